@@ -1,0 +1,162 @@
+package actors
+
+import (
+	"time"
+
+	"github.com/ddq-io/ddq/store"
+)
+
+// When is a due time as asked for: At when it is not 0, else Delay from now.
+type When struct {
+	Delay time.Duration
+	At    store.Millis
+}
+
+// NewTask asks for a task. An empty Task.ID asks for a UUIDv7; Due, Created,
+// Fingerprint and Attempt of Task are set by System.
+type NewTask struct {
+	Topic       string
+	Task        store.Task
+	When        When
+	ExpireAfter time.Duration // from the due time; 0 leaves Task.Expires
+}
+
+// Enqueued is the outcome of one NewTask.
+type Enqueued struct {
+	ID           string
+	Due          store.Millis
+	State        store.State
+	Deduplicated bool
+	Replaced     store.State // done, dead or expired when such a task was replaced
+	Err          *Error      // nil: stored
+}
+
+// Found is a task and where it was found.
+type Found struct {
+	Topic string
+	store.Snapshot
+	MaxRetries int // the task's own or the topic's
+}
+
+// Subscription options of one worker for one topic.
+type SubscribeOptions struct {
+	Topic       string
+	Worker      string
+	MaxInFlight int           // 0: 1,000; at most Limits.MaxInFlight
+	Visibility  time.Duration // 0: the topic's
+	LocalOnly   bool
+}
+
+// Delivery is a task held for a worker.
+type Delivery struct {
+	Topic      string
+	Task       *store.Task
+	MaxRetries int
+	Token      []byte // opaque to workers: shard and hold token
+	Deadline   store.Millis
+	HoldFor    time.Duration // what is left of the hold at hand-over
+}
+
+// SettleKind is what a worker asks for one hold.
+type SettleKind uint8
+
+const (
+	SettleAck SettleKind = iota + 1
+	SettleNack
+	SettleRelease // give back without spending the attempt
+	SettleExtend
+)
+
+// Settlement is a worker's request about one hold.
+type Settlement struct {
+	Kind      SettleKind
+	ID        string
+	Token     []byte
+	Error     string         // nack
+	Delay     *time.Duration // nack, release: nil leaves it to the backoff (release: at once)
+	Permanent bool           // nack: dead-letter
+	Extend    time.Duration  // extend: 0 the topic's visibility timeout
+}
+
+// Settled is the outcome of one Settlement.
+type Settled struct {
+	ID      string
+	Token   []byte
+	Kind    SettleKind
+	Already bool          // ack: accepted before
+	State   store.State   // nack, release: the task's state now
+	Due     store.Millis  // nack, release: when it is due again
+	HoldFor time.Duration // extend: what the hold lasts from now
+	Err     *Error        // nil: done
+}
+
+// Outbox is where a subscription's worker actor puts what goes to its stream.
+// Methods are called from the actor and must not block.
+type Outbox interface {
+	Deliver([]Delivery)
+	Settled(sequence uint64, results []Settled)
+	Drain(grace time.Duration)
+}
+
+// TopicChange are the fields of a topic to set; nil leaves a field as it is.
+type TopicChange struct {
+	Shards         *int
+	Visibility     *time.Duration
+	MaxRetries     *int
+	Backoff        *store.Backoff
+	MaxDelay       *time.Duration
+	MaxPayload     *int
+	DoneRetention  *time.Duration
+	DeliveryPaused *bool
+	EnqueuePaused  *bool
+}
+
+// Depth counts the tasks of a topic by state.
+type Depth struct {
+	Scheduled, Ready, Running, Done, Dead int64
+}
+
+// TopicStatus is a topic as it stands.
+type TopicStatus struct {
+	store.Topic
+	Depth         Depth
+	Subscriptions int // on this node
+}
+
+// DeadFilter narrows down dead letters; zero fields match everything.
+type DeadFilter struct {
+	Reason        store.Reason
+	ErrorContains string
+	After, Before store.Millis
+}
+
+// ServerStatus describes the node.
+type ServerStatus struct {
+	Node       string
+	Store      store.Info
+	Warnings   []string
+	StoreNow   store.Millis
+	Uptime     time.Duration
+	Limits     Limits
+	Visibility time.Duration // default of new topics
+}
+
+// Limits bound requests. Zero fields take the defaults.
+type Limits struct {
+	Payload       int           // bytes; 1 MiB
+	ID            int           // bytes; 128
+	BatchTasks    int           // 1,000
+	BatchBytes    int           // 4 MiB
+	Delay         time.Duration // ten years
+	Attributes    int           // 32
+	AttributeKey  int           // bytes; 64
+	AttributeVal  int           // bytes; 1,024
+	MaxInFlight   int           // 10,000
+	MinVisibility time.Duration // 1 s
+	MaxVisibility time.Duration // 12 h
+	MaxRetries    int           // 1,000
+	Shards        int           // 256
+	PageSize      int           // 1,000
+	RetrieveTasks int           // 1,000
+	RetrieveWait  time.Duration // 1 min
+}

@@ -1,0 +1,48 @@
+package store
+
+import "errors"
+
+var (
+	// ErrFenced is returned by owner calls whose fence is not the shard's current
+	// one: another claim came since. The caller no longer owns the shard.
+	ErrFenced = errors.New("shard is owned under another claim")
+
+	// ErrOwned is returned by Claim while another node's lease on the shard lives.
+	ErrOwned = errors.New("shard is owned by a live node")
+
+	// ErrSessionLost is returned by RenewSession and Claim when the node's session
+	// belongs to a later process of the same name.
+	ErrSessionLost = errors.New("session was taken over by another process of this name")
+
+	// ErrUnavailable means that the store could not be reached and nothing was done.
+	ErrUnavailable = errors.New("store unavailable")
+
+	// ErrUnknown means that a call was sent and its answer lost: it may have taken
+	// effect. Repeating it with the same arguments is safe.
+	ErrUnknown = errors.New("outcome unknown")
+
+	// ErrFull means that the store has no room (memory or disk) and nothing was done.
+	ErrFull = errors.New("store is full")
+
+	// ErrUnsafe is returned on opening a store that may lose what it acknowledged,
+	// such as a Redis that evicts keys. The message says what to change.
+	ErrUnsafe = errors.New("store is not safe to use")
+
+	// ErrLocked is returned on opening a data directory that another process uses.
+	ErrLocked = errors.New("data directory is in use")
+
+	// ErrTopicNotFound is returned for a topic that has no configuration.
+	ErrTopicNotFound = errors.New("topic not found")
+
+	// ErrTopicExists is returned by PutTopic for version 0 of a known topic.
+	ErrTopicExists = errors.New("topic exists")
+
+	// ErrVersion is returned by PutTopic when the topic has changed since it was read.
+	ErrVersion = errors.New("topic was changed meanwhile")
+
+	// ErrBadCursor is returned for a cursor that this store did not make.
+	ErrBadCursor = errors.New("bad cursor")
+
+	// ErrClosed is returned after Close.
+	ErrClosed = errors.New("store is closed")
+)

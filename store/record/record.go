@@ -1,0 +1,107 @@
+// Package record encodes what stores keep and never look into: the body of a
+// task and the configuration of a topic.
+package record
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/ddq-io/ddq/store"
+)
+
+// AppendBody appends the encoded body of t to b: payload, creation time,
+// attributes and the task's own retry policy. What a store must look at (id,
+// due time, expiry, visibility timeout, fingerprint) is not in it.
+func AppendBody(b []byte, t *store.Task) ([]byte, error) {
+	body := Body{Payload: t.Payload, CreatedMs: int64(t.Created), MaxRetriesPlusOne: int32(t.MaxRetries) + 1}
+	if t.Backoff != nil {
+		body.Backoff = encodeBackoff(*t.Backoff)
+	}
+	for _, a := range t.Attributes {
+		body.Attributes = append(body.Attributes, &Attribute{Key: a.Key, Value: a.Value})
+	}
+	start, size := len(b), body.SizeVT()
+	b = append(b, make([]byte, size)...)
+	if _, err := body.MarshalToSizedBufferVT(b[start:]); err != nil {
+		return b[:start], fmt.Errorf("encode task %q: %w", t.ID, err)
+	}
+	return b, nil
+}
+
+// DecodeBody reads b into the body's fields of t. It copies what it keeps.
+func DecodeBody(b []byte, t *store.Task) error {
+	var body Body
+	if err := body.UnmarshalVT(b); err != nil {
+		return fmt.Errorf("decode task: %w", err)
+	}
+	if body.MaxRetriesPlusOne < 0 || body.CreatedMs < 0 {
+		return fmt.Errorf("decode task: negative retries or creation time")
+	}
+	t.Payload = body.Payload
+	t.Created = store.Millis(body.CreatedMs)
+	t.MaxRetries = int(body.MaxRetriesPlusOne) - 1
+	if body.Backoff != nil {
+		backoff := decodeBackoff(body.Backoff)
+		t.Backoff = &backoff
+	}
+	for _, a := range body.Attributes {
+		t.Attributes = append(t.Attributes, store.Attribute{Key: a.Key, Value: a.Value})
+	}
+	return nil
+}
+
+// EncodeTopic returns the stored form of t.
+func EncodeTopic(t store.Topic) ([]byte, error) {
+	return (&Topic{
+		Name:                t.Name,
+		Shards:              int32(t.Shards),
+		VisibilityTimeoutMs: t.Visibility.Milliseconds(),
+		MaxRetries:          int32(t.MaxRetries),
+		Backoff:             encodeBackoff(t.Backoff),
+		MaxDelayMs:          t.MaxDelay.Milliseconds(),
+		MaxPayloadBytes:     int64(t.MaxPayload),
+		DoneRetentionMs:     t.DoneRetention.Milliseconds(),
+		DeliveryPaused:      t.DeliveryPaused,
+		EnqueuePaused:       t.EnqueuePaused,
+		Version:             t.Version,
+	}).MarshalVT()
+}
+
+// DecodeTopic reads the stored form of a topic.
+func DecodeTopic(b []byte) (store.Topic, error) {
+	var t Topic
+	if err := t.UnmarshalVT(b); err != nil {
+		return store.Topic{}, fmt.Errorf("decode topic: %w", err)
+	}
+	return store.Topic{
+		Name:           t.Name,
+		Shards:         int(t.Shards),
+		Visibility:     time.Duration(t.VisibilityTimeoutMs) * time.Millisecond,
+		MaxRetries:     int(t.MaxRetries),
+		Backoff:        decodeBackoff(t.Backoff),
+		MaxDelay:       time.Duration(t.MaxDelayMs) * time.Millisecond,
+		MaxPayload:     int(t.MaxPayloadBytes),
+		DoneRetention:  time.Duration(t.DoneRetentionMs) * time.Millisecond,
+		DeliveryPaused: t.DeliveryPaused,
+		EnqueuePaused:  t.EnqueuePaused,
+		Version:        t.Version,
+	}, nil
+}
+
+func encodeBackoff(b store.Backoff) *Backoff {
+	return &Backoff{
+		Kind:          int32(b.Kind),
+		BaseMs:        b.Base.Milliseconds(),
+		MaxMs:         b.Max.Milliseconds(),
+		JitterPercent: int32(b.Jitter),
+	}
+}
+
+func decodeBackoff(b *Backoff) store.Backoff {
+	return store.Backoff{
+		Kind:   store.BackoffKind(b.GetKind()),
+		Base:   time.Duration(b.GetBaseMs()) * time.Millisecond,
+		Max:    time.Duration(b.GetMaxMs()) * time.Millisecond,
+		Jitter: int(b.GetJitterPercent()),
+	}
+}

@@ -1,0 +1,303 @@
+package store
+
+import (
+	"context"
+	"time"
+)
+
+// Store keeps tasks. All methods are safe for concurrent use. Slices passed in
+// are not kept, and those returned belong to the caller; a batch may have any
+// size, an empty one does nothing. Results have one entry per item, in order.
+//
+// Unless a method says otherwise its errors are ErrUnavailable, ErrUnknown,
+// ErrFull, ErrFenced for owner calls, ErrClosed, and the context's.
+type Store interface {
+	Writer
+	Owner
+	Reader
+	Catalog
+
+	// Info says what an acknowledgement is worth and what is wrong with the store.
+	Info(ctx context.Context) (Info, error)
+	// Clock returns the store's clock.
+	Clock(ctx context.Context) (time.Time, error)
+	// Close ends background work and waits for it. It may be called twice.
+	Close() error
+}
+
+// Stamp is what every reply about a shard carries.
+type Stamp struct {
+	Now time.Time // the store's clock, to the microsecond
+	Seq int64     // number of calls so far that made tasks of the shard pending
+}
+
+// Writer changes tasks; any node may call it.
+type Writer interface {
+	// Add inserts tasks that are absent by id. A live task of that id is left as
+	// it is; a done or dead one is replaced. Raises Seq by one when any task
+	// became pending.
+	Add(ctx context.Context, s Shard, tasks []*Task) (Stamp, []AddResult, error)
+
+	// Ack ends holds: the tasks are done. With retention 0 they are deleted.
+	Ack(ctx context.Context, s Shard, acks []Ack, retention time.Duration) (Stamp, []Status, error)
+
+	// Nack ends holds and makes the tasks pending again, or dead. Raises Seq by
+	// one when any task became pending.
+	Nack(ctx context.Context, s Shard, nacks []Nack) (Stamp, []NackResult, error)
+
+	// Extend moves the deadline of holds to Visibility from now.
+	Extend(ctx context.Context, s Shard, extends []Extend) (Stamp, []ExtendResult, error)
+
+	// Remove deletes pending tasks: OK, WrongState or NotFound.
+	Remove(ctx context.Context, s Shard, ids []string) (Stamp, []RemoveResult, error)
+
+	// Reschedule moves the due time of pending tasks: OK, WrongState or NotFound.
+	// Raises Seq by one when any task moved.
+	Reschedule(ctx context.Context, s Shard, moves []Move) (Stamp, []RemoveResult, error)
+
+	// Requeue makes dead tasks due now with Attempt 0 and no expiry: OK or
+	// NotFound (also when the task is not dead), and WrongState for a task whose
+	// record cannot be read. Raises Seq by one when any task became pending.
+	Requeue(ctx context.Context, s Shard, ids []string) (Stamp, []Status, error)
+
+	// RemoveDead deletes dead tasks: OK or NotFound.
+	RemoveDead(ctx context.Context, s Shard, ids []string) (Stamp, []Status, error)
+
+	// Trim deletes done tasks whose retention has passed, at most limit, and
+	// returns how many.
+	Trim(ctx context.Context, s Shard, limit int) (int, error)
+
+	// DropShard deletes everything of a shard but its owner record.
+	DropShard(ctx context.Context, s Shard) error
+}
+
+// Owner is what only the owner of a shard calls, and how one becomes it.
+type Owner interface {
+	// Hold takes pending, due tasks for workers and returns them. It counts the
+	// attempt. Repeated with the same token it returns the same hold. A pending
+	// task past its expiry or with an unreadable record is dead-lettered instead.
+	Hold(ctx context.Context, s Shard, f Fence, holds []Hold) (Stamp, []HoldResult, error)
+
+	// HoldNew is Add and Hold in one step, for tasks that are due at once and
+	// have a worker waiting: holds[i] takes tasks[i]. A task that is not due by
+	// the store's clock is added pending (Added, not Held). Raises Seq like Add.
+	HoldNew(ctx context.Context, s Shard, f Fence, tasks []*Task, holds []Hold) (Stamp, []AddResult, error)
+
+	// Recover is Nack for holds whose deadline has passed: NotDue, with the
+	// deadline, for those that have time left.
+	Recover(ctx context.Context, s Shard, f Fence, nacks []Nack) (Stamp, []NackResult, error)
+
+	// Claim makes the node of the session the shard's owner: when there is none,
+	// when it is that node itself (also in an earlier life), or when the owner's
+	// session has expired. Otherwise ErrOwned; ErrSessionLost when the session is
+	// not the node's current one.
+	Claim(ctx context.Context, s Shard, session Session) (Stamp, Fence, error)
+
+	// Release ends a claim, so that the next one need not wait. ErrFenced when it
+	// is not the current one.
+	Release(ctx context.Context, s Shard, f Fence) error
+
+	// RenewSession makes the node's session last for TTL from now. With Begin it
+	// replaces whatever session the node's name had; else ErrSessionLost when the
+	// session is not the one stored. A session that merely ran out is renewed.
+	RenewSession(ctx context.Context, session Session) (time.Time, error)
+}
+
+// Reader looks without changing anything, but for Sweep.
+type Reader interface {
+	// Get returns tasks by id; StateUnknown for those that are not there.
+	Get(ctx context.Context, s Shard, ids []string) (Stamp, []Snapshot, error)
+
+	// Window returns pending tasks due from the position After up to and
+	// including To, in order of (Due, ID), at most Limit.
+	Window(ctx context.Context, s Shard, w WindowQuery) (Stamp, []Entry, error)
+
+	// Running pages through holds in no particular order. Next is empty at the
+	// end. A hold that is there during the whole walk is returned at least once.
+	Running(ctx context.Context, s Shard, cursor string, limit int) (holds []Running, next string, err error)
+
+	// List pages through tasks of a kind: pending by due time, dead and done by
+	// time of finishing, running in no particular order. Next is empty at the end.
+	List(ctx context.Context, s Shard, kind Kind, cursor string, limit int) (tasks []Snapshot, next string, err error)
+
+	// Stats returns counts and ownership of shards.
+	Stats(ctx context.Context, shards []Shard) ([]Stats, error)
+
+	// Sweep checks a slice of a shard's keys for tasks that are in no index, and
+	// index entries without a task. The first become pending and due now, or, when
+	// their record cannot be read, dead; the others are removed. Next is empty
+	// when the walk is complete.
+	Sweep(ctx context.Context, s Shard, f Fence, cursor string, limit int) (repaired int, next string, err error)
+}
+
+// Catalog keeps the topics' configurations.
+type Catalog interface {
+	// PutTopic stores t when the topic's version is t.Version (0: it must be
+	// absent) and returns it with the next version. ErrVersion, ErrTopicExists.
+	PutTopic(ctx context.Context, t Topic) (Topic, error)
+	// GetTopic returns ErrTopicNotFound for an unknown topic.
+	GetTopic(ctx context.Context, name string) (Topic, error)
+	// ListTopics returns every topic, by name.
+	ListTopics(ctx context.Context) ([]Topic, error)
+	// DeleteTopic removes the configuration only. ErrTopicNotFound.
+	DeleteTopic(ctx context.Context, name string) error
+}
+
+// Status is the outcome of one item of a batch.
+type Status uint8
+
+const (
+	OK         Status = iota + 1
+	Added             // Add: stored, pending
+	Held              // HoldNew: stored and held
+	Duplicate         // Add: the same request was stored before
+	Conflict          // Add: another request lives under the id
+	Already           // Ack: this token acked before
+	NotDue            // Hold: due later; Recover: deadline later
+	Stale             // Ack, Nack, Extend, Recover: running under another token
+	WrongState        // not in a state that allows it
+	NotFound          // no such task
+	Corrupt           // Hold: unreadable, and dead-lettered now
+	Expired           // Hold: past its expiry, and dead-lettered now
+)
+
+// AddResult is the outcome of adding one task.
+type AddResult struct {
+	Status   Status // Added, Held, Duplicate, Conflict
+	Due      Millis // of the task that is stored now
+	State    State  // Duplicate, Conflict: of the task that was there
+	Token    Token  // Duplicate of a running task: its hold
+	Replaced State  // StateDone, StateDead or StateExpired when such a task was replaced
+	Deadline Millis // Held
+	Attempt  int    // Held
+}
+
+// Hold asks for one task. An empty ID is allowed in HoldNew only.
+type Hold struct {
+	ID         string
+	Token      Token
+	Visibility time.Duration // used when the task has none of its own
+	Worker     string
+}
+
+// HoldResult is the outcome of holding one task.
+type HoldResult struct {
+	Status   Status // OK, NotDue, WrongState, NotFound, Corrupt, Expired
+	Task     *Task  // OK
+	Due      Millis // OK, NotDue
+	Deadline Millis // OK
+}
+
+// Ack ends one hold.
+type Ack struct {
+	ID    string
+	Token Token
+}
+
+// Nack ends one hold without success.
+type Nack struct {
+	ID    string
+	Token Token
+	// Reason is not ReasonNone: dead-letter the task. Else pending again, due
+	// Delay from now.
+	Reason Reason
+	Delay  time.Duration
+	// Uncount takes the attempt back.
+	Uncount bool
+	Error   string // kept as LastError unless empty
+}
+
+// NackResult is the outcome of one Nack or Recover.
+type NackResult struct {
+	Status   Status // OK, Stale, NotFound, WrongState; Recover also NotDue
+	State    State  // WrongState: the task's
+	Due      Millis // OK and pending again
+	Attempt  int    // OK: counted so far
+	Deadline Millis // NotDue
+}
+
+// Extend lengthens one hold.
+type Extend struct {
+	ID         string
+	Token      Token
+	Visibility time.Duration
+}
+
+// ExtendResult is the outcome of one Extend.
+type ExtendResult struct {
+	Status   Status // OK, Stale, NotFound, WrongState
+	Deadline Millis // OK
+}
+
+// Move sets a due time.
+type Move struct {
+	ID  string
+	Due Millis
+}
+
+// RemoveResult is the outcome of one Remove or Reschedule.
+type RemoveResult struct {
+	Status Status // OK, WrongState, NotFound
+	State  State  // WrongState: the task's
+}
+
+// Entry is a pending task without its body.
+type Entry struct {
+	ID  string
+	Due Millis
+}
+
+// WindowQuery says which pending tasks to return.
+type WindowQuery struct {
+	After Entry // the zero Entry starts at the oldest
+	To    Millis
+	Limit int // > 0
+}
+
+// Running is a hold without the task's body.
+type Running struct {
+	ID       string
+	Token    Token
+	Deadline Millis
+	Attempt  int
+	Worker   string
+}
+
+// Kind is a list that tasks are in.
+type Kind uint8
+
+const (
+	KindPending Kind = iota + 1
+	KindRunning
+	KindDone
+	KindDead
+)
+
+// Stats are a shard's numbers.
+type Stats struct {
+	Stamp
+	Pending  int64 // Ready included
+	Ready    int64
+	Running  int64
+	Done     int64
+	Dead     int64
+	Owner    string // empty: released or never claimed
+	Epoch    int64
+	OldestMs Millis // due time of the oldest pending task, 0 when none
+}
+
+// Session is a node's lease.
+type Session struct {
+	Node  string
+	Start Token // random for every start of the process
+	TTL   time.Duration
+	Addr  string // where other nodes reach it
+	Begin bool
+}
+
+// Info describes a store.
+type Info struct {
+	Name       string // embedded, memory, redis-everysec, redis-always, redis-volatile
+	Durability string // fast, replicated, synced, none
+	Warnings   []string
+}

@@ -1,0 +1,154 @@
+package store
+
+import (
+	"crypto/rand"
+	"fmt"
+	"time"
+)
+
+// Millis is an instant on the store's clock in Unix milliseconds, UTC.
+type Millis int64
+
+// Time returns m as a time in UTC.
+func (m Millis) Time() time.Time { return time.UnixMilli(int64(m)).UTC() }
+
+// Add returns m moved by d, rounded up to the millisecond.
+func (m Millis) Add(d time.Duration) Millis {
+	return m + Millis(CeilMillis(d))
+}
+
+// Sub returns the time from other to m.
+func (m Millis) Sub(other Millis) time.Duration { return time.Duration(m-other) * time.Millisecond }
+
+// CeilMillis returns d in milliseconds, rounded up.
+func CeilMillis(d time.Duration) int64 {
+	ms := d.Milliseconds()
+	if d > time.Duration(ms)*time.Millisecond {
+		ms++
+	}
+	return ms
+}
+
+// Shard is one numbered part of a topic and the unit of ownership.
+type Shard struct {
+	Topic string
+	N     int
+}
+
+func (s Shard) String() string { return fmt.Sprintf("%s/%d", s.Topic, s.N) }
+
+// Token is the proof of one hold: 128 random bits, new for every attempt.
+type Token [16]byte
+
+// NewToken returns a random token.
+func NewToken() (t Token) {
+	rand.Read(t[:]) // never fails
+	return t
+}
+
+// Fence proves a claim of a shard. Owner calls carry it.
+type Fence struct {
+	Epoch int64 // rises by one with every claim
+	Nonce Token // random for every claim, so that a rewound epoch cannot be mistaken
+}
+
+// State is where a task is in its life.
+type State uint8
+
+const (
+	StateUnknown   State = iota
+	StateScheduled       // pending, not due yet, no attempt failed
+	StateReady           // pending and due
+	StateRunning         // held
+	StateRetrying        // pending, not due yet, an attempt failed
+	StateDone            // acked and kept for the retention
+	StateDead            // dead letter
+	StateExpired         // dead letter whose expiry passed before delivery
+)
+
+var stateNames = [...]string{"unknown", "scheduled", "ready", "running", "retrying", "done", "dead", "expired"}
+
+func (s State) String() string {
+	if int(s) < len(stateNames) {
+		return stateNames[s]
+	}
+	return "unknown"
+}
+
+// Pending reports whether no worker holds the task and one may yet.
+func (s State) Pending() bool {
+	return s == StateScheduled || s == StateReady || s == StateRetrying
+}
+
+// PendingState tells the three faces of a pending task apart.
+func PendingState(due, now Millis, attempt int) State {
+	switch {
+	case due <= now:
+		return StateReady
+	case attempt > 0:
+		return StateRetrying
+	}
+	return StateScheduled
+}
+
+// Reason says why a task is a dead letter.
+type Reason uint8
+
+const (
+	ReasonNone        Reason = iota
+	ReasonMaxRetries         // the last allowed attempt failed
+	ReasonPermanent          // a worker said that no attempt will do
+	ReasonExpired            // its expiry passed before delivery
+	ReasonCorrupt            // its record could not be read
+	ReasonHoldExpired        // the hold of its last allowed attempt ran out
+)
+
+// Attribute is one header of a task.
+type Attribute struct{ Key, Value string }
+
+// BackoffKind is the shape of a backoff.
+type BackoffKind uint8
+
+const (
+	BackoffFixed       BackoffKind = iota + 1 // base
+	BackoffLinear                             // base * n
+	BackoffQuadratic                          // base * n²
+	BackoffExponential                        // base * 2^(n-1)
+)
+
+// Backoff says how long a task waits after its n-th attempt failed, n from 1.
+type Backoff struct {
+	Kind   BackoffKind
+	Base   time.Duration
+	Max    time.Duration // cap of one wait; 0 means a day
+	Jitter int           // percent by which a wait may be shortened at random, 0 to 100
+}
+
+// Task is a task as it was enqueued, with what its attempts left behind.
+// ID, Due and the fields up to Backoff are the caller's; the rest is the store's.
+type Task struct {
+	ID          string
+	Payload     []byte
+	Attributes  []Attribute
+	Due         Millis
+	Created     Millis
+	Expires     Millis        // 0 never: dead-lettered when not held by then
+	Visibility  time.Duration // 0: the topic's
+	MaxRetries  int           // -1: the topic's
+	Backoff     *Backoff      // nil: the topic's
+	Fingerprint uint64        // hash of the request that made the task
+
+	Attempt   int    // deliveries so far, the running one included
+	LastError string // of the last failed attempt
+}
+
+// Snapshot is a task as it stands in the store.
+type Snapshot struct {
+	Task
+	State    State // StateUnknown: no such task
+	Token    Token // running: the hold; done: the hold that ended it
+	Deadline Millis
+	Worker   string
+	Reason   Reason
+	Finished Millis // done, dead, expired
+}
