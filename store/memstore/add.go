@@ -1,0 +1,67 @@
+package memstore
+
+import (
+	"context"
+
+	"github.com/ddq-io/ddq/store"
+)
+
+// Add implements store.Writer.
+func (m *Store) Add(ctx context.Context, s store.Shard, tasks []*store.Task) (store.Stamp, []store.AddResult, error) {
+	return batch(ctx, m, s, nil, tasks, func(sh *shard, now clock, t *store.Task) store.AddResult {
+		result := sh.add(t, now)
+		sh.woke = sh.woke || result.Status == store.Added
+		return result
+	})
+}
+
+// HoldNew implements store.Owner.
+func (m *Store) HoldNew(ctx context.Context, s store.Shard, f store.Fence, tasks []*store.Task, holds []store.Hold) (store.Stamp, []store.AddResult, error) {
+	next := 0
+	return batch(ctx, m, s, &f, tasks, func(sh *shard, now clock, t *store.Task) store.AddResult {
+		hold := holds[next]
+		next++
+		return sh.holdNew(t, hold, now)
+	})
+}
+
+// add stores a copy of t as pending, unless a live task has its id.
+func (sh *shard) add(t *store.Task, now clock) store.AddResult {
+	result := store.AddResult{Status: store.Added, Due: t.Due}
+	if old := sh.tasks[t.ID]; old != nil {
+		if old.kind == store.KindPending || old.kind == store.KindRunning {
+			return old.refuse(t, now)
+		}
+		result.Replaced = old.state(now)
+		sh.take(old)
+	}
+	r := &record{task: copyTask(t), kind: store.KindPending}
+	r.task.Attempt, r.task.LastError = 0, ""
+	sh.put(r)
+	return result
+}
+
+// refuse tells why t cannot be added: r lives under its id.
+func (r *record) refuse(t *store.Task, now clock) store.AddResult {
+	result := store.AddResult{Status: store.Conflict, Due: r.task.Due, State: r.state(now)}
+	if t.Fingerprint == r.task.Fingerprint {
+		result.Status, result.Token = store.Duplicate, r.token
+	}
+	return result
+}
+
+// holdNew adds t and holds it when it is due.
+func (sh *shard) holdNew(t *store.Task, h store.Hold, now clock) store.AddResult {
+	result := sh.add(t, now)
+	if result.Status != store.Added {
+		return result
+	}
+	r := sh.tasks[t.ID]
+	if r.task.Due > now.ms() || r.expired(now) {
+		sh.woke = true // stays pending; an expired one is dead-lettered by the Hold that follows
+		return result
+	}
+	sh.hold(r, h, now)
+	result.Status, result.Deadline, result.Attempt = store.Held, r.deadline, r.task.Attempt
+	return result
+}

@@ -1,0 +1,66 @@
+package memstore
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/ddq-io/ddq/store"
+)
+
+// PutTopic implements store.Catalog.
+func (m *Store) PutTopic(ctx context.Context, t store.Topic) (store.Topic, error) {
+	if err := m.enter(ctx); err != nil {
+		return store.Topic{}, err
+	}
+	defer m.mu.Unlock()
+	current, exists := m.topics[t.Name]
+	switch {
+	case exists && t.Version == 0:
+		return store.Topic{}, store.ErrTopicExists
+	case current.Version != t.Version:
+		return store.Topic{}, store.ErrVersion
+	}
+	t.Version++
+	m.topics[t.Name] = t
+	return t, nil
+}
+
+// GetTopic implements store.Catalog.
+func (m *Store) GetTopic(ctx context.Context, name string) (store.Topic, error) {
+	if err := m.enter(ctx); err != nil {
+		return store.Topic{}, err
+	}
+	defer m.mu.Unlock()
+	t, exists := m.topics[name]
+	if !exists {
+		return store.Topic{}, store.ErrTopicNotFound
+	}
+	return t, nil
+}
+
+// ListTopics implements store.Catalog.
+func (m *Store) ListTopics(ctx context.Context) ([]store.Topic, error) {
+	if err := m.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer m.mu.Unlock()
+	topics := make([]store.Topic, 0, len(m.topics))
+	for _, name := range slices.Sorted(maps.Keys(m.topics)) {
+		topics = append(topics, m.topics[name])
+	}
+	return topics, nil
+}
+
+// DeleteTopic implements store.Catalog.
+func (m *Store) DeleteTopic(ctx context.Context, name string) error {
+	if err := m.enter(ctx); err != nil {
+		return err
+	}
+	defer m.mu.Unlock()
+	if _, exists := m.topics[name]; !exists {
+		return store.ErrTopicNotFound
+	}
+	delete(m.topics, name)
+	return nil
+}

@@ -1,0 +1,88 @@
+package memstore
+
+import (
+	"context"
+
+	"github.com/ddq-io/ddq/store"
+)
+
+// Remove implements store.Writer.
+func (m *Store) Remove(ctx context.Context, s store.Shard, ids []string) (store.Stamp, []store.RemoveResult, error) {
+	return batch(ctx, m, s, nil, ids, func(sh *shard, now clock, id string) store.RemoveResult {
+		return sh.change(id, now, sh.take)
+	})
+}
+
+// Reschedule implements store.Writer.
+func (m *Store) Reschedule(ctx context.Context, s store.Shard, moves []store.Move) (store.Stamp, []store.RemoveResult, error) {
+	return batch(ctx, m, s, nil, moves, func(sh *shard, now clock, move store.Move) store.RemoveResult {
+		return sh.change(move.ID, now, func(r *record) { sh.pend(r, move.Due) })
+	})
+}
+
+// change does something to a pending task.
+func (sh *shard) change(id string, now clock, do func(*record)) store.RemoveResult {
+	r := sh.tasks[id]
+	if r == nil {
+		return store.RemoveResult{Status: store.NotFound}
+	}
+	if r.kind != store.KindPending {
+		return store.RemoveResult{Status: store.WrongState, State: r.state(now)}
+	}
+	do(r)
+	return store.RemoveResult{Status: store.OK}
+}
+
+// Requeue implements store.Writer.
+func (m *Store) Requeue(ctx context.Context, s store.Shard, ids []string) (store.Stamp, []store.Status, error) {
+	return batch(ctx, m, s, nil, ids, func(sh *shard, now clock, id string) store.Status {
+		return sh.changeDead(id, func(r *record) {
+			r.task.Attempt, r.task.Expires = 0, 0
+			sh.pend(r, now.ms())
+		})
+	})
+}
+
+// RemoveDead implements store.Writer.
+func (m *Store) RemoveDead(ctx context.Context, s store.Shard, ids []string) (store.Stamp, []store.Status, error) {
+	return batch(ctx, m, s, nil, ids, func(sh *shard, _ clock, id string) store.Status {
+		return sh.changeDead(id, sh.take)
+	})
+}
+
+// changeDead does something to a dead task.
+func (sh *shard) changeDead(id string, do func(*record)) store.Status {
+	r := sh.tasks[id]
+	if r == nil || r.kind != store.KindDead {
+		return store.NotFound
+	}
+	do(r)
+	return store.OK
+}
+
+// Trim implements store.Writer.
+func (m *Store) Trim(ctx context.Context, s store.Shard, limit int) (int, error) {
+	if err := m.enter(ctx); err != nil {
+		return 0, err
+	}
+	defer m.mu.Unlock()
+	sh, now := m.shard(s), now()
+	page, _ := sh.trims.page(store.Entry{}, limit)
+	for i, e := range page {
+		if e.Due > now.ms() {
+			return i, nil
+		}
+		sh.take(sh.tasks[e.ID])
+	}
+	return len(page), nil
+}
+
+// DropShard implements store.Writer.
+func (m *Store) DropShard(ctx context.Context, s store.Shard) error {
+	if err := m.enter(ctx); err != nil {
+		return err
+	}
+	defer m.mu.Unlock()
+	m.shard(s).clear()
+	return nil
+}

@@ -1,0 +1,155 @@
+package memstore
+
+import (
+	"context"
+	"time"
+
+	"github.com/ddq-io/ddq/store"
+)
+
+// Hold implements store.Owner.
+func (m *Store) Hold(ctx context.Context, s store.Shard, f store.Fence, holds []store.Hold) (store.Stamp, []store.HoldResult, error) {
+	return batch(ctx, m, s, &f, holds, func(sh *shard, now clock, h store.Hold) store.HoldResult {
+		return sh.tryHold(h, now)
+	})
+}
+
+// tryHold holds one task if it is pending, due and not past its expiry.
+func (sh *shard) tryHold(h store.Hold, now clock) store.HoldResult {
+	r := sh.tasks[h.ID]
+	switch {
+	case r == nil:
+		return store.HoldResult{Status: store.NotFound}
+	case r.kind == store.KindRunning && r.token == h.Token:
+		return r.held() // a repeated call
+	case r.kind != store.KindPending:
+		return store.HoldResult{Status: store.WrongState}
+	case r.expired(now):
+		sh.bury(r, store.ReasonExpired, now)
+		return store.HoldResult{Status: store.Expired}
+	case r.task.Due > now.ms():
+		return store.HoldResult{Status: store.NotDue, Due: r.task.Due}
+	}
+	sh.hold(r, h, now)
+	return r.held()
+}
+
+// hold gives the pending record r to a worker.
+func (sh *shard) hold(r *record, h store.Hold, now clock) {
+	visibility := h.Visibility
+	if r.task.Visibility > 0 {
+		visibility = r.task.Visibility
+	}
+	sh.take(r)
+	*r = record{
+		task:     r.task,
+		kind:     store.KindRunning,
+		token:    h.Token,
+		deadline: now.in(visibility),
+		worker:   h.Worker,
+	}
+	r.task.Attempt++ // counted at hold, so a worker that crashes still uses one up
+	sh.put(r)
+}
+
+// held is the answer to who holds the running record r.
+func (r *record) held() store.HoldResult {
+	task := copyTask(&r.task)
+	return store.HoldResult{Status: store.OK, Task: &task, Due: task.Due, Deadline: r.deadline}
+}
+
+// expired reports whether r may no longer be held for the first time or again.
+func (r *record) expired(now clock) bool {
+	return r.task.Expires != 0 && r.task.Expires <= now.ms()
+}
+
+// holder returns the record that is running under the token: OK, NotFound,
+// WrongState or Stale, the record being nil only when there is none.
+func (sh *shard) holder(id string, token store.Token) (*record, store.Status) {
+	r := sh.tasks[id]
+	switch {
+	case r == nil:
+		return nil, store.NotFound
+	case r.kind != store.KindRunning:
+		return r, store.WrongState
+	case r.token != token:
+		return r, store.Stale
+	}
+	return r, store.OK
+}
+
+// Extend implements store.Writer.
+func (m *Store) Extend(ctx context.Context, s store.Shard, extends []store.Extend) (store.Stamp, []store.ExtendResult, error) {
+	return batch(ctx, m, s, nil, extends, func(sh *shard, now clock, e store.Extend) store.ExtendResult {
+		r, status := sh.holder(e.ID, e.Token)
+		if status != store.OK {
+			return store.ExtendResult{Status: status}
+		}
+		r.deadline = now.in(e.Visibility)
+		return store.ExtendResult{Status: store.OK, Deadline: r.deadline}
+	})
+}
+
+// Ack implements store.Writer.
+func (m *Store) Ack(ctx context.Context, s store.Shard, acks []store.Ack, retention time.Duration) (store.Stamp, []store.Status, error) {
+	return batch(ctx, m, s, nil, acks, func(sh *shard, now clock, a store.Ack) store.Status {
+		return sh.ack(a, retention, now)
+	})
+}
+
+func (sh *shard) ack(a store.Ack, retention time.Duration, now clock) store.Status {
+	r, status := sh.holder(a.ID, a.Token)
+	switch {
+	case r != nil && r.kind == store.KindDone && r.token == a.Token:
+		return store.Already
+	case status != store.OK:
+		return status
+	}
+	sh.take(r)
+	if retention > 0 {
+		*r = record{task: r.task, kind: store.KindDone, token: r.token, finished: now.ms(), until: now.in(retention)}
+		sh.put(r)
+	}
+	return store.OK
+}
+
+// Nack implements store.Writer.
+func (m *Store) Nack(ctx context.Context, s store.Shard, nacks []store.Nack) (store.Stamp, []store.NackResult, error) {
+	return batch(ctx, m, s, nil, nacks, func(sh *shard, now clock, n store.Nack) store.NackResult {
+		return sh.nack(n, now, false)
+	})
+}
+
+// Recover implements store.Owner.
+func (m *Store) Recover(ctx context.Context, s store.Shard, f store.Fence, nacks []store.Nack) (store.Stamp, []store.NackResult, error) {
+	return batch(ctx, m, s, &f, nacks, func(sh *shard, now clock, n store.Nack) store.NackResult {
+		return sh.nack(n, now, true)
+	})
+}
+
+// nack ends a hold without success; with overdue only one whose deadline has passed.
+func (sh *shard) nack(n store.Nack, now clock, overdue bool) store.NackResult {
+	r, status := sh.holder(n.ID, n.Token)
+	switch {
+	case status == store.WrongState:
+		return store.NackResult{Status: status, State: r.state(now)}
+	case status != store.OK:
+		return store.NackResult{Status: status}
+	case overdue && r.deadline > now.ms():
+		return store.NackResult{Status: store.NotDue, Deadline: r.deadline}
+	}
+	if n.Uncount {
+		r.task.Attempt--
+	}
+	if n.Error != "" {
+		r.task.LastError = n.Error
+	}
+	result := store.NackResult{Status: store.OK, Attempt: r.task.Attempt}
+	if n.Reason != store.ReasonNone {
+		sh.bury(r, n.Reason, now)
+		return result
+	}
+	result.Due = now.in(n.Delay)
+	sh.pend(r, result.Due)
+	return result
+}

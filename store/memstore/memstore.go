@@ -1,0 +1,125 @@
+package memstore
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/ddq-io/ddq/store"
+)
+
+// Store is a store.Store in memory. It owns no goroutine.
+type Store struct {
+	mu       sync.Mutex
+	closed   bool                   // guarded by mu, as is the rest
+	shards   map[store.Shard]*shard // made on first use
+	sessions map[string]session     // node -> its lease
+	topics   map[string]store.Topic // name -> configuration
+}
+
+var _ store.Store = (*Store)(nil)
+
+// New returns an empty store.
+func New() *Store {
+	return &Store{
+		shards:   make(map[store.Shard]*shard),
+		sessions: make(map[string]session),
+		topics:   make(map[string]store.Topic),
+	}
+}
+
+// Info says that nothing here is durable.
+func (m *Store) Info(ctx context.Context) (store.Info, error) {
+	if err := m.enter(ctx); err != nil {
+		return store.Info{}, err
+	}
+	defer m.mu.Unlock()
+	return store.Info{
+		Name:       "memory",
+		Durability: "none",
+		Warnings:   []string{"tasks are kept in memory only and are lost when the process ends"},
+	}, nil
+}
+
+// Clock returns the time of this machine, or of the synctest bubble.
+func (m *Store) Clock(ctx context.Context) (time.Time, error) {
+	if err := m.enter(ctx); err != nil {
+		return time.Time{}, err
+	}
+	defer m.mu.Unlock()
+	return now().at, nil
+}
+
+// Close makes every later call fail with store.ErrClosed.
+func (m *Store) Close() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.closed = true
+	return nil
+}
+
+// enter locks the store, unless it is closed or ctx has ended.
+func (m *Store) enter(ctx context.Context) error {
+	m.mu.Lock()
+	err := ctx.Err()
+	if m.closed {
+		err = store.ErrClosed
+	}
+	if err != nil {
+		m.mu.Unlock()
+	}
+	return err
+}
+
+// shard returns the shard s, making it when it is new.
+func (m *Store) shard(s store.Shard) *shard {
+	sh := m.shards[s]
+	if sh == nil {
+		sh = newShard()
+		m.shards[s] = sh
+	}
+	return sh
+}
+
+// batch runs do for every item under the lock, and raises the shard's seq by
+// one when that made any task pending. A fence, unless nil, must be current.
+func batch[Item, Result any](ctx context.Context, m *Store, s store.Shard, fence *store.Fence, items []Item,
+	do func(*shard, clock, Item) Result,
+) (store.Stamp, []Result, error) {
+	if err := m.enter(ctx); err != nil {
+		return store.Stamp{}, nil, err
+	}
+	defer m.mu.Unlock()
+	sh, now := m.shard(s), now()
+	if fence != nil && !sh.ownedUnder(*fence) {
+		return store.Stamp{}, nil, store.ErrFenced
+	}
+	results := make([]Result, len(items))
+	for i, item := range items {
+		results[i] = do(sh, now, item)
+	}
+	return sh.stamp(now), results, nil
+}
+
+// clock is the moment of one call.
+type clock struct{ at time.Time }
+
+// now reads the clock, to the microsecond as other stores do.
+func now() clock { return clock{time.Now().UTC().Truncate(time.Microsecond)} }
+
+// ms is the moment in milliseconds, rounded down: a task is due once ms has reached it.
+func (c clock) ms() store.Millis { return store.Millis(c.at.UnixMilli()) }
+
+// in returns the moment d from now, rounded up so that nothing is early. What
+// is to be now is not rounded, so that it is due at once.
+func (c clock) in(d time.Duration) store.Millis {
+	if d <= 0 {
+		return c.ms()
+	}
+	t := c.at.Add(d)
+	ms := store.Millis(t.UnixMilli())
+	if t.After(ms.Time()) {
+		ms++
+	}
+	return ms
+}

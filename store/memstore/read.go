@@ -1,0 +1,155 @@
+package memstore
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/ddq-io/ddq/store"
+)
+
+// Get implements store.Reader.
+func (m *Store) Get(ctx context.Context, s store.Shard, ids []string) (store.Stamp, []store.Snapshot, error) {
+	return batch(ctx, m, s, nil, ids, func(sh *shard, now clock, id string) store.Snapshot {
+		return sh.snapshot(id, now)
+	})
+}
+
+// Window implements store.Reader.
+func (m *Store) Window(ctx context.Context, s store.Shard, w store.WindowQuery) (store.Stamp, []store.Entry, error) {
+	if err := m.enter(ctx); err != nil {
+		return store.Stamp{}, nil, err
+	}
+	defer m.mu.Unlock()
+	sh := m.shard(s)
+	var entries []store.Entry
+	for e := range sh.indexes[store.KindPending].after(w.After) {
+		if e.Due > w.To || len(entries) >= w.Limit {
+			break
+		}
+		entries = append(entries, e)
+	}
+	return sh.stamp(now()), entries, nil
+}
+
+// Running implements store.Reader.
+func (m *Store) Running(ctx context.Context, s store.Shard, cursor string, limit int) ([]store.Running, string, error) {
+	if err := m.enter(ctx); err != nil {
+		return nil, "", err
+	}
+	defer m.mu.Unlock()
+	sh := m.shard(s)
+	page, next, err := sh.page(store.KindRunning, cursor, limit)
+	if err != nil {
+		return nil, "", err
+	}
+	holds := make([]store.Running, len(page))
+	for i, e := range page {
+		r := sh.tasks[e.ID]
+		holds[i] = store.Running{ID: e.ID, Token: r.token, Deadline: r.deadline, Attempt: r.task.Attempt, Worker: r.worker}
+	}
+	return holds, next, nil
+}
+
+// List implements store.Reader.
+func (m *Store) List(ctx context.Context, s store.Shard, kind store.Kind, cursor string, limit int) ([]store.Snapshot, string, error) {
+	if err := m.enter(ctx); err != nil {
+		return nil, "", err
+	}
+	defer m.mu.Unlock()
+	sh, now := m.shard(s), now()
+	page, next, err := sh.page(kind, cursor, limit)
+	if err != nil {
+		return nil, "", err
+	}
+	tasks := make([]store.Snapshot, len(page))
+	for i, e := range page {
+		tasks[i] = sh.snapshot(e.ID, now)
+	}
+	return tasks, next, nil
+}
+
+// Stats implements store.Reader.
+func (m *Store) Stats(ctx context.Context, shards []store.Shard) ([]store.Stats, error) {
+	if err := m.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer m.mu.Unlock()
+	now := now()
+	stats := make([]store.Stats, len(shards))
+	for i, s := range shards {
+		stats[i] = m.shard(s).stats(now)
+	}
+	return stats, nil
+}
+
+// Sweep finds nothing to repair: one record here is both a task and its index entries.
+func (m *Store) Sweep(ctx context.Context, s store.Shard, f store.Fence, cursor string, _ int) (int, string, error) {
+	if err := m.enter(ctx); err != nil {
+		return 0, "", err
+	}
+	defer m.mu.Unlock()
+	if !m.shard(s).ownedUnder(f) {
+		return 0, "", store.ErrFenced
+	}
+	if cursor != "" {
+		return 0, "", fmt.Errorf("%w: %q", store.ErrBadCursor, cursor)
+	}
+	return 0, "", nil
+}
+
+func (sh *shard) stats(now clock) store.Stats {
+	pending := sh.indexes[store.KindPending]
+	stats := store.Stats{
+		Stamp:   sh.stamp(now),
+		Pending: int64(pending.len()),
+		Running: int64(sh.indexes[store.KindRunning].len()),
+		Done:    int64(sh.indexes[store.KindDone].len()),
+		Dead:    int64(sh.indexes[store.KindDead].len()),
+		Owner:   sh.owner,
+		Epoch:   sh.fence.Epoch,
+	}
+	for e := range pending.after(store.Entry{}) {
+		if stats.OldestMs == 0 {
+			stats.OldestMs = e.Due
+		}
+		if e.Due > now.ms() {
+			break
+		}
+		stats.Ready++
+	}
+	return stats
+}
+
+// page returns a page of the tasks of a kind, and the cursor of the next one.
+func (sh *shard) page(kind store.Kind, cursor string, limit int) ([]store.Entry, string, error) {
+	after, err := parseCursor(kind, cursor)
+	if err != nil {
+		return nil, "", err
+	}
+	page, more := sh.indexes[kind].page(after, limit)
+	if !more {
+		return page, "", nil
+	}
+	return page, formatCursor(kind, page[len(page)-1]), nil
+}
+
+// formatCursor writes the position of the last entry of a page: kind:time:id.
+func formatCursor(kind store.Kind, last store.Entry) string {
+	return fmt.Sprintf("%d:%d:%s", kind, last.Due, last.ID)
+}
+
+// parseCursor reads a cursor; the empty one is the zero Entry.
+func parseCursor(kind store.Kind, cursor string) (store.Entry, error) {
+	if cursor == "" {
+		return store.Entry{}, nil
+	}
+	position, ofKind := strings.CutPrefix(cursor, fmt.Sprintf("%d:", kind))
+	ms, id, found := strings.Cut(position, ":")
+	due, err := strconv.ParseInt(ms, 10, 64)
+	if !ofKind || !found || err != nil {
+		return store.Entry{}, fmt.Errorf("%w: %q", store.ErrBadCursor, cursor)
+	}
+	return store.Entry{Due: store.Millis(due), ID: id}, nil
+}

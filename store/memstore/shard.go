@@ -1,0 +1,150 @@
+package memstore
+
+import (
+	"slices"
+
+	"github.com/ddq-io/ddq/store"
+)
+
+// record is one task and where it is in its life.
+type record struct {
+	task store.Task
+	kind store.Kind
+
+	token    store.Token  // running, done
+	deadline store.Millis // running
+	worker   string       // running
+
+	finished store.Millis // done, dead
+	reason   store.Reason // dead
+	until    store.Millis // done: end of the retention
+}
+
+// shard holds the tasks of one shard and who owns it. The store's mutex guards it.
+//
+// Invariants:
+//   - a record is in the index of its kind, at its position, and in no other
+//   - done records, and only those, are in trims
+type shard struct {
+	tasks   map[string]*record
+	indexes [store.KindDead + 1]*index // by kind
+	trims   *index                     // by the end of the retention
+
+	owner string // node; empty: none
+	fence store.Fence
+	seq   int64
+	woke  bool // this call made a task pending
+}
+
+func newShard() *shard {
+	sh := new(shard)
+	sh.clear()
+	return sh
+}
+
+// clear forgets every task, but neither the owner nor seq.
+func (sh *shard) clear() {
+	sh.tasks = make(map[string]*record)
+	for kind := range sh.indexes {
+		sh.indexes[kind] = newIndex()
+	}
+	sh.trims = newIndex()
+}
+
+// stamp ends a call: it raises seq when the call made a task pending.
+func (sh *shard) stamp(now clock) store.Stamp {
+	if sh.woke {
+		sh.seq++
+		sh.woke = false
+	}
+	return store.Stamp{Now: now.at, Seq: sh.seq}
+}
+
+// position is where the record lies in the index of its kind.
+func (r *record) position() store.Entry {
+	switch r.kind {
+	case store.KindPending:
+		return store.Entry{Due: r.task.Due, ID: r.task.ID}
+	case store.KindRunning:
+		return store.Entry{ID: r.task.ID} // not by deadline: an extend would make a walk miss it
+	}
+	return store.Entry{Due: r.finished, ID: r.task.ID}
+}
+
+// state is the record's state as others see it.
+func (r *record) state(now clock) store.State {
+	switch {
+	case r.kind == store.KindPending:
+		return store.PendingState(r.task.Due, now.ms(), r.task.Attempt)
+	case r.kind == store.KindRunning:
+		return store.StateRunning
+	case r.kind == store.KindDone:
+		return store.StateDone
+	case r.reason == store.ReasonExpired:
+		return store.StateExpired
+	}
+	return store.StateDead
+}
+
+// put makes r a record of its kind.
+func (sh *shard) put(r *record) {
+	sh.tasks[r.task.ID] = r
+	sh.indexes[r.kind].insert(r.position())
+	if r.kind == store.KindDone {
+		sh.trims.insert(store.Entry{Due: r.until, ID: r.task.ID})
+	}
+}
+
+// take forgets r. It must not have changed since it was put.
+func (sh *shard) take(r *record) {
+	delete(sh.tasks, r.task.ID)
+	sh.indexes[r.kind].remove(r.position())
+	if r.kind == store.KindDone {
+		sh.trims.remove(store.Entry{Due: r.until, ID: r.task.ID})
+	}
+}
+
+// pend makes r pending, due at the given moment.
+func (sh *shard) pend(r *record, due store.Millis) {
+	sh.take(r)
+	*r = record{task: r.task, kind: store.KindPending}
+	r.task.Due = due
+	sh.put(r)
+	sh.woke = true
+}
+
+// bury makes r a dead letter.
+func (sh *shard) bury(r *record, reason store.Reason, now clock) {
+	sh.take(r)
+	*r = record{task: r.task, kind: store.KindDead, reason: reason, finished: now.ms()}
+	sh.put(r)
+}
+
+// snapshot copies what is stored under an id.
+func (sh *shard) snapshot(id string, now clock) store.Snapshot {
+	r := sh.tasks[id]
+	if r == nil {
+		return store.Snapshot{Task: store.Task{ID: id}}
+	}
+	return store.Snapshot{
+		Task:     copyTask(&r.task),
+		State:    r.state(now),
+		Token:    r.token,
+		Deadline: r.deadline,
+		Worker:   r.worker,
+		Reason:   r.reason,
+		Finished: r.finished,
+	}
+}
+
+// copyTask returns a copy of t that shares no memory with it.
+func copyTask(t *store.Task) store.Task {
+	c := *t
+	c.Payload = slices.Clone(t.Payload)
+	c.Attributes = slices.Clone(t.Attributes)
+	if t.Backoff != nil {
+		backoff := *t.Backoff
+		c.Backoff = &backoff
+	}
+	return c
+}
