@@ -1,0 +1,144 @@
+package storetest
+
+import (
+	"context"
+
+	"github.com/ddq-io/ddq/store"
+)
+
+func lifecycleCases() []entry {
+	return []entry{
+		{"Batch/EmptyDoesNothing", emptyBatches},
+		{"Context/CancelledDoesNothing", contextCancelled},
+		{"Close/EndsEverything", closed},
+	}
+}
+
+func emptyBatches(f *fixture) {
+	before := f.stats()
+	s, ctx, shard := f.s, f.ctx, f.shard
+	_, added, err := s.Add(ctx, shard, nil)
+	f.ok("add", err)
+	_, heldNew, err := s.HoldNew(ctx, shard, f.fence, nil, nil)
+	f.ok("hold new", err)
+	_, held, err := s.Hold(ctx, shard, f.fence, nil)
+	f.ok("hold", err)
+	_, acked, err := s.Ack(ctx, shard, []store.Ack{}, 0)
+	f.ok("ack", err)
+	_, nacked, err := s.Nack(ctx, shard, nil)
+	f.ok("nack", err)
+	_, extended, err := s.Extend(ctx, shard, nil)
+	f.ok("extend", err)
+	_, removed, err := s.Remove(ctx, shard, nil)
+	f.ok("remove", err)
+	_, moved, err := s.Reschedule(ctx, shard, nil)
+	f.ok("reschedule", err)
+	_, requeued, err := s.Requeue(ctx, shard, nil)
+	f.ok("requeue", err)
+	_, removedDead, err := s.RemoveDead(ctx, shard, nil)
+	f.ok("remove dead", err)
+	_, recovered, err := s.Recover(ctx, shard, f.fence, nil)
+	f.ok("recover", err)
+	_, got, err := s.Get(ctx, shard, nil)
+	f.ok("get", err)
+	equal(f, "number of results", len(added)+len(heldNew)+len(held)+len(acked)+len(nacked)+len(extended)+
+		len(removed)+len(moved)+len(requeued)+len(removedDead)+len(recovered)+len(got), 0)
+	after := f.stats()
+	before.Now = after.Now
+	equal(f, "stats", after, before)
+}
+
+// calls returns a call of every method that reaches the store, by name.
+func (f *fixture) calls(held store.Token) map[string]func(ctx context.Context) error {
+	s, shard, fence := f.s, f.shard, f.fence
+	return map[string]func(ctx context.Context) error{
+		"Add": func(ctx context.Context) error { _, _, err := s.Add(ctx, shard, tasks(1, "new")); return err },
+		"HoldNew": func(ctx context.Context) error {
+			_, _, err := s.HoldNew(ctx, shard, fence, tasks(1, "new"), holdsOf(long, "new"))
+			return err
+		},
+		"Hold": func(ctx context.Context) error {
+			_, _, err := s.Hold(ctx, shard, fence, holdsOf(long, "ready"))
+			return err
+		},
+		"Ack": func(ctx context.Context) error {
+			_, _, err := s.Ack(ctx, shard, []store.Ack{{ID: "running", Token: held}}, 0)
+			return err
+		},
+		"Nack": func(ctx context.Context) error {
+			_, _, err := s.Nack(ctx, shard, []store.Nack{{ID: "running", Token: held}})
+			return err
+		},
+		"Extend": func(ctx context.Context) error {
+			_, _, err := s.Extend(ctx, shard, []store.Extend{{ID: "running", Token: held, Visibility: 9 * long}})
+			return err
+		},
+		"Recover": func(ctx context.Context) error {
+			_, _, err := s.Recover(ctx, shard, fence, []store.Nack{{ID: "running", Token: held}})
+			return err
+		},
+		"Remove": func(ctx context.Context) error { _, _, err := s.Remove(ctx, shard, []string{"ready"}); return err },
+		"Reschedule": func(ctx context.Context) error {
+			_, _, err := s.Reschedule(ctx, shard, []store.Move{{ID: "ready", Due: 5}})
+			return err
+		},
+		"Requeue":    func(ctx context.Context) error { _, _, err := s.Requeue(ctx, shard, []string{"dead"}); return err },
+		"RemoveDead": func(ctx context.Context) error { _, _, err := s.RemoveDead(ctx, shard, []string{"dead"}); return err },
+		"Trim":       func(ctx context.Context) error { _, err := s.Trim(ctx, shard, 10); return err },
+		"DropShard":  func(ctx context.Context) error { return s.DropShard(ctx, shard) },
+		"Claim":      func(ctx context.Context) error { _, _, err := s.Claim(ctx, shard, f.session); return err },
+		"Release":    func(ctx context.Context) error { return s.Release(ctx, shard, fence) },
+		"RenewSession": func(ctx context.Context) error {
+			_, err := s.RenewSession(ctx, store.Session{Node: "node-1", Start: store.NewToken(), TTL: long, Begin: true})
+			return err
+		},
+		"Get": func(ctx context.Context) error { _, _, err := s.Get(ctx, shard, []string{"ready"}); return err },
+		"Window": func(ctx context.Context) error {
+			_, _, err := s.Window(ctx, shard, store.WindowQuery{To: 1 << 40, Limit: 9})
+			return err
+		},
+		"Running": func(ctx context.Context) error { _, _, err := s.Running(ctx, shard, "", 10); return err },
+		"List": func(ctx context.Context) error {
+			_, _, err := s.List(ctx, shard, store.KindPending, "", 10)
+			return err
+		},
+		"Stats":       func(ctx context.Context) error { _, err := s.Stats(ctx, []store.Shard{shard}); return err },
+		"Sweep":       func(ctx context.Context) error { _, _, err := s.Sweep(ctx, shard, fence, "", 10); return err },
+		"PutTopic":    func(ctx context.Context) error { _, err := s.PutTopic(ctx, store.Topic{Name: "new"}); return err },
+		"GetTopic":    func(ctx context.Context) error { _, err := s.GetTopic(ctx, "mail"); return err },
+		"ListTopics":  func(ctx context.Context) error { _, err := s.ListTopics(ctx); return err },
+		"DeleteTopic": func(ctx context.Context) error { return s.DeleteTopic(ctx, "mail") },
+		"Clock":       func(ctx context.Context) error { _, err := s.Clock(ctx); return err },
+	}
+}
+
+func contextCancelled(f *fixture) {
+	ids, states := f.everyState()
+	f.put(store.Topic{Name: "mail"})
+	before := f.stats()
+	ctx, cancel := context.WithCancel(f.ctx)
+	cancel()
+	for name, call := range f.calls(f.get("running").Token) {
+		f.refused(name+" with a cancelled context", call(ctx), context.Canceled)
+	}
+	f.unchanged(ids, states)
+	f.states(store.StateUnknown, "new")
+	after := f.stats()
+	before.Now = after.Now
+	equal(f, "stats", after, before)
+	topics, err := f.s.ListTopics(f.ctx)
+	f.ok("list topics", err)
+	equal(f, "number of topics", len(topics), 1)
+	_, err = f.s.RenewSession(f.ctx, f.session)
+	f.ok("renew", err)
+}
+
+func closed(f *fixture) {
+	token := f.held("running")
+	calls := f.calls(token)
+	f.ok("close", f.s.Close())
+	for name, call := range calls {
+		f.refused(name+" after close", call(f.ctx), store.ErrClosed)
+	}
+	f.ok("close again", f.s.Close())
+}

@@ -1,0 +1,96 @@
+package storetest
+
+import "github.com/ddq-io/ddq/store"
+
+func seqCases() []entry {
+	return []entry{
+		{"Seq/CountsCallsThatMadeTasksPending", seqCounts},
+		{"Seq/IsTheShardsOwn", seqShards},
+		{"Seq/BigBatchCountsOnce", seqBig},
+	}
+}
+
+// seqCounts goes through every call, and says by how much it raises seq.
+func seqCounts(f *fixture) {
+	s, ctx, shard := f.s, f.ctx, f.shard
+	var want int64
+	step := func(what string, raise int64, stamp store.Stamp, err error) {
+		f.Helper()
+		f.ok(what, err)
+		want += raise
+		equal(f, "seq after "+what, stamp.Seq, want)
+		equal(f, "seq in stats after "+what, f.seq(), want)
+	}
+	past, later := f.now()-1000, f.now().Add(long)
+
+	stamp, _, err := s.Add(ctx, shard, tasks(past, "a", "b", "c", "d"))
+	step("add", 1, stamp, err)
+	stamp, _, err = s.Add(ctx, shard, tasks(past, "a", "b"))
+	step("add of duplicates", 0, stamp, err)
+	stamp, _, err = s.Add(ctx, shard, tasks(later, "a", "e"))
+	step("add of a duplicate and a new task", 1, stamp, err)
+	stamp, _, err = s.Add(ctx, shard, nil)
+	step("add of nothing", 0, stamp, err)
+
+	holds := holdsOf(long, "a", "b", "c", "d")
+	stamp, _, err = s.Hold(ctx, shard, f.fence, holds)
+	step("hold", 0, stamp, err)
+	stamp, _, err = s.Extend(ctx, shard, []store.Extend{{ID: "a", Token: holds[0].Token, Visibility: long}})
+	step("extend", 0, stamp, err)
+	stamp, _, err = s.Ack(ctx, shard, []store.Ack{{ID: "a", Token: holds[0].Token}}, long)
+	step("ack", 0, stamp, err)
+	stamp, _, err = s.Add(ctx, shard, tasks(later, "a"))
+	step("add in place of a done task", 1, stamp, err)
+	stamp, _, err = s.Nack(ctx, shard, []store.Nack{{ID: "b", Token: holds[1].Token}, {ID: "c", Token: holds[2].Token}})
+	step("nack", 1, stamp, err)
+	stamp, _, err = s.Nack(ctx, shard, []store.Nack{{ID: "b", Token: holds[1].Token}})
+	step("refused nack", 0, stamp, err)
+	stamp, _, err = s.Nack(ctx, shard, []store.Nack{{ID: "d", Token: holds[3].Token, Reason: store.ReasonPermanent}})
+	step("nack to the dead letters", 0, stamp, err)
+	stamp, _, err = s.Requeue(ctx, shard, []string{"absent"})
+	step("requeue of nothing", 0, stamp, err)
+	stamp, _, err = s.Requeue(ctx, shard, []string{"d"})
+	step("requeue", 1, stamp, err)
+	stamp, _, err = s.Reschedule(ctx, shard, []store.Move{{ID: "d", Due: later}, {ID: "b", Due: later}})
+	step("reschedule", 1, stamp, err)
+	stamp, _, err = s.Reschedule(ctx, shard, []store.Move{{ID: "absent", Due: later}})
+	step("reschedule of nothing", 0, stamp, err)
+	stamp, _, err = s.Remove(ctx, shard, []string{"d"})
+	step("remove", 0, stamp, err)
+	stamp, _, err = s.RemoveDead(ctx, shard, []string{"d"})
+	step("remove of dead letters", 0, stamp, err)
+
+	holds = holdsOf(long, "x", "y")
+	stamp, _, err = s.HoldNew(ctx, shard, f.fence, tasks(past, "x", "y"), holds)
+	step("hold of new tasks", 0, stamp, err)
+	stamp, _, err = s.HoldNew(ctx, shard, f.fence, tasks(past, "x"), holds[:1])
+	step("hold of new tasks again", 0, stamp, err)
+	stamp, _, err = s.HoldNew(ctx, shard, f.fence, append(tasks(past, "v"), tasks(later, "w")...), holdsOf(long, "v", "w"))
+	step("hold of new tasks of which one is not due", 1, stamp, err)
+
+	stamp, _, err = s.Get(ctx, shard, []string{"a"})
+	step("get", 0, stamp, err)
+	stamp, _, err = s.Window(ctx, shard, store.WindowQuery{To: later, Limit: 10})
+	step("window", 0, stamp, err)
+	stamp, f.fence, err = s.Claim(ctx, shard, f.session)
+	step("claim", 0, stamp, err)
+	f.ok("drop", s.DropShard(ctx, shard))
+	equal(f, "seq after the drop", f.seq(), want)
+}
+
+func seqShards(f *fixture) {
+	f.scheduled("a")
+	other := store.Shard{Topic: f.shard.Topic, N: f.shard.N + 1}
+	stamp, _, err := f.s.Add(f.ctx, other, tasks(1, "b"))
+	f.ok("add", err)
+	equal(f, "seq of the other shard", stamp.Seq, 1)
+	equal(f, "seq", f.seq(), 1)
+}
+
+func seqBig(f *fixture) {
+	ids := numbered(3000)
+	stamp, _, err := f.s.Add(f.ctx, f.shard, tasks(f.now().Add(long), ids...))
+	f.ok("add", err)
+	equal(f, "seq", stamp.Seq, 1)
+	equal(f, "seq in stats", f.seq(), 1)
+}
