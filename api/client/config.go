@@ -1,0 +1,70 @@
+package client
+
+import (
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/keepalive"
+)
+
+// Config says how a Client talks to the server. The zero value works.
+type Config struct {
+	// Credentials secure the connection that Dial makes. Defaults to none.
+	Credentials credentials.TransportCredentials
+
+	// DialOptions are added to Dial's own and win over them.
+	DialOptions []grpc.DialOption
+
+	// Timeout bounds each call whose context has no deadline, repeats included.
+	// Defaults to 10s.
+	Timeout time.Duration
+
+	// MaxElapsed is how long a call is repeated at most, when its deadline is
+	// later. Negative turns repeating off. Defaults to 30s.
+	MaxElapsed time.Duration
+
+	// Unary sends every Enqueue as a call of its own instead of over the shared
+	// stream: for proxies that break streams. Much slower under load.
+	Unary bool
+}
+
+func (c Config) withDefaults() Config {
+	if c.Timeout <= 0 {
+		c.Timeout = 10 * time.Second
+	}
+	if c.MaxElapsed == 0 {
+		c.MaxElapsed = 30 * time.Second
+	}
+	return c
+}
+
+// Windows are fixed and large: frames of 1 MiB cross them without waiting.
+const (
+	streamWindow = 4 << 20
+	connWindow   = 8 << 20
+	ioBuffer     = 64 << 10
+	maxReceive   = 64 << 20
+)
+
+// serviceConfig spreads calls over all addresses that a name resolves to.
+const serviceConfig = `{"loadBalancingConfig":[{"round_robin":{}}]}`
+
+func (c Config) dialOptions() []grpc.DialOption {
+	creds := c.Credentials
+	if creds == nil {
+		creds = insecure.NewCredentials()
+	}
+	return append([]grpc.DialOption{
+		grpc.WithTransportCredentials(creds),
+		grpc.WithDefaultServiceConfig(serviceConfig),
+		grpc.WithDisableRetry(), // repeating is decided here, by what is safe
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 10 * time.Second, Timeout: 5 * time.Second}),
+		grpc.WithInitialWindowSize(streamWindow),
+		grpc.WithInitialConnWindowSize(connWindow),
+		grpc.WithReadBufferSize(ioBuffer),
+		grpc.WithWriteBufferSize(ioBuffer),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxReceive)),
+	}, c.DialOptions...)
+}

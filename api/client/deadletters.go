@@ -1,0 +1,94 @@
+package client
+
+import (
+	"context"
+	"iter"
+	"time"
+
+	"github.com/ddq-io/ddq/api/ddqv1"
+)
+
+// DeadLetterFilter narrows dead letters down; zero fields match everything.
+type DeadLetterFilter struct {
+	Reason        DeadReason
+	ErrorContains string    // part of the last error
+	After, Before time.Time // when the task died
+}
+
+func (f DeadLetterFilter) wire() *ddqv1.DeadLetterFilter {
+	w := &ddqv1.DeadLetterFilter{Reason: ddqv1.DeadReason(f.Reason), ErrorContains: f.ErrorContains}
+	if !f.After.IsZero() {
+		w.DeadAfterUnixMs = f.After.UnixMilli()
+	}
+	if !f.Before.IsZero() {
+		w.DeadBeforeUnixMs = f.Before.UnixMilli()
+	}
+	return w
+}
+
+// ListDeadLetters goes through the dead letters of a topic that f matches. The
+// sequence ends with the first error.
+func (c *Client) ListDeadLetters(ctx context.Context, topic string, f DeadLetterFilter) iter.Seq2[Snapshot, error] {
+	return pages(func(token string) (tasks []Snapshot, next string, err error) {
+		err = c.do(ctx, idempotent, func(ctx context.Context) error {
+			reply, err := c.admin.ListDeadLetters(ctx, &ddqv1.ListDeadLettersRequest{
+				Topic:     topic,
+				Filter:    f.wire(),
+				PageSize:  pageSize,
+				PageToken: token,
+			})
+			tasks, next = snapshots(reply.GetTasks()), reply.GetNextPageToken()
+			return err
+		})
+		return tasks, next, err
+	})
+}
+
+// RequeueDeadLetters makes dead letters due now, with fresh attempts. It
+// returns how many, and which of ids are no dead letters. At most 1,000 ids.
+func (c *Client) RequeueDeadLetters(ctx context.Context, topic string, ids []string) (requeued int64, notFound []string, err error) {
+	if len(ids) == 0 {
+		return 0, nil, nil // on the wire, no ids mean all
+	}
+	return c.requeue(ctx, &ddqv1.RequeueDeadLettersRequest{Topic: topic, Ids: ids})
+}
+
+// RequeueMatching makes all dead letters that f matches due now, with fresh
+// attempts, and returns how many.
+func (c *Client) RequeueMatching(ctx context.Context, topic string, f DeadLetterFilter) (requeued int64, err error) {
+	requeued, _, err = c.requeue(ctx, &ddqv1.RequeueDeadLettersRequest{Topic: topic, Filter: f.wire()})
+	return requeued, err
+}
+
+func (c *Client) requeue(ctx context.Context, r *ddqv1.RequeueDeadLettersRequest) (requeued int64, notFound []string, err error) {
+	err = c.do(ctx, once, func(ctx context.Context) error {
+		reply, err := c.admin.RequeueDeadLetters(ctx, r)
+		requeued, notFound = reply.GetRequeued(), reply.GetNotFound()
+		return err
+	})
+	return requeued, notFound, err
+}
+
+// DeleteDeadLetters deletes dead letters for good. It returns how many, and
+// which of ids are no dead letters. At most 1,000 ids.
+func (c *Client) DeleteDeadLetters(ctx context.Context, topic string, ids []string) (deleted int64, notFound []string, err error) {
+	if len(ids) == 0 {
+		return 0, nil, nil // on the wire, no ids mean all
+	}
+	return c.deleteDead(ctx, &ddqv1.DeleteDeadLettersRequest{Topic: topic, Ids: ids})
+}
+
+// DeleteMatching deletes all dead letters that f matches and returns how many.
+func (c *Client) DeleteMatching(ctx context.Context, topic string, f DeadLetterFilter) (deleted int64, err error) {
+	deleted, _, err = c.deleteDead(ctx, &ddqv1.DeleteDeadLettersRequest{Topic: topic, Filter: f.wire()})
+	return deleted, err
+}
+
+func (c *Client) deleteDead(ctx context.Context, r *ddqv1.DeleteDeadLettersRequest) (deleted int64, notFound []string, err error) {
+	err = c.do(ctx, once, func(ctx context.Context) error {
+		reply, err := c.admin.DeleteDeadLetters(ctx, r)
+		deleted, notFound = reply.GetDeleted(), reply.GetNotFound()
+		return err
+	})
+	return deleted, notFound, err
+}

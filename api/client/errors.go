@@ -1,0 +1,181 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/ddq-io/ddq/api/ddqv1"
+)
+
+// What went wrong, by what a caller can do about it. Match with errors.Is.
+var (
+	// ErrInvalid: the request can never succeed; Error.Field names the fault.
+	ErrInvalid = errors.New("invalid request")
+	// ErrOutOfRange: beyond a limit of the topic, such as its farthest due time.
+	ErrOutOfRange = errors.New("out of range")
+	// ErrNotFound: no such task or topic.
+	ErrNotFound = errors.New("not found")
+	// ErrExists: the id or name is taken by something else.
+	ErrExists = errors.New("exists already")
+	// ErrPrecondition: not possible in the state that the task or topic is in.
+	ErrPrecondition = errors.New("not possible in this state")
+	// ErrHoldLost: the hold ran out or was replaced; nothing was changed.
+	ErrHoldLost = errors.New("hold lost")
+	// ErrExhausted: paused, over a quota or too large; perhaps later.
+	ErrExhausted = errors.New("exhausted")
+	// ErrUnavailable: the server or its store could not be reached, or refuses
+	// for now.
+	ErrUnavailable = errors.New("unavailable")
+	// ErrUnknown: the answer was lost, and the request may have taken effect.
+	// Repeating an enqueue with the same id is safe.
+	ErrUnknown = errors.New("outcome unknown")
+	// ErrDenied: missing or insufficient credentials.
+	ErrDenied = errors.New("denied")
+	// ErrInternal: a fault of the server; its log has the details.
+	ErrInternal = errors.New("internal error")
+	// ErrClosed: the client was closed.
+	ErrClosed = errors.New("client is closed")
+)
+
+// Error is what the server, or the way to it, answered instead of a result.
+// It matches the sentinels above, and context.DeadlineExceeded and
+// context.Canceled, with errors.Is.
+type Error struct {
+	Code       codes.Code
+	Reason     string        // stable, upper snake case, such as BAD_NAME; may be empty
+	Field      string        // the request field at fault; may be empty
+	Message    string        // for people
+	RetryAfter time.Duration // when to repeat the call; 0 when it should not be
+	cause      error
+}
+
+func (e *Error) Error() string {
+	if e.Reason == "" {
+		return e.Message
+	}
+	return fmt.Sprintf("%s (%s)", e.Message, e.Reason)
+}
+
+// Unwrap returns the gRPC status error or context error behind e, or nil.
+func (e *Error) Unwrap() error { return e.cause }
+
+// Is reports whether target is the sentinel for e.
+func (e *Error) Is(target error) bool {
+	if target == ErrHoldLost {
+		return e.Reason == "HOLD_LOST"
+	}
+	return target == sentinel(e.Code)
+}
+
+func sentinel(c codes.Code) error {
+	switch c {
+	case codes.InvalidArgument:
+		return ErrInvalid
+	case codes.OutOfRange:
+		return ErrOutOfRange
+	case codes.NotFound:
+		return ErrNotFound
+	case codes.AlreadyExists:
+		return ErrExists
+	case codes.FailedPrecondition:
+		return ErrPrecondition
+	case codes.ResourceExhausted:
+		return ErrExhausted
+	case codes.Unavailable:
+		return ErrUnavailable
+	case codes.Unknown:
+		return ErrUnknown
+	case codes.PermissionDenied, codes.Unauthenticated:
+		return ErrDenied
+	case codes.DeadlineExceeded:
+		return context.DeadlineExceeded
+	case codes.Canceled:
+		return context.Canceled
+	}
+	return ErrInternal
+}
+
+// repeatable reports whether the call that failed with e may be made again.
+// What the server refused with a time to come back may always be; what may
+// have taken effect only when doing it twice is the same as once.
+func (e *Error) repeatable(idempotent bool) bool {
+	if e.RetryAfter > 0 {
+		return true
+	}
+	return idempotent && (e.Code == codes.Unavailable || e.Code == codes.Unknown)
+}
+
+// until returns e as the outcome of a call that was repeated until end, the
+// error of its context. It matches end, too.
+func (e *Error) until(end error) *Error {
+	if errors.Is(e, end) {
+		return e
+	}
+	given := *e
+	given.Message = fmt.Sprintf("%s; repeated until %v", e.Message, end)
+	given.cause = errors.Join(e.cause, end)
+	return &given
+}
+
+// fromRPC returns the Error in the error of a gRPC call, nil for nil.
+func fromRPC(err error) *Error {
+	if err == nil {
+		return nil
+	}
+	st := status.Convert(err)
+	e := &Error{Code: st.Code(), Message: st.Message(), cause: err}
+	for _, detail := range st.Details() {
+		switch d := detail.(type) {
+		case *errdetails.ErrorInfo:
+			e.Reason = d.GetReason()
+		case *errdetails.RetryInfo:
+			e.RetryAfter = d.GetRetryDelay().AsDuration()
+		case *errdetails.BadRequest:
+			if v := d.GetFieldViolations(); len(v) > 0 {
+				e.Field = v[0].GetField()
+			}
+		}
+	}
+	return e
+}
+
+// fromItem returns the Error of one item of a batch, nil for nil.
+func fromItem(p *ddqv1.Error) *Error {
+	if p == nil {
+		return nil
+	}
+	return &Error{
+		Code:       codes.Code(p.GetCode()),
+		Reason:     p.GetReason(),
+		Field:      p.GetField(),
+		Message:    p.GetMessage(),
+		RetryAfter: time.Duration(p.GetRetryAfterMs()) * time.Millisecond,
+	}
+}
+
+// fromContext returns the Error for a call given up by its caller or deadline.
+func fromContext(err error) *Error {
+	return fromRPC(status.FromContextError(err).Err())
+}
+
+func invalid(field, message string) *Error {
+	return &Error{Code: codes.InvalidArgument, Reason: "BAD_REQUEST", Field: field, Message: message}
+}
+
+func closed() *Error {
+	return &Error{Code: codes.Canceled, Message: ErrClosed.Error(), cause: ErrClosed}
+}
+
+// plain turns a nil *Error into a nil error.
+func plain(e *Error) error {
+	if e == nil {
+		return nil
+	}
+	return e
+}

@@ -1,0 +1,76 @@
+package client
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+)
+
+// safety says which failures of a call may be repeated.
+type safety bool
+
+const (
+	once       safety = false // only refusals that say when to come back
+	idempotent safety = true  // also lost connections and unknown outcomes
+)
+
+// do makes a call within the client's timeout and repeats it while that is
+// safe and time is left.
+func (c *Client) do(ctx context.Context, s safety, op func(context.Context) error) error {
+	ctx, cancel := c.bounded(ctx)
+	defer cancel()
+	return plain(c.repeat(ctx, s, func() *Error {
+		return fromRPC(op(ctx))
+	}))
+}
+
+// repeat runs op until it succeeds, fails for good, or time is over.
+func (c *Client) repeat(ctx context.Context, s safety, op func() *Error) *Error {
+	var last *Error
+	_, err := backoff.Retry(ctx, func() (struct{}, error) {
+		last = op()
+		return struct{}{}, c.pace(last, s)
+	}, backoff.WithBackOff(newBackoff()), backoff.WithMaxElapsedTime(max(c.cfg.MaxElapsed, 0)))
+	if err != nil && ctx.Err() != nil {
+		return last.until(ctx.Err())
+	}
+	return last
+}
+
+// pace tells the backoff library what to do about e.
+func (c *Client) pace(e *Error, s safety) error {
+	switch {
+	case e == nil:
+		return nil
+	case c.cfg.MaxElapsed < 0, !e.repeatable(bool(s)):
+		return backoff.Permanent(e)
+	case e.RetryAfter > 0:
+		return &backoff.RetryAfterError{Duration: spread(e.RetryAfter)}
+	}
+	return e
+}
+
+// spread lengthens d by up to a half, so that callers who were refused
+// together do not come back together.
+func spread(d time.Duration) time.Duration {
+	return d + rand.N(d/2+1)
+}
+
+func newBackoff() *backoff.ExponentialBackOff {
+	return &backoff.ExponentialBackOff{
+		InitialInterval:     50 * time.Millisecond,
+		RandomizationFactor: 1, // full jitter: from nothing to twice the interval
+		Multiplier:          2,
+		MaxInterval:         2 * time.Second,
+	}
+}
+
+// bounded gives ctx the client's timeout unless it has a deadline.
+func (c *Client) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	if _, ok := ctx.Deadline(); ok {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, c.cfg.Timeout)
+}

@@ -1,0 +1,192 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"io"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+
+	"github.com/ddq-io/ddq/api/ddqv1"
+)
+
+// framesInFlight bounds the frames of a stream that have no answer yet. More
+// hide more of the round trip; fewer let frames grow under load.
+const framesInFlight = 8
+
+// stream is one EnqueueStream and its unanswered frames. It owns a reading
+// goroutine, gone once done is closed.
+type stream struct {
+	rpc    grpc.BidiStreamingClient[ddqv1.EnqueueStreamRequest, ddqv1.EnqueueStreamResponse]
+	cancel context.CancelFunc
+	room   chan struct{} // holds one value for each frame in flight
+	done   chan struct{} // the reader is gone
+
+	mu       sync.Mutex
+	sequence uint64           // of the last frame; guarded by mu
+	flying   map[uint64]frame // unanswered, by sequence; guarded by mu
+	err      *Error           // why the stream broke; guarded by mu
+}
+
+// frame is one request on its way.
+type frame struct {
+	parts []part
+	tasks int
+	sent  time.Time
+}
+
+func openStream(ctx context.Context, queue ddqv1.DelayQueueServiceClient) (*stream, *Error) {
+	ctx, cancel := context.WithCancel(ctx)
+	rpc, err := queue.EnqueueStream(ctx)
+	if err != nil {
+		cancel()
+		return nil, fromRPC(err)
+	}
+	s := &stream{
+		rpc:    rpc,
+		cancel: cancel,
+		room:   make(chan struct{}, framesInFlight),
+		done:   make(chan struct{}),
+		flying: make(map[uint64]frame, framesInFlight),
+	}
+	go s.read()
+	return s, nil
+}
+
+// reserve waits for room for a frame; false means that the stream broke.
+func (s *stream) reserve() bool {
+	select {
+	case s.room <- struct{}{}:
+		return true
+	case <-s.done:
+		return false
+	}
+}
+
+// unreserve gives back room that was not used.
+func (s *stream) unreserve() { <-s.room }
+
+// send puts a frame on its way, for which there is room. If the stream breaks,
+// its tasks fail.
+func (s *stream) send(f *frameMaker) {
+	flying := frame{f.parts, len(f.request.Tasks), time.Now()}
+	s.mu.Lock()
+	err := s.err
+	if err == nil {
+		s.sequence++
+		f.request.Sequence = s.sequence
+		s.flying[s.sequence] = flying
+	}
+	s.mu.Unlock()
+	if err != nil {
+		flying.fail(err)
+		return
+	}
+	if s.rpc.Send(&f.request) != nil {
+		s.cancel() // the reader learns why and fails the frame
+	}
+}
+
+// read is the reader: it hands out answers until the stream ends.
+func (s *stream) read() {
+	defer close(s.done)
+	defer s.cancel()
+	for {
+		reply, err := s.rpc.Recv()
+		if err != nil {
+			s.fail(ended(err))
+			return
+		}
+		if f, ok := s.landed(reply.GetSequence()); ok {
+			f.answer(reply)
+			<-s.room
+		}
+	}
+}
+
+// landed takes the frame of a sequence out of those in flight.
+func (s *stream) landed(sequence uint64) (frame, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f, ok := s.flying[sequence]
+	delete(s.flying, sequence)
+	return f, ok
+}
+
+// fail breaks the stream and fails what is in flight.
+func (s *stream) fail(err *Error) {
+	s.mu.Lock()
+	s.err = err
+	flying := slices.Collect(maps.Values(s.flying))
+	clear(s.flying)
+	s.mu.Unlock()
+	for _, f := range flying {
+		f.fail(err)
+	}
+}
+
+// broken reports whether the stream can take no more.
+func (s *stream) broken() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.err != nil
+}
+
+// stuckFor reports whether a frame has had no answer for d.
+func (s *stream) stuckFor(d time.Duration) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, f := range s.flying {
+		if time.Since(f.sent) >= d {
+			return true
+		}
+	}
+	return false
+}
+
+// finish says that nothing more comes, and waits for the last answers or the
+// end of the stream's context.
+func (s *stream) finish() {
+	_ = s.rpc.CloseSend() // fails only when the stream is broken, which the reader knows
+	<-s.done
+}
+
+// ended is the error of everything in flight when Recv returned err.
+func ended(err error) *Error {
+	if errors.Is(err, io.EOF) {
+		return unavailable("the server closed the stream", err)
+	}
+	e := fromRPC(err)
+	if e.Code == codes.Canceled {
+		return unavailable("the stream was closed", err) // not by the caller, whose own context says so
+	}
+	return e
+}
+
+// answer hands each part its results.
+func (f frame) answer(reply *ddqv1.EnqueueStreamResponse) {
+	results := reply.GetResults()
+	if err := fromItem(reply.GetError()); err != nil {
+		f.fail(err)
+		return
+	}
+	if len(results) != f.tasks {
+		f.fail(&Error{Code: codes.Internal, Message: "the server answered with another number of results"})
+		return
+	}
+	for _, q := range f.parts {
+		q.call.answer(q.from, results[:q.n])
+		results = results[q.n:]
+	}
+}
+
+func (f frame) fail(err *Error) {
+	for _, q := range f.parts {
+		q.call.fail(q.from, q.n, err)
+	}
+}

@@ -1,0 +1,81 @@
+package client
+
+import (
+	"context"
+	"iter"
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/ddq-io/ddq/api/ddqv1"
+)
+
+// Get returns a task. Every topic is searched when topic is empty.
+func (c *Client) Get(ctx context.Context, topic, id string) (task Snapshot, err error) {
+	err = c.do(ctx, idempotent, func(ctx context.Context) error {
+		reply, err := c.queue.GetTask(ctx, &ddqv1.GetTaskRequest{Topic: topic, Id: id})
+		task = snapshot(reply.GetTask())
+		return err
+	})
+	return task, err
+}
+
+// Delete removes a task that no worker holds and returns the topic it was in.
+// Every topic is searched when topic is empty.
+func (c *Client) Delete(ctx context.Context, topic, id string) (foundIn string, err error) {
+	err = c.do(ctx, once, func(ctx context.Context) error {
+		reply, err := c.queue.DeleteTask(ctx, &ddqv1.DeleteTaskRequest{Topic: topic, Id: id})
+		foundIn = reply.GetTopic()
+		return err
+	})
+	return foundIn, err
+}
+
+// When is a moment: Due, or Delay from now on the server's clock while Due is zero.
+type When struct {
+	Delay time.Duration
+	Due   time.Time
+}
+
+// Reschedule moves the due time of a task that no worker holds. The receipt
+// says where it was found and the due time as resolved. Every topic is
+// searched when topic is empty.
+func (c *Client) Reschedule(ctx context.Context, topic, id string, to When) (Receipt, error) {
+	request := &ddqv1.RescheduleTaskRequest{Topic: topic, Id: id}
+	repeat := once // a delay counts from when it is heard
+	if to.Due.IsZero() {
+		request.When = &ddqv1.RescheduleTaskRequest_Delay{Delay: durationpb.New(to.Delay)}
+	} else {
+		request.When = &ddqv1.RescheduleTaskRequest_ExecuteTime{ExecuteTime: timestamppb.New(to.Due)}
+		repeat = idempotent
+	}
+	receipt := Receipt{Topic: topic, ID: id}
+	err := c.do(ctx, repeat, func(ctx context.Context) error {
+		reply, err := c.queue.RescheduleTask(ctx, request)
+		if err == nil {
+			receipt.Topic, receipt.Due = reply.GetTopic(), timeOf(reply.GetExecuteTime())
+		}
+		return err
+	})
+	return receipt, err
+}
+
+// List goes through the tasks of a topic in one state; StateUnknown lists all
+// that are neither finished nor dead. Tasks that change state meanwhile may be
+// missed or seen twice. The sequence ends with the first error.
+func (c *Client) List(ctx context.Context, topic string, state State) iter.Seq2[Snapshot, error] {
+	return pages(func(token string) (tasks []Snapshot, next string, err error) {
+		err = c.do(ctx, idempotent, func(ctx context.Context) error {
+			reply, err := c.queue.ListTasks(ctx, &ddqv1.ListTasksRequest{
+				Topic:     topic,
+				State:     ddqv1.TaskState(state),
+				PageSize:  pageSize,
+				PageToken: token,
+			})
+			tasks, next = snapshots(reply.GetTasks()), reply.GetNextPageToken()
+			return err
+		})
+		return tasks, next, err
+	})
+}

@@ -1,0 +1,193 @@
+package client
+
+import (
+	"context"
+	"iter"
+	"time"
+
+	"github.com/ddq-io/ddq/api/ddqv1"
+)
+
+// Policy holds what a topic decides for its tasks. A nil field means the
+// server's default at creation, and no change in ConfigureTopic.
+type Policy struct {
+	Shards            *int           // 1 to 256, fixed at creation
+	VisibilityTimeout *time.Duration // 1s to 12h
+	MaxRetries        *int           // 0 to 1,000
+	Backoff           *Backoff
+	MaxDelay          *time.Duration // the farthest due time: up to ten years
+	MaxPayload        *int           // bytes
+	DoneRetention     *time.Duration // how long done tasks are kept; 0 deletes them at the ack
+}
+
+// Topic is a named stream of tasks. All fields of its policy are set.
+type Topic struct {
+	Name           string
+	Policy         Policy
+	Version        int64 // rises with every change
+	DeliveryPaused bool
+	EnqueuePaused  bool
+}
+
+// Depth counts the tasks of a topic by state.
+type Depth struct {
+	Scheduled, Ready, Running, Done int64
+	Dead                            int64 // dead and expired
+}
+
+// TopicStatus is a topic as it stands.
+type TopicStatus struct {
+	Topic
+	Depth         Depth
+	Subscriptions int    // on the node that answered
+	Durability    string // fast, replicated or synced: what a receipt is worth
+}
+
+// CreateTopic creates a topic. ErrExists when there is one of that name.
+func (c *Client) CreateTopic(ctx context.Context, name string, p Policy) (topic Topic, err error) {
+	err = c.do(ctx, once, func(ctx context.Context) error {
+		reply, err := c.admin.CreateTopic(ctx, &ddqv1.CreateTopicRequest{Name: name, Policy: p.wire()})
+		topic = topicFrom(reply.GetTopic())
+		return err
+	})
+	return topic, err
+}
+
+// ConfigureTopic changes the fields of p that are set.
+func (c *Client) ConfigureTopic(ctx context.Context, name string, p Policy) (topic Topic, err error) {
+	err = c.do(ctx, idempotent, func(ctx context.Context) error {
+		reply, err := c.admin.ConfigureTopic(ctx, &ddqv1.ConfigureTopicRequest{Name: name, Policy: p.wire()})
+		topic = topicFrom(reply.GetTopic())
+		return err
+	})
+	return topic, err
+}
+
+// DescribeTopic returns a topic and counts its tasks.
+func (c *Client) DescribeTopic(ctx context.Context, name string) (topic TopicStatus, err error) {
+	err = c.do(ctx, idempotent, func(ctx context.Context) error {
+		reply, err := c.admin.DescribeTopic(ctx, &ddqv1.DescribeTopicRequest{Name: name})
+		d := reply.GetDepth()
+		topic = TopicStatus{
+			Topic: topicFrom(reply.GetTopic()),
+			Depth: Depth{
+				Scheduled: d.GetScheduled(),
+				Ready:     d.GetReady(),
+				Running:   d.GetRunning(),
+				Done:      d.GetDone(),
+				Dead:      d.GetDead(),
+			},
+			Subscriptions: int(reply.GetSubscriptions()),
+			Durability:    reply.GetDurability(),
+		}
+		return err
+	})
+	return topic, err
+}
+
+// ListTopics goes through all topics. The sequence ends with the first error.
+func (c *Client) ListTopics(ctx context.Context) iter.Seq2[Topic, error] {
+	return pages(func(token string) (topics []Topic, next string, err error) {
+		err = c.do(ctx, idempotent, func(ctx context.Context) error {
+			reply, err := c.admin.ListTopics(ctx, &ddqv1.ListTopicsRequest{PageSize: pageSize, PageToken: token})
+			topics, next = nil, reply.GetNextPageToken()
+			for _, t := range reply.GetTopics() {
+				topics = append(topics, topicFrom(t))
+			}
+			return err
+		})
+		return topics, next, err
+	})
+}
+
+// DeleteTopic deletes a topic: an empty one, or with force also its tasks.
+func (c *Client) DeleteTopic(ctx context.Context, name string, force bool) error {
+	return c.do(ctx, once, func(ctx context.Context) error {
+		_, err := c.admin.DeleteTopic(ctx, &ddqv1.DeleteTopicRequest{Name: name, Force: force})
+		return err
+	})
+}
+
+// Pause says what of a topic to pause.
+type Pause struct {
+	Delivery bool // tasks stay where they are when due
+	Enqueue  bool // new tasks are refused with ErrExhausted
+}
+
+// PauseTopic pauses delivery, enqueues or both, until ResumeTopic.
+func (c *Client) PauseTopic(ctx context.Context, name string, p Pause) (topic Topic, err error) {
+	err = c.do(ctx, idempotent, func(ctx context.Context) error {
+		reply, err := c.admin.PauseTopic(ctx, &ddqv1.PauseTopicRequest{Name: name, Delivery: p.Delivery, Enqueue: p.Enqueue})
+		topic = topicFrom(reply.GetTopic())
+		return err
+	})
+	return topic, err
+}
+
+// ResumeTopic ends every pause of a topic.
+func (c *Client) ResumeTopic(ctx context.Context, name string) (topic Topic, err error) {
+	err = c.do(ctx, idempotent, func(ctx context.Context) error {
+		reply, err := c.admin.ResumeTopic(ctx, &ddqv1.ResumeTopicRequest{Name: name})
+		topic = topicFrom(reply.GetTopic())
+		return err
+	})
+	return topic, err
+}
+
+// PurgeTopic deletes the tasks that no worker holds and returns how many.
+func (c *Client) PurgeTopic(ctx context.Context, name string) (deleted int64, err error) {
+	err = c.do(ctx, once, func(ctx context.Context) error {
+		reply, err := c.admin.PurgeTopic(ctx, &ddqv1.PurgeTopicRequest{Name: name})
+		deleted = reply.GetDeleted()
+		return err
+	})
+	return deleted, err
+}
+
+func (p Policy) wire() *ddqv1.TopicPolicy {
+	w := &ddqv1.TopicPolicy{
+		Shards:              int32Ptr(p.Shards),
+		VisibilityTimeoutMs: millisPtr(p.VisibilityTimeout),
+		MaxRetries:          int32Ptr(p.MaxRetries),
+		Backoff:             p.Backoff.wire(),
+		MaxDelayMs:          millisPtr(p.MaxDelay),
+		DoneRetentionMs:     millisPtr(p.DoneRetention),
+	}
+	if p.MaxPayload != nil {
+		w.MaxPayloadBytes = new(int64(*p.MaxPayload))
+	}
+	return w
+}
+
+func topicFrom(t *ddqv1.Topic) Topic {
+	p := t.GetPolicy()
+	return Topic{
+		Name: t.GetName(),
+		Policy: Policy{
+			Shards:            new(int(p.GetShards())),
+			VisibilityTimeout: new(duration(p.GetVisibilityTimeoutMs())),
+			MaxRetries:        new(int(p.GetMaxRetries())),
+			Backoff:           backoffFrom(p.GetBackoff()),
+			MaxDelay:          new(duration(p.GetMaxDelayMs())),
+			MaxPayload:        new(int(p.GetMaxPayloadBytes())),
+			DoneRetention:     new(duration(p.GetDoneRetentionMs())),
+		},
+		Version:        t.GetVersion(),
+		DeliveryPaused: t.GetDeliveryPaused(),
+		EnqueuePaused:  t.GetEnqueuePaused(),
+	}
+}
+
+func int32Ptr(n *int) *int32 {
+	if n == nil {
+		return nil
+	}
+	return new(int32Of(*n))
+}
+
+func millisPtr(d *time.Duration) *int64 {
+	if d == nil {
+		return nil
+	}
+	return new(millis(*d))
+}
