@@ -1,0 +1,208 @@
+package server
+
+import (
+	"context"
+	"unicode/utf8"
+
+	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/api/ddqv1"
+	"github.com/ddq-io/ddq/store"
+)
+
+// admin serves AdminService.
+type admin struct {
+	ddqv1.UnsafeAdminServiceServer
+	*Server
+}
+
+var _ ddqv1.AdminServiceServer = (*admin)(nil)
+
+func (a *admin) CreateTopic(ctx context.Context, r *ddqv1.CreateTopicRequest) (*ddqv1.CreateTopicResponse, error) {
+	change, e := policyOf(r.Policy)
+	if e != nil {
+		return nil, e
+	}
+	t, err := a.sys.CreateTopic(ctx, r.Name, change)
+	if err != nil {
+		return nil, err
+	}
+	return &ddqv1.CreateTopicResponse{Topic: topicWire(&t)}, nil
+}
+
+func (a *admin) ConfigureTopic(ctx context.Context, r *ddqv1.ConfigureTopicRequest) (*ddqv1.ConfigureTopicResponse, error) {
+	change, e := policyOf(r.Policy)
+	if e != nil {
+		return nil, e
+	}
+	t, err := a.sys.ConfigureTopic(ctx, r.Name, change)
+	if err != nil {
+		return nil, err
+	}
+	return &ddqv1.ConfigureTopicResponse{Topic: topicWire(&t)}, nil
+}
+
+func (a *admin) DescribeTopic(ctx context.Context, r *ddqv1.DescribeTopicRequest) (*ddqv1.DescribeTopicResponse, error) {
+	t, err := a.sys.DescribeTopic(ctx, r.Name)
+	if err != nil {
+		return nil, err
+	}
+	server, err := a.sys.Describe(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &ddqv1.DescribeTopicResponse{
+		Topic: topicWire(&t.Topic),
+		Depth: &ddqv1.Depth{
+			Scheduled: t.Depth.Scheduled,
+			Ready:     t.Depth.Ready,
+			Running:   t.Depth.Running,
+			Done:      t.Depth.Done,
+			Dead:      t.Depth.Dead,
+		},
+		Subscriptions: int32(t.Subscriptions),
+		Durability:    server.Store.Durability,
+	}, nil
+}
+
+func (a *admin) ListTopics(ctx context.Context, r *ddqv1.ListTopicsRequest) (*ddqv1.ListTopicsResponse, error) {
+	size, e := pageSize(r.PageSize)
+	if e != nil {
+		return nil, e
+	}
+	topics, next, err := a.sys.ListTopics(ctx, size, r.PageToken)
+	if err != nil {
+		return nil, err
+	}
+	out := &ddqv1.ListTopicsResponse{NextPageToken: next}
+	for i := range topics {
+		out.Topics = append(out.Topics, topicWire(&topics[i]))
+	}
+	return out, nil
+}
+
+func (a *admin) DeleteTopic(ctx context.Context, r *ddqv1.DeleteTopicRequest) (*ddqv1.DeleteTopicResponse, error) {
+	if err := a.sys.DeleteTopic(ctx, r.Name, r.Force); err != nil {
+		return nil, err
+	}
+	return &ddqv1.DeleteTopicResponse{}, nil
+}
+
+func (a *admin) PauseTopic(ctx context.Context, r *ddqv1.PauseTopicRequest) (*ddqv1.PauseTopicResponse, error) {
+	if !r.Delivery && !r.Enqueue {
+		return nil, invalid("OUT_OF_RANGE_FIELD", "delivery", "or enqueue must be set: there is nothing to pause")
+	}
+	var change actors.TopicChange
+	if r.Delivery {
+		change.DeliveryPaused = &r.Delivery
+	}
+	if r.Enqueue {
+		change.EnqueuePaused = &r.Enqueue
+	}
+	t, err := a.sys.ConfigureTopic(ctx, r.Name, change)
+	if err != nil {
+		return nil, err
+	}
+	return &ddqv1.PauseTopicResponse{Topic: topicWire(&t)}, nil
+}
+
+func (a *admin) ResumeTopic(ctx context.Context, r *ddqv1.ResumeTopicRequest) (*ddqv1.ResumeTopicResponse, error) {
+	t, err := a.sys.ConfigureTopic(ctx, r.Name, actors.TopicChange{DeliveryPaused: new(bool), EnqueuePaused: new(bool)})
+	if err != nil {
+		return nil, err
+	}
+	return &ddqv1.ResumeTopicResponse{Topic: topicWire(&t)}, nil
+}
+
+func (a *admin) PurgeTopic(ctx context.Context, r *ddqv1.PurgeTopicRequest) (*ddqv1.PurgeTopicResponse, error) {
+	n, err := a.sys.PurgeTopic(ctx, r.Name)
+	if err != nil {
+		return nil, err
+	}
+	return &ddqv1.PurgeTopicResponse{Deleted: n}, nil
+}
+
+func (a *admin) ListDeadLetters(ctx context.Context, r *ddqv1.ListDeadLettersRequest) (*ddqv1.ListDeadLettersResponse, error) {
+	filter, e := filterOf(r.Filter)
+	if e != nil {
+		return nil, e
+	}
+	tasks, next, err := page(r.PageSize, r.PageToken, func(size int, token string) ([]actors.Found, string, error) {
+		return a.sys.ListDead(ctx, r.Topic, filter, size, token)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &ddqv1.ListDeadLettersResponse{Tasks: tasks, NextPageToken: next}, nil
+}
+
+func (a *admin) RequeueDeadLetters(ctx context.Context, r *ddqv1.RequeueDeadLettersRequest) (*ddqv1.RequeueDeadLettersResponse, error) {
+	filter, e := filterOf(r.Filter)
+	if e != nil {
+		return nil, e
+	}
+	n, missing, err := a.sys.RequeueDead(ctx, r.Topic, r.Ids, filter)
+	if err != nil {
+		return nil, err
+	}
+	return &ddqv1.RequeueDeadLettersResponse{Requeued: n, NotFound: texts(missing)}, nil
+}
+
+func (a *admin) DeleteDeadLetters(ctx context.Context, r *ddqv1.DeleteDeadLettersRequest) (*ddqv1.DeleteDeadLettersResponse, error) {
+	filter, e := filterOf(r.Filter)
+	if e != nil {
+		return nil, e
+	}
+	n, missing, err := a.sys.DeleteDead(ctx, r.Topic, r.Ids, filter)
+	if err != nil {
+		return nil, err
+	}
+	return &ddqv1.DeleteDeadLettersResponse{Deleted: n, NotFound: texts(missing)}, nil
+}
+
+func (a *admin) DescribeServer(ctx context.Context, _ *ddqv1.DescribeServerRequest) (*ddqv1.DescribeServerResponse, error) {
+	d, err := a.sys.Describe(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &ddqv1.DescribeServerResponse{
+		Version:                    a.config.Version,
+		Node:                       d.Node,
+		Store:                      d.Store.Name,
+		Durability:                 d.Store.Durability,
+		Warnings:                   texts(d.Warnings),
+		StoreNowUnixMs:             int64(d.StoreNow),
+		UptimeMs:                   d.Uptime.Milliseconds(),
+		DefaultVisibilityTimeoutMs: d.Visibility.Milliseconds(),
+		MaxPayloadBytes:            int64(d.Limits.Payload),
+	}, nil
+}
+
+// filterOf converts a filter that may be unset.
+func filterOf(f *ddqv1.DeadLetterFilter) (out actors.DeadFilter, e *actors.Error) {
+	if f == nil {
+		return out, nil
+	}
+	if out.Reason, e = deadReasonOf(f.Reason, "filter.reason"); e != nil {
+		return out, e
+	}
+	if !utf8.ValidString(f.ErrorContains) { // mended it would match, and delete, other tasks
+		return out, invalid("OUT_OF_RANGE_FIELD", "filter.error_contains", "must be UTF-8")
+	}
+	if f.DeadAfterUnixMs < 0 {
+		return out, invalid("BAD_TIME", "filter.dead_after_unix_ms", "must not be negative")
+	}
+	if f.DeadBeforeUnixMs < 0 {
+		return out, invalid("BAD_TIME", "filter.dead_before_unix_ms", "must not be negative")
+	}
+	out.ErrorContains = f.ErrorContains
+	out.After, out.Before = store.Millis(f.DeadAfterUnixMs), store.Millis(f.DeadBeforeUnixMs)
+	return out, nil
+}
+
+// texts makes every string fit for the wire.
+func texts(in []string) []string {
+	for i, s := range in {
+		in[i] = text(s)
+	}
+	return in
+}

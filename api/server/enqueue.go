@@ -1,0 +1,157 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync"
+
+	"golang.org/x/sync/semaphore"
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/api/ddqv1"
+)
+
+func (q *queue) Enqueue(ctx context.Context, r *ddqv1.EnqueueRequest) (*ddqv1.EnqueueResponse, error) {
+	tasks := make([]actors.NewTask, 1)
+	if _, e := convertTask(&tasks[0], r, nil); e != nil {
+		return nil, e
+	}
+	done := &q.sys.Enqueue(ctx, tasks)[0]
+	if done.Err != nil {
+		return nil, done.Err
+	}
+	return &ddqv1.EnqueueResponse{
+		Id:            done.ID,
+		Topic:         r.Topic,
+		ExecuteTime:   stamp(new(timestamppb.Timestamp), done.Due),
+		Deduplicated:  done.Deduplicated,
+		State:         stateWire(done.State),
+		ReplacedState: stateWire(done.Replaced),
+	}, nil
+}
+
+func (q *queue) EnqueueBatch(ctx context.Context, r *ddqv1.EnqueueBatchRequest) (*ddqv1.EnqueueBatchResponse, error) {
+	results, e := q.enqueue(ctx, r.Tasks)
+	if e != nil {
+		return nil, e
+	}
+	return &ddqv1.EnqueueBatchResponse{Results: results}, nil
+}
+
+// enqueue stores a batch and answers each item, or refuses it as a whole.
+func (q *queue) enqueue(ctx context.Context, requests []*ddqv1.EnqueueRequest) ([]*ddqv1.EnqueueResult, *actors.Error) {
+	if len(requests) == 0 {
+		return nil, invalid("BATCH_SIZE", "tasks", "must not be empty")
+	}
+	b := newBatch(requests)
+	var done []actors.Enqueued
+	if len(b.tasks) > 0 {
+		done = q.sys.Enqueue(ctx, b.tasks)
+	}
+	// A batch over its limits is refused item by item; the caller made one mistake.
+	if len(done) > 0 && done[0].Err != nil && done[0].Err.Reason == "BATCH_SIZE" {
+		return nil, done[0].Err
+	}
+	return b.results(q.log, done), nil
+}
+
+type enqueueStream = grpc.BidiStreamingServer[ddqv1.EnqueueStreamRequest, ddqv1.EnqueueStreamResponse]
+
+// pipeline is one EnqueueStream: frames in work at the same time, answered as
+// they finish. It owns a goroutine that reads, and one for each frame in work.
+type pipeline struct {
+	q      *queue
+	stream enqueueStream
+	room   *semaphore.Weighted // what may be in work
+	end    chan error          // why the stream is over; buffered, the first counts
+	sendMu sync.Mutex          // serialises Send
+}
+
+// frameCost is what a frame counts besides its payloads.
+const frameCost = 64 << 10
+
+func (q *queue) EnqueueStream(stream enqueueStream) error {
+	p := &pipeline{
+		q:      q,
+		stream: stream,
+		room:   semaphore.NewWeighted(q.config.StreamBytes),
+		end:    make(chan error, 1),
+	}
+	q.loops.Go(p.read)
+	var err error
+	select {
+	case err = <-p.end:
+	case <-stream.Context().Done():
+		err = stream.Context().Err()
+	case <-q.drain.Done():
+		err = draining()
+	}
+	// Whatever was taken in is answered. Taking all the room waits for the work
+	// and keeps the reader, which outlives this call, from starting more. It needs
+	// no context of its own: work ends with the stream's.
+	_ = p.room.Acquire(context.WithoutCancel(stream.Context()), q.config.StreamBytes)
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
+}
+
+func (p *pipeline) read() {
+	for {
+		frame, err := p.stream.Recv()
+		if err == nil {
+			err = p.start(frame)
+		}
+		if err != nil {
+			p.finish(err)
+			return
+		}
+	}
+}
+
+// start puts a frame to work, once there is room.
+func (p *pipeline) start(frame *ddqv1.EnqueueStreamRequest) error {
+	ctx := p.stream.Context()
+	cost := p.cost(frame)
+	if err := p.room.Acquire(ctx, cost); err != nil {
+		return err
+	}
+	p.q.loops.Go(func() {
+		defer p.room.Release(cost)
+		if err := p.q.guard(ctx, func() error { return p.answer(frame) }); err != nil {
+			p.finish(err)
+		}
+	})
+	return nil
+}
+
+func (p *pipeline) cost(frame *ddqv1.EnqueueStreamRequest) int64 {
+	bytes := int64(frameCost)
+	for _, t := range frame.Tasks {
+		bytes += int64(len(t.Payload))
+	}
+	return min(bytes, p.q.config.StreamBytes)
+}
+
+func (p *pipeline) answer(frame *ddqv1.EnqueueStreamRequest) error {
+	results, e := p.q.enqueue(p.stream.Context(), frame.Tasks)
+	reply := &ddqv1.EnqueueStreamResponse{
+		Sequence: frame.Sequence,
+		Results:  results,
+		Error:    itemError(p.q.log, e),
+	}
+	p.sendMu.Lock()
+	defer p.sendMu.Unlock()
+	return p.stream.Send(reply)
+}
+
+// finish ends the stream for err, unless it is over already.
+func (p *pipeline) finish(err error) {
+	select {
+	case p.end <- err:
+	default:
+	}
+}

@@ -1,0 +1,155 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/google/uuid"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/protoadapt"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/api/ddqv1"
+	"github.com/ddq-io/ddq/store"
+)
+
+// domain is the ErrorInfo domain of every error.
+const domain = "ddq"
+
+// retryAfter is the pause named when the system says that a call may be
+// repeated and not when.
+const retryAfter = time.Second
+
+var kindCodes = map[actors.Kind]codes.Code{
+	actors.Internal:     codes.Internal,
+	actors.Invalid:      codes.InvalidArgument,
+	actors.OutOfRange:   codes.OutOfRange,
+	actors.NotFound:     codes.NotFound,
+	actors.Exists:       codes.AlreadyExists,
+	actors.Precondition: codes.FailedPrecondition,
+	actors.Exhausted:    codes.ResourceExhausted,
+	actors.Unavailable:  codes.Unavailable,
+	actors.Unknown:      codes.Unknown,
+	actors.Canceled:     codes.Canceled,
+	actors.Deadline:     codes.DeadlineExceeded,
+}
+
+// codeOf is the one place where a kind of error becomes a code.
+func codeOf(k actors.Kind) codes.Code {
+	if c, ok := kindCodes[k]; ok {
+		return c
+	}
+	return codes.Internal
+}
+
+// invalid says that field broke a rule of the wire.
+func invalid(reason, field, format string, args ...any) *actors.Error {
+	return &actors.Error{
+		Kind:    actors.Invalid,
+		Reason:  reason,
+		Field:   field,
+		Message: field + " " + fmt.Sprintf(format, args...),
+	}
+}
+
+// badStream says that a stream's frames are out of order. It ends the stream.
+func badStream(field, format string, args ...any) *actors.Error {
+	return invalid("BAD_STREAM", field, format, args...)
+}
+
+// draining says that the node goes away; another one, or the same one after its
+// restart, takes the call.
+func draining() *actors.Error {
+	return &actors.Error{Kind: actors.Unavailable, Reason: "DRAINING", Message: "node is draining"}
+}
+
+// classify turns any error into one that has a kind. Nil for a status that the
+// gRPC library made, which goes out as it is.
+func classify(err error) *actors.Error {
+	var known *actors.Error
+	switch {
+	case errors.As(err, &known):
+		return known
+	case errors.Is(err, context.Canceled):
+		return &actors.Error{Kind: actors.Canceled, Message: "call was canceled"}
+	case errors.Is(err, context.DeadlineExceeded):
+		return &actors.Error{Kind: actors.Deadline, Message: "deadline exceeded"}
+	}
+	if _, ok := status.FromError(err); ok {
+		return nil
+	}
+	return &actors.Error{Kind: actors.Internal, Message: err.Error()}
+}
+
+// toStatus turns what a handler returned into what the caller sees. Internal
+// errors go to log under a number, and only the number to the caller.
+func toStatus(ctx context.Context, log *slog.Logger, method string, err error) error {
+	e := classify(err)
+	if e == nil {
+		return err
+	}
+	info := &errdetails.ErrorInfo{Reason: e.Reason, Domain: domain}
+	if codeOf(e.Kind) == codes.Internal {
+		incident := uuid.NewString()
+		log.ErrorContext(ctx, "call failed", "method", method, "incident", incident, "err", err)
+		info.Reason, info.Metadata = "INTERNAL", map[string]string{"incident": incident}
+		return withDetails(codes.Internal, "internal error, incident "+incident, info)
+	}
+	details := []protoadapt.MessageV1{info}
+	if e.State != store.StateUnknown {
+		info.Metadata = map[string]string{"state": e.State.String()}
+	}
+	if e.Field != "" {
+		details = append(details, &errdetails.BadRequest{FieldViolations: []*errdetails.BadRequest_FieldViolation{
+			{Field: e.Field, Description: text(e.Message), Reason: e.Reason},
+		}})
+	}
+	if pause := pauseOf(e); pause > 0 {
+		details = append(details, &errdetails.RetryInfo{RetryDelay: durationpb.New(pause)})
+	}
+	if e.Reason == "" {
+		details = details[1:] // canceled or late: the code says it all
+	}
+	return withDetails(codeOf(e.Kind), text(e.Message), details...)
+}
+
+func withDetails(code codes.Code, message string, details ...protoadapt.MessageV1) error {
+	st := status.New(code, message)
+	if with, err := st.WithDetails(details...); err == nil {
+		st = with
+	}
+	return st.Err()
+}
+
+// pauseOf is the pause before the call may be repeated; 0 when it should not be.
+func pauseOf(e *actors.Error) time.Duration {
+	if e.RetryAfter == 0 && (e.Kind == actors.Unavailable || e.Kind == actors.Exhausted) {
+		return retryAfter
+	}
+	return e.RetryAfter
+}
+
+// itemError is toStatus for one item of a batch.
+func itemError(log *slog.Logger, e *actors.Error) *ddqv1.Error {
+	if e == nil {
+		return nil
+	}
+	code := codeOf(e.Kind)
+	if code == codes.Internal {
+		log.Error("item failed", "err", e)
+		return &ddqv1.Error{Code: int32(code), Reason: "INTERNAL", Message: "internal error"}
+	}
+	return &ddqv1.Error{
+		Code:         int32(code),
+		Reason:       e.Reason,
+		Message:      text(e.Message),
+		Field:        e.Field,
+		RetryAfterMs: store.CeilMillis(pauseOf(e)),
+	}
+}

@@ -1,0 +1,90 @@
+package server
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	grpchealth "google.golang.org/grpc/health"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+)
+
+// healthInterval is how late a watcher may hear of a change. Check asks anew.
+const healthInterval = 500 * time.Millisecond
+
+// health serves while ready returns nil and the server does not drain.
+type health struct {
+	*grpchealth.Server
+	ready    func() error
+	drain    context.Context
+	services []string
+}
+
+func newHealth(drain context.Context, ready func() error, services map[string]grpc.ServiceInfo) *health {
+	h := &health{Server: grpchealth.NewServer(), ready: ready, drain: drain, services: []string{""}}
+	for name := range services {
+		h.services = append(h.services, name)
+	}
+	h.refresh()
+	return h
+}
+
+// Check answers with the state of this moment.
+func (h *health) Check(ctx context.Context, r *healthpb.HealthCheckRequest) (*healthpb.HealthCheckResponse, error) {
+	h.refresh()
+	return h.Server.Check(ctx, r)
+}
+
+// Watch tells of every change, and ends when the server drains, which would wait
+// for it otherwise.
+func (h *health) Watch(r *healthpb.HealthCheckRequest, stream healthpb.Health_WatchServer) error {
+	ctx, cancel := context.WithCancel(stream.Context())
+	defer cancel()
+	defer context.AfterFunc(h.drain, cancel)()
+	err := h.Server.Watch(r, watch{stream, ctx})
+	if h.drain.Err() == nil {
+		return err
+	}
+	_ = stream.Send(&healthpb.HealthCheckResponse{Status: healthpb.HealthCheckResponse_NOT_SERVING})
+	return draining()
+}
+
+// watch is a stream with another context.
+type watch struct {
+	healthpb.Health_WatchServer
+	ctx context.Context
+}
+
+func (w watch) Context() context.Context { return w.ctx }
+
+// refresh has no effect after Shutdown.
+func (h *health) refresh() {
+	state := healthpb.HealthCheckResponse_SERVING
+	if h.ready() != nil {
+		state = healthpb.HealthCheckResponse_NOT_SERVING
+	}
+	for _, name := range h.services {
+		h.SetServingStatus(name, state)
+	}
+}
+
+// follow keeps watchers informed until the returned function is called, which
+// waits for the goroutine to end.
+func (h *health) follow() (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var loop sync.WaitGroup
+	loop.Go(func() {
+		tick := time.NewTicker(healthInterval)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				h.refresh()
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+	return func() { cancel(); loop.Wait() }
+}

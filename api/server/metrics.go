@@ -1,0 +1,92 @@
+package server
+
+import (
+	"context"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// metrics counts calls. Streams count when they end.
+type metrics struct {
+	requests *prometheus.CounterVec
+	seconds  *prometheus.HistogramVec
+	streams  *prometheus.GaugeVec
+	panics   prometheus.Counter
+	stale    prometheus.Counter
+	known    map[string]*methodMetrics // read only
+}
+
+// methodMetrics are the children that almost every call needs.
+type methodMetrics struct {
+	ok      prometheus.Counter
+	seconds prometheus.Observer
+}
+
+// newMetrics registers with reg, which may be nil.
+func newMetrics(reg prometheus.Registerer) *metrics {
+	auto := promauto.With(reg)
+	return &metrics{
+		requests: auto.NewCounterVec(prometheus.CounterOpts{
+			Name: "ddq_grpc_requests_total", Help: "Calls and streams ended, by method and code.",
+		}, []string{"method", "code"}),
+		seconds: auto.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "ddq_grpc_request_seconds",
+			Help:    "Time to answer a unary call; long polls include their wait.",
+			Buckets: prometheus.ExponentialBuckets(0.0001, 2.5, 13),
+		}, []string{"method"}),
+		streams: auto.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "ddq_grpc_streams", Help: "Open streams, by method.",
+		}, []string{"method"}),
+		panics: auto.NewCounter(prometheus.CounterOpts{
+			Name: "ddq_grpc_panics_total", Help: "Calls that ended in a panic.",
+		}),
+		stale: auto.NewCounter(prometheus.CounterOpts{
+			Name: "ddq_grpc_stale_deliveries_total",
+			Help: "Deliveries given back because half of their hold went by before they were sent.",
+		}),
+		known: map[string]*methodMetrics{},
+	}
+}
+
+// learn resolves the children of a server's methods. It is called before Serve.
+func (m *metrics) learn(services map[string]grpc.ServiceInfo) {
+	for service, info := range services {
+		for _, method := range info.Methods {
+			name := "/" + service + "/" + method.Name
+			m.known[name] = &methodMetrics{
+				ok:      m.requests.WithLabelValues(name, codes.OK.String()),
+				seconds: m.seconds.WithLabelValues(name),
+			}
+		}
+	}
+}
+
+func (m *metrics) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+	began := time.Now()
+	resp, err := handler(ctx, req)
+	m.known[info.FullMethod].seconds.Observe(time.Since(began).Seconds())
+	m.count(info.FullMethod, err)
+	return resp, err
+}
+
+func (m *metrics) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+	open := m.streams.WithLabelValues(info.FullMethod)
+	open.Inc()
+	defer open.Dec()
+	err := handler(srv, stream)
+	m.count(info.FullMethod, err)
+	return err
+}
+
+func (m *metrics) count(method string, err error) {
+	if err == nil {
+		m.known[method].ok.Inc()
+		return
+	}
+	m.requests.WithLabelValues(method, status.Code(err).String()).Inc()
+}

@@ -1,0 +1,131 @@
+package server
+
+import (
+	"log/slog"
+	"unicode/utf8"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/api/ddqv1"
+	"github.com/ddq-io/ddq/store"
+)
+
+// batch is a frame of enqueue requests on its way in and its answers on their
+// way out. Items that the wire rules already refuse never reach the system.
+type batch struct {
+	tasks   []actors.NewTask
+	refused []*actors.Error // nil when none is; else one entry for each item
+}
+
+// newBatch converts requests. It makes one slice for all tasks and one for all
+// attributes: this is the hottest path of the server.
+func newBatch(requests []*ddqv1.EnqueueRequest) batch {
+	b := batch{tasks: make([]actors.NewTask, 0, len(requests))}
+	attributes := make([]store.Attribute, 0, countAttributes(requests))
+	for i, r := range requests {
+		b.tasks = b.tasks[:len(b.tasks)+1]
+		var e *actors.Error
+		attributes, e = convertTask(&b.tasks[len(b.tasks)-1], r, attributes)
+		if e == nil {
+			continue
+		}
+		b.tasks = b.tasks[:len(b.tasks)-1]
+		if b.refused == nil {
+			b.refused = make([]*actors.Error, len(requests))
+		}
+		b.refused[i] = e
+	}
+	return b
+}
+
+func countAttributes(requests []*ddqv1.EnqueueRequest) int {
+	n := 0
+	for _, r := range requests {
+		n += len(r.Attributes)
+	}
+	return n
+}
+
+// convertTask writes r into t. The attributes go to the end of slab.
+func convertTask(t *actors.NewTask, r *ddqv1.EnqueueRequest, slab []store.Attribute) ([]store.Attribute, *actors.Error) {
+	*t = actors.NewTask{Topic: r.Topic, Task: store.Task{ID: r.Id, Payload: r.Payload, MaxRetries: -1}}
+	if e := convertTimes(t, r); e != nil {
+		return slab, e
+	}
+	if r.MaxRetries != nil {
+		if *r.MaxRetries < 0 { // -1 would mean the topic's
+			return slab, invalid("OUT_OF_RANGE_FIELD", "max_retries", "must not be negative")
+		}
+		t.Task.MaxRetries = int(*r.MaxRetries)
+	}
+	var e *actors.Error
+	if t.Task.Visibility, e = spanOf(r.VisibilityTimeoutMs, "visibility_timeout_ms"); e != nil {
+		return slab, e
+	}
+	if t.Task.Backoff, e = backoffOf(r.Backoff, "backoff"); e != nil {
+		return slab, e
+	}
+	if len(r.Attributes) == 0 {
+		return slab, nil
+	}
+	from := len(slab)
+	for _, a := range r.Attributes {
+		// What is not UTF-8 could be stored, but never sent: protobuf refuses it.
+		if !utf8.ValidString(a.Key) || !utf8.ValidString(a.Value) {
+			return slab[:from], invalid("BAD_ATTRIBUTES", "attributes", "must be UTF-8")
+		}
+		slab = append(slab, store.Attribute{Key: a.Key, Value: a.Value})
+	}
+	t.Task.Attributes = slab[from:len(slab):len(slab)]
+	return slab, nil
+}
+
+// convertTimes converts when the task is due and when it expires.
+func convertTimes(t *actors.NewTask, r *ddqv1.EnqueueRequest) (e *actors.Error) {
+	switch when := r.When.(type) {
+	case *ddqv1.EnqueueRequest_Delay:
+		t.When.Delay, e = delayOf(when.Delay, "delay")
+	case *ddqv1.EnqueueRequest_ExecuteTime:
+		t.When.At, e = instantOf(when.ExecuteTime, "execute_time")
+	}
+	if e != nil {
+		return e
+	}
+	switch expiry := r.Expiry.(type) {
+	case *ddqv1.EnqueueRequest_ExpireTime:
+		t.Task.Expires, e = instantOf(expiry.ExpireTime, "expire_time")
+	case *ddqv1.EnqueueRequest_ExpireAfter:
+		t.ExpireAfter, e = delayOf(expiry.ExpireAfter, "expire_after")
+		if e == nil && t.ExpireAfter == 0 { // 0 would mean never
+			e = invalid("BAD_DELAY", "expire_after", "must be longer than 0")
+		}
+	}
+	return e
+}
+
+// results answers each request, from what the system said about those it got.
+func (b batch) results(log *slog.Logger, done []actors.Enqueued) []*ddqv1.EnqueueResult {
+	n := max(len(done), len(b.refused))
+	out := make([]*ddqv1.EnqueueResult, n)
+	slab := make([]ddqv1.EnqueueResult, n)
+	stamps := make([]timestamppb.Timestamp, n)
+	for i := range out {
+		out[i] = &slab[i]
+		if b.refused != nil && b.refused[i] != nil {
+			slab[i].Error = itemError(log, b.refused[i])
+			continue
+		}
+		d := &done[0]
+		done = done[1:]
+		slab[i].Id = text(d.ID)
+		if d.Err != nil {
+			slab[i].Error = itemError(log, d.Err)
+			continue
+		}
+		slab[i].ExecuteTime = stamp(&stamps[i], d.Due)
+		slab[i].Deduplicated = d.Deduplicated
+		slab[i].ReplacedState = stateWire(d.Replaced)
+	}
+	return out
+}

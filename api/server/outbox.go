@@ -1,0 +1,230 @@
+package server
+
+import (
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/api/ddqv1"
+)
+
+// One frame carries at most this many deliveries, and ends with the one that
+// takes it over the bytes: clients have a receive limit, and one slow
+// frame delays everything behind it.
+const (
+	frameTasks   = 512
+	frameBytes   = 1 << 20
+	frameResults = 4096 // settle results, but for one large answer
+)
+
+// handed is a delivery and when the actor handed it over.
+type handed struct {
+	actors.Delivery
+	at time.Time // monotonic
+}
+
+// left is what remains of the hold at now.
+func (h *handed) left(now time.Time) time.Duration { return h.HoldFor - now.Sub(h.at) }
+
+// stale reports whether more than half of the hold went by while the delivery
+// waited here: the worker would get it with too little time to work.
+func (h *handed) stale(now time.Time) bool { return now.Sub(h.at) > h.HoldFor/2 }
+
+// outbox is the queue between the actor of a subscription and its stream. What
+// it holds is bounded by the subscription's credit. It is an actors.Outbox, and
+// like it never blocks.
+type outbox struct {
+	log  *slog.Logger
+	wake chan struct{} // has a token when there may be something to take
+
+	mu       sync.Mutex
+	queue    []handed           // guarded by mu, as is everything below
+	answers  map[uint64]*answer // sequences the actor has not answered in full
+	settled  []*answer          // answered, not taken
+	drain    *time.Duration     // grace to announce
+	drained  bool               // announced, or about to be: nothing new goes out
+	leaving  bool               // the worker sends nothing more: nothing new goes out
+	unwanted []actors.Delivery  // came too late to go out
+}
+
+// answer gathers the outcomes of one frame's settlements.
+type answer struct {
+	ddqv1.Settled
+	items int // in the frame
+	left  int // not answered
+}
+
+func newOutbox(log *slog.Logger) *outbox {
+	return &outbox{log: log, wake: make(chan struct{}, 1), answers: make(map[uint64]*answer)}
+}
+
+// Deliver queues tasks for the stream.
+func (o *outbox) Deliver(ds []actors.Delivery) {
+	now := time.Now()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	defer o.signal()
+	if o.drained || o.leaving {
+		o.unwanted = append(o.unwanted, ds...)
+		return
+	}
+	for _, d := range ds {
+		o.queue = append(o.queue, handed{d, now})
+	}
+}
+
+// expect announces a frame of n settlements. It comes before their outcomes.
+func (o *outbox) expect(sequence uint64, n int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.answers[sequence] = &answer{Settled: ddqv1.Settled{Sequence: sequence}, items: n, left: n}
+}
+
+// Settled takes outcomes of the settlements of a frame, all at once or in
+// parts. Nobody waits for those of a sequence that was not announced.
+func (o *outbox) Settled(sequence uint64, results []actors.Settled) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	a := o.answers[sequence]
+	if a == nil {
+		return
+	}
+	for i := range results {
+		if r := settleResult(o.log, &results[i]); r != nil {
+			a.Results = append(a.Results, r)
+		}
+	}
+	if a.left -= len(results); a.left <= 0 {
+		delete(o.answers, sequence)
+		o.settled = append(o.settled, a)
+		o.signal()
+	}
+}
+
+// Drain announces that the node goes away, once. Tasks that wait here are given
+// back: another node has more time for them.
+func (o *outbox) Drain(grace time.Duration) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.drained {
+		return
+	}
+	o.drain, o.drained = &grace, true
+	o.giveUp()
+	o.signal()
+}
+
+// leave says that the worker will send nothing more: what it settled is
+// answered, and nothing new goes out.
+func (o *outbox) leave() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.leaving = true
+	o.giveUp()
+	o.signal()
+}
+
+// giveUp moves the queue to the unwanted. The caller holds mu.
+func (o *outbox) giveUp() {
+	for i := range o.queue {
+		o.unwanted = append(o.unwanted, o.queue[i].Delivery)
+	}
+	o.queue = nil
+}
+
+func (o *outbox) draining() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.drained
+}
+
+// finished reports whether the worker has left and knows all it waits for.
+func (o *outbox) finished() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.leaving && len(o.answers) == 0 && len(o.settled) == 0
+}
+
+// parcel is what goes out in one frame, and what is not worth sending.
+type parcel struct {
+	tasks    []handed
+	settled  []*answer
+	drain    *time.Duration
+	stale    []actors.Delivery // too late for this worker, which has its credit back
+	unwanted []actors.Delivery // not for this stream any more
+}
+
+func (p *parcel) empty() bool {
+	return len(p.tasks) == 0 && len(p.settled) == 0 && p.drain == nil &&
+		len(p.stale) == 0 && len(p.unwanted) == 0
+}
+
+// take removes what fits into the next frame.
+func (o *outbox) take(now time.Time) parcel {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	p := parcel{settled: o.takeSettled(), drain: o.drain, unwanted: o.unwanted}
+	o.drain, o.unwanted = nil, nil
+	bytes, n := 0, 0
+	for n < len(o.queue) && len(p.tasks) < frameTasks && bytes < frameBytes {
+		h := &o.queue[n]
+		n++
+		if h.stale(now) {
+			p.stale = append(p.stale, h.Delivery)
+			continue
+		}
+		if p.tasks == nil {
+			p.tasks = make([]handed, 0, min(frameTasks, len(o.queue)-n+1))
+		}
+		p.tasks = append(p.tasks, *h)
+		bytes += taskSize(h.Task)
+	}
+	clear(o.queue[:n])
+	if o.queue = o.queue[n:]; len(o.queue) == 0 {
+		o.queue = nil
+	}
+	return p
+}
+
+// takeSettled removes the answers of the next frame. The caller holds mu.
+func (o *outbox) takeSettled() []*answer {
+	results, n := 0, 0
+	for n < len(o.settled) && (n == 0 || results+len(o.settled[n].Results) <= frameResults) {
+		results += len(o.settled[n].Results)
+		n++
+	}
+	taken := o.settled[:n:n]
+	if o.settled = o.settled[n:]; len(o.settled) == 0 {
+		o.settled = nil // taken owns the array now
+	}
+	return taken
+}
+
+// undelivered takes back tasks whose frame did not go out.
+func (o *outbox) undelivered(tasks []handed) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for i := range tasks {
+		o.unwanted = append(o.unwanted, tasks[i].Delivery)
+	}
+}
+
+// close returns what never went out, and is the last use of the outbox but for
+// the actor's.
+func (o *outbox) close() []actors.Delivery {
+	o.leave()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	rest := o.unwanted
+	o.unwanted = nil
+	return rest
+}
+
+// signal wakes the sender. The caller holds mu.
+func (o *outbox) signal() {
+	select {
+	case o.wake <- struct{}{}:
+	default:
+	}
+}

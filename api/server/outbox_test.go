@@ -1,0 +1,214 @@
+package server
+
+import (
+	"fmt"
+	"reflect"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/store"
+)
+
+func deliveries(hold time.Duration, payload int, ids ...string) []actors.Delivery {
+	out := make([]actors.Delivery, len(ids))
+	for i, id := range ids {
+		out[i] = actors.Delivery{
+			Topic:   "t",
+			Task:    &store.Task{ID: id, Payload: make([]byte, payload), Attempt: 2},
+			Token:   []byte("token " + id),
+			HoldFor: hold,
+		}
+	}
+	return out
+}
+
+func idsOf(ds []actors.Delivery) (ids []string) {
+	for _, d := range ds {
+		ids = append(ids, d.Task.ID)
+	}
+	return ids
+}
+
+func idsHanded(ds []handed) (ids []string) {
+	for _, d := range ds {
+		ids = append(ids, d.Task.ID)
+	}
+	return ids
+}
+
+func requireIDs(t *testing.T, what string, got []string, want ...string) {
+	t.Helper()
+	if !reflect.DeepEqual(got, want) {
+		t.Fatalf("%s: got %q, want %q", what, got, want)
+	}
+}
+
+func TestOneFrameMergesWhatWaits(t *testing.T) {
+	o := newOutbox(quiet)
+	o.Deliver(deliveries(time.Minute, 1, "a"))
+	o.expect(7, 1)
+	o.Settled(7, []actors.Settled{{ID: "x", Kind: actors.SettleAck, Already: true}})
+	o.Deliver(deliveries(time.Minute, 1, "b", "c"))
+	<-o.wake
+	now := time.Now()
+	p := o.take(now)
+	f := p.frame(now)
+	requireIDs(t, "tasks", idsHanded(p.tasks), "a", "b", "c")
+	if len(f.Deliveries) != 3 || len(f.Settled) != 1 || f.Settled[0].Sequence != 7 || !f.Settled[0].Results[0].Already {
+		t.Errorf("got %v", f)
+	}
+	if f.Deliveries[0].Task.RetryCount != 1 || f.Deliveries[0].Task.Topic != "t" || string(f.Deliveries[0].HoldToken) != "token a" {
+		t.Errorf("first is %v", f.Deliveries[0])
+	}
+	if p := o.take(now); !p.empty() {
+		t.Errorf("taken twice: %+v", p)
+	}
+}
+
+func TestFramesAreBoundedByBytesAndNumber(t *testing.T) {
+	o := newOutbox(quiet)
+	o.Deliver(deliveries(time.Minute, 600<<10, "a", "b", "c"))
+	var many []string
+	for i := range 600 {
+		many = append(many, fmt.Sprint(i))
+	}
+	o.Deliver(deliveries(time.Minute, 1, many...))
+	now := time.Now()
+	var sizes []int
+	for p := o.take(now); !p.empty(); p = o.take(now) {
+		sizes = append(sizes, len(p.tasks))
+	}
+	if want := []int{2, 512, 89}; !reflect.DeepEqual(sizes, want) {
+		t.Errorf("frames of %v tasks, want %v", sizes, want)
+	}
+}
+
+func TestStaleDeliveriesAreNotSent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := newOutbox(quiet)
+		o.Deliver(deliveries(10*time.Second, 1, "old"))
+		time.Sleep(3 * time.Second)
+		o.Deliver(deliveries(10*time.Second, 1, "young"))
+		time.Sleep(2*time.Second + time.Millisecond)
+		now := time.Now()
+		p := o.take(now)
+		requireIDs(t, "sent", idsHanded(p.tasks), "young")
+		requireIDs(t, "stale", idsOf(p.stale), "old")
+		if got, want := p.frame(now).Deliveries[0].HoldMs, int64(7999); got != want {
+			t.Errorf("hold of %d ms left, want %d", got, want)
+		}
+	})
+}
+
+func TestHalfOfTheHoldIsStillSent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := newOutbox(quiet)
+		o.Deliver(deliveries(10*time.Second, 1, "a"))
+		time.Sleep(5 * time.Second)
+		p := o.take(time.Now())
+		requireIDs(t, "sent", idsHanded(p.tasks), "a")
+	})
+}
+
+func TestAnswerWaitsForEverySettlement(t *testing.T) {
+	o := newOutbox(quiet)
+	o.expect(3, 3)
+	o.Settled(3, []actors.Settled{{ID: "a", Kind: actors.SettleAck}})
+	if p := o.take(time.Now()); !p.empty() {
+		t.Fatalf("answered before all was known: %+v", p)
+	}
+	o.Settled(3, []actors.Settled{
+		{ID: "b", Kind: actors.SettleNack, Err: &actors.Error{Kind: actors.Precondition, Reason: "HOLD_LOST"}},
+		{ID: "c", Kind: actors.SettleExtend, HoldFor: 1500 * time.Millisecond},
+	})
+	now := time.Now()
+	p := o.take(now)
+	got := p.frame(now).Settled[0]
+	if len(got.Results) != 2 || got.Results[0].Error.Reason != "HOLD_LOST" || got.Results[1].HoldMs != 1500 {
+		t.Errorf("got %v", got)
+	}
+	o.Settled(99, []actors.Settled{{ID: "a"}})
+	if p := o.take(time.Now()); !p.empty() {
+		t.Errorf("answered a frame that never was: %+v", p)
+	}
+}
+
+func TestAllWentWellIsAnEmptyAnswer(t *testing.T) {
+	o := newOutbox(quiet)
+	o.expect(1, 2)
+	o.Settled(1, []actors.Settled{{ID: "a", Kind: actors.SettleAck}, {ID: "b", Kind: actors.SettleNack}})
+	p := o.take(time.Now())
+	if len(p.settled) != 1 || p.settled[0].Sequence != 1 || len(p.settled[0].Results) != 0 {
+		t.Errorf("got %+v", p.settled)
+	}
+}
+
+func TestLargeAnswersTakeFramesOfTheirOwn(t *testing.T) {
+	o := newOutbox(quiet)
+	for sequence := uint64(1); sequence <= 3; sequence++ {
+		o.expect(sequence, 3000)
+		o.Settled(sequence, make([]actors.Settled, 0))
+		lost := make([]actors.Settled, 3000)
+		for i := range lost {
+			lost[i] = actors.Settled{Kind: actors.SettleAck, Already: true}
+		}
+		o.Settled(sequence, lost)
+	}
+	for range 3 {
+		if p := o.take(time.Now()); len(p.settled) != 1 {
+			t.Fatalf("%d answers in a frame, want 1", len(p.settled))
+		}
+	}
+}
+
+func TestDrainIsAnnouncedOnceAndGivesBackWhatWaits(t *testing.T) {
+	o := newOutbox(quiet)
+	o.Deliver(deliveries(time.Minute, 1, "a"))
+	o.Drain(3 * time.Second)
+	o.Drain(9 * time.Second)
+	o.Deliver(deliveries(time.Minute, 1, "b"))
+	now := time.Now()
+	p := o.take(now)
+	f := p.frame(now)
+	requireIDs(t, "given back", idsOf(p.unwanted), "a", "b")
+	if len(f.Deliveries) != 0 || f.Drain.GetGraceMs() != 3000 {
+		t.Errorf("got %v", f)
+	}
+	if !o.draining() {
+		t.Error("does not drain")
+	}
+	if p := o.take(now); !p.empty() {
+		t.Errorf("announced twice: %+v", p)
+	}
+}
+
+func TestCloseReturnsWhatNeverWentOut(t *testing.T) {
+	o := newOutbox(quiet)
+	o.Deliver(deliveries(time.Minute, 1, "a"))
+	p := o.take(time.Now())
+	o.undelivered(p.tasks)
+	o.Deliver(deliveries(time.Minute, 1, "b"))
+	requireIDs(t, "rest", idsOf(o.close()), "a", "b")
+	if rest := o.close(); rest != nil {
+		t.Errorf("returned twice: %q", idsOf(rest))
+	}
+}
+
+func TestAWorkerThatLeftIsAnsweredFirst(t *testing.T) {
+	o := newOutbox(quiet)
+	o.expect(1, 1)
+	o.leave()
+	if o.finished() {
+		t.Fatal("finished before its ack was answered")
+	}
+	o.Settled(1, []actors.Settled{{ID: "a", Kind: actors.SettleAck}})
+	if o.finished() {
+		t.Fatal("finished before the answer was taken")
+	}
+	o.take(time.Now())
+	if !o.finished() {
+		t.Fatal("not finished")
+	}
+}

@@ -1,0 +1,201 @@
+package server
+
+import (
+	"context"
+	"time"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/api/ddqv1"
+	"github.com/ddq-io/ddq/store"
+)
+
+// queue serves DelayQueueService.
+type queue struct {
+	ddqv1.UnsafeDelayQueueServiceServer
+	*Server
+}
+
+var _ ddqv1.DelayQueueServiceServer = (*queue)(nil)
+
+func (q *queue) GetTask(ctx context.Context, r *ddqv1.GetTaskRequest) (*ddqv1.GetTaskResponse, error) {
+	found, err := q.sys.Get(ctx, r.Topic, r.Id)
+	if err != nil {
+		return nil, err
+	}
+	return &ddqv1.GetTaskResponse{Task: foundWire(&found)}, nil
+}
+
+func (q *queue) ListTasks(ctx context.Context, r *ddqv1.ListTasksRequest) (*ddqv1.ListTasksResponse, error) {
+	state, e := stateOf(r.State, "state")
+	if e != nil {
+		return nil, e
+	}
+	tasks, next, err := page(r.PageSize, r.PageToken, func(size int, token string) ([]actors.Found, string, error) {
+		return q.sys.List(ctx, r.Topic, state, size, token)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &ddqv1.ListTasksResponse{Tasks: tasks, NextPageToken: next}, nil
+}
+
+func (q *queue) DeleteTask(ctx context.Context, r *ddqv1.DeleteTaskRequest) (*ddqv1.DeleteTaskResponse, error) {
+	topic, err := q.sys.Delete(ctx, r.Topic, r.Id)
+	if err != nil {
+		return nil, err
+	}
+	return &ddqv1.DeleteTaskResponse{Topic: topic}, nil
+}
+
+func (q *queue) RescheduleTask(ctx context.Context, r *ddqv1.RescheduleTaskRequest) (*ddqv1.RescheduleTaskResponse, error) {
+	when, e := rescheduleWhen(r)
+	if e != nil {
+		return nil, e
+	}
+	topic, due, err := q.sys.Reschedule(ctx, r.Topic, r.Id, when)
+	if err != nil {
+		return nil, err
+	}
+	return &ddqv1.RescheduleTaskResponse{Topic: topic, ExecuteTime: stamp(new(timestamppb.Timestamp), due)}, nil
+}
+
+func rescheduleWhen(r *ddqv1.RescheduleTaskRequest) (w actors.When, e *actors.Error) {
+	switch when := r.When.(type) {
+	case *ddqv1.RescheduleTaskRequest_Delay:
+		w.Delay, e = delayOf(when.Delay, "delay")
+	case *ddqv1.RescheduleTaskRequest_ExecuteTime:
+		w.At, e = instantOf(when.ExecuteTime, "execute_time")
+	default:
+		e = invalid("BAD_TIME", "when", "is missing: set delay or execute_time")
+	}
+	return w, e
+}
+
+// Retrieve is a long poll. What it cannot answer with it gives back: tasks over
+// the size of a reply, and everything when the caller is gone.
+func (q *queue) Retrieve(ctx context.Context, r *ddqv1.RetrieveRequest) (*ddqv1.RetrieveResponse, error) {
+	options, wait, e := retrieveOptions(r)
+	if e != nil {
+		return nil, e
+	}
+	poll, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(q.drain, cancel)() // polls end when the node goes away
+	held, err := q.sys.Retrieve(poll, options, max(1, int(r.MaxTasks)), wait)
+	at := time.Now()
+	if err != nil {
+		if ctx.Err() == nil && q.drain.Err() != nil {
+			return nil, draining()
+		}
+		return nil, err
+	}
+	fit := fitting(held)
+	if ctx.Err() != nil {
+		fit = 0
+	}
+	if fit < len(held) {
+		q.giveBack(ctx, r.Topic, held[fit:])
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	out := make([]handed, fit)
+	for i, d := range held[:fit] {
+		out[i] = handed{d, at}
+	}
+	return &ddqv1.RetrieveResponse{Deliveries: deliveriesWire(out, at)}, nil
+}
+
+func retrieveOptions(r *ddqv1.RetrieveRequest) (o actors.SubscribeOptions, wait time.Duration, e *actors.Error) {
+	if r.MaxTasks < 0 {
+		return o, 0, invalid("OUT_OF_RANGE_FIELD", "max_tasks", "must not be negative")
+	}
+	if wait, e = spanOf(r.WaitMs, "wait_ms"); e != nil {
+		return o, 0, e
+	}
+	o = actors.SubscribeOptions{Topic: r.Topic, Worker: text(r.Worker)}
+	if o.Visibility, e = spanOf(r.VisibilityTimeoutMs, "visibility_timeout_ms"); e != nil {
+		return o, 0, e
+	}
+	return o, wait, nil
+}
+
+// fitting returns how many of ds one reply has room for, at least one.
+func fitting(ds []actors.Delivery) int {
+	bytes := 0
+	for i := range ds {
+		if bytes += taskSize(ds[i].Task); bytes > pageBytes && i > 0 {
+			return i
+		}
+	}
+	return len(ds)
+}
+
+// giveBack releases held tasks that nobody will get, also when the caller's
+// context is done. If it fails their holds run out.
+func (q *queue) giveBack(ctx context.Context, topic string, ds []actors.Delivery) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	releases := make([]actors.Settlement, len(ds))
+	for i := range ds {
+		releases[i] = release(&ds[i])
+	}
+	if _, err := q.sys.Settle(ctx, topic, releases); err != nil {
+		q.log.WarnContext(ctx, "tasks not given back", "topic", topic, "tasks", len(ds), "err", err)
+	}
+}
+
+func (q *queue) Ack(ctx context.Context, r *ddqv1.AckRequest) (*ddqv1.AckResponse, error) {
+	s, err := q.settle(ctx, r.Topic, ackOf(r.Ack))
+	if err != nil {
+		return nil, err
+	}
+	return &ddqv1.AckResponse{Already: s.Already}, nil
+}
+
+func (q *queue) Nack(ctx context.Context, r *ddqv1.NackRequest) (*ddqv1.NackResponse, error) {
+	ask, e := nackOf(r.Nack)
+	if e != nil {
+		return nil, e
+	}
+	s, err := q.settle(ctx, r.Topic, ask)
+	if err != nil {
+		return nil, err
+	}
+	return nackResponse(s), nil
+}
+
+func (q *queue) Extend(ctx context.Context, r *ddqv1.ExtendRequest) (*ddqv1.ExtendResponse, error) {
+	ask, e := extendOf(r.Extend)
+	if e != nil {
+		return nil, e
+	}
+	s, err := q.settle(ctx, r.Topic, ask)
+	if err != nil {
+		return nil, err
+	}
+	return &ddqv1.ExtendResponse{HoldMs: s.HoldFor.Milliseconds()}, nil
+}
+
+// settle settles one hold.
+func (q *queue) settle(ctx context.Context, topic string, ask actors.Settlement) (actors.Settled, error) {
+	settled, err := q.sys.Settle(ctx, topic, []actors.Settlement{ask})
+	if err != nil {
+		return actors.Settled{}, err
+	}
+	if settled[0].Err != nil {
+		return actors.Settled{}, settled[0].Err
+	}
+	return settled[0], nil
+}
+
+// taskSize is about what a task takes up in a message.
+func taskSize(t *store.Task) int {
+	n := 256 + len(t.ID) + len(t.Payload) + len(t.LastError)
+	for _, a := range t.Attributes {
+		n += len(a.Key) + len(a.Value) + 8
+	}
+	return n
+}

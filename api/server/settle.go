@@ -1,0 +1,99 @@
+package server
+
+import (
+	"log/slog"
+
+	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/api/ddqv1"
+	"github.com/ddq-io/ddq/store"
+)
+
+func ackOf(a *ddqv1.Ack) actors.Settlement {
+	return actors.Settlement{Kind: actors.SettleAck, ID: a.GetTaskId(), Token: a.GetHoldToken()}
+}
+
+// nackOf converts a nack. A delay is as long as it says: there is no way to
+// come back sooner than at once.
+func nackOf(n *ddqv1.Nack) (actors.Settlement, *actors.Error) {
+	s := actors.Settlement{
+		Kind:      actors.SettleNack,
+		ID:        n.GetTaskId(),
+		Token:     n.GetHoldToken(),
+		Error:     text(n.GetError()),
+		Permanent: n.GetPermanent(),
+	}
+	if n.GetRelease() {
+		s.Kind = actors.SettleRelease
+	}
+	if n.GetRelease() && n.GetPermanent() {
+		return s, invalid("OUT_OF_RANGE_FIELD", "release", "and permanent exclude each other")
+	}
+	if n == nil || n.DelayMs == nil {
+		return s, nil
+	}
+	if *n.DelayMs < 0 {
+		return s, invalid("BAD_DELAY", "delay_ms", "must not be negative")
+	}
+	delay, e := spanOf(*n.DelayMs, "delay_ms")
+	if e != nil {
+		e.Reason = "BAD_DELAY"
+		return s, e
+	}
+	s.Delay = &delay
+	return s, nil
+}
+
+func extendOf(x *ddqv1.Extend) (s actors.Settlement, e *actors.Error) {
+	s = actors.Settlement{Kind: actors.SettleExtend, ID: x.GetTaskId(), Token: x.GetHoldToken()}
+	s.Extend, e = spanOf(x.GetVisibilityTimeoutMs(), "visibility_timeout_ms")
+	return s, e
+}
+
+// settlementsOf converts what a frame settles. Those that the wire rules refuse
+// are answered already.
+func settlementsOf(f *ddqv1.SubscribeRequest) (out []actors.Settlement, refused []actors.Settled) {
+	out = make([]actors.Settlement, 0, len(f.Acks)+len(f.Nacks)+len(f.Extends))
+	keep := func(s actors.Settlement, e *actors.Error) {
+		if e != nil {
+			refused = append(refused, actors.Settled{ID: s.ID, Token: s.Token, Kind: s.Kind, Err: e})
+			return
+		}
+		out = append(out, s)
+	}
+	for _, a := range f.Acks {
+		out = append(out, ackOf(a))
+	}
+	for _, n := range f.Nacks {
+		keep(nackOf(n))
+	}
+	for _, x := range f.Extends {
+		keep(extendOf(x))
+	}
+	return out, refused
+}
+
+// settleResult converts an outcome that the worker has to hear of; nil for one
+// that went as asked.
+func settleResult(log *slog.Logger, s *actors.Settled) *ddqv1.SettleResult {
+	if s.Err == nil && !s.Already && s.Kind != actors.SettleExtend {
+		return nil
+	}
+	r := &ddqv1.SettleResult{TaskId: text(s.ID), HoldToken: s.Token, Already: s.Already, Error: itemError(log, s.Err)}
+	if s.Kind == actors.SettleExtend && s.Err == nil {
+		r.HoldMs = s.HoldFor.Milliseconds()
+	}
+	return r
+}
+
+// release is the settlement that gives a delivery back as if it had not been.
+func release(d *actors.Delivery) actors.Settlement {
+	return actors.Settlement{Kind: actors.SettleRelease, ID: d.Task.ID, Token: d.Token}
+}
+
+func nackResponse(s actors.Settled) *ddqv1.NackResponse {
+	r := &ddqv1.NackResponse{State: stateWire(s.State)}
+	if s.State != store.StateDead {
+		r.ExecuteTime = stampOrNil(s.Due)
+	}
+	return r
+}

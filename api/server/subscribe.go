@@ -1,0 +1,307 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+	"google.golang.org/grpc"
+
+	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/api/ddqv1"
+)
+
+type subscribeStream = grpc.BidiStreamingServer[ddqv1.SubscribeRequest, ddqv1.SubscribeResponse]
+
+// maxSettles bounds the settlements of one frame. It is over the largest
+// max_in_flight, and its answer under the 4 MiB that clients take in.
+const maxSettles = 16384
+
+// maxUnanswered bounds the settlements of one stream that were read and not
+// answered; beyond it the stream is not read. It is several times what a worker
+// that obeys its credit can have.
+const maxUnanswered = 65536
+
+// internalSequence carries settlements that the session makes itself. Workers
+// number theirs from 1.
+const internalSequence = 0
+
+// session is one Subscribe stream. It owns two goroutines: receive reads and
+// passes on, send writes what the outbox has. The handler only waits for the
+// first of them to end, so that returning can break a Send that hangs; send
+// comes last and ends the subscription.
+type session struct {
+	server     *Server
+	stream     subscribeStream
+	box        *outbox
+	unanswered *semaphore.Weighted
+	end        chan error // why the stream is over; buffered, the first counts
+
+	// Set by hello, before send starts.
+	sub      *actors.Subscription
+	sequence uint64 // the last one, receive only
+}
+
+func (q *queue) Subscribe(stream subscribeStream) error {
+	ses := &session{
+		server:     q.Server,
+		stream:     stream,
+		box:        newOutbox(q.log),
+		unanswered: semaphore.NewWeighted(maxUnanswered),
+		end:        make(chan error, 1),
+	}
+	if !q.join(ses) {
+		return draining()
+	}
+	defer q.part(ses)
+	ctx := stream.Context()
+	q.loops.Go(func() { ses.finish(q.guard(ctx, ses.receive)) })
+	select {
+	case err := <-ses.end:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// finish ends the stream for err, unless it is over already.
+func (ses *session) finish(err error) {
+	if errors.Is(err, errLeft) {
+		return // send ends the stream once all is answered
+	}
+	select {
+	case ses.end <- err:
+	default:
+	}
+}
+
+// errLeft is how receive ends when the worker closed its side.
+var errLeft = errors.New("worker sends nothing more")
+
+// receive reads frames until the stream ends.
+func (ses *session) receive() error {
+	late := time.AfterFunc(ses.server.config.HandshakeTimeout, func() {
+		ses.finish(badStream("hello", "did not come in time"))
+	})
+	first, err := ses.stream.Recv()
+	late.Stop()
+	if err != nil {
+		return ignoreEOF(err)
+	}
+	if err := ses.hello(first); err != nil {
+		return err
+	}
+	for frame := first; ; {
+		if err := ses.frame(frame); err != nil {
+			return err
+		}
+		frame, err = ses.stream.Recv()
+		switch {
+		case errors.Is(err, io.EOF):
+			ses.box.leave()
+			return errLeft
+		case err != nil:
+			return err
+		case frame.Hello != nil:
+			return badStream("hello", "came twice")
+		}
+	}
+}
+
+func ignoreEOF(err error) error {
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
+}
+
+// hello opens the subscription and starts send.
+func (ses *session) hello(f *ddqv1.SubscribeRequest) error {
+	if f.Hello == nil {
+		return badStream("hello", "must come in the first frame")
+	}
+	if f.Hello.MaxInFlight < 0 {
+		return invalid("OUT_OF_RANGE_FIELD", "hello.max_in_flight", "must not be negative")
+	}
+	visibility, e := spanOf(f.Hello.VisibilityTimeoutMs, "hello.visibility_timeout_ms")
+	if e != nil {
+		return e
+	}
+	sub, err := ses.server.sys.Subscribe(ses.stream.Context(), actors.SubscribeOptions{
+		Topic:       f.Hello.Topic,
+		Worker:      text(f.Hello.Worker),
+		MaxInFlight: int(f.Hello.MaxInFlight),
+		Visibility:  visibility,
+		LocalOnly:   f.Hello.LocalShardsOnly,
+	}, ses.box)
+	if err != nil {
+		return err
+	}
+	ses.sub = sub
+	ctx := ses.stream.Context()
+	ses.server.loops.Go(func() {
+		// Deferred, so that whatever happened in send its deliveries are given back.
+		defer func() { sub.Unsubscribe(ses.box.close()) }()
+		ses.finish(ses.server.guard(ctx, ses.send))
+	})
+	return nil
+}
+
+// frame passes on what a frame asks for.
+func (ses *session) frame(f *ddqv1.SubscribeRequest) error {
+	if f.Credit != nil {
+		if err := ses.grant(int(*f.Credit)); err != nil {
+			return err
+		}
+	}
+	n := len(f.Acks) + len(f.Nacks) + len(f.Extends)
+	if n == 0 {
+		return nil
+	}
+	if n > maxSettles {
+		return badStream("acks", "nacks and extends are more than %d together", maxSettles)
+	}
+	if f.Sequence <= ses.sequence {
+		return badStream("sequence", "must rise with every frame that settles, from 1")
+	}
+	ses.sequence = f.Sequence
+	if err := ses.unanswered.Acquire(ses.stream.Context(), int64(n)); err != nil {
+		return err
+	}
+	ses.box.expect(f.Sequence, n)
+	ask, refused := settlementsOf(f)
+	if len(refused) > 0 {
+		ses.box.Settled(f.Sequence, refused)
+	}
+	if len(ask) > 0 {
+		ses.sub.Settle(f.Sequence, ask)
+	}
+	return nil
+}
+
+func (ses *session) grant(n int) error {
+	if n <= 0 {
+		return badStream("credit", "must be greater than 0")
+	}
+	if ses.box.draining() {
+		return nil // whatever it brought would be given back at once
+	}
+	return ses.sub.Grant(n)
+}
+
+// send writes frames until the stream ends.
+func (ses *session) send() error {
+	stall := time.AfterFunc(time.Hour, func() { ses.finish(stalled()) })
+	defer stall.Stop()
+	stall.Stop()
+	if err := ses.write(stall, ses.subscribed()); err != nil {
+		return err
+	}
+	for {
+		select {
+		case <-ses.box.wake:
+		case <-ses.stream.Context().Done():
+			return ses.stream.Context().Err()
+		}
+		if err := ses.flush(stall); err != nil {
+			return err
+		}
+		if ses.box.finished() {
+			return nil
+		}
+	}
+}
+
+func (ses *session) subscribed() *ddqv1.SubscribeResponse {
+	return &ddqv1.SubscribeResponse{Subscribed: &ddqv1.Subscribed{
+		Node:                ses.sub.Node,
+		MaxInFlight:         int32(ses.sub.Options.MaxInFlight),
+		VisibilityTimeoutMs: ses.sub.Options.Visibility.Milliseconds(),
+	}}
+}
+
+func stalled() error {
+	return &actors.Error{
+		Kind:    actors.Unavailable,
+		Reason:  "STREAM_STALLED",
+		Message: "the worker does not read its stream",
+	}
+}
+
+// write sends one frame. If that takes too long the stall timer ends the
+// stream, which makes Send return.
+func (ses *session) write(stall *time.Timer, f *ddqv1.SubscribeResponse) error {
+	stall.Reset(ses.server.config.SendStall)
+	defer stall.Stop()
+	return ses.stream.Send(f)
+}
+
+// flush sends everything that the outbox has.
+func (ses *session) flush(stall *time.Timer) error {
+	for {
+		now := time.Now()
+		p := ses.box.take(now)
+		if p.empty() {
+			return nil
+		}
+		ses.returnLate(&p)
+		f := p.frame(now)
+		if f == nil {
+			continue
+		}
+		if err := ses.write(stall, f); err != nil {
+			ses.box.undelivered(p.tasks)
+			return err
+		}
+		ses.sent(&p)
+	}
+}
+
+// returnLate gives back what is not worth sending. For deliveries that waited
+// too long the worker gets its credit back: it never learns that it was used.
+func (ses *session) returnLate(p *parcel) {
+	late := append(p.stale, p.unwanted...)
+	if len(late) == 0 {
+		return
+	}
+	releases := make([]actors.Settlement, len(late))
+	for i := range late {
+		releases[i] = release(&late[i])
+	}
+	ses.sub.Settle(internalSequence, releases)
+	if len(p.stale) > 0 {
+		ses.server.metrics.stale.Add(float64(len(p.stale)))
+		_ = ses.sub.Grant(len(p.stale)) // no more than was granted before
+	}
+}
+
+// sent takes in that a frame is on its way.
+func (ses *session) sent(p *parcel) {
+	for _, a := range p.settled {
+		ses.unanswered.Release(int64(a.items))
+	}
+	if p.drain != nil {
+		grace, stop := context.WithTimeout(ses.stream.Context(), *p.drain)
+		context.AfterFunc(grace, func() { stop(); ses.finish(draining()) })
+	}
+}
+
+// frame is p as it goes out; nil when nothing does.
+func (p *parcel) frame(now time.Time) *ddqv1.SubscribeResponse {
+	if len(p.tasks) == 0 && len(p.settled) == 0 && p.drain == nil {
+		return nil
+	}
+	f := &ddqv1.SubscribeResponse{}
+	if len(p.tasks) > 0 {
+		f.Deliveries = deliveriesWire(p.tasks, now)
+	}
+	for _, a := range p.settled {
+		f.Settled = append(f.Settled, &a.Settled)
+	}
+	if p.drain != nil {
+		f.Drain = &ddqv1.Drain{GraceMs: p.drain.Milliseconds()}
+	}
+	return f
+}

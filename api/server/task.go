@@ -1,0 +1,92 @@
+package server
+
+import (
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/api/ddqv1"
+	"github.com/ddq-io/ddq/store"
+)
+
+// foundWire converts a task as it stands.
+func foundWire(f *actors.Found) *ddqv1.Task {
+	t := &ddqv1.Task{DeadReason: wireOf(reasonToWire[:], f.Reason), FinishedAt: stampOrNil(f.Finished)}
+	taskWire(t, new([2]timestamppb.Timestamp), &f.Task)
+	t.Topic = f.Topic
+	t.State = stateWire(f.State)
+	t.MaxRetries = int32(f.MaxRetries)
+	t.RetryCount = retryCount(f.State, f.Attempt)
+	if f.State == store.StateRunning {
+		t.Worker = text(f.Worker)
+		t.HoldDeadline = stampOrNil(f.Deadline)
+	}
+	return t
+}
+
+// taskWire writes what the store keeps of every task. The two timestamps lie in
+// stamps, so that a frame of deliveries needs one allocation for all of them.
+func taskWire(t *ddqv1.Task, stamps *[2]timestamppb.Timestamp, from *store.Task) {
+	t.Id = from.ID
+	t.Payload = from.Payload
+	t.ExecuteTime = stamp(&stamps[0], from.Due)
+	t.CreatedAt = stamp(&stamps[1], from.Created)
+	t.Attributes = attributesWire(from.Attributes)
+	t.ExpireTime = stampOrNil(from.Expires)
+	t.VisibilityTimeoutMs = store.CeilMillis(from.Visibility)
+	t.Backoff = backoffWire(from.Backoff)
+	t.LastError = text(from.LastError)
+}
+
+func attributesWire(from []store.Attribute) []*ddqv1.Attribute {
+	if len(from) == 0 {
+		return nil
+	}
+	slab := make([]ddqv1.Attribute, len(from))
+	out := make([]*ddqv1.Attribute, len(from))
+	for i, a := range from {
+		slab[i].Key, slab[i].Value = text(a.Key), text(a.Value)
+		out[i] = &slab[i]
+	}
+	return out
+}
+
+// retryCount is the number of deliveries before the one that a task is at: the
+// one to come while it waits, else the last one.
+func retryCount(s store.State, attempt int) int32 {
+	if s.Pending() || s == store.StateExpired || attempt == 0 {
+		return int32(attempt)
+	}
+	return int32(attempt - 1)
+}
+
+// text makes s fit for a string field: one stray byte, in an error that was cut
+// in the middle of a letter, would make the whole message unreadable.
+func text(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
+
+// deliveries converts ds for sending at now. Each was handed over at its time
+// in at, which is what its hold is counted from.
+func deliveriesWire(ds []handed, now time.Time) []*ddqv1.Delivery {
+	type slot struct {
+		delivery ddqv1.Delivery
+		task     ddqv1.Task
+		stamps   [2]timestamppb.Timestamp
+	}
+	slab := make([]slot, len(ds))
+	out := make([]*ddqv1.Delivery, len(ds))
+	for i := range ds {
+		d, s := &ds[i], &slab[i]
+		taskWire(&s.task, &s.stamps, d.Task)
+		s.task.Topic = d.Topic
+		s.task.State = ddqv1.TaskState_TASK_STATE_RUNNING
+		s.task.MaxRetries = int32(d.MaxRetries)
+		s.task.RetryCount = retryCount(store.StateRunning, d.Task.Attempt)
+		s.delivery.Task = &s.task
+		s.delivery.HoldToken = d.Token
+		s.delivery.HoldMs = d.left(now).Milliseconds() // rounded down: never longer than it is
+		out[i] = &s.delivery
+	}
+	return out
+}

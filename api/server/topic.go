@@ -1,0 +1,69 @@
+package server
+
+import (
+	"time"
+
+	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/api/ddqv1"
+	"github.com/ddq-io/ddq/store"
+)
+
+// policyOf converts the fields that are set. The limits are the system's.
+func policyOf(p *ddqv1.TopicPolicy) (c actors.TopicChange, e *actors.Error) {
+	if p == nil {
+		return c, nil
+	}
+	if c.Visibility, e = spanOrNil(p.VisibilityTimeoutMs, "policy.visibility_timeout_ms"); e != nil {
+		return c, e
+	}
+	if c.MaxDelay, e = spanOrNil(p.MaxDelayMs, "policy.max_delay_ms"); e != nil {
+		return c, e
+	}
+	if c.DoneRetention, e = spanOrNil(p.DoneRetentionMs, "policy.done_retention_ms"); e != nil {
+		return c, e
+	}
+	if c.Backoff, e = backoffOf(p.Backoff, "policy.backoff"); e != nil {
+		return c, e
+	}
+	c.Shards = intOrNil(p.Shards)
+	c.MaxRetries = intOrNil(p.MaxRetries)
+	c.MaxPayload = intOrNil(p.MaxPayloadBytes)
+	return c, nil
+}
+
+func spanOrNil(ms *int64, field string) (*time.Duration, *actors.Error) {
+	if ms == nil {
+		return nil, nil
+	}
+	d, e := spanOf(*ms, field)
+	return &d, e
+}
+
+func intOrNil[N int32 | int64](n *N) *int {
+	if n == nil {
+		return nil
+	}
+	i := int(*n)
+	return &i
+}
+
+func topicWire(t *store.Topic) *ddqv1.Topic {
+	shards, retries := int32(t.Shards), int32(t.MaxRetries)
+	visibility, delay := store.CeilMillis(t.Visibility), store.CeilMillis(t.MaxDelay)
+	payload, retention := int64(t.MaxPayload), store.CeilMillis(t.DoneRetention)
+	return &ddqv1.Topic{
+		Name: t.Name,
+		Policy: &ddqv1.TopicPolicy{
+			Shards:              &shards,
+			VisibilityTimeoutMs: &visibility,
+			MaxRetries:          &retries,
+			Backoff:             backoffWire(&t.Backoff),
+			MaxDelayMs:          &delay,
+			MaxPayloadBytes:     &payload,
+			DoneRetentionMs:     &retention,
+		},
+		Version:        t.Version,
+		DeliveryPaused: t.DeliveryPaused,
+		EnqueuePaused:  t.EnqueuePaused,
+	}
+}
