@@ -1,0 +1,113 @@
+package pebblestore
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/record"
+)
+
+func (s *Store) fullError() error {
+	return fmt.Errorf("%w: less than %d bytes are free for data directory %s", store.ErrFull, s.disk.minFree, s.dir)
+}
+
+// Add inserts tasks that are absent by id.
+func (s *Store) Add(ctx context.Context, name store.Shard, tasks []*store.Task) (store.Stamp, []store.AddResult, error) {
+	results := make([]store.AddResult, len(tasks))
+	stamp, err := s.change(ctx, name, access{grows: true}, func(t *turn) (err error) {
+		for i, task := range tasks {
+			if results[i], err = t.add(task, nil); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return store.Stamp{}, nil, err
+	}
+	return stamp, results, nil
+}
+
+// HoldNew adds tasks, and holds those that are due.
+func (s *Store) HoldNew(ctx context.Context, name store.Shard, f store.Fence, tasks []*store.Task, holds []store.Hold) (store.Stamp, []store.AddResult, error) {
+	if len(tasks) != len(holds) {
+		return store.Stamp{}, nil, fmt.Errorf("%d holds for %d tasks", len(holds), len(tasks))
+	}
+	results := make([]store.AddResult, len(tasks))
+	stamp, err := s.change(ctx, name, access{grows: true, fence: &f}, func(t *turn) (err error) {
+		for i, task := range tasks {
+			if results[i], err = t.add(task, &holds[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return store.Stamp{}, nil, err
+	}
+	return stamp, results, nil
+}
+
+// add adds one task. With a hold, and when it is due, it is held at once.
+func (t *turn) add(task *store.Task, h *store.Hold) (store.AddResult, error) {
+	if err := t.item(task.ID); err != nil {
+		return store.AddResult{}, err
+	}
+	old, f, err := t.find(task.ID)
+	if err != nil {
+		return store.AddResult{}, err
+	}
+	if f == broken || f == readable && old.state == pending {
+		return t.present(task, &old), nil
+	}
+	result := store.AddResult{Status: store.Added, Due: task.Due}
+	if f == readable {
+		result.Replaced = old.stateAt(t.ms)
+		if err := t.removeFinished(task.ID, &old); err != nil {
+			return result, err
+		}
+	}
+	rewritten := f == readable
+	if err := t.addTask(task, rewritten); err != nil {
+		return result, err
+	}
+	if h == nil || task.Due > t.ms || task.Expires != 0 && task.Expires <= t.ms {
+		return result, t.addPending(task.Due, task.ID)
+	}
+	begun := t.newHold(task.ID, h, task.Visibility, 0, rewritten)
+	result.Status, result.Deadline, result.Attempt = store.Held, begun.deadline, begun.attempt
+	return result, t.beginHold(begun)
+}
+
+// addTask writes the entry of a new task.
+func (t *turn) addTask(task *store.Task, rewritten bool) (err error) {
+	e := entry{
+		due:         task.Due,
+		fingerprint: task.Fingerprint,
+		expires:     task.Expires,
+		visibility:  task.Visibility,
+		rewritten:   rewritten,
+	}
+	t.key = appendIDKey(t.key[:0], t.sh.number, tableTasks, task.ID)
+	t.value, err = record.AppendBody(e.appendHeader(t.value[:0]), task)
+	if err != nil {
+		return err
+	}
+	return t.set(t.key, t.value)
+}
+
+// present is the outcome of adding a task whose id is taken by a live one.
+func (t *turn) present(task *store.Task, old *entry) store.AddResult {
+	result := store.AddResult{Status: store.Conflict, Due: old.due, State: old.stateAt(t.ms)}
+	if h := t.sh.holds.get(task.ID); h != nil {
+		result.State = store.StateRunning
+		result.Token, result.Deadline, result.Attempt = h.token, h.deadline, h.attempt
+	}
+	if !old.unreadable && old.fingerprint == task.Fingerprint {
+		result.Status = store.Duplicate
+	} else {
+		result.Token, result.Deadline, result.Attempt = store.Token{}, 0, 0
+	}
+	return result
+}

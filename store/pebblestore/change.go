@@ -1,0 +1,193 @@
+package pebblestore
+
+import (
+	"errors"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/ddq-io/ddq/store"
+)
+
+// found says what lies under an id.
+type found byte
+
+const (
+	absent found = iota
+	readable
+	broken // something that is not an entry
+)
+
+// find reads the task of an id. The entry's body, and of a broken one everything,
+// is valid until the next find.
+func (t *turn) find(id string) (e entry, f found, err error) {
+	t.key = appendIDKey(t.key[:0], t.sh.number, tableTasks, id)
+	value, closer, err := t.s.db.Get(t.key)
+	if errors.Is(err, pebble.ErrNotFound) {
+		return e, absent, nil
+	}
+	if err != nil {
+		return e, absent, t.s.readError(err)
+	}
+	t.raw = append(t.raw[:0], value...)
+	if err := closer.Close(); err != nil {
+		return e, absent, t.s.readError(err)
+	}
+	if e, err = decodeEntry(t.raw); err != nil {
+		return entry{unreadable: true, body: t.raw}, broken, nil
+	}
+	return e, readable, nil
+}
+
+// The steps that moves between states are made of. Each writes to the batch, and
+// notes what applying it will change in memory.
+
+func (t *turn) set(key, value []byte) error {
+	return t.writer().Set(key, value, nil)
+}
+
+// remove deletes a key that was set once, or, when it may have been rewritten, any
+// number of times.
+func (t *turn) remove(key []byte, rewritten bool) error {
+	if rewritten {
+		return t.writer().Delete(key, nil)
+	}
+	return t.writer().SingleDelete(key, nil)
+}
+
+// putTask writes an entry whose body lies outside the turn's scratch value.
+func (t *turn) putTask(id string, e *entry) error {
+	t.key = appendIDKey(t.key[:0], t.sh.number, tableTasks, id)
+	t.value = append(e.appendHeader(t.value[:0]), e.body...)
+	return t.set(t.key, t.value)
+}
+
+// rewriteTask writes an entry over the one of the same id.
+func (t *turn) rewriteTask(id string, e *entry) error {
+	e.rewritten = true
+	return t.putTask(id, e)
+}
+
+func (t *turn) removeTask(id string, rewritten bool) error {
+	t.key = appendIDKey(t.key[:0], t.sh.number, tableTasks, id)
+	return t.remove(t.key, rewritten)
+}
+
+func (t *turn) addTo(index table, at store.Millis, id string) error {
+	t.key = appendTimeKey(t.key[:0], t.sh.number, index, at, id)
+	return t.set(t.key, nil)
+}
+
+func (t *turn) removeFrom(index table, at store.Millis, id string) error {
+	t.key = appendTimeKey(t.key[:0], t.sh.number, index, at, id)
+	return t.remove(t.key, false)
+}
+
+// addPending makes a task pending in the index.
+func (t *turn) addPending(due store.Millis, id string) error {
+	t.pending++
+	t.becamePending = true
+	t.sh.firstDue = min(t.sh.firstDue, due)
+	return t.addTo(tablePending, due, id)
+}
+
+func (t *turn) removePending(due store.Millis, id string) error {
+	t.pending--
+	return t.removeFrom(tablePending, due, id)
+}
+
+func (t *turn) beginHold(h *hold) error {
+	t.begun = append(t.begun, h)
+	return t.putHold(h)
+}
+
+func (t *turn) putHold(h *hold) error {
+	t.key = appendIDKey(t.key[:0], t.sh.number, tableHolds, h.id)
+	t.value = h.append(t.value[:0])
+	return t.set(t.key, t.value)
+}
+
+func (t *turn) endHold(h *hold) error {
+	t.ended = append(t.ended, h)
+	t.key = appendIDKey(t.key[:0], t.sh.number, tableHolds, h.id)
+	return t.remove(t.key, h.rewritten)
+}
+
+// addDead writes the dead letter of a task that is in no index any more.
+func (t *turn) addDead(id string, e *entry, reason store.Reason) error {
+	e.state = dead
+	if reason == store.ReasonExpired {
+		e.state = expired
+	}
+	e.reason, e.finished, e.trim, e.token = reason, t.ms, 0, store.Token{}
+	t.dead++
+	if err := t.rewriteTask(id, e); err != nil {
+		return err
+	}
+	return t.addTo(tableDead, e.finished, id)
+}
+
+// addDone writes the done task of a hold that has ended.
+func (t *turn) addDone(h *hold, e *entry, trim store.Millis) error {
+	e.state, e.reason, e.finished, e.trim = done, store.ReasonNone, t.ms, trim
+	e.token, e.attempt = h.token, h.attempt
+	t.done++
+	if err := t.rewriteTask(h.id, e); err != nil {
+		return err
+	}
+	if err := t.addTo(tableDone, e.finished, h.id); err != nil {
+		return err
+	}
+	t.sh.firstTrim = min(t.sh.firstTrim, trim)
+	return t.addTo(tableTrim, trim, h.id)
+}
+
+// removeFinished takes a done or dead task out of its indexes.
+func (t *turn) removeFinished(id string, e *entry) error {
+	if e.state != done {
+		t.dead--
+		return t.removeFrom(tableDead, e.finished, id)
+	}
+	t.done--
+	if err := t.removeFrom(tableDone, e.finished, id); err != nil {
+		return err
+	}
+	return t.removeFrom(tableTrim, e.trim, id)
+}
+
+// bury makes a dead letter of what is not readable and not held. Where it stands
+// among the pending tasks is not known when its header is gone: its place there is
+// looked for.
+func (t *turn) bury(id string, e *entry, f found) error {
+	due := e.due
+	if f == broken {
+		at, ok, err := t.pendingAt(id)
+		if err != nil {
+			return err
+		}
+		if ok {
+			due = at
+			t.pending--
+			if err := t.removeFrom(tablePending, at, id); err != nil {
+				return err
+			}
+		}
+	} else if err := t.removePending(due, id); err != nil {
+		return err
+	}
+	e.due, e.unreadable = due, true
+	return t.addDead(id, e, store.ReasonCorrupt)
+}
+
+// pendingAt looks for an id among the pending tasks. It may read all of them.
+func (t *turn) pendingAt(id string) (at store.Millis, ok bool, err error) {
+	lower := appendPrefix(nil, t.sh.number, tablePending)
+	upper := appendPrefix(nil, t.sh.number, tablePending+1)
+	err = t.s.scan(lower, upper, func(key, _ []byte) (bool, error) {
+		due, other, fine := decodeTimeKey(key)
+		if fine && other == id {
+			at, ok = due, true
+		}
+		return !ok, nil
+	})
+	return at, ok, err
+}

@@ -1,0 +1,231 @@
+package pebblestore
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"golang.org/x/sys/unix"
+)
+
+// disk is the file system under Pebble. It lets everything through until a write,
+// a sync, or anything else that changes the directory fails. From then on it is
+// frozen: nothing changes the directory any more, and Pebble is told that all is
+// well. Pebble has no answer to a log that cannot be written but to end the
+// process; a frozen disk spares it the question. Whoever waited for a sync must
+// therefore look at failure after it.
+//
+// Tables that find the disk full are the exception: that error is Pebble's to see.
+// It drops the table and writes it again later, since the log has all of it.
+//
+// It owns no goroutine.
+type disk struct {
+	vfs.FS
+	dir     string
+	minFree uint64
+	onFail  func(error) // called once, in the failing call
+
+	err  atomic.Pointer[error]
+	once sync.Once
+
+	lookedAt atomic.Int64 // when free space was looked at last, in ms since opened
+	opened   time.Time
+	full     atomic.Bool   // there was less than minFree then
+	crowded  atomic.Bool   // a table found no room since
+	closing  chan struct{} // closed by stopWaiting
+}
+
+const (
+	lookEvery  = 100 * time.Millisecond // at free space
+	retryAfter = 500 * time.Millisecond // of a table that found no room
+)
+
+func newDisk(fs vfs.FS, dir string, minFree int, onFail func(error)) *disk {
+	return &disk{FS: fs, dir: dir, minFree: uint64(minFree), onFail: onFail, opened: time.Now(), closing: make(chan struct{})}
+}
+
+// failure returns what froze the disk, or nil.
+func (d *disk) failure() error {
+	if err := d.err.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// freeze makes err the failure of the disk, unless it has one.
+func (d *disk) freeze(err error) {
+	d.once.Do(func() {
+		d.err.Store(&err)
+		d.onFail(err)
+	})
+}
+
+// stopWaiting ends waits of background work for room on the disk.
+func (d *disk) stopWaiting() { close(d.closing) }
+
+// change runs an operation that changes the directory, or pretends to.
+func (d *disk) change(name string, op func() error) error {
+	if d.failure() != nil {
+		return nil
+	}
+	err := op()
+	if err == nil {
+		return nil
+	}
+	if isTable(name) && noSpace(err) {
+		d.crowded.Store(true)
+		d.wait(retryAfter) // Pebble would try again at once, for ever
+		return err
+	}
+	d.freeze(err)
+	return nil
+}
+
+func (d *disk) wait(pause time.Duration) {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-d.closing:
+	}
+}
+
+func isTable(name string) bool { return strings.HasSuffix(name, ".sst") }
+
+func noSpace(err error) bool {
+	return vfs.IsNoSpaceError(err) || errors.Is(err, unix.EDQUOT)
+}
+
+// room reports whether there is space to add tasks.
+func (d *disk) room() bool {
+	now := time.Since(d.opened).Milliseconds() + 1
+	last := d.lookedAt.Load()
+	if last == 0 || now-last >= lookEvery.Milliseconds() {
+		if d.lookedAt.CompareAndSwap(last, now) {
+			d.look()
+		}
+	}
+	return !d.full.Load()
+}
+
+func (d *disk) look() {
+	usage, err := d.FS.GetDiskUsage(d.dir)
+	if err != nil {
+		return // not known: the writes will tell
+	}
+	roomy := usage.AvailBytes >= d.minFree
+	d.full.Store(!roomy || d.crowded.Swap(false))
+}
+
+// The operations that change the directory.
+
+func (d *disk) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	return d.open(name, func() (vfs.File, error) { return d.FS.Create(name, category) })
+}
+
+func (d *disk) OpenReadWrite(name string, category vfs.DiskWriteCategory, opts ...vfs.OpenOption) (vfs.File, error) {
+	return d.open(name, func() (vfs.File, error) { return d.FS.OpenReadWrite(name, category, opts...) })
+}
+
+func (d *disk) ReuseForWrite(oldname, newname string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	return d.open(newname, func() (vfs.File, error) { return d.FS.ReuseForWrite(oldname, newname, category) })
+}
+
+func (d *disk) OpenDir(name string) (vfs.File, error) {
+	f, err := d.FS.OpenDir(name)
+	if err != nil {
+		return nil, err
+	}
+	return &file{File: f, disk: d, name: name}, nil
+}
+
+// open opens a file for writing. Its File is nil when the disk is frozen.
+func (d *disk) open(name string, op func() (vfs.File, error)) (vfs.File, error) {
+	f := &file{disk: d, name: name}
+	err := d.change(name, func() (err error) {
+		f.File, err = op()
+		if err != nil {
+			f.File = nil
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if f.File == nil {
+		f.File = vfs.NewMemFile(nil) // where reads of a file that is not there go
+	}
+	return f, nil
+}
+
+func (d *disk) Link(oldname, newname string) error {
+	return d.change(newname, func() error { return d.FS.Link(oldname, newname) })
+}
+
+func (d *disk) Rename(oldname, newname string) error {
+	return d.change(newname, func() error { return d.FS.Rename(oldname, newname) })
+}
+
+func (d *disk) MkdirAll(dir string, perm os.FileMode) error {
+	return d.change(dir, func() error { return d.FS.MkdirAll(dir, perm) })
+}
+
+// Remove and RemoveAll may fail without harm: a file too many is found again.
+
+func (d *disk) Remove(name string) error {
+	if d.failure() != nil {
+		return nil
+	}
+	return d.FS.Remove(name)
+}
+
+func (d *disk) RemoveAll(name string) error {
+	if d.failure() != nil {
+		return nil
+	}
+	return d.FS.RemoveAll(name)
+}
+
+func (d *disk) Unwrap() vfs.FS { return d.FS }
+
+// file is a file of a disk that is open for writing.
+type file struct {
+	vfs.File
+	disk *disk
+	name string
+}
+
+func (f *file) Write(p []byte) (n int, err error) {
+	n = len(p)
+	err = f.disk.change(f.name, func() (err error) { n, err = f.File.Write(p); return err })
+	if err == nil {
+		n = len(p) // also when frozen
+	}
+	return n, err
+}
+
+func (f *file) WriteAt(p []byte, offset int64) (n int, err error) {
+	n = len(p)
+	err = f.disk.change(f.name, func() (err error) { n, err = f.File.WriteAt(p, offset); return err })
+	if err == nil {
+		n = len(p)
+	}
+	return n, err
+}
+
+func (f *file) Preallocate(offset, length int64) error {
+	return f.disk.change(f.name, func() error { return f.File.Preallocate(offset, length) })
+}
+
+func (f *file) Sync() error { return f.disk.change(f.name, f.File.Sync) }
+
+func (f *file) SyncData() error { return f.disk.change(f.name, f.File.SyncData) }
+
+func (f *file) SyncTo(length int64) (full bool, err error) {
+	err = f.disk.change(f.name, func() (err error) { full, err = f.File.SyncTo(length); return err })
+	return full, err
+}

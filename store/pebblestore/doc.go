@@ -1,0 +1,45 @@
+// Package pebblestore keeps tasks in a directory of this machine, in Pebble. It is
+// the default store: one process, no server, synced to disk before every answer.
+//
+// # Keys
+//
+// Every shard has a number, handed out when it is first used, and all its keys
+// begin with it:
+//
+//	number 'r' id              the task: header and body
+//	number 'p' due id          pending tasks by due time
+//	number 'h' id              holds
+//	number 'x' finished id     dead letters by the time they died
+//	number 'd' finished id     done tasks by the time they were acked
+//	number 't' trim id         done tasks by the end of their retention
+//	number 'm'                 how many of each, and seq
+//	number 'o'                 the owner and its claim
+//	0 's' topic number         the numbers of the shards
+//	0 'c' topic                the configuration of topics
+//	0 'f'                      the version of this layout
+//
+// Numbers and times are big-endian, so that keys sort as they count. In keys without
+// a time, an id that is a UUID in its usual spelling takes 17 bytes, and any other
+// one byte more than it has.
+//
+// # A change
+//
+// A call locks its shard, validates each item, and collects what to write in one
+// Pebble batch, which is atomic. The batch is applied in memory before the lock is
+// released, and the call waits for the sync of the log outside of it: so calls on
+// one shard share syncs as those on different shards do. Whoever answers from what
+// is not synced yet waits for a sync as well: nothing that a crash could undo is
+// ever told.
+//
+// Holds are few, bounded by what workers have in flight. They are kept in memory
+// too, so that settling one reads nothing. What is pending is in Pebble alone.
+//
+// # What goes wrong
+//
+// The first write or sync that fails makes the store unavailable for good, and
+// nothing is written to the directory after it: it is as a crash at that moment
+// would leave it, and the next process recovers it as it would after a crash. Only
+// a table that finds no room is written again later, because the log still has all
+// of it. Add is refused with ErrFull before it comes to that, while the other
+// calls go on: see Config.MinFree.
+package pebblestore

@@ -1,0 +1,210 @@
+package pebblestore
+
+import (
+	"encoding/binary"
+	"fmt"
+	"time"
+
+	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/record"
+)
+
+// entry is a task as it is stored: a header that the store reads, and a body that
+// it does not. Whether the task is held stands with the holds, not in the entry.
+type entry struct {
+	state       life
+	due         store.Millis
+	fingerprint uint64
+	expires     store.Millis
+	visibility  time.Duration
+	attempt     int
+	lastError   string
+
+	// Of finished tasks.
+	finished store.Millis
+	trim     store.Millis // done: the end of its retention
+	reason   store.Reason
+	token    store.Token // done: of the hold that ended it
+
+	// rewritten says that the key was set more than once since it was last deleted.
+	// Pebble's SingleDelete, the cheap way to delete, is wrong for such a key.
+	rewritten bool
+	// unreadable says that body is what was found in place of a whole entry.
+	unreadable bool
+	body       []byte
+}
+
+// life is the state of an entry. A running task is pending here.
+type life byte
+
+const (
+	pending life = iota
+	done
+	dead
+	expired
+)
+
+const entryVersion = 1
+
+const (
+	hasRewritten = 1 << iota
+	hasExpires
+	hasVisibility
+	hasAttempt
+	hasLastError
+	hasFinished
+	hasUnreadable
+)
+
+func (e *entry) flags() (f byte) {
+	set := func(bit byte, when bool) {
+		if when {
+			f |= bit
+		}
+	}
+	set(hasRewritten, e.rewritten)
+	set(hasExpires, e.expires != 0)
+	set(hasVisibility, e.visibility != 0)
+	set(hasAttempt, e.attempt != 0)
+	set(hasLastError, e.lastError != "")
+	set(hasFinished, e.state != pending)
+	set(hasUnreadable, e.unreadable)
+	return f
+}
+
+// appendHeader appends everything but the body.
+func (e *entry) appendHeader(b []byte) []byte {
+	flags := e.flags()
+	b = append(b, entryVersion, byte(e.state), flags)
+	b = binary.BigEndian.AppendUint64(b, uint64(e.due))
+	b = binary.BigEndian.AppendUint64(b, e.fingerprint)
+	if flags&hasExpires != 0 {
+		b = binary.BigEndian.AppendUint64(b, uint64(e.expires))
+	}
+	if flags&hasVisibility != 0 {
+		b = binary.BigEndian.AppendUint64(b, uint64(e.visibility))
+	}
+	if flags&hasAttempt != 0 {
+		b = binary.AppendUvarint(b, uint64(e.attempt))
+	}
+	if flags&hasLastError != 0 {
+		b = binary.AppendUvarint(b, uint64(len(e.lastError)))
+		b = append(b, e.lastError...)
+	}
+	if flags&hasFinished != 0 {
+		b = binary.BigEndian.AppendUint64(b, uint64(e.finished))
+		b = binary.BigEndian.AppendUint64(b, uint64(e.trim))
+		b = append(b, byte(e.reason))
+		b = append(b, e.token[:]...)
+	}
+	return b
+}
+
+// decodeEntry reads an entry. Its body is a part of b.
+func decodeEntry(b []byte) (e entry, err error) {
+	in := input{b: b}
+	if version := in.byte(); version != entryVersion {
+		return e, fmt.Errorf("decode task: unknown version %d", version)
+	}
+	e.state = life(in.byte())
+	flags := in.byte()
+	e.due = store.Millis(in.uint64())
+	e.fingerprint = in.uint64()
+	e.rewritten = flags&hasRewritten != 0
+	e.unreadable = flags&hasUnreadable != 0
+	if flags&hasExpires != 0 {
+		e.expires = store.Millis(in.uint64())
+	}
+	if flags&hasVisibility != 0 {
+		e.visibility = time.Duration(in.uint64())
+	}
+	if flags&hasAttempt != 0 {
+		e.attempt = int(in.uvarint())
+	}
+	if flags&hasLastError != 0 {
+		e.lastError = string(in.bytes(in.uvarint()))
+	}
+	if flags&hasFinished != 0 {
+		e.finished = store.Millis(in.uint64())
+		e.trim = store.Millis(in.uint64())
+		e.reason = store.Reason(in.byte())
+		copy(e.token[:], in.bytes(uint64(len(e.token))))
+	}
+	e.body = in.b
+	if in.short || e.state > expired || (e.state != pending) != (flags&hasFinished != 0) {
+		return entry{}, fmt.Errorf("decode task: malformed header")
+	}
+	return e, nil
+}
+
+// task returns the task of an entry. Nothing of it is a part of the entry.
+func (e *entry) task(id string) (*store.Task, error) {
+	t := &store.Task{ID: id}
+	e.fill(t)
+	if e.unreadable {
+		return t, fmt.Errorf("task %q was not readable", id)
+	}
+	return t, record.DecodeBody(e.body, t)
+}
+
+func (e *entry) fill(t *store.Task) {
+	t.Due = e.due
+	t.Expires = e.expires
+	t.Visibility = e.visibility
+	t.Fingerprint = e.fingerprint
+	t.Attempt = e.attempt
+	t.LastError = e.lastError
+}
+
+// stateAt is the task's state when nobody holds it.
+func (e *entry) stateAt(now store.Millis) store.State {
+	switch e.state {
+	case done:
+		return store.StateDone
+	case dead:
+		return store.StateDead
+	case expired:
+		return store.StateExpired
+	}
+	return store.PendingState(e.due, now, e.attempt)
+}
+
+// input reads fixed fields off the front of b. Past the end it reads zeros and says so.
+type input struct {
+	b     []byte
+	short bool
+}
+
+func (in *input) bytes(n uint64) []byte {
+	if n > uint64(len(in.b)) {
+		in.b, in.short = nil, true
+		return nil
+	}
+	head := in.b[:n]
+	in.b = in.b[n:]
+	return head
+}
+
+func (in *input) byte() byte {
+	if b := in.bytes(1); b != nil {
+		return b[0]
+	}
+	return 0
+}
+
+func (in *input) uint64() uint64 {
+	if b := in.bytes(8); b != nil {
+		return binary.BigEndian.Uint64(b)
+	}
+	return 0
+}
+
+func (in *input) uvarint() uint64 {
+	v, n := binary.Uvarint(in.b)
+	if n <= 0 {
+		in.b, in.short = nil, true
+		return 0
+	}
+	in.b = in.b[n:]
+	return v
+}

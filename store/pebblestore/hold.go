@@ -1,0 +1,99 @@
+package pebblestore
+
+import (
+	"context"
+	"time"
+
+	"github.com/ddq-io/ddq/store"
+)
+
+// Hold takes pending, due tasks for workers.
+func (s *Store) Hold(ctx context.Context, name store.Shard, f store.Fence, wanted []store.Hold) (store.Stamp, []store.HoldResult, error) {
+	results := make([]store.HoldResult, len(wanted))
+	stamp, err := s.change(ctx, name, access{fence: &f}, func(t *turn) (err error) {
+		for i := range wanted {
+			if results[i], err = t.hold(&wanted[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return store.Stamp{}, nil, err
+	}
+	return stamp, results, nil
+}
+
+func (t *turn) hold(want *store.Hold) (store.HoldResult, error) {
+	if err := t.item(want.ID); err != nil {
+		return store.HoldResult{}, err
+	}
+	e, f, err := t.find(want.ID)
+	if err != nil {
+		return store.HoldResult{}, err
+	}
+	if h := t.sh.holds.get(want.ID); h != nil {
+		return t.heldBefore(h, want, &e, f), nil
+	}
+	switch {
+	case f == absent:
+		return store.HoldResult{Status: store.NotFound}, nil
+	case f == broken:
+		return store.HoldResult{Status: store.Corrupt}, t.bury(want.ID, &e, f)
+	case e.state != pending:
+		return store.HoldResult{Status: store.WrongState}, nil
+	case e.expires != 0 && e.expires <= t.ms:
+		return store.HoldResult{Status: store.Expired}, t.expire(want.ID, &e)
+	case e.due > t.ms:
+		return store.HoldResult{Status: store.NotDue, Due: e.due}, nil
+	}
+	task, err := e.task(want.ID)
+	if err != nil {
+		return store.HoldResult{Status: store.Corrupt}, t.bury(want.ID, &e, f)
+	}
+	h := t.newHold(want.ID, want, e.visibility, e.attempt, e.rewritten)
+	task.Attempt = h.attempt
+	if err := t.removePending(e.due, want.ID); err != nil {
+		return store.HoldResult{}, err
+	}
+	return store.HoldResult{Status: store.OK, Task: task, Due: e.due, Deadline: h.deadline}, t.beginHold(h)
+}
+
+// heldBefore is the outcome of holding a task that is held: by this very request,
+// when it is a repeated one.
+func (t *turn) heldBefore(h *hold, want *store.Hold, e *entry, f found) store.HoldResult {
+	if h.token != want.Token || f != readable {
+		return store.HoldResult{Status: store.WrongState}
+	}
+	task, err := e.task(want.ID)
+	if err != nil {
+		return store.HoldResult{Status: store.WrongState}
+	}
+	task.Attempt = h.attempt
+	return store.HoldResult{Status: store.OK, Task: task, Due: e.due, Deadline: h.deadline}
+}
+
+// expire makes a dead letter of a pending task that nobody took in time.
+func (t *turn) expire(id string, e *entry) error {
+	if err := t.removePending(e.due, id); err != nil {
+		return err
+	}
+	return t.addDead(id, e, store.ReasonExpired)
+}
+
+// newHold is the hold that want asks for. The attempt counts from here on, so a
+// worker that crashes still uses one up.
+func (t *turn) newHold(id string, want *store.Hold, own time.Duration, attempt int, rewritten bool) *hold {
+	visibility := want.Visibility
+	if own != 0 {
+		visibility = own
+	}
+	return &hold{
+		id:            id,
+		token:         want.Token,
+		deadline:      t.ms.Add(visibility),
+		attempt:       attempt + 1,
+		worker:        want.Worker,
+		taskRewritten: rewritten,
+	}
+}

@@ -1,0 +1,327 @@
+package pebblestore
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/record"
+)
+
+// Get returns tasks by id.
+func (s *Store) Get(ctx context.Context, name store.Shard, ids []string) (store.Stamp, []store.Snapshot, error) {
+	snapshots := make([]store.Snapshot, len(ids))
+	stamp, err := s.change(ctx, name, access{}, func(t *turn) (err error) {
+		for i, id := range ids {
+			if snapshots[i], err = t.snapshot(id); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return store.Stamp{}, nil, err
+	}
+	return stamp, snapshots, nil
+}
+
+// snapshot returns a task as it stands. Of one that cannot be read it returns what
+// is known of it.
+func (t *turn) snapshot(id string) (store.Snapshot, error) {
+	snap := store.Snapshot{Task: store.Task{ID: id}}
+	e, f, err := t.find(id)
+	if err != nil || f == absent {
+		return snap, err
+	}
+	e.fill(&snap.Task)
+	if !e.unreadable {
+		if err := record.DecodeBody(e.body, &snap.Task); err != nil {
+			snap.Task = store.Task{ID: id}
+			e.fill(&snap.Task)
+		}
+	}
+	snap.State, snap.Token = e.stateAt(t.ms), e.token
+	snap.Reason, snap.Finished = e.reason, e.finished
+	if h := t.sh.holds.get(id); h != nil {
+		snap.State, snap.Attempt = store.StateRunning, h.attempt
+		snap.Token, snap.Deadline, snap.Worker = h.token, h.deadline, h.worker
+	}
+	return snap, nil
+}
+
+// Window returns pending tasks in order of due time and id. It may return what is
+// not synced yet, which Hold would refuse after a crash.
+func (s *Store) Window(ctx context.Context, name store.Shard, w store.WindowQuery) (store.Stamp, []store.Entry, error) {
+	if err := s.enter(ctx); err != nil {
+		return store.Stamp{}, nil, err
+	}
+	defer s.leave()
+	sh := s.shard(name, false)
+	stamp, lower, err := s.windowStart(sh, w)
+	if err != nil {
+		return store.Stamp{}, nil, err
+	}
+	var entries []store.Entry
+	upper := afterMillis(sh.number, tablePending, w.To)
+	err = s.scan(lower, upper, func(key, _ []byte) (bool, error) {
+		if due, id, ok := decodeTimeKey(key); ok && len(entries) < w.Limit {
+			entries = append(entries, store.Entry{ID: id, Due: due})
+		}
+		return len(entries) < w.Limit, nil
+	})
+	if err != nil {
+		return store.Stamp{}, nil, err
+	}
+	return stamp, entries, nil
+}
+
+// windowStart returns the key at which to begin: never before the first task that
+// there is, as the deleted ones before it are costly to pass.
+func (s *Store) windowStart(sh *shard, w store.WindowQuery) (store.Stamp, []byte, error) {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	if err := sh.load(s); err != nil {
+		return store.Stamp{}, nil, err
+	}
+	stamp := store.Stamp{Now: now(), Seq: sh.meta.seq}
+	if w.After != (store.Entry{}) && w.After.Due >= sh.firstDue {
+		lower := appendTimeKey(nil, sh.number, tablePending, w.After.Due, w.After.ID)
+		return stamp, append(lower, 0), nil // the next key there can be
+	}
+	if err := s.advance(sh, w.To); err != nil {
+		return store.Stamp{}, nil, err
+	}
+	return stamp, appendMillis(appendPrefix(nil, sh.number, tablePending), sh.firstDue), nil
+}
+
+// advance moves firstDue to the first task due up to and including to. Called
+// under the shard's lock.
+func (s *Store) advance(sh *shard, to store.Millis) error {
+	if sh.firstDue > to {
+		return nil
+	}
+	first := to
+	if to < math.MaxInt64 {
+		first++
+	}
+	lower := appendMillis(appendPrefix(nil, sh.number, tablePending), sh.firstDue)
+	err := s.scan(lower, afterMillis(sh.number, tablePending, to), func(key, _ []byte) (bool, error) {
+		first = millisAt(key[prefixLen:])
+		return false, nil
+	})
+	if err == nil {
+		sh.firstDue = first
+	}
+	return err
+}
+
+// afterMillis is the key behind all those of a time.
+func afterMillis(number uint32, t table, at store.Millis) []byte {
+	if at == math.MaxInt64 {
+		return appendPrefix(nil, number, t+1)
+	}
+	return appendMillis(appendPrefix(nil, number, t), at+1)
+}
+
+// Running pages through holds in the order in which they began, as far as this
+// process knows it: after a restart a walk begins again.
+func (s *Store) Running(ctx context.Context, name store.Shard, cursor string, limit int) ([]store.Running, string, error) {
+	var running []store.Running
+	next, err := s.walkHolds(ctx, name, cursor, limit, func(_ *turn, h *hold) error {
+		running = append(running, h.running())
+		return nil
+	})
+	if err != nil {
+		return nil, "", err
+	}
+	return running, next, nil
+}
+
+func (s *Store) walkHolds(ctx context.Context, name store.Shard, cursor string, limit int, visit func(*turn, *hold) error) (next string, err error) {
+	position, err := parseCursor(store.KindRunning, cursor)
+	if err != nil {
+		return "", err
+	}
+	after, err := s.boot.serial(position)
+	if err != nil {
+		return "", err
+	}
+	_, err = s.change(ctx, name, access{}, func(t *turn) error {
+		page, more := t.sh.holds.after(after, limit)
+		for _, h := range page {
+			if err := visit(t, h); err != nil {
+				return err
+			}
+		}
+		if more && len(page) > 0 {
+			next = formatCursor(store.KindRunning, s.boot.position(page[len(page)-1].serial))
+		}
+		return nil
+	})
+	return next, err
+}
+
+// boot tells the serials of holds of this process from those of an earlier one.
+type boot [8]byte
+
+func (b boot) position(serial uint64) []byte {
+	return binary.BigEndian.AppendUint64(b[:], serial)
+}
+
+// serial reads a position. One of an earlier process is the beginning.
+func (b boot) serial(position []byte) (uint64, error) {
+	switch {
+	case len(position) == 0:
+		return 0, nil
+	case len(position) != len(b)+8:
+		return 0, store.ErrBadCursor
+	case boot(position[:len(b)]) != b:
+		return 0, nil
+	}
+	return binary.BigEndian.Uint64(position[len(b):]), nil
+}
+
+// List pages through tasks of a kind.
+func (s *Store) List(ctx context.Context, name store.Shard, kind store.Kind, cursor string, limit int) (tasks []store.Snapshot, next string, err error) {
+	see := func(t *turn, id string) error {
+		snap, err := t.snapshot(id)
+		if err == nil && snap.State != store.StateUnknown {
+			tasks = append(tasks, snap)
+		}
+		return err
+	}
+	switch kind {
+	case store.KindRunning:
+		next, err = s.walkHolds(ctx, name, cursor, limit, func(t *turn, h *hold) error { return see(t, h.id) })
+	case store.KindPending:
+		next, err = s.walkIndex(ctx, name, kind, tablePending, cursor, limit, see)
+	case store.KindDone:
+		next, err = s.walkIndex(ctx, name, kind, tableDone, cursor, limit, see)
+	case store.KindDead:
+		next, err = s.walkIndex(ctx, name, kind, tableDead, cursor, limit, see)
+	default:
+		err = fmt.Errorf("no such kind of task: %d", kind)
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	return tasks, next, nil
+}
+
+// walkIndex visits a page of an index. The position of a cursor is the rest of the
+// last key, behind its prefix.
+func (s *Store) walkIndex(ctx context.Context, name store.Shard, kind store.Kind, index table, cursor string, limit int, visit func(*turn, string) error) (next string, err error) {
+	position, err := parseCursor(kind, cursor)
+	if err != nil {
+		return "", err
+	}
+	_, err = s.change(ctx, name, access{}, func(t *turn) error {
+		lower := appendPrefix(nil, t.sh.number, index)
+		if position != nil {
+			lower = append(append(lower, position...), 0)
+		} else if index == tablePending {
+			lower = appendMillis(lower, t.sh.firstDue)
+		}
+		var last []byte
+		seen := 0
+		return s.scan(lower, appendPrefix(nil, t.sh.number, index+1), func(key, _ []byte) (bool, error) {
+			if seen == limit {
+				next = formatCursor(kind, last)
+				return false, nil
+			}
+			seen++
+			last = append(last[:0], key[prefixLen:]...)
+			_, id, ok := decodeTimeKey(key)
+			if !ok {
+				return true, nil
+			}
+			return true, visit(t, id)
+		})
+	})
+	return next, err
+}
+
+// A cursor is the kind that it belongs to and a position, as text.
+
+func formatCursor(kind store.Kind, position []byte) string {
+	return base64.RawURLEncoding.EncodeToString(append([]byte{byte(kind)}, position...))
+}
+
+// parseCursor returns the position of a cursor, nil for the empty one.
+func parseCursor(kind store.Kind, cursor string) ([]byte, error) {
+	if cursor == "" {
+		return nil, nil
+	}
+	b, err := base64.RawURLEncoding.DecodeString(cursor)
+	if err != nil || len(b) < 2 || b[0] != byte(kind) {
+		return nil, fmt.Errorf("%w: %q", store.ErrBadCursor, cursor)
+	}
+	return b[1:], nil
+}
+
+// maxReady is up to where Stats counts the ready tasks of a shard.
+const maxReady = 100_000
+
+// Stats returns counts and ownership of shards. Ready is counted up to 100,000.
+func (s *Store) Stats(ctx context.Context, names []store.Shard) ([]store.Stats, error) {
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer s.leave()
+	stats := make([]store.Stats, len(names))
+	for i, name := range names {
+		var err error
+		if stats[i], err = s.stats(s.shard(name, false)); err != nil {
+			return nil, err
+		}
+	}
+	return stats, nil
+}
+
+func (s *Store) stats(sh *shard) (store.Stats, error) {
+	st, lower, err := s.numbers(sh)
+	if err != nil || st.Pending == 0 {
+		return st, err
+	}
+	now := store.Millis(st.Now.UnixMilli())
+	err = s.scan(lower, appendPrefix(nil, sh.number, tablePending+1), func(key, _ []byte) (bool, error) {
+		due := millisAt(key[prefixLen:])
+		if st.OldestMs == 0 {
+			st.OldestMs = due
+		}
+		if due > now || st.Ready == maxReady {
+			return false, nil
+		}
+		st.Ready++
+		return true, nil
+	})
+	return st, err
+}
+
+// numbers returns what is in memory of a shard, and the key of its first pending task.
+func (s *Store) numbers(sh *shard) (store.Stats, []byte, error) {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	if err := sh.load(s); err != nil {
+		return store.Stats{}, nil, err
+	}
+	st := store.Stats{
+		Stamp:   store.Stamp{Now: now(), Seq: sh.meta.seq},
+		Pending: sh.meta.pending,
+		Running: int64(sh.holds.len()),
+		Done:    sh.meta.done,
+		Dead:    sh.meta.dead,
+		Owner:   sh.owner.node,
+		Epoch:   sh.owner.fence.Epoch,
+	}
+	if st.Pending == 0 {
+		return st, nil, nil
+	}
+	if err := s.advance(sh, math.MaxInt64); err != nil {
+		return store.Stats{}, nil, err
+	}
+	return st, appendMillis(appendPrefix(nil, sh.number, tablePending), sh.firstDue), nil
+}

@@ -1,0 +1,212 @@
+package pebblestore
+
+import (
+	"context"
+	"math"
+
+	"github.com/ddq-io/ddq/store"
+)
+
+// Remove deletes pending tasks.
+func (s *Store) Remove(ctx context.Context, name store.Shard, ids []string) (store.Stamp, []store.RemoveResult, error) {
+	results := make([]store.RemoveResult, len(ids))
+	stamp, err := s.change(ctx, name, access{}, func(t *turn) (err error) {
+		for i, id := range ids {
+			if results[i], err = t.modify(id, func(e *entry) error {
+				if err := t.removePending(e.due, id); err != nil {
+					return err
+				}
+				return t.removeTask(id, e.rewritten)
+			}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return store.Stamp{}, nil, err
+	}
+	return stamp, results, nil
+}
+
+// Reschedule moves the due time of pending tasks.
+func (s *Store) Reschedule(ctx context.Context, name store.Shard, moves []store.Move) (store.Stamp, []store.RemoveResult, error) {
+	results := make([]store.RemoveResult, len(moves))
+	stamp, err := s.change(ctx, name, access{}, func(t *turn) (err error) {
+		for i, move := range moves {
+			if results[i], err = t.modify(move.ID, func(e *entry) error { return t.move(move, e) }); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return store.Stamp{}, nil, err
+	}
+	return stamp, results, nil
+}
+
+func (t *turn) move(m store.Move, e *entry) error {
+	if err := t.removePending(e.due, m.ID); err != nil {
+		return err
+	}
+	e.due = m.Due
+	if err := t.rewriteTask(m.ID, e); err != nil {
+		return err
+	}
+	return t.addPending(m.Due, m.ID)
+}
+
+// modify does something to a pending task. One that cannot be read is left alone
+// until it is held.
+func (t *turn) modify(id string, do func(*entry) error) (store.RemoveResult, error) {
+	if err := t.item(id); err != nil {
+		return store.RemoveResult{}, err
+	}
+	e, f, err := t.find(id)
+	switch {
+	case err != nil:
+		return store.RemoveResult{}, err
+	case f == absent:
+		return store.RemoveResult{Status: store.NotFound}, nil
+	case t.sh.holds.get(id) != nil:
+		return store.RemoveResult{Status: store.WrongState, State: store.StateRunning}, nil
+	case f == broken || e.state != pending:
+		return store.RemoveResult{Status: store.WrongState, State: e.stateAt(t.ms)}, nil
+	}
+	return store.RemoveResult{Status: store.OK}, do(&e)
+}
+
+// Requeue makes dead tasks due now with Attempt 0 and no expiry.
+func (s *Store) Requeue(ctx context.Context, name store.Shard, ids []string) (store.Stamp, []store.Status, error) {
+	return s.changeDead(ctx, name, ids, func(t *turn, id string, e *entry) (store.Status, error) {
+		if _, err := e.task(id); err != nil {
+			return store.WrongState, nil
+		}
+		if err := t.removeFinished(id, e); err != nil {
+			return 0, err
+		}
+		e.state, e.due, e.attempt, e.expires = pending, t.ms, 0, 0
+		if err := t.rewriteTask(id, e); err != nil {
+			return 0, err
+		}
+		return store.OK, t.addPending(e.due, id)
+	})
+}
+
+// RemoveDead deletes dead tasks.
+func (s *Store) RemoveDead(ctx context.Context, name store.Shard, ids []string) (store.Stamp, []store.Status, error) {
+	return s.changeDead(ctx, name, ids, func(t *turn, id string, e *entry) (store.Status, error) {
+		if err := t.removeFinished(id, e); err != nil {
+			return 0, err
+		}
+		return store.OK, t.removeTask(id, e.rewritten)
+	})
+}
+
+// changeDead does something to dead tasks.
+func (s *Store) changeDead(ctx context.Context, name store.Shard, ids []string, do func(*turn, string, *entry) (store.Status, error)) (store.Stamp, []store.Status, error) {
+	results := make([]store.Status, len(ids))
+	stamp, err := s.change(ctx, name, access{}, func(t *turn) error {
+		for i, id := range ids {
+			if err := t.item(id); err != nil {
+				return err
+			}
+			e, f, err := t.find(id)
+			if err != nil {
+				return err
+			}
+			if results[i] = store.NotFound; f != readable || e.state != dead && e.state != expired {
+				continue
+			}
+			if results[i], err = do(t, id, &e); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return store.Stamp{}, nil, err
+	}
+	return stamp, results, nil
+}
+
+// Trim deletes done tasks whose retention has passed, at most limit.
+func (s *Store) Trim(ctx context.Context, name store.Shard, limit int) (int, error) {
+	var trimmed int
+	_, err := s.change(ctx, name, access{}, func(t *turn) error {
+		over, err := t.overdue(limit)
+		for _, e := range over {
+			if err := t.trim(e); err != nil {
+				return err
+			}
+		}
+		trimmed = len(over)
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	return trimmed, nil
+}
+
+// overdue returns done tasks whose retention has passed; Due is the end of it.
+func (t *turn) overdue(limit int) (over []store.Entry, err error) {
+	if limit <= 0 || t.sh.meta.done == 0 {
+		return nil, nil
+	}
+	lower := appendMillis(appendPrefix(nil, t.sh.number, tableTrim), t.sh.firstTrim)
+	upper := appendMillis(appendPrefix(nil, t.sh.number, tableTrim), t.ms+1)
+	first := t.ms + 1
+	err = t.s.scan(lower, upper, func(key, _ []byte) (bool, error) {
+		at, id, ok := decodeTimeKey(key)
+		if !ok {
+			return true, nil
+		}
+		first = min(first, at)
+		over = append(over, store.Entry{ID: id, Due: at})
+		return len(over) < limit, nil
+	})
+	if err == nil {
+		t.sh.firstTrim = max(t.sh.firstTrim, first)
+	}
+	return over, err
+}
+
+// trim deletes a done task whose retention is over.
+func (t *turn) trim(over store.Entry) error {
+	e, f, err := t.find(over.ID)
+	switch {
+	case err != nil:
+		return err
+	case f != readable || e.state != done || e.trim != over.Due:
+		return t.removeFrom(tableTrim, over.Due, over.ID) // an entry of nothing
+	}
+	if err := t.removeFinished(over.ID, &e); err != nil {
+		return err
+	}
+	return t.removeTask(over.ID, e.rewritten)
+}
+
+// DropShard deletes everything of a shard but its owner record.
+func (s *Store) DropShard(ctx context.Context, name store.Shard) error {
+	_, err := s.change(ctx, name, access{}, func(t *turn) error {
+		if t.sh.number == 0 {
+			return nil
+		}
+		for _, table := range []table{tableTasks, tablePending, tableHolds, tableDead, tableDone, tableTrim} {
+			lower, upper := appendPrefix(nil, t.sh.number, table), appendPrefix(nil, t.sh.number, table+1)
+			if err := t.writer().DeleteRange(lower, upper, nil); err != nil {
+				return err
+			}
+		}
+		for _, h := range t.sh.holds.byID {
+			t.ended = append(t.ended, h)
+		}
+		m := t.sh.meta
+		t.pending, t.done, t.dead = -m.pending, -m.done, -m.dead
+		t.sh.firstDue, t.sh.firstTrim = math.MaxInt64, math.MaxInt64
+		return nil
+	})
+	return err
+}

@@ -1,0 +1,185 @@
+package pebblestore
+
+import (
+	"context"
+	"time"
+
+	"github.com/ddq-io/ddq/store"
+)
+
+// Ack ends holds: the tasks are done.
+func (s *Store) Ack(ctx context.Context, name store.Shard, acks []store.Ack, retention time.Duration) (store.Stamp, []store.Status, error) {
+	results := make([]store.Status, len(acks))
+	stamp, err := s.change(ctx, name, access{}, func(t *turn) (err error) {
+		for i := range acks {
+			if results[i], err = t.ack(acks[i], retention); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return store.Stamp{}, nil, err
+	}
+	return stamp, results, nil
+}
+
+func (t *turn) ack(a store.Ack, retention time.Duration) (store.Status, error) {
+	if err := t.item(a.ID); err != nil {
+		return 0, err
+	}
+	h := t.sh.holds.get(a.ID)
+	switch {
+	case h == nil:
+		return t.ackAgain(a)
+	case h.token != a.Token:
+		return store.Stale, nil
+	}
+	if err := t.endHold(h); err != nil {
+		return 0, err
+	}
+	if retention <= 0 {
+		return store.OK, t.removeTask(a.ID, h.taskRewritten)
+	}
+	e, f, err := t.find(a.ID)
+	switch {
+	case err != nil:
+		return 0, err
+	case f == absent:
+		return store.OK, nil
+	case f == broken: // there is nothing left that could be kept
+		return store.OK, t.removeTask(a.ID, true)
+	}
+	return store.OK, t.addDone(h, &e, t.ms.Add(retention))
+}
+
+// ackAgain is the outcome of acking a task that is not held.
+func (t *turn) ackAgain(a store.Ack) (store.Status, error) {
+	e, f, err := t.find(a.ID)
+	switch {
+	case err != nil:
+		return 0, err
+	case f == absent:
+		return store.NotFound, nil
+	case f == readable && e.state == done && e.token == a.Token:
+		return store.Already, nil
+	}
+	return store.WrongState, nil
+}
+
+// Nack ends holds and makes the tasks pending again, or dead.
+func (s *Store) Nack(ctx context.Context, name store.Shard, nacks []store.Nack) (store.Stamp, []store.NackResult, error) {
+	return s.nack(ctx, name, access{}, nacks, false)
+}
+
+// Recover is Nack for holds whose deadline has passed.
+func (s *Store) Recover(ctx context.Context, name store.Shard, f store.Fence, nacks []store.Nack) (store.Stamp, []store.NackResult, error) {
+	return s.nack(ctx, name, access{fence: &f}, nacks, true)
+}
+
+func (s *Store) nack(ctx context.Context, name store.Shard, a access, nacks []store.Nack, overdue bool) (store.Stamp, []store.NackResult, error) {
+	results := make([]store.NackResult, len(nacks))
+	stamp, err := s.change(ctx, name, a, func(t *turn) (err error) {
+		for i := range nacks {
+			if results[i], err = t.nack(&nacks[i], overdue); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return store.Stamp{}, nil, err
+	}
+	return stamp, results, nil
+}
+
+func (t *turn) nack(n *store.Nack, overdue bool) (store.NackResult, error) {
+	if err := t.item(n.ID); err != nil {
+		return store.NackResult{}, err
+	}
+	e, f, err := t.find(n.ID)
+	if err != nil {
+		return store.NackResult{}, err
+	}
+	h := t.sh.holds.get(n.ID)
+	switch {
+	case h == nil && f == absent:
+		return store.NackResult{Status: store.NotFound}, nil
+	case h == nil:
+		return store.NackResult{Status: store.WrongState, State: e.stateAt(t.ms)}, nil
+	case h.token != n.Token:
+		return store.NackResult{Status: store.Stale}, nil
+	case overdue && h.deadline > t.ms:
+		return store.NackResult{Status: store.NotDue, Deadline: h.deadline}, nil
+	}
+	if err := t.endHold(h); err != nil {
+		return store.NackResult{}, err
+	}
+	if f == absent { // a hold of nothing: it only had to go
+		return store.NackResult{Status: store.NotFound}, nil
+	}
+	return t.fail(n, h, &e, f)
+}
+
+// fail is what becomes of a task whose hold ended without success.
+func (t *turn) fail(n *store.Nack, h *hold, e *entry, f found) (store.NackResult, error) {
+	e.attempt = h.attempt
+	if n.Uncount {
+		e.attempt--
+	}
+	if n.Error != "" {
+		e.lastError = n.Error
+	}
+	result := store.NackResult{Status: store.OK, Attempt: e.attempt}
+	if f == broken {
+		return result, t.addDead(n.ID, e, store.ReasonCorrupt)
+	}
+	if n.Reason != store.ReasonNone {
+		return result, t.addDead(n.ID, e, n.Reason)
+	}
+	e.due = t.ms.Add(n.Delay)
+	result.Due = e.due
+	if err := t.rewriteTask(n.ID, e); err != nil {
+		return result, err
+	}
+	return result, t.addPending(e.due, n.ID)
+}
+
+// Extend moves the deadline of holds to Visibility from now.
+func (s *Store) Extend(ctx context.Context, name store.Shard, extends []store.Extend) (store.Stamp, []store.ExtendResult, error) {
+	results := make([]store.ExtendResult, len(extends))
+	stamp, err := s.change(ctx, name, access{}, func(t *turn) (err error) {
+		for i := range extends {
+			if results[i], err = t.extend(&extends[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return store.Stamp{}, nil, err
+	}
+	return stamp, results, nil
+}
+
+func (t *turn) extend(x *store.Extend) (store.ExtendResult, error) {
+	if err := t.item(x.ID); err != nil {
+		return store.ExtendResult{}, err
+	}
+	h := t.sh.holds.get(x.ID)
+	if h == nil {
+		_, f, err := t.find(x.ID)
+		if f == absent {
+			return store.ExtendResult{Status: store.NotFound}, err
+		}
+		return store.ExtendResult{Status: store.WrongState}, err
+	}
+	if h.token != x.Token {
+		return store.ExtendResult{Status: store.Stale}, nil
+	}
+	longer := *h
+	longer.deadline = t.ms.Add(x.Visibility)
+	longer.rewritten = true
+	t.extended = append(t.extended, &longer)
+	return store.ExtendResult{Status: store.OK, Deadline: longer.deadline}, t.putHold(&longer)
+}

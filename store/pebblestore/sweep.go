@@ -1,0 +1,278 @@
+package pebblestore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/ddq-io/ddq/store"
+)
+
+// swept are the tables in the order in which a sweep walks them: the tasks first,
+// so that what it repairs is in place when it looks for entries of nothing.
+var swept = [...]table{tableTasks, tablePending, tableHolds, tableDead, tableDone, tableTrim}
+
+// kindSweep marks the cursors of sweeps. It is none of store's kinds.
+const kindSweep store.Kind = 0xff
+
+// Sweep checks up to limit keys of a shard. Its cursor is the number of a table and
+// the rest of the last key that was checked there.
+func (s *Store) Sweep(ctx context.Context, name store.Shard, f store.Fence, cursor string, limit int) (repaired int, next string, err error) {
+	position, err := parseCursor(kindSweep, cursor)
+	if err != nil {
+		return 0, "", err
+	}
+	w := sweep{left: max(limit, 1)}
+	if position != nil {
+		if w.at = int(position[0]); w.at >= len(swept) {
+			return 0, "", fmt.Errorf("%w: %q", store.ErrBadCursor, cursor)
+		}
+		w.after = position[1:]
+	}
+	_, err = s.change(ctx, name, access{fence: &f}, func(t *turn) error {
+		next = ""
+		w.turn = t
+		return w.run()
+	})
+	if err != nil {
+		return 0, "", err
+	}
+	if w.at < len(swept) {
+		next = formatCursor(kindSweep, append([]byte{byte(w.at)}, w.after...))
+	}
+	return w.repaired, next, nil
+}
+
+// sweep is one call's part of a walk.
+type sweep struct {
+	*turn
+	at       int    // in swept
+	after    []byte // last key checked there, behind its prefix
+	left     int    // keys to check
+	repaired int
+}
+
+func (w *sweep) run() error {
+	for ; w.at < len(swept); w.at++ {
+		keys, more, err := w.keys()
+		if err != nil {
+			return err
+		}
+		for _, key := range keys {
+			fixed, err := w.check(swept[w.at], key)
+			if err != nil {
+				return err
+			}
+			if fixed {
+				w.repaired++
+			}
+		}
+		if more {
+			w.after = keys[len(keys)-1][prefixLen:]
+			return nil
+		}
+		w.after = nil
+		// What was repaired here is looked at by the tables that follow.
+		if err := w.apply(); err != nil {
+			return err
+		}
+	}
+	return w.recount()
+}
+
+// recount corrects the numbers of a shard once a walk that found them doubtful is
+// over. It reads the indexes.
+func (w *sweep) recount() error {
+	if !w.sh.doubtful {
+		return nil
+	}
+	m := w.sh.meta
+	for _, c := range []struct {
+		index table
+		had   int64
+		diff  *int64
+	}{{tablePending, m.pending, &w.pending}, {tableDone, m.done, &w.done}, {tableDead, m.dead, &w.dead}} {
+		*c.diff -= c.had
+		err := w.s.scan(appendPrefix(nil, w.sh.number, c.index), appendPrefix(nil, w.sh.number, c.index+1), func(_, _ []byte) (bool, error) {
+			*c.diff++
+			return true, nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	w.writer() // the numbers are written with whatever else there is
+	w.sh.doubtful = false
+	return nil
+}
+
+// keys returns the next keys of the table, as many as are left, and whether there
+// are more.
+func (w *sweep) keys() (keys [][]byte, more bool, err error) {
+	lower := appendPrefix(nil, w.sh.number, swept[w.at])
+	if w.after != nil {
+		lower = append(append(lower, w.after...), 0)
+	}
+	err = w.s.scan(lower, appendPrefix(nil, w.sh.number, swept[w.at]+1), func(key, _ []byte) (bool, error) {
+		if len(keys) == w.left {
+			more = len(keys) > 0
+			return false, nil
+		}
+		keys = append(keys, append([]byte(nil), key...))
+		return true, nil
+	})
+	w.left -= len(keys)
+	return keys, more, err
+}
+
+// check looks at one key, and repairs it if it must.
+func (w *sweep) check(index table, key []byte) (repaired bool, err error) {
+	if index == tableTasks || index == tableHolds {
+		id, ok := decodeID(key[prefixLen:])
+		switch {
+		case !ok:
+			return true, w.remove(key, true)
+		case index == tableTasks:
+			return w.checkTask(id)
+		}
+		return w.checkHold(id, key)
+	}
+	at, id, ok := decodeTimeKey(key)
+	if !ok {
+		return true, w.remove(key, true)
+	}
+	return w.checkIndex(index, at, id, key)
+}
+
+// checkTask looks whether a task that is not held is in the indexes of its state.
+func (w *sweep) checkTask(id string) (repaired bool, err error) {
+	if w.sh.holds.get(id) != nil {
+		return false, nil
+	}
+	e, f, err := w.find(id)
+	switch {
+	case err != nil || f == absent:
+		return false, err
+	case f == broken:
+		return true, w.bury(id, &e, f)
+	}
+	missing := false
+	for _, index := range e.indexes() {
+		key := appendTimeKey(nil, w.sh.number, index, e.timeIn(index), id)
+		has, err := w.has(key)
+		if err != nil {
+			return false, err
+		}
+		missing = missing || !has
+	}
+	if !missing {
+		return false, nil
+	}
+	return true, w.adopt(id, &e)
+}
+
+// adopt puts a task that is missing in an index of its state into them again. One
+// that was pending is due now, or dead if it cannot be read.
+func (w *sweep) adopt(id string, e *entry) error {
+	if e.state != pending {
+		for _, index := range e.indexes() {
+			key := appendTimeKey(nil, w.sh.number, index, e.timeIn(index), id)
+			if err := w.replace(key); err != nil {
+				return err
+			}
+		}
+		w.sh.firstTrim = min(w.sh.firstTrim, e.trim)
+		w.sh.doubtful = true
+		return nil
+	}
+	w.sh.doubtful = true
+	if _, err := e.task(id); err != nil {
+		e.unreadable = true
+		return w.addDead(id, e, store.ReasonCorrupt)
+	}
+	e.due = w.ms
+	if err := w.rewriteTask(id, e); err != nil {
+		return err
+	}
+	return w.addPending(e.due, id)
+}
+
+// replace writes a key that may be there, so that it can be deleted as if it was
+// set once.
+func (t *turn) replace(key []byte) error {
+	if err := t.writer().Delete(key, nil); err != nil {
+		return err
+	}
+	return t.set(key, nil)
+}
+
+// checkHold looks whether there is a task under a hold, and whether the hold can be read.
+func (w *sweep) checkHold(id string, key []byte) (repaired bool, err error) {
+	e, f, err := w.find(id)
+	h := w.sh.holds.get(id)
+	switch {
+	case err != nil:
+		return false, err
+	case h == nil: // not readable when the shard was loaded
+		return true, w.remove(key, true)
+	case f == absent || f == readable && e.state != pending:
+		w.ended = append(w.ended, h)
+		return true, w.remove(key, true)
+	}
+	return false, nil
+}
+
+// checkIndex looks whether the task of an index entry is in that state.
+func (w *sweep) checkIndex(index table, at store.Millis, id string, key []byte) (repaired bool, err error) {
+	e, f, err := w.find(id)
+	if err != nil {
+		return false, err
+	}
+	held := w.sh.holds.get(id) != nil
+	if f == broken && index == tablePending && !held {
+		return false, nil // Hold will find it
+	}
+	if f == readable && !held && e.timeIn(index) == at && e.isIn(index) {
+		return false, nil
+	}
+	w.sh.doubtful = true
+	return true, w.remove(key, true)
+}
+
+func (w *sweep) has(key []byte) (bool, error) {
+	_, closer, err := w.s.db.Get(key)
+	if errors.Is(err, pebble.ErrNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, w.s.readError(err)
+	}
+	return true, closer.Close()
+}
+
+// indexes are those that an entry which is not held is in.
+func (e *entry) indexes() []table {
+	switch e.state {
+	case pending:
+		return []table{tablePending}
+	case done:
+		return []table{tableDone, tableTrim}
+	}
+	return []table{tableDead}
+}
+
+func (e *entry) isIn(index table) bool { return slices.Contains(e.indexes(), index) }
+
+// timeIn is the time under which an entry is in an index.
+func (e *entry) timeIn(index table) store.Millis {
+	switch index {
+	case tablePending:
+		return e.due
+	case tableTrim:
+		return e.trim
+	}
+	return e.finished
+}

@@ -1,0 +1,115 @@
+package pebblestore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/record"
+)
+
+// PutTopic stores a topic's configuration when its version is the stored one.
+func (s *Store) PutTopic(ctx context.Context, topic store.Topic) (store.Topic, error) {
+	if err := s.enter(ctx); err != nil {
+		return store.Topic{}, err
+	}
+	defer s.leave()
+	s.topics.Lock()
+	defer s.topics.Unlock()
+	current, err := s.topic(topic.Name)
+	switch {
+	case err != nil && !errors.Is(err, store.ErrTopicNotFound):
+		return store.Topic{}, err
+	case err == nil && topic.Version == 0:
+		return store.Topic{}, fmt.Errorf("%w: %s", store.ErrTopicExists, topic.Name)
+	case current.Version != topic.Version: // 0 when there is none
+		return store.Topic{}, fmt.Errorf("%w: %s has version %d", store.ErrVersion, topic.Name, current.Version)
+	}
+	topic.Version++
+	value, err := record.EncodeTopic(topic)
+	if err != nil {
+		return store.Topic{}, err
+	}
+	if err := s.db.Set(topicKey(topic.Name), value, pebble.Sync); err != nil {
+		s.disk.freeze(err)
+	}
+	return topic, s.outcome()
+}
+
+// outcome is the error of a synced write.
+func (s *Store) outcome() error {
+	if s.disk.failure() != nil {
+		return s.failed(store.ErrUnknown)
+	}
+	return nil
+}
+
+// GetTopic returns a topic's configuration.
+func (s *Store) GetTopic(ctx context.Context, name string) (store.Topic, error) {
+	if err := s.enter(ctx); err != nil {
+		return store.Topic{}, err
+	}
+	defer s.leave()
+	s.topics.Lock() // what a change under way has written is not synced yet
+	defer s.topics.Unlock()
+	return s.topic(name)
+}
+
+func (s *Store) topic(name string) (topic store.Topic, err error) {
+	err = store.ErrTopicNotFound
+	if readErr := s.read(topicKey(name), func(b []byte) (bad error) {
+		topic, bad = record.DecodeTopic(b)
+		err = nil
+		return bad
+	}); readErr != nil {
+		return store.Topic{}, readErr
+	}
+	if err != nil {
+		return store.Topic{}, fmt.Errorf("%w: %s", err, name)
+	}
+	return topic, nil
+}
+
+// ListTopics returns every topic, by name.
+func (s *Store) ListTopics(ctx context.Context) ([]store.Topic, error) {
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer s.leave()
+	s.topics.Lock()
+	defer s.topics.Unlock()
+	var topics []store.Topic
+	lower, upper := appendPrefix(nil, 0, tableTopics), appendPrefix(nil, 0, tableTopics+1)
+	err := s.scan(lower, upper, func(_, value []byte) (bool, error) {
+		topic, err := record.DecodeTopic(value)
+		if err != nil {
+			return false, s.readError(err)
+		}
+		topics = append(topics, topic)
+		return true, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return topics, nil
+}
+
+// DeleteTopic removes a topic's configuration only.
+func (s *Store) DeleteTopic(ctx context.Context, name string) error {
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	defer s.leave()
+	s.topics.Lock()
+	defer s.topics.Unlock()
+	if _, err := s.topic(name); err != nil {
+		return err
+	}
+	if err := s.db.Delete(topicKey(name), pebble.Sync); err != nil {
+		s.disk.freeze(err)
+	}
+	return s.outcome()
+}
