@@ -1,6 +1,8 @@
 package actors
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -44,3 +46,96 @@ func (e *Error) Error() string {
 }
 
 func (e *Error) Unwrap() error { return e.cause }
+
+const (
+	retrySoon  = time.Second     // pause suggested when the store or node is away
+	retryPause = 5 * time.Second // pause suggested while a topic is paused
+)
+
+func invalid(field, reason, format string, args ...any) *Error {
+	return &Error{Kind: Invalid, Reason: reason, Field: field, Message: fmt.Sprintf(format, args...)}
+}
+
+func errIDConflict(id string, state store.State) *Error {
+	return &Error{Kind: Exists, Reason: "ID_CONFLICT", Field: "id", State: state,
+		Message: fmt.Sprintf("task %q exists with another request and is %s", id, state)}
+}
+
+func errHoldLost(id string) *Error {
+	return &Error{Kind: Precondition, Reason: "HOLD_LOST", Field: "hold_token",
+		Message: fmt.Sprintf("task %q is not held under this token", id)}
+}
+
+func errBadToken() *Error {
+	return invalid("hold_token", "BAD_TOKEN", "hold_token is not one that a delivery carried")
+}
+
+func errNoTask(id string) *Error {
+	return &Error{Kind: NotFound, Reason: "NO_TASK", Field: "id", Message: fmt.Sprintf("no task %q", id)}
+}
+
+func errNoTopic(name string) *Error {
+	return &Error{Kind: NotFound, Reason: "NO_TOPIC", Field: "topic", Message: fmt.Sprintf("no topic %q", name)}
+}
+
+func errState(id string, state store.State) *Error {
+	reason := "TASK_FINISHED"
+	if state == store.StateRunning {
+		reason = "TASK_RUNNING"
+	}
+	return &Error{Kind: Precondition, Reason: reason, Field: "id", State: state,
+		Message: fmt.Sprintf("task %q is %s", id, state)}
+}
+
+func errDraining() *Error {
+	return &Error{Kind: Unavailable, Reason: "DRAINING", Message: "the node is shutting down", RetryAfter: retrySoon}
+}
+
+func errPaused(topic string) *Error {
+	return &Error{Kind: Exhausted, Reason: "ENQUEUE_PAUSED", Field: "topic", RetryAfter: retryPause,
+		Message: fmt.Sprintf("topic %q is paused for enqueueing", topic)}
+}
+
+func errInternal(cause error) *Error {
+	return &Error{Kind: Internal, Reason: "INTERNAL", Message: "internal error", cause: cause}
+}
+
+// storeError is the only place where a store's error becomes one of ours.
+func storeError(err error) *Error {
+	var ours *Error
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &ours):
+		return ours
+	case errors.Is(err, store.ErrUnknown):
+		return &Error{Kind: Unknown, Reason: "AMBIGUOUS", Message: "the store did not answer; repeating with the same id is safe", cause: err}
+	case errors.Is(err, store.ErrFull):
+		return &Error{Kind: Unavailable, Reason: "STORE_FULL", Message: "the store is full", RetryAfter: retryPause, cause: err}
+	case errors.Is(err, store.ErrUnavailable), errors.Is(err, store.ErrClosed):
+		return &Error{Kind: Unavailable, Reason: "STORE_DOWN", Message: "the store cannot be reached", RetryAfter: retrySoon, cause: err}
+	case errors.Is(err, store.ErrFenced), errors.Is(err, store.ErrOwned):
+		return &Error{Kind: Unavailable, Reason: "NOT_OWNER", Message: "the shard is moving", RetryAfter: retrySoon, cause: err}
+	case errors.Is(err, store.ErrTopicNotFound):
+		return &Error{Kind: NotFound, Reason: "NO_TOPIC", Field: "topic", Message: "no such topic", cause: err}
+	case errors.Is(err, store.ErrTopicExists):
+		return &Error{Kind: Exists, Reason: "TOPIC_EXISTS", Field: "name", Message: "the topic exists", cause: err}
+	case errors.Is(err, store.ErrVersion):
+		return &Error{Kind: Unavailable, Reason: "VERSION_MISMATCH", Message: "the topic was changed meanwhile", RetryAfter: retrySoon, cause: err}
+	case errors.Is(err, store.ErrBadCursor):
+		return invalid("page_token", "BAD_CURSOR", "page_token is not one that a listing returned")
+	case errors.Is(err, context.DeadlineExceeded):
+		return &Error{Kind: Deadline, Reason: "DEADLINE", Message: "the deadline passed before the answer", cause: err}
+	case errors.Is(err, context.Canceled):
+		return &Error{Kind: Canceled, Reason: "CANCELED", Message: "the call was canceled", cause: err}
+	}
+	return errInternal(err)
+}
+
+// failure turns err into an error value: a nil *Error is a nil error.
+func failure(err error) error {
+	if e := storeError(err); e != nil {
+		return e
+	}
+	return nil
+}

@@ -2,101 +2,323 @@ package actors
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/timer"
 )
 
 // System is the runtime of one node: the plain methods that api/server calls.
-// Errors are *Error throughout.
-type System struct{}
+// They are safe for concurrent use between Start and Stop, wait for their answer,
+// and return *Error throughout.
+type System struct {
+	*runtime
+	started    time.Time
+	engine     *actor.ActorSystem
+	supervisor *actor.PID
+	sick       atomic.Pointer[string] // an actor that panics without end
+	stopping   atomic.Bool
+	running    atomic.Bool
 
-// Enqueue stores tasks, of any topics, and answers each.
-func (s *System) Enqueue(ctx context.Context, tasks []NewTask) []Enqueued { return nil }
-
-// Get, Delete and Reschedule look in every topic when topic is empty.
-func (s *System) Get(ctx context.Context, topic, id string) (Found, error) { return Found{}, nil }
-
-func (s *System) Delete(ctx context.Context, topic, id string) (foundIn string, err error) {
-	return "", nil
+	mu     sync.Mutex // serializes opening and changing topics
+	topics sync.Map   // name -> *topicRef
+	refresh
 }
 
-func (s *System) Reschedule(ctx context.Context, topic, id string, w When) (foundIn string, due store.Millis, err error) {
-	return "", 0, nil
+// New makes a System on a store. The store stays the caller's to close, after
+// Stop. A nil registerer keeps the metrics private.
+func New(cfg Config, st store.Store, log *slog.Logger, reg prometheus.Registerer) *System {
+	if reg == nil {
+		reg = prometheus.NewRegistry()
+	}
+	m := newMetrics(reg)
+	rt := &runtime{cfg: cfg.withDefaults(), metrics: m, log: log}
+	s := &System{runtime: rt}
+	rt.clock = newClock(s.onClockJump)
+	rt.store = observedStore{Store: st, metrics: m, clock: rt.clock}
+	rt.nurse = newNurse(log, m, func(who string) { s.sick.Store(&who) })
+	rt.keeper = newKeeper(rt.store, log, store.Session{
+		Node: rt.cfg.Node, Start: store.NewToken(), TTL: rt.cfg.LeaseTTL, Addr: rt.cfg.Addr,
+	})
+	rt.keeper.onLost = func() { s.broadcast(&leaseLost{}) }
+	rt.keeper.onBack = func() { s.broadcast(&leaseBack{}) }
+	return s
 }
 
-// List pages through the tasks of a topic in one state; StateUnknown lists all live ones.
-func (s *System) List(ctx context.Context, topic string, state store.State, size int, token string) (tasks []Found, next string, err error) {
-	return nil, "", nil
+// Start opens the node's session and the topics that have tasks. It fails when
+// the store cannot be reached.
+func (s *System) Start(ctx context.Context) error {
+	if err := s.readClock(ctx); err != nil {
+		return fmt.Errorf("read the store's clock: %w", err)
+	}
+	if err := s.keeper.start(ctx); err != nil {
+		return fmt.Errorf("open the session of node %q: %w", s.cfg.Node, err)
+	}
+	s.started = time.Now()
+	s.wheel = timer.New(timer.Config{Now: s.clock.Now, Logger: s.log})
+	s.engine = actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
+		return slog.New(quietHandler{s.log.Handler()})
+	}))
+	s.root = s.engine.Root
+	s.supervisor = s.root.Spawn(s.props(func() actor.Actor {
+		return &supervisor{runtime: s.runtime, topics: make(map[string]*topicRef)}
+	}))
+	s.running.Store(true)
+	s.startRefresh()
+	if err := s.openActive(ctx); err != nil {
+		return fmt.Errorf("open topics: %w", err)
+	}
+	return nil
 }
 
-// Subscribe opens a subscription that hands deliveries to out. Unsubscribe ends it.
-func (s *System) Subscribe(ctx context.Context, o SubscribeOptions, out Outbox) (*Subscription, error) {
-	return nil, nil
+// openActive opens the topics that have tasks; the others open on first use.
+func (s *System) openActive(ctx context.Context) error {
+	topics, err := s.store.ListTopics(ctx)
+	if err != nil {
+		return err
+	}
+	for _, t := range topics {
+		stats, err := s.store.Stats(ctx, shardsOf(&t))
+		if err != nil {
+			return err
+		}
+		for _, st := range stats {
+			if st.Pending+st.Running > 0 {
+				s.open(t)
+				break
+			}
+		}
+	}
+	return nil
 }
 
-// Subscription is one worker's standing request for one topic.
-type Subscription struct {
-	Options SubscribeOptions // as resolved
-	Node    string
+// Drain refuses new work, tells subscriptions to go, and waits until what they
+// hold is settled or ctx ends. Settlements are taken all the while.
+func (s *System) Drain(ctx context.Context) {
+	if s.stopping.Swap(true) || !s.running.Load() {
+		return
+	}
+	grace := time.Duration(0)
+	if deadline, ok := ctx.Deadline(); ok {
+		grace = time.Until(deadline)
+	}
+	var waits []chan struct{}
+	s.eachTopic(func(ref *topicRef) {
+		done := make(chan struct{})
+		waits = append(waits, done)
+		s.send(ref.pid, &drainTopic{grace: grace, done: done})
+	})
+	awaitAll(ctx, waits)
 }
 
-// Grant adds credit. An error means that n is out of range.
-func (s *Subscription) Grant(n int) error { return nil }
-
-// Settle asks for settlements; the outbox gets the results under the same sequence.
-func (s *Subscription) Settle(sequence uint64, settlements []Settlement) {}
-
-// Unsubscribe ends the subscription. undelivered are deliveries that the outbox
-// took and never sent; their holds are released.
-func (s *Subscription) Unsubscribe(undelivered []Delivery) {}
-
-// Retrieve waits up to wait for due tasks and returns at most max, held.
-func (s *System) Retrieve(ctx context.Context, o SubscribeOptions, max int, wait time.Duration) ([]Delivery, error) {
-	return nil, nil
+// Stop drains, finishes store calls, releases the shards and stops everything
+// the System started. What ctx cuts short is left to the leases and holds.
+func (s *System) Stop(ctx context.Context) error {
+	s.Drain(ctx)
+	if !s.running.Swap(false) {
+		return nil
+	}
+	s.stopRefresh()
+	s.releaseShards(ctx)
+	s.root.PoisonFuture(s.supervisor).Wait()
+	s.keeper.close()
+	s.nurse.close()
+	s.wheel.Close()
+	s.engine.Shutdown()
+	return ctx.Err()
 }
 
-// Settle settles holds of a topic at any node and waits for the outcome.
-func (s *System) Settle(ctx context.Context, topic string, settlements []Settlement) ([]Settled, error) {
-	return nil, nil
+func (s *System) releaseShards(ctx context.Context) {
+	var waits []chan struct{}
+	s.eachTopic(func(ref *topicRef) {
+		for _, pid := range ref.shards {
+			done := make(chan struct{})
+			waits = append(waits, done)
+			s.send(pid, &releaseShard{done: done})
+		}
+	})
+	awaitAll(ctx, waits)
 }
 
-func (s *System) CreateTopic(ctx context.Context, name string, c TopicChange) (store.Topic, error) {
-	return store.Topic{}, nil
+func awaitAll(ctx context.Context, waits []chan struct{}) {
+	for _, w := range waits {
+		select {
+		case <-w:
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
-func (s *System) ConfigureTopic(ctx context.Context, name string, c TopicChange) (store.Topic, error) {
-	return store.Topic{}, nil
-}
-
-func (s *System) DescribeTopic(ctx context.Context, name string) (TopicStatus, error) {
-	return TopicStatus{}, nil
-}
-
-func (s *System) ListTopics(ctx context.Context, size int, token string) (topics []store.Topic, next string, err error) {
-	return nil, "", nil
-}
-
-func (s *System) DeleteTopic(ctx context.Context, name string, force bool) error { return nil }
-
-// PurgeTopic deletes the pending tasks and returns how many.
-func (s *System) PurgeTopic(ctx context.Context, name string) (int64, error) { return 0, nil }
-
-func (s *System) ListDead(ctx context.Context, topic string, f DeadFilter, size int, token string) (tasks []Found, next string, err error) {
-	return nil, "", nil
-}
-
-// RequeueDead and DeleteDead act on ids, or with none on what the filter matches.
-func (s *System) RequeueDead(ctx context.Context, topic string, ids []string, f DeadFilter) (n int64, missing []string, err error) {
-	return 0, nil, nil
-}
-
-func (s *System) DeleteDead(ctx context.Context, topic string, ids []string, f DeadFilter) (n int64, missing []string, err error) {
-	return 0, nil, nil
+// Ready returns nil while the node serves, else why not.
+func (s *System) Ready() error {
+	switch {
+	case !s.running.Load():
+		return &Error{Kind: Unavailable, Reason: "STARTING", Message: "the node is not running"}
+	case s.stopping.Load():
+		return errDraining()
+	case s.keeper.err() != nil:
+		return failure(s.keeper.err())
+	}
+	if who := s.sick.Load(); who != nil {
+		return &Error{Kind: Unavailable, Reason: "ACTOR_FAILING", Message: "an actor fails without end: " + *who}
+	}
+	return nil
 }
 
 // Describe says what the node is and what is wrong with it.
-func (s *System) Describe(ctx context.Context) (ServerStatus, error) { return ServerStatus{}, nil }
+func (s *System) Describe(ctx context.Context) (ServerStatus, error) {
+	info, err := s.store.Info(ctx)
+	if err != nil {
+		return ServerStatus{}, failure(err)
+	}
+	if err := s.readClock(ctx); err != nil {
+		return ServerStatus{}, failure(err)
+	}
+	status := ServerStatus{
+		Node:       s.cfg.Node,
+		Store:      info,
+		Warnings:   info.Warnings,
+		StoreNow:   s.clock.millis(),
+		Uptime:     time.Since(s.started),
+		Limits:     s.cfg.Limits,
+		Visibility: s.cfg.Topic.Visibility,
+	}
+	if off := s.clock.Now().Sub(time.Now()); off.Abs() > clockJump {
+		status.Warnings = append(status.Warnings, fmt.Sprintf("the store's clock is %v off this node's", off.Round(time.Millisecond)))
+	}
+	return status, nil
+}
 
-// Ready returns nil while the node serves, else why not.
-func (s *System) Ready() error { return nil }
+func (s *System) readClock(ctx context.Context) error {
+	sent := time.Now()
+	now, err := s.store.Clock(ctx)
+	if err != nil {
+		return err
+	}
+	s.clock.observe(sent, time.Now(), now)
+	return nil
+}
+
+// onClockJump is called by whichever goroutine saw the store's clock step.
+func (s *System) onClockJump(by time.Duration) {
+	s.metrics.clockJumps.Inc()
+	s.log.Warn("store clock jumped", "by", by)
+	if s.running.Load() {
+		s.wheel.Reset()
+	}
+}
+
+func (s *System) eachTopic(do func(*topicRef)) {
+	s.topics.Range(func(_, ref any) bool {
+		do(ref.(*topicRef))
+		return true
+	})
+}
+
+func (s *System) broadcast(m any) {
+	if s.running.Load() {
+		s.eachTopic(func(ref *topicRef) { s.send(ref.pid, m) })
+	}
+}
+
+// serving returns the error for new work on a node that takes none.
+func (s *System) serving() *Error {
+	switch {
+	case s.stopping.Load():
+		return errDraining()
+	case !s.running.Load():
+		return &Error{Kind: Unavailable, Reason: "STARTING", Message: "the node is not running", RetryAfter: retrySoon}
+	}
+	return nil
+}
+
+// topic returns an open topic. An unknown one is created when create is set and
+// the configuration allows it.
+func (s *System) topic(ctx context.Context, name string, create bool) (*topicRef, *Error) {
+	if ref, ok := s.topics.Load(name); ok {
+		return ref.(*topicRef), nil
+	}
+	if err := checkTopicName("topic", name); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t, err := s.store.GetTopic(ctx, name)
+	if errors.Is(err, store.ErrTopicNotFound) && create && !s.cfg.NoAutoCreate {
+		t, err = s.create(ctx, name)
+	}
+	if errors.Is(err, store.ErrTopicNotFound) {
+		return nil, errNoTopic(name)
+	}
+	if err != nil {
+		return nil, storeError(err)
+	}
+	return s.openLocked(t)
+}
+
+func (s *System) create(ctx context.Context, name string) (store.Topic, error) {
+	t := s.cfg.Topic
+	t.Name = name
+	created, err := s.store.PutTopic(ctx, t)
+	if errors.Is(err, store.ErrTopicExists) {
+		return s.store.GetTopic(ctx, name)
+	}
+	return created, err
+}
+
+func (s *System) open(t store.Topic) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, _ = s.openLocked(t) // refused only while stopping
+}
+
+func (s *System) openLocked(t store.Topic) (*topicRef, *Error) {
+	if err := s.serving(); err != nil {
+		return nil, err
+	}
+	if ref, ok := s.topics.Load(t.Name); ok {
+		return ref.(*topicRef), nil
+	}
+	reply := make(chan *topicRef, 1)
+	s.send(s.supervisor, &openTopic{topic: t, reply: reply})
+	ref := <-reply
+	s.topics.Store(t.Name, ref)
+	return ref, nil
+}
+
+func shardsOf(t *store.Topic) []store.Shard {
+	shards := make([]store.Shard, t.Shards)
+	for n := range shards {
+		shards[n] = store.Shard{Topic: t.Name, N: n}
+	}
+	return shards
+}
+
+// quietHandler passes the actor library's log on, one level lower: what matters
+// of it we log ourselves.
+type quietHandler struct{ slog.Handler }
+
+func (h quietHandler) Enabled(ctx context.Context, level slog.Level) bool {
+	return level >= slog.LevelError && h.Handler.Enabled(ctx, slog.LevelDebug)
+}
+
+func (h quietHandler) Handle(ctx context.Context, r slog.Record) error {
+	r.Level = slog.LevelDebug
+	return h.Handler.Handle(ctx, r)
+}
+
+func (h quietHandler) WithAttrs(a []slog.Attr) slog.Handler {
+	return quietHandler{h.Handler.WithAttrs(a)}
+}
+func (h quietHandler) WithGroup(name string) slog.Handler {
+	return quietHandler{h.Handler.WithGroup(name)}
+}

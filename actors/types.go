@@ -90,10 +90,11 @@ type Settled struct {
 	Err     *Error        // nil: done
 }
 
-// Outbox is where a subscription's worker actor puts what goes to its stream.
-// Methods are called from the actor and must not block.
+// Outbox is where what goes to a subscription's stream is put. Its methods may be
+// called from any goroutine and must not block.
 type Outbox interface {
-	Deliver([]Delivery)
+	// Deliver takes deliveries; false when the stream has ended and took none.
+	Deliver([]Delivery) bool
 	Settled(sequence uint64, results []Settled)
 	Drain(grace time.Duration)
 }

@@ -1,0 +1,436 @@
+package actors
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/ddq-io/ddq/store"
+)
+
+// CreateTopic creates a topic; fields that are nil take the node's defaults.
+func (s *System) CreateTopic(ctx context.Context, name string, c TopicChange) (store.Topic, error) {
+	if err := checkTopicName("name", name); err != nil {
+		return store.Topic{}, err
+	}
+	t := s.cfg.Topic
+	t.Name = name
+	if c.Shards != nil {
+		if *c.Shards < 1 || *c.Shards > s.cfg.Limits.Shards {
+			return store.Topic{}, invalid("policy.shards", "OUT_OF_RANGE_FIELD", "policy.shards must be 1 to %d", s.cfg.Limits.Shards)
+		}
+		t.Shards = *c.Shards
+	}
+	if err := s.cfg.Limits.apply(&t, c); err != nil {
+		return store.Topic{}, err
+	}
+	t, err := s.store.PutTopic(ctx, t)
+	return t, failure(err)
+}
+
+// ConfigureTopic changes the fields that are not nil. It is effective when it returns.
+func (s *System) ConfigureTopic(ctx context.Context, name string, c TopicChange) (store.Topic, error) {
+	if err := checkTopicName("name", name); err != nil {
+		return store.Topic{}, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t, err := s.store.GetTopic(ctx, name)
+	if err != nil {
+		return store.Topic{}, failure(err)
+	}
+	if c.Shards != nil && *c.Shards != t.Shards {
+		return store.Topic{}, invalid("policy.shards", "OUT_OF_RANGE_FIELD", "policy.shards is fixed at creation: %d", t.Shards)
+	}
+	if err := s.cfg.Limits.apply(&t, c); err != nil {
+		return store.Topic{}, err
+	}
+	if t, err = s.store.PutTopic(ctx, t); err != nil {
+		return store.Topic{}, failure(err)
+	}
+	s.configure(t)
+	return t, nil
+}
+
+func (s *System) configure(t store.Topic) {
+	if ref, ok := s.topics.Load(t.Name); ok {
+		ref := ref.(*topicRef)
+		ref.config.Store(&t)
+		s.send(ref.pid, &configured{topic: t})
+	}
+}
+
+func (l *Limits) apply(t *store.Topic, c TopicChange) *Error {
+	set(&t.Visibility, c.Visibility)
+	set(&t.MaxRetries, c.MaxRetries)
+	set(&t.Backoff, c.Backoff)
+	set(&t.MaxDelay, c.MaxDelay)
+	set(&t.MaxPayload, c.MaxPayload)
+	set(&t.DoneRetention, c.DoneRetention)
+	set(&t.DeliveryPaused, c.DeliveryPaused)
+	set(&t.EnqueuePaused, c.EnqueuePaused)
+	switch {
+	case t.MaxRetries < 0 || t.MaxRetries > l.MaxRetries:
+		return invalid("policy.max_retries", "OUT_OF_RANGE_FIELD", "policy.max_retries must be 0 to %d", l.MaxRetries)
+	case t.MaxDelay < 0 || t.MaxDelay > l.Delay:
+		return invalid("policy.max_delay_ms", "OUT_OF_RANGE_FIELD", "policy.max_delay_ms must be 0 to %d", l.Delay.Milliseconds())
+	case t.MaxPayload < 1 || t.MaxPayload > l.BatchBytes:
+		return invalid("policy.max_payload_bytes", "OUT_OF_RANGE_FIELD", "policy.max_payload_bytes must be 1 to %d", l.BatchBytes)
+	case t.DoneRetention < 0 || t.DoneRetention > l.Delay:
+		return invalid("policy.done_retention_ms", "OUT_OF_RANGE_FIELD", "policy.done_retention_ms must be 0 to %d", l.Delay.Milliseconds())
+	case t.Visibility < l.MinVisibility || t.Visibility > l.MaxVisibility:
+		return invalid("policy.visibility_timeout_ms", "OUT_OF_RANGE_FIELD", "policy.visibility_timeout_ms must be %d to %d",
+			l.MinVisibility.Milliseconds(), l.MaxVisibility.Milliseconds())
+	}
+	if err := checkBackoff(t.Backoff); err != nil {
+		err.Field = "policy." + err.Field
+		return err
+	}
+	return nil
+}
+
+func set[T any](field, value *T) {
+	if value != nil {
+		*field = *value
+	}
+}
+
+// DescribeTopic returns a topic's configuration and what is in it.
+func (s *System) DescribeTopic(ctx context.Context, name string) (TopicStatus, error) {
+	topics, e := s.searched(ctx, or(name, "?"))
+	if e != nil {
+		return TopicStatus{}, e
+	}
+	status := TopicStatus{Topic: topics[0]}
+	stats, err := s.store.Stats(ctx, shardsOf(&status.Topic))
+	if err != nil {
+		return TopicStatus{}, failure(err)
+	}
+	for _, st := range stats {
+		status.Depth.Scheduled += st.Pending - st.Ready
+		status.Depth.Ready += st.Ready
+		status.Depth.Running += st.Running
+		status.Depth.Done += st.Done
+		status.Depth.Dead += st.Dead
+	}
+	status.Subscriptions, err = s.subscriptions(ctx, name)
+	return status, failure(err)
+}
+
+func (s *System) subscriptions(ctx context.Context, name string) (int, error) {
+	ref, ok := s.topics.Load(name)
+	if !ok {
+		return 0, nil
+	}
+	reply := make(chan int, 1)
+	s.send(ref.(*topicRef).pid, &countSubscriptions{reply: reply})
+	select {
+	case n := <-reply:
+		return n, nil
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	}
+}
+
+// ListTopics pages through the topics by name.
+func (s *System) ListTopics(ctx context.Context, size int, token string) (topics []store.Topic, next string, err error) {
+	if size < 0 {
+		return nil, "", invalid("page_size", "OUT_OF_RANGE_FIELD", "page_size must not be negative")
+	}
+	after, err := base64.RawURLEncoding.DecodeString(token)
+	if err != nil {
+		return nil, "", failure(store.ErrBadCursor)
+	}
+	if topics, err = s.store.ListTopics(ctx); err != nil {
+		return nil, "", failure(err)
+	}
+	from, found := slices.BinarySearchFunc(topics, string(after), func(t store.Topic, name string) int {
+		return strings.Compare(t.Name, name)
+	})
+	if found {
+		from++
+	}
+	topics = topics[from:]
+	if size = min(or(size, 100), s.cfg.Limits.PageSize); len(topics) > size {
+		topics = topics[:size]
+		next = base64.RawURLEncoding.EncodeToString([]byte(topics[size-1].Name))
+	}
+	return topics, next, nil
+}
+
+// DeleteTopic deletes a topic, and with force its tasks. Otherwise it must be empty.
+func (s *System) DeleteTopic(ctx context.Context, name string, force bool) error {
+	status, err := s.DescribeTopic(ctx, name)
+	if err != nil {
+		return err
+	}
+	if d := status.Depth; !force && d.Scheduled+d.Ready+d.Running+d.Dead > 0 {
+		return &Error{Kind: Precondition, Reason: "TOPIC_NOT_EMPTY", Field: "name", Message: "the topic has tasks; force deletes them too"}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.store.DeleteTopic(ctx, name); err != nil {
+		return failure(err)
+	}
+	s.closeLocked(ctx, name)
+	for _, shard := range shardsOf(&status.Topic) {
+		if err := s.store.DropShard(ctx, shard); err != nil {
+			return failure(err)
+		}
+	}
+	return nil
+}
+
+func (s *System) closeLocked(ctx context.Context, name string) {
+	if _, open := s.topics.LoadAndDelete(name); !open {
+		return
+	}
+	done := make(chan struct{})
+	s.send(s.supervisor, &closeTopic{name: name, done: done})
+	awaitAll(ctx, []chan struct{}{done})
+}
+
+// PurgeTopic deletes the pending tasks and returns how many.
+func (s *System) PurgeTopic(ctx context.Context, name string) (deleted int64, err error) {
+	topics, e := s.searched(ctx, or(name, "?"))
+	if e != nil {
+		return 0, e
+	}
+	ref, e := s.topic(ctx, name, false)
+	if e != nil {
+		return 0, e
+	}
+	for _, shard := range shardsOf(&topics[0]) {
+		n, err := s.purge(ctx, shard, ref)
+		if deleted += n; err != nil {
+			return deleted, failure(err)
+		}
+	}
+	return deleted, nil
+}
+
+func (s *System) purge(ctx context.Context, shard store.Shard, ref *topicRef) (deleted int64, err error) {
+	after := store.Entry{}
+	for {
+		_, page, err := s.store.Window(ctx, shard, store.WindowQuery{After: after, To: maxDue, Limit: purgePage})
+		if err != nil || len(page) == 0 {
+			return deleted, err
+		}
+		ids := make([]string, len(page))
+		for i, e := range page {
+			ids[i] = e.ID
+		}
+		_, results, err := s.store.Remove(ctx, shard, ids)
+		if err != nil {
+			return deleted, err
+		}
+		for _, r := range results {
+			if r.Status == store.OK {
+				deleted++
+			}
+		}
+		s.send(ref.shards[shard.N], &pendingGone{ids: ids})
+		after = page[len(page)-1]
+	}
+}
+
+const (
+	purgePage = 500
+	maxDue    = store.Millis(1 << 52) // beyond every due time
+)
+
+// ListDead pages through the dead letters that the filter matches.
+func (s *System) ListDead(ctx context.Context, topic string, f DeadFilter, size int, token string) (tasks []Found, next string, err error) {
+	return s.page(ctx, topic, []store.Kind{store.KindDead}, size, token, f.matches)
+}
+
+func (f DeadFilter) matches(t *store.Snapshot) bool {
+	return (f.Reason == store.ReasonNone || f.Reason == t.Reason) &&
+		(f.ErrorContains == "" || strings.Contains(t.LastError, f.ErrorContains)) &&
+		(f.After == 0 || t.Finished >= f.After) &&
+		(f.Before == 0 || t.Finished < f.Before)
+}
+
+// RequeueDead makes dead letters due now with fresh attempts: ids, or with none
+// what the filter matches. missing are those of ids that are no dead letters.
+func (s *System) RequeueDead(ctx context.Context, topic string, ids []string, f DeadFilter) (n int64, missing []string, err error) {
+	return s.eachDead(ctx, topic, ids, f, func(ref *topicRef, shard store.Shard, ids []string) ([]store.Status, error) {
+		stamp, results, err := s.store.Requeue(ctx, shard, ids)
+		for i, r := range results {
+			if r == store.OK {
+				s.send(ref.shards[shard.N], &pendingChanged{task: store.Entry{ID: ids[i], Due: store.Millis(stamp.Now.UnixMilli())}})
+			}
+		}
+		return results, err
+	})
+}
+
+// DeleteDead deletes dead letters like RequeueDead requeues them.
+func (s *System) DeleteDead(ctx context.Context, topic string, ids []string, f DeadFilter) (n int64, missing []string, err error) {
+	return s.eachDead(ctx, topic, ids, f, func(_ *topicRef, shard store.Shard, ids []string) ([]store.Status, error) {
+		_, results, err := s.store.RemoveDead(ctx, shard, ids)
+		return results, err
+	})
+}
+
+type deadAction func(ref *topicRef, shard store.Shard, ids []string) ([]store.Status, error)
+
+func (s *System) eachDead(ctx context.Context, topic string, ids []string, f DeadFilter, act deadAction) (n int64, missing []string, err error) {
+	l := &s.cfg.Limits
+	if len(ids) > l.BatchTasks {
+		return 0, nil, invalid("ids", "BATCH_SIZE", "%d ids; at most %d are allowed", len(ids), l.BatchTasks)
+	}
+	for _, id := range ids {
+		if err := l.checkID(id); err != nil {
+			err.Field = "ids"
+			return 0, nil, err
+		}
+	}
+	ref, e := s.topic(ctx, topic, false)
+	if e != nil {
+		return 0, nil, e
+	}
+	if len(ids) > 0 {
+		return actOn(ref, ids, act)
+	}
+	n, err = s.actOnMatches(ctx, ref, f, act)
+	return n, nil, err
+}
+
+func actOn(ref *topicRef, ids []string, act deadAction) (n int64, missing []string, err error) {
+	t := ref.config.Load()
+	for shard, at := range groupByShard(len(ids), t.Shards, func(i int) int { return shardOf(ids[i], t.Shards) }) {
+		if len(at) == 0 {
+			continue
+		}
+		own := make([]string, len(at))
+		for k, i := range at {
+			own[k] = ids[i]
+		}
+		results, err := act(ref, store.Shard{Topic: t.Name, N: shard}, own)
+		if err != nil {
+			return n, missing, failure(err)
+		}
+		for k, r := range results {
+			if r == store.OK {
+				n++
+			} else {
+				missing = append(missing, own[k])
+			}
+		}
+	}
+	return n, missing, nil
+}
+
+// actOnMatches reads all matches of a shard before it acts on any, since acting
+// moves them.
+func (s *System) actOnMatches(ctx context.Context, ref *topicRef, f DeadFilter, act deadAction) (n int64, err error) {
+	for _, shard := range shardsOf(ref.config.Load()) {
+		ids, err := s.matchingDead(ctx, shard, f)
+		if err != nil {
+			return n, failure(err)
+		}
+		for batch := range slices.Chunk(ids, batchItems) {
+			results, err := act(ref, shard, batch)
+			if err != nil {
+				return n, failure(err)
+			}
+			for _, r := range results {
+				if r == store.OK {
+					n++
+				}
+			}
+		}
+	}
+	return n, nil
+}
+
+func (s *System) matchingDead(ctx context.Context, shard store.Shard, f DeadFilter) (ids []string, err error) {
+	for cursor := ""; ; {
+		var page []store.Snapshot
+		if page, cursor, err = s.store.List(ctx, shard, store.KindDead, cursor, batchItems); err != nil {
+			return nil, err
+		}
+		for i := range page {
+			if f.matches(&page[i]) {
+				ids = append(ids, page[i].ID)
+			}
+		}
+		if cursor == "" {
+			return ids, nil
+		}
+	}
+}
+
+// refresh is the housekeeping of a node, in one goroutine between start and stop:
+// changes that other nodes made to topics, the store's clock, and done tasks
+// whose retention has passed.
+type refresh struct {
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+}
+
+const (
+	refreshEvery = time.Second
+	trimEvery    = 15 // refreshes
+	trimPage     = 1000
+)
+
+func (s *System) startRefresh() {
+	ctx, cancel := context.WithCancel(context.Background())
+	s.refresh.cancel = cancel
+	s.refresh.wg.Go(func() {
+		tick := time.NewTicker(refreshEvery)
+		defer tick.Stop()
+		for n := 1; ; n++ {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+				s.housekeep(ctx, n%trimEvery == 0)
+			}
+		}
+	})
+}
+
+func (s *System) stopRefresh() {
+	s.refresh.cancel()
+	s.refresh.wg.Wait()
+}
+
+func (s *System) housekeep(ctx context.Context, trim bool) {
+	err := s.readClock(ctx)
+	topics, e := s.store.ListTopics(ctx)
+	err = errors.Join(err, e)
+	for _, t := range topics {
+		if ref, open := s.topics.Load(t.Name); open && ref.(*topicRef).config.Load().Version != t.Version {
+			s.configure(t)
+		}
+		if trim && t.DoneRetention > 0 {
+			err = errors.Join(err, s.trim(ctx, &t))
+		}
+	}
+	if err != nil && ctx.Err() == nil {
+		s.metrics.storeErrors.Inc()
+		s.log.Debug("housekeeping incomplete", "err", err)
+	}
+}
+
+func (s *System) trim(ctx context.Context, t *store.Topic) error {
+	for _, shard := range shardsOf(t) {
+		for {
+			n, err := s.store.Trim(ctx, shard, trimPage)
+			if err != nil {
+				return err
+			}
+			if n < trimPage {
+				break
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,137 @@
+package actors
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+
+	"github.com/ddq-io/ddq/store"
+)
+
+// calls runs store calls off an actor. It owns a goroutine per running call;
+// close waits for them.
+type calls struct {
+	ctx    context.Context
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+}
+
+func newCalls() *calls {
+	ctx, cancel := context.WithCancel(context.Background())
+	return &calls{ctx: ctx, cancel: cancel}
+}
+
+func (c *calls) run(f func(ctx context.Context)) {
+	c.wg.Go(func() { f(c.ctx) })
+}
+
+// close abandons running calls and waits for them.
+func (c *calls) close() {
+	c.cancel()
+	c.wg.Wait()
+}
+
+// lane queues items for one kind of store call and cuts batches: at most `most`
+// calls fly at a time, and what arrives meanwhile makes the next batch.
+type lane[T any] struct {
+	waiting []T
+	flying  int
+	most    int
+	limit   int          // items in a batch
+	size    func(*T) int // bytes of an item; nil when they do not count
+}
+
+const (
+	batchItems = 512
+	batchBytes = 4 << 20
+)
+
+// next returns the next batch, or nil when none may start.
+func (l *lane[T]) next() []T {
+	if len(l.waiting) == 0 || l.flying >= l.most {
+		return nil
+	}
+	n := l.cut()
+	batch := l.waiting[:n:n]
+	l.waiting = l.waiting[n:]
+	if len(l.waiting) == 0 {
+		l.waiting = nil // the batch owns the array now
+	}
+	l.flying++
+	return batch
+}
+
+func (l *lane[T]) cut() int {
+	n := min(len(l.waiting), l.limit)
+	if l.size == nil {
+		return n
+	}
+	bytes := 0
+	for i := range n {
+		if bytes += l.size(&l.waiting[i]); bytes > batchBytes && i > 0 {
+			return i
+		}
+	}
+	return n
+}
+
+// landed takes in that a batch is done.
+func (l *lane[T]) landed() { l.flying-- }
+
+func (l *lane[T]) idle() bool { return l.flying == 0 && len(l.waiting) == 0 }
+
+// resolveFor is how long a store call with unknown outcome is repeated.
+const resolveFor = 3 * time.Second
+
+// resolve runs a store call, and repeats it while its outcome is unknown: every
+// mutating call of a store is safe to repeat with the same arguments. When the
+// outcome stays unknown the error says so, whatever the last try returned.
+func resolve(ctx context.Context, call func() error) error {
+	unknown := false
+	_, err := backoff.Retry(ctx, func() (struct{}, error) {
+		err := call()
+		switch {
+		case errors.Is(err, store.ErrUnknown):
+			unknown = true
+			return struct{}{}, err
+		case unknown && errors.Is(err, store.ErrUnavailable):
+			return struct{}{}, err
+		case err != nil:
+			return struct{}{}, backoff.Permanent(err)
+		}
+		return struct{}{}, nil
+	}, backoff.WithMaxElapsedTime(resolveFor), backoff.WithBackOff(resolvePause()))
+	if unknown && errors.Is(err, store.ErrUnavailable) {
+		return errors.Join(store.ErrUnknown, err)
+	}
+	return err
+}
+
+func resolvePause() *backoff.ExponentialBackOff {
+	b := backoff.NewExponentialBackOff()
+	b.InitialInterval, b.MaxInterval = 20*time.Millisecond, 500*time.Millisecond
+	return b
+}
+
+// countdown calls done when all of n parts are finished.
+type countdown struct {
+	left atomic.Int32
+	done func()
+}
+
+func newCountdown(n int, done func()) *countdown {
+	c := &countdown{done: done}
+	c.left.Store(int32(n))
+	return c
+}
+
+// finish takes in that k parts are finished.
+func (c *countdown) finish(k int) {
+	if c.left.Add(-int32(k)) == 0 {
+		c.done()
+	}
+}

@@ -1,0 +1,166 @@
+package actors
+
+import (
+	"context"
+	"errors"
+
+	"github.com/ddq-io/ddq/store"
+)
+
+// addition is one task on its way into the store.
+type addition struct {
+	task *store.Task
+	out  *Enqueued
+	call *countdown
+	sub  *subscriber // whose credit is reserved for it; nil: none
+}
+
+func (a *addition) answer(r store.AddResult) {
+	a.out.Due = r.Due
+	switch r.Status {
+	case store.Added:
+		a.out.State, a.out.Replaced = store.StateScheduled, r.Replaced
+	case store.Held:
+		a.out.State, a.out.Replaced = store.StateRunning, r.Replaced
+	case store.Duplicate:
+		a.out.State, a.out.Deduplicated = r.State, true
+	default:
+		a.out.Err = errIDConflict(a.task.ID, r.State)
+	}
+}
+
+func (m *enqueue) fail(err *Error) {
+	for _, items := range m.shards {
+		failAdditions(items, err)
+	}
+}
+
+func (m *addTasks) fail(err *Error) { failAdditions(m.items, err) }
+
+func failAdditions(items []addition, err *Error) {
+	for i := range items {
+		items[i].out.Err = err
+		items[i].call.finish(1)
+	}
+}
+
+func additionSize(a *addition) int { return len(a.task.Payload) + 256 }
+
+// add queues tasks: those with reserved credit to be stored and held in one step.
+func (s *shard) add(items []addition) {
+	for _, it := range items {
+		switch {
+		case it.sub == nil:
+			s.adds.waiting = append(s.adds.waiting, it)
+		case s.owned && !it.sub.gone.Load():
+			s.holdNews.waiting = append(s.holdNews.waiting, it)
+		default:
+			s.refund(it.sub, 1)
+			it.sub = nil
+			s.adds.waiting = append(s.adds.waiting, it)
+		}
+	}
+	s.flushAdds()
+}
+
+func (s *shard) flushAdds() {
+	if batch := s.adds.next(); batch != nil {
+		s.calls.run(func(ctx context.Context) { s.post(s.storeAdds(ctx, batch)) })
+	}
+	if batch := s.holdNews.next(); batch != nil {
+		fence := s.fence
+		s.calls.run(func(ctx context.Context) { s.post(s.storeHoldNews(ctx, fence, batch)) })
+	}
+}
+
+func tasksOf(items []addition) []*store.Task {
+	tasks := make([]*store.Task, len(items))
+	for i := range items {
+		tasks[i] = items[i].task
+	}
+	return tasks
+}
+
+// storeAdds runs off the actor. Callers are answered from here, before the actor
+// hears of it.
+func (s *shard) storeAdds(ctx context.Context, items []addition) *added {
+	var results []store.AddResult
+	tasks := tasksOf(items)
+	err := resolve(ctx, func() (err error) {
+		_, results, err = s.store.Add(ctx, s.id, tasks)
+		return err
+	})
+	answerAdds(items, results, err)
+	return &added{items: items, results: results, err: err}
+}
+
+func (s *shard) storeHoldNews(ctx context.Context, fence store.Fence, items []addition) *added {
+	tasks, holds := tasksOf(items), make([]store.Hold, len(items))
+	for i, it := range items {
+		holds[i] = it.sub.hold(it.task.ID)
+	}
+	var results []store.AddResult
+	err := resolve(ctx, func() (err error) {
+		_, results, err = s.store.HoldNew(ctx, s.id, fence, tasks, holds)
+		return err
+	})
+	if errors.Is(err, store.ErrFenced) {
+		// Not ours any more, but the tasks are welcome all the same.
+		lost := s.storeAdds(ctx, items)
+		lost.held, lost.err = true, errors.Join(err, lost.err)
+		return lost
+	}
+	answerAdds(items, results, err)
+	return &added{items: items, results: results, held: true, tokens: holds, err: err}
+}
+
+func answerAdds(items []addition, results []store.AddResult, err error) {
+	for i := range items {
+		if err != nil {
+			items[i].out.Err = storeError(err)
+		} else {
+			items[i].answer(results[i])
+		}
+		items[i].call.finish(1)
+	}
+}
+
+// onAdded takes in what became of a batch.
+func (s *shard) onAdded(m *added) {
+	if m.held {
+		s.holdNews.landed()
+		s.onHeldNew(m)
+	} else {
+		s.adds.landed()
+	}
+	for i, r := range m.results {
+		if r.Status == store.Added {
+			s.learn(store.Entry{ID: m.items[i].task.ID, Due: r.Due})
+		}
+	}
+	s.noteError(m.err)
+	s.flushAdds()
+}
+
+// onHeldNew delivers what was stored and held, and gives back the other credit.
+func (s *shard) onHeldNew(m *added) {
+	for i, it := range m.items {
+		r := store.AddResult{}
+		if i < len(m.results) && m.tokens != nil {
+			r = m.results[i]
+		}
+		switch {
+		case r.Status == store.Held:
+			it.task.Attempt = max(1, r.Attempt)
+		case r.Status == store.Duplicate && r.State == store.StateRunning && r.Token == m.tokens[i].Token:
+			// The answer of the first try was lost; this is our hold.
+			it.task.Attempt = 1
+			r.Deadline = s.now().Add(or(it.task.Visibility, m.tokens[i].Visibility))
+		default:
+			s.refund(it.sub, 1)
+			continue
+		}
+		it.task.Due = r.Due
+		s.deliver(it.sub, heldTask{task: it.task, token: m.tokens[i].Token, deadline: r.Deadline})
+	}
+}

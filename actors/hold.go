@@ -1,0 +1,136 @@
+package actors
+
+import (
+	"context"
+	"time"
+
+	"github.com/ddq-io/ddq/store"
+)
+
+// holdBatch is the most tasks of one Hold: a script that runs for long delays
+// every other one.
+const holdBatch = 128
+
+// holdRequest is one ready task that a subscription has room for.
+type holdRequest struct {
+	sub  *subscriber
+	task store.Entry
+}
+
+// hold is a held task as the shard remembers it.
+type hold struct {
+	sub      *subscriber // nil: held by an earlier life of the shard
+	token    store.Token
+	deadline store.Millis
+	retries  retries
+	lasts    time.Duration // of the hold when it was granted: what an extend renews
+}
+
+func (sub *subscriber) hold(id string) store.Hold {
+	return store.Hold{
+		ID:         id,
+		Token:      store.NewToken(),
+		Visibility: sub.options.Visibility,
+		Worker:     sub.options.Worker,
+	}
+}
+
+func (s *shard) hold(sub *subscriber, tasks []store.Entry) {
+	for _, t := range tasks {
+		s.holds.waiting = append(s.holds.waiting, holdRequest{sub, t})
+	}
+	s.flushHolds()
+}
+
+func (s *shard) flushHolds() {
+	for s.owned {
+		batch := s.holds.next()
+		if batch == nil {
+			return
+		}
+		fence := s.fence
+		s.calls.run(func(ctx context.Context) { s.post(s.storeHolds(ctx, fence, batch)) })
+	}
+}
+
+func (s *shard) storeHolds(ctx context.Context, fence store.Fence, batch []holdRequest) *holdsDone {
+	m := &holdsDone{batch: batch, tokens: make([]store.Hold, len(batch))}
+	for i, r := range batch {
+		m.tokens[i] = r.sub.hold(r.task.ID)
+	}
+	m.err = resolve(ctx, func() (err error) {
+		_, m.results, err = s.store.Hold(ctx, s.id, fence, m.tokens)
+		return err
+	})
+	return m
+}
+
+// onHolds delivers what was held. What was not goes where it belongs: back into
+// the wheel when it is due later, out of sight when it is gone.
+func (s *shard) onHolds(m *holdsDone) {
+	s.holds.landed()
+	if m.err != nil {
+		s.onHoldsFailed(m)
+		return
+	}
+	for i, r := range m.batch {
+		delete(s.out, r.task.ID)
+		switch result := m.results[i]; result.Status {
+		case store.OK:
+			s.deliver(r.sub, heldTask{task: result.Task, token: m.tokens[i].Token, deadline: result.Deadline})
+		case store.NotDue:
+			s.refund(r.sub, 1)
+			s.learn(store.Entry{ID: r.task.ID, Due: result.Due})
+		default:
+			s.refund(r.sub, 1)
+			s.metrics.countUnheld(result.Status)
+		}
+	}
+	s.flushHolds()
+}
+
+// onHoldsFailed gives the credit back. The tasks are read again from the store
+// in a while; those that were held after all come back when their hold runs out.
+func (s *shard) onHoldsFailed(m *holdsDone) {
+	oldest := m.batch[0].task.Due
+	for _, r := range m.batch {
+		delete(s.out, r.task.ID)
+		s.refund(r.sub, 1)
+		oldest = min(oldest, r.task.Due)
+	}
+	s.noteError(m.err)
+	s.later(&reload{from: oldest})
+	s.flushHolds()
+}
+
+// deliver registers a hold and passes it to the subscription's worker, together
+// with the others of this message.
+func (s *shard) deliver(sub *subscriber, h heldTask) {
+	s.register(h.task.ID, &hold{
+		sub:      sub,
+		token:    h.token,
+		deadline: h.deadline,
+		retries:  retriesOf(h.task, s.topic),
+		lasts:    or(h.task.Visibility, sub.options.Visibility),
+	})
+	s.outgoing[sub] = append(s.outgoing[sub], h)
+}
+
+func (s *shard) register(id string, h *hold) {
+	s.held[id] = h
+	s.deadlines.Insert(id, int64(h.deadline))
+}
+
+// unregister forgets the hold of a task under a token, and makes room for its
+// subscription.
+func (s *shard) unregister(id string, token store.Token) {
+	h := s.held[id]
+	if h == nil || h.token != token {
+		return
+	}
+	delete(s.held, id)
+	s.deadlines.Remove(id)
+	if h.sub != nil {
+		s.freed[h.sub.id]++
+	}
+}

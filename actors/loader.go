@@ -1,0 +1,98 @@
+package actors
+
+import (
+	"context"
+
+	"github.com/ddq-io/ddq/store"
+)
+
+const (
+	loadPage  = 5000
+	sweepPage = 1000
+)
+
+// load reads the next page of pending tasks into the window.
+func (s *shard) load() {
+	if !s.owned {
+		return
+	}
+	query, ok := s.window.begin(s.now().Add(s.cfg.Horizon), loadPage)
+	if !ok {
+		return
+	}
+	s.calls.run(func(ctx context.Context) {
+		m := &windowLoaded{}
+		_, m.entries, m.err = s.store.Window(ctx, s.id, query)
+		m.more = len(m.entries) == query.Limit
+		s.post(m)
+	})
+}
+
+func (s *shard) onLoaded(m *windowLoaded) {
+	if m.err != nil {
+		s.window.abort()
+		s.noteError(m.err)
+		s.later(&loadTick{})
+		return
+	}
+	var last store.Entry
+	if m.more {
+		last = m.entries[len(m.entries)-1]
+	}
+	s.window.end(last, m.more)
+	for _, e := range m.entries {
+		s.keep(e)
+	}
+	s.metrics.loaded.Add(float64(len(m.entries)))
+	if m.more && !s.window.full {
+		s.load()
+	}
+}
+
+// later posts a message once a failing store may have come back.
+func (s *shard) later(m any) {
+	s.calls.run(func(ctx context.Context) {
+		sleep(ctx, storeRetry)
+		s.post(m)
+	})
+}
+
+// learn takes in that a task is pending. Beyond the window the loader finds it.
+func (s *shard) learn(e store.Entry) {
+	if s.owned && s.window.covers(e.Due) {
+		s.keep(e)
+		return
+	}
+	s.due.Remove(e.ID)
+}
+
+// keep puts a task where it belongs: into the wheel, or among the ready ones
+// when it is due.
+func (s *shard) keep(e store.Entry) {
+	if _, known := s.out[e.ID]; known {
+		return
+	}
+	now := s.now()
+	if !s.window.fits(e.Due, now, s.due.Len(), len(s.out)) {
+		s.due.Remove(e.ID)
+		return
+	}
+	if e.Due > now {
+		s.due.Insert(e.ID, int64(e.Due))
+		return
+	}
+	s.due.Remove(e.ID)
+	s.makeReady(e)
+}
+
+func (s *shard) makeReady(e store.Entry) {
+	s.out[e.ID] = struct{}{}
+	s.fresh = append(s.fresh, e)
+}
+
+// onSlot makes the tasks of a millisecond ready.
+func (s *shard) onSlot(ms int64) {
+	for _, e := range s.due.Take(ms) {
+		s.keep(store.Entry{ID: e.ID, Due: store.Millis(e.Due)})
+	}
+}

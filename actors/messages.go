@@ -1,0 +1,215 @@
+package actors
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/ddq-io/ddq/store"
+)
+
+// To the supervisor.
+type (
+	// openTopic, from System: start the topic's actor unless it runs.
+	openTopic struct {
+		topic store.Topic
+		reply chan *topicRef // buffered
+	}
+	// closeTopic, from System: stop the topic's actor.
+	closeTopic struct {
+		name string
+		done chan struct{}
+	}
+)
+
+// To a topic.
+type (
+	// enqueue, from System: tasks to store, by shard.
+	enqueue struct{ shards [][]addition }
+	// becameReady, from a shard: tasks that are due.
+	becameReady struct {
+		shard int
+		tasks []store.Entry
+	}
+	// settledHolds, from a shard: tasks of a subscription that are no longer held.
+	settledHolds struct {
+		sub int64
+		n   int
+	}
+	// refunded, from a shard: assignments that came to nothing.
+	refunded struct {
+		sub int64
+		n   int
+	}
+	// shardLost, from a shard: what it made ready is void.
+	shardLost struct{ shard int }
+	// subscribe, from System.
+	subscribe struct {
+		options SubscribeOptions
+		out     Outbox
+		reply   chan *subscriber // buffered
+	}
+	// abandoned, from System: nobody waits for this subscription any more.
+	abandoned struct{ reply chan *subscriber }
+	// grant and unsubscribe, from a Subscription.
+	grant struct {
+		sub int64
+		n   int
+	}
+	unsubscribe struct {
+		sub         int64
+		undelivered []Delivery
+	}
+	// drainTopic, from System: hand out nothing more, tell the subscriptions, and
+	// close done once nothing is in flight.
+	drainTopic struct {
+		grace time.Duration
+		done  chan struct{}
+	}
+	// countSubscriptions, from System.
+	countSubscriptions struct{ reply chan int }
+)
+
+// To a topic and its shards.
+type (
+	// configured, from System: the topic's configuration changed.
+	configured struct{ topic store.Topic }
+	// leaseLost, from the keeper: shards are no longer ours until leaseBack.
+	leaseLost struct{}
+	leaseBack struct{}
+)
+
+// To a shard.
+type (
+	// addTasks, from the topic.
+	addTasks struct{ items []addition }
+	// holdTasks, from the topic.
+	holdTasks struct {
+		sub   *subscriber
+		tasks []store.Entry
+	}
+	// settleHolds, from System and workers: some settlements of a call.
+	settleHolds struct {
+		call  *settleCall
+		items []int // indexes into the call
+	}
+	// forget, from the topic: the subscription is over; confirm to its worker.
+	forget struct{ sub *subscriber }
+	// pendingChanged, from System: a task became pending or moved.
+	pendingChanged struct{ task store.Entry }
+	// pendingGone, from System: tasks were deleted.
+	pendingGone struct{ ids []string }
+	// slotDue, from the wheel: tasks of this millisecond are due.
+	slotDue struct{ ms int64 }
+	// deadlinesDue, from the wheel: holds of this millisecond run out.
+	deadlinesDue struct{ ms int64 }
+	// reload, from the shard: read again what is due from then on.
+	reload struct{ from store.Millis }
+	// loadTick and watchTick, from the shard's own timers.
+	loadTick  struct{}
+	watchTick struct{}
+	// releaseShard, from System at shutdown: finish store calls, give up the claim.
+	releaseShard struct{ done chan struct{} }
+)
+
+// To a shard, from its store calls.
+type (
+	claimed struct {
+		fence store.Fence
+		err   error
+	}
+	added struct {
+		items   []addition
+		results []store.AddResult
+		held    bool // by HoldNew
+		tokens  []store.Hold
+		err     error
+	}
+	holdsDone struct {
+		batch   []holdRequest
+		tokens  []store.Hold
+		results []store.HoldResult
+		err     error
+	}
+	acksDone struct {
+		batch    []settleItem
+		statuses []store.Status
+		err      error
+	}
+	nacksDone struct {
+		batch   []settleItem
+		results []store.NackResult
+		err     error
+	}
+	extendsDone struct {
+		batch   []settleItem
+		results []store.ExtendResult
+		err     error
+	}
+	recovered struct {
+		nacks   []store.Nack
+		results []store.NackResult
+		err     error
+	}
+	windowLoaded struct {
+		entries []store.Entry
+		more    bool
+		err     error
+	}
+	runningFound struct {
+		holds []store.Running
+		first bool // the walk after a claim
+		err   error
+	}
+	swept struct {
+		repaired int
+		next     string
+		err      error
+	}
+)
+
+// To a worker.
+type (
+	// deliver, from a shard: tasks held for this subscription.
+	deliver struct{ tasks []heldTask }
+	// settleFrame, from a Subscription: settlements under a sequence.
+	settleFrame struct {
+		sequence    uint64
+		settlements []Settlement
+	}
+	// ended, from the topic: the stream is gone; give back what it left.
+	ended struct {
+		undelivered []Delivery
+		shards      int // how many forgotten to await
+	}
+	// forgotten, from a shard: nothing more comes from it.
+	forgotten struct{}
+	// drainWorker, from the topic.
+	drainWorker struct{ grace time.Duration }
+)
+
+// topicRef is how System reaches a topic.
+type topicRef struct {
+	pid    *actor.PID
+	shards []*actor.PID
+	config atomic.Pointer[store.Topic]
+}
+
+// subscriber is a subscription as the actors share it. Immutable but for gone.
+type subscriber struct {
+	id      int64
+	options SubscribeOptions
+	worker  *actor.PID
+	gone    atomic.Bool // the stream ended: hold nothing more for it
+}
+
+// heldTask is a task just held, on its way to a worker.
+type heldTask struct {
+	task     *store.Task
+	token    store.Token
+	deadline store.Millis
+}
+
+// failer is a message that callers wait on. It is told when it was lost.
+type failer interface{ fail(err *Error) }

@@ -1,0 +1,238 @@
+package actors
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/ddq-io/ddq/store"
+)
+
+// metrics of a node. Children with labels are resolved once, off the hot path.
+type metrics struct {
+	enqueued, deduplicated prometheus.Counter
+	delivered, redelivered prometheus.Counter
+	acked, retried         prometheus.Counter
+	dead, released         prometheus.Counter
+	expired, watchdog      prometheus.Counter
+	repaired, loaded       prometheus.Counter
+	restarts, storeErrors  prometheus.Counter
+	clockJumps             prometheus.Counter
+	unheld                 map[store.Status]prometheus.Counter
+	lateness, earliness    prometheus.Histogram
+	shards, subscriptions  prometheus.Gauge
+	ready, inFlight        *prometheus.GaugeVec
+	calls                  map[string]callMetrics
+}
+
+type callMetrics struct {
+	seconds, items prometheus.Observer
+	errors         prometheus.Counter
+}
+
+// storeCalls are the calls that are measured.
+var storeCalls = [...]string{"add", "hold_new", "hold", "ack", "nack", "extend", "recover", "window"}
+
+func newMetrics(reg prometheus.Registerer) *metrics {
+	f := factory{reg}
+	tasks := f.counters("ddq_tasks_total", "Tasks by what happened to them.", "event")
+	unheld := f.counters("ddq_hints_wasted_total", "Ready tasks that could not be held, by reason.", "reason")
+	m := &metrics{
+		enqueued:      tasks.WithLabelValues("enqueued"),
+		deduplicated:  tasks.WithLabelValues("deduplicated"),
+		delivered:     tasks.WithLabelValues("delivered"),
+		redelivered:   tasks.WithLabelValues("redelivered"),
+		acked:         tasks.WithLabelValues("acked"),
+		retried:       tasks.WithLabelValues("retried"),
+		released:      tasks.WithLabelValues("released"),
+		dead:          tasks.WithLabelValues("dead"),
+		expired:       tasks.WithLabelValues("hold_expired"),
+		repaired:      tasks.WithLabelValues("repaired"),
+		loaded:        tasks.WithLabelValues("loaded"),
+		watchdog:      f.counter("ddq_watchdog_holds_total", "Expired holds that only the watchdog found."),
+		restarts:      f.counter("ddq_actor_restarts_total", "Actors restarted after a panic."),
+		storeErrors:   f.counter("ddq_store_errors_total", "Store calls that failed."),
+		clockJumps:    f.counter("ddq_clock_jumps_total", "Steps of the store's clock beyond 500 ms."),
+		lateness:      f.histogram("ddq_lateness_seconds", "Delivery time minus due time.", latenessBuckets()),
+		earliness:     f.histogram("ddq_earliness_seconds", "Due time minus delivery time, where positive. Must stay empty.", latenessBuckets()),
+		shards:        f.gauge("ddq_shards", "Shards this node runs."),
+		subscriptions: f.gauge("ddq_subscriptions", "Subscriptions on this node."),
+		ready:         f.gauges("ddq_ready_tasks", "Due tasks in memory that wait for credit.", "topic"),
+		inFlight:      f.gauges("ddq_in_flight_tasks", "Tasks assigned to subscriptions and not settled.", "topic"),
+		unheld: map[store.Status]prometheus.Counter{
+			store.WrongState: unheld.WithLabelValues("running"),
+			store.NotFound:   unheld.WithLabelValues("gone"),
+			store.Expired:    unheld.WithLabelValues("expired"),
+			store.Corrupt:    unheld.WithLabelValues("corrupt"),
+		},
+		calls: make(map[string]callMetrics),
+	}
+	f.storeCalls(m.calls)
+	return m
+}
+
+func latenessBuckets() []float64 {
+	return []float64{.0005, .001, .0015, .002, .003, .004, .006, .01, .015, .025, .05, .1, .25, .5, 1, 2.5, 10, 60, 600}
+}
+
+func (m *metrics) observeLateness(t *store.Task, now store.Millis) {
+	m.delivered.Inc()
+	if t.Attempt > 1 {
+		m.redelivered.Inc()
+	}
+	if late := now.Sub(t.Due); late >= 0 {
+		m.lateness.Observe(late.Seconds())
+	} else {
+		m.earliness.Observe(-late.Seconds())
+	}
+}
+
+func (m *metrics) countNack(ask *Settlement, dead bool) {
+	switch {
+	case dead:
+		m.dead.Inc()
+	case ask.Kind == SettleRelease:
+		m.released.Inc()
+	default:
+		m.retried.Inc()
+	}
+}
+
+func (m *metrics) countUnheld(s store.Status) {
+	if c := m.unheld[s]; c != nil {
+		c.Inc()
+	}
+}
+
+func (m *metrics) depth(topic string, ready, inFlight int) {
+	m.ready.WithLabelValues(topic).Set(float64(ready))
+	m.inFlight.WithLabelValues(topic).Set(float64(inFlight))
+}
+
+// factory registers collectors; a second one of a name is the first.
+type factory struct{ reg prometheus.Registerer }
+
+func (f factory) counters(name, help, label string) *prometheus.CounterVec {
+	return register(f.reg, prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{label}))
+}
+
+func (f factory) counter(name, help string) prometheus.Counter {
+	return register(f.reg, prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help}))
+}
+
+func (f factory) gauge(name, help string) prometheus.Gauge {
+	return register(f.reg, prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help}))
+}
+
+func (f factory) gauges(name, help, label string) *prometheus.GaugeVec {
+	return register(f.reg, prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, []string{label}))
+}
+
+func (f factory) histogram(name, help string, buckets []float64) prometheus.Histogram {
+	return register(f.reg, prometheus.NewHistogram(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}))
+}
+
+func (f factory) storeCalls(into map[string]callMetrics) {
+	seconds := register(f.reg, prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: "ddq_store_call_seconds", Help: "Duration of store calls.",
+		Buckets: prometheus.ExponentialBuckets(.0001, 2, 16),
+	}, []string{"call"}))
+	items := register(f.reg, prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: "ddq_store_batch_tasks", Help: "Tasks in a store call.",
+		Buckets: prometheus.ExponentialBuckets(1, 2, 12),
+	}, []string{"call"}))
+	failed := f.counters("ddq_store_call_errors_total", "Store calls that failed, by call.", "call")
+	for _, c := range storeCalls {
+		into[c] = callMetrics{seconds.WithLabelValues(c), items.WithLabelValues(c), failed.WithLabelValues(c)}
+	}
+}
+
+func register[C prometheus.Collector](reg prometheus.Registerer, c C) C {
+	if err := reg.Register(c); err != nil {
+		var known prometheus.AlreadyRegisteredError
+		if errors.As(err, &known) {
+			return known.ExistingCollector.(C)
+		}
+		panic(err) // two metrics of one name: a bug
+	}
+	return c
+}
+
+// observedStore measures the calls of the hot path and lets the clock learn from
+// their replies. Everything else passes through.
+type observedStore struct {
+	store.Store
+	metrics *metrics
+	clock   *clock
+}
+
+func (o observedStore) observe(call string, items int, sent time.Time, stamp store.Stamp, err error) {
+	now, m := time.Now(), o.metrics.calls[call]
+	m.seconds.Observe(now.Sub(sent).Seconds())
+	m.items.Observe(float64(items))
+	if err != nil {
+		m.errors.Inc()
+		return
+	}
+	if !stamp.Now.IsZero() {
+		o.clock.observe(sent, now, stamp.Now)
+	}
+}
+
+func (o observedStore) Add(ctx context.Context, s store.Shard, tasks []*store.Task) (store.Stamp, []store.AddResult, error) {
+	sent := time.Now()
+	stamp, results, err := o.Store.Add(ctx, s, tasks)
+	o.observe("add", len(tasks), sent, stamp, err)
+	return stamp, results, err
+}
+
+func (o observedStore) HoldNew(ctx context.Context, s store.Shard, f store.Fence, tasks []*store.Task, holds []store.Hold) (store.Stamp, []store.AddResult, error) {
+	sent := time.Now()
+	stamp, results, err := o.Store.HoldNew(ctx, s, f, tasks, holds)
+	o.observe("hold_new", len(tasks), sent, stamp, err)
+	return stamp, results, err
+}
+
+func (o observedStore) Hold(ctx context.Context, s store.Shard, f store.Fence, holds []store.Hold) (store.Stamp, []store.HoldResult, error) {
+	sent := time.Now()
+	stamp, results, err := o.Store.Hold(ctx, s, f, holds)
+	o.observe("hold", len(holds), sent, stamp, err)
+	return stamp, results, err
+}
+
+func (o observedStore) Ack(ctx context.Context, s store.Shard, acks []store.Ack, retention time.Duration) (store.Stamp, []store.Status, error) {
+	sent := time.Now()
+	stamp, results, err := o.Store.Ack(ctx, s, acks, retention)
+	o.observe("ack", len(acks), sent, stamp, err)
+	return stamp, results, err
+}
+
+func (o observedStore) Nack(ctx context.Context, s store.Shard, nacks []store.Nack) (store.Stamp, []store.NackResult, error) {
+	sent := time.Now()
+	stamp, results, err := o.Store.Nack(ctx, s, nacks)
+	o.observe("nack", len(nacks), sent, stamp, err)
+	return stamp, results, err
+}
+
+func (o observedStore) Extend(ctx context.Context, s store.Shard, extends []store.Extend) (store.Stamp, []store.ExtendResult, error) {
+	sent := time.Now()
+	stamp, results, err := o.Store.Extend(ctx, s, extends)
+	o.observe("extend", len(extends), sent, stamp, err)
+	return stamp, results, err
+}
+
+func (o observedStore) Recover(ctx context.Context, s store.Shard, f store.Fence, nacks []store.Nack) (store.Stamp, []store.NackResult, error) {
+	sent := time.Now()
+	stamp, results, err := o.Store.Recover(ctx, s, f, nacks)
+	o.observe("recover", len(nacks), sent, stamp, err)
+	return stamp, results, err
+}
+
+func (o observedStore) Window(ctx context.Context, s store.Shard, w store.WindowQuery) (store.Stamp, []store.Entry, error) {
+	sent := time.Now()
+	stamp, entries, err := o.Store.Window(ctx, s, w)
+	o.observe("window", len(entries), sent, stamp, err)
+	return stamp, entries, err
+}

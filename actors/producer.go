@@ -1,0 +1,149 @@
+package actors
+
+import (
+	"context"
+	"time"
+
+	"github.com/cespare/xxhash/v2"
+	"github.com/google/uuid"
+
+	"github.com/ddq-io/ddq/store"
+)
+
+// Enqueue stores tasks, of any topics, and answers each in order. The error is
+// about the request as a whole. When ctx ends first, every task of the request
+// is in doubt.
+func (s *System) Enqueue(ctx context.Context, tasks []NewTask) ([]Enqueued, error) {
+	if err := s.checkBatch(tasks); err != nil {
+		return nil, err
+	}
+	out := make([]Enqueued, len(tasks))
+	done := make(chan struct{})
+	call := newCountdown(len(tasks), func() { close(done) })
+	s.route(ctx, tasks, out, call)
+	select {
+	case <-done:
+		s.countEnqueued(out)
+		return out, nil
+	case <-ctx.Done():
+		return nil, failure(ctx.Err()) // out is still written to
+	}
+}
+
+func (s *System) checkBatch(tasks []NewTask) error {
+	if err := s.serving(); err != nil {
+		return err
+	}
+	l, bytes := &s.cfg.Limits, 0
+	if len(tasks) == 0 || len(tasks) > l.BatchTasks {
+		return invalid("tasks", "BATCH_SIZE", "%d tasks; 1 to %d are allowed", len(tasks), l.BatchTasks)
+	}
+	for i := range tasks {
+		bytes += len(tasks[i].Task.Payload)
+	}
+	if bytes > l.BatchBytes && len(tasks) > 1 {
+		return invalid("tasks", "BATCH_SIZE", "%d bytes of payload; at most %d are allowed", bytes, l.BatchBytes)
+	}
+	return nil
+}
+
+// route prepares each task and sends it to its shard, refusing what is not valid.
+func (s *System) route(ctx context.Context, tasks []NewTask, out []Enqueued, call *countdown) {
+	r := router{System: s, now: s.clock.Now(), latest: s.clock.Latest(), digest: xxhash.New()}
+	for i := range tasks {
+		if err := r.add(ctx, &tasks[i], &out[i], call); err != nil {
+			out[i].ID, out[i].Err = tasks[i].Task.ID, err
+			call.finish(1)
+		}
+	}
+	r.send()
+}
+
+// router sorts the tasks of one request by topic and shard.
+type router struct {
+	*System
+	now, latest time.Time
+	digest      *xxhash.Digest
+	topics      []*topicRef
+	batches     []*enqueue
+}
+
+func (r *router) add(ctx context.Context, t *NewTask, out *Enqueued, call *countdown) *Error {
+	if err := r.cfg.Limits.checkTask(t); err != nil {
+		return err
+	}
+	ref, batch, err := r.batch(ctx, t.Topic)
+	if err != nil {
+		return err
+	}
+	if err := r.resolve(t, ref.config.Load()); err != nil {
+		return err
+	}
+	out.ID = t.Task.ID
+	shard := shardOf(t.Task.ID, len(ref.shards))
+	batch.shards[shard] = append(batch.shards[shard], addition{task: &t.Task, out: out, call: call})
+	return nil
+}
+
+func (r *router) batch(ctx context.Context, topic string) (*topicRef, *enqueue, *Error) {
+	for i := len(r.topics) - 1; i >= 0; i-- {
+		if r.topics[i].config.Load().Name == topic {
+			return r.topics[i], r.batches[i], nil
+		}
+	}
+	ref, err := r.topic(ctx, topic, true)
+	if err != nil {
+		return nil, nil, err
+	}
+	batch := &enqueue{shards: make([][]addition, len(ref.shards))}
+	r.topics, r.batches = append(r.topics, ref), append(r.batches, batch)
+	return ref, batch, nil
+}
+
+// resolve gives a task its id, due time, expiry and fingerprint. A delay counts
+// from a moment that the store's clock has not passed, and is rounded up: it is
+// never cut short. No delay means due on arrival.
+func (r *router) resolve(t *NewTask, topic *store.Topic) *Error {
+	now := store.Millis(r.now.UnixMilli())
+	if err := t.checkAgainst(topic, now); err != nil {
+		return err
+	}
+	t.Task.Fingerprint = t.fingerprint(r.digest)
+	if t.Task.ID == "" {
+		t.Task.ID = uuid.Must(uuid.NewV7()).String() // fails only without entropy
+	}
+	t.Task.Created, t.Task.Due = now, now
+	switch {
+	case t.When.At != 0:
+		t.Task.Due = t.When.At
+	case t.When.Delay > 0:
+		t.Task.Due = ceilMillis(r.latest.Add(t.When.Delay))
+	}
+	if t.ExpireAfter > 0 {
+		t.Task.Expires = t.Task.Due.Add(t.ExpireAfter)
+	}
+	if t.Task.Expires != 0 && t.Task.Expires <= t.Task.Due {
+		return invalid("expire_time", "BAD_TIME", "expire_time must be after the due time")
+	}
+	return nil
+}
+
+func (r *router) send() {
+	for i, ref := range r.topics {
+		r.System.send(ref.pid, r.batches[i])
+	}
+}
+
+func (s *System) countEnqueued(out []Enqueued) {
+	stored, again := 0, 0
+	for i := range out {
+		switch {
+		case out[i].Deduplicated:
+			again++
+		case out[i].Err == nil:
+			stored++
+		}
+	}
+	s.metrics.enqueued.Add(float64(stored))
+	s.metrics.deduplicated.Add(float64(again))
+}

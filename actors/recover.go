@@ -1,0 +1,194 @@
+package actors
+
+import (
+	"context"
+
+	"github.com/ddq-io/ddq/store"
+)
+
+// expired is a hold that has run out, as far as the shard knows.
+type expired struct {
+	id      string
+	token   store.Token
+	attempt int // of an unknown hold; else see retries
+	retries retries
+	known   bool // retries is set
+}
+
+// onDeadlines queues holds whose deadline passed. The store looks again: an
+// extend or a settlement at another node may have come in between.
+func (s *shard) onDeadlines(ms int64) {
+	for _, e := range s.deadlines.Take(ms) {
+		if h := s.held[e.ID]; h != nil && h.deadline <= store.Millis(ms) {
+			s.recovers.waiting = append(s.recovers.waiting, expired{
+				id: e.ID, token: h.token, retries: h.retries, known: h.sub != nil,
+			})
+		}
+	}
+	s.flushRecovers()
+}
+
+func (s *shard) flushRecovers() {
+	if !s.owned {
+		return
+	}
+	if batch := s.recovers.next(); batch != nil {
+		fence, topic := s.fence, s.topic
+		s.calls.run(func(ctx context.Context) { s.post(s.storeRecover(ctx, fence, batch, topic)) })
+	}
+}
+
+func (s *shard) storeRecover(ctx context.Context, fence store.Fence, batch []expired, topic *store.Topic) *recovered {
+	m := &recovered{}
+	if m.nacks, m.err = s.fates(ctx, batch, topic); m.err != nil {
+		return m
+	}
+	m.err = resolve(ctx, func() (err error) {
+		_, m.results, err = s.store.Recover(ctx, s.id, fence, m.nacks)
+		return err
+	})
+	return m
+}
+
+// fates decides for each expired hold between another attempt and the dead letters.
+func (s *shard) fates(ctx context.Context, batch []expired, topic *store.Topic) ([]store.Nack, error) {
+	var ids []string
+	for _, e := range batch {
+		if !e.known {
+			ids = append(ids, e.id)
+		}
+	}
+	var found []store.Snapshot
+	if len(ids) > 0 {
+		var err error
+		if _, found, err = s.store.Get(ctx, s.id, ids); err != nil {
+			return nil, err
+		}
+	}
+	nacks := make([]store.Nack, len(batch))
+	for i, e := range batch {
+		if !e.known {
+			e.retries, found = retriesOf(&found[0].Task, topic), found[1:]
+		}
+		n := store.Nack{ID: e.id, Token: e.token, Error: "the worker did not settle the task in time"}
+		nacks[i] = e.retries.failed(n, store.ReasonHoldExpired)
+	}
+	return nacks, nil
+}
+
+func (s *shard) onRecovered(m *recovered) {
+	s.recovers.landed()
+	for i, n := range m.nacks {
+		if m.err != nil {
+			s.retryDeadline(n.ID, n.Token)
+			continue
+		}
+		switch r := m.results[i]; r.Status {
+		case store.NotDue:
+			s.moveDeadline(n.ID, n.Token, r.Deadline)
+		case store.OK:
+			s.metrics.expired.Inc()
+			s.unregister(n.ID, n.Token)
+			if r.Due != 0 {
+				s.learn(store.Entry{ID: n.ID, Due: r.Due})
+			}
+		default:
+			s.unregister(n.ID, n.Token)
+		}
+	}
+	s.noteError(m.err)
+	s.flushRecovers()
+}
+
+func (s *shard) moveDeadline(id string, token store.Token, to store.Millis) {
+	if h := s.held[id]; h != nil && h.token == token {
+		h.deadline = to
+		s.deadlines.Insert(id, int64(to))
+	}
+}
+
+// retryDeadline comes back to a hold that the store could not be asked about.
+func (s *shard) retryDeadline(id string, token store.Token) {
+	s.moveDeadline(id, token, s.now().Add(storeRetry))
+}
+
+// watch is the watchdog: it walks what the store says is running, and takes in
+// holds that no timer knows. The first walk after a claim brings back the holds
+// of whoever owned the shard before.
+func (s *shard) watch(first bool) {
+	if s.watching || !s.owned {
+		return
+	}
+	s.watching = true
+	s.calls.run(func(ctx context.Context) {
+		m := &runningFound{first: first}
+		for cursor := ""; ; {
+			var page []store.Running
+			page, cursor, m.err = s.store.Running(ctx, s.id, cursor, loadPage)
+			m.holds = append(m.holds, page...)
+			if cursor == "" || m.err != nil {
+				break
+			}
+		}
+		s.post(m)
+	})
+}
+
+// onRunning takes in the holds of a walk. Those with time left get a timer;
+// those without were missed by one, and are counted.
+func (s *shard) onRunning(m *runningFound) {
+	s.watching = false
+	for _, r := range m.holds {
+		h := s.held[r.ID]
+		if h != nil {
+			s.rearm(r.ID, h)
+			continue
+		}
+		if !m.first && r.Deadline < s.now().Add(-watchSlack) {
+			s.metrics.watchdog.Inc()
+		}
+		s.register(r.ID, &hold{token: r.Token, deadline: r.Deadline})
+	}
+	s.noteError(m.err)
+	if m.err == nil {
+		s.sweep()
+	}
+}
+
+// rearm makes sure that a hold has its timer: one that fired while the shard was
+// not ours was not acted on.
+func (s *shard) rearm(id string, h *hold) {
+	if _, armed := s.deadlines.Due(id); !armed {
+		s.deadlines.Insert(id, int64(h.deadline))
+	}
+}
+
+// sweep looks through a slice of the shard's keys for tasks that fell out of
+// their index.
+func (s *shard) sweep() {
+	if s.sweeping || !s.owned {
+		return
+	}
+	s.sweeping = true
+	fence, cursor := s.fence, s.sweepAt
+	s.calls.run(func(ctx context.Context) {
+		m := &swept{}
+		m.repaired, m.next, m.err = s.store.Sweep(ctx, s.id, fence, cursor, sweepPage)
+		s.post(m)
+	})
+}
+
+func (s *shard) onSwept(m *swept) {
+	s.sweeping = false
+	if m.err != nil {
+		s.noteError(m.err)
+		return
+	}
+	s.sweepAt = m.next
+	if m.repaired > 0 {
+		s.metrics.repaired.Add(float64(m.repaired))
+		s.log.Warn("tasks repaired that no index knew", "topic", s.id.Topic, "shard", s.id.N, "tasks", m.repaired)
+		s.window.reset()
+		s.load()
+	}
+}

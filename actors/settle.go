@@ -1,0 +1,301 @@
+package actors
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/ddq-io/ddq/store"
+)
+
+// settleCall is a set of settlements that are answered together.
+type settleCall struct {
+	asked   []Settlement
+	tokens  []store.Token
+	results []Settled
+	*countdown
+}
+
+func newSettleCall(asked []Settlement, done func([]Settled)) *settleCall {
+	c := &settleCall{
+		asked:   asked,
+		tokens:  make([]store.Token, len(asked)),
+		results: make([]Settled, len(asked)),
+	}
+	c.countdown = newCountdown(len(asked), func() { done(c.results) })
+	for i, a := range asked {
+		c.results[i] = Settled{ID: a.ID, Token: a.Token, Kind: a.Kind}
+	}
+	return c
+}
+
+// settleItem is one settlement of a call.
+type settleItem struct {
+	call *settleCall
+	i    int
+	ask  *Settlement
+	retries
+	known bool          // retries is set
+	lasts time.Duration // extends: what the hold lasted at first; 0 unknown
+}
+
+func (it *settleItem) token() store.Token { return it.call.tokens[it.i] }
+
+func (it *settleItem) finish(edit func(r *Settled)) {
+	edit(&it.call.results[it.i])
+	it.call.finish(1)
+}
+
+func (it *settleItem) refuse(err *Error) { it.finish(func(r *Settled) { r.Err = err }) }
+
+func (m *settleHolds) fail(err *Error) {
+	for _, i := range m.items {
+		m.call.results[i].Err = err
+		m.call.finish(1)
+	}
+}
+
+func refuseAll(items []settleItem, err *Error) {
+	for i := range items {
+		items[i].refuse(err)
+	}
+}
+
+// settle queues settlements, each kind for its store call.
+func (s *shard) settle(m *settleHolds) {
+	for _, i := range m.items {
+		it := settleItem{call: m.call, i: i, ask: &m.call.asked[i]}
+		if it.ask.Kind == SettleAck {
+			s.acks.waiting = append(s.acks.waiting, it)
+			continue
+		}
+		if h := s.held[it.ask.ID]; h != nil && h.token == it.token() && h.sub != nil {
+			it.retries, it.known, it.lasts = h.retries, true, h.lasts
+		}
+		if it.ask.Kind == SettleExtend {
+			s.extends.waiting = append(s.extends.waiting, it)
+		} else {
+			s.nacks.waiting = append(s.nacks.waiting, it)
+		}
+	}
+	s.flushSettles()
+}
+
+func (s *shard) flushSettles() {
+	if batch := s.acks.next(); batch != nil {
+		retention := s.topic.DoneRetention
+		s.calls.run(func(ctx context.Context) { s.post(s.storeAcks(ctx, batch, retention)) })
+	}
+	if batch := s.nacks.next(); batch != nil {
+		topic := s.topic
+		s.calls.run(func(ctx context.Context) { s.post(s.storeNacks(ctx, batch, topic)) })
+	}
+	if batch := s.extends.next(); batch != nil {
+		topic := s.topic
+		s.calls.run(func(ctx context.Context) { s.post(s.storeExtends(ctx, batch, topic)) })
+	}
+}
+
+// storeAcks runs off the actor and answers what it can: only the actor knows
+// whether a task that is gone was acked by the same token.
+func (s *shard) storeAcks(ctx context.Context, batch []settleItem, retention time.Duration) *acksDone {
+	m := &acksDone{batch: batch}
+	acks := make([]store.Ack, len(batch))
+	for i := range batch {
+		acks[i] = store.Ack{ID: batch[i].ask.ID, Token: batch[i].token()}
+	}
+	repeated := false
+	m.err = resolve(ctx, func() (err error) {
+		_, m.statuses, err = s.store.Ack(ctx, s.id, acks, retention)
+		repeated = repeated || errors.Is(err, store.ErrUnknown)
+		return err
+	})
+	if m.err != nil {
+		refuseAll(batch, storeError(m.err))
+		return m
+	}
+	for i := range batch {
+		if repeated && m.statuses[i] == store.NotFound {
+			// The lost answer of the first try is the likeliest reason.
+			m.statuses[i] = store.OK
+		}
+		switch m.statuses[i] {
+		case store.OK:
+			batch[i].finish(func(*Settled) {})
+		case store.Already:
+			batch[i].finish(func(r *Settled) { r.Already = true })
+		case store.NotFound:
+		default:
+			batch[i].refuse(errHoldLost(batch[i].ask.ID))
+		}
+	}
+	return m
+}
+
+func (s *shard) onAcks(m *acksDone) {
+	s.acks.landed()
+	for i, status := range m.statuses {
+		it := &m.batch[i]
+		id, token := it.ask.ID, it.token()
+		switch status {
+		case store.OK:
+			s.acked.add(id, token)
+			s.metrics.acked.Inc()
+		case store.NotFound:
+			if s.acked.has(id, token) {
+				it.finish(func(r *Settled) { r.Already = true })
+			} else {
+				it.refuse(errHoldLost(id))
+			}
+		}
+		s.unregister(id, token)
+	}
+	s.noteError(m.err)
+	s.flushSettles()
+}
+
+// storeNacks runs off the actor. The fate of a task depends on its own policy,
+// which is read first where it is not known; it cannot change while the task is
+// held, and the token tells if it is not any more.
+func (s *shard) storeNacks(ctx context.Context, batch []settleItem, topic *store.Topic) *nacksDone {
+	m := &nacksDone{batch: batch}
+	if m.err = s.readRetries(ctx, batch, topic); m.err == nil {
+		nacks := make([]store.Nack, len(batch))
+		for i := range batch {
+			nacks[i] = nackFor(batch[i].ask, batch[i].token(), batch[i].retries)
+		}
+		m.err = resolve(ctx, func() (err error) {
+			_, m.results, err = s.store.Nack(ctx, s.id, nacks)
+			return err
+		})
+	}
+	if m.err != nil {
+		refuseAll(batch, storeError(m.err))
+		return m
+	}
+	for i, r := range m.results {
+		if r.Status != store.OK {
+			batch[i].refuse(errHoldLost(batch[i].ask.ID))
+			continue
+		}
+		batch[i].finish(func(out *Settled) {
+			out.Due, out.State = r.Due, store.StateDead
+			if r.Due != 0 {
+				out.State = store.PendingState(r.Due, s.now(), r.Attempt)
+			}
+		})
+	}
+	return m
+}
+
+func (s *shard) readRetries(ctx context.Context, batch []settleItem, topic *store.Topic) error {
+	var ids []string
+	var at []int
+	for i := range batch {
+		if !batch[i].known {
+			ids, at = append(ids, batch[i].ask.ID), append(at, i)
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	_, found, err := s.store.Get(ctx, s.id, ids)
+	if err != nil {
+		return err
+	}
+	for k, i := range at {
+		batch[i].retries = retriesOf(&found[k].Task, topic)
+	}
+	return nil
+}
+
+func (s *shard) onNacks(m *nacksDone) {
+	s.nacks.landed()
+	for i, r := range m.results {
+		it := &m.batch[i]
+		s.unregister(it.ask.ID, it.token())
+		if r.Status != store.OK {
+			continue
+		}
+		s.metrics.countNack(it.ask, r.Due == 0)
+		if r.Due != 0 {
+			s.learn(store.Entry{ID: it.ask.ID, Due: r.Due})
+		}
+	}
+	s.noteError(m.err)
+	s.flushSettles()
+}
+
+func (s *shard) storeExtends(ctx context.Context, batch []settleItem, topic *store.Topic) *extendsDone {
+	m := &extendsDone{batch: batch}
+	extends := make([]store.Extend, len(batch))
+	for i := range batch {
+		extends[i] = store.Extend{ID: batch[i].ask.ID, Token: batch[i].token(), Visibility: or(batch[i].ask.Extend, or(batch[i].lasts, topic.Visibility))}
+	}
+	m.err = resolve(ctx, func() (err error) {
+		_, m.results, err = s.store.Extend(ctx, s.id, extends)
+		return err
+	})
+	if m.err != nil {
+		refuseAll(batch, storeError(m.err))
+		return m
+	}
+	for i, r := range m.results {
+		if r.Status != store.OK {
+			batch[i].refuse(errHoldLost(batch[i].ask.ID))
+			continue
+		}
+		batch[i].finish(func(out *Settled) { out.HoldFor = r.Deadline.Sub(s.now()) })
+	}
+	return m
+}
+
+func (s *shard) onExtends(m *extendsDone) {
+	s.extends.landed()
+	for i, r := range m.results {
+		it := &m.batch[i]
+		h := s.held[it.ask.ID]
+		switch {
+		case r.Status != store.OK:
+			s.unregister(it.ask.ID, it.token())
+		case h != nil && h.token == it.token():
+			h.deadline = r.Deadline
+			s.deadlines.Insert(it.ask.ID, int64(r.Deadline))
+		}
+	}
+	s.noteError(m.err)
+	s.flushSettles()
+}
+
+// ackLog remembers the last acks of a shard, so that the same ack again is told
+// from one that comes too late, also when the task is gone.
+type ackLog struct {
+	tokens map[string]store.Token
+	order  []string
+	next   int
+}
+
+const ackLogSize = 4096
+
+func (l *ackLog) add(id string, token store.Token) {
+	if l.tokens == nil {
+		l.tokens = make(map[string]store.Token)
+	}
+	if _, known := l.tokens[id]; known {
+		l.tokens[id] = token
+		return
+	}
+	if len(l.order) < ackLogSize {
+		l.order = append(l.order, id)
+	} else {
+		delete(l.tokens, l.order[l.next])
+		l.order[l.next] = id
+		l.next = (l.next + 1) % ackLogSize
+	}
+	l.tokens[id] = token
+}
+
+func (l *ackLog) has(id string, token store.Token) bool {
+	known, ok := l.tokens[id]
+	return ok && known == token
+}

@@ -1,0 +1,343 @@
+package actors
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/timer"
+)
+
+const (
+	claimRetry = 250 * time.Millisecond // pause before claiming again
+	storeRetry = time.Second            // pause before asking a failing store again
+	watchSlack = time.Second            // how late a timer may be before the watchdog counts it
+	spareTime  = 2 * time.Second        // see window.spare
+)
+
+// shard is the actor of one owned shard: what is due soon, what is ready, what is
+// held, and the store calls about it. It owns the goroutines of its calls and two
+// timers, all gone when it has stopped.
+//
+// Invariants:
+//   - a pending task inside the window is in due, or in out, not in both
+//   - a task is in held only under the token of a hold that the store granted
+//   - owned is true only between a claim and its loss; nothing is held, recovered
+//     or loaded without it
+type shard struct {
+	*runtime
+	id     store.Shard
+	topic  *store.Topic
+	parent *actor.PID
+	self   *actor.PID
+	log    *slog.Logger
+	calls  *calls
+
+	owned bool
+	fence store.Fence
+
+	window    window
+	due       *timer.Queue        // pending, not due yet
+	out       map[string]struct{} // ready or being held: with the topic
+	held      map[string]*hold
+	deadlines *timer.Queue // of held
+	acked     ackLog
+
+	adds     lane[addition]
+	holdNews lane[addition]
+	holds    lane[holdRequest]
+	acks     lane[settleItem]
+	nacks    lane[settleItem]
+	extends  lane[settleItem]
+	recovers lane[expired]
+
+	claiming, watching, sweeping bool
+	sweepAt                      string
+	releasing                    chan struct{} // closed once released
+	timers                       []*time.Ticker
+	stopTimers                   chan struct{}
+
+	// Gathered while one message is handled, then sent at once.
+	fresh    []store.Entry
+	outgoing map[*subscriber][]heldTask
+	freed    map[int64]int // subscription -> holds ended
+	refunds  map[int64]int // subscription -> assignments that came to nothing
+}
+
+func newShard(rt *runtime, id store.Shard, topic *store.Topic) *shard {
+	return &shard{
+		runtime:  rt,
+		id:       id,
+		topic:    topic,
+		log:      rt.log,
+		calls:    newCalls(),
+		window:   window{wheel: rt.cfg.WheelBudget, ready: rt.cfg.ReadyBudget, spare: store.Millis(spareTime.Milliseconds())},
+		adds:     lane[addition]{most: 1, limit: batchItems, size: additionSize},
+		holdNews: lane[addition]{most: 1, limit: batchItems, size: additionSize},
+		holds:    lane[holdRequest]{most: 4, limit: holdBatch},
+		acks:     lane[settleItem]{most: 1, limit: batchItems},
+		nacks:    lane[settleItem]{most: 1, limit: batchItems},
+		extends:  lane[settleItem]{most: 1, limit: batchItems},
+		recovers: lane[expired]{most: 1, limit: holdBatch},
+		outgoing: make(map[*subscriber][]heldTask),
+		freed:    make(map[int64]int),
+		refunds:  make(map[int64]int),
+	}
+}
+
+// Receive handles one message; it never waits.
+func (s *shard) Receive(c actor.Context) {
+	switch m := c.Message().(type) {
+	case *actor.Started:
+		s.start(c)
+	case *actor.Restarting, *actor.Stopping:
+		s.stop()
+	case *addTasks:
+		s.add(m.items)
+	case *holdTasks:
+		s.hold(m.sub, m.tasks)
+	case *settleHolds:
+		s.settle(m)
+	case *slotDue:
+		s.onSlot(m.ms)
+	case *deadlinesDue:
+		s.onDeadlines(m.ms)
+	case *added:
+		s.onAdded(m)
+	case *holdsDone:
+		s.onHolds(m)
+	case *acksDone:
+		s.onAcks(m)
+	case *nacksDone:
+		s.onNacks(m)
+	case *extendsDone:
+		s.onExtends(m)
+	case *recovered:
+		s.onRecovered(m)
+	case *windowLoaded:
+		s.onLoaded(m)
+	case *runningFound:
+		s.onRunning(m)
+	case *swept:
+		s.onSwept(m)
+	case *claimed:
+		s.onClaimed(m)
+	case *pendingChanged:
+		s.learn(m.task)
+	case *pendingGone:
+		for _, id := range m.ids {
+			s.due.Remove(id)
+		}
+	case *forget:
+		s.send(m.sub.worker, &forgotten{})
+	case *configured:
+		s.topic = &m.topic
+	case *leaseLost:
+		s.lose()
+	case *leaseBack:
+		s.claim()
+	case *reload:
+		s.window.lower(m.from)
+	case *loadTick:
+		s.load()
+	case *watchTick:
+		s.watch(false)
+	case *releaseShard:
+		s.releasing = m.done
+	}
+	s.flush()
+}
+
+// flush sends what one message gave rise to.
+func (s *shard) flush() {
+	if s.window.hungry(s.due.Len(), len(s.out)) {
+		s.load()
+	}
+	for sub, tasks := range s.outgoing {
+		delete(s.outgoing, sub)
+		s.send(sub.worker, &deliver{tasks: tasks})
+	}
+	if len(s.fresh) > 0 {
+		s.send(s.parent, &becameReady{shard: s.id.N, tasks: s.fresh})
+		s.fresh = nil
+	}
+	for sub, n := range s.freed {
+		delete(s.freed, sub)
+		s.send(s.parent, &settledHolds{sub: sub, n: n})
+	}
+	for sub, n := range s.refunds {
+		delete(s.refunds, sub)
+		s.send(s.parent, &refunded{sub: sub, n: n})
+	}
+	if s.releasing != nil && s.idle() {
+		s.release()
+	}
+}
+
+func (s *shard) start(c actor.Context) {
+	s.self, s.parent = c.Self(), c.Parent()
+	s.due = s.wheel.NewQueue(func(ms int64) { s.post(&slotDue{ms}) })
+	s.deadlines = s.wheel.NewQueue(func(ms int64) { s.post(&deadlinesDue{ms}) })
+	s.out, s.held = make(map[string]struct{}), make(map[string]*hold)
+	s.stopTimers = make(chan struct{})
+	s.every(s.cfg.LoadEvery, &loadTick{})
+	s.every(s.cfg.WatchdogInterval, &watchTick{})
+	s.metrics.shards.Inc()
+	s.claim()
+}
+
+// every posts a message at an interval until the shard stops.
+func (s *shard) every(d time.Duration, m any) {
+	t, stop := time.NewTicker(d), s.stopTimers
+	s.timers = append(s.timers, t)
+	s.calls.wg.Go(func() {
+		for {
+			select {
+			case <-t.C:
+				s.post(m)
+			case <-stop:
+				return
+			}
+		}
+	})
+}
+
+// stop ends everything the shard owns. What waits for a store call fails; what
+// is in one is abandoned, and its callers learn that the outcome is unknown.
+func (s *shard) stop() {
+	close(s.stopTimers)
+	for _, t := range s.timers {
+		t.Stop()
+	}
+	failAdditions(s.adds.waiting, errDraining())
+	failAdditions(s.holdNews.waiting, errDraining())
+	refuseAll(s.acks.waiting, errDraining())
+	refuseAll(s.nacks.waiting, errDraining())
+	refuseAll(s.extends.waiting, errDraining())
+	s.calls.close()
+	s.due.Close()
+	s.deadlines.Close()
+	s.metrics.shards.Dec()
+	s.send(s.parent, &shardLost{shard: s.id.N})
+}
+
+// claim asks the store for ownership, again and again until it is granted.
+func (s *shard) claim() {
+	if s.claiming || s.owned || s.releasing != nil {
+		return
+	}
+	s.claiming = true
+	session := s.keeper.session()
+	s.calls.run(func(ctx context.Context) {
+		m := &claimed{}
+		_, m.fence, m.err = s.store.Claim(ctx, s.id, session)
+		if m.err != nil {
+			sleep(ctx, claimRetry)
+		}
+		s.post(m)
+	})
+}
+
+func (s *shard) onClaimed(m *claimed) {
+	s.claiming = false
+	switch {
+	case errors.Is(m.err, store.ErrSessionLost):
+		s.keeper.lost(m.err)
+	case m.err != nil:
+		s.noteError(m.err)
+		if s.keeper.alive() {
+			s.claim()
+		}
+	default:
+		s.log.Debug("shard claimed", "topic", s.id.Topic, "shard", s.id.N, "epoch", m.fence.Epoch)
+		s.owned, s.fence = true, m.fence
+		s.window.reset()
+		s.load()
+		s.watch(true)
+	}
+}
+
+// lose gives up ownership: hints are dropped, holds run on at their workers.
+func (s *shard) lose() {
+	if !s.owned {
+		return
+	}
+	s.owned = false
+	for _, r := range s.holds.waiting {
+		s.refund(r.sub, 1)
+	}
+	s.holds.waiting = nil
+	s.recovers.waiting = nil
+	s.fresh = nil
+	clear(s.out)
+	s.due.Close()
+	s.due = s.wheel.NewQueue(func(ms int64) { s.post(&slotDue{ms}) })
+	s.window.reset()
+	s.send(s.parent, &shardLost{shard: s.id.N})
+	for _, it := range s.holdNews.waiting {
+		s.refund(it.sub, 1)
+		it.sub = nil
+		s.adds.waiting = append(s.adds.waiting, it)
+	}
+	s.holdNews.waiting = nil
+	s.flushAdds()
+}
+
+// noteError acts on what a failed store call says about ownership.
+func (s *shard) noteError(err error) {
+	switch {
+	case err == nil, errors.Is(err, context.Canceled):
+	case errors.Is(err, store.ErrFenced):
+		s.log.Warn("shard lost to another claim", "topic", s.id.Topic, "shard", s.id.N, "epoch", s.fence.Epoch)
+		s.lose()
+		s.claim()
+	default:
+		s.metrics.storeErrors.Inc()
+		s.log.Debug("store call failed", "topic", s.id.Topic, "shard", s.id.N, "err", err)
+	}
+}
+
+// idle reports whether no store call runs or waits.
+func (s *shard) idle() bool {
+	return s.adds.idle() && s.holdNews.idle() && s.holds.idle() && s.acks.idle() &&
+		s.nacks.idle() && s.extends.idle() && s.recovers.idle()
+}
+
+// release gives the claim up, so that the next owner need not wait.
+func (s *shard) release() {
+	done := s.releasing
+	s.releasing = nil
+	if !s.owned {
+		close(done)
+		return
+	}
+	s.owned = false
+	fence := s.fence
+	s.calls.run(func(ctx context.Context) {
+		defer close(done)
+		if err := s.store.Release(ctx, s.id, fence); err != nil {
+			s.log.Debug("shard not released", "topic", s.id.Topic, "shard", s.id.N, "err", err)
+		}
+	})
+}
+
+func (s *shard) refund(sub *subscriber, n int) { s.refunds[sub.id] += n }
+
+func (s *shard) now() store.Millis { return s.clock.millis() }
+
+// post sends a message to the shard itself. Safe from any goroutine.
+func (s *shard) post(m any) { s.send(s.self, m) }
+
+// sleep waits for d or the end of ctx.
+func sleep(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}

@@ -1,0 +1,205 @@
+package actors
+
+import (
+	"fmt"
+	"log/slog"
+	"slices"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/ddq-io/ddq/store"
+)
+
+// topicActor runs one topic on this node: it owns the dispatch core and is the
+// parent of the topic's shards and workers.
+type topicActor struct {
+	*runtime
+	ref    *topicRef
+	topic  *store.Topic
+	log    *slog.Logger
+	core   core
+	subs   map[int64]*subscriber
+	nextID int64
+
+	draining *drainTopic
+	drained  bool
+}
+
+func newTopicActor(rt *runtime, ref *topicRef) *topicActor {
+	return &topicActor{runtime: rt, ref: ref, topic: ref.config.Load(), log: rt.log, subs: make(map[int64]*subscriber)}
+}
+
+// Receive handles one message; it never waits.
+func (t *topicActor) Receive(c actor.Context) {
+	switch m := c.Message().(type) {
+	case *actor.Started:
+		t.start(c)
+	case *actor.Restarting:
+		t.abandon()
+	case *enqueue:
+		t.enqueue(m)
+	case *becameReady:
+		t.hold(t.core.add(m.shard, m.tasks))
+	case *settledHolds:
+		t.hold(t.core.settled(m.sub, m.n))
+	case *refunded:
+		t.hold(t.core.refund(m.sub, m.n))
+	case *shardLost:
+		t.core.drop(m.shard)
+	case *grant:
+		t.hold(t.core.grant(m.sub, m.n))
+	case *subscribe:
+		t.subscribe(c, m)
+	case *abandoned:
+		select {
+		case sub := <-m.reply:
+			t.unsubscribe(&unsubscribe{sub: sub.id})
+		default:
+		}
+	case *unsubscribe:
+		t.unsubscribe(m)
+	case *configured:
+		t.configure(m)
+	case *leaseLost, *leaseBack:
+		t.toShards(m)
+	case *drainTopic:
+		t.drain(m)
+	case *countSubscriptions:
+		m.reply <- len(t.subs)
+	}
+	t.finishDrain()
+	t.metrics.depth(t.topic.Name, t.core.waiting(), t.core.inFlight())
+}
+
+// start spawns the shards under their fixed names, also after a restart.
+func (t *topicActor) start(c actor.Context) {
+	t.core.pause(t.topic.DeliveryPaused)
+	for n := range t.topic.Shards {
+		id := store.Shard{Topic: t.topic.Name, N: n}
+		props := t.props(func() actor.Actor { return newShard(t.runtime, id, t.ref.config.Load()) })
+		if _, err := c.SpawnNamed(props, fmt.Sprintf("shard-%d", n)); err != nil {
+			panic(fmt.Sprintf("spawn shard %v: %v", id, err)) // names are ours: a bug
+		}
+	}
+}
+
+// abandon tells the streams of a topic that starts anew to reconnect: their
+// workers stop with it.
+func (t *topicActor) abandon() {
+	for _, sub := range t.subs {
+		sub.gone.Store(true)
+		t.send(sub.worker, &drainWorker{})
+	}
+	t.metrics.depth(t.topic.Name, 0, 0)
+}
+
+// enqueue passes tasks to their shards. Those that are due at once get waiting
+// credit, if there is any, and are held as they are stored.
+func (t *topicActor) enqueue(m *enqueue) {
+	now := t.clock.millis()
+	for n, items := range m.shards {
+		if len(items) == 0 {
+			continue
+		}
+		t.reserve(items, now)
+		t.send(t.ref.shards[n], &addTasks{items: items})
+	}
+}
+
+func (t *topicActor) reserve(items []addition, now store.Millis) {
+	due := 0
+	for i := range items {
+		if items[i].task.Due <= now {
+			due++
+		}
+	}
+	if due == 0 {
+		return
+	}
+	given := t.core.reserve(due)
+	for i := 0; len(given) > 0; i++ {
+		if items[i].task.Due <= now {
+			items[i].sub, given = t.subs[given[0]], given[1:]
+		}
+	}
+}
+
+// hold carries out what the core decided.
+func (t *topicActor) hold(assigned []assignment) {
+	for _, a := range assigned {
+		t.send(t.ref.shards[a.shard], &holdTasks{sub: t.subs[a.sub], tasks: a.tasks})
+	}
+}
+
+func (t *topicActor) subscribe(c actor.Context, m *subscribe) {
+	t.nextID++
+	sub := &subscriber{id: t.nextID, options: m.options}
+	props := t.props(func() actor.Actor { return newWorker(t.runtime, t.ref, sub, m.out) })
+	sub.worker = c.SpawnPrefix(props, "worker")
+	t.subs[sub.id] = sub
+	t.core.subscribe(sub.id, m.options.MaxInFlight)
+	t.log.Debug("subscribed", "topic", t.topic.Name, "worker", m.options.Worker)
+	m.reply <- sub
+	if t.draining != nil {
+		t.send(sub.worker, &drainWorker{grace: t.draining.grace})
+	}
+}
+
+// unsubscribe ends a subscription in order: nothing new is assigned to it, each
+// shard confirms that nothing more is on its way, and then its worker stops.
+func (t *topicActor) unsubscribe(m *unsubscribe) {
+	sub := t.subs[m.sub]
+	if sub == nil {
+		return
+	}
+	sub.gone.Store(true)
+	t.core.unsubscribe(m.sub)
+	delete(t.subs, m.sub)
+	t.send(sub.worker, &ended{undelivered: m.undelivered, shards: len(t.ref.shards)})
+	t.toShards(&forget{sub: sub})
+}
+
+func (t *topicActor) configure(m *configured) {
+	t.topic = &m.topic
+	t.hold(t.core.pause(m.topic.DeliveryPaused || t.draining != nil))
+	t.toShards(m)
+}
+
+func (t *topicActor) drain(m *drainTopic) {
+	t.draining = m
+	t.core.pause(true)
+	for _, sub := range t.subs {
+		t.send(sub.worker, &drainWorker{grace: m.grace})
+	}
+}
+
+// finishDrain reports once nothing is in flight any more.
+func (t *topicActor) finishDrain() {
+	if t.draining == nil || t.drained || t.core.inFlight() > 0 {
+		return
+	}
+	t.drained = true
+	close(t.draining.done)
+}
+
+func (t *topicActor) toShards(m any) {
+	for _, pid := range t.ref.shards {
+		t.send(pid, m)
+	}
+}
+
+// shardOf places an id: shards of a topic are numbered from 0.
+func shardOf(id string, shards int) int { return int(hashID(id) % uint64(shards)) }
+
+// groupByShard returns the indexes of items by the shard they belong to.
+func groupByShard(n, shards int, shard func(i int) int) [][]int {
+	groups := make([][]int, shards)
+	for i := range n {
+		at := shard(i)
+		if groups[at] == nil {
+			groups[at] = slices.Grow(groups[at], n/shards+1)
+		}
+		groups[at] = append(groups[at], i)
+	}
+	return groups
+}

@@ -1,0 +1,211 @@
+package actors
+
+import (
+	"encoding/binary"
+	"time"
+	"unicode/utf8"
+
+	"github.com/cespare/xxhash/v2"
+
+	"github.com/ddq-io/ddq/store"
+)
+
+const maxTopicBytes = 128
+
+// checkTopicName allows what store keys and file names can hold: [A-Za-z0-9][A-Za-z0-9._-]{0,127}.
+func checkTopicName(field, name string) *Error {
+	if name == "" {
+		return invalid(field, "BAD_NAME", "%s is required", field)
+	}
+	if len(name) > maxTopicBytes {
+		return invalid(field, "NAME_TOO_LONG", "%s has %d bytes; at most %d are allowed", field, len(name), maxTopicBytes)
+	}
+	for i := range len(name) {
+		if !isAlnum(name[i]) && (i == 0 || name[i] != '.' && name[i] != '_' && name[i] != '-') {
+			return invalid(field, "BAD_NAME", "%s must match [A-Za-z0-9][A-Za-z0-9._-]*", field)
+		}
+	}
+	return nil
+}
+
+func isAlnum(c byte) bool {
+	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+}
+
+// checkID allows visible ASCII.
+func (l *Limits) checkID(id string) *Error {
+	if id == "" {
+		return invalid("id", "BAD_ID", "id is required")
+	}
+	if len(id) > l.ID {
+		return invalid("id", "NAME_TOO_LONG", "id has %d bytes; at most %d are allowed", len(id), l.ID)
+	}
+	for i := range len(id) {
+		if id[i] <= ' ' || id[i] > '~' {
+			return invalid("id", "BAD_ID", "id must be visible ASCII without spaces")
+		}
+	}
+	return nil
+}
+
+func (l *Limits) checkTask(t *NewTask) *Error {
+	if t.Task.ID != "" {
+		if err := l.checkID(t.Task.ID); err != nil {
+			return err
+		}
+	}
+	if err := l.checkAttributes(t.Task.Attributes); err != nil {
+		return err
+	}
+	if t.Task.MaxRetries < -1 || t.Task.MaxRetries > l.MaxRetries {
+		return invalid("max_retries", "OUT_OF_RANGE_FIELD", "max_retries must be 0 to %d", l.MaxRetries)
+	}
+	if t.Task.Backoff != nil {
+		if err := checkBackoff(*t.Task.Backoff); err != nil {
+			return err
+		}
+	}
+	if t.ExpireAfter < 0 {
+		return invalid("expire_after", "BAD_TIME", "expire_after must not be negative")
+	}
+	return l.checkVisibility(t.Task.Visibility)
+}
+
+func (l *Limits) checkAttributes(attributes []store.Attribute) *Error {
+	if len(attributes) > l.Attributes {
+		return invalid("attributes", "BAD_ATTRIBUTES", "%d attributes; at most %d are allowed", len(attributes), l.Attributes)
+	}
+	for i, a := range attributes {
+		switch {
+		case a.Key == "" || len(a.Key) > l.AttributeKey:
+			return invalid("attributes", "BAD_ATTRIBUTES", "the key of an attribute must have 1 to %d bytes", l.AttributeKey)
+		case len(a.Value) > l.AttributeVal:
+			return invalid("attributes", "BAD_ATTRIBUTES", "attribute %q has %d bytes; at most %d are allowed", a.Key, len(a.Value), l.AttributeVal)
+		case !utf8.ValidString(a.Key) || !utf8.ValidString(a.Value):
+			return invalid("attributes", "BAD_ATTRIBUTES", "attributes must be UTF-8")
+		}
+		for _, b := range attributes[:i] {
+			if a.Key == b.Key {
+				return invalid("attributes", "BAD_ATTRIBUTES", "attribute %q is given twice", a.Key)
+			}
+		}
+	}
+	return nil
+}
+
+// checkVisibility allows 0, which leaves it to the topic.
+func (l *Limits) checkVisibility(d time.Duration) *Error {
+	if d != 0 && (d < l.MinVisibility || d > l.MaxVisibility) {
+		return invalid("visibility_timeout_ms", "OUT_OF_RANGE_FIELD", "visibility_timeout_ms must be %d to %d",
+			l.MinVisibility.Milliseconds(), l.MaxVisibility.Milliseconds())
+	}
+	return nil
+}
+
+func (l *Limits) checkWorker(name string) *Error {
+	if len(name) > l.ID || !utf8.ValidString(name) {
+		return invalid("worker", "BAD_NAME", "worker must be UTF-8 of at most %d bytes", l.ID)
+	}
+	return nil
+}
+
+func checkBackoff(b store.Backoff) *Error {
+	top := or(b.Max, defaultBackoffMax)
+	switch {
+	case b.Kind < store.BackoffFixed || b.Kind > store.BackoffExponential:
+		return invalid("backoff.kind", "BAD_ENUM", "backoff.kind is required")
+	case b.Max < 0:
+		return invalid("backoff.max_ms", "OUT_OF_RANGE_FIELD", "backoff.max_ms must not be negative")
+	case b.Base < 0 || b.Base > top:
+		return invalid("backoff.base_ms", "OUT_OF_RANGE_FIELD", "backoff.base_ms must be 0 to %d", top.Milliseconds())
+	case b.Jitter < 0 || b.Jitter > 100:
+		return invalid("backoff.jitter_percent", "OUT_OF_RANGE_FIELD", "backoff.jitter_percent must be 0 to 100")
+	}
+	return nil
+}
+
+// checkAgainst applies the topic's own limits.
+func (t *NewTask) checkAgainst(topic *store.Topic, now store.Millis) *Error {
+	if topic.EnqueuePaused {
+		return errPaused(topic.Name)
+	}
+	if n := len(t.Task.Payload); n > topic.MaxPayload {
+		return invalid("payload", "PAYLOAD_TOO_LARGE", "payload has %d bytes; at most %d are allowed", n, topic.MaxPayload)
+	}
+	return t.When.check(topic, now)
+}
+
+func (w When) check(topic *store.Topic, now store.Millis) *Error {
+	field, delay := "delay", w.Delay
+	if w.At != 0 {
+		// Times too far apart for a Duration count as its largest.
+		field, delay = "execute_time", w.At.Sub(min(now, w.At))
+		if (w.At - now) > store.Millis(topic.MaxDelay.Milliseconds()) {
+			delay = topic.MaxDelay + 1
+		}
+	}
+	switch {
+	case w.At < 0:
+		return invalid(field, "BAD_TIME", "execute_time must not be before 1970")
+	case w.At == 0 && w.Delay < 0:
+		return invalid(field, "BAD_DELAY", "delay must not be negative")
+	case delay > topic.MaxDelay:
+		return &Error{Kind: OutOfRange, Reason: "DELAY_TOO_LONG", Field: field,
+			Message: "due farther ahead than the topic's max delay of " + topic.MaxDelay.String()}
+	}
+	return nil
+}
+
+// fingerprint hashes what makes two requests the same.
+func (t *NewTask) fingerprint(d *xxhash.Digest) uint64 {
+	var n [8]byte
+	number := func(v int64) {
+		binary.LittleEndian.PutUint64(n[:], uint64(v))
+		d.Write(n[:])
+	}
+	text := func(s string) {
+		number(int64(len(s)))
+		d.WriteString(s)
+	}
+	d.Reset()
+	number(int64(len(t.Task.Payload)))
+	d.Write(t.Task.Payload)
+	number(int64(t.When.Delay))
+	number(int64(t.When.At))
+	number(int64(t.Task.Visibility))
+	number(int64(t.Task.MaxRetries))
+	number(int64(t.Task.Expires))
+	number(int64(t.ExpireAfter))
+	if b := t.Task.Backoff; b != nil {
+		number(int64(b.Kind))
+		number(int64(b.Base))
+		number(int64(b.Max))
+		number(int64(b.Jitter))
+	}
+	for _, a := range t.Task.Attributes {
+		text(a.Key)
+		text(a.Value)
+	}
+	return d.Sum64()
+}
+
+// hashID spreads ids over shards. It is part of what is stored: changing it
+// would make tasks unfindable.
+func hashID(id string) uint64 { return xxhash.Sum64String(id) }
+
+// cut shortens s to n bytes of valid UTF-8.
+func cut(s string, n int) string {
+	if len(s) > n {
+		s = s[:n]
+		for len(s) > 0 && !utf8.RuneStart(s[len(s)-1]) {
+			s = s[:len(s)-1]
+		}
+		if r, size := utf8.DecodeLastRuneInString(s); r == utf8.RuneError && size == 1 {
+			s = s[:len(s)-1]
+		}
+	}
+	if utf8.ValidString(s) {
+		return s
+	}
+	return string([]rune(s)) // replaces what is not UTF-8
+}

@@ -1,0 +1,129 @@
+package actors
+
+import (
+	"encoding/binary"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/ddq-io/ddq/store"
+)
+
+// worker is the actor of one subscription: it turns held tasks into deliveries
+// for the stream, and the stream's settlements into calls on the shards.
+//
+// It outlives its stream until every shard has confirmed that nothing more is on
+// its way, and gives back what comes until then.
+type worker struct {
+	*runtime
+	topic   *topicRef
+	sub     *subscriber
+	out     Outbox
+	gone    bool
+	waitFor int // shards that have not confirmed yet
+}
+
+func newWorker(rt *runtime, topic *topicRef, sub *subscriber, out Outbox) *worker {
+	return &worker{runtime: rt, topic: topic, sub: sub, out: out}
+}
+
+// Receive handles one message; it never waits.
+func (w *worker) Receive(c actor.Context) {
+	switch m := c.Message().(type) {
+	case *actor.Started:
+		w.metrics.subscriptions.Inc()
+	case *actor.Stopped:
+		w.metrics.subscriptions.Dec()
+	case *deliver:
+		w.deliver(m.tasks)
+	case *settleFrame:
+		w.settle(m)
+	case *drainWorker:
+		w.out.Drain(m.grace)
+	case *ended:
+		w.gone, w.waitFor = true, w.waitFor+m.shards
+		w.giveBack(m.undelivered)
+	case *forgotten:
+		if w.waitFor--; w.waitFor == 0 {
+			c.Stop(c.Self())
+		}
+	}
+}
+
+func (w *worker) deliver(tasks []heldTask) {
+	now, topic := w.clock.millis(), w.topic.config.Load()
+	deliveries := make([]Delivery, len(tasks))
+	for i, h := range tasks {
+		w.metrics.observeLateness(h.task, now)
+		deliveries[i] = Delivery{
+			Topic:      topic.Name,
+			Task:       h.task,
+			MaxRetries: retriesOf(h.task, topic).max,
+			Token:      encodeToken(shardOf(h.task.ID, topic.Shards), h.token),
+			Deadline:   h.deadline,
+			HoldFor:    h.deadline.Sub(now),
+		}
+	}
+	if w.gone || !w.out.Deliver(deliveries) {
+		w.giveBack(deliveries)
+	}
+}
+
+func (w *worker) settle(m *settleFrame) {
+	sequence := m.sequence
+	call := newSettleCall(m.settlements, func(results []Settled) { w.out.Settled(sequence, results) })
+	w.dispatch(w.topic, call)
+}
+
+// giveBack releases deliveries that no worker has seen.
+func (w *worker) giveBack(deliveries []Delivery) {
+	if len(deliveries) == 0 {
+		return
+	}
+	releases := make([]Settlement, len(deliveries))
+	for i, d := range deliveries {
+		releases[i] = Settlement{Kind: SettleRelease, ID: d.Task.ID, Token: d.Token}
+	}
+	w.dispatch(w.topic, newSettleCall(releases, func([]Settled) {}))
+}
+
+// dispatch sends the settlements of a call to the shards that their tokens name.
+func (rt *runtime) dispatch(topic *topicRef, call *settleCall) {
+	byShard := make([][]int, len(topic.shards))
+	for i, a := range call.asked {
+		shard, token, ok := decodeToken(a.Token)
+		if !ok || shard >= len(topic.shards) {
+			call.results[i].Err = errBadToken()
+			call.finish(1)
+			continue
+		}
+		call.tokens[i] = token
+		byShard[shard] = append(byShard[shard], i)
+	}
+	for shard, items := range byShard {
+		if len(items) > 0 {
+			rt.send(topic.shards[shard], &settleHolds{call: call, items: items})
+		}
+	}
+}
+
+// A hold token on the wire: a version, the shard, and the store's token. Workers
+// must treat it as opaque.
+const (
+	tokenVersion = 1
+	tokenSize    = 1 + 2 + 16
+)
+
+func encodeToken(shard int, t store.Token) []byte {
+	b := make([]byte, 0, tokenSize)
+	b = append(b, tokenVersion)
+	b = binary.BigEndian.AppendUint16(b, uint16(shard))
+	return append(b, t[:]...)
+}
+
+func decodeToken(b []byte) (shard int, t store.Token, ok bool) {
+	if len(b) != tokenSize || b[0] != tokenVersion {
+		return 0, t, false
+	}
+	copy(t[:], b[3:])
+	return int(binary.BigEndian.Uint16(b[1:])), t, true
+}
