@@ -1,0 +1,68 @@
+package redisstore
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/ddq-io/ddq/store"
+)
+
+// maxItems and maxBytes bound what one script is given, because Redis does
+// nothing else meanwhile. Lua takes about 8,000 values in one call.
+const (
+	maxItems = 1000
+	maxBytes = 8 << 20
+)
+
+// args builds the arguments of a script in one buffer, so that a batch costs
+// three allocations and not three a task.
+type args struct {
+	buf  []byte
+	ends []int // in buf, of each argument
+}
+
+func newArgs(count, size int) *args {
+	return &args{buf: make([]byte, 0, size), ends: make([]int, 0, count)}
+}
+
+// end makes what was appended to buf since the last call an argument.
+func (a *args) end()              { a.ends = append(a.ends, len(a.buf)) }
+func (a *args) str(s string)      { a.buf = append(a.buf, s...); a.end() }
+func (a *args) id(id string)      { a.buf = appendID(a.buf, id); a.end() }
+func (a *args) int(n int64)       { a.buf = strconv.AppendInt(a.buf, n, 10); a.end() }
+func (a *args) tok(t store.Token) { a.buf = append(a.buf, t[:]...); a.end() }
+
+func (a *args) ids(ids []string) {
+	for _, id := range ids {
+		a.id(id)
+	}
+}
+
+func (a *args) fence(f store.Fence) {
+	a.int(f.Epoch)
+	a.tok(f.Nonce)
+}
+
+// wait adds a duration from now in milliseconds, rounded up.
+func (a *args) wait(d time.Duration) { a.int(max(0, store.CeilMillis(d))) }
+
+func (a *args) record(t *store.Task) (err error) {
+	a.buf, err = appendRecord(a.buf, t)
+	a.end()
+	return err
+}
+
+// values returns the arguments for the client. It takes pointers, which need no
+// allocation each.
+func (a *args) values() []any {
+	all := string(a.buf)
+	parts := make([]string, len(a.ends))
+	values := make([]any, len(a.ends))
+	start := 0
+	for i, end := range a.ends {
+		parts[i] = all[start:end]
+		values[i] = &parts[i]
+		start = end
+	}
+	return values
+}

@@ -1,0 +1,107 @@
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/record"
+)
+
+// PutTopic implements store.Catalog.
+func (s *Store) PutTopic(ctx context.Context, t store.Topic) (store.Topic, error) {
+	if err := s.enter(ctx); err != nil {
+		return store.Topic{}, err
+	}
+	old, current, err := s.topic(ctx, t.Name)
+	switch {
+	case err != nil && !errors.Is(err, store.ErrTopicNotFound):
+		return store.Topic{}, err
+	case err == nil && t.Version == 0:
+		return store.Topic{}, store.ErrTopicExists
+	case current.Version != t.Version:
+		return store.Topic{}, store.ErrVersion
+	}
+	t.Version++
+	encoded, err := record.EncodeTopic(t)
+	if err != nil {
+		return store.Topic{}, fmt.Errorf("put topic %q: %w", t.Name, err)
+	}
+	v, err := s.run(ctx, s.lua.putTopic, []string{topicsKey}, []any{t.Name, old, encoded})
+	if err != nil {
+		return store.Topic{}, writeError("put topic", err)
+	}
+	if number(v) == 0 && t.Version == 1 {
+		return store.Topic{}, store.ErrTopicExists
+	}
+	if number(v) == 0 {
+		return store.Topic{}, store.ErrVersion
+	}
+	return t, nil
+}
+
+// topic returns a topic as it is stored, and decoded.
+func (s *Store) topic(ctx context.Context, name string) (string, store.Topic, error) {
+	encoded, err := s.client.HGet(ctx, topicsKey, name).Result()
+	if errors.Is(err, redis.Nil) {
+		return "", store.Topic{}, store.ErrTopicNotFound
+	}
+	if err != nil {
+		return "", store.Topic{}, readError("get topic", err)
+	}
+	t, err := record.DecodeTopic([]byte(encoded))
+	if err != nil {
+		return "", store.Topic{}, fmt.Errorf("topic %q: %w", name, err)
+	}
+	return encoded, t, nil
+}
+
+// GetTopic implements store.Catalog.
+func (s *Store) GetTopic(ctx context.Context, name string) (store.Topic, error) {
+	if err := s.enter(ctx); err != nil {
+		return store.Topic{}, err
+	}
+	_, t, err := s.topic(ctx, name)
+	return t, err
+}
+
+// ListTopics implements store.Catalog.
+func (s *Store) ListTopics(ctx context.Context) ([]store.Topic, error) {
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	all, err := s.client.HGetAll(ctx, topicsKey).Result()
+	if err != nil {
+		return nil, readError("list topics", err)
+	}
+	topics := make([]store.Topic, 0, len(all))
+	for name, encoded := range all {
+		t, err := record.DecodeTopic([]byte(encoded))
+		if err != nil {
+			return nil, fmt.Errorf("topic %q: %w", name, err)
+		}
+		topics = append(topics, t)
+	}
+	slices.SortFunc(topics, func(a, b store.Topic) int { return strings.Compare(a.Name, b.Name) })
+	return topics, nil
+}
+
+// DeleteTopic implements store.Catalog.
+func (s *Store) DeleteTopic(ctx context.Context, name string) error {
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	n, err := s.client.HDel(ctx, topicsKey, name).Result()
+	if err != nil {
+		return writeError("delete topic", err)
+	}
+	if n == 0 {
+		return store.ErrTopicNotFound
+	}
+	return nil
+}

@@ -1,0 +1,122 @@
+package redisstore
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/ddq-io/ddq/store"
+)
+
+// Remove implements store.Writer.
+func (s *Store) Remove(ctx context.Context, shard store.Shard, ids []string) (store.Stamp, []store.RemoveResult, error) {
+	return s.change(ctx, call{
+		what: "remove", lua: s.lua.remove, shard: shard,
+		ids:  func(i int) string { return ids[i] },
+		args: idArgs(ids),
+	}, len(ids))
+}
+
+// Reschedule implements store.Writer.
+func (s *Store) Reschedule(ctx context.Context, shard store.Shard, moves []store.Move) (store.Stamp, []store.RemoveResult, error) {
+	return s.change(ctx, call{
+		what: "reschedule", lua: s.lua.reschedule, shard: shard,
+		ids: func(i int) string { return moves[i].ID },
+		args: func(chunk []int) (*args, error) {
+			a := newArgs(2*len(chunk), 64*len(chunk))
+			for _, i := range chunk {
+				if due := moves[i].Due; due > maxScore || due < -maxScore {
+					return nil, fmt.Errorf("reschedule %q: due time %d is out of range", moves[i].ID, due)
+				}
+				a.id(moves[i].ID)
+				a.int(int64(moves[i].Due))
+			}
+			return a, nil
+		},
+	}, len(moves))
+}
+
+// change runs a script that changes pending tasks only.
+func (s *Store) change(ctx context.Context, c call, n int) (store.Stamp, []store.RemoveResult, error) {
+	results := make([]store.RemoveResult, n)
+	c.parts = 1
+	c.take = func(chunk []int, r reply) {
+		for _, i := range chunk {
+			results[i].Status = store.OK
+		}
+		odd(r.more[0], len(chunk), func(k int, status store.Status, rest []any) {
+			results[chunk[k]] = store.RemoveResult{Status: status, State: parsePlace(rest).state(r.now())}
+		})
+	}
+	stamp, err := s.batch(ctx, c, n)
+	if err != nil {
+		return store.Stamp{}, nil, err
+	}
+	return stamp, results, nil
+}
+
+// Requeue implements store.Writer.
+func (s *Store) Requeue(ctx context.Context, shard store.Shard, ids []string) (store.Stamp, []store.Status, error) {
+	return s.changeDead(ctx, "requeue", s.lua.requeue, shard, ids)
+}
+
+// RemoveDead implements store.Writer.
+func (s *Store) RemoveDead(ctx context.Context, shard store.Shard, ids []string) (store.Stamp, []store.Status, error) {
+	return s.changeDead(ctx, "remove dead", s.lua.removeDead, shard, ids)
+}
+
+func (s *Store) changeDead(ctx context.Context, what string, lua *script, shard store.Shard, ids []string) (store.Stamp, []store.Status, error) {
+	results := make([]store.Status, len(ids))
+	stamp, err := s.batch(ctx, call{
+		what: what, lua: lua, shard: shard, parts: 1,
+		ids:  func(i int) string { return ids[i] },
+		args: idArgs(ids),
+		take: func(chunk []int, r reply) { takeStatuses(results, chunk, r) },
+	}, len(ids))
+	if err != nil {
+		return store.Stamp{}, nil, err
+	}
+	return stamp, results, nil
+}
+
+// idArgs encodes chunks of nothing but ids.
+func idArgs(ids []string) func(chunk []int) (*args, error) {
+	return func(chunk []int) (*args, error) {
+		a := newArgs(len(chunk), 40*len(chunk))
+		for _, i := range chunk {
+			a.id(ids[i])
+		}
+		return a, nil
+	}
+}
+
+// Trim implements store.Writer.
+func (s *Store) Trim(ctx context.Context, shard store.Shard, limit int) (int, error) {
+	if err := s.enter(ctx); err != nil {
+		return 0, err
+	}
+	trimmed := 0
+	for trimmed < limit {
+		want := min(limit-trimmed, maxItems)
+		v, err := s.run(ctx, s.lua.trim, s.keys(shard)[:], []any{want})
+		if err != nil {
+			return trimmed, writeError("trim", err)
+		}
+		n := int(number(v))
+		trimmed += n
+		if n < want {
+			break
+		}
+	}
+	return trimmed, nil
+}
+
+// DropShard implements store.Writer. Redis frees the memory in the background.
+func (s *Store) DropShard(ctx context.Context, shard store.Shard) error {
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	if err := s.client.Unlink(ctx, s.keys(shard)[tasksKey:]...).Err(); err != nil {
+		return writeError("drop shard", err)
+	}
+	return nil
+}

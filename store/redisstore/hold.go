@@ -1,0 +1,124 @@
+package redisstore
+
+import (
+	"context"
+	"math"
+
+	"github.com/ddq-io/ddq/store"
+)
+
+// Hold implements store.Owner.
+func (s *Store) Hold(ctx context.Context, shard store.Shard, f store.Fence, holds []store.Hold) (store.Stamp, []store.HoldResult, error) {
+	results := make([]store.HoldResult, len(holds))
+	var corrupt []int // held, but their body cannot be read
+	stamp, err := s.batch(ctx, call{
+		what: "hold", lua: s.lua.hold, shard: shard, parts: 3, fence: &f,
+		ids: func(i int) string { return holds[i].ID },
+		args: func(chunk []int) (*args, error) {
+			a := newArgs(len(chunk)+8, 64*len(chunk)+64)
+			a.fence(f)
+			a.runs(chunk, func(i int) store.Hold { return holds[i] })
+			for _, i := range chunk {
+				a.id(holds[i].ID)
+			}
+			return a, nil
+		},
+		take: func(chunk []int, r reply) {
+			corrupt = append(corrupt, takeHeld(results, holds, chunk, r)...)
+		},
+	}, len(holds))
+	if err != nil {
+		return store.Stamp{}, nil, err
+	}
+	if len(corrupt) > 0 {
+		s.bury(ctx, shard, holds, corrupt)
+	}
+	return stamp, results, nil
+}
+
+// takeHeld reads the reply to a hold of a chunk, and returns the positions of
+// tasks that are held but cannot be read.
+func takeHeld(results []store.HoldResult, holds []store.Hold, chunk []int, r reply) (corrupt []int) {
+	dues, records := list(r.more[0]), list(r.more[1])
+	tasks := make([]store.Task, len(chunk))
+	for k, i := range chunk {
+		due, _ := parseMillis(text(at(dues, k)))
+		tasks[k] = store.Task{ID: holds[i].ID, Attempt: 1}
+		results[i] = store.HoldResult{Status: store.OK, Due: due}
+	}
+	odd(r.more[2], len(chunk), func(k int, status store.Status, rest []any) {
+		result := &results[chunk[k]]
+		result.Status = status
+		switch status {
+		case store.OK:
+			h, err := decodeHold(text(at(rest, 0)))
+			if err != nil {
+				return
+			}
+			result.Due, result.Deadline = h.due, h.Deadline
+			tasks[k].Attempt, tasks[k].LastError = h.Attempt, decodeNote(text(at(rest, 1))).lastError
+		case store.NotDue:
+		default:
+			result.Due = 0
+		}
+	})
+	for k, i := range chunk {
+		result, t := &results[i], &tasks[k]
+		if result.Status != store.OK {
+			continue
+		}
+		if err := decodeRecord(text(at(records, k)), t); err != nil {
+			*result = store.HoldResult{Status: store.Corrupt}
+			corrupt = append(corrupt, i)
+			continue
+		}
+		t.Due, result.Task = result.Due, t
+		if result.Deadline == 0 {
+			result.Deadline = r.later(holds[i].Visibility)
+		}
+	}
+	return corrupt
+}
+
+// bury dead-letters tasks that were held and turned out to be unreadable. Where
+// that fails they stay held until their deadline, and come here again.
+func (s *Store) bury(ctx context.Context, shard store.Shard, holds []store.Hold, corrupt []int) {
+	nacks := make([]store.Nack, len(corrupt))
+	for k, i := range corrupt {
+		nacks[k] = store.Nack{ID: holds[i].ID, Token: holds[i].Token, Reason: store.ReasonCorrupt, Uncount: true}
+	}
+	if _, _, err := s.Nack(ctx, shard, nacks); err != nil {
+		s.log.Warn("unreadable tasks stay held until their deadline", "topic", shard.Topic, "shard", shard.N, "err", err)
+		return
+	}
+	s.log.Warn("unreadable tasks were dead-lettered", "topic", shard.Topic, "shard", shard.N, "tasks", len(corrupt))
+}
+
+// runs adds what holds ask for: consecutive ones for the same worker and
+// visibility timeout together, then the tokens of all.
+func (a *args) runs(chunk []int, hold func(i int) store.Hold) {
+	type run struct {
+		count int
+		first store.Hold
+	}
+	var runs []run
+	for _, i := range chunk {
+		h := hold(i)
+		if n := len(runs); n > 0 && runs[n-1].first.Worker == h.Worker && runs[n-1].first.Visibility == h.Visibility {
+			runs[n-1].count++
+			continue
+		}
+		runs = append(runs, run{1, h})
+	}
+	a.int(int64(len(runs)))
+	for _, r := range runs {
+		a.int(int64(r.count))
+		a.wait(r.first.Visibility)
+		a.str(r.first.Worker[:min(len(r.first.Worker), math.MaxUint16)])
+	}
+	for _, i := range chunk {
+		token := hold(i).Token
+		a.buf = append(a.buf, token[:]...)
+	}
+	a.end()
+}

@@ -1,0 +1,314 @@
+package redisstore
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/ddq-io/ddq/store"
+)
+
+// Get implements store.Reader.
+func (s *Store) Get(ctx context.Context, shard store.Shard, ids []string) (store.Stamp, []store.Snapshot, error) {
+	snapshots := make([]store.Snapshot, len(ids))
+	stamp, err := s.batch(ctx, call{
+		what: "get", read: true, lua: s.lua.get, shard: shard, parts: 2,
+		ids:  func(i int) string { return ids[i] },
+		args: idArgs(ids),
+		take: func(chunk []int, r reply) {
+			places, records := list(r.more[0]), list(r.more[1])
+			for k, i := range chunk {
+				snapshots[i] = snapshot(ids[i], parsePlace(list(at(places, k))), text(at(records, k)), r.now())
+			}
+		},
+	}, len(ids))
+	if err != nil {
+		return store.Stamp{}, nil, err
+	}
+	return stamp, snapshots, nil
+}
+
+// snapshot puts together what the keys say about a task. Of a record that cannot
+// be read it shows what is known without it.
+func snapshot(id string, p place, record string, now store.Millis) store.Snapshot {
+	t := store.Snapshot{Task: store.Task{ID: id}, State: p.state(now)}
+	if t.State == store.StateUnknown {
+		return t
+	}
+	_ = decodeRecord(record, &t.Task) // Hold and Sweep deal with what cannot be read
+	t.Due, t.Attempt, t.LastError = p.note.due, p.note.attempt, p.note.lastError
+	switch p.kind {
+	case store.KindPending:
+		t.Due = p.time()
+	case store.KindRunning:
+		h, _ := decodeHold(p.detail)
+		t.Due, t.Attempt = h.due, h.Attempt
+		t.Token, t.Deadline, t.Worker = h.Token, h.Deadline, h.Worker
+	case store.KindDead:
+		t.Reason, t.Finished = p.note.reason, p.time()
+	case store.KindDone:
+		t.Token, t.Finished = p.note.token, p.time()
+	}
+	return t
+}
+
+// Window implements store.Reader. The order of tasks due in the same
+// millisecond is that of the stored ids, see doc.go.
+func (s *Store) Window(ctx context.Context, shard store.Shard, w store.WindowQuery) (store.Stamp, []store.Entry, error) {
+	if err := s.enter(ctx); err != nil {
+		return store.Stamp{}, nil, err
+	}
+	keys := s.keys(shard)
+	var stamp store.Stamp
+	var entries []store.Entry
+	after := w.After
+	for first := true; first || len(entries) < w.Limit; first = false {
+		want := min(w.Limit-len(entries), maxItems)
+		r, page, err := s.page(ctx, keys.pick(ownerKey, tasksKey), after, strconv.FormatInt(int64(w.To), 10), want)
+		if err != nil {
+			return store.Stamp{}, nil, err
+		}
+		if first {
+			stamp = r.Stamp // what came after this one may be missing
+		}
+		entries = append(entries, page...)
+		if len(page) < want {
+			break
+		}
+		after = page[len(page)-1]
+	}
+	return stamp, entries, nil
+}
+
+// page returns entries of an ordered set behind a position, up to a score.
+func (s *Store) page(ctx context.Context, keys []string, after store.Entry, to string, limit int) (reply, []store.Entry, error) {
+	a := newArgs(4, 64)
+	if after == (store.Entry{}) {
+		a.str("")
+		a.str("")
+	} else {
+		a.int(int64(after.Due))
+		a.id(after.ID)
+	}
+	a.str(to)
+	a.int(int64(max(limit, 0)))
+	v, err := s.run(ctx, s.lua.window, keys, a.values())
+	if err != nil {
+		return reply{}, nil, readError("window", err)
+	}
+	r, err := parseReply(v, 1)
+	if err != nil {
+		return reply{}, nil, readError("window", err)
+	}
+	flat := list(r.more[0])
+	entries := make([]store.Entry, 0, len(flat)/2)
+	for i := 0; i+1 < len(flat); i += 2 {
+		due, err := parseMillis(text(flat[i+1]))
+		if err != nil {
+			return reply{}, nil, readError("window", err)
+		}
+		entries = append(entries, store.Entry{ID: parseID(text(flat[i])), Due: due})
+	}
+	return r, entries, nil
+}
+
+// Running implements store.Reader.
+func (s *Store) Running(ctx context.Context, shard store.Shard, cursor string, limit int) ([]store.Running, string, error) {
+	if err := s.enter(ctx); err != nil {
+		return nil, "", err
+	}
+	fields, next, err := s.scan(ctx, s.keys(shard)[runningKey], cursor, limit)
+	if err != nil {
+		return nil, "", err
+	}
+	holds := make([]store.Running, 0, len(fields))
+	for _, f := range fields {
+		if h, err := decodeHold(f.value); err == nil { // Sweep deals with the others
+			h.ID = parseID(f.name)
+			holds = append(holds, h.Running)
+		}
+	}
+	return holds, next, nil
+}
+
+// field is one entry of a hash.
+type field struct{ name, value string }
+
+// scan returns about limit fields of a hash, and more only when Redis has kept
+// so many in one slot or in a list.
+func (s *Store) scan(ctx context.Context, key, cursor string, limit int) (fields []field, next string, err error) {
+	at, err := parseScanCursor(cursor)
+	if err != nil {
+		return nil, "", err
+	}
+	limit = max(limit, 1)
+	for {
+		count := max(1, (limit-len(fields))/2)
+		flat, after, err := s.client.HScan(ctx, key, at, "", int64(count)).Result()
+		if err != nil {
+			return nil, "", readError("scan", err)
+		}
+		page := make([]field, 0, len(flat)/2)
+		for i := 0; i+1 < len(flat); i += 2 {
+			if flat[i] != guard {
+				page = append(page, field{flat[i], flat[i+1]})
+			}
+		}
+		if len(fields) > 0 && len(fields)+len(page) > limit {
+			return fields, strconv.FormatUint(at, 10), nil // this page is the next one's
+		}
+		fields = append(fields, page...)
+		if after == 0 {
+			return fields, "", nil
+		}
+		if at = after; len(fields) >= limit-limit/4 {
+			return fields, strconv.FormatUint(at, 10), nil
+		}
+	}
+}
+
+func parseScanCursor(cursor string) (uint64, error) {
+	if cursor == "" {
+		return 0, nil
+	}
+	at, err := strconv.ParseUint(cursor, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("%w: %q", store.ErrBadCursor, cursor)
+	}
+	return at, nil
+}
+
+// List implements store.Reader. A task that leaves the list between the look at
+// the index and the look at the tasks is not in the page.
+func (s *Store) List(ctx context.Context, shard store.Shard, kind store.Kind, cursor string, limit int) ([]store.Snapshot, string, error) {
+	if err := s.enter(ctx); err != nil {
+		return nil, "", err
+	}
+	ids, next, err := s.listIDs(ctx, shard, kind, cursor, limit)
+	if err != nil || len(ids) == 0 {
+		return nil, next, err
+	}
+	_, all, err := s.Get(ctx, shard, ids)
+	if err != nil {
+		return nil, "", err
+	}
+	tasks := all[:0]
+	for _, t := range all {
+		if isOfKind(t.State, kind) {
+			tasks = append(tasks, t)
+		}
+	}
+	return tasks, next, nil
+}
+
+func isOfKind(state store.State, kind store.Kind) bool {
+	switch kind {
+	case store.KindPending:
+		return state.Pending()
+	case store.KindRunning:
+		return state == store.StateRunning
+	case store.KindDone:
+		return state == store.StateDone
+	}
+	return state == store.StateDead || state == store.StateExpired
+}
+
+// listIDs returns a page of the ids of a kind.
+func (s *Store) listIDs(ctx context.Context, shard store.Shard, kind store.Kind, cursor string, limit int) (ids []string, next string, err error) {
+	keys := s.keys(shard)
+	var index int
+	switch kind {
+	case store.KindPending:
+		index = tasksKey
+	case store.KindDone:
+		index = doneKey
+	case store.KindDead:
+		index = dlqKey
+	case store.KindRunning:
+		return s.listRunning(ctx, keys, cursor, limit)
+	default:
+		return nil, "", fmt.Errorf("list: unknown kind %d", kind)
+	}
+	after, err := parseListCursor(kind, cursor)
+	if err != nil {
+		return nil, "", err
+	}
+	limit = min(max(limit, 1), maxItems)
+	_, page, err := s.page(ctx, keys.pick(ownerKey, index), after, "(+inf", limit)
+	for _, e := range page {
+		ids = append(ids, e.ID)
+	}
+	if err == nil && len(page) == limit {
+		next = formatListCursor(kind, page[limit-1])
+	}
+	return ids, next, err
+}
+
+func (s *Store) listRunning(ctx context.Context, keys *shardKeys, cursor string, limit int) (ids []string, next string, err error) {
+	position, ofKind := strings.CutPrefix(cursor, "r")
+	if cursor != "" && !ofKind {
+		return nil, "", fmt.Errorf("%w: %q", store.ErrBadCursor, cursor)
+	}
+	fields, next, err := s.scan(ctx, keys[runningKey], position, limit)
+	for _, f := range fields {
+		ids = append(ids, parseID(f.name))
+	}
+	if next != "" {
+		next = "r" + next
+	}
+	return ids, next, err
+}
+
+// formatListCursor writes the position of the last entry of a page.
+func formatListCursor(kind store.Kind, last store.Entry) string {
+	return base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%d:%d:%s", kind, last.Due, last.ID))
+}
+
+// parseListCursor reads a cursor; the empty one is the zero Entry.
+func parseListCursor(kind store.Kind, cursor string) (store.Entry, error) {
+	if cursor == "" {
+		return store.Entry{}, nil
+	}
+	raw, err := base64.RawURLEncoding.DecodeString(cursor)
+	position, ofKind := strings.CutPrefix(string(raw), fmt.Sprintf("%d:", kind))
+	ms, id, found := strings.Cut(position, ":")
+	due, errDue := strconv.ParseInt(ms, 10, 64)
+	if err != nil || !ofKind || !found || errDue != nil {
+		return store.Entry{}, fmt.Errorf("%w: %q", store.ErrBadCursor, cursor)
+	}
+	return store.Entry{Due: store.Millis(due), ID: id}, nil
+}
+
+// Stats implements store.Reader.
+func (s *Store) Stats(ctx context.Context, shards []store.Shard) ([]store.Stats, error) {
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	if len(shards) == 0 {
+		return nil, nil
+	}
+	keys := make([][]string, len(shards))
+	for i, shard := range shards {
+		keys[i] = s.keys(shard).pick(ownerKey, tasksKey, runningKey, dlqKey, doneKey)
+	}
+	replies, err := s.runEach(ctx, s.lua.stats, keys, guard)
+	if err != nil {
+		return nil, readError("stats", err)
+	}
+	stats := make([]store.Stats, len(shards))
+	for i, v := range replies {
+		r, err := parseReply(v, 8)
+		if err != nil {
+			return nil, readError("stats", err)
+		}
+		epoch, _ := strconv.ParseInt(text(r.more[6]), 10, 64)
+		oldest, _ := parseMillis(text(r.more[7]))
+		stats[i] = store.Stats{
+			Stamp: r.Stamp, Pending: number(r.more[0]), Ready: number(r.more[1]), Running: number(r.more[2]),
+			Dead: number(r.more[3]), Done: number(r.more[4]), Owner: text(r.more[5]), Epoch: epoch, OldestMs: oldest,
+		}
+	}
+	return stats, nil
+}

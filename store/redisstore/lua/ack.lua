@@ -1,0 +1,80 @@
+#!lua flags=allow-oom
+-- ack: end holds; the tasks are done, and deleted unless they are to be kept.
+--
+-- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept
+-- ARGV  1 retention ms  2 tokens, 16 bytes each  3 and on: ids, none twice
+--
+-- returns {us, seq, odd}; a task that is not odd is done
+--   odd  {position, status}: 6 already, 8 stale, 9 wrong state, 10 not found
+
+-- include owner.lua
+local sub, tokens = string.sub, ARGV[2]
+local n = #ARGV - 2
+local records = redis.call('HMGET', KEYS[4], unpack(ARGV, 3))
+local notes = redis.call('HLEN', KEYS[5]) > 0
+local odd = {}
+for i = 1, n do
+  local record = records[i]
+  if not record or sub(record, 1, 16) ~= sub(tokens, 16 * i - 15, 16 * i) then odd[#odd + 1] = i end
+end
+if #odd == 0 and ARGV[1] == '0' then
+  redis.call('HDEL', KEYS[3], unpack(ARGV, 3))
+  redis.call('HDEL', KEYS[4], unpack(ARGV, 3))
+  if notes then redis.call('HDEL', KEYS[5], unpack(ARGV, 3)) end
+  return {us, seq, odd}
+end
+
+redis.call('HLEN', KEYS[3])
+redis.call('ZCARD', KEYS[7])
+redis.call('ZCARD', KEYS[8])
+if #odd > 0 then
+  -- include status.lua
+  -- include places.lua
+  local ids = {}
+  for k, i in ipairs(odd) do ids[k] = ARGV[2 + i] end
+  local found = places(ids)
+  for k, i in ipairs(odd) do
+    local place, _, note = unpack(found[k])
+    local status = WRONG_STATE
+    if place == 0 then status = NOT_FOUND
+    elseif place == 2 then status = STALE
+    elseif place == 4 and note and sub(note, 15, 30) == sub(tokens, 16 * i - 15, 16 * i) then status = ALREADY
+    end
+    records[i] = false
+    odd[k] = {i, status}
+  end
+end
+local ids = {}
+for i = 1, n do
+  if records[i] then ids[#ids + 1] = ARGV[2 + i] end
+end
+if #ids == 0 then return {us, seq, odd} end
+if ARGV[1] == '0' then
+  redis.call('HDEL', KEYS[3], unpack(ids))
+  redis.call('HDEL', KEYS[5], unpack(ids))
+else
+  local old = notes and redis.call('HMGET', KEYS[5], unpack(ids)) or {}
+  local done, kept, hset = {}, {}, {}
+  local k = 0
+  for i = 1, n do
+    local record = records[i]
+    if record then
+      k = k + 1
+      local attempt, due = 0, 0
+      if #record >= 30 then
+        local worker
+        attempt, worker = struct.unpack('>I4I2', record, 25)
+        due = tonumber(sub(record, 31 + worker)) or 0
+      end
+      done[2 * k - 1], done[2 * k] = now, ids[k]
+      kept[2 * k - 1], kept[2 * k] = soon + ARGV[1], ids[k]
+      hset[2 * k - 1] = ids[k]
+      hset[2 * k] = struct.pack('>BBI4i8', 1, 0, attempt, due) .. sub(record, 1, 16) .. (old[k] and sub(old[k], 31) or '')
+    end
+  end
+  redis.call('ZADD', KEYS[7], unpack(done))
+  redis.call('ZADD', KEYS[8], unpack(kept))
+  redis.call('HSET', KEYS[5], unpack(hset))
+end
+redis.call('HDEL', KEYS[4], unpack(ids))
+return {us, seq, odd}

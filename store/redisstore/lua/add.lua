@@ -1,0 +1,65 @@
+#!lua
+-- add: insert tasks that are absent; leave live ones, replace done and dead ones.
+--
+-- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept
+-- ARGV  per task, no id twice: id, due ms, record
+--
+-- returns {us, seq, odd}; a task that is not odd was absent and is pending now
+--   odd   {position, status, place, detail, note} per task whose id was known:
+--         status 2 added (place 3 dead or 4 done: replaced; 0: it was in no
+--         index), 4 duplicate, 5 conflict (place 0 to 2: of the stored task)
+
+-- include owner.lua
+local ids, zadd, hset = {}, {}, {}
+local n = 0
+for i = 1, #ARGV, 3 do
+  local id = ARGV[i]
+  n = n + 1
+  ids[n] = id
+  zadd[2 * n - 1], zadd[2 * n] = ARGV[i + 1], id
+  hset[2 * n - 1], hset[2 * n] = id, ARGV[i + 2]
+end
+local stored = redis.call('HMGET', KEYS[3], unpack(ids))
+local known = false
+for i = 1, n do
+  if stored[i] then known = true end
+end
+
+local odd = {}
+if known then
+  -- include status.lua
+  -- include places.lua
+  local found = places(ids)
+  zadd, hset = {}, {}
+  local over = {}
+  for i, id in ipairs(ids) do
+    local place, record = found[i][1], ARGV[3 * i]
+    local status = ADDED
+    if stored[i] then
+      local same = string.sub(stored[i], 2, 9) == string.sub(record, 2, 9)
+      if place >= 3 then
+        over[#over + 1] = id
+      elseif place > 0 or not same then
+        status = same and DUPLICATE or CONFLICT
+      end
+      odd[#odd + 1] = {i, status, unpack(found[i])}
+    end
+    if status == ADDED then
+      zadd[#zadd + 1], zadd[#zadd + 2] = ARGV[3 * i - 1], id
+      hset[#hset + 1], hset[#hset + 2] = id, record
+    end
+  end
+  if #over > 0 then
+    redis.call('ZREM', KEYS[6], unpack(over))
+    redis.call('ZREM', KEYS[7], unpack(over))
+    redis.call('ZREM', KEYS[8], unpack(over))
+    redis.call('HDEL', KEYS[5], unpack(over))
+  end
+end
+if #zadd > 0 then
+  seq = seq + 1
+  redis.call('ZADD', KEYS[2], unpack(zadd))
+  redis.call('HSET', KEYS[3], unpack(hset))
+  redis.call('HSET', KEYS[1], 'seq', seq)
+end
+return {us, seq, odd}

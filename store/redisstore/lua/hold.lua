@@ -1,0 +1,102 @@
+#!lua flags=allow-oom
+-- hold: take pending, due tasks for workers; dead-letter expired and unreadable ones.
+--
+-- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept
+-- ARGV  1 epoch  2 nonce  3 number of runs r, then r times: number of tasks,
+--       visibility ms, worker; then the tokens, 16 bytes each; then the ids, none twice
+--
+-- returns {us, seq, dues, records, odd}, or -1 fenced
+--   dues     due ms, false when not pending
+--   records  of data, false when not held
+--   odd      {position, status, running record, note} per task that is not
+--            simply held: 1 held all the same, 7 not due, 9 wrong state,
+--            10 not found, 11 corrupt, 12 expired
+-- A task that is not odd is held at its first attempt for the visibility of its run.
+
+-- include owner.lua
+if owner[2] ~= ARGV[1] or owner[3] ~= ARGV[2] then return -1 end
+local sub, byte = string.sub, string.byte
+local at = 3 * ARGV[3] + 4
+local tokens, first, n = ARGV[at], at + 1, #ARGV - at
+local dues = redis.call('ZMSCORE', KEYS[2], unpack(ARGV, first))
+local records = redis.call('HMGET', KEYS[3], unpack(ARGV, first))
+local notes = redis.call('HLEN', KEYS[5]) > 0 and redis.call('HMGET', KEYS[5], unpack(ARGV, first))
+
+-- What is as expected: pending, due, with a header without flags and no notes.
+local hset, odd = {}, {}
+local i, held = 0, 0
+for run = 4, at - 1, 3 do
+  local worker = ARGV[run + 2]
+  local middle = struct.pack('>i8I4I2', soon + ARGV[run + 1], 1, #worker) .. worker
+  for k = 1, ARGV[run] do
+    i = i + 1
+    local due, record = dues[i], records[i]
+    if due and record and byte(record) == 16 and due + 0 <= now and not (notes and notes[i]) then
+      hset[held + 1] = ARGV[at + i]
+      hset[held + 2] = sub(tokens, 16 * i - 15, 16 * i) .. middle .. due
+      held = held + 2
+    else
+      odd[#odd + 1] = {i, run}
+    end
+  end
+end
+if #odd == 0 then
+  redis.call('HSET', KEYS[4], unpack(hset))
+  redis.call('ZREM', KEYS[2], unpack(ARGV, first))
+  return {us, seq, dues, records, odd}
+end
+
+-- include status.lua
+-- include places.lua
+local ids = {}
+for k, o in ipairs(odd) do ids[k] = ARGV[at + o[1]] end
+local found = places(ids)
+local taken, dlq, hnote = {}, {}, {}
+for k = 1, held, 2 do taken[#taken + 1] = hset[k] end
+for k, o in ipairs(odd) do
+  local i, run, id = o[1], o[2], ids[k]
+  local place, detail, note = unpack(found[k])
+  local record, token = records[i], sub(tokens, 16 * i - 15, 16 * i)
+  local status, running = WRONG_STATE, false
+  if place == 2 and sub(detail, 1, 16) == token then
+    status, running = OK, detail -- a repeated call
+  elseif place == 0 or (place == 1 and not record) then
+    status = NOT_FOUND
+  elseif place == 1 then
+    local version, flags = 0, 0
+    if #record > 8 then version, flags = math.floor(byte(record) / 16), byte(record) % 16 end
+    local attempt, pos, reason, expires, visibility = 0, 10, 0, 0, ARGV[run + 1]
+    if note and #note >= 30 then attempt = struct.unpack('>I4', note, 3) end
+    if flags % 2 == 1 and #record >= pos + 7 then expires, pos = struct.unpack('>i8', record, pos) end
+    if math.floor(flags / 2) % 2 == 1 and #record >= pos + 7 then visibility = struct.unpack('>i8', record, pos) end
+    if version ~= 1 or flags > 3 then
+      status, reason = CORRUPT, 4
+    elseif expires ~= 0 and expires <= now then
+      status, reason = EXPIRED, 3
+    elseif detail + 0 > now then
+      status = NOT_DUE
+    else
+      status = OK
+      local worker = ARGV[run + 2]
+      running = token .. struct.pack('>i8I4I2', soon + visibility, attempt + 1, #worker) .. worker .. detail
+      hset[held + 1], hset[held + 2] = id, running
+      held = held + 2
+      taken[#taken + 1] = id
+    end
+    if reason > 0 then
+      dlq[#dlq + 1], dlq[#dlq + 2] = now, id
+      hnote[#hnote + 1] = id
+      hnote[#hnote + 1] = struct.pack('>BBI4i8', 1, reason, attempt, detail) .. string.rep('\0', 16) .. (note and sub(note, 31) or '')
+      taken[#taken + 1] = id
+    end
+  end
+  if status ~= OK then records[i] = false end
+  odd[k] = {i, status, running, note}
+end
+if held > 0 then redis.call('HSET', KEYS[4], unpack(hset)) end
+if #dlq > 0 then
+  redis.call('ZADD', KEYS[6], unpack(dlq))
+  redis.call('HSET', KEYS[5], unpack(hnote))
+end
+if #taken > 0 then redis.call('ZREM', KEYS[2], unpack(taken)) end
+return {us, seq, dues, records, odd}

@@ -1,0 +1,88 @@
+#!lua
+-- hold_new: insert tasks that are absent, and hold those that are due.
+--
+-- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept
+-- ARGV  1 epoch  2 nonce  3 number of runs r, then r times: number of tasks,
+--       visibility ms, worker; then the tokens, 16 bytes each; then per task,
+--       no id twice: id, due ms, record
+--
+-- returns {us, seq, odd}, or -1 fenced; a task that is not odd was absent and
+--   is held at its first attempt for the visibility of its run
+--   odd  {position, status, place, detail, note}: 2 added, pending because not
+--        due or expired; 3 held in the place of a dead or done one; 4 duplicate,
+--        5 conflict; place, detail and note of what was there before
+
+-- include owner.lua
+if owner[2] ~= ARGV[1] or owner[3] ~= ARGV[2] then return -1 end
+local sub, byte = string.sub, string.byte
+local at = 3 * ARGV[3] + 4
+local tokens, n = ARGV[at], (#ARGV - at) / 3
+local ids = {}
+for i = 1, n do ids[i] = ARGV[at + 3 * i - 2] end
+local stored = redis.call('HMGET', KEYS[3], unpack(ids))
+
+-- What is as expected: absent and due, without expiry.
+local hset, running, odd = {}, {}, {}
+local i = 0
+for run = 4, at - 1, 3 do
+  local worker = ARGV[run + 2]
+  local middle = struct.pack('>i8I4I2', soon + ARGV[run + 1], 1, #worker) .. worker
+  for k = 1, ARGV[run] do
+    i = i + 1
+    local id, due, record = ids[i], ARGV[at + 3 * i - 1], ARGV[at + 3 * i]
+    if stored[i] or due + 0 > now or byte(record) % 2 == 1 then odd[#odd + 1] = {i} end
+    hset[2 * i - 1], hset[2 * i] = id, record
+    running[2 * i - 1], running[2 * i] = id, sub(tokens, 16 * i - 15, 16 * i) .. middle .. due
+  end
+end
+if #odd == 0 then
+  redis.call('HSET', KEYS[4], unpack(running))
+  redis.call('HSET', KEYS[3], unpack(hset))
+  return {us, seq, odd}
+end
+
+-- include status.lua
+-- include places.lua
+local found = places(ids)
+local keep, hold, zadd, over = {}, {}, {}, {}
+local next = 1
+for i = 1, n do
+  local id, due, record = ids[i], ARGV[at + 3 * i - 1], ARGV[at + 3 * i]
+  local place, status = found[i][1], HELD
+  if stored[i] then
+    local same = sub(stored[i], 2, 9) == sub(record, 2, 9)
+    if place >= 3 then
+      over[#over + 1] = id
+    elseif place > 0 or not same then
+      status = same and DUPLICATE or CONFLICT
+    end
+  end
+  if status == HELD then
+    local expires = byte(record) % 2 == 1 and struct.unpack('>i8', record, 10)
+    keep[#keep + 1], keep[#keep + 2] = id, record
+    if due + 0 > now or (expires and expires <= now) then
+      status = ADDED
+      zadd[#zadd + 1], zadd[#zadd + 2] = due, id
+    else
+      hold[#hold + 1], hold[#hold + 2] = id, running[2 * i]
+    end
+  end
+  if odd[next] and odd[next][1] == i then
+    odd[next] = {i, status, unpack(found[i])}
+    next = next + 1
+  end
+end
+if #over > 0 then
+  redis.call('ZREM', KEYS[6], unpack(over))
+  redis.call('ZREM', KEYS[7], unpack(over))
+  redis.call('ZREM', KEYS[8], unpack(over))
+  redis.call('HDEL', KEYS[5], unpack(over))
+end
+if #keep > 0 then redis.call('HSET', KEYS[3], unpack(keep)) end
+if #hold > 0 then redis.call('HSET', KEYS[4], unpack(hold)) end
+if #zadd > 0 then
+  seq = seq + 1
+  redis.call('ZADD', KEYS[2], unpack(zadd))
+  redis.call('HSET', KEYS[1], 'seq', seq)
+end
+return {us, seq, odd}

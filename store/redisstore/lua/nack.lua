@@ -1,0 +1,71 @@
+#!lua flags=allow-oom
+-- nack: end holds without success; the tasks are pending again, or dead. With a
+-- fence it is recover: only holds whose deadline has passed.
+--
+-- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept
+-- ARGV  1 epoch, or empty: not fenced  2 nonce  then per task, no id twice:
+--       id, token, reason (0: pending again), delay ms or -1 for now,
+--       1 to uncount the attempt, error (empty: keep the last one)
+--
+-- returns {us, seq, attempts, odd}, or -1 fenced
+--   attempts  counted so far, per task
+--   odd       {position, status, place, detail, note} per task that is still
+--             where it was: 7 not due (note: the deadline), 8 stale,
+--             9 wrong state, 10 not found
+
+-- include owner.lua
+local fenced = ARGV[1] ~= ''
+if fenced and (owner[2] ~= ARGV[1] or owner[3] ~= ARGV[2]) then return -1 end
+-- include status.lua
+-- include places.lua
+local ids = {}
+for i = 3, #ARGV, 6 do ids[#ids + 1] = ARGV[i] end
+local found = places(ids)
+
+local zadd, dlq, hset, forget, ended, attempts, odd = {}, {}, {}, {}, {}, {}, {}
+for i, id in ipairs(ids) do
+  local at = 6 * i - 3
+  local place, record, note = unpack(found[i])
+  local status = OK
+  local attempt, worker, deadline = 0, 0, 0
+  if place == 0 then status = NOT_FOUND
+  elseif place ~= 2 then status = WRONG_STATE
+  elseif #record < 30 or string.sub(record, 1, 16) ~= ARGV[at + 1] then status = STALE
+  else
+    deadline, attempt, worker = struct.unpack('>i8I4I2', record, 17)
+    if fenced and deadline > now then status = NOT_DUE end
+  end
+  if status == OK then
+    local reason, why = ARGV[at + 2], ARGV[at + 5]
+    if ARGV[at + 4] == '1' and attempt > 0 then attempt = attempt - 1 end
+    if why == '' and note then why = string.sub(note, 31) end
+    if reason == '0' then
+      zadd[#zadd + 1] = ARGV[at + 3] == '-1' and now or soon + ARGV[at + 3]
+      zadd[#zadd + 1] = id
+    else
+      dlq[#dlq + 1], dlq[#dlq + 2] = now, id
+    end
+    if reason == '0' and attempt == 0 and why == '' then
+      forget[#forget + 1] = id
+    else
+      local due = tonumber(string.sub(record, 31 + worker)) or 0
+      hset[#hset + 1] = id
+      hset[#hset + 1] = struct.pack('>BBI4i8', 1, reason, attempt, due) .. string.rep('\0', 16) .. why
+    end
+    ended[#ended + 1] = id
+  else
+    odd[#odd + 1] = {i, status, place, record, status == NOT_DUE and deadline or note}
+  end
+  attempts[i] = attempt
+end
+
+if #zadd > 0 then
+  seq = seq + 1
+  redis.call('ZADD', KEYS[2], unpack(zadd))
+  redis.call('HSET', KEYS[1], 'seq', seq)
+end
+if #dlq > 0 then redis.call('ZADD', KEYS[6], unpack(dlq)) end
+if #hset > 0 then redis.call('HSET', KEYS[5], unpack(hset)) end
+if #forget > 0 then redis.call('HDEL', KEYS[5], unpack(forget)) end
+if #ended > 0 then redis.call('HDEL', KEYS[4], unpack(ended)) end
+return {us, seq, attempts, odd}

@@ -1,0 +1,10 @@
+-- The owner record and the moment: seq, us (microseconds), now (milliseconds,
+-- rounded down), soon (rounded up: what is to come is never early).
+local owner = redis.call('HMGET', KEYS[1], 'seq', 'epoch', 'nonce')
+local seq = owner[1] and tonumber(owner[1]) or 0
+if owner[1] and not string.find(owner[1], '^%d+$') then
+  return redis.error_reply('ERR ddq: seq of the shard is not a number')
+end
+local clock = redis.call('TIME')
+local us = clock[1] * 1000000 + clock[2]
+local now, soon = math.floor(us / 1000), math.ceil(us / 1000)

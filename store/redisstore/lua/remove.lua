@@ -1,0 +1,27 @@
+#!lua flags=allow-oom
+-- remove: delete pending tasks.
+--
+-- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept
+-- ARGV  ids, none twice
+--
+-- returns {us, seq, odd}; a task that is not odd is gone
+--   odd  {position, status, place, detail, note}: 9 wrong state, 10 not found
+
+-- include owner.lua
+-- include status.lua
+-- include places.lua
+redis.call('HLEN', KEYS[3])
+local gone, odd = {}, {}
+for i, p in ipairs(places(ARGV)) do
+  if p[1] == 1 then
+    gone[#gone + 1] = ARGV[i]
+  else
+    odd[#odd + 1] = {i, p[1] == 0 and NOT_FOUND or WRONG_STATE, unpack(p)}
+  end
+end
+if #gone > 0 then
+  redis.call('HDEL', KEYS[3], unpack(gone))
+  redis.call('HDEL', KEYS[5], unpack(gone))
+  redis.call('ZREM', KEYS[2], unpack(gone))
+end
+return {us, seq, odd}

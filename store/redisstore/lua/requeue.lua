@@ -1,0 +1,47 @@
+#!lua flags=allow-oom
+-- requeue: make dead tasks due now, with fresh attempts and without an expiry.
+--
+-- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept
+-- ARGV  ids, none twice
+--
+-- returns {us, seq, odd}; a task that is not odd is pending
+--   odd  {position, status}: 9 the record cannot be read, 10 not dead
+
+-- include owner.lua
+-- include status.lua
+-- include places.lua
+local found = places(ARGV)
+local records = redis.call('HMGET', KEYS[3], unpack(ARGV))
+local zadd, data, hset, forget, back, odd = {}, {}, {}, {}, {}, {}
+for i, p in ipairs(found) do
+  local id, record, note = ARGV[i], records[i], p[3]
+  if p[1] ~= 3 or not record then
+    odd[#odd + 1] = {i, NOT_FOUND}
+  elseif #record < 9 or math.floor(string.byte(record) / 16) ~= 1 or (note and string.byte(note, 2) == 4) then
+    odd[#odd + 1] = {i, WRONG_STATE}
+  else
+    zadd[#zadd + 1], zadd[#zadd + 2] = now, id
+    back[#back + 1] = id
+    local flags = string.byte(record)
+    if flags % 2 == 1 then -- cut the expiry out
+      data[#data + 1] = id
+      data[#data + 1] = string.char(flags - 1) .. string.sub(record, 2, 9) .. string.sub(record, 18)
+    end
+    if note and #note > 30 then
+      hset[#hset + 1] = id
+      hset[#hset + 1] = struct.pack('>BBI4i8', 1, 0, 0, 0) .. string.rep('\0', 16) .. string.sub(note, 31)
+    else
+      forget[#forget + 1] = id
+    end
+  end
+end
+if #back > 0 then
+  seq = seq + 1
+  redis.call('ZADD', KEYS[2], unpack(zadd))
+  if #data > 0 then redis.call('HSET', KEYS[3], unpack(data)) end
+  if #hset > 0 then redis.call('HSET', KEYS[5], unpack(hset)) end
+  if #forget > 0 then redis.call('HDEL', KEYS[5], unpack(forget)) end
+  redis.call('ZREM', KEYS[6], unpack(back))
+  redis.call('HSET', KEYS[1], 'seq', seq)
+end
+return {us, seq, odd}

@@ -1,0 +1,38 @@
+#!lua flags=no-writes
+-- window: entries of an ordered set behind a position, up to a score.
+--
+-- KEYS  1 owner  2 tasks, dlq or done
+-- ARGV  1 score and 2 member of the position, both empty for the start
+--       3 last score, as in ZCOUNT  4 most entries
+--
+-- returns {us, seq, entries: member, score, member, score, ...}
+
+-- include owner.lua
+local set, first = KEYS[2], 0
+local last = redis.call('ZCOUNT', set, '-inf', ARGV[3])
+
+-- above compares bytes; the < of Lua would follow the server's locale.
+local function above(a, b)
+  for i = 1, math.min(#a, #b) do
+    local x, y = string.byte(a, i), string.byte(b, i)
+    if x ~= y then return x > y end
+  end
+  return #a > #b
+end
+
+if ARGV[1] ~= '' then
+  first = redis.call('ZCOUNT', set, '-inf', '(' .. ARGV[1])
+  -- The member may be gone, so look for its place among those of its score.
+  local behind = redis.call('ZCOUNT', set, '-inf', ARGV[1])
+  while first < behind do
+    local middle = math.floor((first + behind) / 2)
+    if above(redis.call('ZRANGE', set, middle, middle)[1], ARGV[2]) then
+      behind = middle
+    else
+      first = middle + 1
+    end
+  end
+end
+local stop = math.min(first + ARGV[4], last) - 1
+if stop < first then return {us, seq, {}} end
+return {us, seq, redis.call('ZRANGE', set, first, stop, 'WITHSCORES')}

@@ -1,0 +1,134 @@
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/ddq-io/ddq/store"
+)
+
+// errChanged is for a claim that another one overtook.
+var errChanged = errors.New("owner record changed meanwhile")
+
+// Claim implements store.Owner. Sessions lie on other nodes of a cluster than
+// the shard, so they are read first; what was read of the owner record is then
+// compared by the script that replaces it. A session that ends or begins in
+// between does no harm: fences decide, not sessions.
+func (s *Store) Claim(ctx context.Context, shard store.Shard, session store.Session) (store.Stamp, store.Fence, error) {
+	if err := s.enter(ctx); err != nil {
+		return store.Stamp{}, store.Fence{}, err
+	}
+	for range 10 {
+		r, fence, err := s.tryClaim(ctx, shard, session)
+		if err == nil {
+			return r.Stamp, fence, nil
+		}
+		if !errors.Is(err, errChanged) {
+			return store.Stamp{}, store.Fence{}, err
+		}
+	}
+	return store.Stamp{}, store.Fence{}, fmt.Errorf("claim: %w: %w", store.ErrOwned, errChanged)
+}
+
+func (s *Store) tryClaim(ctx context.Context, shard store.Shard, session store.Session) (reply, store.Fence, error) {
+	start, _, err := s.session(ctx, session.Node)
+	if err != nil {
+		return reply{}, store.Fence{}, err
+	}
+	if start != string(session.Start[:]) {
+		return reply{}, store.Fence{}, fmt.Errorf("claim: %w", store.ErrSessionLost)
+	}
+	keys := s.keys(shard)
+	record, err := s.client.HMGet(ctx, keys[ownerKey], "node", "epoch", "nonce").Result()
+	if err != nil {
+		return reply{}, store.Fence{}, readError("claim", err)
+	}
+	if owner := text(record[0]); owner != "" && owner != session.Node {
+		_, live, err := s.session(ctx, owner)
+		if err != nil {
+			return reply{}, store.Fence{}, err
+		}
+		if live {
+			return reply{}, store.Fence{}, fmt.Errorf("claim: %w: %s", store.ErrOwned, owner)
+		}
+	}
+	return s.replaceOwner(ctx, keys, session, record)
+}
+
+// replaceOwner makes the session's node the owner unless the record has changed.
+func (s *Store) replaceOwner(ctx context.Context, keys *shardKeys, session store.Session, record []any) (reply, store.Fence, error) {
+	nonce := store.NewToken()
+	a := newArgs(8, 256)
+	for _, field := range record {
+		a.str(text(field))
+	}
+	a.str(session.Node)
+	a.tok(session.Start)
+	a.tok(nonce)
+	a.int(schema)
+	a.str(guard)
+	v, err := s.run(ctx, s.lua.claim, keys[:runningKey+1], a.values())
+	if err != nil {
+		return reply{}, store.Fence{}, writeError("claim", err)
+	}
+	switch number(v) {
+	case -1:
+		return reply{}, store.Fence{}, errChanged
+	case -2:
+		return reply{}, store.Fence{}, errors.New("claim: the shard was written by a later version of ddq")
+	}
+	r, err := parseReply(v, 1)
+	if err != nil {
+		return reply{}, store.Fence{}, writeError("claim", err)
+	}
+	return r, store.Fence{Epoch: number(r.more[0]), Nonce: nonce}, nil
+}
+
+// session returns the start of a node's session, empty when it has none, and
+// whether it lasts.
+func (s *Store) session(ctx context.Context, node string) (start string, live bool, err error) {
+	v, err := s.run(ctx, s.lua.session, []string{sessionKey(node)}, nil)
+	if err != nil {
+		return "", false, readError("claim", err)
+	}
+	return text(at(list(v), 0)), number(at(list(v), 1)) == 1, nil
+}
+
+// Release implements store.Owner.
+func (s *Store) Release(ctx context.Context, shard store.Shard, f store.Fence) error {
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	a := newArgs(2, 32)
+	a.fence(f)
+	v, err := s.run(ctx, s.lua.release, s.keys(shard)[:1], a.values())
+	if err != nil {
+		return writeError("release", err)
+	}
+	if number(v) == -1 {
+		return fmt.Errorf("release: %w", store.ErrFenced)
+	}
+	return nil
+}
+
+// RenewSession implements store.Owner.
+func (s *Store) RenewSession(ctx context.Context, session store.Session) (time.Time, error) {
+	if err := s.enter(ctx); err != nil {
+		return time.Time{}, err
+	}
+	a := newArgs(4, 128)
+	a.tok(session.Start)
+	a.wait(session.TTL)
+	a.str(session.Addr)
+	a.int(int64(bit(session.Begin)))
+	v, err := s.run(ctx, s.lua.renew, []string{sessionKey(session.Node)}, a.values())
+	if err != nil {
+		return time.Time{}, writeError("renew session", err)
+	}
+	if number(v) == -1 {
+		return time.Time{}, fmt.Errorf("renew session: %w", store.ErrSessionLost)
+	}
+	return time.UnixMicro(number(v)).UTC(), nil
+}

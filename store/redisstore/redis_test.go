@@ -1,0 +1,35 @@
+package redisstore_test
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/redisstore"
+	"github.com/ddq-io/ddq/store/redisstore/redistest"
+	"github.com/ddq-io/ddq/store/storetest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// open opens a store in the server.
+func open(t testing.TB, url string) *redisstore.Store {
+	t.Helper()
+	s, err := redisstore.Open(context.Background(), redisstore.Config{URL: url}, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+func TestConformance(t *testing.T) {
+	server := redistest.Start(t)
+	storetest.Run(t, func(t *testing.T) store.Store {
+		server.Do(t, "FLUSHALL")
+		return open(t, server.URL())
+	})
+}

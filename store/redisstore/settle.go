@@ -1,0 +1,160 @@
+package redisstore
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/ddq-io/ddq/store"
+)
+
+// Ack implements store.Writer.
+func (s *Store) Ack(ctx context.Context, shard store.Shard, acks []store.Ack, retention time.Duration) (store.Stamp, []store.Status, error) {
+	results := make([]store.Status, len(acks))
+	stamp, err := s.batch(ctx, call{
+		what: "ack", lua: s.lua.ack, shard: shard, parts: 1,
+		ids: func(i int) string { return acks[i].ID },
+		args: func(chunk []int) (*args, error) {
+			a := newArgs(len(chunk)+2, 64*len(chunk)+16)
+			a.wait(retention)
+			for _, i := range chunk {
+				a.buf = append(a.buf, acks[i].Token[:]...)
+			}
+			a.end()
+			for _, i := range chunk {
+				a.id(acks[i].ID)
+			}
+			return a, nil
+		},
+		take: func(chunk []int, r reply) { takeStatuses(results, chunk, r) },
+	}, len(acks))
+	if err != nil {
+		return store.Stamp{}, nil, err
+	}
+	return stamp, results, nil
+}
+
+// takeStatuses reads a reply that says no more than a status about odd items.
+func takeStatuses(results []store.Status, chunk []int, r reply) {
+	for _, i := range chunk {
+		results[i] = store.OK
+	}
+	odd(r.more[0], len(chunk), func(k int, status store.Status, _ []any) { results[chunk[k]] = status })
+}
+
+// Nack implements store.Writer.
+func (s *Store) Nack(ctx context.Context, shard store.Shard, nacks []store.Nack) (store.Stamp, []store.NackResult, error) {
+	return s.endHolds(ctx, "nack", shard, nil, nacks)
+}
+
+// Recover implements store.Owner.
+func (s *Store) Recover(ctx context.Context, shard store.Shard, f store.Fence, nacks []store.Nack) (store.Stamp, []store.NackResult, error) {
+	return s.endHolds(ctx, "recover", shard, &f, nacks)
+}
+
+func (s *Store) endHolds(ctx context.Context, what string, shard store.Shard, f *store.Fence, nacks []store.Nack) (store.Stamp, []store.NackResult, error) {
+	results := make([]store.NackResult, len(nacks))
+	stamp, err := s.batch(ctx, call{
+		what: what, lua: s.lua.nack, shard: shard, parts: 2, fence: f,
+		ids:   func(i int) string { return nacks[i].ID },
+		sizes: func(i int) int { return overhead + len(nacks[i].Error) },
+		args:  func(chunk []int) (*args, error) { return nackArgs(f, nacks, chunk), nil },
+		take: func(chunk []int, r reply) {
+			attempts := list(r.more[0])
+			for k, i := range chunk {
+				results[i] = store.NackResult{Status: store.OK, Attempt: int(number(at(attempts, k)))}
+				if nacks[i].Reason == store.ReasonNone {
+					results[i].Due = r.due(nacks[i].Delay)
+				}
+			}
+			odd(r.more[1], len(chunk), func(k int, status store.Status, rest []any) {
+				results[chunk[k]] = notEnded(status, rest, r.now())
+			})
+		},
+	}, len(nacks))
+	if err != nil {
+		return store.Stamp{}, nil, err
+	}
+	return stamp, results, nil
+}
+
+// due is when a task is due again after a delay: at once without one.
+func (r reply) due(delay time.Duration) store.Millis {
+	if delay <= 0 {
+		return r.now()
+	}
+	return r.later(delay)
+}
+
+// notEnded is the result for a task that stayed where it was.
+func notEnded(status store.Status, rest []any, now store.Millis) store.NackResult {
+	result := store.NackResult{Status: status}
+	switch status {
+	case store.WrongState:
+		result.State = parsePlace(rest).state(now)
+	case store.NotDue:
+		result.Deadline = store.Millis(number(at(rest, 2)))
+	}
+	return result
+}
+
+func nackArgs(f *store.Fence, nacks []store.Nack, chunk []int) *args {
+	a := newArgs(6*len(chunk)+2, 128*len(chunk)+64)
+	if f != nil {
+		a.fence(*f)
+	} else {
+		a.str("")
+		a.str("")
+	}
+	for _, i := range chunk {
+		n := &nacks[i]
+		a.id(n.ID)
+		a.tok(n.Token)
+		a.int(int64(n.Reason))
+		if n.Delay > 0 {
+			a.wait(n.Delay)
+		} else {
+			a.str("-1")
+		}
+		a.str(strconv.Itoa(bit(n.Uncount)))
+		a.str(n.Error)
+	}
+	return a
+}
+
+func bit(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// Extend implements store.Writer.
+func (s *Store) Extend(ctx context.Context, shard store.Shard, extends []store.Extend) (store.Stamp, []store.ExtendResult, error) {
+	results := make([]store.ExtendResult, len(extends))
+	stamp, err := s.batch(ctx, call{
+		what: "extend", lua: s.lua.extend, shard: shard, parts: 1,
+		ids: func(i int) string { return extends[i].ID },
+		args: func(chunk []int) (*args, error) {
+			a := newArgs(3*len(chunk), 80*len(chunk))
+			for _, i := range chunk {
+				a.id(extends[i].ID)
+				a.tok(extends[i].Token)
+				a.wait(extends[i].Visibility)
+			}
+			return a, nil
+		},
+		take: func(chunk []int, r reply) {
+			for _, i := range chunk {
+				results[i] = store.ExtendResult{Status: store.OK, Deadline: r.later(extends[i].Visibility)}
+			}
+			odd(r.more[0], len(chunk), func(k int, status store.Status, _ []any) {
+				results[chunk[k]] = store.ExtendResult{Status: status}
+			})
+		},
+	}, len(extends))
+	if err != nil {
+		return store.Stamp{}, nil, err
+	}
+	return stamp, results, nil
+}
