@@ -29,6 +29,19 @@ func (c *calls) run(f func(ctx context.Context)) {
 	c.wg.Go(func() { f(c.ctx) })
 }
 
+// reply is what a store call came to. Its callers are answered after the actor
+// was told: whatever they do next reaches the actor later.
+type reply interface{ answer() }
+
+// call runs a store call, tells the actor, and answers the callers.
+func (s *shard) call(do func(ctx context.Context) reply) {
+	s.calls.run(func(ctx context.Context) {
+		m := do(ctx)
+		s.post(m)
+		m.answer()
+	})
+}
+
 // close abandons running calls and waits for them.
 func (c *calls) close() {
 	c.cancel()

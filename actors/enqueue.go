@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -65,11 +66,11 @@ func (s *shard) add(items []addition) {
 
 func (s *shard) flushAdds() {
 	if batch := s.adds.next(); batch != nil {
-		s.calls.run(func(ctx context.Context) { s.post(s.storeAdds(ctx, batch)) })
+		s.call(func(ctx context.Context) reply { return s.storeAdds(ctx, batch) })
 	}
 	if batch := s.holdNews.next(); batch != nil {
 		fence := s.fence
-		s.calls.run(func(ctx context.Context) { s.post(s.storeHoldNews(ctx, fence, batch)) })
+		s.call(func(ctx context.Context) reply { return s.storeHoldNews(ctx, fence, batch) })
 	}
 }
 
@@ -81,8 +82,6 @@ func tasksOf(items []addition) []*store.Task {
 	return tasks
 }
 
-// storeAdds runs off the actor. Callers are answered from here, before the actor
-// hears of it.
 func (s *shard) storeAdds(ctx context.Context, items []addition) *added {
 	var results []store.AddResult
 	tasks := tasksOf(items)
@@ -90,7 +89,6 @@ func (s *shard) storeAdds(ctx context.Context, items []addition) *added {
 		_, results, err = s.store.Add(ctx, s.id, tasks)
 		return err
 	})
-	answerAdds(items, results, err)
 	return &added{items: items, results: results, err: err}
 }
 
@@ -107,21 +105,20 @@ func (s *shard) storeHoldNews(ctx context.Context, fence store.Fence, items []ad
 	if errors.Is(err, store.ErrFenced) {
 		// Not ours any more, but the tasks are welcome all the same.
 		lost := s.storeAdds(ctx, items)
-		lost.held, lost.err = true, errors.Join(err, lost.err)
+		lost.held, lost.err = true, cmp.Or(lost.err, err)
 		return lost
 	}
-	answerAdds(items, results, err)
 	return &added{items: items, results: results, held: true, tokens: holds, err: err}
 }
 
-func answerAdds(items []addition, results []store.AddResult, err error) {
-	for i := range items {
-		if err != nil {
-			items[i].out.Err = storeError(err)
+func (m *added) answer() {
+	for i := range m.items {
+		if len(m.results) == 0 {
+			m.items[i].out.Err = storeError(m.err)
 		} else {
-			items[i].answer(results[i])
+			m.items[i].answer(m.results[i])
 		}
-		items[i].call.finish(1)
+		m.items[i].call.finish(1)
 	}
 }
 

@@ -140,11 +140,13 @@ type (
 	nacksDone struct {
 		batch   []settleItem
 		results []store.NackResult
+		now     store.Millis
 		err     error
 	}
 	extendsDone struct {
 		batch   []settleItem
 		results []store.ExtendResult
+		now     store.Millis
 		err     error
 	}
 	recovered struct {

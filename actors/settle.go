@@ -84,20 +84,18 @@ func (s *shard) settle(m *settleHolds) {
 func (s *shard) flushSettles() {
 	if batch := s.acks.next(); batch != nil {
 		retention := s.topic.DoneRetention
-		s.calls.run(func(ctx context.Context) { s.post(s.storeAcks(ctx, batch, retention)) })
+		s.call(func(ctx context.Context) reply { return s.storeAcks(ctx, batch, retention) })
 	}
 	if batch := s.nacks.next(); batch != nil {
 		topic := s.topic
-		s.calls.run(func(ctx context.Context) { s.post(s.storeNacks(ctx, batch, topic)) })
+		s.call(func(ctx context.Context) reply { return s.storeNacks(ctx, batch, topic) })
 	}
 	if batch := s.extends.next(); batch != nil {
 		topic := s.topic
-		s.calls.run(func(ctx context.Context) { s.post(s.storeExtends(ctx, batch, topic)) })
+		s.call(func(ctx context.Context) reply { return s.storeExtends(ctx, batch, topic) })
 	}
 }
 
-// storeAcks runs off the actor and answers what it can: only the actor knows
-// whether a task that is gone was acked by the same token.
 func (s *shard) storeAcks(ctx context.Context, batch []settleItem, retention time.Duration) *acksDone {
 	m := &acksDone{batch: batch}
 	acks := make([]store.Ack, len(batch))
@@ -110,26 +108,33 @@ func (s *shard) storeAcks(ctx context.Context, batch []settleItem, retention tim
 		repeated = repeated || errors.Is(err, store.ErrUnknown)
 		return err
 	})
-	if m.err != nil {
-		refuseAll(batch, storeError(m.err))
-		return m
-	}
-	for i := range batch {
-		if repeated && m.statuses[i] == store.NotFound {
+	for i, status := range m.statuses {
+		if repeated && status == store.NotFound {
 			// The lost answer of the first try is the likeliest reason.
 			m.statuses[i] = store.OK
 		}
-		switch m.statuses[i] {
-		case store.OK:
-			batch[i].finish(func(*Settled) {})
-		case store.Already:
-			batch[i].finish(func(r *Settled) { r.Already = true })
-		case store.NotFound:
-		default:
-			batch[i].refuse(errHoldLost(batch[i].ask.ID))
-		}
 	}
 	return m
+}
+
+// answer tells what it can: only the actor knows whether a task that is gone was
+// acked by the same token.
+func (m *acksDone) answer() {
+	if m.err != nil {
+		refuseAll(m.batch, storeError(m.err))
+		return
+	}
+	for i, status := range m.statuses {
+		switch status {
+		case store.OK:
+			m.batch[i].finish(func(*Settled) {})
+		case store.Already:
+			m.batch[i].finish(func(r *Settled) { r.Already = true })
+		case store.NotFound:
+		default:
+			m.batch[i].refuse(errHoldLost(m.batch[i].ask.ID))
+		}
+	}
 }
 
 func (s *shard) onAcks(m *acksDone) {
@@ -169,23 +174,27 @@ func (s *shard) storeNacks(ctx context.Context, batch []settleItem, topic *store
 			return err
 		})
 	}
+	m.now = s.now()
+	return m
+}
+
+func (m *nacksDone) answer() {
 	if m.err != nil {
-		refuseAll(batch, storeError(m.err))
-		return m
+		refuseAll(m.batch, storeError(m.err))
+		return
 	}
 	for i, r := range m.results {
 		if r.Status != store.OK {
-			batch[i].refuse(errHoldLost(batch[i].ask.ID))
+			m.batch[i].refuse(errHoldLost(m.batch[i].ask.ID))
 			continue
 		}
-		batch[i].finish(func(out *Settled) {
+		m.batch[i].finish(func(out *Settled) {
 			out.Due, out.State = r.Due, store.StateDead
 			if r.Due != 0 {
-				out.State = store.PendingState(r.Due, s.now(), r.Attempt)
+				out.State = store.PendingState(r.Due, m.now, r.Attempt)
 			}
 		})
 	}
-	return m
 }
 
 func (s *shard) readRetries(ctx context.Context, batch []settleItem, topic *store.Topic) error {
@@ -236,18 +245,22 @@ func (s *shard) storeExtends(ctx context.Context, batch []settleItem, topic *sto
 		_, m.results, err = s.store.Extend(ctx, s.id, extends)
 		return err
 	})
+	m.now = s.now()
+	return m
+}
+
+func (m *extendsDone) answer() {
 	if m.err != nil {
-		refuseAll(batch, storeError(m.err))
-		return m
+		refuseAll(m.batch, storeError(m.err))
+		return
 	}
 	for i, r := range m.results {
 		if r.Status != store.OK {
-			batch[i].refuse(errHoldLost(batch[i].ask.ID))
+			m.batch[i].refuse(errHoldLost(m.batch[i].ask.ID))
 			continue
 		}
-		batch[i].finish(func(out *Settled) { out.HoldFor = r.Deadline.Sub(s.now()) })
+		m.batch[i].finish(func(out *Settled) { out.HoldFor = r.Deadline.Sub(m.now) })
 	}
-	return m
 }
 
 func (s *shard) onExtends(m *extendsDone) {
