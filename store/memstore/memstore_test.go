@@ -26,3 +26,8 @@ func open(t *testing.T) *memstore.Store {
 	t.Cleanup(func() { s.Close() })
 	return s
 }
+
+// The model against itself, in real time: rapid does not run in a bubble.
+func TestProperty(t *testing.T) {
+	storetest.RunProperty(t, func(t *testing.T) store.Store { return open(t) })
+}

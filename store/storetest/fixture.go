@@ -61,8 +61,15 @@ func (f *fixture) now() store.Millis {
 	return store.Millis(now.UnixMilli())
 }
 
+// waiter is what waiting asks of a *testing.T or *rapid.T.
+type waiter interface {
+	Helper()
+	Fatalf(format string, args ...any)
+	Context() context.Context
+}
+
 // waitUntil returns once the store's clock has reached moment.
-func waitUntil(t testing.TB, s store.Store, moment store.Millis) {
+func waitUntil(t waiter, s store.Store, moment store.Millis) {
 	t.Helper()
 	for {
 		now, err := s.Clock(t.Context())

@@ -1,0 +1,310 @@
+package storetest
+
+import (
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/ddq-io/ddq/store"
+)
+
+// propertyIDs are the few ids that histories use, so that calls meet.
+func propertyIDs() []string {
+	return []string{
+		"a", "b", "c", "A",
+		"0190f3a4-7c1e-7b3a-9d52-3f6f0e8a1b2c", "0190F3A4-7C1E-7B3A-9D52-3F6F0E8A1B2C", "0190f3a47c1e7b3a9d523f6f0e8a1b2c",
+		"f47ac10b-58cc-4372-a567-0e02b2c3d479",
+	}
+}
+
+// actions are the steps of a history. Adding and holding stand for several
+// actions each, or most of the others would meet nothing.
+func (p *pair) actions() map[string]func(*rapid.T) {
+	return map[string]func(*rapid.T){
+		"":            p.check,
+		"add":         p.add,
+		"add more":    p.add,
+		"hold":        p.hold,
+		"hold more":   p.hold,
+		"hold new":    p.holdNew,
+		"ack":         p.ack,
+		"nack":        p.nack,
+		"recover":     p.recover,
+		"extend":      p.extend,
+		"remove":      p.remove,
+		"reschedule":  p.reschedule,
+		"requeue":     p.requeue,
+		"remove dead": p.removeDead,
+		"trim":        p.trim,
+		"claim":       p.claim,
+		"release":     p.release,
+		"drop":        p.drop,
+		"sweep":       p.sweep,
+	}
+}
+
+// ids draws the ids of a batch, some of them more than once.
+func ids(rt *rapid.T) []string {
+	return rapid.SliceOfN(rapid.SampledFrom(propertyIDs()), 1, 6).Draw(rt, "ids")
+}
+
+// batchOf draws an item for each id of a batch.
+func batchOf[T any](rt *rapid.T, draw func(id string) T) []T {
+	var batch []T
+	for _, id := range ids(rt) {
+		batch = append(batch, draw(id))
+	}
+	return batch
+}
+
+// often draws true nine times out of ten.
+func often(rt *rapid.T, what string) bool { return rapid.IntRange(0, 9).Draw(rt, what) > 0 }
+
+// oneOf draws one of the values.
+func oneOf[T any](rt *rapid.T, what string, values ...T) T {
+	return rapid.SampledFrom(values).Draw(rt, what)
+}
+
+// token draws the latest token of a task, seldom an older one or a new one.
+func (p *pair) token(rt *rapid.T, id string) store.Token {
+	tried := p.tokens[id]
+	if len(tried) == 0 || !often(rt, "known token") {
+		return p.newToken(rt, id)
+	}
+	if often(rt, "latest token") {
+		return tried[len(tried)-1]
+	}
+	return rapid.SampledFrom(tried).Draw(rt, "token")
+}
+
+func (p *pair) newToken(rt *rapid.T, id string) (t store.Token) {
+	copy(t[:], rapid.SliceOfN(rapid.Byte(), len(t), len(t)).Draw(rt, "new token"))
+	p.tokens[id] = append(p.tokens[id], t)
+	return t
+}
+
+// fences says which fence the sides are to use: the current one, or an old one.
+func fences(rt *rapid.T) func(*side) store.Fence {
+	if often(rt, "current fence") {
+		return func(s *side) store.Fence { return s.fence }
+	}
+	return func(s *side) store.Fence { return s.old }
+}
+
+func (p *pair) newTask(rt *rapid.T, id string) *store.Task {
+	t := &store.Task{
+		ID:          id,
+		Payload:     rapid.SliceOfN(rapid.Byte(), 0, 20).Draw(rt, "payload"),
+		Due:         p.moment(rt, "due", -4, 3),
+		Created:     p.base,
+		MaxRetries:  rapid.IntRange(-1, 3).Draw(rt, "max retries"),
+		Visibility:  oneOf(rt, "own visibility", 0, 0, 2*long),
+		Fingerprint: oneOf[uint64](rt, "fingerprint", 1, 1, 1, 2),
+	}
+	if !often(rt, "no expiry") {
+		t.Expires = p.moment(rt, "expiry", -3, 3)
+	}
+	if rapid.Bool().Draw(rt, "attributes") {
+		t.Attributes = []store.Attribute{{Key: "k", Value: "v"}}
+		t.Backoff = &store.Backoff{Kind: store.BackoffLinear, Base: time.Second}
+	}
+	return t
+}
+
+func (p *pair) newHold(rt *rapid.T, id string) store.Hold {
+	h := store.Hold{ID: id, Visibility: visibility(rt), Worker: oneOf(rt, "worker", "", "w1", "w2")}
+	if often(rt, "new hold") {
+		h.Token = p.newToken(rt, id)
+	} else {
+		h.Token = p.token(rt, id)
+	}
+	return h
+}
+
+// visibility draws a timeout that passes at once, or never.
+func visibility(rt *rapid.T) time.Duration {
+	return oneOf(rt, "visibility", time.Millisecond, long, 2*long)
+}
+
+func (p *pair) add(rt *rapid.T) {
+	batch := batchOf(rt, func(id string) *store.Task { return p.newTask(rt, id) })
+	p.both(rt, "add", func(s *side) (any, error) {
+		stamp, results, err := s.Add(rt.Context(), p.shard, batch)
+		return []any{stamp.Seq, p.added(results)}, err
+	})
+}
+
+// added makes results comparable.
+func (p *pair) added(results []store.AddResult) []store.AddResult {
+	for i := range results {
+		results[i].Due, results[i].Deadline = p.round(results[i].Due), p.round(results[i].Deadline)
+	}
+	return results
+}
+
+func (p *pair) holdNew(rt *rapid.T) {
+	var holds []store.Hold
+	batch := batchOf(rt, func(id string) *store.Task {
+		holds = append(holds, p.newHold(rt, id))
+		return p.newTask(rt, id)
+	})
+	fence := fences(rt)
+	p.both(rt, "hold new", func(s *side) (any, error) {
+		stamp, results, err := s.HoldNew(rt.Context(), p.shard, fence(s), batch, holds)
+		return []any{stamp.Seq, p.added(results)}, err
+	})
+	p.pass(rt)
+}
+
+func (p *pair) hold(rt *rapid.T) {
+	holds := batchOf(rt, func(id string) store.Hold { return p.newHold(rt, id) })
+	fence := fences(rt)
+	p.both(rt, "hold", func(s *side) (any, error) {
+		stamp, results, err := s.Hold(rt.Context(), p.shard, fence(s), holds)
+		for i := range results {
+			results[i].Task = p.task(results[i].Task)
+			results[i].Due, results[i].Deadline = p.round(results[i].Due), p.round(results[i].Deadline)
+		}
+		return []any{stamp.Seq, results}, err
+	})
+	p.pass(rt)
+}
+
+func (p *pair) ack(rt *rapid.T) {
+	acks := batchOf(rt, func(id string) store.Ack { return store.Ack{ID: id, Token: p.token(rt, id)} })
+	retention := oneOf(rt, "retention", 0, time.Millisecond, long)
+	p.both(rt, "ack", func(s *side) (any, error) {
+		stamp, results, err := s.Ack(rt.Context(), p.shard, acks, retention)
+		return []any{stamp.Seq, results}, err
+	})
+	p.pass(rt)
+}
+
+func (p *pair) newNack(rt *rapid.T, id string) store.Nack {
+	return store.Nack{
+		ID:      id,
+		Token:   p.token(rt, id),
+		Reason:  oneOf(rt, "reason", store.ReasonNone, store.ReasonNone, store.ReasonMaxRetries, store.ReasonPermanent, store.ReasonHoldExpired),
+		Delay:   oneOf(rt, "delay", 0, time.Millisecond, long),
+		Uncount: rapid.Bool().Draw(rt, "uncount"),
+		Error:   oneOf(rt, "error", "", "no luck", "broken \x00 ünïcode"),
+	}
+}
+
+// nacked makes results comparable.
+func (p *pair) nacked(results []store.NackResult) []store.NackResult {
+	for i := range results {
+		results[i].Due, results[i].Deadline = p.round(results[i].Due), p.round(results[i].Deadline)
+	}
+	return results
+}
+
+func (p *pair) nack(rt *rapid.T) {
+	nacks := batchOf(rt, func(id string) store.Nack { return p.newNack(rt, id) })
+	p.both(rt, "nack", func(s *side) (any, error) {
+		stamp, results, err := s.Nack(rt.Context(), p.shard, nacks)
+		return []any{stamp.Seq, p.nacked(results)}, err
+	})
+	p.pass(rt)
+}
+
+func (p *pair) recover(rt *rapid.T) {
+	nacks := batchOf(rt, func(id string) store.Nack { return p.newNack(rt, id) })
+	fence := fences(rt)
+	p.both(rt, "recover", func(s *side) (any, error) {
+		stamp, results, err := s.Recover(rt.Context(), p.shard, fence(s), nacks)
+		return []any{stamp.Seq, p.nacked(results)}, err
+	})
+	p.pass(rt)
+}
+
+func (p *pair) extend(rt *rapid.T) {
+	extends := batchOf(rt, func(id string) store.Extend {
+		return store.Extend{ID: id, Token: p.token(rt, id), Visibility: visibility(rt)}
+	})
+	p.both(rt, "extend", func(s *side) (any, error) {
+		stamp, results, err := s.Extend(rt.Context(), p.shard, extends)
+		for i := range results {
+			results[i].Deadline = p.round(results[i].Deadline)
+		}
+		return []any{stamp.Seq, results}, err
+	})
+	p.pass(rt)
+}
+
+func (p *pair) remove(rt *rapid.T) {
+	batch := ids(rt)
+	p.both(rt, "remove", func(s *side) (any, error) {
+		stamp, results, err := s.Remove(rt.Context(), p.shard, batch)
+		return []any{stamp.Seq, results}, err
+	})
+}
+
+func (p *pair) reschedule(rt *rapid.T) {
+	moves := batchOf(rt, func(id string) store.Move { return store.Move{ID: id, Due: p.moment(rt, "new due", -4, 3)} })
+	p.both(rt, "reschedule", func(s *side) (any, error) {
+		stamp, results, err := s.Reschedule(rt.Context(), p.shard, moves)
+		return []any{stamp.Seq, results}, err
+	})
+}
+
+func (p *pair) requeue(rt *rapid.T) {
+	batch := ids(rt)
+	p.both(rt, "requeue", func(s *side) (any, error) {
+		stamp, results, err := s.Requeue(rt.Context(), p.shard, batch)
+		return []any{stamp.Seq, results}, err
+	})
+	p.pass(rt)
+}
+
+func (p *pair) removeDead(rt *rapid.T) {
+	batch := ids(rt)
+	p.both(rt, "remove dead", func(s *side) (any, error) {
+		stamp, results, err := s.RemoveDead(rt.Context(), p.shard, batch)
+		return []any{stamp.Seq, results}, err
+	})
+}
+
+func (p *pair) trim(rt *rapid.T) {
+	p.both(rt, "trim", func(s *side) (any, error) { return s.Trim(rt.Context(), p.shard, 100) })
+}
+
+func (p *pair) claim(rt *rapid.T) {
+	p.both(rt, "claim", func(s *side) (any, error) {
+		stamp, fence, err := s.Claim(rt.Context(), p.shard, p.session)
+		s.old, s.fence = s.fence, fence
+		return []any{stamp.Seq, fence.Epoch}, err
+	})
+}
+
+// release seldom releases the shard, after which owner calls are refused until
+// the next claim.
+func (p *pair) release(rt *rapid.T) {
+	fence := fences(rt)
+	if often(rt, "keep the shard") {
+		fence = func(s *side) store.Fence { return s.old }
+	}
+	p.both(rt, "release", func(s *side) (any, error) { return nil, s.Release(rt.Context(), p.shard, fence(s)) })
+}
+
+// drop seldom drops the shard, or histories would be short.
+func (p *pair) drop(rt *rapid.T) {
+	if often(rt, "keep the tasks") {
+		return
+	}
+	p.both(rt, "drop", func(s *side) (any, error) { return nil, s.DropShard(rt.Context(), p.shard) })
+}
+
+func (p *pair) sweep(rt *rapid.T) {
+	fence := fences(rt)
+	p.both(rt, "sweep", func(s *side) (any, error) {
+		total := 0
+		for cursor := ""; ; {
+			repaired, next, err := s.Sweep(rt.Context(), p.shard, fence(s), cursor, 5)
+			total += repaired
+			if cursor = next; cursor == "" || err != nil {
+				return total, err
+			}
+		}
+	})
+}

@@ -1,0 +1,258 @@
+package storetest
+
+import (
+	"cmp"
+	"errors"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/memstore"
+)
+
+// RunProperty takes a store and memstore through the same random histories and
+// fails where they answer differently. Only moments that they derive from their
+// clocks are compared loosely. All histories run on one store, each on a shard
+// of its own; rapid's flags say how many and how long (-rapid.checks,
+// -rapid.steps, -rapid.seed).
+func RunProperty(t *testing.T, open func(t *testing.T) store.Store) {
+	model := memstore.New()
+	t.Cleanup(func() { model.Close() })
+	subject := open(t)
+	session := store.Session{Node: "property", Start: store.NewToken(), TTL: 24 * long, Begin: true}
+	for _, s := range []store.Store{model, subject} {
+		if _, err := s.RenewSession(t.Context(), session); err != nil {
+			t.Fatalf("begin session: %v", err)
+		}
+	}
+	histories := 0
+	rapid.Check(t, func(rt *rapid.T) {
+		histories++
+		p := newPair(rt, session, histories, model, subject)
+		rt.Repeat(p.actions())
+	})
+}
+
+// pair is the model and the subject in the midst of one history.
+type pair struct {
+	sides   [2]*side // model, subject
+	shard   store.Shard
+	session store.Session
+	base    store.Millis             // about now
+	given   map[store.Millis]bool    // moments that the history chose
+	tokens  map[string][]store.Token // id -> tokens tried so far
+}
+
+// side is one of the two stores, with the fences it gave.
+type side struct {
+	store.Store
+	fence, old store.Fence
+}
+
+func newPair(rt *rapid.T, session store.Session, n int, stores ...store.Store) *pair {
+	p := &pair{
+		shard:   store.Shard{Topic: "property", N: n},
+		session: session,
+		given:   make(map[store.Millis]bool),
+		tokens:  make(map[string][]store.Token),
+	}
+	for i, s := range stores {
+		p.sides[i] = &side{Store: s}
+	}
+	now, err := p.sides[0].Clock(rt.Context())
+	if err != nil {
+		rt.Fatalf("clock: %v", err)
+	}
+	p.base = store.Millis(now.UnixMilli())
+	p.claim(rt)
+	return p
+}
+
+// both calls both stores and compares the answers. Moments in them are made
+// comparable by p.round; the caller leaves out whatever else may differ.
+func (p *pair) both(rt *rapid.T, what string, call func(*side) (any, error)) {
+	rt.Helper()
+	var answers [2]any
+	var errs [2]error
+	for i, s := range p.sides {
+		answers[i], errs[i] = call(s)
+	}
+	if !errors.Is(errs[1], sentinel(errs[0])) || (errs[0] == nil) != (errs[1] == nil) {
+		rt.Fatalf("%s: got error %v, want %v", what, errs[1], errs[0])
+	}
+	if !reflect.DeepEqual(answers[0], answers[1]) {
+		rt.Fatalf("%s:\n got %+v\nwant %+v", what, answers[1], answers[0])
+	}
+}
+
+// sentinel returns the error of the contract that err is.
+func sentinel(err error) error {
+	for _, known := range []error{store.ErrFenced, store.ErrOwned, store.ErrSessionLost, store.ErrBadCursor} {
+		if errors.Is(err, known) {
+			return known
+		}
+	}
+	return err
+}
+
+// round makes a moment comparable: those that the history chose are exact,
+// those that a store took from its clock count in whole hours from now.
+func (p *pair) round(m store.Millis) store.Millis {
+	if m == 0 || p.given[m] {
+		return m
+	}
+	return 1 + store.Millis((m.Sub(p.base)+long/2)/long)
+}
+
+// moment draws a due time or an expiry: half past some hour from now, so that
+// no store's clock comes near it.
+func (p *pair) moment(rt *rapid.T, what string, from, to int) store.Millis {
+	hours := rapid.IntRange(from, to).Draw(rt, what)
+	m := p.base.Add(time.Duration(hours)*long + long/2)
+	p.given[m] = true
+	return m
+}
+
+// pass waits until everything that is due about now is due on both clocks.
+func (p *pair) pass(rt *rapid.T) {
+	var passed [2]store.Millis
+	for i, s := range p.sides {
+		now, err := s.Clock(rt.Context())
+		if err != nil {
+			rt.Fatalf("clock: %v", err)
+		}
+		passed[i] = store.Millis(now.UnixMilli()) + 2 // a millisecond from now, rounded up
+	}
+	for i, s := range p.sides {
+		waitUntil(rt, s, passed[i])
+	}
+}
+
+// check compares everything that can be read.
+func (p *pair) check(rt *rapid.T) {
+	p.checkTasks(rt)
+	p.checkStats(rt)
+	p.checkWindow(rt)
+	for kind := store.KindPending; kind <= store.KindDead; kind++ {
+		p.checkList(rt, kind)
+	}
+	p.checkRunning(rt)
+}
+
+func (p *pair) checkTasks(rt *rapid.T) {
+	p.both(rt, "get", func(s *side) (any, error) {
+		stamp, snapshots, err := s.Get(rt.Context(), p.shard, propertyIDs())
+		return []any{stamp.Seq, p.snapshots(snapshots)}, err
+	})
+}
+
+// snapshots makes tasks comparable.
+func (p *pair) snapshots(snapshots []store.Snapshot) []store.Snapshot {
+	for i := range snapshots {
+		s := &snapshots[i]
+		s.Task = *p.task(&s.Task)
+		s.Deadline, s.Finished = p.round(s.Deadline), p.round(s.Finished)
+		switch s.State {
+		case store.StateUnknown:
+			*s = store.Snapshot{}
+		case store.StateDone, store.StateDead, store.StateExpired:
+			s.Due = 0 // of no meaning any more
+		}
+	}
+	return snapshots
+}
+
+// task makes a task comparable.
+func (p *pair) task(t *store.Task) *store.Task {
+	if t == nil {
+		return nil
+	}
+	c := *t
+	c.Due = p.round(c.Due)
+	c.Payload = append([]byte{}, c.Payload...)
+	c.Attributes = append([]store.Attribute{}, c.Attributes...)
+	return &c
+}
+
+func (p *pair) checkStats(rt *rapid.T) {
+	p.both(rt, "stats", func(s *side) (any, error) {
+		stats, err := s.Stats(rt.Context(), []store.Shard{p.shard})
+		for i := range stats {
+			stats[i].Now = time.Time{}
+			stats[i].OldestMs = p.round(stats[i].OldestMs)
+		}
+		return stats, err
+	})
+}
+
+// checkWindow pages through all pending tasks and checks their order; which of
+// two that are due about now comes first is up to each clock.
+func (p *pair) checkWindow(rt *rapid.T) {
+	limit := rapid.IntRange(1, 10).Draw(rt, "window limit")
+	p.both(rt, "window", func(s *side) (any, error) {
+		var all []store.Entry
+		for w := (store.WindowQuery{To: p.base.Add(1000 * long), Limit: limit}); ; {
+			_, page, err := s.Window(rt.Context(), p.shard, w)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, page...)
+			if len(page) < limit {
+				break
+			}
+			w.After = page[limit-1]
+		}
+		byDueAndID := func(a, b store.Entry) int { return cmp.Or(cmp.Compare(a.Due, b.Due), cmp.Compare(a.ID, b.ID)) }
+		if !slices.IsSortedFunc(all, byDueAndID) {
+			rt.Fatalf("window is out of order: %v", all)
+		}
+		for i := range all {
+			all[i].Due = p.round(all[i].Due)
+		}
+		slices.SortFunc(all, byDueAndID)
+		return all, nil
+	})
+}
+
+func (p *pair) checkList(rt *rapid.T, kind store.Kind) {
+	limit := rapid.IntRange(1, 10).Draw(rt, "list limit")
+	p.both(rt, "list", func(s *side) (any, error) {
+		seen := make(map[string]store.Snapshot)
+		for cursor := ""; ; {
+			page, next, err := s.List(rt.Context(), p.shard, kind, cursor, limit)
+			if err != nil {
+				return nil, err
+			}
+			for _, snapshot := range p.snapshots(page) {
+				seen[snapshot.ID] = snapshot
+			}
+			if cursor = next; cursor == "" {
+				return seen, nil
+			}
+		}
+	})
+}
+
+func (p *pair) checkRunning(rt *rapid.T) {
+	limit := rapid.IntRange(1, 10).Draw(rt, "running limit")
+	p.both(rt, "running", func(s *side) (any, error) {
+		seen := make(map[string]store.Running)
+		for cursor := ""; ; {
+			page, next, err := s.Running(rt.Context(), p.shard, cursor, limit)
+			if err != nil {
+				return nil, err
+			}
+			for _, r := range page {
+				r.Deadline = p.round(r.Deadline)
+				seen[r.ID] = r
+			}
+			if cursor = next; cursor == "" {
+				return seen, nil
+			}
+		}
+	})
+}
