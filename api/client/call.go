@@ -32,11 +32,16 @@ type answer struct {
 	err    *Error
 }
 
-var calls = sync.Pool{New: func() any { return &call{done: make(chan struct{}, 1)} }}
+// callPool keeps calls for reuse. It belongs to one Client: what it keeps has
+// channels, which must not cross from one synctest bubble to another.
+type callPool struct{ pool sync.Pool }
 
-// newCall returns a call without tasks.
-func newCall(tasks int) *call {
-	k := calls.Get().(*call)
+// get returns a call without tasks.
+func (p *callPool) get(tasks int) *call {
+	k, ok := p.pool.Get().(*call)
+	if !ok {
+		k = &call{done: make(chan struct{}, 1)}
+	}
 	if cap(k.answers) < tasks {
 		k.answers = make([]answer, 0, tasks)
 	}
@@ -48,8 +53,8 @@ func newCall(tasks int) *call {
 // keepPayload is the most payload of one task that a pooled call keeps room for.
 const keepPayload = 16 << 10
 
-// free returns k for reuse, unless others may still look at it.
-func (k *call) free() {
+// put takes k back, unless others may still look at it.
+func (p *callPool) put(k *call) {
 	if k.gone {
 		return
 	}
@@ -59,7 +64,7 @@ func (k *call) free() {
 		}
 	}
 	clear(k.answers)
-	calls.Put(k)
+	p.pool.Put(k)
 }
 
 // add appends the request for t and returns its id. A task that cannot be

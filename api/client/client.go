@@ -20,6 +20,7 @@ type Client struct {
 	queue  ddqv1.DelayQueueServiceClient
 	admin  ddqv1.AdminServiceClient
 	sender sender
+	calls  callPool
 	close  func() error // once
 }
 

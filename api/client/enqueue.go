@@ -19,8 +19,8 @@ type Result struct {
 // When ctx ends first, the task may or may not be stored: enqueue it again
 // with the same id to find out.
 func (c *Client) Enqueue(ctx context.Context, task Task) (Receipt, error) {
-	k := newCall(1)
-	defer k.free()
+	k := c.calls.get(1)
+	defer c.calls.put(k)
 	id, err := k.add(&task)
 	if err != nil {
 		return Receipt{}, err
@@ -33,8 +33,8 @@ func (c *Client) Enqueue(ctx context.Context, task Task) (Receipt, error) {
 // for each, in order. The error is that of the first task that failed; nil
 // means that all are stored.
 func (c *Client) EnqueueBatch(ctx context.Context, tasks []Task) ([]Result, error) {
-	k := newCall(len(tasks))
-	defer k.free()
+	k := c.calls.get(len(tasks))
+	defer c.calls.put(k)
 	results := make([]Result, len(tasks))
 	sent := make([]int, 0, len(tasks)) // where in results the answers belong
 	for i := range tasks {
