@@ -52,13 +52,13 @@ func (c *clock) narrow(low, high, at time.Duration) (jumped time.Duration) {
 		c.low, c.high, c.seen, c.anchor = low, high, at, true
 		return 0
 	}
+	before := c.low
 	widen := time.Duration(float64(max(0, at-c.seen)) * clockDrift)
 	c.low, c.high, c.seen = max(low, c.low-widen), min(high, c.high+widen), max(at, c.seen)
 	if c.low <= c.high {
 		return 0
 	}
 	// The bounds exclude each other: the store's clock was set.
-	before := c.low
 	c.low, c.high = low, high
 	if step := c.low - before; step.Abs() > clockJump {
 		return step

@@ -99,16 +99,11 @@ func (c *core) reserve(n int) []int64 {
 		return nil
 	}
 	var given []int64
-	for len(given) < n {
-		s, share := c.next(n - len(given))
-		if s == nil {
-			break
-		}
-		s.take(share)
+	c.deal(n, func(s *subState, share int) {
 		for range share {
 			given = append(given, s.id)
 		}
-	}
+	})
 	return given
 }
 
@@ -126,6 +121,9 @@ func (c *core) unsubscribe(id int64) {
 	c.subs = slices.Delete(c.subs, i, i+1)
 	if c.turn > i {
 		c.turn--
+	}
+	if c.turn == len(c.subs) {
+		c.turn = 0
 	}
 }
 
@@ -173,15 +171,10 @@ func (c *core) match() []assignment {
 		return nil
 	}
 	var out []assignment
-	for c.waiting() > 0 {
-		s, share := c.next(c.waiting())
-		if s == nil {
-			break
-		}
-		s.take(share)
+	c.deal(c.waiting(), func(s *subState, share int) {
 		out = c.assign(out, s.id, c.ready[c.head:c.head+share])
 		c.head += share
-	}
+	})
 	c.compact()
 	return out
 }
@@ -202,23 +195,34 @@ func (c *core) assign(out []assignment, sub int64, tasks []readyTask) []assignme
 	return out
 }
 
-// next returns the subscription whose turn it is and its share of n tasks.
-func (c *core) next(n int) (*subState, int) {
-	open, chosen := 0, (*subState)(nil)
-	for i := range c.subs {
-		at := (c.turn + i) % len(c.subs)
-		if s := c.subs[at]; s.room() > 0 {
-			open++
-			if chosen == nil {
-				chosen, c.turn = s, at
+// deal gives n tasks to subscriptions with room, in turn and in even shares.
+func (c *core) deal(n int, give func(s *subState, share int)) {
+	for n > 0 {
+		open := c.open()
+		if open == 0 {
+			return
+		}
+		share := (n + open - 1) / open
+		for i := 0; i < len(c.subs) && n > 0; i++ {
+			s := c.subs[c.turn]
+			c.turn = (c.turn + 1) % len(c.subs)
+			if k := min(share, s.room(), n); k > 0 {
+				s.take(k)
+				give(s, k)
+				n -= k
 			}
 		}
 	}
-	if chosen == nil {
-		return nil, 0
+}
+
+// open is the number of subscriptions with room.
+func (c *core) open() (n int) {
+	for _, s := range c.subs {
+		if s.room() > 0 {
+			n++
+		}
 	}
-	c.turn = (c.turn + 1) % len(c.subs)
-	return chosen, min(chosen.room(), (n+open-1)/open)
+	return n
 }
 
 func (c *core) sub(id int64) *subState {

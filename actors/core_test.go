@@ -1,0 +1,89 @@
+package actors
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/datadriven"
+
+	"github.com/ddq-io/ddq/store"
+)
+
+// TestCore runs the scenarios of testdata/core. Tasks are written id@due, and
+// belong to shard 0 unless the command says otherwise.
+func TestCore(t *testing.T) {
+	datadriven.Walk(t, "testdata/core", func(t *testing.T, path string) {
+		c := &core{}
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			return scenarioStep(t, c, d)
+		})
+	})
+}
+
+func scenarioStep(t *testing.T, c *core, d *datadriven.TestData) string {
+	var sub int64
+	var n, shard int
+	d.MaybeScanArgs(t, "sub", &sub)
+	d.MaybeScanArgs(t, "n", &n)
+	d.MaybeScanArgs(t, "shard", &shard)
+	var out []assignment
+	var given []int64
+	switch d.Cmd {
+	case "subscribe":
+		c.subscribe(sub, n)
+	case "unsubscribe":
+		c.unsubscribe(sub)
+	case "grant":
+		out = c.grant(sub, n)
+	case "settled":
+		out = c.settled(sub, n)
+	case "refund":
+		out = c.refund(sub, n)
+	case "ready":
+		out = c.add(shard, scenarioTasks(d.Input))
+	case "reserve":
+		given = c.reserve(n)
+	case "drop":
+		c.drop(shard)
+	case "pause":
+		out = c.pause(true)
+	case "resume":
+		out = c.pause(false)
+	default:
+		t.Fatalf("unknown command %q", d.Cmd)
+	}
+	return describeCore(c, out, given)
+}
+
+func scenarioTasks(input string) (tasks []store.Entry) {
+	for _, field := range strings.Fields(input) {
+		var e store.Entry
+		id, due, _ := strings.Cut(field, "@")
+		fmt.Sscan(due, &e.Due)
+		e.ID = id
+		tasks = append(tasks, e)
+	}
+	return tasks
+}
+
+func describeCore(c *core, out []assignment, given []int64) string {
+	var b strings.Builder
+	for _, a := range out {
+		for _, task := range a.tasks {
+			fmt.Fprintf(&b, "%s/%d -> w%d\n", task.ID, a.shard, a.sub)
+		}
+	}
+	for _, sub := range given {
+		fmt.Fprintf(&b, "reserved w%d\n", sub)
+	}
+	var ready []string
+	for _, task := range c.ready[c.head:] {
+		ready = append(ready, task.ID)
+	}
+	fmt.Fprintf(&b, "ready=%v", ready)
+	for _, s := range c.subs {
+		fmt.Fprintf(&b, " w%d(credit=%d in-flight=%d)", s.id, s.credit, s.inFlight)
+	}
+	return b.String() + "\n"
+}
