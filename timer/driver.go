@@ -1,0 +1,131 @@
+package timer
+
+import (
+	"sync"
+	"time"
+
+	"github.com/RussellLuo/timingwheel"
+)
+
+// driver is one wheel of the library, and the goroutine that sets its timers.
+// Nobody else does: setting one can block for good in a wheel that has
+// deadlocked or stopped, and then only this goroutine hangs, and is replaced
+// with its wheel. A timer that the library fires runs in a goroutine of its own.
+type driver struct {
+	lib  *timingwheel.TimingWheel
+	wake chan struct{} // there is something to set
+	quit chan struct{}
+	idle sync.WaitGroup // the goroutine
+
+	due    []arm // to set; guarded by Wheel.mu, as is all below
+	beats  bool  // the heartbeat is to be set
+	missed int   // looks of watch since the last heartbeat
+}
+
+// arm asks for one firing of a slot.
+type arm struct {
+	ms int64
+	n  uint64 // its number
+}
+
+// startDriver returns a running driver with its heartbeat set.
+func (w *Wheel) startDriver() *driver {
+	d := &driver{
+		lib:   timingwheel.NewTimingWheel(tick, int64(w.turn/tick)),
+		wake:  make(chan struct{}, 1),
+		quit:  make(chan struct{}),
+		beats: true,
+	}
+	d.lib.Start()
+	d.idle.Go(func() { w.run(d) })
+	signal(d.wake)
+	return d
+}
+
+// close stops d. It waits for its goroutine before it stops the library,
+// because the library may block whoever sets a timer while it stops.
+func (d *driver) close() {
+	close(d.quit)
+	d.idle.Wait()
+	d.lib.Stop()
+}
+
+// arm leaves a slot to be set. Called with Wheel.mu held.
+func (d *driver) arm(ms int64, n uint64) {
+	d.due = append(d.due, arm{ms, n})
+	signal(d.wake)
+}
+
+// alive notes a heartbeat and has the next one set. Called with Wheel.mu held.
+func (d *driver) alive() {
+	d.missed, d.beats = 0, true
+	signal(d.wake)
+}
+
+// run sets the timers of d until it closes.
+func (w *Wheel) run(d *driver) {
+	for {
+		select {
+		case <-d.quit:
+			return
+		case <-d.wake:
+		}
+		due, beats := w.toSet(d)
+		if beats {
+			d.lib.AfterFunc(heartbeat, func() { w.beat(d) })
+		}
+		for _, a := range due {
+			w.set(d, a)
+		}
+	}
+}
+
+func (w *Wheel) toSet(d *driver) (due []arm, beats bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	due, beats = d.due, d.beats
+	d.due, d.beats = nil, false
+	return due, beats
+}
+
+// set sets the timer of a slot, or fires it when it is due already.
+func (w *Wheel) set(d *driver, a arm) {
+	delay := w.delay(a.ms)
+	if delay <= 0 {
+		w.fire(a.ms, a.n)
+		return
+	}
+	d.lib.AfterFunc(delay, func() { w.fire(a.ms, a.n) })
+}
+
+// delay returns what to tell the library so that it fires a slot in the first
+// millisecond of the machine's clock that begins at its due time or later; 0 or
+// less if it is due.
+//
+// The library adds the delay to its own reading of the clock, truncates the sum
+// to a millisecond and fires in the course of that millisecond. So the sum is
+// aimed at the middle of the millisecond wanted: read up to half a tick later
+// than here, as it must be, or set back a little by NTP, it still truncates to
+// that one. Nothing needs to be added for safety, since fire looks at Now.
+func (w *Wheel) delay(ms int64) time.Duration {
+	local := time.Now() // before Now: what passes between them must not push due over a millisecond's edge
+	left := time.UnixMilli(ms).Sub(w.now())
+	if left <= 0 {
+		return 0
+	}
+	left = min(left, w.turn*3/4) // Now has been set back since: it will fire early, and be set again
+	due := local.Add(left)
+	begin := due.Truncate(tick)
+	if begin.Before(due) {
+		begin = begin.Add(tick)
+	}
+	return begin.Add(tick / 2).Sub(local)
+}
+
+// signal makes sure that a token is in c, which has room for one.
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
