@@ -106,19 +106,24 @@ func (s *System) DescribeTopic(ctx context.Context, name string) (TopicStatus, e
 		return TopicStatus{}, e
 	}
 	status := TopicStatus{Topic: topics[0]}
-	stats, err := s.store.Stats(ctx, shardsOf(&status.Topic))
-	if err != nil {
+	var err error
+	if status.Depth, err = s.depth(ctx, &status.Topic); err != nil {
 		return TopicStatus{}, failure(err)
-	}
-	for _, st := range stats {
-		status.Depth.Scheduled += st.Pending - st.Ready
-		status.Depth.Ready += st.Ready
-		status.Depth.Running += st.Running
-		status.Depth.Done += st.Done
-		status.Depth.Dead += st.Dead
 	}
 	status.Subscriptions, err = s.subscriptions(ctx, name)
 	return status, failure(err)
+}
+
+func (s *System) depth(ctx context.Context, t *store.Topic) (d Depth, err error) {
+	stats, err := s.store.Stats(ctx, shardsOf(t))
+	for _, st := range stats {
+		d.Scheduled += st.Pending - st.Ready
+		d.Ready += st.Ready
+		d.Running += st.Running
+		d.Done += st.Done
+		d.Dead += st.Dead
+	}
+	return d, err
 }
 
 func (s *System) subscriptions(ctx context.Context, name string) (int, error) {
@@ -376,7 +381,7 @@ type refresh struct {
 
 const (
 	refreshEvery = time.Second
-	trimEvery    = 15 // refreshes
+	slowEvery    = 15 // refreshes
 	trimPage     = 1000
 )
 
@@ -391,7 +396,7 @@ func (s *System) startRefresh() {
 			case <-ctx.Done():
 				return
 			case <-tick.C:
-				s.housekeep(ctx, n%trimEvery == 0)
+				s.housekeep(ctx, n%slowEvery == 0)
 			}
 		}
 	})
@@ -402,15 +407,22 @@ func (s *System) stopRefresh() {
 	s.refresh.wg.Wait()
 }
 
-func (s *System) housekeep(ctx context.Context, trim bool) {
+// housekeep does what is due every refresh, and with slow what is due less often.
+func (s *System) housekeep(ctx context.Context, slow bool) {
 	err := s.readClock(ctx)
 	topics, e := s.store.ListTopics(ctx)
 	err = errors.Join(err, e)
 	for _, t := range topics {
-		if ref, open := s.topics.Load(t.Name); open && ref.(*topicRef).config.Load().Version != t.Version {
+		ref, open := s.topics.Load(t.Name)
+		if open && ref.(*topicRef).config.Load().Version < t.Version {
 			s.configure(t)
 		}
-		if trim && t.DoneRetention > 0 {
+		if slow && open {
+			depth, e := s.depth(ctx, &t)
+			s.metrics.setQueued(t.Name, depth)
+			err = errors.Join(err, e)
+		}
+		if slow && t.DoneRetention > 0 {
 			err = errors.Join(err, s.trim(ctx, &t))
 		}
 	}

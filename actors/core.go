@@ -245,6 +245,14 @@ func (c *core) inFlight() (n int) {
 	return n
 }
 
+// credit is the sum of what subscriptions have granted.
+func (c *core) credit() (n int) {
+	for _, s := range c.subs {
+		n += s.credit
+	}
+	return n
+}
+
 // compact frees what was handed out once it is most of the slice.
 func (c *core) compact() {
 	switch {

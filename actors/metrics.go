@@ -23,7 +23,10 @@ type metrics struct {
 	unheld                 map[store.Status]prometheus.Counter
 	lateness, earliness    prometheus.Histogram
 	shards, subscriptions  prometheus.Gauge
+	wheel                  prometheus.Gauge
 	ready, inFlight        *prometheus.GaugeVec
+	credit                 *prometheus.GaugeVec
+	queued                 *prometheus.GaugeVec
 	calls                  map[string]callMetrics
 }
 
@@ -61,6 +64,9 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		subscriptions: f.gauge("ddq_subscriptions", "Subscriptions on this node."),
 		ready:         f.gauges("ddq_ready_tasks", "Due tasks in memory that wait for credit.", "topic"),
 		inFlight:      f.gauges("ddq_in_flight_tasks", "Tasks assigned to subscriptions and not settled.", "topic"),
+		wheel:         f.gauge("ddq_wheel_tasks", "Pending tasks in the wheel: due within the horizon."),
+		credit:        f.gauges("ddq_credit_tasks", "Deliveries that subscriptions have granted and not had.", "topic"),
+		queued:        f.gauges("ddq_queue_tasks", "Tasks in the store, by state, of topics in use on this node.", "topic", "state"),
 		unheld: map[store.Status]prometheus.Counter{
 			store.WrongState: unheld.WithLabelValues("running"),
 			store.NotFound:   unheld.WithLabelValues("gone"),
@@ -106,9 +112,34 @@ func (m *metrics) countUnheld(s store.Status) {
 	}
 }
 
-func (m *metrics) depth(topic string, ready, inFlight int) {
-	m.ready.WithLabelValues(topic).Set(float64(ready))
-	m.inFlight.WithLabelValues(topic).Set(float64(inFlight))
+// topicMetrics are the gauges of one topic.
+type topicMetrics struct{ ready, inFlight, credit prometheus.Gauge }
+
+func (m *metrics) topic(name string) topicMetrics {
+	return topicMetrics{m.ready.WithLabelValues(name), m.inFlight.WithLabelValues(name), m.credit.WithLabelValues(name)}
+}
+
+func (t topicMetrics) set(c *core) {
+	t.ready.Set(float64(c.waiting()))
+	t.inFlight.Set(float64(c.inFlight()))
+	t.credit.Set(float64(c.credit()))
+}
+
+// forget removes the gauges of a topic that is closed.
+func (m *metrics) forget(topic string) {
+	of := prometheus.Labels{"topic": topic}
+	m.ready.DeletePartialMatch(of)
+	m.inFlight.DeletePartialMatch(of)
+	m.credit.DeletePartialMatch(of)
+	m.queued.DeletePartialMatch(of)
+}
+
+func (m *metrics) setQueued(topic string, d Depth) {
+	for state, n := range map[string]int64{
+		"scheduled": d.Scheduled, "ready": d.Ready, "running": d.Running, "done": d.Done, "dead": d.Dead,
+	} {
+		m.queued.WithLabelValues(topic, state).Set(float64(n))
+	}
 }
 
 // factory registers collectors; a second one of a name is the first.
@@ -126,8 +157,8 @@ func (f factory) gauge(name, help string) prometheus.Gauge {
 	return register(f.reg, prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help}))
 }
 
-func (f factory) gauges(name, help, label string) *prometheus.GaugeVec {
-	return register(f.reg, prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, []string{label}))
+func (f factory) gauges(name, help string, labels ...string) *prometheus.GaugeVec {
+	return register(f.reg, prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, labels))
 }
 
 func (f factory) histogram(name, help string, buckets []float64) prometheus.Histogram {

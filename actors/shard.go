@@ -46,6 +46,7 @@ type shard struct {
 	held      map[string]*hold
 	deadlines *timer.Queue // of held
 	acked     ackLog
+	counted   int // of due, in the gauge
 
 	adds     lane[addition]
 	holdNews lane[addition]
@@ -154,6 +155,7 @@ func (s *shard) Receive(c actor.Context) {
 
 // flush sends what one message gave rise to.
 func (s *shard) flush() {
+	s.countWheel()
 	if s.window.hungry(s.due.Len(), len(s.out)) {
 		s.load()
 	}
@@ -175,6 +177,13 @@ func (s *shard) flush() {
 	}
 	if s.releasing != nil && s.idle() {
 		s.release()
+	}
+}
+
+func (s *shard) countWheel() {
+	if n := s.due.Len(); n != s.counted {
+		s.metrics.wheel.Add(float64(n - s.counted))
+		s.counted = n
 	}
 }
 
@@ -221,6 +230,7 @@ func (s *shard) stop() {
 	s.calls.close()
 	s.due.Close()
 	s.deadlines.Close()
+	s.countWheel()
 	s.metrics.shards.Dec()
 	s.send(s.parent, &shardLost{shard: s.id.N})
 }

@@ -20,13 +20,22 @@ type topicActor struct {
 	core   core
 	subs   map[int64]*subscriber
 	nextID int64
+	gauges topicMetrics
 
 	draining *drainTopic
 	drained  bool
 }
 
 func newTopicActor(rt *runtime, ref *topicRef) *topicActor {
-	return &topicActor{runtime: rt, ref: ref, topic: ref.config.Load(), log: rt.log, subs: make(map[int64]*subscriber)}
+	topic := ref.config.Load()
+	return &topicActor{
+		runtime: rt,
+		ref:     ref,
+		topic:   topic,
+		log:     rt.log,
+		subs:    make(map[int64]*subscriber),
+		gauges:  rt.metrics.topic(topic.Name),
+	}
 }
 
 // Receive handles one message; it never waits.
@@ -36,6 +45,9 @@ func (t *topicActor) Receive(c actor.Context) {
 		t.start(c)
 	case *actor.Restarting:
 		t.abandon()
+	case *actor.Stopped:
+		t.metrics.forget(t.topic.Name)
+		return
 	case *enqueue:
 		t.enqueue(m)
 	case *becameReady:
@@ -68,7 +80,7 @@ func (t *topicActor) Receive(c actor.Context) {
 		m.reply <- len(t.subs)
 	}
 	t.finishDrain()
-	t.metrics.depth(t.topic.Name, t.core.waiting(), t.core.inFlight())
+	t.gauges.set(&t.core)
 }
 
 // start spawns the shards under their fixed names, also after a restart.
@@ -90,7 +102,6 @@ func (t *topicActor) abandon() {
 		sub.gone.Store(true)
 		t.send(sub.worker, &drainWorker{})
 	}
-	t.metrics.depth(t.topic.Name, 0, 0)
 }
 
 // enqueue passes tasks to their shards. Those that are due at once get waiting
