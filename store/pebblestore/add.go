@@ -75,9 +75,10 @@ func (t *turn) add(task *store.Task, h *store.Hold) (store.AddResult, error) {
 	if h == nil || task.Due > t.ms || task.Expires != 0 && task.Expires <= t.ms {
 		return result, t.addPending(task.Due, task.ID)
 	}
-	begun := t.newHold(task.ID, h, task.Visibility, 0, rewritten)
+	begun := t.newHold(task.ID, h, &entry{stamp: t.stamp(), visibility: task.Visibility, rewritten: rewritten})
+	t.beginHold(begun)
 	result.Status, result.Deadline, result.Attempt = store.Held, begun.deadline, begun.attempt
-	return result, t.beginHold(begun)
+	return result, nil
 }
 
 // addTask writes the entry of a new task.
@@ -85,6 +86,7 @@ func (t *turn) addTask(task *store.Task, rewritten bool) (err error) {
 	e := entry{
 		due:         task.Due,
 		fingerprint: task.Fingerprint,
+		stamp:       t.stamp(),
 		expires:     task.Expires,
 		visibility:  task.Visibility,
 		rewritten:   rewritten,

@@ -1,45 +1,14 @@
 package pebblestore
 
 import (
-	"errors"
-
-	"github.com/cockroachdb/pebble/v2"
-
 	"github.com/ddq-io/ddq/store"
 )
 
-// found says what lies under an id.
-type found byte
-
-const (
-	absent found = iota
-	readable
-	broken // something that is not an entry
-)
-
-// find reads the task of an id. The entry's body, and of a broken one everything,
-// is valid until the next find.
-func (t *turn) find(id string) (e entry, f found, err error) {
-	t.key = appendIDKey(t.key[:0], t.sh.number, tableTasks, id)
-	value, closer, err := t.s.db.Get(t.key)
-	if errors.Is(err, pebble.ErrNotFound) {
-		return e, absent, nil
-	}
-	if err != nil {
-		return e, absent, t.s.readError(err)
-	}
-	t.raw = append(t.raw[:0], value...)
-	if err := closer.Close(); err != nil {
-		return e, absent, t.s.readError(err)
-	}
-	if e, err = decodeEntry(t.raw); err != nil {
-		return entry{unreadable: true, body: t.raw}, broken, nil
-	}
-	return e, readable, nil
-}
-
 // The steps that moves between states are made of. Each writes to the batch, and
 // notes what applying it will change in memory.
+
+// find reads a task as it was before what the turn has not applied yet.
+func (t *turn) find(id string) (entry, found, error) { return t.tasks.find(id) }
 
 func (t *turn) set(key, value []byte) error {
 	return t.writer().Set(key, value, nil)
@@ -57,6 +26,7 @@ func (t *turn) remove(key []byte, rewritten bool) error {
 // putTask writes an entry whose body lies outside the turn's scratch value.
 func (t *turn) putTask(id string, e *entry) error {
 	t.key = appendIDKey(t.key[:0], t.sh.number, tableTasks, id)
+	e.stamp = t.stamp()
 	t.value = append(e.appendHeader(t.value[:0]), e.body...)
 	return t.set(t.key, t.value)
 }
@@ -73,8 +43,11 @@ func (t *turn) removeTask(id string, rewritten bool) error {
 }
 
 func (t *turn) addTo(index table, at store.Millis, id string) error {
+	if t.indexes == nil {
+		t.indexes = t.s.db.NewBatch()
+	}
 	t.key = appendTimeKey(t.key[:0], t.sh.number, index, at, id)
-	return t.set(t.key, nil)
+	return t.indexes.Set(t.key, nil, nil)
 }
 
 func (t *turn) removeFrom(index table, at store.Millis, id string) error {
@@ -95,22 +68,11 @@ func (t *turn) removePending(due store.Millis, id string) error {
 	return t.removeFrom(tablePending, due, id)
 }
 
-func (t *turn) beginHold(h *hold) error {
-	t.begun = append(t.begun, h)
-	return t.putHold(h)
-}
+// The holds that begin or are extended in a turn are written by apply, in one group.
 
-func (t *turn) putHold(h *hold) error {
-	t.key = appendIDKey(t.key[:0], t.sh.number, tableHolds, h.id)
-	t.value = h.append(t.value[:0])
-	return t.set(t.key, t.value)
-}
+func (t *turn) beginHold(h *hold) { t.begun = append(t.begun, h) }
 
-func (t *turn) endHold(h *hold) error {
-	t.ended = append(t.ended, h)
-	t.key = appendIDKey(t.key[:0], t.sh.number, tableHolds, h.id)
-	return t.remove(t.key, h.rewritten)
-}
+func (t *turn) endHold(h *hold) { t.ended = append(t.ended, h) }
 
 // addDead writes the dead letter of a task that is in no index any more.
 func (t *turn) addDead(id string, e *entry, reason store.Reason) error {

@@ -15,6 +15,7 @@ type entry struct {
 	state       life
 	due         store.Millis
 	fingerprint uint64
+	stamp       uint64 // number of the batch that wrote the entry: see hold.stamp
 	expires     store.Millis
 	visibility  time.Duration
 	attempt     int
@@ -78,6 +79,7 @@ func (e *entry) appendHeader(b []byte) []byte {
 	b = append(b, entryVersion, byte(e.state), flags)
 	b = binary.BigEndian.AppendUint64(b, uint64(e.due))
 	b = binary.BigEndian.AppendUint64(b, e.fingerprint)
+	b = binary.AppendUvarint(b, e.stamp)
 	if flags&hasExpires != 0 {
 		b = binary.BigEndian.AppendUint64(b, uint64(e.expires))
 	}
@@ -110,6 +112,7 @@ func decodeEntry(b []byte) (e entry, err error) {
 	flags := in.byte()
 	e.due = store.Millis(in.uint64())
 	e.fingerprint = in.uint64()
+	e.stamp = in.uvarint()
 	e.rewritten = flags&hasRewritten != 0
 	e.unreadable = flags&hasUnreadable != 0
 	if flags&hasExpires != 0 {

@@ -2,7 +2,6 @@ package pebblestore
 
 import (
 	"context"
-	"time"
 
 	"github.com/ddq-io/ddq/store"
 )
@@ -51,12 +50,10 @@ func (t *turn) hold(want *store.Hold) (store.HoldResult, error) {
 	if err != nil {
 		return store.HoldResult{Status: store.Corrupt}, t.bury(want.ID, &e, f)
 	}
-	h := t.newHold(want.ID, want, e.visibility, e.attempt, e.rewritten)
+	h := t.newHold(want.ID, want, &e)
+	t.beginHold(h)
 	task.Attempt = h.attempt
-	if err := t.removePending(e.due, want.ID); err != nil {
-		return store.HoldResult{}, err
-	}
-	return store.HoldResult{Status: store.OK, Task: task, Due: e.due, Deadline: h.deadline}, t.beginHold(h)
+	return store.HoldResult{Status: store.OK, Task: task, Due: e.due, Deadline: h.deadline}, t.removePending(e.due, want.ID)
 }
 
 // heldBefore is the outcome of holding a task that is held: by this very request,
@@ -83,17 +80,18 @@ func (t *turn) expire(id string, e *entry) error {
 
 // newHold is the hold that want asks for. The attempt counts from here on, so a
 // worker that crashes still uses one up.
-func (t *turn) newHold(id string, want *store.Hold, own time.Duration, attempt int, rewritten bool) *hold {
+func (t *turn) newHold(id string, want *store.Hold, e *entry) *hold {
 	visibility := want.Visibility
-	if own != 0 {
-		visibility = own
+	if e.visibility != 0 {
+		visibility = e.visibility
 	}
 	return &hold{
 		id:            id,
 		token:         want.Token,
 		deadline:      t.ms.Add(visibility),
-		attempt:       attempt + 1,
+		attempt:       e.attempt + 1,
 		worker:        want.Worker,
-		taskRewritten: rewritten,
+		stamp:         e.stamp,
+		taskRewritten: e.rewritten,
 	}
 }

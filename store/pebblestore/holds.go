@@ -2,14 +2,14 @@ package pebblestore
 
 import (
 	"encoding/binary"
-	"fmt"
+	"errors"
 	"slices"
 
 	"github.com/ddq-io/ddq/store"
 )
 
-// hold is one hold, in memory and stored. A stored hold does not change but by
-// extend, so readers under the shard's lock may keep it.
+// hold is one hold in memory. It does not change but by being replaced, so readers
+// under the shard's lock may keep it.
 type hold struct {
 	id       string
 	token    store.Token
@@ -17,46 +17,97 @@ type hold struct {
 	attempt  int
 	worker   string
 
-	rewritten     bool // as entry.rewritten, of the hold's own key
-	taskRewritten bool // the task's entry.rewritten, so that an ack need not read it
+	// stamp is the one of the task's entry when it was held. Whatever ends the hold
+	// deletes the entry or gives it another stamp: so a stored hold is over when its
+	// task has another stamp or is gone, and acking need not delete it.
+	stamp         uint64
+	taskRewritten bool // the entry's rewritten, so that an ack need not read it
 
+	group  *group
 	serial uint64 // rises with every hold of the shard; not stored
 	ended  bool
 }
 
-const holdVersion = 1
+// group are the holds that one batch began or extended. They are stored under one
+// key, which is deleted when the last of them is over or has moved on to the group
+// of an extension. One key for many holds is what makes holding cheap.
+type group struct {
+	number uint64 // of the batch; part of the key
+	live   int
+}
 
-func (h *hold) append(b []byte) []byte {
+func (g *group) appendKey(b []byte, shard uint32) []byte {
+	return binary.BigEndian.AppendUint64(appendPrefix(b, shard, tableHolds), g.number)
+}
+
+const groupVersion = 1
+
+const (
+	holdTaskRewritten = 1 << iota
+	holdSameWorker    // as the one before
+)
+
+// appendGroup appends the stored form of a group.
+func appendGroup(b []byte, begun, extended []*hold) []byte {
+	b = append(b, groupVersion)
+	worker := ""
+	for _, part := range [...][]*hold{begun, extended} {
+		for _, h := range part {
+			b = h.append(b, worker)
+			worker = h.worker
+		}
+	}
+	return b
+}
+
+func (h *hold) append(b []byte, lastWorker string) []byte {
 	var flags byte
-	if h.rewritten {
-		flags |= 1
-	}
 	if h.taskRewritten {
-		flags |= 2
+		flags |= holdTaskRewritten
 	}
-	b = append(b, holdVersion, flags)
+	if h.worker == lastWorker {
+		flags |= holdSameWorker
+	}
+	b = append(b, flags)
 	b = append(b, h.token[:]...)
 	b = binary.BigEndian.AppendUint64(b, uint64(h.deadline))
 	b = binary.AppendUvarint(b, uint64(h.attempt))
-	return append(b, h.worker...)
+	b = binary.AppendUvarint(b, h.stamp)
+	b = binary.AppendUvarint(b, uint64(len(h.id)))
+	b = append(b, h.id...)
+	if flags&holdSameWorker == 0 {
+		b = binary.AppendUvarint(b, uint64(len(h.worker)))
+		b = append(b, h.worker...)
+	}
+	return b
 }
 
-func decodeHold(id string, b []byte) (*hold, error) {
+// decodeGroup reads the holds of a group.
+func decodeGroup(b []byte) (hs []*hold, err error) {
 	in := input{b: b}
-	if version := in.byte(); version != holdVersion {
-		return nil, fmt.Errorf("decode hold: unknown version %d", version)
+	if in.byte() != groupVersion {
+		return nil, errors.New("decode holds: unknown version")
 	}
-	h := &hold{id: id}
-	flags := in.byte()
-	h.rewritten, h.taskRewritten = flags&1 != 0, flags&2 != 0
-	copy(h.token[:], in.bytes(uint64(len(h.token))))
-	h.deadline = store.Millis(in.uint64())
-	h.attempt = int(in.uvarint())
-	h.worker = string(in.b)
+	worker := ""
+	for len(in.b) > 0 {
+		h := &hold{}
+		flags := in.byte()
+		h.taskRewritten = flags&holdTaskRewritten != 0
+		copy(h.token[:], in.bytes(uint64(len(h.token))))
+		h.deadline = store.Millis(in.uint64())
+		h.attempt = int(in.uvarint())
+		h.stamp = in.uvarint()
+		h.id = string(in.bytes(in.uvarint()))
+		if flags&holdSameWorker == 0 {
+			worker = string(in.bytes(in.uvarint()))
+		}
+		h.worker = worker
+		hs = append(hs, h)
+	}
 	if in.short {
-		return nil, fmt.Errorf("decode hold: malformed")
+		return nil, errors.New("decode holds: malformed")
 	}
-	return h, nil
+	return hs, nil
 }
 
 func (h *hold) running() store.Running {
@@ -84,7 +135,7 @@ func (hs *holds) add(h *hold) {
 	hs.order = append(hs.order, h)
 }
 
-// replace puts a changed copy in the place of a hold, which a reader may still use.
+// replace puts h in the place of the hold of the same id.
 func (hs *holds) replace(h *hold) {
 	old := hs.byID[h.id]
 	h.serial = old.serial
@@ -100,6 +151,14 @@ func (hs *holds) remove(h *hold) {
 	if len(hs.order) > 1024 && len(hs.order) > 4*len(hs.byID) {
 		hs.order = slices.DeleteFunc(hs.order, func(h *hold) bool { return h.ended })
 	}
+}
+
+// drop forgets all holds, but not the serials.
+func (hs *holds) drop() {
+	for _, h := range hs.byID {
+		h.ended = true
+	}
+	hs.byID, hs.order = make(map[string]*hold), nil
 }
 
 func (hs *holds) find(serial uint64) (int, bool) {
@@ -128,4 +187,45 @@ func (hs *holds) after(serial uint64, limit int) (page []*hold, more bool) {
 		page = append(page, hs.order[i])
 	}
 	return page, false
+}
+
+// readHolds reads the holds of a shard that are not over.
+func (s *Store) readHolds(number uint32) (_ holds, err error) {
+	hs := newHolds()
+	tasks := lookup{s: s, number: number}
+	defer func() { err = errors.Join(err, tasks.close()) }()
+	lower, upper := appendPrefix(nil, number, tableHolds), appendPrefix(nil, number, tableHolds+1)
+	err = s.scan(lower, upper, func(key, value []byte) (bool, error) {
+		members, err := decodeGroup(value)
+		if err != nil || len(key) != prefixLen+8 {
+			s.log.Error("unreadable holds: the sweep makes their tasks pending", "err", err)
+			return true, nil
+		}
+		g := &group{number: binary.BigEndian.Uint64(key[prefixLen:])}
+		for _, h := range members {
+			if err := hs.restore(h, g, &tasks); err != nil {
+				return false, err
+			}
+		}
+		return true, nil
+	})
+	return hs, err
+}
+
+// restore adds a stored hold that is not over. Those of later groups come later,
+// and take the place of what they extended.
+func (hs *holds) restore(h *hold, g *group, tasks *lookup) error {
+	e, f, err := tasks.find(h.id)
+	if err != nil || f != readable || e.state != pending || e.stamp != h.stamp {
+		return err
+	}
+	h.group = g
+	g.live++
+	if old := hs.get(h.id); old != nil {
+		old.group.live--
+		hs.replace(h)
+		return nil
+	}
+	hs.add(h)
+	return nil
 }

@@ -200,9 +200,7 @@ func (s *Store) DropShard(ctx context.Context, name store.Shard) error {
 				return err
 			}
 		}
-		for _, h := range t.sh.holds.byID {
-			t.ended = append(t.ended, h)
-		}
+		t.sh.holds.drop() // a failure from here on is that of the store
 		m := t.sh.meta
 		t.pending, t.done, t.dead = -m.pending, -m.done, -m.dead
 		t.sh.firstDue, t.sh.firstTrim = math.MaxInt64, math.MaxInt64

@@ -16,8 +16,8 @@ func options(c Config, d *disk, lock *pebble.Lock, log *slog.Logger) *pebble.Opt
 	o := &pebble.Options{
 		FS:                          d,
 		Lock:                        lock,
-		FormatMajorVersion:          pebble.FormatWALSyncChunks, // tells a torn end of the log from damage within
-		CacheSize:                   int64(c.Cache),
+		FormatMajorVersion:          pebble.FormatWALSyncChunks,           // tells a torn end of the log from damage within
+		CacheSize:                   int64(c.Cache) + 2*int64(c.MemTable), // Pebble takes those of the memtables off
 		MemTableSize:                uint64(c.MemTable),
 		MemTableStopWritesThreshold: 4,
 		L0CompactionThreshold:       4,

@@ -35,9 +35,7 @@ func (t *turn) ack(a store.Ack, retention time.Duration) (store.Status, error) {
 	case h.token != a.Token:
 		return store.Stale, nil
 	}
-	if err := t.endHold(h); err != nil {
-		return 0, err
-	}
+	t.endHold(h)
 	if retention <= 0 {
 		return store.OK, t.removeTask(a.ID, h.taskRewritten)
 	}
@@ -112,9 +110,7 @@ func (t *turn) nack(n *store.Nack, overdue bool) (store.NackResult, error) {
 	case overdue && h.deadline > t.ms:
 		return store.NackResult{Status: store.NotDue, Deadline: h.deadline}, nil
 	}
-	if err := t.endHold(h); err != nil {
-		return store.NackResult{}, err
-	}
+	t.endHold(h)
 	if f == absent { // a hold of nothing: it only had to go
 		return store.NackResult{Status: store.NotFound}, nil
 	}
@@ -179,7 +175,6 @@ func (t *turn) extend(x *store.Extend) (store.ExtendResult, error) {
 	}
 	longer := *h
 	longer.deadline = t.ms.Add(x.Visibility)
-	longer.rewritten = true
 	t.extended = append(t.extended, &longer)
-	return store.ExtendResult{Status: store.OK, Deadline: longer.deadline}, t.putHold(&longer)
+	return store.ExtendResult{Status: store.OK, Deadline: longer.deadline}, nil
 }

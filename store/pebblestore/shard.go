@@ -39,11 +39,13 @@ type shard struct {
 
 // meta are the numbers of a shard.
 type meta struct {
+	batches             uint64 // that changed the shard
 	seq                 int64
 	pending, done, dead int64
 }
 
 func (m meta) append(b []byte) []byte {
+	b = binary.BigEndian.AppendUint64(b, m.batches)
 	b = binary.BigEndian.AppendUint64(b, uint64(m.seq))
 	b = binary.BigEndian.AppendUint64(b, uint64(m.pending))
 	b = binary.BigEndian.AppendUint64(b, uint64(m.done))
@@ -52,7 +54,7 @@ func (m meta) append(b []byte) []byte {
 
 func decodeMeta(b []byte) (meta, error) {
 	in := input{b: b}
-	m := meta{int64(in.uint64()), int64(in.uint64()), int64(in.uint64()), int64(in.uint64())}
+	m := meta{in.uint64(), int64(in.uint64()), int64(in.uint64()), int64(in.uint64()), int64(in.uint64())}
 	if in.short {
 		return meta{}, errors.New("decode numbers of a shard: malformed")
 	}
@@ -130,22 +132,6 @@ func (s *Store) read(key []byte, f func([]byte) error) error {
 		return s.readError(err)
 	}
 	return nil
-}
-
-func (s *Store) readHolds(number uint32) (holds, error) {
-	hs := newHolds()
-	lower, upper := appendPrefix(nil, number, tableHolds), appendPrefix(nil, number, tableHolds+1)
-	err := s.scan(lower, upper, func(key, value []byte) (bool, error) {
-		id, ok := decodeID(key[prefixLen:])
-		h, err := decodeHold(id, value)
-		if !ok || err != nil {
-			s.log.Error("unreadable hold left to the sweep", "id", id, "err", err)
-			return true, nil
-		}
-		hs.add(h)
-		return true, nil
-	})
-	return hs, err
 }
 
 // scan calls f for the keys from lower up to upper while it returns true. Key and

@@ -2,6 +2,7 @@ package pebblestore
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -49,9 +50,10 @@ func (s *Store) Sweep(ctx context.Context, name store.Shard, f store.Fence, curs
 // sweep is one call's part of a walk.
 type sweep struct {
 	*turn
-	at       int    // in swept
-	after    []byte // last key checked there, behind its prefix
-	left     int    // keys to check
+	at       int                // in swept
+	after    []byte             // last key checked there, behind its prefix
+	left     int                // keys to check
+	groups   map[uint64][]*hold // by number, when needed
 	repaired int
 }
 
@@ -130,15 +132,14 @@ func (w *sweep) keys() (keys [][]byte, more bool, err error) {
 
 // check looks at one key, and repairs it if it must.
 func (w *sweep) check(index table, key []byte) (repaired bool, err error) {
-	if index == tableTasks || index == tableHolds {
-		id, ok := decodeID(key[prefixLen:])
-		switch {
-		case !ok:
-			return true, w.remove(key, true)
-		case index == tableTasks:
+	switch index {
+	case tableTasks:
+		if id, ok := decodeID(key[prefixLen:]); ok {
 			return w.checkTask(id)
 		}
-		return w.checkHold(id, key)
+		return true, w.remove(key, true)
+	case tableHolds:
+		return w.checkGroup(key)
 	}
 	at, id, ok := decodeTimeKey(key)
 	if !ok {
@@ -209,20 +210,39 @@ func (t *turn) replace(key []byte) error {
 	return t.set(key, nil)
 }
 
-// checkHold looks whether there is a task under a hold, and whether the hold can be read.
-func (w *sweep) checkHold(id string, key []byte) (repaired bool, err error) {
-	e, f, err := w.find(id)
-	h := w.sh.holds.get(id)
-	switch {
-	case err != nil:
-		return false, err
-	case h == nil: // not readable when the shard was loaded
-		return true, w.remove(key, true)
-	case f == absent || f == readable && e.state != pending:
-		w.ended = append(w.ended, h)
+// checkGroup looks whether the holds of a group have their tasks.
+func (w *sweep) checkGroup(key []byte) (repaired bool, err error) {
+	live := 0
+	for _, h := range w.members(key) {
+		e, f, err := w.find(h.id)
+		switch {
+		case err != nil:
+			return false, err
+		case f == absent || f == readable && e.stamp != h.stamp:
+			w.endHold(h)
+			repaired = true
+		default:
+			live++
+		}
+	}
+	if live == 0 && !repaired { // not readable when the shard was loaded
 		return true, w.remove(key, true)
 	}
-	return false, nil
+	return repaired, nil
+}
+
+// members returns the holds of the group that lies under a key.
+func (w *sweep) members(key []byte) []*hold {
+	if len(key) != prefixLen+8 {
+		return nil
+	}
+	if w.groups == nil {
+		w.groups = make(map[uint64][]*hold)
+		for _, h := range w.sh.holds.byID {
+			w.groups[h.group.number] = append(w.groups[h.group.number], h)
+		}
+	}
+	return w.groups[binary.BigEndian.Uint64(key[prefixLen:])]
 }
 
 // checkIndex looks whether the task of an index entry is in that state.

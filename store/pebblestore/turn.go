@@ -22,9 +22,13 @@ type turn struct {
 	now   time.Time
 	ms    store.Millis
 	batch *pebble.Batch
-	seen  map[string]struct{} // ids since the last apply
+	// indexes are what is added to indexes. They come behind the batch, so that its
+	// keys are next to each other: then Pebble need not search for each from the top.
+	indexes *pebble.Batch
+	seen    map[string]struct{} // ids since the last apply
 
-	key, value, raw []byte // scratch
+	key, value []byte // scratch
+	tasks      lookup
 
 	// What the batch will do to the memory of the shard.
 	begun, extended, ended   []*hold
@@ -62,13 +66,15 @@ func (s *Store) begin(sh *shard) *turn {
 	sh.mu.Lock()
 	t := turns.Get().(*turn)
 	t.s, t.sh = s, sh
+	t.tasks.s, t.tasks.number = s, sh.number
 	t.now = now()
 	t.ms = store.Millis(t.now.UnixMilli())
 	return t
 }
 
-func (t *turn) run(fence *store.Fence, do func(*turn) error) (store.Stamp, error) {
+func (t *turn) run(fence *store.Fence, do func(*turn) error) (_ store.Stamp, err error) {
 	defer t.sh.mu.Unlock()
+	defer func() { err = errors.Join(err, t.tasks.close()) }()
 	if err := t.sh.load(t.s); err != nil {
 		return store.Stamp{}, err
 	}
@@ -137,8 +143,10 @@ func (t *turn) recycle() {
 	for _, b := range t.unsynced {
 		b.Close() //nolint:errcheck // it always returns nil
 	}
-	if t.batch != nil {
-		t.batch.Close() //nolint:errcheck // as above
+	for _, b := range [...]*pebble.Batch{t.batch, t.indexes} {
+		if b != nil {
+			b.Close() //nolint:errcheck // as above
+		}
 	}
 	if len(t.seen) > maxKept {
 		t.seen = make(map[string]struct{}) // clearing takes as long as it ever was
@@ -149,10 +157,11 @@ func (t *turn) recycle() {
 	clear(t.ended)
 	clear(t.unsynced)
 	*t = turn{
-		seen: t.seen, key: t.key[:0], value: t.value[:0], raw: t.raw[:0],
+		tasks: lookup{key: t.tasks.key[:0]},
+		seen:  t.seen, key: t.key[:0], value: t.value[:0],
 		begun: t.begun[:0], extended: t.extended[:0], ended: t.ended[:0], unsynced: t.unsynced[:0],
 	}
-	if cap(t.value)+cap(t.raw) <= maxScratch {
+	if cap(t.value) <= maxScratch {
 		turns.Put(t)
 	}
 }
@@ -176,6 +185,9 @@ func (t *turn) item(id string) error {
 	return nil
 }
 
+// stamp is the number of the batch that the turn collects.
+func (t *turn) stamp() uint64 { return t.sh.meta.batches + 1 }
+
 // writer returns the batch of the turn.
 func (t *turn) writer() *pebble.Batch {
 	if t.batch == nil {
@@ -186,10 +198,14 @@ func (t *turn) writer() *pebble.Batch {
 
 // apply makes what was collected visible, and leaves it to end to wait for its sync.
 func (t *turn) apply() error {
-	if t.batch == nil {
+	if t.batch == nil && len(t.begun)+len(t.extended)+len(t.ended) == 0 {
 		return nil
 	}
+	if err := t.tasks.close(); err != nil {
+		return err
+	}
 	sh, m := t.sh, t.sh.meta
+	m.batches++
 	m.pending += t.pending
 	m.done += t.done
 	m.dead += t.dead
@@ -198,6 +214,12 @@ func (t *turn) apply() error {
 		t.seqRaised = true
 	}
 	if err := t.writeMeta(m); err != nil {
+		return err
+	}
+	if err := t.writeHolds(m.batches); err != nil {
+		return err
+	}
+	if err := t.writeIndexes(); err != nil {
 		return err
 	}
 	sh.unsynced.Add(1)
@@ -214,22 +236,66 @@ func (t *turn) apply() error {
 	return nil
 }
 
-// writeMeta adds the shard's numbers to the batch when they changed, and its name
-// when that was not stored yet.
+// writeMeta adds the shard's numbers to the batch, and its name when that was not
+// stored yet.
 func (t *turn) writeMeta(m meta) error {
 	sh := t.sh
-	if m != sh.meta {
-		t.key = appendPrefix(t.key[:0], sh.number, tableMeta)
-		t.value = m.append(t.value[:0])
-		if err := t.batch.Set(t.key, t.value, nil); err != nil {
+	t.key = appendPrefix(t.key[:0], sh.number, tableMeta)
+	t.value = m.append(t.value[:0])
+	if err := t.set(t.key, t.value); err != nil || sh.known {
+		return err
+	}
+	t.value = binary.BigEndian.AppendUint32(t.value[:0], sh.number)
+	return t.set(shardKey(sh.name), t.value)
+}
+
+// writeHolds adds the group of what began or was extended to the batch, and takes
+// out those that nothing is left of. It is called once the batch will be applied,
+// or the store has failed.
+func (t *turn) writeHolds(number uint64) error {
+	if live := len(t.begun) + len(t.extended); live > 0 {
+		g := &group{number: number, live: live}
+		t.value = appendGroup(t.value[:0], t.begun, t.extended)
+		t.key = g.appendKey(t.key[:0], t.sh.number)
+		if err := t.set(t.key, t.value); err != nil {
+			return err
+		}
+		for _, h := range t.begun {
+			h.group = g
+		}
+		for _, h := range t.extended {
+			if err := t.leave(h.group); err != nil {
+				return err
+			}
+			h.group = g
+		}
+	}
+	for _, h := range t.ended {
+		if err := t.leave(h.group); err != nil {
 			return err
 		}
 	}
-	if sh.known {
+	return nil
+}
+
+// writeIndexes moves what is added to indexes to the end of the batch.
+func (t *turn) writeIndexes() error {
+	if t.indexes == nil {
 		return nil
 	}
-	t.value = binary.BigEndian.AppendUint32(t.value[:0], sh.number)
-	return t.batch.Set(shardKey(sh.name), t.value, nil)
+	err := t.batch.Apply(t.indexes, nil)
+	t.indexes.Close() //nolint:errcheck // it always returns nil
+	t.indexes = nil
+	return err
+}
+
+// leave counts a hold out of its group.
+func (t *turn) leave(g *group) error {
+	if g.live--; g.live > 0 {
+		return nil
+	}
+	t.key = g.appendKey(t.key[:0], t.sh.number)
+	return t.remove(t.key, false)
 }
 
 // remember makes the shard's memory agree with what was applied.
