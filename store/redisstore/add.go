@@ -14,11 +14,12 @@ const overhead = 96
 func (s *Store) Add(ctx context.Context, shard store.Shard, tasks []*store.Task) (store.Stamp, []store.AddResult, error) {
 	results := make([]store.AddResult, len(tasks))
 	stamp, err := s.batch(ctx, call{
-		what: "add", lua: s.lua.add, shard: shard, parts: 1,
+		what: "add", lua: s.lua.add, shard: shard, parts: 1, pends: true,
 		ids:   func(i int) string { return tasks[i].ID },
 		sizes: func(i int) int { return overhead + len(tasks[i].Payload) },
-		args: func(chunk []int) (*args, error) {
-			a := newArgs(3*len(chunk), taskBytes(tasks, chunk))
+		args: func(chunk []int, n count) (*args, error) {
+			a := newArgs(3*len(chunk)+1, taskBytes(tasks, chunk))
+			a.int(int64(n))
 			return a, appendTasks(a, tasks, chunk)
 		},
 		take: func(chunk []int, r reply) {
@@ -50,12 +51,13 @@ func (s *Store) HoldNew(ctx context.Context, shard store.Shard, f store.Fence, t
 		return h
 	}
 	stamp, err := s.batch(ctx, call{
-		what: "hold new", lua: s.lua.holdNew, shard: shard, parts: 1, fence: &f,
+		what: "hold new", lua: s.lua.holdNew, shard: shard, parts: 1, pends: true, fence: &f,
 		ids:   func(i int) string { return tasks[i].ID },
 		sizes: func(i int) int { return overhead + len(tasks[i].Payload) },
-		args: func(chunk []int) (*args, error) {
+		args: func(chunk []int, n count) (*args, error) {
 			a := newArgs(3*len(chunk)+8, taskBytes(tasks, chunk)+16*len(chunk))
 			a.fence(f)
+			a.int(int64(n))
 			a.runs(chunk, request)
 			return a, appendTasks(a, tasks, chunk)
 		},

@@ -11,7 +11,8 @@ import (
 // reply is what a script about a shard answered: {us, seq, more...}.
 type reply struct {
 	store.Stamp
-	more []any
+	pended bool // the script made a task pending
+	more   []any
 }
 
 func (r reply) now() store.Millis { return store.Millis(r.Now.UnixMilli()) }
@@ -101,9 +102,21 @@ type call struct {
 	ids   func(i int) string
 	sizes func(i int) int
 	// args encodes the items of a chunk; take reads the reply about them.
-	args func(chunk []int) (*args, error)
+	args func(chunk []int, n count) (*args, error)
 	take func(chunk []int, r reply)
+	// pends says that the script can make tasks pending: it takes a count and
+	// answers whether it did.
+	pends bool
 }
+
+// count says whether a script raises seq, see lua/owner.lua.
+type count int64
+
+const (
+	countNot    count = iota // a later script of this call will see to it
+	countPended              // if this script made a task pending
+	countAnyway              // an earlier script of this call did
+)
 
 // batch runs a script over n items, chunk by chunk, and returns the last stamp.
 func (s *Store) batch(ctx context.Context, c call, n int) (store.Stamp, error) {
@@ -118,23 +131,49 @@ func (s *Store) batch(ctx context.Context, c call, n int) (store.Stamp, error) {
 	if sizes == nil {
 		sizes = noSize
 	}
-	var stamp store.Stamp
-	for k, chunk := range chunks(n, c.ids, sizes) {
-		r, err := s.runChunk(ctx, c, keys, chunk)
+	var last reply
+	all := chunks(n, c.ids, sizes)
+	pended := false
+	for k, chunk := range all {
+		r, err := s.runChunk(ctx, c, keys, chunk, whenToCount(k == len(all)-1, pended))
 		if err != nil && k > 0 && !c.read {
+			s.countAfterPart(ctx, keys, pended)
 			err = afterPart(err)
 		}
 		if err != nil {
 			return store.Stamp{}, err
 		}
-		stamp = r.Stamp
+		pended = pended || r.pended
+		last = r
 		c.take(chunk, r)
 	}
-	return stamp, nil
+	return last.Stamp, nil
 }
 
-func (s *Store) runChunk(ctx context.Context, c call, keys *shardKeys, chunk []int) (reply, error) {
-	a, err := c.args(chunk)
+func whenToCount(last, pended bool) count {
+	switch {
+	case !last:
+		return countNot
+	case pended:
+		return countAnyway
+	}
+	return countPended
+}
+
+// countAfterPart raises seq for a call whose last script did not come to it, so
+// that owners notice the tasks of the earlier ones. Should that fail too, they
+// are noticed when the caller repeats the call or the owner looks by itself.
+func (s *Store) countAfterPart(ctx context.Context, keys *shardKeys, pended bool) {
+	if !pended {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancel()
+	s.client.HIncrBy(ctx, keys[ownerKey], "seq", 1)
+}
+
+func (s *Store) runChunk(ctx context.Context, c call, keys *shardKeys, chunk []int, n count) (reply, error) {
+	a, err := c.args(chunk, n)
 	if err != nil {
 		return reply{}, err
 	}
@@ -144,7 +183,10 @@ func (s *Store) runChunk(ctx context.Context, c call, keys *shardKeys, chunk []i
 	v, err := s.run(ctx, c.lua, keys[:], a.values())
 	if err == nil {
 		var r reply
-		if r, err = parseReply(v, c.parts); err == nil {
+		if r, err = parseReply(v, c.parts+bit(c.pends)); err == nil {
+			if c.pends {
+				r.pended, r.more = number(r.more[0]) == 1, r.more[1:]
+			}
 			return r, nil
 		}
 	}

@@ -12,17 +12,18 @@ func (s *Store) Remove(ctx context.Context, shard store.Shard, ids []string) (st
 	return s.change(ctx, call{
 		what: "remove", lua: s.lua.remove, shard: shard,
 		ids:  func(i int) string { return ids[i] },
-		args: idArgs(ids),
+		args: idArgs(ids, false),
 	}, len(ids))
 }
 
 // Reschedule implements store.Writer.
 func (s *Store) Reschedule(ctx context.Context, shard store.Shard, moves []store.Move) (store.Stamp, []store.RemoveResult, error) {
 	return s.change(ctx, call{
-		what: "reschedule", lua: s.lua.reschedule, shard: shard,
+		what: "reschedule", lua: s.lua.reschedule, shard: shard, pends: true,
 		ids: func(i int) string { return moves[i].ID },
-		args: func(chunk []int) (*args, error) {
-			a := newArgs(2*len(chunk), 64*len(chunk))
+		args: func(chunk []int, n count) (*args, error) {
+			a := newArgs(2*len(chunk)+1, 64*len(chunk))
+			a.int(int64(n))
 			for _, i := range chunk {
 				if due := moves[i].Due; due > maxScore || due < -maxScore {
 					return nil, fmt.Errorf("reschedule %q: due time %d is out of range", moves[i].ID, due)
@@ -67,9 +68,9 @@ func (s *Store) RemoveDead(ctx context.Context, shard store.Shard, ids []string)
 func (s *Store) changeDead(ctx context.Context, what string, lua *script, shard store.Shard, ids []string) (store.Stamp, []store.Status, error) {
 	results := make([]store.Status, len(ids))
 	stamp, err := s.batch(ctx, call{
-		what: what, lua: lua, shard: shard, parts: 1,
+		what: what, lua: lua, shard: shard, parts: 1, pends: lua == s.lua.requeue,
 		ids:  func(i int) string { return ids[i] },
-		args: idArgs(ids),
+		args: idArgs(ids, lua == s.lua.requeue),
 		take: func(chunk []int, r reply) { takeStatuses(results, chunk, r) },
 	}, len(ids))
 	if err != nil {
@@ -78,10 +79,13 @@ func (s *Store) changeDead(ctx context.Context, what string, lua *script, shard 
 	return stamp, results, nil
 }
 
-// idArgs encodes chunks of nothing but ids.
-func idArgs(ids []string) func(chunk []int) (*args, error) {
-	return func(chunk []int) (*args, error) {
-		a := newArgs(len(chunk), 40*len(chunk))
+// idArgs encodes chunks of nothing but ids, with the count in front or not.
+func idArgs(ids []string, pends bool) func(chunk []int, n count) (*args, error) {
+	return func(chunk []int, n count) (*args, error) {
+		a := newArgs(len(chunk)+1, 40*len(chunk))
+		if pends {
+			a.int(int64(n))
+		}
 		for _, i := range chunk {
 			a.id(ids[i])
 		}

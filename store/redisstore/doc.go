@@ -22,10 +22,8 @@
 // could make a command fail. Lua never looks into a body: it reads the header in
 // front of it (see appendRecord).
 //
-// An id that is a UUID in its canonical spelling is stored in 17 bytes instead of
-// 36; any other is stored as it is. The order among tasks due in the same
-// millisecond is the order of the stored bytes: UUIDs come before other ids, and
-// within each kind it is the order of the text.
+// Ids are stored in a form that keeps their order and takes 24 bytes instead of
+// 36 for a UUID, see id.go.
 //
 // The first Claim of a shard puts a guard into tasks, data and running: a member
 // too long for Redis to keep a short set as a list, in which every look-up is a
@@ -39,5 +37,6 @@
 // store.ErrUnknown.
 //
 // Calls of more than a thousand items, or with an id in them more than once, run
-// several scripts: each of these raises Seq, and the Stamp is the last one's.
+// several scripts. The last of them raises Seq, and the Stamp is the last one's;
+// when one fails after others have run, the error is store.ErrUnknown.
 package redisstore

@@ -14,7 +14,7 @@ func (s *Store) Hold(ctx context.Context, shard store.Shard, f store.Fence, hold
 	stamp, err := s.batch(ctx, call{
 		what: "hold", lua: s.lua.hold, shard: shard, parts: 3, fence: &f,
 		ids: func(i int) string { return holds[i].ID },
-		args: func(chunk []int) (*args, error) {
+		args: func(chunk []int, _ count) (*args, error) {
 			a := newArgs(len(chunk)+8, 64*len(chunk)+64)
 			a.fence(f)
 			a.runs(chunk, func(i int) store.Hold { return holds[i] })

@@ -16,7 +16,7 @@ func (s *Store) Get(ctx context.Context, shard store.Shard, ids []string) (store
 	stamp, err := s.batch(ctx, call{
 		what: "get", read: true, lua: s.lua.get, shard: shard, parts: 2,
 		ids:  func(i int) string { return ids[i] },
-		args: idArgs(ids),
+		args: idArgs(ids, false),
 		take: func(chunk []int, r reply) {
 			places, records := list(r.more[0]), list(r.more[1])
 			for k, i := range chunk {
@@ -54,8 +54,7 @@ func snapshot(id string, p place, record string, now store.Millis) store.Snapsho
 	return t
 }
 
-// Window implements store.Reader. The order of tasks due in the same
-// millisecond is that of the stored ids, see doc.go.
+// Window implements store.Reader.
 func (s *Store) Window(ctx context.Context, shard store.Shard, w store.WindowQuery) (store.Stamp, []store.Entry, error) {
 	if err := s.enter(ctx); err != nil {
 		return store.Stamp{}, nil, err

@@ -33,3 +33,8 @@ func TestConformance(t *testing.T) {
 		return open(t, server.URL())
 	})
 }
+
+func TestProperty(t *testing.T) {
+	server := redistest.Start(t)
+	storetest.RunProperty(t, func(t *testing.T) store.Store { return open(t, server.URL()) })
+}

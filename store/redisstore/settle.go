@@ -2,7 +2,6 @@ package redisstore
 
 import (
 	"context"
-	"strconv"
 	"time"
 
 	"github.com/ddq-io/ddq/store"
@@ -14,7 +13,7 @@ func (s *Store) Ack(ctx context.Context, shard store.Shard, acks []store.Ack, re
 	stamp, err := s.batch(ctx, call{
 		what: "ack", lua: s.lua.ack, shard: shard, parts: 1,
 		ids: func(i int) string { return acks[i].ID },
-		args: func(chunk []int) (*args, error) {
+		args: func(chunk []int, _ count) (*args, error) {
 			a := newArgs(len(chunk)+2, 64*len(chunk)+16)
 			a.wait(retention)
 			for _, i := range chunk {
@@ -55,10 +54,10 @@ func (s *Store) Recover(ctx context.Context, shard store.Shard, f store.Fence, n
 func (s *Store) endHolds(ctx context.Context, what string, shard store.Shard, f *store.Fence, nacks []store.Nack) (store.Stamp, []store.NackResult, error) {
 	results := make([]store.NackResult, len(nacks))
 	stamp, err := s.batch(ctx, call{
-		what: what, lua: s.lua.nack, shard: shard, parts: 2, fence: f,
+		what: what, lua: s.lua.nack, shard: shard, parts: 2, pends: true, fence: f,
 		ids:   func(i int) string { return nacks[i].ID },
 		sizes: func(i int) int { return overhead + len(nacks[i].Error) },
-		args:  func(chunk []int) (*args, error) { return nackArgs(f, nacks, chunk), nil },
+		args:  func(chunk []int, n count) (*args, error) { return nackArgs(f, nacks, chunk, n), nil },
 		take: func(chunk []int, r reply) {
 			attempts := list(r.more[0])
 			for k, i := range chunk {
@@ -98,26 +97,27 @@ func notEnded(status store.Status, rest []any, now store.Millis) store.NackResul
 	return result
 }
 
-func nackArgs(f *store.Fence, nacks []store.Nack, chunk []int) *args {
-	a := newArgs(6*len(chunk)+2, 128*len(chunk)+64)
+func nackArgs(f *store.Fence, nacks []store.Nack, chunk []int, n count) *args {
+	a := newArgs(6*len(chunk)+3, 128*len(chunk)+64)
 	if f != nil {
 		a.fence(*f)
 	} else {
 		a.str("")
 		a.str("")
 	}
+	a.int(int64(n))
 	for _, i := range chunk {
-		n := &nacks[i]
-		a.id(n.ID)
-		a.tok(n.Token)
-		a.int(int64(n.Reason))
-		if n.Delay > 0 {
-			a.wait(n.Delay)
+		nack := &nacks[i]
+		a.id(nack.ID)
+		a.tok(nack.Token)
+		a.int(int64(nack.Reason))
+		if nack.Delay > 0 {
+			a.wait(nack.Delay)
 		} else {
 			a.str("-1")
 		}
-		a.str(strconv.Itoa(bit(n.Uncount)))
-		a.str(n.Error)
+		a.int(int64(bit(nack.Uncount)))
+		a.str(nack.Error)
 	}
 	return a
 }
@@ -135,7 +135,7 @@ func (s *Store) Extend(ctx context.Context, shard store.Shard, extends []store.E
 	stamp, err := s.batch(ctx, call{
 		what: "extend", lua: s.lua.extend, shard: shard, parts: 1,
 		ids: func(i int) string { return extends[i].ID },
-		args: func(chunk []int) (*args, error) {
+		args: func(chunk []int, _ count) (*args, error) {
 			a := newArgs(3*len(chunk), 80*len(chunk))
 			for _, i := range chunk {
 				a.id(extends[i].ID)

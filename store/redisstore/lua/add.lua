@@ -2,17 +2,18 @@
 -- add: insert tasks that are absent; leave live ones, replace done and dead ones.
 --
 -- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept
--- ARGV  per task, no id twice: id, due ms, record
+-- ARGV  1 count  then per task, no id twice: id, due ms, record
 --
--- returns {us, seq, odd}; a task that is not odd was absent and is pending now
+-- returns {us, seq, pended, odd}; a task that is not odd was absent and is pending now
 --   odd   {position, status, place, detail, note} per task whose id was known:
 --         status 2 added (place 3 dead or 4 done: replaced; 0: it was in no
 --         index), 4 duplicate, 5 conflict (place 0 to 2: of the stored task)
 
 -- include owner.lua
+local count = ARGV[1]
 local ids, zadd, hset = {}, {}, {}
 local n = 0
-for i = 1, #ARGV, 3 do
+for i = 2, #ARGV, 3 do
   local id = ARGV[i]
   n = n + 1
   ids[n] = id
@@ -33,7 +34,7 @@ if known then
   zadd, hset = {}, {}
   local over = {}
   for i, id in ipairs(ids) do
-    local place, record = found[i][1], ARGV[3 * i]
+    local place, record = found[i][1], ARGV[3 * i + 1]
     local status = ADDED
     if stored[i] then
       local same = string.sub(stored[i], 2, 9) == string.sub(record, 2, 9)
@@ -45,7 +46,7 @@ if known then
       odd[#odd + 1] = {i, status, unpack(found[i])}
     end
     if status == ADDED then
-      zadd[#zadd + 1], zadd[#zadd + 2] = ARGV[3 * i - 1], id
+      zadd[#zadd + 1], zadd[#zadd + 2] = ARGV[3 * i], id
       hset[#hset + 1], hset[#hset + 2] = id, record
     end
   end
@@ -56,10 +57,10 @@ if known then
     redis.call('HDEL', KEYS[5], unpack(over))
   end
 end
-if #zadd > 0 then
-  seq = seq + 1
+local pended = #zadd > 0
+if pended then
   redis.call('ZADD', KEYS[2], unpack(zadd))
   redis.call('HSET', KEYS[3], unpack(hset))
-  redis.call('HSET', KEYS[1], 'seq', seq)
 end
-return {us, seq, odd}
+-- include count.lua
+return {us, seq, pended and 1 or 0, odd}

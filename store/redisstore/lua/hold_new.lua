@@ -2,11 +2,11 @@
 -- hold_new: insert tasks that are absent, and hold those that are due.
 --
 -- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept
--- ARGV  1 epoch  2 nonce  3 number of runs r, then r times: number of tasks,
+-- ARGV  1 epoch  2 nonce  3 count  4 number of runs r, then r times: number of tasks,
 --       visibility ms, worker; then the tokens, 16 bytes each; then per task,
 --       no id twice: id, due ms, record
 --
--- returns {us, seq, odd}, or -1 fenced; a task that is not odd was absent and
+-- returns {us, seq, pended, odd}, or -1 fenced; a task that is not odd was absent and
 --   is held at its first attempt for the visibility of its run
 --   odd  {position, status, place, detail, note}: 2 added, pending because not
 --        due or expired; 3 held in the place of a dead or done one; 4 duplicate,
@@ -15,7 +15,7 @@
 -- include owner.lua
 if owner[2] ~= ARGV[1] or owner[3] ~= ARGV[2] then return -1 end
 local sub, byte = string.sub, string.byte
-local at = 3 * ARGV[3] + 4
+local count, at = ARGV[3], 3 * ARGV[4] + 5
 local tokens, n = ARGV[at], (#ARGV - at) / 3
 local ids = {}
 for i = 1, n do ids[i] = ARGV[at + 3 * i - 2] end
@@ -24,7 +24,7 @@ local stored = redis.call('HMGET', KEYS[3], unpack(ids))
 -- What is as expected: absent and due, without expiry.
 local hset, running, odd = {}, {}, {}
 local i = 0
-for run = 4, at - 1, 3 do
+for run = 5, at - 1, 3 do
   local worker = ARGV[run + 2]
   local middle = struct.pack('>i8I4I2', soon + ARGV[run + 1], 1, #worker) .. worker
   for k = 1, ARGV[run] do
@@ -35,10 +35,10 @@ for run = 4, at - 1, 3 do
     running[2 * i - 1], running[2 * i] = id, sub(tokens, 16 * i - 15, 16 * i) .. middle .. due
   end
 end
-if #odd == 0 then
+if #odd == 0 and count ~= '2' then
   redis.call('HSET', KEYS[4], unpack(running))
   redis.call('HSET', KEYS[3], unpack(hset))
-  return {us, seq, odd}
+  return {us, seq, 0, odd}
 end
 
 -- include status.lua
@@ -80,9 +80,7 @@ if #over > 0 then
 end
 if #keep > 0 then redis.call('HSET', KEYS[3], unpack(keep)) end
 if #hold > 0 then redis.call('HSET', KEYS[4], unpack(hold)) end
-if #zadd > 0 then
-  seq = seq + 1
-  redis.call('ZADD', KEYS[2], unpack(zadd))
-  redis.call('HSET', KEYS[1], 'seq', seq)
-end
-return {us, seq, odd}
+local pended = #zadd > 0
+if pended then redis.call('ZADD', KEYS[2], unpack(zadd)) end
+-- include count.lua
+return {us, seq, pended and 1 or 0, odd}

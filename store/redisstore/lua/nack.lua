@@ -3,11 +3,11 @@
 -- fence it is recover: only holds whose deadline has passed.
 --
 -- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept
--- ARGV  1 epoch, or empty: not fenced  2 nonce  then per task, no id twice:
+-- ARGV  1 epoch, or empty: not fenced  2 nonce  3 count  then per task, no id twice:
 --       id, token, reason (0: pending again), delay ms or -1 for now,
 --       1 to uncount the attempt, error (empty: keep the last one)
 --
--- returns {us, seq, attempts, odd}, or -1 fenced
+-- returns {us, seq, pended, attempts, odd}, or -1 fenced
 --   attempts  counted so far, per task
 --   odd       {position, status, place, detail, note} per task that is still
 --             where it was: 7 not due (note: the deadline), 8 stale,
@@ -19,12 +19,12 @@ if fenced and (owner[2] ~= ARGV[1] or owner[3] ~= ARGV[2]) then return -1 end
 -- include status.lua
 -- include places.lua
 local ids = {}
-for i = 3, #ARGV, 6 do ids[#ids + 1] = ARGV[i] end
+for i = 4, #ARGV, 6 do ids[#ids + 1] = ARGV[i] end
 local found = places(ids)
 
 local zadd, dlq, hset, forget, ended, attempts, odd = {}, {}, {}, {}, {}, {}, {}
 for i, id in ipairs(ids) do
-  local at = 6 * i - 3
+  local at = 6 * i - 2
   local place, record, note = unpack(found[i])
   local status = OK
   local attempt, worker, deadline = 0, 0, 0
@@ -59,13 +59,11 @@ for i, id in ipairs(ids) do
   attempts[i] = attempt
 end
 
-if #zadd > 0 then
-  seq = seq + 1
-  redis.call('ZADD', KEYS[2], unpack(zadd))
-  redis.call('HSET', KEYS[1], 'seq', seq)
-end
+local count, pended = ARGV[3], #zadd > 0
+if pended then redis.call('ZADD', KEYS[2], unpack(zadd)) end
 if #dlq > 0 then redis.call('ZADD', KEYS[6], unpack(dlq)) end
 if #hset > 0 then redis.call('HSET', KEYS[5], unpack(hset)) end
 if #forget > 0 then redis.call('HDEL', KEYS[5], unpack(forget)) end
 if #ended > 0 then redis.call('HDEL', KEYS[4], unpack(ended)) end
-return {us, seq, attempts, odd}
+-- include count.lua
+return {us, seq, pended and 1 or 0, attempts, odd}

@@ -1,4 +1,8 @@
--- The owner record and the moment: seq, us (microseconds), now (milliseconds,
+-- The owner record and the moment. Scripts that can make tasks pending take
+-- "count" and answer with "pended": a call of several scripts raises seq once, in
+-- its last one, after all its tasks are there. 0: not now; 1: when this script
+-- made a task pending; 2: in any case.
+-- seq, us (microseconds), now (milliseconds,
 -- rounded down), soon (rounded up: what is to come is never early).
 local owner = redis.call('HMGET', KEYS[1], 'seq', 'epoch', 'nonce')
 local seq = owner[1] and tonumber(owner[1]) or 0

@@ -2,19 +2,20 @@
 -- requeue: make dead tasks due now, with fresh attempts and without an expiry.
 --
 -- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept
--- ARGV  ids, none twice
+-- ARGV  1 count  2 and on: ids, none twice
 --
--- returns {us, seq, odd}; a task that is not odd is pending
+-- returns {us, seq, pended, odd}; a task that is not odd is pending
 --   odd  {position, status}: 9 the record cannot be read, 10 not dead
 
 -- include owner.lua
 -- include status.lua
 -- include places.lua
-local found = places(ARGV)
-local records = redis.call('HMGET', KEYS[3], unpack(ARGV))
+local ids = {unpack(ARGV, 2)}
+local found = places(ids)
+local records = redis.call('HMGET', KEYS[3], unpack(ids))
 local zadd, data, hset, forget, back, odd = {}, {}, {}, {}, {}, {}
 for i, p in ipairs(found) do
-  local id, record, note = ARGV[i], records[i], p[3]
+  local id, record, note = ids[i], records[i], p[3]
   if p[1] ~= 3 or not record then
     odd[#odd + 1] = {i, NOT_FOUND}
   elseif #record < 9 or math.floor(string.byte(record) / 16) ~= 1 or (note and string.byte(note, 2) == 4) then
@@ -35,13 +36,13 @@ for i, p in ipairs(found) do
     end
   end
 end
-if #back > 0 then
-  seq = seq + 1
+local count, pended = ARGV[1], #back > 0
+if pended then
   redis.call('ZADD', KEYS[2], unpack(zadd))
   if #data > 0 then redis.call('HSET', KEYS[3], unpack(data)) end
   if #hset > 0 then redis.call('HSET', KEYS[5], unpack(hset)) end
   if #forget > 0 then redis.call('HDEL', KEYS[5], unpack(forget)) end
   redis.call('ZREM', KEYS[6], unpack(back))
-  redis.call('HSET', KEYS[1], 'seq', seq)
 end
-return {us, seq, odd}
+-- include count.lua
+return {us, seq, pended and 1 or 0, odd}
