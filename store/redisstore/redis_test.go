@@ -15,10 +15,12 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
+
 // open opens a store in the server.
 func open(t testing.TB, url string) *redisstore.Store {
 	t.Helper()
-	s, err := redisstore.Open(context.Background(), redisstore.Config{URL: url}, slog.New(slog.DiscardHandler))
+	s, err := redisstore.Open(context.Background(), redisstore.Config{URL: url}, quiet())
 	if err != nil {
 		t.Fatal(err)
 	}
