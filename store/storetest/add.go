@@ -2,6 +2,8 @@ package storetest
 
 import (
 	"math"
+	"reflect"
+	"time"
 
 	"github.com/ddq-io/ddq/store"
 )
@@ -13,6 +15,7 @@ func addCases() []entry {
 		{"Add/OtherRequestIsAConflict", addConflict},
 		{"Add/FingerprintsAreComparedInFull", addFingerprint},
 		{"Add/ReplacesWhatIsOver", addReplaces},
+		{"Add/InheritsNothing", addInherits},
 		{"Add/SameIDTwiceInOneBatch", addTwiceInBatch},
 		{"Add/BigBatch", addBig},
 		{"Add/IgnoresTheStoresFields", addIgnores},
@@ -114,6 +117,50 @@ func addReplaces(f *fixture) {
 	equal(f, "number of pending tasks", stats.Pending, 3)
 	for _, kind := range []store.Kind{store.KindDone, store.KindDead} {
 		equal(f, "length of the list", len(f.walk(kind, 10)), 0)
+	}
+}
+
+// addInherits ends tasks that have a history in every way there is, and adds
+// their ids anew.
+func addInherits(f *fixture) {
+	ends := map[string]func(id string, token store.Token){
+		"acked": func(id string, token store.Token) { f.ack(0, store.OK, store.Ack{ID: id, Token: token}) },
+		"done":  func(id string, token store.Token) { f.ack(long, store.OK, store.Ack{ID: id, Token: token}) },
+		"dead": func(id string, token store.Token) {
+			f.nack(store.Nack{ID: id, Token: token, Reason: store.ReasonPermanent})
+		},
+		"removed": func(id string, token store.Token) {
+			f.nack(store.Nack{ID: id, Token: token})
+			_, _, err := f.s.Remove(f.ctx, f.shard, []string{id})
+			f.ok("remove", err)
+		},
+		"removed dead": func(id string, token store.Token) {
+			f.nack(store.Nack{ID: id, Token: token, Reason: store.ReasonPermanent})
+			_, _, err := f.s.RemoveDead(f.ctx, f.shard, []string{id})
+			f.ok("remove dead", err)
+		},
+		"trimmed": func(id string, token store.Token) {
+			f.ack(time.Millisecond, store.OK, store.Ack{ID: id, Token: token})
+			waitUntil(f, f.s, f.now()+3)
+			f.trim(100, 1)
+		},
+		"dropped": func(string, store.Token) { f.ok("drop", f.s.DropShard(f.ctx, f.shard)) },
+	}
+	for id, end := range ends {
+		first := f.nack(store.Nack{ID: id, Token: f.held(id), Error: "no luck"})
+		waitUntil(f, f.s, first.Due)
+		end(id, f.hold(id)[0])
+
+		f.ready(id)
+		got := f.get(id)
+		want := store.Snapshot{State: store.StateReady, Task: *task(id, got.Due)}
+		want.Payload, got.Payload = nil, nil
+		if !reflect.DeepEqual(got, want) {
+			f.Fatalf("task added after it was %s: got %+v, want %+v", id, got, want)
+		}
+		_, held := f.tryHold(holdsOf(long, id), store.OK)
+		equal(f, "attempt after it was "+id, held[0].Task.Attempt, 1)
+		equal(f, "last error after it was "+id, held[0].Task.LastError, "")
 	}
 }
 

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 
@@ -12,6 +13,8 @@ func concurrencyCases() []entry {
 		{"Concurrency/OneAddWins", concurrentAdds},
 		{"Concurrency/OneHoldWinsAndEveryTaskIsAckedOnce", concurrentLives},
 		{"Concurrency/AckRacesRecover", concurrentRecover},
+		{"Concurrency/ClaimsRaceHolds", concurrentClaims},
+		{"Concurrency/HoldNewRacesHoldNew", concurrentHoldNew},
 	}
 }
 
@@ -55,11 +58,7 @@ func concurrentAdds(f *fixture) {
 		}
 		return nil
 	})
-	total := 0
-	for _, n := range won {
-		total += n
-	}
-	equal(f, "number of added tasks", total, len(ids))
+	equal(f, "number of added tasks", sum(won[:]), len(ids))
 	equal(f, "number of pending tasks", f.stats().Pending, int64(len(ids)))
 	equal(f, "seq", f.seq(), int64(len(ids)))
 }
@@ -196,11 +195,7 @@ func concurrentRecover(f *fixture) {
 		}
 		return nil
 	})
-	total := 0
-	for _, n := range ended {
-		total += n
-	}
-	equal(f, "number of ended holds", total, len(ids))
+	equal(f, "number of ended holds", sum(ended[:]), len(ids))
 	stats := f.stats()
 	equal(f, "number of done and pending tasks", stats.Done+stats.Pending, int64(len(ids)))
 	equal(f, "number of running tasks", stats.Running, 0)
@@ -214,4 +209,72 @@ func (f *fixture) raceFor(id string, token store.Token, ack bool) (bool, error) 
 	}
 	_, results, err := f.s.Recover(f.ctx, f.shard, f.fence, []store.Nack{{ID: id, Token: token, Delay: long}})
 	return err == nil && results[0].Status == store.OK, err
+}
+
+// concurrentClaims lets a crowd claim the shard over and over, each to hold the
+// same tasks under its own claim: whatever the order, no task is held twice.
+func concurrentClaims(f *fixture) {
+	ids := numbered(50)
+	f.ready(ids...)
+	var held [crowd]int
+	f.together(func(member int) error {
+		for round := range 10 {
+			_, fence, err := f.s.Claim(f.ctx, f.shard, f.session)
+			if err != nil {
+				return err
+			}
+			at := (member*10 + round*5) % len(ids)
+			_, results, err := f.s.Hold(f.ctx, f.shard, fence, holdsOf(long, ids[at:at+5]...))
+			if err != nil && !errors.Is(err, store.ErrFenced) {
+				return err
+			}
+			held[member] += count(results, store.OK)
+		}
+		return nil
+	})
+	equal(f, "number of holds", int64(sum(held[:])), f.stats().Running)
+	equal(f, "epoch", f.stats().Epoch, f.fence.Epoch+10*crowd)
+}
+
+// concurrentHoldNew lets a crowd bring the same new tasks and hold them.
+func concurrentHoldNew(f *fixture) {
+	ids := numbered(200)
+	var held [crowd]int
+	f.together(func(member int) error {
+		for at := 0; at < len(ids); at += 10 {
+			from := (at + member*20) % len(ids)
+			batch := ids[from : from+10]
+			_, results, err := f.s.HoldNew(f.ctx, f.shard, f.fence, tasks(1, batch...), holdsOf(long, batch...))
+			if err != nil {
+				return err
+			}
+			held[member] += count(results, store.Held)
+			if n := count(results, store.Held) + count(results, store.Duplicate); n != len(batch) {
+				return fmt.Errorf("%d of %d new tasks are neither held nor duplicates", len(batch)-n, len(batch))
+			}
+		}
+		return nil
+	})
+	equal(f, "number of holds", sum(held[:]), len(ids))
+	equal(f, "number of running tasks", f.stats().Running, int64(len(ids)))
+	f.states(store.StateRunning, ids...)
+}
+
+// count returns how many results of a batch have a status.
+func count(results any, status store.Status) int {
+	n := 0
+	for _, s := range statusesOf(results) {
+		if s == status {
+			n++
+		}
+	}
+	return n
+}
+
+func sum(numbers []int) int {
+	total := 0
+	for _, n := range numbers {
+		total += n
+	}
+	return total
 }

@@ -16,9 +16,11 @@ func holdCases() []entry {
 		{"Hold/SameIDTwiceInOneBatch", holdTwiceInBatch},
 		{"Hold/TheTasksOwnVisibilityFirst", holdVisibility},
 		{"Hold/ExpiredTaskIsDeadLettered", holdExpired},
+		{"Hold/ExpiryCountsInEveryPendingState", holdExpiredPending},
 		{"Hold/RefusedWithoutTheFence", holdFenced},
 		{"HoldNew/HoldsWhatIsDue", holdNewDue},
 		{"HoldNew/AddsWhatIsNotDue", holdNewNotDue},
+		{"HoldNew/ExpiredTaskIsNotHeld", holdNewExpired},
 		{"HoldNew/DuplicateTellsItsHold", holdNewDuplicate},
 		{"HoldNew/ReplacesWhatIsOver", holdNewReplaces},
 		{"HoldNew/SameIDTwiceInOneBatch", holdNewTwice},
@@ -89,7 +91,7 @@ func holdDueNow(f *fixture) {
 		case result.Status != store.NotDue || !early:
 			f.Fatalf("status is %s at %v, due time %v", statusName(result.Status), stamp.Now, due.Time())
 		}
-		waitUntil(f, f.s, min(f.now()+1, due))
+		time.Sleep(100 * time.Microsecond) // the step of polling: fine enough to see a millisecond too early
 	}
 }
 
@@ -159,6 +161,21 @@ func holdExpired(f *fixture) {
 	equal(f, "expiry of the running task", f.get("future").Expires, now.Add(long))
 }
 
+// holdExpiredPending: neither an attempt nor a due time to come saves a task
+// from its expiry.
+func holdExpiredPending(f *fixture) {
+	now := f.now()
+	retrying, scheduled := task("retrying", now-1000), task("scheduled", now.Add(long))
+	retrying.Expires, scheduled.Expires = now.Add(4*short), now-1
+	f.add(retrying, scheduled)
+	result := f.nack(store.Nack{ID: "retrying", Token: f.hold("retrying")[0], Error: "no luck"})
+	waitUntil(f, f.s, max(retrying.Expires, result.Due))
+	f.tryHold(holdsOf(long, "retrying", "scheduled"), store.Expired, store.Expired)
+	f.states(store.StateExpired, "retrying", "scheduled")
+	equal(f, "attempt", f.get("retrying").Attempt, 1)
+	equal(f, "last error", f.get("retrying").LastError, "no luck")
+}
+
 // wrongFences claims the shard again and returns fences that are not the current one of the case's shard.
 func (f *fixture) wrongFences() map[string]store.Fence {
 	old := f.fence
@@ -226,6 +243,17 @@ func holdNewNotDue(f *fixture) {
 	equal(f, "state", got.State, store.StateScheduled)
 	equal(f, "attempt", got.Attempt, 0)
 	same(f, "pending tasks", f.window(), []string{"later"})
+}
+
+// holdNewExpired: the task is left pending for a Hold to dead-letter.
+func holdNewExpired(f *fixture) {
+	t := task("a", f.now()-1000)
+	t.Expires = f.now() - 500
+	stamp, results := f.holdNew([]*store.Task{t}, holdsOf(long, "a"))
+	f.statuses("hold new", results, store.Added)
+	equal(f, "seq", stamp.Seq, 1)
+	f.states(store.StateReady, "a")
+	f.tryHold(holdsOf(long, "a"), store.Expired)
 }
 
 // holdNewDuplicate repeats a call whose answer was lost: the token tells the

@@ -9,6 +9,8 @@ import (
 func lifecycleCases() []entry {
 	return []entry{
 		{"Batch/EmptyDoesNothing", emptyBatches},
+		{"Batch/EachItemFailsAlone", mixedBatch},
+		{"Batch/SameIDFarApart", farApart},
 		{"Context/CancelledDoesNothing", contextCancelled},
 		{"Close/EndsEverything", closed},
 	}
@@ -46,6 +48,76 @@ func emptyBatches(f *fixture) {
 	after := f.stats()
 	before.Now = after.Now
 	equal(f, "stats", after, before)
+}
+
+// mixedBatch asks for thousands of tasks in different states, interleaved, so
+// that answers must find their items across the pieces a store cuts batches into.
+func mixedBatch(f *fixture) {
+	ids := numbered(3000)
+	now := f.now()
+	batch := make([]*store.Task, 0, len(ids))
+	want := make([]store.Status, len(ids))
+	for i, id := range ids {
+		want[i] = []store.Status{store.OK, store.NotDue, store.NotFound, store.Expired}[i*7%4]
+		t := task(id, now-1000)
+		switch want[i] {
+		case store.NotFound:
+			continue
+		case store.NotDue:
+			t.Due = now.Add(long) + store.Millis(i)
+		case store.Expired:
+			t.Expires = now - 1
+		}
+		batch = append(batch, t)
+	}
+	f.add(batch...)
+	holds := holdsOf(long, ids...)
+	_, results := f.tryHold(holds, want...)
+	var acks []store.Ack
+	var wantAcks []store.Status
+	for i, result := range results {
+		switch {
+		case result.Status == store.OK:
+			equal(f, "id of the held task", result.Task.ID, ids[i])
+			equal(f, "payload of the held task", string(result.Task.Payload), "payload of "+ids[i])
+		case result.Status == store.NotDue:
+			equal(f, "due time", result.Due, now.Add(long)+store.Millis(i))
+		}
+		acks = append(acks, store.Ack{ID: ids[i], Token: holds[i].Token})
+		wantAcks = append(wantAcks, map[store.Status]store.Status{
+			store.OK: store.OK, store.NotDue: store.WrongState, store.NotFound: store.NotFound, store.Expired: store.WrongState,
+		}[result.Status])
+	}
+	_, got, err := f.s.Ack(f.ctx, f.shard, acks, long)
+	f.ok("ack", err)
+	f.statuses("ack", got, wantAcks...)
+	stats := f.stats()
+	equal(f, "number of pending tasks", stats.Pending, 750)
+	equal(f, "number of done tasks", stats.Done, 750)
+	equal(f, "number of dead tasks", stats.Dead, 750)
+}
+
+// farApart names ids at both ends of a big batch.
+func farApart(f *fixture) {
+	ids := append(numbered(3000), "task-000000", "task-000001")
+	want := append(repeat(store.Added, 3000), store.Duplicate, store.Duplicate)
+	_, added, err := f.s.Add(f.ctx, f.shard, tasks(f.now()-1000, ids...))
+	f.ok("add", err)
+	f.statuses("add", added, want...)
+
+	want = append(repeat(store.OK, 3000), store.WrongState, store.WrongState)
+	holds := holdsOf(long, ids...)
+	f.tryHold(holds, want...)
+	equal(f, "token of the first hold", f.get(ids[0]).Token, holds[0].Token)
+
+	acks := make([]store.Ack, len(ids))
+	for i, id := range ids {
+		acks[i] = store.Ack{ID: id, Token: holds[i%3000].Token}
+	}
+	_, acked, err := f.s.Ack(f.ctx, f.shard, acks, long)
+	f.ok("ack", err)
+	f.statuses("ack", acked, append(repeat(store.OK, 3000), store.Already, store.Already)...)
+	equal(f, "number of done tasks", f.stats().Done, 3000)
 }
 
 // calls returns a call of every method that reaches the store, by name.

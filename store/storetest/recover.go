@@ -7,6 +7,7 @@ func recoverCases() []entry {
 		{"Recover/NotDue", recoverNotDue},
 		{"Recover/PendingAgainAfterTheDeadline", recoverRetry},
 		{"Recover/LastAttemptIsDeadLettered", recoverDead},
+		{"Recover/SameIDTwiceInOneBatch", recoverTwice},
 		{"Recover/LooksAtTheExtendedDeadline", recoverExtended},
 		{"Recover/RefusedWithoutTheHold", recoverRefused},
 		{"Recover/RefusedWithoutTheFence", recoverFenced},
@@ -71,6 +72,16 @@ func recoverDead(f *fixture) {
 	equal(f, "reason", got.Reason, store.ReasonHoldExpired)
 	equal(f, "last error", got.LastError, "hold expired")
 	equal(f, "attempt", got.Attempt, 1)
+}
+
+func recoverTwice(f *fixture) {
+	nack := store.Nack{ID: "a", Token: f.overdue("a"), Delay: long}
+	_, got, err := f.s.Recover(f.ctx, f.shard, f.fence, []store.Nack{nack, nack})
+	f.ok("recover", err)
+	f.statuses("recover", got, store.OK, store.WrongState)
+	equal(f, "state told", got[1].State, store.StateRetrying)
+	equal(f, "number of pending tasks", f.stats().Pending, 1)
+	equal(f, "number of running tasks", f.stats().Running, 0)
 }
 
 func recoverExtended(f *fixture) {

@@ -93,4 +93,24 @@ func seqBig(f *fixture) {
 	f.ok("add", err)
 	equal(f, "seq", stamp.Seq, 1)
 	equal(f, "seq in stats", f.seq(), 1)
+
+	moves := make([]store.Move, len(ids))
+	for i, id := range ids {
+		moves[i] = store.Move{ID: id, Due: 1}
+	}
+	stamp, _, err = f.s.Reschedule(f.ctx, f.shard, moves)
+	f.ok("reschedule", err)
+	equal(f, "seq after reschedule", stamp.Seq, 2)
+	nacks := make([]store.Nack, len(ids))
+	for i, token := range f.hold(ids...) {
+		nacks[i] = store.Nack{ID: ids[i], Token: token, Reason: store.ReasonPermanent}
+	}
+	nacks[0].Reason, nacks[len(nacks)-1].Reason = store.ReasonNone, store.ReasonNone // far apart
+	stamp, _, err = f.s.Nack(f.ctx, f.shard, nacks)
+	f.ok("nack", err)
+	equal(f, "seq after nack", stamp.Seq, 3)
+	stamp, _, err = f.s.Requeue(f.ctx, f.shard, ids)
+	f.ok("requeue", err)
+	equal(f, "seq after requeue", stamp.Seq, 4)
+	equal(f, "seq in stats", f.seq(), 4)
 }

@@ -16,6 +16,7 @@ func settleCases() []entry {
 		{"Ack/SameIDTwiceInOneBatch", ackTwice},
 		{"Trim/AfterTheRetention", trim},
 		{"Trim/AtMostLimit", trimLimit},
+		{"Trim/LeavesWhatCameAfter", trimReplaced},
 		{"Nack/PendingAgainAfterTheDelay", nackRetry},
 		{"Nack/ReleaseTakesTheAttemptBack", nackRelease},
 		{"Nack/ReasonDeadLetters", nackDead},
@@ -23,6 +24,7 @@ func settleCases() []entry {
 		{"Nack/RefusedWithoutTheHold", nackRefused},
 		{"Nack/SameIDTwiceInOneBatch", nackTwice},
 		{"Extend/MovesTheDeadline", extend},
+		{"Extend/SameIDTwiceInOneBatch", extendTwice},
 		{"Extend/RefusedWithoutTheHold", extendRefused},
 	}
 }
@@ -158,6 +160,27 @@ func trimLimit(f *fixture) {
 	f.trim(10, 5)
 	f.trim(10, 0)
 	f.states(store.StateUnknown, ids...)
+}
+
+// trimReplaced: the retention of a done task says nothing about a later task of its id.
+func trimReplaced(f *fixture) {
+	brief := func(id string) {
+		f.ack(time.Millisecond, store.OK, store.Ack{ID: id, Token: f.held(id)})
+	}
+	brief("pending")
+	brief("running")
+	brief("dead")
+	brief("done")
+	f.scheduled("pending")
+	f.held("running")
+	f.dead("dead")
+	f.done("done")
+	waitUntil(f, f.s, f.now()+3)
+	f.trim(100, 0)
+	f.states(store.StateScheduled, "pending")
+	f.states(store.StateRunning, "running")
+	f.states(store.StateDead, "dead")
+	f.states(store.StateDone, "done")
 }
 
 func nackRetry(f *fixture) {
@@ -306,6 +329,16 @@ func extend(f *fixture) {
 		equal(f, "deadline among the running", f.walkRunning(10)["a"].Deadline, results[0].Deadline)
 	}
 	f.ack(0, store.OK, store.Ack{ID: "a", Token: token})
+}
+
+func extendTwice(f *fixture) {
+	token := f.held("a")
+	stamp, got, err := f.s.Extend(f.ctx, f.shard, []store.Extend{
+		{ID: "a", Token: token, Visibility: 5 * long}, {ID: "a", Token: token, Visibility: 2 * long},
+	})
+	f.ok("extend", err)
+	f.statuses("extend", got, store.OK, store.OK)
+	f.about("deadline", f.get("a").Deadline, stamp.Now.Add(2*long)) // the last word counts
 }
 
 func extendRefused(f *fixture) {

@@ -34,7 +34,8 @@ func (f *fixture) pages(to store.Millis, limit int) []store.Entry {
 	f.Helper()
 	var all []store.Entry
 	var after store.Entry
-	for {
+	for calls := 0; ; calls++ {
+		f.endless(calls)
 		page := f.entries(store.WindowQuery{After: after, To: to, Limit: limit})
 		all = append(all, page...)
 		if len(page) > limit {
@@ -134,7 +135,8 @@ func windowPages(f *fixture) {
 	want := f.addEntries(entries...)
 	var got []store.Entry
 	var after store.Entry
-	for {
+	for calls := 0; ; calls++ {
+		f.endless(calls)
 		page := f.entries(store.WindowQuery{After: after, To: now, Limit: 50})
 		if len(page) == 0 {
 			break
