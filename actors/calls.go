@@ -103,9 +103,11 @@ const resolveFor = 3 * time.Second
 // resolve runs a store call, and repeats it while its outcome is unknown: every
 // mutating call of a store is safe to repeat with the same arguments. When the
 // outcome stays unknown the error says so, whatever the last try returned.
-func resolve(ctx context.Context, call func() error) error {
+// repeated tells that an answer was lost on the way: what the call did first is
+// not in the results.
+func resolve(ctx context.Context, call func() error) (repeated bool, err error) {
 	unknown := false
-	_, err := backoff.Retry(ctx, func() (struct{}, error) {
+	_, err = backoff.Retry(ctx, func() (struct{}, error) {
 		err := call()
 		switch {
 		case errors.Is(err, store.ErrUnknown):
@@ -119,9 +121,9 @@ func resolve(ctx context.Context, call func() error) error {
 		return struct{}{}, nil
 	}, backoff.WithMaxElapsedTime(resolveFor), backoff.WithBackOff(resolvePause()))
 	if unknown && errors.Is(err, store.ErrUnavailable) {
-		return errors.Join(store.ErrUnknown, err)
+		err = errors.Join(store.ErrUnknown, err)
 	}
-	return err
+	return unknown, err
 }
 
 func resolvePause() *backoff.ExponentialBackOff {

@@ -85,7 +85,7 @@ func tasksOf(items []addition) []*store.Task {
 func (s *shard) storeAdds(ctx context.Context, items []addition) *added {
 	var results []store.AddResult
 	tasks := tasksOf(items)
-	err := resolve(ctx, func() (err error) {
+	_, err := resolve(ctx, func() (err error) {
 		_, results, err = s.store.Add(ctx, s.id, tasks)
 		return err
 	})
@@ -98,7 +98,7 @@ func (s *shard) storeHoldNews(ctx context.Context, fence store.Fence, items []ad
 		holds[i] = it.sub.hold(it.task.ID)
 	}
 	var results []store.AddResult
-	err := resolve(ctx, func() (err error) {
+	_, err := resolve(ctx, func() (err error) {
 		_, results, err = s.store.HoldNew(ctx, s.id, fence, tasks, holds)
 		return err
 	})
@@ -131,7 +131,8 @@ func (s *shard) onAdded(m *added) {
 		s.adds.landed()
 	}
 	for i, r := range m.results {
-		if r.Status == store.Added {
+		// A duplicate may be our own task, when the first answer was lost.
+		if r.Status == store.Added || r.Status == store.Duplicate && r.State.Pending() {
 			s.learn(store.Entry{ID: m.items[i].task.ID, Due: r.Due})
 		}
 	}

@@ -121,7 +121,7 @@ func (s *System) change(ctx context.Context, topic, id string, edit func(store.S
 	place := placeOf(ref.config.Load(), id)
 	var results []store.RemoveResult
 	var note any
-	err := resolve(ctx, func() (err error) {
+	_, err := resolve(ctx, func() (err error) {
 		results, note, err = edit(place)
 		return err
 	})

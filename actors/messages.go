@@ -141,7 +141,8 @@ type (
 		batch   []settleItem
 		results []store.NackResult
 		now     store.Millis
-		err     error
+		unseen
+		err error
 	}
 	extendsDone struct {
 		batch   []settleItem
@@ -152,7 +153,14 @@ type (
 	recovered struct {
 		nacks   []store.Nack
 		results []store.NackResult
-		err     error
+		unseen
+		err error
+	}
+	// unseen is set when an answer was lost on the way: tasks may have become
+	// pending since then that no result names.
+	unseen struct {
+		repeated bool
+		began    store.Millis
 	}
 	windowLoaded struct {
 		entries []store.Entry

@@ -39,11 +39,11 @@ func (s *shard) flushRecovers() {
 }
 
 func (s *shard) storeRecover(ctx context.Context, fence store.Fence, batch []expired, topic *store.Topic) *recovered {
-	m := &recovered{}
+	m := &recovered{unseen: unseen{began: s.now()}}
 	if m.nacks, m.err = s.fates(ctx, batch, topic); m.err != nil {
 		return m
 	}
-	m.err = resolve(ctx, func() (err error) {
+	m.repeated, m.err = resolve(ctx, func() (err error) {
 		_, m.results, err = s.store.Recover(ctx, s.id, fence, m.nacks)
 		return err
 	})
@@ -95,6 +95,9 @@ func (s *shard) onRecovered(m *recovered) {
 		default:
 			s.unregister(n.ID, n.Token)
 		}
+	}
+	if m.repeated {
+		s.window.lower(m.began)
 	}
 	s.noteError(m.err)
 	s.flushRecovers()

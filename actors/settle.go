@@ -2,7 +2,6 @@ package actors
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/ddq-io/ddq/store"
@@ -102,10 +101,9 @@ func (s *shard) storeAcks(ctx context.Context, batch []settleItem, retention tim
 	for i := range batch {
 		acks[i] = store.Ack{ID: batch[i].ask.ID, Token: batch[i].token()}
 	}
-	repeated := false
-	m.err = resolve(ctx, func() (err error) {
+	var repeated bool
+	repeated, m.err = resolve(ctx, func() (err error) {
 		_, m.statuses, err = s.store.Ack(ctx, s.id, acks, retention)
-		repeated = repeated || errors.Is(err, store.ErrUnknown)
 		return err
 	})
 	for i, status := range m.statuses {
@@ -163,13 +161,13 @@ func (s *shard) onAcks(m *acksDone) {
 // which is read first where it is not known; it cannot change while the task is
 // held, and the token tells if it is not any more.
 func (s *shard) storeNacks(ctx context.Context, batch []settleItem, topic *store.Topic) *nacksDone {
-	m := &nacksDone{batch: batch}
+	m := &nacksDone{batch: batch, unseen: unseen{began: s.now()}}
 	if m.err = s.readRetries(ctx, batch, topic); m.err == nil {
 		nacks := make([]store.Nack, len(batch))
 		for i := range batch {
 			nacks[i] = nackFor(batch[i].ask, batch[i].token(), batch[i].retries)
 		}
-		m.err = resolve(ctx, func() (err error) {
+		m.repeated, m.err = resolve(ctx, func() (err error) {
 			_, m.results, err = s.store.Nack(ctx, s.id, nacks)
 			return err
 		})
@@ -184,6 +182,11 @@ func (m *nacksDone) answer() {
 		return
 	}
 	for i, r := range m.results {
+		if m.repeated && r.Status == store.WrongState {
+			// The first try did it; only its answer was lost.
+			m.batch[i].finish(func(out *Settled) { out.State = r.State })
+			continue
+		}
 		if r.Status != store.OK {
 			m.batch[i].refuse(errHoldLost(m.batch[i].ask.ID))
 			continue
@@ -231,6 +234,9 @@ func (s *shard) onNacks(m *nacksDone) {
 			s.learn(store.Entry{ID: it.ask.ID, Due: r.Due})
 		}
 	}
+	if m.repeated {
+		s.window.lower(m.began)
+	}
 	s.noteError(m.err)
 	s.flushSettles()
 }
@@ -241,7 +247,7 @@ func (s *shard) storeExtends(ctx context.Context, batch []settleItem, topic *sto
 	for i := range batch {
 		extends[i] = store.Extend{ID: batch[i].ask.ID, Token: batch[i].token(), Visibility: or(batch[i].ask.Extend, or(batch[i].lasts, topic.Visibility))}
 	}
-	m.err = resolve(ctx, func() (err error) {
+	_, m.err = resolve(ctx, func() (err error) {
 		_, m.results, err = s.store.Extend(ctx, s.id, extends)
 		return err
 	})
