@@ -19,7 +19,11 @@ func (q *queue) Enqueue(ctx context.Context, r *ddqv1.EnqueueRequest) (*ddqv1.En
 	if _, e := convertTask(&tasks[0], r, nil); e != nil {
 		return nil, e
 	}
-	done := &q.sys.Enqueue(ctx, tasks)[0]
+	results, err := q.sys.Enqueue(ctx, tasks)
+	if err != nil {
+		return nil, err
+	}
+	done := &results[0]
 	if done.Err != nil {
 		return nil, done.Err
 	}
@@ -34,26 +38,22 @@ func (q *queue) Enqueue(ctx context.Context, r *ddqv1.EnqueueRequest) (*ddqv1.En
 }
 
 func (q *queue) EnqueueBatch(ctx context.Context, r *ddqv1.EnqueueBatchRequest) (*ddqv1.EnqueueBatchResponse, error) {
-	results, e := q.enqueue(ctx, r.Tasks)
-	if e != nil {
-		return nil, e
+	results, err := q.enqueue(ctx, r.Tasks)
+	if err != nil {
+		return nil, err
 	}
 	return &ddqv1.EnqueueBatchResponse{Results: results}, nil
 }
 
 // enqueue stores a batch and answers each item, or refuses it as a whole.
-func (q *queue) enqueue(ctx context.Context, requests []*ddqv1.EnqueueRequest) ([]*ddqv1.EnqueueResult, *actors.Error) {
-	if len(requests) == 0 {
-		return nil, invalid("BATCH_SIZE", "tasks", "must not be empty")
-	}
+func (q *queue) enqueue(ctx context.Context, requests []*ddqv1.EnqueueRequest) ([]*ddqv1.EnqueueResult, error) {
 	b := newBatch(requests)
-	var done []actors.Enqueued
-	if len(b.tasks) > 0 {
-		done = q.sys.Enqueue(ctx, b.tasks)
+	if len(b.tasks) == 0 && len(requests) > 0 {
+		return b.results(q.log, nil), nil // all refused; an empty batch is for the system to refuse
 	}
-	// A batch over its limits is refused item by item; the caller made one mistake.
-	if len(done) > 0 && done[0].Err != nil && done[0].Err.Reason == "BATCH_SIZE" {
-		return nil, done[0].Err
+	done, err := q.sys.Enqueue(ctx, b.tasks)
+	if err != nil {
+		return nil, err
 	}
 	return b.results(q.log, done), nil
 }
@@ -137,11 +137,10 @@ func (p *pipeline) cost(frame *ddqv1.EnqueueStreamRequest) int64 {
 }
 
 func (p *pipeline) answer(frame *ddqv1.EnqueueStreamRequest) error {
-	results, e := p.q.enqueue(p.stream.Context(), frame.Tasks)
-	reply := &ddqv1.EnqueueStreamResponse{
-		Sequence: frame.Sequence,
-		Results:  results,
-		Error:    itemError(p.q.log, e),
+	results, err := p.q.enqueue(p.stream.Context(), frame.Tasks)
+	reply := &ddqv1.EnqueueStreamResponse{Sequence: frame.Sequence, Results: results}
+	if err != nil {
+		reply.Error = itemError(p.q.log, classify(err))
 	}
 	p.sendMu.Lock()
 	defer p.sendMu.Unlock()

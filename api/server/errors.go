@@ -69,8 +69,7 @@ func draining() *actors.Error {
 	return &actors.Error{Kind: actors.Unavailable, Reason: "DRAINING", Message: "node is draining"}
 }
 
-// classify turns any error into one that has a kind. Nil for a status that the
-// gRPC library made, which goes out as it is.
+// classify turns any error into one that has a kind.
 func classify(err error) *actors.Error {
 	var known *actors.Error
 	switch {
@@ -81,19 +80,27 @@ func classify(err error) *actors.Error {
 	case errors.Is(err, context.DeadlineExceeded):
 		return &actors.Error{Kind: actors.Deadline, Message: "deadline exceeded"}
 	}
-	if _, ok := status.FromError(err); ok {
-		return nil
-	}
 	return &actors.Error{Kind: actors.Internal, Message: err.Error()}
+}
+
+// madeByLibrary reports whether err is a status that the gRPC library made, such
+// as that of a broken stream.
+func madeByLibrary(err error) bool {
+	var ours *actors.Error
+	if errors.As(err, &ours) {
+		return false
+	}
+	_, ok := status.FromError(err)
+	return ok
 }
 
 // toStatus turns what a handler returned into what the caller sees. Internal
 // errors go to log under a number, and only the number to the caller.
 func toStatus(ctx context.Context, log *slog.Logger, method string, err error) error {
-	e := classify(err)
-	if e == nil {
+	if madeByLibrary(err) {
 		return err
 	}
+	e := classify(err)
 	info := &errdetails.ErrorInfo{Reason: e.Reason, Domain: domain}
 	if codeOf(e.Kind) == codes.Internal {
 		incident := uuid.NewString()

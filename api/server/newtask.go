@@ -2,7 +2,6 @@ package server
 
 import (
 	"log/slog"
-	"unicode/utf8"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -71,10 +70,6 @@ func convertTask(t *actors.NewTask, r *ddqv1.EnqueueRequest, slab []store.Attrib
 	}
 	from := len(slab)
 	for _, a := range r.Attributes {
-		// What is not UTF-8 could be stored, but never sent: protobuf refuses it.
-		if !utf8.ValidString(a.Key) || !utf8.ValidString(a.Value) {
-			return slab[:from], invalid("BAD_ATTRIBUTES", "attributes", "must be UTF-8")
-		}
 		slab = append(slab, store.Attribute{Key: a.Key, Value: a.Value})
 	}
 	t.Task.Attributes = slab[from:len(slab):len(slab)]

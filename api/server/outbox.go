@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"log/slog"
 	"sync"
 	"time"
@@ -35,8 +36,9 @@ func (h *handed) stale(now time.Time) bool { return now.Sub(h.at) > h.HoldFor/2 
 // it holds is bounded by the subscription's credit. It is an actors.Outbox, and
 // like it never blocks.
 type outbox struct {
-	log  *slog.Logger
-	wake chan struct{} // has a token when there may be something to take
+	log   *slog.Logger
+	grace time.Duration // to drain in when nobody says
+	wake  chan struct{} // has a token when there may be something to take
 
 	mu       sync.Mutex
 	queue    []handed           // guarded by mu, as is everything below
@@ -45,7 +47,7 @@ type outbox struct {
 	drain    *time.Duration     // grace to announce
 	drained  bool               // announced, or about to be: nothing new goes out
 	leaving  bool               // the worker sends nothing more: nothing new goes out
-	unwanted []actors.Delivery  // came too late to go out
+	unwanted []actors.Delivery  // will not go out
 }
 
 // answer gathers the outcomes of one frame's settlements.
@@ -55,23 +57,23 @@ type answer struct {
 	left  int // not answered
 }
 
-func newOutbox(log *slog.Logger) *outbox {
-	return &outbox{log: log, wake: make(chan struct{}, 1), answers: make(map[uint64]*answer)}
+func newOutbox(log *slog.Logger, grace time.Duration) *outbox {
+	return &outbox{log: log, grace: grace, wake: make(chan struct{}, 1), answers: make(map[uint64]*answer)}
 }
 
-// Deliver queues tasks for the stream.
-func (o *outbox) Deliver(ds []actors.Delivery) {
+// Deliver queues tasks for the stream, unless nothing new goes out.
+func (o *outbox) Deliver(ds []actors.Delivery) bool {
 	now := time.Now()
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	defer o.signal()
 	if o.drained || o.leaving {
-		o.unwanted = append(o.unwanted, ds...)
-		return
+		return false
 	}
 	for _, d := range ds {
 		o.queue = append(o.queue, handed{d, now})
 	}
+	o.signal()
+	return true
 }
 
 // expect announces a frame of n settlements. It comes before their outcomes.
@@ -103,13 +105,14 @@ func (o *outbox) Settled(sequence uint64, results []actors.Settled) {
 }
 
 // Drain announces that the node goes away, once. Tasks that wait here are given
-// back: another node has more time for them.
+// back: another node has more time for them. A grace of 0 is the usual one.
 func (o *outbox) Drain(grace time.Duration) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.drained {
 		return
 	}
+	grace = cmp.Or(grace, o.grace)
 	o.drain, o.drained = &grace, true
 	o.giveUp()
 	o.signal()

@@ -46,7 +46,7 @@ func requireIDs(t *testing.T, what string, got []string, want ...string) {
 }
 
 func TestOneFrameMergesWhatWaits(t *testing.T) {
-	o := newOutbox(quiet)
+	o := newOutbox(quiet, time.Minute)
 	o.Deliver(deliveries(time.Minute, 1, "a"))
 	o.expect(7, 1)
 	o.Settled(7, []actors.Settled{{ID: "x", Kind: actors.SettleAck, Already: true}})
@@ -68,7 +68,7 @@ func TestOneFrameMergesWhatWaits(t *testing.T) {
 }
 
 func TestFramesAreBoundedByBytesAndNumber(t *testing.T) {
-	o := newOutbox(quiet)
+	o := newOutbox(quiet, time.Minute)
 	o.Deliver(deliveries(time.Minute, 600<<10, "a", "b", "c"))
 	var many []string
 	for i := range 600 {
@@ -87,7 +87,7 @@ func TestFramesAreBoundedByBytesAndNumber(t *testing.T) {
 
 func TestStaleDeliveriesAreNotSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := newOutbox(quiet)
+		o := newOutbox(quiet, time.Minute)
 		o.Deliver(deliveries(10*time.Second, 1, "old"))
 		time.Sleep(3 * time.Second)
 		o.Deliver(deliveries(10*time.Second, 1, "young"))
@@ -104,7 +104,7 @@ func TestStaleDeliveriesAreNotSent(t *testing.T) {
 
 func TestHalfOfTheHoldIsStillSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := newOutbox(quiet)
+		o := newOutbox(quiet, time.Minute)
 		o.Deliver(deliveries(10*time.Second, 1, "a"))
 		time.Sleep(5 * time.Second)
 		p := o.take(time.Now())
@@ -113,7 +113,7 @@ func TestHalfOfTheHoldIsStillSent(t *testing.T) {
 }
 
 func TestAnswerWaitsForEverySettlement(t *testing.T) {
-	o := newOutbox(quiet)
+	o := newOutbox(quiet, time.Minute)
 	o.expect(3, 3)
 	o.Settled(3, []actors.Settled{{ID: "a", Kind: actors.SettleAck}})
 	if p := o.take(time.Now()); !p.empty() {
@@ -136,7 +136,7 @@ func TestAnswerWaitsForEverySettlement(t *testing.T) {
 }
 
 func TestAllWentWellIsAnEmptyAnswer(t *testing.T) {
-	o := newOutbox(quiet)
+	o := newOutbox(quiet, time.Minute)
 	o.expect(1, 2)
 	o.Settled(1, []actors.Settled{{ID: "a", Kind: actors.SettleAck}, {ID: "b", Kind: actors.SettleNack}})
 	p := o.take(time.Now())
@@ -146,7 +146,7 @@ func TestAllWentWellIsAnEmptyAnswer(t *testing.T) {
 }
 
 func TestLargeAnswersTakeFramesOfTheirOwn(t *testing.T) {
-	o := newOutbox(quiet)
+	o := newOutbox(quiet, time.Minute)
 	for sequence := uint64(1); sequence <= 3; sequence++ {
 		o.expect(sequence, 3000)
 		o.Settled(sequence, make([]actors.Settled, 0))
@@ -164,15 +164,17 @@ func TestLargeAnswersTakeFramesOfTheirOwn(t *testing.T) {
 }
 
 func TestDrainIsAnnouncedOnceAndGivesBackWhatWaits(t *testing.T) {
-	o := newOutbox(quiet)
+	o := newOutbox(quiet, time.Minute)
 	o.Deliver(deliveries(time.Minute, 1, "a"))
 	o.Drain(3 * time.Second)
 	o.Drain(9 * time.Second)
-	o.Deliver(deliveries(time.Minute, 1, "b"))
+	if o.Deliver(deliveries(time.Minute, 1, "b")) {
+		t.Error("took a task while draining")
+	}
 	now := time.Now()
 	p := o.take(now)
 	f := p.frame(now)
-	requireIDs(t, "given back", idsOf(p.unwanted), "a", "b")
+	requireIDs(t, "given back", idsOf(p.unwanted), "a")
 	if len(f.Deliveries) != 0 || f.Drain.GetGraceMs() != 3000 {
 		t.Errorf("got %v", f)
 	}
@@ -185,19 +187,22 @@ func TestDrainIsAnnouncedOnceAndGivesBackWhatWaits(t *testing.T) {
 }
 
 func TestCloseReturnsWhatNeverWentOut(t *testing.T) {
-	o := newOutbox(quiet)
+	o := newOutbox(quiet, time.Minute)
 	o.Deliver(deliveries(time.Minute, 1, "a"))
 	p := o.take(time.Now())
 	o.undelivered(p.tasks)
 	o.Deliver(deliveries(time.Minute, 1, "b"))
 	requireIDs(t, "rest", idsOf(o.close()), "a", "b")
+	if o.Deliver(deliveries(time.Minute, 1, "c")) {
+		t.Error("took a task after the end")
+	}
 	if rest := o.close(); rest != nil {
 		t.Errorf("returned twice: %q", idsOf(rest))
 	}
 }
 
 func TestAWorkerThatLeftIsAnsweredFirst(t *testing.T) {
-	o := newOutbox(quiet)
+	o := newOutbox(quiet, time.Minute)
 	o.expect(1, 1)
 	o.leave()
 	if o.finished() {

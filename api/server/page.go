@@ -3,6 +3,7 @@ package server
 import (
 	"github.com/ddq-io/ddq/actors"
 	"github.com/ddq-io/ddq/api/ddqv1"
+	"github.com/ddq-io/ddq/store"
 )
 
 const (
@@ -41,22 +42,17 @@ func page(asked int32, token string, list func(size int, token string) ([]actors
 		if err != nil {
 			return nil, "", err
 		}
-		fit := fittingPage(tasks, &bytes)
-		switch {
-		case fit == len(tasks):
-		case fit > 0:
-			step = fit // the cursor counts whole steps: read only these again
-			continue
-		case len(out) > 0:
+		fit := fitting(tasks, foundSize, pageBytes-bytes)
+		if fit < len(tasks) && fit == 0 && len(out) > 0 {
 			return out, token, nil
-		default:
-			step = 1
-			if ask > 1 {
-				continue
-			}
+		}
+		if fit < len(tasks) && ask > max(fit, 1) {
+			step = max(fit, 1) // the cursor is behind all of them: read only these again
+			continue
 		}
 		for i := range tasks {
 			out = append(out, foundWire(&tasks[i]))
+			bytes += foundSize(&tasks[i])
 		}
 		if token = next; next == "" || len(tasks) < ask || bytes >= pageBytes {
 			break
@@ -65,18 +61,23 @@ func page(asked int32, token string, list func(size int, token string) ([]actors
 	return out, token, nil
 }
 
-// fittingPage returns how many tasks the page has room for, and when that is
-// all of them counts them into bytes.
-func fittingPage(tasks []actors.Found, bytes *int) int {
-	sum := *bytes
-	for i := range tasks {
-		if sum += taskSize(&tasks[i].Task); sum > pageBytes {
-			if i == 0 && len(tasks) == 1 && *bytes == 0 {
-				break
-			}
+func foundSize(f *actors.Found) int { return taskSize(&f.Task) }
+
+// fitting returns how many of items have room for their sizes in bytes.
+func fitting[T any](items []T, size func(*T) int, bytes int) int {
+	for i := range items {
+		if bytes -= size(&items[i]); bytes < 0 {
 			return i
 		}
 	}
-	*bytes = sum
-	return len(tasks)
+	return len(items)
+}
+
+// taskSize is about what a task takes up in a message.
+func taskSize(t *store.Task) int {
+	n := 256 + len(t.ID) + len(t.Payload) + len(t.LastError)
+	for _, a := range t.Attributes {
+		n += len(a.Key) + len(a.Value) + 8
+	}
+	return n
 }

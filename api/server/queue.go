@@ -8,7 +8,6 @@ import (
 
 	"github.com/ddq-io/ddq/actors"
 	"github.com/ddq-io/ddq/api/ddqv1"
-	"github.com/ddq-io/ddq/store"
 )
 
 // queue serves DelayQueueService.
@@ -91,7 +90,7 @@ func (q *queue) Retrieve(ctx context.Context, r *ddqv1.RetrieveRequest) (*ddqv1.
 		}
 		return nil, err
 	}
-	fit := fitting(held)
+	fit := max(min(1, len(held)), fitting(held, deliverySize, pageBytes))
 	if ctx.Err() != nil {
 		fit = 0
 	}
@@ -115,23 +114,14 @@ func retrieveOptions(r *ddqv1.RetrieveRequest) (o actors.SubscribeOptions, wait 
 	if wait, e = spanOf(r.WaitMs, "wait_ms"); e != nil {
 		return o, 0, e
 	}
-	o = actors.SubscribeOptions{Topic: r.Topic, Worker: text(r.Worker)}
+	o = actors.SubscribeOptions{Topic: r.Topic, Worker: r.Worker}
 	if o.Visibility, e = spanOf(r.VisibilityTimeoutMs, "visibility_timeout_ms"); e != nil {
 		return o, 0, e
 	}
 	return o, wait, nil
 }
 
-// fitting returns how many of ds one reply has room for, at least one.
-func fitting(ds []actors.Delivery) int {
-	bytes := 0
-	for i := range ds {
-		if bytes += taskSize(ds[i].Task); bytes > pageBytes && i > 0 {
-			return i
-		}
-	}
-	return len(ds)
-}
+func deliverySize(d *actors.Delivery) int { return taskSize(d.Task) }
 
 // giveBack releases held tasks that nobody will get, also when the caller's
 // context is done. If it fails their holds run out.
@@ -189,13 +179,4 @@ func (q *queue) settle(ctx context.Context, topic string, ask actors.Settlement)
 		return actors.Settled{}, settled[0].Err
 	}
 	return settled[0], nil
-}
-
-// taskSize is about what a task takes up in a message.
-func taskSize(t *store.Task) int {
-	n := 256 + len(t.ID) + len(t.Payload) + len(t.LastError)
-	for _, a := range t.Attributes {
-		n += len(a.Key) + len(a.Value) + 8
-	}
-	return n
 }

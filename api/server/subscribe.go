@@ -48,7 +48,7 @@ func (q *queue) Subscribe(stream subscribeStream) error {
 	ses := &session{
 		server:     q.Server,
 		stream:     stream,
-		box:        newOutbox(q.log),
+		box:        newOutbox(q.log, q.config.DrainGrace),
 		unanswered: semaphore.NewWeighted(maxUnanswered),
 		end:        make(chan error, 1),
 	}
@@ -122,16 +122,13 @@ func (ses *session) hello(f *ddqv1.SubscribeRequest) error {
 	if f.Hello == nil {
 		return badStream("hello", "must come in the first frame")
 	}
-	if f.Hello.MaxInFlight < 0 {
-		return invalid("OUT_OF_RANGE_FIELD", "hello.max_in_flight", "must not be negative")
-	}
-	visibility, e := spanOf(f.Hello.VisibilityTimeoutMs, "hello.visibility_timeout_ms")
+	visibility, e := spanOf(f.Hello.VisibilityTimeoutMs, "visibility_timeout_ms")
 	if e != nil {
 		return e
 	}
 	sub, err := ses.server.sys.Subscribe(ses.stream.Context(), actors.SubscribeOptions{
 		Topic:       f.Hello.Topic,
-		Worker:      text(f.Hello.Worker),
+		Worker:      f.Hello.Worker,
 		MaxInFlight: int(f.Hello.MaxInFlight),
 		Visibility:  visibility,
 		LocalOnly:   f.Hello.LocalShardsOnly,

@@ -1,0 +1,133 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/stats"
+
+	"github.com/ddq-io/ddq/api/ddqv1"
+	"github.com/ddq-io/ddq/store"
+)
+
+func (r *rig) pipeline() grpc.BidiStreamingClient[ddqv1.EnqueueStreamRequest, ddqv1.EnqueueStreamResponse] {
+	r.Helper()
+	stream, err := r.queue.EnqueueStream(r.Context())
+	must(r, err)
+	return stream
+}
+
+func frameOf(sequence uint64, n int) *ddqv1.EnqueueStreamRequest {
+	f := &ddqv1.EnqueueStreamRequest{Sequence: sequence}
+	for i := range n {
+		f.Tasks = append(f.Tasks, &ddqv1.EnqueueRequest{Topic: "t", Id: fmt.Sprintf("%d-%d", sequence, i)})
+	}
+	return f
+}
+
+func TestEveryFrameIsAnsweredOnce(t *testing.T) {
+	bubble(t, Config{}, func(r *rig) {
+		stream := r.pipeline()
+		const frames, tasks = 400, 3
+		go func() {
+			for i := range frames {
+				if err := stream.Send(frameOf(uint64(i), tasks)); err != nil {
+					t.Error(err)
+				}
+			}
+			stream.CloseSend()
+		}()
+		answered := map[uint64]int{}
+		for {
+			f, err := stream.Recv()
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			must(r, err)
+			if f.Error != nil || len(f.Results) != tasks || f.Results[0].Id != fmt.Sprintf("%d-0", f.Sequence) {
+				r.Fatalf("got %v", f)
+			}
+			answered[f.Sequence]++
+		}
+		for i := range frames {
+			if answered[uint64(i)] != 1 {
+				r.Errorf("frame %d was answered %d times", i, answered[uint64(i)])
+			}
+		}
+	})
+}
+
+// arrivals counts the messages that a server has read.
+type arrivals struct{ n atomic.Int32 }
+
+func (a *arrivals) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context   { return ctx }
+func (a *arrivals) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context { return ctx }
+func (a *arrivals) HandleConn(context.Context, stats.ConnStats)                       {}
+func (a *arrivals) HandleRPC(_ context.Context, s stats.RPCStats) {
+	if _, ok := s.(*stats.InPayload); ok {
+		a.n.Add(1)
+	}
+}
+
+func TestFramesInWorkAreBounded(t *testing.T) {
+	var read arrivals
+	config := Config{StreamBytes: 3 * frameCost, Options: []grpc.ServerOption{grpc.StatsHandler(&read)}}
+	bubble(t, config, func(r *rig) {
+		r.enqueue(&ddqv1.EnqueueRequest{Topic: "t"})
+		read.n.Store(0)
+		resume := r.store.stop()
+		stream := r.pipeline()
+		for i := range 10 {
+			must(r, stream.Send(frameOf(uint64(i), 1)))
+		}
+		must(r, stream.CloseSend())
+		synctest.Wait()
+		if n := read.n.Load(); n != 4 {
+			t.Errorf("%d frames were read, want the 3 that may be in work and the one that waits", n)
+		}
+		resume()
+		for i := range 10 {
+			if _, err := stream.Recv(); err != nil {
+				t.Fatalf("answer %d: %v", i, err)
+			}
+		}
+	})
+}
+
+func TestFrameThatFailsAsAWholeLeavesTheStreamOpen(t *testing.T) {
+	bubble(t, Config{}, func(r *rig) {
+		stream := r.pipeline()
+		for i, c := range []struct {
+			frame  *ddqv1.EnqueueStreamRequest
+			reason string
+		}{
+			{&ddqv1.EnqueueStreamRequest{Sequence: 0}, "BATCH_SIZE"},
+			{&ddqv1.EnqueueStreamRequest{Sequence: 1, Tasks: make1001()}, "BATCH_SIZE"},
+			{frameOf(2, 1), ""},
+		} {
+			must(r, stream.Send(c.frame))
+			f, err := stream.Recv()
+			must(r, err)
+			if f.Sequence != uint64(i) || f.Error.GetReason() != c.reason {
+				r.Errorf("frame %d: got %v", i, f)
+			}
+			if c.reason != "" && (codes.Code(f.Error.Code) != codes.InvalidArgument || len(f.Results) != 0) {
+				r.Errorf("frame %d: got %v", i, f)
+			}
+		}
+		r.store.fail(store.ErrUnavailable)
+		must(r, stream.Send(frameOf(3, 1)))
+		f, err := stream.Recv()
+		must(r, err)
+		if e := f.Results[0].Error; codes.Code(e.GetCode()) != codes.Unavailable || e.Reason != "STORE_DOWN" || e.RetryAfterMs != 1000 {
+			r.Errorf("store down: got %v", f)
+		}
+	})
+}
