@@ -1,0 +1,79 @@
+package worker
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+)
+
+// Config says what a Worker takes and how much. The zero value works, given a
+// topic or a Mux.
+type Config struct {
+	// Topic to take tasks of. Leave it empty for a Mux, which knows its own.
+	Topic string
+
+	// Concurrency is how many handlers run at once. Defaults to 16.
+	Concurrency int
+
+	// MaxInFlight is how many tasks of a topic the worker holds at once, running
+	// and waiting: more hide the way to the server, fewer leave tasks to other
+	// workers. At most 10,000. Defaults to Concurrency and half of that again.
+	MaxInFlight int
+
+	// VisibilityTimeout is how long the server waits for a sign of life before
+	// it gives a task to another worker, for tasks that bring none of their own:
+	// 1s to 12h. Defaults to the topic's.
+	VisibilityTimeout time.Duration
+
+	// Grace is how long Run waits, once its context has ended, for handlers to
+	// finish before it cancels them. Negative cancels at once. Defaults to 30s.
+	Grace time.Duration
+
+	// Name shows in the server's logs and in running tasks; at most 128 bytes.
+	// Defaults to host and process id.
+	Name string
+
+	// Middleware wraps the handler; the first is outermost.
+	Middleware []Middleware
+
+	// Observe, if set, hears of what happens. It is called from the worker's own
+	// goroutines, must be quick and safe for concurrent use.
+	Observe func(Event)
+
+	// Logger defaults to none.
+	Logger *slog.Logger
+}
+
+func (c Config) withDefaults() Config {
+	if c.Concurrency <= 0 {
+		c.Concurrency = 16
+	}
+	if c.MaxInFlight <= 0 {
+		c.MaxInFlight = c.Concurrency + (c.Concurrency+1)/2
+	}
+	c.MaxInFlight = min(c.MaxInFlight, 10_000)
+	if c.Grace == 0 {
+		c.Grace = 30 * time.Second
+	}
+	if c.Name == "" {
+		host, _ := os.Hostname() // without one, the process id has to do
+		c.Name = fmt.Sprintf("%.100s-%d", host, os.Getpid())
+	}
+	if c.Observe == nil {
+		c.Observe = func(Event) {}
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return c
+}
+
+// The worker's own pauses.
+const (
+	connectTimeout = 10 * time.Second // for the server's first word on a stream
+	cancelGrace    = time.Second      // for cancelled handlers to return
+	flushTimeout   = 5 * time.Second  // for the last settlements to be answered
+	hearingTimeout = time.Second      // for the last answers on a stream that another replaces
+	frameSettles   = 1000             // settlements in one frame, at most
+)

@@ -1,0 +1,52 @@
+package worker
+
+import "sync/atomic"
+
+// EventKind is what happened.
+type EventKind uint8
+
+// What a Worker reports.
+const (
+	Received     EventKind = iota + 1 // tasks were delivered
+	Acked                             // acks were accepted by the server
+	Nacked                            // nacks were accepted
+	Released                          // releases were accepted
+	Extended                          // holds were lengthened
+	Lost                              // holds were lost, before or after the handler's end
+	Connected                         // a stream was opened
+	Disconnected                      // a stream broke or could not be opened; Err says why
+)
+
+// Event is one report, for tasks of one topic that came or went together.
+type Event struct {
+	Kind  EventKind
+	Topic string
+	Tasks int
+	Err   error
+}
+
+// Stats counts what happened since the worker was made.
+type Stats struct {
+	Received, Acked, Nacked, Released, Extended, Lost int64 // tasks
+	Connected, Disconnected                           int64 // streams
+}
+
+// counters are by EventKind.
+type counters [Disconnected + 1]atomic.Int64
+
+func (w *Worker) report(kind EventKind, topic string, tasks int, err error) {
+	if tasks == 0 && kind < Connected {
+		return
+	}
+	w.counts[kind].Add(int64(max(tasks, 1)))
+	w.cfg.Observe(Event{kind, topic, tasks, err})
+}
+
+// Stats returns the counts so far.
+func (w *Worker) Stats() Stats {
+	n := func(k EventKind) int64 { return w.counts[k].Load() }
+	return Stats{
+		Received: n(Received), Acked: n(Acked), Nacked: n(Nacked), Released: n(Released),
+		Extended: n(Extended), Lost: n(Lost), Connected: n(Connected), Disconnected: n(Disconnected),
+	}
+}

@@ -1,0 +1,86 @@
+package worker
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/ddq-io/ddq/api/ddqv1"
+)
+
+// stage is how far a held task has come. The pool moves it from waiting to
+// running; whoever ends it first decides its outcome.
+type stage = int32
+
+const (
+	waiting stage = iota // delivered, not started
+	running              // in a handler
+	ended                // its outcome is decided
+	lost                 // its hold is gone; there is no outcome
+)
+
+// held is one delivered task on its way through the worker.
+type held struct {
+	sub    *subscription
+	task   Task
+	stage  atomic.Int32
+	cancel context.CancelCauseFunc // of the handler's context; set before running
+
+	ack      ddqv1.Ack
+	nack     *ddqv1.Nack // the outcome if it is not an ack; set when ended
+	ownHold  bool        // the task brings its visibility timeout
+	canceled bool        // cancelled before it ran; guarded by sub.mu
+	repeated bool        // the outcome was sent more than once; guarded by sub.mu
+
+	index    int           // in sub.live; guarded by sub.mu
+	hold     time.Duration // how long the hold was last said to last; guarded by sub.mu
+	deadline time.Time     // when the hold ends; guarded by sub.mu
+	extendAt time.Time     // when to ask for more; guarded by sub.mu
+}
+
+// fill makes h the task of a delivery of s, received at now.
+func (h *held) fill(s *subscription, d *ddqv1.Delivery, now time.Time) {
+	h.sub = s
+	h.task = taskOf(d)
+	h.ack.TaskId, h.ack.HoldToken = h.task.ID, h.task.HoldToken
+	h.ownHold = d.GetTask().GetVisibilityTimeoutMs() > 0
+	h.holdFor(now, time.Duration(d.GetHoldMs())*time.Millisecond)
+}
+
+// holdFor says that the hold lasts for d from now. It is extended at a third,
+// so that one lost answer leaves time for another try.
+func (h *held) holdFor(now time.Time, d time.Duration) {
+	h.hold = d
+	h.deadline = now.Add(d)
+	h.extendAt = now.Add(d / 3)
+}
+
+// run moves h to its handler; false means that it is none's any more.
+func (h *held) run(cancel context.CancelCauseFunc) bool {
+	h.cancel = cancel
+	return h.stage.CompareAndSwap(waiting, running)
+}
+
+// end decides h's outcome, nil for an ack; false means that it has one or is lost.
+func (h *held) end(from stage, nack *ddqv1.Nack) bool {
+	if !h.stage.CompareAndSwap(from, ended) {
+		return false
+	}
+	if nack != nil {
+		nack.TaskId, nack.HoldToken = h.ack.TaskId, h.ack.HoldToken
+		h.nack = nack
+	}
+	return true
+}
+
+// lose takes h from its handler, which hears of it.
+func (h *held) lose() bool {
+	if h.stage.CompareAndSwap(waiting, lost) {
+		return true
+	}
+	if h.stage.CompareAndSwap(running, lost) {
+		h.cancel(ErrHoldLost)
+		return true
+	}
+	return false
+}

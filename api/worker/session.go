@@ -1,0 +1,268 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"io"
+	"runtime"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/ddq-io/ddq/api/codec"
+	"github.com/ddq-io/ddq/api/ddqv1"
+)
+
+// errDraining ends the wait for a session whose server goes away.
+var errDraining = errors.New("the server is draining")
+
+// errSilent means that the server said nothing within connectTimeout.
+var errSilent = errors.New("the server does not answer")
+
+// session is one stream of a subscription. It owns a reading and a writing
+// goroutine, gone once retire returns.
+type session struct {
+	sub      *subscription
+	rpc      grpc.BidiStreamingClient[ddqv1.SubscribeRequest, ddqv1.SubscribeResponse]
+	cancel   context.CancelFunc
+	wake     chan struct{} // there may be something to send
+	silent   chan struct{} // closed to end the writer
+	written  chan struct{} // the writer is gone
+	drain    chan struct{} // the server asked for an end
+	done     chan struct{} // the reader is gone
+	err      error         // why; set before done is closed
+	limit    int           // tasks in flight that the server agreed to
+	draining bool          // guarded by sub.mu
+}
+
+// stayConnected keeps a session until ctx ends. It returns an error when the
+// server refuses for good.
+func (s *subscription) stayConnected(ctx context.Context) error {
+	pauses := reconnects()
+	for {
+		x, err := s.connect(ctx)
+		if err == nil {
+			opened := time.Now()
+			s.w.report(Connected, s.topic, 0, nil)
+			s.handOver(x)
+			err = x.wait()
+			if time.Since(opened) > pauses.MaxInterval {
+				pauses.Reset()
+			}
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
+		s.w.report(Disconnected, s.topic, 0, err)
+		if refusal(err) {
+			return err
+		}
+		pause := max(pauses.NextBackOff(), retryAfter(err))
+		s.w.cfg.Logger.Warn("subscription interrupted", "topic", s.topic, "err", err, "pause", pause)
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// reconnects grows from a tenth of a second to five, with full jitter, so that
+// workers that lost a server together do not come back together.
+func reconnects() *backoff.ExponentialBackOff {
+	return &backoff.ExponentialBackOff{
+		InitialInterval:     100 * time.Millisecond,
+		RandomizationFactor: 1,
+		Multiplier:          2,
+		MaxInterval:         5 * time.Second,
+	}
+}
+
+// connect opens a stream and waits for the server's word.
+func (s *subscription) connect(ctx context.Context) (*session, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	late := time.AfterFunc(connectTimeout, cancel)
+	agreed := (*ddqv1.Subscribed)(nil)
+	rpc, err := s.rpc.Subscribe(ctx, grpc.ForceCodecV2(codec.Proto))
+	if err == nil {
+		agreed, err = s.greet(rpc)
+	}
+	if !late.Stop() {
+		err = errSilent
+	}
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	x := &session{
+		sub:     s,
+		rpc:     rpc,
+		cancel:  cancel,
+		wake:    make(chan struct{}, 1),
+		silent:  make(chan struct{}),
+		written: make(chan struct{}),
+		drain:   make(chan struct{}),
+		done:    make(chan struct{}),
+		limit:   int(agreed.GetMaxInFlight()),
+	}
+	go x.read()
+	go x.write()
+	return x, nil
+}
+
+// greet sends the hello and waits for its answer. Credit follows once the
+// server has agreed.
+func (s *subscription) greet(rpc grpc.BidiStreamingClient[ddqv1.SubscribeRequest, ddqv1.SubscribeResponse]) (*ddqv1.Subscribed, error) {
+	hello := &ddqv1.SubscribeRequest{Hello: &ddqv1.Hello{
+		Topic:               s.topic,
+		Worker:              s.w.cfg.Name,
+		MaxInFlight:         int32(s.w.cfg.MaxInFlight),
+		VisibilityTimeoutMs: millis(s.w.cfg.VisibilityTimeout),
+	}}
+	if err := rpc.Send(hello); err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	} // on EOF, Recv has the reason
+	reply, err := rpc.Recv()
+	if err != nil {
+		return nil, err
+	}
+	if reply.GetSubscribed() == nil {
+		return nil, status.Error(codes.Internal, "the server did not answer the hello")
+	}
+	return reply.GetSubscribed(), nil
+}
+
+// wait returns when the session broke or its server drains.
+func (x *session) wait() error {
+	select {
+	case <-x.drain:
+		return errDraining
+	case <-x.done:
+		return x.err
+	}
+}
+
+// read hands on what the server sends until the stream ends.
+func (x *session) read() {
+	defer close(x.done)
+	defer x.cancel()
+	for {
+		m, err := x.rpc.Recv()
+		if err != nil {
+			x.err = err
+			return
+		}
+		if len(m.GetDeliveries()) > 0 {
+			x.sub.receive(x, m.GetDeliveries())
+		}
+		for _, answer := range m.GetSettled() {
+			x.sub.answered(answer)
+		}
+		if len(m.GetCancels()) > 0 {
+			x.sub.canceledBy(m.GetCancels())
+		}
+		if m.GetDrain() != nil {
+			x.drained()
+		}
+	}
+}
+
+// drained stops taking from this session; what runs is settled on it until
+// another has taken its place.
+func (x *session) drained() {
+	x.sub.mu.Lock()
+	defer x.sub.mu.Unlock()
+	if x.draining {
+		return
+	}
+	x.draining = true
+	close(x.drain)
+	x.sub.releaseWaiting()
+}
+
+// write sends whatever there is to say, as one frame, until the session is
+// silenced or broken.
+func (x *session) write() {
+	defer close(x.written)
+	var r ddqv1.SubscribeRequest
+	for {
+		if x.sub.take(x, &r) {
+			if x.rpc.Send(&r) != nil {
+				x.cancel() // the reader learns why; the frame is said again on the next stream
+				return
+			}
+			continue
+		}
+		select {
+		case <-x.wake:
+			runtime.Gosched() // let other handlers that are about to finish join the frame
+		case <-x.silent:
+			return
+		case <-x.done:
+			return
+		}
+	}
+}
+
+// retire ends a session that no longer speaks for the subscription, if there
+// is one. Deliveries that cross the goodbye are given back.
+func (s *subscription) retire(x *session) {
+	if x == nil {
+		return
+	}
+	close(x.silent)
+	defer time.AfterFunc(flushTimeout, x.cancel).Stop()
+	<-x.written
+	_ = x.rpc.CloseSend() // fails only when the stream is broken
+	<-x.done
+	s.handBack()
+}
+
+// handBack releases, one by one, what came too late for any stream.
+func (s *subscription) handBack() {
+	s.mu.Lock()
+	if s.current != nil { // which says it
+		s.mu.Unlock()
+		return
+	}
+	rest := s.settle
+	s.settle = nil
+	s.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
+	defer cancel()
+	for _, h := range rest {
+		if h.nack == nil || !h.nack.Release {
+			continue // its answer is missing, which flush has said
+		}
+		_, err := s.rpc.Nack(ctx, &ddqv1.NackRequest{Topic: s.topic, Nack: h.nack}, grpc.ForceCodecV2(codec.Proto))
+		if err != nil {
+			s.w.cfg.Logger.Warn("task not given back", "topic", s.topic, "task", h.ack.TaskId, "err", err)
+			return // the others wait for their holds to end, too
+		}
+		s.w.report(Released, s.topic, 1, nil)
+	}
+}
+
+// refusal reports whether trying again is pointless.
+func refusal(err error) bool {
+	switch status.Code(err) {
+	case codes.InvalidArgument, codes.OutOfRange, codes.NotFound, codes.Unimplemented,
+		codes.Unauthenticated, codes.PermissionDenied:
+		return true
+	}
+	return false
+}
+
+// retryAfter returns how long the server asked to wait.
+func retryAfter(err error) time.Duration {
+	for _, d := range status.Convert(err).Details() {
+		if info, ok := d.(*errdetails.RetryInfo); ok {
+			return info.GetRetryDelay().AsDuration()
+		}
+	}
+	return 0
+}

@@ -1,0 +1,88 @@
+package worker
+
+import (
+	"time"
+)
+
+// sweepUntil extends the holds whose time has come, gives up those that ran
+// out, and sends again what was postponed. It sleeps while nothing is held.
+func (s *subscription) sweepUntil(done <-chan struct{}) {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-done:
+			return
+		case <-s.armed:
+		case <-timer.C:
+		}
+		if next := s.sweep(time.Now()); next.IsZero() {
+			timer.Stop()
+		} else {
+			timer.Reset(time.Until(next))
+		}
+	}
+}
+
+// sweep does what is due at now and returns when to come again, zero for never.
+func (s *subscription) sweep(now time.Time) (next time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	said := len(s.settle) + len(s.extend)
+	s.resend(now)
+	var out []*held
+	for _, h := range s.live {
+		if !now.Before(h.deadline) {
+			out = append(out, h)
+			continue
+		}
+		// A little early is harmless, and saves a sweep for each task.
+		if slack := h.hold / 12; !now.Add(slack).Before(h.extendAt) {
+			s.extend = append(s.extend, h)
+			h.extendAt = now.Add(h.hold / 3) // until the answer says better
+		}
+		next = earlier(next, earlier(h.extendAt, h.deadline))
+	}
+	for _, h := range out {
+		s.lose(h, "it ran out before it was extended")
+	}
+	for _, p := range s.later {
+		next = earlier(next, p.at)
+	}
+	if len(s.settle)+len(s.extend) > said {
+		s.wake()
+	}
+	s.nextSweep = next
+	return next
+}
+
+// resend moves the postponed outcomes whose time has come; mu is held.
+func (s *subscription) resend(now time.Time) {
+	kept := s.later[:0]
+	for _, p := range s.later {
+		if now.Before(p.at) {
+			kept = append(kept, p)
+		} else {
+			s.settle = append(s.settle, p.h)
+		}
+	}
+	clear(s.later[len(kept):])
+	s.later = kept
+}
+
+// arm sees to it that the sweeper looks no later than at; mu is held.
+func (s *subscription) arm(at time.Time) {
+	if !s.nextSweep.IsZero() && !at.Before(s.nextSweep) {
+		return
+	}
+	s.nextSweep = at
+	poke(s.armed)
+}
+
+// earlier returns the earlier of two times, of which a zero one is never.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || b.Before(a) {
+		return b
+	}
+	return a
+}

@@ -1,0 +1,57 @@
+package worker
+
+import (
+	"time"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/ddq-io/ddq/api/ddqv1"
+)
+
+// Task is a task held by this worker. Its bytes and map are the handler's.
+type Task struct {
+	ID         string
+	Topic      string
+	Payload    []byte
+	Attributes map[string]string
+	Attempt    int       // number of this delivery, from 1
+	MaxRetries int       // deliveries that may follow the first
+	Due        time.Time // it was not delivered before
+	CreatedAt  time.Time
+
+	// HoldToken proves the hold; no other attempt of any task has the same. A
+	// resource that keeps the token of the attempt it last served can tell a
+	// repeat of that attempt from another one.
+	HoldToken []byte
+}
+
+// Last reports whether no attempt follows if this one fails.
+func (t Task) Last() bool { return t.Attempt > t.MaxRetries }
+
+func taskOf(d *ddqv1.Delivery) Task {
+	t := d.GetTask()
+	task := Task{
+		ID:         t.GetId(),
+		Topic:      t.GetTopic(),
+		Payload:    t.GetPayload(),
+		Attempt:    int(t.GetRetryCount()) + 1,
+		MaxRetries: int(t.GetMaxRetries()),
+		Due:        timeOf(t.GetExecuteTime()),
+		CreatedAt:  timeOf(t.GetCreatedAt()),
+		HoldToken:  d.GetHoldToken(),
+	}
+	if list := t.GetAttributes(); len(list) > 0 {
+		task.Attributes = make(map[string]string, len(list))
+		for _, a := range list {
+			task.Attributes[a.GetKey()] = a.GetValue()
+		}
+	}
+	return task
+}
+
+func timeOf(ts *timestamppb.Timestamp) time.Time {
+	if ts == nil {
+		return time.Time{}
+	}
+	return ts.AsTime()
+}

@@ -1,0 +1,155 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"google.golang.org/grpc"
+
+	"github.com/ddq-io/ddq/api/ddqv1"
+)
+
+// Worker takes due tasks of one or more topics and runs a handler for each. It
+// owns Concurrency goroutines and a few for each topic while Run runs.
+type Worker struct {
+	cfg     Config
+	handler Handler
+	queue   chan *held // delivered, not started; has room for all that may be in flight
+	subs    []*subscription
+	pool    sync.WaitGroup
+	used    atomic.Bool
+	counts  counters
+}
+
+// New returns a worker over conn, which stays the caller's. The handler may be
+// a *Mux.
+func New(conn grpc.ClientConnInterface, cfg Config, h Handler) *Worker {
+	cfg = cfg.withDefaults()
+	topics := []string{cfg.Topic}
+	if mux, ok := h.(*Mux); ok && cfg.Topic == "" {
+		topics = mux.topics()
+	}
+	w := &Worker{
+		cfg:     cfg,
+		handler: wrap(h, cfg.Middleware),
+		queue:   make(chan *held, len(topics)*cfg.MaxInFlight),
+	}
+	rpc := ddqv1.NewDelayQueueServiceClient(conn)
+	for _, topic := range topics {
+		w.subs = append(w.subs, newSubscription(w, topic, rpc))
+	}
+	return w
+}
+
+// Run takes tasks until ctx ends. Then it gives back what no handler has
+// started, waits for the handlers, for up to the grace period, and returns once
+// the server has answered the last settlement. It returns nil after that, an
+// error when handlers or settlements were left behind, and earlier with an
+// error when the server refuses the subscription for good. A Worker runs once.
+func (w *Worker) Run(ctx context.Context) error {
+	if w.used.Swap(true) {
+		return errors.New("a worker runs only once")
+	}
+	if len(w.subs) == 0 {
+		return errors.New("a worker needs a topic")
+	}
+	base := context.WithoutCancel(ctx) // handlers outlive ctx by the grace period
+	for range w.cfg.Concurrency {
+		w.pool.Go(func() { w.work(base) })
+	}
+	err := w.subscribe(ctx)
+	close(w.queue)
+	if w.idle() {
+		w.pool.Wait()
+	}
+	return err
+}
+
+// subscribe runs all subscriptions; the failure of one ends the others.
+func (w *Worker) subscribe(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	errs := make([]error, len(w.subs))
+	var all sync.WaitGroup
+	for i, s := range w.subs {
+		all.Go(func() {
+			defer cancel()
+			if err := s.run(ctx); err != nil {
+				errs[i] = fmt.Errorf("topic %s: %w", s.topic, err)
+			}
+		})
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}
+
+// idle reports whether every handler has returned.
+func (w *Worker) idle() bool {
+	for _, s := range w.subs {
+		if !s.idle() {
+			return false
+		}
+	}
+	return true
+}
+
+// work runs handlers, one after the other, until the queue is closed.
+func (w *Worker) work(base context.Context) {
+	finished := false
+	defer func() {
+		if !finished { // the handler ended its goroutine; this one's place is taken
+			w.pool.Go(func() { w.work(base) })
+		}
+	}()
+	for h := range w.queue {
+		w.process(base, h)
+	}
+	finished = true
+}
+
+// process runs the handler for h and settles it, however the handler ends.
+func (w *Worker) process(base context.Context, h *held) {
+	ctx, cancel := context.WithCancelCause(base) // base cannot end, so this takes no lock
+	defer cancel(nil)
+	if !h.run(cancel) {
+		h.sub.drop()
+		return
+	}
+	err := errors.New("the handler ended its goroutine")
+	defer func() {
+		if v := recover(); v != nil {
+			err = &panicked{v, panicPlace()}
+			w.cfg.Logger.Error("handler panicked", "topic", h.task.Topic, "task", h.task.ID,
+				"attempt", h.task.Attempt, "err", err, slog.String("stack", string(debug.Stack())))
+		}
+		h.sub.finish(ctx, h, err)
+	}()
+	if h.sub.wasCanceled(h) {
+		cancel(ErrCanceled)
+	}
+	err = w.handler.Handle(ctx, h.task)
+}
+
+// panicPlace returns where the panic being recovered was raised.
+func panicPlace() string {
+	pcs := make([]uintptr, 64)
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs)])
+	raised := false
+	for {
+		f, more := frames.Next()
+		if raised && !strings.HasPrefix(f.Function, "runtime.") {
+			return fmt.Sprintf("%s:%d", f.File, f.Line)
+		}
+		raised = raised || f.Function == "runtime.gopanic"
+		if !more {
+			return "unknown"
+		}
+	}
+}
