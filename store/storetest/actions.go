@@ -134,10 +134,14 @@ func (p *pair) add(rt *rapid.T) {
 	})
 }
 
-// added makes results comparable.
+// added makes results comparable: only what the contract says of a status counts.
 func (p *pair) added(results []store.AddResult) []store.AddResult {
 	for i := range results {
-		results[i].Due, results[i].Deadline = p.round(results[i].Due), p.round(results[i].Deadline)
+		r := &results[i]
+		r.Due, r.Deadline = p.round(r.Due), p.round(r.Deadline)
+		if r.Status != store.Held {
+			r.Deadline, r.Attempt = 0, 0
+		}
 	}
 	return results
 }
@@ -161,13 +165,25 @@ func (p *pair) hold(rt *rapid.T) {
 	fence := fences(rt)
 	p.both(rt, "hold", func(s *side) (any, error) {
 		stamp, results, err := s.Hold(rt.Context(), p.shard, fence(s), holds)
-		for i := range results {
-			results[i].Task = p.task(results[i].Task)
-			results[i].Due, results[i].Deadline = p.round(results[i].Due), p.round(results[i].Deadline)
-		}
-		return []any{stamp.Seq, results}, err
+		return []any{stamp.Seq, p.holds(results)}, err
 	})
 	p.pass(rt)
+}
+
+// holds makes results comparable.
+func (p *pair) holds(results []store.HoldResult) []store.HoldResult {
+	for i := range results {
+		r := &results[i]
+		r.Task, r.Due, r.Deadline = p.task(r.Task), p.round(r.Due), p.round(r.Deadline)
+		switch r.Status {
+		case store.OK:
+		case store.NotDue:
+			r.Deadline = 0
+		default:
+			r.Due, r.Deadline = 0, 0
+		}
+	}
+	return results
 }
 
 func (p *pair) ack(rt *rapid.T) {
@@ -194,7 +210,17 @@ func (p *pair) newNack(rt *rapid.T, id string) store.Nack {
 // nacked makes results comparable.
 func (p *pair) nacked(results []store.NackResult) []store.NackResult {
 	for i := range results {
-		results[i].Due, results[i].Deadline = p.round(results[i].Due), p.round(results[i].Deadline)
+		r := &results[i]
+		known := store.NackResult{Status: r.Status}
+		switch r.Status {
+		case store.OK:
+			known.Due, known.Attempt = p.round(r.Due), r.Attempt
+		case store.NotDue:
+			known.Deadline = p.round(r.Deadline)
+		case store.WrongState:
+			known.State = r.State
+		}
+		*r = known
 	}
 	return results
 }
