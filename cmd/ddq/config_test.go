@@ -1,0 +1,185 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/ddq-io/ddq/store"
+)
+
+// resolved returns what a server is configured with by a command line, an
+// environment and a file.
+func resolved(t *testing.T, file string, environ []string, args ...string) (*serverConfig, error) {
+	t.Helper()
+	c := &cli{streams: streams{environ: environ}}
+	cfg := &serverConfig{}
+	fs := pflag.NewFlagSet("server", pflag.ContinueOnError)
+	c.commonFlags(fs)
+	cfg.flags(fs)
+	if file != "" {
+		args = append(args, "--config", writeFile(t, file))
+	}
+	if err := fs.Parse(args); err != nil {
+		t.Fatal(err)
+	}
+	return cfg, c.resolve(fs)
+}
+
+func writeFile(t *testing.T, text string) string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "ddq.yaml")
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+func TestSettingPrecedence(t *testing.T) {
+	file := "grpc-addr: 127.0.0.1:1\n"
+	env := []string{"DDQ_GRPC_ADDR=127.0.0.1:2"}
+	for _, tc := range []struct {
+		name string
+		file string
+		env  []string
+		args []string
+		want string
+	}{
+		{"default", "", nil, nil, "127.0.0.1:9090"},
+		{"file over default", file, nil, nil, "127.0.0.1:1"},
+		{"environment over file", file, env, nil, "127.0.0.1:2"},
+		{"flag over environment", file, env, []string{"--grpc-addr", "127.0.0.1:3"}, "127.0.0.1:3"},
+		{"flag at its default over environment", file, env, []string{"--grpc-addr", "127.0.0.1:9090"}, "127.0.0.1:9090"},
+		{"empty variable counts as unset", file, []string{"DDQ_GRPC_ADDR="}, nil, "127.0.0.1:1"},
+		{"empty value in the file counts as unset", "grpc-addr:\n", nil, nil, "127.0.0.1:9090"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			cfg, err := resolved(t, tc.file, tc.env, tc.args...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if cfg.GRPCAddr != tc.want {
+				t.Errorf("grpc-addr = %q, want %q", cfg.GRPCAddr, tc.want)
+			}
+		})
+	}
+}
+
+func TestSettingsOfEveryKind(t *testing.T) {
+	cfg, err := resolved(t, `
+store: redis://127.0.0.1:7777
+shutdown-grace: 1m30s
+allow-volatile: true
+wheel-budget: 10000000
+backoff: quadratic,base=2s,max=1h
+visibility-timeout: 45s
+addr: 127.0.0.1:9999 # of client commands, in the same file
+`, []string{"DDQ_LIMIT_PAYLOAD=2097152", "DDQ_UNRELATED=1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cfg.check(); err != nil {
+		t.Fatal(err)
+	}
+	a := cfg.Actors
+	if cfg.Store != "redis://127.0.0.1:7777" || cfg.ShutdownGrace != 90*time.Second || !cfg.AllowVolatile ||
+		a.WheelBudget != 10_000_000 || a.Topic.Visibility != 45*time.Second || a.Limits.Payload != 2<<20 {
+		t.Errorf("got %+v", cfg)
+	}
+	want := store.Backoff{Kind: store.BackoffQuadratic, Base: 2 * time.Second, Max: time.Hour}
+	if a.Topic.Backoff != want {
+		t.Errorf("backoff = %+v, want %+v", a.Topic.Backoff, want)
+	}
+}
+
+func TestConfigFromEnvironmentVariable(t *testing.T) {
+	cfg, err := resolved(t, "", []string{"DDQ_CONFIG=" + writeFile(t, "data: here\n")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if cfg.Data != "here" {
+		t.Errorf("data = %q, want here", cfg.Data)
+	}
+}
+
+func TestBadSettingsNameTheirOrigin(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		file string
+		env  []string
+		want string
+	}{
+		{"unknown key", "grcp-addr: x\n", nil, `no setting is called "grcp-addr"`},
+		{"snake case", "grpc_addr: x\n", nil, `did you mean "grpc-addr"?`},
+		{"nested", "grpc-addr:\n  host: x\n", nil, "grpc-addr: "},
+		{"duration without unit", "shutdown-grace: 30\n", nil, "shutdown-grace: "},
+		{"duration without unit, environment", "", []string{"DDQ_HORIZON=30"}, "DDQ_HORIZON: "},
+		{"not YAML", "a: b: c\n", nil, "configuration file "},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			_, err := resolved(t, tc.file, tc.env)
+			var usage usageError
+			if !errors.As(err, &usage) || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("err = %v, want a usage error with %q", err, tc.want)
+			}
+		})
+	}
+}
+
+func TestMissingConfigFile(t *testing.T) {
+	_, err := resolved(t, "", []string{"DDQ_CONFIG=nowhere.yaml"})
+	if err == nil || !strings.Contains(err.Error(), "nowhere.yaml") {
+		t.Errorf("err = %v, want one that names the file", err)
+	}
+}
+
+func TestListenersOffLoopbackNeedInsecure(t *testing.T) {
+	for _, tc := range []struct {
+		addr string
+		ok   bool
+	}{
+		{"127.0.0.1:0", true}, {"127.8.8.8:1", true}, {"[::1]:9090", true}, {"localhost:9090", true},
+		{":9090", false}, {"0.0.0.0:9090", false}, {"[::]:9090", false}, {"192.0.2.1:1", false}, {"example.com:1", false},
+		{"9090", false}, {"", false},
+	} {
+		if err := checkListener("grpc-addr", tc.addr, false); (err == nil) != tc.ok {
+			t.Errorf("checkListener(%q) = %v, want ok %v", tc.addr, err, tc.ok)
+		}
+	}
+	if err := checkListener("grpc-addr", "0.0.0.0:9090", true); err != nil {
+		t.Errorf("with --insecure: %v", err)
+	}
+}
+
+func TestCheckRefuses(t *testing.T) {
+	for _, args := range [][]string{
+		{"--store", "etcd://x"},
+		{"--store", "redis://%zz"},
+		{"--pprof-addr", "0.0.0.0:6060", "--insecure"},
+		{"--http-addr", "0.0.0.0:8080"},
+		{"--horizon", "1m"},
+		{"--visibility-timeout", "-1s"},
+		{"--shutdown-grace", "-1s"},
+	} {
+		cfg, err := resolved(t, "", nil, args...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var usage usageError
+		if err := cfg.check(); !errors.As(err, &usage) {
+			t.Errorf("%v: err = %v, want a usage error", args, err)
+		}
+	}
+}
+
+func TestStoreNameHidesThePassword(t *testing.T) {
+	cfg := serverConfig{Store: "redis://user:secret@127.0.0.1:6379/1"}
+	if name := cfg.storeName(); strings.Contains(name, "secret") || !strings.Contains(name, "127.0.0.1:6379") {
+		t.Errorf("storeName = %q", name)
+	}
+}

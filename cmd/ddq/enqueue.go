@@ -1,0 +1,203 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/ddq-io/ddq/api/client"
+)
+
+// enqueueBatch is how many tasks of --count go out at a time.
+const enqueueBatch = 500
+
+// enqueueFlags describe the task, or the first of --count alike.
+type enqueueFlags struct {
+	topic       string
+	delay       time.Duration
+	at          string
+	id          string
+	payload     string
+	payloadFile string
+	attributes  map[string]string
+	count       int
+	maxRetries  int
+	visibility  time.Duration
+	backoff     backoffFlag
+	expireAfter time.Duration
+}
+
+func (f *enqueueFlags) flags(fs *pflag.FlagSet) {
+	fs.StringVar(&f.topic, "topic", "", "topic of the task (required)")
+	fs.DurationVar(&f.delay, "delay", 0, "how long from now the task is due, such as 5s (default now)")
+	fs.StringVar(&f.at, "at", "", "when the task is due: RFC 3339 such as 2030-01-31T15:04:05.250Z")
+	fs.StringVar(&f.id, "id", "", "id of the task, unique in the topic; makes a repeat harmless (default a new UUIDv7)")
+	fs.StringVar(&f.payload, "payload", "", "what the worker gets")
+	fs.StringVar(&f.payloadFile, "payload-file", "", "file with what the worker gets; - is stdin")
+	fs.StringToStringVar(&f.attributes, "attr", nil, "headers of the task: --attr tenant=acme --attr kind=invoice")
+	fs.IntVar(&f.count, "count", 1, "enqueue so many; ids get -0, -1, ... appended")
+	fs.IntVar(&f.maxRetries, "max-retries", 0, "deliveries after the first (default the topic's)")
+	fs.DurationVar(&f.visibility, "visibility-timeout", 0, "how long a hold lasts (default the topic's)")
+	fs.Var(&f.backoff, "backoff", backoffUsage+" (default the topic's)")
+	fs.DurationVar(&f.expireAfter, "expire-after", 0, "dead-letter the task when it was not delivered so long after its due time")
+}
+
+func (c *cli) enqueueCommand() *cobra.Command {
+	var f enqueueFlags
+	cmd := &cobra.Command{
+		Use:   "enqueue --topic TOPIC",
+		Short: "Enqueue a task, or many",
+		Example: `  ddq enqueue --topic mail --delay 5s --payload 'hello'
+  ddq enqueue --topic report --at 2030-01-31T09:00:00Z --id report-2030-01 --payload-file report.json`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			task, err := f.task(cmd.Flags(), c.in)
+			if err != nil {
+				return err
+			}
+			return c.enqueue(cmd.Context(), task, f.count)
+		},
+	}
+	f.flags(cmd.Flags())
+	return cmd
+}
+
+// task builds what was asked for. in is read for --payload-file -.
+func (f *enqueueFlags) task(fs *pflag.FlagSet, in io.Reader) (client.Task, error) {
+	t := client.Task{
+		Topic:             f.topic,
+		ID:                f.id,
+		Payload:           []byte(f.payload),
+		Delay:             f.delay,
+		Attributes:        f.attributes,
+		VisibilityTimeout: f.visibility,
+		Backoff:           f.backoff.own(),
+		ExpireAfter:       f.expireAfter,
+	}
+	switch {
+	case f.topic == "":
+		return t, usagef("--topic is required")
+	case fs.Changed("delay") && fs.Changed("at"):
+		return t, usagef("--delay and --at exclude each other")
+	case fs.Changed("payload") && fs.Changed("payload-file"):
+		return t, usagef("--payload and --payload-file exclude each other")
+	case f.count < 1:
+		return t, usagef("--count must be at least 1, not %d", f.count)
+	}
+	if fs.Changed("max-retries") {
+		t.MaxRetries = &f.maxRetries
+	}
+	var err error
+	if t.Due, err = parseAt(f.at); err != nil {
+		return t, err
+	}
+	if f.payloadFile != "" {
+		payload, err := readAll(in, f.payloadFile)
+		if err != nil {
+			return t, fmt.Errorf("payload: %w", err)
+		}
+		t.Payload = payload
+	}
+	return t, nil
+}
+
+// parseAt reads --at; the zero time when it was not given.
+func parseAt(at string) (time.Time, error) {
+	if at == "" {
+		return time.Time{}, nil
+	}
+	due, err := time.Parse(time.RFC3339, at)
+	if err != nil {
+		return due, usagef("--at: want RFC 3339 such as 2030-01-31T15:04:05.250Z, not %q", at)
+	}
+	return due, nil
+}
+
+// receiptView is a line of -o json.
+type receiptView struct {
+	Topic         string `json:"topic"`
+	ID            string `json:"id"`
+	ExecuteTime   string `json:"execute_time"`
+	Deduplicated  bool   `json:"deduplicated"`
+	ReplacedState string `json:"replaced_state,omitempty"`
+}
+
+func viewReceipt(r client.Receipt) receiptView {
+	v := receiptView{Topic: r.Topic, ID: r.ID, ExecuteTime: clock(r.Due), Deduplicated: r.Deduplicated}
+	if r.Replaced != client.StateUnknown {
+		v.ReplacedState = r.Replaced.String()
+	}
+	return v
+}
+
+// enqueue sends count tasks like t and prints the receipts as they come.
+func (c *cli) enqueue(ctx context.Context, t client.Task, count int) error {
+	s, err := c.connect()
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	bar := c.progress(count, "enqueued")
+	defer bar.finish()
+	done := 0
+	for done < count && err == nil {
+		var results []client.Result
+		results, err = s.EnqueueBatch(ctx, batchOf(t, done, min(enqueueBatch, count-done), count))
+		n, printed := c.printReceipts(results)
+		done += n
+		bar.set(done)
+		err = firstError(err, printed)
+	}
+	bar.finish()
+	if count > 1 {
+		fmt.Fprintf(c.err, "%d of %d tasks enqueued\n", done, count)
+	}
+	return err
+}
+
+// printReceipts prints those of results that were stored and counts them.
+func (c *cli) printReceipts(results []client.Result) (stored int, err error) {
+	out := bufio.NewWriter(c.out)
+	for _, r := range results {
+		if r.Err != nil {
+			continue
+		}
+		stored++
+		if v := viewReceipt(r.Receipt); c.output == formatJSON {
+			err = firstError(err, writeJSON(out, v))
+		} else {
+			fmt.Fprintln(out, strings.TrimSpace(v.ID+"  "+v.ExecuteTime+"  "+v.note()))
+		}
+	}
+	return stored, firstError(err, out.Flush())
+}
+
+// batchOf returns n copies of t, numbered from first when there are several.
+func batchOf(t client.Task, first, n, count int) []client.Task {
+	batch := make([]client.Task, n)
+	for i := range batch {
+		batch[i] = t
+		if t.ID != "" && count > 1 {
+			batch[i].ID = t.ID + "-" + strconv.Itoa(first+i)
+		}
+	}
+	return batch
+}
+
+// note is what is special about a receipt.
+func (v receiptView) note() string {
+	switch {
+	case v.Deduplicated:
+		return "enqueued before"
+	case v.ReplacedState != "":
+		return "replaces one that was " + v.ReplacedState
+	}
+	return ""
+}

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"os"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/memstore"
+	"github.com/ddq-io/ddq/store/pebblestore"
+	"github.com/ddq-io/ddq/store/redisstore"
+)
+
+// Kinds of store that --store names; anything else is the URL of a Redis.
+const (
+	storeEmbedded = "embedded"
+	storeMemory   = "memory"
+)
+
+// openTimeout bounds how long a server or doctor waits for its store.
+const openTimeout = 10 * time.Second
+
+// checkStore refuses a --store that openStore could not make sense of.
+func checkStore(name string) error {
+	switch {
+	case name == storeEmbedded, name == storeMemory:
+		return nil
+	}
+	u, err := url.Parse(name)
+	switch {
+	case err != nil:
+		return usagef("--store is neither embedded nor memory, and no URL") // err would show a password
+	case u.Scheme != "redis" && u.Scheme != "rediss" && u.Scheme != "unix":
+		return usagef("--store is embedded, memory, or the redis://, rediss:// or unix:// URL of a Redis, not %q", u.Redacted())
+	}
+	return nil
+}
+
+func openStore(ctx context.Context, cfg *serverConfig, log *slog.Logger) (store.Store, error) {
+	switch cfg.Store {
+	case storeMemory:
+		log.Warn("tasks are kept in memory only and end with this process")
+		return memstore.New(), nil
+	case storeEmbedded:
+		return openEmbedded(cfg.Data, log)
+	}
+	redis.SetLogger(redisLog{log})
+	ctx, cancel := context.WithTimeout(ctx, openTimeout)
+	defer cancel()
+	st, err := redisstore.Open(ctx, redisstore.Config{URL: cfg.Store, AllowVolatile: cfg.AllowVolatile}, log)
+	if err != nil {
+		return nil, fmt.Errorf("store %s: %w", cfg.storeName(), err)
+	}
+	return st, nil
+}
+
+// redisLog takes what the Redis library would print on stderr by itself. Whoever
+// made the call gets an error besides, so it is for those who debug.
+type redisLog struct{ log *slog.Logger }
+
+func (l redisLog) Printf(ctx context.Context, format string, args ...any) {
+	l.log.DebugContext(ctx, "redis library", "text", fmt.Sprintf(format, args...))
+}
+
+func openEmbedded(dir string, log *slog.Logger) (store.Store, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("data directory: %w", err)
+	}
+	st, err := pebblestore.Open(pebblestore.Config{Dir: dir}, log)
+	if err != nil {
+		return nil, fmt.Errorf("data directory %s: %w", dir, err)
+	}
+	return st, nil
+}
+
+// storeName is the store for people and logs: without a password.
+func (cfg *serverConfig) storeName() string {
+	if u, err := url.Parse(cfg.Store); err == nil {
+		return u.Redacted()
+	}
+	return cfg.Store
+}

@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ddq-io/ddq/api/client"
+)
+
+func (c *cli) taskCommand() *cobra.Command {
+	return group("task", "Look at tasks, move or delete them",
+		c.taskGet(), c.taskDelete(), c.taskReschedule(), c.taskList())
+}
+
+const anyTopic = "topic of the task (default: look in every topic)"
+
+func (c *cli) taskGet() *cobra.Command {
+	var topic string
+	cmd := &cobra.Command{
+		Use:   "get ID",
+		Short: "Show a task",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.call(cmd, func(ctx context.Context, s *client.Client) error {
+				task, err := s.Get(ctx, topic, args[0])
+				if err != nil {
+					return err
+				}
+				v := viewTask(task)
+				return c.record(v, v.rows()...)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&topic, "topic", "", anyTopic)
+	return cmd
+}
+
+type deletedTaskView struct {
+	Topic   string `json:"topic"`
+	ID      string `json:"id"`
+	Deleted bool   `json:"deleted"`
+}
+
+func (c *cli) taskDelete() *cobra.Command {
+	var topic string
+	cmd := &cobra.Command{
+		Use:   "delete ID",
+		Short: "Delete a task that no worker holds",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.call(cmd, func(ctx context.Context, s *client.Client) error {
+				foundIn, err := s.Delete(ctx, topic, args[0])
+				if err != nil {
+					return err
+				}
+				return c.say(deletedTaskView{foundIn, args[0], true}, "task %s of topic %s deleted", args[0], foundIn)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&topic, "topic", "", anyTopic)
+	return cmd
+}
+
+type rescheduledView struct {
+	Topic       string `json:"topic"`
+	ID          string `json:"id"`
+	ExecuteTime string `json:"execute_time"`
+}
+
+func (c *cli) taskReschedule() *cobra.Command {
+	var topic, at string
+	var delay time.Duration
+	cmd := &cobra.Command{
+		Use:     "reschedule ID (--delay 5s | --at TIME)",
+		Short:   "Move the due time of a task that no worker holds",
+		Example: "  ddq task reschedule report-2030-01 --at 2030-02-01T09:00:00Z",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if cmd.Flags().Changed("delay") == cmd.Flags().Changed("at") {
+				return usagef("give either --delay or --at")
+			}
+			due, err := parseAt(at)
+			if err != nil {
+				return err
+			}
+			return c.call(cmd, func(ctx context.Context, s *client.Client) error {
+				r, err := s.Reschedule(ctx, topic, args[0], client.When{Delay: delay, Due: due})
+				if err != nil {
+					return err
+				}
+				v := rescheduledView{r.Topic, r.ID, clock(r.Due)}
+				return c.say(v, "task %s of topic %s is due %s", v.ID, v.Topic, v.ExecuteTime)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&topic, "topic", "", anyTopic)
+	cmd.Flags().DurationVar(&delay, "delay", 0, "how long from now the task is due")
+	cmd.Flags().StringVar(&at, "at", "", "when the task is due: RFC 3339")
+	return cmd
+}
+
+// listable are the states that tasks can be listed by.
+var listable = []client.State{
+	client.StateScheduled, client.StateReady, client.StateRunning, client.StateRetrying,
+	client.StateDone, client.StateDead, client.StateExpired,
+}
+
+func parseState(name string) (client.State, error) {
+	if name == "" {
+		return client.StateUnknown, nil // all live ones
+	}
+	names := make([]string, len(listable))
+	for i, s := range listable {
+		if names[i] = s.String(); names[i] == name {
+			return s, nil
+		}
+	}
+	return client.StateUnknown, usagef("--state is one of %s, not %q", strings.Join(names, ", "), name)
+}
+
+func (c *cli) taskList() *cobra.Command {
+	var topic, state string
+	var limit int
+	cmd := &cobra.Command{
+		Use:   "list --topic TOPIC",
+		Short: "List the tasks of a topic",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if topic == "" {
+				return usagef("--topic is required")
+			}
+			st, err := parseState(state)
+			if err != nil {
+				return err
+			}
+			out := c.listing("id", "state", "due", "retries", "payload")
+			err = c.call(cmd, func(ctx context.Context, s *client.Client) error {
+				return out.tasks(s.List(ctx, topic, st), limit, func(v taskView) []any {
+					return []any{v.ID, v.State, v.ExecuteTime, v.RetryCount, shorten(v.payloadText(), 40)}
+				})
+			})
+			return out.end(err, "No tasks.")
+		},
+	}
+	cmd.Flags().StringVar(&topic, "topic", "", "topic of the tasks (required)")
+	cmd.Flags().StringVar(&state, "state", "", "only those that are scheduled, ready, running, retrying, done, dead or expired (default all that live)")
+	cmd.Flags().IntVar(&limit, "limit", 100, "most tasks to list; 0 is all")
+	return cmd
+}

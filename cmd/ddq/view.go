@@ -1,0 +1,205 @@
+package main
+
+import (
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+
+	"github.com/ddq-io/ddq/api/client"
+)
+
+// The views are what -o json prints. Scripts depend on them: fields may be
+// added, and neither renamed nor removed. Times are RFC 3339 in UTC with
+// milliseconds, durations integers of milliseconds.
+
+type taskView struct {
+	Topic               string            `json:"topic"`
+	ID                  string            `json:"id"`
+	State               string            `json:"state"`
+	ExecuteTime         string            `json:"execute_time"`
+	CreatedAt           string            `json:"created_at"`
+	RetryCount          int               `json:"retry_count"`
+	MaxRetries          int               `json:"max_retries"`
+	Payload             *string           `json:"payload,omitempty"` // when it is UTF-8
+	PayloadBase64       []byte            `json:"payload_base64,omitempty"`
+	Attributes          map[string]string `json:"attributes,omitempty"`
+	ExpireTime          string            `json:"expire_time,omitempty"`
+	VisibilityTimeoutMs int64             `json:"visibility_timeout_ms,omitempty"`
+	Backoff             *backoffView      `json:"backoff,omitempty"`
+	LastError           string            `json:"last_error,omitempty"`
+	DeadReason          string            `json:"dead_reason,omitempty"`
+	FinishedAt          string            `json:"finished_at,omitempty"`
+	Worker              string            `json:"worker,omitempty"`
+	HoldDeadline        string            `json:"hold_deadline,omitempty"`
+}
+
+func viewTask(t client.Snapshot) taskView {
+	v := taskView{
+		Topic:               t.Topic,
+		ID:                  t.ID,
+		State:               t.State.String(),
+		ExecuteTime:         clock(t.Due),
+		CreatedAt:           clock(t.CreatedAt),
+		RetryCount:          t.RetryCount,
+		MaxRetries:          t.MaxRetries,
+		Attributes:          t.Attributes,
+		ExpireTime:          clock(t.Expires),
+		VisibilityTimeoutMs: t.VisibilityTimeout.Milliseconds(),
+		Backoff:             viewBackoff(t.Backoff),
+		LastError:           t.LastError,
+		DeadReason:          t.DeadReason.String(),
+		FinishedAt:          clock(t.FinishedAt),
+		Worker:              t.Worker,
+		HoldDeadline:        clock(t.HoldDeadline),
+	}
+	v.Payload, v.PayloadBase64 = viewPayload(t.Payload)
+	return v
+}
+
+// viewPayload shows text as text and anything else in base64.
+func viewPayload(p []byte) (text *string, raw []byte) {
+	if !utf8.Valid(p) {
+		return nil, p
+	}
+	return new(string(p)), nil
+}
+
+func (v taskView) rows() []table.Row {
+	rows := []table.Row{
+		{"id", v.ID}, {"topic", v.Topic}, {"state", v.State}, {"due", v.ExecuteTime}, {"created", v.CreatedAt},
+		{"retries", v.RetryCount}, {"max retries", v.MaxRetries},
+	}
+	for _, o := range []table.Row{
+		{"expires", v.ExpireTime}, {"worker", printable(v.Worker)}, {"hold ends", v.HoldDeadline}, {"last error", printable(v.LastError)},
+		{"dead because", v.DeadReason}, {"finished", v.FinishedAt}, {"backoff", v.Backoff.text()},
+	} {
+		if o[1] != "" {
+			rows = append(rows, o)
+		}
+	}
+	if v.VisibilityTimeoutMs > 0 {
+		rows = append(rows, table.Row{"visibility timeout", lasting(millis(v.VisibilityTimeoutMs))})
+	}
+	for _, key := range sortedKeys(v.Attributes) {
+		rows = append(rows, table.Row{"attribute " + printable(key), printable(v.Attributes[key])})
+	}
+	return append(rows, table.Row{"payload", v.payloadText()})
+}
+
+// payloadText is the payload for people.
+func (v taskView) payloadText() string {
+	if v.Payload != nil {
+		return printable(*v.Payload)
+	}
+	return byteCount(int64(len(v.PayloadBase64))) + " that are no text; see -o json"
+}
+
+type depthView struct {
+	Scheduled int64 `json:"scheduled"`
+	Ready     int64 `json:"ready"`
+	Running   int64 `json:"running"`
+	Done      int64 `json:"done"`
+	Dead      int64 `json:"dead"`
+}
+
+type topicView struct {
+	Name                string       `json:"name"`
+	Shards              int          `json:"shards"`
+	VisibilityTimeoutMs int64        `json:"visibility_timeout_ms"`
+	MaxRetries          int          `json:"max_retries"`
+	Backoff             *backoffView `json:"backoff"`
+	MaxDelayMs          int64        `json:"max_delay_ms"`
+	MaxPayloadBytes     int          `json:"max_payload_bytes"`
+	DoneRetentionMs     int64        `json:"done_retention_ms"`
+	DeliveryPaused      bool         `json:"delivery_paused"`
+	EnqueuePaused       bool         `json:"enqueue_paused"`
+	Version             int64        `json:"version"`
+	Depth               *depthView   `json:"depth,omitempty"` // describe only, as what follows
+	Subscriptions       *int         `json:"subscriptions,omitempty"`
+	Durability          string       `json:"durability,omitempty"`
+}
+
+func viewTopic(t client.Topic) topicView {
+	p := t.Policy
+	return topicView{
+		Name:                t.Name,
+		Shards:              value(p.Shards),
+		VisibilityTimeoutMs: value(p.VisibilityTimeout).Milliseconds(),
+		MaxRetries:          value(p.MaxRetries),
+		Backoff:             viewBackoff(p.Backoff),
+		MaxDelayMs:          value(p.MaxDelay).Milliseconds(),
+		MaxPayloadBytes:     value(p.MaxPayload),
+		DoneRetentionMs:     value(p.DoneRetention).Milliseconds(),
+		DeliveryPaused:      t.DeliveryPaused,
+		EnqueuePaused:       t.EnqueuePaused,
+		Version:             t.Version,
+	}
+}
+
+func viewTopicStatus(s client.TopicStatus) topicView {
+	v := viewTopic(s.Topic)
+	v.Depth = (*depthView)(&s.Depth)
+	v.Subscriptions = &s.Subscriptions
+	v.Durability = s.Durability
+	return v
+}
+
+func (v topicView) rows() []table.Row {
+	rows := []table.Row{
+		{"name", v.Name}, {"paused", v.paused()}, {"shards", v.Shards},
+		{"visibility timeout", lasting(millis(v.VisibilityTimeoutMs))}, {"max retries", v.MaxRetries}, {"backoff", v.Backoff.text()},
+		{"max delay", lasting(millis(v.MaxDelayMs))}, {"max payload", byteCount(int64(v.MaxPayloadBytes))},
+		{"done retention", lasting(millis(v.DoneRetentionMs))}, {"version", v.Version},
+	}
+	if d := v.Depth; d != nil {
+		rows = append(rows, table.Row{"durability", v.Durability}, table.Row{"subscriptions here", *v.Subscriptions},
+			table.Row{"scheduled", d.Scheduled}, table.Row{"ready", d.Ready}, table.Row{"running", d.Running},
+			table.Row{"done", d.Done}, table.Row{"dead", d.Dead})
+	}
+	return rows
+}
+
+func (v topicView) paused() string {
+	var what []string
+	if v.DeliveryPaused {
+		what = append(what, "delivery")
+	}
+	if v.EnqueuePaused {
+		what = append(what, "enqueue")
+	}
+	return orElse(strings.Join(what, ", "), "no")
+}
+
+type backoffView struct {
+	Kind          string `json:"kind"`
+	BaseMs        int64  `json:"base_ms"`
+	MaxMs         int64  `json:"max_ms"`
+	JitterPercent int    `json:"jitter_percent"`
+}
+
+func viewBackoff(b *client.Backoff) *backoffView {
+	if b == nil {
+		return nil
+	}
+	return &backoffView{b.Kind.String(), b.Base.Milliseconds(), b.Max.Milliseconds(), b.JitterPercent}
+}
+
+// text writes a backoff as --backoff takes it.
+func (b *backoffView) text() string {
+	if b == nil {
+		return ""
+	}
+	return backoffText(b.Kind, millis(b.BaseMs), millis(b.MaxMs), b.JitterPercent)
+}
+
+func millis(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
+
+// value is what p points to, or the zero value.
+func value[T any](p *T) (v T) {
+	if p != nil {
+		v = *p
+	}
+	return v
+}
