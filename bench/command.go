@@ -1,0 +1,121 @@
+package bench
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// NewCommand is the `bench` command tree of ddq.
+func NewCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "bench",
+		Short: "Measure throughput, lateness, backlog and restart of a server",
+		Long: `Measure a server of the bench's own, or with --addr any that runs. The bench starts
+and stops what it needs: a server, a redis-server for the Redis stores, and a
+worker process. It exits 1 when a task was lost, early or duplicated.`,
+	}
+	for _, w := range []struct{ name, short string }{
+		{"throughput", "Enqueue and process as fast as it goes, in batches of 512 and in single calls"},
+		{"lateness", "Tasks due evenly over a while: how late does the handler start"},
+		{"herd", "Tasks due at one instant: when do the first and the last start"},
+		{"backlog", "Preload tasks due later than an hour, weigh them, then measure on top of them"},
+		{"restart", "kill -9 under load: time to the first due delivery, and nothing lost"},
+	} {
+		cmd.AddCommand(workloadCommand(w.name, w.short))
+	}
+	cmd.AddCommand(WorkerCommand(DDQ()))
+	return cmd
+}
+
+func workloadCommand(name, short string) *cobra.Command {
+	var o Options
+	var r Results
+	cmd := &cobra.Command{
+		Use:     name,
+		Short:   short,
+		Args:    cobra.NoArgs,
+		Example: "  ddq bench " + name + " --store redis-everysec -o json",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := o.complete(); err != nil {
+				return err
+			}
+			r.Out, o.Log = cmd.OutOrStdout(), cmd.ErrOrStderr()
+			err := Run(cmd.Context(), o, DDQ(), name, r.Add)
+			return errors.Join(err, r.Close())
+		},
+	}
+	o.Bind(cmd)
+	r.Bind(cmd)
+	f := cmd.Flags()
+	f.StringVar(&o.Store, "store", "embedded", "embedded, memory, redis or redis-everysec, redis-always (a redis-server of its own), or the redis:// URL of a running one")
+	f.StringVar(&o.Addr, "addr", "", "drive the ddq at this address instead of starting one")
+	f.StringVar(&o.ServerBin, "server-bin", "", "ddq binary to start (default this one)")
+	return cmd
+}
+
+// Bind makes flags of the options that every system has.
+func (o *Options) Bind(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.IntVar(&o.Tasks, "tasks", 0, "how many tasks (default 200000 in batches, 60000 in single calls, 20000 timed)")
+	f.DurationVar(&o.For, "for", 10*time.Second, "over how long due times are spread")
+	f.Int64Var(&o.Seed, "seed", time.Now().Unix(), "number of the run: the same makes the same ids and payloads")
+	f.IntVar(&o.Producers, "producers", 64, "single calls at a time")
+	f.IntVar(&o.Concurrency, "concurrency", 64, "handlers at a time")
+	f.IntVar(&o.Payload, "payload", 200, "bytes a task carries")
+	f.IntVar(&o.Backlog, "backlog", -1, "tasks due later than an hour that lie in the store meanwhile (default 1000, for backlog and restart 1000000)")
+	f.StringVar(&o.Mode, "mode", "both", "how producers call in throughput: batch, single or both")
+}
+
+// Bind makes flags of how results are written.
+func (r *Results) Bind(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVarP(&r.Format, "output", "o", "table", "table or json")
+	f.StringVar(&r.Chart, "svg", "", "write the lateness distribution to this SVG file")
+}
+
+// complete fills in what depends on where ddq runs.
+func (o *Options) complete() (err error) {
+	if o.ServerBin == "" {
+		if o.ServerBin, err = os.Executable(); err != nil {
+			return fmt.Errorf("find the ddq binary: %w", err)
+		}
+	}
+	o.Worker = []string{o.ServerBin, "bench", "worker"}
+	return o.Validate()
+}
+
+// WorkerCommand is the hidden command that a worker process runs: it takes
+// orders of the harness on stdin and tells events on stdout.
+func WorkerCommand(systems ...System) *cobra.Command {
+	var name, target string
+	var w worker
+	cmd := &cobra.Command{
+		Use:    "worker",
+		Short:  "Be the worker process of a bench",
+		Hidden: true,
+		Args:   cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			for _, s := range systems {
+				if s.Name != name {
+					continue
+				}
+				if w.driver, err = s.Dial(cmd.Context(), target); err != nil {
+					return err
+				}
+				err = serveWorker(cmd.Context(), &w, cmd.InOrStdin(), cmd.OutOrStdout())
+				return errors.Join(err, w.driver.Close())
+			}
+			return fmt.Errorf("no system is called %q", name)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&name, "system", "", "system under test")
+	f.StringVar(&target, "target", "", "where it runs")
+	f.IntVar(&w.concurrency, "concurrency", 64, "handlers at a time")
+	f.DurationVar(&w.hold, "hold", 0, "how long a handler takes")
+	return cmd
+}

@@ -1,0 +1,76 @@
+package bench
+
+import (
+	"context"
+	"strings"
+	"sync"
+
+	"github.com/ddq-io/ddq/api/client"
+	sdk "github.com/ddq-io/ddq/api/worker"
+)
+
+// DDQ is ddq itself, through its public client.
+func DDQ() System { return System{Name: "ddq", Open: openDDQ, Dial: dialDDQ} }
+
+// ddqMaxInFlight is how many tasks the worker takes ahead of its handlers. They
+// do nothing, so what counts is the way to the server and back.
+const ddqMaxInFlight = 2048
+
+// ddqDriver produces and works on one topic over one connection.
+type ddqDriver struct {
+	client *client.Client
+	topic  string
+}
+
+// dialDDQ takes a target of the form address/topic.
+func dialDDQ(_ context.Context, target string) (Driver, error) {
+	addr, topic, _ := strings.Cut(target, "/")
+	c, err := client.Dial(addr, client.Config{})
+	if err != nil {
+		return nil, err
+	}
+	return &ddqDriver{c, topic}, nil
+}
+
+func (d *ddqDriver) Enqueue(ctx context.Context, tasks []Task) error {
+	if len(tasks) == 1 {
+		_, err := d.client.Enqueue(ctx, d.task(tasks[0]))
+		return err
+	}
+	batch := make([]client.Task, len(tasks))
+	for i, t := range tasks {
+		batch[i] = d.task(t)
+	}
+	_, err := d.client.EnqueueBatch(ctx, batch)
+	return err
+}
+
+func (d *ddqDriver) task(t Task) client.Task {
+	return client.Task{Topic: d.topic, ID: t.ID, Payload: t.Payload, Due: t.Due}
+}
+
+// Work settles the session's count with what the server accepts. A hold that
+// was lost counts too: when a server is killed between an ack and its answer,
+// that is the last that is heard of it.
+func (d *ddqDriver) Work(ctx context.Context, s Session) error {
+	var ready sync.Once
+	w := sdk.New(d.client.Conn(), sdk.Config{
+		Topic:       d.topic,
+		Concurrency: s.Concurrency,
+		MaxInFlight: max(ddqMaxInFlight, s.Concurrency),
+		Observe: func(e sdk.Event) {
+			switch e.Kind {
+			case sdk.Connected:
+				ready.Do(s.Ready)
+			case sdk.Acked, sdk.Lost:
+				s.Acked(e.Tasks)
+			}
+		},
+	}, sdk.HandlerFunc(func(ctx context.Context, t sdk.Task) error {
+		s.Handle(ctx, Delivery{Payload: t.Payload, Attempt: t.Attempt})
+		return nil
+	}))
+	return w.Run(ctx)
+}
+
+func (d *ddqDriver) Close() error { return d.client.Close() }

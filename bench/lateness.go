@@ -1,0 +1,86 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// timedTasks is how many tasks lateness and herd take by default.
+const timedTasks = 20_000
+
+// timedLead is how far ahead of its first due time a run is enqueued, with more
+// for each task so that slow systems are done before it.
+func timedLead(n int) time.Duration {
+	return 5*time.Second + time.Duration(n)*time.Second/10_000
+}
+
+// lateness measures tasks due evenly over a while.
+func (l *lab) lateness(ctx context.Context) error {
+	n := l.o.tasks(timedTasks)
+	line, _, err := l.timed(ctx, "lateness", n, 5*time.Second, func(i int) time.Duration {
+		return l.o.For * time.Duration(i) / time.Duration(n)
+	})
+	if err != nil {
+		return err
+	}
+	return l.emit(line)
+}
+
+// herd measures tasks due at one instant.
+func (l *lab) herd(ctx context.Context) error {
+	n := l.o.tasks(timedTasks)
+	lead := timedLead(n)
+	line, sent, err := l.timed(ctx, "herd", n, lead, func(int) time.Duration { return 0 })
+	if err != nil {
+		return err
+	}
+	if took := sent.to.Sub(sent.from); took > lead {
+		return fmt.Errorf("herd: enqueueing took %v, longer than the %v before the instant: take fewer --tasks", took, lead)
+	}
+	return l.emit(line)
+}
+
+// timed enqueues n tasks in batches, each due lead and then offset(i) from now,
+// and measures how late they start.
+func (l *lab) timed(ctx context.Context, workload string, n int, lead time.Duration, offset func(int) time.Duration) (Line, span, error) {
+	line, m := l.line(workload, n), l.maker()
+	line.Mode = "batch"
+	if err := l.warm(ctx); err != nil {
+		return line, span{}, err
+	}
+	if err := l.host.expect(ctx, m.run, n); err != nil {
+		return line, span{}, err
+	}
+	before, from := l.usage(), time.Now()
+	base := from.Add(lead).Truncate(time.Millisecond)
+	sent, err := newLoad("batch", l.o.Producers, n, func(i int) Task {
+		return m.task(i, base.Add(offset(i)).Truncate(time.Millisecond))
+	}).send(ctx, l.driver)
+	if err != nil {
+		return line, sent, err
+	}
+	r, err := l.await(ctx, m.run, n, lead+l.o.For)
+	if err != nil {
+		return line, sent, err
+	}
+	line.CPU, line.RSS = l.usage().minus(before), l.memory()
+	line.CPUPer100k = round(line.CPU.sum()/float64(n)*1e5, 3)
+	line.Seconds = round(time.Unix(0, r.LastAck).Sub(from).Seconds(), 3)
+	line.EnqueuePerS = round(sent.rate(n), 1)
+	line.FirstMS = round(float64(r.FirstStart-base.UnixNano())/1e6, 3)
+	line.LastMS = round(float64(r.LastStart-base.UnixNano()-int64(offset(n-1)))/1e6, 3)
+	if err := settle(&line, r, n); err != nil {
+		return line, sent, err
+	}
+	return line, sent, l.host.pause(ctx)
+}
+
+// warm opens the worker's session and passes tasks through every party once.
+func (l *lab) warm(ctx context.Context) error {
+	if err := l.host.work(ctx); err != nil {
+		return err
+	}
+	line := l.line("warm-up", 1000)
+	return l.endToEnd(ctx, "batch", &line)
+}

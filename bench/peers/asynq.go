@@ -1,0 +1,125 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/hibiken/asynq"
+
+	"github.com/ddq-io/ddq/bench"
+)
+
+// asynqSystem is hibiken/asynq on a redis-server of its own with its
+// append-only file synced every second. Its server runs inside the worker, so
+// all its CPU but Redis' counts as client.
+func asynqSystem() bench.System {
+	return bench.System{Name: "asynq", Open: openAsynq, Dial: dialAsynq}
+}
+
+const asynqType = "bench"
+
+func openAsynq(ctx context.Context, _ bench.Options, box *bench.Box) (*bench.Instance, error) {
+	redis, err := bench.StartRedis(ctx, box, "everysec")
+	if err != nil {
+		return nil, err
+	}
+	return &bench.Instance{
+		Target:   redis.Addr,
+		Store:    "redis-everysec",
+		Version:  moduleVersion("github.com/hibiken/asynq"),
+		Settings: "checks for delayed tasks every 5s and for new ones every 1s when idle, as shipped; no batch call: batches are single calls, 64 at a time",
+		Disk:     []*bench.Process{redis.Process},
+		StoreBytes: func(ctx context.Context) (int64, error) {
+			return bench.UsedMemory(ctx, redis.Addr)
+		},
+	}, nil
+}
+
+// asynqDriver makes every call on one client, which pools connections.
+type asynqDriver struct {
+	redis  asynq.RedisClientOpt
+	client *asynq.Client
+}
+
+func dialAsynq(_ context.Context, target string) (bench.Driver, error) {
+	redis := asynq.RedisClientOpt{Addr: target}
+	return &asynqDriver{redis, asynq.NewClient(redis)}, nil
+}
+
+func (d *asynqDriver) Enqueue(ctx context.Context, tasks []bench.Task) error {
+	return spread(ctx, tasks, d.enqueue)
+}
+
+func (d *asynqDriver) enqueue(ctx context.Context, t bench.Task) error {
+	options := []asynq.Option{asynq.TaskID(t.ID)}
+	if !t.Due.IsZero() {
+		options = append(options, asynq.ProcessAt(t.Due))
+	}
+	_, err := d.client.EnqueueContext(ctx, asynq.NewTask(asynqType, t.Payload), options...)
+	return err
+}
+
+func (d *asynqDriver) Work(ctx context.Context, s bench.Session) error {
+	srv := asynq.NewServer(d.redis, asynq.Config{Concurrency: s.Concurrency, LogLevel: asynq.ErrorLevel})
+	err := srv.Start(asynq.HandlerFunc(func(ctx context.Context, t *asynq.Task) error {
+		retries, _ := asynq.GetRetryCount(ctx)
+		s.Handle(ctx, bench.Delivery{Payload: t.Payload(), Attempt: retries + 1})
+		s.Acked(1) // asynq does not tell when its ack is through
+		return nil
+	}))
+	if err != nil {
+		return err
+	}
+	s.Ready()
+	<-ctx.Done()
+	srv.Shutdown()
+	return nil
+}
+
+func (d *asynqDriver) Close() error { return d.client.Close() }
+
+// spreadCallers times the harness's eight batches at a time makes 64 calls.
+const spreadCallers = 8
+
+// spread makes a call for each task, spreadCallers at a time, for systems
+// without a batch call.
+func spread(ctx context.Context, tasks []bench.Task, enqueue func(context.Context, bench.Task) error) error {
+	if len(tasks) == 1 {
+		return enqueue(ctx, tasks[0])
+	}
+	var callers sync.WaitGroup
+	errs := make([]error, spreadCallers)
+	for c := range spreadCallers {
+		callers.Go(func() {
+			for i := c; i < len(tasks) && errs[c] == nil; i += spreadCallers {
+				errs[c] = enqueue(ctx, tasks[i])
+			}
+		})
+	}
+	callers.Wait()
+	return errors.Join(errs...)
+}
+
+// moduleVersion is the version of a library in this binary.
+func moduleVersion(path string) string {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, m := range info.Deps {
+			if m.Path == path {
+				return m.Version
+			}
+		}
+	}
+	return "unknown"
+}
+
+// wholeSeconds is how far due lies ahead, rounded up so that it is never early.
+func wholeSeconds(due time.Time) time.Duration {
+	if due.IsZero() {
+		return 0
+	}
+	ahead := max(time.Until(due), 0)
+	return (ahead + time.Second - time.Nanosecond).Truncate(time.Second)
+}

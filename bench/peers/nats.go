@@ -1,0 +1,210 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/spf13/cobra"
+
+	"github.com/ddq-io/ddq/bench"
+)
+
+// natsSystem is NATS JetStream with message schedules on a file stream; its
+// server is the library's own, in a process of its own.
+func natsSystem() bench.System {
+	return bench.System{Name: "nats", Open: openNATS, Dial: dialNATS}
+}
+
+// A schedule is a message on a subject of its own that the server publishes to
+// the due subject when its time has come.
+const (
+	natsStream    = "BENCH"
+	natsDue       = "due"
+	natsSchedules = "schedule."
+	natsConsumer  = "worker"
+)
+
+func openNATS(ctx context.Context, _ bench.Options, box *bench.Box) (*bench.Instance, error) {
+	exe, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := box.Mkdir("nats")
+	if err != nil {
+		return nil, err
+	}
+	addr, err := bench.FreeAddr()
+	if err != nil {
+		return nil, err
+	}
+	p, err := box.Start("nats-server", exec.Command(exe, "nats-server", "--addr", addr, "--dir", dir))
+	if err != nil {
+		return nil, err
+	}
+	if err := p.WaitReady(ctx, func(ctx context.Context) error { return makeStream(ctx, addr) }); err != nil {
+		return nil, err
+	}
+	return &bench.Instance{
+		Target:   addr,
+		Store:    "jetstream-file",
+		Version:  server.VERSION,
+		Settings: "file stream as shipped (fsync every 2m), work queue retention, acks not confirmed; batches are asynchronous publishes",
+		Server:   []*bench.Process{p},
+	}, nil
+}
+
+func makeStream(ctx context.Context, addr string) error {
+	nc, err := nats.Connect("nats://" + addr)
+	if err != nil {
+		return err
+	}
+	defer nc.Close()
+	js, err := jetstream.New(nc)
+	if err != nil {
+		return err
+	}
+	stream, err := js.CreateStream(ctx, jetstream.StreamConfig{
+		Name: natsStream, Subjects: []string{natsDue, natsSchedules + ">"},
+		Storage: jetstream.FileStorage, Retention: jetstream.WorkQueuePolicy, AllowMsgSchedules: true,
+	})
+	if err != nil {
+		return err
+	}
+	_, err = stream.CreateConsumer(ctx, jetstream.ConsumerConfig{
+		Durable: natsConsumer, FilterSubject: natsDue, AckPolicy: jetstream.AckExplicitPolicy,
+	})
+	return err
+}
+
+type natsDriver struct {
+	nc *nats.Conn
+	js jetstream.JetStream
+}
+
+func dialNATS(_ context.Context, target string) (bench.Driver, error) {
+	nc, err := nats.Connect("nats://" + target)
+	if err != nil {
+		return nil, err
+	}
+	js, err := jetstream.New(nc, jetstream.WithPublishAsyncMaxPending(4096))
+	if err != nil {
+		nc.Close()
+		return nil, err
+	}
+	return &natsDriver{nc, js}, nil
+}
+
+func (d *natsDriver) Enqueue(ctx context.Context, tasks []bench.Task) error {
+	if len(tasks) == 1 {
+		_, err := d.js.PublishMsg(ctx, natsMessage(tasks[0]))
+		return err
+	}
+	sent := make([]jetstream.PubAckFuture, 0, len(tasks))
+	for _, t := range tasks {
+		f, err := d.js.PublishMsgAsync(natsMessage(t))
+		if err != nil {
+			return err
+		}
+		sent = append(sent, f)
+	}
+	for _, f := range sent {
+		select {
+		case <-f.Ok():
+		case err := <-f.Err():
+			return err
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
+
+// natsMessage writes the header itself: the client's option cuts the time to
+// whole seconds, which would be early.
+func natsMessage(t bench.Task) *nats.Msg {
+	if t.Due.IsZero() {
+		return &nats.Msg{Subject: natsDue, Data: t.Payload}
+	}
+	return &nats.Msg{Subject: natsSchedules + t.ID, Data: t.Payload, Header: nats.Header{
+		"Nats-Schedule":        []string{"@at " + t.Due.UTC().Format(time.RFC3339Nano)},
+		"Nats-Schedule-Target": []string{natsDue},
+	}}
+}
+
+func (d *natsDriver) Work(ctx context.Context, s bench.Session) error {
+	consumer, err := d.js.Consumer(ctx, natsStream, natsConsumer)
+	if err != nil {
+		return err
+	}
+	failed := make(chan error, 1)
+	consuming, err := consumer.Consume(func(m jetstream.Msg) {
+		attempt := 0
+		if meta, err := m.Metadata(); err == nil {
+			attempt = int(meta.NumDelivered)
+		}
+		s.Handle(ctx, bench.Delivery{Payload: m.Data(), Attempt: attempt})
+		if err := m.Ack(); err != nil {
+			select {
+			case failed <- fmt.Errorf("ack: %w", err):
+			default:
+			}
+			return
+		}
+		s.Acked(1)
+	})
+	if err != nil {
+		return err
+	}
+	s.Ready()
+	select {
+	case <-ctx.Done():
+	case err = <-failed:
+	}
+	consuming.Drain()
+	<-consuming.Closed()
+	return errors.Join(err, d.nc.Flush())
+}
+
+func (d *natsDriver) Close() error {
+	d.nc.Close()
+	return nil
+}
+
+// natsServerCommand is the hidden command that runs a NATS server.
+func natsServerCommand() *cobra.Command {
+	var addr, dir string
+	cmd := &cobra.Command{
+		Use: "nats-server", Hidden: true, Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			host, port, err := net.SplitHostPort(addr)
+			if err != nil {
+				return err
+			}
+			n, err := strconv.Atoi(port)
+			if err != nil {
+				return err
+			}
+			s, err := server.NewServer(&server.Options{Host: host, Port: n, JetStream: true, StoreDir: dir, NoSigs: true})
+			if err != nil {
+				return err
+			}
+			s.Start()
+			<-cmd.Context().Done()
+			s.Shutdown()
+			s.WaitForShutdown()
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&addr, "addr", "", "where to listen")
+	cmd.Flags().StringVar(&dir, "dir", "", "where to keep streams")
+	return cmd
+}

@@ -1,0 +1,238 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"time"
+)
+
+// stopGrace is how long a process has to end by itself before it is killed.
+const stopGrace = 10 * time.Second
+
+// Box owns a temporary directory and the processes started in it. Close stops
+// them, last started first, and removes the directory.
+type Box struct {
+	Dir       string
+	processes []*Process
+}
+
+// NewBox makes an empty box.
+func NewBox() (*Box, error) {
+	dir, err := os.MkdirTemp("", "ddq-bench-")
+	if err != nil {
+		return nil, err
+	}
+	// A database that runs as another user has to be able to look in.
+	if err := os.Chmod(dir, 0o755); err != nil {
+		return nil, err
+	}
+	return &Box{Dir: dir}, nil
+}
+
+// Mkdir makes a directory in the box.
+func (b *Box) Mkdir(name string) (string, error) {
+	dir := filepath.Join(b.Dir, name)
+	return dir, os.MkdirAll(dir, 0o755)
+}
+
+// Start runs a command; its output goes to a file in the box. It must be called
+// from one goroutine at a time.
+func (b *Box) Start(name string, cmd *exec.Cmd) (*Process, error) {
+	p := &Process{Name: name, log: filepath.Join(b.Dir, name+".log")}
+	if err := p.start(cmd); err != nil {
+		return nil, err
+	}
+	b.processes = append(b.processes, p)
+	return p, nil
+}
+
+// Close stops every process and removes the directory.
+func (b *Box) Close() error {
+	var errs []error
+	for i := len(b.processes) - 1; i >= 0; i-- {
+		errs = append(errs, b.processes[i].Stop())
+	}
+	return errors.Join(append(errs, os.RemoveAll(b.Dir))...)
+}
+
+// Usage is what a process used.
+type Usage struct {
+	CPU float64 // seconds, with its children and its earlier lives
+	RSS int64   // bytes now
+}
+
+// Process is a child of the harness. It owns one goroutine per life, which ends
+// with the process.
+type Process struct {
+	Name string
+	log  string
+
+	mu   sync.Mutex // guards the rest
+	cmd  *exec.Cmd
+	past float64 // CPU seconds of earlier lives
+	done chan struct{}
+	err  error // how the process ended, once done is closed
+}
+
+// start begins a life of the process.
+func (p *Process) start(cmd *exec.Cmd) error {
+	out, err := os.OpenFile(p.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	defer out.Close() // the child has its own copy
+	if cmd.Stdout == nil {
+		cmd.Stdout = out
+	}
+	cmd.Stderr = out
+	detach(cmd)
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("start %s: %w", p.Name, err)
+	}
+	done := make(chan struct{})
+	p.mu.Lock()
+	p.cmd, p.done = cmd, done
+	p.mu.Unlock()
+	go p.reap(cmd, done)
+	return nil
+}
+
+// reap waits for the process, so that its CPU is known and no zombie stays.
+func (p *Process) reap(cmd *exec.Cmd, done chan struct{}) {
+	err := cmd.Wait()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.err = err
+	p.past += (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds()
+	close(done)
+}
+
+// Done is closed when the present life of the process is over.
+func (p *Process) Done() <-chan struct{} {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.done
+}
+
+// Running reports whether the process lives.
+func (p *Process) Running() bool {
+	select {
+	case <-p.Done():
+		return false
+	default:
+		return true
+	}
+}
+
+// Usage reads what the process and its children used so far.
+func (p *Process) Usage() Usage {
+	p.mu.Lock()
+	past, pid := p.past, p.cmd.Process.Pid
+	p.mu.Unlock()
+	if !p.Running() {
+		return Usage{CPU: past}
+	}
+	now := readUsage(pid)
+	now.CPU += past
+	return now
+}
+
+// Kill ends the process and its children at once, without a chance to tidy up,
+// and waits for it.
+func (p *Process) Kill() error {
+	if !p.Running() {
+		return nil
+	}
+	if err := kill(p.cmd.Process); err != nil && p.Running() {
+		return err
+	}
+	<-p.Done()
+	return nil
+}
+
+// Stop asks the process to end and kills it when it does not in time.
+func (p *Process) Stop() error {
+	if !p.Running() {
+		return nil
+	}
+	if err := interrupt(p.cmd.Process); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return err
+	}
+	select {
+	case <-p.Done():
+		return nil
+	case <-time.After(stopGrace):
+		return p.Kill()
+	}
+}
+
+// Revive starts the same command again after the process ended.
+func (p *Process) Revive() error {
+	if p.Running() {
+		return fmt.Errorf("start %s again: it still runs", p.Name)
+	}
+	old := p.cmd
+	cmd := exec.Command(old.Path)
+	cmd.Args, cmd.Env, cmd.Dir = old.Args, old.Env, old.Dir
+	return p.start(cmd)
+}
+
+// WaitReady polls until check passes, the process ends, or ctx does.
+func (p *Process) WaitReady(ctx context.Context, check func(context.Context) error) error {
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := check(ctx)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-p.Done():
+			return fmt.Errorf("%s ended before it was ready:\n%s", p.Name, p.Tail())
+		case <-ctx.Done():
+			return fmt.Errorf("%s not ready: %w:\n%s", p.Name, err, p.Tail())
+		case <-tick.C:
+		}
+	}
+}
+
+// Tail is the end of what the process printed.
+func (p *Process) Tail() string {
+	f, err := os.Open(p.log)
+	if err != nil {
+		return err.Error()
+	}
+	defer f.Close()
+	if end, err := f.Seek(0, io.SeekEnd); err == nil {
+		_, _ = f.Seek(max(0, end-2048), io.SeekStart)
+	}
+	text, _ := io.ReadAll(f)
+	return string(bytes.TrimSpace(text))
+}
+
+// FreeAddr is a loopback address whose port nobody listens on right now.
+func FreeAddr() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	return l.Addr().String(), l.Close()
+}
+
+// Dialable returns nil when something listens on addr.
+func Dialable(ctx context.Context, addr string) error {
+	var d net.Dialer
+	c, err := d.DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return err
+	}
+	return c.Close()
+}

@@ -1,0 +1,33 @@
+package bench
+
+import (
+	"os"
+	"os/exec"
+	"syscall"
+)
+
+// detach keeps a terminal's Ctrl-C from reaching the child before the harness
+// has measured and stopped it, and lets the child die with the harness.
+func detach(cmd *exec.Cmd) {
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	cmd.SysProcAttr.Setpgid = true
+	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
+}
+
+// interrupt asks a process to end.
+func interrupt(p *os.Process) error { return p.Signal(syscall.SIGTERM) }
+
+// kill ends a process and all it started, which are one group.
+func kill(p *os.Process) error { return syscall.Kill(-p.Pid, syscall.SIGKILL) }
+
+// ownCPU is the CPU this process used, in seconds.
+func ownCPU() float64 {
+	var r syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &r) != nil {
+		return 0
+	}
+	seconds := func(t syscall.Timeval) float64 { return float64(t.Sec) + float64(t.Usec)/1e6 }
+	return seconds(r.Utime) + seconds(r.Stime)
+}

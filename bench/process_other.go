@@ -1,0 +1,23 @@
+//go:build !linux
+
+package bench
+
+import (
+	"os"
+	"os/exec"
+)
+
+func detach(*exec.Cmd) {}
+
+// interrupt kills where there is no portable way to ask.
+func interrupt(p *os.Process) error {
+	if err := p.Signal(os.Interrupt); err == nil {
+		return nil
+	}
+	return p.Kill()
+}
+
+func kill(p *os.Process) error { return p.Kill() }
+
+// ownCPU is not known here.
+func ownCPU() float64 { return 0 }

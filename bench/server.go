@@ -1,0 +1,225 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/ddq-io/ddq/api/client"
+)
+
+// readyWithin bounds how long a server may take to become ready: with a large
+// store it may have logs to replay.
+const readyWithin = 2 * time.Minute
+
+// adminTimeout bounds calls that may have to count or delete a backlog.
+const adminTimeout = time.Minute
+
+// visibilityTimeout is short, so that what a killed server or worker held comes
+// back within the run.
+const visibilityTimeout = 5 * time.Second
+
+// ddqServer is a ddq that the harness started, with the store behind it.
+type ddqServer struct {
+	process  *Process
+	grpcAddr string
+	httpAddr string
+	data     string // directory of the embedded store
+	redis    string // address of the Redis, if that is the store
+}
+
+// openDDQ starts what the options ask for, or connects to what runs.
+func openDDQ(ctx context.Context, o Options, box *Box) (*Instance, error) {
+	topic := fmt.Sprintf("bench-%d", o.Seed)
+	if o.Addr != "" {
+		return describeDDQ(ctx, &Instance{Target: o.Addr + "/" + topic}, o.Addr, topic)
+	}
+	inst := &Instance{Store: o.Store}
+	s := &ddqServer{}
+	storeFlag, err := s.openStore(ctx, o.Store, box, inst)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.start(ctx, o.ServerBin, storeFlag, box); err != nil {
+		return nil, err
+	}
+	inst.Target = s.grpcAddr + "/" + topic
+	inst.Server = []*Process{s.process}
+	inst.StoreBytes = s.storeBytes(o.Store)
+	inst.Restart = s.restart
+	return describeDDQ(ctx, inst, s.grpcAddr, topic)
+}
+
+// openStore starts the store where it is a process of its own, and returns what
+// the server's --store wants.
+func (s *ddqServer) openStore(ctx context.Context, store string, box *Box, inst *Instance) (string, error) {
+	fsync := ""
+	switch store {
+	case "embedded", "memory":
+		return store, nil
+	case "redis", "redis-everysec":
+		inst.Store, fsync = "redis-everysec", "everysec"
+	case "redis-always":
+		fsync = "always"
+	default:
+		u, err := url.Parse(store)
+		if err != nil || (u.Scheme != "redis" && u.Scheme != "rediss") {
+			return "", fmt.Errorf("--store is %q, want embedded, memory, redis-everysec, redis-always or a redis:// URL", store)
+		}
+		s.redis, inst.Store = u.Host, u.Redacted()
+		return store, nil
+	}
+	redis, err := StartRedis(ctx, box, fsync)
+	if err != nil {
+		return "", err
+	}
+	s.redis = redis.Addr
+	inst.Disk = []*Process{redis.Process}
+	inst.Settings = "redis-server " + redis.Version
+	return "redis://" + redis.Addr, nil
+}
+
+// start runs the server on free ports and waits until it is ready.
+func (s *ddqServer) start(ctx context.Context, bin, store string, box *Box) (err error) {
+	if s.data, err = box.Mkdir("data"); err != nil {
+		return err
+	}
+	if s.grpcAddr, err = FreeAddr(); err != nil {
+		return err
+	}
+	if s.httpAddr, err = FreeAddr(); err != nil {
+		return err
+	}
+	cmd := exec.Command(bin, "server", "--store", store, "--data", s.data,
+		"--grpc-addr", s.grpcAddr, "--http-addr", s.httpAddr, "--log-level", "warn")
+	cmd.Env, cmd.Dir = plainEnv(), box.Dir
+	if s.process, err = box.Start("server", cmd); err != nil {
+		return err
+	}
+	return s.waitReady(ctx)
+}
+
+func (s *ddqServer) waitReady(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, readyWithin)
+	defer cancel()
+	return s.process.WaitReady(ctx, func(ctx context.Context) error {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.httpAddr+"/readyz", nil)
+		if err != nil {
+			return err
+		}
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			return err
+		}
+		defer resp.Body.Close()
+		if resp.StatusCode != http.StatusOK {
+			return fmt.Errorf("readyz answers %s", resp.Status)
+		}
+		return nil
+	})
+}
+
+// restart is Instance.Restart: ports, data and store stay the same.
+func (s *ddqServer) restart(_ context.Context, killed func()) (time.Time, error) {
+	if err := s.process.Kill(); err != nil {
+		return time.Time{}, fmt.Errorf("kill the server: %w", err)
+	}
+	killed()
+	from := time.Now()
+	return from, s.process.Revive()
+}
+
+// storeBytes is how to weigh a store, nil where it cannot be told.
+func (s *ddqServer) storeBytes(store string) func(context.Context) (int64, error) {
+	switch {
+	case s.redis != "":
+		return func(ctx context.Context) (int64, error) { return UsedMemory(ctx, s.redis) }
+	case store == "embedded":
+		return func(context.Context) (int64, error) { return diskUsage(s.data) }
+	}
+	return nil
+}
+
+// diskUsage sums the files below dir. Files that go away meanwhile do not count.
+func diskUsage(dir string) (int64, error) {
+	var total int64
+	err := filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
+		if err == nil && e.Type().IsRegular() {
+			var info fs.FileInfo
+			if info, err = e.Info(); err == nil {
+				total += info.Size()
+			}
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return err
+	})
+	return total, err
+}
+
+// plainEnv is the environment without settings of ddq, which would change what
+// is measured.
+func plainEnv() []string {
+	var env []string
+	for _, e := range os.Environ() {
+		if !strings.HasPrefix(e, "DDQ_") {
+			env = append(env, e)
+		}
+	}
+	return env
+}
+
+// describeDDQ makes the topic and asks the server what it is.
+func describeDDQ(ctx context.Context, inst *Instance, addr, topic string) (*Instance, error) {
+	c, err := client.Dial(addr, client.Config{Timeout: adminTimeout})
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	server, err := c.Server(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("server at %s: %w", addr, err)
+	}
+	if _, err := c.CreateTopic(ctx, topic, client.Policy{VisibilityTimeout: new(visibilityTimeout)}); err != nil {
+		return nil, fmt.Errorf("create topic %s: %w", topic, err)
+	}
+	inst.Version = server.Version
+	inst.Settings = strings.TrimPrefix(fmt.Sprintf("%s, worker takes %d in flight", inst.Settings, ddqMaxInFlight), ", ")
+	if inst.Store == "" {
+		inst.Store = server.Store
+	}
+	inst.Pending = func(ctx context.Context) (int64, error) { return pending(ctx, addr, topic) }
+	if len(inst.Server) == 0 || strings.Contains(inst.Store, "://") {
+		inst.Close = func(ctx context.Context) error { return deleteTopic(ctx, addr, topic) }
+	}
+	return inst, nil
+}
+
+// pending counts the tasks of a topic that wait.
+func pending(ctx context.Context, addr, topic string) (int64, error) {
+	c, err := client.Dial(addr, client.Config{Timeout: adminTimeout})
+	if err != nil {
+		return 0, err
+	}
+	defer c.Close()
+	status, err := c.DescribeTopic(ctx, topic)
+	return status.Depth.Scheduled + status.Depth.Ready, err
+}
+
+// deleteTopic removes what the bench left in a server or store that goes on.
+func deleteTopic(ctx context.Context, addr, topic string) error {
+	c, err := client.Dial(addr, client.Config{Timeout: adminTimeout})
+	if err != nil {
+		return err
+	}
+	return errors.Join(c.DeleteTopic(ctx, topic, true), c.Close())
+}
