@@ -1,0 +1,65 @@
+# Every target that needs more than Go says so and installs it. `make help` lists them.
+
+GO      ?= go
+BIN     := bin/ddq
+ARGS    ?=
+PKGS    ?= ./...
+COUNT   ?= 3
+WORKLOADS ?= throughput lateness herd restart
+
+BUF     := $(GO) tool -modfile=tools/go.mod buf
+LINT    := $(GO) tool -modfile=tools/lint/go.mod golangci-lint
+
+.DEFAULT_GOAL := help
+.PHONY: help build run demo test race e2e bench bench-go bench-peers lint generate verify fmt deps clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+build: ## build bin/ddq
+	$(GO) build -o $(BIN) ./cmd/ddq
+
+run: ## start a server on the embedded store; ARGS="--data dir ..." adds flags
+	$(GO) run ./cmd/ddq server $(ARGS)
+
+demo: ## server, producer and worker in one process, before your eyes
+	$(GO) run ./cmd/ddq demo $(ARGS)
+
+test: deps ## every test of every module, with the race detector; PKGS=./timer/... narrows it
+	$(GO) test -race $(PKGS)
+	cd bench/peers && $(GO) vet ./... && $(GO) test -race -short ./...
+
+race: deps ## the tests COUNT (3) times over, in random order
+	$(GO) test -race -count=$(COUNT) -shuffle=on $(PKGS)
+
+e2e: deps ## only the tests of the whole program
+	$(GO) test -race -count=1 ./cmd/ddq/...
+
+bench: deps build ## ddq bench: WORKLOADS on the embedded store, and on Redis
+	for w in $(WORKLOADS); do for s in embedded redis-everysec; do \
+		$(BIN) bench $$w --store $$s $(ARGS) || exit 1; done; done
+
+bench-go: ## the benchmarks next to the code
+	$(GO) test -run '^$$' -bench . -benchtime 200ms $(PKGS)
+
+bench-peers: deps build ## the same workloads on asynq, River, NATS and beanstalkd, side by side
+	tools/deps.sh peers
+	cd bench/peers && $(GO) build -o ../../bin/peers . && ../../bin/peers --ddq-bin ../../$(BIN) $(ARGS)
+
+lint: ## golangci-lint, which also holds the import table; its first build takes minutes
+	$(LINT) run ./...
+
+generate: ## write the generated code anew
+	$(BUF) generate
+
+verify: ## prove that generated code, module files and formatting are current
+	tools/verify.sh
+
+fmt: ## format the code
+	gofmt -l -w .
+
+deps: ## install what the tests need beside Go: a C compiler and redis-server
+	tools/deps.sh tests
+
+clean: ## remove what was built
+	rm -rf bin

@@ -1,0 +1,74 @@
+#!/usr/bin/env bash
+# Installs what the named jobs need beside Go, where it is missing, through apt:
+#
+#   deps.sh tests   a C compiler (for the race detector), redis-server
+#   deps.sh peers   the servers that ddq is compared with: beanstalkd, PostgreSQL
+#
+# Tests start servers of their own. A service that a package would start or
+# enable is kept off; what was installed before is left as it is.
+set -euo pipefail
+
+missing=()
+
+# need COMMAND PACKAGE... notes the packages when the command is not there.
+need() {
+	local command=$1
+	shift
+	PATH=$PATH:/usr/sbin:/usr/local/sbin command -v "$command" >/dev/null || missing+=("$@")
+}
+
+# as_root runs a command as root.
+as_root() {
+	if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi
+}
+
+policy=/usr/sbin/policy-rc.d
+
+# install_quietly installs packages while a policy forbids to start services.
+install_quietly() {
+	if [ ! -e "$policy" ]; then
+		trap 'as_root rm -f "$policy"' EXIT
+		printf '#!/bin/sh\nexit 101\n' | as_root tee "$policy" >/dev/null
+		as_root chmod +x "$policy"
+	fi
+	as_root apt-get update -q
+	as_root env DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends "$@"
+}
+
+# keep_off disables the services of packages just installed.
+keep_off() {
+	command -v systemctl >/dev/null || return 0
+	local package
+	for package in "$@"; do
+		case $package in
+		redis-server | beanstalkd | postgresql) as_root systemctl disable "$package" >/dev/null 2>&1 || true ;;
+		esac
+	done
+}
+
+for job in "$@"; do
+	case $job in
+	tests)
+		if [ "$(go env CC)" = gcc ]; then need gcc gcc libc6-dev; fi
+		need redis-server redis-server
+		;;
+	peers)
+		need beanstalkd beanstalkd
+		ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || need initdb postgresql
+		;;
+	*)
+		echo "deps.sh: unknown job $job" >&2
+		exit 2
+		;;
+	esac
+done
+
+if [ ${#missing[@]} -gt 0 ]; then
+	if ! command -v apt-get >/dev/null; then
+		echo "deps.sh: please install: ${missing[*]}" >&2
+		exit 1
+	fi
+	echo "deps.sh: installing ${missing[*]}" >&2
+	install_quietly "${missing[@]}" >&2
+	keep_off "${missing[@]}"
+fi

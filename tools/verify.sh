@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# Fails where something that is derived is not what it is derived from: code
+# generated from the protos, module files, formatting.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+failed=0
+
+# complain says what is wrong and what to do; the rest is still checked.
+complain() {
+	echo "verify: $*" >&2
+	failed=1
+}
+
+# git of a checkout that may belong to another user.
+repo() {
+	git -c safe.directory='*' "$@"
+}
+
+go tool -modfile=tools/go.mod buf lint || complain "the protos break a rule"
+go tool -modfile=tools/go.mod buf generate
+changed=$(repo status --porcelain -- '*.pb.go')
+if [ -n "$changed" ]; then
+	repo --no-pager diff --stat -- '*.pb.go' >&2
+	complain "generated code is not current: run make generate and commit it"$'\n'"$changed"
+fi
+
+for module in . bench/peers; do
+	(cd "$module" && go mod verify) || complain "$module: a module is not what go.sum says"
+	(cd "$module" && go mod tidy -diff) || complain "$module: run go mod tidy"
+done
+
+unformatted=$(repo ls-files -z --cached --others --exclude-standard -- '*.go' | xargs -0 gofmt -l)
+if [ -n "$unformatted" ]; then
+	complain "run gofmt -w on"$'\n'"$unformatted"
+fi
+
+exit $failed
