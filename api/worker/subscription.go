@@ -171,7 +171,7 @@ func (s *subscription) idle() bool {
 func (s *subscription) settled() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.settle)+len(s.later)+len(s.unanswered) == 0
+	return len(s.settle)+len(s.later) == 0 && s.allAnswered()
 }
 
 // receive takes deliveries of x. What was not asked for, or comes when no more
@@ -297,7 +297,7 @@ func (s *subscription) handOver(x *session) {
 func (s *subscription) hearOut(old *session) {
 	late := time.NewTimer(hearingTimeout)
 	defer late.Stop()
-	for !s.allAnswered() {
+	for !s.heardOut() {
 		select {
 		case <-s.heard:
 		case <-old.done:
@@ -308,10 +308,21 @@ func (s *subscription) hearOut(old *session) {
 	}
 }
 
-func (s *subscription) allAnswered() bool {
+func (s *subscription) heardOut() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.unanswered) == 0
+	return s.allAnswered()
+}
+
+// allAnswered reports whether the server has answered all outcomes that were
+// sent; mu is held. Extends do not count: nothing depends on them any more.
+func (s *subscription) allAnswered() bool {
+	for _, f := range s.unanswered {
+		if len(f.settled) > 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // attach makes x speak for the subscription, nobody when x is nil, and returns
