@@ -22,8 +22,9 @@ const payloadSize = 200
 // shardOf is a shard under test and the right to it.
 type shardOf struct {
 	*redisstore.Store
-	shard store.Shard
-	fence store.Fence
+	shard   store.Shard
+	fence   store.Fence
+	session store.Session
 }
 
 // claim makes a node the owner of a shard.
@@ -39,7 +40,7 @@ func claim(t testing.TB, s *redisstore.Store) shardOf {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return shardOf{s, shard, fence}
+	return shardOf{s, shard, fence, session}
 }
 
 // newTasks returns tasks as the server makes them, all due at the same time.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/bits"
 	"strconv"
 	"time"
 
@@ -64,23 +65,18 @@ func decodeRecord(s string, t *store.Task) error {
 	t.Fingerprint = binary.BigEndian.Uint64(b[1:])
 	flags := b[0] & flagMask
 	b = b[headerSize:]
-	number := func() (n int64) {
-		if len(b) >= 8 {
-			n, b = int64(binary.BigEndian.Uint64(b)), b[8:]
-			return n
-		}
-		b = nil
-		return -1
+	if len(b) < 8*bits.OnesCount8(flags) {
+		return errCorrupt
 	}
 	if flags&flagExpires != 0 {
-		t.Expires = store.Millis(number())
+		t.Expires, b = store.Millis(binary.BigEndian.Uint64(b)), b[8:]
 	}
 	if flags&flagVisibility != 0 {
-		ms := number()
-		if ms < 0 || ms > math.MaxInt64/int64(time.Millisecond) {
+		ms := binary.BigEndian.Uint64(b)
+		if ms > uint64(math.MaxInt64/time.Millisecond) {
 			return errCorrupt
 		}
-		t.Visibility = time.Duration(ms) * time.Millisecond
+		t.Visibility, b = time.Duration(ms)*time.Millisecond, b[8:]
 	}
 	if err := record.DecodeBody(b, t); err != nil {
 		return fmt.Errorf("%w: %w", errCorrupt, err)

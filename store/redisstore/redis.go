@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
 	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"github.com/ddq-io/ddq/store"
@@ -97,6 +98,7 @@ func connect(cfg Config) (redis.UniversalClient, error) {
 	if err != nil {
 		return nil, fmt.Errorf("redis url: %w", err)
 	}
+	logging.Disable() // of the library, to stderr: it returns everything as an error too
 	opts.MaxRetries = -1
 	opts.ContextTimeoutEnabled = true
 	opts.PoolSize = cmp.Or(cfg.PoolSize, 16)

@@ -1,0 +1,157 @@
+package redisstore
+
+import (
+	"encoding/binary"
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ddq-io/ddq/store"
+)
+
+func FuzzDecodeHold(f *testing.F) {
+	good := strings.Repeat("t", 16) + "\x00\x00\x01\x8c\x00\x00\x00\x00" + "\x00\x00\x00\x03" + "\x00\x06worker1700000000000"
+	for _, s := range []string{"", good, good[:29], good[:30], good[:33], good + "x", good[:36]} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		h, err := decodeHold(s)
+		if err != nil {
+			return
+		}
+		if len(s) < holdSize || string(h.Token[:]) != s[:16] || !strings.HasPrefix(s[holdSize:], h.Worker) {
+			t.Errorf("%q was read as %+v", s, h)
+		}
+	})
+}
+
+func FuzzDecodeRecord(f *testing.F) {
+	b, err := appendRecord(nil, &store.Task{Payload: []byte("p"), Created: 1, Expires: 5, Visibility: time.Second, MaxRetries: 3, Fingerprint: math.MaxUint64})
+	if err != nil {
+		f.Fatal(err)
+	}
+	for i := range b {
+		f.Add(b[:i])
+	}
+	f.Add(b)
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var task store.Task
+		if decodeRecord(string(b), &task) != nil {
+			return
+		}
+		again, err := appendRecord(nil, &task)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var same store.Task
+		if err := decodeRecord(string(again), &same); err != nil || !reflect.DeepEqual(task, same) {
+			t.Errorf("%x was read as %+v, and that as %+v, %v", b, task, same, err)
+		}
+		decodeNote(string(b)) // whatever Redis holds
+	})
+}
+
+func FuzzParseMillis(f *testing.F) {
+	for _, s := range []string{"0", "-1", "1700000000000", "1.5", "inf", "-inf", "nan", "1e300", "9007199254740993"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		if ms, err := parseMillis(s); err != nil && ms != 0 {
+			t.Errorf("%q gives %d and %v", s, ms, err)
+		}
+	})
+}
+
+// FuzzShardKeys checks that all keys of a shard have the same hash tag, which is
+// no other shard's, for every name that may be a topic's.
+func FuzzShardKeys(f *testing.F) {
+	f.Add("mail", 0, "mail", 1)
+	f.Add("a.b-c_d", 12, "a", 2)
+	f.Fuzz(func(t *testing.T, topic string, n int, otherTopic string, otherN int) {
+		if strings.ContainsAny(topic+otherTopic, "{}:") || n < 0 || otherN < 0 {
+			t.Skip("no topic or shard is called that")
+		}
+		keys, others := newShardKeys(store.Shard{Topic: topic, N: n}), newShardKeys(store.Shard{Topic: otherTopic, N: otherN})
+		same := topic == otherTopic && n == otherN
+		for i, key := range keys {
+			if hashTag(key) != hashTag(keys[0]) {
+				t.Errorf("%s and %s lie in different slots", key, keys[0])
+			}
+			if (key == others[i]) != same || (hashTag(key) == hashTag(others[i])) != same {
+				t.Errorf("%s and %s: same shard is %v", key, others[i], same)
+			}
+		}
+	})
+}
+
+// hashTag is the part of a key that decides its slot.
+func hashTag(key string) string {
+	_, after, _ := strings.Cut(key, "{")
+	tag, _, found := strings.Cut(after, "}")
+	if !found || tag == "" {
+		return key
+	}
+	return tag
+}
+
+// TestHeaderOfAPlainTask fixes what the fast paths of the scripts rely on.
+func TestHeaderOfAPlainTask(t *testing.T) {
+	b, err := appendRecord(nil, &store.Task{Fingerprint: 0x0102030405060708})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b[0] != 16 || binary.BigEndian.Uint64(b[1:]) != 0x0102030405060708 {
+		t.Errorf("header is %x", b)
+	}
+}
+
+// TestStatusesInScripts fixes the numbers that status.lua repeats.
+func TestStatusesInScripts(t *testing.T) {
+	for i, s := range []store.Status{
+		store.OK, store.Added, store.Held, store.Duplicate, store.Conflict, store.Already,
+		store.NotDue, store.Stale, store.WrongState, store.NotFound, store.Corrupt, store.Expired,
+	} {
+		if int(s) != i+1 {
+			t.Errorf("status %d is %d in the scripts", s, i+1)
+		}
+	}
+	if store.ReasonExpired != 3 || store.ReasonCorrupt != 4 {
+		t.Errorf("reasons are %d and %d, 3 and 4 in the scripts", store.ReasonExpired, store.ReasonCorrupt)
+	}
+}
+
+func TestChunksKeepTheOrderOfAnID(t *testing.T) {
+	ids := make([]string, 0, 2500)
+	for i := range 2500 {
+		ids = append(ids, string(rune('a'+i%2))+strings.Repeat("x", i/5))
+	}
+	next := make(map[string]int)
+	for i, id := range ids {
+		if _, known := next[id]; !known {
+			next[id] = i
+		}
+	}
+	count := 0
+	for _, chunk := range chunks(len(ids), func(i int) string { return ids[i] }, func(int) int { return maxBytes / 100 }) {
+		seen := make(map[string]bool)
+		for _, i := range chunk {
+			count++
+			if seen[ids[i]] {
+				t.Fatalf("%.10q is twice in a chunk", ids[i])
+			}
+			seen[ids[i]] = true
+			if i < next[ids[i]] {
+				t.Fatalf("item %d of %.10q comes after item %d", i, ids[i], next[ids[i]])
+			}
+			next[ids[i]] = i
+		}
+		if len(chunk) > 100 {
+			t.Errorf("a chunk has %d items of a hundredth each", len(chunk))
+		}
+	}
+	if count != len(ids) {
+		t.Errorf("chunks have %d items, want %d", count, len(ids))
+	}
+}

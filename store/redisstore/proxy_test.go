@@ -1,0 +1,118 @@
+package redisstore_test
+
+import (
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/redisstore/redistest"
+)
+
+// proxy stands between a client and a server, and may swallow what the server
+// answers. It owns a goroutine to accept and two per connection.
+type proxy struct {
+	listener net.Listener
+	lossy    atomic.Bool // close connections instead of passing answers on
+	wg       sync.WaitGroup
+}
+
+func startProxy(t *testing.T, server *redistest.Server) *proxy {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &proxy{listener: listener}
+	p.wg.Go(func() {
+		for {
+			client, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			upstream, err := net.Dial("unix", server.Socket())
+			if err != nil {
+				client.Close()
+				continue
+			}
+			p.wg.Go(func() { defer upstream.Close(); io.Copy(upstream, client) })
+			p.wg.Go(func() { defer client.Close(); p.answer(client, upstream) })
+		}
+	})
+	t.Cleanup(func() {
+		listener.Close()
+		p.wg.Wait()
+	})
+	return p
+}
+
+// answer passes answers on until one is to be lost.
+func (p *proxy) answer(client, upstream net.Conn) {
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := upstream.Read(buf)
+		if err != nil || p.lossy.Load() {
+			return
+		}
+		if _, err := client.Write(buf[:n]); err != nil {
+			return
+		}
+	}
+}
+
+// TestLostAnswersAreUnknown loses the answer to every call: each must say that
+// its outcome is unknown, have run once, and work when repeated.
+func TestLostAnswersAreUnknown(t *testing.T) {
+	server := redistest.Start(t)
+	p := startProxy(t, server)
+	w := newWorld(t, server)
+	for _, op := range w.operations() {
+		w.must(t, op.do(w.shardOf)) // so that the server knows all scripts
+	}
+	server.Do(t, "FLUSHALL")
+	w = newWorld(t, server)
+	far := open(t, "redis://"+p.listener.Addr().String())
+	defer far.Close() // before the proxy, which waits for its connections
+	through := w.shardOf
+	through.Store = far
+	for _, op := range w.operations() {
+		p.lossy.Store(true)
+		if err := op.do(through); !errors.Is(err, store.ErrUnknown) {
+			t.Errorf("%s: error is %v, want %v", op.name, err, store.ErrUnknown)
+		}
+		p.lossy.Store(false)
+		once := digest(t, server)
+		for ctx := t.Context(); ; {
+			err := op.do(through)
+			if err == nil {
+				break
+			}
+			if ctx.Err() != nil {
+				t.Fatalf("%s again: %v", op.name, err)
+			}
+		}
+		if digest(t, server) != once {
+			t.Errorf("%s again is not the same as once", op.name)
+		}
+	}
+}
+
+// TestPartOfABatchIsUnknown loses the answer to a later script of a call.
+func TestPartOfABatchIsUnknown(t *testing.T) {
+	server := redistest.Start(t)
+	s := claim(t, open(t, server.URL()))
+	ctx := t.Context()
+	tasks := newTasks(2000, 1)
+	tasks[1500].Due = 1 << 60 // refused when its turn comes
+	_, _, err := s.Add(ctx, s.shard, tasks)
+	if !errors.Is(err, store.ErrUnknown) || errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("error is %v, want %v", err, store.ErrUnknown)
+	}
+	stats, err := s.Stats(ctx, []store.Shard{s.shard})
+	if err != nil || stats[0].Pending != 1000 || stats[0].Seq != 1 {
+		t.Errorf("stats are %+v, %v: want the first 1000 tasks, counted", stats, err)
+	}
+}
