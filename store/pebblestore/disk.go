@@ -36,7 +36,7 @@ type disk struct {
 	opened   time.Time
 	full     atomic.Bool   // there was less than minFree then
 	crowded  atomic.Bool   // a table found no room since
-	closing  chan struct{} // closed by stopWaiting
+	stopped  chan struct{} // closed by stop
 }
 
 const (
@@ -45,7 +45,7 @@ const (
 )
 
 func newDisk(fs vfs.FS, dir string, minFree int, onFail func(error)) *disk {
-	return &disk{FS: fs, dir: dir, minFree: uint64(minFree), onFail: onFail, opened: time.Now(), closing: make(chan struct{})}
+	return &disk{FS: fs, dir: dir, minFree: uint64(minFree), onFail: onFail, opened: time.Now(), stopped: make(chan struct{})}
 }
 
 // failure returns what froze the disk, or nil.
@@ -64,13 +64,28 @@ func (d *disk) freeze(err error) {
 	})
 }
 
-// stopWaiting ends waits of background work for room on the disk.
-func (d *disk) stopWaiting() { close(d.closing) }
+// stop makes background work give up: a table that is being written is dropped, and
+// written again when the directory is opened next. It is called once.
+func (d *disk) stop() { close(d.stopped) }
+
+var errStopped = errors.New("the store is being closed")
+
+func (d *disk) isStopped() bool {
+	select {
+	case <-d.stopped:
+		return true
+	default:
+		return false
+	}
+}
 
 // change runs an operation that changes the directory, or pretends to.
 func (d *disk) change(name string, op func() error) error {
 	if d.failure() != nil {
 		return nil
+	}
+	if isTable(name) && d.isStopped() {
+		return errStopped
 	}
 	err := op()
 	if err == nil {
@@ -90,7 +105,7 @@ func (d *disk) wait(pause time.Duration) {
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-	case <-d.closing:
+	case <-d.stopped:
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 
 // options are those of Pebble. Values that are not explained here were measured:
 // see the benchmarks.
-func options(c Config, d *disk, lock *pebble.Lock, log *slog.Logger) *pebble.Options {
+func options(c Config, d *disk, lock *pebble.Lock, compact *compactions, log *slog.Logger) *pebble.Options {
 	o := &pebble.Options{
 		FS:                          d,
 		Lock:                        lock,
@@ -23,7 +23,7 @@ func options(c Config, d *disk, lock *pebble.Lock, log *slog.Logger) *pebble.Opt
 		L0CompactionThreshold:       4,
 		L0StopWritesThreshold:       32,
 		LBaseMaxBytes:               256 << 20,
-		CompactionConcurrencyRange:  func() (int, int) { return 1, 2 },
+		CompactionConcurrencyRange:  func() (int, int) { return compactors, compactors },
 		MaxOpenFiles:                1000,
 		Logger:                      logger{log, d},
 		EventListener:               listener(d, log),
@@ -35,6 +35,7 @@ func options(c Config, d *disk, lock *pebble.Lock, log *slog.Logger) *pebble.Opt
 		o.Levels[i].BlockSize = 16 << 10
 		o.Levels[i].FilterPolicy = bloom.FilterPolicy(10) // most ids that are looked up to be added are new
 	}
+	o.Experimental.CompactionScheduler = compact
 	o.TargetFileSizes[0] = 16 << 20
 	o.ApplyCompressionSettings(func() pebble.DBCompressionSettings { return pebble.DBCompressionFastest })
 	return o
@@ -43,7 +44,7 @@ func options(c Config, d *disk, lock *pebble.Lock, log *slog.Logger) *pebble.Opt
 func listener(d *disk, log *slog.Logger) *pebble.EventListener {
 	return &pebble.EventListener{
 		BackgroundError: func(err error) {
-			if d.failure() == nil {
+			if d.failure() == nil && !d.isStopped() {
 				log.Warn("background work of the data directory failed", "err", err)
 			}
 		},
@@ -70,7 +71,7 @@ func (l logger) Infof(format string, args ...any) {
 }
 
 func (l logger) Errorf(format string, args ...any) {
-	if l.disk.failure() == nil {
+	if l.disk.failure() == nil && !l.disk.isStopped() {
 		l.log.Error("pebble", "text", fmt.Sprintf(format, args...))
 	}
 }

@@ -80,14 +80,16 @@ func open(c Config, files vfs.FS, log *slog.Logger) (*Store, error) {
 		return nil, err
 	}
 	s.lock = lock
-	s.db, err = pebble.Open(c.Dir, options(c, s.disk, lock, log))
+	compact := newCompactions()
+	s.db, err = pebble.Open(c.Dir, options(c, s.disk, lock, compact, log))
 	if err != nil {
-		s.disk.stopWaiting()
+		s.disk.stop()
 		return nil, errors.Join(s.openError(err), lock.Close())
 	}
 	if err := s.readCatalog(); err != nil {
 		return nil, errors.Join(s.openError(err), s.Close())
 	}
+	compact.begin()
 	return s, nil
 }
 
@@ -146,7 +148,7 @@ func (s *Store) closeDB() error {
 		return nil
 	}
 	s.dbClosed = true
-	s.disk.stopWaiting()
+	s.disk.stop()
 	err := errors.Join(s.db.Close(), s.lock.Close())
 	if err != nil {
 		return fmt.Errorf("close data directory %s: %w", s.dir, err)

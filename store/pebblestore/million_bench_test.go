@@ -1,0 +1,78 @@
+package pebblestore
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/ddq-io/ddq/store"
+)
+
+// BenchmarkMillion fills a store with a million tasks of 200 random bytes that are
+// due in an hour, and 1,000 that are due now, and opens a copy of its directory as
+// a kill would leave it. It reports how long it takes until the first due task is
+// held, and the bytes on disk for each task once tables are compacted.
+func BenchmarkMillion(b *testing.B) {
+	if testing.Short() {
+		b.Skip("takes a minute")
+	}
+	const tasks, batch = 1_000_000, 1000
+	shard := store.Shard{Topic: "bench", N: 0}
+	s := openStore(b, Config{Dir: b.TempDir()})
+	x := newBencher(b, s, shard)
+	started := time.Now()
+	for range tasks / batch {
+		later := x.tasks(batch)
+		for i, t := range later {
+			t.Due += store.Millis(3_600_000 + i*7919%3_600_000)
+		}
+		x.add(b, later)
+	}
+	b.ReportMetric(tasks/time.Since(started).Seconds(), "adds/s")
+	x.add(b, x.tasks(batch))
+
+	var toHold, toOpen time.Duration
+	for b.Loop() {
+		dir := filepath.Join(b.TempDir(), "copy")
+		if err := s.db.Checkpoint(dir); err != nil {
+			b.Fatal(err)
+		}
+		open, hold := firstHold(b, dir, shard)
+		toOpen += open
+		toHold += hold
+	}
+	b.ReportMetric(toOpen.Seconds()*1e3/float64(b.N), "open-ms")
+	b.ReportMetric(toHold.Seconds()*1e3/float64(b.N), "first-hold-ms")
+
+	if err := s.db.Compact(context.Background(), []byte{0}, []byte{0xff}, true); err != nil {
+		b.Fatal(err)
+	}
+	b.ReportMetric(float64(s.db.Metrics().Total().TablesSize)/tasks, "bytes/task")
+}
+
+func (x *bencher) add(b *testing.B, tasks []*store.Task) {
+	b.Helper()
+	if _, _, err := x.s.Add(context.Background(), x.shard, tasks); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// firstHold opens a store and holds the first due task.
+func firstHold(b *testing.B, dir string, shard store.Shard) (open, hold time.Duration) {
+	b.Helper()
+	started := time.Now()
+	s := openStore(b, Config{Dir: dir})
+	open = time.Since(started)
+	fence := claim(b, s, shard)
+	ctx := context.Background()
+	_, due, err := s.Window(ctx, shard, store.WindowQuery{To: store.Millis(time.Now().UnixMilli()), Limit: 128})
+	if err != nil || len(due) == 0 {
+		b.Fatalf("window has %d tasks: %v", len(due), err)
+	}
+	_, held, err := s.Hold(ctx, shard, fence, []store.Hold{{ID: due[0].ID, Token: store.NewToken(), Visibility: time.Minute}})
+	if err != nil || held[0].Status != store.OK {
+		b.Fatalf("hold answered %v: %v", held, err)
+	}
+	return open, time.Since(started)
+}
