@@ -11,6 +11,9 @@ import (
 	"google.golang.org/grpc/status"
 )
 
+// registerer takes metrics; only this file knows whose they are.
+type registerer = prometheus.Registerer
+
 // metrics counts calls. Streams count when they end.
 type metrics struct {
 	requests *prometheus.CounterVec
@@ -28,7 +31,7 @@ type methodMetrics struct {
 }
 
 // newMetrics registers with reg, which may be nil.
-func newMetrics(reg prometheus.Registerer) *metrics {
+func newMetrics(reg registerer) *metrics {
 	auto := promauto.With(reg)
 	return &metrics{
 		requests: auto.NewCounterVec(prometheus.CounterOpts{

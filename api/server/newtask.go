@@ -29,6 +29,7 @@ func newBatch(requests []*ddqv1.EnqueueRequest) batch {
 		if e == nil {
 			continue
 		}
+		b.tasks[len(b.tasks)-1] = actors.NewTask{}
 		b.tasks = b.tasks[:len(b.tasks)-1]
 		if b.refused == nil {
 			b.refused = make([]*actors.Error, len(requests))
@@ -46,9 +47,9 @@ func countAttributes(requests []*ddqv1.EnqueueRequest) int {
 	return n
 }
 
-// convertTask writes r into t. The attributes go to the end of slab.
+// convertTask writes r into t, which is zero. The attributes go to the end of slab.
 func convertTask(t *actors.NewTask, r *ddqv1.EnqueueRequest, slab []store.Attribute) ([]store.Attribute, *actors.Error) {
-	*t = actors.NewTask{Topic: r.Topic, Task: store.Task{ID: r.Id, Payload: r.Payload, MaxRetries: -1}}
+	t.Topic, t.Task.ID, t.Task.Payload, t.Task.MaxRetries = r.Topic, r.Id, r.Payload, -1
 	if e := convertTimes(t, r); e != nil {
 		return slab, e
 	}

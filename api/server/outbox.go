@@ -17,6 +17,7 @@ const (
 	frameTasks   = 512
 	frameBytes   = 1 << 20
 	frameResults = 4096 // settle results, but for one large answer
+	resultBytes  = 256  // counted for each of them
 )
 
 // handed is a delivery and when the actor handed it over.
@@ -167,9 +168,10 @@ func (p *parcel) empty() bool {
 func (o *outbox) take(now time.Time) parcel {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	p := parcel{settled: o.takeSettled(), drain: o.drain, unwanted: o.unwanted}
+	settled, bytes := o.takeSettled()
+	p := parcel{settled: settled, drain: o.drain, unwanted: o.unwanted}
 	o.drain, o.unwanted = nil, nil
-	bytes, n := 0, 0
+	n := 0
 	for n < len(o.queue) && len(p.tasks) < frameTasks && bytes < frameBytes {
 		h := &o.queue[n]
 		n++
@@ -190,8 +192,9 @@ func (o *outbox) take(now time.Time) parcel {
 	return p
 }
 
-// takeSettled removes the answers of the next frame. The caller holds mu.
-func (o *outbox) takeSettled() []*answer {
+// takeSettled removes the answers of the next frame and says how many bytes they
+// count. The caller holds mu.
+func (o *outbox) takeSettled() ([]*answer, int) {
 	results, n := 0, 0
 	for n < len(o.settled) && (n == 0 || results+len(o.settled[n].Results) <= frameResults) {
 		results += len(o.settled[n].Results)
@@ -201,7 +204,7 @@ func (o *outbox) takeSettled() []*answer {
 	if o.settled = o.settled[n:]; len(o.settled) == 0 {
 		o.settled = nil // taken owns the array now
 	}
-	return taken
+	return taken, results * resultBytes
 }
 
 // undelivered takes back tasks whose frame did not go out.

@@ -3,6 +3,7 @@ package server
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -149,17 +150,22 @@ func TestLargeAnswersTakeFramesOfTheirOwn(t *testing.T) {
 	o := newOutbox(quiet, time.Minute)
 	for sequence := uint64(1); sequence <= 3; sequence++ {
 		o.expect(sequence, 3000)
-		o.Settled(sequence, make([]actors.Settled, 0))
 		lost := make([]actors.Settled, 3000)
 		for i := range lost {
 			lost[i] = actors.Settled{Kind: actors.SettleAck, Already: true}
 		}
 		o.Settled(sequence, lost)
 	}
-	for range 3 {
-		if p := o.take(time.Now()); len(p.settled) != 1 {
-			t.Fatalf("%d answers in a frame, want 1", len(p.settled))
-		}
+	o.expect(4, maxSettles)
+	o.Settled(4, slices.Repeat([]actors.Settled{{Kind: actors.SettleAck, Already: true}}, maxSettles))
+	o.Deliver(deliveries(time.Minute, 1, "a"))
+	var frames [][2]int
+	for p := o.take(time.Now()); !p.empty(); p = o.take(time.Now()) {
+		frames = append(frames, [2]int{len(p.settled), len(p.tasks)})
+	}
+	// The task goes with the first frame: that one has room.
+	if want := [][2]int{{1, 1}, {1, 0}, {1, 0}, {1, 0}}; !reflect.DeepEqual(frames, want) {
+		t.Errorf("frames of answers and tasks %v, want %v", frames, want)
 	}
 }
 

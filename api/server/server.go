@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/reflection"
@@ -39,7 +38,7 @@ type Server struct {
 
 // New returns a server for sys. It does nothing until Serve. Metrics go to reg,
 // which may be nil.
-func New(config Config, sys *actors.System, log *slog.Logger, reg prometheus.Registerer) *Server {
+func New(config Config, sys *actors.System, log *slog.Logger, reg registerer) *Server {
 	s := &Server{
 		config:   config.withDefaults(),
 		sys:      sys,

@@ -15,9 +15,9 @@ import (
 
 type subscribeStream = grpc.BidiStreamingServer[ddqv1.SubscribeRequest, ddqv1.SubscribeResponse]
 
-// maxSettles bounds the settlements of one frame. It is over the largest
-// max_in_flight, and its answer under the 4 MiB that clients take in.
-const maxSettles = 16384
+// maxSettles bounds the settlements of one frame. It is the largest
+// max_in_flight, and its answer is under the 4 MiB that clients take in.
+const maxSettles = 10_000
 
 // maxUnanswered bounds the settlements of one stream that were read and not
 // answered; beyond it the stream is not read. It is several times what a worker

@@ -1,0 +1,24 @@
+package server
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+// The page for users names every reason that the tests saw.
+func TestProtocolNamesEveryReason(t *testing.T) {
+	page, err := os.ReadFile("../PROTOCOL.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	reasons := []string{"BAD_STREAM", "STREAM_STALLED", draining().Reason, "STARTING", "NOT_OWNER"}
+	for _, c := range refusals {
+		reasons = append(reasons, c.reason)
+	}
+	for _, reason := range reasons {
+		if reason != "" && !strings.Contains(string(page), "`"+reason+"`") {
+			t.Errorf("PROTOCOL.md does not name %s", reason)
+		}
+	}
+}
