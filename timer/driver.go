@@ -98,28 +98,25 @@ func (w *Wheel) set(d *driver, a arm) {
 	d.lib.AfterFunc(delay, func() { w.fire(a.ms, a.n) })
 }
 
-// delay returns what to tell the library so that it fires a slot in the first
-// millisecond of the machine's clock that begins at its due time or later; 0 or
-// less if it is due.
+// delay returns what to tell the library so that it fires a slot within the last
+// two milliseconds before it is due, for fire to sleep out the rest; 0 or less
+// if it is due.
 //
 // The library adds the delay to its own reading of the clock, truncates the sum
-// to a millisecond and fires in the course of that millisecond. So the sum is
-// aimed at the middle of the millisecond wanted: read up to half a tick later
+// to a millisecond and fires in the course of that millisecond, wherever its own
+// sleep began. So the millisecond wanted is the last that ends when the slot is
+// due, or before. The sum is aimed at its middle: read up to half a tick later
 // than here, as it must be, or set back a little by NTP, it still truncates to
-// that one. Nothing needs to be added for safety, since fire looks at Now.
+// that one. Nothing is added for safety, since fire looks at Now.
 func (w *Wheel) delay(ms int64) time.Duration {
-	local := time.Now() // before Now: what passes between them must not push due over a millisecond's edge
+	local := time.Now()
 	left := time.UnixMilli(ms).Sub(w.now())
 	if left <= 0 {
 		return 0
 	}
 	left = min(left, w.turn*3/4) // Now has been set back since: it will fire early, and be set again
-	due := local.Add(left)
-	begin := due.Truncate(tick)
-	if begin.Before(due) {
-		begin = begin.Add(tick)
-	}
-	return begin.Add(tick / 2).Sub(local)
+	wanted := local.Add(left - tick).Truncate(tick)
+	return max(wanted.Add(tick/2).Sub(local), 1)
 }
 
 // signal makes sure that a token is in c, which has room for one.

@@ -56,8 +56,9 @@ type Wheel struct {
 	suspect chan struct{} // asks watch to look at the machine's clock now
 	watcher sync.WaitGroup
 	drivers sync.WaitGroup // those that are stopping
-	calls   sync.WaitGroup // of notify; added to under mu while not closed
+	calls   sync.WaitGroup // of notify, and naps; added to under mu while not closed
 	closing sync.Once
+	naps    naps
 
 	mu       sync.Mutex
 	closed   bool            // guarded by mu, as is all below
@@ -132,6 +133,7 @@ func (w *Wheel) close() {
 	w.drivers.Go(w.driver.close)
 	w.awaitDrivers()
 	w.calls.Wait()
+	w.naps.close()
 }
 
 // Reset arms every slot anew. Call it when Now has jumped; a drift of a
@@ -233,36 +235,54 @@ func (w *Wheel) arm(ms int64, s *nodeSlot) {
 	w.driver.arm(ms, w.arms)
 }
 
-// fire notifies the queues of a slot if it is due by Now, and arms it again if
-// not. An arm that has been replaced meanwhile does nothing.
+// fire notifies the queues of a slot once it is due by Now. The library fires a
+// moment before, which is slept out here; more than a moment is given back to
+// it. An arm that has been replaced meanwhile does nothing.
 func (w *Wheel) fire(ms int64, arm uint64) {
-	now := w.now()
-	for _, q := range w.claim(ms, arm, now) {
+	for {
+		queues, rest := w.claim(ms, arm, w.now())
+		if rest == 0 {
+			w.notify(queues, ms)
+			return
+		}
+		w.naps.sleep(rest)
+		w.calls.Done()
+	}
+}
+
+func (w *Wheel) notify(queues []*Queue, ms int64) {
+	for _, q := range queues {
 		q.notify(ms)
 		w.calls.Done()
 	}
 }
 
 // claim takes a due slot out of the registry and returns its queues, each
-// counted in calls. It returns none when the slot is not due, or not this arm's.
-func (w *Wheel) claim(ms int64, arm uint64, now time.Time) []*Queue {
+// counted in calls. Of a slot that is nearly due it returns the rest to sleep,
+// counted too. It returns nothing when there is nothing to do for this arm.
+func (w *Wheel) claim(ms int64, arm uint64, now time.Time) (queues []*Queue, rest time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	p := w.pages[ms/w.page]
 	if p == nil {
-		return nil
+		return nil, 0
 	}
 	s := p.slots[ms]
 	if s == nil || s.arm != arm {
-		return nil
+		return nil, 0
 	}
-	if now.UnixMilli() < ms {
-		w.postpone(ms, p, s, now)
-		return nil
+	rest = time.UnixMilli(ms).Sub(now)
+	switch {
+	case rest <= 0 || len(s.queues) == 0:
+		w.forget(ms, p)
+		w.calls.Add(len(s.queues))
+		return s.queues, 0
+	case rest <= napLimit:
+		w.calls.Add(1)
+		return nil, rest
 	}
-	w.forget(ms, p)
-	w.calls.Add(len(s.queues))
-	return s.queues
+	w.postpone(ms, p, s, now)
+	return nil, 0
 }
 
 // postpone arms again a slot that fired early: Now has moved since it was

@@ -30,7 +30,7 @@ for module in . bench/peers; do
 	(cd "$module" && go mod tidy -diff) || complain "$module: run go mod tidy"
 done
 
-unformatted=$(repo ls-files -z --cached --others --exclude-standard -- '*.go' | xargs -0 gofmt -l)
+unformatted=$(gofmt -l .)
 if [ -n "$unformatted" ]; then
 	complain "run gofmt -w on"$'\n'"$unformatted"
 fi
