@@ -17,6 +17,8 @@ func NewCommand() *cobra.Command {
 		Long: `Measure a server of the bench's own, or with --addr any that runs. The bench starts
 and stops what it needs: a server, a redis-server for the Redis stores, and a
 worker process. It exits 1 when a task was lost, early or duplicated.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	for _, w := range []struct{ name, short string }{
 		{"throughput", "Enqueue and process as fast as it goes, in batches of 512 and in single calls"},
@@ -39,10 +41,8 @@ func workloadCommand(name, short string) *cobra.Command {
 		Short:   short,
 		Args:    cobra.NoArgs,
 		Example: "  ddq bench " + name + " --store redis-everysec -o json",
+		PreRunE: func(*cobra.Command, []string) error { return errors.Join(o.complete(), r.Validate()) },
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := o.complete(); err != nil {
-				return err
-			}
 			r.Out, o.Log = cmd.OutOrStdout(), cmd.ErrOrStderr()
 			err := Run(cmd.Context(), o, DDQ(), name, r.Add)
 			return errors.Join(err, r.Close())
@@ -85,7 +85,7 @@ func (o *Options) complete() (err error) {
 		}
 	}
 	o.Worker = []string{o.ServerBin, "bench", "worker"}
-	return o.Validate()
+	return errors.Join(checkStore(o.Store), o.Validate())
 }
 
 // WorkerCommand is the hidden command that a worker process runs: it takes

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
+	"strconv"
 	"time"
 )
 
@@ -42,20 +43,18 @@ func readStamp(b []byte) (stamp, bool) {
 	}, true
 }
 
-// maker makes the tasks of one run: the same seed, the same filler and ids.
+// maker makes the tasks of one run: the same seed, the same ids and payloads.
+// Payloads are random, so that no store looks smaller than it is by compressing
+// what all tasks have in common.
 type maker struct {
 	prefix string
+	seed   uint64
 	run    uint32
-	filler []byte
+	size   int
 }
 
 func newMaker(seed int64, run uint32, payload int) *maker {
-	filler := make([]byte, payload)
-	r := rand.New(rand.NewPCG(uint64(seed), uint64(run)))
-	for i := range filler {
-		filler[i] = byte('a' + r.IntN(26))
-	}
-	return &maker{prefix: fmt.Sprintf("b%d-%d-", seed, run), run: run, filler: filler}
+	return &maker{prefix: fmt.Sprintf("b%d-%d-", seed, run), seed: uint64(seed), run: run, size: payload}
 }
 
 // task makes number i, due at due, or at once when that is zero.
@@ -66,7 +65,11 @@ func (m *maker) task(i int, due time.Time) Task {
 	} else {
 		s.due = time.Now().UnixNano()
 	}
-	payload := append([]byte(nil), m.filler...)
+	payload := make([]byte, m.size, m.size+8)
+	r := rand.NewPCG(m.seed, uint64(m.run)<<32|uint64(i))
+	for at := stampSize; at < m.size; at += 8 {
+		binary.BigEndian.PutUint64(payload[at:at+8], r.Uint64()) // the last one into the spare capacity
+	}
 	s.put(payload)
-	return Task{ID: fmt.Sprintf("%s%d", m.prefix, i), Due: due, Payload: payload}
+	return Task{ID: m.prefix + strconv.Itoa(i), Due: due, Payload: payload}
 }

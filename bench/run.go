@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"os/signal"
+	"syscall"
 	"time"
 )
 
@@ -19,6 +22,11 @@ func Run(ctx context.Context, o Options, system System, workload string, emit fu
 	if err := o.Validate(); err != nil {
 		return err
 	}
+	// A closed stdout (`| head`) is an error of emit; by default it would end
+	// this process before anything is stopped and removed.
+	pipe := make(chan os.Signal, 1)
+	signal.Notify(pipe, syscall.SIGPIPE)
+	defer signal.Stop(pipe)
 	var broken []error
 	l := &lab{o: o, system: system, emit: func(line Line) error {
 		broken = append(broken, line.Violation())
@@ -69,6 +77,14 @@ type Results struct {
 	Format string // table or json
 	Chart  string // file of the lateness distribution, "" for none
 	lines  []Line
+}
+
+// Validate returns what is wrong with the format, nil when nothing is.
+func (r *Results) Validate() error {
+	if r.Format != "table" && r.Format != "json" {
+		return fmt.Errorf("--output is %q, want table or json", r.Format)
+	}
+	return nil
 }
 
 // Add takes one line.

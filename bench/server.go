@@ -71,8 +71,8 @@ func (s *ddqServer) openStore(ctx context.Context, store string, box *Box, inst 
 		fsync = "always"
 	default:
 		u, err := url.Parse(store)
-		if err != nil || (u.Scheme != "redis" && u.Scheme != "rediss") {
-			return "", fmt.Errorf("--store is %q, want embedded, memory, redis-everysec, redis-always or a redis:// URL", store)
+		if err != nil {
+			return "", checkStore(store)
 		}
 		s.redis, inst.Store = u.Host, u.Redacted()
 		return store, nil
@@ -85,6 +85,20 @@ func (s *ddqServer) openStore(ctx context.Context, store string, box *Box, inst 
 	inst.Disk = []*Process{redis.Process}
 	inst.Settings = "redis-server " + redis.Version
 	return "redis://" + redis.Addr, nil
+}
+
+// checkStore refuses a --store that cannot be started. The error does not repeat
+// a URL that does not parse: it may hold a password.
+func checkStore(store string) error {
+	switch store {
+	case "embedded", "memory", "redis", "redis-everysec", "redis-always":
+		return nil
+	}
+	u, err := url.Parse(store)
+	if err != nil || (u.Scheme != "redis" && u.Scheme != "rediss") {
+		return errors.New("--store must be embedded, memory, redis-everysec, redis-always or a redis:// URL")
+	}
+	return nil
 }
 
 // start runs the server on free ports and waits until it is ready.
@@ -187,7 +201,7 @@ func describeDDQ(ctx context.Context, inst *Instance, addr, topic string) (*Inst
 	defer c.Close()
 	server, err := c.Server(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("server at %s: %w", addr, err)
+		return nil, fmt.Errorf("server at %s: %s", addr, err.Error()) // not wrapped: ddq would explain it for its own --addr
 	}
 	if _, err := c.CreateTopic(ctx, topic, client.Policy{VisibilityTimeout: new(visibilityTimeout)}); err != nil {
 		return nil, fmt.Errorf("create topic %s: %w", topic, err)

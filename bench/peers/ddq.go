@@ -16,6 +16,9 @@ import (
 
 // playDDQ runs the ddq binary's own bench on each store and reads its lines.
 func (p plan) playDDQ(ctx context.Context, workload string, emit func(bench.Line) error) error {
+	if _, err := exec.LookPath(p.ddqBin); err != nil {
+		return fmt.Errorf("ddq is %w: build it with `make build` and name it with --ddq-bin", bench.ErrMissing)
+	}
 	var failed []error
 	for _, store := range p.ddqStores {
 		failed = append(failed, p.playStore(ctx, workload, store, emit))
@@ -24,9 +27,6 @@ func (p plan) playDDQ(ctx context.Context, workload string, emit func(bench.Line
 }
 
 func (p plan) playStore(ctx context.Context, workload, store string, emit func(bench.Line) error) error {
-	if _, err := exec.LookPath(p.ddqBin); err != nil {
-		return fmt.Errorf("ddq is %w: build it with `make build` and name it with --ddq-bin", bench.ErrMissing)
-	}
 	o := p.options
 	cmd := exec.CommandContext(ctx, p.ddqBin, "bench", workload, "--store", store, "-o", "json",
 		"--tasks", strconv.Itoa(o.Tasks), "--for", o.For.String(), "--seed", strconv.FormatInt(o.Seed, 10),
