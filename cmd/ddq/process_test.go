@@ -153,7 +153,7 @@ func TestServerThatCannotStartSaysWhyInOneLine(t *testing.T) {
 }
 
 // The ledger test: ten thousand tasks in flight, the server killed among them
-// and started again on what it left.
+// together with one of two workers, and started again on what it left.
 func TestKilledServerLosesNothing(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes some seconds")
@@ -170,7 +170,7 @@ func TestKilledServerLosesNothing(t *testing.T) {
 const (
 	ledgerTasks = 10_000
 	ledgerTopic = "ledger"
-	ledgerHeld  = 2_000 // tasks that workers hold when the server dies
+	ledgerHeld  = 2_000 // tasks that the two workers hold when the server dies
 )
 
 // ledger holds what was acknowledged against what was delivered.
@@ -202,11 +202,21 @@ func killedServer(t *testing.T, args ...string) {
 	l := &ledger{all: make(chan struct{}), many: make(chan struct{}), dead: make(chan struct{})}
 	ctx, stop := context.WithCancel(t.Context())
 	var parties sync.WaitGroup
-	parties.Go(func() { l.work(t, ctx, conn) })
+	parties.Go(func() {
+		if err := l.work(ctx, conn); err != nil {
+			t.Errorf("worker: %v", err)
+		}
+	})
+	doomed, err := client.Dial(p.addr, client.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	parties.Go(func() { l.work(ctx, doomed) }) // which cannot end well
 	parties.Go(func() { l.produce(t, ctx, conn) })
 
 	await(t, "many tasks in flight", l.many)
 	p.kill()
+	doomed.Close()
 	close(l.dead)
 	p = startProcess(t, append(args, "--grpc-addr", p.addr)...)
 	await(t, "every task", l.all)
@@ -242,18 +252,16 @@ func (l *ledger) produce(t *testing.T, ctx context.Context, conn *client.Client)
 	}
 }
 
-// work holds on to many tasks until the server is dead, and then acks them.
-func (l *ledger) work(t *testing.T, ctx context.Context, conn *client.Client) {
-	w := worker.New(conn.Conn(), worker.Config{Topic: ledgerTopic, Concurrency: ledgerHeld, MaxInFlight: ledgerHeld},
-		worker.HandlerFunc(func(ctx context.Context, task worker.Task) error {
-			if l.deliver(task, time.Now()) {
-				<-l.dead
-			}
-			return nil
-		}))
-	if err := w.Run(ctx); err != nil {
-		t.Errorf("worker: %v", err)
-	}
+// work holds on to its share of many tasks until the server is dead, and then
+// acks them.
+func (l *ledger) work(ctx context.Context, conn *client.Client) error {
+	cfg := worker.Config{Topic: ledgerTopic, Concurrency: ledgerHeld / 2, MaxInFlight: ledgerHeld / 2}
+	return worker.New(conn.Conn(), cfg, worker.HandlerFunc(func(_ context.Context, task worker.Task) error {
+		if l.deliver(task, time.Now()) {
+			<-l.dead
+		}
+		return nil
+	})).Run(ctx)
 }
 
 // deliver notes a delivery and reports whether its handler is to wait for the kill.
@@ -307,6 +315,9 @@ func (l *ledger) check(t *testing.T) {
 	}
 	if lost+l.early+l.doubles > 0 {
 		t.Errorf("lost %d, early %d, delivered again under the same attempt %d; want none", lost, l.early, l.doubles)
+	}
+	if l.repeats == 0 {
+		t.Error("no task was delivered again: the worker that died held none")
 	}
 	t.Logf("%d tasks, %d delivered again under a higher attempt", l.delivered, l.repeats)
 }

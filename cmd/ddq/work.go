@@ -138,6 +138,11 @@ func (h *workHandler) run(ctx context.Context, t worker.Task) error {
 
 // observe says once that the server is gone, and that it is back.
 func (h *workHandler) observe(e worker.Event) {
+	select {
+	case <-h.ending:
+		return // streams end then
+	default:
+	}
 	switch {
 	case e.Kind == worker.Disconnected && e.Err != nil && !h.cut.Swap(true):
 		fmt.Fprintf(h.err, "lost the server at %s (%s); connecting again\n", h.c.addr, oneLine(e.Err))
