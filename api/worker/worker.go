@@ -114,6 +114,9 @@ func (w *Worker) work(base context.Context) {
 	finished = true
 }
 
+// errGone is the outcome of a handler that neither returned nor panicked.
+var errGone = errors.New("the handler ended its goroutine")
+
 // process runs the handler for h and settles it, however the handler ends.
 func (w *Worker) process(base context.Context, h *held) {
 	ctx, cancel := context.WithCancelCause(base) // base cannot end, so this takes no lock
@@ -122,7 +125,7 @@ func (w *Worker) process(base context.Context, h *held) {
 		h.sub.drop()
 		return
 	}
-	err := errors.New("the handler ended its goroutine")
+	err := errGone
 	defer func() {
 		if v := recover(); v != nil {
 			err = &panicked{v, panicPlace()}

@@ -1,0 +1,118 @@
+package worker_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"log/slog"
+	"net/http"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/ddq-io/ddq/api/client"
+	"github.com/ddq-io/ddq/api/worker"
+)
+
+func Example() {
+	c, err := client.Dial("127.0.0.1:9090", client.Config{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer c.Close()
+
+	w := worker.New(c.Conn(), worker.Config{Topic: "mail", Concurrency: 16},
+		worker.HandlerFunc(func(ctx context.Context, t worker.Task) error {
+			fmt.Printf("%s: %s\n", t.ID, t.Payload)
+			return nil // nil acks, an error nacks with backoff
+		}))
+
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := w.Run(ctx); err != nil { // after a signal, lets handlers finish
+		log.Fatal(err)
+	}
+}
+
+// What a handler returns decides what becomes of the task.
+func ExampleHandlerFunc() {
+	fetch := worker.HandlerFunc(func(ctx context.Context, t worker.Task) error {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, string(t.Payload), nil)
+		if err != nil {
+			return worker.Permanent(err) // no attempt can mend a bad address
+		}
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			return err // again after the topic's backoff
+		}
+		defer response.Body.Close()
+		switch response.StatusCode {
+		case http.StatusTooManyRequests:
+			return worker.RetryAfter(time.Minute, errors.New(response.Status))
+		case http.StatusServiceUnavailable:
+			return worker.Release(10 * time.Second) // without spending the attempt
+		}
+		return nil
+	})
+	_ = fetch
+}
+
+// A Mux runs one worker for several topics.
+func ExampleMux() {
+	c, err := client.Dial("127.0.0.1:9090", client.Config{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer c.Close()
+
+	mux := worker.NewMux()
+	mux.AddFunc("mail", func(ctx context.Context, t worker.Task) error { return nil })
+	mux.AddFunc("video", func(ctx context.Context, t worker.Task) error { return nil })
+
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	if err := worker.New(c.Conn(), worker.Config{Logger: slog.Default()}, mux).Run(ctx); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func ExampleMiddleware() {
+	timed := func(next worker.Handler) worker.Handler {
+		return worker.HandlerFunc(func(ctx context.Context, t worker.Task) error {
+			began := time.Now()
+			err := next.Handle(ctx, t)
+			slog.Info("task handled", "task", t.ID, "attempt", t.Attempt, "took", time.Since(began), "err", err)
+			return err
+		})
+	}
+	_ = worker.Config{Topic: "mail", Middleware: []worker.Middleware{timed}}
+}
+
+// A handler that runs long needs to do nothing for its hold, but should stop
+// when its context does.
+func ExampleHandler_longRunning() {
+	convert := worker.HandlerFunc(func(ctx context.Context, t worker.Task) error {
+		for range 1000 {
+			if ctx.Err() != nil {
+				return context.Cause(ctx) // ErrHoldLost, ErrCanceled or ErrStopped
+			}
+			// ... the next frame
+		}
+		return nil
+	})
+	_ = convert
+}
+
+// Delivery is at least once. An effect happens once when it is recorded under
+// the task's id, in the transaction that makes it; the hold token says which
+// attempt did.
+func ExampleTask_once() {
+	insert := "INSERT INTO sent (task, hold) VALUES ($1, $2) ON CONFLICT (task) DO NOTHING"
+	send := worker.HandlerFunc(func(ctx context.Context, t worker.Task) error {
+		fmt.Println(insert, t.ID, t.HoldToken)
+		return nil
+	})
+	_ = send
+}
