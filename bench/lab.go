@@ -131,11 +131,6 @@ func (l *lab) await(ctx context.Context, run uint32, n int, idle time.Duration) 
 	return l.host.report(ctx)
 }
 
-// say explains what is going on, apart from the results.
-func (l *lab) say(format string, args ...any) {
-	fmt.Fprintf(l.o.Log, "%s: %s\n", l.system.Name, fmt.Sprintf(format, args...))
-}
-
 // bar shows progress when somebody looks at it.
 type bar struct{ *progressbar.ProgressBar }
 
