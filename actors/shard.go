@@ -161,6 +161,10 @@ func (s *shard) flush() {
 	}
 	for sub, tasks := range s.outgoing {
 		delete(s.outgoing, sub)
+		if sub.gone.Load() {
+			s.giveBack(tasks) // its worker may have stopped
+			continue
+		}
 		s.send(sub.worker, &deliver{tasks: tasks})
 	}
 	if len(s.fresh) > 0 {
@@ -178,6 +182,20 @@ func (s *shard) flush() {
 	if s.releasing != nil && s.idle() {
 		s.release()
 	}
+}
+
+// giveBack releases holds that no worker will hear of.
+func (s *shard) giveBack(tasks []heldTask) {
+	asked := make([]Settlement, len(tasks))
+	for i, h := range tasks {
+		asked[i] = Settlement{Kind: SettleRelease, ID: h.task.ID, Token: encodeToken(s.id.N, h.token)}
+	}
+	call := newSettleCall(asked, func([]Settled) {})
+	items := make([]int, len(tasks))
+	for i, h := range tasks {
+		call.tokens[i], items[i] = h.token, i
+	}
+	s.settle(&settleHolds{call: call, items: items})
 }
 
 func (s *shard) countWheel() {

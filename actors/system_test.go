@@ -22,6 +22,7 @@ func bubble(t *testing.T, cfg Config, test func(t *testing.T, s *System)) {
 			short, cancel := context.WithTimeout(context.Background(), time.Second)
 			defer cancel()
 			s.Stop(short)
+			time.Sleep(5 * time.Second) // the actor library's dead-letter throttle ends by itself
 		}()
 		test(t, s)
 	})

@@ -90,6 +90,11 @@ func (w *worker) giveBack(deliveries []Delivery) {
 func (rt *runtime) dispatch(topic *topicRef, call *settleCall) {
 	byShard := make([][]int, len(topic.shards))
 	for i, a := range call.asked {
+		if err := rt.cfg.Limits.checkSettlement(&a); err != nil {
+			call.results[i].Err = err
+			call.finish(1)
+			continue
+		}
 		shard, token, ok := decodeToken(a.Token)
 		if !ok || shard >= len(topic.shards) {
 			call.results[i].Err = errBadToken()

@@ -320,3 +320,54 @@ func TestVanishedWorkerGivesBackWhatItNeverGot(t *testing.T) {
 		}
 	})
 }
+
+// Polls end with the first tasks that come; those still on their way to a poll
+// that has ended are there for the next one, their attempts uncounted.
+func TestPollsLeaveNothingBehind(t *testing.T) {
+	bubble(t, Config{}, func(r *rig) {
+		const tasks = 60
+		for i := range tasks {
+			r.enqueue(&ddqv1.EnqueueRequest{Topic: "t", Id: fmt.Sprint(i)})
+		}
+		got := map[string]bool{}
+		for began := time.Now(); len(got) < tasks && time.Since(began) < 5*time.Second; {
+			resp, err := r.queue.Retrieve(r.Context(), &ddqv1.RetrieveRequest{Topic: "t", MaxTasks: 50, WaitMs: 100})
+			must(r, err)
+			for _, d := range resp.Deliveries {
+				if got[d.Task.Id] || d.Task.RetryCount != 0 {
+					r.Errorf("got %v", d.Task)
+				}
+				got[d.Task.Id] = true
+			}
+		}
+		if len(got) != tasks {
+			r.Errorf("%d tasks of %d came", len(got), tasks)
+		}
+	})
+}
+
+func TestLimitsHoldOnStreamsToo(t *testing.T) {
+	bubble(t, Config{}, func(r *rig) {
+		s := r.subscribe(1)
+		r.enqueue(&ddqv1.EnqueueRequest{Topic: "t", Id: "a"})
+		d := s.delivery()
+		s.send(&ddqv1.SubscribeRequest{
+			Sequence: 1,
+			Nacks:    []*ddqv1.Nack{{TaskId: "a", HoldToken: d.HoldToken, DelayMs: proto.Int64(11 * 366 * 24 * hour * 1000)}},
+			Extends: []*ddqv1.Extend{
+				{TaskId: "a", HoldToken: d.HoldToken, VisibilityTimeoutMs: 13 * hour * 1000},
+				{TaskId: "a", HoldToken: d.HoldToken, VisibilityTimeoutMs: -1},
+			},
+		})
+		results := s.next().Settled[0].Results
+		if len(results) != 3 {
+			r.Fatalf("got %v", results)
+		}
+		for i, want := range []string{"BAD_DELAY", "OUT_OF_RANGE_FIELD", "OUT_OF_RANGE_FIELD"} {
+			if got := results[i].Error.GetReason(); got != want {
+				r.Errorf("settlement %d: got %q, want %q", i, got, want)
+			}
+		}
+		r.requireState("a", ddqv1.TaskState_TASK_STATE_RUNNING, "")
+	})
+}
