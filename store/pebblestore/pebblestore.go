@@ -53,19 +53,42 @@ func Open(c Config, log *slog.Logger) (*Store, error) {
 	return open(c, vfs.Default, log)
 }
 
-// makeDir returns the one absolute name of dir, by which it is locked.
+// makeDir returns the one absolute name of dir, by which it is locked. When it has to
+// be created, it is durable on return.
 func makeDir(dir string) (string, error) {
 	if dir == "" {
 		return "", errors.New("no directory given")
-	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", err
 	}
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return "", err
 	}
+	if err := mkdirAll(dir); err != nil {
+		return "", err
+	}
 	return filepath.EvalSymlinks(dir)
+}
+
+func mkdirAll(dir string) error {
+	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	parent := filepath.Dir(dir)
+	if err := mkdirAll(parent); err != nil {
+		return err
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return syncDir(parent)
+}
+
+func syncDir(dir string) error {
+	f, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
 }
 
 func open(c Config, files vfs.FS, log *slog.Logger) (*Store, error) {
