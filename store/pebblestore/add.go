@@ -9,7 +9,7 @@ import (
 )
 
 func (s *Store) fullError() error {
-	return fmt.Errorf("%w: less than %d bytes are free for data directory %s", store.ErrFull, s.disk.minFree, s.dir)
+	return fmt.Errorf("%w: data directory %s needs %d bytes of free space", store.ErrFull, s.dir, s.disk.minFree)
 }
 
 // Add inserts tasks that are absent by id.

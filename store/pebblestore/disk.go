@@ -34,18 +34,31 @@ type disk struct {
 
 	lookedAt atomic.Int64 // when free space was looked at last, in ms since opened
 	opened   time.Time
-	full     atomic.Bool   // there was less than minFree then
-	crowded  atomic.Bool   // a table found no room since
-	stopped  chan struct{} // closed by stop
+	full     atomic.Bool // there was less than minFree then
+
+	// Tables that found no room are written again until they do.
+	flushing   atomic.Bool  // such a table is one of recent changes
+	compacting atomic.Bool  // such a table is a rewritten one
+	stalled    atomic.Bool  // a call waits for a flush
+	unflushed  atomic.Int64 // about how many bytes changed since the last flush
+	maxChanges int64        // of unflushed, while flushing fails
+
+	stopped chan struct{} // closed by stop
 }
+
+// compactionWrites is what Pebble calls its writes of rewritten tables.
+const compactionWrites vfs.DiskWriteCategory = "pebble-compaction"
 
 const (
 	lookEvery  = 100 * time.Millisecond // at free space
 	retryAfter = 500 * time.Millisecond // of a table that found no room
 )
 
-func newDisk(fs vfs.FS, dir string, minFree int, onFail func(error)) *disk {
-	return &disk{FS: fs, dir: dir, minFree: uint64(minFree), onFail: onFail, opened: time.Now(), stopped: make(chan struct{})}
+func newDisk(fs vfs.FS, c Config, onFail func(error)) *disk {
+	return &disk{
+		FS: fs, dir: c.Dir, minFree: uint64(c.MinFree), maxChanges: 2 * int64(c.MemTable),
+		onFail: onFail, opened: time.Now(), stopped: make(chan struct{}),
+	}
 }
 
 // failure returns what froze the disk, or nil.
@@ -80,7 +93,7 @@ func (d *disk) isStopped() bool {
 }
 
 // change runs an operation that changes the directory, or pretends to.
-func (d *disk) change(name string, op func() error) error {
+func (d *disk) change(name string, category vfs.DiskWriteCategory, op func() error) error {
 	if d.failure() != nil {
 		return nil
 	}
@@ -92,7 +105,7 @@ func (d *disk) change(name string, op func() error) error {
 		return nil
 	}
 	if isTable(name) && noSpace(err) {
-		d.crowded.Store(true)
+		d.crowd(category == compactionWrites)
 		d.wait(retryAfter) // Pebble would try again at once, for ever
 		return err
 	}
@@ -124,30 +137,67 @@ func (d *disk) room() bool {
 			d.look()
 		}
 	}
-	return !d.full.Load()
+	return !d.full.Load() && !d.flushing.Load() && !d.compacting.Load()
 }
+
+// changed counts what was written to the log, and will be flushed to a table.
+func (d *disk) changed(bytes, keys int) {
+	const perKey = 100 // about what a key takes in memory besides its bytes
+	d.unflushed.Add(int64(bytes + perKey*keys))
+}
+
+// crowd notes that a table found no room.
+func (d *disk) crowd(compaction bool) {
+	if compaction {
+		d.compacting.Store(true)
+	} else {
+		d.flushing.Store(true)
+	}
+}
+
+// flushed notes how a flush ended. When one finds no room while a call waits for it,
+// there is no knowing for how long: the store fails rather than keep callers waiting.
+func (d *disk) flushed(err error) {
+	switch {
+	case err == nil:
+		d.flushing.Store(false)
+		d.unflushed.Store(0)
+	case noSpace(err) && d.stalled.Load():
+		d.freeze(err)
+	}
+}
+
+// compacted notes how a compaction ended.
+func (d *disk) compacted(err error) {
+	if err == nil {
+		d.compacting.Store(false)
+	}
+}
+
+// brimming reports whether there is no room on the disk for changes, and soon none
+// in memory: then Pebble would keep the next call waiting for as long as that lasts.
+func (d *disk) brimming() bool { return d.flushing.Load() && d.unflushed.Load() > d.maxChanges }
 
 func (d *disk) look() {
 	usage, err := d.FS.GetDiskUsage(d.dir)
 	if err != nil {
 		return // not known: the writes will tell
 	}
-	roomy := usage.AvailBytes >= d.minFree
-	d.full.Store(!roomy || d.crowded.Swap(false))
+	d.full.Store(usage.AvailBytes < d.minFree)
 }
 
 // The operations that change the directory.
 
 func (d *disk) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
-	return d.open(name, func() (vfs.File, error) { return d.FS.Create(name, category) })
+	return d.open(name, category, func() (vfs.File, error) { return d.FS.Create(name, category) })
 }
 
 func (d *disk) OpenReadWrite(name string, category vfs.DiskWriteCategory, opts ...vfs.OpenOption) (vfs.File, error) {
-	return d.open(name, func() (vfs.File, error) { return d.FS.OpenReadWrite(name, category, opts...) })
+	return d.open(name, category, func() (vfs.File, error) { return d.FS.OpenReadWrite(name, category, opts...) })
 }
 
 func (d *disk) ReuseForWrite(oldname, newname string, category vfs.DiskWriteCategory) (vfs.File, error) {
-	return d.open(newname, func() (vfs.File, error) { return d.FS.ReuseForWrite(oldname, newname, category) })
+	return d.open(newname, category, func() (vfs.File, error) { return d.FS.ReuseForWrite(oldname, newname, category) })
 }
 
 func (d *disk) OpenDir(name string) (vfs.File, error) {
@@ -159,9 +209,9 @@ func (d *disk) OpenDir(name string) (vfs.File, error) {
 }
 
 // open opens a file for writing. Its File is nil when the disk is frozen.
-func (d *disk) open(name string, op func() (vfs.File, error)) (vfs.File, error) {
-	f := &file{disk: d, name: name}
-	err := d.change(name, func() (err error) {
+func (d *disk) open(name string, category vfs.DiskWriteCategory, op func() (vfs.File, error)) (vfs.File, error) {
+	f := &file{disk: d, name: name, category: category}
+	err := d.change(name, category, func() (err error) {
 		f.File, err = op()
 		if err != nil {
 			f.File = nil
@@ -178,15 +228,15 @@ func (d *disk) open(name string, op func() (vfs.File, error)) (vfs.File, error) 
 }
 
 func (d *disk) Link(oldname, newname string) error {
-	return d.change(newname, func() error { return d.FS.Link(oldname, newname) })
+	return d.change(newname, "", func() error { return d.FS.Link(oldname, newname) })
 }
 
 func (d *disk) Rename(oldname, newname string) error {
-	return d.change(newname, func() error { return d.FS.Rename(oldname, newname) })
+	return d.change(newname, "", func() error { return d.FS.Rename(oldname, newname) })
 }
 
 func (d *disk) MkdirAll(dir string, perm os.FileMode) error {
-	return d.change(dir, func() error { return d.FS.MkdirAll(dir, perm) })
+	return d.change(dir, "", func() error { return d.FS.MkdirAll(dir, perm) })
 }
 
 // Remove and RemoveAll may fail without harm: a file too many is found again.
@@ -210,13 +260,16 @@ func (d *disk) Unwrap() vfs.FS { return d.FS }
 // file is a file of a disk that is open for writing.
 type file struct {
 	vfs.File
-	disk *disk
-	name string
+	disk     *disk
+	name     string
+	category vfs.DiskWriteCategory
 }
+
+func (f *file) change(op func() error) error { return f.disk.change(f.name, f.category, op) }
 
 func (f *file) Write(p []byte) (n int, err error) {
 	n = len(p)
-	err = f.disk.change(f.name, func() (err error) { n, err = f.File.Write(p); return err })
+	err = f.change(func() (err error) { n, err = f.File.Write(p); return err })
 	if err == nil {
 		n = len(p) // also when frozen
 	}
@@ -225,7 +278,7 @@ func (f *file) Write(p []byte) (n int, err error) {
 
 func (f *file) WriteAt(p []byte, offset int64) (n int, err error) {
 	n = len(p)
-	err = f.disk.change(f.name, func() (err error) { n, err = f.File.WriteAt(p, offset); return err })
+	err = f.change(func() (err error) { n, err = f.File.WriteAt(p, offset); return err })
 	if err == nil {
 		n = len(p)
 	}
@@ -233,14 +286,14 @@ func (f *file) WriteAt(p []byte, offset int64) (n int, err error) {
 }
 
 func (f *file) Preallocate(offset, length int64) error {
-	return f.disk.change(f.name, func() error { return f.File.Preallocate(offset, length) })
+	return f.change(func() error { return f.File.Preallocate(offset, length) })
 }
 
-func (f *file) Sync() error { return f.disk.change(f.name, f.File.Sync) }
+func (f *file) Sync() error { return f.change(f.File.Sync) }
 
-func (f *file) SyncData() error { return f.disk.change(f.name, f.File.SyncData) }
+func (f *file) SyncData() error { return f.change(f.File.SyncData) }
 
 func (f *file) SyncTo(length int64) (full bool, err error) {
-	err = f.disk.change(f.name, func() (err error) { full, err = f.File.SyncTo(length); return err })
+	err = f.change(func() (err error) { full, err = f.File.SyncTo(length); return err })
 	return full, err
 }

@@ -40,6 +40,6 @@
 // nothing is written to the directory after it: it is as a crash at that moment
 // would leave it, and the next process recovers it as it would after a crash. Only
 // a table that finds no room is written again later, because the log still has all
-// of it. Add is refused with ErrFull before it comes to that, while the other
-// calls go on: see Config.MinFree.
+// of it. Add is refused with ErrFull meanwhile, and before it comes to that, see
+// Config.MinFree. The other calls go on for as long as memory holds their changes.
 package pebblestore

@@ -51,7 +51,11 @@ func listener(d *disk, log *slog.Logger) *pebble.EventListener {
 		DataCorruption: func(info pebble.DataCorruptionInfo) {
 			d.freeze(fmt.Errorf("damaged file %s: %w", info.Path, info.Details))
 		},
+		FlushEnd:      func(info pebble.FlushInfo) { d.flushed(info.Err) },
+		CompactionEnd: func(info pebble.CompactionInfo) { d.compacted(info.Err) },
+		WriteStallEnd: func() { d.stalled.Store(false) },
 		WriteStallBegin: func(info pebble.WriteStallBeginInfo) {
+			d.stalled.Store(true)
 			log.Warn("writes wait for the disk to catch up", "reason", info.Reason)
 		},
 	}

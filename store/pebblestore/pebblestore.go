@@ -96,7 +96,7 @@ func open(c Config, files vfs.FS, log *slog.Logger) (*Store, error) {
 	s := &Store{dir: c.Dir, log: log, shards: make(map[store.Shard]*shard)}
 	s.sessions.byNode = make(map[string]session)
 	rand.Read(s.boot[:]) //nolint:errcheck // never fails
-	s.disk = newDisk(files, c.Dir, c.MinFree, s.fail)
+	s.disk = newDisk(files, c, s.fail)
 
 	lock, err := lockDir(c.Dir, files)
 	if err != nil {

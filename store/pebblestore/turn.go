@@ -201,6 +201,9 @@ func (t *turn) apply() error {
 	if t.batch == nil && len(t.begun)+len(t.extended)+len(t.ended) == 0 {
 		return nil
 	}
+	if t.s.disk.brimming() {
+		return t.s.fullError()
+	}
 	if err := t.tasks.close(); err != nil {
 		return err
 	}
@@ -223,6 +226,7 @@ func (t *turn) apply() error {
 		return err
 	}
 	sh.unsynced.Add(1)
+	t.s.disk.changed(t.batch.Len(), int(t.batch.Count()))
 	if err := t.s.db.ApplyNoSyncWait(t.batch, pebble.Sync); err != nil {
 		t.s.disk.freeze(err) // what Pebble did is not known
 	}
