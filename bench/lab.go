@@ -128,7 +128,25 @@ func (l *lab) await(ctx context.Context, run uint32, n int, idle time.Duration) 
 	if err != nil && !errors.Is(err, errStalled) {
 		return Report{}, err
 	}
-	return l.host.report(ctx)
+	r, reportErr := l.host.report(ctx)
+	if err != nil && reportErr == nil {
+		l.explain(ctx, r, n)
+	}
+	return r, reportErr
+}
+
+// explain says what is known about a run that stalled, while everything is
+// still there to be asked.
+func (l *lab) explain(ctx context.Context, r Report, n int) {
+	fmt.Fprintf(l.o.Log, "%s: %v: %d of %d tasks delivered, %d acks accepted, %d stray deliveries\n",
+		l.system.Name, errStalled, r.Tasks, n, r.Acked, r.Stray)
+	if l.inst.Pending != nil {
+		waiting, err := l.inst.Pending(ctx)
+		fmt.Fprintf(l.o.Log, "waiting in the store: %d, of which %d are the backlog (%v)\n", waiting, l.standing, err)
+	}
+	for _, p := range append(append([]*Process{l.host.process}, l.inst.Server...), l.inst.Disk...) {
+		fmt.Fprintf(l.o.Log, "%s, running: %v, printed last:\n%s\n", p.Name, p.Running(), p.Tail())
+	}
 }
 
 // bar shows progress when somebody looks at it.
