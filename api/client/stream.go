@@ -17,7 +17,7 @@ import (
 
 // framesInFlight bounds the frames of a stream that have no answer yet. More
 // hide more of the round trip; fewer let frames grow under load.
-const framesInFlight = 8
+const framesInFlight = 4
 
 // stream is one EnqueueStream and its unanswered frames. It owns a reading
 // goroutine, gone once done is closed.

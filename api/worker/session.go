@@ -54,7 +54,7 @@ func (s *subscription) stayConnected(ctx context.Context) error {
 				pauses.Reset()
 			}
 		}
-		if ctx.Err() != nil {
+		if ctx.Err() != nil || s.isOver() {
 			return nil
 		}
 		s.w.report(Disconnected, s.topic, 0, err)
@@ -185,7 +185,7 @@ func (x *session) drained() {
 }
 
 // write sends whatever there is to say, as one frame, until the session is
-// silenced or broken.
+// silenced, broken, or drained and done.
 func (x *session) write() {
 	defer close(x.written)
 	var r ddqv1.SubscribeRequest
@@ -196,6 +196,10 @@ func (x *session) write() {
 				return
 			}
 			continue
+		}
+		if x.sub.spent(x) {
+			_ = x.rpc.CloseSend() // fails only when the stream is broken
+			return
 		}
 		select {
 		case <-x.wake:

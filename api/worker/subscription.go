@@ -42,6 +42,7 @@ type subscription struct {
 	sequence   uint64            // of the last frame with settlements; guarded by mu
 	nextSweep  time.Time         // zero when the sweeper sleeps; guarded by mu
 	stopping   bool              // takes nothing more; guarded by mu
+	over       bool              // ends its last session; guarded by mu
 }
 
 // frame is what one frame to the server settled and extended.
@@ -93,6 +94,9 @@ func (s *subscription) run(ctx context.Context) error {
 	if err == nil {
 		err = s.flush()
 	}
+	s.mu.Lock()
+	s.over = true
+	s.mu.Unlock()
 	s.retire(s.attach(nil))
 	return errors.Join(err, left)
 }
@@ -386,6 +390,21 @@ func poke(c chan struct{}) {
 	}
 }
 
+// isOver reports whether the end of a session is meant.
+func (s *subscription) isOver() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.over
+}
+
+// spent reports whether x drains and has nothing more to say: the server need
+// not wait for it.
+func (s *subscription) spent(x *session) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return x.draining && len(s.live)+len(s.settle)+len(s.later) == 0 && s.allAnswered()
+}
+
 // take fills r with what x is to send next. False means that there is nothing,
 // or that x no longer speaks for the subscription.
 func (s *subscription) take(x *session, r *ddqv1.SubscribeRequest) bool {
@@ -475,8 +494,11 @@ func (s *subscription) answered(m *ddqv1.Settled) {
 		}
 	}
 	s.stir()
-	if s.current == nil {
+	switch {
+	case s.current == nil:
 		poke(s.heard)
+	case s.current.draining:
+		s.wake() // perhaps it has nothing more to say
 	}
 	s.mu.Unlock()
 	for kind, n := range done {

@@ -363,6 +363,9 @@ func TestStopFinishesWhatRunsAndGivesBackWhatWaits(t *testing.T) {
 		if took := time.Since(began); took != 9*time.Second {
 			t.Errorf("Run returned after %v", took)
 		}
+		if got := x.w.Stats().Disconnected; got != 0 {
+			t.Errorf("%d disconnections, but the end was meant", got)
+		}
 		credit, held, acked, nacked, _ := st.books()
 		if held != 0 || len(acked) != 2 || len(nacked) != 4 || credit != 4 {
 			t.Errorf("in the end: %d held, acked %v, nacked %v, credit %d", held, acked, nacked, credit)
@@ -574,6 +577,36 @@ func TestDrainMovesToAnotherStreamWhileHandlersRun(t *testing.T) {
 		}
 		if got := x.w.Stats(); got.Acked != 2 || got.Released != 1 || got.Lost != 0 {
 			t.Errorf("stats %+v", got)
+		}
+	})
+}
+
+// A server that drains is not kept waiting by a worker that holds nothing.
+func TestDrainedStreamIsClosedWhenNothingIsHeld(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		left := make(chan time.Time, 9)
+		f := &fakeServer{goodbye: func(*fakeStream) { left <- time.Now() }}
+		f.greet = func(n int, _ *ddqv1.Hello) error {
+			if n > 1 {
+				return status.Error(codes.Unavailable, "draining")
+			}
+			return nil
+		}
+		x := start(t, f, Config{}, HandlerFunc(func(context.Context, Task) error {
+			time.Sleep(3 * time.Second)
+			return nil
+		}))
+		st := <-x.streams
+		synctest.Wait()
+		st.deliver("a")
+		synctest.Wait() // it runs: one that waits would be given back
+		began := time.Now()
+		st.send(&ddqv1.SubscribeResponse{Drain: &ddqv1.Drain{GraceMs: 60000}})
+		if took := (<-left).Sub(began); took != 3*time.Second {
+			t.Errorf("closed after %v, the last handler took 3s", took)
+		}
+		if _, _, acked, _, _ := st.books(); !slices.Equal(acked, []string{"a"}) {
+			t.Errorf("acked %v", acked)
 		}
 	})
 }
