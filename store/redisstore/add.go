@@ -12,6 +12,9 @@ const overhead = 96
 
 // Add implements store.Writer.
 func (s *Store) Add(ctx context.Context, shard store.Shard, tasks []*store.Task) (store.Stamp, []store.AddResult, error) {
+	if err := checkDues(tasks); err != nil {
+		return store.Stamp{}, nil, err
+	}
 	results := make([]store.AddResult, len(tasks))
 	stamp, err := s.batch(ctx, call{
 		what: "add", lua: s.lua.add, shard: shard, parts: 1, pends: true,
@@ -41,6 +44,9 @@ func (s *Store) Add(ctx context.Context, shard store.Shard, tasks []*store.Task)
 func (s *Store) HoldNew(ctx context.Context, shard store.Shard, f store.Fence, tasks []*store.Task, holds []store.Hold) (store.Stamp, []store.AddResult, error) {
 	if len(tasks) != len(holds) {
 		return store.Stamp{}, nil, fmt.Errorf("hold new: %d tasks and %d holds", len(tasks), len(holds))
+	}
+	if err := checkDues(tasks); err != nil {
+		return store.Stamp{}, nil, err
 	}
 	results := make([]store.AddResult, len(tasks))
 	request := func(i int) store.Hold {
@@ -110,13 +116,27 @@ func taskBytes(tasks []*store.Task, chunk []int) (n int) {
 	return n
 }
 
+func checkDues(tasks []*store.Task) error {
+	for _, t := range tasks {
+		if err := checkDue(t.ID, t.Due); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkDue refuses times that a sorted set would not keep exactly.
+func checkDue(id string, due store.Millis) error {
+	if due > maxScore || due < -maxScore {
+		return fmt.Errorf("task %q: due time %d is out of range", id, due)
+	}
+	return nil
+}
+
 // appendTasks adds id, due time and record of each task.
 func appendTasks(a *args, tasks []*store.Task, chunk []int) error {
 	for _, i := range chunk {
 		t := tasks[i]
-		if t.Due > maxScore || t.Due < -maxScore {
-			return fmt.Errorf("task %q: due time %d is out of range", t.ID, t.Due)
-		}
 		a.id(t.ID)
 		a.int(int64(t.Due))
 		if err := a.record(t); err != nil {

@@ -3,6 +3,7 @@ package redisstore
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/ddq-io/ddq/store"
@@ -47,6 +48,18 @@ func at(l []any, i int) any {
 		return l[i]
 	}
 	return nil
+}
+
+// texts returns the strings of a list, which may be one string with spaces in between.
+func texts(v any) []string {
+	if s, ok := v.(string); ok {
+		return strings.Split(s, " ")
+	}
+	all := make([]string, len(list(v)))
+	for i, e := range list(v) {
+		all[i] = text(e)
+	}
+	return all
 }
 
 // odd calls do for what a script says about items that did not go as expected:
@@ -169,7 +182,9 @@ func (s *Store) countAfterPart(ctx context.Context, keys *shardKeys, pended bool
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
-	s.client.HIncrBy(ctx, keys[ownerKey], "seq", 1)
+	if _, err := s.run(ctx, s.lua.raise, keys[:1], nil); err != nil {
+		s.log.Warn("tasks of a call that broke off are not announced", "err", err)
+	}
 }
 
 func (s *Store) runChunk(ctx context.Context, c call, keys *shardKeys, chunk []int, n count) (reply, error) {

@@ -2,7 +2,6 @@ package redisstore
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/ddq-io/ddq/store"
 )
@@ -18,6 +17,11 @@ func (s *Store) Remove(ctx context.Context, shard store.Shard, ids []string) (st
 
 // Reschedule implements store.Writer.
 func (s *Store) Reschedule(ctx context.Context, shard store.Shard, moves []store.Move) (store.Stamp, []store.RemoveResult, error) {
+	for _, m := range moves {
+		if err := checkDue(m.ID, m.Due); err != nil {
+			return store.Stamp{}, nil, err
+		}
+	}
 	return s.change(ctx, call{
 		what: "reschedule", lua: s.lua.reschedule, shard: shard, pends: true,
 		ids: func(i int) string { return moves[i].ID },
@@ -25,9 +29,6 @@ func (s *Store) Reschedule(ctx context.Context, shard store.Shard, moves []store
 			a := newArgs(2*len(chunk)+1, 64*len(chunk))
 			a.int(int64(n))
 			for _, i := range chunk {
-				if due := moves[i].Due; due > maxScore || due < -maxScore {
-					return nil, fmt.Errorf("reschedule %q: due time %d is out of range", moves[i].ID, due)
-				}
 				a.id(moves[i].ID)
 				a.int(int64(moves[i].Due))
 			}

@@ -70,6 +70,9 @@ func (h health) warnings(allowVolatile bool) []string {
 	if h.aof && h.fsync == "no" {
 		warnings = append(warnings, "redis leaves fsync to the system (appendfsync no): a power cut may lose more than a second of tasks")
 	}
+	if h.aof && h.fsync == "" {
+		warnings = append(warnings, "redis does not tell how often it syncs (CONFIG GET appendfsync refused): everysec is assumed")
+	}
 	if !h.aof && allowVolatile {
 		warnings = append(warnings, "redis keeps no append-only file: tasks are lost when it stops")
 	}

@@ -39,12 +39,14 @@ func (s *Store) Hold(ctx context.Context, shard store.Shard, f store.Fence, hold
 // takeHeld reads the reply to a hold of a chunk, and returns the positions of
 // tasks that are held but cannot be read.
 func takeHeld(results []store.HoldResult, holds []store.Hold, chunk []int, r reply) (corrupt []int) {
-	dues, records := list(r.more[0]), list(r.more[1])
+	dues, records := texts(r.more[0]), list(r.more[1])
 	tasks := make([]store.Task, len(chunk))
 	for k, i := range chunk {
-		due, _ := parseMillis(text(at(dues, k)))
 		tasks[k] = store.Task{ID: holds[i].ID, Attempt: 1}
-		results[i] = store.HoldResult{Status: store.OK, Due: due}
+		results[i] = store.HoldResult{Status: store.OK}
+		if k < len(dues) {
+			results[i].Due, _ = parseMillis(dues[k])
+		}
 	}
 	odd(r.more[2], len(chunk), func(k int, status store.Status, rest []any) {
 		result := &results[chunk[k]]

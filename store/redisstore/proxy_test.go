@@ -100,19 +100,41 @@ func TestLostAnswersAreUnknown(t *testing.T) {
 	}
 }
 
-// TestPartOfABatchIsUnknown loses the answer to a later script of a call.
+// TestPartOfABatchIsUnknown fills the server up with the first script of a call.
 func TestPartOfABatchIsUnknown(t *testing.T) {
 	server := redistest.Start(t)
 	s := claim(t, open(t, server.URL()))
 	ctx := t.Context()
-	tasks := newTasks(2000, 1)
-	tasks[1500].Due = 1 << 60 // refused when its turn comes
-	_, _, err := s.Add(ctx, s.shard, tasks)
-	if !errors.Is(err, store.ErrUnknown) || errors.Is(err, store.ErrUnavailable) {
-		t.Errorf("error is %v, want %v", err, store.ErrUnknown)
+	used := infoNumber(t, server, "used_memory")
+	server.Do(t, "CONFIG", "SET", "maxmemory", int64(used)+1<<20)
+	_, _, err := s.Add(ctx, s.shard, newTasks(4000, 1))
+	if !errors.Is(err, store.ErrUnknown) || errors.Is(err, store.ErrFull) {
+		t.Errorf("error is %v, want %v only", err, store.ErrUnknown)
 	}
 	stats, err := s.Stats(ctx, []store.Shard{s.shard})
-	if err != nil || stats[0].Pending != 1000 || stats[0].Seq != 1 {
-		t.Errorf("stats are %+v, %v: want the first 1000 tasks, counted", stats, err)
+	if err != nil || stats[0].Pending == 0 || stats[0].Pending == 4000 || stats[0].Seq != 1 {
+		t.Errorf("stats are %+v, %v: want the first tasks, and seq raised once", stats, err)
+	}
+}
+
+func TestDueTimesOutOfRangeAreRefused(t *testing.T) {
+	server := redistest.Start(t)
+	s := claim(t, open(t, server.URL()))
+	ctx := t.Context()
+	before := digest(t, server)
+	tasks := newTasks(2000, 1)
+	tasks[1500].Due = 1 << 60
+	holds, _ := holdsFor(tasks)
+	if _, _, err := s.Add(ctx, s.shard, tasks); err == nil {
+		t.Error("added")
+	}
+	if _, _, err := s.HoldNew(ctx, s.shard, s.fence, tasks, holds); err == nil {
+		t.Error("held")
+	}
+	if _, _, err := s.Reschedule(ctx, s.shard, []store.Move{{ID: "a", Due: -1 << 60}}); err == nil {
+		t.Error("moved")
+	}
+	if digest(t, server) != before {
+		t.Error("a refused call changed something")
 	}
 }

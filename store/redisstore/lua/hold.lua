@@ -6,7 +6,7 @@
 --       visibility ms, worker; then the tokens, 16 bytes each; then the ids, none twice
 --
 -- returns {us, seq, dues, records, odd}, or -1 fenced
---   dues     due ms, false when not pending
+--   dues     due ms, false when not pending; all in one string when nothing is odd
 --   records  of data, false when not held
 --   odd      {position, status, running record, note} per task that is not
 --            simply held: 1 held all the same, 7 not due, 9 wrong state,
@@ -43,7 +43,7 @@ end
 if #odd == 0 then
   redis.call('HSET', KEYS[4], unpack(hset))
   redis.call('ZREM', KEYS[2], unpack(ARGV, first))
-  return {us, seq, dues, records, odd}
+  return {us, seq, table.concat(dues, ' '), records, odd}
 end
 
 -- include status.lua
