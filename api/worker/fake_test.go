@@ -49,8 +49,7 @@ type fakeStream struct {
 	f     *fakeServer
 	rpc   grpc.BidiStreamingServer[ddqv1.SubscribeRequest, ddqv1.SubscribeResponse]
 	hello *ddqv1.Hello
-	in    chan *ddqv1.SubscribeRequest // frames after the hello
-	end   chan error                   // ends the stream
+	end   chan error // ends the stream
 
 	mu      sync.Mutex
 	credit  int                  // guarded by mu
