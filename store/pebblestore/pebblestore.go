@@ -103,17 +103,26 @@ func open(c Config, files vfs.FS, log *slog.Logger) (*Store, error) {
 		return nil, err
 	}
 	s.lock = lock
+	if err := s.openDB(c); err != nil {
+		s.Close() //nolint:errcheck // what kept it from opening is what is reported
+		return nil, s.openError(err)
+	}
+	return s, nil
+}
+
+// openDB opens the database and reads what is kept in memory.
+func (s *Store) openDB(c Config) (err error) {
+	s.use.Lock() // so that a failure meanwhile closes what is open afterwards
+	defer s.use.Unlock()
 	compact := newCompactions()
-	s.db, err = pebble.Open(c.Dir, options(c, s.disk, lock, compact, log))
-	if err != nil {
-		s.disk.stop()
-		return nil, errors.Join(s.openError(err), lock.Close())
+	if s.db, err = pebble.Open(c.Dir, options(c, s.disk, s.lock, compact, s.log)); err != nil {
+		return err
 	}
 	if err := s.readCatalog(); err != nil {
-		return nil, errors.Join(s.openError(err), s.Close())
+		return err
 	}
 	compact.begin()
-	return s, nil
+	return s.disk.failure()
 }
 
 func lockDir(dir string, files vfs.FS) (*pebble.Lock, error) {
@@ -167,13 +176,16 @@ func (s *Store) Close() error {
 
 // closeDB is called under use.
 func (s *Store) closeDB() error {
-	if s.dbClosed || s.db == nil {
+	if s.dbClosed {
 		return nil
 	}
 	s.dbClosed = true
 	s.disk.stop()
-	err := errors.Join(s.db.Close(), s.lock.Close())
-	if err != nil {
+	var err error
+	if s.db != nil {
+		err = s.db.Close()
+	}
+	if err = errors.Join(err, s.lock.Close()); err != nil {
 		return fmt.Errorf("close data directory %s: %w", s.dir, err)
 	}
 	return nil
