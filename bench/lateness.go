@@ -66,10 +66,12 @@ func (l *lab) timed(ctx context.Context, workload string, n int, lead time.Durat
 	}
 	line.CPU, line.RSS = l.usage().minus(before), l.memory()
 	line.CPUPer100k = round(line.CPU.sum()/float64(n)*1e5, 3)
-	line.Seconds = round(time.Unix(0, r.LastAck).Sub(from).Seconds(), 3)
 	line.EnqueuePerS = round(sent.rate(n), 1)
-	line.FirstMS = round(float64(r.FirstStart-base.UnixNano())/1e6, 3)
-	line.LastMS = round(float64(r.LastStart-base.UnixNano()-int64(offset(n-1)))/1e6, 3)
+	if r.Tasks > 0 {
+		line.Seconds = round(time.Unix(0, max(r.LastStart, r.LastAck)).Sub(from).Seconds(), 3)
+		line.FirstMS = round(float64(r.FirstStart-base.UnixNano())/1e6, 3)
+		line.LastMS = round(float64(r.LastStart-base.UnixNano()-int64(offset(n-1)))/1e6, 3)
+	}
 	if err := settle(&line, r, n); err != nil {
 		return line, sent, err
 	}

@@ -70,7 +70,7 @@ func (l *lab) endToEnd(ctx context.Context, mode string, line *Line) error {
 	line.CPUPer100k = round(line.CPU.sum()/float64(n)*1e5, 3)
 	whole := span{sent.from, time.Unix(0, max(r.LastAck, sent.to.UnixNano()))}
 	line.Seconds = round(whole.to.Sub(whole.from).Seconds(), 3)
-	line.EndToEndPerS = round(whole.rate(n), 1)
+	line.EndToEndPerS = round(whole.rate(r.Tasks), 1)
 	return settle(line, r, n)
 }
 
@@ -93,7 +93,7 @@ func (l *lab) apart(ctx context.Context, mode string, line *Line) error {
 		return err
 	}
 	line.EnqueuePerS = round(sent.rate(n), 1)
-	line.ProcessPerS = round(span{from, time.Unix(0, r.LastAck)}.rate(n), 1)
+	line.ProcessPerS = round(span{from, time.Unix(0, r.LastAck)}.rate(r.Tasks), 1)
 	line.Duplicate += r.Duplicate
 	line.Repeat += r.Repeat
 	line.Lost += n - r.Tasks
