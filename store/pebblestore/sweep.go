@@ -59,6 +59,9 @@ type sweep struct {
 
 func (w *sweep) run() error {
 	for ; w.at < len(swept); w.at++ {
+		if w.left == 0 {
+			return nil
+		}
 		keys, more, err := w.keys()
 		if err != nil {
 			return err
@@ -115,12 +118,12 @@ func (w *sweep) recount() error {
 // are more.
 func (w *sweep) keys() (keys [][]byte, more bool, err error) {
 	lower := appendPrefix(nil, w.sh.number, swept[w.at])
-	if w.after != nil {
+	if len(w.after) > 0 {
 		lower = append(append(lower, w.after...), 0)
 	}
 	err = w.s.scan(lower, appendPrefix(nil, w.sh.number, swept[w.at]+1), func(key, _ []byte) (bool, error) {
 		if len(keys) == w.left {
-			more = len(keys) > 0
+			more = true
 			return false, nil
 		}
 		keys = append(keys, append([]byte(nil), key...))
