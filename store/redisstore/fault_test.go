@@ -416,14 +416,10 @@ func TestKilledServerLosesNothing(t *testing.T) {
 	server.Restart()
 	holds, acks := holdsFor(tasks)
 	var held []store.HoldResult
-	for { // connections from before may fail once more
-		if _, held, err = s.Hold(ctx, s.shard, s.fence, holds); err == nil {
-			break
-		}
-		if ctx.Err() != nil {
-			t.Fatal(err)
-		}
-	}
+	eventually(t, "hold", func() (err error) { // connections from before may fail once more
+		_, held, err = s.Hold(ctx, s.shard, s.fence, holds)
+		return err
+	})
 	for i := range held {
 		if held[i].Status != store.OK || !bytes.Equal(held[i].Task.Payload, tasks[i].Payload) {
 			t.Fatalf("task %d after the restart: %+v", i, held[i])

@@ -2,6 +2,7 @@ package redisstore_test
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -95,18 +96,11 @@ func TestInfoWarnsOfChangesWhileRunning(t *testing.T) {
 // awaitWarning returns once the store warns of something.
 func awaitWarning(t *testing.T, s *redisstore.Store, about string) {
 	t.Helper()
-	for {
+	eventually(t, "wait for a warning", func() error {
 		info, err := s.Info(t.Context())
-		if err != nil {
-			t.Fatal(err)
+		if err == nil && !slices.ContainsFunc(info.Warnings, func(w string) bool { return strings.Contains(w, about) }) {
+			err = fmt.Errorf("warnings are %q, none is about %q", info.Warnings, about)
 		}
-		if slices.ContainsFunc(info.Warnings, func(w string) bool { return strings.Contains(w, about) }) {
-			return
-		}
-		select {
-		case <-t.Context().Done(): // the test's time is up
-			t.Fatalf("no warning of %q", about)
-		case <-time.After(time.Millisecond):
-		}
-	}
+		return err
+	})
 }

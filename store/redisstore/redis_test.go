@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -39,4 +40,18 @@ func TestConformance(t *testing.T) {
 func TestProperty(t *testing.T) {
 	server := redistest.Start(t)
 	storetest.RunProperty(t, func(t *testing.T) store.Store { return open(t, server.URL()) })
+}
+
+// eventually does something until it works, for as long as a minute.
+func eventually(t *testing.T, what string, do func() error) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+		err := do()
+		if err == nil {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%s: %v", what, err)
+		}
+	}
 }

@@ -2,12 +2,12 @@
 package redistest
 
 import (
-	"bytes"
 	"fmt"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -15,14 +15,15 @@ import (
 )
 
 // Server is a redis-server process of its own, on a unix socket in a directory
-// of its own. It is stopped and removed when the test ends.
+// of its own. It is stopped and removed when the test ends. It owns a goroutine
+// while the process runs.
 type Server struct {
 	tb     testing.TB
 	dir    string
 	socket string
 	args   []string
-	cmd    *exec.Cmd
-	output *bytes.Buffer
+	cmd    *exec.Cmd     // nil: not running
+	gone   chan struct{} // closed when the process has ended
 }
 
 // Start starts a server with an append-only file, synced every second, and waits
@@ -67,9 +68,8 @@ func (s *Server) Kill() {
 	if s.cmd == nil {
 		return
 	}
-	s.cmd.Process.Signal(syscall.SIGCONT) // a paused process too
-	s.cmd.Process.Kill()
-	s.cmd.Wait()
+	syscall.Kill(-s.cmd.Process.Pid, syscall.SIGKILL) // with a child that rewrites files
+	<-s.gone
 	s.cmd = nil
 }
 
@@ -90,11 +90,7 @@ func (s *Server) Resume() { s.cmd.Process.Signal(syscall.SIGCONT) }
 func (s *Server) launch() {
 	s.tb.Helper()
 	os.Remove(s.socket)
-	s.output = new(bytes.Buffer)
-	s.cmd = exec.Command(s.args[0], s.args[1:]...)
-	s.cmd.Stdout, s.cmd.Stderr = s.output, s.output
-	s.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := s.cmd.Start(); err != nil {
+	if err := s.run(); err != nil {
 		s.tb.Fatalf("start redis-server: %v", err)
 	}
 	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(2 * time.Millisecond) {
@@ -103,10 +99,42 @@ func (s *Server) launch() {
 			return
 		}
 		if time.Now().After(deadline) {
-			s.Kill() // so that nothing writes to output any more
-			s.tb.Fatalf("redis-server does not answer: %v\n%s", err, s.output)
+			output, _ := os.ReadFile(s.log())
+			s.tb.Fatalf("redis-server does not answer: %v\n%s", err, output)
 		}
 	}
+}
+
+// log is the file that the process writes its output to.
+func (s *Server) log() string { return filepath.Join(s.dir, "log") }
+
+// run starts the process. The system ends it with the thread that started it, so
+// that it does not outlive the test; the thread is kept until then.
+func (s *Server) run() error {
+	output, err := os.Create(s.log())
+	if err != nil {
+		return err
+	}
+	defer output.Close()
+	cmd := exec.Command(s.args[0], s.args[1:]...)
+	cmd.Stdout, cmd.Stderr = output, output
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
+	started, gone := make(chan error), make(chan struct{})
+	go func() {
+		defer close(gone)
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := cmd.Start()
+		started <- err
+		if err == nil {
+			cmd.Wait() // its end is always a signal
+		}
+	}()
+	if err := <-started; err != nil {
+		return err
+	}
+	s.cmd, s.gone = cmd, gone
+	return nil
 }
 
 // ping asks whether the server is up and has loaded its files.
