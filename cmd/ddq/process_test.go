@@ -214,12 +214,12 @@ func killedServer(t *testing.T, args ...string) {
 	parties.Go(func() { l.work(ctx, doomed) }) // which cannot end well
 	parties.Go(func() { l.produce(t, ctx, conn) })
 
-	await(t, "many tasks in flight", l.many)
+	l.await(t, conn, "many tasks in flight", l.many)
 	p.kill()
 	doomed.Close()
 	close(l.dead)
 	p = startProcess(t, append(args, "--grpc-addr", p.addr)...)
-	await(t, "every task", l.all)
+	l.await(t, conn, "every task", l.all)
 	awaitEmpty(t, conn)
 	stop()
 	parties.Wait()
@@ -323,12 +323,16 @@ func (l *ledger) check(t *testing.T) {
 }
 
 // await fails the test when something does not happen for a long time.
-func await(t *testing.T, what string, happened <-chan struct{}) {
+func (l *ledger) await(t *testing.T, conn *client.Client, what string, happened <-chan struct{}) {
 	t.Helper()
 	select {
 	case <-happened:
 	case <-time.After(time.Minute):
-		t.Fatalf("waited a minute for %s", what)
+		status, err := conn.DescribeTopic(t.Context(), ledgerTopic)
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		t.Fatalf("waited a minute for %s: delivered %d, repeats %d, held %d, topic %+v, %v",
+			what, l.delivered, l.repeats, l.held, status.Depth, err)
 	}
 }
 
