@@ -144,6 +144,7 @@ func (s *shard) Receive(c actor.Context) {
 	case *reload:
 		s.window.lower(m.from)
 	case *loadTick:
+		s.claim() // unless owned; nothing else would try again after an error
 		s.load()
 	case *watchTick:
 		s.watch(false)
@@ -255,8 +256,8 @@ func (s *shard) stop() {
 
 // claim asks the store for ownership, again and again until it is granted.
 func (s *shard) claim() {
-	if s.claiming || s.owned || s.releasing != nil {
-		return
+	if s.claiming || s.owned || s.releasing != nil || s.keeper.err() != nil {
+		return // owned, on the way, or for leaseBack to start
 	}
 	s.claiming = true
 	session := s.keeper.session()
@@ -277,9 +278,7 @@ func (s *shard) onClaimed(m *claimed) {
 		s.keeper.lost(m.err)
 	case m.err != nil:
 		s.noteError(m.err)
-		if s.keeper.alive() {
-			s.claim()
-		}
+		s.claim()
 	default:
 		s.log.Debug("shard claimed", "topic", s.id.Topic, "shard", s.id.N, "epoch", m.fence.Epoch)
 		s.owned, s.fence = true, m.fence

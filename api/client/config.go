@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/keepalive"
@@ -51,6 +52,10 @@ const (
 // serviceConfig spreads calls over all addresses that a name resolves to.
 const serviceConfig = `{"loadBalancingConfig":[{"round_robin":{}}]}`
 
+// reconnect is the pause between attempts to connect: a server that restarts is
+// back within a second, and gRPC's own second would be most of the wait.
+var reconnect = backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.6, Jitter: 0.3, MaxDelay: 2 * time.Second}
+
 func (c Config) dialOptions() []grpc.DialOption {
 	creds := c.Credentials
 	if creds == nil {
@@ -60,6 +65,7 @@ func (c Config) dialOptions() []grpc.DialOption {
 		grpc.WithTransportCredentials(creds),
 		grpc.WithDefaultServiceConfig(serviceConfig),
 		grpc.WithDisableRetry(), // repeating is decided here, by what is safe
+		grpc.WithConnectParams(grpc.ConnectParams{Backoff: reconnect, MinConnectTimeout: 5 * time.Second}),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 10 * time.Second, Timeout: 5 * time.Second}),
 		grpc.WithInitialWindowSize(streamWindow),
 		grpc.WithInitialConnWindowSize(connWindow),
