@@ -511,8 +511,10 @@ func (s *subscription) answered(m *ddqv1.Settled) {
 // be sent again; mu is held.
 func (s *subscription) accepted(h *held, results map[string]*ddqv1.SettleResult, now time.Time) EventKind {
 	err := results[string(h.ack.HoldToken)].GetError() // nil without results
-	if err.GetReason() == "HOLD_LOST" && h.repeated && h.nack != nil {
-		err = nil // most likely it was accepted the first time, and that answer lost
+	if h.repeated && gone(err) && now.Before(h.deadline) {
+		// The hold had time left, so what ended it was this outcome, of which the
+		// first answer was lost.
+		err = nil
 	}
 	switch {
 	case err == nil && h.nack == nil:
@@ -554,6 +556,11 @@ func (s *subscription) extended(h *held, r *ddqv1.SettleResult, sent, now time.T
 	}
 	s.lose(h, err.GetMessage())
 	return false
+}
+
+// gone reports whether err says that there is no such hold.
+func gone(err *ddqv1.Error) bool {
+	return err.GetReason() == "HOLD_LOST" || codes.Code(err.GetCode()) == codes.NotFound
 }
 
 // passing reports whether what failed with err may succeed later.
