@@ -22,7 +22,7 @@ type args struct {
 }
 
 func newArgs(count, size int) *args {
-	return &args{buf: make([]byte, 0, size), ends: make([]int, 0, count)}
+	return &args{buf: make([]byte, 0, size), ends: make([]int, 0, count+1)}
 }
 
 // end makes what was appended to buf since the last call an argument.
@@ -41,6 +41,15 @@ func (a *args) ids(ids []string) {
 func (a *args) fence(f store.Fence) {
 	a.int(f.Epoch)
 	a.tok(f.Nonce)
+}
+
+// moment adds that of the first script of a call, zero in that script.
+func (a *args) moment(t time.Time) {
+	if t.IsZero() {
+		a.int(0)
+		return
+	}
+	a.int(t.UnixMicro())
 }
 
 // wait adds a duration from now in milliseconds, rounded up.

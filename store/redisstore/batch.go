@@ -131,7 +131,7 @@ const (
 	countAnyway              // an earlier script of this call did
 )
 
-// batch runs a script over n items, chunk by chunk, and returns the last stamp.
+// batch runs a script over n items, chunk by chunk, all at the moment of the first.
 func (s *Store) batch(ctx context.Context, c call, n int) (store.Stamp, error) {
 	if err := s.enter(ctx); err != nil {
 		return store.Stamp{}, err
@@ -144,11 +144,11 @@ func (s *Store) batch(ctx context.Context, c call, n int) (store.Stamp, error) {
 	if sizes == nil {
 		sizes = noSize
 	}
-	var last reply
+	var stamp store.Stamp
 	all := chunks(n, c.ids, sizes)
 	pended := false
 	for k, chunk := range all {
-		r, err := s.runChunk(ctx, c, keys, chunk, whenToCount(k == len(all)-1, pended))
+		r, err := s.runChunk(ctx, c, keys, chunk, whenToCount(k == len(all)-1, pended), stamp.Now)
 		if err != nil && k > 0 && !c.read {
 			s.countAfterPart(ctx, keys, pended)
 			err = afterPart(err)
@@ -157,10 +157,10 @@ func (s *Store) batch(ctx context.Context, c call, n int) (store.Stamp, error) {
 			return store.Stamp{}, err
 		}
 		pended = pended || r.pended
-		last = r
+		stamp = r.Stamp
 		c.take(chunk, r)
 	}
-	return last.Stamp, nil
+	return stamp, nil
 }
 
 func whenToCount(last, pended bool) count {
@@ -187,11 +187,12 @@ func (s *Store) countAfterPart(ctx context.Context, keys *shardKeys, pended bool
 	}
 }
 
-func (s *Store) runChunk(ctx context.Context, c call, keys *shardKeys, chunk []int, n count) (reply, error) {
+func (s *Store) runChunk(ctx context.Context, c call, keys *shardKeys, chunk []int, n count, moment time.Time) (reply, error) {
 	a, err := c.args(chunk, n)
 	if err != nil {
 		return reply{}, err
 	}
+	a.moment(moment)
 	if err := ctx.Err(); err != nil {
 		return reply{}, err // nothing was sent
 	}

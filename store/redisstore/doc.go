@@ -37,6 +37,6 @@
 // store.ErrUnknown.
 //
 // Calls of more than a thousand items, or with an id in them more than once, run
-// several scripts. The last of them raises Seq, and the Stamp is the last one's;
-// when one fails after others have run, the error is store.ErrUnknown.
+// several scripts, all at the moment of the first; the last raises Seq. When one
+// fails after others have run, the error is store.ErrUnknown.
 package redisstore

@@ -3,11 +3,13 @@
 --
 -- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept
 -- ARGV  1 retention ms  2 tokens, 16 bytes each  3 and on: ids, none twice
+--       and last the moment (see call.lua)
 --
 -- returns {us, seq, odd}; a task that is not odd is done
 --   odd  {position, status}: 6 already, 8 stale, 9 wrong state, 10 not found
 
 -- include owner.lua
+-- include call.lua
 local sub, tokens = string.sub, ARGV[2]
 local n = #ARGV - 2
 local records = redis.call('HMGET', KEYS[4], unpack(ARGV, 3))

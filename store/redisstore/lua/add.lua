@@ -3,6 +3,7 @@
 --
 -- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept
 -- ARGV  1 count  then per task, no id twice: id, due ms, record
+--       and last the moment (see call.lua)
 --
 -- returns {us, seq, pended, odd}; a task that is not odd was absent and is pending now
 --   odd   {position, status, place, detail, note} per task whose id was known:
@@ -10,6 +11,7 @@
 --         index), 4 duplicate, 5 conflict (place 0 to 2: of the stored task)
 
 -- include owner.lua
+-- include call.lua
 local count = ARGV[1]
 local ids, zadd, hset = {}, {}, {}
 local n = 0

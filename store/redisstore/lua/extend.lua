@@ -3,11 +3,13 @@
 --
 -- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept
 -- ARGV  per task, no id twice: id, token, visibility ms
+--       and last the moment (see call.lua)
 --
 -- returns {us, seq, odd}; a task that is not odd is held for its visibility from now
 --   odd  {position, status}: 8 stale, 9 wrong state, 10 not found
 
 -- include owner.lua
+-- include call.lua
 local ids = {}
 for i = 1, #ARGV, 3 do ids[#ids + 1] = ARGV[i] end
 local records = redis.call('HMGET', KEYS[4], unpack(ids))

@@ -4,6 +4,7 @@
 -- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept
 -- ARGV  1 epoch  2 nonce  3 number of runs r, then r times: number of tasks,
 --       visibility ms, worker; then the tokens, 16 bytes each; then the ids, none twice
+--       and last the moment (see call.lua)
 --
 -- returns {us, seq, dues, records, odd}, or -1 fenced
 --   dues     due ms, false when not pending; all in one string when nothing is odd
@@ -14,6 +15,7 @@
 -- A task that is not odd is held at its first attempt for the visibility of its run.
 
 -- include owner.lua
+-- include call.lua
 if owner[2] ~= ARGV[1] or owner[3] ~= ARGV[2] then return -1 end
 local sub, byte = string.sub, string.byte
 local at = 3 * ARGV[3] + 4

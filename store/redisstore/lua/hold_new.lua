@@ -5,6 +5,7 @@
 -- ARGV  1 epoch  2 nonce  3 count  4 number of runs r, then r times: number of tasks,
 --       visibility ms, worker; then the tokens, 16 bytes each; then per task,
 --       no id twice: id, due ms, record
+--       and last the moment (see call.lua)
 --
 -- returns {us, seq, pended, odd}, or -1 fenced; a task that is not odd was absent and
 --   is held at its first attempt for the visibility of its run
@@ -13,6 +14,7 @@
 --        5 conflict; place, detail and note of what was there before
 
 -- include owner.lua
+-- include call.lua
 if owner[2] ~= ARGV[1] or owner[3] ~= ARGV[2] then return -1 end
 local sub, byte = string.sub, string.byte
 local count, at = ARGV[3], 3 * ARGV[4] + 5

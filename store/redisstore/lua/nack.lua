@@ -6,6 +6,7 @@
 -- ARGV  1 epoch, or empty: not fenced  2 nonce  3 count  then per task, no id twice:
 --       id, token, reason (0: pending again), delay ms or -1 for now,
 --       1 to uncount the attempt, error (empty: keep the last one)
+--       and last the moment (see call.lua)
 --
 -- returns {us, seq, pended, attempts, odd}, or -1 fenced
 --   attempts  counted so far, per task
@@ -14,6 +15,7 @@
 --             9 wrong state, 10 not found
 
 -- include owner.lua
+-- include call.lua
 local fenced = ARGV[1] ~= ''
 if fenced and (owner[2] ~= ARGV[1] or owner[3] ~= ARGV[2]) then return -1 end
 -- include status.lua

@@ -3,11 +3,13 @@
 --
 -- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept
 -- ARGV  ids, none twice
+--       and last the moment (see call.lua)
 --
 -- returns {us, seq, odd}; a task that is not odd is gone
 --   odd  {position, status, place, detail, note}: 9 wrong state, 10 not found
 
 -- include owner.lua
+-- include call.lua
 -- include status.lua
 -- include places.lua
 redis.call('HLEN', KEYS[3])

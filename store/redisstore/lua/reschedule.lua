@@ -3,11 +3,13 @@
 --
 -- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept
 -- ARGV  1 count  then per task, no id twice: id, due ms
+--       and last the moment (see call.lua)
 --
 -- returns {us, seq, pended, odd}; a task that is not odd is due at the given moment
 --   odd  {position, status, place, detail, note}: 9 wrong state, 10 not found
 
 -- include owner.lua
+-- include call.lua
 -- include status.lua
 -- include places.lua
 local ids = {}
