@@ -24,15 +24,14 @@ func BenchmarkLife(b *testing.B) {
 		for _, batch := range []int{1, 16, 128, 512} {
 			for _, shards := range []int{1, 4} {
 				b.Run(fmt.Sprintf("%s/batch=%d/shards=%d", name, batch, shards), func(b *testing.B) {
-					benchmarkLife(b, live, batch, shards)
+					benchmarkLife(b, openStore(b, Config{Dir: b.TempDir()}), live, batch, shards)
 				})
 			}
 		}
 	}
 }
 
-func benchmarkLife(b *testing.B, live func(*bencher, []*store.Task) error, batch, shards int) {
-	s := openStore(b, Config{Dir: b.TempDir()})
+func benchmarkLife(b *testing.B, s *Store, live func(*bencher, []*store.Task) error, batch, shards int) {
 	benchers := make([]*bencher, shards)
 	for i := range benchers {
 		benchers[i] = newBencher(b, s, store.Shard{Topic: "bench", N: i})

@@ -24,7 +24,7 @@ import (
 // there when the directory is opened again.
 func TestFirstFailureEndsTheStore(t *testing.T) {
 	for _, cause := range []error{syscall.ENOSPC, syscall.EIO} {
-		for nth := int64(1); nth < 400; nth += 1 + nth/4 {
+		for nth := int64(1); nth < 400; nth += 1 + nth/3 {
 			t.Run(fmt.Sprintf("%v/operation=%d", cause, nth), func(t *testing.T) { failNth(t, nth, cause) })
 		}
 	}

@@ -8,11 +8,11 @@
 //
 //	number 'r' id              the task: header and body
 //	number 'p' due id          pending tasks by due time
-//	number 'h' id              holds
+//	number 'h' batch           holds that one batch began or extended
 //	number 'x' finished id     dead letters by the time they died
 //	number 'd' finished id     done tasks by the time they were acked
 //	number 't' trim id         done tasks by the end of their retention
-//	number 'm'                 how many of each, and seq
+//	number 'm'                 how many of each, of batches, and seq
 //	number 'o'                 the owner and its claim
 //	0 's' topic number         the numbers of the shards
 //	0 'c' topic                the configuration of topics
@@ -32,7 +32,10 @@
 // ever told.
 //
 // Holds are few, bounded by what workers have in flight. They are kept in memory
-// too, so that settling one reads nothing. What is pending is in Pebble alone.
+// too, so that settling one reads nothing. What is pending is in Pebble alone. A
+// hold is over when its task is gone or was written again, which every settlement
+// does: so adding, holding and acking a task takes four keys, and a share of the one
+// that has the holds of its batch.
 //
 // # What goes wrong
 //

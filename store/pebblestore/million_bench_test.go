@@ -2,6 +2,7 @@ package pebblestore
 
 import (
 	"context"
+	"math/rand/v2"
 	"path/filepath"
 	"testing"
 	"time"
@@ -17,20 +18,13 @@ func BenchmarkMillion(b *testing.B) {
 	if testing.Short() {
 		b.Skip("takes a minute")
 	}
-	const tasks, batch = 1_000_000, 1000
 	shard := store.Shard{Topic: "bench", N: 0}
 	s := openStore(b, Config{Dir: b.TempDir()})
 	x := newBencher(b, s, shard)
 	started := time.Now()
-	for range tasks / batch {
-		later := x.tasks(batch)
-		for i, t := range later {
-			t.Due += store.Millis(3_600_000 + i*7919%3_600_000)
-		}
-		x.add(b, later)
-	}
-	b.ReportMetric(tasks/time.Since(started).Seconds(), "adds/s")
-	x.add(b, x.tasks(batch))
+	x.fill(b)
+	b.ReportMetric(million/time.Since(started).Seconds(), "adds/s")
+	x.add(b, x.tasks(1000))
 
 	var toHold, toOpen time.Duration
 	for b.Loop() {
@@ -48,7 +42,36 @@ func BenchmarkMillion(b *testing.B) {
 	if err := s.db.Compact(context.Background(), []byte{0}, []byte{0xff}, true); err != nil {
 		b.Fatal(err)
 	}
-	b.ReportMetric(float64(s.db.Metrics().Total().TablesSize)/tasks, "bytes/task")
+	b.ReportMetric(float64(s.db.Metrics().Total().TablesSize)/million, "bytes/task")
+}
+
+const million = 1_000_000
+
+// fill adds a million tasks that are due in an hour or two, in no order.
+func (x *bencher) fill(b *testing.B) {
+	b.Helper()
+	const batch = 1000
+	for range million / batch {
+		later := x.tasks(batch)
+		for _, t := range later {
+			t.Due += store.Millis(3_600_000 + rand.IntN(3_600_000))
+		}
+		x.add(b, later)
+	}
+}
+
+// BenchmarkLifeOnBacklog is BenchmarkLife in front of a million pending tasks.
+func BenchmarkLifeOnBacklog(b *testing.B) {
+	if testing.Short() {
+		b.Skip("takes a minute")
+	}
+	s := openStore(b, Config{Dir: b.TempDir()})
+	newBencher(b, s, store.Shard{Topic: "bench", N: 0}).fill(b)
+	if err := s.db.Compact(context.Background(), []byte{0}, []byte{0xff}, true); err != nil {
+		b.Fatal(err)
+	}
+	b.Run("add-hold-ack", func(b *testing.B) { benchmarkLife(b, s, (*bencher).addHoldAck, 128, 4) })
+	b.Run("holdnew-ack", func(b *testing.B) { benchmarkLife(b, s, (*bencher).holdNewAck, 128, 4) })
 }
 
 func (x *bencher) add(b *testing.B, tasks []*store.Task) {

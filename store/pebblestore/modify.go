@@ -2,7 +2,6 @@ package pebblestore
 
 import (
 	"context"
-	"math"
 
 	"github.com/ddq-io/ddq/store"
 )
@@ -200,10 +199,9 @@ func (s *Store) DropShard(ctx context.Context, name store.Shard) error {
 				return err
 			}
 		}
-		t.sh.holds.drop() // a failure from here on is that of the store
 		m := t.sh.meta
 		t.pending, t.done, t.dead = -m.pending, -m.done, -m.dead
-		t.sh.firstDue, t.sh.firstTrim = math.MaxInt64, math.MaxInt64
+		t.dropped = true
 		return nil
 	})
 	return err

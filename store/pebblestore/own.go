@@ -82,12 +82,10 @@ func (t *turn) ownedByOther(node string) bool {
 	return ok && lease.expires.After(t.now)
 }
 
-// putOwner stores the owner, and makes it that of the shard even if the rest of
-// the turn fails: then the store has failed.
 func (t *turn) putOwner(o owner) error {
 	t.key = appendPrefix(t.key[:0], t.sh.number, tableOwner)
 	t.value = o.append(t.value[:0])
-	t.sh.owner = o
+	t.owner = &o
 	return t.set(t.key, t.value)
 }
 

@@ -3,6 +3,7 @@ package pebblestore
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/ddq-io/ddq/store"
 )
@@ -123,6 +125,37 @@ func TestCloseWhileCallsRun(t *testing.T) {
 	}
 	closers.Wait()
 	group.Wait()
+}
+
+// TestBatchLargerThanMemory takes tasks through their life in calls that Pebble must
+// write around its tables in memory.
+func TestBatchLargerThanMemory(t *testing.T) {
+	fs := vfs.NewCrashableMem()
+	s := openMem(t, fs)
+	fence := claim(t, s, repairShard)
+	ids := make([]string, 3000)
+	for i := range ids {
+		ids[i] = fmt.Sprintf("task-%d-%s", i, strings.Repeat("x", 100))
+	}
+	add(t, s, repairShard, ids...)
+	tokens := holdAll(t, s, fence, ids...)
+	s = openMem(t, fs.CrashClone(vfs.CrashCloneCfg{}))
+	if stats := statsOf(t, s); stats.Running != int64(len(ids)) || stats.Pending != 0 {
+		t.Fatalf("after a crash there are %d held and %d pending", stats.Running, stats.Pending)
+	}
+	holds := make([]store.Hold, len(ids))
+	for i, id := range ids {
+		holds[i] = store.Hold{ID: id, Token: tokens[id]}
+	}
+	if err := ackAll(s, repairShard, holds); err != nil {
+		t.Fatal(err)
+	}
+	verifyWhole(t, s, repairShard)
+	for _, index := range []table{tableTasks, tablePending, tableHolds} {
+		if n := countKeys(t, s, index); n != 0 {
+			t.Errorf("%d keys of table %c are left", n, index)
+		}
+	}
 }
 
 // TestRestartKeepsEverything takes a shard with a bit of everything through a restart.

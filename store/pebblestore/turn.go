@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"math"
 	"sync"
 	"time"
 
@@ -34,6 +35,8 @@ type turn struct {
 	begun, extended, ended   []*hold
 	pending, done, dead      int64 // differences
 	becamePending, seqRaised bool
+	owner                    *owner // the next one
+	dropped                  bool   // nothing but the owner is left
 
 	unsynced []*pebble.Batch // applied, not synced
 }
@@ -304,6 +307,13 @@ func (t *turn) leave(g *group) error {
 
 // remember makes the shard's memory agree with what was applied.
 func (t *turn) remember() {
+	if t.owner != nil {
+		t.sh.owner = *t.owner
+	}
+	if t.dropped {
+		t.sh.holds.drop()
+		t.sh.firstDue, t.sh.firstTrim = math.MaxInt64, math.MaxInt64
+	}
 	for _, h := range t.ended {
 		t.sh.holds.remove(h)
 	}
@@ -318,4 +328,5 @@ func (t *turn) remember() {
 	clear(t.ended)
 	t.begun, t.extended, t.ended = t.begun[:0], t.extended[:0], t.ended[:0]
 	t.pending, t.done, t.dead, t.becamePending = 0, 0, 0, false
+	t.owner, t.dropped = nil, false
 }

@@ -1,0 +1,62 @@
+package pebblestore
+
+import (
+	"path/filepath"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+
+	"github.com/ddq-io/ddq/store"
+)
+
+// TestNothingUnsyncedIsTold keeps the log from being synced, and asks for a task
+// that is in memory only: nobody is told of it before it is synced.
+func TestNothingUnsyncedIsTold(t *testing.T) {
+	inner := vfs.NewMem()
+	makeMemDir(t, inner)
+	var block atomic.Bool
+	release := make(chan struct{})
+	s, err := open(smallConfig, errorfs.Wrap(inner, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		isSync := op.Kind == errorfs.OpFileSync || op.Kind == errorfs.OpFileSyncData
+		if isSync && filepath.Ext(op.Path) == ".log" && block.Load() {
+			<-release
+		}
+		return nil
+	})), quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	closeAtEnd(t, s)
+	claim(t, s, repairShard)
+
+	block.Store(true)
+	var released atomic.Bool
+	var group sync.WaitGroup
+	told := func(what string, call func() error) {
+		group.Go(func() {
+			err := call()
+			if err != nil || !released.Load() {
+				t.Errorf("%s was answered before the sync, or failed: %v", what, err)
+			}
+		})
+	}
+	task := []*store.Task{{ID: "x", Due: 1, Fingerprint: 7}}
+	told("add", func() error { return second(s.Add(t.Context(), repairShard, task)) })
+	for len(window(t, s)) == 0 {
+		runtime.Gosched() // until it is in memory: a window is a hint, and waits for nothing
+	}
+	told("get", func() error { return second(s.Get(t.Context(), repairShard, []string{"x"})) })
+	told("a duplicate", func() error { return second(s.Add(t.Context(), repairShard, task)) })
+	told("remove of another", func() error { return second(s.Remove(t.Context(), repairShard, []string{"y"})) })
+	told("list", func() error { return second(s.List(t.Context(), repairShard, store.KindPending, "", 10)) })
+	for range 2000 {
+		window(t, s) // time for the others to be answered, were they not to wait
+	}
+	released.Store(true)
+	close(release)
+	group.Wait()
+}
