@@ -47,7 +47,7 @@ bench-peers: deps build ## the same workloads on asynq, River, NATS and beanstal
 	cd bench/peers && $(GO) build -o ../../bin/peers . && ../../bin/peers --ddq-bin ../../$(BIN) $(ARGS)
 
 lint: ## golangci-lint, which also holds the import table; its first build takes minutes
-	$(LINT) run ./...
+	$(LINT) run --allow-parallel-runners ./...
 
 generate: ## write the generated code anew
 	$(BUF) generate

@@ -10,7 +10,6 @@ import (
 type expired struct {
 	id      string
 	token   store.Token
-	attempt int // of an unknown hold; else see retries
 	retries retries
 	known   bool // retries is set
 }

@@ -192,7 +192,7 @@ func (s *System) Describe(ctx context.Context) (ServerStatus, error) {
 		Limits:     s.cfg.Limits,
 		Visibility: s.cfg.Topic.Visibility,
 	}
-	if off := s.clock.Now().Sub(time.Now()); off.Abs() > clockJump {
+	if off := time.Until(s.clock.Now()); off.Abs() > clockJump {
 		status.Warnings = append(status.Warnings, fmt.Sprintf("the store's clock is %v off this node's", off.Round(time.Millisecond)))
 	}
 	return status, nil

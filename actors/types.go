@@ -38,7 +38,7 @@ type Found struct {
 	MaxRetries int // the task's own or the topic's
 }
 
-// Subscription options of one worker for one topic.
+// SubscribeOptions are one worker's wishes for one topic.
 type SubscribeOptions struct {
 	Topic       string
 	Worker      string

@@ -76,7 +76,7 @@ func (c *cli) demo(ctx context.Context, length time.Duration, data string, rate 
 	if err != nil {
 		return err
 	}
-	defer n.stop()
+	defer func() { _ = n.stop() }()
 	conn, err := client.Dial(n.grpcAddr, client.Config{})
 	if err != nil {
 		return err

@@ -79,7 +79,7 @@ func (c *cli) dlqList() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			out := c.listing("id", "reason", "finished", "attempts", "last error")
+			out := c.listing("id", "reason", "finished", "retries", "last error")
 			err = c.call(cmd, func(ctx context.Context, s *client.Client) error {
 				return out.tasks(s.ListDeadLetters(ctx, dead.topic, filter), limit, func(v taskView) []any {
 					return []any{v.ID, v.DeadReason, v.FinishedAt, v.RetryCount, shorten(v.LastError, 60)}

@@ -19,6 +19,6 @@ func inOwnGroup(cmd *exec.Cmd) {
 // killGroup ends what is left of cmd's group.
 func killGroup(cmd *exec.Cmd) {
 	if cmd.Process != nil {
-		syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 	}
 }

@@ -180,7 +180,7 @@ func (h *workHandler) report(t worker.Task, begun time.Time, err error) {
 	}
 	switch {
 	case h.c.output == formatJSON:
-		writeJSON(h.out, v)
+		_ = writeJSON(h.out, v) // a reader that went away ends the command by its signal
 	case err != nil:
 		fmt.Fprintf(h.err, "task %s, attempt %d: %s\n", t.ID, t.Attempt, v.Error)
 	case h.command == "":

@@ -32,12 +32,6 @@ func (a *args) id(id string)      { a.buf = appendID(a.buf, id); a.end() }
 func (a *args) int(n int64)       { a.buf = strconv.AppendInt(a.buf, n, 10); a.end() }
 func (a *args) tok(t store.Token) { a.buf = append(a.buf, t[:]...); a.end() }
 
-func (a *args) ids(ids []string) {
-	for _, id := range ids {
-		a.id(id)
-	}
-}
-
 func (a *args) fence(f store.Fence) {
 	a.int(f.Epoch)
 	a.tok(f.Nonce)

@@ -82,5 +82,5 @@ func afterPart(err error) error {
 	if errors.Is(err, store.ErrFenced) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("%w: part of the batch was done: %w", store.ErrUnknown, err)
 	}
-	return fmt.Errorf("%w: part of the batch was done: %v", store.ErrUnknown, err) // %v: it may say that nothing was done
+	return fmt.Errorf("%w: part of the batch was done: %s", store.ErrUnknown, err.Error()) // not wrapped: it may say that nothing was done
 }
