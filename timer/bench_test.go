@@ -55,30 +55,41 @@ func (t tasks) insertInto(q *timer.Queue) {
 // round with the clock stopped.
 func eachRound(b *testing.B, setup func() (f func(i int))) {
 	b.ReportAllocs()
+	var used time.Duration
 	b.ResetTimer() // making the tasks took longer than the work
 	for done := 0; done < b.N; done += backlog {
 		b.StopTimer()
 		f := setup()
 		b.StartTimer()
+		before := cpu(b)
 		for i := range min(backlog, b.N-done) {
 			f(i)
 		}
+		used += cpu(b) - before
 	}
+	b.ReportMetric(float64(used)/float64(b.N), "cpu-ns/op")
 }
 
+// BenchmarkInsert fills a queue in the order of due times, as it is loaded from
+// a store, and at random.
 func BenchmarkInsert(b *testing.B) {
-	all := newTasks(backlog)
-	w := timer.New(timer.Config{})
-	defer w.Close()
-	var q *timer.Queue
-	eachRound(b, func() func(int) {
-		if q != nil {
-			q.Close()
-		}
-		q = w.NewQueue(func(int64) {})
-		runtime.GC()
-		return func(i int) { q.Insert(all.ids[i], all.due[i]) }
-	})
+	random := newTasks(backlog)
+	ordered := tasks{random.ids, slices.Sorted(slices.Values(random.due))}
+	for name, all := range map[string]tasks{"ordered": ordered, "random": random} {
+		b.Run(name, func(b *testing.B) {
+			w := timer.New(timer.Config{})
+			defer w.Close()
+			var q *timer.Queue
+			eachRound(b, func() func(int) {
+				if q != nil {
+					q.Close()
+				}
+				q = w.NewQueue(func(int64) {})
+				runtime.GC()
+				return func(i int) { q.Insert(all.ids[i], all.due[i]) }
+			})
+		})
+	}
 }
 
 func BenchmarkInsertLibrary(b *testing.B) {
@@ -157,21 +168,25 @@ func BenchmarkTake(b *testing.B) {
 			q := w.NewQueue(func(int64) {})
 			slots := set.slots()
 			b.ReportAllocs()
-			taken := 0
+			taken, used := 0, time.Duration(0)
 			b.ResetTimer()
 			for taken < b.N {
 				b.StopTimer()
 				set.insertInto(q)
 				runtime.GC()
 				b.StartTimer()
+				before := cpu(b)
 				for _, ms := range slots {
-					if taken >= b.N && taken > 0 {
+					if taken >= b.N {
 						break
 					}
 					taken += len(q.Take(ms))
 				}
+				used += cpu(b) - before
 			}
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(taken), "ns/task")
+			b.ReportMetric(float64(b.Elapsed())/float64(taken), "ns/task")
+			b.ReportMetric(float64(used)/float64(taken), "cpu-ns/task")
+			b.ReportMetric(0, "ns/op")
 			q.Close()
 		})
 	}

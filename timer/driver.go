@@ -17,15 +17,15 @@ type driver struct {
 	quit chan struct{}
 	idle sync.WaitGroup // the goroutine
 
-	due    []arm // to set; guarded by Wheel.mu, as is all below
+	arms   []arm // to set; guarded by Wheel.mu, as is all below
 	beats  bool  // the heartbeat is to be set
 	missed int   // looks of watch since the last heartbeat
 }
 
-// arm asks for one firing of a slot.
+// arm asks that a stretch be seen to.
 type arm struct {
-	ms int64
-	n  uint64 // its number
+	stretch int64
+	n       uint64 // its number
 }
 
 // startDriver returns a running driver with its heartbeat set.
@@ -50,9 +50,9 @@ func (d *driver) close() {
 	d.lib.Stop()
 }
 
-// arm leaves a slot to be set. Called with Wheel.mu held.
-func (d *driver) arm(ms int64, n uint64) {
-	d.due = append(d.due, arm{ms, n})
+// arm leaves a stretch to be set. Called with Wheel.mu held.
+func (d *driver) arm(stretch int64, n uint64) {
+	d.arms = append(d.arms, arm{stretch, n})
 	signal(d.wake)
 }
 
@@ -70,37 +70,35 @@ func (w *Wheel) run(d *driver) {
 			return
 		case <-d.wake:
 		}
-		due, beats := w.toSet(d)
+		arms, beats := w.toSet(d)
 		if beats {
 			d.lib.AfterFunc(heartbeat, func() { w.beat(d) })
 		}
-		for _, a := range due {
+		for _, a := range arms {
 			w.set(d, a)
 		}
 	}
 }
 
-func (w *Wheel) toSet(d *driver) (due []arm, beats bool) {
+func (w *Wheel) toSet(d *driver) (arms []arm, beats bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	due, beats = d.due, d.beats
-	d.due, d.beats = nil, false
-	return due, beats
+	arms, beats = d.arms, d.beats
+	d.arms, d.beats = nil, false
+	return arms, beats
 }
 
-// set sets the timer of a slot, or fires it when it is due already.
+// set notifies what is due in a stretch, and sets the timer for the rest.
 func (w *Wheel) set(d *driver, a arm) {
-	delay := w.delay(a.ms)
-	if delay <= 0 {
-		w.fire(a.ms, a.n)
+	next, more := w.tell(a.stretch, a.n)
+	if !more {
 		return
 	}
-	d.lib.AfterFunc(delay, func() { w.fire(a.ms, a.n) })
+	d.lib.AfterFunc(w.delay(next), func() { w.fire(a.stretch, a.n) })
 }
 
-// delay returns what to tell the library so that it fires a slot within the last
-// two milliseconds before it is due, for fire to sleep out the rest; 0 or less
-// if it is due.
+// delay returns what to tell the library so that it fires within the last two
+// milliseconds before a slot is due, for fire to sleep out the rest.
 //
 // The library adds the delay to its own reading of the clock, truncates the sum
 // to a millisecond and fires in the course of that millisecond, wherever its own
@@ -111,12 +109,9 @@ func (w *Wheel) set(d *driver, a arm) {
 func (w *Wheel) delay(ms int64) time.Duration {
 	local := time.Now()
 	left := time.UnixMilli(ms).Sub(w.now())
-	if left <= 0 {
-		return 0
-	}
 	left = min(left, w.turn*3/4) // Now has been set back since: it will fire early, and be set again
 	wanted := local.Add(left - tick).Truncate(tick)
-	return max(wanted.Add(tick/2).Sub(local), 1)
+	return max(wanted.Add(tick/2).Sub(local), 0)
 }
 
 // signal makes sure that a token is in c, which has room for one.

@@ -58,6 +58,15 @@ func (x *index) remove(hash uint64, r ref) {
 	s.used--
 }
 
+// touch looks at the home of a hash. It tells nothing worth knowing, but must
+// not be optimized away.
+//
+//go:noinline
+func (x *index) touch(hash uint64) bool {
+	s := x.segment(hash)
+	return s.cells[s.home(uint32(hash))] == 0
+}
+
 func (s *segment) home(hash uint32) uint32 { return hash & s.mask() }
 func (s *segment) after(i uint32) uint32   { return (i + 1) & s.mask() }
 func (s *segment) mask() uint32            { return uint32(len(s.cells) - 1) }

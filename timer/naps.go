@@ -6,10 +6,6 @@ import (
 	"time"
 )
 
-// napLimit is the longest rest that is slept rather than given back to the
-// library. Two ticks are usual, the rest is for a clock that is being slewed.
-const napLimit = 4 * tick
-
 // naps sleeps out the last part of a millisecond, to some 50 us. The runtime
 // cannot: an idle one waits in whole milliseconds. The kernel's timers are
 // waited for by the runtime's poller, so that a nap holds neither a thread nor

@@ -24,6 +24,10 @@ type Queue struct {
 	index  *index
 	slab   slab
 	slots  map[int64]*slot // by due time
+	recent struct {        // the slot linked to last: ids often come in the order of their due times
+		ms   int64
+		slot *slot // nil: none
+	}
 	len    int
 	closed bool
 }
@@ -108,24 +112,38 @@ func (q *Queue) Take(ms int64) []Entry {
 	if s == nil {
 		return nil
 	}
-	delete(q.slots, ms)
-	q.wheel.leave(q, ms)
+	q.forget(ms)
 	entries := make([]Entry, 0, s.len)
+	refs, hashes := q.hashed(s)
 	var ids scribe
-	for r := s.first; r != 0; {
-		k, next := q.slab.key(r), q.slab.at(r).next
-		q.index.remove(q.seed.hash(&k), r)
+	for i, r := range refs {
+		k := q.slab.key(r)
+		q.index.remove(hashes[i], r)
 		q.slab.drop(r)
 		id := k.name
 		if !k.named {
-			id = ids.id(k.hi, k.lo, int(s.len)-len(entries))
+			id = ids.id(k.hi, k.lo, len(refs)-i)
 		}
 		entries = append(entries, Entry{ID: id, Due: ms})
-		r = next
 	}
 	q.len -= len(entries)
 	q.shrink()
 	return entries
+}
+
+// hashed returns the entries of a slot with their hashes. On the way it looks at
+// each one's place in the index, for nothing but to have the processor fetch
+// them all at once: waiting for one after the other is most of the cost of Take.
+func (q *Queue) hashed(s *slot) ([]ref, []uint64) {
+	refs, hashes := make([]ref, 0, s.len), make([]uint64, 0, s.len)
+	for r := s.first; r != 0; r = q.slab.at(r).next {
+		k := q.slab.key(r)
+		refs, hashes = append(refs, r), append(hashes, q.seed.hash(&k))
+	}
+	for _, hash := range hashes {
+		q.index.touch(hash)
+	}
+	return refs, hashes
 }
 
 // Close forgets everything. A notify may still come and finds nothing. Twice
@@ -136,6 +154,7 @@ func (q *Queue) Close() {
 		q.wheel.leave(q, ms)
 	}
 	q.index, q.slab, q.slots, q.len = new(index), slab{}, nil, 0
+	q.recent.slot = nil
 }
 
 // find returns the entry of k, or 0.
@@ -154,20 +173,36 @@ func (q *Queue) find(k *key, hash uint64) ref {
 
 // link appends an entry to the slot of its due time.
 func (q *Queue) link(r ref, due int64) {
-	s := q.slots[due]
+	e := q.slab.at(r)
+	s := q.slot(due)
 	if s == nil {
 		s = &slot{first: r, last: r, len: 1}
 		q.slots[due] = s
-		e := q.slab.at(r)
 		e.prev, e.next = 0, 0
 		q.wheel.join(q, due)
 		return
 	}
-	e := q.slab.at(r)
 	e.prev, e.next = s.last, 0
 	q.slab.at(s.last).next = r
 	s.last = r
 	s.len++
+}
+
+// slot returns the slot of a due time, or nil.
+func (q *Queue) slot(due int64) *slot {
+	if q.recent.slot != nil && q.recent.ms == due {
+		return q.recent.slot
+	}
+	s := q.slots[due]
+	q.recent.ms, q.recent.slot = due, s
+	return s
+}
+
+// forget takes a slot out, and tells the wheel.
+func (q *Queue) forget(ms int64) {
+	delete(q.slots, ms)
+	q.recent.slot = nil
+	q.wheel.leave(q, ms)
 }
 
 // unlink takes an entry out of its slot, and the queue out of an emptied slot.
@@ -175,8 +210,7 @@ func (q *Queue) unlink(r ref) {
 	e := q.slab.at(r)
 	s := q.slots[e.due]
 	if s.len--; s.len == 0 {
-		delete(q.slots, e.due)
-		q.wheel.leave(q, e.due)
+		q.forget(e.due)
 		return
 	}
 	if e.prev == 0 {

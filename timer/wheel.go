@@ -50,37 +50,22 @@ type Wheel struct {
 	now  func() time.Time
 	log  *slog.Logger
 	turn time.Duration
-	page int64 // ms in a page
 
 	quit    chan struct{}
 	suspect chan struct{} // asks watch to look at the machine's clock now
 	watcher sync.WaitGroup
 	drivers sync.WaitGroup // those that are stopping
-	calls   sync.WaitGroup // of notify, and naps; added to under mu while not closed
+	fires   sync.WaitGroup // under way; added to under mu while not closed
 	closing sync.Once
 	naps    naps
 
 	mu       sync.Mutex
-	closed   bool            // guarded by mu, as is all below
-	pages    map[int64]*page // by ms / page
-	arms     uint64          // number of the latest arm
+	closed   bool // guarded by mu, as is all below
+	slots    registry
+	arms     uint64 // number of the latest arm
 	driver   *driver
 	checked  time.Time // when watch last looked at the machine's clock
 	rebuilds int64
-}
-
-// page is a stretch of the registry: the slots of some seconds. Those of a near
-// page are armed, those of another wait until the page is near.
-type page struct {
-	near  bool
-	slots map[int64]*nodeSlot // by ms
-}
-
-// nodeSlot is one millisecond of the node, with the queues that have entries
-// in it. It stays until its timer fires even when all of them have left.
-type nodeSlot struct {
-	arm    uint64 // the arm that may fire it, older ones are stale; 0: not armed
-	queues []*Queue
 }
 
 // New returns a running wheel. Close stops it.
@@ -99,10 +84,9 @@ func New(cfg Config) *Wheel {
 		now:     cfg.Now,
 		log:     cfg.Logger,
 		turn:    time.Duration(slots) * tick,
-		page:    int64(slots) / pagesPerTurn,
 		quit:    make(chan struct{}),
 		suspect: make(chan struct{}, 1),
-		pages:   map[int64]*page{},
+		slots:   newRegistry(int64(slots)),
 		checked: time.Now(),
 	}
 	w.driver = w.startDriver()
@@ -126,13 +110,13 @@ func (w *Wheel) Close() { w.closing.Do(w.close) }
 
 func (w *Wheel) close() {
 	w.mu.Lock()
-	w.closed, w.pages = true, nil // from here on nothing is claimed or armed
+	w.closed, w.slots.pages = true, nil // from here on nothing is due or armed
 	w.mu.Unlock()
 	close(w.quit)
 	w.watcher.Wait() // from here on nothing replaces the driver
 	w.drivers.Go(w.driver.close)
 	w.awaitDrivers()
-	w.calls.Wait()
+	w.fires.Wait()
 	w.naps.close()
 }
 
@@ -147,155 +131,74 @@ func (w *Wheel) Reset() {
 
 // rearm makes every arm stale, and arms what is near at now. Called with mu held.
 func (w *Wheel) rearm(now time.Time) {
-	for n, p := range w.pages {
-		p.near = w.isNear(n, now)
-		for ms, s := range p.slots {
+	for at, p := range w.slots.pages {
+		p.near = w.isNear(at, now)
+		for n, s := range p.stretches {
 			s.arm = 0
-			if p.near {
-				w.arm(ms, s)
+			switch {
+			case s.used == 0:
+				w.slots.forget(n)
+			case p.near:
+				w.arm(n, s)
 			}
 		}
 	}
 }
 
-// join notes that q has entries in a millisecond. What is past due is fired by
-// the same way, at once.
+// join notes that q has entries in a millisecond. What is past due goes the
+// same way, and is notified at once.
 func (w *Wheel) join(q *Queue, ms int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.closed {
 		return
 	}
-	n := ms / w.page
-	p := w.pages[n]
+	n := stretchOf(ms)
+	p, s := w.slots.find(n)
 	if p == nil {
-		p = &page{near: w.isNear(n, w.now()), slots: map[int64]*nodeSlot{}}
-		w.pages[n] = p
+		at := w.slots.pageOf(n)
+		p = &page{near: w.isNear(at, w.now()), stretches: map[int64]*stretch{}}
+		w.slots.pages[at] = p
 	}
-	s := p.slots[ms]
 	if s == nil {
-		s = new(nodeSlot)
-		p.slots[ms] = s
-		if p.near {
-			w.arm(ms, s)
-		}
+		s = new(stretch)
+		p.stretches[n] = s
 	}
-	s.queues = append(s.queues, q)
+	s.add(ms, q)
+	if p.near && (s.arm == 0 || ms < s.next) {
+		w.arm(n, s)
+	}
 }
 
 // leave notes that q has no entries in a millisecond any more. A timer that is
-// armed stays armed: whether the library would stop it is not sure, and that it
+// set stays set: whether the library would stop it is not sure, and that it
 // fires does no harm.
 func (w *Wheel) leave(q *Queue, ms int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	p := w.pages[ms/w.page]
-	if p == nil {
-		return
-	}
-	s := p.slots[ms]
+	n := stretchOf(ms)
+	_, s := w.slots.find(n)
 	if s == nil {
 		return
 	}
-	s.drop(q)
-	if len(s.queues) == 0 && s.arm == 0 {
-		w.forget(ms, p)
-	}
-}
-
-func (s *nodeSlot) drop(q *Queue) {
-	for i, other := range s.queues {
-		if other == q {
-			last := len(s.queues) - 1
-			s.queues[i], s.queues[last] = s.queues[last], nil
-			s.queues = s.queues[:last]
-			return
-		}
-	}
-}
-
-// forget takes a slot out of the registry. Called with mu held.
-func (w *Wheel) forget(ms int64, p *page) {
-	delete(p.slots, ms)
-	if len(p.slots) == 0 {
-		delete(w.pages, ms/w.page)
+	s.drop(ms, q)
+	if s.used == 0 && s.arm == 0 {
+		w.slots.forget(n)
 	}
 }
 
 // isNear tells whether a page begins within half a turn: so its end lies well
 // within a turn, which the library needs, and a heartbeat late is no harm.
-func (w *Wheel) isNear(n int64, now time.Time) bool {
-	return n <= now.Add(w.turn/2).UnixMilli()/w.page
+func (w *Wheel) isNear(at int64, now time.Time) bool {
+	return at <= w.slots.pageOf(stretchOf(now.Add(w.turn/2).UnixMilli()))
 }
 
-// arm has the driver set a timer for a slot. Called with mu held.
-func (w *Wheel) arm(ms int64, s *nodeSlot) {
+// arm has the driver see to a stretch. Called with mu held.
+func (w *Wheel) arm(n int64, s *stretch) {
 	w.arms++
 	s.arm = w.arms
-	w.driver.arm(ms, w.arms)
-}
-
-// fire notifies the queues of a slot once it is due by Now. The library fires a
-// moment before, which is slept out here; more than a moment is given back to
-// it. An arm that has been replaced meanwhile does nothing.
-func (w *Wheel) fire(ms int64, arm uint64) {
-	for {
-		queues, rest := w.claim(ms, arm, w.now())
-		if rest == 0 {
-			w.notify(queues, ms)
-			return
-		}
-		w.naps.sleep(rest)
-		w.calls.Done()
-	}
-}
-
-func (w *Wheel) notify(queues []*Queue, ms int64) {
-	for _, q := range queues {
-		q.notify(ms)
-		w.calls.Done()
-	}
-}
-
-// claim takes a due slot out of the registry and returns its queues, each
-// counted in calls. Of a slot that is nearly due it returns the rest to sleep,
-// counted too. It returns nothing when there is nothing to do for this arm.
-func (w *Wheel) claim(ms int64, arm uint64, now time.Time) (queues []*Queue, rest time.Duration) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	p := w.pages[ms/w.page]
-	if p == nil {
-		return nil, 0
-	}
-	s := p.slots[ms]
-	if s == nil || s.arm != arm {
-		return nil, 0
-	}
-	rest = time.UnixMilli(ms).Sub(now)
-	switch {
-	case rest <= 0 || len(s.queues) == 0:
-		w.forget(ms, p)
-		w.calls.Add(len(s.queues))
-		return s.queues, 0
-	case rest <= napLimit:
-		w.calls.Add(1)
-		return nil, rest
-	}
-	w.postpone(ms, p, s, now)
-	return nil, 0
-}
-
-// postpone arms again a slot that fired early: Now has moved since it was
-// armed, or the machine's clock has. Called with mu held.
-func (w *Wheel) postpone(ms int64, p *page, s *nodeSlot, now time.Time) {
-	if stepped(w.checked, time.Now()) {
-		signal(w.suspect)
-	}
-	if !w.isNear(ms/w.page, now) {
-		s.arm, p.near = 0, false
-		return
-	}
-	w.arm(ms, s)
+	s.next, _ = s.first(n)
+	w.driver.arm(n, s.arm)
 }
 
 // beat is the heartbeat of d: it takes in the pages that have come near.
@@ -307,14 +210,14 @@ func (w *Wheel) beat(d *driver) {
 		return
 	}
 	d.alive()
-	for n, p := range w.pages {
-		if p.near || !w.isNear(n, now) {
+	for at, p := range w.slots.pages {
+		if p.near || !w.isNear(at, now) {
 			continue
 		}
 		p.near = true
-		for ms, s := range p.slots {
+		for n, s := range p.stretches {
 			if s.arm == 0 {
-				w.arm(ms, s)
+				w.arm(n, s)
 			}
 		}
 	}

@@ -366,3 +366,41 @@ func sortedIDs(got []delivery) []string {
 	slices.Sort(ids)
 	return ids
 }
+
+// Slots come and go close together while the wheel walks past them, and every
+// one is met at its moment, the earlier ones put in after the later ones too.
+func TestNeighboringSlotsAreExact(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		clock := new(shifted)
+		clock.set(123456 * time.Nanosecond)
+		w := timer.New(timer.Config{Now: clock.Now})
+		o := newOwner(t, w, clock.Now)
+		want := map[string]time.Time{}
+		for i := range 5000 {
+			id, due := fmt.Sprint(i), clock.after(time.Duration(rand.Int64N(int64(40*tick))))
+			want[id] = time.UnixMilli(due)
+			if now := clock.Now(); now.After(want[id]) {
+				want[id] = now
+			}
+			o.do(func() {
+				o.Insert(id, due)
+				if i%3 == 0 {
+					o.Remove(id)
+					delete(want, id)
+				}
+			})
+			time.Sleep(time.Duration(rand.Int64N(int64(tick))))
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		got := o.taken()
+		if len(got) != len(want) {
+			t.Fatalf("got %d tasks, want %d", len(got), len(want))
+		}
+		for _, d := range got {
+			if !d.at.Equal(want[d.ID]) {
+				t.Fatalf("%s due %d came at %v, want %v", d.ID, d.Due, d.at, want[d.ID])
+			}
+		}
+	})
+}
