@@ -29,6 +29,23 @@ func (c *calls) run(f func(ctx context.Context)) {
 	c.wg.Go(func() { f(c.ctx) })
 }
 
+// fly starts the store calls that may start. Handlers ask for it with flyLater, so
+// that what waits in the mailbox joins the batches first.
+func (s *shard) fly() {
+	s.flightAsked = false
+	s.flushAdds()
+	s.flushHolds()
+	s.flushSettles()
+	s.flushRecovers()
+}
+
+func (s *shard) flyLater() {
+	if !s.flightAsked {
+		s.flightAsked = true
+		s.post(&takeOff{})
+	}
+}
+
 // reply is what a store call came to. Its callers are answered after the actor
 // was told: whatever they do next reaches the actor later.
 type reply interface{ answer() }

@@ -61,7 +61,7 @@ func (s *shard) add(items []addition) {
 			s.adds.waiting = append(s.adds.waiting, it)
 		}
 	}
-	s.flushAdds()
+	s.flyLater()
 }
 
 func (s *shard) flushAdds() {
@@ -137,7 +137,7 @@ func (s *shard) onAdded(m *added) {
 		}
 	}
 	s.noteError(m.err)
-	s.flushAdds()
+	s.flyLater()
 }
 
 // onHeldNew delivers what was stored and held, and gives back the other credit.

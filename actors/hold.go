@@ -39,7 +39,7 @@ func (s *shard) hold(sub *subscriber, tasks []store.Entry) {
 	for _, t := range tasks {
 		s.holds.waiting = append(s.holds.waiting, holdRequest{sub, t})
 	}
-	s.flushHolds()
+	s.flyLater()
 }
 
 func (s *shard) flushHolds() {
@@ -86,7 +86,7 @@ func (s *shard) onHolds(m *holdsDone) {
 			s.metrics.countUnheld(result.Status)
 		}
 	}
-	s.flushHolds()
+	s.flyLater()
 }
 
 // onHoldsFailed gives the credit back. The tasks are read again from the store
@@ -100,7 +100,7 @@ func (s *shard) onHoldsFailed(m *holdsDone) {
 	}
 	s.noteError(m.err)
 	s.later(&reload{from: oldest})
-	s.flushHolds()
+	s.flyLater()
 }
 
 // deliver registers a hold and passes it to the subscription's worker, together

@@ -104,6 +104,8 @@ type (
 	slotDue struct{ ms int64 }
 	// deadlinesDue, from the wheel: holds of this millisecond run out.
 	deadlinesDue struct{ ms int64 }
+	// takeOff, from the shard: start store calls with what has come together.
+	takeOff struct{}
 	// reload, from the shard: read again what is due from then on.
 	reload struct{ from store.Millis }
 	// loadTick and watchTick, from the shard's own timers.

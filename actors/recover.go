@@ -24,7 +24,7 @@ func (s *shard) onDeadlines(ms int64) {
 			})
 		}
 	}
-	s.flushRecovers()
+	s.flyLater()
 }
 
 func (s *shard) flushRecovers() {
@@ -99,7 +99,7 @@ func (s *shard) onRecovered(m *recovered) {
 		s.window.lower(m.began)
 	}
 	s.noteError(m.err)
-	s.flushRecovers()
+	s.flyLater()
 }
 
 func (s *shard) moveDeadline(id string, token store.Token, to store.Millis) {

@@ -77,7 +77,7 @@ func (s *shard) settle(m *settleHolds) {
 			s.nacks.waiting = append(s.nacks.waiting, it)
 		}
 	}
-	s.flushSettles()
+	s.flyLater()
 }
 
 func (s *shard) flushSettles() {
@@ -154,7 +154,7 @@ func (s *shard) onAcks(m *acksDone) {
 		s.unregister(id, token)
 	}
 	s.noteError(m.err)
-	s.flushSettles()
+	s.flyLater()
 }
 
 // storeNacks runs off the actor. The fate of a task depends on its own policy,
@@ -238,7 +238,7 @@ func (s *shard) onNacks(m *nacksDone) {
 		s.window.lower(m.began)
 	}
 	s.noteError(m.err)
-	s.flushSettles()
+	s.flyLater()
 }
 
 func (s *shard) storeExtends(ctx context.Context, batch []settleItem, topic *store.Topic) *extendsDone {
@@ -283,38 +283,35 @@ func (s *shard) onExtends(m *extendsDone) {
 		}
 	}
 	s.noteError(m.err)
-	s.flushSettles()
+	s.flyLater()
 }
 
 // ackLog remembers the last acks of a shard, so that the same ack again is told
-// from one that comes too late, also when the task is gone.
-type ackLog struct {
-	tokens map[string]store.Token
-	order  []string
-	next   int
+// from one that comes too late, also when the task is gone. An ack is kept until
+// another one takes its place.
+type ackLog struct{ places []ackPlace }
+
+type ackPlace struct {
+	id    uint64 // hash
+	token store.Token
 }
 
 const ackLogSize = 4096
 
+func (l *ackLog) place(id uint64) *ackPlace { return &l.places[id/ackSpread%ackLogSize] }
+
+// ackSpread skips the bits of the hash that chose the shard.
+const ackSpread = 256
+
 func (l *ackLog) add(id string, token store.Token) {
-	if l.tokens == nil {
-		l.tokens = make(map[string]store.Token)
+	if l.places == nil {
+		l.places = make([]ackPlace, ackLogSize)
 	}
-	if _, known := l.tokens[id]; known {
-		l.tokens[id] = token
-		return
-	}
-	if len(l.order) < ackLogSize {
-		l.order = append(l.order, id)
-	} else {
-		delete(l.tokens, l.order[l.next])
-		l.order[l.next] = id
-		l.next = (l.next + 1) % ackLogSize
-	}
-	l.tokens[id] = token
+	hash := hashID(id)
+	*l.place(hash) = ackPlace{hash, token}
 }
 
 func (l *ackLog) has(id string, token store.Token) bool {
-	known, ok := l.tokens[id]
-	return ok && known == token
+	hash := hashID(id)
+	return l.places != nil && *l.place(hash) == ackPlace{hash, token}
 }

@@ -56,6 +56,7 @@ type shard struct {
 	extends  lane[settleItem]
 	recovers lane[expired]
 
+	flightAsked                  bool // a takeOff is in the mailbox
 	claiming, watching, sweeping bool
 	sweepAt                      string
 	releasing                    chan struct{} // closed once released
@@ -107,6 +108,8 @@ func (s *shard) Receive(c actor.Context) {
 		s.onSlot(m.ms)
 	case *deadlinesDue:
 		s.onDeadlines(m.ms)
+	case *takeOff:
+		s.fly()
 	case *added:
 		s.onAdded(m)
 	case *holdsDone:
@@ -311,7 +314,7 @@ func (s *shard) lose() {
 		s.adds.waiting = append(s.adds.waiting, it)
 	}
 	s.holdNews.waiting = nil
-	s.flushAdds()
+	s.flyLater()
 }
 
 // noteError acts on what a failed store call says about ownership.

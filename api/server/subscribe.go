@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"runtime"
 	"time"
 
 	"golang.org/x/sync/semaphore"
@@ -199,6 +200,7 @@ func (ses *session) send() error {
 	for {
 		select {
 		case <-ses.box.wake:
+			runtime.Gosched() // let other shards that are about to deliver join the frame
 		case <-ses.stream.Context().Done():
 			return ses.stream.Context().Err()
 		}
