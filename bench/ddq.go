@@ -14,7 +14,7 @@ func DDQ() System { return System{Name: "ddq", Open: openDDQ, Dial: dialDDQ} }
 
 // ddqMaxInFlight is how many tasks the worker takes ahead of its handlers. They
 // do nothing, so what counts is the way to the server and back.
-const ddqMaxInFlight = 2048
+const ddqMaxInFlight = 8192
 
 // ddqDriver produces and works on one topic over one connection.
 type ddqDriver struct {

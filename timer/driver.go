@@ -88,17 +88,31 @@ func (w *Wheel) toSet(d *driver) (arms []arm, beats bool) {
 	return arms, beats
 }
 
-// set notifies what is due in a stretch, and sets the timer for the rest.
+// set notifies what is due in a stretch, and sets the timer for the rest. A slot
+// that is nearly due is not left to the library, which may have begun to sleep
+// past it.
 func (w *Wheel) set(d *driver, a arm) {
 	next, more := w.tell(a.stretch, a.n)
 	if !more {
 		return
 	}
-	d.lib.AfterFunc(w.delay(next), func() { w.fire(a.stretch, a.n) })
+	fire := func() { w.fire(a.stretch, a.n) }
+	local := time.Now()
+	left := time.UnixMilli(next).Sub(w.now())
+	if left < nearlyDue {
+		d.idle.Go(fire)
+		return
+	}
+	left = min(left, w.turn*3/4) // Now has been set back since: it will fire early, and be set again
+	d.lib.AfterFunc(early(local, left), fire)
 }
 
-// delay returns what to tell the library so that it fires within the last two
-// milliseconds before a slot is due, for fire to sleep out the rest.
+// nearlyDue is the least that the library is asked to wait: so the millisecond
+// that it is told to fire in has not begun.
+const nearlyDue = 2 * tick
+
+// early returns what to tell the library at a local time so that it fires within
+// the last two milliseconds of what is left, for fire to sleep out the rest.
 //
 // The library adds the delay to its own reading of the clock, truncates the sum
 // to a millisecond and fires in the course of that millisecond, wherever its own
@@ -106,12 +120,9 @@ func (w *Wheel) set(d *driver, a arm) {
 // due, or before. The sum is aimed at its middle: read up to half a tick later
 // than here, as it must be, or set back a little by NTP, it still truncates to
 // that one. Nothing is added for safety, since fire looks at Now.
-func (w *Wheel) delay(ms int64) time.Duration {
-	local := time.Now()
-	left := time.UnixMilli(ms).Sub(w.now())
-	left = min(left, w.turn*3/4) // Now has been set back since: it will fire early, and be set again
+func early(local time.Time, left time.Duration) time.Duration {
 	wanted := local.Add(left - tick).Truncate(tick)
-	return max(wanted.Add(tick/2).Sub(local), 0)
+	return wanted.Add(tick / 2).Sub(local)
 }
 
 // signal makes sure that a token is in c, which has room for one.

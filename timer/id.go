@@ -1,6 +1,7 @@
 package timer
 
 import (
+	"encoding/binary"
 	"hash/maphash"
 	"math/bits"
 	"unsafe"
@@ -17,63 +18,66 @@ type key struct {
 // uuidLen is the length of a canonical UUID, dashes included.
 const uuidLen = 36
 
-// hexPos are the places of a UUID's 16 byte pairs in its text form.
-var hexPos = [16]int{0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34}
-
-// hexDigits are written in lower case, the only case that is packed: packing
-// must give back the very same characters.
-const hexDigits = "0123456789abcdef"
-
-// notHex marks a byte that is no lower case hexadecimal digit.
-const notHex = 0xff
-
-// hexValue is the value of each hexadecimal digit, or notHex.
-var hexValue = func() (values [256]byte) {
-	for i := range values {
-		values[i] = notHex
-	}
-	for i := range len(hexDigits) {
-		values[hexDigits[i]] = byte(i)
-	}
-	return values
-}()
-
-// keyOf packs id where it can.
+// keyOf packs id where packing gives back the very same characters.
 func keyOf(id string) key {
 	if len(id) != uuidLen || id[8] != '-' || id[13] != '-' || id[18] != '-' || id[23] != '-' {
 		return key{name: id, named: true}
 	}
-	var k key
-	var bad byte
-	for i, at := range hexPos[:8] {
-		high, low := hexValue[id[at]], hexValue[id[at+1]]
-		bad |= high | low
-		k.hi |= uint64(high<<4|low) << (56 - 8*i)
-	}
-	for i, at := range hexPos[8:] {
-		high, low := hexValue[id[at]], hexValue[id[at+1]]
-		bad |= high | low
-		k.lo |= uint64(high<<4|low) << (56 - 8*i)
-	}
-	if bad&0xf0 != 0 {
+	a, badA := unhex(load4(id[0:])<<32 | load4(id[4:]))
+	b, badB := unhex(load4(id[9:])<<32 | load4(id[14:]))
+	c, badC := unhex(load4(id[19:])<<32 | load4(id[24:]))
+	d, badD := unhex(load4(id[28:])<<32 | load4(id[32:]))
+	if badA|badB|badC|badD != 0 {
 		return key{name: id, named: true}
 	}
-	return k
+	return key{hi: a<<32 | b, lo: c<<32 | d}
 }
 
 // appendUUID appends the text form of a packed UUID to b.
 func appendUUID(b []byte, hi, lo uint64) []byte {
-	at := len(b)
-	b = append(b, "........-....-....-....-............"...)
-	text := b[at : at+uuidLen : at+uuidLen]
-	for i, p := range hexPos {
-		v := byte(hi >> (56 - 8*(i&7)))
-		if i >= 8 {
-			v = byte(lo >> (56 - 8*(i&7)))
-		}
-		text[p], text[p+1] = hexDigits[v>>4], hexDigits[v&0xf]
-	}
-	return b
+	first, second, third, last := hex(hi>>32), hex(hi&0xffffffff), hex(lo>>32), hex(lo&0xffffffff)
+	b = binary.BigEndian.AppendUint64(b, first)
+	b = append(b, '-')
+	b = binary.BigEndian.AppendUint32(b, uint32(second>>32))
+	b = append(b, '-')
+	b = binary.BigEndian.AppendUint32(b, uint32(second))
+	b = append(b, '-')
+	b = binary.BigEndian.AppendUint32(b, uint32(third>>32))
+	b = append(b, '-')
+	b = binary.BigEndian.AppendUint32(b, uint32(third))
+	return binary.BigEndian.AppendUint64(b, last)
+}
+
+// load4 returns four characters, the first in the highest byte.
+func load4(s string) uint64 {
+	return uint64(s[0])<<24 | uint64(s[1])<<16 | uint64(s[2])<<8 | uint64(s[3])
+}
+
+// ones has a 1 in each of eight bytes; times n, an n.
+const ones = 0x0101010101010101
+
+// unhex turns eight lower case hexadecimal digits, a byte each, into the 32 bits
+// that they stand for. bad is not 0 where one is something else.
+func unhex(digits uint64) (v, bad uint64) {
+	v = digits&(ones*0x0f) + digits>>6&ones*9 // letters have the bit 0x40
+	bad = v&(ones*0xf0) | letters(v) ^ digits // what does not come back was no digit
+	v = (v | v>>4) & 0x00ff00ff00ff00ff
+	v = (v | v>>8) & 0x0000ffff0000ffff
+	return (v | v>>16) & 0xffffffff, bad
+}
+
+// hex is the way back.
+func hex(v uint64) uint64 {
+	v = (v | v<<16) & 0x0000ffff0000ffff
+	v = (v | v<<8) & 0x00ff00ff00ff00ff
+	v = (v | v<<4) & (ones * 0x0f)
+	return letters(v)
+}
+
+// letters writes eight values below 16, a byte each, as digits.
+func letters(v uint64) uint64 {
+	over9 := (v + ones*6) >> 4 & ones
+	return v + ones*'0' + over9*('a'-'0'-10)
 }
 
 // seed makes the hashes of each queue its own, so that no choice of ids can

@@ -3,13 +3,12 @@ package timer
 // ref is the number of an entry in a slab, from 1. 0 is none.
 type ref uint32
 
-// entry is one task of a queue: 32 bytes, no pointers, so that a collection of
+// entry is one task of a queue: 24 bytes, no pointers, so that a collection of
 // millions costs the garbage collector nothing.
 type entry struct {
-	hi, lo uint64 // the packed UUID; lo is the place in names when named
-	due    int64  // Unix ms
-	next   ref    // within the slot, in insertion order; the free list when free
-	prev   ref
+	hi, lo uint64  // the packed UUID; lo is the place in names when named
+	slot   slotRef // where it is, or the next in the free list
+	at     uint32  // its place in the slot
 }
 
 // chunkLen is how many entries a chunk has. Growing by chunks never copies.
@@ -48,11 +47,11 @@ func (s *slab) setNamed(r ref, named bool) {
 	}
 }
 
-// put stores k in an entry and returns it, unlinked.
-func (s *slab) put(k *key, due int64) ref {
+// put stores k in an entry that is in no slot yet, and returns it.
+func (s *slab) put(k *key) ref {
 	r := s.take()
 	e := s.at(r)
-	e.hi, e.lo, e.due, e.next, e.prev = k.hi, k.lo, due, 0, 0
+	e.hi, e.lo = k.hi, k.lo
 	if k.named {
 		e.lo = s.putName(k.name)
 		s.setNamed(r, true)
@@ -63,7 +62,7 @@ func (s *slab) put(k *key, due int64) ref {
 // take returns a free entry whose named mark is clear.
 func (s *slab) take() ref {
 	if r := s.free; r != 0 {
-		s.free = s.at(r).next
+		s.free = ref(s.at(r).slot)
 		return r
 	}
 	if int(s.used) == len(s.chunks)*chunkLen {
@@ -92,7 +91,7 @@ func (s *slab) drop(r ref) {
 		s.freeNames = append(s.freeNames, e.lo)
 		s.setNamed(r, false)
 	}
-	e.next, s.free = s.free, r
+	e.slot, s.free = slotRef(s.free), r
 }
 
 // holds tells whether the entry is that of k.

@@ -11,7 +11,7 @@ type Config struct {
 	// MemTable is how many bytes of recent changes are kept in memory before they
 	// are written out in order. Up to four of them exist at a time. Larger ones
 	// let more tasks come and go without touching a table at all, and make a
-	// restart slower, as that much log is read again. Defaults to 32 MiB.
+	// restart slower, as that much log is read again. Defaults to 64 MiB.
 	MemTable int
 
 	// Cache is how many bytes of tables are kept in memory. Defaults to 64 MiB.
@@ -30,7 +30,7 @@ type Config struct {
 
 func (c Config) withDefaults() Config {
 	if c.MemTable <= 0 {
-		c.MemTable = 32 << 20
+		c.MemTable = 64 << 20
 	}
 	if c.Cache <= 0 {
 		c.Cache = 64 << 20
