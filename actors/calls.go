@@ -12,21 +12,25 @@ import (
 	"github.com/ddq-io/ddq/store"
 )
 
-// calls runs store calls off an actor. It owns a goroutine per running call;
-// close waits for them.
+// calls runs store calls off an actor, on the node's pool; close waits for them.
 type calls struct {
+	pool   *pool
 	ctx    context.Context
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
 }
 
-func newCalls() *calls {
+func newCalls(p *pool) *calls {
 	ctx, cancel := context.WithCancel(context.Background())
-	return &calls{ctx: ctx, cancel: cancel}
+	return &calls{pool: p, ctx: ctx, cancel: cancel}
 }
 
 func (c *calls) run(f func(ctx context.Context)) {
-	c.wg.Go(func() { f(c.ctx) })
+	c.wg.Add(1)
+	c.pool.run(func() {
+		defer c.wg.Done()
+		f(c.ctx)
+	})
 }
 
 // fly starts the store calls that may start. Handlers ask for it with flyLater, so

@@ -76,7 +76,7 @@ func newShard(rt *runtime, id store.Shard, topic *store.Topic) *shard {
 		id:       id,
 		topic:    topic,
 		log:      rt.log,
-		calls:    newCalls(),
+		calls:    newCalls(rt.pool),
 		window:   window{wheel: rt.cfg.WheelBudget, ready: rt.cfg.ReadyBudget, spare: store.Millis(spareTime.Milliseconds())},
 		adds:     lane[addition]{most: 1, limit: batchItems, size: additionSize},
 		holdNews: lane[addition]{most: 1, limit: batchItems, size: additionSize},

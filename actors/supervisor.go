@@ -25,6 +25,7 @@ type runtime struct {
 	log     *slog.Logger
 	root    *actor.RootContext
 	nurse   *nurse
+	pool    *pool
 }
 
 func (rt *runtime) send(to *actor.PID, m any) { rt.root.Send(to, m) }
@@ -32,6 +33,7 @@ func (rt *runtime) send(to *actor.PID, m any) { rt.root.Send(to, m) }
 // props makes an actor that is restarted with backoff for ever.
 func (rt *runtime) props(producer actor.Producer) *actor.Props {
 	return actor.PropsFromProducer(producer,
+		actor.WithDispatcher(rt.pool),
 		actor.WithSupervisor(rt.nurse),
 		actor.WithReceiverMiddleware(rt.nurse.witness))
 }

@@ -63,6 +63,7 @@ func (s *System) Start(ctx context.Context) error {
 		return fmt.Errorf("open the session of node %q: %w", s.cfg.Node, err)
 	}
 	s.started = time.Now()
+	s.pool = newPool()
 	s.wheel = timer.New(timer.Config{Now: s.clock.Now, Logger: s.log})
 	s.engine = actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
 		return slog.New(quietHandler{s.log.Handler()})
@@ -132,6 +133,7 @@ func (s *System) Stop(ctx context.Context) error {
 	s.keeper.close()
 	s.nurse.close()
 	s.wheel.Close()
+	s.pool.close()
 	s.engine.Shutdown()
 	return ctx.Err()
 }

@@ -1,0 +1,68 @@
+package actors
+
+import (
+	"sync"
+	"sync/atomic"
+)
+
+// pool runs functions on goroutines that it keeps: a new goroutine would grow its
+// stack anew for every store call, which costs more than many of the calls. It
+// never queues; a function that finds no idle goroutine gets a new one.
+//
+// It owns all its goroutines; they are gone when close returns.
+type pool struct {
+	work chan func()
+	stop chan struct{}
+	kept atomic.Int32 // goroutines that stay
+	wg   sync.WaitGroup
+}
+
+// poolSize is how many goroutines a pool keeps.
+const poolSize = 64
+
+func newPool() *pool {
+	return &pool{work: make(chan func()), stop: make(chan struct{})}
+}
+
+// run runs f on a goroutine of the pool, at once. Not to be called after close.
+func (p *pool) run(f func()) {
+	select {
+	case p.work <- f:
+	default:
+		p.wg.Go(func() {
+			f()
+			p.stay()
+		})
+	}
+}
+
+// stay makes the calling goroutine one of the kept ones, if there is room.
+func (p *pool) stay() {
+	if p.kept.Add(1) > poolSize {
+		p.kept.Add(-1)
+		return
+	}
+	for {
+		select {
+		case f := <-p.work:
+			f()
+		case <-p.stop:
+			return
+		}
+	}
+}
+
+// close ends idle goroutines and waits for busy ones. Nothing may run any more
+// that calls run.
+func (p *pool) close() {
+	close(p.stop)
+	p.wg.Wait()
+}
+
+// Schedule and Throughput make the pool a dispatcher of the actor library.
+
+// Schedule runs the mailbox of an actor that has something to do.
+func (p *pool) Schedule(f func()) { p.run(f) }
+
+// Throughput is how many messages an actor handles before others get a turn.
+func (p *pool) Throughput() int { return 300 }
