@@ -38,7 +38,9 @@ type Writer interface {
 	// became pending.
 	Add(ctx context.Context, s Shard, tasks []*Task) (Stamp, []AddResult, error)
 
-	// Ack ends holds: the tasks are done. With retention 0 they are deleted.
+	// Ack ends holds: the tasks are done. With retention 0 they are deleted. A hold
+	// whose deadline has passed can be acked until Recover takes it. WrongState for
+	// a task that is pending, dead, or done under another token.
 	Ack(ctx context.Context, s Shard, acks []Ack, retention time.Duration) (Stamp, []Status, error)
 
 	// Nack ends holds and makes the tasks pending again, or dead. Raises Seq by
@@ -75,12 +77,14 @@ type Writer interface {
 type Owner interface {
 	// Hold takes pending, due tasks for workers and returns them. It counts the
 	// attempt. Repeated with the same token it returns the same hold. A pending
-	// task past its expiry or with an unreadable record is dead-lettered instead.
+	// task past its expiry, also before its due time, or with an unreadable record
+	// is dead-lettered instead.
 	Hold(ctx context.Context, s Shard, f Fence, holds []Hold) (Stamp, []HoldResult, error)
 
 	// HoldNew is Add and Hold in one step, for tasks that are due at once and
 	// have a worker waiting: holds[i] takes tasks[i]. A task that is not due by
-	// the store's clock is added pending (Added, not Held). Raises Seq like Add.
+	// the store's clock, or past its expiry, is added pending (Added, not Held).
+	// Raises Seq like Add: not when all tasks were held.
 	HoldNew(ctx context.Context, s Shard, f Fence, tasks []*Task, holds []Hold) (Stamp, []AddResult, error)
 
 	// Recover is Nack for holds whose deadline has passed: NotDue, with the
@@ -97,7 +101,8 @@ type Owner interface {
 	// is not the current one.
 	Release(ctx context.Context, s Shard, f Fence) error
 
-	// RenewSession makes the node's session last for TTL from now. With Begin it
+	// RenewSession makes the node's session last for TTL from now, and returns the
+	// store's clock. With Begin it
 	// replaces whatever session the node's name had; else ErrSessionLost when the
 	// session is not the one stored. A session that merely ran out is renewed.
 	RenewSession(ctx context.Context, session Session) (time.Time, error)
@@ -126,14 +131,15 @@ type Reader interface {
 	// Sweep checks a slice of a shard's keys for tasks that are in no index, and
 	// index entries without a task. The first become pending and due now, or, when
 	// their record cannot be read, dead; the others are removed. Next is empty
-	// when the walk is complete.
+	// when the walk is complete. ErrFenced like Hold.
 	Sweep(ctx context.Context, s Shard, f Fence, cursor string, limit int) (repaired int, next string, err error)
 }
 
 // Catalog keeps the topics' configurations.
 type Catalog interface {
 	// PutTopic stores t when the topic's version is t.Version (0: it must be
-	// absent) and returns it with the next version. ErrVersion, ErrTopicExists.
+	// absent) and returns it with the next version. ErrVersion, also when the topic
+	// is gone; ErrTopicExists.
 	PutTopic(ctx context.Context, t Topic) (Topic, error)
 	// GetTopic returns ErrTopicNotFound for an unknown topic.
 	GetTopic(ctx context.Context, name string) (Topic, error)
@@ -297,7 +303,7 @@ type Session struct {
 
 // Info describes a store.
 type Info struct {
-	Name       string // embedded, memory, redis-everysec, redis-always, redis-volatile
+	Name       string // embedded, memory, redis-everysec, redis-always, redis-no-fsync, redis-volatile
 	Durability string // fast, replicated, synced, none
 	Warnings   []string
 }

@@ -125,7 +125,7 @@ type Backoff struct {
 }
 
 // Task is a task as it was enqueued, with what its attempts left behind.
-// ID, Due and the fields up to Backoff are the caller's; the rest is the store's.
+// The fields up to Fingerprint are the caller's; the rest is the store's.
 type Task struct {
 	ID          string
 	Payload     []byte

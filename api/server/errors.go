@@ -158,5 +158,6 @@ func itemError(log *slog.Logger, e *actors.Error) *ddqv1.Error {
 		Message:      text(e.Message),
 		Field:        e.Field,
 		RetryAfterMs: store.CeilMillis(pauseOf(e)),
+		State:        stateWire(e.State),
 	}
 }
