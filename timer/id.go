@@ -7,11 +7,11 @@ import (
 	"unsafe"
 )
 
-// key is an id as the queue keeps it: a canonical UUID (lower case, 36
-// characters) packed into 16 bytes, or any other id by its name.
+// key is what a queue knows an id by: a canonical UUID (lower case, 36
+// characters) packed into 16 bytes, or that it is named, for any other. It stays
+// small enough to live in registers, which is half the speed of the queue.
 type key struct {
-	hi, lo uint64 // the packed UUID; zero when named
-	name   string // the id itself; only when named
+	hi, lo uint64 // the packed UUID; 0 when named
 	named  bool
 }
 
@@ -21,14 +21,14 @@ const uuidLen = 36
 // keyOf packs id where packing gives back the very same characters.
 func keyOf(id string) key {
 	if len(id) != uuidLen || id[8] != '-' || id[13] != '-' || id[18] != '-' || id[23] != '-' {
-		return key{name: id, named: true}
+		return key{named: true}
 	}
 	a, badA := unhex(load4(id[0:])<<32 | load4(id[4:]))
 	b, badB := unhex(load4(id[9:])<<32 | load4(id[14:]))
 	c, badC := unhex(load4(id[19:])<<32 | load4(id[24:]))
 	d, badD := unhex(load4(id[28:])<<32 | load4(id[32:]))
 	if badA|badB|badC|badD != 0 {
-		return key{name: id, named: true}
+		return key{named: true}
 	}
 	return key{hi: a<<32 | b, lo: c<<32 | d}
 }
@@ -93,9 +93,10 @@ func newSeed() seed {
 	return s
 }
 
-func (s *seed) hash(k *key) uint64 {
+// hash returns the hash of an id whose key is k.
+func (s *seed) hash(k key, id string) uint64 {
 	if k.named {
-		return maphash.String(s.names, k.name)
+		return maphash.String(s.names, id)
 	}
 	high, low := bits.Mul64(k.hi^s.hi, k.lo^s.lo)
 	return high ^ low

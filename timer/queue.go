@@ -48,12 +48,12 @@ func (q *Queue) Insert(id string, due int64) bool {
 		return false
 	}
 	k := keyOf(id)
-	hash := q.seed.hash(&k)
-	if r := q.find(&k, hash); r != 0 {
+	hash := q.seed.hash(k, id)
+	if r := q.find(k, id, hash); r != 0 {
 		q.move(r, due)
 		return false
 	}
-	r := q.slab.put(&k)
+	r := q.slab.put(k, id)
 	q.index.add(hash, r)
 	q.link(r, due)
 	q.len++
@@ -71,8 +71,8 @@ func (q *Queue) move(r ref, due int64) {
 // Remove takes id out and tells whether it was there.
 func (q *Queue) Remove(id string) bool {
 	k := keyOf(id)
-	hash := q.seed.hash(&k)
-	r := q.find(&k, hash)
+	hash := q.seed.hash(k, id)
+	r := q.find(k, id, hash)
 	if r == 0 {
 		return false
 	}
@@ -87,7 +87,7 @@ func (q *Queue) Remove(id string) bool {
 // Due returns the due time of id, in Unix ms, and whether it is there.
 func (q *Queue) Due(id string) (due int64, ok bool) {
 	k := keyOf(id)
-	r := q.find(&k, q.seed.hash(&k))
+	r := q.find(k, id, q.seed.hash(k, id))
 	if r == 0 {
 		return 0, false
 	}
@@ -128,18 +128,16 @@ func (q *Queue) handOver(h *handover, refs []ref, ms int64) {
 		if r == 0 {
 			continue
 		}
-		k := q.slab.key(r)
-		h.hashes[i] = q.seed.hash(&k)
+		h.hashes[i] = q.seed.hash(q.slab.key(r))
 		q.index.touch(h.hashes[i])
 	}
 	for i, r := range refs {
 		if r == 0 {
 			continue
 		}
-		k := q.slab.key(r)
+		k, id := q.slab.key(r)
 		q.index.remove(h.hashes[i], r)
 		q.slab.drop(r)
-		id := k.name
 		if !k.named {
 			id = h.ids.id(k.hi, k.lo, h.len-len(h.entries))
 		}
@@ -157,14 +155,14 @@ func (q *Queue) Close() {
 	q.index, q.slab, q.slots, q.len = new(index), slab{}, slotTable{}, 0
 }
 
-// find returns the entry of k, or 0.
-func (q *Queue) find(k *key, hash uint64) ref {
+// find returns the entry of an id, or 0.
+func (q *Queue) find(k key, id string, hash uint64) ref {
 	s := q.index.segment(hash)
 	if s.used == 0 {
 		return 0
 	}
 	for i := s.home(uint32(hash)); s.cells[i] != 0; i = s.after(i) {
-		if c := s.cells[i]; c.hash() == uint32(hash) && q.slab.holds(c.ref(), k) {
+		if c := s.cells[i]; c.hash() == uint32(hash) && q.slab.holds(c.ref(), k, id) {
 			return c.ref()
 		}
 	}

@@ -47,13 +47,13 @@ func (s *slab) setNamed(r ref, named bool) {
 	}
 }
 
-// put stores k in an entry that is in no slot yet, and returns it.
-func (s *slab) put(k *key) ref {
+// put stores an id in an entry that is in no slot yet, and returns it.
+func (s *slab) put(k key, id string) ref {
 	r := s.take()
 	e := s.at(r)
 	e.hi, e.lo = k.hi, k.lo
 	if k.named {
-		e.lo = s.putName(k.name)
+		e.lo = s.putName(id)
 		s.setNamed(r, true)
 	}
 	return r
@@ -94,20 +94,20 @@ func (s *slab) drop(r ref) {
 	e.slot, s.free = slotRef(s.free), r
 }
 
-// holds tells whether the entry is that of k.
-func (s *slab) holds(r ref, k *key) bool {
+// holds tells whether the entry is that of an id.
+func (s *slab) holds(r ref, k key, id string) bool {
 	e := s.at(r)
 	if k.named {
-		return s.isNamed(r) && s.names[e.lo] == k.name
+		return s.isNamed(r) && s.names[e.lo] == id
 	}
 	return e.hi == k.hi && e.lo == k.lo && !s.isNamed(r)
 }
 
-// key returns what put was given.
-func (s *slab) key(r ref) key {
+// key returns what put was given; the id only when it is named.
+func (s *slab) key(r ref) (k key, id string) {
 	e := s.at(r)
 	if s.isNamed(r) {
-		return key{name: s.names[e.lo], named: true}
+		return key{named: true}, s.names[e.lo]
 	}
-	return key{hi: e.hi, lo: e.lo}
+	return key{hi: e.hi, lo: e.lo}, ""
 }
