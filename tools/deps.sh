@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what the named jobs need beside Go, where it is missing, through apt:
 #
-#   deps.sh tests   a C compiler (for the race detector), redis-server
+#   deps.sh tests   make, a C compiler (for the race detector), redis-server
 #   deps.sh peers   the servers that ddq is compared with: beanstalkd, PostgreSQL
 #
 # Tests start servers of their own. A service that a package would start or
@@ -49,6 +49,7 @@ keep_off() {
 for job in "$@"; do
 	case $job in
 	tests)
+		need make make
 		if [ "$(go env CC)" = gcc ]; then need gcc gcc libc6-dev; fi
 		need redis-server redis-server
 		;;
