@@ -26,8 +26,8 @@ demo: ## server, producer and worker in one process, before your eyes
 	$(GO) run ./cmd/ddq demo $(ARGS)
 
 test: deps ## every test of every module, with the race detector; PKGS=./timer/... narrows it
+	cd bench/peers && $(GO) vet ./...
 	$(GO) test -race $(PKGS)
-	cd bench/peers && $(GO) vet ./... && $(GO) test -race -short ./...
 
 race: deps ## the tests COUNT (3) times over, in random order
 	$(GO) test -race -count=$(COUNT) -shuffle=on $(PKGS)
