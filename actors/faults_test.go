@@ -18,7 +18,7 @@ type faultyStore struct {
 	mu     sync.Mutex
 	down   bool           // every call fails with ErrUnavailable
 	losing map[string]int // call -> replies to lose
-	broken map[string]int // call -> times to panic... as a bad reply: no results
+	broken map[string]int // call -> replies to give without results, against the contract
 }
 
 func newFaultyStore() *faultyStore {

@@ -66,23 +66,29 @@ func (s *shard) learn(e store.Entry) {
 	s.due.Remove(e.ID)
 }
 
-// keep puts a task where it belongs: into the wheel, or among the ready ones
-// when it is due.
+// keep admits a task that may be in the wheel already, for another time.
 func (s *shard) keep(e store.Entry) {
 	if _, known := s.out[e.ID]; known {
 		return
 	}
-	now := s.now()
-	if !s.window.fits(e.Due, now, s.due.Len(), len(s.out)) {
+	if !s.admit(e) {
 		s.due.Remove(e.ID)
-		return
 	}
-	if e.Due > now {
+}
+
+// admit puts a task where it belongs, and reports whether that is the wheel:
+// else it is among the ready ones, or beyond the budgets.
+func (s *shard) admit(e store.Entry) (waits bool) {
+	now := s.now()
+	switch {
+	case !s.window.fits(e.Due, now, s.due.Len(), len(s.out)):
+		return false
+	case e.Due > now:
 		s.due.Insert(e.ID, int64(e.Due))
-		return
+		return true
 	}
-	s.due.Remove(e.ID)
 	s.makeReady(e)
+	return false
 }
 
 func (s *shard) makeReady(e store.Entry) {
@@ -93,6 +99,8 @@ func (s *shard) makeReady(e store.Entry) {
 // onSlot makes the tasks of a millisecond ready.
 func (s *shard) onSlot(ms int64) {
 	for _, e := range s.due.Take(ms) {
-		s.keep(store.Entry{ID: e.ID, Due: store.Millis(e.Due)})
+		if _, known := s.out[e.ID]; !known {
+			s.admit(store.Entry{ID: e.ID, Due: store.Millis(e.Due)})
+		}
 	}
 }

@@ -184,7 +184,10 @@ type (
 // To a worker.
 type (
 	// deliver, from a shard: tasks held for this subscription.
-	deliver struct{ tasks []heldTask }
+	deliver struct {
+		shard int
+		tasks []heldTask
+	}
 	// settleFrame, from a Subscription: settlements under a sequence.
 	settleFrame struct {
 		sequence    uint64

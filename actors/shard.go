@@ -169,7 +169,7 @@ func (s *shard) flush() {
 			s.giveBack(tasks) // its worker may have stopped
 			continue
 		}
-		s.send(sub.worker, &deliver{tasks: tasks})
+		s.send(sub.worker, &deliver{shard: s.id.N, tasks: tasks})
 	}
 	if len(s.fresh) > 0 {
 		s.send(s.parent, &becameReady{shard: s.id.N, tasks: s.fresh})

@@ -34,7 +34,7 @@ func (w *worker) Receive(c actor.Context) {
 	case *actor.Stopped:
 		w.metrics.subscriptions.Dec()
 	case *deliver:
-		w.deliver(m.tasks)
+		w.deliver(m)
 	case *settleFrame:
 		w.settle(m)
 	case *drainWorker:
@@ -49,16 +49,16 @@ func (w *worker) Receive(c actor.Context) {
 	}
 }
 
-func (w *worker) deliver(tasks []heldTask) {
+func (w *worker) deliver(m *deliver) {
 	now, topic := w.clock.millis(), w.topic.config.Load()
-	deliveries := make([]Delivery, len(tasks))
-	for i, h := range tasks {
+	deliveries := make([]Delivery, len(m.tasks))
+	for i, h := range m.tasks {
 		w.metrics.observeLateness(h.task, now)
 		deliveries[i] = Delivery{
 			Topic:      topic.Name,
 			Task:       h.task,
 			MaxRetries: retriesOf(h.task, topic).max,
-			Token:      encodeToken(shardOf(h.task.ID, topic.Shards), h.token),
+			Token:      encodeToken(m.shard, h.token),
 			Deadline:   h.deadline,
 			HoldFor:    h.deadline.Sub(now),
 		}
