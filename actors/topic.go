@@ -199,9 +199,6 @@ func (t *topicActor) toShards(m any) {
 	}
 }
 
-// shardOf places an id: shards of a topic are numbered from 0.
-func shardOf(id string, shards int) int { return int(hashID(id) % uint64(shards)) }
-
 // groupByShard returns the indexes of items by the shard they belong to.
 func groupByShard(n, shards int, shard func(i int) int) [][]int {
 	groups := make([][]int, shards)

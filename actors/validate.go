@@ -189,8 +189,6 @@ func (t *NewTask) fingerprint(d *xxhash.Digest) uint64 {
 	return d.Sum64()
 }
 
-// hashID spreads ids over shards. It is part of what is stored: changing it
-// would make tasks unfindable.
 func hashID(id string) uint64 { return xxhash.Sum64String(id) }
 
 // cut shortens s to n bytes of valid UTF-8.

@@ -46,7 +46,7 @@ func (d *ddqDriver) Enqueue(ctx context.Context, tasks []Task) error {
 }
 
 func (d *ddqDriver) task(t Task) client.Task {
-	return client.Task{Topic: d.topic, ID: t.ID, Payload: t.Payload, Due: t.Due}
+	return client.Task{Topic: d.topic, Payload: t.Payload, Due: t.Due}
 }
 
 // Work settles the session's count with what the server accepts. A hold that
