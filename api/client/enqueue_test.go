@@ -140,6 +140,34 @@ func TestRepliesAreMatchedBySequence(t *testing.T) {
 	})
 }
 
+func TestSmallFramesWaitForTheAnswerBeforeThem(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakeServer{}
+		release := make(chan struct{})
+		f.answer = func(s *fakeStream, r *ddqv1.EnqueueStreamRequest) error {
+			f.answer = nil
+			<-release
+			return s.Send(f.reply(r))
+		}
+		c := start(t, f, Config{})
+		var all sync.WaitGroup
+		began := time.Now()
+		for n := range 5 {
+			all.Go(func() {
+				if _, err := c.Enqueue(t.Context(), Task{Topic: "mail", ID: fmt.Sprint(n)}); err != nil {
+					t.Error(err)
+				}
+			})
+			synctest.Wait()
+		}
+		close(release)
+		all.Wait()
+		if !slices.Equal(f.frames, []int{1, 4}) || time.Since(began) != 0 {
+			t.Errorf("frames %v after %v, want the other 4 with the first answer", f.frames, time.Since(began))
+		}
+	})
+}
+
 func TestFramesInFlightAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakeServer{}
@@ -166,6 +194,7 @@ func TestFramesInFlightAreBounded(t *testing.T) {
 					t.Error(err)
 				}
 			})
+			time.Sleep(frameGap) // in a frame of its own
 			synctest.Wait()
 		}
 		if got := len(f.frames); got != framesInFlight {

@@ -12,8 +12,8 @@ import (
 	"github.com/ddq-io/ddq/api/ddqv1"
 )
 
-// Bounds of one frame. A frame that is full or that finds nothing more pending
-// goes out; there is no waiting for company.
+// Bounds of one frame. A frame goes out at once when it is full, or when nothing
+// is in flight; see frameGap for the others.
 const (
 	frameTasks = 512
 	frameBytes = 1 << 20
@@ -29,10 +29,12 @@ type pipeline struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 	wake   chan struct{} // something is pending, or closing
+	filled chan struct{} // a full frame is pending, or closing
 	done   chan struct{} // the writer is gone
 
 	mu      sync.Mutex
 	pending []part  // not sent, oldest first; guarded by mu
+	tasks   int     // of pending, at most; guarded by mu
 	gone    int     // of pending, at least: abandoned by their callers; guarded by mu
 	stream  *stream // the current one, if any; guarded by mu
 	running bool    // the writer was started; guarded by mu
@@ -53,6 +55,7 @@ func newPipeline(queue ddqv1.DelayQueueServiceClient, timeout time.Duration) *pi
 		ctx:    ctx,
 		cancel: cancel,
 		wake:   make(chan struct{}, 1),
+		filled: make(chan struct{}, 1),
 		done:   make(chan struct{}),
 	}
 }
@@ -80,16 +83,20 @@ func (p *pipeline) submit(k *call) bool {
 		go p.write()
 	}
 	p.pending = append(p.pending, part{call: k, n: len(k.requests)})
+	p.tasks += len(k.requests)
 	if len(p.pending) == 1 {
-		p.poke()
+		poke(p.wake)
+	}
+	if p.tasks >= frameTasks {
+		poke(p.filled)
 	}
 	return true
 }
 
-// poke wakes the writer.
-func (p *pipeline) poke() {
+// poke wakes who waits for a channel with room for one value.
+func poke(c chan struct{}) {
 	select {
-	case p.wake <- struct{}{}:
+	case c <- struct{}{}:
 	default:
 	}
 }
@@ -119,7 +126,8 @@ func (p *pipeline) close(ctx context.Context) {
 	if !running {
 		return
 	}
-	p.poke()
+	poke(p.wake)
+	poke(p.filled)
 	defer context.AfterFunc(ctx, p.cancel)()
 	<-p.done
 }
@@ -138,6 +146,7 @@ func (p *pipeline) write() {
 		if !s.reserve() {
 			continue // it broke; the next one takes what is pending
 		}
+		p.gather(s)
 		if !frames.fill(p) {
 			s.unreserve() // all left meanwhile
 			continue
@@ -161,6 +170,26 @@ func (p *pipeline) waitPending() bool {
 		}
 		<-p.wake
 		runtime.Gosched() // let others who are about to enqueue join the frame
+	}
+}
+
+// gather lets pending tasks wait for company while a frame of s is in flight.
+func (p *pipeline) gather(s *stream) {
+	p.mu.Lock()
+	full := p.tasks >= frameTasks || p.closed
+	p.mu.Unlock()
+	wait := s.pause()
+	if full || wait <= 0 {
+		return
+	}
+	gap := time.NewTimer(wait)
+	defer gap.Stop()
+	select {
+	case <-gap.C:
+	case <-s.quiet:
+		runtime.Gosched() // those who were answered are about to enqueue again
+	case <-p.filled:
+	case <-s.done:
 	}
 }
 
@@ -189,7 +218,7 @@ func (p *pipeline) connect() (*stream, *Error) {
 func (p *pipeline) failPending(err *Error) {
 	p.mu.Lock()
 	pending := p.pending
-	p.pending, p.gone = nil, 0
+	p.pending, p.tasks, p.gone = nil, 0, 0
 	p.mu.Unlock()
 	if p.ctx.Err() != nil {
 		err = closed()
@@ -235,6 +264,9 @@ func (f *frameMaker) fill(p *pipeline) bool {
 		taken++
 	}
 	p.pending = slices.Delete(p.pending, 0, taken)
+	if p.tasks -= len(f.request.Tasks); len(p.pending) == 0 {
+		p.tasks = 0 // what was abandoned is not counted out one by one
+	}
 	return len(f.parts) > 0
 }
 

@@ -15,9 +15,16 @@ import (
 	"github.com/ddq-io/ddq/api/ddqv1"
 )
 
-// framesInFlight bounds the frames of a stream that have no answer yet. More
-// hide more of the round trip; fewer let frames grow under load.
-const framesInFlight = 4
+const (
+	// framesInFlight bounds the frames of a stream that have no answer yet.
+	framesInFlight = 16
+
+	// frameGap is how long tasks that do not fill a frame wait for the answer to
+	// the one before. Where answers come sooner, frames grow with the load instead
+	// of their number; where they come later, tasks do not wait for the round trip
+	// of others.
+	frameGap = 3 * time.Millisecond
+)
 
 // stream is one EnqueueStream and its unanswered frames. It owns a reading
 // goroutine, gone once done is closed.
@@ -25,11 +32,13 @@ type stream struct {
 	rpc    grpc.BidiStreamingClient[ddqv1.EnqueueStreamRequest, ddqv1.EnqueueStreamResponse]
 	cancel context.CancelFunc
 	room   chan struct{} // holds one value for each frame in flight
+	quiet  chan struct{} // has a value when nothing is in flight any more
 	done   chan struct{} // the reader is gone
 
 	mu       sync.Mutex
 	sequence uint64           // of the last frame; guarded by mu
 	flying   map[uint64]frame // unanswered, by sequence; guarded by mu
+	last     time.Time        // when the last frame left; guarded by mu
 	err      *Error           // why the stream broke; guarded by mu
 }
 
@@ -51,6 +60,7 @@ func openStream(ctx context.Context, queue ddqv1.DelayQueueServiceClient) (*stre
 		rpc:    rpc,
 		cancel: cancel,
 		room:   make(chan struct{}, framesInFlight),
+		quiet:  make(chan struct{}, 1),
 		done:   make(chan struct{}),
 		flying: make(map[uint64]frame, framesInFlight),
 	}
@@ -81,6 +91,7 @@ func (s *stream) send(f *frameMaker) {
 		s.sequence++
 		f.request.Sequence = s.sequence
 		s.flying[s.sequence] = flying
+		s.last = flying.sent
 	}
 	s.mu.Unlock()
 	if err != nil {
@@ -115,7 +126,28 @@ func (s *stream) landed(sequence uint64) (frame, bool) {
 	defer s.mu.Unlock()
 	f, ok := s.flying[sequence]
 	delete(s.flying, sequence)
+	if len(s.flying) == 0 {
+		select {
+		case s.quiet <- struct{}{}:
+		default:
+		}
+	}
 	return f, ok
+}
+
+// pause is how long a frame that is not full waits before it follows the last
+// one: not at all when nothing is in flight.
+func (s *stream) pause() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	select {
+	case <-s.quiet: // of a frame that nobody waited for
+	default:
+	}
+	if len(s.flying) == 0 {
+		return 0
+	}
+	return frameGap - time.Since(s.last)
 }
 
 // fail breaks the stream and fails what is in flight.
