@@ -37,6 +37,7 @@ type session struct {
 	err      error         // why; set before done is closed
 	limit    int           // tasks in flight that the server agreed to
 	draining bool          // guarded by sub.mu
+	quiet    bool          // the writer waits for an answer, see patient; guarded by sub.mu
 }
 
 // stayConnected keeps a session until ctx ends. It returns an error when the
@@ -189,8 +190,11 @@ func (x *session) drained() {
 func (x *session) write() {
 	defer close(x.written)
 	var r ddqv1.SubscribeRequest
+	gap := time.NewTimer(settleGap)
+	defer gap.Stop()
 	for {
-		if x.sub.take(x, &r) {
+		ok, pause := x.sub.take(x, &r)
+		if ok {
 			if x.rpc.Send(&r) != nil {
 				x.cancel() // the reader learns why; the frame is said again on the next stream
 				return
@@ -201,9 +205,15 @@ func (x *session) write() {
 			_ = x.rpc.CloseSend() // fails only when the stream is broken
 			return
 		}
+		var over <-chan time.Time
+		if pause > 0 {
+			gap.Reset(pause)
+			over = gap.C
+		}
 		select {
 		case <-x.wake:
 			runtime.Gosched() // let other handlers that are about to finish join the frame
+		case <-over:
 		case <-x.silent:
 			return
 		case <-x.done:

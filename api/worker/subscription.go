@@ -40,6 +40,7 @@ type subscription struct {
 	later      []postponed       // outcomes to send again after a while; guarded by mu
 	unanswered map[uint64]*frame // by sequence; guarded by mu
 	sequence   uint64            // of the last frame with settlements; guarded by mu
+	spoke      time.Time         // when that was made; guarded by mu
 	nextSweep  time.Time         // zero when the sweeper sleeps; guarded by mu
 	stopping   bool              // takes nothing more; guarded by mu
 	over       bool              // ends its last session; guarded by mu
@@ -369,7 +370,7 @@ func (s *subscription) extendAll() {
 
 // wake tells the current session that there is something to send; mu is held.
 func (s *subscription) wake() {
-	if s.current == nil {
+	if s.current == nil || s.current.quiet && s.patient() {
 		return
 	}
 	poke(s.current.wake)
@@ -406,12 +407,16 @@ func (s *subscription) spent(x *session) bool {
 }
 
 // take fills r with what x is to send next. False means that there is nothing,
-// or that x no longer speaks for the subscription.
-func (s *subscription) take(x *session, r *ddqv1.SubscribeRequest) bool {
+// not for as long as pause says, or that x no longer speaks for the subscription.
+func (s *subscription) take(x *session, r *ddqv1.SubscribeRequest) (ok bool, pause time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.current != x {
-		return false
+		return false, 0
+	}
+	pause = s.pause()
+	if x.quiet = pause > 0; x.quiet {
+		return false, pause
 	}
 	r.Credit, r.Sequence = nil, 0
 	r.Acks, r.Nacks, r.Extends = r.Acks[:0], r.Nacks[:0], r.Extends[:0]
@@ -420,14 +425,14 @@ func (s *subscription) take(x *session, r *ddqv1.SubscribeRequest) bool {
 	s.takeExtends(f, r)
 	if len(f.settled)+len(f.extended) > 0 {
 		s.sequence++
-		r.Sequence = s.sequence
+		r.Sequence, s.spoke = s.sequence, f.sent
 		s.unanswered[s.sequence] = f
 	}
 	if n := s.limit - s.inFlight - s.credit; n > 0 && !s.stopping && !x.draining {
 		s.credit += n
 		r.Credit = new(int32(n))
 	}
-	return r.Sequence > 0 || r.Credit != nil
+	return r.Sequence > 0 || r.Credit != nil, 0
 }
 
 func (s *subscription) takeSettled(f *frame, r *ddqv1.SubscribeRequest) {
@@ -497,8 +502,8 @@ func (s *subscription) answered(m *ddqv1.Settled) {
 	switch {
 	case s.current == nil:
 		poke(s.heard)
-	case s.current.draining:
-		s.wake() // perhaps it has nothing more to say
+	case s.current.draining, s.current.quiet:
+		s.wake() // it has nothing more to say, or need not wait any longer
 	}
 	s.mu.Unlock()
 	for kind, n := range done {
