@@ -1,0 +1,88 @@
+package cluster
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+)
+
+// State says whether a node wants shards.
+type State uint8
+
+// Only active nodes own shards.
+const (
+	Joining State = iota + 1
+	Active
+	Draining
+)
+
+func (s State) String() string {
+	switch s {
+	case Joining:
+		return "joining"
+	case Active:
+		return "active"
+	case Draining:
+		return "draining"
+	}
+	return "unknown"
+}
+
+// ProtocolMin and ProtocolMax are the versions of the protocol between nodes that
+// this program speaks. Nodes without a common one do not see each other.
+const (
+	ProtocolMin = 1
+	ProtocolMax = 1
+)
+
+// Node is a member as it describes itself. Name must be unique in the fleet.
+type Node struct {
+	Name        string `json:"-"`
+	Addr        string `json:"a"`           // of its gRPC port, host:port
+	Start       string `json:"s"`           // random for each start of the process
+	Zone        string `json:"z,omitempty"` // of failure, for people
+	Version     string `json:"v,omitempty"` // of the program
+	ProtocolMin int    `json:"p"`
+	ProtocolMax int    `json:"q"`
+	Weight      int    `json:"w,omitempty"` // share of the shards against others'; 0 is 100
+	State       State  `json:"t"`
+}
+
+// defaultWeight is what weight 0 stands for.
+const defaultWeight = 100
+
+// maxMeta is what fits into a gossiped description, in bytes.
+const maxMeta = 512
+
+func newStart() string {
+	var b [9]byte
+	rand.Read(b[:]) //nolint:errcheck // never fails
+	return base64.RawURLEncoding.EncodeToString(b[:])
+}
+
+// encode returns what is gossiped of a node. Its name goes without.
+func (n *Node) encode() ([]byte, error) {
+	b, err := json.Marshal(n)
+	if err == nil && len(b) > maxMeta {
+		err = fmt.Errorf("node %q: address, zone and version take %d bytes together, more than %d", n.Name, len(b), maxMeta)
+	}
+	return b, err
+}
+
+// decodeNode reads a description. It refuses nodes that speak another protocol.
+func decodeNode(name string, b []byte) (Node, error) {
+	n := Node{}
+	if err := json.Unmarshal(b, &n); err != nil {
+		return Node{}, fmt.Errorf("node %q: malformed description: %w", name, err)
+	}
+	n.Name = name
+	switch {
+	case n.State < Joining || n.State > Draining || n.Addr == "" || n.Weight < 0:
+		return Node{}, fmt.Errorf("node %q: malformed description", name)
+	case n.ProtocolMin > ProtocolMax || n.ProtocolMax < ProtocolMin:
+		return Node{}, fmt.Errorf("node %q speaks protocol %d to %d, this one %d to %d",
+			name, n.ProtocolMin, n.ProtocolMax, ProtocolMin, ProtocolMax)
+	}
+	return n, nil
+}
