@@ -37,13 +37,15 @@ func (a *args) fence(f store.Fence) {
 	a.tok(f.Nonce)
 }
 
-// moment adds that of the first script of a call, zero in that script.
-func (a *args) moment(t time.Time) {
-	if t.IsZero() {
-		a.int(0)
-		return
+// moment adds that of the first script of a call, zero in that script, behind
+// the mark of those that are waited for.
+func (a *args) moment(t time.Time, mark string) {
+	us := int64(0)
+	if !t.IsZero() {
+		us = t.UnixMicro()
 	}
-	a.int(t.UnixMicro())
+	a.buf = append(a.buf, mark...)
+	a.int(us)
 }
 
 // wait adds a duration from now in milliseconds, rounded up.

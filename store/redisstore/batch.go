@@ -192,7 +192,7 @@ func (s *Store) runChunk(ctx context.Context, c call, keys *shardKeys, chunk []i
 	if err != nil {
 		return reply{}, err
 	}
-	a.moment(moment)
+	a.moment(moment, s.wait.mark(c))
 	if err := ctx.Err(); err != nil {
 		return reply{}, err // nothing was sent
 	}

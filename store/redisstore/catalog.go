@@ -47,13 +47,15 @@ func (s *Store) PutTopic(ctx context.Context, t store.Topic) (store.Topic, error
 
 // topic returns a topic as it is stored, and decoded.
 func (s *Store) topic(ctx context.Context, name string) (string, store.Topic, error) {
-	encoded, err := s.client.HGet(ctx, topicsKey, name).Result()
+	get := redis.NewStringCmd(ctx, "hget", topicsKey, name)
+	err := s.nodes.send(ctx, topicsKey, get)
 	if errors.Is(err, redis.Nil) {
 		return "", store.Topic{}, store.ErrTopicNotFound
 	}
 	if err != nil {
 		return "", store.Topic{}, readError("get topic", err)
 	}
+	encoded := get.Val()
 	t, err := record.DecodeTopic([]byte(encoded))
 	if err != nil {
 		return "", store.Topic{}, fmt.Errorf("topic %q: %w", name, err)
@@ -75,12 +77,12 @@ func (s *Store) ListTopics(ctx context.Context) ([]store.Topic, error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, err
 	}
-	all, err := s.client.HGetAll(ctx, topicsKey).Result()
-	if err != nil {
+	all := redis.NewMapStringStringCmd(ctx, "hgetall", topicsKey)
+	if err := s.nodes.send(ctx, topicsKey, all); err != nil {
 		return nil, readError("list topics", err)
 	}
-	topics := make([]store.Topic, 0, len(all))
-	for name, encoded := range all {
+	topics := make([]store.Topic, 0, len(all.Val()))
+	for name, encoded := range all.Val() {
 		t, err := record.DecodeTopic([]byte(encoded))
 		if err != nil {
 			return nil, fmt.Errorf("topic %q: %w", name, err)
@@ -96,11 +98,11 @@ func (s *Store) DeleteTopic(ctx context.Context, name string) error {
 	if err := s.enter(ctx); err != nil {
 		return err
 	}
-	n, err := s.client.HDel(ctx, topicsKey, name).Result()
-	if err != nil {
+	deleted := redis.NewIntCmd(ctx, "hdel", topicsKey, name)
+	if err := s.change(ctx, topicsKey, deleted); err != nil {
 		return writeError("delete topic", err)
 	}
-	if n == 0 {
+	if deleted.Val() == 0 {
 		return store.ErrTopicNotFound
 	}
 	return nil

@@ -3,12 +3,14 @@ package redisstore
 import (
 	"context"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/ddq-io/ddq/store"
 )
 
 // Remove implements store.Writer.
 func (s *Store) Remove(ctx context.Context, shard store.Shard, ids []string) (store.Stamp, []store.RemoveResult, error) {
-	return s.change(ctx, call{
+	return s.changePending(ctx, call{
 		what: "remove", lua: s.lua.remove, shard: shard,
 		ids:  func(i int) string { return ids[i] },
 		args: idArgs(ids, false),
@@ -22,7 +24,7 @@ func (s *Store) Reschedule(ctx context.Context, shard store.Shard, moves []store
 			return store.Stamp{}, nil, err
 		}
 	}
-	return s.change(ctx, call{
+	return s.changePending(ctx, call{
 		what: "reschedule", lua: s.lua.reschedule, shard: shard, pends: true,
 		ids: func(i int) string { return moves[i].ID },
 		args: func(chunk []int, n count) (*args, error) {
@@ -37,8 +39,8 @@ func (s *Store) Reschedule(ctx context.Context, shard store.Shard, moves []store
 	}, len(moves))
 }
 
-// change runs a script that changes pending tasks only.
-func (s *Store) change(ctx context.Context, c call, n int) (store.Stamp, []store.RemoveResult, error) {
+// changePending runs a script that changes pending tasks only.
+func (s *Store) changePending(ctx context.Context, c call, n int) (store.Stamp, []store.RemoveResult, error) {
 	results := make([]store.RemoveResult, n)
 	c.parts = 1
 	c.take = func(chunk []int, r reply) {
@@ -120,7 +122,11 @@ func (s *Store) DropShard(ctx context.Context, shard store.Shard) error {
 	if err := s.enter(ctx); err != nil {
 		return err
 	}
-	if err := s.client.Unlink(ctx, s.keys(shard)[tasksKey:]...).Err(); err != nil {
+	args := []any{"unlink"}
+	for _, key := range s.keys(shard)[tasksKey:] {
+		args = append(args, key)
+	}
+	if err := s.change(ctx, s.keys(shard)[tasksKey], redis.NewIntCmd(ctx, args...)); err != nil {
 		return writeError("drop shard", err)
 	}
 	return nil

@@ -37,11 +37,16 @@ func readError(what string, err error) error {
 func translate(err, lost error) error {
 	var reply redis.Error
 	var op *net.OpError
+	var unsent *unsentError
 	switch {
 	case isContractError(err):
 		return err
 	case errors.Is(err, redis.ErrClosed):
 		return store.ErrClosed
+	case errors.As(err, &unsent) && errors.Is(err, redis.Nil):
+		return fmt.Errorf("%w: no sentinel knows a primary of that name", store.ErrUnavailable)
+	case errors.As(err, &unsent):
+		return fmt.Errorf("%w: %w", store.ErrUnavailable, err)
 	case errors.As(err, &reply):
 		return translateReply(reply)
 	case errors.Is(err, redis.ErrPoolTimeout), errors.Is(err, redis.ErrPoolExhausted),

@@ -3,45 +3,85 @@ package redisstore
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/ddq-io/ddq/store"
 )
 
 // health is what a server says about how it keeps data.
 type health struct {
-	version string
-	role    string
-	policy  string // maxmemory-policy
-	aof     bool
-	fsync   string // appendfsync; empty when the server does not tell
-	full    bool   // nearly out of memory
+	addr     string // empty: there is only one
+	version  string
+	role     string
+	policy   string // maxmemory-policy
+	aof      bool
+	fsync    string // appendfsync; empty when the server does not tell
+	full     bool   // nearly out of memory
+	cluster  bool   // it is a node of a cluster
+	replicas int    // that follow it
 }
 
-// probe asks the server. Managed servers may refuse CONFIG; INFO says most of it too.
-func (s *Store) probe(ctx context.Context) (health, error) {
-	info, err := s.client.Info(ctx).Result()
+// fleet is the health of every primary.
+type fleet []health
+
+// probe asks every primary.
+func (s *Store) probe(ctx context.Context) (fleet, error) {
+	var mu sync.Mutex
+	var found fleet
+	err := s.nodes.each(ctx, func(ctx context.Context, node *redis.Client) error {
+		h, err := probeOne(ctx, node)
+		if s.nodes.cluster != nil {
+			h.addr = node.Options().Addr
+			h.cluster = false // as it should be
+		}
+		if err != nil && h.addr != "" {
+			return fmt.Errorf("%s: %w", h.addr, err)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		found = append(found, h)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(found, func(a, b health) int { return strings.Compare(a.addr, b.addr) })
+	return found, nil
+}
+
+// probeOne asks one server. Managed servers may refuse CONFIG; INFO says most of
+// it too.
+func probeOne(ctx context.Context, node *redis.Client) (health, error) {
+	info, err := node.Info(ctx).Result()
 	if err != nil {
 		return health{}, err
 	}
-	fields := make(map[string]string)
+	fields, replicas := make(map[string]string), 0
 	for line := range strings.Lines(info) {
-		if name, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
-			fields[name] = value
+		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
+		fields[name] = value
+		if strings.HasPrefix(name, "slave") && strings.Contains(value, "state=online") {
+			replicas++
 		}
 	}
 	h := health{
-		version: fields["redis_version"],
-		role:    fields["role"],
-		policy:  fields["maxmemory_policy"],
-		aof:     fields["aof_enabled"] == "1",
+		version:  fields["redis_version"],
+		role:     fields["role"],
+		policy:   fields["maxmemory_policy"],
+		aof:      fields["aof_enabled"] == "1",
+		cluster:  fields["cluster_enabled"] == "1",
+		replicas: replicas,
 	}
 	used, _ := strconv.ParseFloat(fields["used_memory"], 64)
 	limit, _ := strconv.ParseFloat(fields["maxmemory"], 64)
 	h.full = limit > 0 && used > 0.8*limit
-	if config, err := s.client.ConfigGet(ctx, "appendfsync").Result(); err == nil {
+	if config, err := node.ConfigGet(ctx, "appendfsync").Result(); err == nil {
 		h.fsync = config["appendfsync"]
 	}
 	return h, nil
@@ -56,6 +96,9 @@ func (h health) dangers(allowVolatile bool) (dangers []string) {
 	if h.role == "slave" {
 		dangers = append(dangers, "this redis is a replica: use the address of its primary")
 	}
+	if h.cluster {
+		dangers = append(dangers, "this redis is a node of a cluster: use redis-cluster:// in its url")
+	}
 	if h.policy != "noeviction" {
 		dangers = append(dangers, fmt.Sprintf("redis may evict tasks (maxmemory-policy %s): set maxmemory-policy noeviction", h.policy))
 	}
@@ -65,7 +108,7 @@ func (h health) dangers(allowVolatile bool) (dangers []string) {
 	return dangers
 }
 
-func (h health) warnings(allowVolatile bool) []string {
+func (h health) warnings(allowVolatile bool, w wait) []string {
 	warnings := h.dangers(allowVolatile)
 	if h.aof && h.fsync == "no" {
 		warnings = append(warnings, "redis leaves fsync to the system (appendfsync no): a power cut may lose more than a second of tasks")
@@ -79,25 +122,68 @@ func (h health) warnings(allowVolatile bool) []string {
 	if h.full {
 		warnings = append(warnings, "redis uses more than 80 % of maxmemory")
 	}
+	if h.replicas < w.replicas {
+		warnings = append(warnings, fmt.Sprintf("redis has %d of the %d replicas that wait_replicas asks for: no change succeeds", h.replicas, w.replicas))
+	}
 	return warnings
 }
 
-// info names the store after what an acknowledgement is worth.
-func (h health) info(allowVolatile bool) store.Info {
-	info := store.Info{Name: "redis-everysec", Durability: "fast", Warnings: h.warnings(allowVolatile)}
-	switch {
-	case !h.aof:
-		info.Name, info.Durability = "redis-volatile", "none"
-	case h.fsync == "always":
-		info.Name, info.Durability = "redis-always", "synced"
-	case h.fsync == "no":
-		info.Name = "redis-no-fsync"
+// dangers are those of all, saying of which where there are several.
+func (f fleet) dangers(allowVolatile bool) (all []string) {
+	for _, h := range f {
+		all = append(all, h.named(h.dangers(allowVolatile))...)
+	}
+	return all
+}
+
+func (h health) named(all []string) []string {
+	if h.addr == "" {
+		return all
+	}
+	for i := range all {
+		all[i] = h.addr + ": " + all[i]
+	}
+	return all
+}
+
+// info names the store after what an acknowledgement is worth on the weakest of
+// its servers.
+func (f fleet) info(allowVolatile bool, w wait) store.Info {
+	levels := []store.Info{
+		{Name: "redis-volatile", Durability: "none"},
+		{Name: "redis-no-fsync", Durability: "fast"},
+		{Name: "redis-everysec", Durability: "fast"},
+		{Name: "redis-always", Durability: "synced"},
+	}
+	weakest := len(levels) - 1
+	var warnings []string
+	for _, h := range f {
+		weakest = min(weakest, h.level())
+		warnings = append(warnings, h.named(h.warnings(allowVolatile, w))...)
+	}
+	info := levels[weakest]
+	info.Warnings = warnings
+	if w.replicas > 0 && weakest > 0 {
+		info.Durability = "replicated"
 	}
 	return info
 }
 
-// Info implements store.Store. It tells what the last check of the server found;
-// the server is checked on opening and every Config.CheckEvery.
+// level is the position in the levels of fleet.info.
+func (h health) level() int {
+	switch {
+	case !h.aof:
+		return 0
+	case h.fsync == "no":
+		return 1
+	case h.fsync == "always":
+		return 3
+	}
+	return 2
+}
+
+// Info implements store.Store. It tells what the last check of the servers found;
+// they are checked on opening and every Config.CheckEvery.
 func (s *Store) Info(ctx context.Context) (store.Info, error) {
 	if err := s.enter(ctx); err != nil {
 		return store.Info{}, err
@@ -105,7 +191,7 @@ func (s *Store) Info(ctx context.Context) (store.Info, error) {
 	return *s.info.Load(), nil
 }
 
-// watch checks the server until the context ends.
+// watch checks the servers until the context ends.
 func (s *Store) watch(ctx context.Context, every time.Duration) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
@@ -119,10 +205,10 @@ func (s *Store) watch(ctx context.Context, every time.Duration) {
 	}
 }
 
-// check looks at the server once more and logs what is new.
+// check looks at the servers once more and logs what is new.
 func (s *Store) check(ctx context.Context) {
 	before := s.info.Load()
-	h, err := s.probe(ctx)
+	found, err := s.probe(ctx)
 	if ctx.Err() != nil {
 		return
 	}
@@ -130,7 +216,7 @@ func (s *Store) check(ctx context.Context) {
 	if err != nil {
 		info.Warnings = []string{"redis cannot be reached: " + err.Error()}
 	} else {
-		info = h.info(s.allowVolatile)
+		info = found.info(s.allowVolatile, s.wait)
 	}
 	s.info.Store(&info)
 	known := strings.Join(before.Warnings, "\n")

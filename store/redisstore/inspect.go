@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/ddq-io/ddq/store"
 )
 
@@ -145,9 +147,9 @@ func (s *Store) scan(ctx context.Context, key, cursor string, limit int) (fields
 	limit = max(limit, 1)
 	for {
 		count := max(1, (limit-len(fields))/2)
-		flat, after, err := s.client.HScan(ctx, key, at, "", int64(count)).Result()
+		flat, after, err := s.scanOnce(ctx, "hscan", key, at, count)
 		if err != nil {
-			return nil, "", readError("scan", err)
+			return nil, "", err
 		}
 		page := make([]field, 0, len(flat)/2)
 		for i := 0; i+1 < len(flat); i += 2 {
@@ -166,6 +168,16 @@ func (s *Store) scan(ctx context.Context, key, cursor string, limit int) (fields
 			return fields, strconv.FormatUint(at, 10), nil
 		}
 	}
+}
+
+// scanOnce sends one HSCAN or ZSCAN.
+func (s *Store) scanOnce(ctx context.Context, name, key string, at uint64, count int) (flat []string, after uint64, err error) {
+	cmd := redis.NewScanCmd(ctx, nil, name, key, at, "count", count)
+	if err := s.nodes.send(ctx, key, cmd); err != nil {
+		return nil, 0, readError("scan", err)
+	}
+	flat, after = cmd.Val()
+	return flat, after, nil
 }
 
 func parseScanCursor(cursor string) (uint64, error) {

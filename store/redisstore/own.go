@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/ddq-io/ddq/store"
 )
 
@@ -41,10 +43,11 @@ func (s *Store) tryClaim(ctx context.Context, shard store.Shard, session store.S
 		return reply{}, store.Fence{}, fmt.Errorf("claim: %w", store.ErrSessionLost)
 	}
 	keys := s.keys(shard)
-	record, err := s.client.HMGet(ctx, keys[ownerKey], "node", "epoch", "nonce").Result()
-	if err != nil {
+	get := redis.NewSliceCmd(ctx, "hmget", keys[ownerKey], "node", "epoch", "nonce")
+	if err := s.nodes.send(ctx, keys[ownerKey], get); err != nil {
 		return reply{}, store.Fence{}, readError("claim", err)
 	}
+	record := get.Val()
 	if owner := text(record[0]); owner != "" && owner != session.Node {
 		_, live, err := s.session(ctx, owner)
 		if err != nil {

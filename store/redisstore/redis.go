@@ -10,23 +10,40 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	"github.com/redis/go-redis/v9/logging"
-	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"github.com/ddq-io/ddq/store"
 )
 
 // Config says which Redis to use and how.
 type Config struct {
-	// URL is redis://[user:password@]host:port[/db], rediss:// for TLS, or
-	// unix:///path/to/socket. Required.
+	// URL says where the servers are. Required. One of
+	//
+	//	redis://[user:password@]host:port[/db]
+	//	unix:///path/to/socket
+	//	redis-sentinel://[user:password@]host:port[,host:port...]/name[/db]
+	//	redis-cluster://[user:password@]host:port[,host:port...]
+	//
+	// and rediss, rediss-sentinel, rediss-cluster for TLS. User and password are
+	// those of the servers; sentinels have sentinel_username and sentinel_password
+	// as options behind a ?, where wait_replicas and wait_timeout may stand as well.
 	URL string
+
+	// WaitReplicas is how many replicas must have a change before it is answered
+	// with success; each change costs at least a round trip to them, and none
+	// succeeds while fewer can be reached. Option wait_replicas in the URL goes
+	// before. Defaults to 0.
+	WaitReplicas int
+
+	// WaitTimeout is how long they are waited for, after which the outcome of the
+	// change is unknown. It must be below Timeout. Option wait_timeout in the URL
+	// goes before. Defaults to 1s.
+	WaitTimeout time.Duration
 
 	// AllowVolatile accepts a Redis without append-only file, which loses
 	// acknowledged tasks when it stops.
 	AllowVolatile bool
 
-	// PoolSize is the most connections kept open. More let more calls run at
+	// PoolSize is the most connections kept open to each server. More let more calls run at
 	// once, though Redis works on one at a time. Defaults to 16.
 	PoolSize int
 
@@ -34,19 +51,23 @@ type Config struct {
 	DialTimeout time.Duration
 
 	// Timeout bounds sending a call and waiting for its answer, after which its
-	// outcome is unknown. It must exceed the longest stall of the server.
-	// Defaults to 5s.
+	// outcome is unknown. It must exceed the longest stall of the server. Behind
+	// sentinels and in a cluster it also bounds how long a call that was refused
+	// is tried again while another server takes over. Defaults to 5s.
 	Timeout time.Duration
 
-	// CheckEvery is the pause between checks of the server's configuration, which
+	// CheckEvery is the pause between checks of the servers' configuration, which
 	// Info reports. Defaults to 30s.
 	CheckEvery time.Duration
 }
 
+func (c Config) timeout() time.Duration { return cmp.Or(c.Timeout, 5*time.Second) }
+
 // Store is a store.Store in Redis. It owns one goroutine, which checks the
-// server's configuration, besides those of the client's connections.
+// servers' configuration, besides those of the clients.
 type Store struct {
-	client        redis.UniversalClient
+	nodes         *nodes
+	wait          wait
 	lua           *scripts
 	log           *slog.Logger
 	allowVolatile bool
@@ -67,13 +88,17 @@ func Open(ctx context.Context, cfg Config, log *slog.Logger) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	client, err := connect(cfg)
+	t, err := parseURL(cfg.URL)
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{client: client, lua: lua, log: log, allowVolatile: cfg.AllowVolatile}
+	w, err := newWait(cfg, t)
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{nodes: connect(cfg, t), wait: w, lua: lua, log: log, allowVolatile: cfg.AllowVolatile}
 	if err := s.checkFirst(ctx); err != nil {
-		client.Close()
+		s.nodes.close()
 		return nil, err
 	}
 	watching, cancel := context.WithCancel(context.Background())
@@ -86,43 +111,21 @@ func Open(ctx context.Context, cfg Config, log *slog.Logger) (*Store, error) {
 		s.closed.Store(true)
 		cancel()
 		<-done
-		return client.Close()
+		return s.nodes.close()
 	})
 	return s, nil
 }
 
-// connect makes the client. It never sends anything twice by itself: a script
-// whose answer was lost may have run, and repeating it is the caller's choice.
-func connect(cfg Config) (redis.UniversalClient, error) {
-	opts, err := redis.ParseURL(cfg.URL)
-	if err != nil {
-		return nil, fmt.Errorf("redis url: %w", err)
-	}
-	logging.Disable() // of the library, to stderr: it returns everything as an error too
-	opts.MaxRetries = -1
-	opts.ContextTimeoutEnabled = true
-	opts.PoolSize = cmp.Or(cfg.PoolSize, 16)
-	opts.DialTimeout = cmp.Or(cfg.DialTimeout, 2*time.Second)
-	opts.DialerRetries = 1
-	opts.ReadTimeout = cmp.Or(cfg.Timeout, 5*time.Second)
-	opts.WriteTimeout = opts.ReadTimeout
-	opts.ReadBufferSize, opts.WriteBufferSize = 64<<10, 64<<10
-	opts.Protocol = 2 // scripts answer the same in both; no pushes to look out for
-	opts.DisableIdentity = true
-	opts.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
-	return redis.NewClient(opts), nil
-}
-
 // checkFirst refuses a server that must not be used.
 func (s *Store) checkFirst(ctx context.Context) error {
-	h, err := s.probe(ctx)
+	found, err := s.probe(ctx)
 	if err != nil {
 		return fmt.Errorf("open redis: %w: is it running, and is the url right?", translate(err, store.ErrUnavailable))
 	}
-	if dangers := h.dangers(s.allowVolatile); len(dangers) > 0 {
+	if dangers := found.dangers(s.allowVolatile); len(dangers) > 0 {
 		return fmt.Errorf("open redis: %w: %s", store.ErrUnsafe, dangers[0])
 	}
-	info := h.info(s.allowVolatile)
+	info := found.info(s.allowVolatile, s.wait)
 	s.info.Store(&info)
 	return nil
 }
@@ -147,14 +150,15 @@ func (s *Store) keys(shard store.Shard) *shardKeys {
 	return keys.(*shardKeys)
 }
 
-// Clock implements store.Store.
+// Clock implements store.Store. In a cluster it is that of the node that has the
+// topics, so that it does not jump between nodes.
 func (s *Store) Clock(ctx context.Context) (time.Time, error) {
 	if err := s.enter(ctx); err != nil {
 		return time.Time{}, err
 	}
-	now, err := s.client.Time(ctx).Result()
-	if err != nil {
+	now := redis.NewTimeCmd(ctx, "time")
+	if err := s.nodes.send(ctx, topicsKey, now); err != nil {
 		return time.Time{}, readError("clock", err)
 	}
-	return now.UTC(), nil
+	return now.Val().UTC(), nil
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -18,6 +19,7 @@ var luaFiles embed.FS
 // script is one Lua file, with the files that it includes in place.
 type script struct {
 	name, source, sha string
+	reads             bool // it changes nothing
 }
 
 // scripts are all of them.
@@ -60,37 +62,108 @@ func loadScript(name string) (*script, error) {
 		return strings.TrimSuffix(string(included), "\n")
 	})
 	sum := sha1.Sum([]byte(source))
-	return &script{name, source, hex.EncodeToString(sum[:])}, err
+	shebang, _, _ := strings.Cut(source, "\n")
+	return &script{name, source, hex.EncodeToString(sum[:]), strings.Contains(shebang, "no-writes")}, err
 }
 
-// run runs a script. A server that does not know it yet (after a restart, a
-// failover or SCRIPT FLUSH) has run nothing and is sent the source.
+// run runs a script on the node that has its keys, which share a slot. A server
+// that does not know it yet (after a restart, a failover or SCRIPT FLUSH) has run
+// nothing and is sent the source.
 func (s *Store) run(ctx context.Context, sc *script, keys []string, argv []any) (any, error) {
-	reply, err := s.client.EvalSha(ctx, sc.sha, keys, argv...).Result()
+	reply, err := s.eval(ctx, sc, "evalsha", sc.sha, keys, argv)
 	if redis.HasErrorPrefix(err, "NOSCRIPT") {
-		reply, err = s.client.Eval(ctx, sc.source, keys, argv...).Result()
+		reply, err = s.eval(ctx, sc, "eval", sc.source, keys, argv)
 	}
 	return reply, err
 }
 
-// runEach runs a script once for each set of keys, in one round trip where it is known.
+func (s *Store) eval(ctx context.Context, sc *script, name, what string, keys []string, argv []any) (any, error) {
+	cmd := evalCmd(ctx, name, what, keys, argv)
+	var err error
+	if sc.reads {
+		err = s.nodes.send(ctx, keys[0], cmd)
+	} else {
+		err = s.change(ctx, keys[0], cmd)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return cmd.Val(), nil
+}
+
+func evalCmd(ctx context.Context, name, what string, keys []string, argv []any) *redis.Cmd {
+	args := make([]any, 3, 3+len(keys)+len(argv))
+	args[0], args[1], args[2] = name, what, len(keys)
+	for _, key := range keys {
+		args = append(args, key)
+	}
+	return redis.NewCmd(ctx, append(args, argv...)...)
+}
+
+// runEach runs a script that reads once for each set of keys, in one round trip
+// to each node.
 func (s *Store) runEach(ctx context.Context, sc *script, keys [][]string, argv ...any) ([]any, error) {
+	cmds := make([]*redis.Cmd, len(keys))
+	var wg sync.WaitGroup
+	for node, items := range s.byNode(ctx, keys) {
+		wg.Go(func() {
+			for _, i := range items {
+				cmds[i] = evalCmd(ctx, "evalsha", sc.sha, keys[i], argv)
+			}
+			pipeline(ctx, node, cmds, items)
+			if forgotten := without(cmds, items); len(forgotten) > 0 && node.ScriptLoad(ctx, sc.source).Err() == nil {
+				pipeline(ctx, node, cmds, forgotten)
+			}
+		})
+	}
+	wg.Wait()
 	replies := make([]any, len(keys))
-	cmds, _ := s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
-		for _, k := range keys {
-			p.EvalSha(ctx, sc.sha, k, argv...)
-		}
-		return nil
-	})
 	for i, cmd := range cmds {
-		reply, err := cmd.(*redis.Cmd).Result()
-		if redis.HasErrorPrefix(err, "NOSCRIPT") {
-			reply, err = s.run(ctx, sc, keys[i], argv)
+		if cmd != nil && cmd.Err() == nil {
+			replies[i] = cmd.Val()
+			continue
 		}
+		if s.nodes.patience == 0 && !redis.HasErrorPrefix(cmd.Err(), "NOSCRIPT") {
+			return nil, cmd.Err()
+		}
+		reply, err := s.run(ctx, sc, keys[i], argv) // to where it is now
 		if err != nil {
 			return nil, err
 		}
 		replies[i] = reply
 	}
 	return replies, nil
+}
+
+// byNode groups the positions of keys by the node that has them, but for those
+// whose node is not known.
+func (s *Store) byNode(ctx context.Context, keys [][]string) map[*redis.Client][]int {
+	groups := make(map[*redis.Client][]int)
+	for i, k := range keys {
+		if node, err := s.nodes.of(ctx, k[0]); err == nil {
+			groups[node] = append(groups[node], i)
+		}
+	}
+	return groups
+}
+
+// pipeline sends some of the commands to a node in one round trip.
+func pipeline(ctx context.Context, node *redis.Client, cmds []*redis.Cmd, items []int) {
+	some := make([]redis.Cmder, len(items))
+	for k, i := range items {
+		some[k] = cmds[i]
+	}
+	if err := exchange(ctx, node, false, some); err != nil && cmds[items[0]].Err() == nil {
+		cmds[items[0]].SetErr(err)
+	}
+}
+
+// without returns which of the commands found no script on the server.
+func without(cmds []*redis.Cmd, items []int) (forgotten []int) {
+	for _, i := range items {
+		if redis.HasErrorPrefix(cmds[i].Err(), "NOSCRIPT") {
+			forgotten = append(forgotten, i)
+		}
+	}
+	return forgotten
 }

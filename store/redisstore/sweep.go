@@ -81,9 +81,9 @@ func (s *Store) scanSet(ctx context.Context, key, cursor string, limit int) (fie
 	if err != nil {
 		return nil, "", err
 	}
-	flat, after, err := s.client.ZScan(ctx, key, at, "", int64(max(limit, 1))).Result()
+	flat, after, err := s.scanOnce(ctx, "zscan", key, at, max(limit, 1))
 	if err != nil {
-		return nil, "", readError("scan", err)
+		return nil, "", err
 	}
 	for i := 0; i+1 < len(flat); i += 2 {
 		if flat[i] != guard {

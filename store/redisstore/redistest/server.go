@@ -3,11 +3,13 @@ package redistest
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -21,6 +23,7 @@ type Server struct {
 	tb     testing.TB
 	dir    string
 	socket string
+	addr   string // empty: the socket only
 	args   []string
 	cmd    *exec.Cmd     // nil: not running
 	gone   chan struct{} // closed when the process has ended
@@ -32,6 +35,42 @@ type Server struct {
 // redis-server is not installed.
 func Start(tb testing.TB, settings ...string) *Server {
 	tb.Helper()
+	s := newServer(tb)
+	s.start(append([]string{
+		"--port", "0", "--unixsocket", s.socket, "--dir", s.dir, "--save", "", "--appendonly", "yes",
+		"--appendfsync", "everysec", "--enable-debug-command", "local", "--daemonize", "no",
+	}, settings...))
+	return s
+}
+
+// startTCP starts a server that also listens on a port of loopback.
+func startTCP(tb testing.TB, settings ...string) *Server {
+	tb.Helper()
+	port := freePort(tb)
+	s := Start(tb, append([]string{"--bind", "127.0.0.1", "--port", port, "--repl-diskless-sync-delay", "0"}, settings...)...)
+	s.addr = net.JoinHostPort("127.0.0.1", port)
+	return s
+}
+
+// freePort returns a port that nobody listens on, below those that the system
+// gives to connections.
+func freePort(tb testing.TB) string {
+	tb.Helper()
+	for range 100 {
+		port := strconv.Itoa(20000 + rand.IntN(10000))
+		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", port))
+		if err == nil {
+			l.Close()
+			return port
+		}
+	}
+	tb.Fatal("no port is free")
+	return ""
+}
+
+// newServer makes the directory of a server that is not running yet.
+func newServer(tb testing.TB) *Server {
+	tb.Helper()
 	path, err := exec.LookPath("redis-server")
 	if err != nil {
 		tb.Fatal("redis-server is not installed: apt-get install redis-server")
@@ -41,17 +80,18 @@ func Start(tb testing.TB, settings ...string) *Server {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	s := &Server{tb: tb, dir: dir, socket: filepath.Join(dir, "s")}
-	s.args = append([]string{
-		path, "--port", "0", "--unixsocket", s.socket, "--dir", dir, "--save", "", "--appendonly", "yes",
-		"--appendfsync", "everysec", "--enable-debug-command", "local", "--daemonize", "no",
-	}, settings...)
+	s := &Server{tb: tb, dir: dir, socket: filepath.Join(dir, "s"), args: []string{path}}
 	tb.Cleanup(func() {
 		s.Kill()
 		os.RemoveAll(dir)
 	})
-	s.launch()
 	return s
+}
+
+func (s *Server) start(args []string) {
+	s.tb.Helper()
+	s.args = append(s.args, args...)
+	s.launch()
 }
 
 // URL is what a client connects to.
@@ -59,6 +99,9 @@ func (s *Server) URL() string { return "unix://" + s.socket }
 
 // Socket is the path of the server's socket.
 func (s *Server) Socket() string { return s.socket }
+
+// Addr is the host and port of a server of a cluster or behind sentinels.
+func (s *Server) Addr() string { return s.addr }
 
 // Pid is the process id of the server.
 func (s *Server) Pid() int { return s.cmd.Process.Pid }

@@ -1,0 +1,217 @@
+package redistest
+
+import (
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+	"time"
+)
+
+// slots is how many a cluster has.
+const slots = 16384
+
+// Cluster is a Redis Cluster of servers of its own, which notices within about a
+// second that a master is gone.
+type Cluster struct {
+	servers []*Server
+	ids     map[*Server]string // of the nodes
+}
+
+// StartCluster starts a cluster with replicas for each master and waits until it
+// serves. It is gone when the test ends.
+func StartCluster(tb testing.TB, masters, replicas int) *Cluster {
+	tb.Helper()
+	c := &Cluster{ids: make(map[*Server]string)}
+	for range masters * (1 + replicas) {
+		c.add(tb)
+	}
+	for i, s := range c.servers {
+		s.Do(tb, "CLUSTER", "SET-CONFIG-EPOCH", i+1)
+		if i < masters {
+			s.Do(tb, "CLUSTER", "ADDSLOTSRANGE", i*slots/masters, (i+1)*slots/masters-1)
+		}
+		c.meet(tb, s)
+	}
+	c.awaitKnown(tb)
+	for i, s := range c.servers[masters:] {
+		s.Do(tb, "CLUSTER", "REPLICATE", c.ids[c.servers[i%masters]])
+	}
+	for i, s := range c.servers {
+		await(tb, s, "CLUSTER INFO", "cluster_state:ok")
+		if i < masters {
+			awaitReplicas(tb, s, replicas)
+		}
+	}
+	c.awaitRoles(tb, masters)
+	return c
+}
+
+// add starts a node that knows no other.
+func (c *Cluster) add(tb testing.TB) *Server {
+	tb.Helper()
+	s := startTCP(tb, "--cluster-enabled", "yes", "--cluster-node-timeout", "1000", "--cluster-port", freePort(tb))
+	c.servers = append(c.servers, s)
+	c.ids[s] = s.Do(tb, "CLUSTER", "MYID").(string)
+	return s
+}
+
+func (c *Cluster) meet(tb testing.TB, s *Server) {
+	tb.Helper()
+	host, port, _ := net.SplitHostPort(s.addr)
+	bus := s.Do(tb, "CONFIG", "GET", "cluster-port").(map[any]any)["cluster-port"]
+	c.servers[0].Do(tb, "CLUSTER", "MEET", host, port, bus)
+}
+
+// awaitKnown waits until every node knows every other.
+func (c *Cluster) awaitKnown(tb testing.TB) {
+	tb.Helper()
+	for _, s := range c.servers {
+		eventually(tb, "nodes know each other", func() error {
+			nodes := s.Do(tb, "CLUSTER", "NODES").(string)
+			if n := strings.Count(nodes, " connected"); n != len(c.servers) || strings.Contains(nodes, "handshake") {
+				return fmt.Errorf("%d of %d are known:\n%s", n, len(c.servers), nodes)
+			}
+			return nil
+		})
+	}
+}
+
+// awaitRoles waits until all nodes agree on who is a replica.
+func (c *Cluster) awaitRoles(tb testing.TB, masters int) {
+	tb.Helper()
+	for _, s := range c.servers {
+		eventually(tb, "roles are known", func() error {
+			nodes := s.Do(tb, "CLUSTER", "NODES").(string)
+			if n := strings.Count(nodes, "master "); n != masters {
+				return fmt.Errorf("%d masters, want %d:\n%s", n, masters, nodes)
+			}
+			return nil
+		})
+	}
+}
+
+// URL is what a client connects to.
+func (c *Cluster) URL() string {
+	addrs := make([]string, min(3, len(c.servers)))
+	for i := range addrs {
+		addrs[i] = c.servers[i].addr
+	}
+	return "redis-cluster://" + strings.Join(addrs, ",")
+}
+
+// Join starts one more master, which has no slots.
+func (c *Cluster) Join(tb testing.TB) *Server {
+	tb.Helper()
+	s := c.add(tb)
+	c.meet(tb, s)
+	c.awaitKnown(tb)
+	return s
+}
+
+// Masters returns the nodes that are masters by their own account.
+func (c *Cluster) Masters(tb testing.TB) []*Server {
+	tb.Helper()
+	return primaries(tb, c.servers)
+}
+
+// MasterOf returns the master that serves a key, and the key's slot.
+func (c *Cluster) MasterOf(tb testing.TB, key string) (*Server, int64) {
+	tb.Helper()
+	masters := c.Masters(tb)
+	slot := masters[0].Do(tb, "CLUSTER", "KEYSLOT", key).(int64)
+	for _, s := range masters {
+		for _, entry := range s.Do(tb, "CLUSTER", "SLOTS").([]any) {
+			e := entry.([]any)
+			if first, last := e[0].(int64), e[1].(int64); slot < first || slot > last {
+				continue
+			}
+			if e[2].([]any)[2] == c.ids[s] {
+				return s, slot
+			}
+		}
+	}
+	tb.Fatalf("no master has slot %d of %s", slot, key)
+	return nil, 0
+}
+
+// Flush removes everything.
+func (c *Cluster) Flush(tb testing.TB) {
+	tb.Helper()
+	for _, s := range c.Masters(tb) {
+		s.Do(tb, "FLUSHALL")
+	}
+}
+
+// Move moves the slot of a key to another master, one key at a time; it calls
+// between before each of them and once more before it is over.
+func (c *Cluster) Move(tb testing.TB, key string, to *Server, between func()) {
+	tb.Helper()
+	from, slot := c.MasterOf(tb, key)
+	to.Do(tb, "CLUSTER", "SETSLOT", slot, "IMPORTING", c.ids[from])
+	from.Do(tb, "CLUSTER", "SETSLOT", slot, "MIGRATING", c.ids[to])
+	host, port, _ := net.SplitHostPort(to.addr)
+	for {
+		between()
+		keys := from.Do(tb, "CLUSTER", "GETKEYSINSLOT", slot, 1).([]any)
+		if len(keys) == 0 {
+			break
+		}
+		from.Do(tb, "MIGRATE", host, port, keys[0], 0, 10_000)
+	}
+	for _, s := range append([]*Server{to, from}, c.Masters(tb)...) {
+		s.Do(tb, "CLUSTER", "SETSLOT", slot, "NODE", c.ids[to])
+	}
+}
+
+// primaries returns those of the running servers that are nobody's replica.
+func primaries(tb testing.TB, servers []*Server) (found []*Server) {
+	tb.Helper()
+	for _, s := range servers {
+		if s.cmd != nil && s.Do(tb, "ROLE").([]any)[0] == "master" {
+			found = append(found, s)
+		}
+	}
+	return found
+}
+
+// awaitReplicas waits until replicas follow a server.
+func awaitReplicas(tb testing.TB, s *Server, replicas int) {
+	tb.Helper()
+	eventually(tb, "replicas follow", func() error {
+		info := s.Do(tb, "INFO", "replication").(string)
+		if n := strings.Count(info, "state=online"); n != replicas {
+			return fmt.Errorf("%d of %d are online:\n%s", n, replicas, info)
+		}
+		return nil
+	})
+}
+
+// await waits until the answer to a command has some words in it.
+func await(tb testing.TB, s *Server, command, words string) {
+	tb.Helper()
+	var args []any
+	for _, arg := range strings.Fields(command) {
+		args = append(args, arg)
+	}
+	eventually(tb, command, func() error {
+		if answer := fmt.Sprint(s.Do(tb, args...)); !strings.Contains(answer, words) {
+			return fmt.Errorf("the answer is without %q: %s", words, answer)
+		}
+		return nil
+	})
+}
+
+// eventually does something until it works, for as long as half a minute.
+func eventually(tb testing.TB, what string, do func() error) {
+	tb.Helper()
+	for end := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		err := do()
+		if err == nil {
+			return
+		}
+		if time.Now().After(end) {
+			tb.Fatalf("%s: %v", what, err)
+		}
+	}
+}

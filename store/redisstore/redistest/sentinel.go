@@ -1,0 +1,92 @@
+package redistest
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Sentinel is a primary with two replicas and three sentinels, which notice
+// within about a second that the primary is gone.
+type Sentinel struct {
+	servers   []*Server
+	sentinels []*Server
+}
+
+// primaryName is what the sentinels call the primary.
+const primaryName = "main"
+
+// StartSentinel starts the servers and the sentinels and waits until they know
+// each other. All are gone when the test ends.
+func StartSentinel(tb testing.TB) *Sentinel {
+	tb.Helper()
+	primary := startTCP(tb)
+	set := &Sentinel{servers: []*Server{primary}}
+	host, port, _ := net.SplitHostPort(primary.addr)
+	for range 2 {
+		set.servers = append(set.servers, startTCP(tb, "--replicaof", host+" "+port))
+	}
+	awaitReplicas(tb, primary, 2)
+	for range 3 {
+		set.sentinels = append(set.sentinels, startSentinel(tb, host, port))
+	}
+	for _, s := range set.sentinels {
+		eventually(tb, "sentinels know each other", func() error {
+			info := s.Do(tb, "INFO", "sentinel").(string)
+			if !strings.Contains(info, "status=ok") || !strings.Contains(info, "slaves=2,sentinels=3") {
+				return fmt.Errorf("%s", info)
+			}
+			return nil
+		})
+	}
+	return set
+}
+
+func startSentinel(tb testing.TB, host, port string) *Server {
+	tb.Helper()
+	s := newServer(tb)
+	own := freePort(tb)
+	s.addr = net.JoinHostPort("127.0.0.1", own)
+	path := filepath.Join(s.dir, "conf")
+	conf := strings.Join([]string{
+		"bind 127.0.0.1",
+		"port " + own,
+		"unixsocket " + s.socket,
+		"dir " + s.dir,
+		fmt.Sprintf("sentinel monitor %s %s %s 2", primaryName, host, port),
+		"sentinel down-after-milliseconds " + primaryName + " 1000",
+		"sentinel failover-timeout " + primaryName + " 5000",
+		"sentinel parallel-syncs " + primaryName + " 2",
+		"",
+	}, "\n")
+	if err := os.WriteFile(path, []byte(conf), 0o600); err != nil {
+		tb.Fatal(err)
+	}
+	s.start([]string{path, "--sentinel"})
+	return s
+}
+
+// URL is what a client connects to.
+func (set *Sentinel) URL() string {
+	addrs := make([]string, len(set.sentinels))
+	for i, s := range set.sentinels {
+		addrs[i] = s.addr
+	}
+	return "redis-sentinel://" + strings.Join(addrs, ",") + "/" + primaryName
+}
+
+// Primary returns the server that is the primary by its own account.
+func (set *Sentinel) Primary(tb testing.TB) *Server {
+	tb.Helper()
+	var found []*Server
+	eventually(tb, "one server is the primary", func() error {
+		if found = primaries(tb, set.servers); len(found) != 1 {
+			return fmt.Errorf("%d are", len(found))
+		}
+		return nil
+	})
+	return found[0]
+}
