@@ -27,6 +27,7 @@ demo: ## server, producer and worker in one process, before your eyes
 
 test: deps ## every test of every module, with the race detector; PKGS=./timer/... narrows it
 	cd bench/peers && $(GO) vet ./...
+	cd deploy/check && $(GO) test ./...
 	$(GO) test -race $(PKGS)
 
 race: deps ## the tests COUNT (3) times over, in random order

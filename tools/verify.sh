@@ -25,7 +25,7 @@ if [ -n "$changed" ]; then
 	complain "generated code is not current: run make generate and commit it"$'\n'"$changed"
 fi
 
-for module in . bench/peers; do
+for module in . bench/peers deploy/check; do
 	(cd "$module" && go mod verify) || complain "$module: a module is not what go.sum says"
 	(cd "$module" && go mod tidy -diff) || complain "$module: run go mod tidy"
 done

@@ -1,0 +1,256 @@
+package check
+
+import (
+	"bytes"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/compose-spec/compose-go/v2/dotenv"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/yaml"
+)
+
+// manifests are the documents of k8s/, decoded into the API's types: a field
+// that it does not know, or of another type, fails the test.
+func manifests(t *testing.T) []any {
+	t.Helper()
+	var all []any
+	for _, name := range kustomization(t).Resources {
+		for doc := range bytes.SplitSeq(open(t, "k8s/"+name), []byte("\n---\n")) {
+			all = append(all, decode(t, name, doc))
+		}
+	}
+	return all
+}
+
+func decode(t *testing.T, name string, doc []byte) any {
+	t.Helper()
+	var kind metav1.TypeMeta
+	if err := yaml.Unmarshal(doc, &kind); err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	var into any
+	switch kind.APIVersion + " " + kind.Kind {
+	case "v1 Service":
+		into = &corev1.Service{}
+	case "apps/v1 StatefulSet":
+		into = &appsv1.StatefulSet{}
+	case "policy/v1 PodDisruptionBudget":
+		into = &policyv1.PodDisruptionBudget{}
+	case "networking.k8s.io/v1 NetworkPolicy":
+		into = &networkingv1.NetworkPolicy{}
+	default:
+		t.Fatalf("%s: nobody checks %v", name, kind)
+	}
+	if err := yaml.UnmarshalStrict(doc, into); err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return into
+}
+
+// one returns the manifest of a type that there is one of.
+func one[T any](t *testing.T) *T {
+	t.Helper()
+	var found []*T
+	for _, m := range manifests(t) {
+		if m, ok := m.(*T); ok {
+			found = append(found, m)
+		}
+	}
+	if len(found) != 1 {
+		t.Fatalf("%d of %T", len(found), *new(T))
+	}
+	return found[0]
+}
+
+func statefulSet(t *testing.T) *appsv1.StatefulSet { return one[appsv1.StatefulSet](t) }
+
+// kustomizationFile is what is used of the format.
+type kustomizationFile struct {
+	metav1.TypeMeta `json:",inline"`
+	Namespace       string
+	Labels          []struct{ Pairs map[string]string }
+	Resources       []string
+	ConfigMaps      []generator `json:"configMapGenerator"`
+	Secrets         []generator `json:"secretGenerator"`
+	Images          []struct{ Name, NewName, NewTag string }
+}
+
+type generator struct {
+	Name string
+	Envs []string
+}
+
+func kustomization(t *testing.T) kustomizationFile {
+	t.Helper()
+	var k kustomizationFile
+	if err := yaml.UnmarshalStrict(open(t, "k8s/kustomization.yaml"), &k); err != nil {
+		t.Fatal(err)
+	}
+	if k.APIVersion != "kustomize.config.k8s.io/v1beta1" || k.Kind != "Kustomization" {
+		t.Errorf("%+v", k.TypeMeta)
+	}
+	return k
+}
+
+func TestKustomizationNamesEveryFile(t *testing.T) {
+	k := kustomization(t)
+	files, err := filepath.Glob("../k8s/*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		if name := filepath.Base(f); name != "kustomization.yaml" && !slices.Contains(k.Resources, name) {
+			t.Errorf("%s is left out", name)
+		}
+	}
+	container := statefulSet(t).Spec.Template.Spec.Containers[0]
+	if len(k.Images) != 1 || k.Images[0].Name != container.Image {
+		t.Errorf("images %v, the container has %s", k.Images, container.Image)
+	}
+	from := container.EnvFrom
+	if len(from) != 2 || from[0].ConfigMapRef.Name != k.ConfigMaps[0].Name || from[1].SecretRef.Name != k.Secrets[0].Name {
+		t.Errorf("environment from %v", from)
+	}
+	if _, err := os.Stat("../k8s/" + k.Secrets[0].Envs[0] + ".example"); err != nil {
+		t.Error(err)
+	}
+}
+
+// podSettings is the environment of a pod called ddq-0.
+func podSettings(t *testing.T) map[string]string {
+	t.Helper()
+	env := map[string]string{}
+	for _, name := range []string{"config.env", "secret.env.example"} {
+		vars, err := dotenv.Parse(bytes.NewReader(open(t, "k8s/"+name)))
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		maps.Copy(env, vars)
+	}
+	pod := map[string]string{"metadata.name": "ddq-0", "metadata.namespace": "ddq"}
+	for _, v := range statefulSet(t).Spec.Template.Spec.Containers[0].Env {
+		value := v.Value
+		if v.ValueFrom != nil {
+			value = pod[v.ValueFrom.FieldRef.FieldPath]
+		}
+		for name, known := range env { // $(NAME) of those before
+			value = strings.ReplaceAll(value, "$("+name+")", known)
+		}
+		if value == "" || strings.Contains(value, "$(") {
+			t.Errorf("%s=%s", v.Name, value)
+		}
+		env[v.Name] = value
+	}
+	return env
+}
+
+func TestPodSettings(t *testing.T) {
+	env := podSettings(t)
+	checkSettings(t, env)
+	if got, want := env["DDQ_ADVERTISE_ADDR"], "ddq-0.ddq-nodes.ddq.svc:9090"; got != want {
+		t.Errorf("DDQ_ADVERTISE_ADDR=%s, want %s", got, want)
+	}
+	spec := statefulSet(t).Spec.Template.Spec
+	container := spec.Containers[0]
+	checkMemory(t, env["GOMEMLIMIT"], container.Resources.Limits.Memory().Value())
+	pause := container.Lifecycle.PreStop.Sleep.Seconds
+	checkGrace(t, "pod", env["DDQ_SHUTDOWN_GRACE"], time.Duration(*spec.TerminationGracePeriodSeconds-pause)*time.Second)
+	if spec.EnableServiceLinks == nil || *spec.EnableServiceLinks {
+		t.Error("the Service ddq would set variables called DDQ_ in its own pods")
+	}
+}
+
+func TestSelectorsFindThePods(t *testing.T) {
+	set := statefulSet(t)
+	pod := labels.Set(set.Spec.Template.Labels)
+	finds := func(what string, s *metav1.LabelSelector) {
+		t.Helper()
+		if sel, err := metav1.LabelSelectorAsSelector(s); err != nil || sel.Empty() || !sel.Matches(pod) {
+			t.Errorf("%s selects %v of pods %v: %v", what, sel, pod, err)
+		}
+	}
+	finds("StatefulSet", set.Spec.Selector)
+	finds("PodDisruptionBudget", one[policyv1.PodDisruptionBudget](t).Spec.Selector)
+	finds("NetworkPolicy", &one[networkingv1.NetworkPolicy](t).Spec.PodSelector)
+	for _, c := range set.Spec.Template.Spec.TopologySpreadConstraints {
+		finds("spread over "+c.TopologyKey, c.LabelSelector)
+	}
+	for _, s := range services(t) {
+		if sel := labels.SelectorFromSet(s.Spec.Selector); sel.Empty() || !sel.Matches(pod) {
+			t.Errorf("Service %s selects %v", s.Name, sel)
+		}
+	}
+}
+
+func services(t *testing.T) map[string]*corev1.Service {
+	t.Helper()
+	all := map[string]*corev1.Service{}
+	for _, m := range manifests(t) {
+		if s, ok := m.(*corev1.Service); ok {
+			all[s.Name] = s
+		}
+	}
+	return all
+}
+
+func TestServicesLeadToPorts(t *testing.T) {
+	set := statefulSet(t)
+	ports := map[string]corev1.Protocol{}
+	for _, p := range set.Spec.Template.Spec.Containers[0].Ports {
+		ports[p.Name] = orTCP(p.Protocol)
+	}
+	all := services(t)
+	for name, s := range all {
+		for _, p := range s.Spec.Ports {
+			if got, ok := ports[p.TargetPort.String()]; !ok || got != orTCP(p.Protocol) {
+				t.Errorf("Service %s, port %s: no such port in the pods", name, p.Name)
+			}
+		}
+	}
+	for _, rule := range one[networkingv1.NetworkPolicy](t).Spec.Ingress {
+		for _, p := range rule.Ports {
+			if _, ok := ports[p.Port.String()]; !ok {
+				t.Errorf("NetworkPolicy: no port %s in the pods", p.Port)
+			}
+		}
+	}
+	nodes := all[set.Spec.ServiceName]
+	if nodes == nil || nodes.Spec.ClusterIP != corev1.ClusterIPNone || !nodes.Spec.PublishNotReadyAddresses {
+		t.Errorf("the StatefulSet's Service %s has to be headless, with pods that are not ready", set.Spec.ServiceName)
+	}
+	if join := podSettings(t)["DDQ_JOIN"]; join != set.Spec.ServiceName+":7946" {
+		t.Errorf("DDQ_JOIN=%s", join)
+	}
+}
+
+func orTCP(p corev1.Protocol) corev1.Protocol {
+	if p == "" {
+		return corev1.ProtocolTCP
+	}
+	return p
+}
+
+func TestPodsHaveNoRights(t *testing.T) {
+	pod := statefulSet(t).Spec.Template.Spec
+	c := pod.Containers[0].SecurityContext
+	if pod.SecurityContext.RunAsNonRoot == nil || !*pod.SecurityContext.RunAsNonRoot || *pod.SecurityContext.RunAsUser == 0 {
+		t.Error("the pod may run as root")
+	}
+	if *c.AllowPrivilegeEscalation || !*c.ReadOnlyRootFilesystem || !slices.Contains(c.Capabilities.Drop, "ALL") {
+		t.Errorf("the container may too much: %v", c)
+	}
+	if *pod.AutomountServiceAccountToken {
+		t.Error("the pod gets a token that it does not need")
+	}
+}
