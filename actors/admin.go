@@ -267,7 +267,10 @@ func (s *System) RequeueDead(ctx context.Context, topic string, ids []string, f 
 		stamp, results, err := s.store.Requeue(ctx, shard, ids)
 		for i, r := range results {
 			if r == store.OK {
-				s.send(ref.shards[shard.N], &pendingChanged{task: store.Entry{ID: ids[i], Due: store.Millis(stamp.Now.UnixMilli())}})
+				s.send(ref.shards[shard.N], &pendingChanged{
+					task: store.Entry{ID: ids[i], Due: store.Millis(stamp.Now.UnixMilli())},
+					seq:  stamp.Seq,
+				})
 			}
 		}
 		return results, err
@@ -400,6 +403,9 @@ func (s *System) startRefresh() {
 			}
 		}
 	})
+	if s.fleet.source != nil {
+		s.refresh.wg.Go(func() { s.followFleet(ctx) })
+	}
 }
 
 func (s *System) stopRefresh() {

@@ -38,6 +38,8 @@ func (o *acker) Settled(_ uint64, results []Settled) {
 
 func (o *acker) Drain(time.Duration) {}
 
+func (o *acker) Demand(int, int) {}
+
 // BenchmarkLifeCycle runs tasks through enqueue, delivery and ack, without a wire
 // and on the in-memory store: what is left is the runtime.
 func BenchmarkLifeCycle(b *testing.B) {

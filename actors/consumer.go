@@ -142,6 +142,9 @@ func (o *pollOutbox) Deliver(d []Delivery) bool {
 // Settled has nobody to tell.
 func (o *pollOutbox) Settled(uint64, []Settled) {}
 
+// Demand does not come: the poll's credit is not on demand.
+func (o *pollOutbox) Demand(int, int) {}
+
 // Drain ends the poll.
 func (o *pollOutbox) Drain(time.Duration) { o.signal() }
 

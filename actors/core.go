@@ -17,6 +17,10 @@ import (
 //     what was assigned and is not settled
 //   - after every method, no subscription has room while a task is ready, unless
 //     the topic is paused
+//   - a subscription on demand has no credit but what a task was found for
+//
+// Tasks that are ready at other nodes are not in ready: the core knows how many
+// there are, and asks for them on behalf of subscriptions that have room.
 //
 // Priorities, rates, caps and ordering keys belong in match: it alone decides
 // which ready task goes next, and whether.
@@ -26,6 +30,29 @@ type core struct {
 	subs   []*subState // in turn order
 	turn   int         // index into subs of the next to serve
 	paused bool
+
+	remotes []*remoteNode // other nodes with shards of the topic
+	asked   []ask         // room given to them since the last takeAsked
+	voided  []void        // credit on demand that found no task since takeVoided
+}
+
+// remoteNode is another node as the core sees it.
+type remoteNode struct {
+	name  string
+	ready int // tasks that wait for credit there, as far as is known
+}
+
+// ask gives room of a subscription to tasks of another node.
+type ask struct {
+	sub  int64
+	node string
+	n    int
+}
+
+// void is credit that came to nothing.
+type void struct {
+	sub int64
+	n   int
 }
 
 // readyTask is a due task waiting for a worker.
@@ -43,9 +70,18 @@ type subState struct {
 	max      int // max in flight
 	credit   int
 	inFlight int
+	onDemand bool
+	links    map[string]bool // nodes that can be asked on its behalf
 }
 
-func (s *subState) room() int { return max(0, min(s.credit, s.max-s.inFlight)) }
+// room is what may be given: on demand, the node that asks knows what its worker
+// has in flight better than the notices of it that arrive here.
+func (s *subState) room() int {
+	if s.onDemand {
+		return s.credit
+	}
+	return max(0, min(s.credit, s.max-s.inFlight))
+}
 
 func (s *subState) take(n int) { s.credit -= n; s.inFlight += n }
 
@@ -99,7 +135,7 @@ func (c *core) reserve(n int) []int64 {
 		return nil
 	}
 	var given []int64
-	c.deal(n, func(s *subState, share int) {
+	c.deal(n, "", func(s *subState, share int) {
 		for range share {
 			given = append(given, s.id)
 		}
@@ -108,8 +144,49 @@ func (c *core) reserve(n int) []int64 {
 }
 
 // subscribe adds a subscription without credit.
-func (c *core) subscribe(id int64, maxInFlight int) {
-	c.subs = append(c.subs, &subState{id: id, max: maxInFlight})
+func (c *core) subscribe(id int64, maxInFlight int, onDemand bool) {
+	c.subs = append(c.subs, &subState{id: id, max: maxInFlight, onDemand: onDemand})
+}
+
+// link says whether a node can be asked on behalf of a subscription.
+func (c *core) link(id int64, node string, open bool) []assignment {
+	s := c.sub(id)
+	switch {
+	case s == nil:
+	case !open:
+		delete(s.links, node)
+	case s.links == nil:
+		s.links = map[string]bool{node: true}
+	default:
+		s.links[node] = true
+	}
+	return c.match()
+}
+
+// demand takes in how many tasks wait for credit at another node.
+func (c *core) demand(node string, ready int) []assignment {
+	for _, r := range c.remotes {
+		if r.name == node {
+			r.ready = ready
+			return c.match()
+		}
+	}
+	c.remotes = append(c.remotes, &remoteNode{node, ready})
+	return c.match()
+}
+
+// takeAsked returns what to ask other nodes for.
+func (c *core) takeAsked() []ask {
+	asked := c.asked
+	c.asked = nil
+	return asked
+}
+
+// takeVoided returns the credit on demand that found no task.
+func (c *core) takeVoided() []void {
+	voided := c.voided
+	c.voided = nil
+	return voided
 }
 
 // unsubscribe forgets a subscription. What it has in flight stays held.
@@ -149,7 +226,7 @@ func (c *core) refund(id int64, n int) []assignment {
 		s.inFlight = max(0, s.inFlight-n)
 		s.credit = min(s.credit+n, s.max)
 	}
-	return c.match()
+	return c.match() // credit on demand that finds no other task is void
 }
 
 // drop forgets the ready tasks of a shard.
@@ -167,16 +244,64 @@ func (c *core) pause(paused bool) []assignment {
 // match gives ready tasks to subscriptions with room, in turn, until one of the
 // two runs out. Shares are even, so that frames are large and no subscription waits.
 func (c *core) match() []assignment {
-	if c.paused {
-		return nil
-	}
 	var out []assignment
-	c.deal(c.waiting(), func(s *subState, share int) {
-		out = c.assign(out, s.id, c.ready[c.head:c.head+share])
-		c.head += share
-	})
-	c.compact()
+	if !c.paused {
+		c.askRemotes()
+		c.deal(c.waiting(), "", func(s *subState, share int) {
+			out = c.assign(out, s.id, c.ready[c.head:c.head+share])
+			c.head += share
+		})
+		c.compact()
+		if c.waiting() == 0 {
+			c.askRemotes() // what the tasks of this node left
+		}
+	}
+	c.voidCredit()
 	return out
+}
+
+// askRemotes gives room to tasks of other nodes. When there is not enough for all
+// tasks, each node has its share of it, this one too: tasks do not wait longer for
+// being elsewhere.
+func (c *core) askRemotes() {
+	if len(c.remotes) == 0 {
+		return
+	}
+	ready := c.waiting()
+	for _, r := range c.remotes {
+		ready += r.ready
+	}
+	room := c.room()
+	for _, r := range c.remotes {
+		n := r.ready
+		if room < ready && n > 0 {
+			n = (n*room + ready - 1) / ready
+		}
+		c.deal(n, r.name, func(s *subState, share int) {
+			c.asked = append(c.asked, ask{s.id, r.name, share})
+			r.ready -= share
+		})
+	}
+}
+
+// room is what subscriptions of this node's workers may be given.
+func (c *core) room() (n int) {
+	for _, s := range c.subs {
+		if !s.onDemand {
+			n += s.room()
+		}
+	}
+	return n
+}
+
+// voidCredit takes back credit on demand that found no task.
+func (c *core) voidCredit() {
+	for _, s := range c.subs {
+		if s.onDemand && s.credit > 0 {
+			c.voided = append(c.voided, void{s.id, s.credit})
+			s.credit = 0
+		}
+	}
 }
 
 // assign appends tasks for one subscription, grouped by shard.
@@ -195,10 +320,11 @@ func (c *core) assign(out []assignment, sub int64, tasks []readyTask) []assignme
 	return out
 }
 
-// deal gives n tasks to subscriptions with room, in turn and in even shares.
-func (c *core) deal(n int, give func(s *subState, share int)) {
+// deal gives n tasks to subscriptions with room, in turn and in even shares. Those
+// of another node go where it can be asked.
+func (c *core) deal(n int, node string, give func(s *subState, share int)) {
 	for n > 0 {
-		open := c.open()
+		open := c.open(node)
 		if open == 0 {
 			return
 		}
@@ -206,7 +332,7 @@ func (c *core) deal(n int, give func(s *subState, share int)) {
 		for i := 0; i < len(c.subs) && n > 0; i++ {
 			s := c.subs[c.turn]
 			c.turn = (c.turn + 1) % len(c.subs)
-			if k := min(share, s.room(), n); k > 0 {
+			if k := min(share, s.room(), n); k > 0 && s.takes(node) {
 				s.take(k)
 				give(s, k)
 				n -= k
@@ -215,15 +341,18 @@ func (c *core) deal(n int, give func(s *subState, share int)) {
 	}
 }
 
-// open is the number of subscriptions with room.
-func (c *core) open() (n int) {
+// open is the number of subscriptions with room for tasks of a node.
+func (c *core) open(node string) (n int) {
 	for _, s := range c.subs {
-		if s.room() > 0 {
+		if s.room() > 0 && s.takes(node) {
 			n++
 		}
 	}
 	return n
 }
+
+// takes reports whether a subscription can have tasks of a node; empty is this one.
+func (s *subState) takes(node string) bool { return node == "" || s.links[node] }
 
 func (c *core) sub(id int64) *subState {
 	for _, s := range c.subs {
@@ -237,10 +366,12 @@ func (c *core) sub(id int64) *subState {
 // waiting is the number of ready tasks.
 func (c *core) waiting() int { return len(c.ready) - c.head }
 
-// inFlight is the number of assigned and unsettled tasks.
+// inFlight is the number of assigned and unsettled tasks of this node's workers.
 func (c *core) inFlight() (n int) {
 	for _, s := range c.subs {
-		n += s.inFlight
+		if !s.onDemand {
+			n += s.inFlight
+		}
 	}
 	return n
 }

@@ -24,6 +24,8 @@ func TestCore(t *testing.T) {
 func scenarioStep(t *testing.T, c *core, d *datadriven.TestData) string {
 	var sub int64
 	var n, shard int
+	var node string
+	d.MaybeScanArgs(t, "node", &node)
 	d.MaybeScanArgs(t, "sub", &sub)
 	d.MaybeScanArgs(t, "n", &n)
 	d.MaybeScanArgs(t, "shard", &shard)
@@ -31,7 +33,7 @@ func scenarioStep(t *testing.T, c *core, d *datadriven.TestData) string {
 	var given []int64
 	switch d.Cmd {
 	case "subscribe":
-		c.subscribe(sub, n)
+		c.subscribe(sub, n, d.HasArg("on-demand"))
 	case "unsubscribe":
 		c.unsubscribe(sub)
 	case "grant":
@@ -42,6 +44,12 @@ func scenarioStep(t *testing.T, c *core, d *datadriven.TestData) string {
 		out = c.refund(sub, n)
 	case "ready":
 		out = c.add(shard, scenarioTasks(d.Input))
+	case "link":
+		out = c.link(sub, node, true)
+	case "unlink":
+		out = c.link(sub, node, false)
+	case "demand":
+		out = c.demand(node, n)
 	case "reserve":
 		given = c.reserve(n)
 	case "drop":
@@ -73,6 +81,12 @@ func describeCore(c *core, out []assignment, given []int64) string {
 		for _, task := range a.tasks {
 			fmt.Fprintf(&b, "%s/%d -> w%d\n", task.ID, a.shard, a.sub)
 		}
+	}
+	for _, a := range c.takeAsked() {
+		fmt.Fprintf(&b, "%s is asked for %d -> w%d\n", a.node, a.n, a.sub)
+	}
+	for _, v := range c.takeVoided() {
+		fmt.Fprintf(&b, "%d void of w%d\n", v.n, v.sub)
 	}
 	for _, sub := range given {
 		fmt.Fprintf(&b, "reserved w%d\n", sub)

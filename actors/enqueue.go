@@ -83,13 +83,13 @@ func tasksOf(items []addition) []*store.Task {
 }
 
 func (s *shard) storeAdds(ctx context.Context, items []addition) *added {
-	var results []store.AddResult
-	tasks := tasksOf(items)
-	_, err := resolve(ctx, func() (err error) {
-		_, results, err = s.store.Add(ctx, s.id, tasks)
+	m, tasks := &added{items: items}, tasksOf(items)
+	_, m.err = resolve(ctx, func() error {
+		stamp, results, err := s.store.Add(ctx, s.id, tasks)
+		m.seq, m.results = stamp.Seq, results
 		return err
 	})
-	return &added{items: items, results: results, err: err}
+	return m
 }
 
 func (s *shard) storeHoldNews(ctx context.Context, fence store.Fence, items []addition) *added {
@@ -97,18 +97,19 @@ func (s *shard) storeHoldNews(ctx context.Context, fence store.Fence, items []ad
 	for i, it := range items {
 		holds[i] = it.sub.hold(it.task.ID)
 	}
-	var results []store.AddResult
-	_, err := resolve(ctx, func() (err error) {
-		_, results, err = s.store.HoldNew(ctx, s.id, fence, tasks, holds)
+	m := &added{items: items, held: true, tokens: holds}
+	_, m.err = resolve(ctx, func() error {
+		stamp, results, err := s.store.HoldNew(ctx, s.id, fence, tasks, holds)
+		m.seq, m.results = stamp.Seq, results
 		return err
 	})
-	if errors.Is(err, store.ErrFenced) {
+	if errors.Is(m.err, store.ErrFenced) {
 		// Not ours any more, but the tasks are welcome all the same.
 		lost := s.storeAdds(ctx, items)
-		lost.held, lost.err = true, cmp.Or(lost.err, err)
+		lost.held, lost.err = true, cmp.Or(lost.err, m.err)
 		return lost
 	}
-	return &added{items: items, results: results, held: true, tokens: holds, err: err}
+	return m
 }
 
 func (m *added) answer() {
@@ -130,14 +131,30 @@ func (s *shard) onAdded(m *added) {
 	} else {
 		s.adds.landed()
 	}
-	for i, r := range m.results {
-		// A duplicate may be our own task, when the first answer was lost.
-		if r.Status == store.Added || r.Status == store.Duplicate && r.State.Pending() {
-			s.learn(store.Entry{ID: m.items[i].task.ID, Due: r.Due})
-		}
+	fresh, known := m.pending()
+	if len(fresh) > 0 {
+		s.becamePending(m.seq, fresh)
+	}
+	for _, t := range known {
+		s.learn(t)
 	}
 	s.noteError(m.err)
 	s.flyLater()
+}
+
+// pending are the tasks of a batch that are pending now: those that it added, and
+// those that were there. One of these may be our own, when the first answer was lost.
+func (m *added) pending() (fresh, known []store.Entry) {
+	for i, r := range m.results {
+		t := store.Entry{ID: m.items[i].task.ID, Due: r.Due}
+		switch {
+		case r.Status == store.Added:
+			fresh = append(fresh, t)
+		case r.Status == store.Duplicate && r.State.Pending():
+			known = append(known, t)
+		}
+	}
+	return fresh, known
 }
 
 // onHeldNew delivers what was stored and held, and gives back the other credit.

@@ -24,6 +24,7 @@ type hold struct {
 	deadline store.Millis
 	retries  retries
 	lasts    time.Duration // of the hold when it was granted: what an extend renews
+	foreign  bool          // taken by another node: retries is not known
 }
 
 func (sub *subscriber) hold(id string) store.Hold {

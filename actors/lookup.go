@@ -107,8 +107,8 @@ func (s *System) Reschedule(ctx context.Context, topic, id string, w When) (foun
 		due = ceilMillis(s.clock.Latest().Add(w.Delay))
 	}
 	return f.Topic, due, s.change(ctx, f.Topic, id, func(place store.Shard) ([]store.RemoveResult, any, error) {
-		_, results, err := s.store.Reschedule(ctx, place, []store.Move{{ID: id, Due: due}})
-		return results, &pendingChanged{task: store.Entry{ID: id, Due: due}}, err
+		stamp, results, err := s.store.Reschedule(ctx, place, []store.Move{{ID: id, Due: due}})
+		return results, &pendingChanged{task: store.Entry{ID: id, Due: due}, seq: stamp.Seq}, err
 	})
 }
 

@@ -42,8 +42,27 @@ type (
 		sub int64
 		n   int
 	}
-	// shardLost, from a shard: what it made ready is void.
+	// shardOwned, from a shard: this node owns it.
+	shardOwned struct{ shard int }
+	// shardLost, from a shard: what it made ready is void, and it is not owned.
 	shardLost struct{ shard int }
+	// viewChanged, from System: other nodes came or went.
+	viewChanged struct{}
+	// linkOpened, linkDemand and linkClosed, from a link.
+	linkOpened struct{ link *link }
+	linkDemand struct {
+		link            *link
+		ready, returned int
+	}
+	linkClosed struct {
+		link *link
+		err  error
+	}
+	// reopenLink, from the topic itself after a pause.
+	reopenLink struct {
+		sub  int64
+		node string
+	}
 	// subscribe, from System.
 	subscribe struct {
 		options SubscribeOptions
@@ -96,8 +115,32 @@ type (
 	}
 	// forget, from the topic: the subscription is over; confirm to its worker.
 	forget struct{ sub *subscriber }
-	// pendingChanged, from System: a task became pending or moved.
-	pendingChanged struct{ task store.Entry }
+	// pendingChanged, from System: a task became pending or moved, by a store call.
+	pendingChanged struct {
+		task store.Entry
+		seq  int64
+	}
+	// placed, from the topic and System: whether this node should own the shard.
+	placed struct{ wanted bool }
+	// pendingElsewhere and endedElsewhere, from System: other nodes' store calls.
+	pendingElsewhere struct {
+		seq   int64
+		tasks []store.Entry
+	}
+	endedElsewhere struct{ holds []EndedHold }
+	// heldElsewhere, from a link: the shard's owner holds these for a subscription.
+	heldElsewhere struct {
+		sub   *subscriber
+		tasks []Delivery
+	}
+	// seqSeen, from System: the seq that the store has.
+	seqSeen struct{ seq int64 }
+	// givenUp, from the shard: its claim was released.
+	givenUp struct{}
+	// handShard, from System: give the shard up, to whoever should own it.
+	handShard struct{}
+	// describeShard, from System.
+	describeShard struct{ reply chan OwnedShard }
 	// pendingGone, from System: tasks were deleted.
 	pendingGone struct{ ids []string }
 	// slotDue, from the wheel: tasks of this millisecond are due.
@@ -119,9 +162,11 @@ type (
 type (
 	claimed struct {
 		fence store.Fence
+		seq   int64
 		err   error
 	}
 	added struct {
+		seq     int64
 		items   []addition
 		results []store.AddResult
 		held    bool // by HoldNew
@@ -140,6 +185,7 @@ type (
 		err      error
 	}
 	nacksDone struct {
+		seq     int64
 		batch   []settleItem
 		results []store.NackResult
 		now     store.Millis
@@ -153,6 +199,7 @@ type (
 		err     error
 	}
 	recovered struct {
+		seq     int64
 		nacks   []store.Nack
 		results []store.NackResult
 		unseen
@@ -206,9 +253,11 @@ type (
 
 // topicRef is how System reaches a topic.
 type topicRef struct {
-	pid    *actor.PID
-	shards []*actor.PID
-	config atomic.Pointer[store.Topic]
+	pid           *actor.PID
+	shards        []*actor.PID
+	config        atomic.Pointer[store.Topic]
+	active        atomic.Int64 // when it was last used, in Unix nanoseconds
+	subscriptions atomic.Int64 // of this node's workers
 }
 
 // subscriber is a subscription as the actors share it. Immutable but for gone.
@@ -216,6 +265,7 @@ type subscriber struct {
 	id      int64
 	options SubscribeOptions
 	worker  *actor.PID
+	out     Outbox
 	gone    atomic.Bool // the stream ended: hold nothing more for it
 }
 

@@ -22,7 +22,9 @@ type metrics struct {
 	clockJumps             prometheus.Counter
 	unheld                 map[store.Status]prometheus.Counter
 	lateness, earliness    prometheus.Histogram
-	shards, subscriptions  prometheus.Gauge
+	shards, owned          prometheus.Gauge
+	subscriptions          prometheus.Gauge
+	missedNotices          prometheus.Counter
 	wheel                  prometheus.Gauge
 	ready, inFlight        *prometheus.GaugeVec
 	credit                 *prometheus.GaugeVec
@@ -61,6 +63,8 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		lateness:      f.histogram("ddq_lateness_seconds", "Delivery time minus due time.", latenessBuckets()),
 		earliness:     f.histogram("ddq_earliness_seconds", "Due time minus delivery time, where positive. Must stay empty.", latenessBuckets()),
 		shards:        f.gauge("ddq_shards", "Shards this node runs."),
+		owned:         f.gauge("ddq_shards_owned", "Shards this node owns."),
+		missedNotices: f.counter("ddq_missed_notices_total", "Shards read again because no node told of a change."),
 		subscriptions: f.gauge("ddq_subscriptions", "Subscriptions on this node."),
 		ready:         f.gauges("ddq_ready_tasks", "Due tasks in memory that wait for credit.", "topic"),
 		inFlight:      f.gauges("ddq_in_flight_tasks", "Tasks assigned to subscriptions and not settled.", "topic"),

@@ -130,6 +130,7 @@ func (r *router) resolve(t *NewTask, topic *store.Topic) *Error {
 
 func (r *router) send() {
 	for i, ref := range r.topics {
+		ref.active.Store(r.now.UnixNano())
 		r.System.send(ref.pid, r.batches[i])
 	}
 }

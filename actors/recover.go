@@ -18,9 +18,14 @@ type expired struct {
 // extend or a settlement at another node may have come in between.
 func (s *shard) onDeadlines(ms int64) {
 	for _, e := range s.deadlines.Take(ms) {
-		if h := s.held[e.ID]; h != nil && h.deadline <= store.Millis(ms) {
+		h := s.held[e.ID]
+		switch {
+		case h == nil || h.deadline > store.Millis(ms):
+		case !s.owned: // for whoever does to recover; here it only makes room
+			s.unregister(e.ID, h.token)
+		default:
 			s.recovers.waiting = append(s.recovers.waiting, expired{
-				id: e.ID, token: h.token, retries: h.retries, known: h.sub != nil,
+				id: e.ID, token: h.token, retries: h.retries, known: h.sub != nil && !h.foreign,
 			})
 		}
 	}
@@ -42,8 +47,9 @@ func (s *shard) storeRecover(ctx context.Context, fence store.Fence, batch []exp
 	if m.nacks, m.err = s.fates(ctx, batch, topic); m.err != nil {
 		return m
 	}
-	m.repeated, m.err = resolve(ctx, func() (err error) {
-		_, m.results, err = s.store.Recover(ctx, s.id, fence, m.nacks)
+	m.repeated, m.err = resolve(ctx, func() error {
+		stamp, results, err := s.store.Recover(ctx, s.id, fence, m.nacks)
+		m.seq, m.results = stamp.Seq, results
 		return err
 	})
 	return m
@@ -77,6 +83,7 @@ func (s *shard) fates(ctx context.Context, batch []expired, topic *store.Topic) 
 
 func (s *shard) onRecovered(m *recovered) {
 	s.recovers.landed()
+	var again []store.Entry
 	for i, n := range m.nacks {
 		if m.err != nil {
 			s.retryDeadline(n.ID, n.Token)
@@ -89,11 +96,14 @@ func (s *shard) onRecovered(m *recovered) {
 			s.metrics.expired.Inc()
 			s.unregister(n.ID, n.Token)
 			if r.Due != 0 {
-				s.learn(store.Entry{ID: n.ID, Due: r.Due})
+				again = append(again, store.Entry{ID: n.ID, Due: r.Due})
 			}
 		default:
 			s.unregister(n.ID, n.Token)
 		}
+	}
+	if len(again) > 0 {
+		s.becamePending(m.seq, again)
 	}
 	if m.repeated {
 		s.window.lower(m.began)

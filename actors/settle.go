@@ -69,7 +69,7 @@ func (s *shard) settle(m *settleHolds) {
 			continue
 		}
 		if h := s.held[it.ask.ID]; h != nil && h.token == it.token() && h.sub != nil {
-			it.retries, it.known, it.lasts = h.retries, true, h.lasts
+			it.retries, it.known, it.lasts = h.retries, !h.foreign, h.lasts
 		}
 		if it.ask.Kind == SettleExtend {
 			s.extends.waiting = append(s.extends.waiting, it)
@@ -137,11 +137,13 @@ func (m *acksDone) answer() {
 
 func (s *shard) onAcks(m *acksDone) {
 	s.acks.landed()
+	var ended []EndedHold
 	for i, status := range m.statuses {
 		it := &m.batch[i]
 		id, token := it.ask.ID, it.token()
 		switch status {
 		case store.OK:
+			ended = append(ended, EndedHold{id, token})
 			s.acked.add(id, token)
 			s.metrics.acked.Inc()
 		case store.NotFound:
@@ -153,6 +155,7 @@ func (s *shard) onAcks(m *acksDone) {
 		}
 		s.unregister(id, token)
 	}
+	s.tellEnded(ended)
 	s.noteError(m.err)
 	s.flyLater()
 }
@@ -167,8 +170,9 @@ func (s *shard) storeNacks(ctx context.Context, batch []settleItem, topic *store
 		for i := range batch {
 			nacks[i] = nackFor(batch[i].ask, batch[i].token(), batch[i].retries)
 		}
-		m.repeated, m.err = resolve(ctx, func() (err error) {
-			_, m.results, err = s.store.Nack(ctx, s.id, nacks)
+		m.repeated, m.err = resolve(ctx, func() error {
+			stamp, results, err := s.store.Nack(ctx, s.id, nacks)
+			m.seq, m.results = stamp.Seq, results
 			return err
 		})
 	}
@@ -223,16 +227,23 @@ func (s *shard) readRetries(ctx context.Context, batch []settleItem, topic *stor
 
 func (s *shard) onNacks(m *nacksDone) {
 	s.nacks.landed()
+	var again []store.Entry
+	var ended []EndedHold
 	for i, r := range m.results {
 		it := &m.batch[i]
 		s.unregister(it.ask.ID, it.token())
 		if r.Status != store.OK {
 			continue
 		}
+		ended = append(ended, EndedHold{it.ask.ID, it.token()})
 		s.metrics.countNack(it.ask, r.Due == 0)
 		if r.Due != 0 {
-			s.learn(store.Entry{ID: it.ask.ID, Due: r.Due})
+			again = append(again, store.Entry{ID: it.ask.ID, Due: r.Due})
 		}
+	}
+	s.tellEnded(ended)
+	if len(again) > 0 {
+		s.becamePending(m.seq, again)
 	}
 	if m.repeated {
 		s.window.lower(m.began)

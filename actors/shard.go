@@ -13,10 +13,9 @@ import (
 )
 
 const (
-	claimRetry = 250 * time.Millisecond // pause before claiming again
-	storeRetry = time.Second            // pause before asking a failing store again
-	watchSlack = time.Second            // how late a timer may be before the watchdog counts it
-	spareTime  = 2 * time.Second        // see window.spare
+	storeRetry = time.Second     // pause before asking a failing store again
+	watchSlack = time.Second     // how late a timer may be before the watchdog counts it
+	spareTime  = 2 * time.Second // see window.spare
 )
 
 // shard is the actor of one owned shard: what is due soon, what is ready, what is
@@ -28,6 +27,9 @@ const (
 //   - a task is in held only under the token of a hold that the store granted
 //   - owned is true only between a claim and its loss; nothing is held, recovered
 //     or loaded without it
+//
+// On nodes that do not own the shard it adds and settles all the same, tells the
+// owner, and keeps the holds of this node's subscriptions, for their credit only.
 type shard struct {
 	*runtime
 	id     store.Shard
@@ -37,8 +39,12 @@ type shard struct {
 	log    *slog.Logger
 	calls  *calls
 
-	owned bool
-	fence store.Fence
+	wanted bool // placement says it is ours
+	owned  bool
+	fence  store.Fence
+	giving *store.Fence // a claim to release once the calls under it are over
+	given  int          // claims that are being released
+	seqs   seqs
 
 	window    window
 	due       *timer.Queue        // pending, not due yet
@@ -59,6 +65,7 @@ type shard struct {
 	flightAsked                  bool // a takeOff is in the mailbox
 	claiming, watching, sweeping bool
 	sweepAt                      string
+	refusals                     int           // of claims in a row, as another node owns the shard
 	releasing                    chan struct{} // closed once released
 	timers                       []*time.Ticker
 	stopTimers                   chan struct{}
@@ -131,7 +138,7 @@ func (s *shard) Receive(c actor.Context) {
 	case *claimed:
 		s.onClaimed(m)
 	case *pendingChanged:
-		s.learn(m.task)
+		s.becamePending(m.seq, []store.Entry{m.task})
 	case *pendingGone:
 		for _, id := range m.ids {
 			s.due.Remove(id)
@@ -140,6 +147,24 @@ func (s *shard) Receive(c actor.Context) {
 		s.send(m.sub.worker, &forgotten{})
 	case *configured:
 		s.topic = &m.topic
+	case *placed:
+		s.place(m.wanted)
+	case *pendingElsewhere:
+		s.learnNotice(m)
+	case *endedElsewhere:
+		for _, h := range m.holds {
+			s.unregister(h.ID, h.Token)
+		}
+	case *heldElsewhere:
+		s.takeOver(m)
+	case *handShard:
+		s.handOver()
+	case *seqSeen:
+		s.checkSeq(m.seq)
+	case *givenUp:
+		s.tellReleased()
+	case *describeShard:
+		m.reply <- s.describe()
 	case *leaseLost:
 		s.lose()
 	case *leaseBack:
@@ -183,6 +208,9 @@ func (s *shard) flush() {
 		delete(s.refunds, sub)
 		s.send(s.parent, &refunded{sub: sub, n: n})
 	}
+	if s.giving != nil && s.holds.flying+s.holdNews.flying+s.recovers.flying == 0 {
+		s.giveUp()
+	}
 	if s.releasing != nil && s.idle() {
 		s.release()
 	}
@@ -218,6 +246,7 @@ func (s *shard) start(c actor.Context) {
 	s.every(s.cfg.LoadEvery, &loadTick{})
 	s.every(s.cfg.WatchdogInterval, &watchTick{})
 	s.metrics.shards.Inc()
+	s.wanted = s.fleet.owns(s.id)
 	s.claim()
 }
 
@@ -257,66 +286,6 @@ func (s *shard) stop() {
 	s.send(s.parent, &shardLost{shard: s.id.N})
 }
 
-// claim asks the store for ownership, again and again until it is granted.
-func (s *shard) claim() {
-	if s.claiming || s.owned || s.releasing != nil || s.keeper.err() != nil {
-		return // owned, on the way, or for leaseBack to start
-	}
-	s.claiming = true
-	session := s.keeper.session()
-	s.calls.run(func(ctx context.Context) {
-		m := &claimed{}
-		_, m.fence, m.err = s.store.Claim(ctx, s.id, session)
-		if m.err != nil {
-			sleep(ctx, claimRetry)
-		}
-		s.post(m)
-	})
-}
-
-func (s *shard) onClaimed(m *claimed) {
-	s.claiming = false
-	switch {
-	case errors.Is(m.err, store.ErrSessionLost):
-		s.keeper.lost(m.err)
-	case m.err != nil:
-		s.noteError(m.err)
-		s.claim()
-	default:
-		s.log.Debug("shard claimed", "topic", s.id.Topic, "shard", s.id.N, "epoch", m.fence.Epoch)
-		s.owned, s.fence = true, m.fence
-		s.window.reset()
-		s.load()
-		s.watch(true)
-	}
-}
-
-// lose gives up ownership: hints are dropped, holds run on at their workers.
-func (s *shard) lose() {
-	if !s.owned {
-		return
-	}
-	s.owned = false
-	for _, r := range s.holds.waiting {
-		s.refund(r.sub, 1)
-	}
-	s.holds.waiting = nil
-	s.recovers.waiting = nil
-	s.fresh = nil
-	clear(s.out)
-	s.due.Close()
-	s.due = s.wheel.NewQueue(func(ms int64) { s.post(&slotDue{ms}) })
-	s.window.reset()
-	s.send(s.parent, &shardLost{shard: s.id.N})
-	for _, it := range s.holdNews.waiting {
-		s.refund(it.sub, 1)
-		it.sub = nil
-		s.adds.waiting = append(s.adds.waiting, it)
-	}
-	s.holdNews.waiting = nil
-	s.flyLater()
-}
-
 // noteError acts on what a failed store call says about ownership.
 func (s *shard) noteError(err error) {
 	switch {
@@ -331,28 +300,10 @@ func (s *shard) noteError(err error) {
 	}
 }
 
-// idle reports whether no store call runs or waits.
+// idle reports whether no store call runs or waits that somebody depends on.
 func (s *shard) idle() bool {
-	return s.adds.idle() && s.holdNews.idle() && s.holds.idle() && s.acks.idle() &&
+	return s.giving == nil && s.given == 0 && s.adds.idle() && s.holdNews.idle() && s.holds.idle() && s.acks.idle() &&
 		s.nacks.idle() && s.extends.idle() && s.recovers.idle()
-}
-
-// release gives the claim up, so that the next owner need not wait.
-func (s *shard) release() {
-	done := s.releasing
-	s.releasing = nil
-	if !s.owned {
-		close(done)
-		return
-	}
-	s.owned = false
-	fence := s.fence
-	s.calls.run(func(ctx context.Context) {
-		defer close(done)
-		if err := s.store.Release(ctx, s.id, fence); err != nil {
-			s.log.Debug("shard not released", "topic", s.id.Topic, "shard", s.id.N, "err", err)
-		}
-	})
 }
 
 func (s *shard) refund(sub *subscriber, n int) { s.refunds[sub.id] += n }

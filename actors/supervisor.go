@@ -21,6 +21,7 @@ type runtime struct {
 	clock   *clock
 	wheel   *timer.Wheel
 	keeper  *keeper
+	fleet   *fleet
 	metrics *metrics
 	log     *slog.Logger
 	root    *actor.RootContext

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -44,6 +45,7 @@ func New(cfg Config, st store.Store, log *slog.Logger, reg prometheus.Registerer
 	s := &System{runtime: rt}
 	rt.clock = newClock(s.onClockJump)
 	rt.store = observedStore{Store: st, metrics: m, clock: rt.clock}
+	rt.fleet = &fleet{self: rt.cfg.Node}
 	rt.nurse = newNurse(log, m, func(who string) { s.sick.Store(&who) })
 	rt.keeper = newKeeper(rt.store, log, store.Session{
 		Node: rt.cfg.Node, Start: store.NewToken(), TTL: rt.cfg.LeaseTTL, Addr: rt.cfg.Addr,
@@ -52,6 +54,10 @@ func New(cfg Config, st store.Store, log *slog.Logger, reg prometheus.Registerer
 	rt.keeper.onBack = func() { s.broadcast(&leaseBack{}) }
 	return s
 }
+
+// Join makes this node one of a fleet. It is called before Start. The fleet knows
+// this node by the name that it has here.
+func (s *System) Join(f Fleet, p Peers) { s.fleet.source, s.fleet.peers = f, p }
 
 // Start opens the node's session and the topics that have tasks. It fails when
 // the store cannot be reached.
@@ -63,6 +69,7 @@ func (s *System) Start(ctx context.Context) error {
 		return fmt.Errorf("open the session of node %q: %w", s.cfg.Node, err)
 	}
 	s.started = time.Now()
+	s.fleet.update()
 	s.pool = newPool()
 	s.wheel = timer.New(timer.Config{Now: s.clock.Now, Logger: s.log})
 	s.engine = actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
@@ -73,32 +80,45 @@ func (s *System) Start(ctx context.Context) error {
 		return &supervisor{runtime: s.runtime, topics: make(map[string]*topicRef)}
 	}))
 	s.running.Store(true)
-	s.startRefresh()
 	if err := s.openActive(ctx); err != nil {
 		return fmt.Errorf("open topics: %w", err)
 	}
+	s.startRefresh()
 	return nil
 }
 
-// openActive opens the topics that have tasks; the others open on first use.
+// openActive opens the topics that have tasks in shards of this node; the others
+// open on first use.
 func (s *System) openActive(ctx context.Context) error {
 	topics, err := s.store.ListTopics(ctx)
 	if err != nil {
 		return err
 	}
 	for _, t := range topics {
-		stats, err := s.store.Stats(ctx, shardsOf(&t))
+		if _, open := s.topics.Load(t.Name); open {
+			continue
+		}
+		active, err := s.hasTasks(ctx, &t)
 		if err != nil {
 			return err
 		}
-		for _, st := range stats {
-			if st.Pending+st.Running > 0 {
-				s.open(t)
-				break
-			}
+		if active {
+			s.open(t)
 		}
 	}
 	return nil
+}
+
+// hasTasks reports whether shards that this node should own have tasks to deliver
+// or to watch.
+func (s *System) hasTasks(ctx context.Context, t *store.Topic) (bool, error) {
+	ours := shardsOf(t)
+	ours = slices.DeleteFunc(ours, func(shard store.Shard) bool { return !s.fleet.owns(shard) })
+	if len(ours) == 0 {
+		return false, nil
+	}
+	stats, err := s.store.Stats(ctx, ours)
+	return slices.ContainsFunc(stats, func(st store.Stats) bool { return st.Pending+st.Running > 0 }), err
 }
 
 // Drain refuses new work, tells subscriptions to go, and waits until what they
@@ -106,6 +126,14 @@ func (s *System) openActive(ctx context.Context) error {
 func (s *System) Drain(ctx context.Context) {
 	if s.stopping.Swap(true) || !s.running.Load() {
 		return
+	}
+	if s.fleet.source != nil {
+		// The shards are handed over now, not when the last worker is done.
+		if err := s.fleet.source.SetDraining(true); err != nil {
+			s.log.Warn("draining not announced", "err", err)
+		}
+		s.fleet.update()
+		s.broadcast(&viewChanged{})
 	}
 	grace := time.Duration(0)
 	if deadline, ok := ctx.Deadline(); ok {

@@ -69,6 +69,8 @@ func (o *stream) Settled(_ uint64, results []Settled) {
 	o.settled = append(o.settled, results...)
 }
 
+func (o *stream) Demand(int, int) {}
+
 func (o *stream) Drain(time.Duration) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

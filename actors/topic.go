@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"sync"
+	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 
@@ -22,6 +24,13 @@ type topicActor struct {
 	nextID int64
 	gauges topicMetrics
 
+	owned []bool // by shard: this node may hold its tasks
+	links map[linkKey]*link
+	peers map[string]*subscriber // by node: the one subscription of it that is told
+	told  map[string]int         // by node: how many tasks it knows to be ready here
+	stop  chan struct{}
+	wg    sync.WaitGroup // of pauses
+
 	draining *drainTopic
 	drained  bool
 }
@@ -35,6 +44,11 @@ func newTopicActor(rt *runtime, ref *topicRef) *topicActor {
 		log:     rt.log,
 		subs:    make(map[int64]*subscriber),
 		gauges:  rt.metrics.topic(topic.Name),
+		owned:   make([]bool, topic.Shards),
+		links:   make(map[linkKey]*link),
+		peers:   make(map[string]*subscriber),
+		told:    make(map[string]int),
+		stop:    make(chan struct{}),
 	}
 }
 
@@ -45,6 +59,8 @@ func (t *topicActor) Receive(c actor.Context) {
 		t.start(c)
 	case *actor.Restarting:
 		t.abandon()
+	case *actor.Stopping:
+		t.end()
 	case *actor.Stopped:
 		t.metrics.forget(t.topic.Name)
 		return
@@ -56,9 +72,23 @@ func (t *topicActor) Receive(c actor.Context) {
 		t.hold(t.core.settled(m.sub, m.n))
 	case *refunded:
 		t.hold(t.core.refund(m.sub, m.n))
+	case *shardOwned:
+		t.owned[m.shard] = true
 	case *shardLost:
+		t.owned[m.shard] = false
 		t.core.drop(m.shard)
+	case *viewChanged:
+		t.changeView()
+	case *linkOpened:
+		t.hold(t.core.link(m.link.sub.id, m.link.node, true))
+	case *linkDemand:
+		t.onDemand(m)
+	case *linkClosed:
+		t.onLinkClosed(m)
+	case *reopenLink:
+		t.reopen(m)
 	case *grant:
+		t.granted(m)
 		t.hold(t.core.grant(m.sub, m.n))
 	case *subscribe:
 		t.subscribe(c, m)
@@ -77,8 +107,10 @@ func (t *topicActor) Receive(c actor.Context) {
 	case *drainTopic:
 		t.drain(m)
 	case *countSubscriptions:
-		m.reply <- len(t.subs)
+		m.reply <- t.workers()
 	}
+	t.ask()
+	t.demands()
 	t.finishDrain()
 	t.gauges.set(&t.core)
 }
@@ -102,6 +134,47 @@ func (t *topicActor) abandon() {
 		sub.gone.Store(true)
 		t.send(sub.worker, &drainWorker{})
 	}
+	t.end()
+}
+
+// end closes the links and waits for pauses.
+func (t *topicActor) end() {
+	for _, l := range t.links {
+		l.remote.Close()
+	}
+	close(t.stop)
+	t.wg.Wait()
+}
+
+// after sends the topic a message after a pause.
+func (t *topicActor) after(d time.Duration, m any) {
+	t.wg.Go(func() {
+		pause := time.NewTimer(d)
+		defer pause.Stop()
+		select {
+		case <-pause.C:
+			t.send(t.ref.pid, m)
+		case <-t.stop:
+		}
+	})
+}
+
+// changeView takes in that other nodes came or went.
+func (t *topicActor) changeView() {
+	for n, pid := range t.ref.shards {
+		t.send(pid, &placed{wanted: t.fleet.owns(store.Shard{Topic: t.topic.Name, N: n})})
+	}
+	t.openLinks()
+}
+
+// workers is the number of subscriptions of workers, not of other nodes.
+func (t *topicActor) workers() (n int) {
+	for _, sub := range t.subs {
+		if !sub.options.OnDemand {
+			n++
+		}
+	}
+	return n
 }
 
 // enqueue passes tasks to their shards. Those that are due at once get waiting
@@ -112,7 +185,9 @@ func (t *topicActor) enqueue(m *enqueue) {
 		if len(items) == 0 {
 			continue
 		}
-		t.reserve(items, now)
+		if t.owned[n] {
+			t.reserve(items, now)
+		}
 		t.send(t.ref.shards[n], &addTasks{items: items})
 	}
 }
@@ -144,11 +219,18 @@ func (t *topicActor) hold(assigned []assignment) {
 
 func (t *topicActor) subscribe(c actor.Context, m *subscribe) {
 	t.nextID++
-	sub := &subscriber{id: t.nextID, options: m.options}
+	sub := &subscriber{id: t.nextID, options: m.options, out: m.out}
 	props := t.props(func() actor.Actor { return newWorker(t.runtime, t.ref, sub, m.out) })
 	sub.worker = c.SpawnPrefix(props, "worker")
 	t.subs[sub.id] = sub
-	t.core.subscribe(sub.id, m.options.MaxInFlight)
+	t.core.subscribe(sub.id, m.options.MaxInFlight, m.options.OnDemand)
+	if m.options.OnDemand && t.peers[m.options.Peer] == nil {
+		t.peers[m.options.Peer] = sub
+	}
+	for _, other := range t.fleet.others() {
+		t.openLink(sub, other)
+	}
+	t.ref.subscriptions.Store(int64(t.workers()))
 	t.log.Debug("subscribed", "topic", t.topic.Name, "worker", m.options.Worker)
 	m.reply <- sub
 	if t.draining != nil {
@@ -166,8 +248,27 @@ func (t *topicActor) unsubscribe(m *unsubscribe) {
 	sub.gone.Store(true)
 	t.core.unsubscribe(m.sub)
 	delete(t.subs, m.sub)
+	t.closeLinks(m.sub)
+	t.successor(sub)
+	t.ref.subscriptions.Store(int64(t.workers()))
 	t.send(sub.worker, &ended{undelivered: m.undelivered, shards: len(t.ref.shards)})
 	t.toShards(&forget{sub: sub})
+}
+
+// successor picks another subscription of a node to tell what is ready.
+func (t *topicActor) successor(gone *subscriber) {
+	peer := gone.options.Peer
+	if t.peers[peer] != gone {
+		return
+	}
+	delete(t.peers, peer)
+	delete(t.told, peer)
+	for _, sub := range t.subs {
+		if sub.options.Peer == peer {
+			t.peers[peer] = sub
+			return
+		}
+	}
 }
 
 func (t *topicActor) configure(m *configured) {

@@ -44,7 +44,9 @@ type SubscribeOptions struct {
 	Worker      string
 	MaxInFlight int           // 0: 1,000; at most Limits.MaxInFlight
 	Visibility  time.Duration // 0: the topic's
-	LocalOnly   bool
+	LocalOnly   bool          // of shards that this node owns
+	Peer        string        // the node that subscribes, of subscriptions on demand
+	OnDemand    bool          // credit that finds no ready task comes back, see Outbox.Demand
 }
 
 // Delivery is a task held for a worker.
@@ -97,6 +99,9 @@ type Outbox interface {
 	Deliver([]Delivery) bool
 	Settled(sequence uint64, results []Settled)
 	Drain(grace time.Duration)
+	// Demand, of a subscription on demand: how many tasks are ready without credit
+	// now, and how much credit came back unused.
+	Demand(ready, returned int)
 }
 
 // TopicChange are the fields of a topic to set; nil leaves a field as it is.

@@ -21,6 +21,60 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+type NodeState int32
+
+const (
+	NodeState_NODE_STATE_UNSPECIFIED NodeState = 0
+	// Owns nothing yet.
+	NodeState_NODE_STATE_JOINING NodeState = 1
+	NodeState_NODE_STATE_ACTIVE  NodeState = 2
+	// Gives up its shards, or has.
+	NodeState_NODE_STATE_DRAINING NodeState = 3
+)
+
+// Enum value maps for NodeState.
+var (
+	NodeState_name = map[int32]string{
+		0: "NODE_STATE_UNSPECIFIED",
+		1: "NODE_STATE_JOINING",
+		2: "NODE_STATE_ACTIVE",
+		3: "NODE_STATE_DRAINING",
+	}
+	NodeState_value = map[string]int32{
+		"NODE_STATE_UNSPECIFIED": 0,
+		"NODE_STATE_JOINING":     1,
+		"NODE_STATE_ACTIVE":      2,
+		"NODE_STATE_DRAINING":    3,
+	}
+)
+
+func (x NodeState) Enum() *NodeState {
+	p := new(NodeState)
+	*p = x
+	return p
+}
+
+func (x NodeState) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (NodeState) Descriptor() protoreflect.EnumDescriptor {
+	return file_ddq_v1_admin_proto_enumTypes[0].Descriptor()
+}
+
+func (NodeState) Type() protoreflect.EnumType {
+	return &file_ddq_v1_admin_proto_enumTypes[0]
+}
+
+func (x NodeState) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use NodeState.Descriptor instead.
+func (NodeState) EnumDescriptor() ([]byte, []int) {
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{0}
+}
+
 // TopicPolicy holds what a topic decides for its tasks. An unset field means
 // the server's default at creation, and no change in ConfigureTopic.
 type TopicPolicy struct {
@@ -1624,6 +1678,955 @@ func (x *DescribeServerResponse) GetMaxPayloadBytes() int64 {
 	return 0
 }
 
+type Node struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Where its gRPC port is reached.
+	Addr    string    `protobuf:"bytes,2,opt,name=addr,proto3" json:"addr,omitempty"`
+	Zone    string    `protobuf:"bytes,3,opt,name=zone,proto3" json:"zone,omitempty"`
+	Version string    `protobuf:"bytes,4,opt,name=version,proto3" json:"version,omitempty"`
+	State   NodeState `protobuf:"varint,5,opt,name=state,proto3,enum=ddq.v1.NodeState" json:"state,omitempty"`
+	// The node that answers.
+	Self bool `protobuf:"varint,6,opt,name=self,proto3" json:"self,omitempty"`
+	// Unset when the node did not answer in time.
+	Load          *NodeLoad `protobuf:"bytes,7,opt,name=load,proto3" json:"load,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Node) Reset() {
+	*x = Node{}
+	mi := &file_ddq_v1_admin_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Node) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Node) ProtoMessage() {}
+
+func (x *Node) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_admin_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Node.ProtoReflect.Descriptor instead.
+func (*Node) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *Node) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Node) GetAddr() string {
+	if x != nil {
+		return x.Addr
+	}
+	return ""
+}
+
+func (x *Node) GetZone() string {
+	if x != nil {
+		return x.Zone
+	}
+	return ""
+}
+
+func (x *Node) GetVersion() string {
+	if x != nil {
+		return x.Version
+	}
+	return ""
+}
+
+func (x *Node) GetState() NodeState {
+	if x != nil {
+		return x.State
+	}
+	return NodeState_NODE_STATE_UNSPECIFIED
+}
+
+func (x *Node) GetSelf() bool {
+	if x != nil {
+		return x.Self
+	}
+	return false
+}
+
+func (x *Node) GetLoad() *NodeLoad {
+	if x != nil {
+		return x.Load
+	}
+	return nil
+}
+
+type NodeLoad struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	UptimeMs int64                  `protobuf:"varint,1,opt,name=uptime_ms,json=uptimeMs,proto3" json:"uptime_ms,omitempty"`
+	// What the store's clock is ahead of the node's.
+	ClockOffsetUs int64 `protobuf:"varint,2,opt,name=clock_offset_us,json=clockOffsetUs,proto3" json:"clock_offset_us,omitempty"`
+	Shards        int64 `protobuf:"varint,3,opt,name=shards,proto3" json:"shards,omitempty"`
+	// Tasks due soon, tasks due and not held, tasks held.
+	Wheel         int64 `protobuf:"varint,4,opt,name=wheel,proto3" json:"wheel,omitempty"`
+	Ready         int64 `protobuf:"varint,5,opt,name=ready,proto3" json:"ready,omitempty"`
+	Held          int64 `protobuf:"varint,6,opt,name=held,proto3" json:"held,omitempty"`
+	Subscriptions int64 `protobuf:"varint,7,opt,name=subscriptions,proto3" json:"subscriptions,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NodeLoad) Reset() {
+	*x = NodeLoad{}
+	mi := &file_ddq_v1_admin_proto_msgTypes[29]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NodeLoad) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NodeLoad) ProtoMessage() {}
+
+func (x *NodeLoad) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_admin_proto_msgTypes[29]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NodeLoad.ProtoReflect.Descriptor instead.
+func (*NodeLoad) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{29}
+}
+
+func (x *NodeLoad) GetUptimeMs() int64 {
+	if x != nil {
+		return x.UptimeMs
+	}
+	return 0
+}
+
+func (x *NodeLoad) GetClockOffsetUs() int64 {
+	if x != nil {
+		return x.ClockOffsetUs
+	}
+	return 0
+}
+
+func (x *NodeLoad) GetShards() int64 {
+	if x != nil {
+		return x.Shards
+	}
+	return 0
+}
+
+func (x *NodeLoad) GetWheel() int64 {
+	if x != nil {
+		return x.Wheel
+	}
+	return 0
+}
+
+func (x *NodeLoad) GetReady() int64 {
+	if x != nil {
+		return x.Ready
+	}
+	return 0
+}
+
+func (x *NodeLoad) GetHeld() int64 {
+	if x != nil {
+		return x.Held
+	}
+	return 0
+}
+
+func (x *NodeLoad) GetSubscriptions() int64 {
+	if x != nil {
+		return x.Subscriptions
+	}
+	return 0
+}
+
+type ListNodesRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListNodesRequest) Reset() {
+	*x = ListNodesRequest{}
+	mi := &file_ddq_v1_admin_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListNodesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListNodesRequest) ProtoMessage() {}
+
+func (x *ListNodesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_admin_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListNodesRequest.ProtoReflect.Descriptor instead.
+func (*ListNodesRequest) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{30}
+}
+
+type ListNodesResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// By name.
+	Nodes         []*Node `protobuf:"bytes,1,rep,name=nodes,proto3" json:"nodes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListNodesResponse) Reset() {
+	*x = ListNodesResponse{}
+	mi := &file_ddq_v1_admin_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListNodesResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListNodesResponse) ProtoMessage() {}
+
+func (x *ListNodesResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_admin_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListNodesResponse.ProtoReflect.Descriptor instead.
+func (*ListNodesResponse) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{31}
+}
+
+func (x *ListNodesResponse) GetNodes() []*Node {
+	if x != nil {
+		return x.Nodes
+	}
+	return nil
+}
+
+type ListShardsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Every topic when empty.
+	Topic string `protobuf:"bytes,1,opt,name=topic,proto3" json:"topic,omitempty"`
+	// At most 1,000; 0 means 100.
+	PageSize      int32  `protobuf:"varint,2,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	PageToken     string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListShardsRequest) Reset() {
+	*x = ListShardsRequest{}
+	mi := &file_ddq_v1_admin_proto_msgTypes[32]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListShardsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListShardsRequest) ProtoMessage() {}
+
+func (x *ListShardsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_admin_proto_msgTypes[32]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListShardsRequest.ProtoReflect.Descriptor instead.
+func (*ListShardsRequest) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{32}
+}
+
+func (x *ListShardsRequest) GetTopic() string {
+	if x != nil {
+		return x.Topic
+	}
+	return ""
+}
+
+func (x *ListShardsRequest) GetPageSize() int32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *ListShardsRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
+type ListShardsResponse struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Shards []*Shard               `protobuf:"bytes,1,rep,name=shards,proto3" json:"shards,omitempty"`
+	// Empty on the last page.
+	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListShardsResponse) Reset() {
+	*x = ListShardsResponse{}
+	mi := &file_ddq_v1_admin_proto_msgTypes[33]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListShardsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListShardsResponse) ProtoMessage() {}
+
+func (x *ListShardsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_admin_proto_msgTypes[33]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListShardsResponse.ProtoReflect.Descriptor instead.
+func (*ListShardsResponse) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{33}
+}
+
+func (x *ListShardsResponse) GetShards() []*Shard {
+	if x != nil {
+		return x.Shards
+	}
+	return nil
+}
+
+func (x *ListShardsResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
+}
+
+type Shard struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Topic string                 `protobuf:"bytes,1,opt,name=topic,proto3" json:"topic,omitempty"`
+	Shard int32                  `protobuf:"varint,2,opt,name=shard,proto3" json:"shard,omitempty"`
+	// The node of the last claim; empty when it was released or never claimed.
+	Owner string `protobuf:"bytes,3,opt,name=owner,proto3" json:"owner,omitempty"`
+	// The node that should own it.
+	PlacedOn string `protobuf:"bytes,4,opt,name=placed_on,json=placedOn,proto3" json:"placed_on,omitempty"`
+	Epoch    int64  `protobuf:"varint,5,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	Depth    *Depth `protobuf:"bytes,6,opt,name=depth,proto3" json:"depth,omitempty"`
+	// Due time of the oldest pending task, 0 when there is none.
+	OldestDueUnixMs int64 `protobuf:"varint,7,opt,name=oldest_due_unix_ms,json=oldestDueUnixMs,proto3" json:"oldest_due_unix_ms,omitempty"`
+	// As the owner sees it; unset when it did not answer in time.
+	Load          *OwnedLoad `protobuf:"bytes,8,opt,name=load,proto3" json:"load,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Shard) Reset() {
+	*x = Shard{}
+	mi := &file_ddq_v1_admin_proto_msgTypes[34]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Shard) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Shard) ProtoMessage() {}
+
+func (x *Shard) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_admin_proto_msgTypes[34]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Shard.ProtoReflect.Descriptor instead.
+func (*Shard) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{34}
+}
+
+func (x *Shard) GetTopic() string {
+	if x != nil {
+		return x.Topic
+	}
+	return ""
+}
+
+func (x *Shard) GetShard() int32 {
+	if x != nil {
+		return x.Shard
+	}
+	return 0
+}
+
+func (x *Shard) GetOwner() string {
+	if x != nil {
+		return x.Owner
+	}
+	return ""
+}
+
+func (x *Shard) GetPlacedOn() string {
+	if x != nil {
+		return x.PlacedOn
+	}
+	return ""
+}
+
+func (x *Shard) GetEpoch() int64 {
+	if x != nil {
+		return x.Epoch
+	}
+	return 0
+}
+
+func (x *Shard) GetDepth() *Depth {
+	if x != nil {
+		return x.Depth
+	}
+	return nil
+}
+
+func (x *Shard) GetOldestDueUnixMs() int64 {
+	if x != nil {
+		return x.OldestDueUnixMs
+	}
+	return 0
+}
+
+func (x *Shard) GetLoad() *OwnedLoad {
+	if x != nil {
+		return x.Load
+	}
+	return nil
+}
+
+type OwnedLoad struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Tasks due soon.
+	Wheel int64 `protobuf:"varint,1,opt,name=wheel,proto3" json:"wheel,omitempty"`
+	// How late the oldest of the ready tasks is.
+	LatenessMs    int64 `protobuf:"varint,2,opt,name=lateness_ms,json=latenessMs,proto3" json:"lateness_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *OwnedLoad) Reset() {
+	*x = OwnedLoad{}
+	mi := &file_ddq_v1_admin_proto_msgTypes[35]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OwnedLoad) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OwnedLoad) ProtoMessage() {}
+
+func (x *OwnedLoad) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_admin_proto_msgTypes[35]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OwnedLoad.ProtoReflect.Descriptor instead.
+func (*OwnedLoad) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{35}
+}
+
+func (x *OwnedLoad) GetWheel() int64 {
+	if x != nil {
+		return x.Wheel
+	}
+	return 0
+}
+
+func (x *OwnedLoad) GetLatenessMs() int64 {
+	if x != nil {
+		return x.LatenessMs
+	}
+	return 0
+}
+
+type DrainNodeRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DrainNodeRequest) Reset() {
+	*x = DrainNodeRequest{}
+	mi := &file_ddq_v1_admin_proto_msgTypes[36]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DrainNodeRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DrainNodeRequest) ProtoMessage() {}
+
+func (x *DrainNodeRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_admin_proto_msgTypes[36]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DrainNodeRequest.ProtoReflect.Descriptor instead.
+func (*DrainNodeRequest) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{36}
+}
+
+func (x *DrainNodeRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+type DrainNodeResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DrainNodeResponse) Reset() {
+	*x = DrainNodeResponse{}
+	mi := &file_ddq_v1_admin_proto_msgTypes[37]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DrainNodeResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DrainNodeResponse) ProtoMessage() {}
+
+func (x *DrainNodeResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_admin_proto_msgTypes[37]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DrainNodeResponse.ProtoReflect.Descriptor instead.
+func (*DrainNodeResponse) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{37}
+}
+
+type UndrainNodeRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UndrainNodeRequest) Reset() {
+	*x = UndrainNodeRequest{}
+	mi := &file_ddq_v1_admin_proto_msgTypes[38]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UndrainNodeRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UndrainNodeRequest) ProtoMessage() {}
+
+func (x *UndrainNodeRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_admin_proto_msgTypes[38]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UndrainNodeRequest.ProtoReflect.Descriptor instead.
+func (*UndrainNodeRequest) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{38}
+}
+
+func (x *UndrainNodeRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+type UndrainNodeResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UndrainNodeResponse) Reset() {
+	*x = UndrainNodeResponse{}
+	mi := &file_ddq_v1_admin_proto_msgTypes[39]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UndrainNodeResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UndrainNodeResponse) ProtoMessage() {}
+
+func (x *UndrainNodeResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_admin_proto_msgTypes[39]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UndrainNodeResponse.ProtoReflect.Descriptor instead.
+func (*UndrainNodeResponse) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{39}
+}
+
+type PlanRebalanceRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Drain         []string               `protobuf:"bytes,1,rep,name=drain,proto3" json:"drain,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PlanRebalanceRequest) Reset() {
+	*x = PlanRebalanceRequest{}
+	mi := &file_ddq_v1_admin_proto_msgTypes[40]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PlanRebalanceRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PlanRebalanceRequest) ProtoMessage() {}
+
+func (x *PlanRebalanceRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_admin_proto_msgTypes[40]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PlanRebalanceRequest.ProtoReflect.Descriptor instead.
+func (*PlanRebalanceRequest) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{40}
+}
+
+func (x *PlanRebalanceRequest) GetDrain() []string {
+	if x != nil {
+		return x.Drain
+	}
+	return nil
+}
+
+type PlanRebalanceResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Moves         []*ShardMove           `protobuf:"bytes,1,rep,name=moves,proto3" json:"moves,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PlanRebalanceResponse) Reset() {
+	*x = PlanRebalanceResponse{}
+	mi := &file_ddq_v1_admin_proto_msgTypes[41]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PlanRebalanceResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PlanRebalanceResponse) ProtoMessage() {}
+
+func (x *PlanRebalanceResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_admin_proto_msgTypes[41]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PlanRebalanceResponse.ProtoReflect.Descriptor instead.
+func (*PlanRebalanceResponse) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{41}
+}
+
+func (x *PlanRebalanceResponse) GetMoves() []*ShardMove {
+	if x != nil {
+		return x.Moves
+	}
+	return nil
+}
+
+type ShardMove struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Topic string                 `protobuf:"bytes,1,opt,name=topic,proto3" json:"topic,omitempty"`
+	Shard int32                  `protobuf:"varint,2,opt,name=shard,proto3" json:"shard,omitempty"`
+	// Empty when nobody owns it.
+	From string `protobuf:"bytes,3,opt,name=from,proto3" json:"from,omitempty"`
+	// Empty when nobody could.
+	To            string `protobuf:"bytes,4,opt,name=to,proto3" json:"to,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ShardMove) Reset() {
+	*x = ShardMove{}
+	mi := &file_ddq_v1_admin_proto_msgTypes[42]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ShardMove) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ShardMove) ProtoMessage() {}
+
+func (x *ShardMove) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_admin_proto_msgTypes[42]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ShardMove.ProtoReflect.Descriptor instead.
+func (*ShardMove) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{42}
+}
+
+func (x *ShardMove) GetTopic() string {
+	if x != nil {
+		return x.Topic
+	}
+	return ""
+}
+
+func (x *ShardMove) GetShard() int32 {
+	if x != nil {
+		return x.Shard
+	}
+	return 0
+}
+
+func (x *ShardMove) GetFrom() string {
+	if x != nil {
+		return x.From
+	}
+	return ""
+}
+
+func (x *ShardMove) GetTo() string {
+	if x != nil {
+		return x.To
+	}
+	return ""
+}
+
+type ReleaseShardRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Topic         string                 `protobuf:"bytes,1,opt,name=topic,proto3" json:"topic,omitempty"`
+	Shard         int32                  `protobuf:"varint,2,opt,name=shard,proto3" json:"shard,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReleaseShardRequest) Reset() {
+	*x = ReleaseShardRequest{}
+	mi := &file_ddq_v1_admin_proto_msgTypes[43]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReleaseShardRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReleaseShardRequest) ProtoMessage() {}
+
+func (x *ReleaseShardRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_admin_proto_msgTypes[43]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReleaseShardRequest.ProtoReflect.Descriptor instead.
+func (*ReleaseShardRequest) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{43}
+}
+
+func (x *ReleaseShardRequest) GetTopic() string {
+	if x != nil {
+		return x.Topic
+	}
+	return ""
+}
+
+func (x *ReleaseShardRequest) GetShard() int32 {
+	if x != nil {
+		return x.Shard
+	}
+	return 0
+}
+
+type ReleaseShardResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReleaseShardResponse) Reset() {
+	*x = ReleaseShardResponse{}
+	mi := &file_ddq_v1_admin_proto_msgTypes[44]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReleaseShardResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReleaseShardResponse) ProtoMessage() {}
+
+func (x *ReleaseShardResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_admin_proto_msgTypes[44]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReleaseShardResponse.ProtoReflect.Descriptor instead.
+func (*ReleaseShardResponse) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{44}
+}
+
 var File_ddq_v1_admin_proto protoreflect.FileDescriptor
 
 const file_ddq_v1_admin_proto_rawDesc = "" +
@@ -1741,7 +2744,72 @@ const file_ddq_v1_admin_proto_rawDesc = "" +
 	"\x11store_now_unix_ms\x18\x06 \x01(\x03R\x0estoreNowUnixMs\x12\x1b\n" +
 	"\tuptime_ms\x18\a \x01(\x03R\buptimeMs\x12A\n" +
 	"\x1ddefault_visibility_timeout_ms\x18\b \x01(\x03R\x1adefaultVisibilityTimeoutMs\x12*\n" +
-	"\x11max_payload_bytes\x18\t \x01(\x03R\x0fmaxPayloadBytes2\xb0\a\n" +
+	"\x11max_payload_bytes\x18\t \x01(\x03R\x0fmaxPayloadBytes\"\xbf\x01\n" +
+	"\x04Node\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
+	"\x04addr\x18\x02 \x01(\tR\x04addr\x12\x12\n" +
+	"\x04zone\x18\x03 \x01(\tR\x04zone\x12\x18\n" +
+	"\aversion\x18\x04 \x01(\tR\aversion\x12'\n" +
+	"\x05state\x18\x05 \x01(\x0e2\x11.ddq.v1.NodeStateR\x05state\x12\x12\n" +
+	"\x04self\x18\x06 \x01(\bR\x04self\x12$\n" +
+	"\x04load\x18\a \x01(\v2\x10.ddq.v1.NodeLoadR\x04load\"\xcd\x01\n" +
+	"\bNodeLoad\x12\x1b\n" +
+	"\tuptime_ms\x18\x01 \x01(\x03R\buptimeMs\x12&\n" +
+	"\x0fclock_offset_us\x18\x02 \x01(\x03R\rclockOffsetUs\x12\x16\n" +
+	"\x06shards\x18\x03 \x01(\x03R\x06shards\x12\x14\n" +
+	"\x05wheel\x18\x04 \x01(\x03R\x05wheel\x12\x14\n" +
+	"\x05ready\x18\x05 \x01(\x03R\x05ready\x12\x12\n" +
+	"\x04held\x18\x06 \x01(\x03R\x04held\x12$\n" +
+	"\rsubscriptions\x18\a \x01(\x03R\rsubscriptions\"\x12\n" +
+	"\x10ListNodesRequest\"7\n" +
+	"\x11ListNodesResponse\x12\"\n" +
+	"\x05nodes\x18\x01 \x03(\v2\f.ddq.v1.NodeR\x05nodes\"e\n" +
+	"\x11ListShardsRequest\x12\x14\n" +
+	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x1b\n" +
+	"\tpage_size\x18\x02 \x01(\x05R\bpageSize\x12\x1d\n" +
+	"\n" +
+	"page_token\x18\x03 \x01(\tR\tpageToken\"c\n" +
+	"\x12ListShardsResponse\x12%\n" +
+	"\x06shards\x18\x01 \x03(\v2\r.ddq.v1.ShardR\x06shards\x12&\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xf5\x01\n" +
+	"\x05Shard\x12\x14\n" +
+	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x14\n" +
+	"\x05shard\x18\x02 \x01(\x05R\x05shard\x12\x14\n" +
+	"\x05owner\x18\x03 \x01(\tR\x05owner\x12\x1b\n" +
+	"\tplaced_on\x18\x04 \x01(\tR\bplacedOn\x12\x14\n" +
+	"\x05epoch\x18\x05 \x01(\x03R\x05epoch\x12#\n" +
+	"\x05depth\x18\x06 \x01(\v2\r.ddq.v1.DepthR\x05depth\x12+\n" +
+	"\x12oldest_due_unix_ms\x18\a \x01(\x03R\x0foldestDueUnixMs\x12%\n" +
+	"\x04load\x18\b \x01(\v2\x11.ddq.v1.OwnedLoadR\x04load\"B\n" +
+	"\tOwnedLoad\x12\x14\n" +
+	"\x05wheel\x18\x01 \x01(\x03R\x05wheel\x12\x1f\n" +
+	"\vlateness_ms\x18\x02 \x01(\x03R\n" +
+	"latenessMs\"&\n" +
+	"\x10DrainNodeRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\"\x13\n" +
+	"\x11DrainNodeResponse\"(\n" +
+	"\x12UndrainNodeRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\"\x15\n" +
+	"\x13UndrainNodeResponse\",\n" +
+	"\x14PlanRebalanceRequest\x12\x14\n" +
+	"\x05drain\x18\x01 \x03(\tR\x05drain\"@\n" +
+	"\x15PlanRebalanceResponse\x12'\n" +
+	"\x05moves\x18\x01 \x03(\v2\x11.ddq.v1.ShardMoveR\x05moves\"[\n" +
+	"\tShardMove\x12\x14\n" +
+	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x14\n" +
+	"\x05shard\x18\x02 \x01(\x05R\x05shard\x12\x12\n" +
+	"\x04from\x18\x03 \x01(\tR\x04from\x12\x0e\n" +
+	"\x02to\x18\x04 \x01(\tR\x02to\"A\n" +
+	"\x13ReleaseShardRequest\x12\x14\n" +
+	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x14\n" +
+	"\x05shard\x18\x02 \x01(\x05R\x05shard\"\x16\n" +
+	"\x14ReleaseShardResponse*o\n" +
+	"\tNodeState\x12\x1a\n" +
+	"\x16NODE_STATE_UNSPECIFIED\x10\x00\x12\x16\n" +
+	"\x12NODE_STATE_JOINING\x10\x01\x12\x15\n" +
+	"\x11NODE_STATE_ACTIVE\x10\x02\x12\x17\n" +
+	"\x13NODE_STATE_DRAINING\x10\x032\xda\n" +
+	"\n" +
 	"\fAdminService\x12F\n" +
 	"\vCreateTopic\x12\x1a.ddq.v1.CreateTopicRequest\x1a\x1b.ddq.v1.CreateTopicResponse\x12O\n" +
 	"\x0eConfigureTopic\x12\x1d.ddq.v1.ConfigureTopicRequest\x1a\x1e.ddq.v1.ConfigureTopicResponse\x12L\n" +
@@ -1757,7 +2825,14 @@ const file_ddq_v1_admin_proto_rawDesc = "" +
 	"\x0fListDeadLetters\x12\x1e.ddq.v1.ListDeadLettersRequest\x1a\x1f.ddq.v1.ListDeadLettersResponse\x12[\n" +
 	"\x12RequeueDeadLetters\x12!.ddq.v1.RequeueDeadLettersRequest\x1a\".ddq.v1.RequeueDeadLettersResponse\x12X\n" +
 	"\x11DeleteDeadLetters\x12 .ddq.v1.DeleteDeadLettersRequest\x1a!.ddq.v1.DeleteDeadLettersResponse\x12O\n" +
-	"\x0eDescribeServer\x12\x1d.ddq.v1.DescribeServerRequest\x1a\x1e.ddq.v1.DescribeServerResponseB'Z%github.com/ddq-io/ddq/api/ddqv1;ddqv1b\x06proto3"
+	"\x0eDescribeServer\x12\x1d.ddq.v1.DescribeServerRequest\x1a\x1e.ddq.v1.DescribeServerResponse\x12@\n" +
+	"\tListNodes\x12\x18.ddq.v1.ListNodesRequest\x1a\x19.ddq.v1.ListNodesResponse\x12C\n" +
+	"\n" +
+	"ListShards\x12\x19.ddq.v1.ListShardsRequest\x1a\x1a.ddq.v1.ListShardsResponse\x12@\n" +
+	"\tDrainNode\x12\x18.ddq.v1.DrainNodeRequest\x1a\x19.ddq.v1.DrainNodeResponse\x12F\n" +
+	"\vUndrainNode\x12\x1a.ddq.v1.UndrainNodeRequest\x1a\x1b.ddq.v1.UndrainNodeResponse\x12L\n" +
+	"\rPlanRebalance\x12\x1c.ddq.v1.PlanRebalanceRequest\x1a\x1d.ddq.v1.PlanRebalanceResponse\x12I\n" +
+	"\fReleaseShard\x12\x1b.ddq.v1.ReleaseShardRequest\x1a\x1c.ddq.v1.ReleaseShardResponseB'Z%github.com/ddq-io/ddq/api/ddqv1;ddqv1b\x06proto3"
 
 var (
 	file_ddq_v1_admin_proto_rawDescOnce sync.Once
@@ -1771,86 +2846,124 @@ func file_ddq_v1_admin_proto_rawDescGZIP() []byte {
 	return file_ddq_v1_admin_proto_rawDescData
 }
 
-var file_ddq_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
+var file_ddq_v1_admin_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
+var file_ddq_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 45)
 var file_ddq_v1_admin_proto_goTypes = []any{
-	(*TopicPolicy)(nil),                // 0: ddq.v1.TopicPolicy
-	(*Topic)(nil),                      // 1: ddq.v1.Topic
-	(*Depth)(nil),                      // 2: ddq.v1.Depth
-	(*CreateTopicRequest)(nil),         // 3: ddq.v1.CreateTopicRequest
-	(*CreateTopicResponse)(nil),        // 4: ddq.v1.CreateTopicResponse
-	(*ConfigureTopicRequest)(nil),      // 5: ddq.v1.ConfigureTopicRequest
-	(*ConfigureTopicResponse)(nil),     // 6: ddq.v1.ConfigureTopicResponse
-	(*DescribeTopicRequest)(nil),       // 7: ddq.v1.DescribeTopicRequest
-	(*DescribeTopicResponse)(nil),      // 8: ddq.v1.DescribeTopicResponse
-	(*ListTopicsRequest)(nil),          // 9: ddq.v1.ListTopicsRequest
-	(*ListTopicsResponse)(nil),         // 10: ddq.v1.ListTopicsResponse
-	(*DeleteTopicRequest)(nil),         // 11: ddq.v1.DeleteTopicRequest
-	(*DeleteTopicResponse)(nil),        // 12: ddq.v1.DeleteTopicResponse
-	(*PauseTopicRequest)(nil),          // 13: ddq.v1.PauseTopicRequest
-	(*PauseTopicResponse)(nil),         // 14: ddq.v1.PauseTopicResponse
-	(*ResumeTopicRequest)(nil),         // 15: ddq.v1.ResumeTopicRequest
-	(*ResumeTopicResponse)(nil),        // 16: ddq.v1.ResumeTopicResponse
-	(*PurgeTopicRequest)(nil),          // 17: ddq.v1.PurgeTopicRequest
-	(*PurgeTopicResponse)(nil),         // 18: ddq.v1.PurgeTopicResponse
-	(*DeadLetterFilter)(nil),           // 19: ddq.v1.DeadLetterFilter
-	(*ListDeadLettersRequest)(nil),     // 20: ddq.v1.ListDeadLettersRequest
-	(*ListDeadLettersResponse)(nil),    // 21: ddq.v1.ListDeadLettersResponse
-	(*RequeueDeadLettersRequest)(nil),  // 22: ddq.v1.RequeueDeadLettersRequest
-	(*RequeueDeadLettersResponse)(nil), // 23: ddq.v1.RequeueDeadLettersResponse
-	(*DeleteDeadLettersRequest)(nil),   // 24: ddq.v1.DeleteDeadLettersRequest
-	(*DeleteDeadLettersResponse)(nil),  // 25: ddq.v1.DeleteDeadLettersResponse
-	(*DescribeServerRequest)(nil),      // 26: ddq.v1.DescribeServerRequest
-	(*DescribeServerResponse)(nil),     // 27: ddq.v1.DescribeServerResponse
-	(*Backoff)(nil),                    // 28: ddq.v1.Backoff
-	(DeadReason)(0),                    // 29: ddq.v1.DeadReason
-	(*Task)(nil),                       // 30: ddq.v1.Task
+	(NodeState)(0),                     // 0: ddq.v1.NodeState
+	(*TopicPolicy)(nil),                // 1: ddq.v1.TopicPolicy
+	(*Topic)(nil),                      // 2: ddq.v1.Topic
+	(*Depth)(nil),                      // 3: ddq.v1.Depth
+	(*CreateTopicRequest)(nil),         // 4: ddq.v1.CreateTopicRequest
+	(*CreateTopicResponse)(nil),        // 5: ddq.v1.CreateTopicResponse
+	(*ConfigureTopicRequest)(nil),      // 6: ddq.v1.ConfigureTopicRequest
+	(*ConfigureTopicResponse)(nil),     // 7: ddq.v1.ConfigureTopicResponse
+	(*DescribeTopicRequest)(nil),       // 8: ddq.v1.DescribeTopicRequest
+	(*DescribeTopicResponse)(nil),      // 9: ddq.v1.DescribeTopicResponse
+	(*ListTopicsRequest)(nil),          // 10: ddq.v1.ListTopicsRequest
+	(*ListTopicsResponse)(nil),         // 11: ddq.v1.ListTopicsResponse
+	(*DeleteTopicRequest)(nil),         // 12: ddq.v1.DeleteTopicRequest
+	(*DeleteTopicResponse)(nil),        // 13: ddq.v1.DeleteTopicResponse
+	(*PauseTopicRequest)(nil),          // 14: ddq.v1.PauseTopicRequest
+	(*PauseTopicResponse)(nil),         // 15: ddq.v1.PauseTopicResponse
+	(*ResumeTopicRequest)(nil),         // 16: ddq.v1.ResumeTopicRequest
+	(*ResumeTopicResponse)(nil),        // 17: ddq.v1.ResumeTopicResponse
+	(*PurgeTopicRequest)(nil),          // 18: ddq.v1.PurgeTopicRequest
+	(*PurgeTopicResponse)(nil),         // 19: ddq.v1.PurgeTopicResponse
+	(*DeadLetterFilter)(nil),           // 20: ddq.v1.DeadLetterFilter
+	(*ListDeadLettersRequest)(nil),     // 21: ddq.v1.ListDeadLettersRequest
+	(*ListDeadLettersResponse)(nil),    // 22: ddq.v1.ListDeadLettersResponse
+	(*RequeueDeadLettersRequest)(nil),  // 23: ddq.v1.RequeueDeadLettersRequest
+	(*RequeueDeadLettersResponse)(nil), // 24: ddq.v1.RequeueDeadLettersResponse
+	(*DeleteDeadLettersRequest)(nil),   // 25: ddq.v1.DeleteDeadLettersRequest
+	(*DeleteDeadLettersResponse)(nil),  // 26: ddq.v1.DeleteDeadLettersResponse
+	(*DescribeServerRequest)(nil),      // 27: ddq.v1.DescribeServerRequest
+	(*DescribeServerResponse)(nil),     // 28: ddq.v1.DescribeServerResponse
+	(*Node)(nil),                       // 29: ddq.v1.Node
+	(*NodeLoad)(nil),                   // 30: ddq.v1.NodeLoad
+	(*ListNodesRequest)(nil),           // 31: ddq.v1.ListNodesRequest
+	(*ListNodesResponse)(nil),          // 32: ddq.v1.ListNodesResponse
+	(*ListShardsRequest)(nil),          // 33: ddq.v1.ListShardsRequest
+	(*ListShardsResponse)(nil),         // 34: ddq.v1.ListShardsResponse
+	(*Shard)(nil),                      // 35: ddq.v1.Shard
+	(*OwnedLoad)(nil),                  // 36: ddq.v1.OwnedLoad
+	(*DrainNodeRequest)(nil),           // 37: ddq.v1.DrainNodeRequest
+	(*DrainNodeResponse)(nil),          // 38: ddq.v1.DrainNodeResponse
+	(*UndrainNodeRequest)(nil),         // 39: ddq.v1.UndrainNodeRequest
+	(*UndrainNodeResponse)(nil),        // 40: ddq.v1.UndrainNodeResponse
+	(*PlanRebalanceRequest)(nil),       // 41: ddq.v1.PlanRebalanceRequest
+	(*PlanRebalanceResponse)(nil),      // 42: ddq.v1.PlanRebalanceResponse
+	(*ShardMove)(nil),                  // 43: ddq.v1.ShardMove
+	(*ReleaseShardRequest)(nil),        // 44: ddq.v1.ReleaseShardRequest
+	(*ReleaseShardResponse)(nil),       // 45: ddq.v1.ReleaseShardResponse
+	(*Backoff)(nil),                    // 46: ddq.v1.Backoff
+	(DeadReason)(0),                    // 47: ddq.v1.DeadReason
+	(*Task)(nil),                       // 48: ddq.v1.Task
 }
 var file_ddq_v1_admin_proto_depIdxs = []int32{
-	28, // 0: ddq.v1.TopicPolicy.backoff:type_name -> ddq.v1.Backoff
-	0,  // 1: ddq.v1.Topic.policy:type_name -> ddq.v1.TopicPolicy
-	0,  // 2: ddq.v1.CreateTopicRequest.policy:type_name -> ddq.v1.TopicPolicy
-	1,  // 3: ddq.v1.CreateTopicResponse.topic:type_name -> ddq.v1.Topic
-	0,  // 4: ddq.v1.ConfigureTopicRequest.policy:type_name -> ddq.v1.TopicPolicy
-	1,  // 5: ddq.v1.ConfigureTopicResponse.topic:type_name -> ddq.v1.Topic
-	1,  // 6: ddq.v1.DescribeTopicResponse.topic:type_name -> ddq.v1.Topic
-	2,  // 7: ddq.v1.DescribeTopicResponse.depth:type_name -> ddq.v1.Depth
-	1,  // 8: ddq.v1.ListTopicsResponse.topics:type_name -> ddq.v1.Topic
-	1,  // 9: ddq.v1.PauseTopicResponse.topic:type_name -> ddq.v1.Topic
-	1,  // 10: ddq.v1.ResumeTopicResponse.topic:type_name -> ddq.v1.Topic
-	29, // 11: ddq.v1.DeadLetterFilter.reason:type_name -> ddq.v1.DeadReason
-	19, // 12: ddq.v1.ListDeadLettersRequest.filter:type_name -> ddq.v1.DeadLetterFilter
-	30, // 13: ddq.v1.ListDeadLettersResponse.tasks:type_name -> ddq.v1.Task
-	19, // 14: ddq.v1.RequeueDeadLettersRequest.filter:type_name -> ddq.v1.DeadLetterFilter
-	19, // 15: ddq.v1.DeleteDeadLettersRequest.filter:type_name -> ddq.v1.DeadLetterFilter
-	3,  // 16: ddq.v1.AdminService.CreateTopic:input_type -> ddq.v1.CreateTopicRequest
-	5,  // 17: ddq.v1.AdminService.ConfigureTopic:input_type -> ddq.v1.ConfigureTopicRequest
-	7,  // 18: ddq.v1.AdminService.DescribeTopic:input_type -> ddq.v1.DescribeTopicRequest
-	9,  // 19: ddq.v1.AdminService.ListTopics:input_type -> ddq.v1.ListTopicsRequest
-	11, // 20: ddq.v1.AdminService.DeleteTopic:input_type -> ddq.v1.DeleteTopicRequest
-	13, // 21: ddq.v1.AdminService.PauseTopic:input_type -> ddq.v1.PauseTopicRequest
-	15, // 22: ddq.v1.AdminService.ResumeTopic:input_type -> ddq.v1.ResumeTopicRequest
-	17, // 23: ddq.v1.AdminService.PurgeTopic:input_type -> ddq.v1.PurgeTopicRequest
-	20, // 24: ddq.v1.AdminService.ListDeadLetters:input_type -> ddq.v1.ListDeadLettersRequest
-	22, // 25: ddq.v1.AdminService.RequeueDeadLetters:input_type -> ddq.v1.RequeueDeadLettersRequest
-	24, // 26: ddq.v1.AdminService.DeleteDeadLetters:input_type -> ddq.v1.DeleteDeadLettersRequest
-	26, // 27: ddq.v1.AdminService.DescribeServer:input_type -> ddq.v1.DescribeServerRequest
-	4,  // 28: ddq.v1.AdminService.CreateTopic:output_type -> ddq.v1.CreateTopicResponse
-	6,  // 29: ddq.v1.AdminService.ConfigureTopic:output_type -> ddq.v1.ConfigureTopicResponse
-	8,  // 30: ddq.v1.AdminService.DescribeTopic:output_type -> ddq.v1.DescribeTopicResponse
-	10, // 31: ddq.v1.AdminService.ListTopics:output_type -> ddq.v1.ListTopicsResponse
-	12, // 32: ddq.v1.AdminService.DeleteTopic:output_type -> ddq.v1.DeleteTopicResponse
-	14, // 33: ddq.v1.AdminService.PauseTopic:output_type -> ddq.v1.PauseTopicResponse
-	16, // 34: ddq.v1.AdminService.ResumeTopic:output_type -> ddq.v1.ResumeTopicResponse
-	18, // 35: ddq.v1.AdminService.PurgeTopic:output_type -> ddq.v1.PurgeTopicResponse
-	21, // 36: ddq.v1.AdminService.ListDeadLetters:output_type -> ddq.v1.ListDeadLettersResponse
-	23, // 37: ddq.v1.AdminService.RequeueDeadLetters:output_type -> ddq.v1.RequeueDeadLettersResponse
-	25, // 38: ddq.v1.AdminService.DeleteDeadLetters:output_type -> ddq.v1.DeleteDeadLettersResponse
-	27, // 39: ddq.v1.AdminService.DescribeServer:output_type -> ddq.v1.DescribeServerResponse
-	28, // [28:40] is the sub-list for method output_type
-	16, // [16:28] is the sub-list for method input_type
-	16, // [16:16] is the sub-list for extension type_name
-	16, // [16:16] is the sub-list for extension extendee
-	0,  // [0:16] is the sub-list for field type_name
+	46, // 0: ddq.v1.TopicPolicy.backoff:type_name -> ddq.v1.Backoff
+	1,  // 1: ddq.v1.Topic.policy:type_name -> ddq.v1.TopicPolicy
+	1,  // 2: ddq.v1.CreateTopicRequest.policy:type_name -> ddq.v1.TopicPolicy
+	2,  // 3: ddq.v1.CreateTopicResponse.topic:type_name -> ddq.v1.Topic
+	1,  // 4: ddq.v1.ConfigureTopicRequest.policy:type_name -> ddq.v1.TopicPolicy
+	2,  // 5: ddq.v1.ConfigureTopicResponse.topic:type_name -> ddq.v1.Topic
+	2,  // 6: ddq.v1.DescribeTopicResponse.topic:type_name -> ddq.v1.Topic
+	3,  // 7: ddq.v1.DescribeTopicResponse.depth:type_name -> ddq.v1.Depth
+	2,  // 8: ddq.v1.ListTopicsResponse.topics:type_name -> ddq.v1.Topic
+	2,  // 9: ddq.v1.PauseTopicResponse.topic:type_name -> ddq.v1.Topic
+	2,  // 10: ddq.v1.ResumeTopicResponse.topic:type_name -> ddq.v1.Topic
+	47, // 11: ddq.v1.DeadLetterFilter.reason:type_name -> ddq.v1.DeadReason
+	20, // 12: ddq.v1.ListDeadLettersRequest.filter:type_name -> ddq.v1.DeadLetterFilter
+	48, // 13: ddq.v1.ListDeadLettersResponse.tasks:type_name -> ddq.v1.Task
+	20, // 14: ddq.v1.RequeueDeadLettersRequest.filter:type_name -> ddq.v1.DeadLetterFilter
+	20, // 15: ddq.v1.DeleteDeadLettersRequest.filter:type_name -> ddq.v1.DeadLetterFilter
+	0,  // 16: ddq.v1.Node.state:type_name -> ddq.v1.NodeState
+	30, // 17: ddq.v1.Node.load:type_name -> ddq.v1.NodeLoad
+	29, // 18: ddq.v1.ListNodesResponse.nodes:type_name -> ddq.v1.Node
+	35, // 19: ddq.v1.ListShardsResponse.shards:type_name -> ddq.v1.Shard
+	3,  // 20: ddq.v1.Shard.depth:type_name -> ddq.v1.Depth
+	36, // 21: ddq.v1.Shard.load:type_name -> ddq.v1.OwnedLoad
+	43, // 22: ddq.v1.PlanRebalanceResponse.moves:type_name -> ddq.v1.ShardMove
+	4,  // 23: ddq.v1.AdminService.CreateTopic:input_type -> ddq.v1.CreateTopicRequest
+	6,  // 24: ddq.v1.AdminService.ConfigureTopic:input_type -> ddq.v1.ConfigureTopicRequest
+	8,  // 25: ddq.v1.AdminService.DescribeTopic:input_type -> ddq.v1.DescribeTopicRequest
+	10, // 26: ddq.v1.AdminService.ListTopics:input_type -> ddq.v1.ListTopicsRequest
+	12, // 27: ddq.v1.AdminService.DeleteTopic:input_type -> ddq.v1.DeleteTopicRequest
+	14, // 28: ddq.v1.AdminService.PauseTopic:input_type -> ddq.v1.PauseTopicRequest
+	16, // 29: ddq.v1.AdminService.ResumeTopic:input_type -> ddq.v1.ResumeTopicRequest
+	18, // 30: ddq.v1.AdminService.PurgeTopic:input_type -> ddq.v1.PurgeTopicRequest
+	21, // 31: ddq.v1.AdminService.ListDeadLetters:input_type -> ddq.v1.ListDeadLettersRequest
+	23, // 32: ddq.v1.AdminService.RequeueDeadLetters:input_type -> ddq.v1.RequeueDeadLettersRequest
+	25, // 33: ddq.v1.AdminService.DeleteDeadLetters:input_type -> ddq.v1.DeleteDeadLettersRequest
+	27, // 34: ddq.v1.AdminService.DescribeServer:input_type -> ddq.v1.DescribeServerRequest
+	31, // 35: ddq.v1.AdminService.ListNodes:input_type -> ddq.v1.ListNodesRequest
+	33, // 36: ddq.v1.AdminService.ListShards:input_type -> ddq.v1.ListShardsRequest
+	37, // 37: ddq.v1.AdminService.DrainNode:input_type -> ddq.v1.DrainNodeRequest
+	39, // 38: ddq.v1.AdminService.UndrainNode:input_type -> ddq.v1.UndrainNodeRequest
+	41, // 39: ddq.v1.AdminService.PlanRebalance:input_type -> ddq.v1.PlanRebalanceRequest
+	44, // 40: ddq.v1.AdminService.ReleaseShard:input_type -> ddq.v1.ReleaseShardRequest
+	5,  // 41: ddq.v1.AdminService.CreateTopic:output_type -> ddq.v1.CreateTopicResponse
+	7,  // 42: ddq.v1.AdminService.ConfigureTopic:output_type -> ddq.v1.ConfigureTopicResponse
+	9,  // 43: ddq.v1.AdminService.DescribeTopic:output_type -> ddq.v1.DescribeTopicResponse
+	11, // 44: ddq.v1.AdminService.ListTopics:output_type -> ddq.v1.ListTopicsResponse
+	13, // 45: ddq.v1.AdminService.DeleteTopic:output_type -> ddq.v1.DeleteTopicResponse
+	15, // 46: ddq.v1.AdminService.PauseTopic:output_type -> ddq.v1.PauseTopicResponse
+	17, // 47: ddq.v1.AdminService.ResumeTopic:output_type -> ddq.v1.ResumeTopicResponse
+	19, // 48: ddq.v1.AdminService.PurgeTopic:output_type -> ddq.v1.PurgeTopicResponse
+	22, // 49: ddq.v1.AdminService.ListDeadLetters:output_type -> ddq.v1.ListDeadLettersResponse
+	24, // 50: ddq.v1.AdminService.RequeueDeadLetters:output_type -> ddq.v1.RequeueDeadLettersResponse
+	26, // 51: ddq.v1.AdminService.DeleteDeadLetters:output_type -> ddq.v1.DeleteDeadLettersResponse
+	28, // 52: ddq.v1.AdminService.DescribeServer:output_type -> ddq.v1.DescribeServerResponse
+	32, // 53: ddq.v1.AdminService.ListNodes:output_type -> ddq.v1.ListNodesResponse
+	34, // 54: ddq.v1.AdminService.ListShards:output_type -> ddq.v1.ListShardsResponse
+	38, // 55: ddq.v1.AdminService.DrainNode:output_type -> ddq.v1.DrainNodeResponse
+	40, // 56: ddq.v1.AdminService.UndrainNode:output_type -> ddq.v1.UndrainNodeResponse
+	42, // 57: ddq.v1.AdminService.PlanRebalance:output_type -> ddq.v1.PlanRebalanceResponse
+	45, // 58: ddq.v1.AdminService.ReleaseShard:output_type -> ddq.v1.ReleaseShardResponse
+	41, // [41:59] is the sub-list for method output_type
+	23, // [23:41] is the sub-list for method input_type
+	23, // [23:23] is the sub-list for extension type_name
+	23, // [23:23] is the sub-list for extension extendee
+	0,  // [0:23] is the sub-list for field type_name
 }
 
 func init() { file_ddq_v1_admin_proto_init() }
@@ -1865,13 +2978,14 @@ func file_ddq_v1_admin_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_ddq_v1_admin_proto_rawDesc), len(file_ddq_v1_admin_proto_rawDesc)),
-			NumEnums:      0,
-			NumMessages:   28,
+			NumEnums:      1,
+			NumMessages:   45,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
 		GoTypes:           file_ddq_v1_admin_proto_goTypes,
 		DependencyIndexes: file_ddq_v1_admin_proto_depIdxs,
+		EnumInfos:         file_ddq_v1_admin_proto_enumTypes,
 		MessageInfos:      file_ddq_v1_admin_proto_msgTypes,
 	}.Build()
 	File_ddq_v1_admin_proto = out.File

@@ -1156,8 +1156,13 @@ type Hello struct {
 	VisibilityTimeoutMs int64 `protobuf:"varint,4,opt,name=visibility_timeout_ms,json=visibilityTimeoutMs,proto3" json:"visibility_timeout_ms,omitempty"`
 	// Only shards owned by the node that serves the stream.
 	LocalShardsOnly bool `protobuf:"varint,5,opt,name=local_shards_only,json=localShardsOnly,proto3" json:"local_shards_only,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// Credit is granted for tasks that are ready, as demand says, and what finds
+	// none of them comes back at once. Nodes subscribe to each other like this.
+	OnDemand bool `protobuf:"varint,6,opt,name=on_demand,json=onDemand,proto3" json:"on_demand,omitempty"`
+	// The node that subscribes; with on_demand only.
+	Node          string `protobuf:"bytes,7,opt,name=node,proto3" json:"node,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Hello) Reset() {
@@ -1225,6 +1230,20 @@ func (x *Hello) GetLocalShardsOnly() bool {
 	return false
 }
 
+func (x *Hello) GetOnDemand() bool {
+	if x != nil {
+		return x.OnDemand
+	}
+	return false
+}
+
+func (x *Hello) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
 // SubscribeResponse is one frame to the worker.
 type SubscribeResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1235,7 +1254,9 @@ type SubscribeResponse struct {
 	// Tasks whose cancellation was asked for.
 	Cancels []*Cancel `protobuf:"bytes,4,rep,name=cancels,proto3" json:"cancels,omitempty"`
 	// The node goes away: settle what runs, expect nothing new, reconnect.
-	Drain         *Drain `protobuf:"bytes,5,opt,name=drain,proto3" json:"drain,omitempty"`
+	Drain *Drain `protobuf:"bytes,5,opt,name=drain,proto3" json:"drain,omitempty"`
+	// On streams with on_demand only.
+	Demand        *Demand `protobuf:"bytes,6,opt,name=demand,proto3" json:"demand,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1301,6 +1322,13 @@ func (x *SubscribeResponse) GetCancels() []*Cancel {
 func (x *SubscribeResponse) GetDrain() *Drain {
 	if x != nil {
 		return x.Drain
+	}
+	return nil
+}
+
+func (x *SubscribeResponse) GetDemand() *Demand {
+	if x != nil {
+		return x.Demand
 	}
 	return nil
 }
@@ -1613,6 +1641,61 @@ func (x *Cancel) GetHoldToken() []byte {
 	return nil
 }
 
+// Demand is how many deliveries credit is wanted for.
+type Demand struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Tasks that are ready and have no credit.
+	Ready int64 `protobuf:"varint,1,opt,name=ready,proto3" json:"ready,omitempty"`
+	// Credit that found no task and is void.
+	Returned      int32 `protobuf:"varint,2,opt,name=returned,proto3" json:"returned,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Demand) Reset() {
+	*x = Demand{}
+	mi := &file_ddq_v1_queue_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Demand) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Demand) ProtoMessage() {}
+
+func (x *Demand) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_queue_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Demand.ProtoReflect.Descriptor instead.
+func (*Demand) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *Demand) GetReady() int64 {
+	if x != nil {
+		return x.Ready
+	}
+	return 0
+}
+
+func (x *Demand) GetReturned() int32 {
+	if x != nil {
+		return x.Returned
+	}
+	return 0
+}
+
 type Drain struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// How long the node goes on to accept settlements on this stream.
@@ -1623,7 +1706,7 @@ type Drain struct {
 
 func (x *Drain) Reset() {
 	*x = Drain{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[23]
+	mi := &file_ddq_v1_queue_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1635,7 +1718,7 @@ func (x *Drain) String() string {
 func (*Drain) ProtoMessage() {}
 
 func (x *Drain) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[23]
+	mi := &file_ddq_v1_queue_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1648,7 +1731,7 @@ func (x *Drain) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Drain.ProtoReflect.Descriptor instead.
 func (*Drain) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{23}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Drain) GetGraceMs() int64 {
@@ -1669,7 +1752,7 @@ type Ack struct {
 
 func (x *Ack) Reset() {
 	*x = Ack{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[24]
+	mi := &file_ddq_v1_queue_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1681,7 +1764,7 @@ func (x *Ack) String() string {
 func (*Ack) ProtoMessage() {}
 
 func (x *Ack) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[24]
+	mi := &file_ddq_v1_queue_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1694,7 +1777,7 @@ func (x *Ack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ack.ProtoReflect.Descriptor instead.
 func (*Ack) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{24}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Ack) GetTaskId() string {
@@ -1730,7 +1813,7 @@ type Nack struct {
 
 func (x *Nack) Reset() {
 	*x = Nack{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[25]
+	mi := &file_ddq_v1_queue_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1742,7 +1825,7 @@ func (x *Nack) String() string {
 func (*Nack) ProtoMessage() {}
 
 func (x *Nack) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[25]
+	mi := &file_ddq_v1_queue_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1755,7 +1838,7 @@ func (x *Nack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Nack.ProtoReflect.Descriptor instead.
 func (*Nack) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{25}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Nack) GetTaskId() string {
@@ -1813,7 +1896,7 @@ type Extend struct {
 
 func (x *Extend) Reset() {
 	*x = Extend{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[26]
+	mi := &file_ddq_v1_queue_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1825,7 +1908,7 @@ func (x *Extend) String() string {
 func (*Extend) ProtoMessage() {}
 
 func (x *Extend) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[26]
+	mi := &file_ddq_v1_queue_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1838,7 +1921,7 @@ func (x *Extend) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Extend.ProtoReflect.Descriptor instead.
 func (*Extend) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{26}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Extend) GetTaskId() string {
@@ -1878,7 +1961,7 @@ type RetrieveRequest struct {
 
 func (x *RetrieveRequest) Reset() {
 	*x = RetrieveRequest{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[27]
+	mi := &file_ddq_v1_queue_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1890,7 +1973,7 @@ func (x *RetrieveRequest) String() string {
 func (*RetrieveRequest) ProtoMessage() {}
 
 func (x *RetrieveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[27]
+	mi := &file_ddq_v1_queue_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1903,7 +1986,7 @@ func (x *RetrieveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetrieveRequest.ProtoReflect.Descriptor instead.
 func (*RetrieveRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{27}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *RetrieveRequest) GetTopic() string {
@@ -1951,7 +2034,7 @@ type RetrieveResponse struct {
 
 func (x *RetrieveResponse) Reset() {
 	*x = RetrieveResponse{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[28]
+	mi := &file_ddq_v1_queue_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1963,7 +2046,7 @@ func (x *RetrieveResponse) String() string {
 func (*RetrieveResponse) ProtoMessage() {}
 
 func (x *RetrieveResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[28]
+	mi := &file_ddq_v1_queue_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1976,7 +2059,7 @@ func (x *RetrieveResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetrieveResponse.ProtoReflect.Descriptor instead.
 func (*RetrieveResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{28}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *RetrieveResponse) GetDeliveries() []*Delivery {
@@ -1996,7 +2079,7 @@ type AckRequest struct {
 
 func (x *AckRequest) Reset() {
 	*x = AckRequest{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[29]
+	mi := &file_ddq_v1_queue_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2008,7 +2091,7 @@ func (x *AckRequest) String() string {
 func (*AckRequest) ProtoMessage() {}
 
 func (x *AckRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[29]
+	mi := &file_ddq_v1_queue_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2021,7 +2104,7 @@ func (x *AckRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AckRequest.ProtoReflect.Descriptor instead.
 func (*AckRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{29}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *AckRequest) GetTopic() string {
@@ -2048,7 +2131,7 @@ type AckResponse struct {
 
 func (x *AckResponse) Reset() {
 	*x = AckResponse{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[30]
+	mi := &file_ddq_v1_queue_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2060,7 +2143,7 @@ func (x *AckResponse) String() string {
 func (*AckResponse) ProtoMessage() {}
 
 func (x *AckResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[30]
+	mi := &file_ddq_v1_queue_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2073,7 +2156,7 @@ func (x *AckResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AckResponse.ProtoReflect.Descriptor instead.
 func (*AckResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{30}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *AckResponse) GetAlready() bool {
@@ -2093,7 +2176,7 @@ type NackRequest struct {
 
 func (x *NackRequest) Reset() {
 	*x = NackRequest{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[31]
+	mi := &file_ddq_v1_queue_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2105,7 +2188,7 @@ func (x *NackRequest) String() string {
 func (*NackRequest) ProtoMessage() {}
 
 func (x *NackRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[31]
+	mi := &file_ddq_v1_queue_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2118,7 +2201,7 @@ func (x *NackRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NackRequest.ProtoReflect.Descriptor instead.
 func (*NackRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{31}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *NackRequest) GetTopic() string {
@@ -2147,7 +2230,7 @@ type NackResponse struct {
 
 func (x *NackResponse) Reset() {
 	*x = NackResponse{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[32]
+	mi := &file_ddq_v1_queue_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2159,7 +2242,7 @@ func (x *NackResponse) String() string {
 func (*NackResponse) ProtoMessage() {}
 
 func (x *NackResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[32]
+	mi := &file_ddq_v1_queue_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2172,7 +2255,7 @@ func (x *NackResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NackResponse.ProtoReflect.Descriptor instead.
 func (*NackResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{32}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *NackResponse) GetState() TaskState {
@@ -2199,7 +2282,7 @@ type ExtendRequest struct {
 
 func (x *ExtendRequest) Reset() {
 	*x = ExtendRequest{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[33]
+	mi := &file_ddq_v1_queue_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2211,7 +2294,7 @@ func (x *ExtendRequest) String() string {
 func (*ExtendRequest) ProtoMessage() {}
 
 func (x *ExtendRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[33]
+	mi := &file_ddq_v1_queue_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2224,7 +2307,7 @@ func (x *ExtendRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExtendRequest.ProtoReflect.Descriptor instead.
 func (*ExtendRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{33}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ExtendRequest) GetTopic() string {
@@ -2251,7 +2334,7 @@ type ExtendResponse struct {
 
 func (x *ExtendResponse) Reset() {
 	*x = ExtendResponse{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[34]
+	mi := &file_ddq_v1_queue_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2263,7 +2346,7 @@ func (x *ExtendResponse) String() string {
 func (*ExtendResponse) ProtoMessage() {}
 
 func (x *ExtendResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[34]
+	mi := &file_ddq_v1_queue_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2276,7 +2359,7 @@ func (x *ExtendResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExtendResponse.ProtoReflect.Descriptor instead.
 func (*ExtendResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{34}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *ExtendResponse) GetHoldMs() int64 {
@@ -2370,13 +2453,15 @@ const file_ddq_v1_queue_proto_rawDesc = "" +
 	"\x04acks\x18\x04 \x03(\v2\v.ddq.v1.AckR\x04acks\x12\"\n" +
 	"\x05nacks\x18\x05 \x03(\v2\f.ddq.v1.NackR\x05nacks\x12(\n" +
 	"\aextends\x18\x06 \x03(\v2\x0e.ddq.v1.ExtendR\aextendsB\t\n" +
-	"\a_credit\"\xb9\x01\n" +
+	"\a_credit\"\xea\x01\n" +
 	"\x05Hello\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x16\n" +
 	"\x06worker\x18\x02 \x01(\tR\x06worker\x12\"\n" +
 	"\rmax_in_flight\x18\x03 \x01(\x05R\vmaxInFlight\x122\n" +
 	"\x15visibility_timeout_ms\x18\x04 \x01(\x03R\x13visibilityTimeoutMs\x12*\n" +
-	"\x11local_shards_only\x18\x05 \x01(\bR\x0flocalShardsOnly\"\xf3\x01\n" +
+	"\x11local_shards_only\x18\x05 \x01(\bR\x0flocalShardsOnly\x12\x1b\n" +
+	"\ton_demand\x18\x06 \x01(\bR\bonDemand\x12\x12\n" +
+	"\x04node\x18\a \x01(\tR\x04node\"\x9b\x02\n" +
 	"\x11SubscribeResponse\x122\n" +
 	"\n" +
 	"subscribed\x18\x01 \x01(\v2\x12.ddq.v1.SubscribedR\n" +
@@ -2386,7 +2471,8 @@ const file_ddq_v1_queue_proto_rawDesc = "" +
 	"deliveries\x12)\n" +
 	"\asettled\x18\x03 \x03(\v2\x0f.ddq.v1.SettledR\asettled\x12(\n" +
 	"\acancels\x18\x04 \x03(\v2\x0e.ddq.v1.CancelR\acancels\x12#\n" +
-	"\x05drain\x18\x05 \x01(\v2\r.ddq.v1.DrainR\x05drain\"x\n" +
+	"\x05drain\x18\x05 \x01(\v2\r.ddq.v1.DrainR\x05drain\x12&\n" +
+	"\x06demand\x18\x06 \x01(\v2\x0e.ddq.v1.DemandR\x06demand\"x\n" +
 	"\n" +
 	"Subscribed\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12\"\n" +
@@ -2410,7 +2496,10 @@ const file_ddq_v1_queue_proto_rawDesc = "" +
 	"\x06Cancel\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x1d\n" +
 	"\n" +
-	"hold_token\x18\x02 \x01(\fR\tholdToken\"\"\n" +
+	"hold_token\x18\x02 \x01(\fR\tholdToken\":\n" +
+	"\x06Demand\x12\x14\n" +
+	"\x05ready\x18\x01 \x01(\x03R\x05ready\x12\x1a\n" +
+	"\breturned\x18\x02 \x01(\x05R\breturned\"\"\n" +
 	"\x05Drain\x12\x19\n" +
 	"\bgrace_ms\x18\x01 \x01(\x03R\agraceMs\"=\n" +
 	"\x03Ack\x12\x17\n" +
@@ -2485,7 +2574,7 @@ func file_ddq_v1_queue_proto_rawDescGZIP() []byte {
 	return file_ddq_v1_queue_proto_rawDescData
 }
 
-var file_ddq_v1_queue_proto_msgTypes = make([]protoimpl.MessageInfo, 35)
+var file_ddq_v1_queue_proto_msgTypes = make([]protoimpl.MessageInfo, 36)
 var file_ddq_v1_queue_proto_goTypes = []any{
 	(*EnqueueRequest)(nil),         // 0: ddq.v1.EnqueueRequest
 	(*EnqueueResponse)(nil),        // 1: ddq.v1.EnqueueResponse
@@ -2510,97 +2599,99 @@ var file_ddq_v1_queue_proto_goTypes = []any{
 	(*Settled)(nil),                // 20: ddq.v1.Settled
 	(*SettleResult)(nil),           // 21: ddq.v1.SettleResult
 	(*Cancel)(nil),                 // 22: ddq.v1.Cancel
-	(*Drain)(nil),                  // 23: ddq.v1.Drain
-	(*Ack)(nil),                    // 24: ddq.v1.Ack
-	(*Nack)(nil),                   // 25: ddq.v1.Nack
-	(*Extend)(nil),                 // 26: ddq.v1.Extend
-	(*RetrieveRequest)(nil),        // 27: ddq.v1.RetrieveRequest
-	(*RetrieveResponse)(nil),       // 28: ddq.v1.RetrieveResponse
-	(*AckRequest)(nil),             // 29: ddq.v1.AckRequest
-	(*AckResponse)(nil),            // 30: ddq.v1.AckResponse
-	(*NackRequest)(nil),            // 31: ddq.v1.NackRequest
-	(*NackResponse)(nil),           // 32: ddq.v1.NackResponse
-	(*ExtendRequest)(nil),          // 33: ddq.v1.ExtendRequest
-	(*ExtendResponse)(nil),         // 34: ddq.v1.ExtendResponse
-	(*durationpb.Duration)(nil),    // 35: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil),  // 36: google.protobuf.Timestamp
-	(*Attribute)(nil),              // 37: ddq.v1.Attribute
-	(*Backoff)(nil),                // 38: ddq.v1.Backoff
-	(TaskState)(0),                 // 39: ddq.v1.TaskState
-	(*Error)(nil),                  // 40: ddq.v1.Error
-	(*Task)(nil),                   // 41: ddq.v1.Task
+	(*Demand)(nil),                 // 23: ddq.v1.Demand
+	(*Drain)(nil),                  // 24: ddq.v1.Drain
+	(*Ack)(nil),                    // 25: ddq.v1.Ack
+	(*Nack)(nil),                   // 26: ddq.v1.Nack
+	(*Extend)(nil),                 // 27: ddq.v1.Extend
+	(*RetrieveRequest)(nil),        // 28: ddq.v1.RetrieveRequest
+	(*RetrieveResponse)(nil),       // 29: ddq.v1.RetrieveResponse
+	(*AckRequest)(nil),             // 30: ddq.v1.AckRequest
+	(*AckResponse)(nil),            // 31: ddq.v1.AckResponse
+	(*NackRequest)(nil),            // 32: ddq.v1.NackRequest
+	(*NackResponse)(nil),           // 33: ddq.v1.NackResponse
+	(*ExtendRequest)(nil),          // 34: ddq.v1.ExtendRequest
+	(*ExtendResponse)(nil),         // 35: ddq.v1.ExtendResponse
+	(*durationpb.Duration)(nil),    // 36: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil),  // 37: google.protobuf.Timestamp
+	(*Attribute)(nil),              // 38: ddq.v1.Attribute
+	(*Backoff)(nil),                // 39: ddq.v1.Backoff
+	(TaskState)(0),                 // 40: ddq.v1.TaskState
+	(*Error)(nil),                  // 41: ddq.v1.Error
+	(*Task)(nil),                   // 42: ddq.v1.Task
 }
 var file_ddq_v1_queue_proto_depIdxs = []int32{
-	35, // 0: ddq.v1.EnqueueRequest.delay:type_name -> google.protobuf.Duration
-	36, // 1: ddq.v1.EnqueueRequest.execute_time:type_name -> google.protobuf.Timestamp
-	37, // 2: ddq.v1.EnqueueRequest.attributes:type_name -> ddq.v1.Attribute
-	38, // 3: ddq.v1.EnqueueRequest.backoff:type_name -> ddq.v1.Backoff
-	36, // 4: ddq.v1.EnqueueRequest.expire_time:type_name -> google.protobuf.Timestamp
-	35, // 5: ddq.v1.EnqueueRequest.expire_after:type_name -> google.protobuf.Duration
-	36, // 6: ddq.v1.EnqueueResponse.execute_time:type_name -> google.protobuf.Timestamp
-	39, // 7: ddq.v1.EnqueueResponse.state:type_name -> ddq.v1.TaskState
-	39, // 8: ddq.v1.EnqueueResponse.replaced_state:type_name -> ddq.v1.TaskState
+	36, // 0: ddq.v1.EnqueueRequest.delay:type_name -> google.protobuf.Duration
+	37, // 1: ddq.v1.EnqueueRequest.execute_time:type_name -> google.protobuf.Timestamp
+	38, // 2: ddq.v1.EnqueueRequest.attributes:type_name -> ddq.v1.Attribute
+	39, // 3: ddq.v1.EnqueueRequest.backoff:type_name -> ddq.v1.Backoff
+	37, // 4: ddq.v1.EnqueueRequest.expire_time:type_name -> google.protobuf.Timestamp
+	36, // 5: ddq.v1.EnqueueRequest.expire_after:type_name -> google.protobuf.Duration
+	37, // 6: ddq.v1.EnqueueResponse.execute_time:type_name -> google.protobuf.Timestamp
+	40, // 7: ddq.v1.EnqueueResponse.state:type_name -> ddq.v1.TaskState
+	40, // 8: ddq.v1.EnqueueResponse.replaced_state:type_name -> ddq.v1.TaskState
 	0,  // 9: ddq.v1.EnqueueBatchRequest.tasks:type_name -> ddq.v1.EnqueueRequest
 	4,  // 10: ddq.v1.EnqueueBatchResponse.results:type_name -> ddq.v1.EnqueueResult
-	36, // 11: ddq.v1.EnqueueResult.execute_time:type_name -> google.protobuf.Timestamp
-	39, // 12: ddq.v1.EnqueueResult.replaced_state:type_name -> ddq.v1.TaskState
-	40, // 13: ddq.v1.EnqueueResult.error:type_name -> ddq.v1.Error
+	37, // 11: ddq.v1.EnqueueResult.execute_time:type_name -> google.protobuf.Timestamp
+	40, // 12: ddq.v1.EnqueueResult.replaced_state:type_name -> ddq.v1.TaskState
+	41, // 13: ddq.v1.EnqueueResult.error:type_name -> ddq.v1.Error
 	0,  // 14: ddq.v1.EnqueueStreamRequest.tasks:type_name -> ddq.v1.EnqueueRequest
 	4,  // 15: ddq.v1.EnqueueStreamResponse.results:type_name -> ddq.v1.EnqueueResult
-	40, // 16: ddq.v1.EnqueueStreamResponse.error:type_name -> ddq.v1.Error
-	41, // 17: ddq.v1.GetTaskResponse.task:type_name -> ddq.v1.Task
-	39, // 18: ddq.v1.ListTasksRequest.state:type_name -> ddq.v1.TaskState
-	41, // 19: ddq.v1.ListTasksResponse.tasks:type_name -> ddq.v1.Task
-	35, // 20: ddq.v1.RescheduleTaskRequest.delay:type_name -> google.protobuf.Duration
-	36, // 21: ddq.v1.RescheduleTaskRequest.execute_time:type_name -> google.protobuf.Timestamp
-	36, // 22: ddq.v1.RescheduleTaskResponse.execute_time:type_name -> google.protobuf.Timestamp
+	41, // 16: ddq.v1.EnqueueStreamResponse.error:type_name -> ddq.v1.Error
+	42, // 17: ddq.v1.GetTaskResponse.task:type_name -> ddq.v1.Task
+	40, // 18: ddq.v1.ListTasksRequest.state:type_name -> ddq.v1.TaskState
+	42, // 19: ddq.v1.ListTasksResponse.tasks:type_name -> ddq.v1.Task
+	36, // 20: ddq.v1.RescheduleTaskRequest.delay:type_name -> google.protobuf.Duration
+	37, // 21: ddq.v1.RescheduleTaskRequest.execute_time:type_name -> google.protobuf.Timestamp
+	37, // 22: ddq.v1.RescheduleTaskResponse.execute_time:type_name -> google.protobuf.Timestamp
 	16, // 23: ddq.v1.SubscribeRequest.hello:type_name -> ddq.v1.Hello
-	24, // 24: ddq.v1.SubscribeRequest.acks:type_name -> ddq.v1.Ack
-	25, // 25: ddq.v1.SubscribeRequest.nacks:type_name -> ddq.v1.Nack
-	26, // 26: ddq.v1.SubscribeRequest.extends:type_name -> ddq.v1.Extend
+	25, // 24: ddq.v1.SubscribeRequest.acks:type_name -> ddq.v1.Ack
+	26, // 25: ddq.v1.SubscribeRequest.nacks:type_name -> ddq.v1.Nack
+	27, // 26: ddq.v1.SubscribeRequest.extends:type_name -> ddq.v1.Extend
 	18, // 27: ddq.v1.SubscribeResponse.subscribed:type_name -> ddq.v1.Subscribed
 	19, // 28: ddq.v1.SubscribeResponse.deliveries:type_name -> ddq.v1.Delivery
 	20, // 29: ddq.v1.SubscribeResponse.settled:type_name -> ddq.v1.Settled
 	22, // 30: ddq.v1.SubscribeResponse.cancels:type_name -> ddq.v1.Cancel
-	23, // 31: ddq.v1.SubscribeResponse.drain:type_name -> ddq.v1.Drain
-	41, // 32: ddq.v1.Delivery.task:type_name -> ddq.v1.Task
-	21, // 33: ddq.v1.Settled.results:type_name -> ddq.v1.SettleResult
-	40, // 34: ddq.v1.SettleResult.error:type_name -> ddq.v1.Error
-	19, // 35: ddq.v1.RetrieveResponse.deliveries:type_name -> ddq.v1.Delivery
-	24, // 36: ddq.v1.AckRequest.ack:type_name -> ddq.v1.Ack
-	25, // 37: ddq.v1.NackRequest.nack:type_name -> ddq.v1.Nack
-	39, // 38: ddq.v1.NackResponse.state:type_name -> ddq.v1.TaskState
-	36, // 39: ddq.v1.NackResponse.execute_time:type_name -> google.protobuf.Timestamp
-	26, // 40: ddq.v1.ExtendRequest.extend:type_name -> ddq.v1.Extend
-	0,  // 41: ddq.v1.DelayQueueService.Enqueue:input_type -> ddq.v1.EnqueueRequest
-	2,  // 42: ddq.v1.DelayQueueService.EnqueueBatch:input_type -> ddq.v1.EnqueueBatchRequest
-	5,  // 43: ddq.v1.DelayQueueService.EnqueueStream:input_type -> ddq.v1.EnqueueStreamRequest
-	7,  // 44: ddq.v1.DelayQueueService.GetTask:input_type -> ddq.v1.GetTaskRequest
-	9,  // 45: ddq.v1.DelayQueueService.ListTasks:input_type -> ddq.v1.ListTasksRequest
-	11, // 46: ddq.v1.DelayQueueService.DeleteTask:input_type -> ddq.v1.DeleteTaskRequest
-	13, // 47: ddq.v1.DelayQueueService.RescheduleTask:input_type -> ddq.v1.RescheduleTaskRequest
-	15, // 48: ddq.v1.DelayQueueService.Subscribe:input_type -> ddq.v1.SubscribeRequest
-	27, // 49: ddq.v1.DelayQueueService.Retrieve:input_type -> ddq.v1.RetrieveRequest
-	29, // 50: ddq.v1.DelayQueueService.Ack:input_type -> ddq.v1.AckRequest
-	31, // 51: ddq.v1.DelayQueueService.Nack:input_type -> ddq.v1.NackRequest
-	33, // 52: ddq.v1.DelayQueueService.Extend:input_type -> ddq.v1.ExtendRequest
-	1,  // 53: ddq.v1.DelayQueueService.Enqueue:output_type -> ddq.v1.EnqueueResponse
-	3,  // 54: ddq.v1.DelayQueueService.EnqueueBatch:output_type -> ddq.v1.EnqueueBatchResponse
-	6,  // 55: ddq.v1.DelayQueueService.EnqueueStream:output_type -> ddq.v1.EnqueueStreamResponse
-	8,  // 56: ddq.v1.DelayQueueService.GetTask:output_type -> ddq.v1.GetTaskResponse
-	10, // 57: ddq.v1.DelayQueueService.ListTasks:output_type -> ddq.v1.ListTasksResponse
-	12, // 58: ddq.v1.DelayQueueService.DeleteTask:output_type -> ddq.v1.DeleteTaskResponse
-	14, // 59: ddq.v1.DelayQueueService.RescheduleTask:output_type -> ddq.v1.RescheduleTaskResponse
-	17, // 60: ddq.v1.DelayQueueService.Subscribe:output_type -> ddq.v1.SubscribeResponse
-	28, // 61: ddq.v1.DelayQueueService.Retrieve:output_type -> ddq.v1.RetrieveResponse
-	30, // 62: ddq.v1.DelayQueueService.Ack:output_type -> ddq.v1.AckResponse
-	32, // 63: ddq.v1.DelayQueueService.Nack:output_type -> ddq.v1.NackResponse
-	34, // 64: ddq.v1.DelayQueueService.Extend:output_type -> ddq.v1.ExtendResponse
-	53, // [53:65] is the sub-list for method output_type
-	41, // [41:53] is the sub-list for method input_type
-	41, // [41:41] is the sub-list for extension type_name
-	41, // [41:41] is the sub-list for extension extendee
-	0,  // [0:41] is the sub-list for field type_name
+	24, // 31: ddq.v1.SubscribeResponse.drain:type_name -> ddq.v1.Drain
+	23, // 32: ddq.v1.SubscribeResponse.demand:type_name -> ddq.v1.Demand
+	42, // 33: ddq.v1.Delivery.task:type_name -> ddq.v1.Task
+	21, // 34: ddq.v1.Settled.results:type_name -> ddq.v1.SettleResult
+	41, // 35: ddq.v1.SettleResult.error:type_name -> ddq.v1.Error
+	19, // 36: ddq.v1.RetrieveResponse.deliveries:type_name -> ddq.v1.Delivery
+	25, // 37: ddq.v1.AckRequest.ack:type_name -> ddq.v1.Ack
+	26, // 38: ddq.v1.NackRequest.nack:type_name -> ddq.v1.Nack
+	40, // 39: ddq.v1.NackResponse.state:type_name -> ddq.v1.TaskState
+	37, // 40: ddq.v1.NackResponse.execute_time:type_name -> google.protobuf.Timestamp
+	27, // 41: ddq.v1.ExtendRequest.extend:type_name -> ddq.v1.Extend
+	0,  // 42: ddq.v1.DelayQueueService.Enqueue:input_type -> ddq.v1.EnqueueRequest
+	2,  // 43: ddq.v1.DelayQueueService.EnqueueBatch:input_type -> ddq.v1.EnqueueBatchRequest
+	5,  // 44: ddq.v1.DelayQueueService.EnqueueStream:input_type -> ddq.v1.EnqueueStreamRequest
+	7,  // 45: ddq.v1.DelayQueueService.GetTask:input_type -> ddq.v1.GetTaskRequest
+	9,  // 46: ddq.v1.DelayQueueService.ListTasks:input_type -> ddq.v1.ListTasksRequest
+	11, // 47: ddq.v1.DelayQueueService.DeleteTask:input_type -> ddq.v1.DeleteTaskRequest
+	13, // 48: ddq.v1.DelayQueueService.RescheduleTask:input_type -> ddq.v1.RescheduleTaskRequest
+	15, // 49: ddq.v1.DelayQueueService.Subscribe:input_type -> ddq.v1.SubscribeRequest
+	28, // 50: ddq.v1.DelayQueueService.Retrieve:input_type -> ddq.v1.RetrieveRequest
+	30, // 51: ddq.v1.DelayQueueService.Ack:input_type -> ddq.v1.AckRequest
+	32, // 52: ddq.v1.DelayQueueService.Nack:input_type -> ddq.v1.NackRequest
+	34, // 53: ddq.v1.DelayQueueService.Extend:input_type -> ddq.v1.ExtendRequest
+	1,  // 54: ddq.v1.DelayQueueService.Enqueue:output_type -> ddq.v1.EnqueueResponse
+	3,  // 55: ddq.v1.DelayQueueService.EnqueueBatch:output_type -> ddq.v1.EnqueueBatchResponse
+	6,  // 56: ddq.v1.DelayQueueService.EnqueueStream:output_type -> ddq.v1.EnqueueStreamResponse
+	8,  // 57: ddq.v1.DelayQueueService.GetTask:output_type -> ddq.v1.GetTaskResponse
+	10, // 58: ddq.v1.DelayQueueService.ListTasks:output_type -> ddq.v1.ListTasksResponse
+	12, // 59: ddq.v1.DelayQueueService.DeleteTask:output_type -> ddq.v1.DeleteTaskResponse
+	14, // 60: ddq.v1.DelayQueueService.RescheduleTask:output_type -> ddq.v1.RescheduleTaskResponse
+	17, // 61: ddq.v1.DelayQueueService.Subscribe:output_type -> ddq.v1.SubscribeResponse
+	29, // 62: ddq.v1.DelayQueueService.Retrieve:output_type -> ddq.v1.RetrieveResponse
+	31, // 63: ddq.v1.DelayQueueService.Ack:output_type -> ddq.v1.AckResponse
+	33, // 64: ddq.v1.DelayQueueService.Nack:output_type -> ddq.v1.NackResponse
+	35, // 65: ddq.v1.DelayQueueService.Extend:output_type -> ddq.v1.ExtendResponse
+	54, // [54:66] is the sub-list for method output_type
+	42, // [42:54] is the sub-list for method input_type
+	42, // [42:42] is the sub-list for extension type_name
+	42, // [42:42] is the sub-list for extension extendee
+	0,  // [0:42] is the sub-list for field type_name
 }
 
 func init() { file_ddq_v1_queue_proto_init() }
@@ -2620,14 +2711,14 @@ func file_ddq_v1_queue_proto_init() {
 		(*RescheduleTaskRequest_ExecuteTime)(nil),
 	}
 	file_ddq_v1_queue_proto_msgTypes[15].OneofWrappers = []any{}
-	file_ddq_v1_queue_proto_msgTypes[25].OneofWrappers = []any{}
+	file_ddq_v1_queue_proto_msgTypes[26].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_ddq_v1_queue_proto_rawDesc), len(file_ddq_v1_queue_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   35,
+			NumMessages:   36,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

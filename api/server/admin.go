@@ -51,17 +51,15 @@ func (a *admin) DescribeTopic(ctx context.Context, r *ddqv1.DescribeTopicRequest
 		return nil, err
 	}
 	return &ddqv1.DescribeTopicResponse{
-		Topic: topicWire(&t.Topic),
-		Depth: &ddqv1.Depth{
-			Scheduled: t.Depth.Scheduled,
-			Ready:     t.Depth.Ready,
-			Running:   t.Depth.Running,
-			Done:      t.Depth.Done,
-			Dead:      t.Depth.Dead,
-		},
+		Topic:         topicWire(&t.Topic),
+		Depth:         depthWire(t.Depth),
 		Subscriptions: int32(t.Subscriptions),
 		Durability:    server.Store.Durability,
 	}, nil
+}
+
+func depthWire(d actors.Depth) *ddqv1.Depth {
+	return &ddqv1.Depth{Scheduled: d.Scheduled, Ready: d.Ready, Running: d.Running, Done: d.Done, Dead: d.Dead}
 }
 
 func (a *admin) ListTopics(ctx context.Context, r *ddqv1.ListTopicsRequest) (*ddqv1.ListTopicsResponse, error) {

@@ -45,6 +45,7 @@ type outbox struct {
 	queue    []handed           // guarded by mu, as is everything below
 	answers  map[uint64]*answer // sequences the actor has not answered in full
 	settled  []*answer          // answered, not taken
+	demand   *ddqv1.Demand      // to announce
 	drain    *time.Duration     // grace to announce
 	drained  bool               // announced, or about to be: nothing new goes out
 	leaving  bool               // the worker sends nothing more: nothing new goes out
@@ -105,6 +106,22 @@ func (o *outbox) Settled(sequence uint64, results []actors.Settled) {
 	}
 }
 
+// Demand queues what is ready and what credit is void. Only the latest count of
+// ready tasks matters.
+func (o *outbox) Demand(ready, returned int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.drained || o.leaving {
+		return
+	}
+	if o.demand == nil {
+		o.demand = &ddqv1.Demand{}
+	}
+	o.demand.Ready = int64(ready)
+	o.demand.Returned += int32(returned)
+	o.signal()
+}
+
 // Drain announces that the node goes away, once. Tasks that wait here are given
 // back: another node has more time for them. A grace of 0 is the usual one.
 func (o *outbox) Drain(grace time.Duration) {
@@ -154,13 +171,14 @@ func (o *outbox) finished() bool {
 type parcel struct {
 	tasks    []handed
 	settled  []*answer
+	demand   *ddqv1.Demand
 	drain    *time.Duration
 	stale    []actors.Delivery // too late for this worker, which has its credit back
 	unwanted []actors.Delivery // not for this stream any more
 }
 
 func (p *parcel) empty() bool {
-	return len(p.tasks) == 0 && len(p.settled) == 0 && p.drain == nil &&
+	return len(p.tasks) == 0 && len(p.settled) == 0 && p.drain == nil && p.demand == nil &&
 		len(p.stale) == 0 && len(p.unwanted) == 0
 }
 
@@ -169,8 +187,8 @@ func (o *outbox) take(now time.Time) parcel {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	settled, bytes := o.takeSettled()
-	p := parcel{settled: settled, drain: o.drain, unwanted: o.unwanted}
-	o.drain, o.unwanted = nil, nil
+	p := parcel{settled: settled, demand: o.demand, drain: o.drain, unwanted: o.unwanted}
+	o.demand, o.drain, o.unwanted = nil, nil, nil
 	n := 0
 	for n < len(o.queue) && len(p.tasks) < frameTasks && bytes < frameBytes {
 		h := &o.queue[n]

@@ -51,6 +51,7 @@ func New(config Config, sys *actors.System, log *slog.Logger, reg registerer) *S
 	s.grpc = grpc.NewServer(append(options, s.config.options()...)...)
 	ddqv1.RegisterDelayQueueServiceServer(s.grpc, &queue{Server: s})
 	ddqv1.RegisterAdminServiceServer(s.grpc, &admin{Server: s})
+	ddqv1.RegisterPeerServiceServer(s.grpc, &peer{Server: s})
 	s.health = newHealth(s.drain, sys.Ready, s.grpc.GetServiceInfo())
 	healthpb.RegisterHealthServer(s.grpc, s.health)
 	reflection.Register(s.grpc)

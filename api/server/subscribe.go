@@ -133,6 +133,8 @@ func (ses *session) hello(f *ddqv1.SubscribeRequest) error {
 		MaxInFlight: int(f.Hello.MaxInFlight),
 		Visibility:  visibility,
 		LocalOnly:   f.Hello.LocalShardsOnly,
+		OnDemand:    f.Hello.OnDemand,
+		Peer:        text(f.Hello.Node),
 	}, ses.box)
 	if err != nil {
 		return err
@@ -272,8 +274,18 @@ func (ses *session) returnLate(p *parcel) {
 	ses.sub.Settle(internalSequence, releases)
 	if len(p.stale) > 0 {
 		ses.server.metrics.stale.Add(float64(len(p.stale)))
-		_ = ses.sub.Grant(len(p.stale)) // no more than was granted before
+		ses.regrant(len(p.stale))
 	}
+}
+
+// regrant gives a worker credit back that came to nothing; on demand the other
+// side is told instead.
+func (ses *session) regrant(n int) {
+	if ses.sub.Options.OnDemand {
+		ses.box.Demand(0, n) // the count of ready tasks follows with the next one
+		return
+	}
+	_ = ses.sub.Grant(n) // no more than was granted before
 }
 
 // sent takes in that a frame is on its way.
@@ -289,10 +301,10 @@ func (ses *session) sent(p *parcel) {
 
 // frame is p as it goes out; nil when nothing does.
 func (p *parcel) frame(now time.Time) *ddqv1.SubscribeResponse {
-	if len(p.tasks) == 0 && len(p.settled) == 0 && p.drain == nil {
+	if len(p.tasks) == 0 && len(p.settled) == 0 && p.drain == nil && p.demand == nil {
 		return nil
 	}
-	f := &ddqv1.SubscribeResponse{}
+	f := &ddqv1.SubscribeResponse{Demand: p.demand}
 	if len(p.tasks) > 0 {
 		f.Deliveries = deliveriesWire(p.tasks, now)
 	}

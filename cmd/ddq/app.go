@@ -60,7 +60,7 @@ func (n *node) options(ctx context.Context, cfg *serverConfig, log *slog.Logger)
 		fx.Supply(cfg, log, n, fx.Annotate(ctx, fx.As(new(context.Context)))),
 		fx.WithLogger(quietly),
 		fx.StartTimeout(startTimeout),
-		fx.Provide(newRegistry, provideStore, newSystem, newServer, newOps),
+		fx.Provide(newRegistry, provideStore, joinFleet, newSystem, newServer, newOps),
 		fx.Invoke(wire),
 	)
 }
@@ -90,8 +90,12 @@ func provideStore(ctx context.Context, cfg *serverConfig, log *slog.Logger) (sto
 	return st, nil
 }
 
-func newSystem(cfg *serverConfig, st store.Store, log *slog.Logger, reg *prometheus.Registry) *actors.System {
-	return actors.New(cfg.Actors, st, log, reg)
+func newSystem(cfg *serverConfig, st store.Store, f *fleet, log *slog.Logger, reg *prometheus.Registry) *actors.System {
+	sys := actors.New(cfg.Actors, st, log, reg)
+	if f != nil {
+		sys.Join(f, f.peers)
+	}
+	return sys
 }
 
 func newServer(cfg *serverConfig, sys *actors.System, log *slog.Logger, reg *prometheus.Registry) *server.Server {
@@ -102,6 +106,7 @@ func newServer(cfg *serverConfig, sys *actors.System, log *slog.Logger, reg *pro
 type parts struct {
 	fx.In
 	Store  store.Store
+	Fleet  *fleet // nil on a node that stands alone
 	System *actors.System
 	Server *server.Server
 	Ops    *ops
@@ -112,6 +117,7 @@ type parts struct {
 // stop the other way round: workers settle while the gRPC port drains.
 func wire(lc fx.Lifecycle, cfg *serverConfig, log *slog.Logger, n *node, p parts) {
 	lc.Append(fx.Hook{OnStop: func(context.Context) error { return p.Store.Close() }})
+	lc.Append(fx.Hook{OnStop: func(ctx context.Context) error { return leave(ctx, p.Fleet) }})
 	lc.Append(fx.Hook{
 		OnStart: func(ctx context.Context) error { return p.Ops.start(ctx, n) },
 		OnStop:  p.Ops.stop,
@@ -126,23 +132,38 @@ func wire(lc fx.Lifecycle, cfg *serverConfig, log *slog.Logger, n *node, p parts
 		OnStop: p.System.Stop,
 	})
 	lc.Append(fx.Hook{
-		OnStart: func(ctx context.Context) error { return n.serve(ctx, cfg, p.Server, log) },
+		OnStart: func(ctx context.Context) error { return n.serve(ctx, cfg, p, log) },
 		OnStop:  func(ctx context.Context) error { return drain(ctx, cfg.ShutdownGrace, p, log) },
 	})
 }
 
-// serve opens the gRPC port.
-func (n *node) serve(ctx context.Context, cfg *serverConfig, s *server.Server, log *slog.Logger) error {
+// leave says goodbye to the fleet, once the shards are handed over.
+func leave(ctx context.Context, f *fleet) error {
+	if f == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, leaveTimeout)
+	defer cancel()
+	return f.close(ctx)
+}
+
+// serve opens the gRPC port, and asks for shards once it is open.
+func (n *node) serve(ctx context.Context, cfg *serverConfig, p parts, log *slog.Logger) error {
 	l, err := listen(ctx, "grpc-addr", cfg.GRPCAddr)
 	if err != nil {
 		return err
 	}
 	n.grpcAddr = l.Addr().String()
 	go func() { // ends with s.Stop
-		if err := s.Serve(l); err != nil {
+		if err := p.Server.Serve(l); err != nil {
 			n.failed <- fmt.Errorf("gRPC port: %w", err)
 		}
 	}()
+	if p.Fleet != nil {
+		if err := p.Fleet.SetDraining(false); err != nil {
+			return err
+		}
+	}
 	log.Info("serving", "addr", n.grpcAddr, "http", n.httpAddr, "node", cfg.Actors.Node, "store", cfg.storeName())
 	return nil
 }

@@ -28,6 +28,7 @@ type serverConfig struct {
 	LogLevel      string
 	LogFormat     string
 	Actors        actors.Config
+	Fleet         fleetConfig
 	backoff       backoffFlag // of new topics
 }
 
@@ -42,6 +43,7 @@ func (cfg *serverConfig) flags(fs *pflag.FlagSet) {
 	fs.DurationVar(&cfg.ShutdownGrace, "shutdown-grace", 30*time.Second, "how long to wait for running tasks when stopping")
 	fs.StringVar(&cfg.LogLevel, "log-level", "info", "debug, info, warn or error")
 	fs.StringVar(&cfg.LogFormat, "log-format", "text", "text or json")
+	cfg.Fleet.flags(fs)
 	cfg.runtimeFlags(fs)
 	markSettings(fs)
 }
@@ -53,6 +55,7 @@ func (cfg *serverConfig) check() error {
 		checkListener("grpc-addr", cfg.GRPCAddr, cfg.Insecure),
 		cfg.checkHTTP(),
 		cfg.completeRuntime(),
+		cfg.Fleet.check(cfg),
 	)
 }
 
@@ -106,7 +109,8 @@ running tasks up to --shutdown-grace, and exits 0.
 Every flag is also a setting: --grpc-addr, the environment variable
 DDQ_GRPC_ADDR, and grpc-addr in the YAML file that --config names.`,
 		Example: `  ddq server
-  ddq server --store redis://127.0.0.1:6379 --shutdown-grace 1m`,
+  ddq server --store redis://127.0.0.1:6379 --shutdown-grace 1m
+  ddq server --store redis://10.0.0.9:6379 --grpc-addr 10.0.0.1:9090 --gossip-addr 10.0.0.1:7946 --gossip-key "$KEY" --join ddq.internal --insecure`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			log, err := cfg.logger(c.err)

@@ -1,0 +1,157 @@
+package actors
+
+import (
+	"context"
+	"time"
+
+	"github.com/ddq-io/ddq/store"
+)
+
+// MemberState says whether a member of the fleet may own shards.
+type MemberState uint8
+
+// Only active members own shards.
+const (
+	MemberJoining MemberState = iota + 1
+	MemberActive
+	MemberDraining
+)
+
+// Member is one node of the fleet.
+type Member struct {
+	Name    string
+	Addr    string // of its gRPC port
+	Zone    string
+	Version string
+	State   MemberState
+}
+
+// View is who is there at one moment. It does not change.
+type View interface {
+	// Members returns all members by name, this node included.
+	Members() []Member
+	// Owner names the member that should own a shard; empty when none may.
+	Owner(s store.Shard) string
+	// Without is the view if members of these names were draining.
+	Without(names ...string) View
+}
+
+// Fleet tells a node who else is there. What it says is a hint: who does own a
+// shard stands in the store.
+type Fleet interface {
+	View() View
+	// Changed has a value when the view may have changed since it was received from.
+	Changed() <-chan struct{}
+	// SetDraining tells the others that this node wants no shards, or wants them again.
+	SetDraining(draining bool) error
+}
+
+// Peers reaches the other nodes. Its methods are safe for concurrent use. Those
+// without a context do not wait.
+type Peers interface {
+	// Notify passes hints on to a node. They are lost when it cannot be reached, or
+	// cannot keep up.
+	Notify(to Member, n Notice)
+	// Subscribe opens a subscription to the shards that a node owns, with credit on
+	// demand. When it cannot, link.Closed says so later.
+	Subscribe(to Member, o SubscribeOptions, link Link) RemoteSubscription
+	// Describe asks a node how it fares.
+	Describe(ctx context.Context, to Member) (PeerStatus, error)
+	// Drain makes a node give up its shards, or take shards again.
+	Drain(ctx context.Context, to Member, draining bool) error
+	// Release makes a node give up a shard.
+	Release(ctx context.Context, to Member, s store.Shard) error
+}
+
+// RemoteSubscription is a subscription at another node. Its methods do not wait.
+type RemoteSubscription interface {
+	// Grant gives credit for n deliveries.
+	Grant(n int)
+	// Close ends it once, in order: what was held for it meanwhile still comes,
+	// before Link.Closed.
+	Close()
+}
+
+// Link is what a RemoteSubscription calls, from one goroutine at a time. The
+// methods do not block.
+type Link interface {
+	// Opened comes first, unless Closed does.
+	Opened()
+	// Deliver takes tasks that the other node holds for this subscription.
+	Deliver(tasks []Delivery)
+	// Demand says how many tasks are ready there without credit, and how much
+	// credit came back unused.
+	Demand(ready, returned int)
+	// Closed comes last.
+	Closed(err error)
+}
+
+// Notice is what nodes tell each other about shards of the receiver.
+type Notice struct {
+	Pending  []PendingNotice
+	Ended    []EndedNotice
+	Released []store.Shard // may be claimed
+}
+
+// PendingNotice says that one store call made tasks pending.
+type PendingNotice struct {
+	Shard store.Shard
+	Seq   int64         // of the shard after the call
+	Tasks []store.Entry // those due soon
+}
+
+// EndedNotice says that holds ended.
+type EndedNotice struct {
+	Shard store.Shard
+	Holds []EndedHold
+}
+
+// EndedHold is one hold that ended.
+type EndedHold struct {
+	ID    string
+	Token store.Token
+}
+
+// PeerStatus is how a node fares.
+type PeerStatus struct {
+	Node          string
+	Uptime        time.Duration
+	ClockOffset   time.Duration // of the store's clock from the node's
+	Shards        []OwnedShard
+	Subscriptions int
+}
+
+// OwnedShard is a shard as its owner sees it.
+type OwnedShard struct {
+	store.Shard
+	Epoch    int64
+	Wheel    int           // tasks due soon
+	Ready    int           // tasks due and not held
+	Held     int           // tasks held
+	Lateness time.Duration // of the oldest ready task
+}
+
+// NodeStatus is a member of the fleet.
+type NodeStatus struct {
+	Member
+	Self bool
+	Load *PeerStatus // nil when the node did not answer in time
+}
+
+// ShardStatus is a shard and who owns it.
+type ShardStatus struct {
+	store.Shard
+	Owner  string // of the last claim; empty when released or never claimed
+	Placed string // who should own it
+	Epoch  int64
+	Depth  Depth
+	Oldest store.Millis // due time of the oldest pending task, 0 when there is none
+	Load   *OwnedShard  // nil when the owner did not answer in time
+}
+
+// ShardMove is one step of a rebalance.
+type ShardMove struct {
+	store.Shard
+	From string // empty when nobody owns it
+	To   string // empty when nobody could
+}

@@ -1,0 +1,185 @@
+package actors
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+)
+
+// reopenAfter is the pause before a link that broke is opened again.
+const reopenAfter = 200 * time.Millisecond
+
+// link is a subscription of this node's worker at another node. The topic actor
+// owns it; its methods are called by the peer's goroutine.
+type link struct {
+	topic  *topicRef
+	pid    *actor.PID // of the topic
+	rt     *runtime
+	sub    *subscriber
+	node   string
+	remote RemoteSubscription
+
+	// delivered counts tasks on their way to the shards. granted and returned are
+	// the topic's.
+	delivered         atomic.Int64
+	granted, returned int64
+}
+
+// outstanding is the credit that the other node has, when the link is closed.
+func (l *link) outstanding() int { return int(l.granted - l.returned - l.delivered.Load()) }
+
+// Opened says that the other node took the subscription.
+func (l *link) Opened() { l.rt.send(l.pid, &linkOpened{l}) }
+
+// Demand passes on what the other node has ready, and credit that comes back.
+func (l *link) Demand(ready, returned int) { l.rt.send(l.pid, &linkDemand{l, ready, returned}) }
+
+// Closed says that nothing more comes.
+func (l *link) Closed(err error) { l.rt.send(l.pid, &linkClosed{l, err}) }
+
+// Deliver passes tasks to their shards, which register the holds.
+func (l *link) Deliver(tasks []Delivery) {
+	byShard := make([][]Delivery, len(l.topic.shards))
+	for _, d := range tasks {
+		shard, _, ok := decodeToken(d.Token)
+		if !ok || shard >= len(byShard) {
+			l.rt.log.Error("task with a malformed token dropped", "topic", d.Topic, "task", d.Task.ID, "node", l.node)
+			continue // its hold runs out
+		}
+		byShard[shard] = append(byShard[shard], d)
+	}
+	for shard, ds := range byShard {
+		if len(ds) > 0 {
+			l.rt.send(l.topic.shards[shard], &heldElsewhere{sub: l.sub, tasks: ds})
+		}
+	}
+	l.delivered.Add(int64(len(tasks)))
+}
+
+// openLinks subscribes at every other node on behalf of this node's workers. Which
+// of them own shards of the topic they know best themselves.
+func (t *topicActor) openLinks() {
+	for _, m := range t.fleet.others() {
+		for _, sub := range t.subs {
+			t.openLink(sub, m)
+		}
+	}
+}
+
+func (t *topicActor) openLink(sub *subscriber, m Member) {
+	if sub.options.LocalOnly || t.draining != nil || t.links[linkKey{sub.id, m.Name}] != nil {
+		return
+	}
+	l := &link{topic: t.ref, pid: t.ref.pid, rt: t.runtime, sub: sub, node: m.Name}
+	t.links[linkKey{sub.id, m.Name}] = l
+	options := sub.options
+	options.LocalOnly, options.OnDemand, options.Peer = true, true, t.cfg.Node
+	l.remote = t.fleet.peers.Subscribe(m, options, l)
+}
+
+// linkKey names a link: one for each subscription and node.
+type linkKey struct {
+	sub  int64
+	node string
+}
+
+// closeLinks ends the links of a subscription. What they still bring is given back.
+func (t *topicActor) closeLinks(sub int64) {
+	for key, l := range t.links {
+		if key.sub == sub {
+			l.remote.Close()
+		}
+	}
+}
+
+func (t *topicActor) onDemand(m *linkDemand) {
+	m.link.returned += int64(m.returned)
+	if m.returned > 0 {
+		t.hold(t.core.refund(m.link.sub.id, m.returned))
+	}
+	t.hold(t.core.demand(m.link.node, m.ready))
+}
+
+// onLinkClosed gives back the credit that the other node had, and tries again
+// while it is a member.
+func (t *topicActor) onLinkClosed(m *linkClosed) {
+	l := m.link
+	delete(t.links, linkKey{l.sub.id, l.node})
+	t.hold(t.core.link(l.sub.id, l.node, false))
+	if !t.linked(l.node) {
+		t.hold(t.core.demand(l.node, 0))
+	}
+	if n := l.outstanding(); n > 0 {
+		t.hold(t.core.refund(l.sub.id, n))
+	}
+	if t.subs[l.sub.id] == nil || t.draining != nil {
+		return
+	}
+	if m.err != nil {
+		t.log.Debug("link closed", "topic", t.topic.Name, "node", l.node, "err", m.err)
+	}
+	t.after(reopenAfter, &reopenLink{l.sub.id, l.node})
+}
+
+func (t *topicActor) linked(node string) bool {
+	for key := range t.links {
+		if key.node == node {
+			return true
+		}
+	}
+	return false
+}
+
+func (t *topicActor) reopen(m *reopenLink) {
+	sub, there := t.subs[m.sub], false
+	member := Member{}
+	if sub != nil {
+		member, there = t.fleet.member(m.node)
+	}
+	if there {
+		t.openLink(sub, member)
+	}
+}
+
+// ask sends what the core decided for other nodes.
+func (t *topicActor) ask() {
+	for _, a := range t.core.takeAsked() {
+		l := t.links[linkKey{a.sub, a.node}]
+		if l == nil {
+			t.hold(t.core.refund(a.sub, a.n))
+			continue
+		}
+		l.granted += int64(a.n)
+		l.remote.Grant(a.n)
+	}
+}
+
+// granted takes in that another node asks for tasks: it counts them as no longer
+// ready here.
+func (t *topicActor) granted(m *grant) {
+	if sub := t.subs[m.sub]; sub != nil && sub.options.OnDemand {
+		t.told[sub.options.Peer] = max(0, t.told[sub.options.Peer]-m.n)
+	}
+}
+
+// demands tells other nodes that subscribe here how many tasks wait for credit,
+// and gives back credit that found none.
+func (t *topicActor) demands() {
+	ready := 0
+	if !t.core.paused {
+		ready = t.core.waiting()
+	}
+	for _, v := range t.core.takeVoided() {
+		if sub := t.subs[v.sub]; sub != nil {
+			sub.out.Demand(ready, v.n)
+			t.told[sub.options.Peer] = ready
+		}
+	}
+	for _, sub := range t.peers {
+		if told := t.told[sub.options.Peer]; ready > 0 && (told == 0 || ready > 2*told) || ready == 0 && told > 0 {
+			sub.out.Demand(ready, 0)
+			t.told[sub.options.Peer] = ready
+		}
+	}
+}

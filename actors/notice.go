@@ -1,0 +1,112 @@
+package actors
+
+import (
+	"context"
+	"time"
+
+	"github.com/ddq-io/ddq/store"
+)
+
+// becamePending takes in that one store call of this node made tasks pending: the
+// owner puts them into the wheel, another node tells the owner.
+func (s *shard) becamePending(seq int64, tasks []store.Entry) {
+	if s.fleet.hasOthers() {
+		s.seqs.heard(seq)
+		if !s.owned {
+			s.tellPending(seq, tasks)
+		}
+	}
+	for _, t := range tasks {
+		s.learn(t)
+	}
+}
+
+// tellPending tells the owner of tasks that are due within its horizon. The notice
+// goes out without any, too: its seq counts.
+func (s *shard) tellPending(seq int64, tasks []store.Entry) {
+	soon, limit := make([]store.Entry, 0, len(tasks)), s.now().Add(s.cfg.Horizon)
+	for _, t := range tasks {
+		if t.Due <= limit {
+			soon = append(soon, t)
+		}
+	}
+	s.fleet.notifyOwner(s.id, Notice{Pending: []PendingNotice{{Shard: s.id, Seq: seq, Tasks: soon}}})
+}
+
+// tellEnded tells the owner of holds that this node ended.
+func (s *shard) tellEnded(holds []EndedHold) {
+	if !s.owned && len(holds) > 0 && s.fleet.hasOthers() {
+		s.fleet.notifyOwner(s.id, Notice{Ended: []EndedNotice{{Shard: s.id, Holds: holds}}})
+	}
+}
+
+// learnNotice takes in what another node says became pending.
+func (s *shard) learnNotice(m *pendingElsewhere) {
+	if !s.owned {
+		return // whoever owns it finds the gap, or loads it with the claim
+	}
+	s.seqs.heard(m.seq)
+	for _, t := range m.tasks {
+		s.learn(t)
+	}
+}
+
+// checkSeq compares what was heard with the store. After a gap that stayed the
+// window is read again: a notice was lost.
+func (s *shard) checkSeq(seq int64) {
+	if !s.owned || !s.seqs.missed(seq) {
+		return
+	}
+	s.metrics.missedNotices.Inc()
+	s.seqs.restart(seq)
+	s.window.reset()
+	s.load()
+}
+
+// takeOver registers holds that another node took for a subscription of this one,
+// and passes them on to its worker.
+func (s *shard) takeOver(m *heldElsewhere) {
+	now := s.now()
+	for _, d := range m.tasks {
+		_, token, _ := decodeToken(d.Token)
+		h := heldTask{task: d.Task, token: token, deadline: now.Add(d.HoldFor)}
+		s.register(d.Task.ID, &hold{sub: m.sub, token: token, deadline: h.deadline, lasts: d.HoldFor, foreign: true})
+		s.outgoing[m.sub] = append(s.outgoing[m.sub], h)
+	}
+}
+
+// Notified takes in what another node says. It does not wait.
+func (s *System) Notified(n Notice) {
+	for _, p := range n.Pending {
+		s.toShard(p.Shard, &pendingElsewhere{seq: p.Seq, tasks: p.Tasks})
+	}
+	for _, e := range n.Ended {
+		s.toShard(e.Shard, &endedElsewhere{holds: e.Holds})
+	}
+	for _, r := range n.Released {
+		s.toShard(r, &placed{wanted: s.fleet.owns(r)})
+	}
+}
+
+// toShard passes a hint to a shard. A topic that is not open yet is opened, which
+// makes the hint needless.
+func (s *System) toShard(at store.Shard, m any) {
+	if !s.running.Load() || s.stopping.Load() {
+		return
+	}
+	if ref, ok := s.topics.Load(at.Topic); ok {
+		ref := ref.(*topicRef)
+		ref.active.Store(time.Now().UnixNano())
+		if at.N >= 0 && at.N < len(ref.shards) {
+			s.send(ref.shards[at.N], m)
+		}
+		return
+	}
+	if s.fleet.owns(at) {
+		s.pool.run(func() {
+			ctx, cancel := context.WithTimeout(context.Background(), storeRetry)
+			defer cancel()
+			_, _ = s.topic(ctx, at.Topic, false) // what is not opened now is found by discover
+		})
+	}
+}

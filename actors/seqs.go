@@ -1,0 +1,54 @@
+package actors
+
+// seqs follows the seq of a shard through the calls that its owner hears of: its
+// own, and those that other nodes tell it. A gap that stays is a call that nobody
+// told. It has no clock: a gap is one that two looks in a row have found.
+type seqs struct {
+	known   int64              // all calls up to this one were heard of
+	ahead   map[int64]struct{} // heard of, beyond known+1
+	suspect int64              // seq of the last look, when it was beyond known; else 0
+}
+
+// restart takes in that everything up to seq is about to be loaded.
+func (q *seqs) restart(seq int64) {
+	q.known, q.suspect = seq, 0
+	for n := range q.ahead {
+		if n <= seq {
+			delete(q.ahead, n)
+		}
+	}
+	q.advance()
+}
+
+// heard takes in a call.
+func (q *seqs) heard(seq int64) {
+	if seq <= q.known {
+		return
+	}
+	if q.ahead == nil {
+		q.ahead = make(map[int64]struct{})
+	}
+	q.ahead[seq] = struct{}{}
+	q.advance()
+}
+
+func (q *seqs) advance() {
+	for {
+		if _, ok := q.ahead[q.known+1]; !ok {
+			return
+		}
+		q.known++
+		delete(q.ahead, q.known)
+	}
+}
+
+// missed looks at the seq that the store has now, and reports whether a call is
+// missing that was so at the last look.
+func (q *seqs) missed(seq int64) bool {
+	missing := q.suspect != 0 && q.known < q.suspect
+	q.suspect = 0
+	if q.known < seq {
+		q.suspect = seq
+	}
+	return missing
+}

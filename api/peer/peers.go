@@ -1,0 +1,164 @@
+package peer
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/keepalive"
+
+	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/api/codec"
+	"github.com/ddq-io/ddq/api/ddqv1"
+	"github.com/ddq-io/ddq/store"
+)
+
+// Config of Peers. The zero value works.
+type Config struct {
+	// DialOptions are added to those of each connection, such as credentials,
+	// without which connections are not encrypted.
+	DialOptions []grpc.DialOption
+}
+
+const (
+	keepaliveTime    = 10 * time.Second
+	keepaliveTimeout = 5 * time.Second
+)
+
+// Peers are the other nodes. It owns a goroutine for each node that was notified
+// and two for each subscription; Close waits for them. Its methods are safe for
+// concurrent use.
+type Peers struct {
+	config Config
+	log    *slog.Logger
+	ctx    context.Context
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+
+	mu     sync.Mutex
+	nodes  map[string]*node // by address; guarded by mu
+	closed bool             // guarded by mu
+}
+
+var _ actors.Peers = (*Peers)(nil)
+
+// node is one other node, as long as Peers lives.
+type node struct {
+	addr    string
+	conn    *grpc.ClientConn
+	queue   ddqv1.DelayQueueServiceClient
+	peer    ddqv1.PeerServiceClient
+	notices *notices
+}
+
+// New returns the peers of a node. It connects to each when there is something to say.
+func New(c Config, log *slog.Logger) *Peers {
+	ctx, cancel := context.WithCancel(context.Background())
+	return &Peers{config: c, log: log, ctx: ctx, cancel: cancel, nodes: make(map[string]*node)}
+}
+
+// Close breaks every connection and waits for all goroutines. It may be called twice.
+func (p *Peers) Close() error {
+	p.mu.Lock()
+	p.closed = true
+	nodes := p.nodes
+	p.nodes = nil
+	p.mu.Unlock()
+	p.cancel()
+	p.wg.Wait()
+	for _, n := range nodes {
+		_ = n.conn.Close() // fails only when it is closed
+	}
+	return nil
+}
+
+// node returns the node at an address; an error means that the address is
+// malformed, or that Peers is closed.
+func (p *Peers) node(addr string) (*node, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return nil, errClosed
+	}
+	if n := p.nodes[addr]; n != nil {
+		return n, nil
+	}
+	options := []grpc.DialOption{
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(codec.Proto)),
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: keepaliveTime, Timeout: keepaliveTimeout}),
+	}
+	conn, err := grpc.NewClient(addr, append(options, p.config.DialOptions...)...)
+	if err != nil {
+		return nil, fmt.Errorf("node at %s: %w", addr, err)
+	}
+	n := &node{
+		addr:  addr,
+		conn:  conn,
+		queue: ddqv1.NewDelayQueueServiceClient(conn),
+		peer:  ddqv1.NewPeerServiceClient(conn),
+	}
+	n.notices = newNotices(n.peer, p.log.With("addr", addr))
+	p.nodes[addr] = n
+	p.wg.Go(func() { n.notices.run(p.ctx) })
+	return n, nil
+}
+
+// Notify queues hints for a node. Those that it cannot take are dropped.
+func (p *Peers) Notify(to actors.Member, notice actors.Notice) {
+	if n, err := p.node(to.Addr); err == nil {
+		n.notices.add(&notice)
+	}
+}
+
+// Subscribe opens a subscription with credit on demand. Its link hears of failures.
+func (p *Peers) Subscribe(to actors.Member, o actors.SubscribeOptions, link actors.Link) actors.RemoteSubscription {
+	n, err := p.node(to.Addr)
+	s := newSubscription(o, link)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err == nil && p.closed {
+		err = errClosed
+	}
+	if err != nil {
+		go link.Closed(err) // of a node that stops, or with a name that nobody can dial
+		return s
+	}
+	p.wg.Go(func() { s.run(p.ctx, n.queue) })
+	return s
+}
+
+// Describe asks a node how it fares.
+func (p *Peers) Describe(ctx context.Context, to actors.Member) (actors.PeerStatus, error) {
+	n, err := p.node(to.Addr)
+	if err != nil {
+		return actors.PeerStatus{}, err
+	}
+	r, err := n.peer.DescribePeer(ctx, &ddqv1.DescribePeerRequest{})
+	if err != nil {
+		return actors.PeerStatus{}, unreachable(to, err)
+	}
+	return statusOf(r), nil
+}
+
+// Drain makes a node give up its shards, or take shards again.
+func (p *Peers) Drain(ctx context.Context, to actors.Member, draining bool) error {
+	n, err := p.node(to.Addr)
+	if err == nil {
+		_, err = n.peer.DrainPeer(ctx, &ddqv1.DrainPeerRequest{Draining: draining})
+	}
+	return unreachable(to, err)
+}
+
+// Release makes a node give up a shard.
+func (p *Peers) Release(ctx context.Context, to actors.Member, s store.Shard) error {
+	n, err := p.node(to.Addr)
+	if err == nil {
+		_, err = n.peer.ReleasePeerShard(ctx, &ddqv1.ReleasePeerShardRequest{Topic: s.Topic, Shard: int32(s.N)})
+	}
+	return unreachable(to, err)
+}

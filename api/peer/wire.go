@@ -1,0 +1,94 @@
+package peer
+
+import (
+	"time"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/api/ddqv1"
+	"github.com/ddq-io/ddq/store"
+)
+
+// deliveriesOf converts tasks that another node holds for a worker of this one.
+func deliveriesOf(topic string, from []*ddqv1.Delivery) []actors.Delivery {
+	tasks, out := make([]store.Task, len(from)), make([]actors.Delivery, len(from))
+	for i, d := range from {
+		taskOf(&tasks[i], d.Task)
+		out[i] = actors.Delivery{
+			Topic:      topic,
+			Task:       &tasks[i],
+			MaxRetries: tasks[i].MaxRetries,
+			Token:      d.HoldToken,
+			HoldFor:    time.Duration(d.HoldMs) * time.Millisecond,
+		}
+	}
+	return out
+}
+
+func taskOf(t *store.Task, from *ddqv1.Task) {
+	t.ID, t.Payload = from.GetId(), from.GetPayload()
+	t.Due, t.Created = millisOf(from.GetExecuteTime()), millisOf(from.GetCreatedAt())
+	t.Expires = millisOf(from.GetExpireTime())
+	t.MaxRetries = int(from.GetMaxRetries())
+	t.Attempt = int(from.GetRetryCount()) + 1
+	t.LastError = from.GetLastError()
+	t.Visibility = time.Duration(from.GetVisibilityTimeoutMs()) * time.Millisecond
+	for _, a := range from.GetAttributes() {
+		t.Attributes = append(t.Attributes, store.Attribute{Key: a.Key, Value: a.Value})
+	}
+}
+
+func millisOf(t *timestamppb.Timestamp) store.Millis {
+	if t == nil {
+		return 0
+	}
+	return store.Millis(t.AsTime().UnixMilli())
+}
+
+// appendNotice adds a notice to a frame.
+func appendNotice(f *ddqv1.NotifyRequest, n *actors.Notice) {
+	for i := range n.Pending {
+		p := &n.Pending[i]
+		w := &ddqv1.PendingNotice{
+			Topic: p.Shard.Topic, Shard: int32(p.Shard.N), Seq: p.Seq,
+			Ids: make([]string, len(p.Tasks)), DueUnixMs: make([]int64, len(p.Tasks)),
+		}
+		for k, t := range p.Tasks {
+			w.Ids[k], w.DueUnixMs[k] = t.ID, int64(t.Due)
+		}
+		f.Pending = append(f.Pending, w)
+	}
+	for i := range n.Ended {
+		e := &n.Ended[i]
+		w := &ddqv1.EndedNotice{Topic: e.Shard.Topic, Shard: int32(e.Shard.N)}
+		for k := range e.Holds {
+			w.Ids = append(w.Ids, e.Holds[k].ID)
+			w.HoldTokens = append(w.HoldTokens, e.Holds[k].Token[:])
+		}
+		f.Ended = append(f.Ended, w)
+	}
+	for _, s := range n.Released {
+		f.Released = append(f.Released, &ddqv1.ReleasedNotice{Topic: s.Topic, Shard: int32(s.N)})
+	}
+}
+
+func statusOf(r *ddqv1.DescribePeerResponse) actors.PeerStatus {
+	s := actors.PeerStatus{
+		Node:          r.Node,
+		Uptime:        time.Duration(r.UptimeMs) * time.Millisecond,
+		ClockOffset:   time.Duration(r.ClockOffsetUs) * time.Microsecond,
+		Subscriptions: int(r.Subscriptions),
+	}
+	for _, o := range r.Shards {
+		s.Shards = append(s.Shards, actors.OwnedShard{
+			Shard:    store.Shard{Topic: o.Topic, N: int(o.Shard)},
+			Epoch:    o.Epoch,
+			Wheel:    int(o.Wheel),
+			Ready:    int(o.Ready),
+			Held:     int(o.Held),
+			Lateness: time.Duration(o.LatenessMs) * time.Millisecond,
+		})
+	}
+	return s
+}

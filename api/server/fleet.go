@@ -1,0 +1,110 @@
+package server
+
+import (
+	"context"
+
+	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/api/ddqv1"
+	"github.com/ddq-io/ddq/store"
+)
+
+func (a *admin) ListNodes(ctx context.Context, _ *ddqv1.ListNodesRequest) (*ddqv1.ListNodesResponse, error) {
+	nodes, err := a.sys.Nodes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := &ddqv1.ListNodesResponse{}
+	for i := range nodes {
+		out.Nodes = append(out.Nodes, nodeWire(&nodes[i]))
+	}
+	return out, nil
+}
+
+var nodeStates = [...]ddqv1.NodeState{
+	actors.MemberJoining:  ddqv1.NodeState_NODE_STATE_JOINING,
+	actors.MemberActive:   ddqv1.NodeState_NODE_STATE_ACTIVE,
+	actors.MemberDraining: ddqv1.NodeState_NODE_STATE_DRAINING,
+}
+
+func nodeWire(n *actors.NodeStatus) *ddqv1.Node {
+	out := &ddqv1.Node{
+		Name:    n.Name,
+		Addr:    n.Addr,
+		Zone:    n.Zone,
+		Version: n.Version,
+		State:   wireOf(nodeStates[:], n.State),
+		Self:    n.Self,
+	}
+	if n.Load == nil {
+		return out
+	}
+	out.Load = &ddqv1.NodeLoad{
+		UptimeMs:      n.Load.Uptime.Milliseconds(),
+		ClockOffsetUs: n.Load.ClockOffset.Microseconds(),
+		Shards:        int64(len(n.Load.Shards)),
+		Subscriptions: int64(n.Load.Subscriptions),
+	}
+	for i := range n.Load.Shards {
+		s := &n.Load.Shards[i]
+		out.Load.Wheel += int64(s.Wheel)
+		out.Load.Ready += int64(s.Ready)
+		out.Load.Held += int64(s.Held)
+	}
+	return out
+}
+
+func (a *admin) ListShards(ctx context.Context, r *ddqv1.ListShardsRequest) (*ddqv1.ListShardsResponse, error) {
+	size, e := pageSize(r.PageSize)
+	if e != nil {
+		return nil, e
+	}
+	shards, next, err := a.sys.Shards(ctx, r.Topic, size, r.PageToken)
+	if err != nil {
+		return nil, err
+	}
+	out := &ddqv1.ListShardsResponse{NextPageToken: next}
+	for i := range shards {
+		out.Shards = append(out.Shards, shardWire(&shards[i]))
+	}
+	return out, nil
+}
+
+func shardWire(s *actors.ShardStatus) *ddqv1.Shard {
+	out := &ddqv1.Shard{
+		Topic:           s.Topic,
+		Shard:           int32(s.N),
+		Owner:           s.Owner,
+		PlacedOn:        s.Placed,
+		Epoch:           s.Epoch,
+		Depth:           depthWire(s.Depth),
+		OldestDueUnixMs: int64(s.Oldest),
+	}
+	if s.Load != nil {
+		out.Load = &ddqv1.OwnedLoad{Wheel: int64(s.Load.Wheel), LatenessMs: s.Load.Lateness.Milliseconds()}
+	}
+	return out
+}
+
+func (a *admin) DrainNode(ctx context.Context, r *ddqv1.DrainNodeRequest) (*ddqv1.DrainNodeResponse, error) {
+	return &ddqv1.DrainNodeResponse{}, a.sys.DrainNode(ctx, r.Name, true)
+}
+
+func (a *admin) UndrainNode(ctx context.Context, r *ddqv1.UndrainNodeRequest) (*ddqv1.UndrainNodeResponse, error) {
+	return &ddqv1.UndrainNodeResponse{}, a.sys.DrainNode(ctx, r.Name, false)
+}
+
+func (a *admin) PlanRebalance(ctx context.Context, r *ddqv1.PlanRebalanceRequest) (*ddqv1.PlanRebalanceResponse, error) {
+	moves, err := a.sys.Plan(ctx, r.Drain)
+	if err != nil {
+		return nil, err
+	}
+	out := &ddqv1.PlanRebalanceResponse{}
+	for _, m := range moves {
+		out.Moves = append(out.Moves, &ddqv1.ShardMove{Topic: m.Topic, Shard: int32(m.N), From: m.From, To: m.To})
+	}
+	return out, nil
+}
+
+func (a *admin) ReleaseShard(ctx context.Context, r *ddqv1.ReleaseShardRequest) (*ddqv1.ReleaseShardResponse, error) {
+	return &ddqv1.ReleaseShardResponse{}, a.sys.ReleaseShard(ctx, store.Shard{Topic: r.Topic, N: int(r.Shard)})
+}

@@ -1,0 +1,120 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"google.golang.org/grpc"
+
+	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/api/ddqv1"
+	"github.com/ddq-io/ddq/store"
+)
+
+// peer serves PeerService: what other nodes of the fleet have to say.
+type peer struct {
+	ddqv1.UnsafePeerServiceServer
+	*Server
+}
+
+var _ ddqv1.PeerServiceServer = (*peer)(nil)
+
+func (p *peer) Notify(stream grpc.ClientStreamingServer[ddqv1.NotifyRequest, ddqv1.NotifyResponse]) error {
+	frames := make(chan *ddqv1.NotifyRequest)
+	ended := make(chan error, 1)
+	p.loops.Go(func() { ended <- receiveNotices(stream, frames) })
+	for {
+		select {
+		case f := <-frames:
+			p.sys.Notified(noticeOf(f))
+		case err := <-ended:
+			if errors.Is(err, io.EOF) {
+				return stream.SendAndClose(&ddqv1.NotifyResponse{})
+			}
+			return err
+		case <-p.drain.Done():
+			return draining()
+		}
+	}
+}
+
+// receiveNotices passes frames on until the stream ends, which the handler's
+// return makes it do.
+func receiveNotices(stream grpc.ClientStreamingServer[ddqv1.NotifyRequest, ddqv1.NotifyResponse], frames chan<- *ddqv1.NotifyRequest) error {
+	for {
+		f, err := stream.Recv()
+		if err != nil {
+			return err
+		}
+		select {
+		case frames <- f:
+		case <-stream.Context().Done():
+			return stream.Context().Err()
+		}
+	}
+}
+
+// noticeOf converts a frame. What is malformed in it is left out: they are hints.
+func noticeOf(f *ddqv1.NotifyRequest) (n actors.Notice) {
+	for _, p := range f.Pending {
+		if len(p.Ids) != len(p.DueUnixMs) {
+			continue
+		}
+		notice := actors.PendingNotice{Shard: shardOf(p.Topic, p.Shard), Seq: p.Seq, Tasks: make([]store.Entry, len(p.Ids))}
+		for i, id := range p.Ids {
+			notice.Tasks[i] = store.Entry{ID: id, Due: store.Millis(p.DueUnixMs[i])}
+		}
+		n.Pending = append(n.Pending, notice)
+	}
+	for _, e := range f.Ended {
+		notice := actors.EndedNotice{Shard: shardOf(e.Topic, e.Shard)}
+		for i, id := range e.Ids {
+			hold := actors.EndedHold{ID: id}
+			if i < len(e.HoldTokens) && copy(hold.Token[:], e.HoldTokens[i]) == len(hold.Token) {
+				notice.Holds = append(notice.Holds, hold)
+			}
+		}
+		n.Ended = append(n.Ended, notice)
+	}
+	for _, r := range f.Released {
+		n.Released = append(n.Released, shardOf(r.Topic, r.Shard))
+	}
+	return n
+}
+
+func shardOf(topic string, n int32) store.Shard { return store.Shard{Topic: topic, N: int(n)} }
+
+func (p *peer) DescribePeer(ctx context.Context, _ *ddqv1.DescribePeerRequest) (*ddqv1.DescribePeerResponse, error) {
+	s, err := p.sys.DescribePeer(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := &ddqv1.DescribePeerResponse{
+		Node:          s.Node,
+		UptimeMs:      s.Uptime.Milliseconds(),
+		ClockOffsetUs: s.ClockOffset.Microseconds(),
+		Subscriptions: int64(s.Subscriptions),
+	}
+	for i := range s.Shards {
+		o := &s.Shards[i]
+		out.Shards = append(out.Shards, &ddqv1.OwnedShard{
+			Topic:      o.Topic,
+			Shard:      int32(o.N),
+			Epoch:      o.Epoch,
+			Wheel:      int64(o.Wheel),
+			Ready:      int64(o.Ready),
+			Held:       int64(o.Held),
+			LatenessMs: o.Lateness.Milliseconds(),
+		})
+	}
+	return out, nil
+}
+
+func (p *peer) DrainPeer(_ context.Context, r *ddqv1.DrainPeerRequest) (*ddqv1.DrainPeerResponse, error) {
+	return &ddqv1.DrainPeerResponse{}, p.sys.DrainPeer(r.Draining)
+}
+
+func (p *peer) ReleasePeerShard(ctx context.Context, r *ddqv1.ReleasePeerShardRequest) (*ddqv1.ReleasePeerShardResponse, error) {
+	return &ddqv1.ReleasePeerShardResponse{}, p.sys.ReleasePeerShard(ctx, shardOf(r.Topic, r.Shard))
+}
