@@ -80,6 +80,7 @@ func (n *nodes) newClient(o *redis.Options) *redis.Client {
 	n.mu.Unlock()
 	client := redis.NewClient(o)
 	client.AddHook(markUnsent{})
+	client.AddHook(hurryTopology{})
 	return client
 }
 
@@ -164,5 +165,27 @@ func (markUnsent) DialHook(next redis.DialHook) redis.DialHook {
 func (markUnsent) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
 
 func (markUnsent) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+// hurryTopology bounds how long a node is asked for the layout of the cluster.
+// One that stands still would keep the library from asking another, and every
+// call from finding the node that took over.
+type hurryTopology struct{}
+
+func (hurryTopology) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (hurryTopology) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if cmd.Args()[0] == "cluster" {
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeout(ctx, time.Second)
+			defer cancel()
+		}
+		return next(ctx, cmd)
+	}
+}
+
+func (hurryTopology) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return next
 }

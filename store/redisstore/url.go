@@ -55,12 +55,14 @@ func CheckURL(raw string) error {
 }
 
 // RedactURL returns a Config.URL for people and logs: with xxxxx in the place of
-// passwords. Of a URL that is not well-formed it returns the scheme only.
+// passwords. Of a URL that is not well-formed it returns the scheme at most.
 func RedactURL(raw string) string {
 	p, err := splitURL(raw)
+	if err != nil && p.name == "" {
+		return "…"
+	}
 	if err != nil {
-		name, _, _ := strings.Cut(raw, "://")
-		return name + "://…"
+		return p.name + "://…"
 	}
 	user := ""
 	if p.user != nil {
@@ -80,7 +82,7 @@ func RedactURL(raw string) string {
 }
 
 // parts are the pieces of a URL. net/url refuses lists of hosts, and quotes
-// passwords in its errors.
+// passwords in its errors. What is not well-formed has its scheme only.
 type parts struct {
 	name string // of the scheme
 	scheme
@@ -110,15 +112,15 @@ func splitURL(raw string) (p parts, err error) {
 	}
 	stray := strings.Contains(rest, "#") || s.library != "unix" && strings.Contains(path, "@")
 	if stray || !hasUser && strings.Contains(query, "@") {
-		return parts{}, errEncoding // most likely in a password, so nothing is quoted from here on
+		return p, errEncoding // most likely in a password, so nothing is quoted from here on
 	}
 	if p.query, err = url.ParseQuery(query); err != nil {
-		return parts{}, errors.New("redis url: the options behind the ? are not well-formed")
+		return p, errors.New("redis url: the options behind the ? are not well-formed")
 	}
 	if hasUser {
 		u, err := url.Parse("redis://" + user + "@host")
 		if err != nil {
-			return parts{}, errEncoding
+			return p, errEncoding
 		}
 		p.user = u.User
 	}

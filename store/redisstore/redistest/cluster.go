@@ -50,7 +50,8 @@ func StartCluster(tb testing.TB, masters, replicas int) *Cluster {
 // add starts a node that knows no other.
 func (c *Cluster) add(tb testing.TB) *Server {
 	tb.Helper()
-	s := startTCP(tb, "--cluster-enabled", "yes", "--cluster-node-timeout", "1000", "--cluster-port", freePort(tb))
+	s := StartTCP(tb, "--cluster-enabled", "yes", "--cluster-node-timeout", "1000", "--cluster-allow-replica-migration", "no",
+		"--cluster-port", freePort(tb))
 	c.servers = append(c.servers, s)
 	c.ids[s] = s.Do(tb, "CLUSTER", "MYID").(string)
 	return s
@@ -106,6 +107,7 @@ func (c *Cluster) Join(tb testing.TB) *Server {
 	s := c.add(tb)
 	c.meet(tb, s)
 	c.awaitKnown(tb)
+	await(tb, s, "CLUSTER INFO", "cluster_state:ok")
 	return s
 }
 
@@ -117,6 +119,16 @@ func (c *Cluster) Masters(tb testing.TB) []*Server {
 
 // MasterOf returns the master that serves a key, and the key's slot.
 func (c *Cluster) MasterOf(tb testing.TB, key string) (*Server, int64) {
+	tb.Helper()
+	s, slot := c.masterOf(tb, key)
+	if s == nil {
+		tb.Fatalf("no master has slot %d of %s", slot, key)
+	}
+	return s, slot
+}
+
+// masterOf returns no master when none that runs says that it serves the key.
+func (c *Cluster) masterOf(tb testing.TB, key string) (*Server, int64) {
 	tb.Helper()
 	masters := c.Masters(tb)
 	slot := masters[0].Do(tb, "CLUSTER", "KEYSLOT", key).(int64)
@@ -131,8 +143,24 @@ func (c *Cluster) MasterOf(tb testing.TB, key string) (*Server, int64) {
 			}
 		}
 	}
-	tb.Fatalf("no master has slot %d of %s", slot, key)
-	return nil, 0
+	return nil, slot
+}
+
+// AwaitTakeover waits until a running master serves a key again, with a replica
+// of its own, and all running nodes agree that the cluster works.
+func (c *Cluster) AwaitTakeover(tb testing.TB, key string) {
+	tb.Helper()
+	eventually(tb, "another master takes over", func() error {
+		for _, s := range c.servers {
+			if s.cmd != nil && !strings.Contains(s.Do(tb, "CLUSTER", "INFO").(string), "cluster_state:ok") {
+				return fmt.Errorf("%s says that the cluster is down", s.addr)
+			}
+		}
+		if s, slot := c.masterOf(tb, key); s == nil || onlineReplicas(tb, s) == 0 {
+			return fmt.Errorf("slot %d has no master with a replica", slot)
+		}
+		return nil
+	})
 }
 
 // Flush removes everything.
@@ -179,12 +207,16 @@ func primaries(tb testing.TB, servers []*Server) (found []*Server) {
 func awaitReplicas(tb testing.TB, s *Server, replicas int) {
 	tb.Helper()
 	eventually(tb, "replicas follow", func() error {
-		info := s.Do(tb, "INFO", "replication").(string)
-		if n := strings.Count(info, "state=online"); n != replicas {
-			return fmt.Errorf("%d of %d are online:\n%s", n, replicas, info)
+		if n := onlineReplicas(tb, s); n != replicas {
+			return fmt.Errorf("%d of %d are online", n, replicas)
 		}
 		return nil
 	})
+}
+
+func onlineReplicas(tb testing.TB, s *Server) int {
+	tb.Helper()
+	return strings.Count(s.Do(tb, "INFO", "replication").(string), "state=online")
 }
 
 // await waits until the answer to a command has some words in it.

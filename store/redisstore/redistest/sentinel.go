@@ -1,6 +1,7 @@
 package redistest
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -23,11 +24,11 @@ const primaryName = "main"
 // each other. All are gone when the test ends.
 func StartSentinel(tb testing.TB) *Sentinel {
 	tb.Helper()
-	primary := startTCP(tb)
+	primary := StartTCP(tb)
 	set := &Sentinel{servers: []*Server{primary}}
 	host, port, _ := net.SplitHostPort(primary.addr)
 	for range 2 {
-		set.servers = append(set.servers, startTCP(tb, "--replicaof", host+" "+port))
+		set.servers = append(set.servers, StartReplica(tb, primary))
 	}
 	awaitReplicas(tb, primary, 2)
 	for range 3 {
@@ -89,4 +90,15 @@ func (set *Sentinel) Primary(tb testing.TB) *Server {
 		return nil
 	})
 	return found[0]
+}
+
+// AwaitTakeover waits until there is a primary with a replica of its own.
+func (set *Sentinel) AwaitTakeover(tb testing.TB) {
+	tb.Helper()
+	eventually(tb, "another primary takes over", func() error {
+		if onlineReplicas(tb, set.Primary(tb)) == 0 {
+			return errors.New("it has no replica yet")
+		}
+		return nil
+	})
 }

@@ -43,12 +43,22 @@ func Start(tb testing.TB, settings ...string) *Server {
 	return s
 }
 
-// startTCP starts a server that also listens on a port of loopback.
-func startTCP(tb testing.TB, settings ...string) *Server {
+// StartTCP starts a server that also listens on a port of loopback.
+func StartTCP(tb testing.TB, settings ...string) *Server {
 	tb.Helper()
 	port := freePort(tb)
 	s := Start(tb, append([]string{"--bind", "127.0.0.1", "--port", port, "--repl-diskless-sync-delay", "0"}, settings...)...)
 	s.addr = net.JoinHostPort("127.0.0.1", port)
+	return s
+}
+
+// StartReplica starts a server that follows another one of StartTCP, and waits
+// until it does.
+func StartReplica(tb testing.TB, primary *Server) *Server {
+	tb.Helper()
+	host, port, _ := net.SplitHostPort(primary.addr)
+	s := StartTCP(tb, "--replicaof", host+" "+port)
+	await(tb, s, "INFO replication", "master_link_status:up")
 	return s
 }
 
@@ -100,7 +110,7 @@ func (s *Server) URL() string { return "unix://" + s.socket }
 // Socket is the path of the server's socket.
 func (s *Server) Socket() string { return s.socket }
 
-// Addr is the host and port of a server of a cluster or behind sentinels.
+// Addr is the host and port of a server that listens on one.
 func (s *Server) Addr() string { return s.addr }
 
 // Pid is the process id of the server.

@@ -1,0 +1,200 @@
+package redisstore_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/redisstore"
+	"github.com/ddq-io/ddq/store/redisstore/redistest"
+)
+
+// slack is how much later than the servers the service may be back. It is far
+// more than it takes, and far less than the library takes by itself.
+const slack = 10 * time.Second
+
+func ownerKey(s store.Shard) string { return fmt.Sprintf("ddq:{%s:%d}:owner", s.Topic, s.N) }
+
+// TestSlotsMoveUnderLoad moves a shard's slot around a cluster, key by key, also
+// to a node that joined a moment before.
+func TestSlotsMoveUnderLoad(t *testing.T) {
+	cluster := redistest.StartCluster(t, 3, 0)
+	s := open(t, cluster.URL())
+	l := startLoad(t, s, 4)
+	l.awaitAll(3)
+	key := ownerKey(l.shards[0].shard)
+	stay := 1
+	from, _ := cluster.MasterOf(t, key)
+	for _, to := range append(cluster.Masters(t), cluster.Join(t), from) {
+		if at, _ := cluster.MasterOf(t, key); at == to {
+			continue
+		}
+		cluster.Move(t, key, to, func() { l.await(stay, 2) })
+		l.await(0, 3)
+	}
+	l.awaitAll(3)
+	l.check()
+}
+
+// TestClusterMasterIsKilledUnderLoad kills the master of a shard.
+func TestClusterMasterIsKilledUnderLoad(t *testing.T) {
+	cluster := redistest.StartCluster(t, 3, 2)
+	s := open(t, cluster.URL()+"?wait_replicas=1&wait_timeout=500ms")
+	l := startLoad(t, s, 4)
+	l.awaitAll(5)
+	key := ownerKey(l.shards[0].shard)
+	master, _ := cluster.MasterOf(t, key)
+	killed := time.Now()
+	master.Kill()
+	cluster.AwaitTakeover(t, key)
+	back := time.Now()
+	l.awaitAll(3)
+	t.Logf("the cluster was back %v after the kill, the service %v later", back.Sub(killed), time.Since(back))
+	if after := time.Since(back); after > slack {
+		t.Errorf("the service is back %v after the cluster, want at most %v", after, slack)
+	}
+	master.Restart() // as a replica of the new one
+	l.awaitAll(3)
+	l.check()
+}
+
+// TestClusterMasterIsFrozenUnderLoad stops the master of a shard until a replica
+// has taken over, and lets it go on then.
+func TestClusterMasterIsFrozenUnderLoad(t *testing.T) {
+	cluster := redistest.StartCluster(t, 3, 2)
+	s, err := redisstore.Open(t.Context(), redisstore.Config{
+		URL: cluster.URL(), WaitReplicas: 1, WaitTimeout: 500 * time.Millisecond, Timeout: time.Second,
+	}, quiet())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	l := startLoad(t, s, 4)
+	l.awaitAll(5)
+	master, _ := cluster.MasterOf(t, ownerKey(l.shards[0].shard))
+	frozen := time.Now()
+	master.Pause()
+	l.awaitAll(3)
+	t.Logf("the service is back %v after the master stood still", time.Since(frozen))
+	master.Resume()
+	l.awaitAll(10)
+	l.check()
+}
+
+// TestPrimaryIsKilledUnderLoad kills the primary that sentinels watch.
+func TestPrimaryIsKilledUnderLoad(t *testing.T) {
+	set := redistest.StartSentinel(t)
+	s := open(t, set.URL()+"?wait_replicas=1&wait_timeout=500ms")
+	l := startLoad(t, s, 4)
+	l.awaitAll(5)
+	primary := set.Primary(t)
+	killed := time.Now()
+	primary.Kill()
+	set.AwaitTakeover(t)
+	back := time.Now()
+	l.awaitAll(3)
+	t.Logf("the primary was back %v after the kill, the service %v later", back.Sub(killed), time.Since(back))
+	if after := time.Since(back); after > slack {
+		t.Errorf("the service is back %v after the primary, want at most %v", after, slack)
+	}
+	l.check()
+}
+
+// TestStatsOfShardsOnSeveralNodes asks for many shards at once while no node
+// knows the script.
+func TestStatsOfShardsOnSeveralNodes(t *testing.T) {
+	cluster := redistest.StartCluster(t, 3, 0)
+	s := claim(t, open(t, cluster.URL()))
+	ctx := t.Context()
+	var shards []store.Shard
+	for n := range 60 {
+		shard := store.Shard{Topic: "mail", N: n}
+		shards = append(shards, shard)
+		if _, _, err := s.Add(ctx, shard, newTasks(n, 1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	joined := cluster.Join(t)
+	cluster.Move(t, ownerKey(shards[7]), joined, func() {})
+	for _, node := range cluster.Masters(t) {
+		node.Do(t, "SCRIPT", "FLUSH")
+	}
+	stats, err := s.Stats(ctx, shards)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n, got := range stats {
+		if got.Pending != int64(n) {
+			t.Errorf("shard %d has %d pending tasks, want %d", n, got.Pending, n)
+		}
+	}
+}
+
+// TestShortWaitIsUnknown stops the only replica: no change may be answered with
+// success, also when it finds that it was made before.
+func TestShortWaitIsUnknown(t *testing.T) {
+	primary := redistest.StartTCP(t)
+	replica := redistest.StartReplica(t, primary)
+	s := claim(t, open(t, "redis://"+primary.Addr()+"?wait_replicas=1&wait_timeout=100ms"))
+	ctx := t.Context()
+	if info, err := s.Info(ctx); err != nil || info.Durability != "replicated" || len(info.Warnings) != 0 {
+		t.Errorf("info is %+v, %v; want replicated without warnings", info, err)
+	}
+	tasks := newTasks(3, 1)
+	replica.Pause()
+	for range 2 { // the second time there is nothing to do
+		if _, _, err := s.Add(ctx, s.shard, tasks); !errors.Is(err, store.ErrUnknown) {
+			t.Errorf("add without a replica: %v, want %v", err, store.ErrUnknown)
+		}
+	}
+	if _, err := s.RenewSession(ctx, s.session); !errors.Is(err, store.ErrUnknown) {
+		t.Errorf("renew without a replica: %v, want %v", err, store.ErrUnknown)
+	}
+	if _, got, err := s.Get(ctx, s.shard, []string{tasks[0].ID}); err != nil || got[0].State != store.StateReady {
+		t.Errorf("get without a replica: %+v, %v", got, err)
+	}
+	replica.Resume()
+	eventually(t, "add with the replica", func() error {
+		_, results, err := s.Add(context.Background(), s.shard, tasks)
+		if err == nil && results[0].Status != store.Duplicate {
+			t.Errorf("status is %d, want %d", results[0].Status, store.Duplicate)
+		}
+		return err
+	})
+}
+
+// TestUnansweredChangesAreMarked sees that a call that has nothing to do gives
+// replicas something to wait for, and only where they are waited for.
+func TestUnansweredChangesAreMarked(t *testing.T) {
+	primary := redistest.StartTCP(t)
+	redistest.StartReplica(t, primary)
+	for url, want := range map[string]int64{
+		"redis://" + primary.Addr():                      0,
+		"redis://" + primary.Addr() + "?wait_replicas=1": 1,
+	} {
+		primary.Do(t, "FLUSHALL")
+		s := claim(t, open(t, url))
+		if _, _, err := s.Remove(t.Context(), s.shard, []string{"unknown"}); err != nil {
+			t.Fatal(err)
+		}
+		if got := primary.Do(t, "HEXISTS", ownerKey(s.shard), "waited"); got != want {
+			t.Errorf("%s: marked: %v, want %d", url, got, want)
+		}
+		if _, _, err := s.Get(t.Context(), s.shard, []string{"unknown"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestInfoWarnsOfMissingReplicas(t *testing.T) {
+	server := redistest.Start(t)
+	s, err := redisstore.Open(t.Context(), redisstore.Config{URL: server.URL(), WaitReplicas: 1}, quiet())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	awaitWarning(t, s, "0 of the 1 replicas")
+}
