@@ -26,6 +26,7 @@ func (s *System) followFleet(ctx context.Context) {
 			return
 		case <-s.fleet.source.Changed():
 			s.fleet.update()
+			s.Resumed() // a node that died may have died before it told
 			s.broadcast(&viewChanged{})
 			s.discover(ctx)
 		case <-look.C:
@@ -36,31 +37,14 @@ func (s *System) followFleet(ctx context.Context) {
 	}
 }
 
-// checkSeqs shows the shards that are in use how far the store is.
+// checkSeqs shows the shards that are in use how far the store is: all of them
+// after notices may have been lost.
 func (s *System) checkSeqs(ctx context.Context) {
-	var shards []store.Shard
-	var refs []*topicRef
 	since := time.Now().Add(-activeFor).UnixNano()
-	s.eachTopic(func(ref *topicRef) {
-		if ref.active.Load() < since {
-			return
-		}
-		for _, shard := range shardsOf(ref.config.Load()) {
-			if s.fleet.owns(shard) {
-				shards, refs = append(shards, shard), append(refs, ref)
-			}
-		}
-	})
-	if len(shards) == 0 {
-		return
-	}
-	stats, err := s.store.Stats(ctx, shards)
-	if err != nil {
-		return // the keeper and the shards notice what it is about
-	}
-	for i, st := range stats {
-		s.send(refs[i].shards[shards[i].N], &seqSeen{seq: st.Seq})
-	}
+	all := s.fleet.suspect.Load() >= since
+	s.look(ctx, func(ref *topicRef, shard store.Shard) bool {
+		return (all || ref.active.Load() >= since) && s.fleet.owns(shard)
+	}, nil)
 }
 
 // discover opens topics that other nodes put tasks into, and brings shards home
@@ -73,22 +57,50 @@ func (s *System) discover(ctx context.Context) {
 	if err := s.openActive(ctx); err != nil && ctx.Err() == nil {
 		s.log.Debug("topics not looked through", "err", err)
 	}
-	s.eachTopic(func(ref *topicRef) {
-		t := ref.config.Load()
-		stats, err := s.store.Stats(ctx, shardsOf(t))
-		if err != nil {
-			return
+	s.look(ctx, func(*topicRef, store.Shard) bool { return true }, func(ref *topicRef, shard store.Shard, st *store.Stats) {
+		if s.forsaken(shard, st) {
+			s.send(ref.shards[shard.N], &placed{wanted: true})
 		}
-		for n, st := range stats {
-			if st.Pending+st.Running > 0 {
-				ref.active.Store(time.Now().UnixNano())
-			}
-			s.send(ref.shards[n], &seqSeen{seq: st.Seq})
-			if s.forsaken(store.Shard{Topic: t.Name, N: n}, &st) {
-				s.send(ref.shards[n], &placed{wanted: true})
+	})
+}
+
+// look shows open shards that are wanted what the store says of them, and does
+// something with each besides.
+func (s *System) look(ctx context.Context, wanted func(*topicRef, store.Shard) bool, also func(*topicRef, store.Shard, *store.Stats)) {
+	var shards []store.Shard
+	var refs []*topicRef
+	s.eachTopic(func(ref *topicRef) {
+		for _, shard := range shardsOf(ref.config.Load()) {
+			if wanted(ref, shard) {
+				shards, refs = append(shards, shard), append(refs, ref)
 			}
 		}
 	})
+	stats, err := s.statsOf(ctx, shards)
+	if err != nil {
+		return // the keeper and the shards notice what it is about
+	}
+	for i := range stats {
+		st := &stats[i]
+		s.send(refs[i].shards[shards[i].N], &seqSeen{seq: st.Seq, empty: st.Pending+st.Running == 0})
+		if also != nil {
+			also(refs[i], shards[i], st)
+		}
+	}
+}
+
+// statsPage is how many shards the store is asked about at a time.
+const statsPage = 500
+
+func (s *System) statsOf(ctx context.Context, shards []store.Shard) (all []store.Stats, err error) {
+	for page := range slices.Chunk(shards, statsPage) {
+		stats, err := s.store.Stats(ctx, page)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, stats...)
+	}
+	return all, nil
 }
 
 // forsaken reports whether a shard has tasks, and neither its owner nor the node

@@ -133,8 +133,12 @@ type (
 		sub   *subscriber
 		tasks []Delivery
 	}
-	// seqSeen, from System: the seq that the store has.
-	seqSeen struct{ seq int64 }
+	// seqSeen, from System: the seq that the store has, and whether it has no task
+	// to deliver or to watch.
+	seqSeen struct {
+		seq   int64
+		empty bool
+	}
 	// givenUp, from the shard: its claim was released.
 	givenUp struct{}
 	// handShard, from System: give the shard up, to whoever should own it.
@@ -151,7 +155,7 @@ type (
 	takeOff struct{}
 	// reload, from the shard: read again what is due from then on.
 	reload struct{ from store.Millis }
-	// loadTick and watchTick, from the shard's own timers.
+	// loadTick and watchTick, from the topic's tickers; loadTick from the shard too.
 	loadTick  struct{}
 	watchTick struct{}
 	// releaseShard, from System at shutdown: finish store calls, give up the claim.

@@ -11,6 +11,7 @@ import (
 // owner puts them into the wheel, another node tells the owner.
 func (s *shard) becamePending(seq int64, tasks []store.Entry) {
 	if s.fleet.hasOthers() {
+		s.wakeUp()
 		s.seqs.heard(seq)
 		if !s.owned {
 			s.tellPending(seq, tasks)
@@ -45,6 +46,7 @@ func (s *shard) learnNotice(m *pendingElsewhere) {
 	if !s.owned {
 		return // whoever owns it finds the gap, or loads it with the claim
 	}
+	s.wakeUp()
 	s.seqs.heard(m.seq)
 	for _, t := range m.tasks {
 		s.learn(t)
@@ -53,14 +55,31 @@ func (s *shard) learnNotice(m *pendingElsewhere) {
 
 // checkSeq compares what was heard with the store. After a gap that stayed the
 // window is read again: a notice was lost.
-func (s *shard) checkSeq(seq int64) {
-	if !s.owned || !s.seqs.missed(seq) {
+func (s *shard) checkSeq(m *seqSeen) {
+	if !s.owned {
 		return
 	}
-	s.metrics.missedNotices.Inc()
-	s.seqs.restart(seq)
-	s.window.reset()
-	s.load()
+	missed := s.seqs.missed(m.seq)
+	if s.seqs.known != m.seq {
+		s.ref.active.Store(time.Now().UnixNano()) // look again soon
+	}
+	if missed {
+		s.metrics.missedNotices.Inc()
+		s.seqs.restart(m.seq)
+		s.wakeUp()
+		s.window.reset()
+		s.load()
+		return
+	}
+	s.quiet = m.empty && s.seqs.known == m.seq && s.idle() && s.due.Len()+len(s.out)+len(s.held) == 0
+}
+
+// wakeUp ends the quiet: the window is behind by as long as it lasted.
+func (s *shard) wakeUp() {
+	if s.quiet {
+		s.quiet = false
+		s.load()
+	}
 }
 
 // takeOver registers holds that another node took for a subscription of this one,
@@ -87,6 +106,10 @@ func (s *System) Notified(n Notice) {
 		s.toShard(r, &placed{wanted: s.fleet.owns(r)})
 	}
 }
+
+// Resumed takes in that another node begins to say things: what it had to say
+// before may be lost.
+func (s *System) Resumed() { s.fleet.suspect.Store(time.Now().UnixNano()) }
 
 // toShard passes a hint to a shard. A topic that is not open yet is opened, which
 // makes the hint needless.

@@ -76,7 +76,7 @@ func (s *shard) onClaimed(m *claimed) {
 
 func (s *shard) own(m *claimed) {
 	s.log.Debug("shard claimed", "topic", s.id.Topic, "shard", s.id.N, "epoch", m.fence.Epoch)
-	s.owned, s.fence, s.refusals = true, m.fence, 0
+	s.owned, s.fence, s.refusals, s.quiet = true, m.fence, 0, false
 	s.metrics.owned.Inc()
 	s.seqs.restart(m.seq)
 	s.send(s.parent, &shardOwned{shard: s.id.N})

@@ -19,8 +19,8 @@ const (
 )
 
 // shard is the actor of one owned shard: what is due soon, what is ready, what is
-// held, and the store calls about it. It owns the goroutines of its calls and two
-// timers, all gone when it has stopped.
+// held, and the store calls about it. It owns the goroutines of its calls, all gone
+// when it has stopped.
 //
 // Invariants:
 //   - a pending task inside the window is in due, or in out, not in both
@@ -33,6 +33,7 @@ const (
 type shard struct {
 	*runtime
 	id     store.Shard
+	ref    *topicRef
 	topic  *store.Topic
 	parent *actor.PID
 	self   *actor.PID
@@ -67,8 +68,7 @@ type shard struct {
 	sweepAt                      string
 	refusals                     int           // of claims in a row, as another node owns the shard
 	releasing                    chan struct{} // closed once released
-	timers                       []*time.Ticker
-	stopTimers                   chan struct{}
+	quiet                        bool          // the store has no task of the shard, as far as is known
 
 	// Gathered while one message is handled, then sent at once.
 	fresh    []store.Entry
@@ -77,11 +77,12 @@ type shard struct {
 	refunds  map[int64]int // subscription -> assignments that came to nothing
 }
 
-func newShard(rt *runtime, id store.Shard, topic *store.Topic) *shard {
+func newShard(rt *runtime, id store.Shard, ref *topicRef) *shard {
 	return &shard{
 		runtime:  rt,
 		id:       id,
-		topic:    topic,
+		ref:      ref,
+		topic:    ref.config.Load(),
 		log:      rt.log,
 		calls:    newCalls(rt.pool),
 		window:   window{wheel: rt.cfg.WheelBudget, ready: rt.cfg.ReadyBudget, spare: store.Millis(spareTime.Milliseconds())},
@@ -160,7 +161,7 @@ func (s *shard) Receive(c actor.Context) {
 	case *handShard:
 		s.handOver()
 	case *seqSeen:
-		s.checkSeq(m.seq)
+		s.checkSeq(m)
 	case *givenUp:
 		s.tellReleased()
 	case *describeShard:
@@ -173,9 +174,13 @@ func (s *shard) Receive(c actor.Context) {
 		s.window.lower(m.from)
 	case *loadTick:
 		s.claim() // unless owned; nothing else would try again after an error
-		s.load()
+		if !s.quiet {
+			s.load()
+		}
 	case *watchTick:
-		s.watch(false)
+		if !s.quiet {
+			s.watch(false)
+		}
 	case *releaseShard:
 		s.releasing = m.done
 	}
@@ -242,37 +247,14 @@ func (s *shard) start(c actor.Context) {
 	s.due = s.wheel.NewQueue(func(ms int64) { s.post(&slotDue{ms}) })
 	s.deadlines = s.wheel.NewQueue(func(ms int64) { s.post(&deadlinesDue{ms}) })
 	s.out, s.held = make(map[string]struct{}), make(map[string]*hold)
-	s.stopTimers = make(chan struct{})
-	s.every(s.cfg.LoadEvery, &loadTick{})
-	s.every(s.cfg.WatchdogInterval, &watchTick{})
 	s.metrics.shards.Inc()
 	s.wanted = s.fleet.owns(s.id)
 	s.claim()
 }
 
-// every posts a message at an interval until the shard stops.
-func (s *shard) every(d time.Duration, m any) {
-	t, stop := time.NewTicker(d), s.stopTimers
-	s.timers = append(s.timers, t)
-	s.calls.wg.Go(func() {
-		for {
-			select {
-			case <-t.C:
-				s.post(m)
-			case <-stop:
-				return
-			}
-		}
-	})
-}
-
 // stop ends everything the shard owns. What waits for a store call fails; what
 // is in one is abandoned, and its callers learn that the outcome is unknown.
 func (s *shard) stop() {
-	close(s.stopTimers)
-	for _, t := range s.timers {
-		t.Stop()
-	}
 	failAdditions(s.adds.waiting, errDraining())
 	failAdditions(s.holdNews.waiting, errDraining())
 	refuseAll(s.acks.waiting, errDraining())
@@ -290,6 +272,7 @@ func (s *shard) stop() {
 func (s *shard) noteError(err error) {
 	switch {
 	case err == nil, errors.Is(err, context.Canceled):
+	case errors.Is(err, store.ErrFenced) && !s.owned: // of a claim that is over already
 	case errors.Is(err, store.ErrFenced):
 		s.log.Warn("shard lost to another claim", "topic", s.id.Topic, "shard", s.id.N, "epoch", s.fence.Epoch)
 		s.lose()

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -94,31 +93,25 @@ func (s *System) openActive(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, t := range topics {
-		if _, open := s.topics.Load(t.Name); open {
+	var ours []store.Shard
+	var of []*store.Topic
+	for i := range topics {
+		if _, open := s.topics.Load(topics[i].Name); open {
 			continue
 		}
-		active, err := s.hasTasks(ctx, &t)
-		if err != nil {
-			return err
-		}
-		if active {
-			s.open(t)
+		for _, shard := range shardsOf(&topics[i]) {
+			if s.fleet.owns(shard) {
+				ours, of = append(ours, shard), append(of, &topics[i])
+			}
 		}
 	}
-	return nil
-}
-
-// hasTasks reports whether shards that this node should own have tasks to deliver
-// or to watch.
-func (s *System) hasTasks(ctx context.Context, t *store.Topic) (bool, error) {
-	ours := shardsOf(t)
-	ours = slices.DeleteFunc(ours, func(shard store.Shard) bool { return !s.fleet.owns(shard) })
-	if len(ours) == 0 {
-		return false, nil
+	stats, err := s.statsOf(ctx, ours)
+	for i, st := range stats {
+		if st.Pending+st.Running > 0 {
+			s.open(*of[i])
+		}
 	}
-	stats, err := s.store.Stats(ctx, ours)
-	return slices.ContainsFunc(stats, func(st store.Stats) bool { return st.Pending+st.Running > 0 }), err
+	return err
 }
 
 // Drain refuses new work, tells subscriptions to go, and waits until what they

@@ -13,7 +13,8 @@ import (
 )
 
 // topicActor runs one topic on this node: it owns the dispatch core and is the
-// parent of the topic's shards and workers.
+// parent of the topic's shards and workers. It owns two tickers and a goroutine for
+// each pause, gone when it has stopped.
 type topicActor struct {
 	*runtime
 	ref    *topicRef
@@ -29,7 +30,7 @@ type topicActor struct {
 	peers map[string]*subscriber // by node: the one subscription of it that is told
 	told  map[string]int         // by node: how many tasks it knows to be ready here
 	stop  chan struct{}
-	wg    sync.WaitGroup // of pauses
+	wg    sync.WaitGroup // of tickers and pauses
 
 	draining *drainTopic
 	drained  bool
@@ -120,11 +121,29 @@ func (t *topicActor) start(c actor.Context) {
 	t.core.pause(t.topic.DeliveryPaused)
 	for n := range t.topic.Shards {
 		id := store.Shard{Topic: t.topic.Name, N: n}
-		props := t.props(func() actor.Actor { return newShard(t.runtime, id, t.ref.config.Load()) })
+		props := t.props(func() actor.Actor { return newShard(t.runtime, id, t.ref) })
 		if _, err := c.SpawnNamed(props, fmt.Sprintf("shard-%d", n)); err != nil {
 			panic(fmt.Sprintf("spawn shard %v: %v", id, err)) // names are ours: a bug
 		}
 	}
+	t.every(t.cfg.LoadEvery, &loadTick{})
+	t.every(t.cfg.WatchdogInterval, &watchTick{})
+}
+
+// every sends the shards a message at an interval until the topic ends.
+func (t *topicActor) every(d time.Duration, m any) {
+	t.wg.Go(func() {
+		tick := time.NewTicker(d)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				t.toShards(m)
+			case <-t.stop:
+				return
+			}
+		}
+	})
 }
 
 // abandon tells the streams of a topic that starts anew to reconnect: their
@@ -137,7 +156,7 @@ func (t *topicActor) abandon() {
 	t.end()
 }
 
-// end closes the links and waits for pauses.
+// end closes the links and waits for the goroutines.
 func (t *topicActor) end() {
 	for _, l := range t.links {
 		l.remote.Close()

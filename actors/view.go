@@ -13,6 +13,8 @@ type fleet struct {
 	source Fleet // nil on a node that stands alone
 	peers  Peers
 	view   atomic.Pointer[fleetView]
+
+	suspect atomic.Int64 // when notices may have been lost, in Unix nanoseconds
 }
 
 // fleetView is a view and what is asked of it most.

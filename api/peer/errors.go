@@ -14,6 +14,7 @@ import (
 var (
 	errClosed   = errors.New("this node stops")
 	errDraining = errors.New("the other node goes away")
+	errDropped  = errors.New("notices were dropped")
 	errSilent   = errors.New("the other node does not answer")
 )
 

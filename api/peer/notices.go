@@ -27,7 +27,7 @@ type notices struct {
 	frames  []*ddqv1.NotifyRequest // guarded by mu
 	last    int                    // tasks and holds in the last of frames; guarded by mu
 	waiting int                    // and in all of them; guarded by mu
-	dropped bool                   // since the queue was empty; guarded by mu
+	dropped bool                   // since lost was asked; guarded by mu
 }
 
 func newNotices(peer ddqv1.PeerServiceClient, log *slog.Logger) *notices {
@@ -62,8 +62,17 @@ func (q *notices) take() []*ddqv1.NotifyRequest {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	frames := q.frames
-	q.frames, q.last, q.waiting, q.dropped = nil, 0, 0, false
+	q.frames, q.last, q.waiting = nil, 0, 0
 	return frames
+}
+
+// lost reports whether notices were dropped since it was asked last.
+func (q *notices) lost() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	dropped := q.dropped
+	q.dropped = false
+	return dropped
 }
 
 // run sends what is queued until ctx ends.
@@ -105,6 +114,9 @@ func (q *notices) stream(ctx context.Context) error {
 				_, err = rpc.CloseAndRecv() // has the reason
 				return err
 			}
+		}
+		if q.lost() {
+			return errDropped // a new stream makes the other node look into the store
 		}
 		select {
 		case <-q.wake:

@@ -21,6 +21,7 @@ type peer struct {
 var _ ddqv1.PeerServiceServer = (*peer)(nil)
 
 func (p *peer) Notify(stream grpc.ClientStreamingServer[ddqv1.NotifyRequest, ddqv1.NotifyResponse]) error {
+	p.sys.Resumed()
 	frames := make(chan *ddqv1.NotifyRequest)
 	ended := make(chan error, 1)
 	p.loops.Go(func() { ended <- receiveNotices(stream, frames) })
