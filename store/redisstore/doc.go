@@ -1,11 +1,12 @@
 // Package redisstore keeps the store contract in Redis 7.0 or later, each call
-// being one Lua script, or one per thousand items.
+// being one Lua script, or one per thousand items. It may be one server, a primary
+// that sentinels watch, or a cluster: see Config.URL.
 //
 // # Keys
 //
 // The keys of a shard share a hash tag, so that they lie on one node of a cluster:
 //
-//	ddq:{topic:n}:owner    hash  node, start, nonce, epoch, seq, schema
+//	ddq:{topic:n}:owner    hash  node, start, nonce, epoch, seq, schema, waited
 //	ddq:{topic:n}:tasks    zset  pending: id -> due ms
 //	ddq:{topic:n}:data     hash  id -> record: header and body, written once by Add
 //	ddq:{topic:n}:running  hash  id -> token, deadline, attempt, worker, due
@@ -31,10 +32,29 @@
 //
 // # What an answer is worth
 //
-// What Redis is configured for: see Store.Info. Nothing is sent twice, except a
-// script that Redis did not know (NOSCRIPT), of which nothing ran. An error that
-// says that nothing was done is true; where that cannot be known it is
+// What Redis is configured for: see Store.Info. Nothing is sent twice, except what
+// certainly did not run: a script that the server did not know (NOSCRIPT), and in
+// a cluster or behind sentinels also what was refused by a node that does not
+// have the slot or does not serve it at the moment (MOVED, ASK, TRYAGAIN,
+// CLUSTERDOWN, READONLY, LOADING, MASTERDOWN), or for which no connection could
+// be made. That goes on for Config.Timeout, or as long as the context lasts. An
+// error that says that nothing was done is true; where that cannot be known it is
 // store.ErrUnknown.
+//
+// With Config.WaitReplicas a change and WAIT are sent together on one connection,
+// one WAIT for a script however many items it is about, and the level is
+// replicated. When too few replicas have answered in time, the change is made on
+// the primary and the error is store.ErrUnknown. A repeated call may find its work
+// done by an earlier one that did not reach the replicas, so scripts then write
+// the field waited of the owner record, to have something to wait for.
+//
+// # Clusters
+//
+// Every script and every other command is about the keys of one slot; what is
+// about many shards goes to each node in one pipeline. While a slot moves, a shard
+// of it whose keys are on both sides answers store.ErrUnavailable until it is on
+// one. Each shard is timed by the clock of the node that it lies on, and Clock is
+// that of the node with ddq:topics.
 //
 // Calls of more than a thousand items, or with an id in them more than once, run
 // several scripts, all at the moment of the first; the last raises Seq. When one

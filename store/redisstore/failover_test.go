@@ -151,7 +151,12 @@ func TestShortWaitIsUnknown(t *testing.T) {
 		}
 	}
 	if _, err := s.RenewSession(ctx, s.session); !errors.Is(err, store.ErrUnknown) {
-		t.Errorf("renew without a replica: %v, want %v", err, store.ErrUnknown)
+		t.Errorf("begin a session without a replica: %v, want %v", err, store.ErrUnknown)
+	}
+	renewal := s.session
+	renewal.Begin = false
+	if _, err := s.RenewSession(ctx, renewal); err != nil {
+		t.Errorf("renew without a replica: %v", err)
 	}
 	if _, got, err := s.Get(ctx, s.shard, []string{tasks[0].ID}); err != nil || got[0].State != store.StateReady {
 		t.Errorf("get without a replica: %+v, %v", got, err)

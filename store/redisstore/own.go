@@ -116,7 +116,9 @@ func (s *Store) Release(ctx context.Context, shard store.Shard, f store.Fence) e
 	return nil
 }
 
-// RenewSession implements store.Owner.
+// RenewSession implements store.Owner. Replicas are waited for at the beginning
+// only, so that the session is not taken for another's after a failover; where
+// one does not know the last renewals, the session ends early, and fences decide.
 func (s *Store) RenewSession(ctx context.Context, session store.Session) (time.Time, error) {
 	if err := s.enter(ctx); err != nil {
 		return time.Time{}, err
@@ -126,7 +128,7 @@ func (s *Store) RenewSession(ctx context.Context, session store.Session) (time.T
 	a.wait(session.TTL)
 	a.str(session.Addr)
 	a.int(int64(bit(session.Begin)))
-	v, err := s.run(ctx, s.lua.renew, []string{sessionKey(session.Node)}, a.values())
+	v, err := s.runAndWait(ctx, s.lua.renew, session.Begin, []string{sessionKey(session.Node)}, a.values())
 	if err != nil {
 		return time.Time{}, writeError("renew session", err)
 	}

@@ -70,25 +70,28 @@ func loadScript(name string) (*script, error) {
 // that does not know it yet (after a restart, a failover or SCRIPT FLUSH) has run
 // nothing and is sent the source.
 func (s *Store) run(ctx context.Context, sc *script, keys []string, argv []any) (any, error) {
-	reply, err := s.eval(ctx, sc, "evalsha", sc.sha, keys, argv)
-	if redis.HasErrorPrefix(err, "NOSCRIPT") {
-		reply, err = s.eval(ctx, sc, "eval", sc.source, keys, argv)
-	}
-	return reply, err
+	return s.runAndWait(ctx, sc, !sc.reads, keys, argv)
 }
 
-func (s *Store) eval(ctx context.Context, sc *script, name, what string, keys []string, argv []any) (any, error) {
-	cmd := evalCmd(ctx, name, what, keys, argv)
-	var err error
-	if sc.reads {
-		err = s.nodes.send(ctx, keys[0], cmd)
-	} else {
-		err = s.change(ctx, keys[0], cmd)
+// runAndWait is run with a say in whether replicas are waited for.
+func (s *Store) runAndWait(ctx context.Context, sc *script, wait bool, keys []string, argv []any) (any, error) {
+	cmd := evalCmd(ctx, "evalsha", sc.sha, keys, argv)
+	err := s.sendAndWait(ctx, keys[0], wait, cmd)
+	if redis.HasErrorPrefix(err, "NOSCRIPT") {
+		cmd = evalCmd(ctx, "eval", sc.source, keys, argv)
+		err = s.sendAndWait(ctx, keys[0], wait, cmd)
 	}
 	if err != nil {
 		return nil, err
 	}
 	return cmd.Val(), nil
+}
+
+func (s *Store) sendAndWait(ctx context.Context, key string, wait bool, cmd redis.Cmder) error {
+	if wait {
+		return s.change(ctx, key, cmd)
+	}
+	return s.nodes.send(ctx, key, cmd)
 }
 
 func evalCmd(ctx context.Context, name, what string, keys []string, argv []any) *redis.Cmd {

@@ -92,11 +92,11 @@ func exchange(ctx context.Context, node *redis.Client, asking bool, cmds []redis
 	}
 	p := node.Pipeline()
 	if asking {
-		p.Process(ctx, redis.NewStatusCmd(ctx, "asking"))
+		_ = p.Process(ctx, redis.NewStatusCmd(ctx, "asking")) // nothing is sent before Exec
 	}
 	for _, cmd := range cmds {
 		cmd.SetErr(nil)
-		p.Process(ctx, cmd)
+		_ = p.Process(ctx, cmd)
 	}
 	_, err := p.Exec(ctx)
 	if first := cmds[0].Err(); first != nil {
