@@ -116,14 +116,20 @@ func (s *System) DescribeTopic(ctx context.Context, name string) (TopicStatus, e
 
 func (s *System) depth(ctx context.Context, t *store.Topic) (d Depth, err error) {
 	stats, err := s.store.Stats(ctx, shardsOf(t))
-	for _, st := range stats {
-		d.Scheduled += st.Pending - st.Ready
-		d.Ready += st.Ready
-		d.Running += st.Running
-		d.Done += st.Done
-		d.Dead += st.Dead
+	for i := range stats {
+		d = d.plus(&stats[i])
 	}
 	return d, err
+}
+
+// plus is d and what a shard has.
+func (d Depth) plus(st *store.Stats) Depth {
+	d.Scheduled += st.Pending - st.Ready
+	d.Ready += st.Ready
+	d.Running += st.Running
+	d.Done += st.Done
+	d.Dead += st.Dead
+	return d
 }
 
 func (s *System) subscriptions(ctx context.Context, name string) (int, error) {
@@ -423,19 +429,32 @@ func (s *System) housekeep(ctx context.Context, slow bool) {
 		if open && ref.(*topicRef).config.Load().Version < t.Version {
 			s.configure(t)
 		}
-		if slow && open {
-			depth, e := s.depth(ctx, &t)
-			s.metrics.setQueued(t.Name, depth)
-			err = errors.Join(err, e)
-		}
 		if slow && t.DoneRetention > 0 {
 			err = errors.Join(err, s.trim(ctx, &t))
 		}
+	}
+	if slow {
+		err = errors.Join(err, s.countQueued(ctx))
 	}
 	if err != nil && ctx.Err() == nil {
 		s.metrics.storeErrors.Inc()
 		s.log.Debug("housekeeping incomplete", "err", err)
 	}
+}
+
+// countQueued sets the gauges of what open topics have in the store.
+func (s *System) countQueued(ctx context.Context) error {
+	var shards []store.Shard
+	s.eachTopic(func(ref *topicRef) { shards = append(shards, shardsOf(ref.config.Load())...) })
+	stats, err := s.statsOf(ctx, shards)
+	depths := make(map[string]Depth)
+	for i, st := range stats {
+		depths[shards[i].Topic] = depths[shards[i].Topic].plus(&st)
+	}
+	for topic, d := range depths {
+		s.metrics.setQueued(topic, d)
+	}
+	return err
 }
 
 func (s *System) trim(ctx context.Context, t *store.Topic) error {

@@ -125,7 +125,7 @@ func (s *System) shardStatus(ctx context.Context, page []store.Shard) ([]ShardSt
 			Owner:  st.Owner,
 			Placed: s.placedOn(page[i]),
 			Epoch:  st.Epoch,
-			Depth:  Depth{Scheduled: st.Pending - st.Ready, Ready: st.Ready, Running: st.Running, Done: st.Done, Dead: st.Dead},
+			Depth:  Depth{}.plus(&st),
 			Oldest: st.OldestMs,
 			Load:   loads[page[i]],
 		}
