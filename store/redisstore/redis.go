@@ -23,7 +23,8 @@ type Config struct {
 	//	redis-sentinel://[user:password@]host:port[,host:port...]/name[/db]
 	//	redis-cluster://[user:password@]host:port[,host:port...]
 	//
-	// and rediss, rediss-sentinel, rediss-cluster for TLS. User and password are
+	// and rediss, rediss-sentinel, rediss-cluster for TLS, where the certificate of
+	// every server must be valid for the name of the first host. User and password are
 	// those of the servers; sentinels have sentinel_username and sentinel_password
 	// as options behind a ?, where wait_replicas and wait_timeout may stand as well.
 	URL string

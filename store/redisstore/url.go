@@ -213,9 +213,6 @@ func (p parts) failoverOptions() (*redis.FailoverOptions, error) {
 		opts.Password, _ = p.user.Password()
 	}
 	opts.SentinelUsername, opts.SentinelPassword = user, password
-	if opts.TLSConfig != nil {
-		opts.TLSConfig.ServerName = "" // of each server
-	}
 	return opts, nil
 }
 
@@ -228,13 +225,7 @@ func (p parts) clusterOptions() (*redis.ClusterOptions, error) {
 	}
 	u := url.URL{Scheme: p.library, User: p.user, Host: p.hosts[0], RawQuery: p.manyQuery().Encode()}
 	opts, err := redis.ParseClusterURL(u.String())
-	if err != nil {
-		return nil, libraryError(err)
-	}
-	if opts.TLSConfig != nil {
-		opts.TLSConfig.ServerName = "" // of each server
-	}
-	return opts, nil
+	return opts, libraryError(err)
 }
 
 // checkMany checks what lists of hosts come with.
