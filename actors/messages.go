@@ -259,6 +259,7 @@ type (
 type topicRef struct {
 	pid           *actor.PID
 	shards        []*actor.PID
+	ready         chan struct{} // closed once the shards can be sent to
 	config        atomic.Pointer[store.Topic]
 	active        atomic.Int64 // when it was last used, in Unix nanoseconds
 	subscriptions atomic.Int64 // of this node's workers

@@ -35,6 +35,7 @@ func (rt *runtime) send(to *actor.PID, m any) { rt.root.Send(to, m) }
 func (rt *runtime) props(producer actor.Producer) *actor.Props {
 	return actor.PropsFromProducer(producer,
 		actor.WithDispatcher(rt.pool),
+		actor.WithMailbox(newMailbox),
 		actor.WithSupervisor(rt.nurse),
 		actor.WithReceiverMiddleware(rt.nurse.witness))
 }
@@ -60,7 +61,7 @@ func (s *supervisor) open(c actor.Context, topic store.Topic) *topicRef {
 	if ref := s.topics[topic.Name]; ref != nil {
 		return ref
 	}
-	ref := &topicRef{}
+	ref := &topicRef{ready: make(chan struct{})}
 	ref.config.Store(&topic)
 	s.opened++
 	name := fmt.Sprintf("%s-%d", topic.Name, s.opened)

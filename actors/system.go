@@ -314,6 +314,7 @@ func (s *System) openLocked(t store.Topic) (*topicRef, *Error) {
 	reply := make(chan *topicRef, 1)
 	s.send(s.supervisor, &openTopic{topic: t, reply: reply})
 	ref := <-reply
+	<-ref.ready // what is sent to a shard before that is lost
 	s.topics.Store(t.Name, ref)
 	return ref, nil
 }

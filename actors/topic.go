@@ -126,6 +126,11 @@ func (t *topicActor) start(c actor.Context) {
 			panic(fmt.Sprintf("spawn shard %v: %v", id, err)) // names are ours: a bug
 		}
 	}
+	select {
+	case <-t.ref.ready: // after a restart
+	default:
+		close(t.ref.ready)
+	}
 	t.every(t.cfg.LoadEvery, &loadTick{})
 	t.every(t.cfg.WatchdogInterval, &watchTick{})
 }
