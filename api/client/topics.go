@@ -67,22 +67,25 @@ func (c *Client) ConfigureTopic(ctx context.Context, name string, p Policy) (top
 func (c *Client) DescribeTopic(ctx context.Context, name string) (topic TopicStatus, err error) {
 	err = c.do(ctx, idempotent, func(ctx context.Context) error {
 		reply, err := c.admin.DescribeTopic(ctx, &ddqv1.DescribeTopicRequest{Name: name})
-		d := reply.GetDepth()
 		topic = TopicStatus{
-			Topic: topicFrom(reply.GetTopic()),
-			Depth: Depth{
-				Scheduled: d.GetScheduled(),
-				Ready:     d.GetReady(),
-				Running:   d.GetRunning(),
-				Done:      d.GetDone(),
-				Dead:      d.GetDead(),
-			},
+			Topic:         topicFrom(reply.GetTopic()),
+			Depth:         depthFrom(reply.GetDepth()),
 			Subscriptions: int(reply.GetSubscriptions()),
 			Durability:    reply.GetDurability(),
 		}
 		return err
 	})
 	return topic, err
+}
+
+func depthFrom(d *ddqv1.Depth) Depth {
+	return Depth{
+		Scheduled: d.GetScheduled(),
+		Ready:     d.GetReady(),
+		Running:   d.GetRunning(),
+		Done:      d.GetDone(),
+		Dead:      d.GetDead(),
+	}
 }
 
 // ListTopics goes through all topics. The sequence ends with the first error.

@@ -81,7 +81,7 @@ func (c *cli) command() *cobra.Command {
 	root.AddCommand(
 		c.serverCommand(), c.demoCommand(),
 		c.enqueueCommand(), c.workCommand(),
-		c.taskCommand(), c.topicCommand(), c.dlqCommand(),
+		c.taskCommand(), c.topicCommand(), c.dlqCommand(), c.clusterCommand(),
 		c.benchCommand(), c.doctorCommand(), c.versionCommand(),
 	)
 	return root

@@ -1,0 +1,169 @@
+package client
+
+import (
+	"context"
+	"iter"
+	"time"
+
+	"github.com/ddq-io/ddq/api/ddqv1"
+)
+
+// NodeState says whether a node wants shards.
+type NodeState string
+
+// Only active nodes own shards.
+const (
+	NodeJoining  NodeState = "joining"
+	NodeActive   NodeState = "active"
+	NodeDraining NodeState = "draining"
+)
+
+// Node is a member of the fleet.
+type Node struct {
+	Name    string
+	Addr    string // of its gRPC port
+	Zone    string
+	Version string
+	State   NodeState
+	Self    bool      // the node that answered
+	Load    *NodeLoad // nil when the node did not answer in time
+}
+
+// NodeLoad is how a node fares.
+type NodeLoad struct {
+	Uptime        time.Duration
+	ClockOffset   time.Duration // of the store's clock from the node's
+	Shards        int           // that it owns
+	Wheel         int64         // tasks due soon
+	Ready         int64         // tasks due and not held
+	Held          int64
+	Subscriptions int
+}
+
+// Shard is a part of a topic and who owns it.
+type Shard struct {
+	Topic     string
+	N         int
+	Owner     string // of the last claim; empty when it was released or never claimed
+	PlacedOn  string // the node that should own it
+	Epoch     int64
+	Depth     Depth
+	OldestDue time.Time     // of the pending tasks; zero when there is none
+	Wheel     int64         // tasks due soon, as the owner sees it; -1 when it did not answer
+	Lateness  time.Duration // of the oldest task that is due and not held
+}
+
+// ShardMove is one step of a rebalance.
+type ShardMove struct {
+	Topic string
+	N     int
+	From  string // empty when nobody owns the shard
+	To    string // empty when nobody could
+}
+
+// Nodes returns the members of the fleet by name. A server that stands alone is one.
+func (c *Client) Nodes(ctx context.Context) (nodes []Node, err error) {
+	err = c.do(ctx, idempotent, func(ctx context.Context) error {
+		reply, err := c.admin.ListNodes(ctx, &ddqv1.ListNodesRequest{})
+		nodes = nil
+		for _, n := range reply.GetNodes() {
+			nodes = append(nodes, nodeFrom(n))
+		}
+		return err
+	})
+	return nodes, err
+}
+
+func nodeFrom(n *ddqv1.Node) Node {
+	states := map[ddqv1.NodeState]NodeState{
+		ddqv1.NodeState_NODE_STATE_JOINING:  NodeJoining,
+		ddqv1.NodeState_NODE_STATE_ACTIVE:   NodeActive,
+		ddqv1.NodeState_NODE_STATE_DRAINING: NodeDraining,
+	}
+	node := Node{
+		Name: n.GetName(), Addr: n.GetAddr(), Zone: n.GetZone(), Version: n.GetVersion(),
+		State: states[n.GetState()], Self: n.GetSelf(),
+	}
+	if l := n.GetLoad(); l != nil {
+		node.Load = &NodeLoad{
+			Uptime:        time.Duration(l.GetUptimeMs()) * time.Millisecond,
+			ClockOffset:   time.Duration(l.GetClockOffsetUs()) * time.Microsecond,
+			Shards:        int(l.GetShards()),
+			Wheel:         l.GetWheel(),
+			Ready:         l.GetReady(),
+			Held:          l.GetHeld(),
+			Subscriptions: int(l.GetSubscriptions()),
+		}
+	}
+	return node
+}
+
+// Shards goes through the shards of a topic, of every topic when it is empty. The
+// sequence ends with the first error.
+func (c *Client) Shards(ctx context.Context, topic string) iter.Seq2[Shard, error] {
+	return pages(func(token string) (shards []Shard, next string, err error) {
+		err = c.do(ctx, idempotent, func(ctx context.Context) error {
+			reply, err := c.admin.ListShards(ctx, &ddqv1.ListShardsRequest{Topic: topic, PageSize: pageSize, PageToken: token})
+			shards, next = nil, reply.GetNextPageToken()
+			for _, s := range reply.GetShards() {
+				shards = append(shards, shardFrom(s))
+			}
+			return err
+		})
+		return shards, next, err
+	})
+}
+
+func shardFrom(s *ddqv1.Shard) Shard {
+	shard := Shard{
+		Topic: s.GetTopic(), N: int(s.GetShard()), Owner: s.GetOwner(), PlacedOn: s.GetPlacedOn(), Epoch: s.GetEpoch(),
+		Depth: depthFrom(s.GetDepth()), Wheel: -1,
+	}
+	if ms := s.GetOldestDueUnixMs(); ms != 0 {
+		shard.OldestDue = time.UnixMilli(ms).UTC()
+	}
+	if l := s.GetLoad(); l != nil {
+		shard.Wheel, shard.Lateness = l.GetWheel(), time.Duration(l.GetLatenessMs())*time.Millisecond
+	}
+	return shard
+}
+
+// DrainNode makes a node give up its shards. It goes on to take calls, and its
+// workers keep working.
+func (c *Client) DrainNode(ctx context.Context, name string) error {
+	return c.do(ctx, idempotent, func(ctx context.Context) error {
+		_, err := c.admin.DrainNode(ctx, &ddqv1.DrainNodeRequest{Name: name})
+		return err
+	})
+}
+
+// UndrainNode lets a node own shards again.
+func (c *Client) UndrainNode(ctx context.Context, name string) error {
+	return c.do(ctx, idempotent, func(ctx context.Context) error {
+		_, err := c.admin.UndrainNode(ctx, &ddqv1.UndrainNodeRequest{Name: name})
+		return err
+	})
+}
+
+// Plan says which shards would move if these nodes drained; with none, which are
+// not where they should be.
+func (c *Client) Plan(ctx context.Context, drain ...string) (moves []ShardMove, err error) {
+	err = c.do(ctx, idempotent, func(ctx context.Context) error {
+		reply, err := c.admin.PlanRebalance(ctx, &ddqv1.PlanRebalanceRequest{Drain: drain})
+		moves = nil
+		for _, m := range reply.GetMoves() {
+			moves = append(moves, ShardMove{Topic: m.GetTopic(), N: int(m.GetShard()), From: m.GetFrom(), To: m.GetTo()})
+		}
+		return err
+	})
+	return moves, err
+}
+
+// ReleaseShard makes the owner of a shard give it up. The node that should own it
+// claims it at once.
+func (c *Client) ReleaseShard(ctx context.Context, topic string, n int) error {
+	return c.do(ctx, once, func(ctx context.Context) error {
+		_, err := c.admin.ReleaseShard(ctx, &ddqv1.ReleaseShardRequest{Topic: topic, Shard: int32(n)})
+		return err
+	})
+}
