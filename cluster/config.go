@@ -115,7 +115,7 @@ func (c *Config) addresses(m *memberlist.Config) (err error) {
 	if m.BindAddr, m.BindPort, err = splitAddr(c.Addr); err != nil {
 		return fmt.Errorf("gossip address: %w", err)
 	}
-	if !c.Insecure && len(c.Keys) == 0 && !isLoopback(m.BindAddr) {
+	if keys, _ := decodeKeys(c.Keys); !c.Insecure && len(keys) == 0 && !isLoopback(m.BindAddr) {
 		return fmt.Errorf("gossip address %s: other machines reach it, and there is no key", c.Addr)
 	}
 	m.AdvertisePort = m.BindPort
@@ -161,6 +161,9 @@ func (c *Config) encryption(m *memberlist.Config) error {
 
 func decodeKeys(texts []string) (keys [][]byte, err error) {
 	for i, text := range texts {
+		if text == "" {
+			continue // an environment variable that is set to nothing
+		}
 		key, err := base64.StdEncoding.DecodeString(text)
 		if err != nil {
 			return nil, fmt.Errorf("gossip key %d is not base64", i+1)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log"
 	"log/slog"
+	"net"
 	"slices"
 	"strings"
 	"sync"
@@ -194,6 +195,7 @@ func (m *Members) look() {
 			m.refused(name, err)
 			continue
 		}
+		node.Addr = withHost(node.Addr, p.addr)
 		nodes = append(nodes, node)
 	}
 	m.mu.Unlock()
@@ -201,6 +203,18 @@ func (m *Members) look() {
 	m.nodes.Store(&nodes)
 	m.metrics.set(nodes)
 	poke(m.changed)
+}
+
+// withHost gives an address without a host that of another one.
+func withHost(addr, other string) string {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil || host != "" {
+		return addr
+	}
+	if host, _, err = net.SplitHostPort(other); err != nil {
+		return addr
+	}
+	return net.JoinHostPort(host, port)
 }
 
 // follow keeps Nodes up to date until ctx ends.

@@ -93,8 +93,12 @@ func (f *fleet) see(n *node, within time.Duration, want ...string) {
 func (f *fleet) three() (a, b, c *node) {
 	f.Helper()
 	a, b, c = f.start("a"), f.start("b"), f.start("c")
+	within := 2 * time.Second
+	if f.net.Loss > 0 {
+		within = 30 * time.Second // what packets lose, the exchange of all state brings
+	}
 	for _, n := range f.nodes {
-		f.see(n, 2*time.Second, "a:a", "b:a", "c:a")
+		f.see(n, within, "a:a", "b:a", "c:a")
 	}
 	return a, b, c
 }
@@ -102,6 +106,11 @@ func (f *fleet) three() (a, b, c *node) {
 func TestNodesFindEachOther(t *testing.T) {
 	bubble(t, func(f *fleet) {
 		a, _, c := f.three()
+		d := f.start("d", func(c *cluster.Config) { c.Node.Addr = ":9090" })
+		f.see(a, 2*time.Second, "a:a", "b:a", "c:a", "d:a")
+		if host, _, _ := strings.Cut(d.addr, ":"); a.Nodes()[3].Addr != host+":9090" || d.Nodes()[3].Addr != host+":9090" {
+			t.Errorf("d is seen at %s and %s", a.Nodes()[3].Addr, d.Nodes()[3].Addr)
+		}
 		if got := a.Nodes()[2]; got.Addr != "c:9090" || got.Start != c.Self().Start || got.Start == "" {
 			t.Errorf("c as a sees it: %+v", got)
 		}

@@ -39,7 +39,7 @@ const (
 // Node is a member as it describes itself. Name must be unique in the fleet.
 type Node struct {
 	Name        string `json:"-"`
-	Addr        string `json:"a"`           // of its gRPC port, host:port
+	Addr        string `json:"a"`           // of its gRPC port, host:port; without a host it is where it gossips
 	Start       string `json:"s"`           // random for each start of the process
 	Zone        string `json:"z,omitempty"` // of failure, for people
 	Version     string `json:"v,omitempty"` // of the program

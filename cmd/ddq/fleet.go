@@ -52,21 +52,25 @@ func (f *fleetConfig) check(cfg *serverConfig) error {
 	case f.Weight < 0:
 		return usagef("--weight must not be negative, not %d", f.Weight)
 	}
-	return firstError(f.checkAdvertised(cfg.Actors.Addr), f.checkGossip(cfg.Insecure))
+	return firstError(f.completeAddr(&cfg.Actors), f.checkGossip(cfg.Insecure))
 }
 
 func (f *fleetConfig) checkGossip(insecure bool) error {
-	if len(f.GossipKeys) > 0 {
+	if slices.ContainsFunc(f.GossipKeys, func(key string) bool { return key != "" }) {
 		return nil // encrypted, and strangers are not heard
 	}
 	return checkListener("gossip-addr", f.GossipAddr, insecure)
 }
 
-// checkAdvertised refuses a gRPC address that nobody could dial.
-func (f *fleetConfig) checkAdvertised(addr string) error {
-	host, _, err := net.SplitHostPort(addr)
-	if ip := net.ParseIP(host); err != nil || host == "" || ip != nil && ip.IsUnspecified() {
-		return usagef("--advertise-addr %q: other nodes of the fleet need an address to dial", addr)
+// completeAddr leaves the host out of an address that stands for every interface:
+// others find the node where it gossips.
+func (f *fleetConfig) completeAddr(a *actors.Config) error {
+	host, port, err := net.SplitHostPort(a.Addr)
+	if err != nil || port == "0" {
+		return usagef("--advertise-addr %q: other nodes of the fleet need host:port to dial", a.Addr)
+	}
+	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
+		a.Addr = net.JoinHostPort("", port)
 	}
 	return nil
 }

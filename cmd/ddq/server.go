@@ -33,7 +33,7 @@ type serverConfig struct {
 }
 
 func (cfg *serverConfig) flags(fs *pflag.FlagSet) {
-	fs.StringVar(&cfg.Store, "store", storeEmbedded, "where tasks are kept: embedded, memory, or the redis://, rediss:// or unix:// URL of a Redis")
+	fs.StringVar(&cfg.Store, "store", storeEmbedded, "where tasks are kept: embedded, memory, or the URL of a Redis: redis://, redis-sentinel:// or redis-cluster:// and their rediss forms, or unix://")
 	fs.StringVar(&cfg.Data, "data", "ddq-data", "directory of the embedded store")
 	fs.BoolVar(&cfg.AllowVolatile, "allow-volatile", false, "accept a Redis that keeps nothing on disk")
 	fs.StringVar(&cfg.GRPCAddr, "grpc-addr", "127.0.0.1:9090", "where to serve producers, workers and operators")

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"net/url"
 	"os"
 	"time"
 
@@ -31,12 +30,8 @@ func checkStore(name string) error {
 	case name == storeEmbedded, name == storeMemory:
 		return nil
 	}
-	u, err := url.Parse(name)
-	switch {
-	case err != nil:
-		return usagef("--store is neither embedded nor memory, and no URL") // err would show a password
-	case u.Scheme != "redis" && u.Scheme != "rediss" && u.Scheme != "unix":
-		return usagef("--store is embedded, memory, or the redis://, rediss:// or unix:// URL of a Redis, not %q", u.Redacted())
+	if err := redisstore.CheckURL(name); err != nil {
+		return usagef("--store is embedded, memory, or the URL of a Redis: %v", err)
 	}
 	return nil
 }
@@ -80,8 +75,8 @@ func openEmbedded(dir string, log *slog.Logger) (store.Store, error) {
 
 // storeName is the store for people and logs: without a password.
 func (cfg *serverConfig) storeName() string {
-	if u, err := url.Parse(cfg.Store); err == nil {
-		return u.Redacted()
+	if cfg.Store == storeEmbedded || cfg.Store == storeMemory {
+		return cfg.Store
 	}
-	return cfg.Store
+	return redisstore.RedactURL(cfg.Store)
 }

@@ -125,6 +125,11 @@ func splitURL(raw string) (p parts, err error) {
 		p.user = u.User
 	}
 	p.hosts, p.path = strings.Split(hosts, ","), path
+	for _, host := range p.hosts {
+		if _, err := url.Parse("redis://" + host); err != nil {
+			return p, fmt.Errorf("redis url: %q is not host:port", host)
+		}
+	}
 	return p, nil
 }
 

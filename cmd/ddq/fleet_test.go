@@ -1,0 +1,216 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ddq-io/ddq/api/client"
+	"github.com/ddq-io/ddq/api/worker"
+	"github.com/ddq-io/ddq/store/redisstore/redistest"
+)
+
+const fleetTasks = 6_000
+
+// fleetRun is three server processes on one Redis, a worker at each, and the books
+// of what was enqueued and delivered.
+type fleetRun struct {
+	*testing.T
+	nodes   []*process
+	clients []*client.Client
+
+	mu       sync.Mutex
+	attempts [fleetTasks]int // the highest delivered; guarded by mu
+	seen     int             // tasks delivered; guarded by mu
+	early    int             // guarded by mu
+	doubles  int             // delivered again under the same attempt; guarded by mu
+	repeats  int             // delivered again under a higher one; guarded by mu
+	all      chan struct{}   // closed when every task was delivered
+}
+
+// freeAddr is a loopback address that nobody listened on just now, over TCP and UDP.
+func freeAddr(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+func startFleet(t *testing.T, store string) *fleetRun {
+	f := &fleetRun{T: t, all: make(chan struct{})}
+	first := freeAddr(t)
+	for i := range 3 {
+		gossip := first
+		if i > 0 {
+			gossip = freeAddr(t)
+		}
+		p := startProcess(t, "--store", store, "--node-name", fmt.Sprint("n", i), "--grpc-addr", freeAddr(t), "--gossip-addr", gossip, "--join", first)
+		c, err := client.Dial(p.addr, client.Config{Timeout: time.Minute, MaxElapsed: time.Minute})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close() })
+		f.nodes, f.clients = append(f.nodes, p), append(f.clients, c)
+	}
+	f.awaitNodes(3)
+	return f
+}
+
+// awaitNodes waits until the first node sees as many active nodes.
+func (f *fleetRun) awaitNodes(want int) {
+	f.Helper()
+	ctx, cancel := context.WithTimeout(f.Context(), time.Minute)
+	defer cancel()
+	for {
+		nodes, err := f.clients[0].Nodes(ctx)
+		if err != nil {
+			f.Fatalf("nodes %v: %v", nodes, err)
+		}
+		active := 0
+		for _, n := range nodes {
+			if n.State == client.NodeActive {
+				active++
+			}
+		}
+		if active == want {
+			return
+		}
+		select {
+		case <-time.After(50 * time.Millisecond):
+		case <-ctx.Done():
+		}
+	}
+}
+
+func (f *fleetRun) deliver(task worker.Task, now time.Time) {
+	var i int
+	if _, err := fmt.Sscan(task.ID, &i); err != nil {
+		panic(err)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch last := f.attempts[i]; {
+	case last == 0:
+		if f.seen++; f.seen == fleetTasks {
+			close(f.all)
+		}
+	case task.Attempt > last:
+		f.repeats++
+	default:
+		f.doubles++
+	}
+	f.attempts[i] = max(f.attempts[i], task.Attempt)
+	if now.Before(task.Due) {
+		f.early++
+	}
+}
+
+// play enqueues tasks that are due over six seconds, works on them at the nodes of
+// workers, and meanwhile does what the test is about.
+func (f *fleetRun) play(workers []int, fault func()) {
+	f.Helper()
+	const topic = "fleet"
+	if _, err := f.clients[0].CreateTopic(f.Context(), topic, client.Policy{
+		Shards: new(12), VisibilityTimeout: new(3 * time.Second), MaxRetries: new(100),
+	}); err != nil {
+		f.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(f.Context())
+	var parties sync.WaitGroup
+	for _, i := range workers {
+		parties.Go(func() {
+			w := worker.New(f.clients[i].Conn(), worker.Config{Topic: topic, Concurrency: 16},
+				worker.HandlerFunc(func(_ context.Context, task worker.Task) error {
+					f.deliver(task, time.Now())
+					return nil
+				}))
+			if err := w.Run(ctx); err != nil && ctx.Err() == nil {
+				f.Errorf("worker: %v", err)
+			}
+		})
+	}
+	const batch = 100
+	due := time.Now().Add(time.Second)
+	for first := 0; first < fleetTasks; first += batch {
+		tasks := make([]client.Task, batch)
+		for i := range tasks {
+			tasks[i] = client.Task{Topic: topic, ID: fmt.Sprint(first + i), Due: due.Add(time.Duration(first+i) * time.Millisecond)}
+		}
+		if _, err := f.clients[first/batch%2].EnqueueBatch(ctx, tasks); err != nil {
+			f.Fatalf("enqueue: %v", err)
+		}
+	}
+	select {
+	case <-time.After(time.Until(due.Add(2 * time.Second))): // in the middle of it
+	case <-ctx.Done():
+	}
+	fault()
+	select {
+	case <-f.all:
+	case <-time.After(time.Minute):
+		status, err := f.clients[0].DescribeTopic(ctx, topic)
+		f.mu.Lock()
+		f.Fatalf("after a minute %d of %d tasks were delivered: %+v, %v", f.seen, fleetTasks, status.Depth, err)
+	}
+	stop()
+	parties.Wait()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.early+f.doubles > 0 {
+		f.Errorf("early %d, delivered again under the same attempt %d; want none", f.early, f.doubles)
+	}
+	f.Logf("%d tasks, %d delivered again under a higher attempt", f.seen, f.repeats)
+}
+
+func fleetStore(t *testing.T) string {
+	if testing.Short() {
+		t.Skip("takes ten seconds")
+	}
+	return redistest.Start(t, "--appendonly", "yes", "--appendfsync", "everysec").URL()
+}
+
+func TestKilledNodeLosesNothing(t *testing.T) {
+	f := startFleet(t, fleetStore(t))
+	f.play([]int{0, 1}, func() { f.nodes[2].kill() })
+}
+
+func TestStoppedNodeWastesNoAttempt(t *testing.T) {
+	f := startFleet(t, fleetStore(t))
+	f.play([]int{0, 1}, func() {
+		if code, rest := f.nodes[2].terminate(t); code != 0 {
+			t.Errorf("exit code %d, stderr %s", code, rest)
+		}
+	})
+	if f.repeats > 0 {
+		t.Errorf("%d tasks were delivered again", f.repeats)
+	}
+}
+
+func TestDrainedNodeGivesItsShardsAway(t *testing.T) {
+	f := startFleet(t, fleetStore(t))
+	f.play([]int{1}, func() {
+		if err := f.clients[0].DrainNode(t.Context(), "n2"); err != nil {
+			t.Error(err)
+		}
+		f.awaitNodes(2)
+	})
+	if f.repeats > 0 {
+		t.Errorf("%d tasks were delivered again", f.repeats)
+	}
+	for shard, err := range f.clients[1].Shards(t.Context(), "fleet") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if shard.Owner == "n2" || shard.Owner != shard.PlacedOn {
+			t.Errorf("shard %d is owned by %q and placed on %q", shard.N, shard.Owner, shard.PlacedOn)
+		}
+	}
+}
