@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"fmt"
 	"sync"
 
 	"google.golang.org/grpc"
@@ -29,18 +28,6 @@ type Client struct {
 type sender interface {
 	send(ctx context.Context, k *call)
 	close(ctx context.Context)
-}
-
-// Dial returns a client of the server at addr, such as "127.0.0.1:9090". It
-// connects at the first call; an error means that addr or cfg is malformed.
-func Dial(addr string, cfg Config) (*Client, error) {
-	conn, err := grpc.NewClient(addr, cfg.dialOptions()...)
-	if err != nil {
-		return nil, fmt.Errorf("dial %s: %w", addr, err)
-	}
-	c := New(conn, cfg)
-	c.own = conn
-	return c, nil
 }
 
 // New returns a client over a connection that stays the caller's: Close leaves

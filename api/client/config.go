@@ -56,14 +56,14 @@ const serviceConfig = `{"loadBalancingConfig":[{"round_robin":{}}]}`
 // back within a second, and gRPC's own second would be most of the wait.
 var reconnect = backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.6, Jitter: 0.3, MaxDelay: 2 * time.Second}
 
-func (c Config) dialOptions() []grpc.DialOption {
+func (c Config) dialOptions(service string) []grpc.DialOption {
 	creds := c.Credentials
 	if creds == nil {
 		creds = insecure.NewCredentials()
 	}
 	return append([]grpc.DialOption{
 		grpc.WithTransportCredentials(creds),
-		grpc.WithDefaultServiceConfig(serviceConfig),
+		grpc.WithDefaultServiceConfig(service),
 		grpc.WithDisableRetry(), // repeating is decided here, by what is safe
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: reconnect, MinConnectTimeout: 5 * time.Second}),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 10 * time.Second, Timeout: 5 * time.Second}),

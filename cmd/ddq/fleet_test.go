@@ -22,7 +22,7 @@ const fleetTasks = 6_000
 type fleetRun struct {
 	*testing.T
 	nodes   []*process
-	clients []*client.Client
+	clients []*client.Client // of each node, and the last one of all
 
 	mu       sync.Mutex
 	attempts [fleetTasks]int // the highest delivered; guarded by mu
@@ -60,6 +60,12 @@ func startFleet(t *testing.T, store string) *fleetRun {
 		t.Cleanup(func() { c.Close() })
 		f.nodes, f.clients = append(f.nodes, p), append(f.clients, c)
 	}
+	every, err := client.Dial(f.nodes[0].addr+","+f.nodes[1].addr+","+f.nodes[2].addr, client.Config{Timeout: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { every.Close() })
+	f.clients = append(f.clients, every)
 	f.awaitNodes(3)
 	return f
 }
@@ -179,12 +185,12 @@ func fleetStore(t *testing.T) string {
 
 func TestKilledNodeLosesNothing(t *testing.T) {
 	f := startFleet(t, fleetStore(t))
-	f.play([]int{0, 1}, func() { f.nodes[2].kill() })
+	f.play([]int{0, 1, 3}, func() { f.nodes[2].kill() })
 }
 
 func TestStoppedNodeWastesNoAttempt(t *testing.T) {
 	f := startFleet(t, fleetStore(t))
-	f.play([]int{0, 1}, func() {
+	f.play([]int{0, 3, 3}, func() {
 		if code, rest := f.nodes[2].terminate(t); code != 0 {
 			t.Errorf("exit code %d, stderr %s", code, rest)
 		}
