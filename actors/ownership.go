@@ -13,6 +13,7 @@ const (
 	claimRetry = 250 * time.Millisecond // pause before claiming again after an error
 	ownedRetry = 50 * time.Millisecond  // and while another node owns the shard
 	ownedTries = 100                    // after that many the pause is claimRetry
+	aloneTries = 60                     // that many take longer than the lease of a dead server
 )
 
 // place takes in whether this node should own the shard. Another node that owns
@@ -64,7 +65,10 @@ func (s *shard) onClaimed(m *claimed) {
 	case errors.Is(m.err, store.ErrSessionLost):
 		s.keeper.lost(m.err)
 	case errors.Is(m.err, store.ErrOwned):
-		s.refusals++
+		if s.refusals++; s.refusals == aloneTries && !s.fleet.hasOthers() {
+			s.log.Warn("shard is owned by another server on this store, and this one has no fleet: its workers get nothing of it",
+				"topic", s.id.Topic, "shard", s.id.N)
+		}
 		s.claim()
 	case m.err != nil:
 		s.noteError(m.err)

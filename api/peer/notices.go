@@ -75,53 +75,71 @@ func (q *notices) lost() bool {
 	return dropped
 }
 
-// run sends what is queued until ctx ends.
+// reopenFor is how long a stream that broke is opened again with nothing to say.
+const reopenFor = time.Minute
+
+// run sends what is queued until ctx ends. A stream that broke after something was
+// sent is opened again at once: that is how the other node learns that it may have
+// missed something.
 func (q *notices) run(ctx context.Context) {
 	pause := &backoff.ExponentialBackOff{InitialInterval: 50 * time.Millisecond, RandomizationFactor: 0.5, Multiplier: 2, MaxInterval: 2 * time.Second}
-	for ctx.Err() == nil {
-		opened := time.Now()
-		err := q.stream(ctx)
-		if time.Since(opened) > pause.MaxInterval {
-			pause.Reset()
+	var until time.Time // to which the stream is opened unasked
+	for {
+		if time.Now().After(until) {
+			select {
+			case <-q.wake:
+			case <-ctx.Done():
+				return
+			}
 		}
+		opened := time.Now()
+		sent, err := q.stream(ctx)
 		if ctx.Err() != nil {
 			return
 		}
 		q.log.Debug("notices interrupted", "err", err)
+		if sent {
+			until = time.Now().Add(reopenFor)
+		}
+		if time.Since(opened) > pause.MaxInterval {
+			pause.Reset()
+		}
 		select {
 		case <-time.After(pause.NextBackOff()):
 		case <-ctx.Done():
+			return
 		}
 	}
 }
 
-// stream sends over one stream until it breaks. The first thing to say opens it.
-func (q *notices) stream(ctx context.Context) error {
+// stream sends over one stream until it breaks, and reports whether anything was
+// sent, or tried to.
+func (q *notices) stream(ctx context.Context) (sent bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	select {
-	case <-q.wake:
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 	rpc, err := q.peer.Notify(ctx)
 	if err != nil {
-		return err
+		cancel()
+		return false, err
 	}
+	ended := make(chan error, 1)
+	go func() { ended <- rpc.RecvMsg(new(ddqv1.NotifyResponse)) }()
+	defer func() { <-ended }()
+	defer cancel()
 	for {
 		for _, f := range q.take() {
+			sent = true
 			if err := rpc.Send(f); err != nil {
-				_, err = rpc.CloseAndRecv() // has the reason
-				return err
+				return sent, err
 			}
 		}
 		if q.lost() {
-			return errDropped // a new stream makes the other node look into the store
+			return true, errDropped
 		}
 		select {
 		case <-q.wake:
-		case <-rpc.Context().Done():
-			return rpc.Context().Err()
+		case err := <-ended:
+			ended <- err
+			return sent, err
 		}
 	}
 }

@@ -1,0 +1,290 @@
+package peer
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/test/bufconn"
+
+	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/api/codec"
+	"github.com/ddq-io/ddq/api/ddqv1"
+	"github.com/ddq-io/ddq/store"
+)
+
+// otherNode is the node at the other end, as a test plays it.
+type otherNode struct {
+	ddqv1.UnimplementedDelayQueueServiceServer
+	ddqv1.UnimplementedPeerServiceServer
+	play func(subscribeServer) error // one subscription
+
+	mu      sync.Mutex
+	notices []*ddqv1.NotifyRequest // guarded by mu
+	streams int                    // of notices; guarded by mu
+	cut     chan struct{}          // ends the streams of notices
+}
+
+type subscribeServer = grpc.BidiStreamingServer[ddqv1.SubscribeRequest, ddqv1.SubscribeResponse]
+
+func (o *otherNode) Subscribe(s subscribeServer) error { return o.play(s) }
+
+func (o *otherNode) Notify(s grpc.ClientStreamingServer[ddqv1.NotifyRequest, ddqv1.NotifyResponse]) error {
+	o.mu.Lock()
+	o.streams++
+	o.mu.Unlock()
+	frames := make(chan error, 1)
+	go func() {
+		for {
+			f, err := s.Recv()
+			if err != nil {
+				frames <- err
+				return
+			}
+			o.mu.Lock()
+			o.notices = append(o.notices, f)
+			o.mu.Unlock()
+		}
+	}()
+	select {
+	case err := <-frames:
+		return err
+	case <-o.cut:
+		return errors.New("cut")
+	}
+}
+
+func (o *otherNode) DescribePeer(context.Context, *ddqv1.DescribePeerRequest) (*ddqv1.DescribePeerResponse, error) {
+	return &ddqv1.DescribePeerResponse{
+		Node: "b", UptimeMs: 5000, ClockOffsetUs: -1500, Subscriptions: 2,
+		Shards: []*ddqv1.OwnedShard{{Topic: "mail", Shard: 3, Epoch: 7, Wheel: 11, Ready: 1, Held: 2, LatenessMs: 9}},
+	}, nil
+}
+
+// bubble runs a test with a node that other plays.
+func bubble(t *testing.T, other *otherNode, test func(t *testing.T, p *Peers)) {
+	synctest.Test(t, func(t *testing.T) {
+		other.cut = make(chan struct{}, 1)
+		lis := bufconn.Listen(1 << 20)
+		server := grpc.NewServer(grpc.ForceServerCodecV2(codec.Proto))
+		ddqv1.RegisterDelayQueueServiceServer(server, other)
+		ddqv1.RegisterPeerServiceServer(server, other)
+		var serving sync.WaitGroup
+		serving.Go(func() { _ = server.Serve(lis) })
+		p := New(Config{DialOptions: []grpc.DialOption{
+			grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return lis.DialContext(ctx) }),
+		}}, slog.New(slog.DiscardHandler))
+		defer func() {
+			_ = p.Close()
+			_ = p.Close()
+			server.Stop()
+			serving.Wait()
+		}()
+		test(t, p)
+	})
+}
+
+var nodeB = actors.Member{Name: "b", Addr: "passthrough:///b"}
+
+// recorder is a Link that keeps what it hears.
+type recorder struct {
+	mu     sync.Mutex
+	events []string
+	tasks  []actors.Delivery
+	ready  int
+	void   int
+	err    error
+}
+
+func (r *recorder) note(event string, edit func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.events = append(r.events, event)
+	edit()
+}
+
+func (r *recorder) Opened() { r.note("opened", func() {}) }
+func (r *recorder) Deliver(tasks []actors.Delivery) {
+	r.note("deliver", func() { r.tasks = append(r.tasks, tasks...) })
+}
+func (r *recorder) Demand(ready, returned int) {
+	r.note("demand", func() { r.ready, r.void = ready, r.void+returned })
+}
+func (r *recorder) Closed(err error) { r.note("closed", func() { r.err = err }) }
+
+func TestSubscriptionFromHelloToGoodbye(t *testing.T) {
+	var hello *ddqv1.Hello
+	granted := 0
+	other := &otherNode{play: func(s subscribeServer) error {
+		first, err := s.Recv()
+		if err != nil {
+			return err
+		}
+		hello = first.Hello
+		if err := s.Send(&ddqv1.SubscribeResponse{Subscribed: &ddqv1.Subscribed{Node: "b"}}); err != nil {
+			return err
+		}
+		if err := s.Send(&ddqv1.SubscribeResponse{Demand: &ddqv1.Demand{Ready: 5}}); err != nil {
+			return err
+		}
+		for granted < 5 {
+			m, err := s.Recv()
+			if err != nil {
+				return err
+			}
+			granted += int(m.GetCredit())
+		}
+		if err := s.Send(&ddqv1.SubscribeResponse{
+			Deliveries: []*ddqv1.Delivery{{Task: &ddqv1.Task{Id: "a", Payload: []byte("p"), RetryCount: 2, MaxRetries: 4}, HoldToken: []byte("t"), HoldMs: 1500}},
+			Demand:     &ddqv1.Demand{Returned: 4},
+		}); err != nil {
+			return err
+		}
+		if _, err := s.Recv(); !errors.Is(err, io.EOF) {
+			return errors.New("no goodbye")
+		}
+		return nil
+	}}
+	bubble(t, other, func(t *testing.T, p *Peers) {
+		link := &recorder{}
+		sub := p.Subscribe(nodeB, actors.SubscribeOptions{
+			Topic: "mail", Worker: "w", MaxInFlight: 9, Visibility: 2 * time.Second, LocalOnly: true, OnDemand: true, Peer: "a",
+		}, link)
+		synctest.Wait()
+		sub.Grant(2)
+		sub.Grant(3)
+		synctest.Wait()
+		sub.Close()
+		sub.Close()
+		synctest.Wait()
+		if hello.Topic != "mail" || hello.Worker != "w" || hello.MaxInFlight != 9 || hello.VisibilityTimeoutMs != 2000 ||
+			!hello.LocalShardsOnly || !hello.OnDemand || hello.Node != "a" {
+			t.Errorf("hello %v", hello)
+		}
+		if want := []string{"opened", "demand", "deliver", "demand", "closed"}; !slices.Equal(link.events, want) || link.err != nil {
+			t.Fatalf("heard %v and %v, want %v", link.events, link.err, want)
+		}
+		d := link.tasks[0]
+		if d.Topic != "mail" || d.Task.ID != "a" || string(d.Task.Payload) != "p" || d.Task.Attempt != 3 || d.MaxRetries != 4 ||
+			string(d.Token) != "t" || d.HoldFor != 1500*time.Millisecond || link.void != 4 {
+			t.Errorf("got %+v %+v, %d void", d, d.Task, link.void)
+		}
+	})
+}
+
+func TestSubscriptionEndsWhenTheOtherNodeDrains(t *testing.T) {
+	other := &otherNode{play: func(s subscribeServer) error {
+		for _, m := range []*ddqv1.SubscribeResponse{{Subscribed: &ddqv1.Subscribed{}}, {Drain: &ddqv1.Drain{GraceMs: 1000}}} {
+			if err := s.Send(m); err != nil {
+				return err
+			}
+		}
+		for {
+			if _, err := s.Recv(); err != nil {
+				return nil
+			}
+		}
+	}}
+	bubble(t, other, func(t *testing.T, p *Peers) {
+		link := &recorder{}
+		p.Subscribe(nodeB, actors.SubscribeOptions{Topic: "mail"}, link)
+		synctest.Wait()
+		if want := []string{"opened", "closed"}; !slices.Equal(link.events, want) || !errors.Is(link.err, errDraining) {
+			t.Errorf("heard %v and %v", link.events, link.err)
+		}
+	})
+}
+
+func TestSilentNodeIsGivenUp(t *testing.T) {
+	other := &otherNode{play: func(s subscribeServer) error {
+		<-s.Context().Done()
+		return s.Context().Err()
+	}}
+	bubble(t, other, func(t *testing.T, p *Peers) {
+		link := &recorder{}
+		p.Subscribe(nodeB, actors.SubscribeOptions{Topic: "mail"}, link)
+		time.Sleep(greetTimeout)
+		synctest.Wait()
+		if !slices.Equal(link.events, []string{"closed"}) || !errors.Is(link.err, errSilent) {
+			t.Errorf("heard %v and %v", link.events, link.err)
+		}
+	})
+}
+
+func TestNoticesGoOutTogetherAndAgainAfterABreak(t *testing.T) {
+	other := &otherNode{}
+	bubble(t, other, func(t *testing.T, p *Peers) {
+		shard := store.Shard{Topic: "mail", N: 2}
+		for seq := range int64(3) {
+			p.Notify(nodeB, actors.Notice{Pending: []actors.PendingNotice{{Shard: shard, Seq: seq, Tasks: []store.Entry{{ID: "a", Due: 7}}}}})
+		}
+		p.Notify(nodeB, actors.Notice{
+			Ended:    []actors.EndedNotice{{Shard: shard, Holds: []actors.EndedHold{{ID: "b", Token: store.Token{1}}}}},
+			Released: []store.Shard{shard},
+		})
+		synctest.Wait()
+		seqs, ended, released := 0, 0, 0
+		for _, f := range other.notices {
+			for _, n := range f.Pending {
+				if n.Topic != "mail" || n.Shard != 2 || n.Seq != int64(seqs) || n.Ids[0] != "a" || n.DueUnixMs[0] != 7 {
+					t.Errorf("notice %v", n)
+				}
+				seqs++
+			}
+			for _, n := range f.Ended {
+				if n.Ids[0] != "b" || n.HoldTokens[0][0] != 1 || len(n.HoldTokens[0]) != 16 {
+					t.Errorf("notice %v", n)
+				}
+				ended++
+			}
+			released += len(f.Released)
+		}
+		if seqs != 3 || ended != 1 || released != 1 {
+			t.Errorf("%d, %d and %d notices came", seqs, ended, released)
+		}
+		other.cut <- struct{}{} // with nothing more to say
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if other.streams != 2 {
+			t.Errorf("%d streams were opened, want a second one after the break", other.streams)
+		}
+	})
+}
+
+func TestTooManyNoticesAreDroppedAndSaid(t *testing.T) {
+	q := newNotices(nil, slog.New(slog.DiscardHandler))
+	many := actors.Notice{Pending: []actors.PendingNotice{{Tasks: make([]store.Entry, frameQueued)}}}
+	for range 2 * maxQueued / frameQueued {
+		q.add(&many)
+	}
+	if q.waiting > maxQueued || !q.lost() || q.lost() {
+		t.Errorf("%d wait", q.waiting)
+	}
+	for _, f := range q.take() {
+		if n := len(f.Pending[0].Ids); n > frameQueued {
+			t.Errorf("a frame has %d tasks", n)
+		}
+	}
+}
+
+func TestNodeIsDescribed(t *testing.T) {
+	bubble(t, &otherNode{}, func(t *testing.T, p *Peers) {
+		s, err := p.Describe(t.Context(), nodeB)
+		want := actors.OwnedShard{Shard: store.Shard{Topic: "mail", N: 3}, Epoch: 7, Wheel: 11, Ready: 1, Held: 2, Lateness: 9 * time.Millisecond}
+		if err != nil || s.Node != "b" || s.Uptime != 5*time.Second || s.ClockOffset != -1500*time.Microsecond || len(s.Shards) != 1 || s.Shards[0] != want {
+			t.Errorf("got %+v, %v", s, err)
+		}
+		var e *actors.Error
+		if err := p.Drain(t.Context(), nodeB, true); !errors.As(err, &e) || e.Reason != "NODE_UNREACHABLE" {
+			t.Errorf("a node that knows no drain: %v", err)
+		}
+	})
+}
