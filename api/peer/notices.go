@@ -123,7 +123,7 @@ func (q *notices) stream(ctx context.Context) (sent bool, err error) {
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- rpc.RecvMsg(new(ddqv1.NotifyResponse)) }()
-	defer func() { <-ended }()
+	defer func() { _ = <-ended }()
 	defer cancel()
 	for {
 		for _, f := range q.take() {
