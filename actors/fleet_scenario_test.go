@@ -312,6 +312,48 @@ func TestLostNoticesCostAnInterval(t *testing.T) {
 	})
 }
 
+func TestLostSettleNoticesCostNothing(t *testing.T) {
+	fleetBubble(t, []string{"a", "b", "c"}, func(t *testing.T, f *testFleet) {
+		w := f.work(f.nodes["a"], "mail", 50)
+		w.enqueue(f.nodes["a"], "mail", "t", 50, 50*time.Millisecond)
+		time.Sleep(100 * time.Millisecond)
+		f.mu.Lock()
+		f.deaf = true
+		f.mu.Unlock()
+		w.run(time.Minute) // the owners think that the holds run out
+		w.done(time.Second)
+		f.mu.Lock()
+		f.deaf = false
+		f.mu.Unlock()
+		w.enqueue(f.nodes["b"], "mail", "u", 500, time.Second)
+		w.run(time.Second)
+		w.done(20 * time.Millisecond)
+	})
+}
+
+func TestOneWayPartition(t *testing.T) {
+	fleetBubble(t, []string{"a", "b", "c"}, func(t *testing.T, f *testFleet) {
+		a, b := f.nodes["a"], f.nodes["b"]
+		w := f.work(a, "mail", 1000)
+		w.enqueue(a, "mail", "t", 500, time.Second)
+		f.edit(func() { // what a says to b is lost; b still sees a
+			f.cut[[2]string{"a", "b"}] = true
+			a.blind["b"] = true
+			a.breakLinks("b")
+		})
+		w.run(30 * time.Second) // b owns shards that a does not see served, and c passes nothing on
+		f.edit(func() {
+			f.cut[[2]string{"a", "b"}] = false
+			a.blind["b"] = false
+		})
+		w.run(30 * time.Second)
+		w.late = 0 // tasks of b's shards waited for the way to b
+		w.enqueue(b, "mail", "u", 500, time.Second)
+		w.run(time.Second)
+		w.done(20 * time.Millisecond)
+	})
+}
+
 func TestWorkerMovesAndSettlesAtAnotherNode(t *testing.T) {
 	fleetBubble(t, []string{"a", "b", "c"}, func(t *testing.T, f *testFleet) {
 		first := f.work(f.nodes["a"], "mail", 20)
