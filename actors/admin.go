@@ -59,6 +59,9 @@ func (s *System) ConfigureTopic(ctx context.Context, name string, c TopicChange)
 func (s *System) configure(t store.Topic) {
 	if ref, ok := s.topics.Load(t.Name); ok {
 		ref := ref.(*topicRef)
+		if t.Shards != len(ref.shards) {
+			return // another topic of that name: see closeReplaced
+		}
 		ref.config.Store(&t)
 		s.send(ref.pid, &configured{topic: t})
 	}
@@ -423,7 +426,9 @@ func (s *System) stopRefresh() {
 func (s *System) housekeep(ctx context.Context, slow bool) {
 	err := s.readClock(ctx)
 	topics, e := s.store.ListTopics(ctx)
-	err = errors.Join(err, e)
+	if err = errors.Join(err, e); e == nil {
+		s.closeReplaced(ctx, topics)
+	}
 	for _, t := range topics {
 		ref, open := s.topics.Load(t.Name)
 		if open && ref.(*topicRef).config.Load().Version < t.Version {
@@ -439,6 +444,32 @@ func (s *System) housekeep(ctx context.Context, slow bool) {
 	if err != nil && ctx.Err() == nil {
 		s.metrics.storeErrors.Inc()
 		s.log.Debug("housekeeping incomplete", "err", err)
+	}
+}
+
+// closeReplaced closes topics that were deleted at another node, and those that were
+// created anew with another number of shards: they open again on first use.
+func (s *System) closeReplaced(ctx context.Context, topics []store.Topic) {
+	shards := make(map[string]int, len(topics))
+	for i := range topics {
+		shards[topics[i].Name] = topics[i].Shards
+	}
+	s.topics.Range(func(name, ref any) bool {
+		if shards[name.(string)] != len(ref.(*topicRef).shards) {
+			s.closeIfReplaced(ctx, name.(string), len(ref.(*topicRef).shards))
+		}
+		return true
+	})
+}
+
+// closeIfReplaced asks again: the topic may be younger than the list.
+func (s *System) closeIfReplaced(ctx context.Context, name string, shards int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t, err := s.store.GetTopic(ctx, name)
+	if errors.Is(err, store.ErrTopicNotFound) || err == nil && t.Shards != shards {
+		s.log.Info("topic closed: it was deleted elsewhere", "topic", name)
+		s.closeLocked(ctx, name)
 	}
 }
 

@@ -380,6 +380,29 @@ func TestWorkerMovesAndSettlesAtAnotherNode(t *testing.T) {
 	})
 }
 
+func TestTopicDeletedElsewhereIsClosed(t *testing.T) {
+	fleetBubble(t, []string{"a", "b"}, func(t *testing.T, f *testFleet) {
+		a := f.nodes["a"].sys
+		w := f.work(f.nodes["a"], "mail", 10)
+		w.enqueue(f.nodes["b"], "mail", "t", 10, 0)
+		w.run(100 * time.Millisecond)
+		if err := a.DeleteTopic(t.Context(), "mail", true); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Second)
+		if _, err := a.CreateTopic(t.Context(), "mail", TopicChange{Shards: new(3)}); err != nil {
+			t.Fatal(err)
+		}
+		again := f.work(f.nodes["b"], "mail", 10)
+		again.enqueue(f.nodes["a"], "mail", "t", 10, 0)
+		again.run(100 * time.Millisecond)
+		again.done(time.Second)
+		if n := len(f.owners("mail")); n != 3 {
+			t.Errorf("%d shards", n)
+		}
+	})
+}
+
 func TestShardsAreDescribed(t *testing.T) {
 	fleetBubble(t, []string{"a", "b", "c"}, func(t *testing.T, f *testFleet) {
 		w := f.work(f.nodes["a"], "mail", 0)
