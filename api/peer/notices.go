@@ -122,8 +122,9 @@ func (q *notices) stream(ctx context.Context) (sent bool, err error) {
 		return false, err
 	}
 	ended := make(chan error, 1)
-	go func() { ended <- rpc.RecvMsg(new(ddqv1.NotifyResponse)) }()
-	defer func() { _ = <-ended }()
+	var reading sync.WaitGroup
+	reading.Go(func() { ended <- rpc.RecvMsg(new(ddqv1.NotifyResponse)) })
+	defer reading.Wait()
 	defer cancel()
 	for {
 		for _, f := range q.take() {
@@ -138,7 +139,6 @@ func (q *notices) stream(ctx context.Context) (sent bool, err error) {
 		select {
 		case <-q.wake:
 		case err := <-ended:
-			ended <- err
 			return sent, err
 		}
 	}
