@@ -412,6 +412,7 @@ func (s *System) startRefresh() {
 			}
 		}
 	})
+	s.refresh.wg.Go(func() { s.beat(ctx) })
 	if s.fleet.source != nil {
 		s.refresh.wg.Go(func() { s.followFleet(ctx) })
 	}

@@ -155,7 +155,7 @@ type (
 	takeOff struct{}
 	// reload, from the shard: read again what is due from then on.
 	reload struct{ from store.Millis }
-	// loadTick and watchTick, from the topic's tickers; loadTick from the shard too.
+	// loadTick and watchTick, from System; loadTick from the shard too.
 	loadTick  struct{}
 	watchTick struct{}
 	// releaseShard, from System at shutdown: finish store calls, give up the claim.
@@ -261,8 +261,10 @@ type topicRef struct {
 	shards        []*actor.PID
 	ready         chan struct{} // closed once the shards can be sent to
 	config        atomic.Pointer[store.Topic]
-	active        atomic.Int64 // when it was last used, in Unix nanoseconds
-	subscriptions atomic.Int64 // of this node's workers
+	dozing        []atomic.Bool // by shard: ticks are of no use to it
+	turn          int           // when its shards are ticked, 0 to beats-1
+	active        atomic.Int64  // when it was last used, in Unix nanoseconds
+	subscriptions atomic.Int64  // of this node's workers
 }
 
 // subscriber is a subscription as the actors share it. Immutable but for gone.

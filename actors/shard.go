@@ -174,13 +174,9 @@ func (s *shard) Receive(c actor.Context) {
 		s.window.lower(m.from)
 	case *loadTick:
 		s.claim() // unless owned; nothing else would try again after an error
-		if !s.quiet {
-			s.load()
-		}
+		s.load()
 	case *watchTick:
-		if !s.quiet {
-			s.watch(false)
-		}
+		s.watch(false)
 	case *releaseShard:
 		s.releasing = m.done
 	}
@@ -190,6 +186,7 @@ func (s *shard) Receive(c actor.Context) {
 // flush sends what one message gave rise to.
 func (s *shard) flush() {
 	s.countWheel()
+	s.ref.dozing[s.id.N].Store(s.quiet || !s.wanted && !s.owned)
 	if s.window.hungry(s.due.Len(), len(s.out)) {
 		s.load()
 	}

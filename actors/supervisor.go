@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -61,7 +62,7 @@ func (s *supervisor) open(c actor.Context, topic store.Topic) *topicRef {
 	if ref := s.topics[topic.Name]; ref != nil {
 		return ref
 	}
-	ref := &topicRef{ready: make(chan struct{})}
+	ref := &topicRef{ready: make(chan struct{}), dozing: make([]atomic.Bool, topic.Shards), turn: s.opened % beats}
 	ref.config.Store(&topic)
 	s.opened++
 	name := fmt.Sprintf("%s-%d", topic.Name, s.opened)

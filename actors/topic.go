@@ -13,8 +13,8 @@ import (
 )
 
 // topicActor runs one topic on this node: it owns the dispatch core and is the
-// parent of the topic's shards and workers. It owns two tickers and a goroutine for
-// each pause, gone when it has stopped.
+// parent of the topic's shards and workers. It owns a goroutine for each pause, gone
+// when it has stopped.
 type topicActor struct {
 	*runtime
 	ref    *topicRef
@@ -30,7 +30,7 @@ type topicActor struct {
 	peers map[string]*subscriber // by node: the one subscription of it that is told
 	told  map[string]int         // by node: how many tasks it knows to be ready here
 	stop  chan struct{}
-	wg    sync.WaitGroup // of tickers and pauses
+	wg    sync.WaitGroup // of pauses
 
 	draining *drainTopic
 	drained  bool
@@ -131,24 +131,6 @@ func (t *topicActor) start(c actor.Context) {
 	default:
 		close(t.ref.ready)
 	}
-	t.every(t.cfg.LoadEvery, &loadTick{})
-	t.every(t.cfg.WatchdogInterval, &watchTick{})
-}
-
-// every sends the shards a message at an interval until the topic ends.
-func (t *topicActor) every(d time.Duration, m any) {
-	t.wg.Go(func() {
-		tick := time.NewTicker(d)
-		defer tick.Stop()
-		for {
-			select {
-			case <-tick.C:
-				t.toShards(m)
-			case <-t.stop:
-				return
-			}
-		}
-	})
 }
 
 // abandon tells the streams of a topic that starts anew to reconnect: their
