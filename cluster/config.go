@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"encoding/base64"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"net"
@@ -23,8 +24,8 @@ const (
 
 // Config of Start.
 type Config struct {
-	// Node describes this node. Name and Addr are required; Start, State and the
-	// protocols are filled in.
+	// Node describes this node. Name and Addr are required; Start and State are
+	// filled in, and the protocols when they are 0.
 	Node Node
 
 	// Addr is where to gossip, host:port, over UDP and TCP. Port 0 picks one.
@@ -39,8 +40,8 @@ type Config struct {
 	// them goes on alone, and tries again every RejoinEvery.
 	Join []string
 
-	// Keys encrypt the gossip, with AES: 16, 24 or 32 bytes, in base64. The first
-	// one is used to send, all are to receive.
+	// Keys encrypt the gossip, with AES: 16, 24 or 32 bytes, in base64 or in
+	// hexadecimal. The first one is used to send, all are to receive.
 	Keys []string
 
 	// Insecure allows gossip without keys at addresses that other machines reach.
@@ -76,7 +77,9 @@ func (c Config) withDefaults() Config {
 		}
 	}
 	c.Node.Start, c.Node.State = newStart(), Joining
-	c.Node.ProtocolMin, c.Node.ProtocolMax = ProtocolMin, ProtocolMax
+	if c.Node.ProtocolMin == 0 && c.Node.ProtocolMax == 0 {
+		c.Node.ProtocolMin, c.Node.ProtocolMax = ProtocolMin, ProtocolMax
+	}
 	return c
 }
 
@@ -99,6 +102,7 @@ func (c *Config) list() (*memberlist.Config, error) {
 		m.GossipInterval, m.TCPTimeout = 100*time.Millisecond, time.Second
 	case WAN:
 		m = memberlist.DefaultWANConfig()
+		m.TCPTimeout = 10 * time.Second // the library's 30 would hold up Start
 	default:
 		return nil, fmt.Errorf("profile %q is not one of local, lan and wan", c.Profile)
 	}
@@ -164,9 +168,9 @@ func decodeKeys(texts []string) (keys [][]byte, err error) {
 		if text == "" {
 			continue // an environment variable that is set to nothing
 		}
-		key, err := base64.StdEncoding.DecodeString(text)
+		key, err := decodeKey(text)
 		if err != nil {
-			return nil, fmt.Errorf("gossip key %d is not base64", i+1)
+			return nil, fmt.Errorf("gossip key %d is not base64 or hexadecimal", i+1)
 		}
 		if err := memberlist.ValidateKey(key); err != nil {
 			return nil, fmt.Errorf("gossip key %d has %d bytes, not 16, 24 or 32", i+1, len(key))
@@ -174,4 +178,13 @@ func decodeKeys(texts []string) (keys [][]byte, err error) {
 		keys = append(keys, key)
 	}
 	return keys, nil
+}
+
+// decodeKey takes what can be hexadecimal for that: of keys in base64 hardly one
+// in 10^16 looks like it.
+func decodeKey(text string) ([]byte, error) {
+	if key, err := hex.DecodeString(text); err == nil && memberlist.ValidateKey(key) == nil {
+		return key, nil
+	}
+	return base64.StdEncoding.DecodeString(text)
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log"
 	"log/slog"
 	"net"
 	"slices"
@@ -20,10 +19,9 @@ import (
 // leaveFor is how long a node that leaves waits for others to hear of it.
 const leaveFor = 2 * time.Second
 
-// Members is this node's part in the fleet, from Start to Leave. It owns the
-// library's goroutines, one that follows its members, and one that finds them
-// again. Its methods are safe for
-// concurrent use.
+// Members is this node's part in the fleet, from Start to Leave or Close. It owns
+// the library's goroutines, one that follows its members, and those that find them
+// again. Its methods are safe for concurrent use.
 type Members struct {
 	config  Config
 	log     *slog.Logger
@@ -35,12 +33,17 @@ type Members struct {
 	nodes   atomic.Pointer[[]Node]
 
 	mu     sync.Mutex
-	self   Node                 // guarded by mu
-	peers  map[string]peer      // who is there, by name, this node included; guarded by mu
-	seen   map[string]time.Time // address -> when a member was last there; guarded by mu
-	refuse map[string]string    // name -> why, so that each is logged once; guarded by mu
-	left   bool                 // guarded by mu
+	self   Node              // guarded by mu
+	peers  map[string]peer   // who is there, by name, this node included; guarded by mu
+	seen   map[string]sight  // members of the last day, by name; guarded by mu
+	refuse map[string]string // name -> why, so that each is logged once; guarded by mu
+	rivals map[string]bool   // gossip addresses of other nodes of this name; guarded by mu
 
+	announce sync.Mutex // descriptions go out in the order in which they were made
+	end      sync.Mutex // held by Leave and Close until everything is gone
+	left     bool       // guarded by end
+
+	run    context.Context // until Leave or Close
 	cancel context.CancelFunc
 	done   sync.WaitGroup
 }
@@ -52,9 +55,16 @@ type peer struct {
 	meta []byte
 }
 
+// sight is where and when a member was last there.
+type sight struct {
+	addr string
+	at   time.Time
+}
+
 // Start makes this process a member, in state Joining: nobody gives it shards
 // before SetState says Active. It returns once the first attempt to join is over;
-// that it reached nobody is not an error. Metrics go to reg, which may be nil.
+// that it reached nobody is not an error. It fails with ErrNameTaken when another
+// node of that name answers. Metrics go to reg, which may be nil.
 func Start(ctx context.Context, c Config, log *slog.Logger, reg Registerer) (*Members, error) {
 	c = c.withDefaults()
 	settings, err := c.list()
@@ -73,24 +83,29 @@ func Start(ctx context.Context, c Config, log *slog.Logger, reg Registerer) (*Me
 		changed: make(chan struct{}, 1),
 		self:    c.Node,
 		peers:   make(map[string]peer),
-		seen:    make(map[string]time.Time),
+		seen:    make(map[string]sight),
 		refuse:  make(map[string]string),
+		rivals:  make(map[string]bool),
 	}
 	m.nodes.Store(&[]Node{c.Node})
+	m.metrics.set(m.Nodes())
+	m.run, m.cancel = context.WithCancel(context.Background())
 	events := &events{m}
 	settings.Delegate, settings.Events, settings.Alive, settings.Conflict = events, events, events, events
-	settings.Logger = quietLog(log)
+	settings.Logger = newLibraryLog(log)
 	if m.list, err = memberlist.Create(settings); err != nil {
+		m.cancel()
 		return nil, fmt.Errorf("gossip at %s: %w", c.Addr, err)
 	}
-	run, cancel := context.WithCancel(context.Background())
-	m.cancel = cancel
-	if found := m.join(ctx, c.Join); len(c.Join) > 0 && found == 0 {
+	if found := m.join(ctx, m.missing(ctx)); len(c.Join) > 0 && found == 0 {
 		log.Warn("no other node reached yet", "join", strings.Join(c.Join, ","))
 	}
+	if rival := m.rival(); rival != "" {
+		return nil, errors.Join(fmt.Errorf("%w: %q, at %s", ErrNameTaken, c.Node.Name, rival), m.Close())
+	}
 	m.look()
-	m.done.Go(func() { m.follow(run) })
-	m.done.Go(func() { m.rejoin(run) })
+	m.done.Go(func() { m.follow(m.run) })
+	m.done.Go(func() { m.rejoin(m.run) })
 	return m, nil
 }
 
@@ -114,16 +129,18 @@ func (m *Members) Changed() <-chan struct{} { return m.changed }
 // SetState tells the others whether this node wants shards. It does not wait for
 // them to hear of it.
 func (m *Members) SetState(s State) error {
-	m.mu.Lock()
-	m.self.State = s
-	left := m.left
-	m.mu.Unlock()
-	if left {
+	m.announce.Lock()
+	defer m.announce.Unlock()
+	if m.run.Err() != nil {
 		return errors.New("this node has left the fleet")
 	}
+	m.mu.Lock()
+	m.self.State = s
+	m.mu.Unlock()
 	m.look()
-	// The wait would be for every member; gossip goes on without it.
-	if err := m.list.UpdateNode(0); err != nil && !strings.Contains(err.Error(), "timeout") {
+	// The wait would be for packets to many members, and without an end when the
+	// node leaves meanwhile; 0 is for ever. Gossip goes on by itself.
+	if err := m.list.UpdateNode(time.Nanosecond); err != nil && !strings.Contains(err.Error(), "timeout") {
 		return fmt.Errorf("announce state: %w", err)
 	}
 	return nil
@@ -131,7 +148,7 @@ func (m *Members) SetState(s State) error {
 
 // UseKeys makes the first key the one to send with, and all of them good to
 // receive: a new key is added everywhere as the second one, then made the first
-// everywhere, and then the old one is left out.
+// everywhere, and then the old one is left out. On an error the keys are as before.
 func (m *Members) UseKeys(texts []string) error {
 	keys, err := decodeKeys(texts)
 	switch {
@@ -142,41 +159,72 @@ func (m *Members) UseKeys(texts []string) error {
 	case len(keys) == 0:
 		return errors.New("no gossip key given")
 	}
+	m.announce.Lock()
+	defer m.announce.Unlock()
+	return exchangeKeys(m.keyring, keys)
+}
+
+// exchangeKeys makes keys what is on the ring. The library removes a key in place,
+// under those who read, unless it is the last: so they go from the end.
+func exchangeKeys(ring *memberlist.Keyring, keys [][]byte) error {
+	var errs error
+	add := func(key []byte) { errs = errors.Join(errs, ring.AddKey(key)) }
 	for _, key := range keys {
-		if err := m.keyring.AddKey(key); err != nil {
-			return fmt.Errorf("add gossip key: %w", err)
-		}
+		add(key)
 	}
-	if err := m.keyring.UseKey(keys[0]); err != nil {
-		return fmt.Errorf("use gossip key: %w", err)
+	errs = errors.Join(errs, ring.UseKey(keys[0]))
+	all := slices.Clone(ring.GetKeys())
+	kept := func(key []byte) bool {
+		return slices.ContainsFunc(keys, func(k []byte) bool { return bytes.Equal(k, key) })
 	}
-	for _, old := range m.keyring.GetKeys() {
-		if !slices.ContainsFunc(keys, func(key []byte) bool { return bytes.Equal(key, old) }) {
-			if err := m.keyring.RemoveKey(old); err != nil {
-				return fmt.Errorf("remove gossip key: %w", err)
-			}
-		}
+	if errs != nil || !slices.ContainsFunc(all, func(key []byte) bool { return !kept(key) }) {
+		return errs
 	}
-	return nil
+	for _, old := range slices.Backward(all[1:]) {
+		errs = errors.Join(errs, ring.RemoveKey(old))
+	}
+	for _, key := range keys {
+		add(key)
+	}
+	return errs
 }
 
 // Leave says goodbye and ends everything. Others stop looking for this node at
-// once. It may be called twice.
+// once. When ctx ends it goes without waiting for them to hear. It may be called
+// twice, and after Close.
 func (m *Members) Leave(ctx context.Context) error {
-	m.mu.Lock()
-	left := m.left
-	m.left = true
-	m.mu.Unlock()
-	if left {
+	m.end.Lock()
+	defer m.end.Unlock()
+	if m.left {
+		return nil
+	}
+	wait := leaveFor
+	if deadline, ok := ctx.Deadline(); ok {
+		wait = min(wait, time.Until(deadline))
+	}
+	if ctx.Err() != nil || wait <= 0 {
+		wait = time.Millisecond // 0 is for ever
+	}
+	m.cancel()
+	return errors.Join(m.list.Leave(wait), m.shutdown())
+}
+
+// Close ends everything without a word: to the others the node has crashed. It may
+// be called twice, and after Leave.
+func (m *Members) Close() error {
+	m.end.Lock()
+	defer m.end.Unlock()
+	if m.left {
 		return nil
 	}
 	m.cancel()
-	wait := leaveFor
-	if deadline, ok := ctx.Deadline(); ok {
-		wait = max(0, min(wait, time.Until(deadline)))
-	}
-	err := m.list.Leave(wait)
-	err = errors.Join(err, m.list.Shutdown())
+	return m.shutdown()
+}
+
+// shutdown waits for everything to end. The caller holds end.
+func (m *Members) shutdown() error {
+	m.left = true
+	err := m.list.Shutdown()
 	m.done.Wait()
 	return err
 }
@@ -185,8 +233,9 @@ func (m *Members) Leave(ctx context.Context) error {
 func (m *Members) look() {
 	now, nodes := time.Now(), []Node{}
 	m.mu.Lock()
+	defer m.mu.Unlock() // so that an older look does not end after a newer one
 	for name, p := range m.peers {
-		m.seen[p.addr] = now
+		m.seen[name] = sight{p.addr, now}
 		node, err := decodeNode(name, p.meta)
 		switch {
 		case name == m.self.Name:
@@ -198,8 +247,10 @@ func (m *Members) look() {
 		node.Addr = withHost(node.Addr, p.addr)
 		nodes = append(nodes, node)
 	}
-	m.mu.Unlock()
 	slices.SortFunc(nodes, func(a, b Node) int { return strings.Compare(a.Name, b.Name) })
+	if slices.Equal(nodes, *m.nodes.Load()) {
+		return
+	}
 	m.nodes.Store(&nodes)
 	m.metrics.set(nodes)
 	poke(m.changed)
@@ -237,9 +288,12 @@ func poke(c chan struct{}) {
 	}
 }
 
+// maxRefused bounds what strangers can make a node remember and log.
+const maxRefused = 1000
+
 // refused logs why a node is not a member, once. The caller holds mu.
 func (m *Members) refused(name string, err error) {
-	if m.refuse[name] == err.Error() {
+	if m.refuse[name] == err.Error() || len(m.refuse) >= maxRefused {
 		return
 	}
 	m.refuse[name] = err.Error()
@@ -287,7 +341,10 @@ func (e *events) NotifyAlive(n *memberlist.Node) error {
 	if n.Name == e.m.config.Node.Name {
 		return nil
 	}
-	_, err := decodeNode(n.Name, n.Meta)
+	node, err := decodeNode(n.Name, n.Meta)
+	if err == nil {
+		err = e.m.config.Node.understands(&node)
+	}
 	if err != nil {
 		e.m.mu.Lock()
 		defer e.m.mu.Unlock()
@@ -296,19 +353,11 @@ func (e *events) NotifyAlive(n *memberlist.Node) error {
 	return err
 }
 
-// NotifyConflict says that two nodes have one name. The claims keep them apart.
 func (e *events) NotifyConflict(existing, other *memberlist.Node) {
-	e.m.metrics.conflicts.Inc()
-	e.m.log.Error("two nodes have the same name", "node", existing.Name, "addr", existing.Address(), "other", other.Address())
+	e.m.conflict(existing.Name, existing.Address(), other.Address())
 }
 
 func (e *events) NotifyMsg([]byte)                  {}
 func (e *events) GetBroadcasts(int, int) [][]byte   { return nil }
 func (e *events) LocalState(bool) []byte            { return nil }
 func (e *events) MergeRemoteState(_ []byte, _ bool) {}
-
-// quietLog passes the library's log on at debug level: what matters of it is
-// logged here.
-func quietLog(l *slog.Logger) *log.Logger {
-	return slog.NewLogLogger(l.Handler(), slog.LevelDebug)
-}

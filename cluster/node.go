@@ -70,7 +70,7 @@ func (n *Node) encode() ([]byte, error) {
 	return b, err
 }
 
-// decodeNode reads a description. It refuses nodes that speak another protocol.
+// decodeNode reads a description, which may be a stranger's.
 func decodeNode(name string, b []byte) (Node, error) {
 	n := Node{}
 	if err := json.Unmarshal(b, &n); err != nil {
@@ -78,11 +78,18 @@ func decodeNode(name string, b []byte) (Node, error) {
 	}
 	n.Name = name
 	switch {
-	case n.State < Joining || n.State > Draining || n.Addr == "" || n.Weight < 0:
+	case n.State < Joining || n.State > Draining || n.Addr == "" || n.Weight < 0,
+		n.ProtocolMin > n.ProtocolMax:
 		return Node{}, fmt.Errorf("node %q: malformed description", name)
-	case n.ProtocolMin > ProtocolMax || n.ProtocolMax < ProtocolMin:
-		return Node{}, fmt.Errorf("node %q speaks protocol %d to %d, this one %d to %d",
-			name, n.ProtocolMin, n.ProtocolMax, ProtocolMin, ProtocolMax)
 	}
 	return n, nil
+}
+
+// understands says why two nodes have no protocol in common; nil when they have one.
+func (n *Node) understands(other *Node) error {
+	if other.ProtocolMin > n.ProtocolMax || other.ProtocolMax < n.ProtocolMin {
+		return fmt.Errorf("node %q speaks protocol %d to %d, this one %d to %d",
+			other.Name, other.ProtocolMin, other.ProtocolMax, n.ProtocolMin, n.ProtocolMax)
+	}
+	return nil
 }

@@ -120,7 +120,9 @@ func TestNodesOfAnotherProtocolAreRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := decodeNode("a", b); err == nil {
+	other, err := decodeNode("a", b)
+	self := Node{ProtocolMin: ProtocolMin, ProtocolMax: ProtocolMax}
+	if err != nil || self.understands(&other) == nil {
 		t.Error("accepted")
 	}
 }

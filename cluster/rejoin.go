@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"net"
 	"strconv"
+	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -33,22 +35,41 @@ func (m *Members) rejoin(ctx context.Context) {
 	}
 }
 
+// joinAtOnce is how many addresses are tried at the same time: those behind a
+// partition do not answer until a timeout, and must not hold up the others.
+const joinAtOnce = 16
+
 // join asks members at these addresses for all they know, and returns how many
-// answered.
+// answered. It does not wait for them when ctx ends, or the node does.
 func (m *Members) join(ctx context.Context, addrs []string) int {
-	found := 0
-	for _, addr := range m.resolve(ctx, addrs) {
-		if ctx.Err() != nil {
-			break
-		}
-		// One by one: the library gives up at the first name it cannot resolve.
-		n, err := m.list.Join([]string{addr})
-		if err != nil {
-			m.log.Debug("node not reached", "addr", addr, "err", err)
-		}
-		found += n
+	rand.Shuffle(len(addrs), func(i, j int) { addrs[i], addrs[j] = addrs[j], addrs[i] })
+	var found atomic.Int64
+	todo, all := make(chan string, len(addrs)), make(chan struct{})
+	for _, addr := range addrs {
+		todo <- addr
 	}
-	return found
+	close(todo)
+	var tries sync.WaitGroup
+	for range min(joinAtOnce, len(addrs)) {
+		tries.Go(func() {
+			for addr := range todo {
+				if ctx.Err() != nil || m.run.Err() != nil {
+					return
+				}
+				n, err := m.list.Join([]string{addr})
+				if err != nil {
+					m.log.Debug("node not reached", "addr", addr, "err", err)
+				}
+				found.Add(int64(n))
+			}
+		})
+	}
+	m.done.Go(func() { tries.Wait(); close(all) })
+	select {
+	case <-all:
+	case <-ctx.Done():
+	}
+	return int(found.Load())
 }
 
 // missing are the addresses to join, and those of past members, that are no
@@ -62,19 +83,23 @@ func (m *Members) missing(ctx context.Context) []string {
 		there[p.addr] = true
 	}
 	var missing []string
-	for _, addr := range named {
+	add := func(addr string) {
 		if !there[addr] {
 			missing, there[addr] = append(missing, addr), true
 		}
 	}
-	for addr, at := range m.seen {
-		switch {
-		case there[addr]:
-		case time.Since(at) > rememberFor:
-			delete(m.seen, addr)
-		default:
-			missing = append(missing, addr)
+	for _, addr := range named {
+		add(addr)
+	}
+	for name, last := range m.seen {
+		if _, ok := m.peers[name]; ok {
+			continue
 		}
+		if time.Since(last.at) > rememberFor {
+			delete(m.seen, name)
+			continue
+		}
+		add(last.addr)
 	}
 	return missing
 }
