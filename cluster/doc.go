@@ -16,6 +16,12 @@
 // every node joins again every ten seconds: the addresses it was started with,
 // looked up anew, and every member of the last day that it does not see.
 //
+// A node whose name another one has, and answers to, is refused when it starts. Two
+// of one name that could not see each other then are told apart by no one: each is
+// seen by some, a warning names both addresses, and a person has to stop one. Nodes
+// without a common protocol do not see each other, so in a fleet of three versions
+// the oldest and the newest must overlap.
+//
 // # Placement
 //
 // Each shard should be owned by the active member for which a hash of member and

@@ -3,6 +3,7 @@
 package clustertest
 
 import (
+	"bytes"
 	"errors"
 	"math/rand/v2"
 	"net"
@@ -18,10 +19,15 @@ type Network struct {
 	// Loss is the share of packets that get lost, 0 to 1. It is set before use.
 	Loss float64
 
-	mu    sync.Mutex
-	nodes map[string]*transport // by address
-	cut   map[[2]string]bool    // from and to, by address
-	conns map[[2]string][]net.Conn
+	// Delay is how long packets take, and half of how long a connection does. It is
+	// set before use.
+	Delay time.Duration
+
+	mu     sync.Mutex
+	joined byte
+	nodes  map[string]*transport // by address
+	cut    map[[2]string]bool    // from and to, by address
+	conns  map[[2]string][]net.Conn
 }
 
 // inbox is how many packets wait for a node; more are lost.
@@ -34,17 +40,24 @@ func (n *Network) Join() (addr string, t memberlist.Transport) {
 	if n.nodes == nil {
 		n.nodes, n.cut, n.conns = map[string]*transport{}, map[[2]string]bool{}, map[[2]string][]net.Conn{}
 	}
-	ip := net.IPv4(10, 0, 0, byte(len(n.nodes)+1))
-	node := &transport{
-		network: n,
-		addr:    &net.UDPAddr{IP: ip, Port: 7946},
-		packets: make(chan *memberlist.Packet, inbox),
-		streams: make(chan net.Conn),
-		down:    make(chan struct{}),
-	}
+	n.joined++
+	node := newTransport(n, &net.UDPAddr{IP: net.IPv4(10, 0, 0, n.joined), Port: 7946})
 	addr = node.addr.String()
 	n.nodes[addr] = node
 	return addr, node
+}
+
+// Restart gives the access of a node that has closed to its next life.
+func (n *Network) Restart(addr string) memberlist.Transport {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	at, err := net.ResolveUDPAddr("udp", addr)
+	if err != nil {
+		panic(err) // not from Join
+	}
+	node := newTransport(n, at)
+	n.nodes[addr] = node
+	return node
 }
 
 // Cut stops what goes from one address to another, or lets it through again.
@@ -92,6 +105,16 @@ type transport struct {
 	down    chan struct{}
 }
 
+func newTransport(n *Network, addr *net.UDPAddr) *transport {
+	return &transport{
+		network: n,
+		addr:    addr,
+		packets: make(chan *memberlist.Packet, inbox),
+		streams: make(chan net.Conn),
+		down:    make(chan struct{}),
+	}
+}
+
 func (t *transport) FinalAdvertiseAddr(string, int) (net.IP, int, error) {
 	return t.addr.IP, t.addr.Port, nil
 }
@@ -102,11 +125,20 @@ func (t *transport) WriteTo(b []byte, addr string) (time.Time, error) {
 	if to == nil || t.network.Loss > 0 && rand.Float64() < t.network.Loss {
 		return now, nil
 	}
-	select {
-	case to.packets <- &memberlist.Packet{Buf: append([]byte(nil), b...), From: t.addr, Timestamp: now}:
-	default: // nobody reads as fast
+	packet := bytes.Clone(b)
+	if t.network.Delay == 0 {
+		to.receive(packet, t.addr)
+	} else {
+		time.AfterFunc(t.network.Delay, func() { to.receive(packet, t.addr) })
 	}
 	return now, nil
+}
+
+func (t *transport) receive(b []byte, from net.Addr) {
+	select {
+	case t.packets <- &memberlist.Packet{Buf: b, From: from, Timestamp: time.Now()}:
+	default: // nobody reads as fast
+	}
 }
 
 func (t *transport) PacketCh() <-chan *memberlist.Packet { return t.packets }
@@ -122,6 +154,9 @@ func (t *transport) DialTimeout(addr string, timeout time.Duration) (net.Conn, e
 	if to == nil || t.network.way(addr, from) == nil {
 		<-late.C
 		return nil, errUnreachable
+	}
+	if t.network.Delay > 0 {
+		time.Sleep(min(2*t.network.Delay, timeout))
 	}
 	near, far := net.Pipe()
 	select {
