@@ -439,7 +439,7 @@ func (s *System) housekeep(ctx context.Context, slow bool) {
 			err = errors.Join(err, s.trim(ctx, &t))
 		}
 	}
-	if slow {
+	if slow && s.fleet.source == nil { // else discover has the numbers
 		err = errors.Join(err, s.countQueued(ctx))
 	}
 	if err != nil && ctx.Err() == nil {
@@ -479,14 +479,23 @@ func (s *System) countQueued(ctx context.Context) error {
 	var shards []store.Shard
 	s.eachTopic(func(ref *topicRef) { shards = append(shards, shardsOf(ref.config.Load())...) })
 	stats, err := s.statsOf(ctx, shards)
-	depths := make(map[string]Depth)
-	for i, st := range stats {
-		depths[shards[i].Topic] = depths[shards[i].Topic].plus(&st)
+	depths := make(depths)
+	for i := range stats {
+		depths.add(shards[i].Topic, &stats[i])
 	}
-	for topic, d := range depths {
-		s.metrics.setQueued(topic, d)
-	}
+	depths.show(s.metrics)
 	return err
+}
+
+// depths counts tasks by topic.
+type depths map[string]Depth
+
+func (d depths) add(topic string, st *store.Stats) { d[topic] = d[topic].plus(st) }
+
+func (d depths) show(m *metrics) {
+	for topic, depth := range d {
+		m.setQueued(topic, depth)
+	}
 }
 
 func (s *System) trim(ctx context.Context, t *store.Topic) error {

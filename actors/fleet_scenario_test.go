@@ -380,6 +380,34 @@ func TestWorkerMovesAndSettlesAtAnotherNode(t *testing.T) {
 	})
 }
 
+func TestTasksPurgedElsewhereAreForgotten(t *testing.T) {
+	fleetBubble(t, []string{"a", "b", "c"}, func(t *testing.T, f *testFleet) {
+		w := f.work(f.nodes["a"], "mail", 0)
+		w.enqueue(f.nodes["b"], "mail", "t", 120, 10*time.Second)
+		time.Sleep(5 * time.Second) // half of them are ready
+		if n, err := f.nodes["c"].sys.PurgeTopic(t.Context(), "mail"); n != 120 || err != nil {
+			t.Fatalf("purged %d, %v", n, err)
+		}
+		time.Sleep(time.Minute)
+		nodes, err := f.nodes["a"].sys.Nodes(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, n := range nodes {
+			for _, s := range n.Load.Shards {
+				if s.Ready+s.Wheel > 0 {
+					t.Errorf("%s still knows of tasks: %+v", n.Name, s)
+				}
+			}
+		}
+		clear(w.due)
+		_ = w.sub.Grant(100)
+		w.enqueue(f.nodes["b"], "mail", "u", 60, time.Second)
+		w.run(time.Second)
+		w.done(20 * time.Millisecond)
+	})
+}
+
 func TestTopicDeletedElsewhereIsClosed(t *testing.T) {
 	fleetBubble(t, []string{"a", "b"}, func(t *testing.T, f *testFleet) {
 		a := f.nodes["a"].sys

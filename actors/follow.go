@@ -57,7 +57,10 @@ func (s *System) discover(ctx context.Context) {
 	if err := s.openActive(ctx); err != nil && ctx.Err() == nil {
 		s.log.Debug("topics not looked through", "err", err)
 	}
+	found := make(depths)
+	defer func() { found.show(s.metrics) }()
 	s.look(ctx, func(*topicRef, store.Shard) bool { return true }, func(ref *topicRef, shard store.Shard, st *store.Stats) {
+		found.add(shard.Topic, st)
 		if s.forsaken(shard, st) {
 			s.send(ref.shards[shard.N], &placed{wanted: true})
 		}

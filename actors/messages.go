@@ -46,6 +46,8 @@ type (
 	shardOwned struct{ shard int }
 	// shardLost, from a shard: what it made ready is void, and it is not owned.
 	shardLost struct{ shard int }
+	// readyGone, from a shard: what it made ready is gone from the store.
+	readyGone struct{ shard int }
 	// viewChanged, from System: other nodes came or went.
 	viewChanged struct{}
 	// linkOpened, linkDemand and linkClosed, from a link.

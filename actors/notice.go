@@ -71,7 +71,22 @@ func (s *shard) checkSeq(m *seqSeen) {
 		s.load()
 		return
 	}
-	s.quiet = m.empty && s.seqs.known == m.seq && s.idle() && s.due.Len()+len(s.out)+len(s.held) == 0
+	s.quiet = m.empty && s.seqs.known == m.seq && s.idle() && len(s.held) == 0
+	if s.quiet {
+		s.dropHints()
+	}
+}
+
+// dropHints forgets tasks that are gone from the store: others may delete what this
+// node has in its wheel.
+func (s *shard) dropHints() {
+	if s.due.Len()+len(s.out) == 0 {
+		return
+	}
+	clear(s.out)
+	s.due.Close()
+	s.due = s.wheel.NewQueue(func(ms int64) { s.post(&slotDue{ms}) })
+	s.send(s.parent, &readyGone{shard: s.id.N})
 }
 
 // wakeUp ends the quiet: the window is behind by as long as it lasted.

@@ -78,6 +78,8 @@ func (t *topicActor) Receive(c actor.Context) {
 	case *shardLost:
 		t.owned[m.shard] = false
 		t.core.drop(m.shard)
+	case *readyGone:
+		t.core.drop(m.shard)
 	case *viewChanged:
 		t.changeView()
 	case *linkOpened:
