@@ -31,7 +31,7 @@ type fleetConfig struct {
 func (f *fleetConfig) flags(fs *pflag.FlagSet) {
 	fs.StringVar(&f.GossipAddr, "gossip-addr", "", "where to gossip with the other nodes of a fleet, such as 127.0.0.1:7946 (default none: this node stands alone)")
 	fs.StringVar(&f.GossipAdvertise, "gossip-advertise", "", "where other nodes reach the gossip address, when that differs")
-	fs.StringSliceVar(&f.GossipKeys, "gossip-key", nil, "keys of 16, 24 or 32 bytes in base64 that encrypt gossip; the first is used to send")
+	fs.StringSliceVar(&f.GossipKeys, "gossip-key", nil, "keys of 16, 24 or 32 bytes in base64 or hex that encrypt gossip; the first is used to send")
 	fs.StringVar(&f.GossipProfile, "gossip-profile", "", "how eagerly nodes watch each other: local, lan or wan (default local on loopback, else lan)")
 	fs.StringSliceVar(&f.Join, "join", nil, "gossip addresses of other nodes, or a host name for all of them")
 	fs.StringVar(&f.Zone, "zone", "", "where this node runs, for people")
