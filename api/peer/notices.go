@@ -75,7 +75,9 @@ func (q *notices) lost() bool {
 	return dropped
 }
 
-// reopenFor is how long a stream that broke is opened again with nothing to say.
+// reopenFor is how long a stream is opened again unasked: one that broke with
+// nothing to say, and one that could not be opened. What waits is dropped then:
+// the node finds it in the store.
 const reopenFor = time.Minute
 
 // run sends what is queued until ctx ends. A stream that broke after something was
@@ -84,10 +86,14 @@ const reopenFor = time.Minute
 func (q *notices) run(ctx context.Context) {
 	pause := &backoff.ExponentialBackOff{InitialInterval: 50 * time.Millisecond, RandomizationFactor: 0.5, Multiplier: 2, MaxInterval: 2 * time.Second}
 	var until time.Time // to which the stream is opened unasked
-	for {
+	for tried := false; ; tried = true {
 		if time.Now().After(until) {
+			if tried {
+				q.take() // for too long; a stream says that something may be lost when it opens
+			}
 			select {
 			case <-q.wake:
+				until = time.Now().Add(reopenFor)
 			case <-ctx.Done():
 				return
 			}

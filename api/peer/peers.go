@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	grpcbackoff "google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/keepalive"
 
@@ -27,7 +28,12 @@ type Config struct {
 const (
 	keepaliveTime    = 10 * time.Second
 	keepaliveTimeout = 5 * time.Second
+	maxReceive       = 64 << 20 // a frame has up to 1 MiB and one task, of any size that topics allow
 )
+
+// reconnect is the pause between attempts to connect. gRPC's own grows to two
+// minutes, and that long after its return tasks of a node would wait.
+var reconnect = grpcbackoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.6, Jitter: 0.3, MaxDelay: 2 * time.Second}
 
 // Peers are the other nodes. It owns a goroutine for each node that was notified
 // and two for each subscription; Close waits for them. Its methods are safe for
@@ -89,7 +95,8 @@ func (p *Peers) node(addr string) (*node, error) {
 	}
 	options := []grpc.DialOption{
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(codec.Proto)),
+		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(codec.Proto), grpc.MaxCallRecvMsgSize(maxReceive)),
+		grpc.WithConnectParams(grpc.ConnectParams{Backoff: reconnect, MinConnectTimeout: 5 * time.Second}),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: keepaliveTime, Timeout: keepaliveTimeout}),
 	}
 	conn, err := grpc.NewClient(addr, append(options, p.config.DialOptions...)...)
