@@ -46,6 +46,7 @@ type outbox struct {
 	answers  map[uint64]*answer // sequences the actor has not answered in full
 	settled  []*answer          // answered, not taken
 	demand   *ddqv1.Demand      // to announce
+	ready    int                // as demanded last
 	drain    *time.Duration     // grace to announce
 	drained  bool               // announced, or about to be: nothing new goes out
 	leaving  bool               // the worker sends nothing more: nothing new goes out
@@ -111,13 +112,29 @@ func (o *outbox) Settled(sequence uint64, results []actors.Settled) {
 func (o *outbox) Demand(ready, returned int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	o.ready = ready
+	o.ask(returned)
+}
+
+// returned queues credit that is void because deliveries came too late. They are
+// ready again, so the count stands as it was said last, if not higher: what is
+// granted for it in vain comes back with the one that is true.
+func (o *outbox) returned(n int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.ready = max(o.ready, n)
+	o.ask(n)
+}
+
+// ask queues a demand. The caller holds mu.
+func (o *outbox) ask(returned int) {
 	if o.drained || o.leaving {
 		return
 	}
 	if o.demand == nil {
 		o.demand = &ddqv1.Demand{}
 	}
-	o.demand.Ready = int64(ready)
+	o.demand.Ready = int64(o.ready)
 	o.demand.Returned += int32(returned)
 	o.signal()
 }
@@ -146,8 +163,10 @@ func (o *outbox) leave() {
 	o.signal()
 }
 
-// giveUp moves the queue to the unwanted. The caller holds mu.
+// giveUp moves the queue to the unwanted, and forgets what to ask for: all credit
+// is void when the stream ends. The caller holds mu.
 func (o *outbox) giveUp() {
+	o.demand = nil
 	for i := range o.queue {
 		o.unwanted = append(o.unwanted, o.queue[i].Delivery)
 	}

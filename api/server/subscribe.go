@@ -282,7 +282,7 @@ func (ses *session) returnLate(p *parcel) {
 // side is told instead.
 func (ses *session) regrant(n int) {
 	if ses.sub.Options.OnDemand {
-		ses.box.Demand(0, n) // the count of ready tasks follows with the next one
+		ses.box.returned(n)
 		return
 	}
 	_ = ses.sub.Grant(n) // no more than was granted before
