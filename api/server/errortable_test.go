@@ -343,6 +343,36 @@ var refusals = []refusal{
 		return err
 	}), codes.Unavailable, "VERSION_MISMATCH", "", "", time.Second},
 
+	// The fleet.
+	{"drain of a node that stands alone", func(r *rig) error {
+		nodes, err := r.admin.ListNodes(r.Context(), &ddqv1.ListNodesRequest{})
+		must(r, err)
+		_, err = r.admin.DrainNode(r.Context(), &ddqv1.DrainNodeRequest{Name: nodes.Nodes[0].Name})
+		return err
+	}, codes.FailedPrecondition, "NO_FLEET", "name", "", 0},
+	{"drain of an unknown node", func(r *rig) error {
+		_, err := r.admin.DrainNode(r.Context(), &ddqv1.DrainNodeRequest{Name: "x"})
+		return err
+	}, codes.NotFound, "NO_NODE", "name", "", 0},
+	{"undrain of an unknown node", func(r *rig) error {
+		_, err := r.admin.UndrainNode(r.Context(), &ddqv1.UndrainNodeRequest{Name: "x"})
+		return err
+	}, codes.NotFound, "NO_NODE", "name", "", 0},
+	{"plan without an unknown node", func(r *rig) error {
+		_, err := r.admin.PlanRebalance(r.Context(), &ddqv1.PlanRebalanceRequest{Drain: []string{"x"}})
+		return err
+	}, codes.NotFound, "NO_NODE", "name", "", 0},
+	{"release of a shard that is not there", func(r *rig) error {
+		r.enqueue(&ddqv1.EnqueueRequest{Topic: "t"})
+		_, err := r.admin.ReleaseShard(r.Context(), &ddqv1.ReleaseShardRequest{Topic: "t", Shard: 1000})
+		return err
+	}, codes.InvalidArgument, "OUT_OF_RANGE_FIELD", "shard", "", 0},
+	{"bad page token of shards", func(r *rig) error {
+		r.enqueue(&ddqv1.EnqueueRequest{Topic: "t"})
+		_, err := r.admin.ListShards(r.Context(), &ddqv1.ListShardsRequest{Topic: "t", PageToken: "no such"})
+		return err
+	}, codes.InvalidArgument, "BAD_CURSOR", "page_token", "", 0},
+
 	// The caller's clock, and bugs.
 	{"deadline", func(r *rig) error {
 		r.enqueue(&ddqv1.EnqueueRequest{Topic: "t"})

@@ -12,7 +12,7 @@ func TestProtocolNamesEveryReason(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	reasons := []string{"BAD_STREAM", "STREAM_STALLED", draining().Reason, "STARTING", "NOT_OWNER"}
+	reasons := []string{"BAD_STREAM", "STREAM_STALLED", draining().Reason, "STARTING", "NOT_OWNER", "NOT_OWNED", "NODE_UNREACHABLE", "NODE_REFUSED"}
 	for _, c := range refusals {
 		reasons = append(reasons, c.reason)
 	}

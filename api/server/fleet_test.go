@@ -1,0 +1,113 @@
+package server
+
+import (
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/api/ddqv1"
+	"github.com/ddq-io/ddq/store"
+)
+
+func TestANodeThatStandsAloneIsAFleetOfOne(t *testing.T) {
+	bubble(t, Config{}, func(r *rig) {
+		must(r, created("t", &ddqv1.TopicPolicy{Shards: proto.Int32(3)})(r))
+		r.hold("t", "a")
+		nodes, err := r.admin.ListNodes(r.Context(), &ddqv1.ListNodesRequest{})
+		must(r, err)
+		if len(nodes.Nodes) != 1 {
+			r.Fatalf("got %v", nodes)
+		}
+		self := nodes.Nodes[0]
+		if !self.Self || self.State != ddqv1.NodeState_NODE_STATE_ACTIVE || self.Load.GetShards() != 3 || self.Load.GetHeld() != 1 {
+			r.Errorf("got %v", self)
+		}
+		peer, err := ddqv1.NewPeerServiceClient(r.conn).DescribePeer(r.Context(), &ddqv1.DescribePeerRequest{})
+		if err != nil || peer.Node != self.Name || len(peer.Shards) != 3 || peer.Shards[0].Epoch == 0 {
+			r.Errorf("described as %v, %v", peer, err)
+		}
+		var seen []int32
+		for token := "?"; token != ""; {
+			if token == "?" {
+				token = ""
+			}
+			page, err := r.admin.ListShards(r.Context(), &ddqv1.ListShardsRequest{Topic: "t", PageSize: 2, PageToken: token})
+			must(r, err)
+			for _, s := range page.Shards {
+				seen = append(seen, s.Shard)
+				if s.Topic != "t" || s.Owner != self.Name || s.PlacedOn != self.Name || s.Epoch == 0 || s.Load == nil {
+					r.Errorf("shard %v", s)
+				}
+			}
+			token = page.NextPageToken
+		}
+		if len(seen) != 3 || seen[0] != 0 || seen[2] != 2 {
+			r.Errorf("listed shards %v", seen)
+		}
+		plan, err := r.admin.PlanRebalance(r.Context(), &ddqv1.PlanRebalanceRequest{})
+		if err != nil || len(plan.Moves) != 0 {
+			r.Errorf("planned %v, %v", plan, err)
+		}
+	})
+}
+
+func TestNoticesAreReadFromTheWire(t *testing.T) {
+	token := store.Token{1, 2, 3}
+	n := noticeOf(&ddqv1.NotifyRequest{
+		Pending: []*ddqv1.PendingNotice{
+			{Topic: "t", Shard: 1, Seq: 9, Ids: []string{"a", "b"}, DueUnixMs: []int64{5, 6}},
+			{Topic: "t", Ids: []string{"a"}}, // without its due time
+		},
+		Ended: []*ddqv1.EndedNotice{{
+			Topic: "t", Shard: 2, Ids: []string{"short", "c", "missing"}, HoldTokens: [][]byte{{1}, token[:]},
+		}},
+		Released: []*ddqv1.ReleasedNotice{{Topic: "u", Shard: 3}},
+	})
+	if len(n.Pending) != 1 || n.Pending[0].Shard != (store.Shard{Topic: "t", N: 1}) || n.Pending[0].Seq != 9 ||
+		len(n.Pending[0].Tasks) != 2 || n.Pending[0].Tasks[1] != (store.Entry{ID: "b", Due: 6}) {
+		t.Errorf("pending %+v", n.Pending)
+	}
+	if len(n.Ended) != 1 || len(n.Ended[0].Holds) != 1 || n.Ended[0].Holds[0] != (actors.EndedHold{ID: "c", Token: token}) {
+		t.Errorf("ended %+v", n.Ended)
+	}
+	if len(n.Released) != 1 || n.Released[0] != (store.Shard{Topic: "u", N: 3}) {
+		t.Errorf("released %+v", n.Released)
+	}
+}
+
+// Notices about what is not there are for nobody, and the stream goes on.
+func TestNoticesOfUnknownShardsAreIgnored(t *testing.T) {
+	bubble(t, Config{}, func(r *rig) {
+		r.enqueue(&ddqv1.EnqueueRequest{Topic: "t"})
+		stream, err := ddqv1.NewPeerServiceClient(r.conn).Notify(r.Context())
+		must(r, err)
+		for _, shard := range []int32{-1, 1 << 30} {
+			must(r, stream.Send(&ddqv1.NotifyRequest{
+				Pending:  []*ddqv1.PendingNotice{{Topic: "t", Shard: shard, Ids: []string{"a"}, DueUnixMs: []int64{1}}, {Topic: "no such"}},
+				Ended:    []*ddqv1.EndedNotice{{Topic: "t", Shard: shard}},
+				Released: []*ddqv1.ReleasedNotice{{Topic: "t", Shard: shard}},
+			}))
+		}
+		if _, err := stream.CloseAndRecv(); err != nil {
+			r.Errorf("ended with %v", err)
+		}
+	})
+}
+
+func TestNoticesEndWhenTheNodeDrains(t *testing.T) {
+	bubble(t, Config{}, func(r *rig) {
+		stream, err := ddqv1.NewPeerServiceClient(r.conn).Notify(r.Context())
+		must(r, err)
+		must(r, stream.Send(&ddqv1.NotifyRequest{}))
+		stopped := r.stopping(time.Minute)
+		if got := look(r.T, stream.RecvMsg(new(ddqv1.NotifyResponse))); got.code != codes.Unavailable || got.reason != "DRAINING" {
+			r.Errorf("ended with %+v", got)
+		}
+		if _, err := stopped(); err != nil {
+			r.Error(err)
+		}
+	})
+}
