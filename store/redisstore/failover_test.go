@@ -138,7 +138,7 @@ func TestStatsOfShardsOnSeveralNodes(t *testing.T) {
 func TestShortWaitIsUnknown(t *testing.T) {
 	primary := redistest.StartTCP(t)
 	replica := redistest.StartReplica(t, primary)
-	s := claim(t, open(t, "redis://"+primary.Addr()+"?wait_replicas=1&wait_timeout=100ms"))
+	s := claim(t, open(t, "redis://"+primary.Addr()+"?wait_replicas=1&wait_timeout=500ms"))
 	ctx := t.Context()
 	if info, err := s.Info(ctx); err != nil || info.Durability != "replicated" || len(info.Warnings) != 0 {
 		t.Errorf("info is %+v, %v; want replicated without warnings", info, err)

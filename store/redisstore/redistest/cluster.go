@@ -1,11 +1,14 @@
 package redistest
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 )
 
 // slots is how many a cluster has.
@@ -217,6 +220,28 @@ func awaitReplicas(tb testing.TB, s *Server, replicas int) {
 func onlineReplicas(tb testing.TB, s *Server) int {
 	tb.Helper()
 	return strings.Count(s.Do(tb, "INFO", "replication").(string), "state=online")
+}
+
+// awaitAck waits until a replica of s has confirmed something.
+func awaitAck(tb testing.TB, s *Server) {
+	tb.Helper()
+	opts, err := redis.ParseURL(s.URL())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	opts.PoolSize = 1 // WAIT is about what its own connection did
+	client := redis.NewClient(opts)
+	defer client.Close()
+	ctx := context.Background()
+	eventually(tb, "replica confirms", func() error {
+		if err := client.Publish(ctx, "replica", "are you there").Err(); err != nil { // which changes no key
+			return err
+		}
+		if n, err := client.Do(ctx, "WAIT", 1, 100).Int(); err != nil || n < 1 {
+			return fmt.Errorf("%d replicas confirm: %w", n, err)
+		}
+		return nil
+	})
 }
 
 // await waits until the answer to a command has some words in it.

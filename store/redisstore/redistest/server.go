@@ -53,12 +53,13 @@ func StartTCP(tb testing.TB, settings ...string) *Server {
 }
 
 // StartReplica starts a server that follows another one of StartTCP, and waits
-// until it does.
+// until that one hears from it: a replica is online up to a second before.
 func StartReplica(tb testing.TB, primary *Server) *Server {
 	tb.Helper()
 	host, port, _ := net.SplitHostPort(primary.addr)
 	s := StartTCP(tb, "--replicaof", host+" "+port)
 	await(tb, s, "INFO replication", "master_link_status:up")
+	awaitAck(tb, primary)
 	return s
 }
 
