@@ -29,6 +29,7 @@ type Members struct {
 	list    *memberlist.Memberlist
 	keyring *memberlist.Keyring
 	stale   chan struct{} // has a value when the library's members changed
+	repeat  chan struct{} // has a value when this node shall describe itself again
 	changed chan struct{}
 	nodes   atomic.Pointer[[]Node]
 
@@ -80,6 +81,7 @@ func Start(ctx context.Context, c Config, log *slog.Logger, reg Registerer) (*Me
 		metrics: newMetrics(reg),
 		keyring: settings.Keyring,
 		stale:   make(chan struct{}, 1),
+		repeat:  make(chan struct{}, 1),
 		changed: make(chan struct{}, 1),
 		self:    c.Node,
 		peers:   make(map[string]peer),
@@ -138,6 +140,12 @@ func (m *Members) SetState(s State) error {
 	m.self.State = s
 	m.mu.Unlock()
 	m.look()
+	defer poke(m.repeat)
+	return m.describe()
+}
+
+// describe tells the others what NodeMeta says. The caller holds announce.
+func (m *Members) describe() error {
 	// The wait would be for packets to many members, and without an end when the
 	// node leaves meanwhile; 0 is for ever. Gossip goes on by itself.
 	if err := m.list.UpdateNode(time.Nanosecond); err != nil && !strings.Contains(err.Error(), "timeout") {
@@ -268,15 +276,36 @@ func withHost(addr, other string) string {
 	return net.JoinHostPort(host, port)
 }
 
-// follow keeps Nodes up to date until ctx ends.
+// describeAfter is when a node describes itself again. Gossip passes a description on
+// a few times and then forgets it: a node that joins just then takes the older one
+// from whom it joins, and would keep it until the next exchange of all state.
+const describeAfter = time.Second
+
+// follow keeps Nodes up to date, and others' view of this node, until ctx ends.
 func (m *Members) follow(ctx context.Context) {
+	var again <-chan time.Time
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-m.stale:
 			m.look()
+		case <-m.repeat:
+			again = time.After(describeAfter)
+		case <-again:
+			m.describeAgain()
 		}
+	}
+}
+
+func (m *Members) describeAgain() {
+	m.announce.Lock()
+	defer m.announce.Unlock()
+	if m.run.Err() != nil {
+		return
+	}
+	if err := m.describe(); err != nil {
+		m.log.Warn("others may not know this node's state yet", "err", err)
 	}
 }
 
@@ -318,6 +347,7 @@ func (e *events) NotifyJoin(n *memberlist.Node) {
 	e.m.log.Debug("node joined", "node", n.Name)
 	e.m.metrics.joins.Inc()
 	e.NotifyUpdate(n)
+	poke(e.m.repeat)
 }
 
 func (e *events) NotifyLeave(n *memberlist.Node) {
