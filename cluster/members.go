@@ -279,7 +279,7 @@ func withHost(addr, other string) string {
 // describeAfter is when a node describes itself again. Gossip passes a description on
 // a few times and then forgets it: a node that joins just then takes the older one
 // from whom it joins, and would keep it until the next exchange of all state.
-const describeAfter = time.Second
+const describeAfter = 500 * time.Millisecond
 
 // follow keeps Nodes up to date, and others' view of this node, until ctx ends.
 func (m *Members) follow(ctx context.Context) {
