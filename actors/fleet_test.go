@@ -58,11 +58,11 @@ func fleetBubble(t *testing.T, names []string, test func(t *testing.T, f *testFl
 func (f *testFleet) join(name string) *testNode {
 	f.Helper()
 	n := &testNode{fleet: f, name: name, store: &gatedStore{Store: f.store}, changed: make(chan struct{}, 1), blind: map[string]bool{}}
+	n.sys = New(Config{Node: name, Addr: name, Topic: store.Topic{Shards: 12}}, n.store, discard(), nil)
+	n.sys.Join(n, n)
 	f.mu.Lock()
 	f.nodes[name] = n
 	f.mu.Unlock()
-	n.sys = New(Config{Node: name, Addr: name, Topic: store.Topic{Shards: 12}}, n.store, discard(), nil)
-	n.sys.Join(n, n)
 	if err := n.sys.Start(f.Context()); err != nil {
 		f.Fatal(err)
 	}

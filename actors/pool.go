@@ -14,7 +14,10 @@ type pool struct {
 	work chan func()
 	stop chan struct{}
 	kept atomic.Int32 // goroutines that stay
-	wg   sync.WaitGroup
+
+	mu     sync.Mutex
+	closed bool           // guarded by mu
+	wg     sync.WaitGroup // grows under mu, before closed is set
 }
 
 // poolSize is how many goroutines a pool keeps.
@@ -24,16 +27,27 @@ func newPool() *pool {
 	return &pool{work: make(chan func()), stop: make(chan struct{})}
 }
 
-// run runs f on a goroutine of the pool, at once. Not to be called after close.
+// run runs f on a goroutine of the pool, at once. After close it may drop f: then
+// all actors have stopped, and what is sent to them by who has not heard of it yet,
+// such as a stream that ends, is for nobody.
 func (p *pool) run(f func()) {
 	select {
 	case p.work <- f:
 	default:
-		p.wg.Go(func() {
-			f()
-			p.stay()
-		})
+		p.add(f)
 	}
+}
+
+func (p *pool) add(f func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return
+	}
+	p.wg.Go(func() {
+		f()
+		p.stay()
+	})
 }
 
 // stay makes the calling goroutine one of the kept ones, if there is room.
@@ -52,9 +66,11 @@ func (p *pool) stay() {
 	}
 }
 
-// close ends idle goroutines and waits for busy ones. Nothing may run any more
-// that calls run.
+// close ends idle goroutines and waits for busy ones.
 func (p *pool) close() {
+	p.mu.Lock()
+	p.closed = true
+	p.mu.Unlock()
 	close(p.stop)
 	p.wg.Wait()
 }

@@ -1,0 +1,24 @@
+package actors
+
+import (
+	"sync"
+	"testing"
+)
+
+// TestPoolTakesLateComers has functions arrive while the pool closes, as streams
+// that end send to their actors while the System stops.
+func TestPoolTakesLateComers(t *testing.T) {
+	for range 100 {
+		p := newPool()
+		var late sync.WaitGroup
+		for range 4 {
+			late.Go(func() {
+				for range 10 {
+					p.run(func() {})
+				}
+			})
+		}
+		p.close()
+		late.Wait()
+	}
+}
