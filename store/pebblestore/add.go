@@ -51,24 +51,38 @@ func (s *Store) HoldNew(ctx context.Context, name store.Shard, f store.Fence, ta
 
 // add adds one task. With a hold, and when it is due, it is held at once.
 func (t *turn) add(task *store.Task, h *store.Hold) (store.AddResult, error) {
+	t.key = appendIDKey(t.key[:0], t.sh.number, tableTasks, task.ID)
+	if t.isNew() {
+		return t.insert(task, h, false)
+	}
+	if t.again() {
+		if err := t.repeat(); err != nil {
+			return store.AddResult{}, err
+		}
+	}
 	if err := t.item(task.ID); err != nil {
 		return store.AddResult{}, err
 	}
 	old, f, err := t.find(task.ID)
-	if err != nil {
+	switch {
+	case err != nil:
 		return store.AddResult{}, err
-	}
-	if f == broken || f == readable && old.state == pending {
+	case f == absent:
+		return t.insert(task, h, false)
+	case f == broken || old.state == pending:
 		return t.present(task, &old), nil
 	}
-	result := store.AddResult{Status: store.Added, Due: task.Due}
-	if f == readable {
-		result.Replaced = old.stateAt(t.ms)
-		if err := t.removeFinished(task.ID, &old); err != nil {
-			return result, err
-		}
+	if err := t.removeFinished(task.ID, &old); err != nil {
+		return store.AddResult{}, err
 	}
-	rewritten := f == readable
+	result, err := t.insert(task, h, true)
+	result.Replaced = old.stateAt(t.ms)
+	return result, err
+}
+
+// insert adds a task whose id is free; rewritten says that a finished one had it.
+func (t *turn) insert(task *store.Task, h *store.Hold, rewritten bool) (store.AddResult, error) {
+	result := store.AddResult{Status: store.Added, Due: task.Due}
 	if err := t.addTask(task, rewritten); err != nil {
 		return result, err
 	}

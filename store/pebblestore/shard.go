@@ -42,6 +42,7 @@ type meta struct {
 	batches             uint64 // that changed the shard
 	seq                 int64
 	pending, done, dead int64
+	newest              uuid7 // the highest id of version 7 that was ever added
 }
 
 func (m meta) append(b []byte) []byte {
@@ -49,12 +50,17 @@ func (m meta) append(b []byte) []byte {
 	b = binary.BigEndian.AppendUint64(b, uint64(m.seq))
 	b = binary.BigEndian.AppendUint64(b, uint64(m.pending))
 	b = binary.BigEndian.AppendUint64(b, uint64(m.done))
-	return binary.BigEndian.AppendUint64(b, uint64(m.dead))
+	b = binary.BigEndian.AppendUint64(b, uint64(m.dead))
+	b = binary.BigEndian.AppendUint64(b, m.newest.hi)
+	return binary.BigEndian.AppendUint64(b, m.newest.lo)
 }
 
 func decodeMeta(b []byte) (meta, error) {
 	in := input{b: b}
-	m := meta{in.uint64(), int64(in.uint64()), int64(in.uint64()), int64(in.uint64()), int64(in.uint64())}
+	m := meta{in.uint64(), int64(in.uint64()), int64(in.uint64()), int64(in.uint64()), int64(in.uint64()), unknown}
+	if len(in.b) > 0 { // shards of before it was kept have none
+		m.newest = uuid7{in.uint64(), in.uint64()}
+	}
 	if in.short {
 		return meta{}, errors.New("decode numbers of a shard: malformed")
 	}

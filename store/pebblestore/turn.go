@@ -27,6 +27,8 @@ type turn struct {
 	// keys are next to each other: then Pebble need not search for each from the top.
 	indexes *pebble.Batch
 	seen    map[string]struct{} // ids since the last apply
+	newest  uuid7               // the shard's, with what the turn added
+	fresh   []uuid7             // rising: ids that are new since the last apply, not in seen
 
 	key, value []byte // scratch
 	tasks      lookup
@@ -84,6 +86,7 @@ func (t *turn) run(fence *store.Fence, do func(*turn) error) (_ store.Stamp, err
 	if fence != nil && !t.sh.owner.is(*fence) {
 		return store.Stamp{}, store.ErrFenced
 	}
+	t.newest = t.sh.meta.newest
 	if err := do(t); err != nil {
 		return store.Stamp{}, err
 	}
@@ -162,7 +165,7 @@ func (t *turn) recycle() {
 	*t = turn{
 		tasks: lookup{key: t.tasks.key[:0]},
 		seen:  t.seen, key: t.key[:0], value: t.value[:0],
-		begun: t.begun[:0], extended: t.extended[:0], ended: t.ended[:0], unsynced: t.unsynced[:0],
+		fresh: t.fresh[:0], begun: t.begun[:0], extended: t.extended[:0], ended: t.ended[:0], unsynced: t.unsynced[:0],
 	}
 	if cap(t.value) <= maxScratch {
 		turns.Put(t)
@@ -179,12 +182,21 @@ const (
 // is applied first, so that the item finds it done.
 func (t *turn) item(id string) error {
 	if _, again := t.seen[id]; again {
-		if err := t.apply(); err != nil {
+		if err := t.repeat(); err != nil {
 			return err
 		}
-		clear(t.seen)
 	}
 	t.seen[id] = struct{}{}
+	return nil
+}
+
+// repeat applies what was collected, because an id comes again.
+func (t *turn) repeat() error {
+	if err := t.apply(); err != nil {
+		return err
+	}
+	clear(t.seen)
+	t.fresh = t.fresh[:0]
 	return nil
 }
 
@@ -215,6 +227,7 @@ func (t *turn) apply() error {
 	m.pending += t.pending
 	m.done += t.done
 	m.dead += t.dead
+	m.newest = t.newest
 	if t.becamePending && !t.seqRaised {
 		m.seq++
 		t.seqRaised = true
