@@ -21,10 +21,14 @@ import (
 	"google.golang.org/protobuf/protoadapt"
 )
 
-// Proto is the codec. It has no state and is safe for concurrent use. Messages
-// without generated marshalers, such as those of health checks and reflection,
-// go the standard way.
-var Proto encoding.CodecV2 = vtCodec{}
+// Proto is the codec. It keeps buffers for later messages, and is safe for
+// concurrent use. Messages without generated marshalers, such as those of health
+// checks and reflection, go the standard way.
+var Proto encoding.CodecV2 = vtCodec{
+	// gRPC's own pool has no size between 32 KiB and 1 MiB, and clears the whole of
+	// what it hands out: a frame of 512 tasks needs an eighth of that.
+	pool: mem.NewTieredBufferPool(256, 4<<10, 16<<10, 32<<10, 64<<10, 128<<10, 256<<10, 512<<10, 1<<20),
+}
 
 // Name is the content subtype: that of gRPC's own protobuf codec.
 const Name = "proto"
@@ -37,29 +41,29 @@ type generated interface {
 	Reset()
 }
 
-type vtCodec struct{}
+type vtCodec struct{ pool mem.BufferPool }
 
 func (vtCodec) Name() string { return Name }
 
-// Marshal encodes v into one buffer, from gRPC's pool unless it is small.
-func (vtCodec) Marshal(v any) (mem.BufferSlice, error) {
+// Marshal encodes v into one buffer, from the pool unless it is small.
+func (c vtCodec) Marshal(v any) (mem.BufferSlice, error) {
 	switch m := v.(type) {
 	case generated:
-		return encode(m.SizeVT(), func(b []byte) ([]byte, error) {
+		return c.encode(m.SizeVT(), func(b []byte) ([]byte, error) {
 			return marshalInto(m, b)
 		})
 	case protoadapt.MessageV2:
-		return marshalStandard(m)
+		return c.marshalStandard(m)
 	case protoadapt.MessageV1:
-		return marshalStandard(protoadapt.MessageV2Of(m))
+		return c.marshalStandard(protoadapt.MessageV2Of(m))
 	}
 	return nil, fmt.Errorf("codec: %T is not a protobuf message", v)
 }
 
 // Unmarshal replaces what v holds by what data encodes. v keeps no reference
 // to data.
-func (vtCodec) Unmarshal(data mem.BufferSlice, v any) error {
-	buf := data.MaterializeToBuffer(mem.DefaultBufferPool())
+func (c vtCodec) Unmarshal(data mem.BufferSlice, v any) error {
+	buf := data.MaterializeToBuffer(c.pool)
 	defer buf.Free()
 	switch m := v.(type) {
 	case generated:
@@ -85,24 +89,23 @@ func marshalInto(m generated, b []byte) ([]byte, error) {
 	return b, nil
 }
 
-func marshalStandard(m proto.Message) (mem.BufferSlice, error) {
-	return encode(proto.Size(m), func(b []byte) ([]byte, error) {
+func (c vtCodec) marshalStandard(m proto.Message) (mem.BufferSlice, error) {
+	return c.encode(proto.Size(m), func(b []byte) ([]byte, error) {
 		return proto.MarshalOptions{UseCachedSize: true}.MarshalAppend(b[:0], m)
 	})
 }
 
 // encode hands fill a buffer of size bytes and wraps it for gRPC, which frees
 // it once it is on the wire.
-func encode(size int, fill func([]byte) ([]byte, error)) (mem.BufferSlice, error) {
+func (c vtCodec) encode(size int, fill func([]byte) ([]byte, error)) (mem.BufferSlice, error) {
 	if mem.IsBelowBufferPoolingThreshold(size) {
 		b, err := fill(make([]byte, size))
 		return mem.BufferSlice{mem.SliceBuffer(b)}, err
 	}
-	pool := mem.DefaultBufferPool()
-	b := pool.Get(size)
+	b := c.pool.Get(size)
 	if _, err := fill((*b)[:size]); err != nil {
-		pool.Put(b)
+		c.pool.Put(b)
 		return nil, err
 	}
-	return mem.BufferSlice{mem.NewBuffer(b, pool)}, nil
+	return mem.BufferSlice{mem.NewBuffer(b, c.pool)}, nil
 }

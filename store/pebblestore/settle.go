@@ -2,6 +2,8 @@ package pebblestore
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/ddq-io/ddq/store"
@@ -11,7 +13,7 @@ import (
 func (s *Store) Ack(ctx context.Context, name store.Shard, acks []store.Ack, retention time.Duration) (store.Stamp, []store.Status, error) {
 	results := make([]store.Status, len(acks))
 	stamp, err := s.change(ctx, name, access{}, func(t *turn) (err error) {
-		for i := range acks {
+		for _, i := range inOrder(acks) {
 			if results[i], err = t.ack(acks[i], retention); err != nil {
 				return err
 			}
@@ -22,6 +24,17 @@ func (s *Store) Ack(ctx context.Context, name store.Shard, acks []store.Ack, ret
 		return store.Stamp{}, nil, err
 	}
 	return stamp, results, nil
+}
+
+// inOrder returns the indexes of acks by id: keys that rise are found from one to
+// the next, and workers finish in any order.
+func inOrder(acks []store.Ack) []int {
+	order := make([]int, len(acks))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return strings.Compare(acks[a].ID, acks[b].ID) })
+	return order
 }
 
 func (t *turn) ack(a store.Ack, retention time.Duration) (store.Status, error) {
