@@ -19,12 +19,14 @@ type holdRequest struct {
 
 // hold is a held task as the shard remembers it.
 type hold struct {
+	id       string
 	sub      *subscriber // nil: held by an earlier life of the shard
 	token    store.Token
 	deadline store.Millis
 	retries  retries
 	lasts    time.Duration // of the hold when it was granted: what an extend renews
 	foreign  bool          // taken by another node: retries is not known
+	ending   *ending       // nil: no timer. Set by held
 }
 
 func (sub *subscriber) hold(id string) store.Hold {
@@ -107,7 +109,8 @@ func (s *shard) onHoldsFailed(m *holdsDone) {
 // deliver registers a hold and passes it to the subscription's worker, together
 // with the others of this message.
 func (s *shard) deliver(sub *subscriber, h heldTask) {
-	s.register(h.task.ID, &hold{
+	s.held.add(&hold{
+		id:       h.task.ID,
 		sub:      sub,
 		token:    h.token,
 		deadline: h.deadline,
@@ -117,20 +120,14 @@ func (s *shard) deliver(sub *subscriber, h heldTask) {
 	s.outgoing[sub] = append(s.outgoing[sub], h)
 }
 
-func (s *shard) register(id string, h *hold) {
-	s.held[id] = h
-	s.deadlines.Insert(id, int64(h.deadline))
-}
-
 // unregister forgets the hold of a task under a token, and makes room for its
 // subscription.
 func (s *shard) unregister(id string, token store.Token) {
-	h := s.held[id]
-	if h == nil || h.token != token {
+	h := s.held.get(id, token)
+	if h == nil {
 		return
 	}
-	delete(s.held, id)
-	s.deadlines.Remove(id)
+	s.held.remove(h)
 	if h.sub != nil {
 		s.freed[h.sub.id]++
 	}

@@ -71,7 +71,7 @@ func (s *shard) checkSeq(m *seqSeen) {
 		s.load()
 		return
 	}
-	s.quiet = m.empty && s.seqs.known == m.seq && s.idle() && len(s.held) == 0
+	s.quiet = m.empty && s.seqs.known == m.seq && s.idle() && s.held.len() == 0
 	if s.quiet {
 		s.dropHints()
 	}
@@ -104,7 +104,7 @@ func (s *shard) takeOver(m *heldElsewhere) {
 	for _, d := range m.tasks {
 		_, token, _ := decodeToken(d.Token)
 		h := heldTask{task: d.Task, token: token, deadline: now.Add(d.HoldFor)}
-		s.register(d.Task.ID, &hold{sub: m.sub, token: token, deadline: h.deadline, lasts: d.HoldFor, foreign: true})
+		s.held.add(&hold{id: d.Task.ID, sub: m.sub, token: token, deadline: h.deadline, lasts: d.HoldFor, foreign: true})
 		s.outgoing[m.sub] = append(s.outgoing[m.sub], h)
 	}
 }

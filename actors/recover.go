@@ -17,17 +17,14 @@ type expired struct {
 // onDeadlines queues holds whose deadline passed. The store looks again: an
 // extend or a settlement at another node may have come in between.
 func (s *shard) onDeadlines(ms int64) {
-	for _, e := range s.deadlines.Take(ms) {
-		h := s.held[e.ID]
-		switch {
-		case h == nil || h.deadline > store.Millis(ms):
-		case !s.owned: // for whoever does to recover; here it only makes room
-			s.unregister(e.ID, h.token)
-		default:
-			s.recovers.waiting = append(s.recovers.waiting, expired{
-				id: e.ID, token: h.token, retries: h.retries, known: h.sub != nil && !h.foreign,
-			})
+	for _, h := range s.held.take(store.Millis(ms)) {
+		if !s.owned { // for whoever does to recover; here it only makes room
+			s.unregister(h.id, h.token)
+			continue
 		}
+		s.recovers.waiting = append(s.recovers.waiting, expired{
+			id: h.id, token: h.token, retries: h.retries, known: h.sub != nil && !h.foreign,
+		})
 	}
 	s.flyLater()
 }
@@ -113,9 +110,8 @@ func (s *shard) onRecovered(m *recovered) {
 }
 
 func (s *shard) moveDeadline(id string, token store.Token, to store.Millis) {
-	if h := s.held[id]; h != nil && h.token == token {
-		h.deadline = to
-		s.deadlines.Insert(id, int64(to))
+	if h := s.held.get(id, token); h != nil {
+		s.held.move(h, to)
 	}
 }
 
@@ -151,27 +147,18 @@ func (s *shard) watch(first bool) {
 func (s *shard) onRunning(m *runningFound) {
 	s.watching = false
 	for _, r := range m.holds {
-		h := s.held[r.ID]
-		if h != nil {
-			s.rearm(r.ID, h)
+		if h := s.held.byID[r.ID]; h != nil {
+			s.held.move(h, h.deadline) // a timer that fired while the shard was not ours was not acted on
 			continue
 		}
 		if !m.first && r.Deadline < s.now().Add(-watchSlack) {
 			s.metrics.watchdog.Inc()
 		}
-		s.register(r.ID, &hold{token: r.Token, deadline: r.Deadline})
+		s.held.add(&hold{id: r.ID, token: r.Token, deadline: r.Deadline})
 	}
 	s.noteError(m.err)
 	if m.err == nil {
 		s.sweep()
-	}
-}
-
-// rearm makes sure that a hold has its timer: one that fired while the shard was
-// not ours was not acted on.
-func (s *shard) rearm(id string, h *hold) {
-	if _, armed := s.deadlines.Due(id); !armed {
-		s.deadlines.Insert(id, int64(h.deadline))
 	}
 }
 

@@ -68,7 +68,7 @@ func (s *shard) settle(m *settleHolds) {
 			s.acks.waiting = append(s.acks.waiting, it)
 			continue
 		}
-		if h := s.held[it.ask.ID]; h != nil && h.token == it.token() && h.sub != nil {
+		if h := s.held.get(it.ask.ID, it.token()); h != nil && h.sub != nil {
 			it.retries, it.known, it.lasts = h.retries, !h.foreign, h.lasts
 		}
 		if it.ask.Kind == SettleExtend {
@@ -284,13 +284,10 @@ func (s *shard) onExtends(m *extendsDone) {
 	s.extends.landed()
 	for i, r := range m.results {
 		it := &m.batch[i]
-		h := s.held[it.ask.ID]
-		switch {
-		case r.Status != store.OK:
+		if r.Status == store.OK {
+			s.moveDeadline(it.ask.ID, it.token(), r.Deadline)
+		} else {
 			s.unregister(it.ask.ID, it.token())
-		case h != nil && h.token == it.token():
-			h.deadline = r.Deadline
-			s.deadlines.Insert(it.ask.ID, int64(r.Deadline))
 		}
 	}
 	s.noteError(m.err)

@@ -47,13 +47,12 @@ type shard struct {
 	given  int          // claims that are being released
 	seqs   seqs
 
-	window    window
-	due       *timer.Queue        // pending, not due yet
-	out       map[string]struct{} // ready or being held: with the topic
-	held      map[string]*hold
-	deadlines *timer.Queue // of held
-	acked     ackLog
-	counted   int // of due, in the gauge
+	window  window
+	due     *timer.Queue        // pending, not due yet
+	out     map[string]struct{} // ready or being held: with the topic
+	held    held
+	acked   ackLog
+	counted int // of due, in the gauge
 
 	adds     lane[addition]
 	holdNews lane[addition]
@@ -242,8 +241,8 @@ func (s *shard) countWheel() {
 func (s *shard) start(c actor.Context) {
 	s.self, s.parent = c.Self(), c.Parent()
 	s.due = s.wheel.NewQueue(func(ms int64) { s.post(&slotDue{ms}) })
-	s.deadlines = s.wheel.NewQueue(func(ms int64) { s.post(&deadlinesDue{ms}) })
-	s.out, s.held = make(map[string]struct{}), make(map[string]*hold)
+	s.held = newHeld(s.wheel.NewQueue(func(ms int64) { s.post(&deadlinesDue{ms}) }))
+	s.out = make(map[string]struct{})
 	s.metrics.shards.Inc()
 	s.wanted = s.fleet.owns(s.id)
 	s.claim()
@@ -259,7 +258,7 @@ func (s *shard) stop() {
 	refuseAll(s.extends.waiting, errDraining())
 	s.calls.close()
 	s.due.Close()
-	s.deadlines.Close()
+	s.held.close()
 	s.countWheel()
 	s.metrics.shards.Dec()
 	s.send(s.parent, &shardLost{shard: s.id.N})
