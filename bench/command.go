@@ -60,7 +60,7 @@ func workloadCommand(name, short string) *cobra.Command {
 // Bind makes flags of the options that every system has.
 func (o *Options) Bind(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.IntVar(&o.Tasks, "tasks", 0, "how many tasks (default 200000 in batches, 60000 in single calls, 20000 timed)")
+	f.IntVar(&o.Tasks, "tasks", 0, "how many tasks (default 500000 in batches, 60000 in single calls, 20000 timed)")
 	f.DurationVar(&o.For, "for", 10*time.Second, "over how long due times are spread")
 	f.Int64Var(&o.Seed, "seed", time.Now().Unix(), "number of the run: the same makes the same ids and payloads")
 	f.IntVar(&o.Producers, "producers", 64, "single calls at a time")

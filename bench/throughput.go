@@ -7,7 +7,7 @@ import (
 
 // How many tasks each mode takes by default: enough for a few seconds.
 const (
-	batchTasks  = 200_000
+	batchTasks  = 500_000
 	singleTasks = 60_000
 
 	// standingTasks lie in the store during workloads that ask for no backlog. A
