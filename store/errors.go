@@ -7,6 +7,9 @@ var (
 	// one: another claim came since. The caller no longer owns the shard.
 	ErrFenced = errors.New("shard is owned under another claim")
 
+	// ErrSealed is returned by Add and HoldNew for a shard that takes no new task.
+	ErrSealed = errors.New("shard is sealed")
+
 	// ErrOwned is returned by Claim while another node's lease on the shard lives.
 	ErrOwned = errors.New("shard is owned by a live node")
 

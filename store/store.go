@@ -69,7 +69,13 @@ type Writer interface {
 	// returns how many.
 	Trim(ctx context.Context, s Shard, limit int) (int, error)
 
-	// DropShard deletes everything of a shard but its owner record.
+	// Seal makes a shard take no new task: from when it returns, Add and HoldNew
+	// answer ErrSealed, a large batch perhaps after a part of it. What the shard
+	// has goes on as before. Sealing twice is fine.
+	Seal(ctx context.Context, s Shard) error
+
+	// DropShard deletes everything of a shard but its owner record. It is not
+	// sealed any more.
 	DropShard(ctx context.Context, s Shard) error
 }
 

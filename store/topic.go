@@ -4,8 +4,14 @@ import "time"
 
 // Topic is the configuration of a topic.
 type Topic struct {
-	Name           string
-	Shards         int
+	Name string
+
+	// New tasks go to the shards from First on, as many as Shards says. Those of
+	// Former had them before; they are sealed, and go when they are empty. Numbers of
+	// shards are not used again while the topic lives.
+	First, Shards int
+	Former        [MaxFormer]Span // the oldest first; zero ones last
+
 	Visibility     time.Duration
 	MaxRetries     int
 	Backoff        Backoff
@@ -16,3 +22,27 @@ type Topic struct {
 	EnqueuePaused  bool
 	Version        int64 // rises by one with every change
 }
+
+// MaxFormer is how many generations of shards of a topic may have tasks left.
+const MaxFormer = 3
+
+// Span is a generation of shards, by number.
+type Span struct{ First, Shards int }
+
+// Active is where new tasks go.
+func (t *Topic) Active() Span { return Span{t.First, t.Shards} }
+
+// Spans returns the generations that may have tasks, the active one first, then
+// from the newest to the oldest.
+func (t *Topic) Spans() []Span {
+	spans := []Span{t.Active()}
+	for i := len(t.Former) - 1; i >= 0; i-- {
+		if t.Former[i].Shards > 0 {
+			spans = append(spans, t.Former[i])
+		}
+	}
+	return spans
+}
+
+// End is above the number of every shard that the topic has or had.
+func (t *Topic) End() int { return t.First + t.Shards }

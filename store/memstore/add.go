@@ -8,7 +8,7 @@ import (
 
 // Add implements store.Writer.
 func (m *Store) Add(ctx context.Context, s store.Shard, tasks []*store.Task) (store.Stamp, []store.AddResult, error) {
-	return batch(ctx, m, s, nil, tasks, func(sh *shard, now clock, t *store.Task) store.AddResult {
+	return batch(ctx, m, s, access{adds: true}, tasks, func(sh *shard, now clock, t *store.Task) store.AddResult {
 		result := sh.add(t, now)
 		sh.woke = sh.woke || result.Status == store.Added
 		return result
@@ -18,7 +18,7 @@ func (m *Store) Add(ctx context.Context, s store.Shard, tasks []*store.Task) (st
 // HoldNew implements store.Owner.
 func (m *Store) HoldNew(ctx context.Context, s store.Shard, f store.Fence, tasks []*store.Task, holds []store.Hold) (store.Stamp, []store.AddResult, error) {
 	next := 0
-	return batch(ctx, m, s, &f, tasks, func(sh *shard, now clock, t *store.Task) store.AddResult {
+	return batch(ctx, m, s, access{adds: true, fence: &f}, tasks, func(sh *shard, now clock, t *store.Task) store.AddResult {
 		hold := holds[next]
 		next++
 		return sh.holdNew(t, hold, now)

@@ -8,14 +8,14 @@ import (
 
 // Remove implements store.Writer.
 func (m *Store) Remove(ctx context.Context, s store.Shard, ids []string) (store.Stamp, []store.RemoveResult, error) {
-	return batch(ctx, m, s, nil, ids, func(sh *shard, now clock, id string) store.RemoveResult {
+	return batch(ctx, m, s, access{}, ids, func(sh *shard, now clock, id string) store.RemoveResult {
 		return sh.change(id, now, sh.take)
 	})
 }
 
 // Reschedule implements store.Writer.
 func (m *Store) Reschedule(ctx context.Context, s store.Shard, moves []store.Move) (store.Stamp, []store.RemoveResult, error) {
-	return batch(ctx, m, s, nil, moves, func(sh *shard, now clock, move store.Move) store.RemoveResult {
+	return batch(ctx, m, s, access{}, moves, func(sh *shard, now clock, move store.Move) store.RemoveResult {
 		return sh.change(move.ID, now, func(r *record) { sh.pend(r, move.Due) })
 	})
 }
@@ -35,7 +35,7 @@ func (sh *shard) change(id string, now clock, do func(*record)) store.RemoveResu
 
 // Requeue implements store.Writer.
 func (m *Store) Requeue(ctx context.Context, s store.Shard, ids []string) (store.Stamp, []store.Status, error) {
-	return batch(ctx, m, s, nil, ids, func(sh *shard, now clock, id string) store.Status {
+	return batch(ctx, m, s, access{}, ids, func(sh *shard, now clock, id string) store.Status {
 		return sh.changeDead(id, func(r *record) {
 			r.task.Attempt, r.task.Expires = 0, 0
 			sh.pend(r, now.ms())
@@ -45,7 +45,7 @@ func (m *Store) Requeue(ctx context.Context, s store.Shard, ids []string) (store
 
 // RemoveDead implements store.Writer.
 func (m *Store) RemoveDead(ctx context.Context, s store.Shard, ids []string) (store.Stamp, []store.Status, error) {
-	return batch(ctx, m, s, nil, ids, func(sh *shard, _ clock, id string) store.Status {
+	return batch(ctx, m, s, access{}, ids, func(sh *shard, _ clock, id string) store.Status {
 		return sh.changeDead(id, sh.take)
 	})
 }
@@ -75,6 +75,16 @@ func (m *Store) Trim(ctx context.Context, s store.Shard, limit int) (int, error)
 		sh.take(sh.tasks[e.ID])
 	}
 	return len(page), nil
+}
+
+// Seal implements store.Writer.
+func (m *Store) Seal(ctx context.Context, s store.Shard) error {
+	if err := m.enter(ctx); err != nil {
+		return err
+	}
+	defer m.mu.Unlock()
+	m.shard(s).sealed = true
+	return nil
 }
 
 // DropShard implements store.Writer.

@@ -9,7 +9,7 @@ import (
 
 // Hold implements store.Owner.
 func (m *Store) Hold(ctx context.Context, s store.Shard, f store.Fence, holds []store.Hold) (store.Stamp, []store.HoldResult, error) {
-	return batch(ctx, m, s, &f, holds, func(sh *shard, now clock, h store.Hold) store.HoldResult {
+	return batch(ctx, m, s, access{fence: &f}, holds, func(sh *shard, now clock, h store.Hold) store.HoldResult {
 		return sh.tryHold(h, now)
 	})
 }
@@ -80,7 +80,7 @@ func (sh *shard) holder(id string, token store.Token) (*record, store.Status) {
 
 // Extend implements store.Writer.
 func (m *Store) Extend(ctx context.Context, s store.Shard, extends []store.Extend) (store.Stamp, []store.ExtendResult, error) {
-	return batch(ctx, m, s, nil, extends, func(sh *shard, now clock, e store.Extend) store.ExtendResult {
+	return batch(ctx, m, s, access{}, extends, func(sh *shard, now clock, e store.Extend) store.ExtendResult {
 		r, status := sh.holder(e.ID, e.Token)
 		if status != store.OK {
 			return store.ExtendResult{Status: status}
@@ -92,7 +92,7 @@ func (m *Store) Extend(ctx context.Context, s store.Shard, extends []store.Exten
 
 // Ack implements store.Writer.
 func (m *Store) Ack(ctx context.Context, s store.Shard, acks []store.Ack, retention time.Duration) (store.Stamp, []store.Status, error) {
-	return batch(ctx, m, s, nil, acks, func(sh *shard, now clock, a store.Ack) store.Status {
+	return batch(ctx, m, s, access{}, acks, func(sh *shard, now clock, a store.Ack) store.Status {
 		return sh.ack(a, retention, now)
 	})
 }
@@ -115,14 +115,14 @@ func (sh *shard) ack(a store.Ack, retention time.Duration, now clock) store.Stat
 
 // Nack implements store.Writer.
 func (m *Store) Nack(ctx context.Context, s store.Shard, nacks []store.Nack) (store.Stamp, []store.NackResult, error) {
-	return batch(ctx, m, s, nil, nacks, func(sh *shard, now clock, n store.Nack) store.NackResult {
+	return batch(ctx, m, s, access{}, nacks, func(sh *shard, now clock, n store.Nack) store.NackResult {
 		return sh.nack(n, now, false)
 	})
 }
 
 // Recover implements store.Owner.
 func (m *Store) Recover(ctx context.Context, s store.Shard, f store.Fence, nacks []store.Nack) (store.Stamp, []store.NackResult, error) {
-	return batch(ctx, m, s, &f, nacks, func(sh *shard, now clock, n store.Nack) store.NackResult {
+	return batch(ctx, m, s, access{fence: &f}, nacks, func(sh *shard, now clock, n store.Nack) store.NackResult {
 		return sh.nack(n, now, true)
 	})
 }

@@ -81,9 +81,15 @@ func (m *Store) shard(s store.Shard) *shard {
 	return sh
 }
 
+// access says what a call needs of its shard.
+type access struct {
+	adds  bool         // tasks, so it must not be sealed
+	fence *store.Fence // of the current claim
+}
+
 // batch runs do for every item under the lock, and raises the shard's seq by
-// one when that made any task pending. A fence, unless nil, must be current.
-func batch[Item, Result any](ctx context.Context, m *Store, s store.Shard, fence *store.Fence, items []Item,
+// one when that made any task pending.
+func batch[Item, Result any](ctx context.Context, m *Store, s store.Shard, a access, items []Item,
 	do func(*shard, clock, Item) Result,
 ) (store.Stamp, []Result, error) {
 	if err := m.enter(ctx); err != nil {
@@ -91,8 +97,11 @@ func batch[Item, Result any](ctx context.Context, m *Store, s store.Shard, fence
 	}
 	defer m.mu.Unlock()
 	sh, now := m.shard(s), now()
-	if fence != nil && !sh.ownedUnder(*fence) {
+	switch {
+	case a.fence != nil && !sh.ownedUnder(*a.fence):
 		return store.Stamp{}, nil, store.ErrFenced
+	case a.adds && sh.sealed:
+		return store.Stamp{}, nil, store.ErrSealed
 	}
 	results := make([]Result, len(items))
 	for i, item := range items {

@@ -11,7 +11,7 @@ import (
 
 // Get implements store.Reader.
 func (m *Store) Get(ctx context.Context, s store.Shard, ids []string) (store.Stamp, []store.Snapshot, error) {
-	return batch(ctx, m, s, nil, ids, func(sh *shard, now clock, id string) store.Snapshot {
+	return batch(ctx, m, s, access{}, ids, func(sh *shard, now clock, id string) store.Snapshot {
 		return sh.snapshot(id, now)
 	})
 }

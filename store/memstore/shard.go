@@ -34,6 +34,8 @@ type shard struct {
 	fence store.Fence
 	seq   int64
 	woke  bool // this call made a task pending
+
+	sealed bool // takes no new task
 }
 
 func newShard() *shard {
@@ -49,6 +51,7 @@ func (sh *shard) clear() {
 		sh.indexes[kind] = newIndex()
 	}
 	sh.trims = newIndex()
+	sh.sealed = false
 }
 
 // stamp ends a call: it raises seq when the call made a task pending.

@@ -187,6 +187,16 @@ func (t *turn) trim(over store.Entry) error {
 	return t.removeTask(over.ID, e.rewritten)
 }
 
+// Seal makes a shard take no new task.
+func (s *Store) Seal(ctx context.Context, name store.Shard) error {
+	_, err := s.change(ctx, name, access{owned: true}, func(t *turn) error {
+		t.sealed = true
+		t.writer() // it is written with the numbers
+		return nil
+	})
+	return err
+}
+
 // DropShard deletes everything of a shard but its owner record.
 func (s *Store) DropShard(ctx context.Context, name store.Shard) error {
 	_, err := s.change(ctx, name, access{}, func(t *turn) error {

@@ -62,12 +62,12 @@ func someID(random *rand.Rand) string {
 }
 
 func TestShardOfBeforeNewestWasKeptLooks(t *testing.T) {
-	m := meta{batches: 1, seq: 2, pending: 3, done: 4, dead: 5, newest: uuid7{6, 7}}
+	m := meta{batches: 1, seq: 2, pending: 3, done: 4, dead: 5, newest: uuid7{6, 7}, sealed: true}
 	whole := m.append(nil)
 	if got, err := decodeMeta(whole); err != nil || got != m {
 		t.Errorf("decoded %+v: %v", got, err)
 	}
-	m.newest = unknown
+	m.newest, m.sealed = unknown, false
 	if got, err := decodeMeta(whole[:40]); err != nil || got != m {
 		t.Errorf("decoded %+v: %v", got, err)
 	}

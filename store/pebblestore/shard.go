@@ -43,6 +43,7 @@ type meta struct {
 	seq                 int64
 	pending, done, dead int64
 	newest              uuid7 // the highest id of version 7 that was ever added
+	sealed              bool  // takes no new task
 }
 
 func (m meta) append(b []byte) []byte {
@@ -52,14 +53,19 @@ func (m meta) append(b []byte) []byte {
 	b = binary.BigEndian.AppendUint64(b, uint64(m.done))
 	b = binary.BigEndian.AppendUint64(b, uint64(m.dead))
 	b = binary.BigEndian.AppendUint64(b, m.newest.hi)
-	return binary.BigEndian.AppendUint64(b, m.newest.lo)
+	b = binary.BigEndian.AppendUint64(b, m.newest.lo)
+	if m.sealed {
+		return append(b, 1)
+	}
+	return append(b, 0)
 }
 
 func decodeMeta(b []byte) (meta, error) {
 	in := input{b: b}
-	m := meta{in.uint64(), int64(in.uint64()), int64(in.uint64()), int64(in.uint64()), int64(in.uint64()), unknown}
+	m := meta{in.uint64(), int64(in.uint64()), int64(in.uint64()), int64(in.uint64()), int64(in.uint64()), unknown, false}
 	if len(in.b) > 0 { // shards of before it was kept have none
 		m.newest = uuid7{in.uint64(), in.uint64()}
+		m.sealed = in.byte() != 0
 	}
 	if in.short {
 		return meta{}, errors.New("decode numbers of a shard: malformed")

@@ -39,6 +39,7 @@ type turn struct {
 	becamePending, seqRaised bool
 	owner                    *owner // the next one
 	dropped                  bool   // nothing but the owner is left
+	sealed                   bool   // no new task from here on
 
 	unsynced []*pebble.Batch // applied, not synced
 }
@@ -47,7 +48,7 @@ var turns = sync.Pool{New: func() any { return &turn{seen: make(map[string]struc
 
 // access says what a call needs of its shard.
 type access struct {
-	grows bool         // adds tasks, so there must be room, and creates the shard
+	grows bool         // adds tasks: there must be room, and it must not be sealed; creates the shard
 	owned bool         // creates the shard
 	fence *store.Fence // of the current claim
 }
@@ -62,7 +63,7 @@ func (s *Store) change(ctx context.Context, name store.Shard, a access, do func(
 		return store.Stamp{}, s.fullError()
 	}
 	t := s.begin(s.shard(name, a.grows || a.owned))
-	stamp, err := t.run(a.fence, do)
+	stamp, err := t.run(a, do)
 	return stamp, t.end(err)
 }
 
@@ -77,14 +78,17 @@ func (s *Store) begin(sh *shard) *turn {
 	return t
 }
 
-func (t *turn) run(fence *store.Fence, do func(*turn) error) (_ store.Stamp, err error) {
+func (t *turn) run(a access, do func(*turn) error) (_ store.Stamp, err error) {
 	defer t.sh.mu.Unlock()
 	defer func() { err = errors.Join(err, t.tasks.close()) }()
 	if err := t.sh.load(t.s); err != nil {
 		return store.Stamp{}, err
 	}
-	if fence != nil && !t.sh.owner.is(*fence) {
+	switch {
+	case a.fence != nil && !t.sh.owner.is(*a.fence):
 		return store.Stamp{}, store.ErrFenced
+	case a.grows && t.sh.meta.sealed:
+		return store.Stamp{}, store.ErrSealed
 	}
 	t.newest = t.sh.meta.newest
 	if err := do(t); err != nil {
@@ -228,6 +232,7 @@ func (t *turn) apply() error {
 	m.done += t.done
 	m.dead += t.dead
 	m.newest = t.newest
+	m.sealed = (m.sealed || t.sealed) && !t.dropped
 	if t.becamePending && !t.seqRaised {
 		m.seq++
 		t.seqRaised = true
@@ -341,5 +346,5 @@ func (t *turn) remember() {
 	clear(t.ended)
 	t.begun, t.extended, t.ended = t.begun[:0], t.extended[:0], t.ended[:0]
 	t.pending, t.done, t.dead, t.becamePending = 0, 0, 0, false
-	t.owner, t.dropped = nil, false
+	t.owner, t.dropped, t.sealed = nil, false, false
 }

@@ -52,7 +52,15 @@ func DecodeBody(b []byte, t *store.Task) error {
 
 // EncodeTopic returns the stored form of t.
 func EncodeTopic(t store.Topic) ([]byte, error) {
+	var former []*Span
+	for _, span := range t.Former {
+		if span.Shards > 0 {
+			former = append(former, &Span{First: int32(span.First), Shards: int32(span.Shards)})
+		}
+	}
 	return (&Topic{
+		First:               int32(t.First),
+		Former:              former,
 		Name:                t.Name,
 		Shards:              int32(t.Shards),
 		VisibilityTimeoutMs: t.Visibility.Milliseconds(),
@@ -73,9 +81,18 @@ func DecodeTopic(b []byte) (store.Topic, error) {
 	if err := t.UnmarshalVT(b); err != nil {
 		return store.Topic{}, fmt.Errorf("decode topic: %w", err)
 	}
+	if len(t.Former) > store.MaxFormer {
+		return store.Topic{}, fmt.Errorf("decode topic: %d generations of shards", len(t.Former))
+	}
+	var former [store.MaxFormer]store.Span
+	for i, span := range t.Former {
+		former[i] = store.Span{First: int(span.First), Shards: int(span.Shards)}
+	}
 	return store.Topic{
 		Name:           t.Name,
+		First:          int(t.First),
 		Shards:         int(t.Shards),
+		Former:         former,
 		Visibility:     time.Duration(t.VisibilityTimeoutMs) * time.Millisecond,
 		MaxRetries:     int(t.MaxRetries),
 		Backoff:        decodeBackoff(t.Backoff),

@@ -234,6 +234,8 @@ type Topic struct {
 	DeliveryPaused      bool                   `protobuf:"varint,9,opt,name=delivery_paused,json=deliveryPaused,proto3" json:"delivery_paused,omitempty"`
 	EnqueuePaused       bool                   `protobuf:"varint,10,opt,name=enqueue_paused,json=enqueuePaused,proto3" json:"enqueue_paused,omitempty"`
 	Version             int64                  `protobuf:"varint,11,opt,name=version,proto3" json:"version,omitempty"`
+	First               int32                  `protobuf:"varint,12,opt,name=first,proto3" json:"first,omitempty"`
+	Former              []*Span                `protobuf:"bytes,13,rep,name=former,proto3" json:"former,omitempty"`
 	unknownFields       protoimpl.UnknownFields
 	sizeCache           protoimpl.SizeCache
 }
@@ -345,6 +347,73 @@ func (x *Topic) GetVersion() int64 {
 	return 0
 }
 
+func (x *Topic) GetFirst() int32 {
+	if x != nil {
+		return x.First
+	}
+	return 0
+}
+
+func (x *Topic) GetFormer() []*Span {
+	if x != nil {
+		return x.Former
+	}
+	return nil
+}
+
+// Span is a generation of shards.
+type Span struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	First         int32                  `protobuf:"varint,1,opt,name=first,proto3" json:"first,omitempty"`
+	Shards        int32                  `protobuf:"varint,2,opt,name=shards,proto3" json:"shards,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Span) Reset() {
+	*x = Span{}
+	mi := &file_record_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Span) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Span) ProtoMessage() {}
+
+func (x *Span) ProtoReflect() protoreflect.Message {
+	mi := &file_record_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Span.ProtoReflect.Descriptor instead.
+func (*Span) Descriptor() ([]byte, []int) {
+	return file_record_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *Span) GetFirst() int32 {
+	if x != nil {
+		return x.First
+	}
+	return 0
+}
+
+func (x *Span) GetShards() int32 {
+	if x != nil {
+		return x.Shards
+	}
+	return 0
+}
+
 var File_record_proto protoreflect.FileDescriptor
 
 const file_record_proto_rawDesc = "" +
@@ -366,7 +435,7 @@ const file_record_proto_rawDesc = "" +
 	"\x04kind\x18\x01 \x01(\x05R\x04kind\x12\x17\n" +
 	"\abase_ms\x18\x02 \x01(\x03R\x06baseMs\x12\x15\n" +
 	"\x06max_ms\x18\x03 \x01(\x03R\x05maxMs\x12%\n" +
-	"\x0ejitter_percent\x18\x04 \x01(\x05R\rjitterPercent\"\x9a\x03\n" +
+	"\x0ejitter_percent\x18\x04 \x01(\x05R\rjitterPercent\"\xd9\x03\n" +
 	"\x05Topic\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06shards\x18\x02 \x01(\x05R\x06shards\x122\n" +
@@ -381,7 +450,12 @@ const file_record_proto_rawDesc = "" +
 	"\x0fdelivery_paused\x18\t \x01(\bR\x0edeliveryPaused\x12%\n" +
 	"\x0eenqueue_paused\x18\n" +
 	" \x01(\bR\renqueuePaused\x12\x18\n" +
-	"\aversion\x18\v \x01(\x03R\aversionB+Z)github.com/ddq-io/ddq/store/record;recordb\x06proto3"
+	"\aversion\x18\v \x01(\x03R\aversion\x12\x14\n" +
+	"\x05first\x18\f \x01(\x05R\x05first\x12'\n" +
+	"\x06former\x18\r \x03(\v2\x0f.ddq.store.SpanR\x06former\"4\n" +
+	"\x04Span\x12\x14\n" +
+	"\x05first\x18\x01 \x01(\x05R\x05first\x12\x16\n" +
+	"\x06shards\x18\x02 \x01(\x05R\x06shardsB+Z)github.com/ddq-io/ddq/store/record;recordb\x06proto3"
 
 var (
 	file_record_proto_rawDescOnce sync.Once
@@ -395,22 +469,24 @@ func file_record_proto_rawDescGZIP() []byte {
 	return file_record_proto_rawDescData
 }
 
-var file_record_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
+var file_record_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
 var file_record_proto_goTypes = []any{
 	(*Body)(nil),      // 0: ddq.store.Body
 	(*Attribute)(nil), // 1: ddq.store.Attribute
 	(*Backoff)(nil),   // 2: ddq.store.Backoff
 	(*Topic)(nil),     // 3: ddq.store.Topic
+	(*Span)(nil),      // 4: ddq.store.Span
 }
 var file_record_proto_depIdxs = []int32{
 	1, // 0: ddq.store.Body.attributes:type_name -> ddq.store.Attribute
 	2, // 1: ddq.store.Body.backoff:type_name -> ddq.store.Backoff
 	2, // 2: ddq.store.Topic.backoff:type_name -> ddq.store.Backoff
-	3, // [3:3] is the sub-list for method output_type
-	3, // [3:3] is the sub-list for method input_type
-	3, // [3:3] is the sub-list for extension type_name
-	3, // [3:3] is the sub-list for extension extendee
-	0, // [0:3] is the sub-list for field type_name
+	4, // 3: ddq.store.Topic.former:type_name -> ddq.store.Span
+	4, // [4:4] is the sub-list for method output_type
+	4, // [4:4] is the sub-list for method input_type
+	4, // [4:4] is the sub-list for extension type_name
+	4, // [4:4] is the sub-list for extension extendee
+	0, // [0:4] is the sub-list for field type_name
 }
 
 func init() { file_record_proto_init() }
@@ -424,7 +500,7 @@ func file_record_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_record_proto_rawDesc), len(file_record_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   4,
+			NumMessages:   5,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

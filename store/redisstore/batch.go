@@ -25,8 +25,11 @@ func (r reply) later(d time.Duration) store.Millis {
 
 // parseReply reads a reply with some parts more than the stamp.
 func parseReply(v any, parts int) (reply, error) {
-	if code, ok := v.(int64); ok && code == -1 {
+	switch code, _ := v.(int64); code {
+	case -1:
 		return reply{}, store.ErrFenced
+	case -2:
+		return reply{}, store.ErrSealed
 	}
 	all := list(v)
 	if len(all) != parts+2 {

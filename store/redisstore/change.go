@@ -117,6 +117,18 @@ func (s *Store) Trim(ctx context.Context, shard store.Shard, limit int) (int, er
 	return trimmed, nil
 }
 
+// Seal implements store.Writer.
+func (s *Store) Seal(ctx context.Context, shard store.Shard) error {
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	owner := s.keys(shard)[ownerKey]
+	if err := s.change(ctx, owner, redis.NewIntCmd(ctx, "hset", owner, "sealed", 1)); err != nil {
+		return writeError("seal", err)
+	}
+	return nil
+}
+
 // DropShard implements store.Writer. Redis frees the memory in the background.
 func (s *Store) DropShard(ctx context.Context, shard store.Shard) error {
 	if err := s.enter(ctx); err != nil {
@@ -127,6 +139,10 @@ func (s *Store) DropShard(ctx context.Context, shard store.Shard) error {
 		args = append(args, key)
 	}
 	if err := s.change(ctx, s.keys(shard)[tasksKey], redis.NewIntCmd(ctx, args...)); err != nil {
+		return writeError("drop shard", err)
+	}
+	owner := s.keys(shard)[ownerKey]
+	if err := s.change(ctx, owner, redis.NewIntCmd(ctx, "hdel", owner, "sealed")); err != nil {
 		return writeError("drop shard", err)
 	}
 	return nil

@@ -72,7 +72,7 @@ func translateReply(reply redis.Error) error {
 
 func isContractError(err error) bool {
 	for _, e := range []error{
-		store.ErrFenced, store.ErrUnknown, store.ErrUnavailable, store.ErrFull, store.ErrClosed,
+		store.ErrFenced, store.ErrSealed, store.ErrUnknown, store.ErrUnavailable, store.ErrFull, store.ErrClosed,
 		store.ErrOwned, store.ErrSessionLost, store.ErrBadCursor, errReply,
 	} {
 		if errors.Is(err, e) {

@@ -5,13 +5,14 @@
 -- ARGV  1 count  then per task, no id twice: id, due ms, record
 --       and last the moment (see call.lua)
 --
--- returns {us, seq, pended, odd}; a task that is not odd was absent and is pending now
+-- returns {us, seq, pended, odd}, or -2 sealed; a task that is not odd was absent and is pending now
 --   odd   {position, status, place, detail, note} per task whose id was known:
 --         status 2 added (place 3 dead or 4 done: replaced; 0: it was in no
 --         index), 4 duplicate, 5 conflict (place 0 to 2: of the stored task)
 
 -- include owner.lua
 -- include call.lua
+if owner[4] then return -2 end
 local count = ARGV[1]
 local ids, zadd, hset = {}, {}, {}
 local n = 0

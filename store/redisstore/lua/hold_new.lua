@@ -7,7 +7,7 @@
 --       no id twice: id, due ms, record
 --       and last the moment (see call.lua)
 --
--- returns {us, seq, pended, odd}, or -1 fenced; a task that is not odd was absent and
+-- returns {us, seq, pended, odd}, -1 fenced, or -2 sealed; a task that is not odd was absent and
 --   is held at its first attempt for the visibility of its run
 --   odd  {position, status, place, detail, note}: 2 added, pending because not
 --        due or expired; 3 held in the place of a dead or done one; 4 duplicate,
@@ -16,6 +16,7 @@
 -- include owner.lua
 -- include call.lua
 if owner[2] ~= ARGV[1] or owner[3] ~= ARGV[2] then return -1 end
+if owner[4] then return -2 end
 local sub, byte = string.sub, string.byte
 local count, at = ARGV[3], 3 * ARGV[4] + 5
 local tokens, n = ARGV[at], (#ARGV - at) / 3
