@@ -44,7 +44,7 @@ func (s *System) ConfigureTopic(ctx context.Context, name string, c TopicChange)
 		return store.Topic{}, failure(err)
 	}
 	if c.Shards != nil && *c.Shards != t.Shards {
-		return store.Topic{}, invalid("policy.shards", "OUT_OF_RANGE_FIELD", "policy.shards is fixed at creation: %d", t.Shards)
+		return store.Topic{}, invalid("policy.shards", "OUT_OF_RANGE_FIELD", "policy.shards of a topic with tasks is changed by Reshard; it is %d", t.Shards)
 	}
 	if err := s.cfg.Limits.apply(&t, c); err != nil {
 		return store.Topic{}, err
@@ -52,18 +52,34 @@ func (s *System) ConfigureTopic(ctx context.Context, name string, c TopicChange)
 	if t, err = s.store.PutTopic(ctx, t); err != nil {
 		return store.Topic{}, failure(err)
 	}
-	s.configure(t)
-	return t, nil
+	return t, failure(s.configure(ctx, t))
 }
 
-func (s *System) configure(t store.Topic) {
-	if ref, ok := s.topics.Load(t.Name); ok {
-		ref := ref.(*topicRef)
-		if t.Shards != len(ref.shards) {
-			return // another topic of that name: see closeReplaced
-		}
+// configure makes a configuration effective where its topic is open.
+func (s *System) configure(ctx context.Context, t store.Topic) error {
+	open, ok := s.topics.Load(t.Name)
+	if !ok {
+		return nil
+	}
+	ref := open.(*topicRef)
+	switch was := ref.config.Load(); {
+	case replaced(was, &t):
+		return nil // another topic of that name: see closeReplaced
+	case was.Active() == t.Active() && was.Former == t.Former:
 		ref.config.Store(&t)
 		s.send(ref.pid, &configured{topic: t})
+		return nil
+	}
+	if err := s.seal(ctx, &t); err != nil {
+		return err
+	}
+	done := make(chan struct{})
+	s.send(ref.pid, &reshaped{topic: t, done: done})
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 }
 
@@ -191,8 +207,8 @@ func (s *System) DeleteTopic(ctx context.Context, name string, force bool) error
 		return failure(err)
 	}
 	s.closeLocked(ctx, name)
-	for _, shard := range shardsOf(&status.Topic) {
-		if err := s.store.DropShard(ctx, shard); err != nil {
+	for n := range status.Topic.End() { // also those that went, whose seals would outlast the topic
+		if err := s.store.DropShard(ctx, store.Shard{Topic: name, N: n}); err != nil {
 			return failure(err)
 		}
 	}
@@ -247,7 +263,7 @@ func (s *System) purge(ctx context.Context, shard store.Shard, ref *topicRef) (d
 				deleted++
 			}
 		}
-		s.send(ref.shards[shard.N], &pendingGone{ids: ids})
+		s.tell(ref, shard.N, &pendingGone{ids: ids})
 		after = page[len(page)-1]
 	}
 }
@@ -276,7 +292,7 @@ func (s *System) RequeueDead(ctx context.Context, topic string, ids []string, f 
 		stamp, results, err := s.store.Requeue(ctx, shard, ids)
 		for i, r := range results {
 			if r == store.OK {
-				s.send(ref.shards[shard.N], &pendingChanged{
+				s.tell(ref, shard.N, &pendingChanged{
 					task: store.Entry{ID: ids[i], Due: store.Millis(stamp.Now.UnixMilli())},
 					seq:  stamp.Seq,
 				})
@@ -320,23 +336,27 @@ func (s *System) eachDead(ctx context.Context, topic string, ids []string, f Dea
 
 func actOn(ref *topicRef, ids []string, act deadAction) (n int64, missing []string, err error) {
 	t := ref.config.Load()
-	for shard, at := range groupByShard(len(ids), t.Shards, func(i int) int { return shardOf(ids[i], t.Shards) }) {
-		if len(at) == 0 {
-			continue
-		}
-		own := make([]string, len(at))
-		for k, i := range at {
-			own[k] = ids[i]
-		}
-		results, err := act(ref, store.Shard{Topic: t.Name, N: shard}, own)
-		if err != nil {
-			return n, missing, failure(err)
-		}
-		for k, r := range results {
-			if r == store.OK {
-				n++
-			} else {
-				missing = append(missing, own[k])
+	missing = ids
+	for _, span := range t.Spans() {
+		ids, missing = missing, nil
+		for shard, at := range groupByShard(len(ids), span.Shards, func(i int) int { return shardOf(ids[i], span.Shards) }) {
+			if len(at) == 0 {
+				continue
+			}
+			own := make([]string, len(at))
+			for k, i := range at {
+				own[k] = ids[i]
+			}
+			results, err := act(ref, store.Shard{Topic: t.Name, N: span.First + shard}, own)
+			if err != nil {
+				return n, missing, failure(err)
+			}
+			for k, r := range results {
+				if r == store.OK {
+					n++
+				} else {
+					missing = append(missing, own[k])
+				}
 			}
 		}
 	}
@@ -433,7 +453,10 @@ func (s *System) housekeep(ctx context.Context, slow bool) {
 	for _, t := range topics {
 		ref, open := s.topics.Load(t.Name)
 		if open && ref.(*topicRef).config.Load().Version < t.Version {
-			s.configure(t)
+			err = errors.Join(err, s.configure(ctx, t))
+		}
+		if slow && resharding(&t) {
+			err = errors.Join(err, s.retire(ctx, t))
 		}
 		if slow && t.DoneRetention > 0 {
 			err = errors.Join(err, s.trim(ctx, &t))
@@ -451,26 +474,26 @@ func (s *System) housekeep(ctx context.Context, slow bool) {
 // closeReplaced closes topics that were deleted at another node, and those that were
 // created anew with another number of shards: they open again on first use.
 func (s *System) closeReplaced(ctx context.Context, topics []store.Topic) {
-	shards := make(map[string]int, len(topics))
+	byName := make(map[string]*store.Topic, len(topics))
 	for i := range topics {
-		shards[topics[i].Name] = topics[i].Shards
+		byName[topics[i].Name] = &topics[i]
 	}
-	s.topics.Range(func(name, ref any) bool {
-		if shards[name.(string)] != len(ref.(*topicRef).shards) {
-			s.closeIfReplaced(ctx, name.(string), len(ref.(*topicRef).shards))
+	s.eachTopic(func(ref *topicRef) {
+		was := ref.config.Load()
+		if t := byName[was.Name]; t == nil || replaced(was, t) {
+			s.closeIfReplaced(ctx, was)
 		}
-		return true
 	})
 }
 
 // closeIfReplaced asks again: the topic may be younger than the list.
-func (s *System) closeIfReplaced(ctx context.Context, name string, shards int) {
+func (s *System) closeIfReplaced(ctx context.Context, was *store.Topic) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	t, err := s.store.GetTopic(ctx, name)
-	if errors.Is(err, store.ErrTopicNotFound) || err == nil && t.Shards != shards {
-		s.log.Info("topic closed: it was deleted elsewhere", "topic", name)
-		s.closeLocked(ctx, name)
+	t, err := s.store.GetTopic(ctx, was.Name)
+	if errors.Is(err, store.ErrTopicNotFound) || err == nil && replaced(was, &t) {
+		s.log.Info("topic closed: it was deleted elsewhere", "topic", was.Name)
+		s.closeLocked(ctx, was.Name)
 	}
 }
 

@@ -35,9 +35,9 @@ func (s *System) tick(m any, turn int) {
 		if ref.turn != turn {
 			return
 		}
-		for n, pid := range ref.shards {
-			if !ref.dozing[n].Load() {
-				s.send(pid, m)
+		for _, p := range *ref.layout.Load() {
+			if p.pid != nil && !p.dozing.Load() {
+				s.send(p.pid, m)
 			}
 		}
 	})

@@ -100,6 +100,9 @@ func errInternal(cause error) *Error {
 	return &Error{Kind: Internal, Reason: "INTERNAL", Message: "internal error", cause: cause}
 }
 
+// reasonSealed is of a task that went to a shard that takes no new one any more.
+const reasonSealed = "SHARD_SEALED"
+
 // storeError is the only place where a store's error becomes one of ours.
 func storeError(err error) *Error {
 	var ours *Error
@@ -114,6 +117,8 @@ func storeError(err error) *Error {
 		return &Error{Kind: Unavailable, Reason: "STORE_FULL", Message: "the store is full", RetryAfter: retryPause, cause: err}
 	case errors.Is(err, store.ErrUnavailable), errors.Is(err, store.ErrClosed):
 		return &Error{Kind: Unavailable, Reason: "STORE_DOWN", Message: "the store cannot be reached", RetryAfter: retrySoon, cause: err}
+	case errors.Is(err, store.ErrSealed):
+		return &Error{Kind: Unavailable, Reason: reasonSealed, Message: "the topic is getting other shards", RetryAfter: retrySoon, cause: err}
 	case errors.Is(err, store.ErrFenced), errors.Is(err, store.ErrOwned):
 		return &Error{Kind: Unavailable, Reason: "NOT_OWNER", Message: "the shard is moving", RetryAfter: retrySoon, cause: err}
 	case errors.Is(err, store.ErrTopicNotFound):

@@ -141,6 +141,7 @@ type NodeStatus struct {
 // ShardStatus is a shard and who owns it.
 type ShardStatus struct {
 	store.Shard
+	Former bool   // of before a reshard: it takes no new task
 	Owner  string // of the last claim; empty when released or never claimed
 	Placed string // who should own it
 	Epoch  int64

@@ -62,7 +62,7 @@ func (s *System) discover(ctx context.Context) {
 	s.look(ctx, func(*topicRef, store.Shard) bool { return true }, func(ref *topicRef, shard store.Shard, st *store.Stats) {
 		found.add(shard.Topic, st)
 		if s.forsaken(shard, st) {
-			s.send(ref.shards[shard.N], &placed{wanted: true})
+			s.tell(ref, shard.N, &placed{wanted: true})
 		}
 	})
 }
@@ -85,7 +85,7 @@ func (s *System) look(ctx context.Context, wanted func(*topicRef, store.Shard) b
 	}
 	for i := range stats {
 		st := &stats[i]
-		s.send(refs[i].shards[shards[i].N], &seqSeen{seq: st.Seq, empty: st.Pending+st.Running == 0})
+		s.tell(refs[i], shards[i].N, &seqSeen{seq: st.Seq, empty: st.Pending+st.Running == 0})
 		if also != nil {
 			also(refs[i], shards[i], st)
 		}

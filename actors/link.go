@@ -40,21 +40,34 @@ func (l *link) Closed(err error) { l.rt.send(l.pid, &linkClosed{l, err}) }
 
 // Deliver passes tasks to their shards, which register the holds.
 func (l *link) Deliver(tasks []Delivery) {
-	byShard := make([][]Delivery, len(l.topic.shards))
-	for _, d := range tasks {
-		shard, _, ok := decodeToken(d.Token)
-		if !ok || shard >= len(byShard) {
-			l.rt.log.Error("task with a malformed token dropped", "topic", d.Topic, "task", d.Task.ID, "node", l.node)
-			continue // its hold runs out
-		}
-		byShard[shard] = append(byShard[shard], d)
-	}
-	for shard, ds := range byShard {
-		if len(ds) > 0 {
-			l.rt.send(l.topic.shards[shard], &heldElsewhere{sub: l.sub, tasks: ds})
-		}
+	if later := l.deliver(tasks); len(later) > 0 {
+		l.rt.pool.run(func() { // the other node knows of shards that this one does not
+			l.rt.lookAgain(l.topic)
+			for _, d := range l.deliver(later) {
+				l.rt.log.Error("task of an unknown shard dropped", "topic", d.Topic, "task", d.Task.ID, "node", l.node)
+			} // its hold runs out
+		})
 	}
 	l.delivered.Add(int64(len(tasks)))
+}
+
+// deliver returns the tasks of shards that this node has not.
+func (l *link) deliver(tasks []Delivery) (rest []Delivery) {
+	shards := *l.topic.layout.Load()
+	byShard := make([][]Delivery, len(shards))
+	for _, d := range tasks {
+		if n, _, ok := decodeToken(d.Token); ok && shards.at(n).pid != nil {
+			byShard[n] = append(byShard[n], d)
+		} else {
+			rest = append(rest, d)
+		}
+	}
+	for n, ds := range byShard {
+		if len(ds) > 0 {
+			l.rt.send(shards[n].pid, &heldElsewhere{sub: l.sub, tasks: ds})
+		}
+	}
+	return rest
 }
 
 // openLinks subscribes at every other node on behalf of this node's workers. Which

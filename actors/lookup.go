@@ -3,6 +3,8 @@ package actors
 import (
 	"context"
 	"encoding/base64"
+	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -61,20 +63,21 @@ func (s *System) searched(ctx context.Context, topic string) ([]store.Topic, *Er
 }
 
 func (s *System) findIn(ctx context.Context, t *store.Topic, id string) (*Found, error) {
-	_, found, err := s.store.Get(ctx, placeOf(t, id), []string{id})
-	if err != nil || found[0].State == store.StateUnknown {
-		return nil, err
+	for _, place := range placesOf(t, id) {
+		_, found, err := s.store.Get(ctx, place, []string{id})
+		if err != nil {
+			return nil, err
+		}
+		if found[0].State != store.StateUnknown {
+			f := foundIn(t, found[0])
+			return &f, nil
+		}
 	}
-	f := foundIn(t, found[0])
-	return &f, nil
+	return nil, nil
 }
 
 func foundIn(t *store.Topic, snap store.Snapshot) Found {
 	return Found{Topic: t.Name, Snapshot: snap, MaxRetries: retriesOf(&snap.Task, t).max}
-}
-
-func placeOf(t *store.Topic, id string) store.Shard {
-	return store.Shard{Topic: t.Name, N: shardOf(id, t.Shards)}
 }
 
 // Delete removes a pending task and says where it was. With an empty topic every
@@ -118,25 +121,26 @@ func (s *System) change(ctx context.Context, topic, id string, edit func(store.S
 	if e != nil {
 		return e
 	}
-	place := placeOf(ref.config.Load(), id)
-	var results []store.RemoveResult
-	var note any
-	_, err := resolve(ctx, func() (err error) {
-		results, note, err = edit(place)
-		return err
-	})
-	if err != nil {
-		return failure(err)
+	for _, place := range placesOf(ref.config.Load(), id) {
+		var results []store.RemoveResult
+		var note any
+		_, err := resolve(ctx, func() (err error) {
+			results, note, err = edit(place)
+			return err
+		})
+		if err != nil {
+			return failure(err)
+		}
+		switch r := results[0]; r.Status {
+		case store.OK:
+			s.tell(ref, place.N, note)
+			return nil
+		case store.NotFound:
+		default:
+			return errState(id, r.State)
+		}
 	}
-	switch r := results[0]; r.Status {
-	case store.OK:
-		s.send(ref.shards[place.N], note)
-		return nil
-	case store.NotFound:
-		return errNoTask(id)
-	default:
-		return errState(id, r.State)
-	}
+	return errNoTask(id)
 }
 
 // List pages through the tasks of a topic in one state; StateUnknown lists all
@@ -171,14 +175,20 @@ func (s *System) page(ctx context.Context, topic string, kinds []store.Kind, siz
 		return nil, "", e
 	}
 	at, ok := decodeCursor(token)
-	if !ok || at.list >= len(kinds)*t[0].Shards {
+	if !ok || at.kind >= len(kinds) {
 		return nil, "", storeError(store.ErrBadCursor)
 	}
+	shards := shardsOf(&t[0])
 	size = min(or(size, 100), s.cfg.Limits.PageSize)
 	var tasks []Found
 	for range emptyPages {
-		shard := store.Shard{Topic: t[0].Name, N: at.list % t[0].Shards}
-		found, next, err := s.store.List(ctx, shard, kinds[at.list/t[0].Shards], at.cursor, size-len(tasks))
+		if !at.settle(shards) {
+			if at = (cursor{kind: at.kind + 1}); at.kind == len(kinds) {
+				return tasks, "", nil
+			}
+			continue
+		}
+		found, next, err := s.store.List(ctx, store.Shard{Topic: t[0].Name, N: at.shard}, kinds[at.kind], at.cursor, size-len(tasks))
 		if err != nil {
 			return nil, "", failure(err)
 		}
@@ -188,9 +198,9 @@ func (s *System) page(ctx context.Context, topic string, kinds []store.Kind, siz
 			}
 		}
 		if at.cursor = next; next == "" {
-			at.list++
+			at.shard++
 		}
-		if at.list >= len(kinds)*t[0].Shards {
+		if at.shard > shards[len(shards)-1].N && at.kind == len(kinds)-1 {
 			return tasks, "", nil
 		}
 		if len(tasks) >= size {
@@ -200,14 +210,27 @@ func (s *System) page(ctx context.Context, topic string, kinds []store.Kind, siz
 	return tasks, at.encode(), nil
 }
 
-// cursor is a position in the lists of a topic: which one, and where in it.
+// cursor is a position in the lists of a topic: which one, of which shard, and where
+// in it.
 type cursor struct {
-	list   int
-	cursor string
+	kind, shard int
+	cursor      string
+}
+
+// settle moves on to the next shard that there is, and reports whether there is one.
+func (c *cursor) settle(shards []store.Shard) bool {
+	i := slices.IndexFunc(shards, func(s store.Shard) bool { return s.N >= c.shard })
+	if i < 0 {
+		return false
+	}
+	if shards[i].N != c.shard {
+		c.shard, c.cursor = shards[i].N, ""
+	}
+	return true
 }
 
 func (c cursor) encode() string {
-	return base64.RawURLEncoding.EncodeToString([]byte(strconv.Itoa(c.list) + ":" + c.cursor))
+	return base64.RawURLEncoding.EncodeToString([]byte(fmt.Sprintf("%d:%d:%s", c.kind, c.shard, c.cursor)))
 }
 
 func decodeCursor(token string) (c cursor, ok bool) {
@@ -218,7 +241,13 @@ func decodeCursor(token string) (c cursor, ok bool) {
 	if err != nil {
 		return c, false
 	}
-	list, rest, ok := strings.Cut(string(b), ":")
-	n, err := strconv.Atoi(list)
-	return cursor{n, rest}, ok && err == nil && n >= 0
+	parts := strings.SplitN(string(b), ":", 3)
+	if len(parts) != 3 {
+		return c, false
+	}
+	c.cursor = parts[2]
+	var bad error
+	c.kind, err = strconv.Atoi(parts[0])
+	c.shard, bad = strconv.Atoi(parts[1])
+	return c, err == nil && bad == nil && c.kind >= 0 && c.shard >= 0
 }

@@ -25,8 +25,11 @@ type (
 
 // To a topic.
 type (
-	// enqueue, from System: tasks to store, by shard.
-	enqueue struct{ shards [][]addition }
+	// enqueue, from System: tasks to store, by shard of the topic as it is there.
+	enqueue struct {
+		topic  *store.Topic
+		shards [][]addition
+	}
 	// becameReady, from a shard: tasks that are due.
 	becameReady struct {
 		shard int
@@ -96,6 +99,12 @@ type (
 type (
 	// configured, from System: the topic's configuration changed.
 	configured struct{ topic store.Topic }
+	// reshaped, from System: the topic has other shards now. done is closed when
+	// they can be sent to.
+	reshaped struct {
+		topic store.Topic
+		done  chan struct{}
+	}
 	// leaseLost, from the keeper: shards are no longer ours until leaseBack.
 	leaseLost struct{}
 	leaseBack struct{}
@@ -260,13 +269,13 @@ type (
 // topicRef is how System reaches a topic.
 type topicRef struct {
 	pid           *actor.PID
-	shards        []*actor.PID
 	ready         chan struct{} // closed once the shards can be sent to
 	config        atomic.Pointer[store.Topic]
-	dozing        []atomic.Bool // by shard: ticks are of no use to it
-	turn          int           // when its shards are ticked, 0 to beats-1
-	active        atomic.Int64  // when it was last used, in Unix nanoseconds
-	subscriptions atomic.Int64  // of this node's workers
+	layout        atomic.Pointer[layout] // changes before config does
+	looking       atomic.Bool            // its configuration is being read, for a hint
+	turn          int                    // when its shards are ticked, 0 to beats-1
+	active        atomic.Int64           // when it was last used, in Unix nanoseconds
+	subscriptions atomic.Int64           // of this node's workers
 }
 
 // subscriber is a subscription as the actors share it. Immutable but for gone.

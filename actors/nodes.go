@@ -56,7 +56,7 @@ func (s *System) DescribePeer(ctx context.Context) (PeerStatus, error) {
 	var asked []chan OwnedShard
 	s.eachTopic(func(ref *topicRef) {
 		status.Subscriptions += int(ref.subscriptions.Load())
-		for _, pid := range ref.shards {
+		for _, pid := range ref.shards() {
 			reply := make(chan OwnedShard, 1)
 			asked = append(asked, reply)
 			s.send(pid, &describeShard{reply: reply})
@@ -90,7 +90,9 @@ func (s *System) Shards(ctx context.Context, topic string, size int, token strin
 	}
 	size = min(or(size, 100), s.cfg.Limits.PageSize)
 	var page []store.Shard
+	active := make(map[string]store.Span, len(topics))
 	for i := range topics {
+		active[topics[i].Name] = topics[i].Active()
 		for _, shard := range shardsOf(&topics[i]) {
 			if compareShards(shard, from) > 0 {
 				page = append(page, shard)
@@ -102,6 +104,9 @@ func (s *System) Shards(ctx context.Context, topic string, size int, token strin
 		next = encodeShard(page[size-1])
 	}
 	shards, err = s.shardStatus(ctx, page)
+	for i := range shards {
+		shards[i].Former = shards[i].N < active[shards[i].Topic].First
+	}
 	return shards, next, err
 }
 
@@ -241,8 +246,8 @@ func (s *System) ReleaseShard(ctx context.Context, shard store.Shard) error {
 	if e != nil {
 		return e
 	}
-	if shard.N < 0 || shard.N >= topics[0].Shards {
-		return invalid("shard", "OUT_OF_RANGE_FIELD", "shard must be 0 to %d", topics[0].Shards-1)
+	if !slices.Contains(shardsOf(&topics[0]), shard) {
+		return errNoShard(shard)
 	}
 	stats, err := s.store.Stats(ctx, []store.Shard{shard})
 	if err != nil {
@@ -269,11 +274,15 @@ func (s *System) ReleasePeerShard(ctx context.Context, shard store.Shard) error 
 	if e != nil {
 		return e
 	}
-	if shard.N < 0 || shard.N >= len(ref.shards) {
-		return invalid("shard", "OUT_OF_RANGE_FIELD", "shard must be 0 to %d", len(ref.shards)-1)
+	if ref.shard(shard.N) == nil {
+		return errNoShard(shard)
 	}
-	s.send(ref.shards[shard.N], &handShard{})
+	s.tell(ref, shard.N, &handShard{})
 	return nil
+}
+
+func errNoShard(shard store.Shard) *Error {
+	return invalid("shard", "OUT_OF_RANGE_FIELD", "topic %q has no shard %d", shard.Topic, shard.N)
 }
 
 func errNoNode(name string) *Error {

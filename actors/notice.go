@@ -135,11 +135,32 @@ func (s *System) toShard(at store.Shard, m any) {
 	if ref, ok := s.topics.Load(at.Topic); ok {
 		ref := ref.(*topicRef)
 		ref.active.Store(time.Now().UnixNano())
-		if at.N >= 0 && at.N < len(ref.shards) {
-			s.send(ref.shards[at.N], m)
+		if pid := ref.shard(at.N); pid != nil {
+			s.send(pid, m)
+			return
+		}
+		if ref.looking.CompareAndSwap(false, true) { // it may have got other shards
+			s.pool.run(func() {
+				defer ref.looking.Store(false)
+				s.lookAgain(ref)
+			})
 		}
 		return
 	}
+	s.openFor(at)
+}
+
+// lookAgain takes in what became of a topic.
+func (rt *runtime) lookAgain(ref *topicRef) {
+	ctx, cancel := context.WithTimeout(context.Background(), storeRetry)
+	defer cancel()
+	if topic := ref.config.Load().Name; rt.refresh(ctx, topic) != nil {
+		rt.log.Debug("topic not read again", "topic", topic)
+	}
+}
+
+// openFor opens a topic that this node owns a shard of.
+func (s *System) openFor(at store.Shard) {
 	if s.fleet.owns(at) {
 		s.pool.run(func() {
 			ctx, cancel := context.WithTimeout(context.Background(), storeRetry)

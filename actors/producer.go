@@ -17,13 +17,62 @@ func (s *System) Enqueue(ctx context.Context, tasks []NewTask) ([]Enqueued, erro
 	if err := s.checkBatch(tasks); err != nil {
 		return nil, err
 	}
+	out, err := s.enqueue(ctx, tasks)
+	if err != nil {
+		return nil, err
+	}
+	s.countEnqueued(out)
+	return out, nil
+}
+
+// rerouteTries is how often tasks are sent again that a shard did not take because
+// the topic has got other ones. Each try finds the configuration of the one before.
+const rerouteTries = 3
+
+func (s *System) enqueue(ctx context.Context, tasks []NewTask) ([]Enqueued, error) {
+	out, err := s.enqueueOnce(ctx, tasks)
+	for range rerouteTries {
+		missed := sealed(out)
+		if len(missed) == 0 || err != nil {
+			break
+		}
+		again, topics := make([]NewTask, len(missed)), make(map[string]bool)
+		for k, i := range missed {
+			again[k], topics[tasks[i].Topic] = tasks[i], true
+		}
+		for name := range topics {
+			if err := s.refreshTopic(ctx, name); err != nil {
+				return nil, failure(err)
+			}
+		}
+		var results []Enqueued
+		if results, err = s.enqueueOnce(ctx, again); err == nil {
+			for k, i := range missed {
+				out[i] = results[k]
+			}
+		}
+	}
+	return out, err
+}
+
+// sealed are the tasks that went to a shard that takes no new ones.
+func sealed(out []Enqueued) (missed []int) {
+	for i := range out {
+		if out[i].Err != nil && out[i].Err.Reason == reasonSealed {
+			missed = append(missed, i)
+		}
+	}
+	return missed
+}
+
+func (s *System) enqueueOnce(ctx context.Context, tasks []NewTask) ([]Enqueued, error) {
 	out := make([]Enqueued, len(tasks))
 	done := make(chan struct{})
 	call := newCountdown(len(tasks), func() { close(done) })
-	s.route(ctx, tasks, out, call)
+	leftovers := s.route(ctx, tasks, out, call)
 	select {
 	case <-done:
-		s.countEnqueued(out)
+		s.clearLeftovers(ctx, leftovers)
 		return out, nil
 	case <-ctx.Done():
 		return nil, failure(ctx.Err()) // out is still written to
@@ -48,7 +97,7 @@ func (s *System) checkBatch(tasks []NewTask) error {
 }
 
 // route prepares each task and sends it to its shard, refusing what is not valid.
-func (s *System) route(ctx context.Context, tasks []NewTask, out []Enqueued, call *countdown) {
+func (s *System) route(ctx context.Context, tasks []NewTask, out []Enqueued, call *countdown) []leftover {
 	r := router{System: s, now: s.clock.Now(), latest: s.clock.Latest(), digest: xxhash.New()}
 	for i := range tasks {
 		if err := r.add(ctx, &tasks[i], &out[i], call); err != nil {
@@ -56,7 +105,11 @@ func (s *System) route(ctx context.Context, tasks []NewTask, out []Enqueued, cal
 			call.finish(1)
 		}
 	}
+	if len(r.doubts) > 0 {
+		r.resolveDoubts(ctx, call)
+	}
 	r.send()
+	return r.leftovers
 }
 
 // router sorts the tasks of one request by topic and shard.
@@ -66,38 +119,51 @@ type router struct {
 	digest      *xxhash.Digest
 	topics      []*topicRef
 	batches     []*enqueue
+	doubts      []doubt
+	leftovers   []leftover
 }
 
 func (r *router) add(ctx context.Context, t *NewTask, out *Enqueued, call *countdown) *Error {
 	if err := r.cfg.Limits.checkTask(t); err != nil {
 		return err
 	}
-	ref, batch, err := r.batch(ctx, t.Topic)
+	batch, err := r.batch(ctx, t.Topic)
 	if err != nil {
 		return err
 	}
-	if err := r.resolve(t, ref.config.Load()); err != nil {
+	topic, named := batch.topic, t.Task.ID != ""
+	if err := r.resolve(t, topic); err != nil {
 		return err
 	}
-	out.ID = t.Task.ID
-	shard := shardOf(t.Task.ID, len(ref.shards))
-	batch.shards[shard] = append(batch.shards[shard], addition{task: &t.Task, out: out, call: call})
+	if named && resharding(topic) {
+		r.doubts = append(r.doubts, doubt{t, out, batch})
+		return nil
+	}
+	r.place(t, out, batch, call)
 	return nil
 }
 
-func (r *router) batch(ctx context.Context, topic string) (*topicRef, *enqueue, *Error) {
+// place puts a task with those of its shard.
+func (r *router) place(t *NewTask, out *Enqueued, batch *enqueue, call *countdown) {
+	out.ID = t.Task.ID
+	shard := placeOf(batch.topic, batch.topic.Active(), t.Task.ID).N
+	batch.shards[shard] = append(batch.shards[shard], addition{task: &t.Task, out: out, call: call})
+}
+
+func (r *router) batch(ctx context.Context, topic string) (*enqueue, *Error) {
 	for i := len(r.topics) - 1; i >= 0; i-- {
 		if r.topics[i].config.Load().Name == topic {
-			return r.topics[i], r.batches[i], nil
+			return r.batches[i], nil
 		}
 	}
 	ref, err := r.topic(ctx, topic, true)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	batch := &enqueue{shards: make([][]addition, len(ref.shards))}
+	config := ref.config.Load()
+	batch := &enqueue{topic: config, shards: make([][]addition, config.End())}
 	r.topics, r.batches = append(r.topics, ref), append(r.batches, batch)
-	return ref, batch, nil
+	return batch, nil
 }
 
 // resolve gives a task its id, due time, expiry and fingerprint. A delay counts

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -34,6 +35,7 @@ type shard struct {
 	*runtime
 	id     store.Shard
 	ref    *topicRef
+	dozing *atomic.Bool // see place
 	topic  *store.Topic
 	parent *actor.PID
 	self   *actor.PID
@@ -76,11 +78,12 @@ type shard struct {
 	refunds  map[int64]int // subscription -> assignments that came to nothing
 }
 
-func newShard(rt *runtime, id store.Shard, ref *topicRef) *shard {
+func newShard(rt *runtime, id store.Shard, ref *topicRef, dozing *atomic.Bool) *shard {
 	return &shard{
 		runtime:  rt,
 		id:       id,
 		ref:      ref,
+		dozing:   dozing,
 		topic:    ref.config.Load(),
 		log:      rt.log,
 		calls:    newCalls(rt.pool),
@@ -185,7 +188,7 @@ func (s *shard) Receive(c actor.Context) {
 // flush sends what one message gave rise to.
 func (s *shard) flush() {
 	s.countWheel()
-	s.ref.dozing[s.id.N].Store(s.quiet || !s.wanted && !s.owned)
+	s.dozing.Store(s.quiet || !s.wanted && !s.owned)
 	if s.window.hungry(s.due.Len(), len(s.out)) {
 		s.load()
 	}
@@ -273,6 +276,7 @@ func (s *shard) noteError(err error) {
 		s.log.Warn("shard lost to another claim", "topic", s.id.Topic, "shard", s.id.N, "epoch", s.fence.Epoch)
 		s.lose()
 		s.claim()
+	case errors.Is(err, store.ErrSealed): // those who add look again where it goes
 	default:
 		s.metrics.storeErrors.Inc()
 		s.log.Debug("store call failed", "topic", s.id.Topic, "shard", s.id.N, "err", err)

@@ -1,11 +1,11 @@
 package actors
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"runtime/debug"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -28,6 +28,9 @@ type runtime struct {
 	root    *actor.RootContext
 	nurse   *nurse
 	pool    *pool
+
+	// refresh reads an open topic's configuration again.
+	refresh func(ctx context.Context, topic string) error
 }
 
 func (rt *runtime) send(to *actor.PID, m any) { rt.root.Send(to, m) }
@@ -62,14 +65,13 @@ func (s *supervisor) open(c actor.Context, topic store.Topic) *topicRef {
 	if ref := s.topics[topic.Name]; ref != nil {
 		return ref
 	}
-	ref := &topicRef{ready: make(chan struct{}), dozing: make([]atomic.Bool, topic.Shards), turn: s.opened % beats}
+	ref := &topicRef{ready: make(chan struct{}), turn: s.opened % beats}
 	ref.config.Store(&topic)
 	s.opened++
 	name := fmt.Sprintf("%s-%d", topic.Name, s.opened)
 	ref.pid = actor.NewPID(c.Self().Address, c.Self().Id+"/"+name)
-	for n := range topic.Shards {
-		ref.shards = append(ref.shards, actor.NewPID(c.Self().Address, fmt.Sprintf("%s/shard-%d", ref.pid.Id, n)))
-	}
+	shards := layoutOf(ref.pid, &topic, nil)
+	ref.layout.Store(&shards)
 	s.topics[topic.Name] = ref
 	props := s.props(func() actor.Actor { return newTopicActor(s.runtime, ref) })
 	if _, err := c.SpawnNamed(props, name); err != nil {

@@ -45,6 +45,7 @@ func New(cfg Config, st store.Store, log *slog.Logger, reg prometheus.Registerer
 	rt.clock = newClock(s.onClockJump)
 	rt.store = observedStore{Store: st, metrics: m, clock: rt.clock}
 	rt.fleet = &fleet{self: rt.cfg.Node}
+	rt.refresh = s.refreshTopic
 	rt.nurse = newNurse(log, m, func(who string) { s.sick.Store(&who) })
 	rt.keeper = newKeeper(rt.store, log, store.Session{
 		Node: rt.cfg.Node, Start: store.NewToken(), TTL: rt.cfg.LeaseTTL, Addr: rt.cfg.Addr,
@@ -108,7 +109,7 @@ func (s *System) openActive(ctx context.Context) error {
 	stats, err := s.statsOf(ctx, ours)
 	for i, st := range stats {
 		if st.Pending+st.Running > 0 {
-			s.open(*of[i])
+			s.open(ctx, *of[i])
 		}
 	}
 	return err
@@ -162,7 +163,7 @@ func (s *System) Stop(ctx context.Context) error {
 func (s *System) releaseShards(ctx context.Context) {
 	var waits []chan struct{}
 	s.eachTopic(func(ref *topicRef) {
-		for _, pid := range ref.shards {
+		for _, pid := range ref.shards() {
 			done := make(chan struct{})
 			waits = append(waits, done)
 			s.send(pid, &releaseShard{done: done})
@@ -285,7 +286,7 @@ func (s *System) topic(ctx context.Context, name string, create bool) (*topicRef
 	if err != nil {
 		return nil, storeError(err)
 	}
-	return s.openLocked(t)
+	return s.openLocked(ctx, t)
 }
 
 func (s *System) create(ctx context.Context, name string) (store.Topic, error) {
@@ -298,18 +299,21 @@ func (s *System) create(ctx context.Context, name string) (store.Topic, error) {
 	return created, err
 }
 
-func (s *System) open(t store.Topic) {
+func (s *System) open(ctx context.Context, t store.Topic) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_, _ = s.openLocked(t) // refused only while stopping
+	_, _ = s.openLocked(ctx, t) // what is not opened now is found by discover
 }
 
-func (s *System) openLocked(t store.Topic) (*topicRef, *Error) {
+func (s *System) openLocked(ctx context.Context, t store.Topic) (*topicRef, *Error) {
 	if err := s.serving(); err != nil {
 		return nil, err
 	}
 	if ref, ok := s.topics.Load(t.Name); ok {
 		return ref.(*topicRef), nil
+	}
+	if err := s.seal(ctx, &t); err != nil {
+		return nil, storeError(err)
 	}
 	reply := make(chan *topicRef, 1)
 	s.send(s.supervisor, &openTopic{topic: t, reply: reply})
@@ -317,14 +321,6 @@ func (s *System) openLocked(t store.Topic) (*topicRef, *Error) {
 	<-ref.ready // what is sent to a shard before that is lost
 	s.topics.Store(t.Name, ref)
 	return ref, nil
-}
-
-func shardsOf(t *store.Topic) []store.Shard {
-	shards := make([]store.Shard, t.Shards)
-	for n := range shards {
-		shards[n] = store.Shard{Topic: t.Name, N: n}
-	}
-	return shards
 }
 
 // quietHandler passes the actor library's log on, one level lower: what matters

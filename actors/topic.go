@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -45,7 +46,7 @@ func newTopicActor(rt *runtime, ref *topicRef) *topicActor {
 		log:     rt.log,
 		subs:    make(map[int64]*subscriber),
 		gauges:  rt.metrics.topic(topic.Name),
-		owned:   make([]bool, topic.Shards),
+		owned:   make([]bool, topic.End()),
 		links:   make(map[linkKey]*link),
 		peers:   make(map[string]*subscriber),
 		told:    make(map[string]int),
@@ -105,6 +106,8 @@ func (t *topicActor) Receive(c actor.Context) {
 		t.unsubscribe(m)
 	case *configured:
 		t.configure(m)
+	case *reshaped:
+		t.reshape(c, m)
 	case *leaseLost, *leaseBack:
 		t.toShards(m)
 	case *drainTopic:
@@ -121,17 +124,29 @@ func (t *topicActor) Receive(c actor.Context) {
 // start spawns the shards under their fixed names, also after a restart.
 func (t *topicActor) start(c actor.Context) {
 	t.core.pause(t.topic.DeliveryPaused)
-	for n := range t.topic.Shards {
-		id := store.Shard{Topic: t.topic.Name, N: n}
-		props := t.props(func() actor.Actor { return newShard(t.runtime, id, t.ref) })
-		if _, err := c.SpawnNamed(props, fmt.Sprintf("shard-%d", n)); err != nil {
-			panic(fmt.Sprintf("spawn shard %v: %v", id, err)) // names are ours: a bug
+	for n, p := range *t.ref.layout.Load() {
+		if p.pid != nil {
+			t.spawnShard(c, n, p.dozing)
 		}
 	}
 	select {
 	case <-t.ref.ready: // after a restart
 	default:
 		close(t.ref.ready)
+	}
+}
+
+// spawner is the part of an actor's context that starts and ends others.
+type spawner interface {
+	SpawnNamed(props *actor.Props, name string) (*actor.PID, error)
+	Poison(pid *actor.PID)
+}
+
+func (t *topicActor) spawnShard(c spawner, n int, dozing *atomic.Bool) {
+	id := store.Shard{Topic: t.topic.Name, N: n}
+	props := t.props(func() actor.Actor { return newShard(t.runtime, id, t.ref, dozing) })
+	if _, err := c.SpawnNamed(props, shardName(n)); err != nil {
+		panic(fmt.Sprintf("spawn shard %v: %v", id, err)) // names are ours: a bug
 	}
 }
 
@@ -169,8 +184,8 @@ func (t *topicActor) after(d time.Duration, m any) {
 
 // changeView takes in that other nodes came or went.
 func (t *topicActor) changeView() {
-	for n, pid := range t.ref.shards {
-		t.send(pid, &placed{wanted: t.fleet.owns(store.Shard{Topic: t.topic.Name, N: n})})
+	for n := range *t.ref.layout.Load() {
+		t.tell(t.ref, n, &placed{wanted: t.fleet.owns(store.Shard{Topic: t.topic.Name, N: n})})
 	}
 	t.openLinks()
 }
@@ -193,10 +208,15 @@ func (t *topicActor) enqueue(m *enqueue) {
 		if len(items) == 0 {
 			continue
 		}
+		pid := t.ref.shard(n)
+		if pid == nil { // retired since: the caller looks again where they go
+			failAdditions(items, storeError(store.ErrSealed))
+			continue
+		}
 		if t.owned[n] {
 			t.reserve(items, now)
 		}
-		t.send(t.ref.shards[n], &addTasks{items: items})
+		t.send(pid, &addTasks{items: items})
 	}
 }
 
@@ -221,7 +241,7 @@ func (t *topicActor) reserve(items []addition, now store.Millis) {
 // hold carries out what the core decided.
 func (t *topicActor) hold(assigned []assignment) {
 	for _, a := range assigned {
-		t.send(t.ref.shards[a.shard], &holdTasks{sub: t.subs[a.sub], tasks: a.tasks})
+		t.tell(t.ref, a.shard, &holdTasks{sub: t.subs[a.sub], tasks: a.tasks})
 	}
 }
 
@@ -259,7 +279,7 @@ func (t *topicActor) unsubscribe(m *unsubscribe) {
 	t.closeLinks(m.sub)
 	t.successor(sub)
 	t.ref.subscriptions.Store(int64(t.workers()))
-	t.send(sub.worker, &ended{undelivered: m.undelivered, shards: len(t.ref.shards)})
+	t.send(sub.worker, &ended{undelivered: m.undelivered, shards: len(t.ref.shards())})
 	t.toShards(&forget{sub: sub})
 }
 
@@ -303,7 +323,7 @@ func (t *topicActor) finishDrain() {
 }
 
 func (t *topicActor) toShards(m any) {
-	for _, pid := range t.ref.shards {
+	for _, pid := range t.ref.shards() {
 		t.send(pid, m)
 	}
 }

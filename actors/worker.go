@@ -90,27 +90,50 @@ func (w *worker) giveBack(deliveries []Delivery) {
 
 // dispatch sends the settlements of a call to the shards that their tokens name.
 func (rt *runtime) dispatch(topic *topicRef, call *settleCall) {
-	byShard := make([][]int, len(topic.shards))
+	var valid []int
 	for i, a := range call.asked {
-		if err := rt.cfg.Limits.checkSettlement(&a); err != nil {
+		err := rt.cfg.Limits.checkSettlement(&a)
+		if _, token, ok := decodeToken(a.Token); ok {
+			call.tokens[i] = token
+		} else if err == nil {
+			err = errBadToken()
+		}
+		if err != nil {
 			call.results[i].Err = err
 			call.finish(1)
 			continue
 		}
-		shard, token, ok := decodeToken(a.Token)
-		if !ok || shard >= len(topic.shards) {
-			call.results[i].Err = errBadToken()
-			call.finish(1)
-			continue
-		}
-		call.tokens[i] = token
-		byShard[shard] = append(byShard[shard], i)
+		valid = append(valid, i)
 	}
-	for shard, items := range byShard {
+	if rest := rt.toShards(topic, call, valid); len(rest) > 0 {
+		rt.pool.run(func() { // the tokens may be of shards that this node does not know yet
+			rt.lookAgain(topic)
+			for _, i := range rt.toShards(topic, call, rest) {
+				call.results[i].Err = errBadToken()
+				call.finish(1)
+			}
+		})
+	}
+}
+
+// toShards sends settlements of a call on, and returns those of shards that this
+// node has not.
+func (rt *runtime) toShards(topic *topicRef, call *settleCall, items []int) (rest []int) {
+	shards := *topic.layout.Load()
+	byShard := make([][]int, len(shards))
+	for _, i := range items {
+		if n, _, _ := decodeToken(call.asked[i].Token); shards.at(n).pid != nil {
+			byShard[n] = append(byShard[n], i)
+		} else {
+			rest = append(rest, i)
+		}
+	}
+	for n, items := range byShard {
 		if len(items) > 0 {
-			rt.send(topic.shards[shard], &settleHolds{call: call, items: items})
+			rt.send(shards[n].pid, &settleHolds{call: call, items: items})
 		}
 	}
+	return rest
 }
 
 // A hold token on the wire: a version, the shard, and the store's token. Workers

@@ -1,0 +1,93 @@
+package actors
+
+import (
+	"context"
+
+	"github.com/ddq-io/ddq/store"
+)
+
+// doubt is a task with an id of its caller's for a topic that has former shards: it
+// may be in one of them.
+type doubt struct {
+	task  *NewTask
+	out   *Enqueued
+	batch *enqueue
+}
+
+// leftover is a dead letter in a former shard whose id was given to a new task.
+type leftover struct {
+	shard store.Shard
+	id    string
+	state store.State
+	out   *Enqueued // of the new task
+}
+
+// resolveDoubts looks for tasks in former shards: those that live there are answered,
+// and all others take their way.
+func (r *router) resolveDoubts(ctx context.Context, call *countdown) {
+	byShard := make(map[store.Shard][]*doubt)
+	for i := range r.doubts {
+		d := &r.doubts[i]
+		for _, shard := range placesOf(d.batch.topic, d.task.Task.ID)[1:] {
+			byShard[shard] = append(byShard[shard], d)
+		}
+	}
+	known := make(map[*doubt]bool)
+	for shard, doubts := range byShard {
+		ids := make([]string, len(doubts))
+		for i, d := range doubts {
+			ids[i] = d.task.Task.ID
+		}
+		_, found, err := r.store.Get(ctx, shard, ids)
+		for i, d := range doubts {
+			if known[d] {
+				continue
+			}
+			if err != nil {
+				d.out.Err = storeError(err)
+			} else if !r.meet(d, shard, &found[i]) {
+				continue
+			}
+			known[d] = true
+			call.finish(1)
+		}
+	}
+	for i := range r.doubts {
+		if d := &r.doubts[i]; !known[d] {
+			r.place(d.task, d.out, d.batch, call)
+		}
+	}
+}
+
+// meet reports whether a task lives in a former shard, and answers that.
+func (r *router) meet(d *doubt, shard store.Shard, was *store.Snapshot) bool {
+	id := d.task.Task.ID
+	switch was.State {
+	case store.StateUnknown, store.StateDone: // a done one stays until its retention is over
+		return false
+	case store.StateDead, store.StateExpired:
+		r.leftovers = append(r.leftovers, leftover{shard, id, was.State, d.out})
+		return false
+	}
+	d.out.ID, d.out.Due, d.out.State = id, was.Task.Due, was.State
+	if was.Task.Fingerprint == d.task.Task.Fingerprint {
+		d.out.Deduplicated = true
+	} else {
+		d.out.Err = errIDConflict(id, was.State)
+	}
+	return true
+}
+
+// clearLeftovers deletes dead letters whose ids have new tasks now. One that stays
+// because of an error is no harm but to the eye.
+func (s *System) clearLeftovers(ctx context.Context, all []leftover) {
+	for _, l := range all {
+		if l.out.Err != nil || l.out.Deduplicated {
+			continue
+		}
+		l.out.Replaced = l.state
+		if _, _, err := s.store.RemoveDead(ctx, l.shard, []string{l.id}); err != nil {
+			s.log.Warn("replaced dead letter not deleted", "topic", l.shard.Topic, "task", l.id, "err", err)
+		}
+	}
+}
