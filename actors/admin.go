@@ -44,7 +44,7 @@ func (s *System) ConfigureTopic(ctx context.Context, name string, c TopicChange)
 		return store.Topic{}, failure(err)
 	}
 	if c.Shards != nil && *c.Shards != t.Shards {
-		return store.Topic{}, invalid("policy.shards", "OUT_OF_RANGE_FIELD", "policy.shards of a topic with tasks is changed by Reshard; it is %d", t.Shards)
+		return store.Topic{}, invalid("policy.shards", "OUT_OF_RANGE_FIELD", "policy.shards is %d and is changed by ReshardTopic (ddq cluster reshard)", t.Shards)
 	}
 	if err := s.cfg.Limits.apply(&t, c); err != nil {
 		return store.Topic{}, err

@@ -44,6 +44,7 @@ type NodeLoad struct {
 type Shard struct {
 	Topic     string
 	N         int
+	Former    bool   // of before a ReshardTopic: it takes no new task
 	Owner     string // of the last claim; empty when it was released or never claimed
 	PlacedOn  string // the node that should own it
 	Epoch     int64
@@ -116,7 +117,7 @@ func (c *Client) Shards(ctx context.Context, topic string) iter.Seq2[Shard, erro
 
 func shardFrom(s *ddqv1.Shard) Shard {
 	shard := Shard{
-		Topic: s.GetTopic(), N: int(s.GetShard()), Owner: s.GetOwner(), PlacedOn: s.GetPlacedOn(), Epoch: s.GetEpoch(),
+		Topic: s.GetTopic(), N: int(s.GetShard()), Former: s.GetFormer(), Owner: s.GetOwner(), PlacedOn: s.GetPlacedOn(), Epoch: s.GetEpoch(),
 		Depth: depthFrom(s.GetDepth()), Wheel: -1,
 	}
 	if ms := s.GetOldestDueUnixMs(); ms != 0 {
@@ -166,4 +167,17 @@ func (c *Client) ReleaseShard(ctx context.Context, topic string, n int) error {
 		_, err := c.admin.ReleaseShard(ctx, &ddqv1.ReleaseShardRequest{Topic: topic, Shard: int32(n)})
 		return err
 	})
+}
+
+// ReshardTopic gives a topic another number of shards, 1 to 256, while it runs. When
+// it returns new tasks go to new shards; the former ones go on with what they have,
+// and go when they are empty. It fails with ErrPrecondition while three former
+// generations have tasks left.
+func (c *Client) ReshardTopic(ctx context.Context, name string, shards int) (topic Topic, err error) {
+	err = c.do(ctx, idempotent, func(ctx context.Context) error {
+		reply, err := c.admin.ReshardTopic(ctx, &ddqv1.ReshardTopicRequest{Name: name, Shards: int32(shards)})
+		topic = topicFrom(reply.GetTopic())
+		return err
+	})
+	return topic, err
 }

@@ -11,7 +11,7 @@ import (
 // Policy holds what a topic decides for its tasks. A nil field means the
 // server's default at creation, and no change in ConfigureTopic.
 type Policy struct {
-	Shards            *int           // 1 to 256, fixed at creation
+	Shards            *int           // 1 to 256; ReshardTopic changes it later
 	VisibilityTimeout *time.Duration // 1s to 12h
 	MaxRetries        *int           // 0 to 1,000
 	Backoff           *Backoff
@@ -25,6 +25,7 @@ type Topic struct {
 	Name           string
 	Policy         Policy
 	Version        int64 // rises with every change
+	FormerShards   int   // of before a ReshardTopic, not empty yet
 	DeliveryPaused bool
 	EnqueuePaused  bool
 }
@@ -176,6 +177,7 @@ func topicFrom(t *ddqv1.Topic) Topic {
 			DoneRetention:     new(duration(p.GetDoneRetentionMs())),
 		},
 		Version:        t.GetVersion(),
+		FormerShards:   int(t.GetFormerShards()),
 		DeliveryPaused: t.GetDeliveryPaused(),
 		EnqueuePaused:  t.GetEnqueuePaused(),
 	}

@@ -79,7 +79,7 @@ func (NodeState) EnumDescriptor() ([]byte, []int) {
 // the server's default at creation, and no change in ConfigureTopic.
 type TopicPolicy struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// 1 to 256; fixed at creation.
+	// 1 to 256. ReshardTopic changes it later, ConfigureTopic does not.
 	Shards *int32 `protobuf:"varint,1,opt,name=shards,proto3,oneof" json:"shards,omitempty"`
 	// 1,000 to 43,200,000.
 	VisibilityTimeoutMs *int64 `protobuf:"varint,2,opt,name=visibility_timeout_ms,json=visibilityTimeoutMs,proto3,oneof" json:"visibility_timeout_ms,omitempty"`
@@ -183,8 +183,10 @@ type Topic struct {
 	Version        int64 `protobuf:"varint,3,opt,name=version,proto3" json:"version,omitempty"`
 	DeliveryPaused bool  `protobuf:"varint,4,opt,name=delivery_paused,json=deliveryPaused,proto3" json:"delivery_paused,omitempty"`
 	EnqueuePaused  bool  `protobuf:"varint,5,opt,name=enqueue_paused,json=enqueuePaused,proto3" json:"enqueue_paused,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// How many shards of before a ReshardTopic are not empty yet.
+	FormerShards  int32 `protobuf:"varint,6,opt,name=former_shards,json=formerShards,proto3" json:"former_shards,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Topic) Reset() {
@@ -250,6 +252,13 @@ func (x *Topic) GetEnqueuePaused() bool {
 		return x.EnqueuePaused
 	}
 	return false
+}
+
+func (x *Topic) GetFormerShards() int32 {
+	if x != nil {
+		return x.FormerShards
+	}
+	return 0
 }
 
 // Depth counts tasks by state.
@@ -2076,7 +2085,9 @@ type Shard struct {
 	// Due time of the oldest pending task, 0 when there is none.
 	OldestDueUnixMs int64 `protobuf:"varint,7,opt,name=oldest_due_unix_ms,json=oldestDueUnixMs,proto3" json:"oldest_due_unix_ms,omitempty"`
 	// As the owner sees it; unset when it did not answer in time.
-	Load          *OwnedLoad `protobuf:"bytes,8,opt,name=load,proto3" json:"load,omitempty"`
+	Load *OwnedLoad `protobuf:"bytes,8,opt,name=load,proto3" json:"load,omitempty"`
+	// Of before a ReshardTopic: it takes no new task.
+	Former        bool `protobuf:"varint,9,opt,name=former,proto3" json:"former,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2167,6 +2178,110 @@ func (x *Shard) GetLoad() *OwnedLoad {
 	return nil
 }
 
+func (x *Shard) GetFormer() bool {
+	if x != nil {
+		return x.Former
+	}
+	return false
+}
+
+type ReshardTopicRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// 1 to 256.
+	Shards        int32 `protobuf:"varint,2,opt,name=shards,proto3" json:"shards,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReshardTopicRequest) Reset() {
+	*x = ReshardTopicRequest{}
+	mi := &file_ddq_v1_admin_proto_msgTypes[35]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReshardTopicRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReshardTopicRequest) ProtoMessage() {}
+
+func (x *ReshardTopicRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_admin_proto_msgTypes[35]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReshardTopicRequest.ProtoReflect.Descriptor instead.
+func (*ReshardTopicRequest) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{35}
+}
+
+func (x *ReshardTopicRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *ReshardTopicRequest) GetShards() int32 {
+	if x != nil {
+		return x.Shards
+	}
+	return 0
+}
+
+type ReshardTopicResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Topic         *Topic                 `protobuf:"bytes,1,opt,name=topic,proto3" json:"topic,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReshardTopicResponse) Reset() {
+	*x = ReshardTopicResponse{}
+	mi := &file_ddq_v1_admin_proto_msgTypes[36]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReshardTopicResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReshardTopicResponse) ProtoMessage() {}
+
+func (x *ReshardTopicResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_admin_proto_msgTypes[36]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReshardTopicResponse.ProtoReflect.Descriptor instead.
+func (*ReshardTopicResponse) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{36}
+}
+
+func (x *ReshardTopicResponse) GetTopic() *Topic {
+	if x != nil {
+		return x.Topic
+	}
+	return nil
+}
+
 type OwnedLoad struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Tasks due soon.
@@ -2179,7 +2294,7 @@ type OwnedLoad struct {
 
 func (x *OwnedLoad) Reset() {
 	*x = OwnedLoad{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[35]
+	mi := &file_ddq_v1_admin_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2191,7 +2306,7 @@ func (x *OwnedLoad) String() string {
 func (*OwnedLoad) ProtoMessage() {}
 
 func (x *OwnedLoad) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[35]
+	mi := &file_ddq_v1_admin_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2204,7 +2319,7 @@ func (x *OwnedLoad) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnedLoad.ProtoReflect.Descriptor instead.
 func (*OwnedLoad) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{35}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *OwnedLoad) GetWheel() int64 {
@@ -2230,7 +2345,7 @@ type DrainNodeRequest struct {
 
 func (x *DrainNodeRequest) Reset() {
 	*x = DrainNodeRequest{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[36]
+	mi := &file_ddq_v1_admin_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2242,7 +2357,7 @@ func (x *DrainNodeRequest) String() string {
 func (*DrainNodeRequest) ProtoMessage() {}
 
 func (x *DrainNodeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[36]
+	mi := &file_ddq_v1_admin_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2255,7 +2370,7 @@ func (x *DrainNodeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainNodeRequest.ProtoReflect.Descriptor instead.
 func (*DrainNodeRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{36}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *DrainNodeRequest) GetName() string {
@@ -2273,7 +2388,7 @@ type DrainNodeResponse struct {
 
 func (x *DrainNodeResponse) Reset() {
 	*x = DrainNodeResponse{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[37]
+	mi := &file_ddq_v1_admin_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2285,7 +2400,7 @@ func (x *DrainNodeResponse) String() string {
 func (*DrainNodeResponse) ProtoMessage() {}
 
 func (x *DrainNodeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[37]
+	mi := &file_ddq_v1_admin_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2298,7 +2413,7 @@ func (x *DrainNodeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainNodeResponse.ProtoReflect.Descriptor instead.
 func (*DrainNodeResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{37}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{39}
 }
 
 type UndrainNodeRequest struct {
@@ -2310,7 +2425,7 @@ type UndrainNodeRequest struct {
 
 func (x *UndrainNodeRequest) Reset() {
 	*x = UndrainNodeRequest{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[38]
+	mi := &file_ddq_v1_admin_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2322,7 +2437,7 @@ func (x *UndrainNodeRequest) String() string {
 func (*UndrainNodeRequest) ProtoMessage() {}
 
 func (x *UndrainNodeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[38]
+	mi := &file_ddq_v1_admin_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2335,7 +2450,7 @@ func (x *UndrainNodeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UndrainNodeRequest.ProtoReflect.Descriptor instead.
 func (*UndrainNodeRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{38}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *UndrainNodeRequest) GetName() string {
@@ -2353,7 +2468,7 @@ type UndrainNodeResponse struct {
 
 func (x *UndrainNodeResponse) Reset() {
 	*x = UndrainNodeResponse{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[39]
+	mi := &file_ddq_v1_admin_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2365,7 +2480,7 @@ func (x *UndrainNodeResponse) String() string {
 func (*UndrainNodeResponse) ProtoMessage() {}
 
 func (x *UndrainNodeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[39]
+	mi := &file_ddq_v1_admin_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2378,7 +2493,7 @@ func (x *UndrainNodeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UndrainNodeResponse.ProtoReflect.Descriptor instead.
 func (*UndrainNodeResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{39}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{41}
 }
 
 type PlanRebalanceRequest struct {
@@ -2390,7 +2505,7 @@ type PlanRebalanceRequest struct {
 
 func (x *PlanRebalanceRequest) Reset() {
 	*x = PlanRebalanceRequest{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[40]
+	mi := &file_ddq_v1_admin_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2402,7 +2517,7 @@ func (x *PlanRebalanceRequest) String() string {
 func (*PlanRebalanceRequest) ProtoMessage() {}
 
 func (x *PlanRebalanceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[40]
+	mi := &file_ddq_v1_admin_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2415,7 +2530,7 @@ func (x *PlanRebalanceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanRebalanceRequest.ProtoReflect.Descriptor instead.
 func (*PlanRebalanceRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{40}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *PlanRebalanceRequest) GetDrain() []string {
@@ -2434,7 +2549,7 @@ type PlanRebalanceResponse struct {
 
 func (x *PlanRebalanceResponse) Reset() {
 	*x = PlanRebalanceResponse{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[41]
+	mi := &file_ddq_v1_admin_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2446,7 +2561,7 @@ func (x *PlanRebalanceResponse) String() string {
 func (*PlanRebalanceResponse) ProtoMessage() {}
 
 func (x *PlanRebalanceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[41]
+	mi := &file_ddq_v1_admin_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2459,7 +2574,7 @@ func (x *PlanRebalanceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanRebalanceResponse.ProtoReflect.Descriptor instead.
 func (*PlanRebalanceResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{41}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *PlanRebalanceResponse) GetMoves() []*ShardMove {
@@ -2483,7 +2598,7 @@ type ShardMove struct {
 
 func (x *ShardMove) Reset() {
 	*x = ShardMove{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[42]
+	mi := &file_ddq_v1_admin_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2495,7 +2610,7 @@ func (x *ShardMove) String() string {
 func (*ShardMove) ProtoMessage() {}
 
 func (x *ShardMove) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[42]
+	mi := &file_ddq_v1_admin_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2508,7 +2623,7 @@ func (x *ShardMove) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardMove.ProtoReflect.Descriptor instead.
 func (*ShardMove) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{42}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *ShardMove) GetTopic() string {
@@ -2549,7 +2664,7 @@ type ReleaseShardRequest struct {
 
 func (x *ReleaseShardRequest) Reset() {
 	*x = ReleaseShardRequest{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[43]
+	mi := &file_ddq_v1_admin_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2561,7 +2676,7 @@ func (x *ReleaseShardRequest) String() string {
 func (*ReleaseShardRequest) ProtoMessage() {}
 
 func (x *ReleaseShardRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[43]
+	mi := &file_ddq_v1_admin_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2574,7 +2689,7 @@ func (x *ReleaseShardRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseShardRequest.ProtoReflect.Descriptor instead.
 func (*ReleaseShardRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{43}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *ReleaseShardRequest) GetTopic() string {
@@ -2599,7 +2714,7 @@ type ReleaseShardResponse struct {
 
 func (x *ReleaseShardResponse) Reset() {
 	*x = ReleaseShardResponse{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[44]
+	mi := &file_ddq_v1_admin_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2611,7 +2726,7 @@ func (x *ReleaseShardResponse) String() string {
 func (*ReleaseShardResponse) ProtoMessage() {}
 
 func (x *ReleaseShardResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[44]
+	mi := &file_ddq_v1_admin_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2624,7 +2739,7 @@ func (x *ReleaseShardResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseShardResponse.ProtoReflect.Descriptor instead.
 func (*ReleaseShardResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{44}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{46}
 }
 
 var File_ddq_v1_admin_proto protoreflect.FileDescriptor
@@ -2647,13 +2762,14 @@ const file_ddq_v1_admin_proto_rawDesc = "" +
 	"\f_max_retriesB\x0f\n" +
 	"\r_max_delay_msB\x14\n" +
 	"\x12_max_payload_bytesB\x14\n" +
-	"\x12_done_retention_ms\"\xb2\x01\n" +
+	"\x12_done_retention_ms\"\xd7\x01\n" +
 	"\x05Topic\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12+\n" +
 	"\x06policy\x18\x02 \x01(\v2\x13.ddq.v1.TopicPolicyR\x06policy\x12\x18\n" +
 	"\aversion\x18\x03 \x01(\x03R\aversion\x12'\n" +
 	"\x0fdelivery_paused\x18\x04 \x01(\bR\x0edeliveryPaused\x12%\n" +
-	"\x0eenqueue_paused\x18\x05 \x01(\bR\renqueuePaused\"}\n" +
+	"\x0eenqueue_paused\x18\x05 \x01(\bR\renqueuePaused\x12#\n" +
+	"\rformer_shards\x18\x06 \x01(\x05R\fformerShards\"}\n" +
 	"\x05Depth\x12\x1c\n" +
 	"\tscheduled\x18\x01 \x01(\x03R\tscheduled\x12\x14\n" +
 	"\x05ready\x18\x02 \x01(\x03R\x05ready\x12\x18\n" +
@@ -2771,7 +2887,7 @@ const file_ddq_v1_admin_proto_rawDesc = "" +
 	"page_token\x18\x03 \x01(\tR\tpageToken\"c\n" +
 	"\x12ListShardsResponse\x12%\n" +
 	"\x06shards\x18\x01 \x03(\v2\r.ddq.v1.ShardR\x06shards\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xf5\x01\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\x8d\x02\n" +
 	"\x05Shard\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x14\n" +
 	"\x05shard\x18\x02 \x01(\x05R\x05shard\x12\x14\n" +
@@ -2780,7 +2896,13 @@ const file_ddq_v1_admin_proto_rawDesc = "" +
 	"\x05epoch\x18\x05 \x01(\x03R\x05epoch\x12#\n" +
 	"\x05depth\x18\x06 \x01(\v2\r.ddq.v1.DepthR\x05depth\x12+\n" +
 	"\x12oldest_due_unix_ms\x18\a \x01(\x03R\x0foldestDueUnixMs\x12%\n" +
-	"\x04load\x18\b \x01(\v2\x11.ddq.v1.OwnedLoadR\x04load\"B\n" +
+	"\x04load\x18\b \x01(\v2\x11.ddq.v1.OwnedLoadR\x04load\x12\x16\n" +
+	"\x06former\x18\t \x01(\bR\x06former\"A\n" +
+	"\x13ReshardTopicRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
+	"\x06shards\x18\x02 \x01(\x05R\x06shards\";\n" +
+	"\x14ReshardTopicResponse\x12#\n" +
+	"\x05topic\x18\x01 \x01(\v2\r.ddq.v1.TopicR\x05topic\"B\n" +
 	"\tOwnedLoad\x12\x14\n" +
 	"\x05wheel\x18\x01 \x01(\x03R\x05wheel\x12\x1f\n" +
 	"\vlateness_ms\x18\x02 \x01(\x03R\n" +
@@ -2808,8 +2930,7 @@ const file_ddq_v1_admin_proto_rawDesc = "" +
 	"\x16NODE_STATE_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12NODE_STATE_JOINING\x10\x01\x12\x15\n" +
 	"\x11NODE_STATE_ACTIVE\x10\x02\x12\x17\n" +
-	"\x13NODE_STATE_DRAINING\x10\x032\xda\n" +
-	"\n" +
+	"\x13NODE_STATE_DRAINING\x10\x032\xa5\v\n" +
 	"\fAdminService\x12F\n" +
 	"\vCreateTopic\x12\x1a.ddq.v1.CreateTopicRequest\x1a\x1b.ddq.v1.CreateTopicResponse\x12O\n" +
 	"\x0eConfigureTopic\x12\x1d.ddq.v1.ConfigureTopicRequest\x1a\x1e.ddq.v1.ConfigureTopicResponse\x12L\n" +
@@ -2832,7 +2953,8 @@ const file_ddq_v1_admin_proto_rawDesc = "" +
 	"\tDrainNode\x12\x18.ddq.v1.DrainNodeRequest\x1a\x19.ddq.v1.DrainNodeResponse\x12F\n" +
 	"\vUndrainNode\x12\x1a.ddq.v1.UndrainNodeRequest\x1a\x1b.ddq.v1.UndrainNodeResponse\x12L\n" +
 	"\rPlanRebalance\x12\x1c.ddq.v1.PlanRebalanceRequest\x1a\x1d.ddq.v1.PlanRebalanceResponse\x12I\n" +
-	"\fReleaseShard\x12\x1b.ddq.v1.ReleaseShardRequest\x1a\x1c.ddq.v1.ReleaseShardResponseB'Z%github.com/ddq-io/ddq/api/ddqv1;ddqv1b\x06proto3"
+	"\fReleaseShard\x12\x1b.ddq.v1.ReleaseShardRequest\x1a\x1c.ddq.v1.ReleaseShardResponse\x12I\n" +
+	"\fReshardTopic\x12\x1b.ddq.v1.ReshardTopicRequest\x1a\x1c.ddq.v1.ReshardTopicResponseB'Z%github.com/ddq-io/ddq/api/ddqv1;ddqv1b\x06proto3"
 
 var (
 	file_ddq_v1_admin_proto_rawDescOnce sync.Once
@@ -2847,7 +2969,7 @@ func file_ddq_v1_admin_proto_rawDescGZIP() []byte {
 }
 
 var file_ddq_v1_admin_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_ddq_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 45)
+var file_ddq_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 47)
 var file_ddq_v1_admin_proto_goTypes = []any{
 	(NodeState)(0),                     // 0: ddq.v1.NodeState
 	(*TopicPolicy)(nil),                // 1: ddq.v1.TopicPolicy
@@ -2885,22 +3007,24 @@ var file_ddq_v1_admin_proto_goTypes = []any{
 	(*ListShardsRequest)(nil),          // 33: ddq.v1.ListShardsRequest
 	(*ListShardsResponse)(nil),         // 34: ddq.v1.ListShardsResponse
 	(*Shard)(nil),                      // 35: ddq.v1.Shard
-	(*OwnedLoad)(nil),                  // 36: ddq.v1.OwnedLoad
-	(*DrainNodeRequest)(nil),           // 37: ddq.v1.DrainNodeRequest
-	(*DrainNodeResponse)(nil),          // 38: ddq.v1.DrainNodeResponse
-	(*UndrainNodeRequest)(nil),         // 39: ddq.v1.UndrainNodeRequest
-	(*UndrainNodeResponse)(nil),        // 40: ddq.v1.UndrainNodeResponse
-	(*PlanRebalanceRequest)(nil),       // 41: ddq.v1.PlanRebalanceRequest
-	(*PlanRebalanceResponse)(nil),      // 42: ddq.v1.PlanRebalanceResponse
-	(*ShardMove)(nil),                  // 43: ddq.v1.ShardMove
-	(*ReleaseShardRequest)(nil),        // 44: ddq.v1.ReleaseShardRequest
-	(*ReleaseShardResponse)(nil),       // 45: ddq.v1.ReleaseShardResponse
-	(*Backoff)(nil),                    // 46: ddq.v1.Backoff
-	(DeadReason)(0),                    // 47: ddq.v1.DeadReason
-	(*Task)(nil),                       // 48: ddq.v1.Task
+	(*ReshardTopicRequest)(nil),        // 36: ddq.v1.ReshardTopicRequest
+	(*ReshardTopicResponse)(nil),       // 37: ddq.v1.ReshardTopicResponse
+	(*OwnedLoad)(nil),                  // 38: ddq.v1.OwnedLoad
+	(*DrainNodeRequest)(nil),           // 39: ddq.v1.DrainNodeRequest
+	(*DrainNodeResponse)(nil),          // 40: ddq.v1.DrainNodeResponse
+	(*UndrainNodeRequest)(nil),         // 41: ddq.v1.UndrainNodeRequest
+	(*UndrainNodeResponse)(nil),        // 42: ddq.v1.UndrainNodeResponse
+	(*PlanRebalanceRequest)(nil),       // 43: ddq.v1.PlanRebalanceRequest
+	(*PlanRebalanceResponse)(nil),      // 44: ddq.v1.PlanRebalanceResponse
+	(*ShardMove)(nil),                  // 45: ddq.v1.ShardMove
+	(*ReleaseShardRequest)(nil),        // 46: ddq.v1.ReleaseShardRequest
+	(*ReleaseShardResponse)(nil),       // 47: ddq.v1.ReleaseShardResponse
+	(*Backoff)(nil),                    // 48: ddq.v1.Backoff
+	(DeadReason)(0),                    // 49: ddq.v1.DeadReason
+	(*Task)(nil),                       // 50: ddq.v1.Task
 }
 var file_ddq_v1_admin_proto_depIdxs = []int32{
-	46, // 0: ddq.v1.TopicPolicy.backoff:type_name -> ddq.v1.Backoff
+	48, // 0: ddq.v1.TopicPolicy.backoff:type_name -> ddq.v1.Backoff
 	1,  // 1: ddq.v1.Topic.policy:type_name -> ddq.v1.TopicPolicy
 	1,  // 2: ddq.v1.CreateTopicRequest.policy:type_name -> ddq.v1.TopicPolicy
 	2,  // 3: ddq.v1.CreateTopicResponse.topic:type_name -> ddq.v1.Topic
@@ -2911,9 +3035,9 @@ var file_ddq_v1_admin_proto_depIdxs = []int32{
 	2,  // 8: ddq.v1.ListTopicsResponse.topics:type_name -> ddq.v1.Topic
 	2,  // 9: ddq.v1.PauseTopicResponse.topic:type_name -> ddq.v1.Topic
 	2,  // 10: ddq.v1.ResumeTopicResponse.topic:type_name -> ddq.v1.Topic
-	47, // 11: ddq.v1.DeadLetterFilter.reason:type_name -> ddq.v1.DeadReason
+	49, // 11: ddq.v1.DeadLetterFilter.reason:type_name -> ddq.v1.DeadReason
 	20, // 12: ddq.v1.ListDeadLettersRequest.filter:type_name -> ddq.v1.DeadLetterFilter
-	48, // 13: ddq.v1.ListDeadLettersResponse.tasks:type_name -> ddq.v1.Task
+	50, // 13: ddq.v1.ListDeadLettersResponse.tasks:type_name -> ddq.v1.Task
 	20, // 14: ddq.v1.RequeueDeadLettersRequest.filter:type_name -> ddq.v1.DeadLetterFilter
 	20, // 15: ddq.v1.DeleteDeadLettersRequest.filter:type_name -> ddq.v1.DeadLetterFilter
 	0,  // 16: ddq.v1.Node.state:type_name -> ddq.v1.NodeState
@@ -2921,49 +3045,52 @@ var file_ddq_v1_admin_proto_depIdxs = []int32{
 	29, // 18: ddq.v1.ListNodesResponse.nodes:type_name -> ddq.v1.Node
 	35, // 19: ddq.v1.ListShardsResponse.shards:type_name -> ddq.v1.Shard
 	3,  // 20: ddq.v1.Shard.depth:type_name -> ddq.v1.Depth
-	36, // 21: ddq.v1.Shard.load:type_name -> ddq.v1.OwnedLoad
-	43, // 22: ddq.v1.PlanRebalanceResponse.moves:type_name -> ddq.v1.ShardMove
-	4,  // 23: ddq.v1.AdminService.CreateTopic:input_type -> ddq.v1.CreateTopicRequest
-	6,  // 24: ddq.v1.AdminService.ConfigureTopic:input_type -> ddq.v1.ConfigureTopicRequest
-	8,  // 25: ddq.v1.AdminService.DescribeTopic:input_type -> ddq.v1.DescribeTopicRequest
-	10, // 26: ddq.v1.AdminService.ListTopics:input_type -> ddq.v1.ListTopicsRequest
-	12, // 27: ddq.v1.AdminService.DeleteTopic:input_type -> ddq.v1.DeleteTopicRequest
-	14, // 28: ddq.v1.AdminService.PauseTopic:input_type -> ddq.v1.PauseTopicRequest
-	16, // 29: ddq.v1.AdminService.ResumeTopic:input_type -> ddq.v1.ResumeTopicRequest
-	18, // 30: ddq.v1.AdminService.PurgeTopic:input_type -> ddq.v1.PurgeTopicRequest
-	21, // 31: ddq.v1.AdminService.ListDeadLetters:input_type -> ddq.v1.ListDeadLettersRequest
-	23, // 32: ddq.v1.AdminService.RequeueDeadLetters:input_type -> ddq.v1.RequeueDeadLettersRequest
-	25, // 33: ddq.v1.AdminService.DeleteDeadLetters:input_type -> ddq.v1.DeleteDeadLettersRequest
-	27, // 34: ddq.v1.AdminService.DescribeServer:input_type -> ddq.v1.DescribeServerRequest
-	31, // 35: ddq.v1.AdminService.ListNodes:input_type -> ddq.v1.ListNodesRequest
-	33, // 36: ddq.v1.AdminService.ListShards:input_type -> ddq.v1.ListShardsRequest
-	37, // 37: ddq.v1.AdminService.DrainNode:input_type -> ddq.v1.DrainNodeRequest
-	39, // 38: ddq.v1.AdminService.UndrainNode:input_type -> ddq.v1.UndrainNodeRequest
-	41, // 39: ddq.v1.AdminService.PlanRebalance:input_type -> ddq.v1.PlanRebalanceRequest
-	44, // 40: ddq.v1.AdminService.ReleaseShard:input_type -> ddq.v1.ReleaseShardRequest
-	5,  // 41: ddq.v1.AdminService.CreateTopic:output_type -> ddq.v1.CreateTopicResponse
-	7,  // 42: ddq.v1.AdminService.ConfigureTopic:output_type -> ddq.v1.ConfigureTopicResponse
-	9,  // 43: ddq.v1.AdminService.DescribeTopic:output_type -> ddq.v1.DescribeTopicResponse
-	11, // 44: ddq.v1.AdminService.ListTopics:output_type -> ddq.v1.ListTopicsResponse
-	13, // 45: ddq.v1.AdminService.DeleteTopic:output_type -> ddq.v1.DeleteTopicResponse
-	15, // 46: ddq.v1.AdminService.PauseTopic:output_type -> ddq.v1.PauseTopicResponse
-	17, // 47: ddq.v1.AdminService.ResumeTopic:output_type -> ddq.v1.ResumeTopicResponse
-	19, // 48: ddq.v1.AdminService.PurgeTopic:output_type -> ddq.v1.PurgeTopicResponse
-	22, // 49: ddq.v1.AdminService.ListDeadLetters:output_type -> ddq.v1.ListDeadLettersResponse
-	24, // 50: ddq.v1.AdminService.RequeueDeadLetters:output_type -> ddq.v1.RequeueDeadLettersResponse
-	26, // 51: ddq.v1.AdminService.DeleteDeadLetters:output_type -> ddq.v1.DeleteDeadLettersResponse
-	28, // 52: ddq.v1.AdminService.DescribeServer:output_type -> ddq.v1.DescribeServerResponse
-	32, // 53: ddq.v1.AdminService.ListNodes:output_type -> ddq.v1.ListNodesResponse
-	34, // 54: ddq.v1.AdminService.ListShards:output_type -> ddq.v1.ListShardsResponse
-	38, // 55: ddq.v1.AdminService.DrainNode:output_type -> ddq.v1.DrainNodeResponse
-	40, // 56: ddq.v1.AdminService.UndrainNode:output_type -> ddq.v1.UndrainNodeResponse
-	42, // 57: ddq.v1.AdminService.PlanRebalance:output_type -> ddq.v1.PlanRebalanceResponse
-	45, // 58: ddq.v1.AdminService.ReleaseShard:output_type -> ddq.v1.ReleaseShardResponse
-	41, // [41:59] is the sub-list for method output_type
-	23, // [23:41] is the sub-list for method input_type
-	23, // [23:23] is the sub-list for extension type_name
-	23, // [23:23] is the sub-list for extension extendee
-	0,  // [0:23] is the sub-list for field type_name
+	38, // 21: ddq.v1.Shard.load:type_name -> ddq.v1.OwnedLoad
+	2,  // 22: ddq.v1.ReshardTopicResponse.topic:type_name -> ddq.v1.Topic
+	45, // 23: ddq.v1.PlanRebalanceResponse.moves:type_name -> ddq.v1.ShardMove
+	4,  // 24: ddq.v1.AdminService.CreateTopic:input_type -> ddq.v1.CreateTopicRequest
+	6,  // 25: ddq.v1.AdminService.ConfigureTopic:input_type -> ddq.v1.ConfigureTopicRequest
+	8,  // 26: ddq.v1.AdminService.DescribeTopic:input_type -> ddq.v1.DescribeTopicRequest
+	10, // 27: ddq.v1.AdminService.ListTopics:input_type -> ddq.v1.ListTopicsRequest
+	12, // 28: ddq.v1.AdminService.DeleteTopic:input_type -> ddq.v1.DeleteTopicRequest
+	14, // 29: ddq.v1.AdminService.PauseTopic:input_type -> ddq.v1.PauseTopicRequest
+	16, // 30: ddq.v1.AdminService.ResumeTopic:input_type -> ddq.v1.ResumeTopicRequest
+	18, // 31: ddq.v1.AdminService.PurgeTopic:input_type -> ddq.v1.PurgeTopicRequest
+	21, // 32: ddq.v1.AdminService.ListDeadLetters:input_type -> ddq.v1.ListDeadLettersRequest
+	23, // 33: ddq.v1.AdminService.RequeueDeadLetters:input_type -> ddq.v1.RequeueDeadLettersRequest
+	25, // 34: ddq.v1.AdminService.DeleteDeadLetters:input_type -> ddq.v1.DeleteDeadLettersRequest
+	27, // 35: ddq.v1.AdminService.DescribeServer:input_type -> ddq.v1.DescribeServerRequest
+	31, // 36: ddq.v1.AdminService.ListNodes:input_type -> ddq.v1.ListNodesRequest
+	33, // 37: ddq.v1.AdminService.ListShards:input_type -> ddq.v1.ListShardsRequest
+	39, // 38: ddq.v1.AdminService.DrainNode:input_type -> ddq.v1.DrainNodeRequest
+	41, // 39: ddq.v1.AdminService.UndrainNode:input_type -> ddq.v1.UndrainNodeRequest
+	43, // 40: ddq.v1.AdminService.PlanRebalance:input_type -> ddq.v1.PlanRebalanceRequest
+	46, // 41: ddq.v1.AdminService.ReleaseShard:input_type -> ddq.v1.ReleaseShardRequest
+	36, // 42: ddq.v1.AdminService.ReshardTopic:input_type -> ddq.v1.ReshardTopicRequest
+	5,  // 43: ddq.v1.AdminService.CreateTopic:output_type -> ddq.v1.CreateTopicResponse
+	7,  // 44: ddq.v1.AdminService.ConfigureTopic:output_type -> ddq.v1.ConfigureTopicResponse
+	9,  // 45: ddq.v1.AdminService.DescribeTopic:output_type -> ddq.v1.DescribeTopicResponse
+	11, // 46: ddq.v1.AdminService.ListTopics:output_type -> ddq.v1.ListTopicsResponse
+	13, // 47: ddq.v1.AdminService.DeleteTopic:output_type -> ddq.v1.DeleteTopicResponse
+	15, // 48: ddq.v1.AdminService.PauseTopic:output_type -> ddq.v1.PauseTopicResponse
+	17, // 49: ddq.v1.AdminService.ResumeTopic:output_type -> ddq.v1.ResumeTopicResponse
+	19, // 50: ddq.v1.AdminService.PurgeTopic:output_type -> ddq.v1.PurgeTopicResponse
+	22, // 51: ddq.v1.AdminService.ListDeadLetters:output_type -> ddq.v1.ListDeadLettersResponse
+	24, // 52: ddq.v1.AdminService.RequeueDeadLetters:output_type -> ddq.v1.RequeueDeadLettersResponse
+	26, // 53: ddq.v1.AdminService.DeleteDeadLetters:output_type -> ddq.v1.DeleteDeadLettersResponse
+	28, // 54: ddq.v1.AdminService.DescribeServer:output_type -> ddq.v1.DescribeServerResponse
+	32, // 55: ddq.v1.AdminService.ListNodes:output_type -> ddq.v1.ListNodesResponse
+	34, // 56: ddq.v1.AdminService.ListShards:output_type -> ddq.v1.ListShardsResponse
+	40, // 57: ddq.v1.AdminService.DrainNode:output_type -> ddq.v1.DrainNodeResponse
+	42, // 58: ddq.v1.AdminService.UndrainNode:output_type -> ddq.v1.UndrainNodeResponse
+	44, // 59: ddq.v1.AdminService.PlanRebalance:output_type -> ddq.v1.PlanRebalanceResponse
+	47, // 60: ddq.v1.AdminService.ReleaseShard:output_type -> ddq.v1.ReleaseShardResponse
+	37, // 61: ddq.v1.AdminService.ReshardTopic:output_type -> ddq.v1.ReshardTopicResponse
+	43, // [43:62] is the sub-list for method output_type
+	24, // [24:43] is the sub-list for method input_type
+	24, // [24:24] is the sub-list for extension type_name
+	24, // [24:24] is the sub-list for extension extendee
+	0,  // [0:24] is the sub-list for field type_name
 }
 
 func init() { file_ddq_v1_admin_proto_init() }
@@ -2979,7 +3106,7 @@ func file_ddq_v1_admin_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_ddq_v1_admin_proto_rawDesc), len(file_ddq_v1_admin_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   45,
+			NumMessages:   47,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

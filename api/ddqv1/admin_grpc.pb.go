@@ -37,6 +37,7 @@ const (
 	AdminService_UndrainNode_FullMethodName        = "/ddq.v1.AdminService/UndrainNode"
 	AdminService_PlanRebalance_FullMethodName      = "/ddq.v1.AdminService/PlanRebalance"
 	AdminService_ReleaseShard_FullMethodName       = "/ddq.v1.AdminService/ReleaseShard"
+	AdminService_ReshardTopic_FullMethodName       = "/ddq.v1.AdminService/ReshardTopic"
 )
 
 // AdminServiceClient is the client API for AdminService service.
@@ -75,6 +76,11 @@ type AdminServiceClient interface {
 	// ReleaseShard makes the owner of a shard give it up; the node that should own
 	// it claims it.
 	ReleaseShard(ctx context.Context, in *ReleaseShardRequest, opts ...grpc.CallOption) (*ReleaseShardResponse, error)
+	// ReshardTopic gives a topic another number of shards while it runs. New tasks go
+	// to new shards once it answers; the former shards go on with what they have, and
+	// go when they are empty. FAILED_PRECONDITION while three former generations have
+	// tasks left.
+	ReshardTopic(ctx context.Context, in *ReshardTopicRequest, opts ...grpc.CallOption) (*ReshardTopicResponse, error)
 }
 
 type adminServiceClient struct {
@@ -265,6 +271,16 @@ func (c *adminServiceClient) ReleaseShard(ctx context.Context, in *ReleaseShardR
 	return out, nil
 }
 
+func (c *adminServiceClient) ReshardTopic(ctx context.Context, in *ReshardTopicRequest, opts ...grpc.CallOption) (*ReshardTopicResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ReshardTopicResponse)
+	err := c.cc.Invoke(ctx, AdminService_ReshardTopic_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // AdminServiceServer is the server API for AdminService service.
 // All implementations must embed UnimplementedAdminServiceServer
 // for forward compatibility.
@@ -301,6 +317,11 @@ type AdminServiceServer interface {
 	// ReleaseShard makes the owner of a shard give it up; the node that should own
 	// it claims it.
 	ReleaseShard(context.Context, *ReleaseShardRequest) (*ReleaseShardResponse, error)
+	// ReshardTopic gives a topic another number of shards while it runs. New tasks go
+	// to new shards once it answers; the former shards go on with what they have, and
+	// go when they are empty. FAILED_PRECONDITION while three former generations have
+	// tasks left.
+	ReshardTopic(context.Context, *ReshardTopicRequest) (*ReshardTopicResponse, error)
 	mustEmbedUnimplementedAdminServiceServer()
 }
 
@@ -364,6 +385,9 @@ func (UnimplementedAdminServiceServer) PlanRebalance(context.Context, *PlanRebal
 }
 func (UnimplementedAdminServiceServer) ReleaseShard(context.Context, *ReleaseShardRequest) (*ReleaseShardResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ReleaseShard not implemented")
+}
+func (UnimplementedAdminServiceServer) ReshardTopic(context.Context, *ReshardTopicRequest) (*ReshardTopicResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ReshardTopic not implemented")
 }
 func (UnimplementedAdminServiceServer) mustEmbedUnimplementedAdminServiceServer() {}
 func (UnimplementedAdminServiceServer) testEmbeddedByValue()                      {}
@@ -710,6 +734,24 @@ func _AdminService_ReleaseShard_Handler(srv interface{}, ctx context.Context, de
 	return interceptor(ctx, in, info, handler)
 }
 
+func _AdminService_ReshardTopic_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ReshardTopicRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AdminServiceServer).ReshardTopic(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: AdminService_ReshardTopic_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AdminServiceServer).ReshardTopic(ctx, req.(*ReshardTopicRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // AdminService_ServiceDesc is the grpc.ServiceDesc for AdminService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -788,6 +830,10 @@ var AdminService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ReleaseShard",
 			Handler:    _AdminService_ReleaseShard_Handler,
+		},
+		{
+			MethodName: "ReshardTopic",
+			Handler:    _AdminService_ReshardTopic_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

@@ -367,6 +367,21 @@ var refusals = []refusal{
 		_, err := r.admin.ReleaseShard(r.Context(), &ddqv1.ReleaseShardRequest{Topic: "t", Shard: 1000})
 		return err
 	}, codes.InvalidArgument, "OUT_OF_RANGE_FIELD", "shard", "", 0},
+	{"reshard of an unknown topic", func(r *rig) error {
+		_, err := r.admin.ReshardTopic(r.Context(), &ddqv1.ReshardTopicRequest{Name: "t", Shards: 8})
+		return err
+	}, codes.NotFound, "NO_TOPIC", "topic", "", 0},
+	{"reshard to no shards", func(r *rig) error {
+		_, err := r.admin.ReshardTopic(r.Context(), &ddqv1.ReshardTopicRequest{Name: "t"})
+		return err
+	}, codes.InvalidArgument, "OUT_OF_RANGE_FIELD", "shards", "", 0},
+	{"reshard while three generations have tasks", func(r *rig) (err error) {
+		for shards := int32(5); err == nil && shards < 9; shards++ {
+			r.enqueue(&ddqv1.EnqueueRequest{Topic: "t", When: &ddqv1.EnqueueRequest_Delay{Delay: durationpb.New(time.Hour)}})
+			_, err = r.admin.ReshardTopic(r.Context(), &ddqv1.ReshardTopicRequest{Name: "t", Shards: shards})
+		}
+		return err
+	}, codes.FailedPrecondition, "RESHARD_PENDING", "name", "", 0},
 	{"bad page token of shards", func(r *rig) error {
 		r.enqueue(&ddqv1.EnqueueRequest{Topic: "t"})
 		_, err := r.admin.ListShards(r.Context(), &ddqv1.ListShardsRequest{Topic: "t", PageToken: "no such"})

@@ -78,6 +78,7 @@ func shardWire(s *actors.ShardStatus) *ddqv1.Shard {
 		Epoch:           s.Epoch,
 		Depth:           depthWire(s.Depth),
 		OldestDueUnixMs: int64(s.Oldest),
+		Former:          s.Former,
 	}
 	if s.Load != nil {
 		out.Load = &ddqv1.OwnedLoad{Wheel: int64(s.Load.Wheel), LatenessMs: s.Load.Lateness.Milliseconds()}
@@ -107,4 +108,12 @@ func (a *admin) PlanRebalance(ctx context.Context, r *ddqv1.PlanRebalanceRequest
 
 func (a *admin) ReleaseShard(ctx context.Context, r *ddqv1.ReleaseShardRequest) (*ddqv1.ReleaseShardResponse, error) {
 	return &ddqv1.ReleaseShardResponse{}, a.sys.ReleaseShard(ctx, store.Shard{Topic: r.Topic, N: int(r.Shard)})
+}
+
+func (a *admin) ReshardTopic(ctx context.Context, r *ddqv1.ReshardTopicRequest) (*ddqv1.ReshardTopicResponse, error) {
+	t, err := a.sys.Reshard(ctx, r.Name, int(r.Shards))
+	if err != nil {
+		return nil, err
+	}
+	return &ddqv1.ReshardTopicResponse{Topic: topicWire(&t)}, nil
 }

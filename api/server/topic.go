@@ -51,8 +51,13 @@ func topicWire(t *store.Topic) *ddqv1.Topic {
 	shards, retries := int32(t.Shards), int32(t.MaxRetries)
 	visibility, delay := store.CeilMillis(t.Visibility), store.CeilMillis(t.MaxDelay)
 	payload, retention := int64(t.MaxPayload), store.CeilMillis(t.DoneRetention)
+	former := 0
+	for _, span := range t.Former {
+		former += span.Shards
+	}
 	return &ddqv1.Topic{
-		Name: t.Name,
+		Name:         t.Name,
+		FormerShards: int32(former),
 		Policy: &ddqv1.TopicPolicy{
 			Shards:              &shards,
 			VisibilityTimeoutMs: &visibility,

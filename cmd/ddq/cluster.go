@@ -14,7 +14,7 @@ import (
 
 func (c *cli) clusterCommand() *cobra.Command {
 	return group("cluster", "See and move what the nodes of a fleet do",
-		c.clusterNodes(), c.clusterShards(), c.clusterDrain(), c.clusterUndrain(), c.clusterPlan(), c.clusterRelease())
+		c.clusterNodes(), c.clusterShards(), c.clusterDrain(), c.clusterUndrain(), c.clusterPlan(), c.clusterRelease(), c.clusterReshard())
 }
 
 // nodeView is a node as JSON output has it.
@@ -92,13 +92,22 @@ type shardView struct {
 	OldestDue  string `json:"oldest_due,omitempty"`
 	Wheel      *int64 `json:"wheel,omitempty"` // unset when the owner did not answer
 	LatenessMs int64  `json:"lateness_ms"`
+	Former     bool   `json:"former,omitempty"` // of before a reshard
+}
+
+// name is the shard's number, marked when it is a former one.
+func (v *shardView) name() string {
+	if v.Former {
+		return fmt.Sprintf("%d (former)", v.Shard)
+	}
+	return strconv.Itoa(v.Shard)
 }
 
 func viewShard(s *client.Shard) shardView {
 	v := shardView{
 		Topic: s.Topic, Shard: s.N, Owner: s.Owner, PlacedOn: s.PlacedOn, Epoch: s.Epoch,
 		Scheduled: s.Depth.Scheduled, Ready: s.Depth.Ready, Running: s.Depth.Running, Done: s.Depth.Done, Dead: s.Depth.Dead,
-		OldestDue: clock(s.OldestDue), LatenessMs: s.Lateness.Milliseconds(),
+		OldestDue: clock(s.OldestDue), LatenessMs: s.Lateness.Milliseconds(), Former: s.Former,
 	}
 	if s.Wheel >= 0 {
 		v.Wheel = &s.Wheel
@@ -131,7 +140,7 @@ func (c *cli) clusterShards() *cobra.Command {
 					if v.Wheel != nil {
 						wheel = strconv.FormatInt(*v.Wheel, 10)
 					}
-					row := []any{v.Topic, v.Shard, v.where(), v.Epoch, v.Scheduled, v.Ready, v.Running, v.Dead, wheel, shard.Lateness}
+					row := []any{v.Topic, v.name(), v.where(), v.Epoch, v.Scheduled, v.Ready, v.Running, v.Dead, wheel, shard.Lateness}
 					if err := out.add(v, row...); err != nil {
 						return err
 					}
@@ -279,4 +288,30 @@ func (c *cli) clusterRelease() *cobra.Command {
 			})
 		},
 	}
+}
+
+func (c *cli) clusterReshard() *cobra.Command {
+	var shards int
+	cmd := &cobra.Command{
+		Use:   "reshard TOPIC --shards N",
+		Short: "Give a topic another number of shards while it runs",
+		Long: `Give a topic another number of shards while it runs. New tasks go to new shards at
+once; the former ones go on with what they have, and go when they are empty.`,
+		Example: "  ddq cluster reshard mail --shards 16",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if shards < 1 {
+				return usagef("--shards is the number of shards that the topic shall have, from 1")
+			}
+			return c.call(cmd, func(ctx context.Context, s *client.Client) error {
+				t, err := s.ReshardTopic(ctx, args[0], shards)
+				if err != nil {
+					return err
+				}
+				return c.say(viewTopic(t), "Topic %s has %d shards; %d former ones go when they are empty.", t.Name, *t.Policy.Shards, t.FormerShards)
+			})
+		},
+	}
+	cmd.Flags().IntVar(&shards, "shards", 0, "how many shards the topic shall have")
+	return cmd
 }

@@ -30,6 +30,7 @@ type fleetRun struct {
 	early    int             // guarded by mu
 	doubles  int             // delivered again under the same attempt; guarded by mu
 	repeats  int             // delivered again under a higher one; guarded by mu
+	worst    time.Duration   // how late a first delivery was; guarded by mu
 	all      chan struct{}   // closed when every task was delivered
 }
 
@@ -105,6 +106,7 @@ func (f *fleetRun) deliver(task worker.Task, now time.Time) {
 	defer f.mu.Unlock()
 	switch last := f.attempts[i]; {
 	case last == 0:
+		f.worst = max(f.worst, now.Sub(task.Due))
 		if f.seen++; f.seen == fleetTasks {
 			close(f.all)
 		}
@@ -120,7 +122,8 @@ func (f *fleetRun) deliver(task worker.Task, now time.Time) {
 }
 
 // play enqueues tasks that are due over six seconds, works on them at the nodes of
-// workers, and meanwhile does what the test is about.
+// workers, and meanwhile does what the test is about: after it comes the second half
+// of the tasks.
 func (f *fleetRun) play(workers []int, fault func()) {
 	f.Helper()
 	const topic = "fleet"
@@ -143,22 +146,14 @@ func (f *fleetRun) play(workers []int, fault func()) {
 			}
 		})
 	}
-	const batch = 100
 	due := time.Now().Add(time.Second)
-	for first := 0; first < fleetTasks; first += batch {
-		tasks := make([]client.Task, batch)
-		for i := range tasks {
-			tasks[i] = client.Task{Topic: topic, ID: fmt.Sprint(first + i), Due: due.Add(time.Duration(first+i) * time.Millisecond)}
-		}
-		if _, err := f.clients[first/batch%2].EnqueueBatch(ctx, tasks); err != nil {
-			f.Fatalf("enqueue: %v", err)
-		}
-	}
+	f.enqueue(topic, 0, fleetTasks/2, due)
 	select {
 	case <-time.After(time.Until(due.Add(2 * time.Second))): // in the middle of it
 	case <-ctx.Done():
 	}
 	fault()
+	f.enqueue(topic, fleetTasks/2, fleetTasks, due)
 	select {
 	case <-f.all:
 	case <-time.After(time.Minute):
@@ -173,7 +168,22 @@ func (f *fleetRun) play(workers []int, fault func()) {
 	if f.early+f.doubles > 0 {
 		f.Errorf("early %d, delivered again under the same attempt %d; want none", f.early, f.doubles)
 	}
-	f.Logf("%d tasks, %d delivered again under a higher attempt", f.seen, f.repeats)
+	f.Logf("%d tasks, %d delivered again under a higher attempt, none later than %v", f.seen, f.repeats, f.worst)
+}
+
+// enqueue sends some of the tasks to the first two nodes.
+func (f *fleetRun) enqueue(topic string, from, to int, due time.Time) {
+	f.Helper()
+	const batch = 100
+	for first := from; first < to; first += batch {
+		tasks := make([]client.Task, batch)
+		for i := range tasks {
+			tasks[i] = client.Task{Topic: topic, ID: fmt.Sprint(first + i), Due: due.Add(time.Duration(first+i) * time.Millisecond)}
+		}
+		if _, err := f.clients[first/batch%2].EnqueueBatch(f.Context(), tasks); err != nil {
+			f.Fatalf("enqueue: %v", err)
+		}
+	}
 }
 
 func fleetStore(t *testing.T) string {
@@ -218,5 +228,30 @@ func TestDrainedNodeGivesItsShardsAway(t *testing.T) {
 		if shard.Owner == "n2" || shard.Owner != shard.PlacedOn {
 			t.Errorf("shard %d is owned by %q and placed on %q", shard.N, shard.Owner, shard.PlacedOn)
 		}
+	}
+}
+
+func TestReshardedTopicWastesNoAttempt(t *testing.T) {
+	f := startFleet(t, fleetStore(t))
+	f.play([]int{0, 1, 2}, func() {
+		topic, err := f.clients[2].ReshardTopic(t.Context(), "fleet", 30)
+		if err != nil || topic.FormerShards != 12 || *topic.Policy.Shards != 30 {
+			t.Errorf("topic %+v: %v", topic, err)
+		}
+	})
+	if f.repeats > 0 {
+		t.Errorf("%d tasks were delivered again", f.repeats)
+	}
+	owners := map[string]int{}
+	for shard, err := range f.clients[1].Shards(t.Context(), "fleet") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !shard.Former {
+			owners[shard.Owner]++
+		}
+	}
+	if len(owners) != 3 {
+		t.Errorf("new shards by owner: %v", owners)
 	}
 }

@@ -107,6 +107,7 @@ type depthView struct {
 type topicView struct {
 	Name                string       `json:"name"`
 	Shards              int          `json:"shards"`
+	FormerShards        int          `json:"former_shards,omitempty"` // of before a reshard
 	VisibilityTimeoutMs int64        `json:"visibility_timeout_ms"`
 	MaxRetries          int          `json:"max_retries"`
 	Backoff             *backoffView `json:"backoff"`
@@ -126,6 +127,7 @@ func viewTopic(t client.Topic) topicView {
 	return topicView{
 		Name:                t.Name,
 		Shards:              value(p.Shards),
+		FormerShards:        t.FormerShards,
 		VisibilityTimeoutMs: value(p.VisibilityTimeout).Milliseconds(),
 		MaxRetries:          value(p.MaxRetries),
 		Backoff:             viewBackoff(p.Backoff),
