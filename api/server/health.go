@@ -36,9 +36,10 @@ func (h *health) Check(ctx context.Context, r *healthpb.HealthCheckRequest) (*he
 	return h.Server.Check(ctx, r)
 }
 
-// Watch tells of every change, and ends when the server drains, which would wait
-// for it otherwise.
+// Watch tells of the state of this moment and of every change, and ends when the
+// server drains, which would wait for it otherwise.
 func (h *health) Watch(r *healthpb.HealthCheckRequest, stream healthpb.Health_WatchServer) error {
+	h.refresh() // a node that has just started is not kept waiting for the next tick
 	ctx, cancel := context.WithCancel(stream.Context())
 	defer cancel()
 	defer context.AfterFunc(h.drain, cancel)()

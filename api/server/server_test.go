@@ -114,6 +114,34 @@ func TestHealthFollowsTheSystem(t *testing.T) {
 	})
 }
 
+// firstWord is a watcher that goes once it has heard something.
+type firstWord struct {
+	grpc.ServerStream
+	ctx   context.Context
+	leave context.CancelFunc
+	heard healthpb.HealthCheckResponse_ServingStatus
+}
+
+func (w *firstWord) Context() context.Context { return w.ctx }
+func (w *firstWord) Send(r *healthpb.HealthCheckResponse) error {
+	w.heard = r.Status
+	w.leave()
+	return nil
+}
+
+// A client of several nodes makes no call at a node until the watch says that it serves.
+func TestWatchBeginsWithTheStateOfTheMoment(t *testing.T) {
+	starting := errors.New("not running")
+	h := newHealth(t.Context(), func() error { return starting }, nil)
+	starting = nil
+	w := &firstWord{}
+	w.ctx, w.leave = context.WithCancel(t.Context())
+	_ = h.Watch(&healthpb.HealthCheckRequest{}, w) // ends with its context
+	if w.heard != healthpb.HealthCheckResponse_SERVING {
+		t.Errorf("the first word is %v", w.heard)
+	}
+}
+
 // stopping calls Stop and returns what it returned, and when.
 func (r *rig) stopping(within time.Duration) (stopped func() (time.Duration, error)) {
 	began, done := time.Now(), make(chan error, 1)
