@@ -5,7 +5,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"net"
 	"sync"
 	"testing"
 	"time"
@@ -34,34 +33,18 @@ type fleetRun struct {
 	all      chan struct{}   // closed when every task was delivered
 }
 
-// freeAddr is a loopback address that nobody listened on just now, over TCP and UDP.
-func freeAddr(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
-}
-
 func startFleet(t *testing.T, store string) *fleetRun {
-	f := &fleetRun{T: t, all: make(chan struct{})}
-	first := freeAddr(t)
-	for i := range 3 {
-		gossip := first
-		if i > 0 {
-			gossip = freeAddr(t)
-		}
-		p := startProcess(t, "--store", store, "--node-name", fmt.Sprint("n", i), "--grpc-addr", freeAddr(t), "--gossip-addr", gossip, "--join", first)
+	s := startServers(t, store, 3)
+	f := &fleetRun{T: t, nodes: s.nodes, all: make(chan struct{})}
+	for _, p := range f.nodes {
 		c, err := client.Dial(p.addr, client.Config{Timeout: time.Minute, MaxElapsed: time.Minute})
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { c.Close() })
-		f.nodes, f.clients = append(f.nodes, p), append(f.clients, c)
+		f.clients = append(f.clients, c)
 	}
-	every, err := client.Dial(f.nodes[0].addr+","+f.nodes[1].addr+","+f.nodes[2].addr, client.Config{Timeout: time.Minute})
+	every, err := client.Dial(s.addrs(), client.Config{Timeout: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,27 +57,7 @@ func startFleet(t *testing.T, store string) *fleetRun {
 // awaitNodes waits until the first node sees as many active nodes.
 func (f *fleetRun) awaitNodes(want int) {
 	f.Helper()
-	ctx, cancel := context.WithTimeout(f.Context(), time.Minute)
-	defer cancel()
-	for {
-		nodes, err := f.clients[0].Nodes(ctx)
-		if err != nil {
-			f.Fatalf("nodes %v: %v", nodes, err)
-		}
-		active := 0
-		for _, n := range nodes {
-			if n.State == client.NodeActive {
-				active++
-			}
-		}
-		if active == want {
-			return
-		}
-		select {
-		case <-time.After(50 * time.Millisecond):
-		case <-ctx.Done():
-		}
-	}
+	awaitActive(f.T, f.clients[0], want)
 }
 
 func (f *fleetRun) deliver(task worker.Task, now time.Time) {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -42,17 +43,25 @@ func TestMain(m *testing.M) {
 type process struct {
 	cmd  *exec.Cmd
 	addr string
-	rest chan string // stderr after the first line that names the address
+	read chan struct{} // closed at the end of stderr
+	rest string        // stderr after the first line that names the address, once read
 }
 
 // startProcess runs the binary and waits until it serves.
 func startProcess(t *testing.T, args ...string) *process {
 	t.Helper()
+	return startProcessIn(t, nil, args...)
+}
+
+// startProcessIn is startProcess behind a command that runs the binary.
+func startProcessIn(t *testing.T, prefix []string, args ...string) *process {
+	t.Helper()
 	name, err := buildOnce()
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &process{cmd: exec.Command(name, append([]string{"server", "--http-addr", "off"}, args...)...), rest: make(chan string, 1)}
+	line := slices.Concat(prefix, []string{name, "server", "--http-addr", "off"}, args)
+	p := &process{cmd: exec.Command(line[0], line[1:]...), read: make(chan struct{})}
 	stderr, err := p.cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -60,7 +69,10 @@ func startProcess(t *testing.T, args ...string) *process {
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { p.kill() })
+	t.Cleanup(func() {
+		p.cmd.Process.Kill()
+		p.cmd.Wait()
+	})
 	r := bufio.NewReader(stderr)
 	var head strings.Builder
 	for p.addr == "" {
@@ -74,15 +86,18 @@ func startProcess(t *testing.T, args ...string) *process {
 		}
 	}
 	go func() {
+		defer close(p.read)
 		rest, _ := io.ReadAll(r)
-		p.rest <- string(rest)
+		p.rest = string(rest)
 	}()
 	return p
 }
 
-// kill ends the process as a power cut would, and waits for it.
+// kill ends the process as a power cut would, and waits for it. It may be called
+// twice.
 func (p *process) kill() {
 	p.cmd.Process.Kill()
+	<-p.read
 	p.cmd.Wait()
 }
 
@@ -92,9 +107,9 @@ func (p *process) terminate(t *testing.T) (code int, rest string) {
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	rest = <-p.rest // at its end
+	<-p.read
 	p.cmd.Wait()
-	return p.cmd.ProcessState.ExitCode(), rest
+	return p.cmd.ProcessState.ExitCode(), p.rest
 }
 
 // refusal runs a server that cannot start and returns its exit code and stderr.

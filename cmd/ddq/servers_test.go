@@ -1,0 +1,105 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ddq-io/ddq/api/client"
+)
+
+// servers are the processes of one fleet, each at addresses of its own that it
+// keeps when it is started again.
+type servers struct {
+	*testing.T
+	store  string
+	grpc   []string
+	gossip []string
+	nodes  []*process
+}
+
+// startServers starts a fleet and waits until each node serves.
+func startServers(t *testing.T, store string, n int) *servers {
+	t.Helper()
+	s := &servers{T: t, store: store, nodes: make([]*process, n)}
+	for range n {
+		s.grpc, s.gossip = append(s.grpc, freeAddr(t)), append(s.gossip, freeAddr(t))
+	}
+	for i := range n {
+		s.start(i)
+	}
+	return s
+}
+
+// start runs a node that does not run.
+func (s *servers) start(i int) {
+	s.Helper()
+	p := startProcess(s.T, "--store", s.store, "--node-name", fmt.Sprint("n", i),
+		"--grpc-addr", s.grpc[i], "--gossip-addr", s.gossip[i], "--join", strings.Join(s.gossip, ","))
+	s.nodes[i] = p
+	s.Cleanup(func() {
+		p.kill()
+		if s.Failed() {
+			s.Logf("node %d: %s", i, p.rest[max(0, len(p.rest)-4000):])
+		}
+	})
+}
+
+// addrs is what a client of all nodes dials.
+func (s *servers) addrs() string { return strings.Join(s.grpc, ",") }
+
+// freeAddr is a loopback address that nobody listens on, over TCP and UDP, and
+// that no connection is given for its own end.
+func freeAddr(t *testing.T) string {
+	t.Helper()
+	for range 100 {
+		addr := fmt.Sprint("127.0.0.1:", 10000+rand.IntN(10000))
+		l, err := net.Listen("tcp", addr)
+		if err != nil {
+			continue
+		}
+		l.Close()
+		if p, err := net.ListenPacket("udp", addr); err == nil {
+			p.Close()
+			return addr
+		}
+	}
+	t.Fatal("no port is free")
+	return ""
+}
+
+// awaitActive waits until a node sees as many active nodes.
+func awaitActive(t *testing.T, c *client.Client, want int) {
+	t.Helper()
+	await(t, fmt.Sprint(want, " active nodes"), func() bool {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		nodes, err := c.Nodes(ctx)
+		if err != nil {
+			t.Fatalf("nodes: %v", err)
+		}
+		active := 0
+		for _, n := range nodes {
+			if n.State == client.NodeActive {
+				active++
+			}
+		}
+		return active == want
+	})
+}
+
+// await waits for up to a minute until something is so.
+func await(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); !is(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("waited a minute for %s", what)
+		}
+	}
+}
