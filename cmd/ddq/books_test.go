@@ -61,15 +61,18 @@ type service struct {
 	late time.Duration // the latest delivery, since watch
 }
 
-func newBooks(shards int) *books {
-	return &books{tasks: make(map[string]*account), shards: make([]service, shards)}
+func newBooks() *books {
+	return &books{tasks: make(map[string]*account), shards: make([]service, trafficShards)}
 }
+
+// shardOf is where the servers put an id.
+func shardOf(id string) int { return int(xxhash.Sum64String(id) % trafficShards) }
 
 // asked opens the account of a task that is about to be enqueued.
 func (b *books) asked(id string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.tasks[id] = &account{shard: int(xxhash.Sum64String(id) % uint64(len(b.shards)))}
+	b.tasks[id] = &account{shard: shardOf(id)}
 }
 
 // answered notes the answer to an enqueue that began a while ago.

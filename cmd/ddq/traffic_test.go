@@ -21,12 +21,12 @@ import (
 const (
 	trafficTopic  = "traffic"
 	trafficShards = 6
-	trafficBatch  = 8
-	trafficPace   = 40 * time.Millisecond // between the batches of a producer
+	trafficBatch  = 4
+	trafficPace   = 60 * time.Millisecond // between the batches of a producer
 )
 
-// traffic is two producers and three workers of a topic, on connections of their
-// own, and their books.
+// traffic is three workers of a topic and a producer for each shard, so that one
+// which is out of reach holds no other up, and their books.
 type traffic struct {
 	*testing.T
 	*books
@@ -42,7 +42,7 @@ type traffic struct {
 // startTraffic begins, and returns when every shard works.
 func startTraffic(t *testing.T, addrs string, options ...grpc.DialOption) *traffic {
 	t.Helper()
-	x := &traffic{T: t, books: newBooks(trafficShards), enough: make(chan struct{})}
+	x := &traffic{T: t, books: newBooks(), enough: make(chan struct{})}
 	x.admin = x.dial(addrs, options)
 	if _, err := x.admin.CreateTopic(t.Context(), trafficTopic, client.Policy{
 		Shards: new(trafficShards), VisibilityTimeout: new(3 * time.Second), MaxRetries: new(1000),
@@ -61,9 +61,9 @@ func startTraffic(t *testing.T, addrs string, options ...grpc.DialOption) *traff
 			}
 		})
 	}
-	for range 2 {
-		c := x.dial(addrs, options)
-		x.sending.Go(func() { x.produce(c) })
+	producers := x.dial(addrs, options)
+	for n := range trafficShards {
+		x.sending.Go(func() { x.produce(producers, n) })
 	}
 	t.Cleanup(x.stop)
 	x.awaitService(time.Now())
@@ -80,9 +80,18 @@ func (x *traffic) dial(addrs string, options []grpc.DialOption) *client.Client {
 	return c
 }
 
-// produce enqueues batches: of every four tasks one is due at once, the others
-// within a second and a half.
-func (x *traffic) produce(c *client.Client) {
+// nextID returns an id that nobody had and that lies in a shard.
+func (x *traffic) nextID(shard int) string {
+	for {
+		if id := fmt.Sprint(x.ids.Add(1)); shardOf(id) == shard {
+			return id
+		}
+	}
+}
+
+// produce enqueues batches: the first task is due at once, the others within a
+// second and a half.
+func (x *traffic) produce(c *client.Client, shard int) {
 	pace := time.NewTicker(trafficPace)
 	defer pace.Stop()
 	for {
@@ -93,8 +102,8 @@ func (x *traffic) produce(c *client.Client) {
 		}
 		tasks := make([]client.Task, trafficBatch)
 		for i := range tasks {
-			tasks[i] = client.Task{Topic: trafficTopic, ID: fmt.Sprint(x.ids.Add(1))}
-			if i%4 > 0 {
+			tasks[i] = client.Task{Topic: trafficTopic, ID: x.nextID(shard)}
+			if i > 0 {
 				tasks[i].Delay = rand.N(1500 * time.Millisecond)
 			}
 			x.asked(tasks[i].ID)
