@@ -36,7 +36,8 @@ type books struct {
 	stale           int       // deliveries that came after a later one of the same task
 	reborn          int       // tasks that were done before their enqueue was answered, and stored again
 	begun           time.Time // of the last enqueue that was acknowledged
-	worst           time.Duration
+	worst           time.Duration // the latest delivery
+	slowest         time.Duration // the longest enqueue
 }
 
 // account is what is known of one task.
@@ -81,6 +82,7 @@ func (b *books) answered(id string, begun time.Time, err error) {
 	defer b.mu.Unlock()
 	a := b.tasks[id]
 	a.answered, a.stored = true, err == nil
+	b.slowest = max(b.slowest, time.Since(begun))
 	if err != nil {
 		b.unsure++
 		return
@@ -274,8 +276,8 @@ func (b *books) check(t *testing.T) {
 	if len(b.faults) > 0 {
 		t.Errorf("%d faults: %s", len(b.faults), strings.Join(b.faults[:min(5, len(b.faults))], "\n"))
 	}
-	t.Logf("%d tasks stored, %d enqueues of unknown outcome; %d acks accepted, %d attempts ended with an error, %d wasted; %d deliveries overtaken, %d tasks stored again; latest by %v",
-		b.stored, b.unsure, b.settled, b.nacked, b.wasted, b.stale, b.reborn, b.worst.Round(time.Millisecond))
+	t.Logf("%d tasks stored, %d enqueues of unknown outcome; %d acks accepted, %d attempts ended with an error, %d wasted; %d deliveries overtaken, %d tasks stored again; latest by %v, slowest enqueue %v",
+		b.stored, b.unsure, b.settled, b.nacked, b.wasted, b.stale, b.reborn, b.worst.Round(time.Millisecond), b.slowest.Round(time.Millisecond))
 }
 
 // taps returns what makes a client's connection write the books.

@@ -35,7 +35,8 @@ type traffic struct {
 	ids     atomic.Int64
 	enough  chan struct{} // closed: no more tasks
 	sending sync.WaitGroup
-	leave   context.CancelFunc // ends the workers
+	workers context.Context
+	leave   context.CancelFunc // ends workers
 	working sync.WaitGroup
 }
 
@@ -50,16 +51,9 @@ func startTraffic(t *testing.T, addrs string, options ...grpc.DialOption) *traff
 	}); err != nil {
 		t.Fatal(err)
 	}
-	var ctx context.Context
-	ctx, x.leave = context.WithCancel(context.Background())
+	x.workers, x.leave = context.WithCancel(context.Background())
 	for range 3 {
-		c := x.dial(addrs, append(x.taps(), options...))
-		w := worker.New(c.Conn(), worker.Config{Topic: trafficTopic, Concurrency: 16, Grace: 5 * time.Second}, worker.HandlerFunc(x.handle))
-		x.working.Go(func() {
-			if err := w.Run(ctx); err != nil {
-				t.Errorf("worker: %v", err)
-			}
-		})
+		x.work(addrs, options...)
 	}
 	producers := x.dial(addrs, options)
 	for n := range trafficShards {
@@ -68,6 +62,42 @@ func startTraffic(t *testing.T, addrs string, options ...grpc.DialOption) *traff
 	t.Cleanup(x.stop)
 	x.awaitService(time.Now())
 	return x
+}
+
+// work runs one more worker.
+func (x *traffic) work(addrs string, options ...grpc.DialOption) {
+	x.Helper()
+	c := x.dial(addrs, append(x.taps(), options...))
+	w := worker.New(c.Conn(), worker.Config{Topic: trafficTopic, Concurrency: 16, Grace: 5 * time.Second}, worker.HandlerFunc(x.handle))
+	x.working.Go(func() {
+		if err := w.Run(x.workers); err != nil {
+			x.Errorf("worker: %v", err)
+		}
+	})
+}
+
+// owners returns the owners of the shards, and whether all are where they belong.
+func (x *traffic) owners() (owners []string, settled bool) {
+	x.Helper()
+	settled = true
+	for s, err := range x.admin.Shards(context.Background(), trafficTopic) {
+		if err != nil {
+			x.Fatalf("shards: %v", err)
+		}
+		owners = append(owners, s.Owner)
+		settled = settled && s.Owner == s.PlacedOn
+	}
+	return owners, settled
+}
+
+// awaitPlaced waits until every shard is where it belongs, and returns the owners.
+func (x *traffic) awaitPlaced() (owners []string) {
+	x.Helper()
+	await(x.T, "shards to be where they belong", func() (settled bool) {
+		owners, settled = x.owners()
+		return settled
+	})
+	return owners
 }
 
 func (x *traffic) dial(addrs string, options []grpc.DialOption) *client.Client {
