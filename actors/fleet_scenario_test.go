@@ -3,6 +3,7 @@ package actors
 import (
 	"fmt"
 	"log/slog"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -255,6 +256,57 @@ func TestFrozenOwnerChangesNothingWhenItWakes(t *testing.T) {
 		w.enqueue(f.nodes["a"], "mail", "u", 1000, time.Second)
 		w.run(3 * time.Second)
 		w.done(3 * time.Second)
+	})
+}
+
+// The others see a node that cannot reach the store.
+func TestNodeWithoutTheStoreLeavesItsShardsToTheOthers(t *testing.T) {
+	fleetBubble(t, []string{"a", "b", "c"}, func(t *testing.T, f *testFleet) {
+		b := f.nodes["b"]
+		w := f.work(f.nodes["a"], "mail", 5000)
+		idle := subscribeTo(t, b.sys, "mail", 5000) // takes its share of what comes
+		time.Sleep(time.Second)
+		idle.take()
+		b.store.freeze(true)
+		time.Sleep(5 * time.Second)
+		idle.take()
+		w.enqueue(f.nodes["c"], "mail", "t", 1000, 2*time.Second)
+		w.run(2 * time.Second)
+		w.done(20 * time.Millisecond)
+		for n, owner := range f.owners("mail") {
+			if owner == "b" {
+				t.Errorf("shard %d is owned by b", n)
+			}
+		}
+		if got := idle.take(); len(got) > 0 {
+			t.Errorf("a worker of b has %d tasks, which it could not settle", len(got))
+		}
+		idle.sub.Unsubscribe(nil)
+		b.store.freeze(false)
+		w.run(2 * time.Second)
+		if !slices.Contains(f.owners("mail"), "b") {
+			t.Error("b owns nothing once it is back")
+		}
+		w.enqueue(f.nodes["c"], "mail", "u", 1000, time.Second)
+		w.run(time.Second)
+		w.done(250 * time.Millisecond)
+	})
+}
+
+func TestDrainedNodeStaysDrainedWhenItsStoreIsBack(t *testing.T) {
+	fleetBubble(t, []string{"a", "b"}, func(t *testing.T, f *testFleet) {
+		b := f.nodes["b"]
+		f.work(f.nodes["a"], "mail", 10)
+		if err := f.nodes["a"].sys.DrainNode(t.Context(), "b", true); err != nil {
+			t.Fatal(err)
+		}
+		for _, frozen := range []bool{true, false} {
+			b.store.freeze(frozen)
+			time.Sleep(10 * time.Second)
+			if slices.Contains(f.owners("mail"), "b") {
+				t.Errorf("b owns shards; frozen: %v", frozen)
+			}
+		}
 	})
 }
 

@@ -20,9 +20,12 @@ type keeper struct {
 	onLost func() // lease ran out: shards must stop
 	onBack func() // lease is ours again: shards may claim
 
+	onAbsent func() // the lease has been lost for as long as it lasts
+
 	mu     sync.Mutex
 	until  time.Time // monotonic: the lease is certainly alive before
 	isLost bool
+	absent bool  // onAbsent was called since the lease was lost
 	fatal  error // another process has our name
 
 	cancel context.CancelFunc
@@ -86,7 +89,7 @@ func (k *keeper) renew(ctx context.Context) {
 func (k *keeper) extend(until time.Time) {
 	k.mu.Lock()
 	wasLost := k.isLost
-	k.until, k.isLost, k.fatal = until, false, nil
+	k.until, k.isLost, k.absent, k.fatal = until, false, false, nil
 	k.mu.Unlock()
 	if wasLost {
 		k.log.Info("lease renewed, claiming shards", "node", k.node.Node)
@@ -96,12 +99,17 @@ func (k *keeper) extend(until time.Time) {
 
 func (k *keeper) expire(err error) {
 	k.mu.Lock()
-	wasLost := k.isLost
+	wasLost, wasAbsent := k.isLost, k.absent
 	k.isLost = true
+	k.absent = wasAbsent || time.Since(k.until) > k.node.TTL
+	absent := k.absent
 	k.mu.Unlock()
 	if !wasLost {
 		k.log.Warn("lease lost, shards stopped", "node", k.node.Node, "err", err)
 		k.onLost()
+	}
+	if absent && !wasAbsent {
+		k.onAbsent()
 	}
 }
 

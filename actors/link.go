@@ -81,7 +81,7 @@ func (t *topicActor) openLinks() {
 }
 
 func (t *topicActor) openLink(sub *subscriber, m Member) {
-	if sub.options.LocalOnly || t.draining != nil || t.links[linkKey{sub.id, m.Name}] != nil {
+	if sub.options.LocalOnly || t.draining != nil || t.keeper.err() != nil || t.links[linkKey{sub.id, m.Name}] != nil {
 		return
 	}
 	l := &link{topic: t.ref, pid: t.ref.pid, rt: t.runtime, sub: sub, node: m.Name}
@@ -89,6 +89,14 @@ func (t *topicActor) openLink(sub *subscriber, m Member) {
 	options := sub.options
 	options.LocalOnly, options.OnDemand, options.Peer = true, true, t.cfg.Node
 	l.remote = t.fleet.peers.Subscribe(m, options, l)
+}
+
+// unlink ends all links: without the store, which the lease is lost to, workers of
+// this node could settle nothing of what they get over them.
+func (t *topicActor) unlink() {
+	for _, l := range t.links {
+		l.remote.Close()
+	}
 }
 
 // linkKey names a link: one for each subscription and node.

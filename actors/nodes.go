@@ -190,7 +190,7 @@ func (s *System) DrainPeer(draining bool) error {
 		return &Error{Kind: Precondition, Reason: "NO_FLEET", Field: "name",
 			Message: "the node stands alone: there is nobody to hand its shards over to"}
 	}
-	return failure(s.fleet.source.SetDraining(draining))
+	return failure(s.fleet.setDrained(draining))
 }
 
 // Plan says which shards would move if these nodes drained; with none, which are

@@ -51,8 +51,20 @@ func New(cfg Config, st store.Store, log *slog.Logger, reg prometheus.Registerer
 		Node: rt.cfg.Node, Start: store.NewToken(), TTL: rt.cfg.LeaseTTL, Addr: rt.cfg.Addr,
 	})
 	rt.keeper.onLost = func() { s.broadcast(&leaseLost{}) }
-	rt.keeper.onBack = func() { s.broadcast(&leaseBack{}) }
+	rt.keeper.onBack = func() {
+		s.setAbsent(false)
+		s.broadcast(&leaseBack{})
+	}
+	rt.keeper.onAbsent = func() { s.setAbsent(true) }
 	return s
+}
+
+// setAbsent has the others take the shards of a node that cannot reach the store,
+// though they see it, or lets it own shards again.
+func (s *System) setAbsent(absent bool) {
+	if err := s.fleet.setAbsent(absent); err != nil {
+		s.log.Warn("not announced whether this node can own shards", "err", err)
+	}
 }
 
 // Join makes this node one of a fleet. It is called before Start. The fleet knows
@@ -123,7 +135,7 @@ func (s *System) Drain(ctx context.Context) {
 	}
 	if s.fleet.source != nil {
 		// The shards are handed over now, not when the last worker is done.
-		if err := s.fleet.source.SetDraining(true); err != nil {
+		if err := s.fleet.setDrained(true); err != nil {
 			s.log.Warn("draining not announced", "err", err)
 		}
 		s.fleet.update()

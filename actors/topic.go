@@ -108,8 +108,12 @@ func (t *topicActor) Receive(c actor.Context) {
 		t.configure(m)
 	case *reshaped:
 		t.reshape(c, m)
-	case *leaseLost, *leaseBack:
+	case *leaseLost:
 		t.toShards(m)
+		t.unlink()
+	case *leaseBack:
+		t.toShards(m)
+		t.openLinks()
 	case *drainTopic:
 		t.drain(m)
 	case *countSubscriptions:

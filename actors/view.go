@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"sync"
 	"sync/atomic"
 
 	"github.com/ddq-io/ddq/store"
@@ -15,6 +16,29 @@ type fleet struct {
 	view   atomic.Pointer[fleetView]
 
 	suspect atomic.Int64 // when notices may have been lost, in Unix nanoseconds
+
+	mu      sync.Mutex
+	drained bool // this node was asked to own nothing, or stops; guarded by mu
+	absent  bool // it has not reached the store for long; guarded by mu
+}
+
+// setDrained tells the others whether this node was asked to own nothing.
+func (f *fleet) setDrained(drained bool) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.drained = drained
+	return f.source.SetDraining(f.drained || f.absent)
+}
+
+// setAbsent tells the others whether this node could serve what it owns.
+func (f *fleet) setAbsent(absent bool) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.source == nil || f.absent == absent {
+		return nil
+	}
+	f.absent = absent
+	return f.source.SetDraining(f.drained || f.absent)
 }
 
 // fleetView is a view and what is asked of it most.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/health"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 
@@ -101,6 +102,28 @@ func TestClientLeavesADrainingNode(t *testing.T) {
 	enqueueSome(t, c, "t")
 	if a.took() > 0 || b.took() == 0 {
 		t.Errorf("the draining node took %d frames, the other %d", a.took(), b.took())
+	}
+}
+
+// A node that has lost its store answers all the same. Its stream is not the place
+// to try again.
+func TestClientLeavesANodeWithoutAStore(t *testing.T) {
+	a, b := startNode(t, "127.0.0.1:0"), startNode(t, "127.0.0.1:0")
+	c := dialFleet(t, a, b)
+	enqueueSome(t, c, "before")
+	down := func(*ddqv1.EnqueueRequest) *ddqv1.Error {
+		return &ddqv1.Error{Code: int32(codes.Unavailable), Reason: "STORE_DOWN", RetryAfterMs: 1}
+	}
+	for _, n := range []*fleetNode{a, b} {
+		n.mu.Lock()
+		n.judge = down
+		n.mu.Unlock()
+		n.health.SetServingStatus("", healthpb.HealthCheckResponse_NOT_SERVING)
+		enqueueSome(t, c, n.addr)
+		n.mu.Lock()
+		n.judge = nil
+		n.mu.Unlock()
+		n.health.SetServingStatus("", healthpb.HealthCheckResponse_SERVING)
 	}
 }
 

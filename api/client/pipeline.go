@@ -198,11 +198,11 @@ func (p *pipeline) connect() (*stream, *Error) {
 	p.mu.Lock()
 	s := p.stream
 	p.mu.Unlock()
-	if s != nil && !s.broken() {
+	if s != nil && !s.spent() {
 		return s, nil
 	}
 	if s != nil {
-		<-s.done
+		s.finish()
 	}
 	s, err := openStream(p.ctx, p.queue)
 	if err != nil {

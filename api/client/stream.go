@@ -40,6 +40,7 @@ type stream struct {
 	flying   map[uint64]frame // unanswered, by sequence; guarded by mu
 	last     time.Time        // when the last frame left; guarded by mu
 	err      *Error           // why the stream broke; guarded by mu
+	poor     bool             // its server could not do what was asked; guarded by mu
 }
 
 // frame is one request on its way.
@@ -114,10 +115,31 @@ func (s *stream) read() {
 			return
 		}
 		if f, ok := s.landed(reply.GetSequence()); ok {
+			if outOfOrder(reply) {
+				s.leave()
+			}
 			f.answer(reply)
 			<-s.room
 		}
 	}
+}
+
+// outOfOrder reports whether a server says that it cannot do its work for now.
+func outOfOrder(reply *ddqv1.EnqueueStreamResponse) bool {
+	cannot := func(e *ddqv1.Error) bool {
+		c := codes.Code(e.GetCode())
+		return c == codes.Unavailable || c == codes.Unknown
+	}
+	return cannot(reply.GetError()) ||
+		slices.ContainsFunc(reply.GetResults(), func(r *ddqv1.EnqueueResult) bool { return cannot(r.GetError()) })
+}
+
+// leave has the next frame go out over another stream: of several servers another
+// one may do what this one cannot.
+func (s *stream) leave() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.poor = true
 }
 
 // landed takes the frame of a sequence out of those in flight.
@@ -162,11 +184,11 @@ func (s *stream) fail(err *Error) {
 	}
 }
 
-// broken reports whether the stream can take no more.
-func (s *stream) broken() bool {
+// spent reports whether the stream is to take no more.
+func (s *stream) spent() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.err != nil
+	return s.err != nil || s.poor
 }
 
 // stuckFor reports whether a frame has had no answer for d.
