@@ -44,6 +44,7 @@ func connect(cfg Config, t target) *nodes {
 		o.DialTimeout, o.ReadTimeout, o.WriteTimeout = dial, answer, answer
 		o.ReadBufferSize, o.WriteBufferSize = bufferSize, bufferSize
 		o.Protocol, o.DisableIdentity = 2, true
+		o.Dialer = dialer(dial, o.TLSConfig)
 		client := redis.NewFailoverClient(o)
 		client.AddHook(markUnsent{})
 		return &nodes{one: client, patience: answer}
@@ -55,6 +56,7 @@ func connect(cfg Config, t target) *nodes {
 		o.ReadBufferSize, o.WriteBufferSize = bufferSize, bufferSize
 		o.Protocol, o.DisableIdentity, o.MaintNotificationsConfig = 2, true, quiet
 		o.ClusterStateReloadInterval = time.Second // by default it goes on failing for most of a minute
+		o.Dialer = dialer(dial, o.TLSConfig)
 		n := &nodes{patience: answer, others: make(map[string]*redis.Client)}
 		o.NewClient = n.newClient
 		n.cluster = redis.NewClusterClient(o)
@@ -67,6 +69,7 @@ func connect(cfg Config, t target) *nodes {
 	o.ReadBufferSize, o.WriteBufferSize = bufferSize, bufferSize
 	o.Protocol = 2 // scripts answer the same in both; no pushes to look out for
 	o.DisableIdentity, o.MaintNotificationsConfig = true, quiet
+	o.Dialer = dialer(dial, o.TLSConfig)
 	return &nodes{one: redis.NewClient(o)}
 }
 

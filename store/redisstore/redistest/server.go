@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -35,7 +36,15 @@ type Server struct {
 // redis-server is not installed.
 func Start(tb testing.TB, settings ...string) *Server {
 	tb.Helper()
+	return StartBehind(tb, nil, settings...)
+}
+
+// StartBehind is Start with a command that is to run the server, such as one that
+// enters a network namespace. It must become the server's process.
+func StartBehind(tb testing.TB, command []string, settings ...string) *Server {
+	tb.Helper()
 	s := newServer(tb)
+	s.args = append(slices.Clone(command), s.args...)
 	s.start(append([]string{
 		"--port", "0", "--unixsocket", s.socket, "--dir", s.dir, "--save", "", "--appendonly", "yes",
 		"--appendfsync", "everysec", "--enable-debug-command", "local", "--daemonize", "no",
