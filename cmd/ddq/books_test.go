@@ -29,13 +29,13 @@ type books struct {
 	slow   bool      // deliveries may be under way for long: their age says nothing
 	faults []string
 
-	stored, settled int       // tasks acknowledged, and acked
-	unsure          int       // enqueues without an answer
-	wasted          int       // attempts that no worker ended
-	nacked          int       // that one ended with an error
-	stale           int       // deliveries that came after a later one of the same task
-	reborn          int       // tasks that were done before their enqueue was answered, and stored again
-	begun           time.Time // of the last enqueue that was acknowledged
+	stored, settled int           // tasks acknowledged, and acked
+	unsure          int           // enqueues without an answer
+	wasted          int           // attempts that no worker ended
+	nacked          int           // that one ended with an error
+	stale           int           // deliveries that came after a later one of the same task
+	reborn          int           // tasks that were done before their enqueue was answered, and stored again
+	begun           time.Time     // of the last enqueue that was acknowledged
 	worst           time.Duration // the latest delivery
 	slowest         time.Duration // the longest enqueue
 }
@@ -53,6 +53,12 @@ type account struct {
 	over     bool      // the worker gave the hold back
 	acking   bool      // it said that it is done
 	settled  bool      // and that was accepted
+	history  []string
+}
+
+// note adds to what the account says when something is wrong.
+func (a *account) note(what, token string) {
+	a.history = append(a.history, fmt.Sprintf("%s %s %.4x", time.Now().Format("05.000"), what, token))
 }
 
 // service is how a shard was served.
@@ -82,6 +88,7 @@ func (b *books) answered(id string, begun time.Time, err error) {
 	defer b.mu.Unlock()
 	a := b.tasks[id]
 	a.answered, a.stored = true, err == nil
+	a.note(fmt.Sprint("enqueued: ", err), "")
 	b.slowest = max(b.slowest, time.Since(begun))
 	if err != nil {
 		b.unsure++
@@ -95,7 +102,7 @@ func (b *books) answered(id string, begun time.Time, err error) {
 
 // faulty notes what must not be; b.mu is held.
 func (b *books) faulty(id string, a *account, format string, args ...any) {
-	b.faults = append(b.faults, fmt.Sprintf("%s: %s, account %+v", id, fmt.Sprintf(format, args...), *a))
+	b.faults = append(b.faults, fmt.Sprintf("%s: %s, %s", id, fmt.Sprintf(format, args...), strings.Join(a.history, ", ")))
 }
 
 // delivered notes that a worker was given a task.
@@ -109,12 +116,13 @@ func (b *books) delivered(d *ddqv1.Delivery, now time.Time) {
 		b.faulty(id, &account{}, "nobody enqueued it")
 		return
 	}
+	a.note(fmt.Sprint("attempt ", attempt), token)
 	if now.Before(due) {
 		b.faulty(id, a, "delivered %v early", due.Sub(now))
 	}
 	if attempt == 1 && a.attempt > 0 && a.early && a.acking && token != a.token {
 		b.reborn++
-		*a = account{shard: a.shard, stored: a.stored, answered: a.answered, former: a.token}
+		*a = account{shard: a.shard, stored: a.stored, answered: a.answered, former: a.token, history: a.history}
 	}
 	if attempt < a.attempt {
 		b.stale++ // overtaken on the way; its settlement will be refused
@@ -216,6 +224,7 @@ func (b *books) said(id string, token []byte, kind settleKind) settlement {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if a := b.tasks[id]; a != nil && a.token == string(token) {
+		a.note([...]string{ack: "ack", nack: "nack", extend: "extend"}[kind], string(token))
 		a.acking, a.over = a.acking || kind == ack, a.over || kind == nack
 	}
 	return settlement{id, string(token), kind}
@@ -234,6 +243,7 @@ func (b *books) accepted(s settlement) {
 		b.faulty(s.id, a, "an ack was accepted under a token that is not the last one")
 	default:
 		a.settled = true
+		a.note("acked", s.token)
 		b.settled++
 	}
 }

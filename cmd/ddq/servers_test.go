@@ -18,16 +18,17 @@ import (
 // keeps when it is started again.
 type servers struct {
 	*testing.T
-	store  string
-	grpc   []string
-	gossip []string
-	nodes  []*process
+	settings []string
+	grpc     []string
+	gossip   []string
+	behind   [][]string // commands that run the processes; none by default
+	nodes    []*process
 }
 
 // startServers starts a fleet and waits until each node serves.
 func startServers(t *testing.T, store string, n int) *servers {
 	t.Helper()
-	s := &servers{T: t, store: store, nodes: make([]*process, n)}
+	s := &servers{T: t, settings: []string{"--store", store}, behind: make([][]string, n), nodes: make([]*process, n)}
 	for range n {
 		s.grpc, s.gossip = append(s.grpc, freeAddr(t)), append(s.gossip, freeAddr(t))
 	}
@@ -40,8 +41,9 @@ func startServers(t *testing.T, store string, n int) *servers {
 // start runs a node that does not run.
 func (s *servers) start(i int) {
 	s.Helper()
-	p := startProcess(s.T, "--store", s.store, "--node-name", fmt.Sprint("n", i),
-		"--grpc-addr", s.grpc[i], "--gossip-addr", s.gossip[i], "--join", strings.Join(s.gossip, ","))
+	p := startProcessIn(s.T, s.behind[i], append([]string{
+		"--node-name", fmt.Sprint("n", i), "--grpc-addr", s.grpc[i], "--gossip-addr", s.gossip[i], "--join", strings.Join(s.gossip, ","),
+	}, s.settings...)...)
 	s.nodes[i] = p
 	s.Cleanup(func() {
 		p.kill()

@@ -26,7 +26,8 @@ const (
 )
 
 // traffic is three workers of a topic and a producer for each shard, so that one
-// which is out of reach holds no other up, and their books.
+// which is out of reach holds no other up, and their books. Each has a connection
+// of its own.
 type traffic struct {
 	*testing.T
 	*books
@@ -55,9 +56,9 @@ func startTraffic(t *testing.T, addrs string, options ...grpc.DialOption) *traff
 	for range 3 {
 		x.work(addrs, options...)
 	}
-	producers := x.dial(addrs, options)
 	for n := range trafficShards {
-		x.sending.Go(func() { x.produce(producers, n) })
+		c := x.dial(addrs, options)
+		x.sending.Go(func() { x.produce(c, n) })
 	}
 	t.Cleanup(x.stop)
 	x.awaitService(time.Now())
