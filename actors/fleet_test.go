@@ -19,7 +19,8 @@ import (
 // test can cut. Everything is in one bubble.
 type testFleet struct {
 	*testing.T
-	store store.Store
+	store *memstore.Store
+	off   map[string]time.Duration // how far the nodes' own clocks are ahead, by name
 
 	mu      sync.Mutex
 	nodes   map[string]*testNode
@@ -59,6 +60,7 @@ func (f *testFleet) join(name string) *testNode {
 	f.Helper()
 	n := &testNode{fleet: f, name: name, store: &gatedStore{Store: f.store}, changed: make(chan struct{}, 1), blind: map[string]bool{}}
 	n.sys = New(Config{Node: name, Addr: name, Topic: store.Topic{Shards: 12}}, n.store, discard(), nil)
+	n.sys.clock.base = n.sys.clock.base.Add(-f.off[name])
 	n.sys.Join(n, n)
 	f.mu.Lock()
 	f.nodes[name] = n

@@ -66,7 +66,7 @@ func (m *Store) Trim(ctx context.Context, s store.Shard, limit int) (int, error)
 		return 0, err
 	}
 	defer m.mu.Unlock()
-	sh, now := m.shard(s), now()
+	sh, now := m.shard(s), m.now()
 	page, _ := sh.trims.page(store.Entry{}, limit)
 	for i, e := range page {
 		if e.Due > now.ms() {

@@ -12,6 +12,7 @@ import (
 type Store struct {
 	mu       sync.Mutex
 	closed   bool                   // guarded by mu, as is the rest
+	ahead    time.Duration          // of the machine's clock
 	shards   map[store.Shard]*shard // made on first use
 	sessions map[string]session     // node -> its lease
 	topics   map[string]store.Topic // name -> configuration
@@ -41,13 +42,21 @@ func (m *Store) Info(ctx context.Context) (store.Info, error) {
 	}, nil
 }
 
-// Clock returns the time of this machine, or of the synctest bubble.
+// SetClock makes the store's clock differ from that of this machine, or of the
+// synctest bubble, as those of two machines do. By default it does not.
+func (m *Store) SetClock(ahead time.Duration) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.ahead = ahead
+}
+
+// Clock returns the store's time, see SetClock.
 func (m *Store) Clock(ctx context.Context) (time.Time, error) {
 	if err := m.enter(ctx); err != nil {
 		return time.Time{}, err
 	}
 	defer m.mu.Unlock()
-	return now().at, nil
+	return m.now().at, nil
 }
 
 // Close makes every later call fail with store.ErrClosed.
@@ -96,7 +105,7 @@ func batch[Item, Result any](ctx context.Context, m *Store, s store.Shard, a acc
 		return store.Stamp{}, nil, err
 	}
 	defer m.mu.Unlock()
-	sh, now := m.shard(s), now()
+	sh, now := m.shard(s), m.now()
 	switch {
 	case a.fence != nil && !sh.ownedUnder(*a.fence):
 		return store.Stamp{}, nil, store.ErrFenced
@@ -113,8 +122,10 @@ func batch[Item, Result any](ctx context.Context, m *Store, s store.Shard, a acc
 // clock is the moment of one call.
 type clock struct{ at time.Time }
 
-// now reads the clock, to the microsecond as other stores do.
-func now() clock { return clock{time.Now().UTC().Truncate(time.Microsecond)} }
+// now reads the clock, to the microsecond as other stores do. The caller holds mu.
+func (m *Store) now() clock {
+	return clock{time.Now().Add(m.ahead).UTC().Truncate(time.Microsecond)}
+}
 
 // ms is the moment in milliseconds, rounded down: a task is due once ms has reached it.
 func (c clock) ms() store.Millis { return store.Millis(c.at.UnixMilli()) }

@@ -25,7 +25,7 @@ func (m *Store) Claim(ctx context.Context, s store.Shard, claimant store.Session
 		return store.Stamp{}, store.Fence{}, err
 	}
 	defer m.mu.Unlock()
-	sh, now := m.shard(s), now()
+	sh, now := m.shard(s), m.now()
 	if current, known := m.sessions[claimant.Node]; !known || current.start != claimant.Start {
 		return store.Stamp{}, store.Fence{}, store.ErrSessionLost
 	}
@@ -61,7 +61,7 @@ func (m *Store) RenewSession(ctx context.Context, s store.Session) (time.Time, e
 	if !s.Begin && (!known || current.start != s.Start) {
 		return time.Time{}, store.ErrSessionLost
 	}
-	now := now()
+	now := m.now()
 	m.sessions[s.Node] = session{start: s.Start, expires: now.at.Add(s.TTL), addr: s.Addr}
 	return now.at, nil
 }

@@ -30,7 +30,7 @@ func (m *Store) Window(ctx context.Context, s store.Shard, w store.WindowQuery) 
 		}
 		entries = append(entries, e)
 	}
-	return sh.stamp(now()), entries, nil
+	return sh.stamp(m.now()), entries, nil
 }
 
 // Running implements store.Reader.
@@ -58,7 +58,7 @@ func (m *Store) List(ctx context.Context, s store.Shard, kind store.Kind, cursor
 		return nil, "", err
 	}
 	defer m.mu.Unlock()
-	sh, now := m.shard(s), now()
+	sh, now := m.shard(s), m.now()
 	page, next, err := sh.page(kind, cursor, limit)
 	if err != nil {
 		return nil, "", err
@@ -76,7 +76,7 @@ func (m *Store) Stats(ctx context.Context, shards []store.Shard) ([]store.Stats,
 		return nil, err
 	}
 	defer m.mu.Unlock()
-	now := now()
+	now := m.now()
 	stats := make([]store.Stats, len(shards))
 	for i, s := range shards {
 		stats[i] = m.shard(s).stats(now)
