@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"github.com/ddq-io/ddq/bench/ledger"
 )
 
 // Line is the result of one workload: one JSON object. Times are milliseconds,
@@ -28,34 +30,25 @@ type Line struct {
 	Producers   int    `json:"producers"`
 	Backlog     int    `json:"backlog"`
 
-	Seconds      float64    `json:"seconds"` // length of the measured window
-	EnqueuePerS  float64    `json:"enqueue_per_s"`
-	ProcessPerS  float64    `json:"process_per_s"`
-	EndToEndPerS float64    `json:"end_to_end_per_s"`
-	LateMS       Percentile `json:"late_ms"`
-	Early        int        `json:"early"`
-	Lost         int        `json:"lost"`
-	Duplicate    int        `json:"duplicate"` // again, with no higher attempt
-	Repeat       int        `json:"repeat"`    // again, with a higher attempt: legal
-	CPU          Roles      `json:"cpu_s"`
-	CPUPer100k   float64    `json:"cpu_s_per_100k"`
-	RSS          Roles      `json:"rss_mb"`
-	StoreBytes   float64    `json:"store_bytes_per_task"`
-	ServerBytes  float64    `json:"server_bytes_per_task"`
-	FirstMS      float64    `json:"first_ms"`
-	LastMS       float64    `json:"last_ms"`
-	Machine      string     `json:"machine"`
+	Seconds      float64           `json:"seconds"` // length of the measured window
+	EnqueuePerS  float64           `json:"enqueue_per_s"`
+	ProcessPerS  float64           `json:"process_per_s"`
+	EndToEndPerS float64           `json:"end_to_end_per_s"`
+	LateMS       ledger.Percentile `json:"late_ms"`
+	Early        int               `json:"early"`
+	Lost         int               `json:"lost"`
+	Duplicate    int               `json:"duplicate"` // again, with no higher attempt
+	Repeat       int               `json:"repeat"`    // again, with a higher attempt: legal
+	CPU          Roles             `json:"cpu_s"`
+	CPUPer100k   float64           `json:"cpu_s_per_100k"`
+	RSS          Roles             `json:"rss_mb"`
+	StoreBytes   float64           `json:"store_bytes_per_task"`
+	ServerBytes  float64           `json:"server_bytes_per_task"`
+	FirstMS      float64           `json:"first_ms"`
+	LastMS       float64           `json:"last_ms"`
+	Machine      string            `json:"machine"`
 
 	late *hdrhistogram.Histogram // for the chart; nil when read from JSON
-}
-
-// Percentile is a distribution in milliseconds.
-type Percentile struct {
-	P50  float64 `json:"p50"`
-	P90  float64 `json:"p90"`
-	P99  float64 `json:"p99"`
-	P999 float64 `json:"p999"`
-	Max  float64 `json:"max"`
 }
 
 // Roles is one figure for each party: the client is the harness with its
@@ -71,15 +64,6 @@ func (r Roles) sum() float64 { return r.Client + r.Server + r.Store }
 
 func (r Roles) minus(o Roles) Roles {
 	return Roles{round(r.Client-o.Client, 3), round(r.Server-o.Server, 3), round(r.Store-o.Store, 3)}
-}
-
-// percentiles reads a histogram of microseconds.
-func percentiles(h *hdrhistogram.Histogram) Percentile {
-	ms := func(us int64) float64 { return round(float64(us)/1000, 3) }
-	return Percentile{
-		P50: ms(h.ValueAtPercentile(50)), P90: ms(h.ValueAtPercentile(90)),
-		P99: ms(h.ValueAtPercentile(99)), P999: ms(h.ValueAtPercentile(99.9)), Max: ms(h.Max()),
-	}
 }
 
 // Violation is what the run broke of ddq's promises, nil when nothing.

@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"time"
 )
@@ -80,6 +82,8 @@ type Process struct {
 	past float64 // CPU seconds of earlier lives
 	done chan struct{}
 	err  error // how the process ended, once done is closed
+
+	killed bool
 }
 
 // start begins a life of the process.
@@ -99,7 +103,7 @@ func (p *Process) start(cmd *exec.Cmd) error {
 	}
 	done := make(chan struct{})
 	p.mu.Lock()
-	p.cmd, p.done = cmd, done
+	p.cmd, p.done, p.killed = cmd, done, false
 	p.mu.Unlock()
 	go p.reap(cmd, done)
 	return nil
@@ -132,6 +136,20 @@ func (p *Process) Running() bool {
 	}
 }
 
+// ExitCode is how the last life of the process ended: -1 by a signal, or not yet.
+func (p *Process) ExitCode() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.cmd.ProcessState.ExitCode()
+}
+
+// Killed reports whether Kill ended the last life of the process.
+func (p *Process) Killed() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.killed
+}
+
 // Usage reads what the process and its children used so far.
 func (p *Process) Usage() Usage {
 	p.mu.Lock()
@@ -151,6 +169,9 @@ func (p *Process) Kill() error {
 	if !p.Running() {
 		return nil
 	}
+	p.mu.Lock()
+	p.killed = true
+	p.mu.Unlock()
 	if err := kill(p.cmd.Process); err != nil && p.Running() {
 		return err
 	}
@@ -218,13 +239,31 @@ func (p *Process) Tail() string {
 	return string(bytes.TrimSpace(text))
 }
 
-// FreeAddr is a loopback address whose port nobody listens on right now.
+// Pause stops the process where it is, with its children, until Resume.
+func (p *Process) Pause() error { return suspend(p.cmd.Process, true) }
+
+// Resume lets a paused process go on.
+func (p *Process) Resume() error { return suspend(p.cmd.Process, false) }
+
+// FreeAddr is a loopback address whose port nobody listens on right now, over TCP or
+// UDP. It is below the ports that the system gives to connections, so that a process
+// that ends finds its port free when it starts again.
 func FreeAddr() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
+	for range 100 {
+		addr := net.JoinHostPort("127.0.0.1", strconv.Itoa(20_000+rand.IntN(10_000)))
+		l, err := net.Listen("tcp", addr)
+		if err != nil {
+			continue
+		}
+		u, err := net.ListenPacket("udp", addr)
+		if err == nil {
+			return addr, errors.Join(l.Close(), u.Close())
+		}
+		if err := l.Close(); err != nil {
+			return "", err
+		}
 	}
-	return l.Addr().String(), l.Close()
+	return "", errors.New("no port is free")
 }
 
 // Dialable returns nil when something listens on addr.

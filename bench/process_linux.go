@@ -22,6 +22,14 @@ func interrupt(p *os.Process) error { return p.Signal(syscall.SIGTERM) }
 // kill ends a process and all it started, which are one group.
 func kill(p *os.Process) error { return syscall.Kill(-p.Pid, syscall.SIGKILL) }
 
+// suspend stops a process and all it started, or lets them go on.
+func suspend(p *os.Process, stop bool) error {
+	if stop {
+		return syscall.Kill(-p.Pid, syscall.SIGSTOP)
+	}
+	return syscall.Kill(-p.Pid, syscall.SIGCONT)
+}
+
 // ownCPU is the CPU this process used, in seconds.
 func ownCPU() float64 {
 	var r syscall.Rusage

@@ -3,6 +3,7 @@
 package bench
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 )
@@ -18,6 +19,9 @@ func interrupt(p *os.Process) error {
 }
 
 func kill(p *os.Process) error { return p.Kill() }
+
+// suspend is not possible here.
+func suspend(*os.Process, bool) error { return errors.ErrUnsupported }
 
 // ownCPU is not known here.
 func ownCPU() float64 { return 0 }

@@ -5,18 +5,9 @@ import (
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
-)
 
-// Lateness is kept in microseconds from 1 us to an hour, to three digits.
-const (
-	latenessFloor   = 1
-	latenessCeiling = int64(time.Hour / time.Microsecond)
-	latenessDigits  = 3
+	"github.com/ddq-io/ddq/bench/ledger"
 )
-
-func newHistogram() *hdrhistogram.Histogram {
-	return hdrhistogram.New(latenessFloor, latenessCeiling, latenessDigits)
-}
 
 // Recorder notes what a worker process sees of one run. It is safe for
 // concurrent use.
@@ -26,7 +17,7 @@ type Recorder struct {
 	done chan struct{} // closed when every task was delivered and acked
 
 	mu     sync.Mutex // guards the rest
-	ledger *Ledger
+	tally  *ledger.Tally
 	late   *hdrhistogram.Histogram
 	seen   int // distinct tasks
 	acked  int
@@ -55,7 +46,7 @@ type Report struct {
 
 // NewRecorder records a run of n tasks.
 func NewRecorder(run uint32, n int) *Recorder {
-	return &Recorder{run: run, n: n, done: make(chan struct{}), ledger: NewLedger(n), late: newHistogram()}
+	return &Recorder{run: run, n: n, done: make(chan struct{}), tally: ledger.NewTally(n), late: ledger.NewHistogram()}
 }
 
 // Start notes that a handler began on a delivery at now.
@@ -76,12 +67,12 @@ func (r *Recorder) note(s stamp, attempt int, now time.Time) {
 	if s.timed {
 		due = time.Unix(0, s.due)
 	}
-	if !r.ledger.delivered.has(int(s.index)) {
+	if !r.tally.Has(int(s.index)) {
 		r.seen++
-		late := min(max((now.UnixNano()-s.due)/1000, 0), latenessCeiling)
+		late := min(max((now.UnixNano()-s.due)/1000, 0), ledger.LatenessCeiling)
 		_ = r.late.RecordValue(late) // in range by the line above
 	}
-	r.ledger.Deliver(int(s.index), attempt, due, now)
+	r.tally.Deliver(int(s.index), attempt, due, now)
 	at := now.UnixNano()
 	if r.report.FirstStart == 0 || at < r.report.FirstStart {
 		r.report.FirstStart = at
@@ -144,15 +135,16 @@ func (r *Recorder) Report() (Report, error) {
 	}
 	out := r.report
 	out.Run, out.Tasks, out.Acked, out.Stray = r.run, r.seen, r.acked, r.stray
-	out.Early, out.Duplicate, out.Repeat = r.ledger.early, r.ledger.duplicate, r.ledger.repeat
-	out.Late, out.Delivered = late, append([]uint64(nil), r.ledger.delivered...)
+	c := r.tally.Counts()
+	out.Early, out.Duplicate, out.Repeat = c.Early, c.Duplicate, c.Repeat
+	out.Late, out.Delivered = late, r.tally.Delivered()
 	return out, nil
 }
 
 // Histogram is the lateness of first deliveries, in microseconds.
 func (r Report) Histogram() (*hdrhistogram.Histogram, error) {
 	if len(r.Late) == 0 {
-		return newHistogram(), nil
+		return ledger.NewHistogram(), nil
 	}
 	return hdrhistogram.Decode(r.Late)
 }

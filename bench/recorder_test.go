@@ -4,6 +4,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/ddq-io/ddq/bench/ledger"
 )
 
 func TestRecorderReportsLateness(t *testing.T) {
@@ -19,7 +21,7 @@ func TestRecorderReportsLateness(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := percentiles(h)
+	got := ledger.Percentiles(h)
 	for _, p := range []struct {
 		name      string
 		got, want float64

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/ddq-io/ddq/bench/ledger"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write the golden files anew")
@@ -25,7 +27,7 @@ func sampleLines() []Line {
 	peer := throughput
 	peer.System, peer.Store, peer.Settings, peer.EndToEndPerS = "asynq", "redis-everysec", "as shipped", 11000
 	lateness := base
-	lateness.Workload, lateness.LateMS = "lateness", Percentile{1.25, 1.5, 2, 10.123, 12}
+	lateness.Workload, lateness.LateMS = "lateness", ledger.Percentile{P50: 1.25, P90: 1.5, P99: 2, P999: 10.123, Max: 12}
 	lateness.Early, lateness.Lost, lateness.Duplicate = 1, 2, 3
 	restart := base
 	restart.Workload, restart.FirstMS, restart.LastMS, restart.Repeat = "restart", 412.3, 900, 17
@@ -99,7 +101,7 @@ func TestChartDrawsEveryDistribution(t *testing.T) {
 	}
 	var lines []Line
 	for _, system := range []string{"first", "second"} {
-		l := Line{System: system, Workload: "lateness", late: newHistogram()}
+		l := Line{System: system, Workload: "lateness", late: ledger.NewHistogram()}
 		for us := range int64(2000) {
 			if err := l.late.RecordValue(us + 1); err != nil {
 				t.Fatal(err)

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/ddq-io/ddq/bench/ledger"
 )
 
 const (
@@ -37,7 +39,7 @@ func (l *lab) restart(ctx context.Context) error {
 		return err
 	}
 	n := l.o.tasks(restartTasks)
-	t := &trial{lab: l, n: n, maker: l.maker(), ledger: NewLedger(n)}
+	t := &trial{lab: l, n: n, maker: l.maker(), tally: ledger.NewTally(n)}
 	line, err := t.run(ctx)
 	if err != nil {
 		return err
@@ -57,8 +59,8 @@ type trial struct {
 	maker *maker
 	base  time.Time // the first due time
 
-	mu     sync.Mutex // guards ledger
-	ledger *Ledger    // acknowledged enqueues
+	mu    sync.Mutex    // guards tally
+	tally *ledger.Tally // acknowledged enqueues
 }
 
 func (t *trial) run(ctx context.Context) (Line, error) {
@@ -93,7 +95,7 @@ func (t *trial) run(ctx context.Context) (Line, error) {
 	if err := settle(&line, r, t.n); err != nil {
 		return line, err
 	}
-	line.Lost = t.ledger.Lost(r.Delivered)
+	line.Lost = t.tally.Lost(r.Delivered)
 	return line, t.host.pause(ctx)
 }
 
@@ -157,7 +159,7 @@ func (t *trial) enqueue(ctx context.Context, from, to int) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for i := from; i < to; i++ {
-		t.ledger.Acknowledge(i)
+		t.tally.Acknowledge(i)
 	}
 	return nil
 }

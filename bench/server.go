@@ -114,7 +114,7 @@ func (s *ddqServer) start(ctx context.Context, bin, store string, box *Box) (err
 	}
 	cmd := exec.Command(bin, "server", "--store", store, "--data", s.data,
 		"--grpc-addr", s.grpcAddr, "--http-addr", s.httpAddr, "--log-level", "warn")
-	cmd.Env, cmd.Dir = plainEnv(), box.Dir
+	cmd.Env, cmd.Dir = PlainEnv(), box.Dir
 	if s.process, err = box.Start("server", cmd); err != nil {
 		return err
 	}
@@ -180,9 +180,9 @@ func diskUsage(dir string) (int64, error) {
 	return total, err
 }
 
-// plainEnv is the environment without settings of ddq, which would change what
+// PlainEnv is the environment without settings of ddq, which would change what
 // is measured.
-func plainEnv() []string {
+func PlainEnv() []string {
 	var env []string
 	for _, e := range os.Environ() {
 		if !strings.HasPrefix(e, "DDQ_") {

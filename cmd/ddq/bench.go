@@ -4,6 +4,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ddq-io/ddq/bench"
+	"github.com/ddq-io/ddq/bench/faults"
+	verify "github.com/ddq-io/ddq/bench/ledger"
 )
 
-func (c *cli) benchCommand() *cobra.Command { return bench.NewCommand() }
+func (c *cli) benchCommand() *cobra.Command {
+	cmd := bench.NewCommand()
+	cmd.AddCommand(faults.NewCommand(), faults.PartyCommand(), verify.NewCommand())
+	return cmd
+}

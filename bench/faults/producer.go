@@ -1,0 +1,214 @@
+package faults
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc/codes"
+
+	"github.com/ddq-io/ddq/api/client"
+	"github.com/ddq-io/ddq/bench/ledger"
+)
+
+const (
+	// frame is how often a producer looks what is to be sent.
+	frame = 10 * time.Millisecond
+	// batchTasks is the most tasks it sends in one call.
+	batchTasks = 250
+	// calls is how many it makes at a time; more wait.
+	calls = 128
+	// again is the pause before a call that was not answered OK is repeated.
+	again = 150 * time.Millisecond
+	// margin is how long before its due time a task is enqueued at the latest: a
+	// repeat after it was acked would rightly make a new task.
+	margin = 200 * time.Millisecond
+)
+
+// producer plays a plan and writes down each call and its answer. It repeats by itself
+// what the SDK would, so that every request on the wire is in the ledger. It owns a
+// goroutine for each call under way.
+type producer struct {
+	c      *partyConfig
+	client *client.Client
+	log    *ledger.Writer
+	room   chan struct{}
+	wait   sync.WaitGroup
+}
+
+// produce returns when the plan is played and every call is over.
+func produce(ctx context.Context, c *partyConfig, log *ledger.Writer) (err error) {
+	cl, err := client.Dial(c.Addr, client.Config{MaxElapsed: -1, Timeout: c.Giving})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, cl.Close()) }()
+	p := &producer{c: c, client: cl, log: log, room: make(chan struct{}, calls)}
+	defer p.wait.Wait()
+	tick := time.NewTicker(frame)
+	defer tick.Stop()
+	tasks := makePlan(c)
+	for len(tasks) > 0 {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		tasks = p.send(ctx, tasks)
+	}
+	return nil
+}
+
+// send starts the calls whose time has come and returns the tasks that are left.
+func (p *producer) send(ctx context.Context, tasks []planned) []planned {
+	now := time.Since(p.c.Start)
+	n := 0
+	for n < len(tasks) && n < batchTasks && tasks[n].send <= now {
+		n++
+	}
+	if n == 0 {
+		return tasks
+	}
+	batch := tasks[:n]
+	p.begin(ctx, func() { p.enqueue(ctx, batch) })
+	for i := range batch {
+		if t := &batch[i]; t.change > 0 {
+			p.later(ctx, t)
+		}
+	}
+	return tasks[n:]
+}
+
+// begin runs a call as soon as there is room for it.
+func (p *producer) begin(ctx context.Context, call func()) {
+	select {
+	case p.room <- struct{}{}:
+	case <-ctx.Done():
+		return
+	}
+	p.wait.Go(func() {
+		defer func() { <-p.room }()
+		call()
+	})
+}
+
+// later changes a task when its time has come.
+func (p *producer) later(ctx context.Context, t *planned) {
+	p.wait.Go(func() {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(time.Until(p.c.Start.Add(t.change))):
+		}
+		switch t.fate {
+		case deleted:
+			p.call(ledger.Event{Op: ledger.Delete, Task: t.id}, func() (ledger.Event, error) {
+				_, err := p.client.Delete(ctx, p.c.Topic, t.id)
+				return ledger.Event{}, err
+			})
+		case rescheduled:
+			due := p.at(t.moved)
+			p.call(ledger.Event{Op: ledger.Reschedule, Task: t.id, Due: due.UnixMilli()}, func() (ledger.Event, error) {
+				r, err := p.client.Reschedule(ctx, p.c.Topic, t.id, client.When{Due: due})
+				return ledger.Event{Due: millis(r.Due)}, err
+			})
+		case twice:
+			if t.due-t.change > margin {
+				p.begin(ctx, func() { p.enqueue(ctx, []planned{*t}) })
+			}
+		}
+	})
+}
+
+// at is a moment of the plan, as a due time.
+func (p *producer) at(d time.Duration) time.Time {
+	return p.c.Start.Add(d).Truncate(time.Millisecond)
+}
+
+// enqueue sends tasks until each was answered OK or is almost due.
+func (p *producer) enqueue(ctx context.Context, batch []planned) {
+	for {
+		batch = p.try(ctx, batch)
+		if len(batch) == 0 {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(again):
+		}
+		var left []planned
+		for _, t := range batch {
+			if p.at(t.due).After(time.Now().Add(margin)) {
+				left = append(left, t)
+			}
+		}
+		batch = left
+	}
+}
+
+// try makes one call and returns the tasks that were not answered OK.
+func (p *producer) try(ctx context.Context, batch []planned) (rest []planned) {
+	tasks := make([]client.Task, len(batch))
+	events := make([]ledger.Event, len(batch))
+	for i, t := range batch {
+		due := p.at(t.due)
+		tasks[i] = client.Task{Topic: p.c.Topic, ID: t.id, Payload: t.payload, Due: due}
+		events[i] = ledger.Event{
+			Kind: ledger.Call, Op: ledger.Enqueue, Call: p.log.NextCall(),
+			Topic: p.c.Topic, Task: t.id, Due: due.UnixMilli(), Sum: sum(t.payload),
+		}
+	}
+	p.log.Append(events...)
+	results, err := p.client.EnqueueBatch(ctx, tasks)
+	for i := range events {
+		e := ledger.Event{Kind: ledger.Answer, Op: ledger.Enqueue, Call: events[i].Call, Topic: p.c.Topic, Task: events[i].Task}
+		switch {
+		case i >= len(results): // the call failed as a whole
+			e.Result, e.Reason = outcome(err)
+		case results[i].Err != nil:
+			e.Result, e.Reason = outcome(results[i].Err)
+		case results[i].Deduplicated:
+			e.Result, e.Due = ledger.Already, millis(results[i].Due)
+		default:
+			e.Result, e.Due = ledger.OK, millis(results[i].Due)
+		}
+		if e.Due == 0 {
+			rest = append(rest, batch[i])
+		}
+		events[i] = e
+	}
+	p.log.Append(events...)
+	return rest
+}
+
+// call writes down a call about one task and what came of it.
+func (p *producer) call(e ledger.Event, do func() (ledger.Event, error)) {
+	e.Kind, e.Call, e.Topic = ledger.Call, p.log.NextCall(), p.c.Topic
+	p.log.Append(e)
+	answer, err := do()
+	answer.Kind, answer.Call, answer.Op, answer.Topic, answer.Task = ledger.Answer, e.Call, e.Op, e.Topic, e.Task
+	answer.Result = ledger.OK
+	if err != nil {
+		answer.Result, answer.Reason = outcome(err)
+	}
+	p.log.Append(answer)
+}
+
+// outcome sorts an error: the server refused and did nothing, or nobody knows.
+func outcome(err error) (ledger.Result, string) {
+	var e *client.Error
+	if !errors.As(err, &e) {
+		return ledger.Unknown, err.Error()
+	}
+	if refuses(e.Reason) {
+		return ledger.Refused, e.Reason
+	}
+	if e.Code == codes.Unavailable && strings.Contains(e.Message, "while dialing") {
+		return ledger.Refused, "NOT_CONNECTED" // gRPC's words for a call that never left
+	}
+	return ledger.Unknown, fmt.Sprintf("%v: %s %s", e.Code, e.Reason, e.Message)
+}

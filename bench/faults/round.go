@@ -1,0 +1,279 @@
+package faults
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"github.com/ddq-io/ddq/api/client"
+	"github.com/ddq-io/ddq/bench"
+	"github.com/ddq-io/ddq/bench/ledger"
+)
+
+const (
+	topic = "faults"
+	// lead is the time between the start of the parties and that of the plan.
+	lead = 500 * time.Millisecond
+	// calm is how long everything is left alone at first and at last.
+	calm = 1500 * time.Millisecond
+	// stalled is how long nothing may become of what is left before it is taken to
+	// be stuck.
+	stalled = 15 * time.Second
+)
+
+// setting is what a round is played with.
+type setting struct {
+	mix         Mix
+	rate        float64
+	span        time.Duration // how long tasks are sent
+	hold        time.Duration
+	producers   int
+	workers     int
+	concurrency int
+	work        time.Duration // the most that a handler takes
+	herd        int
+	maxRetries  int
+	shards      int
+}
+
+// round is one fault on a system of its own.
+type round struct {
+	*stand
+	setting
+	fault  Fault
+	seed   uint64
+	rand   *rand.Rand // the schedule's
+	dir    string     // of the ledgers
+	log    io.Writer
+	ledger *ledger.Writer // of who breaks things
+
+	start     time.Time // of the plan
+	producers []*party
+	workers   []*party
+	strikes   int
+}
+
+// party is a producer or worker process.
+type party struct {
+	*bench.Process
+	orders io.WriteCloser
+}
+
+// play runs the round; the ledgers are complete afterwards.
+func (r *round) play(ctx context.Context) (err error) {
+	if r.ledger, err = ledger.Create(r.dir, "nemesis"); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, r.ledger.Close()) }()
+	if err := r.prepare(ctx); err != nil {
+		return err
+	}
+	if err := r.strikeOn(ctx); err != nil {
+		return fmt.Errorf("%s: %w", r.fault.Name, err)
+	}
+	if err := r.finish(ctx, r.producers, "producer"); err != nil {
+		return err
+	}
+	if err := r.drain(ctx); err != nil {
+		return err
+	}
+	if err := r.finish(ctx, r.workers, "worker"); err != nil {
+		return err
+	}
+	return r.audit(ctx)
+}
+
+// prepare makes the topic and starts the parties.
+func (r *round) prepare(ctx context.Context) error {
+	err := r.nodes[0].ask(func(c *client.Client) error {
+		_, err := c.CreateTopic(ctx, topic, client.Policy{
+			VisibilityTimeout: &r.hold, Shards: &r.shards, MaxRetries: &r.maxRetries,
+			Backoff: &client.Backoff{Kind: client.BackoffFixed, Base: 200 * time.Millisecond},
+		})
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("create topic: %w", err)
+	}
+	r.ledger.Append(ledger.Event{Kind: ledger.Topic, Topic: topic, HoldMS: r.hold.Milliseconds()})
+	r.start = time.Now().Add(lead)
+	for i := range r.setting.workers {
+		if err := r.startWorker(fmt.Sprint("w", i)); err != nil {
+			return err
+		}
+	}
+	for i := range r.setting.producers {
+		p, err := r.join(partyConfig{Role: "producer", Name: fmt.Sprint("p", i)})
+		if err != nil {
+			return err
+		}
+		r.producers = append(r.producers, p)
+	}
+	return nil
+}
+
+func (r *round) startWorker(name string) error {
+	p, err := r.join(partyConfig{Role: "worker", Name: name})
+	r.workers = append(r.workers, p)
+	return err
+}
+
+// join starts a party.
+func (r *round) join(c partyConfig) (*party, error) {
+	c.Dir, c.Addr, c.Topic, c.Seed, c.Mix, c.Hold = r.dir, r.addr(), topic, r.seed, r.mix, r.hold
+	c.Start, c.For, c.Rate = r.start, r.span, r.rate/float64(max(1, r.setting.producers))
+	c.Herd, c.HerdAt = r.herd/max(1, r.setting.producers), r.span
+	c.Concurrency, c.Work, c.Giving = r.concurrency, r.work, 3*time.Second
+	text, err := json.Marshal(c)
+	if err != nil {
+		return nil, err
+	}
+	path := filepath.Join(r.box.Dir, c.Name+".json")
+	if err := os.WriteFile(path, text, 0o644); err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(r.bin, "bench", "party", "--party", path)
+	cmd.Env, cmd.Dir = bench.PlainEnv(), r.box.Dir
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	p, err := r.box.Start(c.Name, cmd)
+	return &party{p, in}, err
+}
+
+// strikeOn lets the fault happen, again and again, between calm and calm.
+func (r *round) strikeOn(ctx context.Context) error {
+	if err := r.sleep(ctx, time.Until(r.start)+calm); err != nil {
+		return err
+	}
+	for first := true; first || time.Since(r.start) < r.span-2*calm; first = false {
+		if err := r.fault.strike(ctx, r); err != nil {
+			return err
+		}
+		if err := r.pause(ctx, calm/2, calm*2); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// broken writes down when something is broken and when it is whole again.
+func (r *round) broken(ctx context.Context, what string, do func() error) error {
+	r.strikes++
+	r.logf("%+.1fs %s", time.Since(r.start).Seconds(), what)
+	r.ledger.Append(ledger.Event{Kind: ledger.Fault, Fault: r.fault.Name, Reason: what})
+	if err := do(); err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	r.ledger.Append(ledger.Event{Kind: ledger.Healed, Fault: r.fault.Name})
+	return ctx.Err()
+}
+
+func (r *round) logf(format string, args ...any) {
+	fmt.Fprintf(r.log, "  "+format+"\n", args...)
+}
+
+// anyNode picks a node.
+func (r *round) anyNode() *node { return r.nodes[r.rand.IntN(len(r.nodes))] }
+
+// pause lets between low and high pass.
+func (r *round) pause(ctx context.Context, low, high time.Duration) error {
+	return r.sleep(ctx, low+time.Duration(r.rand.Int64N(int64(high-low)+1)))
+}
+
+func (r *round) sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// finish lets parties end: producers by themselves, workers at the end of their orders.
+func (r *round) finish(ctx context.Context, parties []*party, role string) error {
+	for _, p := range parties {
+		if role == "worker" {
+			if err := p.orders.Close(); err != nil && p.Running() {
+				return err
+			}
+		}
+		select {
+		case <-p.Done():
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(r.span + upWithin):
+			return fmt.Errorf("%s %s does not end:\n%s", role, p.Name, p.Tail())
+		}
+		if code := p.ExitCode(); code != 0 && !p.Killed() {
+			return fmt.Errorf("%s %s exited %d:\n%s", role, p.Name, code, p.Tail())
+		}
+	}
+	return nil
+}
+
+// drain waits until nothing is left to deliver, or nothing happens any more.
+func (r *round) drain(ctx context.Context) error {
+	return r.nodes[0].ask(func(c *client.Client) error {
+		left, since := int64(-1), time.Now()
+		for time.Since(since) < stalled {
+			status, err := c.DescribeTopic(ctx, topic)
+			if err != nil {
+				return fmt.Errorf("count what is left: %w", err)
+			}
+			now := status.Depth.Scheduled + status.Depth.Ready + status.Depth.Running
+			if now == 0 {
+				return nil
+			}
+			if now != left {
+				left, since = now, time.Now()
+			}
+			if err := r.sleep(ctx, 100*time.Millisecond); err != nil {
+				return err
+			}
+		}
+		r.logf("%d tasks are left, and nothing happens", left)
+		return nil
+	})
+}
+
+// audit writes down everything that is in the store.
+func (r *round) audit(ctx context.Context) error {
+	return r.nodes[0].ask(func(c *client.Client) error {
+		for _, state := range []client.State{client.StateUnknown, client.StateDone} {
+			for task, err := range c.List(ctx, topic, state) {
+				if err != nil {
+					return fmt.Errorf("audit: %w", err)
+				}
+				r.found(task)
+			}
+		}
+		for task, err := range c.ListDeadLetters(ctx, topic, client.DeadLetterFilter{}) {
+			if err != nil {
+				return fmt.Errorf("audit of dead letters: %w", err)
+			}
+			r.found(task)
+		}
+		r.ledger.Append(ledger.Event{Kind: ledger.Audited})
+		return nil
+	})
+}
+
+func (r *round) found(t client.Snapshot) {
+	e := ledger.Event{
+		Kind: ledger.Found, Topic: t.Topic, Task: t.ID, Due: millis(t.Due), State: t.State.String(),
+		Retries: t.RetryCount, MaxRetries: t.MaxRetries, Reason: t.DeadReason.String(),
+	}
+	if !t.HoldDeadline.IsZero() {
+		e.HoldMS = time.Until(t.HoldDeadline).Milliseconds()
+	}
+	r.ledger.Append(e)
+}

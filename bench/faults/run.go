@@ -1,0 +1,116 @@
+package faults
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"github.com/ddq-io/ddq/bench"
+	"github.com/ddq-io/ddq/bench/ledger"
+)
+
+// Options say what is broken and how long.
+type Options struct {
+	Bin   string // the ddq binary
+	Store string
+	Nodes int
+	Seed  uint64
+	For   time.Duration // how long tasks are sent in each round
+	Rate  float64       // tasks a second
+	// Ledger is the directory in which each round leaves its ledgers in a directory
+	// of its own; empty keeps those of rounds that failed only.
+	Ledger string
+	Log    io.Writer
+}
+
+// Line is what came of one round.
+type Line struct {
+	Schema  int             `json:"schema"`
+	Fault   string          `json:"fault"`
+	Store   string          `json:"store"`
+	Nodes   int             `json:"nodes"`
+	Seed    uint64          `json:"seed"`
+	OK      bool            `json:"ok"`
+	Summary string          `json:"summary"`
+	Strikes int             `json:"strikes"`
+	Seconds float64         `json:"seconds"`
+	Ledger  string          `json:"ledger,omitempty"` // where it was left
+	Verdict *ledger.Verdict `json:"verdict"`
+}
+
+// Play plays one round of a fault.
+func Play(ctx context.Context, o Options, f Fault) (line Line, err error) {
+	line = Line{Schema: 1, Fault: f.Name, Store: o.Store, Nodes: o.Nodes, Seed: o.Seed}
+	began := time.Now()
+	dir, err := ledgerDir(o, f)
+	if err != nil {
+		return line, err
+	}
+	r := &round{
+		fault: f, seed: o.Seed, rand: rand.New(rand.NewPCG(o.Seed, draw(o.Seed, f.Name, "schedule"))), dir: dir, log: o.Log,
+		setting: setting{
+			mix: usualMix(), rate: o.Rate, span: o.For, hold: 2 * time.Second, producers: 2, workers: 2,
+			concurrency: 32, work: 5 * time.Millisecond, maxRetries: 4, shards: 8,
+		},
+	}
+	if f.tune != nil {
+		f.tune(&r.setting)
+	}
+	if err := r.run(ctx, o); err != nil {
+		return line, fmt.Errorf("%w (ledgers are in %s)", err, dir)
+	}
+	h, err := ledger.Read(dir)
+	if err != nil {
+		return line, err
+	}
+	line.Verdict = ledger.Check(h, ledger.Rules{Allowances: f.Allow})
+	line.OK, line.Summary = line.Verdict.OK(), line.Verdict.Summary()
+	line.Strikes, line.Seconds = r.strikes, time.Since(began).Seconds()
+	if o.Ledger == "" && line.OK {
+		return line, os.RemoveAll(dir)
+	}
+	line.Ledger = dir
+	return line, nil
+}
+
+// ledgerDir makes the directory of a round.
+func ledgerDir(o Options, f Fault) (string, error) {
+	name := fmt.Sprintf("%s-%s-%d", f.Name, o.Store, o.Seed)
+	if o.Ledger == "" {
+		return os.MkdirTemp("", "ddq-ledger-"+name+"-")
+	}
+	if err := os.MkdirAll(o.Ledger, 0o755); err != nil {
+		return "", err
+	}
+	dir := filepath.Join(o.Ledger, name)
+	return dir, os.Mkdir(dir, 0o755)
+}
+
+// run starts everything, plays, and stops everything.
+func (r *round) run(ctx context.Context, o Options) (err error) {
+	box, err := bench.NewBox()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, box.Close()) }()
+	bin, err := exec.LookPath(o.Bin)
+	if err != nil {
+		return err
+	}
+	nodes := max(o.Nodes, r.fault.Nodes)
+	if o.Store == embedded {
+		nodes = 1
+	}
+	r.stand, err = newStand(ctx, box, bin, o.Store, nodes)
+	defer func() { err = errors.Join(err, r.stand.close()) }()
+	if err != nil {
+		return err
+	}
+	return r.play(ctx)
+}

@@ -1,0 +1,201 @@
+package faults
+
+import (
+	"context"
+	"encoding/hex"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/ddq-io/ddq/api/ddqv1"
+	"github.com/ddq-io/ddq/bench/ledger"
+)
+
+// refuses reports whether a reason of the protocol means that nothing was done. The
+// others, and errors without one, leave it open.
+func refuses(reason string) bool {
+	switch reason {
+	case "NO_TASK", "NO_TOPIC", "TASK_RUNNING", "TASK_FINISHED", "HOLD_LOST", "TASK_EXISTS", "ENQUEUE_PAUSED",
+		"DRAINING", "STARTING", "STORE_DOWN", "STORE_FULL", "NOT_OWNER":
+		return true
+	}
+	return false
+}
+
+// tap is a connection that writes down what a worker receives and settles over it. It
+// sits below the SDK, so that the ledger has what was on the wire.
+type tap struct {
+	grpc.ClientConnInterface
+	topic string
+	log   *ledger.Writer
+}
+
+// NewStream taps every Subscribe stream.
+func (t *tap) NewStream(ctx context.Context, desc *grpc.StreamDesc, method string, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+	s, err := t.ClientConnInterface.NewStream(ctx, desc, method, opts...)
+	if err != nil || method != ddqv1.DelayQueueService_Subscribe_FullMethodName {
+		return s, err
+	}
+	return &tappedStream{ClientStream: s, tap: t, asked: map[uint64][]ledger.Event{}}, nil
+}
+
+// Invoke taps the nacks by which a worker gives back what came too late for a stream.
+func (t *tap) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
+	nack, ok := args.(*ddqv1.NackRequest)
+	if !ok {
+		return t.ClientConnInterface.Invoke(ctx, method, args, reply, opts...)
+	}
+	call := t.nacked(nack.GetNack())
+	t.log.Append(call)
+	err := t.ClientConnInterface.Invoke(ctx, method, args, reply, opts...)
+	answer := answerTo(call)
+	if err != nil {
+		answer.Result, answer.Reason = ledger.Unknown, status.Convert(err).Message()
+	}
+	t.log.Append(answer)
+	return err
+}
+
+// event begins the call about a task.
+func (t *tap) event(op ledger.Op, id string, token []byte) ledger.Event {
+	return ledger.Event{
+		Kind: ledger.Call, Op: op, Call: t.log.NextCall(),
+		Topic: t.topic, Task: id, Token: hex.EncodeToString(token),
+	}
+}
+
+func (t *tap) nacked(n *ddqv1.Nack) ledger.Event {
+	op := ledger.Nack
+	if n.GetRelease() {
+		op = ledger.Release
+	}
+	e := t.event(op, n.GetTaskId(), n.GetHoldToken())
+	e.DelayMS, e.Final = n.GetDelayMs(), n.GetPermanent()
+	return e
+}
+
+// answerTo is the answer to a call that went well.
+func answerTo(call ledger.Event) ledger.Event {
+	call.Kind, call.Result = ledger.Answer, ledger.OK
+	call.DelayMS, call.Final = 0, false
+	return call
+}
+
+// tappedStream is one Subscribe stream under observation.
+type tappedStream struct {
+	grpc.ClientStream
+	*tap
+
+	mu    sync.Mutex
+	asked map[uint64][]ledger.Event // settlements without an answer, by sequence; guarded by mu
+}
+
+// SendMsg writes down settlements before they are sent.
+func (s *tappedStream) SendMsg(m any) error {
+	if r, ok := m.(*ddqv1.SubscribeRequest); ok {
+		s.settle(r)
+	}
+	return s.ClientStream.SendMsg(m)
+}
+
+func (s *tappedStream) settle(r *ddqv1.SubscribeRequest) {
+	var calls []ledger.Event
+	for _, a := range r.GetAcks() {
+		calls = append(calls, s.event(ledger.Ack, a.GetTaskId(), a.GetHoldToken()))
+	}
+	for _, n := range r.GetNacks() {
+		calls = append(calls, s.nacked(n))
+	}
+	for _, x := range r.GetExtends() {
+		calls = append(calls, s.event(ledger.Extend, x.GetTaskId(), x.GetHoldToken()))
+	}
+	if len(calls) == 0 {
+		return
+	}
+	s.mu.Lock()
+	s.asked[r.GetSequence()] = calls
+	s.mu.Unlock()
+	s.log.Append(calls...)
+}
+
+// RecvMsg writes down deliveries and answers before the SDK sees them.
+func (s *tappedStream) RecvMsg(m any) error {
+	if err := s.ClientStream.RecvMsg(m); err != nil {
+		s.broken(err)
+		return err
+	}
+	r, ok := m.(*ddqv1.SubscribeResponse)
+	if !ok {
+		return nil
+	}
+	var events []ledger.Event
+	for _, d := range r.GetDeliveries() {
+		task := d.GetTask()
+		events = append(events, ledger.Event{
+			Kind: ledger.Delivered, Topic: s.topic, Task: task.GetId(), Attempt: int(task.GetRetryCount()) + 1,
+			Token: hex.EncodeToString(d.GetHoldToken()), HoldMS: d.GetHoldMs(),
+			Due: millis(task.GetExecuteTime().AsTime()), Sum: sum(task.GetPayload()),
+		})
+	}
+	for _, a := range r.GetSettled() {
+		events = append(events, s.answers(a)...)
+	}
+	if len(events) > 0 {
+		s.log.Append(events...)
+	}
+	return nil
+}
+
+// answers are what became of the settlements of one frame: those that are not named
+// went well.
+func (s *tappedStream) answers(a *ddqv1.Settled) []ledger.Event {
+	s.mu.Lock()
+	calls := s.asked[a.GetSequence()]
+	delete(s.asked, a.GetSequence())
+	s.mu.Unlock()
+	named := map[string]*ddqv1.SettleResult{}
+	for _, r := range a.GetResults() {
+		named[r.GetTaskId()+hex.EncodeToString(r.GetHoldToken())] = r
+	}
+	for i, call := range calls {
+		e := answerTo(call)
+		if r := named[call.Task+call.Token]; r != nil {
+			e.HoldMS = r.GetHoldMs()
+			switch failure := r.GetError(); {
+			case failure != nil && refuses(failure.GetReason()):
+				e.Result, e.Reason = ledger.Refused, failure.GetReason()
+			case failure != nil:
+				e.Result, e.Reason = ledger.Unknown, codes.Code(failure.GetCode()).String()+" "+failure.GetReason()
+			case r.GetAlready():
+				e.Result = ledger.Already
+			}
+		}
+		calls[i] = e
+	}
+	return calls
+}
+
+// broken writes down that the stream ended before everything was answered.
+func (s *tappedStream) broken(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, calls := range s.asked {
+		for i, call := range calls {
+			calls[i] = answerTo(call)
+			calls[i].Result, calls[i].Reason = ledger.Unknown, err.Error()
+		}
+		s.log.Append(calls...)
+	}
+	clear(s.asked)
+}
+
+// millis is t in Unix milliseconds, 0 for no time.
+func millis(t time.Time) int64 {
+	if t.IsZero() || t.Unix() == 0 {
+		return 0
+	}
+	return t.UnixMilli()
+}

@@ -1,0 +1,80 @@
+package faults
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"io"
+	"sync/atomic"
+	"time"
+
+	"github.com/ddq-io/ddq/api/client"
+	"github.com/ddq-io/ddq/api/worker"
+	"github.com/ddq-io/ddq/bench/ledger"
+)
+
+// errPlanned is how handlers fail when the plan says so.
+var errPlanned = errors.New("this was planned")
+
+// hands is the handler of a worker process.
+type hands struct {
+	c    *partyConfig
+	hung atomic.Int64 // until when handlers do not return, in Unix nanoseconds
+}
+
+// work takes tasks until its orders end, then finishes what it holds.
+func work(ctx context.Context, c *partyConfig, log *ledger.Writer, orders io.Reader) (err error) {
+	cl, err := client.Dial(c.Addr, client.Config{})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, cl.Close()) }()
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	h := &hands{c: c}
+	go obey(orders, stop, h.hang) // ends with the process at the latest
+	w := worker.New(&tap{ClientConnInterface: cl.Conn(), topic: c.Topic, log: log}, worker.Config{
+		Topic: c.Topic, Name: c.Name, Concurrency: c.Concurrency, Grace: 5 * time.Second,
+	}, worker.HandlerFunc(h.handle))
+	return w.Run(ctx)
+}
+
+func (h *hands) hang(d time.Duration) { h.hung.Store(time.Now().Add(d).UnixNano()) }
+
+// handle does to a task what the plan says.
+func (h *hands) handle(ctx context.Context, t worker.Task) error {
+	took := time.Duration(draw(h.c.Seed, t.ID, "work")) % max(h.c.Work, 1)
+	f := h.c.Mix.fateOf(h.c.Seed, t.ID)
+	if f == slow {
+		took = h.c.Hold * 3 / 2
+	}
+	if err := h.spend(ctx, max(took, time.Until(time.Unix(0, h.hung.Load())))); err != nil {
+		return err
+	}
+	switch first := t.Attempt == 1; {
+	case f == nacked && first:
+		return errPlanned
+	case f == retried && first:
+		return worker.RetryAfter(300*time.Millisecond, errPlanned)
+	case f == releasedOnce && first && draw(h.c.Seed, hex.EncodeToString(t.HoldToken), "release")%2 == 0:
+		return worker.Release(200 * time.Millisecond)
+	case f == permanent:
+		return worker.Permanent(errPlanned)
+	case f == poisoned:
+		panic(errPlanned)
+	}
+	return nil
+}
+
+// spend passes time, unless the hold is lost or the worker stops first.
+func (h *hands) spend(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return nil
+	}
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

@@ -1,0 +1,167 @@
+package ledger
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Violation is the name of a broken promise.
+type Violation string
+
+// The violations, each a promise of ddq that did not hold for one task. All are
+// certain: what a lost answer, a late frame or a paused client could explain is none.
+const (
+	Lost        Violation = "lost"        // acknowledged, and neither settled, dead, deleted nor stored
+	Phantom     Violation = "phantom"     // delivered or stored, though no enqueue was accepted
+	Garbled     Violation = "garbled"     // delivered with another payload
+	Early       Violation = "early"       // delivered before it was due on the store's clock
+	Overlap     Violation = "overlap"     // delivered while an earlier hold was alive and unsettled
+	Repeated    Violation = "repeated"    // the same attempt twice
+	Skipped     Violation = "skipped"     // an attempt is missing that had no time to happen
+	Stale       Violation = "stale"       // a settlement was accepted for a hold that was over
+	Resurrected Violation = "resurrected" // delivered or stored after it was acked or deleted
+	Wrong       Violation = "wrong"       // an answer, or a cause of death, that is not true
+	Stuck       Violation = "stuck"       // due for long at the end, and still not delivered
+)
+
+// Violations lists all kinds, in the order of reports.
+func Violations() []Violation {
+	return []Violation{Lost, Phantom, Garbled, Early, Overlap, Repeated, Skipped, Stale, Resurrected, Wrong, Stuck}
+}
+
+// Offence is a violation by one task, with all that is known about the task.
+type Offence struct {
+	Violation Violation `json:"violation"`
+	Topic     string    `json:"topic"`
+	Task      string    `json:"task"`
+	Why       string    `json:"why"`
+	Timeline  []*Event  `json:"timeline"`
+}
+
+// Allowance is what a fault may cost: whatever was answered from Before ahead of its
+// start until its end may have been undone, as by a power cut or a failover to a
+// replica that lagged behind. Nothing else is excused.
+type Allowance struct {
+	Fault  string
+	Before time.Duration
+}
+
+// Rules are what a history is checked against.
+type Rules struct {
+	Allowances []Allowance
+	// StuckAfter is how long after its due time a task may lie in the store at the
+	// end. Defaults to 10s.
+	StuckAfter time.Duration
+}
+
+// Check tells what of the promises a history breaks.
+func Check(h *History, r Rules) *Verdict {
+	if r.StuckAfter <= 0 {
+		r.StuckAfter = 10 * time.Second
+	}
+	c := &checker{h: h, stuckAfter: r.StuckAfter.Milliseconds(), verdict: &Verdict{
+		Events: h.Events, Clients: len(h.Clients), Tasks: len(h.stories), Audited: h.Audited,
+		Counts: map[Violation]int{},
+	}}
+	for _, s := range h.stories {
+		c.excuse(s, r.Allowances)
+		c.check(s)
+		c.count(s)
+	}
+	slices.SortFunc(c.verdict.Offences, func(a, b Offence) int {
+		return cmp.Or(cmp.Compare(a.Timeline[0].Mono, b.Timeline[0].Mono), cmp.Compare(a.Task, b.Task), cmp.Compare(a.Why, b.Why))
+	})
+	for _, o := range c.verdict.Offences {
+		c.verdict.Counts[o.Violation]++
+	}
+	c.verdict.Phases = c.phases()
+	return c.verdict
+}
+
+// checker goes through the stories of a history.
+type checker struct {
+	h          *History
+	stuckAfter int64 // ms
+	verdict    *Verdict
+
+	s        *story // under check
+	earliest int64  // due, see story.earliestDue
+}
+
+func (c *checker) offend(v Violation, why string, args ...any) {
+	c.verdict.Offences = append(c.verdict.Offences, Offence{v, c.s.topic, c.s.id, fmt.Sprintf(why, args...), c.s.events})
+}
+
+// excuse takes what a fault may have undone for unknown.
+func (c *checker) excuse(s *story, allowances []Allowance) {
+	for _, a := range allowances {
+		for _, f := range c.h.faults {
+			if f.name != a.Fault {
+				continue
+			}
+			from := f.from - a.Before.Nanoseconds()
+			for _, ops := range [][]*op{s.enqueues, s.removals, s.moves, s.settles} {
+				for _, o := range ops {
+					if o.did() && o.to >= from && o.Mono <= f.to {
+						o.result = Unknown
+					}
+				}
+			}
+			for _, d := range s.deliveries {
+				d.loose = d.loose || d.Mono >= from && d.Mono <= f.to
+			}
+		}
+	}
+}
+
+// check applies every rule to one story. A task that may have lived twice, because an
+// enqueue with an unknown outcome may have come after its end, is not asked what only
+// one life can tell.
+func (c *checker) check(s *story) {
+	c.s, c.earliest = s, s.earliestDue(&c.h.clock)
+	lives := s.creations()
+	if lives == 0 {
+		c.phantom()
+		return
+	}
+	c.garbled()
+	c.early()
+	c.doubled()
+	if lives == 1 {
+		c.overlaps()
+		c.attempts()
+		c.stale()
+		c.resurrected()
+		c.answers()
+	}
+	if c.h.Audited {
+		c.lost()
+		c.left()
+	}
+}
+
+// count adds a story to the figures of the verdict.
+func (c *checker) count(s *story) {
+	v := c.verdict
+	v.Deliveries += len(s.deliveries)
+	if s.stored() != nil {
+		v.Acknowledged++
+	}
+	if s.creations() > 1 {
+		v.Ambiguous++
+	}
+	for _, o := range slices.Concat(s.enqueues, s.removals, s.moves, s.settles) {
+		v.Calls++
+		if o.result == Unknown {
+			v.Unknown++
+		}
+		if o.Op != Enqueue && o.result == Refused {
+			v.Refused++
+		}
+	}
+	if s.found != nil && s.found.State == "dead" {
+		v.Dead++
+	}
+}

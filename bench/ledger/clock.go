@@ -1,0 +1,80 @@
+package ledger
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// clock knows what a store's clock said, in bounds. Where it was read during the run,
+// the readings count; without any, the store is taken to be on this machine, and its
+// clock to be the time of day.
+type clock struct {
+	readings []reading
+	ahead    int64 // the most that it ever was ahead of the monotonic clock, in ns
+}
+
+// reading bounds how far the store's clock was ahead of the monotonic one at mono.
+type reading struct {
+	mono      int64
+	low, high int64 // ns
+}
+
+const millisecond = 1_000_000
+
+func (c *clock) see(e *Event) {
+	if e.Kind != Clock {
+		if c.ahead == 0 || e.Wall-e.Mono > c.ahead {
+			c.ahead = e.Wall - e.Mono
+		}
+		return
+	}
+	now := e.StoreNow * millisecond // cut to the millisecond, so up to one more
+	c.readings = append(c.readings, reading{e.Mono, now - e.Mono, now + millisecond - (e.Mono - e.Took)})
+}
+
+// ready is called once everything was seen.
+func (c *clock) ready() {
+	if len(c.readings) == 0 {
+		return
+	}
+	slices.SortFunc(c.readings, func(a, b reading) int { return cmp.Compare(a.mono, b.mono) })
+	c.ahead = math.MinInt64
+	for _, r := range c.readings {
+		c.ahead = max(c.ahead, r.high)
+	}
+}
+
+// around are the readings before and after a moment; the clock may have been set at
+// any time between the two.
+func (c *clock) around(mono int64) []reading {
+	i, _ := slices.BinarySearchFunc(c.readings, mono, func(r reading, mono int64) int { return cmp.Compare(r.mono, mono) })
+	return c.readings[max(0, i-1):min(len(c.readings), i+1)]
+}
+
+// upper is the latest that the store's clock can have said when e happened, in ms.
+func (c *clock) upper(e *Event) int64 {
+	near := c.around(e.Mono)
+	if len(near) == 0 {
+		return e.Wall / millisecond
+	}
+	ahead := near[0].high
+	for _, r := range near {
+		ahead = max(ahead, r.high)
+	}
+	return (e.Mono + ahead) / millisecond
+}
+
+// late is by how much e came after a due time in ms, in ns: what the reading next
+// before it makes of it.
+func (c *clock) late(e *Event, due int64) int64 {
+	near := c.around(e.Mono)
+	if len(near) == 0 {
+		return e.Wall - due*millisecond
+	}
+	return e.Mono + (near[0].low+near[0].high)/2 - due*millisecond
+}
+
+// reached is the earliest moment, on the monotonic clock, at which the store's clock
+// can have said ms.
+func (c *clock) reached(ms int64) int64 { return ms*millisecond - c.ahead }

@@ -1,0 +1,85 @@
+package ledger
+
+// Kind is what an event is about.
+type Kind string
+
+// The kinds of events.
+const (
+	Opened    Kind = "opened"    // first event of a file; Client names who writes it
+	Topic     Kind = "topic"     // a topic was made: HoldMS is its visibility timeout
+	Call      Kind = "call"      // a request is about to be sent
+	Answer    Kind = "answer"    // what came of the call with the same number
+	Delivered Kind = "delivered" // a task came in
+	Fault     Kind = "fault"     // something is about to be broken; Fault names it
+	Healed    Kind = "healed"    // it is whole again
+	Clock     Kind = "clock"     // the store's clock was read: StoreNow, between Mono-Took and Mono
+	Found     Kind = "found"     // a task lay in the store at the end, in State
+	Audited   Kind = "audited"   // every task in the store has been told
+)
+
+// Op is what a call asks for.
+type Op string
+
+// The operations.
+const (
+	Enqueue    Op = "enqueue"
+	Delete     Op = "delete"
+	Reschedule Op = "reschedule"
+	Ack        Op = "ack"
+	Nack       Op = "nack"
+	Release    Op = "release"
+	Extend     Op = "extend"
+)
+
+// Result is how a call ended.
+type Result string
+
+// The results. A call without an answer ended Unknown.
+const (
+	OK      Result = "ok"
+	Already Result = "already" // OK, and it had been done before
+	Refused Result = "refused" // the server said that it changed nothing; Reason says why
+	Unknown Result = "unknown" // deadline, lost connection, or the server could not tell
+)
+
+// Event is one line of a ledger. Fields that do not apply are left out.
+type Event struct {
+	Kind Kind `json:"kind"`
+	// Mono is the monotonic clock of the machine in nanoseconds, the same for all
+	// its processes; Wall the time of day in Unix nanoseconds.
+	Mono int64 `json:"mono"`
+	Wall int64 `json:"wall"`
+
+	Client string `json:"client,omitempty"` // in Opened only; in what Read returns, in all
+	Call   uint64 `json:"call,omitempty"`   // pairs calls and answers within a file
+	Op     Op     `json:"op,omitempty"`
+	Topic  string `json:"topic,omitempty"`
+	Task   string `json:"task,omitempty"`
+	Result Result `json:"result,omitempty"`
+	Reason string `json:"reason,omitempty"` // of a refusal or an unknown outcome, or why a task is dead
+
+	// Due in Unix milliseconds: asked for in a call, resolved in an answer, as the
+	// server told it in a delivery, as stored in Found.
+	Due int64 `json:"due_ms,omitempty"`
+	// DelayMS is when a nacked or released task may come again, if the worker said so.
+	DelayMS int64 `json:"delay_ms,omitempty"`
+	Final   bool  `json:"final,omitempty"` // of a nack: straight to the dead letters
+	// Sum is a checksum of the payload, in calls and deliveries.
+	Sum string `json:"sum,omitempty"`
+
+	Attempt int    `json:"attempt,omitempty"`
+	Token   string `json:"token,omitempty"` // of the hold, in hex
+	// HoldMS is how long a hold lasts: from when a delivery was sent, from the answer
+	// to an extend; in Topic the length of every hold; in Found from Mono, while
+	// running.
+	HoldMS int64 `json:"hold_ms,omitempty"`
+
+	Fault string `json:"fault,omitempty"`
+
+	StoreNow int64 `json:"store_now_ms,omitempty"`
+	Took     int64 `json:"took,omitempty"` // nanoseconds
+
+	State      string `json:"state,omitempty"`
+	Retries    int    `json:"retries,omitempty"`
+	MaxRetries int    `json:"max_retries,omitempty"`
+}

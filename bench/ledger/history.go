@@ -1,0 +1,147 @@
+package ledger
+
+import (
+	"bufio"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// History is everything that the clients of a run wrote down.
+type History struct {
+	Events  int // in all files
+	Clients []string
+	Audited bool // the end of the run was looked at
+
+	stories map[string]*story // by topic and id
+	holds   map[string]int64  // how long a hold of a topic lasts, in ms
+	faults  []span
+	clock   clock
+	from    int64 // mono of the first event
+	to      int64 // of the last
+}
+
+// span is a part of a run, on the monotonic clock.
+type span struct {
+	name     string
+	from, to int64
+	fault    bool
+}
+
+// Read reads every ledger in dir.
+func Read(dir string) (*History, error) {
+	paths, err := filepath.Glob(filepath.Join(dir, "*"+Extension))
+	if err != nil {
+		return nil, err
+	}
+	if len(paths) == 0 {
+		return nil, fmt.Errorf("no *%s file in %s", Extension, dir)
+	}
+	var files [][]Event
+	for _, path := range paths {
+		events, err := readFile(path)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		files = append(files, events)
+	}
+	return newHistory(files), nil
+}
+
+// readFile reads the events of one client. A client that was killed, or a machine
+// that stopped, may have left half a line at the end, which did not happen.
+func readFile(path string) ([]Event, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	client := strings.TrimSuffix(filepath.Base(path), Extension)
+	var events []Event
+	lines := bufio.NewReaderSize(f, 1<<16)
+	for {
+		line, err := lines.ReadBytes('\n')
+		if errors.Is(err, io.EOF) {
+			return events, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		var e Event
+		if err := json.Unmarshal(line, &e); err != nil {
+			return nil, fmt.Errorf("line %d: %w", len(events)+1, err)
+		}
+		e.Client = client
+		events = append(events, e)
+	}
+}
+
+// newHistory sorts events by what they are about.
+func newHistory(files [][]Event) *History {
+	h := &History{stories: map[string]*story{}, holds: map[string]int64{}}
+	for _, events := range files {
+		if len(events) > 0 {
+			h.Clients = append(h.Clients, events[0].Client)
+		}
+		h.add(events)
+	}
+	for _, s := range h.stories {
+		s.sort()
+	}
+	slices.SortFunc(h.faults, func(a, b span) int { return cmp.Compare(a.from, b.from) })
+	h.clock.ready()
+	return h
+}
+
+// add takes the events of one client.
+func (h *History) add(events []Event) {
+	calls := map[uint64]*op{}
+	for i := range events {
+		e := &events[i]
+		h.Events++
+		if h.from == 0 || e.Mono < h.from {
+			h.from = e.Mono
+		}
+		h.to = max(h.to, e.Mono)
+		h.clock.see(e)
+		switch e.Kind {
+		case Topic:
+			h.holds[e.Topic] = e.HoldMS
+		case Fault:
+			h.faults = append(h.faults, span{e.Fault, e.Mono, never, true})
+		case Healed:
+			h.heal(e)
+		case Audited:
+			h.Audited = true
+		case Call, Answer, Delivered, Found:
+			h.story(e).add(e, calls)
+		case Opened, Clock:
+		}
+	}
+}
+
+// heal ends the last fault of a name.
+func (h *History) heal(e *Event) {
+	for i := len(h.faults) - 1; i >= 0; i-- {
+		if f := &h.faults[i]; f.name == e.Fault && f.to == never {
+			f.to = e.Mono
+			return
+		}
+	}
+}
+
+func (h *History) story(e *Event) *story {
+	key := e.Topic + "/" + e.Task
+	s := h.stories[key]
+	if s == nil {
+		s = &story{topic: e.Topic, id: e.Task}
+		h.stories[key] = s
+	}
+	return s
+}

@@ -1,0 +1,182 @@
+package ledger
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// never is later than everything.
+const never = math.MaxInt64
+
+// story is all that is known about one task.
+type story struct {
+	topic, id  string
+	events     []*Event
+	enqueues   []*op
+	removals   []*op // deletes
+	moves      []*op // reschedules
+	settles    []*op
+	deliveries []*delivery // in the order they were received
+	found      *Event      // nil: not in the store at the end
+}
+
+// op is a call and what came of it. It took effect, if it did, between from and to.
+type op struct {
+	*Event         // the call
+	answer  *Event // nil: none came
+	result  Result
+	to      int64 // mono of the answer, never without one
+	settled *delivery
+}
+
+// did reports whether the server said that it did what was asked.
+func (o *op) did() bool { return o.result == OK || o.result == Already }
+
+// may reports whether it was done, or could have been, at any time.
+func (o *op) may() bool { return o.result != Refused }
+
+// delivery is one hand-over and what was done with the hold.
+type delivery struct {
+	*Event
+	settles []*op
+	loose   bool // a fault may have undone the hold; it proves nothing
+}
+
+func (s *story) add(e *Event, calls map[uint64]*op) {
+	s.events = append(s.events, e)
+	switch e.Kind {
+	case Call:
+		o := &op{Event: e, result: Unknown, to: never}
+		calls[e.Call] = o
+		switch e.Op {
+		case Enqueue:
+			s.enqueues = append(s.enqueues, o)
+		case Delete:
+			s.removals = append(s.removals, o)
+		case Reschedule:
+			s.moves = append(s.moves, o)
+		case Ack, Nack, Release, Extend:
+			s.settles = append(s.settles, o)
+		}
+	case Answer:
+		if o := calls[e.Call]; o != nil {
+			o.answer, o.result, o.to = e, e.Result, e.Mono
+			delete(calls, e.Call)
+		}
+	case Delivered:
+		s.deliveries = append(s.deliveries, &delivery{Event: e})
+	case Found:
+		s.found = e
+	case Opened, Topic, Fault, Healed, Clock, Audited:
+	}
+}
+
+// sort puts everything in order and gives settlements to the delivery they are about.
+func (s *story) sort() {
+	slices.SortStableFunc(s.events, func(a, b *Event) int { return cmp.Compare(a.Mono, b.Mono) })
+	slices.SortStableFunc(s.deliveries, func(a, b *delivery) int { return cmp.Compare(a.Mono, b.Mono) })
+	for _, ops := range [][]*op{s.enqueues, s.removals, s.moves, s.settles} {
+		slices.SortStableFunc(ops, func(a, b *op) int { return cmp.Compare(a.Mono, b.Mono) })
+	}
+	byToken := make(map[string]*delivery, len(s.deliveries))
+	for _, d := range s.deliveries {
+		if byToken[d.Token] == nil {
+			byToken[d.Token] = d
+		}
+	}
+	for _, o := range s.settles {
+		if d := byToken[o.Token]; d != nil {
+			d.settles = append(d.settles, o)
+			o.settled = d
+		}
+	}
+}
+
+// creations is how many lives the task may have had: enqueues that stored it, or may
+// have.
+func (s *story) creations() (n int) {
+	for _, o := range s.enqueues {
+		if o.result == OK || o.result == Unknown {
+			n++
+		}
+	}
+	return n
+}
+
+// stored is the first enqueue that was answered OK, nil when none was.
+func (s *story) stored() *op {
+	var first *op
+	for _, o := range s.enqueues {
+		if o.did() && (first == nil || o.to < first.to) {
+			first = o
+		}
+	}
+	return first
+}
+
+// finisher is the first call that ended the task, or may have, nil when there is
+// none.
+func (s *story) finisher() *op {
+	for _, o := range s.removals {
+		if o.may() {
+			return o
+		}
+	}
+	for _, o := range s.settles {
+		if o.Op == Ack && o.may() {
+			return o
+		}
+	}
+	return nil
+}
+
+// earliestDue is the earliest time, in store milliseconds, at which the task may
+// ever have been due for its first attempt; 0 when it was to be delivered at once.
+func (s *story) earliestDue(c *clock) int64 {
+	due := int64(never)
+	for _, o := range s.enqueues {
+		if o.result == Refused || o.result == Already {
+			continue
+		}
+		d := o.Due
+		if o.answer != nil && o.did() && o.answer.Due != 0 {
+			d = o.answer.Due
+		}
+		due = min(due, d)
+	}
+	if due == never {
+		return 0
+	}
+	for i, o := range s.moves {
+		switch alone := i == 0 || s.moves[i-1].to < o.Mono; {
+		case o.result == Refused:
+		case o.did() && alone && c.upper(o.answer) < due:
+			due = o.answer.Due // nobody could hold it before
+		case o.answer != nil && o.did():
+			due = min(due, o.answer.Due)
+		default:
+			due = min(due, o.Due)
+		}
+	}
+	return due
+}
+
+// latestDue is the due time that lateness is measured from: the last that was agreed
+// on. False means that nobody knows it.
+func (s *story) latestDue() (int64, bool) {
+	o := s.stored()
+	if o == nil || o.answer.Due == 0 || s.creations() > 1 {
+		return 0, false
+	}
+	due := o.answer.Due
+	for _, m := range s.moves {
+		switch {
+		case m.result == Unknown:
+			return 0, false
+		case m.did():
+			due = m.answer.Due
+		}
+	}
+	return due, true
+}
