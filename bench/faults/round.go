@@ -154,7 +154,7 @@ func (r *round) strikeOn(ctx context.Context) error {
 	if err := r.sleep(ctx, time.Until(r.start)+calm); err != nil {
 		return err
 	}
-	for first := true; first || time.Since(r.start) < r.span-2*calm; first = false {
+	for first := true; first || !r.fault.once && time.Since(r.start) < r.span-2*calm; first = false {
 		if err := r.fault.strike(ctx, r); err != nil {
 			return err
 		}

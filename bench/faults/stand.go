@@ -162,9 +162,6 @@ func (nd *node) ask(do func(*client.Client) error) error {
 	return errors.Join(do(c), c.Close())
 }
 
-// kill ends a node as kill -9 does.
-func (nd *node) kill() error { return nd.Kill() }
-
 // terminate stops a node as an operator would, and complains when it did not end well.
 func (nd *node) terminate() error {
 	if err := nd.Stop(); err != nil {

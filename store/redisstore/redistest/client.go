@@ -2,13 +2,12 @@ package redistest
 
 import (
 	"context"
-	"testing"
 
 	"github.com/redis/go-redis/v9"
 )
 
 // Client returns a client of the server, closed when the test ends.
-func (s *Server) Client(tb testing.TB) *redis.Client {
+func (s *Server) Client(tb TB) *redis.Client {
 	tb.Helper()
 	opts, err := redis.ParseURL(s.URL())
 	if err != nil {
@@ -20,7 +19,7 @@ func (s *Server) Client(tb testing.TB) *redis.Client {
 }
 
 // Do runs one command and returns its reply, nil for none.
-func (s *Server) Do(tb testing.TB, args ...any) any {
+func (s *Server) Do(tb TB, args ...any) any {
 	tb.Helper()
 	opts, err := redis.ParseURL(s.URL())
 	if err != nil {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net"
 	"strings"
-	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -23,7 +22,7 @@ type Cluster struct {
 
 // StartCluster starts a cluster with replicas for each master and waits until it
 // serves. It is gone when the test ends.
-func StartCluster(tb testing.TB, masters, replicas int) *Cluster {
+func StartCluster(tb TB, masters, replicas int) *Cluster {
 	tb.Helper()
 	c := &Cluster{ids: make(map[*Server]string)}
 	for range masters * (1 + replicas) {
@@ -51,7 +50,7 @@ func StartCluster(tb testing.TB, masters, replicas int) *Cluster {
 }
 
 // add starts a node that knows no other.
-func (c *Cluster) add(tb testing.TB) *Server {
+func (c *Cluster) add(tb TB) *Server {
 	tb.Helper()
 	s := StartTCP(tb, "--cluster-enabled", "yes", "--cluster-node-timeout", "1000", "--cluster-allow-replica-migration", "no",
 		"--cluster-port", freePort(tb))
@@ -60,7 +59,7 @@ func (c *Cluster) add(tb testing.TB) *Server {
 	return s
 }
 
-func (c *Cluster) meet(tb testing.TB, s *Server) {
+func (c *Cluster) meet(tb TB, s *Server) {
 	tb.Helper()
 	host, port, _ := net.SplitHostPort(s.addr)
 	bus := s.Do(tb, "CONFIG", "GET", "cluster-port").(map[any]any)["cluster-port"]
@@ -68,7 +67,7 @@ func (c *Cluster) meet(tb testing.TB, s *Server) {
 }
 
 // awaitKnown waits until every node knows every other.
-func (c *Cluster) awaitKnown(tb testing.TB) {
+func (c *Cluster) awaitKnown(tb TB) {
 	tb.Helper()
 	for _, s := range c.servers {
 		eventually(tb, "nodes know each other", func() error {
@@ -82,7 +81,7 @@ func (c *Cluster) awaitKnown(tb testing.TB) {
 }
 
 // awaitRoles waits until all nodes agree on who is a replica.
-func (c *Cluster) awaitRoles(tb testing.TB, masters int) {
+func (c *Cluster) awaitRoles(tb TB, masters int) {
 	tb.Helper()
 	for _, s := range c.servers {
 		eventually(tb, "roles are known", func() error {
@@ -105,7 +104,7 @@ func (c *Cluster) URL() string {
 }
 
 // Join starts one more master, which has no slots.
-func (c *Cluster) Join(tb testing.TB) *Server {
+func (c *Cluster) Join(tb TB) *Server {
 	tb.Helper()
 	s := c.add(tb)
 	c.meet(tb, s)
@@ -115,13 +114,13 @@ func (c *Cluster) Join(tb testing.TB) *Server {
 }
 
 // Masters returns the nodes that are masters by their own account.
-func (c *Cluster) Masters(tb testing.TB) []*Server {
+func (c *Cluster) Masters(tb TB) []*Server {
 	tb.Helper()
 	return primaries(tb, c.servers)
 }
 
 // MasterOf returns the master that serves a key, and the key's slot.
-func (c *Cluster) MasterOf(tb testing.TB, key string) (*Server, int64) {
+func (c *Cluster) MasterOf(tb TB, key string) (*Server, int64) {
 	tb.Helper()
 	s, slot := c.masterOf(tb, key)
 	if s == nil {
@@ -131,7 +130,7 @@ func (c *Cluster) MasterOf(tb testing.TB, key string) (*Server, int64) {
 }
 
 // masterOf returns no master when none that runs says that it serves the key.
-func (c *Cluster) masterOf(tb testing.TB, key string) (*Server, int64) {
+func (c *Cluster) masterOf(tb TB, key string) (*Server, int64) {
 	tb.Helper()
 	masters := c.Masters(tb)
 	slot := masters[0].Do(tb, "CLUSTER", "KEYSLOT", key).(int64)
@@ -151,7 +150,7 @@ func (c *Cluster) masterOf(tb testing.TB, key string) (*Server, int64) {
 
 // AwaitTakeover waits until a running master serves a key again, with a replica
 // of its own, and all running nodes agree that the cluster works.
-func (c *Cluster) AwaitTakeover(tb testing.TB, key string) {
+func (c *Cluster) AwaitTakeover(tb TB, key string) {
 	tb.Helper()
 	eventually(tb, "another master takes over", func() error {
 		for _, s := range c.servers {
@@ -167,7 +166,7 @@ func (c *Cluster) AwaitTakeover(tb testing.TB, key string) {
 }
 
 // Flush removes everything.
-func (c *Cluster) Flush(tb testing.TB) {
+func (c *Cluster) Flush(tb TB) {
 	tb.Helper()
 	for _, s := range c.Masters(tb) {
 		s.Do(tb, "FLUSHALL")
@@ -176,7 +175,7 @@ func (c *Cluster) Flush(tb testing.TB) {
 
 // Move moves the slot of a key to another master, one key at a time; it calls
 // between before each of them and once more before it is over.
-func (c *Cluster) Move(tb testing.TB, key string, to *Server, between func()) {
+func (c *Cluster) Move(tb TB, key string, to *Server, between func()) {
 	tb.Helper()
 	from, slot := c.MasterOf(tb, key)
 	to.Do(tb, "CLUSTER", "SETSLOT", slot, "IMPORTING", c.ids[from])
@@ -196,7 +195,7 @@ func (c *Cluster) Move(tb testing.TB, key string, to *Server, between func()) {
 }
 
 // primaries returns those of the running servers that are nobody's replica.
-func primaries(tb testing.TB, servers []*Server) (found []*Server) {
+func primaries(tb TB, servers []*Server) (found []*Server) {
 	tb.Helper()
 	for _, s := range servers {
 		if s.cmd != nil && s.Do(tb, "ROLE").([]any)[0] == "master" {
@@ -207,7 +206,7 @@ func primaries(tb testing.TB, servers []*Server) (found []*Server) {
 }
 
 // awaitReplicas waits until replicas follow a server.
-func awaitReplicas(tb testing.TB, s *Server, replicas int) {
+func awaitReplicas(tb TB, s *Server, replicas int) {
 	tb.Helper()
 	eventually(tb, "replicas follow", func() error {
 		if n := onlineReplicas(tb, s); n != replicas {
@@ -217,13 +216,13 @@ func awaitReplicas(tb testing.TB, s *Server, replicas int) {
 	})
 }
 
-func onlineReplicas(tb testing.TB, s *Server) int {
+func onlineReplicas(tb TB, s *Server) int {
 	tb.Helper()
 	return strings.Count(s.Do(tb, "INFO", "replication").(string), "state=online")
 }
 
 // awaitAck waits until a replica of s has confirmed something.
-func awaitAck(tb testing.TB, s *Server) {
+func awaitAck(tb TB, s *Server) {
 	tb.Helper()
 	opts, err := redis.ParseURL(s.URL())
 	if err != nil {
@@ -245,7 +244,7 @@ func awaitAck(tb testing.TB, s *Server) {
 }
 
 // await waits until the answer to a command has some words in it.
-func await(tb testing.TB, s *Server, command, words string) {
+func await(tb TB, s *Server, command, words string) {
 	tb.Helper()
 	var args []any
 	for _, arg := range strings.Fields(command) {
@@ -260,7 +259,7 @@ func await(tb testing.TB, s *Server, command, words string) {
 }
 
 // eventually does something until it works, for as long as half a minute.
-func eventually(tb testing.TB, what string, do func() error) {
+func eventually(tb TB, what string, do func() error) {
 	tb.Helper()
 	for end := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
 		err := do()

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"testing"
 )
 
 // Sentinel is a primary with two replicas and three sentinels, which notice
@@ -22,7 +21,7 @@ const primaryName = "main"
 
 // StartSentinel starts the servers and the sentinels and waits until they know
 // each other. All are gone when the test ends.
-func StartSentinel(tb testing.TB) *Sentinel {
+func StartSentinel(tb TB) *Sentinel {
 	tb.Helper()
 	primary := StartTCP(tb)
 	set := &Sentinel{servers: []*Server{primary}}
@@ -46,7 +45,7 @@ func StartSentinel(tb testing.TB) *Sentinel {
 	return set
 }
 
-func startSentinel(tb testing.TB, host, port string) *Server {
+func startSentinel(tb TB, host, port string) *Server {
 	tb.Helper()
 	s := newServer(tb)
 	own := freePort(tb)
@@ -80,7 +79,7 @@ func (set *Sentinel) URL() string {
 }
 
 // Primary returns the server that is the primary by its own account.
-func (set *Sentinel) Primary(tb testing.TB) *Server {
+func (set *Sentinel) Primary(tb TB) *Server {
 	tb.Helper()
 	var found []*Server
 	eventually(tb, "one server is the primary", func() error {
@@ -93,7 +92,7 @@ func (set *Sentinel) Primary(tb testing.TB) *Server {
 }
 
 // AwaitTakeover waits until there is a primary with a replica of its own.
-func (set *Sentinel) AwaitTakeover(tb testing.TB) {
+func (set *Sentinel) AwaitTakeover(tb TB) {
 	tb.Helper()
 	eventually(tb, "another primary takes over", func() error {
 		if onlineReplicas(tb, set.Primary(tb)) == 0 {

@@ -1,4 +1,5 @@
-// Package redistest runs real redis-server processes for tests.
+// Package redistest runs real redis-server processes for tests, and for rounds of
+// faults.
 package redistest
 
 import (
@@ -13,15 +14,22 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-	"testing"
 	"time"
 )
+
+// TB is what this package needs of a testing.TB. Fatal and Fatalf must not return.
+type TB interface {
+	Helper()
+	Cleanup(func())
+	Fatal(args ...any)
+	Fatalf(format string, args ...any)
+}
 
 // Server is a redis-server process of its own, on a unix socket in a directory
 // of its own. It is stopped and removed when the test ends. It owns a goroutine
 // while the process runs.
 type Server struct {
-	tb     testing.TB
+	tb     TB
 	dir    string
 	socket string
 	addr   string // empty: the socket only
@@ -34,7 +42,7 @@ type Server struct {
 // until it answers. More settings are given as redis-server takes them, such as
 // "--maxmemory", "64mb", and win over the ones here. The test fails where
 // redis-server is not installed.
-func Start(tb testing.TB, settings ...string) *Server {
+func Start(tb TB, settings ...string) *Server {
 	tb.Helper()
 	return StartBehind(tb, nil, settings...)
 }
@@ -53,7 +61,7 @@ func StartBehind(tb testing.TB, command []string, settings ...string) *Server {
 }
 
 // StartTCP starts a server that also listens on a port of loopback.
-func StartTCP(tb testing.TB, settings ...string) *Server {
+func StartTCP(tb TB, settings ...string) *Server {
 	tb.Helper()
 	port := freePort(tb)
 	s := Start(tb, append([]string{"--bind", "127.0.0.1", "--port", port, "--repl-diskless-sync-delay", "0"}, settings...)...)
@@ -63,7 +71,7 @@ func StartTCP(tb testing.TB, settings ...string) *Server {
 
 // StartReplica starts a server that follows another one of StartTCP, and waits
 // until that one hears from it: a replica is online up to a second before.
-func StartReplica(tb testing.TB, primary *Server) *Server {
+func StartReplica(tb TB, primary *Server) *Server {
 	tb.Helper()
 	host, port, _ := net.SplitHostPort(primary.addr)
 	s := StartTCP(tb, "--replicaof", host+" "+port)
@@ -74,7 +82,7 @@ func StartReplica(tb testing.TB, primary *Server) *Server {
 
 // freePort returns a port that nobody listens on, below those that the system
 // gives to connections.
-func freePort(tb testing.TB) string {
+func freePort(tb TB) string {
 	tb.Helper()
 	for range 100 {
 		port := strconv.Itoa(20000 + rand.IntN(10000))
@@ -89,7 +97,7 @@ func freePort(tb testing.TB) string {
 }
 
 // newServer makes the directory of a server that is not running yet.
-func newServer(tb testing.TB) *Server {
+func newServer(tb TB) *Server {
 	tb.Helper()
 	path, err := exec.LookPath("redis-server")
 	if err != nil {
