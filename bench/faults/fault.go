@@ -32,7 +32,7 @@ func (f Fault) AppliesTo(store string) bool { return slices.Contains(f.Stores, s
 
 // Faults are all there are, in the order in which they are played.
 func Faults() []Fault {
-	return slices.Concat(nodeFaults(), workerFaults(), redisFaults())
+	return slices.Concat(nodeFaults(), workerFaults(), redisFaults(), replicaFaults())
 }
 
 // onRedis are the stores that are a single redis-server.

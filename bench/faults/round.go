@@ -25,7 +25,7 @@ const (
 	calm = 1500 * time.Millisecond
 	// stalled is how long nothing may become of what is left before it is taken to
 	// be stuck.
-	stalled = 15 * time.Second
+	stalled = time.Minute
 )
 
 // setting is what a round is played with.

@@ -32,6 +32,8 @@ func openStore(ctx context.Context, box *bench.Box, kind string) (store, error) 
 			return nil, err
 		}
 		return &oneRedis{r}, nil
+	case redisSentinel, redisSentinelFast, redisCluster, redisClusterFast:
+		return openReplicated(kind)
 	}
 	return nil, fmt.Errorf("unknown store %q", kind)
 }

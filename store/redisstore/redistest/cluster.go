@@ -258,6 +258,12 @@ func await(tb TB, s *Server, command, words string) {
 	})
 }
 
+// AwaitFollows waits until the server follows another one and hears from it.
+func (s *Server) AwaitFollows(tb TB) {
+	tb.Helper()
+	await(tb, s, "INFO replication", "master_link_status:up")
+}
+
 // eventually does something until it works, for as long as half a minute.
 func eventually(tb TB, what string, do func() error) {
 	tb.Helper()

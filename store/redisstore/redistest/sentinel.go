@@ -101,3 +101,9 @@ func (set *Sentinel) AwaitTakeover(tb TB) {
 		return nil
 	})
 }
+
+// HandOver asks the sentinels to make another server the primary.
+func (set *Sentinel) HandOver(tb TB) {
+	tb.Helper()
+	set.sentinels[0].Do(tb, "SENTINEL", "FAILOVER", primaryName)
+}

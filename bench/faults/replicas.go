@@ -1,0 +1,176 @@
+package faults
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/ddq-io/ddq/bench/ledger"
+	"github.com/ddq-io/ddq/store/redisstore/redistest"
+)
+
+// The kinds of stores with replicas. The fast ones do not wait for them, and may lose
+// with a primary what only it had.
+const (
+	redisSentinel     = "redis-sentinel"
+	redisSentinelFast = "redis-sentinel-fast"
+	redisCluster      = "redis-cluster"
+	redisClusterFast  = "redis-cluster-fast"
+)
+
+// waiting is what makes the store wait for a replica before it answers.
+const waiting = "?wait_replicas=1"
+
+func replicated() []string { return []string{redisSentinel, redisCluster} }
+
+// replicaFaults are those of Redis with replicas.
+func replicaFaults() []Fault {
+	return []Fault{
+		{
+			Name: "failover", What: "kill -9 of a primary, another takes over, and the old one comes back", Stores: replicated(), strike: failOver,
+			Cost: "no service for what lies there until another is elected, some seconds here; nothing succeeds while the new one has no replica",
+		},
+		{
+			Name: "failover-fast", What: "the same without wait_replicas", Stores: []string{redisSentinelFast, redisClusterFast}, strike: failOver,
+			Cost:  "the same; and what was answered in the second before, or while it lasted, may be undone: tasks lost, settled ones back",
+			Allow: []ledger.Allowance{{Fault: "failover-fast", Before: time.Second}},
+		},
+		{
+			Name: "handover", What: "sentinels make another server the primary (SENTINEL FAILOVER)", Stores: []string{redisSentinel}, strike: handOver,
+			Cost: "as for failover, shorter",
+		},
+		{
+			Name: "slots", What: "the slots of all shards are moved to a new master and back, key by key", Stores: []string{redisCluster}, strike: moveSlots,
+			Cost: "a shard waits while its slot is moved",
+		},
+	}
+}
+
+// openReplicated starts a store of one of the kinds above.
+func openReplicated(kind string) (store, error) {
+	s := &stage{}
+	var opened store
+	err := s.try(func() {
+		query := waiting
+		if strings.HasSuffix(kind, "-fast") {
+			query = ""
+		}
+		switch strings.TrimSuffix(kind, "-fast") {
+		case redisSentinel:
+			opened = &sentinelStore{s, redistest.StartSentinel(s), query}
+		case redisCluster:
+			opened = &clusterStore{s, redistest.StartCluster(s, 3, 2), query}
+		}
+	})
+	if err != nil {
+		_ = s.close() // the first error says it all
+		return nil, fmt.Errorf("%s: %w", kind, err)
+	}
+	return opened, nil
+}
+
+// sentinelStore is a primary, two replicas and three sentinels.
+type sentinelStore struct {
+	*stage
+	set   *redistest.Sentinel
+	query string
+}
+
+func (s *sentinelStore) url() string { return s.set.URL() + s.query }
+
+// primary is the one that a shard lies on.
+func (s *sentinelStore) primary(string) (*redistest.Server, func()) {
+	return s.set.Primary(s), func() { s.set.AwaitTakeover(s) }
+}
+
+func (s *sentinelStore) awaitFollows(server *redistest.Server) { server.AwaitFollows(s) }
+
+// clusterStore is three masters with two replicas each.
+type clusterStore struct {
+	*stage
+	set   *redistest.Cluster
+	query string
+}
+
+func (s *clusterStore) url() string { return s.set.URL() + s.query }
+
+func (s *clusterStore) primary(shard string) (*redistest.Server, func()) {
+	server, _ := s.set.MasterOf(s, shard)
+	return server, func() { s.set.AwaitTakeover(s, shard) }
+}
+
+func (s *clusterStore) awaitFollows(server *redistest.Server) { server.AwaitFollows(s) }
+
+// primaries is what both have in common.
+type primaries interface {
+	store
+	try(func()) error
+	// primary returns the server that the keys of a shard lie on, and what to call
+	// to wait until another one has taken its place.
+	primary(shard string) (*redistest.Server, func())
+	// awaitFollows waits until a server follows another one.
+	awaitFollows(*redistest.Server)
+}
+
+// anyShard is a key of a shard of the topic.
+func (r *round) anyShard() string {
+	return fmt.Sprintf("ddq:{%s:%d}:tasks", topic, r.rand.IntN(r.shards))
+}
+
+func failOver(ctx context.Context, r *round) error {
+	redis := r.store.(primaries)
+	return r.broken(ctx, "kill -9 of a primary", func() error {
+		err := redis.try(func() {
+			server, awaitTakeover := redis.primary(r.anyShard())
+			server.Kill()
+			awaitTakeover()
+			server.Restart()
+			redis.awaitFollows(server)
+		})
+		if err != nil {
+			return err
+		}
+		return r.awaitWhole(ctx)
+	})
+}
+
+func handOver(ctx context.Context, r *round) error {
+	redis := r.store.(*sentinelStore)
+	return r.broken(ctx, "SENTINEL FAILOVER", func() error {
+		err := redis.try(func() {
+			before := redis.set.Primary(redis)
+			redis.set.HandOver(redis)
+			for end := time.Now().Add(upWithin); redis.set.Primary(redis) == before; {
+				if time.Now().After(end) {
+					redis.Fatal("the sentinels did not make another server the primary")
+				}
+				_ = r.sleep(ctx, 20*time.Millisecond)
+			}
+			redis.set.AwaitTakeover(redis)
+		})
+		if err != nil {
+			return err
+		}
+		return r.awaitWhole(ctx)
+	})
+}
+
+func moveSlots(ctx context.Context, r *round) error {
+	redis := r.store.(*clusterStore)
+	return r.broken(ctx, "move the slots of all shards", func() error {
+		return redis.try(func() {
+			masters := redis.set.Masters(redis)
+			for n := range r.shards {
+				key := fmt.Sprintf("ddq:{%s:%d}:tasks", topic, n)
+				home, _ := redis.set.MasterOf(redis, key)
+				to := masters[r.rand.IntN(len(masters))]
+				for to == home {
+					to = masters[r.rand.IntN(len(masters))]
+				}
+				between := func() { _ = r.pause(ctx, 0, 20*time.Millisecond) }
+				redis.set.Move(redis, key, to, between)
+			}
+		})
+	})
+}
