@@ -2,6 +2,7 @@ package bench
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -18,30 +19,52 @@ type Redis struct {
 	Process *Process
 }
 
+// RedisConfig says how a redis-server is started. The zero value works.
+type RedisConfig struct {
+	Fsync string // of the append-only file: everysec (the default) or always
+	Addr  string // to listen on; defaults to a free port of loopback
+	Dir   string // where its files are; defaults to one in the box
+	// Command makes the command to run; defaults to exec.Command.
+	Command func(name string, args ...string) *exec.Cmd
+}
+
 // StartRedis starts a redis-server in the box, its append-only file synced
 // everysec or always, and waits until it answers.
 func StartRedis(ctx context.Context, box *Box, fsync string) (*Redis, error) {
+	return RedisConfig{Fsync: fsync}.Start(ctx, box)
+}
+
+// Start starts a redis-server in the box and waits until it answers.
+func (c RedisConfig) Start(ctx context.Context, box *Box) (*Redis, error) {
 	path, err := exec.LookPath("redis-server")
 	if err != nil {
 		return nil, fmt.Errorf("redis-server is %w: install it (Debian: apt-get install redis-server), or use --store embedded", ErrMissing)
 	}
-	addr, err := FreeAddr()
+	if c.Addr == "" {
+		if c.Addr, err = FreeAddr(); err != nil {
+			return nil, err
+		}
+	}
+	if c.Dir == "" {
+		if c.Dir, err = box.Mkdir("redis"); err != nil {
+			return nil, err
+		}
+	}
+	if c.Command == nil {
+		c.Command = exec.Command
+	}
+	host, port, err := net.SplitHostPort(c.Addr)
 	if err != nil {
 		return nil, err
 	}
-	dir, err := box.Mkdir("redis")
+	p, err := box.Start("redis-server", c.Command(path, "--bind", host, "--port", port, "--dir", c.Dir, "--protected-mode", "no",
+		"--appendonly", "yes", "--appendfsync", cmp.Or(c.Fsync, "everysec"), "--save", "", "--daemonize", "no"))
 	if err != nil {
 		return nil, err
 	}
-	_, port, _ := net.SplitHostPort(addr)
-	p, err := box.Start("redis-server", exec.Command(path, "--bind", "127.0.0.1", "--port", port, "--dir", dir,
-		"--appendonly", "yes", "--appendfsync", fsync, "--save", "", "--daemonize", "no"))
-	if err != nil {
-		return nil, err
-	}
-	r := &Redis{Addr: addr, Process: p}
+	r := &Redis{Addr: c.Addr, Process: p}
 	return r, p.WaitReady(ctx, func(ctx context.Context) error {
-		info, err := redisInfo(ctx, addr, "server")
+		info, err := redisInfo(ctx, c.Addr, "server")
 		r.Version = info["redis_version"]
 		return err
 	})

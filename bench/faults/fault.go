@@ -16,6 +16,8 @@ type Fault struct {
 	Stores []string
 	// Nodes is the least number of nodes that it takes.
 	Nodes int
+	// Network says that it needs network namespaces: Linux, root and ip(8).
+	Network bool
 	// Allow is what the checker is told to excuse.
 	Allow []ledger.Allowance
 
@@ -32,7 +34,7 @@ func (f Fault) AppliesTo(store string) bool { return slices.Contains(f.Stores, s
 
 // Faults are all there are, in the order in which they are played.
 func Faults() []Fault {
-	return slices.Concat(nodeFaults(), workerFaults(), redisFaults(), replicaFaults())
+	return slices.Concat(nodeFaults(), workerFaults(), redisFaults(), replicaFaults(), netFaults())
 }
 
 // onRedis are the stores that are a single redis-server.

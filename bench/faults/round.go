@@ -140,6 +140,12 @@ func (r *round) join(c partyConfig) (*party, error) {
 		return nil, err
 	}
 	cmd := exec.Command(r.bin, "bench", "party", "--party", path)
+	if r.net != nil && c.Role == "worker" {
+		if _, err := r.net.host(c.Name); err != nil {
+			return nil, err
+		}
+		cmd = r.net.in(c.Name, cmd.Args...)
+	}
 	cmd.Env, cmd.Dir = bench.PlainEnv(), r.box.Dir
 	in, err := cmd.StdinPipe()
 	if err != nil {

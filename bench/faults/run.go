@@ -26,22 +26,8 @@ type Options struct {
 	// Ledger is the directory in which each round leaves its ledgers in a directory
 	// of its own; empty keeps those of rounds that failed only.
 	Ledger string
+	Out    io.Writer
 	Log    io.Writer
-}
-
-// Line is what came of one round.
-type Line struct {
-	Schema  int             `json:"schema"`
-	Fault   string          `json:"fault"`
-	Store   string          `json:"store"`
-	Nodes   int             `json:"nodes"`
-	Seed    uint64          `json:"seed"`
-	OK      bool            `json:"ok"`
-	Summary string          `json:"summary"`
-	Strikes int             `json:"strikes"`
-	Seconds float64         `json:"seconds"`
-	Ledger  string          `json:"ledger,omitempty"` // where it was left
-	Verdict *ledger.Verdict `json:"verdict"`
 }
 
 // Play plays one round of a fault.
@@ -98,7 +84,6 @@ func (r *round) run(ctx context.Context, o Options) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, box.Close()) }()
 	bin, err := exec.LookPath(o.Bin)
 	if err != nil {
 		return err
@@ -107,9 +92,15 @@ func (r *round) run(ctx context.Context, o Options) (err error) {
 	if o.Store == embedded {
 		nodes = 1
 	}
-	r.stand, err = newStand(ctx, box, bin, o.Store, nodes)
-	defer func() { err = errors.Join(err, r.stand.close()) }()
-	if err != nil {
+	r.stand = &stand{box: box, bin: bin}
+	// After the processes, which live in what is taken away.
+	defer func() { err = errors.Join(err, box.Close(), r.stand.close()) }()
+	if r.fault.Network {
+		if r.net, err = newNetwork(); err != nil {
+			return err
+		}
+	}
+	if err := r.stand.raise(ctx, o.Store, nodes); err != nil {
 		return err
 	}
 	return r.play(ctx)

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
-	"os/exec"
 	"strings"
 	"time"
 
@@ -20,6 +20,7 @@ const upWithin = time.Minute
 type stand struct {
 	box   *bench.Box
 	bin   string
+	net   *network // nil: everything is on loopback
 	store store
 	nodes []*node
 }
@@ -33,37 +34,45 @@ type node struct {
 	gossip   string // empty: it stands alone
 }
 
-// newStand starts the store and n nodes on it, and waits until they know each other.
-func newStand(ctx context.Context, box *bench.Box, bin, storeName string, n int) (*stand, error) {
-	s := &stand{box: box, bin: bin}
-	var err error
-	if s.store, err = openStore(ctx, box, storeName); err != nil {
-		return s, err
+// raise starts the store and n nodes on it, and waits until they know each other.
+func (s *stand) raise(ctx context.Context, storeName string, n int) (err error) {
+	if s.store, err = openStore(ctx, s.box, storeName, s.net); err != nil {
+		return err
 	}
 	for i := range n {
 		nd, err := s.newNode(i, n > 1)
 		if err != nil {
-			return s, err
+			return err
 		}
 		s.nodes = append(s.nodes, nd)
 	}
 	for _, nd := range s.nodes {
 		if err := s.start(nd); err != nil {
-			return s, err
+			return err
 		}
 	}
-	return s, s.awaitWhole(ctx)
+	return s.awaitWhole(ctx)
 }
 
-func (s *stand) newNode(i int, gossips bool) (nd *node, err error) {
-	nd = &node{name: fmt.Sprint("n", i)}
-	addrs := []*string{&nd.addr, &nd.httpAddr}
-	if gossips {
-		addrs = append(addrs, &nd.gossip)
+func (s *stand) newNode(i int, gossips bool) (*node, error) {
+	nd := &node{name: fmt.Sprint("n", i)}
+	host, err := s.net.host(nd.name)
+	if err != nil {
+		return nil, err
 	}
-	for _, addr := range addrs {
-		if *addr, err = bench.FreeAddr(); err != nil {
-			return nil, err
+	for _, a := range []struct {
+		addr   *string
+		port   string // in a place of its own
+		wanted bool
+	}{{&nd.addr, "9090", true}, {&nd.httpAddr, "8080", true}, {&nd.gossip, "7946", gossips}} {
+		switch {
+		case !a.wanted:
+		case s.net != nil:
+			*a.addr = net.JoinHostPort(host, a.port)
+		default:
+			if *a.addr, err = bench.FreeAddr(); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return nd, nil
@@ -76,16 +85,16 @@ func (s *stand) start(nd *node) (err error) {
 		return err
 	}
 	args := []string{
-		"server", "--store", s.store.url(), "--data", data, "--node-name", nd.name,
-		"--grpc-addr", nd.addr, "--http-addr", nd.httpAddr, "--log-level", "info", "--shutdown-grace", "5s",
+		s.bin, "server", "--store", s.store.url(), "--data", data, "--node-name", nd.name,
+		"--grpc-addr", nd.addr, "--http-addr", nd.httpAddr, "--log-level", "info", "--shutdown-grace", "5s", "--insecure",
 	}
 	if nd.gossip != "" {
-		args = append(args, "--gossip-addr", nd.gossip, "--join", s.nodes[0].gossip)
+		args = append(args, "--gossip-addr", nd.gossip, "--gossip-profile", "local", "--join", s.nodes[0].gossip)
 		if len(s.nodes) > 1 {
 			args = append(args, "--join", s.nodes[1].gossip)
 		}
 	}
-	cmd := exec.Command(s.bin, args...)
+	cmd := s.net.in(nd.name, args...)
 	cmd.Env, cmd.Dir = bench.PlainEnv(), s.box.Dir
 	nd.Process, err = s.box.Start(nd.name, cmd)
 	return err
@@ -173,10 +182,11 @@ func (nd *node) terminate() error {
 	return nil
 }
 
-// close stops the store; the box stops the nodes.
+// close stops the store and takes the network away; the box has stopped the nodes.
 func (s *stand) close() error {
-	if s.store == nil {
-		return nil
+	var err error
+	if s.store != nil {
+		err = s.store.close()
 	}
-	return s.store.close()
+	return errors.Join(err, s.net.close())
 }

@@ -3,6 +3,8 @@ package faults
 import (
 	"context"
 	"fmt"
+	"net"
+	"os/exec"
 	"strings"
 
 	"github.com/ddq-io/ddq/bench"
@@ -21,21 +23,42 @@ const (
 	redisAlways   = "redis-always"
 )
 
+// stores are all kinds.
+func stores() []string {
+	return []string{embedded, redisEverysec, redisAlways, redisSentinel, redisSentinelFast, redisCluster, redisClusterFast}
+}
+
 // openStore starts a store of a kind.
-func openStore(ctx context.Context, box *bench.Box, kind string) (store, error) {
+func openStore(ctx context.Context, box *bench.Box, kind string, n *network) (store, error) {
 	switch kind {
 	case embedded:
 		return inNode{}, nil
 	case redisEverysec, redisAlways:
-		r, err := bench.StartRedis(ctx, box, strings.TrimPrefix(kind, "redis-"))
-		if err != nil {
-			return nil, err
-		}
-		return &oneRedis{r}, nil
+		return openRedis(ctx, box, strings.TrimPrefix(kind, "redis-"), n)
 	case redisSentinel, redisSentinelFast, redisCluster, redisClusterFast:
 		return openReplicated(kind)
 	}
 	return nil, fmt.Errorf("unknown store %q", kind)
+}
+
+// openRedis starts a redis-server, in its place where there is a network.
+func openRedis(ctx context.Context, box *bench.Box, fsync string, n *network) (store, error) {
+	c := bench.RedisConfig{Fsync: fsync}
+	if n != nil {
+		host, err := n.host(redisPlace)
+		if err != nil {
+			return nil, err
+		}
+		c.Addr = net.JoinHostPort(host, "6379")
+		c.Command = func(name string, args ...string) *exec.Cmd {
+			return n.in(redisPlace, append([]string{name}, args...)...)
+		}
+	}
+	r, err := c.Start(ctx, box)
+	if err != nil {
+		return nil, err
+	}
+	return &oneRedis{r}, nil
 }
 
 // inNode is the embedded store.

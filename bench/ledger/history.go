@@ -25,6 +25,7 @@ type History struct {
 	clock   clock
 	from    int64 // mono of the first event
 	to      int64 // of the last
+	wall    int64 // the time of day at from
 }
 
 // span is a part of a run, on the monotonic clock.
@@ -106,7 +107,7 @@ func (h *History) add(events []Event) {
 		e := &events[i]
 		h.Events++
 		if h.from == 0 || e.Mono < h.from {
-			h.from = e.Mono
+			h.from, h.wall = e.Mono, e.Wall
 		}
 		h.to = max(h.to, e.Mono)
 		h.clock.see(e)

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -53,6 +54,7 @@ func (c *checker) phases() []Phase {
 			_ = late[i].RecordValue(min(by/1000, LatenessCeiling)) // in range
 		}
 	}
+	c.draw(served)
 	phases := make([]Phase, len(spans))
 	for i, s := range spans {
 		phases[i] = Phase{
@@ -128,5 +130,29 @@ func gaps(spans []span, all []moment, tell func(phase int, ms float64)) {
 		if p := phaseOf(spans, since, m.got); p >= 0 && m.got > since {
 			tell(p, milliseconds(time.Duration(m.got-since)))
 		}
+	}
+}
+
+// step is how much time a point of the chart stands for.
+const step = int64(200 * time.Millisecond)
+
+// draw fills in what the chart needs.
+func (c *checker) draw(served []moment) {
+	v, h := c.verdict, c.h
+	v.Began = h.wall
+	seconds := func(mono int64) float64 { return float64(mono-h.from) / 1e9 }
+	for _, f := range h.faults {
+		v.Faults = append(v.Faults, Band{seconds(f.from), seconds(min(f.to, h.to))})
+	}
+	steps := map[int64][]int64{} // lateness in ns
+	for _, m := range served {
+		steps[(m.wanted-h.from)/step] = append(steps[(m.wanted-h.from)/step], m.got-m.wanted)
+	}
+	for _, n := range slices.Sorted(maps.Keys(steps)) {
+		late := steps[n]
+		slices.Sort(late)
+		v.Series = append(v.Series, Point{
+			At: float64(n*step) / 1e9, P50: milliseconds(time.Duration(late[len(late)/2])), Max: milliseconds(time.Duration(late[len(late)-1])),
+		})
 	}
 }

@@ -26,7 +26,20 @@ type Verdict struct {
 	Counts       map[Violation]int `json:"violations"`
 	Offences     []Offence         `json:"offences,omitempty"`
 	Phases       []Phase           `json:"phases"`
+
+	// For the chart: when the history began, in Unix nanoseconds, its faults, and
+	// lateness by the time at which tasks were due.
+	Began  int64   `json:"-"`
+	Faults []Band  `json:"-"`
+	Series []Point `json:"-"`
 }
+
+// Band is the time of a fault, in seconds from the beginning.
+type Band struct{ From, To float64 }
+
+// Point is the lateness of what became due in a step: seconds from the beginning, and
+// milliseconds.
+type Point struct{ At, P50, Max float64 }
 
 // OK reports whether every promise was kept, as far as the history can tell. One
 // without tasks or without an audit cannot.

@@ -1,0 +1,8 @@
+//go:build !linux
+
+package faults
+
+import "context"
+
+// alone is not possible here.
+func alone(context.Context, Options, []string) error { return ErrPrivilege }
