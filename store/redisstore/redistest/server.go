@@ -49,7 +49,7 @@ func Start(tb TB, settings ...string) *Server {
 
 // StartBehind is Start with a command that is to run the server, such as one that
 // enters a network namespace. It must become the server's process.
-func StartBehind(tb testing.TB, command []string, settings ...string) *Server {
+func StartBehind(tb TB, command []string, settings ...string) *Server {
 	tb.Helper()
 	s := newServer(tb)
 	s.args = append(slices.Clone(command), s.args...)
