@@ -58,8 +58,10 @@ func (s *System) discover(ctx context.Context) {
 		s.log.Debug("topics not looked through", "err", err)
 	}
 	found := make(depths)
+	s.eachTopic(func(ref *topicRef) { found[ref.config.Load().Name] = Depth{} })
 	defer func() { found.show(s.metrics) }()
-	s.look(ctx, func(*topicRef, store.Shard) bool { return true }, func(ref *topicRef, shard store.Shard, st *store.Stats) {
+	ours := func(_ *topicRef, shard store.Shard) bool { return s.fleet.owns(shard) || !s.fleet.placed(shard) }
+	s.look(ctx, ours, func(ref *topicRef, shard store.Shard, st *store.Stats) {
 		found.add(shard.Topic, st)
 		if s.forsaken(shard, st) {
 			s.tell(ref, shard.N, &placed{wanted: true})
@@ -112,11 +114,8 @@ func (s *System) forsaken(shard store.Shard, st *store.Stats) bool {
 	if st.Pending+st.Running == 0 || st.Owner == s.cfg.Node {
 		return false
 	}
-	if _, there := s.fleet.member(st.Owner); there {
-		return false
-	}
-	_, there := s.fleet.member(s.fleet.view.Load().Owner(shard))
-	return !there
+	_, there := s.fleet.member(st.Owner)
+	return !there && !s.fleet.placed(shard)
 }
 
 // Nodes returns the members of the fleet and how they fare; a node that stands

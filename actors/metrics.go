@@ -70,7 +70,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		inFlight:      f.gauges("ddq_in_flight_tasks", "Tasks assigned to subscriptions and not settled.", "topic"),
 		wheel:         f.gauge("ddq_wheel_tasks", "Pending tasks in the wheel: due within the horizon."),
 		credit:        f.gauges("ddq_credit_tasks", "Deliveries that subscriptions have granted and not had.", "topic"),
-		queued:        f.gauges("ddq_queue_tasks", "Tasks in the store, by state, of topics in use on this node.", "topic", "state"),
+		queued:        f.gauges("ddq_queue_tasks", "Tasks in the store, by state, of topics in use on this node: in a fleet those of the shards that it should own.", "topic", "state"),
 		unheld: map[store.Status]prometheus.Counter{
 			store.WrongState: unheld.WithLabelValues("running"),
 			store.NotFound:   unheld.WithLabelValues("gone"),

@@ -80,6 +80,16 @@ func (f *fleet) owns(s store.Shard) bool {
 	return v == nil || v.Owner(s) == f.self
 }
 
+// placed reports whether a member of the fleet should own a shard.
+func (f *fleet) placed(s store.Shard) bool {
+	v := f.view.Load()
+	if v == nil {
+		return true
+	}
+	_, there := v.byName[v.Owner(s)]
+	return there
+}
+
 // member returns a member by name.
 func (f *fleet) member(name string) (Member, bool) {
 	v := f.view.Load()
