@@ -53,8 +53,11 @@ type Peers interface {
 	// cannot keep up.
 	Notify(to Member, n Notice)
 	// Subscribe opens a subscription to the shards that a node owns, with credit on
-	// demand. When it cannot, link.Closed says so later.
+	// demand. When it cannot, link.Closed says so, now or later.
 	Subscribe(to Member, o SubscribeOptions, link Link) RemoteSubscription
+	// Keep says who the other members are. What is kept for nodes that are none,
+	// such as connections, is given up.
+	Keep(others []Member)
 	// Describe asks a node how it fares.
 	Describe(ctx context.Context, to Member) (PeerStatus, error)
 	// Drain makes a node give up its shards, or take shards again.

@@ -226,6 +226,8 @@ func (n *testNode) Notify(to Member, notice Notice) {
 	}
 }
 
+func (n *testNode) Keep([]Member) {} // it keeps nothing
+
 func (n *testNode) Describe(ctx context.Context, to Member) (PeerStatus, error) {
 	other := n.reach(to.Name)
 	if other == nil {

@@ -61,6 +61,7 @@ func (f *fleet) update() {
 		}
 	}
 	f.view.Store(v)
+	f.peers.Keep(v.others)
 }
 
 // hasOthers reports whether there may be another node.

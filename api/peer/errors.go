@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -18,25 +19,48 @@ var (
 	errSilent   = errors.New("the other node does not answer")
 )
 
-// unreachable is what a caller is told when a node did not do what was asked.
-func unreachable(to actors.Member, err error) error {
-	switch status.Code(err) {
-	case codes.OK:
-		if err == nil {
-			return nil
-		}
-	case codes.Canceled:
+// refusals are the codes that say that repeating a call would not help.
+var refusals = map[codes.Code]actors.Kind{
+	codes.InvalidArgument:    actors.Invalid,
+	codes.OutOfRange:         actors.OutOfRange,
+	codes.NotFound:           actors.NotFound,
+	codes.AlreadyExists:      actors.Exists,
+	codes.FailedPrecondition: actors.Precondition,
+	codes.Unimplemented:      actors.Precondition, // an older version
+}
+
+// failureOf is what a caller is told when a node did not do what was asked: its
+// own words when it refused, and to come back when it could not.
+func failureOf(to actors.Member, err error) error {
+	code := status.Code(err)
+	switch {
+	case err == nil:
+		return nil
+	case code == codes.Canceled:
 		return context.Canceled
-	case codes.DeadlineExceeded:
+	case code == codes.DeadlineExceeded:
 		return context.DeadlineExceeded
-	case codes.FailedPrecondition:
-		return &actors.Error{Kind: actors.Precondition, Reason: "NODE_REFUSED", Message: status.Convert(err).Message()}
 	}
-	return &actors.Error{
-		Kind:       actors.Unavailable,
-		Reason:     "NODE_UNREACHABLE",
-		Field:      "name",
-		Message:    "node " + to.Name + " cannot be reached: " + status.Convert(err).Message(),
-		RetryAfter: time.Second,
+	e := &actors.Error{Message: "node " + to.Name + ": " + status.Convert(err).Message()}
+	kind, refused := refusals[code]
+	if refused {
+		e.Kind, e.Reason = kind, "NODE_REFUSED"
+	} else {
+		e.Kind, e.Reason, e.Field, e.RetryAfter = actors.Unavailable, "NODE_UNREACHABLE", "name", time.Second
 	}
+	for _, d := range status.Convert(err).Details() {
+		switch d := d.(type) {
+		case *errdetails.ErrorInfo:
+			if refused {
+				e.Reason = d.Reason
+			}
+		case *errdetails.BadRequest:
+			if v := d.GetFieldViolations(); refused && len(v) > 0 {
+				e.Field = v[0].GetField()
+			}
+		case *errdetails.RetryInfo:
+			e.RetryAfter = d.GetRetryDelay().AsDuration()
+		}
+	}
+	return e
 }

@@ -52,13 +52,17 @@ type Peers struct {
 
 var _ actors.Peers = (*Peers)(nil)
 
-// node is one other node, as long as Peers lives.
+// node is one other node, until it has left the fleet and nothing goes on there.
 type node struct {
 	addr    string
 	conn    *grpc.ClientConn
 	queue   ddqv1.DelayQueueServiceClient
 	peer    ddqv1.PeerServiceClient
 	notices *notices
+	stop    context.CancelFunc // of notices
+
+	uses int  // subscriptions; guarded by Peers.mu
+	left bool // it is no member; guarded by Peers.mu
 }
 
 // New returns the peers of a node. It connects to each when there is something to say.
@@ -82,11 +86,43 @@ func (p *Peers) Close() error {
 	return nil
 }
 
+// Keep says who is a member. The connection to a node that is none is closed once
+// no subscription goes over it: one that is only out of sight of gossip may still
+// serve those that it has.
+func (p *Peers) Keep(members []actors.Member) {
+	there := make(map[string]bool, len(members))
+	for _, m := range members {
+		there[m.Addr] = true
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for addr, n := range p.nodes {
+		n.left = !there[addr]
+		p.tidy(n)
+	}
+}
+
+// tidy forgets a node that has left, unless a subscription is there. The caller
+// holds mu.
+func (p *Peers) tidy(n *node) {
+	if !n.left || n.uses > 0 || p.nodes[n.addr] != n {
+		return
+	}
+	delete(p.nodes, n.addr)
+	n.stop()
+	p.wg.Go(func() { _ = n.conn.Close() }) // fails only when it is closed
+}
+
 // node returns the node at an address; an error means that the address is
 // malformed, or that Peers is closed.
 func (p *Peers) node(addr string) (*node, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	return p.connect(addr)
+}
+
+// connect is node for a caller that holds mu.
+func (p *Peers) connect(addr string) (*node, error) {
 	if p.closed {
 		return nil, errClosed
 	}
@@ -110,8 +146,10 @@ func (p *Peers) node(addr string) (*node, error) {
 		peer:  ddqv1.NewPeerServiceClient(conn),
 	}
 	n.notices = newNotices(n.peer, p.log.With("addr", addr))
+	ctx, stop := context.WithCancel(p.ctx)
+	n.stop = stop
 	p.nodes[addr] = n
-	p.wg.Go(func() { n.notices.run(p.ctx) })
+	p.wg.Go(func() { n.notices.run(ctx) })
 	return n, nil
 }
 
@@ -122,21 +160,35 @@ func (p *Peers) Notify(to actors.Member, notice actors.Notice) {
 	}
 }
 
-// Subscribe opens a subscription with credit on demand. Its link hears of failures.
+// Subscribe opens a subscription with credit on demand. Its link hears of failures:
+// before Subscribe returns when this node stops or nobody can dial the address.
 func (p *Peers) Subscribe(to actors.Member, o actors.SubscribeOptions, link actors.Link) actors.RemoteSubscription {
-	n, err := p.node(to.Addr)
 	s := newSubscription(o, link)
+	if err := p.begin(to.Addr, s); err != nil {
+		link.Closed(err)
+	}
+	return s
+}
+
+// begin runs a subscription.
+func (p *Peers) begin(addr string, s *subscription) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if err == nil && p.closed {
-		err = errClosed
-	}
+	n, err := p.connect(addr)
 	if err != nil {
-		go link.Closed(err) // of a node that stops, or with a name that nobody can dial
-		return s
+		return err
 	}
-	p.wg.Go(func() { s.run(p.ctx, n.queue) })
-	return s
+	n.uses++
+	p.wg.Go(func() {
+		s.run(p.ctx, n.queue)
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		n.uses--
+		if !p.closed {
+			p.tidy(n)
+		}
+	})
+	return nil
 }
 
 // Describe asks a node how it fares.
@@ -147,7 +199,7 @@ func (p *Peers) Describe(ctx context.Context, to actors.Member) (actors.PeerStat
 	}
 	r, err := n.peer.DescribePeer(ctx, &ddqv1.DescribePeerRequest{})
 	if err != nil {
-		return actors.PeerStatus{}, unreachable(to, err)
+		return actors.PeerStatus{}, failureOf(to, err)
 	}
 	return statusOf(r), nil
 }
@@ -158,7 +210,7 @@ func (p *Peers) Drain(ctx context.Context, to actors.Member, draining bool) erro
 	if err == nil {
 		_, err = n.peer.DrainPeer(ctx, &ddqv1.DrainPeerRequest{Draining: draining})
 	}
-	return unreachable(to, err)
+	return failureOf(to, err)
 }
 
 // Release makes a node give up a shard.
@@ -167,5 +219,5 @@ func (p *Peers) Release(ctx context.Context, to actors.Member, s store.Shard) er
 	if err == nil {
 		_, err = n.peer.ReleasePeerShard(ctx, &ddqv1.ReleasePeerShardRequest{Topic: s.Topic, Shard: int32(s.N)})
 	}
-	return unreachable(to, err)
+	return failureOf(to, err)
 }

@@ -12,8 +12,13 @@ import (
 	"testing/synctest"
 	"time"
 
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/test/bufconn"
+	"google.golang.org/protobuf/protoadapt"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/ddq-io/ddq/actors"
 	"github.com/ddq-io/ddq/api/codec"
@@ -283,8 +288,106 @@ func TestNodeIsDescribed(t *testing.T) {
 			t.Errorf("got %+v, %v", s, err)
 		}
 		var e *actors.Error
-		if err := p.Drain(t.Context(), nodeB, true); !errors.As(err, &e) || e.Reason != "NODE_UNREACHABLE" {
+		if err := p.Drain(t.Context(), nodeB, true); !errors.As(err, &e) || e.Kind != actors.Precondition || e.Reason != "NODE_REFUSED" {
 			t.Errorf("a node that knows no drain: %v", err)
+		}
+	})
+}
+
+// What another node refuses is refused here, too: repeating the call would not help.
+func TestRefusalsOfAnotherNodeKeepTheirMeaning(t *testing.T) {
+	refused := func(code codes.Code, details ...protoadapt.MessageV1) error {
+		st, err := status.New(code, "no").WithDetails(details...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return st.Err()
+	}
+	field := &errdetails.BadRequest{FieldViolations: []*errdetails.BadRequest_FieldViolation{{Field: "shard"}}}
+	pause := &errdetails.RetryInfo{RetryDelay: durationpb.New(3 * time.Second)}
+	for _, tc := range []struct {
+		name string
+		err  error
+		want actors.Error
+	}{
+		{"invalid", refused(codes.InvalidArgument, &errdetails.ErrorInfo{Reason: "OUT_OF_RANGE_FIELD"}, field),
+			actors.Error{Kind: actors.Invalid, Reason: "OUT_OF_RANGE_FIELD", Field: "shard"}},
+		{"not found", refused(codes.NotFound, &errdetails.ErrorInfo{Reason: "NO_TOPIC"}),
+			actors.Error{Kind: actors.NotFound, Reason: "NO_TOPIC"}},
+		{"precondition", refused(codes.FailedPrecondition, &errdetails.ErrorInfo{Reason: "NO_FLEET"}),
+			actors.Error{Kind: actors.Precondition, Reason: "NO_FLEET"}},
+		{"without a reason", refused(codes.NotFound), actors.Error{Kind: actors.NotFound, Reason: "NODE_REFUSED"}},
+		{"store down", refused(codes.Unavailable, &errdetails.ErrorInfo{Reason: "STORE_DOWN"}, pause),
+			actors.Error{Kind: actors.Unavailable, Reason: "NODE_UNREACHABLE", Field: "name", RetryAfter: 3 * time.Second}},
+		{"broken", refused(codes.Unavailable), actors.Error{Kind: actors.Unavailable, Reason: "NODE_UNREACHABLE", Field: "name", RetryAfter: time.Second}},
+	} {
+		var e *actors.Error
+		if !errors.As(failureOf(nodeB, tc.err), &e) || e.Kind != tc.want.Kind || e.Reason != tc.want.Reason ||
+			e.Field != tc.want.Field || e.RetryAfter != tc.want.RetryAfter {
+			t.Errorf("%s: got %+v, want %+v", tc.name, e, tc.want)
+		}
+	}
+	for code, want := range map[codes.Code]error{codes.Canceled: context.Canceled, codes.DeadlineExceeded: context.DeadlineExceeded} {
+		if err := failureOf(nodeB, refused(code)); !errors.Is(err, want) {
+			t.Errorf("%v: got %v", code, err)
+		}
+	}
+}
+
+// A link hears of a failure by the time that Subscribe returns: nothing is left to
+// wait for.
+func TestLinkHearsAtOnceThatNoSubscriptionBegins(t *testing.T) {
+	bubble(t, &otherNode{}, func(t *testing.T, p *Peers) {
+		_ = p.Close()
+		link := &recorder{}
+		p.Subscribe(nodeB, actors.SubscribeOptions{Topic: "mail"}, link)
+		if !slices.Equal(link.events, []string{"closed"}) || !errors.Is(link.err, errClosed) {
+			t.Errorf("heard %v and %v", link.events, link.err)
+		}
+	})
+}
+
+// A connection to a node that has left is closed once nothing goes over it.
+func TestNodesThatLeftAreForgotten(t *testing.T) {
+	other := &otherNode{play: func(s subscribeServer) error {
+		if err := s.Send(&ddqv1.SubscribeResponse{Subscribed: &ddqv1.Subscribed{Node: "b"}}); err != nil {
+			return err
+		}
+		for {
+			if _, err := s.Recv(); err != nil {
+				return nil
+			}
+		}
+	}}
+	bubble(t, other, func(t *testing.T, p *Peers) {
+		known := func() int {
+			synctest.Wait()
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			return len(p.nodes)
+		}
+		p.Notify(nodeB, actors.Notice{Released: []store.Shard{{Topic: "mail"}}})
+		p.Keep([]actors.Member{nodeB})
+		if n := known(); n != 1 {
+			t.Fatalf("%d nodes are known, want one", n)
+		}
+		link := &recorder{}
+		sub := p.Subscribe(nodeB, actors.SubscribeOptions{Topic: "mail"}, link)
+		p.Keep(nil)
+		if n := known(); n != 1 || !slices.Equal(link.events, []string{"opened"}) {
+			t.Fatalf("%d nodes are known with a subscription, which heard %v", n, link.events)
+		}
+		sub.Close()
+		if n := known(); n != 0 {
+			t.Errorf("%d nodes are known, want none", n)
+		}
+		p.Notify(nodeB, actors.Notice{Released: []store.Shard{{Topic: "mail"}}})
+		p.Keep(nil)
+		if n := known(); n != 0 {
+			t.Errorf("%d nodes are known, want none", n)
+		}
+		if s, err := p.Describe(t.Context(), nodeB); err != nil || s.Node != "b" {
+			t.Errorf("a node that is back: %+v, %v", s, err)
 		}
 	})
 }
