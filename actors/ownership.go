@@ -66,8 +66,8 @@ func (s *shard) onClaimed(m *claimed) {
 		s.keeper.lost(m.err)
 	case errors.Is(m.err, store.ErrOwned):
 		if s.refusals++; s.refusals == aloneTries && !s.fleet.hasOthers() {
-			s.log.Warn("shard is owned by another server on this store, and this one has no fleet: its workers get nothing of it",
-				"topic", s.id.Topic, "shard", s.id.N)
+			s.log.Warn("shard is owned by another server on this store, and this one knows no other: its workers get nothing of it; "+
+				"stop one of them, or start both with --gossip-addr and --join", "topic", s.id.Topic, "shard", s.id.N)
 		}
 		s.claim()
 	case m.err != nil:

@@ -44,7 +44,24 @@ type process struct {
 	cmd  *exec.Cmd
 	addr string
 	read chan struct{} // closed at the end of stderr
-	rest string        // stderr after the first line that names the address, once read
+
+	mu   sync.Mutex
+	rest []byte // stderr after the first line that names the address; guarded by mu
+}
+
+// Write takes in what the process says.
+func (p *process) Write(b []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.rest = append(p.rest, b...)
+	return len(b), nil
+}
+
+// said is what the process has said since it began to serve.
+func (p *process) said() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return string(p.rest)
 }
 
 // startProcess runs the binary and waits until it serves.
@@ -87,8 +104,7 @@ func startProcessIn(t *testing.T, prefix []string, args ...string) *process {
 	}
 	go func() {
 		defer close(p.read)
-		rest, _ := io.ReadAll(r)
-		p.rest = string(rest)
+		_, _ = io.Copy(p, r) // until the process ends
 	}()
 	return p
 }
@@ -109,7 +125,7 @@ func (p *process) terminate(t *testing.T) (code int, rest string) {
 	}
 	<-p.read
 	p.cmd.Wait()
-	return p.cmd.ProcessState.ExitCode(), p.rest
+	return p.cmd.ProcessState.ExitCode(), p.said()
 }
 
 // refusal runs a server that cannot start and returns its exit code and stderr.

@@ -48,7 +48,8 @@ func (s *servers) start(i int) {
 	s.Cleanup(func() {
 		p.kill()
 		if s.Failed() {
-			s.Logf("node %d: %s", i, p.rest[max(0, len(p.rest)-4000):])
+			said := p.said()
+			s.Logf("node %d: %s", i, said[max(0, len(said)-4000):])
 		}
 	})
 }
