@@ -105,14 +105,14 @@ func TestClientLeavesADrainingNode(t *testing.T) {
 	}
 }
 
-// A node that has lost its store answers all the same. Its stream is not the place
-// to try again.
+// A node that has lost its store answers all the same. Neither is its stream the
+// place to try again, nor the time that it names the one to wait for.
 func TestClientLeavesANodeWithoutAStore(t *testing.T) {
 	a, b := startNode(t, "127.0.0.1:0"), startNode(t, "127.0.0.1:0")
 	c := dialFleet(t, a, b)
 	enqueueSome(t, c, "before")
 	down := func(*ddqv1.EnqueueRequest) *ddqv1.Error {
-		return &ddqv1.Error{Code: int32(codes.Unavailable), Reason: "STORE_DOWN", RetryAfterMs: 1}
+		return &ddqv1.Error{Code: int32(codes.Unavailable), Reason: "STORE_DOWN", RetryAfterMs: time.Hour.Milliseconds()}
 	}
 	for _, n := range []*fleetNode{a, b} {
 		n.mu.Lock()

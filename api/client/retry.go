@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
+	"google.golang.org/grpc/codes"
 )
 
 // safety says which failures of a call may be repeated.
@@ -46,6 +47,8 @@ func (c *Client) pace(e *Error, s safety) error {
 		return nil
 	case c.cfg.MaxElapsed < 0, !e.repeatable(bool(s)):
 		return backoff.Permanent(e)
+	case e.Code == codes.Unavailable && c.fleet:
+		return e // when to come back to that server, while another one may be there now
 	case e.RetryAfter > 0:
 		return &backoff.RetryAfterError{Duration: spread(e.RetryAfter)}
 	}
