@@ -56,14 +56,17 @@ func (b *Box) Start(name string, cmd *exec.Cmd) (*Process, error) {
 	return p, nil
 }
 
-// Close stops every process and removes the directory.
-func (b *Box) Close() error {
+// Stop stops every process, last started first.
+func (b *Box) Stop() error {
 	var errs []error
 	for i := len(b.processes) - 1; i >= 0; i-- {
 		errs = append(errs, b.processes[i].Stop())
 	}
-	return errors.Join(append(errs, os.RemoveAll(b.Dir))...)
+	return errors.Join(errs...)
 }
+
+// Close stops every process and removes the directory.
+func (b *Box) Close() error { return errors.Join(b.Stop(), os.RemoveAll(b.Dir)) }
 
 // Usage is what a process used.
 type Usage struct {

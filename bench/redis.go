@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Redis is a redis-server of the harness's own, with an append-only file.
@@ -77,6 +78,16 @@ func UsedMemory(ctx context.Context, addr string) (int64, error) {
 		return 0, err
 	}
 	return strconv.ParseInt(info["used_memory"], 10, 64)
+}
+
+// RedisTime is what the clock of a Redis says.
+func RedisTime(ctx context.Context, addr string) (time.Time, error) {
+	info, err := redisInfo(ctx, addr, "server")
+	if err != nil {
+		return time.Time{}, err
+	}
+	us, err := strconv.ParseInt(info["server_time_usec"], 10, 64)
+	return time.UnixMicro(us), err
 }
 
 // redisInfo asks for one section of INFO. One command with one kind of reply

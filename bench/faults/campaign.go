@@ -88,19 +88,23 @@ func (c *campaign) round(ctx context.Context, t todo) error {
 			"--faults", t.fault.Name, "--store", t.o.Store, "--seed", strconv.FormatUint(t.o.Seed, 10), "--for", t.o.For.String(),
 			"--nodes", strconv.Itoa(t.o.Nodes), "--rate", fmt.Sprint(t.o.Rate), "--ledger", t.o.Ledger, "-o", c.output,
 		})
-		c.mu.Lock()
-		defer c.mu.Unlock()
 		switch {
 		case errors.Is(err, errBroken):
+			c.mu.Lock()
+			defer c.mu.Unlock()
 			c.broken++
 			return nil
 		case errors.Is(err, ErrPrivilege) && len(c.names) == 0:
-			fmt.Fprintf(c.Log, "%s is skipped: %v\n", t.fault.Name, err)
+			c.skip(t.fault, err)
 			return nil
 		}
 		return err
 	}
 	line, err := Play(ctx, t.o, t.fault)
+	if errors.Is(err, ErrPrivilege) && len(c.names) == 0 {
+		c.skip(t.fault, err)
+		return nil
+	}
 	if err != nil {
 		return fmt.Errorf("%s on %s, seed %d: %w", t.fault.Name, t.o.Store, t.o.Seed, err)
 	}
@@ -114,6 +118,12 @@ func (c *campaign) round(ctx context.Context, t todo) error {
 		}
 	}
 	return line.write(c.Out, c.output)
+}
+
+func (c *campaign) skip(f Fault, why error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	fmt.Fprintf(c.Log, "%s is skipped: %v\n", f.Name, why)
 }
 
 // rounds are the faults that were asked for, on the stores that can have them.

@@ -18,6 +18,10 @@ type Fault struct {
 	Nodes int
 	// Network says that it needs network namespaces: Linux, root and ip(8).
 	Network bool
+	// Mounts says that it needs disks of its own: Linux and root.
+	Mounts bool
+	// Compiler says that it needs a C compiler, for a clock that can be set.
+	Compiler bool
 	// Allow is what the checker is told to excuse.
 	Allow []ledger.Allowance
 
@@ -34,7 +38,7 @@ func (f Fault) AppliesTo(store string) bool { return slices.Contains(f.Stores, s
 
 // Faults are all there are, in the order in which they are played.
 func Faults() []Fault {
-	return slices.Concat(nodeFaults(), workerFaults(), redisFaults(), replicaFaults(), netFaults())
+	return slices.Concat(nodeFaults(), workerFaults(), redisFaults(), replicaFaults(), netFaults(), diskFaults(), clockFaults())
 }
 
 // onRedis are the stores that are a single redis-server.

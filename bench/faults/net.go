@@ -86,8 +86,8 @@ type network struct {
 	places map[string]int // their numbers, which are the last bytes of their addresses
 }
 
-// ErrPrivilege means that a fault needs network namespaces, and they cannot be made.
-var ErrPrivilege = errors.New("needs Linux, root and ip(8) for network namespaces")
+// ErrPrivilege means that a fault needs what cannot be had here.
+var ErrPrivilege = errors.New("needs Linux and root, and ip(8) for network namespaces or mount(8) for disks")
 
 // newNetwork makes the switch in the namespace of this process, which must be its own.
 func newNetwork() (*network, error) {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/ddq-io/ddq/api/client"
@@ -41,6 +42,8 @@ type setting struct {
 	herd        int
 	maxRetries  int
 	shards      int
+	onDisk      string // of the store, see newDisk
+	skewed      bool   // the store has a clock that can be set
 }
 
 // round is one fault on a system of its own.
@@ -72,6 +75,13 @@ func (r *round) play(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, r.ledger.Close()) }()
+	if r.skew != nil {
+		ctx, stop := context.WithCancel(ctx)
+		var reader sync.WaitGroup
+		reader.Go(func() { r.readClock(ctx) })
+		defer reader.Wait()
+		defer stop()
+	}
 	if err := r.prepare(ctx); err != nil {
 		return err
 	}
@@ -174,7 +184,7 @@ func (r *round) strikeOn(ctx context.Context) error {
 // broken writes down when something is broken and when it is whole again.
 func (r *round) broken(ctx context.Context, what string, do func() error) error {
 	r.strikes++
-	r.logf("%+.1fs %s", time.Since(r.start).Seconds(), what)
+	r.logf("%s %+.1fs: %s", r.fault.Name, time.Since(r.start).Seconds(), what)
 	r.ledger.Append(ledger.Event{Kind: ledger.Fault, Fault: r.fault.Name, Reason: what})
 	if err := do(); err != nil {
 		return fmt.Errorf("%s: %w", what, err)

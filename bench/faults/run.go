@@ -93,8 +93,24 @@ func (r *round) run(ctx context.Context, o Options) (err error) {
 		nodes = 1
 	}
 	r.stand = &stand{box: box, bin: bin}
-	// After the processes, which live in what is taken away.
-	defer func() { err = errors.Join(err, box.Close(), r.stand.close()) }()
+	defer func() { err = errors.Join(err, box.Stop(), r.stand.close(), box.Close()) }()
+	if r.fault.Mounts && os.Geteuid() != 0 {
+		return ErrPrivilege
+	}
+	if r.setting.onDisk != noDisk {
+		dir, err := box.Mkdir("disk")
+		if err != nil {
+			return err
+		}
+		if r.stand.disk, err = newDisk(box, r.setting.onDisk, dir); err != nil {
+			return err
+		}
+	}
+	if r.setting.skewed {
+		if r.skew, err = newSkew(box); err != nil {
+			return err
+		}
+	}
 	if r.fault.Network {
 		if r.net, err = newNetwork(); err != nil {
 			return err

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -21,6 +22,8 @@ type stand struct {
 	box   *bench.Box
 	bin   string
 	net   *network // nil: everything is on loopback
+	disk  *disk    // of the store, nil: as everything else
+	skew  *skew    // of the store, nil: as everything else
 	store store
 	nodes []*node
 }
@@ -36,7 +39,7 @@ type node struct {
 
 // raise starts the store and n nodes on it, and waits until they know each other.
 func (s *stand) raise(ctx context.Context, storeName string, n int) (err error) {
-	if s.store, err = openStore(ctx, s.box, storeName, s.net); err != nil {
+	if s.store, err = s.open(ctx, storeName); err != nil {
 		return err
 	}
 	for i := range n {
@@ -83,6 +86,9 @@ func (s *stand) start(nd *node) (err error) {
 	data, err := s.box.Mkdir("data-" + nd.name)
 	if err != nil {
 		return err
+	}
+	if s.disk != nil {
+		data = filepath.Join(s.disk.dir, nd.name)
 	}
 	args := []string{
 		s.bin, "server", "--store", s.store.url(), "--data", data, "--node-name", nd.name,
@@ -182,11 +188,11 @@ func (nd *node) terminate() error {
 	return nil
 }
 
-// close stops the store and takes the network away; the box has stopped the nodes.
+// close takes everything away that the processes used, which must have ended.
 func (s *stand) close() error {
 	var err error
 	if s.store != nil {
 		err = s.store.close()
 	}
-	return errors.Join(err, s.net.close())
+	return errors.Join(err, s.net.close(), s.disk.close())
 }

@@ -28,33 +28,40 @@ func stores() []string {
 	return []string{embedded, redisEverysec, redisAlways, redisSentinel, redisSentinelFast, redisCluster, redisClusterFast}
 }
 
-// openStore starts a store of a kind.
-func openStore(ctx context.Context, box *bench.Box, kind string, n *network) (store, error) {
+// open starts the store of a kind.
+func (s *stand) open(ctx context.Context, kind string) (store, error) {
 	switch kind {
 	case embedded:
 		return inNode{}, nil
 	case redisEverysec, redisAlways:
-		return openRedis(ctx, box, strings.TrimPrefix(kind, "redis-"), n)
+		return s.openRedis(ctx, strings.TrimPrefix(kind, "redis-"))
 	case redisSentinel, redisSentinelFast, redisCluster, redisClusterFast:
 		return openReplicated(kind)
 	}
 	return nil, fmt.Errorf("unknown store %q", kind)
 }
 
-// openRedis starts a redis-server, in its place where there is a network.
-func openRedis(ctx context.Context, box *bench.Box, fsync string, n *network) (store, error) {
+// openRedis starts a redis-server, in its place where there is a network, on the disk
+// where there is one.
+func (s *stand) openRedis(ctx context.Context, fsync string) (store, error) {
 	c := bench.RedisConfig{Fsync: fsync}
-	if n != nil {
-		host, err := n.host(redisPlace)
+	if s.disk != nil {
+		c.Dir = s.disk.dir
+	}
+	if s.skew != nil {
+		c.Command = s.skew.under
+	}
+	if s.net != nil {
+		host, err := s.net.host(redisPlace)
 		if err != nil {
 			return nil, err
 		}
 		c.Addr = net.JoinHostPort(host, "6379")
 		c.Command = func(name string, args ...string) *exec.Cmd {
-			return n.in(redisPlace, append([]string{name}, args...)...)
+			return s.net.in(redisPlace, append([]string{name}, args...)...)
 		}
 	}
-	r, err := c.Start(ctx, box)
+	r, err := c.Start(ctx, s.box)
 	if err != nil {
 		return nil, err
 	}
