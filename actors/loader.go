@@ -2,6 +2,7 @@ package actors
 
 import (
 	"context"
+	"math"
 
 	"github.com/ddq-io/ddq/store"
 )
@@ -46,6 +47,16 @@ func (s *shard) onLoaded(m *windowLoaded) {
 	s.metrics.loaded.Add(float64(len(m.entries)))
 	if m.more && !s.window.full {
 		s.load()
+	}
+}
+
+// onClockJump reads the window anew. Nodes tell the owner only what is due soon by
+// their clock, so once more when all have noticed that it was set.
+func (s *shard) onClockJump() {
+	if s.owned {
+		s.window.reset()
+		s.load()
+		s.later(&reload{from: math.MinInt64})
 	}
 }
 

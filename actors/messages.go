@@ -108,6 +108,9 @@ type (
 	// leaseLost, from the keeper: shards are no longer ours until leaseBack.
 	leaseLost struct{}
 	leaseBack struct{}
+	// clockJumped, from System: the store's clock was set, and what is due soon is
+	// something else than before.
+	clockJumped struct{}
 )
 
 // To a shard.

@@ -174,6 +174,8 @@ func (s *shard) Receive(c actor.Context) {
 		s.claim()
 	case *reload:
 		s.window.lower(m.from)
+	case *clockJumped:
+		s.onClockJump()
 	case *loadTick:
 		s.claim() // unless owned; nothing else would try again after an error
 		s.load()

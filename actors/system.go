@@ -250,6 +250,7 @@ func (s *System) onClockJump(by time.Duration) {
 	s.log.Warn("store clock jumped", "by", by)
 	if s.running.Load() {
 		s.wheel.Reset()
+		s.broadcast(&clockJumped{})
 	}
 }
 

@@ -108,6 +108,8 @@ func (t *topicActor) Receive(c actor.Context) {
 		t.configure(m)
 	case *reshaped:
 		t.reshape(c, m)
+	case *clockJumped:
+		t.toShards(m)
 	case *leaseLost:
 		t.toShards(m)
 		t.unlink()
