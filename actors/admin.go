@@ -216,9 +216,11 @@ func (s *System) DeleteTopic(ctx context.Context, name string, force bool) error
 }
 
 func (s *System) closeLocked(ctx context.Context, name string) {
-	if _, open := s.topics.LoadAndDelete(name); !open {
+	ref, open := s.topics.LoadAndDelete(name)
+	if !open {
 		return
 	}
+	s.turns.remove(ref.(*topicRef))
 	done := make(chan struct{})
 	s.send(s.supervisor, &closeTopic{name: name, done: done})
 	awaitAll(ctx, []chan struct{}{done})

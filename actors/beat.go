@@ -2,6 +2,8 @@ package actors
 
 import (
 	"context"
+	"slices"
+	"sync"
 	"time"
 )
 
@@ -31,14 +33,36 @@ func (s *System) beat(ctx context.Context) {
 }
 
 func (s *System) tick(m any, turn int) {
-	s.eachTopic(func(ref *topicRef) {
-		if ref.turn != turn {
-			return
-		}
+	for _, ref := range s.turns.at(turn) {
 		for _, p := range *ref.layout.Load() {
 			if p.pid != nil && !p.dozing.Load() {
 				s.send(p.pid, m)
 			}
 		}
-	})
+	}
+}
+
+// turns are the open topics by the turn at which their shards are ticked: to walk
+// all of them for each would be most of what a node with many quiet topics does.
+type turns struct {
+	mu   sync.Mutex
+	refs [beats][]*topicRef // guarded by mu; a slice does not change
+}
+
+func (t *turns) at(turn int) []*topicRef {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.refs[turn]
+}
+
+func (t *turns) add(ref *topicRef) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.refs[ref.turn] = append(slices.Clip(t.refs[ref.turn]), ref)
+}
+
+func (t *turns) remove(ref *topicRef) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.refs[ref.turn] = slices.DeleteFunc(slices.Clone(t.refs[ref.turn]), func(r *topicRef) bool { return r == ref })
 }

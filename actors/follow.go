@@ -42,6 +42,9 @@ func (s *System) followFleet(ctx context.Context) {
 func (s *System) checkSeqs(ctx context.Context) {
 	since := time.Now().Add(-activeFor).UnixNano()
 	all := s.fleet.suspect.Load() >= since
+	if !all && s.used.Load() < since {
+		return // no topic is in use
+	}
 	s.look(ctx, func(ref *topicRef, shard store.Shard) bool {
 		return (all || ref.active.Load() >= since) && s.fleet.owns(shard)
 	}, nil)

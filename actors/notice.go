@@ -61,7 +61,7 @@ func (s *shard) checkSeq(m *seqSeen) {
 	}
 	missed := s.seqs.missed(m.seq)
 	if s.seqs.known != m.seq {
-		s.ref.active.Store(time.Now().UnixNano()) // look again soon
+		s.use(s.ref) // look again soon
 	}
 	if missed {
 		s.metrics.missedNotices.Inc()
@@ -134,7 +134,7 @@ func (s *System) toShard(at store.Shard, m any) {
 	}
 	if ref, ok := s.topics.Load(at.Topic); ok {
 		ref := ref.(*topicRef)
-		ref.active.Store(time.Now().UnixNano())
+		s.use(ref)
 		if pid := ref.shard(at.N); pid != nil {
 			s.send(pid, m)
 			return

@@ -196,7 +196,7 @@ func (r *router) resolve(t *NewTask, topic *store.Topic) *Error {
 
 func (r *router) send() {
 	for i, ref := range r.topics {
-		ref.active.Store(r.now.UnixNano())
+		r.use(ref)
 		r.System.send(ref.pid, r.batches[i])
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -29,8 +30,17 @@ type runtime struct {
 	nurse   *nurse
 	pool    *pool
 
+	used atomic.Int64 // when a topic was last used, in Unix nanoseconds
+
 	// refresh reads an open topic's configuration again.
 	refresh func(ctx context.Context, topic string) error
+}
+
+// use takes in that a topic is in use now.
+func (rt *runtime) use(ref *topicRef) {
+	now := time.Now().UnixNano()
+	ref.active.Store(now)
+	rt.used.Store(now)
 }
 
 func (rt *runtime) send(to *actor.PID, m any) { rt.root.Send(to, m) }

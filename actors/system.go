@@ -30,6 +30,7 @@ type System struct {
 
 	mu     sync.Mutex // serializes opening and changing topics
 	topics sync.Map   // name -> *topicRef
+	turns  turns      // of topics
 	refresh
 }
 
@@ -333,6 +334,7 @@ func (s *System) openLocked(ctx context.Context, t store.Topic) (*topicRef, *Err
 	ref := <-reply
 	<-ref.ready // what is sent to a shard before that is lost
 	s.topics.Store(t.Name, ref)
+	s.turns.add(ref)
 	return ref, nil
 }
 
