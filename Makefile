@@ -5,13 +5,15 @@ BIN     := bin/ddq
 ARGS    ?=
 PKGS    ?= ./...
 COUNT   ?= 3
+STORES  ?= embedded,redis-everysec,redis-sentinel,redis-cluster
+SOAK    ?= 1h
 WORKLOADS ?= throughput lateness herd restart
 
 BUF     := $(GO) tool -modfile=tools/go.mod buf
 LINT    := $(GO) tool -modfile=tools/lint/go.mod golangci-lint
 
 .DEFAULT_GOAL := help
-.PHONY: help build run demo test race e2e bench bench-go bench-peers lint generate verify fmt deps clean
+.PHONY: help build run demo test race e2e faults soak bench bench-go bench-peers lint generate verify fmt deps clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -35,6 +37,13 @@ race: deps ## the tests COUNT (3) times over, in random order
 
 e2e: deps ## only the tests of the whole program
 	$(GO) test -race -count=1 ./cmd/ddq/...
+
+faults: deps build ## break servers, stores, workers, disks and networks on purpose, a short round each
+	$(BIN) bench faults --store $(STORES) --for 6s --rate 150 --at-once 4 $(ARGS)
+
+soak: deps build ## the same for an hour (SOAK), on every store, with a report and a picture in bench/results
+	$(BIN) bench faults --store $(STORES),redis-always,redis-sentinel-fast,redis-cluster-fast \
+		--for 30s --at-once 2 --soak $(SOAK) --report bench/results/soak $(ARGS)
 
 bench: deps build ## ddq bench: WORKLOADS on the embedded store, and on Redis
 	for w in $(WORKLOADS); do for s in embedded redis-everysec; do \

@@ -106,7 +106,8 @@ func (c *campaign) round(ctx context.Context, t todo) error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("%s on %s, seed %d: %w", t.fault.Name, t.o.Store, t.o.Seed, err)
+		// Not wrapped: ddq would explain it for its own --addr.
+		return fmt.Errorf("%s on %s, seed %d: %s", t.fault.Name, t.o.Store, t.o.Seed, err.Error())
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -24,7 +24,7 @@ func clockFaults() []Fault {
 			strike: func(ctx context.Context, r *round) error {
 				return setClock(ctx, r, time.Hour, func() error { return nil })
 			},
-			Cost: "what was due within the hour is due at once",
+			Cost: "what was due within the hour is due at once, and holds run out: what they held comes again",
 		},
 		{
 			Name: "clock-back", What: "the clock of Redis is set an hour back for some seconds", Stores: onRedis(), Compiler: true, tune: skewed, once: true,

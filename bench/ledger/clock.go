@@ -65,6 +65,20 @@ func (c *clock) upper(e *Event) int64 {
 	return (e.Mono + ahead) / millisecond
 }
 
+// after is the earliest moment at which the store's clock can have counted d ns from
+// mono on: it may have been set meanwhile.
+func (c *clock) after(mono, d int64) int64 {
+	near := c.around(mono)
+	if len(near) == 0 {
+		return mono + d
+	}
+	behind := near[0].low
+	for _, r := range near {
+		behind = min(behind, r.low)
+	}
+	return mono + behind + d - c.ahead
+}
+
 // late is by how much e came after a due time in ms, in ns: what the reading next
 // before it makes of it.
 func (c *clock) late(e *Event, due int64) int64 {

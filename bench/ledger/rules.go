@@ -76,10 +76,10 @@ func (c *checker) granted(d *delivery) int64 {
 // until is the earliest that a hold can have run out by itself: extends that were
 // asked for before a moment and granted count.
 func (c *checker) until(d *delivery, before int64) int64 {
-	end := c.granted(d) + d.HoldMS*millisecond
+	end := c.h.clock.after(c.granted(d), d.HoldMS*millisecond)
 	for _, o := range d.settles {
 		if o.Op == Extend && o.did() && o.to < before {
-			end = max(end, o.Mono+o.answer.HoldMS*millisecond)
+			end = max(end, c.h.clock.after(o.Mono, o.answer.HoldMS*millisecond))
 		}
 	}
 	return end
