@@ -56,7 +56,7 @@ func setClock(ctx context.Context, r *round, by time.Duration, end func() error)
 var skewSource []byte
 
 // skew is a clock that a redis-server is started with and that can be set.
-type skew struct{ library, file string }
+type skew struct{ preload, file string }
 
 // newSkew needs a C compiler.
 func newSkew(box *bench.Box) (*skew, error) {
@@ -69,7 +69,7 @@ func newSkew(box *bench.Box) (*skew, error) {
 	if err := errors.Join(os.WriteFile(source, skewSource, 0o644), s.set(0)); err != nil {
 		return nil, err
 	}
-	return s, command("cc", "-O2", "-shared", "-fPIC", "-o", s.library, source)
+	return s, command("cc", "-O2", "-shared", "-fPIC", "-o", s.preload, source)
 }
 
 // set shifts the clock from now on.
@@ -84,7 +84,7 @@ func (s *skew) set(by time.Duration) error {
 
 // under returns the command that runs with this clock.
 func (s *skew) under(name string, args ...string) *exec.Cmd {
-	return exec.Command("env", append([]string{"LD_PRELOAD=" + s.library, "SKEW_FILE=" + s.file, name}, args...)...)
+	return exec.Command("env", append([]string{"LD_PRELOAD=" + s.preload, "SKEW_FILE=" + s.file, name}, args...)...)
 }
 
 // readClock writes down what the store's clock says, until ctx ends.

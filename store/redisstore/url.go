@@ -24,8 +24,8 @@ const (
 
 // scheme is what the beginning of a URL means.
 type scheme struct {
-	kind    kind
-	library string // the scheme that the library knows
+	kind   kind
+	native string // the scheme that go-redis knows
 }
 
 var schemes = map[string]scheme{
@@ -110,7 +110,7 @@ func splitURL(raw string) (p parts, err error) {
 	if !hasUser {
 		hosts = authority
 	}
-	stray := strings.Contains(rest, "#") || s.library != "unix" && strings.Contains(path, "@")
+	stray := strings.Contains(rest, "#") || s.native != "unix" && strings.Contains(path, "@")
 	if stray || !hasUser && strings.Contains(query, "@") {
 		return p, errEncoding // most likely in a password, so nothing is quoted from here on
 	}
@@ -190,7 +190,7 @@ func (p parts) options() (*redis.Options, error) {
 	if len(p.hosts) > 1 {
 		return nil, fmt.Errorf("redis url: %s:// takes one server, not %d: is it redis-sentinel:// or redis-cluster://?", p.name, len(p.hosts))
 	}
-	u := url.URL{Scheme: p.library, User: p.user, Host: p.hosts[0], Path: p.path, RawQuery: p.query.Encode()}
+	u := url.URL{Scheme: p.native, User: p.user, Host: p.hosts[0], Path: p.path, RawQuery: p.query.Encode()}
 	opts, err := redis.ParseURL(u.String())
 	return opts, libraryError(err)
 }
@@ -208,7 +208,7 @@ func (p parts) failoverOptions() (*redis.FailoverOptions, error) {
 	query.Del("sentinel_username")
 	query.Del("sentinel_password")
 	query.Set("master_name", master)
-	u := url.URL{Scheme: p.library, Host: p.hosts[0], Path: "/" + db, RawQuery: query.Encode()}
+	u := url.URL{Scheme: p.native, Host: p.hosts[0], Path: "/" + db, RawQuery: query.Encode()}
 	opts, err := redis.ParseFailoverURL(u.String())
 	if err != nil {
 		return nil, libraryError(err)
@@ -228,7 +228,7 @@ func (p parts) clusterOptions() (*redis.ClusterOptions, error) {
 	if strings.Trim(p.path, "/") != "" {
 		return nil, fmt.Errorf("redis url: %s:// takes no path: a cluster has one database only", p.name)
 	}
-	u := url.URL{Scheme: p.library, User: p.user, Host: p.hosts[0], RawQuery: p.manyQuery().Encode()}
+	u := url.URL{Scheme: p.native, User: p.user, Host: p.hosts[0], RawQuery: p.manyQuery().Encode()}
 	opts, err := redis.ParseClusterURL(u.String())
 	return opts, libraryError(err)
 }
