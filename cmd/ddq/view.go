@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -150,7 +152,7 @@ func viewTopicStatus(s client.TopicStatus) topicView {
 
 func (v topicView) rows() []table.Row {
 	rows := []table.Row{
-		{"name", v.Name}, {"paused", v.paused()}, {"shards", v.Shards},
+		{"name", v.Name}, {"paused", v.paused()}, {"shards", v.shards()},
 		{"visibility timeout", lasting(millis(v.VisibilityTimeoutMs))}, {"max retries", v.MaxRetries}, {"backoff", v.Backoff.text()},
 		{"max delay", lasting(millis(v.MaxDelayMs))}, {"max payload", byteCount(int64(v.MaxPayloadBytes))},
 		{"done retention", lasting(millis(v.DoneRetentionMs))}, {"version", v.Version},
@@ -161,6 +163,14 @@ func (v topicView) rows() []table.Row {
 			table.Row{"done", d.Done}, table.Row{"dead", d.Dead})
 	}
 	return rows
+}
+
+// shards is their number, and how many are left of before a reshard.
+func (v topicView) shards() string {
+	if v.FormerShards == 0 {
+		return strconv.Itoa(v.Shards)
+	}
+	return fmt.Sprintf("%d, and %d former ones", v.Shards, v.FormerShards)
 }
 
 func (v topicView) paused() string {
