@@ -235,9 +235,10 @@ type (
 		err     error
 	}
 	runningFound struct {
-		holds []store.Running
-		first bool // the walk after a claim
-		err   error
+		holds   []store.Running
+		overdue []store.Entry
+		first   bool // the walk after a claim
+		err     error
 	}
 	swept struct {
 		repaired int

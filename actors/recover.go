@@ -121,8 +121,8 @@ func (s *shard) retryDeadline(id string, token store.Token) {
 }
 
 // watch is the watchdog: it walks what the store says is running, and takes in
-// holds that no timer knows. The first walk after a claim brings back the holds
-// of whoever owned the shard before.
+// holds that no timer knows, and then the oldest of what is due. The first walk
+// after a claim brings back the holds of whoever owned the shard before.
 func (s *shard) watch(first bool) {
 	if s.watching || !s.owned {
 		return
@@ -137,6 +137,10 @@ func (s *shard) watch(first bool) {
 			if cursor == "" || m.err != nil {
 				break
 			}
+		}
+		if m.err == nil && !first { // the claim loads them anyway
+			overdue := store.WindowQuery{To: s.now().Add(-watchSlack), Limit: loadPage}
+			_, m.overdue, m.err = s.store.Window(ctx, s.id, overdue)
 		}
 		s.post(m)
 	})
@@ -156,9 +160,20 @@ func (s *shard) onRunning(m *runningFound) {
 		}
 		s.held.add(&hold{id: r.ID, token: r.Token, deadline: r.Deadline})
 	}
+	if s.owned {
+		s.takeOverdue(m.overdue)
+	}
 	s.noteError(m.err)
 	if m.err == nil {
 		s.sweep()
+	}
+}
+
+// takeOverdue takes in tasks that are due and that nothing in memory knew: a store
+// that was set back between two looks at its seq has them again.
+func (s *shard) takeOverdue(tasks []store.Entry) {
+	for _, e := range tasks {
+		s.keep(e)
 	}
 }
 
