@@ -42,7 +42,7 @@ func (c *checker) early() {
 		}
 		for _, d := range c.s.deliveries {
 			// Both ends are cut to milliseconds.
-			if next := o.Mono + (o.DelayMS-1)*millisecond; d.Attempt > o.settled.Attempt && d.Mono < next {
+			if next := c.h.clock.after(o.Mono, (o.DelayMS-1)*millisecond); !d.loose && d.Attempt > o.settled.Attempt && d.Mono > o.Mono && d.Mono < next {
 				c.offend(Early, "attempt %d came %d ms before the delay of the nack was over", d.Attempt, (next-d.Mono)/millisecond)
 				return
 			}
