@@ -2,6 +2,7 @@
 # Installs what the named jobs need beside Go, where it is missing, through apt:
 #
 #   deps.sh tests   make, a C compiler (for the race detector), redis-server
+#   deps.sh model   spin, and a C compiler
 #   deps.sh peers   the servers that ddq is compared with: beanstalkd, PostgreSQL
 #
 # Tests start servers of their own. A service that a package would start or
@@ -52,6 +53,10 @@ for job in "$@"; do
 		need make make
 		if [ "$(go env CC)" = gcc ]; then need gcc gcc libc6-dev; fi
 		need redis-server redis-server
+		;;
+	model)
+		need spin spin
+		need gcc gcc libc6-dev
 		;;
 	peers)
 		need beanstalkd beanstalkd
