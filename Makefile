@@ -44,7 +44,8 @@ faults: deps build ## break servers, stores, workers, disks and networks on purp
 soak: deps build ## the same for an hour (SOAK), on every store, with a report and a picture in bench/results
 	$(BIN) bench faults --store $(STORES),redis-always,redis-sentinel-fast,redis-cluster-fast \
 		--for 30s --at-once 2 --soak $(SOAK) --report bench/results/soak $(ARGS)
-model: ## every state of a shard's hand-over, with spin; a minute
+
+model: ## every state of a shard's hand-over, with spin; half a minute
 	tools/deps.sh model
 	cluster/model/check.sh
 

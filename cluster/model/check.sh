@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Checks every run of the model with spin: the rules as they are must hold under
-# each mix of faults, and every rule taken away must be missed. Takes a minute.
+# each mix of faults, and every rule taken away must be missed. Takes half a minute.
 set -euo pipefail
 model=$(cd "$(dirname "$0")" && pwd)/handover.pml
 dir=$(mktemp -d)
@@ -9,10 +9,10 @@ cd "$dir"
 
 # explore FLAG... searches all states, and leaves what spin says in out.
 explore() {
-	cd "$(mktemp -d -p "$dir")"
+	rm -f pan* ./*.trail
 	spin -a "$@" "$model" >out
 	gcc -w -O2 -DSAFETY -DNOREDUCE -DNOFAIR -o pan pan.c
-	./pan -m100000 -w25 -n >out
+	./pan -m100000 -w24 -n >out
 	grep -q 'errors: ' out || { cat out; exit 1; }
 }
 
@@ -40,8 +40,7 @@ fails() {
 	printf 'broken  %9d states  %s: %s\n' "$(states)" "$*" "$(grep -m1 -o 'assertion violated.*' out)"
 }
 
-holds -DLOSSES=0 -DEXTENDS=0 & # most of the work
-largest=$!
+holds -DTRIES=1 -DEXTENDS=0
 holds -DCRASHES=0
 holds -DCRASHES=0 -DFLIPS=0 -DGUESSES=1
 holds -DFLIPS=0
@@ -54,5 +53,3 @@ fails NO_STATE -DGUESSES=1 -DCRASHES=0 -DFLIPS=0
 fails NO_TOKEN -DCRASHES=0 -DFLIPS=0
 fails NO_RECOVER -DCRASHES=0 -DFLIPS=0
 fails NO_RETURN -DCRASHES=0 -DEXTENDS=0
-
-wait "$largest"

@@ -13,7 +13,9 @@
 
 #define NODES 2
 #define NONE  NODES /* no node */
-#define TRIES 2     /* attempts before the task is dead-lettered */
+#ifndef TRIES
+#define TRIES 2 /* attempts before the task is dead-lettered */
+#endif
 #define CALLS 2     /* Hold and Recover on their way */
 #define HANDS 2     /* workers that believe to hold the task */
 
@@ -365,14 +367,14 @@ end:
 		kept = true;
 		oldOwner = owner; oldEpoch = epoch; oldNonce = nonce; oldLawful = lawful;
 		oldState = state; oldAttempt = attempt; oldToken = token; oldOver = over; oldValid = valid;
-		oldBegun[1] = begun[1]; oldBegun[2] = begun[2]
+		oldBegun[1] = begun[1]; oldBegun[TRIES] = begun[TRIES]
 	}
 	:: d_step {
 		kept && rewinds > 0 ->
 		rewinds--;
 		owner = oldOwner; epoch = oldEpoch; nonce = oldNonce; lawful = oldLawful;
 		state = oldState; attempt = oldAttempt; token = oldToken; over = oldOver; valid = oldValid;
-		begun[1] = oldBegun[1]; begun[2] = oldBegun[2]
+		begun[1] = oldBegun[1]; begun[TRIES] = oldBegun[TRIES]
 	}
 #endif
 	od
