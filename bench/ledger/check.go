@@ -135,6 +135,7 @@ func (c *checker) check(s *story) {
 		c.stale()
 		c.resurrected()
 		c.answers()
+		c.refusals()
 	}
 	if c.h.Audited {
 		c.lost()

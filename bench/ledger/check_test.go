@@ -54,7 +54,13 @@ func (p *tape) move(due int64, r Result, reason string) {
 	p.call(Event{Op: Reschedule, Due: epoch + due}, r, reason, func(e *Event) { e.Due = epoch + due })
 }
 
-func (p *tape) settle(o Op, token string, r Result) { p.call(Event{Op: o, Token: token}, r, "") }
+func (p *tape) settle(o Op, token string, r Result) {
+	reason := ""
+	if r == Refused {
+		reason = HoldLost
+	}
+	p.call(Event{Op: o, Token: token}, r, reason)
+}
 
 func (p *tape) extend(token string, hold int64, r Result) {
 	p.call(Event{Op: Extend, Token: token}, r, "", func(e *Event) { e.HoldMS = hold })
@@ -362,6 +368,13 @@ func TestCheckerFindsEachViolation(t *testing.T) {
 			p.settle(Nack, "a", OK)
 			p.at(300).found("dead", 100, func(e *Event) { e.Reason = "max_retries" })
 		}, ""},
+		{"an ack is refused while the hold is alive", func(p *tape) {
+			p.enqueue(100, OK)
+			p.at(105).deliver(1, "a")
+			p.at(200).settle(Ack, "a", Refused)
+			p.at(1200).deliver(2, "b")
+			p.settle(Ack, "b", OK)
+		}, Wrong},
 		{"ready for long", func(p *tape) {
 			p.enqueue(100, OK)
 			p.at(20_000).found("ready", 100)

@@ -1,5 +1,7 @@
 package ledger
 
+import "slices"
+
 // The rules, one method each. All times are of the monotonic clock unless they are
 // called due. What is known of a hold: it was granted before its delivery was
 // received, not before the task was due, and it lasts at least as long after that as
@@ -171,7 +173,7 @@ func (c *checker) stale() {
 			}
 		}
 		for _, before := range o.settled.settles {
-			if before.Op != Extend && before.did() && before.to < o.Mono && before.Op != o.Op {
+			if before.Op != Extend && before.did() && before.to < o.Mono {
 				c.offend(Stale, "%s of attempt %d was accepted after its %s", o.Op, o.settled.Attempt, before.Op)
 				return
 			}
@@ -259,15 +261,56 @@ func (c *checker) answers() {
 	}
 }
 
-// freeToChange complains when a task was deleted or moved although a worker held it
-// all the while.
+// freeToChange complains when a task was deleted or moved although it was gone, or a
+// worker held it all the while.
 func (c *checker) freeToChange(o *op) {
+	for _, before := range slices.Concat(c.s.removals, c.s.settles) {
+		if before != o && before.Op != Extend && before.Op != Nack && before.Op != Release && before.did() && before.to < o.Mono {
+			c.offend(Wrong, "%s was accepted after its %s", o.Op, before.Op)
+			return
+		}
+	}
 	for _, d := range c.s.deliveries {
 		if !d.loose && d.Mono < o.Mono && !d.settledBefore(o.to) && c.until(d, o.Mono) > o.to {
 			c.offend(Wrong, "%s was accepted while attempt %d was held", o.Op, d.Attempt)
 			return
 		}
 	}
+}
+
+// refusals looks for settlements that were refused although the hold was alive.
+func (c *checker) refusals() {
+	for _, o := range c.s.settles {
+		d := o.settled
+		if o.result != Refused || d == nil || d.loose || o.answer.Reason != HoldLost && o.answer.Reason != NoTask {
+			continue
+		}
+		if !c.endedBefore(d, o) && c.until(d, o.Mono) > o.to {
+			c.offend(Wrong, "%s of attempt %d was refused while its hold was alive", o.Op, d.Attempt)
+			return
+		}
+	}
+}
+
+// endedBefore reports whether anything else may have ended a hold before a settlement
+// was answered.
+func (c *checker) endedBefore(d *delivery, o *op) bool {
+	for _, other := range d.settles {
+		if other != o && other.Op != Extend && other.may() && other.Mono < o.to {
+			return true
+		}
+	}
+	for _, other := range c.s.removals {
+		if other.may() && other.Mono < o.to {
+			return true
+		}
+	}
+	for _, later := range c.s.deliveries {
+		if later.Attempt > d.Attempt && later.Mono < o.to {
+			return true // a violation of its own
+		}
+	}
+	return false
 }
 
 // lost needs an audit.
@@ -318,6 +361,7 @@ func (c *checker) rightlyDead(f *Event) {
 
 // Reasons of refusals that the rules know, in Event.Reason.
 const (
-	NoTask  = "NO_TASK"
-	Running = "TASK_RUNNING"
+	HoldLost = "HOLD_LOST"
+	NoTask   = "NO_TASK"
+	Running  = "TASK_RUNNING"
 )

@@ -1,0 +1,102 @@
+package faults
+
+import (
+	"bytes"
+	"encoding/json"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/ddq-io/ddq/bench/ledger"
+)
+
+// TestRoundOfKills plays a round as a user does, and verifies its ledgers once more.
+func TestRoundOfKills(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds and runs the server")
+	}
+	bin, dir := filepath.Join(t.TempDir(), "ddq"), t.TempDir()
+	if out, err := exec.Command("go", "build", "-o", bin, "../../cmd/ddq").CombinedOutput(); err != nil {
+		t.Fatalf("build ddq: %v\n%s", err, out)
+	}
+	var out, log bytes.Buffer
+	cmd := NewCommand()
+	cmd.SetArgs([]string{"--store", "embedded", "--faults", "kill", "--seed", "1", "--for", "5s", "--rate", "100", "--ledger", dir, "--server-bin", bin, "-o", "json"})
+	cmd.SetOut(&out)
+	cmd.SetErr(&log)
+	if err := cmd.ExecuteContext(t.Context()); err != nil {
+		t.Fatalf("%v\n%s%s", err, out.String(), log.String())
+	}
+	var line Line
+	if err := json.Unmarshal(out.Bytes(), &line); err != nil {
+		t.Fatalf("%q: %v", out.String(), err)
+	}
+	if !line.OK || line.Strikes == 0 || line.Verdict.Acknowledged < 200 || !line.Verdict.Audited {
+		t.Errorf("got %+v", line)
+	}
+	h, err := ledger.Read(line.Ledger)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v := ledger.Check(h, ledger.Rules{}); !v.OK() || v.Deliveries != line.Verdict.Deliveries {
+		t.Errorf("verified again: %s, %d deliveries", v.Summary(), v.Deliveries)
+	}
+}
+
+func TestListNamesEveryFault(t *testing.T) {
+	var out bytes.Buffer
+	cmd := NewCommand()
+	cmd.SetArgs([]string{"--list"})
+	cmd.SetOut(&out)
+	if err := cmd.Execute(); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range Faults() {
+		if !strings.Contains(out.String(), f.Name) || f.What == "" || f.Cost == "" || len(f.Stores) == 0 || f.strike == nil {
+			t.Errorf("%s is not told whole", f.Name)
+		}
+	}
+}
+
+func TestSameSeedSamePlan(t *testing.T) {
+	c := partyConfig{Name: "p0", Seed: 7, Rate: 200, For: 5e9, Mix: usualMix(), Herd: 10, HerdAt: 6e9}
+	first, second := makePlan(&c), makePlan(&c)
+	c.Seed = 8
+	other := makePlan(&c)
+	fates := map[fate]bool{}
+	same := 0
+	for i := range first {
+		a, b := first[i], second[i]
+		if a.id != b.id || a.due != b.due || a.fate != b.fate || sum(a.payload) != sum(b.payload) {
+			t.Fatalf("task %d differs: %+v and %+v", i, a, b)
+		}
+		if a.due == other[i].due {
+			same++
+		}
+		fates[a.fate] = true
+		if i > 0 && a.send < first[i-1].send {
+			t.Fatalf("task %d is sent before the one before it", i)
+		}
+	}
+	if same > len(first)/2 {
+		t.Errorf("another seed makes the same plan")
+	}
+	if len(first) != 1010 || len(fates) < int(twice) {
+		t.Errorf("%d tasks with %d fates", len(first), len(fates))
+	}
+}
+
+func TestPickRefusesWhatCannotBe(t *testing.T) {
+	for _, args := range [][]string{
+		{"--faults", "nonsense"}, {"--faults", "redis-kill", "--store", "embedded"}, {"--store", "nowhere"}, {"--for", "1s"}, {"--rate", "0"}, {"-o", "xml"},
+	} {
+		cmd := NewCommand()
+		cmd.SetArgs(args)
+		cmd.SetOut(new(bytes.Buffer))
+		cmd.SetErr(new(bytes.Buffer))
+		if err := cmd.Execute(); err == nil {
+			t.Errorf("%v was accepted", args)
+		}
+	}
+}
