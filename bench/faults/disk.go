@@ -103,9 +103,11 @@ func (d *disk) close() error {
 	if d == nil {
 		return nil
 	}
-	err := command("umount", d.dir)
+	// A loop device lets go of its file a moment after it was unmounted: the kernel
+	// is to see to the rest.
+	err := command("umount", "--lazy", d.dir)
 	if d.ram != "" {
-		err = errors.Join(err, command("umount", d.ram))
+		err = errors.Join(err, command("umount", "--lazy", d.ram))
 	}
 	return err
 }
