@@ -38,7 +38,13 @@ func (sub *subscriber) hold(id string) store.Hold {
 	}
 }
 
+// hold queues what the topic assigned. The topic may not have heard yet that the
+// shard is lost; whoever owns it has the tasks then.
 func (s *shard) hold(sub *subscriber, tasks []store.Entry) {
+	if !s.owned {
+		s.refund(sub, len(tasks))
+		return
+	}
 	for _, t := range tasks {
 		s.holds.waiting = append(s.holds.waiting, holdRequest{sub, t})
 	}
