@@ -194,8 +194,13 @@ func (p *Process) Stop() error {
 	case <-p.Done():
 		return nil
 	case <-time.After(stopGrace):
-		return p.Kill()
 	}
+	dump(p.cmd.Process) // so that its log says where it hangs
+	select {
+	case <-p.Done():
+	case <-time.After(time.Second):
+	}
+	return p.Kill()
 }
 
 // Revive starts the same command again after the process ended.

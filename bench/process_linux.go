@@ -22,6 +22,9 @@ func interrupt(p *os.Process) error { return p.Signal(syscall.SIGTERM) }
 // kill ends a process and all it started, which are one group.
 func kill(p *os.Process) error { return syscall.Kill(-p.Pid, syscall.SIGKILL) }
 
+// dump makes a Go program print its goroutines and end.
+func dump(p *os.Process) { _ = p.Signal(syscall.SIGQUIT) }
+
 // suspend stops a process and all it started, or lets them go on.
 func suspend(p *os.Process, stop bool) error {
 	if stop {

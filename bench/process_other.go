@@ -20,6 +20,8 @@ func interrupt(p *os.Process) error {
 
 func kill(p *os.Process) error { return p.Kill() }
 
+func dump(*os.Process) {}
+
 // suspend is not possible here.
 func suspend(*os.Process, bool) error { return errors.ErrUnsupported }
 

@@ -93,7 +93,7 @@ func (r *round) run(ctx context.Context, o Options) (err error) {
 		nodes = 1
 	}
 	r.stand = &stand{box: box, bin: bin}
-	defer func() { err = errors.Join(err, box.Stop(), r.stand.close(), box.Close()) }()
+	defer func() { err = errors.Join(err, box.Stop(), r.keepLogs(), r.stand.close(), box.Close()) }()
 	if r.fault.Mounts && os.Geteuid() != 0 {
 		return ErrPrivilege
 	}
@@ -120,4 +120,14 @@ func (r *round) run(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	return r.play(ctx)
+}
+
+// keepLogs copies what the processes printed to where the ledgers are.
+func (r *round) keepLogs() error {
+	logs, err := filepath.Glob(filepath.Join(r.box.Dir, "*.log"))
+	for _, path := range logs {
+		text, readErr := os.ReadFile(path)
+		err = errors.Join(err, readErr, os.WriteFile(filepath.Join(r.dir, filepath.Base(path)), text, 0o644))
+	}
+	return err
 }
