@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"path/filepath"
@@ -59,26 +60,31 @@ func (s *stand) raise(ctx context.Context, storeName string, n int) (err error) 
 
 func (s *stand) newNode(i int, gossips bool) (*node, error) {
 	nd := &node{name: fmt.Sprint("n", i)}
-	host, err := s.net.host(nd.name)
+	host, err := s.host(nd.name)
 	if err != nil {
 		return nil, err
 	}
-	for _, a := range []struct {
-		addr   *string
-		port   string // in a place of its own
-		wanted bool
-	}{{&nd.addr, "9090", true}, {&nd.httpAddr, "8080", true}, {&nd.gossip, "7946", gossips}} {
-		switch {
-		case !a.wanted:
-		case s.net != nil:
-			*a.addr = net.JoinHostPort(host, a.port)
-		default:
-			if *a.addr, err = bench.FreeAddr(); err != nil {
-				return nil, err
-			}
-		}
+	nd.addr, nd.httpAddr = net.JoinHostPort(host, "9090"), net.JoinHostPort(host, "8080")
+	if gossips {
+		nd.gossip = net.JoinHostPort(host, "7946")
 	}
 	return nd, nil
+}
+
+// host is the address of a place: in the network where there is one, else one of
+// loopback that nobody else has, so that a process that comes back finds its ports free.
+func (s *stand) host(place string) (string, error) {
+	if s.net != nil {
+		return s.net.host(place)
+	}
+	for range 100 {
+		host := fmt.Sprintf("127.%d.%d.%d", 1+rand.IntN(250), 1+rand.IntN(250), 1+rand.IntN(250))
+		l, err := net.Listen("tcp", net.JoinHostPort(host, "9090"))
+		if err == nil {
+			return host, l.Close()
+		}
+	}
+	return "", errors.New("no address of loopback is free: faults take a system on which all of 127.0.0.0/8 is")
 }
 
 // start begins the first life of a node.

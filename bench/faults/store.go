@@ -51,12 +51,12 @@ func (s *stand) openRedis(ctx context.Context, fsync string) (store, error) {
 	if s.skew != nil {
 		c.Command = s.skew.under
 	}
+	host, err := s.host(redisPlace)
+	if err != nil {
+		return nil, err
+	}
+	c.Addr = net.JoinHostPort(host, "7379")
 	if s.net != nil {
-		host, err := s.net.host(redisPlace)
-		if err != nil {
-			return nil, err
-		}
-		c.Addr = net.JoinHostPort(host, "6379")
 		c.Command = func(name string, args ...string) *exec.Cmd {
 			return s.net.in(redisPlace, append([]string{name}, args...)...)
 		}
