@@ -7,13 +7,14 @@ PKGS    ?= ./...
 COUNT   ?= 3
 STORES  ?= embedded,redis-everysec,redis-sentinel,redis-cluster
 SOAK    ?= 1h
+FUZZTIME ?= 20s
 WORKLOADS ?= throughput lateness herd restart
 
 BUF     := $(GO) tool -modfile=tools/go.mod buf
 LINT    := $(GO) tool -modfile=tools/lint/go.mod golangci-lint
 
 .DEFAULT_GOAL := help
-.PHONY: help build run demo test race e2e faults soak model bench bench-go bench-peers lint generate verify fmt deps clean
+.PHONY: help build run demo test race e2e faults soak model fuzz bench bench-go bench-peers lint generate verify fmt deps clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -48,6 +49,9 @@ soak: deps build ## the same for an hour (SOAK), on every store, with a report a
 model: ## every state of a shard's hand-over, with spin; half a minute
 	tools/deps.sh model
 	cluster/model/check.sh
+
+fuzz: ## every fuzz target for FUZZTIME (20s)
+	tools/fuzz.sh $(FUZZTIME)
 
 bench: deps build ## ddq bench: WORKLOADS on the embedded store, and on Redis
 	for w in $(WORKLOADS); do for s in embedded redis-everysec; do \

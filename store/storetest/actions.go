@@ -37,6 +37,9 @@ func (p *pair) actions() map[string]func(*rapid.T) {
 		"remove dead": p.removeDead,
 		"trim":        p.trim,
 		"claim":       p.claim,
+		"renew":       p.renew,
+		"put topic":   p.putTopic,
+		"drop topic":  p.dropTopic,
 		"release":     p.release,
 		"drop":        p.drop,
 		"sweep":       p.sweep,
@@ -293,14 +296,6 @@ func (p *pair) removeDead(rt *rapid.T) {
 
 func (p *pair) trim(rt *rapid.T) {
 	p.both(rt, "trim", func(s *side) (any, error) { return s.Trim(rt.Context(), p.shard, 100) })
-}
-
-func (p *pair) claim(rt *rapid.T) {
-	p.both(rt, "claim", func(s *side) (any, error) {
-		stamp, fence, err := s.Claim(rt.Context(), p.shard, p.session)
-		s.old, s.fence = s.fence, fence
-		return []any{stamp.Seq, fence.Epoch}, err
-	})
 }
 
 // release seldom releases the shard, after which owner calls are refused until

@@ -23,28 +23,22 @@ func RunProperty(t *testing.T, open func(t *testing.T) store.Store) {
 	model := memstore.New()
 	t.Cleanup(func() { model.Close() })
 	subject := open(t)
-	session := store.Session{Node: "property", Start: store.NewToken(), TTL: 24 * long, Begin: true}
-	for _, s := range []store.Store{model, subject} {
-		if _, err := s.RenewSession(t.Context(), session); err != nil {
-			t.Fatalf("begin session: %v", err)
-		}
-	}
 	histories := 0
 	rapid.Check(t, func(rt *rapid.T) {
 		histories++
-		p := newPair(rt, session, histories, model, subject)
+		p := newPair(rt, histories, model, subject)
 		rt.Repeat(p.actions())
 	})
 }
 
 // pair is the model and the subject in the midst of one history.
 type pair struct {
-	sides   [2]*side // model, subject
-	shard   store.Shard
-	session store.Session
-	base    store.Millis             // about now
-	given   map[store.Millis]bool    // moments that the history chose
-	tokens  map[string][]store.Token // id -> tokens tried so far
+	sides    [2]*side // model, subject
+	shard    store.Shard
+	sessions [2]store.Session         // of two nodes that want the shard
+	base     store.Millis             // about now
+	given    map[store.Millis]bool    // moments that the history chose
+	tokens   map[string][]store.Token // id -> tokens tried so far
 }
 
 // side is one of the two stores, with the fences it gave.
@@ -53,12 +47,11 @@ type side struct {
 	fence, old store.Fence
 }
 
-func newPair(rt *rapid.T, session store.Session, n int, stores ...store.Store) *pair {
+func newPair(rt *rapid.T, n int, stores ...store.Store) *pair {
 	p := &pair{
-		shard:   store.Shard{Topic: "property", N: n},
-		session: session,
-		given:   make(map[store.Millis]bool),
-		tokens:  make(map[string][]store.Token),
+		shard:  store.Shard{Topic: "property", N: n},
+		given:  make(map[store.Millis]bool),
+		tokens: make(map[string][]store.Token),
 	}
 	for i, s := range stores {
 		p.sides[i] = &side{Store: s}
@@ -68,7 +61,10 @@ func newPair(rt *rapid.T, session store.Session, n int, stores ...store.Store) *
 		rt.Fatalf("clock: %v", err)
 	}
 	p.base = store.Millis(now.UnixMilli())
-	p.claim(rt)
+	for i := range p.sessions {
+		p.begin(rt, i)
+	}
+	p.claimFor(rt, p.sessions[0])
 	return p
 }
 
@@ -91,7 +87,7 @@ func (p *pair) both(rt *rapid.T, what string, call func(*side) (any, error)) {
 
 // sentinel returns the error of the contract that err is.
 func sentinel(err error) error {
-	for _, known := range []error{store.ErrFenced, store.ErrOwned, store.ErrSessionLost, store.ErrBadCursor} {
+	for _, known := range []error{store.ErrFenced, store.ErrOwned, store.ErrSessionLost, store.ErrBadCursor, store.ErrVersion, store.ErrTopicExists, store.ErrTopicNotFound} {
 		if errors.Is(err, known) {
 			return known
 		}
