@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log/slog"
 	"runtime"
 	"time"
 
@@ -58,12 +59,18 @@ type subscribeStream = grpc.BidiStreamingClient[ddqv1.SubscribeRequest, ddqv1.Su
 // stay keeps the subscription connected until ctx ends. It returns an error when
 // the server refuses for good.
 func (s *subscription) stay(ctx context.Context) error {
-	return s.stayConnected(ctx, &place{rpc: s.rpc})
+	if s.w.fleet != nil {
+		return s.stayDirect(ctx)
+	}
+	return s.stayConnected(ctx, &place{rpc: s.rpc, moved: func(bool) {}})
 }
 
 // place is where a subscription keeps a session.
 type place struct {
-	rpc ddqv1.DelayQueueServiceClient
+	rpc   ddqv1.DelayQueueServiceClient
+	node  string          // that has to serve there; empty for any, which then takes from all
+	again <-chan struct{} // there is a reason to connect at once
+	moved func(open bool) // is called when a session opened, and when it ended
 }
 
 // stayConnected keeps a session at a place until ctx ends. It returns an error
@@ -76,10 +83,13 @@ func (s *subscription) stayConnected(ctx context.Context, at *place) error {
 		next, err := s.connect(ctx, at)
 		if err == nil {
 			opened := time.Now()
-			s.w.report(Connected, s.topic, 0, nil)
+			s.w.report(Event{Kind: Connected, Topic: s.topic, Node: next.node})
 			s.handOver(x, next)
 			x = next
-			if err = x.wait(ctx); !errors.Is(err, errDraining) {
+			at.moved(true)
+			err = x.wait(ctx)
+			at.moved(false)
+			if !errors.Is(err, errDraining) {
 				s.dismiss(x)
 			}
 			if time.Since(opened) > pauses.MaxInterval {
@@ -89,18 +99,29 @@ func (s *subscription) stayConnected(ctx context.Context, at *place) error {
 		if ctx.Err() != nil || s.isOver() {
 			return nil
 		}
-		s.w.report(Disconnected, s.topic, 0, err)
-		if refusal(err) {
+		s.w.report(Event{Kind: Disconnected, Topic: s.topic, Node: at.node, Err: err})
+		if refusal(err) && at.node == "" {
 			return err
 		}
+		s.w.fleet.refresh()
 		pause := max(pauses.NextBackOff(), retryAfter(err))
-		s.w.cfg.Logger.Warn("subscription interrupted", "topic", s.topic, "err", err, "pause", pause)
+		s.w.cfg.Logger.Log(ctx, at.level(), "subscription interrupted", "topic", s.topic, "node", at.node, "err", err, "pause", pause)
 		select {
 		case <-time.After(pause):
+		case <-at.again:
 		case <-ctx.Done():
 			return nil
 		}
 	}
+}
+
+// level is how much is made of a session that breaks: a node's tasks come from
+// others then.
+func (at *place) level() slog.Level {
+	if at.node != "" {
+		return slog.LevelDebug
+	}
+	return slog.LevelWarn
 }
 
 // reconnects grows from a tenth of a second to five, with full jitter, so that
@@ -120,9 +141,9 @@ func (s *subscription) connect(ctx context.Context, at *place) (*session, error)
 	hasty := context.AfterFunc(ctx, cancel)
 	late := time.AfterFunc(connectTimeout, cancel)
 	agreed := (*ddqv1.Subscribed)(nil)
-	rpc, err := at.rpc.Subscribe(life, grpc.ForceCodecV2(codec.Proto))
+	rpc, err := at.rpc.Subscribe(life, grpc.ForceCodecV2(codec.Proto), grpc.WaitForReady(at.node != ""))
 	if err == nil {
-		agreed, err = s.greet(rpc)
+		agreed, err = s.greet(rpc, at)
 	}
 	if !late.Stop() {
 		err = errSilent
@@ -146,6 +167,8 @@ func (s *subscription) connect(ctx context.Context, at *place) (*session, error)
 		heard:   make(chan struct{}, 1),
 		node:    agreed.GetNode(),
 		limit:   int(agreed.GetMaxInFlight()),
+
+		onDemand: at.node != "",
 	}
 	go x.read()
 	go x.write()
@@ -154,12 +177,14 @@ func (s *subscription) connect(ctx context.Context, at *place) (*session, error)
 
 // greet sends the hello and waits for its answer. Credit follows once the
 // server has agreed.
-func (s *subscription) greet(rpc subscribeStream) (*ddqv1.Subscribed, error) {
+func (s *subscription) greet(rpc subscribeStream, at *place) (*ddqv1.Subscribed, error) {
 	hello := &ddqv1.SubscribeRequest{Hello: &ddqv1.Hello{
 		Topic:               s.topic,
 		Worker:              s.w.cfg.Name,
 		MaxInFlight:         int32(s.w.cfg.MaxInFlight),
 		VisibilityTimeoutMs: millis(s.w.cfg.VisibilityTimeout),
+		LocalShardsOnly:     at.node != "",
+		OnDemand:            at.node != "",
 	}}
 	if err := rpc.Send(hello); err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
@@ -171,13 +196,21 @@ func (s *subscription) greet(rpc subscribeStream) (*ddqv1.Subscribed, error) {
 	if reply.GetSubscribed() == nil {
 		return nil, status.Error(codes.Internal, "the server did not answer the hello")
 	}
+	if got := reply.GetSubscribed().GetNode(); at.node != "" && got != at.node {
+		return nil, status.Errorf(codes.Unavailable, "node %s answers where %s should", got, at.node)
+	}
 	return reply.GetSubscribed(), nil
 }
 
-// wait returns when the session broke or its server drains, or ctx ends.
+// wait returns when the session broke or ctx ends, and when its server drains
+// unless that is one of several.
 func (x *session) wait(ctx context.Context) error {
+	drain := x.drain
+	if x.onDemand {
+		drain = nil
+	}
 	select {
-	case <-x.drain:
+	case <-drain:
 		return errDraining
 	case <-x.done:
 		return x.err
@@ -205,8 +238,14 @@ func (x *session) read() {
 		if len(m.GetCancels()) > 0 {
 			x.sub.canceledBy(m.GetCancels())
 		}
+		if m.GetDemand() != nil {
+			x.sub.demanded(x, int(m.GetDemand().GetReady()), int(m.GetDemand().GetReturned()))
+		}
 		if m.GetDrain() != nil {
 			x.drained()
+		}
+		if m.GetNodesChanged() || m.GetDrain() != nil {
+			x.sub.w.fleet.refresh()
 		}
 	}
 }
@@ -288,7 +327,7 @@ func (s *subscription) handBack() {
 			s.w.cfg.Logger.Warn("task not given back", "topic", s.topic, "task", h.ack.TaskId, "err", err)
 			return // the others wait for their holds to end, too
 		}
-		s.w.report(Released, s.topic, 1, nil)
+		s.w.report(Event{Kind: Released, Topic: s.topic, Tasks: 1})
 	}
 }
 

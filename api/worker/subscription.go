@@ -190,7 +190,7 @@ func (s *subscription) receive(x *session, deliveries []*ddqv1.Delivery) {
 		s.admit(x, &batch[i])
 	}
 	s.mu.Unlock()
-	s.w.report(Received, s.topic, len(batch), nil)
+	s.w.report(Event{Kind: Received, Topic: s.topic, Tasks: len(batch)})
 }
 
 // admit queues h for a handler; mu is held. The queue has room for every task
@@ -258,7 +258,7 @@ func (s *subscription) lose(h *held, why string) {
 		return
 	}
 	s.unlive(h)
-	s.w.report(Lost, s.topic, 1, nil)
+	s.w.report(Event{Kind: Lost, Topic: s.topic, Tasks: 1})
 	s.w.cfg.Logger.Warn("hold lost", "topic", s.topic, "task", h.task.ID, "attempt", h.task.Attempt, "err", why)
 }
 
