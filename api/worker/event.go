@@ -22,8 +22,7 @@ type Event struct {
 	Kind  EventKind
 	Topic string
 	Tasks int
-	// Node is the one that a stream is with: of Connected and, with Config.Direct, of
-	// Disconnected.
+	// Node is the one that a stream of Config.Direct is with; empty of an ordinary one.
 	Node string
 	Err  error
 }

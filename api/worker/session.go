@@ -83,7 +83,7 @@ func (s *subscription) stayConnected(ctx context.Context, at *place) error {
 		next, err := s.connect(ctx, at)
 		if err == nil {
 			opened := time.Now()
-			s.w.report(Event{Kind: Connected, Topic: s.topic, Node: next.node})
+			s.w.report(Event{Kind: Connected, Topic: s.topic, Node: at.node})
 			s.handOver(x, next)
 			x = next
 			at.moved(true)
