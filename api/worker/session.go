@@ -261,6 +261,7 @@ func (x *session) drained() {
 	x.draining = true
 	close(x.drain)
 	x.sub.releaseWaiting(x)
+	poke(x.wake) // there may be nothing to wait for
 }
 
 // write sends whatever there is to say, as one frame, until the session is

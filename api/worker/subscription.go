@@ -227,9 +227,6 @@ func (s *subscription) finish(ctx context.Context, h *held, err error) {
 		s.say(h)
 	}
 	h.task.Payload, h.task.Attributes = nil, nil // h may lie in a batch with one that runs for hours
-	if h.via.draining {
-		poke(h.via.wake) // that may have been all it waited for
-	}
 	s.wake()
 	s.stir()
 }
@@ -250,6 +247,9 @@ func (s *subscription) unlive(h *held) {
 	s.live[h.index].index = h.index
 	s.live[last] = nil
 	s.live = s.live[:last]
+	if h.via.draining {
+		poke(h.via.wake) // that may have been all it waited for
+	}
 }
 
 // lose takes h from this worker; mu is held.
