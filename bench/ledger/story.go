@@ -93,15 +93,24 @@ func (s *story) sort() {
 	}
 }
 
+// begin is the monotonic time of the first thing that is known.
+func (s *story) begin() int64 { return s.events[0].Mono }
+
 // creations is how many lives the task may have had: enqueues that stored it, or may
-// have.
+// have. When all that were accepted found it stored already, the server repeated one of
+// them itself.
 func (s *story) creations() (n int) {
+	already := 0
 	for _, o := range s.enqueues {
-		if o.result == OK || o.result == Unknown {
+		switch o.result {
+		case OK, Unknown:
 			n++
+		case Already:
+			already = 1
+		case Refused:
 		}
 	}
-	return n
+	return max(n, already)
 }
 
 // stored is the first enqueue that was answered OK, nil when none was.
@@ -136,7 +145,7 @@ func (s *story) finisher() *op {
 func (s *story) earliestDue(c *clock) int64 {
 	due := int64(never)
 	for _, o := range s.enqueues {
-		if o.result == Refused || o.result == Already {
+		if o.result == Refused {
 			continue
 		}
 		d := o.Due
@@ -151,7 +160,7 @@ func (s *story) earliestDue(c *clock) int64 {
 	for i, o := range s.moves {
 		switch alone := i == 0 || s.moves[i-1].to < o.Mono; {
 		case o.result == Refused:
-		case o.did() && alone && c.upper(o.answer) < due:
+		case o.did() && alone && c.upper(s.begin(), o.answer) < due:
 			due = o.answer.Due // nobody could hold it before
 		case o.answer != nil && o.did():
 			due = min(due, o.answer.Due)
