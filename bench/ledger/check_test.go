@@ -110,6 +110,20 @@ func TestCheckerFindsEachViolation(t *testing.T) {
 			p.at(98).deliver(1, "a")
 			p.at(101).settle(Ack, "a", OK)
 		}, Early},
+		{"deleted while the server repeated the enqueue", func(p *tape) {
+			p.put(Event{Kind: Call, Op: Enqueue, Call: 100, Due: epoch + 100, Sum: "s"})
+			p.at(50).call(Event{Op: Delete}, OK, "")
+			p.at(60).put(Event{Kind: Answer, Op: Enqueue, Call: 100, Result: OK, Due: epoch + 100})
+			p.at(100).deliver(1, "a")
+			p.at(101).settle(Ack, "a", OK)
+		}, ""},
+		{"deleted just before the answer to the enqueue", func(p *tape) {
+			p.put(Event{Kind: Call, Op: Enqueue, Call: 100, Due: epoch + 100, Sum: "s"})
+			p.at(2).call(Event{Op: Delete}, OK, "")
+			p.at(5).put(Event{Kind: Answer, Op: Enqueue, Call: 100, Result: OK, Due: epoch + 100})
+			p.at(100).deliver(1, "a")
+			p.at(101).settle(Ack, "a", OK)
+		}, Resurrected},
 		{"never delivered, and gone", func(p *tape) { p.enqueue(100, OK) }, Lost},
 		{"delivered, never acked, and gone", func(p *tape) {
 			p.enqueue(100, OK)

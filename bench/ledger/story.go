@@ -96,11 +96,15 @@ func (s *story) sort() {
 // begin is the monotonic time of the first thing that is known.
 func (s *story) begin() int64 { return s.events[0].Mono }
 
+// repeatPause is the least time after which a server repeats a call to its store whose
+// answer was lost.
+const repeatPause = 10 * millisecond
+
 // creations is how many lives the task may have had: enqueues that stored it, or may
 // have. When all that were accepted found it stored already, the server repeated one of
-// them itself.
+// them itself; and it may have done so after the task had come to its end.
 func (s *story) creations() (n int) {
-	already := 0
+	already, repeated := 0, 0
 	for _, o := range s.enqueues {
 		switch o.result {
 		case OK, Unknown:
@@ -108,9 +112,29 @@ func (s *story) creations() (n int) {
 		case Already:
 			already = 1
 		case Refused:
+			continue
+		}
+		if o.to-o.Mono >= repeatPause && s.endedBefore(o.to) {
+			repeated = 1
 		}
 	}
-	return max(n, already)
+	return max(n, already) + repeated
+}
+
+// endedBefore reports whether the task was acked or deleted before a moment, or may
+// have been.
+func (s *story) endedBefore(moment int64) bool {
+	for _, o := range s.removals {
+		if o.may() && o.Mono < moment {
+			return true
+		}
+	}
+	for _, o := range s.settles {
+		if o.Op == Ack && o.may() && o.Mono < moment {
+			return true
+		}
+	}
+	return false
 }
 
 // stored is the first enqueue that was answered OK, nil when none was.
