@@ -39,6 +39,7 @@ func (o *acker) Settled(_ uint64, results []Settled) {
 func (o *acker) Drain(time.Duration) {}
 
 func (o *acker) Demand(int, int) {}
+func (o *acker) NodesChanged()   {}
 
 // BenchmarkLifeCycle runs tasks through enqueue, delivery and ack, without a wire
 // and on the in-memory store: what is left is the runtime.

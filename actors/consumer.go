@@ -145,6 +145,9 @@ func (o *pollOutbox) Settled(uint64, []Settled) {}
 // Demand does not come: the poll's credit is not on demand.
 func (o *pollOutbox) Demand(int, int) {}
 
+// NodesChanged does not come either.
+func (o *pollOutbox) NodesChanged() {}
+
 // Drain ends the poll.
 func (o *pollOutbox) Drain(time.Duration) { o.signal() }
 

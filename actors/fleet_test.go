@@ -329,6 +329,8 @@ func (l *testLink) Deliver(tasks []Delivery) bool {
 	return true
 }
 
+func (l *testLink) NodesChanged() {}
+
 func (l *testLink) Demand(ready, returned int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -126,13 +126,22 @@ func (s *System) forsaken(shard store.Shard, st *store.Stats) bool {
 func (s *System) Nodes(ctx context.Context) ([]NodeStatus, error) {
 	ctx, cancel := context.WithTimeout(ctx, describeFor)
 	defer cancel()
-	members := s.members()
-	nodes := make([]NodeStatus, len(members))
-	loads := s.describeAll(ctx, members)
-	for i, m := range members {
-		nodes[i] = NodeStatus{Member: m, Self: m.Name == s.cfg.Node, Load: loads[m.Name]}
+	nodes := s.NodesWithoutLoad()
+	loads := s.describeAll(ctx, s.members())
+	for i := range nodes {
+		nodes[i].Load = loads[nodes[i].Name]
 	}
 	return nodes, nil
+}
+
+// NodesWithoutLoad is Nodes without asking any other node.
+func (s *System) NodesWithoutLoad() []NodeStatus {
+	members := s.members()
+	nodes := make([]NodeStatus, len(members))
+	for i, m := range members {
+		nodes[i] = NodeStatus{Member: m, Self: m.Name == s.cfg.Node}
+	}
+	return nodes
 }
 
 func (s *System) members() []Member {

@@ -49,6 +49,7 @@ func (l *link) Deliver(tasks []Delivery) {
 		})
 	}
 	l.delivered.Add(int64(len(tasks)))
+	l.rt.metrics.linked.Add(float64(len(tasks)))
 }
 
 // deliver returns the tasks of shards that this node has not.
@@ -176,15 +177,15 @@ func (t *topicActor) ask() {
 	}
 }
 
-// granted takes in that another node asks for tasks: it counts them as no longer
+// granted takes in that another node, or a worker on demand, asks for tasks: it counts them as no longer
 // ready here.
 func (t *topicActor) granted(m *grant) {
 	if sub := t.subs[m.sub]; sub != nil && sub.options.OnDemand {
-		t.told[sub.options.Peer] = max(0, t.told[sub.options.Peer]-m.n)
+		t.told[sub.party] = max(0, t.told[sub.party]-m.n)
 	}
 }
 
-// demands tells other nodes that subscribe here how many tasks wait for credit,
+// demands tells who subscribes on demand how many tasks wait for credit,
 // and gives back credit that found none.
 func (t *topicActor) demands() {
 	ready := 0
@@ -194,13 +195,13 @@ func (t *topicActor) demands() {
 	for _, v := range t.core.takeVoided() {
 		if sub := t.subs[v.sub]; sub != nil {
 			sub.out.Demand(ready, v.n)
-			t.told[sub.options.Peer] = ready
+			t.told[sub.party] = ready
 		}
 	}
-	for _, sub := range t.peers {
-		if told := t.told[sub.options.Peer]; ready > 0 && (told == 0 || ready > 2*told) || ready == 0 && told > 0 {
+	for key, sub := range t.peers {
+		if told := t.told[key]; ready > 0 && (told == 0 || ready > 2*told) || ready == 0 && told > 0 {
 			sub.out.Demand(ready, 0)
-			t.told[sub.options.Peer] = ready
+			t.told[key] = ready
 		}
 	}
 }

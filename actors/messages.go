@@ -288,6 +288,7 @@ type subscriber struct {
 	options SubscribeOptions
 	worker  *actor.PID
 	out     Outbox
+	party   string      // see topicActor.told
 	gone    atomic.Bool // the stream ended: hold nothing more for it
 }
 

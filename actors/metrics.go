@@ -24,7 +24,7 @@ type metrics struct {
 	lateness, earliness    prometheus.Histogram
 	shards, owned          prometheus.Gauge
 	subscriptions          prometheus.Gauge
-	missedNotices          prometheus.Counter
+	missedNotices, linked  prometheus.Counter
 	wheel                  prometheus.Gauge
 	ready, inFlight        *prometheus.GaugeVec
 	credit                 *prometheus.GaugeVec
@@ -65,6 +65,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		shards:        f.gauge("ddq_shards", "Shards this node runs."),
 		owned:         f.gauge("ddq_shards_owned", "Shards this node owns."),
 		missedNotices: f.counter("ddq_missed_notices_total", "Shards read again because no node told of a change."),
+		linked:        f.counter("ddq_linked_tasks_total", "Tasks held at other nodes for workers of this one."),
 		subscriptions: f.gauge("ddq_subscriptions", "Subscriptions on this node."),
 		ready:         f.gauges("ddq_ready_tasks", "Due tasks in memory that wait for credit.", "topic"),
 		inFlight:      f.gauges("ddq_in_flight_tasks", "Tasks assigned to subscriptions and not settled.", "topic"),

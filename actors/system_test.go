@@ -71,6 +71,8 @@ func (o *stream) Settled(_ uint64, results []Settled) {
 
 func (o *stream) Demand(int, int) {}
 
+func (o *stream) NodesChanged() {}
+
 func (o *stream) Drain(time.Duration) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -28,8 +28,8 @@ type topicActor struct {
 
 	owned []bool // by shard: this node may hold its tasks
 	links map[linkKey]*link
-	peers map[string]*subscriber // by node: the one subscription of it that is told
-	told  map[string]int         // by node: how many tasks it knows to be ready here
+	peers map[string]*subscriber // by party: the one subscription that is told
+	told  map[string]int         // by party: how many tasks it knows to be ready here
 	stop  chan struct{}
 	wg    sync.WaitGroup // of pauses
 
@@ -194,12 +194,17 @@ func (t *topicActor) changeView() {
 		t.tell(t.ref, n, &placed{wanted: t.fleet.owns(store.Shard{Topic: t.topic.Name, N: n})})
 	}
 	t.openLinks()
+	for _, sub := range t.subs {
+		if sub.options.OnDemand && !sub.options.byNode() {
+			sub.out.NodesChanged()
+		}
+	}
 }
 
 // workers is the number of subscriptions of workers, not of other nodes.
 func (t *topicActor) workers() (n int) {
 	for _, sub := range t.subs {
-		if !sub.options.OnDemand {
+		if !sub.options.byNode() {
 			n++
 		}
 	}
@@ -253,13 +258,13 @@ func (t *topicActor) hold(assigned []assignment) {
 
 func (t *topicActor) subscribe(c actor.Context, m *subscribe) {
 	t.nextID++
-	sub := &subscriber{id: t.nextID, options: m.options, out: m.out}
+	sub := &subscriber{id: t.nextID, options: m.options, party: party(t.nextID, &m.options), out: m.out}
 	props := t.props(func() actor.Actor { return newWorker(t.runtime, t.ref, sub, m.out) })
 	sub.worker = c.SpawnPrefix(props, "worker")
 	t.subs[sub.id] = sub
 	t.core.subscribe(sub.id, m.options.MaxInFlight, m.options.OnDemand)
-	if m.options.OnDemand && t.peers[m.options.Peer] == nil {
-		t.peers[m.options.Peer] = sub
+	if key := sub.party; m.options.OnDemand && t.peers[key] == nil {
+		t.peers[key] = sub
 	}
 	for _, other := range t.fleet.others() {
 		t.openLink(sub, other)
@@ -270,6 +275,15 @@ func (t *topicActor) subscribe(c actor.Context, m *subscribe) {
 	if t.draining != nil {
 		t.send(sub.worker, &drainWorker{grace: t.draining.grace})
 	}
+}
+
+// party names who is told of what is ready: a node once for all its subscriptions,
+// a worker for itself.
+func party(id int64, o *SubscribeOptions) string {
+	if o.byNode() {
+		return o.Peer
+	}
+	return fmt.Sprint("subscription ", id) // no node has a blank in its name
 }
 
 // unsubscribe ends a subscription in order: nothing new is assigned to it, each
@@ -291,14 +305,14 @@ func (t *topicActor) unsubscribe(m *unsubscribe) {
 
 // successor picks another subscription of a node to tell what is ready.
 func (t *topicActor) successor(gone *subscriber) {
-	peer := gone.options.Peer
+	peer := gone.party
 	if t.peers[peer] != gone {
 		return
 	}
 	delete(t.peers, peer)
 	delete(t.told, peer)
 	for _, sub := range t.subs {
-		if sub.options.Peer == peer {
+		if sub.party == peer {
 			t.peers[peer] = sub
 			return
 		}

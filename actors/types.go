@@ -45,9 +45,12 @@ type SubscribeOptions struct {
 	MaxInFlight int           // 0: 1,000; at most Limits.MaxInFlight
 	Visibility  time.Duration // 0: the topic's
 	LocalOnly   bool          // of shards that this node owns
-	Peer        string        // the node that subscribes, of subscriptions on demand
+	Peer        string        // the node that subscribes on demand; empty for a worker
 	OnDemand    bool          // credit that finds no ready task comes back, see Outbox.Demand
 }
+
+// byNode reports whether it is another node that subscribes, for a worker of its own.
+func (o *SubscribeOptions) byNode() bool { return o.OnDemand && o.Peer != "" }
 
 // Delivery is a task held for a worker.
 type Delivery struct {
@@ -102,6 +105,8 @@ type Outbox interface {
 	// Demand, of a subscription on demand: how many tasks are ready without credit
 	// now, and how much credit came back unused.
 	Demand(ready, returned int)
+	// NodesChanged, of a worker's subscription on demand: the fleet is another one.
+	NodesChanged()
 }
 
 // TopicChange are the fields of a topic to set; nil leaves a field as it is.

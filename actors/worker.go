@@ -53,7 +53,7 @@ func (w *worker) deliver(m *deliver) {
 	now, topic := w.clock.millis(), w.topic.config.Load()
 	deliveries := make([]Delivery, len(m.tasks))
 	for i, h := range m.tasks {
-		if !w.sub.options.OnDemand { // else the node with the worker sees it
+		if !w.sub.options.byNode() { // else the node with the worker sees it
 			w.metrics.observeLateness(h.task, now)
 		}
 		deliveries[i] = Delivery{

@@ -1877,7 +1877,9 @@ func (x *NodeLoad) GetSubscriptions() int64 {
 }
 
 type ListNodesRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Only who is there: no node is asked how it fares, and load stays unset.
+	WithoutLoad   bool `protobuf:"varint,1,opt,name=without_load,json=withoutLoad,proto3" json:"without_load,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1910,6 +1912,13 @@ func (x *ListNodesRequest) ProtoReflect() protoreflect.Message {
 // Deprecated: Use ListNodesRequest.ProtoReflect.Descriptor instead.
 func (*ListNodesRequest) Descriptor() ([]byte, []int) {
 	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{30}
+}
+
+func (x *ListNodesRequest) GetWithoutLoad() bool {
+	if x != nil {
+		return x.WithoutLoad
+	}
+	return false
 }
 
 type ListNodesResponse struct {
@@ -2876,8 +2885,9 @@ const file_ddq_v1_admin_proto_rawDesc = "" +
 	"\x05wheel\x18\x04 \x01(\x03R\x05wheel\x12\x14\n" +
 	"\x05ready\x18\x05 \x01(\x03R\x05ready\x12\x12\n" +
 	"\x04held\x18\x06 \x01(\x03R\x04held\x12$\n" +
-	"\rsubscriptions\x18\a \x01(\x03R\rsubscriptions\"\x12\n" +
-	"\x10ListNodesRequest\"7\n" +
+	"\rsubscriptions\x18\a \x01(\x03R\rsubscriptions\"5\n" +
+	"\x10ListNodesRequest\x12!\n" +
+	"\fwithout_load\x18\x01 \x01(\bR\vwithoutLoad\"7\n" +
 	"\x11ListNodesResponse\x12\"\n" +
 	"\x05nodes\x18\x01 \x03(\v2\f.ddq.v1.NodeR\x05nodes\"e\n" +
 	"\x11ListShardsRequest\x12\x14\n" +

@@ -1157,9 +1157,11 @@ type Hello struct {
 	// Only shards owned by the node that serves the stream.
 	LocalShardsOnly bool `protobuf:"varint,5,opt,name=local_shards_only,json=localShardsOnly,proto3" json:"local_shards_only,omitempty"`
 	// Credit is granted for tasks that are ready, as demand says, and what finds
-	// none of them comes back at once. Nodes subscribe to each other like this.
+	// none of them comes back at once. Nodes subscribe to each other like this, and
+	// so do workers that are connected to every node.
 	OnDemand bool `protobuf:"varint,6,opt,name=on_demand,json=onDemand,proto3" json:"on_demand,omitempty"`
-	// The node that subscribes; with on_demand only.
+	// The node that subscribes; with on_demand only. Empty for a worker that
+	// subscribes at every node itself.
 	Node          string `protobuf:"bytes,7,opt,name=node,proto3" json:"node,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1256,7 +1258,10 @@ type SubscribeResponse struct {
 	// The node goes away: settle what runs, expect nothing new, reconnect.
 	Drain *Drain `protobuf:"bytes,5,opt,name=drain,proto3" json:"drain,omitempty"`
 	// On streams with on_demand only.
-	Demand        *Demand `protobuf:"bytes,6,opt,name=demand,proto3" json:"demand,omitempty"`
+	Demand *Demand `protobuf:"bytes,6,opt,name=demand,proto3" json:"demand,omitempty"`
+	// On streams of workers with on_demand: a node came or went, or its state
+	// changed. ListNodes has the current ones.
+	NodesChanged  bool `protobuf:"varint,7,opt,name=nodes_changed,json=nodesChanged,proto3" json:"nodes_changed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1331,6 +1336,13 @@ func (x *SubscribeResponse) GetDemand() *Demand {
 		return x.Demand
 	}
 	return nil
+}
+
+func (x *SubscribeResponse) GetNodesChanged() bool {
+	if x != nil {
+		return x.NodesChanged
+	}
+	return false
 }
 
 type Subscribed struct {
@@ -2461,7 +2473,7 @@ const file_ddq_v1_queue_proto_rawDesc = "" +
 	"\x15visibility_timeout_ms\x18\x04 \x01(\x03R\x13visibilityTimeoutMs\x12*\n" +
 	"\x11local_shards_only\x18\x05 \x01(\bR\x0flocalShardsOnly\x12\x1b\n" +
 	"\ton_demand\x18\x06 \x01(\bR\bonDemand\x12\x12\n" +
-	"\x04node\x18\a \x01(\tR\x04node\"\x9b\x02\n" +
+	"\x04node\x18\a \x01(\tR\x04node\"\xc0\x02\n" +
 	"\x11SubscribeResponse\x122\n" +
 	"\n" +
 	"subscribed\x18\x01 \x01(\v2\x12.ddq.v1.SubscribedR\n" +
@@ -2472,7 +2484,8 @@ const file_ddq_v1_queue_proto_rawDesc = "" +
 	"\asettled\x18\x03 \x03(\v2\x0f.ddq.v1.SettledR\asettled\x12(\n" +
 	"\acancels\x18\x04 \x03(\v2\x0e.ddq.v1.CancelR\acancels\x12#\n" +
 	"\x05drain\x18\x05 \x01(\v2\r.ddq.v1.DrainR\x05drain\x12&\n" +
-	"\x06demand\x18\x06 \x01(\v2\x0e.ddq.v1.DemandR\x06demand\"x\n" +
+	"\x06demand\x18\x06 \x01(\v2\x0e.ddq.v1.DemandR\x06demand\x12#\n" +
+	"\rnodes_changed\x18\a \x01(\bR\fnodesChanged\"x\n" +
 	"\n" +
 	"Subscribed\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12\"\n" +

@@ -8,8 +8,8 @@ import (
 	"github.com/ddq-io/ddq/store"
 )
 
-func (a *admin) ListNodes(ctx context.Context, _ *ddqv1.ListNodesRequest) (*ddqv1.ListNodesResponse, error) {
-	nodes, err := a.sys.Nodes(ctx)
+func (a *admin) ListNodes(ctx context.Context, r *ddqv1.ListNodesRequest) (*ddqv1.ListNodesResponse, error) {
+	nodes, err := a.nodes(ctx, r.WithoutLoad)
 	if err != nil {
 		return nil, err
 	}
@@ -18,6 +18,13 @@ func (a *admin) ListNodes(ctx context.Context, _ *ddqv1.ListNodesRequest) (*ddqv
 		out.Nodes = append(out.Nodes, nodeWire(&nodes[i]))
 	}
 	return out, nil
+}
+
+func (a *admin) nodes(ctx context.Context, withoutLoad bool) ([]actors.NodeStatus, error) {
+	if withoutLoad {
+		return a.sys.NodesWithoutLoad(), nil
+	}
+	return a.sys.Nodes(ctx)
 }
 
 var nodeStates = [...]ddqv1.NodeState{

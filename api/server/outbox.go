@@ -47,6 +47,7 @@ type outbox struct {
 	settled  []*answer          // answered, not taken
 	demand   *ddqv1.Demand      // to announce
 	ready    int                // as demanded last
+	nodes    bool               // to announce: nodes changed
 	drain    *time.Duration     // grace to announce
 	drained  bool               // announced, or about to be: nothing new goes out
 	leaving  bool               // the worker sends nothing more: nothing new goes out
@@ -126,6 +127,14 @@ func (o *outbox) returned(n int) {
 	o.ask(n)
 }
 
+// NodesChanged announces that the fleet is another one.
+func (o *outbox) NodesChanged() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.nodes = true
+	o.signal()
+}
+
 // ask queues a demand. The caller holds mu.
 func (o *outbox) ask(returned int) {
 	if o.drained || o.leaving {
@@ -191,14 +200,19 @@ type parcel struct {
 	tasks    []handed
 	settled  []*answer
 	demand   *ddqv1.Demand
+	nodes    bool
 	drain    *time.Duration
 	stale    []actors.Delivery // too late for this worker, which has its credit back
 	unwanted []actors.Delivery // not for this stream any more
 }
 
 func (p *parcel) empty() bool {
-	return len(p.tasks) == 0 && len(p.settled) == 0 && p.drain == nil && p.demand == nil &&
-		len(p.stale) == 0 && len(p.unwanted) == 0
+	return p.quiet() && len(p.stale) == 0 && len(p.unwanted) == 0
+}
+
+// quiet reports whether there is nothing to say to the worker.
+func (p *parcel) quiet() bool {
+	return len(p.tasks) == 0 && len(p.settled) == 0 && p.drain == nil && p.demand == nil && !p.nodes
 }
 
 // take removes what fits into the next frame.
@@ -206,8 +220,8 @@ func (o *outbox) take(now time.Time) parcel {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	settled, bytes := o.takeSettled()
-	p := parcel{settled: settled, demand: o.demand, drain: o.drain, unwanted: o.unwanted}
-	o.demand, o.drain, o.unwanted = nil, nil, nil
+	p := parcel{settled: settled, demand: o.demand, nodes: o.nodes, drain: o.drain, unwanted: o.unwanted}
+	o.demand, o.nodes, o.drain, o.unwanted = nil, false, nil, nil
 	n := 0
 	for n < len(o.queue) && len(p.tasks) < frameTasks && bytes < frameBytes {
 		h := &o.queue[n]

@@ -301,10 +301,10 @@ func (ses *session) sent(p *parcel) {
 
 // frame is p as it goes out; nil when nothing does.
 func (p *parcel) frame(now time.Time) *ddqv1.SubscribeResponse {
-	if len(p.tasks) == 0 && len(p.settled) == 0 && p.drain == nil && p.demand == nil {
+	if p.quiet() {
 		return nil
 	}
-	f := &ddqv1.SubscribeResponse{Demand: p.demand}
+	f := &ddqv1.SubscribeResponse{Demand: p.demand, NodesChanged: p.nodes}
 	if len(p.tasks) > 0 {
 		f.Deliveries = deliveriesWire(p.tasks, now)
 	}

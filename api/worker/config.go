@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"os"
 	"time"
+
+	"google.golang.org/grpc"
 )
 
 // Config says what a Worker takes and how much. The zero value works, given a
@@ -25,6 +27,19 @@ type Config struct {
 	// it gives a task to another worker, for tasks that bring none of their own:
 	// 1s to 12h. Defaults to the topic's.
 	VisibilityTimeout time.Duration
+
+	// Direct has the worker connect to every node of the fleet and take each task
+	// from the node that has it, instead of from one node that fetches it from the
+	// others: that saves a hop. The nodes are learned over the worker's connection and
+	// have to be in reach at the addresses that they advertise; where one is not, the
+	// worker goes the ordinary way and says so. A server that stands alone makes no
+	// difference. Nodes offer a task to all such workers at once: this is for tens of
+	// workers of a topic, not for thousands.
+	Direct bool
+
+	// DialOptions are for the connections that Direct makes, such as credentials,
+	// without which they are not encrypted.
+	DialOptions []grpc.DialOption
 
 	// Grace is how long Run waits, once its context has ended, for handlers to
 	// finish before it cancels them. Negative cancels at once. Defaults to 30s.

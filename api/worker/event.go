@@ -22,7 +22,9 @@ type Event struct {
 	Kind  EventKind
 	Topic string
 	Tasks int
-	Err   error
+	// Node is the one that a stream of Config.Direct is with; empty of an ordinary one.
+	Node string
+	Err  error
 }
 
 // Stats counts what happened since the worker was made.
@@ -34,12 +36,12 @@ type Stats struct {
 // counters are by EventKind.
 type counters [Disconnected + 1]atomic.Int64
 
-func (w *Worker) report(kind EventKind, topic string, tasks int, err error) {
-	if tasks == 0 && kind < Connected {
+func (w *Worker) report(e Event) {
+	if e.Tasks == 0 && e.Kind < Connected {
 		return
 	}
-	w.counts[kind].Add(int64(max(tasks, 1)))
-	w.cfg.Observe(Event{kind, topic, tasks, err})
+	w.counts[e.Kind].Add(int64(max(e.Tasks, 1)))
+	w.cfg.Observe(e)
 }
 
 // Stats returns the counts so far.

@@ -32,15 +32,17 @@ type held struct {
 	canceled bool        // cancelled before it ran; guarded by sub.mu
 	repeated bool        // the outcome was sent more than once; guarded by sub.mu
 
+	via      *session      // that its outcome goes to: the one it came on while that lives; guarded by sub.mu
+	asked    bool          // an extend was not answered yet; guarded by sub.mu
 	index    int           // in sub.live; guarded by sub.mu
 	hold     time.Duration // how long the hold was last said to last; guarded by sub.mu
 	deadline time.Time     // when the hold ends; guarded by sub.mu
 	extendAt time.Time     // when to ask for more; guarded by sub.mu
 }
 
-// fill makes h the task of a delivery of s, received at now.
-func (h *held) fill(s *subscription, d *ddqv1.Delivery, now time.Time) {
-	h.sub = s
+// fill makes h the task of a delivery on x, received at now.
+func (h *held) fill(x *session, d *ddqv1.Delivery, now time.Time) {
+	h.sub, h.via = x.sub, x
 	h.task = taskOf(d)
 	h.ack.TaskId, h.ack.HoldToken = h.task.ID, h.task.HoldToken
 	h.ownHold = d.GetTask().GetVisibilityTimeoutMs() > 0

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log/slog"
 	"runtime"
 	"time"
 
@@ -27,30 +28,70 @@ var errSilent = errors.New("the server does not answer")
 // goroutine, gone once retire returns.
 type session struct {
 	sub      *subscription
-	rpc      grpc.BidiStreamingClient[ddqv1.SubscribeRequest, ddqv1.SubscribeResponse]
+	rpc      subscribeStream
 	cancel   context.CancelFunc
 	wake     chan struct{} // there may be something to send
 	silent   chan struct{} // closed to end the writer
 	written  chan struct{} // the writer is gone
 	drain    chan struct{} // the server asked for an end
 	done     chan struct{} // the reader is gone
+	heard    chan struct{} // something was answered after it left
 	err      error         // why; set before done is closed
+	node     string        // that serves it
 	limit    int           // tasks in flight that the server agreed to
-	draining bool          // guarded by sub.mu
-	quiet    bool          // the writer waits for an answer, see patient; guarded by sub.mu
+	onDemand bool          // see ddqv1.Hello
+
+	// Guarded by sub.mu.
+	attached bool      // it speaks for the subscription
+	draining bool      // nothing more is taken from it
+	quiet    bool      // the writer waits for an answer, see patient
+	credit   int       // granted and not used
+	wants    int       // tasks that are ready at the server and have no credit; on demand only
+	granting int       // of credit: not sent yet; on demand only
+	settle   []*held   // outcomes to send
+	extend   []*held   // holds to ask more of
+	asked    int       // frames with settlements that are not answered
+	spoke    time.Time // when the last of them was made
 }
 
-// stayConnected keeps a session until ctx ends. It returns an error when the
-// server refuses for good.
-func (s *subscription) stayConnected(ctx context.Context) error {
+type subscribeStream = grpc.BidiStreamingClient[ddqv1.SubscribeRequest, ddqv1.SubscribeResponse]
+
+// stay keeps the subscription connected until ctx ends. It returns an error when
+// the server refuses for good.
+func (s *subscription) stay(ctx context.Context) error {
+	if s.w.fleet != nil {
+		return s.stayDirect(ctx)
+	}
+	return s.stayConnected(ctx, &place{rpc: s.rpc, moved: func(bool) {}})
+}
+
+// place is where a subscription keeps a session.
+type place struct {
+	rpc   ddqv1.DelayQueueServiceClient
+	node  string          // that has to serve there; empty for any, which then takes from all
+	again <-chan struct{} // there is a reason to connect at once
+	moved func(open bool) // is called when a session opened, and when it ended
+}
+
+// stayConnected keeps a session at a place until ctx ends. It returns an error
+// when the server refuses for good.
+func (s *subscription) stayConnected(ctx context.Context, at *place) error {
 	pauses := reconnects()
+	var x *session
+	defer func() { s.dismiss(x) }()
 	for {
-		x, err := s.connect(ctx)
+		next, err := s.connect(ctx, at)
 		if err == nil {
 			opened := time.Now()
-			s.w.report(Connected, s.topic, 0, nil)
-			s.handOver(x)
-			err = x.wait()
+			s.w.report(Event{Kind: Connected, Topic: s.topic, Node: at.node})
+			s.handOver(x, next)
+			x = next
+			at.moved(true)
+			err = x.wait(ctx)
+			at.moved(false)
+			if !errors.Is(err, errDraining) {
+				s.dismiss(x)
+			}
 			if time.Since(opened) > pauses.MaxInterval {
 				pauses.Reset()
 			}
@@ -58,18 +99,29 @@ func (s *subscription) stayConnected(ctx context.Context) error {
 		if ctx.Err() != nil || s.isOver() {
 			return nil
 		}
-		s.w.report(Disconnected, s.topic, 0, err)
-		if refusal(err) {
+		s.w.report(Event{Kind: Disconnected, Topic: s.topic, Node: at.node, Err: err})
+		if refusal(err) && at.node == "" {
 			return err
 		}
+		s.w.fleet.refresh()
 		pause := max(pauses.NextBackOff(), retryAfter(err))
-		s.w.cfg.Logger.Warn("subscription interrupted", "topic", s.topic, "err", err, "pause", pause)
+		s.w.cfg.Logger.Log(ctx, at.level(), "subscription interrupted", "topic", s.topic, "node", at.node, "err", err, "pause", pause)
 		select {
 		case <-time.After(pause):
+		case <-at.again:
 		case <-ctx.Done():
 			return nil
 		}
 	}
+}
+
+// level is how much is made of a session that breaks: a node's tasks come from
+// others then.
+func (at *place) level() slog.Level {
+	if at.node != "" {
+		return slog.LevelDebug
+	}
+	return slog.LevelWarn
 }
 
 // reconnects grows from a tenth of a second to five, with full jitter, so that
@@ -83,17 +135,21 @@ func reconnects() *backoff.ExponentialBackOff {
 	}
 }
 
-// connect opens a stream and waits for the server's word.
-func (s *subscription) connect(ctx context.Context) (*session, error) {
-	ctx, cancel := context.WithCancel(ctx)
+// connect opens a stream, which outlives ctx, and waits for the server's word.
+func (s *subscription) connect(ctx context.Context, at *place) (*session, error) {
+	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	hasty := context.AfterFunc(ctx, cancel)
 	late := time.AfterFunc(connectTimeout, cancel)
 	agreed := (*ddqv1.Subscribed)(nil)
-	rpc, err := s.rpc.Subscribe(ctx, grpc.ForceCodecV2(codec.Proto))
+	rpc, err := at.rpc.Subscribe(life, grpc.ForceCodecV2(codec.Proto), grpc.WaitForReady(at.node != ""))
 	if err == nil {
-		agreed, err = s.greet(rpc)
+		agreed, err = s.greet(rpc, at)
 	}
 	if !late.Stop() {
 		err = errSilent
+	}
+	if !hasty() {
+		err = ctx.Err()
 	}
 	if err != nil {
 		cancel()
@@ -108,7 +164,11 @@ func (s *subscription) connect(ctx context.Context) (*session, error) {
 		written: make(chan struct{}),
 		drain:   make(chan struct{}),
 		done:    make(chan struct{}),
+		heard:   make(chan struct{}, 1),
+		node:    agreed.GetNode(),
 		limit:   int(agreed.GetMaxInFlight()),
+
+		onDemand: at.node != "",
 	}
 	go x.read()
 	go x.write()
@@ -117,12 +177,14 @@ func (s *subscription) connect(ctx context.Context) (*session, error) {
 
 // greet sends the hello and waits for its answer. Credit follows once the
 // server has agreed.
-func (s *subscription) greet(rpc grpc.BidiStreamingClient[ddqv1.SubscribeRequest, ddqv1.SubscribeResponse]) (*ddqv1.Subscribed, error) {
+func (s *subscription) greet(rpc subscribeStream, at *place) (*ddqv1.Subscribed, error) {
 	hello := &ddqv1.SubscribeRequest{Hello: &ddqv1.Hello{
 		Topic:               s.topic,
 		Worker:              s.w.cfg.Name,
 		MaxInFlight:         int32(s.w.cfg.MaxInFlight),
 		VisibilityTimeoutMs: millis(s.w.cfg.VisibilityTimeout),
+		LocalShardsOnly:     at.node != "",
+		OnDemand:            at.node != "",
 	}}
 	if err := rpc.Send(hello); err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
@@ -134,16 +196,26 @@ func (s *subscription) greet(rpc grpc.BidiStreamingClient[ddqv1.SubscribeRequest
 	if reply.GetSubscribed() == nil {
 		return nil, status.Error(codes.Internal, "the server did not answer the hello")
 	}
+	if got := reply.GetSubscribed().GetNode(); at.node != "" && got != at.node {
+		return nil, status.Errorf(codes.Unavailable, "node %s answers where %s should", got, at.node)
+	}
 	return reply.GetSubscribed(), nil
 }
 
-// wait returns when the session broke or its server drains.
-func (x *session) wait() error {
+// wait returns when the session broke or ctx ends, and when its server drains
+// unless that is one of several.
+func (x *session) wait(ctx context.Context) error {
+	drain := x.drain
+	if x.onDemand {
+		drain = nil
+	}
 	select {
-	case <-x.drain:
+	case <-drain:
 		return errDraining
 	case <-x.done:
 		return x.err
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 }
 
@@ -161,13 +233,19 @@ func (x *session) read() {
 			x.sub.receive(x, m.GetDeliveries())
 		}
 		for _, answer := range m.GetSettled() {
-			x.sub.answered(answer)
+			x.sub.answered(x, answer)
 		}
 		if len(m.GetCancels()) > 0 {
 			x.sub.canceledBy(m.GetCancels())
 		}
+		if m.GetDemand() != nil {
+			x.sub.demanded(x, int(m.GetDemand().GetReady()), int(m.GetDemand().GetReturned()))
+		}
 		if m.GetDrain() != nil {
 			x.drained()
+		}
+		if m.GetNodesChanged() || m.GetDrain() != nil {
+			x.sub.w.fleet.refresh()
 		}
 	}
 }
@@ -182,7 +260,8 @@ func (x *session) drained() {
 	}
 	x.draining = true
 	close(x.drain)
-	x.sub.releaseWaiting()
+	x.sub.releaseWaiting(x)
+	poke(x.wake) // there may be nothing to wait for
 }
 
 // write sends whatever there is to say, as one frame, until the session is
@@ -222,27 +301,19 @@ func (x *session) write() {
 	}
 }
 
-// retire ends a session that no longer speaks for the subscription, if there
-// is one. Deliveries that cross the goodbye are given back.
+// retire ends a session that has left. Deliveries that cross the goodbye are
+// given back.
 func (s *subscription) retire(x *session) {
-	if x == nil {
-		return
-	}
 	close(x.silent)
 	defer time.AfterFunc(flushTimeout, x.cancel).Stop()
 	<-x.written
 	_ = x.rpc.CloseSend() // fails only when the stream is broken
 	<-x.done
-	s.handBack()
 }
 
 // handBack releases, one by one, what came too late for any stream.
 func (s *subscription) handBack() {
 	s.mu.Lock()
-	if s.current != nil { // which says it
-		s.mu.Unlock()
-		return
-	}
 	rest := s.settle
 	s.settle = nil
 	s.mu.Unlock()
@@ -257,7 +328,7 @@ func (s *subscription) handBack() {
 			s.w.cfg.Logger.Warn("task not given back", "topic", s.topic, "task", h.ack.TaskId, "err", err)
 			return // the others wait for their holds to end, too
 		}
-		s.w.report(Released, s.topic, 1, nil)
+		s.w.report(Event{Kind: Released, Topic: s.topic, Tasks: 1})
 	}
 }
 

@@ -28,7 +28,6 @@ func (s *subscription) sweepUntil(done <-chan struct{}) {
 func (s *subscription) sweep(now time.Time) (next time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	said := len(s.settle) + len(s.extend)
 	s.resend(now)
 	var out []*held
 	for _, h := range s.live {
@@ -38,7 +37,7 @@ func (s *subscription) sweep(now time.Time) (next time.Time) {
 		}
 		// A little early is harmless, and saves a sweep for each task.
 		if slack := h.hold / 12; !now.Add(slack).Before(h.extendAt) {
-			s.extend = append(s.extend, h)
+			s.ask(h)
 			h.extendAt = now.Add(h.hold / 3) // until the answer says better
 		}
 		next = earlier(next, earlier(h.extendAt, h.deadline))
@@ -48,9 +47,6 @@ func (s *subscription) sweep(now time.Time) (next time.Time) {
 	}
 	for _, p := range s.later {
 		next = earlier(next, p.at)
-	}
-	if len(s.settle)+len(s.extend) > said {
-		s.wake()
 	}
 	s.nextSweep = next
 	return next
@@ -63,7 +59,7 @@ func (s *subscription) resend(now time.Time) {
 		if now.Before(p.at) {
 			kept = append(kept, p)
 		} else {
-			s.settle = append(s.settle, p.h)
+			s.say(p.h)
 		}
 	}
 	clear(s.later[len(kept):])

@@ -26,6 +26,7 @@ type Worker struct {
 	pool    sync.WaitGroup
 	used    atomic.Bool
 	counts  counters
+	fleet   *fleet // nil unless Direct
 }
 
 // New returns a worker over conn, which stays the caller's. The handler may be
@@ -40,6 +41,9 @@ func New(conn grpc.ClientConnInterface, cfg Config, h Handler) *Worker {
 		cfg:     cfg,
 		handler: wrap(h, cfg.Middleware),
 		queue:   make(chan *held, len(topics)*cfg.MaxInFlight),
+	}
+	if cfg.Direct {
+		w.fleet = newFleet(conn, cfg)
 	}
 	rpc := ddqv1.NewDelayQueueServiceClient(conn)
 	for _, topic := range topics {
@@ -77,7 +81,13 @@ func (w *Worker) subscribe(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	errs := make([]error, len(w.subs))
-	var all sync.WaitGroup
+	var looking, all sync.WaitGroup
+	defer looking.Wait()
+	if w.fleet != nil {
+		looks, enough := context.WithCancel(context.WithoutCancel(ctx))
+		defer enough()
+		looking.Go(func() { w.fleet.run(looks) })
+	}
 	for i, s := range w.subs {
 		all.Go(func() {
 			defer cancel()

@@ -21,6 +21,7 @@ type servers struct {
 	settings []string
 	grpc     []string
 	gossip   []string
+	http     []string   // where metrics are; nowhere by default
 	behind   [][]string // commands that run the processes; none by default
 	nodes    []*process
 }
@@ -41,9 +42,13 @@ func startServers(t *testing.T, store string, n int, settings ...string) *server
 // start runs a node that does not run.
 func (s *servers) start(i int) {
 	s.Helper()
-	p := startProcessIn(s.T, s.behind[i], append([]string{
+	args := append([]string{
 		"--node-name", fmt.Sprint("n", i), "--grpc-addr", s.grpc[i], "--gossip-addr", s.gossip[i], "--join", strings.Join(s.gossip, ","),
-	}, s.settings...)...)
+	}, s.settings...)
+	if s.http != nil {
+		args = append(args, "--http-addr", s.http[i])
+	}
+	p := startProcessIn(s.T, s.behind[i], args...)
 	s.nodes[i] = p
 	s.Cleanup(func() {
 		p.kill()

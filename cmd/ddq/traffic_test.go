@@ -31,7 +31,8 @@ const (
 type traffic struct {
 	*testing.T
 	*books
-	admin *client.Client
+	admin  *client.Client
+	direct bool // the workers connect to every node
 
 	ids     atomic.Int64
 	enough  chan struct{} // closed: no more tasks
@@ -44,13 +45,23 @@ type traffic struct {
 // startTraffic begins, and returns when every shard works.
 func startTraffic(t *testing.T, addrs string, options ...grpc.DialOption) *traffic {
 	t.Helper()
-	x := &traffic{T: t, books: newBooks(), enough: make(chan struct{})}
+	x := newTraffic(t)
+	x.start(addrs, options...)
+	return x
+}
+
+func newTraffic(t *testing.T) *traffic {
+	return &traffic{T: t, books: newBooks(), enough: make(chan struct{})}
+}
+
+func (x *traffic) start(addrs string, options ...grpc.DialOption) {
+	x.Helper()
 	x.admin = x.dial(addrs, options)
-	if _, err := x.admin.CreateTopic(t.Context(), trafficTopic, client.Policy{
+	if _, err := x.admin.CreateTopic(x.Context(), trafficTopic, client.Policy{
 		Shards: new(trafficShards), VisibilityTimeout: new(3 * time.Second), MaxRetries: new(1000),
 		Backoff: &client.Backoff{Kind: client.BackoffFixed, Base: 100 * time.Millisecond},
 	}); err != nil {
-		t.Fatal(err)
+		x.Fatal(err)
 	}
 	x.workers, x.leave = context.WithCancel(context.Background())
 	for range 3 {
@@ -60,16 +71,18 @@ func startTraffic(t *testing.T, addrs string, options ...grpc.DialOption) *traff
 		c := x.dial(addrs, options)
 		x.sending.Go(func() { x.produce(c, n) })
 	}
-	t.Cleanup(x.stop)
+	x.Cleanup(x.stop)
 	x.awaitService(time.Now())
-	return x
 }
 
 // work runs one more worker.
 func (x *traffic) work(addrs string, options ...grpc.DialOption) {
 	x.Helper()
-	c := x.dial(addrs, append(x.taps(), options...))
-	w := worker.New(c.Conn(), worker.Config{Topic: trafficTopic, Concurrency: 16, Grace: 5 * time.Second}, worker.HandlerFunc(x.handle))
+	options = append(x.taps(), options...)
+	c := x.dial(addrs, options)
+	w := worker.New(c.Conn(), worker.Config{
+		Topic: trafficTopic, Concurrency: 16, Grace: 5 * time.Second, Direct: x.direct, DialOptions: options,
+	}, worker.HandlerFunc(x.handle))
 	x.working.Go(func() {
 		if err := w.Run(x.workers); err != nil {
 			x.Errorf("worker: %v", err)

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"fmt"
 	"io"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -22,6 +24,7 @@ type workFlags struct {
 	command     string
 	count       int64
 	grace       time.Duration
+	direct      bool
 }
 
 func (f *workFlags) flags(fs *pflag.FlagSet) {
@@ -30,6 +33,7 @@ func (f *workFlags) flags(fs *pflag.FlagSet) {
 	fs.StringVar(&f.command, "exec", "", "shell command for each task (default print it)")
 	fs.Int64Var(&f.count, "count", 0, "stop after so many tasks (default never)")
 	fs.DurationVar(&f.grace, "grace", 30*time.Second, "how long running tasks may go on after SIGINT")
+	fs.BoolVar(&f.direct, "direct", false, "connect to every node: no task takes a hop between nodes")
 }
 
 func (f *workFlags) check() error {
@@ -90,7 +94,7 @@ func (c *cli) work(ctx context.Context, f workFlags) error {
 }
 
 func (f *workFlags) config(observe func(worker.Event)) worker.Config {
-	cfg := worker.Config{Topic: f.topic, Concurrency: f.concurrency, Grace: f.grace, Observe: observe}
+	cfg := worker.Config{Topic: f.topic, Concurrency: f.concurrency, Grace: f.grace, Direct: f.direct, Observe: observe}
 	if f.grace == 0 {
 		cfg.Grace = -1 // which is what the SDK calls none
 	}
@@ -110,7 +114,7 @@ type workHandler struct {
 	enough   func() // closes ending
 	begun    atomic.Int64
 	finished atomic.Int64
-	cut      atomic.Bool // the stream is broken, and was said to be
+	cut      sync.Map // by node, empty for any: the stream is broken, and was said to be
 }
 
 // Handle prints the task, or runs the command for it.
@@ -136,7 +140,8 @@ func (h *workHandler) run(ctx context.Context, t worker.Task) error {
 	return s.run(ctx, t.Payload, h.environment(t))
 }
 
-// observe says once that the server is gone, and that it is back.
+// observe says once that the server, or with --direct a node, is gone, and that it
+// is back.
 func (h *workHandler) observe(e worker.Event) {
 	select {
 	case <-h.ending:
@@ -144,11 +149,23 @@ func (h *workHandler) observe(e worker.Event) {
 	default:
 	}
 	switch {
-	case e.Kind == worker.Disconnected && e.Err != nil && !h.cut.Swap(true):
-		fmt.Fprintf(h.err, "lost the server at %s (%s); connecting again\n", h.c.addr, oneLine(e.Err))
-	case e.Kind == worker.Connected && h.cut.Swap(false):
-		fmt.Fprintf(h.err, "connected to %s again\n", h.c.addr)
+	case e.Kind == worker.Disconnected && e.Err != nil:
+		if _, said := h.cut.LoadOrStore(e.Node, true); !said {
+			h.lost(e)
+		}
+	case e.Kind == worker.Connected:
+		if _, said := h.cut.LoadAndDelete(e.Node); said {
+			fmt.Fprintf(h.err, "connected to %s again\n", cmp.Or(e.Node, h.c.addr))
+		}
 	}
+}
+
+func (h *workHandler) lost(e worker.Event) {
+	if e.Node == "" {
+		fmt.Fprintf(h.err, "lost the server at %s (%s); connecting again\n", h.c.addr, oneLine(e.Err))
+		return
+	}
+	fmt.Fprintf(h.err, "lost node %s (%s); tasks come from the others\n", e.Node, oneLine(e.Err))
 }
 
 // workView is a line of -o json.

@@ -1,0 +1,89 @@
+package worker
+
+// room is how much more may be granted; mu is held.
+func (s *subscription) room() int {
+	n := s.limit - s.inFlight
+	for _, x := range s.sessions {
+		n -= x.credit
+	}
+	return n
+}
+
+// grant is what x grants its server in the frame it is about to send; mu is held.
+// An ordinary session gives away all the room there is.
+func (s *subscription) grant(x *session) int {
+	if s.stopping || x.draining {
+		x.credit -= x.granting
+		x.wants, x.granting = 0, 0
+		return 0
+	}
+	if x.onDemand {
+		n := x.granting
+		x.granting = 0
+		return n
+	}
+	n := max(s.room(), 0)
+	x.credit += n
+	return n
+}
+
+// demanded takes in how many tasks are ready at the server of x, and how much
+// credit found none.
+func (s *subscription) demanded(x *session, ready, returned int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	x.credit = max(x.credit-returned, x.granting)
+	x.wants = ready
+	s.wake()
+}
+
+// share gives the room there is to the tasks that are ready, of each server its
+// share when there is not enough for all; mu is held.
+func (s *subscription) share() {
+	room, wanted := 0, 0
+	for _, x := range s.sessions {
+		wanted += x.wants
+	}
+	if wanted > 0 && !s.stopping {
+		room = s.room()
+	}
+	for i := range s.sessions {
+		if room <= 0 {
+			break
+		}
+		x := s.sessions[(s.turn+i)%len(s.sessions)]
+		if x.wants <= 0 || x.draining {
+			wanted -= x.wants
+			continue
+		}
+		n := x.wants
+		if room < wanted {
+			n = (n*room + wanted - 1) / wanted
+		}
+		wanted -= x.wants
+		x.wants -= n
+		x.credit += n
+		x.granting += n
+		room -= n
+		poke(x.wake)
+	}
+	s.turn++
+}
+
+// wake sees to it that room which may have come is granted; mu is held.
+func (s *subscription) wake() {
+	s.share()
+	for _, x := range s.sessions {
+		if !x.onDemand {
+			s.stirUp(x)
+		}
+	}
+}
+
+// stirUp tells x that there is something to send; mu is held.
+func (s *subscription) stirUp(x *session) {
+	if x.quiet && s.patient(x) {
+		return
+	}
+	poke(x.wake)
+}

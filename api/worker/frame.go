@@ -1,0 +1,198 @@
+package worker
+
+import (
+	"time"
+
+	"google.golang.org/grpc/codes"
+
+	"github.com/ddq-io/ddq/api/ddqv1"
+)
+
+// frame is what one frame to a server settled and extended.
+type frame struct {
+	x        *session // that it went out on
+	settled  []*held
+	extended []*held
+	sent     time.Time // not later than it left
+}
+
+// take fills r with what x is to send next. False means that there is nothing,
+// not for as long as pause says, or that x no longer speaks for the subscription.
+func (s *subscription) take(x *session, r *ddqv1.SubscribeRequest) (ok bool, pause time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !x.attached {
+		return false, 0
+	}
+	pause = s.pause(x)
+	if x.quiet = pause > 0; x.quiet {
+		return false, pause
+	}
+	r.Credit, r.Sequence = nil, 0
+	r.Acks, r.Nacks, r.Extends = r.Acks[:0], r.Nacks[:0], r.Extends[:0]
+	f := &frame{x: x, sent: time.Now()}
+	f.takeSettled(r)
+	f.takeExtends(r)
+	if len(f.settled)+len(f.extended) > 0 {
+		s.sequence++
+		r.Sequence, x.spoke = s.sequence, f.sent
+		s.unanswered[s.sequence] = f
+		x.asked++
+	}
+	if n := s.grant(x); n > 0 {
+		r.Credit = new(int32(n))
+	}
+	return r.Sequence > 0 || r.Credit != nil, 0
+}
+
+// takeSettled moves outcomes into the frame; mu is held.
+func (f *frame) takeSettled(r *ddqv1.SubscribeRequest) {
+	x := f.x
+	n := min(len(x.settle), frameSettles)
+	if n == 0 {
+		return
+	}
+	f.settled = x.settle[:n:n]
+	x.settle = x.settle[n:]
+	if len(x.settle) == 0 {
+		x.settle = make([]*held, 0, n) // the frame keeps the old one
+	}
+	for _, h := range f.settled {
+		if h.nack != nil {
+			r.Nacks = append(r.Nacks, h.nack)
+		} else {
+			r.Acks = append(r.Acks, &h.ack)
+		}
+	}
+}
+
+// takeExtends moves holds to ask more of into the frame; mu is held.
+func (f *frame) takeExtends(r *ddqv1.SubscribeRequest) {
+	x := f.x
+	for _, h := range x.extend {
+		if st := h.stage.Load(); st != waiting && st != running {
+			continue // settled meanwhile
+		}
+		e := &ddqv1.Extend{TaskId: h.ack.TaskId, HoldToken: h.ack.HoldToken}
+		if !h.ownHold {
+			e.VisibilityTimeoutMs = x.sub.w.cfg.VisibilityTimeout.Milliseconds() // 0: the topic's
+		}
+		r.Extends = append(r.Extends, e)
+		f.extended = append(f.extended, h)
+	}
+	x.extend = nil
+}
+
+// answered takes the server's answer to a frame of x.
+func (s *subscription) answered(x *session, m *ddqv1.Settled) {
+	now := time.Now()
+	s.mu.Lock()
+	f := s.unanswered[m.GetSequence()]
+	if f == nil || f.x != x { // said again on another stream, whose answer counts
+		s.mu.Unlock()
+		return
+	}
+	delete(s.unanswered, m.GetSequence())
+	x.asked--
+	var results map[string]*ddqv1.SettleResult // by token
+	if len(m.GetResults()) > 0 {
+		results = make(map[string]*ddqv1.SettleResult, len(m.GetResults()))
+		for _, r := range m.GetResults() {
+			results[string(r.GetHoldToken())] = r
+		}
+	}
+	var done [Released + 1]int
+	for _, h := range f.settled {
+		if kind := s.accepted(h, results, now); kind != 0 {
+			done[kind]++
+		}
+	}
+	extended := 0
+	for _, h := range f.extended {
+		if s.extended(h, results[string(h.ack.HoldToken)], f.sent, now) {
+			extended++
+		}
+	}
+	s.stir()
+	switch {
+	case !x.attached:
+		poke(x.heard)
+	case x.draining, x.quiet:
+		s.stirUp(x) // it has nothing more to say, or need not wait any longer
+	}
+	s.mu.Unlock()
+	for kind, n := range done {
+		s.w.report(Event{Kind: EventKind(kind), Topic: s.topic, Tasks: n})
+	}
+	s.w.report(Event{Kind: Extended, Topic: s.topic, Tasks: extended})
+}
+
+// accepted returns what became of h's outcome, or 0 when it was lost or is to
+// be sent again; mu is held.
+func (s *subscription) accepted(h *held, results map[string]*ddqv1.SettleResult, now time.Time) EventKind {
+	err := results[string(h.ack.HoldToken)].GetError() // nil without results
+	if h.repeated && gone(err) && now.Before(h.deadline) {
+		// The hold had time left, so what ended it was this outcome, of which the
+		// first answer was lost.
+		err = nil
+	}
+	switch {
+	case err == nil && h.nack == nil:
+		return Acked
+	case err == nil && h.nack.Release:
+		return Released
+	case err == nil:
+		return Nacked
+	case passing(err) && now.Before(h.deadline):
+		at := now.Add(pause(err))
+		h.repeated = true
+		h.via = s.another(h.via)
+		s.later = append(s.later, postponed{h, at})
+		s.arm(at)
+		return 0
+	}
+	s.w.report(Event{Kind: Lost, Topic: s.topic, Tasks: 1})
+	s.w.cfg.Logger.Warn("settlement refused", "topic", s.topic, "task", h.ack.TaskId, "err", err.GetMessage())
+	return 0
+}
+
+// extended takes the answer to an extend that was sent no earlier than sent;
+// mu is held.
+func (s *subscription) extended(h *held, r *ddqv1.SettleResult, sent, now time.Time) bool {
+	if st := h.stage.Load(); st != waiting && st != running {
+		return false
+	}
+	h.asked = false
+	err := r.GetError()
+	switch {
+	case err == nil && r.GetHoldMs() > 0:
+		h.holdFor(sent, time.Duration(r.GetHoldMs())*time.Millisecond)
+		s.arm(h.extendAt)
+		return true
+	case err == nil: // no word about it: ask again when it is time
+		return false
+	case passing(err):
+		h.via = s.another(h.via)
+		h.extendAt = now.Add(pause(err))
+		s.arm(h.extendAt)
+		return false
+	}
+	s.lose(h, err.GetMessage())
+	return false
+}
+
+// gone reports whether err says that there is no such hold.
+func gone(err *ddqv1.Error) bool {
+	return err.GetReason() == "HOLD_LOST" || codes.Code(err.GetCode()) == codes.NotFound
+}
+
+// passing reports whether what failed with err may succeed later.
+func passing(err *ddqv1.Error) bool {
+	c := codes.Code(err.GetCode())
+	return err.GetRetryAfterMs() > 0 || c == codes.Unavailable || c == codes.Unknown
+}
+
+// pause is how long to wait before saying it again.
+func pause(err *ddqv1.Error) time.Duration {
+	return max(time.Duration(err.GetRetryAfterMs())*time.Millisecond, 50*time.Millisecond)
+}
