@@ -9,7 +9,7 @@ import (
 
 // holdBatch is the most tasks of one Hold: a script that runs for long delays
 // every other one.
-const holdBatch = 128
+const holdBatch = 512
 
 // holdRequest is one ready task that a subscription has room for.
 type holdRequest struct {

@@ -7,6 +7,9 @@ import (
 	"github.com/ddq-io/ddq/store"
 )
 
+// ackPatience is how many acks of a shard wait at most for ready tasks to be held.
+const ackPatience = 8 * batchItems
+
 // settleCall is a set of settlements that are answered together.
 type settleCall struct {
 	asked   []Settlement
@@ -81,7 +84,7 @@ func (s *shard) settle(m *settleHolds) {
 }
 
 func (s *shard) flushSettles() {
-	if batch := s.acks.next(); batch != nil {
+	if batch := s.nextAcks(); batch != nil {
 		retention := s.topic.DoneRetention
 		s.call(func(ctx context.Context) reply { return s.storeAcks(ctx, batch, retention) })
 	}
@@ -93,6 +96,16 @@ func (s *shard) flushSettles() {
 		topic := s.topic
 		s.call(func(ctx context.Context) reply { return s.storeExtends(ctx, batch, topic) })
 	}
+}
+
+// nextAcks lets ready tasks go before acks: a task waits for its worker, an ack only
+// for the room that it makes, of which there is some while there is something to
+// hold. So acks make larger batches when both have to wait.
+func (s *shard) nextAcks() []settleItem {
+	if len(s.holds.waiting) > 0 && len(s.acks.waiting) < ackPatience {
+		return nil
+	}
+	return s.acks.next()
 }
 
 func (s *shard) storeAcks(ctx context.Context, batch []settleItem, retention time.Duration) *acksDone {
