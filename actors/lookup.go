@@ -124,7 +124,7 @@ func (s *System) change(ctx context.Context, topic, id string, edit func(store.S
 	for _, place := range placesOf(ref.config.Load(), id) {
 		var results []store.RemoveResult
 		var note any
-		_, err := resolve(ctx, func() (err error) {
+		_, err := s.resolve(ctx, func() (err error) {
 			results, note, err = edit(place)
 			return err
 		})
