@@ -73,7 +73,12 @@ func (n *simNode) try() {
 		if err := n.sys.enter(n.ctx); err != nil {
 			return err
 		}
-		return n.sys.run(n.ctx)
+		if err := n.sys.run(n.ctx); err != nil {
+			return err
+		}
+		// It is opened under a lock, for which the loop could not wait later.
+		_, err := n.sys.topic(n.ctx, simTopic, false)
+		return failure(err)
 	}, func(err error) {
 		if err != nil {
 			n.s.kill(n, "did not start")

@@ -77,6 +77,11 @@ func (s *sim) whole() *simResult {
 	}
 	s.log("seed %d: %+v", s.seed, s.plan)
 	s.client("rig").write(history.Event{Kind: history.Topic, Topic: simTopic, HoldMS: s.plan.visibility.Milliseconds()})
+	topic := s.plan.config("").withDefaults().Topic
+	topic.Name = simTopic
+	if _, err := s.mem.PutTopic(simContext, topic); err != nil {
+		panic(err)
+	}
 	for i := range s.plan.nodes {
 		s.nodes = append(s.nodes, s.startNode(i, 1))
 		s.gossip()

@@ -79,6 +79,7 @@ func (s *story) sort() {
 	for _, ops := range [][]*op{s.enqueues, s.removals, s.moves, s.settles} {
 		slices.SortStableFunc(ops, func(a, b *op) int { return cmp.Compare(a.Mono, b.Mono) })
 	}
+	s.claimEnqueue()
 	byToken := make(map[string]*delivery, len(s.deliveries))
 	for _, d := range s.deliveries {
 		if byToken[d.Token] == nil {
@@ -89,6 +90,21 @@ func (s *story) sort() {
 		if d := byToken[o.Token]; d != nil {
 			d.settles = append(d.settles, o)
 			o.settled = d
+		}
+	}
+}
+
+// claimEnqueue takes the first enqueue that was answered "already" for the one that
+// stored the task, when there is no other that can have: the server repeated the call
+// itself, after the store's answer was lost.
+func (s *story) claimEnqueue() {
+	if s.creations() > 0 {
+		return
+	}
+	for _, o := range s.enqueues {
+		if o.result == Already {
+			o.result = OK
+			return
 		}
 	}
 }
