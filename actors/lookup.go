@@ -126,7 +126,7 @@ func (s *System) change(ctx context.Context, topic, id string, edit func(store.S
 	for _, place := range placesOf(ref.config.Load(), id) {
 		var results []store.RemoveResult
 		var note any
-		repeated, err := resolve(ctx, func() (err error) {
+		repeated, err := s.resolve(ctx, func() (err error) {
 			results, note, err = edit(place)
 			return err
 		})

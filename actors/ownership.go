@@ -3,7 +3,6 @@ package actors
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"time"
 
 	"github.com/ddq-io/ddq/store"
@@ -56,7 +55,7 @@ func (s *shard) claimPause() time.Duration {
 	if s.refusals >= ownedTries {
 		return claimRetry
 	}
-	return ownedRetry/2 + rand.N(ownedRetry)
+	return ownedRetry/2 + time.Duration(s.random()*float64(ownedRetry))
 }
 
 func (s *shard) onClaimed(m *claimed) {

@@ -115,7 +115,7 @@ func (s *shard) storeAcks(ctx context.Context, batch []settleItem, retention tim
 		acks[i] = store.Ack{ID: batch[i].ask.ID, Token: batch[i].token()}
 	}
 	var repeated bool
-	repeated, m.err = resolve(ctx, func() (err error) {
+	repeated, m.err = s.resolve(ctx, func() (err error) {
 		_, m.statuses, err = s.store.Ack(ctx, s.id, acks, retention)
 		return err
 	})
@@ -181,9 +181,9 @@ func (s *shard) storeNacks(ctx context.Context, batch []settleItem, topic *store
 	if m.err = s.readRetries(ctx, batch, topic); m.err == nil {
 		nacks := make([]store.Nack, len(batch))
 		for i := range batch {
-			nacks[i] = nackFor(batch[i].ask, batch[i].token(), batch[i].retries)
+			nacks[i] = nackFor(batch[i].ask, batch[i].token(), batch[i].retries, s.random())
 		}
-		m.repeated, m.err = resolve(ctx, func() error {
+		m.repeated, m.err = s.resolve(ctx, func() error {
 			stamp, results, err := s.store.Nack(ctx, s.id, nacks)
 			m.seq, m.results = stamp.Seq, results
 			return err
@@ -271,7 +271,7 @@ func (s *shard) storeExtends(ctx context.Context, batch []settleItem, topic *sto
 	for i := range batch {
 		extends[i] = store.Extend{ID: batch[i].ask.ID, Token: batch[i].token(), Visibility: or(batch[i].ask.Extend, or(batch[i].lasts, topic.Visibility))}
 	}
-	_, m.err = resolve(ctx, func() (err error) {
+	_, m.err = s.resolve(ctx, func() (err error) {
 		_, m.results, err = s.store.Extend(ctx, s.id, extends)
 		return err
 	})

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -41,7 +42,7 @@ func New(cfg Config, st store.Store, log *slog.Logger, reg prometheus.Registerer
 		reg = prometheus.NewRegistry()
 	}
 	m := newMetrics(reg)
-	rt := &runtime{cfg: cfg.withDefaults(), metrics: m, log: log}
+	rt := &runtime{cfg: cfg.withDefaults(), metrics: m, log: log, random: rand.Float64}
 	s := &System{runtime: rt}
 	rt.clock = newClock(s.onClockJump)
 	rt.store = observedStore{Store: st, metrics: m, clock: rt.clock}
@@ -75,16 +76,34 @@ func (s *System) Join(f Fleet, p Peers) { s.fleet.source, s.fleet.peers = f, p }
 // Start opens the node's session and the topics that have tasks. It fails when
 // the store cannot be reached.
 func (s *System) Start(ctx context.Context) error {
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	s.keeper.start()
+	s.pool = newPool()
+	s.wheel = timer.New(timer.Config{Now: s.clock.Now, Logger: s.log})
+	if err := s.run(ctx); err != nil {
+		return err
+	}
+	s.startRefresh()
+	return nil
+}
+
+// enter learns the store's clock and opens the session.
+func (s *System) enter(ctx context.Context) error {
 	if err := s.readClock(ctx); err != nil {
 		return fmt.Errorf("read the store's clock: %w", err)
 	}
-	if err := s.keeper.start(ctx); err != nil {
+	if err := s.keeper.open(ctx); err != nil {
 		return fmt.Errorf("open the session of node %q: %w", s.cfg.Node, err)
 	}
 	s.started = time.Now()
 	s.fleet.update()
-	s.pool = newPool()
-	s.wheel = timer.New(timer.Config{Now: s.clock.Now, Logger: s.log})
+	return nil
+}
+
+// run starts the actors, on the pool and the wheel.
+func (s *System) run(ctx context.Context) error {
 	s.engine = actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
 		return slog.New(quietHandler{s.log.Handler()})
 	}))
@@ -96,7 +115,6 @@ func (s *System) Start(ctx context.Context) error {
 	if err := s.openActive(ctx); err != nil {
 		return fmt.Errorf("open topics: %w", err)
 	}
-	s.startRefresh()
 	return nil
 }
 

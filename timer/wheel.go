@@ -114,6 +114,9 @@ func (w *Wheel) close() {
 	w.mu.Unlock()
 	close(w.quit)
 	w.watcher.Wait() // from here on nothing replaces the driver
+	if w.driver == nil {
+		return
+	}
 	w.drivers.Go(w.driver.close)
 	w.awaitDrivers()
 	w.fires.Wait()
@@ -195,6 +198,11 @@ func (w *Wheel) isNear(at int64, now time.Time) bool {
 
 // arm has the driver see to a stretch. Called with mu held.
 func (w *Wheel) arm(n int64, s *stretch) {
+	if w.driver == nil { // turned by hand
+		s.arm = manualArm
+		s.next, _ = s.first(n)
+		return
+	}
 	w.arms++
 	s.arm = w.arms
 	s.next, _ = s.first(n)
