@@ -8,13 +8,15 @@ COUNT   ?= 3
 STORES  ?= embedded,redis-everysec,redis-sentinel,redis-cluster
 SOAK    ?= 1h
 FUZZTIME ?= 20s
+SEEDS   ?= 2000
+SEED    ?=
 WORKLOADS ?= throughput lateness herd restart
 
 BUF     := $(GO) tool -modfile=tools/go.mod buf
 LINT    := $(GO) tool -modfile=tools/lint/go.mod golangci-lint
 
 .DEFAULT_GOAL := help
-.PHONY: help build run demo test race e2e faults soak model fuzz bench bench-go bench-peers lint generate verify fmt deps clean
+.PHONY: help build run demo test race e2e faults soak model sim fuzz bench bench-go bench-peers lint generate verify fmt deps clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -49,6 +51,10 @@ soak: deps build ## the same for an hour (SOAK), on every store, with a report a
 model: ## every state of a shard's hand-over, with spin; half a minute
 	tools/deps.sh model
 	cluster/model/check.sh
+
+sim: ## a fleet in simulated time, SEEDS (2000) runs with faults; SEED=n replays one with its trace
+	GOGC=400 $(GO) test -count=1 -v -run '^TestSimulation$$' ./actors \
+		$(if $(SEED),-sim.seed $(SEED),-sim.seeds $(SEEDS)) $(ARGS) | grep -v '^=== \|^ *--- PASS'; exit $${PIPESTATUS[0]}
 
 fuzz: ## every fuzz target for FUZZTIME (20s)
 	tools/fuzz.sh $(FUZZTIME)

@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -194,7 +195,7 @@ func (s *shard) flush() {
 	if s.window.hungry(s.due.Len(), len(s.out)) {
 		s.load()
 	}
-	for sub, tasks := range s.outgoing {
+	for sub, tasks := range inOrder(s.outgoing, compareSubscribers) {
 		delete(s.outgoing, sub)
 		if sub.gone.Load() {
 			s.giveBack(tasks) // its worker may have stopped
@@ -206,11 +207,11 @@ func (s *shard) flush() {
 		s.send(s.parent, &becameReady{shard: s.id.N, tasks: s.fresh})
 		s.fresh = nil
 	}
-	for sub, n := range s.freed {
+	for sub, n := range inOrder(s.freed, cmp.Compare) {
 		delete(s.freed, sub)
 		s.send(s.parent, &settledHolds{sub: sub, n: n})
 	}
-	for sub, n := range s.refunds {
+	for sub, n := range inOrder(s.refunds, cmp.Compare) {
 		delete(s.refunds, sub)
 		s.send(s.parent, &refunded{sub: sub, n: n})
 	}
