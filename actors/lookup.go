@@ -124,7 +124,7 @@ func (s *System) change(ctx context.Context, topic, id string, edit func(store.S
 	for _, place := range placesOf(ref.config.Load(), id) {
 		var results []store.RemoveResult
 		var note any
-		_, err := s.resolve(ctx, func() (err error) {
+		repeated, err := s.resolve(ctx, func() (err error) {
 			results, note, err = edit(place)
 			return err
 		})
@@ -135,9 +135,13 @@ func (s *System) change(ctx context.Context, topic, id string, edit func(store.S
 		case store.OK:
 			s.tell(ref, place.N, note)
 			return nil
-		case store.NotFound:
 		default:
-			return errState(id, r.State)
+			if repeated { // a try whose answer was lost may have done it
+				return failure(store.ErrUnknown)
+			}
+			if r.Status != store.NotFound {
+				return errState(id, r.State)
+			}
 		}
 	}
 	return errNoTask(id)

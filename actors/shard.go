@@ -296,6 +296,9 @@ func (s *shard) refund(sub *subscriber, n int) { s.refunds[sub.id] += n }
 
 func (s *shard) now() store.Millis { return s.clock.millis() }
 
+// latest is a moment that the store's clock has not passed.
+func (s *shard) latest() store.Millis { return ceilMillis(s.clock.Latest()) }
+
 // post sends a message to the shard itself. Safe from any goroutine.
 func (s *shard) post(m any) { s.send(s.self, m) }
 
