@@ -9,13 +9,15 @@ STORES  ?= embedded,redis-everysec,redis-always,redis-sentinel,redis-cluster,red
 SEED    ?= 1
 SOAK    ?= 1h
 FUZZTIME ?= 20s
+SEEDS   ?= 2000
+SEED    ?=
 WORKLOADS ?= throughput lateness herd restart
 
 BUF     := $(GO) tool -modfile=tools/go.mod buf
 LINT    := $(GO) tool -modfile=tools/lint/go.mod golangci-lint
 
 .DEFAULT_GOAL := help
-.PHONY: help build run demo test race e2e faults soak model fuzz bench bench-go bench-peers lint generate verify fmt deps clean
+.PHONY: help build run demo test race e2e faults soak model sim fuzz bench bench-go bench-peers lint generate verify fmt deps clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -51,6 +53,10 @@ soak: build ## the same over and over for an hour (SOAK), with a report and a pi
 model: ## every state of a shard's hand-over, with spin; half a minute
 	tools/deps.sh model
 	cluster/model/check.sh
+
+sim: ## a fleet in simulated time, SEEDS (2000) runs with faults; SEED=n replays one with its trace
+	GOGC=400 $(GO) test -count=1 -v -run '^TestSimulation$$' ./actors \
+		$(if $(SEED),-sim.seed $(SEED),-sim.seeds $(SEEDS)) $(ARGS) | grep -v '^=== \|^ *--- PASS'; exit $${PIPESTATUS[0]}
 
 fuzz: ## every fuzz target for FUZZTIME (20s)
 	tools/fuzz.sh $(FUZZTIME)

@@ -139,8 +139,7 @@ func (s *System) change(ctx context.Context, topic, id string, edit func(store.S
 			return nil
 		case repeated:
 			return failure(store.ErrUnknown)
-		case r.Status == store.NotFound:
-		default:
+		case r.Status != store.NotFound:
 			return errState(id, r.State)
 		}
 	}

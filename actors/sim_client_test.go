@@ -267,7 +267,7 @@ func (w *simWorker) Deliver(ds []Delivery) bool {
 		return false
 	}
 	sent := time.Now()
-	w.s.arrive(w.node.key+" frame "+w.c.name, func() {
+	w.s.arrive(func() {
 		w.in = later(w.in, time.Now().Add(w.s.lag()))
 		w.s.at(w.in, func() {
 			for _, d := range ds {
@@ -276,7 +276,7 @@ func (w *simWorker) Deliver(ds []Delivery) bool {
 				}
 			}
 		})
-	})
+	}, w.node.key, "frame", w.c.name, 0)
 	return true
 }
 
@@ -284,14 +284,14 @@ func (w *simWorker) Settled(sequence uint64, results []Settled) {
 	if w.gone.Load() {
 		return
 	}
-	w.s.arrive(w.node.key+" settled "+w.c.name, func() {
+	w.s.arrive(func() {
 		w.s.after(w.s.lag(), func() {
 			if answer := w.asks[sequence]; answer != nil && !w.gone.Load() {
 				delete(w.asks, sequence)
 				answer(settledAnswer(results))
 			}
 		})
-	})
+	}, w.node.key, "settled", w.c.name, int(sequence))
 }
 
 func settledAnswer(results []Settled) (history.Event, error) {
@@ -312,13 +312,13 @@ func (w *simWorker) Demand(int, int) {}
 func (w *simWorker) NodesChanged() {}
 
 func (w *simWorker) Drain(time.Duration) {
-	w.s.arrive(w.node.key+" drain "+w.c.name, func() {
+	w.s.arrive(func() {
 		w.s.after(w.s.between(0, time.Second), func() {
 			if !w.gone.Swap(true) && !w.node.dead.Load() {
 				w.node.whenAwake(func() { w.sub.Unsubscribe(nil) })
 			}
 		})
-	})
+	}, w.node.key, "drain", w.c.name, 0)
 }
 
 // receive is what a worker does with a task.

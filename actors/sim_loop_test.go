@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"container/heap"
 	"fmt"
-	"hash/fnv"
 	"io"
 	"math/rand/v2"
 	"slices"
@@ -12,6 +11,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
 
 	history "github.com/ddq-io/ddq/bench/ledger"
 	"github.com/ddq-io/ddq/store"
@@ -29,12 +30,12 @@ import (
 
 // sim is one run.
 type sim struct {
-	seed  uint64
-	plan  simPlan
-	rng   *rand.Rand
-	start time.Time
-	trace io.Writer // nil: none
-	hash  uint64    // of the trace
+	seed   uint64
+	plan   simPlan
+	rng    *rand.Rand
+	start  time.Time
+	trace  io.Writer // nil: none
+	engine *actor.ActorSystem
 
 	mem    *memstore.Store
 	faults simFaults
@@ -87,13 +88,18 @@ type simJob struct {
 
 // simArrival is what some goroutine asks of the loop.
 type simArrival struct {
-	key string // puts those of one moment in order
+	key [3]string // puts those of one moment in order
+	n   int
 	do  func()
+}
+
+func (a simArrival) compare(b simArrival) int {
+	return cmp.Or(slices.Compare(a.key[:], b.key[:]), cmp.Compare(a.n, b.n))
 }
 
 func newSim(seed uint64, plan simPlan, trace io.Writer) *sim {
 	return &sim{
-		seed: seed, plan: plan, trace: trace, hash: 14695981039346656037,
+		seed: seed, plan: plan, trace: trace, engine: newEngine(discard()),
 		rng:   rand.New(rand.NewPCG(seed, 0x9E3779B97F4A7C15)),
 		start: time.Now(), mem: memstore.New(), poke: make(chan struct{}, 1),
 		fences: map[store.Shard]store.Fence{}, books: map[string]*simClient{},
@@ -101,9 +107,9 @@ func newSim(seed uint64, plan simPlan, trace io.Writer) *sim {
 }
 
 // arrive asks the loop to do something. Safe from any goroutine.
-func (s *sim) arrive(key string, do func()) {
+func (s *sim) arrive(do func(), who, what, whom string, n int) {
 	s.mu.Lock()
-	s.arrivals = append(s.arrivals, simArrival{key, do})
+	s.arrivals = append(s.arrivals, simArrival{[3]string{who, what, whom}, n, do})
 	s.mu.Unlock()
 	select {
 	case s.poke <- struct{}{}:
@@ -146,7 +152,9 @@ func (s *sim) admit() bool {
 	case <-s.poke:
 	default:
 	}
-	slices.SortStableFunc(arrivals, func(a, b simArrival) int { return cmp.Compare(a.key, b.key) })
+	if len(arrivals) > 1 {
+		slices.SortStableFunc(arrivals, simArrival.compare)
+	}
 	for _, a := range arrivals {
 		a.do()
 	}
@@ -216,23 +224,19 @@ func (s *sim) job(n *simNode, f func(), mailbox bool) {
 		go f()
 		return
 	}
-	s.arrive(n.key, func() {
+	s.arrive(func() {
 		if n.dead.Load() {
 			go f()
 			return
 		}
 		s.ready = append(s.ready, simJob{n, f, mailbox})
-	})
+	}, n.key, "", "", 0)
 }
 
 // log is one line of the trace.
 func (s *sim) log(format string, args ...any) {
-	line := fmt.Sprintf(format, args...)
-	h := fnv.New64a()
-	fmt.Fprintf(h, "%d %s", time.Since(s.start), line)
-	s.hash = s.hash*31 + h.Sum64()
 	if s.trace != nil {
-		fmt.Fprintf(s.trace, "%12.6f  %s\n", time.Since(s.start).Seconds(), line)
+		fmt.Fprintf(s.trace, "%15.9f  %s\n", time.Since(s.start).Seconds(), fmt.Sprintf(format, args...))
 	}
 }
 
@@ -263,7 +267,6 @@ func (s *sim) lag() time.Duration {
 // simResult is what came of a run.
 type simResult struct {
 	Seed     uint64
-	Hash     uint64
 	Steps    int
 	Lasted   time.Duration // simulated
 	Breaches []string

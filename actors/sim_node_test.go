@@ -60,6 +60,7 @@ func (s *sim) startNode(i, life int) *simNode {
 	n.sys.refresh.cancel = func() {}
 	n.sys.pool = newPool()
 	n.sys.pool.taker = func(f func(), mailbox bool) { s.job(n, f, mailbox) }
+	n.sys.engine = s.engine
 	n.sys.wheel = timer.NewManual(n.sys.clock.Now)
 	s.log("%s starts", n.key)
 	n.view = s.membersFor(n)
@@ -94,11 +95,11 @@ func (n *simNode) try() {
 func (s *sim) spawn(n *simNode, what string, do func() error, then func(error)) {
 	go func() {
 		err := do()
-		s.arrive(n.key+" "+what, func() {
+		s.arrive(func() {
 			if !n.dead.Load() {
 				n.whenAwake(func() { then(err) })
 			}
-		})
+		}, n.key, what, "", 0)
 	}()
 }
 
@@ -226,7 +227,12 @@ func (s *sim) kill(n *simNode, why string) {
 	n.later = nil // store calls that wait for an answer have been told
 	gone, cancel := context.WithCancel(simContext)
 	cancel()
-	go func() { _ = n.sys.Stop(gone) }()
+	go func() {
+		n.sys.Drain(gone)
+		if n.sys.running.Swap(false) {
+			n.sys.end()
+		}
+	}()
 }
 
 // A node as the Fleet of its System.
@@ -289,11 +295,11 @@ func (n *simNode) SetDraining(draining bool) error {
 	if n.dead.Load() {
 		return nil
 	}
-	n.s.arrive(n.key+" draining", func() {
+	n.s.arrive(func() {
 		n.draining = draining
 		n.s.log("%s draining: %v", n.key, draining)
 		n.s.gossip()
-	})
+	}, n.key, "draining", "", 0)
 	return nil
 }
 
@@ -313,7 +319,7 @@ func (n *simNode) Notify(to Member, notice Notice) {
 	if n.dead.Load() {
 		return
 	}
-	n.s.arrive(n.key+" notify "+to.Name, func() {
+	n.s.arrive(func() {
 		if n.s.chance(n.s.plan.loseNotice) || n.s.parted(n.name, to.Name) {
 			n.s.log("%s notice to %s lost", n.key, to.Name)
 			return
@@ -323,7 +329,7 @@ func (n *simNode) Notify(to Member, notice Notice) {
 				other.whenAwake(func() { other.sys.Notified(notice) })
 			}
 		})
-	})
+	}, n.key, "notify", to.Name, 0)
 }
 
 func (n *simNode) Keep([]Member) {} // it keeps nothing
@@ -343,10 +349,10 @@ func (n *simNode) Subscribe(to Member, o SubscribeOptions, link Link) RemoteSubs
 		l.over.Store(true)
 		return l
 	}
-	n.s.arrive(n.key+" link "+to.Name, func() {
+	n.s.arrive(func() {
 		n.links = append(n.links, l)
 		n.s.after(n.s.lag(), l.open)
-	})
+	}, n.key, "link", to.Name, 0)
 	return l
 }
 
@@ -402,7 +408,7 @@ func (l *simLink) there(key string, do func()) {
 	if l.from.dead.Load() {
 		return
 	}
-	l.s.arrive(l.from.key+" "+key+" "+l.to, func() {
+	l.s.arrive(func() {
 		l.out = later(l.out, time.Now().Add(l.s.lag()))
 		l.s.at(l.out, func() {
 			if !l.over.Load() && !l.broken && (l.at == nil || !l.at.dead.Load()) {
@@ -413,7 +419,7 @@ func (l *simLink) there(key string, do func()) {
 				l.at.whenAwake(do)
 			}
 		})
-	})
+	}, l.from.key, key, l.to, 0)
 }
 
 // back has something happen at this end. The loop calls it.
@@ -485,7 +491,7 @@ func (l *simLink) Deliver(tasks []Delivery) bool {
 	if l.over.Load() || l.at.dead.Load() {
 		return false
 	}
-	l.s.arrive(l.at.key+" deliver "+l.from.key, func() { l.back(func() { l.Link.Deliver(tasks) }) })
+	l.s.arrive(func() { l.back(func() { l.Link.Deliver(tasks) }) }, l.at.key, "deliver", l.from.key, 0)
 	return true
 }
 
@@ -493,7 +499,7 @@ func (l *simLink) Demand(ready, returned int) {
 	if l.over.Load() || l.at.dead.Load() {
 		return
 	}
-	l.s.arrive(l.at.key+" demand "+l.from.key, func() { l.back(func() { l.Link.Demand(ready, returned) }) })
+	l.s.arrive(func() { l.back(func() { l.Link.Demand(ready, returned) }) }, l.at.key, "demand", l.from.key, 0)
 }
 
 func (l *simLink) NodesChanged() {}
@@ -502,6 +508,6 @@ func (l *simLink) Settled(uint64, []Settled) {}
 
 func (l *simLink) Drain(time.Duration) {
 	if !l.at.dead.Load() {
-		l.s.arrive(l.at.key+" drain "+l.from.key, l.finish)
+		l.s.arrive(l.finish, l.at.key, "drain", l.from.key, 0)
 	}
 }

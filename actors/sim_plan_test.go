@@ -2,6 +2,7 @@ package actors
 
 import (
 	"fmt"
+	"testing/synctest"
 	"time"
 
 	history "github.com/ddq-io/ddq/bench/ledger"
@@ -38,13 +39,13 @@ type simPlan struct {
 func (s *sim) planFor() simPlan {
 	p := simPlan{
 		nodes: 1 + s.rng.IntN(4), shards: 1 + s.rng.IntN(4), workers: 1 + s.rng.IntN(2),
-		lease: s.between(4*time.Second, 8*time.Second), visibility: s.between(3*time.Second, 15*time.Second),
-		seqEvery: s.between(time.Second, 2*time.Second), discoverTurns: 8,
-		housekeepEvery: 7 * time.Second, gossipLag: s.between(50*time.Millisecond, 5*time.Second),
+		lease: s.between(8*time.Second, 20*time.Second), visibility: s.between(5*time.Second, 40*time.Second),
+		seqEvery: s.between(3*time.Second, 5*time.Second), discoverTurns: 6,
+		housekeepEvery: 20 * time.Second, gossipLag: s.between(50*time.Millisecond, 10*time.Second),
 		callTimeout: s.between(2*time.Second, 8*time.Second),
-		active:      60 * time.Second, calm: 150 * time.Second,
-		pace: s.between(200*time.Millisecond, 4*time.Second), burst: 1 + s.rng.IntN(5), farthest: 50 * time.Second,
-		credit: 1 + s.rng.IntN(8), faults: s.rng.IntN(6), rewind: s.between(0, 2*time.Second),
+		active:      5 * time.Minute, calm: 10 * time.Minute,
+		pace: s.between(2*time.Second, 15*time.Second), burst: 1 + s.rng.IntN(5), farthest: 3 * time.Minute,
+		credit: 1 + s.rng.IntN(8), faults: s.rng.IntN(8), rewind: s.between(0, 2*time.Second),
 	}
 	if s.chance(0.5) {
 		p.loseNotice = s.rng.Float64() / 2
@@ -58,8 +59,8 @@ func (s *sim) planFor() simPlan {
 // config is how a node is set up.
 func (p *simPlan) config(name string) Config {
 	return Config{
-		Node: name, Addr: name, LeaseTTL: p.lease, Horizon: 20 * time.Second, LoadEvery: 5 * time.Second,
-		WatchdogInterval: 10 * time.Second,
+		Node: name, Addr: name, LeaseTTL: p.lease, Horizon: 55 * time.Second, LoadEvery: 15 * time.Second,
+		WatchdogInterval: 40 * time.Second,
 		Topic: store.Topic{
 			Shards: p.shards, Visibility: p.visibility,
 			Backoff: store.Backoff{Kind: store.BackoffExponential, Base: 500 * time.Millisecond, Max: 4 * time.Second, Jitter: 20},
@@ -101,10 +102,12 @@ func (s *sim) whole() *simResult {
 		return s.empty() || looked.After(end)
 	})
 	s.audit()
-	r := &simResult{Seed: s.seed, Steps: s.steps, Lasted: time.Since(s.start), Breaches: s.breach, Hash: s.hash}
+	r := &simResult{Seed: s.seed, Steps: s.steps, Lasted: time.Since(s.start), Breaches: s.breach}
 	for _, n := range s.nodes {
 		s.kill(n, "the end")
 	}
+	synctest.Wait()
+	s.engine.Shutdown()
 	time.Sleep(10 * time.Second) // the actor library's dead-letter throttle ends by itself
 	var files [][]history.Event
 	for _, c := range s.books {

@@ -2,7 +2,6 @@ package actors
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/ddq-io/ddq/store"
@@ -40,7 +39,7 @@ func (st *simStore) call(ctx context.Context, op string, shard store.Shard, writ
 		return store.ErrClosed
 	}
 	c := &simCall{done: make(chan struct{}), apply: apply}
-	s.arrive(fmt.Sprintf("%s %s %v", n.key, op, shard), func() { s.send(n, c, op, shard, writes) })
+	s.arrive(func() { s.send(n, c, op, shard, writes) }, n.key, op, "", shard.N)
 	select {
 	case <-c.done:
 		return c.err

@@ -82,6 +82,7 @@ func (s *System) Start(ctx context.Context) error {
 	s.keeper.start()
 	s.pool = newPool()
 	s.wheel = timer.New(timer.Config{Now: s.clock.Now, Logger: s.log})
+	s.engine = newEngine(s.log)
 	if err := s.run(ctx); err != nil {
 		return err
 	}
@@ -102,11 +103,14 @@ func (s *System) enter(ctx context.Context) error {
 	return nil
 }
 
-// run starts the actors, on the pool and the wheel.
-func (s *System) run(ctx context.Context) error {
-	s.engine = actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
-		return slog.New(quietHandler{s.log.Handler()})
+func newEngine(log *slog.Logger) *actor.ActorSystem {
+	return actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
+		return slog.New(quietHandler{log.Handler()})
 	}))
+}
+
+// run starts the actors in the engine, on the pool and the wheel.
+func (s *System) run(ctx context.Context) error {
 	s.root = s.engine.Root
 	s.supervisor = s.root.Spawn(s.props(func() actor.Actor {
 		return &supervisor{runtime: s.runtime, topics: make(map[string]*topicRef)}
@@ -182,13 +186,18 @@ func (s *System) Stop(ctx context.Context) error {
 	}
 	s.stopRefresh()
 	s.releaseShards(ctx)
+	s.end()
+	s.engine.Shutdown()
+	return ctx.Err()
+}
+
+// end stops the actors and everything under them.
+func (s *System) end() {
 	s.root.PoisonFuture(s.supervisor).Wait()
 	s.keeper.close()
 	s.nurse.close()
 	s.wheel.Close()
 	s.pool.close()
-	s.engine.Shutdown()
-	return ctx.Err()
 }
 
 func (s *System) releaseShards(ctx context.Context) {

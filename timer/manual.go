@@ -2,8 +2,6 @@ package timer
 
 import (
 	"log/slog"
-	"maps"
-	"slices"
 	"time"
 )
 
@@ -24,21 +22,48 @@ func NewManual(now func() time.Time) *Wheel {
 func (w *Wheel) Next() (ms int64, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, p := range w.slots.pages {
+	if !w.hand.known {
+		w.hand.look(&w.slots)
+	}
+	return w.hand.next, w.hand.any
+}
+
+// hand remembers the next slot of a wheel that is turned by hand, because it is asked
+// for all the time.
+type hand struct {
+	next  int64
+	any   bool
+	known bool
+}
+
+func (h *hand) join(ms int64) {
+	if h.known && (!h.any || ms < h.next) {
+		h.next, h.any = ms, true
+	}
+}
+
+func (h *hand) leave(ms int64) { h.known = h.known && ms != h.next }
+
+func (h *hand) look(slots *registry) {
+	*h = hand{known: true}
+	for _, p := range slots.pages {
 		for n, s := range p.stretches {
-			if at, used := s.first(n); used && (!ok || at < ms) {
-				ms, ok = at, true
+			if at, used := s.first(n); used && (!h.any || at < h.next) {
+				h.next, h.any = at, true
 			}
 		}
 	}
-	return ms, ok
 }
 
 // Fire notifies every slot that is due by Now, in order. It is for wheels made by
 // NewManual.
 func (w *Wheel) Fire() {
-	for _, n := range w.armed() {
-		w.tell(n, manualArm)
+	for {
+		ms, ok := w.Next()
+		if !ok || ms > w.now().UnixMilli() {
+			return
+		}
+		w.tell(stretchOf(ms), manualArm)
 	}
 }
 
@@ -47,14 +72,3 @@ const manualTurn = 100 * 365 * 24 * time.Hour
 
 // manualArm is the arm of every stretch of a wheel that is turned by hand.
 const manualArm = 1
-
-func (w *Wheel) armed() []int64 {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	var all []int64
-	for _, p := range w.slots.pages {
-		all = slices.AppendSeq(all, maps.Keys(p.stretches))
-	}
-	slices.Sort(all)
-	return all
-}

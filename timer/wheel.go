@@ -66,6 +66,7 @@ type Wheel struct {
 	driver   *driver
 	checked  time.Time // when watch last looked at the machine's clock
 	rebuilds int64
+	hand     hand // of a wheel that is turned by hand
 }
 
 // New returns a running wheel. Close stops it.
@@ -168,6 +169,7 @@ func (w *Wheel) join(q *Queue, ms int64) {
 		p.stretches[n] = s
 	}
 	s.add(ms, q)
+	w.hand.join(ms)
 	if p.near && (s.arm == 0 || ms < s.next) {
 		w.arm(n, s)
 	}
@@ -185,7 +187,8 @@ func (w *Wheel) leave(q *Queue, ms int64) {
 		return
 	}
 	s.drop(ms, q)
-	if s.used == 0 && s.arm == 0 {
+	w.hand.leave(ms)
+	if s.used == 0 && (s.arm == 0 || w.driver == nil) {
 		w.slots.forget(n)
 	}
 }
