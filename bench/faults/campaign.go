@@ -86,7 +86,7 @@ func (c *campaign) round(ctx context.Context, t todo) error {
 	if t.fault.Network && !c.inNamespace {
 		err := alone(ctx, t.o, []string{
 			"--faults", t.fault.Name, "--store", t.o.Store, "--seed", strconv.FormatUint(t.o.Seed, 10), "--for", t.o.For.String(),
-			"--nodes", strconv.Itoa(t.o.Nodes), "--rate", fmt.Sprint(t.o.Rate), "--ledger", t.o.Ledger, "-o", c.output,
+			"--nodes", strconv.Itoa(t.o.Nodes), "--rate", fmt.Sprint(t.o.Rate), "--work", t.o.Work.String(), "--ledger", t.o.Ledger, "-o", c.output,
 		})
 		switch {
 		case errors.Is(err, errBroken):
@@ -171,6 +171,8 @@ func (c *campaign) complete() (err error) {
 		return errors.New("--for must be 5s or more, or there is no time to break anything")
 	case c.Rate <= 0 || c.Rate > 20_000:
 		return errors.New("--rate must be above 0, and 20000 at most")
+	case c.Work <= 0:
+		return errors.New("--work must be above 0")
 	}
 	return err
 }
