@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"net"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -36,12 +37,15 @@ type fakeServer struct {
 	goodbye func(st *fakeStream)
 	// limit, if set, is the max in flight that the server agrees to.
 	limit int32
+	// node is its name.
+	node string
 
 	streams chan *fakeStream // accepted, in order
 	nacks   chan *ddqv1.Nack // unary
 
 	mu     sync.Mutex
-	opened int // guarded by mu
+	opened int           // guarded by mu
+	now    []*fakeStream // that are open; guarded by mu
 }
 
 // fakeStream is the server's end of one subscription.
@@ -79,9 +83,10 @@ func (f *fakeServer) Subscribe(rpc grpc.BidiStreamingServer[ddqv1.SubscribeReque
 	if f.limit > 0 {
 		limit = f.limit
 	}
-	if err := rpc.Send(&ddqv1.SubscribeResponse{Subscribed: &ddqv1.Subscribed{Node: "n1", MaxInFlight: limit}}); err != nil {
+	if err := rpc.Send(&ddqv1.SubscribeResponse{Subscribed: &ddqv1.Subscribed{Node: f.node, MaxInFlight: limit}}); err != nil {
 		return err
 	}
+	defer f.note(st)()
 	f.streams <- st
 	read := make(chan error, 1)
 	go func() { read <- st.read(int(limit)) }()
@@ -93,6 +98,34 @@ func (f *fakeServer) Subscribe(rpc grpc.BidiStreamingServer[ddqv1.SubscribeReque
 	case <-rpc.Context().Done():
 		return rpc.Context().Err()
 	}
+}
+
+// note counts st as open until what it returns is called.
+func (f *fakeServer) note(st *fakeStream) (end func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.now = append(f.now, st)
+	return func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.now = slices.DeleteFunc(f.now, func(other *fakeStream) bool { return other == st })
+	}
+}
+
+// open counts the streams that are open: those on demand by the server's name, the
+// others at "*".
+func (f *fakeServer) open() map[string]int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	open := make(map[string]int)
+	for _, st := range f.now {
+		if st.hello.GetOnDemand() {
+			open[f.node]++
+		} else {
+			open["*"]++
+		}
+	}
+	return open
 }
 
 func (f *fakeServer) Nack(_ context.Context, r *ddqv1.NackRequest) (*ddqv1.NackResponse, error) {
@@ -228,7 +261,7 @@ type fixture struct {
 // start runs a worker until the test ends.
 func start(t *testing.T, f *fakeServer, cfg Config, h Handler) *fixture {
 	t.Helper()
-	f.t = t
+	f.t, f.node = t, "n1"
 	f.streams, f.nacks = make(chan *fakeStream, 100), make(chan *ddqv1.Nack, 100)
 	lis := bufconn.Listen(1 << 20)
 	server := grpc.NewServer(grpc.ForceServerCodecV2(codec.Proto))
