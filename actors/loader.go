@@ -29,7 +29,13 @@ func (s *shard) load() {
 	})
 }
 
+// onLoaded takes a page in. One that was read before the shard was lost is dropped:
+// whoever claims it next starts anew.
 func (s *shard) onLoaded(m *windowLoaded) {
+	if !s.owned {
+		s.window.abort()
+		return
+	}
 	if m.err != nil {
 		s.window.abort()
 		s.noteError(m.err)

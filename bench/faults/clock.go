@@ -60,6 +60,9 @@ type skew struct{ preload, file string }
 
 // newSkew needs a C compiler.
 func newSkew(box *bench.Box) (*skew, error) {
+	if _, err := exec.LookPath("cc"); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrPrivilege, err)
+	}
 	dir, err := box.Mkdir("skew")
 	if err != nil {
 		return nil, err

@@ -87,7 +87,7 @@ type network struct {
 }
 
 // ErrPrivilege means that a fault needs what cannot be had here.
-var ErrPrivilege = errors.New("needs Linux and root, and ip(8) for network namespaces or mount(8) for disks")
+var ErrPrivilege = errors.New("takes Linux and root: ip(8) for networks, mount(8) for disks, a C compiler for clocks")
 
 // newNetwork makes the switch in the namespace of this process, which must be its own.
 func newNetwork() (*network, error) {
@@ -99,8 +99,11 @@ func newNetwork() (*network, error) {
 		"link set br0 up",
 	} {
 		if err := n.ip(args); err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%w: %w", ErrPrivilege, err)
 		}
+	}
+	if _, err := n.host("trial"); err != nil {
+		return nil, errors.Join(fmt.Errorf("%w: %w", ErrPrivilege, err), n.close())
 	}
 	return n, nil
 }
