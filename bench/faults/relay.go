@@ -3,20 +3,30 @@ package faults
 import (
 	"context"
 	"io"
+	"math/rand/v2"
 	"net"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/ddq-io/ddq/api/client"
 )
 
 // wireFaults are those of the connections to Redis, which go through a relay.
 func wireFaults() []Fault {
-	return []Fault{{
-		Name: "lost-replies", What: "for a while Redis does what it is asked, and the connection breaks instead of an answer",
-		Stores: []string{redisEverysec}, strike: loseReplies,
-		tune: func(s *setting) { s.relayed = true },
-		Cost: "calls are repeated; they take longer, or end unknown and may have been done",
-	}}
+	on, tune := []string{redisEverysec}, func(s *setting) { s.relayed = true }
+	return []Fault{
+		{
+			Name: "lost-replies", What: "for a while Redis does what it is asked, and the connection breaks instead of an answer",
+			Stores: on, strike: loseReplies, tune: tune,
+			Cost: "calls are repeated; they take longer, or end unknown and may have been done",
+		},
+		{
+			Name: "late-replies", What: "what Redis answers takes up to 100 ms more, so that answers overtake each other, while a node is drained and undrained",
+			Stores: on, Nodes: 2, strike: delayReplies, tune: tune,
+			Cost: "each step of a task takes as much longer",
+		},
+	}
 }
 
 func loseReplies(ctx context.Context, r *round) error {
@@ -30,13 +40,35 @@ func loseReplies(ctx context.Context, r *round) error {
 	})
 }
 
-// relay passes connections on to a server, and loses what it answers when told to. It
-// owns a goroutine that accepts and two for each connection; all are gone once close
-// returns.
+func delayReplies(ctx context.Context, r *round) error {
+	nd := r.anyNode()
+	return r.broken(ctx, "delay what redis answers, and drain "+nd.name, func() error {
+		r.relay.delay.Store(int64(100 * time.Millisecond))
+		defer r.relay.delay.Store(0)
+		if err := nd.ask(func(c *client.Client) error { return c.DrainNode(ctx, nd.name) }); err != nil {
+			return err
+		}
+		if err := r.pause(ctx, time.Second, 2*time.Second); err != nil {
+			return err
+		}
+		if err := nd.ask(func(c *client.Client) error { return c.UndrainNode(ctx, nd.name) }); err != nil {
+			return err
+		}
+		if err := r.pause(ctx, time.Second, 2*time.Second); err != nil {
+			return err
+		}
+		return r.awaitWhole(ctx)
+	})
+}
+
+// relay passes connections on to a server, and loses or delays what it answers when told
+// to. It owns a goroutine that accepts and two for each connection; all are gone once
+// close returns.
 type relay struct {
 	net.Listener
 	to     string
 	losing atomic.Bool
+	delay  atomic.Int64 // the most, in nanoseconds
 	wait   sync.WaitGroup
 	stop   context.CancelFunc
 }
@@ -82,6 +114,9 @@ func (r *relay) pass(ctx context.Context, from net.Conn) {
 		n, err := to.Read(buf)
 		if err != nil || r.losing.Load() {
 			return
+		}
+		if most := r.delay.Load(); most > 0 {
+			time.Sleep(rand.N(time.Duration(most)))
 		}
 		if _, err := from.Write(buf[:n]); err != nil {
 			return
