@@ -25,8 +25,8 @@ type lab struct {
 	dir  string
 	ddq  string // as it is
 
-	mu    sync.Mutex
-	clean map[string]*control // by round and seed; guarded by mu
+	mu       sync.Mutex
+	controls map[string]*control // by round and seed; guarded by mu
 }
 
 // control is a round with ddq as it is, played once.
@@ -35,9 +35,9 @@ type control struct {
 	err  error
 }
 
-// newLab needs git, and the directory to be the root of the source.
-func newLab(ctx context.Context) (*lab, error) {
-	root, err := os.Getwd()
+// newLab makes the directory.
+func newLab(root string) (*lab, error) {
+	root, err := filepath.Abs(root)
 	if err != nil {
 		return nil, err
 	}
@@ -45,133 +45,142 @@ func newLab(ctx context.Context) (*lab, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &lab{root: root, dir: dir, ddq: filepath.Join(dir, "ddq"), clean: map[string]*control{}}
-	if err := l.do(ctx, "go", "build", "-o", l.ddq, "./cmd/ddq"); err != nil {
-		l.close()
-		return nil, err
-	}
-	return l, nil
+	return &lab{root: root, dir: dir, ddq: filepath.Join(dir, "ddq"), controls: map[string]*control{}}, nil
 }
 
 func (l *lab) close() { _ = os.RemoveAll(l.dir) }
 
-// do runs a command at the root of the source.
-func (l *lab) do(ctx context.Context, name string, args ...string) error {
-	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.Dir = l.root
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("%s: %w\n%s", strings.Join(cmd.Args, " "), err, out)
-	}
-	return nil
-}
-
-// build makes a server with the patch of a mutant. A patch that does not fit the
-// source is an error.
-func (l *lab) build(ctx context.Context, m *mutant) (bin string, err error) {
-	dir := filepath.Join(l.dir, m.name)
-	list := exec.CommandContext(ctx, "git", "apply", "--numstat", "-z", m.path)
-	list.Dir = l.root
-	out, err := list.Output()
-	if err != nil {
-		return "", fmt.Errorf("%s is no patch: %w", m.path, err)
-	}
-	replace := map[string]string{}
-	for line := range strings.SplitSeq(strings.TrimSuffix(string(out), "\x00"), "\x00") {
-		file := line[strings.LastIndex(line, "\t")+1:]
-		text, err := os.ReadFile(filepath.Join(l.root, file))
-		if err != nil {
-			return "", fmt.Errorf("%s: %w", m.path, err)
-		}
-		patched := filepath.Join(dir, file)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(patched), 0o755), os.WriteFile(patched, text, 0o644)); err != nil {
-			return "", err
-		}
-		replace[filepath.Join(l.root, file)] = patched
-	}
-	apply := exec.CommandContext(ctx, "git", "apply", filepath.Join(l.root, m.path))
-	apply.Dir, apply.Env = dir, append(os.Environ(), "GIT_CEILING_DIRECTORIES="+l.dir)
-	if out, err := apply.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("%s does not fit the source any more: %w\n%s", m.path, err, out)
-	}
-	overlay, err := json.Marshal(map[string]any{"Replace": replace})
-	if err != nil {
-		return "", err
-	}
-	path := filepath.Join(dir, "overlay.json")
-	if err := os.WriteFile(path, overlay, 0o644); err != nil {
-		return "", err
-	}
-	bin = filepath.Join(dir, "ddq")
-	return bin, l.do(ctx, "go", "build", "-overlay", path, "-o", bin, "./cmd/ddq")
-}
-
-// hunt plays the round of a mutant with rising seeds until it is caught, or lived for
-// too long.
-func (l *lab) hunt(ctx context.Context, m *mutant, limit time.Duration) error {
-	bin, err := l.build(ctx, m)
+// patch copies the files that a mutant is about and patches the copies. A patch that
+// does not fit the source is an error.
+func (l *lab) patch(ctx context.Context, m *mutant) error {
+	patch, err := filepath.Abs(m.path)
 	if err != nil {
 		return err
 	}
-	began := time.Now()
-	limited, cancel := context.WithTimeout(ctx, limit)
+	dir := filepath.Join(l.dir, m.name)
+	out, err := command(ctx, l.root, "git", "apply", "--numstat", "-z", patch)
+	if err != nil {
+		return err
+	}
+	replace := map[string]string{}
+	for entry := range strings.SplitSeq(strings.TrimSuffix(out, "\x00"), "\x00") {
+		file := entry[strings.LastIndex(entry, "\t")+1:] // behind the lines added and deleted
+		from, to := filepath.Join(l.root, file), filepath.Join(dir, file)
+		text, err := os.ReadFile(from)
+		if err != nil {
+			return fmt.Errorf("%s: %w", m.path, err)
+		}
+		if err := errors.Join(os.MkdirAll(filepath.Dir(to), 0o755), os.WriteFile(to, text, 0o644)); err != nil {
+			return err
+		}
+		replace[from] = to
+	}
+	if _, err := command(ctx, dir, "git", "apply", patch); err != nil {
+		return fmt.Errorf("%s does not fit the source any more: %w", m.path, err)
+	}
+	text, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		return err
+	}
+	m.overlay = filepath.Join(dir, "overlay.json")
+	return os.WriteFile(m.overlay, text, 0o644)
+}
+
+// build makes a server, with an overlay or as it is.
+func (l *lab) build(ctx context.Context, bin, overlay string) error {
+	_, err := command(ctx, l.root, "go", "build", "-overlay", overlay, "-o", bin, "./cmd/ddq")
+	return err
+}
+
+// hunt plays the round of a mutant with rising seeds until it is caught, or has lived
+// through enough.
+func (l *lab) hunt(ctx context.Context, m *mutant, o options) error {
+	bin := filepath.Join(l.dir, m.name, "ddq")
+	if err := l.build(ctx, bin, m.overlay); err != nil {
+		return err
+	}
+	limited, cancel := context.WithTimeout(ctx, o.limit)
 	defer cancel()
-	for seed := uint64(1); limited.Err() == nil && m.caught == ""; seed++ {
+	began := time.Now()
+	for seed := uint64(1); seed <= o.seeds && limited.Err() == nil; seed++ {
 		line, err := l.play(limited, m, bin, seed)
 		m.took = time.Since(began)
-		switch {
-		case limited.Err() != nil:
-		case err != nil:
-			fmt.Fprintf(os.Stderr, "%s, seed %d: the round failed: %v\n", m.name, seed, err)
-		case !line.OK:
-			if err := l.control(ctx, m, seed); err != nil {
-				return err
-			}
-			m.caught = fmt.Sprintf("%s, seed %d: %s", strings.Join(m.round, " "), seed, line.Summary)
+		if err != nil {
+			tell("%s, seed %d: %v", m.name, seed, err)
+			continue
 		}
-		if line != nil {
-			fmt.Fprintf(os.Stderr, "%s, seed %d: %s\n", m.name, seed, line.Summary)
+		tell("%s, seed %d: %s", m.name, seed, line.Summary)
+		if !line.OK {
+			m.caught = fmt.Sprintf("%s on %s, seed %d: %s", line.Fault, line.Store, seed, line.Summary)
+			return l.control(ctx, m, seed)
 		}
 	}
 	return ctx.Err()
 }
 
-// control plays a round with ddq as it is, which must be clean.
+// control plays the round that caught a mutant with ddq as it is: it must be clean.
 func (l *lab) control(ctx context.Context, m *mutant, seed uint64) error {
 	key := fmt.Sprint(m.round, seed)
 	l.mu.Lock()
-	c := l.clean[key]
+	c := l.controls[key]
 	if c == nil {
 		c = &control{}
-		l.clean[key] = c
+		l.controls[key] = c
 	}
 	l.mu.Unlock()
 	c.once.Do(func() {
 		line, err := l.play(ctx, m, l.ddq, seed)
-		switch {
-		case err != nil:
-			c.err = fmt.Errorf("%s, seed %d, with ddq as it is: %w", m.name, seed, err)
-		case !line.OK:
-			c.err = fmt.Errorf("%s, seed %d, is not clean with ddq as it is: %s; see %s", m.name, seed, line.Summary, line.Ledger)
+		if err == nil && !line.OK {
+			var text strings.Builder
+			_ = line.Verdict.WriteText(&text, 3)
+			err = errors.New("it is not clean: " + text.String())
 		}
+		if err != nil {
+			c.err = fmt.Errorf("the round of %s, seed %d, with ddq as it is: %w", m.name, seed, err)
+			return
+		}
+		tell("%s, seed %d, as it is: %s", line.Fault, seed, line.Summary)
 	})
 	return c.err
 }
 
-// play plays one round.
+// play plays one round. It is an error when there was no verdict.
 func (l *lab) play(ctx context.Context, m *mutant, bin string, seed uint64) (*faults.Line, error) {
 	args := append([]string{"bench", "faults", "--server-bin", bin, "--seed", strconv.FormatUint(seed, 10), "-o", "json"}, m.round...)
 	cmd := exec.CommandContext(ctx, l.ddq, args...)
+	cmd.Env = append(os.Environ(), "TMPDIR="+l.dir) // for the ledgers that are left
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 30 * time.Second
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	var line faults.Line
-	if json.Unmarshal(out, &line) == nil && line.Verdict != nil {
-		return &line, nil // its exit code says no more
+	switch {
+	case json.Unmarshal(out, &line) != nil:
+		return nil, fmt.Errorf("%w: %s", err, stderr.String())
+	case line.Verdict == nil:
+		return nil, errors.New("no verdict: " + line.Skipped + line.Failed)
 	}
-	return nil, errors.Join(err, errors.New(stderr.String()))
+	return &line, nil // the exit code says no more
 }
+
+// command runs a program in a directory and returns its output, which is part of the
+// error if it fails.
+func command(ctx context.Context, dir, name string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Dir = dir
+	// So that git takes the directory for what it is, wherever it is.
+	cmd.Env = append(os.Environ(), "GIT_CEILING_DIRECTORIES="+filepath.Dir(dir))
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("%s: %w\n%s", strings.Join(cmd.Args, " "), err, stderr.String())
+	}
+	return string(out), nil
+}
+
+func tell(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }
 
 func tableOf(all []*mutant) string {
 	t := table.NewWriter()

@@ -10,6 +10,8 @@
 // For each one a server is built with the patch, and the round is played with rising
 // seeds until a promise is broken; the same round with ddq as it is must be clean. The
 // tree stays as it is: go build takes the patched files from elsewhere.
+//
+// It is to be run at the root of the source, and needs git.
 package main
 
 import (
@@ -41,38 +43,48 @@ func main() {
 // options are the flags.
 type options struct {
 	limit  time.Duration
+	seeds  uint64
 	atOnce int
-	names  []string // none means all
 }
 
 func run(ctx context.Context, args []string) error {
 	var o options
 	flags := flag.NewFlagSet("mutants [name ...]", flag.ExitOnError)
 	flags.DurationVar(&o.limit, "limit", 10*time.Minute, "a mutant that lives longer was missed")
+	flags.Uint64Var(&o.seeds, "seeds", 10, "so was one that lives through so many rounds")
 	flags.IntVar(&o.atOnce, "at-once", 2, "mutants at a time")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	o.names = flags.Args()
-	all, err := load("bench/mutants", o.names)
+	all, err := load("bench/mutants", flags.Args())
 	if err != nil {
 		return err
 	}
-	l, err := newLab(ctx)
+	l, err := newLab(".")
 	if err != nil {
 		return err
 	}
 	defer l.close()
+	for _, m := range all { // first of all, as it takes no time
+		if err := l.patch(ctx, m); err != nil {
+			return err
+		}
+	}
+	if err := l.build(ctx, l.ddq, ""); err != nil {
+		return err
+	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(max(1, o.atOnce))
 	for _, m := range all {
-		group.Go(func() error { return l.hunt(ctx, m, o.limit) })
+		group.Go(func() error { return l.hunt(ctx, m, o) })
 	}
 	if err := group.Wait(); err != nil {
 		return err
 	}
 	fmt.Println(tableOf(all))
-	if missed := slices.DeleteFunc(all, func(m *mutant) bool { return m.caught != "" }); len(missed) > 0 {
+	missed := slices.DeleteFunc(slices.Clone(all), func(m *mutant) bool { return m.caught != "" })
+	fmt.Printf("%d of %d caught\n", len(all)-len(missed), len(all))
+	if len(missed) > 0 {
 		return fmt.Errorf("%d missed", len(missed))
 	}
 	return nil
@@ -84,8 +96,9 @@ type mutant struct {
 	promise    string
 	round      []string // flags
 
-	caught string // by which round, seed and rule; empty: missed
-	took   time.Duration
+	overlay string        // says which files of the source are patched, and where the patched ones are
+	caught  string        // by which round, seed and rule; empty: missed
+	took    time.Duration // until then, without building
 }
 
 // load reads the patches of a directory, or some of them.
