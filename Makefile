@@ -14,7 +14,7 @@ BUF     := $(GO) tool -modfile=tools/go.mod buf
 LINT    := $(GO) tool -modfile=tools/lint/go.mod golangci-lint
 
 .DEFAULT_GOAL := help
-.PHONY: help build run demo test race e2e faults soak model fuzz bench bench-go bench-peers lint generate verify fmt deps clean
+.PHONY: help build run demo test race e2e faults soak mutants model fuzz bench bench-go bench-peers lint generate verify fmt deps clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -45,6 +45,9 @@ faults: deps build ## break servers, stores, workers, disks and networks on purp
 soak: deps build ## the same for an hour (SOAK), on every store, with a report and a picture in bench/results
 	$(BIN) bench faults --store $(STORES),redis-always,redis-sentinel-fast,redis-cluster-fast \
 		--for 30s --at-once 2 --soak $(SOAK) --report bench/results/soak $(ARGS)
+
+mutants: deps ## bugs put into ddq on purpose: the rounds of faults must find each; a quarter of an hour, ARGS=name plays one
+	$(GO) run ./bench/mutants $(ARGS)
 
 model: ## every state of a shard's hand-over, with spin; half a minute
 	tools/deps.sh model
