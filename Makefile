@@ -17,7 +17,7 @@ BUF     := $(GO) tool -modfile=tools/go.mod buf
 LINT    := $(GO) tool -modfile=tools/lint/go.mod golangci-lint
 
 .DEFAULT_GOAL := help
-.PHONY: help build run demo test race e2e faults soak model sim fuzz bench bench-go bench-peers lint generate verify fmt deps clean
+.PHONY: help build run demo test race e2e faults soak mutants model sim fuzz bench bench-go bench-peers lint generate verify fmt deps clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -49,6 +49,9 @@ faults: build ## break servers, stores, workers, disks, networks and clocks on p
 soak: build ## the same over and over for an hour (SOAK), with a report and a picture in bench/results
 	tools/deps.sh tests faults
 	$(BIN) bench faults --store $(STORES) --each-once --for 20s --at-once 2 --seed $(SEED) --soak $(SOAK) --report bench/results/soak $(ARGS)
+
+mutants: deps ## bugs put into ddq on purpose: the rounds of faults must find each; a quarter of an hour, ARGS=name plays one
+	$(GO) run ./bench/mutants $(ARGS)
 
 model: ## every state of a shard's hand-over, with spin; half a minute
 	tools/deps.sh model
