@@ -21,6 +21,9 @@ type (
 		name string
 		done chan struct{}
 	}
+	// tellTopics, from System: a message for every topic, also those that are being
+	// opened: their shards begin with what was true before, or are told.
+	tellTopics struct{ message any }
 )
 
 // To a topic.

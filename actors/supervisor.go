@@ -69,6 +69,10 @@ func (s *supervisor) Receive(c actor.Context) {
 		m.reply <- s.open(c, m.topic)
 	case *closeTopic:
 		s.close(c, m)
+	case *tellTopics:
+		for _, ref := range s.topics {
+			s.send(ref.pid, m.message)
+		}
 	}
 }
 

@@ -289,9 +289,10 @@ func (s *System) eachTopic(do func(*topicRef)) {
 	})
 }
 
+// broadcast tells every topic of a change that the runtime knows already.
 func (s *System) broadcast(m any) {
 	if s.running.Load() {
-		s.eachTopic(func(ref *topicRef) { s.send(ref.pid, m) })
+		s.send(s.supervisor, &tellTopics{m})
 	}
 }
 
