@@ -312,6 +312,9 @@ func (w *simWorker) Demand(int, int) {}
 func (w *simWorker) NodesChanged() {}
 
 func (w *simWorker) Drain(time.Duration) {
+	if w.node.dead.Load() {
+		return
+	}
 	w.s.arrive(func() {
 		w.s.after(w.s.between(0, time.Second), func() {
 			if !w.gone.Swap(true) && !w.node.dead.Load() {

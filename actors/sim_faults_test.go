@@ -2,6 +2,7 @@ package actors
 
 import (
 	"maps"
+	"slices"
 	"time"
 
 	history "github.com/ddq-io/ddq/bench/ledger"
@@ -19,6 +20,19 @@ func (s *sim) trouble() {
 func (s *sim) fault() {
 	n := s.nodes[s.rng.IntN(len(s.nodes))]
 	lasts := s.between(100*time.Millisecond, 2*s.plan.lease)
+	if s.plan.rewind > 0 { // what is late then would be of a past that was undone
+		switch s.rng.IntN(3) {
+		case 0:
+			s.restart(n, lasts)
+		case 1:
+			s.rewind(lasts)
+		case 2:
+			if len(n.workers) > 0 {
+				s.crashWorker(n.workers[s.rng.IntN(len(n.workers))])
+			}
+		}
+		return
+	}
 	switch s.rng.IntN(8) {
 	case 0:
 		s.restart(n, lasts)
@@ -46,8 +60,31 @@ func (s *sim) fault() {
 			s.crashWorker(n.workers[s.rng.IntN(len(n.workers))])
 		}
 	case 7:
-		s.rewind(lasts)
+		other := s.nodes[s.rng.IntN(len(s.nodes))]
+		s.part(n, other, true)
+		s.after(lasts, func() { s.part(n, other, false) })
 	}
+}
+
+// part cuts the way from one node to another, or mends it.
+func (s *sim) part(from, to *simNode, apart bool) {
+	s.log("%s to %s apart: %v", from.name, to.name, apart)
+	if s.apart == nil {
+		s.apart = map[[2]string]bool{}
+	}
+	s.apart[[2]string{from.name, to.name}] = apart
+	if apart {
+		for _, l := range slices.Concat(from.links, from.served) {
+			if l.to == to.name || l.from == to {
+				l.cutOff()
+			}
+		}
+		if s.chance(0.5) { // it is not seen either
+			from.see(slices.DeleteFunc(s.membersFor(from), func(m Member) bool { return m.Name == to.name && to != from }))
+		}
+		return
+	}
+	s.gossip()
 }
 
 // restart kills a node and starts another life of it.
@@ -73,7 +110,7 @@ func (s *sim) rewind(lag time.Duration) {
 		c := s.client("rig")
 		c.write(history.Event{Kind: history.Fault, Fault: "rewind"})
 		s.mem, s.fences = was, fences
-		c.write(history.Event{Kind: history.Healed, Fault: "rewind"})
+		s.after(5*time.Second, func() { c.write(history.Event{Kind: history.Healed, Fault: "rewind"}) })
 	})
 }
 
@@ -97,4 +134,4 @@ func (s *sim) heal() {
 }
 
 // parted reports whether two nodes cannot reach each other.
-func (s *sim) parted(a, b string) bool { return s.apart[[2]string{a, b}] }
+func (s *sim) parted(a, b string) bool { return s.apart[[2]string{a, b}] || s.apart[[2]string{b, a}] }

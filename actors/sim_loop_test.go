@@ -53,7 +53,10 @@ type sim struct {
 	lateMax time.Duration
 
 	mu       sync.Mutex
-	arrivals []simArrival // guarded by mu
+	arrivals []simArrival  // guarded by mu
+	resting  []chan func() // goroutines that are done; guarded by mu
+
+	idle []chan func() // goroutines that wait for something to run
 }
 
 // simEvent is something that will happen.
@@ -147,6 +150,8 @@ func (s *sim) admit() bool {
 	s.mu.Lock()
 	arrivals := s.arrivals
 	s.arrivals = nil
+	s.idle = append(s.idle, s.resting...)
+	s.resting = s.resting[:0]
 	s.mu.Unlock()
 	select {
 	case <-s.poke:
@@ -178,8 +183,30 @@ func (s *sim) step() {
 	if j.mailbox {
 		j.f()
 	} else {
-		go j.f()
+		s.spawned(j.f)
 	}
+}
+
+// spawned runs a function on a goroutine of its own, one that was used before if there
+// is one: a new one would grow its stack anew.
+func (s *sim) spawned(f func()) {
+	last := len(s.idle) - 1
+	if last < 0 {
+		next := make(chan func())
+		go func() {
+			for f := range next {
+				f()
+				s.mu.Lock()
+				s.resting = append(s.resting, next)
+				s.mu.Unlock()
+			}
+		}()
+		s.idle = append(s.idle, next)
+		last = 0
+	}
+	to := s.idle[last]
+	s.idle = s.idle[:last]
+	to <- f
 }
 
 // turnWheels fires the wheel of a node that has something due.

@@ -93,14 +93,14 @@ func (n *simNode) try() {
 
 // spawn runs something of a node that waits, and then has the loop go on.
 func (s *sim) spawn(n *simNode, what string, do func() error, then func(error)) {
-	go func() {
+	s.spawned(func() {
 		err := do()
 		s.arrive(func() {
 			if !n.dead.Load() {
 				n.whenAwake(func() { then(err) })
 			}
 		}, n.key, what, "", 0)
-	}()
+	})
 }
 
 // live keeps the node's clocks going: what tickers do in a real one.
@@ -122,10 +122,19 @@ func (n *simNode) live() {
 		n.sys.checkSeqs(n.ctx)
 	})
 	n.every(p.housekeepEvery, "housekeep", func(turn int) { n.sys.housekeep(n.ctx, turn%3 == 0) })
-	n.every(n.sys.cfg.LoadEvery, "load", func(int) { n.sys.tick(&loadTick{}, 0) })
-	n.every(n.sys.cfg.WatchdogInterval, "watch", func(int) { n.sys.tick(&watchTick{}, 0) })
+	n.ticks(n.sys.cfg.LoadEvery, func() { n.sys.tick(&loadTick{}, 0) })
+	n.ticks(n.sys.cfg.WatchdogInterval, func() { n.sys.tick(&watchTick{}, 0) })
+	n.ticks(p.lease, n.supervise)
 	for k := range p.workers {
 		n.s.after(n.s.between(0, 100*time.Millisecond), func() { n.s.startWorker(n, k) })
+	}
+}
+
+// supervise restarts a node that a failover took the session from: that it says it is
+// not ready is all that it does about it.
+func (n *simNode) supervise() {
+	if errors.Is(n.sys.keeper.err(), store.ErrSessionLost) {
+		n.s.restart(n, time.Second)
 	}
 }
 
@@ -146,6 +155,18 @@ func (n *simNode) every(d time.Duration, what string, do func(turn int)) {
 				return nil
 			}, func(error) { n.s.after(d, next) })
 		})
+	}
+	n.s.after(n.s.between(d/2, d), next)
+}
+
+// ticks does something that does not wait again and again.
+func (n *simNode) ticks(d time.Duration, do func()) {
+	var next func()
+	next = func() {
+		if !n.dead.Load() {
+			n.whenAwake(do)
+			n.s.after(d, next)
+		}
 	}
 	n.s.after(n.s.between(d/2, d), next)
 }
@@ -286,7 +307,7 @@ func (n *simNode) viewChanged() bool {
 func (n *simNode) View() View {
 	n.viewMu.Lock()
 	defer n.viewMu.Unlock()
-	return testView(n.view)
+	return simView(n.view)
 }
 
 func (n *simNode) Changed() <-chan struct{} { return nil } // see live
@@ -511,3 +532,28 @@ func (l *simLink) Drain(time.Duration) {
 		l.s.arrive(l.finish, l.at.key, "drain", l.from.key, 0)
 	}
 }
+
+// simView places by rendezvous hashing.
+type simView []Member
+
+func (v simView) Members() []Member { return v }
+
+func (v simView) Owner(s store.Shard) (owner string) {
+	best := uint64(0)
+	for _, m := range v {
+		if weight := simWeight(m.Name, s); m.State == MemberActive && weight >= best {
+			best, owner = weight, m.Name
+		}
+	}
+	return owner
+}
+
+func simWeight(name string, s store.Shard) uint64 {
+	h := uint64(s.N)*0x9E3779B97F4A7C15 + 1
+	for i := range len(name) {
+		h = (h ^ uint64(name[i])) * 0xBF58476D1CE4E5B9
+	}
+	return h ^ h>>29
+}
+
+func (v simView) Without(names ...string) View { return v }

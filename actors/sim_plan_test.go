@@ -45,10 +45,13 @@ func (s *sim) planFor() simPlan {
 		callTimeout: s.between(2*time.Second, 8*time.Second),
 		active:      5 * time.Minute, calm: 10 * time.Minute,
 		pace: s.between(2*time.Second, 15*time.Second), burst: 1 + s.rng.IntN(5), farthest: 3 * time.Minute,
-		credit: 1 + s.rng.IntN(8), faults: s.rng.IntN(8), rewind: s.between(0, 2*time.Second),
+		credit: 1 + s.rng.IntN(8), faults: s.rng.IntN(8),
 	}
 	if s.chance(0.5) {
 		p.loseNotice = s.rng.Float64() / 2
+	}
+	if s.chance(0.25) {
+		p.rewind = s.between(time.Millisecond, 2*time.Second)
 	}
 	if s.chance(0.3) {
 		p.loseAnswer = 0.1
@@ -108,6 +111,10 @@ func (s *sim) whole() *simResult {
 	}
 	synctest.Wait()
 	s.engine.Shutdown()
+	s.admit()
+	for _, idle := range s.idle {
+		close(idle)
+	}
 	time.Sleep(10 * time.Second) // the actor library's dead-letter throttle ends by itself
 	var files [][]history.Event
 	for _, c := range s.books {
