@@ -9,7 +9,7 @@ import (
 
 // holdBatch is the most tasks of one Hold: a script that runs for long delays
 // every other one.
-const holdBatch = 128
+const holdBatch = 512
 
 // holdRequest is one ready task that a subscription has room for.
 type holdRequest struct {
@@ -67,7 +67,7 @@ func (s *shard) storeHolds(ctx context.Context, fence store.Fence, batch []holdR
 	for i, r := range batch {
 		m.tokens[i] = r.sub.hold(r.task.ID)
 	}
-	_, m.err = resolve(ctx, func() (err error) {
+	_, m.err = s.resolve(ctx, func() (err error) {
 		_, m.results, err = s.store.Hold(ctx, s.id, fence, m.tokens)
 		return err
 	})

@@ -200,6 +200,8 @@ type (
 	acksDone struct {
 		batch    []settleItem
 		statuses []store.Status
+		repeated bool         // an answer was lost on the way
+		latest   store.Millis // the store's clock had not passed it
 		err      error
 	}
 	nacksDone struct {
@@ -207,6 +209,7 @@ type (
 		batch   []settleItem
 		results []store.NackResult
 		now     store.Millis
+		latest  store.Millis
 		unseen
 		err error
 	}

@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -72,6 +73,7 @@ type shard struct {
 	quiet                        bool          // the store has no task of the shard, as far as is known
 
 	// Gathered while one message is handled, then sent at once.
+	waiting  []timer.Entry // on their way into due
 	fresh    []store.Entry
 	outgoing map[*subscriber][]heldTask
 	freed    map[int64]int // subscription -> holds ended
@@ -144,7 +146,7 @@ func (s *shard) Receive(c actor.Context) {
 		s.becamePending(m.seq, []store.Entry{m.task})
 	case *pendingGone:
 		for _, id := range m.ids {
-			s.due.Remove(id)
+			s.unwait(id)
 		}
 	case *forget:
 		s.send(m.sub.worker, &forgotten{})
@@ -189,12 +191,13 @@ func (s *shard) Receive(c actor.Context) {
 
 // flush sends what one message gave rise to.
 func (s *shard) flush() {
+	s.insertWaiting()
 	s.countWheel()
 	s.dozing.Store(s.quiet || !s.wanted && !s.owned)
 	if s.window.hungry(s.due.Len(), len(s.out)) {
 		s.load()
 	}
-	for sub, tasks := range s.outgoing {
+	for sub, tasks := range inOrder(s.outgoing, compareSubscribers) {
 		delete(s.outgoing, sub)
 		if sub.gone.Load() {
 			s.giveBack(tasks) // its worker may have stopped
@@ -206,11 +209,11 @@ func (s *shard) flush() {
 		s.send(s.parent, &becameReady{shard: s.id.N, tasks: s.fresh})
 		s.fresh = nil
 	}
-	for sub, n := range s.freed {
+	for sub, n := range inOrder(s.freed, cmp.Compare) {
 		delete(s.freed, sub)
 		s.send(s.parent, &settledHolds{sub: sub, n: n})
 	}
-	for sub, n := range s.refunds {
+	for sub, n := range inOrder(s.refunds, cmp.Compare) {
 		delete(s.refunds, sub)
 		s.send(s.parent, &refunded{sub: sub, n: n})
 	}
@@ -294,6 +297,9 @@ func (s *shard) idle() bool {
 func (s *shard) refund(sub *subscriber, n int) { s.refunds[sub.id] += n }
 
 func (s *shard) now() store.Millis { return s.clock.millis() }
+
+// latest is a moment that the store's clock has not passed.
+func (s *shard) latest() store.Millis { return ceilMillis(s.clock.Latest()) }
 
 // post sends a message to the shard itself. Safe from any goroutine.
 func (s *shard) post(m any) { s.send(s.self, m) }

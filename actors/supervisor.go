@@ -29,6 +29,7 @@ type runtime struct {
 	root    *actor.RootContext
 	nurse   *nurse
 	pool    *pool
+	random  func() float64 // in [0, 1)
 
 	used atomic.Int64 // when a topic was last used, in Unix nanoseconds
 

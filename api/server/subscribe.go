@@ -252,6 +252,9 @@ func (ses *session) flush(stall *time.Timer) error {
 		if f == nil {
 			continue
 		}
+		if ses.sub.Options.OnDemand {
+			tellDeadlines(f.Deliveries, p.tasks)
+		}
 		if err := ses.write(stall, f); err != nil {
 			ses.box.undelivered(p.tasks)
 			return err

@@ -13,7 +13,7 @@ import (
 // netFaults are those of the network. Every node, Redis and the worker whose cable is
 // cut live in a network namespace of their own.
 func netFaults() []Fault {
-	on := []string{redisEverysec}
+	on := onAnyRedis()
 	return []Fault{
 		{
 			Name: "cut-node", What: "a node is cut off from everything", Stores: on, Nodes: 3, Network: true, strike: cut(func(r *round) ([]cable, string) {
@@ -94,7 +94,9 @@ func newNetwork() (*network, error) {
 	n := &network{prefix: fmt.Sprintf("ddq%d-", os.Getpid()), places: map[string]int{}}
 	for _, args := range []string{
 		"link set lo up",
-		"link add br0 type bridge",
+		// With an address of its own: else it takes another one as ports come and go,
+		// and everybody who knew the former does not reach it for most of a minute.
+		"link add br0 address 02:00:00:00:00:fe type bridge",
 		"addr add 10.78.0.254/24 dev br0",
 		"link set br0 up",
 	} {
@@ -157,6 +159,9 @@ func (n *network) in(name string, command ...string) *exec.Cmd {
 // set cuts cables, or mends them.
 func (n *network) set(cables []cable, cutOff bool) error {
 	for _, c := range cables {
+		if n.places[c.from] == switchPlace {
+			continue // its answers go nowhere without questions
+		}
 		args := fmt.Sprintf("link set p%d nomaster", n.places[c.from])
 		switch {
 		case c.to == "" && !cutOff:
@@ -173,13 +178,26 @@ func (n *network) set(cables []cable, cutOff bool) error {
 	return nil
 }
 
+// atSwitch returns the address of a place that is the switch itself: what is there
+// lives in the namespace of this process.
+func (n *network) atSwitch(name string) (string, error) {
+	n.places[name] = switchPlace
+	return address(switchPlace), n.ip("addr add " + address(switchPlace) + "/32 dev br0")
+}
+
+// switchPlace is the number of the place that is the switch.
+const switchPlace = 253
+
 // close removes every place.
 func (n *network) close() error {
 	if n == nil {
 		return nil
 	}
 	var errs []error
-	for name := range n.places {
+	for name, number := range n.places {
+		if number == switchPlace {
+			continue
+		}
 		errs = append(errs, n.ip("netns del "+n.prefix+name))
 	}
 	return errors.Join(errs...)

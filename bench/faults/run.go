@@ -107,7 +107,7 @@ func (r *round) run(ctx context.Context, o Options) (err error) {
 			return err
 		}
 	}
-	if r.setting.skewed {
+	if r.setting.skewed && o.Store != embedded {
 		if r.skew, err = newSkew(box); err != nil {
 			return err
 		}

@@ -25,7 +25,7 @@ const (
 
 // stores are all kinds.
 func stores() []string {
-	return []string{embedded, redisEverysec, redisAlways, redisSentinel, redisSentinelFast, redisCluster, redisClusterFast}
+	return []string{embedded, redisEverysec, redisAlways, redisSentinel, redisSentinelFast, redisSentinelAll, redisCluster, redisClusterFast}
 }
 
 // open starts the store of a kind.
@@ -35,8 +35,8 @@ func (s *stand) open(ctx context.Context, kind string) (store, error) {
 		return inNode{}, nil
 	case redisEverysec, redisAlways:
 		return s.openRedis(ctx, strings.TrimPrefix(kind, "redis-"))
-	case redisSentinel, redisSentinelFast, redisCluster, redisClusterFast:
-		return openReplicated(kind)
+	case redisSentinel, redisSentinelFast, redisSentinelAll, redisCluster, redisClusterFast:
+		return s.openReplicated(kind)
 	}
 	return nil, fmt.Errorf("unknown store %q", kind)
 }
