@@ -110,7 +110,7 @@ func (l *lab) hunt(ctx context.Context, m *mutant, o options) error {
 			continue
 		}
 		tell("%s, seed %d: %s", m.name, seed, line.Summary)
-		if !line.OK {
+		if len(line.Verdict.Offences) > 0 {
 			m.caught = fmt.Sprintf("%s on %s, seed %d: %s", line.Fault, line.Store, seed, line.Summary)
 			return l.control(ctx, m, seed)
 		}
@@ -144,7 +144,8 @@ func (l *lab) control(ctx context.Context, m *mutant, seed uint64) error {
 	return c.err
 }
 
-// play plays one round. It is an error when there was no verdict.
+// play plays one round. It is an error when it came to no verdict, be it because
+// the machine was too busy to take a task.
 func (l *lab) play(ctx context.Context, m *mutant, bin string, seed uint64) (*faults.Line, error) {
 	args := append([]string{"bench", "faults", "--server-bin", bin, "--seed", strconv.FormatUint(seed, 10), "-o", "json"}, m.round...)
 	cmd := exec.CommandContext(ctx, l.ddq, args...)
@@ -160,6 +161,9 @@ func (l *lab) play(ctx context.Context, m *mutant, bin string, seed uint64) (*fa
 		return nil, fmt.Errorf("%w: %s", err, stderr.String())
 	case line.Verdict == nil:
 		return nil, errors.New("no verdict: " + line.Skipped + line.Failed)
+	}
+	if !line.OK && len(line.Verdict.Offences) == 0 {
+		return nil, errors.New("no verdict: " + line.Summary)
 	}
 	return &line, nil // the exit code says no more
 }
