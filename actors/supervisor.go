@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -70,7 +71,7 @@ func (s *supervisor) Receive(c actor.Context) {
 	case *closeTopic:
 		s.close(c, m)
 	case *tellTopics:
-		for _, ref := range s.topics {
+		for _, ref := range inOrder(s.topics, cmp.Compare) {
 			s.send(ref.pid, m.message)
 		}
 	}
