@@ -158,7 +158,9 @@ func (f *fleetRun) lateness(of func(delivered) bool) string {
 			_ = h.RecordValue(d.late.Microseconds()) // what is over a minute ends the test
 		}
 	}
-	at := func(us int64) time.Duration { return (time.Duration(us) * time.Microsecond).Round(100 * time.Microsecond) }
+	at := func(us int64) time.Duration {
+		return (time.Duration(us) * time.Microsecond).Round(100 * time.Microsecond)
+	}
 	return fmt.Sprintf("lateness of %d p50 %v, p99 %v, worst %v", h.TotalCount(), at(h.ValueAtQuantile(50)), at(h.ValueAtQuantile(99)), at(h.Max()))
 }
 

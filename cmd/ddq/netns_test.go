@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"os"
 	"testing"
 	"time"
 
@@ -20,8 +21,19 @@ const (
 )
 
 // splitFor is longer than members remember the dead: they must look for each other
-// after it.
-const splitFor = 32 * time.Second
+// after it. DDQ_TEST_SPLIT is another time, such as 90s.
+func splitFor(t *testing.T) time.Duration {
+	t.Helper()
+	asked := os.Getenv("DDQ_TEST_SPLIT")
+	if asked == "" {
+		return 32 * time.Second
+	}
+	d, err := time.ParseDuration(asked)
+	if err != nil {
+		t.Fatalf("DDQ_TEST_SPLIT: %v", err)
+	}
+	return d
+}
 
 // outage is longer than a lease, and than a hold.
 const outage = 4 * time.Second
@@ -110,7 +122,7 @@ func TestNetworkFaultsLoseNothing(t *testing.T) {
 		n.lab.sever(1, 3, on)
 		n.lab.sever(2, 3, on)
 	}, func() {
-		healing := time.Now().Add(splitFor)
+		healing := time.Now().Add(splitFor(t))
 		await(t, "the split to be seen", func() bool { return n.sees(0, 2) && n.sees(1, 2) && n.sees(2, 1) })
 		n.goOnFor(time.Until(healing))
 	})
