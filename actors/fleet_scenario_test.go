@@ -597,3 +597,20 @@ func TestHoldsCountFromWhenTheyWereTaken(t *testing.T) {
 		}
 	})
 }
+
+// A look that finds tasks in a quiet shard, whose window is behind, comes before the
+// answer of the call that added them.
+func TestQuietEndsWithALookThatFindsTasks(t *testing.T) {
+	fleetBubble(t, []string{"a", "b"}, func(t *testing.T, f *testFleet) {
+		w := f.work(f.nodes["a"], "mail", 1000)
+		time.Sleep(time.Minute)
+		for n := range f.owners("mail") {
+			for _, node := range f.nodes {
+				node.sys.toShard(store.Shard{Topic: "mail", N: n}, &seqSeen{seq: 0})
+			}
+		}
+		w.enqueue(f.nodes["a"], "mail", "t", 100, time.Second)
+		w.run(2 * time.Second)
+		w.done(20 * time.Millisecond)
+	})
+}

@@ -71,10 +71,12 @@ func (s *shard) checkSeq(m *seqSeen) {
 		s.load()
 		return
 	}
-	s.quiet = m.empty && s.seqs.known == m.seq && s.idle() && s.held.len() == 0
-	if s.quiet {
-		s.dropHints()
+	if !m.empty || s.seqs.known != m.seq || !s.idle() || s.held.len() > 0 {
+		s.wakeUp()
+		return
 	}
+	s.quiet = true
+	s.dropHints()
 }
 
 // dropHints forgets tasks that are gone from the store: others may delete what this
