@@ -110,14 +110,26 @@ func (s *story) claimEnqueue() {
 }
 
 // creations is how many lives the task may have had: enqueues that stored it, or may
-// have.
+// have, and those that the server may have repeated after the task had ended, because
+// it did not hear of the first time.
 func (s *story) creations() (n int) {
 	for _, o := range s.enqueues {
 		if o.result == OK || o.result == Unknown {
 			n++
+			if s.endedBefore(o.to) {
+				n++
+			}
 		}
 	}
 	return n
+}
+
+// endedBefore reports whether the task may have been gone before a moment.
+func (s *story) endedBefore(moment int64) bool {
+	ends := func(o *op) bool {
+		return (o.Op == Delete || o.Op == Ack) && o.may() && o.Mono < moment
+	}
+	return moment != never && (slices.ContainsFunc(s.removals, ends) || slices.ContainsFunc(s.settles, ends))
 }
 
 // stored is the first enqueue that was answered OK, nil when none was.
