@@ -96,7 +96,7 @@ func TestSimulationNotices(t *testing.T) {
 		"holds that do not last":     {doubled: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for seed := uint64(1); seed <= 60; seed++ {
+			for seed := uint64(31); seed < 60; seed++ { // 31 is the first in which an owner wakes up too late
 				if r := simulate(t, seed, simPlan{lies: lies}, nil); !r.ok() && (!lies.fences || len(r.Breaches) > 0) {
 					t.Logf("seed %d: %s %v", seed, r.Verdict.Summary(), r.Breaches[:min(1, len(r.Breaches))])
 					return
