@@ -114,23 +114,33 @@ func (s *story) claimEnqueue() {
 // it did not hear of the first time.
 func (s *story) creations() (n int) {
 	for _, o := range s.enqueues {
-		if o.result == OK || o.result == Unknown {
+		switch {
+		case o.result == Refused:
+			continue
+		case o.result == OK || o.result == Unknown:
 			n++
-			if s.endedBefore(o.to) {
-				n++
-			}
+		}
+		if s.begunBefore(o) {
+			n++
 		}
 	}
 	return n
 }
 
-// endedBefore reports whether the task may have been gone before a moment.
-func (s *story) endedBefore(moment int64) bool {
-	ends := func(o *op) bool {
-		return (o.Op == Delete || o.Op == Ack) && o.may() && o.Mono < moment
+// begunBefore reports whether a life of the task may have begun to end while an enqueue
+// was under way.
+func (s *story) begunBefore(enqueue *op) bool {
+	until := enqueue.to
+	if enqueue.result == Unknown {
+		until = never
 	}
-	return moment != never && (slices.ContainsFunc(s.removals, ends) || slices.ContainsFunc(s.settles, ends))
+	return slices.ContainsFunc(s.deliveries, func(d *delivery) bool { return enqueue.Mono < d.Mono && d.Mono < until && until-d.Mono > slowAnswer }) ||
+		slices.ContainsFunc(s.removals, func(o *op) bool { return enqueue.Mono < o.Mono && o.may() && o.Mono < until })
 }
+
+// slowAnswer is how much later than its task the answer to an enqueue may come without
+// a doubt that the server repeated the call.
+const slowAnswer = 1_000_000_000
 
 // stored is the first enqueue that was answered OK, nil when none was.
 func (s *story) stored() *op {
