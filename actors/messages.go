@@ -138,7 +138,10 @@ type (
 		seq  int64
 	}
 	// placed, from the topic and System: whether this node should own the shard.
-	placed struct{ wanted bool }
+	placed struct {
+		wanted bool
+		told   bool // by another node, that would own it
+	}
 	// pendingElsewhere and endedElsewhere, from System: other nodes' store calls.
 	pendingElsewhere struct {
 		seq   int64

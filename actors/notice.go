@@ -133,7 +133,7 @@ func (s *System) Notified(n Notice) {
 		s.toShard(e.Shard, &endedElsewhere{holds: e.Holds})
 	}
 	for _, r := range n.Released {
-		s.toShard(r, &placed{wanted: s.fleet.owns(r)})
+		s.toShard(r, &placed{wanted: s.fleet.owns(r), told: true})
 	}
 }
 

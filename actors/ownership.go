@@ -34,16 +34,53 @@ func (s *shard) claim() {
 	}
 	s.claiming = true
 	session, pause := s.keeper.session(), s.claimPause()
+	remind := s.refusals > 0 && s.refusals%ownedTries == 0
 	s.calls.run(func(ctx context.Context) {
-		m := &claimed{}
-		var stamp store.Stamp
-		stamp, m.fence, m.err = s.store.Claim(ctx, s.id, session)
-		m.seq = stamp.Seq
+		m := s.storeClaim(ctx, session)
 		switch {
 		case errors.Is(m.err, store.ErrOwned):
+			if remind {
+				s.remind(ctx)
+			}
 			sleep(ctx, pause)
 		case m.err != nil:
 			sleep(ctx, claimRetry)
+		}
+		s.post(m)
+	})
+}
+
+func (s *shard) storeClaim(ctx context.Context, session store.Session) *claimed {
+	stamp, fence, err := s.store.Claim(ctx, s.id, session)
+	return &claimed{seq: stamp.Seq, fence: fence, err: err}
+}
+
+// remind has the node that owns the shard in the store look whether it should: after a
+// failover that undid its release, or a claim whose answer was lost, it does not know
+// that it does, and would for as long as it lives.
+func (s *shard) remind(ctx context.Context) {
+	stats, err := s.store.Stats(ctx, []store.Shard{s.id})
+	if err != nil {
+		return
+	}
+	if m, there := s.fleet.member(stats[0].Owner); there && m.Name != s.cfg.Node {
+		s.fleet.peers.Notify(m, Notice{Released: []store.Shard{s.id}})
+	}
+}
+
+// disown releases the shard if it is this node's in the store, though it does not know
+// of it: it claims it, which hands it over at once, because it is not wanted.
+func (s *shard) disown() {
+	if s.wanted || s.claiming || s.owned || s.giving != nil || s.given > 0 || s.releasing != nil || s.keeper.err() != nil {
+		return
+	}
+	s.claiming = true
+	session := s.keeper.session()
+	s.calls.run(func(ctx context.Context) {
+		m := &claimed{err: store.ErrOwned}
+		stats, err := s.store.Stats(ctx, []store.Shard{s.id})
+		if err == nil && stats[0].Owner == s.cfg.Node {
+			m = s.storeClaim(ctx, session)
 		}
 		s.post(m)
 	})

@@ -154,6 +154,9 @@ func (s *shard) Receive(c actor.Context) {
 		s.topic = &m.topic
 	case *placed:
 		s.place(m.wanted)
+		if m.told {
+			s.disown()
+		}
 	case *pendingElsewhere:
 		s.learnNotice(m)
 	case *endedElsewhere:

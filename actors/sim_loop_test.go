@@ -48,9 +48,8 @@ type sim struct {
 	ready  []simJob
 	poke   chan struct{}
 
-	books   map[string]*simClient
-	breach  []string // of what only the simulation can see
-	lateMax time.Duration
+	books  map[string]*simClient
+	breach []string // of what only the simulation can see
 
 	mu       sync.Mutex
 	arrivals []simArrival  // guarded by mu

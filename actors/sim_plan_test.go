@@ -32,7 +32,7 @@ type simPlan struct {
 	faults                 int
 	rewind                 time.Duration // the most that a failover undoes
 
-	wrap func(s *sim) // changes the run before it begins; may be nil
+	lies simLies
 }
 
 // planFor draws what a run is like from its seed.
@@ -73,11 +73,11 @@ func (p *simPlan) config(name string) Config {
 
 // whole is a run from the start to the verdict.
 func (s *sim) whole() *simResult {
-	if s.plan.nodes == 0 {
-		s.plan = s.planFor()
-	}
-	if s.plan.wrap != nil {
-		s.plan.wrap(s)
+	lies := s.plan.lies
+	s.plan = s.planFor()
+	s.plan.lies = lies
+	if lies.fences { // an owner has to sleep at the wrong moment
+		s.plan.faults, s.plan.pace, s.plan.burst = 30, time.Second, 5
 	}
 	s.log("seed %d: %+v", s.seed, s.plan)
 	s.client("rig").write(history.Event{Kind: history.Topic, Topic: simTopic, HoldMS: s.plan.visibility.Milliseconds()})

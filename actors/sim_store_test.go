@@ -17,6 +17,15 @@ type simFaults struct {
 	slow      float64 // chance of a call to take seconds
 }
 
+// simLies are broken promises of the store, for proof that a run notices.
+type simLies struct {
+	fences  bool // every claim counts as the current one
+	acks    bool // an ack of a hold that is over is answered OK
+	adds    bool // a task in ten is answered OK and forgotten
+	early   bool // holds are granted before the task is due
+	doubled bool // a hold is not remembered
+}
+
 // simStore is the store as one node reaches it.
 type simStore struct {
 	s    *sim
@@ -139,13 +148,23 @@ func (st *simStore) tell(ctx context.Context, op string, sh store.Shard, do func
 
 func (st *simStore) Add(ctx context.Context, sh store.Shard, tasks []*store.Task) (store.Stamp, []store.AddResult, error) {
 	return askAll(ctx, st, "add", sh, true, func(m *memstore.Store) (store.Stamp, []store.AddResult, error) {
-		return m.Add(simContext, sh, tasks)
+		stamp, r, err := m.Add(simContext, sh, tasks)
+		if st.s.plan.lies.adds && err == nil && st.s.chance(0.1) {
+			_, _, err = m.Remove(simContext, sh, []string{tasks[0].ID})
+		}
+		return stamp, r, err
 	})
 }
 
 func (st *simStore) Ack(ctx context.Context, sh store.Shard, acks []store.Ack, retention time.Duration) (store.Stamp, []store.Status, error) {
 	return askAll(ctx, st, "ack", sh, true, func(m *memstore.Store) (store.Stamp, []store.Status, error) {
-		return m.Ack(simContext, sh, acks, retention)
+		stamp, r, err := m.Ack(simContext, sh, acks, retention)
+		for i := range r {
+			if st.s.plan.lies.acks {
+				r[i] = store.OK
+			}
+		}
+		return stamp, r, err
 	})
 }
 
@@ -187,6 +206,18 @@ func (st *simStore) RemoveDead(ctx context.Context, sh store.Shard, ids []string
 
 func (st *simStore) Hold(ctx context.Context, sh store.Shard, f store.Fence, holds []store.Hold) (store.Stamp, []store.HoldResult, error) {
 	return askAll(ctx, st, "hold", sh, true, func(m *memstore.Store) (store.Stamp, []store.HoldResult, error) {
+		if st.s.plan.lies.fences {
+			stamp, r, _ := m.Hold(simContext, sh, st.s.fences[sh], holds)
+			return stamp, r, st.s.fenced(st.node, "hold", sh, f, nil)
+		}
+		if st.s.plan.lies.early {
+			m.SetClock(time.Second)
+			defer m.SetClock(0)
+		}
+		if st.s.plan.lies.doubled {
+			stamp, r, err := m.Clone().Hold(simContext, sh, f, holds)
+			return stamp, r, err
+		}
 		stamp, r, err := m.Hold(simContext, sh, f, holds)
 		return stamp, r, st.s.fenced(st.node, "hold", sh, f, err)
 	})

@@ -86,6 +86,27 @@ func TestSimulationReplays(t *testing.T) {
 	}
 }
 
+// TestSimulationNotices proves that a store that breaks its promises is caught.
+func TestSimulationNotices(t *testing.T) {
+	for name, lies := range map[string]simLies{
+		"epochs that do not count":   {fences: true},
+		"acks that are always right": {acks: true},
+		"tasks that are forgotten":   {adds: true},
+		"holds before their time":    {early: true},
+		"holds that do not last":     {doubled: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for seed := uint64(31); seed < 60; seed++ { // 31 is the first in which an owner wakes up too late
+				if r := simulate(t, seed, simPlan{lies: lies}, nil); !r.ok() && (!lies.fences || len(r.Breaches) > 0) {
+					t.Logf("seed %d: %s %v", seed, r.Verdict.Summary(), r.Breaches[:min(1, len(r.Breaches))])
+					return
+				}
+			}
+			t.Error("not noticed in 60 runs")
+		})
+	}
+}
+
 // parting is where two traces part.
 func parting(a, b string) string {
 	one, other := strings.Split(a, "\n"), strings.Split(b, "\n")

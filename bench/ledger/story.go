@@ -117,17 +117,22 @@ func (s *story) claimEnqueue() {
 }
 
 // creations is how many lives the task may have had: enqueues that stored it, or may
-// have. A server may have repeated one of them itself after the task had come to its end.
+// have. A server may have repeated one of them itself after the task had come to its end;
+// one that nobody heard the end of it may be repeating still.
 func (s *story) creations() (n int) {
 	repeated := 0
 	for _, o := range s.enqueues {
+		until := o.to
 		switch o.result {
-		case OK, Unknown:
+		case OK:
 			n++
+		case Unknown:
+			n++
+			until = never
 		case Refused:
 			continue
 		}
-		if o.to-o.Mono >= repeatPause && s.endedBefore(o.to) {
+		if until-o.Mono >= repeatPause && s.endedBefore(until) {
 			repeated = 1
 		}
 	}

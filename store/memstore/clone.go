@@ -27,3 +27,11 @@ func (sh *shard) clone() *shard {
 	}
 	return c
 }
+
+// Restore makes this store what another one is now, as a failover to it would.
+func (m *Store) Restore(to *Store) {
+	c := to.Clone()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.shards, m.sessions, m.topics = c.shards, c.sessions, c.topics
+}
