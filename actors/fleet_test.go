@@ -356,6 +356,15 @@ type gatedStore struct {
 	store.Store
 	mu   sync.Mutex
 	gate chan struct{} // closed by the thaw; nil when open
+
+	refused int // releases to refuse from now on; guarded by mu
+}
+
+// refuse makes the next releases fail.
+func (g *gatedStore) refuse(releases int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.refused = releases
 }
 
 func (g *gatedStore) freeze(frozen bool) {
@@ -424,6 +433,15 @@ func (g *gatedStore) Claim(ctx context.Context, s store.Shard, session store.Ses
 func (g *gatedStore) Release(ctx context.Context, s store.Shard, f store.Fence) error {
 	if err := g.pass(ctx); err != nil {
 		return err
+	}
+	g.mu.Lock()
+	refused := g.refused > 0
+	if refused {
+		g.refused--
+	}
+	g.mu.Unlock()
+	if refused {
+		return store.ErrUnavailable
 	}
 	return g.Store.Release(ctx, s, f)
 }

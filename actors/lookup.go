@@ -83,23 +83,36 @@ func foundIn(t *store.Topic, snap store.Snapshot) Found {
 // Delete removes a pending task and says where it was. With an empty topic every
 // topic is searched.
 func (s *System) Delete(ctx context.Context, topic, id string) (foundIn string, err error) {
-	f, e := s.find(ctx, topic, id)
+	topic, e := s.locate(ctx, topic, id)
 	if e != nil {
 		return "", e
 	}
-	return f.Topic, s.change(ctx, f.Topic, id, func(place store.Shard) ([]store.RemoveResult, any, error) {
+	return topic, s.change(ctx, topic, id, func(place store.Shard) ([]store.RemoveResult, any, error) {
 		_, results, err := s.store.Remove(ctx, place, []string{id})
 		return results, &pendingGone{ids: []string{id}}, err
 	})
 }
 
+// locate names the topic of a task. Where it was named, nothing is read: a server that
+// was a primary until now may answer a read, and know nothing of the task, but no change.
+func (s *System) locate(ctx context.Context, topic, id string) (string, *Error) {
+	if topic == "" {
+		f, err := s.find(ctx, topic, id)
+		return f.Topic, err
+	}
+	if err := s.cfg.Limits.checkID(id); err != nil {
+		return "", err
+	}
+	return topic, checkTopicName("topic", topic)
+}
+
 // Reschedule moves the due time of a pending task.
 func (s *System) Reschedule(ctx context.Context, topic, id string, w When) (foundIn string, due store.Millis, err error) {
-	f, e := s.find(ctx, topic, id)
+	topic, e := s.locate(ctx, topic, id)
 	if e != nil {
 		return "", 0, e
 	}
-	t, err := s.store.GetTopic(ctx, f.Topic)
+	t, err := s.store.GetTopic(ctx, topic)
 	if err != nil {
 		return "", 0, failure(err)
 	}
@@ -109,7 +122,7 @@ func (s *System) Reschedule(ctx context.Context, topic, id string, w When) (foun
 	if due = w.At; due == 0 {
 		due = ceilMillis(s.clock.Latest().Add(w.Delay))
 	}
-	return f.Topic, due, s.change(ctx, f.Topic, id, func(place store.Shard) ([]store.RemoveResult, any, error) {
+	return topic, due, s.change(ctx, topic, id, func(place store.Shard) ([]store.RemoveResult, any, error) {
 		stamp, results, err := s.store.Reschedule(ctx, place, []store.Move{{ID: id, Due: due}})
 		return results, &pendingChanged{task: store.Entry{ID: id, Due: due}, seq: stamp.Seq}, err
 	})

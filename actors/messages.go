@@ -159,8 +159,11 @@ type (
 		seq   int64
 		empty bool
 	}
-	// givenUp, from the shard: its claim was released.
-	givenUp struct{}
+	// givenUp, from the shard: its claim was released, or could not be.
+	givenUp struct {
+		fence store.Fence
+		err   error
+	}
 	// handShard, from System: give the shard up, to whoever should own it.
 	handShard struct{}
 	// describeShard, from System.

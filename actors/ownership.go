@@ -116,7 +116,7 @@ func (s *shard) onClaimed(m *claimed) {
 
 func (s *shard) own(m *claimed) {
 	s.log.Debug("shard claimed", "topic", s.id.Topic, "shard", s.id.N, "epoch", m.fence.Epoch)
-	s.owned, s.fence, s.refusals, s.quiet = true, m.fence, 0, false
+	s.owned, s.fence, s.refusals, s.quiet, s.left = true, m.fence, 0, false, nil
 	s.metrics.owned.Inc()
 	s.seqs.restart(m.seq)
 	s.send(s.parent, &shardOwned{shard: s.id.N})
@@ -167,33 +167,50 @@ func (s *shard) handOver() {
 	s.giving = &fence
 }
 
+// loseLease stops what the lease allowed. The claim stays in the store: this node takes
+// it up again, or releases it once the shard is to be another's. With the lease back
+// nobody else could claim it.
+func (s *shard) loseLease() {
+	if s.owned {
+		fence := s.fence
+		s.left = &fence
+	}
+	s.lose()
+}
+
+// forgo begins to release a claim that was left behind.
+func (s *shard) forgo() {
+	if s.left == nil || s.wanted || s.owned || s.claiming || s.giving != nil || s.given > 0 || s.releasing != nil {
+		return
+	}
+	fence := *s.left
+	s.left, s.giving = nil, &fence
+}
+
 // giveUp releases the claim that handOver ended.
 func (s *shard) giveUp() {
 	fence := *s.giving
 	s.giving = nil
 	s.given++
 	s.calls.run(func(ctx context.Context) {
-		s.releaseClaim(ctx, fence)
-		s.post(&givenUp{})
+		m := &givenUp{fence: fence}
+		if m.err = s.store.Release(ctx, s.id, fence); m.err != nil && !errors.Is(m.err, store.ErrFenced) {
+			s.log.Debug("shard not released", "topic", s.id.Topic, "shard", s.id.N, "err", m.err)
+			sleep(ctx, claimRetry)
+		}
+		s.post(m)
 	})
 }
 
-// releaseClaim releases a claim, again and again until the store knows: as long as
-// this node lives, nobody else can have the shard.
-func (s *shard) releaseClaim(ctx context.Context, fence store.Fence) {
-	for {
-		err := s.store.Release(ctx, s.id, fence)
-		if err == nil || errors.Is(err, store.ErrFenced) || errors.Is(err, store.ErrClosed) || ctx.Err() != nil {
-			return
-		}
-		s.log.Debug("shard not released", "topic", s.id.Topic, "shard", s.id.N, "err", err)
-		sleep(ctx, claimRetry)
-	}
-}
-
-// tellReleased tells the next owner, and claims again if that is this node after all.
-func (s *shard) tellReleased() {
+// tellReleased tells the next owner, and claims again if that is this node after all. A
+// claim that could not be released is in everybody's way: it is tried again.
+func (s *shard) tellReleased(m *givenUp) {
 	s.given--
+	if m.err != nil && !errors.Is(m.err, store.ErrFenced) {
+		s.left = &m.fence
+		s.claim()
+		return
+	}
 	s.log.Debug("shard given up", "topic", s.id.Topic, "shard", s.id.N)
 	s.fleet.notifyOwner(s.id, Notice{Released: []store.Shard{s.id}})
 	s.claim()

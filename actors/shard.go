@@ -47,6 +47,7 @@ type shard struct {
 	owned  bool
 	fence  store.Fence
 	giving *store.Fence // a claim to release once the calls under it are over
+	left   *store.Fence // a claim that may be in the store still, though the shard is not owned
 	given  int          // claims that are being released
 	seqs   seqs
 
@@ -170,11 +171,11 @@ func (s *shard) Receive(c actor.Context) {
 	case *seqSeen:
 		s.checkSeq(m)
 	case *givenUp:
-		s.tellReleased()
+		s.tellReleased(m)
 	case *describeShard:
 		m.reply <- s.describe()
 	case *leaseLost:
-		s.lose()
+		s.loseLease()
 	case *leaseBack:
 		s.claim()
 	case *reload:
@@ -220,6 +221,7 @@ func (s *shard) flush() {
 		delete(s.refunds, sub)
 		s.send(s.parent, &refunded{sub: sub, n: n})
 	}
+	s.forgo()
 	if s.giving != nil && s.holds.flying+s.holdNews.flying+s.recovers.flying == 0 {
 		s.giveUp()
 	}

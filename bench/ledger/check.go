@@ -66,6 +66,9 @@ func Check(h *History, r Rules) *Verdict {
 		Counts: map[Violation]int{},
 	}}
 	for _, s := range h.stories {
+		if s.stored() != nil {
+			c.verdict.Acknowledged++
+		}
 		c.excuse(s, r.Allowances)
 		c.check(s)
 		c.count(s)
@@ -147,9 +150,6 @@ func (c *checker) check(s *story) {
 func (c *checker) count(s *story) {
 	v := c.verdict
 	v.Deliveries += len(s.deliveries)
-	if s.stored() != nil {
-		v.Acknowledged++
-	}
 	if s.creations() > 1 {
 		v.Ambiguous++
 	}
