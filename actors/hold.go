@@ -29,10 +29,10 @@ type hold struct {
 	ending   *ending       // nil: no timer. Set by held
 }
 
-func (sub *subscriber) hold(id string) store.Hold {
+func (sub *subscriber) hold(id string, token store.Token) store.Hold {
 	return store.Hold{
 		ID:         id,
-		Token:      store.NewToken(),
+		Token:      token,
 		Visibility: sub.options.Visibility,
 		Worker:     sub.options.Worker,
 	}
@@ -64,8 +64,9 @@ func (s *shard) flushHolds() {
 
 func (s *shard) storeHolds(ctx context.Context, fence store.Fence, batch []holdRequest) *holdsDone {
 	m := &holdsDone{batch: batch, tokens: make([]store.Hold, len(batch))}
+	tokens := store.NewTokens(len(batch))
 	for i, r := range batch {
-		m.tokens[i] = r.sub.hold(r.task.ID)
+		m.tokens[i] = r.sub.hold(r.task.ID, tokens[i])
 	}
 	_, m.err = resolve(ctx, func() (err error) {
 		_, m.results, err = s.store.Hold(ctx, s.id, fence, m.tokens)

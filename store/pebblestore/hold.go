@@ -9,9 +9,11 @@ import (
 // Hold takes pending, due tasks for workers.
 func (s *Store) Hold(ctx context.Context, name store.Shard, f store.Fence, wanted []store.Hold) (store.Stamp, []store.HoldResult, error) {
 	results := make([]store.HoldResult, len(wanted))
+	tasks := make([]store.Task, len(wanted)) // one allocation: they go to workers together
 	stamp, err := s.change(ctx, name, access{fence: &f}, func(t *turn) (err error) {
+		t.coming = len(wanted)
 		for i := range wanted {
-			if results[i], err = t.hold(&wanted[i]); err != nil {
+			if results[i], err = t.hold(&wanted[i], &tasks[i]); err != nil {
 				return err
 			}
 		}
@@ -23,7 +25,8 @@ func (s *Store) Hold(ctx context.Context, name store.Shard, f store.Fence, wante
 	return stamp, results, nil
 }
 
-func (t *turn) hold(want *store.Hold) (store.HoldResult, error) {
+// hold takes one task, which it writes to task.
+func (t *turn) hold(want *store.Hold, task *store.Task) (store.HoldResult, error) {
 	if err := t.item(want.ID); err != nil {
 		return store.HoldResult{}, err
 	}
@@ -32,7 +35,7 @@ func (t *turn) hold(want *store.Hold) (store.HoldResult, error) {
 		return store.HoldResult{}, err
 	}
 	if h := t.sh.holds.get(want.ID); h != nil {
-		return t.heldBefore(h, want, &e, f), nil
+		return t.heldBefore(h, want, task, &e, f), nil
 	}
 	switch {
 	case f == absent:
@@ -46,8 +49,7 @@ func (t *turn) hold(want *store.Hold) (store.HoldResult, error) {
 	case e.due > t.ms:
 		return store.HoldResult{Status: store.NotDue, Due: e.due}, nil
 	}
-	task, err := e.task(want.ID)
-	if err != nil {
+	if err := e.read(task, want.ID); err != nil {
 		return store.HoldResult{Status: store.Corrupt}, t.bury(want.ID, &e, f)
 	}
 	h := t.newHold(want.ID, want, &e)
@@ -58,12 +60,11 @@ func (t *turn) hold(want *store.Hold) (store.HoldResult, error) {
 
 // heldBefore is the outcome of holding a task that is held: by this very request,
 // when it is a repeated one.
-func (t *turn) heldBefore(h *hold, want *store.Hold, e *entry, f found) store.HoldResult {
+func (t *turn) heldBefore(h *hold, want *store.Hold, task *store.Task, e *entry, f found) store.HoldResult {
 	if h.token != want.Token || f != readable {
 		return store.HoldResult{Status: store.WrongState}
 	}
-	task, err := e.task(want.ID)
-	if err != nil {
+	if err := e.read(task, want.ID); err != nil {
 		return store.HoldResult{Status: store.WrongState}
 	}
 	task.Attempt = h.attempt
@@ -85,7 +86,8 @@ func (t *turn) newHold(id string, want *store.Hold, e *entry) *hold {
 	if e.visibility != 0 {
 		visibility = e.visibility
 	}
-	return &hold{
+	h := t.room()
+	*h = hold{
 		id:            id,
 		token:         want.Token,
 		deadline:      t.ms.Add(visibility),
@@ -94,4 +96,19 @@ func (t *turn) newHold(id string, want *store.Hold, e *entry) *hold {
 		stamp:         e.stamp,
 		taskRewritten: e.rewritten,
 	}
+	return h
+}
+
+// holdChunk is how many holds are allocated together at most. The last of them to
+// end keeps the others in memory.
+const holdChunk = 16
+
+// room returns where to put a hold.
+func (t *turn) room() *hold {
+	if len(t.unused) == 0 {
+		t.unused = make([]hold, min(max(t.coming-len(t.begun), 1), holdChunk))
+	}
+	h := &t.unused[0]
+	t.unused = t.unused[1:]
+	return h
 }
