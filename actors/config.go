@@ -46,7 +46,8 @@ type Config struct {
 
 	// Topic is what topics are created with where the request says nothing.
 	// Zero fields: 4 shards, visibility timeout 30s, 3 retries, exponential
-	// backoff from 1s to 10m with 20 % jitter, done tasks not kept.
+	// backoff from 1s to 10m with 20 % jitter, done tasks not kept. MaxRetries
+	// below zero: none.
 	Topic store.Topic
 
 	// Limits bound requests.
@@ -69,7 +70,7 @@ func (c Config) withDefaults() Config {
 func topicDefaults(t store.Topic, l Limits) store.Topic {
 	t.Shards = or(t.Shards, 4)
 	t.Visibility = or(t.Visibility, 30*time.Second)
-	t.MaxRetries = or(t.MaxRetries, 3)
+	t.MaxRetries = max(or(t.MaxRetries, 3), 0)
 	t.MaxDelay = or(t.MaxDelay, l.Delay)
 	t.MaxPayload = or(t.MaxPayload, l.Payload)
 	if t.Backoff.Kind == 0 {

@@ -2,6 +2,7 @@ package actors
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"testing"
@@ -16,9 +17,10 @@ import (
 type faultyStore struct {
 	store.Store
 	mu     sync.Mutex
-	down   bool           // every call fails with ErrUnavailable
-	losing map[string]int // call -> replies to lose
-	broken map[string]int // call -> replies to give without results, against the contract
+	down   bool                     // every call fails with ErrUnavailable
+	losing map[string]int           // call -> replies to lose
+	broken map[string]int           // call -> replies to give without results, against the contract
+	late   map[string]chan struct{} // call -> replies come once it is closed
 }
 
 func newFaultyStore() *faultyStore {
@@ -60,12 +62,23 @@ func (f *faultyStore) isBroken(call string) bool {
 	return false
 }
 
+// delay waits for as long as replies to a call are late.
+func (f *faultyStore) delay(call string) {
+	f.mu.Lock()
+	late := f.late[call]
+	f.mu.Unlock()
+	if late != nil {
+		<-late
+	}
+}
+
 // through runs a call with the faults of its name around it.
 func through[R any](f *faultyStore, call string, do func() (store.Stamp, []R, error)) (store.Stamp, []R, error) {
 	if err := f.before(); err != nil {
 		return store.Stamp{}, nil, err
 	}
 	stamp, results, err := do()
+	f.delay(call)
 	if err == nil {
 		err = f.after(call)
 	}
@@ -98,6 +111,10 @@ func (f *faultyStore) Ack(ctx context.Context, s store.Shard, acks []store.Ack, 
 
 func (f *faultyStore) Nack(ctx context.Context, s store.Shard, nacks []store.Nack) (store.Stamp, []store.NackResult, error) {
 	return through(f, "nack", func() (store.Stamp, []store.NackResult, error) { return f.Store.Nack(ctx, s, nacks) })
+}
+
+func (f *faultyStore) Remove(ctx context.Context, s store.Shard, ids []string) (store.Stamp, []store.RemoveResult, error) {
+	return through(f, "remove", func() (store.Stamp, []store.RemoveResult, error) { return f.Store.Remove(ctx, s, ids) })
 }
 
 func (f *faultyStore) Window(ctx context.Context, s store.Shard, w store.WindowQuery) (store.Stamp, []store.Entry, error) {
@@ -194,6 +211,47 @@ func TestStoreOutageCostsErrorsAndNoTask(t *testing.T) {
 		time.Sleep(6 * time.Second)
 		if got := w.take(); len(got) != 14 {
 			t.Errorf("%d tasks after the outage, want 14", len(got))
+		}
+	})
+}
+
+// TestPageReadBeforeTheLeaseWasLostIsDropped: what it has would be taken for known
+// when the shard is claimed again, and nobody would hand it out.
+func TestPageReadBeforeTheLeaseWasLostIsDropped(t *testing.T) {
+	faultBubble(t, Config{Horizon: 4 * time.Second, Topic: store.Topic{Shards: 1}}, func(t *testing.T, s *System, f *faultyStore) {
+		w := subscribeTo(t, s, "mail", 100)
+		enqueueOne(t, s, after("mail", "a", 5*time.Second))
+		arrive := make(chan struct{})
+		f.set(func(f *faultyStore) { f.late = map[string]chan struct{}{"window": arrive} })
+		time.Sleep(2 * time.Second) // a page is on its way, with the task
+		f.set(func(f *faultyStore) { f.down, f.late = true, nil })
+		time.Sleep(2500 * time.Millisecond)
+		if s.Ready() == nil {
+			t.Fatal("ready while the lease is lost")
+		}
+		close(arrive)
+		time.Sleep(time.Second) // the task is due meanwhile
+		f.set(func(f *faultyStore) { f.down = false })
+		time.Sleep(3 * time.Second)
+		if got := w.take(); len(got) != 1 {
+			t.Errorf("%d tasks after the lease was lost and won again, want 1", len(got))
+		}
+	})
+}
+
+// TestDeleteWhoseAnswerWasLostIsNotRefused loses the answer of the first try, which
+// deleted the task: the second one finds none.
+func TestDeleteWhoseAnswerWasLostIsNotRefused(t *testing.T) {
+	faultBubble(t, Config{}, func(t *testing.T, s *System, f *faultyStore) {
+		enqueueOne(t, s, after("mail", "a", time.Minute))
+		f.set(func(f *faultyStore) { f.losing["remove"] = 1 })
+		_, err := s.Delete(t.Context(), "mail", "a")
+		var e *Error
+		if !errors.As(err, &e) || e.Kind != Unknown {
+			t.Errorf("delete: %v, want that nobody knows", err)
+		}
+		if _, err = s.Delete(t.Context(), "mail", "a"); !errors.As(err, &e) || e.Kind != NotFound {
+			t.Errorf("delete again: %v, want that there is none", err)
 		}
 	})
 }

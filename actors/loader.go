@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/timer"
 )
 
 const (
@@ -29,7 +30,13 @@ func (s *shard) load() {
 	})
 }
 
+// onLoaded takes a page in. One that was read before the shard was lost is dropped:
+// whoever claims it next starts anew.
 func (s *shard) onLoaded(m *windowLoaded) {
+	if !s.owned {
+		s.window.abort()
+		return
+	}
 	if m.err != nil {
 		s.window.abort()
 		s.noteError(m.err)
@@ -74,7 +81,7 @@ func (s *shard) learn(e store.Entry) {
 		s.keep(e)
 		return
 	}
-	s.due.Remove(e.ID)
+	s.unwait(e.ID)
 }
 
 // keep admits a task that may be in the wheel already, for another time.
@@ -83,19 +90,37 @@ func (s *shard) keep(e store.Entry) {
 		return
 	}
 	if !s.admit(e) {
-		s.due.Remove(e.ID)
+		s.unwait(e.ID)
 	}
 }
+
+// unwait takes a task out of the wheel.
+func (s *shard) unwait(id string) {
+	s.insertWaiting()
+	s.due.Remove(id)
+}
+
+// insertWaiting puts what was gathered into the wheel.
+func (s *shard) insertWaiting() {
+	s.due.InsertAll(s.waiting)
+	clear(s.waiting)
+	if s.waiting = s.waiting[:0]; cap(s.waiting) > loadPage {
+		s.waiting = nil
+	}
+}
+
+// inWheel is how many tasks wait for their due time.
+func (s *shard) inWheel() int { return s.due.Len() + len(s.waiting) }
 
 // admit puts a task where it belongs, and reports whether that is the wheel:
 // else it is among the ready ones, or beyond the budgets.
 func (s *shard) admit(e store.Entry) (waits bool) {
 	now := s.now()
 	switch {
-	case !s.window.fits(e.Due, now, s.due.Len(), len(s.out)):
+	case !s.window.fits(e.Due, now, s.inWheel(), len(s.out)):
 		return false
 	case e.Due > now:
-		s.due.Insert(e.ID, int64(e.Due))
+		s.waiting = append(s.waiting, timer.Entry{ID: e.ID, Due: int64(e.Due)})
 		return true
 	}
 	s.makeReady(e)

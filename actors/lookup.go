@@ -115,7 +115,9 @@ func (s *System) Reschedule(ctx context.Context, topic, id string, w When) (foun
 	})
 }
 
-// change edits one pending task in the store and then tells its shard.
+// change edits one pending task in the store and then tells its shard. When an answer
+// was lost on the way, a refusal says nothing: the try without an answer may have done
+// it, and be the reason that the next one found no such task, or one that runs.
 func (s *System) change(ctx context.Context, topic, id string, edit func(store.Shard) ([]store.RemoveResult, any, error)) error {
 	ref, e := s.topic(ctx, topic, false)
 	if e != nil {
@@ -124,18 +126,20 @@ func (s *System) change(ctx context.Context, topic, id string, edit func(store.S
 	for _, place := range placesOf(ref.config.Load(), id) {
 		var results []store.RemoveResult
 		var note any
-		_, err := resolve(ctx, func() (err error) {
+		repeated, err := resolve(ctx, func() (err error) {
 			results, note, err = edit(place)
 			return err
 		})
 		if err != nil {
 			return failure(err)
 		}
-		switch r := results[0]; r.Status {
-		case store.OK:
+		switch r := results[0]; {
+		case r.Status == store.OK:
 			s.tell(ref, place.N, note)
 			return nil
-		case store.NotFound:
+		case repeated:
+			return failure(store.ErrUnknown)
+		case r.Status == store.NotFound:
 		default:
 			return errState(id, r.State)
 		}

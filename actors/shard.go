@@ -72,6 +72,7 @@ type shard struct {
 	quiet                        bool          // the store has no task of the shard, as far as is known
 
 	// Gathered while one message is handled, then sent at once.
+	waiting  []timer.Entry // on their way into due
 	fresh    []store.Entry
 	outgoing map[*subscriber][]heldTask
 	freed    map[int64]int // subscription -> holds ended
@@ -144,7 +145,7 @@ func (s *shard) Receive(c actor.Context) {
 		s.becamePending(m.seq, []store.Entry{m.task})
 	case *pendingGone:
 		for _, id := range m.ids {
-			s.due.Remove(id)
+			s.unwait(id)
 		}
 	case *forget:
 		s.send(m.sub.worker, &forgotten{})
@@ -189,6 +190,7 @@ func (s *shard) Receive(c actor.Context) {
 
 // flush sends what one message gave rise to.
 func (s *shard) flush() {
+	s.insertWaiting()
 	s.countWheel()
 	s.dozing.Store(s.quiet || !s.wanted && !s.owned)
 	if s.window.hungry(s.due.Len(), len(s.out)) {

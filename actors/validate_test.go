@@ -53,6 +53,14 @@ func FuzzID(f *testing.F) {
 	})
 }
 
+func TestTopicsWithoutRetriesByDefault(t *testing.T) {
+	for given, want := range map[int]int{0: 3, 7: 7, -1: 0} {
+		if got := (Config{Topic: store.Topic{MaxRetries: given}}).withDefaults().Topic.MaxRetries; got != want {
+			t.Errorf("%d retries where %d are set; want %d", got, given, want)
+		}
+	}
+}
+
 // A page token that is understood means one place, and is written as it was read.
 func FuzzPageToken(f *testing.F) {
 	f.Add(cursor{1, 3, "opaque"}.encode())

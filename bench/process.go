@@ -166,6 +166,13 @@ func (p *Process) Usage() Usage {
 	return now
 }
 
+// Pid is the id of the process in its present life.
+func (p *Process) Pid() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.cmd.Process.Pid
+}
+
 // Kill ends the process and its children at once, without a chance to tidy up,
 // and waits for it.
 func (p *Process) Kill() error {

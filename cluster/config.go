@@ -18,7 +18,7 @@ type Profile string
 // Profiles. Each is an edit of the library's settings of that name.
 const (
 	Local Profile = "local" // one machine or rack: a crash is missed in a second, for 1 % of a core
-	LAN   Profile = "lan"   // one region: in two or three seconds
+	LAN   Profile = "lan"   // one region: in two seconds, which is what a lease lasts
 	WAN   Profile = "wan"   // between regions: in half a minute
 )
 
@@ -98,8 +98,8 @@ func (c *Config) list() (*memberlist.Config, error) {
 		m.GossipInterval, m.TCPTimeout, m.PushPullInterval = 50*time.Millisecond, 500*time.Millisecond, 10*time.Second
 	case LAN:
 		m = memberlist.DefaultLANConfig()
-		m.ProbeInterval, m.ProbeTimeout = 500*time.Millisecond, 250*time.Millisecond
-		m.SuspicionMaxTimeoutMult = 3
+		m.ProbeInterval, m.ProbeTimeout = 300*time.Millisecond, 150*time.Millisecond
+		m.SuspicionMult, m.SuspicionMaxTimeoutMult = 3, 2
 		m.GossipInterval, m.TCPTimeout = 100*time.Millisecond, time.Second
 	case WAN:
 		m = memberlist.DefaultWANConfig()

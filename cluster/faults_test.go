@@ -133,7 +133,7 @@ func TestShortOneWayPartitionHeals(t *testing.T) {
 
 func TestCrashIsNoticedInTheTimeOfTheProfile(t *testing.T) {
 	for profile, bound := range map[cluster.Profile]time.Duration{
-		cluster.Local: 2 * time.Second, cluster.LAN: 5 * time.Second, cluster.WAN: time.Minute,
+		cluster.Local: 2 * time.Second, cluster.LAN: 3 * time.Second, cluster.WAN: time.Minute,
 	} {
 		bubble(t, func(f *fleet) {
 			watching := func(c *cluster.Config) { c.Profile = profile }

@@ -90,9 +90,9 @@ func (f *fleet) see(n *node, within time.Duration, want ...string) {
 	}
 }
 
-func (f *fleet) three() (a, b, c *node) {
+func (f *fleet) three(edit ...func(*cluster.Config)) (a, b, c *node) {
 	f.Helper()
-	a, b, c = f.start("a"), f.start("b"), f.start("c")
+	a, b, c = f.start("a", edit...), f.start("b", edit...), f.start("c", edit...)
 	within := 2 * time.Second
 	if f.net.Loss > 0 {
 		within = 30 * time.Second // what packets lose, the exchange of all state brings
@@ -186,9 +186,15 @@ func TestOneWayPartitionHeals(t *testing.T) {
 }
 
 func TestLossyNetworkKeepsMembers(t *testing.T) {
+	for _, profile := range []cluster.Profile{cluster.Local, cluster.LAN} {
+		t.Run(string(profile), func(t *testing.T) { keepsMembers(t, profile) })
+	}
+}
+
+func keepsMembers(t *testing.T, profile cluster.Profile) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fleet{T: t, net: &clustertest.Network{Loss: 0.1}}
-		a, b, c := f.three()
+		a, b, c := f.three(func(c *cluster.Config) { c.Profile = profile })
 		flaps := 0
 		for range 60 {
 			time.Sleep(time.Second)

@@ -93,6 +93,35 @@ func BenchmarkInsert(b *testing.B) {
 	}
 }
 
+// BenchmarkInsertAll does the same in the batches that shards get.
+func BenchmarkInsertAll(b *testing.B) {
+	random := newTasks(backlog)
+	ordered := tasks{random.ids, slices.Sorted(slices.Values(random.due))}
+	for name, all := range map[string]tasks{"ordered": ordered, "random": random} {
+		b.Run(name, func(b *testing.B) {
+			w := timer.New(timer.Config{})
+			defer w.Close()
+			entries := make([]timer.Entry, backlog)
+			for i := range entries {
+				entries[i] = timer.Entry{ID: all.ids[i], Due: all.due[i]}
+			}
+			var q *timer.Queue
+			eachRound(b, func() func(int) {
+				if q != nil {
+					q.Close()
+				}
+				q = w.NewQueue(func(int64) {})
+				runtime.GC()
+				return func(i int) {
+					if i%128 == 0 {
+						q.InsertAll(entries[i : i+128])
+					}
+				}
+			})
+		})
+	}
+}
+
 func BenchmarkInsertLibrary(b *testing.B) {
 	all := newTasks(backlog)
 	var w *timingwheel.TimingWheel

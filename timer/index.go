@@ -58,13 +58,17 @@ func (x *index) remove(hash uint64, r ref) {
 	s.used--
 }
 
-// touch looks at the home of a hash. It tells nothing worth knowing, but must
+// touch looks at the homes of hashes. It tells nothing worth knowing, but must
 // not be optimized away.
 //
 //go:noinline
-func (x *index) touch(hash uint64) bool {
-	s := x.segment(hash)
-	return s.cells[s.home(uint32(hash))] == 0
+func (x *index) touch(hashes []uint64) (used int) {
+	for _, hash := range hashes {
+		if s := x.segment(hash); len(s.cells) > 0 {
+			used += int(s.cells[s.home(uint32(hash))] & 1)
+		}
+	}
+	return used
 }
 
 func (s *segment) home(hash uint32) uint32 { return hash & s.mask() }

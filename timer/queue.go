@@ -48,7 +48,34 @@ func (q *Queue) Insert(id string, due int64) bool {
 		return false
 	}
 	k := keyOf(id)
-	hash := q.seed.hash(k, id)
+	return q.insert(k, id, q.seed.hash(k, id), due)
+}
+
+// InsertAll is Insert for each entry, in order, and tells how many are new. It costs
+// about half of what Insert costs one by one.
+func (q *Queue) InsertAll(entries []Entry) (added int) {
+	if q.closed {
+		return 0
+	}
+	var keys [lookAhead]key
+	var hashes [lookAhead]uint64
+	for batch := range slices.Chunk(entries, lookAhead) {
+		for i := range batch {
+			keys[i] = keyOf(batch[i].ID)
+			hashes[i] = q.seed.hash(keys[i], batch[i].ID)
+		}
+		q.index.touch(hashes[:len(batch)])
+		q.slots.touch(batch)
+		for i := range batch {
+			if q.insert(keys[i], batch[i].ID, hashes[i], batch[i].Due) {
+				added++
+			}
+		}
+	}
+	return added
+}
+
+func (q *Queue) insert(k key, id string, hash uint64, due int64) bool {
 	if r := q.find(k, id, hash); r != 0 {
 		q.move(r, due)
 		return false
@@ -117,20 +144,23 @@ type handover struct {
 	entries []Entry
 	len     int // of entries in the end
 	ids     scribe
-	hashes  [32]uint64
+	hashes  [lookAhead]uint64
 }
 
-// handOver hands over some entries of a slot. It first looks at each one's place
-// in the index, for nothing but to have the processor fetch them all at once:
-// waiting for one after the other would be most of the cost.
+// lookAhead is how many entries' places in the index are looked at before any is
+// used, for nothing but to have the processor fetch them all at once: waiting for
+// one after the other would be most of the cost.
+const lookAhead = 32
+
+// handOver hands over some entries of a slot, at most lookAhead.
 func (q *Queue) handOver(h *handover, refs []ref, ms int64) {
 	for i, r := range refs {
 		if r == 0 {
 			continue
 		}
 		h.hashes[i] = q.seed.hash(q.slab.key(r))
-		q.index.touch(h.hashes[i])
 	}
+	q.index.touch(h.hashes[:len(refs)])
 	for i, r := range refs {
 		if r == 0 {
 			continue

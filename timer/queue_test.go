@@ -85,6 +85,18 @@ func TestQueueDoesAsItsModel(t *testing.T) {
 					}
 				}
 			},
+			"insert all": func(t *rapid.T) {
+				batch, want := make([]timer.Entry, rapid.IntRange(0, 200).Draw(t, "entries")), 0
+				for i := range batch {
+					batch[i] = timer.Entry{ID: anyID().Draw(t, "id"), Due: anyDue.Draw(t, "due")}
+					if m.insert(batch[i].ID, batch[i].Due) {
+						want++
+					}
+				}
+				if got := q.InsertAll(batch); got != want {
+					t.Fatalf("insert %v: %d new, want %d", batch, got, want)
+				}
+			},
 			"remove": func(t *rapid.T) {
 				for range rapid.IntRange(1, 200).Draw(t, "times") {
 					id := anyID().Draw(t, "id")

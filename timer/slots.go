@@ -37,6 +37,25 @@ func (t *slotTable) find(ms int64) slotRef {
 	return r
 }
 
+// touch looks at the slots that entries go to, see index.touch.
+//
+//go:noinline
+func (t *slotTable) touch(entries []Entry) (used int) {
+	var found [lookAhead]slotRef
+	for i := range entries {
+		if i == 0 || entries[i].Due != entries[i-1].Due {
+			found[i] = t.byMs[entries[i].Due]
+		}
+	}
+	for _, r := range found[:len(entries)] {
+		if r != 0 {
+			refs := t.at(r).refs
+			used += int(refs[len(refs)-1])
+		}
+	}
+	return used
+}
+
 // add returns a new, empty slot for a millisecond that has none.
 func (t *slotTable) add(ms int64) slotRef {
 	var r slotRef

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -22,15 +21,18 @@ type campaign struct {
 	Options
 	stores      []string
 	names       []string // of faults; none means all
+	eachOnce    bool     // each fault on one store only
 	atOnce      int      // rounds at a time
 	soak        time.Duration
 	report      string // directory
 	output      string
 	inNamespace bool // this process has a network of its own
 
-	mu     sync.Mutex // guards what is printed, and the rest
-	lines  []Line
-	broken int
+	mu      sync.Mutex // guards what is printed, and the rest
+	lines   []Line
+	skipped int
+	broken  int
+	failed  int
 }
 
 // todo is one round to play.
@@ -42,11 +44,11 @@ type todo struct {
 // run plays every fault on every store it applies to, over and over again with other
 // seeds when there is time to soak.
 func (c *campaign) run(ctx context.Context) error {
-	rounds, err := c.rounds()
-	if err != nil {
-		return err
-	}
 	for began := time.Now(); ; c.Seed++ {
+		rounds, err := c.rounds()
+		if err != nil {
+			return err
+		}
 		if err := c.pass(ctx, rounds); err != nil {
 			return err
 		}
@@ -59,8 +61,19 @@ func (c *campaign) run(ctx context.Context) error {
 			return err
 		}
 	}
-	if c.broken > 0 {
-		return fmt.Errorf("%w in %d rounds", errBroken, c.broken)
+	return c.outcome()
+}
+
+// outcome is what came of all rounds.
+func (c *campaign) outcome() error {
+	if c.skipped > 0 {
+		fmt.Fprintf(c.Log, "%d of %d rounds could not be played here\n", c.skipped, len(c.lines))
+	}
+	switch {
+	case c.broken > 0:
+		return fmt.Errorf("%w in %d of %d rounds, and %d came to no verdict", errBroken, c.broken, len(c.lines), c.failed)
+	case c.failed > 0:
+		return fmt.Errorf("%d of %d rounds came to no verdict", c.failed, len(c.lines))
 	}
 	return nil
 }
@@ -73,7 +86,7 @@ func (c *campaign) pass(ctx context.Context, rounds []todo) error {
 		t.o.Seed = c.Seed
 		group.Go(func() error {
 			if ctx.Err() != nil {
-				return nil // another one failed
+				return ctx.Err()
 			}
 			return c.round(ctx, t)
 		})
@@ -81,50 +94,44 @@ func (c *campaign) pass(ctx context.Context, rounds []todo) error {
 	return group.Wait()
 }
 
-// round plays one and prints what came of it.
+// round plays one and prints what came of it. One that comes to no verdict does not
+// keep the others from being played.
 func (c *campaign) round(ctx context.Context, t todo) error {
-	if t.fault.Network && !c.inNamespace {
-		err := alone(ctx, t.o, []string{
-			"--faults", t.fault.Name, "--store", t.o.Store, "--seed", strconv.FormatUint(t.o.Seed, 10), "--for", t.o.For.String(),
-			"--nodes", strconv.Itoa(t.o.Nodes), "--rate", fmt.Sprint(t.o.Rate), "--ledger", t.o.Ledger, "-o", c.output,
-		})
-		switch {
-		case errors.Is(err, errBroken):
-			c.mu.Lock()
-			defer c.mu.Unlock()
-			c.broken++
-			return nil
-		case errors.Is(err, ErrPrivilege) && len(c.names) == 0:
-			c.skip(t.fault, err)
-			return nil
-		}
-		return err
+	apart := t.fault.Network && !c.inNamespace
+	var line Line
+	var err error
+	if apart {
+		line, err = alone(ctx, t)
+	} else {
+		line, err = Play(ctx, t.o, t.fault)
 	}
-	line, err := Play(ctx, t.o, t.fault)
-	if errors.Is(err, ErrPrivilege) && len(c.names) == 0 {
-		c.skip(t.fault, err)
-		return nil
-	}
-	if err != nil {
-		// Not wrapped: ddq would explain it for its own --addr.
-		return fmt.Errorf("%s on %s, seed %d: %s", t.fault.Name, t.o.Store, t.o.Seed, err.Error())
+	line.Schema, line.Fault, line.Store, line.Seed = 1, t.fault.Name, t.o.Store, t.o.Seed
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case errors.Is(err, ErrPrivilege):
+		line.Summary, line.Skipped = "skipped", err.Error()
+	case err != nil:
+		line.Summary, line.Failed = "failed", err.Error()
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.lines = append(c.lines, line)
-	if !line.OK {
+	switch {
+	case line.Skipped != "" && len(c.names) == 0:
+		c.skipped++
+	case line.Verdict == nil:
+		c.failed++
+	case !line.OK:
 		c.broken++
+		if apart { // it has said so itself
+			break
+		}
 		if err := line.Verdict.WriteText(c.Log, 3); err != nil {
 			return err
 		}
 	}
 	return line.write(c.Out, c.output)
-}
-
-func (c *campaign) skip(f Fault, why error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	fmt.Fprintf(c.Log, "%s is skipped: %v\n", f.Name, why)
 }
 
 // rounds are the faults that were asked for, on the stores that can have them.
@@ -134,20 +141,17 @@ func (c *campaign) rounds() (rounds []todo, err error) {
 			return nil, fmt.Errorf("no fault is called %q, see --list", name)
 		}
 	}
-	for _, f := range Faults() {
+	for i, f := range Faults() {
 		if len(c.names) > 0 && !slices.Contains(c.names, f.Name) {
 			continue
 		}
-		played := false
-		for _, store := range c.stores {
-			if !f.AppliesTo(store) {
-				continue
-			}
+		stores := c.storesOf(f, uint64(i))
+		for _, store := range stores {
 			o := c.Options
 			o.Store = store
-			rounds, played = append(rounds, todo{f, o}), true
+			rounds = append(rounds, todo{f, o})
 		}
-		if !played && len(c.names) > 0 {
+		if len(stores) == 0 && len(c.names) > 0 {
 			return nil, fmt.Errorf("fault %s is for --store %s", f.Name, strings.Join(f.Stores, ", "))
 		}
 	}
@@ -155,6 +159,21 @@ func (c *campaign) rounds() (rounds []todo, err error) {
 		return nil, fmt.Errorf("no fault applies to --store %s", strings.Join(c.stores, ","))
 	}
 	return rounds, nil
+}
+
+// storesOf are those that a fault is played on. turn takes neighbouring faults to
+// different ones, where it is to be one of them only.
+func (c *campaign) storesOf(f Fault, turn uint64) (stores []string) {
+	for _, store := range c.stores {
+		if f.AppliesTo(store) {
+			stores = append(stores, store)
+		}
+	}
+	if c.eachOnce && len(stores) > 0 {
+		i := (c.Seed + turn) % uint64(len(stores))
+		stores = stores[i : i+1]
+	}
+	return stores
 }
 
 // complete fills in what depends on where ddq runs.

@@ -9,43 +9,95 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/ddq-io/ddq/bench"
 )
 
-// clockFaults are those of the store's clock, which is Redis'. Nodes have no say in
-// what time it is: they follow the store.
+// clockFaults are those of clocks. What time it is the store says: Redis, or the node
+// itself on the embedded store. Other nodes have no say in it.
 func clockFaults() []Fault {
 	skewed := func(s *setting) { s.skewed = true }
+	on := append(onRedis(), embedded)
 	return []Fault{
 		{
-			Name: "clock-ahead", What: "the clock of Redis is set an hour ahead, and stays there", Stores: onRedis(), Compiler: true, tune: skewed, once: true,
+			Name: "clock-ahead", What: "the store's clock is set an hour ahead, and stays there", Stores: on, Compiler: true, tune: skewed, once: true,
 			strike: func(ctx context.Context, r *round) error {
 				return setClock(ctx, r, time.Hour, func() error { return nil })
 			},
 			Cost: "what was due within the hour is due at once, and holds run out: what they held comes again",
 		},
 		{
-			Name: "clock-back", What: "the clock of Redis is set an hour back for some seconds", Stores: onRedis(), Compiler: true, tune: skewed, once: true,
+			Name: "clock-back", What: "the store's clock is set an hour back for some seconds", Stores: on, Compiler: true, tune: skewed, once: true,
 			strike: func(ctx context.Context, r *round) error {
-				return setClock(ctx, r, -time.Hour, func() error { return r.skew.set(0) })
+				return setClock(ctx, r, -time.Hour, func() error { return r.setStoreClock(0) })
 			},
 			Cost: "nothing is due until it is right again",
+		},
+		{
+			Name: "clock-node", What: "the clock of a node is set an hour ahead or back for some seconds, not the store's", Stores: onAnyRedis(), strike: setNodeClock,
+			Cost: "nothing",
 		},
 	}
 }
 
-// setClock sets it for a while, and then does what ends the fault.
+// setClock sets the store's clock for a while, and then does what ends the fault.
 func setClock(ctx context.Context, r *round, by time.Duration, end func() error) error {
 	return r.broken(ctx, fmt.Sprintf("set the clock by %v", by), func() error {
-		if err := r.skew.set(by); err != nil {
+		if err := r.setStoreClock(by); err != nil {
 			return err
 		}
 		if err := r.pause(ctx, r.hold, r.hold*2); err != nil {
 			return err
 		}
 		if err := end(); err != nil {
+			return err
+		}
+		return r.awaitWhole(ctx)
+	})
+}
+
+// setStoreClock sets the clock of the store, which is the node's on the embedded one.
+func (r *round) setStoreClock(by time.Duration) error {
+	if r.skew != nil {
+		return r.skew.set(by)
+	}
+	r.shift.mu.Lock()
+	defer r.shift.mu.Unlock()
+	r.shift.by = by
+	return shiftClock(r.nodes[0].Process, by)
+}
+
+// shift is by how much the clock of the embedded store is wrong.
+type shift struct {
+	mu sync.Mutex
+	by time.Duration // guarded by mu
+}
+
+// storeTime is what the clock of the store says.
+func (r *round) storeTime(ctx context.Context) (time.Time, error) {
+	if redis, ok := r.store.(*oneRedis); ok {
+		return bench.RedisTime(ctx, redis.Addr)
+	}
+	r.shift.mu.Lock()
+	defer r.shift.mu.Unlock()
+	return time.Now().Add(r.shift.by), nil
+}
+
+func setNodeClock(ctx context.Context, r *round) error {
+	nd, by := r.anyNode(), time.Hour
+	if r.rand.IntN(2) == 0 {
+		by = -by
+	}
+	return r.broken(ctx, fmt.Sprintf("set the clock of %s by %v", nd.name, by), func() error {
+		if err := shiftClock(nd.Process, by); err != nil {
+			return err
+		}
+		if err := r.pause(ctx, r.hold, r.hold*2); err != nil {
+			return err
+		}
+		if err := shiftClock(nd.Process, 0); err != nil {
 			return err
 		}
 		return r.awaitWhole(ctx)
@@ -60,6 +112,9 @@ type skew struct{ preload, file string }
 
 // newSkew needs a C compiler.
 func newSkew(box *bench.Box) (*skew, error) {
+	if _, err := exec.LookPath("cc"); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrPrivilege, err)
+	}
 	dir, err := box.Mkdir("skew")
 	if err != nil {
 		return nil, err
@@ -89,9 +144,8 @@ func (s *skew) under(name string, args ...string) *exec.Cmd {
 
 // readClock writes down what the store's clock says, until ctx ends.
 func (r *round) readClock(ctx context.Context) {
-	redis := r.store.(*oneRedis)
 	for r.sleep(ctx, 20*time.Millisecond) == nil {
 		// A reading that fails is one that is missing.
-		_ = r.ledger.ReadClock(func() (time.Time, error) { return bench.RedisTime(ctx, redis.Addr) })
+		_ = r.ledger.ReadClock(func() (time.Time, error) { return r.storeTime(ctx) })
 	}
 }

@@ -39,6 +39,7 @@ faults and what each may cost.`,
 	f.DurationVar(&c.For, "for", 10*time.Second, "how long tasks are sent in each round")
 	f.Float64Var(&c.Rate, "rate", 300, "tasks a second")
 	f.IntVar(&c.Nodes, "nodes", 3, "servers; one on the embedded store")
+	f.BoolVar(&c.eachOnce, "each-once", false, "every fault on one of the stores only; on which one, the seed says")
 	f.IntVar(&c.atOnce, "at-once", 1, "rounds at a time; they share the machine, so lateness means less then")
 	f.DurationVar(&c.soak, "soak", 0, "go on with other seeds for that long")
 	f.StringVar(&c.report, "report", "", "write a table of all rounds and a picture of lateness over time into this directory")

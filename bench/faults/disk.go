@@ -59,25 +59,30 @@ type disk struct {
 // newDisk mounts a disk at dir. There are 256 MiB more than the embedded store refuses
 // to use up.
 func newDisk(box *bench.Box, kind, dir string) (*disk, error) {
-	d := &disk{kind: kind, dir: dir}
 	if kind == plainDisk {
-		return d, command("mount", "-t", "tmpfs", "-o", "size=512m", "tmpfs", dir)
+		return (&disk{kind: kind}).mount(dir, "-t", "tmpfs", "-o", "size=512m", "tmpfs")
 	}
 	ram, err := box.Mkdir("ram")
 	if err != nil {
 		return nil, err
 	}
-	if err := command("mount", "-t", "tmpfs", "-o", "size=2g", "tmpfs", ram); err != nil {
+	d, err := (&disk{kind: kind, ram: ram, file: filepath.Join(ram, "disk0")}).mount(ram, "-t", "tmpfs", "-o", "size=2g", "tmpfs")
+	if err != nil {
 		return nil, err
 	}
-	d.ram, d.file = ram, filepath.Join(ram, "disk0")
-	if err := command("truncate", "-s", "768M", d.file); err != nil {
+	if err := errors.Join(command("truncate", "-s", "768M", d.file), command("mkfs.ext4", "-q", "-F", d.file)); err != nil {
 		return d, err
 	}
-	if err := command("mkfs.ext4", "-q", "-F", d.file); err != nil {
-		return d, err
+	return d.mount(dir, "-o", "loop", d.file)
+}
+
+// mount mounts something at dir. Where that is not permitted there are no disks to break.
+func (d *disk) mount(dir string, what ...string) (*disk, error) {
+	if err := command("mount", append(what, dir)...); err != nil {
+		return d, fmt.Errorf("%w: %w", ErrPrivilege, err)
 	}
-	return d, command("mount", "-o", "loop", d.file, dir)
+	d.dir = dir
+	return d, nil
 }
 
 // snapshot copies what a power cut would leave now.
@@ -96,17 +101,18 @@ func (d *disk) replace(file string) error {
 		return err
 	}
 	d.file = file
-	return command("mount", "-o", "loop", d.file, d.dir)
+	_, err := d.mount(d.dir, "-o", "loop", d.file)
+	return err
 }
 
 func (d *disk) close() error {
-	if d == nil {
+	if d == nil || d.dir == "" {
 		return nil
 	}
 	// A loop device lets go of its file a moment after it was unmounted: the kernel
 	// is to see to the rest.
 	err := command("umount", "--lazy", d.dir)
-	if d.ram != "" {
+	if d.ram != "" && d.ram != d.dir {
 		err = errors.Join(err, command("umount", "--lazy", d.ram))
 	}
 	return err

@@ -44,5 +44,8 @@ func Faults() []Fault {
 // onRedis are the stores that are a single redis-server.
 func onRedis() []string { return []string{redisEverysec, redisAlways} }
 
+// onAnyRedis are the stores of a fleet, whose kind does not matter to a fault.
+func onAnyRedis() []string { return append(onRedis(), replicated()...) }
+
 // everywhere are the stores whose kind does not matter to a fault.
-func everywhere() []string { return append(onRedis(), embedded) }
+func everywhere() []string { return append(onAnyRedis(), embedded) }

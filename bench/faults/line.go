@@ -19,8 +19,10 @@ type Line struct {
 	Summary string          `json:"summary"`
 	Strikes int             `json:"strikes"`
 	Seconds float64         `json:"seconds"`
-	Ledger  string          `json:"ledger,omitempty"` // where it was left
-	Verdict *ledger.Verdict `json:"verdict"`
+	Ledger  string          `json:"ledger,omitempty"`  // where it was left
+	Skipped string          `json:"skipped,omitempty"` // why it could not be played here
+	Failed  string          `json:"failed,omitempty"`  // why it came to no verdict
+	Verdict *ledger.Verdict `json:"verdict,omitempty"`
 }
 
 // write prints the line.
@@ -30,11 +32,23 @@ func (l Line) write(w io.Writer, output string) error {
 		enc.SetEscapeHTML(false)
 		return enc.Encode(l)
 	}
+	if l.Verdict == nil {
+		_, err := fmt.Fprintf(w, "%-17s %-19s seed %-4d %s%s\n", l.Fault, l.Store, l.Seed, l.Summary, colon(l.Skipped+l.Failed))
+		return err
+	}
 	calmly, broken, without := l.figures()
 	v := l.Verdict
-	_, err := fmt.Fprintf(w, "%-14s %-20s seed %-4d %-4s %3d strikes %7d tasks %7d deliveries %6d unknown; late p99 %.0f ms calm, %.0f ms broken, worst %.0f ms; no delivery for %.0f ms\n",
+	_, err := fmt.Fprintf(w, "%-17s %-19s seed %-4d %-4s %3d strikes %7d tasks %7d deliveries %6d unknown; late p99 %.0f ms calm, %.0f ms broken, worst %.0f ms; no delivery for %.0f ms\n",
 		l.Fault, l.Store, l.Seed, l.Summary, l.Strikes, v.Acknowledged, v.Deliveries, v.Unknown, calmly.P99, broken.P99, broken.Max, without)
 	return err
+}
+
+// colon sets a reason off.
+func colon(why string) string {
+	if why == "" {
+		return ""
+	}
+	return ": " + why
 }
 
 // figures are the worst of all calm phases, of all others, and of the times without

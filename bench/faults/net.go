@@ -13,7 +13,7 @@ import (
 // netFaults are those of the network. Every node, Redis and the worker whose cable is
 // cut live in a network namespace of their own.
 func netFaults() []Fault {
-	on := []string{redisEverysec}
+	on := onAnyRedis()
 	return []Fault{
 		{
 			Name: "cut-node", What: "a node is cut off from everything", Stores: on, Nodes: 3, Network: true, strike: cut(func(r *round) ([]cable, string) {
@@ -87,7 +87,7 @@ type network struct {
 }
 
 // ErrPrivilege means that a fault needs what cannot be had here.
-var ErrPrivilege = errors.New("needs Linux and root, and ip(8) for network namespaces or mount(8) for disks")
+var ErrPrivilege = errors.New("takes Linux and root: ip(8) for networks, mount(8) for disks, a C compiler for clocks")
 
 // newNetwork makes the switch in the namespace of this process, which must be its own.
 func newNetwork() (*network, error) {
@@ -99,8 +99,11 @@ func newNetwork() (*network, error) {
 		"link set br0 up",
 	} {
 		if err := n.ip(args); err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%w: %w", ErrPrivilege, err)
 		}
+	}
+	if _, err := n.host("trial"); err != nil {
+		return nil, errors.Join(fmt.Errorf("%w: %w", ErrPrivilege, err), n.close())
 	}
 	return n, nil
 }
@@ -154,6 +157,9 @@ func (n *network) in(name string, command ...string) *exec.Cmd {
 // set cuts cables, or mends them.
 func (n *network) set(cables []cable, cutOff bool) error {
 	for _, c := range cables {
+		if n.places[c.from] == switchPlace {
+			continue // its answers go nowhere without questions
+		}
 		args := fmt.Sprintf("link set p%d nomaster", n.places[c.from])
 		switch {
 		case c.to == "" && !cutOff:
@@ -170,13 +176,26 @@ func (n *network) set(cables []cable, cutOff bool) error {
 	return nil
 }
 
+// atSwitch returns the address of a place that is the switch itself: what is there
+// lives in the namespace of this process.
+func (n *network) atSwitch(name string) (string, error) {
+	n.places[name] = switchPlace
+	return address(switchPlace), n.ip("addr add " + address(switchPlace) + "/32 dev br0")
+}
+
+// switchPlace is the number of the place that is the switch.
+const switchPlace = 253
+
 // close removes every place.
 func (n *network) close() error {
 	if n == nil {
 		return nil
 	}
 	var errs []error
-	for name := range n.places {
+	for name, number := range n.places {
+		if number == switchPlace {
+			continue
+		}
 		errs = append(errs, n.ip("netns del "+n.prefix+name))
 	}
 	return errors.Join(errs...)

@@ -1,29 +1,46 @@
 package faults
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
+	"strconv"
+	"strings"
 	"syscall"
 	"time"
 )
 
-// alone runs this program again in a network namespace of its own, where newNetwork
-// can make a switch without touching the machine's network.
-func alone(ctx context.Context, o Options, args []string) error {
+// alone runs this program again for one round, in a network namespace of its own, where
+// newNetwork can make a switch without touching the machine's network.
+func alone(ctx context.Context, t todo) (line Line, err error) {
 	if _, err := exec.LookPath("ip"); err != nil || os.Geteuid() != 0 {
-		return ErrPrivilege
+		return line, ErrPrivilege
 	}
-	cmd := exec.CommandContext(ctx, o.Bin, append([]string{"bench", "faults", "--in-namespace"}, args...)...)
-	cmd.Stdout, cmd.Stderr = o.Out, o.Log
+	o := t.o
+	cmd := exec.CommandContext(ctx, o.Bin, "bench", "faults", "--in-namespace", "-o", "json",
+		"--faults", t.fault.Name, "--store", o.Store, "--seed", strconv.FormatUint(o.Seed, 10), "--for", o.For.String(),
+		"--nodes", strconv.Itoa(o.Nodes), "--rate", fmt.Sprint(o.Rate), "--ledger", o.Ledger)
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, o.Log
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 30 * time.Second
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET, Setpgid: true}
-	err := cmd.Run()
-	var exit *exec.ExitError
-	if errors.As(err, &exit) && exit.ExitCode() == 1 {
-		return errBroken
+	err = cmd.Run()
+	if errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.ENOSYS) || errors.Is(err, syscall.EINVAL) {
+		return line, fmt.Errorf("%w: %w", ErrPrivilege, err)
 	}
-	return err
+	if json.Unmarshal(out.Bytes(), &line) != nil {
+		return line, fmt.Errorf("%w: %s", err, strings.TrimSpace(out.String()))
+	}
+	switch {
+	case line.Skipped != "":
+		return line, fmt.Errorf("%w%s", ErrPrivilege, strings.TrimPrefix(line.Skipped, ErrPrivilege.Error()))
+	case line.Failed != "":
+		return line, errors.New(line.Failed)
+	}
+	return line, nil
 }

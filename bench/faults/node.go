@@ -23,7 +23,7 @@ func nodeFaults() []Fault {
 			Cost: "nothing in a fleet; a node that stands alone is away until it is back",
 		},
 		{
-			Name: "drain", What: "ddq cluster drain and undrain of a node", Stores: onRedis(), Nodes: 2, strike: drainNode,
+			Name: "drain", What: "ddq cluster drain and undrain of a node", Stores: onAnyRedis(), Nodes: 2, strike: drainNode,
 			Cost: "nothing",
 		},
 		{

@@ -24,6 +24,9 @@ const waiting = "?wait_replicas=1"
 
 func replicated() []string { return []string{redisSentinel, redisCluster} }
 
+// replicatedFast are those that do not wait.
+func replicatedFast() []string { return []string{redisSentinelFast, redisClusterFast} }
+
 // replicaFaults are those of Redis with replicas.
 func replicaFaults() []Fault {
 	return []Fault{
@@ -32,9 +35,13 @@ func replicaFaults() []Fault {
 			Cost: "no service for what lies there until another is elected, some seconds here; nothing succeeds while the new one has no replica",
 		},
 		{
-			Name: "failover-fast", What: "the same without wait_replicas", Stores: []string{redisSentinelFast, redisClusterFast}, strike: failOver,
+			Name: "failover-fast", What: "the same without wait_replicas", Stores: replicatedFast(), strike: failOver,
 			Cost:  "the same; and what was answered in the second before, or while it lasted, may be undone: tasks lost, settled ones back",
 			Allow: []ledger.Allowance{{Fault: "failover-fast", Before: time.Second}},
+		},
+		{
+			Name: "primary-pause", What: "SIGSTOP of a primary, for long enough that another takes over, then SIGCONT", Stores: replicated(), strike: pausePrimary,
+			Cost: "no service for what lies there until it wakes or another is elected; what it still accepts ends unknown",
 		},
 		{
 			Name: "handover", What: "sentinels make another server the primary (SENTINEL FAILOVER), and the old one lives",
@@ -50,7 +57,18 @@ func replicaFaults() []Fault {
 }
 
 // openReplicated starts a store of one of the kinds above.
-func openReplicated(kind string) (store, error) {
+func (s *stand) openReplicated(kind string) (store, error) {
+	host := redistest.Loopback
+	if s.net != nil {
+		var err error
+		if host, err = s.net.atSwitch(redisPlace); err != nil {
+			return nil, err
+		}
+	}
+	return openReplicated(kind, host)
+}
+
+func openReplicated(kind, host string) (store, error) {
 	s := &stage{}
 	var opened store
 	err := s.try(func() {
@@ -60,9 +78,9 @@ func openReplicated(kind string) (store, error) {
 		}
 		switch strings.TrimSuffix(kind, "-fast") {
 		case redisSentinel:
-			opened = &sentinelStore{s, redistest.StartSentinel(s), query}
+			opened = &sentinelStore{s, redistest.StartSentinelAt(s, host), query}
 		case redisCluster:
-			opened = &clusterStore{s, redistest.StartCluster(s, 3, 2), query}
+			opened = &clusterStore{s, redistest.StartClusterAt(s, host, 3, 2), query}
 		}
 	})
 	if err != nil {
@@ -128,6 +146,30 @@ func failOver(ctx context.Context, r *round) error {
 			server.Kill()
 			awaitTakeover()
 			server.Restart()
+			redis.awaitFollows(server)
+		})
+		if err != nil {
+			return err
+		}
+		return r.awaitWhole(ctx)
+	})
+}
+
+// pausePrimary wakes it up once another has taken its place, or before anybody noticed.
+func pausePrimary(ctx context.Context, r *round) error {
+	redis := r.store.(primaries)
+	brief := r.strikes%2 == 1
+	return r.broken(ctx, "pause a primary", func() error {
+		err := redis.try(func() {
+			server, awaitTakeover := redis.primary(r.anyShard())
+			server.Pause()
+			defer server.Resume()
+			if brief {
+				_ = r.pause(ctx, 200*time.Millisecond, 700*time.Millisecond)
+				return
+			}
+			awaitTakeover()
+			server.Resume()
 			redis.awaitFollows(server)
 		})
 		if err != nil {

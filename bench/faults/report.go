@@ -28,8 +28,12 @@ func writeReport(dir string, lines []Line) error {
 		if err := l.write(f, "json"); err != nil {
 			return err
 		}
-		calmly, broken, without := l.figures()
 		v := l.Verdict
+		if v == nil {
+			t.AppendRow(table.Row{l.Fault, l.Store, l.Seed, l.Summary + colon(l.Skipped+l.Failed)})
+			continue
+		}
+		calmly, broken, without := l.figures()
 		t.AppendRow(table.Row{l.Fault, l.Store, l.Seed, l.Summary, l.Strikes, v.Acknowledged, v.Deliveries, v.Unknown, calmly.P99, broken.P99, broken.Max, without})
 		verdicts = append(verdicts, v)
 	}

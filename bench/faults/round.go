@@ -61,6 +61,7 @@ type round struct {
 	producers []*party
 	workers   []*party
 	strikes   int
+	shift     shift
 }
 
 // party is a producer or worker process.
@@ -75,7 +76,7 @@ func (r *round) play(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, r.ledger.Close()) }()
-	if r.skew != nil {
+	if r.skewed {
 		ctx, stop := context.WithCancel(ctx)
 		var reader sync.WaitGroup
 		reader.Go(func() { r.readClock(ctx) })

@@ -48,8 +48,11 @@ func Play(ctx context.Context, o Options, f Fault) (line Line, err error) {
 	if f.tune != nil {
 		f.tune(&r.setting)
 	}
-	if err := r.run(ctx, o); err != nil {
-		return line, fmt.Errorf("%w (ledgers are in %s)", err, dir)
+	switch err := r.run(ctx, o); {
+	case errors.Is(err, ErrPrivilege):
+		return line, errors.Join(err, os.RemoveAll(dir))
+	case err != nil:
+		return line, fmt.Errorf("%w (ledgers and logs are in %s)", err, dir)
 	}
 	h, err := ledger.Read(dir)
 	if err != nil {
@@ -94,9 +97,6 @@ func (r *round) run(ctx context.Context, o Options) (err error) {
 	}
 	r.stand = &stand{box: box, bin: bin}
 	defer func() { err = errors.Join(err, box.Stop(), r.keepLogs(), r.stand.close(), box.Close()) }()
-	if r.fault.Mounts && os.Geteuid() != 0 {
-		return ErrPrivilege
-	}
 	if r.setting.onDisk != noDisk {
 		dir, err := box.Mkdir("disk")
 		if err != nil {
@@ -106,7 +106,7 @@ func (r *round) run(ctx context.Context, o Options) (err error) {
 			return err
 		}
 	}
-	if r.setting.skewed {
+	if r.setting.skewed && o.Store != embedded {
 		if r.skew, err = newSkew(box); err != nil {
 			return err
 		}

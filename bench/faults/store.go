@@ -36,7 +36,7 @@ func (s *stand) open(ctx context.Context, kind string) (store, error) {
 	case redisEverysec, redisAlways:
 		return s.openRedis(ctx, strings.TrimPrefix(kind, "redis-"))
 	case redisSentinel, redisSentinelFast, redisCluster, redisClusterFast:
-		return openReplicated(kind)
+		return s.openReplicated(kind)
 	}
 	return nil, fmt.Errorf("unknown store %q", kind)
 }

@@ -100,6 +100,30 @@ func TestCheckerFindsEachViolation(t *testing.T) {
 			p.at(100).deliver(1, "a")
 			p.at(101).settle(Ack, "a", OK)
 		}, ""},
+		{"stored by a try that the server repeated", func(p *tape) {
+			p.enqueue(100, Already)
+			p.at(100).deliver(1, "a")
+			p.at(101).settle(Ack, "a", OK)
+		}, ""},
+		{"stored by a try that the server repeated, and early", func(p *tape) {
+			p.enqueue(100, Already)
+			p.at(98).deliver(1, "a")
+			p.at(101).settle(Ack, "a", OK)
+		}, Early},
+		{"deleted while the server repeated the enqueue", func(p *tape) {
+			p.put(Event{Kind: Call, Op: Enqueue, Call: 100, Due: epoch + 100, Sum: "s"})
+			p.at(50).call(Event{Op: Delete}, OK, "")
+			p.at(60).put(Event{Kind: Answer, Op: Enqueue, Call: 100, Result: OK, Due: epoch + 100})
+			p.at(100).deliver(1, "a")
+			p.at(101).settle(Ack, "a", OK)
+		}, ""},
+		{"deleted just before the answer to the enqueue", func(p *tape) {
+			p.put(Event{Kind: Call, Op: Enqueue, Call: 100, Due: epoch + 100, Sum: "s"})
+			p.at(2).call(Event{Op: Delete}, OK, "")
+			p.at(5).put(Event{Kind: Answer, Op: Enqueue, Call: 100, Result: OK, Due: epoch + 100})
+			p.at(100).deliver(1, "a")
+			p.at(101).settle(Ack, "a", OK)
+		}, Resurrected},
 		{"never delivered, and gone", func(p *tape) { p.enqueue(100, OK) }, Lost},
 		{"delivered, never acked, and gone", func(p *tape) {
 			p.enqueue(100, OK)
@@ -448,6 +472,30 @@ func TestEarlyIsOnTheStoresClock(t *testing.T) {
 		p.at(510).settle(Ack, "a", OK)
 		if v := p.verdict(Rules{}); v.Counts[Early] != test.want {
 			t.Errorf("store ahead by %d ms: early %d, want %d", test.ahead, v.Counts[Early], test.want)
+		}
+	}
+}
+
+// TestClockSetBackExcusesWhatWasDueBefore delivers tasks just after the store's clock
+// was set back: one that had been due until then, and one that had not.
+func TestClockSetBackExcusesWhatWasDueBefore(t *testing.T) {
+	for _, test := range []struct {
+		due  int64
+		want int
+	}{{480, 0}, {511, 0}, {530, 1}} {
+		p := &tape{}
+		for ms := int64(0); ms < 1000; ms += 10 {
+			now := epoch + ms
+			if ms > 500 {
+				now -= 3_600_000
+			}
+			p.at(ms).put(Event{Kind: Clock, StoreNow: now, Took: millisecond})
+		}
+		p.at(1).enqueue(test.due, OK)
+		p.at(535).deliver(1, "a") // held before, and long on its way
+		p.at(540).settle(Ack, "a", OK)
+		if v := p.verdict(Rules{}); v.Counts[Early] != test.want {
+			t.Errorf("due at %d: early %d, want %d", test.due, v.Counts[Early], test.want)
 		}
 	}
 }

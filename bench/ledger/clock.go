@@ -52,17 +52,27 @@ func (c *clock) around(mono int64) []reading {
 	return c.readings[max(0, i-1):min(len(c.readings), i+1)]
 }
 
-// upper is the latest that the store's clock can have said when e happened, in ms.
-func (c *clock) upper(e *Event) int64 {
-	near := c.around(e.Mono)
-	if len(near) == 0 {
+// upper is the latest that the store's clock can have said between since and e, in ms:
+// what e tells of was done by the store at some time before. The clock may have been
+// set back meanwhile.
+func (c *clock) upper(since int64, e *Event) int64 {
+	if len(c.readings) == 0 {
 		return e.Wall / millisecond
 	}
-	ahead := near[0].high
-	for _, r := range near {
-		ahead = max(ahead, r.high)
+	first, _ := slices.BinarySearchFunc(c.readings, since, func(r reading, mono int64) int { return cmp.Compare(r.mono, mono) })
+	first = max(0, first-1)
+	latest := int64(math.MinInt64)
+	for i, r := range c.readings[first:] {
+		if i > 0 && r.mono >= e.Mono {
+			break
+		}
+		until, ahead := e.Mono, r.high
+		if next := first + i + 1; next < len(c.readings) {
+			until, ahead = min(until, c.readings[next].mono), max(ahead, c.readings[next].high)
+		}
+		latest = max(latest, until+ahead)
 	}
-	return (e.Mono + ahead) / millisecond
+	return latest / millisecond
 }
 
 // after is the earliest moment at which the store's clock can have counted d ns from

@@ -32,7 +32,7 @@ func (c *checker) garbled() {
 // the delay of a nack.
 func (c *checker) early() {
 	for _, d := range c.s.deliveries {
-		now := c.h.clock.upper(d.Event)
+		now := c.h.clock.upper(c.s.begin(), d.Event)
 		if due := max(c.earliest, d.Due); now < due {
 			c.offend(Early, "attempt %d at least %d ms before it was due", d.Attempt, due-now)
 			return
@@ -251,7 +251,7 @@ func (c *checker) answers() {
 					c.offend(Wrong, "%s said that there is no such task", o.Op)
 				}
 			case o.result == Refused && o.answer.Reason == Running:
-				if c.h.clock.upper(o.answer) < c.earliest {
+				if c.h.clock.upper(c.s.begin(), o.answer) < c.earliest {
 					c.offend(Wrong, "%s said that it runs, before it was due", o.Op)
 				}
 			case o.did():

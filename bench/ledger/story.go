@@ -93,15 +93,48 @@ func (s *story) sort() {
 	}
 }
 
+// begin is the monotonic time of the first thing that is known.
+func (s *story) begin() int64 { return s.events[0].Mono }
+
+// repeatPause is the least time after which a server repeats a call to its store whose
+// answer was lost.
+const repeatPause = 10 * millisecond
+
 // creations is how many lives the task may have had: enqueues that stored it, or may
-// have.
+// have. When all that were accepted found it stored already, the server repeated one of
+// them itself; and it may have done so after the task had come to its end.
 func (s *story) creations() (n int) {
+	already, repeated := 0, 0
 	for _, o := range s.enqueues {
-		if o.result == OK || o.result == Unknown {
+		switch o.result {
+		case OK, Unknown:
 			n++
+		case Already:
+			already = 1
+		case Refused:
+			continue
+		}
+		if o.to-o.Mono >= repeatPause && s.endedBefore(o.to) {
+			repeated = 1
 		}
 	}
-	return n
+	return max(n, already) + repeated
+}
+
+// endedBefore reports whether the task was acked or deleted before a moment, or may
+// have been.
+func (s *story) endedBefore(moment int64) bool {
+	for _, o := range s.removals {
+		if o.may() && o.Mono < moment {
+			return true
+		}
+	}
+	for _, o := range s.settles {
+		if o.Op == Ack && o.may() && o.Mono < moment {
+			return true
+		}
+	}
+	return false
 }
 
 // stored is the first enqueue that was answered OK, nil when none was.
@@ -136,7 +169,7 @@ func (s *story) finisher() *op {
 func (s *story) earliestDue(c *clock) int64 {
 	due := int64(never)
 	for _, o := range s.enqueues {
-		if o.result == Refused || o.result == Already {
+		if o.result == Refused {
 			continue
 		}
 		d := o.Due
@@ -151,7 +184,7 @@ func (s *story) earliestDue(c *clock) int64 {
 	for i, o := range s.moves {
 		switch alone := i == 0 || s.moves[i-1].to < o.Mono; {
 		case o.result == Refused:
-		case o.did() && alone && c.upper(o.answer) < due:
+		case o.did() && alone && c.upper(s.begin(), o.answer) < due:
 			due = o.answer.Due // nobody could hold it before
 		case o.answer != nil && o.did():
 			due = min(due, o.answer.Due)

@@ -29,17 +29,24 @@ type Verdict struct {
 
 	// For the chart: when the history began, in Unix nanoseconds, its faults, and
 	// lateness by the time at which tasks were due.
-	Began  int64   `json:"-"`
-	Faults []Band  `json:"-"`
-	Series []Point `json:"-"`
+	Began  int64   `json:"began_unix_ns"`
+	Faults []Band  `json:"faults"`
+	Series []Point `json:"series"`
 }
 
 // Band is the time of a fault, in seconds from the beginning.
-type Band struct{ From, To float64 }
+type Band struct {
+	From float64 `json:"from_s"`
+	To   float64 `json:"to_s"`
+}
 
 // Point is the lateness of what became due in a step: seconds from the beginning, and
 // milliseconds.
-type Point struct{ At, P50, Max float64 }
+type Point struct {
+	At  float64 `json:"at_s"`
+	P50 float64 `json:"p50_ms"`
+	Max float64 `json:"max_ms"`
+}
 
 // OK reports whether every promise was kept, as far as the history can tell. One
 // without tasks or without an audit cannot.

@@ -97,6 +97,18 @@ addr: 127.0.0.1:9999 # of client commands, in the same file
 	}
 }
 
+func TestNoRetriesAreNotTheDefault(t *testing.T) {
+	for args, want := range map[string]int{"": 3, "--max-retries=7": 7, "--max-retries=0": -1} {
+		cfg, err := resolved(t, "", nil, strings.Fields(args)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cfg.check(); err != nil || cfg.Actors.Topic.MaxRetries != want {
+			t.Errorf("%q: %d retries, %v; want %d", args, cfg.Actors.Topic.MaxRetries, err, want)
+		}
+	}
+}
+
 func TestConfigFromEnvironmentVariable(t *testing.T) {
 	cfg, err := resolved(t, "", []string{"DDQ_CONFIG=" + writeFile(t, "data: here\n")})
 	if err != nil {
@@ -165,6 +177,7 @@ func TestCheckRefuses(t *testing.T) {
 		{"--horizon", "1m"},
 		{"--visibility-timeout", "-1s"},
 		{"--shutdown-grace", "-1s"},
+		{"--max-retries", "-1"},
 	} {
 		cfg, err := resolved(t, "", nil, args...)
 		if err != nil {

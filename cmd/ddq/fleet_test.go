@@ -9,12 +9,19 @@ import (
 	"testing"
 	"time"
 
+	"github.com/HdrHistogram/hdrhistogram-go"
+	"github.com/cespare/xxhash/v2"
+
 	"github.com/ddq-io/ddq/api/client"
 	"github.com/ddq-io/ddq/api/worker"
 	"github.com/ddq-io/ddq/store/redisstore/redistest"
 )
 
-const fleetTasks = 6_000
+const (
+	fleetTasks  = 12_000
+	fleetEvery  = 500 * time.Microsecond // between due times
+	fleetShards = 12
+)
 
 // fleetRun is three server processes on one Redis, a worker at each, and the books
 // of what was enqueued and delivered.
@@ -29,12 +36,19 @@ type fleetRun struct {
 	early    int             // guarded by mu
 	doubles  int             // delivered again under the same attempt; guarded by mu
 	repeats  int             // delivered again under a higher one; guarded by mu
-	worst    time.Duration   // how late a first delivery was; guarded by mu
+	due      time.Time       // of the first task
+	late     []delivered     // first deliveries; guarded by mu
 	all      chan struct{}   // closed when every task was delivered
 }
 
-func startFleet(t *testing.T, store string) *fleetRun {
-	s := startServers(t, store, 3)
+// delivered is how a task came for the first time.
+type delivered struct {
+	task, attempt int
+	late          time.Duration
+}
+
+func startFleet(t *testing.T, store string, settings ...string) *fleetRun {
+	s := startServers(t, store, 3, settings...)
 	f := &fleetRun{T: t, nodes: s.nodes, all: make(chan struct{})}
 	for _, p := range f.nodes {
 		c, err := client.Dial(p.addr, client.Config{Timeout: time.Minute, MaxElapsed: time.Minute})
@@ -69,7 +83,7 @@ func (f *fleetRun) deliver(task worker.Task, now time.Time) {
 	defer f.mu.Unlock()
 	switch last := f.attempts[i]; {
 	case last == 0:
-		f.worst = max(f.worst, now.Sub(task.Due))
+		f.late = append(f.late, delivered{i, task.Attempt, now.Sub(f.due.Add(time.Duration(i) * fleetEvery))})
 		if f.seen++; f.seen == fleetTasks {
 			close(f.all)
 		}
@@ -91,7 +105,7 @@ func (f *fleetRun) play(workers []int, fault func()) {
 	f.Helper()
 	const topic = "fleet"
 	if _, err := f.clients[0].CreateTopic(f.Context(), topic, client.Policy{
-		Shards: new(12), VisibilityTimeout: new(3 * time.Second), MaxRetries: new(100),
+		Shards: new(fleetShards), VisibilityTimeout: new(3 * time.Second), MaxRetries: new(100),
 	}); err != nil {
 		f.Fatal(err)
 	}
@@ -99,7 +113,7 @@ func (f *fleetRun) play(workers []int, fault func()) {
 	var parties sync.WaitGroup
 	for _, i := range workers {
 		parties.Go(func() {
-			w := worker.New(f.clients[i].Conn(), worker.Config{Topic: topic, Concurrency: 16},
+			w := worker.New(f.clients[i].Conn(), worker.Config{Topic: topic, Concurrency: 64},
 				worker.HandlerFunc(func(_ context.Context, task worker.Task) error {
 					f.deliver(task, time.Now())
 					return nil
@@ -109,14 +123,14 @@ func (f *fleetRun) play(workers []int, fault func()) {
 			}
 		})
 	}
-	due := time.Now().Add(time.Second)
-	f.enqueue(topic, 0, fleetTasks/2, due)
+	f.due = time.Now().Add(time.Second)
+	f.enqueue(topic, 0, fleetTasks/2)
 	select {
-	case <-time.After(time.Until(due.Add(2 * time.Second))): // in the middle of it
+	case <-time.After(time.Until(f.due.Add(2 * time.Second))): // in the middle of it
 	case <-ctx.Done():
 	}
 	fault()
-	f.enqueue(topic, fleetTasks/2, fleetTasks, due)
+	f.enqueue(topic, fleetTasks/2, fleetTasks)
 	select {
 	case <-f.all:
 	case <-time.After(time.Minute):
@@ -131,17 +145,43 @@ func (f *fleetRun) play(workers []int, fault func()) {
 	if f.early+f.doubles > 0 {
 		f.Errorf("early %d, delivered again under the same attempt %d; want none", f.early, f.doubles)
 	}
-	f.Logf("%d tasks, %d delivered again under a higher attempt, none later than %v", f.seen, f.repeats, f.worst)
+	f.Logf("%d tasks, %d delivered again under a higher attempt: %s", f.seen, f.repeats,
+		f.lateness(func(delivered) bool { return true }))
+}
+
+// lateness tells how late the first deliveries of some tasks were. mu is held, or
+// nobody works any more.
+func (f *fleetRun) lateness(of func(delivered) bool) string {
+	h := hdrhistogram.New(0, time.Minute.Microseconds(), 3)
+	for _, d := range f.late {
+		if of(d) {
+			_ = h.RecordValue(d.late.Microseconds()) // what is over a minute ends the test
+		}
+	}
+	at := func(us int64) time.Duration { return (time.Duration(us) * time.Microsecond).Round(100 * time.Microsecond) }
+	return fmt.Sprintf("lateness of %d p50 %v, p99 %v, worst %v", h.TotalCount(), at(h.ValueAtQuantile(50)), at(h.ValueAtQuantile(99)), at(h.Max()))
+}
+
+// owners are the owners of the shards now.
+func (f *fleetRun) owners() (owners []string) {
+	f.Helper()
+	for shard, err := range f.clients[0].Shards(f.Context(), "fleet") {
+		if err != nil {
+			f.Fatal(err)
+		}
+		owners = append(owners, shard.Owner)
+	}
+	return owners
 }
 
 // enqueue sends some of the tasks to the first two nodes.
-func (f *fleetRun) enqueue(topic string, from, to int, due time.Time) {
+func (f *fleetRun) enqueue(topic string, from, to int) {
 	f.Helper()
 	const batch = 100
 	for first := from; first < to; first += batch {
 		tasks := make([]client.Task, batch)
 		for i := range tasks {
-			tasks[i] = client.Task{Topic: topic, ID: fmt.Sprint(first + i), Due: due.Add(time.Duration(first+i) * time.Millisecond)}
+			tasks[i] = client.Task{Topic: topic, ID: fmt.Sprint(first + i), Due: f.due.Add(time.Duration(first+i) * fleetEvery)}
 		}
 		if _, err := f.clients[first/batch%2].EnqueueBatch(f.Context(), tasks); err != nil {
 			f.Fatalf("enqueue: %v", err)
@@ -156,9 +196,24 @@ func fleetStore(t *testing.T) string {
 	return redistest.Start(t, "--appendonly", "yes", "--appendfsync", "everysec").URL()
 }
 
+// With the gossip of a fleet on several machines.
 func TestKilledNodeLosesNothing(t *testing.T) {
-	f := startFleet(t, fleetStore(t))
-	f.play([]int{0, 1, 3}, func() { f.nodes[2].kill() })
+	f := startFleet(t, fleetStore(t), "--gossip-profile", "lan")
+	var before []string
+	var killed time.Time
+	f.play([]int{0, 1, 3}, func() {
+		before, killed = f.owners(), time.Now()
+		f.nodes[2].kill()
+	})
+	after := f.owners()
+	moved := func(d delivered) bool {
+		n := xxhash.Sum64String(fmt.Sprint(d.task)) % fleetShards
+		return before[n] != after[n]
+	}
+	since := func(d delivered) bool { return f.due.Add(time.Duration(d.task) * fleetEvery).After(killed) }
+	t.Logf("since the kill, shards whose owner lives: %s", f.lateness(func(d delivered) bool { return since(d) && !moved(d) }))
+	t.Logf("since the kill, shards of the dead: %s", f.lateness(func(d delivered) bool { return since(d) && moved(d) && d.attempt == 1 }))
+	t.Logf("held by the dead and never delivered: %s", f.lateness(func(d delivered) bool { return d.attempt > 1 }))
 }
 
 func TestStoppedNodeWastesNoAttempt(t *testing.T) {

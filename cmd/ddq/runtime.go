@@ -23,7 +23,7 @@ func (cfg *serverConfig) runtimeFlags(fs *pflag.FlagSet) {
 	t := &a.Topic
 	fs.IntVar(&t.Shards, "shards", 0, "shards of new topics (default 4)")
 	fs.DurationVar(&t.Visibility, "visibility-timeout", 0, "how long a hold lasts in new topics (default 30s)")
-	fs.IntVar(&t.MaxRetries, "max-retries", 0, "deliveries after the first in new topics (default 3)")
+	fs.IntVar(&t.MaxRetries, "max-retries", 3, "deliveries after the first in new topics")
 	fs.Var(&cfg.backoff, "backoff", backoffUsage+" (default exponential,base=1s,max=10m,jitter=20)")
 	fs.DurationVar(&t.MaxDelay, "max-delay", 0, "farthest due time in new topics (default ten years)")
 	fs.IntVar(&t.MaxPayload, "max-payload", 0, "most bytes of a payload in new topics (default 1048576)")
@@ -57,14 +57,20 @@ func (cfg *serverConfig) completeRuntime() error {
 	if cfg.backoff.kind != 0 {
 		a.Topic.Backoff = cfg.backoff.policy()
 	}
+	if err := notNegative("max-retries", a.Topic.MaxRetries); err != nil {
+		return err
+	}
+	if a.Topic.MaxRetries == 0 {
+		a.Topic.MaxRetries = -1 // none: 0 is the default
+	}
 	return firstError(
 		notNegative("horizon", a.Horizon), notNegative("load-every", a.LoadEvery),
 		notNegative("lease-ttl", a.LeaseTTL), notNegative("watchdog-interval", a.WatchdogInterval),
 		notNegative("visibility-timeout", a.Topic.Visibility), notNegative("max-delay", a.Topic.MaxDelay),
 		notNegative("done-retention", a.Topic.DoneRetention), notNegative("limit-delay", a.Limits.Delay),
-		notNegative("shards", a.Topic.Shards), notNegative("max-retries", a.Topic.MaxRetries),
-		notNegative("max-payload", a.Topic.MaxPayload), notNegative("wheel-budget", a.WheelBudget),
-		notNegative("ready-budget", a.ReadyBudget), notNegative("shutdown-grace", cfg.ShutdownGrace),
+		notNegative("shards", a.Topic.Shards), notNegative("max-payload", a.Topic.MaxPayload),
+		notNegative("wheel-budget", a.WheelBudget), notNegative("ready-budget", a.ReadyBudget),
+		notNegative("shutdown-grace", cfg.ShutdownGrace),
 		below("horizon", a.Horizon, time.Minute),
 	)
 }

@@ -27,9 +27,9 @@ type servers struct {
 }
 
 // startServers starts a fleet and waits until each node serves.
-func startServers(t *testing.T, store string, n int) *servers {
+func startServers(t *testing.T, store string, n int, settings ...string) *servers {
 	t.Helper()
-	s := &servers{T: t, settings: []string{"--store", store}, behind: make([][]string, n), nodes: make([]*process, n)}
+	s := &servers{T: t, settings: append([]string{"--store", store}, settings...), behind: make([][]string, n), nodes: make([]*process, n)}
 	for range n {
 		s.grpc, s.gossip = append(s.grpc, freeAddr(t)), append(s.gossip, freeAddr(t))
 	}

@@ -16,6 +16,7 @@ const slots = 16384
 // Cluster is a Redis Cluster of servers of its own, which notices within about a
 // second that a master is gone.
 type Cluster struct {
+	host    string
 	servers []*Server
 	ids     map[*Server]string // of the nodes
 }
@@ -24,7 +25,13 @@ type Cluster struct {
 // serves. It is gone when the test ends.
 func StartCluster(tb TB, masters, replicas int) *Cluster {
 	tb.Helper()
-	c := &Cluster{ids: make(map[*Server]string)}
+	return StartClusterAt(tb, Loopback, masters, replicas)
+}
+
+// StartClusterAt is StartCluster on another address of this machine.
+func StartClusterAt(tb TB, host string, masters, replicas int) *Cluster {
+	tb.Helper()
+	c := &Cluster{host: host, ids: make(map[*Server]string)}
 	for range masters * (1 + replicas) {
 		c.add(tb)
 	}
@@ -52,8 +59,8 @@ func StartCluster(tb TB, masters, replicas int) *Cluster {
 // add starts a node that knows no other.
 func (c *Cluster) add(tb TB) *Server {
 	tb.Helper()
-	s := StartTCP(tb, "--cluster-enabled", "yes", "--cluster-node-timeout", "1000", "--cluster-allow-replica-migration", "no",
-		"--cluster-port", freePort(tb))
+	s := startTCP(tb, c.host, "--cluster-enabled", "yes", "--cluster-node-timeout", "1000", "--cluster-allow-replica-migration", "no",
+		"--cluster-port", freePort(tb, c.host))
 	c.servers = append(c.servers, s)
 	c.ids[s] = s.Do(tb, "CLUSTER", "MYID").(string)
 	return s
@@ -154,7 +161,7 @@ func (c *Cluster) AwaitTakeover(tb TB, key string) {
 	tb.Helper()
 	eventually(tb, "another master takes over", func() error {
 		for _, s := range c.servers {
-			if s.cmd != nil && !strings.Contains(s.Do(tb, "CLUSTER", "INFO").(string), "cluster_state:ok") {
+			if s.answers() && !strings.Contains(s.Do(tb, "CLUSTER", "INFO").(string), "cluster_state:ok") {
 				return fmt.Errorf("%s says that the cluster is down", s.addr)
 			}
 		}
@@ -198,7 +205,7 @@ func (c *Cluster) Move(tb TB, key string, to *Server, between func()) {
 func primaries(tb TB, servers []*Server) (found []*Server) {
 	tb.Helper()
 	for _, s := range servers {
-		if s.cmd != nil && s.Do(tb, "ROLE").([]any)[0] == "master" {
+		if s.answers() && s.Do(tb, "ROLE").([]any)[0] == "master" {
 			found = append(found, s)
 		}
 	}

@@ -23,7 +23,13 @@ const primaryName = "main"
 // each other. All are gone when the test ends.
 func StartSentinel(tb TB) *Sentinel {
 	tb.Helper()
-	primary := StartTCP(tb)
+	return StartSentinelAt(tb, Loopback)
+}
+
+// StartSentinelAt is StartSentinel on another address of this machine.
+func StartSentinelAt(tb TB, at string) *Sentinel {
+	tb.Helper()
+	primary := startTCP(tb, at)
 	set := &Sentinel{servers: []*Server{primary}}
 	host, port, _ := net.SplitHostPort(primary.addr)
 	for range 2 {
@@ -48,11 +54,12 @@ func StartSentinel(tb TB) *Sentinel {
 func startSentinel(tb TB, host, port string) *Server {
 	tb.Helper()
 	s := newServer(tb)
-	own := freePort(tb)
-	s.addr = net.JoinHostPort("127.0.0.1", own)
+	own := freePort(tb, host)
+	s.addr = net.JoinHostPort(host, own)
 	path := filepath.Join(s.dir, "conf")
 	conf := strings.Join([]string{
-		"bind 127.0.0.1",
+		"bind " + host,
+		"protected-mode no",
 		"port " + own,
 		"unixsocket " + s.socket,
 		"dir " + s.dir,

@@ -34,7 +34,8 @@ type Server struct {
 	socket string
 	addr   string // empty: the socket only
 	args   []string
-	cmd    *exec.Cmd     // nil: not running
+	cmd    *exec.Cmd // nil: not running
+	paused bool
 	gone   chan struct{} // closed when the process has ended
 }
 
@@ -60,12 +61,21 @@ func StartBehind(tb TB, command []string, settings ...string) *Server {
 	return s
 }
 
+// Loopback is where servers listen that are not told otherwise.
+const Loopback = "127.0.0.1"
+
 // StartTCP starts a server that also listens on a port of loopback.
 func StartTCP(tb TB, settings ...string) *Server {
 	tb.Helper()
-	port := freePort(tb)
-	s := Start(tb, append([]string{"--bind", "127.0.0.1", "--port", port, "--repl-diskless-sync-delay", "0"}, settings...)...)
-	s.addr = net.JoinHostPort("127.0.0.1", port)
+	return startTCP(tb, Loopback, settings...)
+}
+
+// startTCP starts a server that also listens on a port of an address of this machine.
+func startTCP(tb TB, host string, settings ...string) *Server {
+	tb.Helper()
+	port := freePort(tb, host)
+	s := Start(tb, append([]string{"--bind", host, "--port", port, "--protected-mode", "no", "--repl-diskless-sync-delay", "0"}, settings...)...)
+	s.addr = net.JoinHostPort(host, port)
 	return s
 }
 
@@ -74,7 +84,7 @@ func StartTCP(tb TB, settings ...string) *Server {
 func StartReplica(tb TB, primary *Server) *Server {
 	tb.Helper()
 	host, port, _ := net.SplitHostPort(primary.addr)
-	s := StartTCP(tb, "--replicaof", host+" "+port)
+	s := startTCP(tb, host, "--replicaof", host+" "+port)
 	await(tb, s, "INFO replication", "master_link_status:up")
 	awaitAck(tb, primary)
 	return s
@@ -82,11 +92,11 @@ func StartReplica(tb TB, primary *Server) *Server {
 
 // freePort returns a port that nobody listens on, below those that the system
 // gives to connections.
-func freePort(tb TB) string {
+func freePort(tb TB, host string) string {
 	tb.Helper()
 	for range 100 {
 		port := strconv.Itoa(20000 + rand.IntN(10000))
-		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", port))
+		l, err := net.Listen("tcp", net.JoinHostPort(host, port))
 		if err == nil {
 			l.Close()
 			return port
@@ -153,10 +163,19 @@ func (s *Server) Restart() {
 }
 
 // Pause stops the process where it is (SIGSTOP) until Resume.
-func (s *Server) Pause() { s.cmd.Process.Signal(syscall.SIGSTOP) }
+func (s *Server) Pause() {
+	s.paused = true
+	s.cmd.Process.Signal(syscall.SIGSTOP)
+}
 
 // Resume lets a paused process go on.
-func (s *Server) Resume() { s.cmd.Process.Signal(syscall.SIGCONT) }
+func (s *Server) Resume() {
+	s.paused = false
+	s.cmd.Process.Signal(syscall.SIGCONT)
+}
+
+// answers reports whether the process runs.
+func (s *Server) answers() bool { return s.cmd != nil && !s.paused }
 
 func (s *Server) launch() {
 	s.tb.Helper()
@@ -204,7 +223,7 @@ func (s *Server) run() error {
 	if err := <-started; err != nil {
 		return err
 	}
-	s.cmd, s.gone = cmd, gone
+	s.cmd, s.gone, s.paused = cmd, gone, false
 	return nil
 }
 

@@ -1,0 +1,290 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/ddq-io/ddq/api/ddqv1"
+)
+
+func TestBrokenStreamIsReplacedAndOutcomesSaidAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakeServer{}
+		f.results = func(st *fakeStream, r *ddqv1.SubscribeRequest) *ddqv1.Settled {
+			if st == nil || f.count() == 1 {
+				return nil // the answers of the first stream are lost
+			}
+			return accept(r)
+		}
+		release := make(chan struct{})
+		x := start(t, f, Config{Concurrency: 4, MaxInFlight: 8}, HandlerFunc(func(_ context.Context, task Task) error {
+			if task.ID == "t3" {
+				<-release
+			}
+			if task.ID == "t2" {
+				return errBoom
+			}
+			return nil
+		}))
+		first := <-x.streams
+		synctest.Wait()
+		first.deliver(ids(0, 4)...)
+		synctest.Wait()
+		first.end <- status.Error(codes.Unavailable, "restart")
+		second := <-x.streams
+		synctest.Wait()
+		credit, _, acked, nacked, extends := second.books()
+		slices.Sort(acked)
+		if !slices.Equal(acked, []string{"t0", "t1"}) || len(nacked) != 1 || nacked[0].GetTaskId() != "t2" {
+			t.Errorf("said again: acked %v, nacked %v", acked, nacked)
+		}
+		if credit != 7 {
+			t.Errorf("granted %d with one task running, want 7", credit)
+		}
+		if extends != 1 {
+			t.Errorf("%d extends, want the running task's hold confirmed", extends)
+		}
+		close(release)
+		synctest.Wait()
+		if _, _, acked, _, _ = second.books(); !slices.Contains(acked, "t3") {
+			t.Errorf("acked %v: the handler's task was not settled on the new stream", acked)
+		}
+		if got := x.w.Stats(); got.Acked != 3 || got.Nacked != 1 || got.Lost != 0 || got.Connected != 2 || got.Disconnected != 1 {
+			t.Errorf("stats %+v", got)
+		}
+	})
+}
+
+// An outcome that is said again finds its hold gone when the first one arrived.
+// If the hold had run out meanwhile, nobody can tell, and it counts as lost.
+func TestRepeatedOutcomeThatFindsNoHoldWasAccepted(t *testing.T) {
+	for name, c := range map[string]struct {
+		outcome error
+		away    time.Duration // without a stream
+		want    Stats
+	}{
+		"ack":      {nil, time.Second, Stats{Received: 1, Acked: 1}},
+		"nack":     {errBoom, time.Second, Stats{Received: 1, Nacked: 1}},
+		"too late": {nil, fakeHold, Stats{Received: 1, Lost: 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := &fakeServer{}
+				began := time.Now()
+				f.greet = func(n int, _ *ddqv1.Hello) error {
+					if n > 1 && time.Since(began) < c.away {
+						return status.Error(codes.Unavailable, "restart")
+					}
+					return nil
+				}
+				f.results = func(_ *fakeStream, r *ddqv1.SubscribeRequest) *ddqv1.Settled {
+					if f.count() == 1 {
+						return nil
+					}
+					return &ddqv1.Settled{Sequence: r.GetSequence(), Results: []*ddqv1.SettleResult{
+						{HoldToken: []byte(token("a")), Error: &ddqv1.Error{Code: int32(codes.FailedPrecondition), Reason: "HOLD_LOST"}},
+					}}
+				}
+				x := start(t, f, Config{}, HandlerFunc(func(context.Context, Task) error { return c.outcome }))
+				st := <-x.streams
+				synctest.Wait()
+				st.deliver("a")
+				synctest.Wait()
+				st.end <- status.Error(codes.Unavailable, "restart")
+				<-x.streams
+				synctest.Wait()
+				got := x.w.Stats()
+				got.Connected, got.Disconnected = 0, 0
+				if got != c.want {
+					t.Errorf("got %+v, want %+v", got, c.want)
+				}
+			})
+		})
+	}
+}
+
+func TestOutcomesAreSaidAgainAfterAPassingFailure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakeServer{}
+		tries := 0
+		f.results = func(_ *fakeStream, r *ddqv1.SubscribeRequest) *ddqv1.Settled {
+			if tries++; tries == 3 {
+				return accept(r)
+			}
+			return &ddqv1.Settled{Sequence: r.GetSequence(), Results: []*ddqv1.SettleResult{
+				{HoldToken: []byte(token("a")), Error: &ddqv1.Error{Code: int32(codes.Unavailable), RetryAfterMs: 1000}},
+			}}
+		}
+		x := start(t, f, Config{}, HandlerFunc(ok))
+		st := <-x.streams
+		synctest.Wait()
+		st.deliver("a")
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		if got := x.w.Stats(); tries != 3 || got.Acked != 1 || got.Lost != 0 {
+			t.Errorf("%d tries, stats %+v", tries, got)
+		}
+	})
+}
+
+func TestDrainMovesToAnotherStreamWhileHandlersRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakeServer{}
+		f.greet = func(n int, _ *ddqv1.Hello) error {
+			if n == 2 {
+				return status.Error(codes.Unavailable, "draining")
+			}
+			return nil
+		}
+		release := map[string]chan struct{}{"t0": make(chan struct{}), "t1": make(chan struct{})}
+		x := start(t, f, Config{Concurrency: 2, MaxInFlight: 6}, HandlerFunc(func(_ context.Context, task Task) error {
+			<-release[task.ID]
+			return nil
+		}))
+		first := <-x.streams
+		synctest.Wait()
+		first.deliver("t0", "t1", "t2")
+		synctest.Wait()
+		first.send(&ddqv1.SubscribeResponse{Drain: &ddqv1.Drain{GraceMs: 60000}})
+		synctest.Wait()
+		if _, _, _, nacked, _ := first.books(); len(nacked) != 1 || !nacked[0].GetRelease() || nacked[0].GetTaskId() != "t2" {
+			t.Errorf("gave back %v, want t2, which waited", nacked)
+		}
+		close(release["t0"])
+		synctest.Wait()
+		if credit, _, acked, _, _ := first.books(); !slices.Equal(acked, []string{"t0"}) || credit != 3 {
+			t.Errorf("on the draining stream: acked %v, credit %d, want t0 and no new credit", acked, credit)
+		}
+		second := <-x.streams
+		synctest.Wait()
+		if credit, _, _, _, _ := second.books(); credit != 5 { // t1 runs
+			t.Errorf("granted %d on the new stream, want 5", credit)
+		}
+		close(release["t1"])
+		synctest.Wait()
+		if _, _, acked, _, _ := second.books(); !slices.Equal(acked, []string{"t1"}) {
+			t.Errorf("on the new stream: acked %v", acked)
+		}
+		if got := x.w.Stats(); got.Acked != 2 || got.Released != 1 || got.Lost != 0 {
+			t.Errorf("stats %+v", got)
+		}
+	})
+}
+
+// A server that drains is not kept waiting by a worker that holds nothing.
+func TestDrainedStreamIsClosedWhenNothingIsHeld(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		left := make(chan time.Time, 9)
+		f := &fakeServer{goodbye: func(*fakeStream) { left <- time.Now() }}
+		f.greet = func(n int, _ *ddqv1.Hello) error {
+			if n > 1 {
+				return status.Error(codes.Unavailable, "draining")
+			}
+			return nil
+		}
+		x := start(t, f, Config{}, HandlerFunc(func(context.Context, Task) error {
+			time.Sleep(3 * time.Second)
+			return nil
+		}))
+		st := <-x.streams
+		synctest.Wait()
+		st.deliver("a")
+		synctest.Wait() // it runs: one that waits would be given back
+		began := time.Now()
+		st.send(&ddqv1.SubscribeResponse{Drain: &ddqv1.Drain{GraceMs: 60000}})
+		if took := (<-left).Sub(began); took != 3*time.Second {
+			t.Errorf("closed after %v, the last handler took 3s", took)
+		}
+		if _, _, acked, _, _ := st.books(); !slices.Equal(acked, []string{"a"}) {
+			t.Errorf("acked %v", acked)
+		}
+	})
+}
+
+func TestReconnectPausesGrowAndDiffer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		var at []time.Time
+		f := &fakeServer{greet: func(int, *ddqv1.Hello) error {
+			mu.Lock()
+			defer mu.Unlock()
+			at = append(at, time.Now())
+			return status.Error(codes.Unavailable, "not now")
+		}}
+		start(t, f, Config{}, HandlerFunc(ok))
+		time.Sleep(10 * time.Minute)
+		mu.Lock()
+		defer mu.Unlock()
+		pauses := map[time.Duration]bool{}
+		for i := range at[1:] {
+			pause := at[i+1].Sub(at[i])
+			pauses[pause] = true
+			if i == 0 && pause > 200*time.Millisecond || pause > 10*time.Second {
+				t.Errorf("pause %d was %v", i, pause)
+			}
+		}
+		if n := len(at); n < 60 || n > 400 { // about every 5 s
+			t.Errorf("%d tries in 10 minutes", n)
+		}
+		if len(pauses) < len(at)/2 {
+			t.Errorf("only %d different pauses in %d", len(pauses), len(at)-1)
+		}
+	})
+}
+
+func TestRefusedSubscriptionEndsRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakeServer{greet: func(_ int, h *ddqv1.Hello) error {
+			if h.GetTopic() == "b" {
+				return status.Error(codes.InvalidArgument, "bad topic")
+			}
+			return nil
+		}}
+		mux := NewMux()
+		mux.AddFunc("a", ok)
+		mux.AddFunc("b", ok)
+		x := start(t, f, Config{}, mux)
+		err := <-x.ran
+		x.ran <- nil
+		if status.Code(errors.Unwrap(err.(interface{ Unwrap() []error }).Unwrap()[0])) != codes.InvalidArgument || !strings.Contains(err.Error(), "topic b") {
+			t.Errorf("got %v", err)
+		}
+		if err := x.w.Run(t.Context()); err == nil {
+			t.Error("ran twice")
+		}
+	})
+}
+
+func TestSilentServerIsLeftForAnotherTry(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hang := make(chan struct{})
+		f := &fakeServer{greet: func(n int, _ *ddqv1.Hello) error {
+			if n == 1 {
+				<-hang
+			}
+			return nil
+		}}
+		x := start(t, f, Config{}, HandlerFunc(ok))
+		began := time.Now()
+		<-x.streams
+		if took := time.Since(began); took > connectTimeout+200*time.Millisecond {
+			t.Errorf("connected after %v", took)
+		}
+		close(hang)
+	})
+}
+
+func (f *fakeServer) count() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.opened
+}
