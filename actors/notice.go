@@ -105,7 +105,7 @@ func (s *shard) takeOver(m *heldElsewhere) {
 		_, token, _ := decodeToken(d.Token)
 		h := heldTask{task: d.Task, token: token, deadline: now.Add(d.HoldFor)}
 		s.held.add(&hold{id: d.Task.ID, sub: m.sub, token: token, deadline: h.deadline, lasts: d.HoldFor, foreign: true})
-		s.outgoing[m.sub] = append(s.outgoing[m.sub], h)
+		s.putOut(m.sub, h)
 	}
 }
 

@@ -204,6 +204,7 @@ func (o *outbox) finished() bool {
 
 // parcel is what goes out in one frame, and what is not worth sending.
 type parcel struct {
+	slab     *wireSlab // where its wire form goes
 	tasks    []handed
 	settled  []*answer
 	demand   *ddqv1.Demand

@@ -49,13 +49,36 @@ func (t *turn) hold(want *store.Hold, task *store.Task) (store.HoldResult, error
 	case e.due > t.ms:
 		return store.HoldResult{Status: store.NotDue, Due: e.due}, nil
 	}
-	if err := e.read(task, want.ID); err != nil {
+	if err := t.read(task, want.ID, &e); err != nil {
 		return store.HoldResult{Status: store.Corrupt}, t.bury(want.ID, &e, f)
 	}
 	h := t.newHold(want.ID, want, &e)
 	t.beginHold(h)
 	task.Attempt = h.attempt
 	return store.HoldResult{Status: store.OK, Task: task, Due: e.due, Deadline: h.deadline}, t.removePending(e.due, want.ID)
+}
+
+// payloadChunk is how many bytes of payloads are allocated together at most. They are
+// on their way to workers at the same time.
+const payloadChunk = 16 << 10
+
+// read writes a task that is to be held, with its payload in one piece of memory with
+// those of others.
+func (t *turn) read(task *store.Task, id string, e *entry) error {
+	n := len(e.body) // no payload is longer
+	if n > cap(t.payloads)-len(t.payloads) {
+		t.payloads = make([]byte, 0, max(n, min(n*max(t.coming-len(t.begun), 1), payloadChunk)))
+	}
+	used := len(t.payloads)
+	task.Payload = t.payloads[used : used : used+n]
+	if err := e.read(task, id); err != nil {
+		return err
+	}
+	if len(task.Payload) == 0 {
+		task.Payload = nil
+	}
+	t.payloads = t.payloads[:used+len(task.Payload)]
+	return nil
 }
 
 // heldBefore is the outcome of holding a task that is held: by this very request,

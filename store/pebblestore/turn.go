@@ -35,6 +35,7 @@ type turn struct {
 	key, value []byte // scratch
 	tasks      lookup
 	unused     []hold // allocated, see room
+	payloads   []byte // of tasks that were held, and room for more
 	coming     int    // holds that the call may begin, as far as it says
 
 	// What the batch will do to the memory of the shard.
