@@ -55,18 +55,21 @@ func (d *ddqDriver) task(t Task) client.Task {
 	return client.Task{Topic: d.topic, Payload: t.Payload, Due: t.Due}
 }
 
-// Work settles the session's count with what the server accepts. A hold that
+// Work shares the session's handlers between its workers.
+//
+// It settles the session's count with what the server accepts. A hold that
 // was lost counts too: when a server is killed between an ack and its answer,
 // that is the last that is heard of it.
 func (d *ddqDriver) Work(ctx context.Context, s Session) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var connected atomic.Int32
-	errs := make([]error, ddqWorkers)
+	n := max(1, min(ddqWorkers, s.Concurrency))
+	errs := make([]error, n)
 	var all sync.WaitGroup
 	for i := range errs {
-		w := d.worker(s, max(1, s.Concurrency/ddqWorkers), sync.OnceFunc(func() {
-			if connected.Add(1) == ddqWorkers {
+		w := d.worker(s, (s.Concurrency+i)/n, sync.OnceFunc(func() {
+			if connected.Add(1) == int32(n) {
 				s.Ready()
 			}
 		}))
