@@ -5,16 +5,19 @@ BIN     := bin/ddq
 ARGS    ?=
 PKGS    ?= ./...
 COUNT   ?= 3
-STORES  ?= embedded,redis-everysec,redis-sentinel,redis-cluster
+STORES  ?= embedded,redis-everysec,redis-always,redis-sentinel,redis-cluster,redis-sentinel-fast,redis-sentinel-all,redis-cluster-fast
+SEED    ?= 1
 SOAK    ?= 1h
 FUZZTIME ?= 20s
+SEEDS   ?= 2000
+SEED    ?=
 WORKLOADS ?= throughput lateness herd restart
 
 BUF     := $(GO) tool -modfile=tools/go.mod buf
 LINT    := $(GO) tool -modfile=tools/lint/go.mod golangci-lint
 
 .DEFAULT_GOAL := help
-.PHONY: help build run demo test race e2e faults soak model fuzz bench bench-go bench-peers lint generate verify fmt deps clean
+.PHONY: help build run demo test race e2e faults soak mutants model sim fuzz bench bench-go bench-peers lint generate verify fmt deps clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -39,16 +42,24 @@ race: deps ## the tests COUNT (3) times over, in random order
 e2e: deps ## only the tests of the whole program
 	$(GO) test -race -count=1 ./cmd/ddq/...
 
-faults: deps build ## break servers, stores, workers, disks and networks on purpose, a short round each
-	$(BIN) bench faults --store $(STORES) --for 6s --rate 150 --at-once 4 $(ARGS)
+faults: build ## break servers, stores, workers, disks, networks and clocks on purpose: a short round of each, on one store (SEED says which)
+	tools/deps.sh tests faults
+	$(BIN) bench faults --store $(STORES) --each-once --for 6s --rate 150 --at-once 4 --seed $(SEED) $(ARGS)
 
-soak: deps build ## the same for an hour (SOAK), on every store, with a report and a picture in bench/results
-	$(BIN) bench faults --store $(STORES),redis-always,redis-sentinel-fast,redis-cluster-fast \
-		--for 30s --at-once 2 --soak $(SOAK) --report bench/results/soak $(ARGS)
+soak: build ## the same over and over for an hour (SOAK), with a report and a picture in bench/results
+	tools/deps.sh tests faults
+	$(BIN) bench faults --store $(STORES) --each-once --for 20s --at-once 2 --seed $(SEED) --soak $(SOAK) --report bench/results/soak $(ARGS)
+
+mutants: deps ## bugs put into ddq on purpose: the rounds of faults must find each; a quarter of an hour, ARGS=name plays one
+	$(GO) run ./bench/mutants $(ARGS)
 
 model: ## every state of a shard's hand-over, with spin; half a minute
 	tools/deps.sh model
 	cluster/model/check.sh
+
+sim: ## a fleet in simulated time, SEEDS (2000) runs with faults; SEED=n replays one with its trace
+	GOGC=400 $(GO) test -count=1 -v -run '^TestSimulation$$' ./actors \
+		$(if $(SEED),-sim.seed $(SEED),-sim.seeds $(SEEDS)) $(ARGS) | grep -v '^=== \|^ *--- PASS'; exit $${PIPESTATUS[0]}
 
 fuzz: ## every fuzz target for FUZZTIME (20s)
 	tools/fuzz.sh $(FUZZTIME)

@@ -126,7 +126,7 @@ const resolveFor = 3 * time.Second
 // outcome stays unknown the error says so, whatever the last try returned.
 // repeated tells that an answer was lost on the way: what the call did first is
 // not in the results.
-func resolve(ctx context.Context, call func() error) (repeated bool, err error) {
+func (rt *runtime) resolve(ctx context.Context, call func() error) (repeated bool, err error) {
 	unknown := false
 	_, err = backoff.Retry(ctx, func() (struct{}, error) {
 		err := call()
@@ -140,17 +140,29 @@ func resolve(ctx context.Context, call func() error) (repeated bool, err error) 
 			return struct{}{}, backoff.Permanent(err)
 		}
 		return struct{}{}, nil
-	}, backoff.WithMaxElapsedTime(resolveFor), backoff.WithBackOff(resolvePause()))
+	}, backoff.WithMaxElapsedTime(resolveFor), backoff.WithBackOff(newResolvePause(rt.random)))
 	if unknown && errors.Is(err, store.ErrUnavailable) {
 		err = errors.Join(store.ErrUnknown, err)
 	}
 	return unknown, err
 }
 
-func resolvePause() *backoff.ExponentialBackOff {
+// resolvePause is how long to wait between the tries of a call: longer each time, and
+// never the same for the calls of many shards.
+type resolvePause struct {
+	*backoff.ExponentialBackOff
+	random func() float64
+}
+
+func newResolvePause(random func() float64) resolvePause {
 	b := backoff.NewExponentialBackOff()
-	b.InitialInterval, b.MaxInterval = 20*time.Millisecond, 500*time.Millisecond
-	return b
+	b.InitialInterval, b.MaxInterval, b.RandomizationFactor = 20*time.Millisecond, 500*time.Millisecond, 0
+	return resolvePause{b, random}
+}
+
+// NextBackOff returns the next pause, up to a half more or less.
+func (p resolvePause) NextBackOff() time.Duration {
+	return time.Duration(float64(p.ExponentialBackOff.NextBackOff()) * (0.5 + p.random()))
 }
 
 // countdown calls done when all of n parts are finished.

@@ -84,7 +84,7 @@ func tasksOf(items []addition) []*store.Task {
 
 func (s *shard) storeAdds(ctx context.Context, items []addition) *added {
 	m, tasks := &added{items: items}, tasksOf(items)
-	_, m.err = resolve(ctx, func() error {
+	_, m.err = s.resolve(ctx, func() error {
 		stamp, results, err := s.store.Add(ctx, s.id, tasks)
 		m.seq, m.results = stamp.Seq, results
 		return err
@@ -99,7 +99,7 @@ func (s *shard) storeHoldNews(ctx context.Context, fence store.Fence, items []ad
 		holds[i] = it.sub.hold(it.task.ID, tokens[i])
 	}
 	m := &added{items: items, held: true, tokens: holds}
-	_, m.err = resolve(ctx, func() error {
+	_, m.err = s.resolve(ctx, func() error {
 		stamp, results, err := s.store.HoldNew(ctx, s.id, fence, tasks, holds)
 		m.seq, m.results = stamp.Seq, results
 		return err

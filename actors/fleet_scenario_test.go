@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,14 +19,15 @@ type ledger struct {
 	*stream
 	due  map[string]store.Millis // enqueued and not acked
 	seen map[string]int
-	late time.Duration // the worst so far
-	skew time.Duration // how far the store's clock is ahead
+	last map[string]Delivery // of each task
+	late time.Duration       // the worst so far
+	skew time.Duration       // how far the store's clock is ahead
 }
 
 // work subscribes at a node and keeps books of what is enqueued with it.
 func (f *testFleet) work(at *testNode, topic string, credit int) *ledger {
 	f.Helper()
-	w := &ledger{stream: subscribeTo(f.T, at.sys, topic, credit), due: map[string]store.Millis{}, seen: map[string]int{}}
+	w := &ledger{stream: subscribeTo(f.T, at.sys, topic, credit), due: map[string]store.Millis{}, seen: map[string]int{}, last: map[string]Delivery{}}
 	time.Sleep(200 * time.Millisecond) // until every node has claimed its shards
 	synctest.Wait()
 	return w
@@ -70,6 +72,7 @@ func (w *ledger) takeIn() {
 	got := w.take()
 	for _, d := range got {
 		id := d.Task.ID
+		w.last[id] = d
 		if w.seen[id]++; d.Task.Attempt != w.seen[id] {
 			w.t.Errorf("%s: attempt %d at delivery %d", id, d.Task.Attempt, w.seen[id])
 		}
@@ -146,7 +149,7 @@ func TestNeverMoreThanMaxInFlightAcrossNodes(t *testing.T) {
 			t.Fatal(err)
 		}
 		o.sub = sub
-		w := &ledger{stream: o, due: map[string]store.Millis{}, seen: map[string]int{}}
+		w := &ledger{stream: o, due: map[string]store.Millis{}, seen: map[string]int{}, last: map[string]Delivery{}}
 		w.enqueue(f.nodes["b"], "mail", "t", 100, 0)
 		for range 20 {
 			if err := sub.Grant(7); err != nil {
@@ -559,6 +562,38 @@ func TestReleasedShardComesBack(t *testing.T) {
 		w.done(250 * time.Millisecond)
 		if after := f.owners("mail"); after[3] != before[3] {
 			t.Errorf("shard 3 went from %s to %s", before[3], after[3])
+		}
+	})
+}
+
+// Deliveries are on their way for a third of their hold, and then for two thirds.
+func TestHoldsCountFromWhenTheyWereTaken(t *testing.T) {
+	fleetBubble(t, []string{"a", "b"}, func(t *testing.T, f *testFleet) {
+		w := f.work(f.nodes["a"], "mail", 100)
+		hop := func(prefix string, lag time.Duration) (late int) {
+			f.edit(func() { f.lag = lag })
+			begun := time.Now()
+			w.enqueue(f.nodes["b"], "mail", prefix, 24, 0)
+			time.Sleep(time.Millisecond)
+			f.edit(func() { f.lag = 0 })
+			time.Sleep(lag)
+			w.run(10 * time.Millisecond)
+			for id, d := range w.last {
+				if end := d.Deadline.Time(); strings.HasPrefix(id, prefix) && d.HoldFor < 25*time.Second {
+					late++
+					if limit := begun.Add(30*time.Second + 10*time.Millisecond); end.After(limit) {
+						t.Errorf("%s: the worker may believe in the hold %v too long", id, end.Sub(limit))
+					}
+				}
+			}
+			w.done(lag + 10*time.Millisecond)
+			return late
+		}
+		if hop("third", 10*time.Second) == 0 {
+			t.Error("nothing was delivered late")
+		}
+		if late := hop("most", 20*time.Second); late > 0 {
+			t.Errorf("%d tasks were delivered with a third of their hold left", late)
 		}
 	})
 }

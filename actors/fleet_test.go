@@ -27,6 +27,7 @@ type testFleet struct {
 	cut     map[[2]string]bool // from, to: nothing gets through; guarded by mu
 	deaf    bool               // no notice gets through; guarded by mu
 	notices int                // that got through; guarded by mu
+	lag     time.Duration      // of what links deliver; guarded by mu
 }
 
 // testNode is one of them. It is its System's Fleet and Peers.
@@ -245,7 +246,7 @@ func (n *testNode) Release(ctx context.Context, to Member, s store.Shard) error 
 }
 
 func (n *testNode) Subscribe(to Member, o SubscribeOptions, l Link) RemoteSubscription {
-	link := &testLink{to: to.Name, Link: l, ready: make(chan struct{})}
+	link := &testLink{fleet: n.fleet, to: to.Name, Link: l, ready: make(chan struct{})}
 	n.fleet.mu.Lock()
 	n.links = append(n.links, link)
 	n.fleet.mu.Unlock()
@@ -265,6 +266,7 @@ func (n *testNode) breakLinks(to string) {
 // testLink is a subscription at another node, and its Outbox there.
 type testLink struct {
 	Link
+	fleet *testFleet
 	to    string
 	ready chan struct{} // closed once sub is set, or it is over
 
@@ -325,7 +327,14 @@ func (l *testLink) Deliver(tasks []Delivery) bool {
 	if l.ended {
 		return false
 	}
-	l.Link.Deliver(tasks)
+	l.fleet.mu.Lock()
+	lag := l.fleet.lag
+	l.fleet.mu.Unlock()
+	if lag == 0 {
+		l.Link.Deliver(tasks)
+	} else {
+		time.AfterFunc(lag, func() { l.Link.Deliver(tasks) })
+	}
 	return true
 }
 

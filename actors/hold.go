@@ -68,7 +68,7 @@ func (s *shard) storeHolds(ctx context.Context, fence store.Fence, batch []holdR
 	for i, r := range batch {
 		m.tokens[i] = r.sub.hold(r.task.ID, tokens[i])
 	}
-	_, m.err = resolve(ctx, func() (err error) {
+	_, m.err = s.resolve(ctx, func() (err error) {
 		_, m.results, err = s.store.Hold(ctx, s.id, fence, m.tokens)
 		return err
 	})

@@ -39,8 +39,8 @@ func newKeeper(st store.Store, log *slog.Logger, node store.Session) *keeper {
 	return &keeper{store: st, log: log, node: node, done: make(chan struct{})}
 }
 
-// start opens the session and keeps it until close. It fails when the store does.
-func (k *keeper) start(ctx context.Context) error {
+// open opens the session. It fails when the store does.
+func (k *keeper) open(ctx context.Context) error {
 	begin := k.node
 	begin.Begin = true
 	sent := time.Now()
@@ -48,10 +48,14 @@ func (k *keeper) start(ctx context.Context) error {
 		return err
 	}
 	k.until = sent.Add(k.node.TTL)
+	return nil
+}
+
+// start keeps the session until close.
+func (k *keeper) start() {
 	run, cancel := context.WithCancel(context.Background())
 	k.cancel = cancel
 	go k.run(run)
-	return nil
 }
 
 func (k *keeper) run(ctx context.Context) {

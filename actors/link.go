@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"cmp"
 	"sync/atomic"
 	"time"
 
@@ -75,7 +76,7 @@ func (l *link) deliver(tasks []Delivery) (rest []Delivery) {
 // of them own shards of the topic they know best themselves.
 func (t *topicActor) openLinks() {
 	for _, m := range t.fleet.others() {
-		for _, sub := range t.subs {
+		for _, sub := range inOrder(t.subs, cmp.Compare) {
 			t.openLink(sub, m)
 		}
 	}
@@ -95,7 +96,7 @@ func (t *topicActor) openLink(sub *subscriber, m Member) {
 // unlink ends all links: without the store, which the lease is lost to, workers of
 // this node could settle nothing of what they get over them.
 func (t *topicActor) unlink() {
-	for _, l := range t.links {
+	for _, l := range inOrder(t.links, compareLinks) {
 		l.remote.Close()
 	}
 }
@@ -108,7 +109,7 @@ type linkKey struct {
 
 // closeLinks ends the links of a subscription. What they still bring is given back.
 func (t *topicActor) closeLinks(sub int64) {
-	for key, l := range t.links {
+	for key, l := range inOrder(t.links, compareLinks) {
 		if key.sub == sub {
 			l.remote.Close()
 		}
@@ -198,10 +199,10 @@ func (t *topicActor) demands() {
 			t.told[sub.party] = ready
 		}
 	}
-	for key, sub := range t.peers {
-		if told := t.told[key]; ready > 0 && (told == 0 || ready > 2*told) || ready == 0 && told > 0 {
+	for _, sub := range inOrder(t.peers, cmp.Compare) {
+		if told := t.told[sub.party]; ready > 0 && (told == 0 || ready > 2*told) || ready == 0 && told > 0 {
 			sub.out.Demand(ready, 0)
-			t.told[key] = ready
+			t.told[sub.party] = ready
 		}
 	}
 }

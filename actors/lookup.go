@@ -126,7 +126,7 @@ func (s *System) change(ctx context.Context, topic, id string, edit func(store.S
 	for _, place := range placesOf(ref.config.Load(), id) {
 		var results []store.RemoveResult
 		var note any
-		repeated, err := resolve(ctx, func() (err error) {
+		repeated, err := s.resolve(ctx, func() (err error) {
 			results, note, err = edit(place)
 			return err
 		})
@@ -139,8 +139,7 @@ func (s *System) change(ctx context.Context, topic, id string, edit func(store.S
 			return nil
 		case repeated:
 			return failure(store.ErrUnknown)
-		case r.Status == store.NotFound:
-		default:
+		case r.Status != store.NotFound:
 			return errState(id, r.State)
 		}
 	}

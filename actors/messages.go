@@ -21,6 +21,9 @@ type (
 		name string
 		done chan struct{}
 	}
+	// tellTopics, from System: a message for every topic, also those that are being
+	// opened: their shards begin with what was true before, or are told.
+	tellTopics struct{ message any }
 )
 
 // To a topic.
@@ -200,6 +203,8 @@ type (
 	acksDone struct {
 		batch    []settleItem
 		statuses []store.Status
+		repeated bool         // an answer was lost on the way
+		latest   store.Millis // the store's clock had not passed it
 		err      error
 	}
 	nacksDone struct {
@@ -207,6 +212,7 @@ type (
 		batch   []settleItem
 		results []store.NackResult
 		now     store.Millis
+		latest  store.Millis
 		unseen
 		err error
 	}

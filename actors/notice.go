@@ -98,14 +98,27 @@ func (s *shard) wakeUp() {
 }
 
 // takeOver registers holds that another node took for a subscription of this one,
-// and passes them on to its worker.
+// and passes them on to its worker. Those of which half went by on the way go back,
+// as from a stream that is too slow.
 func (s *shard) takeOver(m *heldElsewhere) {
 	now := s.now()
+	var late []heldTask
 	for _, d := range m.tasks {
 		_, token, _ := decodeToken(d.Token)
 		h := heldTask{task: d.Task, token: token, deadline: now.Add(d.HoldFor)}
+		if d.Deadline != 0 && d.Deadline < h.deadline {
+			h.deadline = d.Deadline
+		}
+		if h.deadline.Sub(now) < d.HoldFor/2 {
+			late = append(late, h)
+			continue
+		}
 		s.held.add(&hold{id: d.Task.ID, sub: m.sub, token: token, deadline: h.deadline, lasts: d.HoldFor, foreign: true})
 		s.putOut(m.sub, h)
+	}
+	if len(late) > 0 {
+		s.refund(m.sub, len(late))
+		s.giveBack(late)
 	}
 }
 

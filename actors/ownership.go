@@ -3,7 +3,6 @@ package actors
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"time"
 
 	"github.com/ddq-io/ddq/store"
@@ -56,7 +55,7 @@ func (s *shard) claimPause() time.Duration {
 	if s.refusals >= ownedTries {
 		return claimRetry
 	}
-	return ownedRetry/2 + rand.N(ownedRetry)
+	return ownedRetry/2 + time.Duration(s.random()*float64(ownedRetry))
 }
 
 func (s *shard) onClaimed(m *claimed) {
@@ -137,11 +136,22 @@ func (s *shard) giveUp() {
 	s.giving = nil
 	s.given++
 	s.calls.run(func(ctx context.Context) {
-		if err := s.store.Release(ctx, s.id, fence); err != nil {
-			s.log.Debug("shard not released", "topic", s.id.Topic, "shard", s.id.N, "err", err)
-		}
+		s.releaseClaim(ctx, fence)
 		s.post(&givenUp{})
 	})
+}
+
+// releaseClaim releases a claim, again and again until the store knows: as long as
+// this node lives, nobody else can have the shard.
+func (s *shard) releaseClaim(ctx context.Context, fence store.Fence) {
+	for {
+		err := s.store.Release(ctx, s.id, fence)
+		if err == nil || errors.Is(err, store.ErrFenced) || errors.Is(err, store.ErrClosed) || ctx.Err() != nil {
+			return
+		}
+		s.log.Debug("shard not released", "topic", s.id.Topic, "shard", s.id.N, "err", err)
+		sleep(ctx, claimRetry)
+	}
 }
 
 // tellReleased tells the next owner, and claims again if that is this node after all.

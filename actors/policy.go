@@ -2,7 +2,6 @@ package actors
 
 import (
 	"math"
-	"math/rand/v2"
 	"time"
 
 	"github.com/ddq-io/ddq/store"
@@ -49,17 +48,18 @@ func retriesOf(t *store.Task, topic *store.Topic) retries {
 
 // failed says what becomes of a task whose attempt failed: due again after its
 // backoff, or dead for reason when that was the last attempt.
-func (r retries) failed(n store.Nack, reason store.Reason) store.Nack {
+// random is in [0, 1).
+func (r retries) failed(n store.Nack, reason store.Reason, random float64) store.Nack {
 	if r.attempt > r.max {
 		n.Reason = reason
 		return n
 	}
-	n.Delay = wait(r.backoff, r.attempt, rand.Float64())
+	n.Delay = wait(r.backoff, r.attempt, random)
 	return n
 }
 
 // nackFor translates a worker's nack or release.
-func nackFor(s *Settlement, token store.Token, r retries) store.Nack {
+func nackFor(s *Settlement, token store.Token, r retries, random float64) store.Nack {
 	n := store.Nack{ID: s.ID, Token: token, Error: cut(s.Error, maxErrorBytes)}
 	switch {
 	case s.Kind == SettleRelease:
@@ -67,7 +67,7 @@ func nackFor(s *Settlement, token store.Token, r retries) store.Nack {
 	case s.Permanent:
 		n.Reason = store.ReasonPermanent
 	default:
-		n = r.failed(n, store.ReasonMaxRetries)
+		n = r.failed(n, store.ReasonMaxRetries, random)
 	}
 	if s.Delay != nil && n.Reason == store.ReasonNone {
 		n.Delay = *s.Delay

@@ -15,6 +15,11 @@ type pool struct {
 	stop chan struct{}
 	kept atomic.Int32 // goroutines that stay
 
+	// taker, if set, is given every function to run when it pleases, and is told
+	// whether it is the mailbox of an actor, which never waits. A simulation decides
+	// the order of everything by it.
+	taker func(f func(), mailbox bool)
+
 	mu     sync.Mutex
 	closed bool           // guarded by mu
 	wg     sync.WaitGroup // grows under mu, before closed is set
@@ -31,6 +36,10 @@ func newPool() *pool {
 // all actors have stopped, and what is sent to them by who has not heard of it yet,
 // such as a stream that ends, is for nobody.
 func (p *pool) run(f func()) {
+	if p.taker != nil {
+		p.taker(f, false)
+		return
+	}
 	select {
 	case p.work <- f:
 	default:
@@ -78,7 +87,13 @@ func (p *pool) close() {
 // Schedule and Throughput make the pool a dispatcher of the actor library.
 
 // Schedule runs the mailbox of an actor that has something to do.
-func (p *pool) Schedule(f func()) { p.run(f) }
+func (p *pool) Schedule(f func()) {
+	if p.taker != nil {
+		p.taker(f, true)
+		return
+	}
+	p.run(f)
+}
 
 // Throughput is how many messages an actor handles before others get a turn.
 func (p *pool) Throughput() int { return 300 }

@@ -44,7 +44,7 @@ func (s *shard) storeRecover(ctx context.Context, fence store.Fence, batch []exp
 	if m.nacks, m.err = s.fates(ctx, batch, topic); m.err != nil {
 		return m
 	}
-	m.repeated, m.err = resolve(ctx, func() error {
+	m.repeated, m.err = s.resolve(ctx, func() error {
 		stamp, results, err := s.store.Recover(ctx, s.id, fence, m.nacks)
 		m.seq, m.results = stamp.Seq, results
 		return err
@@ -73,7 +73,7 @@ func (s *shard) fates(ctx context.Context, batch []expired, topic *store.Topic) 
 			e.retries, found = retriesOf(&found[0].Task, topic), found[1:]
 		}
 		n := store.Nack{ID: e.id, Token: e.token, Error: "the worker did not settle the task in time"}
-		nacks[i] = e.retries.failed(n, store.ReasonHoldExpired)
+		nacks[i] = e.retries.failed(n, store.ReasonHoldExpired, s.random())
 	}
 	return nacks, nil
 }

@@ -79,7 +79,7 @@ func (s *System) seal(ctx context.Context, t *store.Topic) error {
 		for n := range span.Shards {
 			shard := store.Shard{Topic: t.Name, N: span.First + n}
 			wg.Go(func() {
-				_, err := resolve(ctx, func() error { return s.store.Seal(ctx, shard) })
+				_, err := s.resolve(ctx, func() error { return s.store.Seal(ctx, shard) })
 				mu.Lock()
 				defer mu.Unlock()
 				errs = errors.Join(errs, err)

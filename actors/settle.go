@@ -39,6 +39,7 @@ type settleItem struct {
 	retries
 	known bool          // retries is set
 	lasts time.Duration // extends: what the hold lasted at first; 0 unknown
+	until store.Millis  // the hold's deadline, as far as is known; else 0
 }
 
 func (it *settleItem) token() store.Token { return it.call.tokens[it.i] }
@@ -47,6 +48,10 @@ func (it *settleItem) finish(edit func(r *Settled)) {
 	edit(&it.call.results[it.i])
 	it.call.finish(1)
 }
+
+// outlived reports whether the hold was alive at a moment that the store's clock had
+// not passed: nobody but the token's worker can have ended it then.
+func (it *settleItem) outlived(latest store.Millis) bool { return latest < it.until }
 
 func (it *settleItem) refuse(err *Error) { it.finish(func(r *Settled) { r.Err = err }) }
 
@@ -67,16 +72,18 @@ func refuseAll(items []settleItem, err *Error) {
 func (s *shard) settle(m *settleHolds) {
 	for _, i := range m.items {
 		it := settleItem{call: m.call, i: i, ask: &m.call.asked[i]}
-		if it.ask.Kind == SettleAck {
+		if h := s.held.get(it.ask.ID, it.token()); h != nil {
+			it.until = h.deadline
+			if h.sub != nil {
+				it.retries, it.known, it.lasts = h.retries, !h.foreign, h.lasts
+			}
+		}
+		switch it.ask.Kind {
+		case SettleAck:
 			s.acks.waiting = append(s.acks.waiting, it)
-			continue
-		}
-		if h := s.held.get(it.ask.ID, it.token()); h != nil && h.sub != nil {
-			it.retries, it.known, it.lasts = h.retries, !h.foreign, h.lasts
-		}
-		if it.ask.Kind == SettleExtend {
+		case SettleExtend:
 			s.extends.waiting = append(s.extends.waiting, it)
-		} else {
+		default:
 			s.nacks.waiting = append(s.nacks.waiting, it)
 		}
 	}
@@ -114,17 +121,11 @@ func (s *shard) storeAcks(ctx context.Context, batch []settleItem, retention tim
 	for i := range batch {
 		acks[i] = store.Ack{ID: batch[i].ask.ID, Token: batch[i].token()}
 	}
-	var repeated bool
-	repeated, m.err = resolve(ctx, func() (err error) {
+	m.repeated, m.err = s.resolve(ctx, func() (err error) {
 		_, m.statuses, err = s.store.Ack(ctx, s.id, acks, retention)
 		return err
 	})
-	for i, status := range m.statuses {
-		if repeated && status == store.NotFound {
-			// The lost answer of the first try is the likeliest reason.
-			m.statuses[i] = store.OK
-		}
-	}
+	m.latest = s.latest()
 	return m
 }
 
@@ -154,23 +155,33 @@ func (s *shard) onAcks(m *acksDone) {
 	for i, status := range m.statuses {
 		it := &m.batch[i]
 		id, token := it.ask.ID, it.token()
-		switch status {
-		case store.OK:
+		gone := status == store.NotFound
+		if gone {
+			s.answerGone(m, it)
+		}
+		if status == store.OK || gone && m.repeated && it.outlived(m.latest) {
 			ended = append(ended, EndedHold{id, token})
 			s.acked.add(id, token)
 			s.metrics.acked.Inc()
-		case store.NotFound:
-			if s.acked.has(id, token) {
-				it.finish(func(r *Settled) { r.Already = true })
-			} else {
-				it.refuse(errHoldLost(id))
-			}
 		}
 		s.unregister(id, token)
 	}
 	s.tellEnded(ended)
 	s.noteError(m.err)
 	s.flyLater()
+}
+
+// answerGone answers the ack of a task that is gone. When the answer of a first try
+// was lost, that may be why.
+func (s *shard) answerGone(m *acksDone, it *settleItem) {
+	switch id := it.ask.ID; {
+	case s.acked.has(id, it.token()), m.repeated && it.outlived(m.latest):
+		it.finish(func(r *Settled) { r.Already = true })
+	case m.repeated:
+		it.refuse(storeError(store.ErrUnknown))
+	default:
+		it.refuse(errHoldLost(id))
+	}
 }
 
 // storeNacks runs off the actor. The fate of a task depends on its own policy,
@@ -181,15 +192,15 @@ func (s *shard) storeNacks(ctx context.Context, batch []settleItem, topic *store
 	if m.err = s.readRetries(ctx, batch, topic); m.err == nil {
 		nacks := make([]store.Nack, len(batch))
 		for i := range batch {
-			nacks[i] = nackFor(batch[i].ask, batch[i].token(), batch[i].retries)
+			nacks[i] = nackFor(batch[i].ask, batch[i].token(), batch[i].retries, s.random())
 		}
-		m.repeated, m.err = resolve(ctx, func() error {
+		m.repeated, m.err = s.resolve(ctx, func() error {
 			stamp, results, err := s.store.Nack(ctx, s.id, nacks)
 			m.seq, m.results = stamp.Seq, results
 			return err
 		})
 	}
-	m.now = s.now()
+	m.now, m.latest = s.now(), s.latest()
 	return m
 }
 
@@ -199,13 +210,8 @@ func (m *nacksDone) answer() {
 		return
 	}
 	for i, r := range m.results {
-		if m.repeated && r.Status == store.WrongState {
-			// The first try did it; only its answer was lost.
-			m.batch[i].finish(func(out *Settled) { out.State = r.State })
-			continue
-		}
 		if r.Status != store.OK {
-			m.batch[i].refuse(errHoldLost(m.batch[i].ask.ID))
+			m.answerLost(&m.batch[i], r)
 			continue
 		}
 		m.batch[i].finish(func(out *Settled) {
@@ -214,6 +220,19 @@ func (m *nacksDone) answer() {
 				out.State = store.PendingState(r.Due, m.now, r.Attempt)
 			}
 		})
+	}
+}
+
+// answerLost answers for a hold that is over. When the answer of a first try was
+// lost, that try may have ended it.
+func (m *nacksDone) answerLost(it *settleItem, r store.NackResult) {
+	switch {
+	case m.repeated && it.outlived(m.latest):
+		it.finish(func(out *Settled) { out.State = r.State })
+	case m.repeated:
+		it.refuse(storeError(store.ErrUnknown))
+	default:
+		it.refuse(errHoldLost(it.ask.ID))
 	}
 }
 
@@ -271,7 +290,7 @@ func (s *shard) storeExtends(ctx context.Context, batch []settleItem, topic *sto
 	for i := range batch {
 		extends[i] = store.Extend{ID: batch[i].ask.ID, Token: batch[i].token(), Visibility: or(batch[i].ask.Extend, or(batch[i].lasts, topic.Visibility))}
 	}
-	_, m.err = resolve(ctx, func() (err error) {
+	_, m.err = s.resolve(ctx, func() (err error) {
 		_, m.results, err = s.store.Extend(ctx, s.id, extends)
 		return err
 	})

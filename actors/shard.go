@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -202,7 +203,7 @@ func (s *shard) flush() {
 		s.load()
 	}
 	s.last.sub, s.last.tasks = nil, nil
-	for sub, gathered := range s.outgoing {
+	for sub, gathered := range inOrder(s.outgoing, compareSubscribers) {
 		tasks := *gathered
 		delete(s.outgoing, sub)
 		if sub.gone.Load() {
@@ -215,11 +216,11 @@ func (s *shard) flush() {
 		s.send(s.parent, &becameReady{shard: s.id.N, tasks: s.fresh})
 		s.fresh = nil
 	}
-	for sub, n := range s.freed {
+	for sub, n := range inOrder(s.freed, cmp.Compare) {
 		delete(s.freed, sub)
 		s.send(s.parent, &settledHolds{sub: sub, n: n})
 	}
-	for sub, n := range s.refunds {
+	for sub, n := range inOrder(s.refunds, cmp.Compare) {
 		delete(s.refunds, sub)
 		s.send(s.parent, &refunded{sub: sub, n: n})
 	}
@@ -303,6 +304,9 @@ func (s *shard) idle() bool {
 func (s *shard) refund(sub *subscriber, n int) { s.refunds[sub.id] += n }
 
 func (s *shard) now() store.Millis { return s.clock.millis() }
+
+// latest is a moment that the store's clock has not passed.
+func (s *shard) latest() store.Millis { return ceilMillis(s.clock.Latest()) }
 
 // post sends a message to the shard itself. Safe from any goroutine.
 func (s *shard) post(m any) { s.send(s.self, m) }

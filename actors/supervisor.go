@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -29,6 +30,7 @@ type runtime struct {
 	root    *actor.RootContext
 	nurse   *nurse
 	pool    *pool
+	random  func() float64 // in [0, 1)
 
 	used atomic.Int64 // when a topic was last used, in Unix nanoseconds
 
@@ -68,6 +70,10 @@ func (s *supervisor) Receive(c actor.Context) {
 		m.reply <- s.open(c, m.topic)
 	case *closeTopic:
 		s.close(c, m)
+	case *tellTopics:
+		for _, ref := range inOrder(s.topics, cmp.Compare) {
+			s.send(ref.pid, m.message)
+		}
 	}
 }
 

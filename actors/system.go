@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -41,7 +42,7 @@ func New(cfg Config, st store.Store, log *slog.Logger, reg prometheus.Registerer
 		reg = prometheus.NewRegistry()
 	}
 	m := newMetrics(reg)
-	rt := &runtime{cfg: cfg.withDefaults(), metrics: m, log: log}
+	rt := &runtime{cfg: cfg.withDefaults(), metrics: m, log: log, random: rand.Float64}
 	s := &System{runtime: rt}
 	rt.clock = newClock(s.onClockJump)
 	rt.store = observedStore{Store: st, metrics: m, clock: rt.clock}
@@ -75,19 +76,41 @@ func (s *System) Join(f Fleet, p Peers) { s.fleet.source, s.fleet.peers = f, p }
 // Start opens the node's session and the topics that have tasks. It fails when
 // the store cannot be reached.
 func (s *System) Start(ctx context.Context) error {
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	s.keeper.start()
+	s.pool = newPool()
+	s.wheel = timer.New(timer.Config{Now: s.clock.Now, Logger: s.log})
+	s.engine = newEngine(s.log)
+	if err := s.run(ctx); err != nil {
+		return err
+	}
+	s.startRefresh()
+	return nil
+}
+
+// enter learns the store's clock and opens the session.
+func (s *System) enter(ctx context.Context) error {
 	if err := s.readClock(ctx); err != nil {
 		return fmt.Errorf("read the store's clock: %w", err)
 	}
-	if err := s.keeper.start(ctx); err != nil {
+	if err := s.keeper.open(ctx); err != nil {
 		return fmt.Errorf("open the session of node %q: %w", s.cfg.Node, err)
 	}
 	s.started = time.Now()
 	s.fleet.update()
-	s.pool = newPool()
-	s.wheel = timer.New(timer.Config{Now: s.clock.Now, Logger: s.log})
-	s.engine = actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
-		return slog.New(quietHandler{s.log.Handler()})
+	return nil
+}
+
+func newEngine(log *slog.Logger) *actor.ActorSystem {
+	return actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
+		return slog.New(quietHandler{log.Handler()})
 	}))
+}
+
+// run starts the actors in the engine, on the pool and the wheel.
+func (s *System) run(ctx context.Context) error {
 	s.root = s.engine.Root
 	s.supervisor = s.root.Spawn(s.props(func() actor.Actor {
 		return &supervisor{runtime: s.runtime, topics: make(map[string]*topicRef)}
@@ -96,7 +119,6 @@ func (s *System) Start(ctx context.Context) error {
 	if err := s.openActive(ctx); err != nil {
 		return fmt.Errorf("open topics: %w", err)
 	}
-	s.startRefresh()
 	return nil
 }
 
@@ -164,13 +186,18 @@ func (s *System) Stop(ctx context.Context) error {
 	}
 	s.stopRefresh()
 	s.releaseShards(ctx)
+	s.end()
+	s.engine.Shutdown()
+	return ctx.Err()
+}
+
+// end stops the actors and everything under them.
+func (s *System) end() {
 	s.root.PoisonFuture(s.supervisor).Wait()
 	s.keeper.close()
 	s.nurse.close()
 	s.wheel.Close()
 	s.pool.close()
-	s.engine.Shutdown()
-	return ctx.Err()
 }
 
 func (s *System) releaseShards(ctx context.Context) {
@@ -262,9 +289,10 @@ func (s *System) eachTopic(do func(*topicRef)) {
 	})
 }
 
+// broadcast tells every topic of a change that the runtime knows already.
 func (s *System) broadcast(m any) {
 	if s.running.Load() {
-		s.eachTopic(func(ref *topicRef) { s.send(ref.pid, m) })
+		s.send(s.supervisor, &tellTopics{m})
 	}
 }
 

@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -159,7 +160,7 @@ func (t *topicActor) spawnShard(c spawner, n int, dozing *atomic.Bool) {
 // abandon tells the streams of a topic that starts anew to reconnect: their
 // workers stop with it.
 func (t *topicActor) abandon() {
-	for _, sub := range t.subs {
+	for _, sub := range inOrder(t.subs, cmp.Compare) {
 		sub.gone.Store(true)
 		t.send(sub.worker, &drainWorker{})
 	}
@@ -311,7 +312,7 @@ func (t *topicActor) successor(gone *subscriber) {
 	}
 	delete(t.peers, peer)
 	delete(t.told, peer)
-	for _, sub := range t.subs {
+	for _, sub := range inOrder(t.subs, cmp.Compare) {
 		if sub.party == peer {
 			t.peers[peer] = sub
 			return
@@ -328,7 +329,7 @@ func (t *topicActor) configure(m *configured) {
 func (t *topicActor) drain(m *drainTopic) {
 	t.draining = m
 	t.core.pause(true)
-	for _, sub := range t.subs {
+	for _, sub := range inOrder(t.subs, cmp.Compare) {
 		t.send(sub.worker, &drainWorker{grace: m.grace})
 	}
 }

@@ -57,8 +57,8 @@ type Delivery struct {
 	Topic      string
 	Task       *store.Task
 	MaxRetries int
-	Token      []byte // opaque to workers: shard and hold token
-	Deadline   store.Millis
+	Token      []byte        // opaque to workers: shard and hold token
+	Deadline   store.Millis  // of the hold, on the store's clock; 0: not told
 	HoldFor    time.Duration // what is left of the hold at hand-over
 }
 

@@ -68,6 +68,7 @@ func (w *Wheel) due(n int64, arm uint64, now time.Time) (due []dueSlot, next int
 		return nil, 0, false
 	}
 	if due := s.takeDue(n, now.UnixMilli()); len(due) > 0 {
+		w.hand.known = false
 		return due, 0, true
 	}
 	if s.used == 0 {

@@ -66,6 +66,7 @@ type Wheel struct {
 	driver   *driver
 	checked  time.Time // when watch last looked at the machine's clock
 	rebuilds int64
+	hand     hand // of a wheel that is turned by hand
 }
 
 // New returns a running wheel. Close stops it.
@@ -114,6 +115,9 @@ func (w *Wheel) close() {
 	w.mu.Unlock()
 	close(w.quit)
 	w.watcher.Wait() // from here on nothing replaces the driver
+	if w.driver == nil {
+		return
+	}
 	w.drivers.Go(w.driver.close)
 	w.awaitDrivers()
 	w.fires.Wait()
@@ -165,6 +169,7 @@ func (w *Wheel) join(q *Queue, ms int64) {
 		p.stretches[n] = s
 	}
 	s.add(ms, q)
+	w.hand.join(ms)
 	if p.near && (s.arm == 0 || ms < s.next) {
 		w.arm(n, s)
 	}
@@ -182,7 +187,8 @@ func (w *Wheel) leave(q *Queue, ms int64) {
 		return
 	}
 	s.drop(ms, q)
-	if s.used == 0 && s.arm == 0 {
+	w.hand.leave(ms)
+	if s.used == 0 && (s.arm == 0 || w.driver == nil) {
 		w.slots.forget(n)
 	}
 }
@@ -195,6 +201,11 @@ func (w *Wheel) isNear(at int64, now time.Time) bool {
 
 // arm has the driver see to a stretch. Called with mu held.
 func (w *Wheel) arm(n int64, s *stretch) {
+	if w.driver == nil { // turned by hand
+		s.arm = manualArm
+		s.next, _ = s.first(n)
+		return
+	}
 	w.arms++
 	s.arm = w.arms
 	s.next, _ = s.first(n)

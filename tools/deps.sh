@@ -2,6 +2,7 @@
 # Installs what the named jobs need beside Go, where it is missing, through apt:
 #
 #   deps.sh tests   make, a C compiler (for the race detector), redis-server
+#   deps.sh faults  ip and tc, mount, mkfs.ext4, and a C compiler
 #   deps.sh model   spin, and a C compiler
 #   deps.sh peers   the servers that ddq is compared with: beanstalkd, PostgreSQL
 #
@@ -15,7 +16,7 @@ missing=()
 need() {
 	local command=$1
 	shift
-	PATH=$PATH:/usr/sbin:/usr/local/sbin command -v "$command" >/dev/null || missing+=("$@")
+	PATH=$PATH:/usr/sbin:/usr/local/sbin:/sbin command -v "$command" >/dev/null || missing+=("$@")
 }
 
 # as_root runs a command as root.
@@ -53,6 +54,12 @@ for job in "$@"; do
 		need make make
 		if [ "$(go env CC)" = gcc ]; then need gcc gcc libc6-dev; fi
 		need redis-server redis-server
+		;;
+	faults)
+		need ip iproute2
+		need mount mount
+		need mkfs.ext4 e2fsprogs
+		need cc gcc libc6-dev
 		;;
 	model)
 		need spin spin

@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 	"google.golang.org/protobuf/protoadapt"
 	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/ddq-io/ddq/actors"
 	"github.com/ddq-io/ddq/api/codec"
@@ -148,8 +149,9 @@ func TestSubscriptionFromHelloToGoodbye(t *testing.T) {
 			granted += int(m.GetCredit())
 		}
 		if err := s.Send(&ddqv1.SubscribeResponse{
-			Deliveries: []*ddqv1.Delivery{{Task: &ddqv1.Task{Id: "a", Payload: []byte("p"), RetryCount: 2, MaxRetries: 4}, HoldToken: []byte("t"), HoldMs: 1500}},
-			Demand:     &ddqv1.Demand{Returned: 4},
+			Deliveries: []*ddqv1.Delivery{{Task: &ddqv1.Task{Id: "a", Payload: []byte("p"), RetryCount: 2, MaxRetries: 4,
+				HoldDeadline: &timestamppb.Timestamp{Seconds: 7, Nanos: 9e6}}, HoldToken: []byte("t"), HoldMs: 1500}},
+			Demand: &ddqv1.Demand{Returned: 4},
 		}); err != nil {
 			return err
 		}
@@ -179,7 +181,7 @@ func TestSubscriptionFromHelloToGoodbye(t *testing.T) {
 		}
 		d := link.tasks[0]
 		if d.Topic != "mail" || d.Task.ID != "a" || string(d.Task.Payload) != "p" || d.Task.Attempt != 3 || d.MaxRetries != 4 ||
-			string(d.Token) != "t" || d.HoldFor != 1500*time.Millisecond || link.void != 4 {
+			string(d.Token) != "t" || d.HoldFor != 1500*time.Millisecond || d.Deadline != 7009 || link.void != 4 {
 			t.Errorf("got %+v %+v, %d void", d, d.Task, link.void)
 		}
 	})

@@ -20,6 +20,7 @@ func deliveriesOf(topic string, from []*ddqv1.Delivery) []actors.Delivery {
 			Task:       &tasks[i],
 			MaxRetries: tasks[i].MaxRetries,
 			Token:      d.HoldToken,
+			Deadline:   millisOf(d.Task.GetHoldDeadline()),
 			HoldFor:    time.Duration(d.HoldMs) * time.Millisecond,
 		}
 	}

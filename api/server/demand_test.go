@@ -76,7 +76,11 @@ func TestCreditOnDemandComesBackUnused(t *testing.T) {
 		delivered, returned := 0, 0
 		for delivered == 0 || returned == 0 {
 			f := s.next()
-			delivered += len(f.Deliveries)
+			for _, d := range f.Deliveries {
+				if delivered++; d.Task.HoldDeadline == nil {
+					r.Error("the node is not told when the hold ends")
+				}
+			}
 			returned += int(f.Demand.GetReturned())
 		}
 		if delivered != 1 || returned != 4 {

@@ -248,8 +248,7 @@ func (ses *session) flush(stall *time.Timer) error {
 			return nil
 		}
 		ses.returnLate(&p)
-		err := ses.writeParcel(stall, &p, now)
-		if err != nil {
+		if err := ses.writeParcel(stall, &p, now); err != nil {
 			ses.box.undelivered(p.tasks)
 			return err
 		}
@@ -265,10 +264,14 @@ func (ses *session) writeParcel(stall *time.Timer, p *parcel, now time.Time) err
 		p.slab.clear()
 		ses.server.slabs.Put(p.slab)
 	}()
-	if f := p.frame(now); f != nil {
-		return ses.write(stall, f)
+	f := p.frame(now)
+	if f == nil {
+		return nil
 	}
-	return nil
+	if ses.sub.Options.OnDemand {
+		tellDeadlines(f.Deliveries, p.tasks)
+	}
+	return ses.write(stall, f)
 }
 
 // returnLate gives back what is not worth sending. For deliveries that waited

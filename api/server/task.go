@@ -66,6 +66,14 @@ func retryCount(s store.State, attempt int) int32 {
 // in the middle of a letter, would make the whole message unreadable.
 func text(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
+// tellDeadlines adds when holds end on the store's clock, which another node knows
+// too: a frame may be long on its way.
+func tellDeadlines(out []*ddqv1.Delivery, ds []handed) {
+	for i := range out {
+		out[i].Task.HoldDeadline = stampOrNil(ds[i].Deadline)
+	}
+}
+
 // deliveriesWire converts ds for sending at now. Each was handed over at its time
 // in at, which is what its hold is counted from.
 func deliveriesWire(ds []handed, now time.Time) []*ddqv1.Delivery {

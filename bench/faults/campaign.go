@@ -190,6 +190,8 @@ func (c *campaign) complete() (err error) {
 		return errors.New("--for must be 5s or more, or there is no time to break anything")
 	case c.Rate <= 0 || c.Rate > 20_000:
 		return errors.New("--rate must be above 0, and 20000 at most")
+	case c.Work <= 0:
+		return errors.New("--work must be above 0")
 	}
 	return err
 }

@@ -38,6 +38,7 @@ faults and what each may cost.`,
 	f.Uint64Var(&c.Seed, "seed", uint64(time.Now().Unix()), "number of the round: the same makes the same tasks and the same schedule")
 	f.DurationVar(&c.For, "for", 10*time.Second, "how long tasks are sent in each round")
 	f.Float64Var(&c.Rate, "rate", 300, "tasks a second")
+	f.DurationVar(&c.Work, "work", 5*time.Millisecond, "the most that an ordinary task takes a worker")
 	f.IntVar(&c.Nodes, "nodes", 3, "servers; one on the embedded store")
 	f.BoolVar(&c.eachOnce, "each-once", false, "every fault on one of the stores only; on which one, the seed says")
 	f.IntVar(&c.atOnce, "at-once", 1, "rounds at a time; they share the machine, so lateness means less then")

@@ -59,6 +59,50 @@ func TestListNamesEveryFault(t *testing.T) {
 	}
 }
 
+// TestEachOnceGoesRoundTheStores: every fault on one store that it applies to, and on
+// all of them as seeds go by.
+func TestEachOnceGoesRoundTheStores(t *testing.T) {
+	c := campaign{stores: stores(), eachOnce: true}
+	played := map[string]map[string]bool{}
+	for c.Seed = range uint64(len(stores())) {
+		rounds, err := c.rounds()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(rounds) != len(Faults()) {
+			t.Fatalf("%d rounds of %d faults", len(rounds), len(Faults()))
+		}
+		for _, r := range rounds {
+			if !r.fault.AppliesTo(r.o.Store) {
+				t.Errorf("%s is played on %s", r.fault.Name, r.o.Store)
+			}
+			if played[r.fault.Name] == nil {
+				played[r.fault.Name] = map[string]bool{}
+			}
+			played[r.fault.Name][r.o.Store] = true
+		}
+	}
+	for _, f := range Faults() {
+		if len(played[f.Name]) != len(f.Stores) {
+			t.Errorf("%s was played on %v, want %v", f.Name, played[f.Name], f.Stores)
+		}
+	}
+}
+
+// TestCampaignGoesOnAfterAFailure: a round that cannot be played tells why, and the
+// command fails in the end.
+func TestCampaignGoesOnAfterAFailure(t *testing.T) {
+	var out bytes.Buffer
+	cmd := NewCommand()
+	cmd.SetArgs([]string{"--store", "embedded", "--faults", "kill,stop", "--for", "5s", "--server-bin", "nobody-has-this", "-o", "json"})
+	cmd.SetOut(&out)
+	cmd.SetErr(new(bytes.Buffer))
+	err := cmd.Execute()
+	if lines := strings.Count(out.String(), `"failed":`); lines != 2 || err == nil || !strings.Contains(err.Error(), "2 of 2") {
+		t.Errorf("%d failures are told, and: %v\n%s", lines, err, out.String())
+	}
+}
+
 func TestSameSeedSamePlan(t *testing.T) {
 	c := partyConfig{Name: "p0", Seed: 7, Rate: 200, For: 5e9, Mix: usualMix(), Herd: 10, HerdAt: 6e9}
 	first, second := makePlan(&c), makePlan(&c)

@@ -38,7 +38,8 @@ func (f Fault) AppliesTo(store string) bool { return slices.Contains(f.Stores, s
 
 // Faults are all there are, in the order in which they are played.
 func Faults() []Fault {
-	return slices.Concat(nodeFaults(), workerFaults(), redisFaults(), replicaFaults(), netFaults(), diskFaults(), clockFaults())
+	return slices.Concat(nodeFaults(), workerFaults(), redisFaults(), replicaFaults(), netFaults(), diskFaults(), clockFaults(),
+		machineFaults(), wireFaults(), lagFaults())
 }
 
 // onRedis are the stores that are a single redis-server.

@@ -94,7 +94,9 @@ func newNetwork() (*network, error) {
 	n := &network{prefix: fmt.Sprintf("ddq%d-", os.Getpid()), places: map[string]int{}}
 	for _, args := range []string{
 		"link set lo up",
-		"link add br0 type bridge",
+		// With an address of its own: else it takes another one as ports come and go,
+		// and everybody who knew the former does not reach it for most of a minute.
+		"link add br0 address 02:00:00:00:00:fe type bridge",
 		"addr add 10.78.0.254/24 dev br0",
 		"link set br0 up",
 	} {

@@ -3,7 +3,6 @@ package faults
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/ddq-io/ddq/bench/ledger"
@@ -15,12 +14,21 @@ import (
 const (
 	redisSentinel     = "redis-sentinel"
 	redisSentinelFast = "redis-sentinel-fast"
+	redisSentinelAll  = "redis-sentinel-all" // waits for all replicas
 	redisCluster      = "redis-cluster"
 	redisClusterFast  = "redis-cluster-fast"
 )
 
-// waiting is what makes the store wait for a replica before it answers.
-const waiting = "?wait_replicas=1"
+// waiting is what makes the store wait for replicas before it answers.
+func waiting(kind string) string {
+	switch kind {
+	case redisSentinelFast, redisClusterFast:
+		return ""
+	case redisSentinelAll:
+		return "?wait_replicas=2"
+	}
+	return "?wait_replicas=1"
+}
 
 func replicated() []string { return []string{redisSentinel, redisCluster} }
 
@@ -50,11 +58,21 @@ func replicaFaults() []Fault {
 			Allow: []ledger.Allowance{{Fault: "handover", Before: time.Second}},
 		},
 		{
+			Name: "handover-all", What: "the same with wait_replicas for all replicas", Stores: []string{redisSentinelAll}, strike: handOver, once: true,
+			Cost: "no service until the old primary is a replica",
+		},
+		{
 			Name: "slots", What: "the slots of all shards are moved to a new master and back, key by key", Stores: []string{redisCluster}, strike: moveSlots,
 			Cost: "a shard waits while its slot is moved",
 		},
 	}
 }
+
+// The patience with a primary: until it is to fail, a slow machine is no reason.
+const (
+	calmly  = time.Minute
+	briskly = time.Second
+)
 
 // openReplicated starts a store of one of the kinds above.
 func (s *stand) openReplicated(kind string) (store, error) {
@@ -72,15 +90,15 @@ func openReplicated(kind, host string) (store, error) {
 	s := &stage{}
 	var opened store
 	err := s.try(func() {
-		query := waiting
-		if strings.HasSuffix(kind, "-fast") {
-			query = ""
-		}
-		switch strings.TrimSuffix(kind, "-fast") {
-		case redisSentinel:
-			opened = &sentinelStore{s, redistest.StartSentinelAt(s, host), query}
-		case redisCluster:
-			opened = &clusterStore{s, redistest.StartClusterAt(s, host, 3, 2), query}
+		switch kind {
+		case redisSentinel, redisSentinelFast, redisSentinelAll:
+			set := &sentinelStore{s, redistest.StartSentinelAt(s, host), waiting(kind)}
+			set.patience(calmly)
+			opened = set
+		case redisCluster, redisClusterFast:
+			set := &clusterStore{s, redistest.StartClusterAt(s, host, 3, 2), waiting(kind)}
+			set.patience(calmly)
+			opened = set
 		}
 	})
 	if err != nil {
@@ -104,6 +122,8 @@ func (s *sentinelStore) primary(string) (*redistest.Server, func()) {
 	return s.set.Primary(s), func() { s.set.AwaitTakeover(s) }
 }
 
+func (s *sentinelStore) patience(d time.Duration) { s.set.Patience(s, d) }
+
 func (s *sentinelStore) awaitFollows(server *redistest.Server) { server.AwaitFollows(s) }
 
 // clusterStore is three masters with two replicas each.
@@ -120,6 +140,8 @@ func (s *clusterStore) primary(shard string) (*redistest.Server, func()) {
 	return server, func() { s.set.AwaitTakeover(s, shard) }
 }
 
+func (s *clusterStore) patience(d time.Duration) { s.set.Patience(s, d) }
+
 func (s *clusterStore) awaitFollows(server *redistest.Server) { server.AwaitFollows(s) }
 
 // primaries is what both have in common.
@@ -129,6 +151,8 @@ type primaries interface {
 	// primary returns the server that the keys of a shard lie on, and what to call
 	// to wait until another one has taken its place.
 	primary(shard string) (*redistest.Server, func())
+	// patience sets how long a primary may be silent before another takes over.
+	patience(time.Duration)
 	// awaitFollows waits until a server follows another one.
 	awaitFollows(*redistest.Server)
 }
@@ -143,9 +167,11 @@ func failOver(ctx context.Context, r *round) error {
 	return r.broken(ctx, "kill -9 of a primary", func() error {
 		err := redis.try(func() {
 			server, awaitTakeover := redis.primary(r.anyShard())
+			redis.patience(briskly)
 			server.Kill()
 			awaitTakeover()
 			server.Restart()
+			redis.patience(calmly)
 			redis.awaitFollows(server)
 		})
 		if err != nil {
@@ -162,14 +188,18 @@ func pausePrimary(ctx context.Context, r *round) error {
 	return r.broken(ctx, "pause a primary", func() error {
 		err := redis.try(func() {
 			server, awaitTakeover := redis.primary(r.anyShard())
+			if !brief {
+				redis.patience(briskly)
+			}
 			server.Pause()
 			defer server.Resume()
 			if brief {
-				_ = r.pause(ctx, 200*time.Millisecond, 700*time.Millisecond)
+				_ = r.pause(ctx, 200*time.Millisecond, 2*time.Second)
 				return
 			}
 			awaitTakeover()
 			server.Resume()
+			redis.patience(calmly)
 			redis.awaitFollows(server)
 		})
 		if err != nil {

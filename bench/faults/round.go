@@ -44,6 +44,7 @@ type setting struct {
 	shards      int
 	onDisk      string // of the store, see newDisk
 	skewed      bool   // the store has a clock that can be set
+	relayed     bool   // the nodes reach the store through a relay
 }
 
 // round is one fault on a system of its own.

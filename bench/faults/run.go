@@ -23,6 +23,7 @@ type Options struct {
 	Seed  uint64
 	For   time.Duration // how long tasks are sent in each round
 	Rate  float64       // tasks a second
+	Work  time.Duration // the most that an ordinary handler takes
 	// Ledger is the directory in which each round leaves its ledgers in a directory
 	// of its own; empty keeps those of rounds that failed only.
 	Ledger string
@@ -42,7 +43,7 @@ func Play(ctx context.Context, o Options, f Fault) (line Line, err error) {
 		fault: f, seed: o.Seed, rand: rand.New(rand.NewPCG(o.Seed, draw(o.Seed, f.Name, "schedule"))), dir: dir, log: o.Log,
 		setting: setting{
 			mix: usualMix(), rate: o.Rate, span: o.For, hold: 2 * time.Second, producers: 2, workers: 2,
-			concurrency: 32, work: 5 * time.Millisecond, maxRetries: 4, shards: 8,
+			concurrency: 32, work: o.Work, maxRetries: 4, shards: 8,
 		},
 	}
 	if f.tune != nil {
@@ -116,6 +117,7 @@ func (r *round) run(ctx context.Context, o Options) (err error) {
 			return err
 		}
 	}
+	r.stand.relayed = r.setting.relayed
 	if err := r.stand.raise(ctx, o.Store, nodes); err != nil {
 		return err
 	}

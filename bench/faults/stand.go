@@ -20,13 +20,15 @@ const upWithin = time.Minute
 
 // stand is the system under test: the nodes and the store behind them.
 type stand struct {
-	box   *bench.Box
-	bin   string
-	net   *network // nil: everything is on loopback
-	disk  *disk    // of the store, nil: as everything else
-	skew  *skew    // of the store, nil: as everything else
-	store store
-	nodes []*node
+	box     *bench.Box
+	bin     string
+	net     *network // nil: everything is on loopback
+	disk    *disk    // of the store, nil: as everything else
+	skew    *skew    // of the store, nil: as everything else
+	relayed bool     // the nodes reach the store through relay
+	relay   *relay   // nil: none, or not yet
+	store   store
+	nodes   []*node
 }
 
 // node is one server process.
@@ -200,5 +202,5 @@ func (s *stand) close() error {
 	if s.store != nil {
 		err = s.store.close()
 	}
-	return errors.Join(err, s.net.close(), s.disk.close())
+	return errors.Join(err, s.relay.close(), s.net.close(), s.disk.close())
 }

@@ -25,7 +25,7 @@ const (
 
 // stores are all kinds.
 func stores() []string {
-	return []string{embedded, redisEverysec, redisAlways, redisSentinel, redisSentinelFast, redisCluster, redisClusterFast}
+	return []string{embedded, redisEverysec, redisAlways, redisSentinel, redisSentinelFast, redisSentinelAll, redisCluster, redisClusterFast}
 }
 
 // open starts the store of a kind.
@@ -35,7 +35,7 @@ func (s *stand) open(ctx context.Context, kind string) (store, error) {
 		return inNode{}, nil
 	case redisEverysec, redisAlways:
 		return s.openRedis(ctx, strings.TrimPrefix(kind, "redis-"))
-	case redisSentinel, redisSentinelFast, redisCluster, redisClusterFast:
+	case redisSentinel, redisSentinelFast, redisSentinelAll, redisCluster, redisClusterFast:
 		return s.openReplicated(kind)
 	}
 	return nil, fmt.Errorf("unknown store %q", kind)
@@ -65,7 +65,13 @@ func (s *stand) openRedis(ctx context.Context, fsync string) (store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &oneRedis{r}, nil
+	if s.relayed {
+		if s.relay, err = newRelay(host, c.Addr); err != nil {
+			return nil, err
+		}
+		return &oneRedis{r, s.relay.Addr().String()}, nil
+	}
+	return &oneRedis{r, c.Addr}, nil
 }
 
 // inNode is the embedded store.
@@ -75,7 +81,10 @@ func (inNode) url() string  { return embedded }
 func (inNode) close() error { return nil }
 
 // oneRedis is a redis-server; the box stops it.
-type oneRedis struct{ *bench.Redis }
+type oneRedis struct {
+	*bench.Redis
+	via string // address for nodes
+}
 
-func (r *oneRedis) url() string { return "redis://" + r.Addr }
+func (r *oneRedis) url() string { return "redis://" + r.via }
 func (*oneRedis) close() error  { return nil }

@@ -57,7 +57,7 @@ func shiftPaused(pid int, by time.Duration) (bool, error) {
 	}
 	mem, err := os.OpenFile(fmt.Sprintf("/proc/%d/mem", pid), os.O_RDWR, 0)
 	if err != nil {
-		return false, err
+		return false, fmt.Errorf("%w: %w", ErrPrivilege, err)
 	}
 	defer mem.Close()
 	image := make([]byte, size)

@@ -56,9 +56,14 @@ func crashWorker(ctx context.Context, r *round) error {
 		if err := r.pause(ctx, 0, time.Second); err != nil {
 			return err
 		}
-		r.workers = append(r.workers[:i], r.workers[i+1:]...)
-		return r.startWorker(fmt.Sprintf("w%d-%d", i, r.strikes))
+		return r.replaceWorker(i)
 	})
+}
+
+// replaceWorker starts another one for one that was killed.
+func (r *round) replaceWorker(i int) error {
+	r.workers = append(r.workers[:i], r.workers[i+1:]...)
+	return r.startWorker(fmt.Sprintf("w%d-%d", i, r.strikes))
 }
 
 func hangWorker(ctx context.Context, r *round) error {

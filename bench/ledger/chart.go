@@ -4,46 +4,134 @@ import (
 	"errors"
 	"fmt"
 	"image/color"
+	"math"
+	"os"
 
 	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// WriteChart draws lateness over time as SVG: the worst of each step, with the time of
-// each fault in red. Histories are drawn on one axis, by the time of day.
-func WriteChart(path string, verdicts []*Verdict) error {
-	var begin int64
-	points := 0
-	for _, v := range verdicts {
-		points += len(v.Series)
-		if begin == 0 || v.Began < begin {
-			begin = v.Began
-		}
-	}
-	if points == 0 {
-		return errors.New("chart: nothing was delivered")
-	}
-	p := plot.New()
-	p.Title.Text = "lateness, and faults"
-	p.X.Label.Text = "seconds"
-	p.Y.Label.Text = "ms"
-	p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
-	p.Y.Min, p.Y.Max = 0.1, 100_000
-	p.Add(plotter.NewGrid())
-	for _, v := range verdicts {
-		if err := v.draw(p, float64(v.Began-begin)/1e9); err != nil {
-			return fmt.Errorf("chart: %w", err)
-		}
-	}
-	return p.Save(40*vg.Centimeter, 12*vg.Centimeter, path)
+// Run is one history for the chart.
+type Run struct {
+	Name    string // what was broken, and where
+	Verdict *Verdict
 }
 
-// draw adds one history, which began at a second.
-func (v *Verdict) draw(p *plot.Plot, began float64) error {
+const (
+	rowSeconds = 240.0 // how much of the time a row of the chart shows
+	rowWidth   = 40 * vg.Centimeter
+	rowHeight  = 8 * vg.Centimeter
+	leastLate  = 0.5 // ms; the axis is logarithmic
+	mostLate   = 100_000
+)
+
+// WriteChart draws lateness over time as SVG, the histories one after the other in rows
+// of some minutes: the worst and the middle of each step, and the time of each fault in
+// red under its name. What is beyond the axis is at its end.
+func WriteChart(path string, runs []Run) (err error) {
+	rows := layOut(runs)
+	if len(rows) == 0 {
+		return errors.New("chart: nothing was delivered")
+	}
+	canvas := vgsvg.New(rowWidth, rowHeight*vg.Length(len(rows)))
+	all := draw.New(canvas)
+	for i, row := range rows {
+		p, err := row.plot()
+		if err != nil {
+			return fmt.Errorf("chart: %w", err)
+		}
+		above := rowHeight * vg.Length(len(rows)-1-i)
+		p.Draw(draw.Crop(all, 0, 0, above, -rowHeight*vg.Length(i)))
+	}
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	_, err = canvas.WriteTo(f)
+	return errors.Join(err, f.Close())
+}
+
+// row is a part of the chart, as wide as all others.
+type row struct {
+	from float64 // seconds
+	runs []placed
+}
+
+// placed is a history at its place in a row.
+type placed struct {
+	Run
+	at float64 // seconds
+}
+
+// layOut puts the histories one after the other.
+func layOut(runs []Run) (rows []*row) {
+	at := 0.0
+	for _, r := range runs {
+		if len(r.Verdict.Series) == 0 {
+			continue
+		}
+		long := r.Verdict.seconds() + 2
+		if len(rows) == 0 || at+long > rows[len(rows)-1].from+rowSeconds && len(rows[len(rows)-1].runs) > 0 {
+			rows = append(rows, &row{from: at})
+		}
+		last := rows[len(rows)-1]
+		last.runs = append(last.runs, placed{r, at})
+		at += long
+	}
+	return rows
+}
+
+// seconds is how much of the chart a history takes.
+func (v *Verdict) seconds() (end float64) {
+	for _, s := range v.Series {
+		end = max(end, s.At)
+	}
 	for _, f := range v.Faults {
-		from, to := began+f.From, began+f.To
-		band, err := plotter.NewPolygon(plotter.XYs{{X: from, Y: p.Y.Min}, {X: to, Y: p.Y.Min}, {X: to, Y: p.Y.Max}, {X: from, Y: p.Y.Max}})
+		end = max(end, f.To)
+	}
+	return end
+}
+
+func (r *row) plot() (*plot.Plot, error) {
+	p := plot.New()
+	p.X.Label.Text, p.Y.Label.Text = "seconds", "late, ms"
+	p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
+	p.X.Min, p.X.Max = r.from, r.from+rowSeconds
+	p.Y.Min, p.Y.Max = leastLate, mostLate
+	p.Add(plotter.NewGrid())
+	names := plotter.XYLabels{}
+	for _, run := range r.runs {
+		if err := run.draw(p); err != nil {
+			return nil, err
+		}
+		names.XYs = append(names.XYs, plotter.XY{X: run.at + 1, Y: mostLate / 1.3})
+		names.Labels = append(names.Labels, run.Name)
+	}
+	labels, err := plotter.NewLabels(names)
+	if err != nil {
+		return nil, err
+	}
+	for i := range labels.TextStyle {
+		labels.TextStyle[i].Rotation = -math.Pi / 2
+		labels.TextStyle[i].Font.Size = font.Length(9)
+		labels.TextStyle[i].YAlign = draw.YTop
+	}
+	p.Add(labels)
+	p.X.Min, p.X.Max = r.from, r.from+rowSeconds // whatever lies at the edges
+	p.Y.Min, p.Y.Max = leastLate, mostLate
+	return p, nil
+}
+
+// draw adds one history.
+func (r *placed) draw(p *plot.Plot) error {
+	v := r.Verdict
+	for _, f := range v.Faults {
+		from, to := r.at+f.From, r.at+f.To
+		band, err := plotter.NewPolygon(plotter.XYs{{X: from, Y: leastLate}, {X: to, Y: leastLate}, {X: to, Y: mostLate}, {X: from, Y: mostLate}})
 		if err != nil {
 			return err
 		}
@@ -53,8 +141,8 @@ func (v *Verdict) draw(p *plot.Plot, began float64) error {
 	}
 	worst, middle := make(plotter.XYs, len(v.Series)), make(plotter.XYs, len(v.Series))
 	for i, s := range v.Series {
-		worst[i] = plotter.XY{X: began + s.At, Y: max(s.Max, p.Y.Min)}
-		middle[i] = plotter.XY{X: began + s.At, Y: max(s.P50, p.Y.Min)}
+		worst[i] = plotter.XY{X: r.at + s.At, Y: min(max(s.Max, leastLate), mostLate)}
+		middle[i] = plotter.XY{X: r.at + s.At, Y: min(max(s.P50, leastLate), mostLate)}
 	}
 	for _, curve := range []struct {
 		points plotter.XYs
@@ -64,7 +152,7 @@ func (v *Verdict) draw(p *plot.Plot, began float64) error {
 		if err != nil {
 			return err
 		}
-		line.Color, line.Width = curve.color, vg.Points(0.7)
+		line.Color, line.Width = curve.color, vg.Points(0.8)
 		p.Add(line)
 	}
 	return nil

@@ -83,7 +83,7 @@ func (p *tape) found(state string, due int64, more ...func(*Event)) {
 func (p *tape) verdict(r Rules) *Verdict {
 	p.put(Event{Kind: Topic, HoldMS: 1000})
 	p.put(Event{Kind: Audited, Topic: "-", Task: "-"})
-	h := newHistory([][]Event{p.events})
+	h := New([][]Event{p.events})
 	return Check(h, r)
 }
 

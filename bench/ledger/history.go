@@ -52,7 +52,7 @@ func Read(dir string) (*History, error) {
 		}
 		files = append(files, events)
 	}
-	return newHistory(files), nil
+	return New(files), nil
 }
 
 // readFile reads the events of one client. A client that was killed, or a machine
@@ -83,8 +83,9 @@ func readFile(path string) ([]Event, error) {
 	}
 }
 
-// newHistory sorts events by what they are about.
-func newHistory(files [][]Event) *History {
+// New makes a history of the events of each client, in the order in which it wrote
+// them down. It keeps the events, and every one must name its client.
+func New(files [][]Event) *History {
 	h := &History{stories: map[string]*story{}, holds: map[string]int64{}}
 	for _, events := range files {
 		if len(events) > 0 {

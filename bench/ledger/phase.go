@@ -146,7 +146,8 @@ func (c *checker) draw(served []moment) {
 	}
 	steps := map[int64][]int64{} // lateness in ns
 	for _, m := range served {
-		steps[(m.wanted-h.from)/step] = append(steps[(m.wanted-h.from)/step], m.got-m.wanted)
+		n := max(m.wanted-h.from, 0) / step // a clock that was set may say that it was due long before
+		steps[n] = append(steps[n], m.got-m.wanted)
 	}
 	for _, n := range slices.Sorted(maps.Keys(steps)) {
 		late := steps[n]

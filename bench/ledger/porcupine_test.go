@@ -179,5 +179,5 @@ func TestCheckerAgreesWithTheModel(t *testing.T) {
 // verdictUnaudited checks the tape without an end.
 func (p *tape) verdictUnaudited() *Verdict {
 	p.put(Event{Kind: Topic, HoldMS: modelHold})
-	return Check(newHistory([][]Event{p.events}), Rules{})
+	return Check(New([][]Event{p.events}), Rules{})
 }

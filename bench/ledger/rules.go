@@ -39,7 +39,7 @@ func (c *checker) early() {
 		}
 	}
 	for _, o := range c.s.settles {
-		if o.Op != Nack || !o.did() || o.DelayMS == 0 || o.settled == nil {
+		if o.Op != Nack || !o.did() || o.DelayMS == 0 || o.settled == nil || c.movedAfter(o) {
 			continue
 		}
 		for _, d := range c.s.deliveries {
@@ -50,6 +50,11 @@ func (c *checker) early() {
 			}
 		}
 	}
+}
+
+// movedAfter reports whether the task may have got another due time after a nack.
+func (c *checker) movedAfter(nack *op) bool {
+	return slices.ContainsFunc(c.s.moves, func(m *op) bool { return m.may() && m.to > nack.Mono })
 }
 
 // doubled looks for one hold that was handed out twice.

@@ -79,6 +79,7 @@ func (s *story) sort() {
 	for _, ops := range [][]*op{s.enqueues, s.removals, s.moves, s.settles} {
 		slices.SortStableFunc(ops, func(a, b *op) int { return cmp.Compare(a.Mono, b.Mono) })
 	}
+	s.claimEnqueue()
 	byToken := make(map[string]*delivery, len(s.deliveries))
 	for _, d := range s.deliveries {
 		if byToken[d.Token] == nil {
@@ -100,17 +101,29 @@ func (s *story) begin() int64 { return s.events[0].Mono }
 // answer was lost.
 const repeatPause = 10 * millisecond
 
+// claimEnqueue takes the first enqueue that was answered "already" for the one that
+// stored the task, when there is no other that can have: the server repeated the call
+// itself, after the store's answer was lost.
+func (s *story) claimEnqueue() {
+	if slices.ContainsFunc(s.enqueues, func(o *op) bool { return o.result == OK || o.result == Unknown }) {
+		return
+	}
+	for _, o := range s.enqueues {
+		if o.result == Already {
+			o.result = OK
+			return
+		}
+	}
+}
+
 // creations is how many lives the task may have had: enqueues that stored it, or may
-// have. When all that were accepted found it stored already, the server repeated one of
-// them itself; and it may have done so after the task had come to its end.
+// have. A server may have repeated one of them itself after the task had come to its end.
 func (s *story) creations() (n int) {
-	already, repeated := 0, 0
+	repeated := 0
 	for _, o := range s.enqueues {
 		switch o.result {
 		case OK, Unknown:
 			n++
-		case Already:
-			already = 1
 		case Refused:
 			continue
 		}
@@ -118,7 +131,7 @@ func (s *story) creations() (n int) {
 			repeated = 1
 		}
 	}
-	return max(n, already) + repeated
+	return n + repeated
 }
 
 // endedBefore reports whether the task was acked or deleted before a moment, or may

@@ -172,6 +172,17 @@ func (c *Cluster) AwaitTakeover(tb TB, key string) {
 	})
 }
 
+// Patience sets how long a master may be silent before it is taken to be gone, a
+// second until it is set. A server that is started again forgets it.
+func (c *Cluster) Patience(tb TB, d time.Duration) {
+	tb.Helper()
+	for _, s := range c.servers {
+		if s.answers() {
+			s.Do(tb, "CONFIG", "SET", "cluster-node-timeout", d.Milliseconds())
+		}
+	}
+}
+
 // Flush removes everything.
 func (c *Cluster) Flush(tb TB) {
 	tb.Helper()

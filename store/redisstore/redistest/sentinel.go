@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 )
 
 // Sentinel is a primary with two replicas and three sentinels, which notice
@@ -107,6 +108,15 @@ func (set *Sentinel) AwaitTakeover(tb TB) {
 		}
 		return nil
 	})
+}
+
+// Patience sets how long the primary may be silent before it is taken to be gone, a
+// second until it is set.
+func (set *Sentinel) Patience(tb TB, d time.Duration) {
+	tb.Helper()
+	for _, s := range set.sentinels {
+		s.Do(tb, "SENTINEL", "SET", primaryName, "down-after-milliseconds", d.Milliseconds())
+	}
 }
 
 // HandOver asks the sentinels to make another server the primary.

@@ -1,0 +1,411 @@
+package actors
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	history "github.com/ddq-io/ddq/bench/ledger"
+	"github.com/ddq-io/ddq/store"
+)
+
+const simTopic = "sim"
+
+// simClient is somebody with a ledger.
+type simClient struct {
+	s      *sim
+	name   string
+	calls  uint64
+	events []history.Event
+}
+
+// client returns the books of a name.
+func (s *sim) client(name string) *simClient {
+	c := s.books[name]
+	if c == nil {
+		c = &simClient{s: s, name: name}
+		s.books[name] = c
+		c.write(history.Event{Kind: history.Opened})
+	}
+	return c
+}
+
+// write adds an event to the ledger.
+func (c *simClient) write(e history.Event) {
+	now := time.Now()
+	e.Client, e.Mono, e.Wall = c.name, now.Sub(c.s.start).Nanoseconds()+1, now.UnixNano()
+	if e.Task != "" && e.Topic == "" {
+		e.Topic = simTopic
+	}
+	c.events = append(c.events, e)
+	c.s.log("%s: %s %s %s %s %s attempt %d due %d hold %d", c.name, e.Kind, e.Op, e.Task, e.Result, e.Reason, e.Attempt, e.Due, e.HoldMS)
+}
+
+// ask writes down a call, and returns how to write down its answer.
+func (c *simClient) ask(e history.Event) (answer func(history.Event, error)) {
+	c.calls++
+	e.Kind, e.Call = history.Call, c.calls
+	c.write(e)
+	return func(a history.Event, err error) {
+		a.Kind, a.Call, a.Op, a.Task, a.Token = history.Answer, e.Call, e.Op, e.Task, e.Token
+		if a.Result == "" {
+			a.Result = history.OK
+		}
+		if err != nil {
+			a.Result, a.Reason = simOutcome(err)
+		}
+		c.write(a)
+	}
+}
+
+// simOutcome says what an error makes of a call.
+func simOutcome(err error) (history.Result, string) {
+	var e *Error
+	if !errors.As(err, &e) {
+		return history.Unknown, err.Error()
+	}
+	switch e.Kind {
+	case Unknown, Deadline, Canceled, Internal:
+		return history.Unknown, e.Reason
+	}
+	return history.Refused, e.Reason
+}
+
+// call makes a call at a node that waits for its answer. A node that dies gives none.
+func (c *simClient) call(n *simNode, e history.Event, do func(ctx context.Context) (history.Event, error)) {
+	answer := c.ask(e)
+	s := c.s
+	var got history.Event
+	s.after(s.lag(), func() {
+		if n.dead.Load() || !n.up {
+			return
+		}
+		n.whenAwake(func() {
+			s.spawn(n, c.name+" "+e.Task+" "+string(e.Op), func() (err error) {
+				ctx, cancel := context.WithTimeout(n.ctx, s.plan.callTimeout)
+				defer cancel()
+				got, err = do(ctx)
+				return err
+			}, func(err error) {
+				if s.chance(s.plan.loseAnswer) {
+					return
+				}
+				s.after(s.lag(), func() { answer(got, err) })
+			})
+		})
+	})
+}
+
+// simTask is a task that somebody enqueues.
+type simTask struct {
+	id      string
+	when    When
+	retries int
+}
+
+// produce lets producers work until the plan's end.
+func (s *sim) produce() {
+	made := 0
+	var next func()
+	next = func() {
+		if time.Since(s.start) > s.plan.active {
+			return
+		}
+		for range 1 + s.rng.IntN(s.plan.burst) {
+			made++
+			s.enqueue(s.newTask(made), 0)
+		}
+		s.after(s.between(0, 2*s.plan.pace), next)
+	}
+	s.after(time.Second, next)
+}
+
+func (s *sim) newTask(n int) simTask {
+	t := simTask{id: fmt.Sprintf("t%d", n), retries: s.rng.IntN(5)}
+	switch r := s.rng.IntN(10); {
+	case r < 2: // at once
+	case r < 5:
+		t.when.Delay = s.between(time.Millisecond, 500*time.Millisecond)
+	case r < 8:
+		t.when.Delay = s.between(time.Millisecond, 10*time.Second)
+	default:
+		t.when.Delay = s.between(time.Second, s.plan.farthest)
+	}
+	return t
+}
+
+// enqueue asks some node for a task, and again with the same id when the outcome is
+// not known.
+func (s *sim) enqueue(t simTask, tries int) {
+	n := s.anyNode()
+	c := s.client(fmt.Sprintf("producer%d", s.rng.IntN(2)))
+	if n == nil {
+		return
+	}
+	sum := "p" + t.id
+	due := store.Millis(time.Now().UnixMilli()).Add(t.when.Delay)
+	e := history.Event{Op: history.Enqueue, Task: t.id, Due: int64(due), Sum: sum}
+	settled := false
+	c.call(n, e, func(ctx context.Context) (history.Event, error) {
+		out, err := n.sys.Enqueue(ctx, []NewTask{{
+			Topic: simTopic, When: t.when,
+			Task: store.Task{ID: t.id, Payload: []byte(sum), MaxRetries: t.retries},
+		}})
+		if err != nil {
+			return history.Event{}, err
+		}
+		if out[0].Err != nil {
+			return history.Event{}, out[0].Err
+		}
+		settled = true
+		a := history.Event{Due: int64(out[0].Due)}
+		if out[0].Deduplicated {
+			a.Result = history.Already
+		}
+		return a, nil
+	})
+	s.after(s.plan.callTimeout+time.Second, func() {
+		if !settled && tries < 2 && s.chance(0.5) {
+			s.enqueue(t, tries+1)
+		}
+	})
+	if s.chance(0.1) {
+		s.after(s.between(0, 5*time.Second), func() { s.meddle(t) })
+	}
+}
+
+// meddle deletes or moves a task.
+func (s *sim) meddle(t simTask) {
+	n := s.anyNode()
+	if n == nil {
+		return
+	}
+	c := s.client("meddler")
+	if s.chance(0.5) {
+		c.call(n, history.Event{Op: history.Delete, Task: t.id}, func(ctx context.Context) (history.Event, error) {
+			_, err := n.sys.Delete(ctx, simTopic, t.id)
+			return history.Event{}, err
+		})
+		return
+	}
+	w := When{At: store.Millis(time.Now().UnixMilli()).Add(s.between(time.Millisecond, 8*time.Second))}
+	c.call(n, history.Event{Op: history.Reschedule, Task: t.id, Due: int64(w.At)}, func(ctx context.Context) (history.Event, error) {
+		_, due, err := n.sys.Reschedule(ctx, simTopic, t.id, w)
+		return history.Event{Due: int64(due)}, err
+	})
+}
+
+// anyNode is a node that could be asked, nil when there is none.
+func (s *sim) anyNode() *simNode {
+	n := s.nodes[s.rng.IntN(len(s.nodes))]
+	if n.dead.Load() || !n.up {
+		return nil
+	}
+	return n
+}
+
+// simWorker is a worker on a stream, and its Outbox at the node.
+type simWorker struct {
+	s    *sim
+	node *simNode
+	k    int
+	c    *simClient
+	sub  *Subscription
+	gone atomic.Bool // the stream is over
+	in   time.Time   // when the last frame arrives
+	seq  uint64
+	asks map[uint64]func(history.Event, error)
+}
+
+// startWorker opens a stream.
+func (s *sim) startWorker(n *simNode, k int) {
+	if n.dead.Load() {
+		return
+	}
+	w := &simWorker{s: s, node: n, k: k, c: s.client(fmt.Sprintf("worker%d.%d", n.i, k)), asks: map[uint64]func(history.Event, error){}}
+	credit := s.plan.credit
+	n.whenAwake(func() {
+		s.spawn(n, "subscribe "+w.c.name, func() (err error) {
+			ctx, cancel := context.WithTimeout(n.ctx, s.plan.callTimeout)
+			defer cancel()
+			w.sub, err = n.sys.Subscribe(ctx, SubscribeOptions{Topic: simTopic, Worker: w.c.name, MaxInFlight: credit}, w)
+			return err
+		}, func(err error) {
+			if err != nil {
+				s.after(time.Second, func() { s.startWorker(n, k) })
+				return
+			}
+			n.workers = append(n.workers, w)
+			_ = w.sub.Grant(credit)
+		})
+	})
+}
+
+// lose ends the stream without a word; what is on the way is lost.
+func (w *simWorker) lose() { w.gone.Store(true) }
+
+// crash ends the stream, and opens another one in a while.
+func (s *sim) crashWorker(w *simWorker) {
+	if w.gone.Swap(true) {
+		return
+	}
+	s.log("%s crashes", w.c.name)
+	n := w.node
+	s.after(s.between(time.Millisecond, time.Second), func() {
+		if !n.dead.Load() {
+			n.whenAwake(func() { w.sub.Unsubscribe(nil) })
+		}
+	})
+	s.after(s.between(time.Second, 3*time.Second), func() { s.startWorker(n, w.k) })
+}
+
+func (w *simWorker) Deliver(ds []Delivery) bool {
+	if w.gone.Load() {
+		return false
+	}
+	sent := time.Now()
+	w.s.arrive(func() {
+		w.in = later(w.in, time.Now().Add(w.s.lag()))
+		w.s.at(w.in, func() {
+			for _, d := range ds {
+				if !w.gone.Load() {
+					w.receive(d, sent)
+				}
+			}
+		})
+	}, w.node.key, "frame", w.c.name, 0)
+	return true
+}
+
+func (w *simWorker) Settled(sequence uint64, results []Settled) {
+	if w.gone.Load() {
+		return
+	}
+	w.s.arrive(func() {
+		w.s.after(w.s.lag(), func() {
+			if answer := w.asks[sequence]; answer != nil && !w.gone.Load() {
+				delete(w.asks, sequence)
+				answer(settledAnswer(results))
+			}
+		})
+	}, w.node.key, "settled", w.c.name, int(sequence))
+}
+
+func settledAnswer(results []Settled) (history.Event, error) {
+	r := results[0]
+	if r.Err != nil {
+		return history.Event{}, r.Err
+	}
+	a := history.Event{HoldMS: r.HoldFor.Milliseconds(), Due: int64(r.Due)}
+	if r.Already {
+		a.Result = history.Already
+	}
+	return a, nil
+}
+
+func (w *simWorker) Demand(int, int) {}
+
+// NodesChanged does not come: the subscription is not on demand.
+func (w *simWorker) NodesChanged() {}
+
+func (w *simWorker) Drain(time.Duration) {
+	if w.node.dead.Load() {
+		return
+	}
+	w.s.arrive(func() {
+		w.s.after(w.s.between(0, time.Second), func() {
+			if !w.gone.Swap(true) && !w.node.dead.Load() {
+				w.node.whenAwake(func() { w.sub.Unsubscribe(nil) })
+			}
+		})
+	}, w.node.key, "drain", w.c.name, 0)
+}
+
+// receive is what a worker does with a task.
+func (w *simWorker) receive(d Delivery, sent time.Time) {
+	s := w.s
+	w.c.write(history.Event{
+		Kind: history.Delivered, Task: d.Task.ID, Attempt: d.Task.Attempt, Token: hex.EncodeToString(d.Token),
+		HoldMS: d.HoldFor.Milliseconds(), Due: int64(d.Task.Due), Sum: string(d.Task.Payload),
+	})
+	calm := time.Since(s.start) > s.plan.active
+	quick := s.between(0, 200*time.Millisecond)
+	r := s.rng.IntN(100)
+	switch {
+	case calm || r < 60:
+		s.after(quick, func() { w.settle(d, history.Ack) })
+	case r < 70:
+		s.after(quick, func() { w.settle(d, history.Nack) })
+	case r < 74:
+		s.after(quick, func() { w.settle(d, history.Release) })
+	case r < 79: // longer than the hold, but it says so
+		s.after(d.HoldFor/2, func() { w.settle(d, history.Extend) })
+		s.after(d.HoldFor+quick, func() { w.settle(d, history.Ack) })
+	case r < 84: // again, as if the answer was lost
+		s.after(quick, func() { w.settle(d, history.Ack) })
+		s.after(quick+s.between(time.Millisecond, time.Second), func() { w.settle(d, history.Ack) })
+	case r < 90: // just about too late
+		s.after(d.HoldFor-time.Since(sent)+s.between(-50*time.Millisecond, 50*time.Millisecond), func() { w.settle(d, history.Ack) })
+	case r < 93:
+		s.after(d.HoldFor+s.between(time.Second, 5*time.Second), func() { w.settle(d, history.Ack) })
+	default: // never
+		s.after(d.HoldFor, w.grant)
+	}
+}
+
+func (w *simWorker) grant() {
+	if !w.gone.Load() && !w.node.dead.Load() {
+		w.node.whenAwake(func() { _ = w.sub.Grant(1) })
+	}
+}
+
+// settle ends a hold, over the stream or at another node.
+func (w *simWorker) settle(d Delivery, op history.Op) {
+	s := w.s
+	if w.gone.Load() {
+		return
+	}
+	a := Settlement{ID: d.Task.ID, Token: d.Token}
+	e := history.Event{Op: op, Task: d.Task.ID, Token: hex.EncodeToString(d.Token)}
+	switch op {
+	case history.Ack:
+		a.Kind = SettleAck
+	case history.Nack:
+		a.Kind = SettleNack
+		switch s.rng.IntN(4) {
+		case 0:
+			a.Permanent, e.Final = true, true
+		case 1:
+			delay := s.between(0, 3*time.Second).Truncate(time.Millisecond)
+			a.Delay, e.DelayMS = &delay, delay.Milliseconds()
+		}
+	case history.Release:
+		a.Kind = SettleRelease
+	case history.Extend:
+		a.Kind = SettleExtend
+	}
+	if other := s.anyNode(); op != history.Extend && s.chance(0.2) && other != nil {
+		w.c.call(other, e, func(ctx context.Context) (history.Event, error) {
+			results, err := other.sys.Settle(ctx, simTopic, []Settlement{a})
+			if err != nil {
+				return history.Event{}, err
+			}
+			return settledAnswer(results)
+		})
+	} else {
+		w.seq++
+		seq := w.seq
+		w.asks[seq] = w.c.ask(e)
+		s.after(s.lag(), func() {
+			if !w.gone.Load() && !w.node.dead.Load() {
+				w.node.whenAwake(func() { w.sub.Settle(seq, []Settlement{a}) })
+			}
+		})
+	}
+	if op != history.Extend {
+		w.grant()
+	}
+}

@@ -1,0 +1,137 @@
+package actors
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	history "github.com/ddq-io/ddq/bench/ledger"
+)
+
+// trouble plans the faults of a run. All of them are over when the producers stop.
+func (s *sim) trouble() {
+	for range s.plan.faults {
+		from := s.between(3*time.Second, s.plan.active-10*time.Second)
+		s.at(s.start.Add(from), s.fault)
+	}
+}
+
+// fault breaks something.
+func (s *sim) fault() {
+	n := s.nodes[s.rng.IntN(len(s.nodes))]
+	lasts := s.between(100*time.Millisecond, 2*s.plan.lease)
+	if s.plan.rewind > 0 { // what is late then would be of a past that was undone
+		switch s.rng.IntN(3) {
+		case 0:
+			s.restart(n, lasts)
+		case 1:
+			s.rewind(lasts)
+		case 2:
+			if len(n.workers) > 0 {
+				s.crashWorker(n.workers[s.rng.IntN(len(n.workers))])
+			}
+		}
+		return
+	}
+	switch s.rng.IntN(8) {
+	case 0:
+		s.restart(n, lasts)
+	case 1:
+		s.pause(n)
+		s.after(lasts, func() { s.resume(n) })
+	case 2:
+		s.log("%s is cut from the store", n.key)
+		n.cut = true
+		s.after(lasts, func() { n.cut = false; s.log("%s reaches the store", n.key) })
+	case 3:
+		s.log("store down")
+		s.faults.down = true
+		s.after(lasts, func() { s.faults.down = false; s.log("store up") })
+	case 4:
+		s.log("store silent")
+		s.faults.silent = true
+		s.after(lasts, func() { s.faults.silent = false; s.log("store speaks") })
+	case 5:
+		s.log("store loses calls and answers")
+		s.faults.loseReply, s.faults.loseCall, s.faults.slow = 0.2, 0.1, 0.1
+		s.after(lasts, func() { s.faults.loseReply, s.faults.loseCall, s.faults.slow = 0, 0, 0 })
+	case 6:
+		if len(n.workers) > 0 {
+			s.crashWorker(n.workers[s.rng.IntN(len(n.workers))])
+		}
+	case 7:
+		other := s.nodes[s.rng.IntN(len(s.nodes))]
+		s.part(n, other, true)
+		s.after(lasts, func() { s.part(n, other, false) })
+	}
+}
+
+// part cuts the way from one node to another, or mends it.
+func (s *sim) part(from, to *simNode, apart bool) {
+	s.log("%s to %s apart: %v", from.name, to.name, apart)
+	if s.apart == nil {
+		s.apart = map[[2]string]bool{}
+	}
+	s.apart[[2]string{from.name, to.name}] = apart
+	if apart {
+		for _, l := range slices.Concat(from.links, from.served) {
+			if l.to == to.name || l.from == to {
+				l.cutOff()
+			}
+		}
+		if s.chance(0.5) { // it is not seen either
+			from.see(slices.DeleteFunc(s.membersFor(from), func(m Member) bool { return m.Name == to.name && to != from }))
+		}
+		return
+	}
+	s.gossip()
+}
+
+// restart kills a node and starts another life of it.
+func (s *sim) restart(n *simNode, after time.Duration) {
+	s.kill(n, "fault")
+	s.gossip()
+	s.after(after, func() { s.revive(n) })
+}
+
+func (s *sim) revive(n *simNode) {
+	if s.nodes[n.i] == n {
+		s.nodes[n.i] = s.startNode(n.i, n.life+1)
+		s.gossip()
+	}
+}
+
+// rewind sets the store back to what it was some time before, as a failover to a
+// replica that lags does. The ledger is told.
+func (s *sim) rewind(lag time.Duration) {
+	lag = min(lag, s.plan.rewind)
+	was, fences := s.mem.Clone(), maps.Clone(s.fences)
+	s.after(lag, func() {
+		c := s.client("rig")
+		c.write(history.Event{Kind: history.Fault, Fault: "rewind"})
+		s.mem, s.fences = was, fences
+		s.after(5*time.Second, func() { c.write(history.Event{Kind: history.Healed, Fault: "rewind"}) })
+	})
+}
+
+// allowances is what the faults of a plan may cost.
+func (p *simPlan) allowances() []history.Allowance {
+	return []history.Allowance{{Fault: "rewind", Before: p.rewind}}
+}
+
+// heal ends every fault.
+func (s *sim) heal() {
+	s.faults = simFaults{}
+	s.apart = nil
+	for _, n := range s.nodes {
+		n.cut = false
+		s.resume(n)
+		if n.dead.Load() {
+			s.revive(n)
+		}
+	}
+	s.gossip()
+}
+
+// parted reports whether two nodes cannot reach each other.
+func (s *sim) parted(a, b string) bool { return s.apart[[2]string{a, b}] || s.apart[[2]string{b, a}] }

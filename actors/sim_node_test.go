@@ -1,0 +1,559 @@
+package actors
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/timer"
+)
+
+// simNode is one life of a node: a System, and what is around it. It is the System's
+// Fleet and Peers. Everything in it but what is named belongs to the loop.
+type simNode struct {
+	s    *sim
+	name string
+	key  string // name and life
+	i    int
+	life int
+	sys  *System
+
+	dead   atomic.Bool
+	killed chan struct{} // closed once dead
+	ctx    context.Context
+	cancel context.CancelFunc
+
+	up       bool // System has started
+	paused   bool
+	cut      bool       // from the store
+	backlog  []simJob   // of a paused node
+	later    []func()   // what reaches it once it wakes up
+	view     []Member   // who it thinks is there
+	viewMu   sync.Mutex // guards view
+	changed  bool
+	draining bool
+	links    []*simLink // that it opened
+	served   []*simLink // that others opened to it
+	workers  []*simWorker
+}
+
+// simLife says how a fleet is set up: nodes of one run.
+func (s *sim) startNode(i, life int) *simNode {
+	name := fmt.Sprintf("n%d", i)
+	n := &simNode{s: s, name: name, key: fmt.Sprintf("%s.%d", name, life), i: i, life: life, killed: make(chan struct{})}
+	n.ctx, n.cancel = context.WithCancel(simContext)
+	n.sys = New(s.plan.config(name), &simStore{s, n}, discard(), nil)
+	random := rand.New(rand.NewPCG(s.rng.Uint64(), 1))
+	var mu sync.Mutex
+	n.sys.random = func() float64 {
+		mu.Lock()
+		defer mu.Unlock()
+		return random.Float64()
+	}
+	n.sys.Join(n, n)
+	n.sys.refresh.cancel = func() {}
+	n.sys.pool = newPool()
+	n.sys.pool.taker = func(f func(), mailbox bool) { s.job(n, f, mailbox) }
+	n.sys.engine = s.engine
+	n.sys.wheel = timer.NewManual(n.sys.clock.Now)
+	s.log("%s starts", n.key)
+	n.view = s.membersFor(n)
+	n.try()
+	return n
+}
+
+// try starts the System, or dies of it and is started again.
+func (n *simNode) try() {
+	n.s.spawn(n, "start", func() error {
+		if err := n.sys.enter(n.ctx); err != nil {
+			return err
+		}
+		if err := n.sys.run(n.ctx); err != nil {
+			return err
+		}
+		// It is opened under a lock, for which the loop could not wait later.
+		_, err := n.sys.topic(n.ctx, simTopic, false)
+		return failure(err)
+	}, func(err error) {
+		if err != nil {
+			n.s.kill(n, "did not start")
+			return
+		}
+		n.up = true
+		n.s.log("%s is up", n.key)
+		n.live()
+	})
+}
+
+// spawn runs something of a node that waits, and then has the loop go on.
+func (s *sim) spawn(n *simNode, what string, do func() error, then func(error)) {
+	s.spawned(func() {
+		err := do()
+		s.arrive(func() {
+			if !n.dead.Load() {
+				n.whenAwake(func() { then(err) })
+			}
+		}, n.key, what, "", 0)
+	})
+}
+
+// live keeps the node's clocks going: what tickers do in a real one.
+func (n *simNode) live() {
+	p := &n.s.plan
+	n.every(p.lease/renewals, "renew", func(int) { n.sys.keeper.renew(n.ctx) })
+	n.every(p.seqEvery, "follow", func(turn int) {
+		if n.viewChanged() {
+			n.sys.fleet.update()
+			n.sys.Resumed()
+			n.sys.broadcast(&viewChanged{})
+			n.sys.discover(n.ctx)
+			return
+		}
+		if turn%p.discoverTurns == 0 {
+			n.sys.discover(n.ctx)
+			return
+		}
+		n.sys.checkSeqs(n.ctx)
+	})
+	n.every(p.housekeepEvery, "housekeep", func(turn int) { n.sys.housekeep(n.ctx, turn%3 == 0) })
+	n.ticks(n.sys.cfg.LoadEvery, func() { n.sys.tick(&loadTick{}, 0) })
+	n.ticks(n.sys.cfg.WatchdogInterval, func() { n.sys.tick(&watchTick{}, 0) })
+	n.ticks(p.lease, n.supervise)
+	for k := range p.workers {
+		n.s.after(n.s.between(0, 100*time.Millisecond), func() { n.s.startWorker(n, k) })
+	}
+}
+
+// supervise restarts a node that a failover took the session from: that it says it is
+// not ready is all that it does about it.
+func (n *simNode) supervise() {
+	if errors.Is(n.sys.keeper.err(), store.ErrSessionLost) {
+		n.s.restart(n, time.Second)
+	}
+}
+
+// every does something again and again. Like with a ticker, turns are left out while
+// it takes longer.
+func (n *simNode) every(d time.Duration, what string, do func(turn int)) {
+	turn := 0
+	var next func()
+	next = func() {
+		if n.dead.Load() {
+			return
+		}
+		n.whenAwake(func() {
+			turn++
+			at := turn
+			n.s.spawn(n, what, func() error {
+				do(at)
+				return nil
+			}, func(error) { n.s.after(d, next) })
+		})
+	}
+	n.s.after(n.s.between(d/2, d), next)
+}
+
+// ticks does something that does not wait again and again.
+func (n *simNode) ticks(d time.Duration, do func()) {
+	var next func()
+	next = func() {
+		if !n.dead.Load() {
+			n.whenAwake(do)
+			n.s.after(d, next)
+		}
+	}
+	n.s.after(n.s.between(d/2, d), next)
+}
+
+// whenAwake does something now, or once the node is not paused any more.
+func (n *simNode) whenAwake(do func()) {
+	switch {
+	case n.paused && !n.dead.Load():
+		n.later = append(n.later, do)
+	default:
+		do()
+	}
+}
+
+// wheelDue is how long it is until the node's wheel has something due; negative: not
+// to be foreseen.
+func (n *simNode) wheelDue() time.Duration {
+	if n.dead.Load() || n.paused || !n.up {
+		return -1
+	}
+	ms, ok := n.sys.wheel.Next()
+	if !ok {
+		return -1
+	}
+	left := store.Millis(ms).Time().Sub(n.sys.clock.Now())
+	if left <= 0 {
+		return 0
+	}
+	return left + time.Duration(n.i+1)*time.Microsecond // two nodes do not wake up at once
+}
+
+// pause stops a node where it is.
+func (s *sim) pause(n *simNode) {
+	s.log("%s is paused", n.key)
+	n.paused = true
+}
+
+// resume lets a paused node go on: what piled up comes in any order.
+func (s *sim) resume(n *simNode) {
+	if n.dead.Load() || !n.paused {
+		return
+	}
+	s.log("%s goes on", n.key)
+	n.paused = false
+	s.ready = append(s.ready, n.backlog...)
+	n.backlog = nil
+	later := n.later
+	n.later = nil
+	for _, do := range later {
+		s.after(s.between(0, time.Millisecond), func() { n.whenAwake(do) })
+	}
+}
+
+// kill ends a life at once.
+func (s *sim) kill(n *simNode, why string) {
+	if n.dead.Swap(true) {
+		return
+	}
+	s.log("%s is killed: %s", n.key, why)
+	close(n.killed)
+	n.cancel()
+	for _, w := range n.workers {
+		w.lose()
+	}
+	for _, l := range slices.Concat(n.links, n.served) {
+		l.cutOff()
+	}
+	pending := n.backlog
+	s.ready = slices.DeleteFunc(s.ready, func(j simJob) bool {
+		if j.node == n {
+			pending = append(pending, j)
+		}
+		return j.node == n
+	})
+	for _, j := range pending {
+		go j.f()
+	}
+	n.backlog = nil
+	n.later = nil // store calls that wait for an answer have been told
+	gone, cancel := context.WithCancel(simContext)
+	cancel()
+	go func() {
+		n.sys.Drain(gone)
+		if n.sys.running.Swap(false) {
+			n.sys.end()
+		}
+	}()
+}
+
+// A node as the Fleet of its System.
+
+// membersFor is who is there, as a node could know it.
+func (s *sim) membersFor(n *simNode) []Member {
+	members := []Member{}
+	for _, other := range s.nodes {
+		if !other.dead.Load() && other.i != n.i {
+			members = append(members, other.member())
+		}
+	}
+	members = append(members, n.member())
+	slices.SortFunc(members, func(a, b Member) int { return compareShards(store.Shard{Topic: a.Name}, store.Shard{Topic: b.Name}) })
+	return members
+}
+
+func (n *simNode) member() Member {
+	state := MemberActive
+	if n.draining {
+		state = MemberDraining
+	}
+	return Member{Name: n.name, Addr: n.name, State: state}
+}
+
+// gossip has every node learn some time who is there, each at its own.
+func (s *sim) gossip() {
+	for _, n := range s.nodes {
+		s.after(s.between(10*time.Millisecond, s.plan.gossipLag), func() {
+			if !n.dead.Load() {
+				n.see(s.membersFor(n))
+			}
+		})
+	}
+}
+
+func (n *simNode) see(members []Member) {
+	n.viewMu.Lock()
+	defer n.viewMu.Unlock()
+	n.view, n.changed = members, true
+}
+
+func (n *simNode) viewChanged() bool {
+	n.viewMu.Lock()
+	defer n.viewMu.Unlock()
+	changed := n.changed
+	n.changed = false
+	return changed
+}
+
+func (n *simNode) View() View {
+	n.viewMu.Lock()
+	defer n.viewMu.Unlock()
+	return simView(n.view)
+}
+
+func (n *simNode) Changed() <-chan struct{} { return nil } // see live
+
+func (n *simNode) SetDraining(draining bool) error {
+	if n.dead.Load() {
+		return nil
+	}
+	n.s.arrive(func() {
+		n.draining = draining
+		n.s.log("%s draining: %v", n.key, draining)
+		n.s.gossip()
+	}, n.key, "draining", "", 0)
+	return nil
+}
+
+// A node as the Peers of its System.
+
+// reach returns the node of a name, nil when it is away.
+func (s *sim) find(name string) *simNode {
+	for _, n := range s.nodes {
+		if n.name == name && !n.dead.Load() && n.up {
+			return n
+		}
+	}
+	return nil
+}
+
+func (n *simNode) Notify(to Member, notice Notice) {
+	if n.dead.Load() {
+		return
+	}
+	n.s.arrive(func() {
+		if n.s.chance(n.s.plan.loseNotice) || n.s.parted(n.name, to.Name) {
+			n.s.log("%s notice to %s lost", n.key, to.Name)
+			return
+		}
+		n.s.after(n.s.lag(), func() {
+			if other := n.s.find(to.Name); other != nil {
+				other.whenAwake(func() { other.sys.Notified(notice) })
+			}
+		})
+	}, n.key, "notify", to.Name, 0)
+}
+
+func (n *simNode) Keep([]Member) {} // it keeps nothing
+
+var errSimAway = errors.New("no way there")
+
+func (n *simNode) Describe(context.Context, Member) (PeerStatus, error) {
+	return PeerStatus{}, errSimAway
+}
+func (n *simNode) Drain(context.Context, Member, bool) error          { return errSimAway }
+func (n *simNode) Release(context.Context, Member, store.Shard) error { return errSimAway }
+
+// Subscribe opens a link.
+func (n *simNode) Subscribe(to Member, o SubscribeOptions, link Link) RemoteSubscription {
+	l := &simLink{Link: link, s: n.s, from: n, to: to.Name, options: o}
+	if n.dead.Load() {
+		l.over.Store(true)
+		return l
+	}
+	n.s.arrive(func() {
+		n.links = append(n.links, l)
+		n.s.after(n.s.lag(), l.open)
+	}, n.key, "link", to.Name, 0)
+	return l
+}
+
+// simLink is a subscription at another node, and its Outbox there. What goes one way
+// stays in order.
+type simLink struct {
+	Link
+	s       *sim
+	from    *simNode
+	to      string
+	at      *simNode // that serves it
+	options SubscribeOptions
+	sub     *Subscription
+	over    atomic.Bool // at the serving end
+	told    bool        // Closed was called
+	broken  bool        // nothing that is on the way arrives
+	out, in time.Time   // when the last message of each way arrives
+	queued  int         // credit granted before it was open
+}
+
+func (l *simLink) open() {
+	at := l.s.find(l.to)
+	if at == nil || l.s.parted(l.from.name, l.to) {
+		l.over.Store(true)
+		l.back(func() { l.close(errSimAway) })
+		return
+	}
+	l.at = at
+	at.served = append(at.served, l)
+	at.whenAwake(func() {
+		l.s.spawn(at, "serve "+l.from.key, func() (err error) {
+			l.sub, err = at.sys.Subscribe(at.ctx, l.options, l)
+			return err
+		}, func(err error) {
+			switch {
+			case err != nil:
+				l.over.Store(true)
+				l.back(func() { l.close(err) })
+			case l.over.Load():
+				l.sub.Unsubscribe(nil)
+			default:
+				l.back(func() { l.Link.Opened() })
+				if l.queued > 0 {
+					_ = l.sub.Grant(l.queued)
+				}
+			}
+		})
+	})
+}
+
+// there has something happen at the other end.
+func (l *simLink) there(key string, do func()) {
+	if l.from.dead.Load() {
+		return
+	}
+	l.s.arrive(func() {
+		l.out = later(l.out, time.Now().Add(l.s.lag()))
+		l.s.at(l.out, func() {
+			if !l.over.Load() && !l.broken && (l.at == nil || !l.at.dead.Load()) {
+				if l.at == nil {
+					do()
+					return
+				}
+				l.at.whenAwake(do)
+			}
+		})
+	}, l.from.key, key, l.to, 0)
+}
+
+// back has something happen at this end. The loop calls it.
+func (l *simLink) back(do func()) {
+	l.in = later(l.in, time.Now().Add(l.s.lag()))
+	l.s.at(l.in, func() {
+		if !l.from.dead.Load() && !l.told && !l.broken {
+			l.from.whenAwake(do)
+		}
+	})
+}
+
+func later(a, b time.Time) time.Time {
+	if !b.After(a) {
+		return a.Add(1)
+	}
+	return b
+}
+
+func (l *simLink) close(err error) {
+	if !l.told {
+		l.told = true
+		l.Link.Closed(err)
+	}
+}
+
+// cutOff ends the link in the middle of everything: each end finds out by itself.
+func (l *simLink) cutOff() {
+	if l.told || l.broken {
+		return
+	}
+	l.broken = true
+	l.s.after(l.s.between(time.Millisecond, 2*time.Second), func() {
+		if !l.from.dead.Load() {
+			l.from.whenAwake(func() { l.close(errSimAway) })
+		}
+	})
+	l.s.after(l.s.between(time.Millisecond, 2*time.Second), func() {
+		if !l.over.Swap(true) && l.sub != nil && !l.at.dead.Load() {
+			l.sub.Unsubscribe(nil)
+		}
+	})
+}
+
+func (l *simLink) Grant(n int) {
+	l.there("grant", func() {
+		if l.sub == nil {
+			l.queued += n
+			return
+		}
+		_ = l.sub.Grant(n)
+	})
+}
+
+func (l *simLink) Close() { l.there("close", l.finish) }
+
+// finish ends the link in order, at the serving end.
+func (l *simLink) finish() {
+	if l.over.Swap(true) {
+		return
+	}
+	if l.sub != nil {
+		l.sub.Unsubscribe(nil)
+	}
+	l.back(func() { l.close(nil) })
+}
+
+func (l *simLink) Deliver(tasks []Delivery) bool {
+	if l.over.Load() || l.at.dead.Load() {
+		return false
+	}
+	l.s.arrive(func() { l.back(func() { l.Link.Deliver(tasks) }) }, l.at.key, "deliver", l.from.key, 0)
+	return true
+}
+
+func (l *simLink) Demand(ready, returned int) {
+	if l.over.Load() || l.at.dead.Load() {
+		return
+	}
+	l.s.arrive(func() { l.back(func() { l.Link.Demand(ready, returned) }) }, l.at.key, "demand", l.from.key, 0)
+}
+
+func (l *simLink) NodesChanged() {}
+
+func (l *simLink) Settled(uint64, []Settled) {}
+
+func (l *simLink) Drain(time.Duration) {
+	if !l.at.dead.Load() {
+		l.s.arrive(l.finish, l.at.key, "drain", l.from.key, 0)
+	}
+}
+
+// simView places by rendezvous hashing.
+type simView []Member
+
+func (v simView) Members() []Member { return v }
+
+func (v simView) Owner(s store.Shard) (owner string) {
+	best := uint64(0)
+	for _, m := range v {
+		if weight := simWeight(m.Name, s); m.State == MemberActive && weight >= best {
+			best, owner = weight, m.Name
+		}
+	}
+	return owner
+}
+
+func simWeight(name string, s store.Shard) uint64 {
+	h := uint64(s.N)*0x9E3779B97F4A7C15 + 1
+	for i := range len(name) {
+		h = (h ^ uint64(name[i])) * 0xBF58476D1CE4E5B9
+	}
+	return h ^ h>>29
+}
+
+func (v simView) Without(names ...string) View { return v }

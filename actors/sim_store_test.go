@@ -1,0 +1,323 @@
+package actors
+
+import (
+	"context"
+	"time"
+
+	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/memstore"
+)
+
+// simFaults is what is wrong with the store at the moment.
+type simFaults struct {
+	down      bool    // refuses everything
+	silent    bool    // takes nothing and answers nothing
+	loseReply float64 // does what it is asked, and the answer is lost
+	loseCall  float64
+	slow      float64 // chance of a call to take seconds
+}
+
+// simStore is the store as one node reaches it.
+type simStore struct {
+	s    *sim
+	node *simNode
+}
+
+var _ store.Store = (*simStore)(nil)
+
+// simCall is a store call under way.
+type simCall struct {
+	done  chan struct{}
+	err   error
+	apply func() error
+}
+
+// call has the loop carry out a call, with a way there and a way back.
+func (st *simStore) call(ctx context.Context, op string, shard store.Shard, writes bool, apply func() error) error {
+	n, s := st.node, st.s
+	if n.dead.Load() {
+		return store.ErrClosed
+	}
+	c := &simCall{done: make(chan struct{}), apply: apply}
+	s.arrive(func() { s.send(n, c, op, shard, writes) }, n.key, op, "", shard.N)
+	select {
+	case <-c.done:
+		return c.err
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-n.killed:
+		return store.ErrClosed
+	}
+}
+
+// send decides the fate of a call on its way to the store.
+func (s *sim) send(n *simNode, c *simCall, op string, shard store.Shard, writes bool) {
+	lost := store.ErrUnavailable
+	if writes {
+		lost = store.ErrUnknown
+	}
+	there, back := s.lag(), s.lag()
+	if s.chance(s.faults.slow) {
+		there += s.between(100*time.Millisecond, 6*time.Second)
+	}
+	switch {
+	case s.faults.down:
+		s.answer(n, c, there+back, store.ErrUnavailable)
+	case n.cut, s.faults.silent, s.chance(s.faults.loseCall):
+		s.log("%s %s %v lost", n.key, op, shard)
+		s.answer(n, c, s.between(200*time.Millisecond, 4*time.Second), lost)
+	default:
+		s.after(there, func() { s.reach(n, c, op, shard, back, lost) })
+	}
+}
+
+// reach has the store do it.
+func (s *sim) reach(n *simNode, c *simCall, op string, shard store.Shard, back time.Duration, lost error) {
+	if n.paused && !n.dead.Load() && s.chance(0.5) { // it had not left yet
+		n.later = append(n.later, func() { s.reach(n, c, op, shard, back, lost) })
+		return
+	}
+	err := c.apply()
+	s.log("%s %s %v: %v", n.key, op, shard, err)
+	if n.cut || s.chance(s.faults.loseReply) {
+		s.log("%s %s %v: answer lost", n.key, op, shard)
+		s.answer(n, c, s.between(200*time.Millisecond, 4*time.Second), lost)
+		return
+	}
+	s.answer(n, c, back, err)
+}
+
+func (s *sim) answer(n *simNode, c *simCall, in time.Duration, err error) {
+	s.after(in, func() {
+		n.whenAwake(func() {
+			c.err = err
+			close(c.done)
+		})
+	})
+}
+
+// fence watches promise P6: nothing is held or taken back under a claim that is over.
+func (s *sim) fenced(n *simNode, op string, shard store.Shard, f store.Fence, err error) error {
+	if err == nil && s.fences[shard] != f {
+		s.broken("%s of %v under epoch %d by %s, after the claim of epoch %d", op, shard, f.Epoch, n.key, s.fences[shard].Epoch)
+	}
+	return err
+}
+
+var simContext = context.Background() // the store never waits
+
+// askStore is call for what returns one thing, which is lost with the answer.
+func askStore[T any](ctx context.Context, st *simStore, op string, sh store.Shard, writes bool, do func(*memstore.Store) (T, error)) (T, error) {
+	var got, none T
+	err := st.call(ctx, op, sh, writes, func() (err error) {
+		got, err = do(st.s.mem)
+		return err
+	})
+	if err != nil {
+		return none, err
+	}
+	return got, nil
+}
+
+// askAll is askStore for a batch about one shard.
+func askAll[T any](ctx context.Context, st *simStore, op string, sh store.Shard, writes bool, do func(*memstore.Store) (store.Stamp, []T, error)) (store.Stamp, []T, error) {
+	type reply struct {
+		stamp store.Stamp
+		items []T
+	}
+	r, err := askStore(ctx, st, op, sh, writes, func(m *memstore.Store) (r reply, err error) {
+		r.stamp, r.items, err = do(m)
+		return r, err
+	})
+	return r.stamp, r.items, err
+}
+
+// tell is call for what returns nothing.
+func (st *simStore) tell(ctx context.Context, op string, sh store.Shard, do func(*memstore.Store) error) error {
+	return st.call(ctx, op, sh, true, func() error { return do(st.s.mem) })
+}
+
+func (st *simStore) Add(ctx context.Context, sh store.Shard, tasks []*store.Task) (store.Stamp, []store.AddResult, error) {
+	return askAll(ctx, st, "add", sh, true, func(m *memstore.Store) (store.Stamp, []store.AddResult, error) {
+		return m.Add(simContext, sh, tasks)
+	})
+}
+
+func (st *simStore) Ack(ctx context.Context, sh store.Shard, acks []store.Ack, retention time.Duration) (store.Stamp, []store.Status, error) {
+	return askAll(ctx, st, "ack", sh, true, func(m *memstore.Store) (store.Stamp, []store.Status, error) {
+		return m.Ack(simContext, sh, acks, retention)
+	})
+}
+
+func (st *simStore) Nack(ctx context.Context, sh store.Shard, nacks []store.Nack) (store.Stamp, []store.NackResult, error) {
+	return askAll(ctx, st, "nack", sh, true, func(m *memstore.Store) (store.Stamp, []store.NackResult, error) {
+		return m.Nack(simContext, sh, nacks)
+	})
+}
+
+func (st *simStore) Extend(ctx context.Context, sh store.Shard, extends []store.Extend) (store.Stamp, []store.ExtendResult, error) {
+	return askAll(ctx, st, "extend", sh, true, func(m *memstore.Store) (store.Stamp, []store.ExtendResult, error) {
+		return m.Extend(simContext, sh, extends)
+	})
+}
+
+func (st *simStore) Remove(ctx context.Context, sh store.Shard, ids []string) (store.Stamp, []store.RemoveResult, error) {
+	return askAll(ctx, st, "remove", sh, true, func(m *memstore.Store) (store.Stamp, []store.RemoveResult, error) {
+		return m.Remove(simContext, sh, ids)
+	})
+}
+
+func (st *simStore) Reschedule(ctx context.Context, sh store.Shard, moves []store.Move) (store.Stamp, []store.RemoveResult, error) {
+	return askAll(ctx, st, "reschedule", sh, true, func(m *memstore.Store) (store.Stamp, []store.RemoveResult, error) {
+		return m.Reschedule(simContext, sh, moves)
+	})
+}
+
+func (st *simStore) Requeue(ctx context.Context, sh store.Shard, ids []string) (store.Stamp, []store.Status, error) {
+	return askAll(ctx, st, "requeue", sh, true, func(m *memstore.Store) (store.Stamp, []store.Status, error) {
+		return m.Requeue(simContext, sh, ids)
+	})
+}
+
+func (st *simStore) RemoveDead(ctx context.Context, sh store.Shard, ids []string) (store.Stamp, []store.Status, error) {
+	return askAll(ctx, st, "remove dead", sh, true, func(m *memstore.Store) (store.Stamp, []store.Status, error) {
+		return m.RemoveDead(simContext, sh, ids)
+	})
+}
+
+func (st *simStore) Hold(ctx context.Context, sh store.Shard, f store.Fence, holds []store.Hold) (store.Stamp, []store.HoldResult, error) {
+	return askAll(ctx, st, "hold", sh, true, func(m *memstore.Store) (store.Stamp, []store.HoldResult, error) {
+		stamp, r, err := m.Hold(simContext, sh, f, holds)
+		return stamp, r, st.s.fenced(st.node, "hold", sh, f, err)
+	})
+}
+
+func (st *simStore) HoldNew(ctx context.Context, sh store.Shard, f store.Fence, tasks []*store.Task, holds []store.Hold) (store.Stamp, []store.AddResult, error) {
+	return askAll(ctx, st, "hold new", sh, true, func(m *memstore.Store) (store.Stamp, []store.AddResult, error) {
+		stamp, r, err := m.HoldNew(simContext, sh, f, tasks, holds)
+		return stamp, r, st.s.fenced(st.node, "hold new", sh, f, err)
+	})
+}
+
+func (st *simStore) Recover(ctx context.Context, sh store.Shard, f store.Fence, nacks []store.Nack) (store.Stamp, []store.NackResult, error) {
+	return askAll(ctx, st, "recover", sh, true, func(m *memstore.Store) (store.Stamp, []store.NackResult, error) {
+		stamp, r, err := m.Recover(simContext, sh, f, nacks)
+		return stamp, r, st.s.fenced(st.node, "recover", sh, f, err)
+	})
+}
+
+func (st *simStore) Get(ctx context.Context, sh store.Shard, ids []string) (store.Stamp, []store.Snapshot, error) {
+	return askAll(ctx, st, "get", sh, false, func(m *memstore.Store) (store.Stamp, []store.Snapshot, error) {
+		return m.Get(simContext, sh, ids)
+	})
+}
+
+func (st *simStore) Window(ctx context.Context, sh store.Shard, w store.WindowQuery) (store.Stamp, []store.Entry, error) {
+	return askAll(ctx, st, "window", sh, false, func(m *memstore.Store) (store.Stamp, []store.Entry, error) {
+		return m.Window(simContext, sh, w)
+	})
+}
+
+func (st *simStore) Trim(ctx context.Context, sh store.Shard, limit int) (int, error) {
+	return askStore(ctx, st, "trim", sh, true, func(m *memstore.Store) (int, error) { return m.Trim(simContext, sh, limit) })
+}
+
+func (st *simStore) Seal(ctx context.Context, sh store.Shard) error {
+	return st.tell(ctx, "seal", sh, func(m *memstore.Store) error { return m.Seal(simContext, sh) })
+}
+
+func (st *simStore) DropShard(ctx context.Context, sh store.Shard) error {
+	return st.tell(ctx, "drop", sh, func(m *memstore.Store) error { return m.DropShard(simContext, sh) })
+}
+
+func (st *simStore) Claim(ctx context.Context, sh store.Shard, session store.Session) (store.Stamp, store.Fence, error) {
+	stamp, fences, err := askAll(ctx, st, "claim", sh, true, func(m *memstore.Store) (store.Stamp, []store.Fence, error) {
+		stamp, f, err := m.Claim(simContext, sh, session)
+		if err == nil {
+			st.s.fences[sh] = f
+		}
+		return stamp, []store.Fence{f}, err
+	})
+	if err != nil {
+		return stamp, store.Fence{}, err
+	}
+	return stamp, fences[0], nil
+}
+
+func (st *simStore) Release(ctx context.Context, sh store.Shard, f store.Fence) error {
+	return st.tell(ctx, "release", sh, func(m *memstore.Store) error { return m.Release(simContext, sh, f) })
+}
+
+func (st *simStore) RenewSession(ctx context.Context, session store.Session) (time.Time, error) {
+	return askStore(ctx, st, "renew", store.Shard{}, true, func(m *memstore.Store) (time.Time, error) {
+		return m.RenewSession(simContext, session)
+	})
+}
+
+// simPage is a page of a walk.
+type simPage[T any] struct {
+	items []T
+	next  string
+}
+
+func (st *simStore) Running(ctx context.Context, sh store.Shard, cursor string, limit int) ([]store.Running, string, error) {
+	page, err := askStore(ctx, st, "running", sh, false, func(m *memstore.Store) (p simPage[store.Running], err error) {
+		p.items, p.next, err = m.Running(simContext, sh, cursor, limit)
+		return p, err
+	})
+	return page.items, page.next, err
+}
+
+func (st *simStore) List(ctx context.Context, sh store.Shard, kind store.Kind, cursor string, limit int) ([]store.Snapshot, string, error) {
+	page, err := askStore(ctx, st, "list", sh, false, func(m *memstore.Store) (p simPage[store.Snapshot], err error) {
+		p.items, p.next, err = m.List(simContext, sh, kind, cursor, limit)
+		return p, err
+	})
+	return page.items, page.next, err
+}
+
+func (st *simStore) Sweep(ctx context.Context, sh store.Shard, f store.Fence, cursor string, limit int) (int, string, error) {
+	page, err := askStore(ctx, st, "sweep", sh, false, func(m *memstore.Store) (p simPage[struct{}], err error) {
+		var n int
+		n, p.next, err = m.Sweep(simContext, sh, f, cursor, limit)
+		p.items = make([]struct{}, n)
+		return p, err
+	})
+	return len(page.items), page.next, err
+}
+
+func (st *simStore) Stats(ctx context.Context, shards []store.Shard) ([]store.Stats, error) {
+	return askStore(ctx, st, "stats", store.Shard{N: len(shards)}, false, func(m *memstore.Store) ([]store.Stats, error) {
+		return m.Stats(simContext, shards)
+	})
+}
+
+func (st *simStore) PutTopic(ctx context.Context, t store.Topic) (store.Topic, error) {
+	return askStore(ctx, st, "put topic", store.Shard{}, true, func(m *memstore.Store) (store.Topic, error) {
+		return m.PutTopic(simContext, t)
+	})
+}
+
+func (st *simStore) GetTopic(ctx context.Context, name string) (store.Topic, error) {
+	return askStore(ctx, st, "get topic", store.Shard{}, false, func(m *memstore.Store) (store.Topic, error) {
+		return m.GetTopic(simContext, name)
+	})
+}
+
+func (st *simStore) ListTopics(ctx context.Context) ([]store.Topic, error) {
+	return askStore(ctx, st, "list topics", store.Shard{}, false, func(m *memstore.Store) ([]store.Topic, error) {
+		return m.ListTopics(simContext)
+	})
+}
+
+func (st *simStore) DeleteTopic(ctx context.Context, name string) error {
+	return st.tell(ctx, "delete topic", store.Shard{}, func(m *memstore.Store) error { return m.DeleteTopic(simContext, name) })
+}
+
+func (st *simStore) Clock(ctx context.Context) (time.Time, error) {
+	return askStore(ctx, st, "clock", store.Shard{}, false, func(m *memstore.Store) (time.Time, error) { return m.Clock(simContext) })
+}
+
+func (st *simStore) Info(ctx context.Context) (store.Info, error) { return st.s.mem.Info(ctx) }
+
+func (st *simStore) Close() error { return nil }

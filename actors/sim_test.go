@@ -1,0 +1,98 @@
+package actors
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+var (
+	simSeeds = flag.Int("sim.seeds", 20, "how many seeds TestSimulation runs")
+	simFirst = flag.Uint64("sim.first", 1, "the first of them")
+	simSeed  = flag.Uint64("sim.seed", 0, "run this seed alone, and trace it")
+)
+
+// TestSimulation runs seeds, see sim. `make sim` runs many, or one with its trace.
+func TestSimulation(t *testing.T) {
+	if *simSeed != 0 {
+		r := simulate(t, *simSeed, simPlan{}, os.Stdout)
+		report(t, r)
+		return
+	}
+	var next atomic.Uint64
+	next.Store(*simFirst - 1)
+	last := *simFirst - 1 + uint64(*simSeeds)
+	var mu sync.Mutex
+	var lasted time.Duration
+	steps := 0
+	began := time.Now()
+	t.Run("seeds", func(t *testing.T) {
+		for w := range 2 {
+			t.Run(fmt.Sprint(w), func(t *testing.T) {
+				t.Parallel()
+				for {
+					seed := next.Add(1)
+					if seed > last || t.Failed() {
+						return
+					}
+					r := simulate(t, seed, simPlan{}, nil)
+					report(t, r)
+					mu.Lock()
+					lasted += r.Lasted
+					steps += r.Steps
+					mu.Unlock()
+				}
+			})
+		}
+	})
+	took := time.Since(began)
+	t.Logf("%d seeds in %v: %.0f a minute, %v simulated, %.0f times real time, %.1f us a step",
+		*simSeeds, took.Round(time.Millisecond), float64(*simSeeds)/took.Minutes(), lasted.Round(time.Second),
+		lasted.Seconds()/took.Seconds(), float64(took.Microseconds())/float64(steps))
+}
+
+func report(t *testing.T, r *simResult) {
+	t.Helper()
+	if r.ok() {
+		return
+	}
+	var b strings.Builder
+	writeResult(&b, r)
+	t.Errorf("seed %d breaks promises; make sim SEED=%d replays it\n%s", r.Seed, r.Seed, b.String())
+}
+
+func writeResult(w io.Writer, r *simResult) {
+	for _, line := range r.Breaches {
+		fmt.Fprintln(w, line)
+	}
+	_ = r.Verdict.WriteText(w, 3)
+}
+
+func TestSimulationReplays(t *testing.T) {
+	for seed := *simFirst; seed < *simFirst+10; seed++ {
+		var a, b bytes.Buffer
+		simulate(t, seed, simPlan{}, &a)
+		simulate(t, seed, simPlan{}, &b)
+		if one, other := a.String(), b.String(); one != other {
+			t.Errorf("seed %d ran in two ways:\n%s", seed, parting(one, other))
+		}
+	}
+}
+
+// parting is where two traces part.
+func parting(a, b string) string {
+	one, other := strings.Split(a, "\n"), strings.Split(b, "\n")
+	for i := range min(len(one), len(other)) {
+		if one[i] != other[i] {
+			return strings.Join(one[max(0, i-8):min(len(one), i+3)], "\n") + "\nor\n" + strings.Join(other[i:min(len(other), i+3)], "\n")
+		}
+	}
+	return "one is longer"
+}

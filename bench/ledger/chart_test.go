@@ -1,0 +1,33 @@
+package ledger
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestChartNamesEveryRun: runs that do not fit a row go on in the next one.
+func TestChartNamesEveryRun(t *testing.T) {
+	long := &Verdict{Faults: []Band{{10, 20}}, Series: []Point{{At: 0, P50: 1, Max: 3}, {At: rowSeconds - 10, P50: 0, Max: 1e9}}}
+	runs := []Run{{"kill, embedded", long}, {"nothing came of it", &Verdict{}}, {"cut, redis", long}}
+	if rows := layOut(runs); len(rows) != 2 || rows[1].from != long.seconds()+2 {
+		t.Errorf("got %d rows", len(rows))
+	}
+	path := filepath.Join(t.TempDir(), "chart.svg")
+	if err := WriteChart(path, runs); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"kill, embedded", "cut, redis"} {
+		if !strings.Contains(string(text), name) {
+			t.Errorf("%q is not in the chart", name)
+		}
+	}
+	if err := WriteChart(path, runs[1:2]); err == nil {
+		t.Error("a chart of nothing was written")
+	}
+}

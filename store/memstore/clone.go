@@ -1,0 +1,29 @@
+package memstore
+
+import "maps"
+
+// Clone returns another store with everything that this one has now: what a replica
+// that lags behind would have, or a backup.
+func (m *Store) Clone() *Store {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	c := New()
+	c.ahead, c.closed = m.ahead, m.closed
+	maps.Copy(c.sessions, m.sessions)
+	maps.Copy(c.topics, m.topics)
+	for id, sh := range m.shards {
+		c.shards[id] = sh.clone()
+	}
+	return c
+}
+
+func (sh *shard) clone() *shard {
+	c := newShard()
+	c.owner, c.fence, c.seq, c.sealed = sh.owner, sh.fence, sh.seq, sh.sealed
+	for _, r := range sh.tasks {
+		copied := *r
+		copied.task = copyTask(&r.task)
+		c.put(&copied)
+	}
+	return c
+}
