@@ -94,8 +94,9 @@ func (s *shard) storeAdds(ctx context.Context, items []addition) *added {
 
 func (s *shard) storeHoldNews(ctx context.Context, fence store.Fence, items []addition) *added {
 	tasks, holds := tasksOf(items), make([]store.Hold, len(items))
+	tokens := store.NewTokens(len(items))
 	for i, it := range items {
-		holds[i] = it.sub.hold(it.task.ID)
+		holds[i] = it.sub.hold(it.task.ID, tokens[i])
 	}
 	m := &added{items: items, held: true, tokens: holds}
 	_, m.err = s.resolve(ctx, func() error {

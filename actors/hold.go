@@ -29,10 +29,10 @@ type hold struct {
 	ending   *ending       // nil: no timer. Set by held
 }
 
-func (sub *subscriber) hold(id string) store.Hold {
+func (sub *subscriber) hold(id string, token store.Token) store.Hold {
 	return store.Hold{
 		ID:         id,
-		Token:      store.NewToken(),
+		Token:      token,
 		Visibility: sub.options.Visibility,
 		Worker:     sub.options.Worker,
 	}
@@ -64,8 +64,9 @@ func (s *shard) flushHolds() {
 
 func (s *shard) storeHolds(ctx context.Context, fence store.Fence, batch []holdRequest) *holdsDone {
 	m := &holdsDone{batch: batch, tokens: make([]store.Hold, len(batch))}
+	tokens := store.NewTokens(len(batch))
 	for i, r := range batch {
-		m.tokens[i] = r.sub.hold(r.task.ID)
+		m.tokens[i] = r.sub.hold(r.task.ID, tokens[i])
 	}
 	_, m.err = s.resolve(ctx, func() (err error) {
 		_, m.results, err = s.store.Hold(ctx, s.id, fence, m.tokens)
@@ -115,15 +116,45 @@ func (s *shard) onHoldsFailed(m *holdsDone) {
 // deliver registers a hold and passes it to the subscription's worker, together
 // with the others of this message.
 func (s *shard) deliver(sub *subscriber, h heldTask) {
-	s.held.add(&hold{
+	registered := s.room()
+	*registered = hold{
 		id:       h.task.ID,
 		sub:      sub,
 		token:    h.token,
 		deadline: h.deadline,
 		retries:  retriesOf(h.task, s.topic),
 		lasts:    or(h.task.Visibility, sub.options.Visibility),
-	})
-	s.outgoing[sub] = append(s.outgoing[sub], h)
+	}
+	s.held.add(registered)
+	s.putOut(sub, h)
+}
+
+// holdChunk is how many holds are allocated together: the last of them to end keeps
+// the others in memory.
+const holdChunk = 8
+
+// room returns where to put a hold.
+func (s *shard) room() *hold {
+	if len(s.unused) == 0 {
+		s.unused = make([]hold, holdChunk)
+	}
+	h := &s.unused[0]
+	s.unused = s.unused[1:]
+	return h
+}
+
+// putOut adds to what goes to a subscription's worker when this message is over.
+// Most often that is the same as before.
+func (s *shard) putOut(sub *subscriber, h heldTask) {
+	if s.last.sub != sub {
+		tasks := s.outgoing[sub]
+		if tasks == nil {
+			tasks = new([]heldTask)
+			s.outgoing[sub] = tasks
+		}
+		s.last.sub, s.last.tasks = sub, tasks
+	}
+	*s.last.tasks = append(*s.last.tasks, h)
 }
 
 // unregister forgets the hold of a task under a token, and makes room for its

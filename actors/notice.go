@@ -116,7 +116,7 @@ func (s *shard) takeOver(m *heldElsewhere) {
 			continue
 		}
 		s.held.add(&hold{id: d.Task.ID, sub: m.sub, token: token, deadline: h.deadline, lasts: d.HoldFor, foreign: true})
-		s.outgoing[m.sub] = append(s.outgoing[m.sub], h)
+		s.putOut(m.sub, h)
 	}
 	if len(late) > 0 {
 		s.refund(m.sub, len(late))

@@ -76,9 +76,14 @@ type shard struct {
 	// Gathered while one message is handled, then sent at once.
 	waiting  []timer.Entry // on their way into due
 	fresh    []store.Entry
-	outgoing map[*subscriber][]heldTask
-	freed    map[int64]int // subscription -> holds ended
-	refunds  map[int64]int // subscription -> assignments that came to nothing
+	outgoing map[*subscriber]*[]heldTask
+	last     struct { // of outgoing: where the last task went
+		sub   *subscriber
+		tasks *[]heldTask
+	}
+	unused  []hold        // allocated, see room
+	freed   map[int64]int // subscription -> holds ended
+	refunds map[int64]int // subscription -> assignments that came to nothing
 }
 
 func newShard(rt *runtime, id store.Shard, ref *topicRef, dozing *atomic.Bool) *shard {
@@ -98,7 +103,7 @@ func newShard(rt *runtime, id store.Shard, ref *topicRef, dozing *atomic.Bool) *
 		nacks:    lane[settleItem]{most: 1, limit: batchItems},
 		extends:  lane[settleItem]{most: 1, limit: batchItems},
 		recovers: lane[expired]{most: 1, limit: holdBatch},
-		outgoing: make(map[*subscriber][]heldTask),
+		outgoing: make(map[*subscriber]*[]heldTask),
 		freed:    make(map[int64]int),
 		refunds:  make(map[int64]int),
 	}
@@ -201,7 +206,9 @@ func (s *shard) flush() {
 	if s.window.hungry(s.due.Len(), len(s.out)) {
 		s.load()
 	}
-	for sub, tasks := range inOrder(s.outgoing, compareSubscribers) {
+	s.last.sub, s.last.tasks = nil, nil
+	for sub, gathered := range inOrder(s.outgoing, compareSubscribers) {
+		tasks := *gathered
 		delete(s.outgoing, sub)
 		if sub.gone.Load() {
 			s.giveBack(tasks) // its worker may have stopped

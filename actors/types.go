@@ -98,7 +98,7 @@ type Settled struct {
 // Outbox is where what goes to a subscription's stream is put. Its methods may be
 // called from any goroutine and must not block.
 type Outbox interface {
-	// Deliver takes deliveries; false when the stream has ended and took none.
+	// Deliver takes deliveries, the slice too; false when the stream has ended and took none.
 	Deliver([]Delivery) bool
 	Settled(sequence uint64, results []Settled)
 	Drain(grace time.Duration)

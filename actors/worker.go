@@ -52,7 +52,10 @@ func (w *worker) Receive(c actor.Context) {
 func (w *worker) deliver(m *deliver) {
 	now, topic := w.clock.millis(), w.topic.config.Load()
 	deliveries := make([]Delivery, len(m.tasks))
+	tokens := make([]byte, 0, len(m.tasks)*tokenSize)
 	for i, h := range m.tasks {
+		from := len(tokens)
+		tokens = appendToken(tokens, m.shard, h.token)
 		if !w.sub.options.byNode() { // else the node with the worker sees it
 			w.metrics.observeLateness(h.task, now)
 		}
@@ -60,7 +63,7 @@ func (w *worker) deliver(m *deliver) {
 			Topic:      topic.Name,
 			Task:       h.task,
 			MaxRetries: retriesOf(h.task, topic).max,
-			Token:      encodeToken(m.shard, h.token),
+			Token:      tokens[from:len(tokens):len(tokens)],
 			Deadline:   h.deadline,
 			HoldFor:    h.deadline.Sub(now),
 		}
@@ -144,7 +147,10 @@ const (
 )
 
 func encodeToken(shard int, t store.Token) []byte {
-	b := make([]byte, 0, tokenSize)
+	return appendToken(make([]byte, 0, tokenSize), shard, t)
+}
+
+func appendToken(b []byte, shard int, t store.Token) []byte {
 	b = append(b, tokenVersion)
 	b = binary.BigEndian.AppendUint16(b, uint16(shard))
 	return append(b, t[:]...)

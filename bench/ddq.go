@@ -2,8 +2,10 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/ddq-io/ddq/api/client"
 	sdk "github.com/ddq-io/ddq/api/worker"
@@ -14,7 +16,11 @@ func DDQ() System { return System{Name: "ddq", Open: openDDQ, Dial: dialDDQ} }
 
 // ddqMaxInFlight is how many tasks the worker takes ahead of its handlers. They
 // do nothing, so what counts is the way to the server and back.
-const ddqMaxInFlight = 8192
+const ddqMaxInFlight = 10_000
+
+// ddqWorkers is how many workers the worker process runs, as a service that shares
+// its load runs several processes: what is due at one instant finds all its credit.
+const ddqWorkers = 2
 
 // ddqDriver produces and works on one topic over one connection.
 type ddqDriver struct {
@@ -49,19 +55,42 @@ func (d *ddqDriver) task(t Task) client.Task {
 	return client.Task{Topic: d.topic, Payload: t.Payload, Due: t.Due}
 }
 
-// Work settles the session's count with what the server accepts. A hold that
+// Work shares the session's handlers between its workers.
+//
+// It settles the session's count with what the server accepts. A hold that
 // was lost counts too: when a server is killed between an ack and its answer,
 // that is the last that is heard of it.
 func (d *ddqDriver) Work(ctx context.Context, s Session) error {
-	var ready sync.Once
-	w := sdk.New(d.client.Conn(), sdk.Config{
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var connected atomic.Int32
+	n := max(1, min(ddqWorkers, s.Concurrency))
+	errs := make([]error, n)
+	var all sync.WaitGroup
+	for i := range errs {
+		w := d.worker(s, (s.Concurrency+i)/n, sync.OnceFunc(func() {
+			if connected.Add(1) == int32(n) {
+				s.Ready()
+			}
+		}))
+		all.Go(func() {
+			defer cancel() // the others are of no use alone
+			errs[i] = w.Run(ctx)
+		})
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}
+
+func (d *ddqDriver) worker(s Session, concurrency int, connected func()) *sdk.Worker {
+	return sdk.New(d.client.Conn(), sdk.Config{
 		Topic:       d.topic,
-		Concurrency: s.Concurrency,
-		MaxInFlight: max(ddqMaxInFlight, s.Concurrency),
+		Concurrency: concurrency,
+		MaxInFlight: max(ddqMaxInFlight, concurrency),
 		Observe: func(e sdk.Event) {
 			switch e.Kind {
 			case sdk.Connected:
-				ready.Do(s.Ready)
+				connected()
 			case sdk.Acked, sdk.Lost:
 				s.Acked(e.Tasks)
 			}
@@ -70,7 +99,6 @@ func (d *ddqDriver) Work(ctx context.Context, s Session) error {
 		s.Handle(ctx, Delivery{Payload: t.Payload, Attempt: t.Attempt})
 		return nil
 	}))
-	return w.Run(ctx)
 }
 
 func (d *ddqDriver) Close() error { return d.client.Close() }

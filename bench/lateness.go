@@ -83,6 +83,6 @@ func (l *lab) warm(ctx context.Context) error {
 	if err := l.host.work(ctx); err != nil {
 		return err
 	}
-	line := l.line("warm-up", 1000)
+	line := l.line("warm-up", l.o.tasks(timedTasks))
 	return l.endToEnd(ctx, "batch", &line)
 }

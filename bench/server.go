@@ -207,7 +207,7 @@ func describeDDQ(ctx context.Context, inst *Instance, addr, topic string) (*Inst
 		return nil, fmt.Errorf("create topic %s: %w", topic, err)
 	}
 	inst.Version = server.Version
-	inst.Settings = strings.TrimPrefix(fmt.Sprintf("%s, worker takes %d in flight", inst.Settings, ddqMaxInFlight), ", ")
+	inst.Settings = strings.TrimPrefix(fmt.Sprintf("%s, %d workers take %d in flight each", inst.Settings, ddqWorkers, ddqMaxInFlight), ", ")
 	if inst.Store == "" {
 		inst.Store = server.Store
 	}

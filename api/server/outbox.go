@@ -26,6 +26,12 @@ type handed struct {
 	at time.Time // monotonic
 }
 
+// handout are deliveries that the actor handed over together.
+type handout struct {
+	tasks []actors.Delivery
+	at    time.Time // monotonic
+}
+
 // left is what remains of the hold at now.
 func (h *handed) left(now time.Time) time.Duration { return h.HoldFor - now.Sub(h.at) }
 
@@ -42,7 +48,7 @@ type outbox struct {
 	wake  chan struct{} // has a token when there may be something to take
 
 	mu       sync.Mutex
-	queue    []handed           // guarded by mu, as is everything below
+	queue    []handout          // none is empty; guarded by mu, as is everything below
 	answers  map[uint64]*answer // sequences the actor has not answered in full
 	settled  []*answer          // answered, not taken
 	demand   *ddqv1.Demand      // to announce
@@ -67,15 +73,16 @@ func newOutbox(log *slog.Logger, grace time.Duration) *outbox {
 
 // Deliver queues tasks for the stream, unless nothing new goes out.
 func (o *outbox) Deliver(ds []actors.Delivery) bool {
+	if len(ds) == 0 {
+		return true
+	}
 	now := time.Now()
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.drained || o.leaving {
 		return false
 	}
-	for _, d := range ds {
-		o.queue = append(o.queue, handed{d, now})
-	}
+	o.queue = append(o.queue, handout{ds, now})
 	o.signal()
 	return true
 }
@@ -176,8 +183,8 @@ func (o *outbox) leave() {
 // is void when the stream ends. The caller holds mu.
 func (o *outbox) giveUp() {
 	o.demand = nil
-	for i := range o.queue {
-		o.unwanted = append(o.unwanted, o.queue[i].Delivery)
+	for _, h := range o.queue {
+		o.unwanted = append(o.unwanted, h.tasks...)
 	}
 	o.queue = nil
 }
@@ -197,6 +204,7 @@ func (o *outbox) finished() bool {
 
 // parcel is what goes out in one frame, and what is not worth sending.
 type parcel struct {
+	slab     *wireSlab // where its wire form goes
 	tasks    []handed
 	settled  []*answer
 	demand   *ddqv1.Demand
@@ -222,25 +230,41 @@ func (o *outbox) take(now time.Time) parcel {
 	settled, bytes := o.takeSettled()
 	p := parcel{settled: settled, demand: o.demand, nodes: o.nodes, drain: o.drain, unwanted: o.unwanted}
 	o.demand, o.nodes, o.drain, o.unwanted = nil, false, nil, nil
-	n := 0
-	for n < len(o.queue) && len(p.tasks) < frameTasks && bytes < frameBytes {
-		h := &o.queue[n]
-		n++
-		if h.stale(now) {
-			p.stale = append(p.stale, h.Delivery)
-			continue
-		}
+	o.takeTasks(&p, now, bytes)
+	return p
+}
+
+// takeTasks moves deliveries of the queue to a parcel that has some bytes already.
+// The caller holds mu.
+func (o *outbox) takeTasks(p *parcel, now time.Time, bytes int) {
+	for len(o.queue) > 0 && len(p.tasks) < frameTasks && bytes < frameBytes {
+		h := &o.queue[0]
 		if p.tasks == nil {
-			p.tasks = make([]handed, 0, min(frameTasks, len(o.queue)-n+1))
+			p.tasks = make([]handed, 0, min(frameTasks, o.queued()))
 		}
-		p.tasks = append(p.tasks, *h)
-		bytes += taskSize(h.Task)
+		d := handed{h.tasks[0], h.at}
+		if d.stale(now) {
+			p.stale = append(p.stale, d.Delivery)
+		} else {
+			p.tasks = append(p.tasks, d)
+			bytes += taskSize(d.Task)
+		}
+		if h.tasks = h.tasks[1:]; len(h.tasks) == 0 {
+			o.queue[0] = handout{}
+			o.queue = o.queue[1:]
+		}
 	}
-	clear(o.queue[:n])
-	if o.queue = o.queue[n:]; len(o.queue) == 0 {
+	if len(o.queue) == 0 {
 		o.queue = nil
 	}
-	return p
+}
+
+// queued is the number of deliveries in the queue. The caller holds mu.
+func (o *outbox) queued() (n int) {
+	for i := range o.queue {
+		n += len(o.queue[i].tasks)
+	}
+	return n
 }
 
 // takeSettled removes the answers of the next frame and says how many bytes they

@@ -34,6 +34,8 @@ type Server struct {
 
 	mu       sync.Mutex
 	sessions map[*session]struct{} // guarded by mu
+
+	slabs sync.Pool // of *wireSlab, clear
 }
 
 // New returns a server for sys. It does nothing until Serve. Metrics go to reg,
@@ -45,6 +47,7 @@ func New(config Config, sys *actors.System, log *slog.Logger, reg registerer) *S
 		log:      log,
 		metrics:  newMetrics(reg),
 		sessions: map[*session]struct{}{},
+		slabs:    sync.Pool{New: func() any { return new(wireSlab) }},
 	}
 	s.drain, s.startEnd = context.WithCancel(context.Background())
 	options := append(s.interceptors(), grpc.ForceServerCodecV2(codec.Proto))

@@ -248,19 +248,30 @@ func (ses *session) flush(stall *time.Timer) error {
 			return nil
 		}
 		ses.returnLate(&p)
-		f := p.frame(now)
-		if f == nil {
-			continue
-		}
-		if ses.sub.Options.OnDemand {
-			tellDeadlines(f.Deliveries, p.tasks)
-		}
-		if err := ses.write(stall, f); err != nil {
+		if err := ses.writeParcel(stall, &p, now); err != nil {
 			ses.box.undelivered(p.tasks)
 			return err
 		}
 		ses.sent(&p)
 	}
+}
+
+// writeParcel sends what there is in a parcel. Once it is marshaled, its wire form is
+// of no more use.
+func (ses *session) writeParcel(stall *time.Timer, p *parcel, now time.Time) error {
+	p.slab = ses.server.slabs.Get().(*wireSlab)
+	defer func() {
+		p.slab.clear()
+		ses.server.slabs.Put(p.slab)
+	}()
+	f := p.frame(now)
+	if f == nil {
+		return nil
+	}
+	if ses.sub.Options.OnDemand {
+		tellDeadlines(f.Deliveries, p.tasks)
+	}
+	return ses.write(stall, f)
 }
 
 // returnLate gives back what is not worth sending. For deliveries that waited
@@ -309,7 +320,10 @@ func (p *parcel) frame(now time.Time) *ddqv1.SubscribeResponse {
 	}
 	f := &ddqv1.SubscribeResponse{Demand: p.demand, NodesChanged: p.nodes}
 	if len(p.tasks) > 0 {
-		f.Deliveries = deliveriesWire(p.tasks, now)
+		if p.slab == nil {
+			p.slab = new(wireSlab)
+		}
+		f.Deliveries = p.slab.deliveries(p.tasks, now)
 	}
 	for _, a := range p.settled {
 		f.Settled = append(f.Settled, &a.Settled)

@@ -77,15 +77,29 @@ func tellDeadlines(out []*ddqv1.Delivery, ds []handed) {
 // deliveriesWire converts ds for sending at now. Each was handed over at its time
 // in at, which is what its hold is counted from.
 func deliveriesWire(ds []handed, now time.Time) []*ddqv1.Delivery {
-	type slot struct {
-		delivery ddqv1.Delivery
-		task     ddqv1.Task
-		stamps   [2]timestamppb.Timestamp
+	return new(wireSlab).deliveries(ds, now)
+}
+
+// wireSlab is room for the deliveries of a frame, in one piece.
+type wireSlab struct {
+	slots []wireSlot
+	out   []*ddqv1.Delivery
+}
+
+type wireSlot struct {
+	delivery ddqv1.Delivery
+	task     ddqv1.Task
+	stamps   [2]timestamppb.Timestamp
+}
+
+// deliveries is deliveriesWire in the room of b, which has to be clear.
+func (b *wireSlab) deliveries(ds []handed, now time.Time) []*ddqv1.Delivery {
+	if cap(b.slots) < len(ds) {
+		b.slots, b.out = make([]wireSlot, len(ds)), make([]*ddqv1.Delivery, len(ds))
 	}
-	slab := make([]slot, len(ds))
-	out := make([]*ddqv1.Delivery, len(ds))
+	b.slots, b.out = b.slots[:len(ds)], b.out[:len(ds)]
 	for i := range ds {
-		d, s := &ds[i], &slab[i]
+		d, s := &ds[i], &b.slots[i]
 		taskWire(&s.task, &s.stamps, d.Task)
 		s.task.Topic = d.Topic
 		s.task.State = ddqv1.TaskState_TASK_STATE_RUNNING
@@ -94,7 +108,13 @@ func deliveriesWire(ds []handed, now time.Time) []*ddqv1.Delivery {
 		s.delivery.Task = &s.task
 		s.delivery.HoldToken = d.Token
 		s.delivery.HoldMs = d.left(now).Milliseconds() // rounded down: never longer than it is
-		out[i] = &s.delivery
+		b.out[i] = &s.delivery
 	}
-	return out
+	return b.out
+}
+
+// clear makes room for other deliveries.
+func (b *wireSlab) clear() {
+	clear(b.slots)
+	clear(b.out)
 }

@@ -29,7 +29,7 @@ type held struct {
 	ack      ddqv1.Ack
 	nack     *ddqv1.Nack // the outcome if it is not an ack; set when ended
 	ownHold  bool        // the task brings its visibility timeout
-	canceled bool        // cancelled before it ran; guarded by sub.mu
+	canceled atomic.Bool // someone asked for the task to be cancelled
 	repeated bool        // the outcome was sent more than once; guarded by sub.mu
 
 	via      *session      // that its outcome goes to: the one it came on while that lives; guarded by sub.mu

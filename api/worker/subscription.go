@@ -262,13 +262,6 @@ func (s *subscription) lose(h *held, why string) {
 	s.w.cfg.Logger.Warn("hold lost", "topic", s.topic, "task", h.task.ID, "attempt", h.task.Attempt, "err", why)
 }
 
-// wasCanceled reports whether a cancellation came before h ran.
-func (s *subscription) wasCanceled(h *held) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return h.canceled
-}
-
 // canceled passes on that the cancellation of tasks was asked for.
 func (s *subscription) canceledBy(cancels []*ddqv1.Cancel) {
 	s.mu.Lock()
@@ -279,7 +272,7 @@ func (s *subscription) canceledBy(cancels []*ddqv1.Cancel) {
 			continue // finished meanwhile
 		}
 		h := s.live[i]
-		h.canceled = true
+		h.canceled.Store(true) // before the look at its stage: run and this must not miss each other
 		if h.stage.Load() == running {
 			h.cancel(ErrCanceled)
 		}

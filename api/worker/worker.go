@@ -144,7 +144,7 @@ func (w *Worker) process(base context.Context, h *held) {
 		}
 		h.sub.finish(ctx, h, err)
 	}()
-	if h.sub.wasCanceled(h) {
+	if h.canceled.Load() {
 		cancel(ErrCanceled)
 	}
 	err = w.handler.Handle(ctx, h.task)

@@ -36,6 +36,7 @@ func (s *Store) HoldNew(ctx context.Context, name store.Shard, f store.Fence, ta
 	}
 	results := make([]store.AddResult, len(tasks))
 	stamp, err := s.change(ctx, name, access{grows: true, fence: &f}, func(t *turn) (err error) {
+		t.coming = len(tasks)
 		for i, task := range tasks {
 			if results[i], err = t.add(task, &holds[i]); err != nil {
 				return err

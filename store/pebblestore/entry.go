@@ -140,15 +140,18 @@ func decodeEntry(b []byte) (e entry, err error) {
 	return e, nil
 }
 
-// task returns the task of an entry. Nothing of it is a part of the entry.
-func (e *entry) task(id string) (*store.Task, error) {
-	t := &store.Task{ID: id}
+// read writes the task of an entry to t. Nothing of it is a part of the entry.
+func (e *entry) read(t *store.Task, id string) error {
+	t.ID = id
 	e.fill(t)
 	if e.unreadable {
-		return t, fmt.Errorf("task %q was not readable", id)
+		return fmt.Errorf("task %q was not readable", id)
 	}
-	return t, record.DecodeBody(e.body, t)
+	return record.DecodeBody(e.body, t)
 }
+
+// check reports whether the task of an entry can be read.
+func (e *entry) check(id string) error { return e.read(new(store.Task), id) }
 
 func (e *entry) fill(t *store.Task) {
 	t.Due = e.due

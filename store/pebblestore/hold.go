@@ -9,9 +9,11 @@ import (
 // Hold takes pending, due tasks for workers.
 func (s *Store) Hold(ctx context.Context, name store.Shard, f store.Fence, wanted []store.Hold) (store.Stamp, []store.HoldResult, error) {
 	results := make([]store.HoldResult, len(wanted))
+	tasks := make([]store.Task, len(wanted)) // one allocation: they go to workers together
 	stamp, err := s.change(ctx, name, access{fence: &f}, func(t *turn) (err error) {
+		t.coming = len(wanted)
 		for i := range wanted {
-			if results[i], err = t.hold(&wanted[i]); err != nil {
+			if results[i], err = t.hold(&wanted[i], &tasks[i]); err != nil {
 				return err
 			}
 		}
@@ -23,7 +25,8 @@ func (s *Store) Hold(ctx context.Context, name store.Shard, f store.Fence, wante
 	return stamp, results, nil
 }
 
-func (t *turn) hold(want *store.Hold) (store.HoldResult, error) {
+// hold takes one task, which it writes to task.
+func (t *turn) hold(want *store.Hold, task *store.Task) (store.HoldResult, error) {
 	if err := t.item(want.ID); err != nil {
 		return store.HoldResult{}, err
 	}
@@ -32,7 +35,7 @@ func (t *turn) hold(want *store.Hold) (store.HoldResult, error) {
 		return store.HoldResult{}, err
 	}
 	if h := t.sh.holds.get(want.ID); h != nil {
-		return t.heldBefore(h, want, &e, f), nil
+		return t.heldBefore(h, want, task, &e, f), nil
 	}
 	switch {
 	case f == absent:
@@ -46,8 +49,7 @@ func (t *turn) hold(want *store.Hold) (store.HoldResult, error) {
 	case e.due > t.ms:
 		return store.HoldResult{Status: store.NotDue, Due: e.due}, nil
 	}
-	task, err := e.task(want.ID)
-	if err != nil {
+	if err := t.read(task, want.ID, &e); err != nil {
 		return store.HoldResult{Status: store.Corrupt}, t.bury(want.ID, &e, f)
 	}
 	h := t.newHold(want.ID, want, &e)
@@ -56,14 +58,36 @@ func (t *turn) hold(want *store.Hold) (store.HoldResult, error) {
 	return store.HoldResult{Status: store.OK, Task: task, Due: e.due, Deadline: h.deadline}, t.removePending(e.due, want.ID)
 }
 
+// payloadChunk is how many bytes of payloads are allocated together at most. They are
+// on their way to workers at the same time.
+const payloadChunk = 16 << 10
+
+// read writes a task that is to be held, with its payload in one piece of memory with
+// those of others.
+func (t *turn) read(task *store.Task, id string, e *entry) error {
+	n := len(e.body) // no payload is longer
+	if n > cap(t.payloads)-len(t.payloads) {
+		t.payloads = make([]byte, 0, max(n, min(n*max(t.coming-len(t.begun), 1), payloadChunk)))
+	}
+	used := len(t.payloads)
+	task.Payload = t.payloads[used : used : used+n]
+	if err := e.read(task, id); err != nil {
+		return err
+	}
+	if len(task.Payload) == 0 {
+		task.Payload = nil
+	}
+	t.payloads = t.payloads[:used+len(task.Payload)]
+	return nil
+}
+
 // heldBefore is the outcome of holding a task that is held: by this very request,
 // when it is a repeated one.
-func (t *turn) heldBefore(h *hold, want *store.Hold, e *entry, f found) store.HoldResult {
+func (t *turn) heldBefore(h *hold, want *store.Hold, task *store.Task, e *entry, f found) store.HoldResult {
 	if h.token != want.Token || f != readable {
 		return store.HoldResult{Status: store.WrongState}
 	}
-	task, err := e.task(want.ID)
-	if err != nil {
+	if err := e.read(task, want.ID); err != nil {
 		return store.HoldResult{Status: store.WrongState}
 	}
 	task.Attempt = h.attempt
@@ -85,7 +109,8 @@ func (t *turn) newHold(id string, want *store.Hold, e *entry) *hold {
 	if e.visibility != 0 {
 		visibility = e.visibility
 	}
-	return &hold{
+	h := t.room()
+	*h = hold{
 		id:            id,
 		token:         want.Token,
 		deadline:      t.ms.Add(visibility),
@@ -94,4 +119,19 @@ func (t *turn) newHold(id string, want *store.Hold, e *entry) *hold {
 		stamp:         e.stamp,
 		taskRewritten: e.rewritten,
 	}
+	return h
+}
+
+// holdChunk is how many holds are allocated together at most. The last of them to
+// end keeps the others in memory.
+const holdChunk = 16
+
+// room returns where to put a hold.
+func (t *turn) room() *hold {
+	if len(t.unused) == 0 {
+		t.unused = make([]hold, min(max(t.coming-len(t.begun), 1), holdChunk))
+	}
+	h := &t.unused[0]
+	t.unused = t.unused[1:]
+	return h
 }

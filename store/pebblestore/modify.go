@@ -79,7 +79,7 @@ func (t *turn) modify(id string, do func(*entry) error) (store.RemoveResult, err
 // Requeue makes dead tasks due now with Attempt 0 and no expiry.
 func (s *Store) Requeue(ctx context.Context, name store.Shard, ids []string) (store.Stamp, []store.Status, error) {
 	return s.changeDead(ctx, name, ids, func(t *turn, id string, e *entry) (store.Status, error) {
-		if _, err := e.task(id); err != nil {
+		if err := e.check(id); err != nil {
 			return store.WrongState, nil
 		}
 		if err := t.removeFinished(id, e); err != nil {

@@ -193,7 +193,7 @@ func (w *sweep) adopt(id string, e *entry) error {
 		return nil
 	}
 	w.sh.doubtful = true
-	if _, err := e.task(id); err != nil {
+	if err := e.check(id); err != nil {
 		e.unreadable = true
 		return w.addDead(id, e, store.ReasonCorrupt)
 	}

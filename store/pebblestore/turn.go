@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"math"
+	"slices"
 	"sync"
 	"time"
 
@@ -26,12 +27,16 @@ type turn struct {
 	// indexes are what is added to indexes. They come behind the batch, so that its
 	// keys are next to each other: then Pebble need not search for each from the top.
 	indexes *pebble.Batch
-	seen    map[string]struct{} // ids since the last apply
+	rising  []string            // ids since the last apply, each above the ones before it
+	seen    map[string]struct{} // the other ids since the last apply
 	newest  uuid7               // the shard's, with what the turn added
 	fresh   []uuid7             // rising: ids that are new since the last apply, not in seen
 
 	key, value []byte // scratch
 	tasks      lookup
+	unused     []hold // allocated, see room
+	payloads   []byte // of tasks that were held, and room for more
+	coming     int    // holds that the call may begin, as far as it says
 
 	// What the batch will do to the memory of the shard.
 	begun, extended, ended   []*hold
@@ -162,13 +167,14 @@ func (t *turn) recycle() {
 		t.seen = make(map[string]struct{}) // clearing takes as long as it ever was
 	}
 	clear(t.seen)
+	clear(t.rising)
 	clear(t.begun)
 	clear(t.extended)
 	clear(t.ended)
 	clear(t.unsynced)
 	*t = turn{
 		tasks: lookup{key: t.tasks.key[:0]},
-		seen:  t.seen, key: t.key[:0], value: t.value[:0],
+		seen:  t.seen, rising: t.rising[:0], key: t.key[:0], value: t.value[:0],
 		fresh: t.fresh[:0], begun: t.begun[:0], extended: t.extended[:0], ended: t.ended[:0], unsynced: t.unsynced[:0],
 	}
 	if cap(t.value) <= maxScratch {
@@ -185,13 +191,35 @@ const (
 // item begins the next item of a call. When its id came before, what was collected
 // is applied first, so that the item finds it done.
 func (t *turn) item(id string) error {
-	if _, again := t.seen[id]; again {
+	if t.came(id) {
 		if err := t.repeat(); err != nil {
 			return err
 		}
 	}
-	t.seen[id] = struct{}{}
+	if t.rises(id) {
+		t.rising = append(t.rising, id)
+	} else {
+		t.seen[id] = struct{}{}
+	}
 	return nil
+}
+
+// came reports whether an id came before in the call, since the last apply. Ids
+// mostly come in order, and one above all before it is new without a look.
+func (t *turn) came(id string) bool {
+	if t.rises(id) {
+		return false
+	}
+	if _, again := t.seen[id]; again {
+		return true
+	}
+	_, again := slices.BinarySearch(t.rising, id)
+	return again
+}
+
+// rises reports whether an id is above all of rising, and so of seen.
+func (t *turn) rises(id string) bool {
+	return len(t.rising) == 0 || id > t.rising[len(t.rising)-1]
 }
 
 // repeat applies what was collected, because an id comes again.
@@ -200,7 +228,7 @@ func (t *turn) repeat() error {
 		return err
 	}
 	clear(t.seen)
-	t.fresh = t.fresh[:0]
+	t.rising, t.fresh = t.rising[:0], t.fresh[:0]
 	return nil
 }
 

@@ -28,9 +28,10 @@ func AppendBody(b []byte, t *store.Task) ([]byte, error) {
 	return b, nil
 }
 
-// DecodeBody reads b into the body's fields of t. It copies what it keeps.
+// DecodeBody reads b into the body's fields of t. It copies what it keeps, the payload
+// into what t.Payload has room for.
 func DecodeBody(b []byte, t *store.Task) error {
-	var body Body
+	body := Body{Payload: t.Payload[:0]}
 	if err := body.UnmarshalVT(b); err != nil {
 		return fmt.Errorf("decode task: %w", err)
 	}
