@@ -111,11 +111,13 @@ func (s *sim) whole() *simResult {
 	}
 	synctest.Wait()
 	s.engine.Shutdown()
+	time.Sleep(10 * time.Second) // calls of nodes that are gone end by themselves
+	synctest.Wait()
 	s.admit()
 	for _, idle := range s.idle {
 		close(idle)
 	}
-	time.Sleep(10 * time.Second) // the actor library's dead-letter throttle ends by itself
+	time.Sleep(10 * time.Second) // as does the actor library's dead-letter throttle
 	var files [][]history.Event
 	for _, c := range s.books {
 		files = append(files, c.events)
