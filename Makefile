@@ -6,7 +6,6 @@ ARGS    ?=
 PKGS    ?= ./...
 COUNT   ?= 3
 STORES  ?= embedded,redis-everysec,redis-always,redis-sentinel,redis-cluster,redis-sentinel-fast,redis-sentinel-all,redis-cluster-fast
-SEED    ?= 1
 SOAK    ?= 1h
 FUZZTIME ?= 20s
 SEEDS   ?= 2000
@@ -44,11 +43,11 @@ e2e: deps ## only the tests of the whole program
 
 faults: build ## break servers, stores, workers, disks, networks and clocks on purpose: a short round of each, on one store (SEED says which)
 	tools/deps.sh tests faults
-	$(BIN) bench faults --store $(STORES) --each-once --for 6s --rate 150 --at-once 4 --seed $(SEED) $(ARGS)
+	$(BIN) bench faults --store $(STORES) --each-once --for 6s --rate 150 --at-once 4 --seed $(or $(SEED),1) $(ARGS)
 
 soak: build ## the same over and over for an hour (SOAK), with a report and a picture in bench/results
 	tools/deps.sh tests faults
-	$(BIN) bench faults --store $(STORES) --each-once --for 20s --at-once 2 --seed $(SEED) --soak $(SOAK) --report bench/results/soak $(ARGS)
+	$(BIN) bench faults --store $(STORES) --each-once --for 20s --at-once 2 --seed $(or $(SEED),1) --soak $(SOAK) --report bench/results/soak $(ARGS)
 
 mutants: deps ## bugs put into ddq on purpose: the rounds of faults must find each; a quarter of an hour, ARGS=name plays one
 	$(GO) run ./bench/mutants $(ARGS)
