@@ -222,52 +222,6 @@ func TestDrainHandsShardsOver(t *testing.T) {
 	})
 }
 
-// TestReleaseThatFailsIsRepeated: a claim that stays, of a node that lives and does not
-// want the shard, keeps everybody else from it.
-func TestReleaseThatFailsIsRepeated(t *testing.T) {
-	fleetBubble(t, []string{"a", "b"}, func(t *testing.T, f *testFleet) {
-		w := f.work(f.nodes["a"], "mail", 1000)
-		w.enqueue(f.nodes["a"], "mail", "t", 200, 4*time.Second)
-		f.nodes["b"].store.refuse(10)
-		if err := f.nodes["a"].sys.DrainNode(t.Context(), "b", true); err != nil {
-			t.Fatal(err)
-		}
-		w.run(5 * time.Second)
-		w.done(3 * time.Second)
-		for n, owner := range f.owners("mail") {
-			if owner != "a" {
-				t.Errorf("shard %d is owned by %q", n, owner)
-			}
-		}
-	})
-}
-
-// TestClaimOfALostLeaseIsReleased: a node that could not reach the store, and is not to
-// own its shards any more when it can, leaves them to the others.
-func TestClaimOfALostLeaseIsReleased(t *testing.T) {
-	fleetBubble(t, []string{"a", "b"}, func(t *testing.T, f *testFleet) {
-		a, b := f.nodes["a"], f.nodes["b"]
-		w := f.work(a, "mail", 1000)
-		w.enqueue(a, "mail", "t", 200, 10*time.Second)
-		a.store.freeze(true)
-		b.store.freeze(true)
-		time.Sleep(3 * time.Second)
-		if err := b.sys.DrainNode(t.Context(), "b", true); err != nil {
-			t.Fatal(err)
-		}
-		b.store.freeze(false) // its session is alive again before anybody can claim
-		time.Sleep(2 * time.Second)
-		a.store.freeze(false)
-		w.run(8 * time.Second)
-		w.done(10 * time.Second)
-		for n, owner := range f.owners("mail") {
-			if owner != "a" {
-				t.Errorf("shard %d is owned by %q", n, owner)
-			}
-		}
-	})
-}
-
 func TestStopHandsShardsOver(t *testing.T) {
 	fleetBubble(t, []string{"a", "b", "c"}, func(t *testing.T, f *testFleet) {
 		w := f.work(f.nodes["a"], "mail", 1000)
@@ -591,23 +545,6 @@ func TestShardsAreDescribed(t *testing.T) {
 		}
 		if moves, _ := f.nodes["a"].sys.Plan(t.Context(), nil); len(moves) != 0 {
 			t.Errorf("nothing should move, got %v", moves)
-		}
-	})
-}
-
-func TestReleasedShardComesBack(t *testing.T) {
-	fleetBubble(t, []string{"a", "b"}, func(t *testing.T, f *testFleet) {
-		w := f.work(f.nodes["a"], "mail", 100)
-		before := f.owners("mail")
-		shard := store.Shard{Topic: "mail", N: 3}
-		if err := f.nodes["a"].sys.ReleaseShard(t.Context(), shard); err != nil {
-			t.Fatal(err)
-		}
-		w.enqueue(f.nodes["b"], "mail", "t", 500, 500*time.Millisecond)
-		w.run(500 * time.Millisecond)
-		w.done(250 * time.Millisecond)
-		if after := f.owners("mail"); after[3] != before[3] {
-			t.Errorf("shard 3 went from %s to %s", before[3], after[3])
 		}
 	})
 }
