@@ -45,9 +45,9 @@ func TestHeldKeepsWhatLives(t *testing.T) {
 		}
 		time.Sleep(3 * time.Second)
 		synctest.Wait()
-		close(ran)
 		got := map[string]time.Duration{}
-		for ms := range ran {
+		for range len(ran) {
+			ms := <-ran
 			for _, h := range hs.take(store.Millis(ms)) {
 				got[h.id] = store.Millis(ms).Sub(now)
 			}
