@@ -102,11 +102,22 @@ func (s *shard) unwait(id string) {
 
 // insertWaiting puts what was gathered into the wheel.
 func (s *shard) insertWaiting() {
+	if len(s.waiting) == 0 {
+		return
+	}
 	s.due.InsertAll(s.waiting)
 	clear(s.waiting)
 	if s.waiting = s.waiting[:0]; cap(s.waiting) > loadPage {
 		s.waiting = nil
 	}
+}
+
+// forgetPending forgets the pending tasks that the shard knows of.
+func (s *shard) forgetPending() {
+	clear(s.out)
+	s.waiting = nil
+	s.due.Close()
+	s.due = s.wheel.NewQueue(func(ms int64) { s.post(&slotDue{ms}) })
 }
 
 // inWheel is how many tasks wait for their due time.

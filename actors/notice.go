@@ -85,9 +85,7 @@ func (s *shard) dropHints() {
 	if s.due.Len()+len(s.out) == 0 {
 		return
 	}
-	clear(s.out)
-	s.due.Close()
-	s.due = s.wheel.NewQueue(func(ms int64) { s.post(&slotDue{ms}) })
+	s.forgetPending()
 	s.send(s.parent, &readyGone{shard: s.id.N})
 }
 

@@ -29,7 +29,7 @@ func (s *shard) place(wanted bool) {
 
 // claim asks the store for ownership, again and again until it is granted.
 func (s *shard) claim() {
-	if !s.wanted || s.claiming || s.owned || s.giving != nil || s.given > 0 || s.releasing != nil || s.keeper.err() != nil {
+	if !s.wanted || !s.unclaimed() || s.keeper.err() != nil {
 		return // owned, on the way, not for us, or for leaseBack to start
 	}
 	s.claiming = true
@@ -48,6 +48,12 @@ func (s *shard) claim() {
 		}
 		s.post(m)
 	})
+}
+
+// unclaimed reports whether the shard is not owned, and no claim or release of it is on
+// the way.
+func (s *shard) unclaimed() bool {
+	return !s.owned && !s.claiming && s.giving == nil && s.given == 0 && s.releasing == nil
 }
 
 func (s *shard) storeClaim(ctx context.Context, session store.Session) *claimed {
@@ -71,7 +77,7 @@ func (s *shard) remind(ctx context.Context) {
 // disown releases the shard if it is this node's in the store, though it does not know
 // of it: it claims it, which hands it over at once, because it is not wanted.
 func (s *shard) disown() {
-	if s.wanted || s.claiming || s.owned || s.giving != nil || s.given > 0 || s.releasing != nil || s.keeper.err() != nil {
+	if s.wanted || !s.unclaimed() || s.keeper.err() != nil {
 		return
 	}
 	s.claiming = true
@@ -142,9 +148,7 @@ func (s *shard) lose() {
 	s.holds.waiting = nil
 	s.recovers.waiting = nil
 	s.fresh = nil
-	clear(s.out)
-	s.due.Close()
-	s.due = s.wheel.NewQueue(func(ms int64) { s.post(&slotDue{ms}) })
+	s.forgetPending()
 	s.window.reset()
 	s.send(s.parent, &shardLost{shard: s.id.N})
 	for _, it := range s.holdNews.waiting {
@@ -180,7 +184,7 @@ func (s *shard) loseLease() {
 
 // forgo begins to release a claim that was left behind.
 func (s *shard) forgo() {
-	if s.left == nil || s.wanted || s.owned || s.claiming || s.giving != nil || s.given > 0 || s.releasing != nil {
+	if s.left == nil || s.wanted || !s.unclaimed() {
 		return
 	}
 	fence := *s.left

@@ -155,11 +155,7 @@ func (s *shard) onAcks(m *acksDone) {
 	for i, status := range m.statuses {
 		it := &m.batch[i]
 		id, token := it.ask.ID, it.token()
-		gone := status == store.NotFound
-		if gone {
-			s.answerGone(m, it)
-		}
-		if status == store.OK || gone && m.repeated && it.outlived(m.latest) {
+		if status == store.OK || status == store.NotFound && s.answerGone(m, it) {
 			ended = append(ended, EndedHold{id, token})
 			s.acked.add(id, token)
 			s.metrics.acked.Inc()
@@ -172,16 +168,18 @@ func (s *shard) onAcks(m *acksDone) {
 }
 
 // answerGone answers the ack of a task that is gone. When the answer of a first try
-// was lost, that may be why.
-func (s *shard) answerGone(m *acksDone, it *settleItem) {
+// was lost, that may be why; it reports whether that is certain.
+func (s *shard) answerGone(m *acksDone, it *settleItem) (ended bool) {
+	ended = m.repeated && it.outlived(m.latest)
 	switch id := it.ask.ID; {
-	case s.acked.has(id, it.token()), m.repeated && it.outlived(m.latest):
+	case ended || s.acked.has(id, it.token()):
 		it.finish(func(r *Settled) { r.Already = true })
 	case m.repeated:
 		it.refuse(storeError(store.ErrUnknown))
 	default:
 		it.refuse(errHoldLost(id))
 	}
+	return ended
 }
 
 // storeNacks runs off the actor. The fate of a task depends on its own policy,

@@ -71,12 +71,17 @@ func eachRound(b *testing.B, setup func() (f func(i int))) {
 	b.ReportMetric(float64(used)/float64(b.N), "cpu-ns/op")
 }
 
+// insertOrders are tasks in the order of their due times, and at random.
+func insertOrders() map[string]tasks {
+	random := newTasks(backlog)
+	ordered := tasks{random.ids, slices.Sorted(slices.Values(random.due))}
+	return map[string]tasks{"ordered": ordered, "random": random}
+}
+
 // BenchmarkInsert fills a queue in the order of due times, as it is loaded from
 // a store, and at random.
 func BenchmarkInsert(b *testing.B) {
-	random := newTasks(backlog)
-	ordered := tasks{random.ids, slices.Sorted(slices.Values(random.due))}
-	for name, all := range map[string]tasks{"ordered": ordered, "random": random} {
+	for name, all := range insertOrders() {
 		b.Run(name, func(b *testing.B) {
 			w := timer.New(timer.Config{})
 			defer w.Close()
@@ -95,9 +100,7 @@ func BenchmarkInsert(b *testing.B) {
 
 // BenchmarkInsertAll does the same in the batches that shards get.
 func BenchmarkInsertAll(b *testing.B) {
-	random := newTasks(backlog)
-	ordered := tasks{random.ids, slices.Sorted(slices.Values(random.due))}
-	for name, all := range map[string]tasks{"ordered": ordered, "random": random} {
+	for name, all := range insertOrders() {
 		b.Run(name, func(b *testing.B) {
 			w := timer.New(timer.Config{})
 			defer w.Close()
