@@ -193,8 +193,8 @@ func (s *sim) meddle(t simTask) {
 	}
 	w := When{At: store.Millis(time.Now().UnixMilli()).Add(s.between(time.Millisecond, 8*time.Second))}
 	c.call(n, history.Event{Op: history.Reschedule, Task: t.id, Due: int64(w.At)}, func(ctx context.Context) (history.Event, error) {
-		_, due, err := n.sys.Reschedule(ctx, simTopic, t.id, w)
-		return history.Event{Due: int64(due)}, err
+		edited, err := n.sys.Reschedule(ctx, simTopic, t.id, w, 0)
+		return history.Event{Due: int64(edited.Due)}, err
 	})
 }
 

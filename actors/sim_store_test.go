@@ -186,9 +186,9 @@ func (st *simStore) Remove(ctx context.Context, sh store.Shard, ids []string) (s
 	})
 }
 
-func (st *simStore) Reschedule(ctx context.Context, sh store.Shard, moves []store.Move) (store.Stamp, []store.RemoveResult, error) {
-	return askAll(ctx, st, "reschedule", sh, true, func(m *memstore.Store) (store.Stamp, []store.RemoveResult, error) {
-		return m.Reschedule(simContext, sh, moves)
+func (st *simStore) Edit(ctx context.Context, sh store.Shard, edits []store.Edit) (store.Stamp, []store.EditResult, error) {
+	return askAll(ctx, st, "edit", sh, true, func(m *memstore.Store) (store.Stamp, []store.EditResult, error) {
+		return m.Edit(simContext, sh, edits)
 	})
 }
 

@@ -342,10 +342,10 @@ func TestDeleteAndReschedulePendingTasks(t *testing.T) {
 		if _, err := s.Delete(t.Context(), "", "gone"); err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := s.Reschedule(t.Context(), "mail", "sooner", When{Delay: time.Second}); err != nil {
+		if _, err := s.Reschedule(t.Context(), "mail", "sooner", When{Delay: time.Second}, 0); err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := s.Reschedule(t.Context(), "", "later", When{Delay: time.Hour}); err != nil {
+		if _, err := s.Reschedule(t.Context(), "", "later", When{Delay: time.Hour}, 0); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(1100 * time.Millisecond)

@@ -53,9 +53,12 @@ type Writer interface {
 	// Remove deletes pending tasks: OK, WrongState or NotFound.
 	Remove(ctx context.Context, s Shard, ids []string) (Stamp, []RemoveResult, error)
 
-	// Reschedule moves the due time of pending tasks: OK, WrongState or NotFound.
-	// Raises Seq by one when any task moved.
-	Reschedule(ctx context.Context, s Shard, moves []Move) (Stamp, []RemoveResult, error)
+	// Edit changes pending tasks in place: OK, WrongState or NotFound, and Stale
+	// when the task has another version than the edit takes. Each edit raises the
+	// task's version by one, and is made as a whole or not at all: a Hold sees the
+	// task as it was before, or after. Fingerprint and attempts stay. Raises Seq by
+	// one when any task moved.
+	Edit(ctx context.Context, s Shard, edits []Edit) (Stamp, []EditResult, error)
 
 	// Requeue makes dead tasks due now with Attempt 0 and no expiry: OK or
 	// NotFound (also when the task is not dead), and WrongState for a task whose
@@ -166,7 +169,7 @@ const (
 	Conflict          // Add: another request lives under the id
 	Already           // Ack: this token acked before
 	NotDue            // Hold: due later; Recover: deadline later
-	Stale             // Ack, Nack, Extend, Recover: running under another token
+	Stale             // Ack, Nack, Extend, Recover: running under another token; Edit: in another version
 	WrongState        // not in a state that allows it
 	NotFound          // no such task
 	Corrupt           // Hold: unreadable, and dead-lettered now
@@ -241,13 +244,7 @@ type ExtendResult struct {
 	Deadline Millis // OK
 }
 
-// Move sets a due time.
-type Move struct {
-	ID  string
-	Due Millis
-}
-
-// RemoveResult is the outcome of one Remove or Reschedule.
+// RemoveResult is the outcome of one Remove.
 type RemoveResult struct {
 	Status Status // OK, WrongState, NotFound
 	State  State  // WrongState: the task's

@@ -152,6 +152,7 @@ type Task struct {
 
 	Attempt   int    // deliveries so far, the running one included
 	LastError string // of the last failed attempt
+	Edits     int64  // accepted so far, see Version
 }
 
 // Snapshot is a task as it stands in the store.

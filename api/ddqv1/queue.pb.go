@@ -10,6 +10,7 @@ import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	durationpb "google.golang.org/protobuf/types/known/durationpb"
+	fieldmaskpb "google.golang.org/protobuf/types/known/fieldmaskpb"
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
@@ -914,7 +915,9 @@ type RescheduleTaskRequest struct {
 	//
 	//	*RescheduleTaskRequest_Delay
 	//	*RescheduleTaskRequest_ExecuteTime
-	When          isRescheduleTaskRequest_When `protobuf_oneof:"when"`
+	When isRescheduleTaskRequest_When `protobuf_oneof:"when"`
+	// The version that the task must have, else ABORTED; any when 0.
+	IfVersion     int64 `protobuf:"varint,5,opt,name=if_version,json=ifVersion,proto3" json:"if_version,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -988,6 +991,13 @@ func (x *RescheduleTaskRequest) GetExecuteTime() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *RescheduleTaskRequest) GetIfVersion() int64 {
+	if x != nil {
+		return x.IfVersion
+	}
+	return 0
+}
+
 type isRescheduleTaskRequest_When interface {
 	isRescheduleTaskRequest_When()
 }
@@ -1005,9 +1015,11 @@ func (*RescheduleTaskRequest_Delay) isRescheduleTaskRequest_When() {}
 func (*RescheduleTaskRequest_ExecuteTime) isRescheduleTaskRequest_When() {}
 
 type RescheduleTaskResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Topic         string                 `protobuf:"bytes,1,opt,name=topic,proto3" json:"topic,omitempty"`
-	ExecuteTime   *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=execute_time,json=executeTime,proto3" json:"execute_time,omitempty"`
+	state       protoimpl.MessageState `protogen:"open.v1"`
+	Topic       string                 `protobuf:"bytes,1,opt,name=topic,proto3" json:"topic,omitempty"`
+	ExecuteTime *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=execute_time,json=executeTime,proto3" json:"execute_time,omitempty"`
+	// Of the task as it is now.
+	Version       int64 `protobuf:"varint,3,opt,name=version,proto3" json:"version,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1056,6 +1068,405 @@ func (x *RescheduleTaskResponse) GetExecuteTime() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *RescheduleTaskResponse) GetVersion() int64 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+// UpdateTaskRequest has the new values of what update_mask names: payload,
+// attributes, max_retries, visibility_timeout_ms, backoff, expire_time or
+// expire_after, delay or execute_time. They mean what they mean in an
+// EnqueueRequest, also when they are unset: no payload, the topic's policy, never
+// expired.
+type UpdateTaskRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Every topic is searched when empty.
+	Topic      string                 `protobuf:"bytes,1,opt,name=topic,proto3" json:"topic,omitempty"`
+	Id         string                 `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
+	UpdateMask *fieldmaskpb.FieldMask `protobuf:"bytes,3,opt,name=update_mask,json=updateMask,proto3" json:"update_mask,omitempty"`
+	// The version that the task must have, else ABORTED; any when 0.
+	IfVersion           int64        `protobuf:"varint,4,opt,name=if_version,json=ifVersion,proto3" json:"if_version,omitempty"`
+	Payload             []byte       `protobuf:"bytes,5,opt,name=payload,proto3" json:"payload,omitempty"`
+	Attributes          []*Attribute `protobuf:"bytes,6,rep,name=attributes,proto3" json:"attributes,omitempty"`
+	MaxRetries          *int32       `protobuf:"varint,7,opt,name=max_retries,json=maxRetries,proto3,oneof" json:"max_retries,omitempty"`
+	VisibilityTimeoutMs int64        `protobuf:"varint,8,opt,name=visibility_timeout_ms,json=visibilityTimeoutMs,proto3" json:"visibility_timeout_ms,omitempty"`
+	Backoff             *Backoff     `protobuf:"bytes,9,opt,name=backoff,proto3" json:"backoff,omitempty"`
+	// Types that are valid to be assigned to Expiry:
+	//
+	//	*UpdateTaskRequest_ExpireTime
+	//	*UpdateTaskRequest_ExpireAfter
+	Expiry isUpdateTaskRequest_Expiry `protobuf_oneof:"expiry"`
+	// Types that are valid to be assigned to When:
+	//
+	//	*UpdateTaskRequest_Delay
+	//	*UpdateTaskRequest_ExecuteTime
+	When          isUpdateTaskRequest_When `protobuf_oneof:"when"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UpdateTaskRequest) Reset() {
+	*x = UpdateTaskRequest{}
+	mi := &file_ddq_v1_queue_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UpdateTaskRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UpdateTaskRequest) ProtoMessage() {}
+
+func (x *UpdateTaskRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_queue_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UpdateTaskRequest.ProtoReflect.Descriptor instead.
+func (*UpdateTaskRequest) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *UpdateTaskRequest) GetTopic() string {
+	if x != nil {
+		return x.Topic
+	}
+	return ""
+}
+
+func (x *UpdateTaskRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *UpdateTaskRequest) GetUpdateMask() *fieldmaskpb.FieldMask {
+	if x != nil {
+		return x.UpdateMask
+	}
+	return nil
+}
+
+func (x *UpdateTaskRequest) GetIfVersion() int64 {
+	if x != nil {
+		return x.IfVersion
+	}
+	return 0
+}
+
+func (x *UpdateTaskRequest) GetPayload() []byte {
+	if x != nil {
+		return x.Payload
+	}
+	return nil
+}
+
+func (x *UpdateTaskRequest) GetAttributes() []*Attribute {
+	if x != nil {
+		return x.Attributes
+	}
+	return nil
+}
+
+func (x *UpdateTaskRequest) GetMaxRetries() int32 {
+	if x != nil && x.MaxRetries != nil {
+		return *x.MaxRetries
+	}
+	return 0
+}
+
+func (x *UpdateTaskRequest) GetVisibilityTimeoutMs() int64 {
+	if x != nil {
+		return x.VisibilityTimeoutMs
+	}
+	return 0
+}
+
+func (x *UpdateTaskRequest) GetBackoff() *Backoff {
+	if x != nil {
+		return x.Backoff
+	}
+	return nil
+}
+
+func (x *UpdateTaskRequest) GetExpiry() isUpdateTaskRequest_Expiry {
+	if x != nil {
+		return x.Expiry
+	}
+	return nil
+}
+
+func (x *UpdateTaskRequest) GetExpireTime() *timestamppb.Timestamp {
+	if x != nil {
+		if x, ok := x.Expiry.(*UpdateTaskRequest_ExpireTime); ok {
+			return x.ExpireTime
+		}
+	}
+	return nil
+}
+
+func (x *UpdateTaskRequest) GetExpireAfter() *durationpb.Duration {
+	if x != nil {
+		if x, ok := x.Expiry.(*UpdateTaskRequest_ExpireAfter); ok {
+			return x.ExpireAfter
+		}
+	}
+	return nil
+}
+
+func (x *UpdateTaskRequest) GetWhen() isUpdateTaskRequest_When {
+	if x != nil {
+		return x.When
+	}
+	return nil
+}
+
+func (x *UpdateTaskRequest) GetDelay() *durationpb.Duration {
+	if x != nil {
+		if x, ok := x.When.(*UpdateTaskRequest_Delay); ok {
+			return x.Delay
+		}
+	}
+	return nil
+}
+
+func (x *UpdateTaskRequest) GetExecuteTime() *timestamppb.Timestamp {
+	if x != nil {
+		if x, ok := x.When.(*UpdateTaskRequest_ExecuteTime); ok {
+			return x.ExecuteTime
+		}
+	}
+	return nil
+}
+
+type isUpdateTaskRequest_Expiry interface {
+	isUpdateTaskRequest_Expiry()
+}
+
+type UpdateTaskRequest_ExpireTime struct {
+	ExpireTime *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=expire_time,json=expireTime,proto3,oneof"`
+}
+
+type UpdateTaskRequest_ExpireAfter struct {
+	// Measured from the due time.
+	ExpireAfter *durationpb.Duration `protobuf:"bytes,11,opt,name=expire_after,json=expireAfter,proto3,oneof"`
+}
+
+func (*UpdateTaskRequest_ExpireTime) isUpdateTaskRequest_Expiry() {}
+
+func (*UpdateTaskRequest_ExpireAfter) isUpdateTaskRequest_Expiry() {}
+
+type isUpdateTaskRequest_When interface {
+	isUpdateTaskRequest_When()
+}
+
+type UpdateTaskRequest_Delay struct {
+	Delay *durationpb.Duration `protobuf:"bytes,12,opt,name=delay,proto3,oneof"`
+}
+
+type UpdateTaskRequest_ExecuteTime struct {
+	ExecuteTime *timestamppb.Timestamp `protobuf:"bytes,13,opt,name=execute_time,json=executeTime,proto3,oneof"`
+}
+
+func (*UpdateTaskRequest_Delay) isUpdateTaskRequest_When() {}
+
+func (*UpdateTaskRequest_ExecuteTime) isUpdateTaskRequest_When() {}
+
+type UpdateTaskResponse struct {
+	state       protoimpl.MessageState `protogen:"open.v1"`
+	Topic       string                 `protobuf:"bytes,1,opt,name=topic,proto3" json:"topic,omitempty"`
+	ExecuteTime *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=execute_time,json=executeTime,proto3" json:"execute_time,omitempty"`
+	// Of the task as it is now.
+	Version       int64 `protobuf:"varint,3,opt,name=version,proto3" json:"version,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UpdateTaskResponse) Reset() {
+	*x = UpdateTaskResponse{}
+	mi := &file_ddq_v1_queue_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UpdateTaskResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UpdateTaskResponse) ProtoMessage() {}
+
+func (x *UpdateTaskResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_queue_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UpdateTaskResponse.ProtoReflect.Descriptor instead.
+func (*UpdateTaskResponse) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *UpdateTaskResponse) GetTopic() string {
+	if x != nil {
+		return x.Topic
+	}
+	return ""
+}
+
+func (x *UpdateTaskResponse) GetExecuteTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.ExecuteTime
+	}
+	return nil
+}
+
+func (x *UpdateTaskResponse) GetVersion() int64 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+type PromoteTaskRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Every topic is searched when empty.
+	Topic string `protobuf:"bytes,1,opt,name=topic,proto3" json:"topic,omitempty"`
+	Id    string `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
+	// The version that the task must have, else ABORTED; any when 0.
+	IfVersion     int64 `protobuf:"varint,3,opt,name=if_version,json=ifVersion,proto3" json:"if_version,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PromoteTaskRequest) Reset() {
+	*x = PromoteTaskRequest{}
+	mi := &file_ddq_v1_queue_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PromoteTaskRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PromoteTaskRequest) ProtoMessage() {}
+
+func (x *PromoteTaskRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_queue_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PromoteTaskRequest.ProtoReflect.Descriptor instead.
+func (*PromoteTaskRequest) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *PromoteTaskRequest) GetTopic() string {
+	if x != nil {
+		return x.Topic
+	}
+	return ""
+}
+
+func (x *PromoteTaskRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *PromoteTaskRequest) GetIfVersion() int64 {
+	if x != nil {
+		return x.IfVersion
+	}
+	return 0
+}
+
+type PromoteTaskResponse struct {
+	state       protoimpl.MessageState `protogen:"open.v1"`
+	Topic       string                 `protobuf:"bytes,1,opt,name=topic,proto3" json:"topic,omitempty"`
+	ExecuteTime *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=execute_time,json=executeTime,proto3" json:"execute_time,omitempty"`
+	// Of the task as it is now.
+	Version       int64 `protobuf:"varint,3,opt,name=version,proto3" json:"version,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PromoteTaskResponse) Reset() {
+	*x = PromoteTaskResponse{}
+	mi := &file_ddq_v1_queue_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PromoteTaskResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PromoteTaskResponse) ProtoMessage() {}
+
+func (x *PromoteTaskResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_queue_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PromoteTaskResponse.ProtoReflect.Descriptor instead.
+func (*PromoteTaskResponse) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *PromoteTaskResponse) GetTopic() string {
+	if x != nil {
+		return x.Topic
+	}
+	return ""
+}
+
+func (x *PromoteTaskResponse) GetExecuteTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.ExecuteTime
+	}
+	return nil
+}
+
+func (x *PromoteTaskResponse) GetVersion() int64 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
 // SubscribeRequest is one frame from the worker. The first frame carries
 // hello; every field may be set in the frames after it, and one frame may
 // carry several.
@@ -1075,7 +1486,7 @@ type SubscribeRequest struct {
 
 func (x *SubscribeRequest) Reset() {
 	*x = SubscribeRequest{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[15]
+	mi := &file_ddq_v1_queue_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1087,7 +1498,7 @@ func (x *SubscribeRequest) String() string {
 func (*SubscribeRequest) ProtoMessage() {}
 
 func (x *SubscribeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[15]
+	mi := &file_ddq_v1_queue_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1100,7 +1511,7 @@ func (x *SubscribeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubscribeRequest.ProtoReflect.Descriptor instead.
 func (*SubscribeRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{15}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *SubscribeRequest) GetHello() *Hello {
@@ -1169,7 +1580,7 @@ type Hello struct {
 
 func (x *Hello) Reset() {
 	*x = Hello{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[16]
+	mi := &file_ddq_v1_queue_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1181,7 +1592,7 @@ func (x *Hello) String() string {
 func (*Hello) ProtoMessage() {}
 
 func (x *Hello) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[16]
+	mi := &file_ddq_v1_queue_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1194,7 +1605,7 @@ func (x *Hello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hello.ProtoReflect.Descriptor instead.
 func (*Hello) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{16}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Hello) GetTopic() string {
@@ -1268,7 +1679,7 @@ type SubscribeResponse struct {
 
 func (x *SubscribeResponse) Reset() {
 	*x = SubscribeResponse{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[17]
+	mi := &file_ddq_v1_queue_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1280,7 +1691,7 @@ func (x *SubscribeResponse) String() string {
 func (*SubscribeResponse) ProtoMessage() {}
 
 func (x *SubscribeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[17]
+	mi := &file_ddq_v1_queue_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1293,7 +1704,7 @@ func (x *SubscribeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubscribeResponse.ProtoReflect.Descriptor instead.
 func (*SubscribeResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{17}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *SubscribeResponse) GetSubscribed() *Subscribed {
@@ -1356,7 +1767,7 @@ type Subscribed struct {
 
 func (x *Subscribed) Reset() {
 	*x = Subscribed{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[18]
+	mi := &file_ddq_v1_queue_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1368,7 +1779,7 @@ func (x *Subscribed) String() string {
 func (*Subscribed) ProtoMessage() {}
 
 func (x *Subscribed) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[18]
+	mi := &file_ddq_v1_queue_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1381,7 +1792,7 @@ func (x *Subscribed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Subscribed.ProtoReflect.Descriptor instead.
 func (*Subscribed) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{18}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Subscribed) GetNode() string {
@@ -1419,7 +1830,7 @@ type Delivery struct {
 
 func (x *Delivery) Reset() {
 	*x = Delivery{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[19]
+	mi := &file_ddq_v1_queue_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1431,7 +1842,7 @@ func (x *Delivery) String() string {
 func (*Delivery) ProtoMessage() {}
 
 func (x *Delivery) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[19]
+	mi := &file_ddq_v1_queue_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1444,7 +1855,7 @@ func (x *Delivery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Delivery.ProtoReflect.Descriptor instead.
 func (*Delivery) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{19}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Delivery) GetTask() *Task {
@@ -1480,7 +1891,7 @@ type Settled struct {
 
 func (x *Settled) Reset() {
 	*x = Settled{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[20]
+	mi := &file_ddq_v1_queue_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1492,7 +1903,7 @@ func (x *Settled) String() string {
 func (*Settled) ProtoMessage() {}
 
 func (x *Settled) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[20]
+	mi := &file_ddq_v1_queue_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1505,7 +1916,7 @@ func (x *Settled) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Settled.ProtoReflect.Descriptor instead.
 func (*Settled) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{20}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Settled) GetSequence() uint64 {
@@ -1538,7 +1949,7 @@ type SettleResult struct {
 
 func (x *SettleResult) Reset() {
 	*x = SettleResult{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[21]
+	mi := &file_ddq_v1_queue_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1550,7 +1961,7 @@ func (x *SettleResult) String() string {
 func (*SettleResult) ProtoMessage() {}
 
 func (x *SettleResult) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[21]
+	mi := &file_ddq_v1_queue_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1563,7 +1974,7 @@ func (x *SettleResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SettleResult.ProtoReflect.Descriptor instead.
 func (*SettleResult) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{21}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *SettleResult) GetTaskId() string {
@@ -1611,7 +2022,7 @@ type Cancel struct {
 
 func (x *Cancel) Reset() {
 	*x = Cancel{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[22]
+	mi := &file_ddq_v1_queue_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1623,7 +2034,7 @@ func (x *Cancel) String() string {
 func (*Cancel) ProtoMessage() {}
 
 func (x *Cancel) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[22]
+	mi := &file_ddq_v1_queue_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1636,7 +2047,7 @@ func (x *Cancel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cancel.ProtoReflect.Descriptor instead.
 func (*Cancel) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{22}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Cancel) GetTaskId() string {
@@ -1666,7 +2077,7 @@ type Demand struct {
 
 func (x *Demand) Reset() {
 	*x = Demand{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[23]
+	mi := &file_ddq_v1_queue_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1678,7 +2089,7 @@ func (x *Demand) String() string {
 func (*Demand) ProtoMessage() {}
 
 func (x *Demand) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[23]
+	mi := &file_ddq_v1_queue_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1691,7 +2102,7 @@ func (x *Demand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Demand.ProtoReflect.Descriptor instead.
 func (*Demand) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{23}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Demand) GetReady() int64 {
@@ -1718,7 +2129,7 @@ type Drain struct {
 
 func (x *Drain) Reset() {
 	*x = Drain{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[24]
+	mi := &file_ddq_v1_queue_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1730,7 +2141,7 @@ func (x *Drain) String() string {
 func (*Drain) ProtoMessage() {}
 
 func (x *Drain) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[24]
+	mi := &file_ddq_v1_queue_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1743,7 +2154,7 @@ func (x *Drain) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Drain.ProtoReflect.Descriptor instead.
 func (*Drain) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{24}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Drain) GetGraceMs() int64 {
@@ -1764,7 +2175,7 @@ type Ack struct {
 
 func (x *Ack) Reset() {
 	*x = Ack{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[25]
+	mi := &file_ddq_v1_queue_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1776,7 +2187,7 @@ func (x *Ack) String() string {
 func (*Ack) ProtoMessage() {}
 
 func (x *Ack) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[25]
+	mi := &file_ddq_v1_queue_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1789,7 +2200,7 @@ func (x *Ack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ack.ProtoReflect.Descriptor instead.
 func (*Ack) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{25}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Ack) GetTaskId() string {
@@ -1825,7 +2236,7 @@ type Nack struct {
 
 func (x *Nack) Reset() {
 	*x = Nack{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[26]
+	mi := &file_ddq_v1_queue_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1837,7 +2248,7 @@ func (x *Nack) String() string {
 func (*Nack) ProtoMessage() {}
 
 func (x *Nack) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[26]
+	mi := &file_ddq_v1_queue_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1850,7 +2261,7 @@ func (x *Nack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Nack.ProtoReflect.Descriptor instead.
 func (*Nack) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{26}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Nack) GetTaskId() string {
@@ -1908,7 +2319,7 @@ type Extend struct {
 
 func (x *Extend) Reset() {
 	*x = Extend{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[27]
+	mi := &file_ddq_v1_queue_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1920,7 +2331,7 @@ func (x *Extend) String() string {
 func (*Extend) ProtoMessage() {}
 
 func (x *Extend) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[27]
+	mi := &file_ddq_v1_queue_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1933,7 +2344,7 @@ func (x *Extend) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Extend.ProtoReflect.Descriptor instead.
 func (*Extend) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{27}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Extend) GetTaskId() string {
@@ -1973,7 +2384,7 @@ type RetrieveRequest struct {
 
 func (x *RetrieveRequest) Reset() {
 	*x = RetrieveRequest{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[28]
+	mi := &file_ddq_v1_queue_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1985,7 +2396,7 @@ func (x *RetrieveRequest) String() string {
 func (*RetrieveRequest) ProtoMessage() {}
 
 func (x *RetrieveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[28]
+	mi := &file_ddq_v1_queue_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1998,7 +2409,7 @@ func (x *RetrieveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetrieveRequest.ProtoReflect.Descriptor instead.
 func (*RetrieveRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{28}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *RetrieveRequest) GetTopic() string {
@@ -2046,7 +2457,7 @@ type RetrieveResponse struct {
 
 func (x *RetrieveResponse) Reset() {
 	*x = RetrieveResponse{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[29]
+	mi := &file_ddq_v1_queue_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2058,7 +2469,7 @@ func (x *RetrieveResponse) String() string {
 func (*RetrieveResponse) ProtoMessage() {}
 
 func (x *RetrieveResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[29]
+	mi := &file_ddq_v1_queue_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2071,7 +2482,7 @@ func (x *RetrieveResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetrieveResponse.ProtoReflect.Descriptor instead.
 func (*RetrieveResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{29}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *RetrieveResponse) GetDeliveries() []*Delivery {
@@ -2091,7 +2502,7 @@ type AckRequest struct {
 
 func (x *AckRequest) Reset() {
 	*x = AckRequest{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[30]
+	mi := &file_ddq_v1_queue_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2103,7 +2514,7 @@ func (x *AckRequest) String() string {
 func (*AckRequest) ProtoMessage() {}
 
 func (x *AckRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[30]
+	mi := &file_ddq_v1_queue_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2116,7 +2527,7 @@ func (x *AckRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AckRequest.ProtoReflect.Descriptor instead.
 func (*AckRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{30}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *AckRequest) GetTopic() string {
@@ -2143,7 +2554,7 @@ type AckResponse struct {
 
 func (x *AckResponse) Reset() {
 	*x = AckResponse{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[31]
+	mi := &file_ddq_v1_queue_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2155,7 +2566,7 @@ func (x *AckResponse) String() string {
 func (*AckResponse) ProtoMessage() {}
 
 func (x *AckResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[31]
+	mi := &file_ddq_v1_queue_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2168,7 +2579,7 @@ func (x *AckResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AckResponse.ProtoReflect.Descriptor instead.
 func (*AckResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{31}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *AckResponse) GetAlready() bool {
@@ -2188,7 +2599,7 @@ type NackRequest struct {
 
 func (x *NackRequest) Reset() {
 	*x = NackRequest{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[32]
+	mi := &file_ddq_v1_queue_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2200,7 +2611,7 @@ func (x *NackRequest) String() string {
 func (*NackRequest) ProtoMessage() {}
 
 func (x *NackRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[32]
+	mi := &file_ddq_v1_queue_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2213,7 +2624,7 @@ func (x *NackRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NackRequest.ProtoReflect.Descriptor instead.
 func (*NackRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{32}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *NackRequest) GetTopic() string {
@@ -2242,7 +2653,7 @@ type NackResponse struct {
 
 func (x *NackResponse) Reset() {
 	*x = NackResponse{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[33]
+	mi := &file_ddq_v1_queue_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2254,7 +2665,7 @@ func (x *NackResponse) String() string {
 func (*NackResponse) ProtoMessage() {}
 
 func (x *NackResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[33]
+	mi := &file_ddq_v1_queue_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2267,7 +2678,7 @@ func (x *NackResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NackResponse.ProtoReflect.Descriptor instead.
 func (*NackResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{33}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *NackResponse) GetState() TaskState {
@@ -2294,7 +2705,7 @@ type ExtendRequest struct {
 
 func (x *ExtendRequest) Reset() {
 	*x = ExtendRequest{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[34]
+	mi := &file_ddq_v1_queue_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2306,7 +2717,7 @@ func (x *ExtendRequest) String() string {
 func (*ExtendRequest) ProtoMessage() {}
 
 func (x *ExtendRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[34]
+	mi := &file_ddq_v1_queue_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2319,7 +2730,7 @@ func (x *ExtendRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExtendRequest.ProtoReflect.Descriptor instead.
 func (*ExtendRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{34}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *ExtendRequest) GetTopic() string {
@@ -2346,7 +2757,7 @@ type ExtendResponse struct {
 
 func (x *ExtendResponse) Reset() {
 	*x = ExtendResponse{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[35]
+	mi := &file_ddq_v1_queue_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2358,7 +2769,7 @@ func (x *ExtendResponse) String() string {
 func (*ExtendResponse) ProtoMessage() {}
 
 func (x *ExtendResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[35]
+	mi := &file_ddq_v1_queue_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2371,7 +2782,7 @@ func (x *ExtendResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExtendResponse.ProtoReflect.Descriptor instead.
 func (*ExtendResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{35}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ExtendResponse) GetHoldMs() int64 {
@@ -2385,7 +2796,7 @@ var File_ddq_v1_queue_proto protoreflect.FileDescriptor
 
 const file_ddq_v1_queue_proto_rawDesc = "" +
 	"\n" +
-	"\x12ddq/v1/queue.proto\x12\x06ddq.v1\x1a\x11ddq/v1/task.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x9d\x04\n" +
+	"\x12ddq/v1/queue.proto\x12\x06ddq.v1\x1a\x11ddq/v1/task.proto\x1a\x1egoogle/protobuf/duration.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x9d\x04\n" +
 	"\x0eEnqueueRequest\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\tR\x02id\x12\x18\n" +
@@ -2448,16 +2859,56 @@ const file_ddq_v1_queue_proto_rawDesc = "" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\tR\x02id\"*\n" +
 	"\x12DeleteTaskResponse\x12\x14\n" +
-	"\x05topic\x18\x01 \x01(\tR\x05topic\"\xb9\x01\n" +
+	"\x05topic\x18\x01 \x01(\tR\x05topic\"\xd8\x01\n" +
 	"\x15RescheduleTaskRequest\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\tR\x02id\x121\n" +
 	"\x05delay\x18\x03 \x01(\v2\x19.google.protobuf.DurationH\x00R\x05delay\x12?\n" +
-	"\fexecute_time\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampH\x00R\vexecuteTimeB\x06\n" +
-	"\x04when\"m\n" +
+	"\fexecute_time\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampH\x00R\vexecuteTime\x12\x1d\n" +
+	"\n" +
+	"if_version\x18\x05 \x01(\x03R\tifVersionB\x06\n" +
+	"\x04when\"\x87\x01\n" +
 	"\x16RescheduleTaskResponse\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12=\n" +
-	"\fexecute_time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\vexecuteTime\"\xea\x01\n" +
+	"\fexecute_time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\vexecuteTime\x12\x18\n" +
+	"\aversion\x18\x03 \x01(\x03R\aversion\"\xfc\x04\n" +
+	"\x11UpdateTaskRequest\x12\x14\n" +
+	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x0e\n" +
+	"\x02id\x18\x02 \x01(\tR\x02id\x12;\n" +
+	"\vupdate_mask\x18\x03 \x01(\v2\x1a.google.protobuf.FieldMaskR\n" +
+	"updateMask\x12\x1d\n" +
+	"\n" +
+	"if_version\x18\x04 \x01(\x03R\tifVersion\x12\x18\n" +
+	"\apayload\x18\x05 \x01(\fR\apayload\x121\n" +
+	"\n" +
+	"attributes\x18\x06 \x03(\v2\x11.ddq.v1.AttributeR\n" +
+	"attributes\x12$\n" +
+	"\vmax_retries\x18\a \x01(\x05H\x02R\n" +
+	"maxRetries\x88\x01\x01\x122\n" +
+	"\x15visibility_timeout_ms\x18\b \x01(\x03R\x13visibilityTimeoutMs\x12)\n" +
+	"\abackoff\x18\t \x01(\v2\x0f.ddq.v1.BackoffR\abackoff\x12=\n" +
+	"\vexpire_time\x18\n" +
+	" \x01(\v2\x1a.google.protobuf.TimestampH\x00R\n" +
+	"expireTime\x12>\n" +
+	"\fexpire_after\x18\v \x01(\v2\x19.google.protobuf.DurationH\x00R\vexpireAfter\x121\n" +
+	"\x05delay\x18\f \x01(\v2\x19.google.protobuf.DurationH\x01R\x05delay\x12?\n" +
+	"\fexecute_time\x18\r \x01(\v2\x1a.google.protobuf.TimestampH\x01R\vexecuteTimeB\b\n" +
+	"\x06expiryB\x06\n" +
+	"\x04whenB\x0e\n" +
+	"\f_max_retries\"\x83\x01\n" +
+	"\x12UpdateTaskResponse\x12\x14\n" +
+	"\x05topic\x18\x01 \x01(\tR\x05topic\x12=\n" +
+	"\fexecute_time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\vexecuteTime\x12\x18\n" +
+	"\aversion\x18\x03 \x01(\x03R\aversion\"Y\n" +
+	"\x12PromoteTaskRequest\x12\x14\n" +
+	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x0e\n" +
+	"\x02id\x18\x02 \x01(\tR\x02id\x12\x1d\n" +
+	"\n" +
+	"if_version\x18\x03 \x01(\x03R\tifVersion\"\x84\x01\n" +
+	"\x13PromoteTaskResponse\x12\x14\n" +
+	"\x05topic\x18\x01 \x01(\tR\x05topic\x12=\n" +
+	"\fexecute_time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\vexecuteTime\x12\x18\n" +
+	"\aversion\x18\x03 \x01(\x03R\aversion\"\xea\x01\n" +
 	"\x10SubscribeRequest\x12#\n" +
 	"\x05hello\x18\x01 \x01(\v2\r.ddq.v1.HelloR\x05hello\x12\x1b\n" +
 	"\x06credit\x18\x02 \x01(\x05H\x00R\x06credit\x88\x01\x01\x12\x1a\n" +
@@ -2559,7 +3010,7 @@ const file_ddq_v1_queue_proto_rawDesc = "" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12&\n" +
 	"\x06extend\x18\x02 \x01(\v2\x0e.ddq.v1.ExtendR\x06extend\")\n" +
 	"\x0eExtendResponse\x12\x17\n" +
-	"\ahold_ms\x18\x01 \x01(\x03R\x06holdMs2\xa1\x06\n" +
+	"\ahold_ms\x18\x01 \x01(\x03R\x06holdMs2\xae\a\n" +
 	"\x11DelayQueueService\x12:\n" +
 	"\aEnqueue\x12\x16.ddq.v1.EnqueueRequest\x1a\x17.ddq.v1.EnqueueResponse\x12I\n" +
 	"\fEnqueueBatch\x12\x1b.ddq.v1.EnqueueBatchRequest\x1a\x1c.ddq.v1.EnqueueBatchResponse\x12P\n" +
@@ -2568,7 +3019,10 @@ const file_ddq_v1_queue_proto_rawDesc = "" +
 	"\tListTasks\x12\x18.ddq.v1.ListTasksRequest\x1a\x19.ddq.v1.ListTasksResponse\x12C\n" +
 	"\n" +
 	"DeleteTask\x12\x19.ddq.v1.DeleteTaskRequest\x1a\x1a.ddq.v1.DeleteTaskResponse\x12O\n" +
-	"\x0eRescheduleTask\x12\x1d.ddq.v1.RescheduleTaskRequest\x1a\x1e.ddq.v1.RescheduleTaskResponse\x12D\n" +
+	"\x0eRescheduleTask\x12\x1d.ddq.v1.RescheduleTaskRequest\x1a\x1e.ddq.v1.RescheduleTaskResponse\x12C\n" +
+	"\n" +
+	"UpdateTask\x12\x19.ddq.v1.UpdateTaskRequest\x1a\x1a.ddq.v1.UpdateTaskResponse\x12F\n" +
+	"\vPromoteTask\x12\x1a.ddq.v1.PromoteTaskRequest\x1a\x1b.ddq.v1.PromoteTaskResponse\x12D\n" +
 	"\tSubscribe\x12\x18.ddq.v1.SubscribeRequest\x1a\x19.ddq.v1.SubscribeResponse(\x010\x01\x12=\n" +
 	"\bRetrieve\x12\x17.ddq.v1.RetrieveRequest\x1a\x18.ddq.v1.RetrieveResponse\x12.\n" +
 	"\x03Ack\x12\x12.ddq.v1.AckRequest\x1a\x13.ddq.v1.AckResponse\x121\n" +
@@ -2587,7 +3041,7 @@ func file_ddq_v1_queue_proto_rawDescGZIP() []byte {
 	return file_ddq_v1_queue_proto_rawDescData
 }
 
-var file_ddq_v1_queue_proto_msgTypes = make([]protoimpl.MessageInfo, 36)
+var file_ddq_v1_queue_proto_msgTypes = make([]protoimpl.MessageInfo, 40)
 var file_ddq_v1_queue_proto_goTypes = []any{
 	(*EnqueueRequest)(nil),         // 0: ddq.v1.EnqueueRequest
 	(*EnqueueResponse)(nil),        // 1: ddq.v1.EnqueueResponse
@@ -2604,107 +3058,125 @@ var file_ddq_v1_queue_proto_goTypes = []any{
 	(*DeleteTaskResponse)(nil),     // 12: ddq.v1.DeleteTaskResponse
 	(*RescheduleTaskRequest)(nil),  // 13: ddq.v1.RescheduleTaskRequest
 	(*RescheduleTaskResponse)(nil), // 14: ddq.v1.RescheduleTaskResponse
-	(*SubscribeRequest)(nil),       // 15: ddq.v1.SubscribeRequest
-	(*Hello)(nil),                  // 16: ddq.v1.Hello
-	(*SubscribeResponse)(nil),      // 17: ddq.v1.SubscribeResponse
-	(*Subscribed)(nil),             // 18: ddq.v1.Subscribed
-	(*Delivery)(nil),               // 19: ddq.v1.Delivery
-	(*Settled)(nil),                // 20: ddq.v1.Settled
-	(*SettleResult)(nil),           // 21: ddq.v1.SettleResult
-	(*Cancel)(nil),                 // 22: ddq.v1.Cancel
-	(*Demand)(nil),                 // 23: ddq.v1.Demand
-	(*Drain)(nil),                  // 24: ddq.v1.Drain
-	(*Ack)(nil),                    // 25: ddq.v1.Ack
-	(*Nack)(nil),                   // 26: ddq.v1.Nack
-	(*Extend)(nil),                 // 27: ddq.v1.Extend
-	(*RetrieveRequest)(nil),        // 28: ddq.v1.RetrieveRequest
-	(*RetrieveResponse)(nil),       // 29: ddq.v1.RetrieveResponse
-	(*AckRequest)(nil),             // 30: ddq.v1.AckRequest
-	(*AckResponse)(nil),            // 31: ddq.v1.AckResponse
-	(*NackRequest)(nil),            // 32: ddq.v1.NackRequest
-	(*NackResponse)(nil),           // 33: ddq.v1.NackResponse
-	(*ExtendRequest)(nil),          // 34: ddq.v1.ExtendRequest
-	(*ExtendResponse)(nil),         // 35: ddq.v1.ExtendResponse
-	(*durationpb.Duration)(nil),    // 36: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil),  // 37: google.protobuf.Timestamp
-	(*Attribute)(nil),              // 38: ddq.v1.Attribute
-	(*Backoff)(nil),                // 39: ddq.v1.Backoff
-	(TaskState)(0),                 // 40: ddq.v1.TaskState
-	(*Error)(nil),                  // 41: ddq.v1.Error
-	(*Task)(nil),                   // 42: ddq.v1.Task
+	(*UpdateTaskRequest)(nil),      // 15: ddq.v1.UpdateTaskRequest
+	(*UpdateTaskResponse)(nil),     // 16: ddq.v1.UpdateTaskResponse
+	(*PromoteTaskRequest)(nil),     // 17: ddq.v1.PromoteTaskRequest
+	(*PromoteTaskResponse)(nil),    // 18: ddq.v1.PromoteTaskResponse
+	(*SubscribeRequest)(nil),       // 19: ddq.v1.SubscribeRequest
+	(*Hello)(nil),                  // 20: ddq.v1.Hello
+	(*SubscribeResponse)(nil),      // 21: ddq.v1.SubscribeResponse
+	(*Subscribed)(nil),             // 22: ddq.v1.Subscribed
+	(*Delivery)(nil),               // 23: ddq.v1.Delivery
+	(*Settled)(nil),                // 24: ddq.v1.Settled
+	(*SettleResult)(nil),           // 25: ddq.v1.SettleResult
+	(*Cancel)(nil),                 // 26: ddq.v1.Cancel
+	(*Demand)(nil),                 // 27: ddq.v1.Demand
+	(*Drain)(nil),                  // 28: ddq.v1.Drain
+	(*Ack)(nil),                    // 29: ddq.v1.Ack
+	(*Nack)(nil),                   // 30: ddq.v1.Nack
+	(*Extend)(nil),                 // 31: ddq.v1.Extend
+	(*RetrieveRequest)(nil),        // 32: ddq.v1.RetrieveRequest
+	(*RetrieveResponse)(nil),       // 33: ddq.v1.RetrieveResponse
+	(*AckRequest)(nil),             // 34: ddq.v1.AckRequest
+	(*AckResponse)(nil),            // 35: ddq.v1.AckResponse
+	(*NackRequest)(nil),            // 36: ddq.v1.NackRequest
+	(*NackResponse)(nil),           // 37: ddq.v1.NackResponse
+	(*ExtendRequest)(nil),          // 38: ddq.v1.ExtendRequest
+	(*ExtendResponse)(nil),         // 39: ddq.v1.ExtendResponse
+	(*durationpb.Duration)(nil),    // 40: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil),  // 41: google.protobuf.Timestamp
+	(*Attribute)(nil),              // 42: ddq.v1.Attribute
+	(*Backoff)(nil),                // 43: ddq.v1.Backoff
+	(TaskState)(0),                 // 44: ddq.v1.TaskState
+	(*Error)(nil),                  // 45: ddq.v1.Error
+	(*Task)(nil),                   // 46: ddq.v1.Task
+	(*fieldmaskpb.FieldMask)(nil),  // 47: google.protobuf.FieldMask
 }
 var file_ddq_v1_queue_proto_depIdxs = []int32{
-	36, // 0: ddq.v1.EnqueueRequest.delay:type_name -> google.protobuf.Duration
-	37, // 1: ddq.v1.EnqueueRequest.execute_time:type_name -> google.protobuf.Timestamp
-	38, // 2: ddq.v1.EnqueueRequest.attributes:type_name -> ddq.v1.Attribute
-	39, // 3: ddq.v1.EnqueueRequest.backoff:type_name -> ddq.v1.Backoff
-	37, // 4: ddq.v1.EnqueueRequest.expire_time:type_name -> google.protobuf.Timestamp
-	36, // 5: ddq.v1.EnqueueRequest.expire_after:type_name -> google.protobuf.Duration
-	37, // 6: ddq.v1.EnqueueResponse.execute_time:type_name -> google.protobuf.Timestamp
-	40, // 7: ddq.v1.EnqueueResponse.state:type_name -> ddq.v1.TaskState
-	40, // 8: ddq.v1.EnqueueResponse.replaced_state:type_name -> ddq.v1.TaskState
+	40, // 0: ddq.v1.EnqueueRequest.delay:type_name -> google.protobuf.Duration
+	41, // 1: ddq.v1.EnqueueRequest.execute_time:type_name -> google.protobuf.Timestamp
+	42, // 2: ddq.v1.EnqueueRequest.attributes:type_name -> ddq.v1.Attribute
+	43, // 3: ddq.v1.EnqueueRequest.backoff:type_name -> ddq.v1.Backoff
+	41, // 4: ddq.v1.EnqueueRequest.expire_time:type_name -> google.protobuf.Timestamp
+	40, // 5: ddq.v1.EnqueueRequest.expire_after:type_name -> google.protobuf.Duration
+	41, // 6: ddq.v1.EnqueueResponse.execute_time:type_name -> google.protobuf.Timestamp
+	44, // 7: ddq.v1.EnqueueResponse.state:type_name -> ddq.v1.TaskState
+	44, // 8: ddq.v1.EnqueueResponse.replaced_state:type_name -> ddq.v1.TaskState
 	0,  // 9: ddq.v1.EnqueueBatchRequest.tasks:type_name -> ddq.v1.EnqueueRequest
 	4,  // 10: ddq.v1.EnqueueBatchResponse.results:type_name -> ddq.v1.EnqueueResult
-	37, // 11: ddq.v1.EnqueueResult.execute_time:type_name -> google.protobuf.Timestamp
-	40, // 12: ddq.v1.EnqueueResult.replaced_state:type_name -> ddq.v1.TaskState
-	41, // 13: ddq.v1.EnqueueResult.error:type_name -> ddq.v1.Error
+	41, // 11: ddq.v1.EnqueueResult.execute_time:type_name -> google.protobuf.Timestamp
+	44, // 12: ddq.v1.EnqueueResult.replaced_state:type_name -> ddq.v1.TaskState
+	45, // 13: ddq.v1.EnqueueResult.error:type_name -> ddq.v1.Error
 	0,  // 14: ddq.v1.EnqueueStreamRequest.tasks:type_name -> ddq.v1.EnqueueRequest
 	4,  // 15: ddq.v1.EnqueueStreamResponse.results:type_name -> ddq.v1.EnqueueResult
-	41, // 16: ddq.v1.EnqueueStreamResponse.error:type_name -> ddq.v1.Error
-	42, // 17: ddq.v1.GetTaskResponse.task:type_name -> ddq.v1.Task
-	40, // 18: ddq.v1.ListTasksRequest.state:type_name -> ddq.v1.TaskState
-	42, // 19: ddq.v1.ListTasksResponse.tasks:type_name -> ddq.v1.Task
-	36, // 20: ddq.v1.RescheduleTaskRequest.delay:type_name -> google.protobuf.Duration
-	37, // 21: ddq.v1.RescheduleTaskRequest.execute_time:type_name -> google.protobuf.Timestamp
-	37, // 22: ddq.v1.RescheduleTaskResponse.execute_time:type_name -> google.protobuf.Timestamp
-	16, // 23: ddq.v1.SubscribeRequest.hello:type_name -> ddq.v1.Hello
-	25, // 24: ddq.v1.SubscribeRequest.acks:type_name -> ddq.v1.Ack
-	26, // 25: ddq.v1.SubscribeRequest.nacks:type_name -> ddq.v1.Nack
-	27, // 26: ddq.v1.SubscribeRequest.extends:type_name -> ddq.v1.Extend
-	18, // 27: ddq.v1.SubscribeResponse.subscribed:type_name -> ddq.v1.Subscribed
-	19, // 28: ddq.v1.SubscribeResponse.deliveries:type_name -> ddq.v1.Delivery
-	20, // 29: ddq.v1.SubscribeResponse.settled:type_name -> ddq.v1.Settled
-	22, // 30: ddq.v1.SubscribeResponse.cancels:type_name -> ddq.v1.Cancel
-	24, // 31: ddq.v1.SubscribeResponse.drain:type_name -> ddq.v1.Drain
-	23, // 32: ddq.v1.SubscribeResponse.demand:type_name -> ddq.v1.Demand
-	42, // 33: ddq.v1.Delivery.task:type_name -> ddq.v1.Task
-	21, // 34: ddq.v1.Settled.results:type_name -> ddq.v1.SettleResult
-	41, // 35: ddq.v1.SettleResult.error:type_name -> ddq.v1.Error
-	19, // 36: ddq.v1.RetrieveResponse.deliveries:type_name -> ddq.v1.Delivery
-	25, // 37: ddq.v1.AckRequest.ack:type_name -> ddq.v1.Ack
-	26, // 38: ddq.v1.NackRequest.nack:type_name -> ddq.v1.Nack
-	40, // 39: ddq.v1.NackResponse.state:type_name -> ddq.v1.TaskState
-	37, // 40: ddq.v1.NackResponse.execute_time:type_name -> google.protobuf.Timestamp
-	27, // 41: ddq.v1.ExtendRequest.extend:type_name -> ddq.v1.Extend
-	0,  // 42: ddq.v1.DelayQueueService.Enqueue:input_type -> ddq.v1.EnqueueRequest
-	2,  // 43: ddq.v1.DelayQueueService.EnqueueBatch:input_type -> ddq.v1.EnqueueBatchRequest
-	5,  // 44: ddq.v1.DelayQueueService.EnqueueStream:input_type -> ddq.v1.EnqueueStreamRequest
-	7,  // 45: ddq.v1.DelayQueueService.GetTask:input_type -> ddq.v1.GetTaskRequest
-	9,  // 46: ddq.v1.DelayQueueService.ListTasks:input_type -> ddq.v1.ListTasksRequest
-	11, // 47: ddq.v1.DelayQueueService.DeleteTask:input_type -> ddq.v1.DeleteTaskRequest
-	13, // 48: ddq.v1.DelayQueueService.RescheduleTask:input_type -> ddq.v1.RescheduleTaskRequest
-	15, // 49: ddq.v1.DelayQueueService.Subscribe:input_type -> ddq.v1.SubscribeRequest
-	28, // 50: ddq.v1.DelayQueueService.Retrieve:input_type -> ddq.v1.RetrieveRequest
-	30, // 51: ddq.v1.DelayQueueService.Ack:input_type -> ddq.v1.AckRequest
-	32, // 52: ddq.v1.DelayQueueService.Nack:input_type -> ddq.v1.NackRequest
-	34, // 53: ddq.v1.DelayQueueService.Extend:input_type -> ddq.v1.ExtendRequest
-	1,  // 54: ddq.v1.DelayQueueService.Enqueue:output_type -> ddq.v1.EnqueueResponse
-	3,  // 55: ddq.v1.DelayQueueService.EnqueueBatch:output_type -> ddq.v1.EnqueueBatchResponse
-	6,  // 56: ddq.v1.DelayQueueService.EnqueueStream:output_type -> ddq.v1.EnqueueStreamResponse
-	8,  // 57: ddq.v1.DelayQueueService.GetTask:output_type -> ddq.v1.GetTaskResponse
-	10, // 58: ddq.v1.DelayQueueService.ListTasks:output_type -> ddq.v1.ListTasksResponse
-	12, // 59: ddq.v1.DelayQueueService.DeleteTask:output_type -> ddq.v1.DeleteTaskResponse
-	14, // 60: ddq.v1.DelayQueueService.RescheduleTask:output_type -> ddq.v1.RescheduleTaskResponse
-	17, // 61: ddq.v1.DelayQueueService.Subscribe:output_type -> ddq.v1.SubscribeResponse
-	29, // 62: ddq.v1.DelayQueueService.Retrieve:output_type -> ddq.v1.RetrieveResponse
-	31, // 63: ddq.v1.DelayQueueService.Ack:output_type -> ddq.v1.AckResponse
-	33, // 64: ddq.v1.DelayQueueService.Nack:output_type -> ddq.v1.NackResponse
-	35, // 65: ddq.v1.DelayQueueService.Extend:output_type -> ddq.v1.ExtendResponse
-	54, // [54:66] is the sub-list for method output_type
-	42, // [42:54] is the sub-list for method input_type
-	42, // [42:42] is the sub-list for extension type_name
-	42, // [42:42] is the sub-list for extension extendee
-	0,  // [0:42] is the sub-list for field type_name
+	45, // 16: ddq.v1.EnqueueStreamResponse.error:type_name -> ddq.v1.Error
+	46, // 17: ddq.v1.GetTaskResponse.task:type_name -> ddq.v1.Task
+	44, // 18: ddq.v1.ListTasksRequest.state:type_name -> ddq.v1.TaskState
+	46, // 19: ddq.v1.ListTasksResponse.tasks:type_name -> ddq.v1.Task
+	40, // 20: ddq.v1.RescheduleTaskRequest.delay:type_name -> google.protobuf.Duration
+	41, // 21: ddq.v1.RescheduleTaskRequest.execute_time:type_name -> google.protobuf.Timestamp
+	41, // 22: ddq.v1.RescheduleTaskResponse.execute_time:type_name -> google.protobuf.Timestamp
+	47, // 23: ddq.v1.UpdateTaskRequest.update_mask:type_name -> google.protobuf.FieldMask
+	42, // 24: ddq.v1.UpdateTaskRequest.attributes:type_name -> ddq.v1.Attribute
+	43, // 25: ddq.v1.UpdateTaskRequest.backoff:type_name -> ddq.v1.Backoff
+	41, // 26: ddq.v1.UpdateTaskRequest.expire_time:type_name -> google.protobuf.Timestamp
+	40, // 27: ddq.v1.UpdateTaskRequest.expire_after:type_name -> google.protobuf.Duration
+	40, // 28: ddq.v1.UpdateTaskRequest.delay:type_name -> google.protobuf.Duration
+	41, // 29: ddq.v1.UpdateTaskRequest.execute_time:type_name -> google.protobuf.Timestamp
+	41, // 30: ddq.v1.UpdateTaskResponse.execute_time:type_name -> google.protobuf.Timestamp
+	41, // 31: ddq.v1.PromoteTaskResponse.execute_time:type_name -> google.protobuf.Timestamp
+	20, // 32: ddq.v1.SubscribeRequest.hello:type_name -> ddq.v1.Hello
+	29, // 33: ddq.v1.SubscribeRequest.acks:type_name -> ddq.v1.Ack
+	30, // 34: ddq.v1.SubscribeRequest.nacks:type_name -> ddq.v1.Nack
+	31, // 35: ddq.v1.SubscribeRequest.extends:type_name -> ddq.v1.Extend
+	22, // 36: ddq.v1.SubscribeResponse.subscribed:type_name -> ddq.v1.Subscribed
+	23, // 37: ddq.v1.SubscribeResponse.deliveries:type_name -> ddq.v1.Delivery
+	24, // 38: ddq.v1.SubscribeResponse.settled:type_name -> ddq.v1.Settled
+	26, // 39: ddq.v1.SubscribeResponse.cancels:type_name -> ddq.v1.Cancel
+	28, // 40: ddq.v1.SubscribeResponse.drain:type_name -> ddq.v1.Drain
+	27, // 41: ddq.v1.SubscribeResponse.demand:type_name -> ddq.v1.Demand
+	46, // 42: ddq.v1.Delivery.task:type_name -> ddq.v1.Task
+	25, // 43: ddq.v1.Settled.results:type_name -> ddq.v1.SettleResult
+	45, // 44: ddq.v1.SettleResult.error:type_name -> ddq.v1.Error
+	23, // 45: ddq.v1.RetrieveResponse.deliveries:type_name -> ddq.v1.Delivery
+	29, // 46: ddq.v1.AckRequest.ack:type_name -> ddq.v1.Ack
+	30, // 47: ddq.v1.NackRequest.nack:type_name -> ddq.v1.Nack
+	44, // 48: ddq.v1.NackResponse.state:type_name -> ddq.v1.TaskState
+	41, // 49: ddq.v1.NackResponse.execute_time:type_name -> google.protobuf.Timestamp
+	31, // 50: ddq.v1.ExtendRequest.extend:type_name -> ddq.v1.Extend
+	0,  // 51: ddq.v1.DelayQueueService.Enqueue:input_type -> ddq.v1.EnqueueRequest
+	2,  // 52: ddq.v1.DelayQueueService.EnqueueBatch:input_type -> ddq.v1.EnqueueBatchRequest
+	5,  // 53: ddq.v1.DelayQueueService.EnqueueStream:input_type -> ddq.v1.EnqueueStreamRequest
+	7,  // 54: ddq.v1.DelayQueueService.GetTask:input_type -> ddq.v1.GetTaskRequest
+	9,  // 55: ddq.v1.DelayQueueService.ListTasks:input_type -> ddq.v1.ListTasksRequest
+	11, // 56: ddq.v1.DelayQueueService.DeleteTask:input_type -> ddq.v1.DeleteTaskRequest
+	13, // 57: ddq.v1.DelayQueueService.RescheduleTask:input_type -> ddq.v1.RescheduleTaskRequest
+	15, // 58: ddq.v1.DelayQueueService.UpdateTask:input_type -> ddq.v1.UpdateTaskRequest
+	17, // 59: ddq.v1.DelayQueueService.PromoteTask:input_type -> ddq.v1.PromoteTaskRequest
+	19, // 60: ddq.v1.DelayQueueService.Subscribe:input_type -> ddq.v1.SubscribeRequest
+	32, // 61: ddq.v1.DelayQueueService.Retrieve:input_type -> ddq.v1.RetrieveRequest
+	34, // 62: ddq.v1.DelayQueueService.Ack:input_type -> ddq.v1.AckRequest
+	36, // 63: ddq.v1.DelayQueueService.Nack:input_type -> ddq.v1.NackRequest
+	38, // 64: ddq.v1.DelayQueueService.Extend:input_type -> ddq.v1.ExtendRequest
+	1,  // 65: ddq.v1.DelayQueueService.Enqueue:output_type -> ddq.v1.EnqueueResponse
+	3,  // 66: ddq.v1.DelayQueueService.EnqueueBatch:output_type -> ddq.v1.EnqueueBatchResponse
+	6,  // 67: ddq.v1.DelayQueueService.EnqueueStream:output_type -> ddq.v1.EnqueueStreamResponse
+	8,  // 68: ddq.v1.DelayQueueService.GetTask:output_type -> ddq.v1.GetTaskResponse
+	10, // 69: ddq.v1.DelayQueueService.ListTasks:output_type -> ddq.v1.ListTasksResponse
+	12, // 70: ddq.v1.DelayQueueService.DeleteTask:output_type -> ddq.v1.DeleteTaskResponse
+	14, // 71: ddq.v1.DelayQueueService.RescheduleTask:output_type -> ddq.v1.RescheduleTaskResponse
+	16, // 72: ddq.v1.DelayQueueService.UpdateTask:output_type -> ddq.v1.UpdateTaskResponse
+	18, // 73: ddq.v1.DelayQueueService.PromoteTask:output_type -> ddq.v1.PromoteTaskResponse
+	21, // 74: ddq.v1.DelayQueueService.Subscribe:output_type -> ddq.v1.SubscribeResponse
+	33, // 75: ddq.v1.DelayQueueService.Retrieve:output_type -> ddq.v1.RetrieveResponse
+	35, // 76: ddq.v1.DelayQueueService.Ack:output_type -> ddq.v1.AckResponse
+	37, // 77: ddq.v1.DelayQueueService.Nack:output_type -> ddq.v1.NackResponse
+	39, // 78: ddq.v1.DelayQueueService.Extend:output_type -> ddq.v1.ExtendResponse
+	65, // [65:79] is the sub-list for method output_type
+	51, // [51:65] is the sub-list for method input_type
+	51, // [51:51] is the sub-list for extension type_name
+	51, // [51:51] is the sub-list for extension extendee
+	0,  // [0:51] is the sub-list for field type_name
 }
 
 func init() { file_ddq_v1_queue_proto_init() }
@@ -2723,15 +3195,21 @@ func file_ddq_v1_queue_proto_init() {
 		(*RescheduleTaskRequest_Delay)(nil),
 		(*RescheduleTaskRequest_ExecuteTime)(nil),
 	}
-	file_ddq_v1_queue_proto_msgTypes[15].OneofWrappers = []any{}
-	file_ddq_v1_queue_proto_msgTypes[26].OneofWrappers = []any{}
+	file_ddq_v1_queue_proto_msgTypes[15].OneofWrappers = []any{
+		(*UpdateTaskRequest_ExpireTime)(nil),
+		(*UpdateTaskRequest_ExpireAfter)(nil),
+		(*UpdateTaskRequest_Delay)(nil),
+		(*UpdateTaskRequest_ExecuteTime)(nil),
+	}
+	file_ddq_v1_queue_proto_msgTypes[19].OneofWrappers = []any{}
+	file_ddq_v1_queue_proto_msgTypes[30].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_ddq_v1_queue_proto_rawDesc), len(file_ddq_v1_queue_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   36,
+			NumMessages:   40,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -26,6 +26,8 @@ const (
 	DelayQueueService_ListTasks_FullMethodName      = "/ddq.v1.DelayQueueService/ListTasks"
 	DelayQueueService_DeleteTask_FullMethodName     = "/ddq.v1.DelayQueueService/DeleteTask"
 	DelayQueueService_RescheduleTask_FullMethodName = "/ddq.v1.DelayQueueService/RescheduleTask"
+	DelayQueueService_UpdateTask_FullMethodName     = "/ddq.v1.DelayQueueService/UpdateTask"
+	DelayQueueService_PromoteTask_FullMethodName    = "/ddq.v1.DelayQueueService/PromoteTask"
 	DelayQueueService_Subscribe_FullMethodName      = "/ddq.v1.DelayQueueService/Subscribe"
 	DelayQueueService_Retrieve_FullMethodName       = "/ddq.v1.DelayQueueService/Retrieve"
 	DelayQueueService_Ack_FullMethodName            = "/ddq.v1.DelayQueueService/Ack"
@@ -52,6 +54,11 @@ type DelayQueueServiceClient interface {
 	DeleteTask(ctx context.Context, in *DeleteTaskRequest, opts ...grpc.CallOption) (*DeleteTaskResponse, error)
 	// RescheduleTask moves the due time of a task that no worker holds.
 	RescheduleTask(ctx context.Context, in *RescheduleTaskRequest, opts ...grpc.CallOption) (*RescheduleTaskResponse, error)
+	// UpdateTask changes a task that no worker holds, in place: it is delivered as it
+	// was before, or as it is after, never in between.
+	UpdateTask(ctx context.Context, in *UpdateTaskRequest, opts ...grpc.CallOption) (*UpdateTaskResponse, error)
+	// PromoteTask makes a task that no worker holds due now.
+	PromoteTask(ctx context.Context, in *PromoteTaskRequest, opts ...grpc.CallOption) (*PromoteTaskResponse, error)
 	// Subscribe delivers due tasks of one topic as they become due, as many as
 	// the worker has granted credit for.
 	Subscribe(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[SubscribeRequest, SubscribeResponse], error)
@@ -143,6 +150,26 @@ func (c *delayQueueServiceClient) RescheduleTask(ctx context.Context, in *Resche
 	return out, nil
 }
 
+func (c *delayQueueServiceClient) UpdateTask(ctx context.Context, in *UpdateTaskRequest, opts ...grpc.CallOption) (*UpdateTaskResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(UpdateTaskResponse)
+	err := c.cc.Invoke(ctx, DelayQueueService_UpdateTask_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *delayQueueServiceClient) PromoteTask(ctx context.Context, in *PromoteTaskRequest, opts ...grpc.CallOption) (*PromoteTaskResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(PromoteTaskResponse)
+	err := c.cc.Invoke(ctx, DelayQueueService_PromoteTask_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *delayQueueServiceClient) Subscribe(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[SubscribeRequest, SubscribeResponse], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	stream, err := c.cc.NewStream(ctx, &DelayQueueService_ServiceDesc.Streams[1], DelayQueueService_Subscribe_FullMethodName, cOpts...)
@@ -215,6 +242,11 @@ type DelayQueueServiceServer interface {
 	DeleteTask(context.Context, *DeleteTaskRequest) (*DeleteTaskResponse, error)
 	// RescheduleTask moves the due time of a task that no worker holds.
 	RescheduleTask(context.Context, *RescheduleTaskRequest) (*RescheduleTaskResponse, error)
+	// UpdateTask changes a task that no worker holds, in place: it is delivered as it
+	// was before, or as it is after, never in between.
+	UpdateTask(context.Context, *UpdateTaskRequest) (*UpdateTaskResponse, error)
+	// PromoteTask makes a task that no worker holds due now.
+	PromoteTask(context.Context, *PromoteTaskRequest) (*PromoteTaskResponse, error)
 	// Subscribe delivers due tasks of one topic as they become due, as many as
 	// the worker has granted credit for.
 	Subscribe(grpc.BidiStreamingServer[SubscribeRequest, SubscribeResponse]) error
@@ -253,6 +285,12 @@ func (UnimplementedDelayQueueServiceServer) DeleteTask(context.Context, *DeleteT
 }
 func (UnimplementedDelayQueueServiceServer) RescheduleTask(context.Context, *RescheduleTaskRequest) (*RescheduleTaskResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method RescheduleTask not implemented")
+}
+func (UnimplementedDelayQueueServiceServer) UpdateTask(context.Context, *UpdateTaskRequest) (*UpdateTaskResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method UpdateTask not implemented")
+}
+func (UnimplementedDelayQueueServiceServer) PromoteTask(context.Context, *PromoteTaskRequest) (*PromoteTaskResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method PromoteTask not implemented")
 }
 func (UnimplementedDelayQueueServiceServer) Subscribe(grpc.BidiStreamingServer[SubscribeRequest, SubscribeResponse]) error {
 	return status.Error(codes.Unimplemented, "method Subscribe not implemented")
@@ -405,6 +443,42 @@ func _DelayQueueService_RescheduleTask_Handler(srv interface{}, ctx context.Cont
 	return interceptor(ctx, in, info, handler)
 }
 
+func _DelayQueueService_UpdateTask_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(UpdateTaskRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(DelayQueueServiceServer).UpdateTask(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: DelayQueueService_UpdateTask_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(DelayQueueServiceServer).UpdateTask(ctx, req.(*UpdateTaskRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _DelayQueueService_PromoteTask_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(PromoteTaskRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(DelayQueueServiceServer).PromoteTask(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: DelayQueueService_PromoteTask_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(DelayQueueServiceServer).PromoteTask(ctx, req.(*PromoteTaskRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _DelayQueueService_Subscribe_Handler(srv interface{}, stream grpc.ServerStream) error {
 	return srv.(DelayQueueServiceServer).Subscribe(&grpc.GenericServerStream[SubscribeRequest, SubscribeResponse]{ServerStream: stream})
 }
@@ -514,6 +588,14 @@ var DelayQueueService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "RescheduleTask",
 			Handler:    _DelayQueueService_RescheduleTask_Handler,
+		},
+		{
+			MethodName: "UpdateTask",
+			Handler:    _DelayQueueService_UpdateTask_Handler,
+		},
+		{
+			MethodName: "PromoteTask",
+			Handler:    _DelayQueueService_PromoteTask_Handler,
 		},
 		{
 			MethodName: "Retrieve",

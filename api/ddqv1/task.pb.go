@@ -243,7 +243,9 @@ type Task struct {
 	// The worker that holds the task; empty unless it runs.
 	Worker string `protobuf:"bytes,16,opt,name=worker,proto3" json:"worker,omitempty"`
 	// When the hold ends unless extended; unset unless the task runs.
-	HoldDeadline  *timestamppb.Timestamp `protobuf:"bytes,17,opt,name=hold_deadline,json=holdDeadline,proto3" json:"hold_deadline,omitempty"`
+	HoldDeadline *timestamppb.Timestamp `protobuf:"bytes,17,opt,name=hold_deadline,json=holdDeadline,proto3" json:"hold_deadline,omitempty"`
+	// 1 when enqueued; rises by one with every edit that was accepted.
+	Version       int64 `protobuf:"varint,25,opt,name=version,proto3" json:"version,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -395,6 +397,13 @@ func (x *Task) GetHoldDeadline() *timestamppb.Timestamp {
 		return x.HoldDeadline
 	}
 	return nil
+}
+
+func (x *Task) GetVersion() int64 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
 }
 
 // Attribute is one header of a task. Keys are unique within a task.
@@ -624,7 +633,7 @@ var File_ddq_v1_task_proto protoreflect.FileDescriptor
 
 const file_ddq_v1_task_proto_rawDesc = "" +
 	"\n" +
-	"\x11ddq/v1/task.proto\x12\x06ddq.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xe4\x05\n" +
+	"\x11ddq/v1/task.proto\x12\x06ddq.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xfe\x05\n" +
 	"\x04Task\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x05topic\x18\x02 \x01(\tR\x05topic\x12\x18\n" +
@@ -652,7 +661,8 @@ const file_ddq_v1_task_proto_rawDesc = "" +
 	"\vfinished_at\x18\x0f \x01(\v2\x1a.google.protobuf.TimestampR\n" +
 	"finishedAt\x12\x16\n" +
 	"\x06worker\x18\x10 \x01(\tR\x06worker\x12?\n" +
-	"\rhold_deadline\x18\x11 \x01(\v2\x1a.google.protobuf.TimestampR\fholdDeadline\"3\n" +
+	"\rhold_deadline\x18\x11 \x01(\v2\x1a.google.protobuf.TimestampR\fholdDeadline\x12\x18\n" +
+	"\aversion\x18\x19 \x01(\x03R\aversion\"3\n" +
 	"\tAttribute\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value\"\x89\x01\n" +

@@ -4,8 +4,6 @@ import (
 	"context"
 	"time"
 
-	"google.golang.org/protobuf/types/known/timestamppb"
-
 	"github.com/ddq-io/ddq/actors"
 	"github.com/ddq-io/ddq/api/ddqv1"
 )
@@ -46,30 +44,6 @@ func (q *queue) DeleteTask(ctx context.Context, r *ddqv1.DeleteTaskRequest) (*dd
 		return nil, err
 	}
 	return &ddqv1.DeleteTaskResponse{Topic: topic}, nil
-}
-
-func (q *queue) RescheduleTask(ctx context.Context, r *ddqv1.RescheduleTaskRequest) (*ddqv1.RescheduleTaskResponse, error) {
-	when, e := rescheduleWhen(r)
-	if e != nil {
-		return nil, e
-	}
-	topic, due, err := q.sys.Reschedule(ctx, r.Topic, r.Id, when)
-	if err != nil {
-		return nil, err
-	}
-	return &ddqv1.RescheduleTaskResponse{Topic: topic, ExecuteTime: stamp(new(timestamppb.Timestamp), due)}, nil
-}
-
-func rescheduleWhen(r *ddqv1.RescheduleTaskRequest) (w actors.When, e *actors.Error) {
-	switch when := r.When.(type) {
-	case *ddqv1.RescheduleTaskRequest_Delay:
-		w.Delay, e = delayOf(when.Delay, "delay")
-	case *ddqv1.RescheduleTaskRequest_ExecuteTime:
-		w.At, e = instantOf(when.ExecuteTime, "execute_time")
-	default:
-		e = invalid("BAD_TIME", "when", "is missing: set delay or execute_time")
-	}
-	return w, e
 }
 
 // Retrieve is a long poll. What it cannot answer with it gives back: tasks over

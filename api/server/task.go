@@ -38,6 +38,7 @@ func taskWire(t *ddqv1.Task, stamps *[2]timestamppb.Timestamp, from *store.Task)
 	t.VisibilityTimeoutMs = store.CeilMillis(from.Visibility)
 	t.Backoff = backoffWire(from.Backoff)
 	t.LastError = text(from.LastError)
+	t.Version = from.Version()
 }
 
 func attributesWire(from []store.Attribute) []*ddqv1.Attribute {

@@ -28,34 +28,6 @@ func (s *Store) Remove(ctx context.Context, name store.Shard, ids []string) (sto
 	return stamp, results, nil
 }
 
-// Reschedule moves the due time of pending tasks.
-func (s *Store) Reschedule(ctx context.Context, name store.Shard, moves []store.Move) (store.Stamp, []store.RemoveResult, error) {
-	results := make([]store.RemoveResult, len(moves))
-	stamp, err := s.change(ctx, name, access{}, func(t *turn) (err error) {
-		for i, move := range moves {
-			if results[i], err = t.modify(move.ID, func(e *entry) error { return t.move(move, e) }); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		return store.Stamp{}, nil, err
-	}
-	return stamp, results, nil
-}
-
-func (t *turn) move(m store.Move, e *entry) error {
-	if err := t.removePending(e.due, m.ID); err != nil {
-		return err
-	}
-	e.due = m.Due
-	if err := t.rewriteTask(m.ID, e); err != nil {
-		return err
-	}
-	return t.addPending(m.Due, m.ID)
-}
-
 // modify does something to a pending task. One that cannot be read is left alone
 // until it is held.
 func (t *turn) modify(id string, do func(*entry) error) (store.RemoveResult, error) {

@@ -10,48 +10,20 @@ import (
 
 // Remove implements store.Writer.
 func (s *Store) Remove(ctx context.Context, shard store.Shard, ids []string) (store.Stamp, []store.RemoveResult, error) {
-	return s.changePending(ctx, call{
-		what: "remove", lua: s.lua.remove, shard: shard,
+	results := make([]store.RemoveResult, len(ids))
+	stamp, err := s.batch(ctx, call{
+		what: "remove", lua: s.lua.remove, shard: shard, parts: 1,
 		ids:  func(i int) string { return ids[i] },
 		args: idArgs(ids, false),
-	}, len(ids))
-}
-
-// Reschedule implements store.Writer.
-func (s *Store) Reschedule(ctx context.Context, shard store.Shard, moves []store.Move) (store.Stamp, []store.RemoveResult, error) {
-	for _, m := range moves {
-		if err := checkDue(m.ID, m.Due); err != nil {
-			return store.Stamp{}, nil, err
-		}
-	}
-	return s.changePending(ctx, call{
-		what: "reschedule", lua: s.lua.reschedule, shard: shard, pends: true,
-		ids: func(i int) string { return moves[i].ID },
-		args: func(chunk []int, n count) (*args, error) {
-			a := newArgs(2*len(chunk)+1, 64*len(chunk))
-			a.int(int64(n))
+		take: func(chunk []int, r reply) {
 			for _, i := range chunk {
-				a.id(moves[i].ID)
-				a.int(int64(moves[i].Due))
+				results[i].Status = store.OK
 			}
-			return a, nil
+			odd(r.more[0], len(chunk), func(k int, status store.Status, rest []any) {
+				results[chunk[k]] = store.RemoveResult{Status: status, State: parsePlace(rest).state(r.now())}
+			})
 		},
-	}, len(moves))
-}
-
-// changePending runs a script that changes pending tasks only.
-func (s *Store) changePending(ctx context.Context, c call, n int) (store.Stamp, []store.RemoveResult, error) {
-	results := make([]store.RemoveResult, n)
-	c.parts = 1
-	c.take = func(chunk []int, r reply) {
-		for _, i := range chunk {
-			results[i].Status = store.OK
-		}
-		odd(r.more[0], len(chunk), func(k int, status store.Status, rest []any) {
-			results[chunk[k]] = store.RemoveResult{Status: status, State: parsePlace(rest).state(r.now())}
-		})
-	}
-	stamp, err := s.batch(ctx, c, n)
+	}, len(ids))
 	if err != nil {
 		return store.Stamp{}, nil, err
 	}

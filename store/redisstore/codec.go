@@ -24,6 +24,7 @@ const (
 	recordVersion  = 1 << 4
 	flagExpires    = 1
 	flagVisibility = 2
+	flagEdits      = 4
 	flagMask       = 15
 	headerSize     = 9 // version and flags, fingerprint
 )
@@ -34,6 +35,7 @@ const (
 //	8  fingerprint
 //	8  expiry ms, when flagged
 //	8  visibility timeout ms, when flagged
+//	8  number of edits, when flagged
 //	   body, see store/record
 //
 // Integers are big-endian. Scripts read the header, so they know this layout too.
@@ -45,6 +47,9 @@ func appendRecord(b []byte, t *store.Task) ([]byte, error) {
 	if t.Visibility > 0 {
 		version |= flagVisibility
 	}
+	if t.Edits > 0 {
+		version |= flagEdits
+	}
 	b = append(b, version)
 	b = binary.BigEndian.AppendUint64(b, t.Fingerprint)
 	if t.Expires != 0 {
@@ -53,12 +58,15 @@ func appendRecord(b []byte, t *store.Task) ([]byte, error) {
 	if t.Visibility > 0 {
 		b = binary.BigEndian.AppendUint64(b, uint64(store.CeilMillis(t.Visibility)))
 	}
+	if t.Edits > 0 {
+		b = binary.BigEndian.AppendUint64(b, uint64(t.Edits))
+	}
 	return record.AppendBody(b, t)
 }
 
 // decodeRecord reads a record into t. What it cannot read stays zero.
 func decodeRecord(s string, t *store.Task) error {
-	if len(s) < headerSize || s[0]&^flagMask != recordVersion || s[0]&flagMask > flagExpires|flagVisibility {
+	if len(s) < headerSize || s[0]&^flagMask != recordVersion || s[0]&flagMask > flagExpires|flagVisibility|flagEdits {
 		return errCorrupt
 	}
 	b := []byte(s)
@@ -77,6 +85,9 @@ func decodeRecord(s string, t *store.Task) error {
 			return errCorrupt
 		}
 		t.Visibility, b = time.Duration(ms)*time.Millisecond, b[8:]
+	}
+	if flags&flagEdits != 0 {
+		t.Edits, b = int64(binary.BigEndian.Uint64(b)), b[8:]
 	}
 	if err := record.DecodeBody(b, t); err != nil {
 		return fmt.Errorf("%w: %w", errCorrupt, err)

@@ -8,7 +8,7 @@
 //
 //	ddq:{topic:n}:owner    hash  node, start, nonce, epoch, seq, schema, waited
 //	ddq:{topic:n}:tasks    zset  pending: id -> due ms
-//	ddq:{topic:n}:data     hash  id -> record: header and body, written once by Add
+//	ddq:{topic:n}:data     hash  id -> record: header and body, written by Add and Edit
 //	ddq:{topic:n}:running  hash  id -> token, deadline, attempt, worker, due
 //	ddq:{topic:n}:notes    hash  id -> what attempts left behind; only for tasks that
 //	                             failed, were released or are over

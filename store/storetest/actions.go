@@ -32,7 +32,8 @@ func (p *pair) actions() map[string]func(*rapid.T) {
 		"recover":     p.recover,
 		"extend":      p.extend,
 		"remove":      p.remove,
-		"reschedule":  p.reschedule,
+		"edit":        p.edit,
+		"edit more":   p.edit,
 		"requeue":     p.requeue,
 		"remove dead": p.removeDead,
 		"trim":        p.trim,
@@ -265,14 +266,6 @@ func (p *pair) remove(rt *rapid.T) {
 	batch := ids(rt)
 	p.both(rt, "remove", func(s *side) (any, error) {
 		stamp, results, err := s.Remove(rt.Context(), p.shard, batch)
-		return []any{stamp.Seq, results}, err
-	})
-}
-
-func (p *pair) reschedule(rt *rapid.T) {
-	moves := batchOf(rt, func(id string) store.Move { return store.Move{ID: id, Due: p.moment(rt, "new due", -4, 3)} })
-	p.both(rt, "reschedule", func(s *side) (any, error) {
-		stamp, results, err := s.Reschedule(rt.Context(), p.shard, moves)
 		return []any{stamp.Seq, results}, err
 	})
 }

@@ -71,7 +71,7 @@ for k, o in ipairs(odd) do
     if note and #note >= 30 then attempt = struct.unpack('>I4', note, 3) end
     if flags % 2 == 1 and #record >= pos + 7 then expires, pos = struct.unpack('>i8', record, pos) end
     if math.floor(flags / 2) % 2 == 1 and #record >= pos + 7 then visibility = struct.unpack('>i8', record, pos) end
-    if version ~= 1 or flags > 3 then
+    if version ~= 1 or flags > 7 then
       status, reason = CORRUPT, 4
     elseif expires ~= 0 and expires <= now then
       status, reason = EXPIRED, 3
