@@ -26,6 +26,7 @@ type Snapshot struct {
 	FinishedAt        time.Time     // when it was done, dead or expired
 	Worker            string        // that holds the task
 	HoldDeadline      time.Time     // when that hold ends
+	Version           int64         // 1 when enqueued; rises by one with every edit
 }
 
 func snapshot(t *ddqv1.Task) Snapshot {
@@ -47,6 +48,7 @@ func snapshot(t *ddqv1.Task) Snapshot {
 		FinishedAt:        timeOf(t.GetFinishedAt()),
 		Worker:            t.GetWorker(),
 		HoldDeadline:      timeOf(t.GetHoldDeadline()),
+		Version:           t.GetVersion(),
 	}
 }
 

@@ -34,6 +34,7 @@ func taskOf(t *store.Task, from *ddqv1.Task) {
 	t.MaxRetries = int(from.GetMaxRetries())
 	t.Attempt = int(from.GetRetryCount()) + 1
 	t.LastError = from.GetLastError()
+	t.Edits = max(0, from.GetVersion()-1)
 	t.Visibility = time.Duration(from.GetVisibilityTimeoutMs()) * time.Millisecond
 	for _, a := range from.GetAttributes() {
 		t.Attributes = append(t.Attributes, store.Attribute{Key: a.Key, Value: a.Value})

@@ -432,7 +432,9 @@ func nackNow(r *rig, d *ddqv1.Delivery) *ddqv1.Delivery {
 	return r.retrieve("t")
 }
 
-func TestEveryRefusalHasItsCodeAndDetails(t *testing.T) {
+func TestEveryRefusalHasItsCodeAndDetails(t *testing.T) { testRefusals(t, refusals) }
+
+func testRefusals(t *testing.T, refusals []refusal) {
 	for _, c := range refusals {
 		t.Run(c.name, func(t *testing.T) {
 			bubble(t, Config{}, func(r *rig) {

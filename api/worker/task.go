@@ -18,6 +18,7 @@ type Task struct {
 	MaxRetries int       // deliveries that may follow the first
 	Due        time.Time // it was not delivered before
 	CreatedAt  time.Time
+	Version    int64 // 1 when enqueued; rises by one with every edit
 
 	// HoldToken proves the hold; no other attempt of any task has the same. A
 	// resource that keeps the token of the attempt it last served can tell a
@@ -38,6 +39,7 @@ func taskOf(d *ddqv1.Delivery) Task {
 		MaxRetries: int(t.GetMaxRetries()),
 		Due:        timeOf(t.GetExecuteTime()),
 		CreatedAt:  timeOf(t.GetCreatedAt()),
+		Version:    t.GetVersion(),
 		HoldToken:  d.GetHoldToken(),
 	}
 	if list := t.GetAttributes(); len(list) > 0 {

@@ -35,6 +35,7 @@ type taskView struct {
 	FinishedAt          string            `json:"finished_at,omitempty"`
 	Worker              string            `json:"worker,omitempty"`
 	HoldDeadline        string            `json:"hold_deadline,omitempty"`
+	Version             int64             `json:"version"`
 }
 
 func viewTask(t client.Snapshot) taskView {
@@ -55,6 +56,7 @@ func viewTask(t client.Snapshot) taskView {
 		FinishedAt:          clock(t.FinishedAt),
 		Worker:              t.Worker,
 		HoldDeadline:        clock(t.HoldDeadline),
+		Version:             t.Version,
 	}
 	v.Payload, v.PayloadBase64 = viewPayload(t.Payload)
 	return v
@@ -71,7 +73,7 @@ func viewPayload(p []byte) (text *string, raw []byte) {
 func (v taskView) rows() []table.Row {
 	rows := []table.Row{
 		{"id", v.ID}, {"topic", v.Topic}, {"state", v.State}, {"due", v.ExecuteTime}, {"created", v.CreatedAt},
-		{"retries", v.RetryCount}, {"max retries", v.MaxRetries},
+		{"retries", v.RetryCount}, {"max retries", v.MaxRetries}, {"version", v.Version},
 	}
 	for _, o := range []table.Row{
 		{"expires", v.ExpireTime}, {"worker", printable(v.Worker)}, {"hold ends", v.HoldDeadline}, {"last error", printable(v.LastError)},
