@@ -30,7 +30,12 @@ const (
 	FieldBackoff
 	FieldExpiry
 	FieldWhen
+	FieldPriority
+	FieldFairnessKey
+	FieldFairnessWeight
 )
+
+const fieldTraits = FieldPriority | FieldFairnessKey | FieldFairnessWeight
 
 // TaskChange says what of a task to change, and to what.
 type TaskChange struct {
@@ -76,7 +81,9 @@ func (l *Limits) checkChange(c *TaskChange, ifVersion int64) *Error {
 	if c.Fields == 0 {
 		return invalid("update_mask", "BAD_MASK", "update_mask names nothing to change")
 	}
-	return l.checkContents(&c.Task, c.ExpireAfter)
+	contents := c.Task
+	contents.Traits = nil // checked with what the task has
+	return l.checkContents(&contents, c.ExpireAfter)
 }
 
 func checkIfVersion(v int64) *Error {
@@ -117,8 +124,8 @@ func (s *System) edit(ctx context.Context, topic, id string, e *editing) (Edited
 		if result.Status != store.OK {
 			continue
 		}
-		if e.moves() {
-			s.tell(ref, place.N, &pendingChanged{task: store.Entry{ID: id, Due: result.Due}, seq: seq})
+		if result.Moved {
+			s.tell(ref, place.N, &pendingChanged{task: store.Entry{ID: id, Due: result.Due, Traits: result.Traits}, seq: seq})
 		}
 		return Edited{Topic: topic, Due: result.Due, Version: result.Version}, nil
 	}
@@ -145,9 +152,6 @@ func (e *editing) resolve(t *store.Topic) *Error {
 	}
 	return nil
 }
-
-// moves reports whether the task may be due at another time after the edit.
-func (e *editing) moves() bool { return e.change == nil || e.change.has(FieldWhen) }
 
 // rewrites reports whether the edit replaces what must be read first.
 func (e *editing) rewrites() bool { return e.change != nil && e.change.Fields != FieldWhen }
@@ -206,6 +210,12 @@ func (c *TaskChange) apply(t *store.Task, due store.Millis) *Error {
 	take(c, FieldMaxRetries, &t.MaxRetries, c.Task.MaxRetries)
 	take(c, FieldVisibility, &t.Visibility, c.Task.Visibility)
 	take(c, FieldBackoff, &t.Backoff, c.Task.Backoff)
+	if c.has(fieldTraits) {
+		t.Traits = c.traits(t.Traits)
+		if err := checkTraits(t.Traits); err != nil {
+			return err
+		}
+	}
 	if due = or(due, t.Due); c.has(FieldExpiry) {
 		t.Expires = c.Task.Expires
 		if c.ExpireAfter > 0 {
@@ -214,6 +224,24 @@ func (c *TaskChange) apply(t *store.Task, due store.Millis) *Error {
 		return checkExpiry(t.Expires, due)
 	}
 	return nil
+}
+
+// traits returns what becomes of the traits of a task; nil is none.
+func (c *TaskChange) traits(was *store.Traits) *store.Traits {
+	var to, from store.Traits
+	if was != nil {
+		to = *was
+	}
+	if c.Task.Traits != nil {
+		from = *c.Task.Traits
+	}
+	take(c, FieldPriority, &to.Priority, from.Priority)
+	take(c, FieldFairnessKey, &to.FairnessKey, from.FairnessKey)
+	take(c, FieldFairnessWeight, &to.FairnessWeight, from.FairnessWeight)
+	if to == (store.Traits{}) {
+		return nil
+	}
+	return &to
 }
 
 func take[T any](c *TaskChange, f TaskField, to *T, from T) {
@@ -239,7 +267,8 @@ func (e *editing) ask(ctx context.Context, place store.Shard, ask *store.Edit) (
 	if err != nil || !made(ask, &found[0]) {
 		return result, seq, storeError(store.ErrUnknown)
 	}
-	return store.EditResult{Status: store.OK, Due: found[0].Due, Version: found[0].Version()}, stamp.Seq, nil
+	t := &found[0].Task
+	return store.EditResult{Status: store.OK, Due: t.Due, Version: t.Version(), Traits: t.Traits, Moved: found[0].State.Pending()}, stamp.Seq, nil
 }
 
 // made reports whether a task is what an edit of a version would have made of it.
@@ -250,5 +279,5 @@ func made(e *store.Edit, found *store.Snapshot) bool {
 	}
 	w := e.Task
 	return w == nil || w.Fingerprint == t.Fingerprint && bytes.Equal(w.Payload, t.Payload) && slices.Equal(w.Attributes, t.Attributes) &&
-		w.Expires == t.Expires && w.Visibility == t.Visibility && w.MaxRetries == t.MaxRetries && reflect.DeepEqual(w.Backoff, t.Backoff)
+		w.Expires == t.Expires && w.Visibility == t.Visibility && w.MaxRetries == t.MaxRetries && reflect.DeepEqual(w.Backoff, t.Backoff) && w.Traits.Same(t.Traits)
 }

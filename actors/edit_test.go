@@ -74,6 +74,35 @@ func TestPromotedTaskRunsNow(t *testing.T) {
 	})
 }
 
+// TestRaisedPriorityOvertakes also when the task stands in line already.
+func TestRaisedPriorityOvertakes(t *testing.T) {
+	bubble(t, Config{}, func(t *testing.T, s *System) {
+		w := subscribeTo(t, s, "mail", 0)
+		for i := range 20 {
+			enqueueOne(t, s, after("mail", fmt.Sprint(i), 0))
+			time.Sleep(time.Millisecond)
+		}
+		synctest.Wait()
+		c := TaskChange{Fields: FieldPriority, Task: store.Task{Traits: &store.Traits{Priority: 9}}}
+		if _, err := s.Update(t.Context(), "mail", "17", c, 0); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		w.sub.Grant(1)
+		if d := w.takeOne(); d.Task.ID != "17" || d.Task.Traits == nil || d.Task.Traits.Priority != 9 {
+			t.Errorf("the first is %+v", d.Task)
+		}
+		w.sub.Grant(30)
+		time.Sleep(10 * time.Millisecond)
+		if got := w.take(); len(got) != 19 {
+			t.Errorf("%d more were delivered, want 19", len(got))
+		}
+		if f, err := s.Get(t.Context(), "mail", "17"); err != nil || f.Attempt != 1 {
+			t.Errorf("the task of high priority: %+v, %v", f, err)
+		}
+	})
+}
+
 func TestEditsAreRefused(t *testing.T) {
 	bubble(t, Config{}, func(t *testing.T, s *System) {
 		w := subscribeTo(t, s, "mail", 0)
@@ -85,6 +114,7 @@ func TestEditsAreRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		large := payload(string(make([]byte, 2<<20)))
+		weight := TaskChange{Fields: FieldFairnessWeight, Task: store.Task{Traits: &store.Traits{FairnessWeight: 2}}}
 		late := TaskChange{Fields: FieldExpiry, Task: store.Task{Expires: store.Millis(time.Now().UnixMilli())}}
 		for _, c := range []struct {
 			edit   func() (Edited, error)
@@ -105,6 +135,7 @@ func TestEditsAreRefused(t *testing.T) {
 			{func() (Edited, error) { return s.Update(t.Context(), "mail", "waits", TaskChange{}, 0) }, Invalid, "BAD_MASK", "update_mask"},
 			{func() (Edited, error) { return s.Update(t.Context(), "mail", "waits", large, 0) }, Invalid, "PAYLOAD_TOO_LARGE", "payload"},
 			{func() (Edited, error) { return s.Update(t.Context(), "mail", "waits", late, 0) }, Invalid, "BAD_TIME", "expire_time"},
+			{func() (Edited, error) { return s.Update(t.Context(), "mail", "waits", weight, 0) }, Invalid, "BAD_KEY", "fairness_weight"},
 			{func() (Edited, error) { return s.Promote(t.Context(), "mail", "waits", -1) }, Invalid, "OUT_OF_RANGE_FIELD", "if_version"},
 		} {
 			done, err := c.edit()

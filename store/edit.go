@@ -7,8 +7,8 @@ type Edit struct {
 	Due       Millis // when it is due from now on; 0 leaves that as it is
 	Now       bool   // it is due now, unless it is already; Due is 0 then
 
-	// Task has the payload, attributes, expiry, visibility timeout, retries and
-	// backoff that the task gets; nil leaves them as they are. It is what Get
+	// Task has the payload, attributes, expiry, visibility timeout, retries, backoff
+	// and traits that the task gets; nil leaves them as they are. It is what Get
 	// returned, with changes: only the very task in that version is edited, whatever
 	// IfVersion says.
 	Task *Task
@@ -20,6 +20,9 @@ type EditResult struct {
 	State   State  // WrongState: the task's
 	Due     Millis // OK: of the task as it is now
 	Version int64  // OK: as it is now; Stale: the one that is in the way
+
+	Traits *Traits // OK: of the task as it is now
+	Moved  bool    // OK: it is due at another time, or has other traits, than before
 }
 
 // Version is 1 when a task is added, and rises by one with every edit.
@@ -39,6 +42,11 @@ func (e *Edit) Takes(version int64, fingerprint uint64) bool {
 		return false
 	}
 	return e.Wants() == 0 || e.Wants() == version
+}
+
+// Same reports whether t and other say the same.
+func (t *Traits) Same(other *Traits) bool {
+	return t == other || t != nil && other != nil && *t == *other
 }
 
 // DueAfter returns when a task that was due at a moment is due after the edit, and

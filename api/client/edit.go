@@ -21,6 +21,10 @@ type Change struct {
 	Attributes map[string]string // replace all attributes; an empty map clears them
 	When       *When             // moves the due time
 
+	Priority       *int
+	FairnessKey    *string
+	FairnessWeight *int
+
 	MaxRetries        *int           // -1: the topic's
 	VisibilityTimeout *time.Duration // 0: the topic's
 	Backoff           *Backoff       // the zero Backoff: the topic's
@@ -122,8 +126,24 @@ func (c *Change) request(topic, id string) (*ddqv1.UpdateTaskRequest, *Error) {
 			r.Backoff = c.Backoff.wire()
 		}
 	}
+	c.fillTraits(r, set)
 	c.fillTimes(r, set)
 	return r, nil
+}
+
+func (c *Change) fillTraits(r *ddqv1.UpdateTaskRequest, set func(path string)) {
+	if c.Priority != nil {
+		set("priority")
+		r.Priority = int32Of(*c.Priority)
+	}
+	if c.FairnessKey != nil {
+		set("fairness_key")
+		r.FairnessKey = *c.FairnessKey
+	}
+	if c.FairnessWeight != nil {
+		set("fairness_weight")
+		r.FairnessWeight = int32Of(*c.FairnessWeight)
+	}
 }
 
 func (c *Change) fillTimes(r *ddqv1.UpdateTaskRequest, set func(path string)) {

@@ -28,20 +28,21 @@ func TestUpdateNamesWhatItChanges(t *testing.T) {
 		f := &fakeServer{}
 		c := start(t, f, Config{})
 		for want, change := range map[string]Change{
-			`id:"a"update_mask:{}`:                                                                  {},
-			`id:"a"update_mask:{paths:"payload"}`:                                                   {Payload: []byte{}},
-			`id:"a"update_mask:{paths:"payload"}if_version:3payload:"x"`:                            {IfVersion: 3, Payload: []byte("x")},
-			`id:"a"update_mask:{paths:"attributes"}`:                                                {Attributes: map[string]string{}},
-			`id:"a"update_mask:{paths:"attributes"}attributes:{key:"k"value:"v"}`:                   {Attributes: map[string]string{"k": "v"}},
-			`id:"a"update_mask:{paths:"max_retries"}`:                                               {MaxRetries: new(-1)},
-			`id:"a"update_mask:{paths:"max_retries"}max_retries:0`:                                  {MaxRetries: new(0)},
-			`id:"a"update_mask:{paths:"visibility_timeout_ms"}visibility_timeout_ms:1001`:           {VisibilityTimeout: new(time.Second + 1)},
-			`id:"a"update_mask:{paths:"backoff"}`:                                                   {Backoff: &Backoff{}},
-			`id:"a"update_mask:{paths:"backoff"}backoff:{kind:BACKOFF_KIND_FIXEDbase_ms:5}`:         {Backoff: &Backoff{Kind: BackoffFixed, Base: 5 * time.Millisecond}},
-			`id:"a"update_mask:{paths:"expire_time"}`:                                               {Expires: new(time.Time{})},
-			`id:"a"update_mask:{paths:"expire_time"}expire_time:{seconds:1000}`:                     {Expires: new(time.Unix(1000, 0))},
-			`id:"a"update_mask:{paths:"expire_after"paths:"delay"}expire_after:{seconds:2}delay:{}`: {ExpireAfter: 2 * time.Second, When: &When{}},
-			`id:"a"update_mask:{paths:"execute_time"}execute_time:{seconds:1000}`:                   {When: &When{Due: time.Unix(1000, 0)}},
+			`id:"a"update_mask:{}`:                                                                                      {},
+			`id:"a"update_mask:{paths:"payload"}`:                                                                       {Payload: []byte{}},
+			`id:"a"update_mask:{paths:"payload"}if_version:3payload:"x"`:                                                {IfVersion: 3, Payload: []byte("x")},
+			`id:"a"update_mask:{paths:"attributes"}`:                                                                    {Attributes: map[string]string{}},
+			`id:"a"update_mask:{paths:"attributes"}attributes:{key:"k"value:"v"}`:                                       {Attributes: map[string]string{"k": "v"}},
+			`id:"a"update_mask:{paths:"max_retries"}`:                                                                   {MaxRetries: new(-1)},
+			`id:"a"update_mask:{paths:"max_retries"}max_retries:0`:                                                      {MaxRetries: new(0)},
+			`id:"a"update_mask:{paths:"visibility_timeout_ms"}visibility_timeout_ms:1001`:                               {VisibilityTimeout: new(time.Second + 1)},
+			`id:"a"update_mask:{paths:"backoff"}`:                                                                       {Backoff: &Backoff{}},
+			`id:"a"update_mask:{paths:"backoff"}backoff:{kind:BACKOFF_KIND_FIXEDbase_ms:5}`:                             {Backoff: &Backoff{Kind: BackoffFixed, Base: 5 * time.Millisecond}},
+			`id:"a"update_mask:{paths:"expire_time"}`:                                                                   {Expires: new(time.Time{})},
+			`id:"a"update_mask:{paths:"expire_time"}expire_time:{seconds:1000}`:                                         {Expires: new(time.Unix(1000, 0))},
+			`id:"a"update_mask:{paths:"expire_after"paths:"delay"}expire_after:{seconds:2}delay:{}`:                     {ExpireAfter: 2 * time.Second, When: &When{}},
+			`id:"a"update_mask:{paths:"execute_time"}execute_time:{seconds:1000}`:                                       {When: &When{Due: time.Unix(1000, 0)}},
+			`id:"a"update_mask:{paths:"priority"paths:"fairness_key"paths:"fairness_weight"}priority:9fairness_key:"k"`: {Priority: new(9), FairnessKey: new("k"), FairnessWeight: new(0)},
 		} {
 			r, err := c.UpdateTask(t.Context(), "", "a", change)
 			if err != nil || r.Topic != "found" || r.Due.Unix() != 7 || r.Version != 4 {

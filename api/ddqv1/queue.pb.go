@@ -52,9 +52,17 @@ type EnqueueRequest struct {
 	//
 	//	*EnqueueRequest_ExpireTime
 	//	*EnqueueRequest_ExpireAfter
-	Expiry        isEnqueueRequest_Expiry `protobuf_oneof:"expiry"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Expiry isEnqueueRequest_Expiry `protobuf_oneof:"expiry"`
+	// 0, the lowest, to 9: which of the tasks that are due goes first.
+	Priority int32 `protobuf:"varint,12,opt,name=priority,proto3" json:"priority,omitempty"`
+	// Tasks of one priority and key take turns with those of other keys. Keys are
+	// UTF-8 of at most 128 bytes.
+	FairnessKey string `protobuf:"bytes,13,opt,name=fairness_key,json=fairnessKey,proto3" json:"fairness_key,omitempty"`
+	// How many tasks of the fairness key make a turn: 1 to 1,000; 0 means 1. The
+	// latest task of a key says what counts.
+	FairnessWeight int32 `protobuf:"varint,14,opt,name=fairness_weight,json=fairnessWeight,proto3" json:"fairness_weight,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *EnqueueRequest) Reset() {
@@ -184,6 +192,27 @@ func (x *EnqueueRequest) GetExpireAfter() *durationpb.Duration {
 		}
 	}
 	return nil
+}
+
+func (x *EnqueueRequest) GetPriority() int32 {
+	if x != nil {
+		return x.Priority
+	}
+	return 0
+}
+
+func (x *EnqueueRequest) GetFairnessKey() string {
+	if x != nil {
+		return x.FairnessKey
+	}
+	return ""
+}
+
+func (x *EnqueueRequest) GetFairnessWeight() int32 {
+	if x != nil {
+		return x.FairnessWeight
+	}
+	return 0
 }
 
 type isEnqueueRequest_When interface {
@@ -1077,7 +1106,7 @@ func (x *RescheduleTaskResponse) GetVersion() int64 {
 
 // UpdateTaskRequest has the new values of what update_mask names: payload,
 // attributes, max_retries, visibility_timeout_ms, backoff, expire_time or
-// expire_after, delay or execute_time. They mean what they mean in an
+// expire_after, delay or execute_time, priority, fairness_key, fairness_weight. They mean what they mean in an
 // EnqueueRequest, also when they are unset: no payload, the topic's policy, never
 // expired.
 type UpdateTaskRequest struct {
@@ -1102,9 +1131,12 @@ type UpdateTaskRequest struct {
 	//
 	//	*UpdateTaskRequest_Delay
 	//	*UpdateTaskRequest_ExecuteTime
-	When          isUpdateTaskRequest_When `protobuf_oneof:"when"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	When           isUpdateTaskRequest_When `protobuf_oneof:"when"`
+	Priority       int32                    `protobuf:"varint,14,opt,name=priority,proto3" json:"priority,omitempty"`
+	FairnessKey    string                   `protobuf:"bytes,15,opt,name=fairness_key,json=fairnessKey,proto3" json:"fairness_key,omitempty"`
+	FairnessWeight int32                    `protobuf:"varint,16,opt,name=fairness_weight,json=fairnessWeight,proto3" json:"fairness_weight,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *UpdateTaskRequest) Reset() {
@@ -1248,6 +1280,27 @@ func (x *UpdateTaskRequest) GetExecuteTime() *timestamppb.Timestamp {
 		}
 	}
 	return nil
+}
+
+func (x *UpdateTaskRequest) GetPriority() int32 {
+	if x != nil {
+		return x.Priority
+	}
+	return 0
+}
+
+func (x *UpdateTaskRequest) GetFairnessKey() string {
+	if x != nil {
+		return x.FairnessKey
+	}
+	return ""
+}
+
+func (x *UpdateTaskRequest) GetFairnessWeight() int32 {
+	if x != nil {
+		return x.FairnessWeight
+	}
+	return 0
 }
 
 type isUpdateTaskRequest_Expiry interface {
@@ -2796,7 +2849,7 @@ var File_ddq_v1_queue_proto protoreflect.FileDescriptor
 
 const file_ddq_v1_queue_proto_rawDesc = "" +
 	"\n" +
-	"\x12ddq/v1/queue.proto\x12\x06ddq.v1\x1a\x11ddq/v1/task.proto\x1a\x1egoogle/protobuf/duration.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x9d\x04\n" +
+	"\x12ddq/v1/queue.proto\x12\x06ddq.v1\x1a\x11ddq/v1/task.proto\x1a\x1egoogle/protobuf/duration.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x85\x05\n" +
 	"\x0eEnqueueRequest\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\tR\x02id\x12\x18\n" +
@@ -2813,7 +2866,10 @@ const file_ddq_v1_queue_proto_rawDesc = "" +
 	"\vexpire_time\x18\n" +
 	" \x01(\v2\x1a.google.protobuf.TimestampH\x01R\n" +
 	"expireTime\x12>\n" +
-	"\fexpire_after\x18\v \x01(\v2\x19.google.protobuf.DurationH\x01R\vexpireAfterB\x06\n" +
+	"\fexpire_after\x18\v \x01(\v2\x19.google.protobuf.DurationH\x01R\vexpireAfter\x12\x1a\n" +
+	"\bpriority\x18\f \x01(\x05R\bpriority\x12!\n" +
+	"\ffairness_key\x18\r \x01(\tR\vfairnessKey\x12'\n" +
+	"\x0ffairness_weight\x18\x0e \x01(\x05R\x0efairnessWeightB\x06\n" +
 	"\x04whenB\b\n" +
 	"\x06expiryB\x0e\n" +
 	"\f_max_retries\"\xfd\x01\n" +
@@ -2871,7 +2927,7 @@ const file_ddq_v1_queue_proto_rawDesc = "" +
 	"\x16RescheduleTaskResponse\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12=\n" +
 	"\fexecute_time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\vexecuteTime\x12\x18\n" +
-	"\aversion\x18\x03 \x01(\x03R\aversion\"\xfc\x04\n" +
+	"\aversion\x18\x03 \x01(\x03R\aversion\"\xe4\x05\n" +
 	"\x11UpdateTaskRequest\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\tR\x02id\x12;\n" +
@@ -2892,7 +2948,10 @@ const file_ddq_v1_queue_proto_rawDesc = "" +
 	"expireTime\x12>\n" +
 	"\fexpire_after\x18\v \x01(\v2\x19.google.protobuf.DurationH\x00R\vexpireAfter\x121\n" +
 	"\x05delay\x18\f \x01(\v2\x19.google.protobuf.DurationH\x01R\x05delay\x12?\n" +
-	"\fexecute_time\x18\r \x01(\v2\x1a.google.protobuf.TimestampH\x01R\vexecuteTimeB\b\n" +
+	"\fexecute_time\x18\r \x01(\v2\x1a.google.protobuf.TimestampH\x01R\vexecuteTime\x12\x1a\n" +
+	"\bpriority\x18\x0e \x01(\x05R\bpriority\x12!\n" +
+	"\ffairness_key\x18\x0f \x01(\tR\vfairnessKey\x12'\n" +
+	"\x0ffairness_weight\x18\x10 \x01(\x05R\x0efairnessWeightB\b\n" +
 	"\x06expiryB\x06\n" +
 	"\x04whenB\x0e\n" +
 	"\f_max_retries\"\x83\x01\n" +

@@ -69,6 +69,9 @@ var maskPaths = map[string]func(*actors.TaskChange, *ddqv1.UpdateTaskRequest) *a
 	"expire_after":          changeExpireAfter,
 	"delay":                 changeDelay,
 	"execute_time":          changeExecuteTime,
+	"priority":              changePriority,
+	"fairness_key":          changeFairnessKey,
+	"fairness_weight":       changeFairnessWeight,
 }
 
 // changeOf converts what the mask names; other values are not looked at.
@@ -77,6 +80,7 @@ func changeOf(r *ddqv1.UpdateTaskRequest) (c actors.TaskChange, e *actors.Error)
 		return c, invalid("BAD_MASK", "update_mask", "is missing or empty: name the fields to change")
 	}
 	c.Task.MaxRetries = -1
+	c.Task.Traits = &store.Traits{Priority: int(r.Priority), FairnessKey: r.FairnessKey, FairnessWeight: int(r.FairnessWeight)}
 	for _, path := range r.UpdateMask.Paths {
 		read, known := maskPaths[path]
 		switch {
@@ -173,4 +177,21 @@ func changeExecuteTime(c *actors.TaskChange, r *ddqv1.UpdateTaskRequest) (e *act
 	}
 	c.When.At, e = instantOf(when.ExecuteTime, "execute_time")
 	return e
+}
+
+// What these give the task is checked together with what it has.
+
+func changePriority(c *actors.TaskChange, _ *ddqv1.UpdateTaskRequest) *actors.Error {
+	c.Fields |= actors.FieldPriority
+	return nil
+}
+
+func changeFairnessKey(c *actors.TaskChange, _ *ddqv1.UpdateTaskRequest) *actors.Error {
+	c.Fields |= actors.FieldFairnessKey
+	return nil
+}
+
+func changeFairnessWeight(c *actors.TaskChange, _ *ddqv1.UpdateTaskRequest) *actors.Error {
+	c.Fields |= actors.FieldFairnessWeight
+	return nil
 }

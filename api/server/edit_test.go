@@ -56,6 +56,8 @@ var editRefusals = []refusal{
 	{"update with negative retries", updated(&ddqv1.UpdateTaskRequest{UpdateMask: mask("max_retries"), MaxRetries: proto.Int32(-1)}), codes.InvalidArgument, "OUT_OF_RANGE_FIELD", "max_retries", "", 0},
 	{"update with a short visibility timeout", updated(&ddqv1.UpdateTaskRequest{UpdateMask: mask("visibility_timeout_ms"), VisibilityTimeoutMs: 1}), codes.InvalidArgument, "OUT_OF_RANGE_FIELD", "visibility_timeout_ms", "", 0},
 	{"update with an unknown backoff", updated(&ddqv1.UpdateTaskRequest{UpdateMask: mask("backoff"), Backoff: &ddqv1.Backoff{Kind: 99}}), codes.InvalidArgument, "BAD_ENUM", "backoff.kind", "", 0},
+	{"update with an unknown priority", updated(&ddqv1.UpdateTaskRequest{UpdateMask: mask("priority"), Priority: 10}), codes.InvalidArgument, "OUT_OF_RANGE_FIELD", "priority", "", 0},
+	{"update with a key of bytes", updated(&ddqv1.UpdateTaskRequest{UpdateMask: mask("fairness_key"), FairnessKey: "\xff"}), codes.InvalidArgument, "BAD_KEY", "fairness_key", "", 0},
 	{"update of a negative version", updated(&ddqv1.UpdateTaskRequest{UpdateMask: mask("payload"), IfVersion: math.MinInt64}), codes.InvalidArgument, "OUT_OF_RANGE_FIELD", "if_version", "", 0},
 	{"update of another version", updated(&ddqv1.UpdateTaskRequest{UpdateMask: mask("payload"), IfVersion: 2}), codes.Aborted, "VERSION_MISMATCH", "if_version", "", 0},
 	{"reschedule of another version", func(r *rig) error {

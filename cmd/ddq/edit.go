@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"reflect"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -102,6 +103,9 @@ type updateFlags struct {
 	noExpiry    bool
 	delay       time.Duration
 	at          string
+	priority    int
+	fairness    string
+	weight      int
 }
 
 func (f *updateFlags) flags(fs *pflag.FlagSet) {
@@ -119,6 +123,9 @@ func (f *updateFlags) flags(fs *pflag.FlagSet) {
 	fs.BoolVar(&f.noExpiry, "no-expiry", false, "never dead-letter it for being late")
 	fs.DurationVar(&f.delay, "delay", 0, delayUsage)
 	fs.StringVar(&f.at, "at", "", atUsage)
+	fs.IntVar(&f.priority, "priority", 0, "0 to 9; of the tasks that are due, those of a higher one go first")
+	fs.StringVar(&f.fairness, "fairness-key", "", "tasks of one key take turns with those of others")
+	fs.IntVar(&f.weight, "fairness-weight", 0, "how many tasks of the fairness key make a turn")
 }
 
 func (c *cli) taskUpdate() *cobra.Command {
@@ -177,11 +184,19 @@ func (f *updateFlags) change(fs *pflag.FlagSet, in io.Reader) (c client.Change, 
 		c.VisibilityTimeout = &f.visibility
 	}
 	c.Backoff = f.backoff.own()
+	if fs.Changed("priority") {
+		c.Priority = &f.priority
+	}
+	if fs.Changed("fairness-key") {
+		c.FairnessKey = &f.fairness
+	}
+	if fs.Changed("fairness-weight") {
+		c.FairnessWeight = &f.weight
+	}
 	if err := f.times(fs, &c); err != nil {
 		return c, err
 	}
-	if c.Payload == nil && c.Attributes == nil && c.When == nil && c.MaxRetries == nil && c.VisibilityTimeout == nil &&
-		c.Backoff == nil && c.Expires == nil && c.ExpireAfter == 0 {
+	if reflect.DeepEqual(c, client.Change{}) {
 		return c, usagef("say what to change, such as --payload")
 	}
 	c.IfVersion = f.ifVersion

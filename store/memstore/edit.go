@@ -24,14 +24,18 @@ func (sh *shard) edit(e *store.Edit, now clock) store.EditResult {
 	case !e.Takes(r.task.Version(), r.task.Fingerprint):
 		return store.EditResult{Status: store.Stale, Version: r.task.Version()}
 	}
+	due, moves := e.DueAfter(r.task.Due, now.ms())
+	sh.take(r)
+	was := r.task.Traits
 	if e.Task != nil {
 		r.task = revised(&r.task, e.Task)
 	}
 	r.task.Edits++
-	if due, moves := e.DueAfter(r.task.Due, now.ms()); moves {
-		sh.pend(r, due)
-	}
-	return store.EditResult{Status: store.OK, Due: r.task.Due, Version: r.task.Version()}
+	r.task.Due = due
+	sh.put(r)
+	moves = moves || !was.Same(r.task.Traits)
+	sh.woke = sh.woke || moves
+	return store.EditResult{Status: store.OK, Due: due, Version: r.task.Version(), Traits: r.task.Traits, Moved: moves}
 }
 
 // revised returns t with what an edit may change taken from a copy of other.

@@ -1,6 +1,7 @@
 package pebblestore
 
 import (
+	"bytes"
 	"context"
 
 	"github.com/ddq-io/ddq/store"
@@ -36,6 +37,7 @@ func (t *turn) edit(edit *store.Edit, e *entry) (result store.EditResult, err er
 	if version := e.edits + 1; !edit.Takes(version, e.fingerprint) {
 		return store.EditResult{Status: store.Stale, Version: version}, nil
 	}
+	before := bytes.Clone(e.traits())
 	if task := edit.Task; task != nil {
 		e.expires, e.visibility = task.Expires, task.Visibility
 		if e.body, err = record.AppendBody(nil, task); err != nil {
@@ -49,13 +51,16 @@ func (t *turn) edit(edit *store.Edit, e *entry) (result store.EditResult, err er
 	if err := t.rewriteTask(edit.ID, e); err != nil {
 		return result, err
 	}
-	if moves {
-		if err := t.removePending(was, edit.ID); err != nil {
+	after := e.traits()
+	if moves = moves || !bytes.Equal(before, after); moves {
+		if err := t.removePending(was, edit.ID, before); err != nil {
 			return result, err
 		}
-		if err := t.addPending(due, edit.ID); err != nil {
+		if err := t.addPending(due, edit.ID, after); err != nil {
 			return result, err
 		}
 	}
-	return store.EditResult{Status: store.OK, Due: due, Version: e.edits + 1}, nil
+	result = store.EditResult{Status: store.OK, Due: due, Version: e.edits + 1, Moved: moves}
+	result.Traits, _ = record.DecodeTraits(after) // what is not readable is dead-lettered by Hold
+	return result, nil
 }

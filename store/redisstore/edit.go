@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/record"
 )
 
 // Edit implements store.Writer.
@@ -19,19 +20,22 @@ func (s *Store) Edit(ctx context.Context, shard store.Shard, edits []store.Edit)
 	}
 	results := make([]store.EditResult, len(edits))
 	stamp, err := s.batch(ctx, call{
-		what: "edit", lua: lua, shard: shard, parts: 3, pends: true,
+		what: "edit", lua: lua, shard: shard, parts: 4, pends: true,
 		ids:   func(i int) string { return edits[i].ID },
 		sizes: func(i int) int { return overhead + payloadOf(&edits[i]) },
 		args: func(chunk []int, n count) (*args, error) {
 			return editArgs(edits, chunk, n)
 		},
 		take: func(chunk []int, r reply) {
-			versions, dues := list(r.more[0]), list(r.more[1])
+			versions, dues, traits := list(r.more[0]), list(r.more[1]), list(r.more[2])
 			for k, i := range chunk {
-				results[i] = store.EditResult{Status: store.OK, Version: number(at(versions, k))}
+				results[i] = store.EditResult{Status: store.OK, Version: number(at(versions, k)), Traits: traitsAt(traits, k)}
+				if v := results[i].Version; v < 0 {
+					results[i].Version, results[i].Moved = -v, true
+				}
 				results[i].Due, _ = parseMillis(text(at(dues, k)))
 			}
-			odd(r.more[2], len(chunk), func(k int, status store.Status, rest []any) {
+			odd(r.more[3], len(chunk), func(k int, status store.Status, rest []any) {
 				results[chunk[k]] = notEdited(status, rest, r.now())
 			})
 		},
@@ -66,7 +70,7 @@ func editArgs(edits []store.Edit, chunk []int, n count) (*args, error) {
 	for _, i := range chunk {
 		size += overhead + payloadOf(&edits[i])
 	}
-	a := newArgs(4*len(chunk)+1, size)
+	a := newArgs(5*len(chunk)+1, size)
 	a.int(int64(n))
 	for _, i := range chunk {
 		e := &edits[i]
@@ -82,6 +86,7 @@ func editArgs(edits []store.Edit, chunk []int, n count) (*args, error) {
 		}
 		if e.Task == nil {
 			a.str("")
+			a.str("")
 			continue
 		}
 		next := *e.Task
@@ -89,6 +94,8 @@ func editArgs(edits []store.Edit, chunk []int, n count) (*args, error) {
 		if err := a.record(&next); err != nil {
 			return nil, err
 		}
+		a.buf = record.AppendTraits(a.buf, next.Traits)
+		a.end()
 	}
 	return a, nil
 }

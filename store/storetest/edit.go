@@ -22,6 +22,7 @@ func editCases() []entry {
 		{"Edit/HoldTakesTheTaskAsItIs", editThenHold},
 		{"Edit/SeveralOfATaskInABatch", editTwice},
 		{"Edit/BigBatch", editBig},
+		{"Edit/MovesBetweenLanes", editLanes},
 	}
 }
 
@@ -165,16 +166,15 @@ func editBoth(f *fixture) {
 }
 
 func editNow(f *fixture) {
-	due := f.now() - 1000
 	f.ready("ready")
 	f.scheduled("scheduled")
+	due := f.get("ready").Due
 	before := f.now()
 	stamp, got, err := f.s.Edit(f.ctx, f.shard, []store.Edit{{ID: "ready", Now: true}, {ID: "scheduled", Now: true}})
 	f.ok("edit", err)
 	f.statuses("edit", got, store.OK, store.OK)
-	if ready := f.get("ready").Due; ready > due || got[0].Due != ready {
-		f.Fatalf("a ready task is due %v, told %v, want about %v", ready, got[0].Due, due)
-	}
+	equal(f, "due time of a ready task", f.get("ready").Due, due)
+	equal(f, "due time told of it", got[0].Due, due)
 	moved := f.get("scheduled").Due
 	equal(f, "due time told", got[1].Due, moved)
 	if moved < before || moved > store.Millis(stamp.Now.UnixMilli()) {
@@ -259,6 +259,52 @@ func editBig(f *fixture) {
 	equal(f, "seq", f.seq(), seq+1)
 	equal(f, "the first pending task", f.window()[0], ids[len(ids)-1])
 	f.edit(store.Stale, edits...)
+}
+
+// editLanes gives tasks other traits, with and without a move.
+func editLanes(f *fixture) {
+	f.scheduled("a", "b")
+	seq := f.seq()
+	high := &store.Traits{Priority: 7, FairnessKey: "k", OrderingKey: "o"}
+	first, second := f.changed("a", "x"), f.changed("b", "x")
+	first.Traits, second.Traits = high, &store.Traits{Priority: 7, FairnessKey: "k"}
+	for i, result := range f.edit(store.OK, store.Edit{ID: "a", Task: first}, store.Edit{ID: "b", Task: second, Due: f.now().Add(2 * long)}) {
+		if !result.Moved || !result.Traits.Same([]*store.Traits{first.Traits, second.Traits}[i]) {
+			f.Fatalf("result of other traits is %+v", result)
+		}
+	}
+	equal(f, "seq", f.seq(), seq+1)
+	lane := high.Lane()
+	inLane := func(want ...string) {
+		f.Helper()
+		_, entries, err := f.s.Window(f.ctx, f.shard, store.WindowQuery{To: f.now().Add(1000 * long), Limit: 10, Lane: &lane})
+		f.ok("window of the lane", err)
+		same(f, "tasks of the lane", idsOf(entries), want)
+	}
+	inLane("a", "b")
+	moved := f.edit(store.OK, store.Edit{ID: "b", Due: 5})[0]
+	if !moved.Traits.Same(second.Traits) {
+		f.Fatalf("traits of a moved task are %+v", moved.Traits)
+	}
+	inLane("b", "a")
+	plain, kept := f.changed("b", "y"), f.changed("a", "y")
+	plain.Traits = nil
+	results := f.edit(store.OK, store.Edit{ID: "b", Task: plain}, store.Edit{ID: "a", Task: kept})
+	if !results[0].Moved || results[0].Traits != nil || results[1].Moved || !results[1].Traits.Same(high) {
+		f.Fatalf("results are %+v", results)
+	}
+	inLane("a")
+	_, held := f.tryHold(holdsOf(long, "b"), store.OK)
+	if held[0].Task.Traits != nil {
+		f.Fatalf("traits of the held task are %+v", held[0].Task.Traits)
+	}
+	_, removed, err := f.s.Remove(f.ctx, f.shard, []string{"a"})
+	f.ok("remove", err)
+	f.statuses("remove", removed, store.OK)
+	inLane()
+	heads, err := f.s.Lanes(f.ctx, f.shard, nil, 10)
+	f.ok("lanes", err)
+	equal(f, "number of lanes", len(heads), 0)
 }
 
 // concurrentEdits lets a crowd edit tasks that the others hold at the same moment: no
