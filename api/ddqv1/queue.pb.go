@@ -23,6 +23,65 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+type CancelOutcome int32
+
+const (
+	CancelOutcome_CANCEL_OUTCOME_UNSPECIFIED CancelOutcome = 0
+	// The worker is told, and has not ended the task yet. It may still succeed.
+	CancelOutcome_CANCEL_OUTCOME_REQUESTED CancelOutcome = 1
+	// The task ended otherwise before it was told, or in spite of it.
+	CancelOutcome_CANCEL_OUTCOME_TOO_LATE CancelOutcome = 2
+	// The task ended without success: it is dead, with the reason CANCELLED.
+	CancelOutcome_CANCEL_OUTCOME_CONFIRMED CancelOutcome = 3
+	// No worker held the task, and it was deleted as or_delete asked.
+	CancelOutcome_CANCEL_OUTCOME_DELETED CancelOutcome = 4
+)
+
+// Enum value maps for CancelOutcome.
+var (
+	CancelOutcome_name = map[int32]string{
+		0: "CANCEL_OUTCOME_UNSPECIFIED",
+		1: "CANCEL_OUTCOME_REQUESTED",
+		2: "CANCEL_OUTCOME_TOO_LATE",
+		3: "CANCEL_OUTCOME_CONFIRMED",
+		4: "CANCEL_OUTCOME_DELETED",
+	}
+	CancelOutcome_value = map[string]int32{
+		"CANCEL_OUTCOME_UNSPECIFIED": 0,
+		"CANCEL_OUTCOME_REQUESTED":   1,
+		"CANCEL_OUTCOME_TOO_LATE":    2,
+		"CANCEL_OUTCOME_CONFIRMED":   3,
+		"CANCEL_OUTCOME_DELETED":     4,
+	}
+)
+
+func (x CancelOutcome) Enum() *CancelOutcome {
+	p := new(CancelOutcome)
+	*p = x
+	return p
+}
+
+func (x CancelOutcome) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (CancelOutcome) Descriptor() protoreflect.EnumDescriptor {
+	return file_ddq_v1_queue_proto_enumTypes[0].Descriptor()
+}
+
+func (CancelOutcome) Type() protoreflect.EnumType {
+	return &file_ddq_v1_queue_proto_enumTypes[0]
+}
+
+func (x CancelOutcome) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use CancelOutcome.Descriptor instead.
+func (CancelOutcome) EnumDescriptor() ([]byte, []int) {
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{0}
+}
+
 type EnqueueRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Topic string                 `protobuf:"bytes,1,opt,name=topic,proto3" json:"topic,omitempty"`
@@ -1531,9 +1590,11 @@ type SettleResult struct {
 	// Extends: how long the hold lasts from now.
 	HoldMs int64 `protobuf:"varint,4,opt,name=hold_ms,json=holdMs,proto3" json:"hold_ms,omitempty"`
 	// HOLD_LOST, NO_TASK, ... when the settlement changed nothing.
-	Error         *Error `protobuf:"bytes,5,opt,name=error,proto3" json:"error,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Error *Error `protobuf:"bytes,5,opt,name=error,proto3" json:"error,omitempty"`
+	// Extends: the task's cancellation was asked for.
+	CancelRequested bool `protobuf:"varint,6,opt,name=cancel_requested,json=cancelRequested,proto3" json:"cancel_requested,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *SettleResult) Reset() {
@@ -1599,6 +1660,13 @@ func (x *SettleResult) GetError() *Error {
 		return x.Error
 	}
 	return nil
+}
+
+func (x *SettleResult) GetCancelRequested() bool {
+	if x != nil {
+		return x.CancelRequested
+	}
+	return false
 }
 
 type Cancel struct {
@@ -1755,9 +1823,12 @@ func (x *Drain) GetGraceMs() int64 {
 
 // Ack ends a hold: the task is done.
 type Ack struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	TaskId        string                 `protobuf:"bytes,1,opt,name=task_id,json=taskId,proto3" json:"task_id,omitempty"`
-	HoldToken     []byte                 `protobuf:"bytes,2,opt,name=hold_token,json=holdToken,proto3" json:"hold_token,omitempty"`
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	TaskId    string                 `protobuf:"bytes,1,opt,name=task_id,json=taskId,proto3" json:"task_id,omitempty"`
+	HoldToken []byte                 `protobuf:"bytes,2,opt,name=hold_token,json=holdToken,proto3" json:"hold_token,omitempty"`
+	// At most 256 KiB, kept with the task for the topic's done retention. Where that is
+	// 0 the task is deleted, and its result with it.
+	Result        []byte `protobuf:"bytes,3,opt,name=result,proto3" json:"result,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1802,6 +1873,13 @@ func (x *Ack) GetTaskId() string {
 func (x *Ack) GetHoldToken() []byte {
 	if x != nil {
 		return x.HoldToken
+	}
+	return nil
+}
+
+func (x *Ack) GetResult() []byte {
+	if x != nil {
+		return x.Result
 	}
 	return nil
 }
@@ -2339,9 +2417,12 @@ func (x *ExtendRequest) GetExtend() *Extend {
 type ExtendResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// How long the hold lasts from now.
-	HoldMs        int64 `protobuf:"varint,1,opt,name=hold_ms,json=holdMs,proto3" json:"hold_ms,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	HoldMs int64 `protobuf:"varint,1,opt,name=hold_ms,json=holdMs,proto3" json:"hold_ms,omitempty"`
+	// The task's cancellation was asked for: whatever is left of it to do is not wanted
+	// any more. Ack what is done all the same, nack otherwise; it is not tried again.
+	CancelRequested bool `protobuf:"varint,2,opt,name=cancel_requested,json=cancelRequested,proto3" json:"cancel_requested,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *ExtendResponse) Reset() {
@@ -2379,6 +2460,263 @@ func (x *ExtendResponse) GetHoldMs() int64 {
 		return x.HoldMs
 	}
 	return 0
+}
+
+func (x *ExtendResponse) GetCancelRequested() bool {
+	if x != nil {
+		return x.CancelRequested
+	}
+	return false
+}
+
+type WaitTaskRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Every topic is searched when empty.
+	Topic string `protobuf:"bytes,1,opt,name=topic,proto3" json:"topic,omitempty"`
+	Id    string `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
+	// How long to wait, at most 60,000; 0 looks once.
+	WaitMs        int64 `protobuf:"varint,3,opt,name=wait_ms,json=waitMs,proto3" json:"wait_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WaitTaskRequest) Reset() {
+	*x = WaitTaskRequest{}
+	mi := &file_ddq_v1_queue_proto_msgTypes[36]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WaitTaskRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WaitTaskRequest) ProtoMessage() {}
+
+func (x *WaitTaskRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_queue_proto_msgTypes[36]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WaitTaskRequest.ProtoReflect.Descriptor instead.
+func (*WaitTaskRequest) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{36}
+}
+
+func (x *WaitTaskRequest) GetTopic() string {
+	if x != nil {
+		return x.Topic
+	}
+	return ""
+}
+
+func (x *WaitTaskRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *WaitTaskRequest) GetWaitMs() int64 {
+	if x != nil {
+		return x.WaitMs
+	}
+	return 0
+}
+
+// WaitTaskResponse is the task as it was at the end of the wait. A task that is gone
+// by then, because its topic keeps no done tasks or because it was deleted, is
+// NOT_FOUND: with reason TASK_GONE when this call saw it before, else with NO_TASK.
+type WaitTaskResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Task  *Task                  `protobuf:"bytes,1,opt,name=task,proto3" json:"task,omitempty"`
+	// It is done, dead or expired.
+	Settled       bool `protobuf:"varint,2,opt,name=settled,proto3" json:"settled,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WaitTaskResponse) Reset() {
+	*x = WaitTaskResponse{}
+	mi := &file_ddq_v1_queue_proto_msgTypes[37]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WaitTaskResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WaitTaskResponse) ProtoMessage() {}
+
+func (x *WaitTaskResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_queue_proto_msgTypes[37]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WaitTaskResponse.ProtoReflect.Descriptor instead.
+func (*WaitTaskResponse) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{37}
+}
+
+func (x *WaitTaskResponse) GetTask() *Task {
+	if x != nil {
+		return x.Task
+	}
+	return nil
+}
+
+func (x *WaitTaskResponse) GetSettled() bool {
+	if x != nil {
+		return x.Settled
+	}
+	return false
+}
+
+type CancelTaskRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Every topic is searched when empty.
+	Topic string `protobuf:"bytes,1,opt,name=topic,proto3" json:"topic,omitempty"`
+	Id    string `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
+	// How long to wait for the worker to end the task, at most 60,000; 0 does not wait.
+	WaitMs int64 `protobuf:"varint,3,opt,name=wait_ms,json=waitMs,proto3" json:"wait_ms,omitempty"`
+	// Delete the task when no worker holds it, instead of refusing.
+	OrDelete      bool `protobuf:"varint,4,opt,name=or_delete,json=orDelete,proto3" json:"or_delete,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CancelTaskRequest) Reset() {
+	*x = CancelTaskRequest{}
+	mi := &file_ddq_v1_queue_proto_msgTypes[38]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CancelTaskRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CancelTaskRequest) ProtoMessage() {}
+
+func (x *CancelTaskRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_queue_proto_msgTypes[38]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CancelTaskRequest.ProtoReflect.Descriptor instead.
+func (*CancelTaskRequest) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{38}
+}
+
+func (x *CancelTaskRequest) GetTopic() string {
+	if x != nil {
+		return x.Topic
+	}
+	return ""
+}
+
+func (x *CancelTaskRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *CancelTaskRequest) GetWaitMs() int64 {
+	if x != nil {
+		return x.WaitMs
+	}
+	return 0
+}
+
+func (x *CancelTaskRequest) GetOrDelete() bool {
+	if x != nil {
+		return x.OrDelete
+	}
+	return false
+}
+
+type CancelTaskResponse struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Topic   string                 `protobuf:"bytes,1,opt,name=topic,proto3" json:"topic,omitempty"`
+	Outcome CancelOutcome          `protobuf:"varint,2,opt,name=outcome,proto3,enum=ddq.v1.CancelOutcome" json:"outcome,omitempty"`
+	// Unspecified when the task is gone.
+	State         TaskState `protobuf:"varint,3,opt,name=state,proto3,enum=ddq.v1.TaskState" json:"state,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CancelTaskResponse) Reset() {
+	*x = CancelTaskResponse{}
+	mi := &file_ddq_v1_queue_proto_msgTypes[39]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CancelTaskResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CancelTaskResponse) ProtoMessage() {}
+
+func (x *CancelTaskResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_queue_proto_msgTypes[39]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CancelTaskResponse.ProtoReflect.Descriptor instead.
+func (*CancelTaskResponse) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{39}
+}
+
+func (x *CancelTaskResponse) GetTopic() string {
+	if x != nil {
+		return x.Topic
+	}
+	return ""
+}
+
+func (x *CancelTaskResponse) GetOutcome() CancelOutcome {
+	if x != nil {
+		return x.Outcome
+	}
+	return CancelOutcome_CANCEL_OUTCOME_UNSPECIFIED
+}
+
+func (x *CancelTaskResponse) GetState() TaskState {
+	if x != nil {
+		return x.State
+	}
+	return TaskState_TASK_STATE_UNSPECIFIED
 }
 
 var File_ddq_v1_queue_proto protoreflect.FileDescriptor
@@ -2498,14 +2836,15 @@ const file_ddq_v1_queue_proto_rawDesc = "" +
 	"\ahold_ms\x18\x03 \x01(\x03R\x06holdMs\"U\n" +
 	"\aSettled\x12\x1a\n" +
 	"\bsequence\x18\x01 \x01(\x04R\bsequence\x12.\n" +
-	"\aresults\x18\x02 \x03(\v2\x14.ddq.v1.SettleResultR\aresults\"\x9e\x01\n" +
+	"\aresults\x18\x02 \x03(\v2\x14.ddq.v1.SettleResultR\aresults\"\xc9\x01\n" +
 	"\fSettleResult\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x1d\n" +
 	"\n" +
 	"hold_token\x18\x02 \x01(\fR\tholdToken\x12\x18\n" +
 	"\aalready\x18\x03 \x01(\bR\aalready\x12\x17\n" +
 	"\ahold_ms\x18\x04 \x01(\x03R\x06holdMs\x12#\n" +
-	"\x05error\x18\x05 \x01(\v2\r.ddq.v1.ErrorR\x05error\"@\n" +
+	"\x05error\x18\x05 \x01(\v2\r.ddq.v1.ErrorR\x05error\x12)\n" +
+	"\x10cancel_requested\x18\x06 \x01(\bR\x0fcancelRequested\"@\n" +
 	"\x06Cancel\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x1d\n" +
 	"\n" +
@@ -2514,11 +2853,12 @@ const file_ddq_v1_queue_proto_rawDesc = "" +
 	"\x05ready\x18\x01 \x01(\x03R\x05ready\x12\x1a\n" +
 	"\breturned\x18\x02 \x01(\x05R\breturned\"\"\n" +
 	"\x05Drain\x12\x19\n" +
-	"\bgrace_ms\x18\x01 \x01(\x03R\agraceMs\"=\n" +
+	"\bgrace_ms\x18\x01 \x01(\x03R\agraceMs\"U\n" +
 	"\x03Ack\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x1d\n" +
 	"\n" +
-	"hold_token\x18\x02 \x01(\fR\tholdToken\"\xb9\x01\n" +
+	"hold_token\x18\x02 \x01(\fR\tholdToken\x12\x16\n" +
+	"\x06result\x18\x03 \x01(\fR\x06result\"\xb9\x01\n" +
 	"\x04Nack\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x1d\n" +
 	"\n" +
@@ -2557,9 +2897,32 @@ const file_ddq_v1_queue_proto_rawDesc = "" +
 	"\fexecute_time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\vexecuteTime\"M\n" +
 	"\rExtendRequest\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12&\n" +
-	"\x06extend\x18\x02 \x01(\v2\x0e.ddq.v1.ExtendR\x06extend\")\n" +
+	"\x06extend\x18\x02 \x01(\v2\x0e.ddq.v1.ExtendR\x06extend\"T\n" +
 	"\x0eExtendResponse\x12\x17\n" +
-	"\ahold_ms\x18\x01 \x01(\x03R\x06holdMs2\xa1\x06\n" +
+	"\ahold_ms\x18\x01 \x01(\x03R\x06holdMs\x12)\n" +
+	"\x10cancel_requested\x18\x02 \x01(\bR\x0fcancelRequested\"P\n" +
+	"\x0fWaitTaskRequest\x12\x14\n" +
+	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x0e\n" +
+	"\x02id\x18\x02 \x01(\tR\x02id\x12\x17\n" +
+	"\await_ms\x18\x03 \x01(\x03R\x06waitMs\"N\n" +
+	"\x10WaitTaskResponse\x12 \n" +
+	"\x04task\x18\x01 \x01(\v2\f.ddq.v1.TaskR\x04task\x12\x18\n" +
+	"\asettled\x18\x02 \x01(\bR\asettled\"o\n" +
+	"\x11CancelTaskRequest\x12\x14\n" +
+	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x0e\n" +
+	"\x02id\x18\x02 \x01(\tR\x02id\x12\x17\n" +
+	"\await_ms\x18\x03 \x01(\x03R\x06waitMs\x12\x1b\n" +
+	"\tor_delete\x18\x04 \x01(\bR\borDelete\"\x84\x01\n" +
+	"\x12CancelTaskResponse\x12\x14\n" +
+	"\x05topic\x18\x01 \x01(\tR\x05topic\x12/\n" +
+	"\aoutcome\x18\x02 \x01(\x0e2\x15.ddq.v1.CancelOutcomeR\aoutcome\x12'\n" +
+	"\x05state\x18\x03 \x01(\x0e2\x11.ddq.v1.TaskStateR\x05state*\xa4\x01\n" +
+	"\rCancelOutcome\x12\x1e\n" +
+	"\x1aCANCEL_OUTCOME_UNSPECIFIED\x10\x00\x12\x1c\n" +
+	"\x18CANCEL_OUTCOME_REQUESTED\x10\x01\x12\x1b\n" +
+	"\x17CANCEL_OUTCOME_TOO_LATE\x10\x02\x12\x1c\n" +
+	"\x18CANCEL_OUTCOME_CONFIRMED\x10\x03\x12\x1a\n" +
+	"\x16CANCEL_OUTCOME_DELETED\x10\x042\xa5\a\n" +
 	"\x11DelayQueueService\x12:\n" +
 	"\aEnqueue\x12\x16.ddq.v1.EnqueueRequest\x1a\x17.ddq.v1.EnqueueResponse\x12I\n" +
 	"\fEnqueueBatch\x12\x1b.ddq.v1.EnqueueBatchRequest\x1a\x1c.ddq.v1.EnqueueBatchResponse\x12P\n" +
@@ -2573,7 +2936,10 @@ const file_ddq_v1_queue_proto_rawDesc = "" +
 	"\bRetrieve\x12\x17.ddq.v1.RetrieveRequest\x1a\x18.ddq.v1.RetrieveResponse\x12.\n" +
 	"\x03Ack\x12\x12.ddq.v1.AckRequest\x1a\x13.ddq.v1.AckResponse\x121\n" +
 	"\x04Nack\x12\x13.ddq.v1.NackRequest\x1a\x14.ddq.v1.NackResponse\x127\n" +
-	"\x06Extend\x12\x15.ddq.v1.ExtendRequest\x1a\x16.ddq.v1.ExtendResponseB'Z%github.com/ddq-io/ddq/api/ddqv1;ddqv1b\x06proto3"
+	"\x06Extend\x12\x15.ddq.v1.ExtendRequest\x1a\x16.ddq.v1.ExtendResponse\x12=\n" +
+	"\bWaitTask\x12\x17.ddq.v1.WaitTaskRequest\x1a\x18.ddq.v1.WaitTaskResponse\x12C\n" +
+	"\n" +
+	"CancelTask\x12\x19.ddq.v1.CancelTaskRequest\x1a\x1a.ddq.v1.CancelTaskResponseB'Z%github.com/ddq-io/ddq/api/ddqv1;ddqv1b\x06proto3"
 
 var (
 	file_ddq_v1_queue_proto_rawDescOnce sync.Once
@@ -2587,124 +2953,137 @@ func file_ddq_v1_queue_proto_rawDescGZIP() []byte {
 	return file_ddq_v1_queue_proto_rawDescData
 }
 
-var file_ddq_v1_queue_proto_msgTypes = make([]protoimpl.MessageInfo, 36)
+var file_ddq_v1_queue_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
+var file_ddq_v1_queue_proto_msgTypes = make([]protoimpl.MessageInfo, 40)
 var file_ddq_v1_queue_proto_goTypes = []any{
-	(*EnqueueRequest)(nil),         // 0: ddq.v1.EnqueueRequest
-	(*EnqueueResponse)(nil),        // 1: ddq.v1.EnqueueResponse
-	(*EnqueueBatchRequest)(nil),    // 2: ddq.v1.EnqueueBatchRequest
-	(*EnqueueBatchResponse)(nil),   // 3: ddq.v1.EnqueueBatchResponse
-	(*EnqueueResult)(nil),          // 4: ddq.v1.EnqueueResult
-	(*EnqueueStreamRequest)(nil),   // 5: ddq.v1.EnqueueStreamRequest
-	(*EnqueueStreamResponse)(nil),  // 6: ddq.v1.EnqueueStreamResponse
-	(*GetTaskRequest)(nil),         // 7: ddq.v1.GetTaskRequest
-	(*GetTaskResponse)(nil),        // 8: ddq.v1.GetTaskResponse
-	(*ListTasksRequest)(nil),       // 9: ddq.v1.ListTasksRequest
-	(*ListTasksResponse)(nil),      // 10: ddq.v1.ListTasksResponse
-	(*DeleteTaskRequest)(nil),      // 11: ddq.v1.DeleteTaskRequest
-	(*DeleteTaskResponse)(nil),     // 12: ddq.v1.DeleteTaskResponse
-	(*RescheduleTaskRequest)(nil),  // 13: ddq.v1.RescheduleTaskRequest
-	(*RescheduleTaskResponse)(nil), // 14: ddq.v1.RescheduleTaskResponse
-	(*SubscribeRequest)(nil),       // 15: ddq.v1.SubscribeRequest
-	(*Hello)(nil),                  // 16: ddq.v1.Hello
-	(*SubscribeResponse)(nil),      // 17: ddq.v1.SubscribeResponse
-	(*Subscribed)(nil),             // 18: ddq.v1.Subscribed
-	(*Delivery)(nil),               // 19: ddq.v1.Delivery
-	(*Settled)(nil),                // 20: ddq.v1.Settled
-	(*SettleResult)(nil),           // 21: ddq.v1.SettleResult
-	(*Cancel)(nil),                 // 22: ddq.v1.Cancel
-	(*Demand)(nil),                 // 23: ddq.v1.Demand
-	(*Drain)(nil),                  // 24: ddq.v1.Drain
-	(*Ack)(nil),                    // 25: ddq.v1.Ack
-	(*Nack)(nil),                   // 26: ddq.v1.Nack
-	(*Extend)(nil),                 // 27: ddq.v1.Extend
-	(*RetrieveRequest)(nil),        // 28: ddq.v1.RetrieveRequest
-	(*RetrieveResponse)(nil),       // 29: ddq.v1.RetrieveResponse
-	(*AckRequest)(nil),             // 30: ddq.v1.AckRequest
-	(*AckResponse)(nil),            // 31: ddq.v1.AckResponse
-	(*NackRequest)(nil),            // 32: ddq.v1.NackRequest
-	(*NackResponse)(nil),           // 33: ddq.v1.NackResponse
-	(*ExtendRequest)(nil),          // 34: ddq.v1.ExtendRequest
-	(*ExtendResponse)(nil),         // 35: ddq.v1.ExtendResponse
-	(*durationpb.Duration)(nil),    // 36: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil),  // 37: google.protobuf.Timestamp
-	(*Attribute)(nil),              // 38: ddq.v1.Attribute
-	(*Backoff)(nil),                // 39: ddq.v1.Backoff
-	(TaskState)(0),                 // 40: ddq.v1.TaskState
-	(*Error)(nil),                  // 41: ddq.v1.Error
-	(*Task)(nil),                   // 42: ddq.v1.Task
+	(CancelOutcome)(0),             // 0: ddq.v1.CancelOutcome
+	(*EnqueueRequest)(nil),         // 1: ddq.v1.EnqueueRequest
+	(*EnqueueResponse)(nil),        // 2: ddq.v1.EnqueueResponse
+	(*EnqueueBatchRequest)(nil),    // 3: ddq.v1.EnqueueBatchRequest
+	(*EnqueueBatchResponse)(nil),   // 4: ddq.v1.EnqueueBatchResponse
+	(*EnqueueResult)(nil),          // 5: ddq.v1.EnqueueResult
+	(*EnqueueStreamRequest)(nil),   // 6: ddq.v1.EnqueueStreamRequest
+	(*EnqueueStreamResponse)(nil),  // 7: ddq.v1.EnqueueStreamResponse
+	(*GetTaskRequest)(nil),         // 8: ddq.v1.GetTaskRequest
+	(*GetTaskResponse)(nil),        // 9: ddq.v1.GetTaskResponse
+	(*ListTasksRequest)(nil),       // 10: ddq.v1.ListTasksRequest
+	(*ListTasksResponse)(nil),      // 11: ddq.v1.ListTasksResponse
+	(*DeleteTaskRequest)(nil),      // 12: ddq.v1.DeleteTaskRequest
+	(*DeleteTaskResponse)(nil),     // 13: ddq.v1.DeleteTaskResponse
+	(*RescheduleTaskRequest)(nil),  // 14: ddq.v1.RescheduleTaskRequest
+	(*RescheduleTaskResponse)(nil), // 15: ddq.v1.RescheduleTaskResponse
+	(*SubscribeRequest)(nil),       // 16: ddq.v1.SubscribeRequest
+	(*Hello)(nil),                  // 17: ddq.v1.Hello
+	(*SubscribeResponse)(nil),      // 18: ddq.v1.SubscribeResponse
+	(*Subscribed)(nil),             // 19: ddq.v1.Subscribed
+	(*Delivery)(nil),               // 20: ddq.v1.Delivery
+	(*Settled)(nil),                // 21: ddq.v1.Settled
+	(*SettleResult)(nil),           // 22: ddq.v1.SettleResult
+	(*Cancel)(nil),                 // 23: ddq.v1.Cancel
+	(*Demand)(nil),                 // 24: ddq.v1.Demand
+	(*Drain)(nil),                  // 25: ddq.v1.Drain
+	(*Ack)(nil),                    // 26: ddq.v1.Ack
+	(*Nack)(nil),                   // 27: ddq.v1.Nack
+	(*Extend)(nil),                 // 28: ddq.v1.Extend
+	(*RetrieveRequest)(nil),        // 29: ddq.v1.RetrieveRequest
+	(*RetrieveResponse)(nil),       // 30: ddq.v1.RetrieveResponse
+	(*AckRequest)(nil),             // 31: ddq.v1.AckRequest
+	(*AckResponse)(nil),            // 32: ddq.v1.AckResponse
+	(*NackRequest)(nil),            // 33: ddq.v1.NackRequest
+	(*NackResponse)(nil),           // 34: ddq.v1.NackResponse
+	(*ExtendRequest)(nil),          // 35: ddq.v1.ExtendRequest
+	(*ExtendResponse)(nil),         // 36: ddq.v1.ExtendResponse
+	(*WaitTaskRequest)(nil),        // 37: ddq.v1.WaitTaskRequest
+	(*WaitTaskResponse)(nil),       // 38: ddq.v1.WaitTaskResponse
+	(*CancelTaskRequest)(nil),      // 39: ddq.v1.CancelTaskRequest
+	(*CancelTaskResponse)(nil),     // 40: ddq.v1.CancelTaskResponse
+	(*durationpb.Duration)(nil),    // 41: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil),  // 42: google.protobuf.Timestamp
+	(*Attribute)(nil),              // 43: ddq.v1.Attribute
+	(*Backoff)(nil),                // 44: ddq.v1.Backoff
+	(TaskState)(0),                 // 45: ddq.v1.TaskState
+	(*Error)(nil),                  // 46: ddq.v1.Error
+	(*Task)(nil),                   // 47: ddq.v1.Task
 }
 var file_ddq_v1_queue_proto_depIdxs = []int32{
-	36, // 0: ddq.v1.EnqueueRequest.delay:type_name -> google.protobuf.Duration
-	37, // 1: ddq.v1.EnqueueRequest.execute_time:type_name -> google.protobuf.Timestamp
-	38, // 2: ddq.v1.EnqueueRequest.attributes:type_name -> ddq.v1.Attribute
-	39, // 3: ddq.v1.EnqueueRequest.backoff:type_name -> ddq.v1.Backoff
-	37, // 4: ddq.v1.EnqueueRequest.expire_time:type_name -> google.protobuf.Timestamp
-	36, // 5: ddq.v1.EnqueueRequest.expire_after:type_name -> google.protobuf.Duration
-	37, // 6: ddq.v1.EnqueueResponse.execute_time:type_name -> google.protobuf.Timestamp
-	40, // 7: ddq.v1.EnqueueResponse.state:type_name -> ddq.v1.TaskState
-	40, // 8: ddq.v1.EnqueueResponse.replaced_state:type_name -> ddq.v1.TaskState
-	0,  // 9: ddq.v1.EnqueueBatchRequest.tasks:type_name -> ddq.v1.EnqueueRequest
-	4,  // 10: ddq.v1.EnqueueBatchResponse.results:type_name -> ddq.v1.EnqueueResult
-	37, // 11: ddq.v1.EnqueueResult.execute_time:type_name -> google.protobuf.Timestamp
-	40, // 12: ddq.v1.EnqueueResult.replaced_state:type_name -> ddq.v1.TaskState
-	41, // 13: ddq.v1.EnqueueResult.error:type_name -> ddq.v1.Error
-	0,  // 14: ddq.v1.EnqueueStreamRequest.tasks:type_name -> ddq.v1.EnqueueRequest
-	4,  // 15: ddq.v1.EnqueueStreamResponse.results:type_name -> ddq.v1.EnqueueResult
-	41, // 16: ddq.v1.EnqueueStreamResponse.error:type_name -> ddq.v1.Error
-	42, // 17: ddq.v1.GetTaskResponse.task:type_name -> ddq.v1.Task
-	40, // 18: ddq.v1.ListTasksRequest.state:type_name -> ddq.v1.TaskState
-	42, // 19: ddq.v1.ListTasksResponse.tasks:type_name -> ddq.v1.Task
-	36, // 20: ddq.v1.RescheduleTaskRequest.delay:type_name -> google.protobuf.Duration
-	37, // 21: ddq.v1.RescheduleTaskRequest.execute_time:type_name -> google.protobuf.Timestamp
-	37, // 22: ddq.v1.RescheduleTaskResponse.execute_time:type_name -> google.protobuf.Timestamp
-	16, // 23: ddq.v1.SubscribeRequest.hello:type_name -> ddq.v1.Hello
-	25, // 24: ddq.v1.SubscribeRequest.acks:type_name -> ddq.v1.Ack
-	26, // 25: ddq.v1.SubscribeRequest.nacks:type_name -> ddq.v1.Nack
-	27, // 26: ddq.v1.SubscribeRequest.extends:type_name -> ddq.v1.Extend
-	18, // 27: ddq.v1.SubscribeResponse.subscribed:type_name -> ddq.v1.Subscribed
-	19, // 28: ddq.v1.SubscribeResponse.deliveries:type_name -> ddq.v1.Delivery
-	20, // 29: ddq.v1.SubscribeResponse.settled:type_name -> ddq.v1.Settled
-	22, // 30: ddq.v1.SubscribeResponse.cancels:type_name -> ddq.v1.Cancel
-	24, // 31: ddq.v1.SubscribeResponse.drain:type_name -> ddq.v1.Drain
-	23, // 32: ddq.v1.SubscribeResponse.demand:type_name -> ddq.v1.Demand
-	42, // 33: ddq.v1.Delivery.task:type_name -> ddq.v1.Task
-	21, // 34: ddq.v1.Settled.results:type_name -> ddq.v1.SettleResult
-	41, // 35: ddq.v1.SettleResult.error:type_name -> ddq.v1.Error
-	19, // 36: ddq.v1.RetrieveResponse.deliveries:type_name -> ddq.v1.Delivery
-	25, // 37: ddq.v1.AckRequest.ack:type_name -> ddq.v1.Ack
-	26, // 38: ddq.v1.NackRequest.nack:type_name -> ddq.v1.Nack
-	40, // 39: ddq.v1.NackResponse.state:type_name -> ddq.v1.TaskState
-	37, // 40: ddq.v1.NackResponse.execute_time:type_name -> google.protobuf.Timestamp
-	27, // 41: ddq.v1.ExtendRequest.extend:type_name -> ddq.v1.Extend
-	0,  // 42: ddq.v1.DelayQueueService.Enqueue:input_type -> ddq.v1.EnqueueRequest
-	2,  // 43: ddq.v1.DelayQueueService.EnqueueBatch:input_type -> ddq.v1.EnqueueBatchRequest
-	5,  // 44: ddq.v1.DelayQueueService.EnqueueStream:input_type -> ddq.v1.EnqueueStreamRequest
-	7,  // 45: ddq.v1.DelayQueueService.GetTask:input_type -> ddq.v1.GetTaskRequest
-	9,  // 46: ddq.v1.DelayQueueService.ListTasks:input_type -> ddq.v1.ListTasksRequest
-	11, // 47: ddq.v1.DelayQueueService.DeleteTask:input_type -> ddq.v1.DeleteTaskRequest
-	13, // 48: ddq.v1.DelayQueueService.RescheduleTask:input_type -> ddq.v1.RescheduleTaskRequest
-	15, // 49: ddq.v1.DelayQueueService.Subscribe:input_type -> ddq.v1.SubscribeRequest
-	28, // 50: ddq.v1.DelayQueueService.Retrieve:input_type -> ddq.v1.RetrieveRequest
-	30, // 51: ddq.v1.DelayQueueService.Ack:input_type -> ddq.v1.AckRequest
-	32, // 52: ddq.v1.DelayQueueService.Nack:input_type -> ddq.v1.NackRequest
-	34, // 53: ddq.v1.DelayQueueService.Extend:input_type -> ddq.v1.ExtendRequest
-	1,  // 54: ddq.v1.DelayQueueService.Enqueue:output_type -> ddq.v1.EnqueueResponse
-	3,  // 55: ddq.v1.DelayQueueService.EnqueueBatch:output_type -> ddq.v1.EnqueueBatchResponse
-	6,  // 56: ddq.v1.DelayQueueService.EnqueueStream:output_type -> ddq.v1.EnqueueStreamResponse
-	8,  // 57: ddq.v1.DelayQueueService.GetTask:output_type -> ddq.v1.GetTaskResponse
-	10, // 58: ddq.v1.DelayQueueService.ListTasks:output_type -> ddq.v1.ListTasksResponse
-	12, // 59: ddq.v1.DelayQueueService.DeleteTask:output_type -> ddq.v1.DeleteTaskResponse
-	14, // 60: ddq.v1.DelayQueueService.RescheduleTask:output_type -> ddq.v1.RescheduleTaskResponse
-	17, // 61: ddq.v1.DelayQueueService.Subscribe:output_type -> ddq.v1.SubscribeResponse
-	29, // 62: ddq.v1.DelayQueueService.Retrieve:output_type -> ddq.v1.RetrieveResponse
-	31, // 63: ddq.v1.DelayQueueService.Ack:output_type -> ddq.v1.AckResponse
-	33, // 64: ddq.v1.DelayQueueService.Nack:output_type -> ddq.v1.NackResponse
-	35, // 65: ddq.v1.DelayQueueService.Extend:output_type -> ddq.v1.ExtendResponse
-	54, // [54:66] is the sub-list for method output_type
-	42, // [42:54] is the sub-list for method input_type
-	42, // [42:42] is the sub-list for extension type_name
-	42, // [42:42] is the sub-list for extension extendee
-	0,  // [0:42] is the sub-list for field type_name
+	41, // 0: ddq.v1.EnqueueRequest.delay:type_name -> google.protobuf.Duration
+	42, // 1: ddq.v1.EnqueueRequest.execute_time:type_name -> google.protobuf.Timestamp
+	43, // 2: ddq.v1.EnqueueRequest.attributes:type_name -> ddq.v1.Attribute
+	44, // 3: ddq.v1.EnqueueRequest.backoff:type_name -> ddq.v1.Backoff
+	42, // 4: ddq.v1.EnqueueRequest.expire_time:type_name -> google.protobuf.Timestamp
+	41, // 5: ddq.v1.EnqueueRequest.expire_after:type_name -> google.protobuf.Duration
+	42, // 6: ddq.v1.EnqueueResponse.execute_time:type_name -> google.protobuf.Timestamp
+	45, // 7: ddq.v1.EnqueueResponse.state:type_name -> ddq.v1.TaskState
+	45, // 8: ddq.v1.EnqueueResponse.replaced_state:type_name -> ddq.v1.TaskState
+	1,  // 9: ddq.v1.EnqueueBatchRequest.tasks:type_name -> ddq.v1.EnqueueRequest
+	5,  // 10: ddq.v1.EnqueueBatchResponse.results:type_name -> ddq.v1.EnqueueResult
+	42, // 11: ddq.v1.EnqueueResult.execute_time:type_name -> google.protobuf.Timestamp
+	45, // 12: ddq.v1.EnqueueResult.replaced_state:type_name -> ddq.v1.TaskState
+	46, // 13: ddq.v1.EnqueueResult.error:type_name -> ddq.v1.Error
+	1,  // 14: ddq.v1.EnqueueStreamRequest.tasks:type_name -> ddq.v1.EnqueueRequest
+	5,  // 15: ddq.v1.EnqueueStreamResponse.results:type_name -> ddq.v1.EnqueueResult
+	46, // 16: ddq.v1.EnqueueStreamResponse.error:type_name -> ddq.v1.Error
+	47, // 17: ddq.v1.GetTaskResponse.task:type_name -> ddq.v1.Task
+	45, // 18: ddq.v1.ListTasksRequest.state:type_name -> ddq.v1.TaskState
+	47, // 19: ddq.v1.ListTasksResponse.tasks:type_name -> ddq.v1.Task
+	41, // 20: ddq.v1.RescheduleTaskRequest.delay:type_name -> google.protobuf.Duration
+	42, // 21: ddq.v1.RescheduleTaskRequest.execute_time:type_name -> google.protobuf.Timestamp
+	42, // 22: ddq.v1.RescheduleTaskResponse.execute_time:type_name -> google.protobuf.Timestamp
+	17, // 23: ddq.v1.SubscribeRequest.hello:type_name -> ddq.v1.Hello
+	26, // 24: ddq.v1.SubscribeRequest.acks:type_name -> ddq.v1.Ack
+	27, // 25: ddq.v1.SubscribeRequest.nacks:type_name -> ddq.v1.Nack
+	28, // 26: ddq.v1.SubscribeRequest.extends:type_name -> ddq.v1.Extend
+	19, // 27: ddq.v1.SubscribeResponse.subscribed:type_name -> ddq.v1.Subscribed
+	20, // 28: ddq.v1.SubscribeResponse.deliveries:type_name -> ddq.v1.Delivery
+	21, // 29: ddq.v1.SubscribeResponse.settled:type_name -> ddq.v1.Settled
+	23, // 30: ddq.v1.SubscribeResponse.cancels:type_name -> ddq.v1.Cancel
+	25, // 31: ddq.v1.SubscribeResponse.drain:type_name -> ddq.v1.Drain
+	24, // 32: ddq.v1.SubscribeResponse.demand:type_name -> ddq.v1.Demand
+	47, // 33: ddq.v1.Delivery.task:type_name -> ddq.v1.Task
+	22, // 34: ddq.v1.Settled.results:type_name -> ddq.v1.SettleResult
+	46, // 35: ddq.v1.SettleResult.error:type_name -> ddq.v1.Error
+	20, // 36: ddq.v1.RetrieveResponse.deliveries:type_name -> ddq.v1.Delivery
+	26, // 37: ddq.v1.AckRequest.ack:type_name -> ddq.v1.Ack
+	27, // 38: ddq.v1.NackRequest.nack:type_name -> ddq.v1.Nack
+	45, // 39: ddq.v1.NackResponse.state:type_name -> ddq.v1.TaskState
+	42, // 40: ddq.v1.NackResponse.execute_time:type_name -> google.protobuf.Timestamp
+	28, // 41: ddq.v1.ExtendRequest.extend:type_name -> ddq.v1.Extend
+	47, // 42: ddq.v1.WaitTaskResponse.task:type_name -> ddq.v1.Task
+	0,  // 43: ddq.v1.CancelTaskResponse.outcome:type_name -> ddq.v1.CancelOutcome
+	45, // 44: ddq.v1.CancelTaskResponse.state:type_name -> ddq.v1.TaskState
+	1,  // 45: ddq.v1.DelayQueueService.Enqueue:input_type -> ddq.v1.EnqueueRequest
+	3,  // 46: ddq.v1.DelayQueueService.EnqueueBatch:input_type -> ddq.v1.EnqueueBatchRequest
+	6,  // 47: ddq.v1.DelayQueueService.EnqueueStream:input_type -> ddq.v1.EnqueueStreamRequest
+	8,  // 48: ddq.v1.DelayQueueService.GetTask:input_type -> ddq.v1.GetTaskRequest
+	10, // 49: ddq.v1.DelayQueueService.ListTasks:input_type -> ddq.v1.ListTasksRequest
+	12, // 50: ddq.v1.DelayQueueService.DeleteTask:input_type -> ddq.v1.DeleteTaskRequest
+	14, // 51: ddq.v1.DelayQueueService.RescheduleTask:input_type -> ddq.v1.RescheduleTaskRequest
+	16, // 52: ddq.v1.DelayQueueService.Subscribe:input_type -> ddq.v1.SubscribeRequest
+	29, // 53: ddq.v1.DelayQueueService.Retrieve:input_type -> ddq.v1.RetrieveRequest
+	31, // 54: ddq.v1.DelayQueueService.Ack:input_type -> ddq.v1.AckRequest
+	33, // 55: ddq.v1.DelayQueueService.Nack:input_type -> ddq.v1.NackRequest
+	35, // 56: ddq.v1.DelayQueueService.Extend:input_type -> ddq.v1.ExtendRequest
+	37, // 57: ddq.v1.DelayQueueService.WaitTask:input_type -> ddq.v1.WaitTaskRequest
+	39, // 58: ddq.v1.DelayQueueService.CancelTask:input_type -> ddq.v1.CancelTaskRequest
+	2,  // 59: ddq.v1.DelayQueueService.Enqueue:output_type -> ddq.v1.EnqueueResponse
+	4,  // 60: ddq.v1.DelayQueueService.EnqueueBatch:output_type -> ddq.v1.EnqueueBatchResponse
+	7,  // 61: ddq.v1.DelayQueueService.EnqueueStream:output_type -> ddq.v1.EnqueueStreamResponse
+	9,  // 62: ddq.v1.DelayQueueService.GetTask:output_type -> ddq.v1.GetTaskResponse
+	11, // 63: ddq.v1.DelayQueueService.ListTasks:output_type -> ddq.v1.ListTasksResponse
+	13, // 64: ddq.v1.DelayQueueService.DeleteTask:output_type -> ddq.v1.DeleteTaskResponse
+	15, // 65: ddq.v1.DelayQueueService.RescheduleTask:output_type -> ddq.v1.RescheduleTaskResponse
+	18, // 66: ddq.v1.DelayQueueService.Subscribe:output_type -> ddq.v1.SubscribeResponse
+	30, // 67: ddq.v1.DelayQueueService.Retrieve:output_type -> ddq.v1.RetrieveResponse
+	32, // 68: ddq.v1.DelayQueueService.Ack:output_type -> ddq.v1.AckResponse
+	34, // 69: ddq.v1.DelayQueueService.Nack:output_type -> ddq.v1.NackResponse
+	36, // 70: ddq.v1.DelayQueueService.Extend:output_type -> ddq.v1.ExtendResponse
+	38, // 71: ddq.v1.DelayQueueService.WaitTask:output_type -> ddq.v1.WaitTaskResponse
+	40, // 72: ddq.v1.DelayQueueService.CancelTask:output_type -> ddq.v1.CancelTaskResponse
+	59, // [59:73] is the sub-list for method output_type
+	45, // [45:59] is the sub-list for method input_type
+	45, // [45:45] is the sub-list for extension type_name
+	45, // [45:45] is the sub-list for extension extendee
+	0,  // [0:45] is the sub-list for field type_name
 }
 
 func init() { file_ddq_v1_queue_proto_init() }
@@ -2730,13 +3109,14 @@ func file_ddq_v1_queue_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_ddq_v1_queue_proto_rawDesc), len(file_ddq_v1_queue_proto_rawDesc)),
-			NumEnums:      0,
-			NumMessages:   36,
+			NumEnums:      1,
+			NumMessages:   40,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
 		GoTypes:           file_ddq_v1_queue_proto_goTypes,
 		DependencyIndexes: file_ddq_v1_queue_proto_depIdxs,
+		EnumInfos:         file_ddq_v1_queue_proto_enumTypes,
 		MessageInfos:      file_ddq_v1_queue_proto_msgTypes,
 	}.Build()
 	File_ddq_v1_queue_proto = out.File

@@ -318,7 +318,7 @@ func (p *parcel) frame(now time.Time) *ddqv1.SubscribeResponse {
 	if p.quiet() {
 		return nil
 	}
-	f := &ddqv1.SubscribeResponse{Demand: p.demand, NodesChanged: p.nodes}
+	f := &ddqv1.SubscribeResponse{Demand: p.demand, NodesChanged: p.nodes, Cancels: p.cancels}
 	if len(p.tasks) > 0 {
 		if p.slab == nil {
 			p.slab = new(wireSlab)

@@ -42,6 +42,16 @@ func (t *turn) removeTask(id string, rewritten bool) error {
 	return t.remove(t.key, rewritten)
 }
 
+// dropTask deletes a task with its history.
+func (t *turn) dropTask(id string, e *entry) error {
+	if e.history {
+		if err := t.forget(id); err != nil {
+			return err
+		}
+	}
+	return t.removeTask(id, e.rewritten)
+}
+
 func (t *turn) addTo(index table, at store.Millis, id string) error {
 	if t.indexes == nil {
 		t.indexes = t.s.db.NewBatch()

@@ -30,6 +30,8 @@ type entry struct {
 	// rewritten says that the key was set more than once since it was last deleted.
 	// Pebble's SingleDelete, the cheap way to delete, is wrong for such a key.
 	rewritten bool
+	// history says that there is a history of the task, under a key of its own.
+	history bool
 	// unreadable says that body is what was found in place of a whole entry.
 	unreadable bool
 	body       []byte
@@ -55,7 +57,19 @@ const (
 	hasLastError
 	hasFinished
 	hasUnreadable
+	hasMore // a second byte of flags follows
 )
+
+// Of the second byte.
+const hasHistory = 4
+
+// moreFlags is the second byte, 0 for none.
+func (e *entry) moreFlags() (f byte) {
+	if e.history {
+		f |= hasHistory
+	}
+	return f
+}
 
 func (e *entry) flags() (f byte) {
 	set := func(bit byte, when bool) {
@@ -70,6 +84,7 @@ func (e *entry) flags() (f byte) {
 	set(hasLastError, e.lastError != "")
 	set(hasFinished, e.state != pending)
 	set(hasUnreadable, e.unreadable)
+	set(hasMore, e.moreFlags() != 0)
 	return f
 }
 
@@ -77,6 +92,9 @@ func (e *entry) flags() (f byte) {
 func (e *entry) appendHeader(b []byte) []byte {
 	flags := e.flags()
 	b = append(b, entryVersion, byte(e.state), flags)
+	if flags&hasMore != 0 {
+		b = append(b, e.moreFlags())
+	}
 	b = binary.BigEndian.AppendUint64(b, uint64(e.due))
 	b = binary.BigEndian.AppendUint64(b, e.fingerprint)
 	b = binary.AppendUvarint(b, e.stamp)
@@ -109,7 +127,11 @@ func decodeEntry(b []byte) (e entry, err error) {
 		return e, fmt.Errorf("decode task: unknown version %d", version)
 	}
 	e.state = life(in.byte())
-	flags := in.byte()
+	flags, more := in.byte(), byte(0)
+	if flags&hasMore != 0 {
+		more = in.byte()
+	}
+	e.history = more&hasHistory != 0
 	e.due = store.Millis(in.uint64())
 	e.fingerprint = in.uint64()
 	e.stamp = in.uvarint()

@@ -24,19 +24,19 @@ type script struct {
 
 // scripts are all of them.
 type scripts struct {
-	add, hold, holdNew, ack, nack, extend,
+	add, hold, holdNew, ack, nack, extend, cancel,
 	remove, reschedule, requeue, removeDead, trim,
 	claim, release, renew, session,
-	stamp, raise, get, window, stats, sweep, putTopic *script
+	stamp, raise, get, history, window, stats, sweep, putTopic *script
 }
 
 func loadScripts() (*scripts, error) {
 	l := new(scripts)
 	for name, target := range map[string]**script{
-		"add": &l.add, "hold": &l.hold, "hold_new": &l.holdNew, "ack": &l.ack, "nack": &l.nack, "extend": &l.extend,
+		"add": &l.add, "hold": &l.hold, "hold_new": &l.holdNew, "ack": &l.ack, "nack": &l.nack, "extend": &l.extend, "cancel": &l.cancel,
 		"remove": &l.remove, "reschedule": &l.reschedule, "requeue": &l.requeue, "remove_dead": &l.removeDead, "trim": &l.trim,
 		"claim": &l.claim, "release": &l.release, "renew": &l.renew, "session": &l.session,
-		"stamp": &l.stamp, "raise": &l.raise, "get": &l.get, "window": &l.window, "stats": &l.stats, "sweep": &l.sweep, "put_topic": &l.putTopic,
+		"stamp": &l.stamp, "raise": &l.raise, "get": &l.get, "history": &l.history, "window": &l.window, "stats": &l.stats, "sweep": &l.sweep, "put_topic": &l.putTopic,
 	} {
 		s, err := loadScript(name)
 		if err != nil {

@@ -1,9 +1,9 @@
 #!lua
 -- hold_new: insert tasks that are absent, and hold those that are due.
 --
--- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept
+-- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept  10 history
 -- ARGV  1 epoch  2 nonce  3 count  4 number of runs r, then r times: number of tasks,
---       visibility ms, worker; then the tokens, 16 bytes each; then per task,
+--       visibility ms, worker and node (see running.lua); then the tokens, 16 bytes each; then per task,
 --       no id twice: id, due ms, record
 --       and last the moment (see call.lua)
 --
@@ -24,12 +24,13 @@ local ids = {}
 for i = 1, n do ids[i] = ARGV[at + 3 * i - 2] end
 local stored = redis.call('HMGET', KEYS[3], unpack(ids))
 
+-- include running.lua
 -- What is as expected: absent and due, without expiry.
 local hset, running, odd = {}, {}, {}
 local i = 0
 for run = 5, at - 1, 3 do
-  local worker = ARGV[run + 2]
-  local middle = struct.pack('>i8I4I2', soon + ARGV[run + 1], 1, #worker) .. worker
+  local who = ARGV[run + 2] .. started
+  local middle = struct.pack('>i8I4I2', soon + ARGV[run + 1], 1, #who) .. who
   for k = 1, ARGV[run] do
     i = i + 1
     local id, due, record = ids[i], ARGV[at + 3 * i - 1], ARGV[at + 3 * i]
@@ -80,6 +81,7 @@ if #over > 0 then
   redis.call('ZREM', KEYS[7], unpack(over))
   redis.call('ZREM', KEYS[8], unpack(over))
   redis.call('HDEL', KEYS[5], unpack(over))
+  redis.call('HDEL', KEYS[10], unpack(over))
 end
 if #keep > 0 then redis.call('HSET', KEYS[3], unpack(keep)) end
 if #hold > 0 then redis.call('HSET', KEYS[4], unpack(hold)) end
