@@ -26,6 +26,9 @@ type Snapshot struct {
 	FinishedAt        time.Time     // when it was done, dead or expired
 	Worker            string        // that holds the task
 	HoldDeadline      time.Time     // when that hold ends
+	CancelRequested   bool          // of a running task
+	Result            []byte        // of a done task; Get and Wait only
+	Attempts          []Attempt     // the last 20, the one that runs last; Get and Wait only
 }
 
 func snapshot(t *ddqv1.Task) Snapshot {
@@ -47,6 +50,9 @@ func snapshot(t *ddqv1.Task) Snapshot {
 		FinishedAt:        timeOf(t.GetFinishedAt()),
 		Worker:            t.GetWorker(),
 		HoldDeadline:      timeOf(t.GetHoldDeadline()),
+		CancelRequested:   t.GetCancelRequested(),
+		Result:            t.GetResult(),
+		Attempts:          attemptsFrom(t.GetAttempts()),
 	}
 }
 

@@ -64,8 +64,8 @@ type outbox struct {
 // answer gathers the outcomes of one frame's settlements.
 type answer struct {
 	ddqv1.Settled
-	items int // in the frame
-	left  int // not answered
+	weight int64 // of the frame, see weightOf
+	left   int   // not answered
 }
 
 func newOutbox(log *slog.Logger, grace time.Duration) *outbox {
@@ -89,10 +89,10 @@ func (o *outbox) Deliver(ds []actors.Delivery) bool {
 }
 
 // expect announces a frame of n settlements. It comes before their outcomes.
-func (o *outbox) expect(sequence uint64, n int) {
+func (o *outbox) expect(sequence uint64, n int, weight int64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.answers[sequence] = &answer{Settled: ddqv1.Settled{Sequence: sequence}, items: n, left: n}
+	o.answers[sequence] = &answer{Settled: ddqv1.Settled{Sequence: sequence}, weight: weight, left: n}
 }
 
 // Settled takes outcomes of the settlements of a frame, all at once or in

@@ -22,6 +22,7 @@ type shellCommand struct {
 	environ []string // added to by each task
 	out     io.Writer
 	err     io.Writer
+	raw     io.Writer // takes stdout in place of out, as it is; nil for none
 }
 
 // run feeds payload to the command and returns nil when it exits 0. Otherwise
@@ -33,6 +34,9 @@ func (s *shellCommand) run(ctx context.Context, payload []byte, vars []string) e
 	cmd.Env = append(s.environ[:len(s.environ):len(s.environ)], vars...)
 	cmd.Stdin = bytes.NewReader(payload)
 	cmd.Stdout, cmd.Stderr = out, errs
+	if s.raw != nil {
+		cmd.Stdout = s.raw
+	}
 	inOwnGroup(cmd)
 	cmd.WaitDelay = killDelay // then the shell is killed and its pipes closed
 
@@ -49,6 +53,20 @@ func (s *shellCommand) run(ctx context.Context, payload []byte, vars []string) e
 		return fmt.Errorf("%w: %s", err, errs.last)
 	}
 	return err
+}
+
+// limitedBuffer fails when more is written than there is room for.
+type limitedBuffer struct {
+	to   *bytes.Buffer
+	left int
+}
+
+func (b *limitedBuffer) Write(p []byte) (int, error) {
+	if len(p) > b.left {
+		return 0, errors.New("what the command printed is too long for a result")
+	}
+	b.left -= len(p)
+	return b.to.Write(p)
 }
 
 // lineWriter passes whole lines on and remembers the last one that is not

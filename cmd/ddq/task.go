@@ -11,8 +11,8 @@ import (
 )
 
 func (c *cli) taskCommand() *cobra.Command {
-	return group("task", "Look at tasks, move or delete them",
-		c.taskGet(), c.taskDelete(), c.taskReschedule(), c.taskList())
+	return group("task", "Look at tasks, wait for them, move, cancel or delete them",
+		c.taskGet(), c.taskDelete(), c.taskReschedule(), c.taskList(), c.taskWait(), c.taskCancel())
 }
 
 const anyTopic = "topic of the task (default: look in every topic)"
