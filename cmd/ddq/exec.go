@@ -55,18 +55,24 @@ func (s *shellCommand) run(ctx context.Context, payload []byte, vars []string) e
 	return err
 }
 
-// limitedBuffer fails when more is written than there is room for.
-type limitedBuffer struct {
-	to   *bytes.Buffer
+// errLongResult ends a command that printed too much for a result.
+var errLongResult = errors.New("what the command printed is too long for a result")
+
+// resultBuffer takes what there is room for. More than that is an error, which ends the
+// command.
+type resultBuffer struct {
+	bytes.Buffer
 	left int
+	full bool
 }
 
-func (b *limitedBuffer) Write(p []byte) (int, error) {
+func (b *resultBuffer) Write(p []byte) (int, error) {
 	if len(p) > b.left {
-		return 0, errors.New("what the command printed is too long for a result")
+		b.full = true
+		return 0, errLongResult
 	}
 	b.left -= len(p)
-	return b.to.Write(p)
+	return b.Buffer.Write(p)
 }
 
 // lineWriter passes whole lines on and remembers the last one that is not

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/hex"
@@ -148,9 +147,13 @@ func (h *workHandler) run(ctx context.Context, t worker.Task) error {
 	if !h.result {
 		return s.run(ctx, t.Payload, h.environment(t))
 	}
-	var result bytes.Buffer
-	s.raw = &limitedBuffer{to: &result, left: worker.MaxResult}
-	if err := s.run(ctx, t.Payload, h.environment(t)); err != nil {
+	result := &resultBuffer{left: worker.MaxResult}
+	s.raw = result
+	err := s.run(ctx, t.Payload, h.environment(t))
+	if result.full {
+		return errLongResult
+	}
+	if err != nil {
 		return err
 	}
 	return t.SetResult(result.Bytes())
