@@ -104,6 +104,7 @@ type simTask struct {
 	id      string
 	when    When
 	retries int
+	traits  *store.Traits
 }
 
 // produce lets producers work until the plan's end.
@@ -125,6 +126,9 @@ func (s *sim) produce() {
 
 func (s *sim) newTask(n int) simTask {
 	t := simTask{id: fmt.Sprintf("t%d", n), retries: s.rng.IntN(5)}
+	if s.chance(0.4) {
+		t.traits = &store.Traits{Priority: s.rng.IntN(3), FairnessKey: string(rune('a' + s.rng.IntN(3)))}
+	}
 	switch r := s.rng.IntN(10); {
 	case r < 2: // at once
 	case r < 5:
@@ -152,7 +156,7 @@ func (s *sim) enqueue(t simTask, tries int) {
 	c.call(n, e, func(ctx context.Context) (history.Event, error) {
 		out, err := n.sys.Enqueue(ctx, []NewTask{{
 			Topic: simTopic, When: t.when,
-			Task: store.Task{ID: t.id, Payload: []byte(sum), MaxRetries: t.retries},
+			Task: store.Task{ID: t.id, Payload: []byte(sum), MaxRetries: t.retries, Traits: t.traits},
 		}})
 		if err != nil {
 			return history.Event{}, err

@@ -21,14 +21,17 @@ type Snapshot struct {
 	MaxRetries        int           // the task's own or the topic's
 	VisibilityTimeout time.Duration // the task's own; 0 when the topic's applies
 	Backoff           *Backoff      // the task's own; nil when the topic's applies
-	LastError         string        // of the last failed attempt
-	DeadReason        DeadReason    // of a dead or expired task
-	FinishedAt        time.Time     // when it was done, dead or expired
-	Worker            string        // that holds the task
-	HoldDeadline      time.Time     // when that hold ends
-	CancelRequested   bool          // of a running task
-	Result            []byte        // of a done task; Get and Wait only
-	Attempts          []Attempt     // the last 20, the one that runs last; Get and Wait only
+	Priority          int
+	FairnessKey       string
+	FairnessWeight    int
+	LastError         string     // of the last failed attempt
+	DeadReason        DeadReason // of a dead or expired task
+	FinishedAt        time.Time  // when it was done, dead or expired
+	Worker            string     // that holds the task
+	HoldDeadline      time.Time  // when that hold ends
+	CancelRequested   bool       // of a running task
+	Result            []byte     // of a done task; Get and Wait only
+	Attempts          []Attempt  // the last 20, the one that runs last; Get and Wait only
 }
 
 func snapshot(t *ddqv1.Task) Snapshot {
@@ -45,6 +48,9 @@ func snapshot(t *ddqv1.Task) Snapshot {
 		MaxRetries:        int(t.GetMaxRetries()),
 		VisibilityTimeout: duration(t.GetVisibilityTimeoutMs()),
 		Backoff:           backoffFrom(t.GetBackoff()),
+		Priority:          int(t.GetPriority()),
+		FairnessKey:       t.GetFairnessKey(),
+		FairnessWeight:    int(t.GetFairnessWeight()),
 		LastError:         t.GetLastError(),
 		DeadReason:        DeadReason(t.GetDeadReason()),
 		FinishedAt:        timeOf(t.GetFinishedAt()),

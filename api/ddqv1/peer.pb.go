@@ -113,8 +113,10 @@ type PendingNotice struct {
 	// The shard's seq after the call.
 	Seq int64 `protobuf:"varint,3,opt,name=seq,proto3" json:"seq,omitempty"`
 	// Those due soon; due_unix_ms has an entry for each.
-	Ids           []string `protobuf:"bytes,4,rep,name=ids,proto3" json:"ids,omitempty"`
-	DueUnixMs     []int64  `protobuf:"varint,5,rep,packed,name=due_unix_ms,json=dueUnixMs,proto3" json:"due_unix_ms,omitempty"`
+	Ids       []string `protobuf:"bytes,4,rep,name=ids,proto3" json:"ids,omitempty"`
+	DueUnixMs []int64  `protobuf:"varint,5,rep,packed,name=due_unix_ms,json=dueUnixMs,proto3" json:"due_unix_ms,omitempty"`
+	// An entry for each id when any task has traits, else none.
+	Traits        []*Traits `protobuf:"bytes,6,rep,name=traits,proto3" json:"traits,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -184,6 +186,98 @@ func (x *PendingNotice) GetDueUnixMs() []int64 {
 	return nil
 }
 
+func (x *PendingNotice) GetTraits() []*Traits {
+	if x != nil {
+		return x.Traits
+	}
+	return nil
+}
+
+// Traits are what the order of deliveries depends on besides due times.
+type Traits struct {
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	Priority       int32                  `protobuf:"varint,1,opt,name=priority,proto3" json:"priority,omitempty"`
+	FairnessKey    string                 `protobuf:"bytes,2,opt,name=fairness_key,json=fairnessKey,proto3" json:"fairness_key,omitempty"`
+	FairnessWeight int32                  `protobuf:"varint,3,opt,name=fairness_weight,json=fairnessWeight,proto3" json:"fairness_weight,omitempty"`
+	OrderingKey    string                 `protobuf:"bytes,4,opt,name=ordering_key,json=orderingKey,proto3" json:"ordering_key,omitempty"`
+	RateKey        string                 `protobuf:"bytes,5,opt,name=rate_key,json=rateKey,proto3" json:"rate_key,omitempty"`
+	ConcurrencyKey string                 `protobuf:"bytes,6,opt,name=concurrency_key,json=concurrencyKey,proto3" json:"concurrency_key,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *Traits) Reset() {
+	*x = Traits{}
+	mi := &file_ddq_v1_peer_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Traits) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Traits) ProtoMessage() {}
+
+func (x *Traits) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_peer_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Traits.ProtoReflect.Descriptor instead.
+func (*Traits) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Traits) GetPriority() int32 {
+	if x != nil {
+		return x.Priority
+	}
+	return 0
+}
+
+func (x *Traits) GetFairnessKey() string {
+	if x != nil {
+		return x.FairnessKey
+	}
+	return ""
+}
+
+func (x *Traits) GetFairnessWeight() int32 {
+	if x != nil {
+		return x.FairnessWeight
+	}
+	return 0
+}
+
+func (x *Traits) GetOrderingKey() string {
+	if x != nil {
+		return x.OrderingKey
+	}
+	return ""
+}
+
+func (x *Traits) GetRateKey() string {
+	if x != nil {
+		return x.RateKey
+	}
+	return ""
+}
+
+func (x *Traits) GetConcurrencyKey() string {
+	if x != nil {
+		return x.ConcurrencyKey
+	}
+	return ""
+}
+
 // EndedNotice says that holds ended.
 type EndedNotice struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -198,7 +292,7 @@ type EndedNotice struct {
 
 func (x *EndedNotice) Reset() {
 	*x = EndedNotice{}
-	mi := &file_ddq_v1_peer_proto_msgTypes[2]
+	mi := &file_ddq_v1_peer_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -210,7 +304,7 @@ func (x *EndedNotice) String() string {
 func (*EndedNotice) ProtoMessage() {}
 
 func (x *EndedNotice) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_peer_proto_msgTypes[2]
+	mi := &file_ddq_v1_peer_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -223,7 +317,7 @@ func (x *EndedNotice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndedNotice.ProtoReflect.Descriptor instead.
 func (*EndedNotice) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{2}
+	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *EndedNotice) GetTopic() string {
@@ -265,7 +359,7 @@ type ReleasedNotice struct {
 
 func (x *ReleasedNotice) Reset() {
 	*x = ReleasedNotice{}
-	mi := &file_ddq_v1_peer_proto_msgTypes[3]
+	mi := &file_ddq_v1_peer_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -277,7 +371,7 @@ func (x *ReleasedNotice) String() string {
 func (*ReleasedNotice) ProtoMessage() {}
 
 func (x *ReleasedNotice) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_peer_proto_msgTypes[3]
+	mi := &file_ddq_v1_peer_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -290,7 +384,7 @@ func (x *ReleasedNotice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleasedNotice.ProtoReflect.Descriptor instead.
 func (*ReleasedNotice) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{3}
+	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *ReleasedNotice) GetTopic() string {
@@ -323,7 +417,7 @@ type WaitingNotice struct {
 
 func (x *WaitingNotice) Reset() {
 	*x = WaitingNotice{}
-	mi := &file_ddq_v1_peer_proto_msgTypes[4]
+	mi := &file_ddq_v1_peer_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -335,7 +429,7 @@ func (x *WaitingNotice) String() string {
 func (*WaitingNotice) ProtoMessage() {}
 
 func (x *WaitingNotice) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_peer_proto_msgTypes[4]
+	mi := &file_ddq_v1_peer_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -348,7 +442,7 @@ func (x *WaitingNotice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitingNotice.ProtoReflect.Descriptor instead.
 func (*WaitingNotice) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{4}
+	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *WaitingNotice) GetTopic() string {
@@ -398,7 +492,7 @@ type SettledNotice struct {
 
 func (x *SettledNotice) Reset() {
 	*x = SettledNotice{}
-	mi := &file_ddq_v1_peer_proto_msgTypes[5]
+	mi := &file_ddq_v1_peer_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -410,7 +504,7 @@ func (x *SettledNotice) String() string {
 func (*SettledNotice) ProtoMessage() {}
 
 func (x *SettledNotice) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_peer_proto_msgTypes[5]
+	mi := &file_ddq_v1_peer_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -423,7 +517,7 @@ func (x *SettledNotice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SettledNotice.ProtoReflect.Descriptor instead.
 func (*SettledNotice) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{5}
+	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *SettledNotice) GetTopic() string {
@@ -461,7 +555,7 @@ type CancelNotice struct {
 
 func (x *CancelNotice) Reset() {
 	*x = CancelNotice{}
-	mi := &file_ddq_v1_peer_proto_msgTypes[6]
+	mi := &file_ddq_v1_peer_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -473,7 +567,7 @@ func (x *CancelNotice) String() string {
 func (*CancelNotice) ProtoMessage() {}
 
 func (x *CancelNotice) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_peer_proto_msgTypes[6]
+	mi := &file_ddq_v1_peer_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -486,7 +580,7 @@ func (x *CancelNotice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelNotice.ProtoReflect.Descriptor instead.
 func (*CancelNotice) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{6}
+	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *CancelNotice) GetTopic() string {
@@ -525,7 +619,7 @@ type NotifyResponse struct {
 
 func (x *NotifyResponse) Reset() {
 	*x = NotifyResponse{}
-	mi := &file_ddq_v1_peer_proto_msgTypes[7]
+	mi := &file_ddq_v1_peer_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -537,7 +631,7 @@ func (x *NotifyResponse) String() string {
 func (*NotifyResponse) ProtoMessage() {}
 
 func (x *NotifyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_peer_proto_msgTypes[7]
+	mi := &file_ddq_v1_peer_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -550,7 +644,7 @@ func (x *NotifyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NotifyResponse.ProtoReflect.Descriptor instead.
 func (*NotifyResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{7}
+	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{8}
 }
 
 type DescribePeerRequest struct {
@@ -561,7 +655,7 @@ type DescribePeerRequest struct {
 
 func (x *DescribePeerRequest) Reset() {
 	*x = DescribePeerRequest{}
-	mi := &file_ddq_v1_peer_proto_msgTypes[8]
+	mi := &file_ddq_v1_peer_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -573,7 +667,7 @@ func (x *DescribePeerRequest) String() string {
 func (*DescribePeerRequest) ProtoMessage() {}
 
 func (x *DescribePeerRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_peer_proto_msgTypes[8]
+	mi := &file_ddq_v1_peer_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -586,7 +680,7 @@ func (x *DescribePeerRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribePeerRequest.ProtoReflect.Descriptor instead.
 func (*DescribePeerRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{8}
+	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{9}
 }
 
 type DescribePeerResponse struct {
@@ -603,7 +697,7 @@ type DescribePeerResponse struct {
 
 func (x *DescribePeerResponse) Reset() {
 	*x = DescribePeerResponse{}
-	mi := &file_ddq_v1_peer_proto_msgTypes[9]
+	mi := &file_ddq_v1_peer_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -615,7 +709,7 @@ func (x *DescribePeerResponse) String() string {
 func (*DescribePeerResponse) ProtoMessage() {}
 
 func (x *DescribePeerResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_peer_proto_msgTypes[9]
+	mi := &file_ddq_v1_peer_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -628,7 +722,7 @@ func (x *DescribePeerResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribePeerResponse.ProtoReflect.Descriptor instead.
 func (*DescribePeerResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{9}
+	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *DescribePeerResponse) GetNode() string {
@@ -685,7 +779,7 @@ type OwnedShard struct {
 
 func (x *OwnedShard) Reset() {
 	*x = OwnedShard{}
-	mi := &file_ddq_v1_peer_proto_msgTypes[10]
+	mi := &file_ddq_v1_peer_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -697,7 +791,7 @@ func (x *OwnedShard) String() string {
 func (*OwnedShard) ProtoMessage() {}
 
 func (x *OwnedShard) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_peer_proto_msgTypes[10]
+	mi := &file_ddq_v1_peer_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -710,7 +804,7 @@ func (x *OwnedShard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnedShard.ProtoReflect.Descriptor instead.
 func (*OwnedShard) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{10}
+	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *OwnedShard) GetTopic() string {
@@ -772,7 +866,7 @@ type DrainPeerRequest struct {
 
 func (x *DrainPeerRequest) Reset() {
 	*x = DrainPeerRequest{}
-	mi := &file_ddq_v1_peer_proto_msgTypes[11]
+	mi := &file_ddq_v1_peer_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -784,7 +878,7 @@ func (x *DrainPeerRequest) String() string {
 func (*DrainPeerRequest) ProtoMessage() {}
 
 func (x *DrainPeerRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_peer_proto_msgTypes[11]
+	mi := &file_ddq_v1_peer_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -797,7 +891,7 @@ func (x *DrainPeerRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainPeerRequest.ProtoReflect.Descriptor instead.
 func (*DrainPeerRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{11}
+	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *DrainPeerRequest) GetDraining() bool {
@@ -815,7 +909,7 @@ type DrainPeerResponse struct {
 
 func (x *DrainPeerResponse) Reset() {
 	*x = DrainPeerResponse{}
-	mi := &file_ddq_v1_peer_proto_msgTypes[12]
+	mi := &file_ddq_v1_peer_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -827,7 +921,7 @@ func (x *DrainPeerResponse) String() string {
 func (*DrainPeerResponse) ProtoMessage() {}
 
 func (x *DrainPeerResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_peer_proto_msgTypes[12]
+	mi := &file_ddq_v1_peer_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -840,7 +934,7 @@ func (x *DrainPeerResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainPeerResponse.ProtoReflect.Descriptor instead.
 func (*DrainPeerResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{12}
+	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{13}
 }
 
 type ReleasePeerShardRequest struct {
@@ -853,7 +947,7 @@ type ReleasePeerShardRequest struct {
 
 func (x *ReleasePeerShardRequest) Reset() {
 	*x = ReleasePeerShardRequest{}
-	mi := &file_ddq_v1_peer_proto_msgTypes[13]
+	mi := &file_ddq_v1_peer_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -865,7 +959,7 @@ func (x *ReleasePeerShardRequest) String() string {
 func (*ReleasePeerShardRequest) ProtoMessage() {}
 
 func (x *ReleasePeerShardRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_peer_proto_msgTypes[13]
+	mi := &file_ddq_v1_peer_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -878,7 +972,7 @@ func (x *ReleasePeerShardRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleasePeerShardRequest.ProtoReflect.Descriptor instead.
 func (*ReleasePeerShardRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{13}
+	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ReleasePeerShardRequest) GetTopic() string {
@@ -903,7 +997,7 @@ type ReleasePeerShardResponse struct {
 
 func (x *ReleasePeerShardResponse) Reset() {
 	*x = ReleasePeerShardResponse{}
-	mi := &file_ddq_v1_peer_proto_msgTypes[14]
+	mi := &file_ddq_v1_peer_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -915,7 +1009,7 @@ func (x *ReleasePeerShardResponse) String() string {
 func (*ReleasePeerShardResponse) ProtoMessage() {}
 
 func (x *ReleasePeerShardResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_peer_proto_msgTypes[14]
+	mi := &file_ddq_v1_peer_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -928,7 +1022,7 @@ func (x *ReleasePeerShardResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleasePeerShardResponse.ProtoReflect.Descriptor instead.
 func (*ReleasePeerShardResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{14}
+	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{15}
 }
 
 var File_ddq_v1_peer_proto protoreflect.FileDescriptor
@@ -943,13 +1037,21 @@ const file_ddq_v1_peer_proto_rawDesc = "" +
 	"\awaiting\x18\b \x03(\v2\x15.ddq.v1.WaitingNoticeR\awaiting\x12/\n" +
 	"\asettled\x18\t \x03(\v2\x15.ddq.v1.SettledNoticeR\asettled\x12.\n" +
 	"\acancels\x18\n" +
-	" \x03(\v2\x14.ddq.v1.CancelNoticeR\acancels\"\x7f\n" +
+	" \x03(\v2\x14.ddq.v1.CancelNoticeR\acancels\"\xa7\x01\n" +
 	"\rPendingNotice\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x14\n" +
 	"\x05shard\x18\x02 \x01(\x05R\x05shard\x12\x10\n" +
 	"\x03seq\x18\x03 \x01(\x03R\x03seq\x12\x10\n" +
 	"\x03ids\x18\x04 \x03(\tR\x03ids\x12\x1e\n" +
-	"\vdue_unix_ms\x18\x05 \x03(\x03R\tdueUnixMs\"l\n" +
+	"\vdue_unix_ms\x18\x05 \x03(\x03R\tdueUnixMs\x12&\n" +
+	"\x06traits\x18\x06 \x03(\v2\x0e.ddq.v1.TraitsR\x06traits\"\xd7\x01\n" +
+	"\x06Traits\x12\x1a\n" +
+	"\bpriority\x18\x01 \x01(\x05R\bpriority\x12!\n" +
+	"\ffairness_key\x18\x02 \x01(\tR\vfairnessKey\x12'\n" +
+	"\x0ffairness_weight\x18\x03 \x01(\x05R\x0efairnessWeight\x12!\n" +
+	"\fordering_key\x18\x04 \x01(\tR\vorderingKey\x12\x19\n" +
+	"\brate_key\x18\x05 \x01(\tR\arateKey\x12'\n" +
+	"\x0fconcurrency_key\x18\x06 \x01(\tR\x0econcurrencyKey\"l\n" +
 	"\vEndedNotice\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x14\n" +
 	"\x05shard\x18\x02 \x01(\x05R\x05shard\x12\x10\n" +
@@ -1018,45 +1120,47 @@ func file_ddq_v1_peer_proto_rawDescGZIP() []byte {
 	return file_ddq_v1_peer_proto_rawDescData
 }
 
-var file_ddq_v1_peer_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
+var file_ddq_v1_peer_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
 var file_ddq_v1_peer_proto_goTypes = []any{
 	(*NotifyRequest)(nil),            // 0: ddq.v1.NotifyRequest
 	(*PendingNotice)(nil),            // 1: ddq.v1.PendingNotice
-	(*EndedNotice)(nil),              // 2: ddq.v1.EndedNotice
-	(*ReleasedNotice)(nil),           // 3: ddq.v1.ReleasedNotice
-	(*WaitingNotice)(nil),            // 4: ddq.v1.WaitingNotice
-	(*SettledNotice)(nil),            // 5: ddq.v1.SettledNotice
-	(*CancelNotice)(nil),             // 6: ddq.v1.CancelNotice
-	(*NotifyResponse)(nil),           // 7: ddq.v1.NotifyResponse
-	(*DescribePeerRequest)(nil),      // 8: ddq.v1.DescribePeerRequest
-	(*DescribePeerResponse)(nil),     // 9: ddq.v1.DescribePeerResponse
-	(*OwnedShard)(nil),               // 10: ddq.v1.OwnedShard
-	(*DrainPeerRequest)(nil),         // 11: ddq.v1.DrainPeerRequest
-	(*DrainPeerResponse)(nil),        // 12: ddq.v1.DrainPeerResponse
-	(*ReleasePeerShardRequest)(nil),  // 13: ddq.v1.ReleasePeerShardRequest
-	(*ReleasePeerShardResponse)(nil), // 14: ddq.v1.ReleasePeerShardResponse
+	(*Traits)(nil),                   // 2: ddq.v1.Traits
+	(*EndedNotice)(nil),              // 3: ddq.v1.EndedNotice
+	(*ReleasedNotice)(nil),           // 4: ddq.v1.ReleasedNotice
+	(*WaitingNotice)(nil),            // 5: ddq.v1.WaitingNotice
+	(*SettledNotice)(nil),            // 6: ddq.v1.SettledNotice
+	(*CancelNotice)(nil),             // 7: ddq.v1.CancelNotice
+	(*NotifyResponse)(nil),           // 8: ddq.v1.NotifyResponse
+	(*DescribePeerRequest)(nil),      // 9: ddq.v1.DescribePeerRequest
+	(*DescribePeerResponse)(nil),     // 10: ddq.v1.DescribePeerResponse
+	(*OwnedShard)(nil),               // 11: ddq.v1.OwnedShard
+	(*DrainPeerRequest)(nil),         // 12: ddq.v1.DrainPeerRequest
+	(*DrainPeerResponse)(nil),        // 13: ddq.v1.DrainPeerResponse
+	(*ReleasePeerShardRequest)(nil),  // 14: ddq.v1.ReleasePeerShardRequest
+	(*ReleasePeerShardResponse)(nil), // 15: ddq.v1.ReleasePeerShardResponse
 }
 var file_ddq_v1_peer_proto_depIdxs = []int32{
 	1,  // 0: ddq.v1.NotifyRequest.pending:type_name -> ddq.v1.PendingNotice
-	2,  // 1: ddq.v1.NotifyRequest.ended:type_name -> ddq.v1.EndedNotice
-	3,  // 2: ddq.v1.NotifyRequest.released:type_name -> ddq.v1.ReleasedNotice
-	4,  // 3: ddq.v1.NotifyRequest.waiting:type_name -> ddq.v1.WaitingNotice
-	5,  // 4: ddq.v1.NotifyRequest.settled:type_name -> ddq.v1.SettledNotice
-	6,  // 5: ddq.v1.NotifyRequest.cancels:type_name -> ddq.v1.CancelNotice
-	10, // 6: ddq.v1.DescribePeerResponse.shards:type_name -> ddq.v1.OwnedShard
-	0,  // 7: ddq.v1.PeerService.Notify:input_type -> ddq.v1.NotifyRequest
-	8,  // 8: ddq.v1.PeerService.DescribePeer:input_type -> ddq.v1.DescribePeerRequest
-	11, // 9: ddq.v1.PeerService.DrainPeer:input_type -> ddq.v1.DrainPeerRequest
-	13, // 10: ddq.v1.PeerService.ReleasePeerShard:input_type -> ddq.v1.ReleasePeerShardRequest
-	7,  // 11: ddq.v1.PeerService.Notify:output_type -> ddq.v1.NotifyResponse
-	9,  // 12: ddq.v1.PeerService.DescribePeer:output_type -> ddq.v1.DescribePeerResponse
-	12, // 13: ddq.v1.PeerService.DrainPeer:output_type -> ddq.v1.DrainPeerResponse
-	14, // 14: ddq.v1.PeerService.ReleasePeerShard:output_type -> ddq.v1.ReleasePeerShardResponse
-	11, // [11:15] is the sub-list for method output_type
-	7,  // [7:11] is the sub-list for method input_type
-	7,  // [7:7] is the sub-list for extension type_name
-	7,  // [7:7] is the sub-list for extension extendee
-	0,  // [0:7] is the sub-list for field type_name
+	3,  // 1: ddq.v1.NotifyRequest.ended:type_name -> ddq.v1.EndedNotice
+	4,  // 2: ddq.v1.NotifyRequest.released:type_name -> ddq.v1.ReleasedNotice
+	5,  // 3: ddq.v1.NotifyRequest.waiting:type_name -> ddq.v1.WaitingNotice
+	6,  // 4: ddq.v1.NotifyRequest.settled:type_name -> ddq.v1.SettledNotice
+	7,  // 5: ddq.v1.NotifyRequest.cancels:type_name -> ddq.v1.CancelNotice
+	2,  // 6: ddq.v1.PendingNotice.traits:type_name -> ddq.v1.Traits
+	11, // 7: ddq.v1.DescribePeerResponse.shards:type_name -> ddq.v1.OwnedShard
+	0,  // 8: ddq.v1.PeerService.Notify:input_type -> ddq.v1.NotifyRequest
+	9,  // 9: ddq.v1.PeerService.DescribePeer:input_type -> ddq.v1.DescribePeerRequest
+	12, // 10: ddq.v1.PeerService.DrainPeer:input_type -> ddq.v1.DrainPeerRequest
+	14, // 11: ddq.v1.PeerService.ReleasePeerShard:input_type -> ddq.v1.ReleasePeerShardRequest
+	8,  // 12: ddq.v1.PeerService.Notify:output_type -> ddq.v1.NotifyResponse
+	10, // 13: ddq.v1.PeerService.DescribePeer:output_type -> ddq.v1.DescribePeerResponse
+	13, // 14: ddq.v1.PeerService.DrainPeer:output_type -> ddq.v1.DrainPeerResponse
+	15, // 15: ddq.v1.PeerService.ReleasePeerShard:output_type -> ddq.v1.ReleasePeerShardResponse
+	12, // [12:16] is the sub-list for method output_type
+	8,  // [8:12] is the sub-list for method input_type
+	8,  // [8:8] is the sub-list for extension type_name
+	8,  // [8:8] is the sub-list for extension extendee
+	0,  // [0:8] is the sub-list for field type_name
 }
 
 func init() { file_ddq_v1_peer_proto_init() }
@@ -1070,7 +1174,7 @@ func file_ddq_v1_peer_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_ddq_v1_peer_proto_rawDesc), len(file_ddq_v1_peer_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   15,
+			NumMessages:   16,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

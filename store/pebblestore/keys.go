@@ -18,6 +18,7 @@ const (
 	tableDone    table = 'd'
 	tableTrim    table = 't'
 	tableHistory table = 'e'
+	tableLanes   table = 'q'
 	tableMeta    table = 'm'
 	tableOwner   table = 'o'
 

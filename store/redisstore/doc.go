@@ -17,6 +17,8 @@
 //	ddq:{topic:n}:kept     zset  done: id -> ms until which it is kept
 //	ddq:{topic:n}:history  hash  id -> attempts that are over, and the result of a done
 //	                             task; only for some of those that have a note
+//	ddq:{topic:n}:traits   hash  id -> traits; only for tasks that have some
+//	ddq:{topic:n}:lanes    zset  pending tasks that have a lane: lane, due, id; all of score 0
 //	ddq:node:{name}        hash  a node's session: start, expires, addr
 //	ddq:topics             hash  topic -> configuration
 //

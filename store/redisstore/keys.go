@@ -19,7 +19,7 @@ const (
 )
 
 // shardKeys are the keys of a shard, in the order in which scripts expect them.
-type shardKeys [10]string
+type shardKeys [11]string
 
 const (
 	ownerKey = iota
@@ -31,13 +31,14 @@ const (
 	doneKey
 	keptKey
 	traitsKey
+	lanesKey
 	historyKey
 )
 
 func newShardKeys(s store.Shard) *shardKeys {
 	prefix := "ddq:{" + s.Topic + ":" + strconv.Itoa(s.N) + "}:"
 	var keys shardKeys
-	for i, noun := range [...]string{"owner", "tasks", "data", "running", "notes", "dlq", "done", "kept", "traits", "history"} {
+	for i, noun := range [...]string{"owner", "tasks", "data", "running", "notes", "dlq", "done", "kept", "traits", "lanes", "history"} {
 		keys[i] = prefix + noun
 	}
 	return &keys

@@ -27,7 +27,7 @@ type scripts struct {
 	add, hold, holdNew, ack, nack, extend, cancel,
 	remove, reschedule, requeue, removeDead, trim,
 	claim, release, renew, session,
-	stamp, raise, get, history, window, stats, sweep, putTopic *script
+	stamp, raise, get, history, window, laneWindow, lanes, stats, sweep, sweepLanes, putTopic *script
 }
 
 func loadScripts() (*scripts, error) {
@@ -36,7 +36,7 @@ func loadScripts() (*scripts, error) {
 		"add": &l.add, "hold": &l.hold, "hold_new": &l.holdNew, "ack": &l.ack, "nack": &l.nack, "extend": &l.extend, "cancel": &l.cancel,
 		"remove": &l.remove, "reschedule": &l.reschedule, "requeue": &l.requeue, "remove_dead": &l.removeDead, "trim": &l.trim,
 		"claim": &l.claim, "release": &l.release, "renew": &l.renew, "session": &l.session,
-		"stamp": &l.stamp, "raise": &l.raise, "get": &l.get, "history": &l.history, "window": &l.window, "stats": &l.stats, "sweep": &l.sweep, "put_topic": &l.putTopic,
+		"stamp": &l.stamp, "raise": &l.raise, "get": &l.get, "history": &l.history, "window": &l.window, "lane_window": &l.laneWindow, "lanes": &l.lanes, "stats": &l.stats, "sweep": &l.sweep, "sweep_lanes": &l.sweepLanes, "put_topic": &l.putTopic,
 	} {
 		s, err := loadScript(name)
 		if err != nil {

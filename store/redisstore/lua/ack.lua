@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- ack: end holds; the tasks are done, and deleted unless they are to be kept.
 --
--- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept  10 history
+-- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept  9 traits  10 lanes  11 history
 -- ARGV  1 retention ms  2 tokens, 16 bytes each  3 and on: an id for each, none
 --       twice; then, unless retention is 0, for each task that has a result its
 --       position and the result; and last the moment (see call.lua)
@@ -15,7 +15,8 @@ local sub, tokens = string.sub, ARGV[2]
 local n = #tokens / 16
 local records = redis.call('HMGET', KEYS[4], unpack(ARGV, 3, n + 2))
 local notes = redis.call('HLEN', KEYS[5]) > 0
-if notes then redis.call('HLEN', KEYS[10]) end
+if notes then redis.call('HLEN', KEYS[11]) end
+local traits = redis.call('HLEN', KEYS[9]) > 0
 local odd = {}
 for i = 1, n do
   local record = records[i]
@@ -26,15 +27,16 @@ if #odd == 0 and ARGV[1] == '0' then
   redis.call('HDEL', KEYS[4], unpack(ARGV, 3))
   if notes then -- no task has a history without a note
     redis.call('HDEL', KEYS[5], unpack(ARGV, 3))
-    redis.call('HDEL', KEYS[10], unpack(ARGV, 3))
+    redis.call('HDEL', KEYS[11], unpack(ARGV, 3))
   end
+  if traits then redis.call('HDEL', KEYS[9], unpack(ARGV, 3)) end
   return {us, seq, odd}
 end
 
 redis.call('HLEN', KEYS[3])
 redis.call('ZCARD', KEYS[7])
 redis.call('ZCARD', KEYS[8])
-redis.call('HLEN', KEYS[10])
+redis.call('HLEN', KEYS[11])
 if #odd > 0 then
   -- include status.lua
   -- include places.lua
@@ -60,11 +62,12 @@ if #ids == 0 then return {us, seq, odd} end
 if ARGV[1] == '0' then
   redis.call('HDEL', KEYS[3], unpack(ids))
   redis.call('HDEL', KEYS[5], unpack(ids))
-  redis.call('HDEL', KEYS[10], unpack(ids))
+  redis.call('HDEL', KEYS[11], unpack(ids))
+  if traits then redis.call('HDEL', KEYS[9], unpack(ids)) end
 else
   -- include remember.lua
   local old = notes and redis.call('HMGET', KEYS[5], unpack(ids)) or {}
-  local past = notes and redis.call('HMGET', KEYS[10], unpack(ids)) or {}
+  local past = notes and redis.call('HMGET', KEYS[11], unpack(ids)) or {}
   local results = {}
   for at = n + 3, #ARGV, 2 do results[tonumber(ARGV[at])] = ARGV[at + 1] end
   local done, kept, hset, history = {}, {}, {}, {}
@@ -92,7 +95,7 @@ else
   redis.call('ZADD', KEYS[7], unpack(done))
   redis.call('ZADD', KEYS[8], unpack(kept))
   redis.call('HSET', KEYS[5], unpack(hset))
-  redis.call('HSET', KEYS[10], unpack(history))
+  redis.call('HSET', KEYS[11], unpack(history))
 end
 redis.call('HDEL', KEYS[4], unpack(ids))
 return {us, seq, odd}
