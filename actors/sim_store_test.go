@@ -180,6 +180,18 @@ func (st *simStore) Extend(ctx context.Context, sh store.Shard, extends []store.
 	})
 }
 
+func (st *simStore) Cancel(ctx context.Context, sh store.Shard, ids []string) (store.Stamp, []store.CancelResult, error) {
+	return askAll(ctx, st, "cancel", sh, true, func(m *memstore.Store) (store.Stamp, []store.CancelResult, error) {
+		return m.Cancel(simContext, sh, ids)
+	})
+}
+
+func (st *simStore) History(ctx context.Context, sh store.Shard, ids []string) ([]store.History, error) {
+	return askStore(ctx, st, "history", sh, false, func(m *memstore.Store) ([]store.History, error) {
+		return m.History(simContext, sh, ids)
+	})
+}
+
 func (st *simStore) Remove(ctx context.Context, sh store.Shard, ids []string) (store.Stamp, []store.RemoveResult, error) {
 	return askAll(ctx, st, "remove", sh, true, func(m *memstore.Store) (store.Stamp, []store.RemoveResult, error) {
 		return m.Remove(simContext, sh, ids)

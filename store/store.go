@@ -40,15 +40,21 @@ type Writer interface {
 
 	// Ack ends holds: the tasks are done. With retention 0 they are deleted. A hold
 	// whose deadline has passed can be acked until Recover takes it. WrongState for
-	// a task that is pending, dead, or done under another token.
+	// a task that is pending, dead, or done under another token. A done task keeps
+	// its result and its last attempt, see Reader.History.
 	Ack(ctx context.Context, s Shard, acks []Ack, retention time.Duration) (Stamp, []Status, error)
 
-	// Nack ends holds and makes the tasks pending again, or dead. Raises Seq by
-	// one when any task became pending.
+	// Nack ends holds and makes the tasks pending again, or dead. One whose
+	// cancellation was asked for is dead for ReasonCancelled, whatever the nack
+	// says. Raises Seq by one when any task became pending.
 	Nack(ctx context.Context, s Shard, nacks []Nack) (Stamp, []NackResult, error)
 
 	// Extend moves the deadline of holds to Visibility from now.
 	Extend(ctx context.Context, s Shard, extends []Extend) (Stamp, []ExtendResult, error)
+
+	// Cancel asks for running tasks to be ended, which their holds keep until they
+	// are over: OK, also when it was asked for before, WrongState or NotFound.
+	Cancel(ctx context.Context, s Shard, ids []string) (Stamp, []CancelResult, error)
 
 	// Remove deletes pending tasks: OK, WrongState or NotFound.
 	Remove(ctx context.Context, s Shard, ids []string) (Stamp, []RemoveResult, error)
@@ -121,6 +127,11 @@ type Owner interface {
 type Reader interface {
 	// Get returns tasks by id; StateUnknown for those that are not there.
 	Get(ctx context.Context, s Shard, ids []string) (Stamp, []Snapshot, error)
+
+	// History returns what the attempts of tasks left behind; nothing for a task
+	// that is not there, or whose first attempt is not over. An attempt is kept when
+	// a Nack or Recover says how it ended, and the last one of a done task.
+	History(ctx context.Context, s Shard, ids []string) ([]History, error)
 
 	// Window returns pending tasks due from the position After up to and
 	// including To, in order of (Due, ID), at most Limit.
@@ -197,6 +208,7 @@ type Hold struct {
 	Token      Token
 	Visibility time.Duration // used when the task has none of its own
 	Worker     string
+	Node       string // that asks; at most 255 bytes are kept
 }
 
 // HoldResult is the outcome of holding one task.
@@ -209,8 +221,9 @@ type HoldResult struct {
 
 // Ack ends one hold.
 type Ack struct {
-	ID    string
-	Token Token
+	ID     string
+	Token  Token
+	Result []byte // kept with the done task
 }
 
 // Nack ends one hold without success.
@@ -224,13 +237,16 @@ type Nack struct {
 	// Uncount takes the attempt back.
 	Uncount bool
 	Error   string // kept as LastError unless empty
+	// Outcome is what the task's history tells of the attempt; OutcomeCancelled in
+	// its place when that was asked for.
+	Outcome Outcome
 }
 
 // NackResult is the outcome of one Nack or Recover.
 type NackResult struct {
 	Status   Status  // OK, Stale, NotFound, WrongState; Recover also NotDue
 	State    State   // WrongState: the task's
-	Due      Millis  // OK and pending again
+	Due      Millis  // OK and pending again; 0 dead
 	Attempt  int     // OK: counted so far
 	Deadline Millis  // NotDue
 	Traits   *Traits // OK and pending again
@@ -245,8 +261,16 @@ type Extend struct {
 
 // ExtendResult is the outcome of one Extend.
 type ExtendResult struct {
-	Status   Status // OK, Stale, NotFound, WrongState
-	Deadline Millis // OK
+	Status    Status // OK, Stale, NotFound, WrongState
+	Deadline  Millis // OK
+	Cancelled bool   // OK: the task's cancellation was asked for
+}
+
+// CancelResult is the outcome of one Cancel.
+type CancelResult struct {
+	Status Status // OK, WrongState, NotFound
+	State  State  // WrongState: the task's
+	Token  Token  // OK: the hold
 }
 
 // RemoveResult is the outcome of one Remove or Requeue.
@@ -279,6 +303,10 @@ type Running struct {
 	Deadline Millis
 	Attempt  int
 	Worker   string
+
+	Node      string // that took the task for the worker
+	Started   Millis // 0: not known
+	Cancelled bool   // cancellation was asked for
 }
 
 // Kind is a list that tasks are in.

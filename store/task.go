@@ -113,6 +113,8 @@ const (
 	ReasonExpired            // its expiry passed before delivery
 	ReasonCorrupt            // its record could not be read
 	ReasonHoldExpired        // the hold of its last allowed attempt ran out
+
+	ReasonCancelled Reason = 8 // its cancellation was asked for while it ran
 )
 
 // Attribute is one header of a task.
@@ -165,4 +167,9 @@ type Snapshot struct {
 	Worker   string
 	Reason   Reason
 	Finished Millis // done, dead, expired
+
+	// Of a running task.
+	Node      string // that took it for the worker
+	Started   Millis // 0: not known
+	Cancelled bool   // its cancellation was asked for
 }

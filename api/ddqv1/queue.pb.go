@@ -24,6 +24,65 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+type CancelOutcome int32
+
+const (
+	CancelOutcome_CANCEL_OUTCOME_UNSPECIFIED CancelOutcome = 0
+	// The worker is told, and has not ended the task yet. It may still succeed.
+	CancelOutcome_CANCEL_OUTCOME_REQUESTED CancelOutcome = 1
+	// The task ended otherwise before it was told, or in spite of it.
+	CancelOutcome_CANCEL_OUTCOME_TOO_LATE CancelOutcome = 2
+	// The task ended without success: it is dead, with the reason CANCELLED.
+	CancelOutcome_CANCEL_OUTCOME_CONFIRMED CancelOutcome = 3
+	// No worker held the task, and it was deleted as or_delete asked.
+	CancelOutcome_CANCEL_OUTCOME_DELETED CancelOutcome = 4
+)
+
+// Enum value maps for CancelOutcome.
+var (
+	CancelOutcome_name = map[int32]string{
+		0: "CANCEL_OUTCOME_UNSPECIFIED",
+		1: "CANCEL_OUTCOME_REQUESTED",
+		2: "CANCEL_OUTCOME_TOO_LATE",
+		3: "CANCEL_OUTCOME_CONFIRMED",
+		4: "CANCEL_OUTCOME_DELETED",
+	}
+	CancelOutcome_value = map[string]int32{
+		"CANCEL_OUTCOME_UNSPECIFIED": 0,
+		"CANCEL_OUTCOME_REQUESTED":   1,
+		"CANCEL_OUTCOME_TOO_LATE":    2,
+		"CANCEL_OUTCOME_CONFIRMED":   3,
+		"CANCEL_OUTCOME_DELETED":     4,
+	}
+)
+
+func (x CancelOutcome) Enum() *CancelOutcome {
+	p := new(CancelOutcome)
+	*p = x
+	return p
+}
+
+func (x CancelOutcome) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (CancelOutcome) Descriptor() protoreflect.EnumDescriptor {
+	return file_ddq_v1_queue_proto_enumTypes[0].Descriptor()
+}
+
+func (CancelOutcome) Type() protoreflect.EnumType {
+	return &file_ddq_v1_queue_proto_enumTypes[0]
+}
+
+func (x CancelOutcome) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use CancelOutcome.Descriptor instead.
+func (CancelOutcome) EnumDescriptor() ([]byte, []int) {
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{0}
+}
+
 type EnqueueRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Topic string                 `protobuf:"bytes,1,opt,name=topic,proto3" json:"topic,omitempty"`
@@ -1995,9 +2054,11 @@ type SettleResult struct {
 	// Extends: how long the hold lasts from now.
 	HoldMs int64 `protobuf:"varint,4,opt,name=hold_ms,json=holdMs,proto3" json:"hold_ms,omitempty"`
 	// HOLD_LOST, NO_TASK, ... when the settlement changed nothing.
-	Error         *Error `protobuf:"bytes,5,opt,name=error,proto3" json:"error,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Error *Error `protobuf:"bytes,5,opt,name=error,proto3" json:"error,omitempty"`
+	// Extends: the task's cancellation was asked for.
+	CancelRequested bool `protobuf:"varint,6,opt,name=cancel_requested,json=cancelRequested,proto3" json:"cancel_requested,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *SettleResult) Reset() {
@@ -2063,6 +2124,13 @@ func (x *SettleResult) GetError() *Error {
 		return x.Error
 	}
 	return nil
+}
+
+func (x *SettleResult) GetCancelRequested() bool {
+	if x != nil {
+		return x.CancelRequested
+	}
+	return false
 }
 
 type Cancel struct {
@@ -2219,9 +2287,12 @@ func (x *Drain) GetGraceMs() int64 {
 
 // Ack ends a hold: the task is done.
 type Ack struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	TaskId        string                 `protobuf:"bytes,1,opt,name=task_id,json=taskId,proto3" json:"task_id,omitempty"`
-	HoldToken     []byte                 `protobuf:"bytes,2,opt,name=hold_token,json=holdToken,proto3" json:"hold_token,omitempty"`
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	TaskId    string                 `protobuf:"bytes,1,opt,name=task_id,json=taskId,proto3" json:"task_id,omitempty"`
+	HoldToken []byte                 `protobuf:"bytes,2,opt,name=hold_token,json=holdToken,proto3" json:"hold_token,omitempty"`
+	// At most 256 KiB, kept with the task for the topic's done retention. Where that is
+	// 0 the task is deleted, and its result with it.
+	Result        []byte `protobuf:"bytes,3,opt,name=result,proto3" json:"result,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2266,6 +2337,13 @@ func (x *Ack) GetTaskId() string {
 func (x *Ack) GetHoldToken() []byte {
 	if x != nil {
 		return x.HoldToken
+	}
+	return nil
+}
+
+func (x *Ack) GetResult() []byte {
+	if x != nil {
+		return x.Result
 	}
 	return nil
 }
@@ -2803,9 +2881,12 @@ func (x *ExtendRequest) GetExtend() *Extend {
 type ExtendResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// How long the hold lasts from now.
-	HoldMs        int64 `protobuf:"varint,1,opt,name=hold_ms,json=holdMs,proto3" json:"hold_ms,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	HoldMs int64 `protobuf:"varint,1,opt,name=hold_ms,json=holdMs,proto3" json:"hold_ms,omitempty"`
+	// The task's cancellation was asked for: whatever is left of it to do is not wanted
+	// any more. Ack what is done all the same, nack otherwise; it is not tried again.
+	CancelRequested bool `protobuf:"varint,2,opt,name=cancel_requested,json=cancelRequested,proto3" json:"cancel_requested,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *ExtendResponse) Reset() {
@@ -2843,6 +2924,263 @@ func (x *ExtendResponse) GetHoldMs() int64 {
 		return x.HoldMs
 	}
 	return 0
+}
+
+func (x *ExtendResponse) GetCancelRequested() bool {
+	if x != nil {
+		return x.CancelRequested
+	}
+	return false
+}
+
+type WaitTaskRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Every topic is searched when empty.
+	Topic string `protobuf:"bytes,1,opt,name=topic,proto3" json:"topic,omitempty"`
+	Id    string `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
+	// How long to wait, at most 60,000; 0 looks once.
+	WaitMs        int64 `protobuf:"varint,3,opt,name=wait_ms,json=waitMs,proto3" json:"wait_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WaitTaskRequest) Reset() {
+	*x = WaitTaskRequest{}
+	mi := &file_ddq_v1_queue_proto_msgTypes[40]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WaitTaskRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WaitTaskRequest) ProtoMessage() {}
+
+func (x *WaitTaskRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_queue_proto_msgTypes[40]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WaitTaskRequest.ProtoReflect.Descriptor instead.
+func (*WaitTaskRequest) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{40}
+}
+
+func (x *WaitTaskRequest) GetTopic() string {
+	if x != nil {
+		return x.Topic
+	}
+	return ""
+}
+
+func (x *WaitTaskRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *WaitTaskRequest) GetWaitMs() int64 {
+	if x != nil {
+		return x.WaitMs
+	}
+	return 0
+}
+
+// WaitTaskResponse is the task as it was at the end of the wait. A task that is gone
+// by then, because its topic keeps no done tasks or because it was deleted, is
+// NOT_FOUND: with reason TASK_GONE when this call saw it before, else with NO_TASK.
+type WaitTaskResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Task  *Task                  `protobuf:"bytes,1,opt,name=task,proto3" json:"task,omitempty"`
+	// It is done, dead or expired.
+	Settled       bool `protobuf:"varint,2,opt,name=settled,proto3" json:"settled,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WaitTaskResponse) Reset() {
+	*x = WaitTaskResponse{}
+	mi := &file_ddq_v1_queue_proto_msgTypes[41]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WaitTaskResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WaitTaskResponse) ProtoMessage() {}
+
+func (x *WaitTaskResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_queue_proto_msgTypes[41]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WaitTaskResponse.ProtoReflect.Descriptor instead.
+func (*WaitTaskResponse) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{41}
+}
+
+func (x *WaitTaskResponse) GetTask() *Task {
+	if x != nil {
+		return x.Task
+	}
+	return nil
+}
+
+func (x *WaitTaskResponse) GetSettled() bool {
+	if x != nil {
+		return x.Settled
+	}
+	return false
+}
+
+type CancelTaskRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Every topic is searched when empty.
+	Topic string `protobuf:"bytes,1,opt,name=topic,proto3" json:"topic,omitempty"`
+	Id    string `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
+	// How long to wait for the worker to end the task, at most 60,000; 0 does not wait.
+	WaitMs int64 `protobuf:"varint,3,opt,name=wait_ms,json=waitMs,proto3" json:"wait_ms,omitempty"`
+	// Delete the task when no worker holds it, instead of refusing.
+	OrDelete      bool `protobuf:"varint,4,opt,name=or_delete,json=orDelete,proto3" json:"or_delete,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CancelTaskRequest) Reset() {
+	*x = CancelTaskRequest{}
+	mi := &file_ddq_v1_queue_proto_msgTypes[42]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CancelTaskRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CancelTaskRequest) ProtoMessage() {}
+
+func (x *CancelTaskRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_queue_proto_msgTypes[42]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CancelTaskRequest.ProtoReflect.Descriptor instead.
+func (*CancelTaskRequest) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{42}
+}
+
+func (x *CancelTaskRequest) GetTopic() string {
+	if x != nil {
+		return x.Topic
+	}
+	return ""
+}
+
+func (x *CancelTaskRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *CancelTaskRequest) GetWaitMs() int64 {
+	if x != nil {
+		return x.WaitMs
+	}
+	return 0
+}
+
+func (x *CancelTaskRequest) GetOrDelete() bool {
+	if x != nil {
+		return x.OrDelete
+	}
+	return false
+}
+
+type CancelTaskResponse struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Topic   string                 `protobuf:"bytes,1,opt,name=topic,proto3" json:"topic,omitempty"`
+	Outcome CancelOutcome          `protobuf:"varint,2,opt,name=outcome,proto3,enum=ddq.v1.CancelOutcome" json:"outcome,omitempty"`
+	// Unspecified when the task is gone.
+	State         TaskState `protobuf:"varint,3,opt,name=state,proto3,enum=ddq.v1.TaskState" json:"state,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CancelTaskResponse) Reset() {
+	*x = CancelTaskResponse{}
+	mi := &file_ddq_v1_queue_proto_msgTypes[43]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CancelTaskResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CancelTaskResponse) ProtoMessage() {}
+
+func (x *CancelTaskResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_queue_proto_msgTypes[43]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CancelTaskResponse.ProtoReflect.Descriptor instead.
+func (*CancelTaskResponse) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{43}
+}
+
+func (x *CancelTaskResponse) GetTopic() string {
+	if x != nil {
+		return x.Topic
+	}
+	return ""
+}
+
+func (x *CancelTaskResponse) GetOutcome() CancelOutcome {
+	if x != nil {
+		return x.Outcome
+	}
+	return CancelOutcome_CANCEL_OUTCOME_UNSPECIFIED
+}
+
+func (x *CancelTaskResponse) GetState() TaskState {
+	if x != nil {
+		return x.State
+	}
+	return TaskState_TASK_STATE_UNSPECIFIED
 }
 
 var File_ddq_v1_queue_proto protoreflect.FileDescriptor
@@ -3008,14 +3346,15 @@ const file_ddq_v1_queue_proto_rawDesc = "" +
 	"\ahold_ms\x18\x03 \x01(\x03R\x06holdMs\"U\n" +
 	"\aSettled\x12\x1a\n" +
 	"\bsequence\x18\x01 \x01(\x04R\bsequence\x12.\n" +
-	"\aresults\x18\x02 \x03(\v2\x14.ddq.v1.SettleResultR\aresults\"\x9e\x01\n" +
+	"\aresults\x18\x02 \x03(\v2\x14.ddq.v1.SettleResultR\aresults\"\xc9\x01\n" +
 	"\fSettleResult\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x1d\n" +
 	"\n" +
 	"hold_token\x18\x02 \x01(\fR\tholdToken\x12\x18\n" +
 	"\aalready\x18\x03 \x01(\bR\aalready\x12\x17\n" +
 	"\ahold_ms\x18\x04 \x01(\x03R\x06holdMs\x12#\n" +
-	"\x05error\x18\x05 \x01(\v2\r.ddq.v1.ErrorR\x05error\"@\n" +
+	"\x05error\x18\x05 \x01(\v2\r.ddq.v1.ErrorR\x05error\x12)\n" +
+	"\x10cancel_requested\x18\x06 \x01(\bR\x0fcancelRequested\"@\n" +
 	"\x06Cancel\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x1d\n" +
 	"\n" +
@@ -3024,11 +3363,12 @@ const file_ddq_v1_queue_proto_rawDesc = "" +
 	"\x05ready\x18\x01 \x01(\x03R\x05ready\x12\x1a\n" +
 	"\breturned\x18\x02 \x01(\x05R\breturned\"\"\n" +
 	"\x05Drain\x12\x19\n" +
-	"\bgrace_ms\x18\x01 \x01(\x03R\agraceMs\"=\n" +
+	"\bgrace_ms\x18\x01 \x01(\x03R\agraceMs\"U\n" +
 	"\x03Ack\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x1d\n" +
 	"\n" +
-	"hold_token\x18\x02 \x01(\fR\tholdToken\"\xb9\x01\n" +
+	"hold_token\x18\x02 \x01(\fR\tholdToken\x12\x16\n" +
+	"\x06result\x18\x03 \x01(\fR\x06result\"\xb9\x01\n" +
 	"\x04Nack\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x1d\n" +
 	"\n" +
@@ -3067,9 +3407,32 @@ const file_ddq_v1_queue_proto_rawDesc = "" +
 	"\fexecute_time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\vexecuteTime\"M\n" +
 	"\rExtendRequest\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12&\n" +
-	"\x06extend\x18\x02 \x01(\v2\x0e.ddq.v1.ExtendR\x06extend\")\n" +
+	"\x06extend\x18\x02 \x01(\v2\x0e.ddq.v1.ExtendR\x06extend\"T\n" +
 	"\x0eExtendResponse\x12\x17\n" +
-	"\ahold_ms\x18\x01 \x01(\x03R\x06holdMs2\xae\a\n" +
+	"\ahold_ms\x18\x01 \x01(\x03R\x06holdMs\x12)\n" +
+	"\x10cancel_requested\x18\x02 \x01(\bR\x0fcancelRequested\"P\n" +
+	"\x0fWaitTaskRequest\x12\x14\n" +
+	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x0e\n" +
+	"\x02id\x18\x02 \x01(\tR\x02id\x12\x17\n" +
+	"\await_ms\x18\x03 \x01(\x03R\x06waitMs\"N\n" +
+	"\x10WaitTaskResponse\x12 \n" +
+	"\x04task\x18\x01 \x01(\v2\f.ddq.v1.TaskR\x04task\x12\x18\n" +
+	"\asettled\x18\x02 \x01(\bR\asettled\"o\n" +
+	"\x11CancelTaskRequest\x12\x14\n" +
+	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x0e\n" +
+	"\x02id\x18\x02 \x01(\tR\x02id\x12\x17\n" +
+	"\await_ms\x18\x03 \x01(\x03R\x06waitMs\x12\x1b\n" +
+	"\tor_delete\x18\x04 \x01(\bR\borDelete\"\x84\x01\n" +
+	"\x12CancelTaskResponse\x12\x14\n" +
+	"\x05topic\x18\x01 \x01(\tR\x05topic\x12/\n" +
+	"\aoutcome\x18\x02 \x01(\x0e2\x15.ddq.v1.CancelOutcomeR\aoutcome\x12'\n" +
+	"\x05state\x18\x03 \x01(\x0e2\x11.ddq.v1.TaskStateR\x05state*\xa4\x01\n" +
+	"\rCancelOutcome\x12\x1e\n" +
+	"\x1aCANCEL_OUTCOME_UNSPECIFIED\x10\x00\x12\x1c\n" +
+	"\x18CANCEL_OUTCOME_REQUESTED\x10\x01\x12\x1b\n" +
+	"\x17CANCEL_OUTCOME_TOO_LATE\x10\x02\x12\x1c\n" +
+	"\x18CANCEL_OUTCOME_CONFIRMED\x10\x03\x12\x1a\n" +
+	"\x16CANCEL_OUTCOME_DELETED\x10\x042\xb2\b\n" +
 	"\x11DelayQueueService\x12:\n" +
 	"\aEnqueue\x12\x16.ddq.v1.EnqueueRequest\x1a\x17.ddq.v1.EnqueueResponse\x12I\n" +
 	"\fEnqueueBatch\x12\x1b.ddq.v1.EnqueueBatchRequest\x1a\x1c.ddq.v1.EnqueueBatchResponse\x12P\n" +
@@ -3086,7 +3449,10 @@ const file_ddq_v1_queue_proto_rawDesc = "" +
 	"\bRetrieve\x12\x17.ddq.v1.RetrieveRequest\x1a\x18.ddq.v1.RetrieveResponse\x12.\n" +
 	"\x03Ack\x12\x12.ddq.v1.AckRequest\x1a\x13.ddq.v1.AckResponse\x121\n" +
 	"\x04Nack\x12\x13.ddq.v1.NackRequest\x1a\x14.ddq.v1.NackResponse\x127\n" +
-	"\x06Extend\x12\x15.ddq.v1.ExtendRequest\x1a\x16.ddq.v1.ExtendResponseB'Z%github.com/ddq-io/ddq/api/ddqv1;ddqv1b\x06proto3"
+	"\x06Extend\x12\x15.ddq.v1.ExtendRequest\x1a\x16.ddq.v1.ExtendResponse\x12=\n" +
+	"\bWaitTask\x12\x17.ddq.v1.WaitTaskRequest\x1a\x18.ddq.v1.WaitTaskResponse\x12C\n" +
+	"\n" +
+	"CancelTask\x12\x19.ddq.v1.CancelTaskRequest\x1a\x1a.ddq.v1.CancelTaskResponseB'Z%github.com/ddq-io/ddq/api/ddqv1;ddqv1b\x06proto3"
 
 var (
 	file_ddq_v1_queue_proto_rawDescOnce sync.Once
@@ -3100,142 +3466,155 @@ func file_ddq_v1_queue_proto_rawDescGZIP() []byte {
 	return file_ddq_v1_queue_proto_rawDescData
 }
 
-var file_ddq_v1_queue_proto_msgTypes = make([]protoimpl.MessageInfo, 40)
+var file_ddq_v1_queue_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
+var file_ddq_v1_queue_proto_msgTypes = make([]protoimpl.MessageInfo, 44)
 var file_ddq_v1_queue_proto_goTypes = []any{
-	(*EnqueueRequest)(nil),         // 0: ddq.v1.EnqueueRequest
-	(*EnqueueResponse)(nil),        // 1: ddq.v1.EnqueueResponse
-	(*EnqueueBatchRequest)(nil),    // 2: ddq.v1.EnqueueBatchRequest
-	(*EnqueueBatchResponse)(nil),   // 3: ddq.v1.EnqueueBatchResponse
-	(*EnqueueResult)(nil),          // 4: ddq.v1.EnqueueResult
-	(*EnqueueStreamRequest)(nil),   // 5: ddq.v1.EnqueueStreamRequest
-	(*EnqueueStreamResponse)(nil),  // 6: ddq.v1.EnqueueStreamResponse
-	(*GetTaskRequest)(nil),         // 7: ddq.v1.GetTaskRequest
-	(*GetTaskResponse)(nil),        // 8: ddq.v1.GetTaskResponse
-	(*ListTasksRequest)(nil),       // 9: ddq.v1.ListTasksRequest
-	(*ListTasksResponse)(nil),      // 10: ddq.v1.ListTasksResponse
-	(*DeleteTaskRequest)(nil),      // 11: ddq.v1.DeleteTaskRequest
-	(*DeleteTaskResponse)(nil),     // 12: ddq.v1.DeleteTaskResponse
-	(*RescheduleTaskRequest)(nil),  // 13: ddq.v1.RescheduleTaskRequest
-	(*RescheduleTaskResponse)(nil), // 14: ddq.v1.RescheduleTaskResponse
-	(*UpdateTaskRequest)(nil),      // 15: ddq.v1.UpdateTaskRequest
-	(*UpdateTaskResponse)(nil),     // 16: ddq.v1.UpdateTaskResponse
-	(*PromoteTaskRequest)(nil),     // 17: ddq.v1.PromoteTaskRequest
-	(*PromoteTaskResponse)(nil),    // 18: ddq.v1.PromoteTaskResponse
-	(*SubscribeRequest)(nil),       // 19: ddq.v1.SubscribeRequest
-	(*Hello)(nil),                  // 20: ddq.v1.Hello
-	(*SubscribeResponse)(nil),      // 21: ddq.v1.SubscribeResponse
-	(*Subscribed)(nil),             // 22: ddq.v1.Subscribed
-	(*Delivery)(nil),               // 23: ddq.v1.Delivery
-	(*Settled)(nil),                // 24: ddq.v1.Settled
-	(*SettleResult)(nil),           // 25: ddq.v1.SettleResult
-	(*Cancel)(nil),                 // 26: ddq.v1.Cancel
-	(*Demand)(nil),                 // 27: ddq.v1.Demand
-	(*Drain)(nil),                  // 28: ddq.v1.Drain
-	(*Ack)(nil),                    // 29: ddq.v1.Ack
-	(*Nack)(nil),                   // 30: ddq.v1.Nack
-	(*Extend)(nil),                 // 31: ddq.v1.Extend
-	(*RetrieveRequest)(nil),        // 32: ddq.v1.RetrieveRequest
-	(*RetrieveResponse)(nil),       // 33: ddq.v1.RetrieveResponse
-	(*AckRequest)(nil),             // 34: ddq.v1.AckRequest
-	(*AckResponse)(nil),            // 35: ddq.v1.AckResponse
-	(*NackRequest)(nil),            // 36: ddq.v1.NackRequest
-	(*NackResponse)(nil),           // 37: ddq.v1.NackResponse
-	(*ExtendRequest)(nil),          // 38: ddq.v1.ExtendRequest
-	(*ExtendResponse)(nil),         // 39: ddq.v1.ExtendResponse
-	(*durationpb.Duration)(nil),    // 40: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil),  // 41: google.protobuf.Timestamp
-	(*Attribute)(nil),              // 42: ddq.v1.Attribute
-	(*Backoff)(nil),                // 43: ddq.v1.Backoff
-	(TaskState)(0),                 // 44: ddq.v1.TaskState
-	(*Error)(nil),                  // 45: ddq.v1.Error
-	(*Task)(nil),                   // 46: ddq.v1.Task
-	(*fieldmaskpb.FieldMask)(nil),  // 47: google.protobuf.FieldMask
+	(CancelOutcome)(0),             // 0: ddq.v1.CancelOutcome
+	(*EnqueueRequest)(nil),         // 1: ddq.v1.EnqueueRequest
+	(*EnqueueResponse)(nil),        // 2: ddq.v1.EnqueueResponse
+	(*EnqueueBatchRequest)(nil),    // 3: ddq.v1.EnqueueBatchRequest
+	(*EnqueueBatchResponse)(nil),   // 4: ddq.v1.EnqueueBatchResponse
+	(*EnqueueResult)(nil),          // 5: ddq.v1.EnqueueResult
+	(*EnqueueStreamRequest)(nil),   // 6: ddq.v1.EnqueueStreamRequest
+	(*EnqueueStreamResponse)(nil),  // 7: ddq.v1.EnqueueStreamResponse
+	(*GetTaskRequest)(nil),         // 8: ddq.v1.GetTaskRequest
+	(*GetTaskResponse)(nil),        // 9: ddq.v1.GetTaskResponse
+	(*ListTasksRequest)(nil),       // 10: ddq.v1.ListTasksRequest
+	(*ListTasksResponse)(nil),      // 11: ddq.v1.ListTasksResponse
+	(*DeleteTaskRequest)(nil),      // 12: ddq.v1.DeleteTaskRequest
+	(*DeleteTaskResponse)(nil),     // 13: ddq.v1.DeleteTaskResponse
+	(*RescheduleTaskRequest)(nil),  // 14: ddq.v1.RescheduleTaskRequest
+	(*RescheduleTaskResponse)(nil), // 15: ddq.v1.RescheduleTaskResponse
+	(*UpdateTaskRequest)(nil),      // 16: ddq.v1.UpdateTaskRequest
+	(*UpdateTaskResponse)(nil),     // 17: ddq.v1.UpdateTaskResponse
+	(*PromoteTaskRequest)(nil),     // 18: ddq.v1.PromoteTaskRequest
+	(*PromoteTaskResponse)(nil),    // 19: ddq.v1.PromoteTaskResponse
+	(*SubscribeRequest)(nil),       // 20: ddq.v1.SubscribeRequest
+	(*Hello)(nil),                  // 21: ddq.v1.Hello
+	(*SubscribeResponse)(nil),      // 22: ddq.v1.SubscribeResponse
+	(*Subscribed)(nil),             // 23: ddq.v1.Subscribed
+	(*Delivery)(nil),               // 24: ddq.v1.Delivery
+	(*Settled)(nil),                // 25: ddq.v1.Settled
+	(*SettleResult)(nil),           // 26: ddq.v1.SettleResult
+	(*Cancel)(nil),                 // 27: ddq.v1.Cancel
+	(*Demand)(nil),                 // 28: ddq.v1.Demand
+	(*Drain)(nil),                  // 29: ddq.v1.Drain
+	(*Ack)(nil),                    // 30: ddq.v1.Ack
+	(*Nack)(nil),                   // 31: ddq.v1.Nack
+	(*Extend)(nil),                 // 32: ddq.v1.Extend
+	(*RetrieveRequest)(nil),        // 33: ddq.v1.RetrieveRequest
+	(*RetrieveResponse)(nil),       // 34: ddq.v1.RetrieveResponse
+	(*AckRequest)(nil),             // 35: ddq.v1.AckRequest
+	(*AckResponse)(nil),            // 36: ddq.v1.AckResponse
+	(*NackRequest)(nil),            // 37: ddq.v1.NackRequest
+	(*NackResponse)(nil),           // 38: ddq.v1.NackResponse
+	(*ExtendRequest)(nil),          // 39: ddq.v1.ExtendRequest
+	(*ExtendResponse)(nil),         // 40: ddq.v1.ExtendResponse
+	(*WaitTaskRequest)(nil),        // 41: ddq.v1.WaitTaskRequest
+	(*WaitTaskResponse)(nil),       // 42: ddq.v1.WaitTaskResponse
+	(*CancelTaskRequest)(nil),      // 43: ddq.v1.CancelTaskRequest
+	(*CancelTaskResponse)(nil),     // 44: ddq.v1.CancelTaskResponse
+	(*durationpb.Duration)(nil),    // 45: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil),  // 46: google.protobuf.Timestamp
+	(*Attribute)(nil),              // 47: ddq.v1.Attribute
+	(*Backoff)(nil),                // 48: ddq.v1.Backoff
+	(TaskState)(0),                 // 49: ddq.v1.TaskState
+	(*Error)(nil),                  // 50: ddq.v1.Error
+	(*Task)(nil),                   // 51: ddq.v1.Task
+	(*fieldmaskpb.FieldMask)(nil),  // 52: google.protobuf.FieldMask
 }
 var file_ddq_v1_queue_proto_depIdxs = []int32{
-	40, // 0: ddq.v1.EnqueueRequest.delay:type_name -> google.protobuf.Duration
-	41, // 1: ddq.v1.EnqueueRequest.execute_time:type_name -> google.protobuf.Timestamp
-	42, // 2: ddq.v1.EnqueueRequest.attributes:type_name -> ddq.v1.Attribute
-	43, // 3: ddq.v1.EnqueueRequest.backoff:type_name -> ddq.v1.Backoff
-	41, // 4: ddq.v1.EnqueueRequest.expire_time:type_name -> google.protobuf.Timestamp
-	40, // 5: ddq.v1.EnqueueRequest.expire_after:type_name -> google.protobuf.Duration
-	41, // 6: ddq.v1.EnqueueResponse.execute_time:type_name -> google.protobuf.Timestamp
-	44, // 7: ddq.v1.EnqueueResponse.state:type_name -> ddq.v1.TaskState
-	44, // 8: ddq.v1.EnqueueResponse.replaced_state:type_name -> ddq.v1.TaskState
-	0,  // 9: ddq.v1.EnqueueBatchRequest.tasks:type_name -> ddq.v1.EnqueueRequest
-	4,  // 10: ddq.v1.EnqueueBatchResponse.results:type_name -> ddq.v1.EnqueueResult
-	41, // 11: ddq.v1.EnqueueResult.execute_time:type_name -> google.protobuf.Timestamp
-	44, // 12: ddq.v1.EnqueueResult.replaced_state:type_name -> ddq.v1.TaskState
-	45, // 13: ddq.v1.EnqueueResult.error:type_name -> ddq.v1.Error
-	0,  // 14: ddq.v1.EnqueueStreamRequest.tasks:type_name -> ddq.v1.EnqueueRequest
-	4,  // 15: ddq.v1.EnqueueStreamResponse.results:type_name -> ddq.v1.EnqueueResult
-	45, // 16: ddq.v1.EnqueueStreamResponse.error:type_name -> ddq.v1.Error
-	46, // 17: ddq.v1.GetTaskResponse.task:type_name -> ddq.v1.Task
-	44, // 18: ddq.v1.ListTasksRequest.state:type_name -> ddq.v1.TaskState
-	46, // 19: ddq.v1.ListTasksResponse.tasks:type_name -> ddq.v1.Task
-	40, // 20: ddq.v1.RescheduleTaskRequest.delay:type_name -> google.protobuf.Duration
-	41, // 21: ddq.v1.RescheduleTaskRequest.execute_time:type_name -> google.protobuf.Timestamp
-	41, // 22: ddq.v1.RescheduleTaskResponse.execute_time:type_name -> google.protobuf.Timestamp
-	47, // 23: ddq.v1.UpdateTaskRequest.update_mask:type_name -> google.protobuf.FieldMask
-	42, // 24: ddq.v1.UpdateTaskRequest.attributes:type_name -> ddq.v1.Attribute
-	43, // 25: ddq.v1.UpdateTaskRequest.backoff:type_name -> ddq.v1.Backoff
-	41, // 26: ddq.v1.UpdateTaskRequest.expire_time:type_name -> google.protobuf.Timestamp
-	40, // 27: ddq.v1.UpdateTaskRequest.expire_after:type_name -> google.protobuf.Duration
-	40, // 28: ddq.v1.UpdateTaskRequest.delay:type_name -> google.protobuf.Duration
-	41, // 29: ddq.v1.UpdateTaskRequest.execute_time:type_name -> google.protobuf.Timestamp
-	41, // 30: ddq.v1.UpdateTaskResponse.execute_time:type_name -> google.protobuf.Timestamp
-	41, // 31: ddq.v1.PromoteTaskResponse.execute_time:type_name -> google.protobuf.Timestamp
-	20, // 32: ddq.v1.SubscribeRequest.hello:type_name -> ddq.v1.Hello
-	29, // 33: ddq.v1.SubscribeRequest.acks:type_name -> ddq.v1.Ack
-	30, // 34: ddq.v1.SubscribeRequest.nacks:type_name -> ddq.v1.Nack
-	31, // 35: ddq.v1.SubscribeRequest.extends:type_name -> ddq.v1.Extend
-	22, // 36: ddq.v1.SubscribeResponse.subscribed:type_name -> ddq.v1.Subscribed
-	23, // 37: ddq.v1.SubscribeResponse.deliveries:type_name -> ddq.v1.Delivery
-	24, // 38: ddq.v1.SubscribeResponse.settled:type_name -> ddq.v1.Settled
-	26, // 39: ddq.v1.SubscribeResponse.cancels:type_name -> ddq.v1.Cancel
-	28, // 40: ddq.v1.SubscribeResponse.drain:type_name -> ddq.v1.Drain
-	27, // 41: ddq.v1.SubscribeResponse.demand:type_name -> ddq.v1.Demand
-	46, // 42: ddq.v1.Delivery.task:type_name -> ddq.v1.Task
-	25, // 43: ddq.v1.Settled.results:type_name -> ddq.v1.SettleResult
-	45, // 44: ddq.v1.SettleResult.error:type_name -> ddq.v1.Error
-	23, // 45: ddq.v1.RetrieveResponse.deliveries:type_name -> ddq.v1.Delivery
-	29, // 46: ddq.v1.AckRequest.ack:type_name -> ddq.v1.Ack
-	30, // 47: ddq.v1.NackRequest.nack:type_name -> ddq.v1.Nack
-	44, // 48: ddq.v1.NackResponse.state:type_name -> ddq.v1.TaskState
-	41, // 49: ddq.v1.NackResponse.execute_time:type_name -> google.protobuf.Timestamp
-	31, // 50: ddq.v1.ExtendRequest.extend:type_name -> ddq.v1.Extend
-	0,  // 51: ddq.v1.DelayQueueService.Enqueue:input_type -> ddq.v1.EnqueueRequest
-	2,  // 52: ddq.v1.DelayQueueService.EnqueueBatch:input_type -> ddq.v1.EnqueueBatchRequest
-	5,  // 53: ddq.v1.DelayQueueService.EnqueueStream:input_type -> ddq.v1.EnqueueStreamRequest
-	7,  // 54: ddq.v1.DelayQueueService.GetTask:input_type -> ddq.v1.GetTaskRequest
-	9,  // 55: ddq.v1.DelayQueueService.ListTasks:input_type -> ddq.v1.ListTasksRequest
-	11, // 56: ddq.v1.DelayQueueService.DeleteTask:input_type -> ddq.v1.DeleteTaskRequest
-	13, // 57: ddq.v1.DelayQueueService.RescheduleTask:input_type -> ddq.v1.RescheduleTaskRequest
-	15, // 58: ddq.v1.DelayQueueService.UpdateTask:input_type -> ddq.v1.UpdateTaskRequest
-	17, // 59: ddq.v1.DelayQueueService.PromoteTask:input_type -> ddq.v1.PromoteTaskRequest
-	19, // 60: ddq.v1.DelayQueueService.Subscribe:input_type -> ddq.v1.SubscribeRequest
-	32, // 61: ddq.v1.DelayQueueService.Retrieve:input_type -> ddq.v1.RetrieveRequest
-	34, // 62: ddq.v1.DelayQueueService.Ack:input_type -> ddq.v1.AckRequest
-	36, // 63: ddq.v1.DelayQueueService.Nack:input_type -> ddq.v1.NackRequest
-	38, // 64: ddq.v1.DelayQueueService.Extend:input_type -> ddq.v1.ExtendRequest
-	1,  // 65: ddq.v1.DelayQueueService.Enqueue:output_type -> ddq.v1.EnqueueResponse
-	3,  // 66: ddq.v1.DelayQueueService.EnqueueBatch:output_type -> ddq.v1.EnqueueBatchResponse
-	6,  // 67: ddq.v1.DelayQueueService.EnqueueStream:output_type -> ddq.v1.EnqueueStreamResponse
-	8,  // 68: ddq.v1.DelayQueueService.GetTask:output_type -> ddq.v1.GetTaskResponse
-	10, // 69: ddq.v1.DelayQueueService.ListTasks:output_type -> ddq.v1.ListTasksResponse
-	12, // 70: ddq.v1.DelayQueueService.DeleteTask:output_type -> ddq.v1.DeleteTaskResponse
-	14, // 71: ddq.v1.DelayQueueService.RescheduleTask:output_type -> ddq.v1.RescheduleTaskResponse
-	16, // 72: ddq.v1.DelayQueueService.UpdateTask:output_type -> ddq.v1.UpdateTaskResponse
-	18, // 73: ddq.v1.DelayQueueService.PromoteTask:output_type -> ddq.v1.PromoteTaskResponse
-	21, // 74: ddq.v1.DelayQueueService.Subscribe:output_type -> ddq.v1.SubscribeResponse
-	33, // 75: ddq.v1.DelayQueueService.Retrieve:output_type -> ddq.v1.RetrieveResponse
-	35, // 76: ddq.v1.DelayQueueService.Ack:output_type -> ddq.v1.AckResponse
-	37, // 77: ddq.v1.DelayQueueService.Nack:output_type -> ddq.v1.NackResponse
-	39, // 78: ddq.v1.DelayQueueService.Extend:output_type -> ddq.v1.ExtendResponse
-	65, // [65:79] is the sub-list for method output_type
-	51, // [51:65] is the sub-list for method input_type
-	51, // [51:51] is the sub-list for extension type_name
-	51, // [51:51] is the sub-list for extension extendee
-	0,  // [0:51] is the sub-list for field type_name
+	45, // 0: ddq.v1.EnqueueRequest.delay:type_name -> google.protobuf.Duration
+	46, // 1: ddq.v1.EnqueueRequest.execute_time:type_name -> google.protobuf.Timestamp
+	47, // 2: ddq.v1.EnqueueRequest.attributes:type_name -> ddq.v1.Attribute
+	48, // 3: ddq.v1.EnqueueRequest.backoff:type_name -> ddq.v1.Backoff
+	46, // 4: ddq.v1.EnqueueRequest.expire_time:type_name -> google.protobuf.Timestamp
+	45, // 5: ddq.v1.EnqueueRequest.expire_after:type_name -> google.protobuf.Duration
+	46, // 6: ddq.v1.EnqueueResponse.execute_time:type_name -> google.protobuf.Timestamp
+	49, // 7: ddq.v1.EnqueueResponse.state:type_name -> ddq.v1.TaskState
+	49, // 8: ddq.v1.EnqueueResponse.replaced_state:type_name -> ddq.v1.TaskState
+	1,  // 9: ddq.v1.EnqueueBatchRequest.tasks:type_name -> ddq.v1.EnqueueRequest
+	5,  // 10: ddq.v1.EnqueueBatchResponse.results:type_name -> ddq.v1.EnqueueResult
+	46, // 11: ddq.v1.EnqueueResult.execute_time:type_name -> google.protobuf.Timestamp
+	49, // 12: ddq.v1.EnqueueResult.replaced_state:type_name -> ddq.v1.TaskState
+	50, // 13: ddq.v1.EnqueueResult.error:type_name -> ddq.v1.Error
+	1,  // 14: ddq.v1.EnqueueStreamRequest.tasks:type_name -> ddq.v1.EnqueueRequest
+	5,  // 15: ddq.v1.EnqueueStreamResponse.results:type_name -> ddq.v1.EnqueueResult
+	50, // 16: ddq.v1.EnqueueStreamResponse.error:type_name -> ddq.v1.Error
+	51, // 17: ddq.v1.GetTaskResponse.task:type_name -> ddq.v1.Task
+	49, // 18: ddq.v1.ListTasksRequest.state:type_name -> ddq.v1.TaskState
+	51, // 19: ddq.v1.ListTasksResponse.tasks:type_name -> ddq.v1.Task
+	45, // 20: ddq.v1.RescheduleTaskRequest.delay:type_name -> google.protobuf.Duration
+	46, // 21: ddq.v1.RescheduleTaskRequest.execute_time:type_name -> google.protobuf.Timestamp
+	46, // 22: ddq.v1.RescheduleTaskResponse.execute_time:type_name -> google.protobuf.Timestamp
+	52, // 23: ddq.v1.UpdateTaskRequest.update_mask:type_name -> google.protobuf.FieldMask
+	47, // 24: ddq.v1.UpdateTaskRequest.attributes:type_name -> ddq.v1.Attribute
+	48, // 25: ddq.v1.UpdateTaskRequest.backoff:type_name -> ddq.v1.Backoff
+	46, // 26: ddq.v1.UpdateTaskRequest.expire_time:type_name -> google.protobuf.Timestamp
+	45, // 27: ddq.v1.UpdateTaskRequest.expire_after:type_name -> google.protobuf.Duration
+	45, // 28: ddq.v1.UpdateTaskRequest.delay:type_name -> google.protobuf.Duration
+	46, // 29: ddq.v1.UpdateTaskRequest.execute_time:type_name -> google.protobuf.Timestamp
+	46, // 30: ddq.v1.UpdateTaskResponse.execute_time:type_name -> google.protobuf.Timestamp
+	46, // 31: ddq.v1.PromoteTaskResponse.execute_time:type_name -> google.protobuf.Timestamp
+	21, // 32: ddq.v1.SubscribeRequest.hello:type_name -> ddq.v1.Hello
+	30, // 33: ddq.v1.SubscribeRequest.acks:type_name -> ddq.v1.Ack
+	31, // 34: ddq.v1.SubscribeRequest.nacks:type_name -> ddq.v1.Nack
+	32, // 35: ddq.v1.SubscribeRequest.extends:type_name -> ddq.v1.Extend
+	23, // 36: ddq.v1.SubscribeResponse.subscribed:type_name -> ddq.v1.Subscribed
+	24, // 37: ddq.v1.SubscribeResponse.deliveries:type_name -> ddq.v1.Delivery
+	25, // 38: ddq.v1.SubscribeResponse.settled:type_name -> ddq.v1.Settled
+	27, // 39: ddq.v1.SubscribeResponse.cancels:type_name -> ddq.v1.Cancel
+	29, // 40: ddq.v1.SubscribeResponse.drain:type_name -> ddq.v1.Drain
+	28, // 41: ddq.v1.SubscribeResponse.demand:type_name -> ddq.v1.Demand
+	51, // 42: ddq.v1.Delivery.task:type_name -> ddq.v1.Task
+	26, // 43: ddq.v1.Settled.results:type_name -> ddq.v1.SettleResult
+	50, // 44: ddq.v1.SettleResult.error:type_name -> ddq.v1.Error
+	24, // 45: ddq.v1.RetrieveResponse.deliveries:type_name -> ddq.v1.Delivery
+	30, // 46: ddq.v1.AckRequest.ack:type_name -> ddq.v1.Ack
+	31, // 47: ddq.v1.NackRequest.nack:type_name -> ddq.v1.Nack
+	49, // 48: ddq.v1.NackResponse.state:type_name -> ddq.v1.TaskState
+	46, // 49: ddq.v1.NackResponse.execute_time:type_name -> google.protobuf.Timestamp
+	32, // 50: ddq.v1.ExtendRequest.extend:type_name -> ddq.v1.Extend
+	51, // 51: ddq.v1.WaitTaskResponse.task:type_name -> ddq.v1.Task
+	0,  // 52: ddq.v1.CancelTaskResponse.outcome:type_name -> ddq.v1.CancelOutcome
+	49, // 53: ddq.v1.CancelTaskResponse.state:type_name -> ddq.v1.TaskState
+	1,  // 54: ddq.v1.DelayQueueService.Enqueue:input_type -> ddq.v1.EnqueueRequest
+	3,  // 55: ddq.v1.DelayQueueService.EnqueueBatch:input_type -> ddq.v1.EnqueueBatchRequest
+	6,  // 56: ddq.v1.DelayQueueService.EnqueueStream:input_type -> ddq.v1.EnqueueStreamRequest
+	8,  // 57: ddq.v1.DelayQueueService.GetTask:input_type -> ddq.v1.GetTaskRequest
+	10, // 58: ddq.v1.DelayQueueService.ListTasks:input_type -> ddq.v1.ListTasksRequest
+	12, // 59: ddq.v1.DelayQueueService.DeleteTask:input_type -> ddq.v1.DeleteTaskRequest
+	14, // 60: ddq.v1.DelayQueueService.RescheduleTask:input_type -> ddq.v1.RescheduleTaskRequest
+	16, // 61: ddq.v1.DelayQueueService.UpdateTask:input_type -> ddq.v1.UpdateTaskRequest
+	18, // 62: ddq.v1.DelayQueueService.PromoteTask:input_type -> ddq.v1.PromoteTaskRequest
+	20, // 63: ddq.v1.DelayQueueService.Subscribe:input_type -> ddq.v1.SubscribeRequest
+	33, // 64: ddq.v1.DelayQueueService.Retrieve:input_type -> ddq.v1.RetrieveRequest
+	35, // 65: ddq.v1.DelayQueueService.Ack:input_type -> ddq.v1.AckRequest
+	37, // 66: ddq.v1.DelayQueueService.Nack:input_type -> ddq.v1.NackRequest
+	39, // 67: ddq.v1.DelayQueueService.Extend:input_type -> ddq.v1.ExtendRequest
+	41, // 68: ddq.v1.DelayQueueService.WaitTask:input_type -> ddq.v1.WaitTaskRequest
+	43, // 69: ddq.v1.DelayQueueService.CancelTask:input_type -> ddq.v1.CancelTaskRequest
+	2,  // 70: ddq.v1.DelayQueueService.Enqueue:output_type -> ddq.v1.EnqueueResponse
+	4,  // 71: ddq.v1.DelayQueueService.EnqueueBatch:output_type -> ddq.v1.EnqueueBatchResponse
+	7,  // 72: ddq.v1.DelayQueueService.EnqueueStream:output_type -> ddq.v1.EnqueueStreamResponse
+	9,  // 73: ddq.v1.DelayQueueService.GetTask:output_type -> ddq.v1.GetTaskResponse
+	11, // 74: ddq.v1.DelayQueueService.ListTasks:output_type -> ddq.v1.ListTasksResponse
+	13, // 75: ddq.v1.DelayQueueService.DeleteTask:output_type -> ddq.v1.DeleteTaskResponse
+	15, // 76: ddq.v1.DelayQueueService.RescheduleTask:output_type -> ddq.v1.RescheduleTaskResponse
+	17, // 77: ddq.v1.DelayQueueService.UpdateTask:output_type -> ddq.v1.UpdateTaskResponse
+	19, // 78: ddq.v1.DelayQueueService.PromoteTask:output_type -> ddq.v1.PromoteTaskResponse
+	22, // 79: ddq.v1.DelayQueueService.Subscribe:output_type -> ddq.v1.SubscribeResponse
+	34, // 80: ddq.v1.DelayQueueService.Retrieve:output_type -> ddq.v1.RetrieveResponse
+	36, // 81: ddq.v1.DelayQueueService.Ack:output_type -> ddq.v1.AckResponse
+	38, // 82: ddq.v1.DelayQueueService.Nack:output_type -> ddq.v1.NackResponse
+	40, // 83: ddq.v1.DelayQueueService.Extend:output_type -> ddq.v1.ExtendResponse
+	42, // 84: ddq.v1.DelayQueueService.WaitTask:output_type -> ddq.v1.WaitTaskResponse
+	44, // 85: ddq.v1.DelayQueueService.CancelTask:output_type -> ddq.v1.CancelTaskResponse
+	70, // [70:86] is the sub-list for method output_type
+	54, // [54:70] is the sub-list for method input_type
+	54, // [54:54] is the sub-list for extension type_name
+	54, // [54:54] is the sub-list for extension extendee
+	0,  // [0:54] is the sub-list for field type_name
 }
 
 func init() { file_ddq_v1_queue_proto_init() }
@@ -3267,13 +3646,14 @@ func file_ddq_v1_queue_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_ddq_v1_queue_proto_rawDesc), len(file_ddq_v1_queue_proto_rawDesc)),
-			NumEnums:      0,
-			NumMessages:   40,
+			NumEnums:      1,
+			NumMessages:   44,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
 		GoTypes:           file_ddq_v1_queue_proto_goTypes,
 		DependencyIndexes: file_ddq_v1_queue_proto_depIdxs,
+		EnumInfos:         file_ddq_v1_queue_proto_enumTypes,
 		MessageInfos:      file_ddq_v1_queue_proto_msgTypes,
 	}.Build()
 	File_ddq_v1_queue_proto = out.File
