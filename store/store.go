@@ -69,6 +69,10 @@ type Writer interface {
 	// returns how many.
 	Trim(ctx context.Context, s Shard, limit int) (int, error)
 
+	// TrimDead deletes dead tasks up to and including a position, in order of (Due,
+	// ID), Due being when they finished; at most limit, and returns how many.
+	TrimDead(ctx context.Context, s Shard, upTo Entry, limit int) (int, error)
+
 	// Seal makes a shard take no new task: from when it returns, Add and HoldNew
 	// answer ErrSealed, a large batch perhaps after a part of it. What the shard
 	// has goes on as before. Sealing twice is fine.
@@ -122,6 +126,9 @@ type Reader interface {
 	// Window returns pending tasks due from the position After up to and
 	// including To, in order of (Due, ID), at most Limit.
 	Window(ctx context.Context, s Shard, w WindowQuery) (Stamp, []Entry, error)
+
+	// DeadWindow is Window for dead tasks, Due being when they finished.
+	DeadWindow(ctx context.Context, s Shard, w WindowQuery) ([]Entry, error)
 
 	// Running pages through holds in no particular order. Next is empty at the
 	// end. A hold that is there during the whole walk is returned at least once.

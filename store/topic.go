@@ -18,8 +18,13 @@ type Topic struct {
 	MaxDelay       time.Duration
 	MaxPayload     int // bytes
 	DoneRetention  time.Duration
+	DeadRetention  time.Duration // 0: for ever
+	MaxDead        int           // 0: any number; beyond it the oldest go
+	MaxBacklog     int           // pending tasks; 0: any number
 	DeliveryPaused bool
 	EnqueuePaused  bool
+	Resumed        Millis        // when deliveries began again, if they rise slowly since; else 0
+	Ramp           time.Duration // how long they rise for
 	Version        int64 // rises by one with every change
 }
 

@@ -236,6 +236,11 @@ type Topic struct {
 	Version             int64                  `protobuf:"varint,11,opt,name=version,proto3" json:"version,omitempty"`
 	First               int32                  `protobuf:"varint,12,opt,name=first,proto3" json:"first,omitempty"`
 	Former              []*Span                `protobuf:"bytes,13,rep,name=former,proto3" json:"former,omitempty"`
+	DeadRetentionMs     int64                  `protobuf:"varint,20,opt,name=dead_retention_ms,json=deadRetentionMs,proto3" json:"dead_retention_ms,omitempty"`
+	MaxDead             int64                  `protobuf:"varint,21,opt,name=max_dead,json=maxDead,proto3" json:"max_dead,omitempty"`
+	MaxBacklog          int64                  `protobuf:"varint,22,opt,name=max_backlog,json=maxBacklog,proto3" json:"max_backlog,omitempty"`
+	ResumedMs           int64                  `protobuf:"varint,23,opt,name=resumed_ms,json=resumedMs,proto3" json:"resumed_ms,omitempty"`
+	RampMs              int64                  `protobuf:"varint,24,opt,name=ramp_ms,json=rampMs,proto3" json:"ramp_ms,omitempty"`
 	unknownFields       protoimpl.UnknownFields
 	sizeCache           protoimpl.SizeCache
 }
@@ -361,6 +366,41 @@ func (x *Topic) GetFormer() []*Span {
 	return nil
 }
 
+func (x *Topic) GetDeadRetentionMs() int64 {
+	if x != nil {
+		return x.DeadRetentionMs
+	}
+	return 0
+}
+
+func (x *Topic) GetMaxDead() int64 {
+	if x != nil {
+		return x.MaxDead
+	}
+	return 0
+}
+
+func (x *Topic) GetMaxBacklog() int64 {
+	if x != nil {
+		return x.MaxBacklog
+	}
+	return 0
+}
+
+func (x *Topic) GetResumedMs() int64 {
+	if x != nil {
+		return x.ResumedMs
+	}
+	return 0
+}
+
+func (x *Topic) GetRampMs() int64 {
+	if x != nil {
+		return x.RampMs
+	}
+	return 0
+}
+
 // Span is a generation of shards.
 type Span struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -435,7 +475,7 @@ const file_record_proto_rawDesc = "" +
 	"\x04kind\x18\x01 \x01(\x05R\x04kind\x12\x17\n" +
 	"\abase_ms\x18\x02 \x01(\x03R\x06baseMs\x12\x15\n" +
 	"\x06max_ms\x18\x03 \x01(\x03R\x05maxMs\x12%\n" +
-	"\x0ejitter_percent\x18\x04 \x01(\x05R\rjitterPercent\"\xd9\x03\n" +
+	"\x0ejitter_percent\x18\x04 \x01(\x05R\rjitterPercent\"\xf9\x04\n" +
 	"\x05Topic\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06shards\x18\x02 \x01(\x05R\x06shards\x122\n" +
@@ -452,7 +492,14 @@ const file_record_proto_rawDesc = "" +
 	" \x01(\bR\renqueuePaused\x12\x18\n" +
 	"\aversion\x18\v \x01(\x03R\aversion\x12\x14\n" +
 	"\x05first\x18\f \x01(\x05R\x05first\x12'\n" +
-	"\x06former\x18\r \x03(\v2\x0f.ddq.store.SpanR\x06former\"4\n" +
+	"\x06former\x18\r \x03(\v2\x0f.ddq.store.SpanR\x06former\x12*\n" +
+	"\x11dead_retention_ms\x18\x14 \x01(\x03R\x0fdeadRetentionMs\x12\x19\n" +
+	"\bmax_dead\x18\x15 \x01(\x03R\amaxDead\x12\x1f\n" +
+	"\vmax_backlog\x18\x16 \x01(\x03R\n" +
+	"maxBacklog\x12\x1d\n" +
+	"\n" +
+	"resumed_ms\x18\x17 \x01(\x03R\tresumedMs\x12\x17\n" +
+	"\aramp_ms\x18\x18 \x01(\x03R\x06rampMs\"4\n" +
 	"\x04Span\x12\x14\n" +
 	"\x05first\x18\x01 \x01(\x05R\x05first\x12\x16\n" +
 	"\x06shards\x18\x02 \x01(\x05R\x06shardsB+Z)github.com/ddq-io/ddq/store/record;recordb\x06proto3"

@@ -36,6 +36,7 @@ func (p *pair) actions() map[string]func(*rapid.T) {
 		"requeue":     p.requeue,
 		"remove dead": p.removeDead,
 		"trim":        p.trim,
+		"trim dead":   p.trimDead,
 		"claim":       p.claim,
 		"renew":       p.renew,
 		"put topic":   p.putTopic,

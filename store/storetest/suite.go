@@ -26,7 +26,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 func Cases() []Case {
 	var all []Case
 	for _, group := range [][]entry{
-		addCases(), holdCases(), settleCases(), recoverCases(), changeCases(), deadCases(),
+		addCases(), holdCases(), settleCases(), recoverCases(), changeCases(), deadCases(), trimDeadCases(),
 		ownCases(), windowCases(), listCases(), statsCases(), seqCases(), roundTripCases(),
 		isolationCases(), sealCases(), catalogCases(), lifecycleCases(), concurrencyCases(),
 	} {
