@@ -25,6 +25,7 @@ const (
 	Unknown                  // may have happened; repeating with the same id is safe
 	Canceled                 // the caller went away
 	Deadline                 // the caller's deadline passed
+	Aborted                  // not in the version that the caller named
 )
 
 // Error is what every method of System returns when it fails.
@@ -94,6 +95,16 @@ func errDraining() *Error {
 func errPaused(topic string) *Error {
 	return &Error{Kind: Exhausted, Reason: "ENQUEUE_PAUSED", Field: "topic", RetryAfter: retryPause,
 		Message: fmt.Sprintf("topic %q is paused for enqueueing", topic)}
+}
+
+func errBacklogFull(topic string, most int) *Error {
+	return &Error{Kind: Exhausted, Reason: "BACKLOG_FULL", Field: "topic", RetryAfter: retrySoon,
+		Message: fmt.Sprintf("topic %q has its %d tasks waiting", topic, most)}
+}
+
+func errVersion(topic string, version int64) *Error {
+	return &Error{Kind: Aborted, Reason: "VERSION_MISMATCH", Field: "if_version",
+		Message: fmt.Sprintf("topic %q has not version %d", topic, version)}
 }
 
 func errInternal(cause error) *Error {

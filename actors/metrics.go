@@ -20,6 +20,7 @@ type metrics struct {
 	repaired, loaded       prometheus.Counter
 	restarts, storeErrors  prometheus.Counter
 	clockJumps             prometheus.Counter
+	trimmed                map[string]prometheus.Counter // dead letters, by why
 	unheld                 map[store.Status]prometheus.Counter
 	lateness, earliness    prometheus.Histogram
 	shards, owned          prometheus.Gauge
@@ -44,7 +45,9 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	f := factory{reg}
 	tasks := f.counters("ddq_tasks_total", "Tasks by what happened to them.", "event")
 	unheld := f.counters("ddq_hints_wasted_total", "Ready tasks that could not be held, by reason.", "reason")
+	trimmed := f.counters("ddq_dead_letters_trimmed_total", "Dead letters deleted, because their retention passed or there were more than max_dead.", "reason")
 	m := &metrics{
+		trimmed:       map[string]prometheus.Counter{trimmedOld: trimmed.WithLabelValues(trimmedOld), trimmedOver: trimmed.WithLabelValues(trimmedOver)},
 		enqueued:      tasks.WithLabelValues("enqueued"),
 		deduplicated:  tasks.WithLabelValues("deduplicated"),
 		delivered:     tasks.WithLabelValues("delivered"),

@@ -249,6 +249,14 @@ func (st *simStore) Window(ctx context.Context, sh store.Shard, w store.WindowQu
 	})
 }
 
+func (st *simStore) TrimDead(ctx context.Context, sh store.Shard, upTo store.Entry, limit int) (int, error) {
+	return askStore(ctx, st, "trim dead", sh, true, func(m *memstore.Store) (int, error) { return m.TrimDead(simContext, sh, upTo, limit) })
+}
+
+func (st *simStore) DeadWindow(ctx context.Context, sh store.Shard, w store.WindowQuery) ([]store.Entry, error) {
+	return askStore(ctx, st, "dead window", sh, false, func(m *memstore.Store) ([]store.Entry, error) { return m.DeadWindow(simContext, sh, w) })
+}
+
 func (st *simStore) Trim(ctx context.Context, sh store.Shard, limit int) (int, error) {
 	return askStore(ctx, st, "trim", sh, true, func(m *memstore.Store) (int, error) { return m.Trim(simContext, sh, limit) })
 }

@@ -36,6 +36,7 @@ type topicActor struct {
 
 	draining *drainTopic
 	drained  bool
+	ramping  bool // a rampOn is on its way
 }
 
 func newTopicActor(rt *runtime, ref *topicRef) *topicActor {
@@ -109,6 +110,9 @@ func (t *topicActor) Receive(c actor.Context) {
 		t.configure(m)
 	case *reshaped:
 		t.reshape(c, m)
+	case *rampOn:
+		t.ramping = false
+		t.rampUp()
 	case *clockJumped:
 		t.toShards(m)
 	case *leaseLost:
@@ -131,6 +135,7 @@ func (t *topicActor) Receive(c actor.Context) {
 // start spawns the shards under their fixed names, also after a restart.
 func (t *topicActor) start(c actor.Context) {
 	t.core.pause(t.topic.DeliveryPaused)
+	t.rampUp()
 	for n, p := range *t.ref.layout.Load() {
 		if p.pid != nil {
 			t.spawnShard(c, n, p.dozing)
@@ -322,6 +327,7 @@ func (t *topicActor) successor(gone *subscriber) {
 
 func (t *topicActor) configure(m *configured) {
 	t.topic = &m.topic
+	t.rampUp()
 	t.hold(t.core.pause(m.topic.DeliveryPaused || t.draining != nil))
 	t.toShards(m)
 }

@@ -118,8 +118,16 @@ type TopicChange struct {
 	MaxDelay       *time.Duration
 	MaxPayload     *int
 	DoneRetention  *time.Duration
+	DeadRetention  *time.Duration
+	MaxDead        *int
+	MaxBacklog     *int
 	DeliveryPaused *bool
 	EnqueuePaused  *bool
+
+	// IfVersion refuses the change unless the topic has this version.
+	IfVersion *int64
+	// Ramp is how long deliveries rise when the change ends their pause.
+	Ramp time.Duration
 }
 
 // Depth counts the tasks of a topic by state.

@@ -25,6 +25,8 @@ var (
 	ErrExists = errors.New("exists already")
 	// ErrPrecondition: not possible in the state that the task or topic is in.
 	ErrPrecondition = errors.New("not possible in this state")
+	// ErrVersion: it has another version than the one that was named.
+	ErrVersion = errors.New("changed meanwhile")
 	// ErrHoldLost: the hold ran out or was replaced; nothing was changed.
 	ErrHoldLost = errors.New("hold lost")
 	// ErrExhausted: paused, over a quota or too large; perhaps later.
@@ -87,6 +89,8 @@ func sentinel(c codes.Code) error {
 		return ErrPrecondition
 	case codes.ResourceExhausted:
 		return ErrExhausted
+	case codes.Aborted:
+		return ErrVersion
 	case codes.Unavailable:
 		return ErrUnavailable
 	case codes.Unknown:

@@ -38,6 +38,7 @@ var kindCodes = map[actors.Kind]codes.Code{
 	actors.Unknown:      codes.Unknown,
 	actors.Canceled:     codes.Canceled,
 	actors.Deadline:     codes.DeadlineExceeded,
+	actors.Aborted:      codes.Aborted,
 }
 
 // codeOf is the one place where a kind of error becomes a code.

@@ -116,8 +116,13 @@ type topicView struct {
 	MaxDelayMs          int64        `json:"max_delay_ms"`
 	MaxPayloadBytes     int          `json:"max_payload_bytes"`
 	DoneRetentionMs     int64        `json:"done_retention_ms"`
+	DeadRetentionMs     int64        `json:"dead_retention_ms"`
+	MaxDead             int          `json:"max_dead"`
+	MaxBacklog          int          `json:"max_backlog"`
 	DeliveryPaused      bool         `json:"delivery_paused"`
 	EnqueuePaused       bool         `json:"enqueue_paused"`
+	ResumedAt           string       `json:"resumed_at,omitempty"` // when a ramp began
+	RampMs              int64        `json:"ramp_ms,omitempty"`
 	Version             int64        `json:"version"`
 	Depth               *depthView   `json:"depth,omitempty"` // describe only, as what follows
 	Subscriptions       *int         `json:"subscriptions,omitempty"`
@@ -136,6 +141,11 @@ func viewTopic(t client.Topic) topicView {
 		MaxDelayMs:          value(p.MaxDelay).Milliseconds(),
 		MaxPayloadBytes:     value(p.MaxPayload),
 		DoneRetentionMs:     value(p.DoneRetention).Milliseconds(),
+		DeadRetentionMs:     value(p.DeadRetention).Milliseconds(),
+		MaxDead:             value(p.MaxDead),
+		MaxBacklog:          value(p.MaxBacklog),
+		ResumedAt:           clock(t.Resumed),
+		RampMs:              t.Ramp.Milliseconds(),
 		DeliveryPaused:      t.DeliveryPaused,
 		EnqueuePaused:       t.EnqueuePaused,
 		Version:             t.Version,
@@ -155,7 +165,11 @@ func (v topicView) rows() []table.Row {
 		{"name", v.Name}, {"paused", v.paused()}, {"shards", v.shards()},
 		{"visibility timeout", lasting(millis(v.VisibilityTimeoutMs))}, {"max retries", v.MaxRetries}, {"backoff", v.Backoff.text()},
 		{"max delay", lasting(millis(v.MaxDelayMs))}, {"max payload", byteCount(int64(v.MaxPayloadBytes))},
-		{"done retention", lasting(millis(v.DoneRetentionMs))}, {"version", v.Version},
+		{"done retention", lasting(millis(v.DoneRetentionMs))}, {"dead retention", lastingOr(v.DeadRetentionMs, "for ever")},
+		{"max dead", countOr(v.MaxDead, "any number")}, {"max backlog", countOr(v.MaxBacklog, "any number")}, {"version", v.Version},
+	}
+	if v.RampMs > 0 {
+		rows = append(rows, table.Row{"resumed", fmt.Sprintf("%s, rising for %s", v.ResumedAt, lasting(millis(v.RampMs)))})
 	}
 	if d := v.Depth; d != nil {
 		rows = append(rows, table.Row{"durability", v.Durability}, table.Row{"subscriptions here", *v.Subscriptions},
@@ -163,6 +177,21 @@ func (v topicView) rows() []table.Row {
 			table.Row{"done", d.Done}, table.Row{"dead", d.Dead})
 	}
 	return rows
+}
+
+// lastingOr and countOr put what 0 means into words.
+func lastingOr(ms int64, zero string) string {
+	if ms == 0 {
+		return zero
+	}
+	return lasting(millis(ms))
+}
+
+func countOr(n int, zero string) string {
+	if n == 0 {
+		return zero
+	}
+	return strconv.Itoa(n)
 }
 
 // shards is their number, and how many are left of before a reshard.
