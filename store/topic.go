@@ -25,7 +25,7 @@ type Topic struct {
 	EnqueuePaused  bool
 	Resumed        Millis        // when deliveries began again, if they rise slowly since; else 0
 	Ramp           time.Duration // how long they rise for
-	Version        int64 // rises by one with every change
+	Version        int64         // rises by one with every change
 }
 
 // MaxFormer is how many generations of shards of a topic may have tasks left.
