@@ -121,6 +121,7 @@ type TopicChange struct {
 	DeadRetention  *time.Duration
 	MaxDead        *int
 	MaxBacklog     *int
+	PriorityAgeing *int
 	DeliveryPaused *bool
 	EnqueuePaused  *bool
 

@@ -21,6 +21,7 @@ type Topic struct {
 	DeadRetention  time.Duration // 0: for ever
 	MaxDead        int           // 0: any number; beyond it the oldest go
 	MaxBacklog     int           // pending tasks; 0: any number
+	PriorityAgeing int           // one of so many deliveries is the longest due; 0 means 10
 	DeliveryPaused bool
 	EnqueuePaused  bool
 	Resumed        Millis        // when deliveries began again, if they rise slowly since; else 0
@@ -33,6 +34,17 @@ const MaxFormer = 3
 
 // Span is a generation of shards, by number.
 type Span struct{ First, Shards int }
+
+// defaultAgeing is the PriorityAgeing of topics that say nothing.
+const defaultAgeing = 10
+
+// Ageing is PriorityAgeing or its default.
+func (t *Topic) Ageing() int {
+	if t.PriorityAgeing == 0 {
+		return defaultAgeing
+	}
+	return t.PriorityAgeing
+}
 
 // Active is where new tasks go.
 func (t *Topic) Active() Span { return Span{t.First, t.Shards} }

@@ -21,6 +21,10 @@ type Policy struct {
 	DeadRetention     *time.Duration // how long dead letters are kept; 0 keeps them for ever
 	MaxDead           *int           // dead letters kept: beyond it the oldest are deleted; 0 any number
 	MaxBacklog        *int           // tasks that may wait: beyond it ErrExhausted; 0 any number
+
+	// PriorityAgeing: one of so many deliveries is that of the task that has been due
+	// for longest, whatever its priority and fairness key: 1 to 1,000.
+	PriorityAgeing *int
 }
 
 // Topic is a named stream of tasks. All fields of its policy are set.
@@ -191,6 +195,7 @@ func (p Policy) wire() *ddqv1.TopicPolicy {
 		MaxDead:             int64Ptr(p.MaxDead),
 		MaxBacklog:          int64Ptr(p.MaxBacklog),
 		MaxPayloadBytes:     int64Ptr(p.MaxPayload),
+		PriorityAgeing:      int32Ptr(p.PriorityAgeing),
 	}
 }
 
@@ -209,6 +214,7 @@ func topicFrom(t *ddqv1.Topic) Topic {
 			DeadRetention:     new(duration(p.GetDeadRetentionMs())),
 			MaxDead:           new(int(p.GetMaxDead())),
 			MaxBacklog:        new(int(p.GetMaxBacklog())),
+			PriorityAgeing:    new(int(p.GetPriorityAgeing())),
 		},
 		Version:        t.GetVersion(),
 		FormerShards:   int(t.GetFormerShards()),

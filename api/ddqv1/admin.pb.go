@@ -97,9 +97,13 @@ type TopicPolicy struct {
 	// Dead letters kept; beyond it the oldest are deleted. 0: any number.
 	MaxDead *int64 `protobuf:"varint,17,opt,name=max_dead,json=maxDead,proto3,oneof" json:"max_dead,omitempty"`
 	// Tasks that may wait; beyond it an enqueue is BACKLOG_FULL. 0: any number.
-	MaxBacklog    *int64 `protobuf:"varint,18,opt,name=max_backlog,json=maxBacklog,proto3,oneof" json:"max_backlog,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	MaxBacklog *int64 `protobuf:"varint,18,opt,name=max_backlog,json=maxBacklog,proto3,oneof" json:"max_backlog,omitempty"`
+	// One of so many deliveries is that of the task that has been due for longest,
+	// whatever its priority and key, so that none starves: 1 to 1,000. 1 ignores
+	// priorities and keys.
+	PriorityAgeing *int32 `protobuf:"varint,8,opt,name=priority_ageing,json=priorityAgeing,proto3,oneof" json:"priority_ageing,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *TopicPolicy) Reset() {
@@ -198,6 +202,13 @@ func (x *TopicPolicy) GetMaxDead() int64 {
 func (x *TopicPolicy) GetMaxBacklog() int64 {
 	if x != nil && x.MaxBacklog != nil {
 		return *x.MaxBacklog
+	}
+	return 0
+}
+
+func (x *TopicPolicy) GetPriorityAgeing() int32 {
+	if x != nil && x.PriorityAgeing != nil {
+		return *x.PriorityAgeing
 	}
 	return 0
 }
@@ -2819,7 +2830,7 @@ var File_ddq_v1_admin_proto protoreflect.FileDescriptor
 
 const file_ddq_v1_admin_proto_rawDesc = "" +
 	"\n" +
-	"\x12ddq/v1/admin.proto\x12\x06ddq.v1\x1a\x11ddq/v1/task.proto\"\xd9\x04\n" +
+	"\x12ddq/v1/admin.proto\x12\x06ddq.v1\x1a\x11ddq/v1/task.proto\"\x9b\x05\n" +
 	"\vTopicPolicy\x12\x1b\n" +
 	"\x06shards\x18\x01 \x01(\x05H\x00R\x06shards\x88\x01\x01\x127\n" +
 	"\x15visibility_timeout_ms\x18\x02 \x01(\x03H\x01R\x13visibilityTimeoutMs\x88\x01\x01\x12$\n" +
@@ -2833,7 +2844,8 @@ const file_ddq_v1_admin_proto_rawDesc = "" +
 	"\x11dead_retention_ms\x18\x10 \x01(\x03H\x06R\x0fdeadRetentionMs\x88\x01\x01\x12\x1e\n" +
 	"\bmax_dead\x18\x11 \x01(\x03H\aR\amaxDead\x88\x01\x01\x12$\n" +
 	"\vmax_backlog\x18\x12 \x01(\x03H\bR\n" +
-	"maxBacklog\x88\x01\x01B\t\n" +
+	"maxBacklog\x88\x01\x01\x12,\n" +
+	"\x0fpriority_ageing\x18\b \x01(\x05H\tR\x0epriorityAgeing\x88\x01\x01B\t\n" +
 	"\a_shardsB\x18\n" +
 	"\x16_visibility_timeout_msB\x0e\n" +
 	"\f_max_retriesB\x0f\n" +
@@ -2842,7 +2854,8 @@ const file_ddq_v1_admin_proto_rawDesc = "" +
 	"\x12_done_retention_msB\x14\n" +
 	"\x12_dead_retention_msB\v\n" +
 	"\t_max_deadB\x0e\n" +
-	"\f_max_backlog\"\x98\x02\n" +
+	"\f_max_backlogB\x12\n" +
+	"\x10_priority_ageing\"\x98\x02\n" +
 	"\x05Topic\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12+\n" +
 	"\x06policy\x18\x02 \x01(\v2\x13.ddq.v1.TopicPolicyR\x06policy\x12\x18\n" +

@@ -69,6 +69,11 @@ func (m *TopicPolicy) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0x80
 	}
+	if m.PriorityAgeing != nil {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(*m.PriorityAgeing))
+		i--
+		dAtA[i] = 0x40
+	}
 	if m.DoneRetentionMs != nil {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(*m.DoneRetentionMs))
 		i--
@@ -2487,6 +2492,9 @@ func (m *TopicPolicy) SizeVT() (n int) {
 	if m.DoneRetentionMs != nil {
 		n += 1 + protohelpers.SizeOfVarint(uint64(*m.DoneRetentionMs))
 	}
+	if m.PriorityAgeing != nil {
+		n += 1 + protohelpers.SizeOfVarint(uint64(*m.PriorityAgeing))
+	}
 	if m.DeadRetentionMs != nil {
 		n += 2 + protohelpers.SizeOfVarint(uint64(*m.DeadRetentionMs))
 	}
@@ -3574,6 +3582,26 @@ func (m *TopicPolicy) UnmarshalVT(dAtA []byte) error {
 				}
 			}
 			m.DoneRetentionMs = &v
+		case 8:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field PriorityAgeing", wireType)
+			}
+			var v int32
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.PriorityAgeing = &v
 		case 16:
 			if wireType != 0 {
 				return fmt.Errorf("proto: wrong wireType = %d for field DeadRetentionMs", wireType)

@@ -33,6 +33,7 @@ func policyOf(p *ddqv1.TopicPolicy) (c actors.TopicChange, e *actors.Error) {
 	c.MaxPayload = intOrNil(p.MaxPayloadBytes)
 	c.MaxDead = intOrNil(p.MaxDead)
 	c.MaxBacklog = intOrNil(p.MaxBacklog)
+	c.PriorityAgeing = intOrNil(p.PriorityAgeing)
 	return c, nil
 }
 
@@ -57,6 +58,7 @@ func topicWire(t *store.Topic) *ddqv1.Topic {
 	visibility, delay := store.CeilMillis(t.Visibility), store.CeilMillis(t.MaxDelay)
 	payload, retention := int64(t.MaxPayload), store.CeilMillis(t.DoneRetention)
 	deadRetention, dead, backlog := store.CeilMillis(t.DeadRetention), int64(t.MaxDead), int64(t.MaxBacklog)
+	ageing := int32(t.Ageing())
 	former := 0
 	for _, span := range t.Former {
 		former += span.Shards
@@ -75,6 +77,7 @@ func topicWire(t *store.Topic) *ddqv1.Topic {
 			DeadRetentionMs:     &deadRetention,
 			MaxDead:             &dead,
 			MaxBacklog:          &backlog,
+			PriorityAgeing:      &ageing,
 		},
 		ResumedUnixMs:  int64(t.Resumed),
 		RampMs:         store.CeilMillis(t.Ramp),

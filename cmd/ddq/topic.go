@@ -30,6 +30,7 @@ type policyFlags struct {
 	deadRetention time.Duration
 	maxDead       int
 	maxBacklog    int
+	ageing        int
 }
 
 func newPolicyFlags(fs *pflag.FlagSet) *policyFlags {
@@ -43,6 +44,7 @@ func newPolicyFlags(fs *pflag.FlagSet) *policyFlags {
 	fs.DurationVar(&p.deadRetention, "dead-retention", 0, "how long dead letters are kept (0: for ever)")
 	fs.IntVar(&p.maxDead, "max-dead", 0, "most dead letters; beyond it the oldest are deleted (0: any number)")
 	fs.IntVar(&p.maxBacklog, "max-backlog", 0, "most tasks that may wait; beyond it enqueues are refused (0: any number)")
+	fs.IntVar(&p.ageing, "priority-ageing", 0, "one of so many deliveries is that of the task due for longest, whatever its priority")
 	return p
 }
 
@@ -57,6 +59,7 @@ func (p *policyFlags) read() client.Policy {
 		DeadRetention:     given(p.fs, "dead-retention", p.deadRetention),
 		MaxDead:           given(p.fs, "max-dead", p.maxDead),
 		MaxBacklog:        given(p.fs, "max-backlog", p.maxBacklog),
+		PriorityAgeing:    given(p.fs, "priority-ageing", p.ageing),
 	}
 }
 

@@ -27,7 +27,7 @@ type scripts struct {
 	add, hold, holdNew, ack, nack, extend,
 	remove, reschedule, requeue, removeDead, trim, trimDead,
 	claim, release, renew, session,
-	stamp, raise, get, window, stats, sweep, putTopic *script
+	stamp, raise, get, window, laneWindow, lanes, stats, sweep, sweepLanes, putTopic *script
 }
 
 func loadScripts() (*scripts, error) {
@@ -36,7 +36,7 @@ func loadScripts() (*scripts, error) {
 		"add": &l.add, "hold": &l.hold, "hold_new": &l.holdNew, "ack": &l.ack, "nack": &l.nack, "extend": &l.extend,
 		"remove": &l.remove, "reschedule": &l.reschedule, "requeue": &l.requeue, "remove_dead": &l.removeDead, "trim": &l.trim, "trim_dead": &l.trimDead,
 		"claim": &l.claim, "release": &l.release, "renew": &l.renew, "session": &l.session,
-		"stamp": &l.stamp, "raise": &l.raise, "get": &l.get, "window": &l.window, "stats": &l.stats, "sweep": &l.sweep, "put_topic": &l.putTopic,
+		"stamp": &l.stamp, "raise": &l.raise, "get": &l.get, "window": &l.window, "lane_window": &l.laneWindow, "lanes": &l.lanes, "stats": &l.stats, "sweep": &l.sweep, "sweep_lanes": &l.sweepLanes, "put_topic": &l.putTopic,
 	} {
 		s, err := loadScript(name)
 		if err != nil {
