@@ -38,6 +38,21 @@ type Writer interface {
 	// became pending.
 	Add(ctx context.Context, s Shard, tasks []*Task) (Stamp, []AddResult, error)
 
+	// AddKeyed adds tasks that have a Key, one after the other, each in one step with
+	// the look whether its key is free. A free key makes it Add, and the key is its task's
+	// from then on. A key is taken by another task, or by the same one when the call
+	// is repeated (Duplicate); for the rest see KeyConflict. With KeyReplace and a task
+	// that is not pending any more the key passes to the new one, until the end of the
+	// same window. A task that replaced another has the other's id, and its own
+	// payload, times and policy, with no attempt counted; the call repeated is Duplicate
+	// until another one replaces it. In a sealed shard there is no Add, but Closed.
+	// Raises Seq by one when any task became pending or was replaced.
+	AddKeyed(ctx context.Context, s Shard, tasks []*Task) (Stamp, []AddResult, error)
+
+	// TrimKeys forgets keys that are free again, and returns how many it has looked at,
+	// at most limit. AddKeyed does so on the way, too.
+	TrimKeys(ctx context.Context, s Shard, limit int) (int, error)
+
 	// Ack ends holds: the tasks are done. With retention 0 they are deleted. A hold
 	// whose deadline has passed can be acked until Recover takes it. WrongState for
 	// a task that is pending, dead, or done under another token.
@@ -186,6 +201,7 @@ const (
 
 // AddResult is the outcome of adding one task.
 type AddResult struct {
+	ID       string // AddKeyed: of the task that is stored
 	Status   Status // Added, Held, Duplicate, Conflict
 	Due      Millis // of the task that is stored now
 	State    State  // Duplicate, Conflict: of the task that was there
@@ -309,6 +325,7 @@ type Stats struct {
 	Running  int64
 	Done     int64
 	Dead     int64
+	Keys     bool   // some key is taken, or was and is not forgotten
 	Owner    string // empty: released or never claimed
 	Epoch    int64
 	OldestMs Millis // due time of the oldest pending task, 0 when none

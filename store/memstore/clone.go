@@ -1,6 +1,10 @@
 package memstore
 
-import "maps"
+import (
+	"maps"
+
+	"github.com/ddq-io/ddq/store"
+)
 
 // Clone returns another store with everything that this one has now: what a replica
 // that lags behind would have, or a backup.
@@ -20,6 +24,11 @@ func (m *Store) Clone() *Store {
 func (sh *shard) clone() *shard {
 	c := newShard()
 	c.owner, c.fence, c.seq, c.sealed = sh.owner, sh.fence, sh.seq, sh.sealed
+	for key, m := range sh.marks {
+		copied := *m
+		c.marks[key] = &copied
+		c.looks.insert(store.Entry{Due: m.look, ID: key})
+	}
 	for _, r := range sh.tasks {
 		copied := *r
 		copied.task = copyTask(&r.task)

@@ -18,6 +18,7 @@ const (
 	tableDone    table = 'd'
 	tableTrim    table = 't'
 	tableLanes   table = 'q'
+	tableKeys    table = 'k' // idempotency keys
 	tableMeta    table = 'm'
 	tableOwner   table = 'o'
 

@@ -23,6 +23,9 @@ func AppendBody(b []byte, t *store.Task) ([]byte, error) {
 	for _, a := range t.Attributes {
 		body.Attributes = append(body.Attributes, &Attribute{Key: a.Key, Value: a.Value})
 	}
+	if t.Key != nil {
+		body.IdempotencyKey = t.Key.Text
+	}
 	start, size := len(b), body.SizeVT()
 	b = append(b, make([]byte, size)...)
 	if _, err := body.MarshalToSizedBufferVT(b[start:]); err != nil {
@@ -47,6 +50,9 @@ func DecodeBody(b []byte, t *store.Task) error {
 	if body.Backoff != nil {
 		backoff := decodeBackoff(body.Backoff)
 		t.Backoff = &backoff
+	}
+	if body.IdempotencyKey != "" {
+		t.Key = &store.Key{Text: body.IdempotencyKey}
 	}
 	for _, a := range body.Attributes {
 		t.Attributes = append(t.Attributes, store.Attribute{Key: a.Key, Value: a.Value})

@@ -32,9 +32,11 @@ type Body struct {
 	MaxRetriesPlusOne int32    `protobuf:"varint,4,opt,name=max_retries_plus_one,json=maxRetriesPlusOne,proto3" json:"max_retries_plus_one,omitempty"`
 	Backoff           *Backoff `protobuf:"bytes,5,opt,name=backoff,proto3" json:"backoff,omitempty"`
 	// See AppendTraits; empty when there are none.
-	Traits        []byte `protobuf:"bytes,6,opt,name=traits,proto3" json:"traits,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Traits []byte `protobuf:"bytes,6,opt,name=traits,proto3" json:"traits,omitempty"`
+	// For people.
+	IdempotencyKey string `protobuf:"bytes,10,opt,name=idempotency_key,json=idempotencyKey,proto3" json:"idempotency_key,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *Body) Reset() {
@@ -107,6 +109,13 @@ func (x *Body) GetTraits() []byte {
 		return x.Traits
 	}
 	return nil
+}
+
+func (x *Body) GetIdempotencyKey() string {
+	if x != nil {
+		return x.IdempotencyKey
+	}
+	return ""
 }
 
 // Keys are the traits of a task that are no part of its lane.
@@ -544,7 +553,7 @@ var File_record_proto protoreflect.FileDescriptor
 
 const file_record_proto_rawDesc = "" +
 	"\n" +
-	"\frecord.proto\x12\tddq.store\"\xec\x01\n" +
+	"\frecord.proto\x12\tddq.store\"\x95\x02\n" +
 	"\x04Body\x12\x18\n" +
 	"\apayload\x18\x01 \x01(\fR\apayload\x12\x1d\n" +
 	"\n" +
@@ -554,7 +563,9 @@ const file_record_proto_rawDesc = "" +
 	"attributes\x12/\n" +
 	"\x14max_retries_plus_one\x18\x04 \x01(\x05R\x11maxRetriesPlusOne\x12,\n" +
 	"\abackoff\x18\x05 \x01(\v2\x12.ddq.store.BackoffR\abackoff\x12\x16\n" +
-	"\x06traits\x18\x06 \x01(\fR\x06traits\"\x81\x01\n" +
+	"\x06traits\x18\x06 \x01(\fR\x06traits\x12'\n" +
+	"\x0fidempotency_key\x18\n" +
+	" \x01(\tR\x0eidempotencyKey\"\x81\x01\n" +
 	"\x04Keys\x12\x1a\n" +
 	"\bordering\x18\x01 \x01(\tR\bordering\x12\x12\n" +
 	"\x04rate\x18\x02 \x01(\tR\x04rate\x12 \n" +
