@@ -36,6 +36,7 @@ type Error struct {
 	Message    string
 	RetryAfter time.Duration
 	State      store.State // Exists, Precondition: of the task
+	ID         string      // KEY_TAKEN: of the task that has the key
 	cause      error
 }
 

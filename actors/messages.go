@@ -199,6 +199,7 @@ type (
 		items   []addition
 		results []store.AddResult
 		held    bool // by HoldNew
+		keyed   bool // by AddKeyed
 		tokens  []store.Hold
 		err     error
 	}

@@ -39,7 +39,7 @@ type callMetrics struct {
 }
 
 // storeCalls are the calls that are measured.
-var storeCalls = [...]string{"add", "hold_new", "hold", "ack", "nack", "extend", "recover", "window"}
+var storeCalls = [...]string{"add", "add_keyed", "hold_new", "hold", "ack", "nack", "extend", "recover", "window"}
 
 func newMetrics(reg prometheus.Registerer) *metrics {
 	f := factory{reg}
@@ -224,6 +224,13 @@ func (o observedStore) Add(ctx context.Context, s store.Shard, tasks []*store.Ta
 	sent := time.Now()
 	stamp, results, err := o.Store.Add(ctx, s, tasks)
 	o.observe("add", len(tasks), sent, stamp, err)
+	return stamp, results, err
+}
+
+func (o observedStore) AddKeyed(ctx context.Context, s store.Shard, tasks []*store.Task) (store.Stamp, []store.AddResult, error) {
+	sent := time.Now()
+	stamp, results, err := o.Store.AddKeyed(ctx, s, tasks)
+	o.observe("add_keyed", len(tasks), sent, stamp, err)
 	return stamp, results, err
 }
 

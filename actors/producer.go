@@ -140,6 +140,12 @@ func (r *router) add(ctx context.Context, t *NewTask, out *Enqueued, call *count
 	if err := r.enter(ctx, topic); err != nil {
 		return err
 	}
+	if t.Task.Key != nil && resharding(topic) {
+		if met, err := r.meetKey(ctx, t, out, batch, call); met || err != nil {
+			return err
+		}
+		named = false // its id is no other task's
+	}
 	if named && resharding(topic) {
 		r.doubts = append(r.doubts, doubt{t, out, batch})
 		return nil
@@ -180,7 +186,11 @@ func (r *router) resolve(t *NewTask, topic *store.Topic) *Error {
 		return err
 	}
 	t.Task.Fingerprint = t.fingerprint(r.digest)
-	if t.Task.ID == "" {
+	switch {
+	case t.Task.ID != "":
+	case t.Task.Key != nil:
+		t.Task.ID, t.Task.Key.SameRepeats = keyedID(t.Task.Key.Text), true
+	default:
 		t.Task.ID = uuid.Must(uuid.NewV7()).String() // fails only without entropy
 	}
 	t.Task.Created, t.Task.Due = now, now

@@ -241,7 +241,7 @@ func (t *topicActor) enqueue(m *enqueue) {
 func (t *topicActor) reserve(items []addition, now store.Millis) {
 	due := 0
 	for i := range items {
-		if items[i].task.Due <= now {
+		if items[i].immediate(now) {
 			due++
 		}
 	}
@@ -250,7 +250,7 @@ func (t *topicActor) reserve(items []addition, now store.Millis) {
 	}
 	given := t.core.reserve(due)
 	for i := 0; len(given) > 0; i++ {
-		if items[i].task.Due <= now {
+		if items[i].immediate(now) {
 			items[i].sub, given = t.subs[given[0]], given[1:]
 		}
 	}

@@ -20,6 +20,7 @@ const (
 // nobody needs any more is deleted there, and what is left is counted.
 func (s *System) chores(ctx context.Context) {
 	topics, err := s.store.ListTopics(ctx)
+	err = errors.Join(err, s.trimKeys(ctx, topics))
 	for i := range topics {
 		t := &topics[i]
 		err = errors.Join(err, s.trim(ctx, t))
@@ -52,6 +53,25 @@ func (s *System) trim(ctx context.Context, t *store.Topic) error {
 	}
 	if t.MaxDead > 0 && s.fleet.owns(store.Shard{Topic: t.Name, N: t.First}) {
 		err = errors.Join(err, s.capDead(ctx, t))
+	}
+	return err
+}
+
+// trimKeys forgets idempotency keys that are free, in the shards that have any.
+func (s *System) trimKeys(ctx context.Context, topics []store.Topic) error {
+	var ours []store.Shard
+	for i := range topics {
+		for _, shard := range shardsOf(&topics[i]) {
+			if s.fleet.owns(shard) {
+				ours = append(ours, shard)
+			}
+		}
+	}
+	stats, err := s.statsOf(ctx, ours)
+	for i := range stats {
+		for n := trimPage; stats[i].Keys && n == trimPage && err == nil; {
+			n, err = s.store.TrimKeys(ctx, ours[i], trimPage)
+		}
 	}
 	return err
 }

@@ -28,6 +28,7 @@ type Enqueued struct {
 	State        store.State
 	Deduplicated bool
 	Replaced     store.State // done, dead or expired when such a task was replaced
+	Key          KeyOutcome  // of a task with an idempotency key
 	Err          *Error      // nil: stored
 }
 

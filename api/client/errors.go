@@ -54,6 +54,7 @@ type Error struct {
 	Field      string        // the request field at fault; may be empty
 	Message    string        // for people
 	RetryAfter time.Duration // when to repeat the call; 0 when it should not be
+	ID         string        // KEY_TAKEN: of the task that has the idempotency key
 	cause      error
 }
 
@@ -137,7 +138,7 @@ func fromRPC(err error) *Error {
 	for _, detail := range st.Details() {
 		switch d := detail.(type) {
 		case *errdetails.ErrorInfo:
-			e.Reason = d.GetReason()
+			e.Reason, e.ID = d.GetReason(), d.GetMetadata()["id"]
 		case *errdetails.RetryInfo:
 			e.RetryAfter = d.GetRetryDelay().AsDuration()
 		case *errdetails.BadRequest:
@@ -158,6 +159,7 @@ func fromItem(p *ddqv1.Error) *Error {
 		Code:       codes.Code(p.GetCode()),
 		Reason:     p.GetReason(),
 		Field:      p.GetField(),
+		ID:         p.GetId(),
 		Message:    p.GetMessage(),
 		RetryAfter: time.Duration(p.GetRetryAfterMs()) * time.Millisecond,
 	}

@@ -23,6 +23,175 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+type IdempotencyScope int32
+
+const (
+	IdempotencyScope_IDEMPOTENCY_SCOPE_UNSPECIFIED IdempotencyScope = 0
+	// Taken while its task is scheduled, ready, retrying or running.
+	IdempotencyScope_IDEMPOTENCY_SCOPE_LIVE IdempotencyScope = 1
+	// Taken until the window ends, whatever becomes of the task.
+	IdempotencyScope_IDEMPOTENCY_SCOPE_WINDOW IdempotencyScope = 2
+)
+
+// Enum value maps for IdempotencyScope.
+var (
+	IdempotencyScope_name = map[int32]string{
+		0: "IDEMPOTENCY_SCOPE_UNSPECIFIED",
+		1: "IDEMPOTENCY_SCOPE_LIVE",
+		2: "IDEMPOTENCY_SCOPE_WINDOW",
+	}
+	IdempotencyScope_value = map[string]int32{
+		"IDEMPOTENCY_SCOPE_UNSPECIFIED": 0,
+		"IDEMPOTENCY_SCOPE_LIVE":        1,
+		"IDEMPOTENCY_SCOPE_WINDOW":      2,
+	}
+)
+
+func (x IdempotencyScope) Enum() *IdempotencyScope {
+	p := new(IdempotencyScope)
+	*p = x
+	return p
+}
+
+func (x IdempotencyScope) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (IdempotencyScope) Descriptor() protoreflect.EnumDescriptor {
+	return file_ddq_v1_queue_proto_enumTypes[0].Descriptor()
+}
+
+func (IdempotencyScope) Type() protoreflect.EnumType {
+	return &file_ddq_v1_queue_proto_enumTypes[0]
+}
+
+func (x IdempotencyScope) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use IdempotencyScope.Descriptor instead.
+func (IdempotencyScope) EnumDescriptor() ([]byte, []int) {
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{0}
+}
+
+// OnConflict says what becomes of a task whose key is taken.
+type OnConflict int32
+
+const (
+	OnConflict_ON_CONFLICT_UNSPECIFIED OnConflict = 0
+	// OK, deduplicated, with the id of the task that has the key.
+	OnConflict_ON_CONFLICT_RETURN OnConflict = 1
+	// ALREADY_EXISTS, KEY_TAKEN, with the id and state of the task that has it.
+	OnConflict_ON_CONFLICT_REJECT OnConflict = 2
+	// The pending task that has the key gets this one's payload, attributes, times
+	// and policy, and keeps its id. One that runs or is over is left alone: this task
+	// is enqueued beside it, and has the key from then on.
+	OnConflict_ON_CONFLICT_REPLACE OnConflict = 3
+)
+
+// Enum value maps for OnConflict.
+var (
+	OnConflict_name = map[int32]string{
+		0: "ON_CONFLICT_UNSPECIFIED",
+		1: "ON_CONFLICT_RETURN",
+		2: "ON_CONFLICT_REJECT",
+		3: "ON_CONFLICT_REPLACE",
+	}
+	OnConflict_value = map[string]int32{
+		"ON_CONFLICT_UNSPECIFIED": 0,
+		"ON_CONFLICT_RETURN":      1,
+		"ON_CONFLICT_REJECT":      2,
+		"ON_CONFLICT_REPLACE":     3,
+	}
+)
+
+func (x OnConflict) Enum() *OnConflict {
+	p := new(OnConflict)
+	*p = x
+	return p
+}
+
+func (x OnConflict) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (OnConflict) Descriptor() protoreflect.EnumDescriptor {
+	return file_ddq_v1_queue_proto_enumTypes[1].Descriptor()
+}
+
+func (OnConflict) Type() protoreflect.EnumType {
+	return &file_ddq_v1_queue_proto_enumTypes[1]
+}
+
+func (x OnConflict) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use OnConflict.Descriptor instead.
+func (OnConflict) EnumDescriptor() ([]byte, []int) {
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{1}
+}
+
+// IdempotencyOutcome says what became of a task with an idempotency key.
+type IdempotencyOutcome int32
+
+const (
+	IdempotencyOutcome_IDEMPOTENCY_OUTCOME_UNSPECIFIED IdempotencyOutcome = 0
+	// The key was free.
+	IdempotencyOutcome_IDEMPOTENCY_OUTCOME_ENQUEUED IdempotencyOutcome = 1
+	// The key is taken; the answer is about the task that has it.
+	IdempotencyOutcome_IDEMPOTENCY_OUTCOME_RETURNED IdempotencyOutcome = 2
+	// The pending task that has the key was replaced.
+	IdempotencyOutcome_IDEMPOTENCY_OUTCOME_REPLACED IdempotencyOutcome = 3
+	// The task that had the key runs or is over: this one was enqueued beside it.
+	IdempotencyOutcome_IDEMPOTENCY_OUTCOME_BESIDE IdempotencyOutcome = 4
+)
+
+// Enum value maps for IdempotencyOutcome.
+var (
+	IdempotencyOutcome_name = map[int32]string{
+		0: "IDEMPOTENCY_OUTCOME_UNSPECIFIED",
+		1: "IDEMPOTENCY_OUTCOME_ENQUEUED",
+		2: "IDEMPOTENCY_OUTCOME_RETURNED",
+		3: "IDEMPOTENCY_OUTCOME_REPLACED",
+		4: "IDEMPOTENCY_OUTCOME_BESIDE",
+	}
+	IdempotencyOutcome_value = map[string]int32{
+		"IDEMPOTENCY_OUTCOME_UNSPECIFIED": 0,
+		"IDEMPOTENCY_OUTCOME_ENQUEUED":    1,
+		"IDEMPOTENCY_OUTCOME_RETURNED":    2,
+		"IDEMPOTENCY_OUTCOME_REPLACED":    3,
+		"IDEMPOTENCY_OUTCOME_BESIDE":      4,
+	}
+)
+
+func (x IdempotencyOutcome) Enum() *IdempotencyOutcome {
+	p := new(IdempotencyOutcome)
+	*p = x
+	return p
+}
+
+func (x IdempotencyOutcome) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (IdempotencyOutcome) Descriptor() protoreflect.EnumDescriptor {
+	return file_ddq_v1_queue_proto_enumTypes[2].Descriptor()
+}
+
+func (IdempotencyOutcome) Type() protoreflect.EnumType {
+	return &file_ddq_v1_queue_proto_enumTypes[2]
+}
+
+func (x IdempotencyOutcome) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use IdempotencyOutcome.Descriptor instead.
+func (IdempotencyOutcome) EnumDescriptor() ([]byte, []int) {
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{2}
+}
+
 type EnqueueRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Topic string                 `protobuf:"bytes,1,opt,name=topic,proto3" json:"topic,omitempty"`
@@ -60,8 +229,10 @@ type EnqueueRequest struct {
 	// How many tasks of the fairness key make a turn: 1 to 1,000; 0 means 1. The
 	// latest task of a key says what counts.
 	FairnessWeight int32 `protobuf:"varint,14,opt,name=fairness_weight,json=fairnessWeight,proto3" json:"fairness_weight,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// The id is empty then, or one that is made for the key, see PROTOCOL.md.
+	Idempotency   *Idempotency `protobuf:"bytes,17,opt,name=idempotency,proto3" json:"idempotency,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *EnqueueRequest) Reset() {
@@ -214,6 +385,13 @@ func (x *EnqueueRequest) GetFairnessWeight() int32 {
 	return 0
 }
 
+func (x *EnqueueRequest) GetIdempotency() *Idempotency {
+	if x != nil {
+		return x.Idempotency
+	}
+	return nil
+}
+
 type isEnqueueRequest_When interface {
 	isEnqueueRequest_When()
 }
@@ -247,6 +425,80 @@ func (*EnqueueRequest_ExpireTime) isEnqueueRequest_Expiry() {}
 
 func (*EnqueueRequest_ExpireAfter) isEnqueueRequest_Expiry() {}
 
+// Idempotency gives a task a key that one task of the topic has at a time.
+type Idempotency struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// 1 to 128 bytes of printable text.
+	Key string `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	// LIVE when unspecified, and WINDOW when there is a window.
+	Scope IdempotencyScope `protobuf:"varint,2,opt,name=scope,proto3,enum=ddq.v1.IdempotencyScope" json:"scope,omitempty"`
+	// How long the key is taken, from when its first task was enqueued: 1 to
+	// 31,622,400,000. With WINDOW only.
+	WindowMs int64 `protobuf:"varint,3,opt,name=window_ms,json=windowMs,proto3" json:"window_ms,omitempty"`
+	// RETURN when unspecified.
+	OnConflict    OnConflict `protobuf:"varint,4,opt,name=on_conflict,json=onConflict,proto3,enum=ddq.v1.OnConflict" json:"on_conflict,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Idempotency) Reset() {
+	*x = Idempotency{}
+	mi := &file_ddq_v1_queue_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Idempotency) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Idempotency) ProtoMessage() {}
+
+func (x *Idempotency) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_queue_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Idempotency.ProtoReflect.Descriptor instead.
+func (*Idempotency) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Idempotency) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
+func (x *Idempotency) GetScope() IdempotencyScope {
+	if x != nil {
+		return x.Scope
+	}
+	return IdempotencyScope_IDEMPOTENCY_SCOPE_UNSPECIFIED
+}
+
+func (x *Idempotency) GetWindowMs() int64 {
+	if x != nil {
+		return x.WindowMs
+	}
+	return 0
+}
+
+func (x *Idempotency) GetOnConflict() OnConflict {
+	if x != nil {
+		return x.OnConflict
+	}
+	return OnConflict_ON_CONFLICT_UNSPECIFIED
+}
+
 type EnqueueResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -258,13 +510,15 @@ type EnqueueResponse struct {
 	State        TaskState `protobuf:"varint,5,opt,name=state,proto3,enum=ddq.v1.TaskState" json:"state,omitempty"`
 	// The finished task of the same id that this one took the place of.
 	ReplacedState TaskState `protobuf:"varint,6,opt,name=replaced_state,json=replacedState,proto3,enum=ddq.v1.TaskState" json:"replaced_state,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	// Set for a task with an idempotency key.
+	IdempotencyOutcome IdempotencyOutcome `protobuf:"varint,17,opt,name=idempotency_outcome,json=idempotencyOutcome,proto3,enum=ddq.v1.IdempotencyOutcome" json:"idempotency_outcome,omitempty"`
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
 }
 
 func (x *EnqueueResponse) Reset() {
 	*x = EnqueueResponse{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[1]
+	mi := &file_ddq_v1_queue_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -276,7 +530,7 @@ func (x *EnqueueResponse) String() string {
 func (*EnqueueResponse) ProtoMessage() {}
 
 func (x *EnqueueResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[1]
+	mi := &file_ddq_v1_queue_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -289,7 +543,7 @@ func (x *EnqueueResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnqueueResponse.ProtoReflect.Descriptor instead.
 func (*EnqueueResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{1}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *EnqueueResponse) GetId() string {
@@ -334,6 +588,13 @@ func (x *EnqueueResponse) GetReplacedState() TaskState {
 	return TaskState_TASK_STATE_UNSPECIFIED
 }
 
+func (x *EnqueueResponse) GetIdempotencyOutcome() IdempotencyOutcome {
+	if x != nil {
+		return x.IdempotencyOutcome
+	}
+	return IdempotencyOutcome_IDEMPOTENCY_OUTCOME_UNSPECIFIED
+}
+
 type EnqueueBatchRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// 1 to 1,000.
@@ -344,7 +605,7 @@ type EnqueueBatchRequest struct {
 
 func (x *EnqueueBatchRequest) Reset() {
 	*x = EnqueueBatchRequest{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[2]
+	mi := &file_ddq_v1_queue_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -356,7 +617,7 @@ func (x *EnqueueBatchRequest) String() string {
 func (*EnqueueBatchRequest) ProtoMessage() {}
 
 func (x *EnqueueBatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[2]
+	mi := &file_ddq_v1_queue_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -369,7 +630,7 @@ func (x *EnqueueBatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnqueueBatchRequest.ProtoReflect.Descriptor instead.
 func (*EnqueueBatchRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{2}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *EnqueueBatchRequest) GetTasks() []*EnqueueRequest {
@@ -389,7 +650,7 @@ type EnqueueBatchResponse struct {
 
 func (x *EnqueueBatchResponse) Reset() {
 	*x = EnqueueBatchResponse{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[3]
+	mi := &file_ddq_v1_queue_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -401,7 +662,7 @@ func (x *EnqueueBatchResponse) String() string {
 func (*EnqueueBatchResponse) ProtoMessage() {}
 
 func (x *EnqueueBatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[3]
+	mi := &file_ddq_v1_queue_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -414,7 +675,7 @@ func (x *EnqueueBatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnqueueBatchResponse.ProtoReflect.Descriptor instead.
 func (*EnqueueBatchResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{3}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *EnqueueBatchResponse) GetResults() []*EnqueueResult {
@@ -431,14 +692,16 @@ type EnqueueResult struct {
 	Deduplicated  bool                   `protobuf:"varint,3,opt,name=deduplicated,proto3" json:"deduplicated,omitempty"`
 	ReplacedState TaskState              `protobuf:"varint,4,opt,name=replaced_state,json=replacedState,proto3,enum=ddq.v1.TaskState" json:"replaced_state,omitempty"`
 	// Set when this task was not stored.
-	Error         *Error `protobuf:"bytes,5,opt,name=error,proto3" json:"error,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Error *Error `protobuf:"bytes,5,opt,name=error,proto3" json:"error,omitempty"`
+	// Set for a task with an idempotency key that was not refused.
+	IdempotencyOutcome IdempotencyOutcome `protobuf:"varint,17,opt,name=idempotency_outcome,json=idempotencyOutcome,proto3,enum=ddq.v1.IdempotencyOutcome" json:"idempotency_outcome,omitempty"`
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
 }
 
 func (x *EnqueueResult) Reset() {
 	*x = EnqueueResult{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[4]
+	mi := &file_ddq_v1_queue_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -450,7 +713,7 @@ func (x *EnqueueResult) String() string {
 func (*EnqueueResult) ProtoMessage() {}
 
 func (x *EnqueueResult) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[4]
+	mi := &file_ddq_v1_queue_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -463,7 +726,7 @@ func (x *EnqueueResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnqueueResult.ProtoReflect.Descriptor instead.
 func (*EnqueueResult) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{4}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *EnqueueResult) GetId() string {
@@ -501,6 +764,13 @@ func (x *EnqueueResult) GetError() *Error {
 	return nil
 }
 
+func (x *EnqueueResult) GetIdempotencyOutcome() IdempotencyOutcome {
+	if x != nil {
+		return x.IdempotencyOutcome
+	}
+	return IdempotencyOutcome_IDEMPOTENCY_OUTCOME_UNSPECIFIED
+}
+
 type EnqueueStreamRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The caller's number for this request, unique among those unanswered.
@@ -512,7 +782,7 @@ type EnqueueStreamRequest struct {
 
 func (x *EnqueueStreamRequest) Reset() {
 	*x = EnqueueStreamRequest{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[5]
+	mi := &file_ddq_v1_queue_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -524,7 +794,7 @@ func (x *EnqueueStreamRequest) String() string {
 func (*EnqueueStreamRequest) ProtoMessage() {}
 
 func (x *EnqueueStreamRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[5]
+	mi := &file_ddq_v1_queue_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -537,7 +807,7 @@ func (x *EnqueueStreamRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnqueueStreamRequest.ProtoReflect.Descriptor instead.
 func (*EnqueueStreamRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{5}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *EnqueueStreamRequest) GetSequence() uint64 {
@@ -566,7 +836,7 @@ type EnqueueStreamResponse struct {
 
 func (x *EnqueueStreamResponse) Reset() {
 	*x = EnqueueStreamResponse{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[6]
+	mi := &file_ddq_v1_queue_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -578,7 +848,7 @@ func (x *EnqueueStreamResponse) String() string {
 func (*EnqueueStreamResponse) ProtoMessage() {}
 
 func (x *EnqueueStreamResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[6]
+	mi := &file_ddq_v1_queue_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -591,7 +861,7 @@ func (x *EnqueueStreamResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnqueueStreamResponse.ProtoReflect.Descriptor instead.
 func (*EnqueueStreamResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{6}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *EnqueueStreamResponse) GetSequence() uint64 {
@@ -626,7 +896,7 @@ type GetTaskRequest struct {
 
 func (x *GetTaskRequest) Reset() {
 	*x = GetTaskRequest{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[7]
+	mi := &file_ddq_v1_queue_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -638,7 +908,7 @@ func (x *GetTaskRequest) String() string {
 func (*GetTaskRequest) ProtoMessage() {}
 
 func (x *GetTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[7]
+	mi := &file_ddq_v1_queue_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -651,7 +921,7 @@ func (x *GetTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTaskRequest.ProtoReflect.Descriptor instead.
 func (*GetTaskRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{7}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *GetTaskRequest) GetTopic() string {
@@ -677,7 +947,7 @@ type GetTaskResponse struct {
 
 func (x *GetTaskResponse) Reset() {
 	*x = GetTaskResponse{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[8]
+	mi := &file_ddq_v1_queue_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -689,7 +959,7 @@ func (x *GetTaskResponse) String() string {
 func (*GetTaskResponse) ProtoMessage() {}
 
 func (x *GetTaskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[8]
+	mi := &file_ddq_v1_queue_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -702,7 +972,7 @@ func (x *GetTaskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTaskResponse.ProtoReflect.Descriptor instead.
 func (*GetTaskResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{8}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *GetTaskResponse) GetTask() *Task {
@@ -726,7 +996,7 @@ type ListTasksRequest struct {
 
 func (x *ListTasksRequest) Reset() {
 	*x = ListTasksRequest{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[9]
+	mi := &file_ddq_v1_queue_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -738,7 +1008,7 @@ func (x *ListTasksRequest) String() string {
 func (*ListTasksRequest) ProtoMessage() {}
 
 func (x *ListTasksRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[9]
+	mi := &file_ddq_v1_queue_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -751,7 +1021,7 @@ func (x *ListTasksRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTasksRequest.ProtoReflect.Descriptor instead.
 func (*ListTasksRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{9}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ListTasksRequest) GetTopic() string {
@@ -793,7 +1063,7 @@ type ListTasksResponse struct {
 
 func (x *ListTasksResponse) Reset() {
 	*x = ListTasksResponse{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[10]
+	mi := &file_ddq_v1_queue_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -805,7 +1075,7 @@ func (x *ListTasksResponse) String() string {
 func (*ListTasksResponse) ProtoMessage() {}
 
 func (x *ListTasksResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[10]
+	mi := &file_ddq_v1_queue_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -818,7 +1088,7 @@ func (x *ListTasksResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTasksResponse.ProtoReflect.Descriptor instead.
 func (*ListTasksResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{10}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ListTasksResponse) GetTasks() []*Task {
@@ -846,7 +1116,7 @@ type DeleteTaskRequest struct {
 
 func (x *DeleteTaskRequest) Reset() {
 	*x = DeleteTaskRequest{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[11]
+	mi := &file_ddq_v1_queue_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -858,7 +1128,7 @@ func (x *DeleteTaskRequest) String() string {
 func (*DeleteTaskRequest) ProtoMessage() {}
 
 func (x *DeleteTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[11]
+	mi := &file_ddq_v1_queue_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -871,7 +1141,7 @@ func (x *DeleteTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteTaskRequest.ProtoReflect.Descriptor instead.
 func (*DeleteTaskRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{11}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *DeleteTaskRequest) GetTopic() string {
@@ -897,7 +1167,7 @@ type DeleteTaskResponse struct {
 
 func (x *DeleteTaskResponse) Reset() {
 	*x = DeleteTaskResponse{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[12]
+	mi := &file_ddq_v1_queue_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -909,7 +1179,7 @@ func (x *DeleteTaskResponse) String() string {
 func (*DeleteTaskResponse) ProtoMessage() {}
 
 func (x *DeleteTaskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[12]
+	mi := &file_ddq_v1_queue_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -922,7 +1192,7 @@ func (x *DeleteTaskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteTaskResponse.ProtoReflect.Descriptor instead.
 func (*DeleteTaskResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{12}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *DeleteTaskResponse) GetTopic() string {
@@ -950,7 +1220,7 @@ type RescheduleTaskRequest struct {
 
 func (x *RescheduleTaskRequest) Reset() {
 	*x = RescheduleTaskRequest{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[13]
+	mi := &file_ddq_v1_queue_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -962,7 +1232,7 @@ func (x *RescheduleTaskRequest) String() string {
 func (*RescheduleTaskRequest) ProtoMessage() {}
 
 func (x *RescheduleTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[13]
+	mi := &file_ddq_v1_queue_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -975,7 +1245,7 @@ func (x *RescheduleTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RescheduleTaskRequest.ProtoReflect.Descriptor instead.
 func (*RescheduleTaskRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{13}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *RescheduleTaskRequest) GetTopic() string {
@@ -1043,7 +1313,7 @@ type RescheduleTaskResponse struct {
 
 func (x *RescheduleTaskResponse) Reset() {
 	*x = RescheduleTaskResponse{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[14]
+	mi := &file_ddq_v1_queue_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1055,7 +1325,7 @@ func (x *RescheduleTaskResponse) String() string {
 func (*RescheduleTaskResponse) ProtoMessage() {}
 
 func (x *RescheduleTaskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[14]
+	mi := &file_ddq_v1_queue_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1068,7 +1338,7 @@ func (x *RescheduleTaskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RescheduleTaskResponse.ProtoReflect.Descriptor instead.
 func (*RescheduleTaskResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{14}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *RescheduleTaskResponse) GetTopic() string {
@@ -1104,7 +1374,7 @@ type SubscribeRequest struct {
 
 func (x *SubscribeRequest) Reset() {
 	*x = SubscribeRequest{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[15]
+	mi := &file_ddq_v1_queue_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1116,7 +1386,7 @@ func (x *SubscribeRequest) String() string {
 func (*SubscribeRequest) ProtoMessage() {}
 
 func (x *SubscribeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[15]
+	mi := &file_ddq_v1_queue_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1129,7 +1399,7 @@ func (x *SubscribeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubscribeRequest.ProtoReflect.Descriptor instead.
 func (*SubscribeRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{15}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *SubscribeRequest) GetHello() *Hello {
@@ -1198,7 +1468,7 @@ type Hello struct {
 
 func (x *Hello) Reset() {
 	*x = Hello{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[16]
+	mi := &file_ddq_v1_queue_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1210,7 +1480,7 @@ func (x *Hello) String() string {
 func (*Hello) ProtoMessage() {}
 
 func (x *Hello) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[16]
+	mi := &file_ddq_v1_queue_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1223,7 +1493,7 @@ func (x *Hello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hello.ProtoReflect.Descriptor instead.
 func (*Hello) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{16}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Hello) GetTopic() string {
@@ -1297,7 +1567,7 @@ type SubscribeResponse struct {
 
 func (x *SubscribeResponse) Reset() {
 	*x = SubscribeResponse{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[17]
+	mi := &file_ddq_v1_queue_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1309,7 +1579,7 @@ func (x *SubscribeResponse) String() string {
 func (*SubscribeResponse) ProtoMessage() {}
 
 func (x *SubscribeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[17]
+	mi := &file_ddq_v1_queue_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1322,7 +1592,7 @@ func (x *SubscribeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubscribeResponse.ProtoReflect.Descriptor instead.
 func (*SubscribeResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{17}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *SubscribeResponse) GetSubscribed() *Subscribed {
@@ -1385,7 +1655,7 @@ type Subscribed struct {
 
 func (x *Subscribed) Reset() {
 	*x = Subscribed{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[18]
+	mi := &file_ddq_v1_queue_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1397,7 +1667,7 @@ func (x *Subscribed) String() string {
 func (*Subscribed) ProtoMessage() {}
 
 func (x *Subscribed) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[18]
+	mi := &file_ddq_v1_queue_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1410,7 +1680,7 @@ func (x *Subscribed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Subscribed.ProtoReflect.Descriptor instead.
 func (*Subscribed) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{18}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Subscribed) GetNode() string {
@@ -1448,7 +1718,7 @@ type Delivery struct {
 
 func (x *Delivery) Reset() {
 	*x = Delivery{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[19]
+	mi := &file_ddq_v1_queue_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1460,7 +1730,7 @@ func (x *Delivery) String() string {
 func (*Delivery) ProtoMessage() {}
 
 func (x *Delivery) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[19]
+	mi := &file_ddq_v1_queue_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1473,7 +1743,7 @@ func (x *Delivery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Delivery.ProtoReflect.Descriptor instead.
 func (*Delivery) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{19}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Delivery) GetTask() *Task {
@@ -1509,7 +1779,7 @@ type Settled struct {
 
 func (x *Settled) Reset() {
 	*x = Settled{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[20]
+	mi := &file_ddq_v1_queue_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1521,7 +1791,7 @@ func (x *Settled) String() string {
 func (*Settled) ProtoMessage() {}
 
 func (x *Settled) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[20]
+	mi := &file_ddq_v1_queue_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1534,7 +1804,7 @@ func (x *Settled) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Settled.ProtoReflect.Descriptor instead.
 func (*Settled) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{20}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Settled) GetSequence() uint64 {
@@ -1567,7 +1837,7 @@ type SettleResult struct {
 
 func (x *SettleResult) Reset() {
 	*x = SettleResult{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[21]
+	mi := &file_ddq_v1_queue_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1579,7 +1849,7 @@ func (x *SettleResult) String() string {
 func (*SettleResult) ProtoMessage() {}
 
 func (x *SettleResult) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[21]
+	mi := &file_ddq_v1_queue_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1592,7 +1862,7 @@ func (x *SettleResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SettleResult.ProtoReflect.Descriptor instead.
 func (*SettleResult) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{21}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *SettleResult) GetTaskId() string {
@@ -1640,7 +1910,7 @@ type Cancel struct {
 
 func (x *Cancel) Reset() {
 	*x = Cancel{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[22]
+	mi := &file_ddq_v1_queue_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1652,7 +1922,7 @@ func (x *Cancel) String() string {
 func (*Cancel) ProtoMessage() {}
 
 func (x *Cancel) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[22]
+	mi := &file_ddq_v1_queue_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1665,7 +1935,7 @@ func (x *Cancel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cancel.ProtoReflect.Descriptor instead.
 func (*Cancel) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{22}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Cancel) GetTaskId() string {
@@ -1695,7 +1965,7 @@ type Demand struct {
 
 func (x *Demand) Reset() {
 	*x = Demand{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[23]
+	mi := &file_ddq_v1_queue_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1707,7 +1977,7 @@ func (x *Demand) String() string {
 func (*Demand) ProtoMessage() {}
 
 func (x *Demand) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[23]
+	mi := &file_ddq_v1_queue_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1720,7 +1990,7 @@ func (x *Demand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Demand.ProtoReflect.Descriptor instead.
 func (*Demand) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{23}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Demand) GetReady() int64 {
@@ -1747,7 +2017,7 @@ type Drain struct {
 
 func (x *Drain) Reset() {
 	*x = Drain{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[24]
+	mi := &file_ddq_v1_queue_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1759,7 +2029,7 @@ func (x *Drain) String() string {
 func (*Drain) ProtoMessage() {}
 
 func (x *Drain) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[24]
+	mi := &file_ddq_v1_queue_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1772,7 +2042,7 @@ func (x *Drain) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Drain.ProtoReflect.Descriptor instead.
 func (*Drain) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{24}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Drain) GetGraceMs() int64 {
@@ -1793,7 +2063,7 @@ type Ack struct {
 
 func (x *Ack) Reset() {
 	*x = Ack{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[25]
+	mi := &file_ddq_v1_queue_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1805,7 +2075,7 @@ func (x *Ack) String() string {
 func (*Ack) ProtoMessage() {}
 
 func (x *Ack) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[25]
+	mi := &file_ddq_v1_queue_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1818,7 +2088,7 @@ func (x *Ack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ack.ProtoReflect.Descriptor instead.
 func (*Ack) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{25}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Ack) GetTaskId() string {
@@ -1854,7 +2124,7 @@ type Nack struct {
 
 func (x *Nack) Reset() {
 	*x = Nack{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[26]
+	mi := &file_ddq_v1_queue_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1866,7 +2136,7 @@ func (x *Nack) String() string {
 func (*Nack) ProtoMessage() {}
 
 func (x *Nack) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[26]
+	mi := &file_ddq_v1_queue_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1879,7 +2149,7 @@ func (x *Nack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Nack.ProtoReflect.Descriptor instead.
 func (*Nack) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{26}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Nack) GetTaskId() string {
@@ -1937,7 +2207,7 @@ type Extend struct {
 
 func (x *Extend) Reset() {
 	*x = Extend{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[27]
+	mi := &file_ddq_v1_queue_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1949,7 +2219,7 @@ func (x *Extend) String() string {
 func (*Extend) ProtoMessage() {}
 
 func (x *Extend) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[27]
+	mi := &file_ddq_v1_queue_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1962,7 +2232,7 @@ func (x *Extend) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Extend.ProtoReflect.Descriptor instead.
 func (*Extend) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{27}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Extend) GetTaskId() string {
@@ -2002,7 +2272,7 @@ type RetrieveRequest struct {
 
 func (x *RetrieveRequest) Reset() {
 	*x = RetrieveRequest{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[28]
+	mi := &file_ddq_v1_queue_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2014,7 +2284,7 @@ func (x *RetrieveRequest) String() string {
 func (*RetrieveRequest) ProtoMessage() {}
 
 func (x *RetrieveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[28]
+	mi := &file_ddq_v1_queue_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2027,7 +2297,7 @@ func (x *RetrieveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetrieveRequest.ProtoReflect.Descriptor instead.
 func (*RetrieveRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{28}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *RetrieveRequest) GetTopic() string {
@@ -2075,7 +2345,7 @@ type RetrieveResponse struct {
 
 func (x *RetrieveResponse) Reset() {
 	*x = RetrieveResponse{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[29]
+	mi := &file_ddq_v1_queue_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2087,7 +2357,7 @@ func (x *RetrieveResponse) String() string {
 func (*RetrieveResponse) ProtoMessage() {}
 
 func (x *RetrieveResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[29]
+	mi := &file_ddq_v1_queue_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2100,7 +2370,7 @@ func (x *RetrieveResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetrieveResponse.ProtoReflect.Descriptor instead.
 func (*RetrieveResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{29}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *RetrieveResponse) GetDeliveries() []*Delivery {
@@ -2120,7 +2390,7 @@ type AckRequest struct {
 
 func (x *AckRequest) Reset() {
 	*x = AckRequest{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[30]
+	mi := &file_ddq_v1_queue_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2132,7 +2402,7 @@ func (x *AckRequest) String() string {
 func (*AckRequest) ProtoMessage() {}
 
 func (x *AckRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[30]
+	mi := &file_ddq_v1_queue_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2145,7 +2415,7 @@ func (x *AckRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AckRequest.ProtoReflect.Descriptor instead.
 func (*AckRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{30}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *AckRequest) GetTopic() string {
@@ -2172,7 +2442,7 @@ type AckResponse struct {
 
 func (x *AckResponse) Reset() {
 	*x = AckResponse{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[31]
+	mi := &file_ddq_v1_queue_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2184,7 +2454,7 @@ func (x *AckResponse) String() string {
 func (*AckResponse) ProtoMessage() {}
 
 func (x *AckResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[31]
+	mi := &file_ddq_v1_queue_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2197,7 +2467,7 @@ func (x *AckResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AckResponse.ProtoReflect.Descriptor instead.
 func (*AckResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{31}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *AckResponse) GetAlready() bool {
@@ -2217,7 +2487,7 @@ type NackRequest struct {
 
 func (x *NackRequest) Reset() {
 	*x = NackRequest{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[32]
+	mi := &file_ddq_v1_queue_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2229,7 +2499,7 @@ func (x *NackRequest) String() string {
 func (*NackRequest) ProtoMessage() {}
 
 func (x *NackRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[32]
+	mi := &file_ddq_v1_queue_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2242,7 +2512,7 @@ func (x *NackRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NackRequest.ProtoReflect.Descriptor instead.
 func (*NackRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{32}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *NackRequest) GetTopic() string {
@@ -2271,7 +2541,7 @@ type NackResponse struct {
 
 func (x *NackResponse) Reset() {
 	*x = NackResponse{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[33]
+	mi := &file_ddq_v1_queue_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2283,7 +2553,7 @@ func (x *NackResponse) String() string {
 func (*NackResponse) ProtoMessage() {}
 
 func (x *NackResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[33]
+	mi := &file_ddq_v1_queue_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2296,7 +2566,7 @@ func (x *NackResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NackResponse.ProtoReflect.Descriptor instead.
 func (*NackResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{33}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *NackResponse) GetState() TaskState {
@@ -2323,7 +2593,7 @@ type ExtendRequest struct {
 
 func (x *ExtendRequest) Reset() {
 	*x = ExtendRequest{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[34]
+	mi := &file_ddq_v1_queue_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2335,7 +2605,7 @@ func (x *ExtendRequest) String() string {
 func (*ExtendRequest) ProtoMessage() {}
 
 func (x *ExtendRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[34]
+	mi := &file_ddq_v1_queue_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2348,7 +2618,7 @@ func (x *ExtendRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExtendRequest.ProtoReflect.Descriptor instead.
 func (*ExtendRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{34}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *ExtendRequest) GetTopic() string {
@@ -2375,7 +2645,7 @@ type ExtendResponse struct {
 
 func (x *ExtendResponse) Reset() {
 	*x = ExtendResponse{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[35]
+	mi := &file_ddq_v1_queue_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2387,7 +2657,7 @@ func (x *ExtendResponse) String() string {
 func (*ExtendResponse) ProtoMessage() {}
 
 func (x *ExtendResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[35]
+	mi := &file_ddq_v1_queue_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2400,7 +2670,7 @@ func (x *ExtendResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExtendResponse.ProtoReflect.Descriptor instead.
 func (*ExtendResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{35}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ExtendResponse) GetHoldMs() int64 {
@@ -2414,7 +2684,7 @@ var File_ddq_v1_queue_proto protoreflect.FileDescriptor
 
 const file_ddq_v1_queue_proto_rawDesc = "" +
 	"\n" +
-	"\x12ddq/v1/queue.proto\x12\x06ddq.v1\x1a\x11ddq/v1/task.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x85\x05\n" +
+	"\x12ddq/v1/queue.proto\x12\x06ddq.v1\x1a\x11ddq/v1/task.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xbc\x05\n" +
 	"\x0eEnqueueRequest\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\tR\x02id\x12\x18\n" +
@@ -2434,27 +2704,36 @@ const file_ddq_v1_queue_proto_rawDesc = "" +
 	"\fexpire_after\x18\v \x01(\v2\x19.google.protobuf.DurationH\x01R\vexpireAfter\x12\x1a\n" +
 	"\bpriority\x18\f \x01(\x05R\bpriority\x12!\n" +
 	"\ffairness_key\x18\r \x01(\tR\vfairnessKey\x12'\n" +
-	"\x0ffairness_weight\x18\x0e \x01(\x05R\x0efairnessWeightB\x06\n" +
+	"\x0ffairness_weight\x18\x0e \x01(\x05R\x0efairnessWeight\x125\n" +
+	"\vidempotency\x18\x11 \x01(\v2\x13.ddq.v1.IdempotencyR\vidempotencyB\x06\n" +
 	"\x04whenB\b\n" +
 	"\x06expiryB\x0e\n" +
-	"\f_max_retries\"\xfd\x01\n" +
+	"\f_max_retries\"\xa1\x01\n" +
+	"\vIdempotency\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12.\n" +
+	"\x05scope\x18\x02 \x01(\x0e2\x18.ddq.v1.IdempotencyScopeR\x05scope\x12\x1b\n" +
+	"\twindow_ms\x18\x03 \x01(\x03R\bwindowMs\x123\n" +
+	"\von_conflict\x18\x04 \x01(\x0e2\x12.ddq.v1.OnConflictR\n" +
+	"onConflict\"\xca\x02\n" +
 	"\x0fEnqueueResponse\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x05topic\x18\x02 \x01(\tR\x05topic\x12=\n" +
 	"\fexecute_time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\vexecuteTime\x12\"\n" +
 	"\fdeduplicated\x18\x04 \x01(\bR\fdeduplicated\x12'\n" +
 	"\x05state\x18\x05 \x01(\x0e2\x11.ddq.v1.TaskStateR\x05state\x128\n" +
-	"\x0ereplaced_state\x18\x06 \x01(\x0e2\x11.ddq.v1.TaskStateR\rreplacedState\"C\n" +
+	"\x0ereplaced_state\x18\x06 \x01(\x0e2\x11.ddq.v1.TaskStateR\rreplacedState\x12K\n" +
+	"\x13idempotency_outcome\x18\x11 \x01(\x0e2\x1a.ddq.v1.IdempotencyOutcomeR\x12idempotencyOutcome\"C\n" +
 	"\x13EnqueueBatchRequest\x12,\n" +
 	"\x05tasks\x18\x01 \x03(\v2\x16.ddq.v1.EnqueueRequestR\x05tasks\"G\n" +
 	"\x14EnqueueBatchResponse\x12/\n" +
-	"\aresults\x18\x01 \x03(\v2\x15.ddq.v1.EnqueueResultR\aresults\"\xe1\x01\n" +
+	"\aresults\x18\x01 \x03(\v2\x15.ddq.v1.EnqueueResultR\aresults\"\xae\x02\n" +
 	"\rEnqueueResult\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12=\n" +
 	"\fexecute_time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\vexecuteTime\x12\"\n" +
 	"\fdeduplicated\x18\x03 \x01(\bR\fdeduplicated\x128\n" +
 	"\x0ereplaced_state\x18\x04 \x01(\x0e2\x11.ddq.v1.TaskStateR\rreplacedState\x12#\n" +
-	"\x05error\x18\x05 \x01(\v2\r.ddq.v1.ErrorR\x05error\"`\n" +
+	"\x05error\x18\x05 \x01(\v2\r.ddq.v1.ErrorR\x05error\x12K\n" +
+	"\x13idempotency_outcome\x18\x11 \x01(\x0e2\x1a.ddq.v1.IdempotencyOutcomeR\x12idempotencyOutcome\"`\n" +
 	"\x14EnqueueStreamRequest\x12\x1a\n" +
 	"\bsequence\x18\x01 \x01(\x04R\bsequence\x12,\n" +
 	"\x05tasks\x18\x02 \x03(\v2\x16.ddq.v1.EnqueueRequestR\x05tasks\"\x89\x01\n" +
@@ -2591,7 +2870,23 @@ const file_ddq_v1_queue_proto_rawDesc = "" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12&\n" +
 	"\x06extend\x18\x02 \x01(\v2\x0e.ddq.v1.ExtendR\x06extend\")\n" +
 	"\x0eExtendResponse\x12\x17\n" +
-	"\ahold_ms\x18\x01 \x01(\x03R\x06holdMs2\xa1\x06\n" +
+	"\ahold_ms\x18\x01 \x01(\x03R\x06holdMs*o\n" +
+	"\x10IdempotencyScope\x12!\n" +
+	"\x1dIDEMPOTENCY_SCOPE_UNSPECIFIED\x10\x00\x12\x1a\n" +
+	"\x16IDEMPOTENCY_SCOPE_LIVE\x10\x01\x12\x1c\n" +
+	"\x18IDEMPOTENCY_SCOPE_WINDOW\x10\x02*r\n" +
+	"\n" +
+	"OnConflict\x12\x1b\n" +
+	"\x17ON_CONFLICT_UNSPECIFIED\x10\x00\x12\x16\n" +
+	"\x12ON_CONFLICT_RETURN\x10\x01\x12\x16\n" +
+	"\x12ON_CONFLICT_REJECT\x10\x02\x12\x17\n" +
+	"\x13ON_CONFLICT_REPLACE\x10\x03*\xbf\x01\n" +
+	"\x12IdempotencyOutcome\x12#\n" +
+	"\x1fIDEMPOTENCY_OUTCOME_UNSPECIFIED\x10\x00\x12 \n" +
+	"\x1cIDEMPOTENCY_OUTCOME_ENQUEUED\x10\x01\x12 \n" +
+	"\x1cIDEMPOTENCY_OUTCOME_RETURNED\x10\x02\x12 \n" +
+	"\x1cIDEMPOTENCY_OUTCOME_REPLACED\x10\x03\x12\x1e\n" +
+	"\x1aIDEMPOTENCY_OUTCOME_BESIDE\x10\x042\xa1\x06\n" +
 	"\x11DelayQueueService\x12:\n" +
 	"\aEnqueue\x12\x16.ddq.v1.EnqueueRequest\x1a\x17.ddq.v1.EnqueueResponse\x12I\n" +
 	"\fEnqueueBatch\x12\x1b.ddq.v1.EnqueueBatchRequest\x1a\x1c.ddq.v1.EnqueueBatchResponse\x12P\n" +
@@ -2619,124 +2914,134 @@ func file_ddq_v1_queue_proto_rawDescGZIP() []byte {
 	return file_ddq_v1_queue_proto_rawDescData
 }
 
-var file_ddq_v1_queue_proto_msgTypes = make([]protoimpl.MessageInfo, 36)
+var file_ddq_v1_queue_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
+var file_ddq_v1_queue_proto_msgTypes = make([]protoimpl.MessageInfo, 37)
 var file_ddq_v1_queue_proto_goTypes = []any{
-	(*EnqueueRequest)(nil),         // 0: ddq.v1.EnqueueRequest
-	(*EnqueueResponse)(nil),        // 1: ddq.v1.EnqueueResponse
-	(*EnqueueBatchRequest)(nil),    // 2: ddq.v1.EnqueueBatchRequest
-	(*EnqueueBatchResponse)(nil),   // 3: ddq.v1.EnqueueBatchResponse
-	(*EnqueueResult)(nil),          // 4: ddq.v1.EnqueueResult
-	(*EnqueueStreamRequest)(nil),   // 5: ddq.v1.EnqueueStreamRequest
-	(*EnqueueStreamResponse)(nil),  // 6: ddq.v1.EnqueueStreamResponse
-	(*GetTaskRequest)(nil),         // 7: ddq.v1.GetTaskRequest
-	(*GetTaskResponse)(nil),        // 8: ddq.v1.GetTaskResponse
-	(*ListTasksRequest)(nil),       // 9: ddq.v1.ListTasksRequest
-	(*ListTasksResponse)(nil),      // 10: ddq.v1.ListTasksResponse
-	(*DeleteTaskRequest)(nil),      // 11: ddq.v1.DeleteTaskRequest
-	(*DeleteTaskResponse)(nil),     // 12: ddq.v1.DeleteTaskResponse
-	(*RescheduleTaskRequest)(nil),  // 13: ddq.v1.RescheduleTaskRequest
-	(*RescheduleTaskResponse)(nil), // 14: ddq.v1.RescheduleTaskResponse
-	(*SubscribeRequest)(nil),       // 15: ddq.v1.SubscribeRequest
-	(*Hello)(nil),                  // 16: ddq.v1.Hello
-	(*SubscribeResponse)(nil),      // 17: ddq.v1.SubscribeResponse
-	(*Subscribed)(nil),             // 18: ddq.v1.Subscribed
-	(*Delivery)(nil),               // 19: ddq.v1.Delivery
-	(*Settled)(nil),                // 20: ddq.v1.Settled
-	(*SettleResult)(nil),           // 21: ddq.v1.SettleResult
-	(*Cancel)(nil),                 // 22: ddq.v1.Cancel
-	(*Demand)(nil),                 // 23: ddq.v1.Demand
-	(*Drain)(nil),                  // 24: ddq.v1.Drain
-	(*Ack)(nil),                    // 25: ddq.v1.Ack
-	(*Nack)(nil),                   // 26: ddq.v1.Nack
-	(*Extend)(nil),                 // 27: ddq.v1.Extend
-	(*RetrieveRequest)(nil),        // 28: ddq.v1.RetrieveRequest
-	(*RetrieveResponse)(nil),       // 29: ddq.v1.RetrieveResponse
-	(*AckRequest)(nil),             // 30: ddq.v1.AckRequest
-	(*AckResponse)(nil),            // 31: ddq.v1.AckResponse
-	(*NackRequest)(nil),            // 32: ddq.v1.NackRequest
-	(*NackResponse)(nil),           // 33: ddq.v1.NackResponse
-	(*ExtendRequest)(nil),          // 34: ddq.v1.ExtendRequest
-	(*ExtendResponse)(nil),         // 35: ddq.v1.ExtendResponse
-	(*durationpb.Duration)(nil),    // 36: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil),  // 37: google.protobuf.Timestamp
-	(*Attribute)(nil),              // 38: ddq.v1.Attribute
-	(*Backoff)(nil),                // 39: ddq.v1.Backoff
-	(TaskState)(0),                 // 40: ddq.v1.TaskState
-	(*Error)(nil),                  // 41: ddq.v1.Error
-	(*Task)(nil),                   // 42: ddq.v1.Task
+	(IdempotencyScope)(0),          // 0: ddq.v1.IdempotencyScope
+	(OnConflict)(0),                // 1: ddq.v1.OnConflict
+	(IdempotencyOutcome)(0),        // 2: ddq.v1.IdempotencyOutcome
+	(*EnqueueRequest)(nil),         // 3: ddq.v1.EnqueueRequest
+	(*Idempotency)(nil),            // 4: ddq.v1.Idempotency
+	(*EnqueueResponse)(nil),        // 5: ddq.v1.EnqueueResponse
+	(*EnqueueBatchRequest)(nil),    // 6: ddq.v1.EnqueueBatchRequest
+	(*EnqueueBatchResponse)(nil),   // 7: ddq.v1.EnqueueBatchResponse
+	(*EnqueueResult)(nil),          // 8: ddq.v1.EnqueueResult
+	(*EnqueueStreamRequest)(nil),   // 9: ddq.v1.EnqueueStreamRequest
+	(*EnqueueStreamResponse)(nil),  // 10: ddq.v1.EnqueueStreamResponse
+	(*GetTaskRequest)(nil),         // 11: ddq.v1.GetTaskRequest
+	(*GetTaskResponse)(nil),        // 12: ddq.v1.GetTaskResponse
+	(*ListTasksRequest)(nil),       // 13: ddq.v1.ListTasksRequest
+	(*ListTasksResponse)(nil),      // 14: ddq.v1.ListTasksResponse
+	(*DeleteTaskRequest)(nil),      // 15: ddq.v1.DeleteTaskRequest
+	(*DeleteTaskResponse)(nil),     // 16: ddq.v1.DeleteTaskResponse
+	(*RescheduleTaskRequest)(nil),  // 17: ddq.v1.RescheduleTaskRequest
+	(*RescheduleTaskResponse)(nil), // 18: ddq.v1.RescheduleTaskResponse
+	(*SubscribeRequest)(nil),       // 19: ddq.v1.SubscribeRequest
+	(*Hello)(nil),                  // 20: ddq.v1.Hello
+	(*SubscribeResponse)(nil),      // 21: ddq.v1.SubscribeResponse
+	(*Subscribed)(nil),             // 22: ddq.v1.Subscribed
+	(*Delivery)(nil),               // 23: ddq.v1.Delivery
+	(*Settled)(nil),                // 24: ddq.v1.Settled
+	(*SettleResult)(nil),           // 25: ddq.v1.SettleResult
+	(*Cancel)(nil),                 // 26: ddq.v1.Cancel
+	(*Demand)(nil),                 // 27: ddq.v1.Demand
+	(*Drain)(nil),                  // 28: ddq.v1.Drain
+	(*Ack)(nil),                    // 29: ddq.v1.Ack
+	(*Nack)(nil),                   // 30: ddq.v1.Nack
+	(*Extend)(nil),                 // 31: ddq.v1.Extend
+	(*RetrieveRequest)(nil),        // 32: ddq.v1.RetrieveRequest
+	(*RetrieveResponse)(nil),       // 33: ddq.v1.RetrieveResponse
+	(*AckRequest)(nil),             // 34: ddq.v1.AckRequest
+	(*AckResponse)(nil),            // 35: ddq.v1.AckResponse
+	(*NackRequest)(nil),            // 36: ddq.v1.NackRequest
+	(*NackResponse)(nil),           // 37: ddq.v1.NackResponse
+	(*ExtendRequest)(nil),          // 38: ddq.v1.ExtendRequest
+	(*ExtendResponse)(nil),         // 39: ddq.v1.ExtendResponse
+	(*durationpb.Duration)(nil),    // 40: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil),  // 41: google.protobuf.Timestamp
+	(*Attribute)(nil),              // 42: ddq.v1.Attribute
+	(*Backoff)(nil),                // 43: ddq.v1.Backoff
+	(TaskState)(0),                 // 44: ddq.v1.TaskState
+	(*Error)(nil),                  // 45: ddq.v1.Error
+	(*Task)(nil),                   // 46: ddq.v1.Task
 }
 var file_ddq_v1_queue_proto_depIdxs = []int32{
-	36, // 0: ddq.v1.EnqueueRequest.delay:type_name -> google.protobuf.Duration
-	37, // 1: ddq.v1.EnqueueRequest.execute_time:type_name -> google.protobuf.Timestamp
-	38, // 2: ddq.v1.EnqueueRequest.attributes:type_name -> ddq.v1.Attribute
-	39, // 3: ddq.v1.EnqueueRequest.backoff:type_name -> ddq.v1.Backoff
-	37, // 4: ddq.v1.EnqueueRequest.expire_time:type_name -> google.protobuf.Timestamp
-	36, // 5: ddq.v1.EnqueueRequest.expire_after:type_name -> google.protobuf.Duration
-	37, // 6: ddq.v1.EnqueueResponse.execute_time:type_name -> google.protobuf.Timestamp
-	40, // 7: ddq.v1.EnqueueResponse.state:type_name -> ddq.v1.TaskState
-	40, // 8: ddq.v1.EnqueueResponse.replaced_state:type_name -> ddq.v1.TaskState
-	0,  // 9: ddq.v1.EnqueueBatchRequest.tasks:type_name -> ddq.v1.EnqueueRequest
-	4,  // 10: ddq.v1.EnqueueBatchResponse.results:type_name -> ddq.v1.EnqueueResult
-	37, // 11: ddq.v1.EnqueueResult.execute_time:type_name -> google.protobuf.Timestamp
-	40, // 12: ddq.v1.EnqueueResult.replaced_state:type_name -> ddq.v1.TaskState
-	41, // 13: ddq.v1.EnqueueResult.error:type_name -> ddq.v1.Error
-	0,  // 14: ddq.v1.EnqueueStreamRequest.tasks:type_name -> ddq.v1.EnqueueRequest
-	4,  // 15: ddq.v1.EnqueueStreamResponse.results:type_name -> ddq.v1.EnqueueResult
-	41, // 16: ddq.v1.EnqueueStreamResponse.error:type_name -> ddq.v1.Error
-	42, // 17: ddq.v1.GetTaskResponse.task:type_name -> ddq.v1.Task
-	40, // 18: ddq.v1.ListTasksRequest.state:type_name -> ddq.v1.TaskState
-	42, // 19: ddq.v1.ListTasksResponse.tasks:type_name -> ddq.v1.Task
-	36, // 20: ddq.v1.RescheduleTaskRequest.delay:type_name -> google.protobuf.Duration
-	37, // 21: ddq.v1.RescheduleTaskRequest.execute_time:type_name -> google.protobuf.Timestamp
-	37, // 22: ddq.v1.RescheduleTaskResponse.execute_time:type_name -> google.protobuf.Timestamp
-	16, // 23: ddq.v1.SubscribeRequest.hello:type_name -> ddq.v1.Hello
-	25, // 24: ddq.v1.SubscribeRequest.acks:type_name -> ddq.v1.Ack
-	26, // 25: ddq.v1.SubscribeRequest.nacks:type_name -> ddq.v1.Nack
-	27, // 26: ddq.v1.SubscribeRequest.extends:type_name -> ddq.v1.Extend
-	18, // 27: ddq.v1.SubscribeResponse.subscribed:type_name -> ddq.v1.Subscribed
-	19, // 28: ddq.v1.SubscribeResponse.deliveries:type_name -> ddq.v1.Delivery
-	20, // 29: ddq.v1.SubscribeResponse.settled:type_name -> ddq.v1.Settled
-	22, // 30: ddq.v1.SubscribeResponse.cancels:type_name -> ddq.v1.Cancel
-	24, // 31: ddq.v1.SubscribeResponse.drain:type_name -> ddq.v1.Drain
-	23, // 32: ddq.v1.SubscribeResponse.demand:type_name -> ddq.v1.Demand
-	42, // 33: ddq.v1.Delivery.task:type_name -> ddq.v1.Task
-	21, // 34: ddq.v1.Settled.results:type_name -> ddq.v1.SettleResult
-	41, // 35: ddq.v1.SettleResult.error:type_name -> ddq.v1.Error
-	19, // 36: ddq.v1.RetrieveResponse.deliveries:type_name -> ddq.v1.Delivery
-	25, // 37: ddq.v1.AckRequest.ack:type_name -> ddq.v1.Ack
-	26, // 38: ddq.v1.NackRequest.nack:type_name -> ddq.v1.Nack
-	40, // 39: ddq.v1.NackResponse.state:type_name -> ddq.v1.TaskState
-	37, // 40: ddq.v1.NackResponse.execute_time:type_name -> google.protobuf.Timestamp
-	27, // 41: ddq.v1.ExtendRequest.extend:type_name -> ddq.v1.Extend
-	0,  // 42: ddq.v1.DelayQueueService.Enqueue:input_type -> ddq.v1.EnqueueRequest
-	2,  // 43: ddq.v1.DelayQueueService.EnqueueBatch:input_type -> ddq.v1.EnqueueBatchRequest
-	5,  // 44: ddq.v1.DelayQueueService.EnqueueStream:input_type -> ddq.v1.EnqueueStreamRequest
-	7,  // 45: ddq.v1.DelayQueueService.GetTask:input_type -> ddq.v1.GetTaskRequest
-	9,  // 46: ddq.v1.DelayQueueService.ListTasks:input_type -> ddq.v1.ListTasksRequest
-	11, // 47: ddq.v1.DelayQueueService.DeleteTask:input_type -> ddq.v1.DeleteTaskRequest
-	13, // 48: ddq.v1.DelayQueueService.RescheduleTask:input_type -> ddq.v1.RescheduleTaskRequest
-	15, // 49: ddq.v1.DelayQueueService.Subscribe:input_type -> ddq.v1.SubscribeRequest
-	28, // 50: ddq.v1.DelayQueueService.Retrieve:input_type -> ddq.v1.RetrieveRequest
-	30, // 51: ddq.v1.DelayQueueService.Ack:input_type -> ddq.v1.AckRequest
-	32, // 52: ddq.v1.DelayQueueService.Nack:input_type -> ddq.v1.NackRequest
-	34, // 53: ddq.v1.DelayQueueService.Extend:input_type -> ddq.v1.ExtendRequest
-	1,  // 54: ddq.v1.DelayQueueService.Enqueue:output_type -> ddq.v1.EnqueueResponse
-	3,  // 55: ddq.v1.DelayQueueService.EnqueueBatch:output_type -> ddq.v1.EnqueueBatchResponse
-	6,  // 56: ddq.v1.DelayQueueService.EnqueueStream:output_type -> ddq.v1.EnqueueStreamResponse
-	8,  // 57: ddq.v1.DelayQueueService.GetTask:output_type -> ddq.v1.GetTaskResponse
-	10, // 58: ddq.v1.DelayQueueService.ListTasks:output_type -> ddq.v1.ListTasksResponse
-	12, // 59: ddq.v1.DelayQueueService.DeleteTask:output_type -> ddq.v1.DeleteTaskResponse
-	14, // 60: ddq.v1.DelayQueueService.RescheduleTask:output_type -> ddq.v1.RescheduleTaskResponse
-	17, // 61: ddq.v1.DelayQueueService.Subscribe:output_type -> ddq.v1.SubscribeResponse
-	29, // 62: ddq.v1.DelayQueueService.Retrieve:output_type -> ddq.v1.RetrieveResponse
-	31, // 63: ddq.v1.DelayQueueService.Ack:output_type -> ddq.v1.AckResponse
-	33, // 64: ddq.v1.DelayQueueService.Nack:output_type -> ddq.v1.NackResponse
-	35, // 65: ddq.v1.DelayQueueService.Extend:output_type -> ddq.v1.ExtendResponse
-	54, // [54:66] is the sub-list for method output_type
-	42, // [42:54] is the sub-list for method input_type
-	42, // [42:42] is the sub-list for extension type_name
-	42, // [42:42] is the sub-list for extension extendee
-	0,  // [0:42] is the sub-list for field type_name
+	40, // 0: ddq.v1.EnqueueRequest.delay:type_name -> google.protobuf.Duration
+	41, // 1: ddq.v1.EnqueueRequest.execute_time:type_name -> google.protobuf.Timestamp
+	42, // 2: ddq.v1.EnqueueRequest.attributes:type_name -> ddq.v1.Attribute
+	43, // 3: ddq.v1.EnqueueRequest.backoff:type_name -> ddq.v1.Backoff
+	41, // 4: ddq.v1.EnqueueRequest.expire_time:type_name -> google.protobuf.Timestamp
+	40, // 5: ddq.v1.EnqueueRequest.expire_after:type_name -> google.protobuf.Duration
+	4,  // 6: ddq.v1.EnqueueRequest.idempotency:type_name -> ddq.v1.Idempotency
+	0,  // 7: ddq.v1.Idempotency.scope:type_name -> ddq.v1.IdempotencyScope
+	1,  // 8: ddq.v1.Idempotency.on_conflict:type_name -> ddq.v1.OnConflict
+	41, // 9: ddq.v1.EnqueueResponse.execute_time:type_name -> google.protobuf.Timestamp
+	44, // 10: ddq.v1.EnqueueResponse.state:type_name -> ddq.v1.TaskState
+	44, // 11: ddq.v1.EnqueueResponse.replaced_state:type_name -> ddq.v1.TaskState
+	2,  // 12: ddq.v1.EnqueueResponse.idempotency_outcome:type_name -> ddq.v1.IdempotencyOutcome
+	3,  // 13: ddq.v1.EnqueueBatchRequest.tasks:type_name -> ddq.v1.EnqueueRequest
+	8,  // 14: ddq.v1.EnqueueBatchResponse.results:type_name -> ddq.v1.EnqueueResult
+	41, // 15: ddq.v1.EnqueueResult.execute_time:type_name -> google.protobuf.Timestamp
+	44, // 16: ddq.v1.EnqueueResult.replaced_state:type_name -> ddq.v1.TaskState
+	45, // 17: ddq.v1.EnqueueResult.error:type_name -> ddq.v1.Error
+	2,  // 18: ddq.v1.EnqueueResult.idempotency_outcome:type_name -> ddq.v1.IdempotencyOutcome
+	3,  // 19: ddq.v1.EnqueueStreamRequest.tasks:type_name -> ddq.v1.EnqueueRequest
+	8,  // 20: ddq.v1.EnqueueStreamResponse.results:type_name -> ddq.v1.EnqueueResult
+	45, // 21: ddq.v1.EnqueueStreamResponse.error:type_name -> ddq.v1.Error
+	46, // 22: ddq.v1.GetTaskResponse.task:type_name -> ddq.v1.Task
+	44, // 23: ddq.v1.ListTasksRequest.state:type_name -> ddq.v1.TaskState
+	46, // 24: ddq.v1.ListTasksResponse.tasks:type_name -> ddq.v1.Task
+	40, // 25: ddq.v1.RescheduleTaskRequest.delay:type_name -> google.protobuf.Duration
+	41, // 26: ddq.v1.RescheduleTaskRequest.execute_time:type_name -> google.protobuf.Timestamp
+	41, // 27: ddq.v1.RescheduleTaskResponse.execute_time:type_name -> google.protobuf.Timestamp
+	20, // 28: ddq.v1.SubscribeRequest.hello:type_name -> ddq.v1.Hello
+	29, // 29: ddq.v1.SubscribeRequest.acks:type_name -> ddq.v1.Ack
+	30, // 30: ddq.v1.SubscribeRequest.nacks:type_name -> ddq.v1.Nack
+	31, // 31: ddq.v1.SubscribeRequest.extends:type_name -> ddq.v1.Extend
+	22, // 32: ddq.v1.SubscribeResponse.subscribed:type_name -> ddq.v1.Subscribed
+	23, // 33: ddq.v1.SubscribeResponse.deliveries:type_name -> ddq.v1.Delivery
+	24, // 34: ddq.v1.SubscribeResponse.settled:type_name -> ddq.v1.Settled
+	26, // 35: ddq.v1.SubscribeResponse.cancels:type_name -> ddq.v1.Cancel
+	28, // 36: ddq.v1.SubscribeResponse.drain:type_name -> ddq.v1.Drain
+	27, // 37: ddq.v1.SubscribeResponse.demand:type_name -> ddq.v1.Demand
+	46, // 38: ddq.v1.Delivery.task:type_name -> ddq.v1.Task
+	25, // 39: ddq.v1.Settled.results:type_name -> ddq.v1.SettleResult
+	45, // 40: ddq.v1.SettleResult.error:type_name -> ddq.v1.Error
+	23, // 41: ddq.v1.RetrieveResponse.deliveries:type_name -> ddq.v1.Delivery
+	29, // 42: ddq.v1.AckRequest.ack:type_name -> ddq.v1.Ack
+	30, // 43: ddq.v1.NackRequest.nack:type_name -> ddq.v1.Nack
+	44, // 44: ddq.v1.NackResponse.state:type_name -> ddq.v1.TaskState
+	41, // 45: ddq.v1.NackResponse.execute_time:type_name -> google.protobuf.Timestamp
+	31, // 46: ddq.v1.ExtendRequest.extend:type_name -> ddq.v1.Extend
+	3,  // 47: ddq.v1.DelayQueueService.Enqueue:input_type -> ddq.v1.EnqueueRequest
+	6,  // 48: ddq.v1.DelayQueueService.EnqueueBatch:input_type -> ddq.v1.EnqueueBatchRequest
+	9,  // 49: ddq.v1.DelayQueueService.EnqueueStream:input_type -> ddq.v1.EnqueueStreamRequest
+	11, // 50: ddq.v1.DelayQueueService.GetTask:input_type -> ddq.v1.GetTaskRequest
+	13, // 51: ddq.v1.DelayQueueService.ListTasks:input_type -> ddq.v1.ListTasksRequest
+	15, // 52: ddq.v1.DelayQueueService.DeleteTask:input_type -> ddq.v1.DeleteTaskRequest
+	17, // 53: ddq.v1.DelayQueueService.RescheduleTask:input_type -> ddq.v1.RescheduleTaskRequest
+	19, // 54: ddq.v1.DelayQueueService.Subscribe:input_type -> ddq.v1.SubscribeRequest
+	32, // 55: ddq.v1.DelayQueueService.Retrieve:input_type -> ddq.v1.RetrieveRequest
+	34, // 56: ddq.v1.DelayQueueService.Ack:input_type -> ddq.v1.AckRequest
+	36, // 57: ddq.v1.DelayQueueService.Nack:input_type -> ddq.v1.NackRequest
+	38, // 58: ddq.v1.DelayQueueService.Extend:input_type -> ddq.v1.ExtendRequest
+	5,  // 59: ddq.v1.DelayQueueService.Enqueue:output_type -> ddq.v1.EnqueueResponse
+	7,  // 60: ddq.v1.DelayQueueService.EnqueueBatch:output_type -> ddq.v1.EnqueueBatchResponse
+	10, // 61: ddq.v1.DelayQueueService.EnqueueStream:output_type -> ddq.v1.EnqueueStreamResponse
+	12, // 62: ddq.v1.DelayQueueService.GetTask:output_type -> ddq.v1.GetTaskResponse
+	14, // 63: ddq.v1.DelayQueueService.ListTasks:output_type -> ddq.v1.ListTasksResponse
+	16, // 64: ddq.v1.DelayQueueService.DeleteTask:output_type -> ddq.v1.DeleteTaskResponse
+	18, // 65: ddq.v1.DelayQueueService.RescheduleTask:output_type -> ddq.v1.RescheduleTaskResponse
+	21, // 66: ddq.v1.DelayQueueService.Subscribe:output_type -> ddq.v1.SubscribeResponse
+	33, // 67: ddq.v1.DelayQueueService.Retrieve:output_type -> ddq.v1.RetrieveResponse
+	35, // 68: ddq.v1.DelayQueueService.Ack:output_type -> ddq.v1.AckResponse
+	37, // 69: ddq.v1.DelayQueueService.Nack:output_type -> ddq.v1.NackResponse
+	39, // 70: ddq.v1.DelayQueueService.Extend:output_type -> ddq.v1.ExtendResponse
+	59, // [59:71] is the sub-list for method output_type
+	47, // [47:59] is the sub-list for method input_type
+	47, // [47:47] is the sub-list for extension type_name
+	47, // [47:47] is the sub-list for extension extendee
+	0,  // [0:47] is the sub-list for field type_name
 }
 
 func init() { file_ddq_v1_queue_proto_init() }
@@ -2751,24 +3056,25 @@ func file_ddq_v1_queue_proto_init() {
 		(*EnqueueRequest_ExpireTime)(nil),
 		(*EnqueueRequest_ExpireAfter)(nil),
 	}
-	file_ddq_v1_queue_proto_msgTypes[13].OneofWrappers = []any{
+	file_ddq_v1_queue_proto_msgTypes[14].OneofWrappers = []any{
 		(*RescheduleTaskRequest_Delay)(nil),
 		(*RescheduleTaskRequest_ExecuteTime)(nil),
 	}
-	file_ddq_v1_queue_proto_msgTypes[15].OneofWrappers = []any{}
-	file_ddq_v1_queue_proto_msgTypes[26].OneofWrappers = []any{}
+	file_ddq_v1_queue_proto_msgTypes[16].OneofWrappers = []any{}
+	file_ddq_v1_queue_proto_msgTypes[27].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_ddq_v1_queue_proto_rawDesc), len(file_ddq_v1_queue_proto_rawDesc)),
-			NumEnums:      0,
-			NumMessages:   36,
+			NumEnums:      3,
+			NumMessages:   37,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
 		GoTypes:           file_ddq_v1_queue_proto_goTypes,
 		DependencyIndexes: file_ddq_v1_queue_proto_depIdxs,
+		EnumInfos:         file_ddq_v1_queue_proto_enumTypes,
 		MessageInfos:      file_ddq_v1_queue_proto_msgTypes,
 	}.Build()
 	File_ddq_v1_queue_proto = out.File

@@ -250,6 +250,8 @@ type Task struct {
 	FairnessKey string `protobuf:"bytes,19,opt,name=fairness_key,json=fairnessKey,proto3" json:"fairness_key,omitempty"`
 	// How many tasks of the fairness key make a turn.
 	FairnessWeight int32 `protobuf:"varint,20,opt,name=fairness_weight,json=fairnessWeight,proto3" json:"fairness_weight,omitempty"`
+	// Empty when it has none.
+	IdempotencyKey string `protobuf:"bytes,30,opt,name=idempotency_key,json=idempotencyKey,proto3" json:"idempotency_key,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -424,6 +426,13 @@ func (x *Task) GetFairnessWeight() int32 {
 	return 0
 }
 
+func (x *Task) GetIdempotencyKey() string {
+	if x != nil {
+		return x.IdempotencyKey
+	}
+	return ""
+}
+
 // Attribute is one header of a task. Keys are unique within a task.
 type Attribute struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -570,7 +579,9 @@ type Error struct {
 	// 0 when the call should not be repeated, else the pause before repeating it.
 	RetryAfterMs int64 `protobuf:"varint,5,opt,name=retry_after_ms,json=retryAfterMs,proto3" json:"retry_after_ms,omitempty"`
 	// Of the task that is in the way, where there is one.
-	State         TaskState `protobuf:"varint,6,opt,name=state,proto3,enum=ddq.v1.TaskState" json:"state,omitempty"`
+	State TaskState `protobuf:"varint,6,opt,name=state,proto3,enum=ddq.v1.TaskState" json:"state,omitempty"`
+	// KEY_TAKEN: of the task that has the key.
+	Id            string `protobuf:"bytes,16,opt,name=id,proto3" json:"id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -647,11 +658,18 @@ func (x *Error) GetState() TaskState {
 	return TaskState_TASK_STATE_UNSPECIFIED
 }
 
+func (x *Error) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
 var File_ddq_v1_task_proto protoreflect.FileDescriptor
 
 const file_ddq_v1_task_proto_rawDesc = "" +
 	"\n" +
-	"\x11ddq/v1/task.proto\x12\x06ddq.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xcc\x06\n" +
+	"\x11ddq/v1/task.proto\x12\x06ddq.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xf5\x06\n" +
 	"\x04Task\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x05topic\x18\x02 \x01(\tR\x05topic\x12\x18\n" +
@@ -682,7 +700,8 @@ const file_ddq_v1_task_proto_rawDesc = "" +
 	"\rhold_deadline\x18\x11 \x01(\v2\x1a.google.protobuf.TimestampR\fholdDeadline\x12\x1a\n" +
 	"\bpriority\x18\x12 \x01(\x05R\bpriority\x12!\n" +
 	"\ffairness_key\x18\x13 \x01(\tR\vfairnessKey\x12'\n" +
-	"\x0ffairness_weight\x18\x14 \x01(\x05R\x0efairnessWeight\"3\n" +
+	"\x0ffairness_weight\x18\x14 \x01(\x05R\x0efairnessWeight\x12'\n" +
+	"\x0fidempotency_key\x18\x1e \x01(\tR\x0eidempotencyKey\"3\n" +
 	"\tAttribute\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value\"\x89\x01\n" +
@@ -690,14 +709,15 @@ const file_ddq_v1_task_proto_rawDesc = "" +
 	"\x04kind\x18\x01 \x01(\x0e2\x13.ddq.v1.BackoffKindR\x04kind\x12\x17\n" +
 	"\abase_ms\x18\x02 \x01(\x03R\x06baseMs\x12\x15\n" +
 	"\x06max_ms\x18\x03 \x01(\x03R\x05maxMs\x12%\n" +
-	"\x0ejitter_percent\x18\x04 \x01(\x05R\rjitterPercent\"\xb2\x01\n" +
+	"\x0ejitter_percent\x18\x04 \x01(\x05R\rjitterPercent\"\xc2\x01\n" +
 	"\x05Error\x12\x12\n" +
 	"\x04code\x18\x01 \x01(\x05R\x04code\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x18\n" +
 	"\amessage\x18\x03 \x01(\tR\amessage\x12\x14\n" +
 	"\x05field\x18\x04 \x01(\tR\x05field\x12$\n" +
 	"\x0eretry_after_ms\x18\x05 \x01(\x03R\fretryAfterMs\x12'\n" +
-	"\x05state\x18\x06 \x01(\x0e2\x11.ddq.v1.TaskStateR\x05state*\xca\x01\n" +
+	"\x05state\x18\x06 \x01(\x0e2\x11.ddq.v1.TaskStateR\x05state\x12\x0e\n" +
+	"\x02id\x18\x10 \x01(\tR\x02id*\xca\x01\n" +
 	"\tTaskState\x12\x1a\n" +
 	"\x16TASK_STATE_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14TASK_STATE_SCHEDULED\x10\x01\x12\x14\n" +

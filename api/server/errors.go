@@ -110,8 +110,11 @@ func toStatus(ctx context.Context, log *slog.Logger, method string, err error) e
 		return withDetails(codes.Internal, "internal error, incident "+incident, info)
 	}
 	details := []protoadapt.MessageV1{info}
-	if e.State != store.StateUnknown {
+	if e.State != store.StateUnknown || e.ID != "" {
 		info.Metadata = map[string]string{"state": e.State.String()}
+	}
+	if e.ID != "" {
+		info.Metadata["id"] = text(e.ID)
 	}
 	if e.Field != "" {
 		details = append(details, &errdetails.BadRequest{FieldViolations: []*errdetails.BadRequest_FieldViolation{
@@ -160,5 +163,6 @@ func itemError(log *slog.Logger, e *actors.Error) *ddqv1.Error {
 		Field:        e.Field,
 		RetryAfterMs: store.CeilMillis(pauseOf(e)),
 		State:        stateWire(e.State),
+		Id:           text(e.ID),
 	}
 }

@@ -31,6 +31,7 @@ type taskView struct {
 	VisibilityTimeoutMs int64             `json:"visibility_timeout_ms,omitempty"`
 	Backoff             *backoffView      `json:"backoff,omitempty"`
 	Priority            int               `json:"priority,omitempty"`
+	IdempotencyKey      string            `json:"idempotency_key,omitempty"`
 	FairnessKey         string            `json:"fairness_key,omitempty"`
 	FairnessWeight      int               `json:"fairness_weight,omitempty"`
 	LastError           string            `json:"last_error,omitempty"`
@@ -54,6 +55,7 @@ func viewTask(t client.Snapshot) taskView {
 		VisibilityTimeoutMs: t.VisibilityTimeout.Milliseconds(),
 		Backoff:             viewBackoff(t.Backoff),
 		Priority:            t.Priority,
+		IdempotencyKey:      t.IdempotencyKey,
 		FairnessKey:         t.FairnessKey,
 		FairnessWeight:      t.FairnessWeight,
 		LastError:           t.LastError,
@@ -86,6 +88,9 @@ func (v taskView) rows() []table.Row {
 		if o[1] != "" {
 			rows = append(rows, o)
 		}
+	}
+	if v.IdempotencyKey != "" {
+		rows = append(rows, table.Row{"idempotency key", printable(v.IdempotencyKey)})
 	}
 	if v.Priority > 0 {
 		rows = append(rows, table.Row{"priority", v.Priority})
