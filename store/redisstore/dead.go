@@ -17,7 +17,7 @@ func (s *Store) DeadWindow(ctx context.Context, shard store.Shard, w store.Windo
 	after := w.After
 	for len(entries) < w.Limit {
 		want := min(w.Limit-len(entries), maxItems)
-		_, page, err := s.page(ctx, keys.pick(ownerKey, dlqKey), after, strconv.FormatInt(int64(w.To), 10), want)
+		_, page, err := s.page(ctx, keys.pick(ownerKey, dlqKey, traitsKey), after, strconv.FormatInt(int64(w.To), 10), want)
 		if err != nil {
 			return nil, err
 		}
