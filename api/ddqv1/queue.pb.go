@@ -24,6 +24,175 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+type IdempotencyScope int32
+
+const (
+	IdempotencyScope_IDEMPOTENCY_SCOPE_UNSPECIFIED IdempotencyScope = 0
+	// Taken while its task is scheduled, ready, retrying or running.
+	IdempotencyScope_IDEMPOTENCY_SCOPE_LIVE IdempotencyScope = 1
+	// Taken until the window ends, whatever becomes of the task.
+	IdempotencyScope_IDEMPOTENCY_SCOPE_WINDOW IdempotencyScope = 2
+)
+
+// Enum value maps for IdempotencyScope.
+var (
+	IdempotencyScope_name = map[int32]string{
+		0: "IDEMPOTENCY_SCOPE_UNSPECIFIED",
+		1: "IDEMPOTENCY_SCOPE_LIVE",
+		2: "IDEMPOTENCY_SCOPE_WINDOW",
+	}
+	IdempotencyScope_value = map[string]int32{
+		"IDEMPOTENCY_SCOPE_UNSPECIFIED": 0,
+		"IDEMPOTENCY_SCOPE_LIVE":        1,
+		"IDEMPOTENCY_SCOPE_WINDOW":      2,
+	}
+)
+
+func (x IdempotencyScope) Enum() *IdempotencyScope {
+	p := new(IdempotencyScope)
+	*p = x
+	return p
+}
+
+func (x IdempotencyScope) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (IdempotencyScope) Descriptor() protoreflect.EnumDescriptor {
+	return file_ddq_v1_queue_proto_enumTypes[0].Descriptor()
+}
+
+func (IdempotencyScope) Type() protoreflect.EnumType {
+	return &file_ddq_v1_queue_proto_enumTypes[0]
+}
+
+func (x IdempotencyScope) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use IdempotencyScope.Descriptor instead.
+func (IdempotencyScope) EnumDescriptor() ([]byte, []int) {
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{0}
+}
+
+// OnConflict says what becomes of a task whose key is taken.
+type OnConflict int32
+
+const (
+	OnConflict_ON_CONFLICT_UNSPECIFIED OnConflict = 0
+	// OK, deduplicated, with the id of the task that has the key.
+	OnConflict_ON_CONFLICT_RETURN OnConflict = 1
+	// ALREADY_EXISTS, KEY_TAKEN, with the id and state of the task that has it.
+	OnConflict_ON_CONFLICT_REJECT OnConflict = 2
+	// The pending task that has the key gets this one's payload, attributes, times
+	// and policy, and keeps its id. One that runs or is over is left alone: this task
+	// is enqueued beside it, and has the key from then on.
+	OnConflict_ON_CONFLICT_REPLACE OnConflict = 3
+)
+
+// Enum value maps for OnConflict.
+var (
+	OnConflict_name = map[int32]string{
+		0: "ON_CONFLICT_UNSPECIFIED",
+		1: "ON_CONFLICT_RETURN",
+		2: "ON_CONFLICT_REJECT",
+		3: "ON_CONFLICT_REPLACE",
+	}
+	OnConflict_value = map[string]int32{
+		"ON_CONFLICT_UNSPECIFIED": 0,
+		"ON_CONFLICT_RETURN":      1,
+		"ON_CONFLICT_REJECT":      2,
+		"ON_CONFLICT_REPLACE":     3,
+	}
+)
+
+func (x OnConflict) Enum() *OnConflict {
+	p := new(OnConflict)
+	*p = x
+	return p
+}
+
+func (x OnConflict) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (OnConflict) Descriptor() protoreflect.EnumDescriptor {
+	return file_ddq_v1_queue_proto_enumTypes[1].Descriptor()
+}
+
+func (OnConflict) Type() protoreflect.EnumType {
+	return &file_ddq_v1_queue_proto_enumTypes[1]
+}
+
+func (x OnConflict) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use OnConflict.Descriptor instead.
+func (OnConflict) EnumDescriptor() ([]byte, []int) {
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{1}
+}
+
+// IdempotencyOutcome says what became of a task with an idempotency key.
+type IdempotencyOutcome int32
+
+const (
+	IdempotencyOutcome_IDEMPOTENCY_OUTCOME_UNSPECIFIED IdempotencyOutcome = 0
+	// The key was free.
+	IdempotencyOutcome_IDEMPOTENCY_OUTCOME_ENQUEUED IdempotencyOutcome = 1
+	// The key is taken; the answer is about the task that has it.
+	IdempotencyOutcome_IDEMPOTENCY_OUTCOME_RETURNED IdempotencyOutcome = 2
+	// The pending task that has the key was replaced.
+	IdempotencyOutcome_IDEMPOTENCY_OUTCOME_REPLACED IdempotencyOutcome = 3
+	// The task that had the key runs or is over: this one was enqueued beside it.
+	IdempotencyOutcome_IDEMPOTENCY_OUTCOME_BESIDE IdempotencyOutcome = 4
+)
+
+// Enum value maps for IdempotencyOutcome.
+var (
+	IdempotencyOutcome_name = map[int32]string{
+		0: "IDEMPOTENCY_OUTCOME_UNSPECIFIED",
+		1: "IDEMPOTENCY_OUTCOME_ENQUEUED",
+		2: "IDEMPOTENCY_OUTCOME_RETURNED",
+		3: "IDEMPOTENCY_OUTCOME_REPLACED",
+		4: "IDEMPOTENCY_OUTCOME_BESIDE",
+	}
+	IdempotencyOutcome_value = map[string]int32{
+		"IDEMPOTENCY_OUTCOME_UNSPECIFIED": 0,
+		"IDEMPOTENCY_OUTCOME_ENQUEUED":    1,
+		"IDEMPOTENCY_OUTCOME_RETURNED":    2,
+		"IDEMPOTENCY_OUTCOME_REPLACED":    3,
+		"IDEMPOTENCY_OUTCOME_BESIDE":      4,
+	}
+)
+
+func (x IdempotencyOutcome) Enum() *IdempotencyOutcome {
+	p := new(IdempotencyOutcome)
+	*p = x
+	return p
+}
+
+func (x IdempotencyOutcome) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (IdempotencyOutcome) Descriptor() protoreflect.EnumDescriptor {
+	return file_ddq_v1_queue_proto_enumTypes[2].Descriptor()
+}
+
+func (IdempotencyOutcome) Type() protoreflect.EnumType {
+	return &file_ddq_v1_queue_proto_enumTypes[2]
+}
+
+func (x IdempotencyOutcome) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use IdempotencyOutcome.Descriptor instead.
+func (IdempotencyOutcome) EnumDescriptor() ([]byte, []int) {
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{2}
+}
+
 type CancelOutcome int32
 
 const (
@@ -67,11 +236,11 @@ func (x CancelOutcome) String() string {
 }
 
 func (CancelOutcome) Descriptor() protoreflect.EnumDescriptor {
-	return file_ddq_v1_queue_proto_enumTypes[0].Descriptor()
+	return file_ddq_v1_queue_proto_enumTypes[3].Descriptor()
 }
 
 func (CancelOutcome) Type() protoreflect.EnumType {
-	return &file_ddq_v1_queue_proto_enumTypes[0]
+	return &file_ddq_v1_queue_proto_enumTypes[3]
 }
 
 func (x CancelOutcome) Number() protoreflect.EnumNumber {
@@ -80,7 +249,7 @@ func (x CancelOutcome) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use CancelOutcome.Descriptor instead.
 func (CancelOutcome) EnumDescriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{0}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{3}
 }
 
 type EnqueueRequest struct {
@@ -120,8 +289,10 @@ type EnqueueRequest struct {
 	// How many tasks of the fairness key make a turn: 1 to 1,000; 0 means 1. The
 	// latest task of a key says what counts.
 	FairnessWeight int32 `protobuf:"varint,14,opt,name=fairness_weight,json=fairnessWeight,proto3" json:"fairness_weight,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// The id is empty then, or one that is made for the key, see PROTOCOL.md.
+	Idempotency   *Idempotency `protobuf:"bytes,17,opt,name=idempotency,proto3" json:"idempotency,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *EnqueueRequest) Reset() {
@@ -274,6 +445,13 @@ func (x *EnqueueRequest) GetFairnessWeight() int32 {
 	return 0
 }
 
+func (x *EnqueueRequest) GetIdempotency() *Idempotency {
+	if x != nil {
+		return x.Idempotency
+	}
+	return nil
+}
+
 type isEnqueueRequest_When interface {
 	isEnqueueRequest_When()
 }
@@ -307,6 +485,80 @@ func (*EnqueueRequest_ExpireTime) isEnqueueRequest_Expiry() {}
 
 func (*EnqueueRequest_ExpireAfter) isEnqueueRequest_Expiry() {}
 
+// Idempotency gives a task a key that one task of the topic has at a time.
+type Idempotency struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// 1 to 128 bytes of printable text.
+	Key string `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	// LIVE when unspecified, and WINDOW when there is a window.
+	Scope IdempotencyScope `protobuf:"varint,2,opt,name=scope,proto3,enum=ddq.v1.IdempotencyScope" json:"scope,omitempty"`
+	// How long the key is taken, from when its first task was enqueued: 1 to
+	// 31,622,400,000. With WINDOW only.
+	WindowMs int64 `protobuf:"varint,3,opt,name=window_ms,json=windowMs,proto3" json:"window_ms,omitempty"`
+	// RETURN when unspecified.
+	OnConflict    OnConflict `protobuf:"varint,4,opt,name=on_conflict,json=onConflict,proto3,enum=ddq.v1.OnConflict" json:"on_conflict,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Idempotency) Reset() {
+	*x = Idempotency{}
+	mi := &file_ddq_v1_queue_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Idempotency) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Idempotency) ProtoMessage() {}
+
+func (x *Idempotency) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_queue_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Idempotency.ProtoReflect.Descriptor instead.
+func (*Idempotency) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Idempotency) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
+func (x *Idempotency) GetScope() IdempotencyScope {
+	if x != nil {
+		return x.Scope
+	}
+	return IdempotencyScope_IDEMPOTENCY_SCOPE_UNSPECIFIED
+}
+
+func (x *Idempotency) GetWindowMs() int64 {
+	if x != nil {
+		return x.WindowMs
+	}
+	return 0
+}
+
+func (x *Idempotency) GetOnConflict() OnConflict {
+	if x != nil {
+		return x.OnConflict
+	}
+	return OnConflict_ON_CONFLICT_UNSPECIFIED
+}
+
 type EnqueueResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -318,13 +570,15 @@ type EnqueueResponse struct {
 	State        TaskState `protobuf:"varint,5,opt,name=state,proto3,enum=ddq.v1.TaskState" json:"state,omitempty"`
 	// The finished task of the same id that this one took the place of.
 	ReplacedState TaskState `protobuf:"varint,6,opt,name=replaced_state,json=replacedState,proto3,enum=ddq.v1.TaskState" json:"replaced_state,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	// Set for a task with an idempotency key.
+	IdempotencyOutcome IdempotencyOutcome `protobuf:"varint,17,opt,name=idempotency_outcome,json=idempotencyOutcome,proto3,enum=ddq.v1.IdempotencyOutcome" json:"idempotency_outcome,omitempty"`
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
 }
 
 func (x *EnqueueResponse) Reset() {
 	*x = EnqueueResponse{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[1]
+	mi := &file_ddq_v1_queue_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -336,7 +590,7 @@ func (x *EnqueueResponse) String() string {
 func (*EnqueueResponse) ProtoMessage() {}
 
 func (x *EnqueueResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[1]
+	mi := &file_ddq_v1_queue_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -349,7 +603,7 @@ func (x *EnqueueResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnqueueResponse.ProtoReflect.Descriptor instead.
 func (*EnqueueResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{1}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *EnqueueResponse) GetId() string {
@@ -394,6 +648,13 @@ func (x *EnqueueResponse) GetReplacedState() TaskState {
 	return TaskState_TASK_STATE_UNSPECIFIED
 }
 
+func (x *EnqueueResponse) GetIdempotencyOutcome() IdempotencyOutcome {
+	if x != nil {
+		return x.IdempotencyOutcome
+	}
+	return IdempotencyOutcome_IDEMPOTENCY_OUTCOME_UNSPECIFIED
+}
+
 type EnqueueBatchRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// 1 to 1,000.
@@ -404,7 +665,7 @@ type EnqueueBatchRequest struct {
 
 func (x *EnqueueBatchRequest) Reset() {
 	*x = EnqueueBatchRequest{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[2]
+	mi := &file_ddq_v1_queue_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -416,7 +677,7 @@ func (x *EnqueueBatchRequest) String() string {
 func (*EnqueueBatchRequest) ProtoMessage() {}
 
 func (x *EnqueueBatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[2]
+	mi := &file_ddq_v1_queue_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -429,7 +690,7 @@ func (x *EnqueueBatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnqueueBatchRequest.ProtoReflect.Descriptor instead.
 func (*EnqueueBatchRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{2}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *EnqueueBatchRequest) GetTasks() []*EnqueueRequest {
@@ -449,7 +710,7 @@ type EnqueueBatchResponse struct {
 
 func (x *EnqueueBatchResponse) Reset() {
 	*x = EnqueueBatchResponse{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[3]
+	mi := &file_ddq_v1_queue_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -461,7 +722,7 @@ func (x *EnqueueBatchResponse) String() string {
 func (*EnqueueBatchResponse) ProtoMessage() {}
 
 func (x *EnqueueBatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[3]
+	mi := &file_ddq_v1_queue_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -474,7 +735,7 @@ func (x *EnqueueBatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnqueueBatchResponse.ProtoReflect.Descriptor instead.
 func (*EnqueueBatchResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{3}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *EnqueueBatchResponse) GetResults() []*EnqueueResult {
@@ -491,14 +752,16 @@ type EnqueueResult struct {
 	Deduplicated  bool                   `protobuf:"varint,3,opt,name=deduplicated,proto3" json:"deduplicated,omitempty"`
 	ReplacedState TaskState              `protobuf:"varint,4,opt,name=replaced_state,json=replacedState,proto3,enum=ddq.v1.TaskState" json:"replaced_state,omitempty"`
 	// Set when this task was not stored.
-	Error         *Error `protobuf:"bytes,5,opt,name=error,proto3" json:"error,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Error *Error `protobuf:"bytes,5,opt,name=error,proto3" json:"error,omitempty"`
+	// Set for a task with an idempotency key that was not refused.
+	IdempotencyOutcome IdempotencyOutcome `protobuf:"varint,17,opt,name=idempotency_outcome,json=idempotencyOutcome,proto3,enum=ddq.v1.IdempotencyOutcome" json:"idempotency_outcome,omitempty"`
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
 }
 
 func (x *EnqueueResult) Reset() {
 	*x = EnqueueResult{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[4]
+	mi := &file_ddq_v1_queue_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -510,7 +773,7 @@ func (x *EnqueueResult) String() string {
 func (*EnqueueResult) ProtoMessage() {}
 
 func (x *EnqueueResult) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[4]
+	mi := &file_ddq_v1_queue_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -523,7 +786,7 @@ func (x *EnqueueResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnqueueResult.ProtoReflect.Descriptor instead.
 func (*EnqueueResult) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{4}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *EnqueueResult) GetId() string {
@@ -561,6 +824,13 @@ func (x *EnqueueResult) GetError() *Error {
 	return nil
 }
 
+func (x *EnqueueResult) GetIdempotencyOutcome() IdempotencyOutcome {
+	if x != nil {
+		return x.IdempotencyOutcome
+	}
+	return IdempotencyOutcome_IDEMPOTENCY_OUTCOME_UNSPECIFIED
+}
+
 type EnqueueStreamRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The caller's number for this request, unique among those unanswered.
@@ -572,7 +842,7 @@ type EnqueueStreamRequest struct {
 
 func (x *EnqueueStreamRequest) Reset() {
 	*x = EnqueueStreamRequest{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[5]
+	mi := &file_ddq_v1_queue_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -584,7 +854,7 @@ func (x *EnqueueStreamRequest) String() string {
 func (*EnqueueStreamRequest) ProtoMessage() {}
 
 func (x *EnqueueStreamRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[5]
+	mi := &file_ddq_v1_queue_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -597,7 +867,7 @@ func (x *EnqueueStreamRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnqueueStreamRequest.ProtoReflect.Descriptor instead.
 func (*EnqueueStreamRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{5}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *EnqueueStreamRequest) GetSequence() uint64 {
@@ -626,7 +896,7 @@ type EnqueueStreamResponse struct {
 
 func (x *EnqueueStreamResponse) Reset() {
 	*x = EnqueueStreamResponse{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[6]
+	mi := &file_ddq_v1_queue_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -638,7 +908,7 @@ func (x *EnqueueStreamResponse) String() string {
 func (*EnqueueStreamResponse) ProtoMessage() {}
 
 func (x *EnqueueStreamResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[6]
+	mi := &file_ddq_v1_queue_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -651,7 +921,7 @@ func (x *EnqueueStreamResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnqueueStreamResponse.ProtoReflect.Descriptor instead.
 func (*EnqueueStreamResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{6}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *EnqueueStreamResponse) GetSequence() uint64 {
@@ -686,7 +956,7 @@ type GetTaskRequest struct {
 
 func (x *GetTaskRequest) Reset() {
 	*x = GetTaskRequest{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[7]
+	mi := &file_ddq_v1_queue_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -698,7 +968,7 @@ func (x *GetTaskRequest) String() string {
 func (*GetTaskRequest) ProtoMessage() {}
 
 func (x *GetTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[7]
+	mi := &file_ddq_v1_queue_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -711,7 +981,7 @@ func (x *GetTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTaskRequest.ProtoReflect.Descriptor instead.
 func (*GetTaskRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{7}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *GetTaskRequest) GetTopic() string {
@@ -737,7 +1007,7 @@ type GetTaskResponse struct {
 
 func (x *GetTaskResponse) Reset() {
 	*x = GetTaskResponse{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[8]
+	mi := &file_ddq_v1_queue_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -749,7 +1019,7 @@ func (x *GetTaskResponse) String() string {
 func (*GetTaskResponse) ProtoMessage() {}
 
 func (x *GetTaskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[8]
+	mi := &file_ddq_v1_queue_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -762,7 +1032,7 @@ func (x *GetTaskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTaskResponse.ProtoReflect.Descriptor instead.
 func (*GetTaskResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{8}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *GetTaskResponse) GetTask() *Task {
@@ -786,7 +1056,7 @@ type ListTasksRequest struct {
 
 func (x *ListTasksRequest) Reset() {
 	*x = ListTasksRequest{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[9]
+	mi := &file_ddq_v1_queue_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -798,7 +1068,7 @@ func (x *ListTasksRequest) String() string {
 func (*ListTasksRequest) ProtoMessage() {}
 
 func (x *ListTasksRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[9]
+	mi := &file_ddq_v1_queue_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -811,7 +1081,7 @@ func (x *ListTasksRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTasksRequest.ProtoReflect.Descriptor instead.
 func (*ListTasksRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{9}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ListTasksRequest) GetTopic() string {
@@ -853,7 +1123,7 @@ type ListTasksResponse struct {
 
 func (x *ListTasksResponse) Reset() {
 	*x = ListTasksResponse{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[10]
+	mi := &file_ddq_v1_queue_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -865,7 +1135,7 @@ func (x *ListTasksResponse) String() string {
 func (*ListTasksResponse) ProtoMessage() {}
 
 func (x *ListTasksResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[10]
+	mi := &file_ddq_v1_queue_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -878,7 +1148,7 @@ func (x *ListTasksResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTasksResponse.ProtoReflect.Descriptor instead.
 func (*ListTasksResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{10}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ListTasksResponse) GetTasks() []*Task {
@@ -906,7 +1176,7 @@ type DeleteTaskRequest struct {
 
 func (x *DeleteTaskRequest) Reset() {
 	*x = DeleteTaskRequest{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[11]
+	mi := &file_ddq_v1_queue_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -918,7 +1188,7 @@ func (x *DeleteTaskRequest) String() string {
 func (*DeleteTaskRequest) ProtoMessage() {}
 
 func (x *DeleteTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[11]
+	mi := &file_ddq_v1_queue_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -931,7 +1201,7 @@ func (x *DeleteTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteTaskRequest.ProtoReflect.Descriptor instead.
 func (*DeleteTaskRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{11}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *DeleteTaskRequest) GetTopic() string {
@@ -957,7 +1227,7 @@ type DeleteTaskResponse struct {
 
 func (x *DeleteTaskResponse) Reset() {
 	*x = DeleteTaskResponse{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[12]
+	mi := &file_ddq_v1_queue_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -969,7 +1239,7 @@ func (x *DeleteTaskResponse) String() string {
 func (*DeleteTaskResponse) ProtoMessage() {}
 
 func (x *DeleteTaskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[12]
+	mi := &file_ddq_v1_queue_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -982,7 +1252,7 @@ func (x *DeleteTaskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteTaskResponse.ProtoReflect.Descriptor instead.
 func (*DeleteTaskResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{12}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *DeleteTaskResponse) GetTopic() string {
@@ -1012,7 +1282,7 @@ type RescheduleTaskRequest struct {
 
 func (x *RescheduleTaskRequest) Reset() {
 	*x = RescheduleTaskRequest{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[13]
+	mi := &file_ddq_v1_queue_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1024,7 +1294,7 @@ func (x *RescheduleTaskRequest) String() string {
 func (*RescheduleTaskRequest) ProtoMessage() {}
 
 func (x *RescheduleTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[13]
+	mi := &file_ddq_v1_queue_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1037,7 +1307,7 @@ func (x *RescheduleTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RescheduleTaskRequest.ProtoReflect.Descriptor instead.
 func (*RescheduleTaskRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{13}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *RescheduleTaskRequest) GetTopic() string {
@@ -1114,7 +1384,7 @@ type RescheduleTaskResponse struct {
 
 func (x *RescheduleTaskResponse) Reset() {
 	*x = RescheduleTaskResponse{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[14]
+	mi := &file_ddq_v1_queue_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1126,7 +1396,7 @@ func (x *RescheduleTaskResponse) String() string {
 func (*RescheduleTaskResponse) ProtoMessage() {}
 
 func (x *RescheduleTaskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[14]
+	mi := &file_ddq_v1_queue_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1139,7 +1409,7 @@ func (x *RescheduleTaskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RescheduleTaskResponse.ProtoReflect.Descriptor instead.
 func (*RescheduleTaskResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{14}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *RescheduleTaskResponse) GetTopic() string {
@@ -1200,7 +1470,7 @@ type UpdateTaskRequest struct {
 
 func (x *UpdateTaskRequest) Reset() {
 	*x = UpdateTaskRequest{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[15]
+	mi := &file_ddq_v1_queue_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1212,7 +1482,7 @@ func (x *UpdateTaskRequest) String() string {
 func (*UpdateTaskRequest) ProtoMessage() {}
 
 func (x *UpdateTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[15]
+	mi := &file_ddq_v1_queue_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1225,7 +1495,7 @@ func (x *UpdateTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateTaskRequest.ProtoReflect.Descriptor instead.
 func (*UpdateTaskRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{15}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *UpdateTaskRequest) GetTopic() string {
@@ -1407,7 +1677,7 @@ type UpdateTaskResponse struct {
 
 func (x *UpdateTaskResponse) Reset() {
 	*x = UpdateTaskResponse{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[16]
+	mi := &file_ddq_v1_queue_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1419,7 +1689,7 @@ func (x *UpdateTaskResponse) String() string {
 func (*UpdateTaskResponse) ProtoMessage() {}
 
 func (x *UpdateTaskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[16]
+	mi := &file_ddq_v1_queue_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1432,7 +1702,7 @@ func (x *UpdateTaskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateTaskResponse.ProtoReflect.Descriptor instead.
 func (*UpdateTaskResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{16}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *UpdateTaskResponse) GetTopic() string {
@@ -1469,7 +1739,7 @@ type PromoteTaskRequest struct {
 
 func (x *PromoteTaskRequest) Reset() {
 	*x = PromoteTaskRequest{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[17]
+	mi := &file_ddq_v1_queue_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1481,7 +1751,7 @@ func (x *PromoteTaskRequest) String() string {
 func (*PromoteTaskRequest) ProtoMessage() {}
 
 func (x *PromoteTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[17]
+	mi := &file_ddq_v1_queue_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1494,7 +1764,7 @@ func (x *PromoteTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PromoteTaskRequest.ProtoReflect.Descriptor instead.
 func (*PromoteTaskRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{17}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *PromoteTaskRequest) GetTopic() string {
@@ -1530,7 +1800,7 @@ type PromoteTaskResponse struct {
 
 func (x *PromoteTaskResponse) Reset() {
 	*x = PromoteTaskResponse{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[18]
+	mi := &file_ddq_v1_queue_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1542,7 +1812,7 @@ func (x *PromoteTaskResponse) String() string {
 func (*PromoteTaskResponse) ProtoMessage() {}
 
 func (x *PromoteTaskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[18]
+	mi := &file_ddq_v1_queue_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1555,7 +1825,7 @@ func (x *PromoteTaskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PromoteTaskResponse.ProtoReflect.Descriptor instead.
 func (*PromoteTaskResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{18}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *PromoteTaskResponse) GetTopic() string {
@@ -1598,7 +1868,7 @@ type SubscribeRequest struct {
 
 func (x *SubscribeRequest) Reset() {
 	*x = SubscribeRequest{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[19]
+	mi := &file_ddq_v1_queue_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1610,7 +1880,7 @@ func (x *SubscribeRequest) String() string {
 func (*SubscribeRequest) ProtoMessage() {}
 
 func (x *SubscribeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[19]
+	mi := &file_ddq_v1_queue_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1623,7 +1893,7 @@ func (x *SubscribeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubscribeRequest.ProtoReflect.Descriptor instead.
 func (*SubscribeRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{19}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *SubscribeRequest) GetHello() *Hello {
@@ -1692,7 +1962,7 @@ type Hello struct {
 
 func (x *Hello) Reset() {
 	*x = Hello{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[20]
+	mi := &file_ddq_v1_queue_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1704,7 +1974,7 @@ func (x *Hello) String() string {
 func (*Hello) ProtoMessage() {}
 
 func (x *Hello) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[20]
+	mi := &file_ddq_v1_queue_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1717,7 +1987,7 @@ func (x *Hello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hello.ProtoReflect.Descriptor instead.
 func (*Hello) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{20}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Hello) GetTopic() string {
@@ -1791,7 +2061,7 @@ type SubscribeResponse struct {
 
 func (x *SubscribeResponse) Reset() {
 	*x = SubscribeResponse{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[21]
+	mi := &file_ddq_v1_queue_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1803,7 +2073,7 @@ func (x *SubscribeResponse) String() string {
 func (*SubscribeResponse) ProtoMessage() {}
 
 func (x *SubscribeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[21]
+	mi := &file_ddq_v1_queue_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1816,7 +2086,7 @@ func (x *SubscribeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubscribeResponse.ProtoReflect.Descriptor instead.
 func (*SubscribeResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{21}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *SubscribeResponse) GetSubscribed() *Subscribed {
@@ -1879,7 +2149,7 @@ type Subscribed struct {
 
 func (x *Subscribed) Reset() {
 	*x = Subscribed{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[22]
+	mi := &file_ddq_v1_queue_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1891,7 +2161,7 @@ func (x *Subscribed) String() string {
 func (*Subscribed) ProtoMessage() {}
 
 func (x *Subscribed) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[22]
+	mi := &file_ddq_v1_queue_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1904,7 +2174,7 @@ func (x *Subscribed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Subscribed.ProtoReflect.Descriptor instead.
 func (*Subscribed) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{22}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Subscribed) GetNode() string {
@@ -1942,7 +2212,7 @@ type Delivery struct {
 
 func (x *Delivery) Reset() {
 	*x = Delivery{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[23]
+	mi := &file_ddq_v1_queue_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1954,7 +2224,7 @@ func (x *Delivery) String() string {
 func (*Delivery) ProtoMessage() {}
 
 func (x *Delivery) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[23]
+	mi := &file_ddq_v1_queue_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1967,7 +2237,7 @@ func (x *Delivery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Delivery.ProtoReflect.Descriptor instead.
 func (*Delivery) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{23}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Delivery) GetTask() *Task {
@@ -2003,7 +2273,7 @@ type Settled struct {
 
 func (x *Settled) Reset() {
 	*x = Settled{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[24]
+	mi := &file_ddq_v1_queue_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2015,7 +2285,7 @@ func (x *Settled) String() string {
 func (*Settled) ProtoMessage() {}
 
 func (x *Settled) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[24]
+	mi := &file_ddq_v1_queue_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2028,7 +2298,7 @@ func (x *Settled) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Settled.ProtoReflect.Descriptor instead.
 func (*Settled) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{24}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Settled) GetSequence() uint64 {
@@ -2063,7 +2333,7 @@ type SettleResult struct {
 
 func (x *SettleResult) Reset() {
 	*x = SettleResult{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[25]
+	mi := &file_ddq_v1_queue_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2075,7 +2345,7 @@ func (x *SettleResult) String() string {
 func (*SettleResult) ProtoMessage() {}
 
 func (x *SettleResult) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[25]
+	mi := &file_ddq_v1_queue_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2088,7 +2358,7 @@ func (x *SettleResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SettleResult.ProtoReflect.Descriptor instead.
 func (*SettleResult) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{25}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *SettleResult) GetTaskId() string {
@@ -2143,7 +2413,7 @@ type Cancel struct {
 
 func (x *Cancel) Reset() {
 	*x = Cancel{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[26]
+	mi := &file_ddq_v1_queue_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2155,7 +2425,7 @@ func (x *Cancel) String() string {
 func (*Cancel) ProtoMessage() {}
 
 func (x *Cancel) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[26]
+	mi := &file_ddq_v1_queue_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2168,7 +2438,7 @@ func (x *Cancel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cancel.ProtoReflect.Descriptor instead.
 func (*Cancel) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{26}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Cancel) GetTaskId() string {
@@ -2198,7 +2468,7 @@ type Demand struct {
 
 func (x *Demand) Reset() {
 	*x = Demand{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[27]
+	mi := &file_ddq_v1_queue_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2210,7 +2480,7 @@ func (x *Demand) String() string {
 func (*Demand) ProtoMessage() {}
 
 func (x *Demand) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[27]
+	mi := &file_ddq_v1_queue_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2223,7 +2493,7 @@ func (x *Demand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Demand.ProtoReflect.Descriptor instead.
 func (*Demand) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{27}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Demand) GetReady() int64 {
@@ -2250,7 +2520,7 @@ type Drain struct {
 
 func (x *Drain) Reset() {
 	*x = Drain{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[28]
+	mi := &file_ddq_v1_queue_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2262,7 +2532,7 @@ func (x *Drain) String() string {
 func (*Drain) ProtoMessage() {}
 
 func (x *Drain) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[28]
+	mi := &file_ddq_v1_queue_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2275,7 +2545,7 @@ func (x *Drain) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Drain.ProtoReflect.Descriptor instead.
 func (*Drain) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{28}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Drain) GetGraceMs() int64 {
@@ -2299,7 +2569,7 @@ type Ack struct {
 
 func (x *Ack) Reset() {
 	*x = Ack{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[29]
+	mi := &file_ddq_v1_queue_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2311,7 +2581,7 @@ func (x *Ack) String() string {
 func (*Ack) ProtoMessage() {}
 
 func (x *Ack) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[29]
+	mi := &file_ddq_v1_queue_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2324,7 +2594,7 @@ func (x *Ack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ack.ProtoReflect.Descriptor instead.
 func (*Ack) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{29}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Ack) GetTaskId() string {
@@ -2367,7 +2637,7 @@ type Nack struct {
 
 func (x *Nack) Reset() {
 	*x = Nack{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[30]
+	mi := &file_ddq_v1_queue_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2379,7 +2649,7 @@ func (x *Nack) String() string {
 func (*Nack) ProtoMessage() {}
 
 func (x *Nack) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[30]
+	mi := &file_ddq_v1_queue_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2392,7 +2662,7 @@ func (x *Nack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Nack.ProtoReflect.Descriptor instead.
 func (*Nack) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{30}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Nack) GetTaskId() string {
@@ -2450,7 +2720,7 @@ type Extend struct {
 
 func (x *Extend) Reset() {
 	*x = Extend{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[31]
+	mi := &file_ddq_v1_queue_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2462,7 +2732,7 @@ func (x *Extend) String() string {
 func (*Extend) ProtoMessage() {}
 
 func (x *Extend) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[31]
+	mi := &file_ddq_v1_queue_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2475,7 +2745,7 @@ func (x *Extend) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Extend.ProtoReflect.Descriptor instead.
 func (*Extend) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{31}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Extend) GetTaskId() string {
@@ -2515,7 +2785,7 @@ type RetrieveRequest struct {
 
 func (x *RetrieveRequest) Reset() {
 	*x = RetrieveRequest{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[32]
+	mi := &file_ddq_v1_queue_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2527,7 +2797,7 @@ func (x *RetrieveRequest) String() string {
 func (*RetrieveRequest) ProtoMessage() {}
 
 func (x *RetrieveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[32]
+	mi := &file_ddq_v1_queue_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2540,7 +2810,7 @@ func (x *RetrieveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetrieveRequest.ProtoReflect.Descriptor instead.
 func (*RetrieveRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{32}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *RetrieveRequest) GetTopic() string {
@@ -2588,7 +2858,7 @@ type RetrieveResponse struct {
 
 func (x *RetrieveResponse) Reset() {
 	*x = RetrieveResponse{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[33]
+	mi := &file_ddq_v1_queue_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2600,7 +2870,7 @@ func (x *RetrieveResponse) String() string {
 func (*RetrieveResponse) ProtoMessage() {}
 
 func (x *RetrieveResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[33]
+	mi := &file_ddq_v1_queue_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2613,7 +2883,7 @@ func (x *RetrieveResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetrieveResponse.ProtoReflect.Descriptor instead.
 func (*RetrieveResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{33}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *RetrieveResponse) GetDeliveries() []*Delivery {
@@ -2633,7 +2903,7 @@ type AckRequest struct {
 
 func (x *AckRequest) Reset() {
 	*x = AckRequest{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[34]
+	mi := &file_ddq_v1_queue_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2645,7 +2915,7 @@ func (x *AckRequest) String() string {
 func (*AckRequest) ProtoMessage() {}
 
 func (x *AckRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[34]
+	mi := &file_ddq_v1_queue_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2658,7 +2928,7 @@ func (x *AckRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AckRequest.ProtoReflect.Descriptor instead.
 func (*AckRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{34}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *AckRequest) GetTopic() string {
@@ -2685,7 +2955,7 @@ type AckResponse struct {
 
 func (x *AckResponse) Reset() {
 	*x = AckResponse{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[35]
+	mi := &file_ddq_v1_queue_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2697,7 +2967,7 @@ func (x *AckResponse) String() string {
 func (*AckResponse) ProtoMessage() {}
 
 func (x *AckResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[35]
+	mi := &file_ddq_v1_queue_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2710,7 +2980,7 @@ func (x *AckResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AckResponse.ProtoReflect.Descriptor instead.
 func (*AckResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{35}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *AckResponse) GetAlready() bool {
@@ -2730,7 +3000,7 @@ type NackRequest struct {
 
 func (x *NackRequest) Reset() {
 	*x = NackRequest{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[36]
+	mi := &file_ddq_v1_queue_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2742,7 +3012,7 @@ func (x *NackRequest) String() string {
 func (*NackRequest) ProtoMessage() {}
 
 func (x *NackRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[36]
+	mi := &file_ddq_v1_queue_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2755,7 +3025,7 @@ func (x *NackRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NackRequest.ProtoReflect.Descriptor instead.
 func (*NackRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{36}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *NackRequest) GetTopic() string {
@@ -2784,7 +3054,7 @@ type NackResponse struct {
 
 func (x *NackResponse) Reset() {
 	*x = NackResponse{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[37]
+	mi := &file_ddq_v1_queue_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2796,7 +3066,7 @@ func (x *NackResponse) String() string {
 func (*NackResponse) ProtoMessage() {}
 
 func (x *NackResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[37]
+	mi := &file_ddq_v1_queue_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2809,7 +3079,7 @@ func (x *NackResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NackResponse.ProtoReflect.Descriptor instead.
 func (*NackResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{37}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *NackResponse) GetState() TaskState {
@@ -2836,7 +3106,7 @@ type ExtendRequest struct {
 
 func (x *ExtendRequest) Reset() {
 	*x = ExtendRequest{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[38]
+	mi := &file_ddq_v1_queue_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2848,7 +3118,7 @@ func (x *ExtendRequest) String() string {
 func (*ExtendRequest) ProtoMessage() {}
 
 func (x *ExtendRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[38]
+	mi := &file_ddq_v1_queue_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2861,7 +3131,7 @@ func (x *ExtendRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExtendRequest.ProtoReflect.Descriptor instead.
 func (*ExtendRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{38}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ExtendRequest) GetTopic() string {
@@ -2891,7 +3161,7 @@ type ExtendResponse struct {
 
 func (x *ExtendResponse) Reset() {
 	*x = ExtendResponse{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[39]
+	mi := &file_ddq_v1_queue_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2903,7 +3173,7 @@ func (x *ExtendResponse) String() string {
 func (*ExtendResponse) ProtoMessage() {}
 
 func (x *ExtendResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[39]
+	mi := &file_ddq_v1_queue_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2916,7 +3186,7 @@ func (x *ExtendResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExtendResponse.ProtoReflect.Descriptor instead.
 func (*ExtendResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{39}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *ExtendResponse) GetHoldMs() int64 {
@@ -2946,7 +3216,7 @@ type WaitTaskRequest struct {
 
 func (x *WaitTaskRequest) Reset() {
 	*x = WaitTaskRequest{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[40]
+	mi := &file_ddq_v1_queue_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2958,7 +3228,7 @@ func (x *WaitTaskRequest) String() string {
 func (*WaitTaskRequest) ProtoMessage() {}
 
 func (x *WaitTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[40]
+	mi := &file_ddq_v1_queue_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2971,7 +3241,7 @@ func (x *WaitTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitTaskRequest.ProtoReflect.Descriptor instead.
 func (*WaitTaskRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{40}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *WaitTaskRequest) GetTopic() string {
@@ -3009,7 +3279,7 @@ type WaitTaskResponse struct {
 
 func (x *WaitTaskResponse) Reset() {
 	*x = WaitTaskResponse{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[41]
+	mi := &file_ddq_v1_queue_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3021,7 +3291,7 @@ func (x *WaitTaskResponse) String() string {
 func (*WaitTaskResponse) ProtoMessage() {}
 
 func (x *WaitTaskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[41]
+	mi := &file_ddq_v1_queue_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3034,7 +3304,7 @@ func (x *WaitTaskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitTaskResponse.ProtoReflect.Descriptor instead.
 func (*WaitTaskResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{41}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *WaitTaskResponse) GetTask() *Task {
@@ -3066,7 +3336,7 @@ type CancelTaskRequest struct {
 
 func (x *CancelTaskRequest) Reset() {
 	*x = CancelTaskRequest{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[42]
+	mi := &file_ddq_v1_queue_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3078,7 +3348,7 @@ func (x *CancelTaskRequest) String() string {
 func (*CancelTaskRequest) ProtoMessage() {}
 
 func (x *CancelTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[42]
+	mi := &file_ddq_v1_queue_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3091,7 +3361,7 @@ func (x *CancelTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelTaskRequest.ProtoReflect.Descriptor instead.
 func (*CancelTaskRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{42}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *CancelTaskRequest) GetTopic() string {
@@ -3134,7 +3404,7 @@ type CancelTaskResponse struct {
 
 func (x *CancelTaskResponse) Reset() {
 	*x = CancelTaskResponse{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[43]
+	mi := &file_ddq_v1_queue_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3146,7 +3416,7 @@ func (x *CancelTaskResponse) String() string {
 func (*CancelTaskResponse) ProtoMessage() {}
 
 func (x *CancelTaskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[43]
+	mi := &file_ddq_v1_queue_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3159,7 +3429,7 @@ func (x *CancelTaskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelTaskResponse.ProtoReflect.Descriptor instead.
 func (*CancelTaskResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{43}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *CancelTaskResponse) GetTopic() string {
@@ -3187,7 +3457,7 @@ var File_ddq_v1_queue_proto protoreflect.FileDescriptor
 
 const file_ddq_v1_queue_proto_rawDesc = "" +
 	"\n" +
-	"\x12ddq/v1/queue.proto\x12\x06ddq.v1\x1a\x11ddq/v1/task.proto\x1a\x1egoogle/protobuf/duration.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x85\x05\n" +
+	"\x12ddq/v1/queue.proto\x12\x06ddq.v1\x1a\x11ddq/v1/task.proto\x1a\x1egoogle/protobuf/duration.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xbc\x05\n" +
 	"\x0eEnqueueRequest\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\tR\x02id\x12\x18\n" +
@@ -3207,27 +3477,36 @@ const file_ddq_v1_queue_proto_rawDesc = "" +
 	"\fexpire_after\x18\v \x01(\v2\x19.google.protobuf.DurationH\x01R\vexpireAfter\x12\x1a\n" +
 	"\bpriority\x18\f \x01(\x05R\bpriority\x12!\n" +
 	"\ffairness_key\x18\r \x01(\tR\vfairnessKey\x12'\n" +
-	"\x0ffairness_weight\x18\x0e \x01(\x05R\x0efairnessWeightB\x06\n" +
+	"\x0ffairness_weight\x18\x0e \x01(\x05R\x0efairnessWeight\x125\n" +
+	"\vidempotency\x18\x11 \x01(\v2\x13.ddq.v1.IdempotencyR\vidempotencyB\x06\n" +
 	"\x04whenB\b\n" +
 	"\x06expiryB\x0e\n" +
-	"\f_max_retries\"\xfd\x01\n" +
+	"\f_max_retries\"\xa1\x01\n" +
+	"\vIdempotency\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12.\n" +
+	"\x05scope\x18\x02 \x01(\x0e2\x18.ddq.v1.IdempotencyScopeR\x05scope\x12\x1b\n" +
+	"\twindow_ms\x18\x03 \x01(\x03R\bwindowMs\x123\n" +
+	"\von_conflict\x18\x04 \x01(\x0e2\x12.ddq.v1.OnConflictR\n" +
+	"onConflict\"\xca\x02\n" +
 	"\x0fEnqueueResponse\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x05topic\x18\x02 \x01(\tR\x05topic\x12=\n" +
 	"\fexecute_time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\vexecuteTime\x12\"\n" +
 	"\fdeduplicated\x18\x04 \x01(\bR\fdeduplicated\x12'\n" +
 	"\x05state\x18\x05 \x01(\x0e2\x11.ddq.v1.TaskStateR\x05state\x128\n" +
-	"\x0ereplaced_state\x18\x06 \x01(\x0e2\x11.ddq.v1.TaskStateR\rreplacedState\"C\n" +
+	"\x0ereplaced_state\x18\x06 \x01(\x0e2\x11.ddq.v1.TaskStateR\rreplacedState\x12K\n" +
+	"\x13idempotency_outcome\x18\x11 \x01(\x0e2\x1a.ddq.v1.IdempotencyOutcomeR\x12idempotencyOutcome\"C\n" +
 	"\x13EnqueueBatchRequest\x12,\n" +
 	"\x05tasks\x18\x01 \x03(\v2\x16.ddq.v1.EnqueueRequestR\x05tasks\"G\n" +
 	"\x14EnqueueBatchResponse\x12/\n" +
-	"\aresults\x18\x01 \x03(\v2\x15.ddq.v1.EnqueueResultR\aresults\"\xe1\x01\n" +
+	"\aresults\x18\x01 \x03(\v2\x15.ddq.v1.EnqueueResultR\aresults\"\xae\x02\n" +
 	"\rEnqueueResult\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12=\n" +
 	"\fexecute_time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\vexecuteTime\x12\"\n" +
 	"\fdeduplicated\x18\x03 \x01(\bR\fdeduplicated\x128\n" +
 	"\x0ereplaced_state\x18\x04 \x01(\x0e2\x11.ddq.v1.TaskStateR\rreplacedState\x12#\n" +
-	"\x05error\x18\x05 \x01(\v2\r.ddq.v1.ErrorR\x05error\"`\n" +
+	"\x05error\x18\x05 \x01(\v2\r.ddq.v1.ErrorR\x05error\x12K\n" +
+	"\x13idempotency_outcome\x18\x11 \x01(\x0e2\x1a.ddq.v1.IdempotencyOutcomeR\x12idempotencyOutcome\"`\n" +
 	"\x14EnqueueStreamRequest\x12\x1a\n" +
 	"\bsequence\x18\x01 \x01(\x04R\bsequence\x12,\n" +
 	"\x05tasks\x18\x02 \x03(\v2\x16.ddq.v1.EnqueueRequestR\x05tasks\"\x89\x01\n" +
@@ -3426,7 +3705,23 @@ const file_ddq_v1_queue_proto_rawDesc = "" +
 	"\x12CancelTaskResponse\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12/\n" +
 	"\aoutcome\x18\x02 \x01(\x0e2\x15.ddq.v1.CancelOutcomeR\aoutcome\x12'\n" +
-	"\x05state\x18\x03 \x01(\x0e2\x11.ddq.v1.TaskStateR\x05state*\xa4\x01\n" +
+	"\x05state\x18\x03 \x01(\x0e2\x11.ddq.v1.TaskStateR\x05state*o\n" +
+	"\x10IdempotencyScope\x12!\n" +
+	"\x1dIDEMPOTENCY_SCOPE_UNSPECIFIED\x10\x00\x12\x1a\n" +
+	"\x16IDEMPOTENCY_SCOPE_LIVE\x10\x01\x12\x1c\n" +
+	"\x18IDEMPOTENCY_SCOPE_WINDOW\x10\x02*r\n" +
+	"\n" +
+	"OnConflict\x12\x1b\n" +
+	"\x17ON_CONFLICT_UNSPECIFIED\x10\x00\x12\x16\n" +
+	"\x12ON_CONFLICT_RETURN\x10\x01\x12\x16\n" +
+	"\x12ON_CONFLICT_REJECT\x10\x02\x12\x17\n" +
+	"\x13ON_CONFLICT_REPLACE\x10\x03*\xbf\x01\n" +
+	"\x12IdempotencyOutcome\x12#\n" +
+	"\x1fIDEMPOTENCY_OUTCOME_UNSPECIFIED\x10\x00\x12 \n" +
+	"\x1cIDEMPOTENCY_OUTCOME_ENQUEUED\x10\x01\x12 \n" +
+	"\x1cIDEMPOTENCY_OUTCOME_RETURNED\x10\x02\x12 \n" +
+	"\x1cIDEMPOTENCY_OUTCOME_REPLACED\x10\x03\x12\x1e\n" +
+	"\x1aIDEMPOTENCY_OUTCOME_BESIDE\x10\x04*\xa4\x01\n" +
 	"\rCancelOutcome\x12\x1e\n" +
 	"\x1aCANCEL_OUTCOME_UNSPECIFIED\x10\x00\x12\x1c\n" +
 	"\x18CANCEL_OUTCOME_REQUESTED\x10\x01\x12\x1b\n" +
@@ -3466,155 +3761,164 @@ func file_ddq_v1_queue_proto_rawDescGZIP() []byte {
 	return file_ddq_v1_queue_proto_rawDescData
 }
 
-var file_ddq_v1_queue_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_ddq_v1_queue_proto_msgTypes = make([]protoimpl.MessageInfo, 44)
+var file_ddq_v1_queue_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
+var file_ddq_v1_queue_proto_msgTypes = make([]protoimpl.MessageInfo, 45)
 var file_ddq_v1_queue_proto_goTypes = []any{
-	(CancelOutcome)(0),             // 0: ddq.v1.CancelOutcome
-	(*EnqueueRequest)(nil),         // 1: ddq.v1.EnqueueRequest
-	(*EnqueueResponse)(nil),        // 2: ddq.v1.EnqueueResponse
-	(*EnqueueBatchRequest)(nil),    // 3: ddq.v1.EnqueueBatchRequest
-	(*EnqueueBatchResponse)(nil),   // 4: ddq.v1.EnqueueBatchResponse
-	(*EnqueueResult)(nil),          // 5: ddq.v1.EnqueueResult
-	(*EnqueueStreamRequest)(nil),   // 6: ddq.v1.EnqueueStreamRequest
-	(*EnqueueStreamResponse)(nil),  // 7: ddq.v1.EnqueueStreamResponse
-	(*GetTaskRequest)(nil),         // 8: ddq.v1.GetTaskRequest
-	(*GetTaskResponse)(nil),        // 9: ddq.v1.GetTaskResponse
-	(*ListTasksRequest)(nil),       // 10: ddq.v1.ListTasksRequest
-	(*ListTasksResponse)(nil),      // 11: ddq.v1.ListTasksResponse
-	(*DeleteTaskRequest)(nil),      // 12: ddq.v1.DeleteTaskRequest
-	(*DeleteTaskResponse)(nil),     // 13: ddq.v1.DeleteTaskResponse
-	(*RescheduleTaskRequest)(nil),  // 14: ddq.v1.RescheduleTaskRequest
-	(*RescheduleTaskResponse)(nil), // 15: ddq.v1.RescheduleTaskResponse
-	(*UpdateTaskRequest)(nil),      // 16: ddq.v1.UpdateTaskRequest
-	(*UpdateTaskResponse)(nil),     // 17: ddq.v1.UpdateTaskResponse
-	(*PromoteTaskRequest)(nil),     // 18: ddq.v1.PromoteTaskRequest
-	(*PromoteTaskResponse)(nil),    // 19: ddq.v1.PromoteTaskResponse
-	(*SubscribeRequest)(nil),       // 20: ddq.v1.SubscribeRequest
-	(*Hello)(nil),                  // 21: ddq.v1.Hello
-	(*SubscribeResponse)(nil),      // 22: ddq.v1.SubscribeResponse
-	(*Subscribed)(nil),             // 23: ddq.v1.Subscribed
-	(*Delivery)(nil),               // 24: ddq.v1.Delivery
-	(*Settled)(nil),                // 25: ddq.v1.Settled
-	(*SettleResult)(nil),           // 26: ddq.v1.SettleResult
-	(*Cancel)(nil),                 // 27: ddq.v1.Cancel
-	(*Demand)(nil),                 // 28: ddq.v1.Demand
-	(*Drain)(nil),                  // 29: ddq.v1.Drain
-	(*Ack)(nil),                    // 30: ddq.v1.Ack
-	(*Nack)(nil),                   // 31: ddq.v1.Nack
-	(*Extend)(nil),                 // 32: ddq.v1.Extend
-	(*RetrieveRequest)(nil),        // 33: ddq.v1.RetrieveRequest
-	(*RetrieveResponse)(nil),       // 34: ddq.v1.RetrieveResponse
-	(*AckRequest)(nil),             // 35: ddq.v1.AckRequest
-	(*AckResponse)(nil),            // 36: ddq.v1.AckResponse
-	(*NackRequest)(nil),            // 37: ddq.v1.NackRequest
-	(*NackResponse)(nil),           // 38: ddq.v1.NackResponse
-	(*ExtendRequest)(nil),          // 39: ddq.v1.ExtendRequest
-	(*ExtendResponse)(nil),         // 40: ddq.v1.ExtendResponse
-	(*WaitTaskRequest)(nil),        // 41: ddq.v1.WaitTaskRequest
-	(*WaitTaskResponse)(nil),       // 42: ddq.v1.WaitTaskResponse
-	(*CancelTaskRequest)(nil),      // 43: ddq.v1.CancelTaskRequest
-	(*CancelTaskResponse)(nil),     // 44: ddq.v1.CancelTaskResponse
-	(*durationpb.Duration)(nil),    // 45: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil),  // 46: google.protobuf.Timestamp
-	(*Attribute)(nil),              // 47: ddq.v1.Attribute
-	(*Backoff)(nil),                // 48: ddq.v1.Backoff
-	(TaskState)(0),                 // 49: ddq.v1.TaskState
-	(*Error)(nil),                  // 50: ddq.v1.Error
-	(*Task)(nil),                   // 51: ddq.v1.Task
-	(*fieldmaskpb.FieldMask)(nil),  // 52: google.protobuf.FieldMask
+	(IdempotencyScope)(0),          // 0: ddq.v1.IdempotencyScope
+	(OnConflict)(0),                // 1: ddq.v1.OnConflict
+	(IdempotencyOutcome)(0),        // 2: ddq.v1.IdempotencyOutcome
+	(CancelOutcome)(0),             // 3: ddq.v1.CancelOutcome
+	(*EnqueueRequest)(nil),         // 4: ddq.v1.EnqueueRequest
+	(*Idempotency)(nil),            // 5: ddq.v1.Idempotency
+	(*EnqueueResponse)(nil),        // 6: ddq.v1.EnqueueResponse
+	(*EnqueueBatchRequest)(nil),    // 7: ddq.v1.EnqueueBatchRequest
+	(*EnqueueBatchResponse)(nil),   // 8: ddq.v1.EnqueueBatchResponse
+	(*EnqueueResult)(nil),          // 9: ddq.v1.EnqueueResult
+	(*EnqueueStreamRequest)(nil),   // 10: ddq.v1.EnqueueStreamRequest
+	(*EnqueueStreamResponse)(nil),  // 11: ddq.v1.EnqueueStreamResponse
+	(*GetTaskRequest)(nil),         // 12: ddq.v1.GetTaskRequest
+	(*GetTaskResponse)(nil),        // 13: ddq.v1.GetTaskResponse
+	(*ListTasksRequest)(nil),       // 14: ddq.v1.ListTasksRequest
+	(*ListTasksResponse)(nil),      // 15: ddq.v1.ListTasksResponse
+	(*DeleteTaskRequest)(nil),      // 16: ddq.v1.DeleteTaskRequest
+	(*DeleteTaskResponse)(nil),     // 17: ddq.v1.DeleteTaskResponse
+	(*RescheduleTaskRequest)(nil),  // 18: ddq.v1.RescheduleTaskRequest
+	(*RescheduleTaskResponse)(nil), // 19: ddq.v1.RescheduleTaskResponse
+	(*UpdateTaskRequest)(nil),      // 20: ddq.v1.UpdateTaskRequest
+	(*UpdateTaskResponse)(nil),     // 21: ddq.v1.UpdateTaskResponse
+	(*PromoteTaskRequest)(nil),     // 22: ddq.v1.PromoteTaskRequest
+	(*PromoteTaskResponse)(nil),    // 23: ddq.v1.PromoteTaskResponse
+	(*SubscribeRequest)(nil),       // 24: ddq.v1.SubscribeRequest
+	(*Hello)(nil),                  // 25: ddq.v1.Hello
+	(*SubscribeResponse)(nil),      // 26: ddq.v1.SubscribeResponse
+	(*Subscribed)(nil),             // 27: ddq.v1.Subscribed
+	(*Delivery)(nil),               // 28: ddq.v1.Delivery
+	(*Settled)(nil),                // 29: ddq.v1.Settled
+	(*SettleResult)(nil),           // 30: ddq.v1.SettleResult
+	(*Cancel)(nil),                 // 31: ddq.v1.Cancel
+	(*Demand)(nil),                 // 32: ddq.v1.Demand
+	(*Drain)(nil),                  // 33: ddq.v1.Drain
+	(*Ack)(nil),                    // 34: ddq.v1.Ack
+	(*Nack)(nil),                   // 35: ddq.v1.Nack
+	(*Extend)(nil),                 // 36: ddq.v1.Extend
+	(*RetrieveRequest)(nil),        // 37: ddq.v1.RetrieveRequest
+	(*RetrieveResponse)(nil),       // 38: ddq.v1.RetrieveResponse
+	(*AckRequest)(nil),             // 39: ddq.v1.AckRequest
+	(*AckResponse)(nil),            // 40: ddq.v1.AckResponse
+	(*NackRequest)(nil),            // 41: ddq.v1.NackRequest
+	(*NackResponse)(nil),           // 42: ddq.v1.NackResponse
+	(*ExtendRequest)(nil),          // 43: ddq.v1.ExtendRequest
+	(*ExtendResponse)(nil),         // 44: ddq.v1.ExtendResponse
+	(*WaitTaskRequest)(nil),        // 45: ddq.v1.WaitTaskRequest
+	(*WaitTaskResponse)(nil),       // 46: ddq.v1.WaitTaskResponse
+	(*CancelTaskRequest)(nil),      // 47: ddq.v1.CancelTaskRequest
+	(*CancelTaskResponse)(nil),     // 48: ddq.v1.CancelTaskResponse
+	(*durationpb.Duration)(nil),    // 49: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil),  // 50: google.protobuf.Timestamp
+	(*Attribute)(nil),              // 51: ddq.v1.Attribute
+	(*Backoff)(nil),                // 52: ddq.v1.Backoff
+	(TaskState)(0),                 // 53: ddq.v1.TaskState
+	(*Error)(nil),                  // 54: ddq.v1.Error
+	(*Task)(nil),                   // 55: ddq.v1.Task
+	(*fieldmaskpb.FieldMask)(nil),  // 56: google.protobuf.FieldMask
 }
 var file_ddq_v1_queue_proto_depIdxs = []int32{
-	45, // 0: ddq.v1.EnqueueRequest.delay:type_name -> google.protobuf.Duration
-	46, // 1: ddq.v1.EnqueueRequest.execute_time:type_name -> google.protobuf.Timestamp
-	47, // 2: ddq.v1.EnqueueRequest.attributes:type_name -> ddq.v1.Attribute
-	48, // 3: ddq.v1.EnqueueRequest.backoff:type_name -> ddq.v1.Backoff
-	46, // 4: ddq.v1.EnqueueRequest.expire_time:type_name -> google.protobuf.Timestamp
-	45, // 5: ddq.v1.EnqueueRequest.expire_after:type_name -> google.protobuf.Duration
-	46, // 6: ddq.v1.EnqueueResponse.execute_time:type_name -> google.protobuf.Timestamp
-	49, // 7: ddq.v1.EnqueueResponse.state:type_name -> ddq.v1.TaskState
-	49, // 8: ddq.v1.EnqueueResponse.replaced_state:type_name -> ddq.v1.TaskState
-	1,  // 9: ddq.v1.EnqueueBatchRequest.tasks:type_name -> ddq.v1.EnqueueRequest
-	5,  // 10: ddq.v1.EnqueueBatchResponse.results:type_name -> ddq.v1.EnqueueResult
-	46, // 11: ddq.v1.EnqueueResult.execute_time:type_name -> google.protobuf.Timestamp
-	49, // 12: ddq.v1.EnqueueResult.replaced_state:type_name -> ddq.v1.TaskState
-	50, // 13: ddq.v1.EnqueueResult.error:type_name -> ddq.v1.Error
-	1,  // 14: ddq.v1.EnqueueStreamRequest.tasks:type_name -> ddq.v1.EnqueueRequest
-	5,  // 15: ddq.v1.EnqueueStreamResponse.results:type_name -> ddq.v1.EnqueueResult
-	50, // 16: ddq.v1.EnqueueStreamResponse.error:type_name -> ddq.v1.Error
-	51, // 17: ddq.v1.GetTaskResponse.task:type_name -> ddq.v1.Task
-	49, // 18: ddq.v1.ListTasksRequest.state:type_name -> ddq.v1.TaskState
-	51, // 19: ddq.v1.ListTasksResponse.tasks:type_name -> ddq.v1.Task
-	45, // 20: ddq.v1.RescheduleTaskRequest.delay:type_name -> google.protobuf.Duration
-	46, // 21: ddq.v1.RescheduleTaskRequest.execute_time:type_name -> google.protobuf.Timestamp
-	46, // 22: ddq.v1.RescheduleTaskResponse.execute_time:type_name -> google.protobuf.Timestamp
-	52, // 23: ddq.v1.UpdateTaskRequest.update_mask:type_name -> google.protobuf.FieldMask
-	47, // 24: ddq.v1.UpdateTaskRequest.attributes:type_name -> ddq.v1.Attribute
-	48, // 25: ddq.v1.UpdateTaskRequest.backoff:type_name -> ddq.v1.Backoff
-	46, // 26: ddq.v1.UpdateTaskRequest.expire_time:type_name -> google.protobuf.Timestamp
-	45, // 27: ddq.v1.UpdateTaskRequest.expire_after:type_name -> google.protobuf.Duration
-	45, // 28: ddq.v1.UpdateTaskRequest.delay:type_name -> google.protobuf.Duration
-	46, // 29: ddq.v1.UpdateTaskRequest.execute_time:type_name -> google.protobuf.Timestamp
-	46, // 30: ddq.v1.UpdateTaskResponse.execute_time:type_name -> google.protobuf.Timestamp
-	46, // 31: ddq.v1.PromoteTaskResponse.execute_time:type_name -> google.protobuf.Timestamp
-	21, // 32: ddq.v1.SubscribeRequest.hello:type_name -> ddq.v1.Hello
-	30, // 33: ddq.v1.SubscribeRequest.acks:type_name -> ddq.v1.Ack
-	31, // 34: ddq.v1.SubscribeRequest.nacks:type_name -> ddq.v1.Nack
-	32, // 35: ddq.v1.SubscribeRequest.extends:type_name -> ddq.v1.Extend
-	23, // 36: ddq.v1.SubscribeResponse.subscribed:type_name -> ddq.v1.Subscribed
-	24, // 37: ddq.v1.SubscribeResponse.deliveries:type_name -> ddq.v1.Delivery
-	25, // 38: ddq.v1.SubscribeResponse.settled:type_name -> ddq.v1.Settled
-	27, // 39: ddq.v1.SubscribeResponse.cancels:type_name -> ddq.v1.Cancel
-	29, // 40: ddq.v1.SubscribeResponse.drain:type_name -> ddq.v1.Drain
-	28, // 41: ddq.v1.SubscribeResponse.demand:type_name -> ddq.v1.Demand
-	51, // 42: ddq.v1.Delivery.task:type_name -> ddq.v1.Task
-	26, // 43: ddq.v1.Settled.results:type_name -> ddq.v1.SettleResult
-	50, // 44: ddq.v1.SettleResult.error:type_name -> ddq.v1.Error
-	24, // 45: ddq.v1.RetrieveResponse.deliveries:type_name -> ddq.v1.Delivery
-	30, // 46: ddq.v1.AckRequest.ack:type_name -> ddq.v1.Ack
-	31, // 47: ddq.v1.NackRequest.nack:type_name -> ddq.v1.Nack
-	49, // 48: ddq.v1.NackResponse.state:type_name -> ddq.v1.TaskState
-	46, // 49: ddq.v1.NackResponse.execute_time:type_name -> google.protobuf.Timestamp
-	32, // 50: ddq.v1.ExtendRequest.extend:type_name -> ddq.v1.Extend
-	51, // 51: ddq.v1.WaitTaskResponse.task:type_name -> ddq.v1.Task
-	0,  // 52: ddq.v1.CancelTaskResponse.outcome:type_name -> ddq.v1.CancelOutcome
-	49, // 53: ddq.v1.CancelTaskResponse.state:type_name -> ddq.v1.TaskState
-	1,  // 54: ddq.v1.DelayQueueService.Enqueue:input_type -> ddq.v1.EnqueueRequest
-	3,  // 55: ddq.v1.DelayQueueService.EnqueueBatch:input_type -> ddq.v1.EnqueueBatchRequest
-	6,  // 56: ddq.v1.DelayQueueService.EnqueueStream:input_type -> ddq.v1.EnqueueStreamRequest
-	8,  // 57: ddq.v1.DelayQueueService.GetTask:input_type -> ddq.v1.GetTaskRequest
-	10, // 58: ddq.v1.DelayQueueService.ListTasks:input_type -> ddq.v1.ListTasksRequest
-	12, // 59: ddq.v1.DelayQueueService.DeleteTask:input_type -> ddq.v1.DeleteTaskRequest
-	14, // 60: ddq.v1.DelayQueueService.RescheduleTask:input_type -> ddq.v1.RescheduleTaskRequest
-	16, // 61: ddq.v1.DelayQueueService.UpdateTask:input_type -> ddq.v1.UpdateTaskRequest
-	18, // 62: ddq.v1.DelayQueueService.PromoteTask:input_type -> ddq.v1.PromoteTaskRequest
-	20, // 63: ddq.v1.DelayQueueService.Subscribe:input_type -> ddq.v1.SubscribeRequest
-	33, // 64: ddq.v1.DelayQueueService.Retrieve:input_type -> ddq.v1.RetrieveRequest
-	35, // 65: ddq.v1.DelayQueueService.Ack:input_type -> ddq.v1.AckRequest
-	37, // 66: ddq.v1.DelayQueueService.Nack:input_type -> ddq.v1.NackRequest
-	39, // 67: ddq.v1.DelayQueueService.Extend:input_type -> ddq.v1.ExtendRequest
-	41, // 68: ddq.v1.DelayQueueService.WaitTask:input_type -> ddq.v1.WaitTaskRequest
-	43, // 69: ddq.v1.DelayQueueService.CancelTask:input_type -> ddq.v1.CancelTaskRequest
-	2,  // 70: ddq.v1.DelayQueueService.Enqueue:output_type -> ddq.v1.EnqueueResponse
-	4,  // 71: ddq.v1.DelayQueueService.EnqueueBatch:output_type -> ddq.v1.EnqueueBatchResponse
-	7,  // 72: ddq.v1.DelayQueueService.EnqueueStream:output_type -> ddq.v1.EnqueueStreamResponse
-	9,  // 73: ddq.v1.DelayQueueService.GetTask:output_type -> ddq.v1.GetTaskResponse
-	11, // 74: ddq.v1.DelayQueueService.ListTasks:output_type -> ddq.v1.ListTasksResponse
-	13, // 75: ddq.v1.DelayQueueService.DeleteTask:output_type -> ddq.v1.DeleteTaskResponse
-	15, // 76: ddq.v1.DelayQueueService.RescheduleTask:output_type -> ddq.v1.RescheduleTaskResponse
-	17, // 77: ddq.v1.DelayQueueService.UpdateTask:output_type -> ddq.v1.UpdateTaskResponse
-	19, // 78: ddq.v1.DelayQueueService.PromoteTask:output_type -> ddq.v1.PromoteTaskResponse
-	22, // 79: ddq.v1.DelayQueueService.Subscribe:output_type -> ddq.v1.SubscribeResponse
-	34, // 80: ddq.v1.DelayQueueService.Retrieve:output_type -> ddq.v1.RetrieveResponse
-	36, // 81: ddq.v1.DelayQueueService.Ack:output_type -> ddq.v1.AckResponse
-	38, // 82: ddq.v1.DelayQueueService.Nack:output_type -> ddq.v1.NackResponse
-	40, // 83: ddq.v1.DelayQueueService.Extend:output_type -> ddq.v1.ExtendResponse
-	42, // 84: ddq.v1.DelayQueueService.WaitTask:output_type -> ddq.v1.WaitTaskResponse
-	44, // 85: ddq.v1.DelayQueueService.CancelTask:output_type -> ddq.v1.CancelTaskResponse
-	70, // [70:86] is the sub-list for method output_type
-	54, // [54:70] is the sub-list for method input_type
-	54, // [54:54] is the sub-list for extension type_name
-	54, // [54:54] is the sub-list for extension extendee
-	0,  // [0:54] is the sub-list for field type_name
+	49, // 0: ddq.v1.EnqueueRequest.delay:type_name -> google.protobuf.Duration
+	50, // 1: ddq.v1.EnqueueRequest.execute_time:type_name -> google.protobuf.Timestamp
+	51, // 2: ddq.v1.EnqueueRequest.attributes:type_name -> ddq.v1.Attribute
+	52, // 3: ddq.v1.EnqueueRequest.backoff:type_name -> ddq.v1.Backoff
+	50, // 4: ddq.v1.EnqueueRequest.expire_time:type_name -> google.protobuf.Timestamp
+	49, // 5: ddq.v1.EnqueueRequest.expire_after:type_name -> google.protobuf.Duration
+	5,  // 6: ddq.v1.EnqueueRequest.idempotency:type_name -> ddq.v1.Idempotency
+	0,  // 7: ddq.v1.Idempotency.scope:type_name -> ddq.v1.IdempotencyScope
+	1,  // 8: ddq.v1.Idempotency.on_conflict:type_name -> ddq.v1.OnConflict
+	50, // 9: ddq.v1.EnqueueResponse.execute_time:type_name -> google.protobuf.Timestamp
+	53, // 10: ddq.v1.EnqueueResponse.state:type_name -> ddq.v1.TaskState
+	53, // 11: ddq.v1.EnqueueResponse.replaced_state:type_name -> ddq.v1.TaskState
+	2,  // 12: ddq.v1.EnqueueResponse.idempotency_outcome:type_name -> ddq.v1.IdempotencyOutcome
+	4,  // 13: ddq.v1.EnqueueBatchRequest.tasks:type_name -> ddq.v1.EnqueueRequest
+	9,  // 14: ddq.v1.EnqueueBatchResponse.results:type_name -> ddq.v1.EnqueueResult
+	50, // 15: ddq.v1.EnqueueResult.execute_time:type_name -> google.protobuf.Timestamp
+	53, // 16: ddq.v1.EnqueueResult.replaced_state:type_name -> ddq.v1.TaskState
+	54, // 17: ddq.v1.EnqueueResult.error:type_name -> ddq.v1.Error
+	2,  // 18: ddq.v1.EnqueueResult.idempotency_outcome:type_name -> ddq.v1.IdempotencyOutcome
+	4,  // 19: ddq.v1.EnqueueStreamRequest.tasks:type_name -> ddq.v1.EnqueueRequest
+	9,  // 20: ddq.v1.EnqueueStreamResponse.results:type_name -> ddq.v1.EnqueueResult
+	54, // 21: ddq.v1.EnqueueStreamResponse.error:type_name -> ddq.v1.Error
+	55, // 22: ddq.v1.GetTaskResponse.task:type_name -> ddq.v1.Task
+	53, // 23: ddq.v1.ListTasksRequest.state:type_name -> ddq.v1.TaskState
+	55, // 24: ddq.v1.ListTasksResponse.tasks:type_name -> ddq.v1.Task
+	49, // 25: ddq.v1.RescheduleTaskRequest.delay:type_name -> google.protobuf.Duration
+	50, // 26: ddq.v1.RescheduleTaskRequest.execute_time:type_name -> google.protobuf.Timestamp
+	50, // 27: ddq.v1.RescheduleTaskResponse.execute_time:type_name -> google.protobuf.Timestamp
+	56, // 28: ddq.v1.UpdateTaskRequest.update_mask:type_name -> google.protobuf.FieldMask
+	51, // 29: ddq.v1.UpdateTaskRequest.attributes:type_name -> ddq.v1.Attribute
+	52, // 30: ddq.v1.UpdateTaskRequest.backoff:type_name -> ddq.v1.Backoff
+	50, // 31: ddq.v1.UpdateTaskRequest.expire_time:type_name -> google.protobuf.Timestamp
+	49, // 32: ddq.v1.UpdateTaskRequest.expire_after:type_name -> google.protobuf.Duration
+	49, // 33: ddq.v1.UpdateTaskRequest.delay:type_name -> google.protobuf.Duration
+	50, // 34: ddq.v1.UpdateTaskRequest.execute_time:type_name -> google.protobuf.Timestamp
+	50, // 35: ddq.v1.UpdateTaskResponse.execute_time:type_name -> google.protobuf.Timestamp
+	50, // 36: ddq.v1.PromoteTaskResponse.execute_time:type_name -> google.protobuf.Timestamp
+	25, // 37: ddq.v1.SubscribeRequest.hello:type_name -> ddq.v1.Hello
+	34, // 38: ddq.v1.SubscribeRequest.acks:type_name -> ddq.v1.Ack
+	35, // 39: ddq.v1.SubscribeRequest.nacks:type_name -> ddq.v1.Nack
+	36, // 40: ddq.v1.SubscribeRequest.extends:type_name -> ddq.v1.Extend
+	27, // 41: ddq.v1.SubscribeResponse.subscribed:type_name -> ddq.v1.Subscribed
+	28, // 42: ddq.v1.SubscribeResponse.deliveries:type_name -> ddq.v1.Delivery
+	29, // 43: ddq.v1.SubscribeResponse.settled:type_name -> ddq.v1.Settled
+	31, // 44: ddq.v1.SubscribeResponse.cancels:type_name -> ddq.v1.Cancel
+	33, // 45: ddq.v1.SubscribeResponse.drain:type_name -> ddq.v1.Drain
+	32, // 46: ddq.v1.SubscribeResponse.demand:type_name -> ddq.v1.Demand
+	55, // 47: ddq.v1.Delivery.task:type_name -> ddq.v1.Task
+	30, // 48: ddq.v1.Settled.results:type_name -> ddq.v1.SettleResult
+	54, // 49: ddq.v1.SettleResult.error:type_name -> ddq.v1.Error
+	28, // 50: ddq.v1.RetrieveResponse.deliveries:type_name -> ddq.v1.Delivery
+	34, // 51: ddq.v1.AckRequest.ack:type_name -> ddq.v1.Ack
+	35, // 52: ddq.v1.NackRequest.nack:type_name -> ddq.v1.Nack
+	53, // 53: ddq.v1.NackResponse.state:type_name -> ddq.v1.TaskState
+	50, // 54: ddq.v1.NackResponse.execute_time:type_name -> google.protobuf.Timestamp
+	36, // 55: ddq.v1.ExtendRequest.extend:type_name -> ddq.v1.Extend
+	55, // 56: ddq.v1.WaitTaskResponse.task:type_name -> ddq.v1.Task
+	3,  // 57: ddq.v1.CancelTaskResponse.outcome:type_name -> ddq.v1.CancelOutcome
+	53, // 58: ddq.v1.CancelTaskResponse.state:type_name -> ddq.v1.TaskState
+	4,  // 59: ddq.v1.DelayQueueService.Enqueue:input_type -> ddq.v1.EnqueueRequest
+	7,  // 60: ddq.v1.DelayQueueService.EnqueueBatch:input_type -> ddq.v1.EnqueueBatchRequest
+	10, // 61: ddq.v1.DelayQueueService.EnqueueStream:input_type -> ddq.v1.EnqueueStreamRequest
+	12, // 62: ddq.v1.DelayQueueService.GetTask:input_type -> ddq.v1.GetTaskRequest
+	14, // 63: ddq.v1.DelayQueueService.ListTasks:input_type -> ddq.v1.ListTasksRequest
+	16, // 64: ddq.v1.DelayQueueService.DeleteTask:input_type -> ddq.v1.DeleteTaskRequest
+	18, // 65: ddq.v1.DelayQueueService.RescheduleTask:input_type -> ddq.v1.RescheduleTaskRequest
+	20, // 66: ddq.v1.DelayQueueService.UpdateTask:input_type -> ddq.v1.UpdateTaskRequest
+	22, // 67: ddq.v1.DelayQueueService.PromoteTask:input_type -> ddq.v1.PromoteTaskRequest
+	24, // 68: ddq.v1.DelayQueueService.Subscribe:input_type -> ddq.v1.SubscribeRequest
+	37, // 69: ddq.v1.DelayQueueService.Retrieve:input_type -> ddq.v1.RetrieveRequest
+	39, // 70: ddq.v1.DelayQueueService.Ack:input_type -> ddq.v1.AckRequest
+	41, // 71: ddq.v1.DelayQueueService.Nack:input_type -> ddq.v1.NackRequest
+	43, // 72: ddq.v1.DelayQueueService.Extend:input_type -> ddq.v1.ExtendRequest
+	45, // 73: ddq.v1.DelayQueueService.WaitTask:input_type -> ddq.v1.WaitTaskRequest
+	47, // 74: ddq.v1.DelayQueueService.CancelTask:input_type -> ddq.v1.CancelTaskRequest
+	6,  // 75: ddq.v1.DelayQueueService.Enqueue:output_type -> ddq.v1.EnqueueResponse
+	8,  // 76: ddq.v1.DelayQueueService.EnqueueBatch:output_type -> ddq.v1.EnqueueBatchResponse
+	11, // 77: ddq.v1.DelayQueueService.EnqueueStream:output_type -> ddq.v1.EnqueueStreamResponse
+	13, // 78: ddq.v1.DelayQueueService.GetTask:output_type -> ddq.v1.GetTaskResponse
+	15, // 79: ddq.v1.DelayQueueService.ListTasks:output_type -> ddq.v1.ListTasksResponse
+	17, // 80: ddq.v1.DelayQueueService.DeleteTask:output_type -> ddq.v1.DeleteTaskResponse
+	19, // 81: ddq.v1.DelayQueueService.RescheduleTask:output_type -> ddq.v1.RescheduleTaskResponse
+	21, // 82: ddq.v1.DelayQueueService.UpdateTask:output_type -> ddq.v1.UpdateTaskResponse
+	23, // 83: ddq.v1.DelayQueueService.PromoteTask:output_type -> ddq.v1.PromoteTaskResponse
+	26, // 84: ddq.v1.DelayQueueService.Subscribe:output_type -> ddq.v1.SubscribeResponse
+	38, // 85: ddq.v1.DelayQueueService.Retrieve:output_type -> ddq.v1.RetrieveResponse
+	40, // 86: ddq.v1.DelayQueueService.Ack:output_type -> ddq.v1.AckResponse
+	42, // 87: ddq.v1.DelayQueueService.Nack:output_type -> ddq.v1.NackResponse
+	44, // 88: ddq.v1.DelayQueueService.Extend:output_type -> ddq.v1.ExtendResponse
+	46, // 89: ddq.v1.DelayQueueService.WaitTask:output_type -> ddq.v1.WaitTaskResponse
+	48, // 90: ddq.v1.DelayQueueService.CancelTask:output_type -> ddq.v1.CancelTaskResponse
+	75, // [75:91] is the sub-list for method output_type
+	59, // [59:75] is the sub-list for method input_type
+	59, // [59:59] is the sub-list for extension type_name
+	59, // [59:59] is the sub-list for extension extendee
+	0,  // [0:59] is the sub-list for field type_name
 }
 
 func init() { file_ddq_v1_queue_proto_init() }
@@ -3629,25 +3933,25 @@ func file_ddq_v1_queue_proto_init() {
 		(*EnqueueRequest_ExpireTime)(nil),
 		(*EnqueueRequest_ExpireAfter)(nil),
 	}
-	file_ddq_v1_queue_proto_msgTypes[13].OneofWrappers = []any{
+	file_ddq_v1_queue_proto_msgTypes[14].OneofWrappers = []any{
 		(*RescheduleTaskRequest_Delay)(nil),
 		(*RescheduleTaskRequest_ExecuteTime)(nil),
 	}
-	file_ddq_v1_queue_proto_msgTypes[15].OneofWrappers = []any{
+	file_ddq_v1_queue_proto_msgTypes[16].OneofWrappers = []any{
 		(*UpdateTaskRequest_ExpireTime)(nil),
 		(*UpdateTaskRequest_ExpireAfter)(nil),
 		(*UpdateTaskRequest_Delay)(nil),
 		(*UpdateTaskRequest_ExecuteTime)(nil),
 	}
-	file_ddq_v1_queue_proto_msgTypes[19].OneofWrappers = []any{}
-	file_ddq_v1_queue_proto_msgTypes[30].OneofWrappers = []any{}
+	file_ddq_v1_queue_proto_msgTypes[20].OneofWrappers = []any{}
+	file_ddq_v1_queue_proto_msgTypes[31].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_ddq_v1_queue_proto_rawDesc), len(file_ddq_v1_queue_proto_rawDesc)),
-			NumEnums:      1,
-			NumMessages:   44,
+			NumEnums:      4,
+			NumMessages:   45,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

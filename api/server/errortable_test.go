@@ -58,6 +58,14 @@ func batched(tasks ...*ddqv1.EnqueueRequest) func(r *rig) error {
 	}
 }
 
+func resumed(rampMs int64) func(r *rig) error {
+	return func(r *rig) error {
+		must(r, created("t", nil)(r))
+		_, err := r.admin.ResumeTopic(r.Context(), &ddqv1.ResumeTopicRequest{Name: "t", RampMs: rampMs})
+		return err
+	}
+}
+
 func created(name string, policy *ddqv1.TopicPolicy) func(r *rig) error {
 	return func(r *rig) error {
 		_, err := r.admin.CreateTopic(r.Context(), &ddqv1.CreateTopicRequest{Name: name, Policy: policy})
@@ -245,6 +253,22 @@ var refusals = []refusal{
 	}, codes.FailedPrecondition, "TOPIC_NOT_EMPTY", "name", "", 0},
 	{"too many shards", created("t", &ddqv1.TopicPolicy{Shards: proto.Int32(257)}), codes.InvalidArgument, "OUT_OF_RANGE_FIELD", "policy.shards", "", 0},
 	{"overflowing policy", created("t", &ddqv1.TopicPolicy{DoneRetentionMs: proto.Int64(math.MaxInt64)}), codes.InvalidArgument, "OUT_OF_RANGE_FIELD", "policy.done_retention_ms", "", 0},
+	{"negative dead retention", created("t", &ddqv1.TopicPolicy{DeadRetentionMs: proto.Int64(-1)}), codes.InvalidArgument, "OUT_OF_RANGE_FIELD", "policy.dead_retention_ms", "", 0},
+	{"overflowing dead retention", created("t", &ddqv1.TopicPolicy{DeadRetentionMs: proto.Int64(math.MaxInt64)}), codes.InvalidArgument, "OUT_OF_RANGE_FIELD", "policy.dead_retention_ms", "", 0},
+	{"too large a cap of dead letters", created("t", &ddqv1.TopicPolicy{MaxDead: proto.Int64(1_000_000_001)}), codes.InvalidArgument, "OUT_OF_RANGE_FIELD", "policy.max_dead", "", 0},
+	{"negative backlog", created("t", &ddqv1.TopicPolicy{MaxBacklog: proto.Int64(-1)}), codes.InvalidArgument, "OUT_OF_RANGE_FIELD", "policy.max_backlog", "", 0},
+	{"backlog full", func(r *rig) error {
+		must(r, created("t", &ddqv1.TopicPolicy{MaxBacklog: proto.Int64(1)})(r))
+		r.enqueue(&ddqv1.EnqueueRequest{Topic: "t"})
+		return simple(r)
+	}, codes.ResourceExhausted, "BACKLOG_FULL", "topic", "", time.Second},
+	{"another version", func(r *rig) error {
+		must(r, created("t", nil)(r))
+		_, err := r.admin.ConfigureTopic(r.Context(), &ddqv1.ConfigureTopicRequest{Name: "t", IfVersion: proto.Int64(7)})
+		return err
+	}, codes.Aborted, "VERSION_MISMATCH", "if_version", "", 0},
+	{"a ramp of a day", resumed(24 * 3600 * 1000), codes.InvalidArgument, "OUT_OF_RANGE_FIELD", "ramp_ms", "", 0},
+	{"a ramp backwards", resumed(-1), codes.InvalidArgument, "OUT_OF_RANGE_FIELD", "ramp_ms", "", 0},
 	{"policy with an unknown backoff", created("t", &ddqv1.TopicPolicy{Backoff: &ddqv1.Backoff{}}), codes.InvalidArgument, "BAD_ENUM", "policy.backoff.kind", "", 0},
 	{"pause nothing", func(r *rig) error {
 		_, err := r.admin.PauseTopic(r.Context(), &ddqv1.PauseTopicRequest{Name: "t"})
