@@ -39,10 +39,14 @@ const (
 	keyRestMax = time.Hour        // and at most, while its task lives
 )
 
-// KeyLook is when to look again whether a key that is taken for as long as its task
-// lives is free, the task being due at the given moment: each pause is as long as all
-// before it, so that looks are few, and no key is kept for much longer than its task
-// lived.
+// KeyLook is when to look again whether a key is free that is taken for as long as its
+// task lives, the task being due at the given moment: a little after that, and then
+// after pauses that are each as long as all before, so that looks are few. A task may
+// be deleted or moved, so it is within an hour in any case.
 func KeyLook(now, due Millis) Millis {
-	return now + max(Millis(keyRest.Milliseconds()), min(now-due, Millis(keyRestMax.Milliseconds()))) + max(0, due-now)
+	pause := now.Sub(due)
+	if due > now {
+		pause = due.Sub(now) + keyRest
+	}
+	return now.Add(max(keyRest, min(pause, keyRestMax)))
 }

@@ -45,6 +45,11 @@ func (sh *shard) addKeyed(t *store.Task, now clock) store.AddResult {
 	}
 	sh.replace(r, t)
 	m.last, m.due = t.ID, t.Due
+	if m.until == 0 {
+		sh.looks.remove(store.Entry{Due: m.look, ID: t.Key.Text})
+		m.look = store.KeyLook(now.ms(), t.Due)
+		sh.looks.insert(store.Entry{Due: m.look, ID: t.Key.Text})
+	}
 	return store.AddResult{Status: store.Replaced, ID: m.id, Due: t.Due, State: r.state(now)}
 }
 

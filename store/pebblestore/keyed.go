@@ -199,6 +199,12 @@ func (t *turn) replaceKeyed(task *store.Task, m *keyMark, h *holder) (store.AddR
 		return store.AddResult{}, err
 	}
 	m.last, m.due = task.ID, task.Due
+	if m.until == 0 {
+		if err := t.remove(appendLookKey(nil, t.sh.number, m.look, task.Key.Text), true); err != nil {
+			return store.AddResult{}, err
+		}
+		m.look = store.KeyLook(t.ms, task.Due)
+	}
 	return store.AddResult{Status: store.Replaced, ID: m.id, Due: next.Due, State: store.PendingState(next.Due, t.ms, 0)}, t.writeMark(task.Key.Text, m)
 }
 

@@ -71,6 +71,7 @@ for i = 1, n do
       clear(mark.id, place[2])
       put(mark.id, due, record, traits)
       write_mark(key, mark.till, due, mark.id, id)
+      if mark.till == 0 then redis.call('ZADD', KEYS[12], rest(due + 0), key) end
       mark.due, pended = due, true
       place = {1, due, false}
     elseif not again and rule ~= '0' then

@@ -17,7 +17,8 @@ end
 
 -- rest is store.KeyLook.
 local function rest(due)
-  return now + math.max(10000, math.min(now - due, 3600000)) + math.max(0, due - now)
+  local pause = due > now and due - now + 10000 or now - due
+  return now + math.max(10000, math.min(pause, 3600000))
 end
 
 -- forget looks at up to so many keys whose time has come, and forgets the free ones.
