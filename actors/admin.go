@@ -44,7 +44,7 @@ func (s *System) ConfigureTopic(ctx context.Context, name string, c TopicChange)
 		return store.Topic{}, failure(err)
 	}
 	if c.IfVersion != nil && *c.IfVersion != t.Version {
-		return store.Topic{}, errVersion(name, *c.IfVersion)
+		return store.Topic{}, errTopicVersion(name, *c.IfVersion)
 	}
 	if c.Shards != nil && *c.Shards != t.Shards {
 		return store.Topic{}, invalid("policy.shards", "OUT_OF_RANGE_FIELD", "policy.shards is %d and is changed by ReshardTopic (ddq cluster reshard)", t.Shards)
@@ -57,7 +57,7 @@ func (s *System) ConfigureTopic(ctx context.Context, name string, c TopicChange)
 	t, err = s.store.PutTopic(ctx, t)
 	switch {
 	case errors.Is(err, store.ErrVersion) && c.IfVersion != nil:
-		return store.Topic{}, errVersion(name, *c.IfVersion)
+		return store.Topic{}, errTopicVersion(name, *c.IfVersion)
 	case err != nil:
 		return store.Topic{}, failure(err)
 	}
@@ -452,6 +452,7 @@ func (s *System) startRefresh() {
 	s.refresh.wg.Go(func() { every(ctx, followEvery, s.followTopics) })
 	s.refresh.wg.Go(func() { every(ctx, choresEvery, s.chores) })
 	s.refresh.wg.Go(func() { s.beat(ctx) })
+	s.refresh.wg.Go(func() { s.watchWaiters(ctx) })
 	if s.fleet.source != nil {
 		s.refresh.wg.Go(func() { s.followFleet(ctx) })
 	}

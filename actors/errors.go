@@ -20,12 +20,12 @@ const (
 	NotFound                 // no such task or topic
 	Exists                   // taken by something else
 	Precondition             // not in this state
+	Aborted                  // changed by somebody else since it was read
 	Exhausted                // paused, quota, backlog: again after RetryAfter
 	Unavailable              // draining, store unreachable: again after RetryAfter
 	Unknown                  // may have happened; repeating with the same id is safe
 	Canceled                 // the caller went away
 	Deadline                 // the caller's deadline passed
-	Aborted                  // not in the version that the caller named
 )
 
 // Error is what every method of System returns when it fails.
@@ -37,6 +37,7 @@ type Error struct {
 	RetryAfter time.Duration
 	State      store.State // Exists, Precondition: of the task
 	ID         string      // KEY_TAKEN: of the task that has the key
+	Version    int64       // Aborted: of the task
 	cause      error
 }
 
@@ -89,6 +90,11 @@ func errState(id string, state store.State) *Error {
 		Message: fmt.Sprintf("task %q is %s", id, state)}
 }
 
+func errVersion(id string, version int64) *Error {
+	return &Error{Kind: Aborted, Reason: "VERSION_MISMATCH", Field: "if_version", Version: version,
+		Message: fmt.Sprintf("task %q is at version %d", id, version)}
+}
+
 func errDraining() *Error {
 	return &Error{Kind: Unavailable, Reason: "DRAINING", Message: "the node is shutting down", RetryAfter: retrySoon}
 }
@@ -103,7 +109,7 @@ func errBacklogFull(topic string, most int) *Error {
 		Message: fmt.Sprintf("topic %q has its %d tasks waiting", topic, most)}
 }
 
-func errVersion(topic string, version int64) *Error {
+func errTopicVersion(topic string, version int64) *Error {
 	return &Error{Kind: Aborted, Reason: "VERSION_MISMATCH", Field: "if_version",
 		Message: fmt.Sprintf("topic %q has not version %d", topic, version)}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
@@ -25,7 +26,8 @@ var (
 	ErrExists = errors.New("exists already")
 	// ErrPrecondition: not possible in the state that the task or topic is in.
 	ErrPrecondition = errors.New("not possible in this state")
-	// ErrVersion: it has another version than the one that was named.
+	// ErrVersion: the task or topic was changed since it was read, and has another
+	// version than the one that was named; of a task Error.Version is the one it has now.
 	ErrVersion = errors.New("changed meanwhile")
 	// ErrHoldLost: the hold ran out or was replaced; nothing was changed.
 	ErrHoldLost = errors.New("hold lost")
@@ -55,6 +57,7 @@ type Error struct {
 	Message    string        // for people
 	RetryAfter time.Duration // when to repeat the call; 0 when it should not be
 	ID         string        // KEY_TAKEN: of the task that has the idempotency key
+	Version    int64         // ErrVersion: of the task
 	cause      error
 }
 
@@ -88,10 +91,10 @@ func sentinel(c codes.Code) error {
 		return ErrExists
 	case codes.FailedPrecondition:
 		return ErrPrecondition
-	case codes.ResourceExhausted:
-		return ErrExhausted
 	case codes.Aborted:
 		return ErrVersion
+	case codes.ResourceExhausted:
+		return ErrExhausted
 	case codes.Unavailable:
 		return ErrUnavailable
 	case codes.Unknown:
@@ -139,6 +142,7 @@ func fromRPC(err error) *Error {
 		switch d := detail.(type) {
 		case *errdetails.ErrorInfo:
 			e.Reason, e.ID = d.GetReason(), d.GetMetadata()["id"]
+			e.Version, _ = strconv.ParseInt(d.GetMetadata()["version"], 10, 64) // 0 where there is none
 		case *errdetails.RetryInfo:
 			e.RetryAfter = d.GetRetryDelay().AsDuration()
 		case *errdetails.BadRequest:

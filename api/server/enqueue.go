@@ -35,7 +35,7 @@ func (q *queue) Enqueue(ctx context.Context, r *ddqv1.EnqueueRequest) (*ddqv1.En
 		State:         stateWire(done.State),
 		ReplacedState: stateWire(done.Replaced),
 
-		IdempotencyOutcome: outcomeToWire[done.Key],
+		IdempotencyOutcome: keyOutcomeToWire[done.Key],
 	}, nil
 }
 

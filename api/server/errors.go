@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strconv"
 	"time"
 
 	"github.com/google/uuid"
@@ -115,6 +116,9 @@ func toStatus(ctx context.Context, log *slog.Logger, method string, err error) e
 	}
 	if e.ID != "" {
 		info.Metadata["id"] = text(e.ID)
+	}
+	if e.Version != 0 {
+		info.Metadata = map[string]string{"version": strconv.FormatInt(e.Version, 10)}
 	}
 	if e.Field != "" {
 		details = append(details, &errdetails.BadRequest{FieldViolations: []*errdetails.BadRequest_FieldViolation{

@@ -44,7 +44,7 @@ func windowOf(r *ddqv1.Idempotency) (time.Duration, *actors.Error) {
 	return spanOf(r.WindowMs, "idempotency.window_ms")
 }
 
-var outcomeToWire = [...]ddqv1.IdempotencyOutcome{
+var keyOutcomeToWire = [...]ddqv1.IdempotencyOutcome{
 	actors.KeyNone:     ddqv1.IdempotencyOutcome_IDEMPOTENCY_OUTCOME_UNSPECIFIED,
 	actors.KeyTook:     ddqv1.IdempotencyOutcome_IDEMPOTENCY_OUTCOME_ENQUEUED,
 	actors.KeyReturned: ddqv1.IdempotencyOutcome_IDEMPOTENCY_OUTCOME_RETURNED,

@@ -134,7 +134,7 @@ func (b batch) results(log *slog.Logger, done []actors.Enqueued) []*ddqv1.Enqueu
 		slab[i].ExecuteTime = stamp(&stamps[i], d.Due)
 		slab[i].Deduplicated = d.Deduplicated
 		slab[i].ReplacedState = stateWire(d.Replaced)
-		slab[i].IdempotencyOutcome = outcomeToWire[d.Key]
+		slab[i].IdempotencyOutcome = keyOutcomeToWire[d.Key]
 	}
 	return out
 }

@@ -2,6 +2,7 @@ package memstore
 
 import (
 	"maps"
+	"slices"
 
 	"github.com/ddq-io/ddq/store"
 )
@@ -32,6 +33,9 @@ func (sh *shard) clone() *shard {
 	for _, r := range sh.tasks {
 		copied := *r
 		copied.task = copyTask(&r.task)
+		if r.past != nil {
+			copied.past = &store.History{Attempts: slices.Clone(r.past.Attempts), Result: r.past.Result}
+		}
 		c.put(&copied)
 	}
 	return c

@@ -70,5 +70,5 @@ func (t *turn) trimDead(over store.Entry) error {
 	if err := t.removeFinished(over.ID, &e); err != nil {
 		return err
 	}
-	return t.removeTask(over.ID, e.rewritten)
+	return t.dropTask(over.ID, &e)
 }

@@ -2,7 +2,7 @@
 -- add_keyed: insert tasks whose idempotency key is free, one after the other.
 --
 -- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept  9 traits  10 lanes
---       11 marks  12 looks
+--       11 history  12 marks  13 looks
 -- ARGV  1 count  then per task, no id twice: id, due ms, record, traits or empty,
 --       key, window ms (0: while the task lives), what to do when the key is taken:
 --       0 answer with its task, 1 refuse, 2 replace its task while that is pending,
@@ -20,13 +20,15 @@
 -- include places.lua
 -- include lane_member.lua
 -- include keys.lua
+-- include edits.lua
 local TAKEN, REPLACED, CLOSED, PASSED = 40, 41, 42, 43
 local sub = string.sub
 redis.call('HLEN', KEYS[3])
 redis.call('HLEN', KEYS[9])
 redis.call('ZCARD', KEYS[10])
 redis.call('HLEN', KEYS[11])
-redis.call('ZCARD', KEYS[12])
+redis.call('HLEN', KEYS[12])
+redis.call('ZCARD', KEYS[13])
 
 -- put makes a task pending that is in no index.
 local function put(id, due, record, traits)
@@ -39,6 +41,14 @@ local function put(id, due, record, traits)
   end
 end
 
+-- after is a new record as the version after that of an old one.
+local function after(old, record)
+  local count = old and #old >= 9 and edits(old) or 0
+  local _, from = edits(record)
+  local flags = string.char(string.byte(record) + 4)
+  return flags .. sub(record, 2, from - 1) .. struct.pack('>i8', count + 1) .. sub(record, from)
+end
+
 -- clear forgets what a task leaves beside its record.
 local function clear(id, due)
   local traits = redis.call('HGET', KEYS[9], id)
@@ -46,10 +56,11 @@ local function clear(id, due)
   if member then redis.call('ZREM', KEYS[10], member) end
   redis.call('HDEL', KEYS[5], id)
   redis.call('HDEL', KEYS[9], id)
+  redis.call('HDEL', KEYS[11], id)
 end
 
 local function write_mark(key, till, due, id, last)
-  redis.call('HSET', KEYS[11], key, struct.pack('>i8i8B', till, due, #id) .. id .. last)
+  redis.call('HSET', KEYS[12], key, struct.pack('>i8i8B', till, due, #id) .. id .. last)
 end
 
 local count, pended, answers = ARGV[1], false, {}
@@ -67,9 +78,9 @@ for i = 1, n do
     if not again and rule == '2' then
       status = REPLACED
       clear(mark.id, place[2])
-      put(mark.id, due, record, traits)
+      put(mark.id, due, after(redis.call('HGET', KEYS[3], mark.id), record), traits)
       write_mark(key, mark.till, due, mark.id, id)
-      if mark.till == 0 then redis.call('ZADD', KEYS[12], rest(due + 0), key) end
+      if mark.till == 0 then redis.call('ZADD', KEYS[13], rest(due + 0), key) end
       mark.due, pended = due, true
       place = {1, due, false}
     elseif not again and rule ~= '0' then
@@ -93,7 +104,7 @@ for i = 1, n do
       put(id, due, record, traits)
       if till == 0 and window ~= '0' then till = soon + window end
       write_mark(key, till, due, id, '')
-      redis.call('ZADD', KEYS[12], till ~= 0 and till or rest(due + 0), key)
+      redis.call('ZADD', KEYS[13], till ~= 0 and till or rest(due + 0), key)
       answers[i] = {added, id, due, unpack(old)}
       pended = true
     end
