@@ -316,6 +316,7 @@ type topicRef struct {
 	active        atomic.Int64           // when it was last used, in Unix nanoseconds
 	subscriptions atomic.Int64           // of this node's workers
 	backlog       allowance
+	smooth        smoother
 }
 
 // subscriber is a subscription as the actors share it. Immutable but for gone.
