@@ -36,8 +36,8 @@ type Error struct {
 	Message    string
 	RetryAfter time.Duration
 	State      store.State // Exists, Precondition: of the task
-	ID         string      // KEY_TAKEN: of the task that has the key
 	Version    int64       // Aborted: of the task
+	ID         string      // KEY_TAKEN: of the task that has the key
 	cause      error
 }
 

@@ -26,8 +26,8 @@ var (
 	ErrExists = errors.New("exists already")
 	// ErrPrecondition: not possible in the state that the task or topic is in.
 	ErrPrecondition = errors.New("not possible in this state")
-	// ErrVersion: the task or topic was changed since it was read, and has another
-	// version than the one that was named; of a task Error.Version is the one it has now.
+	// ErrVersion: it was changed since it was read; Error.Version is the one that a
+	// task has now.
 	ErrVersion = errors.New("changed meanwhile")
 	// ErrHoldLost: the hold ran out or was replaced; nothing was changed.
 	ErrHoldLost = errors.New("hold lost")
@@ -56,8 +56,8 @@ type Error struct {
 	Field      string        // the request field at fault; may be empty
 	Message    string        // for people
 	RetryAfter time.Duration // when to repeat the call; 0 when it should not be
-	ID         string        // KEY_TAKEN: of the task that has the idempotency key
 	Version    int64         // ErrVersion: of the task
+	ID         string        // KEY_TAKEN: of the task that has the idempotency key
 	cause      error
 }
 

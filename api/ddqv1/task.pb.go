@@ -316,8 +316,6 @@ type Task struct {
 	FairnessKey string `protobuf:"bytes,19,opt,name=fairness_key,json=fairnessKey,proto3" json:"fairness_key,omitempty"`
 	// How many tasks of the fairness key make a turn.
 	FairnessWeight int32 `protobuf:"varint,20,opt,name=fairness_weight,json=fairnessWeight,proto3" json:"fairness_weight,omitempty"`
-	// Empty when it has none.
-	IdempotencyKey string `protobuf:"bytes,30,opt,name=idempotency_key,json=idempotencyKey,proto3" json:"idempotency_key,omitempty"`
 	// 1 when enqueued; rises by one with every edit that was accepted.
 	Version int64 `protobuf:"varint,25,opt,name=version,proto3" json:"version,omitempty"`
 	// What the worker that acked the task said. GetTask and WaitTask show it, while
@@ -328,8 +326,10 @@ type Task struct {
 	Attempts []*Attempt `protobuf:"bytes,27,rep,name=attempts,proto3" json:"attempts,omitempty"`
 	// The task runs, and its cancellation was asked for.
 	CancelRequested bool `protobuf:"varint,28,opt,name=cancel_requested,json=cancelRequested,proto3" json:"cancel_requested,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// Empty when it has none.
+	IdempotencyKey string `protobuf:"bytes,30,opt,name=idempotency_key,json=idempotencyKey,proto3" json:"idempotency_key,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *Task) Reset() {
@@ -502,13 +502,6 @@ func (x *Task) GetFairnessWeight() int32 {
 	return 0
 }
 
-func (x *Task) GetIdempotencyKey() string {
-	if x != nil {
-		return x.IdempotencyKey
-	}
-	return ""
-}
-
 func (x *Task) GetVersion() int64 {
 	if x != nil {
 		return x.Version
@@ -535,6 +528,13 @@ func (x *Task) GetCancelRequested() bool {
 		return x.CancelRequested
 	}
 	return false
+}
+
+func (x *Task) GetIdempotencyKey() string {
+	if x != nil {
+		return x.IdempotencyKey
+	}
+	return ""
 }
 
 // Attempt is one delivery of a task.
@@ -902,12 +902,12 @@ const file_ddq_v1_task_proto_rawDesc = "" +
 	"\rhold_deadline\x18\x11 \x01(\v2\x1a.google.protobuf.TimestampR\fholdDeadline\x12\x1a\n" +
 	"\bpriority\x18\x12 \x01(\x05R\bpriority\x12!\n" +
 	"\ffairness_key\x18\x13 \x01(\tR\vfairnessKey\x12'\n" +
-	"\x0ffairness_weight\x18\x14 \x01(\x05R\x0efairnessWeight\x12'\n" +
-	"\x0fidempotency_key\x18\x1e \x01(\tR\x0eidempotencyKey\x12\x18\n" +
+	"\x0ffairness_weight\x18\x14 \x01(\x05R\x0efairnessWeight\x12\x18\n" +
 	"\aversion\x18\x19 \x01(\x03R\aversion\x12\x16\n" +
 	"\x06result\x18\x1a \x01(\fR\x06result\x12+\n" +
 	"\battempts\x18\x1b \x03(\v2\x0f.ddq.v1.AttemptR\battempts\x12)\n" +
-	"\x10cancel_requested\x18\x1c \x01(\bR\x0fcancelRequested\"\x87\x02\n" +
+	"\x10cancel_requested\x18\x1c \x01(\bR\x0fcancelRequested\x12'\n" +
+	"\x0fidempotency_key\x18\x1e \x01(\tR\x0eidempotencyKey\"\x87\x02\n" +
 	"\aAttempt\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x05R\x06number\x12\x16\n" +
 	"\x06worker\x18\x02 \x01(\tR\x06worker\x12\x12\n" +

@@ -185,6 +185,11 @@ func (t *turn) replaceKeyed(task *store.Task, m *keyMark, h *holder) (store.AddR
 	if err := t.removePending(h.due, m.id, h.traits()); err != nil {
 		return store.AddResult{}, err
 	}
+	if h.history {
+		if err := t.forget(m.id); err != nil {
+			return store.AddResult{}, err
+		}
+	}
 	next := *task
 	next.ID = m.id
 	if h.history {

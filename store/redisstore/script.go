@@ -33,7 +33,8 @@ type scripts struct {
 func loadScripts() (*scripts, error) {
 	l := new(scripts)
 	for name, target := range map[string]**script{
-		"remove": &l.remove, "move": &l.move, "update": &l.update, "requeue": &l.requeue, "remove_dead": &l.removeDead, "trim": &l.trim, "trim_dead": &l.trimDead, "add_keyed": &l.addKeyed, "trim_keys": &l.trimKeys,
+		"remove": &l.remove, "move": &l.move, "update": &l.update, "requeue": &l.requeue, "remove_dead": &l.removeDead, "trim": &l.trim,
+		"trim_dead": &l.trimDead, "add_keyed": &l.addKeyed, "trim_keys": &l.trimKeys,
 		"add": &l.add, "hold": &l.hold, "hold_new": &l.holdNew, "ack": &l.ack, "nack": &l.nack, "extend": &l.extend, "cancel": &l.cancel,
 		"claim": &l.claim, "release": &l.release, "renew": &l.renew, "session": &l.session,
 		"stamp": &l.stamp, "raise": &l.raise, "get": &l.get, "history": &l.history, "window": &l.window, "lane_window": &l.laneWindow, "lanes": &l.lanes, "stats": &l.stats, "sweep": &l.sweep, "sweep_lanes": &l.sweepLanes, "put_topic": &l.putTopic,
