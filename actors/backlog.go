@@ -13,7 +13,7 @@ const (
 	backlogPause = 10 * time.Millisecond // between two looks
 )
 
-// backlog is what this node may still add to a topic with a backlog cap. A look
+// allowance is what this node may still add to a topic with a backlog cap. A look
 // counts the tasks that wait in the store, and allows this node its share of the room
 // that they leave; until that is used up, or a second has passed, nothing is asked.
 // So an enqueue costs no round trip, and all of them together cost at most a hundred
@@ -24,7 +24,7 @@ const (
 // saw within the last second. So the topic has never more than its cap and what the
 // others were allowed in that second: less than the room that there was, and next to
 // nothing once the topic is about full.
-type backlog struct {
+type allowance struct {
 	mu      sync.Mutex
 	left    int           // tasks that may be added without a look; guarded by mu, as all
 	flying  int           // let in, and not answered yet
@@ -43,7 +43,7 @@ const (
 )
 
 // take lets one task in, if that is known to be right.
-func (b *backlog) take(now time.Time) verdict {
+func (b *allowance) take(now time.Time) verdict {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch {
@@ -58,14 +58,14 @@ func (b *backlog) take(now time.Time) verdict {
 }
 
 // leave takes in that n tasks that were let in are answered.
-func (b *backlog) leave(n int) {
+func (b *allowance) leave(n int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.flying -= n
 }
 
 // begin says whether the caller is to look; else it is to wait for who does.
-func (b *backlog) begin() (mine bool, over chan struct{}) {
+func (b *allowance) begin() (mine bool, over chan struct{}) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.looking == nil {
@@ -76,7 +76,7 @@ func (b *backlog) begin() (mine bool, over chan struct{}) {
 
 // seen takes in how many tasks wait, of the most that may, among so many nodes. What
 // is still on its way may be among them or not: it counts.
-func (b *backlog) seen(now time.Time, waiting int64, most, nodes int) {
+func (b *allowance) seen(now time.Time, waiting int64, most, nodes int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	room := most - int(min(waiting, maxTasks)) - b.flying
@@ -85,7 +85,7 @@ func (b *backlog) seen(now time.Time, waiting int64, most, nodes int) {
 }
 
 // end lets go of those that wait for a look.
-func (b *backlog) end() {
+func (b *allowance) end() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	close(b.looking)

@@ -14,7 +14,7 @@ import (
 )
 
 func TestBacklogAllowsWhatALookSaw(t *testing.T) {
-	var b backlog
+	var b allowance
 	now := time.Unix(100, 0)
 	want := func(what string, got, want verdict) {
 		t.Helper()

@@ -315,7 +315,8 @@ type topicRef struct {
 	turn          int                    // when its shards are ticked, 0 to beats-1
 	active        atomic.Int64           // when it was last used, in Unix nanoseconds
 	subscriptions atomic.Int64           // of this node's workers
-	backlog       backlog
+	backlog       allowance
+	smooth        smoother
 }
 
 // subscriber is a subscription as the actors share it. Immutable but for gone.

@@ -200,6 +200,11 @@ func (r *router) resolve(t *NewTask, topic *store.Topic) *Error {
 	case t.When.Delay > 0:
 		t.Task.Due = ceilMillis(r.latest.Add(t.When.Delay))
 	}
+	if t.Slack != 0 || t.Latest != 0 {
+		if err := r.smooth(t, topic, now); err != nil {
+			return err
+		}
+	}
 	if t.ExpireAfter > 0 {
 		t.Task.Expires = t.Task.Due.Add(t.ExpireAfter)
 	}

@@ -19,6 +19,11 @@ type NewTask struct {
 	Task        store.Task
 	When        When
 	ExpireAfter time.Duration // from the due time; 0 leaves Task.Expires
+
+	// The task may run so much later than it is due, or up to that time: the node says
+	// when. Both 0: it is due as asked for.
+	Slack  time.Duration
+	Latest store.Millis
 }
 
 // Enqueued is the outcome of one NewTask.

@@ -224,6 +224,11 @@ func (t *NewTask) fingerprint(d *xxhash.Digest) uint64 {
 	number(int64(t.Task.MaxRetries))
 	number(int64(t.Task.Expires))
 	number(int64(t.ExpireAfter))
+	if t.Slack != 0 || t.Latest != 0 { // as they were asked for: what became of it differs
+		text("smoothing")
+		number(int64(t.Slack))
+		number(int64(t.Latest))
+	}
 	if b := t.Task.Backoff; b != nil {
 		number(int64(b.Kind))
 		number(int64(b.Base))

@@ -44,7 +44,7 @@ type Writer interface {
 	// is repeated (Duplicate); for the rest see KeyConflict. With KeyReplace and a task
 	// that is not pending any more the key passes to the new one, until the end of the
 	// same window. A task that replaced another has the other's id, and its own
-	// payload, times and policy, with no attempt counted; the call repeated is Duplicate
+	// payload, times and policy, the version after, and no attempt counted; the call repeated is Duplicate
 	// until another one replaces it. In a sealed shard there is no Add, but Closed.
 	// Raises Seq by one when any task became pending or was replaced.
 	AddKeyed(ctx context.Context, s Shard, tasks []*Task) (Stamp, []AddResult, error)

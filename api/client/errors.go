@@ -91,10 +91,10 @@ func sentinel(c codes.Code) error {
 		return ErrExists
 	case codes.FailedPrecondition:
 		return ErrPrecondition
-	case codes.ResourceExhausted:
-		return ErrExhausted
 	case codes.Aborted:
 		return ErrVersion
+	case codes.ResourceExhausted:
+		return ErrExhausted
 	case codes.Unavailable:
 		return ErrUnavailable
 	case codes.Unknown:

@@ -33,6 +33,12 @@ type Task struct {
 	Delay time.Duration
 	Due   time.Time
 
+	// Slack allows the task to run so much later, or Latest up to that moment: the
+	// server spreads tasks evenly over what they allow, and the receipt has the time that
+	// it chose. Neither: the task runs when it is due.
+	Slack  time.Duration
+	Latest time.Time
+
 	// Attributes are headers for the worker: at most 32, of keys up to 64 bytes
 	// and values up to 1,024.
 	Attributes map[string]string
@@ -156,6 +162,12 @@ func (r *request) fill(t *Task) *Error {
 	w.Idempotency = t.Idempotency.wire()
 	w.Priority, w.FairnessKey, w.FairnessWeight = int32Of(t.Priority), t.FairnessKey, int32Of(t.FairnessWeight)
 	switch {
+	case !t.Latest.IsZero():
+		w.Spread = &ddqv1.EnqueueRequest_LatestTime{LatestTime: timestamppb.New(t.Latest)}
+	case t.Slack != 0:
+		w.Spread = &ddqv1.EnqueueRequest_Slack{Slack: durationpb.New(t.Slack)}
+	}
+	switch {
 	case !t.Expires.IsZero():
 		w.Expiry = &ddqv1.EnqueueRequest_ExpireTime{ExpireTime: timestamppb.New(t.Expires)}
 	case t.ExpireAfter != 0:
@@ -183,6 +195,8 @@ func (t *Task) check() *Error {
 	switch {
 	case t.Delay != 0 && !t.Due.IsZero():
 		return invalid("delay", "a task has a delay or a due time, not both")
+	case t.Slack != 0 && !t.Latest.IsZero():
+		return invalid("slack", "a task has a slack or a latest time, not both")
 	case t.ExpireAfter != 0 && !t.Expires.IsZero():
 		return invalid("expire_after", "a task has an expiry or a time to expire after, not both")
 	}

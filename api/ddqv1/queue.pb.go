@@ -290,7 +290,15 @@ type EnqueueRequest struct {
 	// latest task of a key says what counts.
 	FairnessWeight int32 `protobuf:"varint,14,opt,name=fairness_weight,json=fairnessWeight,proto3" json:"fairness_weight,omitempty"`
 	// The id is empty then, or one that is made for the key, see PROTOCOL.md.
-	Idempotency   *Idempotency `protobuf:"bytes,17,opt,name=idempotency,proto3" json:"idempotency,omitempty"`
+	Idempotency *Idempotency `protobuf:"bytes,17,opt,name=idempotency,proto3" json:"idempotency,omitempty"`
+	// The task may run later than that: the server chooses when, so that tasks are
+	// spread evenly, and answers with the time it chose. At most one of the two.
+	//
+	// Types that are valid to be assigned to Spread:
+	//
+	//	*EnqueueRequest_LatestTime
+	//	*EnqueueRequest_Slack
+	Spread        isEnqueueRequest_Spread `protobuf_oneof:"spread"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -452,6 +460,31 @@ func (x *EnqueueRequest) GetIdempotency() *Idempotency {
 	return nil
 }
 
+func (x *EnqueueRequest) GetSpread() isEnqueueRequest_Spread {
+	if x != nil {
+		return x.Spread
+	}
+	return nil
+}
+
+func (x *EnqueueRequest) GetLatestTime() *timestamppb.Timestamp {
+	if x != nil {
+		if x, ok := x.Spread.(*EnqueueRequest_LatestTime); ok {
+			return x.LatestTime
+		}
+	}
+	return nil
+}
+
+func (x *EnqueueRequest) GetSlack() *durationpb.Duration {
+	if x != nil {
+		if x, ok := x.Spread.(*EnqueueRequest_Slack); ok {
+			return x.Slack
+		}
+	}
+	return nil
+}
+
 type isEnqueueRequest_When interface {
 	isEnqueueRequest_When()
 }
@@ -484,6 +517,23 @@ type EnqueueRequest_ExpireAfter struct {
 func (*EnqueueRequest_ExpireTime) isEnqueueRequest_Expiry() {}
 
 func (*EnqueueRequest_ExpireAfter) isEnqueueRequest_Expiry() {}
+
+type isEnqueueRequest_Spread interface {
+	isEnqueueRequest_Spread()
+}
+
+type EnqueueRequest_LatestTime struct {
+	LatestTime *timestamppb.Timestamp `protobuf:"bytes,18,opt,name=latest_time,json=latestTime,proto3,oneof"`
+}
+
+type EnqueueRequest_Slack struct {
+	// Measured from the due time.
+	Slack *durationpb.Duration `protobuf:"bytes,19,opt,name=slack,proto3,oneof"`
+}
+
+func (*EnqueueRequest_LatestTime) isEnqueueRequest_Spread() {}
+
+func (*EnqueueRequest_Slack) isEnqueueRequest_Spread() {}
 
 // Idempotency gives a task a key that one task of the topic has at a time.
 type Idempotency struct {
@@ -3457,7 +3507,7 @@ var File_ddq_v1_queue_proto protoreflect.FileDescriptor
 
 const file_ddq_v1_queue_proto_rawDesc = "" +
 	"\n" +
-	"\x12ddq/v1/queue.proto\x12\x06ddq.v1\x1a\x11ddq/v1/task.proto\x1a\x1egoogle/protobuf/duration.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xbc\x05\n" +
+	"\x12ddq/v1/queue.proto\x12\x06ddq.v1\x1a\x11ddq/v1/task.proto\x1a\x1egoogle/protobuf/duration.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xb8\x06\n" +
 	"\x0eEnqueueRequest\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\tR\x02id\x12\x18\n" +
@@ -3467,7 +3517,7 @@ const file_ddq_v1_queue_proto_rawDesc = "" +
 	"\n" +
 	"attributes\x18\x06 \x03(\v2\x11.ddq.v1.AttributeR\n" +
 	"attributes\x12$\n" +
-	"\vmax_retries\x18\a \x01(\x05H\x02R\n" +
+	"\vmax_retries\x18\a \x01(\x05H\x03R\n" +
 	"maxRetries\x88\x01\x01\x122\n" +
 	"\x15visibility_timeout_ms\x18\b \x01(\x03R\x13visibilityTimeoutMs\x12)\n" +
 	"\abackoff\x18\t \x01(\v2\x0f.ddq.v1.BackoffR\abackoff\x12=\n" +
@@ -3478,9 +3528,13 @@ const file_ddq_v1_queue_proto_rawDesc = "" +
 	"\bpriority\x18\f \x01(\x05R\bpriority\x12!\n" +
 	"\ffairness_key\x18\r \x01(\tR\vfairnessKey\x12'\n" +
 	"\x0ffairness_weight\x18\x0e \x01(\x05R\x0efairnessWeight\x125\n" +
-	"\vidempotency\x18\x11 \x01(\v2\x13.ddq.v1.IdempotencyR\vidempotencyB\x06\n" +
+	"\vidempotency\x18\x11 \x01(\v2\x13.ddq.v1.IdempotencyR\vidempotency\x12=\n" +
+	"\vlatest_time\x18\x12 \x01(\v2\x1a.google.protobuf.TimestampH\x02R\n" +
+	"latestTime\x121\n" +
+	"\x05slack\x18\x13 \x01(\v2\x19.google.protobuf.DurationH\x02R\x05slackB\x06\n" +
 	"\x04whenB\b\n" +
-	"\x06expiryB\x0e\n" +
+	"\x06expiryB\b\n" +
+	"\x06spreadB\x0e\n" +
 	"\f_max_retries\"\xa1\x01\n" +
 	"\vIdempotency\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12.\n" +
@@ -3830,95 +3884,97 @@ var file_ddq_v1_queue_proto_depIdxs = []int32{
 	50, // 4: ddq.v1.EnqueueRequest.expire_time:type_name -> google.protobuf.Timestamp
 	49, // 5: ddq.v1.EnqueueRequest.expire_after:type_name -> google.protobuf.Duration
 	5,  // 6: ddq.v1.EnqueueRequest.idempotency:type_name -> ddq.v1.Idempotency
-	0,  // 7: ddq.v1.Idempotency.scope:type_name -> ddq.v1.IdempotencyScope
-	1,  // 8: ddq.v1.Idempotency.on_conflict:type_name -> ddq.v1.OnConflict
-	50, // 9: ddq.v1.EnqueueResponse.execute_time:type_name -> google.protobuf.Timestamp
-	53, // 10: ddq.v1.EnqueueResponse.state:type_name -> ddq.v1.TaskState
-	53, // 11: ddq.v1.EnqueueResponse.replaced_state:type_name -> ddq.v1.TaskState
-	2,  // 12: ddq.v1.EnqueueResponse.idempotency_outcome:type_name -> ddq.v1.IdempotencyOutcome
-	4,  // 13: ddq.v1.EnqueueBatchRequest.tasks:type_name -> ddq.v1.EnqueueRequest
-	9,  // 14: ddq.v1.EnqueueBatchResponse.results:type_name -> ddq.v1.EnqueueResult
-	50, // 15: ddq.v1.EnqueueResult.execute_time:type_name -> google.protobuf.Timestamp
-	53, // 16: ddq.v1.EnqueueResult.replaced_state:type_name -> ddq.v1.TaskState
-	54, // 17: ddq.v1.EnqueueResult.error:type_name -> ddq.v1.Error
-	2,  // 18: ddq.v1.EnqueueResult.idempotency_outcome:type_name -> ddq.v1.IdempotencyOutcome
-	4,  // 19: ddq.v1.EnqueueStreamRequest.tasks:type_name -> ddq.v1.EnqueueRequest
-	9,  // 20: ddq.v1.EnqueueStreamResponse.results:type_name -> ddq.v1.EnqueueResult
-	54, // 21: ddq.v1.EnqueueStreamResponse.error:type_name -> ddq.v1.Error
-	55, // 22: ddq.v1.GetTaskResponse.task:type_name -> ddq.v1.Task
-	53, // 23: ddq.v1.ListTasksRequest.state:type_name -> ddq.v1.TaskState
-	55, // 24: ddq.v1.ListTasksResponse.tasks:type_name -> ddq.v1.Task
-	49, // 25: ddq.v1.RescheduleTaskRequest.delay:type_name -> google.protobuf.Duration
-	50, // 26: ddq.v1.RescheduleTaskRequest.execute_time:type_name -> google.protobuf.Timestamp
-	50, // 27: ddq.v1.RescheduleTaskResponse.execute_time:type_name -> google.protobuf.Timestamp
-	56, // 28: ddq.v1.UpdateTaskRequest.update_mask:type_name -> google.protobuf.FieldMask
-	51, // 29: ddq.v1.UpdateTaskRequest.attributes:type_name -> ddq.v1.Attribute
-	52, // 30: ddq.v1.UpdateTaskRequest.backoff:type_name -> ddq.v1.Backoff
-	50, // 31: ddq.v1.UpdateTaskRequest.expire_time:type_name -> google.protobuf.Timestamp
-	49, // 32: ddq.v1.UpdateTaskRequest.expire_after:type_name -> google.protobuf.Duration
-	49, // 33: ddq.v1.UpdateTaskRequest.delay:type_name -> google.protobuf.Duration
-	50, // 34: ddq.v1.UpdateTaskRequest.execute_time:type_name -> google.protobuf.Timestamp
-	50, // 35: ddq.v1.UpdateTaskResponse.execute_time:type_name -> google.protobuf.Timestamp
-	50, // 36: ddq.v1.PromoteTaskResponse.execute_time:type_name -> google.protobuf.Timestamp
-	25, // 37: ddq.v1.SubscribeRequest.hello:type_name -> ddq.v1.Hello
-	34, // 38: ddq.v1.SubscribeRequest.acks:type_name -> ddq.v1.Ack
-	35, // 39: ddq.v1.SubscribeRequest.nacks:type_name -> ddq.v1.Nack
-	36, // 40: ddq.v1.SubscribeRequest.extends:type_name -> ddq.v1.Extend
-	27, // 41: ddq.v1.SubscribeResponse.subscribed:type_name -> ddq.v1.Subscribed
-	28, // 42: ddq.v1.SubscribeResponse.deliveries:type_name -> ddq.v1.Delivery
-	29, // 43: ddq.v1.SubscribeResponse.settled:type_name -> ddq.v1.Settled
-	31, // 44: ddq.v1.SubscribeResponse.cancels:type_name -> ddq.v1.Cancel
-	33, // 45: ddq.v1.SubscribeResponse.drain:type_name -> ddq.v1.Drain
-	32, // 46: ddq.v1.SubscribeResponse.demand:type_name -> ddq.v1.Demand
-	55, // 47: ddq.v1.Delivery.task:type_name -> ddq.v1.Task
-	30, // 48: ddq.v1.Settled.results:type_name -> ddq.v1.SettleResult
-	54, // 49: ddq.v1.SettleResult.error:type_name -> ddq.v1.Error
-	28, // 50: ddq.v1.RetrieveResponse.deliveries:type_name -> ddq.v1.Delivery
-	34, // 51: ddq.v1.AckRequest.ack:type_name -> ddq.v1.Ack
-	35, // 52: ddq.v1.NackRequest.nack:type_name -> ddq.v1.Nack
-	53, // 53: ddq.v1.NackResponse.state:type_name -> ddq.v1.TaskState
-	50, // 54: ddq.v1.NackResponse.execute_time:type_name -> google.protobuf.Timestamp
-	36, // 55: ddq.v1.ExtendRequest.extend:type_name -> ddq.v1.Extend
-	55, // 56: ddq.v1.WaitTaskResponse.task:type_name -> ddq.v1.Task
-	3,  // 57: ddq.v1.CancelTaskResponse.outcome:type_name -> ddq.v1.CancelOutcome
-	53, // 58: ddq.v1.CancelTaskResponse.state:type_name -> ddq.v1.TaskState
-	4,  // 59: ddq.v1.DelayQueueService.Enqueue:input_type -> ddq.v1.EnqueueRequest
-	7,  // 60: ddq.v1.DelayQueueService.EnqueueBatch:input_type -> ddq.v1.EnqueueBatchRequest
-	10, // 61: ddq.v1.DelayQueueService.EnqueueStream:input_type -> ddq.v1.EnqueueStreamRequest
-	12, // 62: ddq.v1.DelayQueueService.GetTask:input_type -> ddq.v1.GetTaskRequest
-	14, // 63: ddq.v1.DelayQueueService.ListTasks:input_type -> ddq.v1.ListTasksRequest
-	16, // 64: ddq.v1.DelayQueueService.DeleteTask:input_type -> ddq.v1.DeleteTaskRequest
-	18, // 65: ddq.v1.DelayQueueService.RescheduleTask:input_type -> ddq.v1.RescheduleTaskRequest
-	20, // 66: ddq.v1.DelayQueueService.UpdateTask:input_type -> ddq.v1.UpdateTaskRequest
-	22, // 67: ddq.v1.DelayQueueService.PromoteTask:input_type -> ddq.v1.PromoteTaskRequest
-	24, // 68: ddq.v1.DelayQueueService.Subscribe:input_type -> ddq.v1.SubscribeRequest
-	37, // 69: ddq.v1.DelayQueueService.Retrieve:input_type -> ddq.v1.RetrieveRequest
-	39, // 70: ddq.v1.DelayQueueService.Ack:input_type -> ddq.v1.AckRequest
-	41, // 71: ddq.v1.DelayQueueService.Nack:input_type -> ddq.v1.NackRequest
-	43, // 72: ddq.v1.DelayQueueService.Extend:input_type -> ddq.v1.ExtendRequest
-	45, // 73: ddq.v1.DelayQueueService.WaitTask:input_type -> ddq.v1.WaitTaskRequest
-	47, // 74: ddq.v1.DelayQueueService.CancelTask:input_type -> ddq.v1.CancelTaskRequest
-	6,  // 75: ddq.v1.DelayQueueService.Enqueue:output_type -> ddq.v1.EnqueueResponse
-	8,  // 76: ddq.v1.DelayQueueService.EnqueueBatch:output_type -> ddq.v1.EnqueueBatchResponse
-	11, // 77: ddq.v1.DelayQueueService.EnqueueStream:output_type -> ddq.v1.EnqueueStreamResponse
-	13, // 78: ddq.v1.DelayQueueService.GetTask:output_type -> ddq.v1.GetTaskResponse
-	15, // 79: ddq.v1.DelayQueueService.ListTasks:output_type -> ddq.v1.ListTasksResponse
-	17, // 80: ddq.v1.DelayQueueService.DeleteTask:output_type -> ddq.v1.DeleteTaskResponse
-	19, // 81: ddq.v1.DelayQueueService.RescheduleTask:output_type -> ddq.v1.RescheduleTaskResponse
-	21, // 82: ddq.v1.DelayQueueService.UpdateTask:output_type -> ddq.v1.UpdateTaskResponse
-	23, // 83: ddq.v1.DelayQueueService.PromoteTask:output_type -> ddq.v1.PromoteTaskResponse
-	26, // 84: ddq.v1.DelayQueueService.Subscribe:output_type -> ddq.v1.SubscribeResponse
-	38, // 85: ddq.v1.DelayQueueService.Retrieve:output_type -> ddq.v1.RetrieveResponse
-	40, // 86: ddq.v1.DelayQueueService.Ack:output_type -> ddq.v1.AckResponse
-	42, // 87: ddq.v1.DelayQueueService.Nack:output_type -> ddq.v1.NackResponse
-	44, // 88: ddq.v1.DelayQueueService.Extend:output_type -> ddq.v1.ExtendResponse
-	46, // 89: ddq.v1.DelayQueueService.WaitTask:output_type -> ddq.v1.WaitTaskResponse
-	48, // 90: ddq.v1.DelayQueueService.CancelTask:output_type -> ddq.v1.CancelTaskResponse
-	75, // [75:91] is the sub-list for method output_type
-	59, // [59:75] is the sub-list for method input_type
-	59, // [59:59] is the sub-list for extension type_name
-	59, // [59:59] is the sub-list for extension extendee
-	0,  // [0:59] is the sub-list for field type_name
+	50, // 7: ddq.v1.EnqueueRequest.latest_time:type_name -> google.protobuf.Timestamp
+	49, // 8: ddq.v1.EnqueueRequest.slack:type_name -> google.protobuf.Duration
+	0,  // 9: ddq.v1.Idempotency.scope:type_name -> ddq.v1.IdempotencyScope
+	1,  // 10: ddq.v1.Idempotency.on_conflict:type_name -> ddq.v1.OnConflict
+	50, // 11: ddq.v1.EnqueueResponse.execute_time:type_name -> google.protobuf.Timestamp
+	53, // 12: ddq.v1.EnqueueResponse.state:type_name -> ddq.v1.TaskState
+	53, // 13: ddq.v1.EnqueueResponse.replaced_state:type_name -> ddq.v1.TaskState
+	2,  // 14: ddq.v1.EnqueueResponse.idempotency_outcome:type_name -> ddq.v1.IdempotencyOutcome
+	4,  // 15: ddq.v1.EnqueueBatchRequest.tasks:type_name -> ddq.v1.EnqueueRequest
+	9,  // 16: ddq.v1.EnqueueBatchResponse.results:type_name -> ddq.v1.EnqueueResult
+	50, // 17: ddq.v1.EnqueueResult.execute_time:type_name -> google.protobuf.Timestamp
+	53, // 18: ddq.v1.EnqueueResult.replaced_state:type_name -> ddq.v1.TaskState
+	54, // 19: ddq.v1.EnqueueResult.error:type_name -> ddq.v1.Error
+	2,  // 20: ddq.v1.EnqueueResult.idempotency_outcome:type_name -> ddq.v1.IdempotencyOutcome
+	4,  // 21: ddq.v1.EnqueueStreamRequest.tasks:type_name -> ddq.v1.EnqueueRequest
+	9,  // 22: ddq.v1.EnqueueStreamResponse.results:type_name -> ddq.v1.EnqueueResult
+	54, // 23: ddq.v1.EnqueueStreamResponse.error:type_name -> ddq.v1.Error
+	55, // 24: ddq.v1.GetTaskResponse.task:type_name -> ddq.v1.Task
+	53, // 25: ddq.v1.ListTasksRequest.state:type_name -> ddq.v1.TaskState
+	55, // 26: ddq.v1.ListTasksResponse.tasks:type_name -> ddq.v1.Task
+	49, // 27: ddq.v1.RescheduleTaskRequest.delay:type_name -> google.protobuf.Duration
+	50, // 28: ddq.v1.RescheduleTaskRequest.execute_time:type_name -> google.protobuf.Timestamp
+	50, // 29: ddq.v1.RescheduleTaskResponse.execute_time:type_name -> google.protobuf.Timestamp
+	56, // 30: ddq.v1.UpdateTaskRequest.update_mask:type_name -> google.protobuf.FieldMask
+	51, // 31: ddq.v1.UpdateTaskRequest.attributes:type_name -> ddq.v1.Attribute
+	52, // 32: ddq.v1.UpdateTaskRequest.backoff:type_name -> ddq.v1.Backoff
+	50, // 33: ddq.v1.UpdateTaskRequest.expire_time:type_name -> google.protobuf.Timestamp
+	49, // 34: ddq.v1.UpdateTaskRequest.expire_after:type_name -> google.protobuf.Duration
+	49, // 35: ddq.v1.UpdateTaskRequest.delay:type_name -> google.protobuf.Duration
+	50, // 36: ddq.v1.UpdateTaskRequest.execute_time:type_name -> google.protobuf.Timestamp
+	50, // 37: ddq.v1.UpdateTaskResponse.execute_time:type_name -> google.protobuf.Timestamp
+	50, // 38: ddq.v1.PromoteTaskResponse.execute_time:type_name -> google.protobuf.Timestamp
+	25, // 39: ddq.v1.SubscribeRequest.hello:type_name -> ddq.v1.Hello
+	34, // 40: ddq.v1.SubscribeRequest.acks:type_name -> ddq.v1.Ack
+	35, // 41: ddq.v1.SubscribeRequest.nacks:type_name -> ddq.v1.Nack
+	36, // 42: ddq.v1.SubscribeRequest.extends:type_name -> ddq.v1.Extend
+	27, // 43: ddq.v1.SubscribeResponse.subscribed:type_name -> ddq.v1.Subscribed
+	28, // 44: ddq.v1.SubscribeResponse.deliveries:type_name -> ddq.v1.Delivery
+	29, // 45: ddq.v1.SubscribeResponse.settled:type_name -> ddq.v1.Settled
+	31, // 46: ddq.v1.SubscribeResponse.cancels:type_name -> ddq.v1.Cancel
+	33, // 47: ddq.v1.SubscribeResponse.drain:type_name -> ddq.v1.Drain
+	32, // 48: ddq.v1.SubscribeResponse.demand:type_name -> ddq.v1.Demand
+	55, // 49: ddq.v1.Delivery.task:type_name -> ddq.v1.Task
+	30, // 50: ddq.v1.Settled.results:type_name -> ddq.v1.SettleResult
+	54, // 51: ddq.v1.SettleResult.error:type_name -> ddq.v1.Error
+	28, // 52: ddq.v1.RetrieveResponse.deliveries:type_name -> ddq.v1.Delivery
+	34, // 53: ddq.v1.AckRequest.ack:type_name -> ddq.v1.Ack
+	35, // 54: ddq.v1.NackRequest.nack:type_name -> ddq.v1.Nack
+	53, // 55: ddq.v1.NackResponse.state:type_name -> ddq.v1.TaskState
+	50, // 56: ddq.v1.NackResponse.execute_time:type_name -> google.protobuf.Timestamp
+	36, // 57: ddq.v1.ExtendRequest.extend:type_name -> ddq.v1.Extend
+	55, // 58: ddq.v1.WaitTaskResponse.task:type_name -> ddq.v1.Task
+	3,  // 59: ddq.v1.CancelTaskResponse.outcome:type_name -> ddq.v1.CancelOutcome
+	53, // 60: ddq.v1.CancelTaskResponse.state:type_name -> ddq.v1.TaskState
+	4,  // 61: ddq.v1.DelayQueueService.Enqueue:input_type -> ddq.v1.EnqueueRequest
+	7,  // 62: ddq.v1.DelayQueueService.EnqueueBatch:input_type -> ddq.v1.EnqueueBatchRequest
+	10, // 63: ddq.v1.DelayQueueService.EnqueueStream:input_type -> ddq.v1.EnqueueStreamRequest
+	12, // 64: ddq.v1.DelayQueueService.GetTask:input_type -> ddq.v1.GetTaskRequest
+	14, // 65: ddq.v1.DelayQueueService.ListTasks:input_type -> ddq.v1.ListTasksRequest
+	16, // 66: ddq.v1.DelayQueueService.DeleteTask:input_type -> ddq.v1.DeleteTaskRequest
+	18, // 67: ddq.v1.DelayQueueService.RescheduleTask:input_type -> ddq.v1.RescheduleTaskRequest
+	20, // 68: ddq.v1.DelayQueueService.UpdateTask:input_type -> ddq.v1.UpdateTaskRequest
+	22, // 69: ddq.v1.DelayQueueService.PromoteTask:input_type -> ddq.v1.PromoteTaskRequest
+	24, // 70: ddq.v1.DelayQueueService.Subscribe:input_type -> ddq.v1.SubscribeRequest
+	37, // 71: ddq.v1.DelayQueueService.Retrieve:input_type -> ddq.v1.RetrieveRequest
+	39, // 72: ddq.v1.DelayQueueService.Ack:input_type -> ddq.v1.AckRequest
+	41, // 73: ddq.v1.DelayQueueService.Nack:input_type -> ddq.v1.NackRequest
+	43, // 74: ddq.v1.DelayQueueService.Extend:input_type -> ddq.v1.ExtendRequest
+	45, // 75: ddq.v1.DelayQueueService.WaitTask:input_type -> ddq.v1.WaitTaskRequest
+	47, // 76: ddq.v1.DelayQueueService.CancelTask:input_type -> ddq.v1.CancelTaskRequest
+	6,  // 77: ddq.v1.DelayQueueService.Enqueue:output_type -> ddq.v1.EnqueueResponse
+	8,  // 78: ddq.v1.DelayQueueService.EnqueueBatch:output_type -> ddq.v1.EnqueueBatchResponse
+	11, // 79: ddq.v1.DelayQueueService.EnqueueStream:output_type -> ddq.v1.EnqueueStreamResponse
+	13, // 80: ddq.v1.DelayQueueService.GetTask:output_type -> ddq.v1.GetTaskResponse
+	15, // 81: ddq.v1.DelayQueueService.ListTasks:output_type -> ddq.v1.ListTasksResponse
+	17, // 82: ddq.v1.DelayQueueService.DeleteTask:output_type -> ddq.v1.DeleteTaskResponse
+	19, // 83: ddq.v1.DelayQueueService.RescheduleTask:output_type -> ddq.v1.RescheduleTaskResponse
+	21, // 84: ddq.v1.DelayQueueService.UpdateTask:output_type -> ddq.v1.UpdateTaskResponse
+	23, // 85: ddq.v1.DelayQueueService.PromoteTask:output_type -> ddq.v1.PromoteTaskResponse
+	26, // 86: ddq.v1.DelayQueueService.Subscribe:output_type -> ddq.v1.SubscribeResponse
+	38, // 87: ddq.v1.DelayQueueService.Retrieve:output_type -> ddq.v1.RetrieveResponse
+	40, // 88: ddq.v1.DelayQueueService.Ack:output_type -> ddq.v1.AckResponse
+	42, // 89: ddq.v1.DelayQueueService.Nack:output_type -> ddq.v1.NackResponse
+	44, // 90: ddq.v1.DelayQueueService.Extend:output_type -> ddq.v1.ExtendResponse
+	46, // 91: ddq.v1.DelayQueueService.WaitTask:output_type -> ddq.v1.WaitTaskResponse
+	48, // 92: ddq.v1.DelayQueueService.CancelTask:output_type -> ddq.v1.CancelTaskResponse
+	77, // [77:93] is the sub-list for method output_type
+	61, // [61:77] is the sub-list for method input_type
+	61, // [61:61] is the sub-list for extension type_name
+	61, // [61:61] is the sub-list for extension extendee
+	0,  // [0:61] is the sub-list for field type_name
 }
 
 func init() { file_ddq_v1_queue_proto_init() }
@@ -3932,6 +3988,8 @@ func file_ddq_v1_queue_proto_init() {
 		(*EnqueueRequest_ExecuteTime)(nil),
 		(*EnqueueRequest_ExpireTime)(nil),
 		(*EnqueueRequest_ExpireAfter)(nil),
+		(*EnqueueRequest_LatestTime)(nil),
+		(*EnqueueRequest_Slack)(nil),
 	}
 	file_ddq_v1_queue_proto_msgTypes[14].OneofWrappers = []any{
 		(*RescheduleTaskRequest_Delay)(nil),

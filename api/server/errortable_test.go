@@ -257,6 +257,13 @@ var refusals = []refusal{
 	}, codes.FailedPrecondition, "TOPIC_NOT_EMPTY", "name", "", 0},
 	{"too many shards", created("t", &ddqv1.TopicPolicy{Shards: proto.Int32(257)}), codes.InvalidArgument, "OUT_OF_RANGE_FIELD", "policy.shards", "", 0},
 	{"overflowing policy", created("t", &ddqv1.TopicPolicy{DoneRetentionMs: proto.Int64(math.MaxInt64)}), codes.InvalidArgument, "OUT_OF_RANGE_FIELD", "policy.done_retention_ms", "", 0},
+	{"negative slack", enqueued(func(e *ddqv1.EnqueueRequest) { e.Spread = &ddqv1.EnqueueRequest_Slack{Slack: durationpb.New(-1)} }), codes.InvalidArgument, "BAD_DELAY", "slack", "", 0},
+	{"slack of a century", enqueued(func(e *ddqv1.EnqueueRequest) {
+		e.Spread = &ddqv1.EnqueueRequest_Slack{Slack: &durationpb.Duration{Seconds: 100 * 366 * 86400}}
+	}), codes.OutOfRange, "DELAY_TOO_LONG", "slack", "", 0},
+	{"latest before the due time", enqueued(func(e *ddqv1.EnqueueRequest) {
+		e.Spread = &ddqv1.EnqueueRequest_LatestTime{LatestTime: &timestamppb.Timestamp{Seconds: 1}}
+	}), codes.InvalidArgument, "BAD_TIME", "latest_time", "", 0},
 	{"an empty idempotency key", withKey(&ddqv1.Idempotency{}), codes.InvalidArgument, "BAD_KEY", "idempotency.key", "", 0},
 	{"an unprintable idempotency key", withKey(&ddqv1.Idempotency{Key: "a\tb"}), codes.InvalidArgument, "BAD_KEY", "idempotency.key", "", 0},
 	{"a window in the scope of the live", withKey(&ddqv1.Idempotency{Key: "k", Scope: 1, WindowMs: 5}), codes.InvalidArgument, "OUT_OF_RANGE_FIELD", "idempotency.window_ms", "", 0},

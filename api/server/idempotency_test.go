@@ -71,6 +71,35 @@ func TestIdempotencyKeysOverTheWire(t *testing.T) {
 	})
 }
 
+// TestSlackIsEchoed: the answer has the time that was chosen, and so has the task.
+func TestSlackIsEchoed(t *testing.T) {
+	bubble(t, Config{}, func(r *rig) {
+		var first *ddqv1.EnqueueResponse
+		seen := make(map[time.Time]bool)
+		for i := range 50 {
+			asked := time.Now()
+			got := r.enqueue(&ddqv1.EnqueueRequest{
+				Topic: "t", When: &ddqv1.EnqueueRequest_Delay{Delay: durationpb.New(time.Hour)},
+				Spread: &ddqv1.EnqueueRequest_Slack{Slack: durationpb.New(time.Minute)},
+			})
+			if late := got.ExecuteTime.AsTime().Sub(asked.Add(time.Hour)); late < 0 || late > time.Minute+time.Second {
+				r.Errorf("task %d is due %v later than asked for", i, late)
+			}
+			if seen[got.ExecuteTime.AsTime()] = true; i == 0 {
+				first = got
+			}
+		}
+		if len(seen) < 45 {
+			r.Errorf("50 tasks are due at %d moments", len(seen))
+		}
+		task, err := r.queue.GetTask(r.Context(), &ddqv1.GetTaskRequest{Topic: "t", Id: first.Id})
+		must(r, err)
+		if !task.Task.ExecuteTime.AsTime().Equal(first.ExecuteTime.AsTime()) {
+			r.Errorf("got %v, want %v", task.Task.ExecuteTime.AsTime(), first.ExecuteTime.AsTime())
+		}
+	})
+}
+
 // TestWindowOutlivesItsTask: the window is from the first enqueue, the task is done.
 func TestWindowOutlivesItsTask(t *testing.T) {
 	bubble(t, Config{}, func(r *rig) {

@@ -100,6 +100,15 @@ func convertTimes(t *actors.NewTask, r *ddqv1.EnqueueRequest) (e *actors.Error) 
 	if e != nil {
 		return e
 	}
+	switch spread := r.Spread.(type) {
+	case *ddqv1.EnqueueRequest_LatestTime:
+		t.Latest, e = instantOf(spread.LatestTime, "latest_time")
+	case *ddqv1.EnqueueRequest_Slack:
+		t.Slack, e = delayOf(spread.Slack, "slack")
+	}
+	if e != nil {
+		return e
+	}
 	switch expiry := r.Expiry.(type) {
 	case *ddqv1.EnqueueRequest_ExpireTime:
 		t.Task.Expires, e = instantOf(expiry.ExpireTime, "expire_time")

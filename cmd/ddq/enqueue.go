@@ -33,6 +33,7 @@ type enqueueFlags struct {
 	backoff     backoffFlag
 	expireAfter time.Duration
 	key         idempotencyFlags
+	slack       time.Duration
 	priority    int
 	fairness    string
 	weight      int
@@ -54,6 +55,7 @@ func (f *enqueueFlags) flags(fs *pflag.FlagSet) {
 	fs.StringVar(&f.fairness, "fairness-key", "", "tasks of one key take turns with those of others")
 	fs.IntVar(&f.weight, "fairness-weight", 0, "how many tasks of the fairness key make a turn (default 1)")
 	f.key.flags(fs)
+	fs.DurationVar(&f.slack, "slack", 0, "how much later the task may run: tasks are spread evenly over it")
 	fs.DurationVar(&f.expireAfter, "expire-after", 0, "dead-letter the task when it was not delivered so long after its due time")
 }
 
@@ -84,6 +86,7 @@ func (f *enqueueFlags) task(fs *pflag.FlagSet, in io.Reader) (client.Task, error
 		ID:                f.id,
 		Payload:           []byte(f.payload),
 		Delay:             f.delay,
+		Slack:             f.slack,
 		Attributes:        f.attributes,
 		VisibilityTimeout: f.visibility,
 		Backoff:           f.backoff.own(),

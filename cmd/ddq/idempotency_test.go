@@ -62,3 +62,18 @@ func TestKeyedTasksOfTheSDK(t *testing.T) {
 		t.Errorf("again: %+v, %v", again, err)
 	}
 }
+
+func TestSlackCommand(t *testing.T) {
+	ddq := on(t, startTestNode(t, nil))
+	got := ddq(exitOK, "enqueue", "--topic", "mail", "--at", "2030-01-01T00:00:00Z", "--slack", "60s", "--count", "100", "-o", "json")
+	minutes := make(map[string]int)
+	for line := range strings.Lines(got.out) {
+		due := strings.Split(strings.SplitAfter(line, `"execute_time":"`)[1], `"`)[0]
+		minutes[due[:len("2030-01-01T00:00:0")]]++
+	}
+	for tens := range 6 { // tens of seconds of the first minute of the year
+		if n := minutes["2030-01-01T00:00:"+string(rune('0'+tens))]; n < 12 || n > 21 {
+			t.Errorf("%d of 100 tasks in ten of sixty seconds: %v", n, minutes)
+		}
+	}
+}

@@ -103,10 +103,10 @@ func (sh *shard) addFree(t *store.Task, old *mark, until store.Millis, now clock
 
 // replace gives the pending record r what t asks for.
 func (sh *shard) replace(r *record, t *store.Task) {
-	id := r.task.ID
+	id, edits := r.task.ID, r.task.Edits
 	sh.take(r)
 	*r = record{task: copyTask(t), kind: store.KindPending}
-	r.task.ID, r.task.Attempt, r.task.LastError = id, 0, ""
+	r.task.ID, r.task.Attempt, r.task.LastError, r.task.Edits = id, 0, "", edits+1
 	sh.put(r)
 	sh.woke = true
 }

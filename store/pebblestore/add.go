@@ -103,7 +103,13 @@ func (t *turn) insert(task *store.Task, h *store.Hold, rewritten bool) (store.Ad
 
 // addTask writes the entry of a new task.
 func (t *turn) addTask(task *store.Task, rewritten bool) (err error) {
+	return t.writeTask(task, 0, rewritten)
+}
+
+// writeTask writes the entry of a task that begins anew, after so many edits.
+func (t *turn) writeTask(task *store.Task, edits int64, rewritten bool) (err error) {
 	e := entry{
+		edits:       edits,
 		due:         task.Due,
 		fingerprint: task.Fingerprint,
 		stamp:       t.stamp(),

@@ -192,7 +192,12 @@ func (t *turn) replaceKeyed(task *store.Task, m *keyMark, h *holder) (store.AddR
 	}
 	next := *task
 	next.ID = m.id
-	if err := t.addTask(&next, true); err != nil {
+	if h.history {
+		if err := t.forget(m.id); err != nil {
+			return store.AddResult{}, err
+		}
+	}
+	if err := t.writeTask(&next, h.edits+1, true); err != nil {
 		return store.AddResult{}, err
 	}
 	if err := t.addPending(next.Due, m.id, record.AppendTraits(nil, next.Traits)); err != nil {

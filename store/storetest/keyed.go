@@ -153,6 +153,7 @@ func keyedReplace(f *fixture) {
 	equal(f, "retries", got.MaxRetries, 2)
 	equal(f, "due time", got.Due, second.Due)
 	equal(f, "attempt", got.Attempt, 0)
+	equal(f, "version", got.Version(), 2)
 	equal(f, "last error", got.LastError, "")
 	equal(f, "traits", *got.Traits, *second.Traits)
 	_, entries, err := f.s.Window(f.ctx, f.shard, store.WindowQuery{To: second.Due, Limit: 10})

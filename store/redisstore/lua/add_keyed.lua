@@ -20,6 +20,7 @@
 -- include places.lua
 -- include lane_member.lua
 -- include keys.lua
+-- include edits.lua
 local TAKEN, REPLACED, CLOSED, PASSED = 40, 41, 42, 43
 local sub = string.sub
 redis.call('HLEN', KEYS[3])
@@ -38,6 +39,14 @@ local function put(id, due, record, traits)
     local member = lane_member(id, due, traits)
     if member then redis.call('ZADD', KEYS[10], 0, member) end
   end
+end
+
+-- after is a new record as the version after that of an old one.
+local function after(old, record)
+  local count = old and #old >= 9 and edits(old) or 0
+  local _, from = edits(record)
+  local flags = string.char(string.byte(record) + 4)
+  return flags .. sub(record, 2, from - 1) .. struct.pack('>i8', count + 1) .. sub(record, from)
 end
 
 -- clear forgets what a task leaves beside its record.
@@ -69,9 +78,9 @@ for i = 1, n do
     if not again and rule == '2' then
       status = REPLACED
       clear(mark.id, place[2])
-      put(mark.id, due, record, traits)
+      put(mark.id, due, after(redis.call('HGET', KEYS[3], mark.id), record), traits)
       write_mark(key, mark.till, due, mark.id, id)
-      if mark.till == 0 then redis.call('ZADD', KEYS[12], rest(due + 0), key) end
+      if mark.till == 0 then redis.call('ZADD', KEYS[13], rest(due + 0), key) end
       mark.due, pended = due, true
       place = {1, due, false}
     elseif not again and rule ~= '0' then
