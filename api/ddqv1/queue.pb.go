@@ -719,8 +719,11 @@ type ListTasksRequest struct {
 	// Unspecified lists every live task: scheduled, ready, retrying, running.
 	State TaskState `protobuf:"varint,2,opt,name=state,proto3,enum=ddq.v1.TaskState" json:"state,omitempty"`
 	// At most 1,000; 0 means 100.
-	PageSize      int32  `protobuf:"varint,3,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	PageToken     string `protobuf:"bytes,4,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	PageSize  int32  `protobuf:"varint,3,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	PageToken string `protobuf:"bytes,4,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	// Pending tasks come in order of due time within a shard. Its states and state
+	// exclude each other.
+	Filter        *TaskFilter `protobuf:"bytes,5,opt,name=filter,proto3" json:"filter,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -781,6 +784,13 @@ func (x *ListTasksRequest) GetPageToken() string {
 		return x.PageToken
 	}
 	return ""
+}
+
+func (x *ListTasksRequest) GetFilter() *TaskFilter {
+	if x != nil {
+		return x.Filter
+	}
+	return nil
 }
 
 type ListTasksResponse struct {
@@ -2849,7 +2859,7 @@ var File_ddq_v1_queue_proto protoreflect.FileDescriptor
 
 const file_ddq_v1_queue_proto_rawDesc = "" +
 	"\n" +
-	"\x12ddq/v1/queue.proto\x12\x06ddq.v1\x1a\x11ddq/v1/task.proto\x1a\x1egoogle/protobuf/duration.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x85\x05\n" +
+	"\x12ddq/v1/queue.proto\x12\x06ddq.v1\x1a\x11ddq/v1/find.proto\x1a\x11ddq/v1/task.proto\x1a\x1egoogle/protobuf/duration.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x85\x05\n" +
 	"\x0eEnqueueRequest\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\tR\x02id\x12\x18\n" +
@@ -2901,13 +2911,14 @@ const file_ddq_v1_queue_proto_rawDesc = "" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\tR\x02id\"3\n" +
 	"\x0fGetTaskResponse\x12 \n" +
-	"\x04task\x18\x01 \x01(\v2\f.ddq.v1.TaskR\x04task\"\x8d\x01\n" +
+	"\x04task\x18\x01 \x01(\v2\f.ddq.v1.TaskR\x04task\"\xb9\x01\n" +
 	"\x10ListTasksRequest\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12'\n" +
 	"\x05state\x18\x02 \x01(\x0e2\x11.ddq.v1.TaskStateR\x05state\x12\x1b\n" +
 	"\tpage_size\x18\x03 \x01(\x05R\bpageSize\x12\x1d\n" +
 	"\n" +
-	"page_token\x18\x04 \x01(\tR\tpageToken\"_\n" +
+	"page_token\x18\x04 \x01(\tR\tpageToken\x12*\n" +
+	"\x06filter\x18\x05 \x01(\v2\x12.ddq.v1.TaskFilterR\x06filter\"_\n" +
 	"\x11ListTasksResponse\x12\"\n" +
 	"\x05tasks\x18\x01 \x03(\v2\f.ddq.v1.TaskR\x05tasks\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"9\n" +
@@ -3069,7 +3080,7 @@ const file_ddq_v1_queue_proto_rawDesc = "" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12&\n" +
 	"\x06extend\x18\x02 \x01(\v2\x0e.ddq.v1.ExtendR\x06extend\")\n" +
 	"\x0eExtendResponse\x12\x17\n" +
-	"\ahold_ms\x18\x01 \x01(\x03R\x06holdMs2\xae\a\n" +
+	"\ahold_ms\x18\x01 \x01(\x03R\x06holdMs2\xde\t\n" +
 	"\x11DelayQueueService\x12:\n" +
 	"\aEnqueue\x12\x16.ddq.v1.EnqueueRequest\x1a\x17.ddq.v1.EnqueueResponse\x12I\n" +
 	"\fEnqueueBatch\x12\x1b.ddq.v1.EnqueueBatchRequest\x1a\x1c.ddq.v1.EnqueueBatchResponse\x12P\n" +
@@ -3081,7 +3092,12 @@ const file_ddq_v1_queue_proto_rawDesc = "" +
 	"\x0eRescheduleTask\x12\x1d.ddq.v1.RescheduleTaskRequest\x1a\x1e.ddq.v1.RescheduleTaskResponse\x12C\n" +
 	"\n" +
 	"UpdateTask\x12\x19.ddq.v1.UpdateTaskRequest\x1a\x1a.ddq.v1.UpdateTaskResponse\x12F\n" +
-	"\vPromoteTask\x12\x1a.ddq.v1.PromoteTaskRequest\x1a\x1b.ddq.v1.PromoteTaskResponse\x12D\n" +
+	"\vPromoteTask\x12\x1a.ddq.v1.PromoteTaskRequest\x1a\x1b.ddq.v1.PromoteTaskResponse\x12H\n" +
+	"\vDeleteTasks\x12\x1a.ddq.v1.DeleteTasksRequest\x1a\x1b.ddq.v1.DeleteTasksResponse0\x01\x12T\n" +
+	"\x0fRescheduleTasks\x12\x1e.ddq.v1.RescheduleTasksRequest\x1a\x1f.ddq.v1.RescheduleTasksResponse0\x01\x12C\n" +
+	"\n" +
+	"CountTasks\x12\x19.ddq.v1.CountTasksRequest\x1a\x1a.ddq.v1.CountTasksResponse\x12I\n" +
+	"\fDueHistogram\x12\x1b.ddq.v1.DueHistogramRequest\x1a\x1c.ddq.v1.DueHistogramResponse\x12D\n" +
 	"\tSubscribe\x12\x18.ddq.v1.SubscribeRequest\x1a\x19.ddq.v1.SubscribeResponse(\x010\x01\x12=\n" +
 	"\bRetrieve\x12\x17.ddq.v1.RetrieveRequest\x1a\x18.ddq.v1.RetrieveResponse\x12.\n" +
 	"\x03Ack\x12\x12.ddq.v1.AckRequest\x1a\x13.ddq.v1.AckResponse\x121\n" +
@@ -3102,54 +3118,63 @@ func file_ddq_v1_queue_proto_rawDescGZIP() []byte {
 
 var file_ddq_v1_queue_proto_msgTypes = make([]protoimpl.MessageInfo, 40)
 var file_ddq_v1_queue_proto_goTypes = []any{
-	(*EnqueueRequest)(nil),         // 0: ddq.v1.EnqueueRequest
-	(*EnqueueResponse)(nil),        // 1: ddq.v1.EnqueueResponse
-	(*EnqueueBatchRequest)(nil),    // 2: ddq.v1.EnqueueBatchRequest
-	(*EnqueueBatchResponse)(nil),   // 3: ddq.v1.EnqueueBatchResponse
-	(*EnqueueResult)(nil),          // 4: ddq.v1.EnqueueResult
-	(*EnqueueStreamRequest)(nil),   // 5: ddq.v1.EnqueueStreamRequest
-	(*EnqueueStreamResponse)(nil),  // 6: ddq.v1.EnqueueStreamResponse
-	(*GetTaskRequest)(nil),         // 7: ddq.v1.GetTaskRequest
-	(*GetTaskResponse)(nil),        // 8: ddq.v1.GetTaskResponse
-	(*ListTasksRequest)(nil),       // 9: ddq.v1.ListTasksRequest
-	(*ListTasksResponse)(nil),      // 10: ddq.v1.ListTasksResponse
-	(*DeleteTaskRequest)(nil),      // 11: ddq.v1.DeleteTaskRequest
-	(*DeleteTaskResponse)(nil),     // 12: ddq.v1.DeleteTaskResponse
-	(*RescheduleTaskRequest)(nil),  // 13: ddq.v1.RescheduleTaskRequest
-	(*RescheduleTaskResponse)(nil), // 14: ddq.v1.RescheduleTaskResponse
-	(*UpdateTaskRequest)(nil),      // 15: ddq.v1.UpdateTaskRequest
-	(*UpdateTaskResponse)(nil),     // 16: ddq.v1.UpdateTaskResponse
-	(*PromoteTaskRequest)(nil),     // 17: ddq.v1.PromoteTaskRequest
-	(*PromoteTaskResponse)(nil),    // 18: ddq.v1.PromoteTaskResponse
-	(*SubscribeRequest)(nil),       // 19: ddq.v1.SubscribeRequest
-	(*Hello)(nil),                  // 20: ddq.v1.Hello
-	(*SubscribeResponse)(nil),      // 21: ddq.v1.SubscribeResponse
-	(*Subscribed)(nil),             // 22: ddq.v1.Subscribed
-	(*Delivery)(nil),               // 23: ddq.v1.Delivery
-	(*Settled)(nil),                // 24: ddq.v1.Settled
-	(*SettleResult)(nil),           // 25: ddq.v1.SettleResult
-	(*Cancel)(nil),                 // 26: ddq.v1.Cancel
-	(*Demand)(nil),                 // 27: ddq.v1.Demand
-	(*Drain)(nil),                  // 28: ddq.v1.Drain
-	(*Ack)(nil),                    // 29: ddq.v1.Ack
-	(*Nack)(nil),                   // 30: ddq.v1.Nack
-	(*Extend)(nil),                 // 31: ddq.v1.Extend
-	(*RetrieveRequest)(nil),        // 32: ddq.v1.RetrieveRequest
-	(*RetrieveResponse)(nil),       // 33: ddq.v1.RetrieveResponse
-	(*AckRequest)(nil),             // 34: ddq.v1.AckRequest
-	(*AckResponse)(nil),            // 35: ddq.v1.AckResponse
-	(*NackRequest)(nil),            // 36: ddq.v1.NackRequest
-	(*NackResponse)(nil),           // 37: ddq.v1.NackResponse
-	(*ExtendRequest)(nil),          // 38: ddq.v1.ExtendRequest
-	(*ExtendResponse)(nil),         // 39: ddq.v1.ExtendResponse
-	(*durationpb.Duration)(nil),    // 40: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil),  // 41: google.protobuf.Timestamp
-	(*Attribute)(nil),              // 42: ddq.v1.Attribute
-	(*Backoff)(nil),                // 43: ddq.v1.Backoff
-	(TaskState)(0),                 // 44: ddq.v1.TaskState
-	(*Error)(nil),                  // 45: ddq.v1.Error
-	(*Task)(nil),                   // 46: ddq.v1.Task
-	(*fieldmaskpb.FieldMask)(nil),  // 47: google.protobuf.FieldMask
+	(*EnqueueRequest)(nil),          // 0: ddq.v1.EnqueueRequest
+	(*EnqueueResponse)(nil),         // 1: ddq.v1.EnqueueResponse
+	(*EnqueueBatchRequest)(nil),     // 2: ddq.v1.EnqueueBatchRequest
+	(*EnqueueBatchResponse)(nil),    // 3: ddq.v1.EnqueueBatchResponse
+	(*EnqueueResult)(nil),           // 4: ddq.v1.EnqueueResult
+	(*EnqueueStreamRequest)(nil),    // 5: ddq.v1.EnqueueStreamRequest
+	(*EnqueueStreamResponse)(nil),   // 6: ddq.v1.EnqueueStreamResponse
+	(*GetTaskRequest)(nil),          // 7: ddq.v1.GetTaskRequest
+	(*GetTaskResponse)(nil),         // 8: ddq.v1.GetTaskResponse
+	(*ListTasksRequest)(nil),        // 9: ddq.v1.ListTasksRequest
+	(*ListTasksResponse)(nil),       // 10: ddq.v1.ListTasksResponse
+	(*DeleteTaskRequest)(nil),       // 11: ddq.v1.DeleteTaskRequest
+	(*DeleteTaskResponse)(nil),      // 12: ddq.v1.DeleteTaskResponse
+	(*RescheduleTaskRequest)(nil),   // 13: ddq.v1.RescheduleTaskRequest
+	(*RescheduleTaskResponse)(nil),  // 14: ddq.v1.RescheduleTaskResponse
+	(*UpdateTaskRequest)(nil),       // 15: ddq.v1.UpdateTaskRequest
+	(*UpdateTaskResponse)(nil),      // 16: ddq.v1.UpdateTaskResponse
+	(*PromoteTaskRequest)(nil),      // 17: ddq.v1.PromoteTaskRequest
+	(*PromoteTaskResponse)(nil),     // 18: ddq.v1.PromoteTaskResponse
+	(*SubscribeRequest)(nil),        // 19: ddq.v1.SubscribeRequest
+	(*Hello)(nil),                   // 20: ddq.v1.Hello
+	(*SubscribeResponse)(nil),       // 21: ddq.v1.SubscribeResponse
+	(*Subscribed)(nil),              // 22: ddq.v1.Subscribed
+	(*Delivery)(nil),                // 23: ddq.v1.Delivery
+	(*Settled)(nil),                 // 24: ddq.v1.Settled
+	(*SettleResult)(nil),            // 25: ddq.v1.SettleResult
+	(*Cancel)(nil),                  // 26: ddq.v1.Cancel
+	(*Demand)(nil),                  // 27: ddq.v1.Demand
+	(*Drain)(nil),                   // 28: ddq.v1.Drain
+	(*Ack)(nil),                     // 29: ddq.v1.Ack
+	(*Nack)(nil),                    // 30: ddq.v1.Nack
+	(*Extend)(nil),                  // 31: ddq.v1.Extend
+	(*RetrieveRequest)(nil),         // 32: ddq.v1.RetrieveRequest
+	(*RetrieveResponse)(nil),        // 33: ddq.v1.RetrieveResponse
+	(*AckRequest)(nil),              // 34: ddq.v1.AckRequest
+	(*AckResponse)(nil),             // 35: ddq.v1.AckResponse
+	(*NackRequest)(nil),             // 36: ddq.v1.NackRequest
+	(*NackResponse)(nil),            // 37: ddq.v1.NackResponse
+	(*ExtendRequest)(nil),           // 38: ddq.v1.ExtendRequest
+	(*ExtendResponse)(nil),          // 39: ddq.v1.ExtendResponse
+	(*durationpb.Duration)(nil),     // 40: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil),   // 41: google.protobuf.Timestamp
+	(*Attribute)(nil),               // 42: ddq.v1.Attribute
+	(*Backoff)(nil),                 // 43: ddq.v1.Backoff
+	(TaskState)(0),                  // 44: ddq.v1.TaskState
+	(*Error)(nil),                   // 45: ddq.v1.Error
+	(*Task)(nil),                    // 46: ddq.v1.Task
+	(*TaskFilter)(nil),              // 47: ddq.v1.TaskFilter
+	(*fieldmaskpb.FieldMask)(nil),   // 48: google.protobuf.FieldMask
+	(*DeleteTasksRequest)(nil),      // 49: ddq.v1.DeleteTasksRequest
+	(*RescheduleTasksRequest)(nil),  // 50: ddq.v1.RescheduleTasksRequest
+	(*CountTasksRequest)(nil),       // 51: ddq.v1.CountTasksRequest
+	(*DueHistogramRequest)(nil),     // 52: ddq.v1.DueHistogramRequest
+	(*DeleteTasksResponse)(nil),     // 53: ddq.v1.DeleteTasksResponse
+	(*RescheduleTasksResponse)(nil), // 54: ddq.v1.RescheduleTasksResponse
+	(*CountTasksResponse)(nil),      // 55: ddq.v1.CountTasksResponse
+	(*DueHistogramResponse)(nil),    // 56: ddq.v1.DueHistogramResponse
 }
 var file_ddq_v1_queue_proto_depIdxs = []int32{
 	40, // 0: ddq.v1.EnqueueRequest.delay:type_name -> google.protobuf.Duration
@@ -3171,71 +3196,80 @@ var file_ddq_v1_queue_proto_depIdxs = []int32{
 	45, // 16: ddq.v1.EnqueueStreamResponse.error:type_name -> ddq.v1.Error
 	46, // 17: ddq.v1.GetTaskResponse.task:type_name -> ddq.v1.Task
 	44, // 18: ddq.v1.ListTasksRequest.state:type_name -> ddq.v1.TaskState
-	46, // 19: ddq.v1.ListTasksResponse.tasks:type_name -> ddq.v1.Task
-	40, // 20: ddq.v1.RescheduleTaskRequest.delay:type_name -> google.protobuf.Duration
-	41, // 21: ddq.v1.RescheduleTaskRequest.execute_time:type_name -> google.protobuf.Timestamp
-	41, // 22: ddq.v1.RescheduleTaskResponse.execute_time:type_name -> google.protobuf.Timestamp
-	47, // 23: ddq.v1.UpdateTaskRequest.update_mask:type_name -> google.protobuf.FieldMask
-	42, // 24: ddq.v1.UpdateTaskRequest.attributes:type_name -> ddq.v1.Attribute
-	43, // 25: ddq.v1.UpdateTaskRequest.backoff:type_name -> ddq.v1.Backoff
-	41, // 26: ddq.v1.UpdateTaskRequest.expire_time:type_name -> google.protobuf.Timestamp
-	40, // 27: ddq.v1.UpdateTaskRequest.expire_after:type_name -> google.protobuf.Duration
-	40, // 28: ddq.v1.UpdateTaskRequest.delay:type_name -> google.protobuf.Duration
-	41, // 29: ddq.v1.UpdateTaskRequest.execute_time:type_name -> google.protobuf.Timestamp
-	41, // 30: ddq.v1.UpdateTaskResponse.execute_time:type_name -> google.protobuf.Timestamp
-	41, // 31: ddq.v1.PromoteTaskResponse.execute_time:type_name -> google.protobuf.Timestamp
-	20, // 32: ddq.v1.SubscribeRequest.hello:type_name -> ddq.v1.Hello
-	29, // 33: ddq.v1.SubscribeRequest.acks:type_name -> ddq.v1.Ack
-	30, // 34: ddq.v1.SubscribeRequest.nacks:type_name -> ddq.v1.Nack
-	31, // 35: ddq.v1.SubscribeRequest.extends:type_name -> ddq.v1.Extend
-	22, // 36: ddq.v1.SubscribeResponse.subscribed:type_name -> ddq.v1.Subscribed
-	23, // 37: ddq.v1.SubscribeResponse.deliveries:type_name -> ddq.v1.Delivery
-	24, // 38: ddq.v1.SubscribeResponse.settled:type_name -> ddq.v1.Settled
-	26, // 39: ddq.v1.SubscribeResponse.cancels:type_name -> ddq.v1.Cancel
-	28, // 40: ddq.v1.SubscribeResponse.drain:type_name -> ddq.v1.Drain
-	27, // 41: ddq.v1.SubscribeResponse.demand:type_name -> ddq.v1.Demand
-	46, // 42: ddq.v1.Delivery.task:type_name -> ddq.v1.Task
-	25, // 43: ddq.v1.Settled.results:type_name -> ddq.v1.SettleResult
-	45, // 44: ddq.v1.SettleResult.error:type_name -> ddq.v1.Error
-	23, // 45: ddq.v1.RetrieveResponse.deliveries:type_name -> ddq.v1.Delivery
-	29, // 46: ddq.v1.AckRequest.ack:type_name -> ddq.v1.Ack
-	30, // 47: ddq.v1.NackRequest.nack:type_name -> ddq.v1.Nack
-	44, // 48: ddq.v1.NackResponse.state:type_name -> ddq.v1.TaskState
-	41, // 49: ddq.v1.NackResponse.execute_time:type_name -> google.protobuf.Timestamp
-	31, // 50: ddq.v1.ExtendRequest.extend:type_name -> ddq.v1.Extend
-	0,  // 51: ddq.v1.DelayQueueService.Enqueue:input_type -> ddq.v1.EnqueueRequest
-	2,  // 52: ddq.v1.DelayQueueService.EnqueueBatch:input_type -> ddq.v1.EnqueueBatchRequest
-	5,  // 53: ddq.v1.DelayQueueService.EnqueueStream:input_type -> ddq.v1.EnqueueStreamRequest
-	7,  // 54: ddq.v1.DelayQueueService.GetTask:input_type -> ddq.v1.GetTaskRequest
-	9,  // 55: ddq.v1.DelayQueueService.ListTasks:input_type -> ddq.v1.ListTasksRequest
-	11, // 56: ddq.v1.DelayQueueService.DeleteTask:input_type -> ddq.v1.DeleteTaskRequest
-	13, // 57: ddq.v1.DelayQueueService.RescheduleTask:input_type -> ddq.v1.RescheduleTaskRequest
-	15, // 58: ddq.v1.DelayQueueService.UpdateTask:input_type -> ddq.v1.UpdateTaskRequest
-	17, // 59: ddq.v1.DelayQueueService.PromoteTask:input_type -> ddq.v1.PromoteTaskRequest
-	19, // 60: ddq.v1.DelayQueueService.Subscribe:input_type -> ddq.v1.SubscribeRequest
-	32, // 61: ddq.v1.DelayQueueService.Retrieve:input_type -> ddq.v1.RetrieveRequest
-	34, // 62: ddq.v1.DelayQueueService.Ack:input_type -> ddq.v1.AckRequest
-	36, // 63: ddq.v1.DelayQueueService.Nack:input_type -> ddq.v1.NackRequest
-	38, // 64: ddq.v1.DelayQueueService.Extend:input_type -> ddq.v1.ExtendRequest
-	1,  // 65: ddq.v1.DelayQueueService.Enqueue:output_type -> ddq.v1.EnqueueResponse
-	3,  // 66: ddq.v1.DelayQueueService.EnqueueBatch:output_type -> ddq.v1.EnqueueBatchResponse
-	6,  // 67: ddq.v1.DelayQueueService.EnqueueStream:output_type -> ddq.v1.EnqueueStreamResponse
-	8,  // 68: ddq.v1.DelayQueueService.GetTask:output_type -> ddq.v1.GetTaskResponse
-	10, // 69: ddq.v1.DelayQueueService.ListTasks:output_type -> ddq.v1.ListTasksResponse
-	12, // 70: ddq.v1.DelayQueueService.DeleteTask:output_type -> ddq.v1.DeleteTaskResponse
-	14, // 71: ddq.v1.DelayQueueService.RescheduleTask:output_type -> ddq.v1.RescheduleTaskResponse
-	16, // 72: ddq.v1.DelayQueueService.UpdateTask:output_type -> ddq.v1.UpdateTaskResponse
-	18, // 73: ddq.v1.DelayQueueService.PromoteTask:output_type -> ddq.v1.PromoteTaskResponse
-	21, // 74: ddq.v1.DelayQueueService.Subscribe:output_type -> ddq.v1.SubscribeResponse
-	33, // 75: ddq.v1.DelayQueueService.Retrieve:output_type -> ddq.v1.RetrieveResponse
-	35, // 76: ddq.v1.DelayQueueService.Ack:output_type -> ddq.v1.AckResponse
-	37, // 77: ddq.v1.DelayQueueService.Nack:output_type -> ddq.v1.NackResponse
-	39, // 78: ddq.v1.DelayQueueService.Extend:output_type -> ddq.v1.ExtendResponse
-	65, // [65:79] is the sub-list for method output_type
-	51, // [51:65] is the sub-list for method input_type
-	51, // [51:51] is the sub-list for extension type_name
-	51, // [51:51] is the sub-list for extension extendee
-	0,  // [0:51] is the sub-list for field type_name
+	47, // 19: ddq.v1.ListTasksRequest.filter:type_name -> ddq.v1.TaskFilter
+	46, // 20: ddq.v1.ListTasksResponse.tasks:type_name -> ddq.v1.Task
+	40, // 21: ddq.v1.RescheduleTaskRequest.delay:type_name -> google.protobuf.Duration
+	41, // 22: ddq.v1.RescheduleTaskRequest.execute_time:type_name -> google.protobuf.Timestamp
+	41, // 23: ddq.v1.RescheduleTaskResponse.execute_time:type_name -> google.protobuf.Timestamp
+	48, // 24: ddq.v1.UpdateTaskRequest.update_mask:type_name -> google.protobuf.FieldMask
+	42, // 25: ddq.v1.UpdateTaskRequest.attributes:type_name -> ddq.v1.Attribute
+	43, // 26: ddq.v1.UpdateTaskRequest.backoff:type_name -> ddq.v1.Backoff
+	41, // 27: ddq.v1.UpdateTaskRequest.expire_time:type_name -> google.protobuf.Timestamp
+	40, // 28: ddq.v1.UpdateTaskRequest.expire_after:type_name -> google.protobuf.Duration
+	40, // 29: ddq.v1.UpdateTaskRequest.delay:type_name -> google.protobuf.Duration
+	41, // 30: ddq.v1.UpdateTaskRequest.execute_time:type_name -> google.protobuf.Timestamp
+	41, // 31: ddq.v1.UpdateTaskResponse.execute_time:type_name -> google.protobuf.Timestamp
+	41, // 32: ddq.v1.PromoteTaskResponse.execute_time:type_name -> google.protobuf.Timestamp
+	20, // 33: ddq.v1.SubscribeRequest.hello:type_name -> ddq.v1.Hello
+	29, // 34: ddq.v1.SubscribeRequest.acks:type_name -> ddq.v1.Ack
+	30, // 35: ddq.v1.SubscribeRequest.nacks:type_name -> ddq.v1.Nack
+	31, // 36: ddq.v1.SubscribeRequest.extends:type_name -> ddq.v1.Extend
+	22, // 37: ddq.v1.SubscribeResponse.subscribed:type_name -> ddq.v1.Subscribed
+	23, // 38: ddq.v1.SubscribeResponse.deliveries:type_name -> ddq.v1.Delivery
+	24, // 39: ddq.v1.SubscribeResponse.settled:type_name -> ddq.v1.Settled
+	26, // 40: ddq.v1.SubscribeResponse.cancels:type_name -> ddq.v1.Cancel
+	28, // 41: ddq.v1.SubscribeResponse.drain:type_name -> ddq.v1.Drain
+	27, // 42: ddq.v1.SubscribeResponse.demand:type_name -> ddq.v1.Demand
+	46, // 43: ddq.v1.Delivery.task:type_name -> ddq.v1.Task
+	25, // 44: ddq.v1.Settled.results:type_name -> ddq.v1.SettleResult
+	45, // 45: ddq.v1.SettleResult.error:type_name -> ddq.v1.Error
+	23, // 46: ddq.v1.RetrieveResponse.deliveries:type_name -> ddq.v1.Delivery
+	29, // 47: ddq.v1.AckRequest.ack:type_name -> ddq.v1.Ack
+	30, // 48: ddq.v1.NackRequest.nack:type_name -> ddq.v1.Nack
+	44, // 49: ddq.v1.NackResponse.state:type_name -> ddq.v1.TaskState
+	41, // 50: ddq.v1.NackResponse.execute_time:type_name -> google.protobuf.Timestamp
+	31, // 51: ddq.v1.ExtendRequest.extend:type_name -> ddq.v1.Extend
+	0,  // 52: ddq.v1.DelayQueueService.Enqueue:input_type -> ddq.v1.EnqueueRequest
+	2,  // 53: ddq.v1.DelayQueueService.EnqueueBatch:input_type -> ddq.v1.EnqueueBatchRequest
+	5,  // 54: ddq.v1.DelayQueueService.EnqueueStream:input_type -> ddq.v1.EnqueueStreamRequest
+	7,  // 55: ddq.v1.DelayQueueService.GetTask:input_type -> ddq.v1.GetTaskRequest
+	9,  // 56: ddq.v1.DelayQueueService.ListTasks:input_type -> ddq.v1.ListTasksRequest
+	11, // 57: ddq.v1.DelayQueueService.DeleteTask:input_type -> ddq.v1.DeleteTaskRequest
+	13, // 58: ddq.v1.DelayQueueService.RescheduleTask:input_type -> ddq.v1.RescheduleTaskRequest
+	15, // 59: ddq.v1.DelayQueueService.UpdateTask:input_type -> ddq.v1.UpdateTaskRequest
+	17, // 60: ddq.v1.DelayQueueService.PromoteTask:input_type -> ddq.v1.PromoteTaskRequest
+	49, // 61: ddq.v1.DelayQueueService.DeleteTasks:input_type -> ddq.v1.DeleteTasksRequest
+	50, // 62: ddq.v1.DelayQueueService.RescheduleTasks:input_type -> ddq.v1.RescheduleTasksRequest
+	51, // 63: ddq.v1.DelayQueueService.CountTasks:input_type -> ddq.v1.CountTasksRequest
+	52, // 64: ddq.v1.DelayQueueService.DueHistogram:input_type -> ddq.v1.DueHistogramRequest
+	19, // 65: ddq.v1.DelayQueueService.Subscribe:input_type -> ddq.v1.SubscribeRequest
+	32, // 66: ddq.v1.DelayQueueService.Retrieve:input_type -> ddq.v1.RetrieveRequest
+	34, // 67: ddq.v1.DelayQueueService.Ack:input_type -> ddq.v1.AckRequest
+	36, // 68: ddq.v1.DelayQueueService.Nack:input_type -> ddq.v1.NackRequest
+	38, // 69: ddq.v1.DelayQueueService.Extend:input_type -> ddq.v1.ExtendRequest
+	1,  // 70: ddq.v1.DelayQueueService.Enqueue:output_type -> ddq.v1.EnqueueResponse
+	3,  // 71: ddq.v1.DelayQueueService.EnqueueBatch:output_type -> ddq.v1.EnqueueBatchResponse
+	6,  // 72: ddq.v1.DelayQueueService.EnqueueStream:output_type -> ddq.v1.EnqueueStreamResponse
+	8,  // 73: ddq.v1.DelayQueueService.GetTask:output_type -> ddq.v1.GetTaskResponse
+	10, // 74: ddq.v1.DelayQueueService.ListTasks:output_type -> ddq.v1.ListTasksResponse
+	12, // 75: ddq.v1.DelayQueueService.DeleteTask:output_type -> ddq.v1.DeleteTaskResponse
+	14, // 76: ddq.v1.DelayQueueService.RescheduleTask:output_type -> ddq.v1.RescheduleTaskResponse
+	16, // 77: ddq.v1.DelayQueueService.UpdateTask:output_type -> ddq.v1.UpdateTaskResponse
+	18, // 78: ddq.v1.DelayQueueService.PromoteTask:output_type -> ddq.v1.PromoteTaskResponse
+	53, // 79: ddq.v1.DelayQueueService.DeleteTasks:output_type -> ddq.v1.DeleteTasksResponse
+	54, // 80: ddq.v1.DelayQueueService.RescheduleTasks:output_type -> ddq.v1.RescheduleTasksResponse
+	55, // 81: ddq.v1.DelayQueueService.CountTasks:output_type -> ddq.v1.CountTasksResponse
+	56, // 82: ddq.v1.DelayQueueService.DueHistogram:output_type -> ddq.v1.DueHistogramResponse
+	21, // 83: ddq.v1.DelayQueueService.Subscribe:output_type -> ddq.v1.SubscribeResponse
+	33, // 84: ddq.v1.DelayQueueService.Retrieve:output_type -> ddq.v1.RetrieveResponse
+	35, // 85: ddq.v1.DelayQueueService.Ack:output_type -> ddq.v1.AckResponse
+	37, // 86: ddq.v1.DelayQueueService.Nack:output_type -> ddq.v1.NackResponse
+	39, // 87: ddq.v1.DelayQueueService.Extend:output_type -> ddq.v1.ExtendResponse
+	70, // [70:88] is the sub-list for method output_type
+	52, // [52:70] is the sub-list for method input_type
+	52, // [52:52] is the sub-list for extension type_name
+	52, // [52:52] is the sub-list for extension extendee
+	0,  // [0:52] is the sub-list for field type_name
 }
 
 func init() { file_ddq_v1_queue_proto_init() }
@@ -3243,6 +3277,7 @@ func file_ddq_v1_queue_proto_init() {
 	if File_ddq_v1_queue_proto != nil {
 		return
 	}
+	file_ddq_v1_find_proto_init()
 	file_ddq_v1_task_proto_init()
 	file_ddq_v1_queue_proto_msgTypes[0].OneofWrappers = []any{
 		(*EnqueueRequest_Delay)(nil),

@@ -27,7 +27,7 @@ type scripts struct {
 	add, hold, holdNew, ack, nack, extend,
 	remove, move, update, requeue, removeDead, trim,
 	claim, release, renew, session,
-	stamp, raise, get, window, laneWindow, lanes, stats, sweep, sweepLanes, putTopic *script
+	stamp, raise, get, window, laneWindow, lanes, stats, sweep, sweepLanes, putTopic, histogram *script
 }
 
 func loadScripts() (*scripts, error) {
@@ -36,7 +36,7 @@ func loadScripts() (*scripts, error) {
 		"add": &l.add, "hold": &l.hold, "hold_new": &l.holdNew, "ack": &l.ack, "nack": &l.nack, "extend": &l.extend,
 		"remove": &l.remove, "move": &l.move, "update": &l.update, "requeue": &l.requeue, "remove_dead": &l.removeDead, "trim": &l.trim,
 		"claim": &l.claim, "release": &l.release, "renew": &l.renew, "session": &l.session,
-		"stamp": &l.stamp, "raise": &l.raise, "get": &l.get, "window": &l.window, "lane_window": &l.laneWindow, "lanes": &l.lanes, "stats": &l.stats, "sweep": &l.sweep, "sweep_lanes": &l.sweepLanes, "put_topic": &l.putTopic,
+		"stamp": &l.stamp, "raise": &l.raise, "get": &l.get, "window": &l.window, "histogram": &l.histogram, "lane_window": &l.laneWindow, "lanes": &l.lanes, "stats": &l.stats, "sweep": &l.sweep, "sweep_lanes": &l.sweepLanes, "put_topic": &l.putTopic,
 	} {
 		s, err := loadScript(name)
 		if err != nil {
