@@ -39,7 +39,7 @@ func TestUpdateChangesContentsAndDueTimeAtOnce(t *testing.T) {
 			Task: store.Task{Payload: []byte("other"), Attributes: []store.Attribute{{Key: "k", Value: "v"}}},
 		}
 		done, err := s.Update(t.Context(), "", "a", c, 1)
-		if err != nil || done.Topic != "mail" || done.Version != 2 || done.Due.Time().Sub(time.Now()) > time.Second+time.Millisecond {
+		if err != nil || done.Topic != "mail" || done.Version != 2 || time.Until(done.Due.Time()) > time.Second+time.Millisecond {
 			t.Fatalf("update: %+v, %v", done, err)
 		}
 		time.Sleep(1100 * time.Millisecond)
