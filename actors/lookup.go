@@ -152,6 +152,14 @@ const emptyPages = 20
 
 // page reads a page of the lists of a topic's shards, one after the other.
 func (s *System) page(ctx context.Context, topic string, kinds []store.Kind, size int, token string, match func(*store.Snapshot) bool) ([]Found, string, error) {
+	return s.walk(ctx, topic, kinds, size, token, match, s.store.List)
+}
+
+// lister reads a page of the tasks of a kind, as List of a store does.
+type lister func(ctx context.Context, shard store.Shard, kind store.Kind, cursor string, limit int) ([]store.Snapshot, string, error)
+
+// walk is page with a say in how a page of a shard is read.
+func (s *System) walk(ctx context.Context, topic string, kinds []store.Kind, size int, token string, match func(*store.Snapshot) bool, list lister) ([]Found, string, error) {
 	if size < 0 {
 		return nil, "", invalid("page_size", "OUT_OF_RANGE_FIELD", "page_size must not be negative")
 	}
@@ -173,7 +181,7 @@ func (s *System) page(ctx context.Context, topic string, kinds []store.Kind, siz
 			}
 			continue
 		}
-		found, next, err := s.store.List(ctx, store.Shard{Topic: t[0].Name, N: at.shard}, kinds[at.kind], at.cursor, size-len(tasks))
+		found, next, err := list(ctx, store.Shard{Topic: t[0].Name, N: at.shard}, kinds[at.kind], at.cursor, size-len(tasks))
 		if err != nil {
 			return nil, "", failure(err)
 		}

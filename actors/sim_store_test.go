@@ -204,6 +204,12 @@ func (st *simStore) Edit(ctx context.Context, sh store.Shard, edits []store.Edit
 	})
 }
 
+func (st *simStore) Histogram(ctx context.Context, sh store.Shard, bounds []store.Millis) (store.Stamp, []int64, error) {
+	return askAll(ctx, st, "histogram", sh, false, func(m *memstore.Store) (store.Stamp, []int64, error) {
+		return m.Histogram(simContext, sh, bounds)
+	})
+}
+
 func (st *simStore) Requeue(ctx context.Context, sh store.Shard, ids []string) (store.Stamp, []store.RemoveResult, error) {
 	return askAll(ctx, st, "requeue", sh, true, func(m *memstore.Store) (store.Stamp, []store.RemoveResult, error) {
 		return m.Requeue(simContext, sh, ids)

@@ -159,6 +159,11 @@ type Reader interface {
 	// DeadWindow is Window for dead tasks, Due being when they finished.
 	DeadWindow(ctx context.Context, s Shard, w WindowQuery) ([]Entry, error)
 
+	// Histogram counts pending tasks by due time at one moment: those due before
+	// bounds[0], from there to before bounds[1] and so on, and last those from the
+	// last bound on, which is one count more than bounds. Bounds rise.
+	Histogram(ctx context.Context, s Shard, bounds []Millis) (Stamp, []int64, error)
+
 	// Lanes returns the lanes, but not the zero one, that have pending tasks, behind
 	// the given one (nil: from the first), in an order of the store's own, at most limit.
 	Lanes(ctx context.Context, s Shard, after *Lane, limit int) ([]LaneHead, error)

@@ -1098,8 +1098,11 @@ type ListTasksRequest struct {
 	// Unspecified lists every live task: scheduled, ready, retrying, running.
 	State TaskState `protobuf:"varint,2,opt,name=state,proto3,enum=ddq.v1.TaskState" json:"state,omitempty"`
 	// At most 1,000; 0 means 100.
-	PageSize      int32  `protobuf:"varint,3,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	PageToken     string `protobuf:"bytes,4,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	PageSize  int32  `protobuf:"varint,3,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	PageToken string `protobuf:"bytes,4,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	// Pending tasks come in order of due time within a shard. Its states and state
+	// exclude each other.
+	Filter        *TaskFilter `protobuf:"bytes,5,opt,name=filter,proto3" json:"filter,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1160,6 +1163,13 @@ func (x *ListTasksRequest) GetPageToken() string {
 		return x.PageToken
 	}
 	return ""
+}
+
+func (x *ListTasksRequest) GetFilter() *TaskFilter {
+	if x != nil {
+		return x.Filter
+	}
+	return nil
 }
 
 type ListTasksResponse struct {
@@ -3507,7 +3517,7 @@ var File_ddq_v1_queue_proto protoreflect.FileDescriptor
 
 const file_ddq_v1_queue_proto_rawDesc = "" +
 	"\n" +
-	"\x12ddq/v1/queue.proto\x12\x06ddq.v1\x1a\x11ddq/v1/task.proto\x1a\x1egoogle/protobuf/duration.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xb8\x06\n" +
+	"\x12ddq/v1/queue.proto\x12\x06ddq.v1\x1a\x11ddq/v1/find.proto\x1a\x11ddq/v1/task.proto\x1a\x1egoogle/protobuf/duration.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xb8\x06\n" +
 	"\x0eEnqueueRequest\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\tR\x02id\x12\x18\n" +
@@ -3572,13 +3582,14 @@ const file_ddq_v1_queue_proto_rawDesc = "" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\tR\x02id\"3\n" +
 	"\x0fGetTaskResponse\x12 \n" +
-	"\x04task\x18\x01 \x01(\v2\f.ddq.v1.TaskR\x04task\"\x8d\x01\n" +
+	"\x04task\x18\x01 \x01(\v2\f.ddq.v1.TaskR\x04task\"\xb9\x01\n" +
 	"\x10ListTasksRequest\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12'\n" +
 	"\x05state\x18\x02 \x01(\x0e2\x11.ddq.v1.TaskStateR\x05state\x12\x1b\n" +
 	"\tpage_size\x18\x03 \x01(\x05R\bpageSize\x12\x1d\n" +
 	"\n" +
-	"page_token\x18\x04 \x01(\tR\tpageToken\"_\n" +
+	"page_token\x18\x04 \x01(\tR\tpageToken\x12*\n" +
+	"\x06filter\x18\x05 \x01(\v2\x12.ddq.v1.TaskFilterR\x06filter\"_\n" +
 	"\x11ListTasksResponse\x12\"\n" +
 	"\x05tasks\x18\x01 \x03(\v2\f.ddq.v1.TaskR\x05tasks\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"9\n" +
@@ -3781,7 +3792,8 @@ const file_ddq_v1_queue_proto_rawDesc = "" +
 	"\x18CANCEL_OUTCOME_REQUESTED\x10\x01\x12\x1b\n" +
 	"\x17CANCEL_OUTCOME_TOO_LATE\x10\x02\x12\x1c\n" +
 	"\x18CANCEL_OUTCOME_CONFIRMED\x10\x03\x12\x1a\n" +
-	"\x16CANCEL_OUTCOME_DELETED\x10\x042\xb2\b\n" +
+	"\x16CANCEL_OUTCOME_DELETED\x10\x042\xe2\n" +
+	"\n" +
 	"\x11DelayQueueService\x12:\n" +
 	"\aEnqueue\x12\x16.ddq.v1.EnqueueRequest\x1a\x17.ddq.v1.EnqueueResponse\x12I\n" +
 	"\fEnqueueBatch\x12\x1b.ddq.v1.EnqueueBatchRequest\x1a\x1c.ddq.v1.EnqueueBatchResponse\x12P\n" +
@@ -3793,7 +3805,12 @@ const file_ddq_v1_queue_proto_rawDesc = "" +
 	"\x0eRescheduleTask\x12\x1d.ddq.v1.RescheduleTaskRequest\x1a\x1e.ddq.v1.RescheduleTaskResponse\x12C\n" +
 	"\n" +
 	"UpdateTask\x12\x19.ddq.v1.UpdateTaskRequest\x1a\x1a.ddq.v1.UpdateTaskResponse\x12F\n" +
-	"\vPromoteTask\x12\x1a.ddq.v1.PromoteTaskRequest\x1a\x1b.ddq.v1.PromoteTaskResponse\x12D\n" +
+	"\vPromoteTask\x12\x1a.ddq.v1.PromoteTaskRequest\x1a\x1b.ddq.v1.PromoteTaskResponse\x12H\n" +
+	"\vDeleteTasks\x12\x1a.ddq.v1.DeleteTasksRequest\x1a\x1b.ddq.v1.DeleteTasksResponse0\x01\x12T\n" +
+	"\x0fRescheduleTasks\x12\x1e.ddq.v1.RescheduleTasksRequest\x1a\x1f.ddq.v1.RescheduleTasksResponse0\x01\x12C\n" +
+	"\n" +
+	"CountTasks\x12\x19.ddq.v1.CountTasksRequest\x1a\x1a.ddq.v1.CountTasksResponse\x12I\n" +
+	"\fDueHistogram\x12\x1b.ddq.v1.DueHistogramRequest\x1a\x1c.ddq.v1.DueHistogramResponse\x12D\n" +
 	"\tSubscribe\x12\x18.ddq.v1.SubscribeRequest\x1a\x19.ddq.v1.SubscribeResponse(\x010\x01\x12=\n" +
 	"\bRetrieve\x12\x17.ddq.v1.RetrieveRequest\x1a\x18.ddq.v1.RetrieveResponse\x12.\n" +
 	"\x03Ack\x12\x12.ddq.v1.AckRequest\x1a\x13.ddq.v1.AckResponse\x121\n" +
@@ -3818,63 +3835,72 @@ func file_ddq_v1_queue_proto_rawDescGZIP() []byte {
 var file_ddq_v1_queue_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
 var file_ddq_v1_queue_proto_msgTypes = make([]protoimpl.MessageInfo, 45)
 var file_ddq_v1_queue_proto_goTypes = []any{
-	(IdempotencyScope)(0),          // 0: ddq.v1.IdempotencyScope
-	(OnConflict)(0),                // 1: ddq.v1.OnConflict
-	(IdempotencyOutcome)(0),        // 2: ddq.v1.IdempotencyOutcome
-	(CancelOutcome)(0),             // 3: ddq.v1.CancelOutcome
-	(*EnqueueRequest)(nil),         // 4: ddq.v1.EnqueueRequest
-	(*Idempotency)(nil),            // 5: ddq.v1.Idempotency
-	(*EnqueueResponse)(nil),        // 6: ddq.v1.EnqueueResponse
-	(*EnqueueBatchRequest)(nil),    // 7: ddq.v1.EnqueueBatchRequest
-	(*EnqueueBatchResponse)(nil),   // 8: ddq.v1.EnqueueBatchResponse
-	(*EnqueueResult)(nil),          // 9: ddq.v1.EnqueueResult
-	(*EnqueueStreamRequest)(nil),   // 10: ddq.v1.EnqueueStreamRequest
-	(*EnqueueStreamResponse)(nil),  // 11: ddq.v1.EnqueueStreamResponse
-	(*GetTaskRequest)(nil),         // 12: ddq.v1.GetTaskRequest
-	(*GetTaskResponse)(nil),        // 13: ddq.v1.GetTaskResponse
-	(*ListTasksRequest)(nil),       // 14: ddq.v1.ListTasksRequest
-	(*ListTasksResponse)(nil),      // 15: ddq.v1.ListTasksResponse
-	(*DeleteTaskRequest)(nil),      // 16: ddq.v1.DeleteTaskRequest
-	(*DeleteTaskResponse)(nil),     // 17: ddq.v1.DeleteTaskResponse
-	(*RescheduleTaskRequest)(nil),  // 18: ddq.v1.RescheduleTaskRequest
-	(*RescheduleTaskResponse)(nil), // 19: ddq.v1.RescheduleTaskResponse
-	(*UpdateTaskRequest)(nil),      // 20: ddq.v1.UpdateTaskRequest
-	(*UpdateTaskResponse)(nil),     // 21: ddq.v1.UpdateTaskResponse
-	(*PromoteTaskRequest)(nil),     // 22: ddq.v1.PromoteTaskRequest
-	(*PromoteTaskResponse)(nil),    // 23: ddq.v1.PromoteTaskResponse
-	(*SubscribeRequest)(nil),       // 24: ddq.v1.SubscribeRequest
-	(*Hello)(nil),                  // 25: ddq.v1.Hello
-	(*SubscribeResponse)(nil),      // 26: ddq.v1.SubscribeResponse
-	(*Subscribed)(nil),             // 27: ddq.v1.Subscribed
-	(*Delivery)(nil),               // 28: ddq.v1.Delivery
-	(*Settled)(nil),                // 29: ddq.v1.Settled
-	(*SettleResult)(nil),           // 30: ddq.v1.SettleResult
-	(*Cancel)(nil),                 // 31: ddq.v1.Cancel
-	(*Demand)(nil),                 // 32: ddq.v1.Demand
-	(*Drain)(nil),                  // 33: ddq.v1.Drain
-	(*Ack)(nil),                    // 34: ddq.v1.Ack
-	(*Nack)(nil),                   // 35: ddq.v1.Nack
-	(*Extend)(nil),                 // 36: ddq.v1.Extend
-	(*RetrieveRequest)(nil),        // 37: ddq.v1.RetrieveRequest
-	(*RetrieveResponse)(nil),       // 38: ddq.v1.RetrieveResponse
-	(*AckRequest)(nil),             // 39: ddq.v1.AckRequest
-	(*AckResponse)(nil),            // 40: ddq.v1.AckResponse
-	(*NackRequest)(nil),            // 41: ddq.v1.NackRequest
-	(*NackResponse)(nil),           // 42: ddq.v1.NackResponse
-	(*ExtendRequest)(nil),          // 43: ddq.v1.ExtendRequest
-	(*ExtendResponse)(nil),         // 44: ddq.v1.ExtendResponse
-	(*WaitTaskRequest)(nil),        // 45: ddq.v1.WaitTaskRequest
-	(*WaitTaskResponse)(nil),       // 46: ddq.v1.WaitTaskResponse
-	(*CancelTaskRequest)(nil),      // 47: ddq.v1.CancelTaskRequest
-	(*CancelTaskResponse)(nil),     // 48: ddq.v1.CancelTaskResponse
-	(*durationpb.Duration)(nil),    // 49: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil),  // 50: google.protobuf.Timestamp
-	(*Attribute)(nil),              // 51: ddq.v1.Attribute
-	(*Backoff)(nil),                // 52: ddq.v1.Backoff
-	(TaskState)(0),                 // 53: ddq.v1.TaskState
-	(*Error)(nil),                  // 54: ddq.v1.Error
-	(*Task)(nil),                   // 55: ddq.v1.Task
-	(*fieldmaskpb.FieldMask)(nil),  // 56: google.protobuf.FieldMask
+	(IdempotencyScope)(0),           // 0: ddq.v1.IdempotencyScope
+	(OnConflict)(0),                 // 1: ddq.v1.OnConflict
+	(IdempotencyOutcome)(0),         // 2: ddq.v1.IdempotencyOutcome
+	(CancelOutcome)(0),              // 3: ddq.v1.CancelOutcome
+	(*EnqueueRequest)(nil),          // 4: ddq.v1.EnqueueRequest
+	(*Idempotency)(nil),             // 5: ddq.v1.Idempotency
+	(*EnqueueResponse)(nil),         // 6: ddq.v1.EnqueueResponse
+	(*EnqueueBatchRequest)(nil),     // 7: ddq.v1.EnqueueBatchRequest
+	(*EnqueueBatchResponse)(nil),    // 8: ddq.v1.EnqueueBatchResponse
+	(*EnqueueResult)(nil),           // 9: ddq.v1.EnqueueResult
+	(*EnqueueStreamRequest)(nil),    // 10: ddq.v1.EnqueueStreamRequest
+	(*EnqueueStreamResponse)(nil),   // 11: ddq.v1.EnqueueStreamResponse
+	(*GetTaskRequest)(nil),          // 12: ddq.v1.GetTaskRequest
+	(*GetTaskResponse)(nil),         // 13: ddq.v1.GetTaskResponse
+	(*ListTasksRequest)(nil),        // 14: ddq.v1.ListTasksRequest
+	(*ListTasksResponse)(nil),       // 15: ddq.v1.ListTasksResponse
+	(*DeleteTaskRequest)(nil),       // 16: ddq.v1.DeleteTaskRequest
+	(*DeleteTaskResponse)(nil),      // 17: ddq.v1.DeleteTaskResponse
+	(*RescheduleTaskRequest)(nil),   // 18: ddq.v1.RescheduleTaskRequest
+	(*RescheduleTaskResponse)(nil),  // 19: ddq.v1.RescheduleTaskResponse
+	(*UpdateTaskRequest)(nil),       // 20: ddq.v1.UpdateTaskRequest
+	(*UpdateTaskResponse)(nil),      // 21: ddq.v1.UpdateTaskResponse
+	(*PromoteTaskRequest)(nil),      // 22: ddq.v1.PromoteTaskRequest
+	(*PromoteTaskResponse)(nil),     // 23: ddq.v1.PromoteTaskResponse
+	(*SubscribeRequest)(nil),        // 24: ddq.v1.SubscribeRequest
+	(*Hello)(nil),                   // 25: ddq.v1.Hello
+	(*SubscribeResponse)(nil),       // 26: ddq.v1.SubscribeResponse
+	(*Subscribed)(nil),              // 27: ddq.v1.Subscribed
+	(*Delivery)(nil),                // 28: ddq.v1.Delivery
+	(*Settled)(nil),                 // 29: ddq.v1.Settled
+	(*SettleResult)(nil),            // 30: ddq.v1.SettleResult
+	(*Cancel)(nil),                  // 31: ddq.v1.Cancel
+	(*Demand)(nil),                  // 32: ddq.v1.Demand
+	(*Drain)(nil),                   // 33: ddq.v1.Drain
+	(*Ack)(nil),                     // 34: ddq.v1.Ack
+	(*Nack)(nil),                    // 35: ddq.v1.Nack
+	(*Extend)(nil),                  // 36: ddq.v1.Extend
+	(*RetrieveRequest)(nil),         // 37: ddq.v1.RetrieveRequest
+	(*RetrieveResponse)(nil),        // 38: ddq.v1.RetrieveResponse
+	(*AckRequest)(nil),              // 39: ddq.v1.AckRequest
+	(*AckResponse)(nil),             // 40: ddq.v1.AckResponse
+	(*NackRequest)(nil),             // 41: ddq.v1.NackRequest
+	(*NackResponse)(nil),            // 42: ddq.v1.NackResponse
+	(*ExtendRequest)(nil),           // 43: ddq.v1.ExtendRequest
+	(*ExtendResponse)(nil),          // 44: ddq.v1.ExtendResponse
+	(*WaitTaskRequest)(nil),         // 45: ddq.v1.WaitTaskRequest
+	(*WaitTaskResponse)(nil),        // 46: ddq.v1.WaitTaskResponse
+	(*CancelTaskRequest)(nil),       // 47: ddq.v1.CancelTaskRequest
+	(*CancelTaskResponse)(nil),      // 48: ddq.v1.CancelTaskResponse
+	(*durationpb.Duration)(nil),     // 49: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil),   // 50: google.protobuf.Timestamp
+	(*Attribute)(nil),               // 51: ddq.v1.Attribute
+	(*Backoff)(nil),                 // 52: ddq.v1.Backoff
+	(TaskState)(0),                  // 53: ddq.v1.TaskState
+	(*Error)(nil),                   // 54: ddq.v1.Error
+	(*Task)(nil),                    // 55: ddq.v1.Task
+	(*TaskFilter)(nil),              // 56: ddq.v1.TaskFilter
+	(*fieldmaskpb.FieldMask)(nil),   // 57: google.protobuf.FieldMask
+	(*DeleteTasksRequest)(nil),      // 58: ddq.v1.DeleteTasksRequest
+	(*RescheduleTasksRequest)(nil),  // 59: ddq.v1.RescheduleTasksRequest
+	(*CountTasksRequest)(nil),       // 60: ddq.v1.CountTasksRequest
+	(*DueHistogramRequest)(nil),     // 61: ddq.v1.DueHistogramRequest
+	(*DeleteTasksResponse)(nil),     // 62: ddq.v1.DeleteTasksResponse
+	(*RescheduleTasksResponse)(nil), // 63: ddq.v1.RescheduleTasksResponse
+	(*CountTasksResponse)(nil),      // 64: ddq.v1.CountTasksResponse
+	(*DueHistogramResponse)(nil),    // 65: ddq.v1.DueHistogramResponse
 }
 var file_ddq_v1_queue_proto_depIdxs = []int32{
 	49, // 0: ddq.v1.EnqueueRequest.delay:type_name -> google.protobuf.Duration
@@ -3903,78 +3929,87 @@ var file_ddq_v1_queue_proto_depIdxs = []int32{
 	54, // 23: ddq.v1.EnqueueStreamResponse.error:type_name -> ddq.v1.Error
 	55, // 24: ddq.v1.GetTaskResponse.task:type_name -> ddq.v1.Task
 	53, // 25: ddq.v1.ListTasksRequest.state:type_name -> ddq.v1.TaskState
-	55, // 26: ddq.v1.ListTasksResponse.tasks:type_name -> ddq.v1.Task
-	49, // 27: ddq.v1.RescheduleTaskRequest.delay:type_name -> google.protobuf.Duration
-	50, // 28: ddq.v1.RescheduleTaskRequest.execute_time:type_name -> google.protobuf.Timestamp
-	50, // 29: ddq.v1.RescheduleTaskResponse.execute_time:type_name -> google.protobuf.Timestamp
-	56, // 30: ddq.v1.UpdateTaskRequest.update_mask:type_name -> google.protobuf.FieldMask
-	51, // 31: ddq.v1.UpdateTaskRequest.attributes:type_name -> ddq.v1.Attribute
-	52, // 32: ddq.v1.UpdateTaskRequest.backoff:type_name -> ddq.v1.Backoff
-	50, // 33: ddq.v1.UpdateTaskRequest.expire_time:type_name -> google.protobuf.Timestamp
-	49, // 34: ddq.v1.UpdateTaskRequest.expire_after:type_name -> google.protobuf.Duration
-	49, // 35: ddq.v1.UpdateTaskRequest.delay:type_name -> google.protobuf.Duration
-	50, // 36: ddq.v1.UpdateTaskRequest.execute_time:type_name -> google.protobuf.Timestamp
-	50, // 37: ddq.v1.UpdateTaskResponse.execute_time:type_name -> google.protobuf.Timestamp
-	50, // 38: ddq.v1.PromoteTaskResponse.execute_time:type_name -> google.protobuf.Timestamp
-	25, // 39: ddq.v1.SubscribeRequest.hello:type_name -> ddq.v1.Hello
-	34, // 40: ddq.v1.SubscribeRequest.acks:type_name -> ddq.v1.Ack
-	35, // 41: ddq.v1.SubscribeRequest.nacks:type_name -> ddq.v1.Nack
-	36, // 42: ddq.v1.SubscribeRequest.extends:type_name -> ddq.v1.Extend
-	27, // 43: ddq.v1.SubscribeResponse.subscribed:type_name -> ddq.v1.Subscribed
-	28, // 44: ddq.v1.SubscribeResponse.deliveries:type_name -> ddq.v1.Delivery
-	29, // 45: ddq.v1.SubscribeResponse.settled:type_name -> ddq.v1.Settled
-	31, // 46: ddq.v1.SubscribeResponse.cancels:type_name -> ddq.v1.Cancel
-	33, // 47: ddq.v1.SubscribeResponse.drain:type_name -> ddq.v1.Drain
-	32, // 48: ddq.v1.SubscribeResponse.demand:type_name -> ddq.v1.Demand
-	55, // 49: ddq.v1.Delivery.task:type_name -> ddq.v1.Task
-	30, // 50: ddq.v1.Settled.results:type_name -> ddq.v1.SettleResult
-	54, // 51: ddq.v1.SettleResult.error:type_name -> ddq.v1.Error
-	28, // 52: ddq.v1.RetrieveResponse.deliveries:type_name -> ddq.v1.Delivery
-	34, // 53: ddq.v1.AckRequest.ack:type_name -> ddq.v1.Ack
-	35, // 54: ddq.v1.NackRequest.nack:type_name -> ddq.v1.Nack
-	53, // 55: ddq.v1.NackResponse.state:type_name -> ddq.v1.TaskState
-	50, // 56: ddq.v1.NackResponse.execute_time:type_name -> google.protobuf.Timestamp
-	36, // 57: ddq.v1.ExtendRequest.extend:type_name -> ddq.v1.Extend
-	55, // 58: ddq.v1.WaitTaskResponse.task:type_name -> ddq.v1.Task
-	3,  // 59: ddq.v1.CancelTaskResponse.outcome:type_name -> ddq.v1.CancelOutcome
-	53, // 60: ddq.v1.CancelTaskResponse.state:type_name -> ddq.v1.TaskState
-	4,  // 61: ddq.v1.DelayQueueService.Enqueue:input_type -> ddq.v1.EnqueueRequest
-	7,  // 62: ddq.v1.DelayQueueService.EnqueueBatch:input_type -> ddq.v1.EnqueueBatchRequest
-	10, // 63: ddq.v1.DelayQueueService.EnqueueStream:input_type -> ddq.v1.EnqueueStreamRequest
-	12, // 64: ddq.v1.DelayQueueService.GetTask:input_type -> ddq.v1.GetTaskRequest
-	14, // 65: ddq.v1.DelayQueueService.ListTasks:input_type -> ddq.v1.ListTasksRequest
-	16, // 66: ddq.v1.DelayQueueService.DeleteTask:input_type -> ddq.v1.DeleteTaskRequest
-	18, // 67: ddq.v1.DelayQueueService.RescheduleTask:input_type -> ddq.v1.RescheduleTaskRequest
-	20, // 68: ddq.v1.DelayQueueService.UpdateTask:input_type -> ddq.v1.UpdateTaskRequest
-	22, // 69: ddq.v1.DelayQueueService.PromoteTask:input_type -> ddq.v1.PromoteTaskRequest
-	24, // 70: ddq.v1.DelayQueueService.Subscribe:input_type -> ddq.v1.SubscribeRequest
-	37, // 71: ddq.v1.DelayQueueService.Retrieve:input_type -> ddq.v1.RetrieveRequest
-	39, // 72: ddq.v1.DelayQueueService.Ack:input_type -> ddq.v1.AckRequest
-	41, // 73: ddq.v1.DelayQueueService.Nack:input_type -> ddq.v1.NackRequest
-	43, // 74: ddq.v1.DelayQueueService.Extend:input_type -> ddq.v1.ExtendRequest
-	45, // 75: ddq.v1.DelayQueueService.WaitTask:input_type -> ddq.v1.WaitTaskRequest
-	47, // 76: ddq.v1.DelayQueueService.CancelTask:input_type -> ddq.v1.CancelTaskRequest
-	6,  // 77: ddq.v1.DelayQueueService.Enqueue:output_type -> ddq.v1.EnqueueResponse
-	8,  // 78: ddq.v1.DelayQueueService.EnqueueBatch:output_type -> ddq.v1.EnqueueBatchResponse
-	11, // 79: ddq.v1.DelayQueueService.EnqueueStream:output_type -> ddq.v1.EnqueueStreamResponse
-	13, // 80: ddq.v1.DelayQueueService.GetTask:output_type -> ddq.v1.GetTaskResponse
-	15, // 81: ddq.v1.DelayQueueService.ListTasks:output_type -> ddq.v1.ListTasksResponse
-	17, // 82: ddq.v1.DelayQueueService.DeleteTask:output_type -> ddq.v1.DeleteTaskResponse
-	19, // 83: ddq.v1.DelayQueueService.RescheduleTask:output_type -> ddq.v1.RescheduleTaskResponse
-	21, // 84: ddq.v1.DelayQueueService.UpdateTask:output_type -> ddq.v1.UpdateTaskResponse
-	23, // 85: ddq.v1.DelayQueueService.PromoteTask:output_type -> ddq.v1.PromoteTaskResponse
-	26, // 86: ddq.v1.DelayQueueService.Subscribe:output_type -> ddq.v1.SubscribeResponse
-	38, // 87: ddq.v1.DelayQueueService.Retrieve:output_type -> ddq.v1.RetrieveResponse
-	40, // 88: ddq.v1.DelayQueueService.Ack:output_type -> ddq.v1.AckResponse
-	42, // 89: ddq.v1.DelayQueueService.Nack:output_type -> ddq.v1.NackResponse
-	44, // 90: ddq.v1.DelayQueueService.Extend:output_type -> ddq.v1.ExtendResponse
-	46, // 91: ddq.v1.DelayQueueService.WaitTask:output_type -> ddq.v1.WaitTaskResponse
-	48, // 92: ddq.v1.DelayQueueService.CancelTask:output_type -> ddq.v1.CancelTaskResponse
-	77, // [77:93] is the sub-list for method output_type
-	61, // [61:77] is the sub-list for method input_type
-	61, // [61:61] is the sub-list for extension type_name
-	61, // [61:61] is the sub-list for extension extendee
-	0,  // [0:61] is the sub-list for field type_name
+	56, // 26: ddq.v1.ListTasksRequest.filter:type_name -> ddq.v1.TaskFilter
+	55, // 27: ddq.v1.ListTasksResponse.tasks:type_name -> ddq.v1.Task
+	49, // 28: ddq.v1.RescheduleTaskRequest.delay:type_name -> google.protobuf.Duration
+	50, // 29: ddq.v1.RescheduleTaskRequest.execute_time:type_name -> google.protobuf.Timestamp
+	50, // 30: ddq.v1.RescheduleTaskResponse.execute_time:type_name -> google.protobuf.Timestamp
+	57, // 31: ddq.v1.UpdateTaskRequest.update_mask:type_name -> google.protobuf.FieldMask
+	51, // 32: ddq.v1.UpdateTaskRequest.attributes:type_name -> ddq.v1.Attribute
+	52, // 33: ddq.v1.UpdateTaskRequest.backoff:type_name -> ddq.v1.Backoff
+	50, // 34: ddq.v1.UpdateTaskRequest.expire_time:type_name -> google.protobuf.Timestamp
+	49, // 35: ddq.v1.UpdateTaskRequest.expire_after:type_name -> google.protobuf.Duration
+	49, // 36: ddq.v1.UpdateTaskRequest.delay:type_name -> google.protobuf.Duration
+	50, // 37: ddq.v1.UpdateTaskRequest.execute_time:type_name -> google.protobuf.Timestamp
+	50, // 38: ddq.v1.UpdateTaskResponse.execute_time:type_name -> google.protobuf.Timestamp
+	50, // 39: ddq.v1.PromoteTaskResponse.execute_time:type_name -> google.protobuf.Timestamp
+	25, // 40: ddq.v1.SubscribeRequest.hello:type_name -> ddq.v1.Hello
+	34, // 41: ddq.v1.SubscribeRequest.acks:type_name -> ddq.v1.Ack
+	35, // 42: ddq.v1.SubscribeRequest.nacks:type_name -> ddq.v1.Nack
+	36, // 43: ddq.v1.SubscribeRequest.extends:type_name -> ddq.v1.Extend
+	27, // 44: ddq.v1.SubscribeResponse.subscribed:type_name -> ddq.v1.Subscribed
+	28, // 45: ddq.v1.SubscribeResponse.deliveries:type_name -> ddq.v1.Delivery
+	29, // 46: ddq.v1.SubscribeResponse.settled:type_name -> ddq.v1.Settled
+	31, // 47: ddq.v1.SubscribeResponse.cancels:type_name -> ddq.v1.Cancel
+	33, // 48: ddq.v1.SubscribeResponse.drain:type_name -> ddq.v1.Drain
+	32, // 49: ddq.v1.SubscribeResponse.demand:type_name -> ddq.v1.Demand
+	55, // 50: ddq.v1.Delivery.task:type_name -> ddq.v1.Task
+	30, // 51: ddq.v1.Settled.results:type_name -> ddq.v1.SettleResult
+	54, // 52: ddq.v1.SettleResult.error:type_name -> ddq.v1.Error
+	28, // 53: ddq.v1.RetrieveResponse.deliveries:type_name -> ddq.v1.Delivery
+	34, // 54: ddq.v1.AckRequest.ack:type_name -> ddq.v1.Ack
+	35, // 55: ddq.v1.NackRequest.nack:type_name -> ddq.v1.Nack
+	53, // 56: ddq.v1.NackResponse.state:type_name -> ddq.v1.TaskState
+	50, // 57: ddq.v1.NackResponse.execute_time:type_name -> google.protobuf.Timestamp
+	36, // 58: ddq.v1.ExtendRequest.extend:type_name -> ddq.v1.Extend
+	55, // 59: ddq.v1.WaitTaskResponse.task:type_name -> ddq.v1.Task
+	3,  // 60: ddq.v1.CancelTaskResponse.outcome:type_name -> ddq.v1.CancelOutcome
+	53, // 61: ddq.v1.CancelTaskResponse.state:type_name -> ddq.v1.TaskState
+	4,  // 62: ddq.v1.DelayQueueService.Enqueue:input_type -> ddq.v1.EnqueueRequest
+	7,  // 63: ddq.v1.DelayQueueService.EnqueueBatch:input_type -> ddq.v1.EnqueueBatchRequest
+	10, // 64: ddq.v1.DelayQueueService.EnqueueStream:input_type -> ddq.v1.EnqueueStreamRequest
+	12, // 65: ddq.v1.DelayQueueService.GetTask:input_type -> ddq.v1.GetTaskRequest
+	14, // 66: ddq.v1.DelayQueueService.ListTasks:input_type -> ddq.v1.ListTasksRequest
+	16, // 67: ddq.v1.DelayQueueService.DeleteTask:input_type -> ddq.v1.DeleteTaskRequest
+	18, // 68: ddq.v1.DelayQueueService.RescheduleTask:input_type -> ddq.v1.RescheduleTaskRequest
+	20, // 69: ddq.v1.DelayQueueService.UpdateTask:input_type -> ddq.v1.UpdateTaskRequest
+	22, // 70: ddq.v1.DelayQueueService.PromoteTask:input_type -> ddq.v1.PromoteTaskRequest
+	58, // 71: ddq.v1.DelayQueueService.DeleteTasks:input_type -> ddq.v1.DeleteTasksRequest
+	59, // 72: ddq.v1.DelayQueueService.RescheduleTasks:input_type -> ddq.v1.RescheduleTasksRequest
+	60, // 73: ddq.v1.DelayQueueService.CountTasks:input_type -> ddq.v1.CountTasksRequest
+	61, // 74: ddq.v1.DelayQueueService.DueHistogram:input_type -> ddq.v1.DueHistogramRequest
+	24, // 75: ddq.v1.DelayQueueService.Subscribe:input_type -> ddq.v1.SubscribeRequest
+	37, // 76: ddq.v1.DelayQueueService.Retrieve:input_type -> ddq.v1.RetrieveRequest
+	39, // 77: ddq.v1.DelayQueueService.Ack:input_type -> ddq.v1.AckRequest
+	41, // 78: ddq.v1.DelayQueueService.Nack:input_type -> ddq.v1.NackRequest
+	43, // 79: ddq.v1.DelayQueueService.Extend:input_type -> ddq.v1.ExtendRequest
+	45, // 80: ddq.v1.DelayQueueService.WaitTask:input_type -> ddq.v1.WaitTaskRequest
+	47, // 81: ddq.v1.DelayQueueService.CancelTask:input_type -> ddq.v1.CancelTaskRequest
+	6,  // 82: ddq.v1.DelayQueueService.Enqueue:output_type -> ddq.v1.EnqueueResponse
+	8,  // 83: ddq.v1.DelayQueueService.EnqueueBatch:output_type -> ddq.v1.EnqueueBatchResponse
+	11, // 84: ddq.v1.DelayQueueService.EnqueueStream:output_type -> ddq.v1.EnqueueStreamResponse
+	13, // 85: ddq.v1.DelayQueueService.GetTask:output_type -> ddq.v1.GetTaskResponse
+	15, // 86: ddq.v1.DelayQueueService.ListTasks:output_type -> ddq.v1.ListTasksResponse
+	17, // 87: ddq.v1.DelayQueueService.DeleteTask:output_type -> ddq.v1.DeleteTaskResponse
+	19, // 88: ddq.v1.DelayQueueService.RescheduleTask:output_type -> ddq.v1.RescheduleTaskResponse
+	21, // 89: ddq.v1.DelayQueueService.UpdateTask:output_type -> ddq.v1.UpdateTaskResponse
+	23, // 90: ddq.v1.DelayQueueService.PromoteTask:output_type -> ddq.v1.PromoteTaskResponse
+	62, // 91: ddq.v1.DelayQueueService.DeleteTasks:output_type -> ddq.v1.DeleteTasksResponse
+	63, // 92: ddq.v1.DelayQueueService.RescheduleTasks:output_type -> ddq.v1.RescheduleTasksResponse
+	64, // 93: ddq.v1.DelayQueueService.CountTasks:output_type -> ddq.v1.CountTasksResponse
+	65, // 94: ddq.v1.DelayQueueService.DueHistogram:output_type -> ddq.v1.DueHistogramResponse
+	26, // 95: ddq.v1.DelayQueueService.Subscribe:output_type -> ddq.v1.SubscribeResponse
+	38, // 96: ddq.v1.DelayQueueService.Retrieve:output_type -> ddq.v1.RetrieveResponse
+	40, // 97: ddq.v1.DelayQueueService.Ack:output_type -> ddq.v1.AckResponse
+	42, // 98: ddq.v1.DelayQueueService.Nack:output_type -> ddq.v1.NackResponse
+	44, // 99: ddq.v1.DelayQueueService.Extend:output_type -> ddq.v1.ExtendResponse
+	46, // 100: ddq.v1.DelayQueueService.WaitTask:output_type -> ddq.v1.WaitTaskResponse
+	48, // 101: ddq.v1.DelayQueueService.CancelTask:output_type -> ddq.v1.CancelTaskResponse
+	82, // [82:102] is the sub-list for method output_type
+	62, // [62:82] is the sub-list for method input_type
+	62, // [62:62] is the sub-list for extension type_name
+	62, // [62:62] is the sub-list for extension extendee
+	0,  // [0:62] is the sub-list for field type_name
 }
 
 func init() { file_ddq_v1_queue_proto_init() }
@@ -3982,6 +4017,7 @@ func file_ddq_v1_queue_proto_init() {
 	if File_ddq_v1_queue_proto != nil {
 		return
 	}
+	file_ddq_v1_find_proto_init()
 	file_ddq_v1_task_proto_init()
 	file_ddq_v1_queue_proto_msgTypes[0].OneofWrappers = []any{
 		(*EnqueueRequest_Delay)(nil),

@@ -19,22 +19,26 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	DelayQueueService_Enqueue_FullMethodName        = "/ddq.v1.DelayQueueService/Enqueue"
-	DelayQueueService_EnqueueBatch_FullMethodName   = "/ddq.v1.DelayQueueService/EnqueueBatch"
-	DelayQueueService_EnqueueStream_FullMethodName  = "/ddq.v1.DelayQueueService/EnqueueStream"
-	DelayQueueService_GetTask_FullMethodName        = "/ddq.v1.DelayQueueService/GetTask"
-	DelayQueueService_ListTasks_FullMethodName      = "/ddq.v1.DelayQueueService/ListTasks"
-	DelayQueueService_DeleteTask_FullMethodName     = "/ddq.v1.DelayQueueService/DeleteTask"
-	DelayQueueService_RescheduleTask_FullMethodName = "/ddq.v1.DelayQueueService/RescheduleTask"
-	DelayQueueService_UpdateTask_FullMethodName     = "/ddq.v1.DelayQueueService/UpdateTask"
-	DelayQueueService_PromoteTask_FullMethodName    = "/ddq.v1.DelayQueueService/PromoteTask"
-	DelayQueueService_Subscribe_FullMethodName      = "/ddq.v1.DelayQueueService/Subscribe"
-	DelayQueueService_Retrieve_FullMethodName       = "/ddq.v1.DelayQueueService/Retrieve"
-	DelayQueueService_Ack_FullMethodName            = "/ddq.v1.DelayQueueService/Ack"
-	DelayQueueService_Nack_FullMethodName           = "/ddq.v1.DelayQueueService/Nack"
-	DelayQueueService_Extend_FullMethodName         = "/ddq.v1.DelayQueueService/Extend"
-	DelayQueueService_WaitTask_FullMethodName       = "/ddq.v1.DelayQueueService/WaitTask"
-	DelayQueueService_CancelTask_FullMethodName     = "/ddq.v1.DelayQueueService/CancelTask"
+	DelayQueueService_Enqueue_FullMethodName         = "/ddq.v1.DelayQueueService/Enqueue"
+	DelayQueueService_EnqueueBatch_FullMethodName    = "/ddq.v1.DelayQueueService/EnqueueBatch"
+	DelayQueueService_EnqueueStream_FullMethodName   = "/ddq.v1.DelayQueueService/EnqueueStream"
+	DelayQueueService_GetTask_FullMethodName         = "/ddq.v1.DelayQueueService/GetTask"
+	DelayQueueService_ListTasks_FullMethodName       = "/ddq.v1.DelayQueueService/ListTasks"
+	DelayQueueService_DeleteTask_FullMethodName      = "/ddq.v1.DelayQueueService/DeleteTask"
+	DelayQueueService_RescheduleTask_FullMethodName  = "/ddq.v1.DelayQueueService/RescheduleTask"
+	DelayQueueService_UpdateTask_FullMethodName      = "/ddq.v1.DelayQueueService/UpdateTask"
+	DelayQueueService_PromoteTask_FullMethodName     = "/ddq.v1.DelayQueueService/PromoteTask"
+	DelayQueueService_DeleteTasks_FullMethodName     = "/ddq.v1.DelayQueueService/DeleteTasks"
+	DelayQueueService_RescheduleTasks_FullMethodName = "/ddq.v1.DelayQueueService/RescheduleTasks"
+	DelayQueueService_CountTasks_FullMethodName      = "/ddq.v1.DelayQueueService/CountTasks"
+	DelayQueueService_DueHistogram_FullMethodName    = "/ddq.v1.DelayQueueService/DueHistogram"
+	DelayQueueService_Subscribe_FullMethodName       = "/ddq.v1.DelayQueueService/Subscribe"
+	DelayQueueService_Retrieve_FullMethodName        = "/ddq.v1.DelayQueueService/Retrieve"
+	DelayQueueService_Ack_FullMethodName             = "/ddq.v1.DelayQueueService/Ack"
+	DelayQueueService_Nack_FullMethodName            = "/ddq.v1.DelayQueueService/Nack"
+	DelayQueueService_Extend_FullMethodName          = "/ddq.v1.DelayQueueService/Extend"
+	DelayQueueService_WaitTask_FullMethodName        = "/ddq.v1.DelayQueueService/WaitTask"
+	DelayQueueService_CancelTask_FullMethodName      = "/ddq.v1.DelayQueueService/CancelTask"
 )
 
 // DelayQueueServiceClient is the client API for DelayQueueService service.
@@ -61,6 +65,15 @@ type DelayQueueServiceClient interface {
 	UpdateTask(ctx context.Context, in *UpdateTaskRequest, opts ...grpc.CallOption) (*UpdateTaskResponse, error)
 	// PromoteTask makes a task that no worker holds due now.
 	PromoteTask(ctx context.Context, in *PromoteTaskRequest, opts ...grpc.CallOption) (*PromoteTaskResponse, error)
+	// DeleteTasks removes the tasks that a filter matches and no worker holds. It tells
+	// how far it is, and ends with a message that says done.
+	DeleteTasks(ctx context.Context, in *DeleteTasksRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[DeleteTasksResponse], error)
+	// RescheduleTasks moves the due times of such tasks.
+	RescheduleTasks(ctx context.Context, in *RescheduleTasksRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[RescheduleTasksResponse], error)
+	// CountTasks counts tasks by state.
+	CountTasks(ctx context.Context, in *CountTasksRequest, opts ...grpc.CallOption) (*CountTasksResponse, error)
+	// DueHistogram counts the tasks that no worker holds by when they are due.
+	DueHistogram(ctx context.Context, in *DueHistogramRequest, opts ...grpc.CallOption) (*DueHistogramResponse, error)
 	// Subscribe delivers due tasks of one topic as they become due, as many as
 	// the worker has granted credit for.
 	Subscribe(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[SubscribeRequest, SubscribeResponse], error)
@@ -177,9 +190,67 @@ func (c *delayQueueServiceClient) PromoteTask(ctx context.Context, in *PromoteTa
 	return out, nil
 }
 
+func (c *delayQueueServiceClient) DeleteTasks(ctx context.Context, in *DeleteTasksRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[DeleteTasksResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &DelayQueueService_ServiceDesc.Streams[1], DelayQueueService_DeleteTasks_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[DeleteTasksRequest, DeleteTasksResponse]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type DelayQueueService_DeleteTasksClient = grpc.ServerStreamingClient[DeleteTasksResponse]
+
+func (c *delayQueueServiceClient) RescheduleTasks(ctx context.Context, in *RescheduleTasksRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[RescheduleTasksResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &DelayQueueService_ServiceDesc.Streams[2], DelayQueueService_RescheduleTasks_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[RescheduleTasksRequest, RescheduleTasksResponse]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type DelayQueueService_RescheduleTasksClient = grpc.ServerStreamingClient[RescheduleTasksResponse]
+
+func (c *delayQueueServiceClient) CountTasks(ctx context.Context, in *CountTasksRequest, opts ...grpc.CallOption) (*CountTasksResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(CountTasksResponse)
+	err := c.cc.Invoke(ctx, DelayQueueService_CountTasks_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *delayQueueServiceClient) DueHistogram(ctx context.Context, in *DueHistogramRequest, opts ...grpc.CallOption) (*DueHistogramResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(DueHistogramResponse)
+	err := c.cc.Invoke(ctx, DelayQueueService_DueHistogram_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *delayQueueServiceClient) Subscribe(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[SubscribeRequest, SubscribeResponse], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &DelayQueueService_ServiceDesc.Streams[1], DelayQueueService_Subscribe_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &DelayQueueService_ServiceDesc.Streams[3], DelayQueueService_Subscribe_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -274,6 +345,15 @@ type DelayQueueServiceServer interface {
 	UpdateTask(context.Context, *UpdateTaskRequest) (*UpdateTaskResponse, error)
 	// PromoteTask makes a task that no worker holds due now.
 	PromoteTask(context.Context, *PromoteTaskRequest) (*PromoteTaskResponse, error)
+	// DeleteTasks removes the tasks that a filter matches and no worker holds. It tells
+	// how far it is, and ends with a message that says done.
+	DeleteTasks(*DeleteTasksRequest, grpc.ServerStreamingServer[DeleteTasksResponse]) error
+	// RescheduleTasks moves the due times of such tasks.
+	RescheduleTasks(*RescheduleTasksRequest, grpc.ServerStreamingServer[RescheduleTasksResponse]) error
+	// CountTasks counts tasks by state.
+	CountTasks(context.Context, *CountTasksRequest) (*CountTasksResponse, error)
+	// DueHistogram counts the tasks that no worker holds by when they are due.
+	DueHistogram(context.Context, *DueHistogramRequest) (*DueHistogramResponse, error)
 	// Subscribe delivers due tasks of one topic as they become due, as many as
 	// the worker has granted credit for.
 	Subscribe(grpc.BidiStreamingServer[SubscribeRequest, SubscribeResponse]) error
@@ -323,6 +403,18 @@ func (UnimplementedDelayQueueServiceServer) UpdateTask(context.Context, *UpdateT
 }
 func (UnimplementedDelayQueueServiceServer) PromoteTask(context.Context, *PromoteTaskRequest) (*PromoteTaskResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method PromoteTask not implemented")
+}
+func (UnimplementedDelayQueueServiceServer) DeleteTasks(*DeleteTasksRequest, grpc.ServerStreamingServer[DeleteTasksResponse]) error {
+	return status.Error(codes.Unimplemented, "method DeleteTasks not implemented")
+}
+func (UnimplementedDelayQueueServiceServer) RescheduleTasks(*RescheduleTasksRequest, grpc.ServerStreamingServer[RescheduleTasksResponse]) error {
+	return status.Error(codes.Unimplemented, "method RescheduleTasks not implemented")
+}
+func (UnimplementedDelayQueueServiceServer) CountTasks(context.Context, *CountTasksRequest) (*CountTasksResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method CountTasks not implemented")
+}
+func (UnimplementedDelayQueueServiceServer) DueHistogram(context.Context, *DueHistogramRequest) (*DueHistogramResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method DueHistogram not implemented")
 }
 func (UnimplementedDelayQueueServiceServer) Subscribe(grpc.BidiStreamingServer[SubscribeRequest, SubscribeResponse]) error {
 	return status.Error(codes.Unimplemented, "method Subscribe not implemented")
@@ -517,6 +609,64 @@ func _DelayQueueService_PromoteTask_Handler(srv interface{}, ctx context.Context
 	return interceptor(ctx, in, info, handler)
 }
 
+func _DelayQueueService_DeleteTasks_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(DeleteTasksRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(DelayQueueServiceServer).DeleteTasks(m, &grpc.GenericServerStream[DeleteTasksRequest, DeleteTasksResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type DelayQueueService_DeleteTasksServer = grpc.ServerStreamingServer[DeleteTasksResponse]
+
+func _DelayQueueService_RescheduleTasks_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(RescheduleTasksRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(DelayQueueServiceServer).RescheduleTasks(m, &grpc.GenericServerStream[RescheduleTasksRequest, RescheduleTasksResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type DelayQueueService_RescheduleTasksServer = grpc.ServerStreamingServer[RescheduleTasksResponse]
+
+func _DelayQueueService_CountTasks_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(CountTasksRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(DelayQueueServiceServer).CountTasks(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: DelayQueueService_CountTasks_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(DelayQueueServiceServer).CountTasks(ctx, req.(*CountTasksRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _DelayQueueService_DueHistogram_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(DueHistogramRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(DelayQueueServiceServer).DueHistogram(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: DelayQueueService_DueHistogram_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(DelayQueueServiceServer).DueHistogram(ctx, req.(*DueHistogramRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _DelayQueueService_Subscribe_Handler(srv interface{}, stream grpc.ServerStream) error {
 	return srv.(DelayQueueServiceServer).Subscribe(&grpc.GenericServerStream[SubscribeRequest, SubscribeResponse]{ServerStream: stream})
 }
@@ -672,6 +822,14 @@ var DelayQueueService_ServiceDesc = grpc.ServiceDesc{
 			Handler:    _DelayQueueService_PromoteTask_Handler,
 		},
 		{
+			MethodName: "CountTasks",
+			Handler:    _DelayQueueService_CountTasks_Handler,
+		},
+		{
+			MethodName: "DueHistogram",
+			Handler:    _DelayQueueService_DueHistogram_Handler,
+		},
+		{
 			MethodName: "Retrieve",
 			Handler:    _DelayQueueService_Retrieve_Handler,
 		},
@@ -702,6 +860,16 @@ var DelayQueueService_ServiceDesc = grpc.ServiceDesc{
 			Handler:       _DelayQueueService_EnqueueStream_Handler,
 			ServerStreams: true,
 			ClientStreams: true,
+		},
+		{
+			StreamName:    "DeleteTasks",
+			Handler:       _DelayQueueService_DeleteTasks_Handler,
+			ServerStreams: true,
+		},
+		{
+			StreamName:    "RescheduleTasks",
+			Handler:       _DelayQueueService_RescheduleTasks_Handler,
+			ServerStreams: true,
 		},
 		{
 			StreamName:    "Subscribe",

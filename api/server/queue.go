@@ -29,6 +29,9 @@ func (q *queue) ListTasks(ctx context.Context, r *ddqv1.ListTasksRequest) (*ddqv
 	if e != nil {
 		return nil, e
 	}
+	if r.Filter != nil {
+		return q.findTasks(ctx, r, state)
+	}
 	tasks, next, err := page(r.PageSize, r.PageToken, func(size int, token string) ([]actors.Found, string, error) {
 		return q.sys.List(ctx, r.Topic, state, size, token)
 	})

@@ -205,6 +205,34 @@ func TestTopicAndTaskCommands(t *testing.T) {
 	}
 }
 
+func TestFindAndChangeManyTasks(t *testing.T) {
+	ddq := on(t, startTestNode(t, nil))
+	ddq(exitOK, "enqueue", "--topic", "mail", "--id", "n", "--count", "12", "--delay", "1h", "--attr", "tenant=acme")
+	ddq(exitOK, "enqueue", "--topic", "mail", "--id", "other", "--delay", "2h", "--attr", "tenant=tiny")
+	for _, c := range []struct {
+		want string
+		args []string
+	}{
+		{`"scheduled":13,"ready":0,`, []string{"count"}},
+		{`"scheduled":12,"ready":0,`, []string{"count", "--attr", "tenant=acme"}},
+		{`"id":"other"`, []string{"list", "--due-from", "90m"}},
+		{`"id":"other"`, []string{"list", "--attr-prefix", "tenant=t", "--state", "scheduled"}},
+		{`"matched":3,"changed":0,"skipped":0,"capped":false,"dry_run":true`, []string{"delete", "--id-prefix", "n-1", "--dry-run"}},
+		{`"matched":3,"changed":3,"skipped":0,`, []string{"delete", "--id-prefix", "n-1", "--yes"}},
+		{`"matched":4,"changed":4,"skipped":0,"capped":true`, []string{"reschedule", "--attr", "tenant=acme", "--shift", "3h", "--max", "4", "--yes"}},
+		{`{"from":"","count":0}`, []string{"due", "--bucket", "3h", "--buckets", "2"}},
+	} {
+		args := append([]string{"task", c.args[0], "--topic", "mail", "-o", "json"}, c.args[1:]...)
+		if got := ddq(exitOK, args...); !strings.Contains(got.out, c.want) {
+			t.Errorf("ddq %s = %s, want %s", strings.Join(args, " "), got.out, c.want)
+		}
+	}
+	due := ddq(exitOK, "task", "due", "--topic", "mail", "--bucket", "3h", "--buckets", "1", "-o", "json").out
+	if !strings.Contains(due, `"count":6}`) || !strings.Contains(due, `"count":4}`) {
+		t.Errorf("task due = %s", due)
+	}
+}
+
 func TestServerRefusalNamesFieldAndReason(t *testing.T) {
 	ddq := on(t, startTestNode(t, nil))
 	for _, args := range [][]string{

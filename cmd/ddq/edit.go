@@ -32,25 +32,70 @@ const (
 	atUsage        = "when the task is due: RFC 3339"
 )
 
+// moveFlags say when tasks are to be due.
+type moveFlags struct {
+	bulkFlags
+	at                   string
+	delay, shift, spread time.Duration
+	ifVersion            int64
+}
+
+func (f *moveFlags) flags(fs *pflag.FlagSet) {
+	f.bulkFlags.flags(fs)
+	fs.DurationVar(&f.delay, "delay", 0, delayUsage)
+	fs.StringVar(&f.at, "at", "", atUsage)
+	fs.DurationVar(&f.shift, "shift", 0, "with a filter: how much later, or earlier, each task is due than before")
+	fs.DurationVar(&f.spread, "spread", 0, "with a filter: each task is due up to this much later, by its id")
+	fs.Int64Var(&f.ifVersion, "if-version", 0, ifVersionUsage)
+}
+
+// to is when tasks are to be due; nil for a shift.
+func (f *moveFlags) to(fs *pflag.FlagSet, many bool) (*client.When, error) {
+	given := 0
+	for _, name := range []string{"delay", "at", "shift"} {
+		if fs.Changed(name) {
+			given++
+		}
+	}
+	switch {
+	case !many && (fs.Changed("shift") || fs.Changed("spread")):
+		return nil, usagef("--shift and --spread go with a filter")
+	case many && fs.Changed("if-version"):
+		return nil, usagef("--if-version goes with an id")
+	case given != 1:
+		return nil, usagef("give one of --delay, --at and --shift")
+	case fs.Changed("shift"):
+		return nil, nil
+	}
+	due, err := parseAt(f.at)
+	return &client.When{Delay: f.delay, Due: due}, err
+}
+
 func (c *cli) taskReschedule() *cobra.Command {
-	var topic, at string
-	var delay time.Duration
-	var ifVersion int64
+	var f moveFlags
 	cmd := &cobra.Command{
-		Use:     "reschedule ID (--delay 5s | --at TIME)",
-		Short:   "Move the due time of a task that no worker holds",
-		Example: "  ddq task reschedule report-2030-01 --at 2030-02-01T09:00:00Z",
-		Args:    cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if cmd.Flags().Changed("delay") == cmd.Flags().Changed("at") {
-				return usagef("give either --delay or --at")
-			}
-			due, err := parseAt(at)
+		Use:   "reschedule (ID | --topic TOPIC FILTER) (--delay 5s | --at TIME | --shift 1h)",
+		Short: "Move the due time of a task that no worker holds, or of all that match a filter",
+		Example: `  ddq task reschedule report-2030-01 --at 2030-02-01T09:00:00Z
+  ddq task reschedule --topic mail --state ready --delay 0s --spread 1h`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, ids []string) error {
+			filter, many, err := f.many(ids)
 			if err != nil {
 				return err
 			}
+			when, err := f.to(cmd.Flags(), many)
+			if err != nil {
+				return err
+			}
+			if many {
+				shift := client.Shift{When: when, By: f.shift, Spread: f.spread}
+				return c.changeMany(cmd, &f.bulkFlags, "move the", func(ctx context.Context, s *client.Client, b client.Bulk) (client.Progress, error) {
+					return s.RescheduleTasks(ctx, f.topic, filter, shift, b)
+				})
+			}
 			return c.call(cmd, func(ctx context.Context, s *client.Client) error {
-				r, err := s.RescheduleIf(ctx, topic, args[0], client.When{Delay: delay, Due: due}, ifVersion)
+				r, err := s.RescheduleIf(ctx, f.topic, ids[0], *when, f.ifVersion)
 				if err != nil {
 					return err
 				}
@@ -58,10 +103,7 @@ func (c *cli) taskReschedule() *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().StringVar(&topic, "topic", "", anyTopic)
-	cmd.Flags().DurationVar(&delay, "delay", 0, delayUsage)
-	cmd.Flags().StringVar(&at, "at", "", atUsage)
-	cmd.Flags().Int64Var(&ifVersion, "if-version", 0, ifVersionUsage)
+	f.flags(cmd.Flags())
 	return cmd
 }
 

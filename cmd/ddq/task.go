@@ -2,7 +2,7 @@ package main
 
 import (
 	"context"
-	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -11,7 +11,8 @@ import (
 
 func (c *cli) taskCommand() *cobra.Command {
 	return group("task", "Look at tasks, wait for them, change, move, cancel or delete them",
-		c.taskGet(), c.taskUpdate(), c.taskPromote(), c.taskReschedule(), c.taskDelete(), c.taskList(), c.taskWait(), c.taskCancel())
+		c.taskGet(), c.taskUpdate(), c.taskPromote(), c.taskReschedule(), c.taskDelete(), c.taskList(),
+		c.taskCount(), c.taskDue(), c.taskWait(), c.taskCancel())
 }
 
 const anyTopic = "topic of the task (default: look in every topic)"
@@ -44,22 +45,32 @@ type deletedTaskView struct {
 }
 
 func (c *cli) taskDelete() *cobra.Command {
-	var topic string
+	var f bulkFlags
 	cmd := &cobra.Command{
-		Use:   "delete ID",
-		Short: "Delete a task that no worker holds",
-		Args:  cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
+		Use:     "delete (ID | --topic TOPIC FILTER)",
+		Short:   "Delete a task that no worker holds, or all that match a filter",
+		Example: "  ddq task delete --topic mail --attr tenant=acme --due-before 1h --dry-run",
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, ids []string) error {
+			filter, many, err := f.many(ids)
+			if err != nil {
+				return err
+			}
+			if many {
+				return c.changeMany(cmd, &f, "delete the", func(ctx context.Context, s *client.Client, b client.Bulk) (client.Progress, error) {
+					return s.DeleteTasks(ctx, f.topic, filter, b)
+				})
+			}
 			return c.call(cmd, func(ctx context.Context, s *client.Client) error {
-				foundIn, err := s.Delete(ctx, topic, args[0])
+				foundIn, err := s.Delete(ctx, f.topic, ids[0])
 				if err != nil {
 					return err
 				}
-				return c.say(deletedTaskView{foundIn, args[0], true}, "task %s of topic %s deleted", args[0], foundIn)
+				return c.say(deletedTaskView{foundIn, ids[0], true}, "task %s of topic %s deleted", ids[0], foundIn)
 			})
 		},
 	}
-	cmd.Flags().StringVar(&topic, "topic", "", anyTopic)
+	f.flags(cmd.Flags())
 	return cmd
 }
 
@@ -70,44 +81,45 @@ var listable = []client.State{
 }
 
 func parseState(name string) (client.State, error) {
-	if name == "" {
-		return client.StateUnknown, nil // all live ones
-	}
-	names := make([]string, len(listable))
-	for i, s := range listable {
-		if names[i] = s.String(); names[i] == name {
+	for _, s := range listable {
+		if s.String() == name {
 			return s, nil
 		}
 	}
-	return client.StateUnknown, usagef("--state is one of %s, not %q", strings.Join(names, ", "), name)
+	return client.StateUnknown, usagef("--state is one of %s, not %q", states(), name)
 }
 
 func (c *cli) taskList() *cobra.Command {
-	var topic, state string
+	var f filterFlags
 	var limit int
 	cmd := &cobra.Command{
-		Use:   "list --topic TOPIC",
-		Short: "List the tasks of a topic",
-		Args:  cobra.NoArgs,
+		Use:     "list --topic TOPIC",
+		Short:   "List the tasks of a topic",
+		Example: "  ddq task list --topic mail --state retrying --attr-prefix tenant=ac --due-before 1h",
+		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if topic == "" {
+			if f.topic == "" {
 				return usagef("--topic is required")
 			}
-			st, err := parseState(state)
+			filter, err := f.filter(time.Now())
 			if err != nil {
 				return err
 			}
 			out := c.listing("id", "state", "due", "retries", "payload")
 			err = c.call(cmd, func(ctx context.Context, s *client.Client) error {
-				return out.tasks(s.List(ctx, topic, st), limit, func(v taskView) []any {
+				found := s.List(ctx, f.topic, client.StateUnknown)
+				if !isZero(filter) {
+					found = s.Find(ctx, f.topic, filter)
+				}
+				return out.tasks(found, limit, func(v taskView) []any {
 					return []any{v.ID, v.State, v.ExecuteTime, v.RetryCount, shorten(v.payloadText(), 40)}
 				})
 			})
 			return out.end(err, "No tasks.")
 		},
 	}
-	cmd.Flags().StringVar(&topic, "topic", "", "topic of the tasks (required)")
-	cmd.Flags().StringVar(&state, "state", "", "only those that are scheduled, ready, running, retrying, done, dead or expired (default all that live)")
+	cmd.Flags().StringVar(&f.topic, "topic", "", "topic of the tasks (required)")
+	f.flags(cmd.Flags())
 	cmd.Flags().IntVar(&limit, "limit", 100, "most tasks to list; 0 is all")
 	return cmd
 }

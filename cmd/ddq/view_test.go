@@ -26,7 +26,7 @@ func at(text string) time.Time {
 func sampleTask() client.Snapshot {
 	return client.Snapshot{
 		Topic: "mail", ID: "order-1", Payload: []byte(`{"to":"a<b>@example.com"}`), Attributes: map[string]string{"tenant": "acme", "kind": "invoice"},
-		State: client.StateDead, Due: at("2030-01-31T16:04:05.25+01:00"), CreatedAt: at("2030-01-31T15:00:00Z"), Expires: at("2030-02-01T00:00:00Z"),
+		State: client.StateDead, Due: at("2030-01-31T16:04:05.25+01:00"), CreatedAt: at("2030-01-31T15:00:00Z"), Version: 3, Expires: at("2030-02-01T00:00:00Z"),
 		RetryCount: 4, MaxRetries: 4, VisibilityTimeout: 90 * time.Second,
 		Backoff:   &client.Backoff{Kind: client.BackoffExponential, Base: time.Second, Max: time.Minute, JitterPercent: 10},
 		LastError: "exit status 1: no route", DeadReason: client.DeadReasonMaxRetries, FinishedAt: at("2030-01-31T15:10:00.001Z"),

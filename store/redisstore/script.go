@@ -27,7 +27,7 @@ type scripts struct {
 	add, hold, holdNew, ack, nack, extend, cancel,
 	remove, move, update, requeue, removeDead, trim, trimDead, addKeyed, trimKeys,
 	claim, release, renew, session,
-	stamp, raise, get, history, window, laneWindow, lanes, stats, sweep, sweepLanes, putTopic *script
+	stamp, raise, get, history, window, laneWindow, lanes, stats, sweep, sweepLanes, putTopic, histogram *script
 }
 
 func loadScripts() (*scripts, error) {
@@ -37,7 +37,7 @@ func loadScripts() (*scripts, error) {
 		"trim_dead": &l.trimDead, "add_keyed": &l.addKeyed, "trim_keys": &l.trimKeys,
 		"add": &l.add, "hold": &l.hold, "hold_new": &l.holdNew, "ack": &l.ack, "nack": &l.nack, "extend": &l.extend, "cancel": &l.cancel,
 		"claim": &l.claim, "release": &l.release, "renew": &l.renew, "session": &l.session,
-		"stamp": &l.stamp, "raise": &l.raise, "get": &l.get, "history": &l.history, "window": &l.window, "lane_window": &l.laneWindow, "lanes": &l.lanes, "stats": &l.stats, "sweep": &l.sweep, "sweep_lanes": &l.sweepLanes, "put_topic": &l.putTopic,
+		"stamp": &l.stamp, "raise": &l.raise, "get": &l.get, "history": &l.history, "window": &l.window, "lane_window": &l.laneWindow, "lanes": &l.lanes, "stats": &l.stats, "sweep": &l.sweep, "sweep_lanes": &l.sweepLanes, "put_topic": &l.putTopic, "histogram": &l.histogram,
 	} {
 		s, err := loadScript(name)
 		if err != nil {

@@ -132,6 +132,7 @@ func (p *pair) pass(rt *rapid.T) {
 func (p *pair) check(rt *rapid.T) {
 	p.checkTasks(rt)
 	p.checkStats(rt)
+	p.checkHistogram(rt)
 	p.checkWindow(rt, nil)
 	p.checkLanes(rt)
 	for kind := store.KindPending; kind <= store.KindDead; kind++ {

@@ -27,7 +27,7 @@ func Cases() []Case {
 	var all []Case
 	for _, group := range [][]entry{
 		addCases(), holdCases(), settleCases(), recoverCases(), changeCases(), editCases(), deadCases(), trimDeadCases(), keyedCases(),
-		ownCases(), windowCases(), laneCases(), listCases(), statsCases(), seqCases(), roundTripCases(),
+		ownCases(), windowCases(), laneCases(), histogramCases(), listCases(), statsCases(), seqCases(), roundTripCases(),
 		isolationCases(), sealCases(), historyCases(), catalogCases(), lifecycleCases(), concurrencyCases(),
 	} {
 		for _, e := range group {

@@ -1,0 +1,31 @@
+package redisstore
+
+import (
+	"context"
+
+	"github.com/ddq-io/ddq/store"
+)
+
+// Histogram implements store.Reader.
+func (s *Store) Histogram(ctx context.Context, shard store.Shard, bounds []store.Millis) (store.Stamp, []int64, error) {
+	if err := s.enter(ctx); err != nil {
+		return store.Stamp{}, nil, err
+	}
+	a := newArgs(len(bounds), 16*len(bounds))
+	for _, b := range bounds {
+		a.int(int64(b))
+	}
+	v, err := s.run(ctx, s.lua.histogram, s.keys(shard).pick(ownerKey, tasksKey), a.values())
+	if err != nil {
+		return store.Stamp{}, nil, readError("histogram", err)
+	}
+	r, err := parseReply(v, 1)
+	if err != nil {
+		return store.Stamp{}, nil, readError("histogram", err)
+	}
+	counts := make([]int64, len(bounds)+1)
+	for i, n := range list(r.more[0]) {
+		counts[i] = number(n)
+	}
+	return r.Stamp, counts, nil
+}
