@@ -3,6 +3,8 @@ package redisstore
 import (
 	"context"
 	"math"
+	"strconv"
+	"time"
 
 	"github.com/ddq-io/ddq/store"
 )
@@ -76,7 +78,7 @@ func takeHeld(results []store.HoldResult, holds []store.Hold, chunk []int, r rep
 		}
 		t.Due, result.Task = result.Due, t
 		if result.Deadline == 0 {
-			result.Deadline = r.later(holds[i].Visibility)
+			result.Deadline = bounded(r.later(holds[i].Visibility), holds[i].Until)
 		}
 	}
 	return corrupt
@@ -106,7 +108,7 @@ func (a *args) runs(chunk []int, hold func(i int) store.Hold) {
 	var runs []run
 	for _, i := range chunk {
 		h := hold(i)
-		if n := len(runs); n > 0 && runs[n-1].first.Worker == h.Worker && runs[n-1].first.Visibility == h.Visibility {
+		if n := len(runs); n > 0 && sameRun(&runs[n-1].first, &h) {
 			runs[n-1].count++
 			continue
 		}
@@ -115,12 +117,36 @@ func (a *args) runs(chunk []int, hold func(i int) store.Hold) {
 	a.int(int64(len(runs)))
 	for _, r := range runs {
 		a.int(int64(r.count))
-		a.wait(r.first.Visibility)
+		a.lasting(r.first.Visibility, r.first.Before, r.first.Until)
 		a.str(r.first.Worker[:min(len(r.first.Worker), math.MaxUint16)])
 	}
 	for _, i := range chunk {
 		token := hold(i).Token
 		a.buf = append(a.buf, token[:]...)
 	}
+	a.end()
+}
+
+func sameRun(a, b *store.Hold) bool {
+	return a.Worker == b.Worker && a.Visibility == b.Visibility && a.Before == b.Before && a.Until == b.Until
+}
+
+// bounded is a deadline that does not outlast until, when that is not 0.
+func bounded(deadline, until store.Millis) store.Millis {
+	if until != 0 {
+		return min(deadline, until)
+	}
+	return deadline
+}
+
+// lasting adds how long a hold lasts, and its bounds when it has any.
+func (a *args) lasting(visibility time.Duration, before, until store.Millis) {
+	if before|until == 0 {
+		a.wait(visibility)
+		return
+	}
+	a.buf = strconv.AppendInt(a.buf, max(0, store.CeilMillis(visibility)), 10)
+	a.buf = strconv.AppendInt(append(a.buf, ':'), int64(before), 10)
+	a.buf = strconv.AppendInt(append(a.buf, ':'), int64(until), 10)
 	a.end()
 }

@@ -27,7 +27,8 @@ type scripts struct {
 	add, hold, holdNew, ack, nack, extend,
 	remove, reschedule, requeue, removeDead, trim,
 	claim, release, renew, session,
-	stamp, raise, get, window, stats, sweep, putTopic *script
+	stamp, raise, get, window, stats, sweep, putTopic,
+	reserve, acquire, movePermits, free *script
 }
 
 func loadScripts() (*scripts, error) {
@@ -37,6 +38,7 @@ func loadScripts() (*scripts, error) {
 		"remove": &l.remove, "reschedule": &l.reschedule, "requeue": &l.requeue, "remove_dead": &l.removeDead, "trim": &l.trim,
 		"claim": &l.claim, "release": &l.release, "renew": &l.renew, "session": &l.session,
 		"stamp": &l.stamp, "raise": &l.raise, "get": &l.get, "window": &l.window, "stats": &l.stats, "sweep": &l.sweep, "put_topic": &l.putTopic,
+		"reserve": &l.reserve, "acquire": &l.acquire, "move_permits": &l.movePermits, "free": &l.free,
 	} {
 		s, err := loadScript(name)
 		if err != nil {

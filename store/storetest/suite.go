@@ -28,7 +28,7 @@ func Cases() []Case {
 	for _, group := range [][]entry{
 		addCases(), holdCases(), settleCases(), recoverCases(), changeCases(), deadCases(),
 		ownCases(), windowCases(), listCases(), statsCases(), seqCases(), roundTripCases(),
-		isolationCases(), sealCases(), catalogCases(), lifecycleCases(), concurrencyCases(),
+		isolationCases(), limitCases(), sealCases(), catalogCases(), lifecycleCases(), concurrencyCases(),
 	} {
 		for _, e := range group {
 			all = append(all, Case{Name: e.name, Run: func(t *testing.T, s store.Store) {
