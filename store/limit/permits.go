@@ -14,9 +14,8 @@ type Permits struct {
 }
 
 type waiter struct {
-	node  string
-	since time.Time // when it was refused, since it last got one
-	seen  time.Time // when it was refused last
+	node string
+	seen time.Time // when it was refused last
 }
 
 // Acquire gives permits at a moment, and returns what ended by itself.
@@ -78,16 +77,16 @@ func (p *Permits) queue(q store.Acquire, got int, now time.Time) {
 	if q.Node == "" {
 		return
 	}
-	w, i := waiter{q.Node, now, now}, p.turn(q.Node)
+	i := p.turn(q.Node)
+	if i >= 0 && got == 0 && len(q.Holders) > 0 {
+		p.waiting[i].seen = now
+		return
+	}
 	if i >= 0 {
-		if got == 0 {
-			w.since = p.waiting[i].since
-		}
 		p.waiting = slices.Delete(p.waiting, i, i+1)
 	}
 	if got < len(q.Holders) {
-		p.waiting = append(p.waiting, w)
-		slices.SortStableFunc(p.waiting, func(a, b waiter) int { return a.since.Compare(b.since) })
+		p.waiting = append(p.waiting, waiter{q.Node, now})
 	}
 }
 
