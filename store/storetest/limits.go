@@ -282,7 +282,7 @@ func turnLapses(f *fixture) {
 	f.acquire(store.Acquire{Key: mail, Max: 1, Node: "b", Holders: h[1:2], Until: until})
 	f.free(mail, h[0])
 	equal(f, "what c gets behind b", f.acquire(store.Acquire{Key: mail, Max: 1, Node: "c", Holders: h[2:], Until: until}).N, 0)
-	waitUntil(f, f.s, f.now().Add(store.WaitLife))
+	waitUntil(f, f.s, f.now().Add(store.WaitLife+slack))
 	equal(f, "what c gets when b is silent", f.acquire(store.Acquire{Key: mail, Max: 1, Node: "c", Holders: h[2:], Until: until}).N, 1)
 }
 
