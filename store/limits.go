@@ -110,6 +110,18 @@ func sinceSlot(moment time.Time, slot time.Duration) time.Duration {
 	return time.Duration(moment.UnixMicro()%slot.Microseconds()) * time.Microsecond
 }
 
+// TopicLimits are the rates and caps of a topic. Zero fields are no limit.
+type TopicLimits struct {
+	Rate           Rate // of all its tasks
+	KeyRate        Rate // of the tasks of each rate key
+	Concurrency    int  // most tasks held at a time
+	KeyConcurrency int  // of each concurrency key
+	DeadLetter     bool // tasks over a rate are dead-lettered rather than waiting
+}
+
+// Capped reports whether there is a cap.
+func (l *TopicLimits) Capped() bool { return l.Concurrency > 0 || l.KeyConcurrency > 0 }
+
 // Reservation asks for tokens of a key.
 type Reservation struct {
 	Key   LimitKey

@@ -21,6 +21,8 @@ type Topic struct {
 	DeliveryPaused bool
 	EnqueuePaused  bool
 	Version        int64 // rises by one with every change
+
+	Limits TopicLimits
 }
 
 // MaxFormer is how many generations of shards of a topic may have tasks left.

@@ -73,6 +73,7 @@ func EncodeTopic(t store.Topic) ([]byte, error) {
 		DeliveryPaused:      t.DeliveryPaused,
 		EnqueuePaused:       t.EnqueuePaused,
 		Version:             t.Version,
+		Limits:              encodeLimits(t.Limits),
 	}).MarshalVT()
 }
 
@@ -103,6 +104,7 @@ func DecodeTopic(b []byte) (store.Topic, error) {
 		DeliveryPaused: t.DeliveryPaused,
 		EnqueuePaused:  t.EnqueuePaused,
 		Version:        t.Version,
+		Limits:         decodeLimits(t.Limits),
 	}, nil
 }
 

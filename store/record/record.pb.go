@@ -236,6 +236,7 @@ type Topic struct {
 	Version             int64                  `protobuf:"varint,11,opt,name=version,proto3" json:"version,omitempty"`
 	First               int32                  `protobuf:"varint,12,opt,name=first,proto3" json:"first,omitempty"`
 	Former              []*Span                `protobuf:"bytes,13,rep,name=former,proto3" json:"former,omitempty"`
+	Limits              *Limits                `protobuf:"bytes,16,opt,name=limits,proto3" json:"limits,omitempty"`
 	unknownFields       protoimpl.UnknownFields
 	sizeCache           protoimpl.SizeCache
 }
@@ -361,6 +362,158 @@ func (x *Topic) GetFormer() []*Span {
 	return nil
 }
 
+func (x *Topic) GetLimits() *Limits {
+	if x != nil {
+		return x.Limits
+	}
+	return nil
+}
+
+// Limits are the rates and caps of a topic; what is absent is no limit.
+type Limits struct {
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	Rate           *Rate                  `protobuf:"bytes,1,opt,name=rate,proto3" json:"rate,omitempty"`
+	KeyRate        *Rate                  `protobuf:"bytes,2,opt,name=key_rate,json=keyRate,proto3" json:"key_rate,omitempty"`
+	Concurrency    int32                  `protobuf:"varint,3,opt,name=concurrency,proto3" json:"concurrency,omitempty"`
+	KeyConcurrency int32                  `protobuf:"varint,4,opt,name=key_concurrency,json=keyConcurrency,proto3" json:"key_concurrency,omitempty"`
+	DeadLetter     bool                   `protobuf:"varint,5,opt,name=dead_letter,json=deadLetter,proto3" json:"dead_letter,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *Limits) Reset() {
+	*x = Limits{}
+	mi := &file_record_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Limits) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Limits) ProtoMessage() {}
+
+func (x *Limits) ProtoReflect() protoreflect.Message {
+	mi := &file_record_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Limits.ProtoReflect.Descriptor instead.
+func (*Limits) Descriptor() ([]byte, []int) {
+	return file_record_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *Limits) GetRate() *Rate {
+	if x != nil {
+		return x.Rate
+	}
+	return nil
+}
+
+func (x *Limits) GetKeyRate() *Rate {
+	if x != nil {
+		return x.KeyRate
+	}
+	return nil
+}
+
+func (x *Limits) GetConcurrency() int32 {
+	if x != nil {
+		return x.Concurrency
+	}
+	return 0
+}
+
+func (x *Limits) GetKeyConcurrency() int32 {
+	if x != nil {
+		return x.KeyConcurrency
+	}
+	return 0
+}
+
+func (x *Limits) GetDeadLetter() bool {
+	if x != nil {
+		return x.DeadLetter
+	}
+	return false
+}
+
+type Rate struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Kind          int32                  `protobuf:"varint,1,opt,name=kind,proto3" json:"kind,omitempty"`
+	Count         int32                  `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`
+	PeriodMs      int64                  `protobuf:"varint,3,opt,name=period_ms,json=periodMs,proto3" json:"period_ms,omitempty"`
+	Burst         int32                  `protobuf:"varint,4,opt,name=burst,proto3" json:"burst,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Rate) Reset() {
+	*x = Rate{}
+	mi := &file_record_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Rate) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Rate) ProtoMessage() {}
+
+func (x *Rate) ProtoReflect() protoreflect.Message {
+	mi := &file_record_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Rate.ProtoReflect.Descriptor instead.
+func (*Rate) Descriptor() ([]byte, []int) {
+	return file_record_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *Rate) GetKind() int32 {
+	if x != nil {
+		return x.Kind
+	}
+	return 0
+}
+
+func (x *Rate) GetCount() int32 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
+func (x *Rate) GetPeriodMs() int64 {
+	if x != nil {
+		return x.PeriodMs
+	}
+	return 0
+}
+
+func (x *Rate) GetBurst() int32 {
+	if x != nil {
+		return x.Burst
+	}
+	return 0
+}
+
 // Span is a generation of shards.
 type Span struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -372,7 +525,7 @@ type Span struct {
 
 func (x *Span) Reset() {
 	*x = Span{}
-	mi := &file_record_proto_msgTypes[4]
+	mi := &file_record_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -384,7 +537,7 @@ func (x *Span) String() string {
 func (*Span) ProtoMessage() {}
 
 func (x *Span) ProtoReflect() protoreflect.Message {
-	mi := &file_record_proto_msgTypes[4]
+	mi := &file_record_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -397,7 +550,7 @@ func (x *Span) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Span.ProtoReflect.Descriptor instead.
 func (*Span) Descriptor() ([]byte, []int) {
-	return file_record_proto_rawDescGZIP(), []int{4}
+	return file_record_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Span) GetFirst() int32 {
@@ -435,7 +588,7 @@ const file_record_proto_rawDesc = "" +
 	"\x04kind\x18\x01 \x01(\x05R\x04kind\x12\x17\n" +
 	"\abase_ms\x18\x02 \x01(\x03R\x06baseMs\x12\x15\n" +
 	"\x06max_ms\x18\x03 \x01(\x03R\x05maxMs\x12%\n" +
-	"\x0ejitter_percent\x18\x04 \x01(\x05R\rjitterPercent\"\xd9\x03\n" +
+	"\x0ejitter_percent\x18\x04 \x01(\x05R\rjitterPercent\"\x84\x04\n" +
 	"\x05Topic\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06shards\x18\x02 \x01(\x05R\x06shards\x122\n" +
@@ -452,7 +605,20 @@ const file_record_proto_rawDesc = "" +
 	" \x01(\bR\renqueuePaused\x12\x18\n" +
 	"\aversion\x18\v \x01(\x03R\aversion\x12\x14\n" +
 	"\x05first\x18\f \x01(\x05R\x05first\x12'\n" +
-	"\x06former\x18\r \x03(\v2\x0f.ddq.store.SpanR\x06former\"4\n" +
+	"\x06former\x18\r \x03(\v2\x0f.ddq.store.SpanR\x06former\x12)\n" +
+	"\x06limits\x18\x10 \x01(\v2\x11.ddq.store.LimitsR\x06limits\"\xc5\x01\n" +
+	"\x06Limits\x12#\n" +
+	"\x04rate\x18\x01 \x01(\v2\x0f.ddq.store.RateR\x04rate\x12*\n" +
+	"\bkey_rate\x18\x02 \x01(\v2\x0f.ddq.store.RateR\akeyRate\x12 \n" +
+	"\vconcurrency\x18\x03 \x01(\x05R\vconcurrency\x12'\n" +
+	"\x0fkey_concurrency\x18\x04 \x01(\x05R\x0ekeyConcurrency\x12\x1f\n" +
+	"\vdead_letter\x18\x05 \x01(\bR\n" +
+	"deadLetter\"c\n" +
+	"\x04Rate\x12\x12\n" +
+	"\x04kind\x18\x01 \x01(\x05R\x04kind\x12\x14\n" +
+	"\x05count\x18\x02 \x01(\x05R\x05count\x12\x1b\n" +
+	"\tperiod_ms\x18\x03 \x01(\x03R\bperiodMs\x12\x14\n" +
+	"\x05burst\x18\x04 \x01(\x05R\x05burst\"4\n" +
 	"\x04Span\x12\x14\n" +
 	"\x05first\x18\x01 \x01(\x05R\x05first\x12\x16\n" +
 	"\x06shards\x18\x02 \x01(\x05R\x06shardsB+Z)github.com/ddq-io/ddq/store/record;recordb\x06proto3"
@@ -469,24 +635,29 @@ func file_record_proto_rawDescGZIP() []byte {
 	return file_record_proto_rawDescData
 }
 
-var file_record_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
+var file_record_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
 var file_record_proto_goTypes = []any{
 	(*Body)(nil),      // 0: ddq.store.Body
 	(*Attribute)(nil), // 1: ddq.store.Attribute
 	(*Backoff)(nil),   // 2: ddq.store.Backoff
 	(*Topic)(nil),     // 3: ddq.store.Topic
-	(*Span)(nil),      // 4: ddq.store.Span
+	(*Limits)(nil),    // 4: ddq.store.Limits
+	(*Rate)(nil),      // 5: ddq.store.Rate
+	(*Span)(nil),      // 6: ddq.store.Span
 }
 var file_record_proto_depIdxs = []int32{
 	1, // 0: ddq.store.Body.attributes:type_name -> ddq.store.Attribute
 	2, // 1: ddq.store.Body.backoff:type_name -> ddq.store.Backoff
 	2, // 2: ddq.store.Topic.backoff:type_name -> ddq.store.Backoff
-	4, // 3: ddq.store.Topic.former:type_name -> ddq.store.Span
-	4, // [4:4] is the sub-list for method output_type
-	4, // [4:4] is the sub-list for method input_type
-	4, // [4:4] is the sub-list for extension type_name
-	4, // [4:4] is the sub-list for extension extendee
-	0, // [0:4] is the sub-list for field type_name
+	6, // 3: ddq.store.Topic.former:type_name -> ddq.store.Span
+	4, // 4: ddq.store.Topic.limits:type_name -> ddq.store.Limits
+	5, // 5: ddq.store.Limits.rate:type_name -> ddq.store.Rate
+	5, // 6: ddq.store.Limits.key_rate:type_name -> ddq.store.Rate
+	7, // [7:7] is the sub-list for method output_type
+	7, // [7:7] is the sub-list for method input_type
+	7, // [7:7] is the sub-list for extension type_name
+	7, // [7:7] is the sub-list for extension extendee
+	0, // [0:7] is the sub-list for field type_name
 }
 
 func init() { file_record_proto_init() }
@@ -500,7 +671,7 @@ func file_record_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_record_proto_rawDesc), len(file_record_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   5,
+			NumMessages:   7,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
