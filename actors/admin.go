@@ -90,6 +90,7 @@ func (l *Limits) apply(t *store.Topic, c TopicChange) *Error {
 	set(&t.MaxDelay, c.MaxDelay)
 	set(&t.MaxPayload, c.MaxPayload)
 	set(&t.DoneRetention, c.DoneRetention)
+	set(&t.PriorityAgeing, c.PriorityAgeing)
 	set(&t.DeliveryPaused, c.DeliveryPaused)
 	set(&t.EnqueuePaused, c.EnqueuePaused)
 	switch {
@@ -101,6 +102,8 @@ func (l *Limits) apply(t *store.Topic, c TopicChange) *Error {
 		return invalid("policy.max_payload_bytes", "OUT_OF_RANGE_FIELD", "policy.max_payload_bytes must be 1 to %d", l.BatchBytes)
 	case t.DoneRetention < 0 || t.DoneRetention > l.Delay:
 		return invalid("policy.done_retention_ms", "OUT_OF_RANGE_FIELD", "policy.done_retention_ms must be 0 to %d", l.Delay.Milliseconds())
+	case t.PriorityAgeing < 0 || t.PriorityAgeing > maxAgeing || c.PriorityAgeing != nil && t.PriorityAgeing == 0:
+		return invalid("policy.priority_ageing", "OUT_OF_RANGE_FIELD", "policy.priority_ageing must be 1 to %d", maxAgeing)
 	case t.Visibility < l.MinVisibility || t.Visibility > l.MaxVisibility:
 		return invalid("policy.visibility_timeout_ms", "OUT_OF_RANGE_FIELD", "policy.visibility_timeout_ms must be %d to %d",
 			l.MinVisibility.Milliseconds(), l.MaxVisibility.Milliseconds())
@@ -292,15 +295,16 @@ func (f DeadFilter) matches(t *store.Snapshot) bool {
 func (s *System) RequeueDead(ctx context.Context, topic string, ids []string, f DeadFilter) (n int64, missing []string, err error) {
 	return s.eachDead(ctx, topic, ids, f, func(ref *topicRef, shard store.Shard, ids []string) ([]store.Status, error) {
 		stamp, results, err := s.store.Requeue(ctx, shard, ids)
+		statuses := make([]store.Status, len(results))
 		for i, r := range results {
-			if r == store.OK {
+			if statuses[i] = r.Status; r.Status == store.OK {
 				s.tell(ref, shard.N, &pendingChanged{
-					task: store.Entry{ID: ids[i], Due: store.Millis(stamp.Now.UnixMilli())},
+					task: store.Entry{ID: ids[i], Due: r.Due, Traits: r.Traits},
 					seq:  stamp.Seq,
 				})
 			}
 		}
-		return results, err
+		return statuses, err
 	})
 }
 

@@ -69,9 +69,9 @@ func (c *calls) close() {
 	c.wg.Wait()
 }
 
-// lane queues items for one kind of store call and cuts batches: at most `most`
+// runway queues items for one kind of store call and cuts batches: at most `most`
 // calls fly at a time, and what arrives meanwhile makes the next batch.
-type lane[T any] struct {
+type runway[T any] struct {
 	waiting []T
 	flying  int
 	most    int
@@ -85,7 +85,7 @@ const (
 )
 
 // next returns the next batch, or nil when none may start.
-func (l *lane[T]) next() []T {
+func (l *runway[T]) next() []T {
 	if len(l.waiting) == 0 || l.flying >= l.most {
 		return nil
 	}
@@ -99,7 +99,7 @@ func (l *lane[T]) next() []T {
 	return batch
 }
 
-func (l *lane[T]) cut() int {
+func (l *runway[T]) cut() int {
 	n := min(len(l.waiting), l.limit)
 	if l.size == nil {
 		return n
@@ -114,9 +114,9 @@ func (l *lane[T]) cut() int {
 }
 
 // landed takes in that a batch is done.
-func (l *lane[T]) landed() { l.flying-- }
+func (l *runway[T]) landed() { l.flying-- }
 
-func (l *lane[T]) idle() bool { return l.flying == 0 && len(l.waiting) == 0 }
+func (l *runway[T]) idle() bool { return l.flying == 0 && len(l.waiting) == 0 }
 
 // resolveFor is how long a store call with unknown outcome is repeated.
 const resolveFor = 3 * time.Second

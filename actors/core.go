@@ -22,11 +22,9 @@ import (
 // Tasks that are ready at other nodes are not in ready: the core knows how many
 // there are, and asks for them on behalf of subscriptions that have room.
 //
-// Priorities, rates, caps and ordering keys belong in match: it alone decides
-// which ready task goes next, and whether.
+// Which of the ready tasks is next is the line's to say.
 type core struct {
-	ready  []readyTask // in order of readyTask.compare, from head on
-	head   int
+	line               // of ready tasks
 	subs   []*subState // in turn order
 	turn   int         // index into subs of the next to serve
 	paused bool
@@ -98,34 +96,8 @@ func (c *core) add(shard int, tasks []store.Entry) []assignment {
 	for i, t := range tasks {
 		fresh[i] = readyTask{shard: shard, Entry: t}
 	}
-	slices.SortStableFunc(fresh, readyTask.compare)
-	c.merge(fresh)
+	c.line.add(fresh)
 	return c.match()
-}
-
-// merge puts a sorted batch in its place. Due times mostly rise, so it is
-// usually the end.
-func (c *core) merge(fresh []readyTask) {
-	for len(fresh) > 0 {
-		last := len(c.ready) - 1
-		if last < c.head || c.ready[last].compare(fresh[0]) <= 0 {
-			c.ready = append(c.ready, fresh...)
-			return
-		}
-		at, _ := slices.BinarySearchFunc(c.ready[c.head:], fresh[0], func(a, b readyTask) int {
-			if a.compare(b) <= 0 {
-				return -1
-			}
-			return 1
-		})
-		at += c.head
-		n := 1
-		for n < len(fresh) && fresh[n].compare(c.ready[at]) < 0 {
-			n++
-		}
-		c.ready = slices.Insert(c.ready, at, fresh[:n]...)
-		fresh = fresh[n:]
-	}
 }
 
 // reserve takes room for up to n tasks that are due at once and not stored yet,
@@ -229,12 +201,6 @@ func (c *core) refund(id int64, n int) []assignment {
 	return c.match() // credit on demand that finds no other task is void
 }
 
-// drop forgets the ready tasks of a shard.
-func (c *core) drop(shard int) {
-	c.ready = slices.DeleteFunc(c.ready[c.head:], func(t readyTask) bool { return t.shard == shard })
-	c.head = 0
-}
-
 // pause stops or resumes handing out tasks.
 func (c *core) pause(paused bool) []assignment {
 	c.paused = paused
@@ -248,8 +214,7 @@ func (c *core) match() []assignment {
 	if !c.paused {
 		c.askRemotes()
 		c.deal(c.waiting(), "", func(s *subState, share int) {
-			out = c.assign(out, s.id, c.ready[c.head:c.head+share])
-			c.head += share
+			out = c.assign(out, s.id, c.take(share))
 		})
 		c.compact()
 		if c.waiting() == 0 {
@@ -363,9 +328,6 @@ func (c *core) sub(id int64) *subState {
 	return nil
 }
 
-// waiting is the number of ready tasks.
-func (c *core) waiting() int { return len(c.ready) - c.head }
-
 // inFlight is the number of assigned and unsettled tasks of this node's workers.
 func (c *core) inFlight() (n int) {
 	for _, s := range c.subs {
@@ -382,19 +344,4 @@ func (c *core) credit() (n int) {
 		n += s.credit
 	}
 	return n
-}
-
-// compact frees what was handed out once it is most of the slice.
-func (c *core) compact() {
-	switch {
-	case c.head == len(c.ready):
-		c.ready, c.head = c.ready[:0], 0
-		if cap(c.ready) > 65536 {
-			c.ready = nil
-		}
-	case c.head > 4096 && c.head > len(c.ready)/2:
-		n := copy(c.ready, c.ready[c.head:])
-		clear(c.ready[n:])
-		c.ready, c.head = c.ready[:n], 0
-	}
 }

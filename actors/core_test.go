@@ -10,11 +10,11 @@ import (
 	"github.com/ddq-io/ddq/store"
 )
 
-// TestCore runs the scenarios of testdata/core. Tasks are written id@due, and
-// belong to shard 0 unless the command says otherwise.
+// TestCore runs the scenarios of testdata/core. Tasks are written id@due, or
+// id@due/priority:key*weight, and belong to shard 0 unless the command says otherwise.
 func TestCore(t *testing.T) {
 	datadriven.Walk(t, "testdata/core", func(t *testing.T, path string) {
-		c := &core{}
+		c := &core{line: line{every: 10}}
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			return scenarioStep(t, c, d)
 		})
@@ -32,6 +32,8 @@ func scenarioStep(t *testing.T, c *core, d *datadriven.TestData) string {
 	var out []assignment
 	var given []int64
 	switch d.Cmd {
+	case "ageing":
+		c.every = n
 	case "subscribe":
 		c.subscribe(sub, n, d.HasArg("on-demand"))
 	case "unsubscribe":
@@ -67,12 +69,27 @@ func scenarioStep(t *testing.T, c *core, d *datadriven.TestData) string {
 func scenarioTasks(input string) (tasks []store.Entry) {
 	for _, field := range strings.Fields(input) {
 		var e store.Entry
-		id, due, _ := strings.Cut(field, "@")
+		id, rest, _ := strings.Cut(field, "@")
+		due, traits, laned := strings.Cut(rest, "/")
 		fmt.Sscan(due, &e.Due)
 		e.ID = id
+		if laned {
+			e.Traits = scenarioTraits(traits)
+		}
 		tasks = append(tasks, e)
 	}
 	return tasks
+}
+
+// scenarioTraits reads priority, priority:key or priority:key*weight.
+func scenarioTraits(text string) *store.Traits {
+	t := new(store.Traits)
+	priority, key, _ := strings.Cut(text, ":")
+	key, weight, _ := strings.Cut(key, "*")
+	fmt.Sscan(priority, &t.Priority)
+	fmt.Sscan(weight, &t.FairnessWeight)
+	t.FairnessKey = key
+	return t
 }
 
 func describeCore(c *core, out []assignment, given []int64) string {
@@ -92,8 +109,10 @@ func describeCore(c *core, out []assignment, given []int64) string {
 		fmt.Fprintf(&b, "reserved w%d\n", sub)
 	}
 	var ready []string
-	for _, task := range c.ready[c.head:] {
-		ready = append(ready, task.ID)
+	for _, q := range append(c.queues(), &c.plain) {
+		for _, task := range q.tasks[q.head:] {
+			ready = append(ready, task.ID)
+		}
 	}
 	fmt.Fprintf(&b, "ready=%v", ready)
 	for _, s := range c.subs {

@@ -147,7 +147,7 @@ func (s *shard) onAdded(m *added) {
 // those that were there. One of these may be our own, when the first answer was lost.
 func (m *added) pending() (fresh, known []store.Entry) {
 	for i, r := range m.results {
-		t := store.Entry{ID: m.items[i].task.ID, Due: r.Due}
+		t := store.Entry{ID: m.items[i].task.ID, Due: r.Due, Traits: m.items[i].task.Traits}
 		switch {
 		case r.Status == store.Added:
 			fresh = append(fresh, t)

@@ -25,6 +25,7 @@ import (
 type gate struct {
 	topic   string
 	limits  store.TopicLimits
+	every   int                  // see line
 	tickets map[ticketID]*ticket // of every task that came by and did not go yet
 	rates   map[string]*rateLine // by key; empty: the topic's
 	caps    map[string]*capLine
@@ -72,7 +73,7 @@ func (g *gate) configure(l store.TopicLimits) {
 	g.limits = l
 	for _, t := range g.all() {
 		if t.stage == waiting {
-			t.line.leave(t)
+			t.stage, t.line = outside, nil
 			g.again(t)
 		}
 		t.cleared = nil
@@ -100,10 +101,16 @@ func (g *gate) again(t *ticket) { g.ready = append(g.ready, t.readyTask) }
 
 // drop forgets the tasks of a shard.
 func (g *gate) drop(shard int, now time.Time) {
+	lines := make(map[*waitline]bool)
 	for _, t := range g.all() {
-		if t.shard == shard {
-			g.forget(t)
+		if t.shard != shard {
+			continue
 		}
+		if t.stage == waiting && !lines[t.line] {
+			lines[t.line] = true
+			t.line.drop(shard)
+		}
+		g.forget(t)
 	}
 	g.service(now)
 }
@@ -112,7 +119,6 @@ func (g *gate) forget(t *ticket) {
 	switch t.stage {
 	case waiting:
 		g.wakeSoon(t.line)
-		t.line.leave(t)
 	case acquiring:
 		t.dropped = true // its permits are freed when they come
 	case outside:
@@ -130,7 +136,7 @@ func (g *gate) back(t *ticket) {
 }
 
 // wakeSoon has a line looked at when what is going on is over.
-func (g *gate) wakeSoon(l *line) { g.alarms.set(l, time.Time{}.Add(1)) }
+func (g *gate) wakeSoon(l *waitline) { g.alarms.set(l, time.Time{}.Add(1)) }
 
 // under reports whether limits apply to a task.
 func (g *gate) under(e *store.Entry) bool {
@@ -182,8 +188,8 @@ func (g *gate) try(now time.Time, t *ticket, sub int64) {
 	}
 	caps := g.capsOf(t)
 	for _, c := range caps {
-		if c.Len() > 0 && cleared != &c.line || c.asking >= c.max {
-			g.wait(&c.line, t, sub)
+		if c.len() > 0 && cleared != &c.waitline || c.asking >= c.max {
+			g.wait(&c.waitline, t, sub)
 			return
 		}
 	}
@@ -191,13 +197,13 @@ func (g *gate) try(now time.Time, t *ticket, sub int64) {
 		if t.tokens[r.which].good(now) {
 			continue
 		}
-		if r.Len() > 0 && cleared != &r.line {
-			g.wait(&r.line, t, sub)
+		if r.len() > 0 && cleared != &r.waitline {
+			g.wait(&r.waitline, t, sub)
 			return
 		}
 		var ok bool
 		if t.tokens[r.which], ok = r.take(now); !ok {
-			g.wait(&r.line, t, sub)
+			g.wait(&r.waitline, t, sub)
 			return
 		}
 	}
@@ -212,7 +218,16 @@ func (g *gate) try(now time.Time, t *ticket, sub int64) {
 	g.ask = append(g.ask, t)
 }
 
-func (g *gate) wait(l *line, t *ticket, sub int64) {
+// first takes the next task out of a line.
+func (g *gate) first(l *waitline) *ticket {
+	next := l.take(1)[0]
+	t := g.tickets[ticketID{next.shard, next.ID}]
+	l.compact()
+	t.stage, t.line = outside, nil
+	return t
+}
+
+func (g *gate) wait(l *waitline, t *ticket, sub int64) {
 	g.refunds[sub]++
 	l.join(t)
 	g.wakeSoon(l)
@@ -250,7 +265,7 @@ func (g *gate) ratesOf(t *ticket) (rates []*rateLine) {
 func (g *gate) rate(key string, rate store.Rate) *rateLine {
 	r := g.rates[key]
 	if r == nil {
-		r = &rateLine{line: line{key: key}, rate: rate}
+		r = &rateLine{waitline: newWaitline(key, g.every), rate: rate}
 		if key == "" {
 			r.which = 1
 		}
@@ -273,7 +288,7 @@ func (g *gate) capsOf(t *ticket) (caps []*capLine) {
 func (g *gate) cap(key string, most int) *capLine {
 	c := g.caps[key]
 	if c == nil {
-		c = &capLine{line: line{key: key}, max: most}
+		c = &capLine{waitline: newWaitline(key, g.every), max: most}
 		g.caps[key] = c
 	}
 	return c
@@ -288,10 +303,10 @@ func (g *gate) wakeAt() time.Time { return g.alarms.next() }
 // service looks at the lines whose moment has come.
 func (g *gate) service(now time.Time) {
 	for l := g.alarms.due(now); l != nil; l = g.alarms.due(now) {
-		if r := g.rates[l.key]; r != nil && &r.line == l {
+		if r := g.rates[l.key]; r != nil && &r.waitline == l {
 			g.serveRate(now, r)
 		}
-		if c := g.caps[l.key]; c != nil && &c.line == l {
+		if c := g.caps[l.key]; c != nil && &c.waitline == l {
 			g.serveCap(now, c)
 		}
 	}
@@ -299,35 +314,35 @@ func (g *gate) service(now time.Time) {
 
 // serveRate lets out tasks for which there is a token, and asks for more tokens.
 func (g *gate) serveRate(now time.Time, r *rateLine) {
-	for r.Len() > 0 && r.out < maxCleared {
+	for r.len() > 0 && r.out < maxCleared {
 		t, ok := r.take(now)
 		if !ok {
 			break
 		}
-		next := r.first()
+		next := g.first(&r.waitline)
 		next.tokens[r.which] = t
-		g.letOut(&r.line, next)
+		g.letOut(&r.waitline, next)
 	}
 	left, next := r.left(now)
 	switch {
-	case left > 0 && r.Len() == 0:
-		g.alarms.set(&r.line, now.Add(rateAhead)) // they are gone by then
+	case left > 0 && r.len() == 0:
+		g.alarms.set(&r.waitline, now.Add(rateAhead)) // they are gone by then
 	case left > 0 && next.After(now):
-		g.alarms.set(&r.line, next)
+		g.alarms.set(&r.waitline, next)
 	}
 	switch {
-	case r.Len() == 0 && left+r.asking+r.out == 0:
+	case r.len() == 0 && left+r.asking+r.out == 0:
 		delete(g.rates, r.key)
-	case r.Len() <= left || r.asking > 0 || left > r.block()/4 || r.out >= maxCleared:
+	case r.len() <= left || r.asking > 0 || left > r.block()/4 || r.out >= maxCleared:
 	case r.askAt.After(now):
-		g.alarms.set(&r.line, r.askAt)
+		g.alarms.set(&r.waitline, r.askAt)
 	default:
-		r.asking = min(r.Len()-left, r.block())
+		r.asking = min(r.len()-left, r.block())
 		g.reserve = append(g.reserve, r)
 	}
 }
 
-func (g *gate) letOut(l *line, t *ticket) {
+func (g *gate) letOut(l *waitline, t *ticket) {
 	t.cleared = l
 	l.out++
 	g.again(t)
@@ -362,7 +377,7 @@ func (g *gate) reserved(now time.Time, lines []*rateLine, got []store.Tokens, fa
 				g.doom(now, r, over)
 			}
 		}
-		g.wakeSoon(&r.line)
+		g.wakeSoon(&r.waitline)
 	}
 	g.service(now)
 }
@@ -373,13 +388,13 @@ func (g *gate) doom(now time.Time, r *rateLine, over int) {
 	r.askAt = time.Time{}
 	left, _ := r.left(now)
 	var lucky []*ticket
-	for range min(left, r.Len()) {
-		lucky = append(lucky, r.first())
+	for range min(left, r.len()) {
+		lucky = append(lucky, g.first(&r.waitline))
 	}
-	for range min(over, r.Len()) {
-		t := r.first()
+	for range min(over, r.len()) {
+		t := g.first(&r.waitline)
 		t.doomed = true
-		g.letOut(&r.line, t)
+		g.letOut(&r.waitline, t)
 	}
 	for _, t := range lucky {
 		r.join(t)
@@ -389,20 +404,20 @@ func (g *gate) doom(now time.Time, r *rateLine, over int) {
 // serveCap lets out a task to try, when it is time and nothing else is under way.
 func (g *gate) serveCap(now time.Time, c *capLine) {
 	switch {
-	case c.Len() == 0 && c.out+c.asking == 0:
+	case c.len() == 0 && c.out+c.asking == 0:
 		delete(g.caps, c.key)
 		return
-	case c.Len() == 0:
+	case c.len() == 0:
 		return
 	case c.retry.IsZero():
 		c.retry = now.Add(capRetry)
 	case !c.retry.After(now):
 		c.retry = now.Add(capRetry)
 		if c.out+c.asking == 0 {
-			g.letOut(&c.line, c.first())
+			g.letOut(&c.waitline, g.first(&c.waitline))
 		}
 	}
-	g.alarms.set(&c.line, c.retry)
+	g.alarms.set(&c.waitline, c.retry)
 }
 
 // takeAcquires returns the tasks to ask permits for.
@@ -434,7 +449,7 @@ func (g *gate) acquired(now time.Time, all []acquired) (unused []*permit) {
 			if c.asking > 0 {
 				c.asking--
 			}
-			g.wakeSoon(&c.line)
+			g.wakeSoon(&c.waitline)
 		}
 		a.ticket.stage = outside
 		if a.permit != nil && a.ticket.dropped {
@@ -473,7 +488,7 @@ func (g *gate) refused(now time.Time, a *acquired) {
 // freed takes in that permits of a key may be free, and lets tasks out to try.
 func (g *gate) freed(now time.Time, key string, n int) {
 	c := g.caps[key]
-	if c == nil || c.Len() == 0 && c.out+c.asking == 0 {
+	if c == nil || c.len() == 0 && c.out+c.asking == 0 {
 		g.resign = append(g.resign, store.LimitKey{Topic: g.topic, Key: key})
 		return
 	}
@@ -483,8 +498,8 @@ func (g *gate) freed(now time.Time, key string, n int) {
 
 // letTry lets out tasks for n permits that may be free.
 func (g *gate) letTry(c *capLine, n int) {
-	for range min(n, c.Len()) {
-		g.letOut(&c.line, c.first())
+	for range min(n, c.len()) {
+		g.letOut(&c.waitline, g.first(&c.waitline))
 	}
 }
 

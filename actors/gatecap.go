@@ -12,7 +12,7 @@ const capRetry = time.Second
 
 // capLine is a cap as this node sees it: the tasks that wait for a permit.
 type capLine struct {
-	line
+	waitline
 	max    int
 	asking int // permits that are being asked for
 	retry  time.Time

@@ -10,18 +10,16 @@ import (
 // ticket is a task under limits on its way through the gate.
 type ticket struct {
 	readyTask
-	arrival  int64  // order among equals
-	rateKey  string // empty: under no rate but the topic's
-	capKey   string
-	tokens   [2]token // of the rate of its key, and of the topic's
-	stage    stage
-	line     *line // waiting: where
-	place    int   // in line
-	cleared  *line // let out by this line: it need not wait there again
-	sub      int64 // acquiring: for whom
-	dropped  bool  // acquiring: it is no use any more
-	doomed   bool  // over a rate of a topic that lets none wait
-	deadline time.Time
+	arrival int64  // order among equals
+	rateKey string // empty: under no rate but the topic's
+	capKey  string
+	tokens  [2]token // of the rate of its key, and of the topic's
+	stage   stage
+	line    *waitline // waiting: where
+	cleared *waitline // let out by this line: it need not wait there again
+	sub     int64     // acquiring: for whom
+	dropped bool      // acquiring: it is no use any more
+	doomed  bool      // over a rate of a topic that lets none wait
 }
 
 // stage is where a ticket's task is.
@@ -38,64 +36,30 @@ type token struct{ at, before time.Time }
 
 func (t token) good(now time.Time) bool { return !now.Before(t.at) && now.Before(t.before) }
 
-// line are the tasks that wait for one limit, the first to go on top.
-type line struct {
-	key     string
-	tickets []*ticket
-	out     int       // let out, and not back at the gate yet
-	wake    time.Time // when to look at it again; zero: it is told
+// waitline are the tasks that wait for one limit, in the order in which those wait that
+// are ready.
+type waitline struct {
+	line
+	key  string
+	out  int       // let out, and not back at the gate yet
+	wake time.Time // when to look at it again; zero: it is told
 }
 
-func (l *line) Len() int { return len(l.tickets) }
-func (l *line) Less(i, j int) bool {
-	a, b := l.tickets[i], l.tickets[j]
-	if order := a.compare(b.readyTask); order != 0 {
-		return order < 0
-	}
-	return a.arrival < b.arrival
+func newWaitline(key string, every int) waitline {
+	return waitline{key: key, line: line{every: every}}
 }
 
-func (l *line) Swap(i, j int) {
-	l.tickets[i], l.tickets[j] = l.tickets[j], l.tickets[i]
-	l.tickets[i].place, l.tickets[j].place = i, j
-}
+func (l *waitline) len() int { return l.waiting() }
 
-// Push is for heap only, as is Pop.
-func (l *line) Push(x any) {
-	t := x.(*ticket)
-	t.place = len(l.tickets)
-	l.tickets = append(l.tickets, t)
-}
-
-// Pop takes the last one.
-func (l *line) Pop() any {
-	last := len(l.tickets) - 1
-	t := l.tickets[last]
-	l.tickets[last] = nil
-	l.tickets = l.tickets[:last]
-	return t
-}
-
-func (l *line) join(t *ticket) {
+func (l *waitline) join(t *ticket) {
 	t.stage, t.line = waiting, l
-	heap.Push(l, t)
-}
-
-func (l *line) first() *ticket {
-	t := heap.Pop(l).(*ticket)
-	t.stage, t.line = outside, nil
-	return t
-}
-
-func (l *line) leave(t *ticket) {
-	heap.Remove(l, t.place)
-	t.stage, t.line = outside, nil
+	l.add([]readyTask{t.readyTask})
 }
 
 // alarm is a moment at which a line is to be looked at.
 type alarm struct {
 	at   time.Time
-	line *line
+	line *waitline
 }
 
 // alarms are those of all lines, the next on top. One that its line does not have
@@ -118,7 +82,7 @@ func (a *alarms) Pop() any {
 }
 
 // set has a line looked at, at that moment at the latest.
-func (a *alarms) set(l *line, at time.Time) {
+func (a *alarms) set(l *waitline, at time.Time) {
 	if l.wake.IsZero() || at.Before(l.wake) {
 		l.wake = at
 		heap.Push(a, alarm{at, l})
@@ -126,7 +90,7 @@ func (a *alarms) set(l *line, at time.Time) {
 }
 
 // due returns the next line whose moment has come, nil when there is none.
-func (a *alarms) due(now time.Time) *line {
+func (a *alarms) due(now time.Time) *waitline {
 	for len(*a) > 0 && !(*a)[0].at.After(now) {
 		if next := heap.Pop(a).(alarm); next.line.wake.Equal(next.at) {
 			next.line.wake = time.Time{}
@@ -149,5 +113,8 @@ func (a *alarms) next() time.Time {
 
 // keysOf are the keys by which limits apply to a task.
 func keysOf(e *store.Entry) (rate, concurrency string) {
-	return "", ""
+	if e.Traits == nil {
+		return "", ""
+	}
+	return e.Traits.RateKey, e.Traits.ConcurrencyKey
 }

@@ -22,7 +22,7 @@ const (
 // rateLine is a rate as this node sees it: the tokens that it has reserved, and the
 // tasks that wait for one.
 type rateLine struct {
-	line
+	waitline
 	rate   store.Rate
 	which  int // of a ticket's tokens
 	blocks []block

@@ -85,12 +85,13 @@ func (s *shard) onHolds(m *holdsDone) {
 	}
 	for i, r := range m.batch {
 		delete(s.out, r.task.ID)
+		s.lanes.drop(r.task.ID)
 		switch result := m.results[i]; result.Status {
 		case store.OK:
 			s.deliver(r.sub, heldTask{task: result.Task, token: m.tokens[i].Token, deadline: result.Deadline})
 		case store.NotDue:
 			s.refund(r.sub, 1)
-			s.learn(store.Entry{ID: r.task.ID, Due: result.Due})
+			s.learn(store.Entry{ID: r.task.ID, Due: result.Due, Traits: r.task.Traits})
 		default:
 			s.refund(r.sub, 1)
 			s.metrics.countUnheld(result.Status)
@@ -105,6 +106,7 @@ func (s *shard) onHoldsFailed(m *holdsDone) {
 	oldest := m.batch[0].task.Due
 	for _, r := range m.batch {
 		delete(s.out, r.task.ID)
+		s.lanes.drop(r.task.ID)
 		s.refund(r.sub, 1)
 		oldest = min(oldest, r.task.Due)
 	}

@@ -52,7 +52,10 @@ func (s *shard) onLoaded(m *windowLoaded) {
 		s.keep(e)
 	}
 	s.metrics.loaded.Add(float64(len(m.entries)))
-	if m.more && !s.window.full {
+	switch {
+	case s.window.full:
+		s.scanLanes()
+	case m.more:
 		s.load()
 	}
 }
@@ -61,7 +64,7 @@ func (s *shard) onLoaded(m *windowLoaded) {
 // their clock, so once more when all have noticed that it was set.
 func (s *shard) onClockJump() {
 	if s.owned {
-		s.window.reset()
+		s.reread()
 		s.load()
 		s.later(&reload{from: math.MinInt64})
 	}
@@ -77,7 +80,7 @@ func (s *shard) later(m any) {
 
 // learn takes in that a task is pending. Beyond the window the loader finds it.
 func (s *shard) learn(e store.Entry) {
-	if s.owned && s.window.covers(e.Due) {
+	if s.owned && s.covers(e) {
 		s.keep(e)
 		return
 	}
@@ -98,6 +101,7 @@ func (s *shard) keep(e store.Entry) {
 func (s *shard) unwait(id string) {
 	s.insertWaiting()
 	s.due.Remove(id)
+	s.lanes.drop(id)
 }
 
 // insertWaiting puts what was gathered into the wheel.
@@ -116,6 +120,7 @@ func (s *shard) insertWaiting() {
 func (s *shard) forgetPending() {
 	clear(s.out)
 	s.waiting = nil
+	s.lanes.clear()
 	s.due.Close()
 	s.due = s.wheel.NewQueue(func(ms int64) { s.post(&slotDue{ms}) })
 }
@@ -127,27 +132,32 @@ func (s *shard) inWheel() int { return s.due.Len() + len(s.waiting) }
 // else it is among the ready ones, or beyond the budgets.
 func (s *shard) admit(e store.Entry) (waits bool) {
 	now := s.now()
-	switch {
-	case !s.window.fits(e.Due, now, s.inWheel(), len(s.out)):
+	w, inWheel, ready := &s.window, s.inWheel()-s.lanes.inWheel, len(s.out)-s.lanes.inReady
+	l := s.lanes.lane(e.Traits, w)
+	if l != nil {
+		w, inWheel, ready = &l.window, l.wheel, l.ready
+	}
+	if !w.fits(e.Due, now, inWheel, ready) {
 		return false
-	case e.Due > now:
+	}
+	waits = e.Due > now
+	s.lanes.put(e.ID, e.Traits, l, !waits)
+	if waits {
 		s.waiting = append(s.waiting, timer.Entry{ID: e.ID, Due: int64(e.Due)})
 		return true
 	}
-	s.makeReady(e)
-	return false
-}
-
-func (s *shard) makeReady(e store.Entry) {
 	s.out[e.ID] = struct{}{}
 	s.fresh = append(s.fresh, e)
+	return false
 }
 
 // onSlot makes the tasks of a millisecond ready.
 func (s *shard) onSlot(ms int64) {
 	for _, e := range s.due.Take(ms) {
 		if _, known := s.out[e.ID]; !known {
-			s.admit(store.Entry{ID: e.ID, Due: store.Millis(e.Due)})
+			t := store.Entry{ID: e.ID, Due: store.Millis(e.Due), Traits: s.lanes.of(e.ID)}
+			s.lanes.drop(e.ID)
+			s.admit(t)
 		}
 	}
 }

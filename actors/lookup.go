@@ -124,7 +124,11 @@ func (s *System) Reschedule(ctx context.Context, topic, id string, w When) (foun
 	}
 	return topic, due, s.change(ctx, topic, id, func(place store.Shard) ([]store.RemoveResult, any, error) {
 		stamp, results, err := s.store.Reschedule(ctx, place, []store.Move{{ID: id, Due: due}})
-		return results, &pendingChanged{task: store.Entry{ID: id, Due: due}, seq: stamp.Seq}, err
+		note := &pendingChanged{task: store.Entry{ID: id, Due: due}, seq: stamp.Seq}
+		if len(results) > 0 {
+			note.task.Traits = results[0].Traits
+		}
+		return results, note, err
 	})
 }
 

@@ -246,6 +246,16 @@ type (
 		more    bool
 		err     error
 	}
+	laneLoaded struct {
+		lane    *lane
+		entries []store.Entry
+		more    bool
+		err     error
+	}
+	lanesFound struct {
+		heads []store.LaneHead
+		err   error
+	}
 	runningFound struct {
 		holds   []store.Running
 		overdue []store.Entry

@@ -67,7 +67,7 @@ func (s *shard) checkSeq(m *seqSeen) {
 		s.metrics.missedNotices.Inc()
 		s.seqs.restart(m.seq)
 		s.wakeUp()
-		s.window.reset()
+		s.reread()
 		s.load()
 		return
 	}

@@ -130,7 +130,7 @@ func (s *shard) own(m *claimed) {
 		s.handOver()
 		return
 	}
-	s.window.reset()
+	s.reread()
 	s.load()
 	s.watch(true)
 }
@@ -149,7 +149,7 @@ func (s *shard) lose() {
 	s.recovers.waiting = nil
 	s.fresh = nil
 	s.forgetPending()
-	s.window.reset()
+	s.reread()
 	s.send(s.parent, &shardLost{shard: s.id.N})
 	for _, it := range s.holdNews.waiting {
 		s.refund(it.sub, 1)

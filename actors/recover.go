@@ -93,7 +93,7 @@ func (s *shard) onRecovered(m *recovered) {
 			s.metrics.expired.Inc()
 			s.unregister(n.ID, n.Token)
 			if r.Due != 0 {
-				again = append(again, store.Entry{ID: n.ID, Due: r.Due})
+				again = append(again, store.Entry{ID: n.ID, Due: r.Due, Traits: r.Traits})
 			}
 		default:
 			s.unregister(n.ID, n.Token)
@@ -103,7 +103,7 @@ func (s *shard) onRecovered(m *recovered) {
 		s.becamePending(m.seq, again)
 	}
 	if m.repeated {
-		s.window.lower(m.began)
+		s.lower(m.began)
 	}
 	s.noteError(m.err)
 	s.flyLater()
@@ -202,7 +202,7 @@ func (s *shard) onSwept(m *swept) {
 	if m.repaired > 0 {
 		s.metrics.repaired.Add(float64(m.repaired))
 		s.log.Warn("tasks repaired that no index knew", "topic", s.id.Topic, "shard", s.id.N, "tasks", m.repaired)
-		s.window.reset()
+		s.reread()
 		s.load()
 	}
 }

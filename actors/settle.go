@@ -268,7 +268,7 @@ func (s *shard) onNacks(m *nacksDone) {
 		ended = append(ended, EndedHold{it.ask.ID, it.token()})
 		s.metrics.countNack(it.ask, r.Due == 0)
 		if r.Due != 0 {
-			again = append(again, store.Entry{ID: it.ask.ID, Due: r.Due})
+			again = append(again, store.Entry{ID: it.ask.ID, Due: r.Due, Traits: r.Traits})
 		}
 	}
 	s.tellEnded(ended)
@@ -276,7 +276,7 @@ func (s *shard) onNacks(m *nacksDone) {
 		s.becamePending(m.seq, again)
 	}
 	if m.repeated {
-		s.window.lower(m.began)
+		s.lower(m.began)
 	}
 	s.noteError(m.err)
 	s.flyLater()

@@ -52,19 +52,20 @@ type shard struct {
 	seqs   seqs
 
 	window  window
+	lanes   lanes
 	due     *timer.Queue        // pending, not due yet
 	out     map[string]struct{} // ready or being held: with the topic
 	held    held
 	acked   ackLog
 	counted int // of due, in the gauge
 
-	adds     lane[addition]
-	holdNews lane[addition]
-	holds    lane[holdRequest]
-	acks     lane[settleItem]
-	nacks    lane[settleItem]
-	extends  lane[settleItem]
-	recovers lane[expired]
+	adds     runway[addition]
+	holdNews runway[addition]
+	holds    runway[holdRequest]
+	acks     runway[settleItem]
+	nacks    runway[settleItem]
+	extends  runway[settleItem]
+	recovers runway[expired]
 
 	flightAsked                  bool // a takeOff is in the mailbox
 	claiming, watching, sweeping bool
@@ -96,13 +97,14 @@ func newShard(rt *runtime, id store.Shard, ref *topicRef, dozing *atomic.Bool) *
 		log:      rt.log,
 		calls:    newCalls(rt.pool),
 		window:   window{wheel: rt.cfg.WheelBudget, ready: rt.cfg.ReadyBudget, spare: store.Millis(spareTime.Milliseconds())},
-		adds:     lane[addition]{most: 1, limit: batchItems, size: additionSize},
-		holdNews: lane[addition]{most: 1, limit: batchItems, size: additionSize},
-		holds:    lane[holdRequest]{most: 4, limit: holdBatch},
-		acks:     lane[settleItem]{most: 1, limit: batchItems},
-		nacks:    lane[settleItem]{most: 1, limit: batchItems},
-		extends:  lane[settleItem]{most: 1, limit: batchItems},
-		recovers: lane[expired]{most: 1, limit: holdBatch},
+		lanes:    lanes{wheel: rt.cfg.WheelBudget, ready: rt.cfg.ReadyBudget},
+		adds:     runway[addition]{most: 1, limit: batchItems, size: additionSize},
+		holdNews: runway[addition]{most: 1, limit: batchItems, size: additionSize},
+		holds:    runway[holdRequest]{most: 4, limit: holdBatch},
+		acks:     runway[settleItem]{most: 1, limit: batchItems},
+		nacks:    runway[settleItem]{most: 1, limit: batchItems},
+		extends:  runway[settleItem]{most: 1, limit: batchItems},
+		recovers: runway[expired]{most: 1, limit: holdBatch},
 		outgoing: make(map[*subscriber]*[]heldTask),
 		freed:    make(map[int64]int),
 		refunds:  make(map[int64]int),
@@ -142,6 +144,10 @@ func (s *shard) Receive(c actor.Context) {
 		s.onRecovered(m)
 	case *windowLoaded:
 		s.onLoaded(m)
+	case *laneLoaded:
+		s.onLaneLoaded(m)
+	case *lanesFound:
+		s.onLanesFound(m)
 	case *runningFound:
 		s.onRunning(m)
 	case *swept:
@@ -184,12 +190,15 @@ func (s *shard) Receive(c actor.Context) {
 	case *leaseBack:
 		s.claim()
 	case *reload:
-		s.window.lower(m.from)
+		s.lower(m.from)
 	case *clockJumped:
 		s.onClockJump()
 	case *loadTick:
 		s.claim() // unless owned; nothing else would try again after an error
 		s.load()
+		if s.window.full {
+			s.scanLanes()
+		}
 	case *watchTick:
 		s.watch(false)
 	case *releaseShard:
@@ -203,8 +212,11 @@ func (s *shard) flush() {
 	s.insertWaiting()
 	s.countWheel()
 	s.dozing.Store(s.quiet || !s.wanted && !s.owned)
-	if s.window.hungry(s.due.Len(), len(s.out)) {
+	if s.window.hungry(s.due.Len()-s.lanes.inWheel, len(s.out)-s.lanes.inReady) {
 		s.load()
+	}
+	if len(s.lanes.starving) > 0 {
+		s.loadLanes()
 	}
 	s.last.sub, s.last.tasks = nil, nil
 	for sub, gathered := range inOrder(s.outgoing, compareSubscribers) {

@@ -192,8 +192,8 @@ func (st *simStore) Reschedule(ctx context.Context, sh store.Shard, moves []stor
 	})
 }
 
-func (st *simStore) Requeue(ctx context.Context, sh store.Shard, ids []string) (store.Stamp, []store.Status, error) {
-	return askAll(ctx, st, "requeue", sh, true, func(m *memstore.Store) (store.Stamp, []store.Status, error) {
+func (st *simStore) Requeue(ctx context.Context, sh store.Shard, ids []string) (store.Stamp, []store.RemoveResult, error) {
+	return askAll(ctx, st, "requeue", sh, true, func(m *memstore.Store) (store.Stamp, []store.RemoveResult, error) {
 		return m.Requeue(simContext, sh, ids)
 	})
 }
@@ -246,6 +246,12 @@ func (st *simStore) Get(ctx context.Context, sh store.Shard, ids []string) (stor
 func (st *simStore) Window(ctx context.Context, sh store.Shard, w store.WindowQuery) (store.Stamp, []store.Entry, error) {
 	return askAll(ctx, st, "window", sh, false, func(m *memstore.Store) (store.Stamp, []store.Entry, error) {
 		return m.Window(simContext, sh, w)
+	})
+}
+
+func (st *simStore) Lanes(ctx context.Context, sh store.Shard, after *store.Lane, limit int) ([]store.LaneHead, error) {
+	return askStore(ctx, st, "lanes", sh, false, func(m *memstore.Store) ([]store.LaneHead, error) {
+		return m.Lanes(simContext, sh, after, limit)
 	})
 }
 

@@ -130,6 +130,7 @@ func (t *topicActor) Receive(c actor.Context) {
 
 // start spawns the shards under their fixed names, also after a restart.
 func (t *topicActor) start(c actor.Context) {
+	t.core.every = t.topic.Ageing()
 	t.core.pause(t.topic.DeliveryPaused)
 	for n, p := range *t.ref.layout.Load() {
 		if p.pid != nil {
@@ -322,6 +323,7 @@ func (t *topicActor) successor(gone *subscriber) {
 
 func (t *topicActor) configure(m *configured) {
 	t.topic = &m.topic
+	t.core.every = m.topic.Ageing()
 	t.hold(t.core.pause(m.topic.DeliveryPaused || t.draining != nil))
 	t.toShards(m)
 }

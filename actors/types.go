@@ -118,6 +118,7 @@ type TopicChange struct {
 	MaxDelay       *time.Duration
 	MaxPayload     *int
 	DoneRetention  *time.Duration
+	PriorityAgeing *int
 	DeliveryPaused *bool
 	EnqueuePaused  *bool
 }

@@ -68,7 +68,36 @@ func (l *Limits) checkTask(t *NewTask) *Error {
 	if t.ExpireAfter < 0 {
 		return invalid("expire_after", "BAD_TIME", "expire_after must not be negative")
 	}
+	if err := checkTraits(t.Task.Traits); err != nil {
+		return err
+	}
 	return l.checkVisibility(t.Task.Visibility)
+}
+
+// checkTraits allows none.
+func checkTraits(t *store.Traits) *Error {
+	switch {
+	case t == nil:
+		return nil
+	case t.Priority < 0 || t.Priority > store.MaxPriority:
+		return invalid("priority", "OUT_OF_RANGE_FIELD", "priority must be 0 to %d", store.MaxPriority)
+	case t.FairnessWeight < 0 || t.FairnessWeight > store.MaxWeight:
+		return invalid("fairness_weight", "OUT_OF_RANGE_FIELD", "fairness_weight must be 0 to %d", store.MaxWeight)
+	case t.FairnessWeight > 0 && t.FairnessKey == "":
+		return invalid("fairness_weight", "BAD_KEY", "fairness_weight is that of a fairness_key, which is not given")
+	}
+	return checkKey("fairness_key", t.FairnessKey)
+}
+
+// checkKey allows none.
+func checkKey(field, key string) *Error {
+	switch {
+	case len(key) > store.MaxKey:
+		return invalid(field, "NAME_TOO_LONG", "%s has %d bytes; at most %d are allowed", field, len(key), store.MaxKey)
+	case !utf8.ValidString(key):
+		return invalid(field, "BAD_KEY", "%s must be UTF-8", field)
+	}
+	return nil
 }
 
 func (l *Limits) checkAttributes(attributes []store.Attribute) *Error {
@@ -185,6 +214,14 @@ func (t *NewTask) fingerprint(d *xxhash.Digest) uint64 {
 	for _, a := range t.Task.Attributes {
 		text(a.Key)
 		text(a.Value)
+	}
+	if r := t.Task.Traits; r != nil {
+		number(int64(r.Priority))
+		number(int64(r.FairnessWeight))
+		text(r.FairnessKey)
+		text(r.OrderingKey)
+		text(r.RateKey)
+		text(r.ConcurrencyKey)
 	}
 	return d.Sum64()
 }

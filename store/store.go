@@ -61,7 +61,7 @@ type Writer interface {
 	// Requeue makes dead tasks due now with Attempt 0 and no expiry: OK or
 	// NotFound (also when the task is not dead), and WrongState for a task whose
 	// record cannot be read. Raises Seq by one when any task became pending.
-	Requeue(ctx context.Context, s Shard, ids []string) (Stamp, []Status, error)
+	Requeue(ctx context.Context, s Shard, ids []string) (Stamp, []RemoveResult, error)
 
 	// RemoveDead deletes dead tasks: OK or NotFound.
 	RemoveDead(ctx context.Context, s Shard, ids []string) (Stamp, []Status, error)
@@ -123,6 +123,10 @@ type Reader interface {
 	// Window returns pending tasks due from the position After up to and
 	// including To, in order of (Due, ID), at most Limit.
 	Window(ctx context.Context, s Shard, w WindowQuery) (Stamp, []Entry, error)
+
+	// Lanes returns the lanes, but not the zero one, that have pending tasks, behind
+	// the given one (nil: from the first), in an order of the store's own, at most limit.
+	Lanes(ctx context.Context, s Shard, after *Lane, limit int) ([]LaneHead, error)
 
 	// Running pages through holds in no particular order. Next is empty at the
 	// end. A hold that is there during the whole walk is returned at least once.
@@ -227,11 +231,12 @@ type Nack struct {
 
 // NackResult is the outcome of one Nack or Recover.
 type NackResult struct {
-	Status   Status // OK, Stale, NotFound, WrongState; Recover also NotDue
-	State    State  // WrongState: the task's
-	Due      Millis // OK and pending again
-	Attempt  int    // OK: counted so far
-	Deadline Millis // NotDue
+	Status   Status  // OK, Stale, NotFound, WrongState; Recover also NotDue
+	State    State   // WrongState: the task's
+	Due      Millis  // OK and pending again
+	Attempt  int     // OK: counted so far
+	Deadline Millis  // NotDue
+	Traits   *Traits // OK and pending again
 }
 
 // Extend lengthens one hold.
@@ -257,23 +262,27 @@ type Move struct {
 	Due Millis
 }
 
-// RemoveResult is the outcome of one Remove or Reschedule.
+// RemoveResult is the outcome of one Remove, Reschedule or Requeue.
 type RemoveResult struct {
-	Status Status // OK, WrongState, NotFound
-	State  State  // WrongState: the task's
+	Status Status  // OK, WrongState, NotFound
+	State  State   // WrongState, but of Requeue: the task's
+	Due    Millis  // OK, of Reschedule and Requeue
+	Traits *Traits // OK, of Reschedule and Requeue
 }
 
 // Entry is a pending task without its body.
 type Entry struct {
-	ID  string
-	Due Millis
+	ID     string
+	Due    Millis
+	Traits *Traits // nil: none. Of no meaning in a position
 }
 
 // WindowQuery says which pending tasks to return.
 type WindowQuery struct {
 	After Entry // the zero Entry starts at the oldest
 	To    Millis
-	Limit int // > 0
+	Limit int   // > 0
+	Lane  *Lane // only those of this lane, which is not the zero one; nil: all
 }
 
 // Running is a hold without the task's body.

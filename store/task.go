@@ -149,6 +149,7 @@ type Task struct {
 	Visibility  time.Duration // 0: the topic's
 	MaxRetries  int           // -1: the topic's
 	Backoff     *Backoff      // nil: the topic's
+	Traits      *Traits       // nil: none
 	Fingerprint uint64        // hash of the request that made the task
 
 	Attempt   int    // deliveries so far, the running one included

@@ -18,6 +18,7 @@ type Topic struct {
 	MaxDelay       time.Duration
 	MaxPayload     int // bytes
 	DoneRetention  time.Duration
+	PriorityAgeing int // one of so many deliveries is the longest due; 0 means 10
 	DeliveryPaused bool
 	EnqueuePaused  bool
 	Version        int64 // rises by one with every change
@@ -30,6 +31,17 @@ const MaxFormer = 3
 
 // Span is a generation of shards, by number.
 type Span struct{ First, Shards int }
+
+// defaultAgeing is the PriorityAgeing of topics that say nothing.
+const defaultAgeing = 10
+
+// Ageing is PriorityAgeing or its default.
+func (t *Topic) Ageing() int {
+	if t.PriorityAgeing == 0 {
+		return defaultAgeing
+	}
+	return t.PriorityAgeing
+}
 
 // Active is where new tasks go.
 func (t *Topic) Active() Span { return Span{t.First, t.Shards} }

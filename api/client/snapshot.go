@@ -21,11 +21,14 @@ type Snapshot struct {
 	MaxRetries        int           // the task's own or the topic's
 	VisibilityTimeout time.Duration // the task's own; 0 when the topic's applies
 	Backoff           *Backoff      // the task's own; nil when the topic's applies
-	LastError         string        // of the last failed attempt
-	DeadReason        DeadReason    // of a dead or expired task
-	FinishedAt        time.Time     // when it was done, dead or expired
-	Worker            string        // that holds the task
-	HoldDeadline      time.Time     // when that hold ends
+	Priority          int
+	FairnessKey       string
+	FairnessWeight    int
+	LastError         string     // of the last failed attempt
+	DeadReason        DeadReason // of a dead or expired task
+	FinishedAt        time.Time  // when it was done, dead or expired
+	Worker            string     // that holds the task
+	HoldDeadline      time.Time  // when that hold ends
 }
 
 func snapshot(t *ddqv1.Task) Snapshot {
@@ -42,6 +45,9 @@ func snapshot(t *ddqv1.Task) Snapshot {
 		MaxRetries:        int(t.GetMaxRetries()),
 		VisibilityTimeout: duration(t.GetVisibilityTimeoutMs()),
 		Backoff:           backoffFrom(t.GetBackoff()),
+		Priority:          int(t.GetPriority()),
+		FairnessKey:       t.GetFairnessKey(),
+		FairnessWeight:    int(t.GetFairnessWeight()),
 		LastError:         t.GetLastError(),
 		DeadReason:        DeadReason(t.GetDeadReason()),
 		FinishedAt:        timeOf(t.GetFinishedAt()),

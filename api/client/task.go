@@ -44,6 +44,16 @@ type Task struct {
 	// Backoff between attempts. The topic's when nil.
 	Backoff *Backoff
 
+	// Priority says which of the tasks that are due goes first: 0, the lowest, to 9.
+	// The lowest does not starve, see Policy.PriorityAgeing.
+	Priority int
+
+	// FairnessKey, such as a tenant's name: tasks of one priority take turns, each key
+	// with FairnessWeight of them (1 to 1,000, the latest task of a key says what
+	// counts; 0 means 1). UTF-8 of at most 128 bytes.
+	FairnessKey    string
+	FairnessWeight int
+
 	// Expires, or ExpireAfter measured from the due time: a task that was not
 	// delivered by then goes to the dead letters. Never when neither is set.
 	Expires     time.Time
@@ -138,6 +148,7 @@ func (r *request) fill(t *Task) *Error {
 	}
 	w.VisibilityTimeoutMs = millis(t.VisibilityTimeout)
 	w.Backoff = t.Backoff.wire()
+	w.Priority, w.FairnessKey, w.FairnessWeight = int32Of(t.Priority), t.FairnessKey, int32Of(t.FairnessWeight)
 	switch {
 	case !t.Expires.IsZero():
 		w.Expiry = &ddqv1.EnqueueRequest_ExpireTime{ExpireTime: timestamppb.New(t.Expires)}

@@ -18,6 +18,10 @@ type Policy struct {
 	MaxDelay          *time.Duration // the farthest due time: up to ten years
 	MaxPayload        *int           // bytes
 	DoneRetention     *time.Duration // how long done tasks are kept; 0 deletes them at the ack
+
+	// PriorityAgeing: one of so many deliveries is that of the task that has been due
+	// for longest, whatever its priority and fairness key: 1 to 1,000.
+	PriorityAgeing *int
 }
 
 // Topic is a named stream of tasks. All fields of its policy are set.
@@ -156,6 +160,7 @@ func (p Policy) wire() *ddqv1.TopicPolicy {
 		Backoff:             p.Backoff.wire(),
 		MaxDelayMs:          millisPtr(p.MaxDelay),
 		DoneRetentionMs:     millisPtr(p.DoneRetention),
+		PriorityAgeing:      int32Ptr(p.PriorityAgeing),
 	}
 	if p.MaxPayload != nil {
 		w.MaxPayloadBytes = new(int64(*p.MaxPayload))
@@ -175,6 +180,7 @@ func topicFrom(t *ddqv1.Topic) Topic {
 			MaxDelay:          new(duration(p.GetMaxDelayMs())),
 			MaxPayload:        new(int(p.GetMaxPayloadBytes())),
 			DoneRetention:     new(duration(p.GetDoneRetentionMs())),
+			PriorityAgeing:    new(int(p.GetPriorityAgeing())),
 		},
 		Version:        t.GetVersion(),
 		FormerShards:   int(t.GetFormerShards()),

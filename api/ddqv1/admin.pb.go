@@ -92,8 +92,12 @@ type TopicPolicy struct {
 	MaxPayloadBytes *int64 `protobuf:"varint,6,opt,name=max_payload_bytes,json=maxPayloadBytes,proto3,oneof" json:"max_payload_bytes,omitempty"`
 	// How long done tasks are kept; 0 deletes them at the ack.
 	DoneRetentionMs *int64 `protobuf:"varint,7,opt,name=done_retention_ms,json=doneRetentionMs,proto3,oneof" json:"done_retention_ms,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// One of so many deliveries is that of the task that has been due for longest,
+	// whatever its priority and key, so that none starves: 1 to 1,000. 1 ignores
+	// priorities and keys.
+	PriorityAgeing *int32 `protobuf:"varint,8,opt,name=priority_ageing,json=priorityAgeing,proto3,oneof" json:"priority_ageing,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *TopicPolicy) Reset() {
@@ -171,6 +175,13 @@ func (x *TopicPolicy) GetMaxPayloadBytes() int64 {
 func (x *TopicPolicy) GetDoneRetentionMs() int64 {
 	if x != nil && x.DoneRetentionMs != nil {
 		return *x.DoneRetentionMs
+	}
+	return 0
+}
+
+func (x *TopicPolicy) GetPriorityAgeing() int32 {
+	if x != nil && x.PriorityAgeing != nil {
+		return *x.PriorityAgeing
 	}
 	return 0
 }
@@ -2755,7 +2766,7 @@ var File_ddq_v1_admin_proto protoreflect.FileDescriptor
 
 const file_ddq_v1_admin_proto_rawDesc = "" +
 	"\n" +
-	"\x12ddq/v1/admin.proto\x12\x06ddq.v1\x1a\x11ddq/v1/task.proto\"\xaf\x03\n" +
+	"\x12ddq/v1/admin.proto\x12\x06ddq.v1\x1a\x11ddq/v1/task.proto\"\xf1\x03\n" +
 	"\vTopicPolicy\x12\x1b\n" +
 	"\x06shards\x18\x01 \x01(\x05H\x00R\x06shards\x88\x01\x01\x127\n" +
 	"\x15visibility_timeout_ms\x18\x02 \x01(\x03H\x01R\x13visibilityTimeoutMs\x88\x01\x01\x12$\n" +
@@ -2765,13 +2776,15 @@ const file_ddq_v1_admin_proto_rawDesc = "" +
 	"\fmax_delay_ms\x18\x05 \x01(\x03H\x03R\n" +
 	"maxDelayMs\x88\x01\x01\x12/\n" +
 	"\x11max_payload_bytes\x18\x06 \x01(\x03H\x04R\x0fmaxPayloadBytes\x88\x01\x01\x12/\n" +
-	"\x11done_retention_ms\x18\a \x01(\x03H\x05R\x0fdoneRetentionMs\x88\x01\x01B\t\n" +
+	"\x11done_retention_ms\x18\a \x01(\x03H\x05R\x0fdoneRetentionMs\x88\x01\x01\x12,\n" +
+	"\x0fpriority_ageing\x18\b \x01(\x05H\x06R\x0epriorityAgeing\x88\x01\x01B\t\n" +
 	"\a_shardsB\x18\n" +
 	"\x16_visibility_timeout_msB\x0e\n" +
 	"\f_max_retriesB\x0f\n" +
 	"\r_max_delay_msB\x14\n" +
 	"\x12_max_payload_bytesB\x14\n" +
-	"\x12_done_retention_ms\"\xd7\x01\n" +
+	"\x12_done_retention_msB\x12\n" +
+	"\x10_priority_ageing\"\xd7\x01\n" +
 	"\x05Topic\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12+\n" +
 	"\x06policy\x18\x02 \x01(\v2\x13.ddq.v1.TopicPolicyR\x06policy\x12\x18\n" +

@@ -48,6 +48,11 @@ func (m *TopicPolicy) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.PriorityAgeing != nil {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(*m.PriorityAgeing))
+		i--
+		dAtA[i] = 0x40
+	}
 	if m.DoneRetentionMs != nil {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(*m.DoneRetentionMs))
 		i--
@@ -2442,6 +2447,9 @@ func (m *TopicPolicy) SizeVT() (n int) {
 	if m.DoneRetentionMs != nil {
 		n += 1 + protohelpers.SizeOfVarint(uint64(*m.DoneRetentionMs))
 	}
+	if m.PriorityAgeing != nil {
+		n += 1 + protohelpers.SizeOfVarint(uint64(*m.PriorityAgeing))
+	}
 	n += len(m.unknownFields)
 	return n
 }
@@ -3508,6 +3516,26 @@ func (m *TopicPolicy) UnmarshalVT(dAtA []byte) error {
 				}
 			}
 			m.DoneRetentionMs = &v
+		case 8:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field PriorityAgeing", wireType)
+			}
+			var v int32
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.PriorityAgeing = &v
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])

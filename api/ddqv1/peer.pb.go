@@ -89,8 +89,10 @@ type PendingNotice struct {
 	// The shard's seq after the call.
 	Seq int64 `protobuf:"varint,3,opt,name=seq,proto3" json:"seq,omitempty"`
 	// Those due soon; due_unix_ms has an entry for each.
-	Ids           []string `protobuf:"bytes,4,rep,name=ids,proto3" json:"ids,omitempty"`
-	DueUnixMs     []int64  `protobuf:"varint,5,rep,packed,name=due_unix_ms,json=dueUnixMs,proto3" json:"due_unix_ms,omitempty"`
+	Ids       []string `protobuf:"bytes,4,rep,name=ids,proto3" json:"ids,omitempty"`
+	DueUnixMs []int64  `protobuf:"varint,5,rep,packed,name=due_unix_ms,json=dueUnixMs,proto3" json:"due_unix_ms,omitempty"`
+	// An entry for each id when any task has traits, else none.
+	Traits        []*Traits `protobuf:"bytes,6,rep,name=traits,proto3" json:"traits,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -160,6 +162,98 @@ func (x *PendingNotice) GetDueUnixMs() []int64 {
 	return nil
 }
 
+func (x *PendingNotice) GetTraits() []*Traits {
+	if x != nil {
+		return x.Traits
+	}
+	return nil
+}
+
+// Traits are what the order of deliveries depends on besides due times.
+type Traits struct {
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	Priority       int32                  `protobuf:"varint,1,opt,name=priority,proto3" json:"priority,omitempty"`
+	FairnessKey    string                 `protobuf:"bytes,2,opt,name=fairness_key,json=fairnessKey,proto3" json:"fairness_key,omitempty"`
+	FairnessWeight int32                  `protobuf:"varint,3,opt,name=fairness_weight,json=fairnessWeight,proto3" json:"fairness_weight,omitempty"`
+	OrderingKey    string                 `protobuf:"bytes,4,opt,name=ordering_key,json=orderingKey,proto3" json:"ordering_key,omitempty"`
+	RateKey        string                 `protobuf:"bytes,5,opt,name=rate_key,json=rateKey,proto3" json:"rate_key,omitempty"`
+	ConcurrencyKey string                 `protobuf:"bytes,6,opt,name=concurrency_key,json=concurrencyKey,proto3" json:"concurrency_key,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *Traits) Reset() {
+	*x = Traits{}
+	mi := &file_ddq_v1_peer_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Traits) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Traits) ProtoMessage() {}
+
+func (x *Traits) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_peer_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Traits.ProtoReflect.Descriptor instead.
+func (*Traits) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Traits) GetPriority() int32 {
+	if x != nil {
+		return x.Priority
+	}
+	return 0
+}
+
+func (x *Traits) GetFairnessKey() string {
+	if x != nil {
+		return x.FairnessKey
+	}
+	return ""
+}
+
+func (x *Traits) GetFairnessWeight() int32 {
+	if x != nil {
+		return x.FairnessWeight
+	}
+	return 0
+}
+
+func (x *Traits) GetOrderingKey() string {
+	if x != nil {
+		return x.OrderingKey
+	}
+	return ""
+}
+
+func (x *Traits) GetRateKey() string {
+	if x != nil {
+		return x.RateKey
+	}
+	return ""
+}
+
+func (x *Traits) GetConcurrencyKey() string {
+	if x != nil {
+		return x.ConcurrencyKey
+	}
+	return ""
+}
+
 // EndedNotice says that holds ended.
 type EndedNotice struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -174,7 +268,7 @@ type EndedNotice struct {
 
 func (x *EndedNotice) Reset() {
 	*x = EndedNotice{}
-	mi := &file_ddq_v1_peer_proto_msgTypes[2]
+	mi := &file_ddq_v1_peer_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -186,7 +280,7 @@ func (x *EndedNotice) String() string {
 func (*EndedNotice) ProtoMessage() {}
 
 func (x *EndedNotice) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_peer_proto_msgTypes[2]
+	mi := &file_ddq_v1_peer_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -199,7 +293,7 @@ func (x *EndedNotice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndedNotice.ProtoReflect.Descriptor instead.
 func (*EndedNotice) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{2}
+	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *EndedNotice) GetTopic() string {
@@ -241,7 +335,7 @@ type ReleasedNotice struct {
 
 func (x *ReleasedNotice) Reset() {
 	*x = ReleasedNotice{}
-	mi := &file_ddq_v1_peer_proto_msgTypes[3]
+	mi := &file_ddq_v1_peer_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -253,7 +347,7 @@ func (x *ReleasedNotice) String() string {
 func (*ReleasedNotice) ProtoMessage() {}
 
 func (x *ReleasedNotice) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_peer_proto_msgTypes[3]
+	mi := &file_ddq_v1_peer_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -266,7 +360,7 @@ func (x *ReleasedNotice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleasedNotice.ProtoReflect.Descriptor instead.
 func (*ReleasedNotice) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{3}
+	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *ReleasedNotice) GetTopic() string {
@@ -291,7 +385,7 @@ type NotifyResponse struct {
 
 func (x *NotifyResponse) Reset() {
 	*x = NotifyResponse{}
-	mi := &file_ddq_v1_peer_proto_msgTypes[4]
+	mi := &file_ddq_v1_peer_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -303,7 +397,7 @@ func (x *NotifyResponse) String() string {
 func (*NotifyResponse) ProtoMessage() {}
 
 func (x *NotifyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_peer_proto_msgTypes[4]
+	mi := &file_ddq_v1_peer_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -316,7 +410,7 @@ func (x *NotifyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NotifyResponse.ProtoReflect.Descriptor instead.
 func (*NotifyResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{4}
+	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{5}
 }
 
 type DescribePeerRequest struct {
@@ -327,7 +421,7 @@ type DescribePeerRequest struct {
 
 func (x *DescribePeerRequest) Reset() {
 	*x = DescribePeerRequest{}
-	mi := &file_ddq_v1_peer_proto_msgTypes[5]
+	mi := &file_ddq_v1_peer_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -339,7 +433,7 @@ func (x *DescribePeerRequest) String() string {
 func (*DescribePeerRequest) ProtoMessage() {}
 
 func (x *DescribePeerRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_peer_proto_msgTypes[5]
+	mi := &file_ddq_v1_peer_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -352,7 +446,7 @@ func (x *DescribePeerRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribePeerRequest.ProtoReflect.Descriptor instead.
 func (*DescribePeerRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{5}
+	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{6}
 }
 
 type DescribePeerResponse struct {
@@ -369,7 +463,7 @@ type DescribePeerResponse struct {
 
 func (x *DescribePeerResponse) Reset() {
 	*x = DescribePeerResponse{}
-	mi := &file_ddq_v1_peer_proto_msgTypes[6]
+	mi := &file_ddq_v1_peer_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -381,7 +475,7 @@ func (x *DescribePeerResponse) String() string {
 func (*DescribePeerResponse) ProtoMessage() {}
 
 func (x *DescribePeerResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_peer_proto_msgTypes[6]
+	mi := &file_ddq_v1_peer_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -394,7 +488,7 @@ func (x *DescribePeerResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribePeerResponse.ProtoReflect.Descriptor instead.
 func (*DescribePeerResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{6}
+	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *DescribePeerResponse) GetNode() string {
@@ -451,7 +545,7 @@ type OwnedShard struct {
 
 func (x *OwnedShard) Reset() {
 	*x = OwnedShard{}
-	mi := &file_ddq_v1_peer_proto_msgTypes[7]
+	mi := &file_ddq_v1_peer_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -463,7 +557,7 @@ func (x *OwnedShard) String() string {
 func (*OwnedShard) ProtoMessage() {}
 
 func (x *OwnedShard) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_peer_proto_msgTypes[7]
+	mi := &file_ddq_v1_peer_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -476,7 +570,7 @@ func (x *OwnedShard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnedShard.ProtoReflect.Descriptor instead.
 func (*OwnedShard) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{7}
+	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *OwnedShard) GetTopic() string {
@@ -538,7 +632,7 @@ type DrainPeerRequest struct {
 
 func (x *DrainPeerRequest) Reset() {
 	*x = DrainPeerRequest{}
-	mi := &file_ddq_v1_peer_proto_msgTypes[8]
+	mi := &file_ddq_v1_peer_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -550,7 +644,7 @@ func (x *DrainPeerRequest) String() string {
 func (*DrainPeerRequest) ProtoMessage() {}
 
 func (x *DrainPeerRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_peer_proto_msgTypes[8]
+	mi := &file_ddq_v1_peer_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -563,7 +657,7 @@ func (x *DrainPeerRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainPeerRequest.ProtoReflect.Descriptor instead.
 func (*DrainPeerRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{8}
+	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *DrainPeerRequest) GetDraining() bool {
@@ -581,7 +675,7 @@ type DrainPeerResponse struct {
 
 func (x *DrainPeerResponse) Reset() {
 	*x = DrainPeerResponse{}
-	mi := &file_ddq_v1_peer_proto_msgTypes[9]
+	mi := &file_ddq_v1_peer_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -593,7 +687,7 @@ func (x *DrainPeerResponse) String() string {
 func (*DrainPeerResponse) ProtoMessage() {}
 
 func (x *DrainPeerResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_peer_proto_msgTypes[9]
+	mi := &file_ddq_v1_peer_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -606,7 +700,7 @@ func (x *DrainPeerResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainPeerResponse.ProtoReflect.Descriptor instead.
 func (*DrainPeerResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{9}
+	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{10}
 }
 
 type ReleasePeerShardRequest struct {
@@ -619,7 +713,7 @@ type ReleasePeerShardRequest struct {
 
 func (x *ReleasePeerShardRequest) Reset() {
 	*x = ReleasePeerShardRequest{}
-	mi := &file_ddq_v1_peer_proto_msgTypes[10]
+	mi := &file_ddq_v1_peer_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -631,7 +725,7 @@ func (x *ReleasePeerShardRequest) String() string {
 func (*ReleasePeerShardRequest) ProtoMessage() {}
 
 func (x *ReleasePeerShardRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_peer_proto_msgTypes[10]
+	mi := &file_ddq_v1_peer_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -644,7 +738,7 @@ func (x *ReleasePeerShardRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleasePeerShardRequest.ProtoReflect.Descriptor instead.
 func (*ReleasePeerShardRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{10}
+	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ReleasePeerShardRequest) GetTopic() string {
@@ -669,7 +763,7 @@ type ReleasePeerShardResponse struct {
 
 func (x *ReleasePeerShardResponse) Reset() {
 	*x = ReleasePeerShardResponse{}
-	mi := &file_ddq_v1_peer_proto_msgTypes[11]
+	mi := &file_ddq_v1_peer_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -681,7 +775,7 @@ func (x *ReleasePeerShardResponse) String() string {
 func (*ReleasePeerShardResponse) ProtoMessage() {}
 
 func (x *ReleasePeerShardResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_peer_proto_msgTypes[11]
+	mi := &file_ddq_v1_peer_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -694,7 +788,7 @@ func (x *ReleasePeerShardResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleasePeerShardResponse.ProtoReflect.Descriptor instead.
 func (*ReleasePeerShardResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{11}
+	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{12}
 }
 
 var File_ddq_v1_peer_proto protoreflect.FileDescriptor
@@ -705,13 +799,21 @@ const file_ddq_v1_peer_proto_rawDesc = "" +
 	"\rNotifyRequest\x12/\n" +
 	"\apending\x18\x01 \x03(\v2\x15.ddq.v1.PendingNoticeR\apending\x12)\n" +
 	"\x05ended\x18\x02 \x03(\v2\x13.ddq.v1.EndedNoticeR\x05ended\x122\n" +
-	"\breleased\x18\x03 \x03(\v2\x16.ddq.v1.ReleasedNoticeR\breleased\"\x7f\n" +
+	"\breleased\x18\x03 \x03(\v2\x16.ddq.v1.ReleasedNoticeR\breleased\"\xa7\x01\n" +
 	"\rPendingNotice\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x14\n" +
 	"\x05shard\x18\x02 \x01(\x05R\x05shard\x12\x10\n" +
 	"\x03seq\x18\x03 \x01(\x03R\x03seq\x12\x10\n" +
 	"\x03ids\x18\x04 \x03(\tR\x03ids\x12\x1e\n" +
-	"\vdue_unix_ms\x18\x05 \x03(\x03R\tdueUnixMs\"l\n" +
+	"\vdue_unix_ms\x18\x05 \x03(\x03R\tdueUnixMs\x12&\n" +
+	"\x06traits\x18\x06 \x03(\v2\x0e.ddq.v1.TraitsR\x06traits\"\xd7\x01\n" +
+	"\x06Traits\x12\x1a\n" +
+	"\bpriority\x18\x01 \x01(\x05R\bpriority\x12!\n" +
+	"\ffairness_key\x18\x02 \x01(\tR\vfairnessKey\x12'\n" +
+	"\x0ffairness_weight\x18\x03 \x01(\x05R\x0efairnessWeight\x12!\n" +
+	"\fordering_key\x18\x04 \x01(\tR\vorderingKey\x12\x19\n" +
+	"\brate_key\x18\x05 \x01(\tR\arateKey\x12'\n" +
+	"\x0fconcurrency_key\x18\x06 \x01(\tR\x0econcurrencyKey\"l\n" +
 	"\vEndedNotice\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x14\n" +
 	"\x05shard\x18\x02 \x01(\x05R\x05shard\x12\x10\n" +
@@ -764,39 +866,41 @@ func file_ddq_v1_peer_proto_rawDescGZIP() []byte {
 	return file_ddq_v1_peer_proto_rawDescData
 }
 
-var file_ddq_v1_peer_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
+var file_ddq_v1_peer_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
 var file_ddq_v1_peer_proto_goTypes = []any{
 	(*NotifyRequest)(nil),            // 0: ddq.v1.NotifyRequest
 	(*PendingNotice)(nil),            // 1: ddq.v1.PendingNotice
-	(*EndedNotice)(nil),              // 2: ddq.v1.EndedNotice
-	(*ReleasedNotice)(nil),           // 3: ddq.v1.ReleasedNotice
-	(*NotifyResponse)(nil),           // 4: ddq.v1.NotifyResponse
-	(*DescribePeerRequest)(nil),      // 5: ddq.v1.DescribePeerRequest
-	(*DescribePeerResponse)(nil),     // 6: ddq.v1.DescribePeerResponse
-	(*OwnedShard)(nil),               // 7: ddq.v1.OwnedShard
-	(*DrainPeerRequest)(nil),         // 8: ddq.v1.DrainPeerRequest
-	(*DrainPeerResponse)(nil),        // 9: ddq.v1.DrainPeerResponse
-	(*ReleasePeerShardRequest)(nil),  // 10: ddq.v1.ReleasePeerShardRequest
-	(*ReleasePeerShardResponse)(nil), // 11: ddq.v1.ReleasePeerShardResponse
+	(*Traits)(nil),                   // 2: ddq.v1.Traits
+	(*EndedNotice)(nil),              // 3: ddq.v1.EndedNotice
+	(*ReleasedNotice)(nil),           // 4: ddq.v1.ReleasedNotice
+	(*NotifyResponse)(nil),           // 5: ddq.v1.NotifyResponse
+	(*DescribePeerRequest)(nil),      // 6: ddq.v1.DescribePeerRequest
+	(*DescribePeerResponse)(nil),     // 7: ddq.v1.DescribePeerResponse
+	(*OwnedShard)(nil),               // 8: ddq.v1.OwnedShard
+	(*DrainPeerRequest)(nil),         // 9: ddq.v1.DrainPeerRequest
+	(*DrainPeerResponse)(nil),        // 10: ddq.v1.DrainPeerResponse
+	(*ReleasePeerShardRequest)(nil),  // 11: ddq.v1.ReleasePeerShardRequest
+	(*ReleasePeerShardResponse)(nil), // 12: ddq.v1.ReleasePeerShardResponse
 }
 var file_ddq_v1_peer_proto_depIdxs = []int32{
 	1,  // 0: ddq.v1.NotifyRequest.pending:type_name -> ddq.v1.PendingNotice
-	2,  // 1: ddq.v1.NotifyRequest.ended:type_name -> ddq.v1.EndedNotice
-	3,  // 2: ddq.v1.NotifyRequest.released:type_name -> ddq.v1.ReleasedNotice
-	7,  // 3: ddq.v1.DescribePeerResponse.shards:type_name -> ddq.v1.OwnedShard
-	0,  // 4: ddq.v1.PeerService.Notify:input_type -> ddq.v1.NotifyRequest
-	5,  // 5: ddq.v1.PeerService.DescribePeer:input_type -> ddq.v1.DescribePeerRequest
-	8,  // 6: ddq.v1.PeerService.DrainPeer:input_type -> ddq.v1.DrainPeerRequest
-	10, // 7: ddq.v1.PeerService.ReleasePeerShard:input_type -> ddq.v1.ReleasePeerShardRequest
-	4,  // 8: ddq.v1.PeerService.Notify:output_type -> ddq.v1.NotifyResponse
-	6,  // 9: ddq.v1.PeerService.DescribePeer:output_type -> ddq.v1.DescribePeerResponse
-	9,  // 10: ddq.v1.PeerService.DrainPeer:output_type -> ddq.v1.DrainPeerResponse
-	11, // 11: ddq.v1.PeerService.ReleasePeerShard:output_type -> ddq.v1.ReleasePeerShardResponse
-	8,  // [8:12] is the sub-list for method output_type
-	4,  // [4:8] is the sub-list for method input_type
-	4,  // [4:4] is the sub-list for extension type_name
-	4,  // [4:4] is the sub-list for extension extendee
-	0,  // [0:4] is the sub-list for field type_name
+	3,  // 1: ddq.v1.NotifyRequest.ended:type_name -> ddq.v1.EndedNotice
+	4,  // 2: ddq.v1.NotifyRequest.released:type_name -> ddq.v1.ReleasedNotice
+	2,  // 3: ddq.v1.PendingNotice.traits:type_name -> ddq.v1.Traits
+	8,  // 4: ddq.v1.DescribePeerResponse.shards:type_name -> ddq.v1.OwnedShard
+	0,  // 5: ddq.v1.PeerService.Notify:input_type -> ddq.v1.NotifyRequest
+	6,  // 6: ddq.v1.PeerService.DescribePeer:input_type -> ddq.v1.DescribePeerRequest
+	9,  // 7: ddq.v1.PeerService.DrainPeer:input_type -> ddq.v1.DrainPeerRequest
+	11, // 8: ddq.v1.PeerService.ReleasePeerShard:input_type -> ddq.v1.ReleasePeerShardRequest
+	5,  // 9: ddq.v1.PeerService.Notify:output_type -> ddq.v1.NotifyResponse
+	7,  // 10: ddq.v1.PeerService.DescribePeer:output_type -> ddq.v1.DescribePeerResponse
+	10, // 11: ddq.v1.PeerService.DrainPeer:output_type -> ddq.v1.DrainPeerResponse
+	12, // 12: ddq.v1.PeerService.ReleasePeerShard:output_type -> ddq.v1.ReleasePeerShardResponse
+	9,  // [9:13] is the sub-list for method output_type
+	5,  // [5:9] is the sub-list for method input_type
+	5,  // [5:5] is the sub-list for extension type_name
+	5,  // [5:5] is the sub-list for extension extendee
+	0,  // [0:5] is the sub-list for field type_name
 }
 
 func init() { file_ddq_v1_peer_proto_init() }
@@ -810,7 +914,7 @@ func file_ddq_v1_peer_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_ddq_v1_peer_proto_rawDesc), len(file_ddq_v1_peer_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   12,
+			NumMessages:   13,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

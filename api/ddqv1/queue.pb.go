@@ -51,9 +51,17 @@ type EnqueueRequest struct {
 	//
 	//	*EnqueueRequest_ExpireTime
 	//	*EnqueueRequest_ExpireAfter
-	Expiry        isEnqueueRequest_Expiry `protobuf_oneof:"expiry"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Expiry isEnqueueRequest_Expiry `protobuf_oneof:"expiry"`
+	// 0, the lowest, to 9: which of the tasks that are due goes first.
+	Priority int32 `protobuf:"varint,12,opt,name=priority,proto3" json:"priority,omitempty"`
+	// Tasks of one priority and key take turns with those of other keys. Keys are
+	// UTF-8 of at most 128 bytes.
+	FairnessKey string `protobuf:"bytes,13,opt,name=fairness_key,json=fairnessKey,proto3" json:"fairness_key,omitempty"`
+	// How many tasks of the fairness key make a turn: 1 to 1,000; 0 means 1. The
+	// latest task of a key says what counts.
+	FairnessWeight int32 `protobuf:"varint,14,opt,name=fairness_weight,json=fairnessWeight,proto3" json:"fairness_weight,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *EnqueueRequest) Reset() {
@@ -183,6 +191,27 @@ func (x *EnqueueRequest) GetExpireAfter() *durationpb.Duration {
 		}
 	}
 	return nil
+}
+
+func (x *EnqueueRequest) GetPriority() int32 {
+	if x != nil {
+		return x.Priority
+	}
+	return 0
+}
+
+func (x *EnqueueRequest) GetFairnessKey() string {
+	if x != nil {
+		return x.FairnessKey
+	}
+	return ""
+}
+
+func (x *EnqueueRequest) GetFairnessWeight() int32 {
+	if x != nil {
+		return x.FairnessWeight
+	}
+	return 0
 }
 
 type isEnqueueRequest_When interface {
@@ -2385,7 +2414,7 @@ var File_ddq_v1_queue_proto protoreflect.FileDescriptor
 
 const file_ddq_v1_queue_proto_rawDesc = "" +
 	"\n" +
-	"\x12ddq/v1/queue.proto\x12\x06ddq.v1\x1a\x11ddq/v1/task.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x9d\x04\n" +
+	"\x12ddq/v1/queue.proto\x12\x06ddq.v1\x1a\x11ddq/v1/task.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x85\x05\n" +
 	"\x0eEnqueueRequest\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\tR\x02id\x12\x18\n" +
@@ -2402,7 +2431,10 @@ const file_ddq_v1_queue_proto_rawDesc = "" +
 	"\vexpire_time\x18\n" +
 	" \x01(\v2\x1a.google.protobuf.TimestampH\x01R\n" +
 	"expireTime\x12>\n" +
-	"\fexpire_after\x18\v \x01(\v2\x19.google.protobuf.DurationH\x01R\vexpireAfterB\x06\n" +
+	"\fexpire_after\x18\v \x01(\v2\x19.google.protobuf.DurationH\x01R\vexpireAfter\x12\x1a\n" +
+	"\bpriority\x18\f \x01(\x05R\bpriority\x12!\n" +
+	"\ffairness_key\x18\r \x01(\tR\vfairnessKey\x12'\n" +
+	"\x0ffairness_weight\x18\x0e \x01(\x05R\x0efairnessWeightB\x06\n" +
 	"\x04whenB\b\n" +
 	"\x06expiryB\x0e\n" +
 	"\f_max_retries\"\xfd\x01\n" +

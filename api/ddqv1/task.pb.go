@@ -243,9 +243,15 @@ type Task struct {
 	// The worker that holds the task; empty unless it runs.
 	Worker string `protobuf:"bytes,16,opt,name=worker,proto3" json:"worker,omitempty"`
 	// When the hold ends unless extended; unset unless the task runs.
-	HoldDeadline  *timestamppb.Timestamp `protobuf:"bytes,17,opt,name=hold_deadline,json=holdDeadline,proto3" json:"hold_deadline,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	HoldDeadline *timestamppb.Timestamp `protobuf:"bytes,17,opt,name=hold_deadline,json=holdDeadline,proto3" json:"hold_deadline,omitempty"`
+	// 0, the lowest, to 9.
+	Priority int32 `protobuf:"varint,18,opt,name=priority,proto3" json:"priority,omitempty"`
+	// Tasks of one key take turns with those of others.
+	FairnessKey string `protobuf:"bytes,19,opt,name=fairness_key,json=fairnessKey,proto3" json:"fairness_key,omitempty"`
+	// How many tasks of the fairness key make a turn.
+	FairnessWeight int32 `protobuf:"varint,20,opt,name=fairness_weight,json=fairnessWeight,proto3" json:"fairness_weight,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *Task) Reset() {
@@ -395,6 +401,27 @@ func (x *Task) GetHoldDeadline() *timestamppb.Timestamp {
 		return x.HoldDeadline
 	}
 	return nil
+}
+
+func (x *Task) GetPriority() int32 {
+	if x != nil {
+		return x.Priority
+	}
+	return 0
+}
+
+func (x *Task) GetFairnessKey() string {
+	if x != nil {
+		return x.FairnessKey
+	}
+	return ""
+}
+
+func (x *Task) GetFairnessWeight() int32 {
+	if x != nil {
+		return x.FairnessWeight
+	}
+	return 0
 }
 
 // Attribute is one header of a task. Keys are unique within a task.
@@ -624,7 +651,7 @@ var File_ddq_v1_task_proto protoreflect.FileDescriptor
 
 const file_ddq_v1_task_proto_rawDesc = "" +
 	"\n" +
-	"\x11ddq/v1/task.proto\x12\x06ddq.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xe4\x05\n" +
+	"\x11ddq/v1/task.proto\x12\x06ddq.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xcc\x06\n" +
 	"\x04Task\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x05topic\x18\x02 \x01(\tR\x05topic\x12\x18\n" +
@@ -652,7 +679,10 @@ const file_ddq_v1_task_proto_rawDesc = "" +
 	"\vfinished_at\x18\x0f \x01(\v2\x1a.google.protobuf.TimestampR\n" +
 	"finishedAt\x12\x16\n" +
 	"\x06worker\x18\x10 \x01(\tR\x06worker\x12?\n" +
-	"\rhold_deadline\x18\x11 \x01(\v2\x1a.google.protobuf.TimestampR\fholdDeadline\"3\n" +
+	"\rhold_deadline\x18\x11 \x01(\v2\x1a.google.protobuf.TimestampR\fholdDeadline\x12\x1a\n" +
+	"\bpriority\x18\x12 \x01(\x05R\bpriority\x12!\n" +
+	"\ffairness_key\x18\x13 \x01(\tR\vfairnessKey\x12'\n" +
+	"\x0ffairness_weight\x18\x14 \x01(\x05R\x0efairnessWeight\"3\n" +
 	"\tAttribute\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value\"\x89\x01\n" +

@@ -35,6 +35,11 @@ func taskOf(t *store.Task, from *ddqv1.Task) {
 	t.Attempt = int(from.GetRetryCount()) + 1
 	t.LastError = from.GetLastError()
 	t.Visibility = time.Duration(from.GetVisibilityTimeoutMs()) * time.Millisecond
+	if from.GetPriority() != 0 || from.GetFairnessKey() != "" {
+		t.Traits = &store.Traits{
+			Priority: int(from.GetPriority()), FairnessKey: from.GetFairnessKey(), FairnessWeight: int(from.GetFairnessWeight()),
+		}
+	}
 	for _, a := range from.GetAttributes() {
 		t.Attributes = append(t.Attributes, store.Attribute{Key: a.Key, Value: a.Value})
 	}
@@ -57,6 +62,12 @@ func appendNotice(f *ddqv1.NotifyRequest, n *actors.Notice) {
 		}
 		for k, t := range p.Tasks {
 			w.Ids[k], w.DueUnixMs[k] = t.ID, int64(t.Due)
+			if t.Traits != nil && w.Traits == nil {
+				w.Traits = make([]*ddqv1.Traits, len(p.Tasks))
+			}
+		}
+		for k := range w.Traits {
+			w.Traits[k] = traitsWire(p.Tasks[k].Traits)
 		}
 		f.Pending = append(f.Pending, w)
 	}
@@ -71,6 +82,17 @@ func appendNotice(f *ddqv1.NotifyRequest, n *actors.Notice) {
 	}
 	for _, s := range n.Released {
 		f.Released = append(f.Released, &ddqv1.ReleasedNotice{Topic: s.Topic, Shard: int32(s.N)})
+	}
+}
+
+// traitsWire returns empty traits for a task without any.
+func traitsWire(t *store.Traits) *ddqv1.Traits {
+	if t == nil {
+		return &ddqv1.Traits{}
+	}
+	return &ddqv1.Traits{
+		Priority: int32(t.Priority), FairnessKey: t.FairnessKey, FairnessWeight: int32(t.FairnessWeight),
+		OrderingKey: t.OrderingKey, RateKey: t.RateKey, ConcurrencyKey: t.ConcurrencyKey,
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -141,6 +142,11 @@ var refusals = []refusal{
 		return err
 	}, codes.InvalidArgument, "BAD_TIME", "filter.dead_before_unix_ms", "", 0},
 	{"too many retries", enqueued(func(e *ddqv1.EnqueueRequest) { e.MaxRetries = proto.Int32(1001) }), codes.InvalidArgument, "OUT_OF_RANGE_FIELD", "max_retries", "", 0},
+	{"too high a priority", enqueued(func(e *ddqv1.EnqueueRequest) { e.Priority = 10 }), codes.InvalidArgument, "OUT_OF_RANGE_FIELD", "priority", "", 0},
+	{"negative priority", enqueued(func(e *ddqv1.EnqueueRequest) { e.Priority = -1 }), codes.InvalidArgument, "OUT_OF_RANGE_FIELD", "priority", "", 0},
+	{"long fairness key", enqueued(func(e *ddqv1.EnqueueRequest) { e.FairnessKey = strings.Repeat("k", 129) }), codes.InvalidArgument, "NAME_TOO_LONG", "fairness_key", "", 0},
+	{"heavy fairness key", enqueued(func(e *ddqv1.EnqueueRequest) { e.FairnessKey, e.FairnessWeight = "k", 1001 }), codes.InvalidArgument, "OUT_OF_RANGE_FIELD", "fairness_weight", "", 0},
+	{"weight without a key", enqueued(func(e *ddqv1.EnqueueRequest) { e.FairnessWeight = 2 }), codes.InvalidArgument, "BAD_KEY", "fairness_weight", "", 0},
 	{"negative retries", enqueued(func(e *ddqv1.EnqueueRequest) { e.MaxRetries = proto.Int32(-1) }), codes.InvalidArgument, "OUT_OF_RANGE_FIELD", "max_retries", "", 0},
 	{"short visibility timeout", enqueued(func(e *ddqv1.EnqueueRequest) { e.VisibilityTimeoutMs = 999 }), codes.InvalidArgument, "OUT_OF_RANGE_FIELD", "visibility_timeout_ms", "", 0},
 	{"overflowing visibility timeout", enqueued(func(e *ddqv1.EnqueueRequest) { e.VisibilityTimeoutMs = math.MaxInt64 }), codes.InvalidArgument, "OUT_OF_RANGE_FIELD", "visibility_timeout_ms", "", 0},
@@ -395,7 +401,7 @@ var refusals = []refusal{
 		ctx, cancel := context.WithTimeout(r.Context(), time.Second)
 		defer cancel()
 		_, err := r.queue.Enqueue(ctx, &ddqv1.EnqueueRequest{Topic: "t"})
-		return err
+		return status.Error(status.Code(err), "") // client and server notice at the same instant: the details are those of either
 	}, codes.DeadlineExceeded, "", "", "", 0},
 	{"an error nobody expects", during(errors.New("dial redis://secret"), simple), codes.Internal, "INTERNAL", "", "", 0},
 	{"a panic", during(errPanic, func(r *rig) error {

@@ -66,6 +66,7 @@ func convertTask(t *actors.NewTask, r *ddqv1.EnqueueRequest, slab []store.Attrib
 	if t.Task.Backoff, e = backoffOf(r.Backoff, "backoff"); e != nil {
 		return slab, e
 	}
+	t.Task.Traits = traitsOf(r)
 	if len(r.Attributes) == 0 {
 		return slab, nil
 	}
@@ -75,6 +76,14 @@ func convertTask(t *actors.NewTask, r *ddqv1.EnqueueRequest, slab []store.Attrib
 	}
 	t.Task.Attributes = slab[from:len(slab):len(slab)]
 	return slab, nil
+}
+
+// traitsOf returns nil for a task without any, which most are.
+func traitsOf(r *ddqv1.EnqueueRequest) *store.Traits {
+	if r.Priority == 0 && r.FairnessKey == "" && r.FairnessWeight == 0 {
+		return nil
+	}
+	return &store.Traits{Priority: int(r.Priority), FairnessKey: r.FairnessKey, FairnessWeight: int(r.FairnessWeight)}
 }
 
 // convertTimes converts when the task is due and when it expires.

@@ -65,6 +65,9 @@ func noticeOf(f *ddqv1.NotifyRequest) (n actors.Notice) {
 		notice := actors.PendingNotice{Shard: shardOf(p.Topic, p.Shard), Seq: p.Seq, Tasks: make([]store.Entry, len(p.Ids))}
 		for i, id := range p.Ids {
 			notice.Tasks[i] = store.Entry{ID: id, Due: store.Millis(p.DueUnixMs[i])}
+			if len(p.Traits) == len(p.Ids) {
+				notice.Tasks[i].Traits = traitsFrom(p.Traits[i])
+			}
 		}
 		n.Pending = append(n.Pending, notice)
 	}
@@ -82,6 +85,18 @@ func noticeOf(f *ddqv1.NotifyRequest) (n actors.Notice) {
 		n.Released = append(n.Released, shardOf(r.Topic, r.Shard))
 	}
 	return n
+}
+
+// traitsFrom returns nil for a task without any.
+func traitsFrom(w *ddqv1.Traits) *store.Traits {
+	t := store.Traits{
+		Priority: int(w.GetPriority()), FairnessKey: w.GetFairnessKey(), FairnessWeight: int(w.GetFairnessWeight()),
+		OrderingKey: w.GetOrderingKey(), RateKey: w.GetRateKey(), ConcurrencyKey: w.GetConcurrencyKey(),
+	}
+	if t == (store.Traits{}) {
+		return nil
+	}
+	return &t
 }
 
 func shardOf(topic string, n int32) store.Shard { return store.Shard{Topic: topic, N: int(n)} }

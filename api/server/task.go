@@ -38,6 +38,9 @@ func taskWire(t *ddqv1.Task, stamps *[2]timestamppb.Timestamp, from *store.Task)
 	t.VisibilityTimeoutMs = store.CeilMillis(from.Visibility)
 	t.Backoff = backoffWire(from.Backoff)
 	t.LastError = text(from.LastError)
+	if r := from.Traits; r != nil {
+		t.Priority, t.FairnessKey, t.FairnessWeight = int32(r.Priority), r.FairnessKey, int32(r.FairnessWeight)
+	}
 }
 
 func attributesWire(from []store.Attribute) []*ddqv1.Attribute {

@@ -28,6 +28,7 @@ func policyOf(p *ddqv1.TopicPolicy) (c actors.TopicChange, e *actors.Error) {
 	c.Shards = intOrNil(p.Shards)
 	c.MaxRetries = intOrNil(p.MaxRetries)
 	c.MaxPayload = intOrNil(p.MaxPayloadBytes)
+	c.PriorityAgeing = intOrNil(p.PriorityAgeing)
 	return c, nil
 }
 
@@ -51,6 +52,7 @@ func topicWire(t *store.Topic) *ddqv1.Topic {
 	shards, retries := int32(t.Shards), int32(t.MaxRetries)
 	visibility, delay := store.CeilMillis(t.Visibility), store.CeilMillis(t.MaxDelay)
 	payload, retention := int64(t.MaxPayload), store.CeilMillis(t.DoneRetention)
+	ageing := int32(t.Ageing())
 	former := 0
 	for _, span := range t.Former {
 		former += span.Shards
@@ -66,6 +68,7 @@ func topicWire(t *store.Topic) *ddqv1.Topic {
 			MaxDelayMs:          &delay,
 			MaxPayloadBytes:     &payload,
 			DoneRetentionMs:     &retention,
+			PriorityAgeing:      &ageing,
 		},
 		Version:        t.Version,
 		DeliveryPaused: t.DeliveryPaused,

@@ -32,6 +32,9 @@ type enqueueFlags struct {
 	visibility  time.Duration
 	backoff     backoffFlag
 	expireAfter time.Duration
+	priority    int
+	fairness    string
+	weight      int
 }
 
 func (f *enqueueFlags) flags(fs *pflag.FlagSet) {
@@ -46,6 +49,9 @@ func (f *enqueueFlags) flags(fs *pflag.FlagSet) {
 	fs.IntVar(&f.maxRetries, "max-retries", 0, "deliveries after the first (default the topic's)")
 	fs.DurationVar(&f.visibility, "visibility-timeout", 0, "how long a hold lasts (default the topic's)")
 	fs.Var(&f.backoff, "backoff", backoffUsage+" (default the topic's)")
+	fs.IntVar(&f.priority, "priority", 0, "which of the tasks that are due goes first: 0, the lowest, to 9")
+	fs.StringVar(&f.fairness, "fairness-key", "", "tasks of one key take turns with those of others")
+	fs.IntVar(&f.weight, "fairness-weight", 0, "how many tasks of the fairness key make a turn (default 1)")
 	fs.DurationVar(&f.expireAfter, "expire-after", 0, "dead-letter the task when it was not delivered so long after its due time")
 }
 
@@ -80,6 +86,9 @@ func (f *enqueueFlags) task(fs *pflag.FlagSet, in io.Reader) (client.Task, error
 		VisibilityTimeout: f.visibility,
 		Backoff:           f.backoff.own(),
 		ExpireAfter:       f.expireAfter,
+		Priority:          f.priority,
+		FairnessKey:       f.fairness,
+		FairnessWeight:    f.weight,
 	}
 	switch {
 	case f.topic == "":

@@ -27,6 +27,7 @@ type policyFlags struct {
 	maxDelay      time.Duration
 	maxPayload    int
 	doneRetention time.Duration
+	ageing        int
 }
 
 func newPolicyFlags(fs *pflag.FlagSet) *policyFlags {
@@ -37,6 +38,7 @@ func newPolicyFlags(fs *pflag.FlagSet) *policyFlags {
 	fs.DurationVar(&p.maxDelay, "max-delay", 0, "farthest due time")
 	fs.IntVar(&p.maxPayload, "max-payload", 0, "most bytes of a payload")
 	fs.DurationVar(&p.doneRetention, "done-retention", 0, "how long done tasks are kept")
+	fs.IntVar(&p.ageing, "priority-ageing", 0, "one of so many deliveries is that of the task due for longest, whatever its priority")
 	return p
 }
 
@@ -48,6 +50,7 @@ func (p *policyFlags) read() client.Policy {
 		MaxDelay:          given(p.fs, "max-delay", p.maxDelay),
 		MaxPayload:        given(p.fs, "max-payload", p.maxPayload),
 		DoneRetention:     given(p.fs, "done-retention", p.doneRetention),
+		PriorityAgeing:    given(p.fs, "priority-ageing", p.ageing),
 	}
 }
 

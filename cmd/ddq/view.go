@@ -30,6 +30,9 @@ type taskView struct {
 	ExpireTime          string            `json:"expire_time,omitempty"`
 	VisibilityTimeoutMs int64             `json:"visibility_timeout_ms,omitempty"`
 	Backoff             *backoffView      `json:"backoff,omitempty"`
+	Priority            int               `json:"priority,omitempty"`
+	FairnessKey         string            `json:"fairness_key,omitempty"`
+	FairnessWeight      int               `json:"fairness_weight,omitempty"`
 	LastError           string            `json:"last_error,omitempty"`
 	DeadReason          string            `json:"dead_reason,omitempty"`
 	FinishedAt          string            `json:"finished_at,omitempty"`
@@ -50,6 +53,9 @@ func viewTask(t client.Snapshot) taskView {
 		ExpireTime:          clock(t.Expires),
 		VisibilityTimeoutMs: t.VisibilityTimeout.Milliseconds(),
 		Backoff:             viewBackoff(t.Backoff),
+		Priority:            t.Priority,
+		FairnessKey:         t.FairnessKey,
+		FairnessWeight:      t.FairnessWeight,
 		LastError:           t.LastError,
 		DeadReason:          t.DeadReason.String(),
 		FinishedAt:          clock(t.FinishedAt),
@@ -74,12 +80,15 @@ func (v taskView) rows() []table.Row {
 		{"retries", v.RetryCount}, {"max retries", v.MaxRetries},
 	}
 	for _, o := range []table.Row{
-		{"expires", v.ExpireTime}, {"worker", printable(v.Worker)}, {"hold ends", v.HoldDeadline}, {"last error", printable(v.LastError)},
+		{"fairness key", printable(v.FairnessKey)}, {"expires", v.ExpireTime}, {"worker", printable(v.Worker)}, {"hold ends", v.HoldDeadline}, {"last error", printable(v.LastError)},
 		{"dead because", v.DeadReason}, {"finished", v.FinishedAt}, {"backoff", v.Backoff.text()},
 	} {
 		if o[1] != "" {
 			rows = append(rows, o)
 		}
+	}
+	if v.Priority > 0 {
+		rows = append(rows, table.Row{"priority", v.Priority})
 	}
 	if v.VisibilityTimeoutMs > 0 {
 		rows = append(rows, table.Row{"visibility timeout", lasting(millis(v.VisibilityTimeoutMs))})
@@ -116,6 +125,7 @@ type topicView struct {
 	MaxDelayMs          int64        `json:"max_delay_ms"`
 	MaxPayloadBytes     int          `json:"max_payload_bytes"`
 	DoneRetentionMs     int64        `json:"done_retention_ms"`
+	PriorityAgeing      int          `json:"priority_ageing"`
 	DeliveryPaused      bool         `json:"delivery_paused"`
 	EnqueuePaused       bool         `json:"enqueue_paused"`
 	Version             int64        `json:"version"`
@@ -136,6 +146,7 @@ func viewTopic(t client.Topic) topicView {
 		MaxDelayMs:          value(p.MaxDelay).Milliseconds(),
 		MaxPayloadBytes:     value(p.MaxPayload),
 		DoneRetentionMs:     value(p.DoneRetention).Milliseconds(),
+		PriorityAgeing:      value(p.PriorityAgeing),
 		DeliveryPaused:      t.DeliveryPaused,
 		EnqueuePaused:       t.EnqueuePaused,
 		Version:             t.Version,
@@ -155,7 +166,7 @@ func (v topicView) rows() []table.Row {
 		{"name", v.Name}, {"paused", v.paused()}, {"shards", v.shards()},
 		{"visibility timeout", lasting(millis(v.VisibilityTimeoutMs))}, {"max retries", v.MaxRetries}, {"backoff", v.Backoff.text()},
 		{"max delay", lasting(millis(v.MaxDelayMs))}, {"max payload", byteCount(int64(v.MaxPayloadBytes))},
-		{"done retention", lasting(millis(v.DoneRetentionMs))}, {"version", v.Version},
+		{"done retention", lasting(millis(v.DoneRetentionMs))}, {"priority ageing", v.PriorityAgeing}, {"version", v.Version},
 	}
 	if d := v.Depth; d != nil {
 		rows = append(rows, table.Row{"durability", v.Durability}, table.Row{"subscriptions here", *v.Subscriptions},

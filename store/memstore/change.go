@@ -16,7 +16,15 @@ func (m *Store) Remove(ctx context.Context, s store.Shard, ids []string) (store.
 // Reschedule implements store.Writer.
 func (m *Store) Reschedule(ctx context.Context, s store.Shard, moves []store.Move) (store.Stamp, []store.RemoveResult, error) {
 	return batch(ctx, m, s, access{}, moves, func(sh *shard, now clock, move store.Move) store.RemoveResult {
-		return sh.change(move.ID, now, func(r *record) { sh.pend(r, move.Due) })
+		var traits *store.Traits
+		result := sh.change(move.ID, now, func(r *record) {
+			sh.pend(r, move.Due)
+			traits = r.task.Traits
+		})
+		if result.Status == store.OK {
+			result.Due, result.Traits = move.Due, traits
+		}
+		return result
 	})
 }
 
@@ -34,12 +42,15 @@ func (sh *shard) change(id string, now clock, do func(*record)) store.RemoveResu
 }
 
 // Requeue implements store.Writer.
-func (m *Store) Requeue(ctx context.Context, s store.Shard, ids []string) (store.Stamp, []store.Status, error) {
-	return batch(ctx, m, s, access{}, ids, func(sh *shard, now clock, id string) store.Status {
-		return sh.changeDead(id, func(r *record) {
+func (m *Store) Requeue(ctx context.Context, s store.Shard, ids []string) (store.Stamp, []store.RemoveResult, error) {
+	return batch(ctx, m, s, access{}, ids, func(sh *shard, now clock, id string) store.RemoveResult {
+		result := store.RemoveResult{}
+		result.Status = sh.changeDead(id, func(r *record) {
 			r.task.Attempt, r.task.Expires = 0, 0
 			sh.pend(r, now.ms())
+			result.Due, result.Traits = now.ms(), r.task.Traits
 		})
+		return result
 	})
 }
 

@@ -160,7 +160,7 @@ func (sh *shard) nack(n store.Nack, now clock, overdue bool) store.NackResult {
 		sh.bury(r, n.Reason, now)
 		return result
 	}
-	result.Due = now.in(n.Delay)
+	result.Due, result.Traits = now.in(n.Delay), r.task.Traits
 	sh.pend(r, result.Due)
 	return result
 }

@@ -29,7 +29,7 @@ func (x *index) len() int             { return x.tree.Len() }
 // after yields the entries behind the position e; all of them behind the zero Entry.
 func (x *index) after(e store.Entry) iter.Seq[store.Entry] {
 	from := btreemap.GT(e)
-	if e == (store.Entry{}) {
+	if e.ID == "" && e.Due == 0 {
 		from = btreemap.Min[store.Entry]()
 	}
 	return func(yield func(store.Entry) bool) {

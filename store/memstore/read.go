@@ -24,13 +24,26 @@ func (m *Store) Window(ctx context.Context, s store.Shard, w store.WindowQuery) 
 	defer m.mu.Unlock()
 	sh := m.shard(s)
 	var entries []store.Entry
-	for e := range sh.indexes[store.KindPending].after(w.After) {
+	pending := sh.indexes[store.KindPending].after(w.After)
+	if w.Lane != nil {
+		pending = sh.lanes.after(*w.Lane, w.After)
+	}
+	for e := range pending {
 		if e.Due > w.To || len(entries) >= w.Limit {
 			break
 		}
 		entries = append(entries, e)
 	}
 	return sh.stamp(m.now()), entries, nil
+}
+
+// Lanes implements store.Reader.
+func (m *Store) Lanes(ctx context.Context, s store.Shard, after *store.Lane, limit int) ([]store.LaneHead, error) {
+	if err := m.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer m.mu.Unlock()
+	return m.shard(s).lanes.heads(after, limit), nil
 }
 
 // Running implements store.Reader.

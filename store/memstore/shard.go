@@ -25,10 +25,12 @@ type record struct {
 // Invariants:
 //   - a record is in the index of its kind, at its position, and in no other
 //   - done records, and only those, are in trims
+//   - pending records with a lane, and only those, are in lanes
 type shard struct {
 	tasks   map[string]*record
 	indexes [store.KindDead + 1]*index // by kind
 	trims   *index                     // by the end of the retention
+	lanes   *lanes
 
 	owner string // node; empty: none
 	fence store.Fence
@@ -50,7 +52,7 @@ func (sh *shard) clear() {
 	for kind := range sh.indexes {
 		sh.indexes[kind] = newIndex()
 	}
-	sh.trims = newIndex()
+	sh.trims, sh.lanes = newIndex(), newLanes()
 	sh.sealed = false
 }
 
@@ -67,7 +69,7 @@ func (sh *shard) stamp(now clock) store.Stamp {
 func (r *record) position() store.Entry {
 	switch r.kind {
 	case store.KindPending:
-		return store.Entry{Due: r.task.Due, ID: r.task.ID}
+		return store.Entry{Due: r.task.Due, ID: r.task.ID, Traits: r.task.Traits}
 	case store.KindRunning:
 		return store.Entry{ID: r.task.ID} // not by deadline: an extend would make a walk miss it
 	}
@@ -93,7 +95,10 @@ func (r *record) state(now clock) store.State {
 func (sh *shard) put(r *record) {
 	sh.tasks[r.task.ID] = r
 	sh.indexes[r.kind].insert(r.position())
-	if r.kind == store.KindDone {
+	switch r.kind {
+	case store.KindPending:
+		sh.lanes.insert(r.position())
+	case store.KindDone:
 		sh.trims.insert(store.Entry{Due: r.until, ID: r.task.ID})
 	}
 }
@@ -102,7 +107,10 @@ func (sh *shard) put(r *record) {
 func (sh *shard) take(r *record) {
 	delete(sh.tasks, r.task.ID)
 	sh.indexes[r.kind].remove(r.position())
-	if r.kind == store.KindDone {
+	switch r.kind {
+	case store.KindPending:
+		sh.lanes.remove(r.position())
+	case store.KindDone:
 		sh.trims.remove(store.Entry{Due: r.until, ID: r.task.ID})
 	}
 }
@@ -148,6 +156,10 @@ func copyTask(t *store.Task) store.Task {
 	if t.Backoff != nil {
 		backoff := *t.Backoff
 		c.Backoff = &backoff
+	}
+	if t.Traits != nil {
+		traits := *t.Traits
+		c.Traits = &traits
 	}
 	return c
 }

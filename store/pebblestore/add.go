@@ -88,7 +88,7 @@ func (t *turn) insert(task *store.Task, h *store.Hold, rewritten bool) (store.Ad
 		return result, err
 	}
 	if h == nil || task.Due > t.ms || task.Expires != 0 && task.Expires <= t.ms {
-		return result, t.addPending(task.Due, task.ID)
+		return result, t.addPending(task.Due, task.ID, record.AppendTraits(nil, task.Traits))
 	}
 	begun := t.newHold(task.ID, h, &entry{stamp: t.stamp(), visibility: task.Visibility, rewritten: rewritten})
 	t.beginHold(begun)

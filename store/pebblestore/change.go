@@ -43,11 +43,15 @@ func (t *turn) removeTask(id string, rewritten bool) error {
 }
 
 func (t *turn) addTo(index table, at store.Millis, id string) error {
+	t.key = appendTimeKey(t.key[:0], t.sh.number, index, at, id)
+	return t.index(t.key, nil)
+}
+
+func (t *turn) index(key, value []byte) error {
 	if t.indexes == nil {
 		t.indexes = t.s.db.NewBatch()
 	}
-	t.key = appendTimeKey(t.key[:0], t.sh.number, index, at, id)
-	return t.indexes.Set(t.key, nil, nil)
+	return t.indexes.Set(key, value, nil)
 }
 
 func (t *turn) removeFrom(index table, at store.Millis, id string) error {
@@ -55,16 +59,28 @@ func (t *turn) removeFrom(index table, at store.Millis, id string) error {
 	return t.remove(t.key, false)
 }
 
-// addPending makes a task pending in the index.
-func (t *turn) addPending(due store.Millis, id string) error {
+// addPending makes a task pending in the index, which keeps its encoded traits, and
+// in that of its lane.
+func (t *turn) addPending(due store.Millis, id string, traits []byte) error {
 	t.pending++
 	t.becamePending = true
 	t.sh.firstDue = min(t.sh.firstDue, due)
-	return t.addTo(tablePending, due, id)
+	if key := appendLaneKey(nil, t.sh.number, traits, due, id); key != nil {
+		if err := t.index(key, traits); err != nil {
+			return err
+		}
+	}
+	t.key = appendTimeKey(t.key[:0], t.sh.number, tablePending, due, id)
+	return t.index(t.key, traits)
 }
 
-func (t *turn) removePending(due store.Millis, id string) error {
+func (t *turn) removePending(due store.Millis, id string, traits []byte) error {
 	t.pending--
+	if key := appendLaneKey(nil, t.sh.number, traits, due, id); key != nil {
+		if err := t.remove(key, false); err != nil {
+			return err
+		}
+	}
 	return t.removeFrom(tablePending, due, id)
 }
 
@@ -133,7 +149,7 @@ func (t *turn) bury(id string, e *entry, f found) error {
 				return err
 			}
 		}
-	} else if err := t.removePending(due, id); err != nil {
+	} else if err := t.removePending(due, id, e.traits()); err != nil {
 		return err
 	}
 	e.due, e.unreadable = due, true

@@ -150,6 +150,15 @@ func (e *entry) read(t *store.Task, id string) error {
 	return record.DecodeBody(e.body, t)
 }
 
+// traits are the encoded traits of the task, a part of the entry. Of one that is not
+// readable they are not known: what is left in an index is found by Sweep.
+func (e *entry) traits() []byte {
+	if e.unreadable {
+		return nil
+	}
+	return record.BodyTraits(e.body)
+}
+
 // check reports whether the task of an entry can be read.
 func (e *entry) check(id string) error { return e.read(new(store.Task), id) }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/record"
 )
 
 // Hold takes pending, due tasks for workers.
@@ -57,7 +58,7 @@ func (t *turn) hold(want *store.Hold, task *store.Task) (store.HoldResult, error
 	h := t.newHold(want.ID, want, &e)
 	t.beginHold(h)
 	task.Attempt = h.attempt
-	return store.HoldResult{Status: store.OK, Task: task, Due: e.due, Deadline: h.deadline}, t.removePending(e.due, want.ID)
+	return store.HoldResult{Status: store.OK, Task: task, Due: e.due, Deadline: h.deadline}, t.removePending(e.due, want.ID, record.AppendTraits(nil, task.Traits))
 }
 
 // payloadChunk is how many bytes of payloads are allocated together at most. They are
@@ -98,7 +99,7 @@ func (t *turn) heldBefore(h *hold, want *store.Hold, task *store.Task, e *entry,
 
 // expire makes a dead letter of a pending task that nobody took in time.
 func (t *turn) expire(id string, e *entry) error {
-	if err := t.removePending(e.due, id); err != nil {
+	if err := t.removePending(e.due, id, e.traits()); err != nil {
 		return err
 	}
 	return t.addDead(id, e, store.ReasonExpired)

@@ -64,11 +64,19 @@ func (s *Store) Window(ctx context.Context, name store.Shard, w store.WindowQuer
 	if err != nil {
 		return store.Stamp{}, nil, err
 	}
+	if w.Lane != nil {
+		entries, err := s.laneWindow(sh.number, w)
+		return stamp, entries, err
+	}
 	var entries []store.Entry
 	upper := afterMillis(sh.number, tablePending, w.To)
-	err = s.scan(lower, upper, func(key, _ []byte) (bool, error) {
+	err = s.scan(lower, upper, func(key, value []byte) (bool, error) {
 		if due, id, ok := decodeTimeKey(key); ok && len(entries) < w.Limit {
-			entries = append(entries, store.Entry{ID: id, Due: due})
+			traits, err := record.DecodeTraits(value)
+			if err != nil {
+				s.log.Error("unreadable traits: the task is taken for one without", "task", id, "err", err)
+			}
+			entries = append(entries, store.Entry{ID: id, Due: due, Traits: traits})
 		}
 		return len(entries) < w.Limit, nil
 	})
@@ -87,7 +95,7 @@ func (s *Store) windowStart(sh *shard, w store.WindowQuery) (store.Stamp, []byte
 		return store.Stamp{}, nil, err
 	}
 	stamp := store.Stamp{Now: now(), Seq: sh.meta.seq}
-	if w.After != (store.Entry{}) && w.After.Due >= sh.firstDue {
+	if w.Lane == nil && (w.After.ID != "" || w.After.Due != 0) && w.After.Due >= sh.firstDue {
 		lower := appendTimeKey(nil, sh.number, tablePending, w.After.Due, w.After.ID)
 		return stamp, append(lower, 0), nil // the next key there can be
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/record"
 )
 
 // Remove deletes pending tasks.
@@ -12,7 +13,7 @@ func (s *Store) Remove(ctx context.Context, name store.Shard, ids []string) (sto
 	stamp, err := s.change(ctx, name, access{}, func(t *turn) (err error) {
 		for i, id := range ids {
 			if results[i], err = t.modify(id, func(e *entry) error {
-				if err := t.removePending(e.due, id); err != nil {
+				if err := t.removePending(e.due, id, e.traits()); err != nil {
 					return err
 				}
 				return t.removeTask(id, e.rewritten)
@@ -33,8 +34,17 @@ func (s *Store) Reschedule(ctx context.Context, name store.Shard, moves []store.
 	results := make([]store.RemoveResult, len(moves))
 	stamp, err := s.change(ctx, name, access{}, func(t *turn) (err error) {
 		for i, move := range moves {
-			if results[i], err = t.modify(move.ID, func(e *entry) error { return t.move(move, e) }); err != nil {
+			var traits []byte
+			results[i], err = t.modify(move.ID, func(e *entry) error {
+				traits = e.traits()
+				return t.move(move, e, traits)
+			})
+			if err != nil {
 				return err
+			}
+			if results[i].Status == store.OK {
+				results[i].Due = move.Due
+				results[i].Traits, _ = record.DecodeTraits(traits)
 			}
 		}
 		return nil
@@ -45,15 +55,15 @@ func (s *Store) Reschedule(ctx context.Context, name store.Shard, moves []store.
 	return stamp, results, nil
 }
 
-func (t *turn) move(m store.Move, e *entry) error {
-	if err := t.removePending(e.due, m.ID); err != nil {
+func (t *turn) move(m store.Move, e *entry, traits []byte) error {
+	if err := t.removePending(e.due, m.ID, traits); err != nil {
 		return err
 	}
 	e.due = m.Due
 	if err := t.rewriteTask(m.ID, e); err != nil {
 		return err
 	}
-	return t.addPending(m.Due, m.ID)
+	return t.addPending(m.Due, m.ID, traits)
 }
 
 // modify does something to a pending task. One that cannot be read is left alone
@@ -77,35 +87,40 @@ func (t *turn) modify(id string, do func(*entry) error) (store.RemoveResult, err
 }
 
 // Requeue makes dead tasks due now with Attempt 0 and no expiry.
-func (s *Store) Requeue(ctx context.Context, name store.Shard, ids []string) (store.Stamp, []store.Status, error) {
-	return s.changeDead(ctx, name, ids, func(t *turn, id string, e *entry) (store.Status, error) {
+func (s *Store) Requeue(ctx context.Context, name store.Shard, ids []string) (store.Stamp, []store.RemoveResult, error) {
+	return changeDead(ctx, s, name, ids, func(t *turn, id string, e *entry) (store.RemoveResult, error) {
 		if err := e.check(id); err != nil {
-			return store.WrongState, nil
+			return store.RemoveResult{Status: store.WrongState}, nil
 		}
 		if err := t.removeFinished(id, e); err != nil {
-			return 0, err
+			return store.RemoveResult{}, err
 		}
 		e.state, e.due, e.attempt, e.expires = pending, t.ms, 0, 0
 		if err := t.rewriteTask(id, e); err != nil {
-			return 0, err
+			return store.RemoveResult{}, err
 		}
-		return store.OK, t.addPending(e.due, id)
-	})
+		traits := e.traits()
+		result := store.RemoveResult{Status: store.OK, Due: e.due}
+		result.Traits, _ = record.DecodeTraits(traits)
+		return result, t.addPending(e.due, id, traits)
+	}, store.RemoveResult{Status: store.NotFound})
 }
 
 // RemoveDead deletes dead tasks.
 func (s *Store) RemoveDead(ctx context.Context, name store.Shard, ids []string) (store.Stamp, []store.Status, error) {
-	return s.changeDead(ctx, name, ids, func(t *turn, id string, e *entry) (store.Status, error) {
+	return changeDead(ctx, s, name, ids, func(t *turn, id string, e *entry) (store.Status, error) {
 		if err := t.removeFinished(id, e); err != nil {
 			return 0, err
 		}
 		return store.OK, t.removeTask(id, e.rewritten)
-	})
+	}, store.NotFound)
 }
 
-// changeDead does something to dead tasks.
-func (s *Store) changeDead(ctx context.Context, name store.Shard, ids []string, do func(*turn, string, *entry) (store.Status, error)) (store.Stamp, []store.Status, error) {
-	results := make([]store.Status, len(ids))
+// changeDead does something to dead tasks; absent is the result of those that are not.
+func changeDead[R any](ctx context.Context, s *Store, name store.Shard, ids []string,
+	do func(*turn, string, *entry) (R, error), absent R,
+) (store.Stamp, []R, error) {
+	results := make([]R, len(ids))
 	stamp, err := s.change(ctx, name, access{}, func(t *turn) error {
 		for i, id := range ids {
 			if err := t.item(id); err != nil {
@@ -115,7 +130,7 @@ func (s *Store) changeDead(ctx context.Context, name store.Shard, ids []string, 
 			if err != nil {
 				return err
 			}
-			if results[i] = store.NotFound; f != readable || e.state != dead && e.state != expired {
+			if results[i] = absent; f != readable || e.state != dead && e.state != expired {
 				continue
 			}
 			if results[i], err = do(t, id, &e); err != nil {
@@ -203,7 +218,7 @@ func (s *Store) DropShard(ctx context.Context, name store.Shard) error {
 		if t.sh.number == 0 {
 			return nil
 		}
-		for _, table := range []table{tableTasks, tablePending, tableHolds, tableDead, tableDone, tableTrim} {
+		for _, table := range []table{tableTasks, tablePending, tableHolds, tableDead, tableDone, tableTrim, tableLanes} {
 			lower, upper := appendPrefix(nil, t.sh.number, table), appendPrefix(nil, t.sh.number, table+1)
 			if err := t.writer().DeleteRange(lower, upper, nil); err != nil {
 				return err

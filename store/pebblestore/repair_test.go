@@ -94,7 +94,7 @@ func unreadableTask(t *testing.T, value []byte) {
 		t.Errorf("the window has %v, want the good one", got)
 	}
 	verifyWhole(t, s, repairShard)
-	if _, got, err := s.Requeue(t.Context(), repairShard, []string{"bad"}); err != nil || got[0] != store.WrongState {
+	if _, got, err := s.Requeue(t.Context(), repairShard, []string{"bad"}); err != nil || got[0].Status != store.WrongState {
 		t.Errorf("requeue answered %v, %v", got, err)
 	}
 	if _, got, err := s.RemoveDead(t.Context(), repairShard, []string{"bad"}); err != nil || got[0] != store.OK {

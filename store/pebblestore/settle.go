@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/record"
 )
 
 // Ack ends holds: the tasks are done.
@@ -147,11 +148,13 @@ func (t *turn) fail(n *store.Nack, h *hold, e *entry, f found) (store.NackResult
 		return result, t.addDead(n.ID, e, n.Reason)
 	}
 	e.due = t.ms.Add(n.Delay)
+	traits := e.traits()
 	result.Due = e.due
+	result.Traits, _ = record.DecodeTraits(traits) // what is not readable is dead-lettered by Hold
 	if err := t.rewriteTask(n.ID, e); err != nil {
 		return result, err
 	}
-	return result, t.addPending(e.due, n.ID)
+	return result, t.addPending(e.due, n.ID, traits)
 }
 
 // Extend moves the deadline of holds to Visibility from now.

@@ -14,7 +14,7 @@ import (
 
 // swept are the tables in the order in which a sweep walks them: the tasks first,
 // so that what it repairs is in place when it looks for entries of nothing.
-var swept = [...]table{tableTasks, tablePending, tableHolds, tableDead, tableDone, tableTrim}
+var swept = [...]table{tableTasks, tablePending, tableHolds, tableDead, tableDone, tableTrim, tableLanes}
 
 // kindSweep marks the cursors of sweeps. It is none of store's kinds.
 const kindSweep store.Kind = 0xff
@@ -143,6 +143,8 @@ func (w *sweep) check(index table, key []byte) (repaired bool, err error) {
 		return true, w.remove(key, true)
 	case tableHolds:
 		return w.checkGroup(key)
+	case tableLanes:
+		return w.checkLane(key)
 	}
 	at, id, ok := decodeTimeKey(key)
 	if !ok {
@@ -172,6 +174,13 @@ func (w *sweep) checkTask(id string) (repaired bool, err error) {
 		}
 		missing = missing || !has
 	}
+	if key := appendLaneKey(nil, w.sh.number, e.traits(), e.due, id); !missing && e.state == pending && key != nil {
+		has, err := w.has(key)
+		if err != nil || has {
+			return false, err
+		}
+		return true, w.replace(key, e.traits())
+	}
 	if !missing {
 		return false, nil
 	}
@@ -184,7 +193,7 @@ func (w *sweep) adopt(id string, e *entry) error {
 	if e.state != pending {
 		for _, index := range e.indexes() {
 			key := appendTimeKey(nil, w.sh.number, index, e.timeIn(index), id)
-			if err := w.replace(key); err != nil {
+			if err := w.replace(key, nil); err != nil {
 				return err
 			}
 		}
@@ -201,16 +210,16 @@ func (w *sweep) adopt(id string, e *entry) error {
 	if err := w.rewriteTask(id, e); err != nil {
 		return err
 	}
-	return w.addPending(e.due, id)
+	return w.addPending(e.due, id, e.traits())
 }
 
 // replace writes a key that may be there, so that it can be deleted as if it was
 // set once.
-func (t *turn) replace(key []byte) error {
+func (t *turn) replace(key, value []byte) error {
 	if err := t.writer().Delete(key, nil); err != nil {
 		return err
 	}
-	return t.set(key, nil)
+	return t.set(key, value)
 }
 
 // checkGroup looks whether the holds of a group have their tasks.

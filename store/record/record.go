@@ -17,6 +17,9 @@ func AppendBody(b []byte, t *store.Task) ([]byte, error) {
 	if t.Backoff != nil {
 		body.Backoff = encodeBackoff(*t.Backoff)
 	}
+	if t.Traits != nil {
+		body.Traits = AppendTraits(nil, t.Traits)
+	}
 	for _, a := range t.Attributes {
 		body.Attributes = append(body.Attributes, &Attribute{Key: a.Key, Value: a.Value})
 	}
@@ -48,7 +51,9 @@ func DecodeBody(b []byte, t *store.Task) error {
 	for _, a := range body.Attributes {
 		t.Attributes = append(t.Attributes, store.Attribute{Key: a.Key, Value: a.Value})
 	}
-	return nil
+	var err error
+	t.Traits, err = DecodeTraits(body.Traits)
+	return err
 }
 
 // EncodeTopic returns the stored form of t.
@@ -73,6 +78,7 @@ func EncodeTopic(t store.Topic) ([]byte, error) {
 		DeliveryPaused:      t.DeliveryPaused,
 		EnqueuePaused:       t.EnqueuePaused,
 		Version:             t.Version,
+		PriorityAgeing:      int32(t.PriorityAgeing),
 		Limits:              encodeLimits(t.Limits),
 	}).MarshalVT()
 }
@@ -104,6 +110,7 @@ func DecodeTopic(b []byte) (store.Topic, error) {
 		DeliveryPaused: t.DeliveryPaused,
 		EnqueuePaused:  t.EnqueuePaused,
 		Version:        t.Version,
+		PriorityAgeing: int(t.PriorityAgeing),
 		Limits:         decodeLimits(t.Limits),
 	}, nil
 }

@@ -31,8 +31,10 @@ type Body struct {
 	// Retries allowed + 1; 0 when the topic decides.
 	MaxRetriesPlusOne int32    `protobuf:"varint,4,opt,name=max_retries_plus_one,json=maxRetriesPlusOne,proto3" json:"max_retries_plus_one,omitempty"`
 	Backoff           *Backoff `protobuf:"bytes,5,opt,name=backoff,proto3" json:"backoff,omitempty"`
-	unknownFields     protoimpl.UnknownFields
-	sizeCache         protoimpl.SizeCache
+	// See AppendTraits; empty when there are none.
+	Traits        []byte `protobuf:"bytes,6,opt,name=traits,proto3" json:"traits,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Body) Reset() {
@@ -100,6 +102,82 @@ func (x *Body) GetBackoff() *Backoff {
 	return nil
 }
 
+func (x *Body) GetTraits() []byte {
+	if x != nil {
+		return x.Traits
+	}
+	return nil
+}
+
+// Keys are the traits of a task that are no part of its lane.
+type Keys struct {
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	Ordering       string                 `protobuf:"bytes,1,opt,name=ordering,proto3" json:"ordering,omitempty"`
+	Rate           string                 `protobuf:"bytes,2,opt,name=rate,proto3" json:"rate,omitempty"`
+	Concurrency    string                 `protobuf:"bytes,3,opt,name=concurrency,proto3" json:"concurrency,omitempty"`
+	FairnessWeight int32                  `protobuf:"varint,4,opt,name=fairness_weight,json=fairnessWeight,proto3" json:"fairness_weight,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *Keys) Reset() {
+	*x = Keys{}
+	mi := &file_record_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Keys) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Keys) ProtoMessage() {}
+
+func (x *Keys) ProtoReflect() protoreflect.Message {
+	mi := &file_record_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Keys.ProtoReflect.Descriptor instead.
+func (*Keys) Descriptor() ([]byte, []int) {
+	return file_record_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Keys) GetOrdering() string {
+	if x != nil {
+		return x.Ordering
+	}
+	return ""
+}
+
+func (x *Keys) GetRate() string {
+	if x != nil {
+		return x.Rate
+	}
+	return ""
+}
+
+func (x *Keys) GetConcurrency() string {
+	if x != nil {
+		return x.Concurrency
+	}
+	return ""
+}
+
+func (x *Keys) GetFairnessWeight() int32 {
+	if x != nil {
+		return x.FairnessWeight
+	}
+	return 0
+}
+
 type Attribute struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Key           string                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
@@ -110,7 +188,7 @@ type Attribute struct {
 
 func (x *Attribute) Reset() {
 	*x = Attribute{}
-	mi := &file_record_proto_msgTypes[1]
+	mi := &file_record_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -122,7 +200,7 @@ func (x *Attribute) String() string {
 func (*Attribute) ProtoMessage() {}
 
 func (x *Attribute) ProtoReflect() protoreflect.Message {
-	mi := &file_record_proto_msgTypes[1]
+	mi := &file_record_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -135,7 +213,7 @@ func (x *Attribute) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attribute.ProtoReflect.Descriptor instead.
 func (*Attribute) Descriptor() ([]byte, []int) {
-	return file_record_proto_rawDescGZIP(), []int{1}
+	return file_record_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *Attribute) GetKey() string {
@@ -164,7 +242,7 @@ type Backoff struct {
 
 func (x *Backoff) Reset() {
 	*x = Backoff{}
-	mi := &file_record_proto_msgTypes[2]
+	mi := &file_record_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -176,7 +254,7 @@ func (x *Backoff) String() string {
 func (*Backoff) ProtoMessage() {}
 
 func (x *Backoff) ProtoReflect() protoreflect.Message {
-	mi := &file_record_proto_msgTypes[2]
+	mi := &file_record_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -189,7 +267,7 @@ func (x *Backoff) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Backoff.ProtoReflect.Descriptor instead.
 func (*Backoff) Descriptor() ([]byte, []int) {
-	return file_record_proto_rawDescGZIP(), []int{2}
+	return file_record_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Backoff) GetKind() int32 {
@@ -236,6 +314,7 @@ type Topic struct {
 	Version             int64                  `protobuf:"varint,11,opt,name=version,proto3" json:"version,omitempty"`
 	First               int32                  `protobuf:"varint,12,opt,name=first,proto3" json:"first,omitempty"`
 	Former              []*Span                `protobuf:"bytes,13,rep,name=former,proto3" json:"former,omitempty"`
+	PriorityAgeing      int32                  `protobuf:"varint,14,opt,name=priority_ageing,json=priorityAgeing,proto3" json:"priority_ageing,omitempty"`
 	Limits              *Limits                `protobuf:"bytes,16,opt,name=limits,proto3" json:"limits,omitempty"`
 	unknownFields       protoimpl.UnknownFields
 	sizeCache           protoimpl.SizeCache
@@ -243,7 +322,7 @@ type Topic struct {
 
 func (x *Topic) Reset() {
 	*x = Topic{}
-	mi := &file_record_proto_msgTypes[3]
+	mi := &file_record_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -255,7 +334,7 @@ func (x *Topic) String() string {
 func (*Topic) ProtoMessage() {}
 
 func (x *Topic) ProtoReflect() protoreflect.Message {
-	mi := &file_record_proto_msgTypes[3]
+	mi := &file_record_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -268,7 +347,7 @@ func (x *Topic) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Topic.ProtoReflect.Descriptor instead.
 func (*Topic) Descriptor() ([]byte, []int) {
-	return file_record_proto_rawDescGZIP(), []int{3}
+	return file_record_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Topic) GetName() string {
@@ -362,6 +441,13 @@ func (x *Topic) GetFormer() []*Span {
 	return nil
 }
 
+func (x *Topic) GetPriorityAgeing() int32 {
+	if x != nil {
+		return x.PriorityAgeing
+	}
+	return 0
+}
+
 func (x *Topic) GetLimits() *Limits {
 	if x != nil {
 		return x.Limits
@@ -383,7 +469,7 @@ type Limits struct {
 
 func (x *Limits) Reset() {
 	*x = Limits{}
-	mi := &file_record_proto_msgTypes[4]
+	mi := &file_record_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -395,7 +481,7 @@ func (x *Limits) String() string {
 func (*Limits) ProtoMessage() {}
 
 func (x *Limits) ProtoReflect() protoreflect.Message {
-	mi := &file_record_proto_msgTypes[4]
+	mi := &file_record_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -408,7 +494,7 @@ func (x *Limits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Limits.ProtoReflect.Descriptor instead.
 func (*Limits) Descriptor() ([]byte, []int) {
-	return file_record_proto_rawDescGZIP(), []int{4}
+	return file_record_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Limits) GetRate() *Rate {
@@ -458,7 +544,7 @@ type Rate struct {
 
 func (x *Rate) Reset() {
 	*x = Rate{}
-	mi := &file_record_proto_msgTypes[5]
+	mi := &file_record_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -470,7 +556,7 @@ func (x *Rate) String() string {
 func (*Rate) ProtoMessage() {}
 
 func (x *Rate) ProtoReflect() protoreflect.Message {
-	mi := &file_record_proto_msgTypes[5]
+	mi := &file_record_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -483,7 +569,7 @@ func (x *Rate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Rate.ProtoReflect.Descriptor instead.
 func (*Rate) Descriptor() ([]byte, []int) {
-	return file_record_proto_rawDescGZIP(), []int{5}
+	return file_record_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Rate) GetKind() int32 {
@@ -525,7 +611,7 @@ type Span struct {
 
 func (x *Span) Reset() {
 	*x = Span{}
-	mi := &file_record_proto_msgTypes[6]
+	mi := &file_record_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -537,7 +623,7 @@ func (x *Span) String() string {
 func (*Span) ProtoMessage() {}
 
 func (x *Span) ProtoReflect() protoreflect.Message {
-	mi := &file_record_proto_msgTypes[6]
+	mi := &file_record_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -550,7 +636,7 @@ func (x *Span) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Span.ProtoReflect.Descriptor instead.
 func (*Span) Descriptor() ([]byte, []int) {
-	return file_record_proto_rawDescGZIP(), []int{6}
+	return file_record_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Span) GetFirst() int32 {
@@ -571,7 +657,7 @@ var File_record_proto protoreflect.FileDescriptor
 
 const file_record_proto_rawDesc = "" +
 	"\n" +
-	"\frecord.proto\x12\tddq.store\"\xd4\x01\n" +
+	"\frecord.proto\x12\tddq.store\"\xec\x01\n" +
 	"\x04Body\x12\x18\n" +
 	"\apayload\x18\x01 \x01(\fR\apayload\x12\x1d\n" +
 	"\n" +
@@ -580,7 +666,13 @@ const file_record_proto_rawDesc = "" +
 	"attributes\x18\x03 \x03(\v2\x14.ddq.store.AttributeR\n" +
 	"attributes\x12/\n" +
 	"\x14max_retries_plus_one\x18\x04 \x01(\x05R\x11maxRetriesPlusOne\x12,\n" +
-	"\abackoff\x18\x05 \x01(\v2\x12.ddq.store.BackoffR\abackoff\"3\n" +
+	"\abackoff\x18\x05 \x01(\v2\x12.ddq.store.BackoffR\abackoff\x12\x16\n" +
+	"\x06traits\x18\x06 \x01(\fR\x06traits\"\x81\x01\n" +
+	"\x04Keys\x12\x1a\n" +
+	"\bordering\x18\x01 \x01(\tR\bordering\x12\x12\n" +
+	"\x04rate\x18\x02 \x01(\tR\x04rate\x12 \n" +
+	"\vconcurrency\x18\x03 \x01(\tR\vconcurrency\x12'\n" +
+	"\x0ffairness_weight\x18\x04 \x01(\x05R\x0efairnessWeight\"3\n" +
 	"\tAttribute\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value\"t\n" +
@@ -588,7 +680,7 @@ const file_record_proto_rawDesc = "" +
 	"\x04kind\x18\x01 \x01(\x05R\x04kind\x12\x17\n" +
 	"\abase_ms\x18\x02 \x01(\x03R\x06baseMs\x12\x15\n" +
 	"\x06max_ms\x18\x03 \x01(\x03R\x05maxMs\x12%\n" +
-	"\x0ejitter_percent\x18\x04 \x01(\x05R\rjitterPercent\"\x84\x04\n" +
+	"\x0ejitter_percent\x18\x04 \x01(\x05R\rjitterPercent\"\xad\x04\n" +
 	"\x05Topic\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06shards\x18\x02 \x01(\x05R\x06shards\x122\n" +
@@ -605,7 +697,8 @@ const file_record_proto_rawDesc = "" +
 	" \x01(\bR\renqueuePaused\x12\x18\n" +
 	"\aversion\x18\v \x01(\x03R\aversion\x12\x14\n" +
 	"\x05first\x18\f \x01(\x05R\x05first\x12'\n" +
-	"\x06former\x18\r \x03(\v2\x0f.ddq.store.SpanR\x06former\x12)\n" +
+	"\x06former\x18\r \x03(\v2\x0f.ddq.store.SpanR\x06former\x12'\n" +
+	"\x0fpriority_ageing\x18\x0e \x01(\x05R\x0epriorityAgeing\x12)\n" +
 	"\x06limits\x18\x10 \x01(\v2\x11.ddq.store.LimitsR\x06limits\"\xc5\x01\n" +
 	"\x06Limits\x12#\n" +
 	"\x04rate\x18\x01 \x01(\v2\x0f.ddq.store.RateR\x04rate\x12*\n" +
@@ -635,24 +728,25 @@ func file_record_proto_rawDescGZIP() []byte {
 	return file_record_proto_rawDescData
 }
 
-var file_record_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
+var file_record_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
 var file_record_proto_goTypes = []any{
 	(*Body)(nil),      // 0: ddq.store.Body
-	(*Attribute)(nil), // 1: ddq.store.Attribute
-	(*Backoff)(nil),   // 2: ddq.store.Backoff
-	(*Topic)(nil),     // 3: ddq.store.Topic
-	(*Limits)(nil),    // 4: ddq.store.Limits
-	(*Rate)(nil),      // 5: ddq.store.Rate
-	(*Span)(nil),      // 6: ddq.store.Span
+	(*Keys)(nil),      // 1: ddq.store.Keys
+	(*Attribute)(nil), // 2: ddq.store.Attribute
+	(*Backoff)(nil),   // 3: ddq.store.Backoff
+	(*Topic)(nil),     // 4: ddq.store.Topic
+	(*Limits)(nil),    // 5: ddq.store.Limits
+	(*Rate)(nil),      // 6: ddq.store.Rate
+	(*Span)(nil),      // 7: ddq.store.Span
 }
 var file_record_proto_depIdxs = []int32{
-	1, // 0: ddq.store.Body.attributes:type_name -> ddq.store.Attribute
-	2, // 1: ddq.store.Body.backoff:type_name -> ddq.store.Backoff
-	2, // 2: ddq.store.Topic.backoff:type_name -> ddq.store.Backoff
-	6, // 3: ddq.store.Topic.former:type_name -> ddq.store.Span
-	4, // 4: ddq.store.Topic.limits:type_name -> ddq.store.Limits
-	5, // 5: ddq.store.Limits.rate:type_name -> ddq.store.Rate
-	5, // 6: ddq.store.Limits.key_rate:type_name -> ddq.store.Rate
+	2, // 0: ddq.store.Body.attributes:type_name -> ddq.store.Attribute
+	3, // 1: ddq.store.Body.backoff:type_name -> ddq.store.Backoff
+	3, // 2: ddq.store.Topic.backoff:type_name -> ddq.store.Backoff
+	7, // 3: ddq.store.Topic.former:type_name -> ddq.store.Span
+	5, // 4: ddq.store.Topic.limits:type_name -> ddq.store.Limits
+	6, // 5: ddq.store.Limits.rate:type_name -> ddq.store.Rate
+	6, // 6: ddq.store.Limits.key_rate:type_name -> ddq.store.Rate
 	7, // [7:7] is the sub-list for method output_type
 	7, // [7:7] is the sub-list for method input_type
 	7, // [7:7] is the sub-list for extension type_name
@@ -671,7 +765,7 @@ func file_record_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_record_proto_rawDesc), len(file_record_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   7,
+			NumMessages:   8,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -21,7 +21,7 @@ func (s *Store) Add(ctx context.Context, shard store.Shard, tasks []*store.Task)
 		ids:   func(i int) string { return tasks[i].ID },
 		sizes: func(i int) int { return overhead + len(tasks[i].Payload) },
 		args: func(chunk []int, n count) (*args, error) {
-			a := newArgs(3*len(chunk)+1, taskBytes(tasks, chunk))
+			a := newArgs(3*len(chunk)+2, taskBytes(tasks, chunk))
 			a.int(int64(n))
 			return a, appendTasks(a, tasks, chunk)
 		},
@@ -133,8 +133,10 @@ func checkDue(id string, due store.Millis) error {
 	return nil
 }
 
-// appendTasks adds id, due time and record of each task.
+// appendTasks adds the traits of those tasks that have some, and id, due time and
+// record of each.
 func appendTasks(a *args, tasks []*store.Task, chunk []int) error {
+	a.traits(tasks, chunk)
 	for _, i := range chunk {
 		t := tasks[i]
 		a.id(t.ID)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/record"
 )
 
 // maxItems and maxBytes bound what one script is given, because Redis does
@@ -55,6 +56,24 @@ func (a *args) record(t *store.Task) (err error) {
 	a.buf, err = appendRecord(a.buf, t)
 	a.end()
 	return err
+}
+
+// traits adds how many of the tasks have traits, and the position and traits of each.
+func (a *args) traits(tasks []*store.Task, chunk []int) {
+	n := 0
+	for _, i := range chunk {
+		if tasks[i].Traits != nil {
+			n++
+		}
+	}
+	a.int(int64(n))
+	for k, i := range chunk {
+		if t := tasks[i].Traits; t != nil {
+			a.int(int64(k + 1))
+			a.buf = record.AppendTraits(a.buf, t)
+			a.end()
+		}
+	}
 }
 
 // values returns the arguments for the client. It takes pointers, which need no

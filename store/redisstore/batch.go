@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/record"
 )
 
 // reply is what a script about a shard answered: {us, seq, more...}.
@@ -63,6 +64,13 @@ func texts(v any) []string {
 		all[i] = text(e)
 	}
 	return all
+}
+
+// traitsAt reads an entry of a list of traits. Those that cannot be read are taken for
+// none, and so are those of a task whose list is not there.
+func traitsAt(l []any, i int) *store.Traits {
+	t, _ := record.DecodeTraits([]byte(text(at(l, i))))
+	return t
 }
 
 // odd calls do for what a script says about items that did not go as expected:

@@ -14,7 +14,7 @@ func (s *Store) Remove(ctx context.Context, shard store.Shard, ids []string) (st
 		what: "remove", lua: s.lua.remove, shard: shard,
 		ids:  func(i int) string { return ids[i] },
 		args: idArgs(ids, false),
-	}, len(ids))
+	}, len(ids), nil)
 }
 
 // Reschedule implements store.Writer.
@@ -36,18 +36,22 @@ func (s *Store) Reschedule(ctx context.Context, shard store.Shard, moves []store
 			}
 			return a, nil
 		},
-	}, len(moves))
+	}, len(moves), func(i int, _ reply) store.Millis { return moves[i].Due })
 }
 
-// changePending runs a script that changes pending tasks only.
-func (s *Store) changePending(ctx context.Context, c call, n int) (store.Stamp, []store.RemoveResult, error) {
+// changePending runs a script that changes pending tasks, or makes tasks pending: due
+// says when they are due then, nil that they are gone.
+func (s *Store) changePending(ctx context.Context, c call, n int, due func(i int, r reply) store.Millis) (store.Stamp, []store.RemoveResult, error) {
 	results := make([]store.RemoveResult, n)
-	c.parts = 1
+	c.parts = 1 + bit(c.pends)
 	c.take = func(chunk []int, r reply) {
-		for _, i := range chunk {
+		for k, i := range chunk {
 			results[i].Status = store.OK
+			if due != nil {
+				results[i].Due, results[i].Traits = due(i, r), traitsAt(list(r.more[0]), k)
+			}
 		}
-		odd(r.more[0], len(chunk), func(k int, status store.Status, rest []any) {
+		odd(r.more[len(r.more)-1], len(chunk), func(k int, status store.Status, rest []any) {
 			results[chunk[k]] = store.RemoveResult{Status: status, State: parsePlace(rest).state(r.now())}
 		})
 	}
@@ -59,21 +63,21 @@ func (s *Store) changePending(ctx context.Context, c call, n int) (store.Stamp, 
 }
 
 // Requeue implements store.Writer.
-func (s *Store) Requeue(ctx context.Context, shard store.Shard, ids []string) (store.Stamp, []store.Status, error) {
-	return s.changeDead(ctx, "requeue", s.lua.requeue, shard, ids)
+func (s *Store) Requeue(ctx context.Context, shard store.Shard, ids []string) (store.Stamp, []store.RemoveResult, error) {
+	return s.changePending(ctx, call{
+		what: "requeue", lua: s.lua.requeue, shard: shard, pends: true,
+		ids:  func(i int) string { return ids[i] },
+		args: idArgs(ids, true),
+	}, len(ids), func(_ int, r reply) store.Millis { return r.now() })
 }
 
 // RemoveDead implements store.Writer.
 func (s *Store) RemoveDead(ctx context.Context, shard store.Shard, ids []string) (store.Stamp, []store.Status, error) {
-	return s.changeDead(ctx, "remove dead", s.lua.removeDead, shard, ids)
-}
-
-func (s *Store) changeDead(ctx context.Context, what string, lua *script, shard store.Shard, ids []string) (store.Stamp, []store.Status, error) {
 	results := make([]store.Status, len(ids))
 	stamp, err := s.batch(ctx, call{
-		what: what, lua: lua, shard: shard, parts: 1, pends: lua == s.lua.requeue,
+		what: "remove dead", lua: s.lua.removeDead, shard: shard, parts: 1,
 		ids:  func(i int) string { return ids[i] },
-		args: idArgs(ids, lua == s.lua.requeue),
+		args: idArgs(ids, false),
 		take: func(chunk []int, r reply) { takeStatuses(results, chunk, r) },
 	}, len(ids))
 	if err != nil {

@@ -15,6 +15,8 @@
 //	ddq:{topic:n}:dlq      zset  dead: id -> finished ms
 //	ddq:{topic:n}:done     zset  done: id -> finished ms
 //	ddq:{topic:n}:kept     zset  done: id -> ms until which it is kept
+//	ddq:{topic:n}:traits   hash  id -> traits; only for tasks that have some
+//	ddq:{topic:n}:lanes    zset  pending tasks that have a lane: lane, due, id; all of score 0
 //	ddq:node:{name}        hash  a node's session: start, expires, addr
 //	ddq:topics             hash  topic -> configuration
 //

@@ -314,8 +314,8 @@ func TestUnreadableTaskIsDeadLettered(t *testing.T) {
 		}
 		_, statuses, err := w.Requeue(ctx, w.shard, []string{id})
 		w.must(t, err)
-		if statuses[0] != store.WrongState {
-			t.Errorf("requeue %s: status is %d, want %d", id, statuses[0], store.WrongState)
+		if statuses[0].Status != store.WrongState {
+			t.Errorf("requeue %s: status is %d, want %d", id, statuses[0].Status, store.WrongState)
 		}
 	}
 }

@@ -62,12 +62,18 @@ func (s *Store) Window(ctx context.Context, shard store.Shard, w store.WindowQue
 		return store.Stamp{}, nil, err
 	}
 	keys := s.keys(shard)
+	read := func(after store.Entry, limit int) (reply, []store.Entry, error) {
+		if w.Lane != nil {
+			return s.lanePage(ctx, keys, w, after, limit)
+		}
+		return s.page(ctx, keys.pick(ownerKey, tasksKey, traitsKey), after, strconv.FormatInt(int64(w.To), 10), limit)
+	}
 	var stamp store.Stamp
 	var entries []store.Entry
 	after := w.After
 	for first := true; first || len(entries) < w.Limit; first = false {
 		want := min(w.Limit-len(entries), maxItems)
-		r, page, err := s.page(ctx, keys.pick(ownerKey, tasksKey), after, strconv.FormatInt(int64(w.To), 10), want)
+		r, page, err := read(after, want)
 		if err != nil {
 			return store.Stamp{}, nil, err
 		}
@@ -86,7 +92,7 @@ func (s *Store) Window(ctx context.Context, shard store.Shard, w store.WindowQue
 // page returns entries of an ordered set behind a position, up to a score.
 func (s *Store) page(ctx context.Context, keys []string, after store.Entry, to string, limit int) (reply, []store.Entry, error) {
 	a := newArgs(4, 64)
-	if after == (store.Entry{}) {
+	if after.ID == "" && after.Due == 0 {
 		a.str("")
 		a.str("")
 	} else {
@@ -99,18 +105,23 @@ func (s *Store) page(ctx context.Context, keys []string, after store.Entry, to s
 	if err != nil {
 		return reply{}, nil, readError("window", err)
 	}
-	r, err := parseReply(v, 1)
+	return parseEntries(v)
+}
+
+// parseEntries reads what the window scripts answer.
+func parseEntries(v any) (reply, []store.Entry, error) {
+	r, err := parseReply(v, 2)
 	if err != nil {
 		return reply{}, nil, readError("window", err)
 	}
-	flat := list(r.more[0])
+	flat, traits := list(r.more[0]), list(r.more[1])
 	entries := make([]store.Entry, 0, len(flat)/2)
 	for i := 0; i+1 < len(flat); i += 2 {
 		due, err := parseMillis(text(flat[i+1]))
 		if err != nil {
 			return reply{}, nil, readError("window", err)
 		}
-		entries = append(entries, store.Entry{ID: parseID(text(flat[i])), Due: due})
+		entries = append(entries, store.Entry{ID: parseID(text(flat[i])), Due: due, Traits: traitsAt(traits, i/2)})
 	}
 	return r, entries, nil
 }
@@ -247,7 +258,7 @@ func (s *Store) listIDs(ctx context.Context, shard store.Shard, kind store.Kind,
 		return nil, "", err
 	}
 	limit = min(max(limit, 1), maxItems)
-	_, page, err := s.page(ctx, keys.pick(ownerKey, index), after, "(+inf", limit)
+	_, page, err := s.page(ctx, keys.pick(ownerKey, index, traitsKey), after, "(+inf", limit)
 	for _, e := range page {
 		ids = append(ids, e.ID)
 	}

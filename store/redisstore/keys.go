@@ -19,7 +19,7 @@ const (
 )
 
 // shardKeys are the keys of a shard, in the order in which scripts expect them.
-type shardKeys [8]string
+type shardKeys [10]string
 
 const (
 	ownerKey = iota
@@ -30,12 +30,14 @@ const (
 	dlqKey
 	doneKey
 	keptKey
+	traitsKey
+	lanesKey
 )
 
 func newShardKeys(s store.Shard) *shardKeys {
 	prefix := "ddq:{" + s.Topic + ":" + strconv.Itoa(s.N) + "}:"
 	var keys shardKeys
-	for i, noun := range [...]string{"owner", "tasks", "data", "running", "notes", "dlq", "done", "kept"} {
+	for i, noun := range [...]string{"owner", "tasks", "data", "running", "notes", "dlq", "done", "kept", "traits", "lanes"} {
 		keys[i] = prefix + noun
 	}
 	return &keys

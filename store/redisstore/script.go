@@ -27,7 +27,7 @@ type scripts struct {
 	add, hold, holdNew, ack, nack, extend,
 	remove, reschedule, requeue, removeDead, trim,
 	claim, release, renew, session,
-	stamp, raise, get, window, stats, sweep, putTopic,
+	stamp, raise, get, window, laneWindow, lanes, stats, sweep, sweepLanes, putTopic *script
 	reserve, acquire, movePermits, free *script
 }
 
@@ -37,7 +37,7 @@ func loadScripts() (*scripts, error) {
 		"add": &l.add, "hold": &l.hold, "hold_new": &l.holdNew, "ack": &l.ack, "nack": &l.nack, "extend": &l.extend,
 		"remove": &l.remove, "reschedule": &l.reschedule, "requeue": &l.requeue, "remove_dead": &l.removeDead, "trim": &l.trim,
 		"claim": &l.claim, "release": &l.release, "renew": &l.renew, "session": &l.session,
-		"stamp": &l.stamp, "raise": &l.raise, "get": &l.get, "window": &l.window, "stats": &l.stats, "sweep": &l.sweep, "put_topic": &l.putTopic,
+		"stamp": &l.stamp, "raise": &l.raise, "get": &l.get, "window": &l.window, "lane_window": &l.laneWindow, "lanes": &l.lanes, "stats": &l.stats, "sweep": &l.sweep, "sweep_lanes": &l.sweepLanes, "put_topic": &l.putTopic,
 		"reserve": &l.reserve, "acquire": &l.acquire, "move_permits": &l.movePermits, "free": &l.free,
 	} {
 		s, err := loadScript(name)

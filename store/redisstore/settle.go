@@ -54,19 +54,19 @@ func (s *Store) Recover(ctx context.Context, shard store.Shard, f store.Fence, n
 func (s *Store) endHolds(ctx context.Context, what string, shard store.Shard, f *store.Fence, nacks []store.Nack) (store.Stamp, []store.NackResult, error) {
 	results := make([]store.NackResult, len(nacks))
 	stamp, err := s.batch(ctx, call{
-		what: what, lua: s.lua.nack, shard: shard, parts: 2, pends: true, fence: f,
+		what: what, lua: s.lua.nack, shard: shard, parts: 3, pends: true, fence: f,
 		ids:   func(i int) string { return nacks[i].ID },
 		sizes: func(i int) int { return overhead + len(nacks[i].Error) },
 		args:  func(chunk []int, n count) (*args, error) { return nackArgs(f, nacks, chunk, n), nil },
 		take: func(chunk []int, r reply) {
-			attempts := list(r.more[0])
+			attempts, traits := list(r.more[0]), list(r.more[1])
 			for k, i := range chunk {
 				results[i] = store.NackResult{Status: store.OK, Attempt: int(number(at(attempts, k)))}
 				if nacks[i].Reason == store.ReasonNone {
-					results[i].Due = r.due(nacks[i].Delay)
+					results[i].Due, results[i].Traits = r.due(nacks[i].Delay), traitsAt(traits, k)
 				}
 			}
-			odd(r.more[1], len(chunk), func(k int, status store.Status, rest []any) {
+			odd(r.more[2], len(chunk), func(k int, status store.Status, rest []any) {
 				results[chunk[k]] = notEnded(status, rest, r.now())
 			})
 		},

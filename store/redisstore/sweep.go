@@ -10,7 +10,7 @@ import (
 )
 
 // sweepOrder are the keys that Sweep walks: tasks first, then what points to them.
-var sweepOrder = [...]int{dataKey, tasksKey, runningKey, dlqKey, doneKey, notesKey, keptKey}
+var sweepOrder = [...]int{dataKey, tasksKey, runningKey, dlqKey, doneKey, notesKey, keptKey, traitsKey, lanesKey}
 
 // Sweep implements store.Reader. The cursor is the number of the key in
 // sweepOrder and the cursor of Redis in that key.
@@ -26,9 +26,12 @@ func (s *Store) Sweep(ctx context.Context, shard store.Shard, f store.Fence, cur
 	if err != nil {
 		return 0, "", err
 	}
-	repaired := 0
+	repaired, script := 0, s.lua.sweep
+	if sweepOrder[step] == lanesKey {
+		script = s.lua.sweepLanes
+	}
 	for i, ids := range [][]string{unreadable, readable} {
-		n, err := s.repair(ctx, shard, f, i, ids)
+		n, err := s.repair(ctx, script, shard, f, i, ids)
 		if err != nil {
 			return 0, "", err
 		}
@@ -61,7 +64,7 @@ func (s *Store) sweepPage(ctx context.Context, keys *shardKeys, step int, positi
 	key := sweepOrder[step]
 	var fields []field
 	switch key {
-	case dataKey, runningKey, notesKey:
+	case dataKey, runningKey, notesKey, traitsKey:
 		fields, next, err = s.scan(ctx, keys[key], position, limit)
 	default:
 		fields, next, err = s.scanSet(ctx, keys[key], position, limit)
@@ -99,16 +102,18 @@ func (s *Store) scanSet(ctx context.Context, key, cursor string, limit int) (fie
 // repair looks at stored ids once more, in a script, and repairs what is broken.
 // readable is 1 when their records can be read. It checks the fence even when
 // there are no ids.
-func (s *Store) repair(ctx context.Context, shard store.Shard, f store.Fence, readable int, members []string) (int, error) {
+func (s *Store) repair(ctx context.Context, lua *script, shard store.Shard, f store.Fence, readable int, members []string) (int, error) {
 	repaired := 0
 	for start := 0; start == 0 || start < len(members); start += maxItems {
 		a := newArgs(maxItems+3, 32*maxItems)
 		a.fence(f)
-		a.int(int64(readable))
+		if lua == s.lua.sweep {
+			a.int(int64(readable))
+		}
 		for _, m := range members[start:min(start+maxItems, len(members))] {
 			a.str(m)
 		}
-		v, err := s.run(ctx, s.lua.sweep, s.keys(shard)[:], a.values())
+		v, err := s.run(ctx, lua, s.keys(shard)[:], a.values())
 		if err != nil {
 			return 0, writeError("sweep", err)
 		}

@@ -107,6 +107,14 @@ func (p *pair) newTask(rt *rapid.T, id string) *store.Task {
 	if !often(rt, "no expiry") {
 		t.Expires = p.moment(rt, "expiry", -3, 3)
 	}
+	if rapid.Bool().Draw(rt, "traits") {
+		t.Traits = &store.Traits{
+			Priority:    oneOf(rt, "priority", 0, 1, 9),
+			FairnessKey: oneOf(rt, "fairness key", "", "a", "ab", "\x00"),
+			OrderingKey: oneOf(rt, "ordering key", "", "k"),
+			RateKey:     oneOf(rt, "rate key", "", "k"),
+		}
+	}
 	if rapid.Bool().Draw(rt, "attributes") {
 		t.Attributes = []store.Attribute{{Key: "k", Value: "v"}}
 		t.Backoff = &store.Backoff{Kind: store.BackoffLinear, Base: time.Second}
@@ -217,7 +225,7 @@ func (p *pair) nacked(results []store.NackResult) []store.NackResult {
 		known := store.NackResult{Status: r.Status}
 		switch r.Status {
 		case store.OK:
-			known.Due, known.Attempt = p.round(r.Due), r.Attempt
+			known.Due, known.Attempt, known.Traits = p.round(r.Due), r.Attempt, r.Traits
 		case store.NotDue:
 			known.Deadline = p.round(r.Deadline)
 		case store.WrongState:
@@ -273,15 +281,23 @@ func (p *pair) reschedule(rt *rapid.T) {
 	moves := batchOf(rt, func(id string) store.Move { return store.Move{ID: id, Due: p.moment(rt, "new due", -4, 3)} })
 	p.both(rt, "reschedule", func(s *side) (any, error) {
 		stamp, results, err := s.Reschedule(rt.Context(), p.shard, moves)
-		return []any{stamp.Seq, results}, err
+		return []any{stamp.Seq, p.moved(results)}, err
 	})
+}
+
+// moved makes results comparable.
+func (p *pair) moved(results []store.RemoveResult) []store.RemoveResult {
+	for i := range results {
+		results[i].Due = p.round(results[i].Due)
+	}
+	return results
 }
 
 func (p *pair) requeue(rt *rapid.T) {
 	batch := ids(rt)
 	p.both(rt, "requeue", func(s *side) (any, error) {
 		stamp, results, err := s.Requeue(rt.Context(), p.shard, batch)
-		return []any{stamp.Seq, results}, err
+		return []any{stamp.Seq, p.moved(results)}, err
 	})
 	p.pass(rt)
 }

@@ -132,7 +132,8 @@ func (p *pair) pass(rt *rapid.T) {
 func (p *pair) check(rt *rapid.T) {
 	p.checkTasks(rt)
 	p.checkStats(rt)
-	p.checkWindow(rt)
+	p.checkWindow(rt, nil)
+	p.checkLanes(rt)
 	for kind := store.KindPending; kind <= store.KindDead; kind++ {
 		p.checkList(rt, kind)
 	}
@@ -187,11 +188,11 @@ func (p *pair) checkStats(rt *rapid.T) {
 
 // checkWindow pages through all pending tasks and checks their order; which of
 // two that are due about now comes first is up to each clock.
-func (p *pair) checkWindow(rt *rapid.T) {
+func (p *pair) checkWindow(rt *rapid.T, lane *store.Lane) {
 	limit := rapid.IntRange(1, 10).Draw(rt, "window limit")
 	p.both(rt, "window", func(s *side) (any, error) {
 		var all []store.Entry
-		for w := (store.WindowQuery{To: p.base.Add(1000 * long), Limit: limit}); ; {
+		for w := (store.WindowQuery{To: p.base.Add(1000 * long), Limit: limit, Lane: lane}); ; {
 			_, page, err := s.Window(rt.Context(), p.shard, w)
 			if err != nil {
 				return nil, err
@@ -212,6 +213,29 @@ func (p *pair) checkWindow(rt *rapid.T) {
 		slices.SortFunc(all, byDueAndID)
 		return all, nil
 	})
+}
+
+// checkLanes compares which lanes there are, and what is in each.
+func (p *pair) checkLanes(rt *rapid.T) {
+	var lanes []store.Lane
+	p.both(rt, "lanes", func(s *side) (any, error) {
+		heads, err := allLanes(rt.Context(), s, p.shard, rapid.IntRange(1, 3).Draw(rt, "lanes limit"))
+		lanes = lanes[:0]
+		for i := range heads {
+			heads[i].Due = p.round(heads[i].Due)
+			lanes = append(lanes, heads[i].Lane)
+		}
+		slices.SortFunc(heads, func(a, b store.LaneHead) int { return compareLanes(a.Lane, b.Lane) })
+		return heads, err
+	})
+	slices.SortFunc(lanes, compareLanes)
+	for i := range lanes {
+		p.checkWindow(rt, &lanes[i])
+	}
+}
+
+func compareLanes(a, b store.Lane) int {
+	return cmp.Or(cmp.Compare(a.Priority, b.Priority), cmp.Compare(a.Key, b.Key))
 }
 
 func (p *pair) checkList(rt *rapid.T, kind store.Kind) {

@@ -27,7 +27,7 @@ func Cases() []Case {
 	var all []Case
 	for _, group := range [][]entry{
 		addCases(), holdCases(), settleCases(), recoverCases(), changeCases(), deadCases(),
-		ownCases(), windowCases(), listCases(), statsCases(), seqCases(), roundTripCases(),
+		ownCases(), windowCases(), laneCases(), listCases(), statsCases(), seqCases(), roundTripCases(),
 		isolationCases(), limitCases(), sealCases(), catalogCases(), lifecycleCases(), concurrencyCases(),
 	} {
 		for _, e := range group {

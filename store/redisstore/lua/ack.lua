@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- ack: end holds; the tasks are done, and deleted unless they are to be kept.
 --
--- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept
+-- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept  9 traits  10 lanes
 -- ARGV  1 retention ms  2 tokens, 16 bytes each  3 and on: ids, none twice
 --       and last the moment (see call.lua)
 --
@@ -14,6 +14,7 @@ local sub, tokens = string.sub, ARGV[2]
 local n = #ARGV - 2
 local records = redis.call('HMGET', KEYS[4], unpack(ARGV, 3))
 local notes = redis.call('HLEN', KEYS[5]) > 0
+local traits = redis.call('HLEN', KEYS[9]) > 0
 local odd = {}
 for i = 1, n do
   local record = records[i]
@@ -23,6 +24,7 @@ if #odd == 0 and ARGV[1] == '0' then
   redis.call('HDEL', KEYS[3], unpack(ARGV, 3))
   redis.call('HDEL', KEYS[4], unpack(ARGV, 3))
   if notes then redis.call('HDEL', KEYS[5], unpack(ARGV, 3)) end
+  if traits then redis.call('HDEL', KEYS[9], unpack(ARGV, 3)) end
   return {us, seq, odd}
 end
 
@@ -54,6 +56,7 @@ if #ids == 0 then return {us, seq, odd} end
 if ARGV[1] == '0' then
   redis.call('HDEL', KEYS[3], unpack(ids))
   redis.call('HDEL', KEYS[5], unpack(ids))
+  if traits then redis.call('HDEL', KEYS[9], unpack(ids)) end
 else
   local old = notes and redis.call('HMGET', KEYS[5], unpack(ids)) or {}
   local done, kept, hset = {}, {}, {}

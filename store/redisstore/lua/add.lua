@@ -1,8 +1,9 @@
 #!lua
 -- add: insert tasks that are absent; leave live ones, replace done and dead ones.
 --
--- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept
--- ARGV  1 count  then per task, no id twice: id, due ms, record
+-- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept  9 traits  10 lanes
+-- ARGV  1 count  2 number of tasks with traits, and for each its position and traits;
+--       then per task, no id twice: id, due ms, record
 --       and last the moment (see call.lua)
 --
 -- returns {us, seq, pended, odd}, or -2 sealed; a task that is not odd was absent and is pending now
@@ -13,13 +14,13 @@
 -- include owner.lua
 -- include call.lua
 if owner[4] then return -2 end
-local count = ARGV[1]
-local ids, zadd, hset = {}, {}, {}
-local n = 0
-for i = 2, #ARGV, 3 do
+local count, k = ARGV[1], tonumber(ARGV[2])
+local ids, dues, zadd, hset = {}, {}, {}, {}
+local n, first = 0, 3 + 2 * k
+for i = first, #ARGV, 3 do
   local id = ARGV[i]
   n = n + 1
-  ids[n] = id
+  ids[n], dues[n] = id, ARGV[i + 1]
   zadd[2 * n - 1], zadd[2 * n] = ARGV[i + 1], id
   hset[2 * n - 1], hset[2 * n] = id, ARGV[i + 2]
 end
@@ -29,15 +30,19 @@ for i = 1, n do
   if stored[i] then known = true end
 end
 
-local odd = {}
+if k > 0 then
+  redis.call('HLEN', KEYS[9])
+  redis.call('ZCARD', KEYS[10])
+end
+local odd, new = {}, nil
 if known then
   -- include status.lua
   -- include places.lua
   local found = places(ids)
-  zadd, hset = {}, {}
+  zadd, hset, new = {}, {}, {}
   local over = {}
   for i, id in ipairs(ids) do
-    local place, record = found[i][1], ARGV[3 * i + 1]
+    local place, record = found[i][1], ARGV[first + 3 * i - 1]
     local status = ADDED
     if stored[i] then
       local same = string.sub(stored[i], 2, 9) == string.sub(record, 2, 9)
@@ -49,7 +54,8 @@ if known then
       odd[#odd + 1] = {i, status, unpack(found[i])}
     end
     if status == ADDED then
-      zadd[#zadd + 1], zadd[#zadd + 2] = ARGV[3 * i], id
+      new[i] = 1
+      zadd[#zadd + 1], zadd[#zadd + 2] = dues[i], id
       hset[#hset + 1], hset[#hset + 2] = id, record
     end
   end
@@ -58,12 +64,18 @@ if known then
     redis.call('ZREM', KEYS[7], unpack(over))
     redis.call('ZREM', KEYS[8], unpack(over))
     redis.call('HDEL', KEYS[5], unpack(over))
+    redis.call('HDEL', KEYS[9], unpack(over))
   end
 end
 local pended = #zadd > 0
 if pended then
   redis.call('ZADD', KEYS[2], unpack(zadd))
   redis.call('HSET', KEYS[3], unpack(hset))
+  if k > 0 then
+    -- include lane_member.lua
+    -- include put_traits.lua
+    put_traits(3, k, ids, dues, new)
+  end
 end
 -- include count.lua
 return {us, seq, pended and 1 or 0, odd}

@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- extend: move the deadline of holds.
 --
--- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept
+-- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept  9 traits  10 lanes
 -- ARGV  per task, no id twice: id, token, visibility ms, which may be followed by
 --       :0:until: then the hold does not outlast until, and must not be over
 --       and last the moment (see call.lua)

@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- hold: take pending, due tasks for workers; dead-letter expired and unreadable ones.
 --
--- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept
+-- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept  9 traits  10 lanes
 -- ARGV  1 epoch  2 nonce  3 number of runs r, then r times: number of tasks,
 --       visibility ms, worker; then the tokens, 16 bytes each; then the ids, none twice.
 --       Visibility may be followed by :before:until, both ms or 0: see store.Hold
@@ -25,6 +25,19 @@ local tokens, first, n = ARGV[at], at + 1, #ARGV - at
 local dues = redis.call('ZMSCORE', KEYS[2], unpack(ARGV, first))
 local records = redis.call('HMGET', KEYS[3], unpack(ARGV, first))
 local notes = redis.call('HLEN', KEYS[5]) > 0 and redis.call('HMGET', KEYS[5], unpack(ARGV, first))
+-- Tasks that are taken leave their lanes, too.
+local lanes, traits = {}, nil
+if redis.call('HLEN', KEYS[9]) > 0 then
+  -- include lane_member.lua
+  redis.call('ZCARD', KEYS[10])
+  traits = redis.call('HMGET', KEYS[9], unpack(ARGV, first))
+  for i = 1, n do lanes[i] = lane_member(ARGV[at + i], dues[i], traits[i]) end
+end
+local function leave(taken)
+  local members = {}
+  for _, i in ipairs(taken) do members[#members + 1] = lanes[i] end
+  if #members > 0 then redis.call('ZREM', KEYS[10], unpack(members)) end
+end
 
 -- What is as expected: pending, due, with a header without flags and no notes.
 local hset, odd = {}, {}
@@ -55,6 +68,11 @@ end
 if #odd == 0 then
   redis.call('HSET', KEYS[4], unpack(hset))
   redis.call('ZREM', KEYS[2], unpack(ARGV, first))
+  if traits then
+    local all = {}
+    for k = 1, n do all[k] = k end
+    leave(all)
+  end
   return {us, seq, table.concat(dues, ' '), records, odd}
 end
 
@@ -64,7 +82,14 @@ local ids = {}
 for k, o in ipairs(odd) do ids[k] = ARGV[at + o[1]] end
 local found = places(ids)
 local taken, dlq, hnote = {}, {}, {}
-for k = 1, held, 2 do taken[#taken + 1] = hset[k] end
+local is_odd, left = {}, {}
+for _, o in ipairs(odd) do is_odd[o[1]] = true end
+for i = 1, n do
+  if not is_odd[i] then
+    taken[#taken + 1] = ARGV[at + i]
+    left[#left + 1] = i
+  end
+end
 for k, o in ipairs(odd) do
   local i, run, id = o[1], o[2], ids[k]
   local place, detail, note = unpack(found[k])
@@ -97,12 +122,14 @@ for k, o in ipairs(odd) do
       hset[held + 1], hset[held + 2] = id, running
       held = held + 2
       taken[#taken + 1] = id
+      left[#left + 1] = i
     end
     if reason > 0 then
       dlq[#dlq + 1], dlq[#dlq + 2] = now, id
       hnote[#hnote + 1] = id
       hnote[#hnote + 1] = struct.pack('>BBI4i8', 1, reason, attempt, detail) .. string.rep('\0', 16) .. (note and sub(note, 31) or '')
       taken[#taken + 1] = id
+      left[#left + 1] = i
     end
   end
   if status ~= OK then records[i] = false end
@@ -114,4 +141,5 @@ if #dlq > 0 then
   redis.call('HSET', KEYS[5], unpack(hnote))
 end
 if #taken > 0 then redis.call('ZREM', KEYS[2], unpack(taken)) end
+leave(left)
 return {us, seq, dues, records, odd}

@@ -1,10 +1,11 @@
 #!lua
 -- hold_new: insert tasks that are absent, and hold those that are due.
 --
--- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept
+-- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept  9 traits  10 lanes
 -- ARGV  1 epoch  2 nonce  3 count  4 number of runs r, then r times: number of tasks,
---       visibility ms, worker; then the tokens, 16 bytes each; then per task,
---       no id twice: id, due ms, record
+--       visibility ms, worker; then the tokens, 16 bytes each; then the number of tasks
+--       with traits, and for each its position and traits; then per task, no id twice:
+--       id, due ms, record
 --       and last the moment (see call.lua)
 --
 -- returns {us, seq, pended, odd}, -1 fenced, or -2 sealed; a task that is not odd was absent and
@@ -18,16 +19,18 @@
 if owner[2] ~= ARGV[1] or owner[3] ~= ARGV[2] then return -1 end
 if owner[4] then return -2 end
 local sub, byte = string.sub, string.byte
-local count, at = ARGV[3], 3 * ARGV[4] + 5
-local tokens, n = ARGV[at], (#ARGV - at) / 3
-local ids = {}
-for i = 1, n do ids[i] = ARGV[at + 3 * i - 2] end
+local count, last = ARGV[3], 3 * ARGV[4] + 4
+local tokens, k = ARGV[last + 1], tonumber(ARGV[last + 2])
+local at = last + 2 + 2 * k
+local n = (#ARGV - at) / 3
+local ids, dues = {}, {}
+for i = 1, n do ids[i], dues[i] = ARGV[at + 3 * i - 2], ARGV[at + 3 * i - 1] end
 local stored = redis.call('HMGET', KEYS[3], unpack(ids))
 
 -- What is as expected: absent and due, without expiry.
 local hset, running, odd = {}, {}, {}
 local i = 0
-for run = 5, at - 1, 3 do
+for run = 5, last, 3 do
   local worker = ARGV[run + 2]
   local middle = struct.pack('>i8I4I2', soon + ARGV[run + 1], 1, #worker) .. worker
   for k = 1, ARGV[run] do
@@ -38,19 +41,30 @@ for run = 5, at - 1, 3 do
     running[2 * i - 1], running[2 * i] = id, sub(tokens, 16 * i - 15, 16 * i) .. middle .. due
   end
 end
+-- include lane_member.lua
+-- include put_traits.lua
+if k > 0 then
+  redis.call('HLEN', KEYS[9])
+  redis.call('ZCARD', KEYS[10])
+end
 if #odd == 0 and count ~= '2' then
   redis.call('HSET', KEYS[4], unpack(running))
   redis.call('HSET', KEYS[3], unpack(hset))
+  if k > 0 then
+    local all = {}
+    for i = 1, n do all[i] = 2 end
+    put_traits(last + 3, k, ids, dues, all)
+  end
   return {us, seq, 0, odd}
 end
 
 -- include status.lua
 -- include places.lua
 local found = places(ids)
-local keep, hold, zadd, over = {}, {}, {}, {}
+local keep, hold, zadd, over, new = {}, {}, {}, {}, {}
 local next = 1
 for i = 1, n do
-  local id, due, record = ids[i], ARGV[at + 3 * i - 1], ARGV[at + 3 * i]
+  local id, due, record = ids[i], dues[i], ARGV[at + 3 * i]
   local place, status = found[i][1], HELD
   if stored[i] then
     local same = sub(stored[i], 2, 9) == sub(record, 2, 9)
@@ -64,9 +78,10 @@ for i = 1, n do
     local expires = byte(record) % 2 == 1 and struct.unpack('>i8', record, 10)
     keep[#keep + 1], keep[#keep + 2] = id, record
     if due + 0 > now or (expires and expires <= now) then
-      status = ADDED
+      status, new[i] = ADDED, 1
       zadd[#zadd + 1], zadd[#zadd + 2] = due, id
     else
+      new[i] = 2
       hold[#hold + 1], hold[#hold + 2] = id, running[2 * i]
     end
   end
@@ -80,10 +95,12 @@ if #over > 0 then
   redis.call('ZREM', KEYS[7], unpack(over))
   redis.call('ZREM', KEYS[8], unpack(over))
   redis.call('HDEL', KEYS[5], unpack(over))
+  redis.call('HDEL', KEYS[9], unpack(over))
 end
 if #keep > 0 then redis.call('HSET', KEYS[3], unpack(keep)) end
 if #hold > 0 then redis.call('HSET', KEYS[4], unpack(hold)) end
 local pended = #zadd > 0
 if pended then redis.call('ZADD', KEYS[2], unpack(zadd)) end
+if k > 0 then put_traits(last + 3, k, ids, dues, new) end
 -- include count.lua
 return {us, seq, pended and 1 or 0, odd}

@@ -2,14 +2,15 @@
 -- nack: end holds without success; the tasks are pending again, or dead. With a
 -- fence it is recover: only holds whose deadline has passed.
 --
--- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept
+-- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept  9 traits  10 lanes
 -- ARGV  1 epoch, or empty: not fenced  2 nonce  3 count  then per task, no id twice:
 --       id, token, reason (0: pending again), delay ms or -1 for now,
 --       1 to uncount the attempt, error (empty: keep the last one)
 --       and last the moment (see call.lua)
 --
--- returns {us, seq, pended, attempts, odd}, or -1 fenced
+-- returns {us, seq, pended, attempts, traits, odd}, or -1 fenced
 --   attempts  counted so far, per task
+--   traits    per task, or nothing when no task has any
 --   odd       {position, status, place, detail, note} per task that is still
 --             where it was: 7 not due (note: the deadline), 8 stale,
 --             9 wrong state, 10 not found
@@ -23,8 +24,11 @@ if fenced and (owner[2] ~= ARGV[1] or owner[3] ~= ARGV[2]) then return -1 end
 local ids = {}
 for i = 4, #ARGV, 6 do ids[#ids + 1] = ARGV[i] end
 local found = places(ids)
+-- include lane_member.lua
+-- include traits.lua
+local traits = traits_of(ids)
 
-local zadd, dlq, hset, forget, ended, attempts, odd = {}, {}, {}, {}, {}, {}, {}
+local zadd, lanes, dlq, hset, forget, ended, attempts, odd = {}, {}, {}, {}, {}, {}, {}, {}
 for i, id in ipairs(ids) do
   local at = 6 * i - 2
   local place, record, note = unpack(found[i])
@@ -44,6 +48,8 @@ for i, id in ipairs(ids) do
     if reason == '0' then
       zadd[#zadd + 1] = ARGV[at + 3] == '-1' and now or soon + ARGV[at + 3]
       zadd[#zadd + 1] = id
+      local member = traits and lane_member(id, zadd[#zadd - 1], traits[i])
+      if member then lanes[#lanes + 1], lanes[#lanes + 2] = 0, member end
     else
       dlq[#dlq + 1], dlq[#dlq + 2] = now, id
     end
@@ -63,9 +69,10 @@ end
 
 local count, pended = ARGV[3], #zadd > 0
 if pended then redis.call('ZADD', KEYS[2], unpack(zadd)) end
+if #lanes > 0 then redis.call('ZADD', KEYS[10], unpack(lanes)) end
 if #dlq > 0 then redis.call('ZADD', KEYS[6], unpack(dlq)) end
 if #hset > 0 then redis.call('HSET', KEYS[5], unpack(hset)) end
 if #forget > 0 then redis.call('HDEL', KEYS[5], unpack(forget)) end
 if #ended > 0 then redis.call('HDEL', KEYS[4], unpack(ended)) end
 -- include count.lua
-return {us, seq, pended and 1 or 0, attempts, odd}
+return {us, seq, pended and 1 or 0, attempts, traits or {}, odd}

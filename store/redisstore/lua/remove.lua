@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- remove: delete pending tasks.
 --
--- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept
+-- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept  9 traits  10 lanes
 -- ARGV  ids, none twice
 --       and last the moment (see call.lua)
 --
@@ -13,10 +13,14 @@
 -- include status.lua
 -- include places.lua
 redis.call('HLEN', KEYS[3])
-local gone, odd = {}, {}
+-- include lane_member.lua
+-- include traits.lua
+local traits = traits_of(ARGV)
+local gone, left, odd = {}, {}, {}
 for i, p in ipairs(places(ARGV)) do
   if p[1] == 1 then
     gone[#gone + 1] = ARGV[i]
+    left[#left + 1] = traits and lane_member(ARGV[i], p[2], traits[i])
   else
     odd[#odd + 1] = {i, p[1] == 0 and NOT_FOUND or WRONG_STATE, unpack(p)}
   end
@@ -25,5 +29,7 @@ if #gone > 0 then
   redis.call('HDEL', KEYS[3], unpack(gone))
   redis.call('HDEL', KEYS[5], unpack(gone))
   redis.call('ZREM', KEYS[2], unpack(gone))
+  if traits then redis.call('HDEL', KEYS[9], unpack(gone)) end
+  if #left > 0 then redis.call('ZREM', KEYS[10], unpack(left)) end
 end
 return {us, seq, odd}

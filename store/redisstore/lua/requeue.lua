@@ -1,11 +1,12 @@
 #!lua flags=allow-oom
 -- requeue: make dead tasks due now, with fresh attempts and without an expiry.
 --
--- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept
+-- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept  9 traits  10 lanes
 -- ARGV  1 count  2 and on: ids, none twice
 --       and last the moment (see call.lua)
 --
--- returns {us, seq, pended, odd}; a task that is not odd is pending
+-- returns {us, seq, pended, traits, odd}; a task that is not odd is pending
+--   traits  per task, or nothing when no task has any
 --   odd  {position, status}: 9 the record cannot be read, 10 not dead
 
 -- include owner.lua
@@ -15,7 +16,10 @@
 local ids = {unpack(ARGV, 2)}
 local found = places(ids)
 local records = redis.call('HMGET', KEYS[3], unpack(ids))
-local zadd, data, hset, forget, back, odd = {}, {}, {}, {}, {}, {}
+-- include lane_member.lua
+-- include traits.lua
+local traits = traits_of(ids)
+local lanes, zadd, data, hset, forget, back, odd = {}, {}, {}, {}, {}, {}, {}
 for i, p in ipairs(found) do
   local id, record, note = ids[i], records[i], p[3]
   if p[1] ~= 3 or not record then
@@ -24,6 +28,8 @@ for i, p in ipairs(found) do
     odd[#odd + 1] = {i, WRONG_STATE}
   else
     zadd[#zadd + 1], zadd[#zadd + 2] = now, id
+    local member = traits and lane_member(id, now, traits[i])
+    if member then lanes[#lanes + 1], lanes[#lanes + 2] = 0, member end
     back[#back + 1] = id
     local flags = string.byte(record)
     if flags % 2 == 1 then -- cut the expiry out
@@ -41,10 +47,11 @@ end
 local count, pended = ARGV[1], #back > 0
 if pended then
   redis.call('ZADD', KEYS[2], unpack(zadd))
+  if #lanes > 0 then redis.call('ZADD', KEYS[10], unpack(lanes)) end
   if #data > 0 then redis.call('HSET', KEYS[3], unpack(data)) end
   if #hset > 0 then redis.call('HSET', KEYS[5], unpack(hset)) end
   if #forget > 0 then redis.call('HDEL', KEYS[5], unpack(forget)) end
   redis.call('ZREM', KEYS[6], unpack(back))
 end
 -- include count.lua
-return {us, seq, pended and 1 or 0, odd}
+return {us, seq, pended and 1 or 0, traits or {}, odd}

@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- sweep: repair tasks that are in no index, and what points to no task.
 --
--- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept
+-- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept  9 traits  10 lanes
 -- ARGV  1 epoch  2 nonce  3 1 when the records of the tasks can be read  4 and on: ids
 --
 -- returns how many it repaired, or -1 fenced
@@ -12,24 +12,32 @@ if owner[2] ~= ARGV[1] or owner[3] ~= ARGV[2] then return -1 end
 local ids = {unpack(ARGV, 4)}
 if #ids == 0 then return 0 end
 redis.call('HLEN', KEYS[3])
+-- include lane_member.lua
+-- include traits.lua
+local traits = traits_of(ids)
 local repaired = 0
 for i, p in ipairs(places(ids)) do
   local id, place = ids[i], p[1]
   local broken = place == 2 and #p[2] < 30
   if redis.call('HEXISTS', KEYS[3], id) == 0 then
     local found = redis.call('ZREM', KEYS[2], id) + redis.call('HDEL', KEYS[4], id) + redis.call('HDEL', KEYS[5], id)
-      + redis.call('ZREM', KEYS[6], id) + redis.call('ZREM', KEYS[7], id) + redis.call('ZREM', KEYS[8], id)
+      + redis.call('HDEL', KEYS[9], id) + redis.call('ZREM', KEYS[6], id) + redis.call('ZREM', KEYS[7], id) + redis.call('ZREM', KEYS[8], id)
     if found > 0 then repaired = repaired + 1 end
   elseif place == 0 or broken then
     redis.call('HDEL', KEYS[4], id)
     if ARGV[3] == '1' then
       redis.call('ZADD', KEYS[2], now, id)
+      local member = traits and lane_member(id, now, traits[i])
+      if member then redis.call('ZADD', KEYS[10], 0, member) end
       redis.call('HSET', KEYS[1], 'seq', seq + 1)
     else
       redis.call('ZADD', KEYS[6], now, id)
       redis.call('HSET', KEYS[5], id, struct.pack('>BBI4i8', 1, 4, 0, now) .. string.rep('\0', 16))
     end
     repaired = repaired + 1
+  elseif place == 1 and traits then
+    local member = lane_member(id, p[2], traits[i])
+    if member then repaired = repaired + redis.call('ZADD', KEYS[10], 0, member) end
   end
 end
 return repaired

@@ -1,11 +1,12 @@
 #!lua flags=no-writes
 -- window: entries of an ordered set behind a position, up to a score.
 --
--- KEYS  1 owner  2 tasks, dlq or done
+-- KEYS  1 owner  2 tasks, dlq or done  3 traits
 -- ARGV  1 score and 2 member of the position, both empty for the start
 --       3 last score, as in ZCOUNT  4 most entries
 --
--- returns {us, seq, entries: member, score, member, score, ...}
+-- returns {us, seq, entries: member, score, member, score, ..., traits per entry or
+--   nothing when no task has any}
 
 -- include owner.lua
 local set, first = KEYS[2], 0
@@ -34,5 +35,9 @@ if ARGV[1] ~= '' then
   end
 end
 local stop = math.min(first + ARGV[4], last) - 1
-if stop < first then return {us, seq, {}} end
-return {us, seq, redis.call('ZRANGE', set, first, stop, 'WITHSCORES')}
+if stop < first then return {us, seq, {}, {}} end
+local flat = redis.call('ZRANGE', set, first, stop, 'WITHSCORES')
+if redis.call('HLEN', KEYS[3]) == 0 then return {us, seq, flat, {}} end
+local ids = {}
+for i = 1, #flat, 2 do ids[#ids + 1] = flat[i] end
+return {us, seq, flat, redis.call('HMGET', KEYS[3], unpack(ids))}
