@@ -112,7 +112,7 @@ func (l *Limits) apply(t *store.Topic, c TopicChange) *Error {
 		err.Field = "policy." + err.Field
 		return err
 	}
-	return nil
+	return applyLimits(&t.Limits, c)
 }
 
 func set[T any](field, value *T) {

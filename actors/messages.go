@@ -122,8 +122,9 @@ type (
 	addTasks struct{ items []addition }
 	// holdTasks, from the topic.
 	holdTasks struct {
-		sub   *subscriber
-		tasks []store.Entry
+		sub    *subscriber
+		tasks  []store.Entry
+		leaves []*leave // nil: none of them is under limits
 	}
 	// settleHolds, from System and workers: some settlements of a call.
 	settleHolds struct {
@@ -258,6 +259,7 @@ type (
 	}
 	runningFound struct {
 		holds   []store.Running
+		permits heldPermits // of holds that another owner took
 		overdue []store.Entry
 		first   bool // the walk after a claim
 		err     error

@@ -64,6 +64,8 @@ func nackFor(s *Settlement, token store.Token, r retries, random float64) store.
 	switch {
 	case s.Kind == SettleRelease:
 		n.Uncount = true
+	case s.reason != store.ReasonNone:
+		n.Reason, n.Uncount = s.reason, true
 	case s.Permanent:
 		n.Reason = store.ReasonPermanent
 	default:

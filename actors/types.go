@@ -81,6 +81,8 @@ type Settlement struct {
 	Delay     *time.Duration // nack, release: nil leaves it to the backoff (release: at once)
 	Permanent bool           // nack: dead-letter
 	Extend    time.Duration  // extend: 0 the topic's visibility timeout
+
+	reason store.Reason // nack: dead-letter for this reason
 }
 
 // Settled is the outcome of one Settlement.
@@ -121,6 +123,10 @@ type TopicChange struct {
 	PriorityAgeing *int
 	DeliveryPaused *bool
 	EnqueuePaused  *bool
+
+	Rate, KeyRate               *store.Rate // the zero one ends the limit
+	Concurrency, KeyConcurrency *int        // 0 ends the cap
+	OverLimitDead               *bool       // dead-letter tasks over a rate
 }
 
 // Depth counts the tasks of a topic by state.
