@@ -7,6 +7,7 @@ import (
 	"hash/fnv"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -357,7 +358,8 @@ type gatedStore struct {
 	mu   sync.Mutex
 	gate chan struct{} // closed by the thaw; nil when open
 
-	refused int // releases to refuse from now on; guarded by mu
+	refused    int // releases to refuse from now on; guarded by mu
+	limitCalls atomic.Int64
 }
 
 // refuse makes the next releases fail.
