@@ -255,14 +255,15 @@ func (q *queue) compact() {
 	}
 }
 
-// byHead is a heap of queues, the one whose first task is due for longest on top.
+// byHead is a heap of queues, the one whose first task is due for longest on top; of
+// equal ones that of the lowest priority.
 type byHead []*queue
 
 func (h byHead) Len() int { return len(h) }
 
 func (h byHead) Less(i, j int) bool {
 	a, b := h[i], h[j]
-	return cmp.Or(a.tasks[a.head].compare(b.tasks[b.head]), compareLaneKeys(a.lane, b.lane)) < 0
+	return cmp.Or(a.tasks[a.head].compare(b.tasks[b.head]), compareLaneKeys(b.lane, a.lane)) < 0
 }
 
 func (h byHead) Swap(i, j int) {

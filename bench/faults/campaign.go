@@ -142,7 +142,7 @@ func (c *campaign) rounds() (rounds []todo, err error) {
 		}
 	}
 	for i, f := range Faults() {
-		if named := slices.Contains(c.names, f.Name); !named && (f.Asked || len(c.names) > 0) {
+		if len(c.names) > 0 && !slices.Contains(c.names, f.Name) {
 			continue
 		}
 		stores := c.storesOf(f, uint64(i))

@@ -25,9 +25,6 @@ type Fault struct {
 	// Allow is what the checker is told to excuse.
 	Allow []ledger.Allowance
 
-	// Asked says that it is played only when it is asked for by name.
-	Asked bool
-
 	// tune changes what a round does otherwise, optional.
 	tune func(*setting)
 	// strike breaks something and heals it. It is called again while time is left.

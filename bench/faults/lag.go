@@ -5,12 +5,11 @@ import (
 	"time"
 )
 
-// lagFaults are those of replicas that do not keep up. Sentinels do not always agree
-// on one of such replicas within half a minute, so a round may come to no verdict.
+// lagFaults are those of replicas that do not keep up.
 func lagFaults() []Fault {
 	return []Fault{{
 		Name: "failover-lag", What: "no replica hears of the primary any more, then it dies, and one of them takes over",
-		Stores: []string{redisSentinel}, strike: failOverBehind, once: true, Asked: true,
+		Stores: []string{redisSentinel}, strike: failOverBehind, once: true,
 		Cost: "as for failover; nothing succeeds from when the replicas fall behind",
 	}}
 }
@@ -21,11 +20,13 @@ func failOverBehind(ctx context.Context, r *round) error {
 		var pauseErr error
 		err := redis.try(func() {
 			primary := redis.set.Primary(redis)
+			redis.patience(briskly)
 			redis.set.Detach(redis)
 			pauseErr = r.pause(ctx, 300*time.Millisecond, time.Second)
 			primary.Kill()
 			redis.set.Attach(redis)
 			redis.set.AwaitTakeover(redis)
+			redis.patience(calmly)
 			primary.Restart()
 			redis.awaitFollows(primary)
 		})

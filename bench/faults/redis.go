@@ -3,13 +3,16 @@ package faults
 import (
 	"context"
 	"time"
+
+	"github.com/ddq-io/ddq/store/redisstore/redistest"
 )
 
 // redisFaults are those of a single redis-server.
 func redisFaults() []Fault {
 	return []Fault{
 		{
-			Name: "redis-kill", What: "kill -9 of Redis, and its restart", Stores: onRedis(), strike: killRedis,
+			Name: "redis-kill", What: "kill -9 of Redis, and its restart", Stores: onRedis(), strike: killRedis, Mounts: true,
+			tune: func(s *setting) { s.onDisk = plainDisk }, // which keeps up
 			Cost: "no service until it is back and has read its log; what was asked meanwhile is refused, or may have been done",
 		},
 		{
@@ -22,6 +25,10 @@ func redisFaults() []Fault {
 func killRedis(ctx context.Context, r *round) error {
 	redis := r.store.(*oneRedis)
 	return r.broken(ctx, "kill -9 redis", func() error {
+		// A sync that is under way makes Redis lose what it answered: see AwaitWritten.
+		if err := redistest.AwaitWritten(ctx, redis.Addr); err != nil {
+			return err
+		}
 		if err := redis.Process.Kill(); err != nil {
 			return err
 		}

@@ -25,6 +25,8 @@ type health struct {
 	full     bool   // nearly out of memory
 	cluster  bool   // it is a node of a cluster
 	replicas int    // that follow it
+	delayed  int    // writes of the append-only file that had to wait for a sync, so far
+	behind   bool   // some more since the last check: the disk does not keep up
 }
 
 // fleet is the health of every primary.
@@ -78,6 +80,7 @@ func probeOne(ctx context.Context, node *redis.Client) (health, error) {
 		cluster:  fields["cluster_enabled"] == "1",
 		replicas: replicas,
 	}
+	h.delayed, _ = strconv.Atoi(fields["aof_delayed_fsync"])
 	used, _ := strconv.ParseFloat(fields["used_memory"], 64)
 	limit, _ := strconv.ParseFloat(fields["maxmemory"], 64)
 	h.full = limit > 0 && used > 0.8*limit
@@ -122,10 +125,21 @@ func (h health) warnings(allowVolatile bool, w wait) []string {
 	if h.full {
 		warnings = append(warnings, "redis uses more than 80 % of maxmemory")
 	}
+	if h.behind {
+		warnings = append(warnings, "the disk of redis does not keep up with appendfsync everysec: a kill of redis may take what was acknowledged in the two seconds before")
+	}
 	if h.replicas < w.replicas {
 		warnings = append(warnings, fmt.Sprintf("redis has %d of the %d replicas that wait_replicas asks for: no change succeeds", h.replicas, w.replicas))
 	}
 	return warnings
+}
+
+// compare notes what has changed since another look.
+func (f fleet) compare(before fleet) {
+	for i := range f {
+		at := slices.IndexFunc(before, func(h health) bool { return h.addr == f[i].addr })
+		f[i].behind = at >= 0 && f[i].delayed > before[at].delayed
+	}
 }
 
 // dangers are those of all, saying of which where there are several.
@@ -193,6 +207,7 @@ func (s *Store) Info(ctx context.Context) (store.Info, error) {
 
 // watch checks the servers until the context ends.
 func (s *Store) watch(ctx context.Context, every time.Duration) {
+	var last fleet
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {
@@ -200,22 +215,25 @@ func (s *Store) watch(ctx context.Context, every time.Duration) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			s.check(ctx)
+			last = s.check(ctx, last)
 		}
 	}
 }
 
-// check looks at the servers once more and logs what is new.
-func (s *Store) check(ctx context.Context) {
+// check looks at the servers once more and logs what is new. It returns what it found,
+// last when that is nothing.
+func (s *Store) check(ctx context.Context, last fleet) fleet {
 	before := s.info.Load()
 	found, err := s.probe(ctx)
 	if ctx.Err() != nil {
-		return
+		return last
 	}
 	info := *before
 	if err != nil {
 		info.Warnings = []string{"redis cannot be reached: " + err.Error()}
 	} else {
+		found.compare(last)
+		last = found
 		info = found.info(s.allowVolatile, s.wait)
 	}
 	s.info.Store(&info)
@@ -225,4 +243,5 @@ func (s *Store) check(ctx context.Context) {
 			s.log.Warn("store has a problem", "err", warning)
 		}
 	}
+	return last
 }

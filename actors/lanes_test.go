@@ -1,0 +1,183 @@
+package actors
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/memstore"
+)
+
+// inLane returns a task of a priority and fairness key.
+func inLane(id string, delay time.Duration, priority int, key string) NewTask {
+	task := after("mail", id, delay)
+	task.Task.MaxRetries = -1
+	if priority != 0 || key != "" {
+		task.Task.Traits = &store.Traits{Priority: priority, FairnessKey: key}
+	}
+	return task
+}
+
+func enqueueAll(t *testing.T, s *System, tasks []NewTask) {
+	t.Helper()
+	for len(tasks) > 0 {
+		n := min(len(tasks), 1000)
+		out, err := s.Enqueue(t.Context(), tasks[:n])
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range out {
+			if o.Err != nil {
+				t.Fatal(o.Err)
+			}
+		}
+		tasks = tasks[n:]
+	}
+	synctest.Wait()
+}
+
+// ids acks what was delivered and returns its ids.
+func (o *stream) ids() (ids []string) {
+	for _, d := range o.take() {
+		ids = append(ids, d.Task.ID)
+		o.settle(SettleAck, d)
+	}
+	return ids
+}
+
+// smallBudgets make a backlog of what fits into a test.
+func smallBudgets() Config {
+	return Config{ReadyBudget: 100, WheelBudget: 200, Topic: store.Topic{Shards: 1}}
+}
+
+const backlog = 3000
+
+func backlogOf(name string, priority int, key string) (tasks []NewTask) {
+	for i := range backlog {
+		tasks = append(tasks, inLane(fmt.Sprintf("%s%05d", name, i), 0, priority, key))
+	}
+	return tasks
+}
+
+// A late task of a high priority goes before a backlog that does not fit into memory:
+// told to the owner, due later, or found by an owner that starts with the backlog.
+// hibiken/asynq#632 and riverqueue/river ask for order within a queue.
+func TestPriorityOvertakesABacklog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := memstore.New()
+		s := start(t, smallBudgets(), st)
+		enqueueAll(t, s, backlogOf("bulk", 0, ""))
+		time.Sleep(time.Minute)
+		enqueueAll(t, s, []NewTask{inLane("now", 0, 5, ""), inLane("later", 10*time.Second, 9, "")})
+		w := subscribeTo(t, s, "mail", 1)
+		if got := w.ids(); len(got) != 1 || got[0] != "now" {
+			t.Fatalf("first came %v, want the task of priority 5", got)
+		}
+		time.Sleep(9 * time.Second)
+		w.sub.Grant(1)
+		if got := w.ids(); len(got) != 1 || !strings.HasPrefix(got[0], "bulk") {
+			t.Fatalf("then came %v, want one of the backlog", got)
+		}
+		time.Sleep(time.Second + 2*time.Millisecond)
+		w.sub.Grant(1)
+		if got := w.ids(); len(got) != 1 || got[0] != "later" {
+			t.Fatalf("when it was due came %v, want the task of priority 9", got)
+		}
+		enqueueAll(t, s, []NewTask{inLane("next", 0, 1, "")})
+		s.Stop(t.Context())
+
+		s = start(t, smallBudgets(), st)
+		time.Sleep(time.Second) // the backlog is loaded
+		w = subscribeTo(t, s, "mail", 1)
+		if got := w.ids(); len(got) != 1 || got[0] != "next" {
+			t.Fatalf("after a restart came %v, want the task of priority 1", got)
+		}
+		s.Stop(t.Context())
+		time.Sleep(5 * time.Second)
+	})
+}
+
+// All of a backlog of many lanes comes, once each, though none of it fits into memory.
+func TestBacklogOfLanesComesWhole(t *testing.T) {
+	bubble(t, smallBudgets(), func(t *testing.T, s *System) {
+		var tasks []NewTask
+		for i := range backlog {
+			tasks = append(tasks, inLane(fmt.Sprintf("t%05d", i), time.Duration(i%40)*time.Second, i%3, strings.Repeat("k", i%7)))
+		}
+		enqueueAll(t, s, tasks)
+		w := subscribeTo(t, s, "mail", 50)
+		seen := map[string]bool{}
+		for since := time.Now(); len(seen) < backlog; {
+			got := w.ids()
+			for _, id := range got {
+				if seen[id] {
+					t.Fatalf("%s delivered twice", id)
+				}
+				seen[id] = true
+			}
+			w.sub.Grant(len(got))
+			if len(got) == 0 {
+				time.Sleep(100 * time.Millisecond)
+			}
+			if time.Since(since) > 2*time.Minute {
+				t.Fatalf("stuck after %d of %d", len(seen), backlog)
+			}
+		}
+	})
+}
+
+// One tenant's backlog does not delay another's few tasks, wherever they stand in
+// the order of due times.
+func TestFairnessBehindABacklog(t *testing.T) {
+	bubble(t, smallBudgets(), func(t *testing.T, s *System) {
+		enqueueAll(t, s, backlogOf("bulk", 0, "big"))
+		time.Sleep(time.Minute)
+		var few []NewTask
+		for i := range 10 {
+			few = append(few, inLane(fmt.Sprint("few", i), 0, 0, "small"))
+		}
+		enqueueAll(t, s, few)
+		w := subscribeTo(t, s, "mail", 1)
+		got := 0
+		for n := range 25 {
+			for _, id := range w.ids() {
+				if strings.HasPrefix(id, "few") {
+					got++
+				} else if n > 2 && got == 0 {
+					t.Fatalf("%d deliveries, and none of the small tenant", n+1)
+				}
+			}
+			w.sub.Grant(1)
+		}
+		if got != 10 {
+			t.Errorf("%d of the small tenant's 10 tasks came within 25 deliveries", got)
+		}
+	})
+}
+
+// Under a stream of tasks of the highest priority that takes all there is of workers,
+// the lowest come too: one in ten.
+func TestLowestPriorityDoesNotStarve(t *testing.T) {
+	bubble(t, smallBudgets(), func(t *testing.T, s *System) {
+		enqueueAll(t, s, backlogOf("bulk", 0, ""))
+		enqueueAll(t, s, backlogOf("top", 9, ""))
+		w := subscribeTo(t, s, "mail", 10)
+		low, n := 0, 0
+		for n < 1000 {
+			got := w.ids()
+			for _, id := range got {
+				if strings.HasPrefix(id, "bulk") {
+					low++
+				}
+			}
+			n += len(got)
+			w.sub.Grant(len(got))
+		}
+		if low < n/10-10 || low > n/10+10 {
+			t.Errorf("%d of %d deliveries were of the lowest priority, want a tenth", low, n)
+		}
+	})
+}
