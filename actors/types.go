@@ -36,6 +36,11 @@ type Found struct {
 	Topic string
 	store.Snapshot
 	MaxRetries int // the task's own or the topic's
+
+	WaitingFor WaitingFor   // a task that is due, see System.explain
+	NextToken  store.Millis // WaitsForRate: when there is one that nobody has reserved
+
+	limits store.TopicLimits // of its topic
 }
 
 // SubscribeOptions are one worker's wishes for one topic.

@@ -24,6 +24,10 @@ type Snapshot struct {
 	Priority          int
 	FairnessKey       string
 	FairnessWeight    int
+	RateKey           string
+	ConcurrencyKey    string
+	WaitingFor        WaitingFor // what a task that is due lacks, as far as is known
+	NextToken         time.Time  // waiting for a rate: when it has a token again
 	LastError         string     // of the last failed attempt
 	DeadReason        DeadReason // of a dead or expired task
 	FinishedAt        time.Time  // when it was done, dead or expired
@@ -48,6 +52,10 @@ func snapshot(t *ddqv1.Task) Snapshot {
 		Priority:          int(t.GetPriority()),
 		FairnessKey:       t.GetFairnessKey(),
 		FairnessWeight:    int(t.GetFairnessWeight()),
+		RateKey:           t.GetRateKey(),
+		ConcurrencyKey:    t.GetConcurrencyKey(),
+		WaitingFor:        WaitingFor(t.GetWaitingFor()),
+		NextToken:         timeOf(t.GetNextTokenTime()),
 		LastError:         t.GetLastError(),
 		DeadReason:        DeadReason(t.GetDeadReason()),
 		FinishedAt:        timeOf(t.GetFinishedAt()),

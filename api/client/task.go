@@ -54,6 +54,12 @@ type Task struct {
 	FairnessKey    string
 	FairnessWeight int
 
+	// RateKey and ConcurrencyKey name whose rate and cap the task counts for, where its
+	// topic has limits for keys: Policy.KeyRate and KeyConcurrency. UTF-8 of at most 128
+	// bytes.
+	RateKey        string
+	ConcurrencyKey string
+
 	// Expires, or ExpireAfter measured from the due time: a task that was not
 	// delivered by then goes to the dead letters. Never when neither is set.
 	Expires     time.Time
@@ -149,6 +155,7 @@ func (r *request) fill(t *Task) *Error {
 	w.VisibilityTimeoutMs = millis(t.VisibilityTimeout)
 	w.Backoff = t.Backoff.wire()
 	w.Priority, w.FairnessKey, w.FairnessWeight = int32Of(t.Priority), t.FairnessKey, int32Of(t.FairnessWeight)
+	w.RateKey, w.ConcurrencyKey = t.RateKey, t.ConcurrencyKey
 	switch {
 	case !t.Expires.IsZero():
 		w.Expiry = &ddqv1.EnqueueRequest_ExpireTime{ExpireTime: timestamppb.New(t.Expires)}

@@ -19,6 +19,13 @@ type Policy struct {
 	MaxPayload        *int           // bytes
 	DoneRetention     *time.Duration // how long done tasks are kept; 0 deletes them at the ack
 
+	// Limits over all nodes, see the guide about policies. The zero Rate and 0 are none.
+	Rate           *Rate // of all tasks of the topic
+	KeyRate        *Rate // of those of each rate key
+	Concurrency    *int  // most tasks held at a time: up to 100,000
+	KeyConcurrency *int  // of each concurrency key
+	OverLimit      *OverLimit
+
 	// PriorityAgeing: one of so many deliveries is that of the task that has been due
 	// for longest, whatever its priority and fairness key: 1 to 1,000.
 	PriorityAgeing *int
@@ -162,6 +169,7 @@ func (p Policy) wire() *ddqv1.TopicPolicy {
 		DoneRetentionMs:     millisPtr(p.DoneRetention),
 		PriorityAgeing:      int32Ptr(p.PriorityAgeing),
 	}
+	p.limits(w)
 	if p.MaxPayload != nil {
 		w.MaxPayloadBytes = new(int64(*p.MaxPayload))
 	}
@@ -170,7 +178,7 @@ func (p Policy) wire() *ddqv1.TopicPolicy {
 
 func topicFrom(t *ddqv1.Topic) Topic {
 	p := t.GetPolicy()
-	return Topic{
+	topic := Topic{
 		Name: t.GetName(),
 		Policy: Policy{
 			Shards:            new(int(p.GetShards())),
@@ -187,6 +195,8 @@ func topicFrom(t *ddqv1.Topic) Topic {
 		DeliveryPaused: t.GetDeliveryPaused(),
 		EnqueuePaused:  t.GetEnqueuePaused(),
 	}
+	topic.Policy.limitsFrom(p)
+	return topic
 }
 
 func int32Ptr(n *int) *int32 {

@@ -26,6 +26,7 @@ type NotifyRequest struct {
 	Pending       []*PendingNotice       `protobuf:"bytes,1,rep,name=pending,proto3" json:"pending,omitempty"`
 	Ended         []*EndedNotice         `protobuf:"bytes,2,rep,name=ended,proto3" json:"ended,omitempty"`
 	Released      []*ReleasedNotice      `protobuf:"bytes,3,rep,name=released,proto3" json:"released,omitempty"`
+	Freed         []*FreedNotice         `protobuf:"bytes,4,rep,name=freed,proto3" json:"freed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -77,6 +78,13 @@ func (x *NotifyRequest) GetEnded() []*EndedNotice {
 func (x *NotifyRequest) GetReleased() []*ReleasedNotice {
 	if x != nil {
 		return x.Released
+	}
+	return nil
+}
+
+func (x *NotifyRequest) GetFreed() []*FreedNotice {
+	if x != nil {
+		return x.Freed
 	}
 	return nil
 }
@@ -377,6 +385,60 @@ func (x *ReleasedNotice) GetShard() int32 {
 	return 0
 }
 
+// FreedNotice says that permits of caps may be free that the node waits for.
+type FreedNotice struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Topic string                 `protobuf:"bytes,1,opt,name=topic,proto3" json:"topic,omitempty"`
+	// One for each permit; empty for the topic's own cap.
+	Keys          [][]byte `protobuf:"bytes,2,rep,name=keys,proto3" json:"keys,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FreedNotice) Reset() {
+	*x = FreedNotice{}
+	mi := &file_ddq_v1_peer_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FreedNotice) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FreedNotice) ProtoMessage() {}
+
+func (x *FreedNotice) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_peer_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FreedNotice.ProtoReflect.Descriptor instead.
+func (*FreedNotice) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *FreedNotice) GetTopic() string {
+	if x != nil {
+		return x.Topic
+	}
+	return ""
+}
+
+func (x *FreedNotice) GetKeys() [][]byte {
+	if x != nil {
+		return x.Keys
+	}
+	return nil
+}
+
 type NotifyResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -385,7 +447,7 @@ type NotifyResponse struct {
 
 func (x *NotifyResponse) Reset() {
 	*x = NotifyResponse{}
-	mi := &file_ddq_v1_peer_proto_msgTypes[5]
+	mi := &file_ddq_v1_peer_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -397,7 +459,7 @@ func (x *NotifyResponse) String() string {
 func (*NotifyResponse) ProtoMessage() {}
 
 func (x *NotifyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_peer_proto_msgTypes[5]
+	mi := &file_ddq_v1_peer_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -410,7 +472,7 @@ func (x *NotifyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NotifyResponse.ProtoReflect.Descriptor instead.
 func (*NotifyResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{5}
+	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{6}
 }
 
 type DescribePeerRequest struct {
@@ -421,7 +483,7 @@ type DescribePeerRequest struct {
 
 func (x *DescribePeerRequest) Reset() {
 	*x = DescribePeerRequest{}
-	mi := &file_ddq_v1_peer_proto_msgTypes[6]
+	mi := &file_ddq_v1_peer_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -433,7 +495,7 @@ func (x *DescribePeerRequest) String() string {
 func (*DescribePeerRequest) ProtoMessage() {}
 
 func (x *DescribePeerRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_peer_proto_msgTypes[6]
+	mi := &file_ddq_v1_peer_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -446,7 +508,7 @@ func (x *DescribePeerRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribePeerRequest.ProtoReflect.Descriptor instead.
 func (*DescribePeerRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{6}
+	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{7}
 }
 
 type DescribePeerResponse struct {
@@ -463,7 +525,7 @@ type DescribePeerResponse struct {
 
 func (x *DescribePeerResponse) Reset() {
 	*x = DescribePeerResponse{}
-	mi := &file_ddq_v1_peer_proto_msgTypes[7]
+	mi := &file_ddq_v1_peer_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -475,7 +537,7 @@ func (x *DescribePeerResponse) String() string {
 func (*DescribePeerResponse) ProtoMessage() {}
 
 func (x *DescribePeerResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_peer_proto_msgTypes[7]
+	mi := &file_ddq_v1_peer_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -488,7 +550,7 @@ func (x *DescribePeerResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribePeerResponse.ProtoReflect.Descriptor instead.
 func (*DescribePeerResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{7}
+	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *DescribePeerResponse) GetNode() string {
@@ -545,7 +607,7 @@ type OwnedShard struct {
 
 func (x *OwnedShard) Reset() {
 	*x = OwnedShard{}
-	mi := &file_ddq_v1_peer_proto_msgTypes[8]
+	mi := &file_ddq_v1_peer_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -557,7 +619,7 @@ func (x *OwnedShard) String() string {
 func (*OwnedShard) ProtoMessage() {}
 
 func (x *OwnedShard) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_peer_proto_msgTypes[8]
+	mi := &file_ddq_v1_peer_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -570,7 +632,7 @@ func (x *OwnedShard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnedShard.ProtoReflect.Descriptor instead.
 func (*OwnedShard) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{8}
+	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *OwnedShard) GetTopic() string {
@@ -632,7 +694,7 @@ type DrainPeerRequest struct {
 
 func (x *DrainPeerRequest) Reset() {
 	*x = DrainPeerRequest{}
-	mi := &file_ddq_v1_peer_proto_msgTypes[9]
+	mi := &file_ddq_v1_peer_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -644,7 +706,7 @@ func (x *DrainPeerRequest) String() string {
 func (*DrainPeerRequest) ProtoMessage() {}
 
 func (x *DrainPeerRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_peer_proto_msgTypes[9]
+	mi := &file_ddq_v1_peer_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -657,7 +719,7 @@ func (x *DrainPeerRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainPeerRequest.ProtoReflect.Descriptor instead.
 func (*DrainPeerRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{9}
+	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *DrainPeerRequest) GetDraining() bool {
@@ -675,7 +737,7 @@ type DrainPeerResponse struct {
 
 func (x *DrainPeerResponse) Reset() {
 	*x = DrainPeerResponse{}
-	mi := &file_ddq_v1_peer_proto_msgTypes[10]
+	mi := &file_ddq_v1_peer_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -687,7 +749,7 @@ func (x *DrainPeerResponse) String() string {
 func (*DrainPeerResponse) ProtoMessage() {}
 
 func (x *DrainPeerResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_peer_proto_msgTypes[10]
+	mi := &file_ddq_v1_peer_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -700,7 +762,7 @@ func (x *DrainPeerResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainPeerResponse.ProtoReflect.Descriptor instead.
 func (*DrainPeerResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{10}
+	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{11}
 }
 
 type ReleasePeerShardRequest struct {
@@ -713,7 +775,7 @@ type ReleasePeerShardRequest struct {
 
 func (x *ReleasePeerShardRequest) Reset() {
 	*x = ReleasePeerShardRequest{}
-	mi := &file_ddq_v1_peer_proto_msgTypes[11]
+	mi := &file_ddq_v1_peer_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -725,7 +787,7 @@ func (x *ReleasePeerShardRequest) String() string {
 func (*ReleasePeerShardRequest) ProtoMessage() {}
 
 func (x *ReleasePeerShardRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_peer_proto_msgTypes[11]
+	mi := &file_ddq_v1_peer_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -738,7 +800,7 @@ func (x *ReleasePeerShardRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleasePeerShardRequest.ProtoReflect.Descriptor instead.
 func (*ReleasePeerShardRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{11}
+	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ReleasePeerShardRequest) GetTopic() string {
@@ -763,7 +825,7 @@ type ReleasePeerShardResponse struct {
 
 func (x *ReleasePeerShardResponse) Reset() {
 	*x = ReleasePeerShardResponse{}
-	mi := &file_ddq_v1_peer_proto_msgTypes[12]
+	mi := &file_ddq_v1_peer_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -775,7 +837,7 @@ func (x *ReleasePeerShardResponse) String() string {
 func (*ReleasePeerShardResponse) ProtoMessage() {}
 
 func (x *ReleasePeerShardResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_peer_proto_msgTypes[12]
+	mi := &file_ddq_v1_peer_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -788,18 +850,19 @@ func (x *ReleasePeerShardResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleasePeerShardResponse.ProtoReflect.Descriptor instead.
 func (*ReleasePeerShardResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{12}
+	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{13}
 }
 
 var File_ddq_v1_peer_proto protoreflect.FileDescriptor
 
 const file_ddq_v1_peer_proto_rawDesc = "" +
 	"\n" +
-	"\x11ddq/v1/peer.proto\x12\x06ddq.v1\"\x9f\x01\n" +
+	"\x11ddq/v1/peer.proto\x12\x06ddq.v1\"\xca\x01\n" +
 	"\rNotifyRequest\x12/\n" +
 	"\apending\x18\x01 \x03(\v2\x15.ddq.v1.PendingNoticeR\apending\x12)\n" +
 	"\x05ended\x18\x02 \x03(\v2\x13.ddq.v1.EndedNoticeR\x05ended\x122\n" +
-	"\breleased\x18\x03 \x03(\v2\x16.ddq.v1.ReleasedNoticeR\breleased\"\xa7\x01\n" +
+	"\breleased\x18\x03 \x03(\v2\x16.ddq.v1.ReleasedNoticeR\breleased\x12)\n" +
+	"\x05freed\x18\x04 \x03(\v2\x13.ddq.v1.FreedNoticeR\x05freed\"\xa7\x01\n" +
 	"\rPendingNotice\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x14\n" +
 	"\x05shard\x18\x02 \x01(\x05R\x05shard\x12\x10\n" +
@@ -822,7 +885,10 @@ const file_ddq_v1_peer_proto_rawDesc = "" +
 	"holdTokens\"<\n" +
 	"\x0eReleasedNotice\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x14\n" +
-	"\x05shard\x18\x02 \x01(\x05R\x05shard\"\x10\n" +
+	"\x05shard\x18\x02 \x01(\x05R\x05shard\"7\n" +
+	"\vFreedNotice\x12\x14\n" +
+	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x12\n" +
+	"\x04keys\x18\x02 \x03(\fR\x04keys\"\x10\n" +
 	"\x0eNotifyResponse\"\x15\n" +
 	"\x13DescribePeerRequest\"\xc1\x01\n" +
 	"\x14DescribePeerResponse\x12\x12\n" +
@@ -866,41 +932,43 @@ func file_ddq_v1_peer_proto_rawDescGZIP() []byte {
 	return file_ddq_v1_peer_proto_rawDescData
 }
 
-var file_ddq_v1_peer_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
+var file_ddq_v1_peer_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
 var file_ddq_v1_peer_proto_goTypes = []any{
 	(*NotifyRequest)(nil),            // 0: ddq.v1.NotifyRequest
 	(*PendingNotice)(nil),            // 1: ddq.v1.PendingNotice
 	(*Traits)(nil),                   // 2: ddq.v1.Traits
 	(*EndedNotice)(nil),              // 3: ddq.v1.EndedNotice
 	(*ReleasedNotice)(nil),           // 4: ddq.v1.ReleasedNotice
-	(*NotifyResponse)(nil),           // 5: ddq.v1.NotifyResponse
-	(*DescribePeerRequest)(nil),      // 6: ddq.v1.DescribePeerRequest
-	(*DescribePeerResponse)(nil),     // 7: ddq.v1.DescribePeerResponse
-	(*OwnedShard)(nil),               // 8: ddq.v1.OwnedShard
-	(*DrainPeerRequest)(nil),         // 9: ddq.v1.DrainPeerRequest
-	(*DrainPeerResponse)(nil),        // 10: ddq.v1.DrainPeerResponse
-	(*ReleasePeerShardRequest)(nil),  // 11: ddq.v1.ReleasePeerShardRequest
-	(*ReleasePeerShardResponse)(nil), // 12: ddq.v1.ReleasePeerShardResponse
+	(*FreedNotice)(nil),              // 5: ddq.v1.FreedNotice
+	(*NotifyResponse)(nil),           // 6: ddq.v1.NotifyResponse
+	(*DescribePeerRequest)(nil),      // 7: ddq.v1.DescribePeerRequest
+	(*DescribePeerResponse)(nil),     // 8: ddq.v1.DescribePeerResponse
+	(*OwnedShard)(nil),               // 9: ddq.v1.OwnedShard
+	(*DrainPeerRequest)(nil),         // 10: ddq.v1.DrainPeerRequest
+	(*DrainPeerResponse)(nil),        // 11: ddq.v1.DrainPeerResponse
+	(*ReleasePeerShardRequest)(nil),  // 12: ddq.v1.ReleasePeerShardRequest
+	(*ReleasePeerShardResponse)(nil), // 13: ddq.v1.ReleasePeerShardResponse
 }
 var file_ddq_v1_peer_proto_depIdxs = []int32{
 	1,  // 0: ddq.v1.NotifyRequest.pending:type_name -> ddq.v1.PendingNotice
 	3,  // 1: ddq.v1.NotifyRequest.ended:type_name -> ddq.v1.EndedNotice
 	4,  // 2: ddq.v1.NotifyRequest.released:type_name -> ddq.v1.ReleasedNotice
-	2,  // 3: ddq.v1.PendingNotice.traits:type_name -> ddq.v1.Traits
-	8,  // 4: ddq.v1.DescribePeerResponse.shards:type_name -> ddq.v1.OwnedShard
-	0,  // 5: ddq.v1.PeerService.Notify:input_type -> ddq.v1.NotifyRequest
-	6,  // 6: ddq.v1.PeerService.DescribePeer:input_type -> ddq.v1.DescribePeerRequest
-	9,  // 7: ddq.v1.PeerService.DrainPeer:input_type -> ddq.v1.DrainPeerRequest
-	11, // 8: ddq.v1.PeerService.ReleasePeerShard:input_type -> ddq.v1.ReleasePeerShardRequest
-	5,  // 9: ddq.v1.PeerService.Notify:output_type -> ddq.v1.NotifyResponse
-	7,  // 10: ddq.v1.PeerService.DescribePeer:output_type -> ddq.v1.DescribePeerResponse
-	10, // 11: ddq.v1.PeerService.DrainPeer:output_type -> ddq.v1.DrainPeerResponse
-	12, // 12: ddq.v1.PeerService.ReleasePeerShard:output_type -> ddq.v1.ReleasePeerShardResponse
-	9,  // [9:13] is the sub-list for method output_type
-	5,  // [5:9] is the sub-list for method input_type
-	5,  // [5:5] is the sub-list for extension type_name
-	5,  // [5:5] is the sub-list for extension extendee
-	0,  // [0:5] is the sub-list for field type_name
+	5,  // 3: ddq.v1.NotifyRequest.freed:type_name -> ddq.v1.FreedNotice
+	2,  // 4: ddq.v1.PendingNotice.traits:type_name -> ddq.v1.Traits
+	9,  // 5: ddq.v1.DescribePeerResponse.shards:type_name -> ddq.v1.OwnedShard
+	0,  // 6: ddq.v1.PeerService.Notify:input_type -> ddq.v1.NotifyRequest
+	7,  // 7: ddq.v1.PeerService.DescribePeer:input_type -> ddq.v1.DescribePeerRequest
+	10, // 8: ddq.v1.PeerService.DrainPeer:input_type -> ddq.v1.DrainPeerRequest
+	12, // 9: ddq.v1.PeerService.ReleasePeerShard:input_type -> ddq.v1.ReleasePeerShardRequest
+	6,  // 10: ddq.v1.PeerService.Notify:output_type -> ddq.v1.NotifyResponse
+	8,  // 11: ddq.v1.PeerService.DescribePeer:output_type -> ddq.v1.DescribePeerResponse
+	11, // 12: ddq.v1.PeerService.DrainPeer:output_type -> ddq.v1.DrainPeerResponse
+	13, // 13: ddq.v1.PeerService.ReleasePeerShard:output_type -> ddq.v1.ReleasePeerShardResponse
+	10, // [10:14] is the sub-list for method output_type
+	6,  // [6:10] is the sub-list for method input_type
+	6,  // [6:6] is the sub-list for extension type_name
+	6,  // [6:6] is the sub-list for extension extendee
+	0,  // [0:6] is the sub-list for field type_name
 }
 
 func init() { file_ddq_v1_peer_proto_init() }
@@ -914,7 +982,7 @@ func file_ddq_v1_peer_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_ddq_v1_peer_proto_rawDesc), len(file_ddq_v1_peer_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   13,
+			NumMessages:   14,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -60,6 +60,10 @@ type EnqueueRequest struct {
 	// How many tasks of the fairness key make a turn: 1 to 1,000; 0 means 1. The
 	// latest task of a key says what counts.
 	FairnessWeight int32 `protobuf:"varint,14,opt,name=fairness_weight,json=fairnessWeight,proto3" json:"fairness_weight,omitempty"`
+	// Tasks of one key share the topic's key_rate. Keys are UTF-8 of at most 128 bytes.
+	RateKey string `protobuf:"bytes,15,opt,name=rate_key,json=rateKey,proto3" json:"rate_key,omitempty"`
+	// Tasks of one key share the topic's key_concurrency.
+	ConcurrencyKey string `protobuf:"bytes,16,opt,name=concurrency_key,json=concurrencyKey,proto3" json:"concurrency_key,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -212,6 +216,20 @@ func (x *EnqueueRequest) GetFairnessWeight() int32 {
 		return x.FairnessWeight
 	}
 	return 0
+}
+
+func (x *EnqueueRequest) GetRateKey() string {
+	if x != nil {
+		return x.RateKey
+	}
+	return ""
+}
+
+func (x *EnqueueRequest) GetConcurrencyKey() string {
+	if x != nil {
+		return x.ConcurrencyKey
+	}
+	return ""
 }
 
 type isEnqueueRequest_When interface {
@@ -2410,11 +2428,137 @@ func (x *ExtendResponse) GetHoldMs() int64 {
 	return 0
 }
 
+type AcquireTokensRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Topic string                 `protobuf:"bytes,1,opt,name=topic,proto3" json:"topic,omitempty"`
+	// The rate key; empty for the topic's own rate.
+	Key string `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
+	// 1 to the burst, or to the count of a sliding window; 0 means 1.
+	Tokens int32 `protobuf:"varint,3,opt,name=tokens,proto3" json:"tokens,omitempty"`
+	// How long the caller would wait for tokens that are granted now; 0 to 60,000.
+	MaxWaitMs     int64 `protobuf:"varint,4,opt,name=max_wait_ms,json=maxWaitMs,proto3" json:"max_wait_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AcquireTokensRequest) Reset() {
+	*x = AcquireTokensRequest{}
+	mi := &file_ddq_v1_queue_proto_msgTypes[36]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AcquireTokensRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AcquireTokensRequest) ProtoMessage() {}
+
+func (x *AcquireTokensRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_queue_proto_msgTypes[36]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AcquireTokensRequest.ProtoReflect.Descriptor instead.
+func (*AcquireTokensRequest) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{36}
+}
+
+func (x *AcquireTokensRequest) GetTopic() string {
+	if x != nil {
+		return x.Topic
+	}
+	return ""
+}
+
+func (x *AcquireTokensRequest) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
+func (x *AcquireTokensRequest) GetTokens() int32 {
+	if x != nil {
+		return x.Tokens
+	}
+	return 0
+}
+
+func (x *AcquireTokensRequest) GetMaxWaitMs() int64 {
+	if x != nil {
+		return x.MaxWaitMs
+	}
+	return 0
+}
+
+type AcquireTokensResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// All of them or none.
+	Granted bool `protobuf:"varint,1,opt,name=granted,proto3" json:"granted,omitempty"`
+	// Granted: how long to wait before they may be used, half a second at the latest
+	// after that. Else: when to ask again.
+	WaitMs        int64 `protobuf:"varint,2,opt,name=wait_ms,json=waitMs,proto3" json:"wait_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AcquireTokensResponse) Reset() {
+	*x = AcquireTokensResponse{}
+	mi := &file_ddq_v1_queue_proto_msgTypes[37]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AcquireTokensResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AcquireTokensResponse) ProtoMessage() {}
+
+func (x *AcquireTokensResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_queue_proto_msgTypes[37]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AcquireTokensResponse.ProtoReflect.Descriptor instead.
+func (*AcquireTokensResponse) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{37}
+}
+
+func (x *AcquireTokensResponse) GetGranted() bool {
+	if x != nil {
+		return x.Granted
+	}
+	return false
+}
+
+func (x *AcquireTokensResponse) GetWaitMs() int64 {
+	if x != nil {
+		return x.WaitMs
+	}
+	return 0
+}
+
 var File_ddq_v1_queue_proto protoreflect.FileDescriptor
 
 const file_ddq_v1_queue_proto_rawDesc = "" +
 	"\n" +
-	"\x12ddq/v1/queue.proto\x12\x06ddq.v1\x1a\x11ddq/v1/task.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x85\x05\n" +
+	"\x12ddq/v1/queue.proto\x12\x06ddq.v1\x1a\x11ddq/v1/task.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xc9\x05\n" +
 	"\x0eEnqueueRequest\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\tR\x02id\x12\x18\n" +
@@ -2434,7 +2578,9 @@ const file_ddq_v1_queue_proto_rawDesc = "" +
 	"\fexpire_after\x18\v \x01(\v2\x19.google.protobuf.DurationH\x01R\vexpireAfter\x12\x1a\n" +
 	"\bpriority\x18\f \x01(\x05R\bpriority\x12!\n" +
 	"\ffairness_key\x18\r \x01(\tR\vfairnessKey\x12'\n" +
-	"\x0ffairness_weight\x18\x0e \x01(\x05R\x0efairnessWeightB\x06\n" +
+	"\x0ffairness_weight\x18\x0e \x01(\x05R\x0efairnessWeight\x12\x19\n" +
+	"\brate_key\x18\x0f \x01(\tR\arateKey\x12'\n" +
+	"\x0fconcurrency_key\x18\x10 \x01(\tR\x0econcurrencyKeyB\x06\n" +
 	"\x04whenB\b\n" +
 	"\x06expiryB\x0e\n" +
 	"\f_max_retries\"\xfd\x01\n" +
@@ -2591,7 +2737,15 @@ const file_ddq_v1_queue_proto_rawDesc = "" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12&\n" +
 	"\x06extend\x18\x02 \x01(\v2\x0e.ddq.v1.ExtendR\x06extend\")\n" +
 	"\x0eExtendResponse\x12\x17\n" +
-	"\ahold_ms\x18\x01 \x01(\x03R\x06holdMs2\xa1\x06\n" +
+	"\ahold_ms\x18\x01 \x01(\x03R\x06holdMs\"v\n" +
+	"\x14AcquireTokensRequest\x12\x14\n" +
+	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x10\n" +
+	"\x03key\x18\x02 \x01(\tR\x03key\x12\x16\n" +
+	"\x06tokens\x18\x03 \x01(\x05R\x06tokens\x12\x1e\n" +
+	"\vmax_wait_ms\x18\x04 \x01(\x03R\tmaxWaitMs\"J\n" +
+	"\x15AcquireTokensResponse\x12\x18\n" +
+	"\agranted\x18\x01 \x01(\bR\agranted\x12\x17\n" +
+	"\await_ms\x18\x02 \x01(\x03R\x06waitMs2\xef\x06\n" +
 	"\x11DelayQueueService\x12:\n" +
 	"\aEnqueue\x12\x16.ddq.v1.EnqueueRequest\x1a\x17.ddq.v1.EnqueueResponse\x12I\n" +
 	"\fEnqueueBatch\x12\x1b.ddq.v1.EnqueueBatchRequest\x1a\x1c.ddq.v1.EnqueueBatchResponse\x12P\n" +
@@ -2605,7 +2759,8 @@ const file_ddq_v1_queue_proto_rawDesc = "" +
 	"\bRetrieve\x12\x17.ddq.v1.RetrieveRequest\x1a\x18.ddq.v1.RetrieveResponse\x12.\n" +
 	"\x03Ack\x12\x12.ddq.v1.AckRequest\x1a\x13.ddq.v1.AckResponse\x121\n" +
 	"\x04Nack\x12\x13.ddq.v1.NackRequest\x1a\x14.ddq.v1.NackResponse\x127\n" +
-	"\x06Extend\x12\x15.ddq.v1.ExtendRequest\x1a\x16.ddq.v1.ExtendResponseB'Z%github.com/ddq-io/ddq/api/ddqv1;ddqv1b\x06proto3"
+	"\x06Extend\x12\x15.ddq.v1.ExtendRequest\x1a\x16.ddq.v1.ExtendResponse\x12L\n" +
+	"\rAcquireTokens\x12\x1c.ddq.v1.AcquireTokensRequest\x1a\x1d.ddq.v1.AcquireTokensResponseB'Z%github.com/ddq-io/ddq/api/ddqv1;ddqv1b\x06proto3"
 
 var (
 	file_ddq_v1_queue_proto_rawDescOnce sync.Once
@@ -2619,7 +2774,7 @@ func file_ddq_v1_queue_proto_rawDescGZIP() []byte {
 	return file_ddq_v1_queue_proto_rawDescData
 }
 
-var file_ddq_v1_queue_proto_msgTypes = make([]protoimpl.MessageInfo, 36)
+var file_ddq_v1_queue_proto_msgTypes = make([]protoimpl.MessageInfo, 38)
 var file_ddq_v1_queue_proto_goTypes = []any{
 	(*EnqueueRequest)(nil),         // 0: ddq.v1.EnqueueRequest
 	(*EnqueueResponse)(nil),        // 1: ddq.v1.EnqueueResponse
@@ -2657,38 +2812,40 @@ var file_ddq_v1_queue_proto_goTypes = []any{
 	(*NackResponse)(nil),           // 33: ddq.v1.NackResponse
 	(*ExtendRequest)(nil),          // 34: ddq.v1.ExtendRequest
 	(*ExtendResponse)(nil),         // 35: ddq.v1.ExtendResponse
-	(*durationpb.Duration)(nil),    // 36: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil),  // 37: google.protobuf.Timestamp
-	(*Attribute)(nil),              // 38: ddq.v1.Attribute
-	(*Backoff)(nil),                // 39: ddq.v1.Backoff
-	(TaskState)(0),                 // 40: ddq.v1.TaskState
-	(*Error)(nil),                  // 41: ddq.v1.Error
-	(*Task)(nil),                   // 42: ddq.v1.Task
+	(*AcquireTokensRequest)(nil),   // 36: ddq.v1.AcquireTokensRequest
+	(*AcquireTokensResponse)(nil),  // 37: ddq.v1.AcquireTokensResponse
+	(*durationpb.Duration)(nil),    // 38: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil),  // 39: google.protobuf.Timestamp
+	(*Attribute)(nil),              // 40: ddq.v1.Attribute
+	(*Backoff)(nil),                // 41: ddq.v1.Backoff
+	(TaskState)(0),                 // 42: ddq.v1.TaskState
+	(*Error)(nil),                  // 43: ddq.v1.Error
+	(*Task)(nil),                   // 44: ddq.v1.Task
 }
 var file_ddq_v1_queue_proto_depIdxs = []int32{
-	36, // 0: ddq.v1.EnqueueRequest.delay:type_name -> google.protobuf.Duration
-	37, // 1: ddq.v1.EnqueueRequest.execute_time:type_name -> google.protobuf.Timestamp
-	38, // 2: ddq.v1.EnqueueRequest.attributes:type_name -> ddq.v1.Attribute
-	39, // 3: ddq.v1.EnqueueRequest.backoff:type_name -> ddq.v1.Backoff
-	37, // 4: ddq.v1.EnqueueRequest.expire_time:type_name -> google.protobuf.Timestamp
-	36, // 5: ddq.v1.EnqueueRequest.expire_after:type_name -> google.protobuf.Duration
-	37, // 6: ddq.v1.EnqueueResponse.execute_time:type_name -> google.protobuf.Timestamp
-	40, // 7: ddq.v1.EnqueueResponse.state:type_name -> ddq.v1.TaskState
-	40, // 8: ddq.v1.EnqueueResponse.replaced_state:type_name -> ddq.v1.TaskState
+	38, // 0: ddq.v1.EnqueueRequest.delay:type_name -> google.protobuf.Duration
+	39, // 1: ddq.v1.EnqueueRequest.execute_time:type_name -> google.protobuf.Timestamp
+	40, // 2: ddq.v1.EnqueueRequest.attributes:type_name -> ddq.v1.Attribute
+	41, // 3: ddq.v1.EnqueueRequest.backoff:type_name -> ddq.v1.Backoff
+	39, // 4: ddq.v1.EnqueueRequest.expire_time:type_name -> google.protobuf.Timestamp
+	38, // 5: ddq.v1.EnqueueRequest.expire_after:type_name -> google.protobuf.Duration
+	39, // 6: ddq.v1.EnqueueResponse.execute_time:type_name -> google.protobuf.Timestamp
+	42, // 7: ddq.v1.EnqueueResponse.state:type_name -> ddq.v1.TaskState
+	42, // 8: ddq.v1.EnqueueResponse.replaced_state:type_name -> ddq.v1.TaskState
 	0,  // 9: ddq.v1.EnqueueBatchRequest.tasks:type_name -> ddq.v1.EnqueueRequest
 	4,  // 10: ddq.v1.EnqueueBatchResponse.results:type_name -> ddq.v1.EnqueueResult
-	37, // 11: ddq.v1.EnqueueResult.execute_time:type_name -> google.protobuf.Timestamp
-	40, // 12: ddq.v1.EnqueueResult.replaced_state:type_name -> ddq.v1.TaskState
-	41, // 13: ddq.v1.EnqueueResult.error:type_name -> ddq.v1.Error
+	39, // 11: ddq.v1.EnqueueResult.execute_time:type_name -> google.protobuf.Timestamp
+	42, // 12: ddq.v1.EnqueueResult.replaced_state:type_name -> ddq.v1.TaskState
+	43, // 13: ddq.v1.EnqueueResult.error:type_name -> ddq.v1.Error
 	0,  // 14: ddq.v1.EnqueueStreamRequest.tasks:type_name -> ddq.v1.EnqueueRequest
 	4,  // 15: ddq.v1.EnqueueStreamResponse.results:type_name -> ddq.v1.EnqueueResult
-	41, // 16: ddq.v1.EnqueueStreamResponse.error:type_name -> ddq.v1.Error
-	42, // 17: ddq.v1.GetTaskResponse.task:type_name -> ddq.v1.Task
-	40, // 18: ddq.v1.ListTasksRequest.state:type_name -> ddq.v1.TaskState
-	42, // 19: ddq.v1.ListTasksResponse.tasks:type_name -> ddq.v1.Task
-	36, // 20: ddq.v1.RescheduleTaskRequest.delay:type_name -> google.protobuf.Duration
-	37, // 21: ddq.v1.RescheduleTaskRequest.execute_time:type_name -> google.protobuf.Timestamp
-	37, // 22: ddq.v1.RescheduleTaskResponse.execute_time:type_name -> google.protobuf.Timestamp
+	43, // 16: ddq.v1.EnqueueStreamResponse.error:type_name -> ddq.v1.Error
+	44, // 17: ddq.v1.GetTaskResponse.task:type_name -> ddq.v1.Task
+	42, // 18: ddq.v1.ListTasksRequest.state:type_name -> ddq.v1.TaskState
+	44, // 19: ddq.v1.ListTasksResponse.tasks:type_name -> ddq.v1.Task
+	38, // 20: ddq.v1.RescheduleTaskRequest.delay:type_name -> google.protobuf.Duration
+	39, // 21: ddq.v1.RescheduleTaskRequest.execute_time:type_name -> google.protobuf.Timestamp
+	39, // 22: ddq.v1.RescheduleTaskResponse.execute_time:type_name -> google.protobuf.Timestamp
 	16, // 23: ddq.v1.SubscribeRequest.hello:type_name -> ddq.v1.Hello
 	25, // 24: ddq.v1.SubscribeRequest.acks:type_name -> ddq.v1.Ack
 	26, // 25: ddq.v1.SubscribeRequest.nacks:type_name -> ddq.v1.Nack
@@ -2699,14 +2856,14 @@ var file_ddq_v1_queue_proto_depIdxs = []int32{
 	22, // 30: ddq.v1.SubscribeResponse.cancels:type_name -> ddq.v1.Cancel
 	24, // 31: ddq.v1.SubscribeResponse.drain:type_name -> ddq.v1.Drain
 	23, // 32: ddq.v1.SubscribeResponse.demand:type_name -> ddq.v1.Demand
-	42, // 33: ddq.v1.Delivery.task:type_name -> ddq.v1.Task
+	44, // 33: ddq.v1.Delivery.task:type_name -> ddq.v1.Task
 	21, // 34: ddq.v1.Settled.results:type_name -> ddq.v1.SettleResult
-	41, // 35: ddq.v1.SettleResult.error:type_name -> ddq.v1.Error
+	43, // 35: ddq.v1.SettleResult.error:type_name -> ddq.v1.Error
 	19, // 36: ddq.v1.RetrieveResponse.deliveries:type_name -> ddq.v1.Delivery
 	25, // 37: ddq.v1.AckRequest.ack:type_name -> ddq.v1.Ack
 	26, // 38: ddq.v1.NackRequest.nack:type_name -> ddq.v1.Nack
-	40, // 39: ddq.v1.NackResponse.state:type_name -> ddq.v1.TaskState
-	37, // 40: ddq.v1.NackResponse.execute_time:type_name -> google.protobuf.Timestamp
+	42, // 39: ddq.v1.NackResponse.state:type_name -> ddq.v1.TaskState
+	39, // 40: ddq.v1.NackResponse.execute_time:type_name -> google.protobuf.Timestamp
 	27, // 41: ddq.v1.ExtendRequest.extend:type_name -> ddq.v1.Extend
 	0,  // 42: ddq.v1.DelayQueueService.Enqueue:input_type -> ddq.v1.EnqueueRequest
 	2,  // 43: ddq.v1.DelayQueueService.EnqueueBatch:input_type -> ddq.v1.EnqueueBatchRequest
@@ -2720,20 +2877,22 @@ var file_ddq_v1_queue_proto_depIdxs = []int32{
 	30, // 51: ddq.v1.DelayQueueService.Ack:input_type -> ddq.v1.AckRequest
 	32, // 52: ddq.v1.DelayQueueService.Nack:input_type -> ddq.v1.NackRequest
 	34, // 53: ddq.v1.DelayQueueService.Extend:input_type -> ddq.v1.ExtendRequest
-	1,  // 54: ddq.v1.DelayQueueService.Enqueue:output_type -> ddq.v1.EnqueueResponse
-	3,  // 55: ddq.v1.DelayQueueService.EnqueueBatch:output_type -> ddq.v1.EnqueueBatchResponse
-	6,  // 56: ddq.v1.DelayQueueService.EnqueueStream:output_type -> ddq.v1.EnqueueStreamResponse
-	8,  // 57: ddq.v1.DelayQueueService.GetTask:output_type -> ddq.v1.GetTaskResponse
-	10, // 58: ddq.v1.DelayQueueService.ListTasks:output_type -> ddq.v1.ListTasksResponse
-	12, // 59: ddq.v1.DelayQueueService.DeleteTask:output_type -> ddq.v1.DeleteTaskResponse
-	14, // 60: ddq.v1.DelayQueueService.RescheduleTask:output_type -> ddq.v1.RescheduleTaskResponse
-	17, // 61: ddq.v1.DelayQueueService.Subscribe:output_type -> ddq.v1.SubscribeResponse
-	29, // 62: ddq.v1.DelayQueueService.Retrieve:output_type -> ddq.v1.RetrieveResponse
-	31, // 63: ddq.v1.DelayQueueService.Ack:output_type -> ddq.v1.AckResponse
-	33, // 64: ddq.v1.DelayQueueService.Nack:output_type -> ddq.v1.NackResponse
-	35, // 65: ddq.v1.DelayQueueService.Extend:output_type -> ddq.v1.ExtendResponse
-	54, // [54:66] is the sub-list for method output_type
-	42, // [42:54] is the sub-list for method input_type
+	36, // 54: ddq.v1.DelayQueueService.AcquireTokens:input_type -> ddq.v1.AcquireTokensRequest
+	1,  // 55: ddq.v1.DelayQueueService.Enqueue:output_type -> ddq.v1.EnqueueResponse
+	3,  // 56: ddq.v1.DelayQueueService.EnqueueBatch:output_type -> ddq.v1.EnqueueBatchResponse
+	6,  // 57: ddq.v1.DelayQueueService.EnqueueStream:output_type -> ddq.v1.EnqueueStreamResponse
+	8,  // 58: ddq.v1.DelayQueueService.GetTask:output_type -> ddq.v1.GetTaskResponse
+	10, // 59: ddq.v1.DelayQueueService.ListTasks:output_type -> ddq.v1.ListTasksResponse
+	12, // 60: ddq.v1.DelayQueueService.DeleteTask:output_type -> ddq.v1.DeleteTaskResponse
+	14, // 61: ddq.v1.DelayQueueService.RescheduleTask:output_type -> ddq.v1.RescheduleTaskResponse
+	17, // 62: ddq.v1.DelayQueueService.Subscribe:output_type -> ddq.v1.SubscribeResponse
+	29, // 63: ddq.v1.DelayQueueService.Retrieve:output_type -> ddq.v1.RetrieveResponse
+	31, // 64: ddq.v1.DelayQueueService.Ack:output_type -> ddq.v1.AckResponse
+	33, // 65: ddq.v1.DelayQueueService.Nack:output_type -> ddq.v1.NackResponse
+	35, // 66: ddq.v1.DelayQueueService.Extend:output_type -> ddq.v1.ExtendResponse
+	37, // 67: ddq.v1.DelayQueueService.AcquireTokens:output_type -> ddq.v1.AcquireTokensResponse
+	55, // [55:68] is the sub-list for method output_type
+	42, // [42:55] is the sub-list for method input_type
 	42, // [42:42] is the sub-list for extension type_name
 	42, // [42:42] is the sub-list for extension extendee
 	0,  // [0:42] is the sub-list for field type_name
@@ -2763,7 +2922,7 @@ func file_ddq_v1_queue_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_ddq_v1_queue_proto_rawDesc), len(file_ddq_v1_queue_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   36,
+			NumMessages:   38,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

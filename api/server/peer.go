@@ -81,6 +81,13 @@ func noticeOf(f *ddqv1.NotifyRequest) (n actors.Notice) {
 		}
 		n.Ended = append(n.Ended, notice)
 	}
+	for _, freed := range f.Freed {
+		notice := actors.FreedNotice{Topic: freed.Topic}
+		for _, key := range freed.Keys {
+			notice.Keys = append(notice.Keys, string(key))
+		}
+		n.Freed = append(n.Freed, notice)
+	}
 	for _, r := range f.Released {
 		n.Released = append(n.Released, shardOf(r.Topic, r.Shard))
 	}

@@ -27,6 +27,7 @@ type policyFlags struct {
 	maxDelay      time.Duration
 	maxPayload    int
 	doneRetention time.Duration
+	limits        limitFlags
 	ageing        int
 }
 
@@ -38,12 +39,13 @@ func newPolicyFlags(fs *pflag.FlagSet) *policyFlags {
 	fs.DurationVar(&p.maxDelay, "max-delay", 0, "farthest due time")
 	fs.IntVar(&p.maxPayload, "max-payload", 0, "most bytes of a payload")
 	fs.DurationVar(&p.doneRetention, "done-retention", 0, "how long done tasks are kept")
+	p.limits.flags(fs)
 	fs.IntVar(&p.ageing, "priority-ageing", 0, "one of so many deliveries is that of the task due for longest, whatever its priority")
 	return p
 }
 
-func (p *policyFlags) read() client.Policy {
-	return client.Policy{
+func (p *policyFlags) read() (client.Policy, error) {
+	policy := client.Policy{
 		VisibilityTimeout: given(p.fs, "visibility-timeout", p.visibility),
 		MaxRetries:        given(p.fs, "max-retries", p.maxRetries),
 		Backoff:           p.backoff.own(),
@@ -52,6 +54,7 @@ func (p *policyFlags) read() client.Policy {
 		DoneRetention:     given(p.fs, "done-retention", p.doneRetention),
 		PriorityAgeing:    given(p.fs, "priority-ageing", p.ageing),
 	}
+	return policy, p.limits.read(p.fs, &policy)
 }
 
 // given returns nil for a flag that was left out.
@@ -73,7 +76,10 @@ func (c *cli) topicCreate() *cobra.Command {
 	flags := newPolicyFlags(cmd.Flags())
 	cmd.Flags().IntVar(&shards, "shards", 0, "parts the topic is spread over; fixed from then on")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		policy := flags.read()
+		policy, err := flags.read()
+		if err != nil {
+			return err
+		}
 		policy.Shards = given(cmd.Flags(), "shards", shards)
 		return c.call(cmd, func(ctx context.Context, s *client.Client) error {
 			topic, err := s.CreateTopic(ctx, args[0], policy)
@@ -90,12 +96,15 @@ func (c *cli) topicSet() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "set NAME",
 		Short:   "Change the policy of a topic",
-		Example: "  ddq topic set mail --max-retries 10",
+		Example: "  ddq topic set mail --max-retries 10\n  ddq topic set mail --rate 100/s --burst 10 --concurrency 5 --key-rate 1000/h --key-concurrency 1",
 		Args:    cobra.ExactArgs(1),
 	}
 	flags := newPolicyFlags(cmd.Flags())
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		policy := flags.read()
+		policy, err := flags.read()
+		if err != nil {
+			return err
+		}
 		if policy == (client.Policy{}) {
 			return usagef("say what to change, for example --max-retries 10")
 		}

@@ -33,6 +33,10 @@ type taskView struct {
 	Priority            int               `json:"priority,omitempty"`
 	FairnessKey         string            `json:"fairness_key,omitempty"`
 	FairnessWeight      int               `json:"fairness_weight,omitempty"`
+	RateKey             string            `json:"rate_key,omitempty"`
+	ConcurrencyKey      string            `json:"concurrency_key,omitempty"`
+	WaitingFor          string            `json:"waiting_for,omitempty"`
+	NextTokenTime       string            `json:"next_token_time,omitempty"`
 	LastError           string            `json:"last_error,omitempty"`
 	DeadReason          string            `json:"dead_reason,omitempty"`
 	FinishedAt          string            `json:"finished_at,omitempty"`
@@ -56,6 +60,10 @@ func viewTask(t client.Snapshot) taskView {
 		Priority:            t.Priority,
 		FairnessKey:         t.FairnessKey,
 		FairnessWeight:      t.FairnessWeight,
+		RateKey:             t.RateKey,
+		ConcurrencyKey:      t.ConcurrencyKey,
+		WaitingFor:          t.WaitingFor.String(),
+		NextTokenTime:       clock(t.NextToken),
 		LastError:           t.LastError,
 		DeadReason:          t.DeadReason.String(),
 		FinishedAt:          clock(t.FinishedAt),
@@ -80,7 +88,8 @@ func (v taskView) rows() []table.Row {
 		{"retries", v.RetryCount}, {"max retries", v.MaxRetries},
 	}
 	for _, o := range []table.Row{
-		{"fairness key", printable(v.FairnessKey)}, {"expires", v.ExpireTime}, {"worker", printable(v.Worker)}, {"hold ends", v.HoldDeadline}, {"last error", printable(v.LastError)},
+		{"fairness key", printable(v.FairnessKey)}, {"rate key", printable(v.RateKey)}, {"concurrency key", printable(v.ConcurrencyKey)},
+		{"waiting for", v.WaitingFor}, {"next token", v.NextTokenTime}, {"expires", v.ExpireTime}, {"worker", printable(v.Worker)}, {"hold ends", v.HoldDeadline}, {"last error", printable(v.LastError)},
 		{"dead because", v.DeadReason}, {"finished", v.FinishedAt}, {"backoff", v.Backoff.text()},
 	} {
 		if o[1] != "" {
@@ -126,6 +135,11 @@ type topicView struct {
 	MaxPayloadBytes     int          `json:"max_payload_bytes"`
 	DoneRetentionMs     int64        `json:"done_retention_ms"`
 	PriorityAgeing      int          `json:"priority_ageing"`
+	Rate                *rateView    `json:"rate,omitempty"`
+	KeyRate             *rateView    `json:"key_rate,omitempty"`
+	Concurrency         int          `json:"concurrency,omitempty"`
+	KeyConcurrency      int          `json:"key_concurrency,omitempty"`
+	OverLimit           string       `json:"over_limit"`
 	DeliveryPaused      bool         `json:"delivery_paused"`
 	EnqueuePaused       bool         `json:"enqueue_paused"`
 	Version             int64        `json:"version"`
@@ -147,6 +161,11 @@ func viewTopic(t client.Topic) topicView {
 		MaxPayloadBytes:     value(p.MaxPayload),
 		DoneRetentionMs:     value(p.DoneRetention).Milliseconds(),
 		PriorityAgeing:      value(p.PriorityAgeing),
+		Rate:                viewRate(p.Rate),
+		KeyRate:             viewRate(p.KeyRate),
+		Concurrency:         value(p.Concurrency),
+		KeyConcurrency:      value(p.KeyConcurrency),
+		OverLimit:           value(p.OverLimit).String(),
 		DeliveryPaused:      t.DeliveryPaused,
 		EnqueuePaused:       t.EnqueuePaused,
 		Version:             t.Version,
@@ -166,7 +185,9 @@ func (v topicView) rows() []table.Row {
 		{"name", v.Name}, {"paused", v.paused()}, {"shards", v.shards()},
 		{"visibility timeout", lasting(millis(v.VisibilityTimeoutMs))}, {"max retries", v.MaxRetries}, {"backoff", v.Backoff.text()},
 		{"max delay", lasting(millis(v.MaxDelayMs))}, {"max payload", byteCount(int64(v.MaxPayloadBytes))},
-		{"done retention", lasting(millis(v.DoneRetentionMs))}, {"priority ageing", v.PriorityAgeing}, {"version", v.Version},
+		{"done retention", lasting(millis(v.DoneRetentionMs))}, {"priority ageing", v.PriorityAgeing},
+		{"rate", v.Rate.text()}, {"key rate", v.KeyRate.text()}, {"over limit", v.OverLimit},
+		{"concurrency", capText(v.Concurrency)}, {"key concurrency", capText(v.KeyConcurrency)}, {"version", v.Version},
 	}
 	if d := v.Depth; d != nil {
 		rows = append(rows, table.Row{"durability", v.Durability}, table.Row{"subscriptions here", *v.Subscriptions},
