@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/pflag"
 
 	"github.com/ddq-io/ddq/api/client"
@@ -51,7 +52,7 @@ func rateText(count int, period time.Duration) string {
 	if count == 0 {
 		return "none"
 	}
-	return fmt.Sprintf("%d/%v", count, lasting(period))
+	return fmt.Sprintf("%d/%v", count, period)
 }
 
 // limitFlags are the rates and caps of a topic.
@@ -135,18 +136,28 @@ func viewRate(r *client.Rate) *rateView {
 }
 
 func (r *rateView) text() string {
-	switch {
-	case r == nil:
-		return "none"
-	case r.Kind == "sliding_window":
-		return rateText(r.Count, millis(r.PeriodMs)) + ", in any window"
+	if r.Kind == "sliding_window" {
+		return rateText(r.Count, millis(r.PeriodMs)) + " in any window"
 	}
 	return fmt.Sprintf("%s, burst %d", rateText(r.Count, millis(r.PeriodMs)), r.Burst)
 }
 
-func capText(n int) string {
-	if n == 0 {
-		return "none"
+// limitRows are the limits that there are.
+func (v *topicView) limitRows() (rows []table.Row) {
+	if v.Rate != nil {
+		rows = append(rows, table.Row{"rate", v.Rate.text()})
 	}
-	return strconv.Itoa(n)
+	if v.KeyRate != nil {
+		rows = append(rows, table.Row{"rate of a key", v.KeyRate.text()})
+	}
+	if len(rows) > 0 {
+		rows = append(rows, table.Row{"over the limit", v.OverLimit})
+	}
+	if v.Concurrency > 0 {
+		rows = append(rows, table.Row{"concurrency", v.Concurrency})
+	}
+	if v.KeyConcurrency > 0 {
+		rows = append(rows, table.Row{"concurrency of a key", v.KeyConcurrency})
+	}
+	return rows
 }

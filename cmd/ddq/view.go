@@ -185,10 +185,9 @@ func (v topicView) rows() []table.Row {
 		{"name", v.Name}, {"paused", v.paused()}, {"shards", v.shards()},
 		{"visibility timeout", lasting(millis(v.VisibilityTimeoutMs))}, {"max retries", v.MaxRetries}, {"backoff", v.Backoff.text()},
 		{"max delay", lasting(millis(v.MaxDelayMs))}, {"max payload", byteCount(int64(v.MaxPayloadBytes))},
-		{"done retention", lasting(millis(v.DoneRetentionMs))}, {"priority ageing", v.PriorityAgeing},
-		{"rate", v.Rate.text()}, {"key rate", v.KeyRate.text()}, {"over limit", v.OverLimit},
-		{"concurrency", capText(v.Concurrency)}, {"key concurrency", capText(v.KeyConcurrency)}, {"version", v.Version},
+		{"done retention", lasting(millis(v.DoneRetentionMs))}, {"priority ageing", v.PriorityAgeing}, {"version", v.Version},
 	}
+	rows = append(rows, v.limitRows()...)
 	if d := v.Depth; d != nil {
 		rows = append(rows, table.Row{"durability", v.Durability}, table.Row{"subscriptions here", *v.Subscriptions},
 			table.Row{"scheduled", d.Scheduled}, table.Row{"ready", d.Ready}, table.Row{"running", d.Running},
