@@ -142,6 +142,14 @@ func (r *rateView) text() string {
 	return fmt.Sprintf("%s, burst %d", rateText(r.Count, millis(r.PeriodMs)), r.Burst)
 }
 
+// viewOver leaves out what is so by default.
+func viewOver(o *client.OverLimit) string {
+	if value(o) != client.OverLimitDeadLetter {
+		return ""
+	}
+	return o.String()
+}
+
 // limitRows are the limits that there are.
 func (v *topicView) limitRows() (rows []table.Row) {
 	if v.Rate != nil {
@@ -150,7 +158,7 @@ func (v *topicView) limitRows() (rows []table.Row) {
 	if v.KeyRate != nil {
 		rows = append(rows, table.Row{"rate of a key", v.KeyRate.text()})
 	}
-	if len(rows) > 0 {
+	if v.OverLimit != "" {
 		rows = append(rows, table.Row{"over the limit", v.OverLimit})
 	}
 	if v.Concurrency > 0 {

@@ -139,7 +139,7 @@ type topicView struct {
 	KeyRate             *rateView    `json:"key_rate,omitempty"`
 	Concurrency         int          `json:"concurrency,omitempty"`
 	KeyConcurrency      int          `json:"key_concurrency,omitempty"`
-	OverLimit           string       `json:"over_limit"`
+	OverLimit           string       `json:"over_limit,omitempty"`
 	DeliveryPaused      bool         `json:"delivery_paused"`
 	EnqueuePaused       bool         `json:"enqueue_paused"`
 	Version             int64        `json:"version"`
@@ -165,7 +165,7 @@ func viewTopic(t client.Topic) topicView {
 		KeyRate:             viewRate(p.KeyRate),
 		Concurrency:         value(p.Concurrency),
 		KeyConcurrency:      value(p.KeyConcurrency),
-		OverLimit:           value(p.OverLimit).String(),
+		OverLimit:           viewOver(p.OverLimit),
 		DeliveryPaused:      t.DeliveryPaused,
 		EnqueuePaused:       t.EnqueuePaused,
 		Version:             t.Version,
