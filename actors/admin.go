@@ -439,6 +439,7 @@ func (s *System) startRefresh() {
 		}
 	})
 	s.refresh.wg.Go(func() { s.beat(ctx) })
+	s.refresh.wg.Go(func() { s.watchWaiters(ctx) })
 	if s.fleet.source != nil {
 		s.refresh.wg.Go(func() { s.followFleet(ctx) })
 	}

@@ -20,6 +20,7 @@ const (
 	NotFound                 // no such task or topic
 	Exists                   // taken by something else
 	Precondition             // not in this state
+	Aborted                  // changed by somebody else since it was read
 	Exhausted                // paused, quota, backlog: again after RetryAfter
 	Unavailable              // draining, store unreachable: again after RetryAfter
 	Unknown                  // may have happened; repeating with the same id is safe
@@ -35,6 +36,7 @@ type Error struct {
 	Message    string
 	RetryAfter time.Duration
 	State      store.State // Exists, Precondition: of the task
+	Version    int64       // Aborted: of the task
 	cause      error
 }
 
@@ -85,6 +87,11 @@ func errState(id string, state store.State) *Error {
 	}
 	return &Error{Kind: Precondition, Reason: reason, Field: "id", State: state,
 		Message: fmt.Sprintf("task %q is %s", id, state)}
+}
+
+func errVersion(id string, version int64) *Error {
+	return &Error{Kind: Aborted, Reason: "VERSION_MISMATCH", Field: "if_version", Version: version,
+		Message: fmt.Sprintf("task %q is at version %d", id, version)}
 }
 
 func errDraining() *Error {

@@ -37,6 +37,7 @@ func (sub *subscriber) hold(id string, token store.Token) store.Hold {
 		Token:      token,
 		Visibility: sub.options.Visibility,
 		Worker:     sub.options.Worker,
+		Node:       sub.node,
 	}
 }
 
@@ -113,6 +114,7 @@ func (s *shard) onHolds(m *holdsDone) {
 		default:
 			s.refund(r.sub, 1)
 			s.metrics.countUnheld(result.Status)
+			s.tellSettled(s.id, r.task.ID)
 		}
 	}
 	s.flyLater()

@@ -90,7 +90,9 @@ func (s *lanes) open(key store.Lane, base *window) *lane {
 }
 
 // share is a lane's part of a budget.
-func (s *lanes) share(budget int) int { return max(leastOfLane, budget/len(s.byKey)) }
+func (s *lanes) share(budget int) int {
+	return max(min(leastOfLane, budget), budget/len(s.byKey))
+}
 
 // put takes in where a task is now.
 func (s *lanes) put(id string, t *store.Traits, l *lane, ready bool) {

@@ -81,7 +81,7 @@ func (l *line) add(fresh []readyTask) {
 	}
 }
 
-func (t readyTask) laned() bool { return t.Traits.Lane() != store.Lane{} }
+func (a readyTask) laned() bool { return a.Traits.Lane() != store.Lane{} }
 
 func (l *line) queue(lane store.Lane) *queue {
 	if lane == (store.Lane{}) {

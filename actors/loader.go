@@ -90,11 +90,22 @@ func (s *shard) learn(e store.Entry) {
 // keep admits a task that may be in the wheel already, for another time.
 func (s *shard) keep(e store.Entry) {
 	if _, known := s.out[e.ID]; known {
+		s.relane(e)
 		return
 	}
 	if !s.admit(e) {
 		s.unwait(e.ID)
 	}
+}
+
+// relane puts a ready task into line once more when it has other traits than before.
+// Where it stood it stays, and comes to nothing: a task is held once.
+func (s *shard) relane(e store.Entry) {
+	if s.lanes.of(e.ID).Same(e.Traits) || e.Due > s.now() {
+		return
+	}
+	s.lanes.put(e.ID, e.Traits, s.lanes.lane(e.Traits, &s.window), true)
+	s.fresh = append(s.fresh, e)
 }
 
 // unwait takes a task out of the wheel.

@@ -11,7 +11,7 @@ import (
 	"github.com/ddq-io/ddq/store"
 )
 
-// Get returns a task. With an empty topic every topic is searched; the same id in
+// Get returns a task with its history. With an empty topic every topic is searched; the same id in
 // several is refused.
 func (s *System) Get(ctx context.Context, topic, id string) (Found, error) {
 	f, err := s.find(ctx, topic, id)
@@ -22,7 +22,7 @@ func (s *System) Get(ctx context.Context, topic, id string) (Found, error) {
 	if err := s.explain(ctx, found); err != nil {
 		return Found{}, failure(err)
 	}
-	return found[0], nil
+	return s.withHistory(ctx, found[0])
 }
 
 func (s *System) find(ctx context.Context, topic, id string) (Found, *Error) {
@@ -74,6 +74,7 @@ func (s *System) findIn(ctx context.Context, t *store.Topic, id string) (*Found,
 		}
 		if found[0].State != store.StateUnknown {
 			f := foundIn(t, found[0])
+			f.Shard = place
 			return &f, nil
 		}
 	}
@@ -85,16 +86,37 @@ func foundIn(t *store.Topic, snap store.Snapshot) Found {
 }
 
 // Delete removes a pending task and says where it was. With an empty topic every
-// topic is searched.
+// topic is searched. When an answer was lost on the way, a refusal says nothing: the
+// try without an answer may have done it.
 func (s *System) Delete(ctx context.Context, topic, id string) (foundIn string, err error) {
 	topic, e := s.locate(ctx, topic, id)
 	if e != nil {
 		return "", e
 	}
-	return topic, s.change(ctx, topic, id, func(place store.Shard) ([]store.RemoveResult, any, error) {
-		_, results, err := s.store.Remove(ctx, place, []string{id})
-		return results, &pendingGone{ids: []string{id}}, err
-	})
+	ref, e := s.topic(ctx, topic, false)
+	if e != nil {
+		return topic, e
+	}
+	for _, place := range placesOf(ref.config.Load(), id) {
+		var results []store.RemoveResult
+		repeated, err := s.resolve(ctx, func() (err error) {
+			_, results, err = s.store.Remove(ctx, place, []string{id})
+			return err
+		})
+		if err != nil {
+			return topic, failure(err)
+		}
+		switch r := results[0]; {
+		case r.Status == store.OK:
+			s.tell(ref, place.N, &pendingGone{ids: []string{id}})
+			return topic, nil
+		case repeated:
+			return topic, failure(store.ErrUnknown)
+		case r.Status != store.NotFound:
+			return topic, errState(id, r.State)
+		}
+	}
+	return topic, errNoTask(id)
 }
 
 // locate names the topic of a task. Where it was named, nothing is read: a server that
@@ -108,63 +130,6 @@ func (s *System) locate(ctx context.Context, topic, id string) (string, *Error) 
 		return "", err
 	}
 	return topic, checkTopicName("topic", topic)
-}
-
-// Reschedule moves the due time of a pending task.
-func (s *System) Reschedule(ctx context.Context, topic, id string, w When) (foundIn string, due store.Millis, err error) {
-	topic, e := s.locate(ctx, topic, id)
-	if e != nil {
-		return "", 0, e
-	}
-	t, err := s.store.GetTopic(ctx, topic)
-	if err != nil {
-		return "", 0, failure(err)
-	}
-	if e := w.check(&t, s.clock.millis()); e != nil {
-		return "", 0, e
-	}
-	if due = w.At; due == 0 {
-		due = ceilMillis(s.clock.Latest().Add(w.Delay))
-	}
-	return topic, due, s.change(ctx, topic, id, func(place store.Shard) ([]store.RemoveResult, any, error) {
-		stamp, results, err := s.store.Reschedule(ctx, place, []store.Move{{ID: id, Due: due}})
-		note := &pendingChanged{task: store.Entry{ID: id, Due: due}, seq: stamp.Seq}
-		if len(results) > 0 {
-			note.task.Traits = results[0].Traits
-		}
-		return results, note, err
-	})
-}
-
-// change edits one pending task in the store and then tells its shard. When an answer
-// was lost on the way, a refusal says nothing: the try without an answer may have done
-// it, and be the reason that the next one found no such task, or one that runs.
-func (s *System) change(ctx context.Context, topic, id string, edit func(store.Shard) ([]store.RemoveResult, any, error)) error {
-	ref, e := s.topic(ctx, topic, false)
-	if e != nil {
-		return e
-	}
-	for _, place := range placesOf(ref.config.Load(), id) {
-		var results []store.RemoveResult
-		var note any
-		repeated, err := s.resolve(ctx, func() (err error) {
-			results, note, err = edit(place)
-			return err
-		})
-		if err != nil {
-			return failure(err)
-		}
-		switch r := results[0]; {
-		case r.Status == store.OK:
-			s.tell(ref, place.N, note)
-			return nil
-		case repeated:
-			return failure(store.ErrUnknown)
-		case r.Status != store.NotFound:
-			return errState(id, r.State)
-		}
-	}
-	return errNoTask(id)
 }
 
 // List pages through the tasks of a topic in one state; StateUnknown lists all

@@ -149,6 +149,14 @@ type (
 		tasks []store.Entry
 	}
 	endedElsewhere struct{ holds []EndedHold }
+	// waitedElsewhere, from System: another node waits for tasks to be settled.
+	waitedElsewhere struct {
+		ids   []string
+		node  string
+		first bool
+	}
+	// cancelHolds, from System and links: the cancellation of tasks was asked for.
+	cancelHolds struct{ holds []EndedHold }
 	// heldElsewhere, from a link: the shard's owner holds these for a subscription.
 	heldElsewhere struct {
 		sub   *subscriber
@@ -290,6 +298,8 @@ type (
 	}
 	// forgotten, from a shard: nothing more comes from it.
 	forgotten struct{}
+	// cancelAsked, from a shard: of a task that this subscription has.
+	cancelAsked struct{ ask CancelAsk }
 	// drainWorker, from the topic.
 	drainWorker struct{ grace time.Duration }
 )
@@ -312,6 +322,7 @@ type subscriber struct {
 	options SubscribeOptions
 	worker  *actor.PID
 	out     Outbox
+	node    string      // this one
 	party   string      // see topicActor.told
 	gone    atomic.Bool // the stream ended: hold nothing more for it
 }

@@ -188,10 +188,7 @@ func (r *router) resolve(t *NewTask, topic *store.Topic) *Error {
 	if t.ExpireAfter > 0 {
 		t.Task.Expires = t.Task.Due.Add(t.ExpireAfter)
 	}
-	if t.Task.Expires != 0 && t.Task.Expires <= t.Task.Due {
-		return invalid("expire_time", "BAD_TIME", "expire_time must be after the due time")
-	}
-	return nil
+	return checkExpiry(t.Task.Expires, t.Task.Due)
 }
 
 func (r *router) send() {

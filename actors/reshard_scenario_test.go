@@ -96,7 +96,7 @@ func TestIDsStayUniqueOverAReshard(t *testing.T) {
 		if _, err := a.Get(t.Context(), "mail", "gone"); err == nil {
 			t.Error("a deleted task is still there")
 		}
-		if _, _, err := b.Reschedule(t.Context(), "mail", "late", When{Delay: time.Second}); err != nil {
+		if _, err := b.Reschedule(t.Context(), "mail", "late", When{Delay: time.Second}, 0); err != nil {
 			t.Error(err)
 		}
 		w.settle(SettleAck, running)

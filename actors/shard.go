@@ -104,7 +104,7 @@ func newShard(rt *runtime, id store.Shard, ref *topicRef, dozing *atomic.Bool) *
 		adds:     runway[addition]{most: 1, limit: batchItems, size: additionSize},
 		holdNews: runway[addition]{most: 1, limit: batchItems, size: additionSize},
 		holds:    runway[holdRequest]{most: 4, limit: holdBatch},
-		acks:     runway[settleItem]{most: 1, limit: batchItems},
+		acks:     runway[settleItem]{most: 1, limit: batchItems, size: resultSize},
 		nacks:    runway[settleItem]{most: 1, limit: batchItems},
 		extends:  runway[settleItem]{most: 1, limit: batchItems},
 		recovers: runway[expired]{most: 1, limit: holdBatch},
@@ -163,6 +163,7 @@ func (s *shard) Receive(c actor.Context) {
 		for _, id := range m.ids {
 			s.unwait(id)
 		}
+		s.onGone(m.ids)
 	case *forget:
 		s.send(m.sub.worker, &forgotten{})
 	case *configured:
@@ -178,6 +179,11 @@ func (s *shard) Receive(c actor.Context) {
 		for _, h := range m.holds {
 			s.unregister(h.ID, h.Token)
 		}
+		s.tellHoldsSettled(m.holds)
+	case *waitedElsewhere:
+		s.wantedElsewhere(m)
+	case *cancelHolds:
+		s.passCancels(m.holds)
 	case *heldElsewhere:
 		s.takeOver(m)
 	case *handShard:
@@ -260,7 +266,7 @@ func (s *shard) flush() {
 func (s *shard) giveBack(tasks []heldTask) {
 	asked := make([]Settlement, len(tasks))
 	for i, h := range tasks {
-		asked[i] = Settlement{Kind: SettleRelease, ID: h.task.ID, Token: encodeToken(s.id.N, h.token)}
+		asked[i] = Settlement{Kind: SettleRelease, ID: h.task.ID, Token: encodeToken(s.id.N, h.token), Unseen: true}
 	}
 	call := newSettleCall(asked, func([]Settled) {})
 	items := make([]int, len(tasks))

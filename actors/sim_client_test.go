@@ -104,6 +104,7 @@ type simTask struct {
 	id      string
 	when    When
 	retries int
+	traits  *store.Traits
 }
 
 // produce lets producers work until the plan's end.
@@ -125,6 +126,9 @@ func (s *sim) produce() {
 
 func (s *sim) newTask(n int) simTask {
 	t := simTask{id: fmt.Sprintf("t%d", n), retries: s.rng.IntN(5)}
+	if s.chance(0.4) {
+		t.traits = &store.Traits{Priority: s.rng.IntN(3), FairnessKey: string(rune('a' + s.rng.IntN(3)))}
+	}
 	switch r := s.rng.IntN(10); {
 	case r < 2: // at once
 	case r < 5:
@@ -152,7 +156,7 @@ func (s *sim) enqueue(t simTask, tries int) {
 	c.call(n, e, func(ctx context.Context) (history.Event, error) {
 		out, err := n.sys.Enqueue(ctx, []NewTask{{
 			Topic: simTopic, When: t.when,
-			Task: store.Task{ID: t.id, Payload: []byte(sum), MaxRetries: t.retries},
+			Task: store.Task{ID: t.id, Payload: []byte(sum), MaxRetries: t.retries, Traits: t.traits},
 		}})
 		if err != nil {
 			return history.Event{}, err
@@ -193,8 +197,8 @@ func (s *sim) meddle(t simTask) {
 	}
 	w := When{At: store.Millis(time.Now().UnixMilli()).Add(s.between(time.Millisecond, 8*time.Second))}
 	c.call(n, history.Event{Op: history.Reschedule, Task: t.id, Due: int64(w.At)}, func(ctx context.Context) (history.Event, error) {
-		_, due, err := n.sys.Reschedule(ctx, simTopic, t.id, w)
-		return history.Event{Due: int64(due)}, err
+		edited, err := n.sys.Reschedule(ctx, simTopic, t.id, w, 0)
+		return history.Event{Due: int64(edited.Due)}, err
 	})
 }
 
@@ -279,6 +283,8 @@ func (w *simWorker) Deliver(ds []Delivery) bool {
 	}, w.node.key, "frame", w.c.name, 0)
 	return true
 }
+
+func (w *simWorker) Cancel([]CancelAsk) {}
 
 func (w *simWorker) Settled(sequence uint64, results []Settled) {
 	if w.gone.Load() {

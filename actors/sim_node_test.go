@@ -523,6 +523,12 @@ func (l *simLink) Demand(ready, returned int) {
 	l.s.arrive(func() { l.back(func() { l.Link.Demand(ready, returned) }) }, l.at.key, "demand", l.from.key, 0)
 }
 
+func (l *simLink) Cancel(asks []CancelAsk) {
+	if !l.over.Load() && !l.at.dead.Load() {
+		l.s.arrive(func() { l.back(func() { l.Link.Cancel(asks) }) }, l.at.key, "cancel", l.from.key, 0)
+	}
+}
+
 func (l *simLink) NodesChanged() {}
 
 func (l *simLink) Settled(uint64, []Settled) {}

@@ -30,6 +30,7 @@ type simPlan struct {
 
 	loseNotice, loseAnswer float64
 	faults                 int
+	budget                 int           // tasks that a shard keeps in memory; 0: all
 	rewind                 time.Duration // the most that a failover undoes
 
 	lies simLies
@@ -56,6 +57,9 @@ func (s *sim) planFor() simPlan {
 	if s.chance(0.3) {
 		p.loseAnswer = 0.1
 	}
+	if s.chance(0.3) {
+		p.budget = 1 + s.rng.IntN(6)
+	}
 	return p
 }
 
@@ -63,7 +67,7 @@ func (s *sim) planFor() simPlan {
 func (p *simPlan) config(name string) Config {
 	return Config{
 		Node: name, Addr: name, LeaseTTL: p.lease, Horizon: 55 * time.Second, LoadEvery: 15 * time.Second,
-		WatchdogInterval: 40 * time.Second,
+		WatchdogInterval: 40 * time.Second, ReadyBudget: p.budget, WheelBudget: 2 * p.budget,
 		Topic: store.Topic{
 			Shards: p.shards, Visibility: p.visibility,
 			Backoff: store.Backoff{Kind: store.BackoffExponential, Base: 500 * time.Millisecond, Max: 4 * time.Second, Jitter: 20},

@@ -180,15 +180,27 @@ func (st *simStore) Extend(ctx context.Context, sh store.Shard, extends []store.
 	})
 }
 
+func (st *simStore) Cancel(ctx context.Context, sh store.Shard, ids []string) (store.Stamp, []store.CancelResult, error) {
+	return askAll(ctx, st, "cancel", sh, true, func(m *memstore.Store) (store.Stamp, []store.CancelResult, error) {
+		return m.Cancel(simContext, sh, ids)
+	})
+}
+
+func (st *simStore) History(ctx context.Context, sh store.Shard, ids []string) ([]store.History, error) {
+	return askStore(ctx, st, "history", sh, false, func(m *memstore.Store) ([]store.History, error) {
+		return m.History(simContext, sh, ids)
+	})
+}
+
 func (st *simStore) Remove(ctx context.Context, sh store.Shard, ids []string) (store.Stamp, []store.RemoveResult, error) {
 	return askAll(ctx, st, "remove", sh, true, func(m *memstore.Store) (store.Stamp, []store.RemoveResult, error) {
 		return m.Remove(simContext, sh, ids)
 	})
 }
 
-func (st *simStore) Reschedule(ctx context.Context, sh store.Shard, moves []store.Move) (store.Stamp, []store.RemoveResult, error) {
-	return askAll(ctx, st, "reschedule", sh, true, func(m *memstore.Store) (store.Stamp, []store.RemoveResult, error) {
-		return m.Reschedule(simContext, sh, moves)
+func (st *simStore) Edit(ctx context.Context, sh store.Shard, edits []store.Edit) (store.Stamp, []store.EditResult, error) {
+	return askAll(ctx, st, "edit", sh, true, func(m *memstore.Store) (store.Stamp, []store.EditResult, error) {
+		return m.Edit(simContext, sh, edits)
 	})
 }
 

@@ -261,7 +261,7 @@ func (t *topicActor) reserve(items []addition, now store.Millis) {
 
 func (t *topicActor) subscribe(c actor.Context, m *subscribe) {
 	t.nextID++
-	sub := &subscriber{id: t.nextID, options: m.options, party: party(t.nextID, &m.options), out: m.out}
+	sub := &subscriber{id: t.nextID, options: m.options, node: t.cfg.Node, party: party(t.nextID, &m.options), out: m.out}
 	props := t.props(func() actor.Actor { return newWorker(t.runtime, t.ref, sub, m.out) })
 	sub.worker = c.SpawnPrefix(props, "worker")
 	t.subs[sub.id] = sub

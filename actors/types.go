@@ -34,8 +34,10 @@ type Enqueued struct {
 // Found is a task and where it was found.
 type Found struct {
 	Topic string
+	Shard store.Shard
 	store.Snapshot
-	MaxRetries int // the task's own or the topic's
+	MaxRetries    int // the task's own or the topic's
+	store.History     // Get and Wait
 
 	WaitingFor WaitingFor   // a task that is due, see System.explain
 	NextToken  store.Millis // WaitsForRate: when there is one that nobody has reserved
@@ -85,6 +87,8 @@ type Settlement struct {
 	Error     string         // nack
 	Delay     *time.Duration // nack, release: nil leaves it to the backoff (release: at once)
 	Permanent bool           // nack: dead-letter
+	Result    []byte         // ack: kept with the done task
+	Unseen    bool           // release: no worker has seen the task, which is no attempt
 	Extend    time.Duration  // extend: 0 the topic's visibility timeout
 
 	reason store.Reason // nack: dead-letter for this reason
@@ -99,7 +103,10 @@ type Settled struct {
 	State   store.State   // nack, release: the task's state now
 	Due     store.Millis  // nack, release: when it is due again
 	HoldFor time.Duration // extend: what the hold lasts from now
-	Err     *Error        // nil: done
+
+	Cancelled bool // extend: the task's cancellation was asked for
+
+	Err *Error // nil: done
 }
 
 // Outbox is where what goes to a subscription's stream is put. Its methods may be
@@ -109,6 +116,8 @@ type Outbox interface {
 	Deliver([]Delivery) bool
 	Settled(sequence uint64, results []Settled)
 	Drain(grace time.Duration)
+	// Cancel says that the cancellation of delivered tasks was asked for.
+	Cancel([]CancelAsk)
 	// Demand, of a subscription on demand: how many tasks are ready without credit
 	// now, and how much credit came back unused.
 	Demand(ready, returned int)
@@ -181,5 +190,6 @@ type Limits struct {
 	Shards        int           // 256
 	PageSize      int           // 1,000
 	RetrieveTasks int           // 1,000
-	RetrieveWait  time.Duration // 1 min
+	RetrieveWait  time.Duration // of every call that waits; 1 min
+	Result        int           // bytes; 256 KiB
 }

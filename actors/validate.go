@@ -55,24 +55,29 @@ func (l *Limits) checkTask(t *NewTask) *Error {
 			return err
 		}
 	}
-	if err := l.checkAttributes(t.Task.Attributes); err != nil {
+	return l.checkContents(&t.Task, t.ExpireAfter)
+}
+
+// checkContents checks what a task brings, and an edit may change.
+func (l *Limits) checkContents(t *store.Task, expireAfter time.Duration) *Error {
+	if err := l.checkAttributes(t.Attributes); err != nil {
 		return err
 	}
-	if t.Task.MaxRetries < -1 || t.Task.MaxRetries > l.MaxRetries {
+	if t.MaxRetries < -1 || t.MaxRetries > l.MaxRetries {
 		return invalid("max_retries", "OUT_OF_RANGE_FIELD", "max_retries must be 0 to %d", l.MaxRetries)
 	}
-	if t.Task.Backoff != nil {
-		if err := checkBackoff(*t.Task.Backoff); err != nil {
+	if t.Backoff != nil {
+		if err := checkBackoff(*t.Backoff); err != nil {
 			return err
 		}
 	}
-	if t.ExpireAfter < 0 {
+	if expireAfter < 0 {
 		return invalid("expire_after", "BAD_TIME", "expire_after must not be negative")
 	}
-	if err := checkTraits(t.Task.Traits); err != nil {
+	if err := checkTraits(t.Traits); err != nil {
 		return err
 	}
-	return l.checkVisibility(t.Task.Visibility)
+	return l.checkVisibility(t.Visibility)
 }
 
 // checkTraits allows none.
@@ -160,9 +165,20 @@ func (t *NewTask) checkAgainst(topic *store.Topic, now store.Millis) *Error {
 		return errPaused(topic.Name)
 	}
 	if n := len(t.Task.Payload); n > topic.MaxPayload {
-		return invalid("payload", "PAYLOAD_TOO_LARGE", "payload has %d bytes; at most %d are allowed", n, topic.MaxPayload)
+		return errPayload(n, topic.MaxPayload)
 	}
 	return t.When.check(topic, now)
+}
+
+func errPayload(n, most int) *Error {
+	return invalid("payload", "PAYLOAD_TOO_LARGE", "payload has %d bytes; at most %d are allowed", n, most)
+}
+
+func checkExpiry(expires, due store.Millis) *Error {
+	if expires != 0 && expires <= due {
+		return invalid("expire_time", "BAD_TIME", "expire_time must be after the due time")
+	}
+	return nil
 }
 
 func (w When) check(topic *store.Topic, now store.Millis) *Error {

@@ -6,7 +6,7 @@
 //	Add ──▶ pending ──Hold──▶ running ──Ack──▶ done (kept for the retention, then gone)
 //	          ▲  ▲                │ Nack or Recover
 //	          │  └────────────────┤ retry, release: pending again, due later
-//	    Reschedule                └ dead ──▶ dead ──Requeue──▶ pending
+//	       Edit                   └ dead ──▶ dead ──Requeue──▶ pending
 //
 // A pending task shows as scheduled, ready or retrying: scheduled before its
 // due time, ready after it, retrying while an attempt has failed and the next

@@ -41,22 +41,31 @@ type Writer interface {
 
 	// Ack ends holds: the tasks are done. With retention 0 they are deleted. A hold
 	// whose deadline has passed can be acked until Recover takes it. WrongState for
-	// a task that is pending, dead, or done under another token.
+	// a task that is pending, dead, or done under another token. A done task keeps
+	// its result and its last attempt, see Reader.History.
 	Ack(ctx context.Context, s Shard, acks []Ack, retention time.Duration) (Stamp, []Status, error)
 
-	// Nack ends holds and makes the tasks pending again, or dead. Raises Seq by
-	// one when any task became pending.
+	// Nack ends holds and makes the tasks pending again, or dead. One whose
+	// cancellation was asked for is dead for ReasonCancelled, whatever the nack
+	// says. Raises Seq by one when any task became pending.
 	Nack(ctx context.Context, s Shard, nacks []Nack) (Stamp, []NackResult, error)
 
 	// Extend moves the deadline of holds to Visibility from now.
 	Extend(ctx context.Context, s Shard, extends []Extend) (Stamp, []ExtendResult, error)
 
+	// Cancel asks for running tasks to be ended, which their holds keep until they
+	// are over: OK, also when it was asked for before, WrongState or NotFound.
+	Cancel(ctx context.Context, s Shard, ids []string) (Stamp, []CancelResult, error)
+
 	// Remove deletes pending tasks: OK, WrongState or NotFound.
 	Remove(ctx context.Context, s Shard, ids []string) (Stamp, []RemoveResult, error)
 
-	// Reschedule moves the due time of pending tasks: OK, WrongState or NotFound.
-	// Raises Seq by one when any task moved.
-	Reschedule(ctx context.Context, s Shard, moves []Move) (Stamp, []RemoveResult, error)
+	// Edit changes pending tasks in place: OK, WrongState or NotFound, and Stale
+	// when the task has another version than the edit takes. Each edit raises the
+	// task's version by one, and is made as a whole or not at all: a Hold sees the
+	// task as it was before, or after. Fingerprint and attempts stay. Raises Seq by
+	// one when any task moved (see EditResult).
+	Edit(ctx context.Context, s Shard, edits []Edit) (Stamp, []EditResult, error)
 
 	// Requeue makes dead tasks due now with Attempt 0 and no expiry: OK or
 	// NotFound (also when the task is not dead), and WrongState for a task whose
@@ -120,6 +129,11 @@ type Reader interface {
 	// Get returns tasks by id; StateUnknown for those that are not there.
 	Get(ctx context.Context, s Shard, ids []string) (Stamp, []Snapshot, error)
 
+	// History returns what the attempts of tasks left behind; nothing for a task
+	// that is not there, or whose first attempt is not over. An attempt is kept when
+	// a Nack or Recover says how it ended, and the last one of a done task.
+	History(ctx context.Context, s Shard, ids []string) ([]History, error)
+
 	// Window returns pending tasks due from the position After up to and
 	// including To, in order of (Due, ID), at most Limit.
 	Window(ctx context.Context, s Shard, w WindowQuery) (Stamp, []Entry, error)
@@ -171,7 +185,7 @@ const (
 	Conflict          // Add: another request lives under the id
 	Already           // Ack: this token acked before
 	NotDue            // Hold: due later; Recover: deadline later
-	Stale             // Ack, Nack, Extend, Recover: running under another token
+	Stale             // Ack, Nack, Extend, Recover: running under another token; Edit: in another version
 	WrongState        // not in a state that allows it
 	NotFound          // no such task
 	Corrupt           // Hold: unreadable, and dead-lettered now
@@ -196,6 +210,7 @@ type Hold struct {
 	Token      Token
 	Visibility time.Duration // used when the task has none of its own
 	Worker     string
+	Node       string // that asks; at most 255 bytes are kept
 
 	// Before, when it is not 0, is the moment from which the task is not held any
 	// more: Late. The hold does not outlast Until then, unless that is 0.
@@ -212,8 +227,9 @@ type HoldResult struct {
 
 // Ack ends one hold.
 type Ack struct {
-	ID    string
-	Token Token
+	ID     string
+	Token  Token
+	Result []byte // kept with the done task
 }
 
 // Nack ends one hold without success.
@@ -227,13 +243,16 @@ type Nack struct {
 	// Uncount takes the attempt back.
 	Uncount bool
 	Error   string // kept as LastError unless empty
+	// Outcome is what the task's history tells of the attempt; OutcomeCancelled in
+	// its place when that was asked for.
+	Outcome Outcome
 }
 
 // NackResult is the outcome of one Nack or Recover.
 type NackResult struct {
 	Status   Status  // OK, Stale, NotFound, WrongState; Recover also NotDue
 	State    State   // WrongState: the task's
-	Due      Millis  // OK and pending again
+	Due      Millis  // OK and pending again; 0 dead
 	Attempt  int     // OK: counted so far
 	Deadline Millis  // NotDue
 	Traits   *Traits // OK and pending again
@@ -252,22 +271,24 @@ type Extend struct {
 
 // ExtendResult is the outcome of one Extend.
 type ExtendResult struct {
-	Status   Status // OK, Stale, NotFound, WrongState
-	Deadline Millis // OK
+	Status    Status // OK, Stale, NotFound, WrongState
+	Deadline  Millis // OK
+	Cancelled bool   // OK: the task's cancellation was asked for
 }
 
-// Move sets a due time.
-type Move struct {
-	ID  string
-	Due Millis
+// CancelResult is the outcome of one Cancel.
+type CancelResult struct {
+	Status Status // OK, WrongState, NotFound
+	State  State  // WrongState: the task's
+	Token  Token  // OK: the hold
 }
 
-// RemoveResult is the outcome of one Remove, Reschedule or Requeue.
+// RemoveResult is the outcome of one Remove or Requeue.
 type RemoveResult struct {
 	Status Status  // OK, WrongState, NotFound
 	State  State   // WrongState, but of Requeue: the task's
-	Due    Millis  // OK, of Reschedule and Requeue
-	Traits *Traits // OK, of Reschedule and Requeue
+	Due    Millis  // OK, of Requeue
+	Traits *Traits // OK, of Requeue
 }
 
 // Entry is a pending task without its body.
@@ -292,6 +313,10 @@ type Running struct {
 	Deadline Millis
 	Attempt  int
 	Worker   string
+
+	Node      string // that took the task for the worker
+	Started   Millis // 0: not known
+	Cancelled bool   // cancellation was asked for
 }
 
 // Kind is a list that tasks are in.

@@ -114,6 +114,8 @@ const (
 	ReasonCorrupt            // its record could not be read
 	ReasonHoldExpired        // the hold of its last allowed attempt ran out
 	ReasonRateLimited        // it came when a rate had no token left, and its topic lets none wait
+
+	ReasonCancelled Reason = 8 // its cancellation was asked for while it ran
 )
 
 // Attribute is one header of a task.
@@ -154,6 +156,7 @@ type Task struct {
 
 	Attempt   int    // deliveries so far, the running one included
 	LastError string // of the last failed attempt
+	Edits     int64  // accepted so far, see Version
 }
 
 // Snapshot is a task as it stands in the store.
@@ -165,4 +168,9 @@ type Snapshot struct {
 	Worker   string
 	Reason   Reason
 	Finished Millis // done, dead, expired
+
+	// Of a running task.
+	Node      string // that took it for the worker
+	Started   Millis // 0: not known
+	Cancelled bool   // its cancellation was asked for
 }

@@ -1,7 +1,7 @@
 package store
 
 // Traits are what the order of deliveries depends on besides due times. A task
-// without any has none (nil). They are not changed once they are set.
+// without any has none (nil). What one points to is never changed.
 type Traits struct {
 	Priority       int // 0, the lowest, to MaxPriority
 	FairnessWeight int // how many tasks of the fairness key make a turn, to MaxWeight; 0 means 1

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
@@ -25,6 +26,9 @@ var (
 	ErrExists = errors.New("exists already")
 	// ErrPrecondition: not possible in the state that the task or topic is in.
 	ErrPrecondition = errors.New("not possible in this state")
+	// ErrVersion: the task was changed since it was read; Error.Version is the one
+	// that it has now.
+	ErrVersion = errors.New("task has another version")
 	// ErrHoldLost: the hold ran out or was replaced; nothing was changed.
 	ErrHoldLost = errors.New("hold lost")
 	// ErrExhausted: paused, over a quota or too large; perhaps later.
@@ -52,6 +56,7 @@ type Error struct {
 	Field      string        // the request field at fault; may be empty
 	Message    string        // for people
 	RetryAfter time.Duration // when to repeat the call; 0 when it should not be
+	Version    int64         // ErrVersion: of the task
 	cause      error
 }
 
@@ -85,6 +90,8 @@ func sentinel(c codes.Code) error {
 		return ErrExists
 	case codes.FailedPrecondition:
 		return ErrPrecondition
+	case codes.Aborted:
+		return ErrVersion
 	case codes.ResourceExhausted:
 		return ErrExhausted
 	case codes.Unavailable:
@@ -134,6 +141,7 @@ func fromRPC(err error) *Error {
 		switch d := detail.(type) {
 		case *errdetails.ErrorInfo:
 			e.Reason = d.GetReason()
+			e.Version, _ = strconv.ParseInt(d.GetMetadata()["version"], 10, 64) // 0 where there is none
 		case *errdetails.RetryInfo:
 			e.RetryAfter = d.GetRetryDelay().AsDuration()
 		case *errdetails.BadRequest:

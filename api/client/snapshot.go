@@ -33,6 +33,10 @@ type Snapshot struct {
 	FinishedAt        time.Time  // when it was done, dead or expired
 	Worker            string     // that holds the task
 	HoldDeadline      time.Time  // when that hold ends
+	Version           int64      // 1 when enqueued; rises by one with every edit
+	CancelRequested   bool       // of a running task
+	Result            []byte     // of a done task; Get and Wait only
+	Attempts          []Attempt  // the last 20, the one that runs last; Get and Wait only
 }
 
 func snapshot(t *ddqv1.Task) Snapshot {
@@ -61,6 +65,10 @@ func snapshot(t *ddqv1.Task) Snapshot {
 		FinishedAt:        timeOf(t.GetFinishedAt()),
 		Worker:            t.GetWorker(),
 		HoldDeadline:      timeOf(t.GetHoldDeadline()),
+		Version:           t.GetVersion(),
+		CancelRequested:   t.GetCancelRequested(),
+		Result:            t.GetResult(),
+		Attempts:          attemptsFrom(t.GetAttempts()),
 	}
 }
 

@@ -73,6 +73,7 @@ type Receipt struct {
 	Due          time.Time // as resolved by the server
 	Deduplicated bool      // the same task was stored before; this is that one's receipt
 	Replaced     State     // the state of the finished task of this ID that was replaced, if any
+	Version      int64     // after an edit: of the task as it is now; 0 after an enqueue
 }
 
 // BackoffKind is how waits grow from attempt to attempt.

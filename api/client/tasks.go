@@ -5,9 +5,6 @@ import (
 	"iter"
 	"time"
 
-	"google.golang.org/protobuf/types/known/durationpb"
-	"google.golang.org/protobuf/types/known/timestamppb"
-
 	"github.com/ddq-io/ddq/api/ddqv1"
 )
 
@@ -42,23 +39,7 @@ type When struct {
 // says where it was found and the due time as resolved. Every topic is
 // searched when topic is empty.
 func (c *Client) Reschedule(ctx context.Context, topic, id string, to When) (Receipt, error) {
-	request := &ddqv1.RescheduleTaskRequest{Topic: topic, Id: id}
-	repeat := once // a delay counts from when it is heard
-	if to.Due.IsZero() {
-		request.When = &ddqv1.RescheduleTaskRequest_Delay{Delay: durationpb.New(to.Delay)}
-	} else {
-		request.When = &ddqv1.RescheduleTaskRequest_ExecuteTime{ExecuteTime: timestamppb.New(to.Due)}
-		repeat = idempotent
-	}
-	receipt := Receipt{Topic: topic, ID: id}
-	err := c.do(ctx, repeat, func(ctx context.Context) error {
-		reply, err := c.queue.RescheduleTask(ctx, request)
-		if err == nil {
-			receipt.Topic, receipt.Due = reply.GetTopic(), timeOf(reply.GetExecuteTime())
-		}
-		return err
-	})
-	return receipt, err
+	return c.RescheduleIf(ctx, topic, id, to, 0)
 }
 
 // List goes through the tasks of a topic in one state; StateUnknown lists all

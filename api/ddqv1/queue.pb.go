@@ -10,6 +10,7 @@ import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	durationpb "google.golang.org/protobuf/types/known/durationpb"
+	fieldmaskpb "google.golang.org/protobuf/types/known/fieldmaskpb"
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
@@ -22,6 +23,65 @@ const (
 	// Verify that runtime/protoimpl is sufficiently up-to-date.
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
+
+type CancelOutcome int32
+
+const (
+	CancelOutcome_CANCEL_OUTCOME_UNSPECIFIED CancelOutcome = 0
+	// The worker is told, and has not ended the task yet. It may still succeed.
+	CancelOutcome_CANCEL_OUTCOME_REQUESTED CancelOutcome = 1
+	// The task ended otherwise before it was told, or in spite of it.
+	CancelOutcome_CANCEL_OUTCOME_TOO_LATE CancelOutcome = 2
+	// The task ended without success: it is dead, with the reason CANCELLED.
+	CancelOutcome_CANCEL_OUTCOME_CONFIRMED CancelOutcome = 3
+	// No worker held the task, and it was deleted as or_delete asked.
+	CancelOutcome_CANCEL_OUTCOME_DELETED CancelOutcome = 4
+)
+
+// Enum value maps for CancelOutcome.
+var (
+	CancelOutcome_name = map[int32]string{
+		0: "CANCEL_OUTCOME_UNSPECIFIED",
+		1: "CANCEL_OUTCOME_REQUESTED",
+		2: "CANCEL_OUTCOME_TOO_LATE",
+		3: "CANCEL_OUTCOME_CONFIRMED",
+		4: "CANCEL_OUTCOME_DELETED",
+	}
+	CancelOutcome_value = map[string]int32{
+		"CANCEL_OUTCOME_UNSPECIFIED": 0,
+		"CANCEL_OUTCOME_REQUESTED":   1,
+		"CANCEL_OUTCOME_TOO_LATE":    2,
+		"CANCEL_OUTCOME_CONFIRMED":   3,
+		"CANCEL_OUTCOME_DELETED":     4,
+	}
+)
+
+func (x CancelOutcome) Enum() *CancelOutcome {
+	p := new(CancelOutcome)
+	*p = x
+	return p
+}
+
+func (x CancelOutcome) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (CancelOutcome) Descriptor() protoreflect.EnumDescriptor {
+	return file_ddq_v1_queue_proto_enumTypes[0].Descriptor()
+}
+
+func (CancelOutcome) Type() protoreflect.EnumType {
+	return &file_ddq_v1_queue_proto_enumTypes[0]
+}
+
+func (x CancelOutcome) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use CancelOutcome.Descriptor instead.
+func (CancelOutcome) EnumDescriptor() ([]byte, []int) {
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{0}
+}
 
 type EnqueueRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -961,7 +1021,9 @@ type RescheduleTaskRequest struct {
 	//
 	//	*RescheduleTaskRequest_Delay
 	//	*RescheduleTaskRequest_ExecuteTime
-	When          isRescheduleTaskRequest_When `protobuf_oneof:"when"`
+	When isRescheduleTaskRequest_When `protobuf_oneof:"when"`
+	// The version that the task must have, else ABORTED; any when 0.
+	IfVersion     int64 `protobuf:"varint,5,opt,name=if_version,json=ifVersion,proto3" json:"if_version,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1035,6 +1097,13 @@ func (x *RescheduleTaskRequest) GetExecuteTime() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *RescheduleTaskRequest) GetIfVersion() int64 {
+	if x != nil {
+		return x.IfVersion
+	}
+	return 0
+}
+
 type isRescheduleTaskRequest_When interface {
 	isRescheduleTaskRequest_When()
 }
@@ -1052,9 +1121,11 @@ func (*RescheduleTaskRequest_Delay) isRescheduleTaskRequest_When() {}
 func (*RescheduleTaskRequest_ExecuteTime) isRescheduleTaskRequest_When() {}
 
 type RescheduleTaskResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Topic         string                 `protobuf:"bytes,1,opt,name=topic,proto3" json:"topic,omitempty"`
-	ExecuteTime   *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=execute_time,json=executeTime,proto3" json:"execute_time,omitempty"`
+	state       protoimpl.MessageState `protogen:"open.v1"`
+	Topic       string                 `protobuf:"bytes,1,opt,name=topic,proto3" json:"topic,omitempty"`
+	ExecuteTime *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=execute_time,json=executeTime,proto3" json:"execute_time,omitempty"`
+	// Of the task as it is now.
+	Version       int64 `protobuf:"varint,3,opt,name=version,proto3" json:"version,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1103,6 +1174,429 @@ func (x *RescheduleTaskResponse) GetExecuteTime() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *RescheduleTaskResponse) GetVersion() int64 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+// UpdateTaskRequest has the new values of what update_mask names: payload,
+// attributes, max_retries, visibility_timeout_ms, backoff, expire_time or
+// expire_after, delay or execute_time, priority, fairness_key, fairness_weight. They mean what they mean in an
+// EnqueueRequest, also when they are unset: no payload, the topic's policy, never
+// expired.
+type UpdateTaskRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Every topic is searched when empty.
+	Topic      string                 `protobuf:"bytes,1,opt,name=topic,proto3" json:"topic,omitempty"`
+	Id         string                 `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
+	UpdateMask *fieldmaskpb.FieldMask `protobuf:"bytes,3,opt,name=update_mask,json=updateMask,proto3" json:"update_mask,omitempty"`
+	// The version that the task must have, else ABORTED; any when 0.
+	IfVersion           int64        `protobuf:"varint,4,opt,name=if_version,json=ifVersion,proto3" json:"if_version,omitempty"`
+	Payload             []byte       `protobuf:"bytes,5,opt,name=payload,proto3" json:"payload,omitempty"`
+	Attributes          []*Attribute `protobuf:"bytes,6,rep,name=attributes,proto3" json:"attributes,omitempty"`
+	MaxRetries          *int32       `protobuf:"varint,7,opt,name=max_retries,json=maxRetries,proto3,oneof" json:"max_retries,omitempty"`
+	VisibilityTimeoutMs int64        `protobuf:"varint,8,opt,name=visibility_timeout_ms,json=visibilityTimeoutMs,proto3" json:"visibility_timeout_ms,omitempty"`
+	Backoff             *Backoff     `protobuf:"bytes,9,opt,name=backoff,proto3" json:"backoff,omitempty"`
+	// Types that are valid to be assigned to Expiry:
+	//
+	//	*UpdateTaskRequest_ExpireTime
+	//	*UpdateTaskRequest_ExpireAfter
+	Expiry isUpdateTaskRequest_Expiry `protobuf_oneof:"expiry"`
+	// Types that are valid to be assigned to When:
+	//
+	//	*UpdateTaskRequest_Delay
+	//	*UpdateTaskRequest_ExecuteTime
+	When           isUpdateTaskRequest_When `protobuf_oneof:"when"`
+	Priority       int32                    `protobuf:"varint,14,opt,name=priority,proto3" json:"priority,omitempty"`
+	FairnessKey    string                   `protobuf:"bytes,15,opt,name=fairness_key,json=fairnessKey,proto3" json:"fairness_key,omitempty"`
+	FairnessWeight int32                    `protobuf:"varint,16,opt,name=fairness_weight,json=fairnessWeight,proto3" json:"fairness_weight,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *UpdateTaskRequest) Reset() {
+	*x = UpdateTaskRequest{}
+	mi := &file_ddq_v1_queue_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UpdateTaskRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UpdateTaskRequest) ProtoMessage() {}
+
+func (x *UpdateTaskRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_queue_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UpdateTaskRequest.ProtoReflect.Descriptor instead.
+func (*UpdateTaskRequest) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *UpdateTaskRequest) GetTopic() string {
+	if x != nil {
+		return x.Topic
+	}
+	return ""
+}
+
+func (x *UpdateTaskRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *UpdateTaskRequest) GetUpdateMask() *fieldmaskpb.FieldMask {
+	if x != nil {
+		return x.UpdateMask
+	}
+	return nil
+}
+
+func (x *UpdateTaskRequest) GetIfVersion() int64 {
+	if x != nil {
+		return x.IfVersion
+	}
+	return 0
+}
+
+func (x *UpdateTaskRequest) GetPayload() []byte {
+	if x != nil {
+		return x.Payload
+	}
+	return nil
+}
+
+func (x *UpdateTaskRequest) GetAttributes() []*Attribute {
+	if x != nil {
+		return x.Attributes
+	}
+	return nil
+}
+
+func (x *UpdateTaskRequest) GetMaxRetries() int32 {
+	if x != nil && x.MaxRetries != nil {
+		return *x.MaxRetries
+	}
+	return 0
+}
+
+func (x *UpdateTaskRequest) GetVisibilityTimeoutMs() int64 {
+	if x != nil {
+		return x.VisibilityTimeoutMs
+	}
+	return 0
+}
+
+func (x *UpdateTaskRequest) GetBackoff() *Backoff {
+	if x != nil {
+		return x.Backoff
+	}
+	return nil
+}
+
+func (x *UpdateTaskRequest) GetExpiry() isUpdateTaskRequest_Expiry {
+	if x != nil {
+		return x.Expiry
+	}
+	return nil
+}
+
+func (x *UpdateTaskRequest) GetExpireTime() *timestamppb.Timestamp {
+	if x != nil {
+		if x, ok := x.Expiry.(*UpdateTaskRequest_ExpireTime); ok {
+			return x.ExpireTime
+		}
+	}
+	return nil
+}
+
+func (x *UpdateTaskRequest) GetExpireAfter() *durationpb.Duration {
+	if x != nil {
+		if x, ok := x.Expiry.(*UpdateTaskRequest_ExpireAfter); ok {
+			return x.ExpireAfter
+		}
+	}
+	return nil
+}
+
+func (x *UpdateTaskRequest) GetWhen() isUpdateTaskRequest_When {
+	if x != nil {
+		return x.When
+	}
+	return nil
+}
+
+func (x *UpdateTaskRequest) GetDelay() *durationpb.Duration {
+	if x != nil {
+		if x, ok := x.When.(*UpdateTaskRequest_Delay); ok {
+			return x.Delay
+		}
+	}
+	return nil
+}
+
+func (x *UpdateTaskRequest) GetExecuteTime() *timestamppb.Timestamp {
+	if x != nil {
+		if x, ok := x.When.(*UpdateTaskRequest_ExecuteTime); ok {
+			return x.ExecuteTime
+		}
+	}
+	return nil
+}
+
+func (x *UpdateTaskRequest) GetPriority() int32 {
+	if x != nil {
+		return x.Priority
+	}
+	return 0
+}
+
+func (x *UpdateTaskRequest) GetFairnessKey() string {
+	if x != nil {
+		return x.FairnessKey
+	}
+	return ""
+}
+
+func (x *UpdateTaskRequest) GetFairnessWeight() int32 {
+	if x != nil {
+		return x.FairnessWeight
+	}
+	return 0
+}
+
+type isUpdateTaskRequest_Expiry interface {
+	isUpdateTaskRequest_Expiry()
+}
+
+type UpdateTaskRequest_ExpireTime struct {
+	ExpireTime *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=expire_time,json=expireTime,proto3,oneof"`
+}
+
+type UpdateTaskRequest_ExpireAfter struct {
+	// Measured from the due time.
+	ExpireAfter *durationpb.Duration `protobuf:"bytes,11,opt,name=expire_after,json=expireAfter,proto3,oneof"`
+}
+
+func (*UpdateTaskRequest_ExpireTime) isUpdateTaskRequest_Expiry() {}
+
+func (*UpdateTaskRequest_ExpireAfter) isUpdateTaskRequest_Expiry() {}
+
+type isUpdateTaskRequest_When interface {
+	isUpdateTaskRequest_When()
+}
+
+type UpdateTaskRequest_Delay struct {
+	Delay *durationpb.Duration `protobuf:"bytes,12,opt,name=delay,proto3,oneof"`
+}
+
+type UpdateTaskRequest_ExecuteTime struct {
+	ExecuteTime *timestamppb.Timestamp `protobuf:"bytes,13,opt,name=execute_time,json=executeTime,proto3,oneof"`
+}
+
+func (*UpdateTaskRequest_Delay) isUpdateTaskRequest_When() {}
+
+func (*UpdateTaskRequest_ExecuteTime) isUpdateTaskRequest_When() {}
+
+type UpdateTaskResponse struct {
+	state       protoimpl.MessageState `protogen:"open.v1"`
+	Topic       string                 `protobuf:"bytes,1,opt,name=topic,proto3" json:"topic,omitempty"`
+	ExecuteTime *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=execute_time,json=executeTime,proto3" json:"execute_time,omitempty"`
+	// Of the task as it is now.
+	Version       int64 `protobuf:"varint,3,opt,name=version,proto3" json:"version,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UpdateTaskResponse) Reset() {
+	*x = UpdateTaskResponse{}
+	mi := &file_ddq_v1_queue_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UpdateTaskResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UpdateTaskResponse) ProtoMessage() {}
+
+func (x *UpdateTaskResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_queue_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UpdateTaskResponse.ProtoReflect.Descriptor instead.
+func (*UpdateTaskResponse) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *UpdateTaskResponse) GetTopic() string {
+	if x != nil {
+		return x.Topic
+	}
+	return ""
+}
+
+func (x *UpdateTaskResponse) GetExecuteTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.ExecuteTime
+	}
+	return nil
+}
+
+func (x *UpdateTaskResponse) GetVersion() int64 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+type PromoteTaskRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Every topic is searched when empty.
+	Topic string `protobuf:"bytes,1,opt,name=topic,proto3" json:"topic,omitempty"`
+	Id    string `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
+	// The version that the task must have, else ABORTED; any when 0.
+	IfVersion     int64 `protobuf:"varint,3,opt,name=if_version,json=ifVersion,proto3" json:"if_version,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PromoteTaskRequest) Reset() {
+	*x = PromoteTaskRequest{}
+	mi := &file_ddq_v1_queue_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PromoteTaskRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PromoteTaskRequest) ProtoMessage() {}
+
+func (x *PromoteTaskRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_queue_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PromoteTaskRequest.ProtoReflect.Descriptor instead.
+func (*PromoteTaskRequest) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *PromoteTaskRequest) GetTopic() string {
+	if x != nil {
+		return x.Topic
+	}
+	return ""
+}
+
+func (x *PromoteTaskRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *PromoteTaskRequest) GetIfVersion() int64 {
+	if x != nil {
+		return x.IfVersion
+	}
+	return 0
+}
+
+type PromoteTaskResponse struct {
+	state       protoimpl.MessageState `protogen:"open.v1"`
+	Topic       string                 `protobuf:"bytes,1,opt,name=topic,proto3" json:"topic,omitempty"`
+	ExecuteTime *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=execute_time,json=executeTime,proto3" json:"execute_time,omitempty"`
+	// Of the task as it is now.
+	Version       int64 `protobuf:"varint,3,opt,name=version,proto3" json:"version,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PromoteTaskResponse) Reset() {
+	*x = PromoteTaskResponse{}
+	mi := &file_ddq_v1_queue_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PromoteTaskResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PromoteTaskResponse) ProtoMessage() {}
+
+func (x *PromoteTaskResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_queue_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PromoteTaskResponse.ProtoReflect.Descriptor instead.
+func (*PromoteTaskResponse) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *PromoteTaskResponse) GetTopic() string {
+	if x != nil {
+		return x.Topic
+	}
+	return ""
+}
+
+func (x *PromoteTaskResponse) GetExecuteTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.ExecuteTime
+	}
+	return nil
+}
+
+func (x *PromoteTaskResponse) GetVersion() int64 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
 // SubscribeRequest is one frame from the worker. The first frame carries
 // hello; every field may be set in the frames after it, and one frame may
 // carry several.
@@ -1122,7 +1616,7 @@ type SubscribeRequest struct {
 
 func (x *SubscribeRequest) Reset() {
 	*x = SubscribeRequest{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[15]
+	mi := &file_ddq_v1_queue_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1134,7 +1628,7 @@ func (x *SubscribeRequest) String() string {
 func (*SubscribeRequest) ProtoMessage() {}
 
 func (x *SubscribeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[15]
+	mi := &file_ddq_v1_queue_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1147,7 +1641,7 @@ func (x *SubscribeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubscribeRequest.ProtoReflect.Descriptor instead.
 func (*SubscribeRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{15}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *SubscribeRequest) GetHello() *Hello {
@@ -1216,7 +1710,7 @@ type Hello struct {
 
 func (x *Hello) Reset() {
 	*x = Hello{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[16]
+	mi := &file_ddq_v1_queue_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1228,7 +1722,7 @@ func (x *Hello) String() string {
 func (*Hello) ProtoMessage() {}
 
 func (x *Hello) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[16]
+	mi := &file_ddq_v1_queue_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1241,7 +1735,7 @@ func (x *Hello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hello.ProtoReflect.Descriptor instead.
 func (*Hello) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{16}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Hello) GetTopic() string {
@@ -1315,7 +1809,7 @@ type SubscribeResponse struct {
 
 func (x *SubscribeResponse) Reset() {
 	*x = SubscribeResponse{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[17]
+	mi := &file_ddq_v1_queue_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1327,7 +1821,7 @@ func (x *SubscribeResponse) String() string {
 func (*SubscribeResponse) ProtoMessage() {}
 
 func (x *SubscribeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[17]
+	mi := &file_ddq_v1_queue_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1340,7 +1834,7 @@ func (x *SubscribeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubscribeResponse.ProtoReflect.Descriptor instead.
 func (*SubscribeResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{17}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *SubscribeResponse) GetSubscribed() *Subscribed {
@@ -1403,7 +1897,7 @@ type Subscribed struct {
 
 func (x *Subscribed) Reset() {
 	*x = Subscribed{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[18]
+	mi := &file_ddq_v1_queue_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1415,7 +1909,7 @@ func (x *Subscribed) String() string {
 func (*Subscribed) ProtoMessage() {}
 
 func (x *Subscribed) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[18]
+	mi := &file_ddq_v1_queue_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1428,7 +1922,7 @@ func (x *Subscribed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Subscribed.ProtoReflect.Descriptor instead.
 func (*Subscribed) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{18}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Subscribed) GetNode() string {
@@ -1466,7 +1960,7 @@ type Delivery struct {
 
 func (x *Delivery) Reset() {
 	*x = Delivery{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[19]
+	mi := &file_ddq_v1_queue_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1478,7 +1972,7 @@ func (x *Delivery) String() string {
 func (*Delivery) ProtoMessage() {}
 
 func (x *Delivery) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[19]
+	mi := &file_ddq_v1_queue_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1491,7 +1985,7 @@ func (x *Delivery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Delivery.ProtoReflect.Descriptor instead.
 func (*Delivery) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{19}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Delivery) GetTask() *Task {
@@ -1527,7 +2021,7 @@ type Settled struct {
 
 func (x *Settled) Reset() {
 	*x = Settled{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[20]
+	mi := &file_ddq_v1_queue_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1539,7 +2033,7 @@ func (x *Settled) String() string {
 func (*Settled) ProtoMessage() {}
 
 func (x *Settled) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[20]
+	mi := &file_ddq_v1_queue_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1552,7 +2046,7 @@ func (x *Settled) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Settled.ProtoReflect.Descriptor instead.
 func (*Settled) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{20}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Settled) GetSequence() uint64 {
@@ -1578,14 +2072,16 @@ type SettleResult struct {
 	// Extends: how long the hold lasts from now.
 	HoldMs int64 `protobuf:"varint,4,opt,name=hold_ms,json=holdMs,proto3" json:"hold_ms,omitempty"`
 	// HOLD_LOST, NO_TASK, ... when the settlement changed nothing.
-	Error         *Error `protobuf:"bytes,5,opt,name=error,proto3" json:"error,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Error *Error `protobuf:"bytes,5,opt,name=error,proto3" json:"error,omitempty"`
+	// Extends: the task's cancellation was asked for.
+	CancelRequested bool `protobuf:"varint,6,opt,name=cancel_requested,json=cancelRequested,proto3" json:"cancel_requested,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *SettleResult) Reset() {
 	*x = SettleResult{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[21]
+	mi := &file_ddq_v1_queue_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1597,7 +2093,7 @@ func (x *SettleResult) String() string {
 func (*SettleResult) ProtoMessage() {}
 
 func (x *SettleResult) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[21]
+	mi := &file_ddq_v1_queue_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1610,7 +2106,7 @@ func (x *SettleResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SettleResult.ProtoReflect.Descriptor instead.
 func (*SettleResult) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{21}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *SettleResult) GetTaskId() string {
@@ -1648,6 +2144,13 @@ func (x *SettleResult) GetError() *Error {
 	return nil
 }
 
+func (x *SettleResult) GetCancelRequested() bool {
+	if x != nil {
+		return x.CancelRequested
+	}
+	return false
+}
+
 type Cancel struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	TaskId        string                 `protobuf:"bytes,1,opt,name=task_id,json=taskId,proto3" json:"task_id,omitempty"`
@@ -1658,7 +2161,7 @@ type Cancel struct {
 
 func (x *Cancel) Reset() {
 	*x = Cancel{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[22]
+	mi := &file_ddq_v1_queue_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1670,7 +2173,7 @@ func (x *Cancel) String() string {
 func (*Cancel) ProtoMessage() {}
 
 func (x *Cancel) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[22]
+	mi := &file_ddq_v1_queue_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1683,7 +2186,7 @@ func (x *Cancel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cancel.ProtoReflect.Descriptor instead.
 func (*Cancel) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{22}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Cancel) GetTaskId() string {
@@ -1713,7 +2216,7 @@ type Demand struct {
 
 func (x *Demand) Reset() {
 	*x = Demand{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[23]
+	mi := &file_ddq_v1_queue_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1725,7 +2228,7 @@ func (x *Demand) String() string {
 func (*Demand) ProtoMessage() {}
 
 func (x *Demand) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[23]
+	mi := &file_ddq_v1_queue_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1738,7 +2241,7 @@ func (x *Demand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Demand.ProtoReflect.Descriptor instead.
 func (*Demand) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{23}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Demand) GetReady() int64 {
@@ -1765,7 +2268,7 @@ type Drain struct {
 
 func (x *Drain) Reset() {
 	*x = Drain{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[24]
+	mi := &file_ddq_v1_queue_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1777,7 +2280,7 @@ func (x *Drain) String() string {
 func (*Drain) ProtoMessage() {}
 
 func (x *Drain) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[24]
+	mi := &file_ddq_v1_queue_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1790,7 +2293,7 @@ func (x *Drain) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Drain.ProtoReflect.Descriptor instead.
 func (*Drain) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{24}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Drain) GetGraceMs() int64 {
@@ -1802,16 +2305,19 @@ func (x *Drain) GetGraceMs() int64 {
 
 // Ack ends a hold: the task is done.
 type Ack struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	TaskId        string                 `protobuf:"bytes,1,opt,name=task_id,json=taskId,proto3" json:"task_id,omitempty"`
-	HoldToken     []byte                 `protobuf:"bytes,2,opt,name=hold_token,json=holdToken,proto3" json:"hold_token,omitempty"`
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	TaskId    string                 `protobuf:"bytes,1,opt,name=task_id,json=taskId,proto3" json:"task_id,omitempty"`
+	HoldToken []byte                 `protobuf:"bytes,2,opt,name=hold_token,json=holdToken,proto3" json:"hold_token,omitempty"`
+	// At most 256 KiB, kept with the task for the topic's done retention. Where that is
+	// 0 the task is deleted, and its result with it.
+	Result        []byte `protobuf:"bytes,3,opt,name=result,proto3" json:"result,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Ack) Reset() {
 	*x = Ack{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[25]
+	mi := &file_ddq_v1_queue_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1823,7 +2329,7 @@ func (x *Ack) String() string {
 func (*Ack) ProtoMessage() {}
 
 func (x *Ack) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[25]
+	mi := &file_ddq_v1_queue_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1836,7 +2342,7 @@ func (x *Ack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ack.ProtoReflect.Descriptor instead.
 func (*Ack) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{25}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Ack) GetTaskId() string {
@@ -1849,6 +2355,13 @@ func (x *Ack) GetTaskId() string {
 func (x *Ack) GetHoldToken() []byte {
 	if x != nil {
 		return x.HoldToken
+	}
+	return nil
+}
+
+func (x *Ack) GetResult() []byte {
+	if x != nil {
+		return x.Result
 	}
 	return nil
 }
@@ -1872,7 +2385,7 @@ type Nack struct {
 
 func (x *Nack) Reset() {
 	*x = Nack{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[26]
+	mi := &file_ddq_v1_queue_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1884,7 +2397,7 @@ func (x *Nack) String() string {
 func (*Nack) ProtoMessage() {}
 
 func (x *Nack) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[26]
+	mi := &file_ddq_v1_queue_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1897,7 +2410,7 @@ func (x *Nack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Nack.ProtoReflect.Descriptor instead.
 func (*Nack) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{26}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Nack) GetTaskId() string {
@@ -1955,7 +2468,7 @@ type Extend struct {
 
 func (x *Extend) Reset() {
 	*x = Extend{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[27]
+	mi := &file_ddq_v1_queue_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1967,7 +2480,7 @@ func (x *Extend) String() string {
 func (*Extend) ProtoMessage() {}
 
 func (x *Extend) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[27]
+	mi := &file_ddq_v1_queue_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1980,7 +2493,7 @@ func (x *Extend) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Extend.ProtoReflect.Descriptor instead.
 func (*Extend) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{27}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Extend) GetTaskId() string {
@@ -2020,7 +2533,7 @@ type RetrieveRequest struct {
 
 func (x *RetrieveRequest) Reset() {
 	*x = RetrieveRequest{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[28]
+	mi := &file_ddq_v1_queue_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2032,7 +2545,7 @@ func (x *RetrieveRequest) String() string {
 func (*RetrieveRequest) ProtoMessage() {}
 
 func (x *RetrieveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[28]
+	mi := &file_ddq_v1_queue_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2045,7 +2558,7 @@ func (x *RetrieveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetrieveRequest.ProtoReflect.Descriptor instead.
 func (*RetrieveRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{28}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *RetrieveRequest) GetTopic() string {
@@ -2093,7 +2606,7 @@ type RetrieveResponse struct {
 
 func (x *RetrieveResponse) Reset() {
 	*x = RetrieveResponse{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[29]
+	mi := &file_ddq_v1_queue_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2105,7 +2618,7 @@ func (x *RetrieveResponse) String() string {
 func (*RetrieveResponse) ProtoMessage() {}
 
 func (x *RetrieveResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[29]
+	mi := &file_ddq_v1_queue_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2118,7 +2631,7 @@ func (x *RetrieveResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetrieveResponse.ProtoReflect.Descriptor instead.
 func (*RetrieveResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{29}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *RetrieveResponse) GetDeliveries() []*Delivery {
@@ -2138,7 +2651,7 @@ type AckRequest struct {
 
 func (x *AckRequest) Reset() {
 	*x = AckRequest{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[30]
+	mi := &file_ddq_v1_queue_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2150,7 +2663,7 @@ func (x *AckRequest) String() string {
 func (*AckRequest) ProtoMessage() {}
 
 func (x *AckRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[30]
+	mi := &file_ddq_v1_queue_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2163,7 +2676,7 @@ func (x *AckRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AckRequest.ProtoReflect.Descriptor instead.
 func (*AckRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{30}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *AckRequest) GetTopic() string {
@@ -2190,7 +2703,7 @@ type AckResponse struct {
 
 func (x *AckResponse) Reset() {
 	*x = AckResponse{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[31]
+	mi := &file_ddq_v1_queue_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2202,7 +2715,7 @@ func (x *AckResponse) String() string {
 func (*AckResponse) ProtoMessage() {}
 
 func (x *AckResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[31]
+	mi := &file_ddq_v1_queue_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2215,7 +2728,7 @@ func (x *AckResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AckResponse.ProtoReflect.Descriptor instead.
 func (*AckResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{31}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *AckResponse) GetAlready() bool {
@@ -2235,7 +2748,7 @@ type NackRequest struct {
 
 func (x *NackRequest) Reset() {
 	*x = NackRequest{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[32]
+	mi := &file_ddq_v1_queue_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2247,7 +2760,7 @@ func (x *NackRequest) String() string {
 func (*NackRequest) ProtoMessage() {}
 
 func (x *NackRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[32]
+	mi := &file_ddq_v1_queue_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2260,7 +2773,7 @@ func (x *NackRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NackRequest.ProtoReflect.Descriptor instead.
 func (*NackRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{32}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *NackRequest) GetTopic() string {
@@ -2289,7 +2802,7 @@ type NackResponse struct {
 
 func (x *NackResponse) Reset() {
 	*x = NackResponse{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[33]
+	mi := &file_ddq_v1_queue_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2301,7 +2814,7 @@ func (x *NackResponse) String() string {
 func (*NackResponse) ProtoMessage() {}
 
 func (x *NackResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[33]
+	mi := &file_ddq_v1_queue_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2314,7 +2827,7 @@ func (x *NackResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NackResponse.ProtoReflect.Descriptor instead.
 func (*NackResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{33}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *NackResponse) GetState() TaskState {
@@ -2341,7 +2854,7 @@ type ExtendRequest struct {
 
 func (x *ExtendRequest) Reset() {
 	*x = ExtendRequest{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[34]
+	mi := &file_ddq_v1_queue_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2353,7 +2866,7 @@ func (x *ExtendRequest) String() string {
 func (*ExtendRequest) ProtoMessage() {}
 
 func (x *ExtendRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[34]
+	mi := &file_ddq_v1_queue_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2366,7 +2879,7 @@ func (x *ExtendRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExtendRequest.ProtoReflect.Descriptor instead.
 func (*ExtendRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{34}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *ExtendRequest) GetTopic() string {
@@ -2386,14 +2899,17 @@ func (x *ExtendRequest) GetExtend() *Extend {
 type ExtendResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// How long the hold lasts from now.
-	HoldMs        int64 `protobuf:"varint,1,opt,name=hold_ms,json=holdMs,proto3" json:"hold_ms,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	HoldMs int64 `protobuf:"varint,1,opt,name=hold_ms,json=holdMs,proto3" json:"hold_ms,omitempty"`
+	// The task's cancellation was asked for: whatever is left of it to do is not wanted
+	// any more. Ack what is done all the same, nack otherwise; it is not tried again.
+	CancelRequested bool `protobuf:"varint,2,opt,name=cancel_requested,json=cancelRequested,proto3" json:"cancel_requested,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *ExtendResponse) Reset() {
 	*x = ExtendResponse{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[35]
+	mi := &file_ddq_v1_queue_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2405,7 +2921,7 @@ func (x *ExtendResponse) String() string {
 func (*ExtendResponse) ProtoMessage() {}
 
 func (x *ExtendResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[35]
+	mi := &file_ddq_v1_queue_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2418,7 +2934,7 @@ func (x *ExtendResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExtendResponse.ProtoReflect.Descriptor instead.
 func (*ExtendResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{35}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ExtendResponse) GetHoldMs() int64 {
@@ -2426,6 +2942,263 @@ func (x *ExtendResponse) GetHoldMs() int64 {
 		return x.HoldMs
 	}
 	return 0
+}
+
+func (x *ExtendResponse) GetCancelRequested() bool {
+	if x != nil {
+		return x.CancelRequested
+	}
+	return false
+}
+
+type WaitTaskRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Every topic is searched when empty.
+	Topic string `protobuf:"bytes,1,opt,name=topic,proto3" json:"topic,omitempty"`
+	Id    string `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
+	// How long to wait, at most 60,000; 0 looks once.
+	WaitMs        int64 `protobuf:"varint,3,opt,name=wait_ms,json=waitMs,proto3" json:"wait_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WaitTaskRequest) Reset() {
+	*x = WaitTaskRequest{}
+	mi := &file_ddq_v1_queue_proto_msgTypes[40]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WaitTaskRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WaitTaskRequest) ProtoMessage() {}
+
+func (x *WaitTaskRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_queue_proto_msgTypes[40]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WaitTaskRequest.ProtoReflect.Descriptor instead.
+func (*WaitTaskRequest) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{40}
+}
+
+func (x *WaitTaskRequest) GetTopic() string {
+	if x != nil {
+		return x.Topic
+	}
+	return ""
+}
+
+func (x *WaitTaskRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *WaitTaskRequest) GetWaitMs() int64 {
+	if x != nil {
+		return x.WaitMs
+	}
+	return 0
+}
+
+// WaitTaskResponse is the task as it was at the end of the wait. A task that is gone
+// by then, because its topic keeps no done tasks or because it was deleted, is
+// NOT_FOUND: with reason TASK_GONE when this call saw it before, else with NO_TASK.
+type WaitTaskResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Task  *Task                  `protobuf:"bytes,1,opt,name=task,proto3" json:"task,omitempty"`
+	// It is done, dead or expired.
+	Settled       bool `protobuf:"varint,2,opt,name=settled,proto3" json:"settled,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WaitTaskResponse) Reset() {
+	*x = WaitTaskResponse{}
+	mi := &file_ddq_v1_queue_proto_msgTypes[41]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WaitTaskResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WaitTaskResponse) ProtoMessage() {}
+
+func (x *WaitTaskResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_queue_proto_msgTypes[41]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WaitTaskResponse.ProtoReflect.Descriptor instead.
+func (*WaitTaskResponse) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{41}
+}
+
+func (x *WaitTaskResponse) GetTask() *Task {
+	if x != nil {
+		return x.Task
+	}
+	return nil
+}
+
+func (x *WaitTaskResponse) GetSettled() bool {
+	if x != nil {
+		return x.Settled
+	}
+	return false
+}
+
+type CancelTaskRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Every topic is searched when empty.
+	Topic string `protobuf:"bytes,1,opt,name=topic,proto3" json:"topic,omitempty"`
+	Id    string `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
+	// How long to wait for the worker to end the task, at most 60,000; 0 does not wait.
+	WaitMs int64 `protobuf:"varint,3,opt,name=wait_ms,json=waitMs,proto3" json:"wait_ms,omitempty"`
+	// Delete the task when no worker holds it, instead of refusing.
+	OrDelete      bool `protobuf:"varint,4,opt,name=or_delete,json=orDelete,proto3" json:"or_delete,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CancelTaskRequest) Reset() {
+	*x = CancelTaskRequest{}
+	mi := &file_ddq_v1_queue_proto_msgTypes[42]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CancelTaskRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CancelTaskRequest) ProtoMessage() {}
+
+func (x *CancelTaskRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_queue_proto_msgTypes[42]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CancelTaskRequest.ProtoReflect.Descriptor instead.
+func (*CancelTaskRequest) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{42}
+}
+
+func (x *CancelTaskRequest) GetTopic() string {
+	if x != nil {
+		return x.Topic
+	}
+	return ""
+}
+
+func (x *CancelTaskRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *CancelTaskRequest) GetWaitMs() int64 {
+	if x != nil {
+		return x.WaitMs
+	}
+	return 0
+}
+
+func (x *CancelTaskRequest) GetOrDelete() bool {
+	if x != nil {
+		return x.OrDelete
+	}
+	return false
+}
+
+type CancelTaskResponse struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Topic   string                 `protobuf:"bytes,1,opt,name=topic,proto3" json:"topic,omitempty"`
+	Outcome CancelOutcome          `protobuf:"varint,2,opt,name=outcome,proto3,enum=ddq.v1.CancelOutcome" json:"outcome,omitempty"`
+	// Unspecified when the task is gone.
+	State         TaskState `protobuf:"varint,3,opt,name=state,proto3,enum=ddq.v1.TaskState" json:"state,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CancelTaskResponse) Reset() {
+	*x = CancelTaskResponse{}
+	mi := &file_ddq_v1_queue_proto_msgTypes[43]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CancelTaskResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CancelTaskResponse) ProtoMessage() {}
+
+func (x *CancelTaskResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_queue_proto_msgTypes[43]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CancelTaskResponse.ProtoReflect.Descriptor instead.
+func (*CancelTaskResponse) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{43}
+}
+
+func (x *CancelTaskResponse) GetTopic() string {
+	if x != nil {
+		return x.Topic
+	}
+	return ""
+}
+
+func (x *CancelTaskResponse) GetOutcome() CancelOutcome {
+	if x != nil {
+		return x.Outcome
+	}
+	return CancelOutcome_CANCEL_OUTCOME_UNSPECIFIED
+}
+
+func (x *CancelTaskResponse) GetState() TaskState {
+	if x != nil {
+		return x.State
+	}
+	return TaskState_TASK_STATE_UNSPECIFIED
 }
 
 type AcquireTokensRequest struct {
@@ -2443,7 +3216,7 @@ type AcquireTokensRequest struct {
 
 func (x *AcquireTokensRequest) Reset() {
 	*x = AcquireTokensRequest{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[36]
+	mi := &file_ddq_v1_queue_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2455,7 +3228,7 @@ func (x *AcquireTokensRequest) String() string {
 func (*AcquireTokensRequest) ProtoMessage() {}
 
 func (x *AcquireTokensRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[36]
+	mi := &file_ddq_v1_queue_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2468,7 +3241,7 @@ func (x *AcquireTokensRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcquireTokensRequest.ProtoReflect.Descriptor instead.
 func (*AcquireTokensRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{36}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *AcquireTokensRequest) GetTopic() string {
@@ -2512,7 +3285,7 @@ type AcquireTokensResponse struct {
 
 func (x *AcquireTokensResponse) Reset() {
 	*x = AcquireTokensResponse{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[37]
+	mi := &file_ddq_v1_queue_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2524,7 +3297,7 @@ func (x *AcquireTokensResponse) String() string {
 func (*AcquireTokensResponse) ProtoMessage() {}
 
 func (x *AcquireTokensResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[37]
+	mi := &file_ddq_v1_queue_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2537,7 +3310,7 @@ func (x *AcquireTokensResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcquireTokensResponse.ProtoReflect.Descriptor instead.
 func (*AcquireTokensResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{37}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *AcquireTokensResponse) GetGranted() bool {
@@ -2558,7 +3331,7 @@ var File_ddq_v1_queue_proto protoreflect.FileDescriptor
 
 const file_ddq_v1_queue_proto_rawDesc = "" +
 	"\n" +
-	"\x12ddq/v1/queue.proto\x12\x06ddq.v1\x1a\x11ddq/v1/task.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xc9\x05\n" +
+	"\x12ddq/v1/queue.proto\x12\x06ddq.v1\x1a\x11ddq/v1/task.proto\x1a\x1egoogle/protobuf/duration.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xc9\x05\n" +
 	"\x0eEnqueueRequest\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\tR\x02id\x12\x18\n" +
@@ -2626,16 +3399,59 @@ const file_ddq_v1_queue_proto_rawDesc = "" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\tR\x02id\"*\n" +
 	"\x12DeleteTaskResponse\x12\x14\n" +
-	"\x05topic\x18\x01 \x01(\tR\x05topic\"\xb9\x01\n" +
+	"\x05topic\x18\x01 \x01(\tR\x05topic\"\xd8\x01\n" +
 	"\x15RescheduleTaskRequest\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\tR\x02id\x121\n" +
 	"\x05delay\x18\x03 \x01(\v2\x19.google.protobuf.DurationH\x00R\x05delay\x12?\n" +
-	"\fexecute_time\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampH\x00R\vexecuteTimeB\x06\n" +
-	"\x04when\"m\n" +
+	"\fexecute_time\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampH\x00R\vexecuteTime\x12\x1d\n" +
+	"\n" +
+	"if_version\x18\x05 \x01(\x03R\tifVersionB\x06\n" +
+	"\x04when\"\x87\x01\n" +
 	"\x16RescheduleTaskResponse\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12=\n" +
-	"\fexecute_time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\vexecuteTime\"\xea\x01\n" +
+	"\fexecute_time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\vexecuteTime\x12\x18\n" +
+	"\aversion\x18\x03 \x01(\x03R\aversion\"\xe4\x05\n" +
+	"\x11UpdateTaskRequest\x12\x14\n" +
+	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x0e\n" +
+	"\x02id\x18\x02 \x01(\tR\x02id\x12;\n" +
+	"\vupdate_mask\x18\x03 \x01(\v2\x1a.google.protobuf.FieldMaskR\n" +
+	"updateMask\x12\x1d\n" +
+	"\n" +
+	"if_version\x18\x04 \x01(\x03R\tifVersion\x12\x18\n" +
+	"\apayload\x18\x05 \x01(\fR\apayload\x121\n" +
+	"\n" +
+	"attributes\x18\x06 \x03(\v2\x11.ddq.v1.AttributeR\n" +
+	"attributes\x12$\n" +
+	"\vmax_retries\x18\a \x01(\x05H\x02R\n" +
+	"maxRetries\x88\x01\x01\x122\n" +
+	"\x15visibility_timeout_ms\x18\b \x01(\x03R\x13visibilityTimeoutMs\x12)\n" +
+	"\abackoff\x18\t \x01(\v2\x0f.ddq.v1.BackoffR\abackoff\x12=\n" +
+	"\vexpire_time\x18\n" +
+	" \x01(\v2\x1a.google.protobuf.TimestampH\x00R\n" +
+	"expireTime\x12>\n" +
+	"\fexpire_after\x18\v \x01(\v2\x19.google.protobuf.DurationH\x00R\vexpireAfter\x121\n" +
+	"\x05delay\x18\f \x01(\v2\x19.google.protobuf.DurationH\x01R\x05delay\x12?\n" +
+	"\fexecute_time\x18\r \x01(\v2\x1a.google.protobuf.TimestampH\x01R\vexecuteTime\x12\x1a\n" +
+	"\bpriority\x18\x0e \x01(\x05R\bpriority\x12!\n" +
+	"\ffairness_key\x18\x0f \x01(\tR\vfairnessKey\x12'\n" +
+	"\x0ffairness_weight\x18\x10 \x01(\x05R\x0efairnessWeightB\b\n" +
+	"\x06expiryB\x06\n" +
+	"\x04whenB\x0e\n" +
+	"\f_max_retries\"\x83\x01\n" +
+	"\x12UpdateTaskResponse\x12\x14\n" +
+	"\x05topic\x18\x01 \x01(\tR\x05topic\x12=\n" +
+	"\fexecute_time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\vexecuteTime\x12\x18\n" +
+	"\aversion\x18\x03 \x01(\x03R\aversion\"Y\n" +
+	"\x12PromoteTaskRequest\x12\x14\n" +
+	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x0e\n" +
+	"\x02id\x18\x02 \x01(\tR\x02id\x12\x1d\n" +
+	"\n" +
+	"if_version\x18\x03 \x01(\x03R\tifVersion\"\x84\x01\n" +
+	"\x13PromoteTaskResponse\x12\x14\n" +
+	"\x05topic\x18\x01 \x01(\tR\x05topic\x12=\n" +
+	"\fexecute_time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\vexecuteTime\x12\x18\n" +
+	"\aversion\x18\x03 \x01(\x03R\aversion\"\xea\x01\n" +
 	"\x10SubscribeRequest\x12#\n" +
 	"\x05hello\x18\x01 \x01(\v2\r.ddq.v1.HelloR\x05hello\x12\x1b\n" +
 	"\x06credit\x18\x02 \x01(\x05H\x00R\x06credit\x88\x01\x01\x12\x1a\n" +
@@ -2676,14 +3492,15 @@ const file_ddq_v1_queue_proto_rawDesc = "" +
 	"\ahold_ms\x18\x03 \x01(\x03R\x06holdMs\"U\n" +
 	"\aSettled\x12\x1a\n" +
 	"\bsequence\x18\x01 \x01(\x04R\bsequence\x12.\n" +
-	"\aresults\x18\x02 \x03(\v2\x14.ddq.v1.SettleResultR\aresults\"\x9e\x01\n" +
+	"\aresults\x18\x02 \x03(\v2\x14.ddq.v1.SettleResultR\aresults\"\xc9\x01\n" +
 	"\fSettleResult\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x1d\n" +
 	"\n" +
 	"hold_token\x18\x02 \x01(\fR\tholdToken\x12\x18\n" +
 	"\aalready\x18\x03 \x01(\bR\aalready\x12\x17\n" +
 	"\ahold_ms\x18\x04 \x01(\x03R\x06holdMs\x12#\n" +
-	"\x05error\x18\x05 \x01(\v2\r.ddq.v1.ErrorR\x05error\"@\n" +
+	"\x05error\x18\x05 \x01(\v2\r.ddq.v1.ErrorR\x05error\x12)\n" +
+	"\x10cancel_requested\x18\x06 \x01(\bR\x0fcancelRequested\"@\n" +
 	"\x06Cancel\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x1d\n" +
 	"\n" +
@@ -2692,11 +3509,12 @@ const file_ddq_v1_queue_proto_rawDesc = "" +
 	"\x05ready\x18\x01 \x01(\x03R\x05ready\x12\x1a\n" +
 	"\breturned\x18\x02 \x01(\x05R\breturned\"\"\n" +
 	"\x05Drain\x12\x19\n" +
-	"\bgrace_ms\x18\x01 \x01(\x03R\agraceMs\"=\n" +
+	"\bgrace_ms\x18\x01 \x01(\x03R\agraceMs\"U\n" +
 	"\x03Ack\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x1d\n" +
 	"\n" +
-	"hold_token\x18\x02 \x01(\fR\tholdToken\"\xb9\x01\n" +
+	"hold_token\x18\x02 \x01(\fR\tholdToken\x12\x16\n" +
+	"\x06result\x18\x03 \x01(\fR\x06result\"\xb9\x01\n" +
 	"\x04Nack\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x1d\n" +
 	"\n" +
@@ -2735,9 +3553,26 @@ const file_ddq_v1_queue_proto_rawDesc = "" +
 	"\fexecute_time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\vexecuteTime\"M\n" +
 	"\rExtendRequest\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12&\n" +
-	"\x06extend\x18\x02 \x01(\v2\x0e.ddq.v1.ExtendR\x06extend\")\n" +
+	"\x06extend\x18\x02 \x01(\v2\x0e.ddq.v1.ExtendR\x06extend\"T\n" +
 	"\x0eExtendResponse\x12\x17\n" +
-	"\ahold_ms\x18\x01 \x01(\x03R\x06holdMs\"v\n" +
+	"\ahold_ms\x18\x01 \x01(\x03R\x06holdMs\x12)\n" +
+	"\x10cancel_requested\x18\x02 \x01(\bR\x0fcancelRequested\"P\n" +
+	"\x0fWaitTaskRequest\x12\x14\n" +
+	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x0e\n" +
+	"\x02id\x18\x02 \x01(\tR\x02id\x12\x17\n" +
+	"\await_ms\x18\x03 \x01(\x03R\x06waitMs\"N\n" +
+	"\x10WaitTaskResponse\x12 \n" +
+	"\x04task\x18\x01 \x01(\v2\f.ddq.v1.TaskR\x04task\x12\x18\n" +
+	"\asettled\x18\x02 \x01(\bR\asettled\"o\n" +
+	"\x11CancelTaskRequest\x12\x14\n" +
+	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x0e\n" +
+	"\x02id\x18\x02 \x01(\tR\x02id\x12\x17\n" +
+	"\await_ms\x18\x03 \x01(\x03R\x06waitMs\x12\x1b\n" +
+	"\tor_delete\x18\x04 \x01(\bR\borDelete\"\x84\x01\n" +
+	"\x12CancelTaskResponse\x12\x14\n" +
+	"\x05topic\x18\x01 \x01(\tR\x05topic\x12/\n" +
+	"\aoutcome\x18\x02 \x01(\x0e2\x15.ddq.v1.CancelOutcomeR\aoutcome\x12'\n" +
+	"\x05state\x18\x03 \x01(\x0e2\x11.ddq.v1.TaskStateR\x05state\"v\n" +
 	"\x14AcquireTokensRequest\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x12\x16\n" +
@@ -2745,7 +3580,13 @@ const file_ddq_v1_queue_proto_rawDesc = "" +
 	"\vmax_wait_ms\x18\x04 \x01(\x03R\tmaxWaitMs\"J\n" +
 	"\x15AcquireTokensResponse\x12\x18\n" +
 	"\agranted\x18\x01 \x01(\bR\agranted\x12\x17\n" +
-	"\await_ms\x18\x02 \x01(\x03R\x06waitMs2\xef\x06\n" +
+	"\await_ms\x18\x02 \x01(\x03R\x06waitMs*\xa4\x01\n" +
+	"\rCancelOutcome\x12\x1e\n" +
+	"\x1aCANCEL_OUTCOME_UNSPECIFIED\x10\x00\x12\x1c\n" +
+	"\x18CANCEL_OUTCOME_REQUESTED\x10\x01\x12\x1b\n" +
+	"\x17CANCEL_OUTCOME_TOO_LATE\x10\x02\x12\x1c\n" +
+	"\x18CANCEL_OUTCOME_CONFIRMED\x10\x03\x12\x1a\n" +
+	"\x16CANCEL_OUTCOME_DELETED\x10\x042\x80\t\n" +
 	"\x11DelayQueueService\x12:\n" +
 	"\aEnqueue\x12\x16.ddq.v1.EnqueueRequest\x1a\x17.ddq.v1.EnqueueResponse\x12I\n" +
 	"\fEnqueueBatch\x12\x1b.ddq.v1.EnqueueBatchRequest\x1a\x1c.ddq.v1.EnqueueBatchResponse\x12P\n" +
@@ -2754,13 +3595,19 @@ const file_ddq_v1_queue_proto_rawDesc = "" +
 	"\tListTasks\x12\x18.ddq.v1.ListTasksRequest\x1a\x19.ddq.v1.ListTasksResponse\x12C\n" +
 	"\n" +
 	"DeleteTask\x12\x19.ddq.v1.DeleteTaskRequest\x1a\x1a.ddq.v1.DeleteTaskResponse\x12O\n" +
-	"\x0eRescheduleTask\x12\x1d.ddq.v1.RescheduleTaskRequest\x1a\x1e.ddq.v1.RescheduleTaskResponse\x12D\n" +
+	"\x0eRescheduleTask\x12\x1d.ddq.v1.RescheduleTaskRequest\x1a\x1e.ddq.v1.RescheduleTaskResponse\x12C\n" +
+	"\n" +
+	"UpdateTask\x12\x19.ddq.v1.UpdateTaskRequest\x1a\x1a.ddq.v1.UpdateTaskResponse\x12F\n" +
+	"\vPromoteTask\x12\x1a.ddq.v1.PromoteTaskRequest\x1a\x1b.ddq.v1.PromoteTaskResponse\x12D\n" +
 	"\tSubscribe\x12\x18.ddq.v1.SubscribeRequest\x1a\x19.ddq.v1.SubscribeResponse(\x010\x01\x12=\n" +
 	"\bRetrieve\x12\x17.ddq.v1.RetrieveRequest\x1a\x18.ddq.v1.RetrieveResponse\x12.\n" +
 	"\x03Ack\x12\x12.ddq.v1.AckRequest\x1a\x13.ddq.v1.AckResponse\x121\n" +
 	"\x04Nack\x12\x13.ddq.v1.NackRequest\x1a\x14.ddq.v1.NackResponse\x127\n" +
 	"\x06Extend\x12\x15.ddq.v1.ExtendRequest\x1a\x16.ddq.v1.ExtendResponse\x12L\n" +
-	"\rAcquireTokens\x12\x1c.ddq.v1.AcquireTokensRequest\x1a\x1d.ddq.v1.AcquireTokensResponseB'Z%github.com/ddq-io/ddq/api/ddqv1;ddqv1b\x06proto3"
+	"\rAcquireTokens\x12\x1c.ddq.v1.AcquireTokensRequest\x1a\x1d.ddq.v1.AcquireTokensResponse\x12=\n" +
+	"\bWaitTask\x12\x17.ddq.v1.WaitTaskRequest\x1a\x18.ddq.v1.WaitTaskResponse\x12C\n" +
+	"\n" +
+	"CancelTask\x12\x19.ddq.v1.CancelTaskRequest\x1a\x1a.ddq.v1.CancelTaskResponseB'Z%github.com/ddq-io/ddq/api/ddqv1;ddqv1b\x06proto3"
 
 var (
 	file_ddq_v1_queue_proto_rawDescOnce sync.Once
@@ -2774,128 +3621,159 @@ func file_ddq_v1_queue_proto_rawDescGZIP() []byte {
 	return file_ddq_v1_queue_proto_rawDescData
 }
 
-var file_ddq_v1_queue_proto_msgTypes = make([]protoimpl.MessageInfo, 38)
+var file_ddq_v1_queue_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
+var file_ddq_v1_queue_proto_msgTypes = make([]protoimpl.MessageInfo, 46)
 var file_ddq_v1_queue_proto_goTypes = []any{
-	(*EnqueueRequest)(nil),         // 0: ddq.v1.EnqueueRequest
-	(*EnqueueResponse)(nil),        // 1: ddq.v1.EnqueueResponse
-	(*EnqueueBatchRequest)(nil),    // 2: ddq.v1.EnqueueBatchRequest
-	(*EnqueueBatchResponse)(nil),   // 3: ddq.v1.EnqueueBatchResponse
-	(*EnqueueResult)(nil),          // 4: ddq.v1.EnqueueResult
-	(*EnqueueStreamRequest)(nil),   // 5: ddq.v1.EnqueueStreamRequest
-	(*EnqueueStreamResponse)(nil),  // 6: ddq.v1.EnqueueStreamResponse
-	(*GetTaskRequest)(nil),         // 7: ddq.v1.GetTaskRequest
-	(*GetTaskResponse)(nil),        // 8: ddq.v1.GetTaskResponse
-	(*ListTasksRequest)(nil),       // 9: ddq.v1.ListTasksRequest
-	(*ListTasksResponse)(nil),      // 10: ddq.v1.ListTasksResponse
-	(*DeleteTaskRequest)(nil),      // 11: ddq.v1.DeleteTaskRequest
-	(*DeleteTaskResponse)(nil),     // 12: ddq.v1.DeleteTaskResponse
-	(*RescheduleTaskRequest)(nil),  // 13: ddq.v1.RescheduleTaskRequest
-	(*RescheduleTaskResponse)(nil), // 14: ddq.v1.RescheduleTaskResponse
-	(*SubscribeRequest)(nil),       // 15: ddq.v1.SubscribeRequest
-	(*Hello)(nil),                  // 16: ddq.v1.Hello
-	(*SubscribeResponse)(nil),      // 17: ddq.v1.SubscribeResponse
-	(*Subscribed)(nil),             // 18: ddq.v1.Subscribed
-	(*Delivery)(nil),               // 19: ddq.v1.Delivery
-	(*Settled)(nil),                // 20: ddq.v1.Settled
-	(*SettleResult)(nil),           // 21: ddq.v1.SettleResult
-	(*Cancel)(nil),                 // 22: ddq.v1.Cancel
-	(*Demand)(nil),                 // 23: ddq.v1.Demand
-	(*Drain)(nil),                  // 24: ddq.v1.Drain
-	(*Ack)(nil),                    // 25: ddq.v1.Ack
-	(*Nack)(nil),                   // 26: ddq.v1.Nack
-	(*Extend)(nil),                 // 27: ddq.v1.Extend
-	(*RetrieveRequest)(nil),        // 28: ddq.v1.RetrieveRequest
-	(*RetrieveResponse)(nil),       // 29: ddq.v1.RetrieveResponse
-	(*AckRequest)(nil),             // 30: ddq.v1.AckRequest
-	(*AckResponse)(nil),            // 31: ddq.v1.AckResponse
-	(*NackRequest)(nil),            // 32: ddq.v1.NackRequest
-	(*NackResponse)(nil),           // 33: ddq.v1.NackResponse
-	(*ExtendRequest)(nil),          // 34: ddq.v1.ExtendRequest
-	(*ExtendResponse)(nil),         // 35: ddq.v1.ExtendResponse
-	(*AcquireTokensRequest)(nil),   // 36: ddq.v1.AcquireTokensRequest
-	(*AcquireTokensResponse)(nil),  // 37: ddq.v1.AcquireTokensResponse
-	(*durationpb.Duration)(nil),    // 38: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil),  // 39: google.protobuf.Timestamp
-	(*Attribute)(nil),              // 40: ddq.v1.Attribute
-	(*Backoff)(nil),                // 41: ddq.v1.Backoff
-	(TaskState)(0),                 // 42: ddq.v1.TaskState
-	(*Error)(nil),                  // 43: ddq.v1.Error
-	(*Task)(nil),                   // 44: ddq.v1.Task
+	(CancelOutcome)(0),             // 0: ddq.v1.CancelOutcome
+	(*EnqueueRequest)(nil),         // 1: ddq.v1.EnqueueRequest
+	(*EnqueueResponse)(nil),        // 2: ddq.v1.EnqueueResponse
+	(*EnqueueBatchRequest)(nil),    // 3: ddq.v1.EnqueueBatchRequest
+	(*EnqueueBatchResponse)(nil),   // 4: ddq.v1.EnqueueBatchResponse
+	(*EnqueueResult)(nil),          // 5: ddq.v1.EnqueueResult
+	(*EnqueueStreamRequest)(nil),   // 6: ddq.v1.EnqueueStreamRequest
+	(*EnqueueStreamResponse)(nil),  // 7: ddq.v1.EnqueueStreamResponse
+	(*GetTaskRequest)(nil),         // 8: ddq.v1.GetTaskRequest
+	(*GetTaskResponse)(nil),        // 9: ddq.v1.GetTaskResponse
+	(*ListTasksRequest)(nil),       // 10: ddq.v1.ListTasksRequest
+	(*ListTasksResponse)(nil),      // 11: ddq.v1.ListTasksResponse
+	(*DeleteTaskRequest)(nil),      // 12: ddq.v1.DeleteTaskRequest
+	(*DeleteTaskResponse)(nil),     // 13: ddq.v1.DeleteTaskResponse
+	(*RescheduleTaskRequest)(nil),  // 14: ddq.v1.RescheduleTaskRequest
+	(*RescheduleTaskResponse)(nil), // 15: ddq.v1.RescheduleTaskResponse
+	(*UpdateTaskRequest)(nil),      // 16: ddq.v1.UpdateTaskRequest
+	(*UpdateTaskResponse)(nil),     // 17: ddq.v1.UpdateTaskResponse
+	(*PromoteTaskRequest)(nil),     // 18: ddq.v1.PromoteTaskRequest
+	(*PromoteTaskResponse)(nil),    // 19: ddq.v1.PromoteTaskResponse
+	(*SubscribeRequest)(nil),       // 20: ddq.v1.SubscribeRequest
+	(*Hello)(nil),                  // 21: ddq.v1.Hello
+	(*SubscribeResponse)(nil),      // 22: ddq.v1.SubscribeResponse
+	(*Subscribed)(nil),             // 23: ddq.v1.Subscribed
+	(*Delivery)(nil),               // 24: ddq.v1.Delivery
+	(*Settled)(nil),                // 25: ddq.v1.Settled
+	(*SettleResult)(nil),           // 26: ddq.v1.SettleResult
+	(*Cancel)(nil),                 // 27: ddq.v1.Cancel
+	(*Demand)(nil),                 // 28: ddq.v1.Demand
+	(*Drain)(nil),                  // 29: ddq.v1.Drain
+	(*Ack)(nil),                    // 30: ddq.v1.Ack
+	(*Nack)(nil),                   // 31: ddq.v1.Nack
+	(*Extend)(nil),                 // 32: ddq.v1.Extend
+	(*RetrieveRequest)(nil),        // 33: ddq.v1.RetrieveRequest
+	(*RetrieveResponse)(nil),       // 34: ddq.v1.RetrieveResponse
+	(*AckRequest)(nil),             // 35: ddq.v1.AckRequest
+	(*AckResponse)(nil),            // 36: ddq.v1.AckResponse
+	(*NackRequest)(nil),            // 37: ddq.v1.NackRequest
+	(*NackResponse)(nil),           // 38: ddq.v1.NackResponse
+	(*ExtendRequest)(nil),          // 39: ddq.v1.ExtendRequest
+	(*ExtendResponse)(nil),         // 40: ddq.v1.ExtendResponse
+	(*WaitTaskRequest)(nil),        // 41: ddq.v1.WaitTaskRequest
+	(*WaitTaskResponse)(nil),       // 42: ddq.v1.WaitTaskResponse
+	(*CancelTaskRequest)(nil),      // 43: ddq.v1.CancelTaskRequest
+	(*CancelTaskResponse)(nil),     // 44: ddq.v1.CancelTaskResponse
+	(*AcquireTokensRequest)(nil),   // 45: ddq.v1.AcquireTokensRequest
+	(*AcquireTokensResponse)(nil),  // 46: ddq.v1.AcquireTokensResponse
+	(*durationpb.Duration)(nil),    // 47: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil),  // 48: google.protobuf.Timestamp
+	(*Attribute)(nil),              // 49: ddq.v1.Attribute
+	(*Backoff)(nil),                // 50: ddq.v1.Backoff
+	(TaskState)(0),                 // 51: ddq.v1.TaskState
+	(*Error)(nil),                  // 52: ddq.v1.Error
+	(*Task)(nil),                   // 53: ddq.v1.Task
+	(*fieldmaskpb.FieldMask)(nil),  // 54: google.protobuf.FieldMask
 }
 var file_ddq_v1_queue_proto_depIdxs = []int32{
-	38, // 0: ddq.v1.EnqueueRequest.delay:type_name -> google.protobuf.Duration
-	39, // 1: ddq.v1.EnqueueRequest.execute_time:type_name -> google.protobuf.Timestamp
-	40, // 2: ddq.v1.EnqueueRequest.attributes:type_name -> ddq.v1.Attribute
-	41, // 3: ddq.v1.EnqueueRequest.backoff:type_name -> ddq.v1.Backoff
-	39, // 4: ddq.v1.EnqueueRequest.expire_time:type_name -> google.protobuf.Timestamp
-	38, // 5: ddq.v1.EnqueueRequest.expire_after:type_name -> google.protobuf.Duration
-	39, // 6: ddq.v1.EnqueueResponse.execute_time:type_name -> google.protobuf.Timestamp
-	42, // 7: ddq.v1.EnqueueResponse.state:type_name -> ddq.v1.TaskState
-	42, // 8: ddq.v1.EnqueueResponse.replaced_state:type_name -> ddq.v1.TaskState
-	0,  // 9: ddq.v1.EnqueueBatchRequest.tasks:type_name -> ddq.v1.EnqueueRequest
-	4,  // 10: ddq.v1.EnqueueBatchResponse.results:type_name -> ddq.v1.EnqueueResult
-	39, // 11: ddq.v1.EnqueueResult.execute_time:type_name -> google.protobuf.Timestamp
-	42, // 12: ddq.v1.EnqueueResult.replaced_state:type_name -> ddq.v1.TaskState
-	43, // 13: ddq.v1.EnqueueResult.error:type_name -> ddq.v1.Error
-	0,  // 14: ddq.v1.EnqueueStreamRequest.tasks:type_name -> ddq.v1.EnqueueRequest
-	4,  // 15: ddq.v1.EnqueueStreamResponse.results:type_name -> ddq.v1.EnqueueResult
-	43, // 16: ddq.v1.EnqueueStreamResponse.error:type_name -> ddq.v1.Error
-	44, // 17: ddq.v1.GetTaskResponse.task:type_name -> ddq.v1.Task
-	42, // 18: ddq.v1.ListTasksRequest.state:type_name -> ddq.v1.TaskState
-	44, // 19: ddq.v1.ListTasksResponse.tasks:type_name -> ddq.v1.Task
-	38, // 20: ddq.v1.RescheduleTaskRequest.delay:type_name -> google.protobuf.Duration
-	39, // 21: ddq.v1.RescheduleTaskRequest.execute_time:type_name -> google.protobuf.Timestamp
-	39, // 22: ddq.v1.RescheduleTaskResponse.execute_time:type_name -> google.protobuf.Timestamp
-	16, // 23: ddq.v1.SubscribeRequest.hello:type_name -> ddq.v1.Hello
-	25, // 24: ddq.v1.SubscribeRequest.acks:type_name -> ddq.v1.Ack
-	26, // 25: ddq.v1.SubscribeRequest.nacks:type_name -> ddq.v1.Nack
-	27, // 26: ddq.v1.SubscribeRequest.extends:type_name -> ddq.v1.Extend
-	18, // 27: ddq.v1.SubscribeResponse.subscribed:type_name -> ddq.v1.Subscribed
-	19, // 28: ddq.v1.SubscribeResponse.deliveries:type_name -> ddq.v1.Delivery
-	20, // 29: ddq.v1.SubscribeResponse.settled:type_name -> ddq.v1.Settled
-	22, // 30: ddq.v1.SubscribeResponse.cancels:type_name -> ddq.v1.Cancel
-	24, // 31: ddq.v1.SubscribeResponse.drain:type_name -> ddq.v1.Drain
-	23, // 32: ddq.v1.SubscribeResponse.demand:type_name -> ddq.v1.Demand
-	44, // 33: ddq.v1.Delivery.task:type_name -> ddq.v1.Task
-	21, // 34: ddq.v1.Settled.results:type_name -> ddq.v1.SettleResult
-	43, // 35: ddq.v1.SettleResult.error:type_name -> ddq.v1.Error
-	19, // 36: ddq.v1.RetrieveResponse.deliveries:type_name -> ddq.v1.Delivery
-	25, // 37: ddq.v1.AckRequest.ack:type_name -> ddq.v1.Ack
-	26, // 38: ddq.v1.NackRequest.nack:type_name -> ddq.v1.Nack
-	42, // 39: ddq.v1.NackResponse.state:type_name -> ddq.v1.TaskState
-	39, // 40: ddq.v1.NackResponse.execute_time:type_name -> google.protobuf.Timestamp
-	27, // 41: ddq.v1.ExtendRequest.extend:type_name -> ddq.v1.Extend
-	0,  // 42: ddq.v1.DelayQueueService.Enqueue:input_type -> ddq.v1.EnqueueRequest
-	2,  // 43: ddq.v1.DelayQueueService.EnqueueBatch:input_type -> ddq.v1.EnqueueBatchRequest
-	5,  // 44: ddq.v1.DelayQueueService.EnqueueStream:input_type -> ddq.v1.EnqueueStreamRequest
-	7,  // 45: ddq.v1.DelayQueueService.GetTask:input_type -> ddq.v1.GetTaskRequest
-	9,  // 46: ddq.v1.DelayQueueService.ListTasks:input_type -> ddq.v1.ListTasksRequest
-	11, // 47: ddq.v1.DelayQueueService.DeleteTask:input_type -> ddq.v1.DeleteTaskRequest
-	13, // 48: ddq.v1.DelayQueueService.RescheduleTask:input_type -> ddq.v1.RescheduleTaskRequest
-	15, // 49: ddq.v1.DelayQueueService.Subscribe:input_type -> ddq.v1.SubscribeRequest
-	28, // 50: ddq.v1.DelayQueueService.Retrieve:input_type -> ddq.v1.RetrieveRequest
-	30, // 51: ddq.v1.DelayQueueService.Ack:input_type -> ddq.v1.AckRequest
-	32, // 52: ddq.v1.DelayQueueService.Nack:input_type -> ddq.v1.NackRequest
-	34, // 53: ddq.v1.DelayQueueService.Extend:input_type -> ddq.v1.ExtendRequest
-	36, // 54: ddq.v1.DelayQueueService.AcquireTokens:input_type -> ddq.v1.AcquireTokensRequest
-	1,  // 55: ddq.v1.DelayQueueService.Enqueue:output_type -> ddq.v1.EnqueueResponse
-	3,  // 56: ddq.v1.DelayQueueService.EnqueueBatch:output_type -> ddq.v1.EnqueueBatchResponse
-	6,  // 57: ddq.v1.DelayQueueService.EnqueueStream:output_type -> ddq.v1.EnqueueStreamResponse
-	8,  // 58: ddq.v1.DelayQueueService.GetTask:output_type -> ddq.v1.GetTaskResponse
-	10, // 59: ddq.v1.DelayQueueService.ListTasks:output_type -> ddq.v1.ListTasksResponse
-	12, // 60: ddq.v1.DelayQueueService.DeleteTask:output_type -> ddq.v1.DeleteTaskResponse
-	14, // 61: ddq.v1.DelayQueueService.RescheduleTask:output_type -> ddq.v1.RescheduleTaskResponse
-	17, // 62: ddq.v1.DelayQueueService.Subscribe:output_type -> ddq.v1.SubscribeResponse
-	29, // 63: ddq.v1.DelayQueueService.Retrieve:output_type -> ddq.v1.RetrieveResponse
-	31, // 64: ddq.v1.DelayQueueService.Ack:output_type -> ddq.v1.AckResponse
-	33, // 65: ddq.v1.DelayQueueService.Nack:output_type -> ddq.v1.NackResponse
-	35, // 66: ddq.v1.DelayQueueService.Extend:output_type -> ddq.v1.ExtendResponse
-	37, // 67: ddq.v1.DelayQueueService.AcquireTokens:output_type -> ddq.v1.AcquireTokensResponse
-	55, // [55:68] is the sub-list for method output_type
-	42, // [42:55] is the sub-list for method input_type
-	42, // [42:42] is the sub-list for extension type_name
-	42, // [42:42] is the sub-list for extension extendee
-	0,  // [0:42] is the sub-list for field type_name
+	47, // 0: ddq.v1.EnqueueRequest.delay:type_name -> google.protobuf.Duration
+	48, // 1: ddq.v1.EnqueueRequest.execute_time:type_name -> google.protobuf.Timestamp
+	49, // 2: ddq.v1.EnqueueRequest.attributes:type_name -> ddq.v1.Attribute
+	50, // 3: ddq.v1.EnqueueRequest.backoff:type_name -> ddq.v1.Backoff
+	48, // 4: ddq.v1.EnqueueRequest.expire_time:type_name -> google.protobuf.Timestamp
+	47, // 5: ddq.v1.EnqueueRequest.expire_after:type_name -> google.protobuf.Duration
+	48, // 6: ddq.v1.EnqueueResponse.execute_time:type_name -> google.protobuf.Timestamp
+	51, // 7: ddq.v1.EnqueueResponse.state:type_name -> ddq.v1.TaskState
+	51, // 8: ddq.v1.EnqueueResponse.replaced_state:type_name -> ddq.v1.TaskState
+	1,  // 9: ddq.v1.EnqueueBatchRequest.tasks:type_name -> ddq.v1.EnqueueRequest
+	5,  // 10: ddq.v1.EnqueueBatchResponse.results:type_name -> ddq.v1.EnqueueResult
+	48, // 11: ddq.v1.EnqueueResult.execute_time:type_name -> google.protobuf.Timestamp
+	51, // 12: ddq.v1.EnqueueResult.replaced_state:type_name -> ddq.v1.TaskState
+	52, // 13: ddq.v1.EnqueueResult.error:type_name -> ddq.v1.Error
+	1,  // 14: ddq.v1.EnqueueStreamRequest.tasks:type_name -> ddq.v1.EnqueueRequest
+	5,  // 15: ddq.v1.EnqueueStreamResponse.results:type_name -> ddq.v1.EnqueueResult
+	52, // 16: ddq.v1.EnqueueStreamResponse.error:type_name -> ddq.v1.Error
+	53, // 17: ddq.v1.GetTaskResponse.task:type_name -> ddq.v1.Task
+	51, // 18: ddq.v1.ListTasksRequest.state:type_name -> ddq.v1.TaskState
+	53, // 19: ddq.v1.ListTasksResponse.tasks:type_name -> ddq.v1.Task
+	47, // 20: ddq.v1.RescheduleTaskRequest.delay:type_name -> google.protobuf.Duration
+	48, // 21: ddq.v1.RescheduleTaskRequest.execute_time:type_name -> google.protobuf.Timestamp
+	48, // 22: ddq.v1.RescheduleTaskResponse.execute_time:type_name -> google.protobuf.Timestamp
+	54, // 23: ddq.v1.UpdateTaskRequest.update_mask:type_name -> google.protobuf.FieldMask
+	49, // 24: ddq.v1.UpdateTaskRequest.attributes:type_name -> ddq.v1.Attribute
+	50, // 25: ddq.v1.UpdateTaskRequest.backoff:type_name -> ddq.v1.Backoff
+	48, // 26: ddq.v1.UpdateTaskRequest.expire_time:type_name -> google.protobuf.Timestamp
+	47, // 27: ddq.v1.UpdateTaskRequest.expire_after:type_name -> google.protobuf.Duration
+	47, // 28: ddq.v1.UpdateTaskRequest.delay:type_name -> google.protobuf.Duration
+	48, // 29: ddq.v1.UpdateTaskRequest.execute_time:type_name -> google.protobuf.Timestamp
+	48, // 30: ddq.v1.UpdateTaskResponse.execute_time:type_name -> google.protobuf.Timestamp
+	48, // 31: ddq.v1.PromoteTaskResponse.execute_time:type_name -> google.protobuf.Timestamp
+	21, // 32: ddq.v1.SubscribeRequest.hello:type_name -> ddq.v1.Hello
+	30, // 33: ddq.v1.SubscribeRequest.acks:type_name -> ddq.v1.Ack
+	31, // 34: ddq.v1.SubscribeRequest.nacks:type_name -> ddq.v1.Nack
+	32, // 35: ddq.v1.SubscribeRequest.extends:type_name -> ddq.v1.Extend
+	23, // 36: ddq.v1.SubscribeResponse.subscribed:type_name -> ddq.v1.Subscribed
+	24, // 37: ddq.v1.SubscribeResponse.deliveries:type_name -> ddq.v1.Delivery
+	25, // 38: ddq.v1.SubscribeResponse.settled:type_name -> ddq.v1.Settled
+	27, // 39: ddq.v1.SubscribeResponse.cancels:type_name -> ddq.v1.Cancel
+	29, // 40: ddq.v1.SubscribeResponse.drain:type_name -> ddq.v1.Drain
+	28, // 41: ddq.v1.SubscribeResponse.demand:type_name -> ddq.v1.Demand
+	53, // 42: ddq.v1.Delivery.task:type_name -> ddq.v1.Task
+	26, // 43: ddq.v1.Settled.results:type_name -> ddq.v1.SettleResult
+	52, // 44: ddq.v1.SettleResult.error:type_name -> ddq.v1.Error
+	24, // 45: ddq.v1.RetrieveResponse.deliveries:type_name -> ddq.v1.Delivery
+	30, // 46: ddq.v1.AckRequest.ack:type_name -> ddq.v1.Ack
+	31, // 47: ddq.v1.NackRequest.nack:type_name -> ddq.v1.Nack
+	51, // 48: ddq.v1.NackResponse.state:type_name -> ddq.v1.TaskState
+	48, // 49: ddq.v1.NackResponse.execute_time:type_name -> google.protobuf.Timestamp
+	32, // 50: ddq.v1.ExtendRequest.extend:type_name -> ddq.v1.Extend
+	53, // 51: ddq.v1.WaitTaskResponse.task:type_name -> ddq.v1.Task
+	0,  // 52: ddq.v1.CancelTaskResponse.outcome:type_name -> ddq.v1.CancelOutcome
+	51, // 53: ddq.v1.CancelTaskResponse.state:type_name -> ddq.v1.TaskState
+	1,  // 54: ddq.v1.DelayQueueService.Enqueue:input_type -> ddq.v1.EnqueueRequest
+	3,  // 55: ddq.v1.DelayQueueService.EnqueueBatch:input_type -> ddq.v1.EnqueueBatchRequest
+	6,  // 56: ddq.v1.DelayQueueService.EnqueueStream:input_type -> ddq.v1.EnqueueStreamRequest
+	8,  // 57: ddq.v1.DelayQueueService.GetTask:input_type -> ddq.v1.GetTaskRequest
+	10, // 58: ddq.v1.DelayQueueService.ListTasks:input_type -> ddq.v1.ListTasksRequest
+	12, // 59: ddq.v1.DelayQueueService.DeleteTask:input_type -> ddq.v1.DeleteTaskRequest
+	14, // 60: ddq.v1.DelayQueueService.RescheduleTask:input_type -> ddq.v1.RescheduleTaskRequest
+	16, // 61: ddq.v1.DelayQueueService.UpdateTask:input_type -> ddq.v1.UpdateTaskRequest
+	18, // 62: ddq.v1.DelayQueueService.PromoteTask:input_type -> ddq.v1.PromoteTaskRequest
+	20, // 63: ddq.v1.DelayQueueService.Subscribe:input_type -> ddq.v1.SubscribeRequest
+	33, // 64: ddq.v1.DelayQueueService.Retrieve:input_type -> ddq.v1.RetrieveRequest
+	35, // 65: ddq.v1.DelayQueueService.Ack:input_type -> ddq.v1.AckRequest
+	37, // 66: ddq.v1.DelayQueueService.Nack:input_type -> ddq.v1.NackRequest
+	39, // 67: ddq.v1.DelayQueueService.Extend:input_type -> ddq.v1.ExtendRequest
+	45, // 68: ddq.v1.DelayQueueService.AcquireTokens:input_type -> ddq.v1.AcquireTokensRequest
+	41, // 69: ddq.v1.DelayQueueService.WaitTask:input_type -> ddq.v1.WaitTaskRequest
+	43, // 70: ddq.v1.DelayQueueService.CancelTask:input_type -> ddq.v1.CancelTaskRequest
+	2,  // 71: ddq.v1.DelayQueueService.Enqueue:output_type -> ddq.v1.EnqueueResponse
+	4,  // 72: ddq.v1.DelayQueueService.EnqueueBatch:output_type -> ddq.v1.EnqueueBatchResponse
+	7,  // 73: ddq.v1.DelayQueueService.EnqueueStream:output_type -> ddq.v1.EnqueueStreamResponse
+	9,  // 74: ddq.v1.DelayQueueService.GetTask:output_type -> ddq.v1.GetTaskResponse
+	11, // 75: ddq.v1.DelayQueueService.ListTasks:output_type -> ddq.v1.ListTasksResponse
+	13, // 76: ddq.v1.DelayQueueService.DeleteTask:output_type -> ddq.v1.DeleteTaskResponse
+	15, // 77: ddq.v1.DelayQueueService.RescheduleTask:output_type -> ddq.v1.RescheduleTaskResponse
+	17, // 78: ddq.v1.DelayQueueService.UpdateTask:output_type -> ddq.v1.UpdateTaskResponse
+	19, // 79: ddq.v1.DelayQueueService.PromoteTask:output_type -> ddq.v1.PromoteTaskResponse
+	22, // 80: ddq.v1.DelayQueueService.Subscribe:output_type -> ddq.v1.SubscribeResponse
+	34, // 81: ddq.v1.DelayQueueService.Retrieve:output_type -> ddq.v1.RetrieveResponse
+	36, // 82: ddq.v1.DelayQueueService.Ack:output_type -> ddq.v1.AckResponse
+	38, // 83: ddq.v1.DelayQueueService.Nack:output_type -> ddq.v1.NackResponse
+	40, // 84: ddq.v1.DelayQueueService.Extend:output_type -> ddq.v1.ExtendResponse
+	46, // 85: ddq.v1.DelayQueueService.AcquireTokens:output_type -> ddq.v1.AcquireTokensResponse
+	42, // 86: ddq.v1.DelayQueueService.WaitTask:output_type -> ddq.v1.WaitTaskResponse
+	44, // 87: ddq.v1.DelayQueueService.CancelTask:output_type -> ddq.v1.CancelTaskResponse
+	71, // [71:88] is the sub-list for method output_type
+	54, // [54:71] is the sub-list for method input_type
+	54, // [54:54] is the sub-list for extension type_name
+	54, // [54:54] is the sub-list for extension extendee
+	0,  // [0:54] is the sub-list for field type_name
 }
 
 func init() { file_ddq_v1_queue_proto_init() }
@@ -2914,20 +3792,27 @@ func file_ddq_v1_queue_proto_init() {
 		(*RescheduleTaskRequest_Delay)(nil),
 		(*RescheduleTaskRequest_ExecuteTime)(nil),
 	}
-	file_ddq_v1_queue_proto_msgTypes[15].OneofWrappers = []any{}
-	file_ddq_v1_queue_proto_msgTypes[26].OneofWrappers = []any{}
+	file_ddq_v1_queue_proto_msgTypes[15].OneofWrappers = []any{
+		(*UpdateTaskRequest_ExpireTime)(nil),
+		(*UpdateTaskRequest_ExpireAfter)(nil),
+		(*UpdateTaskRequest_Delay)(nil),
+		(*UpdateTaskRequest_ExecuteTime)(nil),
+	}
+	file_ddq_v1_queue_proto_msgTypes[19].OneofWrappers = []any{}
+	file_ddq_v1_queue_proto_msgTypes[30].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_ddq_v1_queue_proto_rawDesc), len(file_ddq_v1_queue_proto_rawDesc)),
-			NumEnums:      0,
-			NumMessages:   38,
+			NumEnums:      1,
+			NumMessages:   46,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
 		GoTypes:           file_ddq_v1_queue_proto_goTypes,
 		DependencyIndexes: file_ddq_v1_queue_proto_depIdxs,
+		EnumInfos:         file_ddq_v1_queue_proto_enumTypes,
 		MessageInfos:      file_ddq_v1_queue_proto_msgTypes,
 	}.Build()
 	File_ddq_v1_queue_proto = out.File

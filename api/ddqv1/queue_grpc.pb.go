@@ -26,12 +26,16 @@ const (
 	DelayQueueService_ListTasks_FullMethodName      = "/ddq.v1.DelayQueueService/ListTasks"
 	DelayQueueService_DeleteTask_FullMethodName     = "/ddq.v1.DelayQueueService/DeleteTask"
 	DelayQueueService_RescheduleTask_FullMethodName = "/ddq.v1.DelayQueueService/RescheduleTask"
+	DelayQueueService_UpdateTask_FullMethodName     = "/ddq.v1.DelayQueueService/UpdateTask"
+	DelayQueueService_PromoteTask_FullMethodName    = "/ddq.v1.DelayQueueService/PromoteTask"
 	DelayQueueService_Subscribe_FullMethodName      = "/ddq.v1.DelayQueueService/Subscribe"
 	DelayQueueService_Retrieve_FullMethodName       = "/ddq.v1.DelayQueueService/Retrieve"
 	DelayQueueService_Ack_FullMethodName            = "/ddq.v1.DelayQueueService/Ack"
 	DelayQueueService_Nack_FullMethodName           = "/ddq.v1.DelayQueueService/Nack"
 	DelayQueueService_Extend_FullMethodName         = "/ddq.v1.DelayQueueService/Extend"
 	DelayQueueService_AcquireTokens_FullMethodName  = "/ddq.v1.DelayQueueService/AcquireTokens"
+	DelayQueueService_WaitTask_FullMethodName       = "/ddq.v1.DelayQueueService/WaitTask"
+	DelayQueueService_CancelTask_FullMethodName     = "/ddq.v1.DelayQueueService/CancelTask"
 )
 
 // DelayQueueServiceClient is the client API for DelayQueueService service.
@@ -53,6 +57,11 @@ type DelayQueueServiceClient interface {
 	DeleteTask(ctx context.Context, in *DeleteTaskRequest, opts ...grpc.CallOption) (*DeleteTaskResponse, error)
 	// RescheduleTask moves the due time of a task that no worker holds.
 	RescheduleTask(ctx context.Context, in *RescheduleTaskRequest, opts ...grpc.CallOption) (*RescheduleTaskResponse, error)
+	// UpdateTask changes a task that no worker holds, in place: it is delivered as it
+	// was before, or as it is after, never in between.
+	UpdateTask(ctx context.Context, in *UpdateTaskRequest, opts ...grpc.CallOption) (*UpdateTaskResponse, error)
+	// PromoteTask makes a task that no worker holds due now.
+	PromoteTask(ctx context.Context, in *PromoteTaskRequest, opts ...grpc.CallOption) (*PromoteTaskResponse, error)
 	// Subscribe delivers due tasks of one topic as they become due, as many as
 	// the worker has granted credit for.
 	Subscribe(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[SubscribeRequest, SubscribeResponse], error)
@@ -64,6 +73,11 @@ type DelayQueueServiceClient interface {
 	// AcquireTokens takes tokens of the rate that tasks are under, for what a handler
 	// calls by itself.
 	AcquireTokens(ctx context.Context, in *AcquireTokensRequest, opts ...grpc.CallOption) (*AcquireTokensResponse, error)
+	// WaitTask waits until a task is settled for good: done, dead, expired or deleted
+	// (long poll).
+	WaitTask(ctx context.Context, in *WaitTaskRequest, opts ...grpc.CallOption) (*WaitTaskResponse, error)
+	// CancelTask asks the worker of a running task to stop.
+	CancelTask(ctx context.Context, in *CancelTaskRequest, opts ...grpc.CallOption) (*CancelTaskResponse, error)
 }
 
 type delayQueueServiceClient struct {
@@ -147,6 +161,26 @@ func (c *delayQueueServiceClient) RescheduleTask(ctx context.Context, in *Resche
 	return out, nil
 }
 
+func (c *delayQueueServiceClient) UpdateTask(ctx context.Context, in *UpdateTaskRequest, opts ...grpc.CallOption) (*UpdateTaskResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(UpdateTaskResponse)
+	err := c.cc.Invoke(ctx, DelayQueueService_UpdateTask_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *delayQueueServiceClient) PromoteTask(ctx context.Context, in *PromoteTaskRequest, opts ...grpc.CallOption) (*PromoteTaskResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(PromoteTaskResponse)
+	err := c.cc.Invoke(ctx, DelayQueueService_PromoteTask_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *delayQueueServiceClient) Subscribe(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[SubscribeRequest, SubscribeResponse], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	stream, err := c.cc.NewStream(ctx, &DelayQueueService_ServiceDesc.Streams[1], DelayQueueService_Subscribe_FullMethodName, cOpts...)
@@ -210,6 +244,26 @@ func (c *delayQueueServiceClient) AcquireTokens(ctx context.Context, in *Acquire
 	return out, nil
 }
 
+func (c *delayQueueServiceClient) WaitTask(ctx context.Context, in *WaitTaskRequest, opts ...grpc.CallOption) (*WaitTaskResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(WaitTaskResponse)
+	err := c.cc.Invoke(ctx, DelayQueueService_WaitTask_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *delayQueueServiceClient) CancelTask(ctx context.Context, in *CancelTaskRequest, opts ...grpc.CallOption) (*CancelTaskResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(CancelTaskResponse)
+	err := c.cc.Invoke(ctx, DelayQueueService_CancelTask_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // DelayQueueServiceServer is the server API for DelayQueueService service.
 // All implementations must embed UnimplementedDelayQueueServiceServer
 // for forward compatibility.
@@ -229,6 +283,11 @@ type DelayQueueServiceServer interface {
 	DeleteTask(context.Context, *DeleteTaskRequest) (*DeleteTaskResponse, error)
 	// RescheduleTask moves the due time of a task that no worker holds.
 	RescheduleTask(context.Context, *RescheduleTaskRequest) (*RescheduleTaskResponse, error)
+	// UpdateTask changes a task that no worker holds, in place: it is delivered as it
+	// was before, or as it is after, never in between.
+	UpdateTask(context.Context, *UpdateTaskRequest) (*UpdateTaskResponse, error)
+	// PromoteTask makes a task that no worker holds due now.
+	PromoteTask(context.Context, *PromoteTaskRequest) (*PromoteTaskResponse, error)
 	// Subscribe delivers due tasks of one topic as they become due, as many as
 	// the worker has granted credit for.
 	Subscribe(grpc.BidiStreamingServer[SubscribeRequest, SubscribeResponse]) error
@@ -240,6 +299,11 @@ type DelayQueueServiceServer interface {
 	// AcquireTokens takes tokens of the rate that tasks are under, for what a handler
 	// calls by itself.
 	AcquireTokens(context.Context, *AcquireTokensRequest) (*AcquireTokensResponse, error)
+	// WaitTask waits until a task is settled for good: done, dead, expired or deleted
+	// (long poll).
+	WaitTask(context.Context, *WaitTaskRequest) (*WaitTaskResponse, error)
+	// CancelTask asks the worker of a running task to stop.
+	CancelTask(context.Context, *CancelTaskRequest) (*CancelTaskResponse, error)
 	mustEmbedUnimplementedDelayQueueServiceServer()
 }
 
@@ -271,6 +335,12 @@ func (UnimplementedDelayQueueServiceServer) DeleteTask(context.Context, *DeleteT
 func (UnimplementedDelayQueueServiceServer) RescheduleTask(context.Context, *RescheduleTaskRequest) (*RescheduleTaskResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method RescheduleTask not implemented")
 }
+func (UnimplementedDelayQueueServiceServer) UpdateTask(context.Context, *UpdateTaskRequest) (*UpdateTaskResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method UpdateTask not implemented")
+}
+func (UnimplementedDelayQueueServiceServer) PromoteTask(context.Context, *PromoteTaskRequest) (*PromoteTaskResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method PromoteTask not implemented")
+}
 func (UnimplementedDelayQueueServiceServer) Subscribe(grpc.BidiStreamingServer[SubscribeRequest, SubscribeResponse]) error {
 	return status.Error(codes.Unimplemented, "method Subscribe not implemented")
 }
@@ -288,6 +358,12 @@ func (UnimplementedDelayQueueServiceServer) Extend(context.Context, *ExtendReque
 }
 func (UnimplementedDelayQueueServiceServer) AcquireTokens(context.Context, *AcquireTokensRequest) (*AcquireTokensResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method AcquireTokens not implemented")
+}
+func (UnimplementedDelayQueueServiceServer) WaitTask(context.Context, *WaitTaskRequest) (*WaitTaskResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method WaitTask not implemented")
+}
+func (UnimplementedDelayQueueServiceServer) CancelTask(context.Context, *CancelTaskRequest) (*CancelTaskResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method CancelTask not implemented")
 }
 func (UnimplementedDelayQueueServiceServer) mustEmbedUnimplementedDelayQueueServiceServer() {}
 func (UnimplementedDelayQueueServiceServer) testEmbeddedByValue()                           {}
@@ -425,6 +501,42 @@ func _DelayQueueService_RescheduleTask_Handler(srv interface{}, ctx context.Cont
 	return interceptor(ctx, in, info, handler)
 }
 
+func _DelayQueueService_UpdateTask_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(UpdateTaskRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(DelayQueueServiceServer).UpdateTask(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: DelayQueueService_UpdateTask_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(DelayQueueServiceServer).UpdateTask(ctx, req.(*UpdateTaskRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _DelayQueueService_PromoteTask_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(PromoteTaskRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(DelayQueueServiceServer).PromoteTask(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: DelayQueueService_PromoteTask_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(DelayQueueServiceServer).PromoteTask(ctx, req.(*PromoteTaskRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _DelayQueueService_Subscribe_Handler(srv interface{}, stream grpc.ServerStream) error {
 	return srv.(DelayQueueServiceServer).Subscribe(&grpc.GenericServerStream[SubscribeRequest, SubscribeResponse]{ServerStream: stream})
 }
@@ -522,6 +634,42 @@ func _DelayQueueService_AcquireTokens_Handler(srv interface{}, ctx context.Conte
 	return interceptor(ctx, in, info, handler)
 }
 
+func _DelayQueueService_WaitTask_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(WaitTaskRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(DelayQueueServiceServer).WaitTask(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: DelayQueueService_WaitTask_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(DelayQueueServiceServer).WaitTask(ctx, req.(*WaitTaskRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _DelayQueueService_CancelTask_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(CancelTaskRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(DelayQueueServiceServer).CancelTask(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: DelayQueueService_CancelTask_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(DelayQueueServiceServer).CancelTask(ctx, req.(*CancelTaskRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // DelayQueueService_ServiceDesc is the grpc.ServiceDesc for DelayQueueService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -554,6 +702,14 @@ var DelayQueueService_ServiceDesc = grpc.ServiceDesc{
 			Handler:    _DelayQueueService_RescheduleTask_Handler,
 		},
 		{
+			MethodName: "UpdateTask",
+			Handler:    _DelayQueueService_UpdateTask_Handler,
+		},
+		{
+			MethodName: "PromoteTask",
+			Handler:    _DelayQueueService_PromoteTask_Handler,
+		},
+		{
 			MethodName: "Retrieve",
 			Handler:    _DelayQueueService_Retrieve_Handler,
 		},
@@ -572,6 +728,14 @@ var DelayQueueService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "AcquireTokens",
 			Handler:    _DelayQueueService_AcquireTokens_Handler,
+		},
+		{
+			MethodName: "WaitTask",
+			Handler:    _DelayQueueService_WaitTask_Handler,
+		},
+		{
+			MethodName: "CancelTask",
+			Handler:    _DelayQueueService_CancelTask_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{

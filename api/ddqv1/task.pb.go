@@ -22,6 +22,68 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+type AttemptOutcome int32
+
+const (
+	// It runs.
+	AttemptOutcome_ATTEMPT_OUTCOME_UNSPECIFIED AttemptOutcome = 0
+	AttemptOutcome_ATTEMPT_OUTCOME_ACKED       AttemptOutcome = 1
+	AttemptOutcome_ATTEMPT_OUTCOME_FAILED      AttemptOutcome = 2
+	// The worker gave the task back.
+	AttemptOutcome_ATTEMPT_OUTCOME_RELEASED AttemptOutcome = 3
+	// The worker did not settle the task in time.
+	AttemptOutcome_ATTEMPT_OUTCOME_HOLD_EXPIRED AttemptOutcome = 4
+	// It ended without success after its cancellation was asked for.
+	AttemptOutcome_ATTEMPT_OUTCOME_CANCELLED AttemptOutcome = 5
+)
+
+// Enum value maps for AttemptOutcome.
+var (
+	AttemptOutcome_name = map[int32]string{
+		0: "ATTEMPT_OUTCOME_UNSPECIFIED",
+		1: "ATTEMPT_OUTCOME_ACKED",
+		2: "ATTEMPT_OUTCOME_FAILED",
+		3: "ATTEMPT_OUTCOME_RELEASED",
+		4: "ATTEMPT_OUTCOME_HOLD_EXPIRED",
+		5: "ATTEMPT_OUTCOME_CANCELLED",
+	}
+	AttemptOutcome_value = map[string]int32{
+		"ATTEMPT_OUTCOME_UNSPECIFIED":  0,
+		"ATTEMPT_OUTCOME_ACKED":        1,
+		"ATTEMPT_OUTCOME_FAILED":       2,
+		"ATTEMPT_OUTCOME_RELEASED":     3,
+		"ATTEMPT_OUTCOME_HOLD_EXPIRED": 4,
+		"ATTEMPT_OUTCOME_CANCELLED":    5,
+	}
+)
+
+func (x AttemptOutcome) Enum() *AttemptOutcome {
+	p := new(AttemptOutcome)
+	*p = x
+	return p
+}
+
+func (x AttemptOutcome) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (AttemptOutcome) Descriptor() protoreflect.EnumDescriptor {
+	return file_ddq_v1_task_proto_enumTypes[0].Descriptor()
+}
+
+func (AttemptOutcome) Type() protoreflect.EnumType {
+	return &file_ddq_v1_task_proto_enumTypes[0]
+}
+
+func (x AttemptOutcome) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use AttemptOutcome.Descriptor instead.
+func (AttemptOutcome) EnumDescriptor() ([]byte, []int) {
+	return file_ddq_v1_task_proto_rawDescGZIP(), []int{0}
+}
+
 type WaitingFor int32
 
 const (
@@ -56,11 +118,11 @@ func (x WaitingFor) String() string {
 }
 
 func (WaitingFor) Descriptor() protoreflect.EnumDescriptor {
-	return file_ddq_v1_task_proto_enumTypes[0].Descriptor()
+	return file_ddq_v1_task_proto_enumTypes[1].Descriptor()
 }
 
 func (WaitingFor) Type() protoreflect.EnumType {
-	return &file_ddq_v1_task_proto_enumTypes[0]
+	return &file_ddq_v1_task_proto_enumTypes[1]
 }
 
 func (x WaitingFor) Number() protoreflect.EnumNumber {
@@ -69,7 +131,7 @@ func (x WaitingFor) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use WaitingFor.Descriptor instead.
 func (WaitingFor) EnumDescriptor() ([]byte, []int) {
-	return file_ddq_v1_task_proto_rawDescGZIP(), []int{0}
+	return file_ddq_v1_task_proto_rawDescGZIP(), []int{1}
 }
 
 type TaskState int32
@@ -127,11 +189,11 @@ func (x TaskState) String() string {
 }
 
 func (TaskState) Descriptor() protoreflect.EnumDescriptor {
-	return file_ddq_v1_task_proto_enumTypes[1].Descriptor()
+	return file_ddq_v1_task_proto_enumTypes[2].Descriptor()
 }
 
 func (TaskState) Type() protoreflect.EnumType {
-	return &file_ddq_v1_task_proto_enumTypes[1]
+	return &file_ddq_v1_task_proto_enumTypes[2]
 }
 
 func (x TaskState) Number() protoreflect.EnumNumber {
@@ -140,7 +202,7 @@ func (x TaskState) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use TaskState.Descriptor instead.
 func (TaskState) EnumDescriptor() ([]byte, []int) {
-	return file_ddq_v1_task_proto_rawDescGZIP(), []int{1}
+	return file_ddq_v1_task_proto_rawDescGZIP(), []int{2}
 }
 
 type DeadReason int32
@@ -159,6 +221,8 @@ const (
 	DeadReason_DEAD_REASON_HOLD_EXPIRED DeadReason = 5
 	// It came when a rate had no token left, and its topic lets none wait.
 	DeadReason_DEAD_REASON_RATE_LIMITED DeadReason = 6
+	// Its cancellation was asked for while it ran, and it did not end with success.
+	DeadReason_DEAD_REASON_CANCELLED DeadReason = 8
 )
 
 // Enum value maps for DeadReason.
@@ -171,6 +235,7 @@ var (
 		4: "DEAD_REASON_CORRUPT",
 		5: "DEAD_REASON_HOLD_EXPIRED",
 		6: "DEAD_REASON_RATE_LIMITED",
+		8: "DEAD_REASON_CANCELLED",
 	}
 	DeadReason_value = map[string]int32{
 		"DEAD_REASON_UNSPECIFIED":  0,
@@ -180,6 +245,7 @@ var (
 		"DEAD_REASON_CORRUPT":      4,
 		"DEAD_REASON_HOLD_EXPIRED": 5,
 		"DEAD_REASON_RATE_LIMITED": 6,
+		"DEAD_REASON_CANCELLED":    8,
 	}
 )
 
@@ -194,11 +260,11 @@ func (x DeadReason) String() string {
 }
 
 func (DeadReason) Descriptor() protoreflect.EnumDescriptor {
-	return file_ddq_v1_task_proto_enumTypes[2].Descriptor()
+	return file_ddq_v1_task_proto_enumTypes[3].Descriptor()
 }
 
 func (DeadReason) Type() protoreflect.EnumType {
-	return &file_ddq_v1_task_proto_enumTypes[2]
+	return &file_ddq_v1_task_proto_enumTypes[3]
 }
 
 func (x DeadReason) Number() protoreflect.EnumNumber {
@@ -207,7 +273,7 @@ func (x DeadReason) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use DeadReason.Descriptor instead.
 func (DeadReason) EnumDescriptor() ([]byte, []int) {
-	return file_ddq_v1_task_proto_rawDescGZIP(), []int{2}
+	return file_ddq_v1_task_proto_rawDescGZIP(), []int{3}
 }
 
 type BackoffKind int32
@@ -249,11 +315,11 @@ func (x BackoffKind) String() string {
 }
 
 func (BackoffKind) Descriptor() protoreflect.EnumDescriptor {
-	return file_ddq_v1_task_proto_enumTypes[3].Descriptor()
+	return file_ddq_v1_task_proto_enumTypes[4].Descriptor()
 }
 
 func (BackoffKind) Type() protoreflect.EnumType {
-	return &file_ddq_v1_task_proto_enumTypes[3]
+	return &file_ddq_v1_task_proto_enumTypes[4]
 }
 
 func (x BackoffKind) Number() protoreflect.EnumNumber {
@@ -262,7 +328,7 @@ func (x BackoffKind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use BackoffKind.Descriptor instead.
 func (BackoffKind) EnumDescriptor() ([]byte, []int) {
-	return file_ddq_v1_task_proto_rawDescGZIP(), []int{3}
+	return file_ddq_v1_task_proto_rawDescGZIP(), []int{4}
 }
 
 // Task is one unit of delayed work.
@@ -312,8 +378,18 @@ type Task struct {
 	WaitingFor WaitingFor `protobuf:"varint,34,opt,name=waiting_for,json=waitingFor,proto3,enum=ddq.v1.WaitingFor" json:"waiting_for,omitempty"`
 	// When the rate that a task waits for has its next token that nobody has reserved.
 	NextTokenTime *timestamppb.Timestamp `protobuf:"bytes,35,opt,name=next_token_time,json=nextTokenTime,proto3" json:"next_token_time,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	// 1 when enqueued; rises by one with every edit that was accepted.
+	Version int64 `protobuf:"varint,25,opt,name=version,proto3" json:"version,omitempty"`
+	// What the worker that acked the task said. GetTask and WaitTask show it, while
+	// the task is kept.
+	Result []byte `protobuf:"bytes,26,opt,name=result,proto3" json:"result,omitempty"`
+	// The last 20 attempts, in the order in which they ended; the one that runs comes
+	// last and has no ended_at. GetTask and WaitTask show them.
+	Attempts []*Attempt `protobuf:"bytes,27,rep,name=attempts,proto3" json:"attempts,omitempty"`
+	// The task runs, and its cancellation was asked for.
+	CancelRequested bool `protobuf:"varint,28,opt,name=cancel_requested,json=cancelRequested,proto3" json:"cancel_requested,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *Task) Reset() {
@@ -514,6 +590,132 @@ func (x *Task) GetNextTokenTime() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *Task) GetVersion() int64 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+func (x *Task) GetResult() []byte {
+	if x != nil {
+		return x.Result
+	}
+	return nil
+}
+
+func (x *Task) GetAttempts() []*Attempt {
+	if x != nil {
+		return x.Attempts
+	}
+	return nil
+}
+
+func (x *Task) GetCancelRequested() bool {
+	if x != nil {
+		return x.CancelRequested
+	}
+	return false
+}
+
+// Attempt is one delivery of a task.
+type Attempt struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// From 1. Attempts that were released are not counted: the next one has the same
+	// number. A requeued dead letter begins at 1 again.
+	Number int32  `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
+	Worker string `protobuf:"bytes,2,opt,name=worker,proto3" json:"worker,omitempty"`
+	// That took the task for the worker.
+	Node string `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`
+	// Unset when that is not known.
+	StartedAt *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=started_at,json=startedAt,proto3" json:"started_at,omitempty"`
+	// Unset while it runs.
+	EndedAt       *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=ended_at,json=endedAt,proto3" json:"ended_at,omitempty"`
+	Outcome       AttemptOutcome         `protobuf:"varint,6,opt,name=outcome,proto3,enum=ddq.v1.AttemptOutcome" json:"outcome,omitempty"`
+	Error         string                 `protobuf:"bytes,7,opt,name=error,proto3" json:"error,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Attempt) Reset() {
+	*x = Attempt{}
+	mi := &file_ddq_v1_task_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Attempt) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Attempt) ProtoMessage() {}
+
+func (x *Attempt) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_task_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Attempt.ProtoReflect.Descriptor instead.
+func (*Attempt) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_task_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Attempt) GetNumber() int32 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *Attempt) GetWorker() string {
+	if x != nil {
+		return x.Worker
+	}
+	return ""
+}
+
+func (x *Attempt) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *Attempt) GetStartedAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.StartedAt
+	}
+	return nil
+}
+
+func (x *Attempt) GetEndedAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.EndedAt
+	}
+	return nil
+}
+
+func (x *Attempt) GetOutcome() AttemptOutcome {
+	if x != nil {
+		return x.Outcome
+	}
+	return AttemptOutcome_ATTEMPT_OUTCOME_UNSPECIFIED
+}
+
+func (x *Attempt) GetError() string {
+	if x != nil {
+		return x.Error
+	}
+	return ""
+}
+
 // Attribute is one header of a task. Keys are unique within a task.
 type Attribute struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -525,7 +727,7 @@ type Attribute struct {
 
 func (x *Attribute) Reset() {
 	*x = Attribute{}
-	mi := &file_ddq_v1_task_proto_msgTypes[1]
+	mi := &file_ddq_v1_task_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -537,7 +739,7 @@ func (x *Attribute) String() string {
 func (*Attribute) ProtoMessage() {}
 
 func (x *Attribute) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_task_proto_msgTypes[1]
+	mi := &file_ddq_v1_task_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -550,7 +752,7 @@ func (x *Attribute) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attribute.ProtoReflect.Descriptor instead.
 func (*Attribute) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_task_proto_rawDescGZIP(), []int{1}
+	return file_ddq_v1_task_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *Attribute) GetKey() string {
@@ -591,7 +793,7 @@ type Backoff struct {
 
 func (x *Backoff) Reset() {
 	*x = Backoff{}
-	mi := &file_ddq_v1_task_proto_msgTypes[2]
+	mi := &file_ddq_v1_task_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -603,7 +805,7 @@ func (x *Backoff) String() string {
 func (*Backoff) ProtoMessage() {}
 
 func (x *Backoff) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_task_proto_msgTypes[2]
+	mi := &file_ddq_v1_task_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -616,7 +818,7 @@ func (x *Backoff) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Backoff.ProtoReflect.Descriptor instead.
 func (*Backoff) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_task_proto_rawDescGZIP(), []int{2}
+	return file_ddq_v1_task_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Backoff) GetKind() BackoffKind {
@@ -667,7 +869,7 @@ type Error struct {
 
 func (x *Error) Reset() {
 	*x = Error{}
-	mi := &file_ddq_v1_task_proto_msgTypes[3]
+	mi := &file_ddq_v1_task_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -679,7 +881,7 @@ func (x *Error) String() string {
 func (*Error) ProtoMessage() {}
 
 func (x *Error) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_task_proto_msgTypes[3]
+	mi := &file_ddq_v1_task_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -692,7 +894,7 @@ func (x *Error) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Error.ProtoReflect.Descriptor instead.
 func (*Error) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_task_proto_rawDescGZIP(), []int{3}
+	return file_ddq_v1_task_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Error) GetCode() int32 {
@@ -741,7 +943,7 @@ var File_ddq_v1_task_proto protoreflect.FileDescriptor
 
 const file_ddq_v1_task_proto_rawDesc = "" +
 	"\n" +
-	"\x11ddq/v1/task.proto\x12\x06ddq.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\x89\b\n" +
+	"\x11ddq/v1/task.proto\x12\x06ddq.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\x93\t\n" +
 	"\x04Task\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x05topic\x18\x02 \x01(\tR\x05topic\x12\x18\n" +
@@ -777,7 +979,20 @@ const file_ddq_v1_task_proto_rawDesc = "" +
 	"\x0fconcurrency_key\x18\x16 \x01(\tR\x0econcurrencyKey\x123\n" +
 	"\vwaiting_for\x18\" \x01(\x0e2\x12.ddq.v1.WaitingForR\n" +
 	"waitingFor\x12B\n" +
-	"\x0fnext_token_time\x18# \x01(\v2\x1a.google.protobuf.TimestampR\rnextTokenTime\"3\n" +
+	"\x0fnext_token_time\x18# \x01(\v2\x1a.google.protobuf.TimestampR\rnextTokenTime\x12\x18\n" +
+	"\aversion\x18\x19 \x01(\x03R\aversion\x12\x16\n" +
+	"\x06result\x18\x1a \x01(\fR\x06result\x12+\n" +
+	"\battempts\x18\x1b \x03(\v2\x0f.ddq.v1.AttemptR\battempts\x12)\n" +
+	"\x10cancel_requested\x18\x1c \x01(\bR\x0fcancelRequested\"\x87\x02\n" +
+	"\aAttempt\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\x05R\x06number\x12\x16\n" +
+	"\x06worker\x18\x02 \x01(\tR\x06worker\x12\x12\n" +
+	"\x04node\x18\x03 \x01(\tR\x04node\x129\n" +
+	"\n" +
+	"started_at\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\tstartedAt\x125\n" +
+	"\bended_at\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\aendedAt\x120\n" +
+	"\aoutcome\x18\x06 \x01(\x0e2\x16.ddq.v1.AttemptOutcomeR\aoutcome\x12\x14\n" +
+	"\x05error\x18\a \x01(\tR\x05error\"3\n" +
 	"\tAttribute\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value\"\x89\x01\n" +
@@ -792,7 +1007,14 @@ const file_ddq_v1_task_proto_rawDesc = "" +
 	"\amessage\x18\x03 \x01(\tR\amessage\x12\x14\n" +
 	"\x05field\x18\x04 \x01(\tR\x05field\x12$\n" +
 	"\x0eretry_after_ms\x18\x05 \x01(\x03R\fretryAfterMs\x12'\n" +
-	"\x05state\x18\x06 \x01(\x0e2\x11.ddq.v1.TaskStateR\x05state*\\\n" +
+	"\x05state\x18\x06 \x01(\x0e2\x11.ddq.v1.TaskStateR\x05state*\xc7\x01\n" +
+	"\x0eAttemptOutcome\x12\x1f\n" +
+	"\x1bATTEMPT_OUTCOME_UNSPECIFIED\x10\x00\x12\x19\n" +
+	"\x15ATTEMPT_OUTCOME_ACKED\x10\x01\x12\x1a\n" +
+	"\x16ATTEMPT_OUTCOME_FAILED\x10\x02\x12\x1c\n" +
+	"\x18ATTEMPT_OUTCOME_RELEASED\x10\x03\x12 \n" +
+	"\x1cATTEMPT_OUTCOME_HOLD_EXPIRED\x10\x04\x12\x1d\n" +
+	"\x19ATTEMPT_OUTCOME_CANCELLED\x10\x05*\\\n" +
 	"\n" +
 	"WaitingFor\x12\x1b\n" +
 	"\x17WAITING_FOR_UNSPECIFIED\x10\x00\x12\x14\n" +
@@ -806,7 +1028,7 @@ const file_ddq_v1_task_proto_rawDesc = "" +
 	"\x13TASK_STATE_RETRYING\x10\x04\x12\x13\n" +
 	"\x0fTASK_STATE_DONE\x10\x05\x12\x13\n" +
 	"\x0fTASK_STATE_DEAD\x10\x06\x12\x16\n" +
-	"\x12TASK_STATE_EXPIRED\x10\a*\xcf\x01\n" +
+	"\x12TASK_STATE_EXPIRED\x10\a*\xea\x01\n" +
 	"\n" +
 	"DeadReason\x12\x1b\n" +
 	"\x17DEAD_REASON_UNSPECIFIED\x10\x00\x12\x1b\n" +
@@ -815,7 +1037,8 @@ const file_ddq_v1_task_proto_rawDesc = "" +
 	"\x13DEAD_REASON_EXPIRED\x10\x03\x12\x17\n" +
 	"\x13DEAD_REASON_CORRUPT\x10\x04\x12\x1c\n" +
 	"\x18DEAD_REASON_HOLD_EXPIRED\x10\x05\x12\x1c\n" +
-	"\x18DEAD_REASON_RATE_LIMITED\x10\x06*\x96\x01\n" +
+	"\x18DEAD_REASON_RATE_LIMITED\x10\x06\x12\x19\n" +
+	"\x15DEAD_REASON_CANCELLED\x10\b*\x96\x01\n" +
 	"\vBackoffKind\x12\x1c\n" +
 	"\x18BACKOFF_KIND_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12BACKOFF_KIND_FIXED\x10\x01\x12\x17\n" +
@@ -835,38 +1058,44 @@ func file_ddq_v1_task_proto_rawDescGZIP() []byte {
 	return file_ddq_v1_task_proto_rawDescData
 }
 
-var file_ddq_v1_task_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_ddq_v1_task_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
+var file_ddq_v1_task_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
+var file_ddq_v1_task_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
 var file_ddq_v1_task_proto_goTypes = []any{
-	(WaitingFor)(0),               // 0: ddq.v1.WaitingFor
-	(TaskState)(0),                // 1: ddq.v1.TaskState
-	(DeadReason)(0),               // 2: ddq.v1.DeadReason
-	(BackoffKind)(0),              // 3: ddq.v1.BackoffKind
-	(*Task)(nil),                  // 4: ddq.v1.Task
-	(*Attribute)(nil),             // 5: ddq.v1.Attribute
-	(*Backoff)(nil),               // 6: ddq.v1.Backoff
-	(*Error)(nil),                 // 7: ddq.v1.Error
-	(*timestamppb.Timestamp)(nil), // 8: google.protobuf.Timestamp
+	(AttemptOutcome)(0),           // 0: ddq.v1.AttemptOutcome
+	(WaitingFor)(0),               // 1: ddq.v1.WaitingFor
+	(TaskState)(0),                // 2: ddq.v1.TaskState
+	(DeadReason)(0),               // 3: ddq.v1.DeadReason
+	(BackoffKind)(0),              // 4: ddq.v1.BackoffKind
+	(*Task)(nil),                  // 5: ddq.v1.Task
+	(*Attempt)(nil),               // 6: ddq.v1.Attempt
+	(*Attribute)(nil),             // 7: ddq.v1.Attribute
+	(*Backoff)(nil),               // 8: ddq.v1.Backoff
+	(*Error)(nil),                 // 9: ddq.v1.Error
+	(*timestamppb.Timestamp)(nil), // 10: google.protobuf.Timestamp
 }
 var file_ddq_v1_task_proto_depIdxs = []int32{
-	8,  // 0: ddq.v1.Task.execute_time:type_name -> google.protobuf.Timestamp
-	8,  // 1: ddq.v1.Task.created_at:type_name -> google.protobuf.Timestamp
-	5,  // 2: ddq.v1.Task.attributes:type_name -> ddq.v1.Attribute
-	1,  // 3: ddq.v1.Task.state:type_name -> ddq.v1.TaskState
-	8,  // 4: ddq.v1.Task.expire_time:type_name -> google.protobuf.Timestamp
-	6,  // 5: ddq.v1.Task.backoff:type_name -> ddq.v1.Backoff
-	2,  // 6: ddq.v1.Task.dead_reason:type_name -> ddq.v1.DeadReason
-	8,  // 7: ddq.v1.Task.finished_at:type_name -> google.protobuf.Timestamp
-	8,  // 8: ddq.v1.Task.hold_deadline:type_name -> google.protobuf.Timestamp
-	0,  // 9: ddq.v1.Task.waiting_for:type_name -> ddq.v1.WaitingFor
-	8,  // 10: ddq.v1.Task.next_token_time:type_name -> google.protobuf.Timestamp
-	3,  // 11: ddq.v1.Backoff.kind:type_name -> ddq.v1.BackoffKind
-	1,  // 12: ddq.v1.Error.state:type_name -> ddq.v1.TaskState
-	13, // [13:13] is the sub-list for method output_type
-	13, // [13:13] is the sub-list for method input_type
-	13, // [13:13] is the sub-list for extension type_name
-	13, // [13:13] is the sub-list for extension extendee
-	0,  // [0:13] is the sub-list for field type_name
+	10, // 0: ddq.v1.Task.execute_time:type_name -> google.protobuf.Timestamp
+	10, // 1: ddq.v1.Task.created_at:type_name -> google.protobuf.Timestamp
+	7,  // 2: ddq.v1.Task.attributes:type_name -> ddq.v1.Attribute
+	2,  // 3: ddq.v1.Task.state:type_name -> ddq.v1.TaskState
+	10, // 4: ddq.v1.Task.expire_time:type_name -> google.protobuf.Timestamp
+	8,  // 5: ddq.v1.Task.backoff:type_name -> ddq.v1.Backoff
+	3,  // 6: ddq.v1.Task.dead_reason:type_name -> ddq.v1.DeadReason
+	10, // 7: ddq.v1.Task.finished_at:type_name -> google.protobuf.Timestamp
+	10, // 8: ddq.v1.Task.hold_deadline:type_name -> google.protobuf.Timestamp
+	1,  // 9: ddq.v1.Task.waiting_for:type_name -> ddq.v1.WaitingFor
+	10, // 10: ddq.v1.Task.next_token_time:type_name -> google.protobuf.Timestamp
+	6,  // 11: ddq.v1.Task.attempts:type_name -> ddq.v1.Attempt
+	10, // 12: ddq.v1.Attempt.started_at:type_name -> google.protobuf.Timestamp
+	10, // 13: ddq.v1.Attempt.ended_at:type_name -> google.protobuf.Timestamp
+	0,  // 14: ddq.v1.Attempt.outcome:type_name -> ddq.v1.AttemptOutcome
+	4,  // 15: ddq.v1.Backoff.kind:type_name -> ddq.v1.BackoffKind
+	2,  // 16: ddq.v1.Error.state:type_name -> ddq.v1.TaskState
+	17, // [17:17] is the sub-list for method output_type
+	17, // [17:17] is the sub-list for method input_type
+	17, // [17:17] is the sub-list for extension type_name
+	17, // [17:17] is the sub-list for extension extendee
+	0,  // [0:17] is the sub-list for field type_name
 }
 
 func init() { file_ddq_v1_task_proto_init() }
@@ -879,8 +1108,8 @@ func file_ddq_v1_task_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_ddq_v1_task_proto_rawDesc), len(file_ddq_v1_task_proto_rawDesc)),
-			NumEnums:      4,
-			NumMessages:   4,
+			NumEnums:      5,
+			NumMessages:   5,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strconv"
 	"time"
 
 	"github.com/google/uuid"
@@ -33,6 +34,7 @@ var kindCodes = map[actors.Kind]codes.Code{
 	actors.NotFound:     codes.NotFound,
 	actors.Exists:       codes.AlreadyExists,
 	actors.Precondition: codes.FailedPrecondition,
+	actors.Aborted:      codes.Aborted,
 	actors.Exhausted:    codes.ResourceExhausted,
 	actors.Unavailable:  codes.Unavailable,
 	actors.Unknown:      codes.Unknown,
@@ -111,6 +113,9 @@ func toStatus(ctx context.Context, log *slog.Logger, method string, err error) e
 	details := []protoadapt.MessageV1{info}
 	if e.State != store.StateUnknown {
 		info.Metadata = map[string]string{"state": e.State.String()}
+	}
+	if e.Version != 0 {
+		info.Metadata = map[string]string{"version": strconv.FormatInt(e.Version, 10)}
 	}
 	if e.Field != "" {
 		details = append(details, &errdetails.BadRequest{FieldViolations: []*errdetails.BadRequest_FieldViolation{

@@ -440,24 +440,29 @@ func nackNow(r *rig, d *ddqv1.Delivery) *ddqv1.Delivery {
 	return r.retrieve("t")
 }
 
-func TestEveryRefusalHasItsCodeAndDetails(t *testing.T) {
+func TestEveryRefusalHasItsCodeAndDetails(t *testing.T) { testRefusals(t, refusals) }
+
+func testRefusals(t *testing.T, refusals []refusal) {
 	for _, c := range refusals {
-		t.Run(c.name, func(t *testing.T) {
-			bubble(t, Config{}, func(r *rig) {
-				err := c.call(r)
-				if err == nil {
-					r.Fatal("accepted")
-				}
-				got := look(r.T, err)
-				if got.code != c.code || got.reason != c.reason || got.field != c.field || got.metadata["state"] != c.state || got.retry != c.retry {
-					r.Errorf("got  %+v\nwant %+v", got, c)
-				}
-				if strings.Contains(got.message, "secret") {
-					r.Errorf("internals leak: %s", got.message)
-				}
-			})
-		})
+		t.Run(c.name, c.check)
 	}
+}
+
+// check makes the call and compares its answer.
+func (c refusal) check(t *testing.T) {
+	bubble(t, Config{}, func(r *rig) {
+		err := c.call(r)
+		if err == nil {
+			r.Fatal("accepted")
+		}
+		got := look(r.T, err)
+		if got.code != c.code || got.reason != c.reason || got.field != c.field || got.metadata["state"] != c.state || got.retry != c.retry {
+			r.Errorf("got  %+v\nwant %+v", got, c)
+		}
+		if strings.Contains(got.message, "secret") {
+			r.Errorf("internals leak: %s", got.message)
+		}
+	})
 }
 
 // The same reasons reach the items of a batch, and the others are stored.

@@ -4,8 +4,6 @@ import (
 	"context"
 	"time"
 
-	"google.golang.org/protobuf/types/known/timestamppb"
-
 	"github.com/ddq-io/ddq/actors"
 	"github.com/ddq-io/ddq/api/ddqv1"
 )
@@ -23,7 +21,7 @@ func (q *queue) GetTask(ctx context.Context, r *ddqv1.GetTaskRequest) (*ddqv1.Ge
 	if err != nil {
 		return nil, err
 	}
-	return &ddqv1.GetTaskResponse{Task: foundWire(&found)}, nil
+	return &ddqv1.GetTaskResponse{Task: historyWire(&found)}, nil
 }
 
 func (q *queue) ListTasks(ctx context.Context, r *ddqv1.ListTasksRequest) (*ddqv1.ListTasksResponse, error) {
@@ -48,30 +46,6 @@ func (q *queue) DeleteTask(ctx context.Context, r *ddqv1.DeleteTaskRequest) (*dd
 	return &ddqv1.DeleteTaskResponse{Topic: topic}, nil
 }
 
-func (q *queue) RescheduleTask(ctx context.Context, r *ddqv1.RescheduleTaskRequest) (*ddqv1.RescheduleTaskResponse, error) {
-	when, e := rescheduleWhen(r)
-	if e != nil {
-		return nil, e
-	}
-	topic, due, err := q.sys.Reschedule(ctx, r.Topic, r.Id, when)
-	if err != nil {
-		return nil, err
-	}
-	return &ddqv1.RescheduleTaskResponse{Topic: topic, ExecuteTime: stamp(new(timestamppb.Timestamp), due)}, nil
-}
-
-func rescheduleWhen(r *ddqv1.RescheduleTaskRequest) (w actors.When, e *actors.Error) {
-	switch when := r.When.(type) {
-	case *ddqv1.RescheduleTaskRequest_Delay:
-		w.Delay, e = delayOf(when.Delay, "delay")
-	case *ddqv1.RescheduleTaskRequest_ExecuteTime:
-		w.At, e = instantOf(when.ExecuteTime, "execute_time")
-	default:
-		e = invalid("BAD_TIME", "when", "is missing: set delay or execute_time")
-	}
-	return w, e
-}
-
 // Retrieve is a long poll. What it cannot answer with it gives back: tasks over
 // the size of a reply, and everything when the caller is gone.
 func (q *queue) Retrieve(ctx context.Context, r *ddqv1.RetrieveRequest) (*ddqv1.RetrieveResponse, error) {
@@ -79,16 +53,12 @@ func (q *queue) Retrieve(ctx context.Context, r *ddqv1.RetrieveRequest) (*ddqv1.
 	if e != nil {
 		return nil, e
 	}
-	poll, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer context.AfterFunc(q.drain, cancel)() // polls end when the node goes away
+	poll, done := q.poll(ctx)
+	defer done()
 	held, err := q.sys.Retrieve(poll, options, max(1, int(r.MaxTasks)), wait)
 	at := time.Now()
 	if err != nil {
-		if ctx.Err() == nil && q.drain.Err() != nil {
-			return nil, draining()
-		}
-		return nil, err
+		return nil, q.pollError(ctx, err)
 	}
 	fit := max(min(1, len(held)), fitting(held, deliverySize, pageBytes))
 	if ctx.Err() != nil {
@@ -105,6 +75,22 @@ func (q *queue) Retrieve(ctx context.Context, r *ddqv1.RetrieveRequest) (*ddqv1.
 		out[i] = handed{d, at}
 	}
 	return &ddqv1.RetrieveResponse{Deliveries: deliveriesWire(out, at)}, nil
+}
+
+// poll is the context of a long poll, which ends when the node goes away. done is to
+// be called when it is over.
+func (q *queue) poll(ctx context.Context) (poll context.Context, done func()) {
+	poll, cancel := context.WithCancel(ctx)
+	stop := context.AfterFunc(q.drain, cancel)
+	return poll, func() { stop(); cancel() }
+}
+
+// pollError is why a long poll failed: the node's end is its own, not the caller's.
+func (q *queue) pollError(ctx context.Context, err error) error {
+	if ctx.Err() == nil && q.drain.Err() != nil {
+		return draining()
+	}
+	return err
 }
 
 func retrieveOptions(r *ddqv1.RetrieveRequest) (o actors.SubscribeOptions, wait time.Duration, e *actors.Error) {
@@ -166,7 +152,7 @@ func (q *queue) Extend(ctx context.Context, r *ddqv1.ExtendRequest) (*ddqv1.Exte
 	if err != nil {
 		return nil, err
 	}
-	return &ddqv1.ExtendResponse{HoldMs: s.HoldFor.Milliseconds()}, nil
+	return &ddqv1.ExtendResponse{HoldMs: s.HoldFor.Milliseconds(), CancelRequested: s.Cancelled}, nil
 }
 
 // settle settles one hold.

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"fmt"
 	"time"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -18,11 +19,31 @@ type Task struct {
 	MaxRetries int       // deliveries that may follow the first
 	Due        time.Time // it was not delivered before
 	CreatedAt  time.Time
+	Version    int64 // 1 when enqueued; rises by one with every edit
 
 	// HoldToken proves the hold; no other attempt of any task has the same. A
 	// resource that keeps the token of the attempt it last served can tell a
 	// repeat of that attempt from another one.
 	HoldToken []byte
+
+	result *[]byte // where SetResult puts it; nil for a task that no worker made
+}
+
+// MaxResult is how many bytes a result may have.
+const MaxResult = 256 << 10
+
+// SetResult makes b what the task's producer may read once the task is done, for as long
+// as the topic keeps done tasks. It counts when the handler returns nil after it; the
+// last call does. It fails for more than MaxResult bytes. It is the handler's to call,
+// before it returns, from one goroutine at a time; b is kept.
+func (t Task) SetResult(b []byte) error {
+	if len(b) > MaxResult {
+		return fmt.Errorf("result has %d bytes; at most %d are allowed", len(b), MaxResult)
+	}
+	if t.result != nil {
+		*t.result = b
+	}
+	return nil
 }
 
 // Last reports whether no attempt follows if this one fails.
@@ -38,6 +59,7 @@ func taskOf(d *ddqv1.Delivery) Task {
 		MaxRetries: int(t.GetMaxRetries()),
 		Due:        timeOf(t.GetExecuteTime()),
 		CreatedAt:  timeOf(t.GetCreatedAt()),
+		Version:    t.GetVersion(),
 		HoldToken:  d.GetHoldToken(),
 	}
 	if list := t.GetAttributes(); len(list) > 0 {

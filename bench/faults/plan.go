@@ -90,6 +90,9 @@ type planned struct {
 	change  time.Duration // when it is deleted, moved or sent again
 	moved   time.Duration // the new due time of a rescheduled task
 	payload []byte
+
+	priority int
+	fairness string // its key
 }
 
 // delays are how long tasks wait: a few not at all, most up to some seconds, and a
@@ -130,6 +133,9 @@ func makePlan(c *partyConfig) []planned {
 func (t *planned) complete(r *rand.Rand, c *partyConfig) {
 	t.fate = c.Mix.fateOf(c.Seed, t.id)
 	t.payload = payload(r, 16+r.IntN(500))
+	if n := draw(c.Seed, t.id, "lane"); n%3 == 0 {
+		t.priority, t.fairness = int(n/3%10), fmt.Sprint("tenant ", n/30%5)
+	}
 	wait := t.due - t.send
 	switch t.fate {
 	case deleted, rescheduled, twice:

@@ -156,7 +156,7 @@ func (p *producer) try(ctx context.Context, batch []planned) (rest []planned) {
 	events := make([]ledger.Event, len(batch))
 	for i, t := range batch {
 		due := p.at(t.due)
-		tasks[i] = client.Task{Topic: p.c.Topic, ID: t.id, Payload: t.payload, Due: due}
+		tasks[i] = client.Task{Topic: p.c.Topic, ID: t.id, Payload: t.payload, Due: due, Priority: t.priority, FairnessKey: t.fairness}
 		events[i] = ledger.Event{
 			Kind: ledger.Call, Op: ledger.Enqueue, Call: p.log.NextCall(),
 			Topic: p.c.Topic, Task: t.id, Due: due.UnixMilli(), Sum: sum(t.payload),

@@ -178,8 +178,18 @@ func TestTopicAndTaskCommands(t *testing.T) {
 	if got := ddq(exitOK, "task", "get", "n-1", "-o", "json"); !strings.Contains(got.out, `"state":"scheduled","execute_time":"2030-01-01T00:00:00.500Z"`) {
 		t.Errorf("task get = %s", got.out)
 	}
-	if got := ddq(exitOK, "task", "reschedule", "n-1", "--at", "2029-01-01T00:00:00Z", "-o", "json"); got.out != `{"topic":"mail","id":"n-1","execute_time":"2029-01-01T00:00:00.000Z"}`+"\n" {
+	if got := ddq(exitOK, "task", "reschedule", "n-1", "--at", "2029-01-01T00:00:00Z", "-o", "json"); got.out != `{"topic":"mail","id":"n-1","execute_time":"2029-01-01T00:00:00.000Z","version":2}`+"\n" {
 		t.Errorf("task reschedule = %s", got.out)
+	}
+	if got := ddq(exitOK, "task", "update", "n-1", "--payload", "other", "--attr", "k=v", "--delay", "2h", "--if-version", "2", "-o", "json"); !strings.HasSuffix(got.out, `"version":3}`+"\n") {
+		t.Errorf("task update = %s", got.out)
+	}
+	if stale := ddq(exitFailed, "task", "promote", "n-1", "--if-version", "2"); strings.Count(stale.err, "\n") != 1 || !strings.Contains(stale.err, "VERSION_MISMATCH") {
+		t.Errorf("stderr = %q, want one line with the reason", stale.err)
+	}
+	ddq(exitOK, "task", "promote", "n-1")
+	if got := ddq(exitOK, "task", "get", "n-1", "-o", "json"); !strings.Contains(got.out, `"payload":"other","attributes":{"k":"v"}`) || !strings.Contains(got.out, `"state":"ready"`) || !strings.Contains(got.out, `"version":4`) {
+		t.Errorf("task get = %s", got.out)
 	}
 	ddq(exitOK, "task", "delete", "n-1")
 	if got := ddq(exitOK, "topic", "describe", "mail", "-o", "json"); !strings.Contains(got.out, `"depth":{"scheduled":2,"ready":0,`) {

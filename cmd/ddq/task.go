@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -11,8 +10,8 @@ import (
 )
 
 func (c *cli) taskCommand() *cobra.Command {
-	return group("task", "Look at tasks, move or delete them",
-		c.taskGet(), c.taskDelete(), c.taskReschedule(), c.taskList())
+	return group("task", "Look at tasks, wait for them, change, move, cancel or delete them",
+		c.taskGet(), c.taskUpdate(), c.taskPromote(), c.taskReschedule(), c.taskDelete(), c.taskList(), c.taskWait(), c.taskCancel())
 }
 
 const anyTopic = "topic of the task (default: look in every topic)"
@@ -61,44 +60,6 @@ func (c *cli) taskDelete() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&topic, "topic", "", anyTopic)
-	return cmd
-}
-
-type rescheduledView struct {
-	Topic       string `json:"topic"`
-	ID          string `json:"id"`
-	ExecuteTime string `json:"execute_time"`
-}
-
-func (c *cli) taskReschedule() *cobra.Command {
-	var topic, at string
-	var delay time.Duration
-	cmd := &cobra.Command{
-		Use:     "reschedule ID (--delay 5s | --at TIME)",
-		Short:   "Move the due time of a task that no worker holds",
-		Example: "  ddq task reschedule report-2030-01 --at 2030-02-01T09:00:00Z",
-		Args:    cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if cmd.Flags().Changed("delay") == cmd.Flags().Changed("at") {
-				return usagef("give either --delay or --at")
-			}
-			due, err := parseAt(at)
-			if err != nil {
-				return err
-			}
-			return c.call(cmd, func(ctx context.Context, s *client.Client) error {
-				r, err := s.Reschedule(ctx, topic, args[0], client.When{Delay: delay, Due: due})
-				if err != nil {
-					return err
-				}
-				v := rescheduledView{r.Topic, r.ID, clock(r.Due)}
-				return c.say(v, "task %s of topic %s is due %s", v.ID, v.Topic, v.ExecuteTime)
-			})
-		},
-	}
-	cmd.Flags().StringVar(&topic, "topic", "", anyTopic)
-	cmd.Flags().DurationVar(&delay, "delay", 0, "how long from now the task is due")
-	cmd.Flags().StringVar(&at, "at", "", "when the task is due: RFC 3339")
 	return cmd
 }
 

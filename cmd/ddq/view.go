@@ -42,6 +42,11 @@ type taskView struct {
 	FinishedAt          string            `json:"finished_at,omitempty"`
 	Worker              string            `json:"worker,omitempty"`
 	HoldDeadline        string            `json:"hold_deadline,omitempty"`
+	Version             int64             `json:"version"`
+	CancelRequested     bool              `json:"cancel_requested,omitempty"`
+	Result              *string           `json:"result,omitempty"` // when it is UTF-8
+	ResultBase64        []byte            `json:"result_base64,omitempty"`
+	Attempts            []attemptView     `json:"attempts,omitempty"`
 }
 
 func viewTask(t client.Snapshot) taskView {
@@ -69,6 +74,12 @@ func viewTask(t client.Snapshot) taskView {
 		FinishedAt:          clock(t.FinishedAt),
 		Worker:              t.Worker,
 		HoldDeadline:        clock(t.HoldDeadline),
+		Version:             t.Version,
+		CancelRequested:     t.CancelRequested,
+		Attempts:            viewAttempts(t.Attempts),
+	}
+	if len(t.Result) > 0 {
+		v.Result, v.ResultBase64 = viewPayload(t.Result)
 	}
 	v.Payload, v.PayloadBase64 = viewPayload(t.Payload)
 	return v
@@ -85,7 +96,7 @@ func viewPayload(p []byte) (text *string, raw []byte) {
 func (v taskView) rows() []table.Row {
 	rows := []table.Row{
 		{"id", v.ID}, {"topic", v.Topic}, {"state", v.State}, {"due", v.ExecuteTime}, {"created", v.CreatedAt},
-		{"retries", v.RetryCount}, {"max retries", v.MaxRetries},
+		{"retries", v.RetryCount}, {"max retries", v.MaxRetries}, {"version", v.Version},
 	}
 	for _, o := range []table.Row{
 		{"fairness key", printable(v.FairnessKey)}, {"rate key", printable(v.RateKey)}, {"concurrency key", printable(v.ConcurrencyKey)},
@@ -105,15 +116,27 @@ func (v taskView) rows() []table.Row {
 	for _, key := range sortedKeys(v.Attributes) {
 		rows = append(rows, table.Row{"attribute " + printable(key), printable(v.Attributes[key])})
 	}
+	if v.CancelRequested {
+		rows = append(rows, table.Row{"cancellation", "asked for"})
+	}
+	for _, a := range v.Attempts {
+		rows = append(rows, table.Row{fmt.Sprintf("attempt %d", a.Number), a.text()})
+	}
+	if v.Result != nil || v.ResultBase64 != nil {
+		rows = append(rows, table.Row{"result", bytesText(v.Result, v.ResultBase64)})
+	}
 	return append(rows, table.Row{"payload", v.payloadText()})
 }
 
 // payloadText is the payload for people.
-func (v taskView) payloadText() string {
-	if v.Payload != nil {
-		return printable(*v.Payload)
+func (v taskView) payloadText() string { return bytesText(v.Payload, v.PayloadBase64) }
+
+// bytesText is what viewPayload made, for people.
+func bytesText(text *string, raw []byte) string {
+	if text != nil {
+		return printable(*text)
 	}
-	return byteCount(int64(len(v.PayloadBase64))) + " that are no text; see -o json"
+	return byteCount(int64(len(raw))) + " that are no text; see -o json"
 }
 
 type depthView struct {

@@ -36,7 +36,7 @@ func (sh *shard) add(t *store.Task, now clock) store.AddResult {
 		sh.take(old)
 	}
 	r := &record{task: copyTask(t), kind: store.KindPending}
-	r.task.Attempt, r.task.LastError = 0, ""
+	r.task.Attempt, r.task.LastError, r.task.Edits = 0, "", 0
 	sh.put(r)
 	return result
 }

@@ -13,21 +13,6 @@ func (m *Store) Remove(ctx context.Context, s store.Shard, ids []string) (store.
 	})
 }
 
-// Reschedule implements store.Writer.
-func (m *Store) Reschedule(ctx context.Context, s store.Shard, moves []store.Move) (store.Stamp, []store.RemoveResult, error) {
-	return batch(ctx, m, s, access{}, moves, func(sh *shard, now clock, move store.Move) store.RemoveResult {
-		var traits *store.Traits
-		result := sh.change(move.ID, now, func(r *record) {
-			sh.pend(r, move.Due)
-			traits = r.task.Traits
-		})
-		if result.Status == store.OK {
-			result.Due, result.Traits = move.Due, traits
-		}
-		return result
-	})
-}
-
 // change does something to a pending task.
 func (sh *shard) change(id string, now clock, do func(*record)) store.RemoveResult {
 	r := sh.tasks[id]

@@ -1,6 +1,11 @@
 package memstore
 
-import "maps"
+import (
+	"maps"
+	"slices"
+
+	"github.com/ddq-io/ddq/store"
+)
 
 // Clone returns another store with everything that this one has now: what a replica
 // that lags behind would have, or a backup.
@@ -24,6 +29,9 @@ func (sh *shard) clone() *shard {
 	for _, r := range sh.tasks {
 		copied := *r
 		copied.task = copyTask(&r.task)
+		if r.past != nil {
+			copied.past = &store.History{Attempts: slices.Clone(r.past.Attempts), Result: r.past.Result}
+		}
 		c.put(&copied)
 	}
 	return c

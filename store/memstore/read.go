@@ -60,7 +60,10 @@ func (m *Store) Running(ctx context.Context, s store.Shard, cursor string, limit
 	holds := make([]store.Running, len(page))
 	for i, e := range page {
 		r := sh.tasks[e.ID]
-		holds[i] = store.Running{ID: e.ID, Token: r.token, Deadline: r.deadline, Attempt: r.task.Attempt, Worker: r.worker}
+		holds[i] = store.Running{
+			ID: e.ID, Token: r.token, Deadline: r.deadline, Attempt: r.task.Attempt, Worker: r.worker,
+			Node: r.node, Started: r.started, Cancelled: r.cancelled,
+		}
 	}
 	return holds, next, nil
 }

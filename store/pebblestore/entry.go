@@ -20,6 +20,7 @@ type entry struct {
 	visibility  time.Duration
 	attempt     int
 	lastError   string
+	edits       int64
 
 	// Of finished tasks.
 	finished store.Millis
@@ -30,6 +31,8 @@ type entry struct {
 	// rewritten says that the key was set more than once since it was last deleted.
 	// Pebble's SingleDelete, the cheap way to delete, is wrong for such a key.
 	rewritten bool
+	// history says that there is a history of the task, under a key of its own.
+	history bool
 	// unreadable says that body is what was found in place of a whole entry.
 	unreadable bool
 	body       []byte
@@ -55,7 +58,25 @@ const (
 	hasLastError
 	hasFinished
 	hasUnreadable
+	hasMore // a second byte of flags follows
 )
+
+// Of the second byte.
+const (
+	hasEdits   = 1
+	hasHistory = 4
+)
+
+// moreFlags is the second byte, 0 for none.
+func (e *entry) moreFlags() (f byte) {
+	if e.edits != 0 {
+		f |= hasEdits
+	}
+	if e.history {
+		f |= hasHistory
+	}
+	return f
+}
 
 func (e *entry) flags() (f byte) {
 	set := func(bit byte, when bool) {
@@ -70,6 +91,7 @@ func (e *entry) flags() (f byte) {
 	set(hasLastError, e.lastError != "")
 	set(hasFinished, e.state != pending)
 	set(hasUnreadable, e.unreadable)
+	set(hasMore, e.moreFlags() != 0)
 	return f
 }
 
@@ -77,6 +99,10 @@ func (e *entry) flags() (f byte) {
 func (e *entry) appendHeader(b []byte) []byte {
 	flags := e.flags()
 	b = append(b, entryVersion, byte(e.state), flags)
+	more := e.moreFlags()
+	if more != 0 {
+		b = append(b, more)
+	}
 	b = binary.BigEndian.AppendUint64(b, uint64(e.due))
 	b = binary.BigEndian.AppendUint64(b, e.fingerprint)
 	b = binary.AppendUvarint(b, e.stamp)
@@ -99,6 +125,9 @@ func (e *entry) appendHeader(b []byte) []byte {
 		b = append(b, byte(e.reason))
 		b = append(b, e.token[:]...)
 	}
+	if more&hasEdits != 0 {
+		b = binary.AppendUvarint(b, uint64(e.edits))
+	}
 	return b
 }
 
@@ -109,7 +138,11 @@ func decodeEntry(b []byte) (e entry, err error) {
 		return e, fmt.Errorf("decode task: unknown version %d", version)
 	}
 	e.state = life(in.byte())
-	flags := in.byte()
+	flags, more := in.byte(), byte(0)
+	if flags&hasMore != 0 {
+		more = in.byte()
+	}
+	e.history = more&hasHistory != 0
 	e.due = store.Millis(in.uint64())
 	e.fingerprint = in.uint64()
 	e.stamp = in.uvarint()
@@ -132,6 +165,9 @@ func decodeEntry(b []byte) (e entry, err error) {
 		e.trim = store.Millis(in.uint64())
 		e.reason = store.Reason(in.byte())
 		copy(e.token[:], in.bytes(uint64(len(e.token))))
+	}
+	if more&hasEdits != 0 {
+		e.edits = int64(in.uvarint())
 	}
 	e.body = in.b
 	if in.short || e.state > expired || (e.state != pending) != (flags&hasFinished != 0) {
@@ -169,6 +205,7 @@ func (e *entry) fill(t *store.Task) {
 	t.Fingerprint = e.fingerprint
 	t.Attempt = e.attempt
 	t.LastError = e.lastError
+	t.Edits = e.edits
 }
 
 // stateAt is the task's state when nobody holds it.

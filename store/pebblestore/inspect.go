@@ -47,7 +47,9 @@ func (t *turn) snapshot(id string) (store.Snapshot, error) {
 	snap.Reason, snap.Finished = e.reason, e.finished
 	if h := t.sh.holds.get(id); h != nil {
 		snap.State, snap.Attempt = store.StateRunning, h.attempt
-		snap.Token, snap.Deadline, snap.Worker = h.token, h.deadline, h.worker
+		snap.Token, snap.Deadline = h.token, h.deadline
+		snap.Worker, snap.Node = h.who()
+		snap.Started, snap.Cancelled = h.started, h.cancelled
 	}
 	return snap, nil
 }

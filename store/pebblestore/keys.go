@@ -17,6 +17,7 @@ const (
 	tableDead    table = 'x'
 	tableDone    table = 'd'
 	tableTrim    table = 't'
+	tableHistory table = 'e'
 	tableLanes   table = 'q'
 	tableMeta    table = 'm'
 	tableOwner   table = 'o'

@@ -16,7 +16,7 @@ func (s *Store) Remove(ctx context.Context, name store.Shard, ids []string) (sto
 				if err := t.removePending(e.due, id, e.traits()); err != nil {
 					return err
 				}
-				return t.removeTask(id, e.rewritten)
+				return t.dropTask(id, e)
 			}); err != nil {
 				return err
 			}
@@ -27,43 +27,6 @@ func (s *Store) Remove(ctx context.Context, name store.Shard, ids []string) (sto
 		return store.Stamp{}, nil, err
 	}
 	return stamp, results, nil
-}
-
-// Reschedule moves the due time of pending tasks.
-func (s *Store) Reschedule(ctx context.Context, name store.Shard, moves []store.Move) (store.Stamp, []store.RemoveResult, error) {
-	results := make([]store.RemoveResult, len(moves))
-	stamp, err := s.change(ctx, name, access{}, func(t *turn) (err error) {
-		for i, move := range moves {
-			var traits []byte
-			results[i], err = t.modify(move.ID, func(e *entry) error {
-				traits = e.traits()
-				return t.move(move, e, traits)
-			})
-			if err != nil {
-				return err
-			}
-			if results[i].Status == store.OK {
-				results[i].Due = move.Due
-				results[i].Traits, _ = record.DecodeTraits(traits)
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		return store.Stamp{}, nil, err
-	}
-	return stamp, results, nil
-}
-
-func (t *turn) move(m store.Move, e *entry, traits []byte) error {
-	if err := t.removePending(e.due, m.ID, traits); err != nil {
-		return err
-	}
-	e.due = m.Due
-	if err := t.rewriteTask(m.ID, e); err != nil {
-		return err
-	}
-	return t.addPending(m.Due, m.ID, traits)
 }
 
 // modify does something to a pending task. One that cannot be read is left alone
@@ -112,7 +75,7 @@ func (s *Store) RemoveDead(ctx context.Context, name store.Shard, ids []string) 
 		if err := t.removeFinished(id, e); err != nil {
 			return 0, err
 		}
-		return store.OK, t.removeTask(id, e.rewritten)
+		return store.OK, t.dropTask(id, e)
 	}, store.NotFound)
 }
 
@@ -199,7 +162,7 @@ func (t *turn) trim(over store.Entry) error {
 	if err := t.removeFinished(over.ID, &e); err != nil {
 		return err
 	}
-	return t.removeTask(over.ID, e.rewritten)
+	return t.dropTask(over.ID, &e)
 }
 
 // Seal makes a shard take no new task.
@@ -218,7 +181,7 @@ func (s *Store) DropShard(ctx context.Context, name store.Shard) error {
 		if t.sh.number == 0 {
 			return nil
 		}
-		for _, table := range []table{tableTasks, tablePending, tableHolds, tableDead, tableDone, tableTrim, tableLanes} {
+		for _, table := range []table{tableTasks, tablePending, tableHolds, tableDead, tableDone, tableTrim, tableLanes, tableHistory} {
 			lower, upper := appendPrefix(nil, t.sh.number, table), appendPrefix(nil, t.sh.number, table+1)
 			if err := t.writer().DeleteRange(lower, upper, nil); err != nil {
 				return err

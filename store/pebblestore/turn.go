@@ -38,6 +38,8 @@ type turn struct {
 	payloads   []byte // of tasks that were held, and room for more
 	coming     int    // holds that the call may begin, as far as it says
 
+	worker, node, by string // of the last hold, see who
+
 	// What the batch will do to the memory of the shard.
 	begun, extended, ended   []*hold
 	pending, done, dead      int64 // differences

@@ -653,6 +653,153 @@ func (x *Span) GetShards() int32 {
 	return 0
 }
 
+// History is what the attempts of a task left behind.
+type History struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Attempts      []*Attempt             `protobuf:"bytes,1,rep,name=attempts,proto3" json:"attempts,omitempty"`
+	Result        []byte                 `protobuf:"bytes,2,opt,name=result,proto3" json:"result,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *History) Reset() {
+	*x = History{}
+	mi := &file_record_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *History) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*History) ProtoMessage() {}
+
+func (x *History) ProtoReflect() protoreflect.Message {
+	mi := &file_record_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use History.ProtoReflect.Descriptor instead.
+func (*History) Descriptor() ([]byte, []int) {
+	return file_record_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *History) GetAttempts() []*Attempt {
+	if x != nil {
+		return x.Attempts
+	}
+	return nil
+}
+
+func (x *History) GetResult() []byte {
+	if x != nil {
+		return x.Result
+	}
+	return nil
+}
+
+// Attempt is one delivery that is over.
+type Attempt struct {
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Number    int32                  `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
+	Worker    string                 `protobuf:"bytes,2,opt,name=worker,proto3" json:"worker,omitempty"`
+	Node      string                 `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`
+	StartedMs int64                  `protobuf:"varint,4,opt,name=started_ms,json=startedMs,proto3" json:"started_ms,omitempty"`
+	EndedMs   int64                  `protobuf:"varint,5,opt,name=ended_ms,json=endedMs,proto3" json:"ended_ms,omitempty"`
+	Outcome   int32                  `protobuf:"varint,6,opt,name=outcome,proto3" json:"outcome,omitempty"`
+	// Not text: a worker of another make may say anything.
+	Error         []byte `protobuf:"bytes,7,opt,name=error,proto3" json:"error,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Attempt) Reset() {
+	*x = Attempt{}
+	mi := &file_record_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Attempt) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Attempt) ProtoMessage() {}
+
+func (x *Attempt) ProtoReflect() protoreflect.Message {
+	mi := &file_record_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Attempt.ProtoReflect.Descriptor instead.
+func (*Attempt) Descriptor() ([]byte, []int) {
+	return file_record_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *Attempt) GetNumber() int32 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *Attempt) GetWorker() string {
+	if x != nil {
+		return x.Worker
+	}
+	return ""
+}
+
+func (x *Attempt) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *Attempt) GetStartedMs() int64 {
+	if x != nil {
+		return x.StartedMs
+	}
+	return 0
+}
+
+func (x *Attempt) GetEndedMs() int64 {
+	if x != nil {
+		return x.EndedMs
+	}
+	return 0
+}
+
+func (x *Attempt) GetOutcome() int32 {
+	if x != nil {
+		return x.Outcome
+	}
+	return 0
+}
+
+func (x *Attempt) GetError() []byte {
+	if x != nil {
+		return x.Error
+	}
+	return nil
+}
+
 var File_record_proto protoreflect.FileDescriptor
 
 const file_record_proto_rawDesc = "" +
@@ -714,7 +861,19 @@ const file_record_proto_rawDesc = "" +
 	"\x05burst\x18\x04 \x01(\x05R\x05burst\"4\n" +
 	"\x04Span\x12\x14\n" +
 	"\x05first\x18\x01 \x01(\x05R\x05first\x12\x16\n" +
-	"\x06shards\x18\x02 \x01(\x05R\x06shardsB+Z)github.com/ddq-io/ddq/store/record;recordb\x06proto3"
+	"\x06shards\x18\x02 \x01(\x05R\x06shards\"Q\n" +
+	"\aHistory\x12.\n" +
+	"\battempts\x18\x01 \x03(\v2\x12.ddq.store.AttemptR\battempts\x12\x16\n" +
+	"\x06result\x18\x02 \x01(\fR\x06result\"\xb7\x01\n" +
+	"\aAttempt\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\x05R\x06number\x12\x16\n" +
+	"\x06worker\x18\x02 \x01(\tR\x06worker\x12\x12\n" +
+	"\x04node\x18\x03 \x01(\tR\x04node\x12\x1d\n" +
+	"\n" +
+	"started_ms\x18\x04 \x01(\x03R\tstartedMs\x12\x19\n" +
+	"\bended_ms\x18\x05 \x01(\x03R\aendedMs\x12\x18\n" +
+	"\aoutcome\x18\x06 \x01(\x05R\aoutcome\x12\x14\n" +
+	"\x05error\x18\a \x01(\fR\x05errorB+Z)github.com/ddq-io/ddq/store/record;recordb\x06proto3"
 
 var (
 	file_record_proto_rawDescOnce sync.Once
@@ -728,7 +887,7 @@ func file_record_proto_rawDescGZIP() []byte {
 	return file_record_proto_rawDescData
 }
 
-var file_record_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
+var file_record_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
 var file_record_proto_goTypes = []any{
 	(*Body)(nil),      // 0: ddq.store.Body
 	(*Keys)(nil),      // 1: ddq.store.Keys
@@ -738,6 +897,8 @@ var file_record_proto_goTypes = []any{
 	(*Limits)(nil),    // 5: ddq.store.Limits
 	(*Rate)(nil),      // 6: ddq.store.Rate
 	(*Span)(nil),      // 7: ddq.store.Span
+	(*History)(nil),   // 8: ddq.store.History
+	(*Attempt)(nil),   // 9: ddq.store.Attempt
 }
 var file_record_proto_depIdxs = []int32{
 	2, // 0: ddq.store.Body.attributes:type_name -> ddq.store.Attribute
@@ -747,11 +908,12 @@ var file_record_proto_depIdxs = []int32{
 	5, // 4: ddq.store.Topic.limits:type_name -> ddq.store.Limits
 	6, // 5: ddq.store.Limits.rate:type_name -> ddq.store.Rate
 	6, // 6: ddq.store.Limits.key_rate:type_name -> ddq.store.Rate
-	7, // [7:7] is the sub-list for method output_type
-	7, // [7:7] is the sub-list for method input_type
-	7, // [7:7] is the sub-list for extension type_name
-	7, // [7:7] is the sub-list for extension extendee
-	0, // [0:7] is the sub-list for field type_name
+	9, // 7: ddq.store.History.attempts:type_name -> ddq.store.Attempt
+	8, // [8:8] is the sub-list for method output_type
+	8, // [8:8] is the sub-list for method input_type
+	8, // [8:8] is the sub-list for extension type_name
+	8, // [8:8] is the sub-list for extension extendee
+	0, // [0:8] is the sub-list for field type_name
 }
 
 func init() { file_record_proto_init() }
@@ -765,7 +927,7 @@ func file_record_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_record_proto_rawDesc), len(file_record_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   8,
+			NumMessages:   10,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

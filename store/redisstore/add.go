@@ -141,6 +141,11 @@ func appendTasks(a *args, tasks []*store.Task, chunk []int) error {
 		t := tasks[i]
 		a.id(t.ID)
 		a.int(int64(t.Due))
+		if t.Edits != 0 {
+			fresh := *t
+			fresh.Edits = 0
+			t = &fresh
+		}
 		if err := a.record(t); err != nil {
 			return err
 		}

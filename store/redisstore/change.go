@@ -17,28 +17,6 @@ func (s *Store) Remove(ctx context.Context, shard store.Shard, ids []string) (st
 	}, len(ids), nil)
 }
 
-// Reschedule implements store.Writer.
-func (s *Store) Reschedule(ctx context.Context, shard store.Shard, moves []store.Move) (store.Stamp, []store.RemoveResult, error) {
-	for _, m := range moves {
-		if err := checkDue(m.ID, m.Due); err != nil {
-			return store.Stamp{}, nil, err
-		}
-	}
-	return s.changePending(ctx, call{
-		what: "reschedule", lua: s.lua.reschedule, shard: shard, pends: true,
-		ids: func(i int) string { return moves[i].ID },
-		args: func(chunk []int, n count) (*args, error) {
-			a := newArgs(2*len(chunk)+1, 64*len(chunk))
-			a.int(int64(n))
-			for _, i := range chunk {
-				a.id(moves[i].ID)
-				a.int(int64(moves[i].Due))
-			}
-			return a, nil
-		},
-	}, len(moves), func(i int, _ reply) store.Millis { return moves[i].Due })
-}
-
 // changePending runs a script that changes pending tasks, or makes tasks pending: due
 // says when they are due then, nil that they are gone.
 func (s *Store) changePending(ctx context.Context, c call, n int, due func(i int, r reply) store.Millis) (store.Stamp, []store.RemoveResult, error) {

@@ -119,7 +119,7 @@ func (w world) moving() []operation {
 	ctx := context.Background()
 	return []operation{
 		{"reschedule", func(s shardOf) error {
-			_, _, err := s.Reschedule(ctx, s.shard, []store.Move{{ID: "retrying", Due: 5}})
+			_, _, err := s.Edit(ctx, s.shard, []store.Edit{{ID: "retrying", Due: 5}})
 			return err
 		}},
 		{"requeue", func(s shardOf) error { _, _, err := s.Requeue(ctx, s.shard, []string{"dead"}); return err }},

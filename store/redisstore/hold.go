@@ -2,7 +2,6 @@ package redisstore
 
 import (
 	"context"
-	"math"
 	"strconv"
 	"time"
 
@@ -118,7 +117,8 @@ func (a *args) runs(chunk []int, hold func(i int) store.Hold) {
 	for _, r := range runs {
 		a.int(int64(r.count))
 		a.lasting(r.first.Visibility, r.first.Before, r.first.Until)
-		a.str(r.first.Worker[:min(len(r.first.Worker), math.MaxUint16)])
+		a.buf = appendWho(a.buf, r.first.Worker, r.first.Node)
+		a.end()
 	}
 	for _, i := range chunk {
 		token := hold(i).Token
@@ -128,7 +128,7 @@ func (a *args) runs(chunk []int, hold func(i int) store.Hold) {
 }
 
 func sameRun(a, b *store.Hold) bool {
-	return a.Worker == b.Worker && a.Visibility == b.Visibility && a.Before == b.Before && a.Until == b.Until
+	return a.Worker == b.Worker && a.Node == b.Node && a.Visibility == b.Visibility && a.Before == b.Before && a.Until == b.Until
 }
 
 // bounded is a deadline that does not outlast until, when that is not 0.

@@ -48,6 +48,7 @@ func snapshot(id string, p place, record string, now store.Millis) store.Snapsho
 		h, _ := decodeHold(p.detail)
 		t.Due, t.Attempt = h.due, h.Attempt
 		t.Token, t.Deadline, t.Worker = h.Token, h.Deadline, h.Worker
+		t.Node, t.Started, t.Cancelled = h.Node, h.Started, h.Cancelled
 	case store.KindDead:
 		t.Reason, t.Finished = p.note.reason, p.time()
 	case store.KindDone:

@@ -134,7 +134,7 @@ func TestDueTimesOutOfRangeAreRefused(t *testing.T) {
 	if _, _, err := s.HoldNew(ctx, s.shard, s.fence, tasks, holds); err == nil {
 		t.Error("held")
 	}
-	if _, _, err := s.Reschedule(ctx, s.shard, []store.Move{{ID: "a", Due: -1 << 60}}); err == nil {
+	if _, _, err := s.Edit(ctx, s.shard, []store.Edit{{ID: "a", Due: -1 << 60}}); err == nil {
 		t.Error("moved")
 	}
 	if digest(t, server) != before {

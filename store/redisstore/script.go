@@ -24,20 +24,20 @@ type script struct {
 
 // scripts are all of them.
 type scripts struct {
-	add, hold, holdNew, ack, nack, extend,
-	remove, reschedule, requeue, removeDead, trim,
+	add, hold, holdNew, ack, nack, extend, cancel,
+	remove, move, update, requeue, removeDead, trim,
 	claim, release, renew, session,
-	stamp, raise, get, window, laneWindow, lanes, stats, sweep, sweepLanes, putTopic *script
+	stamp, raise, get, history, window, laneWindow, lanes, stats, sweep, sweepLanes, putTopic,
 	reserve, acquire, movePermits, free *script
 }
 
 func loadScripts() (*scripts, error) {
 	l := new(scripts)
 	for name, target := range map[string]**script{
-		"add": &l.add, "hold": &l.hold, "hold_new": &l.holdNew, "ack": &l.ack, "nack": &l.nack, "extend": &l.extend,
-		"remove": &l.remove, "reschedule": &l.reschedule, "requeue": &l.requeue, "remove_dead": &l.removeDead, "trim": &l.trim,
+		"remove": &l.remove, "move": &l.move, "update": &l.update, "requeue": &l.requeue, "remove_dead": &l.removeDead, "trim": &l.trim,
+		"add": &l.add, "hold": &l.hold, "hold_new": &l.holdNew, "ack": &l.ack, "nack": &l.nack, "extend": &l.extend, "cancel": &l.cancel,
 		"claim": &l.claim, "release": &l.release, "renew": &l.renew, "session": &l.session,
-		"stamp": &l.stamp, "raise": &l.raise, "get": &l.get, "window": &l.window, "lane_window": &l.laneWindow, "lanes": &l.lanes, "stats": &l.stats, "sweep": &l.sweep, "sweep_lanes": &l.sweepLanes, "put_topic": &l.putTopic,
+		"stamp": &l.stamp, "raise": &l.raise, "get": &l.get, "history": &l.history, "window": &l.window, "lane_window": &l.laneWindow, "lanes": &l.lanes, "stats": &l.stats, "sweep": &l.sweep, "sweep_lanes": &l.sweepLanes, "put_topic": &l.putTopic,
 		"reserve": &l.reserve, "acquire": &l.acquire, "move_permits": &l.movePermits, "free": &l.free,
 	} {
 		s, err := loadScript(name)
@@ -56,13 +56,16 @@ func loadScript(name string) (*script, error) {
 	if err != nil {
 		return nil, err
 	}
-	source := includeLine.ReplaceAllStringFunc(string(text), func(line string) string {
-		included, readErr := luaFiles.ReadFile("lua/" + includeLine.FindStringSubmatch(line)[1])
-		if readErr != nil {
-			err = readErr
-		}
-		return strings.TrimSuffix(string(included), "\n")
-	})
+	source := string(text)
+	for includeLine.MatchString(source) && err == nil { // what is included may include more
+		source = includeLine.ReplaceAllStringFunc(source, func(line string) string {
+			included, readErr := luaFiles.ReadFile("lua/" + includeLine.FindStringSubmatch(line)[1])
+			if readErr != nil {
+				err = readErr
+			}
+			return strings.TrimSuffix(string(included), "\n")
+		})
+	}
 	sum := sha1.Sum([]byte(source))
 	shebang, _, _ := strings.Cut(source, "\n")
 	return &script{name, source, hex.EncodeToString(sum[:]), strings.Contains(shebang, "no-writes")}, err

@@ -10,9 +10,9 @@ func changeCases() []entry {
 	return []entry{
 		{"Remove/PendingTasksOnly", remove},
 		{"Remove/FreesTheID", removeFrees},
-		{"Reschedule/MovesPendingTasksOnly", reschedule},
-		{"Reschedule/EitherWay", rescheduleEitherWay},
-		{"Reschedule/KeepsTheAttempts", rescheduleAttempts},
+		{"Edit/MovesPendingTasksOnly", editMoves},
+		{"Edit/EitherWay", editEitherWay},
+		{"Edit/KeepsTheAttempts", editAttempts},
 	}
 }
 
@@ -42,13 +42,13 @@ func (f *fixture) everyState() ([]string, []store.State) {
 		}
 }
 
-// checkChanges checks what Remove or Reschedule answered for everyState.
-func checkChanges(f *fixture, what string, got []store.RemoveResult, states []store.State) {
+// checkChanges checks what Remove or Edit answered for everyState.
+func checkChanges(f *fixture, what string, got any, told func(i int) store.State, states []store.State) {
 	f.Helper()
 	f.statuses(what, got, store.OK, store.OK, store.OK,
 		store.WrongState, store.WrongState, store.WrongState, store.WrongState, store.NotFound)
 	for i := 3; i < 7; i++ {
-		equal(f, "state told by "+what, got[i].State, states[i])
+		equal(f, "state told by "+what, told(i), states[i])
 	}
 }
 
@@ -57,7 +57,7 @@ func remove(f *fixture) {
 	seq := f.seq()
 	stamp, got, err := f.s.Remove(f.ctx, f.shard, ids)
 	f.ok("remove", err)
-	checkChanges(f, "remove", got, states)
+	checkChanges(f, "remove", got, func(i int) store.State { return got[i].State }, states)
 	equal(f, "seq", stamp.Seq, seq)
 	f.states(store.StateUnknown, ids[:3]...)
 	f.unchanged(ids[3:], states[3:])
@@ -83,17 +83,17 @@ func removeFrees(f *fixture) {
 	same(f, "pending tasks", f.window(), []string{"a", "b"})
 }
 
-func reschedule(f *fixture) {
+func editMoves(f *fixture) {
 	ids, states := f.everyState()
 	seq := f.seq()
 	due := f.now().Add(3 * long)
-	moves := make([]store.Move, len(ids))
+	moves := make([]store.Edit, len(ids))
 	for i, id := range ids {
-		moves[i] = store.Move{ID: id, Due: due}
+		moves[i] = store.Edit{ID: id, Due: due}
 	}
-	stamp, got, err := f.s.Reschedule(f.ctx, f.shard, moves)
-	f.ok("reschedule", err)
-	checkChanges(f, "reschedule", got, states)
+	stamp, got, err := f.s.Edit(f.ctx, f.shard, moves)
+	f.ok("edit", err)
+	checkChanges(f, "edit", got, func(i int) store.State { return got[i].State }, states)
 	equal(f, "seq", stamp.Seq, seq+1)
 	for _, id := range ids[:3] {
 		equal(f, "due time of "+id, f.get(id).Due, due)
@@ -102,18 +102,18 @@ func reschedule(f *fixture) {
 	f.states(store.StateRetrying, "retrying")
 	f.unchanged(ids[3:], states[3:])
 
-	stamp, _, err = f.s.Reschedule(f.ctx, f.shard, moves[3:])
-	f.ok("reschedule", err)
+	stamp, _, err = f.s.Edit(f.ctx, f.shard, moves[3:])
+	f.ok("edit", err)
 	equal(f, "seq when nothing moved", stamp.Seq, seq+1)
 }
 
-func rescheduleEitherWay(f *fixture) {
+func editEitherWay(f *fixture) {
 	f.scheduled("a", "b", "c")
 	now := f.now()
-	moves := []store.Move{{ID: "c", Due: now - 5}, {ID: "a", Due: now - 1}, {ID: "b", Due: now.Add(2 * long)}}
-	_, got, err := f.s.Reschedule(f.ctx, f.shard, moves)
-	f.ok("reschedule", err)
-	f.statuses("reschedule", got, store.OK, store.OK, store.OK)
+	moves := []store.Edit{{ID: "c", Due: now - 5}, {ID: "a", Due: now - 1}, {ID: "b", Due: now.Add(2 * long)}}
+	_, got, err := f.s.Edit(f.ctx, f.shard, moves)
+	f.ok("edit", err)
+	f.statuses("edit", got, store.OK, store.OK, store.OK)
 	same(f, "pending tasks", f.window(), []string{"c", "a", "b"})
 	equal(f, "number of pending tasks", f.stats().Pending, 3)
 	equal(f, "number of ready tasks", f.stats().Ready, 2)
@@ -121,17 +121,17 @@ func rescheduleEitherWay(f *fixture) {
 	equal(f, "due time of the held task", held[0].Task.Due, now-1)
 	equal(f, "payload of the held task", string(held[0].Task.Payload), "payload of a")
 
-	_, got, err = f.s.Reschedule(f.ctx, f.shard, []store.Move{{ID: "c", Due: now.Add(long)}, {ID: "c", Due: now - 7}})
-	f.ok("reschedule", err)
-	f.statuses("reschedule twice in one batch", got, store.OK, store.OK)
+	_, got, err = f.s.Edit(f.ctx, f.shard, []store.Edit{{ID: "c", Due: now.Add(long)}, {ID: "c", Due: now - 7}})
+	f.ok("edit", err)
+	f.statuses("edit twice in one batch", got, store.OK, store.OK)
 	equal(f, "due time", f.get("c").Due, now-7)
 	same(f, "pending tasks", f.window(), []string{"c", "b"})
 }
 
-func rescheduleAttempts(f *fixture) {
+func editAttempts(f *fixture) {
 	f.nack(store.Nack{ID: "a", Token: f.held("a"), Delay: long, Error: "no luck"})
-	_, _, err := f.s.Reschedule(f.ctx, f.shard, []store.Move{{ID: "a", Due: 1}})
-	f.ok("reschedule", err)
+	_, _, err := f.s.Edit(f.ctx, f.shard, []store.Edit{{ID: "a", Due: 1}})
+	f.ok("edit", err)
 	got := f.get("a")
 	equal(f, "state", got.State, store.StateReady)
 	equal(f, "attempt", got.Attempt, 1)

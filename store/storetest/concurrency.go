@@ -15,6 +15,7 @@ func concurrencyCases() []entry {
 		{"Concurrency/AckRacesRecover", concurrentRecover},
 		{"Concurrency/ClaimsRaceHolds", concurrentClaims},
 		{"Concurrency/HoldNewRacesHoldNew", concurrentHoldNew},
+		{"Concurrency/EditsRaceHolds", concurrentEdits},
 	}
 }
 

@@ -31,7 +31,7 @@ func shardsApart(f *fixture) {
 			f.add(t)
 		}
 	}
-	f.ok("reschedule", f.rescheduleAll(shards))
+	f.ok("edit", f.editAll(shards))
 	for i, shard := range shards {
 		f.shard, f.fence = shard, fences[i]
 		_, held := f.tryHold(holdsOf(long, "same"), store.OK)
@@ -47,11 +47,11 @@ func shardsApart(f *fixture) {
 	}
 }
 
-// rescheduleAll moves the task "scheduled" of each shard to a time of its own.
-func (f *fixture) rescheduleAll(shards []store.Shard) error {
+// editAll moves the task "scheduled" of each shard to a time of its own.
+func (f *fixture) editAll(shards []store.Shard) error {
 	for i, shard := range shards {
 		due := f.now().Add(long) + store.Millis(i)
-		if _, _, err := f.s.Reschedule(f.ctx, shard, []store.Move{{ID: "scheduled", Due: due}}); err != nil {
+		if _, _, err := f.s.Edit(f.ctx, shard, []store.Edit{{ID: "scheduled", Due: due}}); err != nil {
 			return err
 		}
 	}

@@ -96,7 +96,7 @@ func traitsTold(f *fixture) {
 	t := task("a", f.now()-1)
 	t.Traits = everyTrait()
 	f.add(t)
-	_, moved, err := f.s.Reschedule(f.ctx, f.shard, []store.Move{{ID: "a", Due: f.now() - 1}})
+	_, moved, err := f.s.Edit(f.ctx, f.shard, []store.Edit{{ID: "a", Due: f.now() - 1}})
 	f.ok("reschedule", err)
 	sameTraits(f, "traits of the moved task", one(f, moved).Traits, everyTrait())
 
@@ -138,7 +138,7 @@ func lanesPending(f *fixture) {
 	same(f, "lanes of the others", f.lanes(), []store.LaneHead{{Lane: store.Lane{Priority: 1}, Due: due}})
 	f.nack(store.Nack{ID: "a", Token: tokens[0], Delay: long})
 	same(f, "behind the others", f.lane(1, ""), []string{"b", "d", "a"})
-	_, _, err := f.s.Reschedule(f.ctx, f.shard, []store.Move{{ID: "d", Due: due - 1}})
+	_, _, err := f.s.Edit(f.ctx, f.shard, []store.Edit{{ID: "d", Due: due - 1}})
 	f.ok("reschedule", err)
 	same(f, "before the others", f.lane(1, ""), []string{"d", "b", "a"})
 	_, _, err = f.s.Remove(f.ctx, f.shard, []string{"b", "d"})

@@ -33,8 +33,8 @@ func emptyBatches(f *fixture) {
 	f.ok("extend", err)
 	_, removed, err := s.Remove(ctx, shard, nil)
 	f.ok("remove", err)
-	_, moved, err := s.Reschedule(ctx, shard, nil)
-	f.ok("reschedule", err)
+	_, moved, err := s.Edit(ctx, shard, nil)
+	f.ok("edit", err)
 	_, requeued, err := s.Requeue(ctx, shard, nil)
 	f.ok("requeue", err)
 	_, removedDead, err := s.RemoveDead(ctx, shard, nil)
@@ -150,8 +150,8 @@ func (f *fixture) calls(held store.Token) map[string]func(ctx context.Context) e
 			return err
 		},
 		"Remove": func(ctx context.Context) error { _, _, err := s.Remove(ctx, shard, []string{"ready"}); return err },
-		"Reschedule": func(ctx context.Context) error {
-			_, _, err := s.Reschedule(ctx, shard, []store.Move{{ID: "ready", Due: 5}})
+		"Edit": func(ctx context.Context) error {
+			_, _, err := s.Edit(ctx, shard, []store.Edit{{ID: "ready", Due: 5}})
 			return err
 		},
 		"Requeue":    func(ctx context.Context) error { _, _, err := s.Requeue(ctx, shard, []string{"dead"}); return err },

@@ -138,6 +138,7 @@ func (p *pair) check(rt *rapid.T) {
 		p.checkList(rt, kind)
 	}
 	p.checkRunning(rt)
+	p.checkHistory(rt)
 }
 
 func (p *pair) checkTasks(rt *rapid.T) {
@@ -152,7 +153,7 @@ func (p *pair) snapshots(snapshots []store.Snapshot) []store.Snapshot {
 	for i := range snapshots {
 		s := &snapshots[i]
 		s.Task = *p.task(&s.Task)
-		s.Deadline, s.Finished = p.round(s.Deadline), p.round(s.Finished)
+		s.Deadline, s.Finished, s.Started = p.round(s.Deadline), p.round(s.Finished), p.round(s.Started)
 		switch s.State {
 		case store.StateUnknown:
 			*s = store.Snapshot{}
@@ -267,7 +268,7 @@ func (p *pair) checkRunning(rt *rapid.T) {
 				return nil, err
 			}
 			for _, r := range page {
-				r.Deadline = p.round(r.Deadline)
+				r.Deadline, r.Started = p.round(r.Deadline), p.round(r.Started)
 				seen[r.ID] = r
 			}
 			if cursor = next; cursor == "" {

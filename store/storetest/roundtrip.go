@@ -38,6 +38,7 @@ func checkTask(f *fixture, what string, got, want store.Task) {
 	equal(f, what+": visibility", got.Visibility, want.Visibility)
 	equal(f, what+": max retries", got.MaxRetries, want.MaxRetries)
 	equal(f, what+": fingerprint", got.Fingerprint, want.Fingerprint)
+	equal(f, what+": version", got.Version(), want.Version())
 }
 
 // survives checks that a task comes back as it was from every state.

@@ -51,10 +51,10 @@ func seqCounts(f *fixture) {
 	step("requeue of nothing", 0, stamp, err)
 	stamp, _, err = s.Requeue(ctx, shard, []string{"d"})
 	step("requeue", 1, stamp, err)
-	stamp, _, err = s.Reschedule(ctx, shard, []store.Move{{ID: "d", Due: later}, {ID: "b", Due: later}})
-	step("reschedule", 1, stamp, err)
-	stamp, _, err = s.Reschedule(ctx, shard, []store.Move{{ID: "absent", Due: later}})
-	step("reschedule of nothing", 0, stamp, err)
+	stamp, _, err = s.Edit(ctx, shard, []store.Edit{{ID: "d", Due: later}, {ID: "b", Due: later}})
+	step("edit", 1, stamp, err)
+	stamp, _, err = s.Edit(ctx, shard, []store.Edit{{ID: "absent", Due: later}})
+	step("edit of nothing", 0, stamp, err)
 	stamp, _, err = s.Remove(ctx, shard, []string{"d"})
 	step("remove", 0, stamp, err)
 	stamp, _, err = s.RemoveDead(ctx, shard, []string{"d"})
@@ -94,12 +94,12 @@ func seqBig(f *fixture) {
 	equal(f, "seq", stamp.Seq, 1)
 	equal(f, "seq in stats", f.seq(), 1)
 
-	moves := make([]store.Move, len(ids))
+	moves := make([]store.Edit, len(ids))
 	for i, id := range ids {
-		moves[i] = store.Move{ID: id, Due: 1}
+		moves[i] = store.Edit{ID: id, Due: 1}
 	}
-	stamp, _, err = f.s.Reschedule(f.ctx, f.shard, moves)
-	f.ok("reschedule", err)
+	stamp, _, err = f.s.Edit(f.ctx, f.shard, moves)
+	f.ok("edit", err)
 	equal(f, "seq after reschedule", stamp.Seq, 2)
 	nacks := make([]store.Nack, len(ids))
 	for i, token := range f.hold(ids...) {

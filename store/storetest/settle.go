@@ -206,8 +206,8 @@ func nackRetry(f *fixture) {
 	equal(f, "status of the same nack again", result.Status, store.WrongState)
 	equal(f, "state told", result.State, store.StateRetrying)
 
-	_, _, err = f.s.Reschedule(f.ctx, f.shard, []store.Move{{ID: "a", Due: 1}})
-	f.ok("reschedule", err)
+	_, _, err = f.s.Edit(f.ctx, f.shard, []store.Edit{{ID: "a", Due: 1}})
+	f.ok("edit", err)
 	_, held := f.tryHold(holdsOf(long, "a"), store.OK)
 	equal(f, "attempt", held[0].Task.Attempt, 2)
 	equal(f, "last error", held[0].Task.LastError, "no luck")

@@ -120,7 +120,7 @@ func (f *fixture) stampedCalls(held store.Token) []func() (store.Stamp, error) {
 			return stamp, err
 		},
 		func() (store.Stamp, error) {
-			stamp, _, err := s.Reschedule(ctx, shard, []store.Move{{ID: "b", Due: f.now().Add(2 * long)}})
+			stamp, _, err := s.Edit(ctx, shard, []store.Edit{{ID: "b", Due: f.now().Add(2 * long)}})
 			return stamp, err
 		},
 		func() (store.Stamp, error) { stamp, _, err := s.Get(ctx, shard, []string{"a"}); return stamp, err },

@@ -26,9 +26,9 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 func Cases() []Case {
 	var all []Case
 	for _, group := range [][]entry{
-		addCases(), holdCases(), settleCases(), recoverCases(), changeCases(), deadCases(),
+		addCases(), holdCases(), settleCases(), recoverCases(), changeCases(), editCases(), deadCases(),
 		ownCases(), windowCases(), laneCases(), listCases(), statsCases(), seqCases(), roundTripCases(),
-		isolationCases(), limitCases(), sealCases(), catalogCases(), lifecycleCases(), concurrencyCases(),
+		isolationCases(), limitCases(), sealCases(), historyCases(), catalogCases(), lifecycleCases(), concurrencyCases(),
 	} {
 		for _, e := range group {
 			all = append(all, Case{Name: e.name, Run: func(t *testing.T, s store.Store) {

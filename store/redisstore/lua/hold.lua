@@ -1,10 +1,11 @@
 #!lua flags=allow-oom
 -- hold: take pending, due tasks for workers; dead-letter expired and unreadable ones.
 --
--- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept  9 traits  10 lanes
+-- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept  9 traits  10 lanes  11 history
 -- ARGV  1 epoch  2 nonce  3 number of runs r, then r times: number of tasks,
---       visibility ms, worker; then the tokens, 16 bytes each; then the ids, none twice.
---       Visibility may be followed by :before:until, both ms or 0: see store.Hold
+--       visibility ms, worker and node (see running.lua); then the tokens, 16 bytes
+--       each; then the ids, none twice. Visibility may be followed by :before:until,
+--       both ms or 0: see store.Hold
 --       and last the moment (see call.lua)
 --
 -- returns {us, seq, dues, records, odd}, or -1 fenced
@@ -39,12 +40,13 @@ local function leave(taken)
   if #members > 0 then redis.call('ZREM', KEYS[10], unpack(members)) end
 end
 
+-- include running.lua
 -- What is as expected: pending, due, with a header without flags and no notes.
 local hset, odd = {}, {}
 local i, held = 0, 0
 local visibilities, bounds, late = {}, {}, {} -- by run, of those with bounds
 for run = 4, at - 1, 3 do
-  local worker, visibility = ARGV[run + 2], ARGV[run + 1]
+  local who, visibility = ARGV[run + 2] .. started, ARGV[run + 1]
   if string.find(visibility, ':', 1, true) then
     local v, before, bound = string.match(visibility, '(%d+):(%d+):(%d+)')
     visibility, late[run] = v, before ~= '0' and before + 0 <= now
@@ -52,7 +54,7 @@ for run = 4, at - 1, 3 do
   end
   local deadline = soon + visibility
   if bounds[run] then deadline = math.min(deadline, bounds[run]) end
-  local middle = struct.pack('>i8I4I2', deadline, 1, #worker) .. worker
+  local middle = struct.pack('>i8I4I2', deadline, 1, #who) .. who
   for k = 1, ARGV[run] do
     i = i + 1
     local due, record = dues[i], records[i]
@@ -106,7 +108,7 @@ for k, o in ipairs(odd) do
     if note and #note >= 30 then attempt = struct.unpack('>I4', note, 3) end
     if flags % 2 == 1 and #record >= pos + 7 then expires, pos = struct.unpack('>i8', record, pos) end
     if math.floor(flags / 2) % 2 == 1 and #record >= pos + 7 then visibility = struct.unpack('>i8', record, pos) end
-    if version ~= 1 or flags > 3 then
+    if version ~= 1 or flags > 7 then
       status, reason = CORRUPT, 4
     elseif expires ~= 0 and expires <= now then
       status, reason = EXPIRED, 3
@@ -116,9 +118,9 @@ for k, o in ipairs(odd) do
       status = LATE
     else
       status = OK
-      local worker, deadline = ARGV[run + 2], soon + visibility
+      local who, deadline = ARGV[run + 2] .. started, soon + visibility
       if bounds[run] then deadline = math.min(deadline, bounds[run]) end
-      running = token .. struct.pack('>i8I4I2', deadline, attempt + 1, #worker) .. worker .. detail
+      running = token .. struct.pack('>i8I4I2', deadline, attempt + 1, #who) .. who .. detail
       hset[held + 1], hset[held + 2] = id, running
       held = held + 2
       taken[#taken + 1] = id

@@ -1,0 +1,47 @@
+package memstore
+
+import (
+	"context"
+
+	"github.com/ddq-io/ddq/store"
+)
+
+// Edit implements store.Writer.
+func (m *Store) Edit(ctx context.Context, s store.Shard, edits []store.Edit) (store.Stamp, []store.EditResult, error) {
+	return batch(ctx, m, s, access{}, edits, func(sh *shard, now clock, e store.Edit) store.EditResult {
+		return sh.edit(&e, now)
+	})
+}
+
+// edit changes one pending task.
+func (sh *shard) edit(e *store.Edit, now clock) store.EditResult {
+	r := sh.tasks[e.ID]
+	switch {
+	case r == nil:
+		return store.EditResult{Status: store.NotFound}
+	case r.kind != store.KindPending:
+		return store.EditResult{Status: store.WrongState, State: r.state(now)}
+	case !e.Takes(r.task.Version(), r.task.Fingerprint):
+		return store.EditResult{Status: store.Stale, Version: r.task.Version()}
+	}
+	due, moves := e.DueAfter(r.task.Due, now.ms())
+	sh.take(r)
+	was := r.task.Traits
+	if e.Task != nil {
+		r.task = revised(&r.task, e.Task)
+	}
+	r.task.Edits++
+	r.task.Due = due
+	sh.put(r)
+	moves = moves || !was.Same(r.task.Traits)
+	sh.woke = sh.woke || moves
+	return store.EditResult{Status: store.OK, Due: due, Version: r.task.Version(), Traits: r.task.Traits, Moved: moves}
+}
+
+// revised returns t with what an edit may change taken from a copy of other.
+func revised(t, other *store.Task) store.Task {
+	c := copyTask(other)
+	c.ID, c.Due, c.Created, c.Fingerprint = t.ID, t.Due, t.Created, t.Fingerprint
+	c.Attempt, c.LastError, c.Edits = t.Attempt, t.LastError, t.Edits
+	return c
+}

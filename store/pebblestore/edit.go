@@ -1,0 +1,66 @@
+package pebblestore
+
+import (
+	"bytes"
+	"context"
+
+	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/record"
+)
+
+// Edit changes pending tasks in place.
+func (s *Store) Edit(ctx context.Context, name store.Shard, edits []store.Edit) (store.Stamp, []store.EditResult, error) {
+	results := make([]store.EditResult, len(edits))
+	stamp, err := s.change(ctx, name, access{}, func(t *turn) error {
+		for i := range edits {
+			result, err := t.modify(edits[i].ID, func(e *entry) (err error) {
+				results[i], err = t.edit(&edits[i], e)
+				return err
+			})
+			if err != nil {
+				return err
+			}
+			if result.Status != store.OK {
+				results[i] = store.EditResult{Status: result.Status, State: result.State}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return store.Stamp{}, nil, err
+	}
+	return stamp, results, nil
+}
+
+// edit changes the entry of a pending task.
+func (t *turn) edit(edit *store.Edit, e *entry) (result store.EditResult, err error) {
+	if version := e.edits + 1; !edit.Takes(version, e.fingerprint) {
+		return store.EditResult{Status: store.Stale, Version: version}, nil
+	}
+	before := bytes.Clone(e.traits())
+	if task := edit.Task; task != nil {
+		e.expires, e.visibility = task.Expires, task.Visibility
+		if e.body, err = record.AppendBody(nil, task); err != nil {
+			return result, err
+		}
+	}
+	e.edits++
+	was := e.due
+	due, moves := edit.DueAfter(was, t.ms)
+	e.due = due
+	if err := t.rewriteTask(edit.ID, e); err != nil {
+		return result, err
+	}
+	after := e.traits()
+	if moves = moves || !bytes.Equal(before, after); moves {
+		if err := t.removePending(was, edit.ID, before); err != nil {
+			return result, err
+		}
+		if err := t.addPending(due, edit.ID, after); err != nil {
+			return result, err
+		}
+	}
+	result = store.EditResult{Status: store.OK, Due: due, Version: e.edits + 1, Moved: moves}
+	result.Traits, _ = record.DecodeTraits(after) // what is not readable is dead-lettered by Hold
+	return result, nil
+}
