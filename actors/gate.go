@@ -151,6 +151,7 @@ func (g *gate) admit(now time.Time, a assignment) {
 	for i := range a.tasks {
 		e := a.tasks[i]
 		if !g.under(&e) {
+			g.release(ticketID{a.shard, e.ID})
 			g.passed = append(g.passed, pass{sub: a.sub, task: readyTask{shard: a.shard, Entry: e}})
 			continue
 		}
@@ -163,6 +164,14 @@ func (g *gate) admit(now time.Time, a assignment) {
 		g.try(now, t, a.sub)
 	}
 	g.service(now)
+}
+
+// release forgets the ticket that a task had under other limits.
+func (g *gate) release(id ticketID) {
+	if t := g.tickets[id]; t != nil && t.stage == outside {
+		g.back(t)
+		delete(g.tickets, id)
+	}
 }
 
 func (g *gate) ticket(shard int, e store.Entry) *ticket {

@@ -313,3 +313,56 @@ func TestTasksOverARateMayBeDeadLettered(t *testing.T) {
 		}
 	})
 }
+
+func TestExtensionsKeepTheirPermit(t *testing.T) {
+	fleetBubble(t, []string{"a", "b"}, func(t *testing.T, f *testFleet) {
+		visibility := 2 * time.Second
+		f.limited("mail", TopicChange{Concurrency: new(1), Visibility: &visibility})
+		w := subscribeTo(t, f.nodes["b"].sys, "mail", 10)
+		time.Sleep(200 * time.Millisecond)
+		f.backlog("mail", 2, nil)
+		time.Sleep(100 * time.Millisecond)
+		first := w.takeOne()
+		for range 10 {
+			time.Sleep(1500 * time.Millisecond)
+			w.settle(SettleExtend, first)
+			if s := w.takeSettled(); len(s) != 1 || s[0].Err != nil {
+				t.Fatalf("extension of a hold that is alive: %+v", s)
+			}
+		}
+		if other := w.take(); len(other) != 0 {
+			t.Fatalf("%s is held beside the one", other[0].Task.ID)
+		}
+		time.Sleep(1900 * time.Millisecond)
+		if other := w.take(); len(other) != 0 {
+			t.Fatalf("%s is held before the first hold ran out", other[0].Task.ID)
+		}
+		time.Sleep(2 * time.Second)
+		w.settle(SettleExtend, first)
+		if s := w.takeSettled(); len(s) != 1 || s[0].Err == nil || s[0].Err.Reason != "HOLD_LOST" {
+			t.Errorf("extension of a hold that ran out: %+v", s)
+		}
+		if next := w.take(); len(next) != 1 {
+			t.Errorf("%d tasks held once the permit is free, want one", len(next))
+		}
+	})
+}
+
+func TestOwnVisibilityTimeoutHoldsUnderACap(t *testing.T) {
+	fleetBubble(t, []string{"a"}, func(t *testing.T, f *testFleet) {
+		visibility := 2 * time.Second
+		f.limited("mail", TopicChange{Concurrency: new(1), Visibility: &visibility})
+		w := subscribeTo(t, f.nodes["a"].sys, "mail", 10)
+		f.backlog("mail", 2, func(_ int, t *NewTask) { t.Task.Visibility = time.Minute })
+		time.Sleep(10 * time.Millisecond)
+		if d := w.takeOne(); d.HoldFor < 59*time.Second {
+			t.Errorf("held for %v, want a minute", d.HoldFor)
+		}
+		time.Sleep(55 * time.Second)
+		if other := w.take(); len(other) != 0 {
+			t.Errorf("%s is held beside the one", other[0].Task.ID)
+		}
+		time.Sleep(10 * time.Second)
+		w.takeOne()
+	})
+}
