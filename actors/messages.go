@@ -96,6 +96,8 @@ type (
 	}
 	// countSubscriptions, from System.
 	countSubscriptions struct{ reply chan int }
+	// rampOn, from the topic itself after a pause: hand out a little more.
+	rampOn struct{}
 )
 
 // To a topic and its shards.
@@ -206,6 +208,7 @@ type (
 		items   []addition
 		results []store.AddResult
 		held    bool // by HoldNew
+		keyed   bool // by AddKeyed
 		tokens  []store.Hold
 		err     error
 	}
@@ -314,6 +317,7 @@ type topicRef struct {
 	turn          int                    // when its shards are ticked, 0 to beats-1
 	active        atomic.Int64           // when it was last used, in Unix nanoseconds
 	subscriptions atomic.Int64           // of this node's workers
+	backlog       backlog
 }
 
 // subscriber is a subscription as the actors share it. Immutable but for gone.

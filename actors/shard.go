@@ -61,6 +61,7 @@ type shard struct {
 
 	adds     runway[addition]
 	holdNews runway[addition]
+	keyed    runway[addition] // with idempotency keys
 	holds    runway[holdRequest]
 	acks     runway[settleItem]
 	nacks    runway[settleItem]
@@ -103,6 +104,7 @@ func newShard(rt *runtime, id store.Shard, ref *topicRef, dozing *atomic.Bool) *
 		lanes:    lanes{wheel: rt.cfg.WheelBudget, ready: rt.cfg.ReadyBudget},
 		adds:     runway[addition]{most: 1, limit: batchItems, size: additionSize},
 		holdNews: runway[addition]{most: 1, limit: batchItems, size: additionSize},
+		keyed:    runway[addition]{most: 1, limit: batchItems, size: additionSize},
 		holds:    runway[holdRequest]{most: 4, limit: holdBatch},
 		acks:     runway[settleItem]{most: 1, limit: batchItems, size: resultSize},
 		nacks:    runway[settleItem]{most: 1, limit: batchItems},
@@ -298,6 +300,7 @@ func (s *shard) start(c actor.Context) {
 func (s *shard) stop() {
 	failAdditions(s.adds.waiting, errDraining())
 	failAdditions(s.holdNews.waiting, errDraining())
+	failAdditions(s.keyed.waiting, errDraining())
 	refuseAll(s.acks.waiting, errDraining())
 	refuseAll(s.nacks.waiting, errDraining())
 	refuseAll(s.extends.waiting, errDraining())
@@ -327,7 +330,7 @@ func (s *shard) noteError(err error) {
 
 // idle reports whether no store call runs or waits that somebody depends on.
 func (s *shard) idle() bool {
-	return s.giving == nil && s.given == 0 && s.adds.idle() && s.holdNews.idle() && s.holds.idle() && s.acks.idle() &&
+	return s.giving == nil && s.given == 0 && s.adds.idle() && s.holdNews.idle() && s.keyed.idle() && s.holds.idle() && s.acks.idle() &&
 		s.nacks.idle() && s.extends.idle() && s.recovers.idle()
 }
 

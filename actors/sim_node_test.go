@@ -121,7 +121,12 @@ func (n *simNode) live() {
 		}
 		n.sys.checkSeqs(n.ctx)
 	})
-	n.every(p.housekeepEvery, "housekeep", func(turn int) { n.sys.housekeep(n.ctx, turn%3 == 0) })
+	n.every(p.housekeepEvery, "housekeep", func(turn int) {
+		n.sys.followTopics(n.ctx)
+		if turn%3 == 0 {
+			n.sys.chores(n.ctx)
+		}
+	})
 	n.ticks(n.sys.cfg.LoadEvery, func() { n.sys.tick(&loadTick{}, 0) })
 	n.ticks(n.sys.cfg.WatchdogInterval, func() { n.sys.tick(&watchTick{}, 0) })
 	n.ticks(p.lease, n.supervise)

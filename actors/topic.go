@@ -39,6 +39,7 @@ type topicActor struct {
 
 	draining *drainTopic
 	drained  bool
+	ramping  bool // a rampOn is on its way
 }
 
 func newTopicActor(rt *runtime, ref *topicRef) *topicActor {
@@ -113,6 +114,9 @@ func (t *topicActor) Receive(c actor.Context) {
 		t.configure(m)
 	case *reshaped:
 		t.reshape(c, m)
+	case *rampOn:
+		t.ramping = false
+		t.rampUp()
 	case *clockJumped:
 		t.toShards(m)
 	case *leaseLost:
@@ -139,6 +143,7 @@ func (t *topicActor) start(c actor.Context) {
 	t.core.every = t.topic.Ageing()
 	t.core.pause(t.topic.DeliveryPaused)
 	t.limit()
+	t.rampUp()
 	for n, p := range *t.ref.layout.Load() {
 		if p.pid != nil {
 			t.spawnShard(c, n, p.dozing)
@@ -244,7 +249,7 @@ func (t *topicActor) enqueue(m *enqueue) {
 func (t *topicActor) reserve(items []addition, now store.Millis) {
 	due := 0
 	for i := range items {
-		if items[i].task.Due <= now && !t.limited(items[i].task.Traits) {
+		if items[i].immediate(now) && !t.limited(items[i].task.Traits) {
 			due++
 		}
 	}
@@ -253,7 +258,7 @@ func (t *topicActor) reserve(items []addition, now store.Millis) {
 	}
 	given := t.core.reserve(due)
 	for i := 0; len(given) > 0; i++ {
-		if items[i].task.Due <= now && !t.limited(items[i].task.Traits) {
+		if items[i].immediate(now) && !t.limited(items[i].task.Traits) {
 			items[i].sub, given = t.subs[given[0]], given[1:]
 		}
 	}
@@ -324,6 +329,7 @@ func (t *topicActor) successor(gone *subscriber) {
 
 func (t *topicActor) configure(m *configured) {
 	t.topic = &m.topic
+	t.rampUp()
 	t.core.every = m.topic.Ageing()
 	t.hold(t.limit())
 	t.hold(t.core.pause(m.topic.DeliveryPaused || t.draining != nil))

@@ -28,6 +28,7 @@ type Enqueued struct {
 	State        store.State
 	Deduplicated bool
 	Replaced     store.State // done, dead or expired when such a task was replaced
+	Key          KeyOutcome  // of a task with an idempotency key
 	Err          *Error      // nil: stored
 }
 
@@ -134,9 +135,17 @@ type TopicChange struct {
 	MaxDelay       *time.Duration
 	MaxPayload     *int
 	DoneRetention  *time.Duration
+	DeadRetention  *time.Duration
+	MaxDead        *int
+	MaxBacklog     *int
 	PriorityAgeing *int
 	DeliveryPaused *bool
 	EnqueuePaused  *bool
+
+	// IfVersion refuses the change unless the topic has this version.
+	IfVersion *int64
+	// Ramp is how long deliveries rise when the change ends their pause.
+	Ramp time.Duration
 
 	Rate, KeyRate               *store.Rate // the zero one ends the limit
 	Concurrency, KeyConcurrency *int        // 0 ends the cap

@@ -39,6 +39,21 @@ type Writer interface {
 	// became pending.
 	Add(ctx context.Context, s Shard, tasks []*Task) (Stamp, []AddResult, error)
 
+	// AddKeyed adds tasks that have a Key, one after the other, each in one step with
+	// the look whether its key is free. A free key makes it Add, and the key is its task's
+	// from then on. A key is taken by another task, or by the same one when the call
+	// is repeated (Duplicate); for the rest see KeyConflict. With KeyReplace and a task
+	// that is not pending any more the key passes to the new one, until the end of the
+	// same window. A task that replaced another has the other's id, and its own
+	// payload, times and policy, with no attempt counted; the call repeated is Duplicate
+	// until another one replaces it. In a sealed shard there is no Add, but Closed.
+	// Raises Seq by one when any task became pending or was replaced.
+	AddKeyed(ctx context.Context, s Shard, tasks []*Task) (Stamp, []AddResult, error)
+
+	// TrimKeys forgets keys that are free again, and returns how many it has looked at,
+	// at most limit. AddKeyed does so on the way, too.
+	TrimKeys(ctx context.Context, s Shard, limit int) (int, error)
+
 	// Ack ends holds: the tasks are done. With retention 0 they are deleted. A hold
 	// whose deadline has passed can be acked until Recover takes it. WrongState for
 	// a task that is pending, dead, or done under another token. A done task keeps
@@ -78,6 +93,10 @@ type Writer interface {
 	// Trim deletes done tasks whose retention has passed, at most limit, and
 	// returns how many.
 	Trim(ctx context.Context, s Shard, limit int) (int, error)
+
+	// TrimDead deletes dead tasks up to and including a position, in order of (Due,
+	// ID), Due being when they finished; at most limit, and returns how many.
+	TrimDead(ctx context.Context, s Shard, upTo Entry, limit int) (int, error)
 
 	// Seal makes a shard take no new task: from when it returns, Add and HoldNew
 	// answer ErrSealed, a large batch perhaps after a part of it. What the shard
@@ -138,6 +157,9 @@ type Reader interface {
 	// including To, in order of (Due, ID), at most Limit.
 	Window(ctx context.Context, s Shard, w WindowQuery) (Stamp, []Entry, error)
 
+	// DeadWindow is Window for dead tasks, Due being when they finished.
+	DeadWindow(ctx context.Context, s Shard, w WindowQuery) ([]Entry, error)
+
 	// Lanes returns the lanes, but not the zero one, that have pending tasks, behind
 	// the given one (nil: from the first), in an order of the store's own, at most limit.
 	Lanes(ctx context.Context, s Shard, after *Lane, limit int) ([]LaneHead, error)
@@ -195,6 +217,7 @@ const (
 
 // AddResult is the outcome of adding one task.
 type AddResult struct {
+	ID       string // AddKeyed: of the task that is stored
 	Status   Status // Added, Held, Duplicate, Conflict
 	Due      Millis // of the task that is stored now
 	State    State  // Duplicate, Conflict: of the task that was there
@@ -337,6 +360,7 @@ type Stats struct {
 	Running  int64
 	Done     int64
 	Dead     int64
+	Keys     bool   // some key is taken, or was and is not forgotten
 	Owner    string // empty: released or never claimed
 	Epoch    int64
 	OldestMs Millis // due time of the oldest pending task, 0 when none

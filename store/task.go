@@ -152,6 +152,7 @@ type Task struct {
 	MaxRetries  int           // -1: the topic's
 	Backoff     *Backoff      // nil: the topic's
 	Traits      *Traits       // nil: none
+	Key         *Key          // nil: none. Stores keep its Text with the task
 	Fingerprint uint64        // hash of the request that made the task
 
 	Attempt   int    // deliveries so far, the running one included

@@ -22,6 +22,7 @@ type Snapshot struct {
 	VisibilityTimeout time.Duration // the task's own; 0 when the topic's applies
 	Backoff           *Backoff      // the task's own; nil when the topic's applies
 	Priority          int
+	IdempotencyKey    string // empty: none
 	FairnessKey       string
 	FairnessWeight    int
 	RateKey           string
@@ -54,6 +55,7 @@ func snapshot(t *ddqv1.Task) Snapshot {
 		VisibilityTimeout: duration(t.GetVisibilityTimeoutMs()),
 		Backoff:           backoffFrom(t.GetBackoff()),
 		Priority:          int(t.GetPriority()),
+		IdempotencyKey:    t.GetIdempotencyKey(),
 		FairnessKey:       t.GetFairnessKey(),
 		FairnessWeight:    int(t.GetFairnessWeight()),
 		RateKey:           t.GetRateKey(),

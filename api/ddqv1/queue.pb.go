@@ -24,6 +24,175 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+type IdempotencyScope int32
+
+const (
+	IdempotencyScope_IDEMPOTENCY_SCOPE_UNSPECIFIED IdempotencyScope = 0
+	// Taken while its task is scheduled, ready, retrying or running.
+	IdempotencyScope_IDEMPOTENCY_SCOPE_LIVE IdempotencyScope = 1
+	// Taken until the window ends, whatever becomes of the task.
+	IdempotencyScope_IDEMPOTENCY_SCOPE_WINDOW IdempotencyScope = 2
+)
+
+// Enum value maps for IdempotencyScope.
+var (
+	IdempotencyScope_name = map[int32]string{
+		0: "IDEMPOTENCY_SCOPE_UNSPECIFIED",
+		1: "IDEMPOTENCY_SCOPE_LIVE",
+		2: "IDEMPOTENCY_SCOPE_WINDOW",
+	}
+	IdempotencyScope_value = map[string]int32{
+		"IDEMPOTENCY_SCOPE_UNSPECIFIED": 0,
+		"IDEMPOTENCY_SCOPE_LIVE":        1,
+		"IDEMPOTENCY_SCOPE_WINDOW":      2,
+	}
+)
+
+func (x IdempotencyScope) Enum() *IdempotencyScope {
+	p := new(IdempotencyScope)
+	*p = x
+	return p
+}
+
+func (x IdempotencyScope) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (IdempotencyScope) Descriptor() protoreflect.EnumDescriptor {
+	return file_ddq_v1_queue_proto_enumTypes[0].Descriptor()
+}
+
+func (IdempotencyScope) Type() protoreflect.EnumType {
+	return &file_ddq_v1_queue_proto_enumTypes[0]
+}
+
+func (x IdempotencyScope) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use IdempotencyScope.Descriptor instead.
+func (IdempotencyScope) EnumDescriptor() ([]byte, []int) {
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{0}
+}
+
+// OnConflict says what becomes of a task whose key is taken.
+type OnConflict int32
+
+const (
+	OnConflict_ON_CONFLICT_UNSPECIFIED OnConflict = 0
+	// OK, deduplicated, with the id of the task that has the key.
+	OnConflict_ON_CONFLICT_RETURN OnConflict = 1
+	// ALREADY_EXISTS, KEY_TAKEN, with the id and state of the task that has it.
+	OnConflict_ON_CONFLICT_REJECT OnConflict = 2
+	// The pending task that has the key gets this one's payload, attributes, times
+	// and policy, and keeps its id. One that runs or is over is left alone: this task
+	// is enqueued beside it, and has the key from then on.
+	OnConflict_ON_CONFLICT_REPLACE OnConflict = 3
+)
+
+// Enum value maps for OnConflict.
+var (
+	OnConflict_name = map[int32]string{
+		0: "ON_CONFLICT_UNSPECIFIED",
+		1: "ON_CONFLICT_RETURN",
+		2: "ON_CONFLICT_REJECT",
+		3: "ON_CONFLICT_REPLACE",
+	}
+	OnConflict_value = map[string]int32{
+		"ON_CONFLICT_UNSPECIFIED": 0,
+		"ON_CONFLICT_RETURN":      1,
+		"ON_CONFLICT_REJECT":      2,
+		"ON_CONFLICT_REPLACE":     3,
+	}
+)
+
+func (x OnConflict) Enum() *OnConflict {
+	p := new(OnConflict)
+	*p = x
+	return p
+}
+
+func (x OnConflict) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (OnConflict) Descriptor() protoreflect.EnumDescriptor {
+	return file_ddq_v1_queue_proto_enumTypes[1].Descriptor()
+}
+
+func (OnConflict) Type() protoreflect.EnumType {
+	return &file_ddq_v1_queue_proto_enumTypes[1]
+}
+
+func (x OnConflict) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use OnConflict.Descriptor instead.
+func (OnConflict) EnumDescriptor() ([]byte, []int) {
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{1}
+}
+
+// IdempotencyOutcome says what became of a task with an idempotency key.
+type IdempotencyOutcome int32
+
+const (
+	IdempotencyOutcome_IDEMPOTENCY_OUTCOME_UNSPECIFIED IdempotencyOutcome = 0
+	// The key was free.
+	IdempotencyOutcome_IDEMPOTENCY_OUTCOME_ENQUEUED IdempotencyOutcome = 1
+	// The key is taken; the answer is about the task that has it.
+	IdempotencyOutcome_IDEMPOTENCY_OUTCOME_RETURNED IdempotencyOutcome = 2
+	// The pending task that has the key was replaced.
+	IdempotencyOutcome_IDEMPOTENCY_OUTCOME_REPLACED IdempotencyOutcome = 3
+	// The task that had the key runs or is over: this one was enqueued beside it.
+	IdempotencyOutcome_IDEMPOTENCY_OUTCOME_BESIDE IdempotencyOutcome = 4
+)
+
+// Enum value maps for IdempotencyOutcome.
+var (
+	IdempotencyOutcome_name = map[int32]string{
+		0: "IDEMPOTENCY_OUTCOME_UNSPECIFIED",
+		1: "IDEMPOTENCY_OUTCOME_ENQUEUED",
+		2: "IDEMPOTENCY_OUTCOME_RETURNED",
+		3: "IDEMPOTENCY_OUTCOME_REPLACED",
+		4: "IDEMPOTENCY_OUTCOME_BESIDE",
+	}
+	IdempotencyOutcome_value = map[string]int32{
+		"IDEMPOTENCY_OUTCOME_UNSPECIFIED": 0,
+		"IDEMPOTENCY_OUTCOME_ENQUEUED":    1,
+		"IDEMPOTENCY_OUTCOME_RETURNED":    2,
+		"IDEMPOTENCY_OUTCOME_REPLACED":    3,
+		"IDEMPOTENCY_OUTCOME_BESIDE":      4,
+	}
+)
+
+func (x IdempotencyOutcome) Enum() *IdempotencyOutcome {
+	p := new(IdempotencyOutcome)
+	*p = x
+	return p
+}
+
+func (x IdempotencyOutcome) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (IdempotencyOutcome) Descriptor() protoreflect.EnumDescriptor {
+	return file_ddq_v1_queue_proto_enumTypes[2].Descriptor()
+}
+
+func (IdempotencyOutcome) Type() protoreflect.EnumType {
+	return &file_ddq_v1_queue_proto_enumTypes[2]
+}
+
+func (x IdempotencyOutcome) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use IdempotencyOutcome.Descriptor instead.
+func (IdempotencyOutcome) EnumDescriptor() ([]byte, []int) {
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{2}
+}
+
 type CancelOutcome int32
 
 const (
@@ -67,11 +236,11 @@ func (x CancelOutcome) String() string {
 }
 
 func (CancelOutcome) Descriptor() protoreflect.EnumDescriptor {
-	return file_ddq_v1_queue_proto_enumTypes[0].Descriptor()
+	return file_ddq_v1_queue_proto_enumTypes[3].Descriptor()
 }
 
 func (CancelOutcome) Type() protoreflect.EnumType {
-	return &file_ddq_v1_queue_proto_enumTypes[0]
+	return &file_ddq_v1_queue_proto_enumTypes[3]
 }
 
 func (x CancelOutcome) Number() protoreflect.EnumNumber {
@@ -80,7 +249,7 @@ func (x CancelOutcome) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use CancelOutcome.Descriptor instead.
 func (CancelOutcome) EnumDescriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{0}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{3}
 }
 
 type EnqueueRequest struct {
@@ -124,8 +293,10 @@ type EnqueueRequest struct {
 	RateKey string `protobuf:"bytes,15,opt,name=rate_key,json=rateKey,proto3" json:"rate_key,omitempty"`
 	// Tasks of one key share the topic's key_concurrency.
 	ConcurrencyKey string `protobuf:"bytes,16,opt,name=concurrency_key,json=concurrencyKey,proto3" json:"concurrency_key,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// The id is empty then, or one that is made for the key, see PROTOCOL.md.
+	Idempotency   *Idempotency `protobuf:"bytes,17,opt,name=idempotency,proto3" json:"idempotency,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *EnqueueRequest) Reset() {
@@ -292,6 +463,13 @@ func (x *EnqueueRequest) GetConcurrencyKey() string {
 	return ""
 }
 
+func (x *EnqueueRequest) GetIdempotency() *Idempotency {
+	if x != nil {
+		return x.Idempotency
+	}
+	return nil
+}
+
 type isEnqueueRequest_When interface {
 	isEnqueueRequest_When()
 }
@@ -325,6 +503,80 @@ func (*EnqueueRequest_ExpireTime) isEnqueueRequest_Expiry() {}
 
 func (*EnqueueRequest_ExpireAfter) isEnqueueRequest_Expiry() {}
 
+// Idempotency gives a task a key that one task of the topic has at a time.
+type Idempotency struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// 1 to 128 bytes of printable text.
+	Key string `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	// LIVE when unspecified, and WINDOW when there is a window.
+	Scope IdempotencyScope `protobuf:"varint,2,opt,name=scope,proto3,enum=ddq.v1.IdempotencyScope" json:"scope,omitempty"`
+	// How long the key is taken, from when its first task was enqueued: 1 to
+	// 31,622,400,000. With WINDOW only.
+	WindowMs int64 `protobuf:"varint,3,opt,name=window_ms,json=windowMs,proto3" json:"window_ms,omitempty"`
+	// RETURN when unspecified.
+	OnConflict    OnConflict `protobuf:"varint,4,opt,name=on_conflict,json=onConflict,proto3,enum=ddq.v1.OnConflict" json:"on_conflict,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Idempotency) Reset() {
+	*x = Idempotency{}
+	mi := &file_ddq_v1_queue_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Idempotency) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Idempotency) ProtoMessage() {}
+
+func (x *Idempotency) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_queue_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Idempotency.ProtoReflect.Descriptor instead.
+func (*Idempotency) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Idempotency) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
+func (x *Idempotency) GetScope() IdempotencyScope {
+	if x != nil {
+		return x.Scope
+	}
+	return IdempotencyScope_IDEMPOTENCY_SCOPE_UNSPECIFIED
+}
+
+func (x *Idempotency) GetWindowMs() int64 {
+	if x != nil {
+		return x.WindowMs
+	}
+	return 0
+}
+
+func (x *Idempotency) GetOnConflict() OnConflict {
+	if x != nil {
+		return x.OnConflict
+	}
+	return OnConflict_ON_CONFLICT_UNSPECIFIED
+}
+
 type EnqueueResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -336,13 +588,15 @@ type EnqueueResponse struct {
 	State        TaskState `protobuf:"varint,5,opt,name=state,proto3,enum=ddq.v1.TaskState" json:"state,omitempty"`
 	// The finished task of the same id that this one took the place of.
 	ReplacedState TaskState `protobuf:"varint,6,opt,name=replaced_state,json=replacedState,proto3,enum=ddq.v1.TaskState" json:"replaced_state,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	// Set for a task with an idempotency key.
+	IdempotencyOutcome IdempotencyOutcome `protobuf:"varint,17,opt,name=idempotency_outcome,json=idempotencyOutcome,proto3,enum=ddq.v1.IdempotencyOutcome" json:"idempotency_outcome,omitempty"`
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
 }
 
 func (x *EnqueueResponse) Reset() {
 	*x = EnqueueResponse{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[1]
+	mi := &file_ddq_v1_queue_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -354,7 +608,7 @@ func (x *EnqueueResponse) String() string {
 func (*EnqueueResponse) ProtoMessage() {}
 
 func (x *EnqueueResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[1]
+	mi := &file_ddq_v1_queue_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -367,7 +621,7 @@ func (x *EnqueueResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnqueueResponse.ProtoReflect.Descriptor instead.
 func (*EnqueueResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{1}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *EnqueueResponse) GetId() string {
@@ -412,6 +666,13 @@ func (x *EnqueueResponse) GetReplacedState() TaskState {
 	return TaskState_TASK_STATE_UNSPECIFIED
 }
 
+func (x *EnqueueResponse) GetIdempotencyOutcome() IdempotencyOutcome {
+	if x != nil {
+		return x.IdempotencyOutcome
+	}
+	return IdempotencyOutcome_IDEMPOTENCY_OUTCOME_UNSPECIFIED
+}
+
 type EnqueueBatchRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// 1 to 1,000.
@@ -422,7 +683,7 @@ type EnqueueBatchRequest struct {
 
 func (x *EnqueueBatchRequest) Reset() {
 	*x = EnqueueBatchRequest{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[2]
+	mi := &file_ddq_v1_queue_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -434,7 +695,7 @@ func (x *EnqueueBatchRequest) String() string {
 func (*EnqueueBatchRequest) ProtoMessage() {}
 
 func (x *EnqueueBatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[2]
+	mi := &file_ddq_v1_queue_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -447,7 +708,7 @@ func (x *EnqueueBatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnqueueBatchRequest.ProtoReflect.Descriptor instead.
 func (*EnqueueBatchRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{2}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *EnqueueBatchRequest) GetTasks() []*EnqueueRequest {
@@ -467,7 +728,7 @@ type EnqueueBatchResponse struct {
 
 func (x *EnqueueBatchResponse) Reset() {
 	*x = EnqueueBatchResponse{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[3]
+	mi := &file_ddq_v1_queue_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -479,7 +740,7 @@ func (x *EnqueueBatchResponse) String() string {
 func (*EnqueueBatchResponse) ProtoMessage() {}
 
 func (x *EnqueueBatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[3]
+	mi := &file_ddq_v1_queue_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -492,7 +753,7 @@ func (x *EnqueueBatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnqueueBatchResponse.ProtoReflect.Descriptor instead.
 func (*EnqueueBatchResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{3}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *EnqueueBatchResponse) GetResults() []*EnqueueResult {
@@ -509,14 +770,16 @@ type EnqueueResult struct {
 	Deduplicated  bool                   `protobuf:"varint,3,opt,name=deduplicated,proto3" json:"deduplicated,omitempty"`
 	ReplacedState TaskState              `protobuf:"varint,4,opt,name=replaced_state,json=replacedState,proto3,enum=ddq.v1.TaskState" json:"replaced_state,omitempty"`
 	// Set when this task was not stored.
-	Error         *Error `protobuf:"bytes,5,opt,name=error,proto3" json:"error,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Error *Error `protobuf:"bytes,5,opt,name=error,proto3" json:"error,omitempty"`
+	// Set for a task with an idempotency key that was not refused.
+	IdempotencyOutcome IdempotencyOutcome `protobuf:"varint,17,opt,name=idempotency_outcome,json=idempotencyOutcome,proto3,enum=ddq.v1.IdempotencyOutcome" json:"idempotency_outcome,omitempty"`
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
 }
 
 func (x *EnqueueResult) Reset() {
 	*x = EnqueueResult{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[4]
+	mi := &file_ddq_v1_queue_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -528,7 +791,7 @@ func (x *EnqueueResult) String() string {
 func (*EnqueueResult) ProtoMessage() {}
 
 func (x *EnqueueResult) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[4]
+	mi := &file_ddq_v1_queue_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -541,7 +804,7 @@ func (x *EnqueueResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnqueueResult.ProtoReflect.Descriptor instead.
 func (*EnqueueResult) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{4}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *EnqueueResult) GetId() string {
@@ -579,6 +842,13 @@ func (x *EnqueueResult) GetError() *Error {
 	return nil
 }
 
+func (x *EnqueueResult) GetIdempotencyOutcome() IdempotencyOutcome {
+	if x != nil {
+		return x.IdempotencyOutcome
+	}
+	return IdempotencyOutcome_IDEMPOTENCY_OUTCOME_UNSPECIFIED
+}
+
 type EnqueueStreamRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The caller's number for this request, unique among those unanswered.
@@ -590,7 +860,7 @@ type EnqueueStreamRequest struct {
 
 func (x *EnqueueStreamRequest) Reset() {
 	*x = EnqueueStreamRequest{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[5]
+	mi := &file_ddq_v1_queue_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -602,7 +872,7 @@ func (x *EnqueueStreamRequest) String() string {
 func (*EnqueueStreamRequest) ProtoMessage() {}
 
 func (x *EnqueueStreamRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[5]
+	mi := &file_ddq_v1_queue_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -615,7 +885,7 @@ func (x *EnqueueStreamRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnqueueStreamRequest.ProtoReflect.Descriptor instead.
 func (*EnqueueStreamRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{5}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *EnqueueStreamRequest) GetSequence() uint64 {
@@ -644,7 +914,7 @@ type EnqueueStreamResponse struct {
 
 func (x *EnqueueStreamResponse) Reset() {
 	*x = EnqueueStreamResponse{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[6]
+	mi := &file_ddq_v1_queue_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -656,7 +926,7 @@ func (x *EnqueueStreamResponse) String() string {
 func (*EnqueueStreamResponse) ProtoMessage() {}
 
 func (x *EnqueueStreamResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[6]
+	mi := &file_ddq_v1_queue_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -669,7 +939,7 @@ func (x *EnqueueStreamResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnqueueStreamResponse.ProtoReflect.Descriptor instead.
 func (*EnqueueStreamResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{6}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *EnqueueStreamResponse) GetSequence() uint64 {
@@ -704,7 +974,7 @@ type GetTaskRequest struct {
 
 func (x *GetTaskRequest) Reset() {
 	*x = GetTaskRequest{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[7]
+	mi := &file_ddq_v1_queue_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -716,7 +986,7 @@ func (x *GetTaskRequest) String() string {
 func (*GetTaskRequest) ProtoMessage() {}
 
 func (x *GetTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[7]
+	mi := &file_ddq_v1_queue_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -729,7 +999,7 @@ func (x *GetTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTaskRequest.ProtoReflect.Descriptor instead.
 func (*GetTaskRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{7}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *GetTaskRequest) GetTopic() string {
@@ -755,7 +1025,7 @@ type GetTaskResponse struct {
 
 func (x *GetTaskResponse) Reset() {
 	*x = GetTaskResponse{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[8]
+	mi := &file_ddq_v1_queue_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -767,7 +1037,7 @@ func (x *GetTaskResponse) String() string {
 func (*GetTaskResponse) ProtoMessage() {}
 
 func (x *GetTaskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[8]
+	mi := &file_ddq_v1_queue_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -780,7 +1050,7 @@ func (x *GetTaskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTaskResponse.ProtoReflect.Descriptor instead.
 func (*GetTaskResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{8}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *GetTaskResponse) GetTask() *Task {
@@ -804,7 +1074,7 @@ type ListTasksRequest struct {
 
 func (x *ListTasksRequest) Reset() {
 	*x = ListTasksRequest{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[9]
+	mi := &file_ddq_v1_queue_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -816,7 +1086,7 @@ func (x *ListTasksRequest) String() string {
 func (*ListTasksRequest) ProtoMessage() {}
 
 func (x *ListTasksRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[9]
+	mi := &file_ddq_v1_queue_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -829,7 +1099,7 @@ func (x *ListTasksRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTasksRequest.ProtoReflect.Descriptor instead.
 func (*ListTasksRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{9}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ListTasksRequest) GetTopic() string {
@@ -871,7 +1141,7 @@ type ListTasksResponse struct {
 
 func (x *ListTasksResponse) Reset() {
 	*x = ListTasksResponse{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[10]
+	mi := &file_ddq_v1_queue_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -883,7 +1153,7 @@ func (x *ListTasksResponse) String() string {
 func (*ListTasksResponse) ProtoMessage() {}
 
 func (x *ListTasksResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[10]
+	mi := &file_ddq_v1_queue_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -896,7 +1166,7 @@ func (x *ListTasksResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTasksResponse.ProtoReflect.Descriptor instead.
 func (*ListTasksResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{10}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ListTasksResponse) GetTasks() []*Task {
@@ -924,7 +1194,7 @@ type DeleteTaskRequest struct {
 
 func (x *DeleteTaskRequest) Reset() {
 	*x = DeleteTaskRequest{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[11]
+	mi := &file_ddq_v1_queue_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -936,7 +1206,7 @@ func (x *DeleteTaskRequest) String() string {
 func (*DeleteTaskRequest) ProtoMessage() {}
 
 func (x *DeleteTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[11]
+	mi := &file_ddq_v1_queue_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -949,7 +1219,7 @@ func (x *DeleteTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteTaskRequest.ProtoReflect.Descriptor instead.
 func (*DeleteTaskRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{11}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *DeleteTaskRequest) GetTopic() string {
@@ -975,7 +1245,7 @@ type DeleteTaskResponse struct {
 
 func (x *DeleteTaskResponse) Reset() {
 	*x = DeleteTaskResponse{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[12]
+	mi := &file_ddq_v1_queue_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -987,7 +1257,7 @@ func (x *DeleteTaskResponse) String() string {
 func (*DeleteTaskResponse) ProtoMessage() {}
 
 func (x *DeleteTaskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[12]
+	mi := &file_ddq_v1_queue_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1000,7 +1270,7 @@ func (x *DeleteTaskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteTaskResponse.ProtoReflect.Descriptor instead.
 func (*DeleteTaskResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{12}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *DeleteTaskResponse) GetTopic() string {
@@ -1030,7 +1300,7 @@ type RescheduleTaskRequest struct {
 
 func (x *RescheduleTaskRequest) Reset() {
 	*x = RescheduleTaskRequest{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[13]
+	mi := &file_ddq_v1_queue_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1042,7 +1312,7 @@ func (x *RescheduleTaskRequest) String() string {
 func (*RescheduleTaskRequest) ProtoMessage() {}
 
 func (x *RescheduleTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[13]
+	mi := &file_ddq_v1_queue_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1055,7 +1325,7 @@ func (x *RescheduleTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RescheduleTaskRequest.ProtoReflect.Descriptor instead.
 func (*RescheduleTaskRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{13}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *RescheduleTaskRequest) GetTopic() string {
@@ -1132,7 +1402,7 @@ type RescheduleTaskResponse struct {
 
 func (x *RescheduleTaskResponse) Reset() {
 	*x = RescheduleTaskResponse{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[14]
+	mi := &file_ddq_v1_queue_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1144,7 +1414,7 @@ func (x *RescheduleTaskResponse) String() string {
 func (*RescheduleTaskResponse) ProtoMessage() {}
 
 func (x *RescheduleTaskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[14]
+	mi := &file_ddq_v1_queue_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1157,7 +1427,7 @@ func (x *RescheduleTaskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RescheduleTaskResponse.ProtoReflect.Descriptor instead.
 func (*RescheduleTaskResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{14}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *RescheduleTaskResponse) GetTopic() string {
@@ -1218,7 +1488,7 @@ type UpdateTaskRequest struct {
 
 func (x *UpdateTaskRequest) Reset() {
 	*x = UpdateTaskRequest{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[15]
+	mi := &file_ddq_v1_queue_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1230,7 +1500,7 @@ func (x *UpdateTaskRequest) String() string {
 func (*UpdateTaskRequest) ProtoMessage() {}
 
 func (x *UpdateTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[15]
+	mi := &file_ddq_v1_queue_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1243,7 +1513,7 @@ func (x *UpdateTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateTaskRequest.ProtoReflect.Descriptor instead.
 func (*UpdateTaskRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{15}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *UpdateTaskRequest) GetTopic() string {
@@ -1425,7 +1695,7 @@ type UpdateTaskResponse struct {
 
 func (x *UpdateTaskResponse) Reset() {
 	*x = UpdateTaskResponse{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[16]
+	mi := &file_ddq_v1_queue_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1437,7 +1707,7 @@ func (x *UpdateTaskResponse) String() string {
 func (*UpdateTaskResponse) ProtoMessage() {}
 
 func (x *UpdateTaskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[16]
+	mi := &file_ddq_v1_queue_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1450,7 +1720,7 @@ func (x *UpdateTaskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateTaskResponse.ProtoReflect.Descriptor instead.
 func (*UpdateTaskResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{16}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *UpdateTaskResponse) GetTopic() string {
@@ -1487,7 +1757,7 @@ type PromoteTaskRequest struct {
 
 func (x *PromoteTaskRequest) Reset() {
 	*x = PromoteTaskRequest{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[17]
+	mi := &file_ddq_v1_queue_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1499,7 +1769,7 @@ func (x *PromoteTaskRequest) String() string {
 func (*PromoteTaskRequest) ProtoMessage() {}
 
 func (x *PromoteTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[17]
+	mi := &file_ddq_v1_queue_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1512,7 +1782,7 @@ func (x *PromoteTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PromoteTaskRequest.ProtoReflect.Descriptor instead.
 func (*PromoteTaskRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{17}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *PromoteTaskRequest) GetTopic() string {
@@ -1548,7 +1818,7 @@ type PromoteTaskResponse struct {
 
 func (x *PromoteTaskResponse) Reset() {
 	*x = PromoteTaskResponse{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[18]
+	mi := &file_ddq_v1_queue_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1560,7 +1830,7 @@ func (x *PromoteTaskResponse) String() string {
 func (*PromoteTaskResponse) ProtoMessage() {}
 
 func (x *PromoteTaskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[18]
+	mi := &file_ddq_v1_queue_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1573,7 +1843,7 @@ func (x *PromoteTaskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PromoteTaskResponse.ProtoReflect.Descriptor instead.
 func (*PromoteTaskResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{18}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *PromoteTaskResponse) GetTopic() string {
@@ -1616,7 +1886,7 @@ type SubscribeRequest struct {
 
 func (x *SubscribeRequest) Reset() {
 	*x = SubscribeRequest{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[19]
+	mi := &file_ddq_v1_queue_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1628,7 +1898,7 @@ func (x *SubscribeRequest) String() string {
 func (*SubscribeRequest) ProtoMessage() {}
 
 func (x *SubscribeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[19]
+	mi := &file_ddq_v1_queue_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1641,7 +1911,7 @@ func (x *SubscribeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubscribeRequest.ProtoReflect.Descriptor instead.
 func (*SubscribeRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{19}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *SubscribeRequest) GetHello() *Hello {
@@ -1710,7 +1980,7 @@ type Hello struct {
 
 func (x *Hello) Reset() {
 	*x = Hello{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[20]
+	mi := &file_ddq_v1_queue_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1722,7 +1992,7 @@ func (x *Hello) String() string {
 func (*Hello) ProtoMessage() {}
 
 func (x *Hello) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[20]
+	mi := &file_ddq_v1_queue_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1735,7 +2005,7 @@ func (x *Hello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hello.ProtoReflect.Descriptor instead.
 func (*Hello) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{20}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Hello) GetTopic() string {
@@ -1809,7 +2079,7 @@ type SubscribeResponse struct {
 
 func (x *SubscribeResponse) Reset() {
 	*x = SubscribeResponse{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[21]
+	mi := &file_ddq_v1_queue_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1821,7 +2091,7 @@ func (x *SubscribeResponse) String() string {
 func (*SubscribeResponse) ProtoMessage() {}
 
 func (x *SubscribeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[21]
+	mi := &file_ddq_v1_queue_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1834,7 +2104,7 @@ func (x *SubscribeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubscribeResponse.ProtoReflect.Descriptor instead.
 func (*SubscribeResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{21}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *SubscribeResponse) GetSubscribed() *Subscribed {
@@ -1897,7 +2167,7 @@ type Subscribed struct {
 
 func (x *Subscribed) Reset() {
 	*x = Subscribed{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[22]
+	mi := &file_ddq_v1_queue_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1909,7 +2179,7 @@ func (x *Subscribed) String() string {
 func (*Subscribed) ProtoMessage() {}
 
 func (x *Subscribed) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[22]
+	mi := &file_ddq_v1_queue_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1922,7 +2192,7 @@ func (x *Subscribed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Subscribed.ProtoReflect.Descriptor instead.
 func (*Subscribed) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{22}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Subscribed) GetNode() string {
@@ -1960,7 +2230,7 @@ type Delivery struct {
 
 func (x *Delivery) Reset() {
 	*x = Delivery{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[23]
+	mi := &file_ddq_v1_queue_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1972,7 +2242,7 @@ func (x *Delivery) String() string {
 func (*Delivery) ProtoMessage() {}
 
 func (x *Delivery) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[23]
+	mi := &file_ddq_v1_queue_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1985,7 +2255,7 @@ func (x *Delivery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Delivery.ProtoReflect.Descriptor instead.
 func (*Delivery) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{23}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Delivery) GetTask() *Task {
@@ -2021,7 +2291,7 @@ type Settled struct {
 
 func (x *Settled) Reset() {
 	*x = Settled{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[24]
+	mi := &file_ddq_v1_queue_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2033,7 +2303,7 @@ func (x *Settled) String() string {
 func (*Settled) ProtoMessage() {}
 
 func (x *Settled) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[24]
+	mi := &file_ddq_v1_queue_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2046,7 +2316,7 @@ func (x *Settled) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Settled.ProtoReflect.Descriptor instead.
 func (*Settled) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{24}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Settled) GetSequence() uint64 {
@@ -2081,7 +2351,7 @@ type SettleResult struct {
 
 func (x *SettleResult) Reset() {
 	*x = SettleResult{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[25]
+	mi := &file_ddq_v1_queue_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2093,7 +2363,7 @@ func (x *SettleResult) String() string {
 func (*SettleResult) ProtoMessage() {}
 
 func (x *SettleResult) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[25]
+	mi := &file_ddq_v1_queue_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2106,7 +2376,7 @@ func (x *SettleResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SettleResult.ProtoReflect.Descriptor instead.
 func (*SettleResult) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{25}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *SettleResult) GetTaskId() string {
@@ -2161,7 +2431,7 @@ type Cancel struct {
 
 func (x *Cancel) Reset() {
 	*x = Cancel{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[26]
+	mi := &file_ddq_v1_queue_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2173,7 +2443,7 @@ func (x *Cancel) String() string {
 func (*Cancel) ProtoMessage() {}
 
 func (x *Cancel) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[26]
+	mi := &file_ddq_v1_queue_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2186,7 +2456,7 @@ func (x *Cancel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cancel.ProtoReflect.Descriptor instead.
 func (*Cancel) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{26}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Cancel) GetTaskId() string {
@@ -2216,7 +2486,7 @@ type Demand struct {
 
 func (x *Demand) Reset() {
 	*x = Demand{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[27]
+	mi := &file_ddq_v1_queue_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2228,7 +2498,7 @@ func (x *Demand) String() string {
 func (*Demand) ProtoMessage() {}
 
 func (x *Demand) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[27]
+	mi := &file_ddq_v1_queue_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2241,7 +2511,7 @@ func (x *Demand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Demand.ProtoReflect.Descriptor instead.
 func (*Demand) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{27}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Demand) GetReady() int64 {
@@ -2268,7 +2538,7 @@ type Drain struct {
 
 func (x *Drain) Reset() {
 	*x = Drain{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[28]
+	mi := &file_ddq_v1_queue_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2280,7 +2550,7 @@ func (x *Drain) String() string {
 func (*Drain) ProtoMessage() {}
 
 func (x *Drain) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[28]
+	mi := &file_ddq_v1_queue_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2293,7 +2563,7 @@ func (x *Drain) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Drain.ProtoReflect.Descriptor instead.
 func (*Drain) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{28}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Drain) GetGraceMs() int64 {
@@ -2317,7 +2587,7 @@ type Ack struct {
 
 func (x *Ack) Reset() {
 	*x = Ack{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[29]
+	mi := &file_ddq_v1_queue_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2329,7 +2599,7 @@ func (x *Ack) String() string {
 func (*Ack) ProtoMessage() {}
 
 func (x *Ack) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[29]
+	mi := &file_ddq_v1_queue_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2342,7 +2612,7 @@ func (x *Ack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ack.ProtoReflect.Descriptor instead.
 func (*Ack) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{29}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Ack) GetTaskId() string {
@@ -2385,7 +2655,7 @@ type Nack struct {
 
 func (x *Nack) Reset() {
 	*x = Nack{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[30]
+	mi := &file_ddq_v1_queue_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2397,7 +2667,7 @@ func (x *Nack) String() string {
 func (*Nack) ProtoMessage() {}
 
 func (x *Nack) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[30]
+	mi := &file_ddq_v1_queue_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2410,7 +2680,7 @@ func (x *Nack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Nack.ProtoReflect.Descriptor instead.
 func (*Nack) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{30}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Nack) GetTaskId() string {
@@ -2468,7 +2738,7 @@ type Extend struct {
 
 func (x *Extend) Reset() {
 	*x = Extend{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[31]
+	mi := &file_ddq_v1_queue_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2480,7 +2750,7 @@ func (x *Extend) String() string {
 func (*Extend) ProtoMessage() {}
 
 func (x *Extend) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[31]
+	mi := &file_ddq_v1_queue_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2493,7 +2763,7 @@ func (x *Extend) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Extend.ProtoReflect.Descriptor instead.
 func (*Extend) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{31}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Extend) GetTaskId() string {
@@ -2533,7 +2803,7 @@ type RetrieveRequest struct {
 
 func (x *RetrieveRequest) Reset() {
 	*x = RetrieveRequest{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[32]
+	mi := &file_ddq_v1_queue_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2545,7 +2815,7 @@ func (x *RetrieveRequest) String() string {
 func (*RetrieveRequest) ProtoMessage() {}
 
 func (x *RetrieveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[32]
+	mi := &file_ddq_v1_queue_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2558,7 +2828,7 @@ func (x *RetrieveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetrieveRequest.ProtoReflect.Descriptor instead.
 func (*RetrieveRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{32}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *RetrieveRequest) GetTopic() string {
@@ -2606,7 +2876,7 @@ type RetrieveResponse struct {
 
 func (x *RetrieveResponse) Reset() {
 	*x = RetrieveResponse{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[33]
+	mi := &file_ddq_v1_queue_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2618,7 +2888,7 @@ func (x *RetrieveResponse) String() string {
 func (*RetrieveResponse) ProtoMessage() {}
 
 func (x *RetrieveResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[33]
+	mi := &file_ddq_v1_queue_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2631,7 +2901,7 @@ func (x *RetrieveResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetrieveResponse.ProtoReflect.Descriptor instead.
 func (*RetrieveResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{33}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *RetrieveResponse) GetDeliveries() []*Delivery {
@@ -2651,7 +2921,7 @@ type AckRequest struct {
 
 func (x *AckRequest) Reset() {
 	*x = AckRequest{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[34]
+	mi := &file_ddq_v1_queue_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2663,7 +2933,7 @@ func (x *AckRequest) String() string {
 func (*AckRequest) ProtoMessage() {}
 
 func (x *AckRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[34]
+	mi := &file_ddq_v1_queue_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2676,7 +2946,7 @@ func (x *AckRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AckRequest.ProtoReflect.Descriptor instead.
 func (*AckRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{34}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *AckRequest) GetTopic() string {
@@ -2703,7 +2973,7 @@ type AckResponse struct {
 
 func (x *AckResponse) Reset() {
 	*x = AckResponse{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[35]
+	mi := &file_ddq_v1_queue_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2715,7 +2985,7 @@ func (x *AckResponse) String() string {
 func (*AckResponse) ProtoMessage() {}
 
 func (x *AckResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[35]
+	mi := &file_ddq_v1_queue_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2728,7 +2998,7 @@ func (x *AckResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AckResponse.ProtoReflect.Descriptor instead.
 func (*AckResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{35}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *AckResponse) GetAlready() bool {
@@ -2748,7 +3018,7 @@ type NackRequest struct {
 
 func (x *NackRequest) Reset() {
 	*x = NackRequest{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[36]
+	mi := &file_ddq_v1_queue_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2760,7 +3030,7 @@ func (x *NackRequest) String() string {
 func (*NackRequest) ProtoMessage() {}
 
 func (x *NackRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[36]
+	mi := &file_ddq_v1_queue_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2773,7 +3043,7 @@ func (x *NackRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NackRequest.ProtoReflect.Descriptor instead.
 func (*NackRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{36}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *NackRequest) GetTopic() string {
@@ -2802,7 +3072,7 @@ type NackResponse struct {
 
 func (x *NackResponse) Reset() {
 	*x = NackResponse{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[37]
+	mi := &file_ddq_v1_queue_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2814,7 +3084,7 @@ func (x *NackResponse) String() string {
 func (*NackResponse) ProtoMessage() {}
 
 func (x *NackResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[37]
+	mi := &file_ddq_v1_queue_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2827,7 +3097,7 @@ func (x *NackResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NackResponse.ProtoReflect.Descriptor instead.
 func (*NackResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{37}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *NackResponse) GetState() TaskState {
@@ -2854,7 +3124,7 @@ type ExtendRequest struct {
 
 func (x *ExtendRequest) Reset() {
 	*x = ExtendRequest{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[38]
+	mi := &file_ddq_v1_queue_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2866,7 +3136,7 @@ func (x *ExtendRequest) String() string {
 func (*ExtendRequest) ProtoMessage() {}
 
 func (x *ExtendRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[38]
+	mi := &file_ddq_v1_queue_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2879,7 +3149,7 @@ func (x *ExtendRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExtendRequest.ProtoReflect.Descriptor instead.
 func (*ExtendRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{38}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ExtendRequest) GetTopic() string {
@@ -2909,7 +3179,7 @@ type ExtendResponse struct {
 
 func (x *ExtendResponse) Reset() {
 	*x = ExtendResponse{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[39]
+	mi := &file_ddq_v1_queue_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2921,7 +3191,7 @@ func (x *ExtendResponse) String() string {
 func (*ExtendResponse) ProtoMessage() {}
 
 func (x *ExtendResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[39]
+	mi := &file_ddq_v1_queue_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2934,7 +3204,7 @@ func (x *ExtendResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExtendResponse.ProtoReflect.Descriptor instead.
 func (*ExtendResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{39}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *ExtendResponse) GetHoldMs() int64 {
@@ -2964,7 +3234,7 @@ type WaitTaskRequest struct {
 
 func (x *WaitTaskRequest) Reset() {
 	*x = WaitTaskRequest{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[40]
+	mi := &file_ddq_v1_queue_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2976,7 +3246,7 @@ func (x *WaitTaskRequest) String() string {
 func (*WaitTaskRequest) ProtoMessage() {}
 
 func (x *WaitTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[40]
+	mi := &file_ddq_v1_queue_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2989,7 +3259,7 @@ func (x *WaitTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitTaskRequest.ProtoReflect.Descriptor instead.
 func (*WaitTaskRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{40}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *WaitTaskRequest) GetTopic() string {
@@ -3027,7 +3297,7 @@ type WaitTaskResponse struct {
 
 func (x *WaitTaskResponse) Reset() {
 	*x = WaitTaskResponse{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[41]
+	mi := &file_ddq_v1_queue_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3039,7 +3309,7 @@ func (x *WaitTaskResponse) String() string {
 func (*WaitTaskResponse) ProtoMessage() {}
 
 func (x *WaitTaskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[41]
+	mi := &file_ddq_v1_queue_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3052,7 +3322,7 @@ func (x *WaitTaskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitTaskResponse.ProtoReflect.Descriptor instead.
 func (*WaitTaskResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{41}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *WaitTaskResponse) GetTask() *Task {
@@ -3084,7 +3354,7 @@ type CancelTaskRequest struct {
 
 func (x *CancelTaskRequest) Reset() {
 	*x = CancelTaskRequest{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[42]
+	mi := &file_ddq_v1_queue_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3096,7 +3366,7 @@ func (x *CancelTaskRequest) String() string {
 func (*CancelTaskRequest) ProtoMessage() {}
 
 func (x *CancelTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[42]
+	mi := &file_ddq_v1_queue_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3109,7 +3379,7 @@ func (x *CancelTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelTaskRequest.ProtoReflect.Descriptor instead.
 func (*CancelTaskRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{42}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *CancelTaskRequest) GetTopic() string {
@@ -3152,7 +3422,7 @@ type CancelTaskResponse struct {
 
 func (x *CancelTaskResponse) Reset() {
 	*x = CancelTaskResponse{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[43]
+	mi := &file_ddq_v1_queue_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3164,7 +3434,7 @@ func (x *CancelTaskResponse) String() string {
 func (*CancelTaskResponse) ProtoMessage() {}
 
 func (x *CancelTaskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[43]
+	mi := &file_ddq_v1_queue_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3177,7 +3447,7 @@ func (x *CancelTaskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelTaskResponse.ProtoReflect.Descriptor instead.
 func (*CancelTaskResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{43}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *CancelTaskResponse) GetTopic() string {
@@ -3216,7 +3486,7 @@ type AcquireTokensRequest struct {
 
 func (x *AcquireTokensRequest) Reset() {
 	*x = AcquireTokensRequest{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[44]
+	mi := &file_ddq_v1_queue_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3228,7 +3498,7 @@ func (x *AcquireTokensRequest) String() string {
 func (*AcquireTokensRequest) ProtoMessage() {}
 
 func (x *AcquireTokensRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[44]
+	mi := &file_ddq_v1_queue_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3241,7 +3511,7 @@ func (x *AcquireTokensRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcquireTokensRequest.ProtoReflect.Descriptor instead.
 func (*AcquireTokensRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{44}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *AcquireTokensRequest) GetTopic() string {
@@ -3285,7 +3555,7 @@ type AcquireTokensResponse struct {
 
 func (x *AcquireTokensResponse) Reset() {
 	*x = AcquireTokensResponse{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[45]
+	mi := &file_ddq_v1_queue_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3297,7 +3567,7 @@ func (x *AcquireTokensResponse) String() string {
 func (*AcquireTokensResponse) ProtoMessage() {}
 
 func (x *AcquireTokensResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[45]
+	mi := &file_ddq_v1_queue_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3310,7 +3580,7 @@ func (x *AcquireTokensResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcquireTokensResponse.ProtoReflect.Descriptor instead.
 func (*AcquireTokensResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{45}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *AcquireTokensResponse) GetGranted() bool {
@@ -3331,7 +3601,7 @@ var File_ddq_v1_queue_proto protoreflect.FileDescriptor
 
 const file_ddq_v1_queue_proto_rawDesc = "" +
 	"\n" +
-	"\x12ddq/v1/queue.proto\x12\x06ddq.v1\x1a\x11ddq/v1/task.proto\x1a\x1egoogle/protobuf/duration.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xc9\x05\n" +
+	"\x12ddq/v1/queue.proto\x12\x06ddq.v1\x1a\x11ddq/v1/task.proto\x1a\x1egoogle/protobuf/duration.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x80\x06\n" +
 	"\x0eEnqueueRequest\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\tR\x02id\x12\x18\n" +
@@ -3353,27 +3623,36 @@ const file_ddq_v1_queue_proto_rawDesc = "" +
 	"\ffairness_key\x18\r \x01(\tR\vfairnessKey\x12'\n" +
 	"\x0ffairness_weight\x18\x0e \x01(\x05R\x0efairnessWeight\x12\x19\n" +
 	"\brate_key\x18\x0f \x01(\tR\arateKey\x12'\n" +
-	"\x0fconcurrency_key\x18\x10 \x01(\tR\x0econcurrencyKeyB\x06\n" +
+	"\x0fconcurrency_key\x18\x10 \x01(\tR\x0econcurrencyKey\x125\n" +
+	"\vidempotency\x18\x11 \x01(\v2\x13.ddq.v1.IdempotencyR\vidempotencyB\x06\n" +
 	"\x04whenB\b\n" +
 	"\x06expiryB\x0e\n" +
-	"\f_max_retries\"\xfd\x01\n" +
+	"\f_max_retries\"\xa1\x01\n" +
+	"\vIdempotency\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12.\n" +
+	"\x05scope\x18\x02 \x01(\x0e2\x18.ddq.v1.IdempotencyScopeR\x05scope\x12\x1b\n" +
+	"\twindow_ms\x18\x03 \x01(\x03R\bwindowMs\x123\n" +
+	"\von_conflict\x18\x04 \x01(\x0e2\x12.ddq.v1.OnConflictR\n" +
+	"onConflict\"\xca\x02\n" +
 	"\x0fEnqueueResponse\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x05topic\x18\x02 \x01(\tR\x05topic\x12=\n" +
 	"\fexecute_time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\vexecuteTime\x12\"\n" +
 	"\fdeduplicated\x18\x04 \x01(\bR\fdeduplicated\x12'\n" +
 	"\x05state\x18\x05 \x01(\x0e2\x11.ddq.v1.TaskStateR\x05state\x128\n" +
-	"\x0ereplaced_state\x18\x06 \x01(\x0e2\x11.ddq.v1.TaskStateR\rreplacedState\"C\n" +
+	"\x0ereplaced_state\x18\x06 \x01(\x0e2\x11.ddq.v1.TaskStateR\rreplacedState\x12K\n" +
+	"\x13idempotency_outcome\x18\x11 \x01(\x0e2\x1a.ddq.v1.IdempotencyOutcomeR\x12idempotencyOutcome\"C\n" +
 	"\x13EnqueueBatchRequest\x12,\n" +
 	"\x05tasks\x18\x01 \x03(\v2\x16.ddq.v1.EnqueueRequestR\x05tasks\"G\n" +
 	"\x14EnqueueBatchResponse\x12/\n" +
-	"\aresults\x18\x01 \x03(\v2\x15.ddq.v1.EnqueueResultR\aresults\"\xe1\x01\n" +
+	"\aresults\x18\x01 \x03(\v2\x15.ddq.v1.EnqueueResultR\aresults\"\xae\x02\n" +
 	"\rEnqueueResult\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12=\n" +
 	"\fexecute_time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\vexecuteTime\x12\"\n" +
 	"\fdeduplicated\x18\x03 \x01(\bR\fdeduplicated\x128\n" +
 	"\x0ereplaced_state\x18\x04 \x01(\x0e2\x11.ddq.v1.TaskStateR\rreplacedState\x12#\n" +
-	"\x05error\x18\x05 \x01(\v2\r.ddq.v1.ErrorR\x05error\"`\n" +
+	"\x05error\x18\x05 \x01(\v2\r.ddq.v1.ErrorR\x05error\x12K\n" +
+	"\x13idempotency_outcome\x18\x11 \x01(\x0e2\x1a.ddq.v1.IdempotencyOutcomeR\x12idempotencyOutcome\"`\n" +
 	"\x14EnqueueStreamRequest\x12\x1a\n" +
 	"\bsequence\x18\x01 \x01(\x04R\bsequence\x12,\n" +
 	"\x05tasks\x18\x02 \x03(\v2\x16.ddq.v1.EnqueueRequestR\x05tasks\"\x89\x01\n" +
@@ -3580,7 +3859,23 @@ const file_ddq_v1_queue_proto_rawDesc = "" +
 	"\vmax_wait_ms\x18\x04 \x01(\x03R\tmaxWaitMs\"J\n" +
 	"\x15AcquireTokensResponse\x12\x18\n" +
 	"\agranted\x18\x01 \x01(\bR\agranted\x12\x17\n" +
-	"\await_ms\x18\x02 \x01(\x03R\x06waitMs*\xa4\x01\n" +
+	"\await_ms\x18\x02 \x01(\x03R\x06waitMs*o\n" +
+	"\x10IdempotencyScope\x12!\n" +
+	"\x1dIDEMPOTENCY_SCOPE_UNSPECIFIED\x10\x00\x12\x1a\n" +
+	"\x16IDEMPOTENCY_SCOPE_LIVE\x10\x01\x12\x1c\n" +
+	"\x18IDEMPOTENCY_SCOPE_WINDOW\x10\x02*r\n" +
+	"\n" +
+	"OnConflict\x12\x1b\n" +
+	"\x17ON_CONFLICT_UNSPECIFIED\x10\x00\x12\x16\n" +
+	"\x12ON_CONFLICT_RETURN\x10\x01\x12\x16\n" +
+	"\x12ON_CONFLICT_REJECT\x10\x02\x12\x17\n" +
+	"\x13ON_CONFLICT_REPLACE\x10\x03*\xbf\x01\n" +
+	"\x12IdempotencyOutcome\x12#\n" +
+	"\x1fIDEMPOTENCY_OUTCOME_UNSPECIFIED\x10\x00\x12 \n" +
+	"\x1cIDEMPOTENCY_OUTCOME_ENQUEUED\x10\x01\x12 \n" +
+	"\x1cIDEMPOTENCY_OUTCOME_RETURNED\x10\x02\x12 \n" +
+	"\x1cIDEMPOTENCY_OUTCOME_REPLACED\x10\x03\x12\x1e\n" +
+	"\x1aIDEMPOTENCY_OUTCOME_BESIDE\x10\x04*\xa4\x01\n" +
 	"\rCancelOutcome\x12\x1e\n" +
 	"\x1aCANCEL_OUTCOME_UNSPECIFIED\x10\x00\x12\x1c\n" +
 	"\x18CANCEL_OUTCOME_REQUESTED\x10\x01\x12\x1b\n" +
@@ -3621,159 +3916,168 @@ func file_ddq_v1_queue_proto_rawDescGZIP() []byte {
 	return file_ddq_v1_queue_proto_rawDescData
 }
 
-var file_ddq_v1_queue_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_ddq_v1_queue_proto_msgTypes = make([]protoimpl.MessageInfo, 46)
+var file_ddq_v1_queue_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
+var file_ddq_v1_queue_proto_msgTypes = make([]protoimpl.MessageInfo, 47)
 var file_ddq_v1_queue_proto_goTypes = []any{
-	(CancelOutcome)(0),             // 0: ddq.v1.CancelOutcome
-	(*EnqueueRequest)(nil),         // 1: ddq.v1.EnqueueRequest
-	(*EnqueueResponse)(nil),        // 2: ddq.v1.EnqueueResponse
-	(*EnqueueBatchRequest)(nil),    // 3: ddq.v1.EnqueueBatchRequest
-	(*EnqueueBatchResponse)(nil),   // 4: ddq.v1.EnqueueBatchResponse
-	(*EnqueueResult)(nil),          // 5: ddq.v1.EnqueueResult
-	(*EnqueueStreamRequest)(nil),   // 6: ddq.v1.EnqueueStreamRequest
-	(*EnqueueStreamResponse)(nil),  // 7: ddq.v1.EnqueueStreamResponse
-	(*GetTaskRequest)(nil),         // 8: ddq.v1.GetTaskRequest
-	(*GetTaskResponse)(nil),        // 9: ddq.v1.GetTaskResponse
-	(*ListTasksRequest)(nil),       // 10: ddq.v1.ListTasksRequest
-	(*ListTasksResponse)(nil),      // 11: ddq.v1.ListTasksResponse
-	(*DeleteTaskRequest)(nil),      // 12: ddq.v1.DeleteTaskRequest
-	(*DeleteTaskResponse)(nil),     // 13: ddq.v1.DeleteTaskResponse
-	(*RescheduleTaskRequest)(nil),  // 14: ddq.v1.RescheduleTaskRequest
-	(*RescheduleTaskResponse)(nil), // 15: ddq.v1.RescheduleTaskResponse
-	(*UpdateTaskRequest)(nil),      // 16: ddq.v1.UpdateTaskRequest
-	(*UpdateTaskResponse)(nil),     // 17: ddq.v1.UpdateTaskResponse
-	(*PromoteTaskRequest)(nil),     // 18: ddq.v1.PromoteTaskRequest
-	(*PromoteTaskResponse)(nil),    // 19: ddq.v1.PromoteTaskResponse
-	(*SubscribeRequest)(nil),       // 20: ddq.v1.SubscribeRequest
-	(*Hello)(nil),                  // 21: ddq.v1.Hello
-	(*SubscribeResponse)(nil),      // 22: ddq.v1.SubscribeResponse
-	(*Subscribed)(nil),             // 23: ddq.v1.Subscribed
-	(*Delivery)(nil),               // 24: ddq.v1.Delivery
-	(*Settled)(nil),                // 25: ddq.v1.Settled
-	(*SettleResult)(nil),           // 26: ddq.v1.SettleResult
-	(*Cancel)(nil),                 // 27: ddq.v1.Cancel
-	(*Demand)(nil),                 // 28: ddq.v1.Demand
-	(*Drain)(nil),                  // 29: ddq.v1.Drain
-	(*Ack)(nil),                    // 30: ddq.v1.Ack
-	(*Nack)(nil),                   // 31: ddq.v1.Nack
-	(*Extend)(nil),                 // 32: ddq.v1.Extend
-	(*RetrieveRequest)(nil),        // 33: ddq.v1.RetrieveRequest
-	(*RetrieveResponse)(nil),       // 34: ddq.v1.RetrieveResponse
-	(*AckRequest)(nil),             // 35: ddq.v1.AckRequest
-	(*AckResponse)(nil),            // 36: ddq.v1.AckResponse
-	(*NackRequest)(nil),            // 37: ddq.v1.NackRequest
-	(*NackResponse)(nil),           // 38: ddq.v1.NackResponse
-	(*ExtendRequest)(nil),          // 39: ddq.v1.ExtendRequest
-	(*ExtendResponse)(nil),         // 40: ddq.v1.ExtendResponse
-	(*WaitTaskRequest)(nil),        // 41: ddq.v1.WaitTaskRequest
-	(*WaitTaskResponse)(nil),       // 42: ddq.v1.WaitTaskResponse
-	(*CancelTaskRequest)(nil),      // 43: ddq.v1.CancelTaskRequest
-	(*CancelTaskResponse)(nil),     // 44: ddq.v1.CancelTaskResponse
-	(*AcquireTokensRequest)(nil),   // 45: ddq.v1.AcquireTokensRequest
-	(*AcquireTokensResponse)(nil),  // 46: ddq.v1.AcquireTokensResponse
-	(*durationpb.Duration)(nil),    // 47: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil),  // 48: google.protobuf.Timestamp
-	(*Attribute)(nil),              // 49: ddq.v1.Attribute
-	(*Backoff)(nil),                // 50: ddq.v1.Backoff
-	(TaskState)(0),                 // 51: ddq.v1.TaskState
-	(*Error)(nil),                  // 52: ddq.v1.Error
-	(*Task)(nil),                   // 53: ddq.v1.Task
-	(*fieldmaskpb.FieldMask)(nil),  // 54: google.protobuf.FieldMask
+	(IdempotencyScope)(0),          // 0: ddq.v1.IdempotencyScope
+	(OnConflict)(0),                // 1: ddq.v1.OnConflict
+	(IdempotencyOutcome)(0),        // 2: ddq.v1.IdempotencyOutcome
+	(CancelOutcome)(0),             // 3: ddq.v1.CancelOutcome
+	(*EnqueueRequest)(nil),         // 4: ddq.v1.EnqueueRequest
+	(*Idempotency)(nil),            // 5: ddq.v1.Idempotency
+	(*EnqueueResponse)(nil),        // 6: ddq.v1.EnqueueResponse
+	(*EnqueueBatchRequest)(nil),    // 7: ddq.v1.EnqueueBatchRequest
+	(*EnqueueBatchResponse)(nil),   // 8: ddq.v1.EnqueueBatchResponse
+	(*EnqueueResult)(nil),          // 9: ddq.v1.EnqueueResult
+	(*EnqueueStreamRequest)(nil),   // 10: ddq.v1.EnqueueStreamRequest
+	(*EnqueueStreamResponse)(nil),  // 11: ddq.v1.EnqueueStreamResponse
+	(*GetTaskRequest)(nil),         // 12: ddq.v1.GetTaskRequest
+	(*GetTaskResponse)(nil),        // 13: ddq.v1.GetTaskResponse
+	(*ListTasksRequest)(nil),       // 14: ddq.v1.ListTasksRequest
+	(*ListTasksResponse)(nil),      // 15: ddq.v1.ListTasksResponse
+	(*DeleteTaskRequest)(nil),      // 16: ddq.v1.DeleteTaskRequest
+	(*DeleteTaskResponse)(nil),     // 17: ddq.v1.DeleteTaskResponse
+	(*RescheduleTaskRequest)(nil),  // 18: ddq.v1.RescheduleTaskRequest
+	(*RescheduleTaskResponse)(nil), // 19: ddq.v1.RescheduleTaskResponse
+	(*UpdateTaskRequest)(nil),      // 20: ddq.v1.UpdateTaskRequest
+	(*UpdateTaskResponse)(nil),     // 21: ddq.v1.UpdateTaskResponse
+	(*PromoteTaskRequest)(nil),     // 22: ddq.v1.PromoteTaskRequest
+	(*PromoteTaskResponse)(nil),    // 23: ddq.v1.PromoteTaskResponse
+	(*SubscribeRequest)(nil),       // 24: ddq.v1.SubscribeRequest
+	(*Hello)(nil),                  // 25: ddq.v1.Hello
+	(*SubscribeResponse)(nil),      // 26: ddq.v1.SubscribeResponse
+	(*Subscribed)(nil),             // 27: ddq.v1.Subscribed
+	(*Delivery)(nil),               // 28: ddq.v1.Delivery
+	(*Settled)(nil),                // 29: ddq.v1.Settled
+	(*SettleResult)(nil),           // 30: ddq.v1.SettleResult
+	(*Cancel)(nil),                 // 31: ddq.v1.Cancel
+	(*Demand)(nil),                 // 32: ddq.v1.Demand
+	(*Drain)(nil),                  // 33: ddq.v1.Drain
+	(*Ack)(nil),                    // 34: ddq.v1.Ack
+	(*Nack)(nil),                   // 35: ddq.v1.Nack
+	(*Extend)(nil),                 // 36: ddq.v1.Extend
+	(*RetrieveRequest)(nil),        // 37: ddq.v1.RetrieveRequest
+	(*RetrieveResponse)(nil),       // 38: ddq.v1.RetrieveResponse
+	(*AckRequest)(nil),             // 39: ddq.v1.AckRequest
+	(*AckResponse)(nil),            // 40: ddq.v1.AckResponse
+	(*NackRequest)(nil),            // 41: ddq.v1.NackRequest
+	(*NackResponse)(nil),           // 42: ddq.v1.NackResponse
+	(*ExtendRequest)(nil),          // 43: ddq.v1.ExtendRequest
+	(*ExtendResponse)(nil),         // 44: ddq.v1.ExtendResponse
+	(*WaitTaskRequest)(nil),        // 45: ddq.v1.WaitTaskRequest
+	(*WaitTaskResponse)(nil),       // 46: ddq.v1.WaitTaskResponse
+	(*CancelTaskRequest)(nil),      // 47: ddq.v1.CancelTaskRequest
+	(*CancelTaskResponse)(nil),     // 48: ddq.v1.CancelTaskResponse
+	(*AcquireTokensRequest)(nil),   // 49: ddq.v1.AcquireTokensRequest
+	(*AcquireTokensResponse)(nil),  // 50: ddq.v1.AcquireTokensResponse
+	(*durationpb.Duration)(nil),    // 51: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil),  // 52: google.protobuf.Timestamp
+	(*Attribute)(nil),              // 53: ddq.v1.Attribute
+	(*Backoff)(nil),                // 54: ddq.v1.Backoff
+	(TaskState)(0),                 // 55: ddq.v1.TaskState
+	(*Error)(nil),                  // 56: ddq.v1.Error
+	(*Task)(nil),                   // 57: ddq.v1.Task
+	(*fieldmaskpb.FieldMask)(nil),  // 58: google.protobuf.FieldMask
 }
 var file_ddq_v1_queue_proto_depIdxs = []int32{
-	47, // 0: ddq.v1.EnqueueRequest.delay:type_name -> google.protobuf.Duration
-	48, // 1: ddq.v1.EnqueueRequest.execute_time:type_name -> google.protobuf.Timestamp
-	49, // 2: ddq.v1.EnqueueRequest.attributes:type_name -> ddq.v1.Attribute
-	50, // 3: ddq.v1.EnqueueRequest.backoff:type_name -> ddq.v1.Backoff
-	48, // 4: ddq.v1.EnqueueRequest.expire_time:type_name -> google.protobuf.Timestamp
-	47, // 5: ddq.v1.EnqueueRequest.expire_after:type_name -> google.protobuf.Duration
-	48, // 6: ddq.v1.EnqueueResponse.execute_time:type_name -> google.protobuf.Timestamp
-	51, // 7: ddq.v1.EnqueueResponse.state:type_name -> ddq.v1.TaskState
-	51, // 8: ddq.v1.EnqueueResponse.replaced_state:type_name -> ddq.v1.TaskState
-	1,  // 9: ddq.v1.EnqueueBatchRequest.tasks:type_name -> ddq.v1.EnqueueRequest
-	5,  // 10: ddq.v1.EnqueueBatchResponse.results:type_name -> ddq.v1.EnqueueResult
-	48, // 11: ddq.v1.EnqueueResult.execute_time:type_name -> google.protobuf.Timestamp
-	51, // 12: ddq.v1.EnqueueResult.replaced_state:type_name -> ddq.v1.TaskState
-	52, // 13: ddq.v1.EnqueueResult.error:type_name -> ddq.v1.Error
-	1,  // 14: ddq.v1.EnqueueStreamRequest.tasks:type_name -> ddq.v1.EnqueueRequest
-	5,  // 15: ddq.v1.EnqueueStreamResponse.results:type_name -> ddq.v1.EnqueueResult
-	52, // 16: ddq.v1.EnqueueStreamResponse.error:type_name -> ddq.v1.Error
-	53, // 17: ddq.v1.GetTaskResponse.task:type_name -> ddq.v1.Task
-	51, // 18: ddq.v1.ListTasksRequest.state:type_name -> ddq.v1.TaskState
-	53, // 19: ddq.v1.ListTasksResponse.tasks:type_name -> ddq.v1.Task
-	47, // 20: ddq.v1.RescheduleTaskRequest.delay:type_name -> google.protobuf.Duration
-	48, // 21: ddq.v1.RescheduleTaskRequest.execute_time:type_name -> google.protobuf.Timestamp
-	48, // 22: ddq.v1.RescheduleTaskResponse.execute_time:type_name -> google.protobuf.Timestamp
-	54, // 23: ddq.v1.UpdateTaskRequest.update_mask:type_name -> google.protobuf.FieldMask
-	49, // 24: ddq.v1.UpdateTaskRequest.attributes:type_name -> ddq.v1.Attribute
-	50, // 25: ddq.v1.UpdateTaskRequest.backoff:type_name -> ddq.v1.Backoff
-	48, // 26: ddq.v1.UpdateTaskRequest.expire_time:type_name -> google.protobuf.Timestamp
-	47, // 27: ddq.v1.UpdateTaskRequest.expire_after:type_name -> google.protobuf.Duration
-	47, // 28: ddq.v1.UpdateTaskRequest.delay:type_name -> google.protobuf.Duration
-	48, // 29: ddq.v1.UpdateTaskRequest.execute_time:type_name -> google.protobuf.Timestamp
-	48, // 30: ddq.v1.UpdateTaskResponse.execute_time:type_name -> google.protobuf.Timestamp
-	48, // 31: ddq.v1.PromoteTaskResponse.execute_time:type_name -> google.protobuf.Timestamp
-	21, // 32: ddq.v1.SubscribeRequest.hello:type_name -> ddq.v1.Hello
-	30, // 33: ddq.v1.SubscribeRequest.acks:type_name -> ddq.v1.Ack
-	31, // 34: ddq.v1.SubscribeRequest.nacks:type_name -> ddq.v1.Nack
-	32, // 35: ddq.v1.SubscribeRequest.extends:type_name -> ddq.v1.Extend
-	23, // 36: ddq.v1.SubscribeResponse.subscribed:type_name -> ddq.v1.Subscribed
-	24, // 37: ddq.v1.SubscribeResponse.deliveries:type_name -> ddq.v1.Delivery
-	25, // 38: ddq.v1.SubscribeResponse.settled:type_name -> ddq.v1.Settled
-	27, // 39: ddq.v1.SubscribeResponse.cancels:type_name -> ddq.v1.Cancel
-	29, // 40: ddq.v1.SubscribeResponse.drain:type_name -> ddq.v1.Drain
-	28, // 41: ddq.v1.SubscribeResponse.demand:type_name -> ddq.v1.Demand
-	53, // 42: ddq.v1.Delivery.task:type_name -> ddq.v1.Task
-	26, // 43: ddq.v1.Settled.results:type_name -> ddq.v1.SettleResult
-	52, // 44: ddq.v1.SettleResult.error:type_name -> ddq.v1.Error
-	24, // 45: ddq.v1.RetrieveResponse.deliveries:type_name -> ddq.v1.Delivery
-	30, // 46: ddq.v1.AckRequest.ack:type_name -> ddq.v1.Ack
-	31, // 47: ddq.v1.NackRequest.nack:type_name -> ddq.v1.Nack
-	51, // 48: ddq.v1.NackResponse.state:type_name -> ddq.v1.TaskState
-	48, // 49: ddq.v1.NackResponse.execute_time:type_name -> google.protobuf.Timestamp
-	32, // 50: ddq.v1.ExtendRequest.extend:type_name -> ddq.v1.Extend
-	53, // 51: ddq.v1.WaitTaskResponse.task:type_name -> ddq.v1.Task
-	0,  // 52: ddq.v1.CancelTaskResponse.outcome:type_name -> ddq.v1.CancelOutcome
-	51, // 53: ddq.v1.CancelTaskResponse.state:type_name -> ddq.v1.TaskState
-	1,  // 54: ddq.v1.DelayQueueService.Enqueue:input_type -> ddq.v1.EnqueueRequest
-	3,  // 55: ddq.v1.DelayQueueService.EnqueueBatch:input_type -> ddq.v1.EnqueueBatchRequest
-	6,  // 56: ddq.v1.DelayQueueService.EnqueueStream:input_type -> ddq.v1.EnqueueStreamRequest
-	8,  // 57: ddq.v1.DelayQueueService.GetTask:input_type -> ddq.v1.GetTaskRequest
-	10, // 58: ddq.v1.DelayQueueService.ListTasks:input_type -> ddq.v1.ListTasksRequest
-	12, // 59: ddq.v1.DelayQueueService.DeleteTask:input_type -> ddq.v1.DeleteTaskRequest
-	14, // 60: ddq.v1.DelayQueueService.RescheduleTask:input_type -> ddq.v1.RescheduleTaskRequest
-	16, // 61: ddq.v1.DelayQueueService.UpdateTask:input_type -> ddq.v1.UpdateTaskRequest
-	18, // 62: ddq.v1.DelayQueueService.PromoteTask:input_type -> ddq.v1.PromoteTaskRequest
-	20, // 63: ddq.v1.DelayQueueService.Subscribe:input_type -> ddq.v1.SubscribeRequest
-	33, // 64: ddq.v1.DelayQueueService.Retrieve:input_type -> ddq.v1.RetrieveRequest
-	35, // 65: ddq.v1.DelayQueueService.Ack:input_type -> ddq.v1.AckRequest
-	37, // 66: ddq.v1.DelayQueueService.Nack:input_type -> ddq.v1.NackRequest
-	39, // 67: ddq.v1.DelayQueueService.Extend:input_type -> ddq.v1.ExtendRequest
-	45, // 68: ddq.v1.DelayQueueService.AcquireTokens:input_type -> ddq.v1.AcquireTokensRequest
-	41, // 69: ddq.v1.DelayQueueService.WaitTask:input_type -> ddq.v1.WaitTaskRequest
-	43, // 70: ddq.v1.DelayQueueService.CancelTask:input_type -> ddq.v1.CancelTaskRequest
-	2,  // 71: ddq.v1.DelayQueueService.Enqueue:output_type -> ddq.v1.EnqueueResponse
-	4,  // 72: ddq.v1.DelayQueueService.EnqueueBatch:output_type -> ddq.v1.EnqueueBatchResponse
-	7,  // 73: ddq.v1.DelayQueueService.EnqueueStream:output_type -> ddq.v1.EnqueueStreamResponse
-	9,  // 74: ddq.v1.DelayQueueService.GetTask:output_type -> ddq.v1.GetTaskResponse
-	11, // 75: ddq.v1.DelayQueueService.ListTasks:output_type -> ddq.v1.ListTasksResponse
-	13, // 76: ddq.v1.DelayQueueService.DeleteTask:output_type -> ddq.v1.DeleteTaskResponse
-	15, // 77: ddq.v1.DelayQueueService.RescheduleTask:output_type -> ddq.v1.RescheduleTaskResponse
-	17, // 78: ddq.v1.DelayQueueService.UpdateTask:output_type -> ddq.v1.UpdateTaskResponse
-	19, // 79: ddq.v1.DelayQueueService.PromoteTask:output_type -> ddq.v1.PromoteTaskResponse
-	22, // 80: ddq.v1.DelayQueueService.Subscribe:output_type -> ddq.v1.SubscribeResponse
-	34, // 81: ddq.v1.DelayQueueService.Retrieve:output_type -> ddq.v1.RetrieveResponse
-	36, // 82: ddq.v1.DelayQueueService.Ack:output_type -> ddq.v1.AckResponse
-	38, // 83: ddq.v1.DelayQueueService.Nack:output_type -> ddq.v1.NackResponse
-	40, // 84: ddq.v1.DelayQueueService.Extend:output_type -> ddq.v1.ExtendResponse
-	46, // 85: ddq.v1.DelayQueueService.AcquireTokens:output_type -> ddq.v1.AcquireTokensResponse
-	42, // 86: ddq.v1.DelayQueueService.WaitTask:output_type -> ddq.v1.WaitTaskResponse
-	44, // 87: ddq.v1.DelayQueueService.CancelTask:output_type -> ddq.v1.CancelTaskResponse
-	71, // [71:88] is the sub-list for method output_type
-	54, // [54:71] is the sub-list for method input_type
-	54, // [54:54] is the sub-list for extension type_name
-	54, // [54:54] is the sub-list for extension extendee
-	0,  // [0:54] is the sub-list for field type_name
+	51, // 0: ddq.v1.EnqueueRequest.delay:type_name -> google.protobuf.Duration
+	52, // 1: ddq.v1.EnqueueRequest.execute_time:type_name -> google.protobuf.Timestamp
+	53, // 2: ddq.v1.EnqueueRequest.attributes:type_name -> ddq.v1.Attribute
+	54, // 3: ddq.v1.EnqueueRequest.backoff:type_name -> ddq.v1.Backoff
+	52, // 4: ddq.v1.EnqueueRequest.expire_time:type_name -> google.protobuf.Timestamp
+	51, // 5: ddq.v1.EnqueueRequest.expire_after:type_name -> google.protobuf.Duration
+	5,  // 6: ddq.v1.EnqueueRequest.idempotency:type_name -> ddq.v1.Idempotency
+	0,  // 7: ddq.v1.Idempotency.scope:type_name -> ddq.v1.IdempotencyScope
+	1,  // 8: ddq.v1.Idempotency.on_conflict:type_name -> ddq.v1.OnConflict
+	52, // 9: ddq.v1.EnqueueResponse.execute_time:type_name -> google.protobuf.Timestamp
+	55, // 10: ddq.v1.EnqueueResponse.state:type_name -> ddq.v1.TaskState
+	55, // 11: ddq.v1.EnqueueResponse.replaced_state:type_name -> ddq.v1.TaskState
+	2,  // 12: ddq.v1.EnqueueResponse.idempotency_outcome:type_name -> ddq.v1.IdempotencyOutcome
+	4,  // 13: ddq.v1.EnqueueBatchRequest.tasks:type_name -> ddq.v1.EnqueueRequest
+	9,  // 14: ddq.v1.EnqueueBatchResponse.results:type_name -> ddq.v1.EnqueueResult
+	52, // 15: ddq.v1.EnqueueResult.execute_time:type_name -> google.protobuf.Timestamp
+	55, // 16: ddq.v1.EnqueueResult.replaced_state:type_name -> ddq.v1.TaskState
+	56, // 17: ddq.v1.EnqueueResult.error:type_name -> ddq.v1.Error
+	2,  // 18: ddq.v1.EnqueueResult.idempotency_outcome:type_name -> ddq.v1.IdempotencyOutcome
+	4,  // 19: ddq.v1.EnqueueStreamRequest.tasks:type_name -> ddq.v1.EnqueueRequest
+	9,  // 20: ddq.v1.EnqueueStreamResponse.results:type_name -> ddq.v1.EnqueueResult
+	56, // 21: ddq.v1.EnqueueStreamResponse.error:type_name -> ddq.v1.Error
+	57, // 22: ddq.v1.GetTaskResponse.task:type_name -> ddq.v1.Task
+	55, // 23: ddq.v1.ListTasksRequest.state:type_name -> ddq.v1.TaskState
+	57, // 24: ddq.v1.ListTasksResponse.tasks:type_name -> ddq.v1.Task
+	51, // 25: ddq.v1.RescheduleTaskRequest.delay:type_name -> google.protobuf.Duration
+	52, // 26: ddq.v1.RescheduleTaskRequest.execute_time:type_name -> google.protobuf.Timestamp
+	52, // 27: ddq.v1.RescheduleTaskResponse.execute_time:type_name -> google.protobuf.Timestamp
+	58, // 28: ddq.v1.UpdateTaskRequest.update_mask:type_name -> google.protobuf.FieldMask
+	53, // 29: ddq.v1.UpdateTaskRequest.attributes:type_name -> ddq.v1.Attribute
+	54, // 30: ddq.v1.UpdateTaskRequest.backoff:type_name -> ddq.v1.Backoff
+	52, // 31: ddq.v1.UpdateTaskRequest.expire_time:type_name -> google.protobuf.Timestamp
+	51, // 32: ddq.v1.UpdateTaskRequest.expire_after:type_name -> google.protobuf.Duration
+	51, // 33: ddq.v1.UpdateTaskRequest.delay:type_name -> google.protobuf.Duration
+	52, // 34: ddq.v1.UpdateTaskRequest.execute_time:type_name -> google.protobuf.Timestamp
+	52, // 35: ddq.v1.UpdateTaskResponse.execute_time:type_name -> google.protobuf.Timestamp
+	52, // 36: ddq.v1.PromoteTaskResponse.execute_time:type_name -> google.protobuf.Timestamp
+	25, // 37: ddq.v1.SubscribeRequest.hello:type_name -> ddq.v1.Hello
+	34, // 38: ddq.v1.SubscribeRequest.acks:type_name -> ddq.v1.Ack
+	35, // 39: ddq.v1.SubscribeRequest.nacks:type_name -> ddq.v1.Nack
+	36, // 40: ddq.v1.SubscribeRequest.extends:type_name -> ddq.v1.Extend
+	27, // 41: ddq.v1.SubscribeResponse.subscribed:type_name -> ddq.v1.Subscribed
+	28, // 42: ddq.v1.SubscribeResponse.deliveries:type_name -> ddq.v1.Delivery
+	29, // 43: ddq.v1.SubscribeResponse.settled:type_name -> ddq.v1.Settled
+	31, // 44: ddq.v1.SubscribeResponse.cancels:type_name -> ddq.v1.Cancel
+	33, // 45: ddq.v1.SubscribeResponse.drain:type_name -> ddq.v1.Drain
+	32, // 46: ddq.v1.SubscribeResponse.demand:type_name -> ddq.v1.Demand
+	57, // 47: ddq.v1.Delivery.task:type_name -> ddq.v1.Task
+	30, // 48: ddq.v1.Settled.results:type_name -> ddq.v1.SettleResult
+	56, // 49: ddq.v1.SettleResult.error:type_name -> ddq.v1.Error
+	28, // 50: ddq.v1.RetrieveResponse.deliveries:type_name -> ddq.v1.Delivery
+	34, // 51: ddq.v1.AckRequest.ack:type_name -> ddq.v1.Ack
+	35, // 52: ddq.v1.NackRequest.nack:type_name -> ddq.v1.Nack
+	55, // 53: ddq.v1.NackResponse.state:type_name -> ddq.v1.TaskState
+	52, // 54: ddq.v1.NackResponse.execute_time:type_name -> google.protobuf.Timestamp
+	36, // 55: ddq.v1.ExtendRequest.extend:type_name -> ddq.v1.Extend
+	57, // 56: ddq.v1.WaitTaskResponse.task:type_name -> ddq.v1.Task
+	3,  // 57: ddq.v1.CancelTaskResponse.outcome:type_name -> ddq.v1.CancelOutcome
+	55, // 58: ddq.v1.CancelTaskResponse.state:type_name -> ddq.v1.TaskState
+	4,  // 59: ddq.v1.DelayQueueService.Enqueue:input_type -> ddq.v1.EnqueueRequest
+	7,  // 60: ddq.v1.DelayQueueService.EnqueueBatch:input_type -> ddq.v1.EnqueueBatchRequest
+	10, // 61: ddq.v1.DelayQueueService.EnqueueStream:input_type -> ddq.v1.EnqueueStreamRequest
+	12, // 62: ddq.v1.DelayQueueService.GetTask:input_type -> ddq.v1.GetTaskRequest
+	14, // 63: ddq.v1.DelayQueueService.ListTasks:input_type -> ddq.v1.ListTasksRequest
+	16, // 64: ddq.v1.DelayQueueService.DeleteTask:input_type -> ddq.v1.DeleteTaskRequest
+	18, // 65: ddq.v1.DelayQueueService.RescheduleTask:input_type -> ddq.v1.RescheduleTaskRequest
+	20, // 66: ddq.v1.DelayQueueService.UpdateTask:input_type -> ddq.v1.UpdateTaskRequest
+	22, // 67: ddq.v1.DelayQueueService.PromoteTask:input_type -> ddq.v1.PromoteTaskRequest
+	24, // 68: ddq.v1.DelayQueueService.Subscribe:input_type -> ddq.v1.SubscribeRequest
+	37, // 69: ddq.v1.DelayQueueService.Retrieve:input_type -> ddq.v1.RetrieveRequest
+	39, // 70: ddq.v1.DelayQueueService.Ack:input_type -> ddq.v1.AckRequest
+	41, // 71: ddq.v1.DelayQueueService.Nack:input_type -> ddq.v1.NackRequest
+	43, // 72: ddq.v1.DelayQueueService.Extend:input_type -> ddq.v1.ExtendRequest
+	49, // 73: ddq.v1.DelayQueueService.AcquireTokens:input_type -> ddq.v1.AcquireTokensRequest
+	45, // 74: ddq.v1.DelayQueueService.WaitTask:input_type -> ddq.v1.WaitTaskRequest
+	47, // 75: ddq.v1.DelayQueueService.CancelTask:input_type -> ddq.v1.CancelTaskRequest
+	6,  // 76: ddq.v1.DelayQueueService.Enqueue:output_type -> ddq.v1.EnqueueResponse
+	8,  // 77: ddq.v1.DelayQueueService.EnqueueBatch:output_type -> ddq.v1.EnqueueBatchResponse
+	11, // 78: ddq.v1.DelayQueueService.EnqueueStream:output_type -> ddq.v1.EnqueueStreamResponse
+	13, // 79: ddq.v1.DelayQueueService.GetTask:output_type -> ddq.v1.GetTaskResponse
+	15, // 80: ddq.v1.DelayQueueService.ListTasks:output_type -> ddq.v1.ListTasksResponse
+	17, // 81: ddq.v1.DelayQueueService.DeleteTask:output_type -> ddq.v1.DeleteTaskResponse
+	19, // 82: ddq.v1.DelayQueueService.RescheduleTask:output_type -> ddq.v1.RescheduleTaskResponse
+	21, // 83: ddq.v1.DelayQueueService.UpdateTask:output_type -> ddq.v1.UpdateTaskResponse
+	23, // 84: ddq.v1.DelayQueueService.PromoteTask:output_type -> ddq.v1.PromoteTaskResponse
+	26, // 85: ddq.v1.DelayQueueService.Subscribe:output_type -> ddq.v1.SubscribeResponse
+	38, // 86: ddq.v1.DelayQueueService.Retrieve:output_type -> ddq.v1.RetrieveResponse
+	40, // 87: ddq.v1.DelayQueueService.Ack:output_type -> ddq.v1.AckResponse
+	42, // 88: ddq.v1.DelayQueueService.Nack:output_type -> ddq.v1.NackResponse
+	44, // 89: ddq.v1.DelayQueueService.Extend:output_type -> ddq.v1.ExtendResponse
+	50, // 90: ddq.v1.DelayQueueService.AcquireTokens:output_type -> ddq.v1.AcquireTokensResponse
+	46, // 91: ddq.v1.DelayQueueService.WaitTask:output_type -> ddq.v1.WaitTaskResponse
+	48, // 92: ddq.v1.DelayQueueService.CancelTask:output_type -> ddq.v1.CancelTaskResponse
+	76, // [76:93] is the sub-list for method output_type
+	59, // [59:76] is the sub-list for method input_type
+	59, // [59:59] is the sub-list for extension type_name
+	59, // [59:59] is the sub-list for extension extendee
+	0,  // [0:59] is the sub-list for field type_name
 }
 
 func init() { file_ddq_v1_queue_proto_init() }
@@ -3788,25 +4092,25 @@ func file_ddq_v1_queue_proto_init() {
 		(*EnqueueRequest_ExpireTime)(nil),
 		(*EnqueueRequest_ExpireAfter)(nil),
 	}
-	file_ddq_v1_queue_proto_msgTypes[13].OneofWrappers = []any{
+	file_ddq_v1_queue_proto_msgTypes[14].OneofWrappers = []any{
 		(*RescheduleTaskRequest_Delay)(nil),
 		(*RescheduleTaskRequest_ExecuteTime)(nil),
 	}
-	file_ddq_v1_queue_proto_msgTypes[15].OneofWrappers = []any{
+	file_ddq_v1_queue_proto_msgTypes[16].OneofWrappers = []any{
 		(*UpdateTaskRequest_ExpireTime)(nil),
 		(*UpdateTaskRequest_ExpireAfter)(nil),
 		(*UpdateTaskRequest_Delay)(nil),
 		(*UpdateTaskRequest_ExecuteTime)(nil),
 	}
-	file_ddq_v1_queue_proto_msgTypes[19].OneofWrappers = []any{}
-	file_ddq_v1_queue_proto_msgTypes[30].OneofWrappers = []any{}
+	file_ddq_v1_queue_proto_msgTypes[20].OneofWrappers = []any{}
+	file_ddq_v1_queue_proto_msgTypes[31].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_ddq_v1_queue_proto_rawDesc), len(file_ddq_v1_queue_proto_rawDesc)),
-			NumEnums:      1,
-			NumMessages:   46,
+			NumEnums:      4,
+			NumMessages:   47,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

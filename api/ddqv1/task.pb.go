@@ -388,8 +388,10 @@ type Task struct {
 	Attempts []*Attempt `protobuf:"bytes,27,rep,name=attempts,proto3" json:"attempts,omitempty"`
 	// The task runs, and its cancellation was asked for.
 	CancelRequested bool `protobuf:"varint,28,opt,name=cancel_requested,json=cancelRequested,proto3" json:"cancel_requested,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// Empty when it has none.
+	IdempotencyKey string `protobuf:"bytes,30,opt,name=idempotency_key,json=idempotencyKey,proto3" json:"idempotency_key,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *Task) Reset() {
@@ -616,6 +618,13 @@ func (x *Task) GetCancelRequested() bool {
 		return x.CancelRequested
 	}
 	return false
+}
+
+func (x *Task) GetIdempotencyKey() string {
+	if x != nil {
+		return x.IdempotencyKey
+	}
+	return ""
 }
 
 // Attempt is one delivery of a task.
@@ -862,7 +871,9 @@ type Error struct {
 	// 0 when the call should not be repeated, else the pause before repeating it.
 	RetryAfterMs int64 `protobuf:"varint,5,opt,name=retry_after_ms,json=retryAfterMs,proto3" json:"retry_after_ms,omitempty"`
 	// Of the task that is in the way, where there is one.
-	State         TaskState `protobuf:"varint,6,opt,name=state,proto3,enum=ddq.v1.TaskState" json:"state,omitempty"`
+	State TaskState `protobuf:"varint,6,opt,name=state,proto3,enum=ddq.v1.TaskState" json:"state,omitempty"`
+	// KEY_TAKEN: of the task that has the key.
+	Id            string `protobuf:"bytes,16,opt,name=id,proto3" json:"id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -939,11 +950,18 @@ func (x *Error) GetState() TaskState {
 	return TaskState_TASK_STATE_UNSPECIFIED
 }
 
+func (x *Error) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
 var File_ddq_v1_task_proto protoreflect.FileDescriptor
 
 const file_ddq_v1_task_proto_rawDesc = "" +
 	"\n" +
-	"\x11ddq/v1/task.proto\x12\x06ddq.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\x93\t\n" +
+	"\x11ddq/v1/task.proto\x12\x06ddq.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xbc\t\n" +
 	"\x04Task\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x05topic\x18\x02 \x01(\tR\x05topic\x12\x18\n" +
@@ -983,7 +1001,8 @@ const file_ddq_v1_task_proto_rawDesc = "" +
 	"\aversion\x18\x19 \x01(\x03R\aversion\x12\x16\n" +
 	"\x06result\x18\x1a \x01(\fR\x06result\x12+\n" +
 	"\battempts\x18\x1b \x03(\v2\x0f.ddq.v1.AttemptR\battempts\x12)\n" +
-	"\x10cancel_requested\x18\x1c \x01(\bR\x0fcancelRequested\"\x87\x02\n" +
+	"\x10cancel_requested\x18\x1c \x01(\bR\x0fcancelRequested\x12'\n" +
+	"\x0fidempotency_key\x18\x1e \x01(\tR\x0eidempotencyKey\"\x87\x02\n" +
 	"\aAttempt\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x05R\x06number\x12\x16\n" +
 	"\x06worker\x18\x02 \x01(\tR\x06worker\x12\x12\n" +
@@ -1000,14 +1019,15 @@ const file_ddq_v1_task_proto_rawDesc = "" +
 	"\x04kind\x18\x01 \x01(\x0e2\x13.ddq.v1.BackoffKindR\x04kind\x12\x17\n" +
 	"\abase_ms\x18\x02 \x01(\x03R\x06baseMs\x12\x15\n" +
 	"\x06max_ms\x18\x03 \x01(\x03R\x05maxMs\x12%\n" +
-	"\x0ejitter_percent\x18\x04 \x01(\x05R\rjitterPercent\"\xb2\x01\n" +
+	"\x0ejitter_percent\x18\x04 \x01(\x05R\rjitterPercent\"\xc2\x01\n" +
 	"\x05Error\x12\x12\n" +
 	"\x04code\x18\x01 \x01(\x05R\x04code\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x18\n" +
 	"\amessage\x18\x03 \x01(\tR\amessage\x12\x14\n" +
 	"\x05field\x18\x04 \x01(\tR\x05field\x12$\n" +
 	"\x0eretry_after_ms\x18\x05 \x01(\x03R\fretryAfterMs\x12'\n" +
-	"\x05state\x18\x06 \x01(\x0e2\x11.ddq.v1.TaskStateR\x05state*\xc7\x01\n" +
+	"\x05state\x18\x06 \x01(\x0e2\x11.ddq.v1.TaskStateR\x05state\x12\x0e\n" +
+	"\x02id\x18\x10 \x01(\tR\x02id*\xc7\x01\n" +
 	"\x0eAttemptOutcome\x12\x1f\n" +
 	"\x1bATTEMPT_OUTCOME_UNSPECIFIED\x10\x00\x12\x19\n" +
 	"\x15ATTEMPT_OUTCOME_ACKED\x10\x01\x12\x1a\n" +

@@ -65,6 +65,9 @@ func taskWire(t *ddqv1.Task, stamps *[2]timestamppb.Timestamp, from *store.Task)
 	t.Backoff = backoffWire(from.Backoff)
 	t.LastError = text(from.LastError)
 	t.Version = from.Version()
+	if from.Key != nil {
+		t.IdempotencyKey = text(from.Key.Text)
+	}
 	if r := from.Traits; r != nil {
 		t.Priority, t.FairnessKey, t.FairnessWeight = int32(r.Priority), r.FairnessKey, int32(r.FairnessWeight)
 		t.RateKey, t.ConcurrencyKey = r.RateKey, r.ConcurrencyKey

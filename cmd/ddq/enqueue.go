@@ -37,6 +37,7 @@ type enqueueFlags struct {
 	rateKey        string
 	concurrencyKey string
 	weight         int
+	key            idempotencyFlags
 }
 
 func (f *enqueueFlags) flags(fs *pflag.FlagSet) {
@@ -56,6 +57,7 @@ func (f *enqueueFlags) flags(fs *pflag.FlagSet) {
 	fs.StringVar(&f.rateKey, "rate-key", "", "tasks of one key share the key rate of the topic")
 	fs.StringVar(&f.concurrencyKey, "concurrency-key", "", "tasks of one key share the key concurrency of the topic")
 	fs.IntVar(&f.weight, "fairness-weight", 0, "how many tasks of the fairness key make a turn (default 1)")
+	f.key.flags(fs)
 	fs.DurationVar(&f.expireAfter, "expire-after", 0, "dead-letter the task when it was not delivered so long after its due time")
 }
 
@@ -106,6 +108,9 @@ func (f *enqueueFlags) task(fs *pflag.FlagSet, in io.Reader) (client.Task, error
 	case f.count < 1:
 		return t, usagef("--count must be at least 1, not %d", f.count)
 	}
+	if err := f.key.read(fs, &t); err != nil {
+		return t, err
+	}
 	if fs.Changed("max-retries") {
 		t.MaxRetries = &f.maxRetries
 	}
@@ -142,10 +147,14 @@ type receiptView struct {
 	ExecuteTime   string `json:"execute_time"`
 	Deduplicated  bool   `json:"deduplicated"`
 	ReplacedState string `json:"replaced_state,omitempty"`
+	KeyOutcome    string `json:"idempotency_outcome,omitempty"`
 }
 
 func viewReceipt(r client.Receipt) receiptView {
 	v := receiptView{Topic: r.Topic, ID: r.ID, ExecuteTime: clock(r.Due), Deduplicated: r.Deduplicated}
+	if r.Key != 0 {
+		v.KeyOutcome = r.Key.String()
+	}
 	if r.Replaced != client.StateUnknown {
 		v.ReplacedState = r.Replaced.String()
 	}
@@ -209,6 +218,12 @@ func batchOf(t client.Task, first, n, count int) []client.Task {
 // note is what is special about a receipt.
 func (v receiptView) note() string {
 	switch {
+	case v.KeyOutcome == client.KeyReturned.String():
+		return "has the key"
+	case v.KeyOutcome == client.KeyReplaced.String():
+		return "was replaced"
+	case v.KeyOutcome == client.KeyBeside.String():
+		return "beside the one that had the key"
 	case v.Deduplicated:
 		return "enqueued before"
 	case v.ReplacedState != "":

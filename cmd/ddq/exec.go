@@ -61,7 +61,7 @@ var errLongResult = errors.New("what the command printed is too long for a resul
 // resultBuffer takes what there is room for. More than that is an error, which ends the
 // command.
 type resultBuffer struct {
-	bytes.Buffer
+	got  bytes.Buffer
 	left int
 	full bool
 }
@@ -72,7 +72,7 @@ func (b *resultBuffer) Write(p []byte) (int, error) {
 		return 0, errLongResult
 	}
 	b.left -= len(p)
-	return b.Buffer.Write(p)
+	return b.got.Write(p)
 }
 
 // lineWriter passes whole lines on and remembers the last one that is not

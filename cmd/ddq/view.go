@@ -31,6 +31,7 @@ type taskView struct {
 	VisibilityTimeoutMs int64             `json:"visibility_timeout_ms,omitempty"`
 	Backoff             *backoffView      `json:"backoff,omitempty"`
 	Priority            int               `json:"priority,omitempty"`
+	IdempotencyKey      string            `json:"idempotency_key,omitempty"`
 	FairnessKey         string            `json:"fairness_key,omitempty"`
 	FairnessWeight      int               `json:"fairness_weight,omitempty"`
 	RateKey             string            `json:"rate_key,omitempty"`
@@ -63,6 +64,7 @@ func viewTask(t client.Snapshot) taskView {
 		VisibilityTimeoutMs: t.VisibilityTimeout.Milliseconds(),
 		Backoff:             viewBackoff(t.Backoff),
 		Priority:            t.Priority,
+		IdempotencyKey:      t.IdempotencyKey,
 		FairnessKey:         t.FairnessKey,
 		FairnessWeight:      t.FairnessWeight,
 		RateKey:             t.RateKey,
@@ -106,6 +108,9 @@ func (v taskView) rows() []table.Row {
 		if o[1] != "" {
 			rows = append(rows, o)
 		}
+	}
+	if v.IdempotencyKey != "" {
+		rows = append(rows, table.Row{"idempotency key", printable(v.IdempotencyKey)})
 	}
 	if v.Priority > 0 {
 		rows = append(rows, table.Row{"priority", v.Priority})
@@ -157,6 +162,9 @@ type topicView struct {
 	MaxDelayMs          int64        `json:"max_delay_ms"`
 	MaxPayloadBytes     int          `json:"max_payload_bytes"`
 	DoneRetentionMs     int64        `json:"done_retention_ms"`
+	DeadRetentionMs     int64        `json:"dead_retention_ms"`
+	MaxDead             int          `json:"max_dead"`
+	MaxBacklog          int          `json:"max_backlog"`
 	PriorityAgeing      int          `json:"priority_ageing"`
 	Rate                *rateView    `json:"rate,omitempty"`
 	KeyRate             *rateView    `json:"key_rate,omitempty"`
@@ -165,6 +173,8 @@ type topicView struct {
 	OverLimit           string       `json:"over_limit,omitempty"`
 	DeliveryPaused      bool         `json:"delivery_paused"`
 	EnqueuePaused       bool         `json:"enqueue_paused"`
+	ResumedAt           string       `json:"resumed_at,omitempty"` // when a ramp began
+	RampMs              int64        `json:"ramp_ms,omitempty"`
 	Version             int64        `json:"version"`
 	Depth               *depthView   `json:"depth,omitempty"` // describe only, as what follows
 	Subscriptions       *int         `json:"subscriptions,omitempty"`
@@ -183,6 +193,11 @@ func viewTopic(t client.Topic) topicView {
 		MaxDelayMs:          value(p.MaxDelay).Milliseconds(),
 		MaxPayloadBytes:     value(p.MaxPayload),
 		DoneRetentionMs:     value(p.DoneRetention).Milliseconds(),
+		DeadRetentionMs:     value(p.DeadRetention).Milliseconds(),
+		MaxDead:             value(p.MaxDead),
+		MaxBacklog:          value(p.MaxBacklog),
+		ResumedAt:           clock(t.Resumed),
+		RampMs:              t.Ramp.Milliseconds(),
 		PriorityAgeing:      value(p.PriorityAgeing),
 		Rate:                viewRate(p.Rate),
 		KeyRate:             viewRate(p.KeyRate),
@@ -208,7 +223,11 @@ func (v topicView) rows() []table.Row {
 		{"name", v.Name}, {"paused", v.paused()}, {"shards", v.shards()},
 		{"visibility timeout", lasting(millis(v.VisibilityTimeoutMs))}, {"max retries", v.MaxRetries}, {"backoff", v.Backoff.text()},
 		{"max delay", lasting(millis(v.MaxDelayMs))}, {"max payload", byteCount(int64(v.MaxPayloadBytes))},
-		{"done retention", lasting(millis(v.DoneRetentionMs))}, {"priority ageing", v.PriorityAgeing}, {"version", v.Version},
+		{"done retention", lasting(millis(v.DoneRetentionMs))}, {"dead retention", lastingOr(v.DeadRetentionMs, "for ever")},
+		{"max dead", countOr(v.MaxDead, "any number")}, {"max backlog", countOr(v.MaxBacklog, "any number")}, {"priority ageing", v.PriorityAgeing}, {"version", v.Version},
+	}
+	if v.RampMs > 0 {
+		rows = append(rows, table.Row{"resumed", fmt.Sprintf("%s, rising for %s", v.ResumedAt, lasting(millis(v.RampMs)))})
 	}
 	rows = append(rows, v.limitRows()...)
 	if d := v.Depth; d != nil {
@@ -217,6 +236,21 @@ func (v topicView) rows() []table.Row {
 			table.Row{"done", d.Done}, table.Row{"dead", d.Dead})
 	}
 	return rows
+}
+
+// lastingOr and countOr put what 0 means into words.
+func lastingOr(ms int64, zero string) string {
+	if ms == 0 {
+		return zero
+	}
+	return lasting(millis(ms))
+}
+
+func countOr(n int, zero string) string {
+	if n == 0 {
+		return zero
+	}
+	return strconv.Itoa(n)
 }
 
 // shards is their number, and how many are left of before a reshard.

@@ -156,7 +156,7 @@ func (h *workHandler) run(ctx context.Context, t worker.Task) error {
 	if err != nil {
 		return err
 	}
-	return t.SetResult(result.Bytes())
+	return t.SetResult(result.got.Bytes())
 }
 
 // observe says once that the server, or with --direct a node, is gone, and that it

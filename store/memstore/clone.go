@@ -26,6 +26,11 @@ func (m *Store) Clone() *Store {
 func (sh *shard) clone() *shard {
 	c := newShard()
 	c.owner, c.fence, c.seq, c.sealed = sh.owner, sh.fence, sh.seq, sh.sealed
+	for key, m := range sh.marks {
+		copied := *m
+		c.marks[key] = &copied
+		c.looks.insert(store.Entry{Due: m.look, ID: key})
+	}
 	for _, r := range sh.tasks {
 		copied := *r
 		copied.task = copyTask(&r.task)

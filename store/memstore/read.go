@@ -123,6 +123,7 @@ func (sh *shard) stats(now clock) store.Stats {
 		Running: int64(sh.indexes[store.KindRunning].len()),
 		Done:    int64(sh.indexes[store.KindDone].len()),
 		Dead:    int64(sh.indexes[store.KindDead].len()),
+		Keys:    len(sh.marks) > 0,
 		Owner:   sh.owner,
 		Epoch:   sh.fence.Epoch,
 	}

@@ -36,6 +36,8 @@ type shard struct {
 	tasks   map[string]*record
 	indexes [store.KindDead + 1]*index // by kind
 	trims   *index                     // by the end of the retention
+	marks   map[string]*mark           // by idempotency key
+	looks   *index                     // keys, by when to look whether they are free
 	lanes   *lanes
 
 	owner string // node; empty: none
@@ -59,6 +61,7 @@ func (sh *shard) clear() {
 		sh.indexes[kind] = newIndex()
 	}
 	sh.trims, sh.lanes = newIndex(), newLanes()
+	sh.marks, sh.looks = make(map[string]*mark), newIndex()
 	sh.sealed = false
 }
 
@@ -166,6 +169,9 @@ func copyTask(t *store.Task) store.Task {
 	if t.Backoff != nil {
 		backoff := *t.Backoff
 		c.Backoff = &backoff
+	}
+	if t.Key != nil {
+		c.Key = &store.Key{Text: t.Key.Text}
 	}
 	if t.Traits != nil {
 		traits := *t.Traits

@@ -293,7 +293,10 @@ func (s *Store) Stats(ctx context.Context, names []store.Shard) ([]store.Stats, 
 
 func (s *Store) stats(sh *shard) (store.Stats, error) {
 	st, lower, err := s.numbers(sh)
-	if err != nil || st.Pending == 0 {
+	if err != nil {
+		return st, err
+	}
+	if st.Keys, err = s.hasKeys(sh); err != nil || st.Pending == 0 {
 		return st, err
 	}
 	now := store.Millis(st.Now.UnixMilli())

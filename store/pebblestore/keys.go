@@ -19,6 +19,7 @@ const (
 	tableTrim    table = 't'
 	tableHistory table = 'e'
 	tableLanes   table = 'q'
+	tableKeys    table = 'k' // idempotency keys
 	tableMeta    table = 'm'
 	tableOwner   table = 'o'
 

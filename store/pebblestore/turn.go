@@ -55,9 +55,10 @@ var turns = sync.Pool{New: func() any { return &turn{seen: make(map[string]struc
 
 // access says what a call needs of its shard.
 type access struct {
-	grows bool         // adds tasks: there must be room, and it must not be sealed; creates the shard
-	owned bool         // creates the shard
-	fence *store.Fence // of the current claim
+	grows  bool         // adds tasks: there must be room, and it must not be sealed; creates the shard
+	owned  bool         // creates the shard
+	closed bool         // although it may be sealed
+	fence  *store.Fence // of the current claim
 }
 
 // change gives do a turn at the shard, and returns when what it did is synced.
@@ -94,7 +95,7 @@ func (t *turn) run(a access, do func(*turn) error) (_ store.Stamp, err error) {
 	switch {
 	case a.fence != nil && !t.sh.owner.is(*a.fence):
 		return store.Stamp{}, store.ErrFenced
-	case a.grows && t.sh.meta.sealed:
+	case a.grows && !a.closed && t.sh.meta.sealed:
 		return store.Stamp{}, store.ErrSealed
 	}
 	t.newest = t.sh.meta.newest

@@ -32,9 +32,11 @@ type Body struct {
 	MaxRetriesPlusOne int32    `protobuf:"varint,4,opt,name=max_retries_plus_one,json=maxRetriesPlusOne,proto3" json:"max_retries_plus_one,omitempty"`
 	Backoff           *Backoff `protobuf:"bytes,5,opt,name=backoff,proto3" json:"backoff,omitempty"`
 	// See AppendTraits; empty when there are none.
-	Traits        []byte `protobuf:"bytes,6,opt,name=traits,proto3" json:"traits,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Traits []byte `protobuf:"bytes,6,opt,name=traits,proto3" json:"traits,omitempty"`
+	// For people.
+	IdempotencyKey string `protobuf:"bytes,10,opt,name=idempotency_key,json=idempotencyKey,proto3" json:"idempotency_key,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *Body) Reset() {
@@ -107,6 +109,13 @@ func (x *Body) GetTraits() []byte {
 		return x.Traits
 	}
 	return nil
+}
+
+func (x *Body) GetIdempotencyKey() string {
+	if x != nil {
+		return x.IdempotencyKey
+	}
+	return ""
 }
 
 // Keys are the traits of a task that are no part of its lane.
@@ -314,6 +323,11 @@ type Topic struct {
 	Version             int64                  `protobuf:"varint,11,opt,name=version,proto3" json:"version,omitempty"`
 	First               int32                  `protobuf:"varint,12,opt,name=first,proto3" json:"first,omitempty"`
 	Former              []*Span                `protobuf:"bytes,13,rep,name=former,proto3" json:"former,omitempty"`
+	DeadRetentionMs     int64                  `protobuf:"varint,20,opt,name=dead_retention_ms,json=deadRetentionMs,proto3" json:"dead_retention_ms,omitempty"`
+	MaxDead             int64                  `protobuf:"varint,21,opt,name=max_dead,json=maxDead,proto3" json:"max_dead,omitempty"`
+	MaxBacklog          int64                  `protobuf:"varint,22,opt,name=max_backlog,json=maxBacklog,proto3" json:"max_backlog,omitempty"`
+	ResumedMs           int64                  `protobuf:"varint,23,opt,name=resumed_ms,json=resumedMs,proto3" json:"resumed_ms,omitempty"`
+	RampMs              int64                  `protobuf:"varint,24,opt,name=ramp_ms,json=rampMs,proto3" json:"ramp_ms,omitempty"`
 	PriorityAgeing      int32                  `protobuf:"varint,14,opt,name=priority_ageing,json=priorityAgeing,proto3" json:"priority_ageing,omitempty"`
 	Limits              *Limits                `protobuf:"bytes,16,opt,name=limits,proto3" json:"limits,omitempty"`
 	unknownFields       protoimpl.UnknownFields
@@ -439,6 +453,41 @@ func (x *Topic) GetFormer() []*Span {
 		return x.Former
 	}
 	return nil
+}
+
+func (x *Topic) GetDeadRetentionMs() int64 {
+	if x != nil {
+		return x.DeadRetentionMs
+	}
+	return 0
+}
+
+func (x *Topic) GetMaxDead() int64 {
+	if x != nil {
+		return x.MaxDead
+	}
+	return 0
+}
+
+func (x *Topic) GetMaxBacklog() int64 {
+	if x != nil {
+		return x.MaxBacklog
+	}
+	return 0
+}
+
+func (x *Topic) GetResumedMs() int64 {
+	if x != nil {
+		return x.ResumedMs
+	}
+	return 0
+}
+
+func (x *Topic) GetRampMs() int64 {
+	if x != nil {
+		return x.RampMs
+	}
+	return 0
 }
 
 func (x *Topic) GetPriorityAgeing() int32 {
@@ -804,7 +853,7 @@ var File_record_proto protoreflect.FileDescriptor
 
 const file_record_proto_rawDesc = "" +
 	"\n" +
-	"\frecord.proto\x12\tddq.store\"\xec\x01\n" +
+	"\frecord.proto\x12\tddq.store\"\x95\x02\n" +
 	"\x04Body\x12\x18\n" +
 	"\apayload\x18\x01 \x01(\fR\apayload\x12\x1d\n" +
 	"\n" +
@@ -814,7 +863,9 @@ const file_record_proto_rawDesc = "" +
 	"attributes\x12/\n" +
 	"\x14max_retries_plus_one\x18\x04 \x01(\x05R\x11maxRetriesPlusOne\x12,\n" +
 	"\abackoff\x18\x05 \x01(\v2\x12.ddq.store.BackoffR\abackoff\x12\x16\n" +
-	"\x06traits\x18\x06 \x01(\fR\x06traits\"\x81\x01\n" +
+	"\x06traits\x18\x06 \x01(\fR\x06traits\x12'\n" +
+	"\x0fidempotency_key\x18\n" +
+	" \x01(\tR\x0eidempotencyKey\"\x81\x01\n" +
 	"\x04Keys\x12\x1a\n" +
 	"\bordering\x18\x01 \x01(\tR\bordering\x12\x12\n" +
 	"\x04rate\x18\x02 \x01(\tR\x04rate\x12 \n" +
@@ -827,7 +878,7 @@ const file_record_proto_rawDesc = "" +
 	"\x04kind\x18\x01 \x01(\x05R\x04kind\x12\x17\n" +
 	"\abase_ms\x18\x02 \x01(\x03R\x06baseMs\x12\x15\n" +
 	"\x06max_ms\x18\x03 \x01(\x03R\x05maxMs\x12%\n" +
-	"\x0ejitter_percent\x18\x04 \x01(\x05R\rjitterPercent\"\xad\x04\n" +
+	"\x0ejitter_percent\x18\x04 \x01(\x05R\rjitterPercent\"\xcd\x05\n" +
 	"\x05Topic\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06shards\x18\x02 \x01(\x05R\x06shards\x122\n" +
@@ -844,7 +895,14 @@ const file_record_proto_rawDesc = "" +
 	" \x01(\bR\renqueuePaused\x12\x18\n" +
 	"\aversion\x18\v \x01(\x03R\aversion\x12\x14\n" +
 	"\x05first\x18\f \x01(\x05R\x05first\x12'\n" +
-	"\x06former\x18\r \x03(\v2\x0f.ddq.store.SpanR\x06former\x12'\n" +
+	"\x06former\x18\r \x03(\v2\x0f.ddq.store.SpanR\x06former\x12*\n" +
+	"\x11dead_retention_ms\x18\x14 \x01(\x03R\x0fdeadRetentionMs\x12\x19\n" +
+	"\bmax_dead\x18\x15 \x01(\x03R\amaxDead\x12\x1f\n" +
+	"\vmax_backlog\x18\x16 \x01(\x03R\n" +
+	"maxBacklog\x12\x1d\n" +
+	"\n" +
+	"resumed_ms\x18\x17 \x01(\x03R\tresumedMs\x12\x17\n" +
+	"\aramp_ms\x18\x18 \x01(\x03R\x06rampMs\x12'\n" +
 	"\x0fpriority_ageing\x18\x0e \x01(\x05R\x0epriorityAgeing\x12)\n" +
 	"\x06limits\x18\x10 \x01(\v2\x11.ddq.store.LimitsR\x06limits\"\xc5\x01\n" +
 	"\x06Limits\x12#\n" +

@@ -25,7 +25,7 @@ type script struct {
 // scripts are all of them.
 type scripts struct {
 	add, hold, holdNew, ack, nack, extend, cancel,
-	remove, move, update, requeue, removeDead, trim,
+	remove, move, update, requeue, removeDead, trim, trimDead, addKeyed, trimKeys,
 	claim, release, renew, session,
 	stamp, raise, get, history, window, laneWindow, lanes, stats, sweep, sweepLanes, putTopic,
 	reserve, acquire, movePermits, free *script
@@ -35,6 +35,7 @@ func loadScripts() (*scripts, error) {
 	l := new(scripts)
 	for name, target := range map[string]**script{
 		"remove": &l.remove, "move": &l.move, "update": &l.update, "requeue": &l.requeue, "remove_dead": &l.removeDead, "trim": &l.trim,
+		"trim_dead": &l.trimDead, "add_keyed": &l.addKeyed, "trim_keys": &l.trimKeys,
 		"add": &l.add, "hold": &l.hold, "hold_new": &l.holdNew, "ack": &l.ack, "nack": &l.nack, "extend": &l.extend, "cancel": &l.cancel,
 		"claim": &l.claim, "release": &l.release, "renew": &l.renew, "session": &l.session,
 		"stamp": &l.stamp, "raise": &l.raise, "get": &l.get, "history": &l.history, "window": &l.window, "lane_window": &l.laneWindow, "lanes": &l.lanes, "stats": &l.stats, "sweep": &l.sweep, "sweep_lanes": &l.sweepLanes, "put_topic": &l.putTopic,

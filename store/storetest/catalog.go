@@ -37,6 +37,7 @@ func topicRoundTrip(f *fixture) {
 			KeyRate:     store.Rate{Kind: store.SlidingWindow, Count: 5, Period: long},
 			Concurrency: 50, KeyConcurrency: 2, DeadLetter: true,
 		},
+		DeadRetention: 720 * long, MaxDead: 5000, MaxBacklog: 1 << 31, Resumed: 1_900_000_000_123, Ramp: 90 * time.Second,
 	}
 	for _, t := range []store.Topic{want, {Name: "bare"}} {
 		stored := f.put(t)

@@ -181,6 +181,7 @@ func (p *pair) checkStats(rt *rapid.T) {
 		stats, err := s.Stats(rt.Context(), []store.Shard{p.shard})
 		for i := range stats {
 			stats[i].Now = time.Time{}
+			stats[i].Keys = false // when a free one is forgotten is up to each store
 			stats[i].OldestMs = p.round(stats[i].OldestMs)
 		}
 		return stats, err
