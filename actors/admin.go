@@ -132,7 +132,7 @@ func (l *Limits) apply(t *store.Topic, c TopicChange) *Error {
 		err.Field = "policy." + err.Field
 		return err
 	}
-	return nil
+	return applyLimits(&t.Limits, c)
 }
 
 // What topics may be told.

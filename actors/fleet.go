@@ -96,9 +96,16 @@ type Notice struct {
 	Pending  []PendingNotice
 	Ended    []EndedNotice
 	Released []store.Shard // may be claimed
+	Freed    []FreedNotice
 	Waiting  []WaitingNotice
 	Settled  []SettledNotice
 	Cancels  []CancelNotice
+}
+
+// FreedNotice says that permits of caps that the receiver waits for may be free.
+type FreedNotice struct {
+	Topic string
+	Keys  []string // one for each permit; empty: the topic's own cap
 }
 
 // PendingNotice says that one store call made tasks pending.

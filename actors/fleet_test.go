@@ -7,6 +7,7 @@ import (
 	"hash/fnv"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -359,7 +360,8 @@ type gatedStore struct {
 	mu   sync.Mutex
 	gate chan struct{} // closed by the thaw; nil when open
 
-	refused int // releases to refuse from now on; guarded by mu
+	refused    int // releases to refuse from now on; guarded by mu
+	limitCalls atomic.Int64
 }
 
 // refuse makes the next releases fail.

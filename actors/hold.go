@@ -2,6 +2,7 @@ package actors
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/ddq-io/ddq/store"
@@ -13,8 +14,9 @@ const holdBatch = 512
 
 // holdRequest is one ready task that a subscription has room for.
 type holdRequest struct {
-	sub  *subscriber
-	task store.Entry
+	sub   *subscriber
+	task  store.Entry
+	leave *leave // nil: under no limit
 }
 
 // hold is a held task as the shard remembers it.
@@ -41,13 +43,20 @@ func (sub *subscriber) hold(id string, token store.Token) store.Hold {
 
 // hold queues what the topic assigned. The topic may not have heard yet that the
 // shard is lost; whoever owns it has the tasks then.
-func (s *shard) hold(sub *subscriber, tasks []store.Entry) {
+func (s *shard) hold(m *holdTasks) {
 	if !s.owned {
-		s.refund(sub, len(tasks))
+		s.refund(m.sub, len(m.tasks))
+		for _, l := range m.leaves {
+			s.endLeave(l)
+		}
 		return
 	}
-	for _, t := range tasks {
-		s.holds.waiting = append(s.holds.waiting, holdRequest{sub, t})
+	for i, t := range m.tasks {
+		r := holdRequest{sub: m.sub, task: t}
+		if m.leaves != nil {
+			r.leave = m.leaves[i]
+		}
+		s.holds.waiting = append(s.holds.waiting, r)
 	}
 	s.flyLater()
 }
@@ -65,14 +74,19 @@ func (s *shard) flushHolds() {
 
 func (s *shard) storeHolds(ctx context.Context, fence store.Fence, batch []holdRequest) *holdsDone {
 	m := &holdsDone{batch: batch, tokens: make([]store.Hold, len(batch))}
-	tokens := store.NewTokens(len(batch))
+	tokens, capped := store.NewTokens(len(batch)), false
 	for i, r := range batch {
 		m.tokens[i] = r.sub.hold(r.task.ID, tokens[i])
+		r.leave.apply(&m.tokens[i])
+		capped = capped || r.leave != nil && r.leave.permit != nil
 	}
 	_, m.err = s.resolve(ctx, func() (err error) {
 		_, m.results, err = s.store.Hold(ctx, s.id, fence, m.tokens)
 		return err
 	})
+	if capped && m.err == nil {
+		s.lengthen(ctx, batch, m.tokens, m.results)
+	}
 	return m
 }
 
@@ -87,7 +101,11 @@ func (s *shard) onHolds(m *holdsDone) {
 	for i, r := range m.batch {
 		delete(s.out, r.task.ID)
 		s.lanes.drop(r.task.ID)
-		switch result := m.results[i]; result.Status {
+		result := m.results[i]
+		if r.leave != nil && s.onLeave(r, m.tokens[i].Token, result.Status) {
+			continue
+		}
+		switch result.Status {
 		case store.OK:
 			s.deliver(r.sub, heldTask{task: result.Task, token: m.tokens[i].Token, deadline: result.Deadline})
 		case store.NotDue:
@@ -110,6 +128,9 @@ func (s *shard) onHoldsFailed(m *holdsDone) {
 		delete(s.out, r.task.ID)
 		s.lanes.drop(r.task.ID)
 		s.refund(r.sub, 1)
+		if errors.Is(m.err, store.ErrFenced) || errors.Is(m.err, store.ErrUnavailable) {
+			s.endLeave(r.leave) // nothing was held
+		}
 		oldest = min(oldest, r.task.Due)
 	}
 	s.noteError(m.err)
@@ -164,6 +185,7 @@ func (s *shard) putOut(sub *subscriber, h heldTask) {
 // unregister forgets the hold of a task under a token, and makes room for its
 // subscription.
 func (s *shard) unregister(id string, token store.Token) {
+	s.endPermit(id, token)
 	h := s.held.get(id, token)
 	if h == nil {
 		return

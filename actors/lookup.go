@@ -18,7 +18,11 @@ func (s *System) Get(ctx context.Context, topic, id string) (Found, error) {
 	if err != nil {
 		return Found{}, err
 	}
-	return s.withHistory(ctx, f)
+	found := []Found{f}
+	if err := s.explain(ctx, found); err != nil {
+		return Found{}, failure(err)
+	}
+	return s.withHistory(ctx, found[0])
 }
 
 func (s *System) find(ctx context.Context, topic, id string) (Found, *Error) {
@@ -78,7 +82,7 @@ func (s *System) findIn(ctx context.Context, t *store.Topic, id string) (*Found,
 }
 
 func foundIn(t *store.Topic, snap store.Snapshot) Found {
-	return Found{Topic: t.Name, Snapshot: snap, MaxRetries: retriesOf(&snap.Task, t).max}
+	return Found{Topic: t.Name, Snapshot: snap, MaxRetries: retriesOf(&snap.Task, t).max, limits: t.Limits}
 }
 
 // Delete removes a pending task and says where it was. With an empty topic every
@@ -142,9 +146,13 @@ func (s *System) List(ctx context.Context, topic string, state store.State, size
 	case store.StateDead, store.StateExpired:
 		kinds = []store.Kind{store.KindDead}
 	}
-	return s.page(ctx, topic, kinds, size, token, func(f *store.Snapshot) bool {
+	tasks, next, err = s.page(ctx, topic, kinds, size, token, func(f *store.Snapshot) bool {
 		return state == store.StateUnknown || f.State == state
 	})
+	if err != nil {
+		return nil, "", err
+	}
+	return tasks, next, failure(s.explain(ctx, tasks))
 }
 
 // emptyPages is how many pages without a match one call reads at most.

@@ -124,8 +124,9 @@ type (
 	addTasks struct{ items []addition }
 	// holdTasks, from the topic.
 	holdTasks struct {
-		sub   *subscriber
-		tasks []store.Entry
+		sub    *subscriber
+		tasks  []store.Entry
+		leaves []*leave // nil: none of them is under limits
 	}
 	// settleHolds, from System and workers: some settlements of a call.
 	settleHolds struct {
@@ -269,6 +270,7 @@ type (
 	}
 	runningFound struct {
 		holds   []store.Running
+		permits heldPermits // of holds that another owner took
 		overdue []store.Entry
 		first   bool // the walk after a claim
 		err     error

@@ -130,6 +130,11 @@ func (s *System) Notified(n Notice) {
 	for _, e := range n.Ended {
 		s.toShard(e.Shard, &endedElsewhere{holds: e.Holds})
 	}
+	for _, f := range n.Freed {
+		if ref, open := s.topics.Load(f.Topic); open {
+			s.send(ref.(*topicRef).pid, &permitsFree{keys: f.Keys})
+		}
+	}
 	for _, w := range n.Waiting {
 		s.toShard(w.Shard, &waitedElsewhere{ids: w.IDs, node: w.Node, first: w.First})
 	}

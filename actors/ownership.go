@@ -144,6 +144,7 @@ func (s *shard) lose() {
 	s.metrics.owned.Dec()
 	for _, r := range s.holds.waiting {
 		s.refund(r.sub, 1)
+		s.endLeave(r.leave)
 	}
 	s.holds.waiting = nil
 	s.recovers.waiting = nil

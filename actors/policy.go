@@ -67,6 +67,8 @@ func nackFor(s *Settlement, token store.Token, r retries, random float64) store.
 		if s.Unseen {
 			n.Outcome = store.OutcomeNone
 		}
+	case s.reason != store.ReasonNone:
+		n.Reason, n.Uncount = s.reason, true
 	case s.Permanent:
 		n.Reason = store.ReasonPermanent
 	default:

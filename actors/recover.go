@@ -19,6 +19,7 @@ type expired struct {
 func (s *shard) onDeadlines(ms int64) {
 	for _, h := range s.held.take(store.Millis(ms)) {
 		if !s.owned { // for whoever does to recover; here it only makes room
+			delete(s.permits, h.id) // the hold may have been extended
 			s.unregister(h.id, h.token)
 			continue
 		}
@@ -140,6 +141,9 @@ func (s *shard) watch(first bool) {
 				break
 			}
 		}
+		if limits := s.ref.config.Load().Limits; m.err == nil && first && limits.Capped() {
+			m.permits, m.err = s.inherit(ctx, &limits, m.holds)
+		}
 		if m.err == nil && !first { // the claim loads them anyway
 			overdue := store.WindowQuery{To: s.now().Add(-watchSlack), Limit: loadPage}
 			_, m.overdue, m.err = s.store.Window(ctx, s.id, overdue)
@@ -161,6 +165,9 @@ func (s *shard) onRunning(m *runningFound) {
 			s.metrics.watchdog.Inc()
 		}
 		s.held.add(&hold{id: r.ID, token: r.Token, deadline: r.Deadline})
+		if p := m.permits[r.ID]; p != nil {
+			s.permitted(r.ID, p)
+		}
 	}
 	if s.owned {
 		s.takeOverdue(m.overdue)

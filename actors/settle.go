@@ -297,10 +297,19 @@ func (s *shard) storeExtends(ctx context.Context, batch []settleItem, topic *sto
 	for i := range batch {
 		extends[i] = store.Extend{ID: batch[i].ask.ID, Token: batch[i].token(), Visibility: or(batch[i].ask.Extend, or(batch[i].lasts, topic.Visibility))}
 	}
-	_, m.err = s.resolve(ctx, func() (err error) {
-		_, m.results, err = s.store.Extend(ctx, s.id, extends)
-		return err
-	})
+	limits := topic.Limits
+	if limits.Capped() {
+		m.err = s.movePermits(ctx, &limits, extends)
+	}
+	if m.err == nil {
+		_, m.err = s.resolve(ctx, func() (err error) {
+			_, m.results, err = s.store.Extend(ctx, s.id, extends)
+			return err
+		})
+	}
+	if limits.Capped() && m.err == nil {
+		s.freeOver(ctx, extends, m.results, &limits)
+	}
 	m.now = s.now()
 	return m
 }

@@ -86,6 +86,9 @@ type shard struct {
 	unused  []hold        // allocated, see room
 	freed   map[int64]int // subscription -> holds ended
 	refunds map[int64]int // subscription -> assignments that came to nothing
+
+	permits      heldPermits // nil: it took none
+	endedPermits []*permit   // gathered as the above
 }
 
 func newShard(rt *runtime, id store.Shard, ref *topicRef, dozing *atomic.Bool) *shard {
@@ -123,7 +126,7 @@ func (s *shard) Receive(c actor.Context) {
 	case *addTasks:
 		s.add(m.items)
 	case *holdTasks:
-		s.hold(m.sub, m.tasks)
+		s.hold(m)
 	case *settleHolds:
 		s.settle(m)
 	case *slotDue:
@@ -248,6 +251,10 @@ func (s *shard) flush() {
 		delete(s.refunds, sub)
 		s.send(s.parent, &refunded{sub: sub, n: n})
 	}
+	if len(s.endedPermits) > 0 {
+		s.send(s.parent, &permitsEnded{permits: s.endedPermits})
+		s.endedPermits = nil
+	}
 	s.forgo()
 	if s.giving != nil && s.holds.flying+s.holdNews.flying+s.recovers.flying == 0 {
 		s.giveUp()
@@ -330,9 +337,6 @@ func (s *shard) idle() bool {
 func (s *shard) refund(sub *subscriber, n int) { s.refunds[sub.id] += n }
 
 func (s *shard) now() store.Millis { return s.clock.millis() }
-
-// latest is a moment that the store's clock has not passed.
-func (s *shard) latest() store.Millis { return ceilMillis(s.clock.Latest()) }
 
 // post sends a message to the shard itself. Safe from any goroutine.
 func (s *shard) post(m any) { s.send(s.self, m) }

@@ -394,3 +394,27 @@ func (st *simStore) Clock(ctx context.Context) (time.Time, error) {
 func (st *simStore) Info(ctx context.Context) (store.Info, error) { return st.s.mem.Info(ctx) }
 
 func (st *simStore) Close() error { return nil }
+
+// Limits are of no shard.
+
+func (st *simStore) Reserve(ctx context.Context, asked []store.Reservation) ([]store.Tokens, error) {
+	return askStore(ctx, st, "reserve", store.Shard{}, true, func(m *memstore.Store) ([]store.Tokens, error) {
+		return m.Reserve(simContext, asked)
+	})
+}
+
+func (st *simStore) Acquire(ctx context.Context, asked []store.Acquire) ([]store.Acquired, error) {
+	return askStore(ctx, st, "acquire", store.Shard{}, true, func(m *memstore.Store) ([]store.Acquired, error) {
+		return m.Acquire(simContext, asked)
+	})
+}
+
+func (st *simStore) Move(ctx context.Context, permits []store.Permit) error {
+	return st.call(ctx, "move permits", store.Shard{}, true, func() error { return st.s.mem.Move(simContext, permits) })
+}
+
+func (st *simStore) Free(ctx context.Context, permits []store.Permit) ([][]string, error) {
+	return askStore(ctx, st, "free permits", store.Shard{}, true, func(m *memstore.Store) ([][]string, error) {
+		return m.Free(simContext, permits)
+	})
+}

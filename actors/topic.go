@@ -26,6 +26,9 @@ type topicActor struct {
 	subs   map[int64]*subscriber
 	nextID int64
 	gauges topicMetrics
+	gate   *gate     // nil: the topic has had no limits
+	armed  time.Time // when the gate is looked at next
+	calls  *calls    // about limits
 
 	owned []bool // by shard: this node may hold its tasks
 	links map[linkKey]*link
@@ -48,6 +51,7 @@ func newTopicActor(rt *runtime, ref *topicRef) *topicActor {
 		log:     rt.log,
 		subs:    make(map[int64]*subscriber),
 		gauges:  rt.metrics.topic(topic.Name),
+		calls:   newCalls(rt.pool),
 		owned:   make([]bool, topic.End()),
 		links:   make(map[linkKey]*link),
 		peers:   make(map[string]*subscriber),
@@ -80,9 +84,9 @@ func (t *topicActor) Receive(c actor.Context) {
 		t.owned[m.shard] = true
 	case *shardLost:
 		t.owned[m.shard] = false
-		t.core.drop(m.shard)
+		t.drop(m.shard)
 	case *readyGone:
-		t.core.drop(m.shard)
+		t.drop(m.shard)
 	case *viewChanged:
 		t.changeView()
 	case *linkOpened:
@@ -123,6 +127,8 @@ func (t *topicActor) Receive(c actor.Context) {
 		t.openLinks()
 	case *drainTopic:
 		t.drain(m)
+	case *gateTick, *tokensReserved, *permitsAcquired, *permitsEnded, *permitsFree:
+		t.onLimits(m)
 	case *countSubscriptions:
 		m.reply <- t.workers()
 	}
@@ -136,6 +142,7 @@ func (t *topicActor) Receive(c actor.Context) {
 func (t *topicActor) start(c actor.Context) {
 	t.core.every = t.topic.Ageing()
 	t.core.pause(t.topic.DeliveryPaused)
+	t.limit()
 	t.rampUp()
 	for n, p := range *t.ref.layout.Load() {
 		if p.pid != nil {
@@ -180,6 +187,7 @@ func (t *topicActor) end() {
 	}
 	close(t.stop)
 	t.wg.Wait()
+	t.calls.close()
 }
 
 // after sends the topic a message after a pause.
@@ -241,7 +249,7 @@ func (t *topicActor) enqueue(m *enqueue) {
 func (t *topicActor) reserve(items []addition, now store.Millis) {
 	due := 0
 	for i := range items {
-		if items[i].immediate(now) {
+		if items[i].immediate(now) && !t.limited(items[i].task.Traits) {
 			due++
 		}
 	}
@@ -250,16 +258,9 @@ func (t *topicActor) reserve(items []addition, now store.Millis) {
 	}
 	given := t.core.reserve(due)
 	for i := 0; len(given) > 0; i++ {
-		if items[i].immediate(now) {
+		if items[i].immediate(now) && !t.limited(items[i].task.Traits) {
 			items[i].sub, given = t.subs[given[0]], given[1:]
 		}
-	}
-}
-
-// hold carries out what the core decided.
-func (t *topicActor) hold(assigned []assignment) {
-	for _, a := range assigned {
-		t.tell(t.ref, a.shard, &holdTasks{sub: t.subs[a.sub], tasks: a.tasks})
 	}
 }
 
@@ -330,6 +331,7 @@ func (t *topicActor) configure(m *configured) {
 	t.topic = &m.topic
 	t.rampUp()
 	t.core.every = m.topic.Ageing()
+	t.hold(t.limit())
 	t.hold(t.core.pause(m.topic.DeliveryPaused || t.draining != nil))
 	t.toShards(m)
 }

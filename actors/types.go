@@ -44,6 +44,11 @@ type Found struct {
 	store.Snapshot
 	MaxRetries    int // the task's own or the topic's
 	store.History     // Get and Wait
+
+	WaitingFor WaitingFor   // a task that is due, see System.explain
+	NextToken  store.Millis // WaitsForRate: when there is one that nobody has reserved
+
+	limits store.TopicLimits // of its topic
 }
 
 // SubscribeOptions are one worker's wishes for one topic.
@@ -91,6 +96,8 @@ type Settlement struct {
 	Result    []byte         // ack: kept with the done task
 	Unseen    bool           // release: no worker has seen the task, which is no attempt
 	Extend    time.Duration  // extend: 0 the topic's visibility timeout
+
+	reason store.Reason // nack: dead-letter for this reason
 }
 
 // Settled is the outcome of one Settlement.
@@ -144,6 +151,10 @@ type TopicChange struct {
 	IfVersion *int64
 	// Ramp is how long deliveries rise when the change ends their pause.
 	Ramp time.Duration
+
+	Rate, KeyRate               *store.Rate // the zero one ends the limit
+	Concurrency, KeyConcurrency *int        // 0 ends the cap
+	OverLimitDead               *bool       // dead-letter tasks over a rate
 }
 
 // Depth counts the tasks of a topic by state.

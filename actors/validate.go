@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"cmp"
 	"encoding/binary"
 	"time"
 	"unicode/utf8"
@@ -94,7 +95,7 @@ func checkTraits(t *store.Traits) *Error {
 	case t.FairnessWeight > 0 && t.FairnessKey == "":
 		return invalid("fairness_weight", "BAD_KEY", "fairness_weight is that of a fairness_key, which is not given")
 	}
-	return checkKey("fairness_key", t.FairnessKey)
+	return cmp.Or(checkKey("fairness_key", t.FairnessKey), checkKey("rate_key", t.RateKey), checkKey("concurrency_key", t.ConcurrencyKey))
 }
 
 // checkKey allows none.

@@ -16,6 +16,7 @@ type Store interface {
 	Owner
 	Reader
 	Catalog
+	Limits
 
 	// Info says what an acknowledgement is worth and what is wrong with the store.
 	Info(ctx context.Context) (Info, error)
@@ -216,6 +217,7 @@ const (
 	NotFound          // no such task
 	Corrupt           // Hold: unreadable, and dead-lettered now
 	Expired           // Hold: past its expiry, and dead-lettered now
+	Late              // Hold: at or past its Before
 )
 
 // AddResult is the outcome of adding one task.
@@ -237,11 +239,15 @@ type Hold struct {
 	Visibility time.Duration // used when the task has none of its own
 	Worker     string
 	Node       string // that asks; at most 255 bytes are kept
+
+	// Before, when it is not 0, is the moment from which the task is not held any
+	// more: Late. The hold does not outlast Until then, unless that is 0.
+	Before, Until Millis
 }
 
 // HoldResult is the outcome of holding one task.
 type HoldResult struct {
-	Status   Status // OK, NotDue, WrongState, NotFound, Corrupt, Expired
+	Status   Status // OK, NotDue, WrongState, NotFound, Corrupt, Expired, Late
 	Task     *Task  // OK
 	Due      Millis // OK, NotDue
 	Deadline Millis // OK
@@ -285,6 +291,10 @@ type Extend struct {
 	ID         string
 	Token      Token
 	Visibility time.Duration
+
+	// Until, when it is not 0, bounds the deadline. A hold whose deadline has passed
+	// is Stale then, as if it had been recovered.
+	Until Millis
 }
 
 // ExtendResult is the outcome of one Extend.

@@ -113,6 +113,7 @@ const (
 	ReasonExpired            // its expiry passed before delivery
 	ReasonCorrupt            // its record could not be read
 	ReasonHoldExpired        // the hold of its last allowed attempt ran out
+	ReasonRateLimited        // it came when a rate had no token left, and its topic lets none wait
 
 	ReasonCancelled Reason = 8 // its cancellation was asked for while it ran
 )

@@ -27,6 +27,8 @@ type Topic struct {
 	Resumed        Millis        // when deliveries began again, if they rise slowly since; else 0
 	Ramp           time.Duration // how long they rise for
 	Version        int64         // rises by one with every change
+
+	Limits TopicLimits
 }
 
 // MaxFormer is how many generations of shards of a topic may have tasks left.

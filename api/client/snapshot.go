@@ -25,6 +25,10 @@ type Snapshot struct {
 	IdempotencyKey    string // empty: none
 	FairnessKey       string
 	FairnessWeight    int
+	RateKey           string
+	ConcurrencyKey    string
+	WaitingFor        WaitingFor // what a task that is due lacks, as far as is known
+	NextToken         time.Time  // waiting for a rate: when it has a token again
 	LastError         string     // of the last failed attempt
 	DeadReason        DeadReason // of a dead or expired task
 	FinishedAt        time.Time  // when it was done, dead or expired
@@ -54,6 +58,10 @@ func snapshot(t *ddqv1.Task) Snapshot {
 		IdempotencyKey:    t.GetIdempotencyKey(),
 		FairnessKey:       t.GetFairnessKey(),
 		FairnessWeight:    int(t.GetFairnessWeight()),
+		RateKey:           t.GetRateKey(),
+		ConcurrencyKey:    t.GetConcurrencyKey(),
+		WaitingFor:        WaitingFor(t.GetWaitingFor()),
+		NextToken:         timeOf(t.GetNextTokenTime()),
 		LastError:         t.GetLastError(),
 		DeadReason:        DeadReason(t.GetDeadReason()),
 		FinishedAt:        timeOf(t.GetFinishedAt()),

@@ -63,6 +63,12 @@ type Task struct {
 	FairnessKey    string
 	FairnessWeight int
 
+	// RateKey and ConcurrencyKey name whose rate and cap the task counts for, where its
+	// topic has limits for keys: Policy.KeyRate and KeyConcurrency. UTF-8 of at most 128
+	// bytes.
+	RateKey        string
+	ConcurrencyKey string
+
 	// Expires, or ExpireAfter measured from the due time: a task that was not
 	// delivered by then goes to the dead letters. Never when neither is set.
 	Expires     time.Time
@@ -161,6 +167,7 @@ func (r *request) fill(t *Task) *Error {
 	w.Backoff = t.Backoff.wire()
 	w.Idempotency = t.Idempotency.wire()
 	w.Priority, w.FairnessKey, w.FairnessWeight = int32Of(t.Priority), t.FairnessKey, int32Of(t.FairnessWeight)
+	w.RateKey, w.ConcurrencyKey = t.RateKey, t.ConcurrencyKey
 	switch {
 	case !t.Latest.IsZero():
 		w.Spread = &ddqv1.EnqueueRequest_LatestTime{LatestTime: timestamppb.New(t.Latest)}

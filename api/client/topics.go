@@ -22,6 +22,13 @@ type Policy struct {
 	MaxDead           *int           // dead letters kept: beyond it the oldest are deleted; 0 any number
 	MaxBacklog        *int           // tasks that may wait: beyond it ErrExhausted; 0 any number
 
+	// Limits over all nodes, see the guide about policies. The zero Rate and 0 are none.
+	Rate           *Rate // of all tasks of the topic
+	KeyRate        *Rate // of those of each rate key
+	Concurrency    *int  // most tasks held at a time: up to 100,000
+	KeyConcurrency *int  // of each concurrency key
+	OverLimit      *OverLimit
+
 	// PriorityAgeing: one of so many deliveries is that of the task that has been due
 	// for longest, whatever its priority and fairness key: 1 to 1,000.
 	PriorityAgeing *int
@@ -184,7 +191,7 @@ func (c *Client) PurgeTopic(ctx context.Context, name string) (deleted int64, er
 }
 
 func (p Policy) wire() *ddqv1.TopicPolicy {
-	return &ddqv1.TopicPolicy{
+	w := &ddqv1.TopicPolicy{
 		Shards:              int32Ptr(p.Shards),
 		VisibilityTimeoutMs: millisPtr(p.VisibilityTimeout),
 		MaxRetries:          int32Ptr(p.MaxRetries),
@@ -197,6 +204,8 @@ func (p Policy) wire() *ddqv1.TopicPolicy {
 		MaxPayloadBytes:     int64Ptr(p.MaxPayload),
 		PriorityAgeing:      int32Ptr(p.PriorityAgeing),
 	}
+	p.limits(w)
+	return w
 }
 
 func topicFrom(t *ddqv1.Topic) Topic {
@@ -222,6 +231,7 @@ func topicFrom(t *ddqv1.Topic) Topic {
 		EnqueuePaused:  t.GetEnqueuePaused(),
 		Ramp:           duration(t.GetRampMs()),
 	}
+	topic.Policy.limitsFrom(p)
 	if ms := t.GetResumedUnixMs(); ms != 0 {
 		topic.Resumed = time.UnixMilli(ms).UTC()
 	}

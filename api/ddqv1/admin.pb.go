@@ -21,6 +21,110 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+type RateKind int32
+
+const (
+	// A token bucket.
+	RateKind_RATE_KIND_UNSPECIFIED RateKind = 0
+	// Count in a period on average, evenly, and burst at once after a rest.
+	RateKind_RATE_KIND_TOKEN_BUCKET RateKind = 1
+	// At most count in any period.
+	RateKind_RATE_KIND_SLIDING_WINDOW RateKind = 2
+)
+
+// Enum value maps for RateKind.
+var (
+	RateKind_name = map[int32]string{
+		0: "RATE_KIND_UNSPECIFIED",
+		1: "RATE_KIND_TOKEN_BUCKET",
+		2: "RATE_KIND_SLIDING_WINDOW",
+	}
+	RateKind_value = map[string]int32{
+		"RATE_KIND_UNSPECIFIED":    0,
+		"RATE_KIND_TOKEN_BUCKET":   1,
+		"RATE_KIND_SLIDING_WINDOW": 2,
+	}
+)
+
+func (x RateKind) Enum() *RateKind {
+	p := new(RateKind)
+	*p = x
+	return p
+}
+
+func (x RateKind) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (RateKind) Descriptor() protoreflect.EnumDescriptor {
+	return file_ddq_v1_admin_proto_enumTypes[0].Descriptor()
+}
+
+func (RateKind) Type() protoreflect.EnumType {
+	return &file_ddq_v1_admin_proto_enumTypes[0]
+}
+
+func (x RateKind) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use RateKind.Descriptor instead.
+func (RateKind) EnumDescriptor() ([]byte, []int) {
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{0}
+}
+
+// OverLimit is what becomes of a task that is due when a rate has no token left.
+type OverLimit int32
+
+const (
+	OverLimit_OVER_LIMIT_UNSPECIFIED OverLimit = 0
+	// It waits; no attempt is spent. The default.
+	OverLimit_OVER_LIMIT_WAIT OverLimit = 1
+	// It is dead-lettered as RATE_LIMITED.
+	OverLimit_OVER_LIMIT_DEAD_LETTER OverLimit = 2
+)
+
+// Enum value maps for OverLimit.
+var (
+	OverLimit_name = map[int32]string{
+		0: "OVER_LIMIT_UNSPECIFIED",
+		1: "OVER_LIMIT_WAIT",
+		2: "OVER_LIMIT_DEAD_LETTER",
+	}
+	OverLimit_value = map[string]int32{
+		"OVER_LIMIT_UNSPECIFIED": 0,
+		"OVER_LIMIT_WAIT":        1,
+		"OVER_LIMIT_DEAD_LETTER": 2,
+	}
+)
+
+func (x OverLimit) Enum() *OverLimit {
+	p := new(OverLimit)
+	*p = x
+	return p
+}
+
+func (x OverLimit) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (OverLimit) Descriptor() protoreflect.EnumDescriptor {
+	return file_ddq_v1_admin_proto_enumTypes[1].Descriptor()
+}
+
+func (OverLimit) Type() protoreflect.EnumType {
+	return &file_ddq_v1_admin_proto_enumTypes[1]
+}
+
+func (x OverLimit) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use OverLimit.Descriptor instead.
+func (OverLimit) EnumDescriptor() ([]byte, []int) {
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{1}
+}
+
 type NodeState int32
 
 const (
@@ -59,11 +163,11 @@ func (x NodeState) String() string {
 }
 
 func (NodeState) Descriptor() protoreflect.EnumDescriptor {
-	return file_ddq_v1_admin_proto_enumTypes[0].Descriptor()
+	return file_ddq_v1_admin_proto_enumTypes[2].Descriptor()
 }
 
 func (NodeState) Type() protoreflect.EnumType {
-	return &file_ddq_v1_admin_proto_enumTypes[0]
+	return &file_ddq_v1_admin_proto_enumTypes[2]
 }
 
 func (x NodeState) Number() protoreflect.EnumNumber {
@@ -72,7 +176,7 @@ func (x NodeState) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use NodeState.Descriptor instead.
 func (NodeState) EnumDescriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{0}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{2}
 }
 
 // TopicPolicy holds what a topic decides for its tasks. An unset field means
@@ -102,6 +206,15 @@ type TopicPolicy struct {
 	// whatever its priority and key, so that none starves: 1 to 1,000. 1 ignores
 	// priorities and keys.
 	PriorityAgeing *int32 `protobuf:"varint,8,opt,name=priority_ageing,json=priorityAgeing,proto3,oneof" json:"priority_ageing,omitempty"`
+	// How fast tasks are delivered, over all nodes; a count of 0 ends the limit.
+	Rate *RateLimit `protobuf:"bytes,10,opt,name=rate,proto3" json:"rate,omitempty"`
+	// Most tasks held at a time, over all nodes: 0, which is no limit, to 100,000.
+	Concurrency *int32 `protobuf:"varint,11,opt,name=concurrency,proto3,oneof" json:"concurrency,omitempty"`
+	// The same for the tasks of each rate_key.
+	KeyRate *RateLimit `protobuf:"bytes,12,opt,name=key_rate,json=keyRate,proto3" json:"key_rate,omitempty"`
+	// The same for the tasks of each concurrency_key.
+	KeyConcurrency *int32    `protobuf:"varint,13,opt,name=key_concurrency,json=keyConcurrency,proto3,oneof" json:"key_concurrency,omitempty"`
+	OverLimit      OverLimit `protobuf:"varint,14,opt,name=over_limit,json=overLimit,proto3,enum=ddq.v1.OverLimit" json:"over_limit,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -213,6 +326,113 @@ func (x *TopicPolicy) GetPriorityAgeing() int32 {
 	return 0
 }
 
+func (x *TopicPolicy) GetRate() *RateLimit {
+	if x != nil {
+		return x.Rate
+	}
+	return nil
+}
+
+func (x *TopicPolicy) GetConcurrency() int32 {
+	if x != nil && x.Concurrency != nil {
+		return *x.Concurrency
+	}
+	return 0
+}
+
+func (x *TopicPolicy) GetKeyRate() *RateLimit {
+	if x != nil {
+		return x.KeyRate
+	}
+	return nil
+}
+
+func (x *TopicPolicy) GetKeyConcurrency() int32 {
+	if x != nil && x.KeyConcurrency != nil {
+		return *x.KeyConcurrency
+	}
+	return 0
+}
+
+func (x *TopicPolicy) GetOverLimit() OverLimit {
+	if x != nil {
+		return x.OverLimit
+	}
+	return OverLimit_OVER_LIMIT_UNSPECIFIED
+}
+
+// RateLimit is how fast something may go.
+type RateLimit struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Kind  RateKind               `protobuf:"varint,1,opt,name=kind,proto3,enum=ddq.v1.RateKind" json:"kind,omitempty"`
+	// Per period: 0, which is no limit, to 1,000,000.
+	Count int32 `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`
+	// 1 to 86,400,000.
+	PeriodMs int64 `protobuf:"varint,3,opt,name=period_ms,json=periodMs,proto3" json:"period_ms,omitempty"`
+	// Of a token bucket, how many may go at once after a rest: 0, which means 1, to 100,000.
+	Burst         int32 `protobuf:"varint,4,opt,name=burst,proto3" json:"burst,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RateLimit) Reset() {
+	*x = RateLimit{}
+	mi := &file_ddq_v1_admin_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RateLimit) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RateLimit) ProtoMessage() {}
+
+func (x *RateLimit) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_admin_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RateLimit.ProtoReflect.Descriptor instead.
+func (*RateLimit) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *RateLimit) GetKind() RateKind {
+	if x != nil {
+		return x.Kind
+	}
+	return RateKind_RATE_KIND_UNSPECIFIED
+}
+
+func (x *RateLimit) GetCount() int32 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
+func (x *RateLimit) GetPeriodMs() int64 {
+	if x != nil {
+		return x.PeriodMs
+	}
+	return 0
+}
+
+func (x *RateLimit) GetBurst() int32 {
+	if x != nil {
+		return x.Burst
+	}
+	return 0
+}
+
 type Topic struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Name   string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -233,7 +453,7 @@ type Topic struct {
 
 func (x *Topic) Reset() {
 	*x = Topic{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[1]
+	mi := &file_ddq_v1_admin_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -245,7 +465,7 @@ func (x *Topic) String() string {
 func (*Topic) ProtoMessage() {}
 
 func (x *Topic) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[1]
+	mi := &file_ddq_v1_admin_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -258,7 +478,7 @@ func (x *Topic) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Topic.ProtoReflect.Descriptor instead.
 func (*Topic) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{1}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *Topic) GetName() string {
@@ -332,7 +552,7 @@ type Depth struct {
 
 func (x *Depth) Reset() {
 	*x = Depth{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[2]
+	mi := &file_ddq_v1_admin_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -344,7 +564,7 @@ func (x *Depth) String() string {
 func (*Depth) ProtoMessage() {}
 
 func (x *Depth) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[2]
+	mi := &file_ddq_v1_admin_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -357,7 +577,7 @@ func (x *Depth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Depth.ProtoReflect.Descriptor instead.
 func (*Depth) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{2}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Depth) GetScheduled() int64 {
@@ -405,7 +625,7 @@ type CreateTopicRequest struct {
 
 func (x *CreateTopicRequest) Reset() {
 	*x = CreateTopicRequest{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[3]
+	mi := &file_ddq_v1_admin_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -417,7 +637,7 @@ func (x *CreateTopicRequest) String() string {
 func (*CreateTopicRequest) ProtoMessage() {}
 
 func (x *CreateTopicRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[3]
+	mi := &file_ddq_v1_admin_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -430,7 +650,7 @@ func (x *CreateTopicRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateTopicRequest.ProtoReflect.Descriptor instead.
 func (*CreateTopicRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{3}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *CreateTopicRequest) GetName() string {
@@ -456,7 +676,7 @@ type CreateTopicResponse struct {
 
 func (x *CreateTopicResponse) Reset() {
 	*x = CreateTopicResponse{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[4]
+	mi := &file_ddq_v1_admin_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -468,7 +688,7 @@ func (x *CreateTopicResponse) String() string {
 func (*CreateTopicResponse) ProtoMessage() {}
 
 func (x *CreateTopicResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[4]
+	mi := &file_ddq_v1_admin_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -481,7 +701,7 @@ func (x *CreateTopicResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateTopicResponse.ProtoReflect.Descriptor instead.
 func (*CreateTopicResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{4}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *CreateTopicResponse) GetTopic() *Topic {
@@ -503,7 +723,7 @@ type ConfigureTopicRequest struct {
 
 func (x *ConfigureTopicRequest) Reset() {
 	*x = ConfigureTopicRequest{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[5]
+	mi := &file_ddq_v1_admin_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -515,7 +735,7 @@ func (x *ConfigureTopicRequest) String() string {
 func (*ConfigureTopicRequest) ProtoMessage() {}
 
 func (x *ConfigureTopicRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[5]
+	mi := &file_ddq_v1_admin_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -528,7 +748,7 @@ func (x *ConfigureTopicRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfigureTopicRequest.ProtoReflect.Descriptor instead.
 func (*ConfigureTopicRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{5}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *ConfigureTopicRequest) GetName() string {
@@ -561,7 +781,7 @@ type ConfigureTopicResponse struct {
 
 func (x *ConfigureTopicResponse) Reset() {
 	*x = ConfigureTopicResponse{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[6]
+	mi := &file_ddq_v1_admin_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -573,7 +793,7 @@ func (x *ConfigureTopicResponse) String() string {
 func (*ConfigureTopicResponse) ProtoMessage() {}
 
 func (x *ConfigureTopicResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[6]
+	mi := &file_ddq_v1_admin_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -586,7 +806,7 @@ func (x *ConfigureTopicResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfigureTopicResponse.ProtoReflect.Descriptor instead.
 func (*ConfigureTopicResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{6}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ConfigureTopicResponse) GetTopic() *Topic {
@@ -605,7 +825,7 @@ type DescribeTopicRequest struct {
 
 func (x *DescribeTopicRequest) Reset() {
 	*x = DescribeTopicRequest{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[7]
+	mi := &file_ddq_v1_admin_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -617,7 +837,7 @@ func (x *DescribeTopicRequest) String() string {
 func (*DescribeTopicRequest) ProtoMessage() {}
 
 func (x *DescribeTopicRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[7]
+	mi := &file_ddq_v1_admin_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -630,7 +850,7 @@ func (x *DescribeTopicRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeTopicRequest.ProtoReflect.Descriptor instead.
 func (*DescribeTopicRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{7}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *DescribeTopicRequest) GetName() string {
@@ -654,7 +874,7 @@ type DescribeTopicResponse struct {
 
 func (x *DescribeTopicResponse) Reset() {
 	*x = DescribeTopicResponse{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[8]
+	mi := &file_ddq_v1_admin_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -666,7 +886,7 @@ func (x *DescribeTopicResponse) String() string {
 func (*DescribeTopicResponse) ProtoMessage() {}
 
 func (x *DescribeTopicResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[8]
+	mi := &file_ddq_v1_admin_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -679,7 +899,7 @@ func (x *DescribeTopicResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeTopicResponse.ProtoReflect.Descriptor instead.
 func (*DescribeTopicResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{8}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *DescribeTopicResponse) GetTopic() *Topic {
@@ -721,7 +941,7 @@ type ListTopicsRequest struct {
 
 func (x *ListTopicsRequest) Reset() {
 	*x = ListTopicsRequest{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[9]
+	mi := &file_ddq_v1_admin_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -733,7 +953,7 @@ func (x *ListTopicsRequest) String() string {
 func (*ListTopicsRequest) ProtoMessage() {}
 
 func (x *ListTopicsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[9]
+	mi := &file_ddq_v1_admin_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -746,7 +966,7 @@ func (x *ListTopicsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTopicsRequest.ProtoReflect.Descriptor instead.
 func (*ListTopicsRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{9}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ListTopicsRequest) GetPageSize() int32 {
@@ -773,7 +993,7 @@ type ListTopicsResponse struct {
 
 func (x *ListTopicsResponse) Reset() {
 	*x = ListTopicsResponse{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[10]
+	mi := &file_ddq_v1_admin_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -785,7 +1005,7 @@ func (x *ListTopicsResponse) String() string {
 func (*ListTopicsResponse) ProtoMessage() {}
 
 func (x *ListTopicsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[10]
+	mi := &file_ddq_v1_admin_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -798,7 +1018,7 @@ func (x *ListTopicsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTopicsResponse.ProtoReflect.Descriptor instead.
 func (*ListTopicsResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{10}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ListTopicsResponse) GetTopics() []*Topic {
@@ -826,7 +1046,7 @@ type DeleteTopicRequest struct {
 
 func (x *DeleteTopicRequest) Reset() {
 	*x = DeleteTopicRequest{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[11]
+	mi := &file_ddq_v1_admin_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -838,7 +1058,7 @@ func (x *DeleteTopicRequest) String() string {
 func (*DeleteTopicRequest) ProtoMessage() {}
 
 func (x *DeleteTopicRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[11]
+	mi := &file_ddq_v1_admin_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -851,7 +1071,7 @@ func (x *DeleteTopicRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteTopicRequest.ProtoReflect.Descriptor instead.
 func (*DeleteTopicRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{11}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *DeleteTopicRequest) GetName() string {
@@ -876,7 +1096,7 @@ type DeleteTopicResponse struct {
 
 func (x *DeleteTopicResponse) Reset() {
 	*x = DeleteTopicResponse{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[12]
+	mi := &file_ddq_v1_admin_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -888,7 +1108,7 @@ func (x *DeleteTopicResponse) String() string {
 func (*DeleteTopicResponse) ProtoMessage() {}
 
 func (x *DeleteTopicResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[12]
+	mi := &file_ddq_v1_admin_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -901,7 +1121,7 @@ func (x *DeleteTopicResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteTopicResponse.ProtoReflect.Descriptor instead.
 func (*DeleteTopicResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{12}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{13}
 }
 
 type PauseTopicRequest struct {
@@ -915,7 +1135,7 @@ type PauseTopicRequest struct {
 
 func (x *PauseTopicRequest) Reset() {
 	*x = PauseTopicRequest{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[13]
+	mi := &file_ddq_v1_admin_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -927,7 +1147,7 @@ func (x *PauseTopicRequest) String() string {
 func (*PauseTopicRequest) ProtoMessage() {}
 
 func (x *PauseTopicRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[13]
+	mi := &file_ddq_v1_admin_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -940,7 +1160,7 @@ func (x *PauseTopicRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseTopicRequest.ProtoReflect.Descriptor instead.
 func (*PauseTopicRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{13}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *PauseTopicRequest) GetName() string {
@@ -973,7 +1193,7 @@ type PauseTopicResponse struct {
 
 func (x *PauseTopicResponse) Reset() {
 	*x = PauseTopicResponse{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[14]
+	mi := &file_ddq_v1_admin_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -985,7 +1205,7 @@ func (x *PauseTopicResponse) String() string {
 func (*PauseTopicResponse) ProtoMessage() {}
 
 func (x *PauseTopicResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[14]
+	mi := &file_ddq_v1_admin_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -998,7 +1218,7 @@ func (x *PauseTopicResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseTopicResponse.ProtoReflect.Descriptor instead.
 func (*PauseTopicResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{14}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *PauseTopicResponse) GetTopic() *Topic {
@@ -1020,7 +1240,7 @@ type ResumeTopicRequest struct {
 
 func (x *ResumeTopicRequest) Reset() {
 	*x = ResumeTopicRequest{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[15]
+	mi := &file_ddq_v1_admin_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1032,7 +1252,7 @@ func (x *ResumeTopicRequest) String() string {
 func (*ResumeTopicRequest) ProtoMessage() {}
 
 func (x *ResumeTopicRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[15]
+	mi := &file_ddq_v1_admin_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1045,7 +1265,7 @@ func (x *ResumeTopicRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeTopicRequest.ProtoReflect.Descriptor instead.
 func (*ResumeTopicRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{15}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ResumeTopicRequest) GetName() string {
@@ -1071,7 +1291,7 @@ type ResumeTopicResponse struct {
 
 func (x *ResumeTopicResponse) Reset() {
 	*x = ResumeTopicResponse{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[16]
+	mi := &file_ddq_v1_admin_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1083,7 +1303,7 @@ func (x *ResumeTopicResponse) String() string {
 func (*ResumeTopicResponse) ProtoMessage() {}
 
 func (x *ResumeTopicResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[16]
+	mi := &file_ddq_v1_admin_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1096,7 +1316,7 @@ func (x *ResumeTopicResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeTopicResponse.ProtoReflect.Descriptor instead.
 func (*ResumeTopicResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{16}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ResumeTopicResponse) GetTopic() *Topic {
@@ -1115,7 +1335,7 @@ type PurgeTopicRequest struct {
 
 func (x *PurgeTopicRequest) Reset() {
 	*x = PurgeTopicRequest{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[17]
+	mi := &file_ddq_v1_admin_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1127,7 +1347,7 @@ func (x *PurgeTopicRequest) String() string {
 func (*PurgeTopicRequest) ProtoMessage() {}
 
 func (x *PurgeTopicRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[17]
+	mi := &file_ddq_v1_admin_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1140,7 +1360,7 @@ func (x *PurgeTopicRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PurgeTopicRequest.ProtoReflect.Descriptor instead.
 func (*PurgeTopicRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{17}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *PurgeTopicRequest) GetName() string {
@@ -1159,7 +1379,7 @@ type PurgeTopicResponse struct {
 
 func (x *PurgeTopicResponse) Reset() {
 	*x = PurgeTopicResponse{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[18]
+	mi := &file_ddq_v1_admin_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1171,7 +1391,7 @@ func (x *PurgeTopicResponse) String() string {
 func (*PurgeTopicResponse) ProtoMessage() {}
 
 func (x *PurgeTopicResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[18]
+	mi := &file_ddq_v1_admin_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1184,7 +1404,7 @@ func (x *PurgeTopicResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PurgeTopicResponse.ProtoReflect.Descriptor instead.
 func (*PurgeTopicResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{18}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *PurgeTopicResponse) GetDeleted() int64 {
@@ -1208,7 +1428,7 @@ type DeadLetterFilter struct {
 
 func (x *DeadLetterFilter) Reset() {
 	*x = DeadLetterFilter{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[19]
+	mi := &file_ddq_v1_admin_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1220,7 +1440,7 @@ func (x *DeadLetterFilter) String() string {
 func (*DeadLetterFilter) ProtoMessage() {}
 
 func (x *DeadLetterFilter) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[19]
+	mi := &file_ddq_v1_admin_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1233,7 +1453,7 @@ func (x *DeadLetterFilter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeadLetterFilter.ProtoReflect.Descriptor instead.
 func (*DeadLetterFilter) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{19}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *DeadLetterFilter) GetReason() DeadReason {
@@ -1277,7 +1497,7 @@ type ListDeadLettersRequest struct {
 
 func (x *ListDeadLettersRequest) Reset() {
 	*x = ListDeadLettersRequest{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[20]
+	mi := &file_ddq_v1_admin_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1289,7 +1509,7 @@ func (x *ListDeadLettersRequest) String() string {
 func (*ListDeadLettersRequest) ProtoMessage() {}
 
 func (x *ListDeadLettersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[20]
+	mi := &file_ddq_v1_admin_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1302,7 +1522,7 @@ func (x *ListDeadLettersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDeadLettersRequest.ProtoReflect.Descriptor instead.
 func (*ListDeadLettersRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{20}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ListDeadLettersRequest) GetTopic() string {
@@ -1344,7 +1564,7 @@ type ListDeadLettersResponse struct {
 
 func (x *ListDeadLettersResponse) Reset() {
 	*x = ListDeadLettersResponse{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[21]
+	mi := &file_ddq_v1_admin_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1356,7 +1576,7 @@ func (x *ListDeadLettersResponse) String() string {
 func (*ListDeadLettersResponse) ProtoMessage() {}
 
 func (x *ListDeadLettersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[21]
+	mi := &file_ddq_v1_admin_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1369,7 +1589,7 @@ func (x *ListDeadLettersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDeadLettersResponse.ProtoReflect.Descriptor instead.
 func (*ListDeadLettersResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{21}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ListDeadLettersResponse) GetTasks() []*Task {
@@ -1398,7 +1618,7 @@ type RequeueDeadLettersRequest struct {
 
 func (x *RequeueDeadLettersRequest) Reset() {
 	*x = RequeueDeadLettersRequest{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[22]
+	mi := &file_ddq_v1_admin_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1410,7 +1630,7 @@ func (x *RequeueDeadLettersRequest) String() string {
 func (*RequeueDeadLettersRequest) ProtoMessage() {}
 
 func (x *RequeueDeadLettersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[22]
+	mi := &file_ddq_v1_admin_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1423,7 +1643,7 @@ func (x *RequeueDeadLettersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequeueDeadLettersRequest.ProtoReflect.Descriptor instead.
 func (*RequeueDeadLettersRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{22}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *RequeueDeadLettersRequest) GetTopic() string {
@@ -1458,7 +1678,7 @@ type RequeueDeadLettersResponse struct {
 
 func (x *RequeueDeadLettersResponse) Reset() {
 	*x = RequeueDeadLettersResponse{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[23]
+	mi := &file_ddq_v1_admin_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1470,7 +1690,7 @@ func (x *RequeueDeadLettersResponse) String() string {
 func (*RequeueDeadLettersResponse) ProtoMessage() {}
 
 func (x *RequeueDeadLettersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[23]
+	mi := &file_ddq_v1_admin_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1483,7 +1703,7 @@ func (x *RequeueDeadLettersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequeueDeadLettersResponse.ProtoReflect.Descriptor instead.
 func (*RequeueDeadLettersResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{23}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *RequeueDeadLettersResponse) GetRequeued() int64 {
@@ -1512,7 +1732,7 @@ type DeleteDeadLettersRequest struct {
 
 func (x *DeleteDeadLettersRequest) Reset() {
 	*x = DeleteDeadLettersRequest{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[24]
+	mi := &file_ddq_v1_admin_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1524,7 +1744,7 @@ func (x *DeleteDeadLettersRequest) String() string {
 func (*DeleteDeadLettersRequest) ProtoMessage() {}
 
 func (x *DeleteDeadLettersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[24]
+	mi := &file_ddq_v1_admin_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1537,7 +1757,7 @@ func (x *DeleteDeadLettersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteDeadLettersRequest.ProtoReflect.Descriptor instead.
 func (*DeleteDeadLettersRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{24}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *DeleteDeadLettersRequest) GetTopic() string {
@@ -1572,7 +1792,7 @@ type DeleteDeadLettersResponse struct {
 
 func (x *DeleteDeadLettersResponse) Reset() {
 	*x = DeleteDeadLettersResponse{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[25]
+	mi := &file_ddq_v1_admin_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1584,7 +1804,7 @@ func (x *DeleteDeadLettersResponse) String() string {
 func (*DeleteDeadLettersResponse) ProtoMessage() {}
 
 func (x *DeleteDeadLettersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[25]
+	mi := &file_ddq_v1_admin_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1597,7 +1817,7 @@ func (x *DeleteDeadLettersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteDeadLettersResponse.ProtoReflect.Descriptor instead.
 func (*DeleteDeadLettersResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{25}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *DeleteDeadLettersResponse) GetDeleted() int64 {
@@ -1622,7 +1842,7 @@ type DescribeServerRequest struct {
 
 func (x *DescribeServerRequest) Reset() {
 	*x = DescribeServerRequest{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[26]
+	mi := &file_ddq_v1_admin_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1634,7 +1854,7 @@ func (x *DescribeServerRequest) String() string {
 func (*DescribeServerRequest) ProtoMessage() {}
 
 func (x *DescribeServerRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[26]
+	mi := &file_ddq_v1_admin_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1647,7 +1867,7 @@ func (x *DescribeServerRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeServerRequest.ProtoReflect.Descriptor instead.
 func (*DescribeServerRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{26}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{27}
 }
 
 type DescribeServerResponse struct {
@@ -1671,7 +1891,7 @@ type DescribeServerResponse struct {
 
 func (x *DescribeServerResponse) Reset() {
 	*x = DescribeServerResponse{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[27]
+	mi := &file_ddq_v1_admin_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1683,7 +1903,7 @@ func (x *DescribeServerResponse) String() string {
 func (*DescribeServerResponse) ProtoMessage() {}
 
 func (x *DescribeServerResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[27]
+	mi := &file_ddq_v1_admin_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1696,7 +1916,7 @@ func (x *DescribeServerResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeServerResponse.ProtoReflect.Descriptor instead.
 func (*DescribeServerResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{27}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *DescribeServerResponse) GetVersion() string {
@@ -1780,7 +2000,7 @@ type Node struct {
 
 func (x *Node) Reset() {
 	*x = Node{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[28]
+	mi := &file_ddq_v1_admin_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1792,7 +2012,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[28]
+	mi := &file_ddq_v1_admin_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1805,7 +2025,7 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Node.ProtoReflect.Descriptor instead.
 func (*Node) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{28}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Node) GetName() string {
@@ -1874,7 +2094,7 @@ type NodeLoad struct {
 
 func (x *NodeLoad) Reset() {
 	*x = NodeLoad{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[29]
+	mi := &file_ddq_v1_admin_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1886,7 +2106,7 @@ func (x *NodeLoad) String() string {
 func (*NodeLoad) ProtoMessage() {}
 
 func (x *NodeLoad) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[29]
+	mi := &file_ddq_v1_admin_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1899,7 +2119,7 @@ func (x *NodeLoad) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeLoad.ProtoReflect.Descriptor instead.
 func (*NodeLoad) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{29}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *NodeLoad) GetUptimeMs() int64 {
@@ -1961,7 +2181,7 @@ type ListNodesRequest struct {
 
 func (x *ListNodesRequest) Reset() {
 	*x = ListNodesRequest{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[30]
+	mi := &file_ddq_v1_admin_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1973,7 +2193,7 @@ func (x *ListNodesRequest) String() string {
 func (*ListNodesRequest) ProtoMessage() {}
 
 func (x *ListNodesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[30]
+	mi := &file_ddq_v1_admin_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1986,7 +2206,7 @@ func (x *ListNodesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListNodesRequest.ProtoReflect.Descriptor instead.
 func (*ListNodesRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{30}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ListNodesRequest) GetWithoutLoad() bool {
@@ -2006,7 +2226,7 @@ type ListNodesResponse struct {
 
 func (x *ListNodesResponse) Reset() {
 	*x = ListNodesResponse{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[31]
+	mi := &file_ddq_v1_admin_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2018,7 +2238,7 @@ func (x *ListNodesResponse) String() string {
 func (*ListNodesResponse) ProtoMessage() {}
 
 func (x *ListNodesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[31]
+	mi := &file_ddq_v1_admin_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2031,7 +2251,7 @@ func (x *ListNodesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListNodesResponse.ProtoReflect.Descriptor instead.
 func (*ListNodesResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{31}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ListNodesResponse) GetNodes() []*Node {
@@ -2054,7 +2274,7 @@ type ListShardsRequest struct {
 
 func (x *ListShardsRequest) Reset() {
 	*x = ListShardsRequest{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[32]
+	mi := &file_ddq_v1_admin_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2066,7 +2286,7 @@ func (x *ListShardsRequest) String() string {
 func (*ListShardsRequest) ProtoMessage() {}
 
 func (x *ListShardsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[32]
+	mi := &file_ddq_v1_admin_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2079,7 +2299,7 @@ func (x *ListShardsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListShardsRequest.ProtoReflect.Descriptor instead.
 func (*ListShardsRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{32}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ListShardsRequest) GetTopic() string {
@@ -2114,7 +2334,7 @@ type ListShardsResponse struct {
 
 func (x *ListShardsResponse) Reset() {
 	*x = ListShardsResponse{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[33]
+	mi := &file_ddq_v1_admin_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2126,7 +2346,7 @@ func (x *ListShardsResponse) String() string {
 func (*ListShardsResponse) ProtoMessage() {}
 
 func (x *ListShardsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[33]
+	mi := &file_ddq_v1_admin_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2139,7 +2359,7 @@ func (x *ListShardsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListShardsResponse.ProtoReflect.Descriptor instead.
 func (*ListShardsResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{33}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ListShardsResponse) GetShards() []*Shard {
@@ -2178,7 +2398,7 @@ type Shard struct {
 
 func (x *Shard) Reset() {
 	*x = Shard{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[34]
+	mi := &file_ddq_v1_admin_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2190,7 +2410,7 @@ func (x *Shard) String() string {
 func (*Shard) ProtoMessage() {}
 
 func (x *Shard) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[34]
+	mi := &file_ddq_v1_admin_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2203,7 +2423,7 @@ func (x *Shard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Shard.ProtoReflect.Descriptor instead.
 func (*Shard) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{34}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Shard) GetTopic() string {
@@ -2280,7 +2500,7 @@ type ReshardTopicRequest struct {
 
 func (x *ReshardTopicRequest) Reset() {
 	*x = ReshardTopicRequest{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[35]
+	mi := &file_ddq_v1_admin_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2292,7 +2512,7 @@ func (x *ReshardTopicRequest) String() string {
 func (*ReshardTopicRequest) ProtoMessage() {}
 
 func (x *ReshardTopicRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[35]
+	mi := &file_ddq_v1_admin_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2305,7 +2525,7 @@ func (x *ReshardTopicRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReshardTopicRequest.ProtoReflect.Descriptor instead.
 func (*ReshardTopicRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{35}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ReshardTopicRequest) GetName() string {
@@ -2331,7 +2551,7 @@ type ReshardTopicResponse struct {
 
 func (x *ReshardTopicResponse) Reset() {
 	*x = ReshardTopicResponse{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[36]
+	mi := &file_ddq_v1_admin_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2343,7 +2563,7 @@ func (x *ReshardTopicResponse) String() string {
 func (*ReshardTopicResponse) ProtoMessage() {}
 
 func (x *ReshardTopicResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[36]
+	mi := &file_ddq_v1_admin_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2356,7 +2576,7 @@ func (x *ReshardTopicResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReshardTopicResponse.ProtoReflect.Descriptor instead.
 func (*ReshardTopicResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{36}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *ReshardTopicResponse) GetTopic() *Topic {
@@ -2378,7 +2598,7 @@ type OwnedLoad struct {
 
 func (x *OwnedLoad) Reset() {
 	*x = OwnedLoad{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[37]
+	mi := &file_ddq_v1_admin_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2390,7 +2610,7 @@ func (x *OwnedLoad) String() string {
 func (*OwnedLoad) ProtoMessage() {}
 
 func (x *OwnedLoad) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[37]
+	mi := &file_ddq_v1_admin_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2403,7 +2623,7 @@ func (x *OwnedLoad) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnedLoad.ProtoReflect.Descriptor instead.
 func (*OwnedLoad) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{37}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *OwnedLoad) GetWheel() int64 {
@@ -2429,7 +2649,7 @@ type DrainNodeRequest struct {
 
 func (x *DrainNodeRequest) Reset() {
 	*x = DrainNodeRequest{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[38]
+	mi := &file_ddq_v1_admin_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2441,7 +2661,7 @@ func (x *DrainNodeRequest) String() string {
 func (*DrainNodeRequest) ProtoMessage() {}
 
 func (x *DrainNodeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[38]
+	mi := &file_ddq_v1_admin_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2454,7 +2674,7 @@ func (x *DrainNodeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainNodeRequest.ProtoReflect.Descriptor instead.
 func (*DrainNodeRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{38}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *DrainNodeRequest) GetName() string {
@@ -2472,7 +2692,7 @@ type DrainNodeResponse struct {
 
 func (x *DrainNodeResponse) Reset() {
 	*x = DrainNodeResponse{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[39]
+	mi := &file_ddq_v1_admin_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2484,7 +2704,7 @@ func (x *DrainNodeResponse) String() string {
 func (*DrainNodeResponse) ProtoMessage() {}
 
 func (x *DrainNodeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[39]
+	mi := &file_ddq_v1_admin_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2497,7 +2717,7 @@ func (x *DrainNodeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainNodeResponse.ProtoReflect.Descriptor instead.
 func (*DrainNodeResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{39}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{40}
 }
 
 type UndrainNodeRequest struct {
@@ -2509,7 +2729,7 @@ type UndrainNodeRequest struct {
 
 func (x *UndrainNodeRequest) Reset() {
 	*x = UndrainNodeRequest{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[40]
+	mi := &file_ddq_v1_admin_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2521,7 +2741,7 @@ func (x *UndrainNodeRequest) String() string {
 func (*UndrainNodeRequest) ProtoMessage() {}
 
 func (x *UndrainNodeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[40]
+	mi := &file_ddq_v1_admin_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2534,7 +2754,7 @@ func (x *UndrainNodeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UndrainNodeRequest.ProtoReflect.Descriptor instead.
 func (*UndrainNodeRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{40}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *UndrainNodeRequest) GetName() string {
@@ -2552,7 +2772,7 @@ type UndrainNodeResponse struct {
 
 func (x *UndrainNodeResponse) Reset() {
 	*x = UndrainNodeResponse{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[41]
+	mi := &file_ddq_v1_admin_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2564,7 +2784,7 @@ func (x *UndrainNodeResponse) String() string {
 func (*UndrainNodeResponse) ProtoMessage() {}
 
 func (x *UndrainNodeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[41]
+	mi := &file_ddq_v1_admin_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2577,7 +2797,7 @@ func (x *UndrainNodeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UndrainNodeResponse.ProtoReflect.Descriptor instead.
 func (*UndrainNodeResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{41}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{42}
 }
 
 type PlanRebalanceRequest struct {
@@ -2589,7 +2809,7 @@ type PlanRebalanceRequest struct {
 
 func (x *PlanRebalanceRequest) Reset() {
 	*x = PlanRebalanceRequest{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[42]
+	mi := &file_ddq_v1_admin_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2601,7 +2821,7 @@ func (x *PlanRebalanceRequest) String() string {
 func (*PlanRebalanceRequest) ProtoMessage() {}
 
 func (x *PlanRebalanceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[42]
+	mi := &file_ddq_v1_admin_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2614,7 +2834,7 @@ func (x *PlanRebalanceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanRebalanceRequest.ProtoReflect.Descriptor instead.
 func (*PlanRebalanceRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{42}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *PlanRebalanceRequest) GetDrain() []string {
@@ -2633,7 +2853,7 @@ type PlanRebalanceResponse struct {
 
 func (x *PlanRebalanceResponse) Reset() {
 	*x = PlanRebalanceResponse{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[43]
+	mi := &file_ddq_v1_admin_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2645,7 +2865,7 @@ func (x *PlanRebalanceResponse) String() string {
 func (*PlanRebalanceResponse) ProtoMessage() {}
 
 func (x *PlanRebalanceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[43]
+	mi := &file_ddq_v1_admin_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2658,7 +2878,7 @@ func (x *PlanRebalanceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanRebalanceResponse.ProtoReflect.Descriptor instead.
 func (*PlanRebalanceResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{43}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *PlanRebalanceResponse) GetMoves() []*ShardMove {
@@ -2682,7 +2902,7 @@ type ShardMove struct {
 
 func (x *ShardMove) Reset() {
 	*x = ShardMove{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[44]
+	mi := &file_ddq_v1_admin_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2694,7 +2914,7 @@ func (x *ShardMove) String() string {
 func (*ShardMove) ProtoMessage() {}
 
 func (x *ShardMove) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[44]
+	mi := &file_ddq_v1_admin_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2707,7 +2927,7 @@ func (x *ShardMove) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardMove.ProtoReflect.Descriptor instead.
 func (*ShardMove) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{44}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *ShardMove) GetTopic() string {
@@ -2748,7 +2968,7 @@ type ReleaseShardRequest struct {
 
 func (x *ReleaseShardRequest) Reset() {
 	*x = ReleaseShardRequest{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[45]
+	mi := &file_ddq_v1_admin_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2760,7 +2980,7 @@ func (x *ReleaseShardRequest) String() string {
 func (*ReleaseShardRequest) ProtoMessage() {}
 
 func (x *ReleaseShardRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[45]
+	mi := &file_ddq_v1_admin_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2773,7 +2993,7 @@ func (x *ReleaseShardRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseShardRequest.ProtoReflect.Descriptor instead.
 func (*ReleaseShardRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{45}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *ReleaseShardRequest) GetTopic() string {
@@ -2798,7 +3018,7 @@ type ReleaseShardResponse struct {
 
 func (x *ReleaseShardResponse) Reset() {
 	*x = ReleaseShardResponse{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[46]
+	mi := &file_ddq_v1_admin_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2810,7 +3030,7 @@ func (x *ReleaseShardResponse) String() string {
 func (*ReleaseShardResponse) ProtoMessage() {}
 
 func (x *ReleaseShardResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[46]
+	mi := &file_ddq_v1_admin_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2823,14 +3043,14 @@ func (x *ReleaseShardResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseShardResponse.ProtoReflect.Descriptor instead.
 func (*ReleaseShardResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{46}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{47}
 }
 
 var File_ddq_v1_admin_proto protoreflect.FileDescriptor
 
 const file_ddq_v1_admin_proto_rawDesc = "" +
 	"\n" +
-	"\x12ddq/v1/admin.proto\x12\x06ddq.v1\x1a\x11ddq/v1/task.proto\"\x9b\x05\n" +
+	"\x12ddq/v1/admin.proto\x12\x06ddq.v1\x1a\x11ddq/v1/task.proto\"\x9b\a\n" +
 	"\vTopicPolicy\x12\x1b\n" +
 	"\x06shards\x18\x01 \x01(\x05H\x00R\x06shards\x88\x01\x01\x127\n" +
 	"\x15visibility_timeout_ms\x18\x02 \x01(\x03H\x01R\x13visibilityTimeoutMs\x88\x01\x01\x12$\n" +
@@ -2845,7 +3065,15 @@ const file_ddq_v1_admin_proto_rawDesc = "" +
 	"\bmax_dead\x18\x11 \x01(\x03H\aR\amaxDead\x88\x01\x01\x12$\n" +
 	"\vmax_backlog\x18\x12 \x01(\x03H\bR\n" +
 	"maxBacklog\x88\x01\x01\x12,\n" +
-	"\x0fpriority_ageing\x18\b \x01(\x05H\tR\x0epriorityAgeing\x88\x01\x01B\t\n" +
+	"\x0fpriority_ageing\x18\b \x01(\x05H\tR\x0epriorityAgeing\x88\x01\x01\x12%\n" +
+	"\x04rate\x18\n" +
+	" \x01(\v2\x11.ddq.v1.RateLimitR\x04rate\x12%\n" +
+	"\vconcurrency\x18\v \x01(\x05H\n" +
+	"R\vconcurrency\x88\x01\x01\x12,\n" +
+	"\bkey_rate\x18\f \x01(\v2\x11.ddq.v1.RateLimitR\akeyRate\x12,\n" +
+	"\x0fkey_concurrency\x18\r \x01(\x05H\vR\x0ekeyConcurrency\x88\x01\x01\x120\n" +
+	"\n" +
+	"over_limit\x18\x0e \x01(\x0e2\x11.ddq.v1.OverLimitR\toverLimitB\t\n" +
 	"\a_shardsB\x18\n" +
 	"\x16_visibility_timeout_msB\x0e\n" +
 	"\f_max_retriesB\x0f\n" +
@@ -2855,7 +3083,14 @@ const file_ddq_v1_admin_proto_rawDesc = "" +
 	"\x12_dead_retention_msB\v\n" +
 	"\t_max_deadB\x0e\n" +
 	"\f_max_backlogB\x12\n" +
-	"\x10_priority_ageing\"\x98\x02\n" +
+	"\x10_priority_ageingB\x0e\n" +
+	"\f_concurrencyB\x12\n" +
+	"\x10_key_concurrency\"z\n" +
+	"\tRateLimit\x12$\n" +
+	"\x04kind\x18\x01 \x01(\x0e2\x10.ddq.v1.RateKindR\x04kind\x12\x14\n" +
+	"\x05count\x18\x02 \x01(\x05R\x05count\x12\x1b\n" +
+	"\tperiod_ms\x18\x03 \x01(\x03R\bperiodMs\x12\x14\n" +
+	"\x05burst\x18\x04 \x01(\x05R\x05burst\"\x98\x02\n" +
 	"\x05Topic\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12+\n" +
 	"\x06policy\x18\x02 \x01(\v2\x13.ddq.v1.TopicPolicyR\x06policy\x12\x18\n" +
@@ -3025,7 +3260,15 @@ const file_ddq_v1_admin_proto_rawDesc = "" +
 	"\x13ReleaseShardRequest\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x14\n" +
 	"\x05shard\x18\x02 \x01(\x05R\x05shard\"\x16\n" +
-	"\x14ReleaseShardResponse*o\n" +
+	"\x14ReleaseShardResponse*_\n" +
+	"\bRateKind\x12\x19\n" +
+	"\x15RATE_KIND_UNSPECIFIED\x10\x00\x12\x1a\n" +
+	"\x16RATE_KIND_TOKEN_BUCKET\x10\x01\x12\x1c\n" +
+	"\x18RATE_KIND_SLIDING_WINDOW\x10\x02*X\n" +
+	"\tOverLimit\x12\x1a\n" +
+	"\x16OVER_LIMIT_UNSPECIFIED\x10\x00\x12\x13\n" +
+	"\x0fOVER_LIMIT_WAIT\x10\x01\x12\x1a\n" +
+	"\x16OVER_LIMIT_DEAD_LETTER\x10\x02*o\n" +
 	"\tNodeState\x12\x1a\n" +
 	"\x16NODE_STATE_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12NODE_STATE_JOINING\x10\x01\x12\x15\n" +
@@ -3068,129 +3311,136 @@ func file_ddq_v1_admin_proto_rawDescGZIP() []byte {
 	return file_ddq_v1_admin_proto_rawDescData
 }
 
-var file_ddq_v1_admin_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_ddq_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 47)
+var file_ddq_v1_admin_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
+var file_ddq_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 48)
 var file_ddq_v1_admin_proto_goTypes = []any{
-	(NodeState)(0),                     // 0: ddq.v1.NodeState
-	(*TopicPolicy)(nil),                // 1: ddq.v1.TopicPolicy
-	(*Topic)(nil),                      // 2: ddq.v1.Topic
-	(*Depth)(nil),                      // 3: ddq.v1.Depth
-	(*CreateTopicRequest)(nil),         // 4: ddq.v1.CreateTopicRequest
-	(*CreateTopicResponse)(nil),        // 5: ddq.v1.CreateTopicResponse
-	(*ConfigureTopicRequest)(nil),      // 6: ddq.v1.ConfigureTopicRequest
-	(*ConfigureTopicResponse)(nil),     // 7: ddq.v1.ConfigureTopicResponse
-	(*DescribeTopicRequest)(nil),       // 8: ddq.v1.DescribeTopicRequest
-	(*DescribeTopicResponse)(nil),      // 9: ddq.v1.DescribeTopicResponse
-	(*ListTopicsRequest)(nil),          // 10: ddq.v1.ListTopicsRequest
-	(*ListTopicsResponse)(nil),         // 11: ddq.v1.ListTopicsResponse
-	(*DeleteTopicRequest)(nil),         // 12: ddq.v1.DeleteTopicRequest
-	(*DeleteTopicResponse)(nil),        // 13: ddq.v1.DeleteTopicResponse
-	(*PauseTopicRequest)(nil),          // 14: ddq.v1.PauseTopicRequest
-	(*PauseTopicResponse)(nil),         // 15: ddq.v1.PauseTopicResponse
-	(*ResumeTopicRequest)(nil),         // 16: ddq.v1.ResumeTopicRequest
-	(*ResumeTopicResponse)(nil),        // 17: ddq.v1.ResumeTopicResponse
-	(*PurgeTopicRequest)(nil),          // 18: ddq.v1.PurgeTopicRequest
-	(*PurgeTopicResponse)(nil),         // 19: ddq.v1.PurgeTopicResponse
-	(*DeadLetterFilter)(nil),           // 20: ddq.v1.DeadLetterFilter
-	(*ListDeadLettersRequest)(nil),     // 21: ddq.v1.ListDeadLettersRequest
-	(*ListDeadLettersResponse)(nil),    // 22: ddq.v1.ListDeadLettersResponse
-	(*RequeueDeadLettersRequest)(nil),  // 23: ddq.v1.RequeueDeadLettersRequest
-	(*RequeueDeadLettersResponse)(nil), // 24: ddq.v1.RequeueDeadLettersResponse
-	(*DeleteDeadLettersRequest)(nil),   // 25: ddq.v1.DeleteDeadLettersRequest
-	(*DeleteDeadLettersResponse)(nil),  // 26: ddq.v1.DeleteDeadLettersResponse
-	(*DescribeServerRequest)(nil),      // 27: ddq.v1.DescribeServerRequest
-	(*DescribeServerResponse)(nil),     // 28: ddq.v1.DescribeServerResponse
-	(*Node)(nil),                       // 29: ddq.v1.Node
-	(*NodeLoad)(nil),                   // 30: ddq.v1.NodeLoad
-	(*ListNodesRequest)(nil),           // 31: ddq.v1.ListNodesRequest
-	(*ListNodesResponse)(nil),          // 32: ddq.v1.ListNodesResponse
-	(*ListShardsRequest)(nil),          // 33: ddq.v1.ListShardsRequest
-	(*ListShardsResponse)(nil),         // 34: ddq.v1.ListShardsResponse
-	(*Shard)(nil),                      // 35: ddq.v1.Shard
-	(*ReshardTopicRequest)(nil),        // 36: ddq.v1.ReshardTopicRequest
-	(*ReshardTopicResponse)(nil),       // 37: ddq.v1.ReshardTopicResponse
-	(*OwnedLoad)(nil),                  // 38: ddq.v1.OwnedLoad
-	(*DrainNodeRequest)(nil),           // 39: ddq.v1.DrainNodeRequest
-	(*DrainNodeResponse)(nil),          // 40: ddq.v1.DrainNodeResponse
-	(*UndrainNodeRequest)(nil),         // 41: ddq.v1.UndrainNodeRequest
-	(*UndrainNodeResponse)(nil),        // 42: ddq.v1.UndrainNodeResponse
-	(*PlanRebalanceRequest)(nil),       // 43: ddq.v1.PlanRebalanceRequest
-	(*PlanRebalanceResponse)(nil),      // 44: ddq.v1.PlanRebalanceResponse
-	(*ShardMove)(nil),                  // 45: ddq.v1.ShardMove
-	(*ReleaseShardRequest)(nil),        // 46: ddq.v1.ReleaseShardRequest
-	(*ReleaseShardResponse)(nil),       // 47: ddq.v1.ReleaseShardResponse
-	(*Backoff)(nil),                    // 48: ddq.v1.Backoff
-	(DeadReason)(0),                    // 49: ddq.v1.DeadReason
-	(*Task)(nil),                       // 50: ddq.v1.Task
+	(RateKind)(0),                      // 0: ddq.v1.RateKind
+	(OverLimit)(0),                     // 1: ddq.v1.OverLimit
+	(NodeState)(0),                     // 2: ddq.v1.NodeState
+	(*TopicPolicy)(nil),                // 3: ddq.v1.TopicPolicy
+	(*RateLimit)(nil),                  // 4: ddq.v1.RateLimit
+	(*Topic)(nil),                      // 5: ddq.v1.Topic
+	(*Depth)(nil),                      // 6: ddq.v1.Depth
+	(*CreateTopicRequest)(nil),         // 7: ddq.v1.CreateTopicRequest
+	(*CreateTopicResponse)(nil),        // 8: ddq.v1.CreateTopicResponse
+	(*ConfigureTopicRequest)(nil),      // 9: ddq.v1.ConfigureTopicRequest
+	(*ConfigureTopicResponse)(nil),     // 10: ddq.v1.ConfigureTopicResponse
+	(*DescribeTopicRequest)(nil),       // 11: ddq.v1.DescribeTopicRequest
+	(*DescribeTopicResponse)(nil),      // 12: ddq.v1.DescribeTopicResponse
+	(*ListTopicsRequest)(nil),          // 13: ddq.v1.ListTopicsRequest
+	(*ListTopicsResponse)(nil),         // 14: ddq.v1.ListTopicsResponse
+	(*DeleteTopicRequest)(nil),         // 15: ddq.v1.DeleteTopicRequest
+	(*DeleteTopicResponse)(nil),        // 16: ddq.v1.DeleteTopicResponse
+	(*PauseTopicRequest)(nil),          // 17: ddq.v1.PauseTopicRequest
+	(*PauseTopicResponse)(nil),         // 18: ddq.v1.PauseTopicResponse
+	(*ResumeTopicRequest)(nil),         // 19: ddq.v1.ResumeTopicRequest
+	(*ResumeTopicResponse)(nil),        // 20: ddq.v1.ResumeTopicResponse
+	(*PurgeTopicRequest)(nil),          // 21: ddq.v1.PurgeTopicRequest
+	(*PurgeTopicResponse)(nil),         // 22: ddq.v1.PurgeTopicResponse
+	(*DeadLetterFilter)(nil),           // 23: ddq.v1.DeadLetterFilter
+	(*ListDeadLettersRequest)(nil),     // 24: ddq.v1.ListDeadLettersRequest
+	(*ListDeadLettersResponse)(nil),    // 25: ddq.v1.ListDeadLettersResponse
+	(*RequeueDeadLettersRequest)(nil),  // 26: ddq.v1.RequeueDeadLettersRequest
+	(*RequeueDeadLettersResponse)(nil), // 27: ddq.v1.RequeueDeadLettersResponse
+	(*DeleteDeadLettersRequest)(nil),   // 28: ddq.v1.DeleteDeadLettersRequest
+	(*DeleteDeadLettersResponse)(nil),  // 29: ddq.v1.DeleteDeadLettersResponse
+	(*DescribeServerRequest)(nil),      // 30: ddq.v1.DescribeServerRequest
+	(*DescribeServerResponse)(nil),     // 31: ddq.v1.DescribeServerResponse
+	(*Node)(nil),                       // 32: ddq.v1.Node
+	(*NodeLoad)(nil),                   // 33: ddq.v1.NodeLoad
+	(*ListNodesRequest)(nil),           // 34: ddq.v1.ListNodesRequest
+	(*ListNodesResponse)(nil),          // 35: ddq.v1.ListNodesResponse
+	(*ListShardsRequest)(nil),          // 36: ddq.v1.ListShardsRequest
+	(*ListShardsResponse)(nil),         // 37: ddq.v1.ListShardsResponse
+	(*Shard)(nil),                      // 38: ddq.v1.Shard
+	(*ReshardTopicRequest)(nil),        // 39: ddq.v1.ReshardTopicRequest
+	(*ReshardTopicResponse)(nil),       // 40: ddq.v1.ReshardTopicResponse
+	(*OwnedLoad)(nil),                  // 41: ddq.v1.OwnedLoad
+	(*DrainNodeRequest)(nil),           // 42: ddq.v1.DrainNodeRequest
+	(*DrainNodeResponse)(nil),          // 43: ddq.v1.DrainNodeResponse
+	(*UndrainNodeRequest)(nil),         // 44: ddq.v1.UndrainNodeRequest
+	(*UndrainNodeResponse)(nil),        // 45: ddq.v1.UndrainNodeResponse
+	(*PlanRebalanceRequest)(nil),       // 46: ddq.v1.PlanRebalanceRequest
+	(*PlanRebalanceResponse)(nil),      // 47: ddq.v1.PlanRebalanceResponse
+	(*ShardMove)(nil),                  // 48: ddq.v1.ShardMove
+	(*ReleaseShardRequest)(nil),        // 49: ddq.v1.ReleaseShardRequest
+	(*ReleaseShardResponse)(nil),       // 50: ddq.v1.ReleaseShardResponse
+	(*Backoff)(nil),                    // 51: ddq.v1.Backoff
+	(DeadReason)(0),                    // 52: ddq.v1.DeadReason
+	(*Task)(nil),                       // 53: ddq.v1.Task
 }
 var file_ddq_v1_admin_proto_depIdxs = []int32{
-	48, // 0: ddq.v1.TopicPolicy.backoff:type_name -> ddq.v1.Backoff
-	1,  // 1: ddq.v1.Topic.policy:type_name -> ddq.v1.TopicPolicy
-	1,  // 2: ddq.v1.CreateTopicRequest.policy:type_name -> ddq.v1.TopicPolicy
-	2,  // 3: ddq.v1.CreateTopicResponse.topic:type_name -> ddq.v1.Topic
-	1,  // 4: ddq.v1.ConfigureTopicRequest.policy:type_name -> ddq.v1.TopicPolicy
-	2,  // 5: ddq.v1.ConfigureTopicResponse.topic:type_name -> ddq.v1.Topic
-	2,  // 6: ddq.v1.DescribeTopicResponse.topic:type_name -> ddq.v1.Topic
-	3,  // 7: ddq.v1.DescribeTopicResponse.depth:type_name -> ddq.v1.Depth
-	2,  // 8: ddq.v1.ListTopicsResponse.topics:type_name -> ddq.v1.Topic
-	2,  // 9: ddq.v1.PauseTopicResponse.topic:type_name -> ddq.v1.Topic
-	2,  // 10: ddq.v1.ResumeTopicResponse.topic:type_name -> ddq.v1.Topic
-	49, // 11: ddq.v1.DeadLetterFilter.reason:type_name -> ddq.v1.DeadReason
-	20, // 12: ddq.v1.ListDeadLettersRequest.filter:type_name -> ddq.v1.DeadLetterFilter
-	50, // 13: ddq.v1.ListDeadLettersResponse.tasks:type_name -> ddq.v1.Task
-	20, // 14: ddq.v1.RequeueDeadLettersRequest.filter:type_name -> ddq.v1.DeadLetterFilter
-	20, // 15: ddq.v1.DeleteDeadLettersRequest.filter:type_name -> ddq.v1.DeadLetterFilter
-	0,  // 16: ddq.v1.Node.state:type_name -> ddq.v1.NodeState
-	30, // 17: ddq.v1.Node.load:type_name -> ddq.v1.NodeLoad
-	29, // 18: ddq.v1.ListNodesResponse.nodes:type_name -> ddq.v1.Node
-	35, // 19: ddq.v1.ListShardsResponse.shards:type_name -> ddq.v1.Shard
-	3,  // 20: ddq.v1.Shard.depth:type_name -> ddq.v1.Depth
-	38, // 21: ddq.v1.Shard.load:type_name -> ddq.v1.OwnedLoad
-	2,  // 22: ddq.v1.ReshardTopicResponse.topic:type_name -> ddq.v1.Topic
-	45, // 23: ddq.v1.PlanRebalanceResponse.moves:type_name -> ddq.v1.ShardMove
-	4,  // 24: ddq.v1.AdminService.CreateTopic:input_type -> ddq.v1.CreateTopicRequest
-	6,  // 25: ddq.v1.AdminService.ConfigureTopic:input_type -> ddq.v1.ConfigureTopicRequest
-	8,  // 26: ddq.v1.AdminService.DescribeTopic:input_type -> ddq.v1.DescribeTopicRequest
-	10, // 27: ddq.v1.AdminService.ListTopics:input_type -> ddq.v1.ListTopicsRequest
-	12, // 28: ddq.v1.AdminService.DeleteTopic:input_type -> ddq.v1.DeleteTopicRequest
-	14, // 29: ddq.v1.AdminService.PauseTopic:input_type -> ddq.v1.PauseTopicRequest
-	16, // 30: ddq.v1.AdminService.ResumeTopic:input_type -> ddq.v1.ResumeTopicRequest
-	18, // 31: ddq.v1.AdminService.PurgeTopic:input_type -> ddq.v1.PurgeTopicRequest
-	21, // 32: ddq.v1.AdminService.ListDeadLetters:input_type -> ddq.v1.ListDeadLettersRequest
-	23, // 33: ddq.v1.AdminService.RequeueDeadLetters:input_type -> ddq.v1.RequeueDeadLettersRequest
-	25, // 34: ddq.v1.AdminService.DeleteDeadLetters:input_type -> ddq.v1.DeleteDeadLettersRequest
-	27, // 35: ddq.v1.AdminService.DescribeServer:input_type -> ddq.v1.DescribeServerRequest
-	31, // 36: ddq.v1.AdminService.ListNodes:input_type -> ddq.v1.ListNodesRequest
-	33, // 37: ddq.v1.AdminService.ListShards:input_type -> ddq.v1.ListShardsRequest
-	39, // 38: ddq.v1.AdminService.DrainNode:input_type -> ddq.v1.DrainNodeRequest
-	41, // 39: ddq.v1.AdminService.UndrainNode:input_type -> ddq.v1.UndrainNodeRequest
-	43, // 40: ddq.v1.AdminService.PlanRebalance:input_type -> ddq.v1.PlanRebalanceRequest
-	46, // 41: ddq.v1.AdminService.ReleaseShard:input_type -> ddq.v1.ReleaseShardRequest
-	36, // 42: ddq.v1.AdminService.ReshardTopic:input_type -> ddq.v1.ReshardTopicRequest
-	5,  // 43: ddq.v1.AdminService.CreateTopic:output_type -> ddq.v1.CreateTopicResponse
-	7,  // 44: ddq.v1.AdminService.ConfigureTopic:output_type -> ddq.v1.ConfigureTopicResponse
-	9,  // 45: ddq.v1.AdminService.DescribeTopic:output_type -> ddq.v1.DescribeTopicResponse
-	11, // 46: ddq.v1.AdminService.ListTopics:output_type -> ddq.v1.ListTopicsResponse
-	13, // 47: ddq.v1.AdminService.DeleteTopic:output_type -> ddq.v1.DeleteTopicResponse
-	15, // 48: ddq.v1.AdminService.PauseTopic:output_type -> ddq.v1.PauseTopicResponse
-	17, // 49: ddq.v1.AdminService.ResumeTopic:output_type -> ddq.v1.ResumeTopicResponse
-	19, // 50: ddq.v1.AdminService.PurgeTopic:output_type -> ddq.v1.PurgeTopicResponse
-	22, // 51: ddq.v1.AdminService.ListDeadLetters:output_type -> ddq.v1.ListDeadLettersResponse
-	24, // 52: ddq.v1.AdminService.RequeueDeadLetters:output_type -> ddq.v1.RequeueDeadLettersResponse
-	26, // 53: ddq.v1.AdminService.DeleteDeadLetters:output_type -> ddq.v1.DeleteDeadLettersResponse
-	28, // 54: ddq.v1.AdminService.DescribeServer:output_type -> ddq.v1.DescribeServerResponse
-	32, // 55: ddq.v1.AdminService.ListNodes:output_type -> ddq.v1.ListNodesResponse
-	34, // 56: ddq.v1.AdminService.ListShards:output_type -> ddq.v1.ListShardsResponse
-	40, // 57: ddq.v1.AdminService.DrainNode:output_type -> ddq.v1.DrainNodeResponse
-	42, // 58: ddq.v1.AdminService.UndrainNode:output_type -> ddq.v1.UndrainNodeResponse
-	44, // 59: ddq.v1.AdminService.PlanRebalance:output_type -> ddq.v1.PlanRebalanceResponse
-	47, // 60: ddq.v1.AdminService.ReleaseShard:output_type -> ddq.v1.ReleaseShardResponse
-	37, // 61: ddq.v1.AdminService.ReshardTopic:output_type -> ddq.v1.ReshardTopicResponse
-	43, // [43:62] is the sub-list for method output_type
-	24, // [24:43] is the sub-list for method input_type
-	24, // [24:24] is the sub-list for extension type_name
-	24, // [24:24] is the sub-list for extension extendee
-	0,  // [0:24] is the sub-list for field type_name
+	51, // 0: ddq.v1.TopicPolicy.backoff:type_name -> ddq.v1.Backoff
+	4,  // 1: ddq.v1.TopicPolicy.rate:type_name -> ddq.v1.RateLimit
+	4,  // 2: ddq.v1.TopicPolicy.key_rate:type_name -> ddq.v1.RateLimit
+	1,  // 3: ddq.v1.TopicPolicy.over_limit:type_name -> ddq.v1.OverLimit
+	0,  // 4: ddq.v1.RateLimit.kind:type_name -> ddq.v1.RateKind
+	3,  // 5: ddq.v1.Topic.policy:type_name -> ddq.v1.TopicPolicy
+	3,  // 6: ddq.v1.CreateTopicRequest.policy:type_name -> ddq.v1.TopicPolicy
+	5,  // 7: ddq.v1.CreateTopicResponse.topic:type_name -> ddq.v1.Topic
+	3,  // 8: ddq.v1.ConfigureTopicRequest.policy:type_name -> ddq.v1.TopicPolicy
+	5,  // 9: ddq.v1.ConfigureTopicResponse.topic:type_name -> ddq.v1.Topic
+	5,  // 10: ddq.v1.DescribeTopicResponse.topic:type_name -> ddq.v1.Topic
+	6,  // 11: ddq.v1.DescribeTopicResponse.depth:type_name -> ddq.v1.Depth
+	5,  // 12: ddq.v1.ListTopicsResponse.topics:type_name -> ddq.v1.Topic
+	5,  // 13: ddq.v1.PauseTopicResponse.topic:type_name -> ddq.v1.Topic
+	5,  // 14: ddq.v1.ResumeTopicResponse.topic:type_name -> ddq.v1.Topic
+	52, // 15: ddq.v1.DeadLetterFilter.reason:type_name -> ddq.v1.DeadReason
+	23, // 16: ddq.v1.ListDeadLettersRequest.filter:type_name -> ddq.v1.DeadLetterFilter
+	53, // 17: ddq.v1.ListDeadLettersResponse.tasks:type_name -> ddq.v1.Task
+	23, // 18: ddq.v1.RequeueDeadLettersRequest.filter:type_name -> ddq.v1.DeadLetterFilter
+	23, // 19: ddq.v1.DeleteDeadLettersRequest.filter:type_name -> ddq.v1.DeadLetterFilter
+	2,  // 20: ddq.v1.Node.state:type_name -> ddq.v1.NodeState
+	33, // 21: ddq.v1.Node.load:type_name -> ddq.v1.NodeLoad
+	32, // 22: ddq.v1.ListNodesResponse.nodes:type_name -> ddq.v1.Node
+	38, // 23: ddq.v1.ListShardsResponse.shards:type_name -> ddq.v1.Shard
+	6,  // 24: ddq.v1.Shard.depth:type_name -> ddq.v1.Depth
+	41, // 25: ddq.v1.Shard.load:type_name -> ddq.v1.OwnedLoad
+	5,  // 26: ddq.v1.ReshardTopicResponse.topic:type_name -> ddq.v1.Topic
+	48, // 27: ddq.v1.PlanRebalanceResponse.moves:type_name -> ddq.v1.ShardMove
+	7,  // 28: ddq.v1.AdminService.CreateTopic:input_type -> ddq.v1.CreateTopicRequest
+	9,  // 29: ddq.v1.AdminService.ConfigureTopic:input_type -> ddq.v1.ConfigureTopicRequest
+	11, // 30: ddq.v1.AdminService.DescribeTopic:input_type -> ddq.v1.DescribeTopicRequest
+	13, // 31: ddq.v1.AdminService.ListTopics:input_type -> ddq.v1.ListTopicsRequest
+	15, // 32: ddq.v1.AdminService.DeleteTopic:input_type -> ddq.v1.DeleteTopicRequest
+	17, // 33: ddq.v1.AdminService.PauseTopic:input_type -> ddq.v1.PauseTopicRequest
+	19, // 34: ddq.v1.AdminService.ResumeTopic:input_type -> ddq.v1.ResumeTopicRequest
+	21, // 35: ddq.v1.AdminService.PurgeTopic:input_type -> ddq.v1.PurgeTopicRequest
+	24, // 36: ddq.v1.AdminService.ListDeadLetters:input_type -> ddq.v1.ListDeadLettersRequest
+	26, // 37: ddq.v1.AdminService.RequeueDeadLetters:input_type -> ddq.v1.RequeueDeadLettersRequest
+	28, // 38: ddq.v1.AdminService.DeleteDeadLetters:input_type -> ddq.v1.DeleteDeadLettersRequest
+	30, // 39: ddq.v1.AdminService.DescribeServer:input_type -> ddq.v1.DescribeServerRequest
+	34, // 40: ddq.v1.AdminService.ListNodes:input_type -> ddq.v1.ListNodesRequest
+	36, // 41: ddq.v1.AdminService.ListShards:input_type -> ddq.v1.ListShardsRequest
+	42, // 42: ddq.v1.AdminService.DrainNode:input_type -> ddq.v1.DrainNodeRequest
+	44, // 43: ddq.v1.AdminService.UndrainNode:input_type -> ddq.v1.UndrainNodeRequest
+	46, // 44: ddq.v1.AdminService.PlanRebalance:input_type -> ddq.v1.PlanRebalanceRequest
+	49, // 45: ddq.v1.AdminService.ReleaseShard:input_type -> ddq.v1.ReleaseShardRequest
+	39, // 46: ddq.v1.AdminService.ReshardTopic:input_type -> ddq.v1.ReshardTopicRequest
+	8,  // 47: ddq.v1.AdminService.CreateTopic:output_type -> ddq.v1.CreateTopicResponse
+	10, // 48: ddq.v1.AdminService.ConfigureTopic:output_type -> ddq.v1.ConfigureTopicResponse
+	12, // 49: ddq.v1.AdminService.DescribeTopic:output_type -> ddq.v1.DescribeTopicResponse
+	14, // 50: ddq.v1.AdminService.ListTopics:output_type -> ddq.v1.ListTopicsResponse
+	16, // 51: ddq.v1.AdminService.DeleteTopic:output_type -> ddq.v1.DeleteTopicResponse
+	18, // 52: ddq.v1.AdminService.PauseTopic:output_type -> ddq.v1.PauseTopicResponse
+	20, // 53: ddq.v1.AdminService.ResumeTopic:output_type -> ddq.v1.ResumeTopicResponse
+	22, // 54: ddq.v1.AdminService.PurgeTopic:output_type -> ddq.v1.PurgeTopicResponse
+	25, // 55: ddq.v1.AdminService.ListDeadLetters:output_type -> ddq.v1.ListDeadLettersResponse
+	27, // 56: ddq.v1.AdminService.RequeueDeadLetters:output_type -> ddq.v1.RequeueDeadLettersResponse
+	29, // 57: ddq.v1.AdminService.DeleteDeadLetters:output_type -> ddq.v1.DeleteDeadLettersResponse
+	31, // 58: ddq.v1.AdminService.DescribeServer:output_type -> ddq.v1.DescribeServerResponse
+	35, // 59: ddq.v1.AdminService.ListNodes:output_type -> ddq.v1.ListNodesResponse
+	37, // 60: ddq.v1.AdminService.ListShards:output_type -> ddq.v1.ListShardsResponse
+	43, // 61: ddq.v1.AdminService.DrainNode:output_type -> ddq.v1.DrainNodeResponse
+	45, // 62: ddq.v1.AdminService.UndrainNode:output_type -> ddq.v1.UndrainNodeResponse
+	47, // 63: ddq.v1.AdminService.PlanRebalance:output_type -> ddq.v1.PlanRebalanceResponse
+	50, // 64: ddq.v1.AdminService.ReleaseShard:output_type -> ddq.v1.ReleaseShardResponse
+	40, // 65: ddq.v1.AdminService.ReshardTopic:output_type -> ddq.v1.ReshardTopicResponse
+	47, // [47:66] is the sub-list for method output_type
+	28, // [28:47] is the sub-list for method input_type
+	28, // [28:28] is the sub-list for extension type_name
+	28, // [28:28] is the sub-list for extension extendee
+	0,  // [0:28] is the sub-list for field type_name
 }
 
 func init() { file_ddq_v1_admin_proto_init() }
@@ -3200,14 +3450,14 @@ func file_ddq_v1_admin_proto_init() {
 	}
 	file_ddq_v1_task_proto_init()
 	file_ddq_v1_admin_proto_msgTypes[0].OneofWrappers = []any{}
-	file_ddq_v1_admin_proto_msgTypes[5].OneofWrappers = []any{}
+	file_ddq_v1_admin_proto_msgTypes[6].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_ddq_v1_admin_proto_rawDesc), len(file_ddq_v1_admin_proto_rawDesc)),
-			NumEnums:      1,
-			NumMessages:   47,
+			NumEnums:      3,
+			NumMessages:   48,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

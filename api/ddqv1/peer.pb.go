@@ -26,6 +26,7 @@ type NotifyRequest struct {
 	Pending       []*PendingNotice       `protobuf:"bytes,1,rep,name=pending,proto3" json:"pending,omitempty"`
 	Ended         []*EndedNotice         `protobuf:"bytes,2,rep,name=ended,proto3" json:"ended,omitempty"`
 	Released      []*ReleasedNotice      `protobuf:"bytes,3,rep,name=released,proto3" json:"released,omitempty"`
+	Freed         []*FreedNotice         `protobuf:"bytes,4,rep,name=freed,proto3" json:"freed,omitempty"`
 	Waiting       []*WaitingNotice       `protobuf:"bytes,8,rep,name=waiting,proto3" json:"waiting,omitempty"`
 	Settled       []*SettledNotice       `protobuf:"bytes,9,rep,name=settled,proto3" json:"settled,omitempty"`
 	Cancels       []*CancelNotice        `protobuf:"bytes,10,rep,name=cancels,proto3" json:"cancels,omitempty"`
@@ -80,6 +81,13 @@ func (x *NotifyRequest) GetEnded() []*EndedNotice {
 func (x *NotifyRequest) GetReleased() []*ReleasedNotice {
 	if x != nil {
 		return x.Released
+	}
+	return nil
+}
+
+func (x *NotifyRequest) GetFreed() []*FreedNotice {
+	if x != nil {
+		return x.Freed
 	}
 	return nil
 }
@@ -401,6 +409,60 @@ func (x *ReleasedNotice) GetShard() int32 {
 	return 0
 }
 
+// FreedNotice says that permits of caps may be free that the node waits for.
+type FreedNotice struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Topic string                 `protobuf:"bytes,1,opt,name=topic,proto3" json:"topic,omitempty"`
+	// One for each permit; empty for the topic's own cap.
+	Keys          [][]byte `protobuf:"bytes,2,rep,name=keys,proto3" json:"keys,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FreedNotice) Reset() {
+	*x = FreedNotice{}
+	mi := &file_ddq_v1_peer_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FreedNotice) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FreedNotice) ProtoMessage() {}
+
+func (x *FreedNotice) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_peer_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FreedNotice.ProtoReflect.Descriptor instead.
+func (*FreedNotice) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *FreedNotice) GetTopic() string {
+	if x != nil {
+		return x.Topic
+	}
+	return ""
+}
+
+func (x *FreedNotice) GetKeys() [][]byte {
+	if x != nil {
+		return x.Keys
+	}
+	return nil
+}
+
 // WaitingNotice says that the node wants to be told, for a few seconds, when these
 // tasks are settled.
 type WaitingNotice struct {
@@ -417,7 +479,7 @@ type WaitingNotice struct {
 
 func (x *WaitingNotice) Reset() {
 	*x = WaitingNotice{}
-	mi := &file_ddq_v1_peer_proto_msgTypes[5]
+	mi := &file_ddq_v1_peer_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -429,7 +491,7 @@ func (x *WaitingNotice) String() string {
 func (*WaitingNotice) ProtoMessage() {}
 
 func (x *WaitingNotice) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_peer_proto_msgTypes[5]
+	mi := &file_ddq_v1_peer_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -442,7 +504,7 @@ func (x *WaitingNotice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitingNotice.ProtoReflect.Descriptor instead.
 func (*WaitingNotice) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{5}
+	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *WaitingNotice) GetTopic() string {
@@ -492,7 +554,7 @@ type SettledNotice struct {
 
 func (x *SettledNotice) Reset() {
 	*x = SettledNotice{}
-	mi := &file_ddq_v1_peer_proto_msgTypes[6]
+	mi := &file_ddq_v1_peer_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -504,7 +566,7 @@ func (x *SettledNotice) String() string {
 func (*SettledNotice) ProtoMessage() {}
 
 func (x *SettledNotice) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_peer_proto_msgTypes[6]
+	mi := &file_ddq_v1_peer_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -517,7 +579,7 @@ func (x *SettledNotice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SettledNotice.ProtoReflect.Descriptor instead.
 func (*SettledNotice) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{6}
+	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *SettledNotice) GetTopic() string {
@@ -555,7 +617,7 @@ type CancelNotice struct {
 
 func (x *CancelNotice) Reset() {
 	*x = CancelNotice{}
-	mi := &file_ddq_v1_peer_proto_msgTypes[7]
+	mi := &file_ddq_v1_peer_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -567,7 +629,7 @@ func (x *CancelNotice) String() string {
 func (*CancelNotice) ProtoMessage() {}
 
 func (x *CancelNotice) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_peer_proto_msgTypes[7]
+	mi := &file_ddq_v1_peer_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -580,7 +642,7 @@ func (x *CancelNotice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelNotice.ProtoReflect.Descriptor instead.
 func (*CancelNotice) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{7}
+	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *CancelNotice) GetTopic() string {
@@ -619,7 +681,7 @@ type NotifyResponse struct {
 
 func (x *NotifyResponse) Reset() {
 	*x = NotifyResponse{}
-	mi := &file_ddq_v1_peer_proto_msgTypes[8]
+	mi := &file_ddq_v1_peer_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -631,7 +693,7 @@ func (x *NotifyResponse) String() string {
 func (*NotifyResponse) ProtoMessage() {}
 
 func (x *NotifyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_peer_proto_msgTypes[8]
+	mi := &file_ddq_v1_peer_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -644,7 +706,7 @@ func (x *NotifyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NotifyResponse.ProtoReflect.Descriptor instead.
 func (*NotifyResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{8}
+	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{9}
 }
 
 type DescribePeerRequest struct {
@@ -655,7 +717,7 @@ type DescribePeerRequest struct {
 
 func (x *DescribePeerRequest) Reset() {
 	*x = DescribePeerRequest{}
-	mi := &file_ddq_v1_peer_proto_msgTypes[9]
+	mi := &file_ddq_v1_peer_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -667,7 +729,7 @@ func (x *DescribePeerRequest) String() string {
 func (*DescribePeerRequest) ProtoMessage() {}
 
 func (x *DescribePeerRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_peer_proto_msgTypes[9]
+	mi := &file_ddq_v1_peer_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -680,7 +742,7 @@ func (x *DescribePeerRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribePeerRequest.ProtoReflect.Descriptor instead.
 func (*DescribePeerRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{9}
+	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{10}
 }
 
 type DescribePeerResponse struct {
@@ -697,7 +759,7 @@ type DescribePeerResponse struct {
 
 func (x *DescribePeerResponse) Reset() {
 	*x = DescribePeerResponse{}
-	mi := &file_ddq_v1_peer_proto_msgTypes[10]
+	mi := &file_ddq_v1_peer_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -709,7 +771,7 @@ func (x *DescribePeerResponse) String() string {
 func (*DescribePeerResponse) ProtoMessage() {}
 
 func (x *DescribePeerResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_peer_proto_msgTypes[10]
+	mi := &file_ddq_v1_peer_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -722,7 +784,7 @@ func (x *DescribePeerResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribePeerResponse.ProtoReflect.Descriptor instead.
 func (*DescribePeerResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{10}
+	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *DescribePeerResponse) GetNode() string {
@@ -779,7 +841,7 @@ type OwnedShard struct {
 
 func (x *OwnedShard) Reset() {
 	*x = OwnedShard{}
-	mi := &file_ddq_v1_peer_proto_msgTypes[11]
+	mi := &file_ddq_v1_peer_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -791,7 +853,7 @@ func (x *OwnedShard) String() string {
 func (*OwnedShard) ProtoMessage() {}
 
 func (x *OwnedShard) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_peer_proto_msgTypes[11]
+	mi := &file_ddq_v1_peer_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -804,7 +866,7 @@ func (x *OwnedShard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnedShard.ProtoReflect.Descriptor instead.
 func (*OwnedShard) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{11}
+	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *OwnedShard) GetTopic() string {
@@ -866,7 +928,7 @@ type DrainPeerRequest struct {
 
 func (x *DrainPeerRequest) Reset() {
 	*x = DrainPeerRequest{}
-	mi := &file_ddq_v1_peer_proto_msgTypes[12]
+	mi := &file_ddq_v1_peer_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -878,7 +940,7 @@ func (x *DrainPeerRequest) String() string {
 func (*DrainPeerRequest) ProtoMessage() {}
 
 func (x *DrainPeerRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_peer_proto_msgTypes[12]
+	mi := &file_ddq_v1_peer_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -891,7 +953,7 @@ func (x *DrainPeerRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainPeerRequest.ProtoReflect.Descriptor instead.
 func (*DrainPeerRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{12}
+	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *DrainPeerRequest) GetDraining() bool {
@@ -909,7 +971,7 @@ type DrainPeerResponse struct {
 
 func (x *DrainPeerResponse) Reset() {
 	*x = DrainPeerResponse{}
-	mi := &file_ddq_v1_peer_proto_msgTypes[13]
+	mi := &file_ddq_v1_peer_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -921,7 +983,7 @@ func (x *DrainPeerResponse) String() string {
 func (*DrainPeerResponse) ProtoMessage() {}
 
 func (x *DrainPeerResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_peer_proto_msgTypes[13]
+	mi := &file_ddq_v1_peer_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -934,7 +996,7 @@ func (x *DrainPeerResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainPeerResponse.ProtoReflect.Descriptor instead.
 func (*DrainPeerResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{13}
+	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{14}
 }
 
 type ReleasePeerShardRequest struct {
@@ -947,7 +1009,7 @@ type ReleasePeerShardRequest struct {
 
 func (x *ReleasePeerShardRequest) Reset() {
 	*x = ReleasePeerShardRequest{}
-	mi := &file_ddq_v1_peer_proto_msgTypes[14]
+	mi := &file_ddq_v1_peer_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -959,7 +1021,7 @@ func (x *ReleasePeerShardRequest) String() string {
 func (*ReleasePeerShardRequest) ProtoMessage() {}
 
 func (x *ReleasePeerShardRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_peer_proto_msgTypes[14]
+	mi := &file_ddq_v1_peer_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -972,7 +1034,7 @@ func (x *ReleasePeerShardRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleasePeerShardRequest.ProtoReflect.Descriptor instead.
 func (*ReleasePeerShardRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{14}
+	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ReleasePeerShardRequest) GetTopic() string {
@@ -997,7 +1059,7 @@ type ReleasePeerShardResponse struct {
 
 func (x *ReleasePeerShardResponse) Reset() {
 	*x = ReleasePeerShardResponse{}
-	mi := &file_ddq_v1_peer_proto_msgTypes[15]
+	mi := &file_ddq_v1_peer_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1009,7 +1071,7 @@ func (x *ReleasePeerShardResponse) String() string {
 func (*ReleasePeerShardResponse) ProtoMessage() {}
 
 func (x *ReleasePeerShardResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_peer_proto_msgTypes[15]
+	mi := &file_ddq_v1_peer_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1022,18 +1084,19 @@ func (x *ReleasePeerShardResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleasePeerShardResponse.ProtoReflect.Descriptor instead.
 func (*ReleasePeerShardResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{15}
+	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{16}
 }
 
 var File_ddq_v1_peer_proto protoreflect.FileDescriptor
 
 const file_ddq_v1_peer_proto_rawDesc = "" +
 	"\n" +
-	"\x11ddq/v1/peer.proto\x12\x06ddq.v1\"\xb1\x02\n" +
+	"\x11ddq/v1/peer.proto\x12\x06ddq.v1\"\xdc\x02\n" +
 	"\rNotifyRequest\x12/\n" +
 	"\apending\x18\x01 \x03(\v2\x15.ddq.v1.PendingNoticeR\apending\x12)\n" +
 	"\x05ended\x18\x02 \x03(\v2\x13.ddq.v1.EndedNoticeR\x05ended\x122\n" +
-	"\breleased\x18\x03 \x03(\v2\x16.ddq.v1.ReleasedNoticeR\breleased\x12/\n" +
+	"\breleased\x18\x03 \x03(\v2\x16.ddq.v1.ReleasedNoticeR\breleased\x12)\n" +
+	"\x05freed\x18\x04 \x03(\v2\x13.ddq.v1.FreedNoticeR\x05freed\x12/\n" +
 	"\awaiting\x18\b \x03(\v2\x15.ddq.v1.WaitingNoticeR\awaiting\x12/\n" +
 	"\asettled\x18\t \x03(\v2\x15.ddq.v1.SettledNoticeR\asettled\x12.\n" +
 	"\acancels\x18\n" +
@@ -1060,7 +1123,10 @@ const file_ddq_v1_peer_proto_rawDesc = "" +
 	"holdTokens\"<\n" +
 	"\x0eReleasedNotice\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x14\n" +
-	"\x05shard\x18\x02 \x01(\x05R\x05shard\"w\n" +
+	"\x05shard\x18\x02 \x01(\x05R\x05shard\"7\n" +
+	"\vFreedNotice\x12\x14\n" +
+	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x12\n" +
+	"\x04keys\x18\x02 \x03(\fR\x04keys\"w\n" +
 	"\rWaitingNotice\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x14\n" +
 	"\x05shard\x18\x02 \x01(\x05R\x05shard\x12\x10\n" +
@@ -1120,47 +1186,49 @@ func file_ddq_v1_peer_proto_rawDescGZIP() []byte {
 	return file_ddq_v1_peer_proto_rawDescData
 }
 
-var file_ddq_v1_peer_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
+var file_ddq_v1_peer_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
 var file_ddq_v1_peer_proto_goTypes = []any{
 	(*NotifyRequest)(nil),            // 0: ddq.v1.NotifyRequest
 	(*PendingNotice)(nil),            // 1: ddq.v1.PendingNotice
 	(*Traits)(nil),                   // 2: ddq.v1.Traits
 	(*EndedNotice)(nil),              // 3: ddq.v1.EndedNotice
 	(*ReleasedNotice)(nil),           // 4: ddq.v1.ReleasedNotice
-	(*WaitingNotice)(nil),            // 5: ddq.v1.WaitingNotice
-	(*SettledNotice)(nil),            // 6: ddq.v1.SettledNotice
-	(*CancelNotice)(nil),             // 7: ddq.v1.CancelNotice
-	(*NotifyResponse)(nil),           // 8: ddq.v1.NotifyResponse
-	(*DescribePeerRequest)(nil),      // 9: ddq.v1.DescribePeerRequest
-	(*DescribePeerResponse)(nil),     // 10: ddq.v1.DescribePeerResponse
-	(*OwnedShard)(nil),               // 11: ddq.v1.OwnedShard
-	(*DrainPeerRequest)(nil),         // 12: ddq.v1.DrainPeerRequest
-	(*DrainPeerResponse)(nil),        // 13: ddq.v1.DrainPeerResponse
-	(*ReleasePeerShardRequest)(nil),  // 14: ddq.v1.ReleasePeerShardRequest
-	(*ReleasePeerShardResponse)(nil), // 15: ddq.v1.ReleasePeerShardResponse
+	(*FreedNotice)(nil),              // 5: ddq.v1.FreedNotice
+	(*WaitingNotice)(nil),            // 6: ddq.v1.WaitingNotice
+	(*SettledNotice)(nil),            // 7: ddq.v1.SettledNotice
+	(*CancelNotice)(nil),             // 8: ddq.v1.CancelNotice
+	(*NotifyResponse)(nil),           // 9: ddq.v1.NotifyResponse
+	(*DescribePeerRequest)(nil),      // 10: ddq.v1.DescribePeerRequest
+	(*DescribePeerResponse)(nil),     // 11: ddq.v1.DescribePeerResponse
+	(*OwnedShard)(nil),               // 12: ddq.v1.OwnedShard
+	(*DrainPeerRequest)(nil),         // 13: ddq.v1.DrainPeerRequest
+	(*DrainPeerResponse)(nil),        // 14: ddq.v1.DrainPeerResponse
+	(*ReleasePeerShardRequest)(nil),  // 15: ddq.v1.ReleasePeerShardRequest
+	(*ReleasePeerShardResponse)(nil), // 16: ddq.v1.ReleasePeerShardResponse
 }
 var file_ddq_v1_peer_proto_depIdxs = []int32{
 	1,  // 0: ddq.v1.NotifyRequest.pending:type_name -> ddq.v1.PendingNotice
 	3,  // 1: ddq.v1.NotifyRequest.ended:type_name -> ddq.v1.EndedNotice
 	4,  // 2: ddq.v1.NotifyRequest.released:type_name -> ddq.v1.ReleasedNotice
-	5,  // 3: ddq.v1.NotifyRequest.waiting:type_name -> ddq.v1.WaitingNotice
-	6,  // 4: ddq.v1.NotifyRequest.settled:type_name -> ddq.v1.SettledNotice
-	7,  // 5: ddq.v1.NotifyRequest.cancels:type_name -> ddq.v1.CancelNotice
-	2,  // 6: ddq.v1.PendingNotice.traits:type_name -> ddq.v1.Traits
-	11, // 7: ddq.v1.DescribePeerResponse.shards:type_name -> ddq.v1.OwnedShard
-	0,  // 8: ddq.v1.PeerService.Notify:input_type -> ddq.v1.NotifyRequest
-	9,  // 9: ddq.v1.PeerService.DescribePeer:input_type -> ddq.v1.DescribePeerRequest
-	12, // 10: ddq.v1.PeerService.DrainPeer:input_type -> ddq.v1.DrainPeerRequest
-	14, // 11: ddq.v1.PeerService.ReleasePeerShard:input_type -> ddq.v1.ReleasePeerShardRequest
-	8,  // 12: ddq.v1.PeerService.Notify:output_type -> ddq.v1.NotifyResponse
-	10, // 13: ddq.v1.PeerService.DescribePeer:output_type -> ddq.v1.DescribePeerResponse
-	13, // 14: ddq.v1.PeerService.DrainPeer:output_type -> ddq.v1.DrainPeerResponse
-	15, // 15: ddq.v1.PeerService.ReleasePeerShard:output_type -> ddq.v1.ReleasePeerShardResponse
-	12, // [12:16] is the sub-list for method output_type
-	8,  // [8:12] is the sub-list for method input_type
-	8,  // [8:8] is the sub-list for extension type_name
-	8,  // [8:8] is the sub-list for extension extendee
-	0,  // [0:8] is the sub-list for field type_name
+	5,  // 3: ddq.v1.NotifyRequest.freed:type_name -> ddq.v1.FreedNotice
+	6,  // 4: ddq.v1.NotifyRequest.waiting:type_name -> ddq.v1.WaitingNotice
+	7,  // 5: ddq.v1.NotifyRequest.settled:type_name -> ddq.v1.SettledNotice
+	8,  // 6: ddq.v1.NotifyRequest.cancels:type_name -> ddq.v1.CancelNotice
+	2,  // 7: ddq.v1.PendingNotice.traits:type_name -> ddq.v1.Traits
+	12, // 8: ddq.v1.DescribePeerResponse.shards:type_name -> ddq.v1.OwnedShard
+	0,  // 9: ddq.v1.PeerService.Notify:input_type -> ddq.v1.NotifyRequest
+	10, // 10: ddq.v1.PeerService.DescribePeer:input_type -> ddq.v1.DescribePeerRequest
+	13, // 11: ddq.v1.PeerService.DrainPeer:input_type -> ddq.v1.DrainPeerRequest
+	15, // 12: ddq.v1.PeerService.ReleasePeerShard:input_type -> ddq.v1.ReleasePeerShardRequest
+	9,  // 13: ddq.v1.PeerService.Notify:output_type -> ddq.v1.NotifyResponse
+	11, // 14: ddq.v1.PeerService.DescribePeer:output_type -> ddq.v1.DescribePeerResponse
+	14, // 15: ddq.v1.PeerService.DrainPeer:output_type -> ddq.v1.DrainPeerResponse
+	16, // 16: ddq.v1.PeerService.ReleasePeerShard:output_type -> ddq.v1.ReleasePeerShardResponse
+	13, // [13:17] is the sub-list for method output_type
+	9,  // [9:13] is the sub-list for method input_type
+	9,  // [9:9] is the sub-list for extension type_name
+	9,  // [9:9] is the sub-list for extension extendee
+	0,  // [0:9] is the sub-list for field type_name
 }
 
 func init() { file_ddq_v1_peer_proto_init() }
@@ -1174,7 +1242,7 @@ func file_ddq_v1_peer_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_ddq_v1_peer_proto_rawDesc), len(file_ddq_v1_peer_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   16,
+			NumMessages:   17,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -289,6 +289,10 @@ type EnqueueRequest struct {
 	// How many tasks of the fairness key make a turn: 1 to 1,000; 0 means 1. The
 	// latest task of a key says what counts.
 	FairnessWeight int32 `protobuf:"varint,14,opt,name=fairness_weight,json=fairnessWeight,proto3" json:"fairness_weight,omitempty"`
+	// Tasks of one key share the topic's key_rate. Keys are UTF-8 of at most 128 bytes.
+	RateKey string `protobuf:"bytes,15,opt,name=rate_key,json=rateKey,proto3" json:"rate_key,omitempty"`
+	// Tasks of one key share the topic's key_concurrency.
+	ConcurrencyKey string `protobuf:"bytes,16,opt,name=concurrency_key,json=concurrencyKey,proto3" json:"concurrency_key,omitempty"`
 	// The id is empty then, or one that is made for the key, see PROTOCOL.md.
 	Idempotency *Idempotency `protobuf:"bytes,17,opt,name=idempotency,proto3" json:"idempotency,omitempty"`
 	// The task may run later than that: the server chooses when, so that tasks are
@@ -451,6 +455,20 @@ func (x *EnqueueRequest) GetFairnessWeight() int32 {
 		return x.FairnessWeight
 	}
 	return 0
+}
+
+func (x *EnqueueRequest) GetRateKey() string {
+	if x != nil {
+		return x.RateKey
+	}
+	return ""
+}
+
+func (x *EnqueueRequest) GetConcurrencyKey() string {
+	if x != nil {
+		return x.ConcurrencyKey
+	}
+	return ""
 }
 
 func (x *EnqueueRequest) GetIdempotency() *Idempotency {
@@ -3513,11 +3531,137 @@ func (x *CancelTaskResponse) GetState() TaskState {
 	return TaskState_TASK_STATE_UNSPECIFIED
 }
 
+type AcquireTokensRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Topic string                 `protobuf:"bytes,1,opt,name=topic,proto3" json:"topic,omitempty"`
+	// The rate key; empty for the topic's own rate.
+	Key string `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
+	// 1 to the burst, or to the count of a sliding window; 0 means 1.
+	Tokens int32 `protobuf:"varint,3,opt,name=tokens,proto3" json:"tokens,omitempty"`
+	// How long the caller would wait for tokens that are granted now; 0 to 60,000.
+	MaxWaitMs     int64 `protobuf:"varint,4,opt,name=max_wait_ms,json=maxWaitMs,proto3" json:"max_wait_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AcquireTokensRequest) Reset() {
+	*x = AcquireTokensRequest{}
+	mi := &file_ddq_v1_queue_proto_msgTypes[45]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AcquireTokensRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AcquireTokensRequest) ProtoMessage() {}
+
+func (x *AcquireTokensRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_queue_proto_msgTypes[45]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AcquireTokensRequest.ProtoReflect.Descriptor instead.
+func (*AcquireTokensRequest) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{45}
+}
+
+func (x *AcquireTokensRequest) GetTopic() string {
+	if x != nil {
+		return x.Topic
+	}
+	return ""
+}
+
+func (x *AcquireTokensRequest) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
+func (x *AcquireTokensRequest) GetTokens() int32 {
+	if x != nil {
+		return x.Tokens
+	}
+	return 0
+}
+
+func (x *AcquireTokensRequest) GetMaxWaitMs() int64 {
+	if x != nil {
+		return x.MaxWaitMs
+	}
+	return 0
+}
+
+type AcquireTokensResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// All of them or none.
+	Granted bool `protobuf:"varint,1,opt,name=granted,proto3" json:"granted,omitempty"`
+	// Granted: how long to wait before they may be used, half a second at the latest
+	// after that. Else: when to ask again.
+	WaitMs        int64 `protobuf:"varint,2,opt,name=wait_ms,json=waitMs,proto3" json:"wait_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AcquireTokensResponse) Reset() {
+	*x = AcquireTokensResponse{}
+	mi := &file_ddq_v1_queue_proto_msgTypes[46]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AcquireTokensResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AcquireTokensResponse) ProtoMessage() {}
+
+func (x *AcquireTokensResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_queue_proto_msgTypes[46]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AcquireTokensResponse.ProtoReflect.Descriptor instead.
+func (*AcquireTokensResponse) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{46}
+}
+
+func (x *AcquireTokensResponse) GetGranted() bool {
+	if x != nil {
+		return x.Granted
+	}
+	return false
+}
+
+func (x *AcquireTokensResponse) GetWaitMs() int64 {
+	if x != nil {
+		return x.WaitMs
+	}
+	return 0
+}
+
 var File_ddq_v1_queue_proto protoreflect.FileDescriptor
 
 const file_ddq_v1_queue_proto_rawDesc = "" +
 	"\n" +
-	"\x12ddq/v1/queue.proto\x12\x06ddq.v1\x1a\x11ddq/v1/find.proto\x1a\x11ddq/v1/task.proto\x1a\x1egoogle/protobuf/duration.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xb8\x06\n" +
+	"\x12ddq/v1/queue.proto\x12\x06ddq.v1\x1a\x11ddq/v1/find.proto\x1a\x11ddq/v1/task.proto\x1a\x1egoogle/protobuf/duration.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xfc\x06\n" +
 	"\x0eEnqueueRequest\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\tR\x02id\x12\x18\n" +
@@ -3537,7 +3681,9 @@ const file_ddq_v1_queue_proto_rawDesc = "" +
 	"\fexpire_after\x18\v \x01(\v2\x19.google.protobuf.DurationH\x01R\vexpireAfter\x12\x1a\n" +
 	"\bpriority\x18\f \x01(\x05R\bpriority\x12!\n" +
 	"\ffairness_key\x18\r \x01(\tR\vfairnessKey\x12'\n" +
-	"\x0ffairness_weight\x18\x0e \x01(\x05R\x0efairnessWeight\x125\n" +
+	"\x0ffairness_weight\x18\x0e \x01(\x05R\x0efairnessWeight\x12\x19\n" +
+	"\brate_key\x18\x0f \x01(\tR\arateKey\x12'\n" +
+	"\x0fconcurrency_key\x18\x10 \x01(\tR\x0econcurrencyKey\x125\n" +
 	"\vidempotency\x18\x11 \x01(\v2\x13.ddq.v1.IdempotencyR\vidempotency\x12=\n" +
 	"\vlatest_time\x18\x12 \x01(\v2\x1a.google.protobuf.TimestampH\x02R\n" +
 	"latestTime\x121\n" +
@@ -3770,7 +3916,15 @@ const file_ddq_v1_queue_proto_rawDesc = "" +
 	"\x12CancelTaskResponse\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12/\n" +
 	"\aoutcome\x18\x02 \x01(\x0e2\x15.ddq.v1.CancelOutcomeR\aoutcome\x12'\n" +
-	"\x05state\x18\x03 \x01(\x0e2\x11.ddq.v1.TaskStateR\x05state*o\n" +
+	"\x05state\x18\x03 \x01(\x0e2\x11.ddq.v1.TaskStateR\x05state\"v\n" +
+	"\x14AcquireTokensRequest\x12\x14\n" +
+	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x10\n" +
+	"\x03key\x18\x02 \x01(\tR\x03key\x12\x16\n" +
+	"\x06tokens\x18\x03 \x01(\x05R\x06tokens\x12\x1e\n" +
+	"\vmax_wait_ms\x18\x04 \x01(\x03R\tmaxWaitMs\"J\n" +
+	"\x15AcquireTokensResponse\x12\x18\n" +
+	"\agranted\x18\x01 \x01(\bR\agranted\x12\x17\n" +
+	"\await_ms\x18\x02 \x01(\x03R\x06waitMs*o\n" +
 	"\x10IdempotencyScope\x12!\n" +
 	"\x1dIDEMPOTENCY_SCOPE_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16IDEMPOTENCY_SCOPE_LIVE\x10\x01\x12\x1c\n" +
@@ -3792,8 +3946,7 @@ const file_ddq_v1_queue_proto_rawDesc = "" +
 	"\x18CANCEL_OUTCOME_REQUESTED\x10\x01\x12\x1b\n" +
 	"\x17CANCEL_OUTCOME_TOO_LATE\x10\x02\x12\x1c\n" +
 	"\x18CANCEL_OUTCOME_CONFIRMED\x10\x03\x12\x1a\n" +
-	"\x16CANCEL_OUTCOME_DELETED\x10\x042\xe2\n" +
-	"\n" +
+	"\x16CANCEL_OUTCOME_DELETED\x10\x042\xb0\v\n" +
 	"\x11DelayQueueService\x12:\n" +
 	"\aEnqueue\x12\x16.ddq.v1.EnqueueRequest\x1a\x17.ddq.v1.EnqueueResponse\x12I\n" +
 	"\fEnqueueBatch\x12\x1b.ddq.v1.EnqueueBatchRequest\x1a\x1c.ddq.v1.EnqueueBatchResponse\x12P\n" +
@@ -3815,7 +3968,8 @@ const file_ddq_v1_queue_proto_rawDesc = "" +
 	"\bRetrieve\x12\x17.ddq.v1.RetrieveRequest\x1a\x18.ddq.v1.RetrieveResponse\x12.\n" +
 	"\x03Ack\x12\x12.ddq.v1.AckRequest\x1a\x13.ddq.v1.AckResponse\x121\n" +
 	"\x04Nack\x12\x13.ddq.v1.NackRequest\x1a\x14.ddq.v1.NackResponse\x127\n" +
-	"\x06Extend\x12\x15.ddq.v1.ExtendRequest\x1a\x16.ddq.v1.ExtendResponse\x12=\n" +
+	"\x06Extend\x12\x15.ddq.v1.ExtendRequest\x1a\x16.ddq.v1.ExtendResponse\x12L\n" +
+	"\rAcquireTokens\x12\x1c.ddq.v1.AcquireTokensRequest\x1a\x1d.ddq.v1.AcquireTokensResponse\x12=\n" +
 	"\bWaitTask\x12\x17.ddq.v1.WaitTaskRequest\x1a\x18.ddq.v1.WaitTaskResponse\x12C\n" +
 	"\n" +
 	"CancelTask\x12\x19.ddq.v1.CancelTaskRequest\x1a\x1a.ddq.v1.CancelTaskResponseB'Z%github.com/ddq-io/ddq/api/ddqv1;ddqv1b\x06proto3"
@@ -3833,7 +3987,7 @@ func file_ddq_v1_queue_proto_rawDescGZIP() []byte {
 }
 
 var file_ddq_v1_queue_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_ddq_v1_queue_proto_msgTypes = make([]protoimpl.MessageInfo, 45)
+var file_ddq_v1_queue_proto_msgTypes = make([]protoimpl.MessageInfo, 47)
 var file_ddq_v1_queue_proto_goTypes = []any{
 	(IdempotencyScope)(0),           // 0: ddq.v1.IdempotencyScope
 	(OnConflict)(0),                 // 1: ddq.v1.OnConflict
@@ -3884,65 +4038,67 @@ var file_ddq_v1_queue_proto_goTypes = []any{
 	(*WaitTaskResponse)(nil),        // 46: ddq.v1.WaitTaskResponse
 	(*CancelTaskRequest)(nil),       // 47: ddq.v1.CancelTaskRequest
 	(*CancelTaskResponse)(nil),      // 48: ddq.v1.CancelTaskResponse
-	(*durationpb.Duration)(nil),     // 49: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil),   // 50: google.protobuf.Timestamp
-	(*Attribute)(nil),               // 51: ddq.v1.Attribute
-	(*Backoff)(nil),                 // 52: ddq.v1.Backoff
-	(TaskState)(0),                  // 53: ddq.v1.TaskState
-	(*Error)(nil),                   // 54: ddq.v1.Error
-	(*Task)(nil),                    // 55: ddq.v1.Task
-	(*TaskFilter)(nil),              // 56: ddq.v1.TaskFilter
-	(*fieldmaskpb.FieldMask)(nil),   // 57: google.protobuf.FieldMask
-	(*DeleteTasksRequest)(nil),      // 58: ddq.v1.DeleteTasksRequest
-	(*RescheduleTasksRequest)(nil),  // 59: ddq.v1.RescheduleTasksRequest
-	(*CountTasksRequest)(nil),       // 60: ddq.v1.CountTasksRequest
-	(*DueHistogramRequest)(nil),     // 61: ddq.v1.DueHistogramRequest
-	(*DeleteTasksResponse)(nil),     // 62: ddq.v1.DeleteTasksResponse
-	(*RescheduleTasksResponse)(nil), // 63: ddq.v1.RescheduleTasksResponse
-	(*CountTasksResponse)(nil),      // 64: ddq.v1.CountTasksResponse
-	(*DueHistogramResponse)(nil),    // 65: ddq.v1.DueHistogramResponse
+	(*AcquireTokensRequest)(nil),    // 49: ddq.v1.AcquireTokensRequest
+	(*AcquireTokensResponse)(nil),   // 50: ddq.v1.AcquireTokensResponse
+	(*durationpb.Duration)(nil),     // 51: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil),   // 52: google.protobuf.Timestamp
+	(*Attribute)(nil),               // 53: ddq.v1.Attribute
+	(*Backoff)(nil),                 // 54: ddq.v1.Backoff
+	(TaskState)(0),                  // 55: ddq.v1.TaskState
+	(*Error)(nil),                   // 56: ddq.v1.Error
+	(*Task)(nil),                    // 57: ddq.v1.Task
+	(*TaskFilter)(nil),              // 58: ddq.v1.TaskFilter
+	(*fieldmaskpb.FieldMask)(nil),   // 59: google.protobuf.FieldMask
+	(*DeleteTasksRequest)(nil),      // 60: ddq.v1.DeleteTasksRequest
+	(*RescheduleTasksRequest)(nil),  // 61: ddq.v1.RescheduleTasksRequest
+	(*CountTasksRequest)(nil),       // 62: ddq.v1.CountTasksRequest
+	(*DueHistogramRequest)(nil),     // 63: ddq.v1.DueHistogramRequest
+	(*DeleteTasksResponse)(nil),     // 64: ddq.v1.DeleteTasksResponse
+	(*RescheduleTasksResponse)(nil), // 65: ddq.v1.RescheduleTasksResponse
+	(*CountTasksResponse)(nil),      // 66: ddq.v1.CountTasksResponse
+	(*DueHistogramResponse)(nil),    // 67: ddq.v1.DueHistogramResponse
 }
 var file_ddq_v1_queue_proto_depIdxs = []int32{
-	49, // 0: ddq.v1.EnqueueRequest.delay:type_name -> google.protobuf.Duration
-	50, // 1: ddq.v1.EnqueueRequest.execute_time:type_name -> google.protobuf.Timestamp
-	51, // 2: ddq.v1.EnqueueRequest.attributes:type_name -> ddq.v1.Attribute
-	52, // 3: ddq.v1.EnqueueRequest.backoff:type_name -> ddq.v1.Backoff
-	50, // 4: ddq.v1.EnqueueRequest.expire_time:type_name -> google.protobuf.Timestamp
-	49, // 5: ddq.v1.EnqueueRequest.expire_after:type_name -> google.protobuf.Duration
+	51, // 0: ddq.v1.EnqueueRequest.delay:type_name -> google.protobuf.Duration
+	52, // 1: ddq.v1.EnqueueRequest.execute_time:type_name -> google.protobuf.Timestamp
+	53, // 2: ddq.v1.EnqueueRequest.attributes:type_name -> ddq.v1.Attribute
+	54, // 3: ddq.v1.EnqueueRequest.backoff:type_name -> ddq.v1.Backoff
+	52, // 4: ddq.v1.EnqueueRequest.expire_time:type_name -> google.protobuf.Timestamp
+	51, // 5: ddq.v1.EnqueueRequest.expire_after:type_name -> google.protobuf.Duration
 	5,  // 6: ddq.v1.EnqueueRequest.idempotency:type_name -> ddq.v1.Idempotency
-	50, // 7: ddq.v1.EnqueueRequest.latest_time:type_name -> google.protobuf.Timestamp
-	49, // 8: ddq.v1.EnqueueRequest.slack:type_name -> google.protobuf.Duration
+	52, // 7: ddq.v1.EnqueueRequest.latest_time:type_name -> google.protobuf.Timestamp
+	51, // 8: ddq.v1.EnqueueRequest.slack:type_name -> google.protobuf.Duration
 	0,  // 9: ddq.v1.Idempotency.scope:type_name -> ddq.v1.IdempotencyScope
 	1,  // 10: ddq.v1.Idempotency.on_conflict:type_name -> ddq.v1.OnConflict
-	50, // 11: ddq.v1.EnqueueResponse.execute_time:type_name -> google.protobuf.Timestamp
-	53, // 12: ddq.v1.EnqueueResponse.state:type_name -> ddq.v1.TaskState
-	53, // 13: ddq.v1.EnqueueResponse.replaced_state:type_name -> ddq.v1.TaskState
+	52, // 11: ddq.v1.EnqueueResponse.execute_time:type_name -> google.protobuf.Timestamp
+	55, // 12: ddq.v1.EnqueueResponse.state:type_name -> ddq.v1.TaskState
+	55, // 13: ddq.v1.EnqueueResponse.replaced_state:type_name -> ddq.v1.TaskState
 	2,  // 14: ddq.v1.EnqueueResponse.idempotency_outcome:type_name -> ddq.v1.IdempotencyOutcome
 	4,  // 15: ddq.v1.EnqueueBatchRequest.tasks:type_name -> ddq.v1.EnqueueRequest
 	9,  // 16: ddq.v1.EnqueueBatchResponse.results:type_name -> ddq.v1.EnqueueResult
-	50, // 17: ddq.v1.EnqueueResult.execute_time:type_name -> google.protobuf.Timestamp
-	53, // 18: ddq.v1.EnqueueResult.replaced_state:type_name -> ddq.v1.TaskState
-	54, // 19: ddq.v1.EnqueueResult.error:type_name -> ddq.v1.Error
+	52, // 17: ddq.v1.EnqueueResult.execute_time:type_name -> google.protobuf.Timestamp
+	55, // 18: ddq.v1.EnqueueResult.replaced_state:type_name -> ddq.v1.TaskState
+	56, // 19: ddq.v1.EnqueueResult.error:type_name -> ddq.v1.Error
 	2,  // 20: ddq.v1.EnqueueResult.idempotency_outcome:type_name -> ddq.v1.IdempotencyOutcome
 	4,  // 21: ddq.v1.EnqueueStreamRequest.tasks:type_name -> ddq.v1.EnqueueRequest
 	9,  // 22: ddq.v1.EnqueueStreamResponse.results:type_name -> ddq.v1.EnqueueResult
-	54, // 23: ddq.v1.EnqueueStreamResponse.error:type_name -> ddq.v1.Error
-	55, // 24: ddq.v1.GetTaskResponse.task:type_name -> ddq.v1.Task
-	53, // 25: ddq.v1.ListTasksRequest.state:type_name -> ddq.v1.TaskState
-	56, // 26: ddq.v1.ListTasksRequest.filter:type_name -> ddq.v1.TaskFilter
-	55, // 27: ddq.v1.ListTasksResponse.tasks:type_name -> ddq.v1.Task
-	49, // 28: ddq.v1.RescheduleTaskRequest.delay:type_name -> google.protobuf.Duration
-	50, // 29: ddq.v1.RescheduleTaskRequest.execute_time:type_name -> google.protobuf.Timestamp
-	50, // 30: ddq.v1.RescheduleTaskResponse.execute_time:type_name -> google.protobuf.Timestamp
-	57, // 31: ddq.v1.UpdateTaskRequest.update_mask:type_name -> google.protobuf.FieldMask
-	51, // 32: ddq.v1.UpdateTaskRequest.attributes:type_name -> ddq.v1.Attribute
-	52, // 33: ddq.v1.UpdateTaskRequest.backoff:type_name -> ddq.v1.Backoff
-	50, // 34: ddq.v1.UpdateTaskRequest.expire_time:type_name -> google.protobuf.Timestamp
-	49, // 35: ddq.v1.UpdateTaskRequest.expire_after:type_name -> google.protobuf.Duration
-	49, // 36: ddq.v1.UpdateTaskRequest.delay:type_name -> google.protobuf.Duration
-	50, // 37: ddq.v1.UpdateTaskRequest.execute_time:type_name -> google.protobuf.Timestamp
-	50, // 38: ddq.v1.UpdateTaskResponse.execute_time:type_name -> google.protobuf.Timestamp
-	50, // 39: ddq.v1.PromoteTaskResponse.execute_time:type_name -> google.protobuf.Timestamp
+	56, // 23: ddq.v1.EnqueueStreamResponse.error:type_name -> ddq.v1.Error
+	57, // 24: ddq.v1.GetTaskResponse.task:type_name -> ddq.v1.Task
+	55, // 25: ddq.v1.ListTasksRequest.state:type_name -> ddq.v1.TaskState
+	58, // 26: ddq.v1.ListTasksRequest.filter:type_name -> ddq.v1.TaskFilter
+	57, // 27: ddq.v1.ListTasksResponse.tasks:type_name -> ddq.v1.Task
+	51, // 28: ddq.v1.RescheduleTaskRequest.delay:type_name -> google.protobuf.Duration
+	52, // 29: ddq.v1.RescheduleTaskRequest.execute_time:type_name -> google.protobuf.Timestamp
+	52, // 30: ddq.v1.RescheduleTaskResponse.execute_time:type_name -> google.protobuf.Timestamp
+	59, // 31: ddq.v1.UpdateTaskRequest.update_mask:type_name -> google.protobuf.FieldMask
+	53, // 32: ddq.v1.UpdateTaskRequest.attributes:type_name -> ddq.v1.Attribute
+	54, // 33: ddq.v1.UpdateTaskRequest.backoff:type_name -> ddq.v1.Backoff
+	52, // 34: ddq.v1.UpdateTaskRequest.expire_time:type_name -> google.protobuf.Timestamp
+	51, // 35: ddq.v1.UpdateTaskRequest.expire_after:type_name -> google.protobuf.Duration
+	51, // 36: ddq.v1.UpdateTaskRequest.delay:type_name -> google.protobuf.Duration
+	52, // 37: ddq.v1.UpdateTaskRequest.execute_time:type_name -> google.protobuf.Timestamp
+	52, // 38: ddq.v1.UpdateTaskResponse.execute_time:type_name -> google.protobuf.Timestamp
+	52, // 39: ddq.v1.PromoteTaskResponse.execute_time:type_name -> google.protobuf.Timestamp
 	25, // 40: ddq.v1.SubscribeRequest.hello:type_name -> ddq.v1.Hello
 	34, // 41: ddq.v1.SubscribeRequest.acks:type_name -> ddq.v1.Ack
 	35, // 42: ddq.v1.SubscribeRequest.nacks:type_name -> ddq.v1.Nack
@@ -3953,18 +4109,18 @@ var file_ddq_v1_queue_proto_depIdxs = []int32{
 	31, // 47: ddq.v1.SubscribeResponse.cancels:type_name -> ddq.v1.Cancel
 	33, // 48: ddq.v1.SubscribeResponse.drain:type_name -> ddq.v1.Drain
 	32, // 49: ddq.v1.SubscribeResponse.demand:type_name -> ddq.v1.Demand
-	55, // 50: ddq.v1.Delivery.task:type_name -> ddq.v1.Task
+	57, // 50: ddq.v1.Delivery.task:type_name -> ddq.v1.Task
 	30, // 51: ddq.v1.Settled.results:type_name -> ddq.v1.SettleResult
-	54, // 52: ddq.v1.SettleResult.error:type_name -> ddq.v1.Error
+	56, // 52: ddq.v1.SettleResult.error:type_name -> ddq.v1.Error
 	28, // 53: ddq.v1.RetrieveResponse.deliveries:type_name -> ddq.v1.Delivery
 	34, // 54: ddq.v1.AckRequest.ack:type_name -> ddq.v1.Ack
 	35, // 55: ddq.v1.NackRequest.nack:type_name -> ddq.v1.Nack
-	53, // 56: ddq.v1.NackResponse.state:type_name -> ddq.v1.TaskState
-	50, // 57: ddq.v1.NackResponse.execute_time:type_name -> google.protobuf.Timestamp
+	55, // 56: ddq.v1.NackResponse.state:type_name -> ddq.v1.TaskState
+	52, // 57: ddq.v1.NackResponse.execute_time:type_name -> google.protobuf.Timestamp
 	36, // 58: ddq.v1.ExtendRequest.extend:type_name -> ddq.v1.Extend
-	55, // 59: ddq.v1.WaitTaskResponse.task:type_name -> ddq.v1.Task
+	57, // 59: ddq.v1.WaitTaskResponse.task:type_name -> ddq.v1.Task
 	3,  // 60: ddq.v1.CancelTaskResponse.outcome:type_name -> ddq.v1.CancelOutcome
-	53, // 61: ddq.v1.CancelTaskResponse.state:type_name -> ddq.v1.TaskState
+	55, // 61: ddq.v1.CancelTaskResponse.state:type_name -> ddq.v1.TaskState
 	4,  // 62: ddq.v1.DelayQueueService.Enqueue:input_type -> ddq.v1.EnqueueRequest
 	7,  // 63: ddq.v1.DelayQueueService.EnqueueBatch:input_type -> ddq.v1.EnqueueBatchRequest
 	10, // 64: ddq.v1.DelayQueueService.EnqueueStream:input_type -> ddq.v1.EnqueueStreamRequest
@@ -3974,39 +4130,41 @@ var file_ddq_v1_queue_proto_depIdxs = []int32{
 	18, // 68: ddq.v1.DelayQueueService.RescheduleTask:input_type -> ddq.v1.RescheduleTaskRequest
 	20, // 69: ddq.v1.DelayQueueService.UpdateTask:input_type -> ddq.v1.UpdateTaskRequest
 	22, // 70: ddq.v1.DelayQueueService.PromoteTask:input_type -> ddq.v1.PromoteTaskRequest
-	58, // 71: ddq.v1.DelayQueueService.DeleteTasks:input_type -> ddq.v1.DeleteTasksRequest
-	59, // 72: ddq.v1.DelayQueueService.RescheduleTasks:input_type -> ddq.v1.RescheduleTasksRequest
-	60, // 73: ddq.v1.DelayQueueService.CountTasks:input_type -> ddq.v1.CountTasksRequest
-	61, // 74: ddq.v1.DelayQueueService.DueHistogram:input_type -> ddq.v1.DueHistogramRequest
+	60, // 71: ddq.v1.DelayQueueService.DeleteTasks:input_type -> ddq.v1.DeleteTasksRequest
+	61, // 72: ddq.v1.DelayQueueService.RescheduleTasks:input_type -> ddq.v1.RescheduleTasksRequest
+	62, // 73: ddq.v1.DelayQueueService.CountTasks:input_type -> ddq.v1.CountTasksRequest
+	63, // 74: ddq.v1.DelayQueueService.DueHistogram:input_type -> ddq.v1.DueHistogramRequest
 	24, // 75: ddq.v1.DelayQueueService.Subscribe:input_type -> ddq.v1.SubscribeRequest
 	37, // 76: ddq.v1.DelayQueueService.Retrieve:input_type -> ddq.v1.RetrieveRequest
 	39, // 77: ddq.v1.DelayQueueService.Ack:input_type -> ddq.v1.AckRequest
 	41, // 78: ddq.v1.DelayQueueService.Nack:input_type -> ddq.v1.NackRequest
 	43, // 79: ddq.v1.DelayQueueService.Extend:input_type -> ddq.v1.ExtendRequest
-	45, // 80: ddq.v1.DelayQueueService.WaitTask:input_type -> ddq.v1.WaitTaskRequest
-	47, // 81: ddq.v1.DelayQueueService.CancelTask:input_type -> ddq.v1.CancelTaskRequest
-	6,  // 82: ddq.v1.DelayQueueService.Enqueue:output_type -> ddq.v1.EnqueueResponse
-	8,  // 83: ddq.v1.DelayQueueService.EnqueueBatch:output_type -> ddq.v1.EnqueueBatchResponse
-	11, // 84: ddq.v1.DelayQueueService.EnqueueStream:output_type -> ddq.v1.EnqueueStreamResponse
-	13, // 85: ddq.v1.DelayQueueService.GetTask:output_type -> ddq.v1.GetTaskResponse
-	15, // 86: ddq.v1.DelayQueueService.ListTasks:output_type -> ddq.v1.ListTasksResponse
-	17, // 87: ddq.v1.DelayQueueService.DeleteTask:output_type -> ddq.v1.DeleteTaskResponse
-	19, // 88: ddq.v1.DelayQueueService.RescheduleTask:output_type -> ddq.v1.RescheduleTaskResponse
-	21, // 89: ddq.v1.DelayQueueService.UpdateTask:output_type -> ddq.v1.UpdateTaskResponse
-	23, // 90: ddq.v1.DelayQueueService.PromoteTask:output_type -> ddq.v1.PromoteTaskResponse
-	62, // 91: ddq.v1.DelayQueueService.DeleteTasks:output_type -> ddq.v1.DeleteTasksResponse
-	63, // 92: ddq.v1.DelayQueueService.RescheduleTasks:output_type -> ddq.v1.RescheduleTasksResponse
-	64, // 93: ddq.v1.DelayQueueService.CountTasks:output_type -> ddq.v1.CountTasksResponse
-	65, // 94: ddq.v1.DelayQueueService.DueHistogram:output_type -> ddq.v1.DueHistogramResponse
-	26, // 95: ddq.v1.DelayQueueService.Subscribe:output_type -> ddq.v1.SubscribeResponse
-	38, // 96: ddq.v1.DelayQueueService.Retrieve:output_type -> ddq.v1.RetrieveResponse
-	40, // 97: ddq.v1.DelayQueueService.Ack:output_type -> ddq.v1.AckResponse
-	42, // 98: ddq.v1.DelayQueueService.Nack:output_type -> ddq.v1.NackResponse
-	44, // 99: ddq.v1.DelayQueueService.Extend:output_type -> ddq.v1.ExtendResponse
-	46, // 100: ddq.v1.DelayQueueService.WaitTask:output_type -> ddq.v1.WaitTaskResponse
-	48, // 101: ddq.v1.DelayQueueService.CancelTask:output_type -> ddq.v1.CancelTaskResponse
-	82, // [82:102] is the sub-list for method output_type
-	62, // [62:82] is the sub-list for method input_type
+	49, // 80: ddq.v1.DelayQueueService.AcquireTokens:input_type -> ddq.v1.AcquireTokensRequest
+	45, // 81: ddq.v1.DelayQueueService.WaitTask:input_type -> ddq.v1.WaitTaskRequest
+	47, // 82: ddq.v1.DelayQueueService.CancelTask:input_type -> ddq.v1.CancelTaskRequest
+	6,  // 83: ddq.v1.DelayQueueService.Enqueue:output_type -> ddq.v1.EnqueueResponse
+	8,  // 84: ddq.v1.DelayQueueService.EnqueueBatch:output_type -> ddq.v1.EnqueueBatchResponse
+	11, // 85: ddq.v1.DelayQueueService.EnqueueStream:output_type -> ddq.v1.EnqueueStreamResponse
+	13, // 86: ddq.v1.DelayQueueService.GetTask:output_type -> ddq.v1.GetTaskResponse
+	15, // 87: ddq.v1.DelayQueueService.ListTasks:output_type -> ddq.v1.ListTasksResponse
+	17, // 88: ddq.v1.DelayQueueService.DeleteTask:output_type -> ddq.v1.DeleteTaskResponse
+	19, // 89: ddq.v1.DelayQueueService.RescheduleTask:output_type -> ddq.v1.RescheduleTaskResponse
+	21, // 90: ddq.v1.DelayQueueService.UpdateTask:output_type -> ddq.v1.UpdateTaskResponse
+	23, // 91: ddq.v1.DelayQueueService.PromoteTask:output_type -> ddq.v1.PromoteTaskResponse
+	64, // 92: ddq.v1.DelayQueueService.DeleteTasks:output_type -> ddq.v1.DeleteTasksResponse
+	65, // 93: ddq.v1.DelayQueueService.RescheduleTasks:output_type -> ddq.v1.RescheduleTasksResponse
+	66, // 94: ddq.v1.DelayQueueService.CountTasks:output_type -> ddq.v1.CountTasksResponse
+	67, // 95: ddq.v1.DelayQueueService.DueHistogram:output_type -> ddq.v1.DueHistogramResponse
+	26, // 96: ddq.v1.DelayQueueService.Subscribe:output_type -> ddq.v1.SubscribeResponse
+	38, // 97: ddq.v1.DelayQueueService.Retrieve:output_type -> ddq.v1.RetrieveResponse
+	40, // 98: ddq.v1.DelayQueueService.Ack:output_type -> ddq.v1.AckResponse
+	42, // 99: ddq.v1.DelayQueueService.Nack:output_type -> ddq.v1.NackResponse
+	44, // 100: ddq.v1.DelayQueueService.Extend:output_type -> ddq.v1.ExtendResponse
+	50, // 101: ddq.v1.DelayQueueService.AcquireTokens:output_type -> ddq.v1.AcquireTokensResponse
+	46, // 102: ddq.v1.DelayQueueService.WaitTask:output_type -> ddq.v1.WaitTaskResponse
+	48, // 103: ddq.v1.DelayQueueService.CancelTask:output_type -> ddq.v1.CancelTaskResponse
+	83, // [83:104] is the sub-list for method output_type
+	62, // [62:83] is the sub-list for method input_type
 	62, // [62:62] is the sub-list for extension type_name
 	62, // [62:62] is the sub-list for extension extendee
 	0,  // [0:62] is the sub-list for field type_name
@@ -4045,7 +4203,7 @@ func file_ddq_v1_queue_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_ddq_v1_queue_proto_rawDesc), len(file_ddq_v1_queue_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   45,
+			NumMessages:   47,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -37,6 +37,7 @@ const (
 	DelayQueueService_Ack_FullMethodName             = "/ddq.v1.DelayQueueService/Ack"
 	DelayQueueService_Nack_FullMethodName            = "/ddq.v1.DelayQueueService/Nack"
 	DelayQueueService_Extend_FullMethodName          = "/ddq.v1.DelayQueueService/Extend"
+	DelayQueueService_AcquireTokens_FullMethodName   = "/ddq.v1.DelayQueueService/AcquireTokens"
 	DelayQueueService_WaitTask_FullMethodName        = "/ddq.v1.DelayQueueService/WaitTask"
 	DelayQueueService_CancelTask_FullMethodName      = "/ddq.v1.DelayQueueService/CancelTask"
 )
@@ -82,6 +83,9 @@ type DelayQueueServiceClient interface {
 	Ack(ctx context.Context, in *AckRequest, opts ...grpc.CallOption) (*AckResponse, error)
 	Nack(ctx context.Context, in *NackRequest, opts ...grpc.CallOption) (*NackResponse, error)
 	Extend(ctx context.Context, in *ExtendRequest, opts ...grpc.CallOption) (*ExtendResponse, error)
+	// AcquireTokens takes tokens of the rate that tasks are under, for what a handler
+	// calls by itself.
+	AcquireTokens(ctx context.Context, in *AcquireTokensRequest, opts ...grpc.CallOption) (*AcquireTokensResponse, error)
 	// WaitTask waits until a task is settled for good: done, dead, expired or deleted
 	// (long poll).
 	WaitTask(ctx context.Context, in *WaitTaskRequest, opts ...grpc.CallOption) (*WaitTaskResponse, error)
@@ -301,6 +305,16 @@ func (c *delayQueueServiceClient) Extend(ctx context.Context, in *ExtendRequest,
 	return out, nil
 }
 
+func (c *delayQueueServiceClient) AcquireTokens(ctx context.Context, in *AcquireTokensRequest, opts ...grpc.CallOption) (*AcquireTokensResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(AcquireTokensResponse)
+	err := c.cc.Invoke(ctx, DelayQueueService_AcquireTokens_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *delayQueueServiceClient) WaitTask(ctx context.Context, in *WaitTaskRequest, opts ...grpc.CallOption) (*WaitTaskResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(WaitTaskResponse)
@@ -362,6 +376,9 @@ type DelayQueueServiceServer interface {
 	Ack(context.Context, *AckRequest) (*AckResponse, error)
 	Nack(context.Context, *NackRequest) (*NackResponse, error)
 	Extend(context.Context, *ExtendRequest) (*ExtendResponse, error)
+	// AcquireTokens takes tokens of the rate that tasks are under, for what a handler
+	// calls by itself.
+	AcquireTokens(context.Context, *AcquireTokensRequest) (*AcquireTokensResponse, error)
 	// WaitTask waits until a task is settled for good: done, dead, expired or deleted
 	// (long poll).
 	WaitTask(context.Context, *WaitTaskRequest) (*WaitTaskResponse, error)
@@ -430,6 +447,9 @@ func (UnimplementedDelayQueueServiceServer) Nack(context.Context, *NackRequest) 
 }
 func (UnimplementedDelayQueueServiceServer) Extend(context.Context, *ExtendRequest) (*ExtendResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Extend not implemented")
+}
+func (UnimplementedDelayQueueServiceServer) AcquireTokens(context.Context, *AcquireTokensRequest) (*AcquireTokensResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method AcquireTokens not implemented")
 }
 func (UnimplementedDelayQueueServiceServer) WaitTask(context.Context, *WaitTaskRequest) (*WaitTaskResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method WaitTask not implemented")
@@ -746,6 +766,24 @@ func _DelayQueueService_Extend_Handler(srv interface{}, ctx context.Context, dec
 	return interceptor(ctx, in, info, handler)
 }
 
+func _DelayQueueService_AcquireTokens_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(AcquireTokensRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(DelayQueueServiceServer).AcquireTokens(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: DelayQueueService_AcquireTokens_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(DelayQueueServiceServer).AcquireTokens(ctx, req.(*AcquireTokensRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _DelayQueueService_WaitTask_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(WaitTaskRequest)
 	if err := dec(in); err != nil {
@@ -844,6 +882,10 @@ var DelayQueueService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Extend",
 			Handler:    _DelayQueueService_Extend_Handler,
+		},
+		{
+			MethodName: "AcquireTokens",
+			Handler:    _DelayQueueService_AcquireTokens_Handler,
 		},
 		{
 			MethodName: "WaitTask",

@@ -84,6 +84,56 @@ func (AttemptOutcome) EnumDescriptor() ([]byte, []int) {
 	return file_ddq_v1_task_proto_rawDescGZIP(), []int{0}
 }
 
+type WaitingFor int32
+
+const (
+	// Nothing but a worker.
+	WaitingFor_WAITING_FOR_UNSPECIFIED WaitingFor = 0
+	WaitingFor_WAITING_FOR_RATE        WaitingFor = 1
+	WaitingFor_WAITING_FOR_CONCURRENCY WaitingFor = 2
+)
+
+// Enum value maps for WaitingFor.
+var (
+	WaitingFor_name = map[int32]string{
+		0: "WAITING_FOR_UNSPECIFIED",
+		1: "WAITING_FOR_RATE",
+		2: "WAITING_FOR_CONCURRENCY",
+	}
+	WaitingFor_value = map[string]int32{
+		"WAITING_FOR_UNSPECIFIED": 0,
+		"WAITING_FOR_RATE":        1,
+		"WAITING_FOR_CONCURRENCY": 2,
+	}
+)
+
+func (x WaitingFor) Enum() *WaitingFor {
+	p := new(WaitingFor)
+	*p = x
+	return p
+}
+
+func (x WaitingFor) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (WaitingFor) Descriptor() protoreflect.EnumDescriptor {
+	return file_ddq_v1_task_proto_enumTypes[1].Descriptor()
+}
+
+func (WaitingFor) Type() protoreflect.EnumType {
+	return &file_ddq_v1_task_proto_enumTypes[1]
+}
+
+func (x WaitingFor) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use WaitingFor.Descriptor instead.
+func (WaitingFor) EnumDescriptor() ([]byte, []int) {
+	return file_ddq_v1_task_proto_rawDescGZIP(), []int{1}
+}
+
 type TaskState int32
 
 const (
@@ -139,11 +189,11 @@ func (x TaskState) String() string {
 }
 
 func (TaskState) Descriptor() protoreflect.EnumDescriptor {
-	return file_ddq_v1_task_proto_enumTypes[1].Descriptor()
+	return file_ddq_v1_task_proto_enumTypes[2].Descriptor()
 }
 
 func (TaskState) Type() protoreflect.EnumType {
-	return &file_ddq_v1_task_proto_enumTypes[1]
+	return &file_ddq_v1_task_proto_enumTypes[2]
 }
 
 func (x TaskState) Number() protoreflect.EnumNumber {
@@ -152,7 +202,7 @@ func (x TaskState) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use TaskState.Descriptor instead.
 func (TaskState) EnumDescriptor() ([]byte, []int) {
-	return file_ddq_v1_task_proto_rawDescGZIP(), []int{1}
+	return file_ddq_v1_task_proto_rawDescGZIP(), []int{2}
 }
 
 type DeadReason int32
@@ -169,6 +219,8 @@ const (
 	DeadReason_DEAD_REASON_CORRUPT DeadReason = 4
 	// The hold of its last allowed attempt ran out.
 	DeadReason_DEAD_REASON_HOLD_EXPIRED DeadReason = 5
+	// It came when a rate had no token left, and its topic lets none wait.
+	DeadReason_DEAD_REASON_RATE_LIMITED DeadReason = 6
 	// Its cancellation was asked for while it ran, and it did not end with success.
 	DeadReason_DEAD_REASON_CANCELLED DeadReason = 8
 )
@@ -182,6 +234,7 @@ var (
 		3: "DEAD_REASON_EXPIRED",
 		4: "DEAD_REASON_CORRUPT",
 		5: "DEAD_REASON_HOLD_EXPIRED",
+		6: "DEAD_REASON_RATE_LIMITED",
 		8: "DEAD_REASON_CANCELLED",
 	}
 	DeadReason_value = map[string]int32{
@@ -191,6 +244,7 @@ var (
 		"DEAD_REASON_EXPIRED":      3,
 		"DEAD_REASON_CORRUPT":      4,
 		"DEAD_REASON_HOLD_EXPIRED": 5,
+		"DEAD_REASON_RATE_LIMITED": 6,
 		"DEAD_REASON_CANCELLED":    8,
 	}
 )
@@ -206,11 +260,11 @@ func (x DeadReason) String() string {
 }
 
 func (DeadReason) Descriptor() protoreflect.EnumDescriptor {
-	return file_ddq_v1_task_proto_enumTypes[2].Descriptor()
+	return file_ddq_v1_task_proto_enumTypes[3].Descriptor()
 }
 
 func (DeadReason) Type() protoreflect.EnumType {
-	return &file_ddq_v1_task_proto_enumTypes[2]
+	return &file_ddq_v1_task_proto_enumTypes[3]
 }
 
 func (x DeadReason) Number() protoreflect.EnumNumber {
@@ -219,7 +273,7 @@ func (x DeadReason) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use DeadReason.Descriptor instead.
 func (DeadReason) EnumDescriptor() ([]byte, []int) {
-	return file_ddq_v1_task_proto_rawDescGZIP(), []int{2}
+	return file_ddq_v1_task_proto_rawDescGZIP(), []int{3}
 }
 
 type BackoffKind int32
@@ -261,11 +315,11 @@ func (x BackoffKind) String() string {
 }
 
 func (BackoffKind) Descriptor() protoreflect.EnumDescriptor {
-	return file_ddq_v1_task_proto_enumTypes[3].Descriptor()
+	return file_ddq_v1_task_proto_enumTypes[4].Descriptor()
 }
 
 func (BackoffKind) Type() protoreflect.EnumType {
-	return &file_ddq_v1_task_proto_enumTypes[3]
+	return &file_ddq_v1_task_proto_enumTypes[4]
 }
 
 func (x BackoffKind) Number() protoreflect.EnumNumber {
@@ -274,7 +328,7 @@ func (x BackoffKind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use BackoffKind.Descriptor instead.
 func (BackoffKind) EnumDescriptor() ([]byte, []int) {
-	return file_ddq_v1_task_proto_rawDescGZIP(), []int{3}
+	return file_ddq_v1_task_proto_rawDescGZIP(), []int{4}
 }
 
 // Task is one unit of delayed work.
@@ -316,6 +370,14 @@ type Task struct {
 	FairnessKey string `protobuf:"bytes,19,opt,name=fairness_key,json=fairnessKey,proto3" json:"fairness_key,omitempty"`
 	// How many tasks of the fairness key make a turn.
 	FairnessWeight int32 `protobuf:"varint,20,opt,name=fairness_weight,json=fairnessWeight,proto3" json:"fairness_weight,omitempty"`
+	// Tasks of one key share the topic's key_rate.
+	RateKey string `protobuf:"bytes,21,opt,name=rate_key,json=rateKey,proto3" json:"rate_key,omitempty"`
+	// Tasks of one key share the topic's key_concurrency.
+	ConcurrencyKey string `protobuf:"bytes,22,opt,name=concurrency_key,json=concurrencyKey,proto3" json:"concurrency_key,omitempty"`
+	// What a task that is due lacks, as far as is known; GetTask and ListTasks say it.
+	WaitingFor WaitingFor `protobuf:"varint,34,opt,name=waiting_for,json=waitingFor,proto3,enum=ddq.v1.WaitingFor" json:"waiting_for,omitempty"`
+	// When the rate that a task waits for has its next token that nobody has reserved.
+	NextTokenTime *timestamppb.Timestamp `protobuf:"bytes,35,opt,name=next_token_time,json=nextTokenTime,proto3" json:"next_token_time,omitempty"`
 	// 1 when enqueued; rises by one with every edit that was accepted.
 	Version int64 `protobuf:"varint,25,opt,name=version,proto3" json:"version,omitempty"`
 	// What the worker that acked the task said. GetTask and WaitTask show it, while
@@ -500,6 +562,34 @@ func (x *Task) GetFairnessWeight() int32 {
 		return x.FairnessWeight
 	}
 	return 0
+}
+
+func (x *Task) GetRateKey() string {
+	if x != nil {
+		return x.RateKey
+	}
+	return ""
+}
+
+func (x *Task) GetConcurrencyKey() string {
+	if x != nil {
+		return x.ConcurrencyKey
+	}
+	return ""
+}
+
+func (x *Task) GetWaitingFor() WaitingFor {
+	if x != nil {
+		return x.WaitingFor
+	}
+	return WaitingFor_WAITING_FOR_UNSPECIFIED
+}
+
+func (x *Task) GetNextTokenTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.NextTokenTime
+	}
+	return nil
 }
 
 func (x *Task) GetVersion() int64 {
@@ -871,7 +961,7 @@ var File_ddq_v1_task_proto protoreflect.FileDescriptor
 
 const file_ddq_v1_task_proto_rawDesc = "" +
 	"\n" +
-	"\x11ddq/v1/task.proto\x12\x06ddq.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xff\a\n" +
+	"\x11ddq/v1/task.proto\x12\x06ddq.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xbc\t\n" +
 	"\x04Task\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x05topic\x18\x02 \x01(\tR\x05topic\x12\x18\n" +
@@ -902,7 +992,12 @@ const file_ddq_v1_task_proto_rawDesc = "" +
 	"\rhold_deadline\x18\x11 \x01(\v2\x1a.google.protobuf.TimestampR\fholdDeadline\x12\x1a\n" +
 	"\bpriority\x18\x12 \x01(\x05R\bpriority\x12!\n" +
 	"\ffairness_key\x18\x13 \x01(\tR\vfairnessKey\x12'\n" +
-	"\x0ffairness_weight\x18\x14 \x01(\x05R\x0efairnessWeight\x12\x18\n" +
+	"\x0ffairness_weight\x18\x14 \x01(\x05R\x0efairnessWeight\x12\x19\n" +
+	"\brate_key\x18\x15 \x01(\tR\arateKey\x12'\n" +
+	"\x0fconcurrency_key\x18\x16 \x01(\tR\x0econcurrencyKey\x123\n" +
+	"\vwaiting_for\x18\" \x01(\x0e2\x12.ddq.v1.WaitingForR\n" +
+	"waitingFor\x12B\n" +
+	"\x0fnext_token_time\x18# \x01(\v2\x1a.google.protobuf.TimestampR\rnextTokenTime\x12\x18\n" +
 	"\aversion\x18\x19 \x01(\x03R\aversion\x12\x16\n" +
 	"\x06result\x18\x1a \x01(\fR\x06result\x12+\n" +
 	"\battempts\x18\x1b \x03(\v2\x0f.ddq.v1.AttemptR\battempts\x12)\n" +
@@ -939,7 +1034,12 @@ const file_ddq_v1_task_proto_rawDesc = "" +
 	"\x16ATTEMPT_OUTCOME_FAILED\x10\x02\x12\x1c\n" +
 	"\x18ATTEMPT_OUTCOME_RELEASED\x10\x03\x12 \n" +
 	"\x1cATTEMPT_OUTCOME_HOLD_EXPIRED\x10\x04\x12\x1d\n" +
-	"\x19ATTEMPT_OUTCOME_CANCELLED\x10\x05*\xca\x01\n" +
+	"\x19ATTEMPT_OUTCOME_CANCELLED\x10\x05*\\\n" +
+	"\n" +
+	"WaitingFor\x12\x1b\n" +
+	"\x17WAITING_FOR_UNSPECIFIED\x10\x00\x12\x14\n" +
+	"\x10WAITING_FOR_RATE\x10\x01\x12\x1b\n" +
+	"\x17WAITING_FOR_CONCURRENCY\x10\x02*\xca\x01\n" +
 	"\tTaskState\x12\x1a\n" +
 	"\x16TASK_STATE_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14TASK_STATE_SCHEDULED\x10\x01\x12\x14\n" +
@@ -948,7 +1048,7 @@ const file_ddq_v1_task_proto_rawDesc = "" +
 	"\x13TASK_STATE_RETRYING\x10\x04\x12\x13\n" +
 	"\x0fTASK_STATE_DONE\x10\x05\x12\x13\n" +
 	"\x0fTASK_STATE_DEAD\x10\x06\x12\x16\n" +
-	"\x12TASK_STATE_EXPIRED\x10\a*\xcc\x01\n" +
+	"\x12TASK_STATE_EXPIRED\x10\a*\xea\x01\n" +
 	"\n" +
 	"DeadReason\x12\x1b\n" +
 	"\x17DEAD_REASON_UNSPECIFIED\x10\x00\x12\x1b\n" +
@@ -956,7 +1056,8 @@ const file_ddq_v1_task_proto_rawDesc = "" +
 	"\x15DEAD_REASON_PERMANENT\x10\x02\x12\x17\n" +
 	"\x13DEAD_REASON_EXPIRED\x10\x03\x12\x17\n" +
 	"\x13DEAD_REASON_CORRUPT\x10\x04\x12\x1c\n" +
-	"\x18DEAD_REASON_HOLD_EXPIRED\x10\x05\x12\x19\n" +
+	"\x18DEAD_REASON_HOLD_EXPIRED\x10\x05\x12\x1c\n" +
+	"\x18DEAD_REASON_RATE_LIMITED\x10\x06\x12\x19\n" +
 	"\x15DEAD_REASON_CANCELLED\x10\b*\x96\x01\n" +
 	"\vBackoffKind\x12\x1c\n" +
 	"\x18BACKOFF_KIND_UNSPECIFIED\x10\x00\x12\x16\n" +
@@ -977,41 +1078,44 @@ func file_ddq_v1_task_proto_rawDescGZIP() []byte {
 	return file_ddq_v1_task_proto_rawDescData
 }
 
-var file_ddq_v1_task_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
+var file_ddq_v1_task_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
 var file_ddq_v1_task_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
 var file_ddq_v1_task_proto_goTypes = []any{
 	(AttemptOutcome)(0),           // 0: ddq.v1.AttemptOutcome
-	(TaskState)(0),                // 1: ddq.v1.TaskState
-	(DeadReason)(0),               // 2: ddq.v1.DeadReason
-	(BackoffKind)(0),              // 3: ddq.v1.BackoffKind
-	(*Task)(nil),                  // 4: ddq.v1.Task
-	(*Attempt)(nil),               // 5: ddq.v1.Attempt
-	(*Attribute)(nil),             // 6: ddq.v1.Attribute
-	(*Backoff)(nil),               // 7: ddq.v1.Backoff
-	(*Error)(nil),                 // 8: ddq.v1.Error
-	(*timestamppb.Timestamp)(nil), // 9: google.protobuf.Timestamp
+	(WaitingFor)(0),               // 1: ddq.v1.WaitingFor
+	(TaskState)(0),                // 2: ddq.v1.TaskState
+	(DeadReason)(0),               // 3: ddq.v1.DeadReason
+	(BackoffKind)(0),              // 4: ddq.v1.BackoffKind
+	(*Task)(nil),                  // 5: ddq.v1.Task
+	(*Attempt)(nil),               // 6: ddq.v1.Attempt
+	(*Attribute)(nil),             // 7: ddq.v1.Attribute
+	(*Backoff)(nil),               // 8: ddq.v1.Backoff
+	(*Error)(nil),                 // 9: ddq.v1.Error
+	(*timestamppb.Timestamp)(nil), // 10: google.protobuf.Timestamp
 }
 var file_ddq_v1_task_proto_depIdxs = []int32{
-	9,  // 0: ddq.v1.Task.execute_time:type_name -> google.protobuf.Timestamp
-	9,  // 1: ddq.v1.Task.created_at:type_name -> google.protobuf.Timestamp
-	6,  // 2: ddq.v1.Task.attributes:type_name -> ddq.v1.Attribute
-	1,  // 3: ddq.v1.Task.state:type_name -> ddq.v1.TaskState
-	9,  // 4: ddq.v1.Task.expire_time:type_name -> google.protobuf.Timestamp
-	7,  // 5: ddq.v1.Task.backoff:type_name -> ddq.v1.Backoff
-	2,  // 6: ddq.v1.Task.dead_reason:type_name -> ddq.v1.DeadReason
-	9,  // 7: ddq.v1.Task.finished_at:type_name -> google.protobuf.Timestamp
-	9,  // 8: ddq.v1.Task.hold_deadline:type_name -> google.protobuf.Timestamp
-	5,  // 9: ddq.v1.Task.attempts:type_name -> ddq.v1.Attempt
-	9,  // 10: ddq.v1.Attempt.started_at:type_name -> google.protobuf.Timestamp
-	9,  // 11: ddq.v1.Attempt.ended_at:type_name -> google.protobuf.Timestamp
-	0,  // 12: ddq.v1.Attempt.outcome:type_name -> ddq.v1.AttemptOutcome
-	3,  // 13: ddq.v1.Backoff.kind:type_name -> ddq.v1.BackoffKind
-	1,  // 14: ddq.v1.Error.state:type_name -> ddq.v1.TaskState
-	15, // [15:15] is the sub-list for method output_type
-	15, // [15:15] is the sub-list for method input_type
-	15, // [15:15] is the sub-list for extension type_name
-	15, // [15:15] is the sub-list for extension extendee
-	0,  // [0:15] is the sub-list for field type_name
+	10, // 0: ddq.v1.Task.execute_time:type_name -> google.protobuf.Timestamp
+	10, // 1: ddq.v1.Task.created_at:type_name -> google.protobuf.Timestamp
+	7,  // 2: ddq.v1.Task.attributes:type_name -> ddq.v1.Attribute
+	2,  // 3: ddq.v1.Task.state:type_name -> ddq.v1.TaskState
+	10, // 4: ddq.v1.Task.expire_time:type_name -> google.protobuf.Timestamp
+	8,  // 5: ddq.v1.Task.backoff:type_name -> ddq.v1.Backoff
+	3,  // 6: ddq.v1.Task.dead_reason:type_name -> ddq.v1.DeadReason
+	10, // 7: ddq.v1.Task.finished_at:type_name -> google.protobuf.Timestamp
+	10, // 8: ddq.v1.Task.hold_deadline:type_name -> google.protobuf.Timestamp
+	1,  // 9: ddq.v1.Task.waiting_for:type_name -> ddq.v1.WaitingFor
+	10, // 10: ddq.v1.Task.next_token_time:type_name -> google.protobuf.Timestamp
+	6,  // 11: ddq.v1.Task.attempts:type_name -> ddq.v1.Attempt
+	10, // 12: ddq.v1.Attempt.started_at:type_name -> google.protobuf.Timestamp
+	10, // 13: ddq.v1.Attempt.ended_at:type_name -> google.protobuf.Timestamp
+	0,  // 14: ddq.v1.Attempt.outcome:type_name -> ddq.v1.AttemptOutcome
+	4,  // 15: ddq.v1.Backoff.kind:type_name -> ddq.v1.BackoffKind
+	2,  // 16: ddq.v1.Error.state:type_name -> ddq.v1.TaskState
+	17, // [17:17] is the sub-list for method output_type
+	17, // [17:17] is the sub-list for method input_type
+	17, // [17:17] is the sub-list for extension type_name
+	17, // [17:17] is the sub-list for extension extendee
+	0,  // [0:17] is the sub-list for field type_name
 }
 
 func init() { file_ddq_v1_task_proto_init() }
@@ -1024,7 +1128,7 @@ func file_ddq_v1_task_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_ddq_v1_task_proto_rawDesc), len(file_ddq_v1_task_proto_rawDesc)),
-			NumEnums:      4,
+			NumEnums:      5,
 			NumMessages:   5,
 			NumExtensions: 0,
 			NumServices:   0,

@@ -155,6 +155,9 @@ func sizeOf(n *actors.Notice) int {
 	for i := range n.Pending {
 		size += 1 + len(n.Pending[i].Tasks)
 	}
+	for i := range n.Freed {
+		size += len(n.Freed[i].Keys)
+	}
 	for i := range n.Ended {
 		size += len(n.Ended[i].Holds)
 	}

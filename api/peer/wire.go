@@ -36,9 +36,10 @@ func taskOf(t *store.Task, from *ddqv1.Task) {
 	t.LastError = from.GetLastError()
 	t.Edits = max(0, from.GetVersion()-1)
 	t.Visibility = time.Duration(from.GetVisibilityTimeoutMs()) * time.Millisecond
-	if from.GetPriority() != 0 || from.GetFairnessKey() != "" {
+	if hasTraits(from) {
 		t.Traits = &store.Traits{
 			Priority: int(from.GetPriority()), FairnessKey: from.GetFairnessKey(), FairnessWeight: int(from.GetFairnessWeight()),
+			RateKey: from.GetRateKey(), ConcurrencyKey: from.GetConcurrencyKey(),
 		}
 	}
 	for _, a := range from.GetAttributes() {
@@ -80,6 +81,13 @@ func appendNotice(f *ddqv1.NotifyRequest, n *actors.Notice) {
 			w.HoldTokens = append(w.HoldTokens, e.Holds[k].Token[:])
 		}
 		f.Ended = append(f.Ended, w)
+	}
+	for i := range n.Freed {
+		w := &ddqv1.FreedNotice{Topic: n.Freed[i].Topic}
+		for _, key := range n.Freed[i].Keys {
+			w.Keys = append(w.Keys, []byte(key))
+		}
+		f.Freed = append(f.Freed, w)
 	}
 	for _, s := range n.Released {
 		f.Released = append(f.Released, &ddqv1.ReleasedNotice{Topic: s.Topic, Shard: int32(s.N)})
@@ -140,4 +148,8 @@ func statusOf(r *ddqv1.DescribePeerResponse) actors.PeerStatus {
 		})
 	}
 	return s
+}
+
+func hasTraits(t *ddqv1.Task) bool {
+	return t.GetPriority() != 0 || t.GetFairnessKey() != "" || t.GetRateKey() != "" || t.GetConcurrencyKey() != ""
 }

@@ -26,6 +26,7 @@ var (
 		store.ReasonExpired:     ddqv1.DeadReason_DEAD_REASON_EXPIRED,
 		store.ReasonCorrupt:     ddqv1.DeadReason_DEAD_REASON_CORRUPT,
 		store.ReasonHoldExpired: ddqv1.DeadReason_DEAD_REASON_HOLD_EXPIRED,
+		store.ReasonRateLimited: ddqv1.DeadReason_DEAD_REASON_RATE_LIMITED,
 		store.ReasonCancelled:   ddqv1.DeadReason_DEAD_REASON_CANCELLED,
 	}
 	outcomeToWire = [...]ddqv1.AttemptOutcome{

@@ -83,10 +83,13 @@ func convertTask(t *actors.NewTask, r *ddqv1.EnqueueRequest, slab []store.Attrib
 
 // traitsOf returns nil for a task without any, which most are.
 func traitsOf(r *ddqv1.EnqueueRequest) *store.Traits {
-	if r.Priority == 0 && r.FairnessKey == "" && r.FairnessWeight == 0 {
+	if r.Priority == 0 && r.FairnessKey == "" && r.FairnessWeight == 0 && r.RateKey == "" && r.ConcurrencyKey == "" {
 		return nil
 	}
-	return &store.Traits{Priority: int(r.Priority), FairnessKey: r.FairnessKey, FairnessWeight: int(r.FairnessWeight)}
+	return &store.Traits{
+		Priority: int(r.Priority), FairnessKey: r.FairnessKey, FairnessWeight: int(r.FairnessWeight),
+		RateKey: r.RateKey, ConcurrencyKey: r.ConcurrencyKey,
+	}
 }
 
 // convertTimes converts when the task is due and when it expires.

@@ -83,6 +83,13 @@ func noticeOf(f *ddqv1.NotifyRequest) (n actors.Notice) {
 	for _, c := range f.Cancels {
 		n.Cancels = append(n.Cancels, actors.CancelNotice{Shard: shardOf(c.Topic, c.Shard), Holds: holdsOf(c.Ids, c.HoldTokens)})
 	}
+	for _, freed := range f.Freed {
+		notice := actors.FreedNotice{Topic: freed.Topic}
+		for _, key := range freed.Keys {
+			notice.Keys = append(notice.Keys, string(key))
+		}
+		n.Freed = append(n.Freed, notice)
+	}
 	for _, r := range f.Released {
 		n.Released = append(n.Released, shardOf(r.Topic, r.Shard))
 	}

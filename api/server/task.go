@@ -19,6 +19,7 @@ func foundWire(f *actors.Found) *ddqv1.Task {
 	t.State = stateWire(f.State)
 	t.MaxRetries = int32(f.MaxRetries)
 	t.RetryCount = retryCount(f.State, f.Attempt)
+	t.WaitingFor, t.NextTokenTime = wireOf(waitingToWire[:], f.WaitingFor), stampOrNil(f.NextToken)
 	if f.State == store.StateRunning {
 		t.Worker = text(f.Worker)
 		t.HoldDeadline = stampOrNil(f.Deadline)
@@ -69,6 +70,7 @@ func taskWire(t *ddqv1.Task, stamps *[2]timestamppb.Timestamp, from *store.Task)
 	}
 	if r := from.Traits; r != nil {
 		t.Priority, t.FairnessKey, t.FairnessWeight = int32(r.Priority), r.FairnessKey, int32(r.FairnessWeight)
+		t.RateKey, t.ConcurrencyKey = r.RateKey, r.ConcurrencyKey
 	}
 }
 

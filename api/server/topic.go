@@ -34,7 +34,8 @@ func policyOf(p *ddqv1.TopicPolicy) (c actors.TopicChange, e *actors.Error) {
 	c.MaxDead = intOrNil(p.MaxDead)
 	c.MaxBacklog = intOrNil(p.MaxBacklog)
 	c.PriorityAgeing = intOrNil(p.PriorityAgeing)
-	return c, nil
+	e = limitsOf(&c, p)
+	return c, e
 }
 
 func spanOrNil(ms *int64, field string) (*time.Duration, *actors.Error) {
@@ -63,7 +64,7 @@ func topicWire(t *store.Topic) *ddqv1.Topic {
 	for _, span := range t.Former {
 		former += span.Shards
 	}
-	return &ddqv1.Topic{
+	w := &ddqv1.Topic{
 		Name:         t.Name,
 		FormerShards: int32(former),
 		Policy: &ddqv1.TopicPolicy{
@@ -85,4 +86,6 @@ func topicWire(t *store.Topic) *ddqv1.Topic {
 		DeliveryPaused: t.DeliveryPaused,
 		EnqueuePaused:  t.EnqueuePaused,
 	}
+	limitsWire(w.Policy, &t.Limits)
+	return w
 }

@@ -36,7 +36,7 @@ func (d *deadFlags) flags(fs *pflag.FlagSet) {
 
 var allDeadReasons = []client.DeadReason{
 	client.DeadReasonMaxRetries, client.DeadReasonPermanent, client.DeadReasonExpired,
-	client.DeadReasonCorrupt, client.DeadReasonHoldExpired,
+	client.DeadReasonCorrupt, client.DeadReasonHoldExpired, client.DeadReasonRateLimited,
 }
 
 // deadReasons are the words of --reason.

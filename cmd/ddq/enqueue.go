@@ -20,23 +20,25 @@ const enqueueBatch = 500
 
 // enqueueFlags describe the task, or the first of --count alike.
 type enqueueFlags struct {
-	topic       string
-	delay       time.Duration
-	at          string
-	id          string
-	payload     string
-	payloadFile string
-	attributes  map[string]string
-	count       int
-	maxRetries  int
-	visibility  time.Duration
-	backoff     backoffFlag
-	expireAfter time.Duration
-	key         idempotencyFlags
-	slack       time.Duration
-	priority    int
-	fairness    string
-	weight      int
+	topic          string
+	delay          time.Duration
+	at             string
+	id             string
+	payload        string
+	payloadFile    string
+	attributes     map[string]string
+	count          int
+	maxRetries     int
+	visibility     time.Duration
+	backoff        backoffFlag
+	expireAfter    time.Duration
+	priority       int
+	fairness       string
+	rateKey        string
+	concurrencyKey string
+	weight         int
+	key            idempotencyFlags
+	slack          time.Duration
 }
 
 func (f *enqueueFlags) flags(fs *pflag.FlagSet) {
@@ -53,6 +55,8 @@ func (f *enqueueFlags) flags(fs *pflag.FlagSet) {
 	fs.Var(&f.backoff, "backoff", backoffUsage+" (default the topic's)")
 	fs.IntVar(&f.priority, "priority", 0, "which of the tasks that are due goes first: 0, the lowest, to 9")
 	fs.StringVar(&f.fairness, "fairness-key", "", "tasks of one key take turns with those of others")
+	fs.StringVar(&f.rateKey, "rate-key", "", "tasks of one key share the key rate of the topic")
+	fs.StringVar(&f.concurrencyKey, "concurrency-key", "", "tasks of one key share the key concurrency of the topic")
 	fs.IntVar(&f.weight, "fairness-weight", 0, "how many tasks of the fairness key make a turn (default 1)")
 	f.key.flags(fs)
 	fs.DurationVar(&f.slack, "slack", 0, "how much later the task may run: tasks are spread evenly over it")
@@ -93,6 +97,8 @@ func (f *enqueueFlags) task(fs *pflag.FlagSet, in io.Reader) (client.Task, error
 		ExpireAfter:       f.expireAfter,
 		Priority:          f.priority,
 		FairnessKey:       f.fairness,
+		RateKey:           f.rateKey,
+		ConcurrencyKey:    f.concurrencyKey,
 		FairnessWeight:    f.weight,
 	}
 	switch {

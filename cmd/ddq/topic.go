@@ -27,6 +27,7 @@ type policyFlags struct {
 	maxDelay      time.Duration
 	maxPayload    int
 	doneRetention time.Duration
+	limits        limitFlags
 	deadRetention time.Duration
 	maxDead       int
 	maxBacklog    int
@@ -41,6 +42,7 @@ func newPolicyFlags(fs *pflag.FlagSet) *policyFlags {
 	fs.DurationVar(&p.maxDelay, "max-delay", 0, "farthest due time")
 	fs.IntVar(&p.maxPayload, "max-payload", 0, "most bytes of a payload")
 	fs.DurationVar(&p.doneRetention, "done-retention", 0, "how long done tasks are kept")
+	p.limits.flags(fs)
 	fs.DurationVar(&p.deadRetention, "dead-retention", 0, "how long dead letters are kept (0: for ever)")
 	fs.IntVar(&p.maxDead, "max-dead", 0, "most dead letters; beyond it the oldest are deleted (0: any number)")
 	fs.IntVar(&p.maxBacklog, "max-backlog", 0, "most tasks that may wait; beyond it enqueues are refused (0: any number)")
@@ -48,8 +50,8 @@ func newPolicyFlags(fs *pflag.FlagSet) *policyFlags {
 	return p
 }
 
-func (p *policyFlags) read() client.Policy {
-	return client.Policy{
+func (p *policyFlags) read() (client.Policy, error) {
+	policy := client.Policy{
 		VisibilityTimeout: given(p.fs, "visibility-timeout", p.visibility),
 		MaxRetries:        given(p.fs, "max-retries", p.maxRetries),
 		Backoff:           p.backoff.own(),
@@ -61,6 +63,8 @@ func (p *policyFlags) read() client.Policy {
 		MaxBacklog:        given(p.fs, "max-backlog", p.maxBacklog),
 		PriorityAgeing:    given(p.fs, "priority-ageing", p.ageing),
 	}
+	err := p.limits.read(p.fs, &policy)
+	return policy, err
 }
 
 // given returns nil for a flag that was left out.
@@ -82,7 +86,10 @@ func (c *cli) topicCreate() *cobra.Command {
 	flags := newPolicyFlags(cmd.Flags())
 	cmd.Flags().IntVar(&shards, "shards", 0, "parts the topic is spread over; fixed from then on")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		policy := flags.read()
+		policy, err := flags.read()
+		if err != nil {
+			return err
+		}
 		policy.Shards = given(cmd.Flags(), "shards", shards)
 		return c.call(cmd, func(ctx context.Context, s *client.Client) error {
 			topic, err := s.CreateTopic(ctx, args[0], policy)
@@ -100,13 +107,16 @@ func (c *cli) topicSet() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "set NAME",
 		Short:   "Change the policy of a topic",
-		Example: "  ddq topic set mail --max-retries 10",
+		Example: "  ddq topic set mail --max-retries 10\n  ddq topic set mail --rate 100/s --burst 10 --concurrency 5 --key-rate 1000/h --key-concurrency 1",
 		Args:    cobra.ExactArgs(1),
 	}
 	flags := newPolicyFlags(cmd.Flags())
 	cmd.Flags().Int64Var(&ifVersion, "if-version", 0, "change nothing unless the topic has this version, see describe")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		policy := flags.read()
+		policy, err := flags.read()
+		if err != nil {
+			return err
+		}
 		if policy == (client.Policy{}) {
 			return usagef("say what to change, for example --max-retries 10")
 		}

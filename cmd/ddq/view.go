@@ -34,6 +34,10 @@ type taskView struct {
 	IdempotencyKey      string            `json:"idempotency_key,omitempty"`
 	FairnessKey         string            `json:"fairness_key,omitempty"`
 	FairnessWeight      int               `json:"fairness_weight,omitempty"`
+	RateKey             string            `json:"rate_key,omitempty"`
+	ConcurrencyKey      string            `json:"concurrency_key,omitempty"`
+	WaitingFor          string            `json:"waiting_for,omitempty"`
+	NextTokenTime       string            `json:"next_token_time,omitempty"`
 	LastError           string            `json:"last_error,omitempty"`
 	DeadReason          string            `json:"dead_reason,omitempty"`
 	FinishedAt          string            `json:"finished_at,omitempty"`
@@ -63,6 +67,10 @@ func viewTask(t client.Snapshot) taskView {
 		IdempotencyKey:      t.IdempotencyKey,
 		FairnessKey:         t.FairnessKey,
 		FairnessWeight:      t.FairnessWeight,
+		RateKey:             t.RateKey,
+		ConcurrencyKey:      t.ConcurrencyKey,
+		WaitingFor:          t.WaitingFor.String(),
+		NextTokenTime:       clock(t.NextToken),
 		LastError:           t.LastError,
 		DeadReason:          t.DeadReason.String(),
 		FinishedAt:          clock(t.FinishedAt),
@@ -93,7 +101,8 @@ func (v taskView) rows() []table.Row {
 		{"retries", v.RetryCount}, {"max retries", v.MaxRetries}, {"version", v.Version},
 	}
 	for _, o := range []table.Row{
-		{"fairness key", printable(v.FairnessKey)}, {"expires", v.ExpireTime}, {"worker", printable(v.Worker)}, {"hold ends", v.HoldDeadline}, {"last error", printable(v.LastError)},
+		{"fairness key", printable(v.FairnessKey)}, {"rate key", printable(v.RateKey)}, {"concurrency key", printable(v.ConcurrencyKey)},
+		{"waiting for", v.WaitingFor}, {"next token", v.NextTokenTime}, {"expires", v.ExpireTime}, {"worker", printable(v.Worker)}, {"hold ends", v.HoldDeadline}, {"last error", printable(v.LastError)},
 		{"dead because", v.DeadReason}, {"finished", v.FinishedAt}, {"backoff", v.Backoff.text()},
 	} {
 		if o[1] != "" {
@@ -157,6 +166,11 @@ type topicView struct {
 	MaxDead             int          `json:"max_dead"`
 	MaxBacklog          int          `json:"max_backlog"`
 	PriorityAgeing      int          `json:"priority_ageing"`
+	Rate                *rateView    `json:"rate,omitempty"`
+	KeyRate             *rateView    `json:"key_rate,omitempty"`
+	Concurrency         int          `json:"concurrency,omitempty"`
+	KeyConcurrency      int          `json:"key_concurrency,omitempty"`
+	OverLimit           string       `json:"over_limit,omitempty"`
 	DeliveryPaused      bool         `json:"delivery_paused"`
 	EnqueuePaused       bool         `json:"enqueue_paused"`
 	ResumedAt           string       `json:"resumed_at,omitempty"` // when a ramp began
@@ -185,6 +199,11 @@ func viewTopic(t client.Topic) topicView {
 		ResumedAt:           clock(t.Resumed),
 		RampMs:              t.Ramp.Milliseconds(),
 		PriorityAgeing:      value(p.PriorityAgeing),
+		Rate:                viewRate(p.Rate),
+		KeyRate:             viewRate(p.KeyRate),
+		Concurrency:         value(p.Concurrency),
+		KeyConcurrency:      value(p.KeyConcurrency),
+		OverLimit:           viewOver(p.OverLimit),
 		DeliveryPaused:      t.DeliveryPaused,
 		EnqueuePaused:       t.EnqueuePaused,
 		Version:             t.Version,
@@ -210,6 +229,7 @@ func (v topicView) rows() []table.Row {
 	if v.RampMs > 0 {
 		rows = append(rows, table.Row{"resumed", fmt.Sprintf("%s, rising for %s", v.ResumedAt, lasting(millis(v.RampMs)))})
 	}
+	rows = append(rows, v.limitRows()...)
 	if d := v.Depth; d != nil {
 		rows = append(rows, table.Row{"durability", v.Durability}, table.Row{"subscriptions here", *v.Subscriptions},
 			table.Row{"scheduled", d.Scheduled}, table.Row{"ready", d.Ready}, table.Row{"running", d.Running},

@@ -16,6 +16,7 @@ func (m *Store) Clone() *Store {
 	c.ahead, c.closed = m.ahead, m.closed
 	maps.Copy(c.sessions, m.sessions)
 	maps.Copy(c.topics, m.topics)
+	c.limits = m.limits.Clone()
 	for id, sh := range m.shards {
 		c.shards[id] = sh.clone()
 	}
@@ -46,5 +47,5 @@ func (m *Store) Restore(to *Store) {
 	c := to.Clone()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.shards, m.sessions, m.topics = c.shards, c.sessions, c.topics
+	m.shards, m.sessions, m.topics, m.limits = c.shards, c.sessions, c.topics, c.limits
 }

@@ -30,6 +30,8 @@ func (sh *shard) tryHold(h store.Hold, now clock) store.HoldResult {
 		return store.HoldResult{Status: store.Expired}
 	case r.task.Due > now.ms():
 		return store.HoldResult{Status: store.NotDue, Due: r.task.Due}
+	case h.Before != 0 && h.Before <= now.ms():
+		return store.HoldResult{Status: store.Late}
 	}
 	sh.hold(r, h, now)
 	return r.held()
@@ -51,6 +53,9 @@ func (sh *shard) hold(r *record, h store.Hold, now clock) {
 		node:     h.Node,
 		started:  now.ms(),
 		past:     r.past,
+	}
+	if h.Until != 0 {
+		r.deadline = min(r.deadline, h.Until)
 	}
 	r.task.Attempt++ // counted at hold, so a worker that crashes still uses one up
 	sh.put(r)
@@ -89,7 +94,13 @@ func (m *Store) Extend(ctx context.Context, s store.Shard, extends []store.Exten
 		if status != store.OK {
 			return store.ExtendResult{Status: status}
 		}
+		if e.Until != 0 && r.deadline <= now.ms() {
+			return store.ExtendResult{Status: store.Stale}
+		}
 		r.deadline = now.in(e.Visibility)
+		if e.Until != 0 {
+			r.deadline = min(r.deadline, e.Until)
+		}
 		return store.ExtendResult{Status: store.OK, Deadline: r.deadline, Cancelled: r.cancelled}
 	})
 }

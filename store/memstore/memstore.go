@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/limit"
 )
 
 // Store is a store.Store in memory. It owns no goroutine.
@@ -16,6 +17,7 @@ type Store struct {
 	shards   map[store.Shard]*shard // made on first use
 	sessions map[string]session     // node -> its lease
 	topics   map[string]store.Topic // name -> configuration
+	limits   *limit.Table
 }
 
 var _ store.Store = (*Store)(nil)
@@ -26,6 +28,7 @@ func New() *Store {
 		shards:   make(map[store.Shard]*shard),
 		sessions: make(map[string]session),
 		topics:   make(map[string]store.Topic),
+		limits:   limit.NewTable(),
 	}
 }
 

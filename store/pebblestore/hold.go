@@ -49,6 +49,8 @@ func (t *turn) hold(want *store.Hold, task *store.Task) (store.HoldResult, error
 		return store.HoldResult{Status: store.Expired}, t.expire(want.ID, &e)
 	case e.due > t.ms:
 		return store.HoldResult{Status: store.NotDue, Due: e.due}, nil
+	case want.Before != 0 && want.Before <= t.ms:
+		return store.HoldResult{Status: store.Late}, nil
 	}
 	if err := t.read(task, want.ID, &e); err != nil {
 		return store.HoldResult{Status: store.Corrupt}, t.bury(want.ID, &e, f)
@@ -121,6 +123,9 @@ func (t *turn) newHold(id string, want *store.Hold, e *entry) *hold {
 		stamp:         e.stamp,
 		taskRewritten: e.rewritten,
 		taskHistory:   e.history,
+	}
+	if want.Until != 0 {
+		h.deadline = min(h.deadline, want.Until)
 	}
 	return h
 }

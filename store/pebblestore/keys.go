@@ -27,6 +27,7 @@ const (
 	tableShards table = 's'
 	tableTopics table = 'c'
 	tableFormat table = 'f'
+	tableLimits table = 'l'
 )
 
 const prefixLen = 5 // number and table

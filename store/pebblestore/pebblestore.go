@@ -38,6 +38,7 @@ type Store struct {
 	lastID   uint32                 // guarded by mu: the highest number of a shard
 	sessions sessions
 	topics   sync.Mutex // one change of a topic at a time
+	limits   limits
 }
 
 var _ store.Store = (*Store)(nil)
@@ -118,7 +119,7 @@ func (s *Store) openDB(c Config) (err error) {
 	if s.db, err = pebble.Open(c.Dir, options(c, s.disk, s.lock, compact, s.log)); err != nil {
 		return err
 	}
-	if err := s.readCatalog(); err != nil {
+	if err := errors.Join(s.readCatalog(), s.readLimits()); err != nil {
 		return err
 	}
 	compact.begin()

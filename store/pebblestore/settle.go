@@ -204,8 +204,14 @@ func (t *turn) extend(x *store.Extend) (store.ExtendResult, error) {
 	if h.token != x.Token {
 		return store.ExtendResult{Status: store.Stale}, nil
 	}
+	if x.Until != 0 && h.deadline <= t.ms {
+		return store.ExtendResult{Status: store.Stale}, nil
+	}
 	longer := *h
 	longer.deadline = t.ms.Add(x.Visibility)
+	if x.Until != 0 {
+		longer.deadline = min(longer.deadline, x.Until)
+	}
 	t.extended = append(t.extended, &longer)
 	return store.ExtendResult{Status: store.OK, Deadline: longer.deadline, Cancelled: h.cancelled}, nil
 }

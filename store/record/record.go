@@ -90,6 +90,7 @@ func EncodeTopic(t store.Topic) ([]byte, error) {
 		EnqueuePaused:       t.EnqueuePaused,
 		Version:             t.Version,
 		PriorityAgeing:      int32(t.PriorityAgeing),
+		Limits:              encodeLimits(t.Limits),
 	}).MarshalVT()
 }
 
@@ -126,6 +127,7 @@ func DecodeTopic(b []byte) (store.Topic, error) {
 		EnqueuePaused:  t.EnqueuePaused,
 		Version:        t.Version,
 		PriorityAgeing: int(t.PriorityAgeing),
+		Limits:         decodeLimits(t.Limits),
 	}, nil
 }
 

@@ -329,6 +329,7 @@ type Topic struct {
 	ResumedMs           int64                  `protobuf:"varint,23,opt,name=resumed_ms,json=resumedMs,proto3" json:"resumed_ms,omitempty"`
 	RampMs              int64                  `protobuf:"varint,24,opt,name=ramp_ms,json=rampMs,proto3" json:"ramp_ms,omitempty"`
 	PriorityAgeing      int32                  `protobuf:"varint,14,opt,name=priority_ageing,json=priorityAgeing,proto3" json:"priority_ageing,omitempty"`
+	Limits              *Limits                `protobuf:"bytes,16,opt,name=limits,proto3" json:"limits,omitempty"`
 	unknownFields       protoimpl.UnknownFields
 	sizeCache           protoimpl.SizeCache
 }
@@ -496,6 +497,158 @@ func (x *Topic) GetPriorityAgeing() int32 {
 	return 0
 }
 
+func (x *Topic) GetLimits() *Limits {
+	if x != nil {
+		return x.Limits
+	}
+	return nil
+}
+
+// Limits are the rates and caps of a topic; what is absent is no limit.
+type Limits struct {
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	Rate           *Rate                  `protobuf:"bytes,1,opt,name=rate,proto3" json:"rate,omitempty"`
+	KeyRate        *Rate                  `protobuf:"bytes,2,opt,name=key_rate,json=keyRate,proto3" json:"key_rate,omitempty"`
+	Concurrency    int32                  `protobuf:"varint,3,opt,name=concurrency,proto3" json:"concurrency,omitempty"`
+	KeyConcurrency int32                  `protobuf:"varint,4,opt,name=key_concurrency,json=keyConcurrency,proto3" json:"key_concurrency,omitempty"`
+	DeadLetter     bool                   `protobuf:"varint,5,opt,name=dead_letter,json=deadLetter,proto3" json:"dead_letter,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *Limits) Reset() {
+	*x = Limits{}
+	mi := &file_record_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Limits) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Limits) ProtoMessage() {}
+
+func (x *Limits) ProtoReflect() protoreflect.Message {
+	mi := &file_record_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Limits.ProtoReflect.Descriptor instead.
+func (*Limits) Descriptor() ([]byte, []int) {
+	return file_record_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *Limits) GetRate() *Rate {
+	if x != nil {
+		return x.Rate
+	}
+	return nil
+}
+
+func (x *Limits) GetKeyRate() *Rate {
+	if x != nil {
+		return x.KeyRate
+	}
+	return nil
+}
+
+func (x *Limits) GetConcurrency() int32 {
+	if x != nil {
+		return x.Concurrency
+	}
+	return 0
+}
+
+func (x *Limits) GetKeyConcurrency() int32 {
+	if x != nil {
+		return x.KeyConcurrency
+	}
+	return 0
+}
+
+func (x *Limits) GetDeadLetter() bool {
+	if x != nil {
+		return x.DeadLetter
+	}
+	return false
+}
+
+type Rate struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Kind          int32                  `protobuf:"varint,1,opt,name=kind,proto3" json:"kind,omitempty"`
+	Count         int32                  `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`
+	PeriodMs      int64                  `protobuf:"varint,3,opt,name=period_ms,json=periodMs,proto3" json:"period_ms,omitempty"`
+	Burst         int32                  `protobuf:"varint,4,opt,name=burst,proto3" json:"burst,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Rate) Reset() {
+	*x = Rate{}
+	mi := &file_record_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Rate) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Rate) ProtoMessage() {}
+
+func (x *Rate) ProtoReflect() protoreflect.Message {
+	mi := &file_record_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Rate.ProtoReflect.Descriptor instead.
+func (*Rate) Descriptor() ([]byte, []int) {
+	return file_record_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *Rate) GetKind() int32 {
+	if x != nil {
+		return x.Kind
+	}
+	return 0
+}
+
+func (x *Rate) GetCount() int32 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
+func (x *Rate) GetPeriodMs() int64 {
+	if x != nil {
+		return x.PeriodMs
+	}
+	return 0
+}
+
+func (x *Rate) GetBurst() int32 {
+	if x != nil {
+		return x.Burst
+	}
+	return 0
+}
+
 // Span is a generation of shards.
 type Span struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -507,7 +660,7 @@ type Span struct {
 
 func (x *Span) Reset() {
 	*x = Span{}
-	mi := &file_record_proto_msgTypes[5]
+	mi := &file_record_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -519,7 +672,7 @@ func (x *Span) String() string {
 func (*Span) ProtoMessage() {}
 
 func (x *Span) ProtoReflect() protoreflect.Message {
-	mi := &file_record_proto_msgTypes[5]
+	mi := &file_record_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -532,7 +685,7 @@ func (x *Span) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Span.ProtoReflect.Descriptor instead.
 func (*Span) Descriptor() ([]byte, []int) {
-	return file_record_proto_rawDescGZIP(), []int{5}
+	return file_record_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Span) GetFirst() int32 {
@@ -560,7 +713,7 @@ type History struct {
 
 func (x *History) Reset() {
 	*x = History{}
-	mi := &file_record_proto_msgTypes[6]
+	mi := &file_record_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -572,7 +725,7 @@ func (x *History) String() string {
 func (*History) ProtoMessage() {}
 
 func (x *History) ProtoReflect() protoreflect.Message {
-	mi := &file_record_proto_msgTypes[6]
+	mi := &file_record_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -585,7 +738,7 @@ func (x *History) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use History.ProtoReflect.Descriptor instead.
 func (*History) Descriptor() ([]byte, []int) {
-	return file_record_proto_rawDescGZIP(), []int{6}
+	return file_record_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *History) GetAttempts() []*Attempt {
@@ -619,7 +772,7 @@ type Attempt struct {
 
 func (x *Attempt) Reset() {
 	*x = Attempt{}
-	mi := &file_record_proto_msgTypes[7]
+	mi := &file_record_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -631,7 +784,7 @@ func (x *Attempt) String() string {
 func (*Attempt) ProtoMessage() {}
 
 func (x *Attempt) ProtoReflect() protoreflect.Message {
-	mi := &file_record_proto_msgTypes[7]
+	mi := &file_record_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -644,7 +797,7 @@ func (x *Attempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attempt.ProtoReflect.Descriptor instead.
 func (*Attempt) Descriptor() ([]byte, []int) {
-	return file_record_proto_rawDescGZIP(), []int{7}
+	return file_record_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Attempt) GetNumber() int32 {
@@ -725,7 +878,7 @@ const file_record_proto_rawDesc = "" +
 	"\x04kind\x18\x01 \x01(\x05R\x04kind\x12\x17\n" +
 	"\abase_ms\x18\x02 \x01(\x03R\x06baseMs\x12\x15\n" +
 	"\x06max_ms\x18\x03 \x01(\x03R\x05maxMs\x12%\n" +
-	"\x0ejitter_percent\x18\x04 \x01(\x05R\rjitterPercent\"\xa2\x05\n" +
+	"\x0ejitter_percent\x18\x04 \x01(\x05R\rjitterPercent\"\xcd\x05\n" +
 	"\x05Topic\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06shards\x18\x02 \x01(\x05R\x06shards\x122\n" +
@@ -750,7 +903,20 @@ const file_record_proto_rawDesc = "" +
 	"\n" +
 	"resumed_ms\x18\x17 \x01(\x03R\tresumedMs\x12\x17\n" +
 	"\aramp_ms\x18\x18 \x01(\x03R\x06rampMs\x12'\n" +
-	"\x0fpriority_ageing\x18\x0e \x01(\x05R\x0epriorityAgeing\"4\n" +
+	"\x0fpriority_ageing\x18\x0e \x01(\x05R\x0epriorityAgeing\x12)\n" +
+	"\x06limits\x18\x10 \x01(\v2\x11.ddq.store.LimitsR\x06limits\"\xc5\x01\n" +
+	"\x06Limits\x12#\n" +
+	"\x04rate\x18\x01 \x01(\v2\x0f.ddq.store.RateR\x04rate\x12*\n" +
+	"\bkey_rate\x18\x02 \x01(\v2\x0f.ddq.store.RateR\akeyRate\x12 \n" +
+	"\vconcurrency\x18\x03 \x01(\x05R\vconcurrency\x12'\n" +
+	"\x0fkey_concurrency\x18\x04 \x01(\x05R\x0ekeyConcurrency\x12\x1f\n" +
+	"\vdead_letter\x18\x05 \x01(\bR\n" +
+	"deadLetter\"c\n" +
+	"\x04Rate\x12\x12\n" +
+	"\x04kind\x18\x01 \x01(\x05R\x04kind\x12\x14\n" +
+	"\x05count\x18\x02 \x01(\x05R\x05count\x12\x1b\n" +
+	"\tperiod_ms\x18\x03 \x01(\x03R\bperiodMs\x12\x14\n" +
+	"\x05burst\x18\x04 \x01(\x05R\x05burst\"4\n" +
 	"\x04Span\x12\x14\n" +
 	"\x05first\x18\x01 \x01(\x05R\x05first\x12\x16\n" +
 	"\x06shards\x18\x02 \x01(\x05R\x06shards\"Q\n" +
@@ -779,28 +945,33 @@ func file_record_proto_rawDescGZIP() []byte {
 	return file_record_proto_rawDescData
 }
 
-var file_record_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
+var file_record_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
 var file_record_proto_goTypes = []any{
 	(*Body)(nil),      // 0: ddq.store.Body
 	(*Keys)(nil),      // 1: ddq.store.Keys
 	(*Attribute)(nil), // 2: ddq.store.Attribute
 	(*Backoff)(nil),   // 3: ddq.store.Backoff
 	(*Topic)(nil),     // 4: ddq.store.Topic
-	(*Span)(nil),      // 5: ddq.store.Span
-	(*History)(nil),   // 6: ddq.store.History
-	(*Attempt)(nil),   // 7: ddq.store.Attempt
+	(*Limits)(nil),    // 5: ddq.store.Limits
+	(*Rate)(nil),      // 6: ddq.store.Rate
+	(*Span)(nil),      // 7: ddq.store.Span
+	(*History)(nil),   // 8: ddq.store.History
+	(*Attempt)(nil),   // 9: ddq.store.Attempt
 }
 var file_record_proto_depIdxs = []int32{
 	2, // 0: ddq.store.Body.attributes:type_name -> ddq.store.Attribute
 	3, // 1: ddq.store.Body.backoff:type_name -> ddq.store.Backoff
 	3, // 2: ddq.store.Topic.backoff:type_name -> ddq.store.Backoff
-	5, // 3: ddq.store.Topic.former:type_name -> ddq.store.Span
-	7, // 4: ddq.store.History.attempts:type_name -> ddq.store.Attempt
-	5, // [5:5] is the sub-list for method output_type
-	5, // [5:5] is the sub-list for method input_type
-	5, // [5:5] is the sub-list for extension type_name
-	5, // [5:5] is the sub-list for extension extendee
-	0, // [0:5] is the sub-list for field type_name
+	7, // 3: ddq.store.Topic.former:type_name -> ddq.store.Span
+	5, // 4: ddq.store.Topic.limits:type_name -> ddq.store.Limits
+	6, // 5: ddq.store.Limits.rate:type_name -> ddq.store.Rate
+	6, // 6: ddq.store.Limits.key_rate:type_name -> ddq.store.Rate
+	9, // 7: ddq.store.History.attempts:type_name -> ddq.store.Attempt
+	8, // [8:8] is the sub-list for method output_type
+	8, // [8:8] is the sub-list for method input_type
+	8, // [8:8] is the sub-list for extension type_name
+	8, // [8:8] is the sub-list for extension extendee
+	0, // [0:8] is the sub-list for field type_name
 }
 
 func init() { file_record_proto_init() }
@@ -814,7 +985,7 @@ func file_record_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_record_proto_rawDesc), len(file_record_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   8,
+			NumMessages:   10,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

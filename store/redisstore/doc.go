@@ -24,6 +24,12 @@
 //	ddq:node:{name}        hash  a node's session: start, expires, addr
 //	ddq:topics             hash  topic -> configuration
 //
+// and those of limits by the part that they belong to, see store.LimitKey:
+//
+//	ddq:{limit:p}:rate:topic:key     string  when its next token comes; expires when rested
+//	ddq:{limit:p}:held:topic:key     zset    permits: token of the hold -> until ms
+//	ddq:{limit:p}:waiting:topic:key  hash    nodes that wait for a permit: node -> since, seen
+//
 // A task is in data and in exactly one of tasks, running, dlq and done; every
 // script that moves it does both sides, after it has checked everything that
 // could make a command fail. Lua never looks into a body: it reads the header in

@@ -2,6 +2,8 @@ package redisstore
 
 import (
 	"context"
+	"strconv"
+	"time"
 
 	"github.com/ddq-io/ddq/store"
 )
@@ -75,7 +77,7 @@ func takeHeld(results []store.HoldResult, holds []store.Hold, chunk []int, r rep
 		}
 		t.Due, result.Task = result.Due, t
 		if result.Deadline == 0 {
-			result.Deadline = r.later(holds[i].Visibility)
+			result.Deadline = bounded(r.later(holds[i].Visibility), holds[i].Until)
 		}
 	}
 	return corrupt
@@ -105,7 +107,7 @@ func (a *args) runs(chunk []int, hold func(i int) store.Hold) {
 	var runs []run
 	for _, i := range chunk {
 		h := hold(i)
-		if n := len(runs); n > 0 && runs[n-1].first.Worker == h.Worker && runs[n-1].first.Node == h.Node && runs[n-1].first.Visibility == h.Visibility {
+		if n := len(runs); n > 0 && sameRun(&runs[n-1].first, &h) {
 			runs[n-1].count++
 			continue
 		}
@@ -114,7 +116,7 @@ func (a *args) runs(chunk []int, hold func(i int) store.Hold) {
 	a.int(int64(len(runs)))
 	for _, r := range runs {
 		a.int(int64(r.count))
-		a.wait(r.first.Visibility)
+		a.lasting(r.first.Visibility, r.first.Before, r.first.Until)
 		a.buf = appendWho(a.buf, r.first.Worker, r.first.Node)
 		a.end()
 	}
@@ -122,5 +124,29 @@ func (a *args) runs(chunk []int, hold func(i int) store.Hold) {
 		token := hold(i).Token
 		a.buf = append(a.buf, token[:]...)
 	}
+	a.end()
+}
+
+func sameRun(a, b *store.Hold) bool {
+	return a.Worker == b.Worker && a.Node == b.Node && a.Visibility == b.Visibility && a.Before == b.Before && a.Until == b.Until
+}
+
+// bounded is a deadline that does not outlast until, when that is not 0.
+func bounded(deadline, until store.Millis) store.Millis {
+	if until != 0 {
+		return min(deadline, until)
+	}
+	return deadline
+}
+
+// lasting adds how long a hold lasts, and its bounds when it has any.
+func (a *args) lasting(visibility time.Duration, before, until store.Millis) {
+	if before|until == 0 {
+		a.wait(visibility)
+		return
+	}
+	a.buf = strconv.AppendInt(a.buf, max(0, store.CeilMillis(visibility)), 10)
+	a.buf = strconv.AppendInt(append(a.buf, ':'), int64(before), 10)
+	a.buf = strconv.AppendInt(append(a.buf, ':'), int64(until), 10)
 	a.end()
 }

@@ -158,13 +158,13 @@ func (s *Store) Extend(ctx context.Context, shard store.Shard, extends []store.E
 			for _, i := range chunk {
 				a.id(extends[i].ID)
 				a.tok(extends[i].Token)
-				a.wait(extends[i].Visibility)
+				a.lasting(extends[i].Visibility, 0, extends[i].Until)
 			}
 			return a, nil
 		},
 		take: func(chunk []int, r reply) {
 			for _, i := range chunk {
-				results[i] = store.ExtendResult{Status: store.OK, Deadline: r.later(extends[i].Visibility)}
+				results[i] = store.ExtendResult{Status: store.OK, Deadline: bounded(r.later(extends[i].Visibility), extends[i].Until)}
 			}
 			odd(r.more[0], len(chunk), func(k int, status store.Status, _ []any) {
 				if status == store.OK {

@@ -294,7 +294,7 @@ func statusesOf(results any) []store.Status {
 }
 
 func statusName(s store.Status) string {
-	names := []string{"none", "OK", "Added", "Held", "Duplicate", "Conflict", "Already", "NotDue", "Stale", "WrongState", "NotFound", "Corrupt", "Expired"}
+	names := []string{"none", "OK", "Added", "Held", "Duplicate", "Conflict", "Already", "NotDue", "Stale", "WrongState", "NotFound", "Corrupt", "Expired", "Late"}
 	if int(s) < len(names) {
 		return names[s]
 	}

@@ -2,10 +2,12 @@
 -- extend: move the deadline of holds.
 --
 -- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept  9 traits  10 lanes  11 history
--- ARGV  per task, no id twice: id, token, visibility ms
+-- ARGV  per task, no id twice: id, token, visibility ms, which may be followed by
+--       :0:until: then the hold does not outlast until, and must not be over
 --       and last the moment (see call.lua)
 --
--- returns {us, seq, odd}; a task that is not odd is held for its visibility from now
+-- returns {us, seq, odd}; a task that is not odd is held for its visibility from now,
+--   until its until at most
 --   odd  {position, status}: 8 stale, 9 wrong state, 10 not found; 1 extended, and
 --        its cancellation was asked for
 
@@ -17,9 +19,16 @@ local records = redis.call('HMGET', KEYS[4], unpack(ids))
 local hset, odd, told, lost = {}, {}, {}, {}
 for i, id in ipairs(ids) do
   local record = records[i]
-  if record and #record >= 30 and string.sub(record, 1, 16) == ARGV[3 * i - 1] then
+  local visibility, bound, live = ARGV[3 * i], nil, true
+  if string.find(visibility, ':', 1, true) then
+    visibility, bound = string.match(visibility, '(%d+):0:(%d+)')
+    live = record and #record >= 30 and struct.unpack('>i8', record, 17) > now
+  end
+  if record and #record >= 30 and string.sub(record, 1, 16) == ARGV[3 * i - 1] and live then
+    local deadline = soon + visibility
+    if bound then deadline = math.min(deadline, bound + 0) end
     hset[#hset + 1] = id
-    hset[#hset + 1] = ARGV[3 * i - 1] .. struct.pack('>i8', soon + ARGV[3 * i]) .. string.sub(record, 25)
+    hset[#hset + 1] = ARGV[3 * i - 1] .. struct.pack('>i8', deadline) .. string.sub(record, 25)
     if string.byte(record, 30 + struct.unpack('>I2', record, 29)) == 255 then told[#told + 1] = {i, 1} end -- see running.lua
   else
     odd[#odd + 1] = {i}

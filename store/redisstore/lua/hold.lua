@@ -4,7 +4,8 @@
 -- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept  9 traits  10 lanes  11 history
 -- ARGV  1 epoch  2 nonce  3 number of runs r, then r times: number of tasks,
 --       visibility ms, worker and node (see running.lua); then the tokens, 16 bytes
---       each; then the ids, none twice
+--       each; then the ids, none twice. Visibility may be followed by :before:until,
+--       both ms or 0: see store.Hold
 --       and last the moment (see call.lua)
 --
 -- returns {us, seq, dues, records, odd}, or -1 fenced
@@ -12,8 +13,9 @@
 --   records  of data, false when not held
 --   odd      {position, status, running record, note} per task that is not
 --            simply held: 1 held all the same, 7 not due, 9 wrong state,
---            10 not found, 11 corrupt, 12 expired
--- A task that is not odd is held at its first attempt for the visibility of its run.
+--            10 not found, 11 corrupt, 12 expired, 13 late
+-- A task that is not odd is held at its first attempt for the visibility of its run,
+-- until its until at most.
 
 -- include owner.lua
 -- include call.lua
@@ -42,13 +44,21 @@ end
 -- What is as expected: pending, due, with a header without flags and no notes.
 local hset, odd = {}, {}
 local i, held = 0, 0
+local visibilities, bounds, late = {}, {}, {} -- by run, of those with bounds
 for run = 4, at - 1, 3 do
-  local who = ARGV[run + 2] .. started
-  local middle = struct.pack('>i8I4I2', soon + ARGV[run + 1], 1, #who) .. who
+  local who, visibility = ARGV[run + 2] .. started, ARGV[run + 1]
+  if string.find(visibility, ':', 1, true) then
+    local v, before, bound = string.match(visibility, '(%d+):(%d+):(%d+)')
+    visibility, late[run] = v, before ~= '0' and before + 0 <= now
+    visibilities[run], bounds[run] = v, bound ~= '0' and bound + 0 or nil
+  end
+  local deadline = soon + visibility
+  if bounds[run] then deadline = math.min(deadline, bounds[run]) end
+  local middle = struct.pack('>i8I4I2', deadline, 1, #who) .. who
   for k = 1, ARGV[run] do
     i = i + 1
     local due, record = dues[i], records[i]
-    if due and record and byte(record) == 16 and due + 0 <= now and not (notes and notes[i]) then
+    if due and record and byte(record) == 16 and due + 0 <= now and not (notes and notes[i]) and not late[run] then
       hset[held + 1] = ARGV[at + i]
       hset[held + 2] = sub(tokens, 16 * i - 15, 16 * i) .. middle .. due
       held = held + 2
@@ -94,7 +104,7 @@ for k, o in ipairs(odd) do
   elseif place == 1 then
     local version, flags = 0, 0
     if #record > 8 then version, flags = math.floor(byte(record) / 16), byte(record) % 16 end
-    local attempt, pos, reason, expires, visibility = 0, 10, 0, 0, ARGV[run + 1]
+    local attempt, pos, reason, expires, visibility = 0, 10, 0, 0, visibilities[run] or ARGV[run + 1]
     if note and #note >= 30 then attempt = struct.unpack('>I4', note, 3) end
     if flags % 2 == 1 and #record >= pos + 7 then expires, pos = struct.unpack('>i8', record, pos) end
     if math.floor(flags / 2) % 2 == 1 and #record >= pos + 7 then visibility = struct.unpack('>i8', record, pos) end
@@ -104,10 +114,13 @@ for k, o in ipairs(odd) do
       status, reason = EXPIRED, 3
     elseif detail + 0 > now then
       status = NOT_DUE
+    elseif late[run] then
+      status = LATE
     else
       status = OK
-      local who = ARGV[run + 2] .. started
-      running = token .. struct.pack('>i8I4I2', soon + visibility, attempt + 1, #who) .. who .. detail
+      local who, deadline = ARGV[run + 2] .. started, soon + visibility
+      if bounds[run] then deadline = math.min(deadline, bounds[run]) end
+      running = token .. struct.pack('>i8I4I2', deadline, attempt + 1, #who) .. who .. detail
       hset[held + 1], hset[held + 2] = id, running
       held = held + 2
       taken[#taken + 1] = id

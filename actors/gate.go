@@ -1,0 +1,525 @@
+package actors
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ddq-io/ddq/store"
+)
+
+// gate is a topic's bookkeeping of tasks under limits: it stands between what the
+// core assigned and the holds. It has no clock, no goroutine and no I/O; the topic
+// actor owns it and carries out what it decides.
+//
+// A task that may not go waits in the line of what it lacks, and its subscription has
+// its credit back. When it may, it is ready again, with its token, and comes by when
+// there is credit for it. Rates come before caps, so that no permit is idle.
+//
+// Invariants:
+//   - a ticket waits in at most one line, and has a permit asked for or waits, not both
+//   - no more permits of a cap are asked for at a time than it has
+//   - what waits in a line is looked at again: it has a wake, a question under way, or
+//     tasks that it let out
+type gate struct {
+	topic   string
+	limits  store.TopicLimits
+	every   int                  // see line
+	tickets map[ticketID]*ticket // of every task that came by and did not go yet
+	rates   map[string]*rateLine // by key; empty: the topic's
+	caps    map[string]*capLine
+	alarms  alarms
+	arrived int64
+
+	// Gathered since it was taken.
+	ready   []readyTask // again
+	passed  []pass
+	refunds map[int64]int
+	ask     []*ticket        // permits
+	resign  []store.LimitKey // caps that this node waits for no longer
+	reserve []*rateLine
+}
+
+type ticketID struct {
+	shard int
+	id    string
+}
+
+// pass is a task that may be held.
+type pass struct {
+	sub    int64
+	task   readyTask
+	before time.Time // its tokens end; zero: it has none
+	permit *permit   // nil: under no cap
+	doomed bool      // to be dead-lettered
+}
+
+func newGate(topic string) *gate {
+	return &gate{
+		topic:   topic,
+		tickets: make(map[ticketID]*ticket),
+		rates:   make(map[string]*rateLine),
+		caps:    make(map[string]*capLine),
+		refunds: make(map[int64]int),
+	}
+}
+
+// configure takes in other limits. What waits comes by again.
+func (g *gate) configure(l store.TopicLimits) {
+	if l == g.limits {
+		return
+	}
+	g.limits = l
+	for _, t := range g.all() {
+		if t.stage == waiting {
+			t.stage, t.line = outside, nil
+			g.again(t)
+		}
+		t.cleared = nil
+	}
+	clear(g.rates)
+	g.alarms = nil
+	for _, c := range inOrder(g.caps, strings.Compare) {
+		g.resign = append(g.resign, store.LimitKey{Topic: g.topic, Key: c.key})
+	}
+	clear(g.caps)
+}
+
+// all returns the tickets in order of arrival.
+func (g *gate) all() []*ticket {
+	all := make([]*ticket, 0, len(g.tickets))
+	for _, t := range g.tickets {
+		all = append(all, t)
+	}
+	slices.SortFunc(all, func(a, b *ticket) int { return cmp.Compare(a.arrival, b.arrival) })
+	return all
+}
+
+// again makes a task ready again.
+func (g *gate) again(t *ticket) { g.ready = append(g.ready, t.readyTask) }
+
+// drop forgets the tasks of a shard.
+func (g *gate) drop(shard int, now time.Time) {
+	lines := make(map[*waitline]bool)
+	for _, t := range g.all() {
+		if t.shard != shard {
+			continue
+		}
+		if t.stage == waiting && !lines[t.line] {
+			lines[t.line] = true
+			t.line.drop(shard)
+		}
+		g.forget(t)
+	}
+	g.service(now)
+}
+
+func (g *gate) forget(t *ticket) {
+	switch t.stage {
+	case waiting:
+		g.wakeSoon(t.line)
+	case acquiring:
+		t.dropped = true // its permits are freed when they come
+	case outside:
+		g.back(t)
+	}
+	delete(g.tickets, ticketID{t.shard, t.ID})
+}
+
+// back takes in that a task is not on its way from a line any more.
+func (g *gate) back(t *ticket) {
+	if t.cleared != nil {
+		t.cleared.out--
+		g.wakeSoon(t.cleared)
+	}
+}
+
+// wakeSoon has a line looked at when what is going on is over.
+func (g *gate) wakeSoon(l *waitline) { g.alarms.set(l, time.Time{}.Add(1)) }
+
+// under reports whether limits apply to a task.
+func (g *gate) under(e *store.Entry) bool {
+	rate, concurrency := keysOf(e)
+	return g.limits.Rate.Limited() || g.limits.Concurrency > 0 ||
+		rate != "" && g.limits.KeyRate.Limited() || concurrency != "" && g.limits.KeyConcurrency > 0
+}
+
+// admit takes in what the core assigned: each task passes, waits, or has permits
+// asked for.
+func (g *gate) admit(now time.Time, a assignment) {
+	for i := range a.tasks {
+		e := a.tasks[i]
+		if !g.under(&e) {
+			g.release(ticketID{a.shard, e.ID})
+			g.passed = append(g.passed, pass{sub: a.sub, task: readyTask{shard: a.shard, Entry: e}})
+			continue
+		}
+		t := g.ticket(a.shard, e)
+		if t.stage != outside { // known twice: one of them is enough
+			g.refunds[a.sub]++
+			continue
+		}
+		g.back(t)
+		g.try(now, t, a.sub)
+	}
+	g.service(now)
+}
+
+// release forgets the ticket that a task had under other limits.
+func (g *gate) release(id ticketID) {
+	if t := g.tickets[id]; t != nil && t.stage == outside {
+		g.back(t)
+		delete(g.tickets, id)
+	}
+}
+
+func (g *gate) ticket(shard int, e store.Entry) *ticket {
+	id := ticketID{shard, e.ID}
+	t := g.tickets[id]
+	if t == nil {
+		g.arrived++
+		t = &ticket{arrival: g.arrived}
+		t.rateKey, t.capKey = keysOf(&e)
+		g.tickets[id] = t
+	}
+	t.readyTask = readyTask{shard: shard, Entry: e}
+	return t
+}
+
+// try lets a task pass, or has it wait for what it lacks.
+func (g *gate) try(now time.Time, t *ticket, sub int64) {
+	cleared := t.cleared
+	t.cleared = nil
+	if t.doomed {
+		g.pass(t, sub, nil)
+		return
+	}
+	caps := g.capsOf(t)
+	for _, c := range caps {
+		if c.len() > 0 && cleared != &c.waitline || c.asking >= c.max {
+			g.wait(&c.waitline, t, sub)
+			return
+		}
+	}
+	for _, r := range g.ratesOf(t) {
+		if t.tokens[r.which].good(now) {
+			continue
+		}
+		if r.len() > 0 && cleared != &r.waitline {
+			g.wait(&r.waitline, t, sub)
+			return
+		}
+		var ok bool
+		if t.tokens[r.which], ok = r.take(now); !ok {
+			g.wait(&r.waitline, t, sub)
+			return
+		}
+	}
+	if len(caps) == 0 {
+		g.pass(t, sub, nil)
+		return
+	}
+	for _, c := range caps {
+		c.asking++
+	}
+	t.stage, t.sub = acquiring, sub
+	g.ask = append(g.ask, t)
+}
+
+// first takes the next task out of a line.
+func (g *gate) first(l *waitline) *ticket {
+	next := l.take(1)[0]
+	t := g.tickets[ticketID{next.shard, next.ID}]
+	l.compact()
+	t.stage, t.line = outside, nil
+	return t
+}
+
+func (g *gate) wait(l *waitline, t *ticket, sub int64) {
+	g.refunds[sub]++
+	l.join(t)
+	g.wakeSoon(l)
+}
+
+// pass lets a task go.
+func (g *gate) pass(t *ticket, sub int64, p *permit) {
+	passed := pass{sub: sub, task: t.readyTask, permit: p, doomed: t.doomed}
+	if !t.doomed {
+		for _, r := range g.ratesOf(t) {
+			if before := t.tokens[r.which].before; passed.before.IsZero() || before.Before(passed.before) {
+				passed.before = before
+			}
+		}
+	}
+	g.passed = append(g.passed, passed)
+	delete(g.tickets, ticketID{t.shard, t.ID})
+}
+
+// ratesOf are the rates of a task, the slower first: what is waited for long is had
+// before what comes soon and does not last.
+func (g *gate) ratesOf(t *ticket) (rates []*rateLine) {
+	if t.rateKey != "" && g.limits.KeyRate.Limited() {
+		rates = append(rates, g.rate(t.rateKey, g.limits.KeyRate))
+	}
+	if g.limits.Rate.Limited() {
+		rates = append(rates, g.rate("", g.limits.Rate))
+	}
+	if len(rates) == 2 && rates[0].rate.Spacing() < rates[1].rate.Spacing() {
+		rates[0], rates[1] = rates[1], rates[0]
+	}
+	return rates
+}
+
+func (g *gate) rate(key string, rate store.Rate) *rateLine {
+	r := g.rates[key]
+	if r == nil {
+		r = &rateLine{waitline: newWaitline(key, g.every), rate: rate}
+		if key == "" {
+			r.which = 1
+		}
+		g.rates[key] = r
+	}
+	return r
+}
+
+// capsOf are the caps of a task, that of its key first.
+func (g *gate) capsOf(t *ticket) (caps []*capLine) {
+	if t.capKey != "" && g.limits.KeyConcurrency > 0 {
+		caps = append(caps, g.cap(t.capKey, g.limits.KeyConcurrency))
+	}
+	if g.limits.Concurrency > 0 {
+		caps = append(caps, g.cap("", g.limits.Concurrency))
+	}
+	return caps
+}
+
+func (g *gate) cap(key string, most int) *capLine {
+	c := g.caps[key]
+	if c == nil {
+		c = &capLine{waitline: newWaitline(key, g.every), max: most}
+		g.caps[key] = c
+	}
+	return c
+}
+
+// tick looks at the lines whose moment has come.
+func (g *gate) tick(now time.Time) { g.service(now) }
+
+// wakeAt is when to tick next, zero when nothing waits for a moment.
+func (g *gate) wakeAt() time.Time { return g.alarms.next() }
+
+// service looks at the lines whose moment has come.
+func (g *gate) service(now time.Time) {
+	for l := g.alarms.due(now); l != nil; l = g.alarms.due(now) {
+		if r := g.rates[l.key]; r != nil && &r.waitline == l {
+			g.serveRate(now, r)
+		}
+		if c := g.caps[l.key]; c != nil && &c.waitline == l {
+			g.serveCap(now, c)
+		}
+	}
+}
+
+// serveRate lets out tasks for which there is a token, and asks for more tokens.
+func (g *gate) serveRate(now time.Time, r *rateLine) {
+	for r.len() > 0 && r.out < maxCleared {
+		t, ok := r.take(now)
+		if !ok {
+			break
+		}
+		next := g.first(&r.waitline)
+		next.tokens[r.which] = t
+		g.letOut(&r.waitline, next)
+	}
+	left, next := r.left(now)
+	switch {
+	case left > 0 && r.len() == 0:
+		g.alarms.set(&r.waitline, now.Add(rateAhead)) // they are gone by then
+	case left > 0 && next.After(now):
+		g.alarms.set(&r.waitline, next)
+	}
+	switch {
+	case r.len() == 0 && left+r.asking+r.out == 0:
+		delete(g.rates, r.key)
+	case r.len() <= left || r.asking > 0 || left > r.block()/4 || r.out >= maxCleared:
+	case r.askAt.After(now):
+		g.alarms.set(&r.waitline, r.askAt)
+	default:
+		r.asking = min(r.len()-left, r.block())
+		g.reserve = append(g.reserve, r)
+	}
+}
+
+func (g *gate) letOut(l *waitline, t *ticket) {
+	t.cleared = l
+	l.out++
+	g.again(t)
+}
+
+// takeReservations returns what to ask the store for, for each key once.
+func (g *gate) takeReservations() (lines []*rateLine, asked []store.Reservation) {
+	lines, g.reserve = g.reserve, nil
+	for _, r := range lines {
+		q := store.Reservation{Key: store.LimitKey{Topic: g.topic, Key: r.key}, Rate: r.rate, N: r.asking, Ahead: rateAhead}
+		if g.limits.DeadLetter {
+			q.Ahead = 0
+		}
+		asked = append(asked, q)
+	}
+	return lines, asked
+}
+
+// reserved takes in what reservations came to; those of lines that are no more are
+// lost.
+func (g *gate) reserved(now time.Time, lines []*rateLine, got []store.Tokens, failed bool) {
+	for i, r := range lines {
+		if g.rates[r.key] != r {
+			continue
+		}
+		if failed {
+			r.asking, r.askAt = 0, now.Add(storeRetry)
+		} else {
+			over := r.asking - got[i].N
+			r.reserved(got[i])
+			if g.limits.DeadLetter {
+				g.doom(now, r, over)
+			}
+		}
+		g.wakeSoon(&r.waitline)
+	}
+	g.service(now)
+}
+
+// doom lets tasks out that came when there was no token: those behind the ones that
+// have one.
+func (g *gate) doom(now time.Time, r *rateLine, over int) {
+	r.askAt = time.Time{}
+	left, _ := r.left(now)
+	var lucky []*ticket
+	for range min(left, r.len()) {
+		lucky = append(lucky, g.first(&r.waitline))
+	}
+	for range min(over, r.len()) {
+		t := g.first(&r.waitline)
+		t.doomed = true
+		g.letOut(&r.waitline, t)
+	}
+	for _, t := range lucky {
+		r.join(t)
+	}
+}
+
+// serveCap lets out a task to try, when it is time and nothing else is under way.
+func (g *gate) serveCap(now time.Time, c *capLine) {
+	switch {
+	case c.len() == 0 && c.out+c.asking == 0:
+		delete(g.caps, c.key)
+		return
+	case c.len() == 0:
+		return
+	case c.retry.IsZero():
+		c.retry = now.Add(capRetry)
+	case !c.retry.After(now):
+		c.retry = now.Add(capRetry)
+		if c.out+c.asking == 0 {
+			g.letOut(&c.waitline, g.first(&c.waitline))
+		}
+	}
+	g.alarms.set(&c.waitline, c.retry)
+}
+
+// takeAcquires returns the tasks to ask permits for.
+func (g *gate) takeAcquires() (tickets []*ticket) {
+	tickets, g.ask = g.ask, nil
+	return tickets
+}
+
+// takeResigned returns the caps that this node does not wait for any more.
+func (g *gate) takeResigned() (keys []store.LimitKey) {
+	keys, g.resign = g.resign, nil
+	return keys
+}
+
+// acquired is what asking for the permits of a task came to.
+type acquired struct {
+	ticket *ticket
+	permit *permit // nil: refused
+	lacks  string  // the key of the cap that refused it
+	failed bool    // the store did
+	room   int     // permits that the topic or key has left besides
+}
+
+// acquired takes in what became of permits, and returns those that are of no use.
+func (g *gate) acquired(now time.Time, all []acquired) (unused []*permit) {
+	for i := range all {
+		a := &all[i]
+		for _, c := range g.capsOf(a.ticket) {
+			if c.asking > 0 {
+				c.asking--
+			}
+			g.wakeSoon(&c.waitline)
+		}
+		a.ticket.stage = outside
+		if a.permit != nil && a.ticket.dropped {
+			unused = append(unused, a.permit)
+		}
+		switch {
+		case a.ticket.dropped:
+			g.refunds[a.ticket.sub]++
+		case a.permit != nil:
+			g.pass(a.ticket, a.ticket.sub, a.permit)
+			for _, c := range g.capsOf(a.ticket) {
+				g.letTry(c, a.room-c.out-c.asking)
+			}
+		default:
+			g.refused(now, a)
+		}
+	}
+	g.service(now)
+	return unused
+}
+
+// refused has a task wait for the cap that it lacks.
+func (g *gate) refused(now time.Time, a *acquired) {
+	t := a.ticket
+	g.refunds[t.sub]++
+	for _, c := range g.capsOf(t) {
+		if c.key == a.lacks || a.failed {
+			c.join(t)
+			c.retry = now.Add(capRetry)
+			return
+		}
+	}
+	g.again(t) // the cap is no more
+}
+
+// freed takes in that permits of a key may be free, and lets tasks out to try.
+func (g *gate) freed(now time.Time, key string, n int) {
+	c := g.caps[key]
+	if c == nil || c.len() == 0 && c.out+c.asking == 0 {
+		g.resign = append(g.resign, store.LimitKey{Topic: g.topic, Key: key})
+		return
+	}
+	g.letTry(c, min(n, c.max-c.out-c.asking))
+	g.service(now)
+}
+
+// letTry lets out tasks for n permits that may be free.
+func (g *gate) letTry(c *capLine, n int) {
+	for range min(n, c.len()) {
+		g.letOut(&c.waitline, g.first(&c.waitline))
+	}
+}
+
+// takeReady returns the tasks that are to be ready again, by shard.
+func (g *gate) takeReady() (ready []readyTask) {
+	ready, g.ready = g.ready, nil
+	return ready
+}
+
+// takePassed returns the tasks that may be held.
+func (g *gate) takePassed() (passed []pass) {
+	passed, g.passed = g.passed, nil
+	return passed
+}

@@ -1,0 +1,120 @@
+package actors
+
+import (
+	"container/heap"
+	"time"
+
+	"github.com/ddq-io/ddq/store"
+)
+
+// ticket is a task under limits on its way through the gate.
+type ticket struct {
+	readyTask
+	arrival int64  // order among equals
+	rateKey string // empty: under no rate but the topic's
+	capKey  string
+	tokens  [2]token // of the rate of its key, and of the topic's
+	stage   stage
+	line    *waitline // waiting: where
+	cleared *waitline // let out by this line: it need not wait there again
+	sub     int64     // acquiring: for whom
+	dropped bool      // acquiring: it is no use any more
+	doomed  bool      // over a rate of a topic that lets none wait
+}
+
+// stage is where a ticket's task is.
+type stage uint8
+
+const (
+	outside   stage = iota // among the ready tasks of the core
+	waiting                // in a line
+	acquiring              // its permits are being asked for
+)
+
+// token is leave to be held from at on, and before before.
+type token struct{ at, before time.Time }
+
+func (t token) good(now time.Time) bool { return !now.Before(t.at) && now.Before(t.before) }
+
+// waitline are the tasks that wait for one limit, in the order in which those wait that
+// are ready.
+type waitline struct {
+	line
+	key  string
+	out  int       // let out, and not back at the gate yet
+	wake time.Time // when to look at it again; zero: it is told
+}
+
+func newWaitline(key string, every int) waitline {
+	return waitline{key: key, line: line{every: every}}
+}
+
+func (l *waitline) len() int { return l.waiting() }
+
+func (l *waitline) join(t *ticket) {
+	t.stage, t.line = waiting, l
+	l.add([]readyTask{t.readyTask})
+}
+
+// alarm is a moment at which a line is to be looked at.
+type alarm struct {
+	at   time.Time
+	line *waitline
+}
+
+// alarms are those of all lines, the next on top. One that its line does not have
+// as wake any more is void.
+type alarms []alarm
+
+func (a alarms) Len() int           { return len(a) }
+func (a alarms) Less(i, j int) bool { return a[i].at.Before(a[j].at) }
+func (a alarms) Swap(i, j int)      { a[i], a[j] = a[j], a[i] }
+
+// Push is for heap only, as is Pop.
+func (a *alarms) Push(x any) { *a = append(*a, x.(alarm)) }
+
+// Pop takes the last one.
+func (a *alarms) Pop() any {
+	old := *a
+	last := old[len(old)-1]
+	*a = old[:len(old)-1]
+	return last
+}
+
+// set has a line looked at, at that moment at the latest.
+func (a *alarms) set(l *waitline, at time.Time) {
+	if l.wake.IsZero() || at.Before(l.wake) {
+		l.wake = at
+		heap.Push(a, alarm{at, l})
+	}
+}
+
+// due returns the next line whose moment has come, nil when there is none.
+func (a *alarms) due(now time.Time) *waitline {
+	for len(*a) > 0 && !(*a)[0].at.After(now) {
+		if next := heap.Pop(a).(alarm); next.line.wake.Equal(next.at) {
+			next.line.wake = time.Time{}
+			return next.line
+		}
+	}
+	return nil
+}
+
+// next is the next moment, zero when there is none.
+func (a *alarms) next() time.Time {
+	for len(*a) > 0 {
+		if first := (*a)[0]; first.line.wake.Equal(first.at) {
+			return first.at
+		}
+		heap.Pop(a)
+	}
+	return time.Time{}
+}
+
+// keysOf are the keys by which limits apply to a task.
+func keysOf(e *store.Entry) (rate, concurrency string) {
+	if e.Traits == nil {
+		return "", ""
+	}
+	return e.Traits.RateKey, e.Traits.ConcurrencyKey
+}

@@ -1,0 +1,432 @@
+package actors
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/ddq-io/ddq/store"
+)
+
+const (
+	// permitSlack is how much longer than a hold its permit lasts at first: time for
+	// the hold to be taken.
+	permitSlack = 2 * time.Second
+
+	// permitSkew is how much longer than a hold its permit lasts in any case: what
+	// clocks of a store's servers may differ by.
+	permitSkew = 500 * time.Millisecond
+)
+
+// leave is what a hold was let through the gate with.
+type leave struct {
+	before store.Millis // of the hold, see store.Hold
+	until  store.Millis
+	permit *permit // nil: under no cap
+	doomed bool    // to be dead-lettered
+}
+
+// To a topic, about limits.
+type (
+	// gateTick, from the topic itself.
+	gateTick struct{ at time.Time }
+	// tokensReserved and permitsAcquired, from its store calls.
+	tokensReserved struct {
+		lines []*rateLine
+		got   []store.Tokens
+		err   error
+	}
+	permitsAcquired struct{ all []acquired }
+	// permitsEnded, from a shard: holds under caps are over, or came to nothing.
+	permitsEnded struct{ permits []*permit }
+	// permitsFree, from its store calls and from System: permits of keys that this
+	// node waits for may be free.
+	permitsFree struct{ keys []string }
+)
+
+// limit begins or ends to apply limits to the topic's tasks.
+func (t *topicActor) limit() (assigned []assignment) {
+	limits := t.topic.Limits
+	if t.gate == nil {
+		if limits == (store.TopicLimits{}) {
+			return nil
+		}
+		t.gate = newGate(t.topic.Name)
+	}
+	t.gate.every = t.topic.Ageing()
+	t.gate.configure(limits)
+	return t.carry()
+}
+
+// hold carries out what the core decided.
+func (t *topicActor) hold(assigned []assignment) {
+	if t.gate == nil {
+		for _, a := range assigned {
+			t.tell(t.ref, a.shard, &holdTasks{sub: t.subs[a.sub], tasks: a.tasks})
+		}
+		return
+	}
+	for len(assigned) > 0 {
+		now := t.clock.Now()
+		for _, a := range assigned {
+			t.gate.admit(now, a)
+		}
+		assigned = t.carry()
+	}
+}
+
+// onLimits handles the messages about limits.
+func (t *topicActor) onLimits(m any) {
+	if t.gate == nil {
+		return
+	}
+	now := t.clock.Now()
+	switch m := m.(type) {
+	case *gateTick:
+		if m.at.Equal(t.armed) {
+			t.armed = time.Time{}
+		}
+		t.gate.tick(now)
+	case *tokensReserved:
+		if m.err != nil {
+			t.noteLimits(m.err)
+		}
+		t.gate.reserved(now, m.lines, m.got, m.err != nil)
+	case *permitsAcquired:
+		t.free(t.gate.acquired(now, m.all))
+	case *permitsEnded:
+		t.free(m.permits)
+	case *permitsFree:
+		for _, key := range m.keys {
+			t.gate.freed(now, key, 1)
+		}
+	}
+	t.hold(t.carry())
+}
+
+// carry carries out what the gate decided, and returns what the core assigned since.
+func (t *topicActor) carry() (assigned []assignment) {
+	g := t.gate
+	t.passOn(g.takePassed())
+	if lines, asked := g.takeReservations(); len(lines) > 0 {
+		t.calls.run(func(ctx context.Context) {
+			m := &tokensReserved{lines: lines}
+			m.got, m.err = t.store.Reserve(ctx, asked)
+			t.send(t.ref.pid, m)
+		})
+	}
+	t.acquire(g.takeAcquires())
+	t.resign(g.takeResigned())
+	ready := make(map[int][]store.Entry)
+	for _, r := range g.takeReady() {
+		ready[r.shard] = append(ready[r.shard], r.Entry)
+	}
+	for shard, tasks := range inOrder(ready, cmp.Compare) {
+		assigned = append(assigned, t.core.add(shard, tasks)...)
+	}
+	for sub, n := range inOrder(g.refunds, cmp.Compare) {
+		delete(g.refunds, sub)
+		assigned = append(assigned, t.core.refund(sub, n)...)
+	}
+	t.arm()
+	return assigned
+}
+
+// arm has the gate looked at when its next moment comes.
+func (t *topicActor) arm() {
+	at := t.gate.wakeAt()
+	if at.IsZero() || !t.armed.IsZero() && !at.Before(t.armed) {
+		return
+	}
+	t.armed = at
+	t.after(max(at.Sub(t.clock.Now()), 100*time.Microsecond), &gateTick{at})
+}
+
+// passOn sends what may be held to its shards.
+func (t *topicActor) passOn(passed []pass) {
+	type address struct {
+		sub   int64
+		shard int
+	}
+	groups := make(map[address]*holdTasks)
+	var order []address
+	for i := range passed {
+		p := &passed[i]
+		sub := t.subs[p.sub]
+		if sub == nil { // gone while permits were asked for
+			t.gate.again(&ticket{readyTask: p.task})
+			if p.permit != nil {
+				t.free([]*permit{p.permit})
+			}
+			continue
+		}
+		at := address{p.sub, p.task.shard}
+		if groups[at] == nil {
+			groups[at] = &holdTasks{sub: sub}
+			order = append(order, at)
+		}
+		m := groups[at]
+		m.tasks, m.leaves = append(m.tasks, p.task.Entry), append(m.leaves, p.leave(sub.options.Visibility))
+	}
+	for _, at := range order {
+		t.tell(t.ref, at.shard, groups[at])
+	}
+}
+
+// leave says how a task may be held. A hold that would outlast its permit, because it
+// was long on its way, is none.
+func (p *pass) leave(visibility time.Duration) *leave {
+	if p.before.IsZero() && p.permit == nil && !p.doomed {
+		return nil
+	}
+	l := &leave{permit: p.permit, doomed: p.doomed}
+	if !p.before.IsZero() {
+		l.before = store.Millis(p.before.UnixMilli())
+	}
+	if p.permit != nil {
+		l.until = p.permit.until - store.Millis(permitSkew.Milliseconds())
+		late := l.until - store.Millis(visibility.Milliseconds())
+		if l.before == 0 || late < l.before {
+			l.before = late
+		}
+	}
+	return l
+}
+
+// wanted is one task that permits are asked for.
+type wantedPermit struct {
+	ticket *ticket
+	key    string // of its cap; empty: under none but the topic's
+}
+
+// acquire asks the store for the permits of tasks.
+func (t *topicActor) acquire(tickets []*ticket) {
+	if len(tickets) == 0 {
+		return
+	}
+	visibility, wanted := t.topic.Visibility, make([]wantedPermit, len(tickets))
+	for i, ticket := range tickets {
+		wanted[i].ticket = ticket
+		if t.gate.limits.KeyConcurrency > 0 {
+			wanted[i].key = ticket.capKey
+		}
+		if sub := t.subs[ticket.sub]; sub != nil {
+			visibility = max(visibility, sub.options.Visibility)
+		}
+	}
+	a := acquisition{runtime: t.runtime, topic: t.topic.Name, limits: t.gate.limits, wanted: wanted}
+	t.calls.run(func(ctx context.Context) {
+		a.until = a.latest().Add(visibility + permitSlack)
+		t.send(t.ref.pid, &permitsAcquired{all: a.run(ctx)})
+	})
+}
+
+// latest is a moment that the store's clock has not passed.
+func (rt *runtime) latest() store.Millis { return ceilMillis(rt.clock.Latest()) }
+
+// acquisition asks for permits of keys first, then, for those that got one, of the
+// topic. It runs off the actor.
+type acquisition struct {
+	*runtime
+	topic  string
+	limits store.TopicLimits
+	wanted []wantedPermit
+	until  store.Millis
+	all    []acquired
+}
+
+func (a *acquisition) run(ctx context.Context) []acquired {
+	a.all = make([]acquired, len(a.wanted))
+	holders := store.NewTokens(len(a.wanted))
+	byKey := make(map[string][]int)
+	var topic []int
+	for i, w := range a.wanted {
+		a.all[i] = acquired{ticket: w.ticket, permit: &permit{holder: holders[i], until: a.until}, room: -1}
+		if w.key != "" {
+			byKey[w.key] = append(byKey[w.key], i)
+		}
+		topic = append(topic, i)
+	}
+	err := a.ask(ctx, byKey, a.limits.KeyConcurrency)
+	if a.limits.Concurrency > 0 && err == nil {
+		topic = slices.DeleteFunc(topic, func(i int) bool { return a.all[i].permit == nil })
+		err = a.ask(ctx, map[string][]int{"": topic}, a.limits.Concurrency)
+	}
+	if err != nil {
+		a.fail(ctx, err)
+	}
+	return a.all
+}
+
+// ask asks for the permits of some tasks by key, and takes back what those have that
+// do not get one.
+func (a *acquisition) ask(ctx context.Context, byKey map[string][]int, most int) error {
+	var asked []store.Acquire
+	var groups [][]int
+	for key, items := range inOrder(byKey, cmp.Compare) {
+		if len(items) == 0 {
+			continue
+		}
+		q := store.Acquire{Key: store.LimitKey{Topic: a.topic, Key: key}, Max: most, Node: a.cfg.Node, Until: a.until}
+		for _, i := range items {
+			q.Holders = append(q.Holders, a.all[i].permit.holder)
+		}
+		asked, groups = append(asked, q), append(groups, items)
+	}
+	if len(asked) == 0 {
+		return nil
+	}
+	var got []store.Acquired
+	_, err := a.resolve(ctx, func() (err error) {
+		got, err = a.store.Acquire(ctx, asked)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	var back []store.Permit
+	for g, items := range groups {
+		for k, i := range items {
+			r := &a.all[i]
+			if k < got[g].N {
+				r.permit.keys = append(r.permit.keys, asked[g].Key)
+				r.fits(most - got[g].InUse)
+				continue
+			}
+			back = append(back, r.permit.each()...)
+			r.permit, r.lacks = nil, asked[g].Key.Key
+		}
+	}
+	a.giveBack(ctx, back)
+	return nil
+}
+
+// fits takes in how many permits of a cap are left.
+func (r *acquired) fits(room int) {
+	if r.room < 0 || room < r.room {
+		r.room = max(0, room)
+	}
+}
+
+// giveBack frees permits of keys whose tasks wait for the topic's. Those that are not
+// end by themselves.
+func (a *acquisition) giveBack(ctx context.Context, permits []store.Permit) {
+	if len(permits) == 0 {
+		return
+	}
+	if _, err := a.store.Free(ctx, permits); err != nil {
+		a.log.Debug("permits not given back", "topic", a.topic, "err", err)
+	}
+}
+
+// fail gives back what may have been taken.
+func (a *acquisition) fail(ctx context.Context, err error) {
+	a.metrics.storeErrors.Inc()
+	a.log.Debug("permits not acquired", "topic", a.topic, "err", err)
+	var back []store.Permit
+	for i := range a.all {
+		r := &a.all[i]
+		if r.permit != nil {
+			for _, key := range [...]string{a.wanted[i].key, ""} {
+				back = append(back, store.Permit{Key: store.LimitKey{Topic: a.topic, Key: key}, Holder: r.permit.holder})
+			}
+		}
+		r.permit, r.failed = nil, true
+	}
+	a.giveBack(ctx, back)
+}
+
+// resign gives up this node's turns at caps.
+func (t *topicActor) resign(keys []store.LimitKey) {
+	if len(keys) == 0 {
+		return
+	}
+	asked := make([]store.Acquire, len(keys))
+	for i, key := range keys {
+		asked[i] = store.Acquire{Key: key, Node: t.cfg.Node}
+	}
+	t.calls.run(func(ctx context.Context) {
+		if _, err := t.store.Acquire(ctx, asked); err != nil {
+			t.log.Debug("turns not given up", "topic", asked[0].Key.Topic, "err", err) // they lapse
+		}
+	})
+}
+
+// free ends permits, and tells the nodes that wait for them, this one too.
+func (t *topicActor) free(permits []*permit) {
+	if len(permits) == 0 {
+		return
+	}
+	var all []store.Permit
+	for _, p := range permits {
+		all = append(all, p.each()...)
+	}
+	t.calls.run(func(ctx context.Context) {
+		var waiting [][]string
+		_, err := t.resolve(ctx, func() (err error) {
+			waiting, err = t.store.Free(ctx, all)
+			return err
+		})
+		if err != nil {
+			t.noteLimits(err) // they end by themselves
+			return
+		}
+		t.tellFree(all, waiting)
+	})
+}
+
+// tellFree tells nodes that permits are free: as many of them as there are permits,
+// and this one in any case, whose tasks may wait without having asked.
+func (t *topicActor) tellFree(freed []store.Permit, waiting [][]string) {
+	here := &permitsFree{}
+	there := make(map[string]*FreedNotice)
+	given := make(map[string]int)
+	for i, p := range freed {
+		key := p.Key.Key
+		if !slices.Contains(waiting[i], t.cfg.Node) {
+			here.keys = append(here.keys, key)
+		}
+		if len(waiting[i]) == 0 {
+			continue
+		}
+		node := waiting[i][given[key]%len(waiting[i])]
+		given[key]++
+		if node == t.cfg.Node {
+			here.keys = append(here.keys, key)
+			continue
+		}
+		if there[node] == nil {
+			there[node] = &FreedNotice{Topic: t.ref.config.Load().Name}
+		}
+		there[node].Keys = append(there[node].Keys, key)
+	}
+	if len(here.keys) > 0 {
+		t.send(t.ref.pid, here)
+	}
+	for node, n := range inOrder(there, cmp.Compare) {
+		if m, known := t.fleet.member(node); known {
+			t.fleet.peers.Notify(m, Notice{Freed: []FreedNotice{*n}})
+		}
+	}
+}
+
+func (t *topicActor) noteLimits(err error) {
+	t.metrics.storeErrors.Inc()
+	t.log.Debug("store call about limits failed", "topic", t.ref.config.Load().Name, "err", err)
+}
+
+// limited reports whether limits apply to a task with these traits: it is not held as
+// it is stored then.
+func (t *topicActor) limited(traits *store.Traits) bool {
+	return t.gate != nil && t.gate.under(&store.Entry{Traits: traits})
+}
+
+// drop forgets the ready tasks of a shard.
+func (t *topicActor) drop(shard int) {
+	t.core.drop(shard)
+	if t.gate != nil {
+		t.gate.drop(shard, t.clock.Now())
+		t.hold(t.carry())
+	}
+}

@@ -1,0 +1,151 @@
+package actors
+
+import (
+	"context"
+	"time"
+
+	"github.com/ddq-io/ddq/store"
+)
+
+// maxTokenWait is the farthest ahead that tokens are taken for a caller.
+const maxTokenWait = time.Minute
+
+// TokenGrant is the outcome of AcquireTokens.
+type TokenGrant struct {
+	Granted bool
+	Wait    time.Duration // granted: before they may be used; else before asking again
+}
+
+// AcquireTokens takes n tokens, 0 meaning 1, of a topic's rate, or with a key of the
+// rate of that key, all or none, no farther ahead than wait.
+func (s *System) AcquireTokens(ctx context.Context, topic, key string, n int, wait time.Duration) (TokenGrant, error) {
+	if err := checkKey("key", key); err != nil {
+		return TokenGrant{}, err
+	}
+	ref, e := s.topic(ctx, topic, false)
+	if e != nil {
+		return TokenGrant{}, e
+	}
+	limits := ref.config.Load().Limits
+	rate, field := limits.Rate, "rate"
+	if key != "" {
+		rate, field = limits.KeyRate, "key_rate"
+	}
+	n = or(n, 1)
+	switch {
+	case !rate.Limited():
+		return TokenGrant{}, &Error{Kind: Precondition, Reason: "NO_RATE", Field: "topic", Message: "the topic has no " + field}
+	case n < 1 || n > min(rate.Most(), maxBlock):
+		return TokenGrant{}, invalid("tokens", "OUT_OF_RANGE_FIELD", "tokens must be 1 to %d, which is what the rate has at once", min(rate.Most(), maxBlock))
+	case wait < 0 || wait > maxTokenWait:
+		return TokenGrant{}, invalid("max_wait_ms", "OUT_OF_RANGE_FIELD", "max_wait_ms must be 0 to %d", maxTokenWait.Milliseconds())
+	}
+	got, err := s.store.Reserve(ctx, []store.Reservation{{
+		Key: store.LimitKey{Topic: topic, Key: key}, Rate: rate, N: n, Ahead: wait, Whole: true,
+	}})
+	if err != nil {
+		return TokenGrant{}, failure(err)
+	}
+	tokens := got[0]
+	if tokens.N == 0 {
+		return TokenGrant{Wait: max(0, tokens.First.Sub(tokens.Now)-wait)}, nil
+	}
+	return TokenGrant{Granted: true, Wait: tokens.At(n-1, rate).Sub(tokens.Now)}, nil
+}
+
+// WaitingFor is what a task that is due lacks.
+type WaitingFor uint8
+
+const (
+	WaitsForWorker WaitingFor = iota // or nothing
+	WaitsForRate
+	WaitsForConcurrency
+)
+
+// explain says of tasks that are due what they lack, as the store has it: the time of
+// the next token that nobody has reserved, and caps that are reached.
+func (s *System) explain(ctx context.Context, found []Found) error {
+	var asked []store.Reservation
+	var looks []store.Acquire
+	rates, caps := make(map[store.LimitKey]int), make(map[store.LimitKey]int)
+	for i := range found {
+		f := &found[i]
+		if f.State != store.StateReady {
+			continue
+		}
+		for _, q := range f.rates() {
+			if _, known := rates[q.Key]; !known {
+				rates[q.Key] = len(asked)
+				asked = append(asked, q)
+			}
+		}
+		for _, q := range f.caps() {
+			if _, known := caps[q.Key]; !known {
+				caps[q.Key] = len(looks)
+				looks = append(looks, q)
+			}
+		}
+	}
+	tokens, err := s.lookAtRates(ctx, asked)
+	if err != nil {
+		return err
+	}
+	used, err := s.lookAtCaps(ctx, looks)
+	if err != nil {
+		return err
+	}
+	for i := range found {
+		f := &found[i]
+		if f.State != store.StateReady {
+			continue
+		}
+		for _, q := range f.caps() {
+			if used[caps[q.Key]].InUse >= q.Max {
+				f.WaitingFor = WaitsForConcurrency
+			}
+		}
+		for _, q := range f.rates() {
+			got := tokens[rates[q.Key]]
+			if next := ceilMillis(got.First); got.First.After(got.Now) && next > f.NextToken {
+				f.WaitingFor, f.NextToken = WaitsForRate, next
+			}
+		}
+	}
+	return nil
+}
+
+func (s *System) lookAtRates(ctx context.Context, asked []store.Reservation) ([]store.Tokens, error) {
+	if len(asked) == 0 {
+		return nil, nil
+	}
+	return s.store.Reserve(ctx, asked)
+}
+
+func (s *System) lookAtCaps(ctx context.Context, asked []store.Acquire) ([]store.Acquired, error) {
+	if len(asked) == 0 {
+		return nil, nil
+	}
+	return s.store.Acquire(ctx, asked)
+}
+
+// rates are looks at the rates that a task is under.
+func (f *Found) rates() (looks []store.Reservation) {
+	if f.Traits != nil && f.Traits.RateKey != "" && f.limits.KeyRate.Limited() {
+		looks = append(looks, store.Reservation{Key: store.LimitKey{Topic: f.Topic, Key: f.Traits.RateKey}, Rate: f.limits.KeyRate})
+	}
+	if f.limits.Rate.Limited() {
+		looks = append(looks, store.Reservation{Key: store.LimitKey{Topic: f.Topic}, Rate: f.limits.Rate})
+	}
+	return looks
+}
+
+// caps are looks at the caps that a task is under.
+func (f *Found) caps() (looks []store.Acquire) {
+	if f.Traits != nil && f.Traits.ConcurrencyKey != "" && f.limits.KeyConcurrency > 0 {
+		looks = append(looks, store.Acquire{Key: store.LimitKey{Topic: f.Topic, Key: f.Traits.ConcurrencyKey}, Max: f.limits.KeyConcurrency})
+	}
+	if f.limits.Concurrency > 0 {
+		looks = append(looks, store.Acquire{Key: store.LimitKey{Topic: f.Topic}, Max: f.limits.Concurrency})
+	}
+	return looks
+}

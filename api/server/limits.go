@@ -1,0 +1,89 @@
+package server
+
+import (
+	"context"
+	"time"
+
+	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/api/ddqv1"
+	"github.com/ddq-io/ddq/store"
+)
+
+var (
+	rateToWire = [...]ddqv1.RateKind{
+		store.TokenBucket:   ddqv1.RateKind_RATE_KIND_TOKEN_BUCKET,
+		store.SlidingWindow: ddqv1.RateKind_RATE_KIND_SLIDING_WINDOW,
+	}
+	waitingToWire = [...]ddqv1.WaitingFor{
+		actors.WaitsForWorker:      ddqv1.WaitingFor_WAITING_FOR_UNSPECIFIED,
+		actors.WaitsForRate:        ddqv1.WaitingFor_WAITING_FOR_RATE,
+		actors.WaitsForConcurrency: ddqv1.WaitingFor_WAITING_FOR_CONCURRENCY,
+	}
+)
+
+// limitsOf converts the rates and caps that are set.
+func limitsOf(c *actors.TopicChange, p *ddqv1.TopicPolicy) (e *actors.Error) {
+	if c.Rate, e = rateOf(p.Rate, "policy.rate"); e != nil {
+		return e
+	}
+	if c.KeyRate, e = rateOf(p.KeyRate, "policy.key_rate"); e != nil {
+		return e
+	}
+	c.Concurrency, c.KeyConcurrency = intOrNil(p.Concurrency), intOrNil(p.KeyConcurrency)
+	switch p.OverLimit {
+	case ddqv1.OverLimit_OVER_LIMIT_UNSPECIFIED:
+	case ddqv1.OverLimit_OVER_LIMIT_WAIT, ddqv1.OverLimit_OVER_LIMIT_DEAD_LETTER:
+		c.OverLimitDead = new(p.OverLimit == ddqv1.OverLimit_OVER_LIMIT_DEAD_LETTER)
+	default:
+		return invalid("BAD_ENUM", "policy.over_limit", "has no value %d", p.OverLimit)
+	}
+	return nil
+}
+
+func rateOf(r *ddqv1.RateLimit, field string) (*store.Rate, *actors.Error) {
+	if r == nil {
+		return nil, nil
+	}
+	rate := &store.Rate{Count: int(r.Count), Burst: int(r.Burst)}
+	switch r.Kind {
+	case ddqv1.RateKind_RATE_KIND_UNSPECIFIED, ddqv1.RateKind_RATE_KIND_TOKEN_BUCKET:
+	case ddqv1.RateKind_RATE_KIND_SLIDING_WINDOW:
+		rate.Kind = store.SlidingWindow
+	default:
+		return nil, invalid("BAD_ENUM", field+".kind", "has no value %d", r.Kind)
+	}
+	var e *actors.Error
+	rate.Period, e = spanOf(r.PeriodMs, field+".period_ms")
+	return rate, e
+}
+
+func limitsWire(p *ddqv1.TopicPolicy, l *store.TopicLimits) {
+	p.Rate, p.KeyRate = rateWire(l.Rate), rateWire(l.KeyRate)
+	p.Concurrency, p.KeyConcurrency = new(int32(l.Concurrency)), new(int32(l.KeyConcurrency))
+	p.OverLimit = ddqv1.OverLimit_OVER_LIMIT_WAIT
+	if l.DeadLetter {
+		p.OverLimit = ddqv1.OverLimit_OVER_LIMIT_DEAD_LETTER
+	}
+}
+
+// rateWire leaves out what is no limit.
+func rateWire(r store.Rate) *ddqv1.RateLimit {
+	if !r.Limited() {
+		return nil
+	}
+	return &ddqv1.RateLimit{
+		Kind: wireOf(rateToWire[:], r.Kind), Count: int32(r.Count), PeriodMs: store.CeilMillis(r.Period), Burst: int32(r.Burst),
+	}
+}
+
+func (q *queue) AcquireTokens(ctx context.Context, r *ddqv1.AcquireTokensRequest) (*ddqv1.AcquireTokensResponse, error) {
+	wait, e := spanOf(r.MaxWaitMs, "max_wait_ms")
+	if e != nil {
+		return nil, e
+	}
+	got, err := q.sys.AcquireTokens(ctx, r.Topic, r.Key, int(r.Tokens), wait)
+	if err != nil {
+		return nil, err
+	}
+	return &ddqv1.AcquireTokensResponse{Granted: got.Granted, WaitMs: int64((got.Wait + time.Millisecond - 1) / time.Millisecond)}, nil
+}

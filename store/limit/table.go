@@ -1,0 +1,165 @@
+package limit
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/ddq-io/ddq/store"
+)
+
+// Table is the rates and permits of all keys. What rests is forgotten little by
+// little, as it is used. It is not safe for concurrent use.
+type Table struct {
+	rates   map[store.LimitKey]*rate
+	permits map[store.LimitKey]*Permits
+}
+
+type rate struct {
+	State
+	rests int64 // microseconds
+}
+
+// Change is something of a Table that is different now.
+type Change struct {
+	Key    store.LimitKey
+	Rate   bool         // of the rate; else of the permit of Holder
+	Holder store.Token  // of a permit
+	Until  store.Millis // of a permit; 0: ended
+	State  *State       // of a rate; nil: forgotten
+	Rests  int64        // of a rate, see State.Rests
+}
+
+// NewTable returns a table in which nothing was used yet.
+func NewTable() *Table {
+	return &Table{rates: make(map[store.LimitKey]*rate), permits: make(map[store.LimitKey]*Permits)}
+}
+
+// Reserve is that of store.Limits at a moment.
+func (t *Table) Reserve(asked []store.Reservation, now time.Time) (got []store.Tokens, changed []Change) {
+	changed = t.sweepRates(len(asked), now)
+	got = make([]store.Tokens, len(asked))
+	for i, q := range asked {
+		r := t.rates[q.Key]
+		if r == nil {
+			r = new(rate)
+		}
+		if got[i] = r.Reserve(q, now); got[i].N > 0 {
+			r.rests = r.Rests(q.Rate)
+			t.rates[q.Key] = r
+			changed = append(changed, Change{Key: q.Key, Rate: true, State: &r.State, Rests: r.rests})
+		}
+	}
+	return got, changed
+}
+
+// Acquire is that of store.Limits at a moment.
+func (t *Table) Acquire(asked []store.Acquire, now time.Time) (got []store.Acquired, changed []Change) {
+	changed = t.sweepPermits(len(asked), now)
+	got = make([]store.Acquired, len(asked))
+	for i, q := range asked {
+		p := t.permitsOf(q.Key)
+		var ended []store.Token
+		got[i], ended = p.Acquire(q, now)
+		for _, h := range ended {
+			changed = append(changed, Change{Key: q.Key, Holder: h})
+		}
+		for _, h := range q.Holders[:got[i].N] {
+			changed = append(changed, Change{Key: q.Key, Holder: h, Until: q.Until})
+		}
+		t.drop(q.Key, p)
+	}
+	return got, changed
+}
+
+// Move is that of store.Limits.
+func (t *Table) Move(permits []store.Permit) (changed []Change) {
+	for _, m := range permits {
+		t.permitsOf(m.Key).Move(m.Holder, m.Until)
+		changed = append(changed, Change{Key: m.Key, Holder: m.Holder, Until: m.Until})
+	}
+	return changed
+}
+
+// Free is that of store.Limits at a moment.
+func (t *Table) Free(permits []store.Permit, now time.Time) (waiting [][]string, changed []Change) {
+	waiting = make([][]string, len(permits))
+	for i, f := range permits {
+		p := t.permitsOf(f.Key)
+		waiting[i] = p.Free(f.Holder, now)
+		changed = append(changed, Change{Key: f.Key, Holder: f.Holder})
+		t.drop(f.Key, p)
+	}
+	return waiting, changed
+}
+
+// Load takes in what was written down of a change.
+func (t *Table) Load(c Change) {
+	if c.Rate {
+		t.rates[c.Key] = &rate{State: *c.State, rests: c.Rests}
+		return
+	}
+	t.permitsOf(c.Key).Move(c.Holder, c.Until)
+}
+
+// Len is how many keys something is known of.
+func (t *Table) Len() int { return len(t.rates) + len(t.permits) }
+
+// Clone returns a copy that shares nothing with t.
+func (t *Table) Clone() *Table {
+	c := NewTable()
+	for key, r := range t.rates {
+		copied := *r
+		copied.Used = slices.Clone(r.Used)
+		c.rates[key] = &copied
+	}
+	for key, p := range t.permits {
+		c.permits[key] = &Permits{Until: maps.Clone(p.Until), waiting: slices.Clone(p.waiting)}
+	}
+	return c
+}
+
+func (t *Table) permitsOf(key store.LimitKey) *Permits {
+	p := t.permits[key]
+	if p == nil {
+		p = new(Permits)
+		t.permits[key] = p
+	}
+	return p
+}
+
+func (t *Table) drop(key store.LimitKey, p *Permits) {
+	if p.Idle() {
+		delete(t.permits, key)
+	}
+}
+
+// sweepRates looks at more keys than a call can add.
+func (t *Table) sweepRates(added int, now time.Time) (changed []Change) {
+	left := 2*added + 8
+	for key, r := range t.rates {
+		if r.rests <= now.UnixMicro() {
+			delete(t.rates, key)
+			changed = append(changed, Change{Key: key, Rate: true})
+		}
+		if left--; left == 0 {
+			break
+		}
+	}
+	return changed
+}
+
+func (t *Table) sweepPermits(added int, now time.Time) (changed []Change) {
+	left := 2*added + 8
+	for key, p := range t.permits {
+		for _, h := range p.expire(store.Millis(now.UnixMilli())) {
+			changed = append(changed, Change{Key: key, Holder: h})
+		}
+		p.forget(now)
+		t.drop(key, p)
+		if left--; left == 0 {
+			break
+		}
+	}
+	return changed
+}

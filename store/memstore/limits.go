@@ -1,0 +1,47 @@
+package memstore
+
+import (
+	"context"
+
+	"github.com/ddq-io/ddq/store"
+)
+
+// Reserve implements store.Limits.
+func (m *Store) Reserve(ctx context.Context, asked []store.Reservation) ([]store.Tokens, error) {
+	if err := m.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer m.mu.Unlock()
+	got, _ := m.limits.Reserve(asked, m.now().at)
+	return got, nil
+}
+
+// Acquire implements store.Limits.
+func (m *Store) Acquire(ctx context.Context, asked []store.Acquire) ([]store.Acquired, error) {
+	if err := m.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer m.mu.Unlock()
+	got, _ := m.limits.Acquire(asked, m.now().at)
+	return got, nil
+}
+
+// Move implements store.Limits.
+func (m *Store) Move(ctx context.Context, permits []store.Permit) error {
+	if err := m.enter(ctx); err != nil {
+		return err
+	}
+	defer m.mu.Unlock()
+	m.limits.Move(permits)
+	return nil
+}
+
+// Free implements store.Limits.
+func (m *Store) Free(ctx context.Context, permits []store.Permit) ([][]string, error) {
+	if err := m.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer m.mu.Unlock()
+	waiting, _ := m.limits.Free(permits, m.now().at)
+	return waiting, nil
+}

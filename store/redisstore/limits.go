@@ -1,0 +1,215 @@
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/ddq-io/ddq/store"
+)
+
+// limitKey is where something of a limit lies: what is of one part shares a hash tag.
+func limitKey(noun string, k store.LimitKey) string {
+	return "ddq:{limit:" + strconv.Itoa(k.Part()) + "}:" + noun + ":" + k.Topic + ":" + k.Key
+}
+
+// limitCall is one call about a batch of items of limits.
+type limitCall struct {
+	what string
+	lua  *script
+	wait bool // for replicas
+	key  func(i int) store.LimitKey
+	keys func(i int) []string
+	size func(i int) int // holders and the like
+	args func(a *args, i int)
+	take func(group []int, v any) error
+}
+
+// limits runs a script over n items: one script for as many as it takes, in a cluster
+// for those of one part.
+func (s *Store) limits(ctx context.Context, c limitCall, n int) error {
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	groups := s.limitGroups(c, n)
+	failed := make([]error, len(groups))
+	var wg sync.WaitGroup
+	for g, group := range groups[min(1, len(groups)):] {
+		wg.Go(func() { failed[g+1] = s.runLimits(ctx, c, group) })
+	}
+	if len(groups) > 0 {
+		failed[0] = s.runLimits(ctx, c, groups[0])
+	}
+	wg.Wait()
+	err := errors.Join(failed...)
+	if err != nil && len(groups) > 1 {
+		return afterPart(err)
+	}
+	return err
+}
+
+// limitGroups puts together what one script can do. Items of one key stay in order.
+func (s *Store) limitGroups(c limitCall, n int) (groups [][]int) {
+	var size [store.LimitParts]int
+	var open [store.LimitParts]int // index in groups + 1
+	for i := range n {
+		part := 0
+		if s.nodes.cluster != nil {
+			part = c.key(i).Part()
+		}
+		if open[part] == 0 || size[part]+c.size(i) > maxItems {
+			groups = append(groups, nil)
+			open[part], size[part] = len(groups), 0
+		}
+		g := open[part] - 1
+		groups[g] = append(groups[g], i)
+		size[part] += c.size(i)
+	}
+	return groups
+}
+
+func (s *Store) runLimits(ctx context.Context, c limitCall, group []int) error {
+	var keys []string
+	a := newArgs(8*len(group), 64*len(group))
+	for _, i := range group {
+		keys = append(keys, c.keys(i)...)
+		c.args(a, i)
+	}
+	v, err := s.runAndWait(ctx, c.lua, c.wait, keys, a.values())
+	if err != nil {
+		return writeError(c.what, err)
+	}
+	if err := c.take(group, v); err != nil {
+		return writeError(c.what, fmt.Errorf("%w: %.200v", err, v))
+	}
+	return nil
+}
+
+// Reserve implements store.Limits. Replicas are not waited for: a failover may give
+// the tokens of its last moments twice.
+func (s *Store) Reserve(ctx context.Context, asked []store.Reservation) ([]store.Tokens, error) {
+	got := make([]store.Tokens, len(asked))
+	err := s.limits(ctx, limitCall{
+		what: "reserve", lua: s.lua.reserve,
+		key:  func(i int) store.LimitKey { return asked[i].Key },
+		keys: func(i int) []string { return []string{limitKey("rate", asked[i].Key)} },
+		size: func(int) int { return 1 },
+		args: func(a *args, i int) {
+			q := &asked[i]
+			a.int(int64(q.Rate.Kind))
+			a.int(int64(q.Rate.Count))
+			a.int(q.Rate.Period.Microseconds())
+			a.int(int64(q.Rate.Most()))
+			a.int(int64(q.N))
+			a.int(q.Ahead.Microseconds())
+			a.int(int64(bit(q.Whole)))
+		},
+		take: func(group []int, v any) error {
+			all := list(v)
+			if len(all) != 1+2*len(group) {
+				return errReply
+			}
+			now := time.UnixMicro(number(all[0])).UTC()
+			for k, i := range group {
+				got[i] = store.Tokens{N: int(number(all[1+2*k])), Now: now, First: time.UnixMicro(number(all[2+2*k])).UTC()}
+			}
+			return nil
+		},
+	}, len(asked))
+	if err != nil {
+		return nil, err
+	}
+	return got, nil
+}
+
+// capKeys are the keys of a cap.
+func capKeys(k store.LimitKey) []string {
+	return []string{limitKey("held", k), limitKey("waiting", k)}
+}
+
+// Acquire implements store.Limits.
+func (s *Store) Acquire(ctx context.Context, asked []store.Acquire) ([]store.Acquired, error) {
+	got := make([]store.Acquired, len(asked))
+	err := s.limits(ctx, limitCall{
+		what: "acquire", lua: s.lua.acquire, wait: true,
+		key:  func(i int) store.LimitKey { return asked[i].Key },
+		keys: func(i int) []string { return capKeys(asked[i].Key) },
+		size: func(i int) int { return 1 + len(asked[i].Holders) },
+		args: func(a *args, i int) {
+			q := &asked[i]
+			a.int(int64(q.Max))
+			a.str(q.Node)
+			a.int(int64(q.Until))
+			a.int(int64(len(q.Holders)))
+			for _, h := range q.Holders {
+				a.tok(h)
+			}
+		},
+		take: func(group []int, v any) error {
+			all := list(v)
+			if len(all) != 3*len(group) {
+				return errReply
+			}
+			for k, i := range group {
+				got[i] = store.Acquired{N: int(number(all[3*k])), InUse: int(number(all[3*k+1])), Next: store.Millis(number(all[3*k+2]))}
+			}
+			return nil
+		},
+	}, len(asked))
+	if err != nil {
+		return nil, err
+	}
+	return got, nil
+}
+
+// Move implements store.Limits.
+func (s *Store) Move(ctx context.Context, permits []store.Permit) error {
+	return s.limits(ctx, limitCall{
+		what: "move permits", lua: s.lua.movePermits, wait: true,
+		key:  func(i int) store.LimitKey { return permits[i].Key },
+		keys: func(i int) []string { return []string{limitKey("held", permits[i].Key)} },
+		size: func(int) int { return 1 },
+		args: func(a *args, i int) {
+			a.tok(permits[i].Holder)
+			a.int(int64(permits[i].Until))
+		},
+		take: func([]int, any) error { return nil },
+	}, len(permits))
+}
+
+// Free implements store.Limits. Replicas are not waited for: a permit that a failover
+// brings back ends by itself.
+func (s *Store) Free(ctx context.Context, permits []store.Permit) ([][]string, error) {
+	waiting := make([][]string, len(permits))
+	err := s.limits(ctx, limitCall{
+		what: "free permits", lua: s.lua.free,
+		key:  func(i int) store.LimitKey { return permits[i].Key },
+		keys: func(i int) []string { return capKeys(permits[i].Key) },
+		size: func(int) int { return 1 },
+		args: func(a *args, i int) { a.tok(permits[i].Holder) },
+		take: func(group []int, v any) error {
+			all := list(v)
+			if len(all) != len(group) {
+				return errReply
+			}
+			for k, i := range group {
+				waiting[i] = nodesOf(all[k])
+			}
+			return nil
+		},
+	}, len(permits))
+	if err != nil {
+		return nil, err
+	}
+	return waiting, nil
+}
+
+func nodesOf(v any) []string {
+	if len(list(v)) == 0 {
+		return nil
+	}
+	return texts(v)
+}

@@ -1,0 +1,48 @@
+#!lua flags=allow-oom
+-- acquire: take permits of caps. store/limit computes the same; change both.
+--
+-- KEYS  two per request, all of one part: permits (zset holder -> until ms), waiting
+-- ARGV  per request: max, node or empty, until ms, number of holders, the holders
+--
+-- returns per request: granted, in use, ms of the next that ends or 0
+
+local clock = redis.call('TIME')
+local us = clock[1] * 1000000 + clock[2]
+local now = math.floor(us / 1000)
+-- include waiting.lua
+
+local out, arg = {}, 1
+for k = 1, #KEYS, 2 do
+  local permits, waiting = KEYS[k], KEYS[k + 1]
+  local max, node, till, n = tonumber(ARGV[arg]), ARGV[arg + 1], tonumber(ARGV[arg + 2]), tonumber(ARGV[arg + 3])
+  redis.call('ZREMRANGEBYSCORE', permits, '-inf', now)
+  local turn, place = turns(waiting), nil
+  for i, t in ipairs(turn) do if t[1] == node then place = i end end
+  local free = max - redis.call('ZCARD', permits) - (place and place - 1 or #turn)
+  local granted = 0
+  for i = 1, n do
+    local holder = ARGV[arg + 3 + i]
+    if not redis.call('ZSCORE', permits, holder) then
+      if free <= 0 then break end
+      free = free - 1
+    end
+    redis.call('ZADD', permits, ARGV[arg + 2], holder)
+    granted = i
+  end
+  if node ~= '' then
+    if granted == n then
+      redis.call('HDEL', waiting, node)
+    else
+      local since = place and granted == 0 and turn[place][2] or us
+      redis.call('HSET', waiting, node, struct.pack('>i8i8', since, us))
+      redis.call('PEXPIRE', waiting, 10000)
+    end
+  end
+  local last = redis.call('ZRANGE', permits, -1, -1, 'WITHSCORES')[2]
+  if last then redis.call('PEXPIREAT', permits, string.format('%d', last + 1000)) end
+  out[#out + 1] = granted
+  out[#out + 1] = redis.call('ZCARD', permits)
+  out[#out + 1] = tonumber(redis.call('ZRANGE', permits, 0, 0, 'WITHSCORES')[2] or 0)
+  arg = arg + 4 + n
+end
+return out
