@@ -43,13 +43,22 @@ func (s *System) ConfigureTopic(ctx context.Context, name string, c TopicChange)
 	if err != nil {
 		return store.Topic{}, failure(err)
 	}
+	if c.IfVersion != nil && *c.IfVersion != t.Version {
+		return store.Topic{}, errTopicVersion(name, *c.IfVersion)
+	}
 	if c.Shards != nil && *c.Shards != t.Shards {
 		return store.Topic{}, invalid("policy.shards", "OUT_OF_RANGE_FIELD", "policy.shards is %d and is changed by ReshardTopic (ddq cluster reshard)", t.Shards)
 	}
+	paused := t.DeliveryPaused
 	if err := s.cfg.Limits.apply(&t, c); err != nil {
 		return store.Topic{}, err
 	}
-	if t, err = s.store.PutTopic(ctx, t); err != nil {
+	c.rampUp(&t, paused, store.Millis(s.clock.Now().UnixMilli()))
+	t, err = s.store.PutTopic(ctx, t)
+	switch {
+	case errors.Is(err, store.ErrVersion) && c.IfVersion != nil:
+		return store.Topic{}, errTopicVersion(name, *c.IfVersion)
+	case err != nil:
 		return store.Topic{}, failure(err)
 	}
 	return t, failure(s.configure(ctx, t))
@@ -90,6 +99,9 @@ func (l *Limits) apply(t *store.Topic, c TopicChange) *Error {
 	set(&t.MaxDelay, c.MaxDelay)
 	set(&t.MaxPayload, c.MaxPayload)
 	set(&t.DoneRetention, c.DoneRetention)
+	set(&t.DeadRetention, c.DeadRetention)
+	set(&t.MaxDead, c.MaxDead)
+	set(&t.MaxBacklog, c.MaxBacklog)
 	set(&t.PriorityAgeing, c.PriorityAgeing)
 	set(&t.DeliveryPaused, c.DeliveryPaused)
 	set(&t.EnqueuePaused, c.EnqueuePaused)
@@ -102,6 +114,14 @@ func (l *Limits) apply(t *store.Topic, c TopicChange) *Error {
 		return invalid("policy.max_payload_bytes", "OUT_OF_RANGE_FIELD", "policy.max_payload_bytes must be 1 to %d", l.BatchBytes)
 	case t.DoneRetention < 0 || t.DoneRetention > l.Delay:
 		return invalid("policy.done_retention_ms", "OUT_OF_RANGE_FIELD", "policy.done_retention_ms must be 0 to %d", l.Delay.Milliseconds())
+	case t.DeadRetention < 0 || t.DeadRetention > l.Delay:
+		return invalid("policy.dead_retention_ms", "OUT_OF_RANGE_FIELD", "policy.dead_retention_ms must be 0 to %d", l.Delay.Milliseconds())
+	case t.MaxDead < 0 || t.MaxDead > maxTasks:
+		return invalid("policy.max_dead", "OUT_OF_RANGE_FIELD", "policy.max_dead must be 0 to %d", maxTasks)
+	case t.MaxBacklog < 0 || t.MaxBacklog > maxTasks:
+		return invalid("policy.max_backlog", "OUT_OF_RANGE_FIELD", "policy.max_backlog must be 0 to %d", maxTasks)
+	case c.Ramp < 0 || c.Ramp > maxRamp:
+		return invalid("ramp_ms", "OUT_OF_RANGE_FIELD", "ramp_ms must be 0 to %d", maxRamp.Milliseconds())
 	case t.PriorityAgeing < 0 || t.PriorityAgeing > maxAgeing || c.PriorityAgeing != nil && t.PriorityAgeing == 0:
 		return invalid("policy.priority_ageing", "OUT_OF_RANGE_FIELD", "policy.priority_ageing must be 1 to %d", maxAgeing)
 	case t.Visibility < l.MinVisibility || t.Visibility > l.MaxVisibility:
@@ -114,6 +134,12 @@ func (l *Limits) apply(t *store.Topic, c TopicChange) *Error {
 	}
 	return nil
 }
+
+// What topics may be told.
+const (
+	maxTasks = 1_000_000_000
+	maxRamp  = time.Hour
+)
 
 func set[T any](field, value *T) {
 	if value != nil {
@@ -409,36 +435,24 @@ func (s *System) matchingDead(ctx context.Context, shard store.Shard, f DeadFilt
 	}
 }
 
-// refresh is the housekeeping of a node, in one goroutine between start and stop:
-// changes that other nodes made to topics, the store's clock, and done tasks
-// whose retention has passed.
+// refresh is the housekeeping of a node, in a few goroutines between start and stop.
 type refresh struct {
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
 }
 
 const (
-	refreshEvery = time.Second
-	slowEvery    = 15 // refreshes
-	trimPage     = 1000
+	followEvery = time.Second      // see followTopics
+	choresEvery = 15 * time.Second // see chores
 )
 
 func (s *System) startRefresh() {
 	ctx, cancel := context.WithCancel(context.Background())
 	s.refresh.cancel = cancel
-	s.refresh.wg.Go(func() {
-		tick := time.NewTicker(refreshEvery)
-		defer tick.Stop()
-		for n := 1; ; n++ {
-			select {
-			case <-ctx.Done():
-				return
-			case <-tick.C:
-				s.housekeep(ctx, n%slowEvery == 0)
-			}
-		}
-	})
+	s.refresh.wg.Go(func() { every(ctx, followEvery, s.followTopics) })
+	s.refresh.wg.Go(func() { every(ctx, choresEvery, s.chores) })
 	s.refresh.wg.Go(func() { s.beat(ctx) })
+	s.refresh.wg.Go(func() { s.watchWaiters(ctx) })
 	if s.fleet.source != nil {
 		s.refresh.wg.Go(func() { s.followFleet(ctx) })
 	}
@@ -449,28 +463,53 @@ func (s *System) stopRefresh() {
 	s.refresh.wg.Wait()
 }
 
-// housekeep does what is due every refresh, and with slow what is due less often.
-func (s *System) housekeep(ctx context.Context, slow bool) {
+// every calls do at an interval until ctx ends.
+func every(ctx context.Context, interval time.Duration, do func(context.Context)) {
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			do(ctx)
+		}
+	}
+}
+
+// followTopics takes in what other nodes changed. It does nothing that could take
+// long: a change is effective on every node within two seconds.
+func (s *System) followTopics(ctx context.Context) {
 	err := s.readClock(ctx)
 	topics, e := s.store.ListTopics(ctx)
 	if err = errors.Join(err, e); e == nil {
 		s.closeReplaced(ctx, topics)
 	}
-	for _, t := range topics {
-		ref, open := s.topics.Load(t.Name)
-		if open && ref.(*topicRef).config.Load().Version < t.Version {
-			err = errors.Join(err, s.configure(ctx, t))
-		}
-		if slow && resharding(&t) {
-			err = errors.Join(err, s.retire(ctx, t))
-		}
-		if slow && t.DoneRetention > 0 {
-			err = errors.Join(err, s.trim(ctx, &t))
+	for i := range topics {
+		ref, open := s.topics.Load(topics[i].Name)
+		if open && ref.(*topicRef).config.Load().Version != topics[i].Version {
+			err = errors.Join(err, s.followTopic(ctx, ref.(*topicRef)))
 		}
 	}
-	if slow && s.fleet.source == nil { // else discover has the numbers
-		err = errors.Join(err, s.countQueued(ctx))
+	s.noteIncomplete(ctx, err)
+}
+
+// followTopic asks again, so that the list cannot undo what was changed here since. A
+// version may be lower than the last one: the topic was deleted and created anew.
+func (s *System) followTopic(ctx context.Context, ref *topicRef) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t, err := s.store.GetTopic(ctx, ref.config.Load().Name)
+	switch {
+	case errors.Is(err, store.ErrTopicNotFound):
+		return nil // see closeReplaced
+	case err != nil || t.Version == ref.config.Load().Version:
+		return err
 	}
+	return s.configure(ctx, t)
+}
+
+func (s *System) noteIncomplete(ctx context.Context, err error) {
 	if err != nil && ctx.Err() == nil {
 		s.metrics.storeErrors.Inc()
 		s.log.Debug("housekeeping incomplete", "err", err)
@@ -525,19 +564,4 @@ func (d depths) show(m *metrics) {
 	for topic, depth := range d {
 		m.setQueued(topic, depth)
 	}
-}
-
-func (s *System) trim(ctx context.Context, t *store.Topic) error {
-	for _, shard := range shardsOf(t) {
-		for {
-			n, err := s.store.Trim(ctx, shard, trimPage)
-			if err != nil {
-				return err
-			}
-			if n < trimPage {
-				break
-			}
-		}
-	}
-	return nil
 }

@@ -19,6 +19,8 @@ type acker struct {
 	done chan struct{}
 }
 
+func (o *acker) Cancel([]CancelAsk) {}
+
 func (o *acker) Deliver(d []Delivery) bool {
 	acks := make([]Settlement, len(d))
 	for i := range d {

@@ -96,6 +96,7 @@ func (l Limits) withDefaults() Limits {
 	l.PageSize = or(l.PageSize, 1000)
 	l.RetrieveTasks = or(l.RetrieveTasks, 1000)
 	l.RetrieveWait = or(l.RetrieveWait, time.Minute)
+	l.Result = or(l.Result, 256<<10)
 	return l
 }
 

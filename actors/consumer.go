@@ -145,6 +145,9 @@ func (o *pollOutbox) Settled(uint64, []Settled) {}
 // Demand does not come: the poll's credit is not on demand.
 func (o *pollOutbox) Demand(int, int) {}
 
+// Cancel does not come in time: who polls learns it from the answer to an extend.
+func (o *pollOutbox) Cancel([]CancelAsk) {}
+
 // NodesChanged does not come either.
 func (o *pollOutbox) NodesChanged() {}
 
@@ -207,6 +210,9 @@ func (l *Limits) checkSettlement(a *Settlement) *Error {
 	}
 	if a.Delay != nil && (*a.Delay < 0 || *a.Delay > l.Delay) {
 		return invalid("delay_ms", "BAD_DELAY", "delay_ms must be 0 to %d", l.Delay.Milliseconds())
+	}
+	if n := len(a.Result); n > l.Result {
+		return invalid("result", "RESULT_TOO_LARGE", "result has %d bytes; at most %d are allowed", n, l.Result)
 	}
 	return l.checkVisibility(a.Extend)
 }

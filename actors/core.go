@@ -16,7 +16,7 @@ import (
 //   - room = min(credit, max - inFlight) is what it may be given; inFlight counts
 //     what was assigned and is not settled
 //   - after every method, no subscription has room while a task is ready, unless
-//     the topic is paused
+//     the topic is paused, or what its pace allows is handed out
 //   - a subscription on demand has no credit but what a task was found for
 //
 // Tasks that are ready at other nodes are not in ready: the core knows how many
@@ -28,6 +28,9 @@ type core struct {
 	subs   []*subState // in turn order
 	turn   int         // index into subs of the next to serve
 	paused bool
+
+	paced bool // no more than pace may be handed out until the next setPace
+	pace  int
 
 	remotes []*remoteNode // other nodes with shards of the topic
 	asked   []ask         // room given to them since the last takeAsked
@@ -107,7 +110,8 @@ func (c *core) reserve(n int) []int64 {
 		return nil
 	}
 	var given []int64
-	c.deal(n, "", func(s *subState, share int) {
+	c.deal(c.allowed(n), "", func(s *subState, share int) {
+		c.pace -= share
 		for range share {
 			given = append(given, s.id)
 		}
@@ -207,17 +211,41 @@ func (c *core) pause(paused bool) []assignment {
 	return c.match()
 }
 
+// setPace bounds how many tasks are handed out from now until it is called again.
+func (c *core) setPace(n int) []assignment {
+	c.paced, c.pace = true, n
+	return c.match()
+}
+
+// endPace lets go of that bound.
+func (c *core) endPace() []assignment {
+	c.paced = false
+	return c.match()
+}
+
+// allowed is how many of n tasks may be handed out now.
+func (c *core) allowed(n int) int {
+	if c.paced {
+		return max(0, min(n, c.pace))
+	}
+	return n
+}
+
+// deliverable is the number of ready tasks that may be handed out now.
+func (c *core) deliverable() int { return c.allowed(c.waiting()) }
+
 // match gives ready tasks to subscriptions with room, in turn, until one of the
 // two runs out. Shares are even, so that frames are large and no subscription waits.
 func (c *core) match() []assignment {
 	var out []assignment
 	if !c.paused {
 		c.askRemotes()
-		c.deal(c.waiting(), "", func(s *subState, share int) {
+		c.deal(c.deliverable(), "", func(s *subState, share int) {
 			out = c.assign(out, s.id, c.take(share))
+			c.pace -= share
 		})
 		c.compact()
-		if c.waiting() == 0 {
+		if c.deliverable() == 0 {
 			c.askRemotes() // what the tasks of this node left
 		}
 	}
@@ -232,7 +260,7 @@ func (c *core) askRemotes() {
 	if len(c.remotes) == 0 {
 		return
 	}
-	ready := c.waiting()
+	ready := c.deliverable()
 	for _, r := range c.remotes {
 		ready += r.ready
 	}

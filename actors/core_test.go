@@ -58,6 +58,10 @@ func scenarioStep(t *testing.T, c *core, d *datadriven.TestData) string {
 		c.drop(shard)
 	case "pause":
 		out = c.pause(true)
+	case "pace":
+		out = c.setPace(n)
+	case "end-pace":
+		out = c.endPace()
 	case "resume":
 		out = c.pause(false)
 	default:

@@ -16,8 +16,16 @@ type addition struct {
 	sub  *subscriber // whose credit is reserved for it; nil: none
 }
 
+// immediate reports whether credit may be reserved for the task: it is due, and nothing
+// but its id decides whether it is stored.
+func (a *addition) immediate(now store.Millis) bool { return a.task.Due <= now && a.task.Key == nil }
+
 func (a *addition) answer(r store.AddResult) {
 	a.out.Due = r.Due
+	if a.task.Key != nil {
+		a.answerKeyed(r)
+		return
+	}
 	switch r.Status {
 	case store.Added:
 		a.out.State, a.out.Replaced = store.StateScheduled, r.Replaced
@@ -51,6 +59,8 @@ func additionSize(a *addition) int { return len(a.task.Payload) + 256 }
 func (s *shard) add(items []addition) {
 	for _, it := range items {
 		switch {
+		case it.task.Key != nil:
+			s.keyed.waiting = append(s.keyed.waiting, it)
 		case it.sub == nil:
 			s.adds.waiting = append(s.adds.waiting, it)
 		case s.owned && !it.sub.gone.Load():
@@ -67,6 +77,9 @@ func (s *shard) add(items []addition) {
 func (s *shard) flushAdds() {
 	if batch := s.adds.next(); batch != nil {
 		s.call(func(ctx context.Context) reply { return s.storeAdds(ctx, batch) })
+	}
+	if batch := s.keyed.next(); batch != nil {
+		s.call(func(ctx context.Context) reply { return s.storeKeyed(ctx, batch) })
 	}
 	if batch := s.holdNews.next(); batch != nil {
 		fence := s.fence
@@ -126,10 +139,13 @@ func (m *added) answer() {
 
 // onAdded takes in what became of a batch.
 func (s *shard) onAdded(m *added) {
-	if m.held {
+	switch {
+	case m.held:
 		s.holdNews.landed()
 		s.onHeldNew(m)
-	} else {
+	case m.keyed:
+		s.keyed.landed()
+	default:
 		s.adds.landed()
 	}
 	fresh, known := m.pending()
@@ -148,9 +164,13 @@ func (s *shard) onAdded(m *added) {
 func (m *added) pending() (fresh, known []store.Entry) {
 	for i, r := range m.results {
 		t := store.Entry{ID: m.items[i].task.ID, Due: r.Due, Traits: m.items[i].task.Traits}
+		if r.ID != "" {
+			t.ID = r.ID
+		}
 		switch {
-		case r.Status == store.Added:
+		case r.Status == store.Added, r.Status == store.Passed, r.Status == store.Replaced:
 			fresh = append(fresh, t)
+		case m.keyed: // of another task that has the key nothing is known but its id
 		case r.Status == store.Duplicate && r.State.Pending():
 			known = append(known, t)
 		}

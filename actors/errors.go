@@ -37,6 +37,7 @@ type Error struct {
 	RetryAfter time.Duration
 	State      store.State // Exists, Precondition: of the task
 	Version    int64       // Aborted: of the task
+	ID         string      // KEY_TAKEN: of the task that has the key
 	cause      error
 }
 
@@ -101,6 +102,16 @@ func errDraining() *Error {
 func errPaused(topic string) *Error {
 	return &Error{Kind: Exhausted, Reason: "ENQUEUE_PAUSED", Field: "topic", RetryAfter: retryPause,
 		Message: fmt.Sprintf("topic %q is paused for enqueueing", topic)}
+}
+
+func errBacklogFull(topic string, most int) *Error {
+	return &Error{Kind: Exhausted, Reason: "BACKLOG_FULL", Field: "topic", RetryAfter: retrySoon,
+		Message: fmt.Sprintf("topic %q has its %d tasks waiting", topic, most)}
+}
+
+func errTopicVersion(topic string, version int64) *Error {
+	return &Error{Kind: Aborted, Reason: "VERSION_MISMATCH", Field: "if_version",
+		Message: fmt.Sprintf("topic %q has not version %d", topic, version)}
 }
 
 func errInternal(cause error) *Error {

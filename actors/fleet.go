@@ -85,6 +85,8 @@ type Link interface {
 	// Demand says how many tasks are ready there without credit, and how much
 	// credit came back unused.
 	Demand(ready, returned int)
+	// Cancel says that the cancellation of tasks was asked for.
+	Cancel(asks []CancelAsk)
 	// Closed comes last.
 	Closed(err error)
 }
@@ -94,6 +96,9 @@ type Notice struct {
 	Pending  []PendingNotice
 	Ended    []EndedNotice
 	Released []store.Shard // may be claimed
+	Waiting  []WaitingNotice
+	Settled  []SettledNotice
+	Cancels  []CancelNotice
 }
 
 // PendingNotice says that one store call made tasks pending.
@@ -105,6 +110,27 @@ type PendingNotice struct {
 
 // EndedNotice says that holds ended.
 type EndedNotice struct {
+	Shard store.Shard
+	Holds []EndedHold
+}
+
+// WaitingNotice says that a node wants to be told, for a few seconds, when tasks are
+// settled.
+type WaitingNotice struct {
+	Shard store.Shard
+	IDs   []string
+	Node  string
+	First bool // not said before: what is not known to be pending or held may be settled
+}
+
+// SettledNotice says that tasks may be settled.
+type SettledNotice struct {
+	Shard store.Shard
+	IDs   []string
+}
+
+// CancelNotice says that the cancellation of held tasks was asked for.
+type CancelNotice struct {
 	Shard store.Shard
 	Holds []EndedHold
 }

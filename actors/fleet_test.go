@@ -338,6 +338,8 @@ func (l *testLink) Deliver(tasks []Delivery) bool {
 	return true
 }
 
+func (l *testLink) Cancel(asks []CancelAsk) { l.Link.Cancel(asks) }
+
 func (l *testLink) NodesChanged() {}
 
 func (l *testLink) Demand(ready, returned int) {

@@ -35,6 +35,7 @@ func (sub *subscriber) hold(id string, token store.Token) store.Hold {
 		Token:      token,
 		Visibility: sub.options.Visibility,
 		Worker:     sub.options.Worker,
+		Node:       sub.node,
 	}
 }
 
@@ -95,6 +96,7 @@ func (s *shard) onHolds(m *holdsDone) {
 		default:
 			s.refund(r.sub, 1)
 			s.metrics.countUnheld(result.Status)
+			s.tellSettled(s.id, r.task.ID)
 		}
 	}
 	s.flyLater()

@@ -53,10 +53,10 @@ func smallBudgets() Config {
 	return Config{ReadyBudget: 100, WheelBudget: 200, Topic: store.Topic{Shards: 1}}
 }
 
-const backlog = 3000
+const backlogTasks = 3000
 
 func backlogOf(name string, priority int, key string) (tasks []NewTask) {
-	for i := range backlog {
+	for i := range backlogTasks {
 		tasks = append(tasks, inLane(fmt.Sprintf("%s%05d", name, i), 0, priority, key))
 	}
 	return tasks
@@ -104,13 +104,13 @@ func TestPriorityOvertakesABacklog(t *testing.T) {
 func TestBacklogOfLanesComesWhole(t *testing.T) {
 	bubble(t, smallBudgets(), func(t *testing.T, s *System) {
 		var tasks []NewTask
-		for i := range backlog {
+		for i := range backlogTasks {
 			tasks = append(tasks, inLane(fmt.Sprintf("t%05d", i), time.Duration(i%40)*time.Second, i%3, strings.Repeat("k", i%7)))
 		}
 		enqueueAll(t, s, tasks)
 		w := subscribeTo(t, s, "mail", 50)
 		seen := map[string]bool{}
-		for since := time.Now(); len(seen) < backlog; {
+		for since := time.Now(); len(seen) < backlogTasks; {
 			got := w.ids()
 			for _, id := range got {
 				if seen[id] {
@@ -123,7 +123,7 @@ func TestBacklogOfLanesComesWhole(t *testing.T) {
 				time.Sleep(100 * time.Millisecond)
 			}
 			if time.Since(since) > 2*time.Minute {
-				t.Fatalf("stuck after %d of %d", len(seen), backlog)
+				t.Fatalf("stuck after %d of %d", len(seen), backlogTasks)
 			}
 		}
 	})

@@ -191,7 +191,7 @@ func (t *topicActor) granted(m *grant) {
 func (t *topicActor) demands() {
 	ready := 0
 	if !t.core.paused {
-		ready = t.core.waiting()
+		ready = t.core.deliverable()
 	}
 	for _, v := range t.core.takeVoided() {
 		if sub := t.subs[v.sub]; sub != nil {

@@ -11,14 +11,14 @@ import (
 	"github.com/ddq-io/ddq/store"
 )
 
-// Get returns a task. With an empty topic every topic is searched; the same id in
+// Get returns a task with its history. With an empty topic every topic is searched; the same id in
 // several is refused.
 func (s *System) Get(ctx context.Context, topic, id string) (Found, error) {
 	f, err := s.find(ctx, topic, id)
 	if err != nil {
 		return Found{}, err
 	}
-	return f, nil
+	return s.withHistory(ctx, f)
 }
 
 func (s *System) find(ctx context.Context, topic, id string) (Found, *Error) {
@@ -70,6 +70,7 @@ func (s *System) findIn(ctx context.Context, t *store.Topic, id string) (*Found,
 		}
 		if found[0].State != store.StateUnknown {
 			f := foundIn(t, found[0])
+			f.Shard = place
 			return &f, nil
 		}
 	}

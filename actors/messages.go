@@ -96,6 +96,8 @@ type (
 	}
 	// countSubscriptions, from System.
 	countSubscriptions struct{ reply chan int }
+	// rampOn, from the topic itself after a pause: hand out a little more.
+	rampOn struct{}
 )
 
 // To a topic and its shards.
@@ -148,6 +150,14 @@ type (
 		tasks []store.Entry
 	}
 	endedElsewhere struct{ holds []EndedHold }
+	// waitedElsewhere, from System: another node waits for tasks to be settled.
+	waitedElsewhere struct {
+		ids   []string
+		node  string
+		first bool
+	}
+	// cancelHolds, from System and links: the cancellation of tasks was asked for.
+	cancelHolds struct{ holds []EndedHold }
 	// heldElsewhere, from a link: the shard's owner holds these for a subscription.
 	heldElsewhere struct {
 		sub   *subscriber
@@ -197,6 +207,7 @@ type (
 		items   []addition
 		results []store.AddResult
 		held    bool // by HoldNew
+		keyed   bool // by AddKeyed
 		tokens  []store.Hold
 		err     error
 	}
@@ -288,6 +299,8 @@ type (
 	}
 	// forgotten, from a shard: nothing more comes from it.
 	forgotten struct{}
+	// cancelAsked, from a shard: of a task that this subscription has.
+	cancelAsked struct{ ask CancelAsk }
 	// drainWorker, from the topic.
 	drainWorker struct{ grace time.Duration }
 )
@@ -302,6 +315,7 @@ type topicRef struct {
 	turn          int                    // when its shards are ticked, 0 to beats-1
 	active        atomic.Int64           // when it was last used, in Unix nanoseconds
 	subscriptions atomic.Int64           // of this node's workers
+	backlog       backlog
 }
 
 // subscriber is a subscription as the actors share it. Immutable but for gone.
@@ -310,6 +324,7 @@ type subscriber struct {
 	options SubscribeOptions
 	worker  *actor.PID
 	out     Outbox
+	node    string      // this one
 	party   string      // see topicActor.told
 	gone    atomic.Bool // the stream ended: hold nothing more for it
 }

@@ -20,6 +20,7 @@ type metrics struct {
 	repaired, loaded       prometheus.Counter
 	restarts, storeErrors  prometheus.Counter
 	clockJumps             prometheus.Counter
+	trimmed                map[string]prometheus.Counter // dead letters, by why
 	unheld                 map[store.Status]prometheus.Counter
 	lateness, earliness    prometheus.Histogram
 	shards, owned          prometheus.Gauge
@@ -38,13 +39,15 @@ type callMetrics struct {
 }
 
 // storeCalls are the calls that are measured.
-var storeCalls = [...]string{"add", "hold_new", "hold", "ack", "nack", "extend", "recover", "window"}
+var storeCalls = [...]string{"add", "add_keyed", "hold_new", "hold", "ack", "nack", "extend", "recover", "window"}
 
 func newMetrics(reg prometheus.Registerer) *metrics {
 	f := factory{reg}
 	tasks := f.counters("ddq_tasks_total", "Tasks by what happened to them.", "event")
 	unheld := f.counters("ddq_hints_wasted_total", "Ready tasks that could not be held, by reason.", "reason")
+	trimmed := f.counters("ddq_dead_letters_trimmed_total", "Dead letters deleted, because their retention passed or there were more than max_dead.", "reason")
 	m := &metrics{
+		trimmed:       map[string]prometheus.Counter{trimmedOld: trimmed.WithLabelValues(trimmedOld), trimmedOver: trimmed.WithLabelValues(trimmedOver)},
 		enqueued:      tasks.WithLabelValues("enqueued"),
 		deduplicated:  tasks.WithLabelValues("deduplicated"),
 		delivered:     tasks.WithLabelValues("delivered"),
@@ -221,6 +224,13 @@ func (o observedStore) Add(ctx context.Context, s store.Shard, tasks []*store.Ta
 	sent := time.Now()
 	stamp, results, err := o.Store.Add(ctx, s, tasks)
 	o.observe("add", len(tasks), sent, stamp, err)
+	return stamp, results, err
+}
+
+func (o observedStore) AddKeyed(ctx context.Context, s store.Shard, tasks []*store.Task) (store.Stamp, []store.AddResult, error) {
+	sent := time.Now()
+	stamp, results, err := o.Store.AddKeyed(ctx, s, tasks)
+	o.observe("add_keyed", len(tasks), sent, stamp, err)
 	return stamp, results, err
 }
 

@@ -130,6 +130,15 @@ func (s *System) Notified(n Notice) {
 	for _, e := range n.Ended {
 		s.toShard(e.Shard, &endedElsewhere{holds: e.Holds})
 	}
+	for _, w := range n.Waiting {
+		s.toShard(w.Shard, &waitedElsewhere{ids: w.IDs, node: w.Node, first: w.First})
+	}
+	for _, t := range n.Settled {
+		s.tellSettled(t.Shard, t.IDs...)
+	}
+	for _, c := range n.Cancels {
+		s.toShard(c.Shard, &cancelHolds{holds: c.Holds})
+	}
 	for _, r := range n.Released {
 		s.toShard(r, &placed{wanted: s.fleet.owns(r), told: true})
 	}

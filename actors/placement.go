@@ -6,10 +6,15 @@ package actors
 // Of a version 7 UUID only the millisecond counts. What is made together lies
 // together then, so that the tasks of one small frame, and their holds and acks
 // after it, are one store call instead of one for each shard; over time such ids
-// spread as evenly as any. Every other id is placed by all of it.
+// spread as evenly as any. Of the id of a task with an idempotency key the hash of the
+// key counts, so that all tasks of a key share a shard. Every other id is placed by all
+// of it.
 func shardOf(id string, shards int) int {
-	if isUUIDv7(id) {
+	switch {
+	case isUUIDv7(id):
 		id = id[:uuidMillis]
+	case isKeyedID(id):
+		id = id[keyedHash : keyedHash+keyedHashLen]
 	}
 	return int(hashID(id) % uint64(shards))
 }

@@ -60,10 +60,13 @@ func (r retries) failed(n store.Nack, reason store.Reason, random float64) store
 
 // nackFor translates a worker's nack or release.
 func nackFor(s *Settlement, token store.Token, r retries, random float64) store.Nack {
-	n := store.Nack{ID: s.ID, Token: token, Error: cut(s.Error, maxErrorBytes)}
+	n := store.Nack{ID: s.ID, Token: token, Error: cut(s.Error, maxErrorBytes), Outcome: store.OutcomeFailed}
 	switch {
 	case s.Kind == SettleRelease:
-		n.Uncount = true
+		n.Uncount, n.Outcome = true, store.OutcomeReleased
+		if s.Unseen {
+			n.Outcome = store.OutcomeNone
+		}
 	case s.Permanent:
 		n.Reason = store.ReasonPermanent
 	default:

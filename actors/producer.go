@@ -69,10 +69,11 @@ func (s *System) enqueueOnce(ctx context.Context, tasks []NewTask) ([]Enqueued, 
 	out := make([]Enqueued, len(tasks))
 	done := make(chan struct{})
 	call := newCountdown(len(tasks), func() { close(done) })
-	leftovers := s.route(ctx, tasks, out, call)
+	r := s.route(ctx, tasks, out, call)
+	defer r.leave()
 	select {
 	case <-done:
-		s.clearLeftovers(ctx, leftovers)
+		s.clearLeftovers(ctx, r.leftovers)
 		return out, nil
 	case <-ctx.Done():
 		return nil, failure(ctx.Err()) // out is still written to
@@ -97,8 +98,8 @@ func (s *System) checkBatch(tasks []NewTask) error {
 }
 
 // route prepares each task and sends it to its shard, refusing what is not valid.
-func (s *System) route(ctx context.Context, tasks []NewTask, out []Enqueued, call *countdown) []leftover {
-	r := router{System: s, now: s.clock.Now(), latest: s.clock.Latest(), digest: xxhash.New()}
+func (s *System) route(ctx context.Context, tasks []NewTask, out []Enqueued, call *countdown) *router {
+	r := &router{System: s, now: s.clock.Now(), latest: s.clock.Latest(), digest: xxhash.New()}
 	for i := range tasks {
 		if err := r.add(ctx, &tasks[i], &out[i], call); err != nil {
 			out[i].ID, out[i].Err = tasks[i].Task.ID, err
@@ -109,7 +110,7 @@ func (s *System) route(ctx context.Context, tasks []NewTask, out []Enqueued, cal
 		r.resolveDoubts(ctx, call)
 	}
 	r.send()
-	return r.leftovers
+	return r
 }
 
 // router sorts the tasks of one request by topic and shard.
@@ -121,6 +122,7 @@ type router struct {
 	batches     []*enqueue
 	doubts      []doubt
 	leftovers   []leftover
+	entered     map[*topicRef]int // of topics with a backlog cap
 }
 
 func (r *router) add(ctx context.Context, t *NewTask, out *Enqueued, call *countdown) *Error {
@@ -134,6 +136,15 @@ func (r *router) add(ctx context.Context, t *NewTask, out *Enqueued, call *count
 	topic, named := batch.topic, t.Task.ID != ""
 	if err := r.resolve(t, topic); err != nil {
 		return err
+	}
+	if err := r.enter(ctx, topic); err != nil {
+		return err
+	}
+	if t.Task.Key != nil && resharding(topic) {
+		if met, err := r.meetKey(ctx, t, out, batch, call); met || err != nil {
+			return err
+		}
+		named = false // its id is no other task's
 	}
 	if named && resharding(topic) {
 		r.doubts = append(r.doubts, doubt{t, out, batch})
@@ -175,7 +186,11 @@ func (r *router) resolve(t *NewTask, topic *store.Topic) *Error {
 		return err
 	}
 	t.Task.Fingerprint = t.fingerprint(r.digest)
-	if t.Task.ID == "" {
+	switch {
+	case t.Task.ID != "":
+	case t.Task.Key != nil:
+		t.Task.ID, t.Task.Key.SameRepeats = keyedID(t.Task.Key.Text), true
+	default:
 		t.Task.ID = uuid.Must(uuid.NewV7()).String() // fails only without entropy
 	}
 	t.Task.Created, t.Task.Due = now, now

@@ -72,7 +72,7 @@ func (s *shard) fates(ctx context.Context, batch []expired, topic *store.Topic) 
 		if !e.known {
 			e.retries, found = retriesOf(&found[0].Task, topic), found[1:]
 		}
-		n := store.Nack{ID: e.id, Token: e.token, Error: "the worker did not settle the task in time"}
+		n := store.Nack{ID: e.id, Token: e.token, Error: "the worker did not settle the task in time", Outcome: store.OutcomeHoldExpired}
 		nacks[i] = e.retries.failed(n, store.ReasonHoldExpired, s.random())
 	}
 	return nacks, nil
@@ -94,6 +94,8 @@ func (s *shard) onRecovered(m *recovered) {
 			s.unregister(n.ID, n.Token)
 			if r.Due != 0 {
 				again = append(again, store.Entry{ID: n.ID, Due: r.Due, Traits: r.Traits})
+			} else {
+				s.tellSettled(s.id, n.ID)
 			}
 		default:
 			s.unregister(n.ID, n.Token)

@@ -142,7 +142,7 @@ func (s *System) empty(ctx context.Context, topic string, span store.Span) (bool
 		return false, err
 	}
 	return !slices.ContainsFunc(stats, func(st store.Stats) bool {
-		return st.Pending+st.Running+st.Done+st.Dead > 0
+		return st.Pending+st.Running+st.Done+st.Dead > 0 || st.Keys
 	}), nil
 }
 

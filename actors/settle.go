@@ -42,6 +42,9 @@ type settleItem struct {
 	until store.Millis  // the hold's deadline, as far as is known; else 0
 }
 
+// resultSize is what counts of an ack.
+func resultSize(it *settleItem) int { return len(it.ask.Result) }
+
 func (it *settleItem) token() store.Token { return it.call.tokens[it.i] }
 
 func (it *settleItem) finish(edit func(r *Settled)) {
@@ -120,6 +123,9 @@ func (s *shard) storeAcks(ctx context.Context, batch []settleItem, retention tim
 	acks := make([]store.Ack, len(batch))
 	for i := range batch {
 		acks[i] = store.Ack{ID: batch[i].ask.ID, Token: batch[i].token()}
+		if retention > 0 {
+			acks[i].Result = batch[i].ask.Result
+		}
 	}
 	m.repeated, m.err = s.resolve(ctx, func() (err error) {
 		_, m.statuses, err = s.store.Ack(ctx, s.id, acks, retention)
@@ -163,6 +169,7 @@ func (s *shard) onAcks(m *acksDone) {
 		s.unregister(id, token)
 	}
 	s.tellEnded(ended)
+	s.tellHoldsSettled(ended)
 	s.noteError(m.err)
 	s.flyLater()
 }
@@ -269,6 +276,8 @@ func (s *shard) onNacks(m *nacksDone) {
 		s.metrics.countNack(it.ask, r.Due == 0)
 		if r.Due != 0 {
 			again = append(again, store.Entry{ID: it.ask.ID, Due: r.Due, Traits: r.Traits})
+		} else {
+			s.tellSettled(s.id, it.ask.ID)
 		}
 	}
 	s.tellEnded(ended)
@@ -306,7 +315,7 @@ func (m *extendsDone) answer() {
 			m.batch[i].refuse(errHoldLost(m.batch[i].ask.ID))
 			continue
 		}
-		m.batch[i].finish(func(out *Settled) { out.HoldFor = r.Deadline.Sub(m.now) })
+		m.batch[i].finish(func(out *Settled) { out.HoldFor, out.Cancelled = r.Deadline.Sub(m.now), r.Cancelled })
 	}
 }
 

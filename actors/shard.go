@@ -61,6 +61,7 @@ type shard struct {
 
 	adds     runway[addition]
 	holdNews runway[addition]
+	keyed    runway[addition] // with idempotency keys
 	holds    runway[holdRequest]
 	acks     runway[settleItem]
 	nacks    runway[settleItem]
@@ -100,8 +101,9 @@ func newShard(rt *runtime, id store.Shard, ref *topicRef, dozing *atomic.Bool) *
 		lanes:    lanes{wheel: rt.cfg.WheelBudget, ready: rt.cfg.ReadyBudget},
 		adds:     runway[addition]{most: 1, limit: batchItems, size: additionSize},
 		holdNews: runway[addition]{most: 1, limit: batchItems, size: additionSize},
+		keyed:    runway[addition]{most: 1, limit: batchItems, size: additionSize},
 		holds:    runway[holdRequest]{most: 4, limit: holdBatch},
-		acks:     runway[settleItem]{most: 1, limit: batchItems},
+		acks:     runway[settleItem]{most: 1, limit: batchItems, size: resultSize},
 		nacks:    runway[settleItem]{most: 1, limit: batchItems},
 		extends:  runway[settleItem]{most: 1, limit: batchItems},
 		recovers: runway[expired]{most: 1, limit: holdBatch},
@@ -160,6 +162,7 @@ func (s *shard) Receive(c actor.Context) {
 		for _, id := range m.ids {
 			s.unwait(id)
 		}
+		s.onGone(m.ids)
 	case *forget:
 		s.send(m.sub.worker, &forgotten{})
 	case *configured:
@@ -175,6 +178,11 @@ func (s *shard) Receive(c actor.Context) {
 		for _, h := range m.holds {
 			s.unregister(h.ID, h.Token)
 		}
+		s.tellHoldsSettled(m.holds)
+	case *waitedElsewhere:
+		s.wantedElsewhere(m)
+	case *cancelHolds:
+		s.passCancels(m.holds)
 	case *heldElsewhere:
 		s.takeOver(m)
 	case *handShard:
@@ -253,7 +261,7 @@ func (s *shard) flush() {
 func (s *shard) giveBack(tasks []heldTask) {
 	asked := make([]Settlement, len(tasks))
 	for i, h := range tasks {
-		asked[i] = Settlement{Kind: SettleRelease, ID: h.task.ID, Token: encodeToken(s.id.N, h.token)}
+		asked[i] = Settlement{Kind: SettleRelease, ID: h.task.ID, Token: encodeToken(s.id.N, h.token), Unseen: true}
 	}
 	call := newSettleCall(asked, func([]Settled) {})
 	items := make([]int, len(tasks))
@@ -285,6 +293,7 @@ func (s *shard) start(c actor.Context) {
 func (s *shard) stop() {
 	failAdditions(s.adds.waiting, errDraining())
 	failAdditions(s.holdNews.waiting, errDraining())
+	failAdditions(s.keyed.waiting, errDraining())
 	refuseAll(s.acks.waiting, errDraining())
 	refuseAll(s.nacks.waiting, errDraining())
 	refuseAll(s.extends.waiting, errDraining())
@@ -314,7 +323,7 @@ func (s *shard) noteError(err error) {
 
 // idle reports whether no store call runs or waits that somebody depends on.
 func (s *shard) idle() bool {
-	return s.giving == nil && s.given == 0 && s.adds.idle() && s.holdNews.idle() && s.holds.idle() && s.acks.idle() &&
+	return s.giving == nil && s.given == 0 && s.adds.idle() && s.holdNews.idle() && s.keyed.idle() && s.holds.idle() && s.acks.idle() &&
 		s.nacks.idle() && s.extends.idle() && s.recovers.idle()
 }
 

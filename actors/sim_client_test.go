@@ -284,6 +284,8 @@ func (w *simWorker) Deliver(ds []Delivery) bool {
 	return true
 }
 
+func (w *simWorker) Cancel([]CancelAsk) {}
+
 func (w *simWorker) Settled(sequence uint64, results []Settled) {
 	if w.gone.Load() {
 		return

@@ -121,7 +121,12 @@ func (n *simNode) live() {
 		}
 		n.sys.checkSeqs(n.ctx)
 	})
-	n.every(p.housekeepEvery, "housekeep", func(turn int) { n.sys.housekeep(n.ctx, turn%3 == 0) })
+	n.every(p.housekeepEvery, "housekeep", func(turn int) {
+		n.sys.followTopics(n.ctx)
+		if turn%3 == 0 {
+			n.sys.chores(n.ctx)
+		}
+	})
 	n.ticks(n.sys.cfg.LoadEvery, func() { n.sys.tick(&loadTick{}, 0) })
 	n.ticks(n.sys.cfg.WatchdogInterval, func() { n.sys.tick(&watchTick{}, 0) })
 	n.ticks(p.lease, n.supervise)
@@ -521,6 +526,12 @@ func (l *simLink) Demand(ready, returned int) {
 		return
 	}
 	l.s.arrive(func() { l.back(func() { l.Link.Demand(ready, returned) }) }, l.at.key, "demand", l.from.key, 0)
+}
+
+func (l *simLink) Cancel(asks []CancelAsk) {
+	if !l.over.Load() && !l.at.dead.Load() {
+		l.s.arrive(func() { l.back(func() { l.Link.Cancel(asks) }) }, l.at.key, "cancel", l.from.key, 0)
+	}
 }
 
 func (l *simLink) NodesChanged() {}

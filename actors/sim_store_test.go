@@ -180,6 +180,18 @@ func (st *simStore) Extend(ctx context.Context, sh store.Shard, extends []store.
 	})
 }
 
+func (st *simStore) Cancel(ctx context.Context, sh store.Shard, ids []string) (store.Stamp, []store.CancelResult, error) {
+	return askAll(ctx, st, "cancel", sh, true, func(m *memstore.Store) (store.Stamp, []store.CancelResult, error) {
+		return m.Cancel(simContext, sh, ids)
+	})
+}
+
+func (st *simStore) History(ctx context.Context, sh store.Shard, ids []string) ([]store.History, error) {
+	return askStore(ctx, st, "history", sh, false, func(m *memstore.Store) ([]store.History, error) {
+		return m.History(simContext, sh, ids)
+	})
+}
+
 func (st *simStore) Remove(ctx context.Context, sh store.Shard, ids []string) (store.Stamp, []store.RemoveResult, error) {
 	return askAll(ctx, st, "remove", sh, true, func(m *memstore.Store) (store.Stamp, []store.RemoveResult, error) {
 		return m.Remove(simContext, sh, ids)
@@ -253,6 +265,24 @@ func (st *simStore) Window(ctx context.Context, sh store.Shard, w store.WindowQu
 	return askAll(ctx, st, "window", sh, false, func(m *memstore.Store) (store.Stamp, []store.Entry, error) {
 		return m.Window(simContext, sh, w)
 	})
+}
+
+func (st *simStore) AddKeyed(ctx context.Context, sh store.Shard, tasks []*store.Task) (store.Stamp, []store.AddResult, error) {
+	return askAll(ctx, st, "add keyed", sh, true, func(m *memstore.Store) (store.Stamp, []store.AddResult, error) {
+		return m.AddKeyed(simContext, sh, tasks)
+	})
+}
+
+func (st *simStore) TrimKeys(ctx context.Context, sh store.Shard, limit int) (int, error) {
+	return askStore(ctx, st, "trim keys", sh, true, func(m *memstore.Store) (int, error) { return m.TrimKeys(simContext, sh, limit) })
+}
+
+func (st *simStore) TrimDead(ctx context.Context, sh store.Shard, upTo store.Entry, limit int) (int, error) {
+	return askStore(ctx, st, "trim dead", sh, true, func(m *memstore.Store) (int, error) { return m.TrimDead(simContext, sh, upTo, limit) })
+}
+
+func (st *simStore) DeadWindow(ctx context.Context, sh store.Shard, w store.WindowQuery) ([]store.Entry, error) {
+	return askStore(ctx, st, "dead window", sh, false, func(m *memstore.Store) ([]store.Entry, error) { return m.DeadWindow(simContext, sh, w) })
 }
 
 func (st *simStore) Lanes(ctx context.Context, sh store.Shard, after *store.Lane, limit int) ([]store.LaneHead, error) {

@@ -25,6 +25,7 @@ type runtime struct {
 	wheel   *timer.Wheel
 	keeper  *keeper
 	fleet   *fleet
+	waiters *waiters
 	metrics *metrics
 	log     *slog.Logger
 	root    *actor.RootContext

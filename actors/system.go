@@ -42,7 +42,7 @@ func New(cfg Config, st store.Store, log *slog.Logger, reg prometheus.Registerer
 		reg = prometheus.NewRegistry()
 	}
 	m := newMetrics(reg)
-	rt := &runtime{cfg: cfg.withDefaults(), metrics: m, log: log, random: rand.Float64}
+	rt := &runtime{cfg: cfg.withDefaults(), waiters: newWaiters(), metrics: m, log: log, random: rand.Float64}
 	s := &System{runtime: rt}
 	rt.clock = newClock(s.onClockJump)
 	rt.store = observedStore{Store: st, metrics: m, clock: rt.clock}

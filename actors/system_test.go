@@ -46,6 +46,7 @@ type stream struct {
 	got      []Delivery
 	at       []time.Time
 	settled  []Settled
+	cancels  []CancelAsk
 	drained  int
 	refusing bool
 }
@@ -72,6 +73,12 @@ func (o *stream) Settled(_ uint64, results []Settled) {
 func (o *stream) Demand(int, int) {}
 
 func (o *stream) NodesChanged() {}
+
+func (o *stream) Cancel(asks []CancelAsk) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.cancels = append(o.cancels, asks...)
+}
 
 func (o *stream) Drain(time.Duration) {
 	o.mu.Lock()

@@ -36,6 +36,7 @@ type topicActor struct {
 
 	draining *drainTopic
 	drained  bool
+	ramping  bool // a rampOn is on its way
 }
 
 func newTopicActor(rt *runtime, ref *topicRef) *topicActor {
@@ -109,6 +110,9 @@ func (t *topicActor) Receive(c actor.Context) {
 		t.configure(m)
 	case *reshaped:
 		t.reshape(c, m)
+	case *rampOn:
+		t.ramping = false
+		t.rampUp()
 	case *clockJumped:
 		t.toShards(m)
 	case *leaseLost:
@@ -132,6 +136,7 @@ func (t *topicActor) Receive(c actor.Context) {
 func (t *topicActor) start(c actor.Context) {
 	t.core.every = t.topic.Ageing()
 	t.core.pause(t.topic.DeliveryPaused)
+	t.rampUp()
 	for n, p := range *t.ref.layout.Load() {
 		if p.pid != nil {
 			t.spawnShard(c, n, p.dozing)
@@ -236,7 +241,7 @@ func (t *topicActor) enqueue(m *enqueue) {
 func (t *topicActor) reserve(items []addition, now store.Millis) {
 	due := 0
 	for i := range items {
-		if items[i].task.Due <= now {
+		if items[i].immediate(now) {
 			due++
 		}
 	}
@@ -245,7 +250,7 @@ func (t *topicActor) reserve(items []addition, now store.Millis) {
 	}
 	given := t.core.reserve(due)
 	for i := 0; len(given) > 0; i++ {
-		if items[i].task.Due <= now {
+		if items[i].immediate(now) {
 			items[i].sub, given = t.subs[given[0]], given[1:]
 		}
 	}
@@ -260,7 +265,7 @@ func (t *topicActor) hold(assigned []assignment) {
 
 func (t *topicActor) subscribe(c actor.Context, m *subscribe) {
 	t.nextID++
-	sub := &subscriber{id: t.nextID, options: m.options, party: party(t.nextID, &m.options), out: m.out}
+	sub := &subscriber{id: t.nextID, options: m.options, node: t.cfg.Node, party: party(t.nextID, &m.options), out: m.out}
 	props := t.props(func() actor.Actor { return newWorker(t.runtime, t.ref, sub, m.out) })
 	sub.worker = c.SpawnPrefix(props, "worker")
 	t.subs[sub.id] = sub
@@ -323,6 +328,7 @@ func (t *topicActor) successor(gone *subscriber) {
 
 func (t *topicActor) configure(m *configured) {
 	t.topic = &m.topic
+	t.rampUp()
 	t.core.every = m.topic.Ageing()
 	t.hold(t.core.pause(m.topic.DeliveryPaused || t.draining != nil))
 	t.toShards(m)

@@ -28,14 +28,17 @@ type Enqueued struct {
 	State        store.State
 	Deduplicated bool
 	Replaced     store.State // done, dead or expired when such a task was replaced
+	Key          KeyOutcome  // of a task with an idempotency key
 	Err          *Error      // nil: stored
 }
 
 // Found is a task and where it was found.
 type Found struct {
 	Topic string
+	Shard store.Shard
 	store.Snapshot
-	MaxRetries int // the task's own or the topic's
+	MaxRetries    int // the task's own or the topic's
+	store.History     // Get and Wait
 }
 
 // SubscribeOptions are one worker's wishes for one topic.
@@ -80,6 +83,8 @@ type Settlement struct {
 	Error     string         // nack
 	Delay     *time.Duration // nack, release: nil leaves it to the backoff (release: at once)
 	Permanent bool           // nack: dead-letter
+	Result    []byte         // ack: kept with the done task
+	Unseen    bool           // release: no worker has seen the task, which is no attempt
 	Extend    time.Duration  // extend: 0 the topic's visibility timeout
 }
 
@@ -92,7 +97,10 @@ type Settled struct {
 	State   store.State   // nack, release: the task's state now
 	Due     store.Millis  // nack, release: when it is due again
 	HoldFor time.Duration // extend: what the hold lasts from now
-	Err     *Error        // nil: done
+
+	Cancelled bool // extend: the task's cancellation was asked for
+
+	Err *Error // nil: done
 }
 
 // Outbox is where what goes to a subscription's stream is put. Its methods may be
@@ -102,6 +110,8 @@ type Outbox interface {
 	Deliver([]Delivery) bool
 	Settled(sequence uint64, results []Settled)
 	Drain(grace time.Duration)
+	// Cancel says that the cancellation of delivered tasks was asked for.
+	Cancel([]CancelAsk)
 	// Demand, of a subscription on demand: how many tasks are ready without credit
 	// now, and how much credit came back unused.
 	Demand(ready, returned int)
@@ -118,9 +128,17 @@ type TopicChange struct {
 	MaxDelay       *time.Duration
 	MaxPayload     *int
 	DoneRetention  *time.Duration
+	DeadRetention  *time.Duration
+	MaxDead        *int
+	MaxBacklog     *int
 	PriorityAgeing *int
 	DeliveryPaused *bool
 	EnqueuePaused  *bool
+
+	// IfVersion refuses the change unless the topic has this version.
+	IfVersion *int64
+	// Ramp is how long deliveries rise when the change ends their pause.
+	Ramp time.Duration
 }
 
 // Depth counts the tasks of a topic by state.
@@ -170,5 +188,6 @@ type Limits struct {
 	Shards        int           // 256
 	PageSize      int           // 1,000
 	RetrieveTasks int           // 1,000
-	RetrieveWait  time.Duration // 1 min
+	RetrieveWait  time.Duration // of every call that waits; 1 min
+	Result        int           // bytes; 256 KiB
 }

@@ -54,6 +54,9 @@ func (l *Limits) checkTask(t *NewTask) *Error {
 			return err
 		}
 	}
+	if err := checkIdempotency(&t.Task); err != nil {
+		return err
+	}
 	return l.checkContents(&t.Task, t.ExpireAfter)
 }
 
@@ -238,6 +241,12 @@ func (t *NewTask) fingerprint(d *xxhash.Digest) uint64 {
 		text(r.OrderingKey)
 		text(r.RateKey)
 		text(r.ConcurrencyKey)
+	}
+	if k := t.Task.Key; k != nil {
+		text("idempotency")
+		text(k.Text)
+		number(int64(k.Window))
+		number(int64(k.OnConflict))
 	}
 	return d.Sum64()
 }

@@ -101,6 +101,13 @@ func (f *fleet) member(name string) (Member, bool) {
 	return m, ok
 }
 
+// notify tells another node something.
+func (f *fleet) notify(node string, n Notice) {
+	if m, ok := f.member(node); ok && node != f.self {
+		f.peers.Notify(m, n)
+	}
+}
+
 // notifyOwner tells the node that should own a shard, unless it is this one.
 func (f *fleet) notifyOwner(s store.Shard, n Notice) {
 	v := f.view.Load()

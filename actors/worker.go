@@ -37,6 +37,8 @@ func (w *worker) Receive(c actor.Context) {
 		w.deliver(m)
 	case *settleFrame:
 		w.settle(m)
+	case *cancelAsked:
+		w.out.Cancel([]CancelAsk{m.ask})
 	case *drainWorker:
 		w.out.Drain(m.grace)
 	case *ended:
@@ -86,7 +88,7 @@ func (w *worker) giveBack(deliveries []Delivery) {
 	}
 	releases := make([]Settlement, len(deliveries))
 	for i, d := range deliveries {
-		releases[i] = Settlement{Kind: SettleRelease, ID: d.Task.ID, Token: d.Token}
+		releases[i] = Settlement{Kind: SettleRelease, ID: d.Task.ID, Token: d.Token, Unseen: true}
 	}
 	w.dispatch(w.topic, newSettleCall(releases, func([]Settled) {}))
 }

@@ -38,17 +38,38 @@ type Writer interface {
 	// became pending.
 	Add(ctx context.Context, s Shard, tasks []*Task) (Stamp, []AddResult, error)
 
+	// AddKeyed adds tasks that have a Key, one after the other, each in one step with
+	// the look whether its key is free. A free key makes it Add, and the key is its task's
+	// from then on. A key is taken by another task, or by the same one when the call
+	// is repeated (Duplicate); for the rest see KeyConflict. With KeyReplace and a task
+	// that is not pending any more the key passes to the new one, until the end of the
+	// same window. A task that replaced another has the other's id, and its own
+	// payload, times and policy, with no attempt counted; the call repeated is Duplicate
+	// until another one replaces it. In a sealed shard there is no Add, but Closed.
+	// Raises Seq by one when any task became pending or was replaced.
+	AddKeyed(ctx context.Context, s Shard, tasks []*Task) (Stamp, []AddResult, error)
+
+	// TrimKeys forgets keys that are free again, and returns how many it has looked at,
+	// at most limit. AddKeyed does so on the way, too.
+	TrimKeys(ctx context.Context, s Shard, limit int) (int, error)
+
 	// Ack ends holds: the tasks are done. With retention 0 they are deleted. A hold
 	// whose deadline has passed can be acked until Recover takes it. WrongState for
-	// a task that is pending, dead, or done under another token.
+	// a task that is pending, dead, or done under another token. A done task keeps
+	// its result and its last attempt, see Reader.History.
 	Ack(ctx context.Context, s Shard, acks []Ack, retention time.Duration) (Stamp, []Status, error)
 
-	// Nack ends holds and makes the tasks pending again, or dead. Raises Seq by
-	// one when any task became pending.
+	// Nack ends holds and makes the tasks pending again, or dead. One whose
+	// cancellation was asked for is dead for ReasonCancelled, whatever the nack
+	// says. Raises Seq by one when any task became pending.
 	Nack(ctx context.Context, s Shard, nacks []Nack) (Stamp, []NackResult, error)
 
 	// Extend moves the deadline of holds to Visibility from now.
 	Extend(ctx context.Context, s Shard, extends []Extend) (Stamp, []ExtendResult, error)
+
+	// Cancel asks for running tasks to be ended, which their holds keep until they
+	// are over: OK, also when it was asked for before, WrongState or NotFound.
+	Cancel(ctx context.Context, s Shard, ids []string) (Stamp, []CancelResult, error)
 
 	// Remove deletes pending tasks: OK, WrongState or NotFound.
 	Remove(ctx context.Context, s Shard, ids []string) (Stamp, []RemoveResult, error)
@@ -71,6 +92,10 @@ type Writer interface {
 	// Trim deletes done tasks whose retention has passed, at most limit, and
 	// returns how many.
 	Trim(ctx context.Context, s Shard, limit int) (int, error)
+
+	// TrimDead deletes dead tasks up to and including a position, in order of (Due,
+	// ID), Due being when they finished; at most limit, and returns how many.
+	TrimDead(ctx context.Context, s Shard, upTo Entry, limit int) (int, error)
 
 	// Seal makes a shard take no new task: from when it returns, Add and HoldNew
 	// answer ErrSealed, a large batch perhaps after a part of it. What the shard
@@ -122,6 +147,11 @@ type Reader interface {
 	// Get returns tasks by id; StateUnknown for those that are not there.
 	Get(ctx context.Context, s Shard, ids []string) (Stamp, []Snapshot, error)
 
+	// History returns what the attempts of tasks left behind; nothing for a task
+	// that is not there, or whose first attempt is not over. An attempt is kept when
+	// a Nack or Recover says how it ended, and the last one of a done task.
+	History(ctx context.Context, s Shard, ids []string) ([]History, error)
+
 	// Window returns pending tasks due from the position After up to and
 	// including To, in order of (Due, ID), at most Limit.
 	Window(ctx context.Context, s Shard, w WindowQuery) (Stamp, []Entry, error)
@@ -130,6 +160,9 @@ type Reader interface {
 	// bounds[0], from there to before bounds[1] and so on, and last those from the
 	// last bound on, which is one count more than bounds. Bounds rise.
 	Histogram(ctx context.Context, s Shard, bounds []Millis) (Stamp, []int64, error)
+
+	// DeadWindow is Window for dead tasks, Due being when they finished.
+	DeadWindow(ctx context.Context, s Shard, w WindowQuery) ([]Entry, error)
 
 	// Lanes returns the lanes, but not the zero one, that have pending tasks, behind
 	// the given one (nil: from the first), in an order of the store's own, at most limit.
@@ -187,6 +220,7 @@ const (
 
 // AddResult is the outcome of adding one task.
 type AddResult struct {
+	ID       string // AddKeyed: of the task that is stored
 	Status   Status // Added, Held, Duplicate, Conflict
 	Due      Millis // of the task that is stored now
 	State    State  // Duplicate, Conflict: of the task that was there
@@ -202,6 +236,7 @@ type Hold struct {
 	Token      Token
 	Visibility time.Duration // used when the task has none of its own
 	Worker     string
+	Node       string // that asks; at most 255 bytes are kept
 }
 
 // HoldResult is the outcome of holding one task.
@@ -214,8 +249,9 @@ type HoldResult struct {
 
 // Ack ends one hold.
 type Ack struct {
-	ID    string
-	Token Token
+	ID     string
+	Token  Token
+	Result []byte // kept with the done task
 }
 
 // Nack ends one hold without success.
@@ -229,13 +265,16 @@ type Nack struct {
 	// Uncount takes the attempt back.
 	Uncount bool
 	Error   string // kept as LastError unless empty
+	// Outcome is what the task's history tells of the attempt; OutcomeCancelled in
+	// its place when that was asked for.
+	Outcome Outcome
 }
 
 // NackResult is the outcome of one Nack or Recover.
 type NackResult struct {
 	Status   Status  // OK, Stale, NotFound, WrongState; Recover also NotDue
 	State    State   // WrongState: the task's
-	Due      Millis  // OK and pending again
+	Due      Millis  // OK and pending again; 0 dead
 	Attempt  int     // OK: counted so far
 	Deadline Millis  // NotDue
 	Traits   *Traits // OK and pending again
@@ -250,8 +289,16 @@ type Extend struct {
 
 // ExtendResult is the outcome of one Extend.
 type ExtendResult struct {
-	Status   Status // OK, Stale, NotFound, WrongState
-	Deadline Millis // OK
+	Status    Status // OK, Stale, NotFound, WrongState
+	Deadline  Millis // OK
+	Cancelled bool   // OK: the task's cancellation was asked for
+}
+
+// CancelResult is the outcome of one Cancel.
+type CancelResult struct {
+	Status Status // OK, WrongState, NotFound
+	State  State  // WrongState: the task's
+	Token  Token  // OK: the hold
 }
 
 // RemoveResult is the outcome of one Remove or Requeue.
@@ -284,6 +331,10 @@ type Running struct {
 	Deadline Millis
 	Attempt  int
 	Worker   string
+
+	Node      string // that took the task for the worker
+	Started   Millis // 0: not known
+	Cancelled bool   // cancellation was asked for
 }
 
 // Kind is a list that tasks are in.
@@ -304,6 +355,7 @@ type Stats struct {
 	Running  int64
 	Done     int64
 	Dead     int64
+	Keys     bool   // some key is taken, or was and is not forgotten
 	Owner    string // empty: released or never claimed
 	Epoch    int64
 	OldestMs Millis // due time of the oldest pending task, 0 when none

@@ -113,6 +113,8 @@ const (
 	ReasonExpired            // its expiry passed before delivery
 	ReasonCorrupt            // its record could not be read
 	ReasonHoldExpired        // the hold of its last allowed attempt ran out
+
+	ReasonCancelled Reason = 8 // its cancellation was asked for while it ran
 )
 
 // Attribute is one header of a task.
@@ -149,6 +151,7 @@ type Task struct {
 	MaxRetries  int           // -1: the topic's
 	Backoff     *Backoff      // nil: the topic's
 	Traits      *Traits       // nil: none
+	Key         *Key          // nil: none. Stores keep its Text with the task
 	Fingerprint uint64        // hash of the request that made the task
 
 	Attempt   int    // deliveries so far, the running one included
@@ -165,4 +168,9 @@ type Snapshot struct {
 	Worker   string
 	Reason   Reason
 	Finished Millis // done, dead, expired
+
+	// Of a running task.
+	Node      string // that took it for the worker
+	Started   Millis // 0: not known
+	Cancelled bool   // its cancellation was asked for
 }

@@ -18,10 +18,15 @@ type Topic struct {
 	MaxDelay       time.Duration
 	MaxPayload     int // bytes
 	DoneRetention  time.Duration
-	PriorityAgeing int // one of so many deliveries is the longest due; 0 means 10
+	DeadRetention  time.Duration // 0: for ever
+	MaxDead        int           // 0: any number; beyond it the oldest go
+	MaxBacklog     int           // pending tasks; 0: any number
+	PriorityAgeing int           // one of so many deliveries is the longest due; 0 means 10
 	DeliveryPaused bool
 	EnqueuePaused  bool
-	Version        int64 // rises by one with every change
+	Resumed        Millis        // when deliveries began again, if they rise slowly since; else 0
+	Ramp           time.Duration // how long they rise for
+	Version        int64         // rises by one with every change
 }
 
 // MaxFormer is how many generations of shards of a topic may have tasks left.

@@ -71,10 +71,15 @@ func (p *callPool) put(k *call) {
 // encoded is not added.
 func (k *call) add(t *Task) (id string, err error) {
 	task := *t
-	if task.ID == "" {
-		if task.ID, err = newID(); err != nil {
-			return "", err
-		}
+	switch {
+	case task.ID != "":
+	case task.Idempotency != nil:
+		task.ID, err = newKeyedID(task.Idempotency.Key)
+	default:
+		task.ID, err = newID()
+	}
+	if err != nil {
+		return "", err
 	}
 	n := len(k.requests)
 	if n < cap(k.requests) {
@@ -250,6 +255,7 @@ func (a answer) receipt(topic, id string) (Receipt, error) {
 	}
 	r.Due = timeOf(a.result.GetExecuteTime())
 	r.Deduplicated = a.result.GetDeduplicated()
+	r.Key = KeyOutcome(a.result.GetIdempotencyOutcome())
 	r.Replaced = State(a.result.GetReplacedState())
 	return r, nil
 }

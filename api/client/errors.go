@@ -26,9 +26,9 @@ var (
 	ErrExists = errors.New("exists already")
 	// ErrPrecondition: not possible in the state that the task or topic is in.
 	ErrPrecondition = errors.New("not possible in this state")
-	// ErrVersion: the task was changed since it was read; Error.Version is the one
-	// that it has now.
-	ErrVersion = errors.New("task has another version")
+	// ErrVersion: it was changed since it was read; Error.Version is the one that a
+	// task has now.
+	ErrVersion = errors.New("changed meanwhile")
 	// ErrHoldLost: the hold ran out or was replaced; nothing was changed.
 	ErrHoldLost = errors.New("hold lost")
 	// ErrExhausted: paused, over a quota or too large; perhaps later.
@@ -57,6 +57,7 @@ type Error struct {
 	Message    string        // for people
 	RetryAfter time.Duration // when to repeat the call; 0 when it should not be
 	Version    int64         // ErrVersion: of the task
+	ID         string        // KEY_TAKEN: of the task that has the idempotency key
 	cause      error
 }
 
@@ -90,10 +91,10 @@ func sentinel(c codes.Code) error {
 		return ErrExists
 	case codes.FailedPrecondition:
 		return ErrPrecondition
-	case codes.Aborted:
-		return ErrVersion
 	case codes.ResourceExhausted:
 		return ErrExhausted
+	case codes.Aborted:
+		return ErrVersion
 	case codes.Unavailable:
 		return ErrUnavailable
 	case codes.Unknown:
@@ -140,7 +141,7 @@ func fromRPC(err error) *Error {
 	for _, detail := range st.Details() {
 		switch d := detail.(type) {
 		case *errdetails.ErrorInfo:
-			e.Reason = d.GetReason()
+			e.Reason, e.ID = d.GetReason(), d.GetMetadata()["id"]
 			e.Version, _ = strconv.ParseInt(d.GetMetadata()["version"], 10, 64) // 0 where there is none
 		case *errdetails.RetryInfo:
 			e.RetryAfter = d.GetRetryDelay().AsDuration()
@@ -162,6 +163,7 @@ func fromItem(p *ddqv1.Error) *Error {
 		Code:       codes.Code(p.GetCode()),
 		Reason:     p.GetReason(),
 		Field:      p.GetField(),
+		ID:         p.GetId(),
 		Message:    p.GetMessage(),
 		RetryAfter: time.Duration(p.GetRetryAfterMs()) * time.Millisecond,
 	}

@@ -179,3 +179,20 @@ func ExampleBatcher() {
 		}
 	}
 }
+
+func ExampleClient_EnqueueAndWait() {
+	c, err := client.Dial("127.0.0.1:9090", client.Config{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer c.Close()
+
+	// The topic has to keep done tasks, or there is no result: ddq topic create sums --done-retention 1h
+	task, err := c.EnqueueAndWait(context.Background(), client.Task{Topic: "sums", Payload: []byte("6 7")}, time.Minute)
+	if err != nil {
+		log.Fatal(err)
+	}
+	if task.State == client.StateDone {
+		fmt.Printf("%s, at attempt %d\n", task.Result, len(task.Attempts))
+	}
+}

@@ -30,6 +30,8 @@ type fakeServer struct {
 	answer func(s *fakeStream, r *ddqv1.EnqueueStreamRequest) error
 	// unary, if set, is asked before each unary call.
 	unary func(method string) error
+	// wait answers waits.
+	wait func(r *ddqv1.WaitTaskRequest) (*ddqv1.WaitTaskResponse, error)
 
 	mu      sync.Mutex
 	stored  map[string]*ddqv1.EnqueueRequest // by id; guarded by mu

@@ -22,6 +22,7 @@ type Snapshot struct {
 	VisibilityTimeout time.Duration // the task's own; 0 when the topic's applies
 	Backoff           *Backoff      // the task's own; nil when the topic's applies
 	Priority          int
+	IdempotencyKey    string // empty: none
 	FairnessKey       string
 	FairnessWeight    int
 	LastError         string     // of the last failed attempt
@@ -30,6 +31,9 @@ type Snapshot struct {
 	Worker            string     // that holds the task
 	HoldDeadline      time.Time  // when that hold ends
 	Version           int64      // 1 when enqueued; rises by one with every edit
+	CancelRequested   bool       // of a running task
+	Result            []byte     // of a done task; Get and Wait only
+	Attempts          []Attempt  // the last 20, the one that runs last; Get and Wait only
 }
 
 func snapshot(t *ddqv1.Task) Snapshot {
@@ -47,6 +51,7 @@ func snapshot(t *ddqv1.Task) Snapshot {
 		VisibilityTimeout: duration(t.GetVisibilityTimeoutMs()),
 		Backoff:           backoffFrom(t.GetBackoff()),
 		Priority:          int(t.GetPriority()),
+		IdempotencyKey:    t.GetIdempotencyKey(),
 		FairnessKey:       t.GetFairnessKey(),
 		FairnessWeight:    int(t.GetFairnessWeight()),
 		LastError:         t.GetLastError(),
@@ -55,6 +60,9 @@ func snapshot(t *ddqv1.Task) Snapshot {
 		Worker:            t.GetWorker(),
 		HoldDeadline:      timeOf(t.GetHoldDeadline()),
 		Version:           t.GetVersion(),
+		CancelRequested:   t.GetCancelRequested(),
+		Result:            t.GetResult(),
+		Attempts:          attemptsFrom(t.GetAttempts()),
 	}
 }
 

@@ -37,6 +37,7 @@ const (
 	DeadReasonExpired     DeadReason = DeadReason(ddqv1.DeadReason_DEAD_REASON_EXPIRED)      // not delivered before its expiry
 	DeadReasonCorrupt     DeadReason = DeadReason(ddqv1.DeadReason_DEAD_REASON_CORRUPT)      // its record could not be read
 	DeadReasonHoldExpired DeadReason = DeadReason(ddqv1.DeadReason_DEAD_REASON_HOLD_EXPIRED) // the worker of its last attempt fell silent
+	DeadReasonCancelled   DeadReason = DeadReason(ddqv1.DeadReason_DEAD_REASON_CANCELLED)    // its cancellation was asked for while it ran
 )
 
 // String returns the reason in lower case, such as "max_retries", and "" for none.

@@ -22,6 +22,9 @@ type Task struct {
 	// At most 128 bytes. Defaults to a new UUIDv7.
 	ID string
 
+	// Idempotency makes tasks of one key one task. None when nil.
+	Idempotency *Idempotency
+
 	// Payload is the worker's business. At most 1 MiB unless the server allows more.
 	Payload []byte
 
@@ -64,10 +67,11 @@ type Task struct {
 type Receipt struct {
 	Topic        string
 	ID           string
-	Due          time.Time // as resolved by the server
-	Deduplicated bool      // the same task was stored before; this is that one's receipt
-	Replaced     State     // the state of the finished task of this ID that was replaced, if any
-	Version      int64     // after an edit: of the task as it is now; 0 after an enqueue
+	Due          time.Time  // as resolved by the server
+	Deduplicated bool       // the same task was stored before; this is that one's receipt
+	Key          KeyOutcome // of a task with an idempotency key
+	Replaced     State      // the state of the finished task of this ID that was replaced, if any
+	Version      int64      // after an edit: of the task as it is now; 0 after an enqueue
 }
 
 // BackoffKind is how waits grow from attempt to attempt.
@@ -149,6 +153,7 @@ func (r *request) fill(t *Task) *Error {
 	}
 	w.VisibilityTimeoutMs = millis(t.VisibilityTimeout)
 	w.Backoff = t.Backoff.wire()
+	w.Idempotency = t.Idempotency.wire()
 	w.Priority, w.FairnessKey, w.FairnessWeight = int32Of(t.Priority), t.FairnessKey, int32Of(t.FairnessWeight)
 	switch {
 	case !t.Expires.IsZero():

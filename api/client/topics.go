@@ -18,6 +18,9 @@ type Policy struct {
 	MaxDelay          *time.Duration // the farthest due time: up to ten years
 	MaxPayload        *int           // bytes
 	DoneRetention     *time.Duration // how long done tasks are kept; 0 deletes them at the ack
+	DeadRetention     *time.Duration // how long dead letters are kept; 0 keeps them for ever
+	MaxDead           *int           // dead letters kept: beyond it the oldest are deleted; 0 any number
+	MaxBacklog        *int           // tasks that may wait: beyond it ErrExhausted; 0 any number
 
 	// PriorityAgeing: one of so many deliveries is that of the task that has been due
 	// for longest, whatever its priority and fairness key: 1 to 1,000.
@@ -32,6 +35,11 @@ type Topic struct {
 	FormerShards   int   // of before a ReshardTopic, not empty yet
 	DeliveryPaused bool
 	EnqueuePaused  bool
+
+	// Resumed is when deliveries began to rise after a pause, and Ramp how long they
+	// do; zero when they did not have to.
+	Resumed time.Time
+	Ramp    time.Duration
 }
 
 // Depth counts the tasks of a topic by state.
@@ -62,6 +70,18 @@ func (c *Client) CreateTopic(ctx context.Context, name string, p Policy) (topic 
 func (c *Client) ConfigureTopic(ctx context.Context, name string, p Policy) (topic Topic, err error) {
 	err = c.do(ctx, idempotent, func(ctx context.Context) error {
 		reply, err := c.admin.ConfigureTopic(ctx, &ddqv1.ConfigureTopicRequest{Name: name, Policy: p.wire()})
+		topic = topicFrom(reply.GetTopic())
+		return err
+	})
+	return topic, err
+}
+
+// ConfigureTopicIf is ConfigureTopic for a topic of this version: ErrVersion when it
+// was changed since. An answer that was lost is not asked for again: then, too, the
+// next call says ErrVersion.
+func (c *Client) ConfigureTopicIf(ctx context.Context, name string, version int64, p Policy) (topic Topic, err error) {
+	err = c.do(ctx, once, func(ctx context.Context) error {
+		reply, err := c.admin.ConfigureTopic(ctx, &ddqv1.ConfigureTopicRequest{Name: name, Policy: p.wire(), IfVersion: &version})
 		topic = topicFrom(reply.GetTopic())
 		return err
 	})
@@ -142,6 +162,17 @@ func (c *Client) ResumeTopic(ctx context.Context, name string) (topic Topic, err
 	return topic, err
 }
 
+// ResumeTopicSlowly ends every pause of a topic. Deliveries that were paused rise
+// from almost none to all that workers take, over ramp: at most an hour.
+func (c *Client) ResumeTopicSlowly(ctx context.Context, name string, ramp time.Duration) (topic Topic, err error) {
+	err = c.do(ctx, idempotent, func(ctx context.Context) error {
+		reply, err := c.admin.ResumeTopic(ctx, &ddqv1.ResumeTopicRequest{Name: name, RampMs: millis(ramp)})
+		topic = topicFrom(reply.GetTopic())
+		return err
+	})
+	return topic, err
+}
+
 // PurgeTopic deletes the tasks that no worker holds and returns how many.
 func (c *Client) PurgeTopic(ctx context.Context, name string) (deleted int64, err error) {
 	err = c.do(ctx, once, func(ctx context.Context) error {
@@ -153,24 +184,24 @@ func (c *Client) PurgeTopic(ctx context.Context, name string) (deleted int64, er
 }
 
 func (p Policy) wire() *ddqv1.TopicPolicy {
-	w := &ddqv1.TopicPolicy{
+	return &ddqv1.TopicPolicy{
 		Shards:              int32Ptr(p.Shards),
 		VisibilityTimeoutMs: millisPtr(p.VisibilityTimeout),
 		MaxRetries:          int32Ptr(p.MaxRetries),
 		Backoff:             p.Backoff.wire(),
 		MaxDelayMs:          millisPtr(p.MaxDelay),
 		DoneRetentionMs:     millisPtr(p.DoneRetention),
+		DeadRetentionMs:     millisPtr(p.DeadRetention),
+		MaxDead:             int64Ptr(p.MaxDead),
+		MaxBacklog:          int64Ptr(p.MaxBacklog),
+		MaxPayloadBytes:     int64Ptr(p.MaxPayload),
 		PriorityAgeing:      int32Ptr(p.PriorityAgeing),
 	}
-	if p.MaxPayload != nil {
-		w.MaxPayloadBytes = new(int64(*p.MaxPayload))
-	}
-	return w
 }
 
 func topicFrom(t *ddqv1.Topic) Topic {
 	p := t.GetPolicy()
-	return Topic{
+	topic := Topic{
 		Name: t.GetName(),
 		Policy: Policy{
 			Shards:            new(int(p.GetShards())),
@@ -180,13 +211,21 @@ func topicFrom(t *ddqv1.Topic) Topic {
 			MaxDelay:          new(duration(p.GetMaxDelayMs())),
 			MaxPayload:        new(int(p.GetMaxPayloadBytes())),
 			DoneRetention:     new(duration(p.GetDoneRetentionMs())),
+			DeadRetention:     new(duration(p.GetDeadRetentionMs())),
+			MaxDead:           new(int(p.GetMaxDead())),
+			MaxBacklog:        new(int(p.GetMaxBacklog())),
 			PriorityAgeing:    new(int(p.GetPriorityAgeing())),
 		},
 		Version:        t.GetVersion(),
 		FormerShards:   int(t.GetFormerShards()),
 		DeliveryPaused: t.GetDeliveryPaused(),
 		EnqueuePaused:  t.GetEnqueuePaused(),
+		Ramp:           duration(t.GetRampMs()),
 	}
+	if ms := t.GetResumedUnixMs(); ms != 0 {
+		topic.Resumed = time.UnixMilli(ms).UTC()
+	}
+	return topic
 }
 
 func int32Ptr(n *int) *int32 {
@@ -194,6 +233,13 @@ func int32Ptr(n *int) *int32 {
 		return nil
 	}
 	return new(int32Of(*n))
+}
+
+func int64Ptr(n *int) *int64 {
+	if n == nil {
+		return nil
+	}
+	return new(int64(*n))
 }
 
 func millisPtr(d *time.Duration) *int64 {

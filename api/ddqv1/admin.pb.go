@@ -92,6 +92,12 @@ type TopicPolicy struct {
 	MaxPayloadBytes *int64 `protobuf:"varint,6,opt,name=max_payload_bytes,json=maxPayloadBytes,proto3,oneof" json:"max_payload_bytes,omitempty"`
 	// How long done tasks are kept; 0 deletes them at the ack.
 	DoneRetentionMs *int64 `protobuf:"varint,7,opt,name=done_retention_ms,json=doneRetentionMs,proto3,oneof" json:"done_retention_ms,omitempty"`
+	// How long dead letters are kept; 0 keeps them for ever.
+	DeadRetentionMs *int64 `protobuf:"varint,16,opt,name=dead_retention_ms,json=deadRetentionMs,proto3,oneof" json:"dead_retention_ms,omitempty"`
+	// Dead letters kept; beyond it the oldest are deleted. 0: any number.
+	MaxDead *int64 `protobuf:"varint,17,opt,name=max_dead,json=maxDead,proto3,oneof" json:"max_dead,omitempty"`
+	// Tasks that may wait; beyond it an enqueue is BACKLOG_FULL. 0: any number.
+	MaxBacklog *int64 `protobuf:"varint,18,opt,name=max_backlog,json=maxBacklog,proto3,oneof" json:"max_backlog,omitempty"`
 	// One of so many deliveries is that of the task that has been due for longest,
 	// whatever its priority and key, so that none starves: 1 to 1,000. 1 ignores
 	// priorities and keys.
@@ -179,6 +185,27 @@ func (x *TopicPolicy) GetDoneRetentionMs() int64 {
 	return 0
 }
 
+func (x *TopicPolicy) GetDeadRetentionMs() int64 {
+	if x != nil && x.DeadRetentionMs != nil {
+		return *x.DeadRetentionMs
+	}
+	return 0
+}
+
+func (x *TopicPolicy) GetMaxDead() int64 {
+	if x != nil && x.MaxDead != nil {
+		return *x.MaxDead
+	}
+	return 0
+}
+
+func (x *TopicPolicy) GetMaxBacklog() int64 {
+	if x != nil && x.MaxBacklog != nil {
+		return *x.MaxBacklog
+	}
+	return 0
+}
+
 func (x *TopicPolicy) GetPriorityAgeing() int32 {
 	if x != nil && x.PriorityAgeing != nil {
 		return *x.PriorityAgeing
@@ -195,7 +222,11 @@ type Topic struct {
 	DeliveryPaused bool  `protobuf:"varint,4,opt,name=delivery_paused,json=deliveryPaused,proto3" json:"delivery_paused,omitempty"`
 	EnqueuePaused  bool  `protobuf:"varint,5,opt,name=enqueue_paused,json=enqueuePaused,proto3" json:"enqueue_paused,omitempty"`
 	// How many shards of before a ReshardTopic are not empty yet.
-	FormerShards  int32 `protobuf:"varint,6,opt,name=former_shards,json=formerShards,proto3" json:"former_shards,omitempty"`
+	FormerShards int32 `protobuf:"varint,6,opt,name=former_shards,json=formerShards,proto3" json:"former_shards,omitempty"`
+	// Since when deliveries rise after a pause, and how long they do; unset when
+	// they do not. Times on the store's clock.
+	ResumedUnixMs int64 `protobuf:"varint,16,opt,name=resumed_unix_ms,json=resumedUnixMs,proto3" json:"resumed_unix_ms,omitempty"`
+	RampMs        int64 `protobuf:"varint,17,opt,name=ramp_ms,json=rampMs,proto3" json:"ramp_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -268,6 +299,20 @@ func (x *Topic) GetEnqueuePaused() bool {
 func (x *Topic) GetFormerShards() int32 {
 	if x != nil {
 		return x.FormerShards
+	}
+	return 0
+}
+
+func (x *Topic) GetResumedUnixMs() int64 {
+	if x != nil {
+		return x.ResumedUnixMs
+	}
+	return 0
+}
+
+func (x *Topic) GetRampMs() int64 {
+	if x != nil {
+		return x.RampMs
 	}
 	return 0
 }
@@ -447,9 +492,11 @@ func (x *CreateTopicResponse) GetTopic() *Topic {
 }
 
 type ConfigureTopicRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	Policy        *TopicPolicy           `protobuf:"bytes,2,opt,name=policy,proto3" json:"policy,omitempty"`
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Name   string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Policy *TopicPolicy           `protobuf:"bytes,2,opt,name=policy,proto3" json:"policy,omitempty"`
+	// Change nothing unless the topic has this version: ABORTED, VERSION_MISMATCH.
+	IfVersion     *int64 `protobuf:"varint,3,opt,name=if_version,json=ifVersion,proto3,oneof" json:"if_version,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -496,6 +543,13 @@ func (x *ConfigureTopicRequest) GetPolicy() *TopicPolicy {
 		return x.Policy
 	}
 	return nil
+}
+
+func (x *ConfigureTopicRequest) GetIfVersion() int64 {
+	if x != nil && x.IfVersion != nil {
+		return *x.IfVersion
+	}
+	return 0
 }
 
 type ConfigureTopicResponse struct {
@@ -955,8 +1009,11 @@ func (x *PauseTopicResponse) GetTopic() *Topic {
 }
 
 type ResumeTopicRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Deliveries that were paused begin slowly and reach full speed after this
+	// time: 0 to 3,600,000; 0 is full speed at once.
+	RampMs        int64 `protobuf:"varint,2,opt,name=ramp_ms,json=rampMs,proto3" json:"ramp_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -996,6 +1053,13 @@ func (x *ResumeTopicRequest) GetName() string {
 		return x.Name
 	}
 	return ""
+}
+
+func (x *ResumeTopicRequest) GetRampMs() int64 {
+	if x != nil {
+		return x.RampMs
+	}
+	return 0
 }
 
 type ResumeTopicResponse struct {
@@ -2766,7 +2830,7 @@ var File_ddq_v1_admin_proto protoreflect.FileDescriptor
 
 const file_ddq_v1_admin_proto_rawDesc = "" +
 	"\n" +
-	"\x12ddq/v1/admin.proto\x12\x06ddq.v1\x1a\x11ddq/v1/task.proto\"\xf1\x03\n" +
+	"\x12ddq/v1/admin.proto\x12\x06ddq.v1\x1a\x11ddq/v1/task.proto\"\x9b\x05\n" +
 	"\vTopicPolicy\x12\x1b\n" +
 	"\x06shards\x18\x01 \x01(\x05H\x00R\x06shards\x88\x01\x01\x127\n" +
 	"\x15visibility_timeout_ms\x18\x02 \x01(\x03H\x01R\x13visibilityTimeoutMs\x88\x01\x01\x12$\n" +
@@ -2776,22 +2840,31 @@ const file_ddq_v1_admin_proto_rawDesc = "" +
 	"\fmax_delay_ms\x18\x05 \x01(\x03H\x03R\n" +
 	"maxDelayMs\x88\x01\x01\x12/\n" +
 	"\x11max_payload_bytes\x18\x06 \x01(\x03H\x04R\x0fmaxPayloadBytes\x88\x01\x01\x12/\n" +
-	"\x11done_retention_ms\x18\a \x01(\x03H\x05R\x0fdoneRetentionMs\x88\x01\x01\x12,\n" +
-	"\x0fpriority_ageing\x18\b \x01(\x05H\x06R\x0epriorityAgeing\x88\x01\x01B\t\n" +
+	"\x11done_retention_ms\x18\a \x01(\x03H\x05R\x0fdoneRetentionMs\x88\x01\x01\x12/\n" +
+	"\x11dead_retention_ms\x18\x10 \x01(\x03H\x06R\x0fdeadRetentionMs\x88\x01\x01\x12\x1e\n" +
+	"\bmax_dead\x18\x11 \x01(\x03H\aR\amaxDead\x88\x01\x01\x12$\n" +
+	"\vmax_backlog\x18\x12 \x01(\x03H\bR\n" +
+	"maxBacklog\x88\x01\x01\x12,\n" +
+	"\x0fpriority_ageing\x18\b \x01(\x05H\tR\x0epriorityAgeing\x88\x01\x01B\t\n" +
 	"\a_shardsB\x18\n" +
 	"\x16_visibility_timeout_msB\x0e\n" +
 	"\f_max_retriesB\x0f\n" +
 	"\r_max_delay_msB\x14\n" +
 	"\x12_max_payload_bytesB\x14\n" +
-	"\x12_done_retention_msB\x12\n" +
-	"\x10_priority_ageing\"\xd7\x01\n" +
+	"\x12_done_retention_msB\x14\n" +
+	"\x12_dead_retention_msB\v\n" +
+	"\t_max_deadB\x0e\n" +
+	"\f_max_backlogB\x12\n" +
+	"\x10_priority_ageing\"\x98\x02\n" +
 	"\x05Topic\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12+\n" +
 	"\x06policy\x18\x02 \x01(\v2\x13.ddq.v1.TopicPolicyR\x06policy\x12\x18\n" +
 	"\aversion\x18\x03 \x01(\x03R\aversion\x12'\n" +
 	"\x0fdelivery_paused\x18\x04 \x01(\bR\x0edeliveryPaused\x12%\n" +
 	"\x0eenqueue_paused\x18\x05 \x01(\bR\renqueuePaused\x12#\n" +
-	"\rformer_shards\x18\x06 \x01(\x05R\fformerShards\"}\n" +
+	"\rformer_shards\x18\x06 \x01(\x05R\fformerShards\x12&\n" +
+	"\x0fresumed_unix_ms\x18\x10 \x01(\x03R\rresumedUnixMs\x12\x17\n" +
+	"\aramp_ms\x18\x11 \x01(\x03R\x06rampMs\"}\n" +
 	"\x05Depth\x12\x1c\n" +
 	"\tscheduled\x18\x01 \x01(\x03R\tscheduled\x12\x14\n" +
 	"\x05ready\x18\x02 \x01(\x03R\x05ready\x12\x18\n" +
@@ -2802,10 +2875,13 @@ const file_ddq_v1_admin_proto_rawDesc = "" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12+\n" +
 	"\x06policy\x18\x02 \x01(\v2\x13.ddq.v1.TopicPolicyR\x06policy\":\n" +
 	"\x13CreateTopicResponse\x12#\n" +
-	"\x05topic\x18\x01 \x01(\v2\r.ddq.v1.TopicR\x05topic\"X\n" +
+	"\x05topic\x18\x01 \x01(\v2\r.ddq.v1.TopicR\x05topic\"\x8b\x01\n" +
 	"\x15ConfigureTopicRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12+\n" +
-	"\x06policy\x18\x02 \x01(\v2\x13.ddq.v1.TopicPolicyR\x06policy\"=\n" +
+	"\x06policy\x18\x02 \x01(\v2\x13.ddq.v1.TopicPolicyR\x06policy\x12\"\n" +
+	"\n" +
+	"if_version\x18\x03 \x01(\x03H\x00R\tifVersion\x88\x01\x01B\r\n" +
+	"\v_if_version\"=\n" +
 	"\x16ConfigureTopicResponse\x12#\n" +
 	"\x05topic\x18\x01 \x01(\v2\r.ddq.v1.TopicR\x05topic\"*\n" +
 	"\x14DescribeTopicRequest\x12\x12\n" +
@@ -2833,9 +2909,10 @@ const file_ddq_v1_admin_proto_rawDesc = "" +
 	"\bdelivery\x18\x02 \x01(\bR\bdelivery\x12\x18\n" +
 	"\aenqueue\x18\x03 \x01(\bR\aenqueue\"9\n" +
 	"\x12PauseTopicResponse\x12#\n" +
-	"\x05topic\x18\x01 \x01(\v2\r.ddq.v1.TopicR\x05topic\"(\n" +
+	"\x05topic\x18\x01 \x01(\v2\r.ddq.v1.TopicR\x05topic\"A\n" +
 	"\x12ResumeTopicRequest\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\":\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x17\n" +
+	"\aramp_ms\x18\x02 \x01(\x03R\x06rampMs\":\n" +
 	"\x13ResumeTopicResponse\x12#\n" +
 	"\x05topic\x18\x01 \x01(\v2\r.ddq.v1.TopicR\x05topic\"'\n" +
 	"\x11PurgeTopicRequest\x12\x12\n" +
@@ -3123,6 +3200,7 @@ func file_ddq_v1_admin_proto_init() {
 	}
 	file_ddq_v1_task_proto_init()
 	file_ddq_v1_admin_proto_msgTypes[0].OneofWrappers = []any{}
+	file_ddq_v1_admin_proto_msgTypes[5].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

@@ -48,6 +48,27 @@ func (m *TopicPolicy) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.MaxBacklog != nil {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(*m.MaxBacklog))
+		i--
+		dAtA[i] = 0x1
+		i--
+		dAtA[i] = 0x90
+	}
+	if m.MaxDead != nil {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(*m.MaxDead))
+		i--
+		dAtA[i] = 0x1
+		i--
+		dAtA[i] = 0x88
+	}
+	if m.DeadRetentionMs != nil {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(*m.DeadRetentionMs))
+		i--
+		dAtA[i] = 0x1
+		i--
+		dAtA[i] = 0x80
+	}
 	if m.PriorityAgeing != nil {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(*m.PriorityAgeing))
 		i--
@@ -125,6 +146,20 @@ func (m *Topic) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	if m.unknownFields != nil {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
+	}
+	if m.RampMs != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.RampMs))
+		i--
+		dAtA[i] = 0x1
+		i--
+		dAtA[i] = 0x88
+	}
+	if m.ResumedUnixMs != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.ResumedUnixMs))
+		i--
+		dAtA[i] = 0x1
+		i--
+		dAtA[i] = 0x80
 	}
 	if m.FormerShards != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.FormerShards))
@@ -356,6 +391,11 @@ func (m *ConfigureTopicRequest) MarshalToSizedBufferVT(dAtA []byte) (int, error)
 	if m.unknownFields != nil {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
+	}
+	if m.IfVersion != nil {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(*m.IfVersion))
+		i--
+		dAtA[i] = 0x18
 	}
 	if m.Policy != nil {
 		size, err := m.Policy.MarshalToSizedBufferVT(dAtA[:i])
@@ -837,6 +877,11 @@ func (m *ResumeTopicRequest) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	if m.unknownFields != nil {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
+	}
+	if m.RampMs != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.RampMs))
+		i--
+		dAtA[i] = 0x10
 	}
 	if len(m.Name) > 0 {
 		i -= len(m.Name)
@@ -2450,6 +2495,15 @@ func (m *TopicPolicy) SizeVT() (n int) {
 	if m.PriorityAgeing != nil {
 		n += 1 + protohelpers.SizeOfVarint(uint64(*m.PriorityAgeing))
 	}
+	if m.DeadRetentionMs != nil {
+		n += 2 + protohelpers.SizeOfVarint(uint64(*m.DeadRetentionMs))
+	}
+	if m.MaxDead != nil {
+		n += 2 + protohelpers.SizeOfVarint(uint64(*m.MaxDead))
+	}
+	if m.MaxBacklog != nil {
+		n += 2 + protohelpers.SizeOfVarint(uint64(*m.MaxBacklog))
+	}
 	n += len(m.unknownFields)
 	return n
 }
@@ -2479,6 +2533,12 @@ func (m *Topic) SizeVT() (n int) {
 	}
 	if m.FormerShards != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.FormerShards))
+	}
+	if m.ResumedUnixMs != 0 {
+		n += 2 + protohelpers.SizeOfVarint(uint64(m.ResumedUnixMs))
+	}
+	if m.RampMs != 0 {
+		n += 2 + protohelpers.SizeOfVarint(uint64(m.RampMs))
 	}
 	n += len(m.unknownFields)
 	return n
@@ -2554,6 +2614,9 @@ func (m *ConfigureTopicRequest) SizeVT() (n int) {
 	if m.Policy != nil {
 		l = m.Policy.SizeVT()
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
+	}
+	if m.IfVersion != nil {
+		n += 1 + protohelpers.SizeOfVarint(uint64(*m.IfVersion))
 	}
 	n += len(m.unknownFields)
 	return n
@@ -2719,6 +2782,9 @@ func (m *ResumeTopicRequest) SizeVT() (n int) {
 	l = len(m.Name)
 	if l > 0 {
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
+	}
+	if m.RampMs != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.RampMs))
 	}
 	n += len(m.unknownFields)
 	return n
@@ -3536,6 +3602,66 @@ func (m *TopicPolicy) UnmarshalVT(dAtA []byte) error {
 				}
 			}
 			m.PriorityAgeing = &v
+		case 16:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field DeadRetentionMs", wireType)
+			}
+			var v int64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.DeadRetentionMs = &v
+		case 17:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field MaxDead", wireType)
+			}
+			var v int64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.MaxDead = &v
+		case 18:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field MaxBacklog", wireType)
+			}
+			var v int64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.MaxBacklog = &v
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -3729,6 +3855,44 @@ func (m *Topic) UnmarshalVT(dAtA []byte) error {
 				b := dAtA[iNdEx]
 				iNdEx++
 				m.FormerShards |= int32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 16:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field ResumedUnixMs", wireType)
+			}
+			m.ResumedUnixMs = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.ResumedUnixMs |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 17:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field RampMs", wireType)
+			}
+			m.RampMs = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.RampMs |= int64(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}
@@ -4204,6 +4368,26 @@ func (m *ConfigureTopicRequest) UnmarshalVT(dAtA []byte) error {
 				return err
 			}
 			iNdEx = postIndex
+		case 3:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field IfVersion", wireType)
+			}
+			var v int64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.IfVersion = &v
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -5214,6 +5398,25 @@ func (m *ResumeTopicRequest) UnmarshalVT(dAtA []byte) error {
 			}
 			m.Name = string(dAtA[iNdEx:postIndex])
 			iNdEx = postIndex
+		case 2:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field RampMs", wireType)
+			}
+			m.RampMs = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.RampMs |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])

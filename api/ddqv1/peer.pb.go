@@ -26,6 +26,9 @@ type NotifyRequest struct {
 	Pending       []*PendingNotice       `protobuf:"bytes,1,rep,name=pending,proto3" json:"pending,omitempty"`
 	Ended         []*EndedNotice         `protobuf:"bytes,2,rep,name=ended,proto3" json:"ended,omitempty"`
 	Released      []*ReleasedNotice      `protobuf:"bytes,3,rep,name=released,proto3" json:"released,omitempty"`
+	Waiting       []*WaitingNotice       `protobuf:"bytes,8,rep,name=waiting,proto3" json:"waiting,omitempty"`
+	Settled       []*SettledNotice       `protobuf:"bytes,9,rep,name=settled,proto3" json:"settled,omitempty"`
+	Cancels       []*CancelNotice        `protobuf:"bytes,10,rep,name=cancels,proto3" json:"cancels,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -77,6 +80,27 @@ func (x *NotifyRequest) GetEnded() []*EndedNotice {
 func (x *NotifyRequest) GetReleased() []*ReleasedNotice {
 	if x != nil {
 		return x.Released
+	}
+	return nil
+}
+
+func (x *NotifyRequest) GetWaiting() []*WaitingNotice {
+	if x != nil {
+		return x.Waiting
+	}
+	return nil
+}
+
+func (x *NotifyRequest) GetSettled() []*SettledNotice {
+	if x != nil {
+		return x.Settled
+	}
+	return nil
+}
+
+func (x *NotifyRequest) GetCancels() []*CancelNotice {
+	if x != nil {
+		return x.Cancels
 	}
 	return nil
 }
@@ -377,6 +401,216 @@ func (x *ReleasedNotice) GetShard() int32 {
 	return 0
 }
 
+// WaitingNotice says that the node wants to be told, for a few seconds, when these
+// tasks are settled.
+type WaitingNotice struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Topic string                 `protobuf:"bytes,1,opt,name=topic,proto3" json:"topic,omitempty"`
+	Shard int32                  `protobuf:"varint,2,opt,name=shard,proto3" json:"shard,omitempty"`
+	Ids   []string               `protobuf:"bytes,3,rep,name=ids,proto3" json:"ids,omitempty"`
+	Node  string                 `protobuf:"bytes,4,opt,name=node,proto3" json:"node,omitempty"`
+	// Said for the first time: what is not known to be pending or held may be settled.
+	First         bool `protobuf:"varint,5,opt,name=first,proto3" json:"first,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WaitingNotice) Reset() {
+	*x = WaitingNotice{}
+	mi := &file_ddq_v1_peer_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WaitingNotice) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WaitingNotice) ProtoMessage() {}
+
+func (x *WaitingNotice) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_peer_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WaitingNotice.ProtoReflect.Descriptor instead.
+func (*WaitingNotice) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *WaitingNotice) GetTopic() string {
+	if x != nil {
+		return x.Topic
+	}
+	return ""
+}
+
+func (x *WaitingNotice) GetShard() int32 {
+	if x != nil {
+		return x.Shard
+	}
+	return 0
+}
+
+func (x *WaitingNotice) GetIds() []string {
+	if x != nil {
+		return x.Ids
+	}
+	return nil
+}
+
+func (x *WaitingNotice) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *WaitingNotice) GetFirst() bool {
+	if x != nil {
+		return x.First
+	}
+	return false
+}
+
+// SettledNotice says that tasks may be settled.
+type SettledNotice struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Topic         string                 `protobuf:"bytes,1,opt,name=topic,proto3" json:"topic,omitempty"`
+	Shard         int32                  `protobuf:"varint,2,opt,name=shard,proto3" json:"shard,omitempty"`
+	Ids           []string               `protobuf:"bytes,3,rep,name=ids,proto3" json:"ids,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SettledNotice) Reset() {
+	*x = SettledNotice{}
+	mi := &file_ddq_v1_peer_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SettledNotice) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SettledNotice) ProtoMessage() {}
+
+func (x *SettledNotice) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_peer_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SettledNotice.ProtoReflect.Descriptor instead.
+func (*SettledNotice) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *SettledNotice) GetTopic() string {
+	if x != nil {
+		return x.Topic
+	}
+	return ""
+}
+
+func (x *SettledNotice) GetShard() int32 {
+	if x != nil {
+		return x.Shard
+	}
+	return 0
+}
+
+func (x *SettledNotice) GetIds() []string {
+	if x != nil {
+		return x.Ids
+	}
+	return nil
+}
+
+// CancelNotice says that the cancellation of held tasks was asked for.
+type CancelNotice struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Topic string                 `protobuf:"bytes,1,opt,name=topic,proto3" json:"topic,omitempty"`
+	Shard int32                  `protobuf:"varint,2,opt,name=shard,proto3" json:"shard,omitempty"`
+	// hold_tokens has an entry for each.
+	Ids           []string `protobuf:"bytes,3,rep,name=ids,proto3" json:"ids,omitempty"`
+	HoldTokens    [][]byte `protobuf:"bytes,4,rep,name=hold_tokens,json=holdTokens,proto3" json:"hold_tokens,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CancelNotice) Reset() {
+	*x = CancelNotice{}
+	mi := &file_ddq_v1_peer_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CancelNotice) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CancelNotice) ProtoMessage() {}
+
+func (x *CancelNotice) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_peer_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CancelNotice.ProtoReflect.Descriptor instead.
+func (*CancelNotice) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *CancelNotice) GetTopic() string {
+	if x != nil {
+		return x.Topic
+	}
+	return ""
+}
+
+func (x *CancelNotice) GetShard() int32 {
+	if x != nil {
+		return x.Shard
+	}
+	return 0
+}
+
+func (x *CancelNotice) GetIds() []string {
+	if x != nil {
+		return x.Ids
+	}
+	return nil
+}
+
+func (x *CancelNotice) GetHoldTokens() [][]byte {
+	if x != nil {
+		return x.HoldTokens
+	}
+	return nil
+}
+
 type NotifyResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -385,7 +619,7 @@ type NotifyResponse struct {
 
 func (x *NotifyResponse) Reset() {
 	*x = NotifyResponse{}
-	mi := &file_ddq_v1_peer_proto_msgTypes[5]
+	mi := &file_ddq_v1_peer_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -397,7 +631,7 @@ func (x *NotifyResponse) String() string {
 func (*NotifyResponse) ProtoMessage() {}
 
 func (x *NotifyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_peer_proto_msgTypes[5]
+	mi := &file_ddq_v1_peer_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -410,7 +644,7 @@ func (x *NotifyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NotifyResponse.ProtoReflect.Descriptor instead.
 func (*NotifyResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{5}
+	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{8}
 }
 
 type DescribePeerRequest struct {
@@ -421,7 +655,7 @@ type DescribePeerRequest struct {
 
 func (x *DescribePeerRequest) Reset() {
 	*x = DescribePeerRequest{}
-	mi := &file_ddq_v1_peer_proto_msgTypes[6]
+	mi := &file_ddq_v1_peer_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -433,7 +667,7 @@ func (x *DescribePeerRequest) String() string {
 func (*DescribePeerRequest) ProtoMessage() {}
 
 func (x *DescribePeerRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_peer_proto_msgTypes[6]
+	mi := &file_ddq_v1_peer_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -446,7 +680,7 @@ func (x *DescribePeerRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribePeerRequest.ProtoReflect.Descriptor instead.
 func (*DescribePeerRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{6}
+	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{9}
 }
 
 type DescribePeerResponse struct {
@@ -463,7 +697,7 @@ type DescribePeerResponse struct {
 
 func (x *DescribePeerResponse) Reset() {
 	*x = DescribePeerResponse{}
-	mi := &file_ddq_v1_peer_proto_msgTypes[7]
+	mi := &file_ddq_v1_peer_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -475,7 +709,7 @@ func (x *DescribePeerResponse) String() string {
 func (*DescribePeerResponse) ProtoMessage() {}
 
 func (x *DescribePeerResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_peer_proto_msgTypes[7]
+	mi := &file_ddq_v1_peer_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -488,7 +722,7 @@ func (x *DescribePeerResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribePeerResponse.ProtoReflect.Descriptor instead.
 func (*DescribePeerResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{7}
+	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *DescribePeerResponse) GetNode() string {
@@ -545,7 +779,7 @@ type OwnedShard struct {
 
 func (x *OwnedShard) Reset() {
 	*x = OwnedShard{}
-	mi := &file_ddq_v1_peer_proto_msgTypes[8]
+	mi := &file_ddq_v1_peer_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -557,7 +791,7 @@ func (x *OwnedShard) String() string {
 func (*OwnedShard) ProtoMessage() {}
 
 func (x *OwnedShard) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_peer_proto_msgTypes[8]
+	mi := &file_ddq_v1_peer_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -570,7 +804,7 @@ func (x *OwnedShard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnedShard.ProtoReflect.Descriptor instead.
 func (*OwnedShard) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{8}
+	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *OwnedShard) GetTopic() string {
@@ -632,7 +866,7 @@ type DrainPeerRequest struct {
 
 func (x *DrainPeerRequest) Reset() {
 	*x = DrainPeerRequest{}
-	mi := &file_ddq_v1_peer_proto_msgTypes[9]
+	mi := &file_ddq_v1_peer_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -644,7 +878,7 @@ func (x *DrainPeerRequest) String() string {
 func (*DrainPeerRequest) ProtoMessage() {}
 
 func (x *DrainPeerRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_peer_proto_msgTypes[9]
+	mi := &file_ddq_v1_peer_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -657,7 +891,7 @@ func (x *DrainPeerRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainPeerRequest.ProtoReflect.Descriptor instead.
 func (*DrainPeerRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{9}
+	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *DrainPeerRequest) GetDraining() bool {
@@ -675,7 +909,7 @@ type DrainPeerResponse struct {
 
 func (x *DrainPeerResponse) Reset() {
 	*x = DrainPeerResponse{}
-	mi := &file_ddq_v1_peer_proto_msgTypes[10]
+	mi := &file_ddq_v1_peer_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -687,7 +921,7 @@ func (x *DrainPeerResponse) String() string {
 func (*DrainPeerResponse) ProtoMessage() {}
 
 func (x *DrainPeerResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_peer_proto_msgTypes[10]
+	mi := &file_ddq_v1_peer_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -700,7 +934,7 @@ func (x *DrainPeerResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainPeerResponse.ProtoReflect.Descriptor instead.
 func (*DrainPeerResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{10}
+	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{13}
 }
 
 type ReleasePeerShardRequest struct {
@@ -713,7 +947,7 @@ type ReleasePeerShardRequest struct {
 
 func (x *ReleasePeerShardRequest) Reset() {
 	*x = ReleasePeerShardRequest{}
-	mi := &file_ddq_v1_peer_proto_msgTypes[11]
+	mi := &file_ddq_v1_peer_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -725,7 +959,7 @@ func (x *ReleasePeerShardRequest) String() string {
 func (*ReleasePeerShardRequest) ProtoMessage() {}
 
 func (x *ReleasePeerShardRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_peer_proto_msgTypes[11]
+	mi := &file_ddq_v1_peer_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -738,7 +972,7 @@ func (x *ReleasePeerShardRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleasePeerShardRequest.ProtoReflect.Descriptor instead.
 func (*ReleasePeerShardRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{11}
+	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ReleasePeerShardRequest) GetTopic() string {
@@ -763,7 +997,7 @@ type ReleasePeerShardResponse struct {
 
 func (x *ReleasePeerShardResponse) Reset() {
 	*x = ReleasePeerShardResponse{}
-	mi := &file_ddq_v1_peer_proto_msgTypes[12]
+	mi := &file_ddq_v1_peer_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -775,7 +1009,7 @@ func (x *ReleasePeerShardResponse) String() string {
 func (*ReleasePeerShardResponse) ProtoMessage() {}
 
 func (x *ReleasePeerShardResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_peer_proto_msgTypes[12]
+	mi := &file_ddq_v1_peer_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -788,18 +1022,22 @@ func (x *ReleasePeerShardResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleasePeerShardResponse.ProtoReflect.Descriptor instead.
 func (*ReleasePeerShardResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{12}
+	return file_ddq_v1_peer_proto_rawDescGZIP(), []int{15}
 }
 
 var File_ddq_v1_peer_proto protoreflect.FileDescriptor
 
 const file_ddq_v1_peer_proto_rawDesc = "" +
 	"\n" +
-	"\x11ddq/v1/peer.proto\x12\x06ddq.v1\"\x9f\x01\n" +
+	"\x11ddq/v1/peer.proto\x12\x06ddq.v1\"\xb1\x02\n" +
 	"\rNotifyRequest\x12/\n" +
 	"\apending\x18\x01 \x03(\v2\x15.ddq.v1.PendingNoticeR\apending\x12)\n" +
 	"\x05ended\x18\x02 \x03(\v2\x13.ddq.v1.EndedNoticeR\x05ended\x122\n" +
-	"\breleased\x18\x03 \x03(\v2\x16.ddq.v1.ReleasedNoticeR\breleased\"\xa7\x01\n" +
+	"\breleased\x18\x03 \x03(\v2\x16.ddq.v1.ReleasedNoticeR\breleased\x12/\n" +
+	"\awaiting\x18\b \x03(\v2\x15.ddq.v1.WaitingNoticeR\awaiting\x12/\n" +
+	"\asettled\x18\t \x03(\v2\x15.ddq.v1.SettledNoticeR\asettled\x12.\n" +
+	"\acancels\x18\n" +
+	" \x03(\v2\x14.ddq.v1.CancelNoticeR\acancels\"\xa7\x01\n" +
 	"\rPendingNotice\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x14\n" +
 	"\x05shard\x18\x02 \x01(\x05R\x05shard\x12\x10\n" +
@@ -822,7 +1060,23 @@ const file_ddq_v1_peer_proto_rawDesc = "" +
 	"holdTokens\"<\n" +
 	"\x0eReleasedNotice\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x14\n" +
-	"\x05shard\x18\x02 \x01(\x05R\x05shard\"\x10\n" +
+	"\x05shard\x18\x02 \x01(\x05R\x05shard\"w\n" +
+	"\rWaitingNotice\x12\x14\n" +
+	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x14\n" +
+	"\x05shard\x18\x02 \x01(\x05R\x05shard\x12\x10\n" +
+	"\x03ids\x18\x03 \x03(\tR\x03ids\x12\x12\n" +
+	"\x04node\x18\x04 \x01(\tR\x04node\x12\x14\n" +
+	"\x05first\x18\x05 \x01(\bR\x05first\"M\n" +
+	"\rSettledNotice\x12\x14\n" +
+	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x14\n" +
+	"\x05shard\x18\x02 \x01(\x05R\x05shard\x12\x10\n" +
+	"\x03ids\x18\x03 \x03(\tR\x03ids\"m\n" +
+	"\fCancelNotice\x12\x14\n" +
+	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x14\n" +
+	"\x05shard\x18\x02 \x01(\x05R\x05shard\x12\x10\n" +
+	"\x03ids\x18\x03 \x03(\tR\x03ids\x12\x1f\n" +
+	"\vhold_tokens\x18\x04 \x03(\fR\n" +
+	"holdTokens\"\x10\n" +
 	"\x0eNotifyResponse\"\x15\n" +
 	"\x13DescribePeerRequest\"\xc1\x01\n" +
 	"\x14DescribePeerResponse\x12\x12\n" +
@@ -866,41 +1120,47 @@ func file_ddq_v1_peer_proto_rawDescGZIP() []byte {
 	return file_ddq_v1_peer_proto_rawDescData
 }
 
-var file_ddq_v1_peer_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
+var file_ddq_v1_peer_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
 var file_ddq_v1_peer_proto_goTypes = []any{
 	(*NotifyRequest)(nil),            // 0: ddq.v1.NotifyRequest
 	(*PendingNotice)(nil),            // 1: ddq.v1.PendingNotice
 	(*Traits)(nil),                   // 2: ddq.v1.Traits
 	(*EndedNotice)(nil),              // 3: ddq.v1.EndedNotice
 	(*ReleasedNotice)(nil),           // 4: ddq.v1.ReleasedNotice
-	(*NotifyResponse)(nil),           // 5: ddq.v1.NotifyResponse
-	(*DescribePeerRequest)(nil),      // 6: ddq.v1.DescribePeerRequest
-	(*DescribePeerResponse)(nil),     // 7: ddq.v1.DescribePeerResponse
-	(*OwnedShard)(nil),               // 8: ddq.v1.OwnedShard
-	(*DrainPeerRequest)(nil),         // 9: ddq.v1.DrainPeerRequest
-	(*DrainPeerResponse)(nil),        // 10: ddq.v1.DrainPeerResponse
-	(*ReleasePeerShardRequest)(nil),  // 11: ddq.v1.ReleasePeerShardRequest
-	(*ReleasePeerShardResponse)(nil), // 12: ddq.v1.ReleasePeerShardResponse
+	(*WaitingNotice)(nil),            // 5: ddq.v1.WaitingNotice
+	(*SettledNotice)(nil),            // 6: ddq.v1.SettledNotice
+	(*CancelNotice)(nil),             // 7: ddq.v1.CancelNotice
+	(*NotifyResponse)(nil),           // 8: ddq.v1.NotifyResponse
+	(*DescribePeerRequest)(nil),      // 9: ddq.v1.DescribePeerRequest
+	(*DescribePeerResponse)(nil),     // 10: ddq.v1.DescribePeerResponse
+	(*OwnedShard)(nil),               // 11: ddq.v1.OwnedShard
+	(*DrainPeerRequest)(nil),         // 12: ddq.v1.DrainPeerRequest
+	(*DrainPeerResponse)(nil),        // 13: ddq.v1.DrainPeerResponse
+	(*ReleasePeerShardRequest)(nil),  // 14: ddq.v1.ReleasePeerShardRequest
+	(*ReleasePeerShardResponse)(nil), // 15: ddq.v1.ReleasePeerShardResponse
 }
 var file_ddq_v1_peer_proto_depIdxs = []int32{
 	1,  // 0: ddq.v1.NotifyRequest.pending:type_name -> ddq.v1.PendingNotice
 	3,  // 1: ddq.v1.NotifyRequest.ended:type_name -> ddq.v1.EndedNotice
 	4,  // 2: ddq.v1.NotifyRequest.released:type_name -> ddq.v1.ReleasedNotice
-	2,  // 3: ddq.v1.PendingNotice.traits:type_name -> ddq.v1.Traits
-	8,  // 4: ddq.v1.DescribePeerResponse.shards:type_name -> ddq.v1.OwnedShard
-	0,  // 5: ddq.v1.PeerService.Notify:input_type -> ddq.v1.NotifyRequest
-	6,  // 6: ddq.v1.PeerService.DescribePeer:input_type -> ddq.v1.DescribePeerRequest
-	9,  // 7: ddq.v1.PeerService.DrainPeer:input_type -> ddq.v1.DrainPeerRequest
-	11, // 8: ddq.v1.PeerService.ReleasePeerShard:input_type -> ddq.v1.ReleasePeerShardRequest
-	5,  // 9: ddq.v1.PeerService.Notify:output_type -> ddq.v1.NotifyResponse
-	7,  // 10: ddq.v1.PeerService.DescribePeer:output_type -> ddq.v1.DescribePeerResponse
-	10, // 11: ddq.v1.PeerService.DrainPeer:output_type -> ddq.v1.DrainPeerResponse
-	12, // 12: ddq.v1.PeerService.ReleasePeerShard:output_type -> ddq.v1.ReleasePeerShardResponse
-	9,  // [9:13] is the sub-list for method output_type
-	5,  // [5:9] is the sub-list for method input_type
-	5,  // [5:5] is the sub-list for extension type_name
-	5,  // [5:5] is the sub-list for extension extendee
-	0,  // [0:5] is the sub-list for field type_name
+	5,  // 3: ddq.v1.NotifyRequest.waiting:type_name -> ddq.v1.WaitingNotice
+	6,  // 4: ddq.v1.NotifyRequest.settled:type_name -> ddq.v1.SettledNotice
+	7,  // 5: ddq.v1.NotifyRequest.cancels:type_name -> ddq.v1.CancelNotice
+	2,  // 6: ddq.v1.PendingNotice.traits:type_name -> ddq.v1.Traits
+	11, // 7: ddq.v1.DescribePeerResponse.shards:type_name -> ddq.v1.OwnedShard
+	0,  // 8: ddq.v1.PeerService.Notify:input_type -> ddq.v1.NotifyRequest
+	9,  // 9: ddq.v1.PeerService.DescribePeer:input_type -> ddq.v1.DescribePeerRequest
+	12, // 10: ddq.v1.PeerService.DrainPeer:input_type -> ddq.v1.DrainPeerRequest
+	14, // 11: ddq.v1.PeerService.ReleasePeerShard:input_type -> ddq.v1.ReleasePeerShardRequest
+	8,  // 12: ddq.v1.PeerService.Notify:output_type -> ddq.v1.NotifyResponse
+	10, // 13: ddq.v1.PeerService.DescribePeer:output_type -> ddq.v1.DescribePeerResponse
+	13, // 14: ddq.v1.PeerService.DrainPeer:output_type -> ddq.v1.DrainPeerResponse
+	15, // 15: ddq.v1.PeerService.ReleasePeerShard:output_type -> ddq.v1.ReleasePeerShardResponse
+	12, // [12:16] is the sub-list for method output_type
+	8,  // [8:12] is the sub-list for method input_type
+	8,  // [8:8] is the sub-list for extension type_name
+	8,  // [8:8] is the sub-list for extension extendee
+	0,  // [0:8] is the sub-list for field type_name
 }
 
 func init() { file_ddq_v1_peer_proto_init() }
@@ -914,7 +1174,7 @@ func file_ddq_v1_peer_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_ddq_v1_peer_proto_rawDesc), len(file_ddq_v1_peer_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   13,
+			NumMessages:   16,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

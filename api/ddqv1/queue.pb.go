@@ -24,6 +24,234 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+type IdempotencyScope int32
+
+const (
+	IdempotencyScope_IDEMPOTENCY_SCOPE_UNSPECIFIED IdempotencyScope = 0
+	// Taken while its task is scheduled, ready, retrying or running.
+	IdempotencyScope_IDEMPOTENCY_SCOPE_LIVE IdempotencyScope = 1
+	// Taken until the window ends, whatever becomes of the task.
+	IdempotencyScope_IDEMPOTENCY_SCOPE_WINDOW IdempotencyScope = 2
+)
+
+// Enum value maps for IdempotencyScope.
+var (
+	IdempotencyScope_name = map[int32]string{
+		0: "IDEMPOTENCY_SCOPE_UNSPECIFIED",
+		1: "IDEMPOTENCY_SCOPE_LIVE",
+		2: "IDEMPOTENCY_SCOPE_WINDOW",
+	}
+	IdempotencyScope_value = map[string]int32{
+		"IDEMPOTENCY_SCOPE_UNSPECIFIED": 0,
+		"IDEMPOTENCY_SCOPE_LIVE":        1,
+		"IDEMPOTENCY_SCOPE_WINDOW":      2,
+	}
+)
+
+func (x IdempotencyScope) Enum() *IdempotencyScope {
+	p := new(IdempotencyScope)
+	*p = x
+	return p
+}
+
+func (x IdempotencyScope) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (IdempotencyScope) Descriptor() protoreflect.EnumDescriptor {
+	return file_ddq_v1_queue_proto_enumTypes[0].Descriptor()
+}
+
+func (IdempotencyScope) Type() protoreflect.EnumType {
+	return &file_ddq_v1_queue_proto_enumTypes[0]
+}
+
+func (x IdempotencyScope) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use IdempotencyScope.Descriptor instead.
+func (IdempotencyScope) EnumDescriptor() ([]byte, []int) {
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{0}
+}
+
+// OnConflict says what becomes of a task whose key is taken.
+type OnConflict int32
+
+const (
+	OnConflict_ON_CONFLICT_UNSPECIFIED OnConflict = 0
+	// OK, deduplicated, with the id of the task that has the key.
+	OnConflict_ON_CONFLICT_RETURN OnConflict = 1
+	// ALREADY_EXISTS, KEY_TAKEN, with the id and state of the task that has it.
+	OnConflict_ON_CONFLICT_REJECT OnConflict = 2
+	// The pending task that has the key gets this one's payload, attributes, times
+	// and policy, and keeps its id. One that runs or is over is left alone: this task
+	// is enqueued beside it, and has the key from then on.
+	OnConflict_ON_CONFLICT_REPLACE OnConflict = 3
+)
+
+// Enum value maps for OnConflict.
+var (
+	OnConflict_name = map[int32]string{
+		0: "ON_CONFLICT_UNSPECIFIED",
+		1: "ON_CONFLICT_RETURN",
+		2: "ON_CONFLICT_REJECT",
+		3: "ON_CONFLICT_REPLACE",
+	}
+	OnConflict_value = map[string]int32{
+		"ON_CONFLICT_UNSPECIFIED": 0,
+		"ON_CONFLICT_RETURN":      1,
+		"ON_CONFLICT_REJECT":      2,
+		"ON_CONFLICT_REPLACE":     3,
+	}
+)
+
+func (x OnConflict) Enum() *OnConflict {
+	p := new(OnConflict)
+	*p = x
+	return p
+}
+
+func (x OnConflict) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (OnConflict) Descriptor() protoreflect.EnumDescriptor {
+	return file_ddq_v1_queue_proto_enumTypes[1].Descriptor()
+}
+
+func (OnConflict) Type() protoreflect.EnumType {
+	return &file_ddq_v1_queue_proto_enumTypes[1]
+}
+
+func (x OnConflict) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use OnConflict.Descriptor instead.
+func (OnConflict) EnumDescriptor() ([]byte, []int) {
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{1}
+}
+
+// IdempotencyOutcome says what became of a task with an idempotency key.
+type IdempotencyOutcome int32
+
+const (
+	IdempotencyOutcome_IDEMPOTENCY_OUTCOME_UNSPECIFIED IdempotencyOutcome = 0
+	// The key was free.
+	IdempotencyOutcome_IDEMPOTENCY_OUTCOME_ENQUEUED IdempotencyOutcome = 1
+	// The key is taken; the answer is about the task that has it.
+	IdempotencyOutcome_IDEMPOTENCY_OUTCOME_RETURNED IdempotencyOutcome = 2
+	// The pending task that has the key was replaced.
+	IdempotencyOutcome_IDEMPOTENCY_OUTCOME_REPLACED IdempotencyOutcome = 3
+	// The task that had the key runs or is over: this one was enqueued beside it.
+	IdempotencyOutcome_IDEMPOTENCY_OUTCOME_BESIDE IdempotencyOutcome = 4
+)
+
+// Enum value maps for IdempotencyOutcome.
+var (
+	IdempotencyOutcome_name = map[int32]string{
+		0: "IDEMPOTENCY_OUTCOME_UNSPECIFIED",
+		1: "IDEMPOTENCY_OUTCOME_ENQUEUED",
+		2: "IDEMPOTENCY_OUTCOME_RETURNED",
+		3: "IDEMPOTENCY_OUTCOME_REPLACED",
+		4: "IDEMPOTENCY_OUTCOME_BESIDE",
+	}
+	IdempotencyOutcome_value = map[string]int32{
+		"IDEMPOTENCY_OUTCOME_UNSPECIFIED": 0,
+		"IDEMPOTENCY_OUTCOME_ENQUEUED":    1,
+		"IDEMPOTENCY_OUTCOME_RETURNED":    2,
+		"IDEMPOTENCY_OUTCOME_REPLACED":    3,
+		"IDEMPOTENCY_OUTCOME_BESIDE":      4,
+	}
+)
+
+func (x IdempotencyOutcome) Enum() *IdempotencyOutcome {
+	p := new(IdempotencyOutcome)
+	*p = x
+	return p
+}
+
+func (x IdempotencyOutcome) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (IdempotencyOutcome) Descriptor() protoreflect.EnumDescriptor {
+	return file_ddq_v1_queue_proto_enumTypes[2].Descriptor()
+}
+
+func (IdempotencyOutcome) Type() protoreflect.EnumType {
+	return &file_ddq_v1_queue_proto_enumTypes[2]
+}
+
+func (x IdempotencyOutcome) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use IdempotencyOutcome.Descriptor instead.
+func (IdempotencyOutcome) EnumDescriptor() ([]byte, []int) {
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{2}
+}
+
+type CancelOutcome int32
+
+const (
+	CancelOutcome_CANCEL_OUTCOME_UNSPECIFIED CancelOutcome = 0
+	// The worker is told, and has not ended the task yet. It may still succeed.
+	CancelOutcome_CANCEL_OUTCOME_REQUESTED CancelOutcome = 1
+	// The task ended otherwise before it was told, or in spite of it.
+	CancelOutcome_CANCEL_OUTCOME_TOO_LATE CancelOutcome = 2
+	// The task ended without success: it is dead, with the reason CANCELLED.
+	CancelOutcome_CANCEL_OUTCOME_CONFIRMED CancelOutcome = 3
+	// No worker held the task, and it was deleted as or_delete asked.
+	CancelOutcome_CANCEL_OUTCOME_DELETED CancelOutcome = 4
+)
+
+// Enum value maps for CancelOutcome.
+var (
+	CancelOutcome_name = map[int32]string{
+		0: "CANCEL_OUTCOME_UNSPECIFIED",
+		1: "CANCEL_OUTCOME_REQUESTED",
+		2: "CANCEL_OUTCOME_TOO_LATE",
+		3: "CANCEL_OUTCOME_CONFIRMED",
+		4: "CANCEL_OUTCOME_DELETED",
+	}
+	CancelOutcome_value = map[string]int32{
+		"CANCEL_OUTCOME_UNSPECIFIED": 0,
+		"CANCEL_OUTCOME_REQUESTED":   1,
+		"CANCEL_OUTCOME_TOO_LATE":    2,
+		"CANCEL_OUTCOME_CONFIRMED":   3,
+		"CANCEL_OUTCOME_DELETED":     4,
+	}
+)
+
+func (x CancelOutcome) Enum() *CancelOutcome {
+	p := new(CancelOutcome)
+	*p = x
+	return p
+}
+
+func (x CancelOutcome) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (CancelOutcome) Descriptor() protoreflect.EnumDescriptor {
+	return file_ddq_v1_queue_proto_enumTypes[3].Descriptor()
+}
+
+func (CancelOutcome) Type() protoreflect.EnumType {
+	return &file_ddq_v1_queue_proto_enumTypes[3]
+}
+
+func (x CancelOutcome) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use CancelOutcome.Descriptor instead.
+func (CancelOutcome) EnumDescriptor() ([]byte, []int) {
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{3}
+}
+
 type EnqueueRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Topic string                 `protobuf:"bytes,1,opt,name=topic,proto3" json:"topic,omitempty"`
@@ -61,8 +289,10 @@ type EnqueueRequest struct {
 	// How many tasks of the fairness key make a turn: 1 to 1,000; 0 means 1. The
 	// latest task of a key says what counts.
 	FairnessWeight int32 `protobuf:"varint,14,opt,name=fairness_weight,json=fairnessWeight,proto3" json:"fairness_weight,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// The id is empty then, or one that is made for the key, see PROTOCOL.md.
+	Idempotency   *Idempotency `protobuf:"bytes,17,opt,name=idempotency,proto3" json:"idempotency,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *EnqueueRequest) Reset() {
@@ -215,6 +445,13 @@ func (x *EnqueueRequest) GetFairnessWeight() int32 {
 	return 0
 }
 
+func (x *EnqueueRequest) GetIdempotency() *Idempotency {
+	if x != nil {
+		return x.Idempotency
+	}
+	return nil
+}
+
 type isEnqueueRequest_When interface {
 	isEnqueueRequest_When()
 }
@@ -248,6 +485,80 @@ func (*EnqueueRequest_ExpireTime) isEnqueueRequest_Expiry() {}
 
 func (*EnqueueRequest_ExpireAfter) isEnqueueRequest_Expiry() {}
 
+// Idempotency gives a task a key that one task of the topic has at a time.
+type Idempotency struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// 1 to 128 bytes of printable text.
+	Key string `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	// LIVE when unspecified, and WINDOW when there is a window.
+	Scope IdempotencyScope `protobuf:"varint,2,opt,name=scope,proto3,enum=ddq.v1.IdempotencyScope" json:"scope,omitempty"`
+	// How long the key is taken, from when its first task was enqueued: 1 to
+	// 31,622,400,000. With WINDOW only.
+	WindowMs int64 `protobuf:"varint,3,opt,name=window_ms,json=windowMs,proto3" json:"window_ms,omitempty"`
+	// RETURN when unspecified.
+	OnConflict    OnConflict `protobuf:"varint,4,opt,name=on_conflict,json=onConflict,proto3,enum=ddq.v1.OnConflict" json:"on_conflict,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Idempotency) Reset() {
+	*x = Idempotency{}
+	mi := &file_ddq_v1_queue_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Idempotency) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Idempotency) ProtoMessage() {}
+
+func (x *Idempotency) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_queue_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Idempotency.ProtoReflect.Descriptor instead.
+func (*Idempotency) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Idempotency) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
+func (x *Idempotency) GetScope() IdempotencyScope {
+	if x != nil {
+		return x.Scope
+	}
+	return IdempotencyScope_IDEMPOTENCY_SCOPE_UNSPECIFIED
+}
+
+func (x *Idempotency) GetWindowMs() int64 {
+	if x != nil {
+		return x.WindowMs
+	}
+	return 0
+}
+
+func (x *Idempotency) GetOnConflict() OnConflict {
+	if x != nil {
+		return x.OnConflict
+	}
+	return OnConflict_ON_CONFLICT_UNSPECIFIED
+}
+
 type EnqueueResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -259,13 +570,15 @@ type EnqueueResponse struct {
 	State        TaskState `protobuf:"varint,5,opt,name=state,proto3,enum=ddq.v1.TaskState" json:"state,omitempty"`
 	// The finished task of the same id that this one took the place of.
 	ReplacedState TaskState `protobuf:"varint,6,opt,name=replaced_state,json=replacedState,proto3,enum=ddq.v1.TaskState" json:"replaced_state,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	// Set for a task with an idempotency key.
+	IdempotencyOutcome IdempotencyOutcome `protobuf:"varint,17,opt,name=idempotency_outcome,json=idempotencyOutcome,proto3,enum=ddq.v1.IdempotencyOutcome" json:"idempotency_outcome,omitempty"`
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
 }
 
 func (x *EnqueueResponse) Reset() {
 	*x = EnqueueResponse{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[1]
+	mi := &file_ddq_v1_queue_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -277,7 +590,7 @@ func (x *EnqueueResponse) String() string {
 func (*EnqueueResponse) ProtoMessage() {}
 
 func (x *EnqueueResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[1]
+	mi := &file_ddq_v1_queue_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -290,7 +603,7 @@ func (x *EnqueueResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnqueueResponse.ProtoReflect.Descriptor instead.
 func (*EnqueueResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{1}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *EnqueueResponse) GetId() string {
@@ -335,6 +648,13 @@ func (x *EnqueueResponse) GetReplacedState() TaskState {
 	return TaskState_TASK_STATE_UNSPECIFIED
 }
 
+func (x *EnqueueResponse) GetIdempotencyOutcome() IdempotencyOutcome {
+	if x != nil {
+		return x.IdempotencyOutcome
+	}
+	return IdempotencyOutcome_IDEMPOTENCY_OUTCOME_UNSPECIFIED
+}
+
 type EnqueueBatchRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// 1 to 1,000.
@@ -345,7 +665,7 @@ type EnqueueBatchRequest struct {
 
 func (x *EnqueueBatchRequest) Reset() {
 	*x = EnqueueBatchRequest{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[2]
+	mi := &file_ddq_v1_queue_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -357,7 +677,7 @@ func (x *EnqueueBatchRequest) String() string {
 func (*EnqueueBatchRequest) ProtoMessage() {}
 
 func (x *EnqueueBatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[2]
+	mi := &file_ddq_v1_queue_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -370,7 +690,7 @@ func (x *EnqueueBatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnqueueBatchRequest.ProtoReflect.Descriptor instead.
 func (*EnqueueBatchRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{2}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *EnqueueBatchRequest) GetTasks() []*EnqueueRequest {
@@ -390,7 +710,7 @@ type EnqueueBatchResponse struct {
 
 func (x *EnqueueBatchResponse) Reset() {
 	*x = EnqueueBatchResponse{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[3]
+	mi := &file_ddq_v1_queue_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -402,7 +722,7 @@ func (x *EnqueueBatchResponse) String() string {
 func (*EnqueueBatchResponse) ProtoMessage() {}
 
 func (x *EnqueueBatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[3]
+	mi := &file_ddq_v1_queue_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -415,7 +735,7 @@ func (x *EnqueueBatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnqueueBatchResponse.ProtoReflect.Descriptor instead.
 func (*EnqueueBatchResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{3}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *EnqueueBatchResponse) GetResults() []*EnqueueResult {
@@ -432,14 +752,16 @@ type EnqueueResult struct {
 	Deduplicated  bool                   `protobuf:"varint,3,opt,name=deduplicated,proto3" json:"deduplicated,omitempty"`
 	ReplacedState TaskState              `protobuf:"varint,4,opt,name=replaced_state,json=replacedState,proto3,enum=ddq.v1.TaskState" json:"replaced_state,omitempty"`
 	// Set when this task was not stored.
-	Error         *Error `protobuf:"bytes,5,opt,name=error,proto3" json:"error,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Error *Error `protobuf:"bytes,5,opt,name=error,proto3" json:"error,omitempty"`
+	// Set for a task with an idempotency key that was not refused.
+	IdempotencyOutcome IdempotencyOutcome `protobuf:"varint,17,opt,name=idempotency_outcome,json=idempotencyOutcome,proto3,enum=ddq.v1.IdempotencyOutcome" json:"idempotency_outcome,omitempty"`
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
 }
 
 func (x *EnqueueResult) Reset() {
 	*x = EnqueueResult{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[4]
+	mi := &file_ddq_v1_queue_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -451,7 +773,7 @@ func (x *EnqueueResult) String() string {
 func (*EnqueueResult) ProtoMessage() {}
 
 func (x *EnqueueResult) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[4]
+	mi := &file_ddq_v1_queue_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -464,7 +786,7 @@ func (x *EnqueueResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnqueueResult.ProtoReflect.Descriptor instead.
 func (*EnqueueResult) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{4}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *EnqueueResult) GetId() string {
@@ -502,6 +824,13 @@ func (x *EnqueueResult) GetError() *Error {
 	return nil
 }
 
+func (x *EnqueueResult) GetIdempotencyOutcome() IdempotencyOutcome {
+	if x != nil {
+		return x.IdempotencyOutcome
+	}
+	return IdempotencyOutcome_IDEMPOTENCY_OUTCOME_UNSPECIFIED
+}
+
 type EnqueueStreamRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The caller's number for this request, unique among those unanswered.
@@ -513,7 +842,7 @@ type EnqueueStreamRequest struct {
 
 func (x *EnqueueStreamRequest) Reset() {
 	*x = EnqueueStreamRequest{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[5]
+	mi := &file_ddq_v1_queue_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -525,7 +854,7 @@ func (x *EnqueueStreamRequest) String() string {
 func (*EnqueueStreamRequest) ProtoMessage() {}
 
 func (x *EnqueueStreamRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[5]
+	mi := &file_ddq_v1_queue_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -538,7 +867,7 @@ func (x *EnqueueStreamRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnqueueStreamRequest.ProtoReflect.Descriptor instead.
 func (*EnqueueStreamRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{5}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *EnqueueStreamRequest) GetSequence() uint64 {
@@ -567,7 +896,7 @@ type EnqueueStreamResponse struct {
 
 func (x *EnqueueStreamResponse) Reset() {
 	*x = EnqueueStreamResponse{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[6]
+	mi := &file_ddq_v1_queue_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -579,7 +908,7 @@ func (x *EnqueueStreamResponse) String() string {
 func (*EnqueueStreamResponse) ProtoMessage() {}
 
 func (x *EnqueueStreamResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[6]
+	mi := &file_ddq_v1_queue_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -592,7 +921,7 @@ func (x *EnqueueStreamResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnqueueStreamResponse.ProtoReflect.Descriptor instead.
 func (*EnqueueStreamResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{6}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *EnqueueStreamResponse) GetSequence() uint64 {
@@ -627,7 +956,7 @@ type GetTaskRequest struct {
 
 func (x *GetTaskRequest) Reset() {
 	*x = GetTaskRequest{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[7]
+	mi := &file_ddq_v1_queue_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -639,7 +968,7 @@ func (x *GetTaskRequest) String() string {
 func (*GetTaskRequest) ProtoMessage() {}
 
 func (x *GetTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[7]
+	mi := &file_ddq_v1_queue_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -652,7 +981,7 @@ func (x *GetTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTaskRequest.ProtoReflect.Descriptor instead.
 func (*GetTaskRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{7}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *GetTaskRequest) GetTopic() string {
@@ -678,7 +1007,7 @@ type GetTaskResponse struct {
 
 func (x *GetTaskResponse) Reset() {
 	*x = GetTaskResponse{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[8]
+	mi := &file_ddq_v1_queue_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -690,7 +1019,7 @@ func (x *GetTaskResponse) String() string {
 func (*GetTaskResponse) ProtoMessage() {}
 
 func (x *GetTaskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[8]
+	mi := &file_ddq_v1_queue_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -703,7 +1032,7 @@ func (x *GetTaskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTaskResponse.ProtoReflect.Descriptor instead.
 func (*GetTaskResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{8}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *GetTaskResponse) GetTask() *Task {
@@ -730,7 +1059,7 @@ type ListTasksRequest struct {
 
 func (x *ListTasksRequest) Reset() {
 	*x = ListTasksRequest{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[9]
+	mi := &file_ddq_v1_queue_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -742,7 +1071,7 @@ func (x *ListTasksRequest) String() string {
 func (*ListTasksRequest) ProtoMessage() {}
 
 func (x *ListTasksRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[9]
+	mi := &file_ddq_v1_queue_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -755,7 +1084,7 @@ func (x *ListTasksRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTasksRequest.ProtoReflect.Descriptor instead.
 func (*ListTasksRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{9}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ListTasksRequest) GetTopic() string {
@@ -804,7 +1133,7 @@ type ListTasksResponse struct {
 
 func (x *ListTasksResponse) Reset() {
 	*x = ListTasksResponse{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[10]
+	mi := &file_ddq_v1_queue_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -816,7 +1145,7 @@ func (x *ListTasksResponse) String() string {
 func (*ListTasksResponse) ProtoMessage() {}
 
 func (x *ListTasksResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[10]
+	mi := &file_ddq_v1_queue_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -829,7 +1158,7 @@ func (x *ListTasksResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTasksResponse.ProtoReflect.Descriptor instead.
 func (*ListTasksResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{10}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ListTasksResponse) GetTasks() []*Task {
@@ -857,7 +1186,7 @@ type DeleteTaskRequest struct {
 
 func (x *DeleteTaskRequest) Reset() {
 	*x = DeleteTaskRequest{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[11]
+	mi := &file_ddq_v1_queue_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -869,7 +1198,7 @@ func (x *DeleteTaskRequest) String() string {
 func (*DeleteTaskRequest) ProtoMessage() {}
 
 func (x *DeleteTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[11]
+	mi := &file_ddq_v1_queue_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -882,7 +1211,7 @@ func (x *DeleteTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteTaskRequest.ProtoReflect.Descriptor instead.
 func (*DeleteTaskRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{11}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *DeleteTaskRequest) GetTopic() string {
@@ -908,7 +1237,7 @@ type DeleteTaskResponse struct {
 
 func (x *DeleteTaskResponse) Reset() {
 	*x = DeleteTaskResponse{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[12]
+	mi := &file_ddq_v1_queue_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -920,7 +1249,7 @@ func (x *DeleteTaskResponse) String() string {
 func (*DeleteTaskResponse) ProtoMessage() {}
 
 func (x *DeleteTaskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[12]
+	mi := &file_ddq_v1_queue_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -933,7 +1262,7 @@ func (x *DeleteTaskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteTaskResponse.ProtoReflect.Descriptor instead.
 func (*DeleteTaskResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{12}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *DeleteTaskResponse) GetTopic() string {
@@ -963,7 +1292,7 @@ type RescheduleTaskRequest struct {
 
 func (x *RescheduleTaskRequest) Reset() {
 	*x = RescheduleTaskRequest{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[13]
+	mi := &file_ddq_v1_queue_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -975,7 +1304,7 @@ func (x *RescheduleTaskRequest) String() string {
 func (*RescheduleTaskRequest) ProtoMessage() {}
 
 func (x *RescheduleTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[13]
+	mi := &file_ddq_v1_queue_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -988,7 +1317,7 @@ func (x *RescheduleTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RescheduleTaskRequest.ProtoReflect.Descriptor instead.
 func (*RescheduleTaskRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{13}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *RescheduleTaskRequest) GetTopic() string {
@@ -1065,7 +1394,7 @@ type RescheduleTaskResponse struct {
 
 func (x *RescheduleTaskResponse) Reset() {
 	*x = RescheduleTaskResponse{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[14]
+	mi := &file_ddq_v1_queue_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1077,7 +1406,7 @@ func (x *RescheduleTaskResponse) String() string {
 func (*RescheduleTaskResponse) ProtoMessage() {}
 
 func (x *RescheduleTaskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[14]
+	mi := &file_ddq_v1_queue_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1090,7 +1419,7 @@ func (x *RescheduleTaskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RescheduleTaskResponse.ProtoReflect.Descriptor instead.
 func (*RescheduleTaskResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{14}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *RescheduleTaskResponse) GetTopic() string {
@@ -1151,7 +1480,7 @@ type UpdateTaskRequest struct {
 
 func (x *UpdateTaskRequest) Reset() {
 	*x = UpdateTaskRequest{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[15]
+	mi := &file_ddq_v1_queue_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1163,7 +1492,7 @@ func (x *UpdateTaskRequest) String() string {
 func (*UpdateTaskRequest) ProtoMessage() {}
 
 func (x *UpdateTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[15]
+	mi := &file_ddq_v1_queue_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1176,7 +1505,7 @@ func (x *UpdateTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateTaskRequest.ProtoReflect.Descriptor instead.
 func (*UpdateTaskRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{15}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *UpdateTaskRequest) GetTopic() string {
@@ -1358,7 +1687,7 @@ type UpdateTaskResponse struct {
 
 func (x *UpdateTaskResponse) Reset() {
 	*x = UpdateTaskResponse{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[16]
+	mi := &file_ddq_v1_queue_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1370,7 +1699,7 @@ func (x *UpdateTaskResponse) String() string {
 func (*UpdateTaskResponse) ProtoMessage() {}
 
 func (x *UpdateTaskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[16]
+	mi := &file_ddq_v1_queue_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1383,7 +1712,7 @@ func (x *UpdateTaskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateTaskResponse.ProtoReflect.Descriptor instead.
 func (*UpdateTaskResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{16}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *UpdateTaskResponse) GetTopic() string {
@@ -1420,7 +1749,7 @@ type PromoteTaskRequest struct {
 
 func (x *PromoteTaskRequest) Reset() {
 	*x = PromoteTaskRequest{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[17]
+	mi := &file_ddq_v1_queue_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1432,7 +1761,7 @@ func (x *PromoteTaskRequest) String() string {
 func (*PromoteTaskRequest) ProtoMessage() {}
 
 func (x *PromoteTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[17]
+	mi := &file_ddq_v1_queue_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1445,7 +1774,7 @@ func (x *PromoteTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PromoteTaskRequest.ProtoReflect.Descriptor instead.
 func (*PromoteTaskRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{17}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *PromoteTaskRequest) GetTopic() string {
@@ -1481,7 +1810,7 @@ type PromoteTaskResponse struct {
 
 func (x *PromoteTaskResponse) Reset() {
 	*x = PromoteTaskResponse{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[18]
+	mi := &file_ddq_v1_queue_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1493,7 +1822,7 @@ func (x *PromoteTaskResponse) String() string {
 func (*PromoteTaskResponse) ProtoMessage() {}
 
 func (x *PromoteTaskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[18]
+	mi := &file_ddq_v1_queue_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1506,7 +1835,7 @@ func (x *PromoteTaskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PromoteTaskResponse.ProtoReflect.Descriptor instead.
 func (*PromoteTaskResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{18}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *PromoteTaskResponse) GetTopic() string {
@@ -1549,7 +1878,7 @@ type SubscribeRequest struct {
 
 func (x *SubscribeRequest) Reset() {
 	*x = SubscribeRequest{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[19]
+	mi := &file_ddq_v1_queue_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1561,7 +1890,7 @@ func (x *SubscribeRequest) String() string {
 func (*SubscribeRequest) ProtoMessage() {}
 
 func (x *SubscribeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[19]
+	mi := &file_ddq_v1_queue_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1574,7 +1903,7 @@ func (x *SubscribeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubscribeRequest.ProtoReflect.Descriptor instead.
 func (*SubscribeRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{19}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *SubscribeRequest) GetHello() *Hello {
@@ -1643,7 +1972,7 @@ type Hello struct {
 
 func (x *Hello) Reset() {
 	*x = Hello{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[20]
+	mi := &file_ddq_v1_queue_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1655,7 +1984,7 @@ func (x *Hello) String() string {
 func (*Hello) ProtoMessage() {}
 
 func (x *Hello) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[20]
+	mi := &file_ddq_v1_queue_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1668,7 +1997,7 @@ func (x *Hello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hello.ProtoReflect.Descriptor instead.
 func (*Hello) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{20}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Hello) GetTopic() string {
@@ -1742,7 +2071,7 @@ type SubscribeResponse struct {
 
 func (x *SubscribeResponse) Reset() {
 	*x = SubscribeResponse{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[21]
+	mi := &file_ddq_v1_queue_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1754,7 +2083,7 @@ func (x *SubscribeResponse) String() string {
 func (*SubscribeResponse) ProtoMessage() {}
 
 func (x *SubscribeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[21]
+	mi := &file_ddq_v1_queue_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1767,7 +2096,7 @@ func (x *SubscribeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubscribeResponse.ProtoReflect.Descriptor instead.
 func (*SubscribeResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{21}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *SubscribeResponse) GetSubscribed() *Subscribed {
@@ -1830,7 +2159,7 @@ type Subscribed struct {
 
 func (x *Subscribed) Reset() {
 	*x = Subscribed{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[22]
+	mi := &file_ddq_v1_queue_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1842,7 +2171,7 @@ func (x *Subscribed) String() string {
 func (*Subscribed) ProtoMessage() {}
 
 func (x *Subscribed) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[22]
+	mi := &file_ddq_v1_queue_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1855,7 +2184,7 @@ func (x *Subscribed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Subscribed.ProtoReflect.Descriptor instead.
 func (*Subscribed) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{22}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Subscribed) GetNode() string {
@@ -1893,7 +2222,7 @@ type Delivery struct {
 
 func (x *Delivery) Reset() {
 	*x = Delivery{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[23]
+	mi := &file_ddq_v1_queue_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1905,7 +2234,7 @@ func (x *Delivery) String() string {
 func (*Delivery) ProtoMessage() {}
 
 func (x *Delivery) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[23]
+	mi := &file_ddq_v1_queue_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1918,7 +2247,7 @@ func (x *Delivery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Delivery.ProtoReflect.Descriptor instead.
 func (*Delivery) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{23}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Delivery) GetTask() *Task {
@@ -1954,7 +2283,7 @@ type Settled struct {
 
 func (x *Settled) Reset() {
 	*x = Settled{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[24]
+	mi := &file_ddq_v1_queue_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1966,7 +2295,7 @@ func (x *Settled) String() string {
 func (*Settled) ProtoMessage() {}
 
 func (x *Settled) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[24]
+	mi := &file_ddq_v1_queue_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1979,7 +2308,7 @@ func (x *Settled) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Settled.ProtoReflect.Descriptor instead.
 func (*Settled) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{24}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Settled) GetSequence() uint64 {
@@ -2005,14 +2334,16 @@ type SettleResult struct {
 	// Extends: how long the hold lasts from now.
 	HoldMs int64 `protobuf:"varint,4,opt,name=hold_ms,json=holdMs,proto3" json:"hold_ms,omitempty"`
 	// HOLD_LOST, NO_TASK, ... when the settlement changed nothing.
-	Error         *Error `protobuf:"bytes,5,opt,name=error,proto3" json:"error,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Error *Error `protobuf:"bytes,5,opt,name=error,proto3" json:"error,omitempty"`
+	// Extends: the task's cancellation was asked for.
+	CancelRequested bool `protobuf:"varint,6,opt,name=cancel_requested,json=cancelRequested,proto3" json:"cancel_requested,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *SettleResult) Reset() {
 	*x = SettleResult{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[25]
+	mi := &file_ddq_v1_queue_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2024,7 +2355,7 @@ func (x *SettleResult) String() string {
 func (*SettleResult) ProtoMessage() {}
 
 func (x *SettleResult) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[25]
+	mi := &file_ddq_v1_queue_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2037,7 +2368,7 @@ func (x *SettleResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SettleResult.ProtoReflect.Descriptor instead.
 func (*SettleResult) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{25}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *SettleResult) GetTaskId() string {
@@ -2075,6 +2406,13 @@ func (x *SettleResult) GetError() *Error {
 	return nil
 }
 
+func (x *SettleResult) GetCancelRequested() bool {
+	if x != nil {
+		return x.CancelRequested
+	}
+	return false
+}
+
 type Cancel struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	TaskId        string                 `protobuf:"bytes,1,opt,name=task_id,json=taskId,proto3" json:"task_id,omitempty"`
@@ -2085,7 +2423,7 @@ type Cancel struct {
 
 func (x *Cancel) Reset() {
 	*x = Cancel{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[26]
+	mi := &file_ddq_v1_queue_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2097,7 +2435,7 @@ func (x *Cancel) String() string {
 func (*Cancel) ProtoMessage() {}
 
 func (x *Cancel) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[26]
+	mi := &file_ddq_v1_queue_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2110,7 +2448,7 @@ func (x *Cancel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cancel.ProtoReflect.Descriptor instead.
 func (*Cancel) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{26}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Cancel) GetTaskId() string {
@@ -2140,7 +2478,7 @@ type Demand struct {
 
 func (x *Demand) Reset() {
 	*x = Demand{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[27]
+	mi := &file_ddq_v1_queue_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2152,7 +2490,7 @@ func (x *Demand) String() string {
 func (*Demand) ProtoMessage() {}
 
 func (x *Demand) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[27]
+	mi := &file_ddq_v1_queue_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2165,7 +2503,7 @@ func (x *Demand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Demand.ProtoReflect.Descriptor instead.
 func (*Demand) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{27}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Demand) GetReady() int64 {
@@ -2192,7 +2530,7 @@ type Drain struct {
 
 func (x *Drain) Reset() {
 	*x = Drain{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[28]
+	mi := &file_ddq_v1_queue_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2204,7 +2542,7 @@ func (x *Drain) String() string {
 func (*Drain) ProtoMessage() {}
 
 func (x *Drain) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[28]
+	mi := &file_ddq_v1_queue_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2217,7 +2555,7 @@ func (x *Drain) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Drain.ProtoReflect.Descriptor instead.
 func (*Drain) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{28}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Drain) GetGraceMs() int64 {
@@ -2229,16 +2567,19 @@ func (x *Drain) GetGraceMs() int64 {
 
 // Ack ends a hold: the task is done.
 type Ack struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	TaskId        string                 `protobuf:"bytes,1,opt,name=task_id,json=taskId,proto3" json:"task_id,omitempty"`
-	HoldToken     []byte                 `protobuf:"bytes,2,opt,name=hold_token,json=holdToken,proto3" json:"hold_token,omitempty"`
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	TaskId    string                 `protobuf:"bytes,1,opt,name=task_id,json=taskId,proto3" json:"task_id,omitempty"`
+	HoldToken []byte                 `protobuf:"bytes,2,opt,name=hold_token,json=holdToken,proto3" json:"hold_token,omitempty"`
+	// At most 256 KiB, kept with the task for the topic's done retention. Where that is
+	// 0 the task is deleted, and its result with it.
+	Result        []byte `protobuf:"bytes,3,opt,name=result,proto3" json:"result,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Ack) Reset() {
 	*x = Ack{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[29]
+	mi := &file_ddq_v1_queue_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2250,7 +2591,7 @@ func (x *Ack) String() string {
 func (*Ack) ProtoMessage() {}
 
 func (x *Ack) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[29]
+	mi := &file_ddq_v1_queue_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2263,7 +2604,7 @@ func (x *Ack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ack.ProtoReflect.Descriptor instead.
 func (*Ack) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{29}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Ack) GetTaskId() string {
@@ -2276,6 +2617,13 @@ func (x *Ack) GetTaskId() string {
 func (x *Ack) GetHoldToken() []byte {
 	if x != nil {
 		return x.HoldToken
+	}
+	return nil
+}
+
+func (x *Ack) GetResult() []byte {
+	if x != nil {
+		return x.Result
 	}
 	return nil
 }
@@ -2299,7 +2647,7 @@ type Nack struct {
 
 func (x *Nack) Reset() {
 	*x = Nack{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[30]
+	mi := &file_ddq_v1_queue_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2311,7 +2659,7 @@ func (x *Nack) String() string {
 func (*Nack) ProtoMessage() {}
 
 func (x *Nack) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[30]
+	mi := &file_ddq_v1_queue_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2324,7 +2672,7 @@ func (x *Nack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Nack.ProtoReflect.Descriptor instead.
 func (*Nack) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{30}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Nack) GetTaskId() string {
@@ -2382,7 +2730,7 @@ type Extend struct {
 
 func (x *Extend) Reset() {
 	*x = Extend{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[31]
+	mi := &file_ddq_v1_queue_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2394,7 +2742,7 @@ func (x *Extend) String() string {
 func (*Extend) ProtoMessage() {}
 
 func (x *Extend) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[31]
+	mi := &file_ddq_v1_queue_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2407,7 +2755,7 @@ func (x *Extend) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Extend.ProtoReflect.Descriptor instead.
 func (*Extend) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{31}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Extend) GetTaskId() string {
@@ -2447,7 +2795,7 @@ type RetrieveRequest struct {
 
 func (x *RetrieveRequest) Reset() {
 	*x = RetrieveRequest{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[32]
+	mi := &file_ddq_v1_queue_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2459,7 +2807,7 @@ func (x *RetrieveRequest) String() string {
 func (*RetrieveRequest) ProtoMessage() {}
 
 func (x *RetrieveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[32]
+	mi := &file_ddq_v1_queue_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2472,7 +2820,7 @@ func (x *RetrieveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetrieveRequest.ProtoReflect.Descriptor instead.
 func (*RetrieveRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{32}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *RetrieveRequest) GetTopic() string {
@@ -2520,7 +2868,7 @@ type RetrieveResponse struct {
 
 func (x *RetrieveResponse) Reset() {
 	*x = RetrieveResponse{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[33]
+	mi := &file_ddq_v1_queue_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2532,7 +2880,7 @@ func (x *RetrieveResponse) String() string {
 func (*RetrieveResponse) ProtoMessage() {}
 
 func (x *RetrieveResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[33]
+	mi := &file_ddq_v1_queue_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2545,7 +2893,7 @@ func (x *RetrieveResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetrieveResponse.ProtoReflect.Descriptor instead.
 func (*RetrieveResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{33}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *RetrieveResponse) GetDeliveries() []*Delivery {
@@ -2565,7 +2913,7 @@ type AckRequest struct {
 
 func (x *AckRequest) Reset() {
 	*x = AckRequest{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[34]
+	mi := &file_ddq_v1_queue_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2577,7 +2925,7 @@ func (x *AckRequest) String() string {
 func (*AckRequest) ProtoMessage() {}
 
 func (x *AckRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[34]
+	mi := &file_ddq_v1_queue_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2590,7 +2938,7 @@ func (x *AckRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AckRequest.ProtoReflect.Descriptor instead.
 func (*AckRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{34}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *AckRequest) GetTopic() string {
@@ -2617,7 +2965,7 @@ type AckResponse struct {
 
 func (x *AckResponse) Reset() {
 	*x = AckResponse{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[35]
+	mi := &file_ddq_v1_queue_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2629,7 +2977,7 @@ func (x *AckResponse) String() string {
 func (*AckResponse) ProtoMessage() {}
 
 func (x *AckResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[35]
+	mi := &file_ddq_v1_queue_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2642,7 +2990,7 @@ func (x *AckResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AckResponse.ProtoReflect.Descriptor instead.
 func (*AckResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{35}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *AckResponse) GetAlready() bool {
@@ -2662,7 +3010,7 @@ type NackRequest struct {
 
 func (x *NackRequest) Reset() {
 	*x = NackRequest{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[36]
+	mi := &file_ddq_v1_queue_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2674,7 +3022,7 @@ func (x *NackRequest) String() string {
 func (*NackRequest) ProtoMessage() {}
 
 func (x *NackRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[36]
+	mi := &file_ddq_v1_queue_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2687,7 +3035,7 @@ func (x *NackRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NackRequest.ProtoReflect.Descriptor instead.
 func (*NackRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{36}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *NackRequest) GetTopic() string {
@@ -2716,7 +3064,7 @@ type NackResponse struct {
 
 func (x *NackResponse) Reset() {
 	*x = NackResponse{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[37]
+	mi := &file_ddq_v1_queue_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2728,7 +3076,7 @@ func (x *NackResponse) String() string {
 func (*NackResponse) ProtoMessage() {}
 
 func (x *NackResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[37]
+	mi := &file_ddq_v1_queue_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2741,7 +3089,7 @@ func (x *NackResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NackResponse.ProtoReflect.Descriptor instead.
 func (*NackResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{37}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *NackResponse) GetState() TaskState {
@@ -2768,7 +3116,7 @@ type ExtendRequest struct {
 
 func (x *ExtendRequest) Reset() {
 	*x = ExtendRequest{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[38]
+	mi := &file_ddq_v1_queue_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2780,7 +3128,7 @@ func (x *ExtendRequest) String() string {
 func (*ExtendRequest) ProtoMessage() {}
 
 func (x *ExtendRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[38]
+	mi := &file_ddq_v1_queue_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2793,7 +3141,7 @@ func (x *ExtendRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExtendRequest.ProtoReflect.Descriptor instead.
 func (*ExtendRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{38}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ExtendRequest) GetTopic() string {
@@ -2813,14 +3161,17 @@ func (x *ExtendRequest) GetExtend() *Extend {
 type ExtendResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// How long the hold lasts from now.
-	HoldMs        int64 `protobuf:"varint,1,opt,name=hold_ms,json=holdMs,proto3" json:"hold_ms,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	HoldMs int64 `protobuf:"varint,1,opt,name=hold_ms,json=holdMs,proto3" json:"hold_ms,omitempty"`
+	// The task's cancellation was asked for: whatever is left of it to do is not wanted
+	// any more. Ack what is done all the same, nack otherwise; it is not tried again.
+	CancelRequested bool `protobuf:"varint,2,opt,name=cancel_requested,json=cancelRequested,proto3" json:"cancel_requested,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *ExtendResponse) Reset() {
 	*x = ExtendResponse{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[39]
+	mi := &file_ddq_v1_queue_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2832,7 +3183,7 @@ func (x *ExtendResponse) String() string {
 func (*ExtendResponse) ProtoMessage() {}
 
 func (x *ExtendResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[39]
+	mi := &file_ddq_v1_queue_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2845,7 +3196,7 @@ func (x *ExtendResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExtendResponse.ProtoReflect.Descriptor instead.
 func (*ExtendResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{39}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *ExtendResponse) GetHoldMs() int64 {
@@ -2855,11 +3206,268 @@ func (x *ExtendResponse) GetHoldMs() int64 {
 	return 0
 }
 
+func (x *ExtendResponse) GetCancelRequested() bool {
+	if x != nil {
+		return x.CancelRequested
+	}
+	return false
+}
+
+type WaitTaskRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Every topic is searched when empty.
+	Topic string `protobuf:"bytes,1,opt,name=topic,proto3" json:"topic,omitempty"`
+	Id    string `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
+	// How long to wait, at most 60,000; 0 looks once.
+	WaitMs        int64 `protobuf:"varint,3,opt,name=wait_ms,json=waitMs,proto3" json:"wait_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WaitTaskRequest) Reset() {
+	*x = WaitTaskRequest{}
+	mi := &file_ddq_v1_queue_proto_msgTypes[41]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WaitTaskRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WaitTaskRequest) ProtoMessage() {}
+
+func (x *WaitTaskRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_queue_proto_msgTypes[41]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WaitTaskRequest.ProtoReflect.Descriptor instead.
+func (*WaitTaskRequest) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{41}
+}
+
+func (x *WaitTaskRequest) GetTopic() string {
+	if x != nil {
+		return x.Topic
+	}
+	return ""
+}
+
+func (x *WaitTaskRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *WaitTaskRequest) GetWaitMs() int64 {
+	if x != nil {
+		return x.WaitMs
+	}
+	return 0
+}
+
+// WaitTaskResponse is the task as it was at the end of the wait. A task that is gone
+// by then, because its topic keeps no done tasks or because it was deleted, is
+// NOT_FOUND: with reason TASK_GONE when this call saw it before, else with NO_TASK.
+type WaitTaskResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Task  *Task                  `protobuf:"bytes,1,opt,name=task,proto3" json:"task,omitempty"`
+	// It is done, dead or expired.
+	Settled       bool `protobuf:"varint,2,opt,name=settled,proto3" json:"settled,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WaitTaskResponse) Reset() {
+	*x = WaitTaskResponse{}
+	mi := &file_ddq_v1_queue_proto_msgTypes[42]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WaitTaskResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WaitTaskResponse) ProtoMessage() {}
+
+func (x *WaitTaskResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_queue_proto_msgTypes[42]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WaitTaskResponse.ProtoReflect.Descriptor instead.
+func (*WaitTaskResponse) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{42}
+}
+
+func (x *WaitTaskResponse) GetTask() *Task {
+	if x != nil {
+		return x.Task
+	}
+	return nil
+}
+
+func (x *WaitTaskResponse) GetSettled() bool {
+	if x != nil {
+		return x.Settled
+	}
+	return false
+}
+
+type CancelTaskRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Every topic is searched when empty.
+	Topic string `protobuf:"bytes,1,opt,name=topic,proto3" json:"topic,omitempty"`
+	Id    string `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
+	// How long to wait for the worker to end the task, at most 60,000; 0 does not wait.
+	WaitMs int64 `protobuf:"varint,3,opt,name=wait_ms,json=waitMs,proto3" json:"wait_ms,omitempty"`
+	// Delete the task when no worker holds it, instead of refusing.
+	OrDelete      bool `protobuf:"varint,4,opt,name=or_delete,json=orDelete,proto3" json:"or_delete,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CancelTaskRequest) Reset() {
+	*x = CancelTaskRequest{}
+	mi := &file_ddq_v1_queue_proto_msgTypes[43]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CancelTaskRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CancelTaskRequest) ProtoMessage() {}
+
+func (x *CancelTaskRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_queue_proto_msgTypes[43]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CancelTaskRequest.ProtoReflect.Descriptor instead.
+func (*CancelTaskRequest) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{43}
+}
+
+func (x *CancelTaskRequest) GetTopic() string {
+	if x != nil {
+		return x.Topic
+	}
+	return ""
+}
+
+func (x *CancelTaskRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *CancelTaskRequest) GetWaitMs() int64 {
+	if x != nil {
+		return x.WaitMs
+	}
+	return 0
+}
+
+func (x *CancelTaskRequest) GetOrDelete() bool {
+	if x != nil {
+		return x.OrDelete
+	}
+	return false
+}
+
+type CancelTaskResponse struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Topic   string                 `protobuf:"bytes,1,opt,name=topic,proto3" json:"topic,omitempty"`
+	Outcome CancelOutcome          `protobuf:"varint,2,opt,name=outcome,proto3,enum=ddq.v1.CancelOutcome" json:"outcome,omitempty"`
+	// Unspecified when the task is gone.
+	State         TaskState `protobuf:"varint,3,opt,name=state,proto3,enum=ddq.v1.TaskState" json:"state,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CancelTaskResponse) Reset() {
+	*x = CancelTaskResponse{}
+	mi := &file_ddq_v1_queue_proto_msgTypes[44]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CancelTaskResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CancelTaskResponse) ProtoMessage() {}
+
+func (x *CancelTaskResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_queue_proto_msgTypes[44]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CancelTaskResponse.ProtoReflect.Descriptor instead.
+func (*CancelTaskResponse) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{44}
+}
+
+func (x *CancelTaskResponse) GetTopic() string {
+	if x != nil {
+		return x.Topic
+	}
+	return ""
+}
+
+func (x *CancelTaskResponse) GetOutcome() CancelOutcome {
+	if x != nil {
+		return x.Outcome
+	}
+	return CancelOutcome_CANCEL_OUTCOME_UNSPECIFIED
+}
+
+func (x *CancelTaskResponse) GetState() TaskState {
+	if x != nil {
+		return x.State
+	}
+	return TaskState_TASK_STATE_UNSPECIFIED
+}
+
 var File_ddq_v1_queue_proto protoreflect.FileDescriptor
 
 const file_ddq_v1_queue_proto_rawDesc = "" +
 	"\n" +
-	"\x12ddq/v1/queue.proto\x12\x06ddq.v1\x1a\x11ddq/v1/find.proto\x1a\x11ddq/v1/task.proto\x1a\x1egoogle/protobuf/duration.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x85\x05\n" +
+	"\x12ddq/v1/queue.proto\x12\x06ddq.v1\x1a\x11ddq/v1/find.proto\x1a\x11ddq/v1/task.proto\x1a\x1egoogle/protobuf/duration.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xbc\x05\n" +
 	"\x0eEnqueueRequest\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\tR\x02id\x12\x18\n" +
@@ -2879,27 +3487,36 @@ const file_ddq_v1_queue_proto_rawDesc = "" +
 	"\fexpire_after\x18\v \x01(\v2\x19.google.protobuf.DurationH\x01R\vexpireAfter\x12\x1a\n" +
 	"\bpriority\x18\f \x01(\x05R\bpriority\x12!\n" +
 	"\ffairness_key\x18\r \x01(\tR\vfairnessKey\x12'\n" +
-	"\x0ffairness_weight\x18\x0e \x01(\x05R\x0efairnessWeightB\x06\n" +
+	"\x0ffairness_weight\x18\x0e \x01(\x05R\x0efairnessWeight\x125\n" +
+	"\vidempotency\x18\x11 \x01(\v2\x13.ddq.v1.IdempotencyR\vidempotencyB\x06\n" +
 	"\x04whenB\b\n" +
 	"\x06expiryB\x0e\n" +
-	"\f_max_retries\"\xfd\x01\n" +
+	"\f_max_retries\"\xa1\x01\n" +
+	"\vIdempotency\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12.\n" +
+	"\x05scope\x18\x02 \x01(\x0e2\x18.ddq.v1.IdempotencyScopeR\x05scope\x12\x1b\n" +
+	"\twindow_ms\x18\x03 \x01(\x03R\bwindowMs\x123\n" +
+	"\von_conflict\x18\x04 \x01(\x0e2\x12.ddq.v1.OnConflictR\n" +
+	"onConflict\"\xca\x02\n" +
 	"\x0fEnqueueResponse\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x05topic\x18\x02 \x01(\tR\x05topic\x12=\n" +
 	"\fexecute_time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\vexecuteTime\x12\"\n" +
 	"\fdeduplicated\x18\x04 \x01(\bR\fdeduplicated\x12'\n" +
 	"\x05state\x18\x05 \x01(\x0e2\x11.ddq.v1.TaskStateR\x05state\x128\n" +
-	"\x0ereplaced_state\x18\x06 \x01(\x0e2\x11.ddq.v1.TaskStateR\rreplacedState\"C\n" +
+	"\x0ereplaced_state\x18\x06 \x01(\x0e2\x11.ddq.v1.TaskStateR\rreplacedState\x12K\n" +
+	"\x13idempotency_outcome\x18\x11 \x01(\x0e2\x1a.ddq.v1.IdempotencyOutcomeR\x12idempotencyOutcome\"C\n" +
 	"\x13EnqueueBatchRequest\x12,\n" +
 	"\x05tasks\x18\x01 \x03(\v2\x16.ddq.v1.EnqueueRequestR\x05tasks\"G\n" +
 	"\x14EnqueueBatchResponse\x12/\n" +
-	"\aresults\x18\x01 \x03(\v2\x15.ddq.v1.EnqueueResultR\aresults\"\xe1\x01\n" +
+	"\aresults\x18\x01 \x03(\v2\x15.ddq.v1.EnqueueResultR\aresults\"\xae\x02\n" +
 	"\rEnqueueResult\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12=\n" +
 	"\fexecute_time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\vexecuteTime\x12\"\n" +
 	"\fdeduplicated\x18\x03 \x01(\bR\fdeduplicated\x128\n" +
 	"\x0ereplaced_state\x18\x04 \x01(\x0e2\x11.ddq.v1.TaskStateR\rreplacedState\x12#\n" +
-	"\x05error\x18\x05 \x01(\v2\r.ddq.v1.ErrorR\x05error\"`\n" +
+	"\x05error\x18\x05 \x01(\v2\r.ddq.v1.ErrorR\x05error\x12K\n" +
+	"\x13idempotency_outcome\x18\x11 \x01(\x0e2\x1a.ddq.v1.IdempotencyOutcomeR\x12idempotencyOutcome\"`\n" +
 	"\x14EnqueueStreamRequest\x12\x1a\n" +
 	"\bsequence\x18\x01 \x01(\x04R\bsequence\x12,\n" +
 	"\x05tasks\x18\x02 \x03(\v2\x16.ddq.v1.EnqueueRequestR\x05tasks\"\x89\x01\n" +
@@ -3019,14 +3636,15 @@ const file_ddq_v1_queue_proto_rawDesc = "" +
 	"\ahold_ms\x18\x03 \x01(\x03R\x06holdMs\"U\n" +
 	"\aSettled\x12\x1a\n" +
 	"\bsequence\x18\x01 \x01(\x04R\bsequence\x12.\n" +
-	"\aresults\x18\x02 \x03(\v2\x14.ddq.v1.SettleResultR\aresults\"\x9e\x01\n" +
+	"\aresults\x18\x02 \x03(\v2\x14.ddq.v1.SettleResultR\aresults\"\xc9\x01\n" +
 	"\fSettleResult\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x1d\n" +
 	"\n" +
 	"hold_token\x18\x02 \x01(\fR\tholdToken\x12\x18\n" +
 	"\aalready\x18\x03 \x01(\bR\aalready\x12\x17\n" +
 	"\ahold_ms\x18\x04 \x01(\x03R\x06holdMs\x12#\n" +
-	"\x05error\x18\x05 \x01(\v2\r.ddq.v1.ErrorR\x05error\"@\n" +
+	"\x05error\x18\x05 \x01(\v2\r.ddq.v1.ErrorR\x05error\x12)\n" +
+	"\x10cancel_requested\x18\x06 \x01(\bR\x0fcancelRequested\"@\n" +
 	"\x06Cancel\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x1d\n" +
 	"\n" +
@@ -3035,11 +3653,12 @@ const file_ddq_v1_queue_proto_rawDesc = "" +
 	"\x05ready\x18\x01 \x01(\x03R\x05ready\x12\x1a\n" +
 	"\breturned\x18\x02 \x01(\x05R\breturned\"\"\n" +
 	"\x05Drain\x12\x19\n" +
-	"\bgrace_ms\x18\x01 \x01(\x03R\agraceMs\"=\n" +
+	"\bgrace_ms\x18\x01 \x01(\x03R\agraceMs\"U\n" +
 	"\x03Ack\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x1d\n" +
 	"\n" +
-	"hold_token\x18\x02 \x01(\fR\tholdToken\"\xb9\x01\n" +
+	"hold_token\x18\x02 \x01(\fR\tholdToken\x12\x16\n" +
+	"\x06result\x18\x03 \x01(\fR\x06result\"\xb9\x01\n" +
 	"\x04Nack\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x1d\n" +
 	"\n" +
@@ -3078,9 +3697,49 @@ const file_ddq_v1_queue_proto_rawDesc = "" +
 	"\fexecute_time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\vexecuteTime\"M\n" +
 	"\rExtendRequest\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12&\n" +
-	"\x06extend\x18\x02 \x01(\v2\x0e.ddq.v1.ExtendR\x06extend\")\n" +
+	"\x06extend\x18\x02 \x01(\v2\x0e.ddq.v1.ExtendR\x06extend\"T\n" +
 	"\x0eExtendResponse\x12\x17\n" +
-	"\ahold_ms\x18\x01 \x01(\x03R\x06holdMs2\xde\t\n" +
+	"\ahold_ms\x18\x01 \x01(\x03R\x06holdMs\x12)\n" +
+	"\x10cancel_requested\x18\x02 \x01(\bR\x0fcancelRequested\"P\n" +
+	"\x0fWaitTaskRequest\x12\x14\n" +
+	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x0e\n" +
+	"\x02id\x18\x02 \x01(\tR\x02id\x12\x17\n" +
+	"\await_ms\x18\x03 \x01(\x03R\x06waitMs\"N\n" +
+	"\x10WaitTaskResponse\x12 \n" +
+	"\x04task\x18\x01 \x01(\v2\f.ddq.v1.TaskR\x04task\x12\x18\n" +
+	"\asettled\x18\x02 \x01(\bR\asettled\"o\n" +
+	"\x11CancelTaskRequest\x12\x14\n" +
+	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x0e\n" +
+	"\x02id\x18\x02 \x01(\tR\x02id\x12\x17\n" +
+	"\await_ms\x18\x03 \x01(\x03R\x06waitMs\x12\x1b\n" +
+	"\tor_delete\x18\x04 \x01(\bR\borDelete\"\x84\x01\n" +
+	"\x12CancelTaskResponse\x12\x14\n" +
+	"\x05topic\x18\x01 \x01(\tR\x05topic\x12/\n" +
+	"\aoutcome\x18\x02 \x01(\x0e2\x15.ddq.v1.CancelOutcomeR\aoutcome\x12'\n" +
+	"\x05state\x18\x03 \x01(\x0e2\x11.ddq.v1.TaskStateR\x05state*o\n" +
+	"\x10IdempotencyScope\x12!\n" +
+	"\x1dIDEMPOTENCY_SCOPE_UNSPECIFIED\x10\x00\x12\x1a\n" +
+	"\x16IDEMPOTENCY_SCOPE_LIVE\x10\x01\x12\x1c\n" +
+	"\x18IDEMPOTENCY_SCOPE_WINDOW\x10\x02*r\n" +
+	"\n" +
+	"OnConflict\x12\x1b\n" +
+	"\x17ON_CONFLICT_UNSPECIFIED\x10\x00\x12\x16\n" +
+	"\x12ON_CONFLICT_RETURN\x10\x01\x12\x16\n" +
+	"\x12ON_CONFLICT_REJECT\x10\x02\x12\x17\n" +
+	"\x13ON_CONFLICT_REPLACE\x10\x03*\xbf\x01\n" +
+	"\x12IdempotencyOutcome\x12#\n" +
+	"\x1fIDEMPOTENCY_OUTCOME_UNSPECIFIED\x10\x00\x12 \n" +
+	"\x1cIDEMPOTENCY_OUTCOME_ENQUEUED\x10\x01\x12 \n" +
+	"\x1cIDEMPOTENCY_OUTCOME_RETURNED\x10\x02\x12 \n" +
+	"\x1cIDEMPOTENCY_OUTCOME_REPLACED\x10\x03\x12\x1e\n" +
+	"\x1aIDEMPOTENCY_OUTCOME_BESIDE\x10\x04*\xa4\x01\n" +
+	"\rCancelOutcome\x12\x1e\n" +
+	"\x1aCANCEL_OUTCOME_UNSPECIFIED\x10\x00\x12\x1c\n" +
+	"\x18CANCEL_OUTCOME_REQUESTED\x10\x01\x12\x1b\n" +
+	"\x17CANCEL_OUTCOME_TOO_LATE\x10\x02\x12\x1c\n" +
+	"\x18CANCEL_OUTCOME_CONFIRMED\x10\x03\x12\x1a\n" +
+	"\x16CANCEL_OUTCOME_DELETED\x10\x042\xe2\n" +
+	"\n" +
 	"\x11DelayQueueService\x12:\n" +
 	"\aEnqueue\x12\x16.ddq.v1.EnqueueRequest\x1a\x17.ddq.v1.EnqueueResponse\x12I\n" +
 	"\fEnqueueBatch\x12\x1b.ddq.v1.EnqueueBatchRequest\x1a\x1c.ddq.v1.EnqueueBatchResponse\x12P\n" +
@@ -3102,7 +3761,10 @@ const file_ddq_v1_queue_proto_rawDesc = "" +
 	"\bRetrieve\x12\x17.ddq.v1.RetrieveRequest\x1a\x18.ddq.v1.RetrieveResponse\x12.\n" +
 	"\x03Ack\x12\x12.ddq.v1.AckRequest\x1a\x13.ddq.v1.AckResponse\x121\n" +
 	"\x04Nack\x12\x13.ddq.v1.NackRequest\x1a\x14.ddq.v1.NackResponse\x127\n" +
-	"\x06Extend\x12\x15.ddq.v1.ExtendRequest\x1a\x16.ddq.v1.ExtendResponseB'Z%github.com/ddq-io/ddq/api/ddqv1;ddqv1b\x06proto3"
+	"\x06Extend\x12\x15.ddq.v1.ExtendRequest\x1a\x16.ddq.v1.ExtendResponse\x12=\n" +
+	"\bWaitTask\x12\x17.ddq.v1.WaitTaskRequest\x1a\x18.ddq.v1.WaitTaskResponse\x12C\n" +
+	"\n" +
+	"CancelTask\x12\x19.ddq.v1.CancelTaskRequest\x1a\x1a.ddq.v1.CancelTaskResponseB'Z%github.com/ddq-io/ddq/api/ddqv1;ddqv1b\x06proto3"
 
 var (
 	file_ddq_v1_queue_proto_rawDescOnce sync.Once
@@ -3116,160 +3778,182 @@ func file_ddq_v1_queue_proto_rawDescGZIP() []byte {
 	return file_ddq_v1_queue_proto_rawDescData
 }
 
-var file_ddq_v1_queue_proto_msgTypes = make([]protoimpl.MessageInfo, 40)
+var file_ddq_v1_queue_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
+var file_ddq_v1_queue_proto_msgTypes = make([]protoimpl.MessageInfo, 45)
 var file_ddq_v1_queue_proto_goTypes = []any{
-	(*EnqueueRequest)(nil),          // 0: ddq.v1.EnqueueRequest
-	(*EnqueueResponse)(nil),         // 1: ddq.v1.EnqueueResponse
-	(*EnqueueBatchRequest)(nil),     // 2: ddq.v1.EnqueueBatchRequest
-	(*EnqueueBatchResponse)(nil),    // 3: ddq.v1.EnqueueBatchResponse
-	(*EnqueueResult)(nil),           // 4: ddq.v1.EnqueueResult
-	(*EnqueueStreamRequest)(nil),    // 5: ddq.v1.EnqueueStreamRequest
-	(*EnqueueStreamResponse)(nil),   // 6: ddq.v1.EnqueueStreamResponse
-	(*GetTaskRequest)(nil),          // 7: ddq.v1.GetTaskRequest
-	(*GetTaskResponse)(nil),         // 8: ddq.v1.GetTaskResponse
-	(*ListTasksRequest)(nil),        // 9: ddq.v1.ListTasksRequest
-	(*ListTasksResponse)(nil),       // 10: ddq.v1.ListTasksResponse
-	(*DeleteTaskRequest)(nil),       // 11: ddq.v1.DeleteTaskRequest
-	(*DeleteTaskResponse)(nil),      // 12: ddq.v1.DeleteTaskResponse
-	(*RescheduleTaskRequest)(nil),   // 13: ddq.v1.RescheduleTaskRequest
-	(*RescheduleTaskResponse)(nil),  // 14: ddq.v1.RescheduleTaskResponse
-	(*UpdateTaskRequest)(nil),       // 15: ddq.v1.UpdateTaskRequest
-	(*UpdateTaskResponse)(nil),      // 16: ddq.v1.UpdateTaskResponse
-	(*PromoteTaskRequest)(nil),      // 17: ddq.v1.PromoteTaskRequest
-	(*PromoteTaskResponse)(nil),     // 18: ddq.v1.PromoteTaskResponse
-	(*SubscribeRequest)(nil),        // 19: ddq.v1.SubscribeRequest
-	(*Hello)(nil),                   // 20: ddq.v1.Hello
-	(*SubscribeResponse)(nil),       // 21: ddq.v1.SubscribeResponse
-	(*Subscribed)(nil),              // 22: ddq.v1.Subscribed
-	(*Delivery)(nil),                // 23: ddq.v1.Delivery
-	(*Settled)(nil),                 // 24: ddq.v1.Settled
-	(*SettleResult)(nil),            // 25: ddq.v1.SettleResult
-	(*Cancel)(nil),                  // 26: ddq.v1.Cancel
-	(*Demand)(nil),                  // 27: ddq.v1.Demand
-	(*Drain)(nil),                   // 28: ddq.v1.Drain
-	(*Ack)(nil),                     // 29: ddq.v1.Ack
-	(*Nack)(nil),                    // 30: ddq.v1.Nack
-	(*Extend)(nil),                  // 31: ddq.v1.Extend
-	(*RetrieveRequest)(nil),         // 32: ddq.v1.RetrieveRequest
-	(*RetrieveResponse)(nil),        // 33: ddq.v1.RetrieveResponse
-	(*AckRequest)(nil),              // 34: ddq.v1.AckRequest
-	(*AckResponse)(nil),             // 35: ddq.v1.AckResponse
-	(*NackRequest)(nil),             // 36: ddq.v1.NackRequest
-	(*NackResponse)(nil),            // 37: ddq.v1.NackResponse
-	(*ExtendRequest)(nil),           // 38: ddq.v1.ExtendRequest
-	(*ExtendResponse)(nil),          // 39: ddq.v1.ExtendResponse
-	(*durationpb.Duration)(nil),     // 40: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil),   // 41: google.protobuf.Timestamp
-	(*Attribute)(nil),               // 42: ddq.v1.Attribute
-	(*Backoff)(nil),                 // 43: ddq.v1.Backoff
-	(TaskState)(0),                  // 44: ddq.v1.TaskState
-	(*Error)(nil),                   // 45: ddq.v1.Error
-	(*Task)(nil),                    // 46: ddq.v1.Task
-	(*TaskFilter)(nil),              // 47: ddq.v1.TaskFilter
-	(*fieldmaskpb.FieldMask)(nil),   // 48: google.protobuf.FieldMask
-	(*DeleteTasksRequest)(nil),      // 49: ddq.v1.DeleteTasksRequest
-	(*RescheduleTasksRequest)(nil),  // 50: ddq.v1.RescheduleTasksRequest
-	(*CountTasksRequest)(nil),       // 51: ddq.v1.CountTasksRequest
-	(*DueHistogramRequest)(nil),     // 52: ddq.v1.DueHistogramRequest
-	(*DeleteTasksResponse)(nil),     // 53: ddq.v1.DeleteTasksResponse
-	(*RescheduleTasksResponse)(nil), // 54: ddq.v1.RescheduleTasksResponse
-	(*CountTasksResponse)(nil),      // 55: ddq.v1.CountTasksResponse
-	(*DueHistogramResponse)(nil),    // 56: ddq.v1.DueHistogramResponse
+	(IdempotencyScope)(0),           // 0: ddq.v1.IdempotencyScope
+	(OnConflict)(0),                 // 1: ddq.v1.OnConflict
+	(IdempotencyOutcome)(0),         // 2: ddq.v1.IdempotencyOutcome
+	(CancelOutcome)(0),              // 3: ddq.v1.CancelOutcome
+	(*EnqueueRequest)(nil),          // 4: ddq.v1.EnqueueRequest
+	(*Idempotency)(nil),             // 5: ddq.v1.Idempotency
+	(*EnqueueResponse)(nil),         // 6: ddq.v1.EnqueueResponse
+	(*EnqueueBatchRequest)(nil),     // 7: ddq.v1.EnqueueBatchRequest
+	(*EnqueueBatchResponse)(nil),    // 8: ddq.v1.EnqueueBatchResponse
+	(*EnqueueResult)(nil),           // 9: ddq.v1.EnqueueResult
+	(*EnqueueStreamRequest)(nil),    // 10: ddq.v1.EnqueueStreamRequest
+	(*EnqueueStreamResponse)(nil),   // 11: ddq.v1.EnqueueStreamResponse
+	(*GetTaskRequest)(nil),          // 12: ddq.v1.GetTaskRequest
+	(*GetTaskResponse)(nil),         // 13: ddq.v1.GetTaskResponse
+	(*ListTasksRequest)(nil),        // 14: ddq.v1.ListTasksRequest
+	(*ListTasksResponse)(nil),       // 15: ddq.v1.ListTasksResponse
+	(*DeleteTaskRequest)(nil),       // 16: ddq.v1.DeleteTaskRequest
+	(*DeleteTaskResponse)(nil),      // 17: ddq.v1.DeleteTaskResponse
+	(*RescheduleTaskRequest)(nil),   // 18: ddq.v1.RescheduleTaskRequest
+	(*RescheduleTaskResponse)(nil),  // 19: ddq.v1.RescheduleTaskResponse
+	(*UpdateTaskRequest)(nil),       // 20: ddq.v1.UpdateTaskRequest
+	(*UpdateTaskResponse)(nil),      // 21: ddq.v1.UpdateTaskResponse
+	(*PromoteTaskRequest)(nil),      // 22: ddq.v1.PromoteTaskRequest
+	(*PromoteTaskResponse)(nil),     // 23: ddq.v1.PromoteTaskResponse
+	(*SubscribeRequest)(nil),        // 24: ddq.v1.SubscribeRequest
+	(*Hello)(nil),                   // 25: ddq.v1.Hello
+	(*SubscribeResponse)(nil),       // 26: ddq.v1.SubscribeResponse
+	(*Subscribed)(nil),              // 27: ddq.v1.Subscribed
+	(*Delivery)(nil),                // 28: ddq.v1.Delivery
+	(*Settled)(nil),                 // 29: ddq.v1.Settled
+	(*SettleResult)(nil),            // 30: ddq.v1.SettleResult
+	(*Cancel)(nil),                  // 31: ddq.v1.Cancel
+	(*Demand)(nil),                  // 32: ddq.v1.Demand
+	(*Drain)(nil),                   // 33: ddq.v1.Drain
+	(*Ack)(nil),                     // 34: ddq.v1.Ack
+	(*Nack)(nil),                    // 35: ddq.v1.Nack
+	(*Extend)(nil),                  // 36: ddq.v1.Extend
+	(*RetrieveRequest)(nil),         // 37: ddq.v1.RetrieveRequest
+	(*RetrieveResponse)(nil),        // 38: ddq.v1.RetrieveResponse
+	(*AckRequest)(nil),              // 39: ddq.v1.AckRequest
+	(*AckResponse)(nil),             // 40: ddq.v1.AckResponse
+	(*NackRequest)(nil),             // 41: ddq.v1.NackRequest
+	(*NackResponse)(nil),            // 42: ddq.v1.NackResponse
+	(*ExtendRequest)(nil),           // 43: ddq.v1.ExtendRequest
+	(*ExtendResponse)(nil),          // 44: ddq.v1.ExtendResponse
+	(*WaitTaskRequest)(nil),         // 45: ddq.v1.WaitTaskRequest
+	(*WaitTaskResponse)(nil),        // 46: ddq.v1.WaitTaskResponse
+	(*CancelTaskRequest)(nil),       // 47: ddq.v1.CancelTaskRequest
+	(*CancelTaskResponse)(nil),      // 48: ddq.v1.CancelTaskResponse
+	(*durationpb.Duration)(nil),     // 49: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil),   // 50: google.protobuf.Timestamp
+	(*Attribute)(nil),               // 51: ddq.v1.Attribute
+	(*Backoff)(nil),                 // 52: ddq.v1.Backoff
+	(TaskState)(0),                  // 53: ddq.v1.TaskState
+	(*Error)(nil),                   // 54: ddq.v1.Error
+	(*Task)(nil),                    // 55: ddq.v1.Task
+	(*TaskFilter)(nil),              // 56: ddq.v1.TaskFilter
+	(*fieldmaskpb.FieldMask)(nil),   // 57: google.protobuf.FieldMask
+	(*DeleteTasksRequest)(nil),      // 58: ddq.v1.DeleteTasksRequest
+	(*RescheduleTasksRequest)(nil),  // 59: ddq.v1.RescheduleTasksRequest
+	(*CountTasksRequest)(nil),       // 60: ddq.v1.CountTasksRequest
+	(*DueHistogramRequest)(nil),     // 61: ddq.v1.DueHistogramRequest
+	(*DeleteTasksResponse)(nil),     // 62: ddq.v1.DeleteTasksResponse
+	(*RescheduleTasksResponse)(nil), // 63: ddq.v1.RescheduleTasksResponse
+	(*CountTasksResponse)(nil),      // 64: ddq.v1.CountTasksResponse
+	(*DueHistogramResponse)(nil),    // 65: ddq.v1.DueHistogramResponse
 }
 var file_ddq_v1_queue_proto_depIdxs = []int32{
-	40, // 0: ddq.v1.EnqueueRequest.delay:type_name -> google.protobuf.Duration
-	41, // 1: ddq.v1.EnqueueRequest.execute_time:type_name -> google.protobuf.Timestamp
-	42, // 2: ddq.v1.EnqueueRequest.attributes:type_name -> ddq.v1.Attribute
-	43, // 3: ddq.v1.EnqueueRequest.backoff:type_name -> ddq.v1.Backoff
-	41, // 4: ddq.v1.EnqueueRequest.expire_time:type_name -> google.protobuf.Timestamp
-	40, // 5: ddq.v1.EnqueueRequest.expire_after:type_name -> google.protobuf.Duration
-	41, // 6: ddq.v1.EnqueueResponse.execute_time:type_name -> google.protobuf.Timestamp
-	44, // 7: ddq.v1.EnqueueResponse.state:type_name -> ddq.v1.TaskState
-	44, // 8: ddq.v1.EnqueueResponse.replaced_state:type_name -> ddq.v1.TaskState
-	0,  // 9: ddq.v1.EnqueueBatchRequest.tasks:type_name -> ddq.v1.EnqueueRequest
-	4,  // 10: ddq.v1.EnqueueBatchResponse.results:type_name -> ddq.v1.EnqueueResult
-	41, // 11: ddq.v1.EnqueueResult.execute_time:type_name -> google.protobuf.Timestamp
-	44, // 12: ddq.v1.EnqueueResult.replaced_state:type_name -> ddq.v1.TaskState
-	45, // 13: ddq.v1.EnqueueResult.error:type_name -> ddq.v1.Error
-	0,  // 14: ddq.v1.EnqueueStreamRequest.tasks:type_name -> ddq.v1.EnqueueRequest
-	4,  // 15: ddq.v1.EnqueueStreamResponse.results:type_name -> ddq.v1.EnqueueResult
-	45, // 16: ddq.v1.EnqueueStreamResponse.error:type_name -> ddq.v1.Error
-	46, // 17: ddq.v1.GetTaskResponse.task:type_name -> ddq.v1.Task
-	44, // 18: ddq.v1.ListTasksRequest.state:type_name -> ddq.v1.TaskState
-	47, // 19: ddq.v1.ListTasksRequest.filter:type_name -> ddq.v1.TaskFilter
-	46, // 20: ddq.v1.ListTasksResponse.tasks:type_name -> ddq.v1.Task
-	40, // 21: ddq.v1.RescheduleTaskRequest.delay:type_name -> google.protobuf.Duration
-	41, // 22: ddq.v1.RescheduleTaskRequest.execute_time:type_name -> google.protobuf.Timestamp
-	41, // 23: ddq.v1.RescheduleTaskResponse.execute_time:type_name -> google.protobuf.Timestamp
-	48, // 24: ddq.v1.UpdateTaskRequest.update_mask:type_name -> google.protobuf.FieldMask
-	42, // 25: ddq.v1.UpdateTaskRequest.attributes:type_name -> ddq.v1.Attribute
-	43, // 26: ddq.v1.UpdateTaskRequest.backoff:type_name -> ddq.v1.Backoff
-	41, // 27: ddq.v1.UpdateTaskRequest.expire_time:type_name -> google.protobuf.Timestamp
-	40, // 28: ddq.v1.UpdateTaskRequest.expire_after:type_name -> google.protobuf.Duration
-	40, // 29: ddq.v1.UpdateTaskRequest.delay:type_name -> google.protobuf.Duration
-	41, // 30: ddq.v1.UpdateTaskRequest.execute_time:type_name -> google.protobuf.Timestamp
-	41, // 31: ddq.v1.UpdateTaskResponse.execute_time:type_name -> google.protobuf.Timestamp
-	41, // 32: ddq.v1.PromoteTaskResponse.execute_time:type_name -> google.protobuf.Timestamp
-	20, // 33: ddq.v1.SubscribeRequest.hello:type_name -> ddq.v1.Hello
-	29, // 34: ddq.v1.SubscribeRequest.acks:type_name -> ddq.v1.Ack
-	30, // 35: ddq.v1.SubscribeRequest.nacks:type_name -> ddq.v1.Nack
-	31, // 36: ddq.v1.SubscribeRequest.extends:type_name -> ddq.v1.Extend
-	22, // 37: ddq.v1.SubscribeResponse.subscribed:type_name -> ddq.v1.Subscribed
-	23, // 38: ddq.v1.SubscribeResponse.deliveries:type_name -> ddq.v1.Delivery
-	24, // 39: ddq.v1.SubscribeResponse.settled:type_name -> ddq.v1.Settled
-	26, // 40: ddq.v1.SubscribeResponse.cancels:type_name -> ddq.v1.Cancel
-	28, // 41: ddq.v1.SubscribeResponse.drain:type_name -> ddq.v1.Drain
-	27, // 42: ddq.v1.SubscribeResponse.demand:type_name -> ddq.v1.Demand
-	46, // 43: ddq.v1.Delivery.task:type_name -> ddq.v1.Task
-	25, // 44: ddq.v1.Settled.results:type_name -> ddq.v1.SettleResult
-	45, // 45: ddq.v1.SettleResult.error:type_name -> ddq.v1.Error
-	23, // 46: ddq.v1.RetrieveResponse.deliveries:type_name -> ddq.v1.Delivery
-	29, // 47: ddq.v1.AckRequest.ack:type_name -> ddq.v1.Ack
-	30, // 48: ddq.v1.NackRequest.nack:type_name -> ddq.v1.Nack
-	44, // 49: ddq.v1.NackResponse.state:type_name -> ddq.v1.TaskState
-	41, // 50: ddq.v1.NackResponse.execute_time:type_name -> google.protobuf.Timestamp
-	31, // 51: ddq.v1.ExtendRequest.extend:type_name -> ddq.v1.Extend
-	0,  // 52: ddq.v1.DelayQueueService.Enqueue:input_type -> ddq.v1.EnqueueRequest
-	2,  // 53: ddq.v1.DelayQueueService.EnqueueBatch:input_type -> ddq.v1.EnqueueBatchRequest
-	5,  // 54: ddq.v1.DelayQueueService.EnqueueStream:input_type -> ddq.v1.EnqueueStreamRequest
-	7,  // 55: ddq.v1.DelayQueueService.GetTask:input_type -> ddq.v1.GetTaskRequest
-	9,  // 56: ddq.v1.DelayQueueService.ListTasks:input_type -> ddq.v1.ListTasksRequest
-	11, // 57: ddq.v1.DelayQueueService.DeleteTask:input_type -> ddq.v1.DeleteTaskRequest
-	13, // 58: ddq.v1.DelayQueueService.RescheduleTask:input_type -> ddq.v1.RescheduleTaskRequest
-	15, // 59: ddq.v1.DelayQueueService.UpdateTask:input_type -> ddq.v1.UpdateTaskRequest
-	17, // 60: ddq.v1.DelayQueueService.PromoteTask:input_type -> ddq.v1.PromoteTaskRequest
-	49, // 61: ddq.v1.DelayQueueService.DeleteTasks:input_type -> ddq.v1.DeleteTasksRequest
-	50, // 62: ddq.v1.DelayQueueService.RescheduleTasks:input_type -> ddq.v1.RescheduleTasksRequest
-	51, // 63: ddq.v1.DelayQueueService.CountTasks:input_type -> ddq.v1.CountTasksRequest
-	52, // 64: ddq.v1.DelayQueueService.DueHistogram:input_type -> ddq.v1.DueHistogramRequest
-	19, // 65: ddq.v1.DelayQueueService.Subscribe:input_type -> ddq.v1.SubscribeRequest
-	32, // 66: ddq.v1.DelayQueueService.Retrieve:input_type -> ddq.v1.RetrieveRequest
-	34, // 67: ddq.v1.DelayQueueService.Ack:input_type -> ddq.v1.AckRequest
-	36, // 68: ddq.v1.DelayQueueService.Nack:input_type -> ddq.v1.NackRequest
-	38, // 69: ddq.v1.DelayQueueService.Extend:input_type -> ddq.v1.ExtendRequest
-	1,  // 70: ddq.v1.DelayQueueService.Enqueue:output_type -> ddq.v1.EnqueueResponse
-	3,  // 71: ddq.v1.DelayQueueService.EnqueueBatch:output_type -> ddq.v1.EnqueueBatchResponse
-	6,  // 72: ddq.v1.DelayQueueService.EnqueueStream:output_type -> ddq.v1.EnqueueStreamResponse
-	8,  // 73: ddq.v1.DelayQueueService.GetTask:output_type -> ddq.v1.GetTaskResponse
-	10, // 74: ddq.v1.DelayQueueService.ListTasks:output_type -> ddq.v1.ListTasksResponse
-	12, // 75: ddq.v1.DelayQueueService.DeleteTask:output_type -> ddq.v1.DeleteTaskResponse
-	14, // 76: ddq.v1.DelayQueueService.RescheduleTask:output_type -> ddq.v1.RescheduleTaskResponse
-	16, // 77: ddq.v1.DelayQueueService.UpdateTask:output_type -> ddq.v1.UpdateTaskResponse
-	18, // 78: ddq.v1.DelayQueueService.PromoteTask:output_type -> ddq.v1.PromoteTaskResponse
-	53, // 79: ddq.v1.DelayQueueService.DeleteTasks:output_type -> ddq.v1.DeleteTasksResponse
-	54, // 80: ddq.v1.DelayQueueService.RescheduleTasks:output_type -> ddq.v1.RescheduleTasksResponse
-	55, // 81: ddq.v1.DelayQueueService.CountTasks:output_type -> ddq.v1.CountTasksResponse
-	56, // 82: ddq.v1.DelayQueueService.DueHistogram:output_type -> ddq.v1.DueHistogramResponse
-	21, // 83: ddq.v1.DelayQueueService.Subscribe:output_type -> ddq.v1.SubscribeResponse
-	33, // 84: ddq.v1.DelayQueueService.Retrieve:output_type -> ddq.v1.RetrieveResponse
-	35, // 85: ddq.v1.DelayQueueService.Ack:output_type -> ddq.v1.AckResponse
-	37, // 86: ddq.v1.DelayQueueService.Nack:output_type -> ddq.v1.NackResponse
-	39, // 87: ddq.v1.DelayQueueService.Extend:output_type -> ddq.v1.ExtendResponse
-	70, // [70:88] is the sub-list for method output_type
-	52, // [52:70] is the sub-list for method input_type
-	52, // [52:52] is the sub-list for extension type_name
-	52, // [52:52] is the sub-list for extension extendee
-	0,  // [0:52] is the sub-list for field type_name
+	49, // 0: ddq.v1.EnqueueRequest.delay:type_name -> google.protobuf.Duration
+	50, // 1: ddq.v1.EnqueueRequest.execute_time:type_name -> google.protobuf.Timestamp
+	51, // 2: ddq.v1.EnqueueRequest.attributes:type_name -> ddq.v1.Attribute
+	52, // 3: ddq.v1.EnqueueRequest.backoff:type_name -> ddq.v1.Backoff
+	50, // 4: ddq.v1.EnqueueRequest.expire_time:type_name -> google.protobuf.Timestamp
+	49, // 5: ddq.v1.EnqueueRequest.expire_after:type_name -> google.protobuf.Duration
+	5,  // 6: ddq.v1.EnqueueRequest.idempotency:type_name -> ddq.v1.Idempotency
+	0,  // 7: ddq.v1.Idempotency.scope:type_name -> ddq.v1.IdempotencyScope
+	1,  // 8: ddq.v1.Idempotency.on_conflict:type_name -> ddq.v1.OnConflict
+	50, // 9: ddq.v1.EnqueueResponse.execute_time:type_name -> google.protobuf.Timestamp
+	53, // 10: ddq.v1.EnqueueResponse.state:type_name -> ddq.v1.TaskState
+	53, // 11: ddq.v1.EnqueueResponse.replaced_state:type_name -> ddq.v1.TaskState
+	2,  // 12: ddq.v1.EnqueueResponse.idempotency_outcome:type_name -> ddq.v1.IdempotencyOutcome
+	4,  // 13: ddq.v1.EnqueueBatchRequest.tasks:type_name -> ddq.v1.EnqueueRequest
+	9,  // 14: ddq.v1.EnqueueBatchResponse.results:type_name -> ddq.v1.EnqueueResult
+	50, // 15: ddq.v1.EnqueueResult.execute_time:type_name -> google.protobuf.Timestamp
+	53, // 16: ddq.v1.EnqueueResult.replaced_state:type_name -> ddq.v1.TaskState
+	54, // 17: ddq.v1.EnqueueResult.error:type_name -> ddq.v1.Error
+	2,  // 18: ddq.v1.EnqueueResult.idempotency_outcome:type_name -> ddq.v1.IdempotencyOutcome
+	4,  // 19: ddq.v1.EnqueueStreamRequest.tasks:type_name -> ddq.v1.EnqueueRequest
+	9,  // 20: ddq.v1.EnqueueStreamResponse.results:type_name -> ddq.v1.EnqueueResult
+	54, // 21: ddq.v1.EnqueueStreamResponse.error:type_name -> ddq.v1.Error
+	55, // 22: ddq.v1.GetTaskResponse.task:type_name -> ddq.v1.Task
+	53, // 23: ddq.v1.ListTasksRequest.state:type_name -> ddq.v1.TaskState
+	56, // 24: ddq.v1.ListTasksRequest.filter:type_name -> ddq.v1.TaskFilter
+	55, // 25: ddq.v1.ListTasksResponse.tasks:type_name -> ddq.v1.Task
+	49, // 26: ddq.v1.RescheduleTaskRequest.delay:type_name -> google.protobuf.Duration
+	50, // 27: ddq.v1.RescheduleTaskRequest.execute_time:type_name -> google.protobuf.Timestamp
+	50, // 28: ddq.v1.RescheduleTaskResponse.execute_time:type_name -> google.protobuf.Timestamp
+	57, // 29: ddq.v1.UpdateTaskRequest.update_mask:type_name -> google.protobuf.FieldMask
+	51, // 30: ddq.v1.UpdateTaskRequest.attributes:type_name -> ddq.v1.Attribute
+	52, // 31: ddq.v1.UpdateTaskRequest.backoff:type_name -> ddq.v1.Backoff
+	50, // 32: ddq.v1.UpdateTaskRequest.expire_time:type_name -> google.protobuf.Timestamp
+	49, // 33: ddq.v1.UpdateTaskRequest.expire_after:type_name -> google.protobuf.Duration
+	49, // 34: ddq.v1.UpdateTaskRequest.delay:type_name -> google.protobuf.Duration
+	50, // 35: ddq.v1.UpdateTaskRequest.execute_time:type_name -> google.protobuf.Timestamp
+	50, // 36: ddq.v1.UpdateTaskResponse.execute_time:type_name -> google.protobuf.Timestamp
+	50, // 37: ddq.v1.PromoteTaskResponse.execute_time:type_name -> google.protobuf.Timestamp
+	25, // 38: ddq.v1.SubscribeRequest.hello:type_name -> ddq.v1.Hello
+	34, // 39: ddq.v1.SubscribeRequest.acks:type_name -> ddq.v1.Ack
+	35, // 40: ddq.v1.SubscribeRequest.nacks:type_name -> ddq.v1.Nack
+	36, // 41: ddq.v1.SubscribeRequest.extends:type_name -> ddq.v1.Extend
+	27, // 42: ddq.v1.SubscribeResponse.subscribed:type_name -> ddq.v1.Subscribed
+	28, // 43: ddq.v1.SubscribeResponse.deliveries:type_name -> ddq.v1.Delivery
+	29, // 44: ddq.v1.SubscribeResponse.settled:type_name -> ddq.v1.Settled
+	31, // 45: ddq.v1.SubscribeResponse.cancels:type_name -> ddq.v1.Cancel
+	33, // 46: ddq.v1.SubscribeResponse.drain:type_name -> ddq.v1.Drain
+	32, // 47: ddq.v1.SubscribeResponse.demand:type_name -> ddq.v1.Demand
+	55, // 48: ddq.v1.Delivery.task:type_name -> ddq.v1.Task
+	30, // 49: ddq.v1.Settled.results:type_name -> ddq.v1.SettleResult
+	54, // 50: ddq.v1.SettleResult.error:type_name -> ddq.v1.Error
+	28, // 51: ddq.v1.RetrieveResponse.deliveries:type_name -> ddq.v1.Delivery
+	34, // 52: ddq.v1.AckRequest.ack:type_name -> ddq.v1.Ack
+	35, // 53: ddq.v1.NackRequest.nack:type_name -> ddq.v1.Nack
+	53, // 54: ddq.v1.NackResponse.state:type_name -> ddq.v1.TaskState
+	50, // 55: ddq.v1.NackResponse.execute_time:type_name -> google.protobuf.Timestamp
+	36, // 56: ddq.v1.ExtendRequest.extend:type_name -> ddq.v1.Extend
+	55, // 57: ddq.v1.WaitTaskResponse.task:type_name -> ddq.v1.Task
+	3,  // 58: ddq.v1.CancelTaskResponse.outcome:type_name -> ddq.v1.CancelOutcome
+	53, // 59: ddq.v1.CancelTaskResponse.state:type_name -> ddq.v1.TaskState
+	4,  // 60: ddq.v1.DelayQueueService.Enqueue:input_type -> ddq.v1.EnqueueRequest
+	7,  // 61: ddq.v1.DelayQueueService.EnqueueBatch:input_type -> ddq.v1.EnqueueBatchRequest
+	10, // 62: ddq.v1.DelayQueueService.EnqueueStream:input_type -> ddq.v1.EnqueueStreamRequest
+	12, // 63: ddq.v1.DelayQueueService.GetTask:input_type -> ddq.v1.GetTaskRequest
+	14, // 64: ddq.v1.DelayQueueService.ListTasks:input_type -> ddq.v1.ListTasksRequest
+	16, // 65: ddq.v1.DelayQueueService.DeleteTask:input_type -> ddq.v1.DeleteTaskRequest
+	18, // 66: ddq.v1.DelayQueueService.RescheduleTask:input_type -> ddq.v1.RescheduleTaskRequest
+	20, // 67: ddq.v1.DelayQueueService.UpdateTask:input_type -> ddq.v1.UpdateTaskRequest
+	22, // 68: ddq.v1.DelayQueueService.PromoteTask:input_type -> ddq.v1.PromoteTaskRequest
+	58, // 69: ddq.v1.DelayQueueService.DeleteTasks:input_type -> ddq.v1.DeleteTasksRequest
+	59, // 70: ddq.v1.DelayQueueService.RescheduleTasks:input_type -> ddq.v1.RescheduleTasksRequest
+	60, // 71: ddq.v1.DelayQueueService.CountTasks:input_type -> ddq.v1.CountTasksRequest
+	61, // 72: ddq.v1.DelayQueueService.DueHistogram:input_type -> ddq.v1.DueHistogramRequest
+	24, // 73: ddq.v1.DelayQueueService.Subscribe:input_type -> ddq.v1.SubscribeRequest
+	37, // 74: ddq.v1.DelayQueueService.Retrieve:input_type -> ddq.v1.RetrieveRequest
+	39, // 75: ddq.v1.DelayQueueService.Ack:input_type -> ddq.v1.AckRequest
+	41, // 76: ddq.v1.DelayQueueService.Nack:input_type -> ddq.v1.NackRequest
+	43, // 77: ddq.v1.DelayQueueService.Extend:input_type -> ddq.v1.ExtendRequest
+	45, // 78: ddq.v1.DelayQueueService.WaitTask:input_type -> ddq.v1.WaitTaskRequest
+	47, // 79: ddq.v1.DelayQueueService.CancelTask:input_type -> ddq.v1.CancelTaskRequest
+	6,  // 80: ddq.v1.DelayQueueService.Enqueue:output_type -> ddq.v1.EnqueueResponse
+	8,  // 81: ddq.v1.DelayQueueService.EnqueueBatch:output_type -> ddq.v1.EnqueueBatchResponse
+	11, // 82: ddq.v1.DelayQueueService.EnqueueStream:output_type -> ddq.v1.EnqueueStreamResponse
+	13, // 83: ddq.v1.DelayQueueService.GetTask:output_type -> ddq.v1.GetTaskResponse
+	15, // 84: ddq.v1.DelayQueueService.ListTasks:output_type -> ddq.v1.ListTasksResponse
+	17, // 85: ddq.v1.DelayQueueService.DeleteTask:output_type -> ddq.v1.DeleteTaskResponse
+	19, // 86: ddq.v1.DelayQueueService.RescheduleTask:output_type -> ddq.v1.RescheduleTaskResponse
+	21, // 87: ddq.v1.DelayQueueService.UpdateTask:output_type -> ddq.v1.UpdateTaskResponse
+	23, // 88: ddq.v1.DelayQueueService.PromoteTask:output_type -> ddq.v1.PromoteTaskResponse
+	62, // 89: ddq.v1.DelayQueueService.DeleteTasks:output_type -> ddq.v1.DeleteTasksResponse
+	63, // 90: ddq.v1.DelayQueueService.RescheduleTasks:output_type -> ddq.v1.RescheduleTasksResponse
+	64, // 91: ddq.v1.DelayQueueService.CountTasks:output_type -> ddq.v1.CountTasksResponse
+	65, // 92: ddq.v1.DelayQueueService.DueHistogram:output_type -> ddq.v1.DueHistogramResponse
+	26, // 93: ddq.v1.DelayQueueService.Subscribe:output_type -> ddq.v1.SubscribeResponse
+	38, // 94: ddq.v1.DelayQueueService.Retrieve:output_type -> ddq.v1.RetrieveResponse
+	40, // 95: ddq.v1.DelayQueueService.Ack:output_type -> ddq.v1.AckResponse
+	42, // 96: ddq.v1.DelayQueueService.Nack:output_type -> ddq.v1.NackResponse
+	44, // 97: ddq.v1.DelayQueueService.Extend:output_type -> ddq.v1.ExtendResponse
+	46, // 98: ddq.v1.DelayQueueService.WaitTask:output_type -> ddq.v1.WaitTaskResponse
+	48, // 99: ddq.v1.DelayQueueService.CancelTask:output_type -> ddq.v1.CancelTaskResponse
+	80, // [80:100] is the sub-list for method output_type
+	60, // [60:80] is the sub-list for method input_type
+	60, // [60:60] is the sub-list for extension type_name
+	60, // [60:60] is the sub-list for extension extendee
+	0,  // [0:60] is the sub-list for field type_name
 }
 
 func init() { file_ddq_v1_queue_proto_init() }
@@ -3285,30 +3969,31 @@ func file_ddq_v1_queue_proto_init() {
 		(*EnqueueRequest_ExpireTime)(nil),
 		(*EnqueueRequest_ExpireAfter)(nil),
 	}
-	file_ddq_v1_queue_proto_msgTypes[13].OneofWrappers = []any{
+	file_ddq_v1_queue_proto_msgTypes[14].OneofWrappers = []any{
 		(*RescheduleTaskRequest_Delay)(nil),
 		(*RescheduleTaskRequest_ExecuteTime)(nil),
 	}
-	file_ddq_v1_queue_proto_msgTypes[15].OneofWrappers = []any{
+	file_ddq_v1_queue_proto_msgTypes[16].OneofWrappers = []any{
 		(*UpdateTaskRequest_ExpireTime)(nil),
 		(*UpdateTaskRequest_ExpireAfter)(nil),
 		(*UpdateTaskRequest_Delay)(nil),
 		(*UpdateTaskRequest_ExecuteTime)(nil),
 	}
-	file_ddq_v1_queue_proto_msgTypes[19].OneofWrappers = []any{}
-	file_ddq_v1_queue_proto_msgTypes[30].OneofWrappers = []any{}
+	file_ddq_v1_queue_proto_msgTypes[20].OneofWrappers = []any{}
+	file_ddq_v1_queue_proto_msgTypes[31].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_ddq_v1_queue_proto_rawDesc), len(file_ddq_v1_queue_proto_rawDesc)),
-			NumEnums:      0,
-			NumMessages:   40,
+			NumEnums:      4,
+			NumMessages:   45,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
 		GoTypes:           file_ddq_v1_queue_proto_goTypes,
 		DependencyIndexes: file_ddq_v1_queue_proto_depIdxs,
+		EnumInfos:         file_ddq_v1_queue_proto_enumTypes,
 		MessageInfos:      file_ddq_v1_queue_proto_msgTypes,
 	}.Build()
 	File_ddq_v1_queue_proto = out.File

@@ -37,6 +37,8 @@ const (
 	DelayQueueService_Ack_FullMethodName             = "/ddq.v1.DelayQueueService/Ack"
 	DelayQueueService_Nack_FullMethodName            = "/ddq.v1.DelayQueueService/Nack"
 	DelayQueueService_Extend_FullMethodName          = "/ddq.v1.DelayQueueService/Extend"
+	DelayQueueService_WaitTask_FullMethodName        = "/ddq.v1.DelayQueueService/WaitTask"
+	DelayQueueService_CancelTask_FullMethodName      = "/ddq.v1.DelayQueueService/CancelTask"
 )
 
 // DelayQueueServiceClient is the client API for DelayQueueService service.
@@ -80,6 +82,11 @@ type DelayQueueServiceClient interface {
 	Ack(ctx context.Context, in *AckRequest, opts ...grpc.CallOption) (*AckResponse, error)
 	Nack(ctx context.Context, in *NackRequest, opts ...grpc.CallOption) (*NackResponse, error)
 	Extend(ctx context.Context, in *ExtendRequest, opts ...grpc.CallOption) (*ExtendResponse, error)
+	// WaitTask waits until a task is settled for good: done, dead, expired or deleted
+	// (long poll).
+	WaitTask(ctx context.Context, in *WaitTaskRequest, opts ...grpc.CallOption) (*WaitTaskResponse, error)
+	// CancelTask asks the worker of a running task to stop.
+	CancelTask(ctx context.Context, in *CancelTaskRequest, opts ...grpc.CallOption) (*CancelTaskResponse, error)
 }
 
 type delayQueueServiceClient struct {
@@ -294,6 +301,26 @@ func (c *delayQueueServiceClient) Extend(ctx context.Context, in *ExtendRequest,
 	return out, nil
 }
 
+func (c *delayQueueServiceClient) WaitTask(ctx context.Context, in *WaitTaskRequest, opts ...grpc.CallOption) (*WaitTaskResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(WaitTaskResponse)
+	err := c.cc.Invoke(ctx, DelayQueueService_WaitTask_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *delayQueueServiceClient) CancelTask(ctx context.Context, in *CancelTaskRequest, opts ...grpc.CallOption) (*CancelTaskResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(CancelTaskResponse)
+	err := c.cc.Invoke(ctx, DelayQueueService_CancelTask_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // DelayQueueServiceServer is the server API for DelayQueueService service.
 // All implementations must embed UnimplementedDelayQueueServiceServer
 // for forward compatibility.
@@ -335,6 +362,11 @@ type DelayQueueServiceServer interface {
 	Ack(context.Context, *AckRequest) (*AckResponse, error)
 	Nack(context.Context, *NackRequest) (*NackResponse, error)
 	Extend(context.Context, *ExtendRequest) (*ExtendResponse, error)
+	// WaitTask waits until a task is settled for good: done, dead, expired or deleted
+	// (long poll).
+	WaitTask(context.Context, *WaitTaskRequest) (*WaitTaskResponse, error)
+	// CancelTask asks the worker of a running task to stop.
+	CancelTask(context.Context, *CancelTaskRequest) (*CancelTaskResponse, error)
 	mustEmbedUnimplementedDelayQueueServiceServer()
 }
 
@@ -398,6 +430,12 @@ func (UnimplementedDelayQueueServiceServer) Nack(context.Context, *NackRequest) 
 }
 func (UnimplementedDelayQueueServiceServer) Extend(context.Context, *ExtendRequest) (*ExtendResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Extend not implemented")
+}
+func (UnimplementedDelayQueueServiceServer) WaitTask(context.Context, *WaitTaskRequest) (*WaitTaskResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method WaitTask not implemented")
+}
+func (UnimplementedDelayQueueServiceServer) CancelTask(context.Context, *CancelTaskRequest) (*CancelTaskResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method CancelTask not implemented")
 }
 func (UnimplementedDelayQueueServiceServer) mustEmbedUnimplementedDelayQueueServiceServer() {}
 func (UnimplementedDelayQueueServiceServer) testEmbeddedByValue()                           {}
@@ -708,6 +746,42 @@ func _DelayQueueService_Extend_Handler(srv interface{}, ctx context.Context, dec
 	return interceptor(ctx, in, info, handler)
 }
 
+func _DelayQueueService_WaitTask_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(WaitTaskRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(DelayQueueServiceServer).WaitTask(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: DelayQueueService_WaitTask_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(DelayQueueServiceServer).WaitTask(ctx, req.(*WaitTaskRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _DelayQueueService_CancelTask_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(CancelTaskRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(DelayQueueServiceServer).CancelTask(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: DelayQueueService_CancelTask_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(DelayQueueServiceServer).CancelTask(ctx, req.(*CancelTaskRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // DelayQueueService_ServiceDesc is the grpc.ServiceDesc for DelayQueueService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -770,6 +844,14 @@ var DelayQueueService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Extend",
 			Handler:    _DelayQueueService_Extend_Handler,
+		},
+		{
+			MethodName: "WaitTask",
+			Handler:    _DelayQueueService_WaitTask_Handler,
+		},
+		{
+			MethodName: "CancelTask",
+			Handler:    _DelayQueueService_CancelTask_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{

@@ -22,6 +22,68 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+type AttemptOutcome int32
+
+const (
+	// It runs.
+	AttemptOutcome_ATTEMPT_OUTCOME_UNSPECIFIED AttemptOutcome = 0
+	AttemptOutcome_ATTEMPT_OUTCOME_ACKED       AttemptOutcome = 1
+	AttemptOutcome_ATTEMPT_OUTCOME_FAILED      AttemptOutcome = 2
+	// The worker gave the task back.
+	AttemptOutcome_ATTEMPT_OUTCOME_RELEASED AttemptOutcome = 3
+	// The worker did not settle the task in time.
+	AttemptOutcome_ATTEMPT_OUTCOME_HOLD_EXPIRED AttemptOutcome = 4
+	// It ended without success after its cancellation was asked for.
+	AttemptOutcome_ATTEMPT_OUTCOME_CANCELLED AttemptOutcome = 5
+)
+
+// Enum value maps for AttemptOutcome.
+var (
+	AttemptOutcome_name = map[int32]string{
+		0: "ATTEMPT_OUTCOME_UNSPECIFIED",
+		1: "ATTEMPT_OUTCOME_ACKED",
+		2: "ATTEMPT_OUTCOME_FAILED",
+		3: "ATTEMPT_OUTCOME_RELEASED",
+		4: "ATTEMPT_OUTCOME_HOLD_EXPIRED",
+		5: "ATTEMPT_OUTCOME_CANCELLED",
+	}
+	AttemptOutcome_value = map[string]int32{
+		"ATTEMPT_OUTCOME_UNSPECIFIED":  0,
+		"ATTEMPT_OUTCOME_ACKED":        1,
+		"ATTEMPT_OUTCOME_FAILED":       2,
+		"ATTEMPT_OUTCOME_RELEASED":     3,
+		"ATTEMPT_OUTCOME_HOLD_EXPIRED": 4,
+		"ATTEMPT_OUTCOME_CANCELLED":    5,
+	}
+)
+
+func (x AttemptOutcome) Enum() *AttemptOutcome {
+	p := new(AttemptOutcome)
+	*p = x
+	return p
+}
+
+func (x AttemptOutcome) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (AttemptOutcome) Descriptor() protoreflect.EnumDescriptor {
+	return file_ddq_v1_task_proto_enumTypes[0].Descriptor()
+}
+
+func (AttemptOutcome) Type() protoreflect.EnumType {
+	return &file_ddq_v1_task_proto_enumTypes[0]
+}
+
+func (x AttemptOutcome) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use AttemptOutcome.Descriptor instead.
+func (AttemptOutcome) EnumDescriptor() ([]byte, []int) {
+	return file_ddq_v1_task_proto_rawDescGZIP(), []int{0}
+}
+
 type TaskState int32
 
 const (
@@ -77,11 +139,11 @@ func (x TaskState) String() string {
 }
 
 func (TaskState) Descriptor() protoreflect.EnumDescriptor {
-	return file_ddq_v1_task_proto_enumTypes[0].Descriptor()
+	return file_ddq_v1_task_proto_enumTypes[1].Descriptor()
 }
 
 func (TaskState) Type() protoreflect.EnumType {
-	return &file_ddq_v1_task_proto_enumTypes[0]
+	return &file_ddq_v1_task_proto_enumTypes[1]
 }
 
 func (x TaskState) Number() protoreflect.EnumNumber {
@@ -90,7 +152,7 @@ func (x TaskState) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use TaskState.Descriptor instead.
 func (TaskState) EnumDescriptor() ([]byte, []int) {
-	return file_ddq_v1_task_proto_rawDescGZIP(), []int{0}
+	return file_ddq_v1_task_proto_rawDescGZIP(), []int{1}
 }
 
 type DeadReason int32
@@ -107,6 +169,8 @@ const (
 	DeadReason_DEAD_REASON_CORRUPT DeadReason = 4
 	// The hold of its last allowed attempt ran out.
 	DeadReason_DEAD_REASON_HOLD_EXPIRED DeadReason = 5
+	// Its cancellation was asked for while it ran, and it did not end with success.
+	DeadReason_DEAD_REASON_CANCELLED DeadReason = 8
 )
 
 // Enum value maps for DeadReason.
@@ -118,6 +182,7 @@ var (
 		3: "DEAD_REASON_EXPIRED",
 		4: "DEAD_REASON_CORRUPT",
 		5: "DEAD_REASON_HOLD_EXPIRED",
+		8: "DEAD_REASON_CANCELLED",
 	}
 	DeadReason_value = map[string]int32{
 		"DEAD_REASON_UNSPECIFIED":  0,
@@ -126,6 +191,7 @@ var (
 		"DEAD_REASON_EXPIRED":      3,
 		"DEAD_REASON_CORRUPT":      4,
 		"DEAD_REASON_HOLD_EXPIRED": 5,
+		"DEAD_REASON_CANCELLED":    8,
 	}
 )
 
@@ -140,11 +206,11 @@ func (x DeadReason) String() string {
 }
 
 func (DeadReason) Descriptor() protoreflect.EnumDescriptor {
-	return file_ddq_v1_task_proto_enumTypes[1].Descriptor()
+	return file_ddq_v1_task_proto_enumTypes[2].Descriptor()
 }
 
 func (DeadReason) Type() protoreflect.EnumType {
-	return &file_ddq_v1_task_proto_enumTypes[1]
+	return &file_ddq_v1_task_proto_enumTypes[2]
 }
 
 func (x DeadReason) Number() protoreflect.EnumNumber {
@@ -153,7 +219,7 @@ func (x DeadReason) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use DeadReason.Descriptor instead.
 func (DeadReason) EnumDescriptor() ([]byte, []int) {
-	return file_ddq_v1_task_proto_rawDescGZIP(), []int{1}
+	return file_ddq_v1_task_proto_rawDescGZIP(), []int{2}
 }
 
 type BackoffKind int32
@@ -195,11 +261,11 @@ func (x BackoffKind) String() string {
 }
 
 func (BackoffKind) Descriptor() protoreflect.EnumDescriptor {
-	return file_ddq_v1_task_proto_enumTypes[2].Descriptor()
+	return file_ddq_v1_task_proto_enumTypes[3].Descriptor()
 }
 
 func (BackoffKind) Type() protoreflect.EnumType {
-	return &file_ddq_v1_task_proto_enumTypes[2]
+	return &file_ddq_v1_task_proto_enumTypes[3]
 }
 
 func (x BackoffKind) Number() protoreflect.EnumNumber {
@@ -208,7 +274,7 @@ func (x BackoffKind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use BackoffKind.Descriptor instead.
 func (BackoffKind) EnumDescriptor() ([]byte, []int) {
-	return file_ddq_v1_task_proto_rawDescGZIP(), []int{2}
+	return file_ddq_v1_task_proto_rawDescGZIP(), []int{3}
 }
 
 // Task is one unit of delayed work.
@@ -251,9 +317,19 @@ type Task struct {
 	// How many tasks of the fairness key make a turn.
 	FairnessWeight int32 `protobuf:"varint,20,opt,name=fairness_weight,json=fairnessWeight,proto3" json:"fairness_weight,omitempty"`
 	// 1 when enqueued; rises by one with every edit that was accepted.
-	Version       int64 `protobuf:"varint,25,opt,name=version,proto3" json:"version,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Version int64 `protobuf:"varint,25,opt,name=version,proto3" json:"version,omitempty"`
+	// What the worker that acked the task said. GetTask and WaitTask show it, while
+	// the task is kept.
+	Result []byte `protobuf:"bytes,26,opt,name=result,proto3" json:"result,omitempty"`
+	// The last 20 attempts, in the order in which they ended; the one that runs comes
+	// last and has no ended_at. GetTask and WaitTask show them.
+	Attempts []*Attempt `protobuf:"bytes,27,rep,name=attempts,proto3" json:"attempts,omitempty"`
+	// The task runs, and its cancellation was asked for.
+	CancelRequested bool `protobuf:"varint,28,opt,name=cancel_requested,json=cancelRequested,proto3" json:"cancel_requested,omitempty"`
+	// Empty when it has none.
+	IdempotencyKey string `protobuf:"bytes,30,opt,name=idempotency_key,json=idempotencyKey,proto3" json:"idempotency_key,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *Task) Reset() {
@@ -433,6 +509,132 @@ func (x *Task) GetVersion() int64 {
 	return 0
 }
 
+func (x *Task) GetResult() []byte {
+	if x != nil {
+		return x.Result
+	}
+	return nil
+}
+
+func (x *Task) GetAttempts() []*Attempt {
+	if x != nil {
+		return x.Attempts
+	}
+	return nil
+}
+
+func (x *Task) GetCancelRequested() bool {
+	if x != nil {
+		return x.CancelRequested
+	}
+	return false
+}
+
+func (x *Task) GetIdempotencyKey() string {
+	if x != nil {
+		return x.IdempotencyKey
+	}
+	return ""
+}
+
+// Attempt is one delivery of a task.
+type Attempt struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// From 1. Attempts that were released are not counted: the next one has the same
+	// number. A requeued dead letter begins at 1 again.
+	Number int32  `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
+	Worker string `protobuf:"bytes,2,opt,name=worker,proto3" json:"worker,omitempty"`
+	// That took the task for the worker.
+	Node string `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`
+	// Unset when that is not known.
+	StartedAt *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=started_at,json=startedAt,proto3" json:"started_at,omitempty"`
+	// Unset while it runs.
+	EndedAt       *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=ended_at,json=endedAt,proto3" json:"ended_at,omitempty"`
+	Outcome       AttemptOutcome         `protobuf:"varint,6,opt,name=outcome,proto3,enum=ddq.v1.AttemptOutcome" json:"outcome,omitempty"`
+	Error         string                 `protobuf:"bytes,7,opt,name=error,proto3" json:"error,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Attempt) Reset() {
+	*x = Attempt{}
+	mi := &file_ddq_v1_task_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Attempt) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Attempt) ProtoMessage() {}
+
+func (x *Attempt) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_task_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Attempt.ProtoReflect.Descriptor instead.
+func (*Attempt) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_task_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Attempt) GetNumber() int32 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *Attempt) GetWorker() string {
+	if x != nil {
+		return x.Worker
+	}
+	return ""
+}
+
+func (x *Attempt) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *Attempt) GetStartedAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.StartedAt
+	}
+	return nil
+}
+
+func (x *Attempt) GetEndedAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.EndedAt
+	}
+	return nil
+}
+
+func (x *Attempt) GetOutcome() AttemptOutcome {
+	if x != nil {
+		return x.Outcome
+	}
+	return AttemptOutcome_ATTEMPT_OUTCOME_UNSPECIFIED
+}
+
+func (x *Attempt) GetError() string {
+	if x != nil {
+		return x.Error
+	}
+	return ""
+}
+
 // Attribute is one header of a task. Keys are unique within a task.
 type Attribute struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -444,7 +646,7 @@ type Attribute struct {
 
 func (x *Attribute) Reset() {
 	*x = Attribute{}
-	mi := &file_ddq_v1_task_proto_msgTypes[1]
+	mi := &file_ddq_v1_task_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -456,7 +658,7 @@ func (x *Attribute) String() string {
 func (*Attribute) ProtoMessage() {}
 
 func (x *Attribute) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_task_proto_msgTypes[1]
+	mi := &file_ddq_v1_task_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -469,7 +671,7 @@ func (x *Attribute) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attribute.ProtoReflect.Descriptor instead.
 func (*Attribute) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_task_proto_rawDescGZIP(), []int{1}
+	return file_ddq_v1_task_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *Attribute) GetKey() string {
@@ -510,7 +712,7 @@ type Backoff struct {
 
 func (x *Backoff) Reset() {
 	*x = Backoff{}
-	mi := &file_ddq_v1_task_proto_msgTypes[2]
+	mi := &file_ddq_v1_task_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -522,7 +724,7 @@ func (x *Backoff) String() string {
 func (*Backoff) ProtoMessage() {}
 
 func (x *Backoff) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_task_proto_msgTypes[2]
+	mi := &file_ddq_v1_task_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -535,7 +737,7 @@ func (x *Backoff) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Backoff.ProtoReflect.Descriptor instead.
 func (*Backoff) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_task_proto_rawDescGZIP(), []int{2}
+	return file_ddq_v1_task_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Backoff) GetKind() BackoffKind {
@@ -579,14 +781,16 @@ type Error struct {
 	// 0 when the call should not be repeated, else the pause before repeating it.
 	RetryAfterMs int64 `protobuf:"varint,5,opt,name=retry_after_ms,json=retryAfterMs,proto3" json:"retry_after_ms,omitempty"`
 	// Of the task that is in the way, where there is one.
-	State         TaskState `protobuf:"varint,6,opt,name=state,proto3,enum=ddq.v1.TaskState" json:"state,omitempty"`
+	State TaskState `protobuf:"varint,6,opt,name=state,proto3,enum=ddq.v1.TaskState" json:"state,omitempty"`
+	// KEY_TAKEN: of the task that has the key.
+	Id            string `protobuf:"bytes,16,opt,name=id,proto3" json:"id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Error) Reset() {
 	*x = Error{}
-	mi := &file_ddq_v1_task_proto_msgTypes[3]
+	mi := &file_ddq_v1_task_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -598,7 +802,7 @@ func (x *Error) String() string {
 func (*Error) ProtoMessage() {}
 
 func (x *Error) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_task_proto_msgTypes[3]
+	mi := &file_ddq_v1_task_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -611,7 +815,7 @@ func (x *Error) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Error.ProtoReflect.Descriptor instead.
 func (*Error) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_task_proto_rawDescGZIP(), []int{3}
+	return file_ddq_v1_task_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Error) GetCode() int32 {
@@ -656,11 +860,18 @@ func (x *Error) GetState() TaskState {
 	return TaskState_TASK_STATE_UNSPECIFIED
 }
 
+func (x *Error) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
 var File_ddq_v1_task_proto protoreflect.FileDescriptor
 
 const file_ddq_v1_task_proto_rawDesc = "" +
 	"\n" +
-	"\x11ddq/v1/task.proto\x12\x06ddq.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xe6\x06\n" +
+	"\x11ddq/v1/task.proto\x12\x06ddq.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xff\a\n" +
 	"\x04Task\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x05topic\x18\x02 \x01(\tR\x05topic\x12\x18\n" +
@@ -692,7 +903,20 @@ const file_ddq_v1_task_proto_rawDesc = "" +
 	"\bpriority\x18\x12 \x01(\x05R\bpriority\x12!\n" +
 	"\ffairness_key\x18\x13 \x01(\tR\vfairnessKey\x12'\n" +
 	"\x0ffairness_weight\x18\x14 \x01(\x05R\x0efairnessWeight\x12\x18\n" +
-	"\aversion\x18\x19 \x01(\x03R\aversion\"3\n" +
+	"\aversion\x18\x19 \x01(\x03R\aversion\x12\x16\n" +
+	"\x06result\x18\x1a \x01(\fR\x06result\x12+\n" +
+	"\battempts\x18\x1b \x03(\v2\x0f.ddq.v1.AttemptR\battempts\x12)\n" +
+	"\x10cancel_requested\x18\x1c \x01(\bR\x0fcancelRequested\x12'\n" +
+	"\x0fidempotency_key\x18\x1e \x01(\tR\x0eidempotencyKey\"\x87\x02\n" +
+	"\aAttempt\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\x05R\x06number\x12\x16\n" +
+	"\x06worker\x18\x02 \x01(\tR\x06worker\x12\x12\n" +
+	"\x04node\x18\x03 \x01(\tR\x04node\x129\n" +
+	"\n" +
+	"started_at\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\tstartedAt\x125\n" +
+	"\bended_at\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\aendedAt\x120\n" +
+	"\aoutcome\x18\x06 \x01(\x0e2\x16.ddq.v1.AttemptOutcomeR\aoutcome\x12\x14\n" +
+	"\x05error\x18\a \x01(\tR\x05error\"3\n" +
 	"\tAttribute\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value\"\x89\x01\n" +
@@ -700,14 +924,22 @@ const file_ddq_v1_task_proto_rawDesc = "" +
 	"\x04kind\x18\x01 \x01(\x0e2\x13.ddq.v1.BackoffKindR\x04kind\x12\x17\n" +
 	"\abase_ms\x18\x02 \x01(\x03R\x06baseMs\x12\x15\n" +
 	"\x06max_ms\x18\x03 \x01(\x03R\x05maxMs\x12%\n" +
-	"\x0ejitter_percent\x18\x04 \x01(\x05R\rjitterPercent\"\xb2\x01\n" +
+	"\x0ejitter_percent\x18\x04 \x01(\x05R\rjitterPercent\"\xc2\x01\n" +
 	"\x05Error\x12\x12\n" +
 	"\x04code\x18\x01 \x01(\x05R\x04code\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x18\n" +
 	"\amessage\x18\x03 \x01(\tR\amessage\x12\x14\n" +
 	"\x05field\x18\x04 \x01(\tR\x05field\x12$\n" +
 	"\x0eretry_after_ms\x18\x05 \x01(\x03R\fretryAfterMs\x12'\n" +
-	"\x05state\x18\x06 \x01(\x0e2\x11.ddq.v1.TaskStateR\x05state*\xca\x01\n" +
+	"\x05state\x18\x06 \x01(\x0e2\x11.ddq.v1.TaskStateR\x05state\x12\x0e\n" +
+	"\x02id\x18\x10 \x01(\tR\x02id*\xc7\x01\n" +
+	"\x0eAttemptOutcome\x12\x1f\n" +
+	"\x1bATTEMPT_OUTCOME_UNSPECIFIED\x10\x00\x12\x19\n" +
+	"\x15ATTEMPT_OUTCOME_ACKED\x10\x01\x12\x1a\n" +
+	"\x16ATTEMPT_OUTCOME_FAILED\x10\x02\x12\x1c\n" +
+	"\x18ATTEMPT_OUTCOME_RELEASED\x10\x03\x12 \n" +
+	"\x1cATTEMPT_OUTCOME_HOLD_EXPIRED\x10\x04\x12\x1d\n" +
+	"\x19ATTEMPT_OUTCOME_CANCELLED\x10\x05*\xca\x01\n" +
 	"\tTaskState\x12\x1a\n" +
 	"\x16TASK_STATE_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14TASK_STATE_SCHEDULED\x10\x01\x12\x14\n" +
@@ -716,7 +948,7 @@ const file_ddq_v1_task_proto_rawDesc = "" +
 	"\x13TASK_STATE_RETRYING\x10\x04\x12\x13\n" +
 	"\x0fTASK_STATE_DONE\x10\x05\x12\x13\n" +
 	"\x0fTASK_STATE_DEAD\x10\x06\x12\x16\n" +
-	"\x12TASK_STATE_EXPIRED\x10\a*\xb1\x01\n" +
+	"\x12TASK_STATE_EXPIRED\x10\a*\xcc\x01\n" +
 	"\n" +
 	"DeadReason\x12\x1b\n" +
 	"\x17DEAD_REASON_UNSPECIFIED\x10\x00\x12\x1b\n" +
@@ -724,7 +956,8 @@ const file_ddq_v1_task_proto_rawDesc = "" +
 	"\x15DEAD_REASON_PERMANENT\x10\x02\x12\x17\n" +
 	"\x13DEAD_REASON_EXPIRED\x10\x03\x12\x17\n" +
 	"\x13DEAD_REASON_CORRUPT\x10\x04\x12\x1c\n" +
-	"\x18DEAD_REASON_HOLD_EXPIRED\x10\x05*\x96\x01\n" +
+	"\x18DEAD_REASON_HOLD_EXPIRED\x10\x05\x12\x19\n" +
+	"\x15DEAD_REASON_CANCELLED\x10\b*\x96\x01\n" +
 	"\vBackoffKind\x12\x1c\n" +
 	"\x18BACKOFF_KIND_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12BACKOFF_KIND_FIXED\x10\x01\x12\x17\n" +
@@ -744,35 +977,41 @@ func file_ddq_v1_task_proto_rawDescGZIP() []byte {
 	return file_ddq_v1_task_proto_rawDescData
 }
 
-var file_ddq_v1_task_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_ddq_v1_task_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
+var file_ddq_v1_task_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
+var file_ddq_v1_task_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
 var file_ddq_v1_task_proto_goTypes = []any{
-	(TaskState)(0),                // 0: ddq.v1.TaskState
-	(DeadReason)(0),               // 1: ddq.v1.DeadReason
-	(BackoffKind)(0),              // 2: ddq.v1.BackoffKind
-	(*Task)(nil),                  // 3: ddq.v1.Task
-	(*Attribute)(nil),             // 4: ddq.v1.Attribute
-	(*Backoff)(nil),               // 5: ddq.v1.Backoff
-	(*Error)(nil),                 // 6: ddq.v1.Error
-	(*timestamppb.Timestamp)(nil), // 7: google.protobuf.Timestamp
+	(AttemptOutcome)(0),           // 0: ddq.v1.AttemptOutcome
+	(TaskState)(0),                // 1: ddq.v1.TaskState
+	(DeadReason)(0),               // 2: ddq.v1.DeadReason
+	(BackoffKind)(0),              // 3: ddq.v1.BackoffKind
+	(*Task)(nil),                  // 4: ddq.v1.Task
+	(*Attempt)(nil),               // 5: ddq.v1.Attempt
+	(*Attribute)(nil),             // 6: ddq.v1.Attribute
+	(*Backoff)(nil),               // 7: ddq.v1.Backoff
+	(*Error)(nil),                 // 8: ddq.v1.Error
+	(*timestamppb.Timestamp)(nil), // 9: google.protobuf.Timestamp
 }
 var file_ddq_v1_task_proto_depIdxs = []int32{
-	7,  // 0: ddq.v1.Task.execute_time:type_name -> google.protobuf.Timestamp
-	7,  // 1: ddq.v1.Task.created_at:type_name -> google.protobuf.Timestamp
-	4,  // 2: ddq.v1.Task.attributes:type_name -> ddq.v1.Attribute
-	0,  // 3: ddq.v1.Task.state:type_name -> ddq.v1.TaskState
-	7,  // 4: ddq.v1.Task.expire_time:type_name -> google.protobuf.Timestamp
-	5,  // 5: ddq.v1.Task.backoff:type_name -> ddq.v1.Backoff
-	1,  // 6: ddq.v1.Task.dead_reason:type_name -> ddq.v1.DeadReason
-	7,  // 7: ddq.v1.Task.finished_at:type_name -> google.protobuf.Timestamp
-	7,  // 8: ddq.v1.Task.hold_deadline:type_name -> google.protobuf.Timestamp
-	2,  // 9: ddq.v1.Backoff.kind:type_name -> ddq.v1.BackoffKind
-	0,  // 10: ddq.v1.Error.state:type_name -> ddq.v1.TaskState
-	11, // [11:11] is the sub-list for method output_type
-	11, // [11:11] is the sub-list for method input_type
-	11, // [11:11] is the sub-list for extension type_name
-	11, // [11:11] is the sub-list for extension extendee
-	0,  // [0:11] is the sub-list for field type_name
+	9,  // 0: ddq.v1.Task.execute_time:type_name -> google.protobuf.Timestamp
+	9,  // 1: ddq.v1.Task.created_at:type_name -> google.protobuf.Timestamp
+	6,  // 2: ddq.v1.Task.attributes:type_name -> ddq.v1.Attribute
+	1,  // 3: ddq.v1.Task.state:type_name -> ddq.v1.TaskState
+	9,  // 4: ddq.v1.Task.expire_time:type_name -> google.protobuf.Timestamp
+	7,  // 5: ddq.v1.Task.backoff:type_name -> ddq.v1.Backoff
+	2,  // 6: ddq.v1.Task.dead_reason:type_name -> ddq.v1.DeadReason
+	9,  // 7: ddq.v1.Task.finished_at:type_name -> google.protobuf.Timestamp
+	9,  // 8: ddq.v1.Task.hold_deadline:type_name -> google.protobuf.Timestamp
+	5,  // 9: ddq.v1.Task.attempts:type_name -> ddq.v1.Attempt
+	9,  // 10: ddq.v1.Attempt.started_at:type_name -> google.protobuf.Timestamp
+	9,  // 11: ddq.v1.Attempt.ended_at:type_name -> google.protobuf.Timestamp
+	0,  // 12: ddq.v1.Attempt.outcome:type_name -> ddq.v1.AttemptOutcome
+	3,  // 13: ddq.v1.Backoff.kind:type_name -> ddq.v1.BackoffKind
+	1,  // 14: ddq.v1.Error.state:type_name -> ddq.v1.TaskState
+	15, // [15:15] is the sub-list for method output_type
+	15, // [15:15] is the sub-list for method input_type
+	15, // [15:15] is the sub-list for extension type_name
+	15, // [15:15] is the sub-list for extension extendee
+	0,  // [0:15] is the sub-list for field type_name
 }
 
 func init() { file_ddq_v1_task_proto_init() }
@@ -785,8 +1024,8 @@ func file_ddq_v1_task_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_ddq_v1_task_proto_rawDesc), len(file_ddq_v1_task_proto_rawDesc)),
-			NumEnums:      3,
-			NumMessages:   4,
+			NumEnums:      4,
+			NumMessages:   5,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

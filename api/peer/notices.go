@@ -158,5 +158,14 @@ func sizeOf(n *actors.Notice) int {
 	for i := range n.Ended {
 		size += len(n.Ended[i].Holds)
 	}
+	for i := range n.Waiting {
+		size += len(n.Waiting[i].IDs)
+	}
+	for i := range n.Settled {
+		size += len(n.Settled[i].IDs)
+	}
+	for i := range n.Cancels {
+		size += len(n.Cancels[i].Holds)
+	}
 	return size
 }

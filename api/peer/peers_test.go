@@ -107,7 +107,9 @@ type recorder struct {
 	tasks  []actors.Delivery
 	ready  int
 	void   int
-	err    error
+
+	cancels []actors.CancelAsk
+	err     error
 }
 
 func (r *recorder) note(event string, edit func()) {
@@ -123,6 +125,9 @@ func (r *recorder) Deliver(tasks []actors.Delivery) {
 }
 func (r *recorder) Demand(ready, returned int) {
 	r.note("demand", func() { r.ready, r.void = ready, r.void+returned })
+}
+func (r *recorder) Cancel(asks []actors.CancelAsk) {
+	r.note("cancel", func() { r.cancels = append(r.cancels, asks...) })
 }
 func (r *recorder) Closed(err error) { r.note("closed", func() { r.err = err }) }
 

@@ -129,6 +129,9 @@ func (s *subscription) read(rpc subscribeStream) error {
 		if m.Demand != nil {
 			s.link.Demand(int(m.Demand.Ready), int(m.Demand.Returned))
 		}
+		if len(m.Cancels) > 0 {
+			s.link.Cancel(cancelsOf(m.Cancels))
+		}
 		if m.Drain != nil {
 			draining = true
 			s.Close()

@@ -84,6 +84,31 @@ func appendNotice(f *ddqv1.NotifyRequest, n *actors.Notice) {
 	for _, s := range n.Released {
 		f.Released = append(f.Released, &ddqv1.ReleasedNotice{Topic: s.Topic, Shard: int32(s.N)})
 	}
+	for _, w := range n.Waiting {
+		f.Waiting = append(f.Waiting, &ddqv1.WaitingNotice{
+			Topic: w.Shard.Topic, Shard: int32(w.Shard.N), Ids: w.IDs, Node: w.Node, First: w.First,
+		})
+	}
+	for _, t := range n.Settled {
+		f.Settled = append(f.Settled, &ddqv1.SettledNotice{Topic: t.Shard.Topic, Shard: int32(t.Shard.N), Ids: t.IDs})
+	}
+	for i := range n.Cancels {
+		c := &n.Cancels[i]
+		w := &ddqv1.CancelNotice{Topic: c.Shard.Topic, Shard: int32(c.Shard.N)}
+		for k := range c.Holds {
+			w.Ids = append(w.Ids, c.Holds[k].ID)
+			w.HoldTokens = append(w.HoldTokens, c.Holds[k].Token[:])
+		}
+		f.Cancels = append(f.Cancels, w)
+	}
+}
+
+func cancelsOf(from []*ddqv1.Cancel) []actors.CancelAsk {
+	asks := make([]actors.CancelAsk, len(from))
+	for i, c := range from {
+		asks[i] = actors.CancelAsk{ID: c.TaskId, Token: c.HoldToken}
+	}
+	return asks
 }
 
 // traitsWire returns empty traits for a task without any.

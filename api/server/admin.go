@@ -34,6 +34,7 @@ func (a *admin) ConfigureTopic(ctx context.Context, r *ddqv1.ConfigureTopicReque
 	if e != nil {
 		return nil, e
 	}
+	change.IfVersion = r.IfVersion
 	t, err := a.sys.ConfigureTopic(ctx, r.Name, change)
 	if err != nil {
 		return nil, err
@@ -104,7 +105,11 @@ func (a *admin) PauseTopic(ctx context.Context, r *ddqv1.PauseTopicRequest) (*dd
 }
 
 func (a *admin) ResumeTopic(ctx context.Context, r *ddqv1.ResumeTopicRequest) (*ddqv1.ResumeTopicResponse, error) {
-	t, err := a.sys.ConfigureTopic(ctx, r.Name, actors.TopicChange{DeliveryPaused: new(bool), EnqueuePaused: new(bool)})
+	ramp, e := spanOf(r.RampMs, "ramp_ms")
+	if e != nil {
+		return nil, e
+	}
+	t, err := a.sys.ConfigureTopic(ctx, r.Name, actors.TopicChange{DeliveryPaused: new(bool), EnqueuePaused: new(bool), Ramp: ramp})
 	if err != nil {
 		return nil, err
 	}

@@ -34,6 +34,8 @@ func (q *queue) Enqueue(ctx context.Context, r *ddqv1.EnqueueRequest) (*ddqv1.En
 		Deduplicated:  done.Deduplicated,
 		State:         stateWire(done.State),
 		ReplacedState: stateWire(done.Replaced),
+
+		IdempotencyOutcome: keyOutcomeToWire[done.Key],
 	}, nil
 }
 

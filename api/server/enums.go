@@ -26,6 +26,21 @@ var (
 		store.ReasonExpired:     ddqv1.DeadReason_DEAD_REASON_EXPIRED,
 		store.ReasonCorrupt:     ddqv1.DeadReason_DEAD_REASON_CORRUPT,
 		store.ReasonHoldExpired: ddqv1.DeadReason_DEAD_REASON_HOLD_EXPIRED,
+		store.ReasonCancelled:   ddqv1.DeadReason_DEAD_REASON_CANCELLED,
+	}
+	outcomeToWire = [...]ddqv1.AttemptOutcome{
+		store.OutcomeNone:        ddqv1.AttemptOutcome_ATTEMPT_OUTCOME_UNSPECIFIED,
+		store.OutcomeAcked:       ddqv1.AttemptOutcome_ATTEMPT_OUTCOME_ACKED,
+		store.OutcomeFailed:      ddqv1.AttemptOutcome_ATTEMPT_OUTCOME_FAILED,
+		store.OutcomeReleased:    ddqv1.AttemptOutcome_ATTEMPT_OUTCOME_RELEASED,
+		store.OutcomeHoldExpired: ddqv1.AttemptOutcome_ATTEMPT_OUTCOME_HOLD_EXPIRED,
+		store.OutcomeCancelled:   ddqv1.AttemptOutcome_ATTEMPT_OUTCOME_CANCELLED,
+	}
+	cancelToWire = [...]ddqv1.CancelOutcome{
+		actors.CancelRequested: ddqv1.CancelOutcome_CANCEL_OUTCOME_REQUESTED,
+		actors.CancelTooLate:   ddqv1.CancelOutcome_CANCEL_OUTCOME_TOO_LATE,
+		actors.CancelConfirmed: ddqv1.CancelOutcome_CANCEL_OUTCOME_CONFIRMED,
+		actors.CancelDeleted:   ddqv1.CancelOutcome_CANCEL_OUTCOME_DELETED,
 	}
 	backoffToWire = [...]ddqv1.BackoffKind{
 		store.BackoffFixed:       ddqv1.BackoffKind_BACKOFF_KIND_FIXED,

@@ -96,6 +96,24 @@ func madeByLibrary(err error) bool {
 	return ok
 }
 
+// metadataOf says what is known of the task in question.
+func metadataOf(e *actors.Error) map[string]string {
+	known := make(map[string]string)
+	if e.State != store.StateUnknown || e.ID != "" {
+		known["state"] = e.State.String()
+	}
+	if e.ID != "" {
+		known["id"] = text(e.ID)
+	}
+	if e.Version != 0 {
+		known["version"] = strconv.FormatInt(e.Version, 10)
+	}
+	if len(known) == 0 {
+		return nil
+	}
+	return known
+}
+
 // toStatus turns what a handler returned into what the caller sees. Internal
 // errors go to log under a number, and only the number to the caller.
 func toStatus(ctx context.Context, log *slog.Logger, method string, err error) error {
@@ -111,12 +129,7 @@ func toStatus(ctx context.Context, log *slog.Logger, method string, err error) e
 		return withDetails(codes.Internal, "internal error, incident "+incident, info)
 	}
 	details := []protoadapt.MessageV1{info}
-	if e.State != store.StateUnknown {
-		info.Metadata = map[string]string{"state": e.State.String()}
-	}
-	if e.Version != 0 {
-		info.Metadata = map[string]string{"version": strconv.FormatInt(e.Version, 10)}
-	}
+	info.Metadata = metadataOf(e)
 	if e.Field != "" {
 		details = append(details, &errdetails.BadRequest{FieldViolations: []*errdetails.BadRequest_FieldViolation{
 			{Field: e.Field, Description: text(e.Message), Reason: e.Reason},
@@ -164,5 +177,6 @@ func itemError(log *slog.Logger, e *actors.Error) *ddqv1.Error {
 		Field:        e.Field,
 		RetryAfterMs: store.CeilMillis(pauseOf(e)),
 		State:        stateWire(e.State),
+		Id:           text(e.ID),
 	}
 }

@@ -58,6 +58,18 @@ func batched(tasks ...*ddqv1.EnqueueRequest) func(r *rig) error {
 	}
 }
 
+func withKey(key *ddqv1.Idempotency) func(r *rig) error {
+	return enqueued(func(e *ddqv1.EnqueueRequest) { e.Idempotency = key })
+}
+
+func resumed(rampMs int64) func(r *rig) error {
+	return func(r *rig) error {
+		must(r, created("t", nil)(r))
+		_, err := r.admin.ResumeTopic(r.Context(), &ddqv1.ResumeTopicRequest{Name: "t", RampMs: rampMs})
+		return err
+	}
+}
+
 func created(name string, policy *ddqv1.TopicPolicy) func(r *rig) error {
 	return func(r *rig) error {
 		_, err := r.admin.CreateTopic(r.Context(), &ddqv1.CreateTopicRequest{Name: name, Policy: policy})
@@ -245,6 +257,31 @@ var refusals = []refusal{
 	}, codes.FailedPrecondition, "TOPIC_NOT_EMPTY", "name", "", 0},
 	{"too many shards", created("t", &ddqv1.TopicPolicy{Shards: proto.Int32(257)}), codes.InvalidArgument, "OUT_OF_RANGE_FIELD", "policy.shards", "", 0},
 	{"overflowing policy", created("t", &ddqv1.TopicPolicy{DoneRetentionMs: proto.Int64(math.MaxInt64)}), codes.InvalidArgument, "OUT_OF_RANGE_FIELD", "policy.done_retention_ms", "", 0},
+	{"an empty idempotency key", withKey(&ddqv1.Idempotency{}), codes.InvalidArgument, "BAD_KEY", "idempotency.key", "", 0},
+	{"an unprintable idempotency key", withKey(&ddqv1.Idempotency{Key: "a\tb"}), codes.InvalidArgument, "BAD_KEY", "idempotency.key", "", 0},
+	{"a window in the scope of the live", withKey(&ddqv1.Idempotency{Key: "k", Scope: 1, WindowMs: 5}), codes.InvalidArgument, "OUT_OF_RANGE_FIELD", "idempotency.window_ms", "", 0},
+	{"no window in the scope of windows", withKey(&ddqv1.Idempotency{Key: "k", Scope: 2}), codes.InvalidArgument, "OUT_OF_RANGE_FIELD", "idempotency.window_ms", "", 0},
+	{"a window of ten years", withKey(&ddqv1.Idempotency{Key: "k", WindowMs: 315_360_000_000}), codes.InvalidArgument, "OUT_OF_RANGE_FIELD", "idempotency.window_ms", "", 0},
+	{"a negative window", withKey(&ddqv1.Idempotency{Key: "k", WindowMs: -1}), codes.InvalidArgument, "OUT_OF_RANGE_FIELD", "idempotency.window_ms", "", 0},
+	{"an unknown scope", withKey(&ddqv1.Idempotency{Key: "k", Scope: 9}), codes.InvalidArgument, "BAD_ENUM", "idempotency.scope", "", 0},
+	{"an unknown rule for conflicts", withKey(&ddqv1.Idempotency{Key: "k", OnConflict: 9}), codes.InvalidArgument, "BAD_ENUM", "idempotency.on_conflict", "", 0},
+	{"an id and a key", enqueued(func(e *ddqv1.EnqueueRequest) { e.Id, e.Idempotency = "mine", &ddqv1.Idempotency{Key: "k"} }), codes.InvalidArgument, "BAD_ID", "id", "", 0},
+	{"negative dead retention", created("t", &ddqv1.TopicPolicy{DeadRetentionMs: proto.Int64(-1)}), codes.InvalidArgument, "OUT_OF_RANGE_FIELD", "policy.dead_retention_ms", "", 0},
+	{"overflowing dead retention", created("t", &ddqv1.TopicPolicy{DeadRetentionMs: proto.Int64(math.MaxInt64)}), codes.InvalidArgument, "OUT_OF_RANGE_FIELD", "policy.dead_retention_ms", "", 0},
+	{"too large a cap of dead letters", created("t", &ddqv1.TopicPolicy{MaxDead: proto.Int64(1_000_000_001)}), codes.InvalidArgument, "OUT_OF_RANGE_FIELD", "policy.max_dead", "", 0},
+	{"negative backlog", created("t", &ddqv1.TopicPolicy{MaxBacklog: proto.Int64(-1)}), codes.InvalidArgument, "OUT_OF_RANGE_FIELD", "policy.max_backlog", "", 0},
+	{"backlog full", func(r *rig) error {
+		must(r, created("t", &ddqv1.TopicPolicy{MaxBacklog: proto.Int64(1)})(r))
+		r.enqueue(&ddqv1.EnqueueRequest{Topic: "t"})
+		return simple(r)
+	}, codes.ResourceExhausted, "BACKLOG_FULL", "topic", "", time.Second},
+	{"another version", func(r *rig) error {
+		must(r, created("t", nil)(r))
+		_, err := r.admin.ConfigureTopic(r.Context(), &ddqv1.ConfigureTopicRequest{Name: "t", IfVersion: proto.Int64(7)})
+		return err
+	}, codes.Aborted, "VERSION_MISMATCH", "if_version", "", 0},
+	{"a ramp of a day", resumed(24 * 3600 * 1000), codes.InvalidArgument, "OUT_OF_RANGE_FIELD", "ramp_ms", "", 0},
+	{"a ramp backwards", resumed(-1), codes.InvalidArgument, "OUT_OF_RANGE_FIELD", "ramp_ms", "", 0},
 	{"policy with an unknown backoff", created("t", &ddqv1.TopicPolicy{Backoff: &ddqv1.Backoff{}}), codes.InvalidArgument, "BAD_ENUM", "policy.backoff.kind", "", 0},
 	{"pause nothing", func(r *rig) error {
 		_, err := r.admin.PauseTopic(r.Context(), &ddqv1.PauseTopicRequest{Name: "t"})
@@ -442,22 +479,25 @@ func TestEveryRefusalHasItsCodeAndDetails(t *testing.T) { testRefusals(t, refusa
 
 func testRefusals(t *testing.T, refusals []refusal) {
 	for _, c := range refusals {
-		t.Run(c.name, func(t *testing.T) {
-			bubble(t, Config{}, func(r *rig) {
-				err := c.call(r)
-				if err == nil {
-					r.Fatal("accepted")
-				}
-				got := look(r.T, err)
-				if got.code != c.code || got.reason != c.reason || got.field != c.field || got.metadata["state"] != c.state || got.retry != c.retry {
-					r.Errorf("got  %+v\nwant %+v", got, c)
-				}
-				if strings.Contains(got.message, "secret") {
-					r.Errorf("internals leak: %s", got.message)
-				}
-			})
-		})
+		t.Run(c.name, c.check)
 	}
+}
+
+// check makes the call and compares its answer.
+func (c refusal) check(t *testing.T) {
+	bubble(t, Config{}, func(r *rig) {
+		err := c.call(r)
+		if err == nil {
+			r.Fatal("accepted")
+		}
+		got := look(r.T, err)
+		if got.code != c.code || got.reason != c.reason || got.field != c.field || got.metadata["state"] != c.state || got.retry != c.retry {
+			r.Errorf("got  %+v\nwant %+v", got, c)
+		}
+		if strings.Contains(got.message, "secret") {
+			r.Errorf("internals leak: %s", got.message)
+		}
+	})
 }
 
 // The same reasons reach the items of a batch, and the others are stored.

@@ -2,6 +2,7 @@ package server
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -16,6 +17,7 @@ func TestANodeThatStandsAloneIsAFleetOfOne(t *testing.T) {
 	bubble(t, Config{}, func(r *rig) {
 		must(r, created("t", &ddqv1.TopicPolicy{Shards: proto.Int32(3)})(r))
 		r.hold("t", "a")
+		synctest.Wait() // the other shards are claimed, too
 		nodes, err := r.admin.ListNodes(r.Context(), &ddqv1.ListNodesRequest{})
 		must(r, err)
 		if len(nodes.Nodes) != 1 {

@@ -67,6 +67,9 @@ func convertTask(t *actors.NewTask, r *ddqv1.EnqueueRequest, slab []store.Attrib
 		return slab, e
 	}
 	t.Task.Traits = traitsOf(r)
+	if t.Task.Key, e = idempotencyOf(r.Idempotency); e != nil {
+		return slab, e
+	}
 	if len(r.Attributes) == 0 {
 		return slab, nil
 	}
@@ -131,6 +134,7 @@ func (b batch) results(log *slog.Logger, done []actors.Enqueued) []*ddqv1.Enqueu
 		slab[i].ExecuteTime = stamp(&stamps[i], d.Due)
 		slab[i].Deduplicated = d.Deduplicated
 		slab[i].ReplacedState = stateWire(d.Replaced)
+		slab[i].IdempotencyOutcome = keyOutcomeToWire[d.Key]
 	}
 	return out
 }

@@ -54,6 +54,7 @@ type outbox struct {
 	demand   *ddqv1.Demand      // to announce
 	ready    int                // as demanded last
 	nodes    bool               // to announce: nodes changed
+	cancels  []*ddqv1.Cancel    // to announce
 	drain    *time.Duration     // grace to announce
 	drained  bool               // announced, or about to be: nothing new goes out
 	leaving  bool               // the worker sends nothing more: nothing new goes out
@@ -63,8 +64,8 @@ type outbox struct {
 // answer gathers the outcomes of one frame's settlements.
 type answer struct {
 	ddqv1.Settled
-	items int // in the frame
-	left  int // not answered
+	weight int64 // of the frame, see weightOf
+	left   int   // not answered
 }
 
 func newOutbox(log *slog.Logger, grace time.Duration) *outbox {
@@ -88,10 +89,10 @@ func (o *outbox) Deliver(ds []actors.Delivery) bool {
 }
 
 // expect announces a frame of n settlements. It comes before their outcomes.
-func (o *outbox) expect(sequence uint64, n int) {
+func (o *outbox) expect(sequence uint64, n int, weight int64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.answers[sequence] = &answer{Settled: ddqv1.Settled{Sequence: sequence}, items: n, left: n}
+	o.answers[sequence] = &answer{Settled: ddqv1.Settled{Sequence: sequence}, weight: weight, left: n}
 }
 
 // Settled takes outcomes of the settlements of a frame, all at once or in
@@ -139,6 +140,15 @@ func (o *outbox) NodesChanged() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.nodes = true
+	o.signal()
+}
+
+// Cancel queues that the cancellation of tasks was asked for, also while the node goes
+// away: they may run for as long as the grace.
+func (o *outbox) Cancel(asks []actors.CancelAsk) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.cancels = append(o.cancels, cancelsWire(asks)...)
 	o.signal()
 }
 
@@ -209,6 +219,7 @@ type parcel struct {
 	settled  []*answer
 	demand   *ddqv1.Demand
 	nodes    bool
+	cancels  []*ddqv1.Cancel
 	drain    *time.Duration
 	stale    []actors.Delivery // too late for this worker, which has its credit back
 	unwanted []actors.Delivery // not for this stream any more
@@ -220,7 +231,7 @@ func (p *parcel) empty() bool {
 
 // quiet reports whether there is nothing to say to the worker.
 func (p *parcel) quiet() bool {
-	return len(p.tasks) == 0 && len(p.settled) == 0 && p.drain == nil && p.demand == nil && !p.nodes
+	return len(p.tasks) == 0 && len(p.settled) == 0 && p.drain == nil && p.demand == nil && !p.nodes && len(p.cancels) == 0
 }
 
 // take removes what fits into the next frame.
@@ -231,6 +242,9 @@ func (o *outbox) take(now time.Time) parcel {
 	p := parcel{settled: settled, demand: o.demand, nodes: o.nodes, drain: o.drain, unwanted: o.unwanted}
 	o.demand, o.nodes, o.drain, o.unwanted = nil, false, nil, nil
 	o.takeTasks(&p, now, bytes)
+	if len(o.queue) == 0 { // not before the tasks that they are about
+		p.cancels, o.cancels = o.cancels, nil
+	}
 	return p
 }
 

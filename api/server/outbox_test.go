@@ -49,7 +49,7 @@ func requireIDs(t *testing.T, what string, got []string, want ...string) {
 func TestOneFrameMergesWhatWaits(t *testing.T) {
 	o := newOutbox(quiet, time.Minute)
 	o.Deliver(deliveries(time.Minute, 1, "a"))
-	o.expect(7, 1)
+	o.expect(7, 1, 1)
 	o.Settled(7, []actors.Settled{{ID: "x", Kind: actors.SettleAck, Already: true}})
 	o.Deliver(deliveries(time.Minute, 1, "b", "c"))
 	<-o.wake
@@ -115,7 +115,7 @@ func TestHalfOfTheHoldIsStillSent(t *testing.T) {
 
 func TestAnswerWaitsForEverySettlement(t *testing.T) {
 	o := newOutbox(quiet, time.Minute)
-	o.expect(3, 3)
+	o.expect(3, 3, 3)
 	o.Settled(3, []actors.Settled{{ID: "a", Kind: actors.SettleAck}})
 	if p := o.take(time.Now()); !p.empty() {
 		t.Fatalf("answered before all was known: %+v", p)
@@ -138,7 +138,7 @@ func TestAnswerWaitsForEverySettlement(t *testing.T) {
 
 func TestAllWentWellIsAnEmptyAnswer(t *testing.T) {
 	o := newOutbox(quiet, time.Minute)
-	o.expect(1, 2)
+	o.expect(1, 2, 2)
 	o.Settled(1, []actors.Settled{{ID: "a", Kind: actors.SettleAck}, {ID: "b", Kind: actors.SettleNack}})
 	p := o.take(time.Now())
 	if len(p.settled) != 1 || p.settled[0].Sequence != 1 || len(p.settled[0].Results) != 0 {
@@ -149,14 +149,14 @@ func TestAllWentWellIsAnEmptyAnswer(t *testing.T) {
 func TestLargeAnswersTakeFramesOfTheirOwn(t *testing.T) {
 	o := newOutbox(quiet, time.Minute)
 	for sequence := uint64(1); sequence <= 3; sequence++ {
-		o.expect(sequence, 3000)
+		o.expect(sequence, 3000, 3000)
 		lost := make([]actors.Settled, 3000)
 		for i := range lost {
 			lost[i] = actors.Settled{Kind: actors.SettleAck, Already: true}
 		}
 		o.Settled(sequence, lost)
 	}
-	o.expect(4, maxSettles)
+	o.expect(4, maxSettles, maxSettles)
 	o.Settled(4, slices.Repeat([]actors.Settled{{Kind: actors.SettleAck, Already: true}}, maxSettles))
 	o.Deliver(deliveries(time.Minute, 1, "a"))
 	var frames [][2]int
@@ -209,7 +209,7 @@ func TestCloseReturnsWhatNeverWentOut(t *testing.T) {
 
 func TestAWorkerThatLeftIsAnsweredFirst(t *testing.T) {
 	o := newOutbox(quiet, time.Minute)
-	o.expect(1, 1)
+	o.expect(1, 1, 1)
 	o.leave()
 	if o.finished() {
 		t.Fatal("finished before its ack was answered")

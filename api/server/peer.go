@@ -72,19 +72,31 @@ func noticeOf(f *ddqv1.NotifyRequest) (n actors.Notice) {
 		n.Pending = append(n.Pending, notice)
 	}
 	for _, e := range f.Ended {
-		notice := actors.EndedNotice{Shard: shardOf(e.Topic, e.Shard)}
-		for i, id := range e.Ids {
-			hold := actors.EndedHold{ID: id}
-			if i < len(e.HoldTokens) && copy(hold.Token[:], e.HoldTokens[i]) == len(hold.Token) {
-				notice.Holds = append(notice.Holds, hold)
-			}
-		}
-		n.Ended = append(n.Ended, notice)
+		n.Ended = append(n.Ended, actors.EndedNotice{Shard: shardOf(e.Topic, e.Shard), Holds: holdsOf(e.Ids, e.HoldTokens)})
+	}
+	for _, w := range f.Waiting {
+		n.Waiting = append(n.Waiting, actors.WaitingNotice{Shard: shardOf(w.Topic, w.Shard), IDs: w.Ids, Node: w.Node, First: w.First})
+	}
+	for _, t := range f.Settled {
+		n.Settled = append(n.Settled, actors.SettledNotice{Shard: shardOf(t.Topic, t.Shard), IDs: t.Ids})
+	}
+	for _, c := range f.Cancels {
+		n.Cancels = append(n.Cancels, actors.CancelNotice{Shard: shardOf(c.Topic, c.Shard), Holds: holdsOf(c.Ids, c.HoldTokens)})
 	}
 	for _, r := range f.Released {
 		n.Released = append(n.Released, shardOf(r.Topic, r.Shard))
 	}
 	return n
+}
+
+func holdsOf(ids []string, tokens [][]byte) (holds []actors.EndedHold) {
+	for i, id := range ids {
+		hold := actors.EndedHold{ID: id}
+		if i < len(tokens) && copy(hold.Token[:], tokens[i]) == len(hold.Token) {
+			holds = append(holds, hold)
+		}
+	}
+	return holds
 }
 
 // traitsFrom returns nil for a task without any.

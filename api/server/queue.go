@@ -21,7 +21,7 @@ func (q *queue) GetTask(ctx context.Context, r *ddqv1.GetTaskRequest) (*ddqv1.Ge
 	if err != nil {
 		return nil, err
 	}
-	return &ddqv1.GetTaskResponse{Task: foundWire(&found)}, nil
+	return &ddqv1.GetTaskResponse{Task: historyWire(&found)}, nil
 }
 
 func (q *queue) ListTasks(ctx context.Context, r *ddqv1.ListTasksRequest) (*ddqv1.ListTasksResponse, error) {
@@ -56,16 +56,12 @@ func (q *queue) Retrieve(ctx context.Context, r *ddqv1.RetrieveRequest) (*ddqv1.
 	if e != nil {
 		return nil, e
 	}
-	poll, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer context.AfterFunc(q.drain, cancel)() // polls end when the node goes away
+	poll, done := q.poll(ctx)
+	defer done()
 	held, err := q.sys.Retrieve(poll, options, max(1, int(r.MaxTasks)), wait)
 	at := time.Now()
 	if err != nil {
-		if ctx.Err() == nil && q.drain.Err() != nil {
-			return nil, draining()
-		}
-		return nil, err
+		return nil, q.pollError(ctx, err)
 	}
 	fit := max(min(1, len(held)), fitting(held, deliverySize, pageBytes))
 	if ctx.Err() != nil {
@@ -82,6 +78,22 @@ func (q *queue) Retrieve(ctx context.Context, r *ddqv1.RetrieveRequest) (*ddqv1.
 		out[i] = handed{d, at}
 	}
 	return &ddqv1.RetrieveResponse{Deliveries: deliveriesWire(out, at)}, nil
+}
+
+// poll is the context of a long poll, which ends when the node goes away. done is to
+// be called when it is over.
+func (q *queue) poll(ctx context.Context) (poll context.Context, done func()) {
+	poll, cancel := context.WithCancel(ctx)
+	stop := context.AfterFunc(q.drain, cancel)
+	return poll, func() { stop(); cancel() }
+}
+
+// pollError is why a long poll failed: the node's end is its own, not the caller's.
+func (q *queue) pollError(ctx context.Context, err error) error {
+	if ctx.Err() == nil && q.drain.Err() != nil {
+		return draining()
+	}
+	return err
 }
 
 func retrieveOptions(r *ddqv1.RetrieveRequest) (o actors.SubscribeOptions, wait time.Duration, e *actors.Error) {
@@ -143,7 +155,7 @@ func (q *queue) Extend(ctx context.Context, r *ddqv1.ExtendRequest) (*ddqv1.Exte
 	if err != nil {
 		return nil, err
 	}
-	return &ddqv1.ExtendResponse{HoldMs: s.HoldFor.Milliseconds()}, nil
+	return &ddqv1.ExtendResponse{HoldMs: s.HoldFor.Milliseconds(), CancelRequested: s.Cancelled}, nil
 }
 
 // settle settles one hold.

@@ -69,8 +69,8 @@ func TestEveryMethodIsHandled(t *testing.T) {
 				}
 			}
 		}
-		if methods != 41 {
-			r.Errorf("%d methods, want 41", methods)
+		if methods != 43 {
+			r.Errorf("%d methods, want 43", methods)
 		}
 	})
 }
@@ -255,6 +255,7 @@ func TestTopicsComeBackAsConfigured(t *testing.T) {
 			Shards: proto.Int32(2), VisibilityTimeoutMs: proto.Int64(5000), MaxRetries: proto.Int32(7),
 			Backoff:    &ddqv1.Backoff{Kind: ddqv1.BackoffKind_BACKOFF_KIND_LINEAR, BaseMs: 10, MaxMs: 100, JitterPercent: 5},
 			MaxDelayMs: proto.Int64(60_000), MaxPayloadBytes: proto.Int64(100), DoneRetentionMs: proto.Int64(1000),
+			DeadRetentionMs: proto.Int64(2000), MaxDead: proto.Int64(3), MaxBacklog: proto.Int64(4),
 			PriorityAgeing: proto.Int32(4),
 		}
 		must(r, created("t", policy)(r))

@@ -9,7 +9,7 @@ import (
 )
 
 func ackOf(a *ddqv1.Ack) actors.Settlement {
-	return actors.Settlement{Kind: actors.SettleAck, ID: a.GetTaskId(), Token: a.GetHoldToken()}
+	return actors.Settlement{Kind: actors.SettleAck, ID: a.GetTaskId(), Token: a.GetHoldToken(), Result: a.GetResult()}
 }
 
 // nackOf converts a nack. A delay is as long as it says: there is no way to
@@ -80,14 +80,15 @@ func settleResult(log *slog.Logger, s *actors.Settled) *ddqv1.SettleResult {
 	}
 	r := &ddqv1.SettleResult{TaskId: text(s.ID), HoldToken: s.Token, Already: s.Already, Error: itemError(log, s.Err)}
 	if s.Kind == actors.SettleExtend && s.Err == nil {
-		r.HoldMs = s.HoldFor.Milliseconds()
+		r.HoldMs, r.CancelRequested = s.HoldFor.Milliseconds(), s.Cancelled
 	}
 	return r
 }
 
-// release is the settlement that gives a delivery back as if it had not been.
+// release is the settlement that gives a delivery, which its worker has not seen, back
+// as if it had not been.
 func release(d *actors.Delivery) actors.Settlement {
-	return actors.Settlement{Kind: actors.SettleRelease, ID: d.Task.ID, Token: d.Token}
+	return actors.Settlement{Kind: actors.SettleRelease, ID: d.Task.ID, Token: d.Token, Unseen: true}
 }
 
 func nackResponse(s actors.Settled) *ddqv1.NackResponse {

@@ -25,6 +25,9 @@ const maxSettles = 10_000
 // that obeys its credit can have.
 const maxUnanswered = 65536
 
+// unitBytes of results of acks count as a settlement more: that is 64 MiB at most.
+const unitBytes = 1024
+
 // internalSequence carries settlements that the session makes itself. Workers
 // number theirs from 1.
 const internalSequence = 0
@@ -167,10 +170,11 @@ func (ses *session) frame(f *ddqv1.SubscribeRequest) error {
 		return badStream("sequence", "must rise with every frame that settles, from 1")
 	}
 	ses.sequence = f.Sequence
-	if err := ses.unanswered.Acquire(ses.stream.Context(), int64(n)); err != nil {
+	weight := weightOf(f)
+	if err := ses.unanswered.Acquire(ses.stream.Context(), weight); err != nil {
 		return err
 	}
-	ses.box.expect(f.Sequence, n)
+	ses.box.expect(f.Sequence, n, weight)
 	ask, refused := settlementsOf(f)
 	if len(refused) > 0 {
 		ses.box.Settled(f.Sequence, refused)
@@ -179,6 +183,15 @@ func (ses *session) frame(f *ddqv1.SubscribeRequest) error {
 		ses.sub.Settle(f.Sequence, ask)
 	}
 	return nil
+}
+
+// weightOf is what the settlements of a frame count of those that are unanswered.
+func weightOf(f *ddqv1.SubscribeRequest) int64 {
+	bytes := 0
+	for _, a := range f.Acks {
+		bytes += len(a.Result)
+	}
+	return int64(len(f.Acks) + len(f.Nacks) + len(f.Extends) + bytes/unitBytes)
 }
 
 func (ses *session) grant(n int) error {
@@ -305,7 +318,7 @@ func (ses *session) regrant(n int) {
 // sent takes in that a frame is on its way.
 func (ses *session) sent(p *parcel) {
 	for _, a := range p.settled {
-		ses.unanswered.Release(int64(a.items))
+		ses.unanswered.Release(a.weight)
 	}
 	if p.drain != nil {
 		grace, stop := context.WithTimeout(ses.stream.Context(), *p.drain)
@@ -318,7 +331,7 @@ func (p *parcel) frame(now time.Time) *ddqv1.SubscribeResponse {
 	if p.quiet() {
 		return nil
 	}
-	f := &ddqv1.SubscribeResponse{Demand: p.demand, NodesChanged: p.nodes}
+	f := &ddqv1.SubscribeResponse{Demand: p.demand, NodesChanged: p.nodes, Cancels: p.cancels}
 	if len(p.tasks) > 0 {
 		if p.slab == nil {
 			p.slab = new(wireSlab)

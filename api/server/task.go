@@ -22,6 +22,31 @@ func foundWire(f *actors.Found) *ddqv1.Task {
 	if f.State == store.StateRunning {
 		t.Worker = text(f.Worker)
 		t.HoldDeadline = stampOrNil(f.Deadline)
+		t.CancelRequested = f.Cancelled
+	}
+	return t
+}
+
+// historyWire is foundWire with what the task's attempts left behind, and the one that
+// runs.
+func historyWire(f *actors.Found) *ddqv1.Task {
+	t := foundWire(f)
+	t.Result = f.Result
+	attempts := f.Attempts
+	if f.State == store.StateRunning {
+		attempts = append(attempts, store.Attempt{Number: f.Attempt, Worker: f.Worker, Node: f.Node, Started: f.Started})
+	}
+	for i := range attempts {
+		a := &attempts[i]
+		t.Attempts = append(t.Attempts, &ddqv1.Attempt{
+			Number:    int32(a.Number),
+			Worker:    text(a.Worker),
+			Node:      text(a.Node),
+			StartedAt: stampOrNil(a.Started),
+			EndedAt:   stampOrNil(a.Ended),
+			Outcome:   wireOf(outcomeToWire[:], a.Outcome),
+			Error:     text(a.Error),
+		})
 	}
 	return t
 }
@@ -39,6 +64,9 @@ func taskWire(t *ddqv1.Task, stamps *[2]timestamppb.Timestamp, from *store.Task)
 	t.Backoff = backoffWire(from.Backoff)
 	t.LastError = text(from.LastError)
 	t.Version = from.Version()
+	if from.Key != nil {
+		t.IdempotencyKey = text(from.Key.Text)
+	}
 	if r := from.Traits; r != nil {
 		t.Priority, t.FairnessKey, t.FairnessWeight = int32(r.Priority), r.FairnessKey, int32(r.FairnessWeight)
 	}

@@ -22,12 +22,17 @@ func policyOf(p *ddqv1.TopicPolicy) (c actors.TopicChange, e *actors.Error) {
 	if c.DoneRetention, e = spanOrNil(p.DoneRetentionMs, "policy.done_retention_ms"); e != nil {
 		return c, e
 	}
+	if c.DeadRetention, e = spanOrNil(p.DeadRetentionMs, "policy.dead_retention_ms"); e != nil {
+		return c, e
+	}
 	if c.Backoff, e = backoffOf(p.Backoff, "policy.backoff"); e != nil {
 		return c, e
 	}
 	c.Shards = intOrNil(p.Shards)
 	c.MaxRetries = intOrNil(p.MaxRetries)
 	c.MaxPayload = intOrNil(p.MaxPayloadBytes)
+	c.MaxDead = intOrNil(p.MaxDead)
+	c.MaxBacklog = intOrNil(p.MaxBacklog)
 	c.PriorityAgeing = intOrNil(p.PriorityAgeing)
 	return c, nil
 }
@@ -52,6 +57,7 @@ func topicWire(t *store.Topic) *ddqv1.Topic {
 	shards, retries := int32(t.Shards), int32(t.MaxRetries)
 	visibility, delay := store.CeilMillis(t.Visibility), store.CeilMillis(t.MaxDelay)
 	payload, retention := int64(t.MaxPayload), store.CeilMillis(t.DoneRetention)
+	deadRetention, dead, backlog := store.CeilMillis(t.DeadRetention), int64(t.MaxDead), int64(t.MaxBacklog)
 	ageing := int32(t.Ageing())
 	former := 0
 	for _, span := range t.Former {
@@ -68,8 +74,13 @@ func topicWire(t *store.Topic) *ddqv1.Topic {
 			MaxDelayMs:          &delay,
 			MaxPayloadBytes:     &payload,
 			DoneRetentionMs:     &retention,
+			DeadRetentionMs:     &deadRetention,
+			MaxDead:             &dead,
+			MaxBacklog:          &backlog,
 			PriorityAgeing:      &ageing,
 		},
+		ResumedUnixMs:  int64(t.Resumed),
+		RampMs:         store.CeilMillis(t.Ramp),
 		Version:        t.Version,
 		DeliveryPaused: t.DeliveryPaused,
 		EnqueuePaused:  t.EnqueuePaused,

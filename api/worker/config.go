@@ -91,4 +91,5 @@ const (
 	flushTimeout   = 5 * time.Second  // for the last settlements to be answered
 	hearingTimeout = time.Second      // for the last answers on a stream that another replaces
 	frameSettles   = 1000             // settlements in one frame, at most
+	frameResults   = 1 << 20          // bytes of results in one frame, but for one large one
 )

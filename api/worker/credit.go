@@ -22,7 +22,7 @@ func (s *subscription) grant(x *session) int {
 		x.granting = 0
 		return n
 	}
-	n := max(s.room(), 0)
+	n := max(s.room()-len(x.settle), 0) // the server still counts what this frame had no room for
 	x.credit += n
 	return n
 }

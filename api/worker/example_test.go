@@ -116,3 +116,15 @@ func ExampleTask_once() {
 	})
 	_ = send
 }
+
+// The producer reads a result with client.Wait, while the topic keeps done tasks.
+func ExampleTask_SetResult() {
+	add := worker.HandlerFunc(func(_ context.Context, t worker.Task) error {
+		var x, y int
+		if _, err := fmt.Sscan(string(t.Payload), &x, &y); err != nil {
+			return worker.Permanent(err)
+		}
+		return t.SetResult(fmt.Append(nil, x*y))
+	})
+	_ = add
+}

@@ -48,7 +48,7 @@ func (s *subscription) take(x *session, r *ddqv1.SubscribeRequest) (ok bool, pau
 // takeSettled moves outcomes into the frame; mu is held.
 func (f *frame) takeSettled(r *ddqv1.SubscribeRequest) {
 	x := f.x
-	n := min(len(x.settle), frameSettles)
+	n := fitting(x.settle)
 	if n == 0 {
 		return
 	}
@@ -64,6 +64,17 @@ func (f *frame) takeSettled(r *ddqv1.SubscribeRequest) {
 			r.Acks = append(r.Acks, &h.ack)
 		}
 	}
+}
+
+// fitting is how many of these outcomes one frame takes.
+func fitting(settle []*held) int {
+	n, bytes := min(len(settle), frameSettles), 0
+	for i, h := range settle[:n] {
+		if bytes += len(h.ack.Result); bytes > frameResults && i > 0 {
+			return i
+		}
+	}
+	return n
 }
 
 // takeExtends moves holds to ask more of into the frame; mu is held.
@@ -138,6 +149,7 @@ func (s *subscription) accepted(h *held, results map[string]*ddqv1.SettleResult,
 	}
 	switch {
 	case err == nil && h.nack == nil:
+		h.ack.Result, h.result = nil, nil // h may lie in a batch with one that runs for hours
 		return Acked
 	case err == nil && h.nack.Release:
 		return Released
@@ -168,6 +180,9 @@ func (s *subscription) extended(h *held, r *ddqv1.SettleResult, sent, now time.T
 	case err == nil && r.GetHoldMs() > 0:
 		h.holdFor(sent, time.Duration(r.GetHoldMs())*time.Millisecond)
 		s.arm(h.extendAt)
+		if r.GetCancelRequested() {
+			h.askToStop()
+		}
 		return true
 	case err == nil: // no word about it: ask again when it is time
 		return false

@@ -27,6 +27,7 @@ type held struct {
 	cancel context.CancelCauseFunc // of the handler's context; set before running
 
 	ack      ddqv1.Ack
+	result   []byte      // of an ack; the handler's until it has returned
 	nack     *ddqv1.Nack // the outcome if it is not an ack; set when ended
 	ownHold  bool        // the task brings its visibility timeout
 	canceled atomic.Bool // someone asked for the task to be cancelled
@@ -45,6 +46,7 @@ func (h *held) fill(x *session, d *ddqv1.Delivery, now time.Time) {
 	h.sub, h.via = x.sub, x
 	h.task = taskOf(d)
 	h.ack.TaskId, h.ack.HoldToken = h.task.ID, h.task.HoldToken
+	h.task.result = &h.result
 	h.ownHold = d.GetTask().GetVisibilityTimeoutMs() > 0
 	h.holdFor(now, time.Duration(d.GetHoldMs())*time.Millisecond)
 }
@@ -68,11 +70,22 @@ func (h *held) end(from stage, nack *ddqv1.Nack) bool {
 	if !h.stage.CompareAndSwap(from, ended) {
 		return false
 	}
-	if nack != nil {
+	if nack == nil {
+		h.ack.Result = h.result
+	} else {
 		nack.TaskId, nack.HoldToken = h.ack.TaskId, h.ack.HoldToken
 		h.nack = nack
 	}
 	return true
+}
+
+// askToStop tells the handler, also one that has not started, that the cancellation of
+// the task was asked for.
+func (h *held) askToStop() {
+	h.canceled.Store(true) // before the look at its stage: run and this must not miss each other
+	if h.stage.Load() == running {
+		h.cancel(ErrCanceled)
+	}
 }
 
 // lose takes h from its handler, which hears of it.

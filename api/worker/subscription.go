@@ -262,7 +262,7 @@ func (s *subscription) lose(h *held, why string) {
 	s.w.cfg.Logger.Warn("hold lost", "topic", s.topic, "task", h.task.ID, "attempt", h.task.Attempt, "err", why)
 }
 
-// canceled passes on that the cancellation of tasks was asked for.
+// canceledBy passes on that the cancellation of tasks was asked for.
 func (s *subscription) canceledBy(cancels []*ddqv1.Cancel) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -271,11 +271,7 @@ func (s *subscription) canceledBy(cancels []*ddqv1.Cancel) {
 		if i < 0 {
 			continue // finished meanwhile
 		}
-		h := s.live[i]
-		h.canceled.Store(true) // before the look at its stage: run and this must not miss each other
-		if h.stage.Load() == running {
-			h.cancel(ErrCanceled)
-		}
+		s.live[i].askToStop()
 	}
 }
 

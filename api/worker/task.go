@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"fmt"
 	"time"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -24,6 +25,25 @@ type Task struct {
 	// resource that keeps the token of the attempt it last served can tell a
 	// repeat of that attempt from another one.
 	HoldToken []byte
+
+	result *[]byte // where SetResult puts it; nil for a task that no worker made
+}
+
+// MaxResult is how many bytes a result may have.
+const MaxResult = 256 << 10
+
+// SetResult makes b what the task's producer may read once the task is done, for as long
+// as the topic keeps done tasks. It counts when the handler returns nil after it; the
+// last call does. It fails for more than MaxResult bytes. It is the handler's to call,
+// before it returns, from one goroutine at a time; b is kept.
+func (t Task) SetResult(b []byte) error {
+	if len(b) > MaxResult {
+		return fmt.Errorf("result has %d bytes; at most %d are allowed", len(b), MaxResult)
+	}
+	if t.result != nil {
+		*t.result = b
+	}
+	return nil
 }
 
 // Last reports whether no attempt follows if this one fails.

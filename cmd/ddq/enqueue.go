@@ -32,6 +32,7 @@ type enqueueFlags struct {
 	visibility  time.Duration
 	backoff     backoffFlag
 	expireAfter time.Duration
+	key         idempotencyFlags
 	priority    int
 	fairness    string
 	weight      int
@@ -52,6 +53,7 @@ func (f *enqueueFlags) flags(fs *pflag.FlagSet) {
 	fs.IntVar(&f.priority, "priority", 0, "which of the tasks that are due goes first: 0, the lowest, to 9")
 	fs.StringVar(&f.fairness, "fairness-key", "", "tasks of one key take turns with those of others")
 	fs.IntVar(&f.weight, "fairness-weight", 0, "how many tasks of the fairness key make a turn (default 1)")
+	f.key.flags(fs)
 	fs.DurationVar(&f.expireAfter, "expire-after", 0, "dead-letter the task when it was not delivered so long after its due time")
 }
 
@@ -100,6 +102,9 @@ func (f *enqueueFlags) task(fs *pflag.FlagSet, in io.Reader) (client.Task, error
 	case f.count < 1:
 		return t, usagef("--count must be at least 1, not %d", f.count)
 	}
+	if err := f.key.read(fs, &t); err != nil {
+		return t, err
+	}
 	if fs.Changed("max-retries") {
 		t.MaxRetries = &f.maxRetries
 	}
@@ -136,10 +141,14 @@ type receiptView struct {
 	ExecuteTime   string `json:"execute_time"`
 	Deduplicated  bool   `json:"deduplicated"`
 	ReplacedState string `json:"replaced_state,omitempty"`
+	KeyOutcome    string `json:"idempotency_outcome,omitempty"`
 }
 
 func viewReceipt(r client.Receipt) receiptView {
 	v := receiptView{Topic: r.Topic, ID: r.ID, ExecuteTime: clock(r.Due), Deduplicated: r.Deduplicated}
+	if r.Key != 0 {
+		v.KeyOutcome = r.Key.String()
+	}
 	if r.Replaced != client.StateUnknown {
 		v.ReplacedState = r.Replaced.String()
 	}
@@ -203,6 +212,12 @@ func batchOf(t client.Task, first, n, count int) []client.Task {
 // note is what is special about a receipt.
 func (v receiptView) note() string {
 	switch {
+	case v.KeyOutcome == client.KeyReturned.String():
+		return "has the key"
+	case v.KeyOutcome == client.KeyReplaced.String():
+		return "was replaced"
+	case v.KeyOutcome == client.KeyBeside.String():
+		return "beside the one that had the key"
 	case v.Deduplicated:
 		return "enqueued before"
 	case v.ReplacedState != "":

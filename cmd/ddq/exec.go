@@ -22,6 +22,7 @@ type shellCommand struct {
 	environ []string // added to by each task
 	out     io.Writer
 	err     io.Writer
+	raw     io.Writer // takes stdout in place of out, as it is; nil for none
 }
 
 // run feeds payload to the command and returns nil when it exits 0. Otherwise
@@ -33,6 +34,9 @@ func (s *shellCommand) run(ctx context.Context, payload []byte, vars []string) e
 	cmd.Env = append(s.environ[:len(s.environ):len(s.environ)], vars...)
 	cmd.Stdin = bytes.NewReader(payload)
 	cmd.Stdout, cmd.Stderr = out, errs
+	if s.raw != nil {
+		cmd.Stdout = s.raw
+	}
 	inOwnGroup(cmd)
 	cmd.WaitDelay = killDelay // then the shell is killed and its pipes closed
 
@@ -49,6 +53,26 @@ func (s *shellCommand) run(ctx context.Context, payload []byte, vars []string) e
 		return fmt.Errorf("%w: %s", err, errs.last)
 	}
 	return err
+}
+
+// errLongResult ends a command that printed too much for a result.
+var errLongResult = errors.New("what the command printed is too long for a result")
+
+// resultBuffer takes what there is room for. More than that is an error, which ends the
+// command.
+type resultBuffer struct {
+	got  bytes.Buffer
+	left int
+	full bool
+}
+
+func (b *resultBuffer) Write(p []byte) (int, error) {
+	if len(p) > b.left {
+		b.full = true
+		return 0, errLongResult
+	}
+	b.left -= len(p)
+	return b.got.Write(p)
 }
 
 // lineWriter passes whole lines on and remembers the last one that is not

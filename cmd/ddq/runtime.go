@@ -28,6 +28,9 @@ func (cfg *serverConfig) runtimeFlags(fs *pflag.FlagSet) {
 	fs.DurationVar(&t.MaxDelay, "max-delay", 0, "farthest due time in new topics (default ten years)")
 	fs.IntVar(&t.MaxPayload, "max-payload", 0, "most bytes of a payload in new topics (default 1048576)")
 	fs.DurationVar(&t.DoneRetention, "done-retention", 0, "how long new topics keep done tasks (default not at all)")
+	fs.DurationVar(&t.DeadRetention, "dead-retention", 0, "how long new topics keep dead letters (default for ever)")
+	fs.IntVar(&t.MaxDead, "max-dead", 0, "most dead letters of new topics; beyond it the oldest are deleted (default any number)")
+	fs.IntVar(&t.MaxBacklog, "max-backlog", 0, "most tasks that may wait in new topics; beyond it enqueues are refused (default any number)")
 	cfg.limitFlags(fs)
 }
 
@@ -69,6 +72,8 @@ func (cfg *serverConfig) completeRuntime() error {
 		notNegative("visibility-timeout", a.Topic.Visibility), notNegative("max-delay", a.Topic.MaxDelay),
 		notNegative("done-retention", a.Topic.DoneRetention), notNegative("limit-delay", a.Limits.Delay),
 		notNegative("shards", a.Topic.Shards), notNegative("max-payload", a.Topic.MaxPayload),
+		notNegative("dead-retention", a.Topic.DeadRetention), notNegative("max-dead", a.Topic.MaxDead),
+		notNegative("max-backlog", a.Topic.MaxBacklog),
 		notNegative("wheel-budget", a.WheelBudget), notNegative("ready-budget", a.ReadyBudget),
 		notNegative("shutdown-grace", cfg.ShutdownGrace),
 		below("horizon", a.Horizon, time.Minute),

@@ -10,9 +10,9 @@ import (
 )
 
 func (c *cli) taskCommand() *cobra.Command {
-	return group("task", "Look at tasks, change, move or delete them",
+	return group("task", "Look at tasks, wait for them, change, move, cancel or delete them",
 		c.taskGet(), c.taskUpdate(), c.taskPromote(), c.taskReschedule(), c.taskDelete(),
-		c.taskList(), c.taskCount(), c.taskDue())
+		c.taskList(), c.taskCount(), c.taskDue(), c.taskWait(), c.taskCancel())
 }
 
 const anyTopic = "topic of the task (default: look in every topic)"

@@ -27,6 +27,9 @@ type policyFlags struct {
 	maxDelay      time.Duration
 	maxPayload    int
 	doneRetention time.Duration
+	deadRetention time.Duration
+	maxDead       int
+	maxBacklog    int
 	ageing        int
 }
 
@@ -38,6 +41,9 @@ func newPolicyFlags(fs *pflag.FlagSet) *policyFlags {
 	fs.DurationVar(&p.maxDelay, "max-delay", 0, "farthest due time")
 	fs.IntVar(&p.maxPayload, "max-payload", 0, "most bytes of a payload")
 	fs.DurationVar(&p.doneRetention, "done-retention", 0, "how long done tasks are kept")
+	fs.DurationVar(&p.deadRetention, "dead-retention", 0, "how long dead letters are kept (0: for ever)")
+	fs.IntVar(&p.maxDead, "max-dead", 0, "most dead letters; beyond it the oldest are deleted (0: any number)")
+	fs.IntVar(&p.maxBacklog, "max-backlog", 0, "most tasks that may wait; beyond it enqueues are refused (0: any number)")
 	fs.IntVar(&p.ageing, "priority-ageing", 0, "one of so many deliveries is that of the task due for longest, whatever its priority")
 	return p
 }
@@ -50,6 +56,9 @@ func (p *policyFlags) read() client.Policy {
 		MaxDelay:          given(p.fs, "max-delay", p.maxDelay),
 		MaxPayload:        given(p.fs, "max-payload", p.maxPayload),
 		DoneRetention:     given(p.fs, "done-retention", p.doneRetention),
+		DeadRetention:     given(p.fs, "dead-retention", p.deadRetention),
+		MaxDead:           given(p.fs, "max-dead", p.maxDead),
+		MaxBacklog:        given(p.fs, "max-backlog", p.maxBacklog),
 		PriorityAgeing:    given(p.fs, "priority-ageing", p.ageing),
 	}
 }
@@ -87,6 +96,7 @@ func (c *cli) topicCreate() *cobra.Command {
 }
 
 func (c *cli) topicSet() *cobra.Command {
+	var ifVersion int64
 	cmd := &cobra.Command{
 		Use:     "set NAME",
 		Short:   "Change the policy of a topic",
@@ -94,13 +104,20 @@ func (c *cli) topicSet() *cobra.Command {
 		Args:    cobra.ExactArgs(1),
 	}
 	flags := newPolicyFlags(cmd.Flags())
+	cmd.Flags().Int64Var(&ifVersion, "if-version", 0, "change nothing unless the topic has this version, see describe")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		policy := flags.read()
 		if policy == (client.Policy{}) {
 			return usagef("say what to change, for example --max-retries 10")
 		}
 		return c.call(cmd, func(ctx context.Context, s *client.Client) error {
-			topic, err := s.ConfigureTopic(ctx, args[0], policy)
+			configure := s.ConfigureTopic
+			if cmd.Flags().Changed("if-version") {
+				configure = func(ctx context.Context, name string, p client.Policy) (client.Topic, error) {
+					return s.ConfigureTopicIf(ctx, name, ifVersion, p)
+				}
+			}
+			topic, err := configure(ctx, args[0], policy)
 			if err != nil {
 				return err
 			}
@@ -177,13 +194,16 @@ func (c *cli) topicPause() *cobra.Command {
 }
 
 func (c *cli) topicResume() *cobra.Command {
-	return &cobra.Command{
-		Use:   "resume NAME",
-		Short: "Undo pause",
-		Args:  cobra.ExactArgs(1),
+	var ramp time.Duration
+	cmd := &cobra.Command{
+		Use:     "resume NAME",
+		Short:   "Undo pause",
+		Long:    "Undo pause. With --ramp deliveries begin slowly and reach full speed after that time.",
+		Example: "  ddq topic resume mail --ramp 5m",
+		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.call(cmd, func(ctx context.Context, s *client.Client) error {
-				topic, err := s.ResumeTopic(ctx, args[0])
+				topic, err := s.ResumeTopicSlowly(ctx, args[0], ramp)
 				if err != nil {
 					return err
 				}
@@ -191,6 +211,8 @@ func (c *cli) topicResume() *cobra.Command {
 			})
 		},
 	}
+	cmd.Flags().DurationVar(&ramp, "ramp", 0, "how long deliveries rise to full speed (default not at all)")
+	return cmd
 }
 
 type purgeView struct {

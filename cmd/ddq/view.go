@@ -31,6 +31,7 @@ type taskView struct {
 	VisibilityTimeoutMs int64             `json:"visibility_timeout_ms,omitempty"`
 	Backoff             *backoffView      `json:"backoff,omitempty"`
 	Priority            int               `json:"priority,omitempty"`
+	IdempotencyKey      string            `json:"idempotency_key,omitempty"`
 	FairnessKey         string            `json:"fairness_key,omitempty"`
 	FairnessWeight      int               `json:"fairness_weight,omitempty"`
 	LastError           string            `json:"last_error,omitempty"`
@@ -39,6 +40,10 @@ type taskView struct {
 	Worker              string            `json:"worker,omitempty"`
 	HoldDeadline        string            `json:"hold_deadline,omitempty"`
 	Version             int64             `json:"version"`
+	CancelRequested     bool              `json:"cancel_requested,omitempty"`
+	Result              *string           `json:"result,omitempty"` // when it is UTF-8
+	ResultBase64        []byte            `json:"result_base64,omitempty"`
+	Attempts            []attemptView     `json:"attempts,omitempty"`
 }
 
 func viewTask(t client.Snapshot) taskView {
@@ -55,6 +60,7 @@ func viewTask(t client.Snapshot) taskView {
 		VisibilityTimeoutMs: t.VisibilityTimeout.Milliseconds(),
 		Backoff:             viewBackoff(t.Backoff),
 		Priority:            t.Priority,
+		IdempotencyKey:      t.IdempotencyKey,
 		FairnessKey:         t.FairnessKey,
 		FairnessWeight:      t.FairnessWeight,
 		LastError:           t.LastError,
@@ -63,6 +69,11 @@ func viewTask(t client.Snapshot) taskView {
 		Worker:              t.Worker,
 		HoldDeadline:        clock(t.HoldDeadline),
 		Version:             t.Version,
+		CancelRequested:     t.CancelRequested,
+		Attempts:            viewAttempts(t.Attempts),
+	}
+	if len(t.Result) > 0 {
+		v.Result, v.ResultBase64 = viewPayload(t.Result)
 	}
 	v.Payload, v.PayloadBase64 = viewPayload(t.Payload)
 	return v
@@ -89,6 +100,9 @@ func (v taskView) rows() []table.Row {
 			rows = append(rows, o)
 		}
 	}
+	if v.IdempotencyKey != "" {
+		rows = append(rows, table.Row{"idempotency key", printable(v.IdempotencyKey)})
+	}
 	if v.Priority > 0 {
 		rows = append(rows, table.Row{"priority", v.Priority})
 	}
@@ -98,15 +112,27 @@ func (v taskView) rows() []table.Row {
 	for _, key := range sortedKeys(v.Attributes) {
 		rows = append(rows, table.Row{"attribute " + printable(key), printable(v.Attributes[key])})
 	}
+	if v.CancelRequested {
+		rows = append(rows, table.Row{"cancellation", "asked for"})
+	}
+	for _, a := range v.Attempts {
+		rows = append(rows, table.Row{fmt.Sprintf("attempt %d", a.Number), a.text()})
+	}
+	if v.Result != nil || v.ResultBase64 != nil {
+		rows = append(rows, table.Row{"result", bytesText(v.Result, v.ResultBase64)})
+	}
 	return append(rows, table.Row{"payload", v.payloadText()})
 }
 
 // payloadText is the payload for people.
-func (v taskView) payloadText() string {
-	if v.Payload != nil {
-		return printable(*v.Payload)
+func (v taskView) payloadText() string { return bytesText(v.Payload, v.PayloadBase64) }
+
+// bytesText is what viewPayload made, for people.
+func bytesText(text *string, raw []byte) string {
+	if text != nil {
+		return printable(*text)
 	}
-	return byteCount(int64(len(v.PayloadBase64))) + " that are no text; see -o json"
+	return byteCount(int64(len(raw))) + " that are no text; see -o json"
 }
 
 type depthView struct {
@@ -127,9 +153,14 @@ type topicView struct {
 	MaxDelayMs          int64        `json:"max_delay_ms"`
 	MaxPayloadBytes     int          `json:"max_payload_bytes"`
 	DoneRetentionMs     int64        `json:"done_retention_ms"`
+	DeadRetentionMs     int64        `json:"dead_retention_ms"`
+	MaxDead             int          `json:"max_dead"`
+	MaxBacklog          int          `json:"max_backlog"`
 	PriorityAgeing      int          `json:"priority_ageing"`
 	DeliveryPaused      bool         `json:"delivery_paused"`
 	EnqueuePaused       bool         `json:"enqueue_paused"`
+	ResumedAt           string       `json:"resumed_at,omitempty"` // when a ramp began
+	RampMs              int64        `json:"ramp_ms,omitempty"`
 	Version             int64        `json:"version"`
 	Depth               *depthView   `json:"depth,omitempty"` // describe only, as what follows
 	Subscriptions       *int         `json:"subscriptions,omitempty"`
@@ -148,6 +179,11 @@ func viewTopic(t client.Topic) topicView {
 		MaxDelayMs:          value(p.MaxDelay).Milliseconds(),
 		MaxPayloadBytes:     value(p.MaxPayload),
 		DoneRetentionMs:     value(p.DoneRetention).Milliseconds(),
+		DeadRetentionMs:     value(p.DeadRetention).Milliseconds(),
+		MaxDead:             value(p.MaxDead),
+		MaxBacklog:          value(p.MaxBacklog),
+		ResumedAt:           clock(t.Resumed),
+		RampMs:              t.Ramp.Milliseconds(),
 		PriorityAgeing:      value(p.PriorityAgeing),
 		DeliveryPaused:      t.DeliveryPaused,
 		EnqueuePaused:       t.EnqueuePaused,
@@ -168,7 +204,11 @@ func (v topicView) rows() []table.Row {
 		{"name", v.Name}, {"paused", v.paused()}, {"shards", v.shards()},
 		{"visibility timeout", lasting(millis(v.VisibilityTimeoutMs))}, {"max retries", v.MaxRetries}, {"backoff", v.Backoff.text()},
 		{"max delay", lasting(millis(v.MaxDelayMs))}, {"max payload", byteCount(int64(v.MaxPayloadBytes))},
-		{"done retention", lasting(millis(v.DoneRetentionMs))}, {"priority ageing", v.PriorityAgeing}, {"version", v.Version},
+		{"done retention", lasting(millis(v.DoneRetentionMs))}, {"dead retention", lastingOr(v.DeadRetentionMs, "for ever")},
+		{"max dead", countOr(v.MaxDead, "any number")}, {"max backlog", countOr(v.MaxBacklog, "any number")}, {"priority ageing", v.PriorityAgeing}, {"version", v.Version},
+	}
+	if v.RampMs > 0 {
+		rows = append(rows, table.Row{"resumed", fmt.Sprintf("%s, rising for %s", v.ResumedAt, lasting(millis(v.RampMs)))})
 	}
 	if d := v.Depth; d != nil {
 		rows = append(rows, table.Row{"durability", v.Durability}, table.Row{"subscriptions here", *v.Subscriptions},
@@ -176,6 +216,21 @@ func (v topicView) rows() []table.Row {
 			table.Row{"done", d.Done}, table.Row{"dead", d.Dead})
 	}
 	return rows
+}
+
+// lastingOr and countOr put what 0 means into words.
+func lastingOr(ms int64, zero string) string {
+	if ms == 0 {
+		return zero
+	}
+	return lasting(millis(ms))
+}
+
+func countOr(n int, zero string) string {
+	if n == 0 {
+		return zero
+	}
+	return strconv.Itoa(n)
 }
 
 // shards is their number, and how many are left of before a reshard.

@@ -25,12 +25,14 @@ type workFlags struct {
 	count       int64
 	grace       time.Duration
 	direct      bool
+	result      bool
 }
 
 func (f *workFlags) flags(fs *pflag.FlagSet) {
 	fs.StringVar(&f.topic, "topic", "", "topic to work on (required)")
 	fs.IntVar(&f.concurrency, "concurrency", 1, "tasks at a time")
 	fs.StringVar(&f.command, "exec", "", "shell command for each task (default print it)")
+	fs.BoolVar(&f.result, "result", false, "with --exec: what a command prints is the result of its task, and not printed here")
 	fs.Int64Var(&f.count, "count", 0, "stop after so many tasks (default never)")
 	fs.DurationVar(&f.grace, "grace", 30*time.Second, "how long running tasks may go on after SIGINT")
 	fs.BoolVar(&f.direct, "direct", false, "connect to every node: no task takes a hop between nodes")
@@ -44,6 +46,8 @@ func (f *workFlags) check() error {
 		return usagef("--concurrency must be at least 1, not %d", f.concurrency)
 	case f.count < 0:
 		return usagef("--count must not be negative")
+	case f.result && f.command == "":
+		return usagef("--result is of commands: give --exec")
 	}
 	return notNegative("grace", f.grace)
 }
@@ -60,6 +64,8 @@ With --exec a shell runs the command for each task, with the payload on stdin an
 what else is known in the environment: DDQ_TASK_ID, DDQ_TOPIC, DDQ_ATTEMPT,
 DDQ_EXECUTE_TIME, DDQ_HOLD_TOKEN, and each attribute as DDQ_ATTR_NAME. Exit code 0
 acks the task; any other has it retried, with the last line of stderr as error.
+With --result stdout is kept as the task's result, up to 256 KiB, while the topic
+keeps done tasks.
 A command whose task was taken away is killed with all that it started.`,
 		Example: `  ddq work --topic mail --concurrency 4 --exec './send-mail --id "$DDQ_TASK_ID"'
   ddq work --topic mail --count 1 -o json`,
@@ -88,7 +94,7 @@ func (c *cli) work(ctx context.Context, f workFlags) error {
 	defer enough()
 	h := &workHandler{
 		c: c, out: &lockedWriter{to: c.out}, err: &lockedWriter{to: c.err},
-		command: f.command, count: f.count, ending: ctx.Done(), enough: enough,
+		command: f.command, result: f.result, count: f.count, ending: ctx.Done(), enough: enough,
 	}
 	return worker.New(s.Conn(), f.config(h.observe), h).Run(ctx)
 }
@@ -109,6 +115,7 @@ type workHandler struct {
 	c        *cli
 	out, err io.Writer // safe for concurrent use
 	command  string
+	result   bool
 	count    int64 // 0: no end
 	ending   <-chan struct{}
 	enough   func() // closes ending
@@ -137,7 +144,19 @@ func (h *workHandler) run(ctx context.Context, t worker.Task) error {
 		return nil
 	}
 	s := &shellCommand{command: h.command, environ: h.c.environ, out: h.out, err: h.err}
-	return s.run(ctx, t.Payload, h.environment(t))
+	if !h.result {
+		return s.run(ctx, t.Payload, h.environment(t))
+	}
+	result := &resultBuffer{left: worker.MaxResult}
+	s.raw = result
+	err := s.run(ctx, t.Payload, h.environment(t))
+	if result.full {
+		return errLongResult
+	}
+	if err != nil {
+		return err
+	}
+	return t.SetResult(result.got.Bytes())
 }
 
 // observe says once that the server, or with --direct a node, is gone, and that it

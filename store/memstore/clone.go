@@ -1,6 +1,11 @@
 package memstore
 
-import "maps"
+import (
+	"maps"
+	"slices"
+
+	"github.com/ddq-io/ddq/store"
+)
 
 // Clone returns another store with everything that this one has now: what a replica
 // that lags behind would have, or a backup.
@@ -20,9 +25,17 @@ func (m *Store) Clone() *Store {
 func (sh *shard) clone() *shard {
 	c := newShard()
 	c.owner, c.fence, c.seq, c.sealed = sh.owner, sh.fence, sh.seq, sh.sealed
+	for key, m := range sh.marks {
+		copied := *m
+		c.marks[key] = &copied
+		c.looks.insert(store.Entry{Due: m.look, ID: key})
+	}
 	for _, r := range sh.tasks {
 		copied := *r
 		copied.task = copyTask(&r.task)
+		if r.past != nil {
+			copied.past = &store.History{Attempts: slices.Clone(r.past.Attempts), Result: r.past.Result}
+		}
 		c.put(&copied)
 	}
 	return c

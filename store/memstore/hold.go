@@ -2,6 +2,7 @@ package memstore
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/ddq-io/ddq/store"
@@ -47,6 +48,9 @@ func (sh *shard) hold(r *record, h store.Hold, now clock) {
 		token:    h.Token,
 		deadline: now.in(visibility),
 		worker:   h.Worker,
+		node:     h.Node,
+		started:  now.ms(),
+		past:     r.past,
 	}
 	r.task.Attempt++ // counted at hold, so a worker that crashes still uses one up
 	sh.put(r)
@@ -86,7 +90,7 @@ func (m *Store) Extend(ctx context.Context, s store.Shard, extends []store.Exten
 			return store.ExtendResult{Status: status}
 		}
 		r.deadline = now.in(e.Visibility)
-		return store.ExtendResult{Status: store.OK, Deadline: r.deadline}
+		return store.ExtendResult{Status: store.OK, Deadline: r.deadline, Cancelled: r.cancelled}
 	})
 }
 
@@ -107,7 +111,9 @@ func (sh *shard) ack(a store.Ack, retention time.Duration, now clock) store.Stat
 	}
 	sh.take(r)
 	if retention > 0 {
-		*r = record{task: r.task, kind: store.KindDone, token: r.token, finished: now.ms(), until: now.in(retention)}
+		r.remember(store.OutcomeAcked, "", now)
+		r.past.Result = slices.Clone(a.Result)
+		*r = record{task: r.task, kind: store.KindDone, token: r.token, finished: now.ms(), until: now.in(retention), past: r.past}
 		sh.put(r)
 	}
 	return store.OK
@@ -137,6 +143,15 @@ func (sh *shard) nack(n store.Nack, now clock, overdue bool) store.NackResult {
 		return store.NackResult{Status: status}
 	case overdue && r.deadline > now.ms():
 		return store.NackResult{Status: store.NotDue, Deadline: r.deadline}
+	}
+	if r.cancelled {
+		n.Reason = store.ReasonCancelled
+		if n.Outcome != store.OutcomeNone {
+			n.Outcome = store.OutcomeCancelled
+		}
+	}
+	if n.Outcome != store.OutcomeNone {
+		r.remember(n.Outcome, n.Error, now)
 	}
 	if n.Uncount {
 		r.task.Attempt--

@@ -60,7 +60,10 @@ func (m *Store) Running(ctx context.Context, s store.Shard, cursor string, limit
 	holds := make([]store.Running, len(page))
 	for i, e := range page {
 		r := sh.tasks[e.ID]
-		holds[i] = store.Running{ID: e.ID, Token: r.token, Deadline: r.deadline, Attempt: r.task.Attempt, Worker: r.worker}
+		holds[i] = store.Running{
+			ID: e.ID, Token: r.token, Deadline: r.deadline, Attempt: r.task.Attempt, Worker: r.worker,
+			Node: r.node, Started: r.started, Cancelled: r.cancelled,
+		}
 	}
 	return holds, next, nil
 }
@@ -120,6 +123,7 @@ func (sh *shard) stats(now clock) store.Stats {
 		Running: int64(sh.indexes[store.KindRunning].len()),
 		Done:    int64(sh.indexes[store.KindDone].len()),
 		Dead:    int64(sh.indexes[store.KindDead].len()),
+		Keys:    len(sh.marks) > 0,
 		Owner:   sh.owner,
 		Epoch:   sh.fence.Epoch,
 	}

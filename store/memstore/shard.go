@@ -14,6 +14,12 @@ type record struct {
 	token    store.Token  // running, done
 	deadline store.Millis // running
 	worker   string       // running
+	node     string       // running
+	started  store.Millis // running
+
+	cancelled bool // running: that was asked for
+
+	past *store.History // nil: nothing is kept
 
 	finished store.Millis // done, dead
 	reason   store.Reason // dead
@@ -30,6 +36,8 @@ type shard struct {
 	tasks   map[string]*record
 	indexes [store.KindDead + 1]*index // by kind
 	trims   *index                     // by the end of the retention
+	marks   map[string]*mark           // by idempotency key
+	looks   *index                     // keys, by when to look whether they are free
 	lanes   *lanes
 
 	owner string // node; empty: none
@@ -53,6 +61,7 @@ func (sh *shard) clear() {
 		sh.indexes[kind] = newIndex()
 	}
 	sh.trims, sh.lanes = newIndex(), newLanes()
+	sh.marks, sh.looks = make(map[string]*mark), newIndex()
 	sh.sealed = false
 }
 
@@ -118,7 +127,7 @@ func (sh *shard) take(r *record) {
 // pend makes r pending, due at the given moment.
 func (sh *shard) pend(r *record, due store.Millis) {
 	sh.take(r)
-	*r = record{task: r.task, kind: store.KindPending}
+	*r = record{task: r.task, kind: store.KindPending, past: r.past}
 	r.task.Due = due
 	sh.put(r)
 	sh.woke = true
@@ -127,7 +136,7 @@ func (sh *shard) pend(r *record, due store.Millis) {
 // bury makes r a dead letter.
 func (sh *shard) bury(r *record, reason store.Reason, now clock) {
 	sh.take(r)
-	*r = record{task: r.task, kind: store.KindDead, reason: reason, finished: now.ms()}
+	*r = record{task: r.task, kind: store.KindDead, reason: reason, finished: now.ms(), past: r.past}
 	sh.put(r)
 }
 
@@ -145,6 +154,10 @@ func (sh *shard) snapshot(id string, now clock) store.Snapshot {
 		Worker:   r.worker,
 		Reason:   r.reason,
 		Finished: r.finished,
+
+		Node:      r.node,
+		Started:   r.started,
+		Cancelled: r.cancelled,
 	}
 }
 
@@ -156,6 +169,9 @@ func copyTask(t *store.Task) store.Task {
 	if t.Backoff != nil {
 		backoff := *t.Backoff
 		c.Backoff = &backoff
+	}
+	if t.Key != nil {
+		c.Key = &store.Key{Text: t.Key.Text}
 	}
 	if t.Traits != nil {
 		traits := *t.Traits

@@ -76,6 +76,11 @@ func (t *turn) add(task *store.Task, h *store.Hold) (store.AddResult, error) {
 	if err := t.removeFinished(task.ID, &old); err != nil {
 		return store.AddResult{}, err
 	}
+	if old.history {
+		if err := t.forget(task.ID); err != nil {
+			return store.AddResult{}, err
+		}
+	}
 	result, err := t.insert(task, h, true)
 	result.Replaced = old.stateAt(t.ms)
 	return result, err

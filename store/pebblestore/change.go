@@ -42,6 +42,16 @@ func (t *turn) removeTask(id string, rewritten bool) error {
 	return t.remove(t.key, rewritten)
 }
 
+// dropTask deletes a task with its history.
+func (t *turn) dropTask(id string, e *entry) error {
+	if e.history {
+		if err := t.forget(id); err != nil {
+			return err
+		}
+	}
+	return t.removeTask(id, e.rewritten)
+}
+
 func (t *turn) addTo(index table, at store.Millis, id string) error {
 	t.key = appendTimeKey(t.key[:0], t.sh.number, index, at, id)
 	return t.index(t.key, nil)

@@ -31,6 +31,8 @@ type entry struct {
 	// rewritten says that the key was set more than once since it was last deleted.
 	// Pebble's SingleDelete, the cheap way to delete, is wrong for such a key.
 	rewritten bool
+	// history says that there is a history of the task, under a key of its own.
+	history bool
 	// unreadable says that body is what was found in place of a whole entry.
 	unreadable bool
 	body       []byte
@@ -59,8 +61,22 @@ const (
 	hasMore // a second byte of flags follows
 )
 
-// The second byte of flags.
-const hasEdits = 1
+// Of the second byte.
+const (
+	hasEdits   = 1
+	hasHistory = 4
+)
+
+// moreFlags is the second byte, 0 for none.
+func (e *entry) moreFlags() (f byte) {
+	if e.edits != 0 {
+		f |= hasEdits
+	}
+	if e.history {
+		f |= hasHistory
+	}
+	return f
+}
 
 func (e *entry) flags() (f byte) {
 	set := func(bit byte, when bool) {
@@ -76,13 +92,6 @@ func (e *entry) flags() (f byte) {
 	set(hasFinished, e.state != pending)
 	set(hasUnreadable, e.unreadable)
 	set(hasMore, e.moreFlags() != 0)
-	return f
-}
-
-func (e *entry) moreFlags() (f byte) {
-	if e.edits != 0 {
-		f |= hasEdits
-	}
 	return f
 }
 
@@ -133,6 +142,7 @@ func decodeEntry(b []byte) (e entry, err error) {
 	if flags&hasMore != 0 {
 		more = in.byte()
 	}
+	e.history = more&hasHistory != 0
 	e.due = store.Millis(in.uint64())
 	e.fingerprint = in.uint64()
 	e.stamp = in.uvarint()

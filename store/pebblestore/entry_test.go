@@ -22,6 +22,7 @@ func TestEntryComesBackAsItWas(t *testing.T) {
 			attempt:     rapid.IntRange(0, 1<<40).Draw(t, "attempt"),
 			lastError:   rapid.String().Draw(t, "last error"),
 			rewritten:   rapid.Bool().Draw(t, "rewritten"),
+			history:     rapid.Bool().Draw(t, "history"),
 			unreadable:  rapid.Bool().Draw(t, "unreadable"),
 			body:        rapid.SliceOf(rapid.Byte()).Draw(t, "body"),
 		}
@@ -56,9 +57,12 @@ func TestHoldsComeBackAsTheyWere(t *testing.T) {
 			token:         store.Token(rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(t, "token")),
 			deadline:      store.Millis(rapid.Int64().Draw(t, "deadline")),
 			attempt:       rapid.IntRange(0, 1<<40).Draw(t, "attempt"),
-			worker:        rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "worker"),
+			by:            rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "worker"),
 			stamp:         rapid.Uint64().Draw(t, "stamp"),
 			taskRewritten: rapid.Bool().Draw(t, "rewritten"),
+			taskHistory:   rapid.Bool().Draw(t, "history"),
+			cancelled:     rapid.Bool().Draw(t, "cancelled"),
+			started:       rapid.SampledFrom([]store.Millis{0, 5, 7}).Draw(t, "started"),
 		}
 	})
 	rapid.Check(t, func(t *rapid.T) {
@@ -74,7 +78,7 @@ func TestHoldsComeBackAsTheyWere(t *testing.T) {
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte{entryVersion})
 	f.Add((&entry{state: done, lastError: "x", attempt: 3}).appendHeader(nil))
-	f.Add(appendGroup(nil, []*hold{{id: "a", worker: "w"}}, nil))
+	f.Add(appendGroup(nil, []*hold{{id: "a", by: "w"}}, nil))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if e, err := decodeEntry(b); err == nil {
 			again, err := decodeEntry(append(e.appendHeader(nil), e.body...))

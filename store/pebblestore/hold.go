@@ -116,11 +116,21 @@ func (t *turn) newHold(id string, want *store.Hold, e *entry) *hold {
 		token:         want.Token,
 		deadline:      t.ms.Add(visibility),
 		attempt:       e.attempt + 1,
-		worker:        want.Worker,
+		by:            t.who(want),
+		started:       t.ms,
 		stamp:         e.stamp,
 		taskRewritten: e.rewritten,
+		taskHistory:   e.history,
 	}
 	return h
+}
+
+// who is whoOf those who want a task: mostly the same as for the task before.
+func (t *turn) who(want *store.Hold) string {
+	if t.by == "" || t.worker != want.Worker || t.node != want.Node {
+		t.worker, t.node, t.by = want.Worker, want.Node, whoOf(want.Worker, want.Node)
+	}
+	return t.by
 }
 
 // holdChunk is how many holds are allocated together at most. The last of them to

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/ddq-io/ddq/store"
 )
@@ -15,13 +16,17 @@ type hold struct {
 	token    store.Token
 	deadline store.Millis
 	attempt  int
-	worker   string
+	by       string       // worker and node, see whoOf
+	started  store.Millis // 0: not known
+
+	cancelled bool // its cancellation was asked for
 
 	// stamp is the one of the task's entry when it was held. Whatever ends the hold
 	// deletes the entry or gives it another stamp: so a stored hold is over when its
 	// task has another stamp or is gone, and acking need not delete it.
 	stamp         uint64
 	taskRewritten bool // the entry's rewritten, so that an ack need not read it
+	taskHistory   bool // the entry's history, for the same reason
 
 	group  *group
 	serial uint64 // rises with every hold of the shard; not stored
@@ -40,34 +45,67 @@ func (g *group) appendKey(b []byte, shard uint32) []byte {
 	return binary.BigEndian.AppendUint64(appendPrefix(b, shard, tableHolds), g.number)
 }
 
-const groupVersion = 1
+const (
+	groupVersion = 2
+	groupOld     = 1 // without when holds began
+)
 
 const (
 	holdTaskRewritten = 1 << iota
 	holdSameWorker    // as the one before
+	holdStarted       // when is told
+	holdSameStart     // as the one before
+	holdCancelled
+	holdTaskHistory
 )
+
+// whoOf is who has a task: the worker's name, a byte that is in no name, and the node's.
+func whoOf(worker, node string) string {
+	if node == "" {
+		return worker
+	}
+	return worker + whoMark + node
+}
+
+const whoMark = "\xff"
+
+// who returns the names of the worker and the node.
+func (h *hold) who() (worker, node string) {
+	worker, node, _ = strings.Cut(h.by, whoMark)
+	return worker, node
+}
 
 // appendGroup appends the stored form of a group.
 func appendGroup(b []byte, begun, extended []*hold) []byte {
 	b = append(b, groupVersion)
-	worker := ""
+	last := new(hold)
 	for _, part := range [...][]*hold{begun, extended} {
 		for _, h := range part {
-			b = h.append(b, worker)
-			worker = h.worker
+			b = h.append(b, last)
+			last = h
 		}
 	}
 	return b
 }
 
-func (h *hold) append(b []byte, lastWorker string) []byte {
-	var flags byte
-	if h.taskRewritten {
-		flags |= holdTaskRewritten
+// flags are those of a hold that is stored behind another one.
+func (h *hold) flags(last *hold) (f byte) {
+	set := func(bit byte, when bool) {
+		if when {
+			f |= bit
+		}
 	}
-	if h.worker == lastWorker {
-		flags |= holdSameWorker
-	}
+	set(holdTaskRewritten, h.taskRewritten)
+	set(holdSameWorker, h.by == last.by)
+	set(holdStarted, h.started != 0)
+	set(holdSameStart, h.started == last.started)
+	set(holdCancelled, h.cancelled)
+	set(holdTaskHistory, h.taskHistory)
+	return f
+}
+
+func (h *hold) append(b []byte, last *hold) []byte {
+	flags := h.flags(last)
 	b = append(b, flags)
 	b = append(b, h.token[:]...)
 	b = binary.BigEndian.AppendUint64(b, uint64(h.deadline))
@@ -76,8 +114,11 @@ func (h *hold) append(b []byte, lastWorker string) []byte {
 	b = binary.AppendUvarint(b, uint64(len(h.id)))
 	b = append(b, h.id...)
 	if flags&holdSameWorker == 0 {
-		b = binary.AppendUvarint(b, uint64(len(h.worker)))
-		b = append(b, h.worker...)
+		b = binary.AppendUvarint(b, uint64(len(h.by)))
+		b = append(b, h.by...)
+	}
+	if flags&holdStarted != 0 && flags&holdSameStart == 0 {
+		b = binary.BigEndian.AppendUint64(b, uint64(h.started))
 	}
 	return b
 }
@@ -85,23 +126,32 @@ func (h *hold) append(b []byte, lastWorker string) []byte {
 // decodeGroup reads the holds of a group.
 func decodeGroup(b []byte) (hs []*hold, err error) {
 	in := input{b: b}
-	if in.byte() != groupVersion {
+	if v := in.byte(); v != groupVersion && v != groupOld {
 		return nil, errors.New("decode holds: unknown version")
 	}
-	worker := ""
+	last := new(hold)
 	for len(in.b) > 0 {
 		h := &hold{}
 		flags := in.byte()
 		h.taskRewritten = flags&holdTaskRewritten != 0
+		h.taskHistory = flags&holdTaskHistory != 0
+		h.cancelled = flags&holdCancelled != 0
 		copy(h.token[:], in.bytes(uint64(len(h.token))))
 		h.deadline = store.Millis(in.uint64())
 		h.attempt = int(in.uvarint())
 		h.stamp = in.uvarint()
 		h.id = string(in.bytes(in.uvarint()))
-		if flags&holdSameWorker == 0 {
-			worker = string(in.bytes(in.uvarint()))
+		if h.by = last.by; flags&holdSameWorker == 0 {
+			h.by = string(in.bytes(in.uvarint()))
 		}
-		h.worker = worker
+		switch {
+		case flags&holdStarted == 0:
+		case flags&holdSameStart != 0:
+			h.started = last.started
+		default:
+			h.started = store.Millis(in.uint64())
+		}
+		last = h
 		hs = append(hs, h)
 	}
 	if in.short {
@@ -111,7 +161,11 @@ func decodeGroup(b []byte) (hs []*hold, err error) {
 }
 
 func (h *hold) running() store.Running {
-	return store.Running{ID: h.id, Token: h.token, Deadline: h.deadline, Attempt: h.attempt, Worker: h.worker}
+	worker, node := h.who()
+	return store.Running{
+		ID: h.id, Token: h.token, Deadline: h.deadline, Attempt: h.attempt, Worker: worker,
+		Node: node, Started: h.started, Cancelled: h.cancelled,
+	}
 }
 
 // holds are the holds of one shard. They are found by id, and walked in the order

@@ -47,7 +47,9 @@ func (t *turn) snapshot(id string) (store.Snapshot, error) {
 	snap.Reason, snap.Finished = e.reason, e.finished
 	if h := t.sh.holds.get(id); h != nil {
 		snap.State, snap.Attempt = store.StateRunning, h.attempt
-		snap.Token, snap.Deadline, snap.Worker = h.token, h.deadline, h.worker
+		snap.Token, snap.Deadline = h.token, h.deadline
+		snap.Worker, snap.Node = h.who()
+		snap.Started, snap.Cancelled = h.started, h.cancelled
 	}
 	return snap, nil
 }
@@ -291,7 +293,10 @@ func (s *Store) Stats(ctx context.Context, names []store.Shard) ([]store.Stats, 
 
 func (s *Store) stats(sh *shard) (store.Stats, error) {
 	st, lower, err := s.numbers(sh)
-	if err != nil || st.Pending == 0 {
+	if err != nil {
+		return st, err
+	}
+	if st.Keys, err = s.hasKeys(sh); err != nil || st.Pending == 0 {
 		return st, err
 	}
 	now := store.Millis(st.Now.UnixMilli())

@@ -17,7 +17,9 @@ const (
 	tableDead    table = 'x'
 	tableDone    table = 'd'
 	tableTrim    table = 't'
+	tableHistory table = 'e'
 	tableLanes   table = 'q'
+	tableKeys    table = 'k' // idempotency keys
 	tableMeta    table = 'm'
 	tableOwner   table = 'o'
 

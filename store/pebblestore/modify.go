@@ -16,7 +16,7 @@ func (s *Store) Remove(ctx context.Context, name store.Shard, ids []string) (sto
 				if err := t.removePending(e.due, id, e.traits()); err != nil {
 					return err
 				}
-				return t.removeTask(id, e.rewritten)
+				return t.dropTask(id, e)
 			}); err != nil {
 				return err
 			}
@@ -75,7 +75,7 @@ func (s *Store) RemoveDead(ctx context.Context, name store.Shard, ids []string) 
 		if err := t.removeFinished(id, e); err != nil {
 			return 0, err
 		}
-		return store.OK, t.removeTask(id, e.rewritten)
+		return store.OK, t.dropTask(id, e)
 	}, store.NotFound)
 }
 
@@ -162,7 +162,7 @@ func (t *turn) trim(over store.Entry) error {
 	if err := t.removeFinished(over.ID, &e); err != nil {
 		return err
 	}
-	return t.removeTask(over.ID, e.rewritten)
+	return t.dropTask(over.ID, &e)
 }
 
 // Seal makes a shard take no new task.
@@ -181,7 +181,7 @@ func (s *Store) DropShard(ctx context.Context, name store.Shard) error {
 		if t.sh.number == 0 {
 			return nil
 		}
-		for _, table := range []table{tableTasks, tablePending, tableHolds, tableDead, tableDone, tableTrim, tableLanes} {
+		for _, table := range []table{tableTasks, tablePending, tableHolds, tableDead, tableDone, tableTrim, tableLanes, tableHistory, tableKeys} {
 			lower, upper := appendPrefix(nil, t.sh.number, table), appendPrefix(nil, t.sh.number, table+1)
 			if err := t.writer().DeleteRange(lower, upper, nil); err != nil {
 				return err

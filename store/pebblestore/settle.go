@@ -51,7 +51,7 @@ func (t *turn) ack(a store.Ack, retention time.Duration) (store.Status, error) {
 	}
 	t.endHold(h)
 	if retention <= 0 {
-		return store.OK, t.removeTask(a.ID, h.taskRewritten)
+		return store.OK, t.dropTask(a.ID, &entry{rewritten: h.taskRewritten, history: h.taskHistory})
 	}
 	e, f, err := t.find(a.ID)
 	switch {
@@ -61,6 +61,9 @@ func (t *turn) ack(a store.Ack, retention time.Duration) (store.Status, error) {
 		return store.OK, nil
 	case f == broken: // there is nothing left that could be kept
 		return store.OK, t.removeTask(a.ID, true)
+	}
+	if err := t.recordAttempt(h, &e, store.OutcomeAcked, "", a.Result); err != nil {
+		return 0, err
 	}
 	return store.OK, t.addDone(h, &e, t.ms.Add(retention))
 }
@@ -133,6 +136,18 @@ func (t *turn) nack(n *store.Nack, overdue bool) (store.NackResult, error) {
 
 // fail is what becomes of a task whose hold ended without success.
 func (t *turn) fail(n *store.Nack, h *hold, e *entry, f found) (store.NackResult, error) {
+	reason, outcome := n.Reason, n.Outcome
+	if h.cancelled {
+		reason = store.ReasonCancelled
+		if outcome != store.OutcomeNone {
+			outcome = store.OutcomeCancelled
+		}
+	}
+	if outcome != store.OutcomeNone && f != broken {
+		if err := t.recordAttempt(h, e, outcome, n.Error, nil); err != nil {
+			return store.NackResult{}, err
+		}
+	}
 	e.attempt = h.attempt
 	if n.Uncount {
 		e.attempt--
@@ -144,8 +159,8 @@ func (t *turn) fail(n *store.Nack, h *hold, e *entry, f found) (store.NackResult
 	if f == broken {
 		return result, t.addDead(n.ID, e, store.ReasonCorrupt)
 	}
-	if n.Reason != store.ReasonNone {
-		return result, t.addDead(n.ID, e, n.Reason)
+	if reason != store.ReasonNone {
+		return result, t.addDead(n.ID, e, reason)
 	}
 	e.due = t.ms.Add(n.Delay)
 	traits := e.traits()
@@ -192,5 +207,44 @@ func (t *turn) extend(x *store.Extend) (store.ExtendResult, error) {
 	longer := *h
 	longer.deadline = t.ms.Add(x.Visibility)
 	t.extended = append(t.extended, &longer)
-	return store.ExtendResult{Status: store.OK, Deadline: longer.deadline}, nil
+	return store.ExtendResult{Status: store.OK, Deadline: longer.deadline, Cancelled: h.cancelled}, nil
+}
+
+// Cancel asks for running tasks to be ended. Their holds are stored anew, as when they are extended.
+func (s *Store) Cancel(ctx context.Context, name store.Shard, ids []string) (store.Stamp, []store.CancelResult, error) {
+	results := make([]store.CancelResult, len(ids))
+	stamp, err := s.change(ctx, name, access{}, func(t *turn) (err error) {
+		for i, id := range ids {
+			if results[i], err = t.cancel(id); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return store.Stamp{}, nil, err
+	}
+	return stamp, results, nil
+}
+
+func (t *turn) cancel(id string) (store.CancelResult, error) {
+	if err := t.item(id); err != nil {
+		return store.CancelResult{}, err
+	}
+	if h := t.sh.holds.get(id); h != nil {
+		if !h.cancelled {
+			marked := *h
+			marked.cancelled = true
+			t.extended = append(t.extended, &marked)
+		}
+		return store.CancelResult{Status: store.OK, Token: h.token}, nil
+	}
+	e, f, err := t.find(id)
+	switch {
+	case err != nil:
+		return store.CancelResult{}, err
+	case f == absent:
+		return store.CancelResult{Status: store.NotFound}, nil
+	}
+	return store.CancelResult{Status: store.WrongState, State: e.stateAt(t.ms)}, nil
 }

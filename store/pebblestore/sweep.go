@@ -14,7 +14,7 @@ import (
 
 // swept are the tables in the order in which a sweep walks them: the tasks first,
 // so that what it repairs is in place when it looks for entries of nothing.
-var swept = [...]table{tableTasks, tablePending, tableHolds, tableDead, tableDone, tableTrim, tableLanes}
+var swept = [...]table{tableTasks, tablePending, tableHolds, tableDead, tableDone, tableTrim, tableLanes, tableHistory}
 
 // kindSweep marks the cursors of sweeps. It is none of store's kinds.
 const kindSweep store.Kind = 0xff
@@ -143,6 +143,8 @@ func (w *sweep) check(index table, key []byte) (repaired bool, err error) {
 		return true, w.remove(key, true)
 	case tableHolds:
 		return w.checkGroup(key)
+	case tableHistory:
+		return w.checkHistory(key)
 	case tableLanes:
 		return w.checkLane(key)
 	}
@@ -241,6 +243,17 @@ func (w *sweep) checkGroup(key []byte) (repaired bool, err error) {
 		return true, w.remove(key, true)
 	}
 	return repaired, nil
+}
+
+// checkHistory looks whether there is a task that a history is of.
+func (w *sweep) checkHistory(key []byte) (repaired bool, err error) {
+	if id, ok := decodeID(key[prefixLen:]); ok {
+		e, f, err := w.find(id)
+		if err != nil || f == broken || f == readable && e.history {
+			return false, err
+		}
+	}
+	return true, w.remove(key, true)
 }
 
 // members returns the holds of the group that lies under a key.

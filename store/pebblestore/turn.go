@@ -38,6 +38,8 @@ type turn struct {
 	payloads   []byte // of tasks that were held, and room for more
 	coming     int    // holds that the call may begin, as far as it says
 
+	worker, node, by string // of the last hold, see who
+
 	// What the batch will do to the memory of the shard.
 	begun, extended, ended   []*hold
 	pending, done, dead      int64 // differences
@@ -53,9 +55,10 @@ var turns = sync.Pool{New: func() any { return &turn{seen: make(map[string]struc
 
 // access says what a call needs of its shard.
 type access struct {
-	grows bool         // adds tasks: there must be room, and it must not be sealed; creates the shard
-	owned bool         // creates the shard
-	fence *store.Fence // of the current claim
+	grows  bool         // adds tasks: there must be room, and it must not be sealed; creates the shard
+	owned  bool         // creates the shard
+	closed bool         // although it may be sealed
+	fence  *store.Fence // of the current claim
 }
 
 // change gives do a turn at the shard, and returns when what it did is synced.
@@ -92,7 +95,7 @@ func (t *turn) run(a access, do func(*turn) error) (_ store.Stamp, err error) {
 	switch {
 	case a.fence != nil && !t.sh.owner.is(*a.fence):
 		return store.Stamp{}, store.ErrFenced
-	case a.grows && t.sh.meta.sealed:
+	case a.grows && !a.closed && t.sh.meta.sealed:
 		return store.Stamp{}, store.ErrSealed
 	}
 	t.newest = t.sh.meta.newest

@@ -23,6 +23,9 @@ func AppendBody(b []byte, t *store.Task) ([]byte, error) {
 	for _, a := range t.Attributes {
 		body.Attributes = append(body.Attributes, &Attribute{Key: a.Key, Value: a.Value})
 	}
+	if t.Key != nil {
+		body.IdempotencyKey = t.Key.Text
+	}
 	start, size := len(b), body.SizeVT()
 	b = append(b, make([]byte, size)...)
 	if _, err := body.MarshalToSizedBufferVT(b[start:]); err != nil {
@@ -47,6 +50,9 @@ func DecodeBody(b []byte, t *store.Task) error {
 	if body.Backoff != nil {
 		backoff := decodeBackoff(body.Backoff)
 		t.Backoff = &backoff
+	}
+	if body.IdempotencyKey != "" {
+		t.Key = &store.Key{Text: body.IdempotencyKey}
 	}
 	for _, a := range body.Attributes {
 		t.Attributes = append(t.Attributes, store.Attribute{Key: a.Key, Value: a.Value})
@@ -75,6 +81,11 @@ func EncodeTopic(t store.Topic) ([]byte, error) {
 		MaxDelayMs:          t.MaxDelay.Milliseconds(),
 		MaxPayloadBytes:     int64(t.MaxPayload),
 		DoneRetentionMs:     t.DoneRetention.Milliseconds(),
+		DeadRetentionMs:     t.DeadRetention.Milliseconds(),
+		MaxDead:             int64(t.MaxDead),
+		MaxBacklog:          int64(t.MaxBacklog),
+		ResumedMs:           int64(t.Resumed),
+		RampMs:              t.Ramp.Milliseconds(),
 		DeliveryPaused:      t.DeliveryPaused,
 		EnqueuePaused:       t.EnqueuePaused,
 		Version:             t.Version,
@@ -106,6 +117,11 @@ func DecodeTopic(b []byte) (store.Topic, error) {
 		MaxDelay:       time.Duration(t.MaxDelayMs) * time.Millisecond,
 		MaxPayload:     int(t.MaxPayloadBytes),
 		DoneRetention:  time.Duration(t.DoneRetentionMs) * time.Millisecond,
+		DeadRetention:  time.Duration(t.DeadRetentionMs) * time.Millisecond,
+		MaxDead:        int(t.MaxDead),
+		MaxBacklog:     int(t.MaxBacklog),
+		Resumed:        store.Millis(t.ResumedMs),
+		Ramp:           time.Duration(t.RampMs) * time.Millisecond,
 		DeliveryPaused: t.DeliveryPaused,
 		EnqueuePaused:  t.EnqueuePaused,
 		Version:        t.Version,

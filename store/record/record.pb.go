@@ -32,9 +32,11 @@ type Body struct {
 	MaxRetriesPlusOne int32    `protobuf:"varint,4,opt,name=max_retries_plus_one,json=maxRetriesPlusOne,proto3" json:"max_retries_plus_one,omitempty"`
 	Backoff           *Backoff `protobuf:"bytes,5,opt,name=backoff,proto3" json:"backoff,omitempty"`
 	// See AppendTraits; empty when there are none.
-	Traits        []byte `protobuf:"bytes,6,opt,name=traits,proto3" json:"traits,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Traits []byte `protobuf:"bytes,6,opt,name=traits,proto3" json:"traits,omitempty"`
+	// For people.
+	IdempotencyKey string `protobuf:"bytes,10,opt,name=idempotency_key,json=idempotencyKey,proto3" json:"idempotency_key,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *Body) Reset() {
@@ -107,6 +109,13 @@ func (x *Body) GetTraits() []byte {
 		return x.Traits
 	}
 	return nil
+}
+
+func (x *Body) GetIdempotencyKey() string {
+	if x != nil {
+		return x.IdempotencyKey
+	}
+	return ""
 }
 
 // Keys are the traits of a task that are no part of its lane.
@@ -314,6 +323,11 @@ type Topic struct {
 	Version             int64                  `protobuf:"varint,11,opt,name=version,proto3" json:"version,omitempty"`
 	First               int32                  `protobuf:"varint,12,opt,name=first,proto3" json:"first,omitempty"`
 	Former              []*Span                `protobuf:"bytes,13,rep,name=former,proto3" json:"former,omitempty"`
+	DeadRetentionMs     int64                  `protobuf:"varint,20,opt,name=dead_retention_ms,json=deadRetentionMs,proto3" json:"dead_retention_ms,omitempty"`
+	MaxDead             int64                  `protobuf:"varint,21,opt,name=max_dead,json=maxDead,proto3" json:"max_dead,omitempty"`
+	MaxBacklog          int64                  `protobuf:"varint,22,opt,name=max_backlog,json=maxBacklog,proto3" json:"max_backlog,omitempty"`
+	ResumedMs           int64                  `protobuf:"varint,23,opt,name=resumed_ms,json=resumedMs,proto3" json:"resumed_ms,omitempty"`
+	RampMs              int64                  `protobuf:"varint,24,opt,name=ramp_ms,json=rampMs,proto3" json:"ramp_ms,omitempty"`
 	PriorityAgeing      int32                  `protobuf:"varint,14,opt,name=priority_ageing,json=priorityAgeing,proto3" json:"priority_ageing,omitempty"`
 	unknownFields       protoimpl.UnknownFields
 	sizeCache           protoimpl.SizeCache
@@ -440,6 +454,41 @@ func (x *Topic) GetFormer() []*Span {
 	return nil
 }
 
+func (x *Topic) GetDeadRetentionMs() int64 {
+	if x != nil {
+		return x.DeadRetentionMs
+	}
+	return 0
+}
+
+func (x *Topic) GetMaxDead() int64 {
+	if x != nil {
+		return x.MaxDead
+	}
+	return 0
+}
+
+func (x *Topic) GetMaxBacklog() int64 {
+	if x != nil {
+		return x.MaxBacklog
+	}
+	return 0
+}
+
+func (x *Topic) GetResumedMs() int64 {
+	if x != nil {
+		return x.ResumedMs
+	}
+	return 0
+}
+
+func (x *Topic) GetRampMs() int64 {
+	if x != nil {
+		return x.RampMs
+	}
+	return 0
+}
+
 func (x *Topic) GetPriorityAgeing() int32 {
 	if x != nil {
 		return x.PriorityAgeing
@@ -500,11 +549,158 @@ func (x *Span) GetShards() int32 {
 	return 0
 }
 
+// History is what the attempts of a task left behind.
+type History struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Attempts      []*Attempt             `protobuf:"bytes,1,rep,name=attempts,proto3" json:"attempts,omitempty"`
+	Result        []byte                 `protobuf:"bytes,2,opt,name=result,proto3" json:"result,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *History) Reset() {
+	*x = History{}
+	mi := &file_record_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *History) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*History) ProtoMessage() {}
+
+func (x *History) ProtoReflect() protoreflect.Message {
+	mi := &file_record_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use History.ProtoReflect.Descriptor instead.
+func (*History) Descriptor() ([]byte, []int) {
+	return file_record_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *History) GetAttempts() []*Attempt {
+	if x != nil {
+		return x.Attempts
+	}
+	return nil
+}
+
+func (x *History) GetResult() []byte {
+	if x != nil {
+		return x.Result
+	}
+	return nil
+}
+
+// Attempt is one delivery that is over.
+type Attempt struct {
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Number    int32                  `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
+	Worker    string                 `protobuf:"bytes,2,opt,name=worker,proto3" json:"worker,omitempty"`
+	Node      string                 `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`
+	StartedMs int64                  `protobuf:"varint,4,opt,name=started_ms,json=startedMs,proto3" json:"started_ms,omitempty"`
+	EndedMs   int64                  `protobuf:"varint,5,opt,name=ended_ms,json=endedMs,proto3" json:"ended_ms,omitempty"`
+	Outcome   int32                  `protobuf:"varint,6,opt,name=outcome,proto3" json:"outcome,omitempty"`
+	// Not text: a worker of another make may say anything.
+	Error         []byte `protobuf:"bytes,7,opt,name=error,proto3" json:"error,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Attempt) Reset() {
+	*x = Attempt{}
+	mi := &file_record_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Attempt) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Attempt) ProtoMessage() {}
+
+func (x *Attempt) ProtoReflect() protoreflect.Message {
+	mi := &file_record_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Attempt.ProtoReflect.Descriptor instead.
+func (*Attempt) Descriptor() ([]byte, []int) {
+	return file_record_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *Attempt) GetNumber() int32 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *Attempt) GetWorker() string {
+	if x != nil {
+		return x.Worker
+	}
+	return ""
+}
+
+func (x *Attempt) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *Attempt) GetStartedMs() int64 {
+	if x != nil {
+		return x.StartedMs
+	}
+	return 0
+}
+
+func (x *Attempt) GetEndedMs() int64 {
+	if x != nil {
+		return x.EndedMs
+	}
+	return 0
+}
+
+func (x *Attempt) GetOutcome() int32 {
+	if x != nil {
+		return x.Outcome
+	}
+	return 0
+}
+
+func (x *Attempt) GetError() []byte {
+	if x != nil {
+		return x.Error
+	}
+	return nil
+}
+
 var File_record_proto protoreflect.FileDescriptor
 
 const file_record_proto_rawDesc = "" +
 	"\n" +
-	"\frecord.proto\x12\tddq.store\"\xec\x01\n" +
+	"\frecord.proto\x12\tddq.store\"\x95\x02\n" +
 	"\x04Body\x12\x18\n" +
 	"\apayload\x18\x01 \x01(\fR\apayload\x12\x1d\n" +
 	"\n" +
@@ -514,7 +710,9 @@ const file_record_proto_rawDesc = "" +
 	"attributes\x12/\n" +
 	"\x14max_retries_plus_one\x18\x04 \x01(\x05R\x11maxRetriesPlusOne\x12,\n" +
 	"\abackoff\x18\x05 \x01(\v2\x12.ddq.store.BackoffR\abackoff\x12\x16\n" +
-	"\x06traits\x18\x06 \x01(\fR\x06traits\"\x81\x01\n" +
+	"\x06traits\x18\x06 \x01(\fR\x06traits\x12'\n" +
+	"\x0fidempotency_key\x18\n" +
+	" \x01(\tR\x0eidempotencyKey\"\x81\x01\n" +
 	"\x04Keys\x12\x1a\n" +
 	"\bordering\x18\x01 \x01(\tR\bordering\x12\x12\n" +
 	"\x04rate\x18\x02 \x01(\tR\x04rate\x12 \n" +
@@ -527,7 +725,7 @@ const file_record_proto_rawDesc = "" +
 	"\x04kind\x18\x01 \x01(\x05R\x04kind\x12\x17\n" +
 	"\abase_ms\x18\x02 \x01(\x03R\x06baseMs\x12\x15\n" +
 	"\x06max_ms\x18\x03 \x01(\x03R\x05maxMs\x12%\n" +
-	"\x0ejitter_percent\x18\x04 \x01(\x05R\rjitterPercent\"\x82\x04\n" +
+	"\x0ejitter_percent\x18\x04 \x01(\x05R\rjitterPercent\"\xa2\x05\n" +
 	"\x05Topic\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06shards\x18\x02 \x01(\x05R\x06shards\x122\n" +
@@ -544,11 +742,30 @@ const file_record_proto_rawDesc = "" +
 	" \x01(\bR\renqueuePaused\x12\x18\n" +
 	"\aversion\x18\v \x01(\x03R\aversion\x12\x14\n" +
 	"\x05first\x18\f \x01(\x05R\x05first\x12'\n" +
-	"\x06former\x18\r \x03(\v2\x0f.ddq.store.SpanR\x06former\x12'\n" +
+	"\x06former\x18\r \x03(\v2\x0f.ddq.store.SpanR\x06former\x12*\n" +
+	"\x11dead_retention_ms\x18\x14 \x01(\x03R\x0fdeadRetentionMs\x12\x19\n" +
+	"\bmax_dead\x18\x15 \x01(\x03R\amaxDead\x12\x1f\n" +
+	"\vmax_backlog\x18\x16 \x01(\x03R\n" +
+	"maxBacklog\x12\x1d\n" +
+	"\n" +
+	"resumed_ms\x18\x17 \x01(\x03R\tresumedMs\x12\x17\n" +
+	"\aramp_ms\x18\x18 \x01(\x03R\x06rampMs\x12'\n" +
 	"\x0fpriority_ageing\x18\x0e \x01(\x05R\x0epriorityAgeing\"4\n" +
 	"\x04Span\x12\x14\n" +
 	"\x05first\x18\x01 \x01(\x05R\x05first\x12\x16\n" +
-	"\x06shards\x18\x02 \x01(\x05R\x06shardsB+Z)github.com/ddq-io/ddq/store/record;recordb\x06proto3"
+	"\x06shards\x18\x02 \x01(\x05R\x06shards\"Q\n" +
+	"\aHistory\x12.\n" +
+	"\battempts\x18\x01 \x03(\v2\x12.ddq.store.AttemptR\battempts\x12\x16\n" +
+	"\x06result\x18\x02 \x01(\fR\x06result\"\xb7\x01\n" +
+	"\aAttempt\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\x05R\x06number\x12\x16\n" +
+	"\x06worker\x18\x02 \x01(\tR\x06worker\x12\x12\n" +
+	"\x04node\x18\x03 \x01(\tR\x04node\x12\x1d\n" +
+	"\n" +
+	"started_ms\x18\x04 \x01(\x03R\tstartedMs\x12\x19\n" +
+	"\bended_ms\x18\x05 \x01(\x03R\aendedMs\x12\x18\n" +
+	"\aoutcome\x18\x06 \x01(\x05R\aoutcome\x12\x14\n" +
+	"\x05error\x18\a \x01(\fR\x05errorB+Z)github.com/ddq-io/ddq/store/record;recordb\x06proto3"
 
 var (
 	file_record_proto_rawDescOnce sync.Once
@@ -562,7 +779,7 @@ func file_record_proto_rawDescGZIP() []byte {
 	return file_record_proto_rawDescData
 }
 
-var file_record_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
+var file_record_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
 var file_record_proto_goTypes = []any{
 	(*Body)(nil),      // 0: ddq.store.Body
 	(*Keys)(nil),      // 1: ddq.store.Keys
@@ -570,17 +787,20 @@ var file_record_proto_goTypes = []any{
 	(*Backoff)(nil),   // 3: ddq.store.Backoff
 	(*Topic)(nil),     // 4: ddq.store.Topic
 	(*Span)(nil),      // 5: ddq.store.Span
+	(*History)(nil),   // 6: ddq.store.History
+	(*Attempt)(nil),   // 7: ddq.store.Attempt
 }
 var file_record_proto_depIdxs = []int32{
 	2, // 0: ddq.store.Body.attributes:type_name -> ddq.store.Attribute
 	3, // 1: ddq.store.Body.backoff:type_name -> ddq.store.Backoff
 	3, // 2: ddq.store.Topic.backoff:type_name -> ddq.store.Backoff
 	5, // 3: ddq.store.Topic.former:type_name -> ddq.store.Span
-	4, // [4:4] is the sub-list for method output_type
-	4, // [4:4] is the sub-list for method input_type
-	4, // [4:4] is the sub-list for extension type_name
-	4, // [4:4] is the sub-list for extension extendee
-	0, // [0:4] is the sub-list for field type_name
+	7, // 4: ddq.store.History.attempts:type_name -> ddq.store.Attempt
+	5, // [5:5] is the sub-list for method output_type
+	5, // [5:5] is the sub-list for method input_type
+	5, // [5:5] is the sub-list for extension type_name
+	5, // [5:5] is the sub-list for extension extendee
+	0, // [0:5] is the sub-list for field type_name
 }
 
 func init() { file_record_proto_init() }
@@ -594,7 +814,7 @@ func file_record_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_record_proto_rawDesc), len(file_record_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   6,
+			NumMessages:   8,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -100,8 +100,14 @@ func decodeRecord(s string, t *store.Task) error {
 //	16  token
 //	 8  deadline ms
 //	 4  attempt
-//	 2  length of the worker's name, and the name
+//	 2  length of who has it, and
+//	      worker's name
+//	      node's name, and 1 byte: its length
+//	  8   started ms
+//	  1   254, or 255: cancellation was asked for
 //	    due ms, in decimal
+//
+// Of holds that began before there was more than the worker's name, that is all.
 //
 // Scripts write it and know this layout too.
 type hold struct {
@@ -124,11 +130,41 @@ func decodeHold(s string) (h hold, err error) {
 	if len(rest) < worker {
 		return h, errCorrupt
 	}
-	h.Worker = rest[:worker]
+	h.who(rest[:worker])
 	if h.due, err = parseMillis(rest[worker:]); err != nil {
 		return h, errCorrupt
 	}
 	return h, nil
+}
+
+// Marks at the end of who has a task.
+const (
+	markHeld      = 254
+	markCancelled = 255
+)
+
+// appendWho appends the part of who has a task that a call says.
+func appendWho(b []byte, worker, node string) []byte {
+	worker, node = worker[:min(len(worker), math.MaxUint16/2)], node[:min(len(node), math.MaxUint8)]
+	b = append(b, worker...)
+	b = append(b, node...)
+	return append(b, byte(len(node)))
+}
+
+// who reads who has a task.
+func (h *hold) who(s string) {
+	h.Worker = s
+	end := len(s) - 1
+	if end < 9 || s[end] != markHeld && s[end] != markCancelled {
+		return
+	}
+	node := end - 9 - int(s[end-9])
+	if node < 0 {
+		return
+	}
+	h.Cancelled = s[end] == markCancelled
+	h.Started = store.Millis(binary.BigEndian.Uint64([]byte(s[end-8 : end])))
+	h.Worker, h.Node = s[:node], s[node:end-9]
 }
 
 // note is what the notes hash keeps of a task:

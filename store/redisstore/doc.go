@@ -9,14 +9,18 @@
 //	ddq:{topic:n}:owner    hash  node, start, nonce, epoch, seq, schema, waited
 //	ddq:{topic:n}:tasks    zset  pending: id -> due ms
 //	ddq:{topic:n}:data     hash  id -> record: header and body, written by Add and Edit
-//	ddq:{topic:n}:running  hash  id -> token, deadline, attempt, worker, due
+//	ddq:{topic:n}:running  hash  id -> token, deadline, attempt, worker, node, started, due
 //	ddq:{topic:n}:notes    hash  id -> what attempts left behind; only for tasks that
 //	                             failed, were released or are over
 //	ddq:{topic:n}:dlq      zset  dead: id -> finished ms
 //	ddq:{topic:n}:done     zset  done: id -> finished ms
 //	ddq:{topic:n}:kept     zset  done: id -> ms until which it is kept
+//	ddq:{topic:n}:history  hash  id -> attempts that are over, and the result of a done
+//	                             task; only for some of those that have a note
 //	ddq:{topic:n}:traits   hash  id -> traits; only for tasks that have some
 //	ddq:{topic:n}:lanes    zset  pending tasks that have a lane: lane, due, id; all of score 0
+//	ddq:{topic:n}:marks    hash  idempotency key -> end of its window, due ms, id
+//	ddq:{topic:n}:looks    zset  idempotency key -> when to look whether it is free
 //	ddq:node:{name}        hash  a node's session: start, expires, addr
 //	ddq:topics             hash  topic -> configuration
 //

@@ -2,7 +2,6 @@ package redisstore
 
 import (
 	"context"
-	"math"
 
 	"github.com/ddq-io/ddq/store"
 )
@@ -106,7 +105,7 @@ func (a *args) runs(chunk []int, hold func(i int) store.Hold) {
 	var runs []run
 	for _, i := range chunk {
 		h := hold(i)
-		if n := len(runs); n > 0 && runs[n-1].first.Worker == h.Worker && runs[n-1].first.Visibility == h.Visibility {
+		if n := len(runs); n > 0 && runs[n-1].first.Worker == h.Worker && runs[n-1].first.Node == h.Node && runs[n-1].first.Visibility == h.Visibility {
 			runs[n-1].count++
 			continue
 		}
@@ -116,7 +115,8 @@ func (a *args) runs(chunk []int, hold func(i int) store.Hold) {
 	for _, r := range runs {
 		a.int(int64(r.count))
 		a.wait(r.first.Visibility)
-		a.str(r.first.Worker[:min(len(r.first.Worker), math.MaxUint16)])
+		a.buf = appendWho(a.buf, r.first.Worker, r.first.Node)
+		a.end()
 	}
 	for _, i := range chunk {
 		token := hold(i).Token

@@ -48,6 +48,7 @@ func snapshot(id string, p place, record string, now store.Millis) store.Snapsho
 		h, _ := decodeHold(p.detail)
 		t.Due, t.Attempt = h.due, h.Attempt
 		t.Token, t.Deadline, t.Worker = h.Token, h.Deadline, h.Worker
+		t.Node, t.Started, t.Cancelled = h.Node, h.Started, h.Cancelled
 	case store.KindDead:
 		t.Reason, t.Finished = p.note.reason, p.time()
 	case store.KindDone:
@@ -313,7 +314,7 @@ func (s *Store) Stats(ctx context.Context, shards []store.Shard) ([]store.Stats,
 	}
 	keys := make([][]string, len(shards))
 	for i, shard := range shards {
-		keys[i] = s.keys(shard).pick(ownerKey, tasksKey, runningKey, dlqKey, doneKey)
+		keys[i] = s.keys(shard).pick(ownerKey, tasksKey, runningKey, dlqKey, doneKey, looksKey)
 	}
 	replies, err := s.runEach(ctx, s.lua.stats, keys, guard)
 	if err != nil {
@@ -321,7 +322,7 @@ func (s *Store) Stats(ctx context.Context, shards []store.Shard) ([]store.Stats,
 	}
 	stats := make([]store.Stats, len(shards))
 	for i, v := range replies {
-		r, err := parseReply(v, 8)
+		r, err := parseReply(v, 9)
 		if err != nil {
 			return nil, readError("stats", err)
 		}
@@ -330,6 +331,7 @@ func (s *Store) Stats(ctx context.Context, shards []store.Shard) ([]store.Stats,
 		stats[i] = store.Stats{
 			Stamp: r.Stamp, Pending: number(r.more[0]), Ready: number(r.more[1]), Running: number(r.more[2]),
 			Dead: number(r.more[3]), Done: number(r.more[4]), Owner: text(r.more[5]), Epoch: epoch, OldestMs: oldest,
+			Keys: number(r.more[8]) > 0,
 		}
 	}
 	return stats, nil

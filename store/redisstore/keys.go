@@ -19,7 +19,7 @@ const (
 )
 
 // shardKeys are the keys of a shard, in the order in which scripts expect them.
-type shardKeys [10]string
+type shardKeys [13]string
 
 const (
 	ownerKey = iota
@@ -32,12 +32,15 @@ const (
 	keptKey
 	traitsKey
 	lanesKey
+	historyKey
+	marksKey // of idempotency keys
+	looksKey
 )
 
 func newShardKeys(s store.Shard) *shardKeys {
 	prefix := "ddq:{" + s.Topic + ":" + strconv.Itoa(s.N) + "}:"
 	var keys shardKeys
-	for i, noun := range [...]string{"owner", "tasks", "data", "running", "notes", "dlq", "done", "kept", "traits", "lanes"} {
+	for i, noun := range [...]string{"owner", "tasks", "data", "running", "notes", "dlq", "done", "kept", "traits", "lanes", "history", "marks", "looks"} {
 		keys[i] = prefix + noun
 	}
 	return &keys

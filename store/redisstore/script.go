@@ -24,19 +24,20 @@ type script struct {
 
 // scripts are all of them.
 type scripts struct {
-	add, hold, holdNew, ack, nack, extend,
-	remove, move, update, requeue, removeDead, trim,
+	add, hold, holdNew, ack, nack, extend, cancel,
+	remove, move, update, requeue, removeDead, trim, trimDead, addKeyed, trimKeys,
 	claim, release, renew, session,
-	stamp, raise, get, window, laneWindow, lanes, stats, sweep, sweepLanes, putTopic, histogram *script
+	stamp, raise, get, history, window, laneWindow, lanes, stats, sweep, sweepLanes, putTopic, histogram *script
 }
 
 func loadScripts() (*scripts, error) {
 	l := new(scripts)
 	for name, target := range map[string]**script{
-		"add": &l.add, "hold": &l.hold, "hold_new": &l.holdNew, "ack": &l.ack, "nack": &l.nack, "extend": &l.extend,
 		"remove": &l.remove, "move": &l.move, "update": &l.update, "requeue": &l.requeue, "remove_dead": &l.removeDead, "trim": &l.trim,
+		"trim_dead": &l.trimDead, "add_keyed": &l.addKeyed, "trim_keys": &l.trimKeys,
+		"add": &l.add, "hold": &l.hold, "hold_new": &l.holdNew, "ack": &l.ack, "nack": &l.nack, "extend": &l.extend, "cancel": &l.cancel,
 		"claim": &l.claim, "release": &l.release, "renew": &l.renew, "session": &l.session,
-		"stamp": &l.stamp, "raise": &l.raise, "get": &l.get, "window": &l.window, "histogram": &l.histogram, "lane_window": &l.laneWindow, "lanes": &l.lanes, "stats": &l.stats, "sweep": &l.sweep, "sweep_lanes": &l.sweepLanes, "put_topic": &l.putTopic,
+		"stamp": &l.stamp, "raise": &l.raise, "get": &l.get, "history": &l.history, "window": &l.window, "histogram": &l.histogram, "lane_window": &l.laneWindow, "lanes": &l.lanes, "stats": &l.stats, "sweep": &l.sweep, "sweep_lanes": &l.sweepLanes, "put_topic": &l.putTopic,
 	} {
 		s, err := loadScript(name)
 		if err != nil {

@@ -12,25 +12,38 @@ func (s *Store) Ack(ctx context.Context, shard store.Shard, acks []store.Ack, re
 	results := make([]store.Status, len(acks))
 	stamp, err := s.batch(ctx, call{
 		what: "ack", lua: s.lua.ack, shard: shard, parts: 1,
-		ids: func(i int) string { return acks[i].ID },
-		args: func(chunk []int, _ count) (*args, error) {
-			a := newArgs(len(chunk)+2, 64*len(chunk)+16)
-			a.wait(retention)
-			for _, i := range chunk {
-				a.buf = append(a.buf, acks[i].Token[:]...)
-			}
-			a.end()
-			for _, i := range chunk {
-				a.id(acks[i].ID)
-			}
-			return a, nil
-		},
-		take: func(chunk []int, r reply) { takeStatuses(results, chunk, r) },
+		ids:   func(i int) string { return acks[i].ID },
+		sizes: func(i int) int { return len(acks[i].Result) },
+		args:  func(chunk []int, _ count) (*args, error) { return ackArgs(acks, chunk, retention), nil },
+		take:  func(chunk []int, r reply) { takeStatuses(results, chunk, r) },
 	}, len(acks))
 	if err != nil {
 		return store.Stamp{}, nil, err
 	}
 	return stamp, results, nil
+}
+
+func ackArgs(acks []store.Ack, chunk []int, retention time.Duration) *args {
+	a := newArgs(len(chunk)+2, 64*len(chunk)+16)
+	a.wait(retention)
+	for _, i := range chunk {
+		a.buf = append(a.buf, acks[i].Token[:]...)
+	}
+	a.end()
+	for _, i := range chunk {
+		a.id(acks[i].ID)
+	}
+	if retention <= 0 {
+		return a // there is nothing to keep them with
+	}
+	for k, i := range chunk {
+		if len(acks[i].Result) > 0 {
+			a.int(int64(k + 1))
+			a.buf = append(a.buf, acks[i].Result...)
+			a.end()
+		}
+	}
+	return a
 }
 
 // takeStatuses reads a reply that says no more than a status about odd items.
@@ -67,6 +80,10 @@ func (s *Store) endHolds(ctx context.Context, what string, shard store.Shard, f 
 				}
 			}
 			odd(r.more[2], len(chunk), func(k int, status store.Status, rest []any) {
+				if status == store.OK { // dead, as its cancellation was asked for
+					results[chunk[k]].Due, results[chunk[k]].Traits = 0, nil
+					return
+				}
 				results[chunk[k]] = notEnded(status, rest, r.now())
 			})
 		},
@@ -98,7 +115,7 @@ func notEnded(status store.Status, rest []any, now store.Millis) store.NackResul
 }
 
 func nackArgs(f *store.Fence, nacks []store.Nack, chunk []int, n count) *args {
-	a := newArgs(6*len(chunk)+3, 128*len(chunk)+64)
+	a := newArgs(7*len(chunk)+3, 128*len(chunk)+64)
 	if f != nil {
 		a.fence(*f)
 	} else {
@@ -117,6 +134,7 @@ func nackArgs(f *store.Fence, nacks []store.Nack, chunk []int, n count) *args {
 			a.str("-1")
 		}
 		a.int(int64(bit(nack.Uncount)))
+		a.int(int64(nack.Outcome))
 		a.str(nack.Error)
 	}
 	return a
@@ -149,6 +167,10 @@ func (s *Store) Extend(ctx context.Context, shard store.Shard, extends []store.E
 				results[i] = store.ExtendResult{Status: store.OK, Deadline: r.later(extends[i].Visibility)}
 			}
 			odd(r.more[0], len(chunk), func(k int, status store.Status, _ []any) {
+				if status == store.OK {
+					results[chunk[k]].Cancelled = true
+					return
+				}
 				results[chunk[k]] = store.ExtendResult{Status: status}
 			})
 		},

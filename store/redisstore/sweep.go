@@ -10,7 +10,7 @@ import (
 )
 
 // sweepOrder are the keys that Sweep walks: tasks first, then what points to them.
-var sweepOrder = [...]int{dataKey, tasksKey, runningKey, dlqKey, doneKey, notesKey, keptKey, traitsKey, lanesKey}
+var sweepOrder = [...]int{dataKey, tasksKey, runningKey, dlqKey, doneKey, notesKey, keptKey, traitsKey, lanesKey, historyKey}
 
 // Sweep implements store.Reader. The cursor is the number of the key in
 // sweepOrder and the cursor of Redis in that key.
@@ -64,7 +64,7 @@ func (s *Store) sweepPage(ctx context.Context, keys *shardKeys, step int, positi
 	key := sweepOrder[step]
 	var fields []field
 	switch key {
-	case dataKey, runningKey, notesKey, traitsKey:
+	case dataKey, runningKey, notesKey, traitsKey, historyKey:
 		fields, next, err = s.scan(ctx, keys[key], position, limit)
 	default:
 		fields, next, err = s.scanSet(ctx, keys[key], position, limit)

@@ -31,12 +31,17 @@ func (p *pair) actions() map[string]func(*rapid.T) {
 		"nack":        p.nack,
 		"recover":     p.recover,
 		"extend":      p.extend,
+		"cancel":      p.cancel,
 		"remove":      p.remove,
 		"edit":        p.edit,
 		"edit more":   p.edit,
 		"requeue":     p.requeue,
 		"remove dead": p.removeDead,
 		"trim":        p.trim,
+		"trim dead":   p.trimDead,
+		"add keyed":   p.addKeyed,
+		"key again":   p.addKeyed,
+		"trim keys":   p.trimKeys,
 		"claim":       p.claim,
 		"renew":       p.renew,
 		"put topic":   p.putTopic,
@@ -124,7 +129,7 @@ func (p *pair) newTask(rt *rapid.T, id string) *store.Task {
 }
 
 func (p *pair) newHold(rt *rapid.T, id string) store.Hold {
-	h := store.Hold{ID: id, Visibility: visibility(rt), Worker: oneOf(rt, "worker", "", "w1", "w2")}
+	h := store.Hold{ID: id, Visibility: visibility(rt), Worker: oneOf(rt, "worker", "", "w1", "w2"), Node: oneOf(rt, "node", "", "n1", "n2")}
 	if often(rt, "new hold") {
 		h.Token = p.newToken(rt, id)
 	} else {
@@ -199,7 +204,9 @@ func (p *pair) holds(results []store.HoldResult) []store.HoldResult {
 }
 
 func (p *pair) ack(rt *rapid.T) {
-	acks := batchOf(rt, func(id string) store.Ack { return store.Ack{ID: id, Token: p.token(rt, id)} })
+	acks := batchOf(rt, func(id string) store.Ack {
+		return store.Ack{ID: id, Token: p.token(rt, id), Result: []byte(oneOf(rt, "result", "", "", "r", "\x00\xff"))}
+	})
 	retention := oneOf(rt, "retention", 0, time.Millisecond, long)
 	p.both(rt, "ack", func(s *side) (any, error) {
 		stamp, results, err := s.Ack(rt.Context(), p.shard, acks, retention)
@@ -216,6 +223,7 @@ func (p *pair) newNack(rt *rapid.T, id string) store.Nack {
 		Delay:   oneOf(rt, "delay", 0, time.Millisecond, long),
 		Uncount: rapid.Bool().Draw(rt, "uncount"),
 		Error:   oneOf(rt, "error", "", "no luck", "broken \x00 ünïcode"),
+		Outcome: oneOf(rt, "outcome", store.OutcomeNone, store.OutcomeFailed, store.OutcomeReleased, store.OutcomeHoldExpired),
 	}
 }
 
@@ -268,6 +276,28 @@ func (p *pair) extend(rt *rapid.T) {
 		return []any{stamp.Seq, results}, err
 	})
 	p.pass(rt)
+}
+
+func (p *pair) cancel(rt *rapid.T) {
+	batch := ids(rt)
+	p.both(rt, "cancel", func(s *side) (any, error) {
+		stamp, results, err := s.Cancel(rt.Context(), p.shard, batch)
+		return []any{stamp.Seq, results}, err
+	})
+}
+
+func (p *pair) checkHistory(rt *rapid.T) {
+	p.both(rt, "history", func(s *side) (any, error) {
+		all, err := s.History(rt.Context(), p.shard, propertyIDs())
+		for i := range all {
+			h := &all[i]
+			h.Attempts, h.Result = append([]store.Attempt{}, h.Attempts...), append([]byte{}, h.Result...)
+			for k := range h.Attempts {
+				h.Attempts[k].Started, h.Attempts[k].Ended = p.round(h.Attempts[k].Started), p.round(h.Attempts[k].Ended)
+			}
+		}
+		return all, err
+	})
 }
 
 func (p *pair) remove(rt *rapid.T) {

@@ -32,6 +32,7 @@ func topicRoundTrip(f *fixture) {
 		Name: "mail", First: 20, Shards: 8, Former: [store.MaxFormer]store.Span{{First: 4, Shards: 16}}, Visibility: 90 * time.Second, MaxRetries: 7,
 		Backoff:  store.Backoff{Kind: store.BackoffQuadratic, Base: 1500 * time.Millisecond, Max: long, Jitter: 20},
 		MaxDelay: 87600 * long, MaxPayload: 1 << 20, DoneRetention: 24 * long, DeliveryPaused: true, EnqueuePaused: true,
+		DeadRetention: 720 * long, MaxDead: 5000, MaxBacklog: 1 << 31, Resumed: 1_900_000_000_123, Ramp: 90 * time.Second,
 	}
 	for _, t := range []store.Topic{want, {Name: "bare"}} {
 		stored := f.put(t)

@@ -86,11 +86,12 @@ func runningShows(f *fixture) {
 	f.ready("a", "b")
 	holds := holdsOf(long, "a", "b")
 	holds[1].Worker = "worker-2"
-	_, held := f.tryHold(holds, store.OK, store.OK)
+	stamp, held := f.tryHold(holds, store.OK, store.OK)
 	got := f.walkRunning(10)
 	equal(f, "number of holds", len(got), 2)
 	for i, h := range holds {
-		want := store.Running{ID: h.ID, Token: h.Token, Deadline: held[i].Deadline, Attempt: 1, Worker: h.Worker}
+		want := store.Running{ID: h.ID, Token: h.Token, Deadline: held[i].Deadline, Attempt: 1, Worker: h.Worker, Started: got[h.ID].Started}
+		f.about("start of "+h.ID, want.Started, stamp.Now)
 		equal(f, "hold of "+h.ID, got[h.ID], want)
 	}
 	f.ack(long, store.OK, store.Ack{ID: "a", Token: holds[0].Token})

@@ -139,6 +139,7 @@ func (p *pair) check(rt *rapid.T) {
 		p.checkList(rt, kind)
 	}
 	p.checkRunning(rt)
+	p.checkHistory(rt)
 }
 
 func (p *pair) checkTasks(rt *rapid.T) {
@@ -153,7 +154,7 @@ func (p *pair) snapshots(snapshots []store.Snapshot) []store.Snapshot {
 	for i := range snapshots {
 		s := &snapshots[i]
 		s.Task = *p.task(&s.Task)
-		s.Deadline, s.Finished = p.round(s.Deadline), p.round(s.Finished)
+		s.Deadline, s.Finished, s.Started = p.round(s.Deadline), p.round(s.Finished), p.round(s.Started)
 		switch s.State {
 		case store.StateUnknown:
 			*s = store.Snapshot{}
@@ -181,6 +182,7 @@ func (p *pair) checkStats(rt *rapid.T) {
 		stats, err := s.Stats(rt.Context(), []store.Shard{p.shard})
 		for i := range stats {
 			stats[i].Now = time.Time{}
+			stats[i].Keys = false // when a free one is forgotten is up to each store
 			stats[i].OldestMs = p.round(stats[i].OldestMs)
 		}
 		return stats, err
@@ -268,7 +270,7 @@ func (p *pair) checkRunning(rt *rapid.T) {
 				return nil, err
 			}
 			for _, r := range page {
-				r.Deadline = p.round(r.Deadline)
+				r.Deadline, r.Started = p.round(r.Deadline), p.round(r.Started)
 				seen[r.ID] = r
 			}
 			if cursor = next; cursor == "" {

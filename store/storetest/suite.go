@@ -26,9 +26,9 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 func Cases() []Case {
 	var all []Case
 	for _, group := range [][]entry{
-		addCases(), holdCases(), settleCases(), recoverCases(), changeCases(), editCases(), deadCases(),
+		addCases(), holdCases(), settleCases(), recoverCases(), changeCases(), editCases(), deadCases(), trimDeadCases(), keyedCases(),
 		ownCases(), windowCases(), laneCases(), histogramCases(), listCases(), statsCases(), seqCases(), roundTripCases(),
-		isolationCases(), sealCases(), catalogCases(), lifecycleCases(), concurrencyCases(),
+		isolationCases(), sealCases(), historyCases(), catalogCases(), lifecycleCases(), concurrencyCases(),
 	} {
 		for _, e := range group {
 			all = append(all, Case{Name: e.name, Run: func(t *testing.T, s store.Store) {

@@ -1,9 +1,10 @@
 #!lua flags=allow-oom
 -- ack: end holds; the tasks are done, and deleted unless they are to be kept.
 --
--- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept  9 traits  10 lanes
--- ARGV  1 retention ms  2 tokens, 16 bytes each  3 and on: ids, none twice
---       and last the moment (see call.lua)
+-- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept  9 traits  10 lanes  11 history
+-- ARGV  1 retention ms  2 tokens, 16 bytes each  3 and on: an id for each, none
+--       twice; then, unless retention is 0, for each task that has a result its
+--       position and the result; and last the moment (see call.lua)
 --
 -- returns {us, seq, odd}; a task that is not odd is done
 --   odd  {position, status}: 6 already, 8 stale, 9 wrong state, 10 not found
@@ -11,9 +12,10 @@
 -- include owner.lua
 -- include call.lua
 local sub, tokens = string.sub, ARGV[2]
-local n = #ARGV - 2
-local records = redis.call('HMGET', KEYS[4], unpack(ARGV, 3))
+local n = #tokens / 16
+local records = redis.call('HMGET', KEYS[4], unpack(ARGV, 3, n + 2))
 local notes = redis.call('HLEN', KEYS[5]) > 0
+if notes then redis.call('HLEN', KEYS[11]) end
 local traits = redis.call('HLEN', KEYS[9]) > 0
 local odd = {}
 for i = 1, n do
@@ -23,7 +25,10 @@ end
 if #odd == 0 and ARGV[1] == '0' then
   redis.call('HDEL', KEYS[3], unpack(ARGV, 3))
   redis.call('HDEL', KEYS[4], unpack(ARGV, 3))
-  if notes then redis.call('HDEL', KEYS[5], unpack(ARGV, 3)) end
+  if notes then -- no task has a history without a note
+    redis.call('HDEL', KEYS[5], unpack(ARGV, 3))
+    redis.call('HDEL', KEYS[11], unpack(ARGV, 3))
+  end
   if traits then redis.call('HDEL', KEYS[9], unpack(ARGV, 3)) end
   return {us, seq, odd}
 end
@@ -31,6 +36,7 @@ end
 redis.call('HLEN', KEYS[3])
 redis.call('ZCARD', KEYS[7])
 redis.call('ZCARD', KEYS[8])
+redis.call('HLEN', KEYS[11])
 if #odd > 0 then
   -- include status.lua
   -- include places.lua
@@ -56,21 +62,30 @@ if #ids == 0 then return {us, seq, odd} end
 if ARGV[1] == '0' then
   redis.call('HDEL', KEYS[3], unpack(ids))
   redis.call('HDEL', KEYS[5], unpack(ids))
+  redis.call('HDEL', KEYS[11], unpack(ids))
   if traits then redis.call('HDEL', KEYS[9], unpack(ids)) end
 else
+  -- include remember.lua
   local old = notes and redis.call('HMGET', KEYS[5], unpack(ids)) or {}
-  local done, kept, hset = {}, {}, {}
+  local past = notes and redis.call('HMGET', KEYS[11], unpack(ids)) or {}
+  local results = {}
+  for at = n + 3, #ARGV, 2 do results[tonumber(ARGV[at])] = ARGV[at + 1] end
+  local done, kept, hset, history = {}, {}, {}, {}
   local k = 0
   for i = 1, n do
     local record = records[i]
     if record then
       k = k + 1
-      local attempt, due = 0, 0
+      local attempt, due, who = 0, 0, ''
       if #record >= 30 then
-        local worker
-        attempt, worker = struct.unpack('>I4I2', record, 25)
-        due = tonumber(sub(record, 31 + worker)) or 0
+        local length
+        attempt, length = struct.unpack('>I4I2', record, 25)
+        who = sub(record, 31, 30 + length)
+        due = tonumber(sub(record, 31 + length)) or 0
       end
+      local told = remember(past[k], 1, attempt, who, '')
+      if results[i] then told = told .. struct.pack('>I4B', #results[i] + 1, 0) .. results[i] end
+      history[2 * k - 1], history[2 * k] = ids[k], told
       done[2 * k - 1], done[2 * k] = now, ids[k]
       kept[2 * k - 1], kept[2 * k] = soon + ARGV[1], ids[k]
       hset[2 * k - 1] = ids[k]
@@ -80,6 +95,7 @@ else
   redis.call('ZADD', KEYS[7], unpack(done))
   redis.call('ZADD', KEYS[8], unpack(kept))
   redis.call('HSET', KEYS[5], unpack(hset))
+  redis.call('HSET', KEYS[11], unpack(history))
 end
 redis.call('HDEL', KEYS[4], unpack(ids))
 return {us, seq, odd}

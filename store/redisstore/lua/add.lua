@@ -1,7 +1,7 @@
 #!lua
 -- add: insert tasks that are absent; leave live ones, replace done and dead ones.
 --
--- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept  9 traits  10 lanes
+-- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept  9 traits  10 lanes  11 history
 -- ARGV  1 count  2 number of tasks with traits, and for each its position and traits;
 --       then per task, no id twice: id, due ms, record
 --       and last the moment (see call.lua)
@@ -64,6 +64,7 @@ if known then
     redis.call('ZREM', KEYS[7], unpack(over))
     redis.call('ZREM', KEYS[8], unpack(over))
     redis.call('HDEL', KEYS[5], unpack(over))
+    redis.call('HDEL', KEYS[11], unpack(over))
     redis.call('HDEL', KEYS[9], unpack(over))
   end
 end

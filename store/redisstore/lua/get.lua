@@ -1,7 +1,7 @@
 #!lua flags=no-writes
 -- get: tasks as they stand.
 --
--- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept  9 traits  10 lanes
+-- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept  9 traits  10 lanes  11 history
 -- ARGV  ids
 --       and last the moment (see call.lua)
 --

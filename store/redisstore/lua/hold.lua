@@ -1,9 +1,10 @@
 #!lua flags=allow-oom
 -- hold: take pending, due tasks for workers; dead-letter expired and unreadable ones.
 --
--- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept  9 traits  10 lanes
+-- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept  9 traits  10 lanes  11 history
 -- ARGV  1 epoch  2 nonce  3 number of runs r, then r times: number of tasks,
---       visibility ms, worker; then the tokens, 16 bytes each; then the ids, none twice
+--       visibility ms, worker and node (see running.lua); then the tokens, 16 bytes
+--       each; then the ids, none twice
 --       and last the moment (see call.lua)
 --
 -- returns {us, seq, dues, records, odd}, or -1 fenced
@@ -37,12 +38,13 @@ local function leave(taken)
   if #members > 0 then redis.call('ZREM', KEYS[10], unpack(members)) end
 end
 
+-- include running.lua
 -- What is as expected: pending, due, with a header without flags and no notes.
 local hset, odd = {}, {}
 local i, held = 0, 0
 for run = 4, at - 1, 3 do
-  local worker = ARGV[run + 2]
-  local middle = struct.pack('>i8I4I2', soon + ARGV[run + 1], 1, #worker) .. worker
+  local who = ARGV[run + 2] .. started
+  local middle = struct.pack('>i8I4I2', soon + ARGV[run + 1], 1, #who) .. who
   for k = 1, ARGV[run] do
     i = i + 1
     local due, record = dues[i], records[i]
@@ -104,8 +106,8 @@ for k, o in ipairs(odd) do
       status = NOT_DUE
     else
       status = OK
-      local worker = ARGV[run + 2]
-      running = token .. struct.pack('>i8I4I2', soon + visibility, attempt + 1, #worker) .. worker .. detail
+      local who = ARGV[run + 2] .. started
+      running = token .. struct.pack('>i8I4I2', soon + visibility, attempt + 1, #who) .. who .. detail
       hset[held + 1], hset[held + 2] = id, running
       held = held + 2
       taken[#taken + 1] = id

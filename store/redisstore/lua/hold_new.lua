@@ -1,11 +1,11 @@
 #!lua
 -- hold_new: insert tasks that are absent, and hold those that are due.
 --
--- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept  9 traits  10 lanes
+-- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept  9 traits  10 lanes  11 history
 -- ARGV  1 epoch  2 nonce  3 count  4 number of runs r, then r times: number of tasks,
---       visibility ms, worker; then the tokens, 16 bytes each; then the number of tasks
---       with traits, and for each its position and traits; then per task, no id twice:
---       id, due ms, record
+--       visibility ms, worker and node (see running.lua); then the tokens, 16 bytes
+--       each; then the number of tasks with traits, and for each its position and
+--       traits; then per task, no id twice: id, due ms, record
 --       and last the moment (see call.lua)
 --
 -- returns {us, seq, pended, odd}, -1 fenced, or -2 sealed; a task that is not odd was absent and
@@ -27,12 +27,13 @@ local ids, dues = {}, {}
 for i = 1, n do ids[i], dues[i] = ARGV[at + 3 * i - 2], ARGV[at + 3 * i - 1] end
 local stored = redis.call('HMGET', KEYS[3], unpack(ids))
 
+-- include running.lua
 -- What is as expected: absent and due, without expiry.
 local hset, running, odd = {}, {}, {}
 local i = 0
 for run = 5, last, 3 do
-  local worker = ARGV[run + 2]
-  local middle = struct.pack('>i8I4I2', soon + ARGV[run + 1], 1, #worker) .. worker
+  local who = ARGV[run + 2] .. started
+  local middle = struct.pack('>i8I4I2', soon + ARGV[run + 1], 1, #who) .. who
   for k = 1, ARGV[run] do
     i = i + 1
     local id, due, record = ids[i], ARGV[at + 3 * i - 1], ARGV[at + 3 * i]
@@ -95,6 +96,7 @@ if #over > 0 then
   redis.call('ZREM', KEYS[7], unpack(over))
   redis.call('ZREM', KEYS[8], unpack(over))
   redis.call('HDEL', KEYS[5], unpack(over))
+  redis.call('HDEL', KEYS[11], unpack(over))
   redis.call('HDEL', KEYS[9], unpack(over))
 end
 if #keep > 0 then redis.call('HSET', KEYS[3], unpack(keep)) end

@@ -2,10 +2,11 @@
 -- nack: end holds without success; the tasks are pending again, or dead. With a
 -- fence it is recover: only holds whose deadline has passed.
 --
--- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept  9 traits  10 lanes
+-- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept  9 traits  10 lanes  11 history
 -- ARGV  1 epoch, or empty: not fenced  2 nonce  3 count  then per task, no id twice:
 --       id, token, reason (0: pending again), delay ms or -1 for now,
---       1 to uncount the attempt, error (empty: keep the last one)
+--       1 to uncount the attempt, outcome to remember (0: none), error (empty: keep
+--       the last one)
 --       and last the moment (see call.lua)
 --
 -- returns {us, seq, pended, attempts, traits, odd}, or -1 fenced
@@ -13,7 +14,8 @@
 --   traits    per task, or nothing when no task has any
 --   odd       {position, status, place, detail, note} per task that is still
 --             where it was: 7 not due (note: the deadline), 8 stale,
---             9 wrong state, 10 not found
+--             9 wrong state, 10 not found; and {position, 1} for one that is dead
+--             because its cancellation was asked for
 
 -- include owner.lua
 -- include call.lua
@@ -21,28 +23,39 @@ local fenced = ARGV[1] ~= ''
 if fenced and (owner[2] ~= ARGV[1] or owner[3] ~= ARGV[2]) then return -1 end
 -- include status.lua
 -- include places.lua
+-- include remember.lua
 local ids = {}
-for i = 4, #ARGV, 6 do ids[#ids + 1] = ARGV[i] end
+for i = 4, #ARGV, 7 do ids[#ids + 1] = ARGV[i] end
 local found = places(ids)
 -- include lane_member.lua
 -- include traits.lua
 local traits = traits_of(ids)
+local pasts = redis.call('HLEN', KEYS[11]) > 0 and redis.call('HMGET', KEYS[11], unpack(ids)) or {}
 
-local zadd, lanes, dlq, hset, forget, ended, attempts, odd = {}, {}, {}, {}, {}, {}, {}, {}
+local zadd, lanes, dlq, hset, history, forget, ended, attempts, odd = {}, {}, {}, {}, {}, {}, {}, {}, {}
 for i, id in ipairs(ids) do
-  local at = 6 * i - 2
+  local at = 7 * i - 3
   local place, record, note = unpack(found[i])
   local status = OK
-  local attempt, worker, deadline = 0, 0, 0
+  local attempt, length, deadline = 0, 0, 0
   if place == 0 then status = NOT_FOUND
   elseif place ~= 2 then status = WRONG_STATE
   elseif #record < 30 or string.sub(record, 1, 16) ~= ARGV[at + 1] then status = STALE
   else
-    deadline, attempt, worker = struct.unpack('>i8I4I2', record, 17)
+    deadline, attempt, length = struct.unpack('>i8I4I2', record, 17)
     if fenced and deadline > now then status = NOT_DUE end
   end
   if status == OK then
-    local reason, why = ARGV[at + 2], ARGV[at + 5]
+    local reason, outcome, why, past = ARGV[at + 2], ARGV[at + 5], ARGV[at + 6], pasts[i]
+    local who = string.sub(record, 31, 30 + length)
+    if string.byte(who, -1) == 255 then -- see running.lua
+      reason, outcome = '8', outcome == '0' and '0' or '5'
+      odd[#odd + 1] = {i, OK}
+    end
+    if outcome ~= '0' then
+      past = remember(past, outcome, attempt, who, why)
+      history[#history + 1], history[#history + 2] = id, past
+    end
     if ARGV[at + 4] == '1' and attempt > 0 then attempt = attempt - 1 end
     if why == '' and note then why = string.sub(note, 31) end
     if reason == '0' then
@@ -53,10 +66,10 @@ for i, id in ipairs(ids) do
     else
       dlq[#dlq + 1], dlq[#dlq + 2] = now, id
     end
-    if reason == '0' and attempt == 0 and why == '' then
+    if reason == '0' and attempt == 0 and why == '' and not past then
       forget[#forget + 1] = id
     else
-      local due = tonumber(string.sub(record, 31 + worker)) or 0
+      local due = tonumber(string.sub(record, 31 + length)) or 0
       hset[#hset + 1] = id
       hset[#hset + 1] = struct.pack('>BBI4i8', 1, reason, attempt, due) .. string.rep('\0', 16) .. why
     end
@@ -72,6 +85,7 @@ if pended then redis.call('ZADD', KEYS[2], unpack(zadd)) end
 if #lanes > 0 then redis.call('ZADD', KEYS[10], unpack(lanes)) end
 if #dlq > 0 then redis.call('ZADD', KEYS[6], unpack(dlq)) end
 if #hset > 0 then redis.call('HSET', KEYS[5], unpack(hset)) end
+if #history > 0 then redis.call('HSET', KEYS[11], unpack(history)) end
 if #forget > 0 then redis.call('HDEL', KEYS[5], unpack(forget)) end
 if #ended > 0 then redis.call('HDEL', KEYS[4], unpack(ended)) end
 -- include count.lua

@@ -8,6 +8,7 @@ local function places(ids)
   local dead = redis.call('ZMSCORE', KEYS[6], unpack(ids))
   local done = redis.call('ZMSCORE', KEYS[7], unpack(ids))
   redis.call('ZCARD', KEYS[8])
+  redis.call('HLEN', KEYS[11])
   redis.call('HLEN', KEYS[9])
   redis.call('ZCARD', KEYS[10])
   local found = {}

@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- remove_dead: delete dead tasks.
 --
--- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept  9 traits  10 lanes
+-- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept  9 traits  10 lanes  11 history
 -- ARGV  ids, none twice
 --       and last the moment (see call.lua)
 --
@@ -24,6 +24,7 @@ end
 if #gone > 0 then
   redis.call('HDEL', KEYS[3], unpack(gone))
   redis.call('HDEL', KEYS[5], unpack(gone))
+  redis.call('HDEL', KEYS[11], unpack(gone))
   redis.call('HDEL', KEYS[9], unpack(gone))
   redis.call('ZREM', KEYS[6], unpack(gone))
 end

@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- requeue: make dead tasks due now, with fresh attempts and without an expiry.
 --
--- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept  9 traits  10 lanes
+-- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept  9 traits  10 lanes  11 history
 -- ARGV  1 count  2 and on: ids, none twice
 --       and last the moment (see call.lua)
 --
@@ -36,7 +36,7 @@ for i, p in ipairs(found) do
       data[#data + 1] = id
       data[#data + 1] = string.char(flags - 1) .. string.sub(record, 2, 9) .. string.sub(record, 18)
     end
-    if note and #note > 30 then
+    if note and #note >= 30 then -- its history goes on, which takes a note
       hset[#hset + 1] = id
       hset[#hset + 1] = struct.pack('>BBI4i8', 1, 0, 0, 0) .. string.rep('\0', 16) .. string.sub(note, 31)
     else

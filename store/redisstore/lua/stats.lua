@@ -1,11 +1,11 @@
 #!lua flags=no-writes
 -- stats: a shard's numbers.
 --
--- KEYS  1 owner  2 tasks  3 running  4 dlq  5 done
+-- KEYS  1 owner  2 tasks  3 running  4 dlq  5 done  6 looks
 -- ARGV  1 guard
 --
 -- returns {us, seq, pending, ready, running, dead, done, node or false,
---   epoch or false, oldest pending due ms or false}
+--   epoch or false, oldest pending due ms or false, 1 when there are keys else 0}
 
 -- include owner.lua
 local node = redis.call('HGET', KEYS[1], 'node')
@@ -18,4 +18,5 @@ return {
   redis.call('ZCARD', KEYS[5]),
   node, owner[2],
   redis.call('ZRANGE', KEYS[2], '-inf', '(+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')[2] or false,
+  redis.call('EXISTS', KEYS[6]),
 }

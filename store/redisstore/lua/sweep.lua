@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- sweep: repair tasks that are in no index, and what points to no task.
 --
--- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept  9 traits  10 lanes
+-- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept  9 traits  10 lanes  11 history
 -- ARGV  1 epoch  2 nonce  3 1 when the records of the tasks can be read  4 and on: ids
 --
 -- returns how many it repaired, or -1 fenced
@@ -21,7 +21,7 @@ for i, p in ipairs(places(ids)) do
   local broken = place == 2 and #p[2] < 30
   if redis.call('HEXISTS', KEYS[3], id) == 0 then
     local found = redis.call('ZREM', KEYS[2], id) + redis.call('HDEL', KEYS[4], id) + redis.call('HDEL', KEYS[5], id)
-      + redis.call('HDEL', KEYS[9], id) + redis.call('ZREM', KEYS[6], id) + redis.call('ZREM', KEYS[7], id) + redis.call('ZREM', KEYS[8], id)
+      + redis.call('ZREM', KEYS[6], id) + redis.call('ZREM', KEYS[7], id) + redis.call('ZREM', KEYS[8], id) + redis.call('HDEL', KEYS[11], id) + redis.call('HDEL', KEYS[9], id)
     if found > 0 then repaired = repaired + 1 end
   elseif place == 0 or broken then
     redis.call('HDEL', KEYS[4], id)

@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- trim: delete done tasks whose retention has passed.
 --
--- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept  9 traits  10 lanes
+-- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept  9 traits  10 lanes  11 history
 -- ARGV  1 most tasks to delete, at most 1,000
 --
 -- returns how many it deleted
@@ -18,6 +18,7 @@ end
 if #gone > 0 then
   redis.call('HDEL', KEYS[3], unpack(gone))
   redis.call('HDEL', KEYS[5], unpack(gone))
+  redis.call('HDEL', KEYS[11], unpack(gone))
   redis.call('HDEL', KEYS[9], unpack(gone))
   redis.call('ZREM', KEYS[7], unpack(gone))
 end

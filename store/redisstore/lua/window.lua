@@ -12,14 +12,7 @@
 local set, first = KEYS[2], 0
 local last = redis.call('ZCOUNT', set, '-inf', ARGV[3])
 
--- above compares bytes; the < of Lua would follow the server's locale.
-local function above(a, b)
-  for i = 1, math.min(#a, #b) do
-    local x, y = string.byte(a, i), string.byte(b, i)
-    if x ~= y then return x > y end
-  end
-  return #a > #b
-end
+-- include above.lua
 
 if ARGV[1] ~= '' then
   first = redis.call('ZCOUNT', set, '-inf', '(' .. ARGV[1])

@@ -1,0 +1,158 @@
+package actors
+
+import (
+	"context"
+	"time"
+
+	"github.com/ddq-io/ddq/store"
+)
+
+// CancelOutcome is what came of a Cancel.
+type CancelOutcome uint8
+
+const (
+	CancelRequested CancelOutcome = iota + 1 // the worker is told, and has not ended the task
+	CancelTooLate                            // the task ended otherwise
+	CancelConfirmed                          // the task is dead, cancelled
+	CancelDeleted                            // nobody held the task, and it was deleted
+)
+
+// Cancelled is the answer to a Cancel.
+type Cancelled struct {
+	Topic   string
+	Outcome CancelOutcome
+	State   store.State // StateUnknown when the task is gone
+}
+
+// Cancel asks the worker of a running task to stop, and waits up to wait for it to end
+// the task. A pending task is refused, or deleted when orDelete is set. With an empty
+// topic every topic is searched.
+func (s *System) Cancel(ctx context.Context, topic, id string, wait time.Duration, orDelete bool) (Cancelled, error) {
+	if err := s.serving(); err != nil {
+		return Cancelled{}, err
+	}
+	if err := s.cfg.Limits.checkWait(wait); err != nil {
+		return Cancelled{}, err
+	}
+	topic, e := s.locate(ctx, topic, id)
+	if e != nil {
+		return Cancelled{}, e
+	}
+	ref, e := s.topic(ctx, topic, false)
+	if e != nil {
+		return Cancelled{}, e
+	}
+	state, e := s.requestCancel(ctx, ref, id, orDelete)
+	out := Cancelled{Topic: topic, Outcome: CancelRequested, State: state}
+	switch {
+	case e != nil:
+		return Cancelled{}, e
+	case state == store.StateUnknown:
+		out.Outcome = CancelDeleted
+	case state != store.StateRunning:
+		out.Outcome = CancelTooLate
+	case wait > 0:
+		return s.awaitCancel(ctx, out, id, wait)
+	}
+	return out, nil
+}
+
+// cancelTries is how often a task may change hands while it is asked for.
+const cancelTries = 5
+
+// requestCancel marks a running task as to be ended, and tells its worker. It returns
+// the state of the task: running; done, dead or expired, when it was too late; unknown,
+// when it was deleted.
+func (s *System) requestCancel(ctx context.Context, ref *topicRef, id string, orDelete bool) (store.State, *Error) {
+	for try := 1; ; try++ {
+		state, e := s.markCancelled(ctx, ref, id)
+		if e != nil || !state.Pending() {
+			return state, e
+		}
+		if !orDelete || try == cancelTries {
+			return state, errNotRunning(id, state)
+		}
+		_, err := s.Delete(ctx, ref.config.Load().Name, id)
+		if e = storeError(err); e == nil {
+			return store.StateUnknown, nil
+		}
+		if e.Kind != Precondition { // else a worker has it now
+			return state, e
+		}
+	}
+}
+
+func errNotRunning(id string, state store.State) *Error {
+	e := errState(id, state)
+	e.Reason, e.Message = "TASK_NOT_RUNNING", e.Message+": nothing runs that could be cancelled; delete it instead, or ask with or_delete"
+	return e
+}
+
+// markCancelled marks a task in the store, and tells those who can reach its worker.
+func (s *System) markCancelled(ctx context.Context, ref *topicRef, id string) (store.State, *Error) {
+	for _, place := range placesOf(ref.config.Load(), id) {
+		var results []store.CancelResult
+		if _, err := s.resolve(ctx, func() (err error) {
+			_, results, err = s.store.Cancel(ctx, place, []string{id})
+			return err
+		}); err != nil {
+			return 0, storeError(err)
+		}
+		switch r := results[0]; r.Status {
+		case store.OK:
+			holds := []EndedHold{{id, r.Token}}
+			s.tell(ref, place.N, &cancelHolds{holds: holds})
+			s.fleet.notifyOwner(place, Notice{Cancels: []CancelNotice{{Shard: place, Holds: holds}}})
+			return store.StateRunning, nil
+		case store.NotFound:
+		default:
+			return r.State, nil
+		}
+	}
+	return 0, errNoTask(id)
+}
+
+// awaitCancel waits for the end of a task whose worker was told.
+func (s *System) awaitCancel(ctx context.Context, out Cancelled, id string, wait time.Duration) (Cancelled, error) {
+	found, err := s.Wait(ctx, out.Topic, id, wait)
+	if e := storeError(err); e != nil && e.Kind == NotFound {
+		out.Outcome, out.State = CancelTooLate, store.StateUnknown // success on a topic that keeps no done tasks
+		return out, nil
+	}
+	if err != nil {
+		return Cancelled{}, err
+	}
+	out.State = found.State
+	switch {
+	case found.State == store.StateDead && found.Reason == store.ReasonCancelled:
+		out.Outcome = CancelConfirmed
+	case !live(found.State):
+		out.Outcome = CancelTooLate
+	}
+	return out, nil
+}
+
+// CancelAsk tells a worker that a task's cancellation was asked for.
+type CancelAsk struct {
+	ID    string
+	Token []byte
+}
+
+// passCancels passes on that the cancellation of tasks was asked for, to who holds them.
+// Who holds them on a stream that is gone learns it from the answer to an extend.
+func (s *shard) passCancels(holds []EndedHold) {
+	for _, e := range holds {
+		if h := s.held.get(e.ID, e.Token); h != nil && h.sub != nil && !h.sub.gone.Load() {
+			s.send(h.sub.worker, &cancelAsked{CancelAsk{e.ID, encodeToken(s.id.N, e.Token)}})
+		}
+	}
+}
+
+// Cancel passes on what the other node says of tasks that it holds for this one.
+func (l *link) Cancel(asks []CancelAsk) {
+	for _, a := range asks {
+		if n, token, ok := decodeToken(a.Token); ok {
+			l.rt.tell(l.topic, n, &cancelHolds{holds: []EndedHold{{a.ID, token}}})
+		}
+	}
+}

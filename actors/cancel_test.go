@@ -1,0 +1,178 @@
+package actors
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/ddq-io/ddq/store"
+)
+
+// cancelled is the answer to a call of Cancel.
+type cancelled struct {
+	Cancelled
+	err  error
+	took time.Duration
+}
+
+func cancelTask(t *testing.T, s *System, id string, wait time.Duration, orDelete bool) chan cancelled {
+	done := make(chan cancelled, 1)
+	go func() {
+		begun := time.Now()
+		out, err := s.Cancel(t.Context(), "mail", id, wait, orDelete)
+		done <- cancelled{out, err, time.Since(begun)}
+	}()
+	synctest.Wait()
+	return done
+}
+
+func (o *stream) takeCancels() []CancelAsk {
+	synctest.Wait()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	got := o.cancels
+	o.cancels = nil
+	return got
+}
+
+// contribsys/faktory_worker_go#34 and jbielick/faktory_worker_node#409 ask for a way to
+// stop a busy job.
+func TestCancelReachesTheWorker(t *testing.T) {
+	bubble(t, keeping(time.Hour), func(t *testing.T, s *System) {
+		w := subscribeTo(t, s, "mail", 10)
+		enqueueOne(t, s, after("mail", "a", 0))
+		d := w.takeOne()
+		if got := <-cancelTask(t, s, "a", 0, false); got.err != nil || got.Outcome != CancelRequested || got.State != store.StateRunning {
+			t.Fatalf("cancel: %+v", got)
+		}
+		asks := w.takeCancels()
+		if len(asks) != 1 || asks[0].ID != "a" || string(asks[0].Token) != string(d.Token) {
+			t.Fatalf("the worker was told %v", asks)
+		}
+		if r := w.settleWith(Settlement{Kind: SettleExtend}, d); !r.Cancelled {
+			t.Error("the extend did not tell")
+		}
+		done := cancelTask(t, s, "a", time.Minute, true)
+		if len(done) > 0 {
+			t.Fatal("did not wait")
+		}
+		w.settleWith(Settlement{Kind: SettleNack, Error: "stopped"}, d)
+		if got := <-done; got.err != nil || got.Outcome != CancelConfirmed || got.State != store.StateDead || got.took > 0 {
+			t.Errorf("cancel: %+v", got)
+		}
+		time.Sleep(time.Hour)
+		if again := w.take(); len(again) > 0 {
+			t.Errorf("tried again: %v", again)
+		}
+		found, err := s.Get(t.Context(), "mail", "a")
+		if err != nil || found.Reason != store.ReasonCancelled || found.LastError != "stopped" || found.Attempts[0].Outcome != store.OutcomeCancelled {
+			t.Errorf("found %+v, %v", found, err)
+		}
+	})
+}
+
+func TestCancelMayBeTooLate(t *testing.T) {
+	for name, retention := range map[string]time.Duration{"kept": time.Hour, "gone": 0} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, keeping(retention), func(t *testing.T, s *System) {
+				w := subscribeTo(t, s, "mail", 10)
+				enqueueOne(t, s, after("mail", "a", 0))
+				d := w.takeOne()
+				if got := <-cancelTask(t, s, "a", time.Second, false); got.Outcome != CancelRequested || got.took != time.Second {
+					t.Fatalf("cancel: %+v", got)
+				}
+				done := cancelTask(t, s, "a", time.Minute, false)
+				w.settleWith(Settlement{Kind: SettleAck}, d)
+				if got := <-done; got.err != nil || got.Outcome != CancelTooLate {
+					t.Errorf("cancel: %+v", got)
+				}
+				got := <-cancelTask(t, s, "a", time.Minute, false)
+				if retention > 0 && (got.Outcome != CancelTooLate || got.State != store.StateDone) || retention == 0 && reason(got.err) != "NO_TASK" {
+					t.Errorf("cancel of a done task: %+v", got)
+				}
+			})
+		})
+	}
+}
+
+func TestCancelOfWhatDoesNotRun(t *testing.T) {
+	bubble(t, keeping(time.Hour), func(t *testing.T, s *System) {
+		enqueueOne(t, s, after("mail", "a", time.Hour))
+		got := <-cancelTask(t, s, "a", 0, false)
+		if reason(got.err) != "TASK_NOT_RUNNING" || storeError(got.err).State != store.StateScheduled {
+			t.Errorf("cancel of a pending task: %+v", got)
+		}
+		if got := <-cancelTask(t, s, "a", 0, true); got.err != nil || got.Outcome != CancelDeleted {
+			t.Errorf("cancel or delete: %+v", got)
+		}
+		for _, c := range []struct {
+			id     string
+			wait   time.Duration
+			reason string
+		}{{"a", 0, "NO_TASK"}, {"", 0, "BAD_ID"}, {"a", -1, "OUT_OF_RANGE_FIELD"}, {"a", time.Hour, "OUT_OF_RANGE_FIELD"}} {
+			if got := <-cancelTask(t, s, c.id, c.wait, true); reason(got.err) != c.reason {
+				t.Errorf("%+v: %v", c, got.err)
+			}
+		}
+	})
+}
+
+// The call is made at one node, the shard is owned by another, the worker is at a third.
+func TestCancelReachesTheWorkerAtAnotherNode(t *testing.T) {
+	fleetBubble(t, []string{"a", "b", "c"}, func(t *testing.T, f *testFleet) {
+		a, b, c := f.nodes["a"], f.nodes["b"], f.nodes["c"]
+		w := f.work(b, "mail", 100)
+		w.enqueue(a, "mail", "t", 30, 100*time.Millisecond)
+		time.Sleep(200 * time.Millisecond)
+		held := map[string]string{}
+		for _, d := range w.take() {
+			held[d.Task.ID] = string(d.Token)
+		}
+		if len(held) != 30 {
+			t.Fatalf("%d are held", len(held))
+		}
+		for id := range held {
+			if got := <-cancelTask(t, c.sys, id, 0, false); got.err != nil || got.Outcome != CancelRequested {
+				t.Fatalf("cancel: %+v", got)
+			}
+		}
+		time.Sleep(100 * time.Millisecond)
+		for _, ask := range w.takeCancels() {
+			if held[ask.ID] != string(ask.Token) && held[ask.ID] != "told" {
+				t.Errorf("told of %s under another token", ask.ID)
+			}
+			held[ask.ID] = "told"
+		}
+		for id, state := range held {
+			if state != "told" {
+				t.Errorf("not told of %s", id)
+			}
+		}
+	})
+}
+
+// A new owner does not know the stream of a hold: the answer to an extend tells.
+func TestCancelOutlivesTheOwner(t *testing.T) {
+	fleetBubble(t, []string{"a", "b"}, func(t *testing.T, f *testFleet) {
+		a, b := f.nodes["a"], f.nodes["b"]
+		w := f.work(b, "mail", 100)
+		w.enqueue(b, "mail", "t", 12, 100*time.Millisecond)
+		time.Sleep(200 * time.Millisecond)
+		held := w.take()
+		f.kill(a)
+		time.Sleep(5 * time.Second)
+		for _, d := range held {
+			if got := <-cancelTask(t, b.sys, d.Task.ID, 0, false); got.err != nil {
+				t.Fatal(got.err)
+			}
+			if r := w.settleWith(Settlement{Kind: SettleExtend}, d); !r.Cancelled {
+				t.Errorf("the extend of %s did not tell", d.Task.ID)
+			}
+			w.settleWith(Settlement{Kind: SettleRelease}, d)
+			found, err := b.sys.Get(t.Context(), "mail", d.Task.ID)
+			if err != nil || found.State != store.StateDead || found.Reason != store.ReasonCancelled {
+				t.Errorf("%s is %v, %v", d.Task.ID, found.State, err)
+			}
+		}
+	})
+}

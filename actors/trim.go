@@ -1,0 +1,182 @@
+package actors
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/ddq-io/ddq/store"
+)
+
+const (
+	trimPage = 1000
+
+	trimmedOld  = "retention" // dead letters that were kept long enough
+	trimmedOver = "cap"       // the oldest of too many
+)
+
+// chores are what a node does now and then for the shards that it should own: what
+// nobody needs any more is deleted there, and what is left is counted.
+func (s *System) chores(ctx context.Context) {
+	topics, err := s.store.ListTopics(ctx)
+	err = errors.Join(err, s.trimKeys(ctx, topics))
+	for i := range topics {
+		t := &topics[i]
+		err = errors.Join(err, s.trim(ctx, t))
+		if resharding(t) {
+			err = errors.Join(err, s.retire(ctx, *t))
+		}
+	}
+	if s.fleet.source == nil { // else discover has the numbers
+		err = errors.Join(err, s.countQueued(ctx))
+	}
+	s.noteIncomplete(ctx, err)
+}
+
+// trim deletes finished tasks of a topic that are kept no longer.
+func (s *System) trim(ctx context.Context, t *store.Topic) error {
+	if t.DoneRetention == 0 && t.DeadRetention == 0 && t.MaxDead == 0 {
+		return nil
+	}
+	var err error
+	for _, shard := range shardsOf(t) {
+		if !s.fleet.owns(shard) {
+			continue
+		}
+		if t.DoneRetention > 0 {
+			err = errors.Join(err, s.trimDone(ctx, shard))
+		}
+		if t.DeadRetention > 0 {
+			err = errors.Join(err, s.trimDead(ctx, shard, t))
+		}
+	}
+	if t.MaxDead > 0 && s.fleet.owns(store.Shard{Topic: t.Name, N: t.First}) {
+		err = errors.Join(err, s.capDead(ctx, t))
+	}
+	return err
+}
+
+// trimKeys forgets idempotency keys that are free, in the shards that have any.
+func (s *System) trimKeys(ctx context.Context, topics []store.Topic) error {
+	var ours []store.Shard
+	for i := range topics {
+		for _, shard := range shardsOf(&topics[i]) {
+			if s.fleet.owns(shard) {
+				ours = append(ours, shard)
+			}
+		}
+	}
+	stats, err := s.statsOf(ctx, ours)
+	for i := range stats {
+		for n := trimPage; stats[i].Keys && n == trimPage && err == nil; {
+			n, err = s.store.TrimKeys(ctx, ours[i], trimPage)
+		}
+	}
+	return err
+}
+
+func (s *System) trimDone(ctx context.Context, shard store.Shard) error {
+	for {
+		n, err := s.store.Trim(ctx, shard, trimPage)
+		if err != nil || n < trimPage {
+			return err
+		}
+	}
+}
+
+// trimDead deletes dead letters whose retention has passed.
+func (s *System) trimDead(ctx context.Context, shard store.Shard, t *store.Topic) error {
+	kept := store.Millis(s.clock.Now().UnixMilli()).Add(-t.DeadRetention)
+	for {
+		n, err := s.store.TrimDead(ctx, shard, store.Entry{Due: kept}, trimPage)
+		s.metrics.trimmed[trimmedOld].Add(float64(n))
+		if err != nil || n < trimPage {
+			return err
+		}
+	}
+}
+
+// capDead deletes the oldest dead letters of a topic that has too many. One node does
+// it for all shards. Should two believe that it is for them to do, none deletes too
+// many: they go by positions, and count after they have looked, so whoever comes later
+// finds either the same ones or nothing to do.
+func (s *System) capDead(ctx context.Context, t *store.Topic) error {
+	total := 0
+	n, err := s.capDeadOnce(ctx, t)
+	for ; n > 0 && err == nil; n, err = s.capDeadOnce(ctx, t) {
+		total += n
+	}
+	if total += n; total > 0 {
+		s.log.Warn("more dead letters than max_dead: the oldest were deleted", "topic", t.Name, "deleted", total)
+	}
+	return err
+}
+
+// capDeadOnce deletes a page of what is too many.
+func (s *System) capDeadOnce(ctx context.Context, t *store.Topic) (deleted int, err error) {
+	over, err := s.overDead(ctx, t)
+	if err != nil || over == 0 {
+		return 0, err
+	}
+	oldest, err := s.oldestDead(ctx, t, min(over, trimPage))
+	if err != nil {
+		return 0, err
+	}
+	if over, err = s.overDead(ctx, t); err != nil {
+		return 0, err
+	}
+	deleted, err = s.trimOldest(ctx, oldest[:min(over, len(oldest))])
+	s.metrics.trimmed[trimmedOver].Add(float64(deleted))
+	return deleted, err
+}
+
+// overDead is how many dead letters a topic has above its cap.
+func (s *System) overDead(ctx context.Context, t *store.Topic) (int, error) {
+	stats, err := s.statsOf(ctx, shardsOf(t))
+	dead := 0
+	for i := range stats {
+		dead += int(stats[i].Dead)
+	}
+	return max(0, dead-t.MaxDead), err
+}
+
+// deadEntry is a dead letter and where it lies.
+type deadEntry struct {
+	shard store.Shard
+	store.Entry
+}
+
+// oldestDead are the first n dead letters of a topic to have died.
+func (s *System) oldestDead(ctx context.Context, t *store.Topic, n int) ([]deadEntry, error) {
+	var all []deadEntry
+	for _, shard := range shardsOf(t) {
+		page, err := s.store.DeadWindow(ctx, shard, store.WindowQuery{To: maxDue, Limit: n})
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range page {
+			all = append(all, deadEntry{shard, e})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b deadEntry) int {
+		return cmp.Or(cmp.Compare(a.Due, b.Due), cmp.Compare(a.ID, b.ID))
+	})
+	return all[:min(n, len(all))], nil
+}
+
+// trimOldest deletes dead letters that are, in each shard, the oldest ones.
+func (s *System) trimOldest(ctx context.Context, oldest []deadEntry) (deleted int, err error) {
+	last, count := make(map[store.Shard]store.Entry), make(map[store.Shard]int)
+	for _, e := range oldest {
+		last[e.shard] = e.Entry
+		count[e.shard]++
+	}
+	for shard, upTo := range inOrder(last, compareShards) {
+		n, err := s.store.TrimDead(ctx, shard, upTo, count[shard])
+		if deleted += n; err != nil {
+			return deleted, err
+		}
+	}
+	return deleted, nil
+}

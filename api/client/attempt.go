@@ -1,0 +1,58 @@
+package client
+
+import (
+	"time"
+
+	"github.com/ddq-io/ddq/api/ddqv1"
+)
+
+// AttemptOutcome is how an attempt ended.
+type AttemptOutcome int32
+
+// How attempts end.
+const (
+	AttemptRunning     AttemptOutcome = AttemptOutcome(ddqv1.AttemptOutcome_ATTEMPT_OUTCOME_UNSPECIFIED)
+	AttemptAcked       AttemptOutcome = AttemptOutcome(ddqv1.AttemptOutcome_ATTEMPT_OUTCOME_ACKED)
+	AttemptFailed      AttemptOutcome = AttemptOutcome(ddqv1.AttemptOutcome_ATTEMPT_OUTCOME_FAILED)
+	AttemptReleased    AttemptOutcome = AttemptOutcome(ddqv1.AttemptOutcome_ATTEMPT_OUTCOME_RELEASED)     // the worker gave the task back
+	AttemptHoldExpired AttemptOutcome = AttemptOutcome(ddqv1.AttemptOutcome_ATTEMPT_OUTCOME_HOLD_EXPIRED) // the worker did not settle the task in time
+	AttemptCancelled   AttemptOutcome = AttemptOutcome(ddqv1.AttemptOutcome_ATTEMPT_OUTCOME_CANCELLED)    // it ended without success after that was asked for
+)
+
+// String returns the outcome in lower case, such as "hold_expired".
+func (o AttemptOutcome) String() string {
+	if o == AttemptRunning {
+		return "running"
+	}
+	return lowerName(ddqv1.AttemptOutcome(o).String(), "ATTEMPT_OUTCOME_")
+}
+
+// Attempt is one delivery of a task. Times that are not known are zero.
+type Attempt struct {
+	Number  int // from 1; the next one after a release has the same
+	Worker  string
+	Node    string // that took the task for the worker
+	Started time.Time
+	Ended   time.Time // zero while it runs
+	Outcome AttemptOutcome
+	Error   string
+}
+
+func attemptsFrom(list []*ddqv1.Attempt) []Attempt {
+	if len(list) == 0 {
+		return nil
+	}
+	attempts := make([]Attempt, len(list))
+	for i, a := range list {
+		attempts[i] = Attempt{
+			Number:  int(a.GetNumber()),
+			Worker:  a.GetWorker(),
+			Node:    a.GetNode(),
+			Started: timeOf(a.GetStartedAt()),
+			Ended:   timeOf(a.GetEndedAt()),
+			Outcome: AttemptOutcome(a.GetOutcome()),
+			Error:   a.GetError(),
+		}
+	}
+	return attempts
+}

@@ -1,0 +1,53 @@
+package server
+
+import (
+	"time"
+
+	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/api/ddqv1"
+	"github.com/ddq-io/ddq/store"
+)
+
+// idempotencyOf converts an idempotency key, nil for none.
+func idempotencyOf(r *ddqv1.Idempotency) (*store.Key, *actors.Error) {
+	if r == nil {
+		return nil, nil
+	}
+	key := &store.Key{Text: r.Key}
+	var e *actors.Error
+	if key.Window, e = windowOf(r); e != nil {
+		return nil, e
+	}
+	switch r.OnConflict {
+	case ddqv1.OnConflict_ON_CONFLICT_UNSPECIFIED, ddqv1.OnConflict_ON_CONFLICT_RETURN:
+		key.OnConflict = store.KeyReturn
+	case ddqv1.OnConflict_ON_CONFLICT_REJECT:
+		key.OnConflict = store.KeyReject
+	case ddqv1.OnConflict_ON_CONFLICT_REPLACE:
+		key.OnConflict = store.KeyReplace
+	default:
+		return nil, invalid("BAD_ENUM", "idempotency.on_conflict", "has no value %d", r.OnConflict)
+	}
+	return key, nil
+}
+
+// windowOf returns 0 for a key that is taken while its task lives.
+func windowOf(r *ddqv1.Idempotency) (time.Duration, *actors.Error) {
+	switch {
+	case r.Scope < ddqv1.IdempotencyScope_IDEMPOTENCY_SCOPE_UNSPECIFIED || r.Scope > ddqv1.IdempotencyScope_IDEMPOTENCY_SCOPE_WINDOW:
+		return 0, invalid("BAD_ENUM", "idempotency.scope", "has no value %d", r.Scope)
+	case r.Scope == ddqv1.IdempotencyScope_IDEMPOTENCY_SCOPE_LIVE && r.WindowMs != 0:
+		return 0, invalid("OUT_OF_RANGE_FIELD", "idempotency.window_ms", "is for the scope WINDOW only")
+	case r.Scope == ddqv1.IdempotencyScope_IDEMPOTENCY_SCOPE_WINDOW && r.WindowMs == 0:
+		return 0, invalid("OUT_OF_RANGE_FIELD", "idempotency.window_ms", "is required with the scope WINDOW")
+	}
+	return spanOf(r.WindowMs, "idempotency.window_ms")
+}
+
+var keyOutcomeToWire = [...]ddqv1.IdempotencyOutcome{
+	actors.KeyNone:     ddqv1.IdempotencyOutcome_IDEMPOTENCY_OUTCOME_UNSPECIFIED,
+	actors.KeyTook:     ddqv1.IdempotencyOutcome_IDEMPOTENCY_OUTCOME_ENQUEUED,
+	actors.KeyReturned: ddqv1.IdempotencyOutcome_IDEMPOTENCY_OUTCOME_RETURNED,
+	actors.KeyReplaced: ddqv1.IdempotencyOutcome_IDEMPOTENCY_OUTCOME_REPLACED,
+	actors.KeyPassed:   ddqv1.IdempotencyOutcome_IDEMPOTENCY_OUTCOME_BESIDE,
+}

@@ -1,0 +1,55 @@
+package memstore
+
+import (
+	"context"
+	"slices"
+
+	"github.com/ddq-io/ddq/store"
+)
+
+// History implements store.Reader.
+func (m *Store) History(ctx context.Context, s store.Shard, ids []string) ([]store.History, error) {
+	if err := m.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer m.mu.Unlock()
+	sh := m.shard(s)
+	all := make([]store.History, len(ids))
+	for i, id := range ids {
+		if r := sh.tasks[id]; r != nil && r.past != nil {
+			all[i] = store.History{Attempts: slices.Clone(r.past.Attempts), Result: slices.Clone(r.past.Result)}
+		}
+	}
+	return all, nil
+}
+
+// remember appends the attempt of the running record r, which is over now, to its history.
+func (r *record) remember(outcome store.Outcome, why string, now clock) {
+	if r.past == nil {
+		r.past = new(store.History)
+	}
+	r.past.Remember(store.Attempt{
+		Number:  r.task.Attempt,
+		Worker:  r.worker,
+		Node:    r.node,
+		Started: r.started,
+		Ended:   now.ms(),
+		Outcome: outcome,
+		Error:   why,
+	})
+}
+
+// Cancel implements store.Writer.
+func (m *Store) Cancel(ctx context.Context, s store.Shard, ids []string) (store.Stamp, []store.CancelResult, error) {
+	return batch(ctx, m, s, access{}, ids, func(sh *shard, now clock, id string) store.CancelResult {
+		r := sh.tasks[id]
+		switch {
+		case r == nil:
+			return store.CancelResult{Status: store.NotFound}
+		case r.kind != store.KindRunning:
+			return store.CancelResult{Status: store.WrongState, State: r.state(now)}
+		}
+		r.cancelled = true
+		return store.CancelResult{Status: store.OK, Token: r.token}
+	})
+}

@@ -1,0 +1,144 @@
+package memstore
+
+import (
+	"context"
+
+	"github.com/ddq-io/ddq/store"
+)
+
+// mark says which task has an idempotency key.
+type mark struct {
+	id    string
+	last  string // the id of the request that replaced the task; else empty
+	due   store.Millis
+	until store.Millis // end of the window; 0: while the task is pending or running
+	look  store.Millis // when to look whether the key is free
+}
+
+// AddKeyed implements store.Writer.
+func (m *Store) AddKeyed(ctx context.Context, s store.Shard, tasks []*store.Task) (store.Stamp, []store.AddResult, error) {
+	return batch(ctx, m, s, access{}, tasks, func(sh *shard, now clock, t *store.Task) store.AddResult {
+		defer sh.trimKeys(2, now)
+		return sh.addKeyed(t, now)
+	})
+}
+
+// addKeyed adds a task, unless another one has its key.
+func (sh *shard) addKeyed(t *store.Task, now clock) store.AddResult {
+	m := sh.marks[t.Key.Text]
+	if m == nil || !sh.taken(m, now) {
+		return sh.addFree(t, m, store.Millis(0), now)
+	}
+	r := sh.tasks[m.id]
+	switch again := m.id == t.ID || m.last == t.ID; {
+	case again, t.Key.OnConflict == store.KeyReturn,
+		t.Key.SameRepeats && r != nil && r.task.Fingerprint == t.Fingerprint && t.Key.OnConflict == store.KeyReject:
+		return sh.known(m, store.Duplicate, now)
+	case t.Key.OnConflict == store.KeyReject:
+		return sh.known(m, store.Taken, now)
+	case r == nil || r.kind != store.KindPending:
+		result := sh.addFree(t, m, m.until, now)
+		if result.Status == store.Added {
+			result.Status = store.Passed
+		}
+		return result
+	}
+	sh.replace(r, t)
+	m.last, m.due = t.ID, t.Due
+	if m.until == 0 {
+		sh.looks.remove(store.Entry{Due: m.look, ID: t.Key.Text})
+		m.look = store.KeyLook(now.ms(), t.Due)
+		sh.looks.insert(store.Entry{Due: m.look, ID: t.Key.Text})
+	}
+	return store.AddResult{Status: store.Replaced, ID: m.id, Due: t.Due, State: r.state(now)}
+}
+
+// taken reports whether a key is not free.
+func (sh *shard) taken(m *mark, now clock) bool {
+	if m.until != 0 {
+		return m.until > now.ms()
+	}
+	r := sh.tasks[m.id]
+	return r != nil && (r.kind == store.KindPending || r.kind == store.KindRunning)
+}
+
+// known tells of the task that has the key.
+func (sh *shard) known(m *mark, status store.Status, now clock) store.AddResult {
+	result := store.AddResult{Status: status, ID: m.id, Due: m.due}
+	if r := sh.tasks[m.id]; r != nil {
+		result.State = r.state(now)
+		if r.kind == store.KindPending || r.kind == store.KindRunning {
+			result.Due = r.task.Due
+		}
+	}
+	return result
+}
+
+// addFree adds a task under a key that is free, or passes to it until the given
+// moment. old is what stands under the key.
+func (sh *shard) addFree(t *store.Task, old *mark, until store.Millis, now clock) store.AddResult {
+	if sh.sealed {
+		return store.AddResult{Status: store.Closed, ID: t.ID}
+	}
+	result := sh.add(t, now)
+	if result.ID = t.ID; result.Status != store.Added {
+		result.Token = store.Token{}
+		return result
+	}
+	sh.woke = true
+	m := &mark{id: t.ID, due: t.Due, until: until}
+	if until == 0 && t.Key.Window > 0 {
+		m.until = now.in(t.Key.Window)
+	}
+	if m.look = m.until; m.look == 0 {
+		m.look = store.KeyLook(now.ms(), t.Due)
+	}
+	if old != nil {
+		sh.looks.remove(store.Entry{Due: old.look, ID: t.Key.Text})
+	}
+	sh.marks[t.Key.Text] = m
+	sh.looks.insert(store.Entry{Due: m.look, ID: t.Key.Text})
+	return result
+}
+
+// replace gives the pending record r what t asks for.
+func (sh *shard) replace(r *record, t *store.Task) {
+	id := r.task.ID
+	sh.take(r)
+	*r = record{task: copyTask(t), kind: store.KindPending}
+	r.task.ID, r.task.Attempt, r.task.LastError = id, 0, ""
+	sh.put(r)
+	sh.woke = true
+}
+
+// TrimKeys implements store.Writer.
+func (m *Store) TrimKeys(ctx context.Context, s store.Shard, limit int) (int, error) {
+	if err := m.enter(ctx); err != nil {
+		return 0, err
+	}
+	defer m.mu.Unlock()
+	return m.shard(s).trimKeys(limit, m.now()), nil
+}
+
+// trimKeys looks at keys whose time has come, and forgets those that are free.
+func (sh *shard) trimKeys(limit int, now clock) (looked int) {
+	if limit <= 0 {
+		return 0
+	}
+	page, _ := sh.looks.page(store.Entry{}, limit)
+	for _, e := range page {
+		if e.Due > now.ms() {
+			return looked
+		}
+		looked++
+		sh.looks.remove(e)
+		m := sh.marks[e.ID]
+		if !sh.taken(m, now) {
+			delete(sh.marks, e.ID)
+			continue
+		}
+		m.look = store.KeyLook(now.ms(), m.due)
+		sh.looks.insert(store.Entry{Due: m.look, ID: e.ID})
+	}
+	return looked
+}

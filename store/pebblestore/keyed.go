@@ -1,0 +1,272 @@
+package pebblestore
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+
+	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/record"
+)
+
+// keyMark says which task has an idempotency key.
+type keyMark struct {
+	id    string
+	last  string // the id of the request that replaced the task; else empty
+	due   store.Millis
+	until store.Millis // end of the window; 0: while the task is pending or running
+	look  store.Millis // when to look whether the key is free
+}
+
+// The two parts of tableKeys: marks by key, and keys by when to look at them.
+const (
+	partMarks byte = iota
+	partLooks
+)
+
+func appendMarkKey(b []byte, number uint32, key string) []byte {
+	return append(append(appendPrefix(b, number, tableKeys), partMarks), key...)
+}
+
+func appendLookKey(b []byte, number uint32, look store.Millis, key string) []byte {
+	return append(appendMillis(append(appendPrefix(b, number, tableKeys), partLooks), look), key...)
+}
+
+func (m *keyMark) append(b []byte) []byte {
+	b = binary.BigEndian.AppendUint64(b, uint64(m.until))
+	b = binary.BigEndian.AppendUint64(b, uint64(m.due))
+	b = binary.BigEndian.AppendUint64(b, uint64(m.look))
+	b = binary.AppendUvarint(b, uint64(len(m.id)))
+	return append(append(b, m.id...), m.last...)
+}
+
+func decodeMark(b []byte) (*keyMark, error) {
+	in := input{b: b}
+	m := &keyMark{until: store.Millis(in.uint64()), due: store.Millis(in.uint64()), look: store.Millis(in.uint64())}
+	m.id = string(in.bytes(in.uvarint()))
+	m.last = string(in.b)
+	if in.short {
+		return nil, fmt.Errorf("decode mark of a key: malformed")
+	}
+	return m, nil
+}
+
+// AddKeyed adds tasks whose keys are free.
+func (s *Store) AddKeyed(ctx context.Context, name store.Shard, tasks []*store.Task) (store.Stamp, []store.AddResult, error) {
+	results := make([]store.AddResult, len(tasks))
+	stamp, err := s.change(ctx, name, access{grows: true, closed: true}, func(t *turn) (err error) {
+		for i, task := range tasks {
+			if err := t.repeat(); err != nil { // each finds what those before it did
+				return err
+			}
+			if results[i], err = t.addKeyed(task); err != nil {
+				return err
+			}
+		}
+		if err := t.repeat(); err != nil {
+			return err
+		}
+		_, err = t.trimKeys(2 * len(tasks))
+		return err
+	})
+	if err != nil {
+		return store.Stamp{}, nil, err
+	}
+	return stamp, results, nil
+}
+
+// mark returns what stands under a key, nil when nothing does.
+func (t *turn) mark(key string) (m *keyMark, err error) {
+	err = t.s.read(appendMarkKey(nil, t.sh.number, key), func(b []byte) (err error) {
+		m, err = decodeMark(b)
+		return err
+	})
+	return m, err
+}
+
+// holder is the task that has a key.
+type holder struct {
+	entry
+	found
+	state store.State
+}
+
+func (t *turn) holder(m *keyMark) (h holder, err error) {
+	if h.entry, h.found, err = t.find(m.id); err != nil || h.found == absent {
+		return h, err
+	}
+	h.state = h.stateAt(t.ms)
+	if t.sh.holds.get(m.id) != nil {
+		h.state = store.StateRunning
+	}
+	return h, nil
+}
+
+// taken reports whether a key is not free.
+func (t *turn) taken(m *keyMark, h *holder) bool {
+	if m.until != 0 {
+		return m.until > t.ms
+	}
+	return h.state.Pending() || h.state == store.StateRunning
+}
+
+func (t *turn) addKeyed(task *store.Task) (store.AddResult, error) {
+	m, err := t.mark(task.Key.Text)
+	if err != nil {
+		return store.AddResult{}, err
+	}
+	if m == nil {
+		return t.addFree(task, nil, 0)
+	}
+	h, err := t.holder(m)
+	switch {
+	case err != nil:
+		return store.AddResult{}, err
+	case !t.taken(m, &h):
+		return t.addFree(task, m, 0)
+	}
+	known := store.AddResult{Status: store.Duplicate, ID: m.id, Due: m.due, State: h.state}
+	if h.state.Pending() || h.state == store.StateRunning {
+		known.Due = h.due
+	}
+	same := h.found == readable && !h.unreadable && h.fingerprint == task.Fingerprint
+	switch again := m.id == task.ID || m.last == task.ID; {
+	case again, task.Key.OnConflict == store.KeyReturn, task.Key.OnConflict == store.KeyReject && task.Key.SameRepeats && same:
+		return known, nil
+	case task.Key.OnConflict == store.KeyReject:
+		known.Status = store.Taken
+		return known, nil
+	case h.found == broken || !h.state.Pending():
+		result, err := t.addFree(task, m, m.until)
+		if result.Status == store.Added {
+			result.Status = store.Passed
+		}
+		return result, err
+	}
+	return t.replaceKeyed(task, m, &h)
+}
+
+// addFree adds a task under a key that is free, or passes to it until the given
+// moment. old is what stands under the key.
+func (t *turn) addFree(task *store.Task, old *keyMark, until store.Millis) (store.AddResult, error) {
+	if t.sh.meta.sealed {
+		return store.AddResult{Status: store.Closed, ID: task.ID}, nil
+	}
+	result, err := t.add(task, nil)
+	if result.ID = task.ID; err != nil || result.Status != store.Added {
+		result.Token, result.Deadline, result.Attempt = store.Token{}, 0, 0
+		return result, err
+	}
+	m := &keyMark{id: task.ID, due: task.Due, until: until}
+	if until == 0 && task.Key.Window > 0 {
+		m.until = t.ms.Add(task.Key.Window)
+	}
+	if m.look = m.until; m.look == 0 {
+		m.look = store.KeyLook(t.ms, task.Due)
+	}
+	if old != nil {
+		if err := t.remove(appendLookKey(nil, t.sh.number, old.look, task.Key.Text), true); err != nil {
+			return result, err
+		}
+	}
+	return result, t.writeMark(task.Key.Text, m)
+}
+
+func (t *turn) writeMark(key string, m *keyMark) error {
+	t.value = m.append(t.value[:0])
+	if err := t.set(appendMarkKey(nil, t.sh.number, key), t.value); err != nil {
+		return err
+	}
+	return t.set(appendLookKey(nil, t.sh.number, m.look, key), nil)
+}
+
+// replaceKeyed gives the pending task that has a key what another one asks for.
+func (t *turn) replaceKeyed(task *store.Task, m *keyMark, h *holder) (store.AddResult, error) {
+	if err := t.removePending(h.due, m.id, h.traits()); err != nil {
+		return store.AddResult{}, err
+	}
+	if h.history {
+		if err := t.forget(m.id); err != nil {
+			return store.AddResult{}, err
+		}
+	}
+	next := *task
+	next.ID = m.id
+	if err := t.addTask(&next, true); err != nil {
+		return store.AddResult{}, err
+	}
+	if err := t.addPending(next.Due, m.id, record.AppendTraits(nil, next.Traits)); err != nil {
+		return store.AddResult{}, err
+	}
+	m.last, m.due = task.ID, task.Due
+	if m.until == 0 {
+		if err := t.remove(appendLookKey(nil, t.sh.number, m.look, task.Key.Text), true); err != nil {
+			return store.AddResult{}, err
+		}
+		m.look = store.KeyLook(t.ms, task.Due)
+	}
+	return store.AddResult{Status: store.Replaced, ID: m.id, Due: next.Due, State: store.PendingState(next.Due, t.ms, 0)}, t.writeMark(task.Key.Text, m)
+}
+
+// TrimKeys forgets keys that are free again.
+func (s *Store) TrimKeys(ctx context.Context, name store.Shard, limit int) (int, error) {
+	var looked int
+	_, err := s.change(ctx, name, access{}, func(t *turn) (err error) {
+		looked, err = t.trimKeys(limit)
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	return looked, nil
+}
+
+// trimKeys looks at keys whose time has come, and forgets those that are free.
+func (t *turn) trimKeys(limit int) (looked int, err error) {
+	if limit <= 0 || t.sh.number == 0 {
+		return 0, nil
+	}
+	var keys []string
+	var looks []store.Millis
+	start := append(appendPrefix(nil, t.sh.number, tableKeys), partLooks)
+	err = t.s.scan(start, appendLookKey(nil, t.sh.number, t.ms+1, ""), func(key, _ []byte) (bool, error) {
+		if rest := key[len(start):]; len(rest) >= 8 {
+			keys, looks = append(keys, string(rest[8:])), append(looks, millisAt(rest))
+		}
+		return len(keys) < limit, nil
+	})
+	for i, key := range keys {
+		if err == nil {
+			err = t.lookAt(key, looks[i])
+		}
+	}
+	return len(keys), err
+}
+
+func (t *turn) lookAt(key string, look store.Millis) error {
+	if err := t.remove(appendLookKey(nil, t.sh.number, look, key), true); err != nil {
+		return err
+	}
+	m, err := t.mark(key)
+	if err != nil || m == nil || m.look != look {
+		return err
+	}
+	h, err := t.holder(m)
+	if err != nil {
+		return err
+	}
+	if !t.taken(m, &h) {
+		return t.remove(appendMarkKey(nil, t.sh.number, key), true)
+	}
+	m.look = store.KeyLook(t.ms, m.due)
+	return t.writeMark(key, m)
+}
+
+// hasKeys reports whether there is a mark.
+func (s *Store) hasKeys(sh *shard) (has bool, err error) {
+	err = s.scan(appendPrefix(nil, sh.number, tableKeys), appendPrefix(nil, sh.number, tableKeys+1), func(_, _ []byte) (bool, error) {
+		has = true
+		return false, nil
+	})
+	return has, err
+}

@@ -1,0 +1,56 @@
+package redisstore
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/ddq-io/ddq/store"
+)
+
+// DeadWindow implements store.Reader.
+func (s *Store) DeadWindow(ctx context.Context, shard store.Shard, w store.WindowQuery) ([]store.Entry, error) {
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	keys := s.keys(shard)
+	var entries []store.Entry
+	after := w.After
+	for len(entries) < w.Limit {
+		want := min(w.Limit-len(entries), maxItems)
+		_, page, err := s.page(ctx, keys.pick(ownerKey, dlqKey, traitsKey), after, strconv.FormatInt(int64(w.To), 10), want)
+		if err != nil {
+			return nil, err
+		}
+		entries = append(entries, page...)
+		if len(page) < want {
+			break
+		}
+		after = page[len(page)-1]
+	}
+	return entries, nil
+}
+
+// TrimDead implements store.Writer.
+func (s *Store) TrimDead(ctx context.Context, shard store.Shard, upTo store.Entry, limit int) (int, error) {
+	if err := s.enter(ctx); err != nil {
+		return 0, err
+	}
+	trimmed := 0
+	for trimmed < limit {
+		want := min(limit-trimmed, maxItems)
+		a := newArgs(3, 64)
+		a.int(int64(upTo.Due))
+		a.id(upTo.ID)
+		a.int(int64(want))
+		v, err := s.run(ctx, s.lua.trimDead, s.keys(shard)[:], a.values())
+		if err != nil {
+			return trimmed, writeError("trim dead", err)
+		}
+		n := int(number(v))
+		trimmed += n
+		if n < want {
+			break
+		}
+	}
+	return trimmed, nil
+}

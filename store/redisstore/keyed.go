@@ -1,0 +1,109 @@
+package redisstore
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/record"
+)
+
+// maxKeyed is the most tasks with idempotency keys of a script, which looks at each
+// key on its own.
+const maxKeyed = 200
+
+// AddKeyed implements store.Writer.
+func (s *Store) AddKeyed(ctx context.Context, shard store.Shard, tasks []*store.Task) (store.Stamp, []store.AddResult, error) {
+	if err := checkDues(tasks); err != nil {
+		return store.Stamp{}, nil, err
+	}
+	results := make([]store.AddResult, len(tasks))
+	stamp, err := s.batch(ctx, call{
+		what: "add keyed", lua: s.lua.addKeyed, shard: shard, parts: 1, pends: true,
+		ids:   func(i int) string { return tasks[i].ID },
+		sizes: func(i int) int { return max(maxBytes/maxKeyed, overhead+len(tasks[i].Payload)) },
+		args: func(chunk []int, n count) (*args, error) {
+			a := newArgs(7*len(chunk)+1, taskBytes(tasks, chunk))
+			a.int(int64(n))
+			for _, i := range chunk {
+				if err := a.keyed(tasks[i]); err != nil {
+					return nil, err
+				}
+			}
+			return a, nil
+		},
+		take: func(chunk []int, r reply) {
+			answers := list(r.more[0])
+			for k, i := range chunk {
+				results[i] = keyedResult(tasks[i].ID, list(at(answers, k)), r.now())
+			}
+		},
+	}, len(tasks))
+	if err != nil {
+		return store.Stamp{}, nil, err
+	}
+	return stamp, results, nil
+}
+
+// keyed adds what add_keyed takes of a task.
+func (a *args) keyed(t *store.Task) error {
+	if t.Key == nil {
+		return fmt.Errorf("task %q has no key", t.ID)
+	}
+	a.id(t.ID)
+	a.int(int64(t.Due))
+	if err := a.record(t); err != nil {
+		return err
+	}
+	if t.Traits != nil {
+		a.buf = record.AppendTraits(a.buf, t.Traits)
+	}
+	a.end()
+	a.str(t.Key.Text)
+	a.wait(t.Key.Window)
+	rule := int64(t.Key.OnConflict)
+	if t.Key.OnConflict == store.KeyReject && t.Key.SameRepeats {
+		rule = 3
+	}
+	a.int(rule)
+	return nil
+}
+
+// keyedResult reads the answer about a task that was asked for under an id.
+func keyedResult(asked string, v []any, now store.Millis) store.AddResult {
+	r := store.AddResult{Status: store.Status(number(at(v, 0))), ID: asked}
+	if r.Status == store.Closed || len(v) < 4 {
+		return r
+	}
+	r.ID = parseID(text(v[1]))
+	r.Due, _ = parseMillis(fmt.Sprint(v[2]))
+	if status := r.Status; status == store.Passed {
+		amend(&r, store.Added, parsePlace(v[3:]), now)
+		r.Status = status
+		return r
+	}
+	amend(&r, r.Status, parsePlace(v[3:]), now)
+	r.Token = store.Token{}
+	return r
+}
+
+// TrimKeys implements store.Writer.
+func (s *Store) TrimKeys(ctx context.Context, shard store.Shard, limit int) (int, error) {
+	if err := s.enter(ctx); err != nil {
+		return 0, err
+	}
+	looked := 0
+	for looked < limit {
+		want := min(limit-looked, maxItems)
+		v, err := s.run(ctx, s.lua.trimKeys, s.keys(shard)[:], []any{want})
+		if err != nil {
+			return looked, writeError("trim keys", err)
+		}
+		n := int(number(v))
+		looked += n
+		if n < want {
+			break
+		}
+	}
+	return looked, nil
+}

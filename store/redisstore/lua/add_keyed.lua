@@ -1,0 +1,106 @@
+#!lua
+-- add_keyed: insert tasks whose idempotency key is free, one after the other.
+--
+-- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept  9 traits  10 lanes
+--       11 history  12 marks  13 looks
+-- ARGV  1 count  then per task, no id twice: id, due ms, record, traits or empty,
+--       key, window ms (0: while the task lives), what to do when the key is taken:
+--       0 answer with its task, 1 refuse, 2 replace its task while that is pending,
+--       3 refuse unless the fingerprint is the same
+--       and last the moment (see call.lua)
+--
+-- returns {us, seq, pended, answers}
+--   answers  {status, id, due ms, place, detail, note} per task: 2 added (place, detail
+--            and note of what was there before), 4 duplicate, 5 conflict, 40 taken,
+--            41 replaced, 42 closed, 43 passed (as added)
+
+-- include owner.lua
+-- include call.lua
+-- include status.lua
+-- include places.lua
+-- include lane_member.lua
+-- include keys.lua
+local TAKEN, REPLACED, CLOSED, PASSED = 40, 41, 42, 43
+local sub = string.sub
+redis.call('HLEN', KEYS[3])
+redis.call('HLEN', KEYS[9])
+redis.call('ZCARD', KEYS[10])
+redis.call('HLEN', KEYS[11])
+redis.call('HLEN', KEYS[12])
+redis.call('ZCARD', KEYS[13])
+
+-- put makes a task pending that is in no index.
+local function put(id, due, record, traits)
+  redis.call('ZADD', KEYS[2], due, id)
+  redis.call('HSET', KEYS[3], id, record)
+  if traits ~= '' then
+    redis.call('HSET', KEYS[9], id, traits)
+    local member = lane_member(id, due, traits)
+    if member then redis.call('ZADD', KEYS[10], 0, member) end
+  end
+end
+
+-- clear forgets what a task leaves beside its record.
+local function clear(id, due)
+  local traits = redis.call('HGET', KEYS[9], id)
+  local member = traits and due and lane_member(id, due, traits)
+  if member then redis.call('ZREM', KEYS[10], member) end
+  redis.call('HDEL', KEYS[5], id)
+  redis.call('HDEL', KEYS[9], id)
+  redis.call('HDEL', KEYS[11], id)
+end
+
+local function write_mark(key, till, due, id, last)
+  redis.call('HSET', KEYS[12], key, struct.pack('>i8i8B', till, due, #id) .. id .. last)
+end
+
+local count, pended, answers = ARGV[1], false, {}
+local n = (#ARGV - 1) / 7
+for i = 1, n do
+  local id, due, record, traits, key, window, rule = unpack(ARGV, 7 * i - 5, 7 * i + 1)
+  local mark, taken, place, till, added = mark_of(key), false, nil, 0, ADDED
+  if mark then taken, place = is_taken(mark) end
+  local again = taken and (mark.id == id or mark.last == id)
+  if taken and not again and rule == '2' and place[1] ~= 1 then
+    taken, till, added = false, mark.till, PASSED -- the key passes to the new task
+  end
+  if taken then
+    local status = DUPLICATE
+    if not again and rule == '2' then
+      status = REPLACED
+      clear(mark.id, place[2])
+      put(mark.id, due, record, traits)
+      write_mark(key, mark.till, due, mark.id, id)
+      if mark.till == 0 then redis.call('ZADD', KEYS[12], rest(due + 0), key) end
+      mark.due, pended = due, true
+      place = {1, due, false}
+    elseif not again and rule ~= '0' then
+      local stored = redis.call('HGET', KEYS[3], mark.id)
+      if rule == '1' or not stored or sub(stored, 2, 9) ~= sub(record, 2, 9) then status = TAKEN end
+    end
+    answers[i] = {status, mark.id, mark.due, unpack(place)}
+  elseif owner[4] then
+    answers[i] = {CLOSED, id, due, 0}
+  else
+    local old, stored = places({id})[1], redis.call('HGET', KEYS[3], id)
+    if stored and (old[1] == 1 or old[1] == 2) then
+      answers[i] = {sub(stored, 2, 9) == sub(record, 2, 9) and DUPLICATE or CONFLICT, id, due, unpack(old)}
+    else
+      if stored then
+        redis.call('ZREM', KEYS[6], id)
+        redis.call('ZREM', KEYS[7], id)
+        redis.call('ZREM', KEYS[8], id)
+        clear(id, false)
+      end
+      put(id, due, record, traits)
+      if till == 0 and window ~= '0' then till = soon + window end
+      write_mark(key, till, due, id, '')
+      redis.call('ZADD', KEYS[13], till ~= 0 and till or rest(due + 0), key)
+      answers[i] = {added, id, due, unpack(old)}
+      pended = true
+    end
+  end
+end
+forget(2 * n)
+-- include count.lua
+return {us, seq, pended and 1 or 0, answers}

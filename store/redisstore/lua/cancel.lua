@@ -1,0 +1,36 @@
+#!lua flags=allow-oom
+-- cancel: mark running tasks as to be ended.
+--
+-- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept  9 traits  10 lanes  11 history
+-- ARGV  ids, none twice
+--       and last the moment (see call.lua)
+--
+-- returns {us, seq, tokens, odd}; a task that is not odd is marked
+--   tokens  of the holds, empty for odd tasks
+--   odd     {position, status, place, detail, note}: 9 wrong state, 10 not found
+
+-- include owner.lua
+-- include call.lua
+-- include status.lua
+-- include places.lua
+local hset, tokens, odd = {}, {}, {}
+for i, p in ipairs(places(ARGV)) do
+  local record = p[2]
+  tokens[i] = ''
+  if p[1] == 2 and #record >= 30 then
+    local length = struct.unpack('>I2', record, 29)
+    local who, mark = string.sub(record, 31, 30 + length), string.byte(record, 30 + length)
+    if mark == 254 or mark == 255 then
+      who = string.sub(who, 1, -2) .. string.char(255)
+    else -- as running.lua has it, of before it was
+      who = who .. struct.pack('>Bi8B', 0, 0, 255)
+    end
+    tokens[i] = string.sub(record, 1, 16)
+    hset[#hset + 1] = ARGV[i]
+    hset[#hset + 1] = string.sub(record, 1, 28) .. struct.pack('>I2', #who) .. who .. string.sub(record, 31 + length)
+  else
+    odd[#odd + 1] = {i, p[1] == 0 and NOT_FOUND or WRONG_STATE, unpack(p)}
+  end
+end
+if #hset > 0 then redis.call('HSET', KEYS[4], unpack(hset)) end
+return {us, seq, tokens, odd}

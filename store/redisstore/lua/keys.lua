@@ -1,0 +1,37 @@
+-- mark_of reads what stands under an idempotency key: the end of its window (0: while
+-- its task lives), due ms, the id of the task, and that of the request that replaced
+-- it last; nil when nothing does. The caller included places.lua.
+local function mark_of(key)
+  local mark = redis.call('HGET', KEYS[12], key)
+  if not mark or #mark < 17 then return nil end
+  local till, due, size = struct.unpack('>i8i8B', mark)
+  return {till = till, due = due, id = string.sub(mark, 18, 17 + size), last = string.sub(mark, 18 + size)}
+end
+
+-- is_taken says whether the key of a mark is, and where its task lies.
+local function is_taken(mark)
+  local place = places({mark.id})[1]
+  if mark.till ~= 0 then return mark.till > now, place end
+  return place[1] == 1 or place[1] == 2, place
+end
+
+-- rest is store.KeyLook.
+local function rest(due)
+  local pause = due > now and due - now + 10000 or now - due
+  return now + math.max(10000, math.min(pause, 3600000))
+end
+
+-- forget looks at up to so many keys whose time has come, and forgets the free ones.
+local function forget(most)
+  local keys = redis.call('ZRANGE', KEYS[13], '-inf', now, 'BYSCORE', 'LIMIT', 0, most)
+  for _, key in ipairs(keys) do
+    local mark = mark_of(key)
+    if mark and is_taken(mark) then
+      redis.call('ZADD', KEYS[13], rest(mark.due), key)
+    else
+      redis.call('HDEL', KEYS[12], key)
+      redis.call('ZREM', KEYS[13], key)
+    end
+  end
+  return #keys
+end
