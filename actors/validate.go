@@ -244,7 +244,6 @@ func (t *NewTask) fingerprint(d *xxhash.Digest) uint64 {
 		number(int64(r.Priority))
 		number(int64(r.FairnessWeight))
 		text(r.FairnessKey)
-		text(r.OrderingKey)
 		text(r.RateKey)
 		text(r.ConcurrencyKey)
 	}

@@ -8,7 +8,6 @@ type Traits struct {
 
 	// Keys of at most MaxKey bytes; empty: none.
 	FairnessKey    string // tasks of one key take turns with those of others
-	OrderingKey    string // tasks of one key are held one at a time
 	RateKey        string // tasks of one key share a rate
 	ConcurrencyKey string // tasks of one key share a cap
 }

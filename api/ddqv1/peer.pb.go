@@ -207,7 +207,6 @@ type Traits struct {
 	Priority       int32                  `protobuf:"varint,1,opt,name=priority,proto3" json:"priority,omitempty"`
 	FairnessKey    string                 `protobuf:"bytes,2,opt,name=fairness_key,json=fairnessKey,proto3" json:"fairness_key,omitempty"`
 	FairnessWeight int32                  `protobuf:"varint,3,opt,name=fairness_weight,json=fairnessWeight,proto3" json:"fairness_weight,omitempty"`
-	OrderingKey    string                 `protobuf:"bytes,4,opt,name=ordering_key,json=orderingKey,proto3" json:"ordering_key,omitempty"`
 	RateKey        string                 `protobuf:"bytes,5,opt,name=rate_key,json=rateKey,proto3" json:"rate_key,omitempty"`
 	ConcurrencyKey string                 `protobuf:"bytes,6,opt,name=concurrency_key,json=concurrencyKey,proto3" json:"concurrency_key,omitempty"`
 	unknownFields  protoimpl.UnknownFields
@@ -263,13 +262,6 @@ func (x *Traits) GetFairnessWeight() int32 {
 		return x.FairnessWeight
 	}
 	return 0
-}
-
-func (x *Traits) GetOrderingKey() string {
-	if x != nil {
-		return x.OrderingKey
-	}
-	return ""
 }
 
 func (x *Traits) GetRateKey() string {
@@ -1107,12 +1099,11 @@ const file_ddq_v1_peer_proto_rawDesc = "" +
 	"\x03seq\x18\x03 \x01(\x03R\x03seq\x12\x10\n" +
 	"\x03ids\x18\x04 \x03(\tR\x03ids\x12\x1e\n" +
 	"\vdue_unix_ms\x18\x05 \x03(\x03R\tdueUnixMs\x12&\n" +
-	"\x06traits\x18\x06 \x03(\v2\x0e.ddq.v1.TraitsR\x06traits\"\xd7\x01\n" +
+	"\x06traits\x18\x06 \x03(\v2\x0e.ddq.v1.TraitsR\x06traits\"\xb4\x01\n" +
 	"\x06Traits\x12\x1a\n" +
 	"\bpriority\x18\x01 \x01(\x05R\bpriority\x12!\n" +
 	"\ffairness_key\x18\x02 \x01(\tR\vfairnessKey\x12'\n" +
-	"\x0ffairness_weight\x18\x03 \x01(\x05R\x0efairnessWeight\x12!\n" +
-	"\fordering_key\x18\x04 \x01(\tR\vorderingKey\x12\x19\n" +
+	"\x0ffairness_weight\x18\x03 \x01(\x05R\x0efairnessWeight\x12\x19\n" +
 	"\brate_key\x18\x05 \x01(\tR\arateKey\x12'\n" +
 	"\x0fconcurrency_key\x18\x06 \x01(\tR\x0econcurrencyKey\"l\n" +
 	"\vEndedNotice\x12\x14\n" +

@@ -271,13 +271,6 @@ func (m *Traits) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0x2a
 	}
-	if len(m.OrderingKey) > 0 {
-		i -= len(m.OrderingKey)
-		copy(dAtA[i:], m.OrderingKey)
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.OrderingKey)))
-		i--
-		dAtA[i] = 0x22
-	}
 	if m.FairnessWeight != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.FairnessWeight))
 		i--
@@ -1106,10 +1099,6 @@ func (m *Traits) SizeVT() (n int) {
 	}
 	if m.FairnessWeight != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.FairnessWeight))
-	}
-	l = len(m.OrderingKey)
-	if l > 0 {
-		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
 	l = len(m.RateKey)
 	if l > 0 {
@@ -2053,38 +2042,6 @@ func (m *Traits) UnmarshalVT(dAtA []byte) error {
 					break
 				}
 			}
-		case 4:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field OrderingKey", wireType)
-			}
-			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			intStringLen := int(stringLen)
-			if intStringLen < 0 {
-				return protohelpers.ErrInvalidLength
-			}
-			postIndex := iNdEx + intStringLen
-			if postIndex < 0 {
-				return protohelpers.ErrInvalidLength
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.OrderingKey = string(dAtA[iNdEx:postIndex])
-			iNdEx = postIndex
 		case 5:
 			if wireType != 2 {
 				return fmt.Errorf("proto: wrong wireType = %d for field RateKey", wireType)

@@ -126,7 +126,7 @@ func traitsWire(t *store.Traits) *ddqv1.Traits {
 	}
 	return &ddqv1.Traits{
 		Priority: int32(t.Priority), FairnessKey: t.FairnessKey, FairnessWeight: int32(t.FairnessWeight),
-		OrderingKey: t.OrderingKey, RateKey: t.RateKey, ConcurrencyKey: t.ConcurrencyKey,
+		RateKey: t.RateKey, ConcurrencyKey: t.ConcurrencyKey,
 	}
 }
 

@@ -117,7 +117,6 @@ func (p *pair) newTask(rt *rapid.T, id string) *store.Task {
 		t.Traits = &store.Traits{
 			Priority:    oneOf(rt, "priority", 0, 1, 9),
 			FairnessKey: oneOf(rt, "fairness key", "", "a", "ab", "\x00"),
-			OrderingKey: oneOf(rt, "ordering key", "", "k"),
 			RateKey:     oneOf(rt, "rate key", "", "k"),
 		}
 	}

@@ -265,7 +265,7 @@ func editBig(f *fixture) {
 func editLanes(f *fixture) {
 	f.scheduled("a", "b")
 	seq := f.seq()
-	high := &store.Traits{Priority: 7, FairnessKey: "k", OrderingKey: "o"}
+	high := &store.Traits{Priority: 7, FairnessKey: "k", RateKey: "o"}
 	first, second := f.changed("a", "x"), f.changed("b", "x")
 	first.Traits, second.Traits = high, &store.Traits{Priority: 7, FairnessKey: "k"}
 	for i, result := range f.edit(store.OK, store.Edit{ID: "a", Task: first}, store.Edit{ID: "b", Task: second, Due: f.now().Add(2 * long)}) {

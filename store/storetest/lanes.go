@@ -27,8 +27,8 @@ func laneCases() []entry {
 // everyTrait returns traits with something in each field.
 func everyTrait() *store.Traits {
 	return &store.Traits{
-		Priority: store.MaxPriority, FairnessWeight: store.MaxWeight, FairnessKey: strings.Repeat("f", store.MaxKey), OrderingKey: "o\x00ü",
-		RateKey: strings.Repeat("r", store.MaxKey), ConcurrencyKey: "c",
+		Priority: store.MaxPriority, FairnessWeight: store.MaxWeight, FairnessKey: strings.Repeat("f", store.MaxKey),
+		RateKey: strings.Repeat("r", store.MaxKey), ConcurrencyKey: "c\x00ü",
 	}
 }
 
