@@ -76,7 +76,7 @@ func (g *gate) configure(l store.TopicLimits) {
 			t.stage, t.line = outside, nil
 			g.again(t)
 		}
-		t.cleared = nil
+		t.cleared, t.tried = nil, nil
 	}
 	clear(g.rates)
 	g.alarms = nil
@@ -124,7 +124,28 @@ func (g *gate) forget(t *ticket) {
 	case outside:
 		g.back(t)
 	}
+	g.untry(t)
 	delete(g.tickets, ticketID{t.shard, t.ID})
+}
+
+// untryOne is untry for one cap: a task that has to wait for something else keeps what
+// other lines let it out for, or two lines could send it back and forth.
+func (g *gate) untryOne(t *ticket, c *capLine) {
+	if i := slices.Index(t.tried, c); i >= 0 {
+		t.tried = slices.Delete(t.tried, i, i+1)
+		c.out--
+		g.wakeSoon(&c.waitline)
+	}
+}
+
+// untry takes in that a task does not try any more what caps let it out for: it asks
+// for their permits now, waits again, or is gone.
+func (g *gate) untry(t *ticket) {
+	for _, c := range t.tried {
+		c.out--
+		g.wakeSoon(&c.waitline)
+	}
+	t.tried = nil
 }
 
 // back takes in that a task is not on its way from a line any more.
@@ -170,6 +191,7 @@ func (g *gate) admit(now time.Time, a assignment) {
 func (g *gate) release(id ticketID) {
 	if t := g.tickets[id]; t != nil && t.stage == outside {
 		g.back(t)
+		g.untry(t)
 		delete(g.tickets, id)
 	}
 }
@@ -197,7 +219,8 @@ func (g *gate) try(now time.Time, t *ticket, sub int64) {
 	}
 	caps := g.capsOf(t)
 	for _, c := range caps {
-		if c.len() > 0 && cleared != &c.waitline || c.asking >= c.max {
+		if c.len() > 0 && !slices.Contains(t.tried, c) || c.asking >= c.max {
+			g.untryOne(t, c)
 			g.wait(&c.waitline, t, sub)
 			return
 		}
@@ -220,6 +243,7 @@ func (g *gate) try(now time.Time, t *ticket, sub int64) {
 		g.pass(t, sub, nil)
 		return
 	}
+	g.untry(t)
 	for _, c := range caps {
 		c.asking++
 	}
@@ -244,6 +268,7 @@ func (g *gate) wait(l *waitline, t *ticket, sub int64) {
 
 // pass lets a task go.
 func (g *gate) pass(t *ticket, sub int64, p *permit) {
+	g.untry(t)
 	passed := pass{sub: sub, task: t.readyTask, permit: p, doomed: t.doomed}
 	if !t.doomed {
 		for _, r := range g.ratesOf(t) {
@@ -423,7 +448,7 @@ func (g *gate) serveCap(now time.Time, c *capLine) {
 	case !c.retry.After(now):
 		c.retry = now.Add(capRetry)
 		if c.out+c.asking == 0 {
-			g.letOut(&c.waitline, g.first(&c.waitline))
+			g.letTry(c, 1)
 		}
 	}
 	g.alarms.set(&c.waitline, c.retry)
@@ -508,7 +533,10 @@ func (g *gate) freed(now time.Time, key string, n int) {
 // letTry lets out tasks for n permits that may be free.
 func (g *gate) letTry(c *capLine, n int) {
 	for range min(n, c.len()) {
-		g.letOut(&c.waitline, g.first(&c.waitline))
+		t := g.first(&c.waitline)
+		t.tried = append(t.tried, c)
+		c.out++
+		g.again(t)
 	}
 }
 
