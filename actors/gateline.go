@@ -17,7 +17,8 @@ type ticket struct {
 	stage   stage
 	line    *waitline  // waiting: where
 	cleared *waitline  // of a rate that let it out: it need not wait there again
-	tried   []*capLine // caps that let it out: it has not asked for their permits yet
+	tried   []*capLine // caps that let it out: it need not wait behind others there
+	claims  []*capLine // of those, in whose out it is
 	sub     int64      // acquiring: for whom
 	dropped bool       // acquiring: it is no use any more
 	doomed  bool       // over a rate of a topic that lets none wait
