@@ -19,7 +19,8 @@ import (
 //
 // Invariants:
 //   - a ticket waits in at most one line, and has a permit asked for or waits, not both
-//   - no more permits of a cap are asked for at a time than it has
+//   - what a task is let out for is not lost while it waits for something else: it
+//     keeps its claim, or others are let out
 //   - what waits in a line is looked at again: it has a wake, a question under way, or
 //     tasks that it let out
 type gate struct {
@@ -76,7 +77,7 @@ func (g *gate) configure(l store.TopicLimits) {
 			t.stage, t.line = outside, nil
 			g.again(t)
 		}
-		t.cleared = nil
+		t.cleared, t.tried, t.claims = nil, nil, nil
 	}
 	clear(g.rates)
 	g.alarms = nil
@@ -124,7 +125,25 @@ func (g *gate) forget(t *ticket) {
 	case outside:
 		g.back(t)
 	}
+	g.unclaim(t, slices.Clone(t.claims))
 	delete(g.tickets, ticketID{t.shard, t.ID})
+}
+
+// unclaim gives up the claims that a task has at caps: others may go instead.
+func (g *gate) unclaim(t *ticket, caps []*capLine) {
+	for _, c := range caps {
+		if i := slices.Index(t.claims, c); i >= 0 {
+			t.claims = slices.Delete(t.claims, i, i+1)
+			c.out--
+			g.wakeSoon(&c.waitline)
+		}
+	}
+}
+
+// untry is unclaim, and the task would wait there again.
+func (g *gate) untry(t *ticket, caps []*capLine) {
+	g.unclaim(t, caps)
+	t.tried = slices.DeleteFunc(t.tried, func(c *capLine) bool { return slices.Contains(caps, c) })
 }
 
 // back takes in that a task is not on its way from a line any more.
@@ -170,6 +189,7 @@ func (g *gate) admit(now time.Time, a assignment) {
 func (g *gate) release(id ticketID) {
 	if t := g.tickets[id]; t != nil && t.stage == outside {
 		g.back(t)
+		g.unclaim(t, slices.Clone(t.claims))
 		delete(g.tickets, id)
 	}
 }
@@ -196,22 +216,27 @@ func (g *gate) try(now time.Time, t *ticket, sub int64) {
 		return
 	}
 	caps := g.capsOf(t)
-	for _, c := range caps {
-		if c.len() > 0 && cleared != &c.waitline || c.asking >= c.max {
-			g.wait(&c.waitline, t, sub)
-			return
+	for i, c := range caps {
+		tried := slices.Contains(t.tried, c)
+		if slices.Contains(t.claims, c) || c.room() > 0 && (tried || c.len() == 0) {
+			continue
 		}
+		g.untry(t, caps[i:])
+		g.wait(&c.waitline, t, sub)
+		return
 	}
 	for _, r := range g.ratesOf(t) {
 		if t.tokens[r.which].good(now) {
 			continue
 		}
-		if r.len() > 0 && cleared != &r.waitline {
-			g.wait(&r.waitline, t, sub)
-			return
-		}
 		var ok bool
-		if t.tokens[r.which], ok = r.take(now); !ok {
+		if r.len() == 0 || cleared == &r.waitline {
+			t.tokens[r.which], ok = r.take(now)
+		}
+		if !ok {
+			if r.slow() {
+				g.unclaim(t, caps)
+			}
 			g.wait(&r.waitline, t, sub)
 			return
 		}
@@ -220,7 +245,9 @@ func (g *gate) try(now time.Time, t *ticket, sub int64) {
 		g.pass(t, sub, nil)
 		return
 	}
+	g.untry(t, caps)
 	for _, c := range caps {
+		c.free--
 		c.asking++
 	}
 	t.stage, t.sub = acquiring, sub
@@ -297,7 +324,7 @@ func (g *gate) capsOf(t *ticket) (caps []*capLine) {
 func (g *gate) cap(key string, most int) *capLine {
 	c := g.caps[key]
 	if c == nil {
-		c = &capLine{waitline: newWaitline(key, g.every), max: most}
+		c = &capLine{waitline: newWaitline(key, g.every), max: most, free: most}
 		g.caps[key] = c
 	}
 	return c
@@ -410,21 +437,30 @@ func (g *gate) doom(now time.Time, r *rateLine, over int) {
 	}
 }
 
-// serveCap lets out a task to try, when it is time and nothing else is under way.
+// serveCap lets out tasks for which there may be permits; when nobody has told of any
+// for a while, one to try.
 func (g *gate) serveCap(now time.Time, c *capLine) {
+	if c.len() == 0 {
+		c.retry = time.Time{}
+		if c.out+c.asking == 0 {
+			delete(g.caps, c.key)
+		}
+		return
+	}
 	switch {
-	case c.len() == 0 && c.out+c.asking == 0:
-		delete(g.caps, c.key)
-		return
-	case c.len() == 0:
-		return
 	case c.retry.IsZero():
 		c.retry = now.Add(capRetry)
 	case !c.retry.After(now):
 		c.retry = now.Add(capRetry)
-		if c.out+c.asking == 0 {
-			g.letOut(&c.waitline, g.first(&c.waitline))
+		if c.asking == 0 && c.room() <= 0 {
+			c.free = c.out + 1
 		}
+	}
+	for c.room() > 0 && c.len() > 0 {
+		t := g.first(&c.waitline)
+		t.tried, t.claims = append(t.tried, c), append(t.claims, c)
+		c.out++
+		g.again(t)
 	}
 	g.alarms.set(&c.waitline, c.retry)
 }
@@ -455,9 +491,7 @@ func (g *gate) acquired(now time.Time, all []acquired) (unused []*permit) {
 	for i := range all {
 		a := &all[i]
 		for _, c := range g.capsOf(a.ticket) {
-			if c.asking > 0 {
-				c.asking--
-			}
+			c.answered(a)
 			g.wakeSoon(&c.waitline)
 		}
 		a.ticket.stage = outside
@@ -469,11 +503,8 @@ func (g *gate) acquired(now time.Time, all []acquired) (unused []*permit) {
 			g.refunds[a.ticket.sub]++
 		case a.permit != nil:
 			g.pass(a.ticket, a.ticket.sub, a.permit)
-			for _, c := range g.capsOf(a.ticket) {
-				g.letTry(c, a.room-c.out-c.asking)
-			}
 		default:
-			g.refused(now, a)
+			g.refused(a)
 		}
 	}
 	g.service(now)
@@ -481,35 +512,28 @@ func (g *gate) acquired(now time.Time, all []acquired) (unused []*permit) {
 }
 
 // refused has a task wait for the cap that it lacks.
-func (g *gate) refused(now time.Time, a *acquired) {
+func (g *gate) refused(a *acquired) {
 	t := a.ticket
 	g.refunds[t.sub]++
 	for _, c := range g.capsOf(t) {
 		if c.key == a.lacks || a.failed {
 			c.join(t)
-			c.retry = now.Add(capRetry)
 			return
 		}
 	}
 	g.again(t) // the cap is no more
 }
 
-// freed takes in that permits of a key may be free, and lets tasks out to try.
+// freed takes in that permits of a key may be free.
 func (g *gate) freed(now time.Time, key string, n int) {
 	c := g.caps[key]
 	if c == nil || c.len() == 0 && c.out+c.asking == 0 {
 		g.resign = append(g.resign, store.LimitKey{Topic: g.topic, Key: key})
 		return
 	}
-	g.letTry(c, min(n, c.max-c.out-c.asking))
+	c.gain(n)
+	g.wakeSoon(&c.waitline)
 	g.service(now)
-}
-
-// letTry lets out tasks for n permits that may be free.
-func (g *gate) letTry(c *capLine, n int) {
-	for range min(n, c.len()) {
-		g.letOut(&c.waitline, g.first(&c.waitline))
-	}
 }
 
 // takeReady returns the tasks that are to be ready again, by shard.

@@ -10,12 +10,33 @@ import (
 // permit is free. It keeps this node's turn, see store.WaitLife.
 const capRetry = time.Second
 
-// capLine is a cap as this node sees it: the tasks that wait for a permit.
+// capLine is a cap as this node sees it: the tasks that wait for a permit. Its out are
+// tasks that were let out and did not ask yet: each has a claim to one of free.
 type capLine struct {
 	waitline
 	max    int
-	asking int // permits that are being asked for
-	retry  time.Time
+	free   int // permits that are believed to be free, without those that are being asked for
+	asking int
+	retry  time.Time // when to try without having been told
+}
+
+// room is how many permits nobody here has a claim to.
+func (c *capLine) room() int { return c.free - c.out }
+
+// gain takes in that n more permits may be free.
+func (c *capLine) gain(n int) { c.free = min(c.free+n, c.max) }
+
+// answered takes in what asking for a permit came to.
+func (c *capLine) answered(a *acquired) {
+	c.asking = max(0, c.asking-1)
+	switch {
+	case a.permit != nil:
+		c.free = max(c.free, min(a.room-c.asking, c.max))
+	case a.lacks == c.key && !a.failed:
+		c.free = 0
+	default: // it was not taken, or given back
+		c.gain(1)
+	}
 }
 
 // permit is a task's right to be held under caps.

@@ -15,11 +15,13 @@ type ticket struct {
 	capKey  string
 	tokens  [2]token // of the rate of its key, and of the topic's
 	stage   stage
-	line    *waitline // waiting: where
-	cleared *waitline // let out by this line: it need not wait there again
-	sub     int64     // acquiring: for whom
-	dropped bool      // acquiring: it is no use any more
-	doomed  bool      // over a rate of a topic that lets none wait
+	line    *waitline  // waiting: where
+	cleared *waitline  // of a rate that let it out: it need not wait there again
+	tried   []*capLine // caps that let it out: it need not wait behind others there
+	claims  []*capLine // of those, in whose out it is
+	sub     int64      // acquiring: for whom
+	dropped bool       // acquiring: it is no use any more
+	doomed  bool       // over a rate of a topic that lets none wait
 }
 
 // stage is where a ticket's task is.

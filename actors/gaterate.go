@@ -98,3 +98,6 @@ func (r *rateLine) reserved(got store.Tokens) {
 	}
 	r.blocks = append(r.blocks, block{Tokens: got})
 }
+
+// slow reports whether a task may wait for so long that others should go meanwhile.
+func (r *rateLine) slow() bool { return r.rate.Spacing() > rateAhead/4 }

@@ -366,3 +366,49 @@ func TestOwnVisibilityTimeoutHoldsUnderACap(t *testing.T) {
 		w.takeOne()
 	})
 }
+
+// What lets a task out of one line must not be lost while it waits in another.
+func TestRateAndCapTogetherGoOn(t *testing.T) {
+	fleetBubble(t, []string{"a", "b", "c"}, func(t *testing.T, f *testFleet) {
+		f.limited("mail", TopicChange{Concurrency: new(3), Rate: &store.Rate{Count: 100, Period: time.Second, Burst: 5}})
+		c := f.hire("mail", 3, 16, "a", "b", "c")
+		c.lasts = func() time.Duration { return 5 * time.Millisecond }
+		f.backlog("mail", 900, nil)
+		c.run(5 * time.Second)
+		c.lasts = func() time.Duration { return 100 * time.Millisecond } // the cap is what is tight now
+		c.run(5 * time.Second)
+		c.lasts = func() time.Duration { return 5 * time.Millisecond }
+		c.run(5 * time.Second)
+		if got := len(c.acked); got < 800 {
+			t.Errorf("%d tasks done, want nearly 900", got)
+		}
+		if c.most > 3 {
+			t.Errorf("%d tasks at a time, want 3 at most", c.most)
+		}
+		t.Logf("%d done, %d at a time", len(c.acked), c.most)
+	})
+}
+
+func TestTwoCapsTogetherGoOn(t *testing.T) {
+	fleetBubble(t, []string{"a", "b", "c"}, func(t *testing.T, f *testFleet) {
+		f.limited("mail", TopicChange{Concurrency: new(4), KeyConcurrency: new(2), KeyRate: &store.Rate{Count: 30, Period: time.Second}})
+		c := f.hire("mail", 3, 16, "a", "b", "c")
+		turn := 0
+		c.lasts = func() time.Duration {
+			turn++
+			return time.Duration(20+turn*37%100) * time.Millisecond
+		}
+		f.backlog("mail", 600, func(i int, t *NewTask) {
+			key := fmt.Sprint("k", i%3)
+			t.Task.Traits = &store.Traits{RateKey: key, ConcurrencyKey: key}
+		})
+		c.run(20 * time.Second)
+		if c.most > 4 {
+			t.Errorf("%d tasks at a time, want 4 at most", c.most)
+		}
+		if got := len(c.acked); got < 600 {
+			t.Errorf("%d tasks done of 600", got)
+		}
+		t.Logf("%d done, %d at a time", len(c.acked), c.most)
+	})
+}

@@ -58,16 +58,26 @@ func TestLimitsHoldForProcesses(t *testing.T) {
 	if _, err := f.clients[0].EnqueueBatch(t.Context(), batch); err != nil {
 		t.Fatal(err)
 	}
+	t.Log("enqueued after", time.Since(began))
 	f.nodes[2].kill()
+	t.Log("killed after", time.Since(began))
 	select {
 	case <-all:
 	case <-time.After(2 * time.Minute):
 		mu.Lock()
+		status, _ := f.clients[0].DescribeTopic(t.Context(), "fleet")
+		t.Logf("%+v", status.Depth)
+		for task, err := range f.clients[0].List(t.Context(), "fleet", client.StateReady) {
+			t.Log(task.ID, task.WaitingFor, time.Until(task.NextToken), err)
+			break
+		}
 		t.Fatalf("after two minutes %d of %d tasks are done", len(done), tasks)
 	}
 	took := time.Since(began)
+	t.Log("done after", time.Since(began))
 	stop()
 	parties.Wait()
+	t.Log("stopped after", time.Since(began))
 	if highest > most {
 		t.Errorf("%d tasks at a time, want %d at most", highest, most)
 	}
