@@ -389,6 +389,8 @@ func TestRateAndCapTogetherGoOn(t *testing.T) {
 	})
 }
 
+// Two caps at a time are not used to the full: a permit that is free may be found a
+// second late. But nothing stands still.
 func TestTwoCapsTogetherGoOn(t *testing.T) {
 	fleetBubble(t, []string{"a", "b", "c"}, func(t *testing.T, f *testFleet) {
 		f.limited("mail", TopicChange{Concurrency: new(4), KeyConcurrency: new(2), KeyRate: &store.Rate{Count: 30, Period: time.Second}})
@@ -402,7 +404,9 @@ func TestTwoCapsTogetherGoOn(t *testing.T) {
 			key := fmt.Sprint("k", i%3)
 			t.Task.Traits = &store.Traits{RateKey: key, ConcurrencyKey: key}
 		})
-		c.run(20 * time.Second)
+		for until := time.Now().Add(time.Minute); len(c.acked) < 600 && time.Now().Before(until); {
+			c.run(time.Second)
+		}
 		if c.most > 4 {
 			t.Errorf("%d tasks at a time, want 4 at most", c.most)
 		}
