@@ -160,6 +160,14 @@ func (s *lanes) starve(l *lane) {
 	}
 }
 
+// look notes every lane that has room for more, also those that nothing of is left that
+// could go: they could not be read before.
+func (s *lanes) look() {
+	for _, l := range inOrder(s.byKey, compareLaneKeys) {
+		s.starve(l)
+	}
+}
+
 // clear forgets every task and lane. Pages that are being read come to nothing.
 func (s *lanes) clear() {
 	for _, l := range s.byKey {

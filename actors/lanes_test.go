@@ -1,8 +1,10 @@
 package actors
 
 import (
+	"context"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -180,4 +182,55 @@ func TestLowestPriorityDoesNotStarve(t *testing.T) {
 			t.Errorf("%d of %d deliveries were of the lowest priority, want a tenth", low, n)
 		}
 	})
+}
+
+// deafStore does not answer so many reads of lanes.
+type deafStore struct {
+	store.Store
+	deaf atomic.Int32
+}
+
+func (d *deafStore) Window(ctx context.Context, s store.Shard, w store.WindowQuery) (store.Stamp, []store.Entry, error) {
+	if w.Lane != nil && d.deaf.Add(-1) >= 0 {
+		return store.Stamp{}, nil, store.ErrUnavailable
+	}
+	return d.Store.Window(ctx, s, w)
+}
+
+// A lane that could not be read is read again.
+func TestLaneIsReadAgainAfterAnError(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := &deafStore{Store: memstore.New()}
+		s := start(t, smallBudgets(), st)
+		enqueueAll(t, s, backlogOf("top", 9, ""))
+		st.deaf.Store(5)
+		w := subscribeTo(t, s, "mail", 500)
+		seen := 0
+		for until := time.Now().Add(time.Minute); seen < backlogTasks && time.Now().Before(until); time.Sleep(100 * time.Millisecond) {
+			n := len(w.ids())
+			seen += n
+			w.sub.Grant(n)
+		}
+		if seen != backlogTasks {
+			t.Errorf("%d of %d tasks came", seen, backlogTasks)
+		}
+		s.Stop(t.Context())
+		time.Sleep(5 * time.Second)
+	})
+}
+
+// A lane that could not be read when nothing of it was in memory has no task that could
+// go and have it read again: the next look does.
+func TestLaneWithoutTasksIsLookedAt(t *testing.T) {
+	s := lanes{wheel: 100, ready: 100}
+	l := s.open(store.Lane{Priority: 1}, &window{})
+	l.window.full = true
+	if got := s.takeStarving(); len(got) != 0 {
+		t.Fatalf("%d lanes are to be read already", len(got))
+	}
+	s.look()
+	s.look()
+	if got := s.takeStarving(); len(got) != 1 || got[0] != l {
+		t.Errorf("%d lanes are to be read, want the one", len(got))
+	}
 }

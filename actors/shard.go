@@ -207,6 +207,7 @@ func (s *shard) Receive(c actor.Context) {
 	case *loadTick:
 		s.claim() // unless owned; nothing else would try again after an error
 		s.load()
+		s.lanes.look()
 		if s.window.full {
 			s.scanLanes()
 		}

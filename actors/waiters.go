@@ -228,18 +228,11 @@ func (s *shard) onGone(ids []string) {
 
 // watchWaiters looks after the calls that wait until ctx ends.
 func (s *System) watchWaiters(ctx context.Context) {
-	tick := time.NewTicker(waitersEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			if s.waiters.any() {
-				s.lookForWaiters(ctx)
-			}
+	every(ctx, waitersEvery, func(ctx context.Context) {
+		if s.waiters.any() {
+			s.lookForWaiters(ctx)
 		}
-	}
+	})
 }
 
 // lookForWaiters wakes the calls whose task the store says is settled, or gone, and
