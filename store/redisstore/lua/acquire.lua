@@ -4,8 +4,8 @@
 -- KEYS  two per request, all of one part: permits (zset holder -> until ms), waiting
 -- ARGV  per request: max, node or empty, until ms, number of holders, the holders
 --
--- returns per request: granted, in use, and for one without holders ms of the next
---       that ends, else 0
+-- returns per request: granted, in use, and for one with neither holders nor node
+--       ms of the next that ends, else 0
 
 local clock = redis.call('TIME')
 local us = clock[1] * 1000000 + clock[2]
@@ -49,7 +49,7 @@ for k = 1, #KEYS, 2 do
   if last then redis.call('PEXPIREAT', permits, string.format('%d', last + 1000)) end
   out[#out + 1] = granted
   out[#out + 1] = redis.call('ZCARD', permits)
-  out[#out + 1] = n == 0 and tonumber(redis.call('ZRANGE', permits, 0, 0, 'WITHSCORES')[2] or 0) or 0
+  out[#out + 1] = n == 0 and node == '' and tonumber(redis.call('ZRANGE', permits, 0, 0, 'WITHSCORES')[2] or 0) or 0
   arg = arg + 4 + n
 end
 return out
