@@ -92,11 +92,13 @@ func (t *turn) insert(task *store.Task, h *store.Hold, rewritten bool) (store.Ad
 	if err := t.addTask(task, rewritten); err != nil {
 		return result, err
 	}
+	t.tell(store.Change{Kind: store.ChangeEnqueued, ID: task.ID, Due: task.Due, Version: 1})
 	if h == nil || task.Due > t.ms || task.Expires != 0 && task.Expires <= t.ms {
 		return result, t.addPending(task.Due, task.ID, record.AppendTraits(nil, task.Traits))
 	}
 	begun := t.newHold(task.ID, h, &entry{stamp: t.stamp(), visibility: task.Visibility, rewritten: rewritten})
 	t.beginHold(begun)
+	t.tellHold(begun, store.Change{Kind: store.ChangeHeld, Due: task.Due, Attempt: begun.attempt, Version: 1})
 	result.Status, result.Deadline, result.Attempt = store.Held, begun.deadline, begun.attempt
 	return result, nil
 }

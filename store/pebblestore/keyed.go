@@ -200,6 +200,7 @@ func (t *turn) replaceKeyed(task *store.Task, m *keyMark, h *holder) (store.AddR
 	if err := t.writeTask(&next, h.edits+1, true); err != nil {
 		return store.AddResult{}, err
 	}
+	t.tell(store.Change{Kind: store.ChangeUpdated, ID: m.id, Due: next.Due, Version: h.edits + 2})
 	if err := t.addPending(next.Due, m.id, record.AppendTraits(nil, next.Traits)); err != nil {
 		return store.AddResult{}, err
 	}

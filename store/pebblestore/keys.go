@@ -20,6 +20,7 @@ const (
 	tableHistory table = 'e'
 	tableLanes   table = 'q'
 	tableKeys    table = 'k' // idempotency keys
+	tableLog     table = 'w' // what happened to tasks
 	tableMeta    table = 'm'
 	tableOwner   table = 'o'
 

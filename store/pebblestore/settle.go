@@ -50,6 +50,7 @@ func (t *turn) ack(a store.Ack, retention time.Duration) (store.Status, error) {
 		return store.Stale, nil
 	}
 	t.endHold(h)
+	t.tellHold(h, store.Change{Kind: store.ChangeDone, Attempt: h.attempt, Outcome: store.OutcomeAcked})
 	if retention <= 0 {
 		return store.OK, t.dropTask(a.ID, &entry{rewritten: h.taskRewritten, history: h.taskHistory})
 	}
@@ -157,12 +158,19 @@ func (t *turn) fail(n *store.Nack, h *hold, e *entry, f found) (store.NackResult
 	}
 	result := store.NackResult{Status: store.OK, Attempt: e.attempt}
 	if f == broken {
-		return result, t.addDead(n.ID, e, store.ReasonCorrupt)
+		reason = store.ReasonCorrupt
 	}
+	ended := store.Change{Kind: store.ChangeDead, Attempt: e.attempt, Reason: reason, Outcome: outcome}
 	if reason != store.ReasonNone {
+		t.tellHold(h, ended)
 		return result, t.addDead(n.ID, e, reason)
 	}
 	e.due = t.ms.Add(n.Delay)
+	ended.Due, ended.Kind = e.due, store.ChangeRetrying
+	if n.Uncount {
+		ended.Kind = store.ChangeReleased
+	}
+	t.tellHold(h, ended)
 	traits := e.traits()
 	result.Due = e.due
 	result.Traits, _ = record.DecodeTraits(traits) // what is not readable is dead-lettered by Hold
@@ -242,6 +250,7 @@ func (t *turn) cancel(id string) (store.CancelResult, error) {
 			marked := *h
 			marked.cancelled = true
 			t.extended = append(t.extended, &marked)
+			t.tellHold(h, store.Change{Kind: store.ChangeCancelRequested, Attempt: h.attempt})
 		}
 		return store.CancelResult{Status: store.OK, Token: h.token}, nil
 	}

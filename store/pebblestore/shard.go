@@ -44,6 +44,7 @@ type meta struct {
 	pending, done, dead int64
 	newest              uuid7 // the highest id of version 7 that was ever added
 	sealed              bool  // takes no new task
+	log                 logMeta
 }
 
 func (m meta) append(b []byte) []byte {
@@ -54,18 +55,26 @@ func (m meta) append(b []byte) []byte {
 	b = binary.BigEndian.AppendUint64(b, uint64(m.dead))
 	b = binary.BigEndian.AppendUint64(b, m.newest.hi)
 	b = binary.BigEndian.AppendUint64(b, m.newest.lo)
+	sealed := byte(0)
 	if m.sealed {
-		return append(b, 1)
+		sealed = 1
 	}
-	return append(b, 0)
+	b = append(b, sealed)
+	if m.log == (logMeta{}) {
+		return b
+	}
+	return m.log.append(b)
 }
 
 func decodeMeta(b []byte) (meta, error) {
 	in := input{b: b}
-	m := meta{in.uint64(), int64(in.uint64()), int64(in.uint64()), int64(in.uint64()), int64(in.uint64()), unknown, false}
+	m := meta{in.uint64(), int64(in.uint64()), int64(in.uint64()), int64(in.uint64()), int64(in.uint64()), unknown, false, logMeta{}}
 	if len(in.b) > 0 { // shards of before it was kept have none
 		m.newest = uuid7{in.uint64(), in.uint64()}
 		m.sealed = in.byte() != 0
+	}
+	if len(in.b) > 0 { // nor those that were never watched
+		m.log.read(&in)
 	}
 	if in.short {
 		return meta{}, errors.New("decode numbers of a shard: malformed")

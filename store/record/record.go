@@ -91,6 +91,8 @@ func EncodeTopic(t store.Topic) ([]byte, error) {
 		Version:             t.Version,
 		PriorityAgeing:      int32(t.PriorityAgeing),
 		Limits:              encodeLimits(t.Limits),
+		WatchRetentionMs:    t.WatchRetention.Milliseconds(),
+		WatchMax:            int64(t.WatchMax),
 	}).MarshalVT()
 }
 
@@ -128,6 +130,8 @@ func DecodeTopic(b []byte) (store.Topic, error) {
 		Version:        t.Version,
 		PriorityAgeing: int(t.PriorityAgeing),
 		Limits:         decodeLimits(t.Limits),
+		WatchRetention: time.Duration(t.WatchRetentionMs) * time.Millisecond,
+		WatchMax:       int(t.WatchMax),
 	}, nil
 }
 

@@ -322,6 +322,8 @@ type Topic struct {
 	RampMs              int64                  `protobuf:"varint,24,opt,name=ramp_ms,json=rampMs,proto3" json:"ramp_ms,omitempty"`
 	PriorityAgeing      int32                  `protobuf:"varint,14,opt,name=priority_ageing,json=priorityAgeing,proto3" json:"priority_ageing,omitempty"`
 	Limits              *Limits                `protobuf:"bytes,16,opt,name=limits,proto3" json:"limits,omitempty"`
+	WatchRetentionMs    int64                  `protobuf:"varint,30,opt,name=watch_retention_ms,json=watchRetentionMs,proto3" json:"watch_retention_ms,omitempty"`
+	WatchMax            int64                  `protobuf:"varint,31,opt,name=watch_max,json=watchMax,proto3" json:"watch_max,omitempty"`
 	unknownFields       protoimpl.UnknownFields
 	sizeCache           protoimpl.SizeCache
 }
@@ -494,6 +496,20 @@ func (x *Topic) GetLimits() *Limits {
 		return x.Limits
 	}
 	return nil
+}
+
+func (x *Topic) GetWatchRetentionMs() int64 {
+	if x != nil {
+		return x.WatchRetentionMs
+	}
+	return 0
+}
+
+func (x *Topic) GetWatchMax() int64 {
+	if x != nil {
+		return x.WatchMax
+	}
+	return 0
 }
 
 // Limits are the rates and caps of a topic; what is absent is no limit.
@@ -869,7 +885,7 @@ const file_record_proto_rawDesc = "" +
 	"\x04kind\x18\x01 \x01(\x05R\x04kind\x12\x17\n" +
 	"\abase_ms\x18\x02 \x01(\x03R\x06baseMs\x12\x15\n" +
 	"\x06max_ms\x18\x03 \x01(\x03R\x05maxMs\x12%\n" +
-	"\x0ejitter_percent\x18\x04 \x01(\x05R\rjitterPercent\"\xcd\x05\n" +
+	"\x0ejitter_percent\x18\x04 \x01(\x05R\rjitterPercent\"\x98\x06\n" +
 	"\x05Topic\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06shards\x18\x02 \x01(\x05R\x06shards\x122\n" +
@@ -895,7 +911,9 @@ const file_record_proto_rawDesc = "" +
 	"resumed_ms\x18\x17 \x01(\x03R\tresumedMs\x12\x17\n" +
 	"\aramp_ms\x18\x18 \x01(\x03R\x06rampMs\x12'\n" +
 	"\x0fpriority_ageing\x18\x0e \x01(\x05R\x0epriorityAgeing\x12)\n" +
-	"\x06limits\x18\x10 \x01(\v2\x11.ddq.store.LimitsR\x06limits\"\xc5\x01\n" +
+	"\x06limits\x18\x10 \x01(\v2\x11.ddq.store.LimitsR\x06limits\x12,\n" +
+	"\x12watch_retention_ms\x18\x1e \x01(\x03R\x10watchRetentionMs\x12\x1b\n" +
+	"\twatch_max\x18\x1f \x01(\x03R\bwatchMax\"\xc5\x01\n" +
 	"\x06Limits\x12#\n" +
 	"\x04rate\x18\x01 \x01(\v2\x0f.ddq.store.RateR\x04rate\x12*\n" +
 	"\bkey_rate\x18\x02 \x01(\v2\x0f.ddq.store.RateR\akeyRate\x12 \n" +

@@ -49,6 +49,7 @@ func (p *pair) actions() map[string]func(*rapid.T) {
 		"release":     p.release,
 		"drop":        p.drop,
 		"sweep":       p.sweep,
+		"watch":       p.watch,
 	}
 }
 

@@ -2,6 +2,7 @@
 -- ack: end holds; the tasks are done, and deleted unless they are to be kept.
 --
 -- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept  9 traits  10 lanes  11 history
+--       14 log
 -- ARGV  1 retention ms  2 tokens, 16 bytes each  3 and on: an id for each, none
 --       twice; then, unless retention is 0, for each task that has a result its
 --       position and the result; and last the moment (see call.lua)
@@ -11,6 +12,7 @@
 
 -- include owner.lua
 -- include call.lua
+-- include log.lua
 local sub, tokens = string.sub, ARGV[2]
 local n = #tokens / 16
 local records = redis.call('HMGET', KEYS[4], unpack(ARGV, 3, n + 2))
@@ -30,6 +32,10 @@ if #odd == 0 and ARGV[1] == '0' then
     redis.call('HDEL', KEYS[11], unpack(ARGV, 3))
   end
   if traits then redis.call('HDEL', KEYS[9], unpack(ARGV, 3)) end
+  if watched then
+    for i = 1, n do tell_held(DONE, ARGV[2 + i], records[i], 0, 0, 1) end
+    told()
+  end
   return {us, seq, odd}
 end
 
@@ -98,4 +104,10 @@ else
   redis.call('HSET', KEYS[11], unpack(history))
 end
 redis.call('HDEL', KEYS[4], unpack(ids))
+if watched then
+  for i = 1, n do
+    if records[i] then tell_held(DONE, ARGV[2 + i], records[i], 0, 0, 1) end
+  end
+  told()
+end
 return {us, seq, odd}

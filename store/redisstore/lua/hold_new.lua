@@ -2,6 +2,7 @@
 -- hold_new: insert tasks that are absent, and hold those that are due.
 --
 -- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept  9 traits  10 lanes  11 history
+--       14 log
 -- ARGV  1 epoch  2 nonce  3 count  4 number of runs r, then r times: number of tasks,
 --       visibility ms, worker and node (see running.lua); then the tokens, 16 bytes
 --       each; then the number of tasks with traits, and for each its position and
@@ -16,6 +17,7 @@
 
 -- include owner.lua
 -- include call.lua
+-- include log.lua
 if owner[2] ~= ARGV[1] or owner[3] ~= ARGV[2] then return -1 end
 if owner[4] then return -2 end
 local sub, byte = string.sub, string.byte
@@ -55,6 +57,13 @@ if #odd == 0 and count ~= '2' then
     local all = {}
     for i = 1, n do all[i] = 2 end
     put_traits(last + 3, k, ids, dues, all)
+  end
+  if watched then
+    for i = 1, n do
+      tell(ENQUEUED, ids[i], 0, dues[i], 1)
+      tell_held(HOLDING, ids[i], running[2 * i], 1)
+    end
+    told()
   end
   return {us, seq, 0, odd}
 end
@@ -105,4 +114,11 @@ local pended = #zadd > 0
 if pended then redis.call('ZADD', KEYS[2], unpack(zadd)) end
 if k > 0 then put_traits(last + 3, k, ids, dues, new) end
 -- include count.lua
+if watched then
+  for i = 1, n do
+    if new[i] then tell(ENQUEUED, ids[i], 0, dues[i], 1) end
+    if new[i] == 2 then tell_held(HOLDING, ids[i], running[2 * i], 1) end
+  end
+  told()
+end
 return {us, seq, pended and 1 or 0, odd}
