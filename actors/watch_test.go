@@ -197,16 +197,15 @@ func TestAWatcherThatIsTooSlowIsToldSo(t *testing.T) {
 			if _, err := s.Enqueue(t.Context(), batch); err != nil {
 				t.Fatal(err)
 			}
-			changes, _ := watchFor(t, quick)
-			total += len(changes)
+			for total < 900*(round+1) {
+				changes, _ := watchFor(t, quick)
+				total += len(changes)
+			}
 			if round == 1 {
 				if late, _ := watchFor(t, behind); len(late) != 1800 {
 					t.Fatalf("the one that was behind got %d changes", len(late))
 				}
 			}
-		}
-		if total != 6*900 {
-			t.Errorf("the quick one got %d changes", total)
 		}
 		if _, err := slow.Next(t.Context()); reason(err) != "CURSOR_EXPIRED" {
 			t.Errorf("the slow one got %v", err)

@@ -48,6 +48,20 @@ func (m *TopicPolicy) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.WatchMaxEvents != nil {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(*m.WatchMaxEvents))
+		i--
+		dAtA[i] = 0x1
+		i--
+		dAtA[i] = 0xa8
+	}
+	if m.WatchRetentionMs != nil {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(*m.WatchRetentionMs))
+		i--
+		dAtA[i] = 0x1
+		i--
+		dAtA[i] = 0xa0
+	}
 	if m.MaxBacklog != nil {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(*m.MaxBacklog))
 		i--
@@ -2609,6 +2623,12 @@ func (m *TopicPolicy) SizeVT() (n int) {
 	if m.MaxBacklog != nil {
 		n += 2 + protohelpers.SizeOfVarint(uint64(*m.MaxBacklog))
 	}
+	if m.WatchRetentionMs != nil {
+		n += 2 + protohelpers.SizeOfVarint(uint64(*m.WatchRetentionMs))
+	}
+	if m.WatchMaxEvents != nil {
+		n += 2 + protohelpers.SizeOfVarint(uint64(*m.WatchMaxEvents))
+	}
 	n += len(m.unknownFields)
 	return n
 }
@@ -3920,6 +3940,46 @@ func (m *TopicPolicy) UnmarshalVT(dAtA []byte) error {
 				}
 			}
 			m.MaxBacklog = &v
+		case 20:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field WatchRetentionMs", wireType)
+			}
+			var v int64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.WatchRetentionMs = &v
+		case 21:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field WatchMaxEvents", wireType)
+			}
+			var v int64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.WatchMaxEvents = &v
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
