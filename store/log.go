@@ -97,6 +97,8 @@ type Change struct {
 	Reason   Reason  // Dead
 	Outcome  Outcome // how the attempt ended, of a change that ended one; if it was said
 	Worker   string  // whose hold began or ended, or is to end
+
+	Attributes []Attribute // of the task, those that are indexed
 }
 
 // State is that of the task right after the change; StateUnknown when it was deleted.

@@ -15,6 +15,7 @@ type Store interface {
 	Writer
 	Owner
 	Reader
+	Index
 	Catalog
 	Limits
 	Log
@@ -371,6 +372,7 @@ type Stats struct {
 	Owner    string // empty: released or never claimed
 	Epoch    int64
 	OldestMs Millis // due time of the oldest pending task, 0 when none
+	Index    IndexState
 }
 
 // Session is a node's lease.

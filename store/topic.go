@@ -33,6 +33,8 @@ type Topic struct {
 
 	Limits TopicLimits
 
+	Indexed IndexSet // attributes by which tasks are found
+
 	// A topic is watched when it keeps a log of changes for a while.
 	WatchRetention time.Duration
 	WatchMax       int // changes that a shard's log keeps; 0 means DefaultWatchMax

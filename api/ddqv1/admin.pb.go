@@ -221,8 +221,10 @@ type TopicPolicy struct {
 	// How many changes each shard keeps at least, if they are not too old: 1,000 to
 	// 10,000,000; 0 means 100,000.
 	WatchMaxEvents *int64 `protobuf:"varint,21,opt,name=watch_max_events,json=watchMaxEvents,proto3,oneof" json:"watch_max_events,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Attributes by which tasks are found without a walk through all of them.
+	IndexedAttributes *IndexedAttributes `protobuf:"bytes,22,opt,name=indexed_attributes,json=indexedAttributes,proto3" json:"indexed_attributes,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
 }
 
 func (x *TopicPolicy) Reset() {
@@ -381,6 +383,59 @@ func (x *TopicPolicy) GetWatchMaxEvents() int64 {
 	return 0
 }
 
+func (x *TopicPolicy) GetIndexedAttributes() *IndexedAttributes {
+	if x != nil {
+		return x.IndexedAttributes
+	}
+	return nil
+}
+
+// IndexedAttributes are names of attributes.
+type IndexedAttributes struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// At most 4, none twice; none ends it.
+	Names         []string `protobuf:"bytes,1,rep,name=names,proto3" json:"names,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *IndexedAttributes) Reset() {
+	*x = IndexedAttributes{}
+	mi := &file_ddq_v1_admin_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *IndexedAttributes) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*IndexedAttributes) ProtoMessage() {}
+
+func (x *IndexedAttributes) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_admin_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use IndexedAttributes.ProtoReflect.Descriptor instead.
+func (*IndexedAttributes) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *IndexedAttributes) GetNames() []string {
+	if x != nil {
+		return x.Names
+	}
+	return nil
+}
+
 // RateLimit is how fast something may go.
 type RateLimit struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -397,7 +452,7 @@ type RateLimit struct {
 
 func (x *RateLimit) Reset() {
 	*x = RateLimit{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[1]
+	mi := &file_ddq_v1_admin_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -409,7 +464,7 @@ func (x *RateLimit) String() string {
 func (*RateLimit) ProtoMessage() {}
 
 func (x *RateLimit) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[1]
+	mi := &file_ddq_v1_admin_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -422,7 +477,7 @@ func (x *RateLimit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RateLimit.ProtoReflect.Descriptor instead.
 func (*RateLimit) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{1}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *RateLimit) GetKind() RateKind {
@@ -473,7 +528,7 @@ type Topic struct {
 
 func (x *Topic) Reset() {
 	*x = Topic{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[2]
+	mi := &file_ddq_v1_admin_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -485,7 +540,7 @@ func (x *Topic) String() string {
 func (*Topic) ProtoMessage() {}
 
 func (x *Topic) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[2]
+	mi := &file_ddq_v1_admin_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -498,7 +553,7 @@ func (x *Topic) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Topic.ProtoReflect.Descriptor instead.
 func (*Topic) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{2}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Topic) GetName() string {
@@ -572,7 +627,7 @@ type Depth struct {
 
 func (x *Depth) Reset() {
 	*x = Depth{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[3]
+	mi := &file_ddq_v1_admin_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -584,7 +639,7 @@ func (x *Depth) String() string {
 func (*Depth) ProtoMessage() {}
 
 func (x *Depth) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[3]
+	mi := &file_ddq_v1_admin_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -597,7 +652,7 @@ func (x *Depth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Depth.ProtoReflect.Descriptor instead.
 func (*Depth) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{3}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Depth) GetScheduled() int64 {
@@ -645,7 +700,7 @@ type CreateTopicRequest struct {
 
 func (x *CreateTopicRequest) Reset() {
 	*x = CreateTopicRequest{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[4]
+	mi := &file_ddq_v1_admin_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -657,7 +712,7 @@ func (x *CreateTopicRequest) String() string {
 func (*CreateTopicRequest) ProtoMessage() {}
 
 func (x *CreateTopicRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[4]
+	mi := &file_ddq_v1_admin_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -670,7 +725,7 @@ func (x *CreateTopicRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateTopicRequest.ProtoReflect.Descriptor instead.
 func (*CreateTopicRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{4}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *CreateTopicRequest) GetName() string {
@@ -696,7 +751,7 @@ type CreateTopicResponse struct {
 
 func (x *CreateTopicResponse) Reset() {
 	*x = CreateTopicResponse{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[5]
+	mi := &file_ddq_v1_admin_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -708,7 +763,7 @@ func (x *CreateTopicResponse) String() string {
 func (*CreateTopicResponse) ProtoMessage() {}
 
 func (x *CreateTopicResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[5]
+	mi := &file_ddq_v1_admin_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -721,7 +776,7 @@ func (x *CreateTopicResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateTopicResponse.ProtoReflect.Descriptor instead.
 func (*CreateTopicResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{5}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *CreateTopicResponse) GetTopic() *Topic {
@@ -743,7 +798,7 @@ type ConfigureTopicRequest struct {
 
 func (x *ConfigureTopicRequest) Reset() {
 	*x = ConfigureTopicRequest{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[6]
+	mi := &file_ddq_v1_admin_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -755,7 +810,7 @@ func (x *ConfigureTopicRequest) String() string {
 func (*ConfigureTopicRequest) ProtoMessage() {}
 
 func (x *ConfigureTopicRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[6]
+	mi := &file_ddq_v1_admin_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -768,7 +823,7 @@ func (x *ConfigureTopicRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfigureTopicRequest.ProtoReflect.Descriptor instead.
 func (*ConfigureTopicRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{6}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ConfigureTopicRequest) GetName() string {
@@ -801,7 +856,7 @@ type ConfigureTopicResponse struct {
 
 func (x *ConfigureTopicResponse) Reset() {
 	*x = ConfigureTopicResponse{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[7]
+	mi := &file_ddq_v1_admin_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -813,7 +868,7 @@ func (x *ConfigureTopicResponse) String() string {
 func (*ConfigureTopicResponse) ProtoMessage() {}
 
 func (x *ConfigureTopicResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[7]
+	mi := &file_ddq_v1_admin_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -826,7 +881,7 @@ func (x *ConfigureTopicResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfigureTopicResponse.ProtoReflect.Descriptor instead.
 func (*ConfigureTopicResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{7}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ConfigureTopicResponse) GetTopic() *Topic {
@@ -845,7 +900,7 @@ type DescribeTopicRequest struct {
 
 func (x *DescribeTopicRequest) Reset() {
 	*x = DescribeTopicRequest{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[8]
+	mi := &file_ddq_v1_admin_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -857,7 +912,7 @@ func (x *DescribeTopicRequest) String() string {
 func (*DescribeTopicRequest) ProtoMessage() {}
 
 func (x *DescribeTopicRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[8]
+	mi := &file_ddq_v1_admin_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -870,7 +925,7 @@ func (x *DescribeTopicRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeTopicRequest.ProtoReflect.Descriptor instead.
 func (*DescribeTopicRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{8}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *DescribeTopicRequest) GetName() string {
@@ -887,14 +942,17 @@ type DescribeTopicResponse struct {
 	// Subscriptions on the node that answers.
 	Subscriptions int32 `protobuf:"varint,3,opt,name=subscriptions,proto3" json:"subscriptions,omitempty"`
 	// fast, replicated or synced: what an OK of an enqueue is worth.
-	Durability    string `protobuf:"bytes,4,opt,name=durability,proto3" json:"durability,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Durability string `protobuf:"bytes,4,opt,name=durability,proto3" json:"durability,omitempty"`
+	// Shards whose index of attributes is not what the policy says yet. A filter by
+	// such an attribute walks through the tasks there.
+	IndexingShards int32 `protobuf:"varint,22,opt,name=indexing_shards,json=indexingShards,proto3" json:"indexing_shards,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *DescribeTopicResponse) Reset() {
 	*x = DescribeTopicResponse{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[9]
+	mi := &file_ddq_v1_admin_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -906,7 +964,7 @@ func (x *DescribeTopicResponse) String() string {
 func (*DescribeTopicResponse) ProtoMessage() {}
 
 func (x *DescribeTopicResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[9]
+	mi := &file_ddq_v1_admin_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -919,7 +977,7 @@ func (x *DescribeTopicResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeTopicResponse.ProtoReflect.Descriptor instead.
 func (*DescribeTopicResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{9}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *DescribeTopicResponse) GetTopic() *Topic {
@@ -950,6 +1008,13 @@ func (x *DescribeTopicResponse) GetDurability() string {
 	return ""
 }
 
+func (x *DescribeTopicResponse) GetIndexingShards() int32 {
+	if x != nil {
+		return x.IndexingShards
+	}
+	return 0
+}
+
 type ListTopicsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// At most 1,000; 0 means 100.
@@ -961,7 +1026,7 @@ type ListTopicsRequest struct {
 
 func (x *ListTopicsRequest) Reset() {
 	*x = ListTopicsRequest{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[10]
+	mi := &file_ddq_v1_admin_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -973,7 +1038,7 @@ func (x *ListTopicsRequest) String() string {
 func (*ListTopicsRequest) ProtoMessage() {}
 
 func (x *ListTopicsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[10]
+	mi := &file_ddq_v1_admin_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -986,7 +1051,7 @@ func (x *ListTopicsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTopicsRequest.ProtoReflect.Descriptor instead.
 func (*ListTopicsRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{10}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ListTopicsRequest) GetPageSize() int32 {
@@ -1013,7 +1078,7 @@ type ListTopicsResponse struct {
 
 func (x *ListTopicsResponse) Reset() {
 	*x = ListTopicsResponse{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[11]
+	mi := &file_ddq_v1_admin_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1025,7 +1090,7 @@ func (x *ListTopicsResponse) String() string {
 func (*ListTopicsResponse) ProtoMessage() {}
 
 func (x *ListTopicsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[11]
+	mi := &file_ddq_v1_admin_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1038,7 +1103,7 @@ func (x *ListTopicsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTopicsResponse.ProtoReflect.Descriptor instead.
 func (*ListTopicsResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{11}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ListTopicsResponse) GetTopics() []*Topic {
@@ -1066,7 +1131,7 @@ type DeleteTopicRequest struct {
 
 func (x *DeleteTopicRequest) Reset() {
 	*x = DeleteTopicRequest{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[12]
+	mi := &file_ddq_v1_admin_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1078,7 +1143,7 @@ func (x *DeleteTopicRequest) String() string {
 func (*DeleteTopicRequest) ProtoMessage() {}
 
 func (x *DeleteTopicRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[12]
+	mi := &file_ddq_v1_admin_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1091,7 +1156,7 @@ func (x *DeleteTopicRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteTopicRequest.ProtoReflect.Descriptor instead.
 func (*DeleteTopicRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{12}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *DeleteTopicRequest) GetName() string {
@@ -1116,7 +1181,7 @@ type DeleteTopicResponse struct {
 
 func (x *DeleteTopicResponse) Reset() {
 	*x = DeleteTopicResponse{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[13]
+	mi := &file_ddq_v1_admin_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1128,7 +1193,7 @@ func (x *DeleteTopicResponse) String() string {
 func (*DeleteTopicResponse) ProtoMessage() {}
 
 func (x *DeleteTopicResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[13]
+	mi := &file_ddq_v1_admin_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1141,7 +1206,7 @@ func (x *DeleteTopicResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteTopicResponse.ProtoReflect.Descriptor instead.
 func (*DeleteTopicResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{13}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{14}
 }
 
 type PauseTopicRequest struct {
@@ -1155,7 +1220,7 @@ type PauseTopicRequest struct {
 
 func (x *PauseTopicRequest) Reset() {
 	*x = PauseTopicRequest{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[14]
+	mi := &file_ddq_v1_admin_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1167,7 +1232,7 @@ func (x *PauseTopicRequest) String() string {
 func (*PauseTopicRequest) ProtoMessage() {}
 
 func (x *PauseTopicRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[14]
+	mi := &file_ddq_v1_admin_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1180,7 +1245,7 @@ func (x *PauseTopicRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseTopicRequest.ProtoReflect.Descriptor instead.
 func (*PauseTopicRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{14}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *PauseTopicRequest) GetName() string {
@@ -1213,7 +1278,7 @@ type PauseTopicResponse struct {
 
 func (x *PauseTopicResponse) Reset() {
 	*x = PauseTopicResponse{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[15]
+	mi := &file_ddq_v1_admin_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1225,7 +1290,7 @@ func (x *PauseTopicResponse) String() string {
 func (*PauseTopicResponse) ProtoMessage() {}
 
 func (x *PauseTopicResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[15]
+	mi := &file_ddq_v1_admin_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1238,7 +1303,7 @@ func (x *PauseTopicResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseTopicResponse.ProtoReflect.Descriptor instead.
 func (*PauseTopicResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{15}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *PauseTopicResponse) GetTopic() *Topic {
@@ -1260,7 +1325,7 @@ type ResumeTopicRequest struct {
 
 func (x *ResumeTopicRequest) Reset() {
 	*x = ResumeTopicRequest{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[16]
+	mi := &file_ddq_v1_admin_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1272,7 +1337,7 @@ func (x *ResumeTopicRequest) String() string {
 func (*ResumeTopicRequest) ProtoMessage() {}
 
 func (x *ResumeTopicRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[16]
+	mi := &file_ddq_v1_admin_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1285,7 +1350,7 @@ func (x *ResumeTopicRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeTopicRequest.ProtoReflect.Descriptor instead.
 func (*ResumeTopicRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{16}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ResumeTopicRequest) GetName() string {
@@ -1311,7 +1376,7 @@ type ResumeTopicResponse struct {
 
 func (x *ResumeTopicResponse) Reset() {
 	*x = ResumeTopicResponse{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[17]
+	mi := &file_ddq_v1_admin_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1323,7 +1388,7 @@ func (x *ResumeTopicResponse) String() string {
 func (*ResumeTopicResponse) ProtoMessage() {}
 
 func (x *ResumeTopicResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[17]
+	mi := &file_ddq_v1_admin_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1336,7 +1401,7 @@ func (x *ResumeTopicResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeTopicResponse.ProtoReflect.Descriptor instead.
 func (*ResumeTopicResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{17}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ResumeTopicResponse) GetTopic() *Topic {
@@ -1355,7 +1420,7 @@ type PurgeTopicRequest struct {
 
 func (x *PurgeTopicRequest) Reset() {
 	*x = PurgeTopicRequest{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[18]
+	mi := &file_ddq_v1_admin_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1367,7 +1432,7 @@ func (x *PurgeTopicRequest) String() string {
 func (*PurgeTopicRequest) ProtoMessage() {}
 
 func (x *PurgeTopicRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[18]
+	mi := &file_ddq_v1_admin_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1380,7 +1445,7 @@ func (x *PurgeTopicRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PurgeTopicRequest.ProtoReflect.Descriptor instead.
 func (*PurgeTopicRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{18}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *PurgeTopicRequest) GetName() string {
@@ -1399,7 +1464,7 @@ type PurgeTopicResponse struct {
 
 func (x *PurgeTopicResponse) Reset() {
 	*x = PurgeTopicResponse{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[19]
+	mi := &file_ddq_v1_admin_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1411,7 +1476,7 @@ func (x *PurgeTopicResponse) String() string {
 func (*PurgeTopicResponse) ProtoMessage() {}
 
 func (x *PurgeTopicResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[19]
+	mi := &file_ddq_v1_admin_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1424,7 +1489,7 @@ func (x *PurgeTopicResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PurgeTopicResponse.ProtoReflect.Descriptor instead.
 func (*PurgeTopicResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{19}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *PurgeTopicResponse) GetDeleted() int64 {
@@ -1448,7 +1513,7 @@ type DeadLetterFilter struct {
 
 func (x *DeadLetterFilter) Reset() {
 	*x = DeadLetterFilter{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[20]
+	mi := &file_ddq_v1_admin_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1460,7 +1525,7 @@ func (x *DeadLetterFilter) String() string {
 func (*DeadLetterFilter) ProtoMessage() {}
 
 func (x *DeadLetterFilter) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[20]
+	mi := &file_ddq_v1_admin_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1473,7 +1538,7 @@ func (x *DeadLetterFilter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeadLetterFilter.ProtoReflect.Descriptor instead.
 func (*DeadLetterFilter) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{20}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *DeadLetterFilter) GetReason() DeadReason {
@@ -1517,7 +1582,7 @@ type ListDeadLettersRequest struct {
 
 func (x *ListDeadLettersRequest) Reset() {
 	*x = ListDeadLettersRequest{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[21]
+	mi := &file_ddq_v1_admin_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1529,7 +1594,7 @@ func (x *ListDeadLettersRequest) String() string {
 func (*ListDeadLettersRequest) ProtoMessage() {}
 
 func (x *ListDeadLettersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[21]
+	mi := &file_ddq_v1_admin_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1542,7 +1607,7 @@ func (x *ListDeadLettersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDeadLettersRequest.ProtoReflect.Descriptor instead.
 func (*ListDeadLettersRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{21}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ListDeadLettersRequest) GetTopic() string {
@@ -1584,7 +1649,7 @@ type ListDeadLettersResponse struct {
 
 func (x *ListDeadLettersResponse) Reset() {
 	*x = ListDeadLettersResponse{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[22]
+	mi := &file_ddq_v1_admin_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1596,7 +1661,7 @@ func (x *ListDeadLettersResponse) String() string {
 func (*ListDeadLettersResponse) ProtoMessage() {}
 
 func (x *ListDeadLettersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[22]
+	mi := &file_ddq_v1_admin_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1609,7 +1674,7 @@ func (x *ListDeadLettersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDeadLettersResponse.ProtoReflect.Descriptor instead.
 func (*ListDeadLettersResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{22}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ListDeadLettersResponse) GetTasks() []*Task {
@@ -1638,7 +1703,7 @@ type RequeueDeadLettersRequest struct {
 
 func (x *RequeueDeadLettersRequest) Reset() {
 	*x = RequeueDeadLettersRequest{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[23]
+	mi := &file_ddq_v1_admin_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1650,7 +1715,7 @@ func (x *RequeueDeadLettersRequest) String() string {
 func (*RequeueDeadLettersRequest) ProtoMessage() {}
 
 func (x *RequeueDeadLettersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[23]
+	mi := &file_ddq_v1_admin_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1663,7 +1728,7 @@ func (x *RequeueDeadLettersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequeueDeadLettersRequest.ProtoReflect.Descriptor instead.
 func (*RequeueDeadLettersRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{23}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *RequeueDeadLettersRequest) GetTopic() string {
@@ -1698,7 +1763,7 @@ type RequeueDeadLettersResponse struct {
 
 func (x *RequeueDeadLettersResponse) Reset() {
 	*x = RequeueDeadLettersResponse{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[24]
+	mi := &file_ddq_v1_admin_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1710,7 +1775,7 @@ func (x *RequeueDeadLettersResponse) String() string {
 func (*RequeueDeadLettersResponse) ProtoMessage() {}
 
 func (x *RequeueDeadLettersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[24]
+	mi := &file_ddq_v1_admin_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1723,7 +1788,7 @@ func (x *RequeueDeadLettersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequeueDeadLettersResponse.ProtoReflect.Descriptor instead.
 func (*RequeueDeadLettersResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{24}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *RequeueDeadLettersResponse) GetRequeued() int64 {
@@ -1752,7 +1817,7 @@ type DeleteDeadLettersRequest struct {
 
 func (x *DeleteDeadLettersRequest) Reset() {
 	*x = DeleteDeadLettersRequest{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[25]
+	mi := &file_ddq_v1_admin_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1764,7 +1829,7 @@ func (x *DeleteDeadLettersRequest) String() string {
 func (*DeleteDeadLettersRequest) ProtoMessage() {}
 
 func (x *DeleteDeadLettersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[25]
+	mi := &file_ddq_v1_admin_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1777,7 +1842,7 @@ func (x *DeleteDeadLettersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteDeadLettersRequest.ProtoReflect.Descriptor instead.
 func (*DeleteDeadLettersRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{25}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *DeleteDeadLettersRequest) GetTopic() string {
@@ -1812,7 +1877,7 @@ type DeleteDeadLettersResponse struct {
 
 func (x *DeleteDeadLettersResponse) Reset() {
 	*x = DeleteDeadLettersResponse{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[26]
+	mi := &file_ddq_v1_admin_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1824,7 +1889,7 @@ func (x *DeleteDeadLettersResponse) String() string {
 func (*DeleteDeadLettersResponse) ProtoMessage() {}
 
 func (x *DeleteDeadLettersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[26]
+	mi := &file_ddq_v1_admin_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1837,7 +1902,7 @@ func (x *DeleteDeadLettersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteDeadLettersResponse.ProtoReflect.Descriptor instead.
 func (*DeleteDeadLettersResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{26}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *DeleteDeadLettersResponse) GetDeleted() int64 {
@@ -1862,7 +1927,7 @@ type DescribeServerRequest struct {
 
 func (x *DescribeServerRequest) Reset() {
 	*x = DescribeServerRequest{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[27]
+	mi := &file_ddq_v1_admin_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1874,7 +1939,7 @@ func (x *DescribeServerRequest) String() string {
 func (*DescribeServerRequest) ProtoMessage() {}
 
 func (x *DescribeServerRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[27]
+	mi := &file_ddq_v1_admin_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1887,7 +1952,7 @@ func (x *DescribeServerRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeServerRequest.ProtoReflect.Descriptor instead.
 func (*DescribeServerRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{27}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{28}
 }
 
 type DescribeServerResponse struct {
@@ -1911,7 +1976,7 @@ type DescribeServerResponse struct {
 
 func (x *DescribeServerResponse) Reset() {
 	*x = DescribeServerResponse{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[28]
+	mi := &file_ddq_v1_admin_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1923,7 +1988,7 @@ func (x *DescribeServerResponse) String() string {
 func (*DescribeServerResponse) ProtoMessage() {}
 
 func (x *DescribeServerResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[28]
+	mi := &file_ddq_v1_admin_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1936,7 +2001,7 @@ func (x *DescribeServerResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeServerResponse.ProtoReflect.Descriptor instead.
 func (*DescribeServerResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{28}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *DescribeServerResponse) GetVersion() string {
@@ -2020,7 +2085,7 @@ type Node struct {
 
 func (x *Node) Reset() {
 	*x = Node{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[29]
+	mi := &file_ddq_v1_admin_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2032,7 +2097,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[29]
+	mi := &file_ddq_v1_admin_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2045,7 +2110,7 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Node.ProtoReflect.Descriptor instead.
 func (*Node) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{29}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Node) GetName() string {
@@ -2114,7 +2179,7 @@ type NodeLoad struct {
 
 func (x *NodeLoad) Reset() {
 	*x = NodeLoad{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[30]
+	mi := &file_ddq_v1_admin_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2126,7 +2191,7 @@ func (x *NodeLoad) String() string {
 func (*NodeLoad) ProtoMessage() {}
 
 func (x *NodeLoad) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[30]
+	mi := &file_ddq_v1_admin_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2139,7 +2204,7 @@ func (x *NodeLoad) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeLoad.ProtoReflect.Descriptor instead.
 func (*NodeLoad) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{30}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *NodeLoad) GetUptimeMs() int64 {
@@ -2201,7 +2266,7 @@ type ListNodesRequest struct {
 
 func (x *ListNodesRequest) Reset() {
 	*x = ListNodesRequest{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[31]
+	mi := &file_ddq_v1_admin_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2213,7 +2278,7 @@ func (x *ListNodesRequest) String() string {
 func (*ListNodesRequest) ProtoMessage() {}
 
 func (x *ListNodesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[31]
+	mi := &file_ddq_v1_admin_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2226,7 +2291,7 @@ func (x *ListNodesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListNodesRequest.ProtoReflect.Descriptor instead.
 func (*ListNodesRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{31}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ListNodesRequest) GetWithoutLoad() bool {
@@ -2246,7 +2311,7 @@ type ListNodesResponse struct {
 
 func (x *ListNodesResponse) Reset() {
 	*x = ListNodesResponse{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[32]
+	mi := &file_ddq_v1_admin_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2258,7 +2323,7 @@ func (x *ListNodesResponse) String() string {
 func (*ListNodesResponse) ProtoMessage() {}
 
 func (x *ListNodesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[32]
+	mi := &file_ddq_v1_admin_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2271,7 +2336,7 @@ func (x *ListNodesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListNodesResponse.ProtoReflect.Descriptor instead.
 func (*ListNodesResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{32}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ListNodesResponse) GetNodes() []*Node {
@@ -2294,7 +2359,7 @@ type ListShardsRequest struct {
 
 func (x *ListShardsRequest) Reset() {
 	*x = ListShardsRequest{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[33]
+	mi := &file_ddq_v1_admin_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2306,7 +2371,7 @@ func (x *ListShardsRequest) String() string {
 func (*ListShardsRequest) ProtoMessage() {}
 
 func (x *ListShardsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[33]
+	mi := &file_ddq_v1_admin_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2319,7 +2384,7 @@ func (x *ListShardsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListShardsRequest.ProtoReflect.Descriptor instead.
 func (*ListShardsRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{33}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ListShardsRequest) GetTopic() string {
@@ -2354,7 +2419,7 @@ type ListShardsResponse struct {
 
 func (x *ListShardsResponse) Reset() {
 	*x = ListShardsResponse{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[34]
+	mi := &file_ddq_v1_admin_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2366,7 +2431,7 @@ func (x *ListShardsResponse) String() string {
 func (*ListShardsResponse) ProtoMessage() {}
 
 func (x *ListShardsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[34]
+	mi := &file_ddq_v1_admin_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2379,7 +2444,7 @@ func (x *ListShardsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListShardsResponse.ProtoReflect.Descriptor instead.
 func (*ListShardsResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{34}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *ListShardsResponse) GetShards() []*Shard {
@@ -2418,7 +2483,7 @@ type Shard struct {
 
 func (x *Shard) Reset() {
 	*x = Shard{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[35]
+	mi := &file_ddq_v1_admin_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2430,7 +2495,7 @@ func (x *Shard) String() string {
 func (*Shard) ProtoMessage() {}
 
 func (x *Shard) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[35]
+	mi := &file_ddq_v1_admin_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2443,7 +2508,7 @@ func (x *Shard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Shard.ProtoReflect.Descriptor instead.
 func (*Shard) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{35}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Shard) GetTopic() string {
@@ -2520,7 +2585,7 @@ type ReshardTopicRequest struct {
 
 func (x *ReshardTopicRequest) Reset() {
 	*x = ReshardTopicRequest{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[36]
+	mi := &file_ddq_v1_admin_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2532,7 +2597,7 @@ func (x *ReshardTopicRequest) String() string {
 func (*ReshardTopicRequest) ProtoMessage() {}
 
 func (x *ReshardTopicRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[36]
+	mi := &file_ddq_v1_admin_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2545,7 +2610,7 @@ func (x *ReshardTopicRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReshardTopicRequest.ProtoReflect.Descriptor instead.
 func (*ReshardTopicRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{36}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *ReshardTopicRequest) GetName() string {
@@ -2571,7 +2636,7 @@ type ReshardTopicResponse struct {
 
 func (x *ReshardTopicResponse) Reset() {
 	*x = ReshardTopicResponse{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[37]
+	mi := &file_ddq_v1_admin_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2583,7 +2648,7 @@ func (x *ReshardTopicResponse) String() string {
 func (*ReshardTopicResponse) ProtoMessage() {}
 
 func (x *ReshardTopicResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[37]
+	mi := &file_ddq_v1_admin_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2596,7 +2661,7 @@ func (x *ReshardTopicResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReshardTopicResponse.ProtoReflect.Descriptor instead.
 func (*ReshardTopicResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{37}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *ReshardTopicResponse) GetTopic() *Topic {
@@ -2618,7 +2683,7 @@ type OwnedLoad struct {
 
 func (x *OwnedLoad) Reset() {
 	*x = OwnedLoad{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[38]
+	mi := &file_ddq_v1_admin_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2630,7 +2695,7 @@ func (x *OwnedLoad) String() string {
 func (*OwnedLoad) ProtoMessage() {}
 
 func (x *OwnedLoad) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[38]
+	mi := &file_ddq_v1_admin_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2643,7 +2708,7 @@ func (x *OwnedLoad) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnedLoad.ProtoReflect.Descriptor instead.
 func (*OwnedLoad) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{38}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *OwnedLoad) GetWheel() int64 {
@@ -2669,7 +2734,7 @@ type DrainNodeRequest struct {
 
 func (x *DrainNodeRequest) Reset() {
 	*x = DrainNodeRequest{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[39]
+	mi := &file_ddq_v1_admin_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2681,7 +2746,7 @@ func (x *DrainNodeRequest) String() string {
 func (*DrainNodeRequest) ProtoMessage() {}
 
 func (x *DrainNodeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[39]
+	mi := &file_ddq_v1_admin_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2694,7 +2759,7 @@ func (x *DrainNodeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainNodeRequest.ProtoReflect.Descriptor instead.
 func (*DrainNodeRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{39}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *DrainNodeRequest) GetName() string {
@@ -2712,7 +2777,7 @@ type DrainNodeResponse struct {
 
 func (x *DrainNodeResponse) Reset() {
 	*x = DrainNodeResponse{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[40]
+	mi := &file_ddq_v1_admin_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2724,7 +2789,7 @@ func (x *DrainNodeResponse) String() string {
 func (*DrainNodeResponse) ProtoMessage() {}
 
 func (x *DrainNodeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[40]
+	mi := &file_ddq_v1_admin_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2737,7 +2802,7 @@ func (x *DrainNodeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainNodeResponse.ProtoReflect.Descriptor instead.
 func (*DrainNodeResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{40}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{41}
 }
 
 type UndrainNodeRequest struct {
@@ -2749,7 +2814,7 @@ type UndrainNodeRequest struct {
 
 func (x *UndrainNodeRequest) Reset() {
 	*x = UndrainNodeRequest{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[41]
+	mi := &file_ddq_v1_admin_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2761,7 +2826,7 @@ func (x *UndrainNodeRequest) String() string {
 func (*UndrainNodeRequest) ProtoMessage() {}
 
 func (x *UndrainNodeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[41]
+	mi := &file_ddq_v1_admin_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2774,7 +2839,7 @@ func (x *UndrainNodeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UndrainNodeRequest.ProtoReflect.Descriptor instead.
 func (*UndrainNodeRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{41}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *UndrainNodeRequest) GetName() string {
@@ -2792,7 +2857,7 @@ type UndrainNodeResponse struct {
 
 func (x *UndrainNodeResponse) Reset() {
 	*x = UndrainNodeResponse{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[42]
+	mi := &file_ddq_v1_admin_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2804,7 +2869,7 @@ func (x *UndrainNodeResponse) String() string {
 func (*UndrainNodeResponse) ProtoMessage() {}
 
 func (x *UndrainNodeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[42]
+	mi := &file_ddq_v1_admin_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2817,7 +2882,7 @@ func (x *UndrainNodeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UndrainNodeResponse.ProtoReflect.Descriptor instead.
 func (*UndrainNodeResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{42}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{43}
 }
 
 type PlanRebalanceRequest struct {
@@ -2829,7 +2894,7 @@ type PlanRebalanceRequest struct {
 
 func (x *PlanRebalanceRequest) Reset() {
 	*x = PlanRebalanceRequest{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[43]
+	mi := &file_ddq_v1_admin_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2841,7 +2906,7 @@ func (x *PlanRebalanceRequest) String() string {
 func (*PlanRebalanceRequest) ProtoMessage() {}
 
 func (x *PlanRebalanceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[43]
+	mi := &file_ddq_v1_admin_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2854,7 +2919,7 @@ func (x *PlanRebalanceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanRebalanceRequest.ProtoReflect.Descriptor instead.
 func (*PlanRebalanceRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{43}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *PlanRebalanceRequest) GetDrain() []string {
@@ -2873,7 +2938,7 @@ type PlanRebalanceResponse struct {
 
 func (x *PlanRebalanceResponse) Reset() {
 	*x = PlanRebalanceResponse{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[44]
+	mi := &file_ddq_v1_admin_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2885,7 +2950,7 @@ func (x *PlanRebalanceResponse) String() string {
 func (*PlanRebalanceResponse) ProtoMessage() {}
 
 func (x *PlanRebalanceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[44]
+	mi := &file_ddq_v1_admin_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2898,7 +2963,7 @@ func (x *PlanRebalanceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanRebalanceResponse.ProtoReflect.Descriptor instead.
 func (*PlanRebalanceResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{44}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *PlanRebalanceResponse) GetMoves() []*ShardMove {
@@ -2922,7 +2987,7 @@ type ShardMove struct {
 
 func (x *ShardMove) Reset() {
 	*x = ShardMove{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[45]
+	mi := &file_ddq_v1_admin_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2934,7 +2999,7 @@ func (x *ShardMove) String() string {
 func (*ShardMove) ProtoMessage() {}
 
 func (x *ShardMove) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[45]
+	mi := &file_ddq_v1_admin_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2947,7 +3012,7 @@ func (x *ShardMove) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardMove.ProtoReflect.Descriptor instead.
 func (*ShardMove) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{45}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *ShardMove) GetTopic() string {
@@ -2988,7 +3053,7 @@ type ReleaseShardRequest struct {
 
 func (x *ReleaseShardRequest) Reset() {
 	*x = ReleaseShardRequest{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[46]
+	mi := &file_ddq_v1_admin_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3000,7 +3065,7 @@ func (x *ReleaseShardRequest) String() string {
 func (*ReleaseShardRequest) ProtoMessage() {}
 
 func (x *ReleaseShardRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[46]
+	mi := &file_ddq_v1_admin_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3013,7 +3078,7 @@ func (x *ReleaseShardRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseShardRequest.ProtoReflect.Descriptor instead.
 func (*ReleaseShardRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{46}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *ReleaseShardRequest) GetTopic() string {
@@ -3038,7 +3103,7 @@ type ReleaseShardResponse struct {
 
 func (x *ReleaseShardResponse) Reset() {
 	*x = ReleaseShardResponse{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[47]
+	mi := &file_ddq_v1_admin_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3050,7 +3115,7 @@ func (x *ReleaseShardResponse) String() string {
 func (*ReleaseShardResponse) ProtoMessage() {}
 
 func (x *ReleaseShardResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[47]
+	mi := &file_ddq_v1_admin_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3063,14 +3128,14 @@ func (x *ReleaseShardResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseShardResponse.ProtoReflect.Descriptor instead.
 func (*ReleaseShardResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{47}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{48}
 }
 
 var File_ddq_v1_admin_proto protoreflect.FileDescriptor
 
 const file_ddq_v1_admin_proto_rawDesc = "" +
 	"\n" +
-	"\x12ddq/v1/admin.proto\x12\x06ddq.v1\x1a\x11ddq/v1/task.proto\"\xa9\b\n" +
+	"\x12ddq/v1/admin.proto\x12\x06ddq.v1\x1a\x11ddq/v1/task.proto\"\xf3\b\n" +
 	"\vTopicPolicy\x12\x1b\n" +
 	"\x06shards\x18\x01 \x01(\x05H\x00R\x06shards\x88\x01\x01\x127\n" +
 	"\x15visibility_timeout_ms\x18\x02 \x01(\x03H\x01R\x13visibilityTimeoutMs\x88\x01\x01\x12$\n" +
@@ -3095,7 +3160,8 @@ const file_ddq_v1_admin_proto_rawDesc = "" +
 	"\n" +
 	"over_limit\x18\x0e \x01(\x0e2\x11.ddq.v1.OverLimitR\toverLimit\x121\n" +
 	"\x12watch_retention_ms\x18\x14 \x01(\x03H\fR\x10watchRetentionMs\x88\x01\x01\x12-\n" +
-	"\x10watch_max_events\x18\x15 \x01(\x03H\rR\x0ewatchMaxEvents\x88\x01\x01B\t\n" +
+	"\x10watch_max_events\x18\x15 \x01(\x03H\rR\x0ewatchMaxEvents\x88\x01\x01\x12H\n" +
+	"\x12indexed_attributes\x18\x16 \x01(\v2\x19.ddq.v1.IndexedAttributesR\x11indexedAttributesB\t\n" +
 	"\a_shardsB\x18\n" +
 	"\x16_visibility_timeout_msB\x0e\n" +
 	"\f_max_retriesB\x0f\n" +
@@ -3109,7 +3175,9 @@ const file_ddq_v1_admin_proto_rawDesc = "" +
 	"\f_concurrencyB\x12\n" +
 	"\x10_key_concurrencyB\x15\n" +
 	"\x13_watch_retention_msB\x13\n" +
-	"\x11_watch_max_events\"z\n" +
+	"\x11_watch_max_events\")\n" +
+	"\x11IndexedAttributes\x12\x14\n" +
+	"\x05names\x18\x01 \x03(\tR\x05names\"z\n" +
 	"\tRateLimit\x12$\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x10.ddq.v1.RateKindR\x04kind\x12\x14\n" +
 	"\x05count\x18\x02 \x01(\x05R\x05count\x12\x1b\n" +
@@ -3144,14 +3212,15 @@ const file_ddq_v1_admin_proto_rawDesc = "" +
 	"\x16ConfigureTopicResponse\x12#\n" +
 	"\x05topic\x18\x01 \x01(\v2\r.ddq.v1.TopicR\x05topic\"*\n" +
 	"\x14DescribeTopicRequest\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\"\xa7\x01\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\"\xd0\x01\n" +
 	"\x15DescribeTopicResponse\x12#\n" +
 	"\x05topic\x18\x01 \x01(\v2\r.ddq.v1.TopicR\x05topic\x12#\n" +
 	"\x05depth\x18\x02 \x01(\v2\r.ddq.v1.DepthR\x05depth\x12$\n" +
 	"\rsubscriptions\x18\x03 \x01(\x05R\rsubscriptions\x12\x1e\n" +
 	"\n" +
 	"durability\x18\x04 \x01(\tR\n" +
-	"durability\"O\n" +
+	"durability\x12'\n" +
+	"\x0findexing_shards\x18\x16 \x01(\x05R\x0eindexingShards\"O\n" +
 	"\x11ListTopicsRequest\x12\x1b\n" +
 	"\tpage_size\x18\x01 \x01(\x05R\bpageSize\x12\x1d\n" +
 	"\n" +
@@ -3336,135 +3405,137 @@ func file_ddq_v1_admin_proto_rawDescGZIP() []byte {
 }
 
 var file_ddq_v1_admin_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_ddq_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 48)
+var file_ddq_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 49)
 var file_ddq_v1_admin_proto_goTypes = []any{
 	(RateKind)(0),                      // 0: ddq.v1.RateKind
 	(OverLimit)(0),                     // 1: ddq.v1.OverLimit
 	(NodeState)(0),                     // 2: ddq.v1.NodeState
 	(*TopicPolicy)(nil),                // 3: ddq.v1.TopicPolicy
-	(*RateLimit)(nil),                  // 4: ddq.v1.RateLimit
-	(*Topic)(nil),                      // 5: ddq.v1.Topic
-	(*Depth)(nil),                      // 6: ddq.v1.Depth
-	(*CreateTopicRequest)(nil),         // 7: ddq.v1.CreateTopicRequest
-	(*CreateTopicResponse)(nil),        // 8: ddq.v1.CreateTopicResponse
-	(*ConfigureTopicRequest)(nil),      // 9: ddq.v1.ConfigureTopicRequest
-	(*ConfigureTopicResponse)(nil),     // 10: ddq.v1.ConfigureTopicResponse
-	(*DescribeTopicRequest)(nil),       // 11: ddq.v1.DescribeTopicRequest
-	(*DescribeTopicResponse)(nil),      // 12: ddq.v1.DescribeTopicResponse
-	(*ListTopicsRequest)(nil),          // 13: ddq.v1.ListTopicsRequest
-	(*ListTopicsResponse)(nil),         // 14: ddq.v1.ListTopicsResponse
-	(*DeleteTopicRequest)(nil),         // 15: ddq.v1.DeleteTopicRequest
-	(*DeleteTopicResponse)(nil),        // 16: ddq.v1.DeleteTopicResponse
-	(*PauseTopicRequest)(nil),          // 17: ddq.v1.PauseTopicRequest
-	(*PauseTopicResponse)(nil),         // 18: ddq.v1.PauseTopicResponse
-	(*ResumeTopicRequest)(nil),         // 19: ddq.v1.ResumeTopicRequest
-	(*ResumeTopicResponse)(nil),        // 20: ddq.v1.ResumeTopicResponse
-	(*PurgeTopicRequest)(nil),          // 21: ddq.v1.PurgeTopicRequest
-	(*PurgeTopicResponse)(nil),         // 22: ddq.v1.PurgeTopicResponse
-	(*DeadLetterFilter)(nil),           // 23: ddq.v1.DeadLetterFilter
-	(*ListDeadLettersRequest)(nil),     // 24: ddq.v1.ListDeadLettersRequest
-	(*ListDeadLettersResponse)(nil),    // 25: ddq.v1.ListDeadLettersResponse
-	(*RequeueDeadLettersRequest)(nil),  // 26: ddq.v1.RequeueDeadLettersRequest
-	(*RequeueDeadLettersResponse)(nil), // 27: ddq.v1.RequeueDeadLettersResponse
-	(*DeleteDeadLettersRequest)(nil),   // 28: ddq.v1.DeleteDeadLettersRequest
-	(*DeleteDeadLettersResponse)(nil),  // 29: ddq.v1.DeleteDeadLettersResponse
-	(*DescribeServerRequest)(nil),      // 30: ddq.v1.DescribeServerRequest
-	(*DescribeServerResponse)(nil),     // 31: ddq.v1.DescribeServerResponse
-	(*Node)(nil),                       // 32: ddq.v1.Node
-	(*NodeLoad)(nil),                   // 33: ddq.v1.NodeLoad
-	(*ListNodesRequest)(nil),           // 34: ddq.v1.ListNodesRequest
-	(*ListNodesResponse)(nil),          // 35: ddq.v1.ListNodesResponse
-	(*ListShardsRequest)(nil),          // 36: ddq.v1.ListShardsRequest
-	(*ListShardsResponse)(nil),         // 37: ddq.v1.ListShardsResponse
-	(*Shard)(nil),                      // 38: ddq.v1.Shard
-	(*ReshardTopicRequest)(nil),        // 39: ddq.v1.ReshardTopicRequest
-	(*ReshardTopicResponse)(nil),       // 40: ddq.v1.ReshardTopicResponse
-	(*OwnedLoad)(nil),                  // 41: ddq.v1.OwnedLoad
-	(*DrainNodeRequest)(nil),           // 42: ddq.v1.DrainNodeRequest
-	(*DrainNodeResponse)(nil),          // 43: ddq.v1.DrainNodeResponse
-	(*UndrainNodeRequest)(nil),         // 44: ddq.v1.UndrainNodeRequest
-	(*UndrainNodeResponse)(nil),        // 45: ddq.v1.UndrainNodeResponse
-	(*PlanRebalanceRequest)(nil),       // 46: ddq.v1.PlanRebalanceRequest
-	(*PlanRebalanceResponse)(nil),      // 47: ddq.v1.PlanRebalanceResponse
-	(*ShardMove)(nil),                  // 48: ddq.v1.ShardMove
-	(*ReleaseShardRequest)(nil),        // 49: ddq.v1.ReleaseShardRequest
-	(*ReleaseShardResponse)(nil),       // 50: ddq.v1.ReleaseShardResponse
-	(*Backoff)(nil),                    // 51: ddq.v1.Backoff
-	(DeadReason)(0),                    // 52: ddq.v1.DeadReason
-	(*Task)(nil),                       // 53: ddq.v1.Task
+	(*IndexedAttributes)(nil),          // 4: ddq.v1.IndexedAttributes
+	(*RateLimit)(nil),                  // 5: ddq.v1.RateLimit
+	(*Topic)(nil),                      // 6: ddq.v1.Topic
+	(*Depth)(nil),                      // 7: ddq.v1.Depth
+	(*CreateTopicRequest)(nil),         // 8: ddq.v1.CreateTopicRequest
+	(*CreateTopicResponse)(nil),        // 9: ddq.v1.CreateTopicResponse
+	(*ConfigureTopicRequest)(nil),      // 10: ddq.v1.ConfigureTopicRequest
+	(*ConfigureTopicResponse)(nil),     // 11: ddq.v1.ConfigureTopicResponse
+	(*DescribeTopicRequest)(nil),       // 12: ddq.v1.DescribeTopicRequest
+	(*DescribeTopicResponse)(nil),      // 13: ddq.v1.DescribeTopicResponse
+	(*ListTopicsRequest)(nil),          // 14: ddq.v1.ListTopicsRequest
+	(*ListTopicsResponse)(nil),         // 15: ddq.v1.ListTopicsResponse
+	(*DeleteTopicRequest)(nil),         // 16: ddq.v1.DeleteTopicRequest
+	(*DeleteTopicResponse)(nil),        // 17: ddq.v1.DeleteTopicResponse
+	(*PauseTopicRequest)(nil),          // 18: ddq.v1.PauseTopicRequest
+	(*PauseTopicResponse)(nil),         // 19: ddq.v1.PauseTopicResponse
+	(*ResumeTopicRequest)(nil),         // 20: ddq.v1.ResumeTopicRequest
+	(*ResumeTopicResponse)(nil),        // 21: ddq.v1.ResumeTopicResponse
+	(*PurgeTopicRequest)(nil),          // 22: ddq.v1.PurgeTopicRequest
+	(*PurgeTopicResponse)(nil),         // 23: ddq.v1.PurgeTopicResponse
+	(*DeadLetterFilter)(nil),           // 24: ddq.v1.DeadLetterFilter
+	(*ListDeadLettersRequest)(nil),     // 25: ddq.v1.ListDeadLettersRequest
+	(*ListDeadLettersResponse)(nil),    // 26: ddq.v1.ListDeadLettersResponse
+	(*RequeueDeadLettersRequest)(nil),  // 27: ddq.v1.RequeueDeadLettersRequest
+	(*RequeueDeadLettersResponse)(nil), // 28: ddq.v1.RequeueDeadLettersResponse
+	(*DeleteDeadLettersRequest)(nil),   // 29: ddq.v1.DeleteDeadLettersRequest
+	(*DeleteDeadLettersResponse)(nil),  // 30: ddq.v1.DeleteDeadLettersResponse
+	(*DescribeServerRequest)(nil),      // 31: ddq.v1.DescribeServerRequest
+	(*DescribeServerResponse)(nil),     // 32: ddq.v1.DescribeServerResponse
+	(*Node)(nil),                       // 33: ddq.v1.Node
+	(*NodeLoad)(nil),                   // 34: ddq.v1.NodeLoad
+	(*ListNodesRequest)(nil),           // 35: ddq.v1.ListNodesRequest
+	(*ListNodesResponse)(nil),          // 36: ddq.v1.ListNodesResponse
+	(*ListShardsRequest)(nil),          // 37: ddq.v1.ListShardsRequest
+	(*ListShardsResponse)(nil),         // 38: ddq.v1.ListShardsResponse
+	(*Shard)(nil),                      // 39: ddq.v1.Shard
+	(*ReshardTopicRequest)(nil),        // 40: ddq.v1.ReshardTopicRequest
+	(*ReshardTopicResponse)(nil),       // 41: ddq.v1.ReshardTopicResponse
+	(*OwnedLoad)(nil),                  // 42: ddq.v1.OwnedLoad
+	(*DrainNodeRequest)(nil),           // 43: ddq.v1.DrainNodeRequest
+	(*DrainNodeResponse)(nil),          // 44: ddq.v1.DrainNodeResponse
+	(*UndrainNodeRequest)(nil),         // 45: ddq.v1.UndrainNodeRequest
+	(*UndrainNodeResponse)(nil),        // 46: ddq.v1.UndrainNodeResponse
+	(*PlanRebalanceRequest)(nil),       // 47: ddq.v1.PlanRebalanceRequest
+	(*PlanRebalanceResponse)(nil),      // 48: ddq.v1.PlanRebalanceResponse
+	(*ShardMove)(nil),                  // 49: ddq.v1.ShardMove
+	(*ReleaseShardRequest)(nil),        // 50: ddq.v1.ReleaseShardRequest
+	(*ReleaseShardResponse)(nil),       // 51: ddq.v1.ReleaseShardResponse
+	(*Backoff)(nil),                    // 52: ddq.v1.Backoff
+	(DeadReason)(0),                    // 53: ddq.v1.DeadReason
+	(*Task)(nil),                       // 54: ddq.v1.Task
 }
 var file_ddq_v1_admin_proto_depIdxs = []int32{
-	51, // 0: ddq.v1.TopicPolicy.backoff:type_name -> ddq.v1.Backoff
-	4,  // 1: ddq.v1.TopicPolicy.rate:type_name -> ddq.v1.RateLimit
-	4,  // 2: ddq.v1.TopicPolicy.key_rate:type_name -> ddq.v1.RateLimit
+	52, // 0: ddq.v1.TopicPolicy.backoff:type_name -> ddq.v1.Backoff
+	5,  // 1: ddq.v1.TopicPolicy.rate:type_name -> ddq.v1.RateLimit
+	5,  // 2: ddq.v1.TopicPolicy.key_rate:type_name -> ddq.v1.RateLimit
 	1,  // 3: ddq.v1.TopicPolicy.over_limit:type_name -> ddq.v1.OverLimit
-	0,  // 4: ddq.v1.RateLimit.kind:type_name -> ddq.v1.RateKind
-	3,  // 5: ddq.v1.Topic.policy:type_name -> ddq.v1.TopicPolicy
-	3,  // 6: ddq.v1.CreateTopicRequest.policy:type_name -> ddq.v1.TopicPolicy
-	5,  // 7: ddq.v1.CreateTopicResponse.topic:type_name -> ddq.v1.Topic
-	3,  // 8: ddq.v1.ConfigureTopicRequest.policy:type_name -> ddq.v1.TopicPolicy
-	5,  // 9: ddq.v1.ConfigureTopicResponse.topic:type_name -> ddq.v1.Topic
-	5,  // 10: ddq.v1.DescribeTopicResponse.topic:type_name -> ddq.v1.Topic
-	6,  // 11: ddq.v1.DescribeTopicResponse.depth:type_name -> ddq.v1.Depth
-	5,  // 12: ddq.v1.ListTopicsResponse.topics:type_name -> ddq.v1.Topic
-	5,  // 13: ddq.v1.PauseTopicResponse.topic:type_name -> ddq.v1.Topic
-	5,  // 14: ddq.v1.ResumeTopicResponse.topic:type_name -> ddq.v1.Topic
-	52, // 15: ddq.v1.DeadLetterFilter.reason:type_name -> ddq.v1.DeadReason
-	23, // 16: ddq.v1.ListDeadLettersRequest.filter:type_name -> ddq.v1.DeadLetterFilter
-	53, // 17: ddq.v1.ListDeadLettersResponse.tasks:type_name -> ddq.v1.Task
-	23, // 18: ddq.v1.RequeueDeadLettersRequest.filter:type_name -> ddq.v1.DeadLetterFilter
-	23, // 19: ddq.v1.DeleteDeadLettersRequest.filter:type_name -> ddq.v1.DeadLetterFilter
-	2,  // 20: ddq.v1.Node.state:type_name -> ddq.v1.NodeState
-	33, // 21: ddq.v1.Node.load:type_name -> ddq.v1.NodeLoad
-	32, // 22: ddq.v1.ListNodesResponse.nodes:type_name -> ddq.v1.Node
-	38, // 23: ddq.v1.ListShardsResponse.shards:type_name -> ddq.v1.Shard
-	6,  // 24: ddq.v1.Shard.depth:type_name -> ddq.v1.Depth
-	41, // 25: ddq.v1.Shard.load:type_name -> ddq.v1.OwnedLoad
-	5,  // 26: ddq.v1.ReshardTopicResponse.topic:type_name -> ddq.v1.Topic
-	48, // 27: ddq.v1.PlanRebalanceResponse.moves:type_name -> ddq.v1.ShardMove
-	7,  // 28: ddq.v1.AdminService.CreateTopic:input_type -> ddq.v1.CreateTopicRequest
-	9,  // 29: ddq.v1.AdminService.ConfigureTopic:input_type -> ddq.v1.ConfigureTopicRequest
-	11, // 30: ddq.v1.AdminService.DescribeTopic:input_type -> ddq.v1.DescribeTopicRequest
-	13, // 31: ddq.v1.AdminService.ListTopics:input_type -> ddq.v1.ListTopicsRequest
-	15, // 32: ddq.v1.AdminService.DeleteTopic:input_type -> ddq.v1.DeleteTopicRequest
-	17, // 33: ddq.v1.AdminService.PauseTopic:input_type -> ddq.v1.PauseTopicRequest
-	19, // 34: ddq.v1.AdminService.ResumeTopic:input_type -> ddq.v1.ResumeTopicRequest
-	21, // 35: ddq.v1.AdminService.PurgeTopic:input_type -> ddq.v1.PurgeTopicRequest
-	24, // 36: ddq.v1.AdminService.ListDeadLetters:input_type -> ddq.v1.ListDeadLettersRequest
-	26, // 37: ddq.v1.AdminService.RequeueDeadLetters:input_type -> ddq.v1.RequeueDeadLettersRequest
-	28, // 38: ddq.v1.AdminService.DeleteDeadLetters:input_type -> ddq.v1.DeleteDeadLettersRequest
-	30, // 39: ddq.v1.AdminService.DescribeServer:input_type -> ddq.v1.DescribeServerRequest
-	34, // 40: ddq.v1.AdminService.ListNodes:input_type -> ddq.v1.ListNodesRequest
-	36, // 41: ddq.v1.AdminService.ListShards:input_type -> ddq.v1.ListShardsRequest
-	42, // 42: ddq.v1.AdminService.DrainNode:input_type -> ddq.v1.DrainNodeRequest
-	44, // 43: ddq.v1.AdminService.UndrainNode:input_type -> ddq.v1.UndrainNodeRequest
-	46, // 44: ddq.v1.AdminService.PlanRebalance:input_type -> ddq.v1.PlanRebalanceRequest
-	49, // 45: ddq.v1.AdminService.ReleaseShard:input_type -> ddq.v1.ReleaseShardRequest
-	39, // 46: ddq.v1.AdminService.ReshardTopic:input_type -> ddq.v1.ReshardTopicRequest
-	8,  // 47: ddq.v1.AdminService.CreateTopic:output_type -> ddq.v1.CreateTopicResponse
-	10, // 48: ddq.v1.AdminService.ConfigureTopic:output_type -> ddq.v1.ConfigureTopicResponse
-	12, // 49: ddq.v1.AdminService.DescribeTopic:output_type -> ddq.v1.DescribeTopicResponse
-	14, // 50: ddq.v1.AdminService.ListTopics:output_type -> ddq.v1.ListTopicsResponse
-	16, // 51: ddq.v1.AdminService.DeleteTopic:output_type -> ddq.v1.DeleteTopicResponse
-	18, // 52: ddq.v1.AdminService.PauseTopic:output_type -> ddq.v1.PauseTopicResponse
-	20, // 53: ddq.v1.AdminService.ResumeTopic:output_type -> ddq.v1.ResumeTopicResponse
-	22, // 54: ddq.v1.AdminService.PurgeTopic:output_type -> ddq.v1.PurgeTopicResponse
-	25, // 55: ddq.v1.AdminService.ListDeadLetters:output_type -> ddq.v1.ListDeadLettersResponse
-	27, // 56: ddq.v1.AdminService.RequeueDeadLetters:output_type -> ddq.v1.RequeueDeadLettersResponse
-	29, // 57: ddq.v1.AdminService.DeleteDeadLetters:output_type -> ddq.v1.DeleteDeadLettersResponse
-	31, // 58: ddq.v1.AdminService.DescribeServer:output_type -> ddq.v1.DescribeServerResponse
-	35, // 59: ddq.v1.AdminService.ListNodes:output_type -> ddq.v1.ListNodesResponse
-	37, // 60: ddq.v1.AdminService.ListShards:output_type -> ddq.v1.ListShardsResponse
-	43, // 61: ddq.v1.AdminService.DrainNode:output_type -> ddq.v1.DrainNodeResponse
-	45, // 62: ddq.v1.AdminService.UndrainNode:output_type -> ddq.v1.UndrainNodeResponse
-	47, // 63: ddq.v1.AdminService.PlanRebalance:output_type -> ddq.v1.PlanRebalanceResponse
-	50, // 64: ddq.v1.AdminService.ReleaseShard:output_type -> ddq.v1.ReleaseShardResponse
-	40, // 65: ddq.v1.AdminService.ReshardTopic:output_type -> ddq.v1.ReshardTopicResponse
-	47, // [47:66] is the sub-list for method output_type
-	28, // [28:47] is the sub-list for method input_type
-	28, // [28:28] is the sub-list for extension type_name
-	28, // [28:28] is the sub-list for extension extendee
-	0,  // [0:28] is the sub-list for field type_name
+	4,  // 4: ddq.v1.TopicPolicy.indexed_attributes:type_name -> ddq.v1.IndexedAttributes
+	0,  // 5: ddq.v1.RateLimit.kind:type_name -> ddq.v1.RateKind
+	3,  // 6: ddq.v1.Topic.policy:type_name -> ddq.v1.TopicPolicy
+	3,  // 7: ddq.v1.CreateTopicRequest.policy:type_name -> ddq.v1.TopicPolicy
+	6,  // 8: ddq.v1.CreateTopicResponse.topic:type_name -> ddq.v1.Topic
+	3,  // 9: ddq.v1.ConfigureTopicRequest.policy:type_name -> ddq.v1.TopicPolicy
+	6,  // 10: ddq.v1.ConfigureTopicResponse.topic:type_name -> ddq.v1.Topic
+	6,  // 11: ddq.v1.DescribeTopicResponse.topic:type_name -> ddq.v1.Topic
+	7,  // 12: ddq.v1.DescribeTopicResponse.depth:type_name -> ddq.v1.Depth
+	6,  // 13: ddq.v1.ListTopicsResponse.topics:type_name -> ddq.v1.Topic
+	6,  // 14: ddq.v1.PauseTopicResponse.topic:type_name -> ddq.v1.Topic
+	6,  // 15: ddq.v1.ResumeTopicResponse.topic:type_name -> ddq.v1.Topic
+	53, // 16: ddq.v1.DeadLetterFilter.reason:type_name -> ddq.v1.DeadReason
+	24, // 17: ddq.v1.ListDeadLettersRequest.filter:type_name -> ddq.v1.DeadLetterFilter
+	54, // 18: ddq.v1.ListDeadLettersResponse.tasks:type_name -> ddq.v1.Task
+	24, // 19: ddq.v1.RequeueDeadLettersRequest.filter:type_name -> ddq.v1.DeadLetterFilter
+	24, // 20: ddq.v1.DeleteDeadLettersRequest.filter:type_name -> ddq.v1.DeadLetterFilter
+	2,  // 21: ddq.v1.Node.state:type_name -> ddq.v1.NodeState
+	34, // 22: ddq.v1.Node.load:type_name -> ddq.v1.NodeLoad
+	33, // 23: ddq.v1.ListNodesResponse.nodes:type_name -> ddq.v1.Node
+	39, // 24: ddq.v1.ListShardsResponse.shards:type_name -> ddq.v1.Shard
+	7,  // 25: ddq.v1.Shard.depth:type_name -> ddq.v1.Depth
+	42, // 26: ddq.v1.Shard.load:type_name -> ddq.v1.OwnedLoad
+	6,  // 27: ddq.v1.ReshardTopicResponse.topic:type_name -> ddq.v1.Topic
+	49, // 28: ddq.v1.PlanRebalanceResponse.moves:type_name -> ddq.v1.ShardMove
+	8,  // 29: ddq.v1.AdminService.CreateTopic:input_type -> ddq.v1.CreateTopicRequest
+	10, // 30: ddq.v1.AdminService.ConfigureTopic:input_type -> ddq.v1.ConfigureTopicRequest
+	12, // 31: ddq.v1.AdminService.DescribeTopic:input_type -> ddq.v1.DescribeTopicRequest
+	14, // 32: ddq.v1.AdminService.ListTopics:input_type -> ddq.v1.ListTopicsRequest
+	16, // 33: ddq.v1.AdminService.DeleteTopic:input_type -> ddq.v1.DeleteTopicRequest
+	18, // 34: ddq.v1.AdminService.PauseTopic:input_type -> ddq.v1.PauseTopicRequest
+	20, // 35: ddq.v1.AdminService.ResumeTopic:input_type -> ddq.v1.ResumeTopicRequest
+	22, // 36: ddq.v1.AdminService.PurgeTopic:input_type -> ddq.v1.PurgeTopicRequest
+	25, // 37: ddq.v1.AdminService.ListDeadLetters:input_type -> ddq.v1.ListDeadLettersRequest
+	27, // 38: ddq.v1.AdminService.RequeueDeadLetters:input_type -> ddq.v1.RequeueDeadLettersRequest
+	29, // 39: ddq.v1.AdminService.DeleteDeadLetters:input_type -> ddq.v1.DeleteDeadLettersRequest
+	31, // 40: ddq.v1.AdminService.DescribeServer:input_type -> ddq.v1.DescribeServerRequest
+	35, // 41: ddq.v1.AdminService.ListNodes:input_type -> ddq.v1.ListNodesRequest
+	37, // 42: ddq.v1.AdminService.ListShards:input_type -> ddq.v1.ListShardsRequest
+	43, // 43: ddq.v1.AdminService.DrainNode:input_type -> ddq.v1.DrainNodeRequest
+	45, // 44: ddq.v1.AdminService.UndrainNode:input_type -> ddq.v1.UndrainNodeRequest
+	47, // 45: ddq.v1.AdminService.PlanRebalance:input_type -> ddq.v1.PlanRebalanceRequest
+	50, // 46: ddq.v1.AdminService.ReleaseShard:input_type -> ddq.v1.ReleaseShardRequest
+	40, // 47: ddq.v1.AdminService.ReshardTopic:input_type -> ddq.v1.ReshardTopicRequest
+	9,  // 48: ddq.v1.AdminService.CreateTopic:output_type -> ddq.v1.CreateTopicResponse
+	11, // 49: ddq.v1.AdminService.ConfigureTopic:output_type -> ddq.v1.ConfigureTopicResponse
+	13, // 50: ddq.v1.AdminService.DescribeTopic:output_type -> ddq.v1.DescribeTopicResponse
+	15, // 51: ddq.v1.AdminService.ListTopics:output_type -> ddq.v1.ListTopicsResponse
+	17, // 52: ddq.v1.AdminService.DeleteTopic:output_type -> ddq.v1.DeleteTopicResponse
+	19, // 53: ddq.v1.AdminService.PauseTopic:output_type -> ddq.v1.PauseTopicResponse
+	21, // 54: ddq.v1.AdminService.ResumeTopic:output_type -> ddq.v1.ResumeTopicResponse
+	23, // 55: ddq.v1.AdminService.PurgeTopic:output_type -> ddq.v1.PurgeTopicResponse
+	26, // 56: ddq.v1.AdminService.ListDeadLetters:output_type -> ddq.v1.ListDeadLettersResponse
+	28, // 57: ddq.v1.AdminService.RequeueDeadLetters:output_type -> ddq.v1.RequeueDeadLettersResponse
+	30, // 58: ddq.v1.AdminService.DeleteDeadLetters:output_type -> ddq.v1.DeleteDeadLettersResponse
+	32, // 59: ddq.v1.AdminService.DescribeServer:output_type -> ddq.v1.DescribeServerResponse
+	36, // 60: ddq.v1.AdminService.ListNodes:output_type -> ddq.v1.ListNodesResponse
+	38, // 61: ddq.v1.AdminService.ListShards:output_type -> ddq.v1.ListShardsResponse
+	44, // 62: ddq.v1.AdminService.DrainNode:output_type -> ddq.v1.DrainNodeResponse
+	46, // 63: ddq.v1.AdminService.UndrainNode:output_type -> ddq.v1.UndrainNodeResponse
+	48, // 64: ddq.v1.AdminService.PlanRebalance:output_type -> ddq.v1.PlanRebalanceResponse
+	51, // 65: ddq.v1.AdminService.ReleaseShard:output_type -> ddq.v1.ReleaseShardResponse
+	41, // 66: ddq.v1.AdminService.ReshardTopic:output_type -> ddq.v1.ReshardTopicResponse
+	48, // [48:67] is the sub-list for method output_type
+	29, // [29:48] is the sub-list for method input_type
+	29, // [29:29] is the sub-list for extension type_name
+	29, // [29:29] is the sub-list for extension extendee
+	0,  // [0:29] is the sub-list for field type_name
 }
 
 func init() { file_ddq_v1_admin_proto_init() }
@@ -3474,14 +3545,14 @@ func file_ddq_v1_admin_proto_init() {
 	}
 	file_ddq_v1_task_proto_init()
 	file_ddq_v1_admin_proto_msgTypes[0].OneofWrappers = []any{}
-	file_ddq_v1_admin_proto_msgTypes[6].OneofWrappers = []any{}
+	file_ddq_v1_admin_proto_msgTypes[7].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_ddq_v1_admin_proto_rawDesc), len(file_ddq_v1_admin_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   48,
+			NumMessages:   49,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -27,6 +27,7 @@ func (sh *shard) tell(r *record, c store.Change, now clock) {
 	if c.Kind == store.ChangeHeld || c.State().Pending() {
 		c.Due = r.task.Due
 	}
+	c.Attributes = r.task.Indexed.Of(r.task.Attributes)
 	sh.log = append(sh.log, c)
 	if over := len(sh.log) - sh.watching.Max; over > 0 {
 		sh.log = sh.log[over:]

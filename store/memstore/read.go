@@ -127,6 +127,7 @@ func (sh *shard) stats(now clock) store.Stats {
 		Logged:  len(sh.log) > 0,
 		Owner:   sh.owner,
 		Epoch:   sh.fence.Epoch,
+		Index:   sh.index,
 	}
 	for e := range pending.after(store.Entry{}) {
 		if stats.OldestMs == 0 {

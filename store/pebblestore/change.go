@@ -49,6 +49,9 @@ func (t *turn) dropTask(id string, e *entry) error {
 			return err
 		}
 	}
+	if err := t.removeEntries(id, e.attributes()); err != nil {
+		return err
+	}
 	return t.removeTask(id, e.rewritten)
 }
 
@@ -163,7 +166,7 @@ func (t *turn) bury(id string, e *entry, f found) error {
 		return err
 	}
 	e.due, e.unreadable = due, true
-	t.tell(store.Change{Kind: store.ChangeDead, ID: id, Attempt: e.attempt, Reason: store.ReasonCorrupt})
+	t.tell(store.Change{Kind: store.ChangeDead, ID: id, Attempt: e.attempt, Reason: store.ReasonCorrupt}, e)
 	return t.addDead(id, e, store.ReasonCorrupt)
 }
 

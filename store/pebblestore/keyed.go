@@ -190,17 +190,15 @@ func (t *turn) replaceKeyed(task *store.Task, m *keyMark, h *holder) (store.AddR
 			return store.AddResult{}, err
 		}
 	}
+	if err := t.removeEntries(m.id, h.attributes()); err != nil {
+		return store.AddResult{}, err
+	}
 	next := *task
 	next.ID = m.id
-	if h.history {
-		if err := t.forget(m.id); err != nil {
-			return store.AddResult{}, err
-		}
-	}
 	if err := t.writeTask(&next, h.edits+1, true); err != nil {
 		return store.AddResult{}, err
 	}
-	t.tell(store.Change{Kind: store.ChangeUpdated, ID: m.id, Due: next.Due, Version: h.edits + 2})
+	t.tellNew(store.Change{Kind: store.ChangeUpdated, Version: h.edits + 2}, &next)
 	if err := t.addPending(next.Due, m.id, record.AppendTraits(nil, next.Traits)); err != nil {
 		return store.AddResult{}, err
 	}

@@ -37,20 +37,55 @@ type told struct {
 	n       int
 }
 
-// tell appends to the shard's log what is happening to a task, when it keeps one.
-func (t *turn) tell(c store.Change) {
-	if t.sh.meta.log.watching.Retention == 0 {
-		return
+// watched reports whether what happens is to be told.
+func (t *turn) watched() bool { return t.sh.meta.log.watching.Retention > 0 }
+
+// tell appends to the shard's log what is happening to the task of an entry, when it
+// keeps one.
+func (t *turn) tell(c store.Change, e *entry) {
+	if t.watched() {
+		c.Attributes = e.attributes()
+		t.append(&c)
 	}
-	t.told.changes = record.AppendChange(t.told.changes, &c)
-	t.told.n++
 }
 
-// tellHold is tell of what happens to a hold.
-func (t *turn) tellHold(h *hold, c store.Change) {
-	c.ID = h.id
-	c.Worker, _ = h.who()
-	t.tell(c)
+// tellHeld is tell of what happens to a task that is held.
+func (t *turn) tellHeld(h *hold, c store.Change, e *entry) {
+	if t.watched() {
+		c.ID = h.id
+		c.Worker, _ = h.who()
+		t.tell(c, e)
+	}
+}
+
+// tellNew is tell of a task as it came, which may be held at once.
+func (t *turn) tellNew(c store.Change, task *store.Task) {
+	if t.watched() {
+		c.ID, c.Due, c.Attributes = task.ID, task.Due, task.Indexed.Of(task.Attributes)
+		t.append(&c)
+	}
+}
+
+// tellUnread is tellHeld of a task whose entry was not read. It is read for that if it
+// has attributes.
+func (t *turn) tellUnread(h *hold, c store.Change) error {
+	e := entry{unreadable: true}
+	if t.watched() && h.taskIndexed {
+		stored, f, err := t.find(h.id)
+		if err != nil {
+			return err
+		}
+		if f == readable {
+			e = stored
+		}
+	}
+	t.tellHeld(h, c, &e)
+	return nil
+}
+
+func (t *turn) append(c *store.Change) {
+	t.told.changes = record.AppendChange(t.told.changes, c)
+	t.told.n++
 }
 
 func appendLogKey(b []byte, number uint32, position int64) []byte {

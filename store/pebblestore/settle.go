@@ -50,9 +50,11 @@ func (t *turn) ack(a store.Ack, retention time.Duration) (store.Status, error) {
 		return store.Stale, nil
 	}
 	t.endHold(h)
-	t.tellHold(h, store.Change{Kind: store.ChangeDone, Attempt: h.attempt, Outcome: store.OutcomeAcked})
+	if err := t.tellUnread(h, store.Change{Kind: store.ChangeDone, Attempt: h.attempt, Outcome: store.OutcomeAcked}); err != nil {
+		return 0, err
+	}
 	if retention <= 0 {
-		return store.OK, t.dropTask(a.ID, &entry{rewritten: h.taskRewritten, history: h.taskHistory})
+		return store.OK, t.dropHeld(h)
 	}
 	e, f, err := t.find(a.ID)
 	switch {
@@ -162,7 +164,7 @@ func (t *turn) fail(n *store.Nack, h *hold, e *entry, f found) (store.NackResult
 	}
 	ended := store.Change{Kind: store.ChangeDead, Attempt: e.attempt, Reason: reason, Outcome: outcome}
 	if reason != store.ReasonNone {
-		t.tellHold(h, ended)
+		t.tellHeld(h, ended, e)
 		return result, t.addDead(n.ID, e, reason)
 	}
 	e.due = t.ms.Add(n.Delay)
@@ -170,7 +172,7 @@ func (t *turn) fail(n *store.Nack, h *hold, e *entry, f found) (store.NackResult
 	if n.Uncount {
 		ended.Kind = store.ChangeReleased
 	}
-	t.tellHold(h, ended)
+	t.tellHeld(h, ended, e)
 	traits := e.traits()
 	result.Due = e.due
 	result.Traits, _ = record.DecodeTraits(traits) // what is not readable is dead-lettered by Hold
@@ -250,7 +252,9 @@ func (t *turn) cancel(id string) (store.CancelResult, error) {
 			marked := *h
 			marked.cancelled = true
 			t.extended = append(t.extended, &marked)
-			t.tellHold(h, store.Change{Kind: store.ChangeCancelRequested, Attempt: h.attempt})
+			if err := t.tellUnread(h, store.Change{Kind: store.ChangeCancelRequested, Attempt: h.attempt}); err != nil {
+				return store.CancelResult{}, err
+			}
 		}
 		return store.CancelResult{Status: store.OK, Token: h.token}, nil
 	}

@@ -23,6 +23,8 @@ import (
 //	2    length of the worker's name
 //	     id
 //	     worker's name
+//	2    length of the indexed attributes
+//	     indexed attributes, see AppendIndexed
 //
 // Integers are big-endian. A script of redisstore writes it as well, see lua/log.lua.
 // Where an entry is kept tells the position of its last change.
@@ -48,7 +50,14 @@ func AppendChange(b []byte, c *store.Change) []byte {
 	id, worker := c.ID[:min(len(c.ID), math.MaxUint16)], c.Worker[:min(len(c.Worker), math.MaxUint16)]
 	b = binary.BigEndian.AppendUint16(b, uint16(len(id)))
 	b = binary.BigEndian.AppendUint16(b, uint16(len(worker)))
-	return append(append(b, id...), worker...)
+	b = append(append(b, id...), worker...)
+	start := len(b)
+	b = AppendIndexed(append(b, 0, 0), c.Attributes)
+	if size := len(b) - start - 2; size <= math.MaxUint16 {
+		binary.BigEndian.PutUint16(b[start:], uint16(size))
+		return b
+	}
+	return append(b[:start], 0, 0)
 }
 
 // LogEntryCount is how many changes the entry has that b begins with.
@@ -89,10 +98,18 @@ func DecodeLogEntry(all []store.Change, b []byte, last int64, id func([]byte) st
 		}
 		idEnd := logChangeSize + int(binary.BigEndian.Uint16(b[19:]))
 		end := idEnd + int(binary.BigEndian.Uint16(b[21:]))
-		if len(b) < end {
+		if len(b) < end+2 {
 			return all, errLog
 		}
 		c.ID, c.Worker = id(b[logChangeSize:idEnd]), string(b[idEnd:end])
+		b = b[end:]
+		end = 2 + int(binary.BigEndian.Uint16(b))
+		if len(b) < end {
+			return all, errLog
+		}
+		if c.Attributes, err = DecodeIndexed(b[2:end]); err != nil {
+			return all, err
+		}
 		all = append(all, c)
 		b = b[end:]
 	}

@@ -18,6 +18,7 @@ func logCases() []entry {
 		{"Log/TellsNoRepeats", logNoRepeats},
 		{"Log/TellsNothingOfWhatFailed", logNothingFailed},
 		{"Log/TellsKeyedTasks", logKeyed},
+		{"Log/TellsIndexedAttributes", logAttributes},
 		{"Log/IsReadInPages", logPages},
 		{"Log/IsReadForManyShards", logManyShards},
 		{"Log/HasRoomForSoMany", logMax},
@@ -75,6 +76,7 @@ func linesOf(changes []store.Change) []string {
 			{"reason", c.Reason, c.Reason == 0},
 			{"outcome", c.Outcome, c.Outcome == 0},
 			{"worker", c.Worker, c.Worker == ""},
+			{"attributes", c.Attributes, len(c.Attributes) == 0},
 		} {
 			if !part.zero {
 				line += fmt.Sprintf(" %s=%v", part.what, part.value)
@@ -232,6 +234,43 @@ func logKeyed(f *fixture) {
 		f.ok("add keyed", err)
 	}
 	f.told(0, "enqueued a version=1", "updated a version=2")
+}
+
+func logAttributes(f *fixture) {
+	f.watch()
+	with := func(id, value string) *store.Task {
+		t := task(id, f.now()-1000)
+		t.Attributes = []store.Attribute{{Key: "other", Value: "o"}, {Key: "tenant", Value: value}}
+		t.Indexed = store.NewIndexSet("tenant")
+		return t
+	}
+	bare := with("c", "")
+	bare.Attributes = nil
+	f.add(with("a", "acme"), with("b", ""), bare)
+	_, results, err := f.s.HoldNew(f.ctx, f.shard, f.fence, []*store.Task{with("d", "new")}, holdsOf(long, "d"))
+	f.ok("hold new", err)
+	f.statuses("hold new", results, store.Held)
+	next := f.told(0,
+		"enqueued a version=1 attributes=[{tenant acme}]", "enqueued b version=1 attributes=[{tenant }]", "enqueued c version=1",
+		"enqueued d version=1 attributes=[{tenant new}]", "held d attempt=1 version=1 worker=worker-1 attributes=[{tenant new}]")
+	changed := with("a", "beta")
+	changed.Fingerprint = f.get("a").Fingerprint
+	_, edited, err := f.s.Edit(f.ctx, f.shard, []store.Edit{{ID: "a", Task: changed}})
+	f.ok("edit", err)
+	f.statuses("edit", edited, store.OK)
+	tokens := f.hold("a", "b")
+	_, _, err = f.s.Cancel(f.ctx, f.shard, []string{"b"})
+	f.ok("cancel", err)
+	f.ack(0, store.OK, store.Ack{ID: "a", Token: tokens[0]})
+	f.nack(store.Nack{ID: "b", Token: tokens[1]})
+	_, _, err = f.s.RemoveDead(f.ctx, f.shard, []string{"b"})
+	f.ok("remove dead", err)
+	f.told(next,
+		"updated a version=2 attributes=[{tenant beta}]",
+		"held a attempt=1 version=2 worker=worker-1 attributes=[{tenant beta}]", "held b attempt=1 version=1 worker=worker-1 attributes=[{tenant }]",
+		"cancel_requested b attempt=1 worker=worker-1 attributes=[{tenant }]",
+		"done a attempt=1 outcome=1 worker=worker-1 attributes=[{tenant beta}]",
+		"dead b attempt=1 reason=8 worker=worker-1 attributes=[{tenant }]", "deleted b attempt=1 attributes=[{tenant }]")
 }
 
 func logPages(f *fixture) {

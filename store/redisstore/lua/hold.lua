@@ -2,7 +2,7 @@
 -- hold: take pending, due tasks for workers; dead-letter expired and unreadable ones.
 --
 -- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept  9 traits  10 lanes  11 history
---       14 log
+--       14 attrs  16 log
 -- ARGV  1 epoch  2 nonce  3 number of runs r, then r times: number of tasks,
 --       visibility ms, worker and node (see running.lua); then the tokens, 16 bytes
 --       each; then the ids, none twice. Visibility may be followed by :before:until,

@@ -3,7 +3,7 @@
 -- fence it is recover: only holds whose deadline has passed.
 --
 -- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept  9 traits  10 lanes  11 history
---       14 log
+--       14 attrs  16 log
 -- ARGV  1 epoch, or empty: not fenced  2 nonce  3 count  then per task, no id twice:
 --       id, token, reason (0: pending again), delay ms or -1 for now,
 --       1 to uncount the attempt, outcome to remember (0: none), error (empty: keep

@@ -2,7 +2,7 @@
 -- requeue: make dead tasks due now, with fresh attempts and without an expiry.
 --
 -- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept  9 traits  10 lanes  11 history
---       14 log
+--       14 attrs  16 log
 -- ARGV  1 count  2 and on: ids, none twice
 --       and last the moment (see call.lua)
 --

@@ -6,7 +6,7 @@
 --
 -- returns {us, seq, pending, ready, running, dead, done, node or false,
 --   epoch or false, oldest pending due ms or false, 1 when there are keys else 0,
---   how many entries the log has}
+--   indexed or false (see index_state.lua), how many entries the log has}
 
 -- include owner.lua
 local node = redis.call('HGET', KEYS[1], 'node')
@@ -20,5 +20,6 @@ return {
   node, owner[2],
   redis.call('ZRANGE', KEYS[2], '-inf', '(+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')[2] or false,
   redis.call('EXISTS', KEYS[6]),
-  owner[5] and redis.call('XLEN', KEYS[7]) or 0,
+  owner[5],
+  owner[6] and redis.call('XLEN', KEYS[7]) or 0,
 }
