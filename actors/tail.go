@@ -36,8 +36,10 @@ type tail struct {
 	mu     sync.Mutex
 	shards map[int]stretch // guarded by mu, as is the rest
 	end    int             // above the numbers of the topic's shards, as far as they are known
-	more   chan struct{}   // closed when there is more to see
-	err    *Error          // why it ended
+
+	indexed store.IndexSet // attributes that changes tell, once end is known
+	more    chan struct{}  // closed when there is more to see
+	err     *Error         // why it ended
 }
 
 // stretch is a part of a log: the changes behind the position first.
@@ -140,7 +142,7 @@ func (t *tail) look(ctx context.Context) (most int, e *Error) {
 		}
 		most = max(most, len(pages[i].Changes))
 	}
-	t.takeIn(config.End(), reads, pages)
+	t.takeIn(config, reads, pages)
 	return most, nil
 }
 
@@ -153,11 +155,11 @@ func (t *tail) at(n int) (stretch, bool) {
 }
 
 // takeIn keeps what was read, and wakes the watchers if that is anything new.
-func (t *tail) takeIn(end int, reads []store.LogRead, pages []store.LogPage) {
+func (t *tail) takeIn(config *store.Topic, reads []store.LogRead, pages []store.LogPage) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	fresh := len(t.shards) != len(reads)
-	t.end = end
+	t.end, t.indexed = config.End(), config.Indexed
 	for n := range t.shards {
 		if !slices.ContainsFunc(reads, func(r store.LogRead) bool { return r.Shard.N == n }) {
 			delete(t.shards, n)
@@ -209,6 +211,9 @@ type news struct {
 	behind  []int                  // shards where it is too far back: it reads the store
 	gone    []int                  // shards that the topic has no more
 	more    chan struct{}          // closed when there is more
+
+	known   bool           // what follows is known by now
+	indexed store.IndexSet // by the topic
 }
 
 // since returns what came behind the positions of a watcher; those of shards that it
@@ -219,7 +224,7 @@ func (t *tail) since(p positions) (news, *Error) {
 	if t.err != nil {
 		return news{}, t.err
 	}
-	n := news{changes: make(map[int][]store.Change), more: t.more}
+	n := news{changes: make(map[int][]store.Change), more: t.more, known: t.end > 0, indexed: t.indexed}
 	for shard, known := range t.shards {
 		switch at := p[shard]; {
 		case at < known.first:

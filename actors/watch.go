@@ -31,6 +31,8 @@ const (
 type WatchFilter struct {
 	IDs   []string // any of these
 	Kinds []store.ChangeKind
+
+	Attributes []store.Attribute // all of them; the topic has to index them
 }
 
 // WatchOptions say where a watch begins and what it looks for.
@@ -96,6 +98,9 @@ func (s *System) Watch(ctx context.Context, o WatchOptions) (*Watch, error) {
 	if t.WatchRetention == 0 {
 		return nil, errNotWatched(o.Topic)
 	}
+	if err := o.Filter.indexedBy(t.Indexed); err != nil {
+		return nil, err
+	}
 	if ref.config.Load().Version < t.Version {
 		if err := s.configure(ctx, t); err != nil {
 			return nil, failure(err)
@@ -120,6 +125,9 @@ func (l *Limits) checkWatch(o *WatchOptions) *Error {
 	}
 	if len(o.Filter.IDs) > maxWatchIDs {
 		return invalid("ids", "BATCH_SIZE", "%d ids; at most %d are allowed", len(o.Filter.IDs), maxWatchIDs)
+	}
+	if err := l.checkAttributes(o.Filter.Attributes); err != nil {
+		return err
 	}
 	for _, id := range o.Filter.IDs {
 		if err := l.checkID(id); err != nil {
@@ -197,6 +205,9 @@ func (w *Watch) Next(ctx context.Context) (WatchFrame, error) {
 	defer beat.Stop()
 	for {
 		n, e := w.tail.since(w.at)
+		if e == nil && n.known {
+			e = w.filter.indexedBy(n.indexed)
+		}
 		if e != nil {
 			return WatchFrame{}, e
 		}
@@ -272,7 +283,20 @@ func (w *Watch) readBehind(ctx context.Context, n *news) error {
 }
 
 func (f *WatchFilter) matches(c *store.Change) bool {
-	return (len(f.IDs) == 0 || slices.Contains(f.IDs, c.ID)) && (len(f.Kinds) == 0 || slices.Contains(f.Kinds, c.Kind))
+	if len(f.IDs) > 0 && !slices.Contains(f.IDs, c.ID) || len(f.Kinds) > 0 && !slices.Contains(f.Kinds, c.Kind) {
+		return false
+	}
+	return !slices.ContainsFunc(f.Attributes, func(a store.Attribute) bool { return !slices.Contains(c.Attributes, a) })
+}
+
+// indexedBy refuses attributes that changes do not tell.
+func (f *WatchFilter) indexedBy(indexed store.IndexSet) *Error {
+	for _, a := range f.Attributes {
+		if !indexed.Has(a.Key) {
+			return invalid("attributes", "NOT_INDEXED", "attribute %q is not indexed: only those of the topic's indexed_attributes can be watched", a.Key)
+		}
+	}
+	return nil
 }
 
 // keepLogs has shards keep logs, or none.

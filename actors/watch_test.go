@@ -179,6 +179,64 @@ func TestWatchLooksForSomeChangesOnly(t *testing.T) {
 	})
 }
 
+// watchedByTenant creates topic mail, which is watched and indexes attribute tenant.
+func watchedByTenant(t *testing.T, s *System) {
+	t.Helper()
+	topic := s.cfg.Topic
+	topic.Name, topic.WatchRetention, topic.Indexed = "mail", time.Hour, store.NewIndexSet("tenant")
+	if _, err := s.store.PutTopic(t.Context(), topic); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestWatchByAttribute(t *testing.T) {
+	bubble(t, Config{}, func(t *testing.T, s *System) {
+		watchedByTenant(t, s)
+		acme := WatchFilter{Attributes: []store.Attribute{{Key: "tenant", Value: "acme"}}}
+		w := beginWatch(t, s, WatchOptions{Topic: "mail", Filter: acme})
+		defer w.Close()
+		for i, tenant := range []string{"acme", "other", "", "acme"} {
+			task := after("mail", fmt.Sprint("t", i), time.Hour)
+			if tenant != "" {
+				task.Task.Attributes = []store.Attribute{{Key: "path", Value: "/"}, {Key: "tenant", Value: tenant}}
+			}
+			enqueueOne(t, s, task)
+			if _, err := s.Delete(t.Context(), "mail", task.Task.ID); err != nil {
+				t.Fatal(err)
+			}
+		}
+		changes, cursor := watchFor(t, w)
+		got := told(changes)
+		if slices.Sort(got); !slices.Equal(got, []string{"deleted t0", "deleted t3", "enqueued t0", "enqueued t3"}) {
+			t.Errorf("told %v", got)
+		}
+		for _, c := range changes {
+			if !slices.Equal(c.Attributes, acme.Attributes) {
+				t.Errorf("%s has %v", c.ID, c.Attributes)
+			}
+		}
+		path := WatchFilter{Attributes: []store.Attribute{{Key: "path", Value: "/"}}}
+		if _, err := s.Watch(t.Context(), WatchOptions{Topic: "mail", Cursor: cursor, Filter: path}); reason(err) != "NOT_INDEXED" {
+			t.Errorf("an attribute that is not indexed: %v", err)
+		}
+		topic, err := s.store.GetTopic(t.Context(), "mail")
+		if err != nil {
+			t.Fatal(err)
+		}
+		topic.Indexed = store.NewIndexSet("path")
+		if topic, err = s.store.PutTopic(t.Context(), topic); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.configure(t.Context(), topic); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second) // the tail looks
+		if _, err := w.Next(t.Context()); reason(err) != "NOT_INDEXED" {
+			t.Errorf("an attribute that is not indexed any more: %v", err)
+		}
+	})
+}
+
 func TestAWatcherThatIsTooSlowIsToldSo(t *testing.T) {
 	bubble(t, Config{}, func(t *testing.T, s *System) {
 		watched(t, s, "mail", 1, 1000)

@@ -47,6 +47,10 @@ type WatchOptions struct {
 	IDs   []string     // only of these tasks, at most 100
 	Kinds []ChangeKind // only of these kinds
 
+	// Attributes are those that the tasks must have. The topic has to index them, see
+	// Policy.IndexedAttributes, since before the changes that are looked for.
+	Attributes map[string]string
+
 	// Progress, if set, is called about every five seconds without a change that is
 	// looked for, with a cursor behind what was not: stored, it keeps a watch that
 	// looks for little from falling behind what the topic keeps.
@@ -67,6 +71,8 @@ type TaskChange struct {
 	Worker   string         // that took or had the task
 	Shard    int
 	Position int64 // rises by one within a shard
+
+	Attributes map[string]string // of the task, those that the topic indexes
 
 	frame *watchFrame
 	n     int // in the frame
@@ -142,7 +148,7 @@ type watcher struct {
 }
 
 func (w *watcher) request() *ddqv1.WatchTasksRequest {
-	r := &ddqv1.WatchTasksRequest{Topic: w.o.Topic, Cursor: w.cursor, Ids: w.o.IDs}
+	r := &ddqv1.WatchTasksRequest{Topic: w.o.Topic, Cursor: w.cursor, Ids: w.o.IDs, Attributes: attributes(w.o.Attributes)}
 	if w.o.FromOldest && w.cursor == nil {
 		r.From = ddqv1.WatchFrom_WATCH_FROM_OLDEST
 	}
@@ -186,7 +192,7 @@ func changeFrom(c *ddqv1.TaskChange, frame *watchFrame, n int) TaskChange {
 	change := TaskChange{
 		ID: c.Id, Kind: ChangeKind(c.Kind), State: State(c.State), Time: time.UnixMicro(c.TimeUnixUs).UTC(),
 		Attempt: int(c.Attempt), Version: c.Version, Reason: DeadReason(c.Reason), Outcome: AttemptOutcome(c.Outcome), Worker: c.Worker,
-		Shard: int(c.Shard), Position: c.Position, frame: frame, n: n,
+		Shard: int(c.Shard), Position: c.Position, Attributes: attributesFrom(c.Attributes), frame: frame, n: n,
 	}
 	if c.DueUnixMs != 0 {
 		change.Due = time.UnixMilli(c.DueUnixMs).UTC()

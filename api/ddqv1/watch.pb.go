@@ -167,7 +167,10 @@ type WatchTasksRequest struct {
 	// Only changes of these tasks, at most 100.
 	Ids []string `protobuf:"bytes,4,rep,name=ids,proto3" json:"ids,omitempty"`
 	// Only changes of these kinds.
-	Kinds         []ChangeKind `protobuf:"varint,5,rep,packed,name=kinds,proto3,enum=ddq.v1.ChangeKind" json:"kinds,omitempty"`
+	Kinds []ChangeKind `protobuf:"varint,5,rep,packed,name=kinds,proto3,enum=ddq.v1.ChangeKind" json:"kinds,omitempty"`
+	// Only changes of tasks with all of these, which the topic has to index: see
+	// TopicPolicy.indexed_attributes. What changed before it did is not found by them.
+	Attributes    []*Attribute `protobuf:"bytes,6,rep,name=attributes,proto3" json:"attributes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -233,6 +236,13 @@ func (x *WatchTasksRequest) GetIds() []string {
 func (x *WatchTasksRequest) GetKinds() []ChangeKind {
 	if x != nil {
 		return x.Kinds
+	}
+	return nil
+}
+
+func (x *WatchTasksRequest) GetAttributes() []*Attribute {
+	if x != nil {
+		return x.Attributes
 	}
 	return nil
 }
@@ -314,8 +324,10 @@ type TaskChange struct {
 	// That took or had the task.
 	Worker string `protobuf:"bytes,10,opt,name=worker,proto3" json:"worker,omitempty"`
 	// Positions rise by one within a shard.
-	Shard         int32 `protobuf:"varint,11,opt,name=shard,proto3" json:"shard,omitempty"`
-	Position      int64 `protobuf:"varint,12,opt,name=position,proto3" json:"position,omitempty"`
+	Shard    int32 `protobuf:"varint,11,opt,name=shard,proto3" json:"shard,omitempty"`
+	Position int64 `protobuf:"varint,12,opt,name=position,proto3" json:"position,omitempty"`
+	// Of the task, those that the topic indexes.
+	Attributes    []*Attribute `protobuf:"bytes,13,rep,name=attributes,proto3" json:"attributes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -434,20 +446,30 @@ func (x *TaskChange) GetPosition() int64 {
 	return 0
 }
 
+func (x *TaskChange) GetAttributes() []*Attribute {
+	if x != nil {
+		return x.Attributes
+	}
+	return nil
+}
+
 var File_ddq_v1_watch_proto protoreflect.FileDescriptor
 
 const file_ddq_v1_watch_proto_rawDesc = "" +
 	"\n" +
-	"\x12ddq/v1/watch.proto\x12\x06ddq.v1\x1a\x11ddq/v1/task.proto\"\xa4\x01\n" +
+	"\x12ddq/v1/watch.proto\x12\x06ddq.v1\x1a\x11ddq/v1/task.proto\"\xd7\x01\n" +
 	"\x11WatchTasksRequest\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x16\n" +
 	"\x06cursor\x18\x02 \x01(\fR\x06cursor\x12%\n" +
 	"\x04from\x18\x03 \x01(\x0e2\x11.ddq.v1.WatchFromR\x04from\x12\x10\n" +
 	"\x03ids\x18\x04 \x03(\tR\x03ids\x12(\n" +
-	"\x05kinds\x18\x05 \x03(\x0e2\x12.ddq.v1.ChangeKindR\x05kinds\"Z\n" +
+	"\x05kinds\x18\x05 \x03(\x0e2\x12.ddq.v1.ChangeKindR\x05kinds\x121\n" +
+	"\n" +
+	"attributes\x18\x06 \x03(\v2\x11.ddq.v1.AttributeR\n" +
+	"attributes\"Z\n" +
 	"\x12WatchTasksResponse\x12,\n" +
 	"\achanges\x18\x01 \x03(\v2\x12.ddq.v1.TaskChangeR\achanges\x12\x16\n" +
-	"\x06cursor\x18\x02 \x01(\fR\x06cursor\"\x8b\x03\n" +
+	"\x06cursor\x18\x02 \x01(\fR\x06cursor\"\xbe\x03\n" +
 	"\n" +
 	"TaskChange\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12&\n" +
@@ -463,7 +485,10 @@ const file_ddq_v1_watch_proto_rawDesc = "" +
 	"\x06worker\x18\n" +
 	" \x01(\tR\x06worker\x12\x14\n" +
 	"\x05shard\x18\v \x01(\x05R\x05shard\x12\x1a\n" +
-	"\bposition\x18\f \x01(\x03R\bposition*R\n" +
+	"\bposition\x18\f \x01(\x03R\bposition\x121\n" +
+	"\n" +
+	"attributes\x18\r \x03(\v2\x11.ddq.v1.AttributeR\n" +
+	"attributes*R\n" +
 	"\tWatchFrom\x12\x1a\n" +
 	"\x16WATCH_FROM_UNSPECIFIED\x10\x00\x12\x12\n" +
 	"\x0eWATCH_FROM_NOW\x10\x01\x12\x15\n" +
@@ -503,23 +528,26 @@ var file_ddq_v1_watch_proto_goTypes = []any{
 	(*WatchTasksRequest)(nil),  // 2: ddq.v1.WatchTasksRequest
 	(*WatchTasksResponse)(nil), // 3: ddq.v1.WatchTasksResponse
 	(*TaskChange)(nil),         // 4: ddq.v1.TaskChange
-	(TaskState)(0),             // 5: ddq.v1.TaskState
-	(DeadReason)(0),            // 6: ddq.v1.DeadReason
-	(AttemptOutcome)(0),        // 7: ddq.v1.AttemptOutcome
+	(*Attribute)(nil),          // 5: ddq.v1.Attribute
+	(TaskState)(0),             // 6: ddq.v1.TaskState
+	(DeadReason)(0),            // 7: ddq.v1.DeadReason
+	(AttemptOutcome)(0),        // 8: ddq.v1.AttemptOutcome
 }
 var file_ddq_v1_watch_proto_depIdxs = []int32{
 	0, // 0: ddq.v1.WatchTasksRequest.from:type_name -> ddq.v1.WatchFrom
 	1, // 1: ddq.v1.WatchTasksRequest.kinds:type_name -> ddq.v1.ChangeKind
-	4, // 2: ddq.v1.WatchTasksResponse.changes:type_name -> ddq.v1.TaskChange
-	1, // 3: ddq.v1.TaskChange.kind:type_name -> ddq.v1.ChangeKind
-	5, // 4: ddq.v1.TaskChange.state:type_name -> ddq.v1.TaskState
-	6, // 5: ddq.v1.TaskChange.reason:type_name -> ddq.v1.DeadReason
-	7, // 6: ddq.v1.TaskChange.outcome:type_name -> ddq.v1.AttemptOutcome
-	7, // [7:7] is the sub-list for method output_type
-	7, // [7:7] is the sub-list for method input_type
-	7, // [7:7] is the sub-list for extension type_name
-	7, // [7:7] is the sub-list for extension extendee
-	0, // [0:7] is the sub-list for field type_name
+	5, // 2: ddq.v1.WatchTasksRequest.attributes:type_name -> ddq.v1.Attribute
+	4, // 3: ddq.v1.WatchTasksResponse.changes:type_name -> ddq.v1.TaskChange
+	1, // 4: ddq.v1.TaskChange.kind:type_name -> ddq.v1.ChangeKind
+	6, // 5: ddq.v1.TaskChange.state:type_name -> ddq.v1.TaskState
+	7, // 6: ddq.v1.TaskChange.reason:type_name -> ddq.v1.DeadReason
+	8, // 7: ddq.v1.TaskChange.outcome:type_name -> ddq.v1.AttemptOutcome
+	5, // 8: ddq.v1.TaskChange.attributes:type_name -> ddq.v1.Attribute
+	9, // [9:9] is the sub-list for method output_type
+	9, // [9:9] is the sub-list for method input_type
+	9, // [9:9] is the sub-list for extension type_name
+	9, // [9:9] is the sub-list for extension extendee
+	0, // [0:9] is the sub-list for field type_name
 }
 
 func init() { file_ddq_v1_watch_proto_init() }

@@ -69,6 +69,9 @@ func watchOptions(r *ddqv1.WatchTasksRequest) (o actors.WatchOptions, e *actors.
 		}
 		o.Filter.Kinds = append(o.Filter.Kinds, store.ChangeKind(i))
 	}
+	for _, a := range r.Attributes {
+		o.Filter.Attributes = append(o.Filter.Attributes, store.Attribute{Key: a.GetKey(), Value: a.GetValue()})
+	}
 	return o, nil
 }
 
@@ -94,5 +97,6 @@ func changeWire(c *actors.ShardChange) *ddqv1.TaskChange {
 		Worker:     text(c.Worker),
 		Shard:      int32(c.Shard),
 		Position:   c.Position,
+		Attributes: attributesWire(c.Attributes),
 	}
 }

@@ -124,6 +124,8 @@ var watchRefusals = []refusal{
 	{"watch of no kind", watching(&ddqv1.WatchTasksRequest{Kinds: []ddqv1.ChangeKind{99}}), codes.InvalidArgument, "BAD_ENUM", "kinds", "", 0},
 	{"watch of the kind that is none", watching(&ddqv1.WatchTasksRequest{Kinds: []ddqv1.ChangeKind{0}}), codes.InvalidArgument, "BAD_ENUM", "kinds", "", 0},
 	{"watch of a bad id", watching(&ddqv1.WatchTasksRequest{Ids: []string{"a b"}}), codes.InvalidArgument, "BAD_ID", "ids", "", 0},
+	{"watch of an attribute that is not indexed", watching(&ddqv1.WatchTasksRequest{Attributes: []*ddqv1.Attribute{{Key: "tenant", Value: "a"}}}), codes.InvalidArgument, "NOT_INDEXED", "attributes", "", 0},
+	{"watch of an attribute without a name", watching(&ddqv1.WatchTasksRequest{Attributes: []*ddqv1.Attribute{{Value: "a"}}}), codes.InvalidArgument, "BAD_ATTRIBUTES", "attributes", "", 0},
 	{"watch of too many ids", watching(&ddqv1.WatchTasksRequest{Ids: make([]string, 101)}), codes.InvalidArgument, "BATCH_SIZE", "ids", "", 0},
 	{"watch behind what is forgotten", func(r *rig) error {
 		r.keepsLog()

@@ -22,6 +22,7 @@ type watchFlags struct {
 	topic, from, cursor string
 	ids, kinds          []string
 	limit               int
+	attributes          map[string]string
 }
 
 func (c *cli) watchCommand() *cobra.Command {
@@ -47,6 +48,7 @@ keeps; in JSON every line has the cursor behind it, and the last one is on stder
 	fs.StringVar(&f.topic, "topic", "", "topic of the tasks (required)")
 	fs.StringSliceVar(&f.ids, "id", nil, "only these tasks, at most 100")
 	fs.StringSliceVar(&f.kinds, "kind", nil, "only what is "+kindNames())
+	fs.StringToStringVar(&f.attributes, "attr", nil, "only tasks with this header, which the topic has to index: --attr tenant=acme")
 	fs.StringVar(&f.from, "from", "now", "where to begin without a cursor: now, or oldest for all that is kept")
 	fs.StringVar(&f.cursor, "cursor", "", "go on behind this one")
 	fs.IntVar(&f.limit, "limit", 0, "end after so many changes; 0 is never")
@@ -62,7 +64,7 @@ func kindNames() string {
 }
 
 func (f *watchFlags) options() (o client.WatchOptions, err error) {
-	o = client.WatchOptions{Topic: f.topic, IDs: f.ids, FromOldest: f.from == "oldest"}
+	o = client.WatchOptions{Topic: f.topic, IDs: f.ids, FromOldest: f.from == "oldest", Attributes: f.attributes}
 	switch {
 	case f.topic == "":
 		return o, usagef("--topic is required")
@@ -111,13 +113,16 @@ type changeView struct {
 	Worker      string `json:"worker,omitempty"`
 	Shard       int    `json:"shard"`
 	Position    int64  `json:"position"`
-	Cursor      string `json:"cursor"`
+
+	Attributes map[string]string `json:"attributes,omitempty"`
+
+	Cursor string `json:"cursor"`
 }
 
 func viewChange(t client.TaskChange) changeView {
 	v := changeView{
 		Time: clock(t.Time), Change: t.Kind.String(), ID: t.ID, Attempt: t.Attempt, ExecuteTime: clock(t.Due), Version: t.Version,
-		Reason: t.Reason.String(), Worker: t.Worker, Shard: t.Shard, Position: t.Position, Cursor: base64.RawURLEncoding.EncodeToString(t.Cursor()),
+		Reason: t.Reason.String(), Worker: t.Worker, Shard: t.Shard, Position: t.Position, Attributes: t.Attributes, Cursor: base64.RawURLEncoding.EncodeToString(t.Cursor()),
 	}
 	if t.State != client.StateUnknown {
 		v.State = t.State.String()
@@ -137,6 +142,9 @@ func (v changeView) line() string {
 		if part.value != "" && part.value != "0" {
 			line += "  " + part.name + "=" + printable(part.value)
 		}
+	}
+	for _, key := range sortedKeys(v.Attributes) {
+		line += "  " + printable(key+"="+v.Attributes[key])
 	}
 	return line
 }

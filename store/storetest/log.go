@@ -258,7 +258,7 @@ func logAttributes(f *fixture) {
 	_, edited, err := f.s.Edit(f.ctx, f.shard, []store.Edit{{ID: "a", Task: changed}})
 	f.ok("edit", err)
 	f.statuses("edit", edited, store.OK)
-	tokens := f.hold("a", "b")
+	tokens := append(f.hold("a"), f.hold("b")...)
 	_, _, err = f.s.Cancel(f.ctx, f.shard, []string{"b"})
 	f.ok("cancel", err)
 	f.ack(0, store.OK, store.Ack{ID: "a", Token: tokens[0]})
