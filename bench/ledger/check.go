@@ -22,13 +22,14 @@ const (
 	Skipped     Violation = "skipped"     // an attempt is missing that had no time to happen
 	Stale       Violation = "stale"       // a settlement was accepted for a hold that was over
 	Resurrected Violation = "resurrected" // delivered or stored after it was acked or deleted
+	Outdated    Violation = "outdated"    // delivered or stored as it was before an edit that was accepted
 	Wrong       Violation = "wrong"       // an answer, or a cause of death, that is not true
 	Stuck       Violation = "stuck"       // due for long at the end, and still not delivered
 )
 
 // Violations lists all kinds, in the order of reports.
 func Violations() []Violation {
-	return []Violation{Lost, Phantom, Garbled, Early, Overlap, Repeated, Skipped, Stale, Resurrected, Wrong, Stuck}
+	return []Violation{Lost, Phantom, Garbled, Early, Overlap, Repeated, Skipped, Stale, Resurrected, Outdated, Wrong, Stuck}
 }
 
 // Offence is a violation by one task, with all that is known about the task.
@@ -73,6 +74,9 @@ func Check(h *History, r Rules) *Verdict {
 		c.check(s)
 		c.count(s)
 	}
+	for _, g := range h.groups {
+		c.group(g)
+	}
 	slices.SortFunc(c.verdict.Offences, func(a, b Offence) int {
 		return cmp.Or(cmp.Compare(a.Timeline[0].Mono, b.Timeline[0].Mono), cmp.Compare(a.Task, b.Task), cmp.Compare(a.Why, b.Why))
 	})
@@ -105,10 +109,10 @@ func (c *checker) excuse(s *story, allowances []Allowance) {
 				continue
 			}
 			from := f.from - a.Before.Nanoseconds()
-			for _, ops := range [][]*op{s.enqueues, s.removals, s.moves, s.settles} {
+			for _, ops := range [][]*op{s.enqueues, s.removals, s.edits, s.settles} {
 				for _, o := range ops {
 					if o.did() && o.to >= from && o.Mono <= f.to {
-						o.result = Unknown
+						o.result, o.excused = Unknown, true
 					}
 				}
 			}
@@ -139,6 +143,8 @@ func (c *checker) check(s *story) {
 		c.resurrected()
 		c.answers()
 		c.refusals()
+		c.versions()
+		c.contents()
 	}
 	if c.h.Audited {
 		c.lost()
@@ -153,7 +159,7 @@ func (c *checker) count(s *story) {
 	if s.creations() > 1 {
 		v.Ambiguous++
 	}
-	for _, o := range slices.Concat(s.enqueues, s.removals, s.moves, s.settles) {
+	for _, o := range slices.Concat(s.enqueues, s.removals, s.edits, s.settles) {
 		v.Calls++
 		if o.result == Unknown {
 			v.Unknown++

@@ -90,11 +90,7 @@ func (p *tape) verdict(r Rules) *Verdict {
 // TestCheckerFindsEachViolation plays histories that are right, and ones that are wrong
 // by a little.
 func TestCheckerFindsEachViolation(t *testing.T) {
-	tests := []struct {
-		name string
-		play func(*tape)
-		want Violation // "" for none
-	}{
+	playScenes(t, []scene{
 		{"delivered and acked", func(p *tape) {
 			p.enqueue(100, OK)
 			p.at(100).deliver(1, "a")
@@ -412,8 +408,19 @@ func TestCheckerFindsEachViolation(t *testing.T) {
 			p.at(105).deliver(1, "a")
 			p.at(20_000).found("running", 100, func(e *Event) { e.HoldMS = -15_000 })
 		}, Stuck},
-	}
-	for _, test := range tests {
+	})
+}
+
+// scene is a history, and what the checker has to say of it.
+type scene struct {
+	name string
+	play func(*tape)
+	want Violation // "" for none
+}
+
+func playScenes(t *testing.T, scenes []scene) {
+	t.Helper()
+	for _, test := range scenes {
 		t.Run(test.name, func(t *testing.T) {
 			p := &tape{}
 			test.play(p)

@@ -25,6 +25,8 @@ const (
 	Enqueue    Op = "enqueue"
 	Delete     Op = "delete"
 	Reschedule Op = "reschedule"
+	Update     Op = "update"  // Sum and Due are those that it asks for, if any
+	Promote    Op = "promote" // due now
 	Ack        Op = "ack"
 	Nack       Op = "nack"
 	Release    Op = "release"
@@ -64,7 +66,7 @@ type Event struct {
 	// DelayMS is when a nacked or released task may come again, if the worker said so.
 	DelayMS int64 `json:"delay_ms,omitempty"`
 	Final   bool  `json:"final,omitempty"` // of a nack: straight to the dead letters
-	// Sum is a checksum of the payload, in calls and deliveries.
+	// Sum is a checksum of the payload, in calls, deliveries and Found.
 	Sum string `json:"sum,omitempty"`
 
 	Attempt int    `json:"attempt,omitempty"`
@@ -78,6 +80,15 @@ type Event struct {
 
 	StoreNow int64 `json:"store_now_ms,omitempty"`
 	Took     int64 `json:"took,omitempty"` // nanoseconds
+
+	// Version of the task: in answers to edits, in refusals because of it, in
+	// deliveries and in Found. IfVersion is the one that an edit asks for.
+	Version   int64 `json:"version,omitempty"`
+	IfVersion int64 `json:"if_version,omitempty"`
+	// Group names a call about many tasks, which each of them has; Changed in the
+	// answers is how many of them it says it changed.
+	Group   string `json:"group,omitempty"`
+	Changed int64  `json:"changed,omitempty"`
 
 	State      string `json:"state,omitempty"`
 	Retries    int    `json:"retries,omitempty"`

@@ -21,6 +21,7 @@ type History struct {
 
 	stories map[string]*story // by topic and id
 	holds   map[string]int64  // how long a hold of a topic lasts, in ms
+	groups  map[string]*group // calls about many tasks, by their names
 	faults  []span
 	clock   clock
 	from    int64 // mono of the first event
@@ -86,7 +87,7 @@ func readFile(path string) ([]Event, error) {
 // New makes a history of the events of each client, in the order in which it wrote
 // them down. It keeps the events, and every one must name its client.
 func New(files [][]Event) *History {
-	h := &History{stories: map[string]*story{}, holds: map[string]int64{}}
+	h := &History{stories: map[string]*story{}, holds: map[string]int64{}, groups: map[string]*group{}}
 	for _, events := range files {
 		if len(events) > 0 {
 			h.Clients = append(h.Clients, events[0].Client)
@@ -95,6 +96,7 @@ func New(files [][]Event) *History {
 	}
 	for _, s := range h.stories {
 		s.sort()
+		h.gather(s)
 	}
 	slices.SortFunc(h.faults, func(a, b span) int { return cmp.Compare(a.from, b.from) })
 	h.clock.ready()

@@ -17,7 +17,7 @@ func (c *checker) phantom() {
 
 func (c *checker) garbled() {
 	sums := map[string]bool{}
-	for _, o := range c.s.enqueues {
+	for _, o := range slices.Concat(c.s.enqueues, c.s.edits) {
 		sums[o.Sum] = true
 	}
 	for _, d := range c.s.deliveries {
@@ -245,19 +245,19 @@ func (c *checker) livesAfter(gone *op) bool {
 	return false
 }
 
-// answers holds deletes and reschedules to what was true when they were answered.
+// answers holds deletes and edits to what was true when they were answered.
 func (c *checker) answers() {
 	stored, finisher := c.s.stored(), c.s.finisher()
-	for _, ops := range [][]*op{c.s.removals, c.s.moves} {
+	for _, ops := range [][]*op{c.s.removals, c.s.edits} {
 		for _, o := range ops {
 			switch {
 			case o.result == Refused && o.answer.Reason == NoTask:
 				if stored != nil && stored.result != Unknown && stored.to < o.Mono && (finisher == nil || finisher == o || finisher.Mono > o.to) {
 					c.offend(Wrong, "%s said that there is no such task", o.Op)
 				}
-			case o.result == Refused && o.answer.Reason == Running:
+			case o.result == Refused && (o.answer.Reason == Running || o.answer.Reason == Finished):
 				if c.h.clock.upper(c.s.begin(), o.answer) < c.earliest {
-					c.offend(Wrong, "%s said that it runs, before it was due", o.Op)
+					c.offend(Wrong, "%s said that it was delivered, before it was due", o.Op)
 				}
 			case o.did():
 				c.freeToChange(o)
@@ -369,4 +369,6 @@ const (
 	HoldLost = "HOLD_LOST"
 	NoTask   = "NO_TASK"
 	Running  = "TASK_RUNNING"
+	Finished = "TASK_FINISHED"
+	Mismatch = "VERSION_MISMATCH"
 )

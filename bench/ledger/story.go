@@ -15,7 +15,8 @@ type story struct {
 	events     []*Event
 	enqueues   []*op
 	removals   []*op // deletes
-	moves      []*op // reschedules
+	edits      []*op
+	moves      []*op // the edits that say when the task is due
 	settles    []*op
 	deliveries []*delivery // in the order they were received
 	found      *Event      // nil: not in the store at the end
@@ -28,6 +29,7 @@ type op struct {
 	result  Result
 	to      int64 // mono of the answer, never without one
 	settled *delivery
+	excused bool // a fault may have undone it
 }
 
 // did reports whether the server said that it did what was asked.
@@ -54,8 +56,11 @@ func (s *story) add(e *Event, calls map[uint64]*op) {
 			s.enqueues = append(s.enqueues, o)
 		case Delete:
 			s.removals = append(s.removals, o)
-		case Reschedule:
-			s.moves = append(s.moves, o)
+		case Update, Promote, Reschedule:
+			s.edits = append(s.edits, o)
+			if e.Op != Update || e.Due != 0 {
+				s.moves = append(s.moves, o)
+			}
 		case Ack, Nack, Release, Extend:
 			s.settles = append(s.settles, o)
 		}
@@ -76,7 +81,7 @@ func (s *story) add(e *Event, calls map[uint64]*op) {
 func (s *story) sort() {
 	slices.SortStableFunc(s.events, func(a, b *Event) int { return cmp.Compare(a.Mono, b.Mono) })
 	slices.SortStableFunc(s.deliveries, func(a, b *delivery) int { return cmp.Compare(a.Mono, b.Mono) })
-	for _, ops := range [][]*op{s.enqueues, s.removals, s.moves, s.settles} {
+	for _, ops := range [][]*op{s.enqueues, s.removals, s.edits, s.moves, s.settles} {
 		slices.SortStableFunc(ops, func(a, b *op) int { return cmp.Compare(a.Mono, b.Mono) })
 	}
 	s.claimEnqueue()
