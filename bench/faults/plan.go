@@ -22,11 +22,13 @@ type Mix struct {
 	Poison     int `json:"poison"`     // it panics, always
 	Slow       int `json:"slow"`       // it takes longer than the hold lasts
 	Twice      int `json:"twice"`      // enqueued again while it waits
+	Edit       int `json:"edit"`       // edited, some times over, while it waits
+	Bulk       int `json:"bulk"`       // of groups of tasks: deleted or moved by a filter
 }
 
 // usualMix is what every round has unless its fault is about one of them.
 func usualMix() Mix {
-	return Mix{Delete: 40, Reschedule: 40, Nack: 40, Retry: 20, Release: 20, Permanent: 5, Poison: 5, Slow: 10, Twice: 20}
+	return Mix{Delete: 40, Reschedule: 40, Nack: 40, Retry: 20, Release: 20, Permanent: 5, Poison: 5, Slow: 10, Twice: 20, Edit: 80, Bulk: 40}
 }
 
 // fate is what happens to a task, decided by the seed and its number alone.
@@ -43,6 +45,7 @@ const (
 	poisoned
 	slow
 	twice
+	edited
 )
 
 // draw returns a number that only depends on the seed, the task and what it is for.
@@ -72,6 +75,7 @@ func (m Mix) fateOf(seed uint64, id string) fate {
 		{poisoned, m.Poison},
 		{slow, m.Slow},
 		{twice, m.Twice},
+		{edited, m.Edit},
 	} {
 		if n < f.share {
 			return f.fate
@@ -90,6 +94,7 @@ type planned struct {
 	change  time.Duration // when it is deleted, moved or sent again
 	moved   time.Duration // the new due time of a rescheduled task
 	payload []byte
+	edits   []plannedEdit
 
 	priority int
 	fairness string // its key
@@ -116,6 +121,9 @@ func makePlan(c *partyConfig) []planned {
 	for i := range n {
 		t := planned{id: fmt.Sprintf("%s-%d", c.Name, i), send: c.For * time.Duration(i) / time.Duration(max(n, 1))}
 		t.due = delays(r, t.send)
+		if name := bulkOf(c, i); name != "" {
+			t.id = fmt.Sprintf("%s%d", name, i)
+		}
 		t.complete(r, c)
 		tasks = append(tasks, t)
 	}
@@ -145,6 +153,8 @@ func (t *planned) complete(r *rand.Rand, c *partyConfig) {
 		}
 		t.change = t.send + time.Duration(r.Int64N(int64(wait)*5/4)) // a fifth of them too late
 		t.moved = t.change + 200*time.Millisecond + time.Duration(r.Int64N(int64(2*time.Second)))
+	case edited:
+		t.planEdits(r)
 	}
 }
 

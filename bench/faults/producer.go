@@ -37,6 +37,7 @@ type producer struct {
 	log    *ledger.Writer
 	room   chan struct{}
 	wait   sync.WaitGroup
+	seen   versions
 }
 
 // produce returns when the plan is played and every call is over.
@@ -51,6 +52,9 @@ func produce(ctx context.Context, c *partyConfig, log *ledger.Writer) (err error
 	tick := time.NewTicker(frame)
 	defer tick.Stop()
 	tasks := makePlan(c)
+	for _, b := range bulksOf(tasks) {
+		p.when(ctx, b.at, func() { p.changeMany(ctx, &b) })
+	}
 	for len(tasks) > 0 {
 		select {
 		case <-ctx.Done():
@@ -75,8 +79,12 @@ func (p *producer) send(ctx context.Context, tasks []planned) []planned {
 	batch := tasks[:n]
 	p.begin(ctx, func() { p.enqueue(ctx, batch) })
 	for i := range batch {
-		if t := &batch[i]; t.change > 0 {
-			p.later(ctx, t)
+		t := &batch[i]
+		if t.change > 0 {
+			p.when(ctx, t.change, func() { p.change(ctx, t) })
+		}
+		for k := range t.edits {
+			p.when(ctx, t.edits[k].at, func() { p.edit(ctx, t.id, &t.edits[k]) })
 		}
 	}
 	return tasks[n:]
@@ -95,32 +103,36 @@ func (p *producer) begin(ctx context.Context, call func()) {
 	})
 }
 
-// later changes a task when its time has come.
-func (p *producer) later(ctx context.Context, t *planned) {
+// when does something when its time has come.
+func (p *producer) when(ctx context.Context, at time.Duration, do func()) {
 	p.wait.Go(func() {
 		select {
 		case <-ctx.Done():
-			return
-		case <-time.After(time.Until(p.c.Start.Add(t.change))):
-		}
-		switch t.fate {
-		case deleted:
-			p.call(ledger.Event{Op: ledger.Delete, Task: t.id}, func() (ledger.Event, error) {
-				_, err := p.client.Delete(ctx, p.c.Topic, t.id)
-				return ledger.Event{}, err
-			})
-		case rescheduled:
-			due := p.at(t.moved)
-			p.call(ledger.Event{Op: ledger.Reschedule, Task: t.id, Due: due.UnixMilli()}, func() (ledger.Event, error) {
-				r, err := p.client.Reschedule(ctx, p.c.Topic, t.id, client.When{Due: due})
-				return ledger.Event{Due: millis(r.Due)}, err
-			})
-		case twice:
-			if t.due-t.change > margin {
-				p.begin(ctx, func() { p.enqueue(ctx, []planned{*t}) })
-			}
+		case <-time.After(time.Until(p.c.Start.Add(at))):
+			do()
 		}
 	})
+}
+
+// change deletes a task, moves it, or sends it again.
+func (p *producer) change(ctx context.Context, t *planned) {
+	switch t.fate {
+	case deleted:
+		p.call(ledger.Event{Op: ledger.Delete, Task: t.id}, func() (ledger.Event, error) {
+			_, err := p.client.Delete(ctx, p.c.Topic, t.id)
+			return ledger.Event{}, err
+		})
+	case rescheduled:
+		due := p.at(t.moved)
+		p.call(ledger.Event{Op: ledger.Reschedule, Task: t.id, Due: due.UnixMilli()}, func() (ledger.Event, error) {
+			r, err := p.client.Reschedule(ctx, p.c.Topic, t.id, client.When{Due: due})
+			return edition(r), err
+		})
+	case twice:
+		if t.due-t.change > margin {
+			p.begin(ctx, func() { p.enqueue(ctx, []planned{*t}) })
+		}
+	}
 }
 
 // at is a moment of the plan, as a due time.
@@ -194,9 +206,13 @@ func (p *producer) call(e ledger.Event, do func() (ledger.Event, error)) {
 	answer.Result = ledger.OK
 	if err != nil {
 		answer.Result, answer.Reason = outcome(err)
+		answer.Version = versionIn(err)
 	}
 	p.log.Append(answer)
 }
+
+// notConnected is the reason of calls that never left.
+const notConnected = "NOT_CONNECTED"
 
 // outcome sorts an error: the server refused and did nothing, or nobody knows.
 func outcome(err error) (ledger.Result, string) {
@@ -208,7 +224,7 @@ func outcome(err error) (ledger.Result, string) {
 		return ledger.Refused, e.Reason
 	}
 	if e.Code == codes.Unavailable && strings.Contains(e.Message, "while dialing") {
-		return ledger.Refused, "NOT_CONNECTED" // gRPC's words for a call that never left
+		return ledger.Refused, notConnected // gRPC's words for a call that never left
 	}
 	return ledger.Unknown, fmt.Sprintf("%v: %s %s", e.Code, e.Reason, e.Message)
 }

@@ -289,6 +289,7 @@ func (r *round) found(t client.Snapshot) {
 	e := ledger.Event{
 		Kind: ledger.Found, Topic: t.Topic, Task: t.ID, Due: millis(t.Due), State: t.State.String(),
 		Retries: t.RetryCount, MaxRetries: t.MaxRetries, Reason: t.DeadReason.String(),
+		Version: t.Version, Sum: sum(t.Payload),
 	}
 	if !t.HoldDeadline.IsZero() {
 		e.HoldMS = time.Until(t.HoldDeadline).Milliseconds()

@@ -18,7 +18,7 @@ import (
 // others, and errors without one, leave it open.
 func refuses(reason string) bool {
 	switch reason {
-	case "NO_TASK", "NO_TOPIC", "TASK_RUNNING", "TASK_FINISHED", "HOLD_LOST", "TASK_EXISTS", "ENQUEUE_PAUSED",
+	case "NO_TASK", "NO_TOPIC", "TASK_RUNNING", "TASK_FINISHED", "HOLD_LOST", "TASK_EXISTS", "ENQUEUE_PAUSED", "VERSION_MISMATCH",
 		"DRAINING", "STARTING", "STORE_DOWN", "STORE_FULL", "NOT_OWNER":
 		return true
 	}
@@ -137,7 +137,7 @@ func (s *tappedStream) RecvMsg(m any) error {
 		events = append(events, ledger.Event{
 			Kind: ledger.Delivered, Topic: s.topic, Task: task.GetId(), Attempt: int(task.GetRetryCount()) + 1,
 			Token: hex.EncodeToString(d.GetHoldToken()), HoldMS: d.GetHoldMs(),
-			Due: millis(task.GetExecuteTime().AsTime()), Sum: sum(task.GetPayload()),
+			Due: millis(task.GetExecuteTime().AsTime()), Sum: sum(task.GetPayload()), Version: task.GetVersion(),
 		})
 	}
 	for _, a := range r.GetSettled() {
