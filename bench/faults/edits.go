@@ -53,10 +53,10 @@ func (t *planned) planEdits(r *rand.Rand) {
 }
 
 // edit makes an edit and writes it down.
-func (p *producer) edit(ctx context.Context, id string, e *plannedEdit) {
-	call := ledger.Event{Op: e.op, Task: id}
+func (p *producer) edit(ctx context.Context, t *planned, e *plannedEdit) {
+	call := ledger.Event{Op: e.op, Topic: t.topic, Task: t.id}
 	if e.conditional {
-		call.IfVersion = p.seen.of(id)
+		call.IfVersion = p.seen.of(t.id)
 	}
 	change := client.Change{Payload: e.payload, IfVersion: call.IfVersion}
 	if e.payload != nil {
@@ -70,20 +70,20 @@ func (p *producer) edit(ctx context.Context, id string, e *plannedEdit) {
 		change.Priority = &e.priority
 	}
 	p.call(call, func() (ledger.Event, error) {
-		r, err := p.makeEdit(ctx, id, e.op, change)
-		p.seen.note(id, max(r.Version, versionIn(err)))
+		r, err := p.makeEdit(ctx, t, e.op, change)
+		p.seen.note(t.id, max(r.Version, versionIn(err)))
 		return edition(r), err
 	})
 }
 
-func (p *producer) makeEdit(ctx context.Context, id string, op ledger.Op, to client.Change) (client.Receipt, error) {
+func (p *producer) makeEdit(ctx context.Context, t *planned, op ledger.Op, to client.Change) (client.Receipt, error) {
 	switch op {
 	case ledger.Promote:
-		return p.client.PromoteTask(ctx, p.c.Topic, id, to.IfVersion)
+		return p.client.PromoteTask(ctx, t.topic, t.id, to.IfVersion)
 	case ledger.Reschedule:
-		return p.client.RescheduleIf(ctx, p.c.Topic, id, *to.When, to.IfVersion)
+		return p.client.RescheduleIf(ctx, t.topic, t.id, *to.When, to.IfVersion)
 	}
-	return p.client.UpdateTask(ctx, p.c.Topic, id, to)
+	return p.client.UpdateTask(ctx, t.topic, t.id, to)
 }
 
 // edition is what an accepted edit was answered with.
@@ -157,7 +157,7 @@ func bulksOf(tasks []planned) []bulk {
 			found[b.prefix] = b
 		}
 		b.ids = append(b.ids, t.id)
-		b.at = max(b.at, t.send+250*time.Millisecond, t.due-300*time.Millisecond) // some of them too late
+		b.at = max(b.at, t.send+time.Duration(50+draw(0, b.prefix, "at")%550)*time.Millisecond) // some are due then
 	}
 	var all []bulk
 	for _, b := range found {
@@ -177,7 +177,7 @@ func (p *producer) changeMany(ctx context.Context, b *bulk) {
 	due := p.at(b.moved)
 	events := make([]ledger.Event, len(b.ids))
 	for i, id := range b.ids {
-		events[i] = ledger.Event{Kind: ledger.Call, Op: b.op, Call: p.log.NextCall(), Topic: p.c.Topic, Task: id, Group: b.prefix}
+		events[i] = ledger.Event{Kind: ledger.Call, Op: b.op, Call: p.log.NextCall(), Topic: plain, Task: id, Group: b.prefix}
 		if b.op == ledger.Reschedule {
 			events[i].Due = due.UnixMilli()
 		}
@@ -189,9 +189,9 @@ func (p *producer) changeMany(ctx context.Context, b *bulk) {
 	var done client.Progress
 	var err error
 	if b.op == ledger.Delete {
-		done, err = p.client.DeleteTasks(ctx, p.c.Topic, filter, client.Bulk{})
+		done, err = p.client.DeleteTasks(ctx, plain, filter, client.Bulk{})
 	} else {
-		done, err = p.client.RescheduleTasks(ctx, p.c.Topic, filter, client.Shift{When: &client.When{Due: due}}, client.Bulk{})
+		done, err = p.client.RescheduleTasks(ctx, plain, filter, client.Shift{When: &client.When{Due: due}}, client.Bulk{})
 	}
 	for i := range events {
 		e := &events[i]

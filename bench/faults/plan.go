@@ -88,6 +88,7 @@ func (m Mix) fateOf(seed uint64, id string) fate {
 // planned is a task of the plan.
 type planned struct {
 	id      string
+	topic   string
 	send    time.Duration // from the start of the run
 	due     time.Duration
 	fate    fate
@@ -98,6 +99,7 @@ type planned struct {
 
 	priority int
 	fairness string // its key
+	key      string // under which it has a rate or a cap
 }
 
 // delays are how long tasks wait: a few not at all, most up to some seconds, and a
@@ -121,14 +123,15 @@ func makePlan(c *partyConfig) []planned {
 	for i := range n {
 		t := planned{id: fmt.Sprintf("%s-%d", c.Name, i), send: c.For * time.Duration(i) / time.Duration(max(n, 1))}
 		t.due = delays(r, t.send)
+		t.topic = topicOf(c.Seed, t.id)
 		if name := bulkOf(c, i); name != "" {
-			t.id = fmt.Sprintf("%s%d", name, i)
+			t.id, t.topic = fmt.Sprintf("%s%d", name, i), plain
 		}
 		t.complete(r, c)
 		tasks = append(tasks, t)
 	}
 	for i := range c.Herd {
-		t := planned{id: fmt.Sprintf("%s-h%d", c.Name, i), due: c.HerdAt}
+		t := planned{id: fmt.Sprintf("%s-h%d", c.Name, i), topic: plain, due: c.HerdAt}
 		t.payload = payload(r, 64)
 		tasks = append(tasks, t)
 	}
@@ -143,6 +146,9 @@ func (t *planned) complete(r *rand.Rand, c *partyConfig) {
 	t.payload = payload(r, 16+r.IntN(500))
 	if n := draw(c.Seed, t.id, "lane"); n%3 == 0 {
 		t.priority, t.fairness = int(n/3%10), fmt.Sprint("tenant ", n/30%5)
+	}
+	if t.topic != plain {
+		t.key = fmt.Sprint("customer ", draw(c.Seed, t.id, "key")%policyKeys)
 	}
 	wait := t.due - t.send
 	switch t.fate {

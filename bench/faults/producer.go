@@ -84,7 +84,7 @@ func (p *producer) send(ctx context.Context, tasks []planned) []planned {
 			p.when(ctx, t.change, func() { p.change(ctx, t) })
 		}
 		for k := range t.edits {
-			p.when(ctx, t.edits[k].at, func() { p.edit(ctx, t.id, &t.edits[k]) })
+			p.when(ctx, t.edits[k].at, func() { p.edit(ctx, t, &t.edits[k]) })
 		}
 	}
 	return tasks[n:]
@@ -118,14 +118,14 @@ func (p *producer) when(ctx context.Context, at time.Duration, do func()) {
 func (p *producer) change(ctx context.Context, t *planned) {
 	switch t.fate {
 	case deleted:
-		p.call(ledger.Event{Op: ledger.Delete, Task: t.id}, func() (ledger.Event, error) {
-			_, err := p.client.Delete(ctx, p.c.Topic, t.id)
+		p.call(ledger.Event{Op: ledger.Delete, Topic: t.topic, Task: t.id}, func() (ledger.Event, error) {
+			_, err := p.client.Delete(ctx, t.topic, t.id)
 			return ledger.Event{}, err
 		})
 	case rescheduled:
 		due := p.at(t.moved)
-		p.call(ledger.Event{Op: ledger.Reschedule, Task: t.id, Due: due.UnixMilli()}, func() (ledger.Event, error) {
-			r, err := p.client.Reschedule(ctx, p.c.Topic, t.id, client.When{Due: due})
+		p.call(ledger.Event{Op: ledger.Reschedule, Topic: t.topic, Task: t.id, Due: due.UnixMilli()}, func() (ledger.Event, error) {
+			r, err := p.client.Reschedule(ctx, t.topic, t.id, client.When{Due: due})
 			return edition(r), err
 		})
 	case twice:
@@ -168,16 +168,19 @@ func (p *producer) try(ctx context.Context, batch []planned) (rest []planned) {
 	events := make([]ledger.Event, len(batch))
 	for i, t := range batch {
 		due := p.at(t.due)
-		tasks[i] = client.Task{Topic: p.c.Topic, ID: t.id, Payload: t.payload, Due: due, Priority: t.priority, FairnessKey: t.fairness}
+		tasks[i] = client.Task{
+			Topic: t.topic, ID: t.id, Payload: t.payload, Due: due, Priority: t.priority, FairnessKey: t.fairness,
+			RateKey: t.key, ConcurrencyKey: t.key,
+		}
 		events[i] = ledger.Event{
 			Kind: ledger.Call, Op: ledger.Enqueue, Call: p.log.NextCall(),
-			Topic: p.c.Topic, Task: t.id, Due: due.UnixMilli(), Sum: sum(t.payload),
+			Topic: t.topic, Task: t.id, Due: due.UnixMilli(), Sum: sum(t.payload), Key: t.key,
 		}
 	}
 	p.log.Append(events...)
 	results, err := p.client.EnqueueBatch(ctx, tasks)
 	for i := range events {
-		e := ledger.Event{Kind: ledger.Answer, Op: ledger.Enqueue, Call: events[i].Call, Topic: p.c.Topic, Task: events[i].Task}
+		e := ledger.Event{Kind: ledger.Answer, Op: ledger.Enqueue, Call: events[i].Call, Topic: events[i].Topic, Task: events[i].Task}
 		switch {
 		case i >= len(results): // the call failed as a whole
 			e.Result, e.Reason = outcome(err)
@@ -199,7 +202,7 @@ func (p *producer) try(ctx context.Context, batch []planned) (rest []planned) {
 
 // call writes down a call about one task and what came of it.
 func (p *producer) call(e ledger.Event, do func() (ledger.Event, error)) {
-	e.Kind, e.Call, e.Topic = ledger.Call, p.log.NextCall(), p.c.Topic
+	e.Kind, e.Call = ledger.Call, p.log.NextCall()
 	p.log.Append(e)
 	answer, err := do()
 	answer.Kind, answer.Call, answer.Op, answer.Topic, answer.Task = ledger.Answer, e.Call, e.Op, e.Topic, e.Task

@@ -80,7 +80,7 @@ func (t *tap) nacked(n *ddqv1.Nack) ledger.Event {
 // answerTo is the answer to a call that went well.
 func answerTo(call ledger.Event) ledger.Event {
 	call.Kind, call.Result = ledger.Answer, ledger.OK
-	call.DelayMS, call.Final = 0, false
+	call.DelayMS, call.Final, call.Output = 0, false, ""
 	return call
 }
 
@@ -104,7 +104,9 @@ func (s *tappedStream) SendMsg(m any) error {
 func (s *tappedStream) settle(r *ddqv1.SubscribeRequest) {
 	var calls []ledger.Event
 	for _, a := range r.GetAcks() {
-		calls = append(calls, s.event(ledger.Ack, a.GetTaskId(), a.GetHoldToken()))
+		e := s.event(ledger.Ack, a.GetTaskId(), a.GetHoldToken())
+		e.Output = sum(a.GetResult())
+		calls = append(calls, e)
 	}
 	for _, n := range r.GetNacks() {
 		calls = append(calls, s.nacked(n))

@@ -4,9 +4,12 @@ import (
 	"context"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"io"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/ddq-io/ddq/api/client"
 	"github.com/ddq-io/ddq/api/worker"
@@ -33,10 +36,14 @@ func work(ctx context.Context, c *partyConfig, log *ledger.Writer, orders io.Rea
 	defer stop()
 	h := &hands{c: c}
 	go obey(orders, stop, h.hang) // ends with the process at the latest
-	w := worker.New(&tap{ClientConnInterface: cl.Conn(), topic: c.Topic, log: log}, worker.Config{
-		Topic: c.Topic, Name: c.Name, Concurrency: c.Concurrency, Grace: 5 * time.Second,
-	}, worker.HandlerFunc(h.handle))
-	return w.Run(ctx)
+	var group errgroup.Group
+	for _, topic := range topics() {
+		w := worker.New(&tap{ClientConnInterface: cl.Conn(), topic: topic, log: log}, worker.Config{
+			Topic: topic, Name: c.Name, Concurrency: c.Concurrency, Grace: 5 * time.Second,
+		}, worker.HandlerFunc(h.handle))
+		group.Go(func() error { return w.Run(ctx) })
+	}
+	return group.Wait()
 }
 
 func (h *hands) hang(d time.Duration) { h.hung.Store(time.Now().Add(d).UnixNano()) }
@@ -44,9 +51,17 @@ func (h *hands) hang(d time.Duration) { h.hung.Store(time.Now().Add(d).UnixNano(
 // handle does to a task what the plan says.
 func (h *hands) handle(ctx context.Context, t worker.Task) error {
 	took := time.Duration(draw(h.c.Seed, t.ID, "work")) % max(h.c.Work, 1)
+	if t.Topic == capped {
+		took = time.Duration(draw(h.c.Seed, t.ID, "work")) % (2 * cappedWork)
+	}
 	f := h.c.Mix.fateOf(h.c.Seed, t.ID)
 	if f == slow {
 		took = h.c.Hold * 3 / 2
+	}
+	if t.Topic != plain {
+		if err := t.SetResult(fmt.Appendf(nil, "attempt %d of %s", t.Attempt, t.ID)); err != nil {
+			return err
+		}
 	}
 	if err := h.spend(ctx, max(took, time.Until(time.Unix(0, h.hung.Load())))); err != nil {
 		return err

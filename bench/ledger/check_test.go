@@ -81,7 +81,9 @@ func (p *tape) found(state string, due int64, more ...func(*Event)) {
 
 // verdict checks the tape, audited at its end.
 func (p *tape) verdict(r Rules) *Verdict {
-	p.put(Event{Kind: Topic, HoldMS: 1000})
+	if !slices.ContainsFunc(p.events, func(e Event) bool { return e.Kind == Topic }) {
+		p.put(Event{Kind: Topic, HoldMS: 1000})
+	}
 	p.put(Event{Kind: Audited, Topic: "-", Task: "-"})
 	h := New([][]Event{p.events})
 	return Check(h, r)

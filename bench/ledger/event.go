@@ -90,7 +90,39 @@ type Event struct {
 	Group   string `json:"group,omitempty"`
 	Changed int64  `json:"changed,omitempty"`
 
+	// Key is what a task counts for under the limits of its topic, in enqueues.
+	Key string `json:"key,omitempty"`
+	// Of Topic: how many of its tasks, and of those of one key, may be held at a time,
+	// and how fast they may be delivered. 0 and nil are no limit.
+	Cap     int   `json:"cap,omitempty"`
+	KeyCap  int   `json:"key_cap,omitempty"`
+	Rate    *Rate `json:"rate,omitempty"`
+	KeyRate *Rate `json:"key_rate,omitempty"`
+
+	// Output is a checksum of a result: in acks, waits and Found.
+	Output  string    `json:"output,omitempty"`
+	History []Attempt `json:"history,omitempty"` // what the store says of the attempts, in Found
+
 	State      string `json:"state,omitempty"`
 	Retries    int    `json:"retries,omitempty"`
 	MaxRetries int    `json:"max_retries,omitempty"`
+}
+
+// Rate is how fast tasks are delivered: Count in a period on average and Burst at once,
+// or in a window, which is any period, never more than Count.
+type Rate struct {
+	Count    int   `json:"count"`
+	PeriodMS int64 `json:"period_ms"`
+	Burst    int   `json:"burst,omitempty"`
+	Window   bool  `json:"window,omitempty"`
+}
+
+// Attempt is what the store says of one attempt. Times are of its clock, in Unix
+// milliseconds, and 0 when they are not known.
+type Attempt struct {
+	Number  int    `json:"number"`
+	Worker  string `json:"worker"`
+	Started int64  `json:"started_ms"`
+	Ended   int64  `json:"ended_ms,omitempty"`
+	Outcome string `json:"outcome"`
 }

@@ -21,6 +21,7 @@ type History struct {
 
 	stories map[string]*story // by topic and id
 	holds   map[string]int64  // how long a hold of a topic lasts, in ms
+	topics  map[string]*Event // how they were made
 	groups  map[string]*group // calls about many tasks, by their names
 	faults  []span
 	clock   clock
@@ -87,7 +88,7 @@ func readFile(path string) ([]Event, error) {
 // New makes a history of the events of each client, in the order in which it wrote
 // them down. It keeps the events, and every one must name its client.
 func New(files [][]Event) *History {
-	h := &History{stories: map[string]*story{}, holds: map[string]int64{}, groups: map[string]*group{}}
+	h := &History{stories: map[string]*story{}, holds: map[string]int64{}, topics: map[string]*Event{}, groups: map[string]*group{}}
 	for _, events := range files {
 		if len(events) > 0 {
 			h.Clients = append(h.Clients, events[0].Client)
@@ -116,7 +117,7 @@ func (h *History) add(events []Event) {
 		h.clock.see(e)
 		switch e.Kind {
 		case Topic:
-			h.holds[e.Topic] = e.HoldMS
+			h.holds[e.Topic], h.topics[e.Topic] = e.HoldMS, e
 		case Fault:
 			h.faults = append(h.faults, span{e.Fault, e.Mono, never, true})
 		case Healed:

@@ -71,7 +71,7 @@ func (c *checker) doubled() {
 
 // granted is the earliest that the hold of a delivery can have begun.
 func (c *checker) granted(d *delivery) int64 {
-	earliest := c.h.clock.reached(max(c.earliest, d.Due))
+	earliest := c.h.clock.reached(max(c.earliest, d.Due, c.s.began(d.Attempt)))
 	for _, o := range c.s.enqueues {
 		if o.result == OK {
 			earliest = max(earliest, o.Mono) // the only one that can have stored it

@@ -102,6 +102,21 @@ func (s *story) sort() {
 // begin is the monotonic time of the first thing that is known.
 func (s *story) begin() int64 { return s.events[0].Mono }
 
+// began is the earliest that the store says an attempt began, ms; 0 when it does not
+// say. One that was released comes again under its number.
+func (s *story) began(attempt int) int64 {
+	if s.found == nil || s.creations() > 1 {
+		return 0
+	}
+	first := int64(0)
+	for _, a := range s.found.History {
+		if a.Number == attempt && (first == 0 || a.Started < first) {
+			first = a.Started
+		}
+	}
+	return first
+}
+
 // repeatPause is the least time after which a server repeats a call to its store whose
 // answer was lost.
 const repeatPause = 10 * millisecond
