@@ -4,7 +4,8 @@
 -- KEYS  two per request, all of one part: permits (zset holder -> until ms), waiting
 -- ARGV  per request: max, node or empty, until ms, number of holders, the holders
 --
--- returns per request: granted, in use, ms of the next that ends or 0
+-- returns per request: granted, in use, and for one without holders ms of the next
+--       that ends, else 0
 
 local clock = redis.call('TIME')
 local us = clock[1] * 1000000 + clock[2]
@@ -19,15 +20,20 @@ for k = 1, #KEYS, 2 do
   local turn, place = turns(waiting), nil
   for i, t in ipairs(turn) do if t[1] == node then place = i end end
   local free = max - redis.call('ZCARD', permits) - (place and place - 1 or #turn)
-  local granted = 0
-  for i = 1, n do
-    local holder = ARGV[arg + 3 + i]
-    if not redis.call('ZSCORE', permits, holder) then
-      if free <= 0 then break end
-      free = free - 1
+  local granted, from, upto = 0, arg + 4, arg + 3 + n
+  while granted == from - arg - 4 and from <= upto do
+    local to = math.min(from + 999, upto)
+    local has, add = redis.call('ZMSCORE', permits, unpack(ARGV, from, to)), {}
+    for i = from, to do
+      if not has[i - from + 1] then
+        if free <= 0 then break end
+        free = free - 1
+      end
+      add[#add + 1], add[#add + 2] = ARGV[arg + 2], ARGV[i]
+      granted = granted + 1
     end
-    redis.call('ZADD', permits, ARGV[arg + 2], holder)
-    granted = i
+    if #add > 0 then redis.call('ZADD', permits, unpack(add)) end
+    from = to + 1
   end
   if node ~= '' then
     if granted == n then
@@ -42,7 +48,7 @@ for k = 1, #KEYS, 2 do
   if last then redis.call('PEXPIREAT', permits, string.format('%d', last + 1000)) end
   out[#out + 1] = granted
   out[#out + 1] = redis.call('ZCARD', permits)
-  out[#out + 1] = tonumber(redis.call('ZRANGE', permits, 0, 0, 'WITHSCORES')[2] or 0)
+  out[#out + 1] = n == 0 and tonumber(redis.call('ZRANGE', permits, 0, 0, 'WITHSCORES')[2] or 0) or 0
   arg = arg + 4 + n
 end
 return out
