@@ -79,6 +79,9 @@ func found(t client.Snapshot) ledger.Event {
 		Retries: t.RetryCount, MaxRetries: t.MaxRetries, Reason: t.DeadReason.String(),
 		Version: t.Version, Sum: sum(t.Payload),
 	}
+	if t.IdempotencyKey != "" {
+		e.ID, e.Task = t.ID, ledger.KeyTask(t.IdempotencyKey)
+	}
 	if !t.HoldDeadline.IsZero() {
 		e.HoldMS = time.Until(t.HoldDeadline).Milliseconds()
 	}

@@ -23,12 +23,13 @@ type Mix struct {
 	Slow       int `json:"slow"`       // it takes longer than the hold lasts
 	Twice      int `json:"twice"`      // enqueued again while it waits
 	Edit       int `json:"edit"`       // edited, some times over, while it waits
+	Key        int `json:"key"`        // as many idempotency keys, each enqueued several times by all producers
 	Bulk       int `json:"bulk"`       // of groups of tasks: deleted or moved by a filter
 }
 
 // usualMix is what every round has unless its fault is about one of them.
 func usualMix() Mix {
-	return Mix{Delete: 40, Reschedule: 40, Nack: 40, Retry: 20, Release: 20, Permanent: 5, Poison: 5, Slow: 10, Twice: 20, Edit: 80, Bulk: 40}
+	return Mix{Delete: 40, Reschedule: 40, Nack: 40, Retry: 20, Release: 20, Permanent: 5, Poison: 5, Slow: 10, Twice: 20, Edit: 80, Key: 30, Bulk: 40}
 }
 
 // fate is what happens to a task, decided by the seed and its number alone.

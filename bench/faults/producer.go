@@ -55,6 +55,9 @@ func produce(ctx context.Context, c *partyConfig, log *ledger.Writer) (err error
 	for _, b := range bulksOf(tasks) {
 		p.when(ctx, b.at, func() { p.changeMany(ctx, &b) })
 	}
+	for _, k := range planKeys(c) {
+		p.when(ctx, k.at, func() { p.enqueueKeyed(ctx, &k) })
+	}
 	for len(tasks) > 0 {
 		select {
 		case <-ctx.Done():
@@ -206,7 +209,9 @@ func (p *producer) call(e ledger.Event, do func() (ledger.Event, error)) {
 	p.log.Append(e)
 	answer, err := do()
 	answer.Kind, answer.Call, answer.Op, answer.Topic, answer.Task = ledger.Answer, e.Call, e.Op, e.Topic, e.Task
-	answer.Result = ledger.OK
+	if answer.Result == "" {
+		answer.Result = ledger.OK
+	}
 	if err != nil {
 		answer.Result, answer.Reason = outcome(err)
 		answer.Version = versionIn(err)

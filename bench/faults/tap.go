@@ -18,7 +18,7 @@ import (
 // others, and errors without one, leave it open.
 func refuses(reason string) bool {
 	switch reason {
-	case "NO_TASK", "NO_TOPIC", "TASK_RUNNING", "TASK_FINISHED", "HOLD_LOST", "TASK_EXISTS", "ENQUEUE_PAUSED", "VERSION_MISMATCH",
+	case "NO_TASK", "NO_TOPIC", "TASK_RUNNING", "TASK_FINISHED", "HOLD_LOST", "TASK_EXISTS", "ENQUEUE_PAUSED", "VERSION_MISMATCH", "KEY_TAKEN",
 		"DRAINING", "STARTING", "STORE_DOWN", "STORE_FULL", "NOT_OWNER":
 		return true
 	}
@@ -31,6 +31,26 @@ type tap struct {
 	grpc.ClientConnInterface
 	topic string
 	log   *ledger.Writer
+
+	mu    sync.Mutex
+	names map[string]string // what the ledger calls tasks with an idempotency key, by id; guarded by mu
+}
+
+// name is what the ledger calls a task, whose key is empty when it has none or is not
+// known here.
+func (t *tap) name(id, key string) string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if key != "" {
+		if t.names == nil {
+			t.names = map[string]string{}
+		}
+		t.names[id] = ledger.KeyTask(key)
+	}
+	if name := t.names[id]; name != "" {
+		return name
+	}
+	return id
 }
 
 // NewStream taps every Subscribe stream.
@@ -63,7 +83,7 @@ func (t *tap) Invoke(ctx context.Context, method string, args, reply any, opts .
 func (t *tap) event(op ledger.Op, id string, token []byte) ledger.Event {
 	return ledger.Event{
 		Kind: ledger.Call, Op: op, Call: t.log.NextCall(),
-		Topic: t.topic, Task: id, Token: hex.EncodeToString(token),
+		Topic: t.topic, Task: t.name(id, ""), Token: hex.EncodeToString(token),
 	}
 }
 
@@ -89,8 +109,8 @@ type tappedStream struct {
 	grpc.ClientStream
 	*tap
 
-	mu    sync.Mutex
-	asked map[uint64][]ledger.Event // settlements without an answer, by sequence; guarded by mu
+	own   sync.Mutex
+	asked map[uint64][]ledger.Event // settlements without an answer, by sequence; guarded by own
 }
 
 // SendMsg writes down settlements before they are sent.
@@ -117,9 +137,9 @@ func (s *tappedStream) settle(r *ddqv1.SubscribeRequest) {
 	if len(calls) == 0 {
 		return
 	}
-	s.mu.Lock()
+	s.own.Lock()
 	s.asked[r.GetSequence()] = calls
-	s.mu.Unlock()
+	s.own.Unlock()
 	s.log.Append(calls...)
 }
 
@@ -136,11 +156,15 @@ func (s *tappedStream) RecvMsg(m any) error {
 	var events []ledger.Event
 	for _, d := range r.GetDeliveries() {
 		task := d.GetTask()
-		events = append(events, ledger.Event{
-			Kind: ledger.Delivered, Topic: s.topic, Task: task.GetId(), Attempt: int(task.GetRetryCount()) + 1,
+		e := ledger.Event{
+			Kind: ledger.Delivered, Topic: s.topic, Task: s.name(task.GetId(), task.GetIdempotencyKey()), Attempt: int(task.GetRetryCount()) + 1,
 			Token: hex.EncodeToString(d.GetHoldToken()), HoldMS: d.GetHoldMs(),
 			Due: millis(task.GetExecuteTime().AsTime()), Sum: sum(task.GetPayload()), Version: task.GetVersion(),
-		})
+		}
+		if task.GetIdempotencyKey() != "" {
+			e.ID = task.GetId()
+		}
+		events = append(events, e)
 	}
 	for _, a := range r.GetSettled() {
 		events = append(events, s.answers(a)...)
@@ -154,13 +178,13 @@ func (s *tappedStream) RecvMsg(m any) error {
 // answers are what became of the settlements of one frame: those that are not named
 // went well.
 func (s *tappedStream) answers(a *ddqv1.Settled) []ledger.Event {
-	s.mu.Lock()
+	s.own.Lock()
 	calls := s.asked[a.GetSequence()]
 	delete(s.asked, a.GetSequence())
-	s.mu.Unlock()
+	s.own.Unlock()
 	named := map[string]*ddqv1.SettleResult{}
 	for _, r := range a.GetResults() {
-		named[r.GetTaskId()+hex.EncodeToString(r.GetHoldToken())] = r
+		named[s.name(r.GetTaskId(), "")+hex.EncodeToString(r.GetHoldToken())] = r
 	}
 	for i, call := range calls {
 		e := answerTo(call)
@@ -182,8 +206,8 @@ func (s *tappedStream) answers(a *ddqv1.Settled) []ledger.Event {
 
 // broken writes down that the stream ended before everything was answered.
 func (s *tappedStream) broken(err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.own.Lock()
+	defer s.own.Unlock()
 	for _, calls := range s.asked {
 		for i, call := range calls {
 			calls[i] = answerTo(call)

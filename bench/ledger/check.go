@@ -22,6 +22,7 @@ const (
 	Skipped     Violation = "skipped"     // an attempt is missing that had no time to happen
 	Stale       Violation = "stale"       // a settlement was accepted for a hold that was over
 	Resurrected Violation = "resurrected" // delivered or stored after it was acked or deleted
+	Twinned     Violation = "twinned"     // two tasks of one idempotency key
 	Outdated    Violation = "outdated"    // delivered or stored as it was before an edit that was accepted
 	Crowded     Violation = "crowded"     // held with more others at a time than a cap allows
 	Rushed      Violation = "rushed"      // delivered sooner than a rate allows
@@ -31,7 +32,7 @@ const (
 
 // Violations lists all kinds, in the order of reports.
 func Violations() []Violation {
-	return []Violation{Lost, Phantom, Garbled, Early, Overlap, Repeated, Skipped, Stale, Resurrected, Outdated, Crowded, Rushed, Wrong, Stuck}
+	return []Violation{Lost, Phantom, Garbled, Early, Overlap, Repeated, Skipped, Stale, Resurrected, Twinned, Outdated, Crowded, Rushed, Wrong, Stuck}
 }
 
 // Offence is a violation by one task, with all that is known about the task.
@@ -171,6 +172,7 @@ func (c *checker) tokensLost(from, to int64) bool {
 func (c *checker) check(s *story) {
 	c.s, c.earliest = s, s.earliestDue(&c.h.clock)
 	lives := s.creations()
+	c.keyed()
 	if lives == 0 {
 		c.phantom()
 		return

@@ -90,6 +90,11 @@ type Event struct {
 	Group   string `json:"group,omitempty"`
 	Changed int64  `json:"changed,omitempty"`
 
+	// ID is that of a task with an idempotency key, in answers, deliveries and Found.
+	// Task is the key then: see KeyTask.
+	ID string `json:"id,omitempty"`
+	// Conflict is what an enqueue with an idempotency key does when it is taken.
+	Conflict string `json:"conflict,omitempty"`
 	// Key is what a task counts for under the limits of its topic, in enqueues.
 	Key string `json:"key,omitempty"`
 	// Of Topic: how many of its tasks, and of those of one key, may be held at a time,
@@ -107,6 +112,9 @@ type Event struct {
 	Retries    int    `json:"retries,omitempty"`
 	MaxRetries int    `json:"max_retries,omitempty"`
 }
+
+// KeyTask is what a ledger calls the tasks of an idempotency key.
+func KeyTask(key string) string { return "key:" + key }
 
 // Rate is how fast tasks are delivered: Count in a period on average and Burst at once,
 // or in a window, which is any period, never more than Count.

@@ -20,6 +20,7 @@ type story struct {
 	settles    []*op
 	deliveries []*delivery // in the order they were received
 	found      *Event      // nil: not in the store at the end
+	allFound   []*Event    // a key may have several
 }
 
 // op is a call and what came of it. It took effect, if it did, between from and to.
@@ -73,6 +74,7 @@ func (s *story) add(e *Event, calls map[uint64]*op) {
 		s.deliveries = append(s.deliveries, &delivery{Event: e})
 	case Found:
 		s.found = e
+		s.allFound = append(s.allFound, e)
 	case Opened, Topic, Fault, Healed, Clock, Audited:
 	}
 }
@@ -84,7 +86,9 @@ func (s *story) sort() {
 	for _, ops := range [][]*op{s.enqueues, s.removals, s.edits, s.moves, s.settles} {
 		slices.SortStableFunc(ops, func(a, b *op) int { return cmp.Compare(a.Mono, b.Mono) })
 	}
-	s.claimEnqueue()
+	if s.conflict() == "" {
+		s.claimEnqueue()
+	}
 	byToken := make(map[string]*delivery, len(s.deliveries))
 	for _, d := range s.deliveries {
 		if byToken[d.Token] == nil {
@@ -140,6 +144,12 @@ func (s *story) claimEnqueue() {
 // have. A server may have repeated one of them itself after the task had come to its end;
 // one that nobody heard the end of it may be repeating still.
 func (s *story) creations() (n int) {
+	switch conflict := s.conflict(); {
+	case conflict == Replace:
+		return s.keyLives()
+	case conflict != "" && !slices.ContainsFunc(s.enqueues, func(o *op) bool { return o.excused }):
+		return min(1, s.keyLives())
+	}
 	repeated := 0
 	for _, o := range s.enqueues {
 		until := o.to

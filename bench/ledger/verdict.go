@@ -129,6 +129,8 @@ func (e *Event) describe() string {
 	add(e.Token != "", "hold %.8s", e.Token)
 	add(e.Due != 0, "due %s", time.UnixMilli(e.Due).UTC().Format("15:04:05.000"))
 	add(e.HoldMS != 0, "for %d ms", e.HoldMS)
+	add(e.Conflict != "", "or %s", e.Conflict)
+	add(e.ID != "", "task %s", e.ID)
 	add(e.IfVersion != 0, "if version %d", e.IfVersion)
 	add(e.Version != 0, "version %d", e.Version)
 	add(e.Group != "", "of %s", e.Group)
