@@ -26,13 +26,14 @@ const (
 	Outdated    Violation = "outdated"    // delivered or stored as it was before an edit that was accepted
 	Crowded     Violation = "crowded"     // held with more others at a time than a cap allows
 	Rushed      Violation = "rushed"      // delivered sooner than a rate allows
+	Paused      Violation = "paused"      // delivered although deliveries were paused
 	Wrong       Violation = "wrong"       // an answer, or a cause of death, that is not true
 	Stuck       Violation = "stuck"       // due for long at the end, and still not delivered
 )
 
 // Violations lists all kinds, in the order of reports.
 func Violations() []Violation {
-	return []Violation{Lost, Phantom, Garbled, Early, Overlap, Repeated, Skipped, Stale, Resurrected, Twinned, Outdated, Crowded, Rushed, Wrong, Stuck}
+	return []Violation{Lost, Phantom, Garbled, Early, Overlap, Repeated, Skipped, Stale, Resurrected, Twinned, Outdated, Crowded, Rushed, Paused, Wrong, Stuck}
 }
 
 // Offence is a violation by one task, with all that is known about the task.
@@ -84,6 +85,7 @@ func Check(h *History, r Rules) *Verdict {
 		c.group(g)
 	}
 	c.limits()
+	c.topics()
 	slices.SortFunc(c.verdict.Offences, func(a, b Offence) int {
 		return cmp.Or(cmp.Compare(a.Timeline[0].Mono, b.Timeline[0].Mono), cmp.Compare(a.Task, b.Task), cmp.Compare(a.Why, b.Why))
 	})
@@ -140,7 +142,7 @@ func (c *checker) excuse(s *story) {
 		if x.tokens {
 			continue
 		}
-		for _, ops := range [][]*op{s.enqueues, s.removals, s.edits, s.settles} {
+		for _, ops := range [][]*op{s.enqueues, s.removals, s.edits, s.settles, s.waits, s.cancels} {
 			for _, o := range ops {
 				if o.did() && o.to >= x.from && o.Mono <= x.to {
 					o.result, o.excused = Unknown, true
@@ -178,6 +180,7 @@ func (c *checker) check(s *story) {
 		return
 	}
 	c.garbled()
+	c.chosen()
 	c.early()
 	c.doubled()
 	if lives == 1 {
@@ -189,6 +192,9 @@ func (c *checker) check(s *story) {
 		c.refusals()
 		c.versions()
 		c.contents()
+		c.cancels()
+		c.results()
+		c.history()
 	}
 	if c.h.Audited {
 		c.lost()
@@ -203,7 +209,7 @@ func (c *checker) count(s *story) {
 	if s.creations() > 1 {
 		v.Ambiguous++
 	}
-	for _, o := range slices.Concat(s.enqueues, s.removals, s.edits, s.settles) {
+	for _, o := range slices.Concat(s.enqueues, s.deletes(), s.edits, s.settles, s.waits, s.cancels) {
 		v.Calls++
 		if o.result == Unknown {
 			v.Unknown++

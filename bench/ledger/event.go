@@ -27,10 +27,17 @@ const (
 	Reschedule Op = "reschedule"
 	Update     Op = "update"  // Sum and Due are those that it asks for, if any
 	Promote    Op = "promote" // due now
-	Ack        Op = "ack"
-	Nack       Op = "nack"
-	Release    Op = "release"
-	Extend     Op = "extend"
+	Wait       Op = "wait"    // until it is settled; the answer has State, and Output of one that is done
+	Cancel     Op = "cancel"  // Final: or delete it; the answer has Outcome
+
+	// Of a topic, without a Task. Settings is what was set, in words.
+	Pause     Op = "pause"
+	Resume    Op = "resume"
+	Configure Op = "configure"
+	Ack       Op = "ack"
+	Nack      Op = "nack"
+	Release   Op = "release"
+	Extend    Op = "extend"
 )
 
 // Result is how a call ended.
@@ -63,9 +70,11 @@ type Event struct {
 	// Due in Unix milliseconds: asked for in a call, resolved in an answer, as the
 	// server told it in a delivery, as stored in Found.
 	Due int64 `json:"due_ms,omitempty"`
+	// Latest is until when the server may choose Due, in an enqueue that lets it.
+	Latest int64 `json:"latest_ms,omitempty"`
 	// DelayMS is when a nacked or released task may come again, if the worker said so.
 	DelayMS int64 `json:"delay_ms,omitempty"`
-	Final   bool  `json:"final,omitempty"` // of a nack: straight to the dead letters
+	Final   bool  `json:"final,omitempty"` // of a nack: straight to the dead letters; of a cancel: or delete it
 	// Sum is a checksum of the payload, in calls, deliveries and Found.
 	Sum string `json:"sum,omitempty"`
 
@@ -103,6 +112,11 @@ type Event struct {
 	KeyCap  int   `json:"key_cap,omitempty"`
 	Rate    *Rate `json:"rate,omitempty"`
 	KeyRate *Rate `json:"key_rate,omitempty"`
+	// KeepMS is how long it keeps done tasks, and their history.
+	KeepMS   int64  `json:"keep_ms,omitempty"`
+	Settings string `json:"settings,omitempty"` // in Configure, and in Found without a Task
+
+	Outcome string `json:"outcome,omitempty"` // of a cancel
 
 	// Output is a checksum of a result: in acks, waits and Found.
 	Output  string    `json:"output,omitempty"`

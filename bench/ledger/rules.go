@@ -247,8 +247,8 @@ func (c *checker) livesAfter(gone *op) bool {
 
 // answers holds deletes and edits to what was true when they were answered.
 func (c *checker) answers() {
-	stored, finisher := c.s.stored(), c.s.finisher()
-	for _, ops := range [][]*op{c.s.removals, c.s.edits} {
+	stored, finisher := c.s.stored(), c.finisher()
+	for _, ops := range [][]*op{c.s.removals, c.s.edits, c.s.cancels, c.s.waits} {
 		for _, o := range ops {
 			switch {
 			case o.result == Refused && o.answer.Reason == NoTask:
@@ -259,7 +259,7 @@ func (c *checker) answers() {
 				if c.h.clock.upper(c.s.begin(), o.answer) < c.earliest {
 					c.offend(Wrong, "%s said that it was delivered, before it was due", o.Op)
 				}
-			case o.did():
+			case o.did() && o.Op != Cancel && o.Op != Wait:
 				c.freeToChange(o)
 			}
 		}
@@ -318,9 +318,29 @@ func (c *checker) endedBefore(d *delivery, o *op) bool {
 	return false
 }
 
+// finisher is the first call that made the task go away, or may have: where done tasks
+// are kept, an ack does not.
+func (c *checker) finisher() *op {
+	if t := c.h.topics[c.s.topic]; t == nil || t.KeepMS == 0 {
+		return c.s.finisher()
+	}
+	for _, o := range c.s.removals {
+		if o.may() {
+			return o
+		}
+	}
+	return nil
+}
+
 // lost needs an audit.
 func (c *checker) lost() {
-	if c.s.stored() != nil && c.s.found == nil && c.s.finisher() == nil {
+	if c.s.stored() == nil || c.s.found != nil {
+		return
+	}
+	switch end := c.finisher(); {
+	case end == nil && c.s.finisher() != nil:
+		c.offend(Lost, "done, and not kept")
+	case end == nil:
 		c.offend(Lost, "acknowledged, and gone")
 	}
 }
@@ -355,6 +375,10 @@ func (c *checker) rightlyDead(f *Event) {
 			}
 		}
 		c.offend(Wrong, "dead as permanent, though no worker said so")
+	case "cancelled":
+		if !slices.ContainsFunc(c.s.cancels, (*op).may) {
+			c.offend(Wrong, "dead as cancelled, though nobody asked for it")
+		}
 	case "max_retries", "hold_expired":
 		if f.Retries < f.MaxRetries {
 			c.offend(Wrong, "dead as %s after %d retries of %d", f.Reason, f.Retries, f.MaxRetries)

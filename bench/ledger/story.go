@@ -14,10 +14,12 @@ type story struct {
 	topic, id  string
 	events     []*Event
 	enqueues   []*op
-	removals   []*op // deletes
+	removals   []*op // deletes, and cancels that may have deleted
 	edits      []*op
 	moves      []*op // the edits that say when the task is due
 	settles    []*op
+	waits      []*op
+	cancels    []*op
 	deliveries []*delivery // in the order they were received
 	found      *Event      // nil: not in the store at the end
 	allFound   []*Event    // a key may have several
@@ -64,6 +66,11 @@ func (s *story) add(e *Event, calls map[uint64]*op) {
 			}
 		case Ack, Nack, Release, Extend:
 			s.settles = append(s.settles, o)
+		case Wait:
+			s.waits = append(s.waits, o)
+		case Cancel:
+			s.cancels = append(s.cancels, o)
+		case Pause, Resume, Configure: // of topics
 		}
 	case Answer:
 		if o := calls[e.Call]; o != nil {
@@ -83,7 +90,9 @@ func (s *story) add(e *Event, calls map[uint64]*op) {
 func (s *story) sort() {
 	slices.SortStableFunc(s.events, func(a, b *Event) int { return cmp.Compare(a.Mono, b.Mono) })
 	slices.SortStableFunc(s.deliveries, func(a, b *delivery) int { return cmp.Compare(a.Mono, b.Mono) })
-	for _, ops := range [][]*op{s.enqueues, s.removals, s.edits, s.moves, s.settles} {
+	s.removals = append(s.removals, s.cancelled()...)
+	slices.SortStableFunc(s.removals, func(a, b *op) int { return cmp.Compare(a.Mono, b.Mono) })
+	for _, ops := range [][]*op{s.enqueues, s.edits, s.moves, s.settles, s.waits, s.cancels} {
 		slices.SortStableFunc(ops, func(a, b *op) int { return cmp.Compare(a.Mono, b.Mono) })
 	}
 	if s.conflict() == "" {

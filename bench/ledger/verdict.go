@@ -136,6 +136,10 @@ func (e *Event) describe() string {
 	add(e.Group != "", "of %s", e.Group)
 	add(e.DelayMS != 0, "again in %d ms", e.DelayMS)
 	add(e.State != "", "%s after %d of %d retries", e.State, e.Retries, e.MaxRetries)
+	add(e.Outcome != "", "%s", e.Outcome)
+	for _, a := range e.History {
+		add(true, "[%d %s by %s from %d to %d]", a.Number, a.Outcome, a.Worker, a.Started, a.Ended)
+	}
 	add(e.Reason != "", "(%s)", e.Reason)
 	add(true, "at %s", time.Unix(0, e.Wall).UTC().Format("15:04:05.000"))
 	return strings.Join(words, " ")
