@@ -29,13 +29,20 @@ func (r *round) audit(ctx context.Context) error {
 const lookers = 16
 
 func (r *round) auditTopic(ctx context.Context, c *client.Client, name string) error {
-	group, ctx := errgroup.WithContext(ctx)
+	var group errgroup.Group
 	group.SetLimit(lookers)
 	look := func(t client.Snapshot) {
 		group.Go(func() error { return r.look(ctx, c, t) })
 	}
-	err := r.each(ctx, c, name, look)
-	return errors.Join(err, group.Wait())
+	err := errors.Join(r.each(ctx, c, name, look), group.Wait())
+	if err != nil || name != kept {
+		return err
+	}
+	topic, err := c.DescribeTopic(ctx, name)
+	if err == nil {
+		r.ledger.Append(ledger.Event{Kind: ledger.Found, Topic: name, Version: topic.Version, Settings: settings(topic.Policy)})
+	}
+	return err
 }
 
 // each goes through all tasks of a topic.

@@ -24,12 +24,13 @@ type Mix struct {
 	Twice      int `json:"twice"`      // enqueued again while it waits
 	Edit       int `json:"edit"`       // edited, some times over, while it waits
 	Key        int `json:"key"`        // as many idempotency keys, each enqueued several times by all producers
+	Slack      int `json:"slack"`      // the server may choose when it is due
 	Bulk       int `json:"bulk"`       // of groups of tasks: deleted or moved by a filter
 }
 
 // usualMix is what every round has unless its fault is about one of them.
 func usualMix() Mix {
-	return Mix{Delete: 40, Reschedule: 40, Nack: 40, Retry: 20, Release: 20, Permanent: 5, Poison: 5, Slow: 10, Twice: 20, Edit: 80, Key: 30, Bulk: 40}
+	return Mix{Delete: 40, Reschedule: 40, Nack: 40, Retry: 20, Release: 20, Permanent: 5, Poison: 5, Slow: 10, Twice: 20, Edit: 80, Key: 30, Slack: 50, Bulk: 40}
 }
 
 // fate is what happens to a task, decided by the seed and its number alone.
@@ -97,6 +98,8 @@ type planned struct {
 	moved   time.Duration // the new due time of a rescheduled task
 	payload []byte
 	edits   []plannedEdit
+	ends    []plannedEnd
+	slack   time.Duration // within which the server may choose the due time
 
 	priority int
 	fairness string // its key
@@ -150,6 +153,12 @@ func (t *planned) complete(r *rand.Rand, c *partyConfig) {
 	}
 	if t.topic != plain {
 		t.key = fmt.Sprint("customer ", draw(c.Seed, t.id, "key")%policyKeys)
+	}
+	if t.topic == kept {
+		t.planEnds(r, c)
+	}
+	if draw(c.Seed, t.id, "slack")%1000 < uint64(c.Mix.Slack) {
+		t.slack = 500 * time.Millisecond
 	}
 	wait := t.due - t.send
 	switch t.fate {

@@ -86,6 +86,9 @@ func (p *producer) send(ctx context.Context, tasks []planned) []planned {
 		if t.change > 0 {
 			p.when(ctx, t.change, func() { p.change(ctx, t) })
 		}
+		for k := range t.ends {
+			p.when(ctx, t.ends[k].at, func() { p.end(ctx, t, &t.ends[k]) })
+		}
 		for k := range t.edits {
 			p.when(ctx, t.edits[k].at, func() { p.edit(ctx, t, &t.edits[k]) })
 		}
@@ -173,11 +176,14 @@ func (p *producer) try(ctx context.Context, batch []planned) (rest []planned) {
 		due := p.at(t.due)
 		tasks[i] = client.Task{
 			Topic: t.topic, ID: t.id, Payload: t.payload, Due: due, Priority: t.priority, FairnessKey: t.fairness,
-			RateKey: t.key, ConcurrencyKey: t.key,
+			RateKey: t.key, ConcurrencyKey: t.key, Slack: t.slack,
 		}
 		events[i] = ledger.Event{
 			Kind: ledger.Call, Op: ledger.Enqueue, Call: p.log.NextCall(),
 			Topic: t.topic, Task: t.id, Due: due.UnixMilli(), Sum: sum(t.payload), Key: t.key,
+		}
+		if t.slack > 0 {
+			events[i].Latest = due.Add(t.slack).UnixMilli()
 		}
 	}
 	p.log.Append(events...)

@@ -13,6 +13,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/ddq-io/ddq/bench"
 	"github.com/ddq-io/ddq/bench/ledger"
 )
@@ -85,10 +87,7 @@ func (r *round) play(ctx context.Context) (err error) {
 	if err := r.prepare(ctx); err != nil {
 		return err
 	}
-	if err := r.strikeOn(ctx); err != nil {
-		return fmt.Errorf("%s: %w", r.fault.Name, err)
-	}
-	if err := r.finish(ctx, r.producers, "producer"); err != nil {
+	if err := r.trouble(ctx); err != nil {
 		return err
 	}
 	if err := r.drain(ctx); err != nil {
@@ -98,6 +97,19 @@ func (r *round) play(ctx context.Context) (err error) {
 		return err
 	}
 	return r.audit(ctx)
+}
+
+// trouble breaks things while topics are changed, until all producers are done.
+func (r *round) trouble(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return r.operate(ctx) })
+	group.Go(func() error {
+		if err := r.strikeOn(ctx); err != nil {
+			return fmt.Errorf("%s: %w", r.fault.Name, err)
+		}
+		return r.finish(ctx, r.producers, "producer")
+	})
+	return group.Wait()
 }
 
 // prepare makes the topics and starts the parties.

@@ -19,6 +19,7 @@ import (
 func refuses(reason string) bool {
 	switch reason {
 	case "NO_TASK", "NO_TOPIC", "TASK_RUNNING", "TASK_FINISHED", "HOLD_LOST", "TASK_EXISTS", "ENQUEUE_PAUSED", "VERSION_MISMATCH", "KEY_TAKEN",
+		"TASK_NOT_RUNNING", "TASK_GONE",
 		"DRAINING", "STARTING", "STORE_DOWN", "STORE_FULL", "NOT_OWNER":
 		return true
 	}

@@ -2,6 +2,7 @@ package faults
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -16,10 +17,11 @@ const (
 	plain  = "faults"
 	capped = "faults-capped" // a cap, and one of each key
 	rated  = "faults-rated"  // a rate, and one of each key
+	kept   = "faults-kept"   // paused at first; its tasks are waited for, and cancelled
 )
 
 // topics are all of them.
-func topics() []string { return []string{plain, capped, rated} }
+func topics() []string { return []string{plain, capped, rated, kept} }
 
 // The shares of tasks that are of a topic with policies, per mille, and how many keys
 // they have.
@@ -41,6 +43,8 @@ func topicOf(seed uint64, id string) string {
 		return capped
 	case n < 2*policyShare:
 		return rated
+	case n < 3*policyShare:
+		return kept
 	}
 	return plain
 }
@@ -68,7 +72,7 @@ func (r *round) policyOf(name string) (client.Policy, ledger.Event) {
 		e.KeyRate = &ledger.Rate{Count: atLeast(2, sent*headroom/policyKeys*keyPeriod.Seconds()), PeriodMS: keyPeriod.Milliseconds(), Window: true}
 		p.Rate, p.KeyRate = rateOf(e.Rate), rateOf(e.KeyRate)
 	}
-	p.DoneRetention = &keep
+	p.DoneRetention, e.KeepMS = &keep, keep.Milliseconds()
 	return p, e
 }
 
@@ -90,8 +94,76 @@ func (r *round) makeTopics(ctx context.Context) error {
 			}
 			r.ledger.Append(e)
 		}
-		return nil
+		return r.changeTopic(ledger.Event{Op: ledger.Pause, Topic: kept}, func() (client.Topic, error) {
+			return c.PauseTopic(ctx, kept, client.Pause{Delivery: true})
+		})
 	})
+}
+
+// pausedFor is how long deliveries of one topic are paused, in a round of a length.
+func pausedFor(span time.Duration) time.Duration { return span / 2 }
+
+// ramp is how long they rise then.
+const ramp = 500 * time.Millisecond
+
+// operate changes topics while the round is played, until ctx ends.
+func (r *round) operate(ctx context.Context) error {
+	c, err := client.Dial(r.addr(), client.Config{Timeout: 3 * time.Second, MaxElapsed: -1})
+	if err != nil {
+		return err
+	}
+	for i := range 4 { // not at all, or all of it, in the second that is over
+		if r.sleep(ctx, time.Until(r.start)+r.span*time.Duration(i+1)/8) != nil {
+			break
+		}
+		_ = r.configure(ctx, c, i) // it is written down
+	}
+	if err := r.sleep(ctx, time.Until(r.start)+pausedFor(r.span)); err == nil {
+		err = r.resume(ctx, c)
+	}
+	return errors.Join(err, c.Close())
+}
+
+// configure sets something of a topic, each time to another value.
+func (r *round) configure(ctx context.Context, c *client.Client, i int) error {
+	keep, most, ageing := time.Duration(25+i)*time.Hour, 100_000+i, 5+i
+	policy := client.Policy{DoneRetention: &keep, MaxDead: &most, PriorityAgeing: &ageing}
+	return r.changeTopic(ledger.Event{Op: ledger.Configure, Topic: kept, Settings: settings(policy)}, func() (client.Topic, error) {
+		return c.ConfigureTopic(ctx, kept, policy)
+	})
+}
+
+// settings are what configure sets, in words.
+func settings(p client.Policy) string {
+	return fmt.Sprintf("keep %v, %d dead, ageing %d", *p.DoneRetention, *p.MaxDead, *p.PriorityAgeing)
+}
+
+// resume lets deliveries go on, and asks until it is answered.
+func (r *round) resume(ctx context.Context, c *client.Client) error {
+	for {
+		err := r.changeTopic(ledger.Event{Op: ledger.Resume, Topic: kept}, func() (client.Topic, error) {
+			return c.ResumeTopicSlowly(ctx, kept, ramp)
+		})
+		if err == nil {
+			return nil
+		}
+		if r.sleep(ctx, again) != nil {
+			return fmt.Errorf("resume %s: %w", kept, err)
+		}
+	}
+}
+
+// changeTopic writes down a change of a topic and what came of it.
+func (r *round) changeTopic(e ledger.Event, do func() (client.Topic, error)) error {
+	e.Kind, e.Call = ledger.Call, r.ledger.NextCall()
+	r.ledger.Append(e)
+	t, err := do()
+	answer := ledger.Event{Kind: ledger.Answer, Call: e.Call, Op: e.Op, Topic: e.Topic, Result: ledger.OK, Version: t.Version}
+	if err != nil {
+		answer.Result, answer.Reason = outcome(err)
+	}
+	r.ledger.Append(answer)
+	return err
 }
 
 // drain waits until nothing is left to deliver, or nothing happens any more.

@@ -55,6 +55,9 @@ func (h *hands) handle(ctx context.Context, t worker.Task) error {
 		took = time.Duration(draw(h.c.Seed, t.ID, "work")) % (2 * cappedWork)
 	}
 	f := h.c.Mix.fateOf(h.c.Seed, t.ID)
+	if cancelled(h.c.Seed, t.ID) {
+		return h.dawdle(ctx, t)
+	}
 	if f == slow {
 		took = h.c.Hold * 3 / 2
 	}
@@ -79,6 +82,15 @@ func (h *hands) handle(ctx context.Context, t worker.Task) error {
 		panic(errPlanned)
 	}
 	return nil
+}
+
+// dawdle works for longer than a cancel takes. One of three tasks is done all the same.
+func (h *hands) dawdle(ctx context.Context, t worker.Task) error {
+	err := h.spend(ctx, stubborn)
+	if err != nil && draw(h.c.Seed, t.ID, "stubborn")%3 == 0 {
+		return t.SetResult(fmt.Appendf(nil, "attempt %d of %s, in spite of all", t.Attempt, t.ID))
+	}
+	return err
 }
 
 // spend passes time, unless the hold is lost or the worker stops first.

@@ -195,7 +195,7 @@ func TestCheckerFindsWrongTopics(t *testing.T) {
 			p.at(10).enqueue(due, OK)
 			if fault != 0 {
 				p.at(fault).put(Event{Kind: Fault, Fault: "kill", Topic: "-", Task: "-"})
-				p.at(fault+1000).put(Event{Kind: Healed, Fault: "kill", Topic: "-", Task: "-"})
+				p.at(fault + 1000).put(Event{Kind: Healed, Fault: "kill", Topic: "-", Task: "-"})
 			}
 			p.at(5000).change(Resume, 3, OK)
 			p.at(due).deliver(1, "a")
