@@ -40,7 +40,7 @@ type ddqServer struct {
 func openDDQ(ctx context.Context, o Options, box *Box) (*Instance, error) {
 	topic := fmt.Sprintf("bench-%d", o.Seed)
 	if o.Addr != "" {
-		return describeDDQ(ctx, &Instance{Target: o.policies.target(o.Addr, topic)}, o.Addr, topic, o.policies)
+		return describeDDQ(ctx, &Instance{Target: o.policies.target(o.Addr, topic), Addr: o.Addr}, o.Addr, topic, o.policies)
 	}
 	inst := &Instance{Store: o.Store}
 	s := &ddqServer{}
@@ -51,7 +51,7 @@ func openDDQ(ctx context.Context, o Options, box *Box) (*Instance, error) {
 	if err := s.start(ctx, o.ServerBin, storeFlag, box); err != nil {
 		return nil, err
 	}
-	inst.Target = o.policies.target(s.grpcAddr, topic)
+	inst.Target, inst.Addr = o.policies.target(s.grpcAddr, topic), s.grpcAddr
 	inst.Server = []*Process{s.process}
 	inst.StoreBytes = s.storeBytes(o.Store)
 	inst.Restart = s.restart

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ddq-io/ddq/api/client"
 	"github.com/ddq-io/ddq/bench/ledger"
+	"github.com/ddq-io/ddq/bench/tap"
 )
 
 // audit writes down everything that is in the store.
@@ -82,9 +83,9 @@ func (r *round) look(ctx context.Context, c *client.Client, t client.Snapshot) e
 
 func found(t client.Snapshot) ledger.Event {
 	e := ledger.Event{
-		Kind: ledger.Found, Topic: t.Topic, Task: t.ID, Due: millis(t.Due), State: t.State.String(),
+		Kind: ledger.Found, Topic: t.Topic, Task: t.ID, Due: tap.Millis(t.Due), State: t.State.String(),
 		Retries: t.RetryCount, MaxRetries: t.MaxRetries, Reason: t.DeadReason.String(),
-		Version: t.Version, Sum: sum(t.Payload),
+		Version: t.Version, Sum: tap.Sum(t.Payload),
 	}
 	if t.IdempotencyKey != "" {
 		e.ID, e.Task = t.ID, ledger.KeyTask(t.IdempotencyKey)
@@ -93,11 +94,11 @@ func found(t client.Snapshot) ledger.Event {
 		e.HoldMS = time.Until(t.HoldDeadline).Milliseconds()
 	}
 	if t.State == client.StateDone {
-		e.Output = sum(t.Result)
+		e.Output = tap.Sum(t.Result)
 	}
 	for _, a := range t.Attempts {
 		e.History = append(e.History, ledger.Attempt{
-			Number: a.Number, Worker: a.Worker, Started: millis(a.Started), Ended: millis(a.Ended), Outcome: a.Outcome.String(),
+			Number: a.Number, Worker: a.Worker, Started: tap.Millis(a.Started), Ended: tap.Millis(a.Ended), Outcome: a.Outcome.String(),
 		})
 	}
 	return e

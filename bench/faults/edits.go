@@ -13,6 +13,7 @@ import (
 
 	"github.com/ddq-io/ddq/api/client"
 	"github.com/ddq-io/ddq/bench/ledger"
+	"github.com/ddq-io/ddq/bench/tap"
 )
 
 // plannedEdit is a change of a task that waits, or does no more.
@@ -60,7 +61,7 @@ func (p *producer) edit(ctx context.Context, t *planned, e *plannedEdit) {
 	}
 	change := client.Change{Payload: e.payload, IfVersion: call.IfVersion}
 	if e.payload != nil {
-		call.Sum = sum(e.payload)
+		call.Sum = tap.Sum(e.payload)
 	}
 	when := client.When{Due: p.at(e.moved)}
 	if e.moved != 0 {
@@ -88,7 +89,7 @@ func (p *producer) makeEdit(ctx context.Context, t *planned, op ledger.Op, to cl
 
 // edition is what an accepted edit was answered with.
 func edition(r client.Receipt) ledger.Event {
-	return ledger.Event{Due: millis(r.Due), Version: r.Version}
+	return ledger.Event{Due: tap.Millis(r.Due), Version: r.Version}
 }
 
 // versionIn is the version that a refusal names, 0 for none.
@@ -205,7 +206,7 @@ func (p *producer) changeMany(ctx context.Context, b *bulk) {
 			e.Result, e.Reason = ledger.Unknown, fmt.Sprintf("%d of %d changed", done.Changed, len(b.ids))
 		default:
 			// What was done before a failure is done; a refusal may have come midway.
-			if e.Result, e.Reason = outcome(err); e.Reason != notConnected {
+			if e.Result, e.Reason = tap.Outcome(err); e.Reason != tap.NotConnected {
 				e.Result = ledger.Unknown
 			}
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/ddq-io/ddq/api/client"
 	"github.com/ddq-io/ddq/bench/ledger"
+	"github.com/ddq-io/ddq/bench/tap"
 )
 
 // plannedEnd is how the end of a task is waited for, or brought about.
@@ -62,7 +63,7 @@ func (p *producer) end(ctx context.Context, t *planned, e *plannedEnd) {
 			answer.State, answer.Version = s.State.String(), s.Version
 		}
 		if s.State == client.StateDone {
-			answer.Output = sum(s.Result)
+			answer.Output = tap.Sum(s.Result)
 		}
 		return answer, err
 	})

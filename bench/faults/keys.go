@@ -9,6 +9,7 @@ import (
 
 	"github.com/ddq-io/ddq/api/client"
 	"github.com/ddq-io/ddq/bench/ledger"
+	"github.com/ddq-io/ddq/bench/tap"
 )
 
 // keyWindow is how long the keys of rounds are taken that have a window: longer than any
@@ -60,7 +61,7 @@ func (p *producer) enqueueKeyed(ctx context.Context, k *keyed) {
 		task.Idempotency.Window = keyWindow
 	}
 	call := ledger.Event{
-		Op: ledger.Enqueue, Topic: plain, Task: ledger.KeyTask(k.key), Due: task.Due.UnixMilli(), Sum: sum(k.payload),
+		Op: ledger.Enqueue, Topic: plain, Task: ledger.KeyTask(k.key), Due: task.Due.UnixMilli(), Sum: tap.Sum(k.payload),
 		Conflict: k.conflict.String(),
 	}
 	p.call(call, func() (ledger.Event, error) {
@@ -76,7 +77,7 @@ func (p *producer) enqueueKeyed(ctx context.Context, k *keyed) {
 		case r.Err != nil:
 			return ledger.Event{}, r.Err
 		}
-		answer := ledger.Event{Due: millis(r.Due), ID: r.ID, Reason: r.Key.String()}
+		answer := ledger.Event{Due: tap.Millis(r.Due), ID: r.ID, Reason: r.Key.String()}
 		if r.Key == client.KeyReturned {
 			answer.Result = ledger.Already
 		}

@@ -181,6 +181,3 @@ func payload(r *rand.Rand, n int) []byte {
 	}
 	return b
 }
-
-// sum is the checksum of a payload, as ledgers have it.
-func sum(payload []byte) string { return fmt.Sprintf("%016x", xxhash.Sum64(payload)) }

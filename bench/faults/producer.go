@@ -3,15 +3,12 @@ package faults
 import (
 	"context"
 	"errors"
-	"fmt"
-	"strings"
 	"sync"
 	"time"
 
-	"google.golang.org/grpc/codes"
-
 	"github.com/ddq-io/ddq/api/client"
 	"github.com/ddq-io/ddq/bench/ledger"
+	"github.com/ddq-io/ddq/bench/tap"
 )
 
 const (
@@ -180,7 +177,7 @@ func (p *producer) try(ctx context.Context, batch []planned) (rest []planned) {
 		}
 		events[i] = ledger.Event{
 			Kind: ledger.Call, Op: ledger.Enqueue, Call: p.log.NextCall(),
-			Topic: t.topic, Task: t.id, Due: due.UnixMilli(), Sum: sum(t.payload), Key: t.key,
+			Topic: t.topic, Task: t.id, Due: due.UnixMilli(), Sum: tap.Sum(t.payload), Key: t.key,
 		}
 		if t.slack > 0 {
 			events[i].Latest = due.Add(t.slack).UnixMilli()
@@ -192,13 +189,13 @@ func (p *producer) try(ctx context.Context, batch []planned) (rest []planned) {
 		e := ledger.Event{Kind: ledger.Answer, Op: ledger.Enqueue, Call: events[i].Call, Topic: events[i].Topic, Task: events[i].Task}
 		switch {
 		case i >= len(results): // the call failed as a whole
-			e.Result, e.Reason = outcome(err)
+			e.Result, e.Reason = tap.Outcome(err)
 		case results[i].Err != nil:
-			e.Result, e.Reason = outcome(results[i].Err)
+			e.Result, e.Reason = tap.Outcome(results[i].Err)
 		case results[i].Deduplicated:
-			e.Result, e.Due = ledger.Already, millis(results[i].Due)
+			e.Result, e.Due = ledger.Already, tap.Millis(results[i].Due)
 		default:
-			e.Result, e.Due = ledger.OK, millis(results[i].Due)
+			e.Result, e.Due = ledger.OK, tap.Millis(results[i].Due)
 		}
 		if e.Due == 0 {
 			rest = append(rest, batch[i])
@@ -219,26 +216,8 @@ func (p *producer) call(e ledger.Event, do func() (ledger.Event, error)) {
 		answer.Result = ledger.OK
 	}
 	if err != nil {
-		answer.Result, answer.Reason = outcome(err)
+		answer.Result, answer.Reason = tap.Outcome(err)
 		answer.Version = versionIn(err)
 	}
 	p.log.Append(answer)
-}
-
-// notConnected is the reason of calls that never left.
-const notConnected = "NOT_CONNECTED"
-
-// outcome sorts an error: the server refused and did nothing, or nobody knows.
-func outcome(err error) (ledger.Result, string) {
-	var e *client.Error
-	if !errors.As(err, &e) {
-		return ledger.Unknown, err.Error()
-	}
-	if refuses(e.Reason) {
-		return ledger.Refused, e.Reason
-	}
-	if e.Code == codes.Unavailable && strings.Contains(e.Message, "while dialing") {
-		return ledger.Refused, notConnected // gRPC's words for a call that never left
-	}
-	return ledger.Unknown, fmt.Sprintf("%v: %s %s", e.Code, e.Reason, e.Message)
 }

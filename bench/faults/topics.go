@@ -9,6 +9,7 @@ import (
 
 	"github.com/ddq-io/ddq/api/client"
 	"github.com/ddq-io/ddq/bench/ledger"
+	"github.com/ddq-io/ddq/bench/tap"
 )
 
 // The topics of a round. Most tasks are of the plain one; the others have policies, and
@@ -160,7 +161,7 @@ func (r *round) changeTopic(e ledger.Event, do func() (client.Topic, error)) err
 	t, err := do()
 	answer := ledger.Event{Kind: ledger.Answer, Call: e.Call, Op: e.Op, Topic: e.Topic, Result: ledger.OK, Version: t.Version}
 	if err != nil {
-		answer.Result, answer.Reason = outcome(err)
+		answer.Result, answer.Reason = tap.Outcome(err)
 	}
 	r.ledger.Append(answer)
 	return err

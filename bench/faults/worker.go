@@ -14,6 +14,7 @@ import (
 	"github.com/ddq-io/ddq/api/client"
 	"github.com/ddq-io/ddq/api/worker"
 	"github.com/ddq-io/ddq/bench/ledger"
+	"github.com/ddq-io/ddq/bench/tap"
 )
 
 // errPlanned is how handlers fail when the plan says so.
@@ -38,7 +39,7 @@ func work(ctx context.Context, c *partyConfig, log *ledger.Writer, orders io.Rea
 	go obey(orders, stop, h.hang) // ends with the process at the latest
 	var group errgroup.Group
 	for _, topic := range topics() {
-		w := worker.New(&tap{ClientConnInterface: cl.Conn(), topic: topic, log: log}, worker.Config{
+		w := worker.New(tap.New(cl.Conn(), topic, log), worker.Config{
 			Topic: topic, Name: c.Name, Concurrency: c.Concurrency, Grace: 5 * time.Second,
 		}, worker.HandlerFunc(h.handle))
 		group.Go(func() error { return w.Run(ctx) })

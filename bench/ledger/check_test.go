@@ -433,7 +433,7 @@ func playScenes(t *testing.T, scenes []scene) {
 			}
 			switch {
 			case test.want == "" && len(got) > 0:
-				t.Errorf("got %v, want none: %s\n%s", got, v.Offences[0].Why, v.Offences[0].lines())
+				t.Errorf("got %v, want none: %s\n%s", got, v.Offences[0].Why, v.Offences[0].Lines())
 			case test.want != "" && !slices.Contains(got, test.want):
 				t.Errorf("got %v, want %s", got, test.want)
 			}

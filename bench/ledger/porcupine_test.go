@@ -179,7 +179,7 @@ func TestCheckerAgreesWithTheModel(t *testing.T) {
 		v := p.verdictUnaudited()
 		switch {
 		case legal && len(v.Offences) > 0:
-			t.Fatalf("history %d is right, and the checker says %s: %s\n%s", i, v.Offences[0].Violation, v.Offences[0].Why, v.Offences[0].lines())
+			t.Fatalf("history %d is right, and the checker says %s: %s\n%s", i, v.Offences[0].Violation, v.Offences[0].Why, v.Offences[0].Lines())
 		case !legal:
 			wrong++
 			if len(v.Offences) > 0 {

@@ -89,7 +89,7 @@ func (v *Verdict) WriteText(w io.Writer, timelines int) error {
 			fmt.Fprintf(w, "%d more offenders, see --timelines\n", len(v.Offences)-i)
 			break
 		}
-		fmt.Fprintf(w, "%s: %s/%s: %s\n%s\n", o.Violation, o.Topic, o.Task, o.Why, o.lines())
+		fmt.Fprintf(w, "%s: %s/%s: %s\n%s\n", o.Violation, o.Topic, o.Task, o.Why, o.Lines())
 	}
 	_, err := fmt.Fprintln(w, v.Summary())
 	return err
@@ -105,8 +105,8 @@ func (v *Verdict) phaseTable() string {
 	return t.Render()
 }
 
-// lines is the timeline, a line an event, in milliseconds from the first.
-func (o Offence) lines() string {
+// Lines is the timeline, a line an event, in milliseconds from the first.
+func (o Offence) Lines() string {
 	var b strings.Builder
 	for _, e := range o.Timeline {
 		fmt.Fprintf(&b, "  %12.3f  %-10s %s\n", milliseconds(time.Duration(e.Mono-o.Timeline[0].Mono)), e.Client, e.describe())
