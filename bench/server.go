@@ -72,7 +72,7 @@ func (s *ddqServer) openStore(ctx context.Context, store string, box *Box, inst 
 	default:
 		u, err := url.Parse(store)
 		if err != nil {
-			return "", checkStore(store)
+			return "", CheckStore(store)
 		}
 		s.redis, inst.Store = u.Host, u.Redacted()
 		return store, nil
@@ -87,9 +87,9 @@ func (s *ddqServer) openStore(ctx context.Context, store string, box *Box, inst 
 	return "redis://" + redis.Addr, nil
 }
 
-// checkStore refuses a --store that cannot be started. The error does not repeat
+// CheckStore refuses a --store that cannot be started. The error does not repeat
 // a URL that does not parse: it may hold a password.
-func checkStore(store string) error {
+func CheckStore(store string) error {
 	switch store {
 	case "embedded", "memory", "redis", "redis-everysec", "redis-always":
 		return nil

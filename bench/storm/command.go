@@ -74,7 +74,7 @@ func (c *campaign) complete() (err error) {
 	case c.Editors < 1 || c.Editors > 10_000:
 		return errors.New("--editors must be between 1 and 10000")
 	}
-	return err
+	return errors.Join(err, bench.CheckStore(c.store))
 }
 
 // run starts a server, lets the storm blow, and stops it.
