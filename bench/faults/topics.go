@@ -107,19 +107,19 @@ func pausedFor(span time.Duration) time.Duration { return span / 2 }
 // ramp is how long they rise then.
 const ramp = 500 * time.Millisecond
 
-// operate changes topics while the round is played, until ctx ends.
+// operate changes topics while the round is played.
 func (r *round) operate(ctx context.Context) error {
 	c, err := client.Dial(r.addr(), client.Config{Timeout: 3 * time.Second, MaxElapsed: -1})
 	if err != nil {
 		return err
 	}
-	for i := range 4 { // not at all, or all of it, in the second that is over
-		if r.sleep(ctx, time.Until(r.start)+r.span*time.Duration(i+1)/8) != nil {
-			break
+	for i := range 4 {
+		if err := r.sleep(ctx, time.Until(r.start)+r.span*time.Duration(i+1)/10); err != nil {
+			return errors.Join(err, c.Close())
 		}
-		_ = r.configure(ctx, c, i) // it is written down
+		_ = r.configure(ctx, c, i) // the ledger has it
 	}
-	if err := r.sleep(ctx, time.Until(r.start)+pausedFor(r.span)); err == nil {
+	if err = r.sleep(ctx, time.Until(r.start)+pausedFor(r.span)); err == nil {
 		err = r.resume(ctx, c)
 	}
 	return errors.Join(err, c.Close())
