@@ -180,7 +180,6 @@ func (c *checker) check(s *story) {
 		return
 	}
 	c.garbled()
-	c.chosen()
 	c.early()
 	c.doubled()
 	if lives == 1 {
@@ -192,6 +191,7 @@ func (c *checker) check(s *story) {
 		c.refusals()
 		c.versions()
 		c.contents()
+		c.chosen()
 		c.cancels()
 		c.results()
 		c.history()

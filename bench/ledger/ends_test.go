@@ -164,6 +164,16 @@ func TestCheckerFindsWrongEnds(t *testing.T) {
 			p.at(250).deliver(1, "a")
 			p.settle(Ack, "a", OK)
 		}, Wrong},
+		{"deleted, and enqueued again, due at another time", func(p *tape) {
+			for i := range int64(2) {
+				p.call(Event{Op: Enqueue, Due: epoch + 100, Latest: epoch + 200, Sum: "s"}, OK, "", func(e *Event) { e.Due = epoch + 150 + i })
+				if i == 0 {
+					p.settle(Delete, "", Unknown)
+				}
+			}
+			p.at(250).deliver(1, "a")
+			p.settle(Ack, "a", OK)
+		}, ""},
 		{"due at two times", func(p *tape) {
 			for i := range int64(2) {
 				p.call(Event{Op: Enqueue, Due: epoch + 100, Latest: epoch + 200, Sum: "s"}, []Result{OK, Already}[i], "", func(e *Event) { e.Due = epoch + 150 + i })
