@@ -100,6 +100,7 @@ type editing struct {
 	change    *TaskChange // nil: due now
 	ifVersion int64
 	due       store.Millis // asked for; 0: no move, or now
+	indexed   store.IndexSet
 }
 
 // edit finds a pending task and edits it in the store, then tells its shard.
@@ -134,6 +135,7 @@ func (s *System) edit(ctx context.Context, topic, id string, e *editing) (Edited
 
 // resolve checks the edit against the topic, and settles when the task is due.
 func (e *editing) resolve(t *store.Topic) *Error {
+	e.indexed = t.Indexed
 	c := e.change
 	if c == nil {
 		return nil
@@ -200,6 +202,7 @@ func (e *editing) read(ctx context.Context, place store.Shard) (*store.Task, *Er
 	if !found[0].State.Pending() || e.ifVersion != 0 && t.Version() != e.ifVersion {
 		return nil, nil
 	}
+	t.Indexed = e.indexed
 	return t, e.change.apply(t, e.due)
 }
 

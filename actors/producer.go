@@ -193,7 +193,7 @@ func (r *router) resolve(t *NewTask, topic *store.Topic) *Error {
 	default:
 		t.Task.ID = uuid.Must(uuid.NewV7()).String() // fails only without entropy
 	}
-	t.Task.Created, t.Task.Due = now, now
+	t.Task.Created, t.Task.Due, t.Task.Indexed = now, now, topic.Indexed
 	switch {
 	case t.When.At != 0:
 		t.Task.Due = t.When.At

@@ -291,6 +291,18 @@ func (st *simStore) Lanes(ctx context.Context, sh store.Shard, after *store.Lane
 	})
 }
 
+func (st *simStore) Lookup(ctx context.Context, sh store.Shard, q store.IndexQuery) ([]store.IndexEntry, error) {
+	return askStore(ctx, st, "lookup", sh, false, func(m *memstore.Store) ([]store.IndexEntry, error) {
+		return m.Lookup(simContext, sh, q)
+	})
+}
+
+func (st *simStore) Reindex(ctx context.Context, sh store.Shard, set store.IndexSet, cursor string, limit int) (string, error) {
+	return askStore(ctx, st, "reindex", sh, true, func(m *memstore.Store) (string, error) {
+		return m.Reindex(simContext, sh, set, cursor, limit)
+	})
+}
+
 func (st *simStore) Trim(ctx context.Context, sh store.Shard, limit int) (int, error) {
 	return askStore(ctx, st, "trim", sh, true, func(m *memstore.Store) (int, error) { return m.Trim(simContext, sh, limit) })
 }

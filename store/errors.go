@@ -46,6 +46,12 @@ var (
 	// ErrBadCursor is returned for a cursor that this store did not make.
 	ErrBadCursor = errors.New("bad cursor")
 
+	// ErrNotIndexed is returned by Lookup where not all tasks are in the index.
+	ErrNotIndexed = errors.New("the shard is not indexed by the attribute")
+
+	// ErrReindexed is returned by Reindex when the walk counts no longer.
+	ErrReindexed = errors.New("the index was begun again")
+
 	// ErrClosed is returned after Close.
 	ErrClosed = errors.New("store is closed")
 )

@@ -176,7 +176,7 @@ type Acquire struct {
 type Acquired struct {
 	N     int    // the first N of the holders have a permit
 	InUse int    // permits of the key now
-	Next  Millis // of an Acquire without holders: when the first of them ends by itself; 0: there is none
+	Next  Millis // of an Acquire with neither holders nor a node: when the first of them ends by itself; 0: there is none
 }
 
 // Permit is one holder's right to be one of a key.

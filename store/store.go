@@ -15,6 +15,7 @@ type Store interface {
 	Writer
 	Owner
 	Reader
+	Index
 	Catalog
 	Limits
 
@@ -369,6 +370,7 @@ type Stats struct {
 	Owner    string // empty: released or never claimed
 	Epoch    int64
 	OldestMs Millis // due time of the oldest pending task, 0 when none
+	Index    IndexState
 }
 
 // Session is a node's lease.

@@ -153,6 +153,7 @@ type Task struct {
 	Backoff     *Backoff      // nil: the topic's
 	Traits      *Traits       // nil: none
 	Key         *Key          // nil: none. Stores keep its Text with the task
+	Indexed     IndexSet      // names of attributes by which it is found; not in what stores return
 	Fingerprint uint64        // hash of the request that made the task
 
 	Attempt   int    // deliveries so far, the running one included

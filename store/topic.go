@@ -29,6 +29,8 @@ type Topic struct {
 	Version        int64         // rises by one with every change
 
 	Limits TopicLimits
+
+	Indexed IndexSet // attributes by which tasks are found
 }
 
 // MaxFormer is how many generations of shards of a topic may have tasks left.

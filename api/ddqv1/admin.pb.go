@@ -215,8 +215,10 @@ type TopicPolicy struct {
 	// The same for the tasks of each concurrency_key.
 	KeyConcurrency *int32    `protobuf:"varint,13,opt,name=key_concurrency,json=keyConcurrency,proto3,oneof" json:"key_concurrency,omitempty"`
 	OverLimit      OverLimit `protobuf:"varint,14,opt,name=over_limit,json=overLimit,proto3,enum=ddq.v1.OverLimit" json:"over_limit,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Attributes by which tasks are found without a walk through all of them.
+	IndexedAttributes *IndexedAttributes `protobuf:"bytes,22,opt,name=indexed_attributes,json=indexedAttributes,proto3" json:"indexed_attributes,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
 }
 
 func (x *TopicPolicy) Reset() {
@@ -361,6 +363,59 @@ func (x *TopicPolicy) GetOverLimit() OverLimit {
 	return OverLimit_OVER_LIMIT_UNSPECIFIED
 }
 
+func (x *TopicPolicy) GetIndexedAttributes() *IndexedAttributes {
+	if x != nil {
+		return x.IndexedAttributes
+	}
+	return nil
+}
+
+// IndexedAttributes are names of attributes.
+type IndexedAttributes struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// At most 4, none twice; none ends it.
+	Names         []string `protobuf:"bytes,1,rep,name=names,proto3" json:"names,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *IndexedAttributes) Reset() {
+	*x = IndexedAttributes{}
+	mi := &file_ddq_v1_admin_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *IndexedAttributes) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*IndexedAttributes) ProtoMessage() {}
+
+func (x *IndexedAttributes) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_admin_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use IndexedAttributes.ProtoReflect.Descriptor instead.
+func (*IndexedAttributes) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *IndexedAttributes) GetNames() []string {
+	if x != nil {
+		return x.Names
+	}
+	return nil
+}
+
 // RateLimit is how fast something may go.
 type RateLimit struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -377,7 +432,7 @@ type RateLimit struct {
 
 func (x *RateLimit) Reset() {
 	*x = RateLimit{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[1]
+	mi := &file_ddq_v1_admin_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -389,7 +444,7 @@ func (x *RateLimit) String() string {
 func (*RateLimit) ProtoMessage() {}
 
 func (x *RateLimit) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[1]
+	mi := &file_ddq_v1_admin_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -402,7 +457,7 @@ func (x *RateLimit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RateLimit.ProtoReflect.Descriptor instead.
 func (*RateLimit) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{1}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *RateLimit) GetKind() RateKind {
@@ -453,7 +508,7 @@ type Topic struct {
 
 func (x *Topic) Reset() {
 	*x = Topic{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[2]
+	mi := &file_ddq_v1_admin_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -465,7 +520,7 @@ func (x *Topic) String() string {
 func (*Topic) ProtoMessage() {}
 
 func (x *Topic) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[2]
+	mi := &file_ddq_v1_admin_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -478,7 +533,7 @@ func (x *Topic) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Topic.ProtoReflect.Descriptor instead.
 func (*Topic) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{2}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Topic) GetName() string {
@@ -552,7 +607,7 @@ type Depth struct {
 
 func (x *Depth) Reset() {
 	*x = Depth{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[3]
+	mi := &file_ddq_v1_admin_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -564,7 +619,7 @@ func (x *Depth) String() string {
 func (*Depth) ProtoMessage() {}
 
 func (x *Depth) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[3]
+	mi := &file_ddq_v1_admin_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -577,7 +632,7 @@ func (x *Depth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Depth.ProtoReflect.Descriptor instead.
 func (*Depth) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{3}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Depth) GetScheduled() int64 {
@@ -625,7 +680,7 @@ type CreateTopicRequest struct {
 
 func (x *CreateTopicRequest) Reset() {
 	*x = CreateTopicRequest{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[4]
+	mi := &file_ddq_v1_admin_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -637,7 +692,7 @@ func (x *CreateTopicRequest) String() string {
 func (*CreateTopicRequest) ProtoMessage() {}
 
 func (x *CreateTopicRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[4]
+	mi := &file_ddq_v1_admin_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -650,7 +705,7 @@ func (x *CreateTopicRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateTopicRequest.ProtoReflect.Descriptor instead.
 func (*CreateTopicRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{4}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *CreateTopicRequest) GetName() string {
@@ -676,7 +731,7 @@ type CreateTopicResponse struct {
 
 func (x *CreateTopicResponse) Reset() {
 	*x = CreateTopicResponse{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[5]
+	mi := &file_ddq_v1_admin_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -688,7 +743,7 @@ func (x *CreateTopicResponse) String() string {
 func (*CreateTopicResponse) ProtoMessage() {}
 
 func (x *CreateTopicResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[5]
+	mi := &file_ddq_v1_admin_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -701,7 +756,7 @@ func (x *CreateTopicResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateTopicResponse.ProtoReflect.Descriptor instead.
 func (*CreateTopicResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{5}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *CreateTopicResponse) GetTopic() *Topic {
@@ -723,7 +778,7 @@ type ConfigureTopicRequest struct {
 
 func (x *ConfigureTopicRequest) Reset() {
 	*x = ConfigureTopicRequest{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[6]
+	mi := &file_ddq_v1_admin_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -735,7 +790,7 @@ func (x *ConfigureTopicRequest) String() string {
 func (*ConfigureTopicRequest) ProtoMessage() {}
 
 func (x *ConfigureTopicRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[6]
+	mi := &file_ddq_v1_admin_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -748,7 +803,7 @@ func (x *ConfigureTopicRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfigureTopicRequest.ProtoReflect.Descriptor instead.
 func (*ConfigureTopicRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{6}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ConfigureTopicRequest) GetName() string {
@@ -781,7 +836,7 @@ type ConfigureTopicResponse struct {
 
 func (x *ConfigureTopicResponse) Reset() {
 	*x = ConfigureTopicResponse{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[7]
+	mi := &file_ddq_v1_admin_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -793,7 +848,7 @@ func (x *ConfigureTopicResponse) String() string {
 func (*ConfigureTopicResponse) ProtoMessage() {}
 
 func (x *ConfigureTopicResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[7]
+	mi := &file_ddq_v1_admin_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -806,7 +861,7 @@ func (x *ConfigureTopicResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfigureTopicResponse.ProtoReflect.Descriptor instead.
 func (*ConfigureTopicResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{7}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ConfigureTopicResponse) GetTopic() *Topic {
@@ -825,7 +880,7 @@ type DescribeTopicRequest struct {
 
 func (x *DescribeTopicRequest) Reset() {
 	*x = DescribeTopicRequest{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[8]
+	mi := &file_ddq_v1_admin_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -837,7 +892,7 @@ func (x *DescribeTopicRequest) String() string {
 func (*DescribeTopicRequest) ProtoMessage() {}
 
 func (x *DescribeTopicRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[8]
+	mi := &file_ddq_v1_admin_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -850,7 +905,7 @@ func (x *DescribeTopicRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeTopicRequest.ProtoReflect.Descriptor instead.
 func (*DescribeTopicRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{8}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *DescribeTopicRequest) GetName() string {
@@ -867,14 +922,17 @@ type DescribeTopicResponse struct {
 	// Subscriptions on the node that answers.
 	Subscriptions int32 `protobuf:"varint,3,opt,name=subscriptions,proto3" json:"subscriptions,omitempty"`
 	// fast, replicated or synced: what an OK of an enqueue is worth.
-	Durability    string `protobuf:"bytes,4,opt,name=durability,proto3" json:"durability,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Durability string `protobuf:"bytes,4,opt,name=durability,proto3" json:"durability,omitempty"`
+	// Shards whose index of attributes is not what the policy says yet. A filter by
+	// such an attribute walks through the tasks there.
+	IndexingShards int32 `protobuf:"varint,22,opt,name=indexing_shards,json=indexingShards,proto3" json:"indexing_shards,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *DescribeTopicResponse) Reset() {
 	*x = DescribeTopicResponse{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[9]
+	mi := &file_ddq_v1_admin_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -886,7 +944,7 @@ func (x *DescribeTopicResponse) String() string {
 func (*DescribeTopicResponse) ProtoMessage() {}
 
 func (x *DescribeTopicResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[9]
+	mi := &file_ddq_v1_admin_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -899,7 +957,7 @@ func (x *DescribeTopicResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeTopicResponse.ProtoReflect.Descriptor instead.
 func (*DescribeTopicResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{9}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *DescribeTopicResponse) GetTopic() *Topic {
@@ -930,6 +988,13 @@ func (x *DescribeTopicResponse) GetDurability() string {
 	return ""
 }
 
+func (x *DescribeTopicResponse) GetIndexingShards() int32 {
+	if x != nil {
+		return x.IndexingShards
+	}
+	return 0
+}
+
 type ListTopicsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// At most 1,000; 0 means 100.
@@ -941,7 +1006,7 @@ type ListTopicsRequest struct {
 
 func (x *ListTopicsRequest) Reset() {
 	*x = ListTopicsRequest{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[10]
+	mi := &file_ddq_v1_admin_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -953,7 +1018,7 @@ func (x *ListTopicsRequest) String() string {
 func (*ListTopicsRequest) ProtoMessage() {}
 
 func (x *ListTopicsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[10]
+	mi := &file_ddq_v1_admin_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -966,7 +1031,7 @@ func (x *ListTopicsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTopicsRequest.ProtoReflect.Descriptor instead.
 func (*ListTopicsRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{10}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ListTopicsRequest) GetPageSize() int32 {
@@ -993,7 +1058,7 @@ type ListTopicsResponse struct {
 
 func (x *ListTopicsResponse) Reset() {
 	*x = ListTopicsResponse{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[11]
+	mi := &file_ddq_v1_admin_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1005,7 +1070,7 @@ func (x *ListTopicsResponse) String() string {
 func (*ListTopicsResponse) ProtoMessage() {}
 
 func (x *ListTopicsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[11]
+	mi := &file_ddq_v1_admin_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1018,7 +1083,7 @@ func (x *ListTopicsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTopicsResponse.ProtoReflect.Descriptor instead.
 func (*ListTopicsResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{11}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ListTopicsResponse) GetTopics() []*Topic {
@@ -1046,7 +1111,7 @@ type DeleteTopicRequest struct {
 
 func (x *DeleteTopicRequest) Reset() {
 	*x = DeleteTopicRequest{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[12]
+	mi := &file_ddq_v1_admin_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1058,7 +1123,7 @@ func (x *DeleteTopicRequest) String() string {
 func (*DeleteTopicRequest) ProtoMessage() {}
 
 func (x *DeleteTopicRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[12]
+	mi := &file_ddq_v1_admin_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1071,7 +1136,7 @@ func (x *DeleteTopicRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteTopicRequest.ProtoReflect.Descriptor instead.
 func (*DeleteTopicRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{12}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *DeleteTopicRequest) GetName() string {
@@ -1096,7 +1161,7 @@ type DeleteTopicResponse struct {
 
 func (x *DeleteTopicResponse) Reset() {
 	*x = DeleteTopicResponse{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[13]
+	mi := &file_ddq_v1_admin_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1108,7 +1173,7 @@ func (x *DeleteTopicResponse) String() string {
 func (*DeleteTopicResponse) ProtoMessage() {}
 
 func (x *DeleteTopicResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[13]
+	mi := &file_ddq_v1_admin_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1121,7 +1186,7 @@ func (x *DeleteTopicResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteTopicResponse.ProtoReflect.Descriptor instead.
 func (*DeleteTopicResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{13}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{14}
 }
 
 type PauseTopicRequest struct {
@@ -1135,7 +1200,7 @@ type PauseTopicRequest struct {
 
 func (x *PauseTopicRequest) Reset() {
 	*x = PauseTopicRequest{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[14]
+	mi := &file_ddq_v1_admin_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1147,7 +1212,7 @@ func (x *PauseTopicRequest) String() string {
 func (*PauseTopicRequest) ProtoMessage() {}
 
 func (x *PauseTopicRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[14]
+	mi := &file_ddq_v1_admin_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1160,7 +1225,7 @@ func (x *PauseTopicRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseTopicRequest.ProtoReflect.Descriptor instead.
 func (*PauseTopicRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{14}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *PauseTopicRequest) GetName() string {
@@ -1193,7 +1258,7 @@ type PauseTopicResponse struct {
 
 func (x *PauseTopicResponse) Reset() {
 	*x = PauseTopicResponse{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[15]
+	mi := &file_ddq_v1_admin_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1205,7 +1270,7 @@ func (x *PauseTopicResponse) String() string {
 func (*PauseTopicResponse) ProtoMessage() {}
 
 func (x *PauseTopicResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[15]
+	mi := &file_ddq_v1_admin_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1218,7 +1283,7 @@ func (x *PauseTopicResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseTopicResponse.ProtoReflect.Descriptor instead.
 func (*PauseTopicResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{15}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *PauseTopicResponse) GetTopic() *Topic {
@@ -1240,7 +1305,7 @@ type ResumeTopicRequest struct {
 
 func (x *ResumeTopicRequest) Reset() {
 	*x = ResumeTopicRequest{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[16]
+	mi := &file_ddq_v1_admin_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1252,7 +1317,7 @@ func (x *ResumeTopicRequest) String() string {
 func (*ResumeTopicRequest) ProtoMessage() {}
 
 func (x *ResumeTopicRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[16]
+	mi := &file_ddq_v1_admin_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1265,7 +1330,7 @@ func (x *ResumeTopicRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeTopicRequest.ProtoReflect.Descriptor instead.
 func (*ResumeTopicRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{16}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ResumeTopicRequest) GetName() string {
@@ -1291,7 +1356,7 @@ type ResumeTopicResponse struct {
 
 func (x *ResumeTopicResponse) Reset() {
 	*x = ResumeTopicResponse{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[17]
+	mi := &file_ddq_v1_admin_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1303,7 +1368,7 @@ func (x *ResumeTopicResponse) String() string {
 func (*ResumeTopicResponse) ProtoMessage() {}
 
 func (x *ResumeTopicResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[17]
+	mi := &file_ddq_v1_admin_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1316,7 +1381,7 @@ func (x *ResumeTopicResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeTopicResponse.ProtoReflect.Descriptor instead.
 func (*ResumeTopicResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{17}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ResumeTopicResponse) GetTopic() *Topic {
@@ -1335,7 +1400,7 @@ type PurgeTopicRequest struct {
 
 func (x *PurgeTopicRequest) Reset() {
 	*x = PurgeTopicRequest{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[18]
+	mi := &file_ddq_v1_admin_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1347,7 +1412,7 @@ func (x *PurgeTopicRequest) String() string {
 func (*PurgeTopicRequest) ProtoMessage() {}
 
 func (x *PurgeTopicRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[18]
+	mi := &file_ddq_v1_admin_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1360,7 +1425,7 @@ func (x *PurgeTopicRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PurgeTopicRequest.ProtoReflect.Descriptor instead.
 func (*PurgeTopicRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{18}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *PurgeTopicRequest) GetName() string {
@@ -1379,7 +1444,7 @@ type PurgeTopicResponse struct {
 
 func (x *PurgeTopicResponse) Reset() {
 	*x = PurgeTopicResponse{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[19]
+	mi := &file_ddq_v1_admin_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1391,7 +1456,7 @@ func (x *PurgeTopicResponse) String() string {
 func (*PurgeTopicResponse) ProtoMessage() {}
 
 func (x *PurgeTopicResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[19]
+	mi := &file_ddq_v1_admin_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1404,7 +1469,7 @@ func (x *PurgeTopicResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PurgeTopicResponse.ProtoReflect.Descriptor instead.
 func (*PurgeTopicResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{19}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *PurgeTopicResponse) GetDeleted() int64 {
@@ -1428,7 +1493,7 @@ type DeadLetterFilter struct {
 
 func (x *DeadLetterFilter) Reset() {
 	*x = DeadLetterFilter{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[20]
+	mi := &file_ddq_v1_admin_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1440,7 +1505,7 @@ func (x *DeadLetterFilter) String() string {
 func (*DeadLetterFilter) ProtoMessage() {}
 
 func (x *DeadLetterFilter) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[20]
+	mi := &file_ddq_v1_admin_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1453,7 +1518,7 @@ func (x *DeadLetterFilter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeadLetterFilter.ProtoReflect.Descriptor instead.
 func (*DeadLetterFilter) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{20}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *DeadLetterFilter) GetReason() DeadReason {
@@ -1497,7 +1562,7 @@ type ListDeadLettersRequest struct {
 
 func (x *ListDeadLettersRequest) Reset() {
 	*x = ListDeadLettersRequest{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[21]
+	mi := &file_ddq_v1_admin_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1509,7 +1574,7 @@ func (x *ListDeadLettersRequest) String() string {
 func (*ListDeadLettersRequest) ProtoMessage() {}
 
 func (x *ListDeadLettersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[21]
+	mi := &file_ddq_v1_admin_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1522,7 +1587,7 @@ func (x *ListDeadLettersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDeadLettersRequest.ProtoReflect.Descriptor instead.
 func (*ListDeadLettersRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{21}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ListDeadLettersRequest) GetTopic() string {
@@ -1564,7 +1629,7 @@ type ListDeadLettersResponse struct {
 
 func (x *ListDeadLettersResponse) Reset() {
 	*x = ListDeadLettersResponse{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[22]
+	mi := &file_ddq_v1_admin_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1576,7 +1641,7 @@ func (x *ListDeadLettersResponse) String() string {
 func (*ListDeadLettersResponse) ProtoMessage() {}
 
 func (x *ListDeadLettersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[22]
+	mi := &file_ddq_v1_admin_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1589,7 +1654,7 @@ func (x *ListDeadLettersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDeadLettersResponse.ProtoReflect.Descriptor instead.
 func (*ListDeadLettersResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{22}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ListDeadLettersResponse) GetTasks() []*Task {
@@ -1618,7 +1683,7 @@ type RequeueDeadLettersRequest struct {
 
 func (x *RequeueDeadLettersRequest) Reset() {
 	*x = RequeueDeadLettersRequest{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[23]
+	mi := &file_ddq_v1_admin_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1630,7 +1695,7 @@ func (x *RequeueDeadLettersRequest) String() string {
 func (*RequeueDeadLettersRequest) ProtoMessage() {}
 
 func (x *RequeueDeadLettersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[23]
+	mi := &file_ddq_v1_admin_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1643,7 +1708,7 @@ func (x *RequeueDeadLettersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequeueDeadLettersRequest.ProtoReflect.Descriptor instead.
 func (*RequeueDeadLettersRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{23}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *RequeueDeadLettersRequest) GetTopic() string {
@@ -1678,7 +1743,7 @@ type RequeueDeadLettersResponse struct {
 
 func (x *RequeueDeadLettersResponse) Reset() {
 	*x = RequeueDeadLettersResponse{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[24]
+	mi := &file_ddq_v1_admin_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1690,7 +1755,7 @@ func (x *RequeueDeadLettersResponse) String() string {
 func (*RequeueDeadLettersResponse) ProtoMessage() {}
 
 func (x *RequeueDeadLettersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[24]
+	mi := &file_ddq_v1_admin_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1703,7 +1768,7 @@ func (x *RequeueDeadLettersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequeueDeadLettersResponse.ProtoReflect.Descriptor instead.
 func (*RequeueDeadLettersResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{24}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *RequeueDeadLettersResponse) GetRequeued() int64 {
@@ -1732,7 +1797,7 @@ type DeleteDeadLettersRequest struct {
 
 func (x *DeleteDeadLettersRequest) Reset() {
 	*x = DeleteDeadLettersRequest{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[25]
+	mi := &file_ddq_v1_admin_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1744,7 +1809,7 @@ func (x *DeleteDeadLettersRequest) String() string {
 func (*DeleteDeadLettersRequest) ProtoMessage() {}
 
 func (x *DeleteDeadLettersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[25]
+	mi := &file_ddq_v1_admin_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1757,7 +1822,7 @@ func (x *DeleteDeadLettersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteDeadLettersRequest.ProtoReflect.Descriptor instead.
 func (*DeleteDeadLettersRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{25}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *DeleteDeadLettersRequest) GetTopic() string {
@@ -1792,7 +1857,7 @@ type DeleteDeadLettersResponse struct {
 
 func (x *DeleteDeadLettersResponse) Reset() {
 	*x = DeleteDeadLettersResponse{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[26]
+	mi := &file_ddq_v1_admin_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1804,7 +1869,7 @@ func (x *DeleteDeadLettersResponse) String() string {
 func (*DeleteDeadLettersResponse) ProtoMessage() {}
 
 func (x *DeleteDeadLettersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[26]
+	mi := &file_ddq_v1_admin_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1817,7 +1882,7 @@ func (x *DeleteDeadLettersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteDeadLettersResponse.ProtoReflect.Descriptor instead.
 func (*DeleteDeadLettersResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{26}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *DeleteDeadLettersResponse) GetDeleted() int64 {
@@ -1842,7 +1907,7 @@ type DescribeServerRequest struct {
 
 func (x *DescribeServerRequest) Reset() {
 	*x = DescribeServerRequest{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[27]
+	mi := &file_ddq_v1_admin_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1854,7 +1919,7 @@ func (x *DescribeServerRequest) String() string {
 func (*DescribeServerRequest) ProtoMessage() {}
 
 func (x *DescribeServerRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[27]
+	mi := &file_ddq_v1_admin_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1867,7 +1932,7 @@ func (x *DescribeServerRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeServerRequest.ProtoReflect.Descriptor instead.
 func (*DescribeServerRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{27}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{28}
 }
 
 type DescribeServerResponse struct {
@@ -1891,7 +1956,7 @@ type DescribeServerResponse struct {
 
 func (x *DescribeServerResponse) Reset() {
 	*x = DescribeServerResponse{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[28]
+	mi := &file_ddq_v1_admin_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1903,7 +1968,7 @@ func (x *DescribeServerResponse) String() string {
 func (*DescribeServerResponse) ProtoMessage() {}
 
 func (x *DescribeServerResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[28]
+	mi := &file_ddq_v1_admin_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1916,7 +1981,7 @@ func (x *DescribeServerResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeServerResponse.ProtoReflect.Descriptor instead.
 func (*DescribeServerResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{28}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *DescribeServerResponse) GetVersion() string {
@@ -2000,7 +2065,7 @@ type Node struct {
 
 func (x *Node) Reset() {
 	*x = Node{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[29]
+	mi := &file_ddq_v1_admin_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2012,7 +2077,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[29]
+	mi := &file_ddq_v1_admin_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2025,7 +2090,7 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Node.ProtoReflect.Descriptor instead.
 func (*Node) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{29}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Node) GetName() string {
@@ -2094,7 +2159,7 @@ type NodeLoad struct {
 
 func (x *NodeLoad) Reset() {
 	*x = NodeLoad{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[30]
+	mi := &file_ddq_v1_admin_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2106,7 +2171,7 @@ func (x *NodeLoad) String() string {
 func (*NodeLoad) ProtoMessage() {}
 
 func (x *NodeLoad) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[30]
+	mi := &file_ddq_v1_admin_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2119,7 +2184,7 @@ func (x *NodeLoad) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeLoad.ProtoReflect.Descriptor instead.
 func (*NodeLoad) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{30}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *NodeLoad) GetUptimeMs() int64 {
@@ -2181,7 +2246,7 @@ type ListNodesRequest struct {
 
 func (x *ListNodesRequest) Reset() {
 	*x = ListNodesRequest{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[31]
+	mi := &file_ddq_v1_admin_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2193,7 +2258,7 @@ func (x *ListNodesRequest) String() string {
 func (*ListNodesRequest) ProtoMessage() {}
 
 func (x *ListNodesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[31]
+	mi := &file_ddq_v1_admin_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2206,7 +2271,7 @@ func (x *ListNodesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListNodesRequest.ProtoReflect.Descriptor instead.
 func (*ListNodesRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{31}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ListNodesRequest) GetWithoutLoad() bool {
@@ -2226,7 +2291,7 @@ type ListNodesResponse struct {
 
 func (x *ListNodesResponse) Reset() {
 	*x = ListNodesResponse{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[32]
+	mi := &file_ddq_v1_admin_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2238,7 +2303,7 @@ func (x *ListNodesResponse) String() string {
 func (*ListNodesResponse) ProtoMessage() {}
 
 func (x *ListNodesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[32]
+	mi := &file_ddq_v1_admin_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2251,7 +2316,7 @@ func (x *ListNodesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListNodesResponse.ProtoReflect.Descriptor instead.
 func (*ListNodesResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{32}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ListNodesResponse) GetNodes() []*Node {
@@ -2274,7 +2339,7 @@ type ListShardsRequest struct {
 
 func (x *ListShardsRequest) Reset() {
 	*x = ListShardsRequest{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[33]
+	mi := &file_ddq_v1_admin_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2286,7 +2351,7 @@ func (x *ListShardsRequest) String() string {
 func (*ListShardsRequest) ProtoMessage() {}
 
 func (x *ListShardsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[33]
+	mi := &file_ddq_v1_admin_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2299,7 +2364,7 @@ func (x *ListShardsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListShardsRequest.ProtoReflect.Descriptor instead.
 func (*ListShardsRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{33}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ListShardsRequest) GetTopic() string {
@@ -2334,7 +2399,7 @@ type ListShardsResponse struct {
 
 func (x *ListShardsResponse) Reset() {
 	*x = ListShardsResponse{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[34]
+	mi := &file_ddq_v1_admin_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2346,7 +2411,7 @@ func (x *ListShardsResponse) String() string {
 func (*ListShardsResponse) ProtoMessage() {}
 
 func (x *ListShardsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[34]
+	mi := &file_ddq_v1_admin_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2359,7 +2424,7 @@ func (x *ListShardsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListShardsResponse.ProtoReflect.Descriptor instead.
 func (*ListShardsResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{34}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *ListShardsResponse) GetShards() []*Shard {
@@ -2398,7 +2463,7 @@ type Shard struct {
 
 func (x *Shard) Reset() {
 	*x = Shard{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[35]
+	mi := &file_ddq_v1_admin_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2410,7 +2475,7 @@ func (x *Shard) String() string {
 func (*Shard) ProtoMessage() {}
 
 func (x *Shard) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[35]
+	mi := &file_ddq_v1_admin_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2423,7 +2488,7 @@ func (x *Shard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Shard.ProtoReflect.Descriptor instead.
 func (*Shard) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{35}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Shard) GetTopic() string {
@@ -2500,7 +2565,7 @@ type ReshardTopicRequest struct {
 
 func (x *ReshardTopicRequest) Reset() {
 	*x = ReshardTopicRequest{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[36]
+	mi := &file_ddq_v1_admin_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2512,7 +2577,7 @@ func (x *ReshardTopicRequest) String() string {
 func (*ReshardTopicRequest) ProtoMessage() {}
 
 func (x *ReshardTopicRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[36]
+	mi := &file_ddq_v1_admin_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2525,7 +2590,7 @@ func (x *ReshardTopicRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReshardTopicRequest.ProtoReflect.Descriptor instead.
 func (*ReshardTopicRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{36}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *ReshardTopicRequest) GetName() string {
@@ -2551,7 +2616,7 @@ type ReshardTopicResponse struct {
 
 func (x *ReshardTopicResponse) Reset() {
 	*x = ReshardTopicResponse{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[37]
+	mi := &file_ddq_v1_admin_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2563,7 +2628,7 @@ func (x *ReshardTopicResponse) String() string {
 func (*ReshardTopicResponse) ProtoMessage() {}
 
 func (x *ReshardTopicResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[37]
+	mi := &file_ddq_v1_admin_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2576,7 +2641,7 @@ func (x *ReshardTopicResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReshardTopicResponse.ProtoReflect.Descriptor instead.
 func (*ReshardTopicResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{37}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *ReshardTopicResponse) GetTopic() *Topic {
@@ -2598,7 +2663,7 @@ type OwnedLoad struct {
 
 func (x *OwnedLoad) Reset() {
 	*x = OwnedLoad{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[38]
+	mi := &file_ddq_v1_admin_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2610,7 +2675,7 @@ func (x *OwnedLoad) String() string {
 func (*OwnedLoad) ProtoMessage() {}
 
 func (x *OwnedLoad) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[38]
+	mi := &file_ddq_v1_admin_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2623,7 +2688,7 @@ func (x *OwnedLoad) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnedLoad.ProtoReflect.Descriptor instead.
 func (*OwnedLoad) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{38}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *OwnedLoad) GetWheel() int64 {
@@ -2649,7 +2714,7 @@ type DrainNodeRequest struct {
 
 func (x *DrainNodeRequest) Reset() {
 	*x = DrainNodeRequest{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[39]
+	mi := &file_ddq_v1_admin_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2661,7 +2726,7 @@ func (x *DrainNodeRequest) String() string {
 func (*DrainNodeRequest) ProtoMessage() {}
 
 func (x *DrainNodeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[39]
+	mi := &file_ddq_v1_admin_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2674,7 +2739,7 @@ func (x *DrainNodeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainNodeRequest.ProtoReflect.Descriptor instead.
 func (*DrainNodeRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{39}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *DrainNodeRequest) GetName() string {
@@ -2692,7 +2757,7 @@ type DrainNodeResponse struct {
 
 func (x *DrainNodeResponse) Reset() {
 	*x = DrainNodeResponse{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[40]
+	mi := &file_ddq_v1_admin_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2704,7 +2769,7 @@ func (x *DrainNodeResponse) String() string {
 func (*DrainNodeResponse) ProtoMessage() {}
 
 func (x *DrainNodeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[40]
+	mi := &file_ddq_v1_admin_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2717,7 +2782,7 @@ func (x *DrainNodeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainNodeResponse.ProtoReflect.Descriptor instead.
 func (*DrainNodeResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{40}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{41}
 }
 
 type UndrainNodeRequest struct {
@@ -2729,7 +2794,7 @@ type UndrainNodeRequest struct {
 
 func (x *UndrainNodeRequest) Reset() {
 	*x = UndrainNodeRequest{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[41]
+	mi := &file_ddq_v1_admin_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2741,7 +2806,7 @@ func (x *UndrainNodeRequest) String() string {
 func (*UndrainNodeRequest) ProtoMessage() {}
 
 func (x *UndrainNodeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[41]
+	mi := &file_ddq_v1_admin_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2754,7 +2819,7 @@ func (x *UndrainNodeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UndrainNodeRequest.ProtoReflect.Descriptor instead.
 func (*UndrainNodeRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{41}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *UndrainNodeRequest) GetName() string {
@@ -2772,7 +2837,7 @@ type UndrainNodeResponse struct {
 
 func (x *UndrainNodeResponse) Reset() {
 	*x = UndrainNodeResponse{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[42]
+	mi := &file_ddq_v1_admin_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2784,7 +2849,7 @@ func (x *UndrainNodeResponse) String() string {
 func (*UndrainNodeResponse) ProtoMessage() {}
 
 func (x *UndrainNodeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[42]
+	mi := &file_ddq_v1_admin_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2797,7 +2862,7 @@ func (x *UndrainNodeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UndrainNodeResponse.ProtoReflect.Descriptor instead.
 func (*UndrainNodeResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{42}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{43}
 }
 
 type PlanRebalanceRequest struct {
@@ -2809,7 +2874,7 @@ type PlanRebalanceRequest struct {
 
 func (x *PlanRebalanceRequest) Reset() {
 	*x = PlanRebalanceRequest{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[43]
+	mi := &file_ddq_v1_admin_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2821,7 +2886,7 @@ func (x *PlanRebalanceRequest) String() string {
 func (*PlanRebalanceRequest) ProtoMessage() {}
 
 func (x *PlanRebalanceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[43]
+	mi := &file_ddq_v1_admin_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2834,7 +2899,7 @@ func (x *PlanRebalanceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanRebalanceRequest.ProtoReflect.Descriptor instead.
 func (*PlanRebalanceRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{43}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *PlanRebalanceRequest) GetDrain() []string {
@@ -2853,7 +2918,7 @@ type PlanRebalanceResponse struct {
 
 func (x *PlanRebalanceResponse) Reset() {
 	*x = PlanRebalanceResponse{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[44]
+	mi := &file_ddq_v1_admin_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2865,7 +2930,7 @@ func (x *PlanRebalanceResponse) String() string {
 func (*PlanRebalanceResponse) ProtoMessage() {}
 
 func (x *PlanRebalanceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[44]
+	mi := &file_ddq_v1_admin_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2878,7 +2943,7 @@ func (x *PlanRebalanceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanRebalanceResponse.ProtoReflect.Descriptor instead.
 func (*PlanRebalanceResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{44}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *PlanRebalanceResponse) GetMoves() []*ShardMove {
@@ -2902,7 +2967,7 @@ type ShardMove struct {
 
 func (x *ShardMove) Reset() {
 	*x = ShardMove{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[45]
+	mi := &file_ddq_v1_admin_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2914,7 +2979,7 @@ func (x *ShardMove) String() string {
 func (*ShardMove) ProtoMessage() {}
 
 func (x *ShardMove) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[45]
+	mi := &file_ddq_v1_admin_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2927,7 +2992,7 @@ func (x *ShardMove) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardMove.ProtoReflect.Descriptor instead.
 func (*ShardMove) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{45}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *ShardMove) GetTopic() string {
@@ -2968,7 +3033,7 @@ type ReleaseShardRequest struct {
 
 func (x *ReleaseShardRequest) Reset() {
 	*x = ReleaseShardRequest{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[46]
+	mi := &file_ddq_v1_admin_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2980,7 +3045,7 @@ func (x *ReleaseShardRequest) String() string {
 func (*ReleaseShardRequest) ProtoMessage() {}
 
 func (x *ReleaseShardRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[46]
+	mi := &file_ddq_v1_admin_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2993,7 +3058,7 @@ func (x *ReleaseShardRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseShardRequest.ProtoReflect.Descriptor instead.
 func (*ReleaseShardRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{46}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *ReleaseShardRequest) GetTopic() string {
@@ -3018,7 +3083,7 @@ type ReleaseShardResponse struct {
 
 func (x *ReleaseShardResponse) Reset() {
 	*x = ReleaseShardResponse{}
-	mi := &file_ddq_v1_admin_proto_msgTypes[47]
+	mi := &file_ddq_v1_admin_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3030,7 +3095,7 @@ func (x *ReleaseShardResponse) String() string {
 func (*ReleaseShardResponse) ProtoMessage() {}
 
 func (x *ReleaseShardResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_admin_proto_msgTypes[47]
+	mi := &file_ddq_v1_admin_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3043,14 +3108,14 @@ func (x *ReleaseShardResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseShardResponse.ProtoReflect.Descriptor instead.
 func (*ReleaseShardResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{47}
+	return file_ddq_v1_admin_proto_rawDescGZIP(), []int{48}
 }
 
 var File_ddq_v1_admin_proto protoreflect.FileDescriptor
 
 const file_ddq_v1_admin_proto_rawDesc = "" +
 	"\n" +
-	"\x12ddq/v1/admin.proto\x12\x06ddq.v1\x1a\x11ddq/v1/task.proto\"\x9b\a\n" +
+	"\x12ddq/v1/admin.proto\x12\x06ddq.v1\x1a\x11ddq/v1/task.proto\"\xe5\a\n" +
 	"\vTopicPolicy\x12\x1b\n" +
 	"\x06shards\x18\x01 \x01(\x05H\x00R\x06shards\x88\x01\x01\x127\n" +
 	"\x15visibility_timeout_ms\x18\x02 \x01(\x03H\x01R\x13visibilityTimeoutMs\x88\x01\x01\x12$\n" +
@@ -3073,7 +3138,8 @@ const file_ddq_v1_admin_proto_rawDesc = "" +
 	"\bkey_rate\x18\f \x01(\v2\x11.ddq.v1.RateLimitR\akeyRate\x12,\n" +
 	"\x0fkey_concurrency\x18\r \x01(\x05H\vR\x0ekeyConcurrency\x88\x01\x01\x120\n" +
 	"\n" +
-	"over_limit\x18\x0e \x01(\x0e2\x11.ddq.v1.OverLimitR\toverLimitB\t\n" +
+	"over_limit\x18\x0e \x01(\x0e2\x11.ddq.v1.OverLimitR\toverLimit\x12H\n" +
+	"\x12indexed_attributes\x18\x16 \x01(\v2\x19.ddq.v1.IndexedAttributesR\x11indexedAttributesB\t\n" +
 	"\a_shardsB\x18\n" +
 	"\x16_visibility_timeout_msB\x0e\n" +
 	"\f_max_retriesB\x0f\n" +
@@ -3085,7 +3151,9 @@ const file_ddq_v1_admin_proto_rawDesc = "" +
 	"\f_max_backlogB\x12\n" +
 	"\x10_priority_ageingB\x0e\n" +
 	"\f_concurrencyB\x12\n" +
-	"\x10_key_concurrency\"z\n" +
+	"\x10_key_concurrency\")\n" +
+	"\x11IndexedAttributes\x12\x14\n" +
+	"\x05names\x18\x01 \x03(\tR\x05names\"z\n" +
 	"\tRateLimit\x12$\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x10.ddq.v1.RateKindR\x04kind\x12\x14\n" +
 	"\x05count\x18\x02 \x01(\x05R\x05count\x12\x1b\n" +
@@ -3120,14 +3188,15 @@ const file_ddq_v1_admin_proto_rawDesc = "" +
 	"\x16ConfigureTopicResponse\x12#\n" +
 	"\x05topic\x18\x01 \x01(\v2\r.ddq.v1.TopicR\x05topic\"*\n" +
 	"\x14DescribeTopicRequest\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\"\xa7\x01\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\"\xd0\x01\n" +
 	"\x15DescribeTopicResponse\x12#\n" +
 	"\x05topic\x18\x01 \x01(\v2\r.ddq.v1.TopicR\x05topic\x12#\n" +
 	"\x05depth\x18\x02 \x01(\v2\r.ddq.v1.DepthR\x05depth\x12$\n" +
 	"\rsubscriptions\x18\x03 \x01(\x05R\rsubscriptions\x12\x1e\n" +
 	"\n" +
 	"durability\x18\x04 \x01(\tR\n" +
-	"durability\"O\n" +
+	"durability\x12'\n" +
+	"\x0findexing_shards\x18\x16 \x01(\x05R\x0eindexingShards\"O\n" +
 	"\x11ListTopicsRequest\x12\x1b\n" +
 	"\tpage_size\x18\x01 \x01(\x05R\bpageSize\x12\x1d\n" +
 	"\n" +
@@ -3312,135 +3381,137 @@ func file_ddq_v1_admin_proto_rawDescGZIP() []byte {
 }
 
 var file_ddq_v1_admin_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_ddq_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 48)
+var file_ddq_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 49)
 var file_ddq_v1_admin_proto_goTypes = []any{
 	(RateKind)(0),                      // 0: ddq.v1.RateKind
 	(OverLimit)(0),                     // 1: ddq.v1.OverLimit
 	(NodeState)(0),                     // 2: ddq.v1.NodeState
 	(*TopicPolicy)(nil),                // 3: ddq.v1.TopicPolicy
-	(*RateLimit)(nil),                  // 4: ddq.v1.RateLimit
-	(*Topic)(nil),                      // 5: ddq.v1.Topic
-	(*Depth)(nil),                      // 6: ddq.v1.Depth
-	(*CreateTopicRequest)(nil),         // 7: ddq.v1.CreateTopicRequest
-	(*CreateTopicResponse)(nil),        // 8: ddq.v1.CreateTopicResponse
-	(*ConfigureTopicRequest)(nil),      // 9: ddq.v1.ConfigureTopicRequest
-	(*ConfigureTopicResponse)(nil),     // 10: ddq.v1.ConfigureTopicResponse
-	(*DescribeTopicRequest)(nil),       // 11: ddq.v1.DescribeTopicRequest
-	(*DescribeTopicResponse)(nil),      // 12: ddq.v1.DescribeTopicResponse
-	(*ListTopicsRequest)(nil),          // 13: ddq.v1.ListTopicsRequest
-	(*ListTopicsResponse)(nil),         // 14: ddq.v1.ListTopicsResponse
-	(*DeleteTopicRequest)(nil),         // 15: ddq.v1.DeleteTopicRequest
-	(*DeleteTopicResponse)(nil),        // 16: ddq.v1.DeleteTopicResponse
-	(*PauseTopicRequest)(nil),          // 17: ddq.v1.PauseTopicRequest
-	(*PauseTopicResponse)(nil),         // 18: ddq.v1.PauseTopicResponse
-	(*ResumeTopicRequest)(nil),         // 19: ddq.v1.ResumeTopicRequest
-	(*ResumeTopicResponse)(nil),        // 20: ddq.v1.ResumeTopicResponse
-	(*PurgeTopicRequest)(nil),          // 21: ddq.v1.PurgeTopicRequest
-	(*PurgeTopicResponse)(nil),         // 22: ddq.v1.PurgeTopicResponse
-	(*DeadLetterFilter)(nil),           // 23: ddq.v1.DeadLetterFilter
-	(*ListDeadLettersRequest)(nil),     // 24: ddq.v1.ListDeadLettersRequest
-	(*ListDeadLettersResponse)(nil),    // 25: ddq.v1.ListDeadLettersResponse
-	(*RequeueDeadLettersRequest)(nil),  // 26: ddq.v1.RequeueDeadLettersRequest
-	(*RequeueDeadLettersResponse)(nil), // 27: ddq.v1.RequeueDeadLettersResponse
-	(*DeleteDeadLettersRequest)(nil),   // 28: ddq.v1.DeleteDeadLettersRequest
-	(*DeleteDeadLettersResponse)(nil),  // 29: ddq.v1.DeleteDeadLettersResponse
-	(*DescribeServerRequest)(nil),      // 30: ddq.v1.DescribeServerRequest
-	(*DescribeServerResponse)(nil),     // 31: ddq.v1.DescribeServerResponse
-	(*Node)(nil),                       // 32: ddq.v1.Node
-	(*NodeLoad)(nil),                   // 33: ddq.v1.NodeLoad
-	(*ListNodesRequest)(nil),           // 34: ddq.v1.ListNodesRequest
-	(*ListNodesResponse)(nil),          // 35: ddq.v1.ListNodesResponse
-	(*ListShardsRequest)(nil),          // 36: ddq.v1.ListShardsRequest
-	(*ListShardsResponse)(nil),         // 37: ddq.v1.ListShardsResponse
-	(*Shard)(nil),                      // 38: ddq.v1.Shard
-	(*ReshardTopicRequest)(nil),        // 39: ddq.v1.ReshardTopicRequest
-	(*ReshardTopicResponse)(nil),       // 40: ddq.v1.ReshardTopicResponse
-	(*OwnedLoad)(nil),                  // 41: ddq.v1.OwnedLoad
-	(*DrainNodeRequest)(nil),           // 42: ddq.v1.DrainNodeRequest
-	(*DrainNodeResponse)(nil),          // 43: ddq.v1.DrainNodeResponse
-	(*UndrainNodeRequest)(nil),         // 44: ddq.v1.UndrainNodeRequest
-	(*UndrainNodeResponse)(nil),        // 45: ddq.v1.UndrainNodeResponse
-	(*PlanRebalanceRequest)(nil),       // 46: ddq.v1.PlanRebalanceRequest
-	(*PlanRebalanceResponse)(nil),      // 47: ddq.v1.PlanRebalanceResponse
-	(*ShardMove)(nil),                  // 48: ddq.v1.ShardMove
-	(*ReleaseShardRequest)(nil),        // 49: ddq.v1.ReleaseShardRequest
-	(*ReleaseShardResponse)(nil),       // 50: ddq.v1.ReleaseShardResponse
-	(*Backoff)(nil),                    // 51: ddq.v1.Backoff
-	(DeadReason)(0),                    // 52: ddq.v1.DeadReason
-	(*Task)(nil),                       // 53: ddq.v1.Task
+	(*IndexedAttributes)(nil),          // 4: ddq.v1.IndexedAttributes
+	(*RateLimit)(nil),                  // 5: ddq.v1.RateLimit
+	(*Topic)(nil),                      // 6: ddq.v1.Topic
+	(*Depth)(nil),                      // 7: ddq.v1.Depth
+	(*CreateTopicRequest)(nil),         // 8: ddq.v1.CreateTopicRequest
+	(*CreateTopicResponse)(nil),        // 9: ddq.v1.CreateTopicResponse
+	(*ConfigureTopicRequest)(nil),      // 10: ddq.v1.ConfigureTopicRequest
+	(*ConfigureTopicResponse)(nil),     // 11: ddq.v1.ConfigureTopicResponse
+	(*DescribeTopicRequest)(nil),       // 12: ddq.v1.DescribeTopicRequest
+	(*DescribeTopicResponse)(nil),      // 13: ddq.v1.DescribeTopicResponse
+	(*ListTopicsRequest)(nil),          // 14: ddq.v1.ListTopicsRequest
+	(*ListTopicsResponse)(nil),         // 15: ddq.v1.ListTopicsResponse
+	(*DeleteTopicRequest)(nil),         // 16: ddq.v1.DeleteTopicRequest
+	(*DeleteTopicResponse)(nil),        // 17: ddq.v1.DeleteTopicResponse
+	(*PauseTopicRequest)(nil),          // 18: ddq.v1.PauseTopicRequest
+	(*PauseTopicResponse)(nil),         // 19: ddq.v1.PauseTopicResponse
+	(*ResumeTopicRequest)(nil),         // 20: ddq.v1.ResumeTopicRequest
+	(*ResumeTopicResponse)(nil),        // 21: ddq.v1.ResumeTopicResponse
+	(*PurgeTopicRequest)(nil),          // 22: ddq.v1.PurgeTopicRequest
+	(*PurgeTopicResponse)(nil),         // 23: ddq.v1.PurgeTopicResponse
+	(*DeadLetterFilter)(nil),           // 24: ddq.v1.DeadLetterFilter
+	(*ListDeadLettersRequest)(nil),     // 25: ddq.v1.ListDeadLettersRequest
+	(*ListDeadLettersResponse)(nil),    // 26: ddq.v1.ListDeadLettersResponse
+	(*RequeueDeadLettersRequest)(nil),  // 27: ddq.v1.RequeueDeadLettersRequest
+	(*RequeueDeadLettersResponse)(nil), // 28: ddq.v1.RequeueDeadLettersResponse
+	(*DeleteDeadLettersRequest)(nil),   // 29: ddq.v1.DeleteDeadLettersRequest
+	(*DeleteDeadLettersResponse)(nil),  // 30: ddq.v1.DeleteDeadLettersResponse
+	(*DescribeServerRequest)(nil),      // 31: ddq.v1.DescribeServerRequest
+	(*DescribeServerResponse)(nil),     // 32: ddq.v1.DescribeServerResponse
+	(*Node)(nil),                       // 33: ddq.v1.Node
+	(*NodeLoad)(nil),                   // 34: ddq.v1.NodeLoad
+	(*ListNodesRequest)(nil),           // 35: ddq.v1.ListNodesRequest
+	(*ListNodesResponse)(nil),          // 36: ddq.v1.ListNodesResponse
+	(*ListShardsRequest)(nil),          // 37: ddq.v1.ListShardsRequest
+	(*ListShardsResponse)(nil),         // 38: ddq.v1.ListShardsResponse
+	(*Shard)(nil),                      // 39: ddq.v1.Shard
+	(*ReshardTopicRequest)(nil),        // 40: ddq.v1.ReshardTopicRequest
+	(*ReshardTopicResponse)(nil),       // 41: ddq.v1.ReshardTopicResponse
+	(*OwnedLoad)(nil),                  // 42: ddq.v1.OwnedLoad
+	(*DrainNodeRequest)(nil),           // 43: ddq.v1.DrainNodeRequest
+	(*DrainNodeResponse)(nil),          // 44: ddq.v1.DrainNodeResponse
+	(*UndrainNodeRequest)(nil),         // 45: ddq.v1.UndrainNodeRequest
+	(*UndrainNodeResponse)(nil),        // 46: ddq.v1.UndrainNodeResponse
+	(*PlanRebalanceRequest)(nil),       // 47: ddq.v1.PlanRebalanceRequest
+	(*PlanRebalanceResponse)(nil),      // 48: ddq.v1.PlanRebalanceResponse
+	(*ShardMove)(nil),                  // 49: ddq.v1.ShardMove
+	(*ReleaseShardRequest)(nil),        // 50: ddq.v1.ReleaseShardRequest
+	(*ReleaseShardResponse)(nil),       // 51: ddq.v1.ReleaseShardResponse
+	(*Backoff)(nil),                    // 52: ddq.v1.Backoff
+	(DeadReason)(0),                    // 53: ddq.v1.DeadReason
+	(*Task)(nil),                       // 54: ddq.v1.Task
 }
 var file_ddq_v1_admin_proto_depIdxs = []int32{
-	51, // 0: ddq.v1.TopicPolicy.backoff:type_name -> ddq.v1.Backoff
-	4,  // 1: ddq.v1.TopicPolicy.rate:type_name -> ddq.v1.RateLimit
-	4,  // 2: ddq.v1.TopicPolicy.key_rate:type_name -> ddq.v1.RateLimit
+	52, // 0: ddq.v1.TopicPolicy.backoff:type_name -> ddq.v1.Backoff
+	5,  // 1: ddq.v1.TopicPolicy.rate:type_name -> ddq.v1.RateLimit
+	5,  // 2: ddq.v1.TopicPolicy.key_rate:type_name -> ddq.v1.RateLimit
 	1,  // 3: ddq.v1.TopicPolicy.over_limit:type_name -> ddq.v1.OverLimit
-	0,  // 4: ddq.v1.RateLimit.kind:type_name -> ddq.v1.RateKind
-	3,  // 5: ddq.v1.Topic.policy:type_name -> ddq.v1.TopicPolicy
-	3,  // 6: ddq.v1.CreateTopicRequest.policy:type_name -> ddq.v1.TopicPolicy
-	5,  // 7: ddq.v1.CreateTopicResponse.topic:type_name -> ddq.v1.Topic
-	3,  // 8: ddq.v1.ConfigureTopicRequest.policy:type_name -> ddq.v1.TopicPolicy
-	5,  // 9: ddq.v1.ConfigureTopicResponse.topic:type_name -> ddq.v1.Topic
-	5,  // 10: ddq.v1.DescribeTopicResponse.topic:type_name -> ddq.v1.Topic
-	6,  // 11: ddq.v1.DescribeTopicResponse.depth:type_name -> ddq.v1.Depth
-	5,  // 12: ddq.v1.ListTopicsResponse.topics:type_name -> ddq.v1.Topic
-	5,  // 13: ddq.v1.PauseTopicResponse.topic:type_name -> ddq.v1.Topic
-	5,  // 14: ddq.v1.ResumeTopicResponse.topic:type_name -> ddq.v1.Topic
-	52, // 15: ddq.v1.DeadLetterFilter.reason:type_name -> ddq.v1.DeadReason
-	23, // 16: ddq.v1.ListDeadLettersRequest.filter:type_name -> ddq.v1.DeadLetterFilter
-	53, // 17: ddq.v1.ListDeadLettersResponse.tasks:type_name -> ddq.v1.Task
-	23, // 18: ddq.v1.RequeueDeadLettersRequest.filter:type_name -> ddq.v1.DeadLetterFilter
-	23, // 19: ddq.v1.DeleteDeadLettersRequest.filter:type_name -> ddq.v1.DeadLetterFilter
-	2,  // 20: ddq.v1.Node.state:type_name -> ddq.v1.NodeState
-	33, // 21: ddq.v1.Node.load:type_name -> ddq.v1.NodeLoad
-	32, // 22: ddq.v1.ListNodesResponse.nodes:type_name -> ddq.v1.Node
-	38, // 23: ddq.v1.ListShardsResponse.shards:type_name -> ddq.v1.Shard
-	6,  // 24: ddq.v1.Shard.depth:type_name -> ddq.v1.Depth
-	41, // 25: ddq.v1.Shard.load:type_name -> ddq.v1.OwnedLoad
-	5,  // 26: ddq.v1.ReshardTopicResponse.topic:type_name -> ddq.v1.Topic
-	48, // 27: ddq.v1.PlanRebalanceResponse.moves:type_name -> ddq.v1.ShardMove
-	7,  // 28: ddq.v1.AdminService.CreateTopic:input_type -> ddq.v1.CreateTopicRequest
-	9,  // 29: ddq.v1.AdminService.ConfigureTopic:input_type -> ddq.v1.ConfigureTopicRequest
-	11, // 30: ddq.v1.AdminService.DescribeTopic:input_type -> ddq.v1.DescribeTopicRequest
-	13, // 31: ddq.v1.AdminService.ListTopics:input_type -> ddq.v1.ListTopicsRequest
-	15, // 32: ddq.v1.AdminService.DeleteTopic:input_type -> ddq.v1.DeleteTopicRequest
-	17, // 33: ddq.v1.AdminService.PauseTopic:input_type -> ddq.v1.PauseTopicRequest
-	19, // 34: ddq.v1.AdminService.ResumeTopic:input_type -> ddq.v1.ResumeTopicRequest
-	21, // 35: ddq.v1.AdminService.PurgeTopic:input_type -> ddq.v1.PurgeTopicRequest
-	24, // 36: ddq.v1.AdminService.ListDeadLetters:input_type -> ddq.v1.ListDeadLettersRequest
-	26, // 37: ddq.v1.AdminService.RequeueDeadLetters:input_type -> ddq.v1.RequeueDeadLettersRequest
-	28, // 38: ddq.v1.AdminService.DeleteDeadLetters:input_type -> ddq.v1.DeleteDeadLettersRequest
-	30, // 39: ddq.v1.AdminService.DescribeServer:input_type -> ddq.v1.DescribeServerRequest
-	34, // 40: ddq.v1.AdminService.ListNodes:input_type -> ddq.v1.ListNodesRequest
-	36, // 41: ddq.v1.AdminService.ListShards:input_type -> ddq.v1.ListShardsRequest
-	42, // 42: ddq.v1.AdminService.DrainNode:input_type -> ddq.v1.DrainNodeRequest
-	44, // 43: ddq.v1.AdminService.UndrainNode:input_type -> ddq.v1.UndrainNodeRequest
-	46, // 44: ddq.v1.AdminService.PlanRebalance:input_type -> ddq.v1.PlanRebalanceRequest
-	49, // 45: ddq.v1.AdminService.ReleaseShard:input_type -> ddq.v1.ReleaseShardRequest
-	39, // 46: ddq.v1.AdminService.ReshardTopic:input_type -> ddq.v1.ReshardTopicRequest
-	8,  // 47: ddq.v1.AdminService.CreateTopic:output_type -> ddq.v1.CreateTopicResponse
-	10, // 48: ddq.v1.AdminService.ConfigureTopic:output_type -> ddq.v1.ConfigureTopicResponse
-	12, // 49: ddq.v1.AdminService.DescribeTopic:output_type -> ddq.v1.DescribeTopicResponse
-	14, // 50: ddq.v1.AdminService.ListTopics:output_type -> ddq.v1.ListTopicsResponse
-	16, // 51: ddq.v1.AdminService.DeleteTopic:output_type -> ddq.v1.DeleteTopicResponse
-	18, // 52: ddq.v1.AdminService.PauseTopic:output_type -> ddq.v1.PauseTopicResponse
-	20, // 53: ddq.v1.AdminService.ResumeTopic:output_type -> ddq.v1.ResumeTopicResponse
-	22, // 54: ddq.v1.AdminService.PurgeTopic:output_type -> ddq.v1.PurgeTopicResponse
-	25, // 55: ddq.v1.AdminService.ListDeadLetters:output_type -> ddq.v1.ListDeadLettersResponse
-	27, // 56: ddq.v1.AdminService.RequeueDeadLetters:output_type -> ddq.v1.RequeueDeadLettersResponse
-	29, // 57: ddq.v1.AdminService.DeleteDeadLetters:output_type -> ddq.v1.DeleteDeadLettersResponse
-	31, // 58: ddq.v1.AdminService.DescribeServer:output_type -> ddq.v1.DescribeServerResponse
-	35, // 59: ddq.v1.AdminService.ListNodes:output_type -> ddq.v1.ListNodesResponse
-	37, // 60: ddq.v1.AdminService.ListShards:output_type -> ddq.v1.ListShardsResponse
-	43, // 61: ddq.v1.AdminService.DrainNode:output_type -> ddq.v1.DrainNodeResponse
-	45, // 62: ddq.v1.AdminService.UndrainNode:output_type -> ddq.v1.UndrainNodeResponse
-	47, // 63: ddq.v1.AdminService.PlanRebalance:output_type -> ddq.v1.PlanRebalanceResponse
-	50, // 64: ddq.v1.AdminService.ReleaseShard:output_type -> ddq.v1.ReleaseShardResponse
-	40, // 65: ddq.v1.AdminService.ReshardTopic:output_type -> ddq.v1.ReshardTopicResponse
-	47, // [47:66] is the sub-list for method output_type
-	28, // [28:47] is the sub-list for method input_type
-	28, // [28:28] is the sub-list for extension type_name
-	28, // [28:28] is the sub-list for extension extendee
-	0,  // [0:28] is the sub-list for field type_name
+	4,  // 4: ddq.v1.TopicPolicy.indexed_attributes:type_name -> ddq.v1.IndexedAttributes
+	0,  // 5: ddq.v1.RateLimit.kind:type_name -> ddq.v1.RateKind
+	3,  // 6: ddq.v1.Topic.policy:type_name -> ddq.v1.TopicPolicy
+	3,  // 7: ddq.v1.CreateTopicRequest.policy:type_name -> ddq.v1.TopicPolicy
+	6,  // 8: ddq.v1.CreateTopicResponse.topic:type_name -> ddq.v1.Topic
+	3,  // 9: ddq.v1.ConfigureTopicRequest.policy:type_name -> ddq.v1.TopicPolicy
+	6,  // 10: ddq.v1.ConfigureTopicResponse.topic:type_name -> ddq.v1.Topic
+	6,  // 11: ddq.v1.DescribeTopicResponse.topic:type_name -> ddq.v1.Topic
+	7,  // 12: ddq.v1.DescribeTopicResponse.depth:type_name -> ddq.v1.Depth
+	6,  // 13: ddq.v1.ListTopicsResponse.topics:type_name -> ddq.v1.Topic
+	6,  // 14: ddq.v1.PauseTopicResponse.topic:type_name -> ddq.v1.Topic
+	6,  // 15: ddq.v1.ResumeTopicResponse.topic:type_name -> ddq.v1.Topic
+	53, // 16: ddq.v1.DeadLetterFilter.reason:type_name -> ddq.v1.DeadReason
+	24, // 17: ddq.v1.ListDeadLettersRequest.filter:type_name -> ddq.v1.DeadLetterFilter
+	54, // 18: ddq.v1.ListDeadLettersResponse.tasks:type_name -> ddq.v1.Task
+	24, // 19: ddq.v1.RequeueDeadLettersRequest.filter:type_name -> ddq.v1.DeadLetterFilter
+	24, // 20: ddq.v1.DeleteDeadLettersRequest.filter:type_name -> ddq.v1.DeadLetterFilter
+	2,  // 21: ddq.v1.Node.state:type_name -> ddq.v1.NodeState
+	34, // 22: ddq.v1.Node.load:type_name -> ddq.v1.NodeLoad
+	33, // 23: ddq.v1.ListNodesResponse.nodes:type_name -> ddq.v1.Node
+	39, // 24: ddq.v1.ListShardsResponse.shards:type_name -> ddq.v1.Shard
+	7,  // 25: ddq.v1.Shard.depth:type_name -> ddq.v1.Depth
+	42, // 26: ddq.v1.Shard.load:type_name -> ddq.v1.OwnedLoad
+	6,  // 27: ddq.v1.ReshardTopicResponse.topic:type_name -> ddq.v1.Topic
+	49, // 28: ddq.v1.PlanRebalanceResponse.moves:type_name -> ddq.v1.ShardMove
+	8,  // 29: ddq.v1.AdminService.CreateTopic:input_type -> ddq.v1.CreateTopicRequest
+	10, // 30: ddq.v1.AdminService.ConfigureTopic:input_type -> ddq.v1.ConfigureTopicRequest
+	12, // 31: ddq.v1.AdminService.DescribeTopic:input_type -> ddq.v1.DescribeTopicRequest
+	14, // 32: ddq.v1.AdminService.ListTopics:input_type -> ddq.v1.ListTopicsRequest
+	16, // 33: ddq.v1.AdminService.DeleteTopic:input_type -> ddq.v1.DeleteTopicRequest
+	18, // 34: ddq.v1.AdminService.PauseTopic:input_type -> ddq.v1.PauseTopicRequest
+	20, // 35: ddq.v1.AdminService.ResumeTopic:input_type -> ddq.v1.ResumeTopicRequest
+	22, // 36: ddq.v1.AdminService.PurgeTopic:input_type -> ddq.v1.PurgeTopicRequest
+	25, // 37: ddq.v1.AdminService.ListDeadLetters:input_type -> ddq.v1.ListDeadLettersRequest
+	27, // 38: ddq.v1.AdminService.RequeueDeadLetters:input_type -> ddq.v1.RequeueDeadLettersRequest
+	29, // 39: ddq.v1.AdminService.DeleteDeadLetters:input_type -> ddq.v1.DeleteDeadLettersRequest
+	31, // 40: ddq.v1.AdminService.DescribeServer:input_type -> ddq.v1.DescribeServerRequest
+	35, // 41: ddq.v1.AdminService.ListNodes:input_type -> ddq.v1.ListNodesRequest
+	37, // 42: ddq.v1.AdminService.ListShards:input_type -> ddq.v1.ListShardsRequest
+	43, // 43: ddq.v1.AdminService.DrainNode:input_type -> ddq.v1.DrainNodeRequest
+	45, // 44: ddq.v1.AdminService.UndrainNode:input_type -> ddq.v1.UndrainNodeRequest
+	47, // 45: ddq.v1.AdminService.PlanRebalance:input_type -> ddq.v1.PlanRebalanceRequest
+	50, // 46: ddq.v1.AdminService.ReleaseShard:input_type -> ddq.v1.ReleaseShardRequest
+	40, // 47: ddq.v1.AdminService.ReshardTopic:input_type -> ddq.v1.ReshardTopicRequest
+	9,  // 48: ddq.v1.AdminService.CreateTopic:output_type -> ddq.v1.CreateTopicResponse
+	11, // 49: ddq.v1.AdminService.ConfigureTopic:output_type -> ddq.v1.ConfigureTopicResponse
+	13, // 50: ddq.v1.AdminService.DescribeTopic:output_type -> ddq.v1.DescribeTopicResponse
+	15, // 51: ddq.v1.AdminService.ListTopics:output_type -> ddq.v1.ListTopicsResponse
+	17, // 52: ddq.v1.AdminService.DeleteTopic:output_type -> ddq.v1.DeleteTopicResponse
+	19, // 53: ddq.v1.AdminService.PauseTopic:output_type -> ddq.v1.PauseTopicResponse
+	21, // 54: ddq.v1.AdminService.ResumeTopic:output_type -> ddq.v1.ResumeTopicResponse
+	23, // 55: ddq.v1.AdminService.PurgeTopic:output_type -> ddq.v1.PurgeTopicResponse
+	26, // 56: ddq.v1.AdminService.ListDeadLetters:output_type -> ddq.v1.ListDeadLettersResponse
+	28, // 57: ddq.v1.AdminService.RequeueDeadLetters:output_type -> ddq.v1.RequeueDeadLettersResponse
+	30, // 58: ddq.v1.AdminService.DeleteDeadLetters:output_type -> ddq.v1.DeleteDeadLettersResponse
+	32, // 59: ddq.v1.AdminService.DescribeServer:output_type -> ddq.v1.DescribeServerResponse
+	36, // 60: ddq.v1.AdminService.ListNodes:output_type -> ddq.v1.ListNodesResponse
+	38, // 61: ddq.v1.AdminService.ListShards:output_type -> ddq.v1.ListShardsResponse
+	44, // 62: ddq.v1.AdminService.DrainNode:output_type -> ddq.v1.DrainNodeResponse
+	46, // 63: ddq.v1.AdminService.UndrainNode:output_type -> ddq.v1.UndrainNodeResponse
+	48, // 64: ddq.v1.AdminService.PlanRebalance:output_type -> ddq.v1.PlanRebalanceResponse
+	51, // 65: ddq.v1.AdminService.ReleaseShard:output_type -> ddq.v1.ReleaseShardResponse
+	41, // 66: ddq.v1.AdminService.ReshardTopic:output_type -> ddq.v1.ReshardTopicResponse
+	48, // [48:67] is the sub-list for method output_type
+	29, // [29:48] is the sub-list for method input_type
+	29, // [29:29] is the sub-list for extension type_name
+	29, // [29:29] is the sub-list for extension extendee
+	0,  // [0:29] is the sub-list for field type_name
 }
 
 func init() { file_ddq_v1_admin_proto_init() }
@@ -3450,14 +3521,14 @@ func file_ddq_v1_admin_proto_init() {
 	}
 	file_ddq_v1_task_proto_init()
 	file_ddq_v1_admin_proto_msgTypes[0].OneofWrappers = []any{}
-	file_ddq_v1_admin_proto_msgTypes[6].OneofWrappers = []any{}
+	file_ddq_v1_admin_proto_msgTypes[7].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_ddq_v1_admin_proto_rawDesc), len(file_ddq_v1_admin_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   48,
+			NumMessages:   49,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

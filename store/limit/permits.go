@@ -36,7 +36,7 @@ func (p *Permits) Acquire(q store.Acquire, now time.Time) (got store.Acquired) {
 	}
 	p.queue(q, got.N, now)
 	got.InUse = len(p.until)
-	if len(q.Holders) == 0 {
+	if len(q.Holders) == 0 && q.Node == "" {
 		got.Next = p.next()
 	}
 	return got

@@ -28,6 +28,7 @@ func (m *Store) HoldNew(ctx context.Context, s store.Shard, f store.Fence, tasks
 // add stores a copy of t as pending, unless a live task has its id.
 func (sh *shard) add(t *store.Task, now clock) store.AddResult {
 	result := store.AddResult{Status: store.Added, Due: t.Due}
+	empty := len(sh.tasks) == 0
 	if old := sh.tasks[t.ID]; old != nil {
 		if old.kind == store.KindPending || old.kind == store.KindRunning {
 			return old.refuse(t, now)
@@ -35,6 +36,7 @@ func (sh *shard) add(t *store.Task, now clock) store.AddResult {
 		result.Replaced = old.state(now)
 		sh.take(old)
 	}
+	sh.index = sh.index.Add(t.Indexed, empty)
 	r := &record{task: copyTask(t), kind: store.KindPending}
 	r.task.Attempt, r.task.LastError, r.task.Edits = 0, "", 0
 	sh.put(r)

@@ -29,6 +29,7 @@ func (sh *shard) edit(e *store.Edit, now clock) store.EditResult {
 	was := r.task.Traits
 	if e.Task != nil {
 		r.task = revised(&r.task, e.Task)
+		sh.index = sh.index.Add(e.Task.Indexed, false)
 	}
 	r.task.Edits++
 	r.task.Due = due

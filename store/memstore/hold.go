@@ -64,6 +64,7 @@ func (sh *shard) hold(r *record, h store.Hold, now clock) {
 // held is the answer to who holds the running record r.
 func (r *record) held() store.HoldResult {
 	task := copyTask(&r.task)
+	task.Indexed = ""
 	return store.HoldResult{Status: store.OK, Task: &task, Due: task.Due, Deadline: r.deadline}
 }
 

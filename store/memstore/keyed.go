@@ -105,6 +105,7 @@ func (sh *shard) addFree(t *store.Task, old *mark, until store.Millis, now clock
 func (sh *shard) replace(r *record, t *store.Task) {
 	id, edits := r.task.ID, r.task.Edits
 	sh.take(r)
+	sh.index = sh.index.Add(t.Indexed, false)
 	*r = record{task: copyTask(t), kind: store.KindPending}
 	r.task.ID, r.task.Attempt, r.task.LastError, r.task.Edits = id, 0, "", edits+1
 	sh.put(r)

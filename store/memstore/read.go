@@ -126,6 +126,7 @@ func (sh *shard) stats(now clock) store.Stats {
 		Keys:    len(sh.marks) > 0,
 		Owner:   sh.owner,
 		Epoch:   sh.fence.Epoch,
+		Index:   sh.index,
 	}
 	for e := range pending.after(store.Entry{}) {
 		if stats.OldestMs == 0 {

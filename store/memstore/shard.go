@@ -32,6 +32,7 @@ type record struct {
 //   - a record is in the index of its kind, at its position, and in no other
 //   - done records, and only those, are in trims
 //   - pending records with a lane, and only those, are in lanes
+//   - records are in attributes with those that their task says are indexed
 type shard struct {
 	tasks   map[string]*record
 	indexes [store.KindDead + 1]*index // by kind
@@ -39,6 +40,9 @@ type shard struct {
 	marks   map[string]*mark           // by idempotency key
 	looks   *index                     // keys, by when to look whether they are free
 	lanes   *lanes
+
+	attributes *attributes // by which tasks are found
+	index      store.IndexState
 
 	owner string // node; empty: none
 	fence store.Fence
@@ -54,7 +58,7 @@ func newShard() *shard {
 	return sh
 }
 
-// clear forgets every task, but neither the owner nor seq.
+// clear forgets every task, but neither the owner, nor seq, nor what the index is for.
 func (sh *shard) clear() {
 	sh.tasks = make(map[string]*record)
 	for kind := range sh.indexes {
@@ -62,6 +66,7 @@ func (sh *shard) clear() {
 	}
 	sh.trims, sh.lanes = newIndex(), newLanes()
 	sh.marks, sh.looks = make(map[string]*mark), newIndex()
+	sh.attributes = newAttributes()
 	sh.sealed = false
 }
 
@@ -104,6 +109,7 @@ func (r *record) state(now clock) store.State {
 func (sh *shard) put(r *record) {
 	sh.tasks[r.task.ID] = r
 	sh.indexes[r.kind].insert(r.position())
+	sh.attributes.insert(&r.task)
 	switch r.kind {
 	case store.KindPending:
 		sh.lanes.insert(r.position())
@@ -116,6 +122,7 @@ func (sh *shard) put(r *record) {
 func (sh *shard) take(r *record) {
 	delete(sh.tasks, r.task.ID)
 	sh.indexes[r.kind].remove(r.position())
+	sh.attributes.remove(&r.task)
 	switch r.kind {
 	case store.KindPending:
 		sh.lanes.remove(r.position())
@@ -146,8 +153,10 @@ func (sh *shard) snapshot(id string, now clock) store.Snapshot {
 	if r == nil {
 		return store.Snapshot{Task: store.Task{ID: id}}
 	}
+	task := copyTask(&r.task)
+	task.Indexed = ""
 	return store.Snapshot{
-		Task:     copyTask(&r.task),
+		Task:     task,
 		State:    r.state(now),
 		Token:    r.token,
 		Deadline: r.deadline,

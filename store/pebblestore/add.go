@@ -81,6 +81,9 @@ func (t *turn) add(task *store.Task, h *store.Hold) (store.AddResult, error) {
 			return store.AddResult{}, err
 		}
 	}
+	if err := t.removeEntries(task.ID, old.attributes()); err != nil {
+		return store.AddResult{}, err
+	}
 	result, err := t.insert(task, h, true)
 	result.Replaced = old.stateAt(t.ms)
 	return result, err
@@ -95,7 +98,7 @@ func (t *turn) insert(task *store.Task, h *store.Hold, rewritten bool) (store.Ad
 	if h == nil || task.Due > t.ms || task.Expires != 0 && task.Expires <= t.ms {
 		return result, t.addPending(task.Due, task.ID, record.AppendTraits(nil, task.Traits))
 	}
-	begun := t.newHold(task.ID, h, &entry{stamp: t.stamp(), visibility: task.Visibility, rewritten: rewritten})
+	begun := t.newHold(task.ID, h, &entry{stamp: t.stamp(), visibility: task.Visibility, rewritten: rewritten, indexed: task.Indexed.In(task.Attributes)})
 	t.beginHold(begun)
 	result.Status, result.Deadline, result.Attempt = store.Held, begun.deadline, begun.attempt
 	return result, nil
@@ -116,6 +119,11 @@ func (t *turn) writeTask(task *store.Task, edits int64, rewritten bool) (err err
 		expires:     task.Expires,
 		visibility:  task.Visibility,
 		rewritten:   rewritten,
+		indexed:     task.Indexed.In(task.Attributes),
+	}
+	t.spoke(task.Indexed)
+	if err := t.addEntries(task.ID, e.indexed.Of(task.Attributes)); err != nil {
+		return err
 	}
 	t.key = appendIDKey(t.key[:0], t.sh.number, tableTasks, task.ID)
 	t.value, err = record.AppendBody(e.appendHeader(t.value[:0]), task)

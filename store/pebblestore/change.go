@@ -49,6 +49,9 @@ func (t *turn) dropTask(id string, e *entry) error {
 			return err
 		}
 	}
+	if err := t.removeEntries(id, e.attributes()); err != nil {
+		return err
+	}
 	return t.removeTask(id, e.rewritten)
 }
 

@@ -13,6 +13,8 @@
 //	number 'd' finished id     done tasks by the time they were acked
 //	number 't' trim id         done tasks by the end of their retention
 //	number 'e' id              what the attempts of a task left behind, and its result
+//	number 'i' name value id   tasks by their indexed attributes
+//	number 'a'                 for which attributes that is complete
 //	number 'm'                 how many of each, of batches, seq, and the newest id
 //	number 'o'                 the owner and its claim
 //	0 's' topic number         the numbers of the shards

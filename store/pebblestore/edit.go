@@ -37,12 +37,17 @@ func (t *turn) edit(edit *store.Edit, e *entry) (result store.EditResult, err er
 	if version := e.edits + 1; !edit.Takes(version, e.fingerprint) {
 		return store.EditResult{Status: store.Stale, Version: version}, nil
 	}
-	before := bytes.Clone(e.traits())
+	before, had := bytes.Clone(e.traits()), e.attributes()
 	if task := edit.Task; task != nil {
 		e.expires, e.visibility = task.Expires, task.Visibility
+		e.indexed = task.Indexed.In(task.Attributes)
+		t.spoke(task.Indexed)
 		if e.body, err = record.AppendBody(nil, task); err != nil {
 			return result, err
 		}
+	}
+	if err := t.changeEntries(edit.ID, had, e.attributes()); err != nil {
+		return result, err
 	}
 	e.edits++
 	was := e.due

@@ -21,6 +21,7 @@ type entry struct {
 	attempt     int
 	lastError   string
 	edits       int64
+	indexed     store.IndexSet // attributes of the task by which it is in the index
 
 	// Of finished tasks.
 	finished store.Millis
@@ -65,6 +66,7 @@ const (
 const (
 	hasEdits   = 1
 	hasHistory = 4
+	hasIndexed = 16
 )
 
 // moreFlags is the second byte, 0 for none.
@@ -74,6 +76,9 @@ func (e *entry) moreFlags() (f byte) {
 	}
 	if e.history {
 		f |= hasHistory
+	}
+	if e.indexed != "" {
+		f |= hasIndexed
 	}
 	return f
 }
@@ -128,6 +133,10 @@ func (e *entry) appendHeader(b []byte) []byte {
 	if more&hasEdits != 0 {
 		b = binary.AppendUvarint(b, uint64(e.edits))
 	}
+	if more&hasIndexed != 0 {
+		b = binary.AppendUvarint(b, uint64(len(e.indexed)))
+		b = append(b, e.indexed...)
+	}
 	return b
 }
 
@@ -168,6 +177,9 @@ func decodeEntry(b []byte) (e entry, err error) {
 	}
 	if more&hasEdits != 0 {
 		e.edits = int64(in.uvarint())
+	}
+	if more&hasIndexed != 0 {
+		e.indexed = store.IndexSet(in.bytes(in.uvarint()))
 	}
 	e.body = in.b
 	if in.short || e.state > expired || (e.state != pending) != (flags&hasFinished != 0) {

@@ -123,6 +123,7 @@ func (t *turn) newHold(id string, want *store.Hold, e *entry) *hold {
 		stamp:         e.stamp,
 		taskRewritten: e.rewritten,
 		taskHistory:   e.history,
+		taskIndexed:   e.indexed != "",
 	}
 	if want.Until != 0 {
 		h.deadline = min(h.deadline, want.Until)

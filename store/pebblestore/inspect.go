@@ -329,6 +329,7 @@ func (s *Store) numbers(sh *shard) (store.Stats, []byte, error) {
 		Dead:    sh.meta.dead,
 		Owner:   sh.owner.node,
 		Epoch:   sh.owner.fence.Epoch,
+		Index:   sh.index,
 	}
 	if st.Pending == 0 {
 		return st, nil, nil

@@ -190,13 +190,11 @@ func (t *turn) replaceKeyed(task *store.Task, m *keyMark, h *holder) (store.AddR
 			return store.AddResult{}, err
 		}
 	}
+	if err := t.removeEntries(m.id, h.attributes()); err != nil {
+		return store.AddResult{}, err
+	}
 	next := *task
 	next.ID = m.id
-	if h.history {
-		if err := t.forget(m.id); err != nil {
-			return store.AddResult{}, err
-		}
-	}
 	if err := t.writeTask(&next, h.edits+1, true); err != nil {
 		return store.AddResult{}, err
 	}

@@ -20,6 +20,8 @@ const (
 	tableHistory table = 'e'
 	tableLanes   table = 'q'
 	tableKeys    table = 'k' // idempotency keys
+	tableIndex   table = 'i' // of attributes
+	tableIndexed table = 'a' // for which attributes that is complete
 	tableMeta    table = 'm'
 	tableOwner   table = 'o'
 

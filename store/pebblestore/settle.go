@@ -51,7 +51,7 @@ func (t *turn) ack(a store.Ack, retention time.Duration) (store.Status, error) {
 	}
 	t.endHold(h)
 	if retention <= 0 {
-		return store.OK, t.dropTask(a.ID, &entry{rewritten: h.taskRewritten, history: h.taskHistory})
+		return store.OK, t.dropHeld(h)
 	}
 	e, f, err := t.find(a.ID)
 	switch {

@@ -28,6 +28,7 @@ type shard struct {
 	meta   meta
 	owner  owner
 	holds  holds
+	index  store.IndexState // a walk does not outlive the process
 
 	doubtful bool // a sweep repaired an index: meta is to be counted again
 
@@ -44,7 +45,14 @@ type meta struct {
 	pending, done, dead int64
 	newest              uuid7 // the highest id of version 7 that was ever added
 	sealed              bool  // takes no new task
+	indexed             bool  // there is, or was, something in the index
 }
+
+// The last byte of the stored form of meta.
+const (
+	metaSealed = 1 << iota
+	metaIndexed
+)
 
 func (m meta) append(b []byte) []byte {
 	b = binary.BigEndian.AppendUint64(b, m.batches)
@@ -54,18 +62,23 @@ func (m meta) append(b []byte) []byte {
 	b = binary.BigEndian.AppendUint64(b, uint64(m.dead))
 	b = binary.BigEndian.AppendUint64(b, m.newest.hi)
 	b = binary.BigEndian.AppendUint64(b, m.newest.lo)
+	var flags byte
 	if m.sealed {
-		return append(b, 1)
+		flags |= metaSealed
 	}
-	return append(b, 0)
+	if m.indexed {
+		flags |= metaIndexed
+	}
+	return append(b, flags)
 }
 
 func decodeMeta(b []byte) (meta, error) {
 	in := input{b: b}
-	m := meta{in.uint64(), int64(in.uint64()), int64(in.uint64()), int64(in.uint64()), int64(in.uint64()), unknown, false}
+	m := meta{in.uint64(), int64(in.uint64()), int64(in.uint64()), int64(in.uint64()), int64(in.uint64()), unknown, false, false}
 	if len(in.b) > 0 { // shards of before it was kept have none
 		m.newest = uuid7{in.uint64(), in.uint64()}
-		m.sealed = in.byte() != 0
+		flags := in.byte()
+		m.sealed, m.indexed = flags&metaSealed != 0, flags&metaIndexed != 0
 	}
 	if in.short {
 		return meta{}, errors.New("decode numbers of a shard: malformed")
@@ -119,6 +132,9 @@ func (sh *shard) load(s *Store) error {
 		sh.owner, err = decodeOwner(b)
 		return err
 	}); err != nil {
+		return err
+	}
+	if err := sh.loadIndex(s); err != nil {
 		return err
 	}
 	held, err := s.readHolds(sh.number)

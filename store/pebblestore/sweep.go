@@ -14,7 +14,7 @@ import (
 
 // swept are the tables in the order in which a sweep walks them: the tasks first,
 // so that what it repairs is in place when it looks for entries of nothing.
-var swept = [...]table{tableTasks, tablePending, tableHolds, tableDead, tableDone, tableTrim, tableLanes, tableHistory}
+var swept = [...]table{tableTasks, tablePending, tableHolds, tableDead, tableDone, tableTrim, tableLanes, tableHistory, tableIndex}
 
 // kindSweep marks the cursors of sweeps. It is none of store's kinds.
 const kindSweep store.Kind = 0xff
@@ -138,7 +138,11 @@ func (w *sweep) check(index table, key []byte) (repaired bool, err error) {
 	switch index {
 	case tableTasks:
 		if id, ok := decodeID(key[prefixLen:]); ok {
-			return w.checkTask(id)
+			added, err := w.checkEntries(id)
+			if err == nil {
+				repaired, err = w.checkTask(id)
+			}
+			return added || repaired, err
 		}
 		return true, w.remove(key, true)
 	case tableHolds:
@@ -147,6 +151,8 @@ func (w *sweep) check(index table, key []byte) (repaired bool, err error) {
 		return w.checkHistory(key)
 	case tableLanes:
 		return w.checkLane(key)
+	case tableIndex:
+		return w.checkEntry(key)
 	}
 	at, id, ok := decodeTimeKey(key)
 	if !ok {

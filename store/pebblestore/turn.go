@@ -44,9 +44,10 @@ type turn struct {
 	begun, extended, ended   []*hold
 	pending, done, dead      int64 // differences
 	becamePending, seqRaised bool
-	owner                    *owner // the next one
-	dropped                  bool   // nothing but the owner is left
-	sealed                   bool   // no new task from here on
+	owner                    *owner            // the next one
+	dropped                  bool              // nothing but the owner is left
+	sealed                   bool              // no new task from here on
+	indexed                  *store.IndexState // the next one
 
 	unsynced []*pebble.Batch // applied, not synced
 }
@@ -268,6 +269,9 @@ func (t *turn) apply() error {
 		m.seq++
 		t.seqRaised = true
 	}
+	if err := t.writeIndexState(&m); err != nil {
+		return err
+	}
 	if err := t.writeMeta(m); err != nil {
 		return err
 	}
@@ -359,6 +363,9 @@ func (t *turn) remember() {
 	if t.owner != nil {
 		t.sh.owner = *t.owner
 	}
+	if t.indexed != nil {
+		t.sh.index = *t.indexed
+	}
 	if t.dropped {
 		t.sh.holds.drop()
 		t.sh.firstDue, t.sh.firstTrim = math.MaxInt64, math.MaxInt64
@@ -377,5 +384,5 @@ func (t *turn) remember() {
 	clear(t.ended)
 	t.begun, t.extended, t.ended = t.begun[:0], t.extended[:0], t.ended[:0]
 	t.pending, t.done, t.dead, t.becamePending = 0, 0, 0, false
-	t.owner, t.dropped, t.sealed = nil, false, false
+	t.owner, t.dropped, t.sealed, t.indexed = nil, false, false, nil
 }

@@ -91,6 +91,7 @@ func EncodeTopic(t store.Topic) ([]byte, error) {
 		Version:             t.Version,
 		PriorityAgeing:      int32(t.PriorityAgeing),
 		Limits:              encodeLimits(t.Limits),
+		IndexedAttributes:   t.Indexed.Names(),
 	}).MarshalVT()
 }
 
@@ -128,6 +129,7 @@ func DecodeTopic(b []byte) (store.Topic, error) {
 		Version:        t.Version,
 		PriorityAgeing: int(t.PriorityAgeing),
 		Limits:         decodeLimits(t.Limits),
+		Indexed:        store.NewIndexSet(t.IndexedAttributes...),
 	}, nil
 }
 

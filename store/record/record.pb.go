@@ -322,6 +322,7 @@ type Topic struct {
 	RampMs              int64                  `protobuf:"varint,24,opt,name=ramp_ms,json=rampMs,proto3" json:"ramp_ms,omitempty"`
 	PriorityAgeing      int32                  `protobuf:"varint,14,opt,name=priority_ageing,json=priorityAgeing,proto3" json:"priority_ageing,omitempty"`
 	Limits              *Limits                `protobuf:"bytes,16,opt,name=limits,proto3" json:"limits,omitempty"`
+	IndexedAttributes   []string               `protobuf:"bytes,32,rep,name=indexed_attributes,json=indexedAttributes,proto3" json:"indexed_attributes,omitempty"`
 	unknownFields       protoimpl.UnknownFields
 	sizeCache           protoimpl.SizeCache
 }
@@ -492,6 +493,13 @@ func (x *Topic) GetPriorityAgeing() int32 {
 func (x *Topic) GetLimits() *Limits {
 	if x != nil {
 		return x.Limits
+	}
+	return nil
+}
+
+func (x *Topic) GetIndexedAttributes() []string {
+	if x != nil {
+		return x.IndexedAttributes
 	}
 	return nil
 }
@@ -869,7 +877,7 @@ const file_record_proto_rawDesc = "" +
 	"\x04kind\x18\x01 \x01(\x05R\x04kind\x12\x17\n" +
 	"\abase_ms\x18\x02 \x01(\x03R\x06baseMs\x12\x15\n" +
 	"\x06max_ms\x18\x03 \x01(\x03R\x05maxMs\x12%\n" +
-	"\x0ejitter_percent\x18\x04 \x01(\x05R\rjitterPercent\"\xcd\x05\n" +
+	"\x0ejitter_percent\x18\x04 \x01(\x05R\rjitterPercent\"\xfc\x05\n" +
 	"\x05Topic\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06shards\x18\x02 \x01(\x05R\x06shards\x122\n" +
@@ -895,7 +903,8 @@ const file_record_proto_rawDesc = "" +
 	"resumed_ms\x18\x17 \x01(\x03R\tresumedMs\x12\x17\n" +
 	"\aramp_ms\x18\x18 \x01(\x03R\x06rampMs\x12'\n" +
 	"\x0fpriority_ageing\x18\x0e \x01(\x05R\x0epriorityAgeing\x12)\n" +
-	"\x06limits\x18\x10 \x01(\v2\x11.ddq.store.LimitsR\x06limits\"\xc5\x01\n" +
+	"\x06limits\x18\x10 \x01(\v2\x11.ddq.store.LimitsR\x06limits\x12-\n" +
+	"\x12indexed_attributes\x18  \x03(\tR\x11indexedAttributes\"\xc5\x01\n" +
 	"\x06Limits\x12#\n" +
 	"\x04rate\x18\x01 \x01(\v2\x0f.ddq.store.RateR\x04rate\x12*\n" +
 	"\bkey_rate\x18\x02 \x01(\v2\x0f.ddq.store.RateR\akeyRate\x12 \n" +

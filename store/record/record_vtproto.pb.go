@@ -286,6 +286,17 @@ func (m *Topic) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if len(m.IndexedAttributes) > 0 {
+		for iNdEx := len(m.IndexedAttributes) - 1; iNdEx >= 0; iNdEx-- {
+			i -= len(m.IndexedAttributes[iNdEx])
+			copy(dAtA[i:], m.IndexedAttributes[iNdEx])
+			i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.IndexedAttributes[iNdEx])))
+			i--
+			dAtA[i] = 0x2
+			i--
+			dAtA[i] = 0x82
+		}
+	}
 	if m.RampMs != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.RampMs))
 		i--
@@ -895,6 +906,12 @@ func (m *Topic) SizeVT() (n int) {
 	}
 	if m.RampMs != 0 {
 		n += 2 + protohelpers.SizeOfVarint(uint64(m.RampMs))
+	}
+	if len(m.IndexedAttributes) > 0 {
+		for _, s := range m.IndexedAttributes {
+			l = len(s)
+			n += 2 + l + protohelpers.SizeOfVarint(uint64(l))
+		}
 	}
 	n += len(m.unknownFields)
 	return n
@@ -2127,6 +2144,38 @@ func (m *Topic) UnmarshalVT(dAtA []byte) error {
 					break
 				}
 			}
+		case 32:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field IndexedAttributes", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return protohelpers.ErrInvalidLength
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return protohelpers.ErrInvalidLength
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.IndexedAttributes = append(m.IndexedAttributes, string(dAtA[iNdEx:postIndex]))
+			iNdEx = postIndex
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])

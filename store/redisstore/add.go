@@ -21,7 +21,7 @@ func (s *Store) Add(ctx context.Context, shard store.Shard, tasks []*store.Task)
 		ids:   func(i int) string { return tasks[i].ID },
 		sizes: func(i int) int { return overhead + len(tasks[i].Payload) },
 		args: func(chunk []int, n count) (*args, error) {
-			a := newArgs(3*len(chunk)+2, taskBytes(tasks, chunk))
+			a := newArgs(3*len(chunk)+3, taskBytes(tasks, chunk))
 			a.int(int64(n))
 			return a, appendTasks(a, tasks, chunk)
 		},
@@ -61,7 +61,7 @@ func (s *Store) HoldNew(ctx context.Context, shard store.Shard, f store.Fence, t
 		ids:   func(i int) string { return tasks[i].ID },
 		sizes: func(i int) int { return overhead + len(tasks[i].Payload) },
 		args: func(chunk []int, n count) (*args, error) {
-			a := newArgs(3*len(chunk)+8, taskBytes(tasks, chunk)+16*len(chunk))
+			a := newArgs(3*len(chunk)+9, taskBytes(tasks, chunk)+16*len(chunk))
 			a.fence(f)
 			a.int(int64(n))
 			a.runs(chunk, request)
@@ -133,9 +133,10 @@ func checkDue(id string, due store.Millis) error {
 	return nil
 }
 
-// appendTasks adds the traits of those tasks that have some, and id, due time and
-// record of each.
+// appendTasks adds the indexed attributes and the traits of those tasks that have some,
+// and id, due time and record of each.
 func appendTasks(a *args, tasks []*store.Task, chunk []int) error {
+	a.word(tasks, chunk)
 	a.traits(tasks, chunk)
 	for _, i := range chunk {
 		t := tasks[i]

@@ -6,7 +6,7 @@
 //
 // The keys of a shard share a hash tag, so that they lie on one node of a cluster:
 //
-//	ddq:{topic:n}:owner    hash  node, start, nonce, epoch, seq, schema, waited
+//	ddq:{topic:n}:owner    hash  node, start, nonce, epoch, seq, schema, waited, sealed, indexed
 //	ddq:{topic:n}:tasks    zset  pending: id -> due ms
 //	ddq:{topic:n}:data     hash  id -> record: header and body, written by Add and Edit
 //	ddq:{topic:n}:running  hash  id -> token, deadline, attempt, worker, node, started, due
@@ -21,6 +21,8 @@
 //	ddq:{topic:n}:lanes    zset  pending tasks that have a lane: lane, due, id; all of score 0
 //	ddq:{topic:n}:marks    hash  idempotency key -> end of its window, due ms, id
 //	ddq:{topic:n}:looks    zset  idempotency key -> when to look whether it is free
+//	ddq:{topic:n}:attrs    hash  id -> indexed attributes; only for tasks that have some
+//	ddq:{topic:n}:index    zset  of these, name, value, id; all of score 0
 //	ddq:node:{name}        hash  a node's session: start, expires, addr
 //	ddq:topics             hash  topic -> configuration
 //

@@ -70,8 +70,9 @@ func editArgs(edits []store.Edit, chunk []int, n count) (*args, error) {
 	for _, i := range chunk {
 		size += overhead + payloadOf(&edits[i])
 	}
-	a := newArgs(5*len(chunk)+1, size)
+	a := newArgs(6*len(chunk)+2, size)
 	a.int(int64(n))
+	a.str(string(spokenByEdits(edits, chunk)))
 	for _, i := range chunk {
 		e := &edits[i]
 		a.id(e.ID)
@@ -87,6 +88,7 @@ func editArgs(edits []store.Edit, chunk []int, n count) (*args, error) {
 		if e.Task == nil {
 			a.str("")
 			a.str("")
+			a.str("")
 			continue
 		}
 		next := *e.Task
@@ -96,6 +98,23 @@ func editArgs(edits []store.Edit, chunk []int, n count) (*args, error) {
 		}
 		a.buf = record.AppendTraits(a.buf, next.Traits)
 		a.end()
+		a.buf = record.AppendIndexed(a.buf, next.Indexed.Of(next.Attributes))
+		a.end()
 	}
 	return a, nil
+}
+
+// spokenByEdits is the set that all edits with other contents speak of.
+func spokenByEdits(edits []store.Edit, chunk []int) store.IndexSet {
+	var tasks []*store.Task
+	var all []int
+	for _, i := range chunk {
+		if t := edits[i].Task; t != nil {
+			tasks, all = append(tasks, t), append(all, len(all))
+		}
+	}
+	if len(tasks) == 0 {
+		return ""
+	}
+	return spokenBy(tasks, all)
 }

@@ -23,8 +23,9 @@ func (s *Store) AddKeyed(ctx context.Context, shard store.Shard, tasks []*store.
 		ids:   func(i int) string { return tasks[i].ID },
 		sizes: func(i int) int { return max(maxBytes/maxKeyed, overhead+len(tasks[i].Payload)) },
 		args: func(chunk []int, n count) (*args, error) {
-			a := newArgs(7*len(chunk)+1, taskBytes(tasks, chunk))
+			a := newArgs(8*len(chunk)+2, taskBytes(tasks, chunk))
 			a.int(int64(n))
+			a.str(string(spokenBy(tasks, chunk)))
 			for _, i := range chunk {
 				if err := a.keyed(tasks[i]); err != nil {
 					return nil, err
@@ -58,6 +59,8 @@ func (a *args) keyed(t *store.Task) error {
 	if t.Traits != nil {
 		a.buf = record.AppendTraits(a.buf, t.Traits)
 	}
+	a.end()
+	a.buf = record.AppendIndexed(a.buf, t.Indexed.Of(t.Attributes))
 	a.end()
 	a.str(t.Key.Text)
 	a.wait(t.Key.Window)

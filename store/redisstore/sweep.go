@@ -10,7 +10,7 @@ import (
 )
 
 // sweepOrder are the keys that Sweep walks: tasks first, then what points to them.
-var sweepOrder = [...]int{dataKey, tasksKey, runningKey, dlqKey, doneKey, notesKey, keptKey, traitsKey, lanesKey, historyKey}
+var sweepOrder = [...]int{dataKey, tasksKey, runningKey, dlqKey, doneKey, notesKey, keptKey, traitsKey, lanesKey, historyKey, attrsKey, indexKey}
 
 // Sweep implements store.Reader. The cursor is the number of the key in
 // sweepOrder and the cursor of Redis in that key.
@@ -27,8 +27,11 @@ func (s *Store) Sweep(ctx context.Context, shard store.Shard, f store.Fence, cur
 		return 0, "", err
 	}
 	repaired, script := 0, s.lua.sweep
-	if sweepOrder[step] == lanesKey {
+	switch sweepOrder[step] {
+	case lanesKey:
 		script = s.lua.sweepLanes
+	case indexKey:
+		script = s.lua.sweepIndex
 	}
 	for i, ids := range [][]string{unreadable, readable} {
 		n, err := s.repair(ctx, script, shard, f, i, ids)
@@ -64,7 +67,7 @@ func (s *Store) sweepPage(ctx context.Context, keys *shardKeys, step int, positi
 	key := sweepOrder[step]
 	var fields []field
 	switch key {
-	case dataKey, runningKey, notesKey, traitsKey, historyKey:
+	case dataKey, runningKey, notesKey, traitsKey, historyKey, attrsKey:
 		fields, next, err = s.scan(ctx, keys[key], position, limit)
 	default:
 		fields, next, err = s.scanSet(ctx, keys[key], position, limit)

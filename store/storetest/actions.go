@@ -49,6 +49,8 @@ func (p *pair) actions() map[string]func(*rapid.T) {
 		"release":     p.release,
 		"drop":        p.drop,
 		"sweep":       p.sweep,
+		"index set":   p.indexSet,
+		"reindex":     p.reindex,
 	}
 }
 
@@ -121,9 +123,10 @@ func (p *pair) newTask(rt *rapid.T, id string) *store.Task {
 		}
 	}
 	if rapid.Bool().Draw(rt, "attributes") {
-		t.Attributes = []store.Attribute{{Key: "k", Value: "v"}}
+		t.Attributes = []store.Attribute{{Key: "k", Value: oneOf(rt, "value", "v", "v", "w\x00", "")}, {Key: "l", Value: "v"}}[:oneOf(rt, "number of attributes", 1, 2)]
 		t.Backoff = &store.Backoff{Kind: store.BackoffLinear, Base: time.Second}
 	}
+	t.Indexed = p.indexed
 	return t
 }
 

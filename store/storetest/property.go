@@ -39,6 +39,7 @@ type pair struct {
 	base     store.Millis             // about now
 	given    map[store.Millis]bool    // moments that the history chose
 	tokens   map[string][]store.Token // id -> tokens tried so far
+	indexed  store.IndexSet           // that new tasks speak of
 }
 
 // side is one of the two stores, with the fences it gave.
@@ -53,6 +54,7 @@ func newPair(rt *rapid.T, n int, stores ...store.Store) *pair {
 		given:  make(map[store.Millis]bool),
 		tokens: make(map[string][]store.Token),
 	}
+	p.drawIndexed(rt)
 	for i, s := range stores {
 		p.sides[i] = &side{Store: s}
 	}
@@ -87,7 +89,7 @@ func (p *pair) both(rt *rapid.T, what string, call func(*side) (any, error)) {
 
 // sentinel returns the error of the contract that err is.
 func sentinel(err error) error {
-	for _, known := range []error{store.ErrFenced, store.ErrOwned, store.ErrSessionLost, store.ErrBadCursor, store.ErrVersion, store.ErrTopicExists, store.ErrTopicNotFound} {
+	for _, known := range []error{store.ErrFenced, store.ErrOwned, store.ErrSessionLost, store.ErrBadCursor, store.ErrVersion, store.ErrTopicExists, store.ErrTopicNotFound, store.ErrNotIndexed} {
 		if errors.Is(err, known) {
 			return known
 		}
@@ -140,6 +142,7 @@ func (p *pair) check(rt *rapid.T) {
 	}
 	p.checkRunning(rt)
 	p.checkHistory(rt)
+	p.checkLookup(rt)
 }
 
 func (p *pair) checkTasks(rt *rapid.T) {

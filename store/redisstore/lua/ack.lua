@@ -2,6 +2,7 @@
 -- ack: end holds; the tasks are done, and deleted unless they are to be kept.
 --
 -- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept  9 traits  10 lanes  11 history
+--       12 marks  13 looks  14 attrs  15 index
 -- ARGV  1 retention ms  2 tokens, 16 bytes each  3 and on: an id for each, none
 --       twice; then, unless retention is 0, for each task that has a result its
 --       position and the result; and last the moment (see call.lua)
@@ -11,6 +12,7 @@
 
 -- include owner.lua
 -- include call.lua
+-- include attrs.lua
 local sub, tokens = string.sub, ARGV[2]
 local n = #tokens / 16
 local records = redis.call('HMGET', KEYS[4], unpack(ARGV, 3, n + 2))
@@ -23,6 +25,8 @@ for i = 1, n do
   if not record or sub(record, 1, 16) ~= sub(tokens, 16 * i - 15, 16 * i) then odd[#odd + 1] = i end
 end
 if #odd == 0 and ARGV[1] == '0' then
+  local ids = owner[5] and {unpack(ARGV, 3)} or {}
+  local attrs = attrs_of(ids)
   redis.call('HDEL', KEYS[3], unpack(ARGV, 3))
   redis.call('HDEL', KEYS[4], unpack(ARGV, 3))
   if notes then -- no task has a history without a note
@@ -30,6 +34,7 @@ if #odd == 0 and ARGV[1] == '0' then
     redis.call('HDEL', KEYS[11], unpack(ARGV, 3))
   end
   if traits then redis.call('HDEL', KEYS[9], unpack(ARGV, 3)) end
+  forget_attrs(ids, attrs)
   return {us, seq, odd}
 end
 
@@ -60,10 +65,12 @@ for i = 1, n do
 end
 if #ids == 0 then return {us, seq, odd} end
 if ARGV[1] == '0' then
+  local attrs = attrs_of(ids)
   redis.call('HDEL', KEYS[3], unpack(ids))
   redis.call('HDEL', KEYS[5], unpack(ids))
   redis.call('HDEL', KEYS[11], unpack(ids))
   if traits then redis.call('HDEL', KEYS[9], unpack(ids)) end
+  forget_attrs(ids, attrs)
 else
   -- include remember.lua
   local old = notes and redis.call('HMGET', KEYS[5], unpack(ids)) or {}

@@ -2,7 +2,9 @@
 -- add: insert tasks that are absent; leave live ones, replace done and dead ones.
 --
 -- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept  9 traits  10 lanes  11 history
--- ARGV  1 count  2 number of tasks with traits, and for each its position and traits;
+--       12 marks  13 looks  14 attrs  15 index
+-- ARGV  1 count  2 attributes (see put_attrs.lua)
+--       3 number of tasks with traits, and for each its position and traits;
 --       then per task, no id twice: id, due ms, record
 --       and last the moment (see call.lua)
 --
@@ -14,9 +16,11 @@
 -- include owner.lua
 -- include call.lua
 if owner[4] then return -2 end
-local count, k = ARGV[1], tonumber(ARGV[2])
+-- include attrs.lua
+-- include put_attrs.lua
+local count, attributes, k = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local ids, dues, zadd, hset = {}, {}, {}, {}
-local n, first = 0, 3 + 2 * k
+local n, first = 0, 4 + 2 * k
 for i = first, #ARGV, 3 do
   local id = ARGV[i]
   n = n + 1
@@ -33,6 +37,11 @@ end
 if k > 0 then
   redis.call('HLEN', KEYS[9])
   redis.call('ZCARD', KEYS[10])
+end
+local spoken = spoke((word(attributes)))
+if attributes ~= '' then
+  redis.call('HLEN', ATTRS)
+  redis.call('ZCARD', INDEX)
 end
 local odd, new = {}, nil
 if known then
@@ -60,12 +69,14 @@ if known then
     end
   end
   if #over > 0 then
+    local attrs = attrs_of(over)
     redis.call('ZREM', KEYS[6], unpack(over))
     redis.call('ZREM', KEYS[7], unpack(over))
     redis.call('ZREM', KEYS[8], unpack(over))
     redis.call('HDEL', KEYS[5], unpack(over))
     redis.call('HDEL', KEYS[11], unpack(over))
     redis.call('HDEL', KEYS[9], unpack(over))
+    forget_attrs(over, attrs)
   end
 end
 local pended = #zadd > 0
@@ -75,8 +86,10 @@ if pended then
   if k > 0 then
     -- include lane_member.lua
     -- include put_traits.lua
-    put_traits(3, k, ids, dues, new)
+    put_traits(4, k, ids, dues, new)
   end
+  write_spoken(spoken)
+  put_attrs(attributes, ids, new)
 end
 -- include count.lua
 return {us, seq, pended and 1 or 0, odd}

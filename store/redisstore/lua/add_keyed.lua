@@ -2,8 +2,9 @@
 -- add_keyed: insert tasks whose idempotency key is free, one after the other.
 --
 -- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept  9 traits  10 lanes
---       11 history  12 marks  13 looks
--- ARGV  1 count  then per task, no id twice: id, due ms, record, traits or empty,
+--       11 history  12 marks  13 looks  14 attrs  15 index
+-- ARGV  1 count  2 set of attributes that are indexed
+--       then per task, no id twice: id, due ms, record, traits or empty, packed attributes,
 --       key, window ms (0: while the task lives), what to do when the key is taken:
 --       0 answer with its task, 1 refuse, 2 replace its task while that is pending,
 --       3 refuse unless the fingerprint is the same
@@ -21,6 +22,8 @@
 -- include lane_member.lua
 -- include keys.lua
 -- include edits.lua
+-- include attrs.lua
+-- include index_state.lua
 local TAKEN, REPLACED, CLOSED, PASSED = 40, 41, 42, 43
 local sub = string.sub
 redis.call('HLEN', KEYS[3])
@@ -29,15 +32,27 @@ redis.call('ZCARD', KEYS[10])
 redis.call('HLEN', KEYS[11])
 redis.call('HLEN', KEYS[12])
 redis.call('ZCARD', KEYS[13])
+local spoken = spoke(ARGV[2])
+if ARGV[2] ~= '' then
+  redis.call('HLEN', ATTRS)
+  redis.call('ZCARD', INDEX)
+end
 
 -- put makes a task pending that is in no index.
-local function put(id, due, record, traits)
+local function put(id, due, record, traits, attrs)
   redis.call('ZADD', KEYS[2], due, id)
   redis.call('HSET', KEYS[3], id, record)
   if traits ~= '' then
     redis.call('HSET', KEYS[9], id, traits)
     local member = lane_member(id, due, traits)
     if member then redis.call('ZADD', KEYS[10], 0, member) end
+  end
+  write_spoken(spoken)
+  if attrs ~= '' then
+    local zadd = {}
+    members(zadd, id, attrs, 0)
+    redis.call('HSET', ATTRS, id, attrs)
+    in_parts('ZADD', INDEX, zadd)
   end
 end
 
@@ -54,6 +69,7 @@ local function clear(id, due)
   local traits = redis.call('HGET', KEYS[9], id)
   local member = traits and due and lane_member(id, due, traits)
   if member then redis.call('ZREM', KEYS[10], member) end
+  forget_attrs({id}, attrs_of({id}))
   redis.call('HDEL', KEYS[5], id)
   redis.call('HDEL', KEYS[9], id)
   redis.call('HDEL', KEYS[11], id)
@@ -64,9 +80,9 @@ local function write_mark(key, till, due, id, last)
 end
 
 local count, pended, answers = ARGV[1], false, {}
-local n = (#ARGV - 1) / 7
+local n = (#ARGV - 2) / 8
 for i = 1, n do
-  local id, due, record, traits, key, window, rule = unpack(ARGV, 7 * i - 5, 7 * i + 1)
+  local id, due, record, traits, attrs, key, window, rule = unpack(ARGV, 8 * i - 5, 8 * i + 2)
   local mark, taken, place, till, added = mark_of(key), false, nil, 0, ADDED
   if mark then taken, place = is_taken(mark) end
   local again = taken and (mark.id == id or mark.last == id)
@@ -78,7 +94,7 @@ for i = 1, n do
     if not again and rule == '2' then
       status = REPLACED
       clear(mark.id, place[2])
-      put(mark.id, due, after(redis.call('HGET', KEYS[3], mark.id), record), traits)
+      put(mark.id, due, after(redis.call('HGET', KEYS[3], mark.id), record), traits, attrs)
       write_mark(key, mark.till, due, mark.id, id)
       if mark.till == 0 then redis.call('ZADD', KEYS[13], rest(due + 0), key) end
       mark.due, pended = due, true
@@ -101,7 +117,7 @@ for i = 1, n do
         redis.call('ZREM', KEYS[8], id)
         clear(id, false)
       end
-      put(id, due, record, traits)
+      put(id, due, record, traits, attrs)
       if till == 0 and window ~= '0' then till = soon + window end
       write_mark(key, till, due, id, '')
       redis.call('ZADD', KEYS[13], till ~= 0 and till or rest(due + 0), key)

@@ -1,7 +1,7 @@
 -- Changes pending tasks in place. The scripts that include it take, besides what
--- owner.lua and call.lua say, per task, no id twice: id, version that it must have
+-- owner.lua and call.lua say, the set of attributes that are indexed, and per task, no id twice: id, version that it must have
 -- (0: any), due ms (empty: as it is; now: at once, unless it is due), the new
--- record (empty: as it is), and the traits of the new record. A new record says
+-- record (empty: as it is), and its traits and packed attributes. A new record says
 -- itself that it is of the version after. The answer is
 --
 --   {us, seq, pended, versions, dues, traits, odd}; a task that is not odd was changed
@@ -15,11 +15,13 @@
 -- include status.lua
 -- include places.lua
 local ids = {}
-for i = 2, #ARGV, 5 do ids[#ids + 1] = ARGV[i] end
+for i = 3, #ARGV, 6 do ids[#ids + 1] = ARGV[i] end
 -- include lane_member.lua
 -- include traits.lua
+-- include attrs.lua
+-- include index_state.lua
 local traits = traits_of(ids)
-for i = 6, #ARGV, 5 do
+for i = 7, #ARGV, 6 do
   if ARGV[i] ~= '' and not traits then
     traits = {}
     for k = 1, #ids do traits[k] = false end
@@ -31,8 +33,13 @@ local found, records = places(ids), redis.call('HMGET', KEYS[3], unpack(ids))
 
 local zadd, hset, versions, dues, odd = {}, {}, {}, {}, {}
 local left, joined, put, bare = {}, {}, {}, {}
+local spoken, attrs, attrs_put, attrs_bare, entries, no_entries = nil, attrs_of(ids), {}, {}, {}, {}
+if ARGV[2] ~= '' then
+  redis.call('HLEN', ATTRS)
+  redis.call('ZCARD', INDEX)
+end
 for i, p in ipairs(found) do
-  local record, at = records[i], 5 * i - 3
+  local record, at = records[i], 6 * i - 3
   local want, due, new = ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]
   local status, count, from, to = OK
   if p[1] == 0 or (p[1] == 1 and not record) then
@@ -57,6 +64,13 @@ for i, p in ipairs(found) do
     local was, is = traits and traits[i] or '', nil
     if new ~= '' then
       is = ARGV[at + 4]
+      spoken = spoken or spoke(ARGV[2])
+      local had, has = attrs and attrs[i] or '', ARGV[at + 5]
+      if had ~= has then
+        members(no_entries, ids[i], had)
+        members(entries, ids[i], has, 0)
+        if has ~= '' then attrs_put[#attrs_put + 1], attrs_put[#attrs_put + 2] = ids[i], has else attrs_bare[#attrs_bare + 1] = ids[i] end
+      end
     else
       is = was
       local version = string.byte(record)
@@ -86,5 +100,10 @@ if #bare > 0 then redis.call('HDEL', KEYS[9], unpack(bare)) end
 if #put > 0 then redis.call('HSET', KEYS[9], unpack(put)) end
 if #left > 0 then redis.call('ZREM', KEYS[10], unpack(left)) end
 if #joined > 0 then redis.call('ZADD', KEYS[10], unpack(joined)) end
+write_spoken(spoken)
+in_parts('HDEL', ATTRS, attrs_bare)
+in_parts('HSET', ATTRS, attrs_put)
+in_parts('ZREM', INDEX, no_entries)
+in_parts('ZADD', INDEX, entries)
 -- include count.lua
 return {us, seq, pended and 1 or 0, versions, dues, traits or {}, odd}

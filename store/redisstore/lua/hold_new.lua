@@ -2,10 +2,11 @@
 -- hold_new: insert tasks that are absent, and hold those that are due.
 --
 -- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept  9 traits  10 lanes  11 history
+--       12 marks  13 looks  14 attrs  15 index
 -- ARGV  1 epoch  2 nonce  3 count  4 number of runs r, then r times: number of tasks,
 --       visibility ms, worker and node (see running.lua); then the tokens, 16 bytes
---       each; then the number of tasks with traits, and for each its position and
---       traits; then per task, no id twice: id, due ms, record
+--       each; then attributes (see put_attrs.lua); then the number of tasks with
+--       traits, and for each its position and traits; then per task, no id twice: id, due ms, record
 --       and last the moment (see call.lua)
 --
 -- returns {us, seq, pended, odd}, -1 fenced, or -2 sealed; a task that is not odd was absent and
@@ -18,10 +19,12 @@
 -- include call.lua
 if owner[2] ~= ARGV[1] or owner[3] ~= ARGV[2] then return -1 end
 if owner[4] then return -2 end
+-- include attrs.lua
+-- include put_attrs.lua
 local sub, byte = string.sub, string.byte
 local count, last = ARGV[3], 3 * ARGV[4] + 4
-local tokens, k = ARGV[last + 1], tonumber(ARGV[last + 2])
-local at = last + 2 + 2 * k
+local tokens, attributes, k = ARGV[last + 1], ARGV[last + 2], tonumber(ARGV[last + 3])
+local at = last + 3 + 2 * k
 local n = (#ARGV - at) / 3
 local ids, dues = {}, {}
 for i = 1, n do ids[i], dues[i] = ARGV[at + 3 * i - 2], ARGV[at + 3 * i - 1] end
@@ -48,14 +51,21 @@ if k > 0 then
   redis.call('HLEN', KEYS[9])
   redis.call('ZCARD', KEYS[10])
 end
+local spoken = spoke((word(attributes)))
+if attributes ~= '' then
+  redis.call('HLEN', ATTRS)
+  redis.call('ZCARD', INDEX)
+end
 if #odd == 0 and count ~= '2' then
   redis.call('HSET', KEYS[4], unpack(running))
   redis.call('HSET', KEYS[3], unpack(hset))
   if k > 0 then
     local all = {}
     for i = 1, n do all[i] = 2 end
-    put_traits(last + 3, k, ids, dues, all)
+    put_traits(last + 4, k, ids, dues, all)
   end
+  write_spoken(spoken)
+  put_attrs(attributes, ids)
   return {us, seq, 0, odd}
 end
 
@@ -92,17 +102,21 @@ for i = 1, n do
   end
 end
 if #over > 0 then
+  local attrs = attrs_of(over)
   redis.call('ZREM', KEYS[6], unpack(over))
   redis.call('ZREM', KEYS[7], unpack(over))
   redis.call('ZREM', KEYS[8], unpack(over))
   redis.call('HDEL', KEYS[5], unpack(over))
   redis.call('HDEL', KEYS[11], unpack(over))
   redis.call('HDEL', KEYS[9], unpack(over))
+  forget_attrs(over, attrs)
 end
 if #keep > 0 then redis.call('HSET', KEYS[3], unpack(keep)) end
 if #hold > 0 then redis.call('HSET', KEYS[4], unpack(hold)) end
 local pended = #zadd > 0
 if pended then redis.call('ZADD', KEYS[2], unpack(zadd)) end
-if k > 0 then put_traits(last + 3, k, ids, dues, new) end
+if k > 0 then put_traits(last + 4, k, ids, dues, new) end
+if #keep > 0 then write_spoken(spoken) end
+put_attrs(attributes, ids, new)
 -- include count.lua
 return {us, seq, pended and 1 or 0, odd}

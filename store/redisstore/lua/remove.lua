@@ -2,6 +2,7 @@
 -- remove: delete pending tasks.
 --
 -- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept  9 traits  10 lanes  11 history
+--       12 marks  13 looks  14 attrs  15 index
 -- ARGV  ids, none twice
 --       and last the moment (see call.lua)
 --
@@ -15,6 +16,7 @@
 redis.call('HLEN', KEYS[3])
 -- include lane_member.lua
 -- include traits.lua
+-- include attrs.lua
 local traits = traits_of(ARGV)
 local gone, left, odd = {}, {}, {}
 for i, p in ipairs(places(ARGV)) do
@@ -25,6 +27,7 @@ for i, p in ipairs(places(ARGV)) do
     odd[#odd + 1] = {i, p[1] == 0 and NOT_FOUND or WRONG_STATE, unpack(p)}
   end
 end
+local attrs = attrs_of(gone)
 if #gone > 0 then
   redis.call('HDEL', KEYS[3], unpack(gone))
   redis.call('HDEL', KEYS[5], unpack(gone))
@@ -32,5 +35,6 @@ if #gone > 0 then
   redis.call('ZREM', KEYS[2], unpack(gone))
   if traits then redis.call('HDEL', KEYS[9], unpack(gone)) end
   if #left > 0 then redis.call('ZREM', KEYS[10], unpack(left)) end
+  forget_attrs(gone, attrs)
 end
 return {us, seq, odd}

@@ -2,6 +2,7 @@
 -- remove_dead: delete dead tasks.
 --
 -- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept  9 traits  10 lanes  11 history
+--       12 marks  13 looks  14 attrs  15 index
 -- ARGV  ids, none twice
 --       and last the moment (see call.lua)
 --
@@ -12,6 +13,7 @@
 -- include call.lua
 -- include status.lua
 -- include places.lua
+-- include attrs.lua
 redis.call('HLEN', KEYS[3])
 local gone, odd = {}, {}
 for i, p in ipairs(places(ARGV)) do
@@ -21,11 +23,13 @@ for i, p in ipairs(places(ARGV)) do
     odd[#odd + 1] = {i, NOT_FOUND}
   end
 end
+local attrs = attrs_of(gone)
 if #gone > 0 then
   redis.call('HDEL', KEYS[3], unpack(gone))
   redis.call('HDEL', KEYS[5], unpack(gone))
   redis.call('HDEL', KEYS[11], unpack(gone))
   redis.call('HDEL', KEYS[9], unpack(gone))
+  forget_attrs(gone, attrs)
   redis.call('ZREM', KEYS[6], unpack(gone))
 end
 return {us, seq, odd}

@@ -5,7 +5,8 @@
 -- ARGV  1 guard
 --
 -- returns {us, seq, pending, ready, running, dead, done, node or false,
---   epoch or false, oldest pending due ms or false, 1 when there are keys else 0}
+--   epoch or false, oldest pending due ms or false, 1 when there are keys else 0,
+--   indexed or false (see index_state.lua)}
 
 -- include owner.lua
 local node = redis.call('HGET', KEYS[1], 'node')
@@ -19,4 +20,5 @@ return {
   node, owner[2],
   redis.call('ZRANGE', KEYS[2], '-inf', '(+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')[2] or false,
   redis.call('EXISTS', KEYS[6]),
+  owner[5],
 }

@@ -2,6 +2,7 @@
 -- sweep: repair tasks that are in no index, and what points to no task.
 --
 -- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept  9 traits  10 lanes  11 history
+--       12 marks  13 looks  14 attrs  15 index
 -- ARGV  1 epoch  2 nonce  3 1 when the records of the tasks can be read  4 and on: ids
 --
 -- returns how many it repaired, or -1 fenced
@@ -14,14 +15,27 @@ if #ids == 0 then return 0 end
 redis.call('HLEN', KEYS[3])
 -- include lane_member.lua
 -- include traits.lua
-local traits = traits_of(ids)
+-- include attrs.lua
+local traits, attrs = traits_of(ids), attrs_of(ids)
 local repaired = 0
+
+-- missing adds the members of a task to the index that are not there.
+local function missing(id, packed)
+  local zadd = {}
+  members(zadd, id, packed, 0)
+  return redis.call('ZADD', INDEX, unpack(zadd)) > 0 and 1 or 0
+end
+
 for i, p in ipairs(places(ids)) do
   local id, place = ids[i], p[1]
   local broken = place == 2 and #p[2] < 30
   if redis.call('HEXISTS', KEYS[3], id) == 0 then
     local found = redis.call('ZREM', KEYS[2], id) + redis.call('HDEL', KEYS[4], id) + redis.call('HDEL', KEYS[5], id)
       + redis.call('ZREM', KEYS[6], id) + redis.call('ZREM', KEYS[7], id) + redis.call('ZREM', KEYS[8], id) + redis.call('HDEL', KEYS[11], id) + redis.call('HDEL', KEYS[9], id)
+    if attrs and attrs[i] then
+      forget_attrs({id}, {attrs[i]})
+      found = found + 1
+    end
     if found > 0 then repaired = repaired + 1 end
   elseif place == 0 or broken then
     redis.call('HDEL', KEYS[4], id)
@@ -39,5 +53,6 @@ for i, p in ipairs(places(ids)) do
     local member = lane_member(id, p[2], traits[i])
     if member then repaired = repaired + redis.call('ZADD', KEYS[10], 0, member) end
   end
+  if attrs and attrs[i] and redis.call('HEXISTS', KEYS[3], id) == 1 then repaired = repaired + missing(id, attrs[i]) end
 end
 return repaired

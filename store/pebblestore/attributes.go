@@ -1,0 +1,296 @@
+package pebblestore
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/record"
+)
+
+// An entry of the index is a key without a value: the name of the attribute, its value,
+// and the id as it is. A task's header says which of its attributes are indexed.
+
+func appendIndexKey(b []byte, number uint32, a store.Attribute, id string) []byte {
+	b = record.AppendIndexName(appendPrefix(b, number, tableIndex), a.Key)
+	return append(record.AppendIndexValue(b, store.NewIndexEntry(a.Value, id)), id...)
+}
+
+// attributes are those by which the task of an entry is in the index.
+func (e *entry) attributes() []store.Attribute {
+	if e.indexed == "" || e.unreadable {
+		return nil
+	}
+	return record.BodyAttributes(e.body, e.indexed)
+}
+
+func (t *turn) addEntries(id string, attributes []store.Attribute) error {
+	for _, a := range unique(attributes) {
+		t.key = appendIndexKey(t.key[:0], t.sh.number, a, id)
+		if err := t.index(t.key, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *turn) removeEntries(id string, attributes []store.Attribute) error {
+	for _, a := range unique(attributes) {
+		t.key = appendIndexKey(t.key[:0], t.sh.number, a, id)
+		if err := t.remove(t.key, false); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unique leaves out attributes whose entry is that of one before: keys are set once.
+func unique(attributes []store.Attribute) []store.Attribute {
+	for i := 1; i < len(attributes); i++ {
+		if indexedBy(attributes[:i], attributes[i]) {
+			return unique(slices.Delete(slices.Clone(attributes), i, i+1))
+		}
+	}
+	return attributes
+}
+
+// indexedBy reports whether one of the attributes has the entry of a.
+func indexedBy(attributes []store.Attribute, a store.Attribute) bool {
+	return slices.ContainsFunc(attributes, func(b store.Attribute) bool {
+		return a.Key == b.Key && (a.Value == b.Value || store.NewIndexEntry(a.Value, "") == store.NewIndexEntry(b.Value, ""))
+	})
+}
+
+// changeEntries leaves those alone that stay, which are set once.
+func (t *turn) changeEntries(id string, was, is []store.Attribute) error {
+	if len(was) == 0 && len(is) == 0 {
+		return nil
+	}
+	in := func(all []store.Attribute) func(store.Attribute) bool {
+		return func(a store.Attribute) bool { return indexedBy(all, a) }
+	}
+	if err := t.removeEntries(id, slices.DeleteFunc(slices.Clone(was), in(is))); err != nil {
+		return err
+	}
+	return t.addEntries(id, slices.DeleteFunc(slices.Clone(is), in(was)))
+}
+
+// dropHeld deletes the task of a hold that ended. It is read only if it is indexed.
+func (t *turn) dropHeld(h *hold) error {
+	e := entry{rewritten: h.taskRewritten, history: h.taskHistory}
+	if h.taskIndexed {
+		stored, f, err := t.find(h.id)
+		if err != nil {
+			return err
+		}
+		if f == readable {
+			e = stored
+		}
+	}
+	return t.dropTask(h.id, &e)
+}
+
+// spoke notes that a call brings a task, and which attributes are indexed as far as it
+// knows.
+func (t *turn) spoke(set store.IndexSet) {
+	was := t.sh.index
+	if t.indexed != nil {
+		was = *t.indexed
+	}
+	if was == (store.IndexState{Ready: set}) {
+		return
+	}
+	if is := was.Add(set, t.empty()); is != was {
+		t.indexed = &is
+	}
+}
+
+// empty reports whether the shard has no task yet.
+func (t *turn) empty() bool {
+	m := &t.sh.meta
+	if m.pending+t.pending+m.done+t.done+m.dead+t.dead != 0 || t.sh.holds.len()+len(t.begun) > 0 {
+		return false
+	}
+	empty := true
+	err := t.s.scan(appendPrefix(nil, t.sh.number, tableTasks), appendPrefix(nil, t.sh.number, tableTasks+1), func(_, _ []byte) (bool, error) {
+		empty = false
+		return false, nil
+	})
+	return empty && err == nil
+}
+
+// writeIndexState adds what the index is complete for to the batch, if that changed.
+func (t *turn) writeIndexState(m *meta) error {
+	if t.indexed == nil {
+		return nil
+	}
+	m.indexed = true
+	t.key = appendPrefix(t.key[:0], t.sh.number, tableIndexed)
+	return t.set(t.key, []byte(t.indexed.Ready))
+}
+
+func (sh *shard) loadIndex(s *Store) error {
+	if !sh.meta.indexed {
+		return nil
+	}
+	return s.read(appendPrefix(nil, sh.number, tableIndexed), func(b []byte) error {
+		sh.index.Ready = store.IndexSet(b)
+		return nil
+	})
+}
+
+// Lookup returns tasks that have an attribute. Like Window it may return what is not
+// synced yet.
+func (s *Store) Lookup(ctx context.Context, name store.Shard, q store.IndexQuery) ([]store.IndexEntry, error) {
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer s.leave()
+	sh := s.shard(name, false)
+	st, _, err := s.numbers(sh)
+	if err != nil {
+		return nil, err
+	}
+	if !st.Index.Ready.Has(q.Name) {
+		return nil, store.ErrNotIndexed
+	}
+	var entries []store.IndexEntry
+	from, to := record.IndexRange(appendPrefix(nil, sh.number, tableIndex), &q, func(b []byte, id string) []byte { return append(b, id...) })
+	err = s.scan(from, to, func(key, _ []byte) (bool, error) {
+		if _, e, id, ok := record.CutIndexEntry(key[prefixLen:]); ok { // Sweep removes the others
+			e.ID = string(id)
+			entries = append(entries, e)
+		}
+		return len(entries) < q.Limit, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return entries, nil
+}
+
+// kindReindex marks the cursors of walks that index tasks. It is none of store's kinds.
+const kindReindex store.Kind = 0xfe
+
+// Reindex indexes the tasks of a shard. The position of its cursor is the walk and the
+// rest of the last key that it looked at.
+func (s *Store) Reindex(ctx context.Context, name store.Shard, set store.IndexSet, cursor string, limit int) (next string, err error) {
+	position, err := parseCursor(kindReindex, cursor)
+	if err != nil {
+		return "", err
+	}
+	if position != nil && len(position) <= len(store.Token{}) {
+		return "", fmt.Errorf("%w: %q", store.ErrBadCursor, cursor)
+	}
+	_, err = s.change(ctx, name, access{owned: true}, func(t *turn) (err error) {
+		next, err = t.reindex(set, position, max(limit, 1))
+		return err
+	})
+	if err != nil {
+		return "", err
+	}
+	return next, nil
+}
+
+func (t *turn) reindex(set store.IndexSet, position []byte, limit int) (next string, err error) {
+	state, lower := t.sh.index, appendPrefix(nil, t.sh.number, tableTasks)
+	switch {
+	case position == nil && state == (store.IndexState{Ready: set}):
+		return "", nil
+	case position == nil:
+		state = state.Begin(set)
+	case string(position[:len(state.Walk)]) != string(state.Walk[:]) || state.Building != set:
+		return "", store.ErrReindexed
+	default:
+		lower = append(append(lower, position[len(state.Walk):]...), 0)
+	}
+	seen, more := 0, false
+	var last []byte
+	err = t.s.scan(lower, appendPrefix(nil, t.sh.number, tableTasks+1), func(key, value []byte) (bool, error) {
+		if more = seen == limit; more {
+			return false, nil
+		}
+		seen++
+		last = append(last[:0], key[prefixLen:]...)
+		return true, t.reindexTask(key, value, set)
+	})
+	if err != nil {
+		return "", err
+	}
+	if more {
+		next = formatCursor(kindReindex, append(state.Walk[:], last...))
+	} else {
+		state = store.IndexState{Ready: set}
+	}
+	if state != t.sh.index {
+		t.indexed = &state
+		t.writer() // it is written with the numbers
+	}
+	return next, nil
+}
+
+// reindexTask indexes one task. Its entry keeps the stamp, and so its hold.
+func (t *turn) reindexTask(key, value []byte, set store.IndexSet) error {
+	id, ok := decodeID(key[prefixLen:])
+	e, err := decodeEntry(value)
+	if !ok || err != nil || e.unreadable {
+		return nil
+	}
+	was, is := e.attributes(), record.BodyAttributes(e.body, set)
+	if names := set.In(is); names != e.indexed {
+		e.indexed = names
+	} else {
+		return nil
+	}
+	if err := t.changeEntries(id, was, is); err != nil {
+		return err
+	}
+	e.rewritten = true
+	if h := t.sh.holds.get(id); h != nil {
+		known := *h
+		known.taskRewritten, known.taskIndexed = true, e.indexed != ""
+		t.extended = append(t.extended, &known)
+	}
+	t.value = append(e.appendHeader(t.value[:0]), e.body...)
+	return t.set(key, t.value)
+}
+
+// checkEntries looks whether the index has what the header of a task says.
+func (w *sweep) checkEntries(id string) (repaired bool, err error) {
+	if !w.sh.meta.indexed {
+		return false, nil
+	}
+	e, f, err := w.find(id)
+	if err != nil || f != readable {
+		return false, err
+	}
+	for _, a := range e.attributes() {
+		key := appendIndexKey(nil, w.sh.number, a, id)
+		has, err := w.has(key)
+		if err == nil && !has {
+			repaired, err = true, w.replace(key, nil)
+		}
+		if err != nil {
+			return repaired, err
+		}
+	}
+	return repaired, nil
+}
+
+// checkEntry looks whether the task of an entry has the attribute.
+func (w *sweep) checkEntry(key []byte) (repaired bool, err error) {
+	name, want, id, ok := record.CutIndexEntry(key[prefixLen:])
+	if ok {
+		e, f, err := w.find(string(id))
+		if err != nil {
+			return false, err
+		}
+		if f == readable && slices.ContainsFunc(e.attributes(), func(a store.Attribute) bool {
+			return a.Key == name && store.NewIndexEntry(a.Value, "") == want
+		}) {
+			return false, nil
+		}
+	}
+	return true, w.remove(key, true)
+}

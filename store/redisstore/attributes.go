@@ -1,0 +1,164 @@
+package redisstore
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"strings"
+
+	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/record"
+)
+
+// A member of the index is the name of an attribute and its value, as record.AppendIndexName
+// and AppendIndexValue write them, and the stored form of the id. Scripts know this too, in
+// lua/attrs.lua.
+
+// word adds the set that the tasks of a chunk all speak of, and the attributes of each that
+// are indexed: see lua/put_attrs.lua.
+func (a *args) word(tasks []*store.Task, chunk []int) {
+	set := spokenBy(tasks, chunk)
+	start := len(a.buf)
+	a.buf = append(binary.BigEndian.AppendUint16(a.buf, uint16(len(set))), set...)
+	said := set != ""
+	for k, i := range chunk {
+		t := tasks[i]
+		if t.Indexed == "" {
+			continue
+		}
+		header := len(a.buf)
+		a.buf = append(a.buf, 0, 0, 0, 0, 0, 0)
+		a.buf = record.AppendIndexed(a.buf, t.Indexed.Of(t.Attributes))
+		size := len(a.buf) - header - 6
+		if size == 0 {
+			a.buf = a.buf[:header]
+			continue
+		}
+		said = true
+		binary.BigEndian.PutUint16(a.buf[header:], uint16(k+1))
+		binary.BigEndian.PutUint32(a.buf[header+2:], uint32(size))
+	}
+	if !said {
+		a.buf = a.buf[:start]
+	}
+	a.end()
+}
+
+func spokenBy(tasks []*store.Task, chunk []int) store.IndexSet {
+	set := tasks[chunk[0]].Indexed
+	for _, i := range chunk {
+		set = set.And(tasks[i].Indexed)
+	}
+	return set
+}
+
+// parseIndexState reads the field indexed of an owner record: see lua/index_state.lua.
+func parseIndexState(field string) (s store.IndexState) {
+	end := 0
+	for end < len(field) && field[end] > 0 {
+		end = min(len(field), end+1+int(field[end]))
+	}
+	s.Ready = store.IndexSet(field[:end])
+	if walk := field[end:]; len(walk) > len(s.Walk) {
+		copy(s.Walk[:], walk[1:])
+		s.Building = store.IndexSet(walk[1+len(s.Walk):])
+	}
+	return s
+}
+
+// Lookup implements store.Index.
+func (s *Store) Lookup(ctx context.Context, shard store.Shard, q store.IndexQuery) ([]store.IndexEntry, error) {
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	from, to := record.IndexRange(nil, &q, appendID)
+	name := string(record.AppendIndexName(nil, q.Name))
+	v, err := s.run(ctx, s.lua.lookup, s.keys(shard).pick(ownerKey, indexKey), []any{name, from, to, max(q.Limit, 0)})
+	if err != nil {
+		return nil, readError("lookup", err)
+	}
+	if number(v) == -3 {
+		return nil, fmt.Errorf("lookup: %w", store.ErrNotIndexed)
+	}
+	var entries []store.IndexEntry
+	for _, member := range list(v) {
+		if _, e, id, ok := record.CutIndexEntry([]byte(text(member))); ok { // Sweep removes the others
+			e.ID = parseID(string(id))
+			entries = append(entries, e)
+		}
+	}
+	return entries, nil
+}
+
+// Reindex implements store.Index. A cursor is the token of the walk and the cursor of
+// Redis in the hash of tasks.
+func (s *Store) Reindex(ctx context.Context, shard store.Shard, set store.IndexSet, cursor string, limit int) (string, error) {
+	if err := s.enter(ctx); err != nil {
+		return "", err
+	}
+	walk, position := store.NewToken(), ""
+	if cursor == "" {
+		done, err := s.reindexTasks(ctx, shard, set, walk, "b", nil)
+		if done || err != nil {
+			return "", err
+		}
+	} else {
+		token, rest, found := strings.Cut(cursor, ":")
+		b, err := hex.DecodeString(token)
+		if err != nil || len(b) != len(walk) || !found {
+			return "", fmt.Errorf("%w: %q", store.ErrBadCursor, cursor)
+		}
+		copy(walk[:], b)
+		position = rest
+	}
+	fields, next, err := s.scan(ctx, s.keys(shard)[dataKey], position, limit)
+	if err != nil {
+		return "", err
+	}
+	mode := ""
+	if next == "" {
+		mode = "e"
+	}
+	if _, err := s.reindexTasks(ctx, shard, set, walk, mode, fields); err != nil || next == "" {
+		return "", err
+	}
+	return hex.EncodeToString(walk[:]) + ":" + next, nil
+}
+
+// reindexTasks indexes tasks that still are as they were read, and reports whether there is
+// nothing to do.
+func (s *Store) reindexTasks(ctx context.Context, shard store.Shard, set store.IndexSet, walk store.Token, mode string, fields []field) (done bool, err error) {
+	for start := 0; start == 0 || start < len(fields); start += maxItems {
+		part := fields[start:min(start+maxItems, len(fields))]
+		a := newArgs(4*len(part)+3, 64*len(part)+64)
+		a.str(string(set))
+		a.tok(walk)
+		if start+maxItems < len(fields) {
+			a.str("")
+		} else {
+			a.str(mode)
+		}
+		for _, f := range part {
+			var t store.Task
+			if decodeRecord(f.value, &t) != nil {
+				continue // what it says is not known
+			}
+			a.str(f.name)
+			a.buf = binary.BigEndian.AppendUint64(a.buf, t.Fingerprint)
+			a.end()
+			a.int(t.Edits)
+			a.buf = record.AppendIndexed(a.buf, set.Of(t.Attributes))
+			a.end()
+		}
+		v, err := s.run(ctx, s.lua.reindex, s.keys(shard)[:], a.values())
+		if err != nil {
+			return false, writeError("reindex", err)
+		}
+		if number(v) == -3 {
+			return false, fmt.Errorf("reindex: %w", store.ErrReindexed)
+		}
+		done = number(v) == 1
+	}
+	return done, nil
+}
