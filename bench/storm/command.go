@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"time"
 
@@ -20,7 +19,6 @@ type campaign struct {
 	addr   string
 	bin    string
 	output string
-	log    io.Writer
 }
 
 // NewCommand is `ddq bench edits`.
@@ -36,14 +34,14 @@ and to agree with what the worker was sent. Exits 1 when one does not.`,
 		Args:    cobra.NoArgs,
 		PreRunE: func(*cobra.Command, []string) error { return c.complete() },
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c.log = cmd.ErrOrStderr()
+			c.Log = cmd.ErrOrStderr()
 			r, err := c.run(cmd.Context())
 			if err != nil {
 				return err
 			}
 			for i := range min(3, len(r.Offences)) {
 				o := &r.Offences[i]
-				fmt.Fprintf(c.log, "%s: %s/%s: %s\n%s\n", o.Violation, o.Topic, o.Task, o.Why, o.Lines())
+				fmt.Fprintf(c.Log, "%s: %s/%s: %s\n%s\n", o.Violation, o.Topic, o.Task, o.Why, o.Lines())
 			}
 			return errors.Join(r.write(cmd.OutOrStdout(), c.output), r.Err())
 		},
@@ -84,7 +82,7 @@ func (c *campaign) run(ctx context.Context) (r *Report, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, box.Close()) }()
-	inst, err := bench.DDQ().Open(ctx, bench.Options{Store: c.store, Addr: c.addr, ServerBin: c.bin, Seed: int64(c.Seed), Log: c.log}, box)
+	inst, err := bench.DDQ().Open(ctx, bench.Options{Store: c.store, Addr: c.addr, ServerBin: c.bin, Seed: int64(c.Seed), Log: c.Log}, box)
 	if err != nil {
 		return nil, err
 	}

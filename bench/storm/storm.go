@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"strconv"
 	"sync"
@@ -25,7 +26,8 @@ const (
 	// near is how far from the task that was delivered last those are that are edited.
 	near = 80
 	// handlers is how many tasks the worker has in hand at a time.
-	handlers = 64
+	handlers      = 64
+	progressEvery = 15 * time.Second
 	// hold is how long a worker may keep a task.
 	hold = 30 * time.Second
 )
@@ -36,6 +38,7 @@ type Options struct {
 	Edits   int
 	Editors int // calls at a time
 	Seed    uint64
+	Log     io.Writer // told how far it is
 }
 
 // storm is one of them.
@@ -123,6 +126,7 @@ func (s *storm) edit(ctx context.Context) (time.Duration, error) {
 		return 0, ctx.Err()
 	}
 	began := time.Now()
+	defer s.tellProgress()()
 	group, ctx := errgroup.WithContext(ctx)
 	for k := range s.Editors {
 		r := rand.New(rand.NewPCG(s.Seed, uint64(k)))
@@ -142,6 +146,28 @@ func (s *storm) edit(ctx context.Context) (time.Duration, error) {
 	s.made.Store(int64(s.Edits)) // who waits for more need not
 	s.announce()
 	return time.Since(began), err
+}
+
+// tellProgress tells how many edits were made, until the returned function is called.
+func (s *storm) tellProgress() (stop func()) {
+	done, told := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(told)
+		tick := time.NewTicker(progressEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				fmt.Fprintf(s.Log, "%d of %d edits\n", s.made.Load(), s.Edits)
+			case <-done:
+				return
+			}
+		}
+	}()
+	return func() {
+		close(done)
+		<-told
+	}
 }
 
 // announce wakes those who wait for their turn.
