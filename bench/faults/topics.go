@@ -178,6 +178,11 @@ func (r *round) drain(ctx context.Context) error {
 				if err != nil {
 					return fmt.Errorf("count what is left: %w", err)
 				}
+				if status.DeliveryPaused { // a fault has undone that it goes on
+					if err := r.resume(ctx, c); err != nil {
+						return err
+					}
+				}
 				now += status.Depth.Scheduled + status.Depth.Ready + status.Depth.Running
 			}
 			if now == 0 {
