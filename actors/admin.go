@@ -29,6 +29,9 @@ func (s *System) CreateTopic(ctx context.Context, name string, c TopicChange) (s
 		return store.Topic{}, err
 	}
 	t, err := s.store.PutTopic(ctx, t)
+	if err == nil && t.WatchRetention > 0 {
+		err = s.keepLogs(ctx, shardsOf(&t), t.Watching())
+	}
 	return t, failure(err)
 }
 
@@ -49,7 +52,7 @@ func (s *System) ConfigureTopic(ctx context.Context, name string, c TopicChange)
 	if c.Shards != nil && *c.Shards != t.Shards {
 		return store.Topic{}, invalid("policy.shards", "OUT_OF_RANGE_FIELD", "policy.shards is %d and is changed by ReshardTopic (ddq cluster reshard)", t.Shards)
 	}
-	paused := t.DeliveryPaused
+	paused, watching := t.DeliveryPaused, t.Watching()
 	if err := s.cfg.Limits.apply(&t, c); err != nil {
 		return store.Topic{}, err
 	}
@@ -60,6 +63,11 @@ func (s *System) ConfigureTopic(ctx context.Context, name string, c TopicChange)
 		return store.Topic{}, errTopicVersion(name, *c.IfVersion)
 	case err != nil:
 		return store.Topic{}, failure(err)
+	}
+	if watching != t.Watching() {
+		if err := s.keepLogs(ctx, shardsOf(&t), t.Watching()); err != nil {
+			return store.Topic{}, failure(err)
+		}
 	}
 	return t, failure(s.configure(ctx, t))
 }
@@ -103,6 +111,8 @@ func (l *Limits) apply(t *store.Topic, c TopicChange) *Error {
 	set(&t.MaxDead, c.MaxDead)
 	set(&t.MaxBacklog, c.MaxBacklog)
 	set(&t.PriorityAgeing, c.PriorityAgeing)
+	set(&t.WatchRetention, c.WatchRetention)
+	set(&t.WatchMax, c.WatchMax)
 	set(&t.DeliveryPaused, c.DeliveryPaused)
 	set(&t.EnqueuePaused, c.EnqueuePaused)
 	switch {
@@ -130,6 +140,9 @@ func (l *Limits) apply(t *store.Topic, c TopicChange) *Error {
 	}
 	if err := checkBackoff(t.Backoff); err != nil {
 		err.Field = "policy." + err.Field
+		return err
+	}
+	if err := checkWatching(t); err != nil {
 		return err
 	}
 	return applyLimits(&t.Limits, c)

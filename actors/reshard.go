@@ -41,6 +41,11 @@ func (s *System) Reshard(ctx context.Context, name string, shards int) (store.To
 	if err := startGeneration(&t, shards); err != nil {
 		return store.Topic{}, err
 	}
+	if t.WatchRetention > 0 { // before any task gets there
+		if err := s.keepLogs(ctx, shardsOf(&store.Topic{Name: name, First: t.First, Shards: t.Shards}), t.Watching()); err != nil {
+			return store.Topic{}, failure(err)
+		}
+	}
 	if t, err = s.store.PutTopic(ctx, t); err != nil {
 		return store.Topic{}, failure(err)
 	}
@@ -100,7 +105,8 @@ func (s *System) refreshTopic(ctx context.Context, name string) error {
 }
 
 // retire takes former shards that are empty out of a topic's configuration. They
-// are sealed, so they stay empty.
+// are sealed, so they stay empty. Those whose logs tell of their last tasks stay until
+// watchers had the time to read that.
 func (s *System) retire(ctx context.Context, t store.Topic) error {
 	var kept [store.MaxFormer]store.Span
 	n := 0
@@ -142,7 +148,7 @@ func (s *System) empty(ctx context.Context, topic string, span store.Span) (bool
 		return false, err
 	}
 	return !slices.ContainsFunc(stats, func(st store.Stats) bool {
-		return st.Pending+st.Running+st.Done+st.Dead > 0 || st.Keys
+		return st.Pending+st.Running+st.Done+st.Dead > 0 || st.Keys || st.Logged
 	}), nil
 }
 

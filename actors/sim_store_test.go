@@ -430,3 +430,15 @@ func (st *simStore) Free(ctx context.Context, permits []store.Permit) ([][]strin
 		return m.Free(simContext, permits)
 	})
 }
+
+func (st *simStore) Watch(ctx context.Context, sh store.Shard, w store.Watching) error {
+	return st.tell(ctx, "watch", sh, func(m *memstore.Store) error { return m.Watch(simContext, sh, w) })
+}
+
+func (st *simStore) Changes(ctx context.Context, reads []store.LogRead) ([]store.LogPage, error) {
+	return askStore(ctx, st, "changes", store.Shard{}, false, func(m *memstore.Store) ([]store.LogPage, error) { return m.Changes(simContext, reads) })
+}
+
+func (st *simStore) TrimLog(ctx context.Context, sh store.Shard, limit int) (int, error) {
+	return askStore(ctx, st, "trim log", sh, true, func(m *memstore.Store) (int, error) { return m.TrimLog(simContext, sh, limit) })
+}

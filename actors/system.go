@@ -32,6 +32,7 @@ type System struct {
 	mu     sync.Mutex // serializes opening and changing topics
 	topics sync.Map   // name -> *topicRef
 	turns  turns      // of topics
+	tails  tails
 	refresh
 }
 

@@ -23,7 +23,7 @@ func (s *System) chores(ctx context.Context) {
 	err = errors.Join(err, s.trimKeys(ctx, topics))
 	for i := range topics {
 		t := &topics[i]
-		err = errors.Join(err, s.trim(ctx, t))
+		err = errors.Join(err, s.trim(ctx, t), s.tendLogs(ctx, t))
 		if resharding(t) {
 			err = errors.Join(err, s.retire(ctx, *t))
 		}
@@ -60,7 +60,9 @@ func (s *System) trim(ctx context.Context, t *store.Topic) error {
 // trimKeys forgets idempotency keys that are free, in the shards that have any.
 func (s *System) trimKeys(ctx context.Context, topics []store.Topic) error {
 	var ours []store.Shard
+	watched := make(map[string]bool)
 	for i := range topics {
+		watched[topics[i].Name] = topics[i].WatchRetention > 0
 		for _, shard := range shardsOf(&topics[i]) {
 			if s.fleet.owns(shard) {
 				ours = append(ours, shard)
@@ -69,6 +71,9 @@ func (s *System) trimKeys(ctx context.Context, topics []store.Topic) error {
 	}
 	stats, err := s.statsOf(ctx, ours)
 	for i := range stats {
+		if stats[i].Logged && !watched[ours[i].Topic] { // whoever ended that did not come to it
+			err = errors.Join(err, s.keepLogs(ctx, ours[i:i+1], store.Watching{}))
+		}
 		for n := trimPage; stats[i].Keys && n == trimPage && err == nil; {
 			n, err = s.store.TrimKeys(ctx, ours[i], trimPage)
 		}

@@ -144,6 +144,8 @@ type TopicChange struct {
 	MaxDead        *int
 	MaxBacklog     *int
 	PriorityAgeing *int
+	WatchRetention *time.Duration // 0: no log is kept
+	WatchMax       *int           // changes of a shard; 0: the default
 	DeliveryPaused *bool
 	EnqueuePaused  *bool
 

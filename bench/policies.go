@@ -17,6 +17,10 @@ type policies []string
 // policyWords are those that there are, in the order in which they are told.
 var policyWords = policies{"priority", "fairness", "rate", "cap"}
 
+// policyWatch is one more, which has nothing to do with deliveries: what happens to the
+// tasks is kept. It is no part of "all".
+const policyWatch = "watch"
+
 // policyKeys is how many keys of a kind the tasks of a run share.
 const policyKeys = 100
 
@@ -26,8 +30,8 @@ func parsePolicies(words []string) (policies, error) {
 		return policyWords, nil
 	}
 	for _, w := range words {
-		if !slices.Contains(policyWords, w) {
-			return nil, fmt.Errorf("--policies has %q, want all or some of %s", w, strings.Join(policyWords, ", "))
+		if w != policyWatch && !slices.Contains(policyWords, w) {
+			return nil, fmt.Errorf("--policies has %q, want all, or some of %s, %s", w, strings.Join(policyWords, ", "), policyWatch)
 		}
 	}
 	return words, nil
@@ -44,6 +48,9 @@ func (p policies) topic() client.Policy {
 	}
 	if p.has("cap") {
 		policy.Concurrency, policy.KeyConcurrency = new(100_000), new(100_000)
+	}
+	if p.has(policyWatch) {
+		policy.WatchRetention, policy.WatchMax = new(time.Hour), new(10_000_000)
 	}
 	return policy
 }

@@ -8,7 +8,7 @@ import (
 )
 
 func TestPoliciesTravelWithTheTarget(t *testing.T) {
-	for _, words := range [][]string{nil, {"cap"}, {"priority", "rate"}, {"all"}} {
+	for _, words := range [][]string{nil, {"cap"}, {"priority", "rate"}, {"watch"}, {"all"}} {
 		p, err := parsePolicies(words)
 		if err != nil {
 			t.Fatalf("%v: %v", words, err)
@@ -39,6 +39,9 @@ func TestTasksUseThePoliciesAskedFor(t *testing.T) {
 	}
 	if p := policies(nil).topic(); p.Rate != nil || p.Concurrency != nil {
 		t.Errorf("a topic without policies has %+v", p)
+	}
+	if p := (policies{policyWatch}).topic(); p.WatchRetention == nil || p.Rate != nil {
+		t.Errorf("a topic that is watched has %+v", p)
 	}
 	if p := all.topic(); p.Rate == nil || p.KeyRate == nil || p.Concurrency == nil || p.KeyConcurrency == nil {
 		t.Errorf("a topic with all has %+v", p)

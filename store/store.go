@@ -18,6 +18,7 @@ type Store interface {
 	Index
 	Catalog
 	Limits
+	Log
 
 	// Info says what an acknowledgement is worth and what is wrong with the store.
 	Info(ctx context.Context) (Info, error)
@@ -367,6 +368,7 @@ type Stats struct {
 	Done     int64
 	Dead     int64
 	Keys     bool   // some key is taken, or was and is not forgotten
+	Logged   bool   // the log has changes, see Log
 	Owner    string // empty: released or never claimed
 	Epoch    int64
 	OldestMs Millis // due time of the oldest pending task, 0 when none

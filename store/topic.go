@@ -1,6 +1,9 @@
 package store
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // Topic is the configuration of a topic.
 type Topic struct {
@@ -31,6 +34,10 @@ type Topic struct {
 	Limits TopicLimits
 
 	Indexed IndexSet // attributes by which tasks are found
+
+	// A topic is watched when it keeps a log of changes for a while.
+	WatchRetention time.Duration
+	WatchMax       int // changes that a shard's log keeps; 0 means DefaultWatchMax
 }
 
 // MaxFormer is how many generations of shards of a topic may have tasks left.
@@ -38,6 +45,17 @@ const MaxFormer = 3
 
 // Span is a generation of shards, by number.
 type Span struct{ First, Shards int }
+
+// DefaultWatchMax is the WatchMax of topics that say nothing.
+const DefaultWatchMax = 100_000
+
+// Watching is how much of the log of each of its shards a topic keeps.
+func (t *Topic) Watching() Watching {
+	if t.WatchRetention == 0 {
+		return Watching{}
+	}
+	return Watching{Retention: t.WatchRetention, Max: cmp.Or(t.WatchMax, DefaultWatchMax)}
+}
 
 // defaultAgeing is the PriorityAgeing of topics that say nothing.
 const defaultAgeing = 10

@@ -43,6 +43,8 @@ var (
 	ErrDenied = errors.New("denied")
 	// ErrInternal: a fault of the server; its log has the details.
 	ErrInternal = errors.New("internal error")
+	// ErrCursorExpired: what comes behind the cursor of a Watch is not kept any more.
+	ErrCursorExpired = errors.New("cursor expired")
 	// ErrClosed: the client was closed.
 	ErrClosed = errors.New("client is closed")
 )
@@ -73,8 +75,11 @@ func (e *Error) Unwrap() error { return e.cause }
 
 // Is reports whether target is the sentinel for e.
 func (e *Error) Is(target error) bool {
-	if target == ErrHoldLost {
+	switch target {
+	case ErrHoldLost:
 		return e.Reason == "HOLD_LOST"
+	case ErrCursorExpired:
+		return e.Reason == "CURSOR_EXPIRED"
 	}
 	return target == sentinel(e.Code)
 }

@@ -34,6 +34,9 @@ type fakeServer struct {
 	// wait answers waits.
 	wait func(r *ddqv1.WaitTaskRequest) (*ddqv1.WaitTaskResponse, error)
 
+	// watch sends the frames of the n-th stream.
+	watch func(n int, r *ddqv1.WatchTasksRequest, send func(*ddqv1.WatchTasksResponse) error) error
+
 	mu      sync.Mutex
 	stored  map[string]*ddqv1.EnqueueRequest // by id; guarded by mu
 	frames  []int                            // tasks in each frame; guarded by mu

@@ -22,6 +22,12 @@ type Policy struct {
 	MaxDead           *int           // dead letters kept: beyond it the oldest are deleted; 0 any number
 	MaxBacklog        *int           // tasks that may wait: beyond it ErrExhausted; 0 any number
 
+	// WatchRetention is how long what happens to tasks is kept for Watch: 1s to 168h, or 0
+	// for not at all; and WatchMax how many changes each shard keeps at least, if they are
+	// not too old: 1,000 to 10,000,000, and 0 means 100,000.
+	WatchRetention *time.Duration
+	WatchMax       *int
+
 	// Limits over all nodes, see the guide about policies. The zero Rate and 0 are none.
 	Rate           *Rate // of all tasks of the topic
 	KeyRate        *Rate // of those of each rate key
@@ -203,6 +209,8 @@ func (p Policy) wire() *ddqv1.TopicPolicy {
 		MaxBacklog:          int64Ptr(p.MaxBacklog),
 		MaxPayloadBytes:     int64Ptr(p.MaxPayload),
 		PriorityAgeing:      int32Ptr(p.PriorityAgeing),
+		WatchRetentionMs:    millisPtr(p.WatchRetention),
+		WatchMaxEvents:      int64Ptr(p.WatchMax),
 	}
 	p.limits(w)
 	return w
@@ -224,6 +232,8 @@ func topicFrom(t *ddqv1.Topic) Topic {
 			MaxDead:           new(int(p.GetMaxDead())),
 			MaxBacklog:        new(int(p.GetMaxBacklog())),
 			PriorityAgeing:    new(int(p.GetPriorityAgeing())),
+			WatchRetention:    new(duration(p.GetWatchRetentionMs())),
+			WatchMax:          new(int(p.GetWatchMaxEvents())),
 		},
 		Version:        t.GetVersion(),
 		FormerShards:   int(t.GetFormerShards()),

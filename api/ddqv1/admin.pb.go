@@ -215,6 +215,12 @@ type TopicPolicy struct {
 	// The same for the tasks of each concurrency_key.
 	KeyConcurrency *int32    `protobuf:"varint,13,opt,name=key_concurrency,json=keyConcurrency,proto3,oneof" json:"key_concurrency,omitempty"`
 	OverLimit      OverLimit `protobuf:"varint,14,opt,name=over_limit,json=overLimit,proto3,enum=ddq.v1.OverLimit" json:"over_limit,omitempty"`
+	// How long what happens to tasks is kept for WatchTasks: 0, which keeps nothing, or
+	// 1,000 to 604,800,000.
+	WatchRetentionMs *int64 `protobuf:"varint,20,opt,name=watch_retention_ms,json=watchRetentionMs,proto3,oneof" json:"watch_retention_ms,omitempty"`
+	// How many changes each shard keeps at least, if they are not too old: 1,000 to
+	// 10,000,000; 0 means 100,000.
+	WatchMaxEvents *int64 `protobuf:"varint,21,opt,name=watch_max_events,json=watchMaxEvents,proto3,oneof" json:"watch_max_events,omitempty"`
 	// Attributes by which tasks are found without a walk through all of them.
 	IndexedAttributes *IndexedAttributes `protobuf:"bytes,22,opt,name=indexed_attributes,json=indexedAttributes,proto3" json:"indexed_attributes,omitempty"`
 	unknownFields     protoimpl.UnknownFields
@@ -361,6 +367,20 @@ func (x *TopicPolicy) GetOverLimit() OverLimit {
 		return x.OverLimit
 	}
 	return OverLimit_OVER_LIMIT_UNSPECIFIED
+}
+
+func (x *TopicPolicy) GetWatchRetentionMs() int64 {
+	if x != nil && x.WatchRetentionMs != nil {
+		return *x.WatchRetentionMs
+	}
+	return 0
+}
+
+func (x *TopicPolicy) GetWatchMaxEvents() int64 {
+	if x != nil && x.WatchMaxEvents != nil {
+		return *x.WatchMaxEvents
+	}
+	return 0
 }
 
 func (x *TopicPolicy) GetIndexedAttributes() *IndexedAttributes {
@@ -3115,7 +3135,7 @@ var File_ddq_v1_admin_proto protoreflect.FileDescriptor
 
 const file_ddq_v1_admin_proto_rawDesc = "" +
 	"\n" +
-	"\x12ddq/v1/admin.proto\x12\x06ddq.v1\x1a\x11ddq/v1/task.proto\"\xe5\a\n" +
+	"\x12ddq/v1/admin.proto\x12\x06ddq.v1\x1a\x11ddq/v1/task.proto\"\xf3\b\n" +
 	"\vTopicPolicy\x12\x1b\n" +
 	"\x06shards\x18\x01 \x01(\x05H\x00R\x06shards\x88\x01\x01\x127\n" +
 	"\x15visibility_timeout_ms\x18\x02 \x01(\x03H\x01R\x13visibilityTimeoutMs\x88\x01\x01\x12$\n" +
@@ -3138,7 +3158,9 @@ const file_ddq_v1_admin_proto_rawDesc = "" +
 	"\bkey_rate\x18\f \x01(\v2\x11.ddq.v1.RateLimitR\akeyRate\x12,\n" +
 	"\x0fkey_concurrency\x18\r \x01(\x05H\vR\x0ekeyConcurrency\x88\x01\x01\x120\n" +
 	"\n" +
-	"over_limit\x18\x0e \x01(\x0e2\x11.ddq.v1.OverLimitR\toverLimit\x12H\n" +
+	"over_limit\x18\x0e \x01(\x0e2\x11.ddq.v1.OverLimitR\toverLimit\x121\n" +
+	"\x12watch_retention_ms\x18\x14 \x01(\x03H\fR\x10watchRetentionMs\x88\x01\x01\x12-\n" +
+	"\x10watch_max_events\x18\x15 \x01(\x03H\rR\x0ewatchMaxEvents\x88\x01\x01\x12H\n" +
 	"\x12indexed_attributes\x18\x16 \x01(\v2\x19.ddq.v1.IndexedAttributesR\x11indexedAttributesB\t\n" +
 	"\a_shardsB\x18\n" +
 	"\x16_visibility_timeout_msB\x0e\n" +
@@ -3151,7 +3173,9 @@ const file_ddq_v1_admin_proto_rawDesc = "" +
 	"\f_max_backlogB\x12\n" +
 	"\x10_priority_ageingB\x0e\n" +
 	"\f_concurrencyB\x12\n" +
-	"\x10_key_concurrency\")\n" +
+	"\x10_key_concurrencyB\x15\n" +
+	"\x13_watch_retention_msB\x13\n" +
+	"\x11_watch_max_events\")\n" +
 	"\x11IndexedAttributes\x12\x14\n" +
 	"\x05names\x18\x01 \x03(\tR\x05names\"z\n" +
 	"\tRateLimit\x12$\n" +

@@ -60,6 +60,20 @@ func (m *TopicPolicy) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0xb2
 	}
+	if m.WatchMaxEvents != nil {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(*m.WatchMaxEvents))
+		i--
+		dAtA[i] = 0x1
+		i--
+		dAtA[i] = 0xa8
+	}
+	if m.WatchRetentionMs != nil {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(*m.WatchRetentionMs))
+		i--
+		dAtA[i] = 0x1
+		i--
+		dAtA[i] = 0xa0
+	}
 	if m.MaxBacklog != nil {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(*m.MaxBacklog))
 		i--
@@ -2670,6 +2684,12 @@ func (m *TopicPolicy) SizeVT() (n int) {
 	if m.MaxBacklog != nil {
 		n += 2 + protohelpers.SizeOfVarint(uint64(*m.MaxBacklog))
 	}
+	if m.WatchRetentionMs != nil {
+		n += 2 + protohelpers.SizeOfVarint(uint64(*m.WatchRetentionMs))
+	}
+	if m.WatchMaxEvents != nil {
+		n += 2 + protohelpers.SizeOfVarint(uint64(*m.WatchMaxEvents))
+	}
 	if m.IndexedAttributes != nil {
 		l = m.IndexedAttributes.SizeVT()
 		n += 2 + l + protohelpers.SizeOfVarint(uint64(l))
@@ -4004,6 +4024,46 @@ func (m *TopicPolicy) UnmarshalVT(dAtA []byte) error {
 				}
 			}
 			m.MaxBacklog = &v
+		case 20:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field WatchRetentionMs", wireType)
+			}
+			var v int64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.WatchRetentionMs = &v
+		case 21:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field WatchMaxEvents", wireType)
+			}
+			var v int64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.WatchMaxEvents = &v
 		case 22:
 			if wireType != 2 {
 				return fmt.Errorf("proto: wrong wireType = %d for field IndexedAttributes", wireType)

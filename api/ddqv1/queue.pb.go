@@ -3661,7 +3661,7 @@ var File_ddq_v1_queue_proto protoreflect.FileDescriptor
 
 const file_ddq_v1_queue_proto_rawDesc = "" +
 	"\n" +
-	"\x12ddq/v1/queue.proto\x12\x06ddq.v1\x1a\x11ddq/v1/find.proto\x1a\x11ddq/v1/task.proto\x1a\x1egoogle/protobuf/duration.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xfc\x06\n" +
+	"\x12ddq/v1/queue.proto\x12\x06ddq.v1\x1a\x11ddq/v1/find.proto\x1a\x11ddq/v1/task.proto\x1a\x12ddq/v1/watch.proto\x1a\x1egoogle/protobuf/duration.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xfc\x06\n" +
 	"\x0eEnqueueRequest\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\tR\x02id\x12\x18\n" +
@@ -3946,7 +3946,7 @@ const file_ddq_v1_queue_proto_rawDesc = "" +
 	"\x18CANCEL_OUTCOME_REQUESTED\x10\x01\x12\x1b\n" +
 	"\x17CANCEL_OUTCOME_TOO_LATE\x10\x02\x12\x1c\n" +
 	"\x18CANCEL_OUTCOME_CONFIRMED\x10\x03\x12\x1a\n" +
-	"\x16CANCEL_OUTCOME_DELETED\x10\x042\xb0\v\n" +
+	"\x16CANCEL_OUTCOME_DELETED\x10\x042\xf7\v\n" +
 	"\x11DelayQueueService\x12:\n" +
 	"\aEnqueue\x12\x16.ddq.v1.EnqueueRequest\x1a\x17.ddq.v1.EnqueueResponse\x12I\n" +
 	"\fEnqueueBatch\x12\x1b.ddq.v1.EnqueueBatchRequest\x1a\x1c.ddq.v1.EnqueueBatchResponse\x12P\n" +
@@ -3972,7 +3972,9 @@ const file_ddq_v1_queue_proto_rawDesc = "" +
 	"\rAcquireTokens\x12\x1c.ddq.v1.AcquireTokensRequest\x1a\x1d.ddq.v1.AcquireTokensResponse\x12=\n" +
 	"\bWaitTask\x12\x17.ddq.v1.WaitTaskRequest\x1a\x18.ddq.v1.WaitTaskResponse\x12C\n" +
 	"\n" +
-	"CancelTask\x12\x19.ddq.v1.CancelTaskRequest\x1a\x1a.ddq.v1.CancelTaskResponseB'Z%github.com/ddq-io/ddq/api/ddqv1;ddqv1b\x06proto3"
+	"CancelTask\x12\x19.ddq.v1.CancelTaskRequest\x1a\x1a.ddq.v1.CancelTaskResponse\x12E\n" +
+	"\n" +
+	"WatchTasks\x12\x19.ddq.v1.WatchTasksRequest\x1a\x1a.ddq.v1.WatchTasksResponse0\x01B'Z%github.com/ddq-io/ddq/api/ddqv1;ddqv1b\x06proto3"
 
 var (
 	file_ddq_v1_queue_proto_rawDescOnce sync.Once
@@ -4053,10 +4055,12 @@ var file_ddq_v1_queue_proto_goTypes = []any{
 	(*RescheduleTasksRequest)(nil),  // 61: ddq.v1.RescheduleTasksRequest
 	(*CountTasksRequest)(nil),       // 62: ddq.v1.CountTasksRequest
 	(*DueHistogramRequest)(nil),     // 63: ddq.v1.DueHistogramRequest
-	(*DeleteTasksResponse)(nil),     // 64: ddq.v1.DeleteTasksResponse
-	(*RescheduleTasksResponse)(nil), // 65: ddq.v1.RescheduleTasksResponse
-	(*CountTasksResponse)(nil),      // 66: ddq.v1.CountTasksResponse
-	(*DueHistogramResponse)(nil),    // 67: ddq.v1.DueHistogramResponse
+	(*WatchTasksRequest)(nil),       // 64: ddq.v1.WatchTasksRequest
+	(*DeleteTasksResponse)(nil),     // 65: ddq.v1.DeleteTasksResponse
+	(*RescheduleTasksResponse)(nil), // 66: ddq.v1.RescheduleTasksResponse
+	(*CountTasksResponse)(nil),      // 67: ddq.v1.CountTasksResponse
+	(*DueHistogramResponse)(nil),    // 68: ddq.v1.DueHistogramResponse
+	(*WatchTasksResponse)(nil),      // 69: ddq.v1.WatchTasksResponse
 }
 var file_ddq_v1_queue_proto_depIdxs = []int32{
 	51, // 0: ddq.v1.EnqueueRequest.delay:type_name -> google.protobuf.Duration
@@ -4142,29 +4146,31 @@ var file_ddq_v1_queue_proto_depIdxs = []int32{
 	49, // 80: ddq.v1.DelayQueueService.AcquireTokens:input_type -> ddq.v1.AcquireTokensRequest
 	45, // 81: ddq.v1.DelayQueueService.WaitTask:input_type -> ddq.v1.WaitTaskRequest
 	47, // 82: ddq.v1.DelayQueueService.CancelTask:input_type -> ddq.v1.CancelTaskRequest
-	6,  // 83: ddq.v1.DelayQueueService.Enqueue:output_type -> ddq.v1.EnqueueResponse
-	8,  // 84: ddq.v1.DelayQueueService.EnqueueBatch:output_type -> ddq.v1.EnqueueBatchResponse
-	11, // 85: ddq.v1.DelayQueueService.EnqueueStream:output_type -> ddq.v1.EnqueueStreamResponse
-	13, // 86: ddq.v1.DelayQueueService.GetTask:output_type -> ddq.v1.GetTaskResponse
-	15, // 87: ddq.v1.DelayQueueService.ListTasks:output_type -> ddq.v1.ListTasksResponse
-	17, // 88: ddq.v1.DelayQueueService.DeleteTask:output_type -> ddq.v1.DeleteTaskResponse
-	19, // 89: ddq.v1.DelayQueueService.RescheduleTask:output_type -> ddq.v1.RescheduleTaskResponse
-	21, // 90: ddq.v1.DelayQueueService.UpdateTask:output_type -> ddq.v1.UpdateTaskResponse
-	23, // 91: ddq.v1.DelayQueueService.PromoteTask:output_type -> ddq.v1.PromoteTaskResponse
-	64, // 92: ddq.v1.DelayQueueService.DeleteTasks:output_type -> ddq.v1.DeleteTasksResponse
-	65, // 93: ddq.v1.DelayQueueService.RescheduleTasks:output_type -> ddq.v1.RescheduleTasksResponse
-	66, // 94: ddq.v1.DelayQueueService.CountTasks:output_type -> ddq.v1.CountTasksResponse
-	67, // 95: ddq.v1.DelayQueueService.DueHistogram:output_type -> ddq.v1.DueHistogramResponse
-	26, // 96: ddq.v1.DelayQueueService.Subscribe:output_type -> ddq.v1.SubscribeResponse
-	38, // 97: ddq.v1.DelayQueueService.Retrieve:output_type -> ddq.v1.RetrieveResponse
-	40, // 98: ddq.v1.DelayQueueService.Ack:output_type -> ddq.v1.AckResponse
-	42, // 99: ddq.v1.DelayQueueService.Nack:output_type -> ddq.v1.NackResponse
-	44, // 100: ddq.v1.DelayQueueService.Extend:output_type -> ddq.v1.ExtendResponse
-	50, // 101: ddq.v1.DelayQueueService.AcquireTokens:output_type -> ddq.v1.AcquireTokensResponse
-	46, // 102: ddq.v1.DelayQueueService.WaitTask:output_type -> ddq.v1.WaitTaskResponse
-	48, // 103: ddq.v1.DelayQueueService.CancelTask:output_type -> ddq.v1.CancelTaskResponse
-	83, // [83:104] is the sub-list for method output_type
-	62, // [62:83] is the sub-list for method input_type
+	64, // 83: ddq.v1.DelayQueueService.WatchTasks:input_type -> ddq.v1.WatchTasksRequest
+	6,  // 84: ddq.v1.DelayQueueService.Enqueue:output_type -> ddq.v1.EnqueueResponse
+	8,  // 85: ddq.v1.DelayQueueService.EnqueueBatch:output_type -> ddq.v1.EnqueueBatchResponse
+	11, // 86: ddq.v1.DelayQueueService.EnqueueStream:output_type -> ddq.v1.EnqueueStreamResponse
+	13, // 87: ddq.v1.DelayQueueService.GetTask:output_type -> ddq.v1.GetTaskResponse
+	15, // 88: ddq.v1.DelayQueueService.ListTasks:output_type -> ddq.v1.ListTasksResponse
+	17, // 89: ddq.v1.DelayQueueService.DeleteTask:output_type -> ddq.v1.DeleteTaskResponse
+	19, // 90: ddq.v1.DelayQueueService.RescheduleTask:output_type -> ddq.v1.RescheduleTaskResponse
+	21, // 91: ddq.v1.DelayQueueService.UpdateTask:output_type -> ddq.v1.UpdateTaskResponse
+	23, // 92: ddq.v1.DelayQueueService.PromoteTask:output_type -> ddq.v1.PromoteTaskResponse
+	65, // 93: ddq.v1.DelayQueueService.DeleteTasks:output_type -> ddq.v1.DeleteTasksResponse
+	66, // 94: ddq.v1.DelayQueueService.RescheduleTasks:output_type -> ddq.v1.RescheduleTasksResponse
+	67, // 95: ddq.v1.DelayQueueService.CountTasks:output_type -> ddq.v1.CountTasksResponse
+	68, // 96: ddq.v1.DelayQueueService.DueHistogram:output_type -> ddq.v1.DueHistogramResponse
+	26, // 97: ddq.v1.DelayQueueService.Subscribe:output_type -> ddq.v1.SubscribeResponse
+	38, // 98: ddq.v1.DelayQueueService.Retrieve:output_type -> ddq.v1.RetrieveResponse
+	40, // 99: ddq.v1.DelayQueueService.Ack:output_type -> ddq.v1.AckResponse
+	42, // 100: ddq.v1.DelayQueueService.Nack:output_type -> ddq.v1.NackResponse
+	44, // 101: ddq.v1.DelayQueueService.Extend:output_type -> ddq.v1.ExtendResponse
+	50, // 102: ddq.v1.DelayQueueService.AcquireTokens:output_type -> ddq.v1.AcquireTokensResponse
+	46, // 103: ddq.v1.DelayQueueService.WaitTask:output_type -> ddq.v1.WaitTaskResponse
+	48, // 104: ddq.v1.DelayQueueService.CancelTask:output_type -> ddq.v1.CancelTaskResponse
+	69, // 105: ddq.v1.DelayQueueService.WatchTasks:output_type -> ddq.v1.WatchTasksResponse
+	84, // [84:106] is the sub-list for method output_type
+	62, // [62:84] is the sub-list for method input_type
 	62, // [62:62] is the sub-list for extension type_name
 	62, // [62:62] is the sub-list for extension extendee
 	0,  // [0:62] is the sub-list for field type_name
@@ -4177,6 +4183,7 @@ func file_ddq_v1_queue_proto_init() {
 	}
 	file_ddq_v1_find_proto_init()
 	file_ddq_v1_task_proto_init()
+	file_ddq_v1_watch_proto_init()
 	file_ddq_v1_queue_proto_msgTypes[0].OneofWrappers = []any{
 		(*EnqueueRequest_Delay)(nil),
 		(*EnqueueRequest_ExecuteTime)(nil),

@@ -40,6 +40,7 @@ const (
 	DelayQueueService_AcquireTokens_FullMethodName   = "/ddq.v1.DelayQueueService/AcquireTokens"
 	DelayQueueService_WaitTask_FullMethodName        = "/ddq.v1.DelayQueueService/WaitTask"
 	DelayQueueService_CancelTask_FullMethodName      = "/ddq.v1.DelayQueueService/CancelTask"
+	DelayQueueService_WatchTasks_FullMethodName      = "/ddq.v1.DelayQueueService/WatchTasks"
 )
 
 // DelayQueueServiceClient is the client API for DelayQueueService service.
@@ -91,6 +92,10 @@ type DelayQueueServiceClient interface {
 	WaitTask(ctx context.Context, in *WaitTaskRequest, opts ...grpc.CallOption) (*WaitTaskResponse, error)
 	// CancelTask asks the worker of a running task to stop.
 	CancelTask(ctx context.Context, in *CancelTaskRequest, opts ...grpc.CallOption) (*CancelTaskResponse, error)
+	// WatchTasks tells what happens to the tasks of a topic, in order for each task,
+	// until the caller goes. It goes on behind a cursor at any node. FAILED_PRECONDITION,
+	// NOT_WATCHED, when the topic keeps no log of changes: see TopicPolicy.watch_retention_ms.
+	WatchTasks(ctx context.Context, in *WatchTasksRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchTasksResponse], error)
 }
 
 type delayQueueServiceClient struct {
@@ -335,6 +340,25 @@ func (c *delayQueueServiceClient) CancelTask(ctx context.Context, in *CancelTask
 	return out, nil
 }
 
+func (c *delayQueueServiceClient) WatchTasks(ctx context.Context, in *WatchTasksRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchTasksResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &DelayQueueService_ServiceDesc.Streams[4], DelayQueueService_WatchTasks_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[WatchTasksRequest, WatchTasksResponse]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type DelayQueueService_WatchTasksClient = grpc.ServerStreamingClient[WatchTasksResponse]
+
 // DelayQueueServiceServer is the server API for DelayQueueService service.
 // All implementations must embed UnimplementedDelayQueueServiceServer
 // for forward compatibility.
@@ -384,6 +408,10 @@ type DelayQueueServiceServer interface {
 	WaitTask(context.Context, *WaitTaskRequest) (*WaitTaskResponse, error)
 	// CancelTask asks the worker of a running task to stop.
 	CancelTask(context.Context, *CancelTaskRequest) (*CancelTaskResponse, error)
+	// WatchTasks tells what happens to the tasks of a topic, in order for each task,
+	// until the caller goes. It goes on behind a cursor at any node. FAILED_PRECONDITION,
+	// NOT_WATCHED, when the topic keeps no log of changes: see TopicPolicy.watch_retention_ms.
+	WatchTasks(*WatchTasksRequest, grpc.ServerStreamingServer[WatchTasksResponse]) error
 	mustEmbedUnimplementedDelayQueueServiceServer()
 }
 
@@ -456,6 +484,9 @@ func (UnimplementedDelayQueueServiceServer) WaitTask(context.Context, *WaitTaskR
 }
 func (UnimplementedDelayQueueServiceServer) CancelTask(context.Context, *CancelTaskRequest) (*CancelTaskResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method CancelTask not implemented")
+}
+func (UnimplementedDelayQueueServiceServer) WatchTasks(*WatchTasksRequest, grpc.ServerStreamingServer[WatchTasksResponse]) error {
+	return status.Error(codes.Unimplemented, "method WatchTasks not implemented")
 }
 func (UnimplementedDelayQueueServiceServer) mustEmbedUnimplementedDelayQueueServiceServer() {}
 func (UnimplementedDelayQueueServiceServer) testEmbeddedByValue()                           {}
@@ -820,6 +851,17 @@ func _DelayQueueService_CancelTask_Handler(srv interface{}, ctx context.Context,
 	return interceptor(ctx, in, info, handler)
 }
 
+func _DelayQueueService_WatchTasks_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(WatchTasksRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(DelayQueueServiceServer).WatchTasks(m, &grpc.GenericServerStream[WatchTasksRequest, WatchTasksResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type DelayQueueService_WatchTasksServer = grpc.ServerStreamingServer[WatchTasksResponse]
+
 // DelayQueueService_ServiceDesc is the grpc.ServiceDesc for DelayQueueService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -918,6 +960,11 @@ var DelayQueueService_ServiceDesc = grpc.ServiceDesc{
 			Handler:       _DelayQueueService_Subscribe_Handler,
 			ServerStreams: true,
 			ClientStreams: true,
+		},
+		{
+			StreamName:    "WatchTasks",
+			Handler:       _DelayQueueService_WatchTasks_Handler,
+			ServerStreams: true,
 		},
 	},
 	Metadata: "ddq/v1/queue.proto",

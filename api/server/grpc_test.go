@@ -187,6 +187,13 @@ func (f *faulty) Ack(ctx context.Context, s store.Shard, acks []store.Ack, reten
 	return f.Store.Ack(ctx, s, acks, retention)
 }
 
+func (f *faulty) Changes(ctx context.Context, reads []store.LogRead) ([]store.LogPage, error) {
+	if err := f.fault(ctx); err != nil {
+		return nil, err
+	}
+	return f.Store.Changes(ctx, reads)
+}
+
 func (f *faulty) PutTopic(ctx context.Context, t store.Topic) (store.Topic, error) {
 	if err := f.fault(ctx); err != nil {
 		return store.Topic{}, err

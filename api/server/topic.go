@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/ddq-io/ddq/actors"
@@ -25,6 +26,10 @@ func policyOf(p *ddqv1.TopicPolicy) (c actors.TopicChange, e *actors.Error) {
 	if c.DeadRetention, e = spanOrNil(p.DeadRetentionMs, "policy.dead_retention_ms"); e != nil {
 		return c, e
 	}
+	if c.WatchRetention, e = spanOrNil(p.WatchRetentionMs, "policy.watch_retention_ms"); e != nil {
+		return c, e
+	}
+	c.WatchMax = intOrNil(p.WatchMaxEvents)
 	if c.Backoff, e = backoffOf(p.Backoff, "policy.backoff"); e != nil {
 		return c, e
 	}
@@ -60,6 +65,7 @@ func topicWire(t *store.Topic) *ddqv1.Topic {
 	payload, retention := int64(t.MaxPayload), store.CeilMillis(t.DoneRetention)
 	deadRetention, dead, backlog := store.CeilMillis(t.DeadRetention), int64(t.MaxDead), int64(t.MaxBacklog)
 	ageing := int32(t.Ageing())
+	watchRetention, watchMax := store.CeilMillis(t.WatchRetention), int64(cmp.Or(t.WatchMax, store.DefaultWatchMax))
 	former := 0
 	for _, span := range t.Former {
 		former += span.Shards
@@ -79,6 +85,8 @@ func topicWire(t *store.Topic) *ddqv1.Topic {
 			MaxDead:             &dead,
 			MaxBacklog:          &backlog,
 			PriorityAgeing:      &ageing,
+			WatchRetentionMs:    &watchRetention,
+			WatchMaxEvents:      &watchMax,
 		},
 		ResumedUnixMs:  int64(t.Resumed),
 		RampMs:         store.CeilMillis(t.Ramp),

@@ -80,7 +80,7 @@ func (c *cli) command() *cobra.Command {
 	c.commonFlags(root.PersistentFlags())
 	root.AddCommand(
 		c.serverCommand(), c.demoCommand(),
-		c.enqueueCommand(), c.workCommand(),
+		c.enqueueCommand(), c.workCommand(), c.watchCommand(),
 		c.taskCommand(), c.topicCommand(), c.dlqCommand(), c.clusterCommand(),
 		c.benchCommand(), c.doctorCommand(), c.versionCommand(),
 	)

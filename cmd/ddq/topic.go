@@ -32,6 +32,8 @@ type policyFlags struct {
 	maxDead       int
 	maxBacklog    int
 	ageing        int
+	watch         time.Duration
+	watchMax      int
 }
 
 func newPolicyFlags(fs *pflag.FlagSet) *policyFlags {
@@ -47,6 +49,8 @@ func newPolicyFlags(fs *pflag.FlagSet) *policyFlags {
 	fs.IntVar(&p.maxDead, "max-dead", 0, "most dead letters; beyond it the oldest are deleted (0: any number)")
 	fs.IntVar(&p.maxBacklog, "max-backlog", 0, "most tasks that may wait; beyond it enqueues are refused (0: any number)")
 	fs.IntVar(&p.ageing, "priority-ageing", 0, "one of so many deliveries is that of the task due for longest, whatever its priority")
+	fs.DurationVar(&p.watch, "watch-retention", 0, "how long what happens to tasks is kept for ddq watch: 1s to 168h (0: not at all)")
+	fs.IntVar(&p.watchMax, "watch-max-events", 0, "how many of these changes each shard keeps (0: 100,000)")
 	return p
 }
 
@@ -62,6 +66,8 @@ func (p *policyFlags) read() (client.Policy, error) {
 		MaxDead:           given(p.fs, "max-dead", p.maxDead),
 		MaxBacklog:        given(p.fs, "max-backlog", p.maxBacklog),
 		PriorityAgeing:    given(p.fs, "priority-ageing", p.ageing),
+		WatchRetention:    given(p.fs, "watch-retention", p.watch),
+		WatchMax:          given(p.fs, "watch-max-events", p.watchMax),
 	}
 	err := p.limits.read(p.fs, &policy)
 	return policy, err

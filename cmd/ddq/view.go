@@ -166,6 +166,8 @@ type topicView struct {
 	MaxDead             int          `json:"max_dead"`
 	MaxBacklog          int          `json:"max_backlog"`
 	PriorityAgeing      int          `json:"priority_ageing"`
+	WatchRetentionMs    int64        `json:"watch_retention_ms,omitempty"`
+	WatchMaxEvents      int          `json:"watch_max_events,omitempty"`
 	Rate                *rateView    `json:"rate,omitempty"`
 	KeyRate             *rateView    `json:"key_rate,omitempty"`
 	Concurrency         int          `json:"concurrency,omitempty"`
@@ -183,7 +185,7 @@ type topicView struct {
 
 func viewTopic(t client.Topic) topicView {
 	p := t.Policy
-	return topicView{
+	v := topicView{
 		Name:                t.Name,
 		Shards:              value(p.Shards),
 		FormerShards:        t.FormerShards,
@@ -208,6 +210,10 @@ func viewTopic(t client.Topic) topicView {
 		EnqueuePaused:       t.EnqueuePaused,
 		Version:             t.Version,
 	}
+	if v.WatchRetentionMs = value(p.WatchRetention).Milliseconds(); v.WatchRetentionMs > 0 {
+		v.WatchMaxEvents = value(p.WatchMax)
+	}
+	return v
 }
 
 func viewTopicStatus(s client.TopicStatus) topicView {
@@ -228,6 +234,9 @@ func (v topicView) rows() []table.Row {
 	}
 	if v.RampMs > 0 {
 		rows = append(rows, table.Row{"resumed", fmt.Sprintf("%s, rising for %s", v.ResumedAt, lasting(millis(v.RampMs)))})
+	}
+	if v.WatchRetentionMs > 0 {
+		rows = append(rows, table.Row{"watch retention", fmt.Sprintf("%s, %d changes a shard", lasting(millis(v.WatchRetentionMs)), v.WatchMaxEvents)})
 	}
 	rows = append(rows, v.limitRows()...)
 	if d := v.Depth; d != nil {

@@ -40,6 +40,7 @@ func (sh *shard) add(t *store.Task, now clock) store.AddResult {
 	r := &record{task: copyTask(t), kind: store.KindPending}
 	r.task.Attempt, r.task.LastError, r.task.Edits = 0, "", 0
 	sh.put(r)
+	sh.tell(r, store.Change{Kind: store.ChangeEnqueued}, now)
 	return result
 }
 

@@ -9,8 +9,14 @@ import (
 // Remove implements store.Writer.
 func (m *Store) Remove(ctx context.Context, s store.Shard, ids []string) (store.Stamp, []store.RemoveResult, error) {
 	return batch(ctx, m, s, access{}, ids, func(sh *shard, now clock, id string) store.RemoveResult {
-		return sh.change(id, now, sh.take)
+		return sh.change(id, now, func(r *record) { sh.drop(r, now) })
 	})
+}
+
+// drop deletes r because somebody said so.
+func (sh *shard) drop(r *record, now clock) {
+	sh.take(r)
+	sh.tell(r, store.Change{Kind: store.ChangeDeleted}, now)
 }
 
 // change does something to a pending task.
@@ -33,6 +39,7 @@ func (m *Store) Requeue(ctx context.Context, s store.Shard, ids []string) (store
 		result.Status = sh.changeDead(id, func(r *record) {
 			r.task.Attempt, r.task.Expires = 0, 0
 			sh.pend(r, now.ms())
+			sh.tell(r, store.Change{Kind: store.ChangeRequeued}, now)
 			result.Due, result.Traits = now.ms(), r.task.Traits
 		})
 		return result
@@ -41,8 +48,8 @@ func (m *Store) Requeue(ctx context.Context, s store.Shard, ids []string) (store
 
 // RemoveDead implements store.Writer.
 func (m *Store) RemoveDead(ctx context.Context, s store.Shard, ids []string) (store.Stamp, []store.Status, error) {
-	return batch(ctx, m, s, access{}, ids, func(sh *shard, _ clock, id string) store.Status {
-		return sh.changeDead(id, sh.take)
+	return batch(ctx, m, s, access{}, ids, func(sh *shard, now clock, id string) store.Status {
+		return sh.changeDead(id, func(r *record) { sh.drop(r, now) })
 	})
 }
 

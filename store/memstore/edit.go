@@ -34,6 +34,7 @@ func (sh *shard) edit(e *store.Edit, now clock) store.EditResult {
 	r.task.Edits++
 	r.task.Due = due
 	sh.put(r)
+	sh.tell(r, store.Change{Kind: store.ChangeUpdated}, now)
 	moves = moves || !was.Same(r.task.Traits)
 	sh.woke = sh.woke || moves
 	return store.EditResult{Status: store.OK, Due: due, Version: r.task.Version(), Traits: r.task.Traits, Moved: moves}

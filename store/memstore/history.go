@@ -49,7 +49,10 @@ func (m *Store) Cancel(ctx context.Context, s store.Shard, ids []string) (store.
 		case r.kind != store.KindRunning:
 			return store.CancelResult{Status: store.WrongState, State: r.state(now)}
 		}
-		r.cancelled = true
+		if !r.cancelled {
+			r.cancelled = true
+			sh.tell(r, store.Change{Kind: store.ChangeCancelRequested, Worker: r.worker}, now)
+		}
 		return store.CancelResult{Status: store.OK, Token: r.token}
 	})
 }

@@ -27,6 +27,7 @@ func (sh *shard) tryHold(h store.Hold, now clock) store.HoldResult {
 		return store.HoldResult{Status: store.WrongState}
 	case r.expired(now):
 		sh.bury(r, store.ReasonExpired, now)
+		sh.tell(r, store.Change{Kind: store.ChangeDead}, now)
 		return store.HoldResult{Status: store.Expired}
 	case r.task.Due > now.ms():
 		return store.HoldResult{Status: store.NotDue, Due: r.task.Due}
@@ -59,6 +60,7 @@ func (sh *shard) hold(r *record, h store.Hold, now clock) {
 	}
 	r.task.Attempt++ // counted at hold, so a worker that crashes still uses one up
 	sh.put(r)
+	sh.tell(r, store.Change{Kind: store.ChangeHeld}, now)
 }
 
 // held is the answer to who holds the running record r.
@@ -121,6 +123,7 @@ func (sh *shard) ack(a store.Ack, retention time.Duration, now clock) store.Stat
 	case status != store.OK:
 		return status
 	}
+	ended := store.Change{Kind: store.ChangeDone, Outcome: store.OutcomeAcked, Worker: r.worker}
 	sh.take(r)
 	if retention > 0 {
 		r.remember(store.OutcomeAcked, "", now)
@@ -128,6 +131,7 @@ func (sh *shard) ack(a store.Ack, retention time.Duration, now clock) store.Stat
 		*r = record{task: r.task, kind: store.KindDone, token: r.token, finished: now.ms(), until: now.in(retention), past: r.past}
 		sh.put(r)
 	}
+	sh.tell(r, ended, now)
 	return store.OK
 }
 
@@ -171,12 +175,18 @@ func (sh *shard) nack(n store.Nack, now clock, overdue bool) store.NackResult {
 	if n.Error != "" {
 		r.task.LastError = n.Error
 	}
+	ended := store.Change{Kind: store.ChangeRetrying, Outcome: n.Outcome, Worker: r.worker}
 	result := store.NackResult{Status: store.OK, Attempt: r.task.Attempt}
 	if n.Reason != store.ReasonNone {
+		ended.Kind = store.ChangeDead
 		sh.bury(r, n.Reason, now)
-		return result
+	} else {
+		if n.Uncount {
+			ended.Kind = store.ChangeReleased
+		}
+		result.Due, result.Traits = now.in(n.Delay), r.task.Traits
+		sh.pend(r, result.Due)
 	}
-	result.Due, result.Traits = now.in(n.Delay), r.task.Traits
-	sh.pend(r, result.Due)
+	sh.tell(r, ended, now)
 	return result
 }

@@ -43,7 +43,7 @@ func (sh *shard) addKeyed(t *store.Task, now clock) store.AddResult {
 		}
 		return result
 	}
-	sh.replace(r, t)
+	sh.replace(r, t, now)
 	m.last, m.due = t.ID, t.Due
 	if m.until == 0 {
 		sh.looks.remove(store.Entry{Due: m.look, ID: t.Key.Text})
@@ -102,13 +102,14 @@ func (sh *shard) addFree(t *store.Task, old *mark, until store.Millis, now clock
 }
 
 // replace gives the pending record r what t asks for.
-func (sh *shard) replace(r *record, t *store.Task) {
+func (sh *shard) replace(r *record, t *store.Task, now clock) {
 	id, edits := r.task.ID, r.task.Edits
 	sh.take(r)
 	sh.index = sh.index.Add(t.Indexed, false)
 	*r = record{task: copyTask(t), kind: store.KindPending}
 	r.task.ID, r.task.Attempt, r.task.LastError, r.task.Edits = id, 0, "", edits+1
 	sh.put(r)
+	sh.tell(r, store.Change{Kind: store.ChangeUpdated}, now)
 	sh.woke = true
 }
 

@@ -124,6 +124,7 @@ func (sh *shard) stats(now clock) store.Stats {
 		Done:    int64(sh.indexes[store.KindDone].len()),
 		Dead:    int64(sh.indexes[store.KindDead].len()),
 		Keys:    len(sh.marks) > 0,
+		Logged:  len(sh.log) > 0,
 		Owner:   sh.owner,
 		Epoch:   sh.fence.Epoch,
 		Index:   sh.index,

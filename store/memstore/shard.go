@@ -50,6 +50,10 @@ type shard struct {
 	woke  bool // this call made a task pending
 
 	sealed bool // takes no new task
+
+	watching store.Watching
+	log      []store.Change // the last changes
+	logged   int64          // how many there ever were
 }
 
 func newShard() *shard {
@@ -67,7 +71,7 @@ func (sh *shard) clear() {
 	sh.trims, sh.lanes = newIndex(), newLanes()
 	sh.marks, sh.looks = make(map[string]*mark), newIndex()
 	sh.attributes = newAttributes()
-	sh.sealed = false
+	sh.sealed, sh.watching, sh.log = false, store.Watching{}, nil
 }
 
 // stamp ends a call: it raises seq when the call made a task pending.

@@ -95,11 +95,13 @@ func (t *turn) insert(task *store.Task, h *store.Hold, rewritten bool) (store.Ad
 	if err := t.addTask(task, rewritten); err != nil {
 		return result, err
 	}
+	t.tellNew(store.Change{Kind: store.ChangeEnqueued, Version: 1}, task)
 	if h == nil || task.Due > t.ms || task.Expires != 0 && task.Expires <= t.ms {
 		return result, t.addPending(task.Due, task.ID, record.AppendTraits(nil, task.Traits))
 	}
 	begun := t.newHold(task.ID, h, &entry{stamp: t.stamp(), visibility: task.Visibility, rewritten: rewritten, indexed: task.Indexed.In(task.Attributes)})
 	t.beginHold(begun)
+	t.tellNew(store.Change{Kind: store.ChangeHeld, Attempt: begun.attempt, Version: 1, Worker: h.Worker}, task)
 	result.Status, result.Deadline, result.Attempt = store.Held, begun.deadline, begun.attempt
 	return result, nil
 }

@@ -166,6 +166,7 @@ func (t *turn) bury(id string, e *entry, f found) error {
 		return err
 	}
 	e.due, e.unreadable = due, true
+	t.tell(store.Change{Kind: store.ChangeDead, ID: id, Attempt: e.attempt, Reason: store.ReasonCorrupt}, e)
 	return t.addDead(id, e, store.ReasonCorrupt)
 }
 

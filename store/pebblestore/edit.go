@@ -56,6 +56,7 @@ func (t *turn) edit(edit *store.Edit, e *entry) (result store.EditResult, err er
 	if err := t.rewriteTask(edit.ID, e); err != nil {
 		return result, err
 	}
+	t.tell(store.Change{Kind: store.ChangeUpdated, ID: edit.ID, Due: due, Attempt: e.attempt, Version: e.edits + 1}, e)
 	after := e.traits()
 	if moves = moves || !bytes.Equal(before, after); moves {
 		if err := t.removePending(was, edit.ID, before); err != nil {

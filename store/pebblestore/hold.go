@@ -57,6 +57,7 @@ func (t *turn) hold(want *store.Hold, task *store.Task) (store.HoldResult, error
 	}
 	h := t.newHold(want.ID, want, &e)
 	t.beginHold(h)
+	t.tellHeld(h, store.Change{Kind: store.ChangeHeld, Due: e.due, Attempt: h.attempt, Version: e.edits + 1}, &e)
 	task.Attempt = h.attempt
 	return store.HoldResult{Status: store.OK, Task: task, Due: e.due, Deadline: h.deadline}, t.removePending(e.due, want.ID, record.AppendTraits(nil, task.Traits))
 }
@@ -102,6 +103,7 @@ func (t *turn) expire(id string, e *entry) error {
 	if err := t.removePending(e.due, id, e.traits()); err != nil {
 		return err
 	}
+	t.tell(store.Change{Kind: store.ChangeDead, ID: id, Attempt: e.attempt, Reason: store.ReasonExpired}, e)
 	return t.addDead(id, e, store.ReasonExpired)
 }
 

@@ -330,6 +330,7 @@ func (s *Store) numbers(sh *shard) (store.Stats, []byte, error) {
 		Owner:   sh.owner.node,
 		Epoch:   sh.owner.fence.Epoch,
 		Index:   sh.index,
+		Logged:  sh.meta.log.last > sh.meta.log.forgotten,
 	}
 	if st.Pending == 0 {
 		return st, nil, nil

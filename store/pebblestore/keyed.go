@@ -198,6 +198,7 @@ func (t *turn) replaceKeyed(task *store.Task, m *keyMark, h *holder) (store.AddR
 	if err := t.writeTask(&next, h.edits+1, true); err != nil {
 		return store.AddResult{}, err
 	}
+	t.tellNew(store.Change{Kind: store.ChangeUpdated, Version: h.edits + 2}, &next)
 	if err := t.addPending(next.Due, m.id, record.AppendTraits(nil, next.Traits)); err != nil {
 		return store.AddResult{}, err
 	}

@@ -22,6 +22,7 @@ const (
 	tableKeys    table = 'k' // idempotency keys
 	tableIndex   table = 'i' // of attributes
 	tableIndexed table = 'a' // for which attributes that is complete
+	tableLog     table = 'w' // what happened to tasks
 	tableMeta    table = 'm'
 	tableOwner   table = 'o'
 

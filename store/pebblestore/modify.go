@@ -16,6 +16,7 @@ func (s *Store) Remove(ctx context.Context, name store.Shard, ids []string) (sto
 				if err := t.removePending(e.due, id, e.traits()); err != nil {
 					return err
 				}
+				t.tell(store.Change{Kind: store.ChangeDeleted, ID: id, Attempt: e.attempt}, e)
 				return t.dropTask(id, e)
 			}); err != nil {
 				return err
@@ -62,6 +63,7 @@ func (s *Store) Requeue(ctx context.Context, name store.Shard, ids []string) (st
 		if err := t.rewriteTask(id, e); err != nil {
 			return store.RemoveResult{}, err
 		}
+		t.tell(store.Change{Kind: store.ChangeRequeued, ID: id, Due: e.due, Version: e.edits + 1}, e)
 		traits := e.traits()
 		result := store.RemoveResult{Status: store.OK, Due: e.due}
 		result.Traits, _ = record.DecodeTraits(traits)
@@ -75,6 +77,7 @@ func (s *Store) RemoveDead(ctx context.Context, name store.Shard, ids []string) 
 		if err := t.removeFinished(id, e); err != nil {
 			return 0, err
 		}
+		t.tell(store.Change{Kind: store.ChangeDeleted, ID: id, Attempt: e.attempt}, e)
 		return store.OK, t.dropTask(id, e)
 	}, store.NotFound)
 }
@@ -181,7 +184,7 @@ func (s *Store) DropShard(ctx context.Context, name store.Shard) error {
 		if t.sh.number == 0 {
 			return nil
 		}
-		for _, table := range []table{tableTasks, tablePending, tableHolds, tableDead, tableDone, tableTrim, tableLanes, tableHistory, tableKeys, tableIndex} {
+		for _, table := range []table{tableTasks, tablePending, tableHolds, tableDead, tableDone, tableTrim, tableLanes, tableHistory, tableKeys, tableIndex, tableLog} {
 			lower, upper := appendPrefix(nil, t.sh.number, table), appendPrefix(nil, t.sh.number, table+1)
 			if err := t.writer().DeleteRange(lower, upper, nil); err != nil {
 				return err

@@ -50,6 +50,9 @@ func (t *turn) ack(a store.Ack, retention time.Duration) (store.Status, error) {
 		return store.Stale, nil
 	}
 	t.endHold(h)
+	if err := t.tellUnread(h, store.Change{Kind: store.ChangeDone, Attempt: h.attempt, Outcome: store.OutcomeAcked}); err != nil {
+		return 0, err
+	}
 	if retention <= 0 {
 		return store.OK, t.dropHeld(h)
 	}
@@ -157,12 +160,19 @@ func (t *turn) fail(n *store.Nack, h *hold, e *entry, f found) (store.NackResult
 	}
 	result := store.NackResult{Status: store.OK, Attempt: e.attempt}
 	if f == broken {
-		return result, t.addDead(n.ID, e, store.ReasonCorrupt)
+		reason = store.ReasonCorrupt
 	}
+	ended := store.Change{Kind: store.ChangeDead, Attempt: e.attempt, Reason: reason, Outcome: outcome}
 	if reason != store.ReasonNone {
+		t.tellHeld(h, ended, e)
 		return result, t.addDead(n.ID, e, reason)
 	}
 	e.due = t.ms.Add(n.Delay)
+	ended.Due, ended.Kind = e.due, store.ChangeRetrying
+	if n.Uncount {
+		ended.Kind = store.ChangeReleased
+	}
+	t.tellHeld(h, ended, e)
 	traits := e.traits()
 	result.Due = e.due
 	result.Traits, _ = record.DecodeTraits(traits) // what is not readable is dead-lettered by Hold
@@ -242,6 +252,9 @@ func (t *turn) cancel(id string) (store.CancelResult, error) {
 			marked := *h
 			marked.cancelled = true
 			t.extended = append(t.extended, &marked)
+			if err := t.tellUnread(h, store.Change{Kind: store.ChangeCancelRequested, Attempt: h.attempt}); err != nil {
+				return store.CancelResult{}, err
+			}
 		}
 		return store.CancelResult{Status: store.OK, Token: h.token}, nil
 	}

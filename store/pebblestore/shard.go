@@ -46,6 +46,7 @@ type meta struct {
 	newest              uuid7 // the highest id of version 7 that was ever added
 	sealed              bool  // takes no new task
 	indexed             bool  // there is, or was, something in the index
+	log                 logMeta
 }
 
 // The last byte of the stored form of meta.
@@ -69,16 +70,22 @@ func (m meta) append(b []byte) []byte {
 	if m.indexed {
 		flags |= metaIndexed
 	}
-	return append(b, flags)
+	if b = append(b, flags); m.log == (logMeta{}) {
+		return b
+	}
+	return m.log.append(b)
 }
 
 func decodeMeta(b []byte) (meta, error) {
 	in := input{b: b}
-	m := meta{in.uint64(), int64(in.uint64()), int64(in.uint64()), int64(in.uint64()), int64(in.uint64()), unknown, false, false}
+	m := meta{in.uint64(), int64(in.uint64()), int64(in.uint64()), int64(in.uint64()), int64(in.uint64()), unknown, false, false, logMeta{}}
 	if len(in.b) > 0 { // shards of before it was kept have none
 		m.newest = uuid7{in.uint64(), in.uint64()}
 		flags := in.byte()
 		m.sealed, m.indexed = flags&metaSealed != 0, flags&metaIndexed != 0
+	}
+	if len(in.b) > 0 { // nor those that were never watched
+		m.log.read(&in)
 	}
 	if in.short {
 		return meta{}, errors.New("decode numbers of a shard: malformed")

@@ -212,9 +212,11 @@ func (w *sweep) adopt(id string, e *entry) error {
 	w.sh.doubtful = true
 	if err := e.check(id); err != nil {
 		e.unreadable = true
+		w.tell(store.Change{Kind: store.ChangeDead, ID: id, Attempt: e.attempt, Reason: store.ReasonCorrupt}, e)
 		return w.addDead(id, e, store.ReasonCorrupt)
 	}
 	e.due = w.ms
+	w.tell(store.Change{Kind: store.ChangeUpdated, ID: id, Due: e.due, Attempt: e.attempt}, e)
 	if err := w.rewriteTask(id, e); err != nil {
 		return err
 	}

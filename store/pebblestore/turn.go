@@ -48,6 +48,9 @@ type turn struct {
 	dropped                  bool              // nothing but the owner is left
 	sealed                   bool              // no new task from here on
 	indexed                  *store.IndexState // the next one
+	told                     told
+	log                      *store.Watching // the next one
+	trimmed                  int64           // the log is forgotten up to here
 
 	unsynced []*pebble.Batch // applied, not synced
 }
@@ -179,6 +182,7 @@ func (t *turn) recycle() {
 	*t = turn{
 		tasks: lookup{key: t.tasks.key[:0]},
 		seen:  t.seen, rising: t.rising[:0], key: t.key[:0], value: t.value[:0],
+		told:  told{changes: t.told.changes[:0]},
 		fresh: t.fresh[:0], begun: t.begun[:0], extended: t.extended[:0], ended: t.ended[:0], unsynced: t.unsynced[:0],
 	}
 	if cap(t.value) <= maxScratch {
@@ -270,6 +274,9 @@ func (t *turn) apply() error {
 		t.seqRaised = true
 	}
 	if err := t.writeIndexState(&m); err != nil {
+		return err
+	}
+	if err := t.applyLog(&m.log); err != nil {
 		return err
 	}
 	if err := t.writeMeta(m); err != nil {
@@ -385,4 +392,5 @@ func (t *turn) remember() {
 	t.begun, t.extended, t.ended = t.begun[:0], t.extended[:0], t.ended[:0]
 	t.pending, t.done, t.dead, t.becamePending = 0, 0, 0, false
 	t.owner, t.dropped, t.sealed, t.indexed = nil, false, false, nil
+	t.log, t.trimmed = nil, 0
 }

@@ -92,6 +92,8 @@ func EncodeTopic(t store.Topic) ([]byte, error) {
 		PriorityAgeing:      int32(t.PriorityAgeing),
 		Limits:              encodeLimits(t.Limits),
 		IndexedAttributes:   t.Indexed.Names(),
+		WatchRetentionMs:    t.WatchRetention.Milliseconds(),
+		WatchMax:            int64(t.WatchMax),
 	}).MarshalVT()
 }
 
@@ -130,6 +132,8 @@ func DecodeTopic(b []byte) (store.Topic, error) {
 		PriorityAgeing: int(t.PriorityAgeing),
 		Limits:         decodeLimits(t.Limits),
 		Indexed:        store.NewIndexSet(t.IndexedAttributes...),
+		WatchRetention: time.Duration(t.WatchRetentionMs) * time.Millisecond,
+		WatchMax:       int(t.WatchMax),
 	}, nil
 }
 

@@ -323,6 +323,8 @@ type Topic struct {
 	PriorityAgeing      int32                  `protobuf:"varint,14,opt,name=priority_ageing,json=priorityAgeing,proto3" json:"priority_ageing,omitempty"`
 	Limits              *Limits                `protobuf:"bytes,16,opt,name=limits,proto3" json:"limits,omitempty"`
 	IndexedAttributes   []string               `protobuf:"bytes,32,rep,name=indexed_attributes,json=indexedAttributes,proto3" json:"indexed_attributes,omitempty"`
+	WatchRetentionMs    int64                  `protobuf:"varint,30,opt,name=watch_retention_ms,json=watchRetentionMs,proto3" json:"watch_retention_ms,omitempty"`
+	WatchMax            int64                  `protobuf:"varint,31,opt,name=watch_max,json=watchMax,proto3" json:"watch_max,omitempty"`
 	unknownFields       protoimpl.UnknownFields
 	sizeCache           protoimpl.SizeCache
 }
@@ -502,6 +504,20 @@ func (x *Topic) GetIndexedAttributes() []string {
 		return x.IndexedAttributes
 	}
 	return nil
+}
+
+func (x *Topic) GetWatchRetentionMs() int64 {
+	if x != nil {
+		return x.WatchRetentionMs
+	}
+	return 0
+}
+
+func (x *Topic) GetWatchMax() int64 {
+	if x != nil {
+		return x.WatchMax
+	}
+	return 0
 }
 
 // Limits are the rates and caps of a topic; what is absent is no limit.
@@ -877,7 +893,7 @@ const file_record_proto_rawDesc = "" +
 	"\x04kind\x18\x01 \x01(\x05R\x04kind\x12\x17\n" +
 	"\abase_ms\x18\x02 \x01(\x03R\x06baseMs\x12\x15\n" +
 	"\x06max_ms\x18\x03 \x01(\x03R\x05maxMs\x12%\n" +
-	"\x0ejitter_percent\x18\x04 \x01(\x05R\rjitterPercent\"\xfc\x05\n" +
+	"\x0ejitter_percent\x18\x04 \x01(\x05R\rjitterPercent\"\xc7\x06\n" +
 	"\x05Topic\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06shards\x18\x02 \x01(\x05R\x06shards\x122\n" +
@@ -904,7 +920,9 @@ const file_record_proto_rawDesc = "" +
 	"\aramp_ms\x18\x18 \x01(\x03R\x06rampMs\x12'\n" +
 	"\x0fpriority_ageing\x18\x0e \x01(\x05R\x0epriorityAgeing\x12)\n" +
 	"\x06limits\x18\x10 \x01(\v2\x11.ddq.store.LimitsR\x06limits\x12-\n" +
-	"\x12indexed_attributes\x18  \x03(\tR\x11indexedAttributes\"\xc5\x01\n" +
+	"\x12indexed_attributes\x18  \x03(\tR\x11indexedAttributes\x12,\n" +
+	"\x12watch_retention_ms\x18\x1e \x01(\x03R\x10watchRetentionMs\x12\x1b\n" +
+	"\twatch_max\x18\x1f \x01(\x03R\bwatchMax\"\xc5\x01\n" +
 	"\x06Limits\x12#\n" +
 	"\x04rate\x18\x01 \x01(\v2\x0f.ddq.store.RateR\x04rate\x12*\n" +
 	"\bkey_rate\x18\x02 \x01(\v2\x0f.ddq.store.RateR\akeyRate\x12 \n" +

@@ -297,6 +297,20 @@ func (m *Topic) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 			dAtA[i] = 0x82
 		}
 	}
+	if m.WatchMax != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.WatchMax))
+		i--
+		dAtA[i] = 0x1
+		i--
+		dAtA[i] = 0xf8
+	}
+	if m.WatchRetentionMs != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.WatchRetentionMs))
+		i--
+		dAtA[i] = 0x1
+		i--
+		dAtA[i] = 0xf0
+	}
 	if m.RampMs != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.RampMs))
 		i--
@@ -906,6 +920,12 @@ func (m *Topic) SizeVT() (n int) {
 	}
 	if m.RampMs != 0 {
 		n += 2 + protohelpers.SizeOfVarint(uint64(m.RampMs))
+	}
+	if m.WatchRetentionMs != 0 {
+		n += 2 + protohelpers.SizeOfVarint(uint64(m.WatchRetentionMs))
+	}
+	if m.WatchMax != 0 {
+		n += 2 + protohelpers.SizeOfVarint(uint64(m.WatchMax))
 	}
 	if len(m.IndexedAttributes) > 0 {
 		for _, s := range m.IndexedAttributes {
@@ -2140,6 +2160,44 @@ func (m *Topic) UnmarshalVT(dAtA []byte) error {
 				b := dAtA[iNdEx]
 				iNdEx++
 				m.RampMs |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 30:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field WatchRetentionMs", wireType)
+			}
+			m.WatchRetentionMs = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.WatchRetentionMs |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 31:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field WatchMax", wireType)
+			}
+			m.WatchMax = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.WatchMax |= int64(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}

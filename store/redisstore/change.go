@@ -124,7 +124,7 @@ func (s *Store) DropShard(ctx context.Context, shard store.Shard) error {
 		return writeError("drop shard", err)
 	}
 	owner := s.keys(shard)[ownerKey]
-	if err := s.change(ctx, owner, redis.NewIntCmd(ctx, "hdel", owner, "sealed")); err != nil {
+	if err := s.change(ctx, owner, redis.NewIntCmd(ctx, "hdel", owner, "sealed", "watched")); err != nil {
 		return writeError("drop shard", err)
 	}
 	return nil

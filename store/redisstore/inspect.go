@@ -314,7 +314,7 @@ func (s *Store) Stats(ctx context.Context, shards []store.Shard) ([]store.Stats,
 	}
 	keys := make([][]string, len(shards))
 	for i, shard := range shards {
-		keys[i] = s.keys(shard).pick(ownerKey, tasksKey, runningKey, dlqKey, doneKey, looksKey)
+		keys[i] = s.keys(shard).pick(ownerKey, tasksKey, runningKey, dlqKey, doneKey, looksKey, logKey)
 	}
 	replies, err := s.runEach(ctx, s.lua.stats, keys, guard)
 	if err != nil {
@@ -322,7 +322,7 @@ func (s *Store) Stats(ctx context.Context, shards []store.Shard) ([]store.Stats,
 	}
 	stats := make([]store.Stats, len(shards))
 	for i, v := range replies {
-		r, err := parseReply(v, 10)
+		r, err := parseReply(v, 11)
 		if err != nil {
 			return nil, readError("stats", err)
 		}
@@ -331,7 +331,7 @@ func (s *Store) Stats(ctx context.Context, shards []store.Shard) ([]store.Stats,
 		stats[i] = store.Stats{
 			Stamp: r.Stamp, Pending: number(r.more[0]), Ready: number(r.more[1]), Running: number(r.more[2]),
 			Dead: number(r.more[3]), Done: number(r.more[4]), Owner: text(r.more[5]), Epoch: epoch, OldestMs: oldest,
-			Keys: number(r.more[8]) > 0, Index: parseIndexState(text(r.more[9])),
+			Keys: number(r.more[8]) > 0, Index: parseIndexState(text(r.more[9])), Logged: number(r.more[10]) > 0,
 		}
 	}
 	return stats, nil

@@ -19,7 +19,7 @@ const (
 )
 
 // shardKeys are the keys of a shard, in the order in which scripts expect them.
-type shardKeys [15]string
+type shardKeys [16]string
 
 const (
 	ownerKey = iota
@@ -37,12 +37,13 @@ const (
 	looksKey
 	attrsKey // of tasks, those that are indexed
 	indexKey
+	logKey
 )
 
 func newShardKeys(s store.Shard) *shardKeys {
 	prefix := "ddq:{" + s.Topic + ":" + strconv.Itoa(s.N) + "}:"
 	var keys shardKeys
-	for i, noun := range [...]string{"owner", "tasks", "data", "running", "notes", "dlq", "done", "kept", "traits", "lanes", "history", "marks", "looks", "attrs", "index"} {
+	for i, noun := range [...]string{"owner", "tasks", "data", "running", "notes", "dlq", "done", "kept", "traits", "lanes", "history", "marks", "looks", "attrs", "index", "log"} {
 		keys[i] = prefix + noun
 	}
 	return &keys

@@ -28,7 +28,8 @@ type scripts struct {
 	remove, move, update, requeue, removeDead, trim, trimDead, addKeyed, trimKeys,
 	claim, release, renew, session,
 	stamp, raise, get, history, window, lookup, reindex, sweepIndex, laneWindow, lanes, stats, sweep, sweepLanes, putTopic,
-	histogram, reserve, acquire, movePermits, free *script
+	histogram, reserve, acquire, movePermits, free,
+	watch, changes, trimLog *script
 }
 
 func loadScripts() (*scripts, error) {
@@ -40,6 +41,7 @@ func loadScripts() (*scripts, error) {
 		"claim": &l.claim, "release": &l.release, "renew": &l.renew, "session": &l.session,
 		"stamp": &l.stamp, "raise": &l.raise, "get": &l.get, "history": &l.history, "window": &l.window, "lane_window": &l.laneWindow, "lookup": &l.lookup, "reindex": &l.reindex, "sweep_index": &l.sweepIndex, "lanes": &l.lanes, "stats": &l.stats, "sweep": &l.sweep, "sweep_lanes": &l.sweepLanes, "put_topic": &l.putTopic, "histogram": &l.histogram,
 		"reserve": &l.reserve, "acquire": &l.acquire, "move_permits": &l.movePermits, "free": &l.free,
+		"watch": &l.watch, "changes": &l.changes, "trim_log": &l.trimLog,
 	} {
 		s, err := loadScript(name)
 		if err != nil {
@@ -112,12 +114,17 @@ func evalCmd(ctx context.Context, name, what string, keys []string, argv []any) 
 // runEach runs a script that reads once for each set of keys, in one round trip
 // to each node.
 func (s *Store) runEach(ctx context.Context, sc *script, keys [][]string, argv ...any) ([]any, error) {
+	return s.runEachWith(ctx, sc, keys, func(int) []any { return argv })
+}
+
+// runEachWith is runEach with arguments of its own for each set of keys.
+func (s *Store) runEachWith(ctx context.Context, sc *script, keys [][]string, argv func(i int) []any) ([]any, error) {
 	cmds := make([]*redis.Cmd, len(keys))
 	var wg sync.WaitGroup
 	for node, items := range s.byNode(ctx, keys) {
 		wg.Go(func() {
 			for _, i := range items {
-				cmds[i] = evalCmd(ctx, "evalsha", sc.sha, keys[i], argv)
+				cmds[i] = evalCmd(ctx, "evalsha", sc.sha, keys[i], argv(i))
 			}
 			pipeline(ctx, node, cmds, items)
 			if forgotten := without(cmds, items); len(forgotten) > 0 && node.ScriptLoad(ctx, sc.source).Err() == nil {
@@ -135,7 +142,7 @@ func (s *Store) runEach(ctx context.Context, sc *script, keys [][]string, argv .
 		if s.nodes.patience == 0 && !redis.HasErrorPrefix(cmd.Err(), "NOSCRIPT") {
 			return nil, cmd.Err()
 		}
-		reply, err := s.run(ctx, sc, keys[i], argv) // to where it is now
+		reply, err := s.run(ctx, sc, keys[i], argv(i)) // to where it is now
 		if err != nil {
 			return nil, err
 		}

@@ -51,6 +51,7 @@ func (p *pair) actions() map[string]func(*rapid.T) {
 		"sweep":       p.sweep,
 		"index set":   p.indexSet,
 		"reindex":     p.reindex,
+		"watch":       p.watch,
 	}
 }
 

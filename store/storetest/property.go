@@ -143,6 +143,7 @@ func (p *pair) check(rt *rapid.T) {
 	p.checkRunning(rt)
 	p.checkHistory(rt)
 	p.checkLookup(rt)
+	p.checkLog(rt)
 }
 
 func (p *pair) checkTasks(rt *rapid.T) {

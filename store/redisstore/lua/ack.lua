@@ -2,7 +2,7 @@
 -- ack: end holds; the tasks are done, and deleted unless they are to be kept.
 --
 -- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept  9 traits  10 lanes  11 history
---       12 marks  13 looks  14 attrs  15 index
+--       12 marks  13 looks  14 attrs  15 index  16 log
 -- ARGV  1 retention ms  2 tokens, 16 bytes each  3 and on: an id for each, none
 --       twice; then, unless retention is 0, for each task that has a result its
 --       position and the result; and last the moment (see call.lua)
@@ -13,6 +13,7 @@
 -- include owner.lua
 -- include call.lua
 -- include attrs.lua
+-- include log.lua
 local sub, tokens = string.sub, ARGV[2]
 local n = #tokens / 16
 local records = redis.call('HMGET', KEYS[4], unpack(ARGV, 3, n + 2))
@@ -35,6 +36,10 @@ if #odd == 0 and ARGV[1] == '0' then
   end
   if traits then redis.call('HDEL', KEYS[9], unpack(ARGV, 3)) end
   forget_attrs(ids, attrs)
+  if watched then
+    for i = 1, n do tell_held(DONE, ARGV[2 + i], records[i], 0, 0, 1) end
+    told(ids, attrs)
+  end
   return {us, seq, odd}
 end
 
@@ -64,8 +69,9 @@ for i = 1, n do
   if records[i] then ids[#ids + 1] = ARGV[2 + i] end
 end
 if #ids == 0 then return {us, seq, odd} end
+local attrs
 if ARGV[1] == '0' then
-  local attrs = attrs_of(ids)
+  attrs = attrs_of(ids)
   redis.call('HDEL', KEYS[3], unpack(ids))
   redis.call('HDEL', KEYS[5], unpack(ids))
   redis.call('HDEL', KEYS[11], unpack(ids))
@@ -105,4 +111,10 @@ else
   redis.call('HSET', KEYS[11], unpack(history))
 end
 redis.call('HDEL', KEYS[4], unpack(ids))
+if watched then
+  for i = 1, n do
+    if records[i] then tell_held(DONE, ARGV[2 + i], records[i], 0, 0, 1) end
+  end
+  told(ids, attrs)
+end
 return {us, seq, odd}

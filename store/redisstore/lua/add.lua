@@ -2,7 +2,7 @@
 -- add: insert tasks that are absent; leave live ones, replace done and dead ones.
 --
 -- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept  9 traits  10 lanes  11 history
---       12 marks  13 looks  14 attrs  15 index
+--       12 marks  13 looks  14 attrs  15 index  16 log
 -- ARGV  1 count  2 attributes (see put_attrs.lua)
 --       3 number of tasks with traits, and for each its position and traits;
 --       then per task, no id twice: id, due ms, record
@@ -15,6 +15,7 @@
 
 -- include owner.lua
 -- include call.lua
+-- include log.lua
 if owner[4] then return -2 end
 -- include attrs.lua
 -- include put_attrs.lua
@@ -92,4 +93,10 @@ if pended then
   put_attrs(attributes, ids, new)
 end
 -- include count.lua
+if watched and pended then
+  for i = 1, n do
+    if not new or new[i] then tell(ENQUEUED, ids[i], 0, dues[i], 1) end
+  end
+  told()
+end
 return {us, seq, pended and 1 or 0, odd}

@@ -2,7 +2,7 @@
 -- add_keyed: insert tasks whose idempotency key is free, one after the other.
 --
 -- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept  9 traits  10 lanes
---       11 history  12 marks  13 looks  14 attrs  15 index
+--       11 history  12 marks  13 looks  14 attrs  15 index  16 log
 -- ARGV  1 count  2 set of attributes that are indexed
 --       then per task, no id twice: id, due ms, record, traits or empty, packed attributes,
 --       key, window ms (0: while the task lives), what to do when the key is taken:
@@ -24,6 +24,7 @@
 -- include edits.lua
 -- include attrs.lua
 -- include index_state.lua
+-- include log.lua
 local TAKEN, REPLACED, CLOSED, PASSED = 40, 41, 42, 43
 local sub = string.sub
 redis.call('HLEN', KEYS[3])
@@ -94,7 +95,9 @@ for i = 1, n do
     if not again and rule == '2' then
       status = REPLACED
       clear(mark.id, place[2])
-      put(mark.id, due, after(redis.call('HGET', KEYS[3], mark.id), record), traits, attrs)
+      local next = after(redis.call('HGET', KEYS[3], mark.id), record)
+      put(mark.id, due, next, traits, attrs)
+      if watched then tell(UPDATED, mark.id, 0, due, edits(next) + 1, 0, 0, '', attrs) end
       write_mark(key, mark.till, due, mark.id, id)
       if mark.till == 0 then redis.call('ZADD', KEYS[13], rest(due + 0), key) end
       mark.due, pended = due, true
@@ -121,6 +124,7 @@ for i = 1, n do
       if till == 0 and window ~= '0' then till = soon + window end
       write_mark(key, till, due, id, '')
       redis.call('ZADD', KEYS[13], till ~= 0 and till or rest(due + 0), key)
+      if watched then tell(ENQUEUED, id, 0, due, 1, 0, 0, '', attrs) end
       answers[i] = {added, id, due, unpack(old)}
       pended = true
     end
@@ -128,4 +132,5 @@ for i = 1, n do
 end
 forget(2 * n)
 -- include count.lua
+if watched then told() end
 return {us, seq, pended and 1 or 0, answers}

@@ -2,6 +2,7 @@
 -- cancel: mark running tasks as to be ended.
 --
 -- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept  9 traits  10 lanes  11 history
+--       14 attrs  16 log
 -- ARGV  ids, none twice
 --       and last the moment (see call.lua)
 --
@@ -11,6 +12,7 @@
 
 -- include owner.lua
 -- include call.lua
+-- include log.lua
 -- include status.lua
 -- include places.lua
 local hset, tokens, odd = {}, {}, {}
@@ -25,6 +27,7 @@ for i, p in ipairs(places(ARGV)) do
     else -- as running.lua has it, of before it was
       who = who .. struct.pack('>Bi8B', 0, 0, 255)
     end
+    if watched and mark ~= 255 then tell_held(CANCEL, ARGV[i], record) end
     tokens[i] = string.sub(record, 1, 16)
     hset[#hset + 1] = ARGV[i]
     hset[#hset + 1] = string.sub(record, 1, 28) .. struct.pack('>I2', #who) .. who .. string.sub(record, 31 + length)
@@ -33,4 +36,5 @@ for i, p in ipairs(places(ARGV)) do
   end
 end
 if #hset > 0 then redis.call('HSET', KEYS[4], unpack(hset)) end
+if watched then told() end
 return {us, seq, tokens, odd}

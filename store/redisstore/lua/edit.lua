@@ -30,6 +30,7 @@ end
 local found, records = places(ids), redis.call('HMGET', KEYS[3], unpack(ids))
 
 -- include edits.lua
+-- include log.lua
 
 local zadd, hset, versions, dues, odd = {}, {}, {}, {}, {}
 local left, joined, put, bare = {}, {}, {}, {}
@@ -80,6 +81,7 @@ for i, p in ipairs(found) do
     if due == 'now' then due = p[2] + 0 > now and string.format('%.0f', now) or '' end
     hset[#hset + 1], hset[#hset + 2] = ids[i], new
     versions[i], dues[i] = count + 2, due ~= '' and due or p[2]
+    if watched then tell(UPDATED, ids[i], attempts_of(p[3]), dues[i], count + 2) end
     if due ~= '' or is ~= was then
       versions[i] = -versions[i]
       zadd[#zadd + 1], zadd[#zadd + 2] = dues[i], ids[i]
@@ -106,4 +108,5 @@ in_parts('HSET', ATTRS, attrs_put)
 in_parts('ZREM', INDEX, no_entries)
 in_parts('ZADD', INDEX, entries)
 -- include count.lua
+if watched then told() end
 return {us, seq, pended and 1 or 0, versions, dues, traits or {}, odd}

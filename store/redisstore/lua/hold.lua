@@ -2,6 +2,7 @@
 -- hold: take pending, due tasks for workers; dead-letter expired and unreadable ones.
 --
 -- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept  9 traits  10 lanes  11 history
+--       14 attrs  16 log
 -- ARGV  1 epoch  2 nonce  3 number of runs r, then r times: number of tasks,
 --       visibility ms, worker and node (see running.lua); then the tokens, 16 bytes
 --       each; then the ids, none twice. Visibility may be followed by :before:until,
@@ -19,6 +20,7 @@
 
 -- include owner.lua
 -- include call.lua
+-- include log.lua
 if owner[2] ~= ARGV[1] or owner[3] ~= ARGV[2] then return -1 end
 local sub, byte = string.sub, string.byte
 local at = 3 * ARGV[3] + 4
@@ -75,12 +77,17 @@ if #odd == 0 then
     for k = 1, n do all[k] = k end
     leave(all)
   end
+  if watched then
+    for k = 1, n do tell_held(HOLDING, hset[2 * k - 1], hset[2 * k], 1) end
+    told()
+  end
   return {us, seq, table.concat(dues, ' '), records, odd}
 end
 
 -- include status.lua
 -- include places.lua
-local ids = {}
+-- include edits.lua
+local ids, edited = {}, {}
 for k, o in ipairs(odd) do ids[k] = ARGV[at + o[1]] end
 local found = places(ids)
 local taken, dlq, hnote = {}, {}, {}
@@ -118,6 +125,7 @@ for k, o in ipairs(odd) do
       status = LATE
     else
       status = OK
+      if watched and flags >= 4 then edited[id] = (edits(record) or 0) + 1 end
       local who, deadline = ARGV[run + 2] .. started, soon + visibility
       if bounds[run] then deadline = math.min(deadline, bounds[run]) end
       running = token .. struct.pack('>i8I4I2', deadline, attempt + 1, #who) .. who .. detail
@@ -132,6 +140,7 @@ for k, o in ipairs(odd) do
       hnote[#hnote + 1] = struct.pack('>BBI4i8', 1, reason, attempt, detail) .. string.rep('\0', 16) .. (note and sub(note, 31) or '')
       taken[#taken + 1] = id
       left[#left + 1] = i
+      if watched then tell(DEAD, id, attempt, 0, 0, reason) end
     end
   end
   if status ~= OK then records[i] = false end
@@ -144,4 +153,8 @@ if #dlq > 0 then
 end
 if #taken > 0 then redis.call('ZREM', KEYS[2], unpack(taken)) end
 leave(left)
+if watched then
+  for k = 1, held, 2 do tell_held(HOLDING, hset[k], hset[k + 1], edited[hset[k]] or 1) end
+  told()
+end
 return {us, seq, dues, records, odd}

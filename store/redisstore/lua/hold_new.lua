@@ -2,7 +2,7 @@
 -- hold_new: insert tasks that are absent, and hold those that are due.
 --
 -- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept  9 traits  10 lanes  11 history
---       12 marks  13 looks  14 attrs  15 index
+--       12 marks  13 looks  14 attrs  15 index  16 log
 -- ARGV  1 epoch  2 nonce  3 count  4 number of runs r, then r times: number of tasks,
 --       visibility ms, worker and node (see running.lua); then the tokens, 16 bytes
 --       each; then attributes (see put_attrs.lua); then the number of tasks with
@@ -17,6 +17,7 @@
 
 -- include owner.lua
 -- include call.lua
+-- include log.lua
 if owner[2] ~= ARGV[1] or owner[3] ~= ARGV[2] then return -1 end
 if owner[4] then return -2 end
 -- include attrs.lua
@@ -66,6 +67,13 @@ if #odd == 0 and count ~= '2' then
   end
   write_spoken(spoken)
   put_attrs(attributes, ids)
+  if watched then
+    for i = 1, n do
+      tell(ENQUEUED, ids[i], 0, dues[i], 1)
+      tell_held(HOLDING, ids[i], running[2 * i], 1)
+    end
+    told()
+  end
   return {us, seq, 0, odd}
 end
 
@@ -119,4 +127,11 @@ if k > 0 then put_traits(last + 4, k, ids, dues, new) end
 if #keep > 0 then write_spoken(spoken) end
 put_attrs(attributes, ids, new)
 -- include count.lua
+if watched then
+  for i = 1, n do
+    if new[i] then tell(ENQUEUED, ids[i], 0, dues[i], 1) end
+    if new[i] == 2 then tell_held(HOLDING, ids[i], running[2 * i], 1) end
+  end
+  told()
+end
 return {us, seq, pended and 1 or 0, odd}

@@ -3,6 +3,7 @@
 -- fence it is recover: only holds whose deadline has passed.
 --
 -- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept  9 traits  10 lanes  11 history
+--       14 attrs  16 log
 -- ARGV  1 epoch, or empty: not fenced  2 nonce  3 count  then per task, no id twice:
 --       id, token, reason (0: pending again), delay ms or -1 for now,
 --       1 to uncount the attempt, outcome to remember (0: none), error (empty: keep
@@ -19,6 +20,7 @@
 
 -- include owner.lua
 -- include call.lua
+-- include log.lua
 local fenced = ARGV[1] ~= ''
 if fenced and (owner[2] ~= ARGV[1] or owner[3] ~= ARGV[2]) then return -1 end
 -- include status.lua
@@ -74,6 +76,15 @@ for i, id in ipairs(ids) do
       hset[#hset + 1] = struct.pack('>BBI4i8', 1, reason, attempt, due) .. string.rep('\0', 16) .. why
     end
     ended[#ended + 1] = id
+    if watched then
+      local kind, due = RETRYING, zadd[#zadd - 1]
+      if reason ~= '0' then
+        kind, due = DEAD, 0
+      elseif ARGV[at + 4] == '1' then
+        kind = RELEASED
+      end
+      tell(kind, id, attempt, due, 0, reason, outcome, worker_of(who))
+    end
   else
     odd[#odd + 1] = {i, status, place, record, status == NOT_DUE and deadline or note}
   end
@@ -89,4 +100,5 @@ if #history > 0 then redis.call('HSET', KEYS[11], unpack(history)) end
 if #forget > 0 then redis.call('HDEL', KEYS[5], unpack(forget)) end
 if #ended > 0 then redis.call('HDEL', KEYS[4], unpack(ended)) end
 -- include count.lua
+if watched then told() end
 return {us, seq, pended and 1 or 0, attempts, traits or {}, odd}

@@ -2,7 +2,7 @@
 -- remove: delete pending tasks.
 --
 -- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept  9 traits  10 lanes  11 history
---       12 marks  13 looks  14 attrs  15 index
+--       12 marks  13 looks  14 attrs  15 index  16 log
 -- ARGV  ids, none twice
 --       and last the moment (see call.lua)
 --
@@ -11,6 +11,7 @@
 
 -- include owner.lua
 -- include call.lua
+-- include log.lua
 -- include status.lua
 -- include places.lua
 redis.call('HLEN', KEYS[3])
@@ -22,6 +23,7 @@ local gone, left, odd = {}, {}, {}
 for i, p in ipairs(places(ARGV)) do
   if p[1] == 1 then
     gone[#gone + 1] = ARGV[i]
+    if watched then tell(DELETED, ARGV[i], attempts_of(p[3])) end
     left[#left + 1] = traits and lane_member(ARGV[i], p[2], traits[i])
   else
     odd[#odd + 1] = {i, p[1] == 0 and NOT_FOUND or WRONG_STATE, unpack(p)}
@@ -37,4 +39,5 @@ if #gone > 0 then
   if #left > 0 then redis.call('ZREM', KEYS[10], unpack(left)) end
   forget_attrs(gone, attrs)
 end
+if watched then told(gone, attrs) end
 return {us, seq, odd}

@@ -2,7 +2,7 @@
 -- remove_dead: delete dead tasks.
 --
 -- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept  9 traits  10 lanes  11 history
---       12 marks  13 looks  14 attrs  15 index
+--       12 marks  13 looks  14 attrs  15 index  16 log
 -- ARGV  ids, none twice
 --       and last the moment (see call.lua)
 --
@@ -11,6 +11,7 @@
 
 -- include owner.lua
 -- include call.lua
+-- include log.lua
 -- include status.lua
 -- include places.lua
 -- include attrs.lua
@@ -19,6 +20,7 @@ local gone, odd = {}, {}
 for i, p in ipairs(places(ARGV)) do
   if p[1] == 3 then
     gone[#gone + 1] = ARGV[i]
+    if watched then tell(DELETED, ARGV[i], attempts_of(p[3])) end
   else
     odd[#odd + 1] = {i, NOT_FOUND}
   end
@@ -32,4 +34,5 @@ if #gone > 0 then
   forget_attrs(gone, attrs)
   redis.call('ZREM', KEYS[6], unpack(gone))
 end
+if watched then told(gone, attrs) end
 return {us, seq, odd}

@@ -2,6 +2,7 @@
 -- requeue: make dead tasks due now, with fresh attempts and without an expiry.
 --
 -- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept  9 traits  10 lanes  11 history
+--       14 attrs  16 log
 -- ARGV  1 count  2 and on: ids, none twice
 --       and last the moment (see call.lua)
 --
@@ -11,6 +12,8 @@
 
 -- include owner.lua
 -- include call.lua
+-- include log.lua
+-- include edits.lua
 -- include status.lua
 -- include places.lua
 local ids = {unpack(ARGV, 2)}
@@ -31,6 +34,7 @@ for i, p in ipairs(found) do
     local member = traits and lane_member(id, now, traits[i])
     if member then lanes[#lanes + 1], lanes[#lanes + 2] = 0, member end
     back[#back + 1] = id
+    if watched then tell(REQUEUED, id, 0, now, (edits(record) or 0) + 1) end
     local flags = string.byte(record)
     if flags % 2 == 1 then -- cut the expiry out
       data[#data + 1] = id
@@ -54,4 +58,5 @@ if pended then
   redis.call('ZREM', KEYS[6], unpack(back))
 end
 -- include count.lua
+if watched then told() end
 return {us, seq, pended and 1 or 0, traits or {}, odd}

@@ -2,7 +2,7 @@
 -- sweep: repair tasks that are in no index, and what points to no task.
 --
 -- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept  9 traits  10 lanes  11 history
---       12 marks  13 looks  14 attrs  15 index
+--       12 marks  13 looks  14 attrs  15 index  16 log
 -- ARGV  1 epoch  2 nonce  3 1 when the records of the tasks can be read  4 and on: ids
 --
 -- returns how many it repaired, or -1 fenced
@@ -10,6 +10,7 @@
 -- include owner.lua
 if owner[2] ~= ARGV[1] or owner[3] ~= ARGV[2] then return -1 end
 -- include places.lua
+-- include log.lua
 local ids = {unpack(ARGV, 4)}
 if #ids == 0 then return 0 end
 redis.call('HLEN', KEYS[3])
@@ -44,9 +45,11 @@ for i, p in ipairs(places(ids)) do
       local member = traits and lane_member(id, now, traits[i])
       if member then redis.call('ZADD', KEYS[10], 0, member) end
       redis.call('HSET', KEYS[1], 'seq', seq + 1)
+      if watched then tell(UPDATED, id, attempts_of(p[3]), now) end
     else
       redis.call('ZADD', KEYS[6], now, id)
       redis.call('HSET', KEYS[5], id, struct.pack('>BBI4i8', 1, 4, 0, now) .. string.rep('\0', 16))
+      if watched then tell(DEAD, id, 0, 0, 0, 4) end
     end
     repaired = repaired + 1
   elseif place == 1 and traits then
@@ -55,4 +58,5 @@ for i, p in ipairs(places(ids)) do
   end
   if attrs and attrs[i] and redis.call('HEXISTS', KEYS[3], id) == 1 then repaired = repaired + missing(id, attrs[i]) end
 end
+if watched then told() end
 return repaired

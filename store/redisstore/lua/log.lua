@@ -1,0 +1,62 @@
+-- What a script does to tasks is told to the shard's log, when it has one: watched then
+-- is the retention in ms, a colon, and how many changes are kept at least. The layout is
+-- that of store/record.
+--   tell(kind, id, attempt, due, version, reason, outcome, worker, attrs) notes a change,
+--   tell_held(kind, id, record, ...) one of a task whose running record that is, and
+--   told(gone, attrs) writes what was noted, as one entry under the position of its last
+--     change, with the indexed attributes of the tasks: those of gone are attrs, as
+--     attrs_of found them, and those of others what they have now.
+-- Told is last, once everything else is written.
+local watched = owner[6]
+local ENQUEUED, UPDATED, HOLDING, RELEASED, RETRYING, DONE, DEAD, DELETED, REQUEUED, CANCEL = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10
+local tell, tell_held, told, worker_of, attempts_of
+if watched then
+  redis.call('XLEN', KEYS[16])
+  if owner[5] then redis.call('HLEN', KEYS[14]) end
+  local changes, ids, attributes = {}, {}, {} -- by position
+  tell = function(kind, id, attempt, due, version, reason, outcome, worker, attrs)
+    worker = worker or ''
+    local n = #changes + 1
+    changes[n] = struct.pack('>BBBI4I4i8I2I2', kind, reason or 0, outcome or 0, attempt, version or 0, due or 0, #id, #worker) .. id .. worker
+    ids[n], attributes[n] = id, attrs or false
+  end
+  worker_of = function(who) -- see running.lua
+    local mark = string.byte(who, -1)
+    if (mark ~= 254 and mark ~= 255) or #who < 10 then return who end
+    return string.sub(who, 1, -11 - string.byte(who, -10))
+  end
+  attempts_of = function(note)
+    if not note or #note < 30 then return 0 end
+    return (struct.unpack('>I4', note, 3))
+  end
+  tell_held = function(kind, id, record, version, reason, outcome)
+    if #record < 30 then return end
+    local attempt, length = struct.unpack('>I4I2', record, 25)
+    local due = kind == HOLDING and tonumber(string.sub(record, 31 + length)) or 0
+    tell(kind, id, attempt, due, version, reason, outcome, worker_of(string.sub(record, 31, 30 + length)))
+  end
+  -- look_up finds the attributes that nobody has said.
+  local function look_up(gone, attrs)
+    local known = {}
+    for i = 1, attrs and #gone or 0 do known[gone[i]] = attrs[i] or '' end
+    for first = 1, #ids, 4000 do
+      local now = redis.call('HMGET', KEYS[14], unpack(ids, first, math.min(first + 3999, #ids)))
+      for i = 1, #now do
+        local n = first + i - 1
+        attributes[n] = attributes[n] or known[ids[n]] or now[i]
+      end
+    end
+  end
+  told = function(gone, attrs)
+    if #changes == 0 then return end
+    if owner[5] then look_up(gone, attrs) end
+    for i = 1, #changes do
+      local packed = attributes[i] or ''
+      changes[i] = changes[i] .. struct.pack('>I2', #packed) .. packed
+    end
+    local last = redis.call('HINCRBY', KEYS[1], 'logged', #changes)
+    local oldest = math.max(0, last - string.match(watched, ':(%d+)') + 1)
+    redis.call('XADD', KEYS[16], 'MINID', string.format('%.0f', oldest), string.format('%.0f-0', last), 'c',
+      struct.pack('>i8I4', us, #changes) .. table.concat(changes))
+  end
+end
