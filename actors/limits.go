@@ -88,6 +88,9 @@ func (t *topicActor) onLimits(m any) {
 			t.armed = time.Time{}
 		}
 		t.gate.tick(now)
+	case *clockJumped: // the timer counts from what the clock said before
+		t.armed = time.Time{}
+		t.gate.tick(now)
 	case *tokensReserved:
 		if m.err != nil {
 			t.noteLimits(m.err)

@@ -416,3 +416,22 @@ func TestTwoCapsTogetherGoOn(t *testing.T) {
 		t.Logf("%d done, %d at a time, in %v", len(c.acked), c.most, time.Since(began))
 	})
 }
+
+// TestRateGoesOnAfterTheClockWasSetBack: what waits for a moment of the store's clock does not
+// wait for as long as that clock was set back, once it is right again.
+func TestRateGoesOnAfterTheClockWasSetBack(t *testing.T) {
+	fleetBubble(t, []string{"a"}, func(t *testing.T, f *testFleet) {
+		f.limited("mail", TopicChange{Rate: &store.Rate{Count: 10, Period: time.Second}})
+		c := f.hire("mail", 1, 50, "a")
+		f.backlog("mail", 200, nil)
+		c.run(2 * time.Second)
+		f.store.SetClock(-time.Hour)
+		c.run(4 * time.Second)
+		f.store.SetClock(0)
+		before := len(c.got)
+		c.run(8 * time.Second)
+		if n := len(c.got) - before; n < 50 {
+			t.Errorf("%d deliveries in eight seconds at ten a second, want 50 at least", n)
+		}
+	})
+}
