@@ -113,7 +113,12 @@ func (s *System) Find(ctx context.Context, topic string, f TaskFilter, size int,
 	if err := s.cfg.Limits.checkFilter(&f); err != nil {
 		return nil, "", err
 	}
-	return s.walk(ctx, topic, f.kinds(), size, token, f.matches, func(ctx context.Context, shard store.Shard, kind store.Kind, cursor string, limit int) ([]store.Snapshot, string, error) {
+	if len(f.Attributes) > 0 {
+		return s.walk(ctx, topic, make([]store.Kind, 1), size, token, f.matches, func(ctx context.Context, t *store.Topic, shard store.Shard, _ store.Kind, cursor string, limit int) ([]store.Snapshot, string, error) {
+			return s.newFinder(t, &f, f.kinds()).page(ctx, shard, cursor, limit)
+		})
+	}
+	return s.walk(ctx, topic, f.kinds(), size, token, f.matches, func(ctx context.Context, _ *store.Topic, shard store.Shard, kind store.Kind, cursor string, limit int) ([]store.Snapshot, string, error) {
 		if kind != store.KindPending {
 			return s.store.List(ctx, shard, kind, cursor, limit)
 		}

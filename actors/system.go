@@ -33,6 +33,7 @@ type System struct {
 	topics sync.Map   // name -> *topicRef
 	turns  turns      // of topics
 	refresh
+	indexer *indexer
 }
 
 // New makes a System on a store. The store stays the caller's to close, after
@@ -43,7 +44,7 @@ func New(cfg Config, st store.Store, log *slog.Logger, reg prometheus.Registerer
 	}
 	m := newMetrics(reg)
 	rt := &runtime{cfg: cfg.withDefaults(), waiters: newWaiters(), metrics: m, log: log, random: rand.Float64}
-	s := &System{runtime: rt}
+	s := &System{runtime: rt, indexer: newIndexer()}
 	rt.clock = newClock(s.onClockJump)
 	rt.store = observedStore{Store: st, metrics: m, clock: rt.clock}
 	rt.fleet = &fleet{self: rt.cfg.Node}

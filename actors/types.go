@@ -144,6 +144,7 @@ type TopicChange struct {
 	MaxDead        *int
 	MaxBacklog     *int
 	PriorityAgeing *int
+	Indexed        *[]string // names of attributes
 	DeliveryPaused *bool
 	EnqueuePaused  *bool
 
@@ -167,6 +168,7 @@ type TopicStatus struct {
 	store.Topic
 	Depth         Depth
 	Subscriptions int // on this node
+	Indexing      int // shards whose index is not what the topic says yet
 }
 
 // DeadFilter narrows down dead letters; zero fields match everything.

@@ -32,6 +32,10 @@ type Policy struct {
 	// PriorityAgeing: one of so many deliveries is that of the task that has been due
 	// for longest, whatever its priority and fairness key: 1 to 1,000.
 	PriorityAgeing *int
+
+	// IndexedAttributes are the names of at most four attributes by which tasks are
+	// found without a walk through all of them; none of them ends it.
+	IndexedAttributes *[]string
 }
 
 // Topic is a named stream of tasks. All fields of its policy are set.
@@ -61,6 +65,10 @@ type TopicStatus struct {
 	Depth         Depth
 	Subscriptions int    // on the node that answered
 	Durability    string // fast, replicated or synced: what a receipt is worth
+
+	// IndexingShards have an index of attributes that is not what the policy says yet: a
+	// filter by such an attribute walks through their tasks.
+	IndexingShards int
 }
 
 // CreateTopic creates a topic. ErrExists when there is one of that name.
@@ -104,6 +112,8 @@ func (c *Client) DescribeTopic(ctx context.Context, name string) (topic TopicSta
 			Depth:         depthFrom(reply.GetDepth()),
 			Subscriptions: int(reply.GetSubscriptions()),
 			Durability:    reply.GetDurability(),
+
+			IndexingShards: int(reply.GetIndexingShards()),
 		}
 		return err
 	})
@@ -204,6 +214,9 @@ func (p Policy) wire() *ddqv1.TopicPolicy {
 		MaxPayloadBytes:     int64Ptr(p.MaxPayload),
 		PriorityAgeing:      int32Ptr(p.PriorityAgeing),
 	}
+	if p.IndexedAttributes != nil {
+		w.IndexedAttributes = &ddqv1.IndexedAttributes{Names: *p.IndexedAttributes}
+	}
 	p.limits(w)
 	return w
 }
@@ -224,6 +237,7 @@ func topicFrom(t *ddqv1.Topic) Topic {
 			MaxDead:           new(int(p.GetMaxDead())),
 			MaxBacklog:        new(int(p.GetMaxBacklog())),
 			PriorityAgeing:    new(int(p.GetPriorityAgeing())),
+			IndexedAttributes: new(p.GetIndexedAttributes().GetNames()),
 		},
 		Version:        t.GetVersion(),
 		FormerShards:   int(t.GetFormerShards()),

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -32,6 +33,7 @@ type policyFlags struct {
 	maxDead       int
 	maxBacklog    int
 	ageing        int
+	indexed       []string
 }
 
 func newPolicyFlags(fs *pflag.FlagSet) *policyFlags {
@@ -47,6 +49,7 @@ func newPolicyFlags(fs *pflag.FlagSet) *policyFlags {
 	fs.IntVar(&p.maxDead, "max-dead", 0, "most dead letters; beyond it the oldest are deleted (0: any number)")
 	fs.IntVar(&p.maxBacklog, "max-backlog", 0, "most tasks that may wait; beyond it enqueues are refused (0: any number)")
 	fs.IntVar(&p.ageing, "priority-ageing", 0, "one of so many deliveries is that of the task due for longest, whatever its priority")
+	fs.StringArrayVar(&p.indexed, "index-attribute", nil, "attribute by which tasks are found quickly, up to four times; instead of those of before (none: none)")
 	return p
 }
 
@@ -62,6 +65,12 @@ func (p *policyFlags) read() (client.Policy, error) {
 		MaxDead:           given(p.fs, "max-dead", p.maxDead),
 		MaxBacklog:        given(p.fs, "max-backlog", p.maxBacklog),
 		PriorityAgeing:    given(p.fs, "priority-ageing", p.ageing),
+	}
+	if p.fs.Changed("index-attribute") {
+		policy.IndexedAttributes = &p.indexed
+		if slices.Equal(p.indexed, []string{"none"}) {
+			policy.IndexedAttributes = new([]string)
+		}
 	}
 	err := p.limits.read(p.fs, &policy)
 	return policy, err
@@ -107,7 +116,7 @@ func (c *cli) topicSet() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "set NAME",
 		Short:   "Change the policy of a topic",
-		Example: "  ddq topic set mail --max-retries 10\n  ddq topic set mail --rate 100/s --burst 10 --concurrency 5 --key-rate 1000/h --key-concurrency 1",
+		Example: "  ddq topic set mail --max-retries 10\n  ddq topic set mail --rate 100/s --burst 10 --concurrency 5 --key-rate 1000/h --key-concurrency 1\n  ddq topic set mail --index-attribute tenant --index-attribute path",
 		Args:    cobra.ExactArgs(1),
 	}
 	flags := newPolicyFlags(cmd.Flags())
