@@ -153,7 +153,7 @@ func (s *System) targets(ctx context.Context, t *store.Topic, shard store.Shard,
 	find := s.newFinder(t, f, []store.Kind{store.KindPending})
 	for cursor := ""; ; {
 		var page []store.Snapshot
-		if page, cursor, err = find.page(ctx, shard, cursor, findBodies); err != nil {
+		if page, cursor, err = find.page(ctx, shard, cursor, findEntries); err != nil {
 			return nil, err
 		}
 		for i := range page {

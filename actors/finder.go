@@ -120,7 +120,7 @@ func (x *finder) query(attribute int) store.IndexQuery {
 
 func (x *finder) lookup(ctx context.Context, shard store.Shard, attribute int, after *indexSpot, limit int) ([]store.Snapshot, string, error) {
 	q := x.query(attribute)
-	q.Limit = max(1, min(limit, findBodies))
+	q.Limit = max(1, min(limit, findEntries))
 	if after != nil {
 		e := after.entry()
 		q.After = &e
@@ -143,7 +143,7 @@ func (x *finder) lookup(ctx context.Context, shard store.Shard, attribute int, a
 	if len(ids) == 0 {
 		return nil, next, nil
 	}
-	_, found, err := x.store.Get(ctx, shard, ids)
+	found, err := x.read(ctx, shard, ids)
 	if err != nil {
 		return nil, "", err
 	}
