@@ -89,6 +89,15 @@ func (x *finder) page(ctx context.Context, shard store.Shard, cursor string, lim
 	if !ok {
 		return nil, "", store.ErrBadCursor
 	}
+	if at == (spot{}) {
+		few, err := x.narrow(ctx, shard)
+		if err != nil {
+			return nil, "", err
+		}
+		if few {
+			at.Walk = new(walkSpot)
+		}
+	}
 	if at.Walk == nil {
 		tasks, next, err := x.indexPage(ctx, shard, &at, limit)
 		if !errors.Is(err, store.ErrNotIndexed) {
@@ -97,6 +106,19 @@ func (x *finder) page(ctx context.Context, shard store.Shard, cursor string, lim
 		at.Walk = new(walkSpot)
 	}
 	return x.walkPage(ctx, shard, &at, limit)
+}
+
+// narrow reports whether the due times of the filter leave few tasks of the shard, which are
+// then read without a look at what else they are.
+func (x *finder) narrow(ctx context.Context, shard store.Shard) (bool, error) {
+	f := x.filter
+	if len(x.indexed) == 0 || f.DueFrom == 0 && f.DueBefore == 0 ||
+		slices.ContainsFunc(x.kinds, func(k store.Kind) bool { return k == store.KindDone || k == store.KindDead }) {
+		return false, nil
+	}
+	q, _ := f.window("")
+	_, entries, err := x.store.Window(ctx, shard, q)
+	return len(entries) < q.Limit, err
 }
 
 // indexPage reads on in the index, or begins with the first that can be read.

@@ -128,6 +128,36 @@ func TestIndexIsUsedFromTheFirstTask(t *testing.T) {
 	})
 }
 
+// TestFewTasksOfADueRangeAreRead instead of all that have an attribute.
+func TestFewTasksOfADueRangeAreRead(t *testing.T) {
+	bubble(t, Config{}, func(t *testing.T, s *System) {
+		change := indexedBy("tenant")
+		change.Shards = new(1)
+		topic, err := s.CreateTopic(t.Context(), "mail", change)
+		if err != nil {
+			t.Fatal(err)
+		}
+		enqueueTenants(t, s, "mail", "t", 1000)
+		soon := ofTenant("mail", "soon", "acme")
+		soon.When.Delay = time.Minute
+		enqueueOne(t, s, soon)
+		for _, c := range []struct {
+			before time.Duration
+			walks  bool
+			found  int
+		}{{2 * time.Minute, true, 1}, {2 * time.Hour, false, 501}} {
+			f := acme
+			f.DueBefore = store.Millis(time.Now().Add(c.before).UnixMilli())
+			if walks, err := s.newFinder(&topic, &f, f.kinds()).narrow(t.Context(), store.Shard{Topic: "mail"}); err != nil || walks != c.walks {
+				t.Errorf("within %v it walks: %v, %v", c.before, walks, err)
+			}
+			if got := findAll(t, s, f, 100, nil); len(got) != c.found {
+				t.Errorf("within %v found %d tasks, want %d", c.before, len(got), c.found)
+			}
+		}
+	})
+}
+
 // TestIndexIsBuiltForTasksOfBefore while nothing is missed meanwhile.
 func TestIndexIsBuiltForTasksOfBefore(t *testing.T) {
 	bubble(t, Config{}, func(t *testing.T, s *System) {
