@@ -524,14 +524,17 @@ func (g *gate) refused(a *acquired) {
 	g.again(t) // the cap is no more
 }
 
-// freed takes in that permits of a key may be free.
-func (g *gate) freed(now time.Time, key string, n int) {
+// freed takes in that a permit of a key may be free. In turn, it was this node's turn to
+// be told: it resigns when nothing here waits any more.
+func (g *gate) freed(now time.Time, key string, inTurn bool) {
 	c := g.caps[key]
 	if c == nil || c.len() == 0 && c.out+c.asking == 0 {
-		g.resign = append(g.resign, store.LimitKey{Topic: g.topic, Key: key})
+		if inTurn {
+			g.resign = append(g.resign, store.LimitKey{Topic: g.topic, Key: key})
+		}
 		return
 	}
-	c.gain(n)
+	c.gain(1)
 	g.wakeSoon(&c.waitline)
 	g.service(now)
 }

@@ -75,7 +75,9 @@ func (s *gateScene) step(t *testing.T, d *datadriven.TestData) string {
 			return "unused\n" + s.describe()
 		}
 	case "free":
-		s.freed(now, key, max(1, n))
+		for range max(1, n) {
+			s.freed(now, key, !d.HasArg("others-turn"))
+		}
 	case "tick":
 		s.tick(now)
 	case "drop":

@@ -41,8 +41,8 @@ type (
 	// permitsEnded, from a shard: holds under caps are over, or came to nothing.
 	permitsEnded struct{ permits []*permit }
 	// permitsFree, from its store calls and from System: permits of keys that this
-	// node waits for may be free.
-	permitsFree struct{ keys []string }
+	// node waits for may be free: those that the store has it in turn for, and others.
+	permitsFree struct{ inTurn, keys []string }
 )
 
 // limit begins or ends to apply limits to the topic's tasks.
@@ -98,8 +98,11 @@ func (t *topicActor) onLimits(m any) {
 	case *permitsEnded:
 		t.free(m.permits)
 	case *permitsFree:
+		for _, key := range m.inTurn {
+			t.gate.freed(now, key, true)
+		}
 		for _, key := range m.keys {
-			t.gate.freed(now, key, 1)
+			t.gate.freed(now, key, false)
 		}
 	}
 	t.hold(t.carry())
@@ -393,7 +396,7 @@ func (t *topicActor) tellFree(freed []store.Permit, waiting [][]string) {
 		node := waiting[i][given[key]%len(waiting[i])]
 		given[key]++
 		if node == t.cfg.Node {
-			here.keys = append(here.keys, key)
+			here.inTurn = append(here.inTurn, key)
 			continue
 		}
 		if there[node] == nil {
@@ -401,7 +404,7 @@ func (t *topicActor) tellFree(freed []store.Permit, waiting [][]string) {
 		}
 		there[node].Keys = append(there[node].Keys, key)
 	}
-	if len(here.keys) > 0 {
+	if len(here.keys)+len(here.inTurn) > 0 {
 		t.send(t.ref.pid, here)
 	}
 	for node, n := range inOrder(there, cmp.Compare) {

@@ -132,7 +132,7 @@ func (s *System) Notified(n Notice) {
 	}
 	for _, f := range n.Freed {
 		if ref, open := s.topics.Load(f.Topic); open {
-			s.send(ref.(*topicRef).pid, &permitsFree{keys: f.Keys})
+			s.send(ref.(*topicRef).pid, &permitsFree{inTurn: f.Keys})
 		}
 	}
 	for _, w := range n.Waiting {

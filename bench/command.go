@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -53,6 +54,7 @@ func workloadCommand(name, short string) *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&o.Store, "store", "embedded", "embedded, memory, redis or redis-everysec, redis-always (a redis-server of its own), or the redis:// URL of a running one")
 	f.StringVar(&o.Addr, "addr", "", "drive the ddq at this address instead of starting one")
+	f.StringSliceVar(&o.Policies, "policies", nil, "policies that every task uses: all, or some of "+strings.Join(policyWords, ", ")+"; limits are never in the way")
 	f.StringVar(&o.ServerBin, "server-bin", "", "ddq binary to start (default this one)")
 	return cmd
 }
@@ -85,6 +87,9 @@ func (o *Options) complete() (err error) {
 		}
 	}
 	o.Worker = []string{o.ServerBin, "bench", "worker"}
+	if o.policies, err = parsePolicies(o.Policies); err != nil {
+		return err
+	}
 	return errors.Join(checkStore(o.Store), o.Validate())
 }
 

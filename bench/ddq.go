@@ -3,7 +3,6 @@ package bench
 import (
 	"context"
 	"errors"
-	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -24,18 +23,19 @@ const ddqWorkers = 2
 
 // ddqDriver produces and works on one topic over one connection.
 type ddqDriver struct {
-	client *client.Client
-	topic  string
+	client   *client.Client
+	topic    string
+	policies policies
 }
 
-// dialDDQ takes a target of the form address/topic.
+// dialDDQ takes a target of policies.target.
 func dialDDQ(_ context.Context, target string) (Driver, error) {
-	addr, topic, _ := strings.Cut(target, "/")
+	addr, topic, p := splitTarget(target)
 	c, err := client.Dial(addr, client.Config{})
 	if err != nil {
 		return nil, err
 	}
-	return &ddqDriver{c, topic}, nil
+	return &ddqDriver{c, topic, p}, nil
 }
 
 func (d *ddqDriver) Enqueue(ctx context.Context, tasks []Task) error {
@@ -52,7 +52,12 @@ func (d *ddqDriver) Enqueue(ctx context.Context, tasks []Task) error {
 }
 
 func (d *ddqDriver) task(t Task) client.Task {
-	return client.Task{Topic: d.topic, Payload: t.Payload, Due: t.Due}
+	task := client.Task{Topic: d.topic, Payload: t.Payload, Due: t.Due}
+	if d.policies != nil {
+		s, _ := readStamp(t.Payload)
+		d.policies.put(&task, int(s.index))
+	}
+	return task
 }
 
 // Work shares the session's handlers between its workers.

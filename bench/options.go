@@ -34,6 +34,8 @@ type Options struct {
 	Concurrency int
 	// Payload is the bytes a task carries, at least 24.
 	Payload int
+	// Policies are what every task of ddq uses: see --policies. None by default.
+	Policies []string
 	// Seed numbers the run: the same seed makes the same ids and payloads.
 	Seed int64
 
@@ -42,6 +44,8 @@ type Options struct {
 	Worker []string
 	// Log receives what is not a result: progress and explanations.
 	Log io.Writer
+
+	policies policies // Policies, checked
 }
 
 // Validate returns what is wrong with the options, nil when nothing is.

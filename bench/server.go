@@ -40,7 +40,7 @@ type ddqServer struct {
 func openDDQ(ctx context.Context, o Options, box *Box) (*Instance, error) {
 	topic := fmt.Sprintf("bench-%d", o.Seed)
 	if o.Addr != "" {
-		return describeDDQ(ctx, &Instance{Target: o.Addr + "/" + topic}, o.Addr, topic)
+		return describeDDQ(ctx, &Instance{Target: o.policies.target(o.Addr, topic)}, o.Addr, topic, o.policies)
 	}
 	inst := &Instance{Store: o.Store}
 	s := &ddqServer{}
@@ -51,11 +51,11 @@ func openDDQ(ctx context.Context, o Options, box *Box) (*Instance, error) {
 	if err := s.start(ctx, o.ServerBin, storeFlag, box); err != nil {
 		return nil, err
 	}
-	inst.Target = s.grpcAddr + "/" + topic
+	inst.Target = o.policies.target(s.grpcAddr, topic)
 	inst.Server = []*Process{s.process}
 	inst.StoreBytes = s.storeBytes(o.Store)
 	inst.Restart = s.restart
-	return describeDDQ(ctx, inst, s.grpcAddr, topic)
+	return describeDDQ(ctx, inst, s.grpcAddr, topic, o.policies)
 }
 
 // openStore starts the store where it is a process of its own, and returns what
@@ -193,7 +193,7 @@ func PlainEnv() []string {
 }
 
 // describeDDQ makes the topic and asks the server what it is.
-func describeDDQ(ctx context.Context, inst *Instance, addr, topic string) (*Instance, error) {
+func describeDDQ(ctx context.Context, inst *Instance, addr, topic string, p policies) (*Instance, error) {
 	c, err := client.Dial(addr, client.Config{Timeout: adminTimeout})
 	if err != nil {
 		return nil, err
@@ -203,11 +203,14 @@ func describeDDQ(ctx context.Context, inst *Instance, addr, topic string) (*Inst
 	if err != nil {
 		return nil, fmt.Errorf("server at %s: %s", addr, err.Error()) // not wrapped: ddq would explain it for its own --addr
 	}
-	if _, err := c.CreateTopic(ctx, topic, client.Policy{VisibilityTimeout: new(visibilityTimeout)}); err != nil {
+	if _, err := c.CreateTopic(ctx, topic, p.topic()); err != nil {
 		return nil, fmt.Errorf("create topic %s: %w", topic, err)
 	}
 	inst.Version = server.Version
 	inst.Settings = strings.TrimPrefix(fmt.Sprintf("%s, %d workers take %d in flight each", inst.Settings, ddqWorkers, ddqMaxInFlight), ", ")
+	if len(p) > 0 {
+		inst.Settings += ", tasks use " + strings.Join(p, ", ")
+	}
 	if inst.Store == "" {
 		inst.Store = server.Store
 	}

@@ -9,7 +9,7 @@ import (
 // Limits keeps what the nodes of a fleet share of rates and caps. Any node may call
 // it, about any topics and keys together; it belongs to no shard, and does not move
 // with one. What Reserve, Acquire and Move did is at least as durable as a Hold that
-// follows them.
+// follows them; a permit whose holder has no hold may be forgotten when the store starts.
 type Limits interface {
 	// Reserve takes tokens of rates, now and for moments to come. A token that is not
 	// used in its time is lost. Repeated, it takes others.
@@ -176,7 +176,7 @@ type Acquire struct {
 type Acquired struct {
 	N     int    // the first N of the holders have a permit
 	InUse int    // permits of the key now
-	Next  Millis // when the first of them ends by itself; 0: there is none
+	Next  Millis // of an Acquire with neither holders nor a node: when the first of them ends by itself; 0: there is none
 }
 
 // Permit is one holder's right to be one of a key.

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/test/bufconn"
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -158,11 +159,14 @@ func start(t testing.TB, f *fakeServer, cfg Config) *Client {
 	return c
 }
 
+// pings lets clients ping as often as a real server does.
+var pings = grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true})
+
 // startServer also returns the server, for tests that stop it themselves.
 func startServer(t testing.TB, f *fakeServer, cfg Config) (*Client, *grpc.Server) {
 	t.Helper()
 	lis := bufconn.Listen(1 << 20)
-	server := grpc.NewServer(grpc.ForceServerCodecV2(codec.Proto))
+	server := grpc.NewServer(grpc.ForceServerCodecV2(codec.Proto), pings)
 	ddqv1.RegisterDelayQueueServiceServer(server, f)
 	ddqv1.RegisterAdminServiceServer(server, f)
 	var serving sync.WaitGroup

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/test/bufconn"
 	"google.golang.org/protobuf/protoadapt"
@@ -75,12 +76,15 @@ func (o *otherNode) DescribePeer(context.Context, *ddqv1.DescribePeerRequest) (*
 	}, nil
 }
 
+// pings lets nodes ping as often as a real one does.
+var pings = grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true})
+
 // bubble runs a test with a node that other plays.
 func bubble(t *testing.T, other *otherNode, test func(t *testing.T, p *Peers)) {
 	synctest.Test(t, func(t *testing.T) {
 		other.cut = make(chan struct{}, 1)
 		lis := bufconn.Listen(1 << 20)
-		server := grpc.NewServer(grpc.ForceServerCodecV2(codec.Proto))
+		server := grpc.NewServer(grpc.ForceServerCodecV2(codec.Proto), pings)
 		ddqv1.RegisterDelayQueueServiceServer(server, other)
 		ddqv1.RegisterPeerServiceServer(server, other)
 		var serving sync.WaitGroup

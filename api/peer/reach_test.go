@@ -27,7 +27,7 @@ func awayBubble(t *testing.T, other *otherNode, test func(t *testing.T, p *Peers
 	synctest.Test(t, func(t *testing.T) {
 		other.cut = make(chan struct{}, 1)
 		lis := bufconn.Listen(1 << 20)
-		server := grpc.NewServer(grpc.ForceServerCodecV2(codec.Proto))
+		server := grpc.NewServer(grpc.ForceServerCodecV2(codec.Proto), pings)
 		ddqv1.RegisterDelayQueueServiceServer(server, other)
 		ddqv1.RegisterPeerServiceServer(server, other)
 		var serving sync.WaitGroup

@@ -134,7 +134,11 @@ func TestASlowNodeGetsEveryTaskInTheEnd(t *testing.T) {
 				if err != nil {
 					return
 				}
-				frames <- f
+				select {
+				case frames <- f:
+				case <-n.Context().Done(): // all tasks have come, and more than tasks came
+					return
+				}
 			}
 		}()
 		late := time.After(time.Minute)

@@ -68,13 +68,14 @@ func TestAcksDoNotWaitForASlowAnswer(t *testing.T) {
 }
 
 func TestAcksDoNotWaitWhenCreditRunsOut(t *testing.T) {
-	acksOf(t, 2, func(_ *fixture, st *fakeStream, _ func()) {
+	acksOf(t, 3, func(_ *fixture, st *fakeStream, _ func()) {
 		st.deliver("a")
 		synctest.Wait()
-		st.deliver("b", "c") // the credit is used up: no more comes before the acks
+		st.deliver("b", "c", "d") // the credit is used up: no more comes before the acks
 		synctest.Wait()
-		if _, _, acked, _, _ := st.books(); len(acked) != 3 {
-			t.Errorf("%v acked, want all three at once", acked)
+		// The ack of d may come when those before it have brought enough credit again.
+		if _, _, acked, _, _ := st.books(); len(acked) < 3 {
+			t.Errorf("%v acked, want no ack to wait for the answer to the first", acked)
 		}
 	})
 }

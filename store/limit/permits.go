@@ -9,8 +9,9 @@ import (
 
 // Permits are the permits of one key and the nodes that wait for one.
 type Permits struct {
-	Until   map[store.Token]store.Millis
-	waiting []waiter // the first in turn first
+	until   map[store.Token]store.Millis
+	soonest store.Millis // none ends before
+	waiting []waiter     // the first in turn first
 }
 
 type waiter struct {
@@ -18,13 +19,13 @@ type waiter struct {
 	seen time.Time // when it was refused last
 }
 
-// Acquire gives permits at a moment, and returns what ended by itself.
-func (p *Permits) Acquire(q store.Acquire, now time.Time) (got store.Acquired, ended []store.Token) {
-	ended = p.expire(store.Millis(now.UnixMilli()))
+// Acquire gives permits at a moment.
+func (p *Permits) Acquire(q store.Acquire, now time.Time) (got store.Acquired) {
+	p.expire(store.Millis(now.UnixMilli()))
 	p.forget(now)
-	free := q.Max - len(p.Until) - p.ahead(q.Node)
+	free := q.Max - len(p.until) - p.ahead(q.Node)
 	for _, h := range q.Holders {
-		if _, has := p.Until[h]; !has {
+		if _, has := p.until[h]; !has {
 			if free <= 0 {
 				break
 			}
@@ -34,24 +35,35 @@ func (p *Permits) Acquire(q store.Acquire, now time.Time) (got store.Acquired, e
 		got.N++
 	}
 	p.queue(q, got.N, now)
-	got.InUse = len(p.Until)
-	for _, until := range p.Until {
-		if got.Next == 0 || until < got.Next {
-			got.Next = until
-		}
+	got.InUse = len(p.until)
+	if len(q.Holders) == 0 && q.Node == "" {
+		got.Next = p.next()
 	}
-	return got, ended
+	return got
 }
 
-// expire ends the permits whose time is over.
-func (p *Permits) expire(now store.Millis) (ended []store.Token) {
-	for holder, until := range p.Until {
+// expire ends the permits whose time is over. It looks at all of them, but not before
+// one can have ended.
+func (p *Permits) expire(now store.Millis) {
+	if len(p.until) == 0 || now < p.soonest {
+		return
+	}
+	for holder, until := range p.until {
 		if until <= now {
-			ended = append(ended, holder)
-			delete(p.Until, holder)
+			delete(p.until, holder)
 		}
 	}
-	return ended
+	p.soonest = p.next()
+}
+
+// next is when the first permit ends by itself, 0 when there is none.
+func (p *Permits) next() (next store.Millis) {
+	for _, until := range p.until {
+		if next == 0 || until < next {
+			next = until
+		}
+	}
+	return next
 }
 
 // forget drops nodes that did not ask again in time.
@@ -92,15 +104,18 @@ func (p *Permits) queue(q store.Acquire, got int, now time.Time) {
 
 // Move makes a permit last until a moment.
 func (p *Permits) Move(holder store.Token, until store.Millis) {
-	if p.Until == nil {
-		p.Until = make(map[store.Token]store.Millis)
+	if p.until == nil {
+		p.until = make(map[store.Token]store.Millis)
 	}
-	p.Until[holder] = until
+	if len(p.until) == 0 || until < p.soonest {
+		p.soonest = until
+	}
+	p.until[holder] = until
 }
 
 // Free ends a permit, and returns who waits.
 func (p *Permits) Free(holder store.Token, now time.Time) (waiting []string) {
-	delete(p.Until, holder)
+	delete(p.until, holder)
 	p.forget(now)
 	for _, w := range p.waiting {
 		waiting = append(waiting, w.node)
@@ -109,4 +124,4 @@ func (p *Permits) Free(holder store.Token, now time.Time) (waiting []string) {
 }
 
 // Idle reports whether there is nothing to know of the key.
-func (p *Permits) Idle() bool { return len(p.Until)+len(p.waiting) == 0 }
+func (p *Permits) Idle() bool { return len(p.until)+len(p.waiting) == 0 }

@@ -20,14 +20,11 @@ type rate struct {
 	rests int64 // microseconds
 }
 
-// Change is something of a Table that is different now.
+// Change is a rate of a Table that is different now.
 type Change struct {
-	Key    store.LimitKey
-	Rate   bool         // of the rate; else of the permit of Holder
-	Holder store.Token  // of a permit
-	Until  store.Millis // of a permit; 0: ended
-	State  *State       // of a rate; nil: forgotten
-	Rests  int64        // of a rate, see State.Rests
+	Key   store.LimitKey
+	State *State // nil: forgotten
+	Rests int64  // see State.Rests
 }
 
 // NewTable returns a table in which nothing was used yet.
@@ -47,60 +44,44 @@ func (t *Table) Reserve(asked []store.Reservation, now time.Time) (got []store.T
 		if got[i] = r.Reserve(q, now); got[i].N > 0 {
 			r.rests = r.Rests(q.Rate)
 			t.rates[q.Key] = r
-			changed = append(changed, Change{Key: q.Key, Rate: true, State: &r.State, Rests: r.rests})
+			changed = append(changed, Change{Key: q.Key, State: &r.State, Rests: r.rests})
 		}
 	}
 	return got, changed
 }
 
 // Acquire is that of store.Limits at a moment.
-func (t *Table) Acquire(asked []store.Acquire, now time.Time) (got []store.Acquired, changed []Change) {
-	changed = t.sweepPermits(len(asked), now)
-	got = make([]store.Acquired, len(asked))
+func (t *Table) Acquire(asked []store.Acquire, now time.Time) []store.Acquired {
+	t.sweepPermits(len(asked), now)
+	got := make([]store.Acquired, len(asked))
 	for i, q := range asked {
 		p := t.permitsOf(q.Key)
-		var ended []store.Token
-		got[i], ended = p.Acquire(q, now)
-		for _, h := range ended {
-			changed = append(changed, Change{Key: q.Key, Holder: h})
-		}
-		for _, h := range q.Holders[:got[i].N] {
-			changed = append(changed, Change{Key: q.Key, Holder: h, Until: q.Until})
-		}
+		got[i] = p.Acquire(q, now)
 		t.drop(q.Key, p)
 	}
-	return got, changed
+	return got
 }
 
 // Move is that of store.Limits.
-func (t *Table) Move(permits []store.Permit) (changed []Change) {
+func (t *Table) Move(permits []store.Permit) {
 	for _, m := range permits {
 		t.permitsOf(m.Key).Move(m.Holder, m.Until)
-		changed = append(changed, Change{Key: m.Key, Holder: m.Holder, Until: m.Until})
 	}
-	return changed
 }
 
 // Free is that of store.Limits at a moment.
-func (t *Table) Free(permits []store.Permit, now time.Time) (waiting [][]string, changed []Change) {
-	waiting = make([][]string, len(permits))
+func (t *Table) Free(permits []store.Permit, now time.Time) [][]string {
+	waiting := make([][]string, len(permits))
 	for i, f := range permits {
 		p := t.permitsOf(f.Key)
 		waiting[i] = p.Free(f.Holder, now)
-		changed = append(changed, Change{Key: f.Key, Holder: f.Holder})
 		t.drop(f.Key, p)
 	}
-	return waiting, changed
+	return waiting
 }
 
-// Load takes in what was written down of a change.
-func (t *Table) Load(c Change) {
-	if c.Rate {
-		t.rates[c.Key] = &rate{State: *c.State, rests: c.Rests}
-		return
-	}
-	t.permitsOf(c.Key).Move(c.Holder, c.Until)
-}
+// Load takes in what was written down of a rate.
+func (t *Table) Load(c Change) { t.rates[c.Key] = &rate{State: *c.State, rests: c.Rests} }
 
 // Len is how many keys something is known of.
 func (t *Table) Len() int { return len(t.rates) + len(t.permits) }
@@ -114,7 +95,7 @@ func (t *Table) Clone() *Table {
 		c.rates[key] = &copied
 	}
 	for key, p := range t.permits {
-		c.permits[key] = &Permits{Until: maps.Clone(p.Until), waiting: slices.Clone(p.waiting)}
+		c.permits[key] = &Permits{until: maps.Clone(p.until), soonest: p.soonest, waiting: slices.Clone(p.waiting)}
 	}
 	return c
 }
@@ -140,7 +121,7 @@ func (t *Table) sweepRates(added int, now time.Time) (changed []Change) {
 	for key, r := range t.rates {
 		if r.rests <= now.UnixMicro() {
 			delete(t.rates, key)
-			changed = append(changed, Change{Key: key, Rate: true})
+			changed = append(changed, Change{Key: key})
 		}
 		if left--; left == 0 {
 			break
@@ -149,17 +130,14 @@ func (t *Table) sweepRates(added int, now time.Time) (changed []Change) {
 	return changed
 }
 
-func (t *Table) sweepPermits(added int, now time.Time) (changed []Change) {
+func (t *Table) sweepPermits(added int, now time.Time) {
 	left := 2*added + 8
 	for key, p := range t.permits {
-		for _, h := range p.expire(store.Millis(now.UnixMilli())) {
-			changed = append(changed, Change{Key: key, Holder: h})
-		}
+		p.expire(store.Millis(now.UnixMilli()))
 		p.forget(now)
 		t.drop(key, p)
 		if left--; left == 0 {
 			break
 		}
 	}
-	return changed
 }

@@ -22,8 +22,7 @@ func (m *Store) Acquire(ctx context.Context, asked []store.Acquire) ([]store.Acq
 		return nil, err
 	}
 	defer m.mu.Unlock()
-	got, _ := m.limits.Acquire(asked, m.now().at)
-	return got, nil
+	return m.limits.Acquire(asked, m.now().at), nil
 }
 
 // Move implements store.Limits.
@@ -42,6 +41,5 @@ func (m *Store) Free(ctx context.Context, permits []store.Permit) ([][]string, e
 		return nil, err
 	}
 	defer m.mu.Unlock()
-	waiting, _ := m.limits.Free(permits, m.now().at)
-	return waiting, nil
+	return m.limits.Free(permits, m.now().at), nil
 }

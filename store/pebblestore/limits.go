@@ -12,8 +12,10 @@ import (
 	"github.com/ddq-io/ddq/store/limit"
 )
 
-// limits are the rates and permits in memory. What changes is written behind them
+// limits are the rates and permits in memory. Changes of rates are written behind them
 // without a sync: the log is one, so a hold that is synced has synced what it took.
+// Permits are not written: no other process holds tasks of this directory, so on
+// opening it those of the holds are all there are.
 type limits struct {
 	sync.Mutex
 	table *limit.Table // guarded by the mutex
@@ -22,56 +24,64 @@ type limits struct {
 // What a key of tableLimits is about.
 const (
 	limitRate   byte = 'r'
-	limitPermit byte = 'p'
+	limitPermit byte = 'p' // written by versions of before; removed on opening
 )
 
 // Reserve implements store.Limits.
 func (s *Store) Reserve(ctx context.Context, asked []store.Reservation) (got []store.Tokens, err error) {
-	err = s.changeLimits(ctx, func(t *limit.Table) (changed []limit.Change) {
+	err = s.withLimits(ctx, func(t *limit.Table) error {
+		var changed []limit.Change
 		got, changed = t.Reserve(asked, now())
-		return changed
+		return s.writeRates(changed)
 	})
 	return got, err
 }
 
 // Acquire implements store.Limits.
 func (s *Store) Acquire(ctx context.Context, asked []store.Acquire) (got []store.Acquired, err error) {
-	err = s.changeLimits(ctx, func(t *limit.Table) (changed []limit.Change) {
-		got, changed = t.Acquire(asked, now())
-		return changed
+	err = s.withLimits(ctx, func(t *limit.Table) error {
+		got = t.Acquire(asked, now())
+		return nil
 	})
 	return got, err
 }
 
 // Move implements store.Limits.
 func (s *Store) Move(ctx context.Context, permits []store.Permit) error {
-	return s.changeLimits(ctx, func(t *limit.Table) []limit.Change { return t.Move(permits) })
+	return s.withLimits(ctx, func(t *limit.Table) error {
+		t.Move(permits)
+		return nil
+	})
 }
 
 // Free implements store.Limits.
 func (s *Store) Free(ctx context.Context, permits []store.Permit) (waiting [][]string, err error) {
-	err = s.changeLimits(ctx, func(t *limit.Table) (changed []limit.Change) {
-		waiting, changed = t.Free(permits, now())
-		return changed
+	err = s.withLimits(ctx, func(t *limit.Table) error {
+		waiting = t.Free(permits, now())
+		return nil
 	})
 	return waiting, err
 }
 
-// changeLimits changes the table and writes what is different.
-func (s *Store) changeLimits(ctx context.Context, do func(*limit.Table) []limit.Change) error {
+// withLimits calls do with the table under its lock.
+func (s *Store) withLimits(ctx context.Context, do func(*limit.Table) error) error {
 	if err := s.enter(ctx); err != nil {
 		return err
 	}
 	defer s.leave()
 	s.limits.Lock()
 	defer s.limits.Unlock()
-	changed := do(s.limits.table)
+	return do(s.limits.table)
+}
+
+// writeRates writes what is different.
+func (s *Store) writeRates(changed []limit.Change) error {
 	if len(changed) == 0 {
 		return nil
 	}
 	batch := s.db.NewBatch()
 	for _, c := range changed {
-		if err := writeLimit(batch, c); err != nil {
+		if err := writeRate(batch, c); err != nil {
 			return errors.Join(s.readError(err), batch.Close())
 		}
 	}
@@ -83,43 +93,31 @@ func (s *Store) changeLimits(ctx context.Context, do func(*limit.Table) []limit.
 	return batch.Close()
 }
 
-func writeLimit(batch *pebble.Batch, c limit.Change) error {
-	key := appendLimitKey(nil, c)
-	switch {
-	case c.Rate && c.State != nil:
-		return batch.Set(key, appendRate(nil, c), nil)
-	case !c.Rate && c.Until != 0:
-		return batch.Set(key, appendMillis(nil, c.Until), nil)
+func writeRate(batch *pebble.Batch, c limit.Change) error {
+	key := appendRateKey(nil, c.Key)
+	if c.State == nil {
+		return batch.Delete(key, nil)
 	}
-	return batch.Delete(key, nil)
+	return batch.Set(key, appendRate(nil, c), nil)
 }
 
-// appendLimitKey names what a change is about: what it is of, the topic, for a permit
-// its holder, and last the key.
-func appendLimitKey(b []byte, c limit.Change) []byte {
-	what := limitPermit
-	if c.Rate {
-		what = limitRate
-	}
-	b = append(appendPrefix(b, 0, tableLimits), what)
-	b = append(binary.BigEndian.AppendUint16(b, uint16(len(c.Key.Topic))), c.Key.Topic...)
-	if !c.Rate {
-		b = append(b, c.Holder[:]...)
-	}
-	return append(b, c.Key.Key...)
+// appendRateKey names whose rate it is: the topic, and last the key.
+func appendRateKey(b []byte, k store.LimitKey) []byte {
+	b = append(appendPrefix(b, 0, tableLimits), limitRate)
+	b = append(binary.BigEndian.AppendUint16(b, uint16(len(k.Topic))), k.Topic...)
+	return append(b, k.Key...)
 }
 
-func decodeLimitKey(b []byte) (c limit.Change, ok bool) {
+func decodeRateKey(b []byte) (k store.LimitKey, ok bool) {
 	in := input{b: b[prefixLen:]}
-	c.Rate = in.byte() == limitRate
+	if in.byte() != limitRate {
+		return k, false
+	}
 	if length := in.bytes(2); len(length) == 2 {
-		c.Key.Topic = string(in.bytes(uint64(binary.BigEndian.Uint16(length))))
+		k.Topic = string(in.bytes(uint64(binary.BigEndian.Uint16(length))))
 	}
-	if !c.Rate {
-		copy(c.Holder[:], in.bytes(uint64(len(c.Holder))))
-	}
-	c.Key.Key = string(in.b)
-	return c, !in.short
+	k.Key = string(in.b)
+	return k, !in.short
 }
 
 // appendRate appends the stored form of a rate: its kind, its numbers, and the slots
@@ -157,26 +155,25 @@ func decodeRate(b []byte, c *limit.Change) bool {
 	return good
 }
 
-// readLimits reads the table. What cannot be read is as if it had rested.
+// readLimits reads the rates, and gives holds their permits. A rate that cannot be read
+// is as if it had rested.
 func (s *Store) readLimits() error {
 	s.limits.table = limit.NewTable()
 	lower, upper := appendPrefix(nil, 0, tableLimits), appendPrefix(nil, 0, tableLimits+1)
-	return s.scan(lower, upper, func(key, value []byte) (bool, error) {
-		c, ok := decodeLimitKey(key)
-		switch {
-		case !ok:
-		case c.Rate:
-			ok = decodeRate(value, &c)
-		case len(value) == 8:
-			c.Until = millisAt(value)
-		default:
-			ok = false
+	if err := s.scan(lower, upper, func(key, value []byte) (bool, error) {
+		if len(key) > prefixLen && key[prefixLen] == limitPermit {
+			return true, s.db.Delete(key, pebble.NoSync)
 		}
-		if ok {
+		var c limit.Change
+		var ok bool
+		if c.Key, ok = decodeRateKey(key); ok && decodeRate(value, &c) {
 			s.limits.table.Load(c)
 		} else {
-			s.log.Error("unreadable limit: it begins anew")
+			s.log.Error("unreadable rate: it begins anew")
 		}
 		return true, nil
-	})
+	}); err != nil {
+		return err
+	}
+	return s.readPermits()
 }

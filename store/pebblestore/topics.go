@@ -82,19 +82,23 @@ func (s *Store) ListTopics(ctx context.Context) ([]store.Topic, error) {
 	s.topics.Lock()
 	defer s.topics.Unlock()
 	var topics []store.Topic
+	if err := s.eachTopic(func(t store.Topic) { topics = append(topics, t) }); err != nil {
+		return nil, err
+	}
+	return topics, nil
+}
+
+// eachTopic calls f with every topic, by name.
+func (s *Store) eachTopic(f func(store.Topic)) error {
 	lower, upper := appendPrefix(nil, 0, tableTopics), appendPrefix(nil, 0, tableTopics+1)
-	err := s.scan(lower, upper, func(_, value []byte) (bool, error) {
+	return s.scan(lower, upper, func(_, value []byte) (bool, error) {
 		topic, err := record.DecodeTopic(value)
 		if err != nil {
 			return false, s.readError(err)
 		}
-		topics = append(topics, topic)
+		f(topic)
 		return true, nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	return topics, nil
 }
 
 // DeleteTopic removes a topic's configuration only.

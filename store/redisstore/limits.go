@@ -165,42 +165,73 @@ func (s *Store) Acquire(ctx context.Context, asked []store.Acquire) ([]store.Acq
 	return got, nil
 }
 
+// permitGroups are the indices of permits of one key each, in the order of the first of
+// them, as many as one script takes of a key.
+func permitGroups(permits []store.Permit) (groups [][]int) {
+	open := make(map[store.LimitKey]int)
+	for i, p := range permits {
+		g, found := open[p.Key]
+		if !found || len(groups[g]) == maxItems {
+			g = len(groups)
+			open[p.Key] = g
+			groups = append(groups, nil)
+		}
+		groups[g] = append(groups[g], i)
+	}
+	return groups
+}
+
 // Move implements store.Limits.
 func (s *Store) Move(ctx context.Context, permits []store.Permit) error {
+	byKey := permitGroups(permits)
+	key := func(i int) store.LimitKey { return permits[byKey[i][0]].Key }
 	return s.limits(ctx, limitCall{
 		what: "move permits", lua: s.lua.movePermits, wait: true,
-		key:  func(i int) store.LimitKey { return permits[i].Key },
-		keys: func(i int) []string { return []string{limitKey("held", permits[i].Key)} },
-		size: func(int) int { return 1 },
+		key:  key,
+		keys: func(i int) []string { return []string{limitKey("held", key(i))} },
+		size: func(i int) int { return len(byKey[i]) },
 		args: func(a *args, i int) {
-			a.tok(permits[i].Holder)
-			a.int(int64(permits[i].Until))
+			a.int(int64(len(byKey[i])))
+			for _, p := range byKey[i] {
+				a.int(int64(permits[p].Until))
+				a.tok(permits[p].Holder)
+			}
 		},
 		take: func([]int, any) error { return nil },
-	}, len(permits))
+	}, len(byKey))
 }
 
 // Free implements store.Limits. Replicas are not waited for: a permit that a failover
 // brings back ends by itself.
 func (s *Store) Free(ctx context.Context, permits []store.Permit) ([][]string, error) {
 	waiting := make([][]string, len(permits))
+	byKey := permitGroups(permits)
+	key := func(i int) store.LimitKey { return permits[byKey[i][0]].Key }
 	err := s.limits(ctx, limitCall{
 		what: "free permits", lua: s.lua.free,
-		key:  func(i int) store.LimitKey { return permits[i].Key },
-		keys: func(i int) []string { return capKeys(permits[i].Key) },
-		size: func(int) int { return 1 },
-		args: func(a *args, i int) { a.tok(permits[i].Holder) },
+		key:  key,
+		keys: func(i int) []string { return capKeys(key(i)) },
+		size: func(i int) int { return len(byKey[i]) },
+		args: func(a *args, i int) {
+			a.int(int64(len(byKey[i])))
+			for _, p := range byKey[i] {
+				a.tok(permits[p].Holder)
+			}
+		},
 		take: func(group []int, v any) error {
 			all := list(v)
 			if len(all) != len(group) {
 				return errReply
 			}
 			for k, i := range group {
-				waiting[i] = nodesOf(all[k])
+				nodes := nodesOf(all[k])
+				for _, p := range byKey[i] {
+					waiting[p] = nodes
+				}
 			}
 			return nil
 		},
-	}, len(permits))
+	}, len(byKey))
 	if err != nil {
 		return nil, err
 	}

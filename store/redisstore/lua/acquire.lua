@@ -4,7 +4,8 @@
 -- KEYS  two per request, all of one part: permits (zset holder -> until ms), waiting
 -- ARGV  per request: max, node or empty, until ms, number of holders, the holders
 --
--- returns per request: granted, in use, ms of the next that ends or 0
+-- returns per request: granted, in use, and for one with neither holders nor node
+--       ms of the next that ends, else 0
 
 local clock = redis.call('TIME')
 local us = clock[1] * 1000000 + clock[2]
@@ -14,20 +15,26 @@ local now = math.floor(us / 1000)
 local out, arg = {}, 1
 for k = 1, #KEYS, 2 do
   local permits, waiting = KEYS[k], KEYS[k + 1]
-  local max, node, till, n = tonumber(ARGV[arg]), ARGV[arg + 1], tonumber(ARGV[arg + 2]), tonumber(ARGV[arg + 3])
+  local max, node, till, n = tonumber(ARGV[arg]), ARGV[arg + 1], ARGV[arg + 2], tonumber(ARGV[arg + 3])
   redis.call('ZREMRANGEBYSCORE', permits, '-inf', now)
   local turn, place = turns(waiting), nil
   for i, t in ipairs(turn) do if t[1] == node then place = i end end
   local free = max - redis.call('ZCARD', permits) - (place and place - 1 or #turn)
-  local granted = 0
-  for i = 1, n do
-    local holder = ARGV[arg + 3 + i]
-    if not redis.call('ZSCORE', permits, holder) then
-      if free <= 0 then break end
-      free = free - 1
+  local granted, from, upto = 0, arg + 4, arg + 3 + n
+  while granted == from - arg - 4 and from <= upto do
+    local to = math.min(from + 999, upto)
+    local has, add, left = nil, {}, free
+    if free <= to - from then has = redis.call('ZMSCORE', permits, unpack(ARGV, from, to)) end
+    for i = from, to do
+      if has and not has[i - from + 1] then
+        if left <= 0 then break end
+        left = left - 1
+      end
+      add[#add + 1], add[#add + 2] = till, ARGV[i]
+      granted = granted + 1
     end
-    redis.call('ZADD', permits, ARGV[arg + 2], holder)
-    granted = i
+    if #add > 0 then free = free - redis.call('ZADD', permits, unpack(add)) end
+    from = to + 1
   end
   if node ~= '' then
     if granted == n then
@@ -42,7 +49,7 @@ for k = 1, #KEYS, 2 do
   if last then redis.call('PEXPIREAT', permits, string.format('%d', last + 1000)) end
   out[#out + 1] = granted
   out[#out + 1] = redis.call('ZCARD', permits)
-  out[#out + 1] = tonumber(redis.call('ZRANGE', permits, 0, 0, 'WITHSCORES')[2] or 0)
+  out[#out + 1] = n == 0 and node == '' and tonumber(redis.call('ZRANGE', permits, 0, 0, 'WITHSCORES')[2] or 0) or 0
   arg = arg + 4 + n
 end
 return out

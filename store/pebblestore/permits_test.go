@@ -1,0 +1,51 @@
+package pebblestore
+
+import (
+	"testing"
+	"time"
+
+	"github.com/ddq-io/ddq/store"
+)
+
+// TestHoldsHavePermitsAfterARestart: permits are not written, so those of a topic under
+// caps have to come back with the holds, and no others.
+func TestHoldsHavePermitsAfterARestart(t *testing.T) {
+	dir := t.TempDir()
+	s := openStore(t, Config{Dir: dir})
+	topic := store.Topic{Name: repairShard.Topic, Shards: 4, Limits: store.TopicLimits{Concurrency: 10, KeyConcurrency: 2}}
+	if _, err := s.PutTopic(t.Context(), topic); err != nil {
+		t.Fatal(err)
+	}
+	fence := claim(t, s, repairShard)
+	add(t, s, repairShard, "plain", "waits")
+	keyed := &store.Task{ID: "keyed", Due: 1, Traits: &store.Traits{ConcurrencyKey: "tenant"}}
+	if _, _, err := s.Add(t.Context(), repairShard, []*store.Task{keyed}); err != nil {
+		t.Fatal(err)
+	}
+	_, plain := holdOne(t, s, fence, "plain")
+	token, held := holdOne(t, s, fence, "keyed")
+	unheld := store.Permit{Key: store.LimitKey{Topic: topic.Name}, Holder: store.NewToken(), Until: held.Deadline}
+	if err := s.Move(t.Context(), []store.Permit{unheld}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+
+	s = openStore(t, Config{Dir: dir})
+	all, tenant := store.LimitKey{Topic: topic.Name}, store.LimitKey{Topic: topic.Name, Key: "tenant"}
+	look := func(want ...store.Acquired) {
+		t.Helper()
+		got, err := s.Acquire(t.Context(), []store.Acquire{{Key: all, Max: 10}, {Key: tenant, Max: 2}})
+		if err != nil || got[0] != want[0] || got[1] != want[1] {
+			t.Errorf("in use are %+v, %v; want %+v", got, err, want)
+		}
+	}
+	skew := store.Millis(permitSlack / time.Millisecond)
+	first := min(plain.Deadline, held.Deadline)
+	look(store.Acquired{InUse: 2, Next: first + skew}, store.Acquired{InUse: 1, Next: held.Deadline + skew})
+	if _, err := s.Free(t.Context(), []store.Permit{{Key: all, Holder: token}, {Key: tenant, Holder: token}}); err != nil {
+		t.Fatal(err)
+	}
+	look(store.Acquired{InUse: 1, Next: plain.Deadline + skew}, store.Acquired{})
+}
