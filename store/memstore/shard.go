@@ -19,6 +19,8 @@ type record struct {
 
 	cancelled bool // running: that was asked for
 
+	first bool // pending, running: it was held, so it is the head of its ordering key
+
 	past *store.History // nil: nothing is kept
 
 	finished store.Millis // done, dead
@@ -32,6 +34,7 @@ type record struct {
 //   - a record is in the index of its kind, at its position, and in no other
 //   - done records, and only those, are in trims
 //   - pending records with a lane, and only those, are in lanes
+//   - pending and running records with an ordering key, and only those, are in orders
 type shard struct {
 	tasks   map[string]*record
 	indexes [store.KindDead + 1]*index // by kind
@@ -39,6 +42,7 @@ type shard struct {
 	marks   map[string]*mark           // by idempotency key
 	looks   *index                     // keys, by when to look whether they are free
 	lanes   *lanes
+	orders  *orders
 
 	owner string // node; empty: none
 	fence store.Fence
@@ -60,7 +64,7 @@ func (sh *shard) clear() {
 	for kind := range sh.indexes {
 		sh.indexes[kind] = newIndex()
 	}
-	sh.trims, sh.lanes = newIndex(), newLanes()
+	sh.trims, sh.lanes, sh.orders = newIndex(), newLanes(), newOrders()
 	sh.marks, sh.looks = make(map[string]*mark), newIndex()
 	sh.sealed = false
 }
@@ -104,6 +108,7 @@ func (r *record) state(now clock) store.State {
 func (sh *shard) put(r *record) {
 	sh.tasks[r.task.ID] = r
 	sh.indexes[r.kind].insert(r.position())
+	sh.orders.insert(r)
 	switch r.kind {
 	case store.KindPending:
 		sh.lanes.insert(r.position())
@@ -116,6 +121,7 @@ func (sh *shard) put(r *record) {
 func (sh *shard) take(r *record) {
 	delete(sh.tasks, r.task.ID)
 	sh.indexes[r.kind].remove(r.position())
+	sh.orders.remove(r)
 	switch r.kind {
 	case store.KindPending:
 		sh.lanes.remove(r.position())
@@ -127,7 +133,7 @@ func (sh *shard) take(r *record) {
 // pend makes r pending, due at the given moment.
 func (sh *shard) pend(r *record, due store.Millis) {
 	sh.take(r)
-	*r = record{task: r.task, kind: store.KindPending, past: r.past}
+	*r = record{task: r.task, kind: store.KindPending, first: r.first, past: r.past}
 	r.task.Due = due
 	sh.put(r)
 	sh.woke = true

@@ -23,7 +23,7 @@ func AppendTraits(b []byte, t *store.Traits) []byte {
 	if t == nil {
 		return b
 	}
-	keys := Keys{Rate: t.RateKey, Concurrency: t.ConcurrencyKey, FairnessWeight: int32(t.FairnessWeight)}
+	keys := Keys{Ordering: t.OrderingKey, Rate: t.RateKey, Concurrency: t.ConcurrencyKey, FairnessWeight: int32(t.FairnessWeight)}
 	b = AppendLane(b, t.Lane())
 	start, size := len(b), keys.SizeVT()
 	b = append(b, make([]byte, size)...)
@@ -50,6 +50,7 @@ func DecodeTraits(b []byte) (*store.Traits, error) {
 		Priority:       lane.Priority,
 		FairnessKey:    lane.Key,
 		FairnessWeight: int(keys.FairnessWeight),
+		OrderingKey:    keys.Ordering,
 		RateKey:        keys.Rate,
 		ConcurrencyKey: keys.Concurrency,
 	}, nil
