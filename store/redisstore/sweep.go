@@ -10,7 +10,7 @@ import (
 )
 
 // sweepOrder are the keys that Sweep walks: tasks first, then what points to them.
-var sweepOrder = [...]int{dataKey, tasksKey, runningKey, dlqKey, doneKey, notesKey, keptKey, traitsKey, lanesKey, historyKey}
+var sweepOrder = [...]int{dataKey, tasksKey, runningKey, dlqKey, doneKey, notesKey, keptKey, traitsKey, lanesKey, historyKey, orderKey}
 
 // Sweep implements store.Reader. The cursor is the number of the key in
 // sweepOrder and the cursor of Redis in that key.
@@ -27,8 +27,11 @@ func (s *Store) Sweep(ctx context.Context, shard store.Shard, f store.Fence, cur
 		return 0, "", err
 	}
 	repaired, script := 0, s.lua.sweep
-	if sweepOrder[step] == lanesKey {
+	switch sweepOrder[step] {
+	case lanesKey:
 		script = s.lua.sweepLanes
+	case orderKey:
+		script = s.lua.sweepOrder
 	}
 	for i, ids := range [][]string{unreadable, readable} {
 		n, err := s.repair(ctx, script, shard, f, i, ids)

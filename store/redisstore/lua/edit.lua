@@ -17,6 +17,7 @@
 local ids = {}
 for i = 2, #ARGV, 5 do ids[#ids + 1] = ARGV[i] end
 -- include lane_member.lua
+-- include order_key.lua
 -- include traits.lua
 local traits = traits_of(ids)
 for i = 6, #ARGV, 5 do
@@ -30,7 +31,7 @@ local found, records = places(ids), redis.call('HMGET', KEYS[3], unpack(ids))
 -- include edits.lua
 
 local zadd, hset, versions, dues, odd = {}, {}, {}, {}, {}
-local left, joined, put, bare = {}, {}, {}, {}
+local left, joined, put, bare, moved = {}, {}, {}, {}, {}
 for i, p in ipairs(found) do
   local record, at = records[i], 5 * i - 3
   local want, due, new = ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]
@@ -72,6 +73,8 @@ for i, p in ipairs(found) do
       left[#left + 1] = lane_member(ids[i], p[2], was)
       local member = lane_member(ids[i], dues[i], is)
       if member then joined[#joined + 1], joined[#joined + 2] = 0, member end
+      local key = order_key(was)
+      if key then moved[#moved + 1] = {order_member(key, ids[i], p[2]), order_member(key, ids[i], dues[i])} end
     end
     if is ~= was then
       traits[i] = is ~= '' and is
@@ -86,5 +89,8 @@ if #bare > 0 then redis.call('HDEL', KEYS[9], unpack(bare)) end
 if #put > 0 then redis.call('HSET', KEYS[9], unpack(put)) end
 if #left > 0 then redis.call('ZREM', KEYS[10], unpack(left)) end
 if #joined > 0 then redis.call('ZADD', KEYS[10], unpack(joined)) end
+for _, m in ipairs(moved) do -- what was held stands where it stood
+  if redis.call('ZREM', KEYS[14], m[1]) == 1 then redis.call('ZADD', KEYS[14], 0, m[2]) end
+end
 -- include count.lua
 return {us, seq, pended and 1 or 0, versions, dues, traits or {}, odd}

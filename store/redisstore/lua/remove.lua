@@ -1,7 +1,8 @@
 #!lua flags=allow-oom
 -- remove: delete pending tasks.
 --
--- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept  9 traits  10 lanes  11 history
+-- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept  9 traits  10 lanes
+--       11 history  12 marks  13 looks  14 order
 -- ARGV  ids, none twice
 --       and last the moment (see call.lua)
 --
@@ -14,13 +15,16 @@
 -- include places.lua
 redis.call('HLEN', KEYS[3])
 -- include lane_member.lua
+-- include order_key.lua
 -- include traits.lua
 local traits = traits_of(ARGV)
-local gone, left, odd = {}, {}, {}
+local gone, left, out, odd = {}, {}, {}, {}
 for i, p in ipairs(places(ARGV)) do
   if p[1] == 1 then
     gone[#gone + 1] = ARGV[i]
     left[#left + 1] = traits and lane_member(ARGV[i], p[2], traits[i])
+    local key = traits and order_key(traits[i])
+    if key then out[#out + 1], out[#out + 2] = order_member(key, ARGV[i], p[2]), order_member(key, ARGV[i]) end
   else
     odd[#odd + 1] = {i, p[1] == 0 and NOT_FOUND or WRONG_STATE, unpack(p)}
   end
@@ -31,6 +35,7 @@ if #gone > 0 then
   redis.call('HDEL', KEYS[11], unpack(gone))
   redis.call('ZREM', KEYS[2], unpack(gone))
   if traits then redis.call('HDEL', KEYS[9], unpack(gone)) end
+  if #out > 0 then redis.call('ZREM', KEYS[14], unpack(out)) end
   if #left > 0 then redis.call('ZREM', KEYS[10], unpack(left)) end
 end
 return {us, seq, odd}
