@@ -23,6 +23,7 @@ func TestEntryComesBackAsItWas(t *testing.T) {
 			lastError:   rapid.String().Draw(t, "last error"),
 			rewritten:   rapid.Bool().Draw(t, "rewritten"),
 			history:     rapid.Bool().Draw(t, "history"),
+			first:       rapid.Bool().Draw(t, "first"),
 			unreadable:  rapid.Bool().Draw(t, "unreadable"),
 			body:        rapid.SliceOf(rapid.Byte()).Draw(t, "body"),
 		}

@@ -27,6 +27,7 @@ type hold struct {
 	stamp         uint64
 	taskRewritten bool // the entry's rewritten, so that an ack need not read it
 	taskHistory   bool // the entry's history, for the same reason
+	ordered       bool // the task has an ordering key
 
 	group  *group
 	serial uint64 // rises with every hold of the shard; not stored
@@ -57,6 +58,7 @@ const (
 	holdSameStart     // as the one before
 	holdCancelled
 	holdTaskHistory
+	holdOrdered
 )
 
 // whoOf is who has a task: the worker's name, a byte that is in no name, and the node's.
@@ -101,6 +103,7 @@ func (h *hold) flags(last *hold) (f byte) {
 	set(holdSameStart, h.started == last.started)
 	set(holdCancelled, h.cancelled)
 	set(holdTaskHistory, h.taskHistory)
+	set(holdOrdered, h.ordered)
 	return f
 }
 
@@ -135,6 +138,7 @@ func decodeGroup(b []byte) (hs []*hold, err error) {
 		flags := in.byte()
 		h.taskRewritten = flags&holdTaskRewritten != 0
 		h.taskHistory = flags&holdTaskHistory != 0
+		h.ordered = flags&holdOrdered != 0
 		h.cancelled = flags&holdCancelled != 0
 		copy(h.token[:], in.bytes(uint64(len(h.token))))
 		h.deadline = store.Millis(in.uint64())

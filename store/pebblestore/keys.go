@@ -20,6 +20,7 @@ const (
 	tableHistory table = 'e'
 	tableLanes   table = 'q'
 	tableKeys    table = 'k' // idempotency keys
+	tableOrder   table = 'y' // ordering keys
 	tableMeta    table = 'm'
 	tableOwner   table = 'o'
 

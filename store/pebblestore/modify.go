@@ -1,6 +1,7 @@
 package pebblestore
 
 import (
+	"bytes"
 	"context"
 
 	"github.com/ddq-io/ddq/store"
@@ -14,6 +15,9 @@ func (s *Store) Remove(ctx context.Context, name store.Shard, ids []string) (sto
 		for i, id := range ids {
 			if results[i], err = t.modify(id, func(e *entry) error {
 				if err := t.removePending(e.due, id, e.traits()); err != nil {
+					return err
+				}
+				if err := t.stepOut(e.traits(), e.standsAt(), id); err != nil {
 					return err
 				}
 				return t.dropTask(id, e)
@@ -55,6 +59,16 @@ func (s *Store) Requeue(ctx context.Context, name store.Shard, ids []string) (st
 		if err := e.check(id); err != nil {
 			return store.RemoveResult{Status: store.WrongState}, nil
 		}
+		traits := bytes.Clone(e.traits())
+		if key := record.Ordering(traits); key != "" && t.sh.meta.sealed {
+			e.body = bytes.Clone(e.body) // what find returned is valid until the next one
+			if closed, err := t.closedTo(key); closed || err != nil {
+				return store.RemoveResult{Status: store.Closed}, err
+			}
+		}
+		if err := t.lineUp(traits, t.ms, id); err != nil {
+			return store.RemoveResult{}, err
+		}
 		if err := t.removeFinished(id, e); err != nil {
 			return store.RemoveResult{}, err
 		}
@@ -62,7 +76,6 @@ func (s *Store) Requeue(ctx context.Context, name store.Shard, ids []string) (st
 		if err := t.rewriteTask(id, e); err != nil {
 			return store.RemoveResult{}, err
 		}
-		traits := e.traits()
 		result := store.RemoveResult{Status: store.OK, Due: e.due}
 		result.Traits, _ = record.DecodeTraits(traits)
 		return result, t.addPending(e.due, id, traits)
@@ -181,7 +194,7 @@ func (s *Store) DropShard(ctx context.Context, name store.Shard) error {
 		if t.sh.number == 0 {
 			return nil
 		}
-		for _, table := range []table{tableTasks, tablePending, tableHolds, tableDead, tableDone, tableTrim, tableLanes, tableHistory, tableKeys} {
+		for _, table := range []table{tableTasks, tablePending, tableHolds, tableDead, tableDone, tableTrim, tableLanes, tableHistory, tableKeys, tableOrder} {
 			lower, upper := appendPrefix(nil, t.sh.number, table), appendPrefix(nil, t.sh.number, table+1)
 			if err := t.writer().DeleteRange(lower, upper, nil); err != nil {
 				return err

@@ -50,6 +50,9 @@ func (t *turn) ack(a store.Ack, retention time.Duration) (store.Status, error) {
 		return store.Stale, nil
 	}
 	t.endHold(h)
+	if err := t.finishOrdered(h); err != nil {
+		return 0, err
+	}
 	if retention <= 0 {
 		return store.OK, t.dropTask(a.ID, &entry{rewritten: h.taskRewritten, history: h.taskHistory})
 	}
@@ -159,11 +162,14 @@ func (t *turn) fail(n *store.Nack, h *hold, e *entry, f found) (store.NackResult
 	if f == broken {
 		return result, t.addDead(n.ID, e, store.ReasonCorrupt)
 	}
+	traits := e.traits()
 	if reason != store.ReasonNone {
+		if err := t.stepOut(traits, wasHeld, n.ID); err != nil {
+			return result, err
+		}
 		return result, t.addDead(n.ID, e, reason)
 	}
-	e.due = t.ms.Add(n.Delay)
-	traits := e.traits()
+	e.due, e.first = t.ms.Add(n.Delay), h.ordered
 	result.Due = e.due
 	result.Traits, _ = record.DecodeTraits(traits) // what is not readable is dead-lettered by Hold
 	if err := t.rewriteTask(n.ID, e); err != nil {

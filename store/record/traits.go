@@ -56,6 +56,26 @@ func DecodeTraits(b []byte) (*store.Traits, error) {
 	}, nil
 }
 
+// orderingTag is how Keys begin that have an ordering key.
+const orderingTag = 1<<3 | byte(protowire.BytesType)
+
+// Ordering finds the ordering key in encoded traits, without reading the rest of them;
+// empty is none.
+func Ordering(traits []byte) string {
+	if len(traits) == 0 {
+		return ""
+	}
+	_, rest, err := CutLane(traits)
+	if err != nil || len(rest) == 0 || rest[0] != orderingTag {
+		return ""
+	}
+	key, n := protowire.ConsumeBytes(rest[1:])
+	if n < 0 {
+		return ""
+	}
+	return string(key)
+}
+
 // AppendLane appends a lane: a byte for the priority, a byte for the length of the
 // key, and the key. No lane begins like another.
 func AppendLane(b []byte, l store.Lane) []byte {
