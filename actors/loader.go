@@ -80,6 +80,7 @@ func (s *shard) later(m any) {
 
 // learn takes in that a task is pending. Beyond the window the loader finds it.
 func (s *shard) learn(e store.Entry) {
+	s.orders.learned(e)
 	if s.owned && s.covers(e) {
 		s.keep(e)
 		return
@@ -105,7 +106,9 @@ func (s *shard) relane(e store.Entry) {
 		return
 	}
 	s.lanes.put(e.ID, e.Traits, s.lanes.lane(e.Traits, &s.window), true)
-	s.fresh = append(s.fresh, e)
+	if !s.orders.waits(e) {
+		s.fresh = append(s.fresh, e)
+	}
 }
 
 // unwait takes a task out of the wheel.
@@ -132,6 +135,7 @@ func (s *shard) forgetPending() {
 	clear(s.out)
 	s.waiting = nil
 	s.lanes.clear()
+	s.forgetOrders()
 	s.due.Close()
 	s.due = s.wheel.NewQueue(func(ms int64) { s.post(&slotDue{ms}) })
 }
@@ -143,6 +147,9 @@ func (s *shard) inWheel() int { return s.due.Len() + len(s.waiting) }
 // else it is among the ready ones, or beyond the budgets.
 func (s *shard) admit(e store.Entry) (waits bool) {
 	now := s.now()
+	if e.Due <= now && s.orders.full(&e) {
+		return false
+	}
 	w, inWheel, ready := &s.window, s.inWheel()-s.lanes.inWheel, len(s.out)-s.lanes.inReady
 	l := s.lanes.lane(e.Traits, w)
 	if l != nil {
@@ -158,7 +165,7 @@ func (s *shard) admit(e store.Entry) (waits bool) {
 		return true
 	}
 	s.out[e.ID] = struct{}{}
-	s.fresh = append(s.fresh, e)
+	s.pass(e)
 	return false
 }
 

@@ -55,6 +55,8 @@ type shard struct {
 	lanes   lanes
 	due     *timer.Queue        // pending, not due yet
 	out     map[string]struct{} // ready or being held: with the topic
+	orders  orderLines
+	looks   *timer.Queue // ordering keys to look at; nil: none
 	held    held
 	acked   ackLog
 	counted int // of due, in the gauge
@@ -151,6 +153,10 @@ func (s *shard) Receive(c actor.Context) {
 		s.onLoaded(m)
 	case *laneLoaded:
 		s.onLaneLoaded(m)
+	case *orderLook:
+		s.onOrderLook(m.ms)
+	case *orderFound:
+		s.onOrderFound(m)
 	case *lanesFound:
 		s.onLanesFound(m)
 	case *runningFound:
@@ -163,7 +169,9 @@ func (s *shard) Receive(c actor.Context) {
 		s.becamePending(m.seq, []store.Entry{m.task})
 	case *pendingGone:
 		for _, id := range m.ids {
+			key := s.lanes.of(id).Ordering()
 			s.unwait(id)
+			s.orders.removed(key, id)
 		}
 		s.onGone(m.ids)
 	case *forget:
@@ -221,6 +229,7 @@ func (s *shard) Receive(c actor.Context) {
 
 // flush sends what one message gave rise to.
 func (s *shard) flush() {
+	s.flushOrders()
 	s.insertWaiting()
 	s.countWheel()
 	s.dozing.Store(s.quiet || !s.wanted && !s.owned)
@@ -308,6 +317,7 @@ func (s *shard) stop() {
 	s.calls.close()
 	s.due.Close()
 	s.held.close()
+	s.forgetOrders()
 	s.countWheel()
 	s.metrics.shards.Dec()
 	s.send(s.parent, &shardLost{shard: s.id.N})

@@ -285,6 +285,12 @@ func (st *simStore) DeadWindow(ctx context.Context, sh store.Shard, w store.Wind
 	return askStore(ctx, st, "dead window", sh, false, func(m *memstore.Store) ([]store.Entry, error) { return m.DeadWindow(simContext, sh, w) })
 }
 
+func (st *simStore) InOrder(ctx context.Context, sh store.Shard, keys []string, limit int) (store.Stamp, [][]store.Ordered, error) {
+	return askAll(ctx, st, "in order", sh, false, func(m *memstore.Store) (store.Stamp, [][]store.Ordered, error) {
+		return m.InOrder(simContext, sh, keys, limit)
+	})
+}
+
 func (st *simStore) Lanes(ctx context.Context, sh store.Shard, after *store.Lane, limit int) ([]store.LaneHead, error) {
 	return askStore(ctx, st, "lanes", sh, false, func(m *memstore.Store) ([]store.LaneHead, error) {
 		return m.Lanes(simContext, sh, after, limit)
