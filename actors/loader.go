@@ -94,6 +94,9 @@ func (s *shard) keep(e store.Entry) {
 		s.relane(e)
 		return
 	}
+	if s.orders.moved(e, s.now()) {
+		return
+	}
 	if !s.admit(e) {
 		s.unwait(e.ID)
 	}
@@ -106,9 +109,7 @@ func (s *shard) relane(e store.Entry) {
 		return
 	}
 	s.lanes.put(e.ID, e.Traits, s.lanes.lane(e.Traits, &s.window), true)
-	if !s.orders.waits(e) {
-		s.fresh = append(s.fresh, e)
-	}
+	s.fresh = append(s.fresh, e)
 }
 
 // unwait takes a task out of the wheel.
@@ -147,7 +148,7 @@ func (s *shard) inWheel() int { return s.due.Len() + len(s.waiting) }
 // else it is among the ready ones, or beyond the budgets.
 func (s *shard) admit(e store.Entry) (waits bool) {
 	now := s.now()
-	if e.Due <= now && s.orders.full(&e) {
+	if e.Due <= now && s.orders.mustWait(e) {
 		return false
 	}
 	w, inWheel, ready := &s.window, s.inWheel()-s.lanes.inWheel, len(s.out)-s.lanes.inReady
@@ -165,7 +166,10 @@ func (s *shard) admit(e store.Entry) (waits bool) {
 		return true
 	}
 	s.out[e.ID] = struct{}{}
-	s.pass(e)
+	if e.Traits.Ordering() != "" {
+		s.orders.let(e)
+	}
+	s.fresh = append(s.fresh, e)
 	return false
 }
 

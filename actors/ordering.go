@@ -22,22 +22,11 @@ type (
 	}
 )
 
-// pass makes a ready task go to the topic, unless another one of its ordering key is
-// known to be before it.
-func (s *shard) pass(e store.Entry) {
-	if e.Traits.Ordering() == "" || s.orders.ready(e) {
-		s.fresh = append(s.fresh, e)
-	}
-}
-
 // standBehind has a task wait that the store did not let be held.
 func (s *shard) standBehind(e store.Entry, r *store.HoldResult) {
-	if !s.owned {
-		return
+	if s.owned {
+		s.orders.behind(e, r.Head)
 	}
-	s.out[e.ID] = struct{}{}
-	s.lanes.put(e.ID, e.Traits, s.lanes.lane(e.Traits, &s.window), true)
-	s.orders.behind(e, r.Head)
 }
 
 // unheld takes in that a task of an ordering key was not held.
@@ -54,20 +43,12 @@ func (s *shard) flushOrders() {
 	o := &s.orders
 	for !o.idle() {
 		o.settle()
-		out, in, spare, later, asks, watch := o.out, o.in, o.spare, o.later, o.asks, o.watch
-		o.out, o.in, o.spare, o.later, o.asks, o.watch = nil, nil, nil, nil, nil, nil
-		for _, e := range in {
-			s.takeOut(e)
-		}
+		out, later, asks, watch := o.out, o.later, o.asks, o.watch
+		o.out, o.later, o.asks, o.watch = nil, nil, nil, nil
 		for _, e := range out {
-			s.takeOut(e)
-			s.fresh = append(s.fresh, e)
-		}
-		for _, id := range spare {
-			s.putBack(id)
+			s.letOut(e)
 		}
 		for _, e := range later {
-			s.putBack(e.ID)
 			s.learn(e)
 		}
 		for _, l := range watch {
@@ -77,19 +58,15 @@ func (s *shard) flushOrders() {
 	}
 }
 
-// takeOut counts a task among those that are ready, whatever budgets say.
-func (s *shard) takeOut(e store.Entry) {
-	if _, known := s.out[e.ID]; !known {
-		s.unwait(e.ID)
-		s.out[e.ID] = struct{}{}
-		s.lanes.put(e.ID, e.Traits, s.lanes.lane(e.Traits, &s.window), true)
+// letOut makes a task that waited go to the topic, whatever budgets say.
+func (s *shard) letOut(e store.Entry) {
+	if _, known := s.out[e.ID]; known {
+		return
 	}
-}
-
-// putBack leaves a ready task to the store.
-func (s *shard) putBack(id string) {
-	delete(s.out, id)
-	s.lanes.drop(id)
+	s.unwait(e.ID)
+	s.out[e.ID] = struct{}{}
+	s.lanes.put(e.ID, e.Traits, s.lanes.lane(e.Traits, &s.window), true)
+	s.fresh = append(s.fresh, e)
 }
 
 func (s *shard) watchLine(l *orderLine) {
@@ -137,7 +114,7 @@ func (s *shard) onOrderFound(m *orderFound) {
 
 // forgetOrders forgets the ordering keys that the shard knows of.
 func (s *shard) forgetOrders() {
-	s.orders = orderLines{}
+	s.orders = orderLines{most: s.orders.most}
 	if s.looks != nil {
 		s.looks.Close()
 		s.looks = nil

@@ -16,18 +16,19 @@ import (
 //
 // Invariants:
 //   - of a key at most one task is let out at a time, as far as is known here
+//   - a task that waits is in waiting, and with the topic or in the wheel no more
 //   - a line whose tasks wait has a head that is known, or the store is being asked, and
 //     it is looked at again after a while if nobody tells of its head
 //   - a line without anything is forgotten
 type orderLines struct {
-	byKey  map[string]*orderLine
-	byHead map[string]*orderLine
-	loose  []*orderLine // whose head may have ended since the last settle
+	most    int // tasks that wait
+	byKey   map[string]*orderLine
+	byHead  map[string]*orderLine
+	waiting map[string]*orderLine // by id
+	loose   []*orderLine          // whose head may have ended since the last settle
 
 	// Gathered since it was taken.
 	out   []store.Entry // to let out
-	in    []store.Entry // tasks that wait, of which the store told
-	spare []string      // tasks that waited, and are not to be kept in memory
 	later []store.Entry // tasks that waited, and are not due yet
 	asks  []string      // keys to ask the store for the first tasks of
 	watch []*orderLine  // to look at after a while
@@ -64,14 +65,14 @@ func compareParked(a, b store.Entry) int {
 
 // idle reports whether there is nothing to settle and nothing to take.
 func (o *orderLines) idle() bool {
-	return len(o.loose)+len(o.out)+len(o.in)+len(o.spare)+len(o.later)+len(o.asks)+len(o.watch) == 0
+	return len(o.loose)+len(o.out)+len(o.later)+len(o.asks)+len(o.watch) == 0
 }
 
 func (o *orderLines) line(key string) *orderLine {
 	l := o.byKey[key]
 	if l == nil {
 		if o.byKey == nil {
-			o.byKey, o.byHead = make(map[string]*orderLine), make(map[string]*orderLine)
+			o.byKey, o.byHead, o.waiting = make(map[string]*orderLine), make(map[string]*orderLine), make(map[string]*orderLine)
 		}
 		l = &orderLine{key: key}
 		o.byKey[key] = l
@@ -97,67 +98,56 @@ func (o *orderLines) forget(l *orderLine) {
 	delete(o.byKey, l.key)
 }
 
-// full reports whether a ready task need not be taken in: enough others of its key are
-// in memory that go before it.
-func (o *orderLines) full(e *store.Entry) bool {
+// mustWait takes in that a task is ready, and reports whether it waits for another one.
+func (o *orderLines) mustWait(e store.Entry) bool {
 	l := o.byKey[e.Traits.Ordering()]
-	if l == nil || l.head == e.ID || len(l.parked) < parkedMost || compareParked(*e, l.parked[len(l.parked)-1]) <= 0 {
+	if l == nil || l.head == e.ID || l.head == "" && !l.asking && !l.more && len(l.parked) == 0 {
 		return false
 	}
-	l.more, l.left = true, true
-	o.look(l)
+	o.park(l, e)
 	return true
 }
 
-// ready takes in that a task is ready, and reports whether it is let out.
-func (o *orderLines) ready(e store.Entry) bool {
-	l := o.line(e.Traits.OrderingKey)
-	switch {
-	case l.head == e.ID:
-		l.due = 0
-		return true
-	case l.head == "" && !l.asking && !l.more && len(l.parked) == 0:
-		o.setHead(l, e.ID, 0)
-		return true
-	}
-	o.park(l, e)
-	return false
-}
+// let takes in that a ready task is let out.
+func (o *orderLines) let(e store.Entry) { o.setHead(o.line(e.Traits.OrderingKey), e.ID, 0) }
 
-// park has a ready task wait.
+// park has a ready task wait, or leaves it to the store when enough do.
 func (o *orderLines) park(l *orderLine, e store.Entry) {
-	o.unpark(l, e.ID)
+	o.unpark(e.ID)
 	at, _ := slices.BinarySearchFunc(l.parked, e, compareParked)
 	l.parked = slices.Insert(l.parked, at, e)
-	if last := len(l.parked) - 1; last >= parkedMost {
-		o.spare = append(o.spare, l.parked[last].ID)
-		l.parked, l.more, l.left = l.parked[:last], true, true
+	o.waiting[e.ID] = l
+	if len(l.parked) > parkedMost || len(o.waiting) > o.most {
+		o.unpark(l.parked[len(l.parked)-1].ID)
+		l.more, l.left = true, true
 	}
 	o.look(l)
 }
 
 // unpark takes a task out of those that wait.
-func (o *orderLines) unpark(l *orderLine, id string) (e store.Entry, was bool) {
-	i := slices.IndexFunc(l.parked, func(e store.Entry) bool { return e.ID == id })
-	if i < 0 {
+func (o *orderLines) unpark(id string) (e store.Entry, was bool) {
+	l := o.waiting[id]
+	if l == nil {
 		return e, false
 	}
+	i := slices.IndexFunc(l.parked, func(e store.Entry) bool { return e.ID == id })
 	e = l.parked[i]
 	l.parked = slices.Delete(l.parked, i, i+1)
+	delete(o.waiting, id)
 	return e, true
 }
 
-// waits reports whether a task is one of those that wait, and gives it these traits.
-func (o *orderLines) waits(e store.Entry) bool {
-	l := o.byKey[e.Traits.Ordering()]
+// moved takes in what a task is like that may wait, and reports whether it still does.
+func (o *orderLines) moved(e store.Entry, now store.Millis) bool {
+	l := o.waiting[e.ID]
 	if l == nil {
 		return false
 	}
-	i := slices.IndexFunc(l.parked, func(p store.Entry) bool { return p.ID == e.ID })
-	if i >= 0 {
-		l.parked[i].Traits = e.Traits
+	if o.unpark(e.ID); e.Due > now {
+		return false
 	}
-	return i >= 0
+	o.park(l, e)
+	return true
 }
 
 // look sees to it that a line with tasks that wait is looked at again.
@@ -215,14 +205,10 @@ func (o *orderLines) doubt(id string) {
 	}
 }
 
-// removed takes in that a task of a key, which is empty when it is not known, was deleted.
-func (o *orderLines) removed(key, id string) {
+// removed takes in that a task was deleted.
+func (o *orderLines) removed(id string) {
+	o.unpark(id)
 	o.ended(id)
-	if l := o.byKey[key]; l != nil {
-		if _, was := o.unpark(l, id); was {
-			o.spare = append(o.spare, id)
-		}
-	}
 }
 
 // behind takes in that the store did not let a task be held, because of another one. It
@@ -233,7 +219,8 @@ func (o *orderLines) behind(e store.Entry, head string) {
 		o.setHead(l, head, 0)
 	}
 	o.park(l, e)
-	if first, was := o.unpark(l, head); was && l.head == head {
+	if o.waiting[head] == l && l.head == head {
+		first, _ := o.unpark(head)
 		o.out = append(o.out, first)
 		return
 	}
@@ -267,8 +254,7 @@ func (o *orderLines) next(l *orderLine) {
 	l.stale = l.asking
 	switch {
 	case len(l.parked) > 0:
-		e := l.parked[0]
-		l.parked = slices.Delete(l.parked, 0, 1)
+		e, _ := o.unpark(l.parked[0].ID)
 		o.setHead(l, e.ID, 0)
 		o.out = append(o.out, e)
 	case l.more:
@@ -313,8 +299,8 @@ func (o *orderLines) found(key string, first []store.Ordered, full bool, now sto
 		return
 	}
 	if len(first) == 0 {
-		for _, e := range l.parked {
-			o.spare = append(o.spare, e.ID)
+		for len(l.parked) > 0 {
+			o.unpark(l.parked[0].ID)
 		}
 		o.forget(l)
 		return
@@ -327,7 +313,6 @@ func (o *orderLines) found(key string, first []store.Ordered, full bool, now sto
 			break
 		}
 		if !t.Held && !known(t.ID) {
-			o.in = append(o.in, t.Entry)
 			o.park(l, t.Entry)
 		}
 	}
@@ -344,18 +329,16 @@ func (o *orderLines) lead(l *orderLine, head *store.Ordered, now store.Millis, k
 	if l.head != head.ID {
 		looks = 0
 	}
-	e, waited := o.unpark(l, head.ID)
+	_, waited := o.unpark(head.ID)
 	o.setHead(l, head.ID, 0)
 	l.looks = looks
 	switch {
-	case head.Held && waited:
-		o.spare = append(o.spare, e.ID)
 	case head.Held:
 	case head.Due > now:
 		if l.due = head.Due; waited {
 			o.later = append(o.later, head.Entry)
 		}
-	case waited || !known(head.ID):
+	case !known(head.ID):
 		o.out = append(o.out, head.Entry)
 	}
 }

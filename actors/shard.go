@@ -104,6 +104,7 @@ func newShard(rt *runtime, id store.Shard, ref *topicRef, dozing *atomic.Bool) *
 		calls:    newCalls(rt.pool),
 		window:   window{wheel: rt.cfg.WheelBudget, ready: rt.cfg.ReadyBudget, spare: store.Millis(spareTime.Milliseconds())},
 		lanes:    lanes{wheel: rt.cfg.WheelBudget, ready: rt.cfg.ReadyBudget},
+		orders:   orderLines{most: rt.cfg.ReadyBudget},
 		adds:     runway[addition]{most: 1, limit: batchItems, size: additionSize},
 		holdNews: runway[addition]{most: 1, limit: batchItems, size: additionSize},
 		keyed:    runway[addition]{most: 1, limit: batchItems, size: additionSize},
@@ -169,9 +170,8 @@ func (s *shard) Receive(c actor.Context) {
 		s.becamePending(m.seq, []store.Entry{m.task})
 	case *pendingGone:
 		for _, id := range m.ids {
-			key := s.lanes.of(id).Ordering()
 			s.unwait(id)
-			s.orders.removed(key, id)
+			s.orders.removed(id)
 		}
 		s.onGone(m.ids)
 	case *forget:
