@@ -358,7 +358,7 @@ func (w *witness) work(man *crewman) {
 		case w.turn%21 == 0:
 			kind = SettleRelease
 		}
-		if held := w.holding[r.Task.Traits.OrderingKey]; held.Task.ID == r.Task.ID {
+		if held := w.holding[r.Task.Traits.OrderingKey]; held.Task != nil && held.Task.ID == r.Task.ID {
 			delete(w.holding, r.Task.Traits.OrderingKey)
 		}
 		man.settle(kind, r.Delivery)
