@@ -46,6 +46,7 @@ type orderLine struct {
 	stale   bool // and what it says is of before something that happened
 	again   bool // so that it is to be asked once more
 	left    bool // since then a task was not kept in memory
+	came    bool // since then a task came that waits
 	loose   bool // the head may have ended
 	watched bool // in watch
 	looks   int  // in a row that found the same head
@@ -117,6 +118,7 @@ func (o *orderLines) park(l *orderLine, e store.Entry) {
 	at, _ := slices.BinarySearchFunc(l.parked, e, compareParked)
 	l.parked = slices.Insert(l.parked, at, e)
 	o.waiting[e.ID] = l
+	l.came = true
 	if len(l.parked) > parkedMost || len(o.waiting) > o.most {
 		o.unpark(l.parked[len(l.parked)-1].ID)
 		l.more, l.left = true, true
@@ -232,7 +234,7 @@ func (o *orderLines) ask(l *orderLine) {
 		l.stale, l.again = true, true
 		return
 	}
-	l.asking, l.left = true, false
+	l.asking, l.left, l.came = true, false, false
 	o.asks = append(o.asks, l.key)
 }
 
@@ -299,28 +301,39 @@ func (o *orderLines) found(key string, first []store.Ordered, full bool, now sto
 		return
 	}
 	if len(first) == 0 {
-		for len(l.parked) > 0 {
-			o.unpark(l.parked[0].ID)
-		}
-		o.forget(l)
+		o.clear(l)
 		return
 	}
 	o.lead(l, &first[0], now, known)
 	l.more = full || l.left
+	came, behind := l.came, 0
 	for _, t := range first[1:] {
 		if t.Due > now {
 			l.more = l.left
 			break
 		}
+		behind++
 		if !t.Held && !known(t.ID) {
 			o.park(l, t.Entry)
 		}
 	}
-	if l.due != 0 && len(l.parked) == 0 && !l.more {
-		o.forget(l) // the head comes by itself
+	switch {
+	case l.due == 0 || behind > 0 || l.more:
+	case came:
+		o.ask(l) // of what came nothing is known
+	default:
+		o.clear(l) // the head comes by itself, and what waited is gone
 		return
 	}
 	o.look(l)
+}
+
+// clear forgets a line and what waits there.
+func (o *orderLines) clear(l *orderLine) {
+	for len(l.parked) > 0 {
+		o.unpark(l.parked[0].ID)
+	}
+	o.forget(l)
 }
 
 // lead takes in which task is the head of a key, and lets it out if it can be held.
@@ -335,6 +348,7 @@ func (o *orderLines) lead(l *orderLine, head *store.Ordered, now store.Millis, k
 	switch {
 	case head.Held:
 	case head.Due > now:
+		l.watched = false // that may be sooner than the next look
 		if l.due = head.Due; waited {
 			o.later = append(o.later, head.Entry)
 		}
