@@ -39,10 +39,16 @@ func newSimOrder() *simOrder {
 	return &simOrder{tasks: map[string]*simOrdered{}, held: map[string]simHeld{}}
 }
 
-// asked takes down that a task is enqueued.
+// asked takes down that a task is enqueued. What is asked for again may come into being
+// once more, after it was done.
 func (o *simOrder) asked(id string, traits *store.Traits) {
-	if key := traits.Ordering(); key != "" && o.tasks[id] == nil {
+	key := traits.Ordering()
+	switch {
+	case key == "":
+	case o.tasks[id] == nil:
 		o.tasks[id] = &simOrdered{key: key, asked: time.Now()}
+	default:
+		o.meddled(id)
 	}
 }
 
