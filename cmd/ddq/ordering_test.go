@@ -23,7 +23,7 @@ func TestOrderingCommands(t *testing.T) {
 	if got := ddq(exitOK, "task", "get", second); !strings.Contains(got.out, "account 7") || !strings.Contains(got.out, "order") {
 		t.Errorf("task get: %s", got.out)
 	}
-	if got := ddq(exitOK, "task", "list", "--topic", "mail", "-o", "json"); !strings.Contains(got.out, `"ordering_key":"account 7","waiting_for":"order"`) {
+	if got := ddq(exitOK, "task", "list", "--topic", "mail", "--state", "dead", "-o", "json"); !strings.Contains(got.out, `"ordering_key":"account 7","waiting_for":"order"`) {
 		t.Errorf("task list: %s", got.out)
 	}
 	if first >= second {
@@ -49,7 +49,7 @@ func TestOrderedTasksOfTheSDK(t *testing.T) {
 	for i := range keys * each {
 		task := client.Task{
 			Topic: "mail", OrderingKey: fmt.Sprint("k", i%keys), Due: due.Add(time.Duration(i) * time.Millisecond), Payload: fmt.Append(nil, i),
-			Backoff: &client.Backoff{Kind: client.BackoffFixed, Base: time.Millisecond},
+			MaxRetries: new(1), Backoff: &client.Backoff{Kind: client.BackoffFixed, Base: time.Millisecond},
 		}
 		if _, err := c.Enqueue(context.Background(), task); err != nil {
 			t.Fatal(err)
