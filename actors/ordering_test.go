@@ -322,7 +322,7 @@ type witness struct {
 	*crew
 	holding map[string]Delivery // by key
 	began   map[string]bool     // tasks that were delivered
-	last    map[string]int // by key: the number of the last one that began
+	last    map[string]int      // by key: the number of the last one that began
 	turn    int
 }
 
