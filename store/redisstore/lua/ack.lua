@@ -40,7 +40,7 @@ local function finished()
     local key = order_key(t)
     if key then out[#out + 1] = order_member(key, ids[k]) end
   end
-  if #out > 0 then redis.call('ZREM', KEYS[14], unpack(out)) end
+  if #out > 0 then redis.call('ZREM', ORDER, unpack(out)) end
 end
 if #odd == 0 and ARGV[1] == '0' then
   if traits then finished() end

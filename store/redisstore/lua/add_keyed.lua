@@ -42,7 +42,7 @@ local function put(id, due, record, traits)
     local member = lane_member(id, due, traits)
     if member then redis.call('ZADD', KEYS[10], 0, member) end
     local key = order_key(traits)
-    if key then redis.call('ZADD', KEYS[14], 0, order_member(key, id, due)) end
+    if key then redis.call('ZADD', ORDER, 0, order_member(key, id, due)) end
   end
 end
 
@@ -67,7 +67,7 @@ local function clear(id, due)
   local member = traits and due and lane_member(id, due, traits)
   if member then redis.call('ZREM', KEYS[10], member) end
   local key = due and order_key(traits)
-  if key then redis.call('ZREM', KEYS[14], order_member(key, id, due), order_member(key, id)) end
+  if key then redis.call('ZREM', ORDER, order_member(key, id, due), order_member(key, id)) end
   redis.call('HDEL', KEYS[5], id)
   redis.call('HDEL', KEYS[9], id)
   redis.call('HDEL', KEYS[11], id)

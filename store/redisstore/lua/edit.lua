@@ -90,7 +90,7 @@ if #put > 0 then redis.call('HSET', KEYS[9], unpack(put)) end
 if #left > 0 then redis.call('ZREM', KEYS[10], unpack(left)) end
 if #joined > 0 then redis.call('ZADD', KEYS[10], unpack(joined)) end
 for _, m in ipairs(moved) do -- what was held stands where it stood
-  if redis.call('ZREM', KEYS[14], m[1]) == 1 then redis.call('ZADD', KEYS[14], 0, m[2]) end
+  if redis.call('ZREM', ORDER, m[1]) == 1 then redis.call('ZADD', ORDER, 0, m[2]) end
 end
 -- include count.lua
 return {us, seq, pended and 1 or 0, versions, dues, traits or {}, odd}

@@ -161,6 +161,6 @@ if #dlq > 0 then
 end
 if #taken > 0 then redis.call('ZREM', KEYS[2], unpack(taken)) end
 leave(left)
-if #out > 0 then redis.call('ZREM', KEYS[14], unpack(out)) end
-if #first > 0 then redis.call('ZADD', KEYS[14], unpack(first)) end
+if #out > 0 then redis.call('ZREM', ORDER, unpack(out)) end
+if #first > 0 then redis.call('ZADD', ORDER, unpack(first)) end
 return {us, seq, dues, records, odd}

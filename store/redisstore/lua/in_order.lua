@@ -10,10 +10,11 @@
 
 -- include owner.lua
 -- include call.lua
+-- include order_key.lua
 local all = {}
 for i = 2, #ARGV do
   local prefix, found = string.char(#ARGV[i]) .. ARGV[i], {}
-  local members = redis.call('ZRANGE', KEYS[14], '[' .. prefix, '(' .. prefix .. '\255', 'BYLEX', 'LIMIT', 0, ARGV[1])
+  local members = redis.call('ZRANGE', ORDER, '[' .. prefix, '(' .. prefix .. '\255', 'BYLEX', 'LIMIT', 0, ARGV[1])
   for _, member in ipairs(members) do
     local id = string.sub(member, #prefix + 9)
     local held = redis.call('HEXISTS', KEYS[4], id) == 1

@@ -88,7 +88,7 @@ local count, pended = ARGV[3], #zadd > 0
 if pended then redis.call('ZADD', KEYS[2], unpack(zadd)) end
 if #lanes > 0 then redis.call('ZADD', KEYS[10], unpack(lanes)) end
 if #dlq > 0 then redis.call('ZADD', KEYS[6], unpack(dlq)) end
-if #out > 0 then redis.call('ZREM', KEYS[14], unpack(out)) end
+if #out > 0 then redis.call('ZREM', ORDER, unpack(out)) end
 if #hset > 0 then redis.call('HSET', KEYS[5], unpack(hset)) end
 if #history > 0 then redis.call('HSET', KEYS[11], unpack(history)) end
 if #forget > 0 then redis.call('HDEL', KEYS[5], unpack(forget)) end

@@ -4,7 +4,7 @@
 local function order_head(key)
   local prefix = string.char(#key) .. key
   for skip = 0, 99 do
-    local member = redis.call('ZRANGE', KEYS[14], '[' .. prefix, '(' .. prefix .. '\255', 'BYLEX', 'LIMIT', skip, 1)[1]
+    local member = redis.call('ZRANGE', ORDER, '[' .. prefix, '(' .. prefix .. '\255', 'BYLEX', 'LIMIT', skip, 1)[1]
     if not member then return nil end
     local id = string.sub(member, #prefix + 9)
     if redis.call('HEXISTS', KEYS[4], id) == 1 then return id, false end

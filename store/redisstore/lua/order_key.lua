@@ -1,3 +1,6 @@
+-- ORDER is the set of the unfinished tasks of ordering keys.
+local ORDER = KEYS[14]
+
 -- order_key is the ordering key in encoded traits, nil for none: the first field, of
 -- number 1, behind the lane (see record.AppendTraits).
 local function order_key(traits)

@@ -14,5 +14,5 @@ local function put_traits(first, k, ids, dues, new)
   end
   if #hset > 0 then redis.call('HSET', KEYS[9], unpack(hset)) end
   if #zadd > 0 then redis.call('ZADD', KEYS[10], unpack(zadd)) end
-  if #order > 0 then redis.call('ZADD', KEYS[14], unpack(order)) end
+  if #order > 0 then redis.call('ZADD', ORDER, unpack(order)) end
 end

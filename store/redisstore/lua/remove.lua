@@ -35,7 +35,7 @@ if #gone > 0 then
   redis.call('HDEL', KEYS[11], unpack(gone))
   redis.call('ZREM', KEYS[2], unpack(gone))
   if traits then redis.call('HDEL', KEYS[9], unpack(gone)) end
-  if #out > 0 then redis.call('ZREM', KEYS[14], unpack(out)) end
+  if #out > 0 then redis.call('ZREM', ORDER, unpack(out)) end
   if #left > 0 then redis.call('ZREM', KEYS[10], unpack(left)) end
 end
 return {us, seq, odd}

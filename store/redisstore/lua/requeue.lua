@@ -55,7 +55,7 @@ local count, pended = ARGV[1], #back > 0
 if pended then
   redis.call('ZADD', KEYS[2], unpack(zadd))
   if #lanes > 0 then redis.call('ZADD', KEYS[10], unpack(lanes)) end
-  if #order > 0 then redis.call('ZADD', KEYS[14], unpack(order)) end
+  if #order > 0 then redis.call('ZADD', ORDER, unpack(order)) end
   if #data > 0 then redis.call('HSET', KEYS[3], unpack(data)) end
   if #hset > 0 then redis.call('HSET', KEYS[5], unpack(hset)) end
   if #forget > 0 then redis.call('HDEL', KEYS[5], unpack(forget)) end

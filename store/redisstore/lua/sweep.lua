@@ -23,9 +23,9 @@ local repaired = 0
 -- there, and returns 1 when it was not.
 local function line_up(id, key, p)
   local first = order_member(key, id)
-  if redis.call('ZSCORE', KEYS[14], first) then return 0 end
-  if p[1] == 2 or (p[3] and #p[3] >= 30 and struct.unpack('>I4', p[3], 3) > 0) then return redis.call('ZADD', KEYS[14], 0, first) end
-  return redis.call('ZADD', KEYS[14], 0, order_member(key, id, p[2]))
+  if redis.call('ZSCORE', ORDER, first) then return 0 end
+  if p[1] == 2 or (p[3] and #p[3] >= 30 and struct.unpack('>I4', p[3], 3) > 0) then return redis.call('ZADD', ORDER, 0, first) end
+  return redis.call('ZADD', ORDER, 0, order_member(key, id, p[2]))
 end
 
 for i, p in ipairs(places(ids)) do

@@ -23,9 +23,9 @@ for i = 3, #ARGV do
   local first = key and order_member(key, id)
   if not key or not (held or due) then
     wrong[#wrong + 1] = member
-  elseif member ~= first and (held or member ~= order_member(key, id, due) or redis.call('ZSCORE', KEYS[14], first)) then
+  elseif member ~= first and (held or member ~= order_member(key, id, due) or redis.call('ZSCORE', ORDER, first)) then
     wrong[#wrong + 1] = member
   end
 end
-if #wrong > 0 then redis.call('ZREM', KEYS[14], unpack(wrong)) end
+if #wrong > 0 then redis.call('ZREM', ORDER, unpack(wrong)) end
 return #wrong
