@@ -353,11 +353,16 @@ func (s *System) RequeueDead(ctx context.Context, topic string, ids []string, f 
 		stamp, results, err := s.store.Requeue(ctx, shard, ids)
 		statuses := make([]store.Status, len(results))
 		for i, r := range results {
-			if statuses[i] = r.Status; r.Status == store.OK {
+			switch statuses[i] = r.Status; r.Status {
+			case store.OK:
 				s.tell(ref, shard.N, &pendingChanged{
 					task: store.Entry{ID: ids[i], Due: r.Due, Traits: r.Traits},
 					seq:  stamp.Seq,
 				})
+			case store.Closed:
+				if statuses[i], err = s.moveDead(ctx, ref, shard, ids[i]); err != nil {
+					return nil, err
+				}
 			}
 		}
 		return statuses, err

@@ -16,9 +16,11 @@ type addition struct {
 	sub  *subscriber // whose credit is reserved for it; nil: none
 }
 
-// immediate reports whether credit may be reserved for the task: it is due, and nothing
-// but its id decides whether it is stored.
-func (a *addition) immediate(now store.Millis) bool { return a.task.Due <= now && a.task.Key == nil }
+// immediate reports whether credit may be reserved for the task: it is due, nothing but
+// its id decides whether it is stored, and no other task whether it is held.
+func (a *addition) immediate(now store.Millis) bool {
+	return a.task.Due <= now && a.task.Key == nil && a.task.Traits.Ordering() == ""
+}
 
 func (a *addition) answer(r store.AddResult) {
 	a.out.Due = r.Due

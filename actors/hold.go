@@ -108,12 +108,18 @@ func (s *shard) onHolds(m *holdsDone) {
 		switch result.Status {
 		case store.OK:
 			s.deliver(r.sub, heldTask{task: result.Task, token: m.tokens[i].Token, deadline: result.Deadline})
+		case store.Behind:
+			s.refund(r.sub, 1)
+			s.metrics.countUnheld(result.Status)
+			s.standBehind(r.task, &result)
 		case store.NotDue:
 			s.refund(r.sub, 1)
+			s.orders.early(r.task.ID)
 			s.learn(store.Entry{ID: r.task.ID, Due: result.Due, Traits: r.task.Traits})
 		default:
 			s.refund(r.sub, 1)
 			s.metrics.countUnheld(result.Status)
+			s.unheld(r.task.ID, result.Status)
 			s.tellSettled(s.id, r.task.ID)
 		}
 	}
@@ -186,6 +192,7 @@ func (s *shard) putOut(sub *subscriber, h heldTask) {
 // subscription.
 func (s *shard) unregister(id string, token store.Token) {
 	s.endPermit(id, token)
+	s.orders.ended(id)
 	h := s.held.get(id, token)
 	if h == nil {
 		return

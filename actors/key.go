@@ -15,12 +15,13 @@ import (
 )
 
 // Tasks of one idempotency key lie in one shard, so that one script of the store
-// decides between them. Their ids say where: they are version 8 UUIDs, of the time,
-// random bits and a part of the hash of the key, and are placed by the latter alone.
-// So an id finds its task without the key, whatever number of shards the topic has.
+// decides between them, and so do those of one ordering key. Their ids say where: they
+// are version 8 UUIDs, of the time, random bits and a part of the hash of the key, and are
+// placed by the latter alone. With both keys it is the ordering key's. So an id finds its task without the key, whatever number of shards the topic has.
 // A caller may make such an id, and has a request then that it can repeat.
 const (
 	keyedMark    = "8ddc" // the third group: the version, and what no other UUID has but by chance
+	keyedOrder   = 20     // where digits are that rise within a millisecond
 	keyedHash    = 24     // where the hash of the key begins
 	keyedHashLen = 8      // hexadecimal digits
 
@@ -46,10 +47,12 @@ func isKeyedID(id string) bool {
 		id[8] == '-' && id[13] == '-' && id[18] == '-' && id[23] == '-'
 }
 
-// keyedID makes an id for a task with a key.
+// keyedID makes an id for a task with a key. Those that a node makes for one key rise.
 func keyedID(key string) string {
 	id := []byte(uuid.Must(uuid.NewV7()).String()) // fails only without entropy
+	copy(id[keyedOrder:], id[uuidVersion+1:uuidVersion+len(keyedMark)])
 	copy(id[uuidVersion:], keyedMark)
+	id[keyedOrder-1] = '8' // the variant; random bits would come before those that rise
 	copy(id[keyedHash:], hashOfKey(key))
 	return string(id)
 }
@@ -72,7 +75,7 @@ func checkIdempotency(t *store.Task) *Error {
 		return invalid("idempotency.key", "BAD_KEY", "idempotency.key must be UTF-8")
 	case k.Window < 0 || k.Window > maxWindow:
 		return invalid("idempotency.window_ms", "OUT_OF_RANGE_FIELD", "idempotency.window_ms must be 1 to %d", maxWindow.Milliseconds())
-	case t.ID != "" && (!isKeyedID(t.ID) || t.ID[keyedHash:keyedHash+keyedHashLen] != hashOfKey(k.Text)):
+	case t.Traits.Ordering() == "" && t.ID != "" && !madeFor(t.ID, k.Text):
 		return invalid("id", "BAD_ID", "a task with an idempotency key gets its id from the server, or one that is made for the key: a UUID "+
 			"whose third group is %s and whose last one begins with %s", keyedMark, hashOfKey(k.Text))
 	}
@@ -82,6 +85,21 @@ func checkIdempotency(t *store.Task) *Error {
 		}
 	}
 	return nil
+}
+
+// madeFor reports whether an id is one of tasks with the key.
+func madeFor(id, key string) bool {
+	return isKeyedID(id) && id[keyedHash:keyedHash+keyedHashLen] == hashOfKey(key)
+}
+
+// checkOrdering allows no key.
+func checkOrdering(t *store.Task) *Error {
+	key := t.Traits.Ordering()
+	if key == "" || t.ID == "" || madeFor(t.ID, key) {
+		return nil
+	}
+	return invalid("ordering_key", "BAD_ID", "a task with an ordering_key gets its id from the server, or one that is made for the key: a UUID "+
+		"whose third group is %s and whose last one begins with %s", keyedMark, hashOfKey(key))
 }
 
 func errKeyTaken(key, id string, state store.State) *Error {
@@ -124,9 +142,9 @@ func (s *shard) storeKeyed(ctx context.Context, items []addition) *added {
 	return m
 }
 
-// meetKey looks for the key of a task in the former shards of its topic, which take no
-// new task: whatever is to become of it there is done in the same step. It reports
-// whether that answers the task.
+// meetKey looks for the keys of a task in the former shards of its topic, which take no
+// new task but those of ordering keys that have unfinished ones there: whatever is to
+// become of it there is done in the same step. It reports whether that answers the task.
 func (r *router) meetKey(ctx context.Context, t *NewTask, out *Enqueued, batch *enqueue, call *countdown) (met bool, failed *Error) {
 	for _, place := range placesOf(batch.topic, t.Task.ID)[1:] {
 		var stamp store.Stamp
@@ -143,9 +161,9 @@ func (r *router) meetKey(ctx context.Context, t *NewTask, out *Enqueued, batch *
 		}
 		result := results[0]
 		a := addition{task: &t.Task, out: out, call: call}
-		a.out.ID, a.out.Due = t.Task.ID, result.Due
-		a.answerKeyed(result)
-		if result.Status == store.Replaced {
+		a.out.ID = t.Task.ID
+		a.answer(result)
+		if made := result.Status; made == store.Replaced || made == store.Added || made == store.Passed {
 			ref, err := r.topic(ctx, t.Topic, false)
 			if err == nil {
 				r.tell(ref, place.N, &pendingChanged{task: store.Entry{ID: result.ID, Due: result.Due, Traits: t.Task.Traits}, seq: stamp.Seq})

@@ -80,6 +80,7 @@ func (s *shard) later(m any) {
 
 // learn takes in that a task is pending. Beyond the window the loader finds it.
 func (s *shard) learn(e store.Entry) {
+	s.orders.learned(e)
 	if s.owned && s.covers(e) {
 		s.keep(e)
 		return
@@ -91,6 +92,9 @@ func (s *shard) learn(e store.Entry) {
 func (s *shard) keep(e store.Entry) {
 	if _, known := s.out[e.ID]; known {
 		s.relane(e)
+		return
+	}
+	if s.orders.moved(e, s.now()) {
 		return
 	}
 	if !s.admit(e) {
@@ -132,6 +136,7 @@ func (s *shard) forgetPending() {
 	clear(s.out)
 	s.waiting = nil
 	s.lanes.clear()
+	s.forgetOrders()
 	s.due.Close()
 	s.due = s.wheel.NewQueue(func(ms int64) { s.post(&slotDue{ms}) })
 }
@@ -143,6 +148,9 @@ func (s *shard) inWheel() int { return s.due.Len() + len(s.waiting) }
 // else it is among the ready ones, or beyond the budgets.
 func (s *shard) admit(e store.Entry) (waits bool) {
 	now := s.now()
+	if e.Due <= now && s.orders.mustWait(e) {
+		return false
+	}
 	w, inWheel, ready := &s.window, s.inWheel()-s.lanes.inWheel, len(s.out)-s.lanes.inReady
 	l := s.lanes.lane(e.Traits, w)
 	if l != nil {
@@ -158,6 +166,9 @@ func (s *shard) admit(e store.Entry) (waits bool) {
 		return true
 	}
 	s.out[e.ID] = struct{}{}
+	if e.Traits.Ordering() != "" {
+		s.orders.let(e)
+	}
 	s.fresh = append(s.fresh, e)
 	return false
 }

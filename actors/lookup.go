@@ -191,13 +191,16 @@ func (s *System) walk(ctx context.Context, topic string, kinds []store.Kind, siz
 			}
 			continue
 		}
-		found, next, err := list(ctx, &t[0], store.Shard{Topic: t[0].Name, N: at.shard}, kinds[at.kind], at.cursor, size-len(tasks))
+		shard := store.Shard{Topic: t[0].Name, N: at.shard}
+		found, next, err := list(ctx, &t[0], shard, kinds[at.kind], at.cursor, size-len(tasks))
 		if err != nil {
 			return nil, "", failure(err)
 		}
 		for i := range found {
 			if match(&found[i]) {
-				tasks = append(tasks, foundIn(&t[0], found[i]))
+				f := foundIn(&t[0], found[i])
+				f.Shard = shard
+				tasks = append(tasks, f)
 			}
 		}
 		if at.cursor = next; next == "" {

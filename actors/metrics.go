@@ -80,6 +80,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 			store.NotFound:   unheld.WithLabelValues("gone"),
 			store.Expired:    unheld.WithLabelValues("expired"),
 			store.Corrupt:    unheld.WithLabelValues("corrupt"),
+			store.Behind:     unheld.WithLabelValues("behind"),
 		},
 		calls: make(map[string]callMetrics),
 	}

@@ -82,7 +82,7 @@ func (s *shard) checkSeq(m *seqSeen) {
 // dropHints forgets tasks that are gone from the store: others may delete what this
 // node has in its wheel.
 func (s *shard) dropHints() {
-	if s.due.Len()+len(s.out) == 0 {
+	if s.due.Len()+len(s.out)+len(s.orders.byKey) == 0 {
 		return
 	}
 	s.forgetPending()

@@ -244,7 +244,7 @@ func (s *shard) release() {
 
 // describe is the shard as its owner sees it.
 func (s *shard) describe() OwnedShard {
-	d := OwnedShard{Shard: s.id, Epoch: s.fence.Epoch, Wheel: s.due.Len(), Ready: len(s.out), Held: s.held.len()}
+	d := OwnedShard{Shard: s.id, Epoch: s.fence.Epoch, Wheel: s.due.Len(), Ready: len(s.out) + len(s.orders.waiting), Held: s.held.len()}
 	if !s.owned {
 		d.Epoch = 0
 	}

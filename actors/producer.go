@@ -140,7 +140,7 @@ func (r *router) add(ctx context.Context, t *NewTask, out *Enqueued, call *count
 	if err := r.enter(ctx, topic); err != nil {
 		return err
 	}
-	if t.Task.Key != nil && resharding(topic) {
+	if (t.Task.Key != nil || t.Task.Traits.Ordering() != "") && resharding(topic) {
 		if met, err := r.meetKey(ctx, t, out, batch, call); met || err != nil {
 			return err
 		}
@@ -186,12 +186,8 @@ func (r *router) resolve(t *NewTask, topic *store.Topic) *Error {
 		return err
 	}
 	t.Task.Fingerprint = t.fingerprint(r.digest)
-	switch {
-	case t.Task.ID != "":
-	case t.Task.Key != nil:
-		t.Task.ID, t.Task.Key.SameRepeats = keyedID(t.Task.Key.Text), true
-	default:
-		t.Task.ID = uuid.Must(uuid.NewV7()).String() // fails only without entropy
+	if t.Task.ID == "" {
+		t.name()
 	}
 	t.Task.Created, t.Task.Due, t.Task.Indexed = now, now, topic.Indexed
 	switch {
@@ -209,6 +205,21 @@ func (r *router) resolve(t *NewTask, topic *store.Topic) *Error {
 		t.Task.Expires = t.Task.Due.Add(t.ExpireAfter)
 	}
 	return checkExpiry(t.Task.Expires, t.Task.Due)
+}
+
+// name gives a task an id.
+func (t *NewTask) name() {
+	if t.Task.Key != nil {
+		t.Task.Key.SameRepeats = true
+	}
+	switch ordering := t.Task.Traits.Ordering(); {
+	case ordering != "":
+		t.Task.ID = keyedID(ordering)
+	case t.Task.Key != nil:
+		t.Task.ID = keyedID(t.Task.Key.Text)
+	default:
+		t.Task.ID = uuid.Must(uuid.NewV7()).String() // fails only without entropy
+	}
 }
 
 func (r *router) send() {

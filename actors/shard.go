@@ -55,6 +55,8 @@ type shard struct {
 	lanes   lanes
 	due     *timer.Queue        // pending, not due yet
 	out     map[string]struct{} // ready or being held: with the topic
+	orders  orderLines
+	looks   *timer.Queue // ordering keys to look at; nil: none
 	held    held
 	acked   ackLog
 	counted int // of due, in the gauge
@@ -102,6 +104,7 @@ func newShard(rt *runtime, id store.Shard, ref *topicRef, dozing *atomic.Bool) *
 		calls:    newCalls(rt.pool),
 		window:   window{wheel: rt.cfg.WheelBudget, ready: rt.cfg.ReadyBudget, spare: store.Millis(spareTime.Milliseconds())},
 		lanes:    lanes{wheel: rt.cfg.WheelBudget, ready: rt.cfg.ReadyBudget},
+		orders:   orderLines{most: rt.cfg.ReadyBudget},
 		adds:     runway[addition]{most: 1, limit: batchItems, size: additionSize},
 		holdNews: runway[addition]{most: 1, limit: batchItems, size: additionSize},
 		keyed:    runway[addition]{most: 1, limit: batchItems, size: additionSize},
@@ -151,6 +154,10 @@ func (s *shard) Receive(c actor.Context) {
 		s.onLoaded(m)
 	case *laneLoaded:
 		s.onLaneLoaded(m)
+	case *orderLook:
+		s.onOrderLook(m.ms)
+	case *orderFound:
+		s.onOrderFound(m)
 	case *lanesFound:
 		s.onLanesFound(m)
 	case *runningFound:
@@ -164,6 +171,7 @@ func (s *shard) Receive(c actor.Context) {
 	case *pendingGone:
 		for _, id := range m.ids {
 			s.unwait(id)
+			s.orders.removed(id)
 		}
 		s.onGone(m.ids)
 	case *forget:
@@ -221,6 +229,7 @@ func (s *shard) Receive(c actor.Context) {
 
 // flush sends what one message gave rise to.
 func (s *shard) flush() {
+	s.flushOrders()
 	s.insertWaiting()
 	s.countWheel()
 	s.dozing.Store(s.quiet || !s.wanted && !s.owned)
@@ -308,6 +317,7 @@ func (s *shard) stop() {
 	s.calls.close()
 	s.due.Close()
 	s.held.close()
+	s.forgetOrders()
 	s.countWheel()
 	s.metrics.shards.Dec()
 	s.send(s.parent, &shardLost{shard: s.id.N})

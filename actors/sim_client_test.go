@@ -129,6 +129,13 @@ func (s *sim) newTask(n int) simTask {
 	if s.chance(0.4) {
 		t.traits = &store.Traits{Priority: s.rng.IntN(3), FairnessKey: string(rune('a' + s.rng.IntN(3)))}
 	}
+	if s.chance(0.4) {
+		if t.traits == nil {
+			t.traits = new(store.Traits)
+		}
+		t.traits.OrderingKey = string(rune('x' + s.rng.IntN(3)))
+		t.id = simOrderedID(t.traits.OrderingKey, n)
+	}
 	switch r := s.rng.IntN(10); {
 	case r < 2: // at once
 	case r < 5:
@@ -153,6 +160,7 @@ func (s *sim) enqueue(t simTask, tries int) {
 	due := store.Millis(time.Now().UnixMilli()).Add(t.when.Delay)
 	e := history.Event{Op: history.Enqueue, Task: t.id, Due: int64(due), Sum: sum}
 	settled := false
+	s.order.asked(t.id, t.traits)
 	c.call(n, e, func(ctx context.Context) (history.Event, error) {
 		out, err := n.sys.Enqueue(ctx, []NewTask{{
 			Topic: simTopic, When: t.when,
@@ -165,6 +173,7 @@ func (s *sim) enqueue(t simTask, tries int) {
 			return history.Event{}, out[0].Err
 		}
 		settled = true
+		s.arrive(func() { s.order.stored(t.id, out[0].Due) }, "order", "stored", t.id, 0)
 		a := history.Event{Due: int64(out[0].Due)}
 		if out[0].Deduplicated {
 			a.Result = history.Already
@@ -187,6 +196,7 @@ func (s *sim) meddle(t simTask) {
 	if n == nil {
 		return
 	}
+	s.order.meddled(t.id)
 	c := s.client("meddler")
 	if s.chance(0.5) {
 		c.call(n, history.Event{Op: history.Delete, Task: t.id}, func(ctx context.Context) (history.Event, error) {
@@ -337,6 +347,7 @@ func (w *simWorker) receive(d Delivery, sent time.Time) {
 		Kind: history.Delivered, Task: d.Task.ID, Attempt: d.Task.Attempt, Token: hex.EncodeToString(d.Token),
 		HoldMS: d.HoldFor.Milliseconds(), Due: int64(d.Task.Due), Sum: string(d.Task.Payload),
 	})
+	s.received(d, sent, w.s.plan.visibility)
 	calm := time.Since(s.start) > s.plan.active
 	quick := s.between(0, 200*time.Millisecond)
 	r := s.rng.IntN(100)
@@ -373,6 +384,9 @@ func (w *simWorker) settle(d Delivery, op history.Op) {
 	s := w.s
 	if w.gone.Load() {
 		return
+	}
+	if op != history.Extend {
+		s.order.settled(d.Task.ID)
 	}
 	a := Settlement{ID: d.Task.ID, Token: d.Token}
 	e := history.Event{Op: op, Task: d.Task.ID, Token: hex.EncodeToString(d.Token)}

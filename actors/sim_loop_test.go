@@ -49,6 +49,7 @@ type sim struct {
 	poke   chan struct{}
 
 	books  map[string]*simClient
+	order  *simOrder
 	breach []string // of what only the simulation can see
 
 	mu       sync.Mutex
@@ -104,7 +105,7 @@ func newSim(seed uint64, plan simPlan, trace io.Writer) *sim {
 		seed: seed, plan: plan, trace: trace, engine: newEngine(discard()),
 		rng:   rand.New(rand.NewPCG(seed, 0x9E3779B97F4A7C15)),
 		start: time.Now(), mem: memstore.New(), poke: make(chan struct{}, 1),
-		fences: map[store.Shard]store.Fence{}, books: map[string]*simClient{},
+		fences: map[store.Shard]store.Fence{}, books: map[string]*simClient{}, order: newSimOrder(),
 	}
 }
 

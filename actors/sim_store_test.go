@@ -24,6 +24,26 @@ type simLies struct {
 	adds    bool // a task in ten is answered OK and forgotten
 	early   bool // holds are granted before the task is due
 	doubled bool // a hold is not remembered
+
+	unordered bool // tasks have no ordering key
+}
+
+// keep is what a store that lies about tasks keeps of them.
+func (l *simLies) keep(tasks []*store.Task) []*store.Task {
+	if !l.unordered {
+		return tasks
+	}
+	kept := make([]*store.Task, len(tasks))
+	for i, t := range tasks {
+		other := *t
+		if t.Traits != nil {
+			traits := *t.Traits
+			traits.OrderingKey = ""
+			other.Traits = &traits
+		}
+		kept[i] = &other
+	}
+	return kept
 }
 
 // simStore is the store as one node reaches it.
@@ -148,7 +168,7 @@ func (st *simStore) tell(ctx context.Context, op string, sh store.Shard, do func
 
 func (st *simStore) Add(ctx context.Context, sh store.Shard, tasks []*store.Task) (store.Stamp, []store.AddResult, error) {
 	return askAll(ctx, st, "add", sh, true, func(m *memstore.Store) (store.Stamp, []store.AddResult, error) {
-		stamp, r, err := m.Add(simContext, sh, tasks)
+		stamp, r, err := m.Add(simContext, sh, st.s.plan.lies.keep(tasks))
 		if st.s.plan.lies.adds && err == nil && st.s.chance(0.1) {
 			_, _, err = m.Remove(simContext, sh, []string{tasks[0].ID})
 		}
@@ -283,6 +303,12 @@ func (st *simStore) TrimDead(ctx context.Context, sh store.Shard, upTo store.Ent
 
 func (st *simStore) DeadWindow(ctx context.Context, sh store.Shard, w store.WindowQuery) ([]store.Entry, error) {
 	return askStore(ctx, st, "dead window", sh, false, func(m *memstore.Store) ([]store.Entry, error) { return m.DeadWindow(simContext, sh, w) })
+}
+
+func (st *simStore) InOrder(ctx context.Context, sh store.Shard, keys []string, limit int) (store.Stamp, [][]store.Ordered, error) {
+	return askAll(ctx, st, "in order", sh, false, func(m *memstore.Store) (store.Stamp, [][]store.Ordered, error) {
+		return m.InOrder(simContext, sh, keys, limit)
+	})
 }
 
 func (st *simStore) Lanes(ctx context.Context, sh store.Shard, after *store.Lane, limit int) ([]store.LaneHead, error) {

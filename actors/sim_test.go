@@ -94,6 +94,7 @@ func TestSimulationNotices(t *testing.T) {
 		"tasks that are forgotten":   {adds: true},
 		"holds before their time":    {early: true},
 		"holds that do not last":     {doubled: true},
+		"no order":                   {unordered: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for seed := uint64(31); seed < 60; seed++ { // 31 is the first in which an owner wakes up too late

@@ -60,6 +60,7 @@ const (
 	WaitsForWorker WaitingFor = iota // or nothing
 	WaitsForRate
 	WaitsForConcurrency
+	WaitsForOrder // another task of its ordering key is before it
 )
 
 // explain says of tasks that are due what they lack, as the store has it: the time of
@@ -108,6 +109,32 @@ func (s *System) explain(ctx context.Context, found []Found) error {
 			got := tokens[rates[q.Key]]
 			if next := ceilMillis(got.First); got.First.After(got.Now) && next > f.NextToken {
 				f.WaitingFor, f.NextToken = WaitsForRate, next
+			}
+		}
+	}
+	return s.explainOrder(ctx, found)
+}
+
+// explainOrder says which tasks that are due wait for another one of their ordering key.
+func (s *System) explainOrder(ctx context.Context, found []Found) error {
+	byShard := make(map[store.Shard][]*Found)
+	for i := range found {
+		if f := &found[i]; f.State == store.StateReady && f.Traits.Ordering() != "" {
+			byShard[f.Shard] = append(byShard[f.Shard], f)
+		}
+	}
+	for shard, waiting := range byShard {
+		keys := make([]string, len(waiting))
+		for i, f := range waiting {
+			keys[i] = f.Traits.OrderingKey
+		}
+		_, first, err := s.store.InOrder(ctx, shard, keys, 1)
+		if err != nil {
+			return err
+		}
+		for i, f := range waiting {
+			if len(first[i]) > 0 && first[i][0].ID != f.ID {
+				f.WaitingFor, f.NextToken = WaitsForOrder, 0
 			}
 		}
 	}

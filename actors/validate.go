@@ -58,7 +58,10 @@ func (l *Limits) checkTask(t *NewTask) *Error {
 	if err := checkIdempotency(&t.Task); err != nil {
 		return err
 	}
-	return l.checkContents(&t.Task, t.ExpireAfter)
+	if err := l.checkContents(&t.Task, t.ExpireAfter); err != nil {
+		return err
+	}
+	return checkOrdering(&t.Task)
 }
 
 // checkContents checks what a task brings, and an edit may change.
@@ -95,7 +98,8 @@ func checkTraits(t *store.Traits) *Error {
 	case t.FairnessWeight > 0 && t.FairnessKey == "":
 		return invalid("fairness_weight", "BAD_KEY", "fairness_weight is that of a fairness_key, which is not given")
 	}
-	return cmp.Or(checkKey("fairness_key", t.FairnessKey), checkKey("rate_key", t.RateKey), checkKey("concurrency_key", t.ConcurrencyKey))
+	return cmp.Or(checkKey("fairness_key", t.FairnessKey), checkKey("rate_key", t.RateKey), checkKey("concurrency_key", t.ConcurrencyKey),
+		checkKey("ordering_key", t.OrderingKey))
 }
 
 // checkKey allows none.
@@ -246,6 +250,10 @@ func (t *NewTask) fingerprint(d *xxhash.Digest) uint64 {
 		text(r.FairnessKey)
 		text(r.RateKey)
 		text(r.ConcurrencyKey)
+		if r.OrderingKey != "" {
+			text("ordering")
+			text(r.OrderingKey)
+		}
 	}
 	if k := t.Task.Key; k != nil {
 		text("idempotency")

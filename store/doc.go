@@ -22,6 +22,8 @@
 //     in Stamp. Hold never hands out a task before its due time on that clock.
 //   - A mutating call is never repeated by the store. Every one is safe for the
 //     caller to repeat with the same arguments when its outcome is unknown.
+//   - Of the unfinished tasks of an ordering key in a shard one is held at a time, and
+//     only the first of them, see Ordered.
 //   - Hold, HoldNew and Recover are refused with ErrFenced unless they carry the
 //     fence of the current claim of the shard. Ack, Nack and Extend are protected
 //     by the hold token instead, and may come from any node.

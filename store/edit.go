@@ -10,7 +10,7 @@ type Edit struct {
 	// Task has the payload, attributes, expiry, visibility timeout, retries, backoff
 	// and traits that the task gets; nil leaves them as they are. It is what Get
 	// returned, with changes: only the very task in that version is edited, whatever
-	// IfVersion says.
+	// IfVersion says. The ordering key stays.
 	Task *Task
 }
 

@@ -48,7 +48,9 @@ type Writer interface {
 	// that is not pending any more the key passes to the new one, until the end of the
 	// same window. A task that replaced another has the other's id, and its own
 	// payload, times and policy, the version after, and no attempt counted; the call repeated is Duplicate
-	// until another one replaces it. In a sealed shard there is no Add, but Closed.
+	// until another one replaces it. In a sealed shard there is no Add, but Closed,
+	// unless its ordering key has an unfinished task there. A task without a Key, which
+	// may have an ordering key, is added in that way, too.
 	// Raises Seq by one when any task became pending or was replaced.
 	AddKeyed(ctx context.Context, s Shard, tasks []*Task) (Stamp, []AddResult, error)
 
@@ -86,7 +88,8 @@ type Writer interface {
 
 	// Requeue makes dead tasks due now with Attempt 0 and no expiry: OK or
 	// NotFound (also when the task is not dead), and WrongState for a task whose
-	// record cannot be read. Raises Seq by one when any task became pending.
+	// record cannot be read. In a sealed shard a task with an ordering key is Closed,
+	// unless the key has an unfinished task there. Raises Seq by one when any task became pending.
 	Requeue(ctx context.Context, s Shard, ids []string) (Stamp, []RemoveResult, error)
 
 	// RemoveDead deletes dead tasks: OK or NotFound.
@@ -115,12 +118,14 @@ type Owner interface {
 	// Hold takes pending, due tasks for workers and returns them. It counts the
 	// attempt. Repeated with the same token it returns the same hold. A pending
 	// task past its expiry, also before its due time, or with an unreadable record
-	// is dead-lettered instead.
+	// is dead-lettered instead. Of an ordering key only the first task is held (see
+	// Ordered), in one step with the look that it is: Behind for the others.
 	Hold(ctx context.Context, s Shard, f Fence, holds []Hold) (Stamp, []HoldResult, error)
 
 	// HoldNew is Add and Hold in one step, for tasks that are due at once and
 	// have a worker waiting: holds[i] takes tasks[i]. A task that is not due by
-	// the store's clock, or past its expiry, is added pending (Added, not Held).
+	// the store's clock, or past its expiry, is added pending (Added, not Held), and so
+	// is one with an ordering key.
 	// Raises Seq like Add: not when all tasks were held.
 	HoldNew(ctx context.Context, s Shard, f Fence, tasks []*Task, holds []Hold) (Stamp, []AddResult, error)
 
@@ -170,6 +175,10 @@ type Reader interface {
 	// Lanes returns the lanes, but not the zero one, that have pending tasks, behind
 	// the given one (nil: from the first), in an order of the store's own, at most limit.
 	Lanes(ctx context.Context, s Shard, after *Lane, limit int) ([]LaneHead, error)
+
+	// InOrder returns the first unfinished tasks of ordering keys, in their order, of
+	// each key at most limit.
+	InOrder(ctx context.Context, s Shard, keys []string, limit int) (Stamp, [][]Ordered, error)
 
 	// Running pages through holds in no particular order. Next is empty at the
 	// end. A hold that is there during the whole walk is returned at least once.
@@ -249,10 +258,11 @@ type Hold struct {
 
 // HoldResult is the outcome of holding one task.
 type HoldResult struct {
-	Status   Status // OK, NotDue, WrongState, NotFound, Corrupt, Expired, Late
+	Status   Status // OK, NotDue, WrongState, NotFound, Corrupt, Expired, Late, Behind
 	Task     *Task  // OK
-	Due      Millis // OK, NotDue
+	Due      Millis // OK, NotDue; Behind: of the task that is before it, 0 when it is held
 	Deadline Millis // OK
+	Head     string // Behind: the id of the task that is before it
 }
 
 // Ack ends one hold.
@@ -315,7 +325,7 @@ type CancelResult struct {
 
 // RemoveResult is the outcome of one Remove or Requeue.
 type RemoveResult struct {
-	Status Status  // OK, WrongState, NotFound
+	Status Status  // OK, WrongState, NotFound; of Requeue also Closed
 	State  State   // WrongState, but of Requeue: the task's
 	Due    Millis  // OK, of Requeue
 	Traits *Traits // OK, of Requeue

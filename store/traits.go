@@ -10,6 +10,7 @@ type Traits struct {
 	FairnessKey    string // tasks of one key take turns with those of others
 	RateKey        string // tasks of one key share a rate
 	ConcurrencyKey string // tasks of one key share a cap
+	OrderingKey    string // tasks of one key are held one at a time, in order of their due times
 }
 
 // MaxWeight is the most that a fairness key weighs.

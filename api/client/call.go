@@ -73,6 +73,8 @@ func (k *call) add(t *Task) (id string, err error) {
 	task := *t
 	switch {
 	case task.ID != "":
+	case task.OrderingKey != "":
+		task.ID, err = newKeyedID(task.OrderingKey)
 	case task.Idempotency != nil:
 		task.ID, err = newKeyedID(task.Idempotency.Key)
 	default:

@@ -47,6 +47,7 @@ const (
 	WaitingForNothing     WaitingFor = WaitingFor(ddqv1.WaitingFor_WAITING_FOR_UNSPECIFIED) // but a worker
 	WaitingForRate        WaitingFor = WaitingFor(ddqv1.WaitingFor_WAITING_FOR_RATE)
 	WaitingForConcurrency WaitingFor = WaitingFor(ddqv1.WaitingFor_WAITING_FOR_CONCURRENCY)
+	WaitingForOrder       WaitingFor = WaitingFor(ddqv1.WaitingFor_WAITING_FOR_ORDER) // for another task of its ordering key
 )
 
 // String returns it in lower case, and "" for nothing.

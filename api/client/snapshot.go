@@ -27,6 +27,7 @@ type Snapshot struct {
 	FairnessWeight    int
 	RateKey           string
 	ConcurrencyKey    string
+	OrderingKey       string
 	WaitingFor        WaitingFor // what a task that is due lacks, as far as is known
 	NextToken         time.Time  // waiting for a rate: when it has a token again
 	LastError         string     // of the last failed attempt
@@ -60,6 +61,7 @@ func snapshot(t *ddqv1.Task) Snapshot {
 		FairnessWeight:    int(t.GetFairnessWeight()),
 		RateKey:           t.GetRateKey(),
 		ConcurrencyKey:    t.GetConcurrencyKey(),
+		OrderingKey:       t.GetOrderingKey(),
 		WaitingFor:        WaitingFor(t.GetWaitingFor()),
 		NextToken:         timeOf(t.GetNextTokenTime()),
 		LastError:         t.GetLastError(),

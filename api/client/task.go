@@ -69,6 +69,13 @@ type Task struct {
 	RateKey        string
 	ConcurrencyKey string
 
+	// OrderingKey, such as an account's number: tasks of one key are held one at a time,
+	// in order of their due times; of those due at the same time, the one that was made
+	// first goes first. One that is to be tried again keeps the others back. UTF-8 of at
+	// most 128 bytes. The ID has to be empty: it is made for the key. An idempotency key
+	// is one of the tasks with the same ordering key only.
+	OrderingKey string
+
 	// Expires, or ExpireAfter measured from the due time: a task that was not
 	// delivered by then goes to the dead letters. Never when neither is set.
 	Expires     time.Time
@@ -167,7 +174,7 @@ func (r *request) fill(t *Task) *Error {
 	w.Backoff = t.Backoff.wire()
 	w.Idempotency = t.Idempotency.wire()
 	w.Priority, w.FairnessKey, w.FairnessWeight = int32Of(t.Priority), t.FairnessKey, int32Of(t.FairnessWeight)
-	w.RateKey, w.ConcurrencyKey = t.RateKey, t.ConcurrencyKey
+	w.RateKey, w.ConcurrencyKey, w.OrderingKey = t.RateKey, t.ConcurrencyKey, t.OrderingKey
 	switch {
 	case !t.Latest.IsZero():
 		w.Spread = &ddqv1.EnqueueRequest_LatestTime{LatestTime: timestamppb.New(t.Latest)}

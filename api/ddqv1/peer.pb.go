@@ -209,6 +209,7 @@ type Traits struct {
 	FairnessWeight int32                  `protobuf:"varint,3,opt,name=fairness_weight,json=fairnessWeight,proto3" json:"fairness_weight,omitempty"`
 	RateKey        string                 `protobuf:"bytes,5,opt,name=rate_key,json=rateKey,proto3" json:"rate_key,omitempty"`
 	ConcurrencyKey string                 `protobuf:"bytes,6,opt,name=concurrency_key,json=concurrencyKey,proto3" json:"concurrency_key,omitempty"`
+	OrderingKey    string                 `protobuf:"bytes,7,opt,name=ordering_key,json=orderingKey,proto3" json:"ordering_key,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -274,6 +275,13 @@ func (x *Traits) GetRateKey() string {
 func (x *Traits) GetConcurrencyKey() string {
 	if x != nil {
 		return x.ConcurrencyKey
+	}
+	return ""
+}
+
+func (x *Traits) GetOrderingKey() string {
+	if x != nil {
+		return x.OrderingKey
 	}
 	return ""
 }
@@ -1099,13 +1107,14 @@ const file_ddq_v1_peer_proto_rawDesc = "" +
 	"\x03seq\x18\x03 \x01(\x03R\x03seq\x12\x10\n" +
 	"\x03ids\x18\x04 \x03(\tR\x03ids\x12\x1e\n" +
 	"\vdue_unix_ms\x18\x05 \x03(\x03R\tdueUnixMs\x12&\n" +
-	"\x06traits\x18\x06 \x03(\v2\x0e.ddq.v1.TraitsR\x06traits\"\xb4\x01\n" +
+	"\x06traits\x18\x06 \x03(\v2\x0e.ddq.v1.TraitsR\x06traits\"\xd7\x01\n" +
 	"\x06Traits\x12\x1a\n" +
 	"\bpriority\x18\x01 \x01(\x05R\bpriority\x12!\n" +
 	"\ffairness_key\x18\x02 \x01(\tR\vfairnessKey\x12'\n" +
 	"\x0ffairness_weight\x18\x03 \x01(\x05R\x0efairnessWeight\x12\x19\n" +
 	"\brate_key\x18\x05 \x01(\tR\arateKey\x12'\n" +
-	"\x0fconcurrency_key\x18\x06 \x01(\tR\x0econcurrencyKey\"l\n" +
+	"\x0fconcurrency_key\x18\x06 \x01(\tR\x0econcurrencyKey\x12!\n" +
+	"\fordering_key\x18\a \x01(\tR\vorderingKey\"l\n" +
 	"\vEndedNotice\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x14\n" +
 	"\x05shard\x18\x02 \x01(\x05R\x05shard\x12\x10\n" +

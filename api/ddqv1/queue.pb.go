@@ -302,7 +302,10 @@ type EnqueueRequest struct {
 	//
 	//	*EnqueueRequest_LatestTime
 	//	*EnqueueRequest_Slack
-	Spread        isEnqueueRequest_Spread `protobuf_oneof:"spread"`
+	Spread isEnqueueRequest_Spread `protobuf_oneof:"spread"`
+	// Tasks of one key are held one at a time, in order of their due times. Keys are UTF-8
+	// of at most 128 bytes. The id is empty then, or made for the key, see PROTOCOL.md.
+	OrderingKey   string `protobuf:"bytes,21,opt,name=ordering_key,json=orderingKey,proto3" json:"ordering_key,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -501,6 +504,13 @@ func (x *EnqueueRequest) GetSlack() *durationpb.Duration {
 		}
 	}
 	return nil
+}
+
+func (x *EnqueueRequest) GetOrderingKey() string {
+	if x != nil {
+		return x.OrderingKey
+	}
+	return ""
 }
 
 type isEnqueueRequest_When interface {
@@ -3661,7 +3671,7 @@ var File_ddq_v1_queue_proto protoreflect.FileDescriptor
 
 const file_ddq_v1_queue_proto_rawDesc = "" +
 	"\n" +
-	"\x12ddq/v1/queue.proto\x12\x06ddq.v1\x1a\x11ddq/v1/find.proto\x1a\x11ddq/v1/task.proto\x1a\x12ddq/v1/watch.proto\x1a\x1egoogle/protobuf/duration.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xfc\x06\n" +
+	"\x12ddq/v1/queue.proto\x12\x06ddq.v1\x1a\x11ddq/v1/find.proto\x1a\x11ddq/v1/task.proto\x1a\x12ddq/v1/watch.proto\x1a\x1egoogle/protobuf/duration.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x9f\a\n" +
 	"\x0eEnqueueRequest\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\tR\x02id\x12\x18\n" +
@@ -3687,7 +3697,8 @@ const file_ddq_v1_queue_proto_rawDesc = "" +
 	"\vidempotency\x18\x11 \x01(\v2\x13.ddq.v1.IdempotencyR\vidempotency\x12=\n" +
 	"\vlatest_time\x18\x12 \x01(\v2\x1a.google.protobuf.TimestampH\x02R\n" +
 	"latestTime\x121\n" +
-	"\x05slack\x18\x13 \x01(\v2\x19.google.protobuf.DurationH\x02R\x05slackB\x06\n" +
+	"\x05slack\x18\x13 \x01(\v2\x19.google.protobuf.DurationH\x02R\x05slack\x12!\n" +
+	"\fordering_key\x18\x15 \x01(\tR\vorderingKeyB\x06\n" +
 	"\x04whenB\b\n" +
 	"\x06expiryB\b\n" +
 	"\x06spreadB\x0e\n" +

@@ -81,6 +81,15 @@ func (m *EnqueueRequest) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		}
 		i -= size
 	}
+	if len(m.OrderingKey) > 0 {
+		i -= len(m.OrderingKey)
+		copy(dAtA[i:], m.OrderingKey)
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.OrderingKey)))
+		i--
+		dAtA[i] = 0x1
+		i--
+		dAtA[i] = 0xaa
+	}
 	if m.Idempotency != nil {
 		size, err := m.Idempotency.MarshalToSizedBufferVT(dAtA[:i])
 		if err != nil {
@@ -3214,6 +3223,10 @@ func (m *EnqueueRequest) SizeVT() (n int) {
 	if vtmsg, ok := m.Spread.(interface{ SizeVT() int }); ok {
 		n += vtmsg.SizeVT()
 	}
+	l = len(m.OrderingKey)
+	if l > 0 {
+		n += 2 + l + protohelpers.SizeOfVarint(uint64(l))
+	}
 	n += len(m.unknownFields)
 	return n
 }
@@ -5072,6 +5085,38 @@ func (m *EnqueueRequest) UnmarshalVT(dAtA []byte) error {
 				}
 				m.Spread = &EnqueueRequest_Slack{Slack: v}
 			}
+			iNdEx = postIndex
+		case 21:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field OrderingKey", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return protohelpers.ErrInvalidLength
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return protohelpers.ErrInvalidLength
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.OrderingKey = string(dAtA[iNdEx:postIndex])
 			iNdEx = postIndex
 		default:
 			iNdEx = preIndex

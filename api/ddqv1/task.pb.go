@@ -91,6 +91,8 @@ const (
 	WaitingFor_WAITING_FOR_UNSPECIFIED WaitingFor = 0
 	WaitingFor_WAITING_FOR_RATE        WaitingFor = 1
 	WaitingFor_WAITING_FOR_CONCURRENCY WaitingFor = 2
+	// Another task of its ordering key is before it.
+	WaitingFor_WAITING_FOR_ORDER WaitingFor = 3
 )
 
 // Enum value maps for WaitingFor.
@@ -99,11 +101,13 @@ var (
 		0: "WAITING_FOR_UNSPECIFIED",
 		1: "WAITING_FOR_RATE",
 		2: "WAITING_FOR_CONCURRENCY",
+		3: "WAITING_FOR_ORDER",
 	}
 	WaitingFor_value = map[string]int32{
 		"WAITING_FOR_UNSPECIFIED": 0,
 		"WAITING_FOR_RATE":        1,
 		"WAITING_FOR_CONCURRENCY": 2,
+		"WAITING_FOR_ORDER":       3,
 	}
 )
 
@@ -374,6 +378,8 @@ type Task struct {
 	RateKey string `protobuf:"bytes,21,opt,name=rate_key,json=rateKey,proto3" json:"rate_key,omitempty"`
 	// Tasks of one key share the topic's key_concurrency.
 	ConcurrencyKey string `protobuf:"bytes,22,opt,name=concurrency_key,json=concurrencyKey,proto3" json:"concurrency_key,omitempty"`
+	// Tasks of one key are held one at a time, in order of their due times.
+	OrderingKey string `protobuf:"bytes,23,opt,name=ordering_key,json=orderingKey,proto3" json:"ordering_key,omitempty"`
 	// What a task that is due lacks, as far as is known; GetTask and ListTasks say it.
 	WaitingFor WaitingFor `protobuf:"varint,34,opt,name=waiting_for,json=waitingFor,proto3,enum=ddq.v1.WaitingFor" json:"waiting_for,omitempty"`
 	// When the rate that a task waits for has its next token that nobody has reserved.
@@ -574,6 +580,13 @@ func (x *Task) GetRateKey() string {
 func (x *Task) GetConcurrencyKey() string {
 	if x != nil {
 		return x.ConcurrencyKey
+	}
+	return ""
+}
+
+func (x *Task) GetOrderingKey() string {
+	if x != nil {
+		return x.OrderingKey
 	}
 	return ""
 }
@@ -961,7 +974,7 @@ var File_ddq_v1_task_proto protoreflect.FileDescriptor
 
 const file_ddq_v1_task_proto_rawDesc = "" +
 	"\n" +
-	"\x11ddq/v1/task.proto\x12\x06ddq.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xbc\t\n" +
+	"\x11ddq/v1/task.proto\x12\x06ddq.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xdf\t\n" +
 	"\x04Task\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x05topic\x18\x02 \x01(\tR\x05topic\x12\x18\n" +
@@ -994,7 +1007,8 @@ const file_ddq_v1_task_proto_rawDesc = "" +
 	"\ffairness_key\x18\x13 \x01(\tR\vfairnessKey\x12'\n" +
 	"\x0ffairness_weight\x18\x14 \x01(\x05R\x0efairnessWeight\x12\x19\n" +
 	"\brate_key\x18\x15 \x01(\tR\arateKey\x12'\n" +
-	"\x0fconcurrency_key\x18\x16 \x01(\tR\x0econcurrencyKey\x123\n" +
+	"\x0fconcurrency_key\x18\x16 \x01(\tR\x0econcurrencyKey\x12!\n" +
+	"\fordering_key\x18\x17 \x01(\tR\vorderingKey\x123\n" +
 	"\vwaiting_for\x18\" \x01(\x0e2\x12.ddq.v1.WaitingForR\n" +
 	"waitingFor\x12B\n" +
 	"\x0fnext_token_time\x18# \x01(\v2\x1a.google.protobuf.TimestampR\rnextTokenTime\x12\x18\n" +
@@ -1034,12 +1048,13 @@ const file_ddq_v1_task_proto_rawDesc = "" +
 	"\x16ATTEMPT_OUTCOME_FAILED\x10\x02\x12\x1c\n" +
 	"\x18ATTEMPT_OUTCOME_RELEASED\x10\x03\x12 \n" +
 	"\x1cATTEMPT_OUTCOME_HOLD_EXPIRED\x10\x04\x12\x1d\n" +
-	"\x19ATTEMPT_OUTCOME_CANCELLED\x10\x05*\\\n" +
+	"\x19ATTEMPT_OUTCOME_CANCELLED\x10\x05*s\n" +
 	"\n" +
 	"WaitingFor\x12\x1b\n" +
 	"\x17WAITING_FOR_UNSPECIFIED\x10\x00\x12\x14\n" +
 	"\x10WAITING_FOR_RATE\x10\x01\x12\x1b\n" +
-	"\x17WAITING_FOR_CONCURRENCY\x10\x02*\xca\x01\n" +
+	"\x17WAITING_FOR_CONCURRENCY\x10\x02\x12\x15\n" +
+	"\x11WAITING_FOR_ORDER\x10\x03*\xca\x01\n" +
 	"\tTaskState\x12\x1a\n" +
 	"\x16TASK_STATE_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14TASK_STATE_SCHEDULED\x10\x01\x12\x14\n" +

@@ -42,7 +42,7 @@ func taskOf(t *store.Task, from *ddqv1.Task) {
 	if hasTraits(from) {
 		t.Traits = &store.Traits{
 			Priority: int(from.GetPriority()), FairnessKey: from.GetFairnessKey(), FairnessWeight: int(from.GetFairnessWeight()),
-			RateKey: from.GetRateKey(), ConcurrencyKey: from.GetConcurrencyKey(),
+			RateKey: from.GetRateKey(), ConcurrencyKey: from.GetConcurrencyKey(), OrderingKey: from.GetOrderingKey(),
 		}
 	}
 	for _, a := range from.GetAttributes() {
@@ -129,7 +129,7 @@ func traitsWire(t *store.Traits) *ddqv1.Traits {
 	}
 	return &ddqv1.Traits{
 		Priority: int32(t.Priority), FairnessKey: t.FairnessKey, FairnessWeight: int32(t.FairnessWeight),
-		RateKey: t.RateKey, ConcurrencyKey: t.ConcurrencyKey,
+		RateKey: t.RateKey, ConcurrencyKey: t.ConcurrencyKey, OrderingKey: t.OrderingKey,
 	}
 }
 
@@ -154,5 +154,5 @@ func statusOf(r *ddqv1.DescribePeerResponse) actors.PeerStatus {
 }
 
 func hasTraits(t *ddqv1.Task) bool {
-	return t.GetPriority() != 0 || t.GetFairnessKey() != "" || t.GetRateKey() != "" || t.GetConcurrencyKey() != ""
+	return t.GetPriority() != 0 || t.GetFairnessKey() != "" || t.GetRateKey() != "" || t.GetConcurrencyKey() != "" || t.GetOrderingKey() != ""
 }

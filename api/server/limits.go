@@ -18,6 +18,7 @@ var (
 		actors.WaitsForWorker:      ddqv1.WaitingFor_WAITING_FOR_UNSPECIFIED,
 		actors.WaitsForRate:        ddqv1.WaitingFor_WAITING_FOR_RATE,
 		actors.WaitsForConcurrency: ddqv1.WaitingFor_WAITING_FOR_CONCURRENCY,
+		actors.WaitsForOrder:       ddqv1.WaitingFor_WAITING_FOR_ORDER,
 	}
 )
 

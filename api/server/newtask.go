@@ -83,12 +83,12 @@ func convertTask(t *actors.NewTask, r *ddqv1.EnqueueRequest, slab []store.Attrib
 
 // traitsOf returns nil for a task without any, which most are.
 func traitsOf(r *ddqv1.EnqueueRequest) *store.Traits {
-	if r.Priority == 0 && r.FairnessKey == "" && r.FairnessWeight == 0 && r.RateKey == "" && r.ConcurrencyKey == "" {
+	if r.Priority == 0 && r.FairnessKey == "" && r.FairnessWeight == 0 && r.RateKey == "" && r.ConcurrencyKey == "" && r.OrderingKey == "" {
 		return nil
 	}
 	return &store.Traits{
 		Priority: int(r.Priority), FairnessKey: r.FairnessKey, FairnessWeight: int(r.FairnessWeight),
-		RateKey: r.RateKey, ConcurrencyKey: r.ConcurrencyKey,
+		RateKey: r.RateKey, ConcurrencyKey: r.ConcurrencyKey, OrderingKey: r.OrderingKey,
 	}
 }
 

@@ -110,7 +110,7 @@ func holdsOf(ids []string, tokens [][]byte) (holds []actors.EndedHold) {
 func traitsFrom(w *ddqv1.Traits) *store.Traits {
 	t := store.Traits{
 		Priority: int(w.GetPriority()), FairnessKey: w.GetFairnessKey(), FairnessWeight: int(w.GetFairnessWeight()),
-		RateKey: w.GetRateKey(), ConcurrencyKey: w.GetConcurrencyKey(),
+		RateKey: w.GetRateKey(), ConcurrencyKey: w.GetConcurrencyKey(), OrderingKey: w.GetOrderingKey(),
 	}
 	if t == (store.Traits{}) {
 		return nil

@@ -70,7 +70,7 @@ func taskWire(t *ddqv1.Task, stamps *[2]timestamppb.Timestamp, from *store.Task)
 	}
 	if r := from.Traits; r != nil {
 		t.Priority, t.FairnessKey, t.FairnessWeight = int32(r.Priority), r.FairnessKey, int32(r.FairnessWeight)
-		t.RateKey, t.ConcurrencyKey = r.RateKey, r.ConcurrencyKey
+		t.RateKey, t.ConcurrencyKey, t.OrderingKey = r.RateKey, r.ConcurrencyKey, r.OrderingKey
 	}
 }
 

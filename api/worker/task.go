@@ -21,6 +21,10 @@ type Task struct {
 	CreatedAt  time.Time
 	Version    int64 // 1 when enqueued; rises by one with every edit
 
+	// OrderingKey is the task's, empty for none: while this worker has the task, and until
+	// it is done or dead, no other task of the key is delivered.
+	OrderingKey string
+
 	// HoldToken proves the hold; no other attempt of any task has the same. A
 	// resource that keeps the token of the attempt it last served can tell a
 	// repeat of that attempt from another one.
@@ -61,6 +65,8 @@ func taskOf(d *ddqv1.Delivery) Task {
 		CreatedAt:  timeOf(t.GetCreatedAt()),
 		Version:    t.GetVersion(),
 		HoldToken:  d.GetHoldToken(),
+
+		OrderingKey: t.GetOrderingKey(),
 	}
 	if list := t.GetAttributes(); len(list) > 0 {
 		task.Attributes = make(map[string]string, len(list))

@@ -36,6 +36,7 @@ type enqueueFlags struct {
 	fairness       string
 	rateKey        string
 	concurrencyKey string
+	orderingKey    string
 	weight         int
 	key            idempotencyFlags
 	slack          time.Duration
@@ -56,6 +57,7 @@ func (f *enqueueFlags) flags(fs *pflag.FlagSet) {
 	fs.IntVar(&f.priority, "priority", 0, "which of the tasks that are due goes first: 0, the lowest, to 9")
 	fs.StringVar(&f.fairness, "fairness-key", "", "tasks of one key take turns with those of others")
 	fs.StringVar(&f.rateKey, "rate-key", "", "tasks of one key share the key rate of the topic")
+	fs.StringVar(&f.orderingKey, "ordering-key", "", "tasks of one key are held one at a time, in order of their due times")
 	fs.StringVar(&f.concurrencyKey, "concurrency-key", "", "tasks of one key share the key concurrency of the topic")
 	fs.IntVar(&f.weight, "fairness-weight", 0, "how many tasks of the fairness key make a turn (default 1)")
 	f.key.flags(fs)
@@ -99,6 +101,7 @@ func (f *enqueueFlags) task(fs *pflag.FlagSet, in io.Reader) (client.Task, error
 		FairnessKey:       f.fairness,
 		RateKey:           f.rateKey,
 		ConcurrencyKey:    f.concurrencyKey,
+		OrderingKey:       f.orderingKey,
 		FairnessWeight:    f.weight,
 	}
 	switch {

@@ -36,6 +36,7 @@ type taskView struct {
 	FairnessWeight      int               `json:"fairness_weight,omitempty"`
 	RateKey             string            `json:"rate_key,omitempty"`
 	ConcurrencyKey      string            `json:"concurrency_key,omitempty"`
+	OrderingKey         string            `json:"ordering_key,omitempty"`
 	WaitingFor          string            `json:"waiting_for,omitempty"`
 	NextTokenTime       string            `json:"next_token_time,omitempty"`
 	LastError           string            `json:"last_error,omitempty"`
@@ -69,6 +70,7 @@ func viewTask(t client.Snapshot) taskView {
 		FairnessWeight:      t.FairnessWeight,
 		RateKey:             t.RateKey,
 		ConcurrencyKey:      t.ConcurrencyKey,
+		OrderingKey:         t.OrderingKey,
 		WaitingFor:          t.WaitingFor.String(),
 		NextTokenTime:       clock(t.NextToken),
 		LastError:           t.LastError,
@@ -102,6 +104,7 @@ func (v taskView) rows() []table.Row {
 	}
 	for _, o := range []table.Row{
 		{"fairness key", printable(v.FairnessKey)}, {"rate key", printable(v.RateKey)}, {"concurrency key", printable(v.ConcurrencyKey)},
+		{"ordering key", printable(v.OrderingKey)},
 		{"waiting for", v.WaitingFor}, {"next token", v.NextTokenTime}, {"expires", v.ExpireTime}, {"worker", printable(v.Worker)}, {"hold ends", v.HoldDeadline}, {"last error", printable(v.LastError)},
 		{"dead because", v.DeadReason}, {"finished", v.FinishedAt}, {"backoff", v.Backoff.text()},
 	} {

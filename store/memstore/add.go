@@ -60,7 +60,7 @@ func (sh *shard) holdNew(t *store.Task, h store.Hold, now clock) store.AddResult
 		return result
 	}
 	r := sh.tasks[t.ID]
-	if r.task.Due > now.ms() || r.expired(now) {
+	if r.task.Due > now.ms() || r.expired(now) || t.Traits.Ordering() != "" {
 		sh.woke = true // stays pending; an expired one is dead-lettered by the Hold that follows
 		return result
 	}

@@ -36,6 +36,9 @@ func (sh *shard) change(id string, now clock, do func(*record)) store.RemoveResu
 func (m *Store) Requeue(ctx context.Context, s store.Shard, ids []string) (store.Stamp, []store.RemoveResult, error) {
 	return batch(ctx, m, s, access{}, ids, func(sh *shard, now clock, id string) store.RemoveResult {
 		result := store.RemoveResult{}
+		if r := sh.tasks[id]; r != nil && r.kind == store.KindDead && r.task.Traits.Ordering() != "" && sh.closedTo(r.task.Traits) {
+			return store.RemoveResult{Status: store.Closed}
+		}
 		result.Status = sh.changeDead(id, func(r *record) {
 			r.task.Attempt, r.task.Expires = 0, 0
 			sh.pend(r, now.ms())

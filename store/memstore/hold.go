@@ -31,7 +31,13 @@ func (sh *shard) tryHold(h store.Hold, now clock) store.HoldResult {
 		return store.HoldResult{Status: store.Expired}
 	case r.task.Due > now.ms():
 		return store.HoldResult{Status: store.NotDue, Due: r.task.Due}
-	case h.Before != 0 && h.Before <= now.ms():
+	}
+	if key := r.task.Traits.Ordering(); key != "" {
+		if head := sh.head(key); head != r {
+			return head.behind()
+		}
+	}
+	if h.Before != 0 && h.Before <= now.ms() {
 		return store.HoldResult{Status: store.Late}
 	}
 	sh.hold(r, h, now)
@@ -53,6 +59,7 @@ func (sh *shard) hold(r *record, h store.Hold, now clock) {
 		worker:   h.Worker,
 		node:     h.Node,
 		started:  now.ms(),
+		first:    true,
 		past:     r.past,
 	}
 	if h.Until != 0 {

@@ -25,7 +25,10 @@ func (m *Store) AddKeyed(ctx context.Context, s store.Shard, tasks []*store.Task
 
 // addKeyed adds a task, unless another one has its key.
 func (sh *shard) addKeyed(t *store.Task, now clock) store.AddResult {
-	m := sh.marks[t.Key.Text]
+	if t.Key == nil {
+		return sh.addOrdered(t, now)
+	}
+	m := sh.marks[t.Mark()]
 	if m == nil || !sh.taken(m, now) {
 		return sh.addFree(t, m, store.Millis(0), now)
 	}
@@ -46,11 +49,23 @@ func (sh *shard) addKeyed(t *store.Task, now clock) store.AddResult {
 	sh.replace(r, t, now)
 	m.last, m.due = t.ID, t.Due
 	if m.until == 0 {
-		sh.looks.remove(store.Entry{Due: m.look, ID: t.Key.Text})
+		sh.looks.remove(store.Entry{Due: m.look, ID: t.Mark()})
 		m.look = store.KeyLook(now.ms(), t.Due)
-		sh.looks.insert(store.Entry{Due: m.look, ID: t.Key.Text})
+		sh.looks.insert(store.Entry{Due: m.look, ID: t.Mark()})
 	}
 	return store.AddResult{Status: store.Replaced, ID: m.id, Due: t.Due, State: r.state(now)}
+}
+
+// addOrdered adds a task without an idempotency key where others of its ordering key are.
+func (sh *shard) addOrdered(t *store.Task, now clock) store.AddResult {
+	old := sh.tasks[t.ID]
+	if live := old != nil && (old.kind == store.KindPending || old.kind == store.KindRunning); !live && sh.closedTo(t.Traits) {
+		return store.AddResult{Status: store.Closed, ID: t.ID}
+	}
+	result := sh.add(t, now)
+	result.ID, result.Token = t.ID, store.Token{}
+	sh.woke = sh.woke || result.Status == store.Added
+	return result
 }
 
 // taken reports whether a key is not free.
@@ -77,7 +92,7 @@ func (sh *shard) known(m *mark, status store.Status, now clock) store.AddResult 
 // addFree adds a task under a key that is free, or passes to it until the given
 // moment. old is what stands under the key.
 func (sh *shard) addFree(t *store.Task, old *mark, until store.Millis, now clock) store.AddResult {
-	if sh.sealed {
+	if sh.closedTo(t.Traits) {
 		return store.AddResult{Status: store.Closed, ID: t.ID}
 	}
 	result := sh.add(t, now)
@@ -94,10 +109,10 @@ func (sh *shard) addFree(t *store.Task, old *mark, until store.Millis, now clock
 		m.look = store.KeyLook(now.ms(), t.Due)
 	}
 	if old != nil {
-		sh.looks.remove(store.Entry{Due: old.look, ID: t.Key.Text})
+		sh.looks.remove(store.Entry{Due: old.look, ID: t.Mark()})
 	}
-	sh.marks[t.Key.Text] = m
-	sh.looks.insert(store.Entry{Due: m.look, ID: t.Key.Text})
+	sh.marks[t.Mark()] = m
+	sh.looks.insert(store.Entry{Due: m.look, ID: t.Mark()})
 	return result
 }
 

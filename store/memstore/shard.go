@@ -19,6 +19,8 @@ type record struct {
 
 	cancelled bool // running: that was asked for
 
+	first bool // pending, running: it was held, so it is the head of its ordering key
+
 	past *store.History // nil: nothing is kept
 
 	finished store.Millis // done, dead
@@ -33,6 +35,7 @@ type record struct {
 //   - done records, and only those, are in trims
 //   - pending records with a lane, and only those, are in lanes
 //   - records are in attributes with those that their task says are indexed
+//   - pending and running records with an ordering key, and only those, are in orders
 type shard struct {
 	tasks   map[string]*record
 	indexes [store.KindDead + 1]*index // by kind
@@ -40,6 +43,7 @@ type shard struct {
 	marks   map[string]*mark           // by idempotency key
 	looks   *index                     // keys, by when to look whether they are free
 	lanes   *lanes
+	orders  *orders
 
 	attributes *attributes // by which tasks are found
 	index      store.IndexState
@@ -68,7 +72,7 @@ func (sh *shard) clear() {
 	for kind := range sh.indexes {
 		sh.indexes[kind] = newIndex()
 	}
-	sh.trims, sh.lanes = newIndex(), newLanes()
+	sh.trims, sh.lanes, sh.orders = newIndex(), newLanes(), newOrders()
 	sh.marks, sh.looks = make(map[string]*mark), newIndex()
 	sh.attributes = newAttributes()
 	sh.sealed, sh.watching, sh.log = false, store.Watching{}, nil
@@ -114,6 +118,7 @@ func (sh *shard) put(r *record) {
 	sh.tasks[r.task.ID] = r
 	sh.indexes[r.kind].insert(r.position())
 	sh.attributes.insert(&r.task)
+	sh.orders.insert(r)
 	switch r.kind {
 	case store.KindPending:
 		sh.lanes.insert(r.position())
@@ -127,6 +132,7 @@ func (sh *shard) take(r *record) {
 	delete(sh.tasks, r.task.ID)
 	sh.indexes[r.kind].remove(r.position())
 	sh.attributes.remove(&r.task)
+	sh.orders.remove(r)
 	switch r.kind {
 	case store.KindPending:
 		sh.lanes.remove(r.position())
@@ -138,7 +144,7 @@ func (sh *shard) take(r *record) {
 // pend makes r pending, due at the given moment.
 func (sh *shard) pend(r *record, due store.Millis) {
 	sh.take(r)
-	*r = record{task: r.task, kind: store.KindPending, past: r.past}
+	*r = record{task: r.task, kind: store.KindPending, first: r.first, past: r.past}
 	r.task.Due = due
 	sh.put(r)
 	sh.woke = true

@@ -96,8 +96,12 @@ func (t *turn) insert(task *store.Task, h *store.Hold, rewritten bool) (store.Ad
 		return result, err
 	}
 	t.tellNew(store.Change{Kind: store.ChangeEnqueued, Version: 1}, task)
-	if h == nil || task.Due > t.ms || task.Expires != 0 && task.Expires <= t.ms {
-		return result, t.addPending(task.Due, task.ID, record.AppendTraits(nil, task.Traits))
+	if h == nil || task.Due > t.ms || task.Expires != 0 && task.Expires <= t.ms || task.Traits.Ordering() != "" {
+		traits := record.AppendTraits(nil, task.Traits)
+		if err := t.lineUp(traits, task.Due, task.ID); err != nil {
+			return result, err
+		}
+		return result, t.addPending(task.Due, task.ID, traits)
 	}
 	begun := t.newHold(task.ID, h, &entry{stamp: t.stamp(), visibility: task.Visibility, rewritten: rewritten, indexed: task.Indexed.In(task.Attributes)})
 	t.beginHold(begun)

@@ -109,7 +109,7 @@ func (t *turn) addDead(id string, e *entry, reason store.Reason) error {
 	if reason == store.ReasonExpired {
 		e.state = expired
 	}
-	e.reason, e.finished, e.trim, e.token = reason, t.ms, 0, store.Token{}
+	e.reason, e.finished, e.trim, e.token, e.first = reason, t.ms, 0, store.Token{}, false
 	t.dead++
 	if err := t.rewriteTask(id, e); err != nil {
 		return err
@@ -120,7 +120,7 @@ func (t *turn) addDead(id string, e *entry, reason store.Reason) error {
 // addDone writes the done task of a hold that has ended.
 func (t *turn) addDone(h *hold, e *entry, trim store.Millis) error {
 	e.state, e.reason, e.finished, e.trim = done, store.ReasonNone, t.ms, trim
-	e.token, e.attempt = h.token, h.attempt
+	e.token, e.attempt, e.first = h.token, h.attempt, false
 	t.done++
 	if err := t.rewriteTask(h.id, e); err != nil {
 		return err
@@ -162,8 +162,13 @@ func (t *turn) bury(id string, e *entry, f found) error {
 				return err
 			}
 		}
-	} else if err := t.removePending(due, id, e.traits()); err != nil {
-		return err
+	} else {
+		if err := t.removePending(due, id, e.traits()); err != nil {
+			return err
+		}
+		if err := t.stepOut(e.traits(), e.standsAt(), id); err != nil {
+			return err
+		}
 	}
 	e.due, e.unreadable = due, true
 	t.tell(store.Change{Kind: store.ChangeDead, ID: id, Attempt: e.attempt, Reason: store.ReasonCorrupt}, e)

@@ -12,6 +12,9 @@
 //	number 'x' finished id     dead letters by the time they died
 //	number 'd' finished id     done tasks by the time they were acked
 //	number 't' trim id         done tasks by the end of their retention
+//	number 'q' lane due id     pending tasks that have a lane
+//	number 'y' key due id      unfinished tasks of ordering keys
+//	number 'k' key             idempotency keys, and when to look whether they are free
 //	number 'e' id              what the attempts of a task left behind, and its result
 //	number 'i' name value id   tasks by their indexed attributes
 //	number 'a'                 for which attributes that is complete

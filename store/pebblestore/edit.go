@@ -50,7 +50,7 @@ func (t *turn) edit(edit *store.Edit, e *entry) (result store.EditResult, err er
 		return result, err
 	}
 	e.edits++
-	was := e.due
+	was, stood := e.due, e.standsAt()
 	due, moves := edit.DueAfter(was, t.ms)
 	e.due = due
 	if err := t.rewriteTask(edit.ID, e); err != nil {
@@ -63,6 +63,12 @@ func (t *turn) edit(edit *store.Edit, e *entry) (result store.EditResult, err er
 			return result, err
 		}
 		if err := t.addPending(due, edit.ID, after); err != nil {
+			return result, err
+		}
+		if err := t.stepOut(before, stood, edit.ID); err != nil {
+			return result, err
+		}
+		if err := t.lineUp(after, e.standsAt(), edit.ID); err != nil {
 			return result, err
 		}
 	}

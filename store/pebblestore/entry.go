@@ -32,6 +32,8 @@ type entry struct {
 	// rewritten says that the key was set more than once since it was last deleted.
 	// Pebble's SingleDelete, the cheap way to delete, is wrong for such a key.
 	rewritten bool
+	// first says that a pending task was held: it is the head of its ordering key.
+	first bool
 	// history says that there is a history of the task, under a key of its own.
 	history bool
 	// unreadable says that body is what was found in place of a whole entry.
@@ -66,6 +68,7 @@ const (
 const (
 	hasEdits   = 1
 	hasHistory = 4
+	hasFirst   = 8
 	hasIndexed = 16
 )
 
@@ -79,6 +82,9 @@ func (e *entry) moreFlags() (f byte) {
 	}
 	if e.indexed != "" {
 		f |= hasIndexed
+	}
+	if e.first {
+		f |= hasFirst
 	}
 	return f
 }
@@ -152,6 +158,7 @@ func decodeEntry(b []byte) (e entry, err error) {
 		more = in.byte()
 	}
 	e.history = more&hasHistory != 0
+	e.first = more&hasFirst != 0
 	e.due = store.Millis(in.uint64())
 	e.fingerprint = in.uint64()
 	e.stamp = in.uvarint()

@@ -24,6 +24,7 @@ func TestEntryComesBackAsItWas(t *testing.T) {
 			rewritten:   rapid.Bool().Draw(t, "rewritten"),
 			history:     rapid.Bool().Draw(t, "history"),
 			indexed:     store.NewIndexSet(rapid.SliceOfN(rapid.String(), 0, 2).Draw(t, "indexed")...),
+			first:       rapid.Bool().Draw(t, "first"),
 			unreadable:  rapid.Bool().Draw(t, "unreadable"),
 			body:        rapid.SliceOf(rapid.Byte()).Draw(t, "body"),
 		}

@@ -49,7 +49,18 @@ func (t *turn) hold(want *store.Hold, task *store.Task) (store.HoldResult, error
 		return store.HoldResult{Status: store.Expired}, t.expire(want.ID, &e)
 	case e.due > t.ms:
 		return store.HoldResult{Status: store.NotDue, Due: e.due}, nil
-	case want.Before != 0 && want.Before <= t.ms:
+	}
+	switch head, looked, err := t.behind(e.traits(), want.ID); {
+	case err != nil:
+		return store.HoldResult{}, err
+	case head != nil:
+		return store.HoldResult{Status: store.Behind, Head: head.ID, Due: head.Due}, nil
+	case looked:
+		if e, f, err = t.find(want.ID); err != nil {
+			return store.HoldResult{}, err
+		}
+	}
+	if want.Before != 0 && want.Before <= t.ms {
 		return store.HoldResult{Status: store.Late}, nil
 	}
 	if err := t.read(task, want.ID, &e); err != nil {
@@ -59,7 +70,20 @@ func (t *turn) hold(want *store.Hold, task *store.Task) (store.HoldResult, error
 	t.beginHold(h)
 	t.tellHeld(h, store.Change{Kind: store.ChangeHeld, Due: e.due, Attempt: h.attempt, Version: e.edits + 1}, &e)
 	task.Attempt = h.attempt
-	return store.HoldResult{Status: store.OK, Task: task, Due: e.due, Deadline: h.deadline}, t.removePending(e.due, want.ID, record.AppendTraits(nil, task.Traits))
+	return store.HoldResult{Status: store.OK, Task: task, Due: e.due, Deadline: h.deadline}, t.begin(h, &e, record.AppendTraits(nil, task.Traits))
+}
+
+// begin takes a task that is held from now on out of the indexes of pending ones.
+func (t *turn) begin(h *hold, e *entry, traits []byte) error {
+	if h.ordered = record.Ordering(traits) != ""; h.ordered && !e.first {
+		if err := t.stepOut(traits, e.due, h.id); err != nil {
+			return err
+		}
+		if err := t.lineUp(traits, wasHeld, h.id); err != nil {
+			return err
+		}
+	}
+	return t.removePending(e.due, h.id, traits)
 }
 
 // payloadChunk is how many bytes of payloads are allocated together at most. They are
@@ -104,6 +128,9 @@ func (t *turn) expire(id string, e *entry) error {
 		return err
 	}
 	t.tell(store.Change{Kind: store.ChangeDead, ID: id, Attempt: e.attempt, Reason: store.ReasonExpired}, e)
+	if err := t.stepOut(e.traits(), e.standsAt(), id); err != nil {
+		return err
+	}
 	return t.addDead(id, e, store.ReasonExpired)
 }
 

@@ -28,6 +28,7 @@ type hold struct {
 	taskRewritten bool // the entry's rewritten, so that an ack need not read it
 	taskHistory   bool // the entry's history, for the same reason
 	taskIndexed   bool // whether the entry says that something is indexed, for the same reason
+	ordered       bool // the task has an ordering key
 
 	group  *group
 	serial uint64 // rises with every hold of the shard; not stored
@@ -58,6 +59,7 @@ const (
 	holdSameStart     // as the one before
 	holdCancelled
 	holdTaskHistory
+	holdOrdered
 
 	holdTaskIndexed = 128
 )
@@ -105,6 +107,7 @@ func (h *hold) flags(last *hold) (f byte) {
 	set(holdCancelled, h.cancelled)
 	set(holdTaskHistory, h.taskHistory)
 	set(holdTaskIndexed, h.taskIndexed)
+	set(holdOrdered, h.ordered)
 	return f
 }
 
@@ -140,6 +143,7 @@ func decodeGroup(b []byte) (hs []*hold, err error) {
 		h.taskRewritten = flags&holdTaskRewritten != 0
 		h.taskHistory = flags&holdTaskHistory != 0
 		h.taskIndexed = flags&holdTaskIndexed != 0
+		h.ordered = flags&holdOrdered != 0
 		h.cancelled = flags&holdCancelled != 0
 		copy(h.token[:], in.bytes(uint64(len(h.token))))
 		h.deadline = store.Millis(in.uint64())

@@ -111,7 +111,10 @@ func (t *turn) taken(m *keyMark, h *holder) bool {
 }
 
 func (t *turn) addKeyed(task *store.Task) (store.AddResult, error) {
-	m, err := t.mark(task.Key.Text)
+	if task.Key == nil {
+		return t.addOrdered(task)
+	}
+	m, err := t.mark(task.Mark())
 	if err != nil {
 		return store.AddResult{}, err
 	}
@@ -149,8 +152,8 @@ func (t *turn) addKeyed(task *store.Task) (store.AddResult, error) {
 // addFree adds a task under a key that is free, or passes to it until the given
 // moment. old is what stands under the key.
 func (t *turn) addFree(task *store.Task, old *keyMark, until store.Millis) (store.AddResult, error) {
-	if t.sh.meta.sealed {
-		return store.AddResult{Status: store.Closed, ID: task.ID}, nil
+	if closed, err := t.closedTo(task.Traits.Ordering()); closed || err != nil {
+		return store.AddResult{Status: store.Closed, ID: task.ID}, err
 	}
 	result, err := t.add(task, nil)
 	if result.ID = task.ID; err != nil || result.Status != store.Added {
@@ -165,11 +168,11 @@ func (t *turn) addFree(task *store.Task, old *keyMark, until store.Millis) (stor
 		m.look = store.KeyLook(t.ms, task.Due)
 	}
 	if old != nil {
-		if err := t.remove(appendLookKey(nil, t.sh.number, old.look, task.Key.Text), true); err != nil {
+		if err := t.remove(appendLookKey(nil, t.sh.number, old.look, task.Mark()), true); err != nil {
 			return result, err
 		}
 	}
-	return result, t.writeMark(task.Key.Text, m)
+	return result, t.writeMark(task.Mark(), m)
 }
 
 func (t *turn) writeMark(key string, m *keyMark) error {
@@ -193,23 +196,30 @@ func (t *turn) replaceKeyed(task *store.Task, m *keyMark, h *holder) (store.AddR
 	if err := t.removeEntries(m.id, h.attributes()); err != nil {
 		return store.AddResult{}, err
 	}
+	if err := t.stepOut(h.traits(), h.standsAt(), m.id); err != nil {
+		return store.AddResult{}, err
+	}
 	next := *task
 	next.ID = m.id
 	if err := t.writeTask(&next, h.edits+1, true); err != nil {
 		return store.AddResult{}, err
 	}
 	t.tellNew(store.Change{Kind: store.ChangeUpdated, Version: h.edits + 2}, &next)
-	if err := t.addPending(next.Due, m.id, record.AppendTraits(nil, next.Traits)); err != nil {
+	traits := record.AppendTraits(nil, next.Traits)
+	if err := t.addPending(next.Due, m.id, traits); err != nil {
+		return store.AddResult{}, err
+	}
+	if err := t.lineUp(traits, next.Due, m.id); err != nil {
 		return store.AddResult{}, err
 	}
 	m.last, m.due = task.ID, task.Due
 	if m.until == 0 {
-		if err := t.remove(appendLookKey(nil, t.sh.number, m.look, task.Key.Text), true); err != nil {
+		if err := t.remove(appendLookKey(nil, t.sh.number, m.look, task.Mark()), true); err != nil {
 			return store.AddResult{}, err
 		}
 		m.look = store.KeyLook(t.ms, task.Due)
 	}
-	return store.AddResult{Status: store.Replaced, ID: m.id, Due: next.Due, State: store.PendingState(next.Due, t.ms, 0)}, t.writeMark(task.Key.Text, m)
+	return store.AddResult{Status: store.Replaced, ID: m.id, Due: next.Due, State: store.PendingState(next.Due, t.ms, 0)}, t.writeMark(task.Mark(), m)
 }
 
 // TrimKeys forgets keys that are free again.

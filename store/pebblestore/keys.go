@@ -20,6 +20,7 @@ const (
 	tableHistory table = 'e'
 	tableLanes   table = 'q'
 	tableKeys    table = 'k' // idempotency keys
+	tableOrder   table = 'y' // ordering keys
 	tableIndex   table = 'i' // of attributes
 	tableIndexed table = 'a' // for which attributes that is complete
 	tableLog     table = 'w' // what happened to tasks

@@ -1,6 +1,7 @@
 package pebblestore
 
 import (
+	"bytes"
 	"context"
 
 	"github.com/ddq-io/ddq/store"
@@ -17,6 +18,9 @@ func (s *Store) Remove(ctx context.Context, name store.Shard, ids []string) (sto
 					return err
 				}
 				t.tell(store.Change{Kind: store.ChangeDeleted, ID: id, Attempt: e.attempt}, e)
+				if err := t.stepOut(e.traits(), e.standsAt(), id); err != nil {
+					return err
+				}
 				return t.dropTask(id, e)
 			}); err != nil {
 				return err
@@ -56,6 +60,16 @@ func (s *Store) Requeue(ctx context.Context, name store.Shard, ids []string) (st
 		if err := e.check(id); err != nil {
 			return store.RemoveResult{Status: store.WrongState}, nil
 		}
+		traits := bytes.Clone(e.traits())
+		if key := record.Ordering(traits); key != "" && t.sh.meta.sealed {
+			e.body = bytes.Clone(e.body) // what find returned is valid until the next one
+			if closed, err := t.closedTo(key); closed || err != nil {
+				return store.RemoveResult{Status: store.Closed}, err
+			}
+		}
+		if err := t.lineUp(traits, t.ms, id); err != nil {
+			return store.RemoveResult{}, err
+		}
 		if err := t.removeFinished(id, e); err != nil {
 			return store.RemoveResult{}, err
 		}
@@ -64,7 +78,6 @@ func (s *Store) Requeue(ctx context.Context, name store.Shard, ids []string) (st
 			return store.RemoveResult{}, err
 		}
 		t.tell(store.Change{Kind: store.ChangeRequeued, ID: id, Due: e.due, Version: e.edits + 1}, e)
-		traits := e.traits()
 		result := store.RemoveResult{Status: store.OK, Due: e.due}
 		result.Traits, _ = record.DecodeTraits(traits)
 		return result, t.addPending(e.due, id, traits)
@@ -184,7 +197,7 @@ func (s *Store) DropShard(ctx context.Context, name store.Shard) error {
 		if t.sh.number == 0 {
 			return nil
 		}
-		for _, table := range []table{tableTasks, tablePending, tableHolds, tableDead, tableDone, tableTrim, tableLanes, tableHistory, tableKeys, tableIndex, tableLog} {
+		for _, table := range []table{tableTasks, tablePending, tableHolds, tableDead, tableDone, tableTrim, tableLanes, tableHistory, tableKeys, tableOrder, tableIndex, tableLog} {
 			lower, upper := appendPrefix(nil, t.sh.number, table), appendPrefix(nil, t.sh.number, table+1)
 			if err := t.writer().DeleteRange(lower, upper, nil); err != nil {
 				return err

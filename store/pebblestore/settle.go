@@ -53,6 +53,9 @@ func (t *turn) ack(a store.Ack, retention time.Duration) (store.Status, error) {
 	if err := t.tellUnread(h, store.Change{Kind: store.ChangeDone, Attempt: h.attempt, Outcome: store.OutcomeAcked}); err != nil {
 		return 0, err
 	}
+	if err := t.finishOrdered(h); err != nil {
+		return 0, err
+	}
 	if retention <= 0 {
 		return store.OK, t.dropHeld(h)
 	}
@@ -162,18 +165,21 @@ func (t *turn) fail(n *store.Nack, h *hold, e *entry, f found) (store.NackResult
 	if f == broken {
 		reason = store.ReasonCorrupt
 	}
+	traits := e.traits()
 	ended := store.Change{Kind: store.ChangeDead, Attempt: e.attempt, Reason: reason, Outcome: outcome}
 	if reason != store.ReasonNone {
+		if err := t.stepOut(traits, wasHeld, n.ID); err != nil {
+			return result, err
+		}
 		t.tellHeld(h, ended, e)
 		return result, t.addDead(n.ID, e, reason)
 	}
-	e.due = t.ms.Add(n.Delay)
+	e.due, e.first = t.ms.Add(n.Delay), h.ordered
 	ended.Due, ended.Kind = e.due, store.ChangeRetrying
 	if n.Uncount {
 		ended.Kind = store.ChangeReleased
 	}
 	t.tellHeld(h, ended, e)
-	traits := e.traits()
 	result.Due = e.due
 	result.Traits, _ = record.DecodeTraits(traits) // what is not readable is dead-lettered by Hold
 	if err := t.rewriteTask(n.ID, e); err != nil {

@@ -14,7 +14,7 @@ import (
 
 // swept are the tables in the order in which a sweep walks them: the tasks first,
 // so that what it repairs is in place when it looks for entries of nothing.
-var swept = [...]table{tableTasks, tablePending, tableHolds, tableDead, tableDone, tableTrim, tableLanes, tableHistory, tableIndex}
+var swept = [...]table{tableTasks, tablePending, tableHolds, tableDead, tableDone, tableTrim, tableLanes, tableHistory, tableOrder, tableIndex}
 
 // kindSweep marks the cursors of sweeps. It is none of store's kinds.
 const kindSweep store.Kind = 0xff
@@ -153,6 +153,8 @@ func (w *sweep) check(index table, key []byte) (repaired bool, err error) {
 		return w.checkLane(key)
 	case tableIndex:
 		return w.checkEntry(key)
+	case tableOrder:
+		return w.checkOrder(key)
 	}
 	at, id, ok := decodeTimeKey(key)
 	if !ok {
@@ -163,11 +165,12 @@ func (w *sweep) check(index table, key []byte) (repaired bool, err error) {
 
 // checkTask looks whether a task that is not held is in the indexes of its state.
 func (w *sweep) checkTask(id string) (repaired bool, err error) {
-	if w.sh.holds.get(id) != nil {
-		return false, nil
-	}
 	e, f, err := w.find(id)
 	switch {
+	case w.sh.holds.get(id) != nil && err == nil && f == readable:
+		return w.checkLine(id, &e)
+	case w.sh.holds.get(id) != nil:
+		return false, err
 	case err != nil || f == absent:
 		return false, err
 	case f == broken:
@@ -182,17 +185,23 @@ func (w *sweep) checkTask(id string) (repaired bool, err error) {
 		}
 		missing = missing || !has
 	}
-	if key := appendLaneKey(nil, w.sh.number, e.traits(), e.due, id); !missing && e.state == pending && key != nil {
-		has, err := w.has(key)
-		if err != nil || has {
-			return false, err
-		}
-		return true, w.replace(key, e.traits())
-	}
-	if !missing {
+	switch {
+	case missing:
+		return true, w.adopt(id, &e)
+	case e.state != pending:
 		return false, nil
 	}
-	return true, w.adopt(id, &e)
+	if repaired, err = w.checkLine(id, &e); err != nil {
+		return false, err
+	}
+	key := appendLaneKey(nil, w.sh.number, e.traits(), e.due, id)
+	if key == nil {
+		return repaired, nil
+	}
+	if has, err := w.has(key); err != nil || has {
+		return repaired, err
+	}
+	return true, w.replace(key, e.traits())
 }
 
 // adopt puts a task that is missing in an index of its state into them again. One
@@ -215,8 +224,14 @@ func (w *sweep) adopt(id string, e *entry) error {
 		w.tell(store.Change{Kind: store.ChangeDead, ID: id, Attempt: e.attempt, Reason: store.ReasonCorrupt}, e)
 		return w.addDead(id, e, store.ReasonCorrupt)
 	}
+	if err := w.stepOut(e.traits(), e.standsAt(), id); err != nil {
+		return err
+	}
 	e.due = w.ms
 	w.tell(store.Change{Kind: store.ChangeUpdated, ID: id, Due: e.due, Attempt: e.attempt}, e)
+	if err := w.lineUp(e.traits(), e.standsAt(), id); err != nil {
+		return err
+	}
 	if err := w.rewriteTask(id, e); err != nil {
 		return err
 	}

@@ -121,6 +121,7 @@ func (x *Body) GetIdempotencyKey() string {
 // Keys are the traits of a task that are no part of its lane.
 type Keys struct {
 	state          protoimpl.MessageState `protogen:"open.v1"`
+	Ordering       string                 `protobuf:"bytes,1,opt,name=ordering,proto3" json:"ordering,omitempty"`
 	Rate           string                 `protobuf:"bytes,2,opt,name=rate,proto3" json:"rate,omitempty"`
 	Concurrency    string                 `protobuf:"bytes,3,opt,name=concurrency,proto3" json:"concurrency,omitempty"`
 	FairnessWeight int32                  `protobuf:"varint,4,opt,name=fairness_weight,json=fairnessWeight,proto3" json:"fairness_weight,omitempty"`
@@ -156,6 +157,13 @@ func (x *Keys) ProtoReflect() protoreflect.Message {
 // Deprecated: Use Keys.ProtoReflect.Descriptor instead.
 func (*Keys) Descriptor() ([]byte, []int) {
 	return file_record_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Keys) GetOrdering() string {
+	if x != nil {
+		return x.Ordering
+	}
+	return ""
 }
 
 func (x *Keys) GetRate() string {
@@ -881,8 +889,9 @@ const file_record_proto_rawDesc = "" +
 	"\abackoff\x18\x05 \x01(\v2\x12.ddq.store.BackoffR\abackoff\x12\x16\n" +
 	"\x06traits\x18\x06 \x01(\fR\x06traits\x12'\n" +
 	"\x0fidempotency_key\x18\n" +
-	" \x01(\tR\x0eidempotencyKey\"e\n" +
-	"\x04Keys\x12\x12\n" +
+	" \x01(\tR\x0eidempotencyKey\"\x81\x01\n" +
+	"\x04Keys\x12\x1a\n" +
+	"\bordering\x18\x01 \x01(\tR\bordering\x12\x12\n" +
 	"\x04rate\x18\x02 \x01(\tR\x04rate\x12 \n" +
 	"\vconcurrency\x18\x03 \x01(\tR\vconcurrency\x12'\n" +
 	"\x0ffairness_weight\x18\x04 \x01(\x05R\x0efairnessWeight\"3\n" +

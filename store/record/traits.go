@@ -23,7 +23,7 @@ func AppendTraits(b []byte, t *store.Traits) []byte {
 	if t == nil {
 		return b
 	}
-	keys := Keys{Rate: t.RateKey, Concurrency: t.ConcurrencyKey, FairnessWeight: int32(t.FairnessWeight)}
+	keys := Keys{Ordering: t.OrderingKey, Rate: t.RateKey, Concurrency: t.ConcurrencyKey, FairnessWeight: int32(t.FairnessWeight)}
 	b = AppendLane(b, t.Lane())
 	start, size := len(b), keys.SizeVT()
 	b = append(b, make([]byte, size)...)
@@ -50,9 +50,30 @@ func DecodeTraits(b []byte) (*store.Traits, error) {
 		Priority:       lane.Priority,
 		FairnessKey:    lane.Key,
 		FairnessWeight: int(keys.FairnessWeight),
+		OrderingKey:    keys.Ordering,
 		RateKey:        keys.Rate,
 		ConcurrencyKey: keys.Concurrency,
 	}, nil
+}
+
+// orderingTag is how Keys begin that have an ordering key.
+const orderingTag = 1<<3 | byte(protowire.BytesType)
+
+// Ordering finds the ordering key in encoded traits, without reading the rest of them;
+// empty is none.
+func Ordering(traits []byte) string {
+	if len(traits) == 0 {
+		return ""
+	}
+	_, rest, err := CutLane(traits)
+	if err != nil || len(rest) == 0 || rest[0] != orderingTag {
+		return ""
+	}
+	key, n := protowire.ConsumeBytes(rest[1:])
+	if n < 0 {
+		return ""
+	}
+	return string(key)
 }
 
 // AppendLane appends a lane: a byte for the priority, a byte for the length of the

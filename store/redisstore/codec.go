@@ -105,7 +105,7 @@ func decodeRecord(s string, t *store.Task) error {
 //	      node's name, and 1 byte: its length
 //	  8   started ms
 //	  1   254, or 255: cancellation was asked for
-//	    due ms, in decimal
+//	    due ms, in decimal, behind a + when the task has an ordering key
 //
 // Of holds that began before there was more than the worker's name, that is all.
 //

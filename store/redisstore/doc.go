@@ -19,6 +19,7 @@
 //	                             task; only for some of those that have a note
 //	ddq:{topic:n}:traits   hash  id -> traits; only for tasks that have some
 //	ddq:{topic:n}:lanes    zset  pending tasks that have a lane: lane, due, id; all of score 0
+//	ddq:{topic:n}:order    zset  unfinished tasks of ordering keys: key, due, id; all of score 0
 //	ddq:{topic:n}:marks    hash  idempotency key -> end of its window, due ms, id
 //	ddq:{topic:n}:looks    zset  idempotency key -> when to look whether it is free
 //	ddq:{topic:n}:attrs    hash  id -> indexed attributes; only for tasks that have some

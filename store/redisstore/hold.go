@@ -60,6 +60,11 @@ func takeHeld(results []store.HoldResult, holds []store.Hold, chunk []int, r rep
 			}
 			result.Due, result.Deadline = h.due, h.Deadline
 			tasks[k].Attempt, tasks[k].LastError = h.Attempt, decodeNote(text(at(rest, 1))).lastError
+		case store.Behind:
+			result.Head, result.Due = parseID(text(at(rest, 0))), 0
+			if due := at(rest, 1); due != nil {
+				result.Due, _ = parseMillis(text(due))
+			}
 		case store.NotDue:
 		default:
 			result.Due = 0

@@ -48,8 +48,9 @@ func (s *Store) AddKeyed(ctx context.Context, shard store.Shard, tasks []*store.
 
 // keyed adds what add_keyed takes of a task.
 func (a *args) keyed(t *store.Task) error {
-	if t.Key == nil {
-		return fmt.Errorf("task %q has no key", t.ID)
+	key := t.Key
+	if key == nil {
+		key = &store.Key{}
 	}
 	a.id(t.ID)
 	a.int(int64(t.Due))
@@ -62,10 +63,14 @@ func (a *args) keyed(t *store.Task) error {
 	a.end()
 	a.buf = record.AppendIndexed(a.buf, t.Indexed.Of(t.Attributes))
 	a.end()
-	a.str(t.Key.Text)
-	a.wait(t.Key.Window)
-	rule := int64(t.Key.OnConflict)
-	if t.Key.OnConflict == store.KeyReject && t.Key.SameRepeats {
+	if t.Key != nil {
+		a.str(t.Mark())
+	} else {
+		a.str("")
+	}
+	a.wait(key.Window)
+	rule := int64(key.OnConflict)
+	if key.OnConflict == store.KeyReject && key.SameRepeats {
 		rule = 3
 	}
 	a.int(rule)

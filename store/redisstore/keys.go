@@ -19,7 +19,7 @@ const (
 )
 
 // shardKeys are the keys of a shard, in the order in which scripts expect them.
-type shardKeys [16]string
+type shardKeys [17]string
 
 const (
 	ownerKey = iota
@@ -38,12 +38,13 @@ const (
 	attrsKey // of tasks, those that are indexed
 	indexKey
 	logKey
+	orderKey
 )
 
 func newShardKeys(s store.Shard) *shardKeys {
 	prefix := "ddq:{" + s.Topic + ":" + strconv.Itoa(s.N) + "}:"
 	var keys shardKeys
-	for i, noun := range [...]string{"owner", "tasks", "data", "running", "notes", "dlq", "done", "kept", "traits", "lanes", "history", "marks", "looks", "attrs", "index", "log"} {
+	for i, noun := range [...]string{"owner", "tasks", "data", "running", "notes", "dlq", "done", "kept", "traits", "lanes", "history", "marks", "looks", "attrs", "index", "log", "order"} {
 		keys[i] = prefix + noun
 	}
 	return &keys

@@ -10,7 +10,7 @@ import (
 )
 
 // sweepOrder are the keys that Sweep walks: tasks first, then what points to them.
-var sweepOrder = [...]int{dataKey, tasksKey, runningKey, dlqKey, doneKey, notesKey, keptKey, traitsKey, lanesKey, historyKey, attrsKey, indexKey}
+var sweepOrder = [...]int{dataKey, tasksKey, runningKey, dlqKey, doneKey, notesKey, keptKey, traitsKey, lanesKey, historyKey, orderKey, attrsKey, indexKey}
 
 // Sweep implements store.Reader. The cursor is the number of the key in
 // sweepOrder and the cursor of Redis in that key.
@@ -32,6 +32,8 @@ func (s *Store) Sweep(ctx context.Context, shard store.Shard, f store.Fence, cur
 		script = s.lua.sweepLanes
 	case indexKey:
 		script = s.lua.sweepIndex
+	case orderKey:
+		script = s.lua.sweepOrder
 	}
 	for i, ids := range [][]string{unreadable, readable} {
 		n, err := s.repair(ctx, script, shard, f, i, ids)

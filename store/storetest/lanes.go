@@ -28,7 +28,7 @@ func laneCases() []entry {
 func everyTrait() *store.Traits {
 	return &store.Traits{
 		Priority: store.MaxPriority, FairnessWeight: store.MaxWeight, FairnessKey: strings.Repeat("f", store.MaxKey),
-		RateKey: strings.Repeat("r", store.MaxKey), ConcurrencyKey: "c\x00ü",
+		RateKey: strings.Repeat("r", store.MaxKey), ConcurrencyKey: "c\x00ü", OrderingKey: strings.Repeat("o", store.MaxKey),
 	}
 }
 

@@ -26,7 +26,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 func Cases() []Case {
 	var all []Case
 	for _, group := range [][]entry{
-		addCases(), holdCases(), settleCases(), recoverCases(), changeCases(), editCases(), deadCases(), trimDeadCases(), keyedCases(),
+		addCases(), holdCases(), settleCases(), recoverCases(), changeCases(), editCases(), deadCases(), trimDeadCases(), keyedCases(), orderCases(),
 		ownCases(), windowCases(), laneCases(), histogramCases(), listCases(), statsCases(), seqCases(), roundTripCases(),
 		isolationCases(), limitCases(), attributeCases(), sealCases(), historyCases(), logCases(), catalogCases(), lifecycleCases(), concurrencyCases(),
 	} {

@@ -1,8 +1,8 @@
 #!lua flags=allow-oom
 -- ack: end holds; the tasks are done, and deleted unless they are to be kept.
 --
--- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept  9 traits  10 lanes  11 history
---       12 marks  13 looks  14 attrs  15 index  16 log
+-- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept  9 traits  10 lanes
+--       11 history  12 marks  13 looks  14 attrs  15 index  16 log  17 order
 -- ARGV  1 retention ms  2 tokens, 16 bytes each  3 and on: an id for each, none
 --       twice; then, unless retention is 0, for each task that has a result its
 --       position and the result; and last the moment (see call.lua)
@@ -25,9 +25,29 @@ for i = 1, n do
   local record = records[i]
   if not record or sub(record, 1, 16) ~= sub(tokens, 16 * i - 15, 16 * i) then odd[#odd + 1] = i end
 end
+-- finished takes tasks of ordering keys out of their lines. A held one has a + in front
+-- of its due time.
+local function finished()
+  local ids = {}
+  for i = 1, n do
+    local record = records[i]
+    if record and #record >= 30 and string.byte(record, 31 + struct.unpack('>I2', record, 29)) == 43 then
+      ids[#ids + 1] = ARGV[2 + i]
+    end
+  end
+  if #ids == 0 then return end
+  -- include order_key.lua
+  local out = {}
+  for k, t in ipairs(redis.call('HMGET', KEYS[9], unpack(ids))) do
+    local key = order_key(t)
+    if key then out[#out + 1] = order_member(key, ids[k]) end
+  end
+  if #out > 0 then redis.call('ZREM', ORDER, unpack(out)) end
+end
 if #odd == 0 and ARGV[1] == '0' then
   local ids = owner[5] and {unpack(ARGV, 3)} or {}
   local attrs = attrs_of(ids)
+  if traits then finished() end
   redis.call('HDEL', KEYS[3], unpack(ARGV, 3))
   redis.call('HDEL', KEYS[4], unpack(ARGV, 3))
   if notes then -- no task has a history without a note
@@ -70,6 +90,7 @@ for i = 1, n do
 end
 if #ids == 0 then return {us, seq, odd} end
 local attrs
+if traits then finished() end
 if ARGV[1] == '0' then
   attrs = attrs_of(ids)
   redis.call('HDEL', KEYS[3], unpack(ids))

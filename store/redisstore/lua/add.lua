@@ -1,8 +1,8 @@
 #!lua
 -- add: insert tasks that are absent; leave live ones, replace done and dead ones.
 --
--- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept  9 traits  10 lanes  11 history
---       12 marks  13 looks  14 attrs  15 index  16 log
+-- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept  9 traits  10 lanes
+--       11 history  12 marks  13 looks  14 attrs  15 index  16 log  17 order
 -- ARGV  1 count  2 attributes (see put_attrs.lua)
 --       3 number of tasks with traits, and for each its position and traits;
 --       then per task, no id twice: id, due ms, record
@@ -86,6 +86,7 @@ if pended then
   redis.call('HSET', KEYS[3], unpack(hset))
   if k > 0 then
     -- include lane_member.lua
+    -- include order_key.lua
     -- include put_traits.lua
     put_traits(4, k, ids, dues, new)
   end

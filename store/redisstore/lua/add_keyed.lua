@@ -1,11 +1,12 @@
 #!lua
--- add_keyed: insert tasks whose idempotency key is free, one after the other.
+-- add_keyed: insert tasks whose idempotency key is free, one after the other, and tasks
+-- without one, also into a sealed shard that has unfinished tasks of their ordering key.
 --
 -- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept  9 traits  10 lanes
---       11 history  12 marks  13 looks  14 attrs  15 index  16 log
+--       11 history  12 marks  13 looks  14 attrs  15 index  16 log  17 order
 -- ARGV  1 count  2 set of attributes that are indexed
 --       then per task, no id twice: id, due ms, record, traits or empty, packed attributes,
---       key, window ms (0: while the task lives), what to do when the key is taken:
+--       key (empty: none), window ms (0: while the task lives), what to do when the key is taken:
 --       0 answer with its task, 1 refuse, 2 replace its task while that is pending,
 --       3 refuse unless the fingerprint is the same
 --       and last the moment (see call.lua)
@@ -20,12 +21,14 @@
 -- include status.lua
 -- include places.lua
 -- include lane_member.lua
+-- include order_key.lua
+-- include order_head.lua
 -- include keys.lua
 -- include edits.lua
 -- include attrs.lua
 -- include index_state.lua
 -- include log.lua
-local TAKEN, REPLACED, CLOSED, PASSED = 40, 41, 42, 43
+local TAKEN, REPLACED, PASSED = 40, 41, 43
 local sub = string.sub
 redis.call('HLEN', KEYS[3])
 redis.call('HLEN', KEYS[9])
@@ -47,6 +50,8 @@ local function put(id, due, record, traits, attrs)
     redis.call('HSET', KEYS[9], id, traits)
     local member = lane_member(id, due, traits)
     if member then redis.call('ZADD', KEYS[10], 0, member) end
+    local key = order_key(traits)
+    if key then redis.call('ZADD', ORDER, 0, order_member(key, id, due)) end
   end
   write_spoken(spoken)
   if attrs ~= '' then
@@ -55,6 +60,13 @@ local function put(id, due, record, traits, attrs)
     redis.call('HSET', ATTRS, id, attrs)
     in_parts('ZADD', INDEX, zadd)
   end
+end
+
+-- closed says whether the shard takes no task with these traits.
+local function closed(traits)
+  if not owner[4] then return false end
+  local key = order_key(traits)
+  return not key or not order_head(key)
 end
 
 -- after is a new record as the version after that of an old one.
@@ -71,6 +83,8 @@ local function clear(id, due)
   local member = traits and due and lane_member(id, due, traits)
   if member then redis.call('ZREM', KEYS[10], member) end
   forget_attrs({id}, attrs_of({id}))
+  local key = due and order_key(traits)
+  if key then redis.call('ZREM', ORDER, order_member(key, id, due), order_member(key, id)) end
   redis.call('HDEL', KEYS[5], id)
   redis.call('HDEL', KEYS[9], id)
   redis.call('HDEL', KEYS[11], id)
@@ -84,7 +98,7 @@ local count, pended, answers = ARGV[1], false, {}
 local n = (#ARGV - 2) / 8
 for i = 1, n do
   local id, due, record, traits, attrs, key, window, rule = unpack(ARGV, 8 * i - 5, 8 * i + 2)
-  local mark, taken, place, till, added = mark_of(key), false, nil, 0, ADDED
+  local mark, taken, place, till, added = key ~= '' and mark_of(key), false, nil, 0, ADDED
   if mark then taken, place = is_taken(mark) end
   local again = taken and (mark.id == id or mark.last == id)
   if taken and not again and rule == '2' and place[1] ~= 1 then
@@ -107,12 +121,14 @@ for i = 1, n do
       if rule == '1' or not stored or sub(stored, 2, 9) ~= sub(record, 2, 9) then status = TAKEN end
     end
     answers[i] = {status, mark.id, mark.due, unpack(place)}
-  elseif owner[4] then
+  elseif key ~= '' and closed(traits) then
     answers[i] = {CLOSED, id, due, 0}
   else
     local old, stored = places({id})[1], redis.call('HGET', KEYS[3], id)
     if stored and (old[1] == 1 or old[1] == 2) then
       answers[i] = {sub(stored, 2, 9) == sub(record, 2, 9) and DUPLICATE or CONFLICT, id, due, unpack(old)}
+    elseif key == '' and closed(traits) then
+      answers[i] = {CLOSED, id, due, 0}
     else
       if stored then
         redis.call('ZREM', KEYS[6], id)
@@ -122,8 +138,10 @@ for i = 1, n do
       end
       put(id, due, record, traits, attrs)
       if till == 0 and window ~= '0' then till = soon + window end
-      write_mark(key, till, due, id, '')
-      redis.call('ZADD', KEYS[13], till ~= 0 and till or rest(due + 0), key)
+      if key ~= '' then
+        write_mark(key, till, due, id, '')
+        redis.call('ZADD', KEYS[13], till ~= 0 and till or rest(due + 0), key)
+      end
       if watched then tell(ENQUEUED, id, 0, due, 1, 0, 0, '', attrs) end
       answers[i] = {added, id, due, unpack(old)}
       pended = true

@@ -2,7 +2,7 @@
 -- cancel: mark running tasks as to be ended.
 --
 -- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept  9 traits  10 lanes  11 history
---       14 attrs  16 log
+--       14 attrs  16 log  17 order
 -- ARGV  ids, none twice
 --       and last the moment (see call.lua)
 --

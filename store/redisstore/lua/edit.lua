@@ -17,6 +17,7 @@
 local ids = {}
 for i = 3, #ARGV, 6 do ids[#ids + 1] = ARGV[i] end
 -- include lane_member.lua
+-- include order_key.lua
 -- include traits.lua
 -- include attrs.lua
 -- include index_state.lua
@@ -33,7 +34,7 @@ local found, records = places(ids), redis.call('HMGET', KEYS[3], unpack(ids))
 -- include log.lua
 
 local zadd, hset, versions, dues, odd = {}, {}, {}, {}, {}
-local left, joined, put, bare = {}, {}, {}, {}
+local left, joined, put, bare, moved = {}, {}, {}, {}, {}
 local spoken, attrs, attrs_put, attrs_bare, entries, no_entries = nil, attrs_of(ids), {}, {}, {}, {}
 if ARGV[2] ~= '' then
   redis.call('HLEN', ATTRS)
@@ -88,6 +89,8 @@ for i, p in ipairs(found) do
       left[#left + 1] = lane_member(ids[i], p[2], was)
       local member = lane_member(ids[i], dues[i], is)
       if member then joined[#joined + 1], joined[#joined + 2] = 0, member end
+      local key = order_key(was)
+      if key then moved[#moved + 1] = {order_member(key, ids[i], p[2]), order_member(key, ids[i], dues[i])} end
     end
     if is ~= was then
       traits[i] = is ~= '' and is
@@ -107,6 +110,9 @@ in_parts('HDEL', ATTRS, attrs_bare)
 in_parts('HSET', ATTRS, attrs_put)
 in_parts('ZREM', INDEX, no_entries)
 in_parts('ZADD', INDEX, entries)
+for _, m in ipairs(moved) do -- what was held stands where it stood
+  if redis.call('ZREM', ORDER, m[1]) == 1 then redis.call('ZADD', ORDER, 0, m[2]) end
+end
 -- include count.lua
 if watched then told() end
 return {us, seq, pended and 1 or 0, versions, dues, traits or {}, odd}

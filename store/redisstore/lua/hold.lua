@@ -1,8 +1,8 @@
 #!lua flags=allow-oom
 -- hold: take pending, due tasks for workers; dead-letter expired and unreadable ones.
 --
--- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept  9 traits  10 lanes  11 history
---       14 attrs  16 log
+-- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept  9 traits  10 lanes
+--       11 history  12 marks  13 looks  14 attrs  15 index  16 log  17 order
 -- ARGV  1 epoch  2 nonce  3 number of runs r, then r times: number of tasks,
 --       visibility ms, worker and node (see running.lua); then the tokens, 16 bytes
 --       each; then the ids, none twice. Visibility may be followed by :before:until,
@@ -14,7 +14,8 @@
 --   records  of data, false when not held
 --   odd      {position, status, running record, note} per task that is not
 --            simply held: 1 held all the same, 7 not due, 9 wrong state,
---            10 not found, 11 corrupt, 12 expired, 13 late
+--            10 not found, 11 corrupt, 12 expired, 13 late; 50 behind, with the id of the
+--            head of its ordering key and the due ms of that, false when it is held
 -- A task that is not odd is held at its first attempt for the visibility of its run,
 -- until its until at most.
 
@@ -29,12 +30,16 @@ local dues = redis.call('ZMSCORE', KEYS[2], unpack(ARGV, first))
 local records = redis.call('HMGET', KEYS[3], unpack(ARGV, first))
 local notes = redis.call('HLEN', KEYS[5]) > 0 and redis.call('HMGET', KEYS[5], unpack(ARGV, first))
 -- Tasks that are taken leave their lanes, too.
-local lanes, traits = {}, nil
+local lanes, traits, ordered = {}, nil, {}
+-- include lane_member.lua
+-- include order_key.lua
 if redis.call('HLEN', KEYS[9]) > 0 then
-  -- include lane_member.lua
   redis.call('ZCARD', KEYS[10])
   traits = redis.call('HMGET', KEYS[9], unpack(ARGV, first))
-  for i = 1, n do lanes[i] = lane_member(ARGV[at + i], dues[i], traits[i]) end
+  for i = 1, n do
+    lanes[i] = lane_member(ARGV[at + i], dues[i], traits[i])
+    ordered[i] = order_key(traits[i])
+  end
 end
 local function leave(taken)
   local members = {}
@@ -43,7 +48,7 @@ local function leave(taken)
 end
 
 -- include running.lua
--- What is as expected: pending, due, with a header without flags and no notes.
+-- What is as expected: pending, due, with a header without flags, no notes and no ordering key.
 local hset, odd = {}, {}
 local i, held = 0, 0
 local visibilities, bounds, late = {}, {}, {} -- by run, of those with bounds
@@ -60,7 +65,7 @@ for run = 4, at - 1, 3 do
   for k = 1, ARGV[run] do
     i = i + 1
     local due, record = dues[i], records[i]
-    if due and record and byte(record) == 16 and due + 0 <= now and not (notes and notes[i]) and not late[run] then
+    if due and record and byte(record) == 16 and due + 0 <= now and not (notes and notes[i]) and not late[run] and not ordered[i] then
       hset[held + 1] = ARGV[at + i]
       hset[held + 2] = sub(tokens, 16 * i - 15, 16 * i) .. middle .. due
       held = held + 2
@@ -90,7 +95,8 @@ end
 local ids, edited = {}, {}
 for k, o in ipairs(odd) do ids[k] = ARGV[at + o[1]] end
 local found = places(ids)
-local taken, dlq, hnote = {}, {}, {}
+-- include order_head.lua
+local taken, dlq, hnote, out, first = {}, {}, {}, {}, {}
 local is_odd, left = {}, {}
 for _, o in ipairs(odd) do is_odd[o[1]] = true end
 for i = 1, n do
@@ -103,7 +109,7 @@ for k, o in ipairs(odd) do
   local i, run, id = o[1], o[2], ids[k]
   local place, detail, note = unpack(found[k])
   local record, token = records[i], sub(tokens, 16 * i - 15, 16 * i)
-  local status, running = WRONG_STATE, false
+  local status, running, key = WRONG_STATE, false, ordered[i]
   if place == 2 and sub(detail, 1, 16) == token then
     status, running = OK, detail -- a repeated call
   elseif place == 0 or (place == 1 and not record) then
@@ -121,20 +127,30 @@ for k, o in ipairs(odd) do
       status, reason = EXPIRED, 3
     elseif detail + 0 > now then
       status = NOT_DUE
-    elseif late[run] then
-      status = LATE
     else
       status = OK
       if watched and flags >= 4 then edited[id] = (edits(record) or 0) + 1 end
+      if key then
+        local head, its = order_head(key)
+        if head and head ~= id then status, running, note = BEHIND, head, its end
+      end
+      if status == OK and late[run] then status = LATE end
+    end
+    if status == OK then
       local who, deadline = ARGV[run + 2] .. started, soon + visibility
       if bounds[run] then deadline = math.min(deadline, bounds[run]) end
-      running = token .. struct.pack('>i8I4I2', deadline, attempt + 1, #who) .. who .. detail
+      running = token .. struct.pack('>i8I4I2', deadline, attempt + 1, #who) .. who .. (key and '+' or '') .. detail
       hset[held + 1], hset[held + 2] = id, running
       held = held + 2
       taken[#taken + 1] = id
       left[#left + 1] = i
+      if key then
+        out[#out + 1] = order_member(key, id, detail)
+        first[#first + 1], first[#first + 2] = 0, order_member(key, id)
+      end
     end
     if reason > 0 then
+      if key then out[#out + 1], out[#out + 2] = order_member(key, id, detail), order_member(key, id) end
       dlq[#dlq + 1], dlq[#dlq + 2] = now, id
       hnote[#hnote + 1] = id
       hnote[#hnote + 1] = struct.pack('>BBI4i8', 1, reason, attempt, detail) .. string.rep('\0', 16) .. (note and sub(note, 31) or '')
@@ -153,6 +169,8 @@ if #dlq > 0 then
 end
 if #taken > 0 then redis.call('ZREM', KEYS[2], unpack(taken)) end
 leave(left)
+if #out > 0 then redis.call('ZREM', ORDER, unpack(out)) end
+if #first > 0 then redis.call('ZADD', ORDER, unpack(first)) end
 if watched then
   for k = 1, held, 2 do tell_held(HOLDING, hset[k], hset[k + 1], edited[hset[k]] or 1) end
   told()

@@ -1,8 +1,8 @@
 #!lua
 -- hold_new: insert tasks that are absent, and hold those that are due.
 --
--- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept  9 traits  10 lanes  11 history
---       12 marks  13 looks  14 attrs  15 index  16 log
+-- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept  9 traits  10 lanes
+--       11 history  12 marks  13 looks  14 attrs  15 index  16 log  17 order
 -- ARGV  1 epoch  2 nonce  3 count  4 number of runs r, then r times: number of tasks,
 --       visibility ms, worker and node (see running.lua); then the tokens, 16 bytes
 --       each; then attributes (see put_attrs.lua); then the number of tasks with
@@ -12,7 +12,7 @@
 -- returns {us, seq, pended, odd}, -1 fenced, or -2 sealed; a task that is not odd was absent and
 --   is held at its first attempt for the visibility of its run
 --   odd  {position, status, place, detail, note}: 2 added, pending because not
---        due or expired; 3 held in the place of a dead or done one; 4 duplicate,
+--        due, expired, or with an ordering key; 3 held in the place of a dead or done one; 4 duplicate,
 --        5 conflict; place, detail and note of what was there before
 
 -- include owner.lua
@@ -32,7 +32,14 @@ for i = 1, n do ids[i], dues[i] = ARGV[at + 3 * i - 2], ARGV[at + 3 * i - 1] end
 local stored = redis.call('HMGET', KEYS[3], unpack(ids))
 
 -- include running.lua
--- What is as expected: absent and due, without expiry.
+-- include lane_member.lua
+-- include order_key.lua
+-- include put_traits.lua
+local ordered = {}
+for j = last + 3, at, 2 do
+  if order_key(ARGV[j + 1]) then ordered[tonumber(ARGV[j])] = true end
+end
+-- What is as expected: absent and due, without expiry and ordering key.
 local hset, running, odd = {}, {}, {}
 local i = 0
 for run = 5, last, 3 do
@@ -41,13 +48,11 @@ for run = 5, last, 3 do
   for k = 1, ARGV[run] do
     i = i + 1
     local id, due, record = ids[i], ARGV[at + 3 * i - 1], ARGV[at + 3 * i]
-    if stored[i] or due + 0 > now or byte(record) % 2 == 1 then odd[#odd + 1] = {i} end
+    if stored[i] or due + 0 > now or byte(record) % 2 == 1 or ordered[i] then odd[#odd + 1] = {i} end
     hset[2 * i - 1], hset[2 * i] = id, record
     running[2 * i - 1], running[2 * i] = id, sub(tokens, 16 * i - 15, 16 * i) .. middle .. due
   end
 end
--- include lane_member.lua
--- include put_traits.lua
 if k > 0 then
   redis.call('HLEN', KEYS[9])
   redis.call('ZCARD', KEYS[10])
@@ -96,7 +101,7 @@ for i = 1, n do
   if status == HELD then
     local expires = byte(record) % 2 == 1 and struct.unpack('>i8', record, 10)
     keep[#keep + 1], keep[#keep + 2] = id, record
-    if due + 0 > now or (expires and expires <= now) then
+    if due + 0 > now or (expires and expires <= now) or ordered[i] then
       status, new[i] = ADDED, 1
       zadd[#zadd + 1], zadd[#zadd + 2] = due, id
     else

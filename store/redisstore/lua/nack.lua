@@ -2,8 +2,8 @@
 -- nack: end holds without success; the tasks are pending again, or dead. With a
 -- fence it is recover: only holds whose deadline has passed.
 --
--- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept  9 traits  10 lanes  11 history
---       14 attrs  16 log
+-- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept  9 traits  10 lanes
+--       11 history  12 marks  13 looks  14 attrs  15 index  16 log  17 order
 -- ARGV  1 epoch, or empty: not fenced  2 nonce  3 count  then per task, no id twice:
 --       id, token, reason (0: pending again), delay ms or -1 for now,
 --       1 to uncount the attempt, outcome to remember (0: none), error (empty: keep
@@ -30,11 +30,12 @@ local ids = {}
 for i = 4, #ARGV, 7 do ids[#ids + 1] = ARGV[i] end
 local found = places(ids)
 -- include lane_member.lua
+-- include order_key.lua
 -- include traits.lua
 local traits = traits_of(ids)
 local pasts = redis.call('HLEN', KEYS[11]) > 0 and redis.call('HMGET', KEYS[11], unpack(ids)) or {}
 
-local zadd, lanes, dlq, hset, history, forget, ended, attempts, odd = {}, {}, {}, {}, {}, {}, {}, {}, {}
+local zadd, lanes, dlq, out, hset, history, forget, ended, attempts, odd = {}, {}, {}, {}, {}, {}, {}, {}, {}, {}
 for i, id in ipairs(ids) do
   local at = 7 * i - 3
   local place, record, note = unpack(found[i])
@@ -67,6 +68,8 @@ for i, id in ipairs(ids) do
       if member then lanes[#lanes + 1], lanes[#lanes + 2] = 0, member end
     else
       dlq[#dlq + 1], dlq[#dlq + 2] = now, id
+      local key = traits and order_key(traits[i])
+      if key then out[#out + 1] = order_member(key, id) end
     end
     if reason == '0' and attempt == 0 and why == '' and not past then
       forget[#forget + 1] = id
@@ -95,6 +98,7 @@ local count, pended = ARGV[3], #zadd > 0
 if pended then redis.call('ZADD', KEYS[2], unpack(zadd)) end
 if #lanes > 0 then redis.call('ZADD', KEYS[10], unpack(lanes)) end
 if #dlq > 0 then redis.call('ZADD', KEYS[6], unpack(dlq)) end
+if #out > 0 then redis.call('ZREM', ORDER, unpack(out)) end
 if #hset > 0 then redis.call('HSET', KEYS[5], unpack(hset)) end
 if #history > 0 then redis.call('HSET', KEYS[11], unpack(history)) end
 if #forget > 0 then redis.call('HDEL', KEYS[5], unpack(forget)) end

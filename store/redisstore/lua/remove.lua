@@ -1,8 +1,8 @@
 #!lua flags=allow-oom
 -- remove: delete pending tasks.
 --
--- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept  9 traits  10 lanes  11 history
---       12 marks  13 looks  14 attrs  15 index  16 log
+-- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept  9 traits  10 lanes
+--       11 history  12 marks  13 looks  14 attrs  15 index  16 log  17 order
 -- ARGV  ids, none twice
 --       and last the moment (see call.lua)
 --
@@ -16,15 +16,18 @@
 -- include places.lua
 redis.call('HLEN', KEYS[3])
 -- include lane_member.lua
+-- include order_key.lua
 -- include traits.lua
 -- include attrs.lua
 local traits = traits_of(ARGV)
-local gone, left, odd = {}, {}, {}
+local gone, left, out, odd = {}, {}, {}, {}
 for i, p in ipairs(places(ARGV)) do
   if p[1] == 1 then
     gone[#gone + 1] = ARGV[i]
     if watched then tell(DELETED, ARGV[i], attempts_of(p[3])) end
     left[#left + 1] = traits and lane_member(ARGV[i], p[2], traits[i])
+    local key = traits and order_key(traits[i])
+    if key then out[#out + 1], out[#out + 2] = order_member(key, ARGV[i], p[2]), order_member(key, ARGV[i]) end
   else
     odd[#odd + 1] = {i, p[1] == 0 and NOT_FOUND or WRONG_STATE, unpack(p)}
   end
@@ -36,6 +39,7 @@ if #gone > 0 then
   redis.call('HDEL', KEYS[11], unpack(gone))
   redis.call('ZREM', KEYS[2], unpack(gone))
   if traits then redis.call('HDEL', KEYS[9], unpack(gone)) end
+  if #out > 0 then redis.call('ZREM', ORDER, unpack(out)) end
   if #left > 0 then redis.call('ZREM', KEYS[10], unpack(left)) end
   forget_attrs(gone, attrs)
 end

@@ -1,0 +1,152 @@
+package actors
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/datadriven"
+
+	"github.com/ddq-io/ddq/store"
+)
+
+// orderScene are the lines of a shard, and the tasks that it let out.
+type orderScene struct {
+	*orderLines
+	out map[string]bool
+	now store.Millis
+}
+
+// TestOrderLines runs the scenarios of testdata/ordering. Tasks are written id@due/key,
+// without the key in answers of the store; moments are in milliseconds.
+func TestOrderLines(t *testing.T) {
+	datadriven.Walk(t, "testdata/ordering", func(t *testing.T, path string) {
+		s := &orderScene{&orderLines{most: 100}, map[string]bool{}, 100}
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			return s.step(t, d)
+		})
+	})
+}
+
+func (s *orderScene) step(t *testing.T, d *datadriven.TestData) string {
+	var id, head, key string
+	d.MaybeScanArgs(t, "id", &id)
+	d.MaybeScanArgs(t, "head", &head)
+	d.MaybeScanArgs(t, "key", &key)
+	var b strings.Builder
+	switch d.Cmd {
+	case "most":
+		d.ScanArgs(t, "n", &s.most)
+	case "now":
+		d.ScanArgs(t, "at", &s.now)
+	case "ready": // as a shard has it
+		for _, e := range orderedTasks(d.Input) {
+			if !s.moved(e, s.now) && !s.mustWait(e) {
+				s.let(e)
+				s.out[e.ID] = true
+				fmt.Fprintf(&b, "%s goes\n", e.ID)
+			}
+		}
+	case "behind":
+		e := orderedTasks(d.Input)[0]
+		delete(s.out, e.ID)
+		s.behind(e, head)
+	case "held":
+		delete(s.out, id)
+	case "ended":
+		s.ended(id)
+	case "again": // it failed, and is to be tried again
+		s.ended(id)
+		s.learned(orderedTasks(d.Input)[0])
+	case "early":
+		delete(s.out, id)
+		s.early(id)
+	case "doubt":
+		delete(s.out, id)
+		s.doubt(id)
+	case "removed":
+		s.removed(id)
+	case "look":
+		s.timeToLook(key)
+	case "failed":
+		s.notFound(key)
+	case "found":
+		s.found(key, foundTasks(d.Input, key), d.HasArg("full"), s.now, func(id string) bool { return s.out[id] })
+	default:
+		t.Fatalf("unknown command %q", d.Cmd)
+	}
+	return b.String() + s.describe()
+}
+
+func orderedTasks(input string) (tasks []store.Entry) {
+	for _, field := range strings.Fields(input) {
+		rest, key, _ := strings.Cut(field, "/")
+		tasks = append(tasks, orderedTask(rest, key))
+	}
+	return tasks
+}
+
+func orderedTask(text, key string) store.Entry {
+	id, due, _ := strings.Cut(text, "@")
+	e := store.Entry{ID: id, Traits: &store.Traits{OrderingKey: key}}
+	fmt.Sscan(due, &e.Due)
+	return e
+}
+
+// foundTasks reads what the store says: one that is held is at "held".
+func foundTasks(input, key string) (found []store.Ordered) {
+	for _, field := range strings.Fields(input) {
+		found = append(found, store.Ordered{Entry: orderedTask(field, key), Held: strings.HasSuffix(field, "@held")})
+	}
+	return found
+}
+
+// describe takes what was decided, as a shard does.
+func (s *orderScene) describe() string {
+	var b strings.Builder
+	for !s.idle() {
+		s.settle()
+		for _, e := range s.orderLines.out {
+			if !s.out[e.ID] {
+				s.out[e.ID] = true
+				fmt.Fprintf(&b, "%s goes\n", e.ID)
+			}
+		}
+		for _, e := range s.later {
+			fmt.Fprintf(&b, "%s is later\n", e.ID)
+		}
+		for _, key := range s.asks {
+			fmt.Fprintf(&b, "asks for %s\n", key)
+		}
+		for _, l := range s.watch {
+			fmt.Fprintf(&b, "%s is looked at after %d ms\n", l.key, l.lookAt(s.now)-s.now)
+		}
+		s.orderLines.out, s.later, s.asks, s.watch = nil, nil, nil, nil
+	}
+	var keys []string
+	for key := range s.byKey {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	waiting := 0
+	for _, key := range keys {
+		l := s.byKey[key]
+		fmt.Fprintf(&b, "%s: head=%s", key, l.head)
+		for _, e := range l.parked {
+			fmt.Fprintf(&b, " %s", e.ID)
+		}
+		if l.more {
+			b.WriteString(" and more")
+		}
+		b.WriteString("\n")
+		waiting += len(l.parked)
+	}
+	if waiting != len(s.waiting) {
+		fmt.Fprintf(&b, "%d wait, and %d are known to\n", waiting, len(s.waiting))
+	}
+	if b.Len() == 0 {
+		return "nothing\n"
+	}
+	return b.String()
+}

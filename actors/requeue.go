@@ -1,0 +1,72 @@
+package actors
+
+import (
+	"context"
+	"errors"
+
+	"github.com/ddq-io/ddq/store"
+)
+
+// moveDead requeues a dead letter of a former shard in another one, because that is where
+// the tasks of its ordering key go by now. It is stored there before it is deleted here, so
+// when that breaks off it is done when it is asked for again.
+func (s *System) moveDead(ctx context.Context, ref *topicRef, from store.Shard, id string) (store.Status, error) {
+	_, found, err := s.store.Get(ctx, from, []string{id})
+	if err != nil {
+		return 0, err
+	}
+	if was := found[0].State; was != store.StateDead && was != store.StateExpired {
+		return store.NotFound, nil
+	}
+	task := found[0].Task
+	task.Due, task.Expires, task.Attempt, task.LastError = s.clock.millis(), 0, 0, ""
+	for range rerouteTries {
+		if err = s.addElsewhere(ctx, ref, from, &task); !errors.Is(err, store.ErrSealed) {
+			break
+		}
+		if err := s.refreshTopic(ctx, from.Topic); err != nil {
+			return 0, err
+		}
+	}
+	if err != nil {
+		return 0, err
+	}
+	_, removed, err := s.store.RemoveDead(ctx, from, []string{id})
+	if err != nil {
+		return 0, err
+	}
+	return removed[0], nil
+}
+
+// addElsewhere stores a task of an ordering key where others of its key are, or else in
+// the active shards.
+func (s *System) addElsewhere(ctx context.Context, ref *topicRef, from store.Shard, task *store.Task) error {
+	places := placesOf(ref.config.Load(), task.ID)
+	for _, place := range append(places[1:len(places):len(places)], places[0]) {
+		if place == from {
+			continue
+		}
+		ordered := *task
+		ordered.Key = nil // it is not looked for: another task may have it
+		var stamp store.Stamp
+		var results []store.AddResult
+		_, err := s.resolve(ctx, func() (err error) {
+			if place == places[0] {
+				stamp, results, err = s.store.Add(ctx, place, []*store.Task{task})
+			} else {
+				stamp, results, err = s.store.AddKeyed(ctx, place, []*store.Task{&ordered})
+			}
+			return err
+		})
+		switch {
+		case err != nil:
+			return err
+		case results[0].Status == store.Closed:
+			continue
+		case results[0].Status == store.Added:
+			s.tell(ref, place.N, &pendingChanged{task: store.Entry{ID: task.ID, Due: task.Due, Traits: task.Traits}, seq: stamp.Seq})
+		}
+		return nil
+	}
+	return store.ErrSealed
+}

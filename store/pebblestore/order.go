@@ -1,0 +1,208 @@
+package pebblestore
+
+import (
+	"bytes"
+	"context"
+	"math"
+
+	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/record"
+)
+
+// An unfinished task of an ordering key is in tableOrder, under the length of its key in
+// a byte, the key, the due time and the id as it is.
+
+// wasHeld stands in the place of the due time of a task that was held: before any other.
+const wasHeld store.Millis = math.MinInt64
+
+func appendOrder(b []byte, number uint32, key string) []byte {
+	return append(append(appendPrefix(b, number, tableOrder), byte(len(key))), key...)
+}
+
+func appendOrderKey(b []byte, number uint32, key string, due store.Millis, id string) []byte {
+	return append(appendMillis(appendOrder(b, number, key), due), id...)
+}
+
+// decodeOrderKey reads what appendOrderKey wrote.
+func decodeOrderKey(b []byte) (key string, due store.Millis, id string, ok bool) {
+	if len(b) <= prefixLen {
+		return "", 0, "", false
+	}
+	rest, size := b[prefixLen+1:], int(b[prefixLen])
+	if len(rest) < size+8 {
+		return "", 0, "", false
+	}
+	return string(rest[:size]), millisAt(rest[size:]), string(rest[size+8:]), true
+}
+
+// standsAt is where an entry that nobody holds stands among the tasks of its key.
+func (e *entry) standsAt() store.Millis {
+	if e.first {
+		return wasHeld
+	}
+	return e.due
+}
+
+// lineUp puts a task with these encoded traits among those of its ordering key, if it
+// has one.
+func (t *turn) lineUp(traits []byte, at store.Millis, id string) error {
+	key := record.Ordering(traits)
+	if key == "" {
+		return nil
+	}
+	return t.index(appendOrderKey(nil, t.sh.number, key, at, id), nil)
+}
+
+// stepOut takes it out again.
+func (t *turn) stepOut(traits []byte, at store.Millis, id string) error {
+	key := record.Ordering(traits)
+	if key == "" {
+		return nil
+	}
+	return t.remove(appendOrderKey(nil, t.sh.number, key, at, id), true)
+}
+
+// finishOrdered takes a held task out of its line when it has one, and then reads it.
+func (t *turn) finishOrdered(h *hold) error {
+	if !h.ordered {
+		return nil
+	}
+	e, f, err := t.find(h.id)
+	if err != nil || f != readable { // Sweep finds what is left of one that cannot be read
+		return err
+	}
+	return t.stepOut(e.traits(), wasHeld, h.id)
+}
+
+// eachInOrder calls see for the unfinished tasks of a key, until it returns false. What
+// points to no such task, which Sweep removes, is left out.
+func (t *turn) eachInOrder(key string, see func(o *store.Ordered) bool) error {
+	lower := appendOrder(nil, t.sh.number, key)
+	upper := append(bytes.Clone(lower), bytes.Repeat([]byte{0xff}, 9)...)
+	return t.s.scan(lower, upper, func(stored, _ []byte) (bool, error) {
+		_, _, id, ok := decodeOrderKey(stored)
+		if !ok {
+			return true, nil
+		}
+		e, f, err := t.find(id)
+		if err != nil || f != readable || e.state != pending {
+			return true, err
+		}
+		o := store.Ordered{Entry: store.Entry{ID: id, Due: e.due}, Held: t.sh.holds.get(id) != nil}
+		if o.Held {
+			o.Due = 0
+		}
+		o.Traits, _ = record.DecodeTraits(e.traits()) // what is not readable is dead-lettered by Hold
+		return see(&o), nil
+	})
+}
+
+// head is the first unfinished task of a key, nil when there is none.
+func (t *turn) head(key string) (first *store.Ordered, err error) {
+	err = t.eachInOrder(key, func(o *store.Ordered) bool {
+		first = o
+		return false
+	})
+	return first, err
+}
+
+// behind returns the task that is before one of these encoded traits, nil when it is
+// the head of its key, or has none. What find returned is not valid any more if it
+// returns true.
+func (t *turn) behind(traits []byte, id string) (head *store.Ordered, looked bool, err error) {
+	key := record.Ordering(traits)
+	if key == "" {
+		return nil, false, nil
+	}
+	if head, err = t.head(key); head != nil && head.ID == id {
+		head = nil
+	}
+	return head, true, err
+}
+
+// closedTo reports whether the shard takes no task of an ordering key, empty for none: it
+// is sealed, and no unfinished task has the key.
+func (t *turn) closedTo(key string) (bool, error) {
+	if !t.sh.meta.sealed || key == "" {
+		return t.sh.meta.sealed, nil
+	}
+	head, err := t.head(key)
+	return head == nil, err
+}
+
+// addOrdered adds a task without an idempotency key where others of its ordering key are.
+func (t *turn) addOrdered(task *store.Task) (store.AddResult, error) {
+	result := store.AddResult{Status: store.Closed, ID: task.ID}
+	e, f, err := t.find(task.ID)
+	if err != nil {
+		return result, err
+	}
+	if live := f == broken || f == readable && e.state == pending; !live {
+		if closed, err := t.closedTo(task.Traits.Ordering()); closed || err != nil {
+			return result, err
+		}
+	}
+	result, err = t.add(task, nil)
+	result.ID, result.Token, result.Deadline, result.Attempt = task.ID, store.Token{}, 0, 0
+	return result, err
+}
+
+// InOrder returns the first unfinished tasks of ordering keys.
+func (s *Store) InOrder(ctx context.Context, name store.Shard, keys []string, limit int) (store.Stamp, [][]store.Ordered, error) {
+	found := make([][]store.Ordered, len(keys))
+	stamp, err := s.change(ctx, name, access{}, func(t *turn) error {
+		for i, key := range keys {
+			if limit <= 0 {
+				break
+			}
+			if err := t.eachInOrder(key, func(o *store.Ordered) bool {
+				found[i] = append(found[i], *o)
+				return len(found[i]) < limit
+			}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return store.Stamp{}, nil, err
+	}
+	return stamp, found, nil
+}
+
+// checkOrder looks whether the task of a key stands there.
+func (w *sweep) checkOrder(stored []byte) (repaired bool, err error) {
+	key, at, id, ok := decodeOrderKey(stored)
+	if !ok {
+		return true, w.remove(stored, true)
+	}
+	e, f, err := w.find(id)
+	if err != nil || f == broken {
+		return false, err // Hold will find it
+	}
+	if f == readable && e.state == pending && record.Ordering(e.traits()) == key && at == w.standsAt(id, &e) {
+		return false, nil
+	}
+	return true, w.remove(stored, true)
+}
+
+// standsAt is where a task stands among those of its key.
+func (t *turn) standsAt(id string, e *entry) store.Millis {
+	if t.sh.holds.get(id) != nil {
+		return wasHeld
+	}
+	return e.standsAt()
+}
+
+// checkLine puts an unfinished task where it belongs among those of its key.
+func (w *sweep) checkLine(id string, e *entry) (repaired bool, err error) {
+	key := record.Ordering(e.traits())
+	if key == "" {
+		return false, nil
+	}
+	stored := appendOrderKey(nil, w.sh.number, key, w.standsAt(id, e), id)
+	if has, err := w.has(stored); has || err != nil {
+		return false, err
+	}
+	return true, w.replace(stored, nil)
+}
