@@ -36,7 +36,7 @@ local stored = redis.call('HMGET', KEYS[3], unpack(ids))
 -- include order_key.lua
 -- include put_traits.lua
 local ordered = {}
-for j = last + 3, at, 2 do
+for j = last + 4, at, 2 do
   if order_key(ARGV[j + 1]) then ordered[tonumber(ARGV[j])] = true end
 end
 -- What is as expected: absent and due, without expiry and ordering key.
