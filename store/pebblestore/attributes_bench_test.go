@@ -71,10 +71,14 @@ func BenchmarkLookup(b *testing.B) {
 					x.pages(b, x.lookupIDs(store.IndexQuery{Name: "path", Value: "/invoices/012", Prefix: true}))
 				})
 			}
-			if err := s.db.Compact(context.Background(), []byte{0}, []byte{0xff}, true); err != nil {
-				b.Fatal(err)
-			}
-			b.ReportMetric(float64(s.db.Metrics().Total().TablesSize)/million, "bytes/task")
+			b.Run("disk", func(b *testing.B) {
+				for b.Loop() {
+					if err := s.db.Compact(context.Background(), []byte{0}, []byte{0xff}, true); err != nil {
+						b.Fatal(err)
+					}
+				}
+				b.ReportMetric(float64(s.db.Metrics().Total().TablesSize)/million, "bytes/task")
+			})
 		})
 	}
 }

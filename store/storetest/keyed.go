@@ -254,8 +254,8 @@ func keyedBatch(f *fixture) {
 
 func keyedForgotten(f *fixture) {
 	equal(f, "keys at first", f.stats().Keys, false)
-	f.addKeyed(store.Added, "a", f.keyed("a", "k", short, store.KeyReturn))
 	f.addKeyed(store.Added, "b", f.keyed("b", "l", long, store.KeyReturn))
+	f.addKeyed(store.Added, "a", f.keyed("a", "k", short, store.KeyReturn)) // the last: each looks at keys whose time has come
 	equal(f, "keys", f.stats().Keys, true)
 	waitUntil(f, f.s, f.now().Add(short+slack))
 	for want := range map[int]bool{1: true} {
