@@ -95,9 +95,12 @@ func watchKilled(t *testing.T, args ...string) {
 	var parties sync.WaitGroup
 	parties.Go(func() { w.follow(ctx, c) })
 	w.enqueue(ctx, c, 0, watchedTasks/2)
-	_, err = ddqv1.NewDelayQueueServiceClient(c.Conn()).Retrieve(ctx, &ddqv1.RetrieveRequest{Topic: "mail", MaxTasks: 20, WaitMs: 10_000})
-	if err != nil { // a worker that dies with what it has
-		t.Fatal(err)
+	for held := 0; held == 0; { // a worker that dies with what it has
+		r, err := ddqv1.NewDelayQueueServiceClient(c.Conn()).Retrieve(ctx, &ddqv1.RetrieveRequest{Topic: "mail", MaxTasks: 20, WaitMs: 10_000})
+		if err != nil {
+			t.Fatal(err)
+		}
+		held = len(r.Deliveries)
 	}
 	parties.Go(func() {
 		handler := worker.HandlerFunc(func(context.Context, worker.Task) error { return nil })
