@@ -32,6 +32,9 @@ func (s *System) CreateTopic(ctx context.Context, name string, c TopicChange) (s
 	if err == nil && t.WatchRetention > 0 {
 		err = s.keepLogs(ctx, shardsOf(&t), t.Watching())
 	}
+	if err == nil && t.Indexed != "" {
+		s.indexNow(&t)
+	}
 	return t, failure(err)
 }
 
@@ -68,6 +71,9 @@ func (s *System) ConfigureTopic(ctx context.Context, name string, c TopicChange)
 		if err := s.keepLogs(ctx, shardsOf(&t), t.Watching()); err != nil {
 			return store.Topic{}, failure(err)
 		}
+	}
+	if c.Indexed != nil {
+		defer s.indexNow(&t) // once this node says so to its tasks
 	}
 	return t, failure(s.configure(ctx, t))
 }
@@ -138,6 +144,12 @@ func (l *Limits) apply(t *store.Topic, c TopicChange) *Error {
 		return invalid("policy.visibility_timeout_ms", "OUT_OF_RANGE_FIELD", "policy.visibility_timeout_ms must be %d to %d",
 			l.MinVisibility.Milliseconds(), l.MaxVisibility.Milliseconds())
 	}
+	if c.Indexed != nil {
+		if err := l.checkIndexed(*c.Indexed); err != nil {
+			return err
+		}
+		t.Indexed = store.NewIndexSet(*c.Indexed...)
+	}
 	if err := checkBackoff(t.Backoff); err != nil {
 		err.Field = "policy." + err.Field
 		return err
@@ -167,20 +179,25 @@ func (s *System) DescribeTopic(ctx context.Context, name string) (TopicStatus, e
 		return TopicStatus{}, e
 	}
 	status := TopicStatus{Topic: topics[0]}
-	var err error
-	if status.Depth, err = s.depth(ctx, &status.Topic); err != nil {
+	stats, err := s.store.Stats(ctx, shardsOf(&status.Topic))
+	if err != nil {
 		return TopicStatus{}, failure(err)
 	}
+	status.Depth, status.Indexing = depthOf(stats), indexing(&status.Topic, stats)
 	status.Subscriptions, err = s.subscriptions(ctx, name)
 	return status, failure(err)
 }
 
 func (s *System) depth(ctx context.Context, t *store.Topic) (d Depth, err error) {
 	stats, err := s.store.Stats(ctx, shardsOf(t))
+	return depthOf(stats), err
+}
+
+func depthOf(stats []store.Stats) (d Depth) {
 	for i := range stats {
 		d = d.plus(&stats[i])
 	}
-	return d, err
+	return d
 }
 
 // plus is d and what a shard has.
@@ -464,6 +481,7 @@ func (s *System) startRefresh() {
 	s.refresh.cancel = cancel
 	s.refresh.wg.Go(func() { every(ctx, followEvery, s.followTopics) })
 	s.refresh.wg.Go(func() { every(ctx, choresEvery, s.chores) })
+	s.refresh.wg.Go(func() { s.indexShards(ctx) })
 	s.refresh.wg.Go(func() { s.beat(ctx) })
 	s.refresh.wg.Go(func() { s.watchWaiters(ctx) })
 	if s.fleet.source != nil {

@@ -121,7 +121,7 @@ func (s *System) bulk(ctx context.Context, b Bulk, progress func(Progress) error
 	var p Progress
 	most := or(b.Max, MaxBulk)
 	for _, shard := range shardsOf(ref.config.Load()) {
-		targets, err := s.targets(ctx, shard, &b.Filter, most-p.Matched)
+		targets, err := s.targets(ctx, ref.config.Load(), shard, &b.Filter, most-p.Matched)
 		if err != nil {
 			return failure(err)
 		}
@@ -149,10 +149,11 @@ func (s *System) bulk(ctx context.Context, b Bulk, progress func(Progress) error
 }
 
 // targets returns the pending tasks of a shard that match, at most as many.
-func (s *System) targets(ctx context.Context, shard store.Shard, f *TaskFilter, most int64) (targets []target, err error) {
+func (s *System) targets(ctx context.Context, t *store.Topic, shard store.Shard, f *TaskFilter, most int64) (targets []target, err error) {
+	find := s.newFinder(t, f, []store.Kind{store.KindPending})
 	for cursor := ""; ; {
 		var page []store.Snapshot
-		if page, cursor, err = s.pendingPage(ctx, shard, f, cursor, findBodies); err != nil {
+		if page, cursor, err = find.page(ctx, shard, cursor, findEntries); err != nil {
 			return nil, err
 		}
 		for i := range page {

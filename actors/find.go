@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/ddq-io/ddq/store"
@@ -113,7 +114,12 @@ func (s *System) Find(ctx context.Context, topic string, f TaskFilter, size int,
 	if err := s.cfg.Limits.checkFilter(&f); err != nil {
 		return nil, "", err
 	}
-	return s.walk(ctx, topic, f.kinds(), size, token, f.matches, func(ctx context.Context, shard store.Shard, kind store.Kind, cursor string, limit int) ([]store.Snapshot, string, error) {
+	if len(f.Attributes) > 0 {
+		return s.walk(ctx, topic, make([]store.Kind, 1), size, token, f.matches, func(ctx context.Context, t *store.Topic, shard store.Shard, _ store.Kind, cursor string, limit int) ([]store.Snapshot, string, error) {
+			return s.newFinder(t, &f, f.kinds()).page(ctx, shard, cursor, limit)
+		})
+	}
+	return s.walk(ctx, topic, f.kinds(), size, token, f.matches, func(ctx context.Context, _ *store.Topic, shard store.Shard, kind store.Kind, cursor string, limit int) ([]store.Snapshot, string, error) {
 		if kind != store.KindPending {
 			return s.store.List(ctx, shard, kind, cursor, limit)
 		}
@@ -122,9 +128,33 @@ func (s *System) Find(ctx context.Context, topic string, f TaskFilter, size int,
 }
 
 const (
-	findEntries = 1000 // of the index, in one read
-	findBodies  = 250  // tasks, in one read
+	findEntries = 1000 // of an index, in one read
+	findBodies  = 250  // tasks, in one call of the store
 )
+
+// read returns tasks by id. Where a store has to sync what others have written before it can
+// answer, the calls for a page wait for that together.
+func (s *System) read(ctx context.Context, shard store.Shard, ids []string) ([]store.Snapshot, error) {
+	found := make([]store.Snapshot, len(ids))
+	errs := make([]error, (len(ids)+findBodies-1)/findBodies)
+	var wg sync.WaitGroup
+	for k := range errs {
+		from := k * findBodies
+		to := min(from+findBodies, len(ids))
+		wg.Go(func() {
+			_, part, err := s.store.Get(ctx, shard, ids[from:to])
+			errs[k] = err
+			copy(found[from:], part)
+		})
+	}
+	wg.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
+}
 
 // pendingPage reads a page of pending tasks that may match, at most limit, in order of
 // due time: it begins where the filter does, and reads no task that the index says is
@@ -135,7 +165,7 @@ func (s *System) pendingPage(ctx context.Context, shard store.Shard, f *TaskFilt
 		return nil, "", store.ErrBadCursor
 	}
 	if f.IDPrefix == "" {
-		query.Limit = max(1, min(limit, findBodies)) // the index says of all others that they may match
+		query.Limit = max(1, min(limit, findEntries)) // the index says of all others that they may match
 	}
 	_, entries, err := s.store.Window(ctx, shard, query)
 	if err != nil || len(entries) == 0 {
@@ -148,7 +178,7 @@ func (s *System) pendingPage(ctx context.Context, shard store.Shard, f *TaskFilt
 		if !f.matchesEntry(e.ID, e.Due) {
 			continue
 		}
-		if ids = append(ids, e.ID); len(ids) == min(limit, findBodies) {
+		if ids = append(ids, e.ID); len(ids) == min(limit, findEntries) {
 			last, more = e, more || i+1 < len(entries)
 			break
 		}
@@ -159,7 +189,7 @@ func (s *System) pendingPage(ctx context.Context, shard store.Shard, f *TaskFilt
 	if len(ids) == 0 {
 		return nil, next, nil
 	}
-	_, found, err := s.store.Get(ctx, shard, ids)
+	found, err := s.read(ctx, shard, ids)
 	if err != nil {
 		return nil, "", err
 	}

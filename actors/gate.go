@@ -15,7 +15,7 @@ import (
 //
 // A task that may not go waits in the line of what it lacks, and its subscription has
 // its credit back. When it may, it is ready again, with its token, and comes by when
-// there is credit for it. Rates come before caps, so that no permit is idle.
+// there is credit for it. Tokens go to tasks that have a claim to their permits.
 //
 // Invariants:
 //   - a ticket waits in at most one line, and has a permit asked for or waits, not both
@@ -216,12 +216,8 @@ func (g *gate) try(now time.Time, t *ticket, sub int64) {
 		return
 	}
 	caps := g.capsOf(t)
-	for i, c := range caps {
-		tried := slices.Contains(t.tried, c)
-		if slices.Contains(t.claims, c) || c.room() > 0 && (tried || c.len() == 0) {
-			continue
-		}
-		g.untry(t, caps[i:])
+	if c := t.lacks(caps); c != nil {
+		g.untry(t, caps[slices.Index(caps, c):])
 		g.wait(&c.waitline, t, sub)
 		return
 	}
@@ -230,14 +226,15 @@ func (g *gate) try(now time.Time, t *ticket, sub int64) {
 			continue
 		}
 		var ok bool
-		if r.len() == 0 || cleared == &r.waitline {
+		if r.len() == 0 || cleared == &r.waitline || len(t.claims) > 0 && r.urgent.len() == 0 {
 			t.tokens[r.which], ok = r.take(now)
 		}
 		if !ok {
 			if r.slow() {
 				g.unclaim(t, caps)
 			}
-			g.wait(&r.waitline, t, sub)
+			g.passTurns(t)
+			g.wait(r.of(t), t, sub)
 			return
 		}
 	}
@@ -252,6 +249,23 @@ func (g *gate) try(now time.Time, t *ticket, sub int64) {
 	}
 	t.stage, t.sub = acquiring, sub
 	g.ask = append(g.ask, t)
+}
+
+// passTurns lets other nodes go where this one's turn is of no use, because the task that
+// it was for lacks a token.
+func (g *gate) passTurns(t *ticket) {
+	for _, c := range t.claims {
+		if c.len() == 0 {
+			g.passTurn(c)
+		}
+	}
+}
+
+func (g *gate) passTurn(c *capLine) {
+	if c.inTurn {
+		c.inTurn = false
+		g.resign = append(g.resign, store.LimitKey{Topic: g.topic, Key: c.key})
+	}
 }
 
 // first takes the next task out of a line.
@@ -301,7 +315,7 @@ func (g *gate) ratesOf(t *ticket) (rates []*rateLine) {
 func (g *gate) rate(key string, rate store.Rate) *rateLine {
 	r := g.rates[key]
 	if r == nil {
-		r = &rateLine{waitline: newWaitline(key, g.every), rate: rate}
+		r = newRateLine(key, g.every, rate)
 		if key == "" {
 			r.which = 1
 		}
@@ -339,7 +353,7 @@ func (g *gate) wakeAt() time.Time { return g.alarms.next() }
 // service looks at the lines whose moment has come.
 func (g *gate) service(now time.Time) {
 	for l := g.alarms.due(now); l != nil; l = g.alarms.due(now) {
-		if r := g.rates[l.key]; r != nil && &r.waitline == l {
+		if r := g.rates[l.key]; r != nil && (&r.waitline == l || &r.urgent == l) {
 			g.serveRate(now, r)
 		}
 		if c := g.caps[l.key]; c != nil && &c.waitline == l {
@@ -355,7 +369,11 @@ func (g *gate) serveRate(now time.Time, r *rateLine) {
 		if !ok {
 			break
 		}
-		next := g.first(&r.waitline)
+		next := g.claimant(r)
+		if next == nil {
+			r.untake()
+			break
+		}
 		next.tokens[r.which] = t
 		g.letOut(&r.waitline, next)
 	}
@@ -376,6 +394,27 @@ func (g *gate) serveRate(now time.Time, r *rateLine) {
 		r.asking = min(r.len()-left, r.block())
 		g.reserve = append(g.reserve, r)
 	}
+}
+
+// claimant takes the next task out of a rate's line, with a claim at each of its caps, so
+// that no token is spent on one that could not go. Those that lack a permit wait for
+// that instead.
+func (g *gate) claimant(r *rateLine) *ticket {
+	for r.len() > 0 {
+		t := g.first(r.next())
+		caps := g.capsOf(t)
+		if c := t.lacks(caps); c != nil {
+			g.untry(t, caps)
+			c.join(t)
+			g.wakeSoon(&c.waitline)
+			continue
+		}
+		for _, c := range caps {
+			c.claim(t)
+		}
+		return t
+	}
+	return nil
 }
 
 func (g *gate) letOut(l *waitline, t *ticket) {
@@ -425,15 +464,15 @@ func (g *gate) doom(now time.Time, r *rateLine, over int) {
 	left, _ := r.left(now)
 	var lucky []*ticket
 	for range min(left, r.len()) {
-		lucky = append(lucky, g.first(&r.waitline))
+		lucky = append(lucky, g.first(r.next()))
 	}
 	for range min(over, r.len()) {
-		t := g.first(&r.waitline)
+		t := g.first(r.next())
 		t.doomed = true
 		g.letOut(&r.waitline, t)
 	}
 	for _, t := range lucky {
-		r.join(t)
+		r.of(t).join(t)
 	}
 }
 
@@ -442,9 +481,11 @@ func (g *gate) doom(now time.Time, r *rateLine, over int) {
 func (g *gate) serveCap(now time.Time, c *capLine) {
 	if c.len() == 0 {
 		c.retry = time.Time{}
-		if c.out+c.asking == 0 {
-			delete(g.caps, c.key)
+		if c.out+c.asking > 0 {
+			return
 		}
+		g.passTurn(c) // what was let out waits for something else
+		delete(g.caps, c.key)
 		return
 	}
 	switch {
@@ -456,10 +497,12 @@ func (g *gate) serveCap(now time.Time, c *capLine) {
 			c.free = c.out + 1
 		}
 	}
+	if !c.inTurn && c.asking+c.out == 0 && c.room() <= 0 {
+		c.free = 1 // one asks, so that the store knows that this node waits
+	}
 	for c.room() > 0 && c.len() > 0 {
 		t := g.first(&c.waitline)
-		t.tried, t.claims = append(t.tried, c), append(t.claims, c)
-		c.out++
+		c.claim(t)
 		g.again(t)
 	}
 	g.alarms.set(&c.waitline, c.retry)

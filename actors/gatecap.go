@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"slices"
 	"time"
 
 	"github.com/ddq-io/ddq/store"
@@ -18,6 +19,7 @@ type capLine struct {
 	free   int // permits that are believed to be free, without those that are being asked for
 	asking int
 	retry  time.Time // when to try without having been told
+	inTurn bool      // this node was refused: the store keeps a permit for it, see store.WaitLife
 }
 
 // room is how many permits nobody here has a claim to.
@@ -26,14 +28,35 @@ func (c *capLine) room() int { return c.free - c.out }
 // gain takes in that n more permits may be free.
 func (c *capLine) gain(n int) { c.free = min(c.free+n, c.max) }
 
+// claim lets a task go for a permit.
+func (c *capLine) claim(t *ticket) {
+	if slices.Contains(t.claims, c) {
+		return
+	}
+	t.tried, t.claims = append(t.tried, c), append(t.claims, c)
+	c.out++
+}
+
+// lacks returns the first of a task's caps that it may not ask for a permit, nil for none.
+func (t *ticket) lacks(caps []*capLine) *capLine {
+	for _, c := range caps {
+		tried := slices.Contains(t.tried, c)
+		if !slices.Contains(t.claims, c) && (c.room() <= 0 || !tried && c.len() > 0) {
+			return c
+		}
+	}
+	return nil
+}
+
 // answered takes in what asking for a permit came to.
 func (c *capLine) answered(a *acquired) {
 	c.asking = max(0, c.asking-1)
 	switch {
 	case a.permit != nil:
+		c.inTurn = false
 		c.free = max(c.free, min(a.room-c.asking, c.max))
 	case a.lacks == c.key && !a.failed:
-		c.free = 0
+		c.free, c.inTurn = 0, true
 	default: // it was not taken, or given back
 		c.gain(1)
 	}

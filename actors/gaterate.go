@@ -23,6 +23,7 @@ const (
 // tasks that wait for one.
 type rateLine struct {
 	waitline
+	urgent waitline // those that have a claim to a permit, which is idle meanwhile: they go first
 	rate   store.Rate
 	which  int // of a ticket's tokens
 	blocks []block
@@ -34,6 +35,29 @@ type rateLine struct {
 type block struct {
 	store.Tokens
 	next int
+}
+
+func newRateLine(key string, every int, rate store.Rate) *rateLine {
+	return &rateLine{waitline: newWaitline(key, every), urgent: newWaitline(key, every), rate: rate}
+}
+
+// len is how many tasks wait.
+func (r *rateLine) len() int { return r.waitline.len() + r.urgent.len() }
+
+// of is where a task waits.
+func (r *rateLine) of(t *ticket) *waitline {
+	if len(t.claims) > 0 {
+		return &r.urgent
+	}
+	return &r.waitline
+}
+
+// next is where the one waits that goes next.
+func (r *rateLine) next() *waitline {
+	if r.urgent.len() > 0 {
+		return &r.urgent
+	}
+	return &r.waitline
 }
 
 // take returns a token that has come, if there is one.
@@ -55,6 +79,9 @@ func (r *rateLine) take(now time.Time) (token, bool) {
 	}
 	return token{}, false
 }
+
+// untake gives back the token that was taken last.
+func (r *rateLine) untake() { r.blocks[0].next-- }
 
 // left is how many tokens there are that can be used, and when the next of them comes.
 func (r *rateLine) left(now time.Time) (n int, next time.Time) {

@@ -88,6 +88,9 @@ func (t *topicActor) onLimits(m any) {
 			t.armed = time.Time{}
 		}
 		t.gate.tick(now)
+	case *clockJumped: // the timer counts from what the clock said before
+		t.armed = time.Time{}
+		t.gate.tick(now)
 	case *tokensReserved:
 		if m.err != nil {
 			t.noteLimits(m.err)
@@ -340,7 +343,8 @@ func (a *acquisition) fail(ctx context.Context, err error) {
 	a.giveBack(ctx, back)
 }
 
-// resign gives up this node's turns at caps.
+// resign gives up this node's turns at caps, and tells those who wait behind it when
+// there is a permit.
 func (t *topicActor) resign(keys []store.LimitKey) {
 	if len(keys) == 0 {
 		return
@@ -349,10 +353,20 @@ func (t *topicActor) resign(keys []store.LimitKey) {
 	for i, key := range keys {
 		asked[i] = store.Acquire{Key: key, Node: t.cfg.Node}
 	}
+	limits := t.gate.limits
 	t.calls.run(func(ctx context.Context) {
-		if _, err := t.store.Acquire(ctx, asked); err != nil {
+		got, err := t.store.Acquire(ctx, asked)
+		if err != nil {
 			t.log.Debug("turns not given up", "topic", asked[0].Key.Topic, "err", err) // they lapse
+			return
 		}
+		var room []store.Permit // of nobody: to hear who waits
+		for i, key := range keys {
+			if most := limits.Cap(key.Key); got[i].InUse < most {
+				room = append(room, store.Permit{Key: key})
+			}
+		}
+		t.freeAll(ctx, room)
 	})
 }
 
@@ -365,18 +379,24 @@ func (t *topicActor) free(permits []*permit) {
 	for _, p := range permits {
 		all = append(all, p.each()...)
 	}
-	t.calls.run(func(ctx context.Context) {
-		var waiting [][]string
-		_, err := t.resolve(ctx, func() (err error) {
-			waiting, err = t.store.Free(ctx, all)
-			return err
-		})
-		if err != nil {
-			t.noteLimits(err) // they end by themselves
-			return
-		}
-		t.tellFree(all, waiting)
+	t.calls.run(func(ctx context.Context) { t.freeAll(ctx, all) })
+}
+
+// freeAll runs off the actor.
+func (t *topicActor) freeAll(ctx context.Context, permits []store.Permit) {
+	if len(permits) == 0 {
+		return
+	}
+	var waiting [][]string
+	_, err := t.resolve(ctx, func() (err error) {
+		waiting, err = t.store.Free(ctx, permits)
+		return err
 	})
+	if err != nil {
+		t.noteLimits(err) // they end by themselves
+		return
+	}
+	t.tellFree(permits, waiting)
 }
 
 // tellFree tells nodes that permits are free: as many of them as there are permits,

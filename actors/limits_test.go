@@ -389,8 +389,7 @@ func TestRateAndCapTogetherGoOn(t *testing.T) {
 	})
 }
 
-// Two caps at a time are not used to the full: a permit that is free may be found a
-// second late. But nothing stands still.
+// Two caps and a rate at a time are not used to the full. But nothing stands still.
 func TestTwoCapsTogetherGoOn(t *testing.T) {
 	fleetBubble(t, []string{"a", "b", "c"}, func(t *testing.T, f *testFleet) {
 		f.limited("mail", TopicChange{Concurrency: new(4), KeyConcurrency: new(2), KeyRate: &store.Rate{Count: 30, Period: time.Second}})
@@ -404,8 +403,9 @@ func TestTwoCapsTogetherGoOn(t *testing.T) {
 			key := fmt.Sprint("k", i%3)
 			t.Task.Traits = &store.Traits{RateKey: key, ConcurrencyKey: key}
 		})
+		began := time.Now()
 		for until := time.Now().Add(time.Minute); len(c.acked) < 600 && time.Now().Before(until); {
-			c.run(time.Second)
+			c.run(time.Second / 4)
 		}
 		if c.most > 4 {
 			t.Errorf("%d tasks at a time, want 4 at most", c.most)
@@ -413,6 +413,25 @@ func TestTwoCapsTogetherGoOn(t *testing.T) {
 		if got := len(c.acked); got < 600 {
 			t.Errorf("%d tasks done of 600", got)
 		}
-		t.Logf("%d done, %d at a time", len(c.acked), c.most)
+		t.Logf("%d done, %d at a time, in %v", len(c.acked), c.most, time.Since(began))
+	})
+}
+
+// TestRateGoesOnAfterTheClockWasSetBack: what waits for a moment of the store's clock does not
+// wait for as long as that clock was set back, once it is right again.
+func TestRateGoesOnAfterTheClockWasSetBack(t *testing.T) {
+	fleetBubble(t, []string{"a"}, func(t *testing.T, f *testFleet) {
+		f.limited("mail", TopicChange{Rate: &store.Rate{Count: 10, Period: time.Second}})
+		c := f.hire("mail", 1, 50, "a")
+		f.backlog("mail", 200, nil)
+		c.run(2 * time.Second)
+		f.store.SetClock(-time.Hour)
+		c.run(4 * time.Second)
+		f.store.SetClock(0)
+		before := len(c.got)
+		c.run(8 * time.Second)
+		if n := len(c.got) - before; n < 50 {
+			t.Errorf("%d deliveries in eight seconds at ten a second, want 50 at least", n)
+		}
 	})
 }

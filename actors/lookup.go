@@ -160,11 +160,13 @@ const emptyPages = 20
 
 // page reads a page of the lists of a topic's shards, one after the other.
 func (s *System) page(ctx context.Context, topic string, kinds []store.Kind, size int, token string, match func(*store.Snapshot) bool) ([]Found, string, error) {
-	return s.walk(ctx, topic, kinds, size, token, match, s.store.List)
+	return s.walk(ctx, topic, kinds, size, token, match, func(ctx context.Context, _ *store.Topic, shard store.Shard, kind store.Kind, cursor string, limit int) ([]store.Snapshot, string, error) {
+		return s.store.List(ctx, shard, kind, cursor, limit)
+	})
 }
 
 // lister reads a page of the tasks of a kind, as List of a store does.
-type lister func(ctx context.Context, shard store.Shard, kind store.Kind, cursor string, limit int) ([]store.Snapshot, string, error)
+type lister func(ctx context.Context, t *store.Topic, shard store.Shard, kind store.Kind, cursor string, limit int) ([]store.Snapshot, string, error)
 
 // walk is page with a say in how a page of a shard is read.
 func (s *System) walk(ctx context.Context, topic string, kinds []store.Kind, size int, token string, match func(*store.Snapshot) bool, list lister) ([]Found, string, error) {
@@ -189,7 +191,7 @@ func (s *System) walk(ctx context.Context, topic string, kinds []store.Kind, siz
 			}
 			continue
 		}
-		found, next, err := list(ctx, store.Shard{Topic: t[0].Name, N: at.shard}, kinds[at.kind], at.cursor, size-len(tasks))
+		found, next, err := list(ctx, &t[0], store.Shard{Topic: t[0].Name, N: at.shard}, kinds[at.kind], at.cursor, size-len(tasks))
 		if err != nil {
 			return nil, "", failure(err)
 		}

@@ -125,6 +125,7 @@ func (n *simNode) live() {
 		n.sys.followTopics(n.ctx)
 		if turn%3 == 0 {
 			n.sys.chores(n.ctx)
+			n.sys.indexBehind(n.ctx)
 		}
 	})
 	n.ticks(n.sys.cfg.LoadEvery, func() { n.sys.tick(&loadTick{}, 0) })

@@ -34,6 +34,7 @@ type System struct {
 	turns  turns      // of topics
 	tails  tails
 	refresh
+	indexer *indexer
 }
 
 // New makes a System on a store. The store stays the caller's to close, after
@@ -44,7 +45,7 @@ func New(cfg Config, st store.Store, log *slog.Logger, reg prometheus.Registerer
 	}
 	m := newMetrics(reg)
 	rt := &runtime{cfg: cfg.withDefaults(), waiters: newWaiters(), metrics: m, log: log, random: rand.Float64}
-	s := &System{runtime: rt}
+	s := &System{runtime: rt, indexer: newIndexer()}
 	rt.clock = newClock(s.onClockJump)
 	rt.store = observedStore{Store: st, metrics: m, clock: rt.clock}
 	rt.fleet = &fleet{self: rt.cfg.Node}

@@ -119,6 +119,7 @@ func (t *topicActor) Receive(c actor.Context) {
 		t.rampUp()
 	case *clockJumped:
 		t.toShards(m)
+		t.onLimits(m)
 	case *leaseLost:
 		t.toShards(m)
 		t.unlink()

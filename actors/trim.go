@@ -20,7 +20,7 @@ const (
 // nobody needs any more is deleted there, and what is left is counted.
 func (s *System) chores(ctx context.Context) {
 	topics, err := s.store.ListTopics(ctx)
-	err = errors.Join(err, s.trimKeys(ctx, topics))
+	err = errors.Join(err, s.tend(ctx, topics))
 	for i := range topics {
 		t := &topics[i]
 		err = errors.Join(err, s.trim(ctx, t), s.tendLogs(ctx, t))
@@ -57,23 +57,25 @@ func (s *System) trim(ctx context.Context, t *store.Topic) error {
 	return err
 }
 
-// trimKeys forgets idempotency keys that are free, in the shards that have any.
-func (s *System) trimKeys(ctx context.Context, topics []store.Topic) error {
+// tend sees to what the numbers of this node's shards tell: idempotency keys that are
+// free are forgotten where there are any, logs that nobody keeps any more end, and indexes
+// are made what the topics say.
+func (s *System) tend(ctx context.Context, topics []store.Topic) error {
 	var ours []store.Shard
-	watched := make(map[string]bool)
+	var of []*store.Topic
 	for i := range topics {
-		watched[topics[i].Name] = topics[i].WatchRetention > 0
 		for _, shard := range shardsOf(&topics[i]) {
 			if s.fleet.owns(shard) {
-				ours = append(ours, shard)
+				ours, of = append(ours, shard), append(of, &topics[i])
 			}
 		}
 	}
 	stats, err := s.statsOf(ctx, ours)
 	for i := range stats {
-		if stats[i].Logged && !watched[ours[i].Topic] { // whoever ended that did not come to it
+		if stats[i].Logged && of[i].WatchRetention == 0 { // whoever ended that did not come to it
 			err = errors.Join(err, s.keepLogs(ctx, ours[i:i+1], store.Watching{}))
 		}
+		s.noteIndex(of[i], ours[i], &stats[i])
 		for n := trimPage; stats[i].Keys && n == trimPage && err == nil; {
 			n, err = s.store.TrimKeys(ctx, ours[i], trimPage)
 		}

@@ -146,6 +146,7 @@ type TopicChange struct {
 	PriorityAgeing *int
 	WatchRetention *time.Duration // 0: no log is kept
 	WatchMax       *int           // changes of a shard; 0: the default
+	Indexed        *[]string      // names of attributes
 	DeliveryPaused *bool
 	EnqueuePaused  *bool
 
@@ -169,6 +170,7 @@ type TopicStatus struct {
 	store.Topic
 	Depth         Depth
 	Subscriptions int // on this node
+	Indexing      int // shards whose index is not what the topic says yet
 }
 
 // DeadFilter narrows down dead letters; zero fields match everything.

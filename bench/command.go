@@ -90,7 +90,7 @@ func (o *Options) complete() (err error) {
 	if o.policies, err = parsePolicies(o.Policies); err != nil {
 		return err
 	}
-	return errors.Join(checkStore(o.Store), o.Validate())
+	return errors.Join(CheckStore(o.Store), o.Validate())
 }
 
 // WorkerCommand is the hidden command that a worker process runs: it takes

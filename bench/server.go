@@ -40,7 +40,7 @@ type ddqServer struct {
 func openDDQ(ctx context.Context, o Options, box *Box) (*Instance, error) {
 	topic := fmt.Sprintf("bench-%d", o.Seed)
 	if o.Addr != "" {
-		return describeDDQ(ctx, &Instance{Target: o.policies.target(o.Addr, topic)}, o.Addr, topic, o.policies)
+		return describeDDQ(ctx, &Instance{Target: o.policies.target(o.Addr, topic), Addr: o.Addr}, o.Addr, topic, o.policies)
 	}
 	inst := &Instance{Store: o.Store}
 	s := &ddqServer{}
@@ -51,7 +51,7 @@ func openDDQ(ctx context.Context, o Options, box *Box) (*Instance, error) {
 	if err := s.start(ctx, o.ServerBin, storeFlag, box); err != nil {
 		return nil, err
 	}
-	inst.Target = o.policies.target(s.grpcAddr, topic)
+	inst.Target, inst.Addr = o.policies.target(s.grpcAddr, topic), s.grpcAddr
 	inst.Server = []*Process{s.process}
 	inst.StoreBytes = s.storeBytes(o.Store)
 	inst.Restart = s.restart
@@ -72,7 +72,7 @@ func (s *ddqServer) openStore(ctx context.Context, store string, box *Box, inst 
 	default:
 		u, err := url.Parse(store)
 		if err != nil {
-			return "", checkStore(store)
+			return "", CheckStore(store)
 		}
 		s.redis, inst.Store = u.Host, u.Redacted()
 		return store, nil
@@ -87,9 +87,9 @@ func (s *ddqServer) openStore(ctx context.Context, store string, box *Box, inst 
 	return "redis://" + redis.Addr, nil
 }
 
-// checkStore refuses a --store that cannot be started. The error does not repeat
+// CheckStore refuses a --store that cannot be started. The error does not repeat
 // a URL that does not parse: it may hold a password.
-func checkStore(store string) error {
+func CheckStore(store string) error {
 	switch store {
 	case "embedded", "memory", "redis", "redis-everysec", "redis-always":
 		return nil

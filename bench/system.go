@@ -64,6 +64,7 @@ type System struct {
 // has no such thing; workloads that need them say so.
 type Instance struct {
 	Target   string // what Dial needs
+	Addr     string // of a ddq
 	Store    string // names the store and its durability, as in a Line
 	Version  string
 	Settings string // what was set apart from the system's defaults

@@ -122,6 +122,15 @@ type TopicLimits struct {
 // Capped reports whether there is a cap.
 func (l *TopicLimits) Capped() bool { return l.Concurrency > 0 || l.KeyConcurrency > 0 }
 
+// Cap is the most tasks held at a time of a concurrency key, or, when it is empty, of
+// the topic; 0: no limit.
+func (l *TopicLimits) Cap(key string) int {
+	if key == "" {
+		return l.Concurrency
+	}
+	return l.KeyConcurrency
+}
+
 // Reservation asks for tokens of a key.
 type Reservation struct {
 	Key   LimitKey

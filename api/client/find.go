@@ -52,7 +52,8 @@ func unixMillis(t time.Time) int64 {
 }
 
 // Find goes through the tasks of a topic that f matches, those that wait in order of
-// their due times within each shard. Tasks that change state meanwhile may be missed or
+// their due times within each shard, or, where they are found by an indexed attribute, in
+// order of its value and of their ids. Tasks that change state meanwhile may be missed or
 // seen twice. The sequence ends with the first error.
 func (c *Client) Find(ctx context.Context, topic string, f Filter) iter.Seq2[Snapshot, error] {
 	return pages(func(token string) (tasks []Snapshot, next string, err error) {

@@ -38,6 +38,10 @@ type Policy struct {
 	// PriorityAgeing: one of so many deliveries is that of the task that has been due
 	// for longest, whatever its priority and fairness key: 1 to 1,000.
 	PriorityAgeing *int
+
+	// IndexedAttributes are the names of at most four attributes by which tasks are
+	// found without a walk through all of them; none of them ends it.
+	IndexedAttributes *[]string
 }
 
 // Topic is a named stream of tasks. All fields of its policy are set.
@@ -67,6 +71,10 @@ type TopicStatus struct {
 	Depth         Depth
 	Subscriptions int    // on the node that answered
 	Durability    string // fast, replicated or synced: what a receipt is worth
+
+	// IndexingShards have an index of attributes that is not what the policy says yet: a
+	// filter by such an attribute walks through their tasks.
+	IndexingShards int
 }
 
 // CreateTopic creates a topic. ErrExists when there is one of that name.
@@ -110,6 +118,8 @@ func (c *Client) DescribeTopic(ctx context.Context, name string) (topic TopicSta
 			Depth:         depthFrom(reply.GetDepth()),
 			Subscriptions: int(reply.GetSubscriptions()),
 			Durability:    reply.GetDurability(),
+
+			IndexingShards: int(reply.GetIndexingShards()),
 		}
 		return err
 	})
@@ -212,6 +222,9 @@ func (p Policy) wire() *ddqv1.TopicPolicy {
 		WatchRetentionMs:    millisPtr(p.WatchRetention),
 		WatchMaxEvents:      int64Ptr(p.WatchMax),
 	}
+	if p.IndexedAttributes != nil {
+		w.IndexedAttributes = &ddqv1.IndexedAttributes{Names: *p.IndexedAttributes}
+	}
 	p.limits(w)
 	return w
 }
@@ -234,6 +247,7 @@ func topicFrom(t *ddqv1.Topic) Topic {
 			PriorityAgeing:    new(int(p.GetPriorityAgeing())),
 			WatchRetention:    new(duration(p.GetWatchRetentionMs())),
 			WatchMax:          new(int(p.GetWatchMaxEvents())),
+			IndexedAttributes: new(p.GetIndexedAttributes().GetNames()),
 		},
 		Version:        t.GetVersion(),
 		FormerShards:   int(t.GetFormerShards()),

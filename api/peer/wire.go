@@ -36,6 +36,9 @@ func taskOf(t *store.Task, from *ddqv1.Task) {
 	t.LastError = from.GetLastError()
 	t.Edits = max(0, from.GetVersion()-1)
 	t.Visibility = time.Duration(from.GetVisibilityTimeoutMs()) * time.Millisecond
+	if key := from.GetIdempotencyKey(); key != "" {
+		t.Key = &store.Key{Text: key}
+	}
 	if hasTraits(from) {
 		t.Traits = &store.Traits{
 			Priority: int(from.GetPriority()), FairnessKey: from.GetFairnessKey(), FairnessWeight: int(from.GetFairnessWeight()),

@@ -52,10 +52,11 @@ func (a *admin) DescribeTopic(ctx context.Context, r *ddqv1.DescribeTopicRequest
 		return nil, err
 	}
 	return &ddqv1.DescribeTopicResponse{
-		Topic:         topicWire(&t.Topic),
-		Depth:         depthWire(t.Depth),
-		Subscriptions: int32(t.Subscriptions),
-		Durability:    server.Store.Durability,
+		Topic:          topicWire(&t.Topic),
+		Depth:          depthWire(t.Depth),
+		Subscriptions:  int32(t.Subscriptions),
+		Durability:     server.Store.Durability,
+		IndexingShards: int32(t.Indexing),
 	}, nil
 }
 

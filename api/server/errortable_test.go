@@ -279,6 +279,10 @@ var refusals = []refusal{
 	{"overflowing dead retention", created("t", &ddqv1.TopicPolicy{DeadRetentionMs: proto.Int64(math.MaxInt64)}), codes.InvalidArgument, "OUT_OF_RANGE_FIELD", "policy.dead_retention_ms", "", 0},
 	{"too large a cap of dead letters", created("t", &ddqv1.TopicPolicy{MaxDead: proto.Int64(1_000_000_001)}), codes.InvalidArgument, "OUT_OF_RANGE_FIELD", "policy.max_dead", "", 0},
 	{"negative backlog", created("t", &ddqv1.TopicPolicy{MaxBacklog: proto.Int64(-1)}), codes.InvalidArgument, "OUT_OF_RANGE_FIELD", "policy.max_backlog", "", 0},
+	{"too many indexed attributes", indexing("a", "b", "c", "d", "e"), codes.InvalidArgument, "BAD_ATTRIBUTES", "policy.indexed_attributes", "", 0},
+	{"an indexed attribute twice", indexing("a", "b", "a"), codes.InvalidArgument, "BAD_ATTRIBUTES", "policy.indexed_attributes", "", 0},
+	{"an indexed attribute without a name", indexing(""), codes.InvalidArgument, "BAD_ATTRIBUTES", "policy.indexed_attributes", "", 0},
+	{"a long name of an indexed attribute", indexing(strings.Repeat("a", 65)), codes.InvalidArgument, "BAD_ATTRIBUTES", "policy.indexed_attributes", "", 0},
 	{"backlog full", func(r *rig) error {
 		must(r, created("t", &ddqv1.TopicPolicy{MaxBacklog: proto.Int64(1)})(r))
 		r.enqueue(&ddqv1.EnqueueRequest{Topic: "t"})
@@ -556,4 +560,9 @@ func TestRepeatsAreAnsweredOK(t *testing.T) {
 			r.Errorf("the same ack again: %v, %v", resp, err)
 		}
 	})
+}
+
+// indexing creates a topic that indexes attributes.
+func indexing(names ...string) func(*rig) error {
+	return created("t", &ddqv1.TopicPolicy{IndexedAttributes: &ddqv1.IndexedAttributes{Names: names}})
 }

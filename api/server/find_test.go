@@ -63,8 +63,14 @@ func attribute(key, equals string) []*ddqv1.AttributeFilter {
 
 // TestFindByFilter is what hibiken/asynq#595 and riverqueue/riverui#383 ask for: find
 // the tasks of one tenant among all others.
-func TestFindByFilter(t *testing.T) {
+func TestFindByFilter(t *testing.T) { testFindByFilter(t, nil) }
+
+// TestFindByIndexedAttributes finds the same.
+func TestFindByIndexedAttributes(t *testing.T) { testFindByFilter(t, []string{"tenant", "path"}) }
+
+func testFindByFilter(t *testing.T, indexed []string) {
 	bubble(t, Config{}, func(r *rig) {
+		must(r, created("t", &ddqv1.TopicPolicy{IndexedAttributes: &ddqv1.IndexedAttributes{Names: indexed}})(r))
 		start := r.stock()
 		held := r.hold("t", "held")
 		ms := func(minutes int) int64 { return start.Add(time.Duration(minutes) * time.Minute).UnixMilli() }

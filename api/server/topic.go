@@ -39,6 +39,9 @@ func policyOf(p *ddqv1.TopicPolicy) (c actors.TopicChange, e *actors.Error) {
 	c.MaxDead = intOrNil(p.MaxDead)
 	c.MaxBacklog = intOrNil(p.MaxBacklog)
 	c.PriorityAgeing = intOrNil(p.PriorityAgeing)
+	if p.IndexedAttributes != nil {
+		c.Indexed = &p.IndexedAttributes.Names
+	}
 	e = limitsOf(&c, p)
 	return c, e
 }
@@ -87,6 +90,7 @@ func topicWire(t *store.Topic) *ddqv1.Topic {
 			PriorityAgeing:      &ageing,
 			WatchRetentionMs:    &watchRetention,
 			WatchMaxEvents:      &watchMax,
+			IndexedAttributes:   &ddqv1.IndexedAttributes{Names: t.Indexed.Names()},
 		},
 		ResumedUnixMs:  int64(t.Resumed),
 		RampMs:         store.CeilMillis(t.Ramp),

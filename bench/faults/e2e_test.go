@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/ddq-io/ddq/bench/ledger"
+	"github.com/ddq-io/ddq/bench/tap"
 )
 
 // TestRoundOfKills plays a round as a user does, and verifies its ledgers once more.
@@ -112,7 +113,7 @@ func TestSameSeedSamePlan(t *testing.T) {
 	same := 0
 	for i := range first {
 		a, b := first[i], second[i]
-		if a.id != b.id || a.due != b.due || a.fate != b.fate || sum(a.payload) != sum(b.payload) {
+		if a.id != b.id || a.due != b.due || a.fate != b.fate || tap.Sum(a.payload) != tap.Sum(b.payload) {
 			t.Fatalf("task %d differs: %+v and %+v", i, a, b)
 		}
 		if a.due == other[i].due {

@@ -24,6 +24,8 @@ type Fault struct {
 	Compiler bool
 	// Allow is what the checker is told to excuse.
 	Allow []ledger.Allowance
+	// Tokens says that what was taken of rates may be undone, which nobody waits for.
+	Tokens bool
 
 	// tune changes what a round does otherwise, optional.
 	tune func(*setting)
@@ -35,6 +37,15 @@ type Fault struct {
 
 // AppliesTo reports whether a fault can be had on a store.
 func (f Fault) AppliesTo(store string) bool { return slices.Contains(f.Stores, store) }
+
+// rules are what its rounds are checked against.
+func (f Fault) rules() ledger.Rules {
+	r := ledger.Rules{Allowances: f.Allow}
+	if f.Tokens {
+		r.TokensLost = []string{f.Name}
+	}
+	return r
+}
 
 // Faults are all there are, in the order in which they are played.
 func Faults() []Fault {

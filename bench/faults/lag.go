@@ -9,7 +9,7 @@ import (
 func lagFaults() []Fault {
 	return []Fault{{
 		Name: "failover-lag", What: "no replica hears of the primary any more, then it dies, and one of them takes over",
-		Stores: []string{redisSentinel}, strike: failOverBehind, once: true,
+		Stores: []string{redisSentinel}, strike: failOverBehind, once: true, Tokens: true,
 		Cost: "as for failover; nothing succeeds from when the replicas fall behind",
 	}}
 }

@@ -22,7 +22,6 @@ type partyConfig struct {
 	Name   string // of the process and its ledger
 	Dir    string // of the ledger
 	Addr   string // of the nodes
-	Topic  string
 	Seed   uint64
 	Mix    Mix
 	Hold   time.Duration // the topic's visibility timeout

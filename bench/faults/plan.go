@@ -22,11 +22,15 @@ type Mix struct {
 	Poison     int `json:"poison"`     // it panics, always
 	Slow       int `json:"slow"`       // it takes longer than the hold lasts
 	Twice      int `json:"twice"`      // enqueued again while it waits
+	Edit       int `json:"edit"`       // edited, some times over, while it waits
+	Key        int `json:"key"`        // as many idempotency keys, each enqueued several times by all producers
+	Slack      int `json:"slack"`      // the server may choose when it is due
+	Bulk       int `json:"bulk"`       // of groups of tasks: deleted or moved by a filter
 }
 
 // usualMix is what every round has unless its fault is about one of them.
 func usualMix() Mix {
-	return Mix{Delete: 40, Reschedule: 40, Nack: 40, Retry: 20, Release: 20, Permanent: 5, Poison: 5, Slow: 10, Twice: 20}
+	return Mix{Delete: 40, Reschedule: 40, Nack: 40, Retry: 20, Release: 20, Permanent: 5, Poison: 5, Slow: 10, Twice: 20, Edit: 80, Key: 30, Slack: 50, Bulk: 40}
 }
 
 // fate is what happens to a task, decided by the seed and its number alone.
@@ -43,6 +47,7 @@ const (
 	poisoned
 	slow
 	twice
+	edited
 )
 
 // draw returns a number that only depends on the seed, the task and what it is for.
@@ -72,6 +77,7 @@ func (m Mix) fateOf(seed uint64, id string) fate {
 		{poisoned, m.Poison},
 		{slow, m.Slow},
 		{twice, m.Twice},
+		{edited, m.Edit},
 	} {
 		if n < f.share {
 			return f.fate
@@ -84,15 +90,20 @@ func (m Mix) fateOf(seed uint64, id string) fate {
 // planned is a task of the plan.
 type planned struct {
 	id      string
+	topic   string
 	send    time.Duration // from the start of the run
 	due     time.Duration
 	fate    fate
 	change  time.Duration // when it is deleted, moved or sent again
 	moved   time.Duration // the new due time of a rescheduled task
 	payload []byte
+	edits   []plannedEdit
+	ends    []plannedEnd
+	slack   time.Duration // within which the server may choose the due time
 
 	priority int
 	fairness string // its key
+	key      string // under which it has a rate or a cap
 }
 
 // delays are how long tasks wait: a few not at all, most up to some seconds, and a
@@ -116,11 +127,15 @@ func makePlan(c *partyConfig) []planned {
 	for i := range n {
 		t := planned{id: fmt.Sprintf("%s-%d", c.Name, i), send: c.For * time.Duration(i) / time.Duration(max(n, 1))}
 		t.due = delays(r, t.send)
+		t.topic = topicOf(c.Seed, t.id)
+		if name := bulkOf(c, i); name != "" {
+			t.id, t.topic = fmt.Sprintf("%s%d", name, i), plain
+		}
 		t.complete(r, c)
 		tasks = append(tasks, t)
 	}
 	for i := range c.Herd {
-		t := planned{id: fmt.Sprintf("%s-h%d", c.Name, i), due: c.HerdAt}
+		t := planned{id: fmt.Sprintf("%s-h%d", c.Name, i), topic: plain, due: c.HerdAt}
 		t.payload = payload(r, 64)
 		tasks = append(tasks, t)
 	}
@@ -136,6 +151,15 @@ func (t *planned) complete(r *rand.Rand, c *partyConfig) {
 	if n := draw(c.Seed, t.id, "lane"); n%3 == 0 {
 		t.priority, t.fairness = int(n/3%10), fmt.Sprint("tenant ", n/30%5)
 	}
+	if t.topic != plain {
+		t.key = fmt.Sprint("customer ", draw(c.Seed, t.id, "key")%policyKeys)
+	}
+	if t.topic == kept {
+		t.planEnds(r, c)
+	}
+	if draw(c.Seed, t.id, "slack")%1000 < uint64(c.Mix.Slack) {
+		t.slack = 500 * time.Millisecond
+	}
 	wait := t.due - t.send
 	switch t.fate {
 	case deleted, rescheduled, twice:
@@ -145,6 +169,8 @@ func (t *planned) complete(r *rand.Rand, c *partyConfig) {
 		}
 		t.change = t.send + time.Duration(r.Int64N(int64(wait)*5/4)) // a fifth of them too late
 		t.moved = t.change + 200*time.Millisecond + time.Duration(r.Int64N(int64(2*time.Second)))
+	case edited:
+		t.planEdits(r)
 	}
 }
 
@@ -155,6 +181,3 @@ func payload(r *rand.Rand, n int) []byte {
 	}
 	return b
 }
-
-// sum is the checksum of a payload, as ledgers have it.
-func sum(payload []byte) string { return fmt.Sprintf("%016x", xxhash.Sum64(payload)) }

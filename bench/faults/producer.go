@@ -3,15 +3,12 @@ package faults
 import (
 	"context"
 	"errors"
-	"fmt"
-	"strings"
 	"sync"
 	"time"
 
-	"google.golang.org/grpc/codes"
-
 	"github.com/ddq-io/ddq/api/client"
 	"github.com/ddq-io/ddq/bench/ledger"
+	"github.com/ddq-io/ddq/bench/tap"
 )
 
 const (
@@ -37,6 +34,7 @@ type producer struct {
 	log    *ledger.Writer
 	room   chan struct{}
 	wait   sync.WaitGroup
+	seen   versions
 }
 
 // produce returns when the plan is played and every call is over.
@@ -51,6 +49,12 @@ func produce(ctx context.Context, c *partyConfig, log *ledger.Writer) (err error
 	tick := time.NewTicker(frame)
 	defer tick.Stop()
 	tasks := makePlan(c)
+	for _, b := range bulksOf(tasks) {
+		p.when(ctx, b.at, func() { p.changeMany(ctx, &b) })
+	}
+	for _, k := range planKeys(c) {
+		p.when(ctx, k.at, func() { p.enqueueKeyed(ctx, &k) })
+	}
 	for len(tasks) > 0 {
 		select {
 		case <-ctx.Done():
@@ -75,8 +79,15 @@ func (p *producer) send(ctx context.Context, tasks []planned) []planned {
 	batch := tasks[:n]
 	p.begin(ctx, func() { p.enqueue(ctx, batch) })
 	for i := range batch {
-		if t := &batch[i]; t.change > 0 {
-			p.later(ctx, t)
+		t := &batch[i]
+		if t.change > 0 {
+			p.when(ctx, t.change, func() { p.change(ctx, t) })
+		}
+		for k := range t.ends {
+			p.when(ctx, t.ends[k].at, func() { p.end(ctx, t, &t.ends[k]) })
+		}
+		for k := range t.edits {
+			p.when(ctx, t.edits[k].at, func() { p.edit(ctx, t, &t.edits[k]) })
 		}
 	}
 	return tasks[n:]
@@ -95,32 +106,36 @@ func (p *producer) begin(ctx context.Context, call func()) {
 	})
 }
 
-// later changes a task when its time has come.
-func (p *producer) later(ctx context.Context, t *planned) {
+// when does something when its time has come.
+func (p *producer) when(ctx context.Context, at time.Duration, do func()) {
 	p.wait.Go(func() {
 		select {
 		case <-ctx.Done():
-			return
-		case <-time.After(time.Until(p.c.Start.Add(t.change))):
-		}
-		switch t.fate {
-		case deleted:
-			p.call(ledger.Event{Op: ledger.Delete, Task: t.id}, func() (ledger.Event, error) {
-				_, err := p.client.Delete(ctx, p.c.Topic, t.id)
-				return ledger.Event{}, err
-			})
-		case rescheduled:
-			due := p.at(t.moved)
-			p.call(ledger.Event{Op: ledger.Reschedule, Task: t.id, Due: due.UnixMilli()}, func() (ledger.Event, error) {
-				r, err := p.client.Reschedule(ctx, p.c.Topic, t.id, client.When{Due: due})
-				return ledger.Event{Due: millis(r.Due)}, err
-			})
-		case twice:
-			if t.due-t.change > margin {
-				p.begin(ctx, func() { p.enqueue(ctx, []planned{*t}) })
-			}
+		case <-time.After(time.Until(p.c.Start.Add(at))):
+			do()
 		}
 	})
+}
+
+// change deletes a task, moves it, or sends it again.
+func (p *producer) change(ctx context.Context, t *planned) {
+	switch t.fate {
+	case deleted:
+		p.call(ledger.Event{Op: ledger.Delete, Topic: t.topic, Task: t.id}, func() (ledger.Event, error) {
+			_, err := p.client.Delete(ctx, t.topic, t.id)
+			return ledger.Event{}, err
+		})
+	case rescheduled:
+		due := p.at(t.moved)
+		p.call(ledger.Event{Op: ledger.Reschedule, Topic: t.topic, Task: t.id, Due: due.UnixMilli()}, func() (ledger.Event, error) {
+			r, err := p.client.Reschedule(ctx, t.topic, t.id, client.When{Due: due})
+			return edition(r), err
+		})
+	case twice:
+		if t.due-t.change > margin {
+			p.begin(ctx, func() { p.enqueue(ctx, []planned{*t}) })
+		}
+	}
 }
 
 // at is a moment of the plan, as a due time.
@@ -156,25 +171,31 @@ func (p *producer) try(ctx context.Context, batch []planned) (rest []planned) {
 	events := make([]ledger.Event, len(batch))
 	for i, t := range batch {
 		due := p.at(t.due)
-		tasks[i] = client.Task{Topic: p.c.Topic, ID: t.id, Payload: t.payload, Due: due, Priority: t.priority, FairnessKey: t.fairness}
+		tasks[i] = client.Task{
+			Topic: t.topic, ID: t.id, Payload: t.payload, Due: due, Priority: t.priority, FairnessKey: t.fairness,
+			RateKey: t.key, ConcurrencyKey: t.key, Slack: t.slack,
+		}
 		events[i] = ledger.Event{
 			Kind: ledger.Call, Op: ledger.Enqueue, Call: p.log.NextCall(),
-			Topic: p.c.Topic, Task: t.id, Due: due.UnixMilli(), Sum: sum(t.payload),
+			Topic: t.topic, Task: t.id, Due: due.UnixMilli(), Sum: tap.Sum(t.payload), Key: t.key,
+		}
+		if t.slack > 0 {
+			events[i].Latest = due.Add(t.slack).UnixMilli()
 		}
 	}
 	p.log.Append(events...)
 	results, err := p.client.EnqueueBatch(ctx, tasks)
 	for i := range events {
-		e := ledger.Event{Kind: ledger.Answer, Op: ledger.Enqueue, Call: events[i].Call, Topic: p.c.Topic, Task: events[i].Task}
+		e := ledger.Event{Kind: ledger.Answer, Op: ledger.Enqueue, Call: events[i].Call, Topic: events[i].Topic, Task: events[i].Task}
 		switch {
 		case i >= len(results): // the call failed as a whole
-			e.Result, e.Reason = outcome(err)
+			e.Result, e.Reason = tap.Outcome(err)
 		case results[i].Err != nil:
-			e.Result, e.Reason = outcome(results[i].Err)
+			e.Result, e.Reason = tap.Outcome(results[i].Err)
 		case results[i].Deduplicated:
-			e.Result, e.Due = ledger.Already, millis(results[i].Due)
+			e.Result, e.Due = ledger.Already, tap.Millis(results[i].Due)
 		default:
-			e.Result, e.Due = ledger.OK, millis(results[i].Due)
+			e.Result, e.Due = ledger.OK, tap.Millis(results[i].Due)
 		}
 		if e.Due == 0 {
 			rest = append(rest, batch[i])
@@ -187,28 +208,16 @@ func (p *producer) try(ctx context.Context, batch []planned) (rest []planned) {
 
 // call writes down a call about one task and what came of it.
 func (p *producer) call(e ledger.Event, do func() (ledger.Event, error)) {
-	e.Kind, e.Call, e.Topic = ledger.Call, p.log.NextCall(), p.c.Topic
+	e.Kind, e.Call = ledger.Call, p.log.NextCall()
 	p.log.Append(e)
 	answer, err := do()
 	answer.Kind, answer.Call, answer.Op, answer.Topic, answer.Task = ledger.Answer, e.Call, e.Op, e.Topic, e.Task
-	answer.Result = ledger.OK
+	if answer.Result == "" {
+		answer.Result = ledger.OK
+	}
 	if err != nil {
-		answer.Result, answer.Reason = outcome(err)
+		answer.Result, answer.Reason = tap.Outcome(err)
+		answer.Version = versionIn(err)
 	}
 	p.log.Append(answer)
-}
-
-// outcome sorts an error: the server refused and did nothing, or nobody knows.
-func outcome(err error) (ledger.Result, string) {
-	var e *client.Error
-	if !errors.As(err, &e) {
-		return ledger.Unknown, err.Error()
-	}
-	if refuses(e.Reason) {
-		return ledger.Refused, e.Reason
-	}
-	if e.Code == codes.Unavailable && strings.Contains(e.Message, "while dialing") {
-		return ledger.Refused, "NOT_CONNECTED" // gRPC's words for a call that never left
-	}
-	return ledger.Unknown, fmt.Sprintf("%v: %s %s", e.Code, e.Reason, e.Message)
 }

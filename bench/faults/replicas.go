@@ -39,26 +39,26 @@ func replicatedFast() []string { return []string{redisSentinelFast, redisCluster
 func replicaFaults() []Fault {
 	return []Fault{
 		{
-			Name: "failover", What: "kill -9 of a primary, another takes over, and the old one comes back", Stores: replicated(), strike: failOver,
+			Name: "failover", What: "kill -9 of a primary, another takes over, and the old one comes back", Stores: replicated(), strike: failOver, Tokens: true,
 			Cost: "no service for what lies there until another is elected, some seconds here; nothing succeeds while the new one has no replica",
 		},
 		{
-			Name: "failover-fast", What: "the same without wait_replicas", Stores: replicatedFast(), strike: failOver,
+			Name: "failover-fast", What: "the same without wait_replicas", Stores: replicatedFast(), strike: failOver, Tokens: true,
 			Cost:  "the same; and what was answered in the second before, or while it lasted, may be undone: tasks lost, settled ones back",
 			Allow: []ledger.Allowance{{Fault: "failover-fast", Before: time.Second}},
 		},
 		{
-			Name: "primary-pause", What: "SIGSTOP of a primary, for long enough that another takes over, then SIGCONT", Stores: replicated(), strike: pausePrimary,
+			Name: "primary-pause", What: "SIGSTOP of a primary, for long enough that another takes over, then SIGCONT", Stores: replicated(), strike: pausePrimary, Tokens: true,
 			Cost: "no service for what lies there until it wakes or another is elected; what it still accepts ends unknown",
 		},
 		{
 			Name: "handover", What: "sentinels make another server the primary (SENTINEL FAILOVER), and the old one lives",
-			Stores: []string{redisSentinel}, strike: handOver, once: true,
+			Stores: []string{redisSentinel}, strike: handOver, once: true, Tokens: true,
 			Cost:  "what was answered meanwhile may be undone, whatever wait_replicas says: the old primary goes on, with the replicas that have not been told",
 			Allow: []ledger.Allowance{{Fault: "handover", Before: time.Second}},
 		},
 		{
-			Name: "handover-all", What: "the same with wait_replicas for all replicas", Stores: []string{redisSentinelAll}, strike: handOver, once: true,
+			Name: "handover-all", What: "the same with wait_replicas for all replicas", Stores: []string{redisSentinelAll}, strike: handOver, once: true, Tokens: true,
 			Cost: "no service until the old primary is a replica",
 		},
 		{
@@ -159,7 +159,7 @@ type primaries interface {
 
 // anyShard is a key of a shard of the topic.
 func (r *round) anyShard() string {
-	return fmt.Sprintf("ddq:{%s:%d}:tasks", topic, r.rand.IntN(r.shards))
+	return fmt.Sprintf("ddq:{%s:%d}:tasks", plain, r.rand.IntN(r.shards))
 }
 
 func failOver(ctx context.Context, r *round) error {
@@ -236,7 +236,7 @@ func moveSlots(ctx context.Context, r *round) error {
 		return redis.try(func() {
 			masters := redis.set.Masters(redis)
 			for n := range r.shards {
-				key := fmt.Sprintf("ddq:{%s:%d}:tasks", topic, n)
+				key := fmt.Sprintf("ddq:{%s:%d}:tasks", plain, n)
 				home, _ := redis.set.MasterOf(redis, key)
 				to := masters[r.rand.IntN(len(masters))]
 				for to == home {

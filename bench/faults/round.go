@@ -13,13 +13,13 @@ import (
 	"sync"
 	"time"
 
-	"github.com/ddq-io/ddq/api/client"
+	"golang.org/x/sync/errgroup"
+
 	"github.com/ddq-io/ddq/bench"
 	"github.com/ddq-io/ddq/bench/ledger"
 )
 
 const (
-	topic = "faults"
 	// lead is the time between the start of the parties and that of the plan.
 	lead = 500 * time.Millisecond
 	// calm is how long everything is left alone at first and at last.
@@ -87,10 +87,7 @@ func (r *round) play(ctx context.Context) (err error) {
 	if err := r.prepare(ctx); err != nil {
 		return err
 	}
-	if err := r.strikeOn(ctx); err != nil {
-		return fmt.Errorf("%s: %w", r.fault.Name, err)
-	}
-	if err := r.finish(ctx, r.producers, "producer"); err != nil {
+	if err := r.trouble(ctx); err != nil {
 		return err
 	}
 	if err := r.drain(ctx); err != nil {
@@ -102,19 +99,24 @@ func (r *round) play(ctx context.Context) (err error) {
 	return r.audit(ctx)
 }
 
-// prepare makes the topic and starts the parties.
-func (r *round) prepare(ctx context.Context) error {
-	err := r.nodes[0].ask(func(c *client.Client) error {
-		_, err := c.CreateTopic(ctx, topic, client.Policy{
-			VisibilityTimeout: &r.hold, Shards: &r.shards, MaxRetries: &r.maxRetries,
-			Backoff: &client.Backoff{Kind: client.BackoffFixed, Base: 200 * time.Millisecond},
-		})
-		return err
+// trouble breaks things while topics are changed, until all producers are done.
+func (r *round) trouble(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return r.operate(ctx) })
+	group.Go(func() error {
+		if err := r.strikeOn(ctx); err != nil {
+			return fmt.Errorf("%s: %w", r.fault.Name, err)
+		}
+		return r.finish(ctx, r.producers, "producer")
 	})
-	if err != nil {
-		return fmt.Errorf("create topic: %w", err)
+	return group.Wait()
+}
+
+// prepare makes the topics and starts the parties.
+func (r *round) prepare(ctx context.Context) error {
+	if err := r.makeTopics(ctx); err != nil {
+		return err
 	}
-	r.ledger.Append(ledger.Event{Kind: ledger.Topic, Topic: topic, HoldMS: r.hold.Milliseconds()})
 	r.start = time.Now().Add(lead)
 	for i := range r.setting.workers {
 		if err := r.startWorker(fmt.Sprint("w", i)); err != nil {
@@ -139,7 +141,7 @@ func (r *round) startWorker(name string) error {
 
 // join starts a party.
 func (r *round) join(c partyConfig) (*party, error) {
-	c.Dir, c.Addr, c.Topic, c.Seed, c.Mix, c.Hold = r.dir, r.addr(), topic, r.seed, r.mix, r.hold
+	c.Dir, c.Addr, c.Seed, c.Mix, c.Hold = r.dir, r.addr(), r.seed, r.mix, r.hold
 	c.Start, c.For, c.Rate = r.start, r.span, r.rate/float64(max(1, r.setting.producers))
 	c.Herd, c.HerdAt = r.herd/max(1, r.setting.producers), r.span
 	c.Concurrency, c.Work, c.Giving = r.concurrency, r.work, 3*time.Second
@@ -236,62 +238,4 @@ func (r *round) finish(ctx context.Context, parties []*party, role string) error
 		}
 	}
 	return nil
-}
-
-// drain waits until nothing is left to deliver, or nothing happens any more.
-func (r *round) drain(ctx context.Context) error {
-	return r.nodes[0].ask(func(c *client.Client) error {
-		left, since := int64(-1), time.Now()
-		for time.Since(since) < stalled {
-			status, err := c.DescribeTopic(ctx, topic)
-			if err != nil {
-				return fmt.Errorf("count what is left: %w", err)
-			}
-			now := status.Depth.Scheduled + status.Depth.Ready + status.Depth.Running
-			if now == 0 {
-				return nil
-			}
-			if now != left {
-				left, since = now, time.Now()
-			}
-			if err := r.sleep(ctx, 100*time.Millisecond); err != nil {
-				return err
-			}
-		}
-		r.logf("%d tasks are left, and nothing happens", left)
-		return nil
-	})
-}
-
-// audit writes down everything that is in the store.
-func (r *round) audit(ctx context.Context) error {
-	return r.nodes[0].ask(func(c *client.Client) error {
-		for _, state := range []client.State{client.StateUnknown, client.StateDone} {
-			for task, err := range c.List(ctx, topic, state) {
-				if err != nil {
-					return fmt.Errorf("audit: %w", err)
-				}
-				r.found(task)
-			}
-		}
-		for task, err := range c.ListDeadLetters(ctx, topic, client.DeadLetterFilter{}) {
-			if err != nil {
-				return fmt.Errorf("audit of dead letters: %w", err)
-			}
-			r.found(task)
-		}
-		r.ledger.Append(ledger.Event{Kind: ledger.Audited})
-		return nil
-	})
-}
-
-func (r *round) found(t client.Snapshot) {
-	e := ledger.Event{
-		Kind: ledger.Found, Topic: t.Topic, Task: t.ID, Due: millis(t.Due), State: t.State.String(),
-		Retries: t.RetryCount, MaxRetries: t.MaxRetries, Reason: t.DeadReason.String(),
-	}
-	if !t.HoldDeadline.IsZero() {
-		e.HoldMS = time.Until(t.HoldDeadline).Milliseconds()
-	}
-	r.ledger.Append(e)
 }

@@ -59,7 +59,7 @@ func Play(ctx context.Context, o Options, f Fault) (line Line, err error) {
 	if err != nil {
 		return line, err
 	}
-	line.Verdict = ledger.Check(h, ledger.Rules{Allowances: f.Allow})
+	line.Verdict = ledger.Check(h, f.rules())
 	line.OK, line.Summary = line.Verdict.OK(), line.Verdict.Summary()
 	line.Strikes, line.Seconds = r.strikes, time.Since(began).Seconds()
 	if o.Ledger == "" && line.OK {

@@ -4,13 +4,17 @@ import (
 	"context"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"io"
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/ddq-io/ddq/api/client"
 	"github.com/ddq-io/ddq/api/worker"
 	"github.com/ddq-io/ddq/bench/ledger"
+	"github.com/ddq-io/ddq/bench/tap"
 )
 
 // errPlanned is how handlers fail when the plan says so.
@@ -33,10 +37,14 @@ func work(ctx context.Context, c *partyConfig, log *ledger.Writer, orders io.Rea
 	defer stop()
 	h := &hands{c: c}
 	go obey(orders, stop, h.hang) // ends with the process at the latest
-	w := worker.New(&tap{ClientConnInterface: cl.Conn(), topic: c.Topic, log: log}, worker.Config{
-		Topic: c.Topic, Name: c.Name, Concurrency: c.Concurrency, Grace: 5 * time.Second,
-	}, worker.HandlerFunc(h.handle))
-	return w.Run(ctx)
+	var group errgroup.Group
+	for _, topic := range topics() {
+		w := worker.New(tap.New(cl.Conn(), topic, log), worker.Config{
+			Topic: topic, Name: c.Name, Concurrency: c.Concurrency, Grace: 5 * time.Second,
+		}, worker.HandlerFunc(h.handle))
+		group.Go(func() error { return w.Run(ctx) })
+	}
+	return group.Wait()
 }
 
 func (h *hands) hang(d time.Duration) { h.hung.Store(time.Now().Add(d).UnixNano()) }
@@ -44,9 +52,20 @@ func (h *hands) hang(d time.Duration) { h.hung.Store(time.Now().Add(d).UnixNano(
 // handle does to a task what the plan says.
 func (h *hands) handle(ctx context.Context, t worker.Task) error {
 	took := time.Duration(draw(h.c.Seed, t.ID, "work")) % max(h.c.Work, 1)
+	if t.Topic == capped {
+		took = time.Duration(draw(h.c.Seed, t.ID, "work")) % (2 * cappedWork)
+	}
 	f := h.c.Mix.fateOf(h.c.Seed, t.ID)
+	if cancelled(h.c.Seed, t.ID) {
+		return h.dawdle(ctx, t)
+	}
 	if f == slow {
 		took = h.c.Hold * 3 / 2
+	}
+	if t.Topic != plain {
+		if err := t.SetResult(fmt.Appendf(nil, "attempt %d of %s", t.Attempt, t.ID)); err != nil {
+			return err
+		}
 	}
 	if err := h.spend(ctx, max(took, time.Until(time.Unix(0, h.hung.Load())))); err != nil {
 		return err
@@ -64,6 +83,15 @@ func (h *hands) handle(ctx context.Context, t worker.Task) error {
 		panic(errPlanned)
 	}
 	return nil
+}
+
+// dawdle works for longer than a cancel takes. One of three tasks is done all the same.
+func (h *hands) dawdle(ctx context.Context, t worker.Task) error {
+	err := h.spend(ctx, stubborn)
+	if err != nil && draw(h.c.Seed, t.ID, "stubborn")%3 == 0 {
+		return t.SetResult(fmt.Appendf(nil, "attempt %d of %s, in spite of all", t.Attempt, t.ID))
+	}
+	return err
 }
 
 // spend passes time, unless the hold is lost or the worker stops first.

@@ -22,13 +22,18 @@ const (
 	Skipped     Violation = "skipped"     // an attempt is missing that had no time to happen
 	Stale       Violation = "stale"       // a settlement was accepted for a hold that was over
 	Resurrected Violation = "resurrected" // delivered or stored after it was acked or deleted
+	Twinned     Violation = "twinned"     // two tasks of one idempotency key
+	Outdated    Violation = "outdated"    // delivered or stored as it was before an edit that was accepted
+	Crowded     Violation = "crowded"     // held with more others at a time than a cap allows
+	Rushed      Violation = "rushed"      // delivered sooner than a rate allows
+	Paused      Violation = "paused"      // delivered although deliveries were paused
 	Wrong       Violation = "wrong"       // an answer, or a cause of death, that is not true
 	Stuck       Violation = "stuck"       // due for long at the end, and still not delivered
 )
 
 // Violations lists all kinds, in the order of reports.
 func Violations() []Violation {
-	return []Violation{Lost, Phantom, Garbled, Early, Overlap, Repeated, Skipped, Stale, Resurrected, Wrong, Stuck}
+	return []Violation{Lost, Phantom, Garbled, Early, Overlap, Repeated, Skipped, Stale, Resurrected, Twinned, Outdated, Crowded, Rushed, Paused, Wrong, Stuck}
 }
 
 // Offence is a violation by one task, with all that is known about the task.
@@ -54,6 +59,9 @@ type Rules struct {
 	// StuckAfter is how long after its due time a task may lie in the store at the
 	// end. Defaults to 10s.
 	StuckAfter time.Duration
+	// TokensLost names the faults that may undo what was taken of rates, as a failover
+	// to a replica does.
+	TokensLost []string
 }
 
 // Check tells what of the promises a history breaks.
@@ -61,7 +69,7 @@ func Check(h *History, r Rules) *Verdict {
 	if r.StuckAfter <= 0 {
 		r.StuckAfter = 10 * time.Second
 	}
-	c := &checker{h: h, stuckAfter: r.StuckAfter.Milliseconds(), verdict: &Verdict{
+	c := &checker{h: h, stuckAfter: r.StuckAfter.Milliseconds(), excused: h.excused(&r), verdict: &Verdict{
 		Events: h.Events, Clients: len(h.Clients), Tasks: len(h.stories), Audited: h.Audited,
 		Counts: map[Violation]int{},
 	}}
@@ -69,10 +77,15 @@ func Check(h *History, r Rules) *Verdict {
 		if s.stored() != nil {
 			c.verdict.Acknowledged++
 		}
-		c.excuse(s, r.Allowances)
+		c.excuse(s)
 		c.check(s)
 		c.count(s)
 	}
+	for _, g := range h.groups {
+		c.group(g)
+	}
+	c.limits()
+	c.topics()
 	slices.SortFunc(c.verdict.Offences, func(a, b Offence) int {
 		return cmp.Or(cmp.Compare(a.Timeline[0].Mono, b.Timeline[0].Mono), cmp.Compare(a.Task, b.Task), cmp.Compare(a.Why, b.Why))
 	})
@@ -87,6 +100,7 @@ func Check(h *History, r Rules) *Verdict {
 type checker struct {
 	h          *History
 	stuckAfter int64 // ms
+	excused    []excuse
 	verdict    *Verdict
 
 	s        *story // under check
@@ -97,26 +111,61 @@ func (c *checker) offend(v Violation, why string, args ...any) {
 	c.verdict.Offences = append(c.verdict.Offences, Offence{v, c.s.topic, c.s.id, fmt.Sprintf(why, args...), c.s.events})
 }
 
-// excuse takes what a fault may have undone for unknown.
-func (c *checker) excuse(s *story, allowances []Allowance) {
-	for _, a := range allowances {
-		for _, f := range c.h.faults {
-			if f.name != a.Fault {
-				continue
-			}
-			from := f.from - a.Before.Nanoseconds()
-			for _, ops := range [][]*op{s.enqueues, s.removals, s.moves, s.settles} {
-				for _, o := range ops {
-					if o.did() && o.to >= from && o.Mono <= f.to {
-						o.result = Unknown
-					}
-				}
-			}
-			for _, d := range s.deliveries {
-				d.loose = d.loose || d.Mono >= from && d.Mono <= f.to
+// excuse is a time in which a fault may have undone what was answered, or only what was
+// taken of rates, on the monotonic clock.
+type excuse struct {
+	from, to int64
+	tokens   bool // only those
+}
+
+// forgotten is how long before a fault tokens may be lost.
+const forgotten = 2 * time.Second
+
+// excused are the times in which the rules let the faults of a history undo things.
+func (h *History) excused(r *Rules) (all []excuse) {
+	for _, f := range h.faults {
+		for _, a := range r.Allowances {
+			if f.name == a.Fault {
+				all = append(all, excuse{f.from - a.Before.Nanoseconds(), f.to, false})
 			}
 		}
+		if slices.Contains(r.TokensLost, f.name) {
+			all = append(all, excuse{f.from - forgotten.Nanoseconds(), f.to, true})
+		}
 	}
+	return all
+}
+
+// excuse takes what a fault may have undone for unknown.
+func (c *checker) excuse(s *story) {
+	for _, x := range c.excused {
+		if x.tokens {
+			continue
+		}
+		for _, ops := range [][]*op{s.enqueues, s.removals, s.edits, s.settles, s.waits, s.cancels} {
+			for _, o := range ops {
+				if o.did() && o.to >= x.from && o.Mono <= x.to {
+					o.result, o.excused = Unknown, true
+				}
+			}
+		}
+		for _, d := range s.deliveries {
+			d.loose = d.loose || d.Mono >= x.from && d.Mono <= x.to
+		}
+	}
+}
+
+// undone reports whether what happened at a time of the store, ms, may have been undone.
+func (c *checker) undone(ms int64) bool {
+	return slices.ContainsFunc(c.excused, func(x excuse) bool { return !x.tokens && c.h.clock.within(ms, x.from, x.to) })
+}
+
+// tokensLost reports whether tokens may have been lost between two times of the store, ms.
+func (c *checker) tokensLost(from, to int64) bool {
+	return slices.ContainsFunc(c.excused, func(x excuse) bool {
+		return c.h.clock.within(from, x.from, x.to) || c.h.clock.within(to, x.from, x.to) ||
+			c.h.clock.reached(from) < x.from && c.h.clock.reached(to) > x.from
+	})
 }
 
 // check applies every rule to one story. A task that may have lived twice, because an
@@ -125,6 +174,7 @@ func (c *checker) excuse(s *story, allowances []Allowance) {
 func (c *checker) check(s *story) {
 	c.s, c.earliest = s, s.earliestDue(&c.h.clock)
 	lives := s.creations()
+	c.keyed()
 	if lives == 0 {
 		c.phantom()
 		return
@@ -139,6 +189,12 @@ func (c *checker) check(s *story) {
 		c.resurrected()
 		c.answers()
 		c.refusals()
+		c.versions()
+		c.contents()
+		c.chosen()
+		c.cancels()
+		c.results()
+		c.history()
 	}
 	if c.h.Audited {
 		c.lost()
@@ -153,7 +209,7 @@ func (c *checker) count(s *story) {
 	if s.creations() > 1 {
 		v.Ambiguous++
 	}
-	for _, o := range slices.Concat(s.enqueues, s.removals, s.moves, s.settles) {
+	for _, o := range slices.Concat(s.enqueues, s.deletes(), s.edits, s.settles, s.waits, s.cancels) {
 		v.Calls++
 		if o.result == Unknown {
 			v.Unknown++

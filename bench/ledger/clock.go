@@ -102,3 +102,12 @@ func (c *clock) late(e *Event, due int64) int64 {
 // reached is the earliest moment, on the monotonic clock, at which the store's clock
 // can have said ms.
 func (c *clock) reached(ms int64) int64 { return ms*millisecond - c.ahead }
+
+// within reports whether the store's clock may have said ms between two moments.
+func (c *clock) within(ms, from, to int64) bool {
+	lowest := c.ahead
+	for _, r := range c.readings {
+		lowest = min(lowest, r.low)
+	}
+	return ms*millisecond-c.ahead <= to && (ms+1)*millisecond-lowest >= from
+}

@@ -25,10 +25,19 @@ const (
 	Enqueue    Op = "enqueue"
 	Delete     Op = "delete"
 	Reschedule Op = "reschedule"
-	Ack        Op = "ack"
-	Nack       Op = "nack"
-	Release    Op = "release"
-	Extend     Op = "extend"
+	Update     Op = "update"  // Sum and Due are those that it asks for, if any
+	Promote    Op = "promote" // due now
+	Wait       Op = "wait"    // until it is settled; the answer has State, and Output of one that is done
+	Cancel     Op = "cancel"  // Final: or delete it; the answer has Outcome
+
+	// Of a topic, without a Task. Settings is what was set, in words.
+	Pause     Op = "pause"
+	Resume    Op = "resume"
+	Configure Op = "configure"
+	Ack       Op = "ack"
+	Nack      Op = "nack"
+	Release   Op = "release"
+	Extend    Op = "extend"
 )
 
 // Result is how a call ended.
@@ -61,10 +70,12 @@ type Event struct {
 	// Due in Unix milliseconds: asked for in a call, resolved in an answer, as the
 	// server told it in a delivery, as stored in Found.
 	Due int64 `json:"due_ms,omitempty"`
+	// Latest is until when the server may choose Due, in an enqueue that lets it.
+	Latest int64 `json:"latest_ms,omitempty"`
 	// DelayMS is when a nacked or released task may come again, if the worker said so.
 	DelayMS int64 `json:"delay_ms,omitempty"`
-	Final   bool  `json:"final,omitempty"` // of a nack: straight to the dead letters
-	// Sum is a checksum of the payload, in calls and deliveries.
+	Final   bool  `json:"final,omitempty"` // of a nack: straight to the dead letters; of a cancel: or delete it
+	// Sum is a checksum of the payload, in calls, deliveries and Found.
 	Sum string `json:"sum,omitempty"`
 
 	Attempt int    `json:"attempt,omitempty"`
@@ -79,7 +90,61 @@ type Event struct {
 	StoreNow int64 `json:"store_now_ms,omitempty"`
 	Took     int64 `json:"took,omitempty"` // nanoseconds
 
+	// Version of the task: in answers to edits, in refusals because of it, in
+	// deliveries and in Found. IfVersion is the one that an edit asks for.
+	Version   int64 `json:"version,omitempty"`
+	IfVersion int64 `json:"if_version,omitempty"`
+	// Group names a call about many tasks, which each of them has; Changed in the
+	// answers is how many of them it says it changed.
+	Group   string `json:"group,omitempty"`
+	Changed int64  `json:"changed,omitempty"`
+
+	// ID is that of a task with an idempotency key, in answers, deliveries and Found.
+	// Task is the key then: see KeyTask.
+	ID string `json:"id,omitempty"`
+	// Conflict is what an enqueue with an idempotency key does when it is taken.
+	Conflict string `json:"conflict,omitempty"`
+	// Key is what a task counts for under the limits of its topic, in enqueues.
+	Key string `json:"key,omitempty"`
+	// Of Topic: how many of its tasks, and of those of one key, may be held at a time,
+	// and how fast they may be delivered. 0 and nil are no limit.
+	Cap     int   `json:"cap,omitempty"`
+	KeyCap  int   `json:"key_cap,omitempty"`
+	Rate    *Rate `json:"rate,omitempty"`
+	KeyRate *Rate `json:"key_rate,omitempty"`
+	// KeepMS is how long it keeps done tasks, and their history.
+	KeepMS   int64  `json:"keep_ms,omitempty"`
+	Settings string `json:"settings,omitempty"` // in Configure, and in Found without a Task
+
+	Outcome string `json:"outcome,omitempty"` // of a cancel
+
+	// Output is a checksum of a result: in acks, waits and Found.
+	Output  string    `json:"output,omitempty"`
+	History []Attempt `json:"history,omitempty"` // what the store says of the attempts, in Found
+
 	State      string `json:"state,omitempty"`
 	Retries    int    `json:"retries,omitempty"`
 	MaxRetries int    `json:"max_retries,omitempty"`
+}
+
+// KeyTask is what a ledger calls the tasks of an idempotency key.
+func KeyTask(key string) string { return "key:" + key }
+
+// Rate is how fast tasks are delivered: Count in a period on average and Burst at once,
+// or in a window, which is any period, never more than Count.
+type Rate struct {
+	Count    int   `json:"count"`
+	PeriodMS int64 `json:"period_ms"`
+	Burst    int   `json:"burst,omitempty"`
+	Window   bool  `json:"window,omitempty"`
+}
+
+// Attempt is what the store says of one attempt. Times are of its clock, in Unix
+// milliseconds, and 0 when they are not known.
+type Attempt struct {
+	Number  int    `json:"number"`
+	Worker  string `json:"worker"`
+	Started int64  `json:"started_ms"`
+	Ended   int64  `json:"ended_ms,omitempty"`
+	Outcome string `json:"outcome"`
 }

@@ -21,6 +21,9 @@ type History struct {
 
 	stories map[string]*story // by topic and id
 	holds   map[string]int64  // how long a hold of a topic lasts, in ms
+	topics  map[string]*Event // how they were made
+	changes map[string]*story // of topics
+	groups  map[string]*group // calls about many tasks, by their names
 	faults  []span
 	clock   clock
 	from    int64 // mono of the first event
@@ -86,7 +89,7 @@ func readFile(path string) ([]Event, error) {
 // New makes a history of the events of each client, in the order in which it wrote
 // them down. It keeps the events, and every one must name its client.
 func New(files [][]Event) *History {
-	h := &History{stories: map[string]*story{}, holds: map[string]int64{}}
+	h := &History{stories: map[string]*story{}, holds: map[string]int64{}, topics: map[string]*Event{}, changes: map[string]*story{}, groups: map[string]*group{}}
 	for _, events := range files {
 		if len(events) > 0 {
 			h.Clients = append(h.Clients, events[0].Client)
@@ -95,6 +98,7 @@ func New(files [][]Event) *History {
 	}
 	for _, s := range h.stories {
 		s.sort()
+		h.gather(s)
 	}
 	slices.SortFunc(h.faults, func(a, b span) int { return cmp.Compare(a.from, b.from) })
 	h.clock.ready()
@@ -103,7 +107,7 @@ func New(files [][]Event) *History {
 
 // add takes the events of one client.
 func (h *History) add(events []Event) {
-	calls := map[uint64]*op{}
+	calls, changes := map[uint64]*op{}, map[uint64]*op{}
 	for i := range events {
 		e := &events[i]
 		h.Events++
@@ -114,7 +118,7 @@ func (h *History) add(events []Event) {
 		h.clock.see(e)
 		switch e.Kind {
 		case Topic:
-			h.holds[e.Topic] = e.HoldMS
+			h.holds[e.Topic], h.topics[e.Topic] = e.HoldMS, e
 		case Fault:
 			h.faults = append(h.faults, span{e.Fault, e.Mono, never, true})
 		case Healed:
@@ -122,6 +126,10 @@ func (h *History) add(events []Event) {
 		case Audited:
 			h.Audited = true
 		case Call, Answer, Delivered, Found:
+			if e.Task == "" {
+				h.change(e, changes)
+				continue
+			}
 			h.story(e).add(e, calls)
 		case Opened, Clock:
 		}

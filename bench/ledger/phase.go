@@ -44,6 +44,9 @@ func (c *checker) phases() []Phase {
 			stored = append(stored, moment{o.Mono, o.to})
 		}
 		due, known := s.latestDue()
+		if t := c.h.topics[s.topic]; t != nil && t.special() {
+			continue // made to wait
+		}
 		if !known || len(s.deliveries) == 0 {
 			continue
 		}

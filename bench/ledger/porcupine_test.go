@@ -19,12 +19,14 @@ type modelState struct {
 	held    bool
 	until   int64 // when the hold runs out, ms
 	due     int64
+	version int64
 }
 
 // modelInput is one operation, at a moment between its call and its return.
 type modelInput struct {
-	op      Op // Enqueue, Delete, Ack, Nack, or "" for a delivery
+	op      Op // Enqueue, Delete, Update, Ack, Nack, or "" for a delivery
 	attempt int
+	version int64 // that a delivery shows, or that an edit was answered with
 	at      int64 // when it was asked for; of a delivery, when it was received
 	due     int64
 }
@@ -47,11 +49,18 @@ func step1(s modelState, in modelInput, out Result) (bool, any) {
 	ok := out == OK
 	switch in.op {
 	case Enqueue:
-		return ok && !s.stored, modelState{stored: true, due: in.due}
+		return ok && !s.stored, modelState{stored: true, due: in.due, version: 1}
 	case Delete:
 		can := s.stored && !s.gone && !s.held
 		if can && ok {
 			s.gone = true
+		}
+		return can == ok, s
+	case Update:
+		can := s.stored && !s.gone && !s.held
+		if can && ok {
+			s.version++
+			return s.version == in.version, s
 		}
 		return can == ok, s
 	case Ack, Nack:
@@ -62,7 +71,7 @@ func step1(s modelState, in modelInput, out Result) (bool, any) {
 		return can == ok, s
 	case "":
 		free := !s.held || in.at >= s.until
-		if !s.stored || s.gone || !free || in.at < s.due || in.attempt != s.attempt+1 {
+		if !s.stored || s.gone || !free || in.at < s.due || in.attempt != s.attempt+1 || in.version != s.version {
 			return false, s
 		}
 		s.held, s.attempt, s.until = true, in.attempt, in.at+modelHold
@@ -100,25 +109,31 @@ func randomHistory(r *rand.Rand) (*tape, []porcupine.Operation) {
 	now := int64(50 + 100*r.IntN(2))
 	for i := 1; i <= n; i++ {
 		now += int64(3 + r.IntN(1200))
-		in := modelInput{at: now, attempt: state.attempt}
-		switch r.IntN(5) {
+		in := modelInput{at: now, attempt: state.attempt, version: state.version}
+		switch r.IntN(6) {
 		case 0:
 			in.op = Delete
 		case 1:
 			in.op = Ack
 		case 2:
 			in.op = Nack
+		case 3:
+			in.op, in.version = Update, state.version+1
 		default:
 			in.attempt = state.attempt + 1
 		}
-		if in.op != "" && in.op != Delete && in.attempt == 0 {
+		if (in.op == Ack || in.op == Nack) && in.attempt == 0 {
 			continue
 		}
 		before := state
 		out := apply(in)
 		if i == spoil {
 			state = before
-			out = map[Result]Result{OK: Refused, Refused: OK}[out]
+			if in.op == "" && out == OK && r.IntN(2) == 0 && state.version > 1 {
+				in.version-- // as it was before the last edit
+			} else {
+				out = map[Result]Result{OK: Refused, Refused: OK}[out]
+			}
 			if out == OK || in.op == "" {
 				out = OK
 				state.attempt = max(state.attempt, in.attempt)
@@ -130,14 +145,18 @@ func randomHistory(r *rand.Rand) (*tape, []porcupine.Operation) {
 			continue // nothing was delivered
 		case in.op == "":
 			// Due just now, so that there is no doubt about when the hold began.
-			p.at(now).put(Event{Kind: Delivered, Attempt: in.attempt, Token: token, HoldMS: modelHold, Due: epoch + now, Sum: "s"})
+			p.at(now).put(Event{Kind: Delivered, Attempt: in.attempt, Token: token, HoldMS: modelHold, Due: epoch + now, Sum: "s", Version: in.version})
 			note(in, OK, now, now)
-		case in.op == Delete:
+		case in.op == Delete || in.op == Update:
 			reason := Running
 			if state.gone {
 				reason = NoTask
 			}
-			p.at(now).call(Event{Op: Delete}, out, reason)
+			p.at(now).call(Event{Op: in.op}, out, reason, func(e *Event) {
+				if in.op == Update && out == OK {
+					e.Version = in.version
+				}
+			})
 			note(in, out, now, now+1)
 		default:
 			p.at(now).settle(in.op, token, out)
@@ -160,7 +179,7 @@ func TestCheckerAgreesWithTheModel(t *testing.T) {
 		v := p.verdictUnaudited()
 		switch {
 		case legal && len(v.Offences) > 0:
-			t.Fatalf("history %d is right, and the checker says %s: %s\n%s", i, v.Offences[0].Violation, v.Offences[0].Why, v.Offences[0].lines())
+			t.Fatalf("history %d is right, and the checker says %s: %s\n%s", i, v.Offences[0].Violation, v.Offences[0].Why, v.Offences[0].Lines())
 		case !legal:
 			wrong++
 			if len(v.Offences) > 0 {

@@ -17,7 +17,7 @@ func (c *checker) phantom() {
 
 func (c *checker) garbled() {
 	sums := map[string]bool{}
-	for _, o := range c.s.enqueues {
+	for _, o := range slices.Concat(c.s.enqueues, c.s.edits) {
 		sums[o.Sum] = true
 	}
 	for _, d := range c.s.deliveries {
@@ -71,7 +71,7 @@ func (c *checker) doubled() {
 
 // granted is the earliest that the hold of a delivery can have begun.
 func (c *checker) granted(d *delivery) int64 {
-	earliest := c.h.clock.reached(max(c.earliest, d.Due))
+	earliest := c.h.clock.reached(max(c.earliest, d.Due, c.s.began(d.Attempt)))
 	for _, o := range c.s.enqueues {
 		if o.result == OK {
 			earliest = max(earliest, o.Mono) // the only one that can have stored it
@@ -245,21 +245,21 @@ func (c *checker) livesAfter(gone *op) bool {
 	return false
 }
 
-// answers holds deletes and reschedules to what was true when they were answered.
+// answers holds deletes and edits to what was true when they were answered.
 func (c *checker) answers() {
-	stored, finisher := c.s.stored(), c.s.finisher()
-	for _, ops := range [][]*op{c.s.removals, c.s.moves} {
+	stored, finisher := c.s.stored(), c.finisher()
+	for _, ops := range [][]*op{c.s.removals, c.s.edits, c.s.cancels, c.s.waits} {
 		for _, o := range ops {
 			switch {
 			case o.result == Refused && o.answer.Reason == NoTask:
 				if stored != nil && stored.result != Unknown && stored.to < o.Mono && (finisher == nil || finisher == o || finisher.Mono > o.to) {
 					c.offend(Wrong, "%s said that there is no such task", o.Op)
 				}
-			case o.result == Refused && o.answer.Reason == Running:
+			case o.result == Refused && (o.answer.Reason == Running || o.answer.Reason == Finished):
 				if c.h.clock.upper(c.s.begin(), o.answer) < c.earliest {
-					c.offend(Wrong, "%s said that it runs, before it was due", o.Op)
+					c.offend(Wrong, "%s said that it was delivered, before it was due", o.Op)
 				}
-			case o.did():
+			case o.did() && o.Op != Cancel && o.Op != Wait:
 				c.freeToChange(o)
 			}
 		}
@@ -318,9 +318,29 @@ func (c *checker) endedBefore(d *delivery, o *op) bool {
 	return false
 }
 
+// finisher is the first call that made the task go away, or may have: where done tasks
+// are kept, an ack does not.
+func (c *checker) finisher() *op {
+	if t := c.h.topics[c.s.topic]; t == nil || t.KeepMS == 0 {
+		return c.s.finisher()
+	}
+	for _, o := range c.s.removals {
+		if o.may() {
+			return o
+		}
+	}
+	return nil
+}
+
 // lost needs an audit.
 func (c *checker) lost() {
-	if c.s.stored() != nil && c.s.found == nil && c.s.finisher() == nil {
+	if c.s.stored() == nil || c.s.found != nil {
+		return
+	}
+	switch end := c.finisher(); {
+	case end == nil && c.s.finisher() != nil:
+		c.offend(Lost, "done, and not kept")
+	case end == nil:
 		c.offend(Lost, "acknowledged, and gone")
 	}
 }
@@ -355,6 +375,10 @@ func (c *checker) rightlyDead(f *Event) {
 			}
 		}
 		c.offend(Wrong, "dead as permanent, though no worker said so")
+	case "cancelled":
+		if !slices.ContainsFunc(c.s.cancels, (*op).may) {
+			c.offend(Wrong, "dead as cancelled, though nobody asked for it")
+		}
 	case "max_retries", "hold_expired":
 		if f.Retries < f.MaxRetries {
 			c.offend(Wrong, "dead as %s after %d retries of %d", f.Reason, f.Retries, f.MaxRetries)
@@ -369,4 +393,6 @@ const (
 	HoldLost = "HOLD_LOST"
 	NoTask   = "NO_TASK"
 	Running  = "TASK_RUNNING"
+	Finished = "TASK_FINISHED"
+	Mismatch = "VERSION_MISMATCH"
 )

@@ -14,11 +14,15 @@ type story struct {
 	topic, id  string
 	events     []*Event
 	enqueues   []*op
-	removals   []*op // deletes
-	moves      []*op // reschedules
+	removals   []*op // deletes, and cancels that may have deleted
+	edits      []*op
+	moves      []*op // the edits that say when the task is due
 	settles    []*op
+	waits      []*op
+	cancels    []*op
 	deliveries []*delivery // in the order they were received
 	found      *Event      // nil: not in the store at the end
+	allFound   []*Event    // a key may have several
 }
 
 // op is a call and what came of it. It took effect, if it did, between from and to.
@@ -28,6 +32,7 @@ type op struct {
 	result  Result
 	to      int64 // mono of the answer, never without one
 	settled *delivery
+	excused bool // a fault may have undone it
 }
 
 // did reports whether the server said that it did what was asked.
@@ -54,10 +59,18 @@ func (s *story) add(e *Event, calls map[uint64]*op) {
 			s.enqueues = append(s.enqueues, o)
 		case Delete:
 			s.removals = append(s.removals, o)
-		case Reschedule:
-			s.moves = append(s.moves, o)
+		case Update, Promote, Reschedule:
+			s.edits = append(s.edits, o)
+			if e.Op != Update || e.Due != 0 {
+				s.moves = append(s.moves, o)
+			}
 		case Ack, Nack, Release, Extend:
 			s.settles = append(s.settles, o)
+		case Wait:
+			s.waits = append(s.waits, o)
+		case Cancel:
+			s.cancels = append(s.cancels, o)
+		case Pause, Resume, Configure: // of topics
 		}
 	case Answer:
 		if o := calls[e.Call]; o != nil {
@@ -68,6 +81,7 @@ func (s *story) add(e *Event, calls map[uint64]*op) {
 		s.deliveries = append(s.deliveries, &delivery{Event: e})
 	case Found:
 		s.found = e
+		s.allFound = append(s.allFound, e)
 	case Opened, Topic, Fault, Healed, Clock, Audited:
 	}
 }
@@ -76,10 +90,14 @@ func (s *story) add(e *Event, calls map[uint64]*op) {
 func (s *story) sort() {
 	slices.SortStableFunc(s.events, func(a, b *Event) int { return cmp.Compare(a.Mono, b.Mono) })
 	slices.SortStableFunc(s.deliveries, func(a, b *delivery) int { return cmp.Compare(a.Mono, b.Mono) })
-	for _, ops := range [][]*op{s.enqueues, s.removals, s.moves, s.settles} {
+	s.removals = append(s.removals, s.cancelled()...)
+	slices.SortStableFunc(s.removals, func(a, b *op) int { return cmp.Compare(a.Mono, b.Mono) })
+	for _, ops := range [][]*op{s.enqueues, s.edits, s.moves, s.settles, s.waits, s.cancels} {
 		slices.SortStableFunc(ops, func(a, b *op) int { return cmp.Compare(a.Mono, b.Mono) })
 	}
-	s.claimEnqueue()
+	if s.conflict() == "" {
+		s.claimEnqueue()
+	}
 	byToken := make(map[string]*delivery, len(s.deliveries))
 	for _, d := range s.deliveries {
 		if byToken[d.Token] == nil {
@@ -96,6 +114,21 @@ func (s *story) sort() {
 
 // begin is the monotonic time of the first thing that is known.
 func (s *story) begin() int64 { return s.events[0].Mono }
+
+// began is the earliest that the store says an attempt began, ms; 0 when it does not
+// say. One that was released comes again under its number.
+func (s *story) began(attempt int) int64 {
+	if s.found == nil || s.creations() > 1 {
+		return 0
+	}
+	first := int64(0)
+	for _, a := range s.found.History {
+		if a.Number == attempt && (first == 0 || a.Started < first) {
+			first = a.Started
+		}
+	}
+	return first
+}
 
 // repeatPause is the least time after which a server repeats a call to its store whose
 // answer was lost.
@@ -120,6 +153,12 @@ func (s *story) claimEnqueue() {
 // have. A server may have repeated one of them itself after the task had come to its end;
 // one that nobody heard the end of it may be repeating still.
 func (s *story) creations() (n int) {
+	switch conflict := s.conflict(); {
+	case conflict == Replace:
+		return s.keyLives()
+	case conflict != "" && !slices.ContainsFunc(s.enqueues, func(o *op) bool { return o.excused }):
+		return min(1, s.keyLives())
+	}
 	repeated := 0
 	for _, o := range s.enqueues {
 		until := o.to

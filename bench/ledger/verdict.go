@@ -89,7 +89,7 @@ func (v *Verdict) WriteText(w io.Writer, timelines int) error {
 			fmt.Fprintf(w, "%d more offenders, see --timelines\n", len(v.Offences)-i)
 			break
 		}
-		fmt.Fprintf(w, "%s: %s/%s: %s\n%s\n", o.Violation, o.Topic, o.Task, o.Why, o.lines())
+		fmt.Fprintf(w, "%s: %s/%s: %s\n%s\n", o.Violation, o.Topic, o.Task, o.Why, o.Lines())
 	}
 	_, err := fmt.Fprintln(w, v.Summary())
 	return err
@@ -105,8 +105,8 @@ func (v *Verdict) phaseTable() string {
 	return t.Render()
 }
 
-// lines is the timeline, a line an event, in milliseconds from the first.
-func (o Offence) lines() string {
+// Lines is the timeline, a line an event, in milliseconds from the first.
+func (o Offence) Lines() string {
 	var b strings.Builder
 	for _, e := range o.Timeline {
 		fmt.Fprintf(&b, "  %12.3f  %-10s %s\n", milliseconds(time.Duration(e.Mono-o.Timeline[0].Mono)), e.Client, e.describe())
@@ -129,8 +129,17 @@ func (e *Event) describe() string {
 	add(e.Token != "", "hold %.8s", e.Token)
 	add(e.Due != 0, "due %s", time.UnixMilli(e.Due).UTC().Format("15:04:05.000"))
 	add(e.HoldMS != 0, "for %d ms", e.HoldMS)
+	add(e.Conflict != "", "or %s", e.Conflict)
+	add(e.ID != "", "task %s", e.ID)
+	add(e.IfVersion != 0, "if version %d", e.IfVersion)
+	add(e.Version != 0, "version %d", e.Version)
+	add(e.Group != "", "of %s", e.Group)
 	add(e.DelayMS != 0, "again in %d ms", e.DelayMS)
 	add(e.State != "", "%s after %d of %d retries", e.State, e.Retries, e.MaxRetries)
+	add(e.Outcome != "", "%s", e.Outcome)
+	for _, a := range e.History {
+		add(true, "[%d %s by %s from %d to %d]", a.Number, a.Outcome, a.Worker, a.Started, a.Ended)
+	}
 	add(e.Reason != "", "(%s)", e.Reason)
 	add(true, "at %s", time.Unix(0, e.Wall).UTC().Format("15:04:05.000"))
 	return strings.Join(words, " ")

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -34,6 +35,7 @@ type policyFlags struct {
 	ageing        int
 	watch         time.Duration
 	watchMax      int
+	indexed       []string
 }
 
 func newPolicyFlags(fs *pflag.FlagSet) *policyFlags {
@@ -51,6 +53,7 @@ func newPolicyFlags(fs *pflag.FlagSet) *policyFlags {
 	fs.IntVar(&p.ageing, "priority-ageing", 0, "one of so many deliveries is that of the task due for longest, whatever its priority")
 	fs.DurationVar(&p.watch, "watch-retention", 0, "how long what happens to tasks is kept for ddq watch: 1s to 168h (0: not at all)")
 	fs.IntVar(&p.watchMax, "watch-max-events", 0, "how many of these changes each shard keeps (0: 100,000)")
+	fs.StringArrayVar(&p.indexed, "index-attribute", nil, "attribute by which tasks are found quickly, up to four times; instead of those of before (none: none)")
 	return p
 }
 
@@ -68,6 +71,12 @@ func (p *policyFlags) read() (client.Policy, error) {
 		PriorityAgeing:    given(p.fs, "priority-ageing", p.ageing),
 		WatchRetention:    given(p.fs, "watch-retention", p.watch),
 		WatchMax:          given(p.fs, "watch-max-events", p.watchMax),
+	}
+	if p.fs.Changed("index-attribute") {
+		policy.IndexedAttributes = &p.indexed
+		if slices.Equal(p.indexed, []string{"none"}) {
+			policy.IndexedAttributes = new([]string)
+		}
 	}
 	err := p.limits.read(p.fs, &policy)
 	return policy, err
@@ -113,7 +122,7 @@ func (c *cli) topicSet() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "set NAME",
 		Short:   "Change the policy of a topic",
-		Example: "  ddq topic set mail --max-retries 10\n  ddq topic set mail --rate 100/s --burst 10 --concurrency 5 --key-rate 1000/h --key-concurrency 1",
+		Example: "  ddq topic set mail --max-retries 10\n  ddq topic set mail --rate 100/s --burst 10 --concurrency 5 --key-rate 1000/h --key-concurrency 1\n  ddq topic set mail --index-attribute tenant --index-attribute path",
 		Args:    cobra.ExactArgs(1),
 	}
 	flags := newPolicyFlags(cmd.Flags())

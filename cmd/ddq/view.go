@@ -173,6 +173,7 @@ type topicView struct {
 	Concurrency         int          `json:"concurrency,omitempty"`
 	KeyConcurrency      int          `json:"key_concurrency,omitempty"`
 	OverLimit           string       `json:"over_limit,omitempty"`
+	IndexedAttributes   []string     `json:"indexed_attributes,omitempty"`
 	DeliveryPaused      bool         `json:"delivery_paused"`
 	EnqueuePaused       bool         `json:"enqueue_paused"`
 	ResumedAt           string       `json:"resumed_at,omitempty"` // when a ramp began
@@ -181,6 +182,7 @@ type topicView struct {
 	Depth               *depthView   `json:"depth,omitempty"` // describe only, as what follows
 	Subscriptions       *int         `json:"subscriptions,omitempty"`
 	Durability          string       `json:"durability,omitempty"`
+	IndexingShards      int          `json:"indexing_shards,omitempty"` // whose index is not ready
 }
 
 func viewTopic(t client.Topic) topicView {
@@ -201,6 +203,7 @@ func viewTopic(t client.Topic) topicView {
 		ResumedAt:           clock(t.Resumed),
 		RampMs:              t.Ramp.Milliseconds(),
 		PriorityAgeing:      value(p.PriorityAgeing),
+		IndexedAttributes:   value(p.IndexedAttributes),
 		Rate:                viewRate(p.Rate),
 		KeyRate:             viewRate(p.KeyRate),
 		Concurrency:         value(p.Concurrency),
@@ -221,6 +224,7 @@ func viewTopicStatus(s client.TopicStatus) topicView {
 	v.Depth = (*depthView)(&s.Depth)
 	v.Subscriptions = &s.Subscriptions
 	v.Durability = s.Durability
+	v.IndexingShards = s.IndexingShards
 	return v
 }
 
@@ -239,12 +243,27 @@ func (v topicView) rows() []table.Row {
 		rows = append(rows, table.Row{"watch retention", fmt.Sprintf("%s, %d changes a shard", lasting(millis(v.WatchRetentionMs)), v.WatchMaxEvents)})
 	}
 	rows = append(rows, v.limitRows()...)
+	if len(v.IndexedAttributes) > 0 || v.IndexingShards > 0 {
+		rows = append(rows, table.Row{"indexed attributes", v.indexed()})
+	}
 	if d := v.Depth; d != nil {
 		rows = append(rows, table.Row{"durability", v.Durability}, table.Row{"subscriptions here", *v.Subscriptions},
 			table.Row{"scheduled", d.Scheduled}, table.Row{"ready", d.Ready}, table.Row{"running", d.Running},
 			table.Row{"done", d.Done}, table.Row{"dead", d.Dead})
 	}
 	return rows
+}
+
+// indexed are the names, and whether all tasks are found by them.
+func (v topicView) indexed() string {
+	names := strings.Join(v.IndexedAttributes, ", ")
+	switch {
+	case v.IndexingShards > 0:
+		return strings.TrimSpace(fmt.Sprintf("%s (building: %d shards to go)", names, v.IndexingShards))
+	case v.Depth != nil:
+		return names + " (ready)"
+	}
+	return names
 }
 
 // lastingOr and countOr put what 0 means into words.

@@ -23,6 +23,7 @@ func TestEntryComesBackAsItWas(t *testing.T) {
 			lastError:   rapid.String().Draw(t, "last error"),
 			rewritten:   rapid.Bool().Draw(t, "rewritten"),
 			history:     rapid.Bool().Draw(t, "history"),
+			indexed:     store.NewIndexSet(rapid.SliceOfN(rapid.String(), 0, 2).Draw(t, "indexed")...),
 			unreadable:  rapid.Bool().Draw(t, "unreadable"),
 			body:        rapid.SliceOf(rapid.Byte()).Draw(t, "body"),
 		}
@@ -61,6 +62,7 @@ func TestHoldsComeBackAsTheyWere(t *testing.T) {
 			stamp:         rapid.Uint64().Draw(t, "stamp"),
 			taskRewritten: rapid.Bool().Draw(t, "rewritten"),
 			taskHistory:   rapid.Bool().Draw(t, "history"),
+			taskIndexed:   rapid.Bool().Draw(t, "indexed"),
 			cancelled:     rapid.Bool().Draw(t, "cancelled"),
 			started:       rapid.SampledFrom([]store.Millis{0, 5, 7}).Draw(t, "started"),
 		}

@@ -67,6 +67,9 @@ func churn(s *Store, shard store.Shard, fence store.Fence, batch int, note func(
 		for i := range tasks {
 			id := fmt.Sprintf("%s-%d-%d", shard, round, i)
 			tasks[i] = &store.Task{ID: id, Payload: make([]byte, 100), Due: 1, MaxRetries: -1, Fingerprint: 7}
+			if i%2 == 1 {
+				tasks[i].Indexed, tasks[i].Attributes = byTenant, []store.Attribute{{Key: "tenant", Value: "acme"}}
+			}
 			holds[i] = store.Hold{ID: id, Token: store.NewToken(), Visibility: time.Hour, Worker: "w"}
 			marks = append(marks, mark{shard: shard, id: id, progress: added, fate: fate})
 		}

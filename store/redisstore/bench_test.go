@@ -88,12 +88,7 @@ func TestMemoryPerPendingTask(t *testing.T) {
 	}
 	const tasks, most = 1_000_000, 430
 	server := redistest.Start(t, "--appendonly", "no")
-	s, err := redisstore.Open(t.Context(), redisstore.Config{URL: server.URL(), AllowVolatile: true}, quiet())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	shard := claim(t, s)
+	shard := claim(t, openVolatile(t, server))
 	before := infoNumber(t, server, "used_memory")
 	shard.fill(t, tasks)
 	bytes := (infoNumber(t, server, "used_memory") - before) / tasks
@@ -101,6 +96,17 @@ func TestMemoryPerPendingTask(t *testing.T) {
 	if bytes > most {
 		t.Errorf("a pending task takes %.1f bytes, want at most %d", bytes, most)
 	}
+}
+
+// openVolatile opens a store on a server that keeps nothing.
+func openVolatile(t testing.TB, server *redistest.Server) *redisstore.Store {
+	t.Helper()
+	s, err := redisstore.Open(t.Context(), redisstore.Config{URL: server.URL(), AllowVolatile: true}, quiet())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() }) //nolint:errcheck // the test is over
+	return s
 }
 
 // infoNumber returns a number from the server's INFO.

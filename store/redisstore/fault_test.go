@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -32,7 +33,7 @@ func newWorld(t *testing.T, server *redistest.Server) world {
 	ctx := context.Background()
 	var tasks []*store.Task
 	for _, id := range []string{"scheduled", "ready", "running", "done", "dead", "retrying"} {
-		task := &store.Task{ID: id, Payload: []byte(id), Due: 1, Created: 1, MaxRetries: -1}
+		task := inWorld(id)
 		if id == "scheduled" {
 			task.Due = store.Millis(time.Now().Add(time.Hour).UnixMilli())
 		}
@@ -59,6 +60,28 @@ func newWorld(t *testing.T, server *redistest.Server) world {
 	return w
 }
 
+// inWorld is a due task that is indexed by its id.
+func inWorld(id string) *store.Task {
+	return &store.Task{
+		ID: id, Payload: []byte(id), Due: 1, Created: 1, MaxRetries: -1,
+		Attributes: []store.Attribute{{Key: "name", Value: id}}, Indexed: store.NewIndexSet("name"),
+	}
+}
+
+// verifyIndex fails the test unless just these tasks are in the index.
+func (w world) verifyIndex(t *testing.T, ids ...string) {
+	t.Helper()
+	entries, err := w.Lookup(t.Context(), w.shard, store.IndexQuery{Name: "name", Prefix: true, Limit: 100})
+	w.must(t, err)
+	var got []string
+	for _, e := range entries {
+		got = append(got, e.ID)
+	}
+	if slices.Sort(ids); !slices.Equal(got, ids) {
+		t.Errorf("the index has %q, want %q", got, ids)
+	}
+}
+
 func (w world) must(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
@@ -71,9 +94,8 @@ func (w world) operations() []operation {
 	ctx := context.Background()
 	token := store.NewToken()
 	hold := []store.Hold{{ID: "ready", Token: token, Visibility: time.Hour, Worker: "w"}}
-	fresh := &store.Task{ID: "fresh", Payload: []byte("x"), Due: 1, Created: 1, MaxRetries: -1}
-	other := &store.Task{ID: "other", Payload: []byte("x"), Due: 1, Created: 1, MaxRetries: -1}
-	again := &store.Task{ID: "dead", Payload: []byte("x"), Due: 1, Created: 1, MaxRetries: -1}
+	fresh, other, again := inWorld("fresh"), inWorld("other"), inWorld("dead")
+	again.Payload = []byte("x")
 	running := w.tokens["running"]
 	return []operation{
 		{"add", func(s shardOf) error { _, _, err := s.Add(ctx, s.shard, []*store.Task{fresh}); return err }},
@@ -154,7 +176,7 @@ func digest(t *testing.T, server *redistest.Server) string {
 // key and sees that every call either works or changes nothing.
 func TestWrongTypesChangeNothing(t *testing.T) {
 	server := redistest.Start(t)
-	keys := []string{"owner", "tasks", "data", "running", "notes", "dlq", "done", "kept"}
+	keys := []string{"owner", "tasks", "data", "running", "notes", "dlq", "done", "kept", "attrs", "index"}
 	failed := 0
 	for _, key := range keys {
 		for _, kind := range []string{"string", "list"} {
@@ -330,6 +352,9 @@ func TestSweepRepairs(t *testing.T) {
 	server.Do(t, "HSET", prefix+"running", member("running"), "nonsense")
 	server.Do(t, "HDEL", prefix+"data", member("ready")) // an index entry without a task
 	server.Do(t, "ZREM", prefix+"done", member("done"))
+	server.Do(t, "ZREM", prefix+"index", "\x04nameretrying\x00\x00"+member("retrying")) // a task in no index of attributes
+	server.Do(t, "ZADD", prefix+"index", 0, "\x04namedead\x00\x00"+member("nobody"))    // an entry of nothing
+	server.Do(t, "ZADD", prefix+"index", 0, "x")
 	server.Do(t, "HSET", prefix+"data", member("done"), "unreadable")
 	repaired, cursor := 0, ""
 	for {
@@ -340,9 +365,10 @@ func TestSweepRepairs(t *testing.T) {
 			break
 		}
 	}
-	if repaired != 4 {
-		t.Errorf("repaired %d, want 4", repaired)
+	if repaired != 7 {
+		t.Errorf("repaired %d, want 7", repaired)
 	}
+	w.verifyIndex(t, "scheduled", "running", "done", "dead", "retrying")
 	_, got, err := w.Get(ctx, w.shard, []string{"scheduled", "running", "ready", "done", "dead", "retrying"})
 	w.must(t, err)
 	for i, want := range []store.State{store.StateReady, store.StateReady, store.StateUnknown, store.StateDead, store.StateDead, store.StateRetrying} {

@@ -1,15 +1,20 @@
-package faults
+package tap
 
 import (
 	"context"
 	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
 	"sync"
 	"time"
 
+	"github.com/cespare/xxhash/v2"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/ddq-io/ddq/api/client"
 	"github.com/ddq-io/ddq/api/ddqv1"
 	"github.com/ddq-io/ddq/bench/ledger"
 )
@@ -18,32 +23,86 @@ import (
 // others, and errors without one, leave it open.
 func refuses(reason string) bool {
 	switch reason {
-	case "NO_TASK", "NO_TOPIC", "TASK_RUNNING", "TASK_FINISHED", "HOLD_LOST", "TASK_EXISTS", "ENQUEUE_PAUSED",
+	case "NO_TASK", "NO_TOPIC", "TASK_RUNNING", "TASK_FINISHED", "HOLD_LOST", "TASK_EXISTS", "ENQUEUE_PAUSED", "VERSION_MISMATCH", "KEY_TAKEN",
+		"TASK_NOT_RUNNING", "TASK_GONE",
 		"DRAINING", "STARTING", "STORE_DOWN", "STORE_FULL", "NOT_OWNER":
 		return true
 	}
 	return false
 }
 
-// tap is a connection that writes down what a worker receives and settles over it. It
-// sits below the SDK, so that the ledger has what was on the wire.
-type tap struct {
+// NotConnected is the reason of calls that never left.
+const NotConnected = "NOT_CONNECTED"
+
+// Outcome sorts the error of a call: the server refused and did nothing, or nobody knows.
+func Outcome(err error) (ledger.Result, string) {
+	var e *client.Error
+	if !errors.As(err, &e) {
+		return ledger.Unknown, err.Error()
+	}
+	if refuses(e.Reason) {
+		return ledger.Refused, e.Reason
+	}
+	if e.Code == codes.Unavailable && strings.Contains(e.Message, "while dialing") {
+		return ledger.Refused, NotConnected // gRPC's words for a call that never left
+	}
+	return ledger.Unknown, fmt.Sprintf("%v: %s %s", e.Code, e.Reason, e.Message)
+}
+
+// Sum is the checksum of a payload, as ledgers have it.
+func Sum(payload []byte) string { return fmt.Sprintf("%016x", xxhash.Sum64(payload)) }
+
+// Log is what a tap writes to, such as a ledger.Writer.
+type Log interface {
+	Append(events ...ledger.Event)
+	NextCall() uint64
+}
+
+// Conn is a connection that writes down what a worker of one topic receives and settles
+// over it. It sits below the SDK, so that the ledger has what was on the wire. It is safe
+// for concurrent use.
+type Conn struct {
 	grpc.ClientConnInterface
 	topic string
-	log   *ledger.Writer
+	log   Log
+
+	mu    sync.Mutex
+	names map[string]string // what the ledger calls tasks with an idempotency key, by id; guarded by mu
+}
+
+// New returns a tap on conn.
+func New(conn grpc.ClientConnInterface, topic string, log Log) *Conn {
+	return &Conn{ClientConnInterface: conn, topic: topic, log: log}
+}
+
+// name is what the ledger calls a task, whose key is empty when it has none or is not
+// known here.
+func (t *Conn) name(id, key string) string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if key != "" {
+		if t.names == nil {
+			t.names = map[string]string{}
+		}
+		t.names[id] = ledger.KeyTask(key)
+	}
+	if name := t.names[id]; name != "" {
+		return name
+	}
+	return id
 }
 
 // NewStream taps every Subscribe stream.
-func (t *tap) NewStream(ctx context.Context, desc *grpc.StreamDesc, method string, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+func (t *Conn) NewStream(ctx context.Context, desc *grpc.StreamDesc, method string, opts ...grpc.CallOption) (grpc.ClientStream, error) {
 	s, err := t.ClientConnInterface.NewStream(ctx, desc, method, opts...)
 	if err != nil || method != ddqv1.DelayQueueService_Subscribe_FullMethodName {
 		return s, err
 	}
-	return &tappedStream{ClientStream: s, tap: t, asked: map[uint64][]ledger.Event{}}, nil
+	return &tappedStream{ClientStream: s, Conn: t, asked: map[uint64][]ledger.Event{}}, nil
 }
 
 // Invoke taps the nacks by which a worker gives back what came too late for a stream.
-func (t *tap) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
+func (t *Conn) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
 	nack, ok := args.(*ddqv1.NackRequest)
 	if !ok {
 		return t.ClientConnInterface.Invoke(ctx, method, args, reply, opts...)
@@ -60,14 +119,14 @@ func (t *tap) Invoke(ctx context.Context, method string, args, reply any, opts .
 }
 
 // event begins the call about a task.
-func (t *tap) event(op ledger.Op, id string, token []byte) ledger.Event {
+func (t *Conn) event(op ledger.Op, id string, token []byte) ledger.Event {
 	return ledger.Event{
 		Kind: ledger.Call, Op: op, Call: t.log.NextCall(),
-		Topic: t.topic, Task: id, Token: hex.EncodeToString(token),
+		Topic: t.topic, Task: t.name(id, ""), Token: hex.EncodeToString(token),
 	}
 }
 
-func (t *tap) nacked(n *ddqv1.Nack) ledger.Event {
+func (t *Conn) nacked(n *ddqv1.Nack) ledger.Event {
 	op := ledger.Nack
 	if n.GetRelease() {
 		op = ledger.Release
@@ -80,17 +139,17 @@ func (t *tap) nacked(n *ddqv1.Nack) ledger.Event {
 // answerTo is the answer to a call that went well.
 func answerTo(call ledger.Event) ledger.Event {
 	call.Kind, call.Result = ledger.Answer, ledger.OK
-	call.DelayMS, call.Final = 0, false
+	call.DelayMS, call.Final, call.Output = 0, false, ""
 	return call
 }
 
 // tappedStream is one Subscribe stream under observation.
 type tappedStream struct {
 	grpc.ClientStream
-	*tap
+	*Conn
 
-	mu    sync.Mutex
-	asked map[uint64][]ledger.Event // settlements without an answer, by sequence; guarded by mu
+	own   sync.Mutex
+	asked map[uint64][]ledger.Event // settlements without an answer, by sequence; guarded by own
 }
 
 // SendMsg writes down settlements before they are sent.
@@ -104,7 +163,9 @@ func (s *tappedStream) SendMsg(m any) error {
 func (s *tappedStream) settle(r *ddqv1.SubscribeRequest) {
 	var calls []ledger.Event
 	for _, a := range r.GetAcks() {
-		calls = append(calls, s.event(ledger.Ack, a.GetTaskId(), a.GetHoldToken()))
+		e := s.event(ledger.Ack, a.GetTaskId(), a.GetHoldToken())
+		e.Output = Sum(a.GetResult())
+		calls = append(calls, e)
 	}
 	for _, n := range r.GetNacks() {
 		calls = append(calls, s.nacked(n))
@@ -115,9 +176,9 @@ func (s *tappedStream) settle(r *ddqv1.SubscribeRequest) {
 	if len(calls) == 0 {
 		return
 	}
-	s.mu.Lock()
+	s.own.Lock()
 	s.asked[r.GetSequence()] = calls
-	s.mu.Unlock()
+	s.own.Unlock()
 	s.log.Append(calls...)
 }
 
@@ -134,11 +195,15 @@ func (s *tappedStream) RecvMsg(m any) error {
 	var events []ledger.Event
 	for _, d := range r.GetDeliveries() {
 		task := d.GetTask()
-		events = append(events, ledger.Event{
-			Kind: ledger.Delivered, Topic: s.topic, Task: task.GetId(), Attempt: int(task.GetRetryCount()) + 1,
+		e := ledger.Event{
+			Kind: ledger.Delivered, Topic: s.topic, Task: s.name(task.GetId(), task.GetIdempotencyKey()), Attempt: int(task.GetRetryCount()) + 1,
 			Token: hex.EncodeToString(d.GetHoldToken()), HoldMS: d.GetHoldMs(),
-			Due: millis(task.GetExecuteTime().AsTime()), Sum: sum(task.GetPayload()),
-		})
+			Due: Millis(task.GetExecuteTime().AsTime()), Sum: Sum(task.GetPayload()), Version: task.GetVersion(),
+		}
+		if task.GetIdempotencyKey() != "" {
+			e.ID = task.GetId()
+		}
+		events = append(events, e)
 	}
 	for _, a := range r.GetSettled() {
 		events = append(events, s.answers(a)...)
@@ -152,13 +217,13 @@ func (s *tappedStream) RecvMsg(m any) error {
 // answers are what became of the settlements of one frame: those that are not named
 // went well.
 func (s *tappedStream) answers(a *ddqv1.Settled) []ledger.Event {
-	s.mu.Lock()
+	s.own.Lock()
 	calls := s.asked[a.GetSequence()]
 	delete(s.asked, a.GetSequence())
-	s.mu.Unlock()
+	s.own.Unlock()
 	named := map[string]*ddqv1.SettleResult{}
 	for _, r := range a.GetResults() {
-		named[r.GetTaskId()+hex.EncodeToString(r.GetHoldToken())] = r
+		named[s.name(r.GetTaskId(), "")+hex.EncodeToString(r.GetHoldToken())] = r
 	}
 	for i, call := range calls {
 		e := answerTo(call)
@@ -180,8 +245,8 @@ func (s *tappedStream) answers(a *ddqv1.Settled) []ledger.Event {
 
 // broken writes down that the stream ended before everything was answered.
 func (s *tappedStream) broken(err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.own.Lock()
+	defer s.own.Unlock()
 	for _, calls := range s.asked {
 		for i, call := range calls {
 			calls[i] = answerTo(call)
@@ -192,8 +257,8 @@ func (s *tappedStream) broken(err error) {
 	clear(s.asked)
 }
 
-// millis is t in Unix milliseconds, 0 for no time.
-func millis(t time.Time) int64 {
+// Millis is t in Unix milliseconds, 0 for no time.
+func Millis(t time.Time) int64 {
 	if t.IsZero() || t.Unix() == 0 {
 		return 0
 	}

@@ -1,0 +1,201 @@
+package faults
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/ddq-io/ddq/api/client"
+	"github.com/ddq-io/ddq/bench/ledger"
+	"github.com/ddq-io/ddq/bench/tap"
+)
+
+// The topics of a round. Most tasks are of the plain one; the others have policies, and
+// keep what is done, with the times at which the store says that it was taken.
+const (
+	plain  = "faults"
+	capped = "faults-capped" // a cap, and one of each key
+	rated  = "faults-rated"  // a rate, and one of each key
+	kept   = "faults-kept"   // paused at first; its tasks are waited for, and cancelled
+)
+
+// topics are all of them.
+func topics() []string { return []string{plain, capped, rated, kept} }
+
+// The shares of tasks that are of a topic with policies, per mille, and how many keys
+// they have.
+const (
+	policyShare = 80
+	policyKeys  = 3
+	// cappedWork is how long a handler takes for a task under a cap, on average.
+	cappedWork = 100 * time.Millisecond
+	// headroom is by how much limits are above what is sent, so that a backlog ends.
+	headroom = 1.5
+	// keyPeriod is that of the rate of a key.
+	keyPeriod = 500 * time.Millisecond
+)
+
+// topicOf picks the topic of a task.
+func topicOf(seed uint64, id string) string {
+	switch n := draw(seed, id, "topic") % 1000; {
+	case n < policyShare:
+		return capped
+	case n < 2*policyShare:
+		return rated
+	case n < 3*policyShare:
+		return kept
+	}
+	return plain
+}
+
+// policyOf is what a topic is created with, and what the ledger is told of it.
+func (r *round) policyOf(name string) (client.Policy, ledger.Event) {
+	keep, shards := 24*time.Hour, 2
+	p := client.Policy{
+		VisibilityTimeout: &r.hold, Shards: &shards, MaxRetries: &r.maxRetries,
+		Backoff: &client.Backoff{Kind: client.BackoffFixed, Base: 200 * time.Millisecond},
+	}
+	e := ledger.Event{Kind: ledger.Topic, Topic: name, HoldMS: r.hold.Milliseconds()}
+	sent := r.rate * policyShare / 1000 // a second
+	atLeast := func(n int, x float64) int { return max(n, int(math.Ceil(x))) }
+	switch name {
+	case plain:
+		p.Shards = &r.shards
+		return p, e
+	case capped:
+		e.Cap = atLeast(2, sent*cappedWork.Seconds()*headroom)
+		e.KeyCap = atLeast(1, float64(e.Cap)/policyKeys)
+		p.Concurrency, p.KeyConcurrency = &e.Cap, &e.KeyCap
+	case rated:
+		e.Rate = &ledger.Rate{Count: atLeast(10, sent*headroom), PeriodMS: 1000, Burst: 5}
+		e.KeyRate = &ledger.Rate{Count: atLeast(2, sent*headroom/policyKeys*keyPeriod.Seconds()), PeriodMS: keyPeriod.Milliseconds(), Window: true}
+		p.Rate, p.KeyRate = rateOf(e.Rate), rateOf(e.KeyRate)
+	}
+	p.DoneRetention, e.KeepMS = &keep, keep.Milliseconds()
+	return p, e
+}
+
+func rateOf(r *ledger.Rate) *client.Rate {
+	rate := &client.Rate{Count: r.Count, Period: time.Duration(r.PeriodMS) * time.Millisecond, Burst: r.Burst}
+	if r.Window {
+		rate.Kind = client.SlidingWindow
+	}
+	return rate
+}
+
+// makeTopics creates all topics.
+func (r *round) makeTopics(ctx context.Context) error {
+	return r.nodes[0].ask(func(c *client.Client) error {
+		for _, name := range topics() {
+			policy, e := r.policyOf(name)
+			if _, err := c.CreateTopic(ctx, name, policy); err != nil {
+				return fmt.Errorf("create topic %s: %w", name, err)
+			}
+			r.ledger.Append(e)
+		}
+		return r.changeTopic(ledger.Event{Op: ledger.Pause, Topic: kept}, func() (client.Topic, error) {
+			return c.PauseTopic(ctx, kept, client.Pause{Delivery: true})
+		})
+	})
+}
+
+// pausedFor is how long deliveries of one topic are paused, in a round of a length.
+func pausedFor(span time.Duration) time.Duration { return span / 2 }
+
+// ramp is how long they rise then.
+const ramp = 500 * time.Millisecond
+
+// operate changes topics while the round is played.
+func (r *round) operate(ctx context.Context) error {
+	c, err := client.Dial(r.addr(), client.Config{Timeout: 3 * time.Second, MaxElapsed: -1})
+	if err != nil {
+		return err
+	}
+	for i := range 4 {
+		if err := r.sleep(ctx, time.Until(r.start)+r.span*time.Duration(i+1)/10); err != nil {
+			return errors.Join(err, c.Close())
+		}
+		_ = r.configure(ctx, c, i) // the ledger has it
+	}
+	if err = r.sleep(ctx, time.Until(r.start)+pausedFor(r.span)); err == nil {
+		err = r.resume(ctx, c)
+	}
+	return errors.Join(err, c.Close())
+}
+
+// configure sets something of a topic, each time to another value.
+func (r *round) configure(ctx context.Context, c *client.Client, i int) error {
+	keep, most, ageing := time.Duration(25+i)*time.Hour, 100_000+i, 5+i
+	policy := client.Policy{DoneRetention: &keep, MaxDead: &most, PriorityAgeing: &ageing}
+	return r.changeTopic(ledger.Event{Op: ledger.Configure, Topic: kept, Settings: settings(policy)}, func() (client.Topic, error) {
+		return c.ConfigureTopic(ctx, kept, policy)
+	})
+}
+
+// settings are what configure sets, in words.
+func settings(p client.Policy) string {
+	return fmt.Sprintf("keep %v, %d dead, ageing %d", *p.DoneRetention, *p.MaxDead, *p.PriorityAgeing)
+}
+
+// resume lets deliveries go on, and asks until it is answered.
+func (r *round) resume(ctx context.Context, c *client.Client) error {
+	for {
+		err := r.changeTopic(ledger.Event{Op: ledger.Resume, Topic: kept}, func() (client.Topic, error) {
+			return c.ResumeTopicSlowly(ctx, kept, ramp)
+		})
+		if err == nil {
+			return nil
+		}
+		if r.sleep(ctx, again) != nil {
+			return fmt.Errorf("resume %s: %w", kept, err)
+		}
+	}
+}
+
+// changeTopic writes down a change of a topic and what came of it.
+func (r *round) changeTopic(e ledger.Event, do func() (client.Topic, error)) error {
+	e.Kind, e.Call = ledger.Call, r.ledger.NextCall()
+	r.ledger.Append(e)
+	t, err := do()
+	answer := ledger.Event{Kind: ledger.Answer, Call: e.Call, Op: e.Op, Topic: e.Topic, Result: ledger.OK, Version: t.Version}
+	if err != nil {
+		answer.Result, answer.Reason = tap.Outcome(err)
+	}
+	r.ledger.Append(answer)
+	return err
+}
+
+// drain waits until nothing is left to deliver, or nothing happens any more.
+func (r *round) drain(ctx context.Context) error {
+	return r.nodes[0].ask(func(c *client.Client) error {
+		left, since := int64(-1), time.Now()
+		for time.Since(since) < stalled {
+			now := int64(0)
+			for _, name := range topics() {
+				status, err := c.DescribeTopic(ctx, name)
+				if err != nil {
+					return fmt.Errorf("count what is left: %w", err)
+				}
+				if status.DeliveryPaused { // a fault has undone that it goes on
+					if err := r.resume(ctx, c); err != nil {
+						return err
+					}
+				}
+				now += status.Depth.Scheduled + status.Depth.Ready + status.Depth.Running
+			}
+			if now == 0 {
+				return nil
+			}
+			if now != left {
+				left, since = now, time.Now()
+			}
+			if err := r.sleep(ctx, 100*time.Millisecond); err != nil {
+				return err
+			}
+		}
+		r.logf("%d tasks are left, and nothing happens", left)
+		return nil
+	})
+}
