@@ -44,6 +44,16 @@ func TestWatchCommand(t *testing.T) {
 	if !strings.Contains(rest.out, "  deleted           a") {
 		t.Errorf("behind the cursor: %s", rest.out)
 	}
+	if got := ddq(exitFailed, "watch", "--topic", "mail", "--attr", "tenant=acme"); !strings.Contains(got.err, "NOT_INDEXED") {
+		t.Errorf("an attribute that is not indexed: %s", got.err)
+	}
+	ddq(exitOK, "topic", "set", "mail", "--index-attribute", "tenant")
+	for _, tenant := range []string{"other", "acme"} {
+		ddq(exitOK, "enqueue", "--topic", "mail", "--id", tenant, "--delay", "1h", "--attr", "tenant="+tenant)
+	}
+	if got := ddq(exitOK, "watch", "--topic", "mail", "--attr", "tenant=acme", "--from", "oldest", "--limit", "1"); !strings.Contains(got.out, "enqueued          acme") || !strings.Contains(got.out, "tenant=acme") {
+		t.Errorf("by attribute: %s", got.out)
+	}
 	for _, args := range [][]string{{"--from", "noon"}, {"--kind", "lost"}, {"--cursor", "?"}, {"--limit", "-1"}, {"--from", "oldest", "--cursor", v.Cursor}} {
 		ddq(exitUsage, append([]string{"watch", "--topic", "mail"}, args...)...)
 	}
