@@ -135,11 +135,10 @@ func TestWatchGoesOnBehindEachChange(t *testing.T) {
 		if len(changes) != 40 {
 			t.Fatalf("told %v", told(changes))
 		}
-		cursor := begin
 		seen := positions{}
 		for i, c := range changes {
 			seen[c.Shard] = c.Position
-			cursor = slices.Clone(begin)
+			cursor := slices.Clone(begin)
 			for shard, position := range seen { // as the SDK does in the midst of a frame
 				cursor = appendPosition(cursor, shard, position)
 			}

@@ -44,6 +44,16 @@ func TestWatchCommand(t *testing.T) {
 	if !strings.Contains(rest.out, "  deleted           a") {
 		t.Errorf("behind the cursor: %s", rest.out)
 	}
+	if got := ddq(exitFailed, "watch", "--topic", "mail", "--attr", "tenant=acme"); !strings.Contains(got.err, "NOT_INDEXED") {
+		t.Errorf("an attribute that is not indexed: %s", got.err)
+	}
+	ddq(exitOK, "topic", "set", "mail", "--index-attribute", "tenant")
+	for _, tenant := range []string{"other", "acme"} {
+		ddq(exitOK, "enqueue", "--topic", "mail", "--id", tenant, "--delay", "1h", "--attr", "tenant="+tenant)
+	}
+	if got := ddq(exitOK, "watch", "--topic", "mail", "--attr", "tenant=acme", "--from", "oldest", "--limit", "1"); !strings.Contains(got.out, "enqueued          acme") || !strings.Contains(got.out, "tenant=acme") {
+		t.Errorf("by attribute: %s", got.out)
+	}
 	for _, args := range [][]string{{"--from", "noon"}, {"--kind", "lost"}, {"--cursor", "?"}, {"--limit", "-1"}, {"--from", "oldest", "--cursor", v.Cursor}} {
 		ddq(exitUsage, append([]string{"watch", "--topic", "mail"}, args...)...)
 	}
@@ -95,9 +105,12 @@ func watchKilled(t *testing.T, args ...string) {
 	var parties sync.WaitGroup
 	parties.Go(func() { w.follow(ctx, c) })
 	w.enqueue(ctx, c, 0, watchedTasks/2)
-	_, err = ddqv1.NewDelayQueueServiceClient(c.Conn()).Retrieve(ctx, &ddqv1.RetrieveRequest{Topic: "mail", MaxTasks: 20, WaitMs: 10_000})
-	if err != nil { // a worker that dies with what it has
-		t.Fatal(err)
+	for held := 0; held == 0; { // a worker that dies with what it has
+		r, err := ddqv1.NewDelayQueueServiceClient(c.Conn()).Retrieve(ctx, &ddqv1.RetrieveRequest{Topic: "mail", MaxTasks: 20, WaitMs: 10_000})
+		if err != nil {
+			t.Fatal(err)
+		}
+		held = len(r.Deliveries)
 	}
 	parties.Go(func() {
 		handler := worker.HandlerFunc(func(context.Context, worker.Task) error { return nil })

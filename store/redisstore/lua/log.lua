@@ -11,52 +11,54 @@ local watched = owner[6]
 local ENQUEUED, UPDATED, HOLDING, RELEASED, RETRYING, DONE, DEAD, DELETED, REQUEUED, CANCEL = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10
 local tell, tell_held, told, worker_of, attempts_of
 if watched then
-  redis.call('XLEN', KEYS[16])
+  local log, pack, take, sub, byte = KEYS[16], struct.pack, struct.unpack, string.sub, string.byte
+  redis.call('XLEN', log)
   if owner[5] then redis.call('HLEN', KEYS[14]) end
-  local changes, ids, attributes = {}, {}, {} -- by position
+  local changes, ids, attributes, n = {}, {}, {}, 0 -- by position
   tell = function(kind, id, attempt, due, version, reason, outcome, worker, attrs)
     worker = worker or ''
-    local n = #changes + 1
-    changes[n] = struct.pack('>BBBI4I4i8I2I2', kind, reason or 0, outcome or 0, attempt, version or 0, due or 0, #id, #worker) .. id .. worker
+    n = n + 1
+    changes[n] = pack('>BBBI4I4i8I2I2', kind, reason or 0, outcome or 0, attempt, version or 0, due or 0, #id, #worker) .. id .. worker
     ids[n], attributes[n] = id, attrs or false
   end
   worker_of = function(who) -- see running.lua
-    local mark = string.byte(who, -1)
+    local mark = byte(who, -1)
     if (mark ~= 254 and mark ~= 255) or #who < 10 then return who end
-    return string.sub(who, 1, -11 - string.byte(who, -10))
+    return sub(who, 1, -11 - byte(who, -10))
   end
   attempts_of = function(note)
     if not note or #note < 30 then return 0 end
-    return (struct.unpack('>I4', note, 3))
+    return (take('>I4', note, 3))
   end
   tell_held = function(kind, id, record, version, reason, outcome)
     if #record < 30 then return end
-    local attempt, length = struct.unpack('>I4I2', record, 25)
-    local due = kind == HOLDING and tonumber(string.sub(record, 31 + length)) or 0
-    tell(kind, id, attempt, due, version, reason, outcome, worker_of(string.sub(record, 31, 30 + length)))
+    local attempt, length = take('>I4I2', record, 25)
+    local due = kind == HOLDING and tonumber(sub(record, 31 + length)) or 0
+    tell(kind, id, attempt, due, version, reason, outcome, worker_of(sub(record, 31, 30 + length)))
   end
-  -- look_up finds the attributes that nobody has said.
+  -- look_up finds the attributes that nobody has said, and adds them to the changes.
   local function look_up(gone, attrs)
     local known = {}
     for i = 1, attrs and #gone or 0 do known[gone[i]] = attrs[i] or '' end
-    for first = 1, #ids, 4000 do
-      local now = redis.call('HMGET', KEYS[14], unpack(ids, first, math.min(first + 3999, #ids)))
+    for first = 1, n, 4000 do
+      local now = redis.call('HMGET', KEYS[14], unpack(ids, first, math.min(first + 3999, n)))
       for i = 1, #now do
-        local n = first + i - 1
-        attributes[n] = attributes[n] or known[ids[n]] or now[i]
+        local k = first + i - 1
+        local packed = attributes[k] or known[ids[k]] or now[i] or ''
+        changes[k] = changes[k] .. pack('>I2', #packed) .. packed
       end
     end
   end
   told = function(gone, attrs)
-    if #changes == 0 then return end
-    if owner[5] then look_up(gone, attrs) end
-    for i = 1, #changes do
-      local packed = attributes[i] or ''
-      changes[i] = changes[i] .. struct.pack('>I2', #packed) .. packed
+    if n == 0 then return end
+    local none = '\0\0' -- length of the attributes
+    if owner[5] then
+      look_up(gone, attrs)
+      none = ''
     end
-    local last = redis.call('HINCRBY', KEYS[1], 'logged', #changes)
+    local last = redis.call('HINCRBY', KEYS[1], 'logged', n)
     local oldest = math.max(0, last - string.match(watched, ':(%d+)') + 1)
-    redis.call('XADD', KEYS[16], 'MINID', string.format('%.0f', oldest), string.format('%.0f-0', last), 'c',
-      struct.pack('>i8I4', us, #changes) .. table.concat(changes))
+    redis.call('XADD', log, 'MINID', string.format('%.0f', oldest), string.format('%.0f-0', last), 'c',
+      pack('>i8I4', us, n) .. table.concat(changes, none) .. none)
   end
 end
