@@ -15,14 +15,18 @@ import (
 type policies []string
 
 // policyWords are those that there are, in the order in which they are told.
-var policyWords = policies{"priority", "fairness", "rate", "cap"}
+var policyWords = policies{"priority", "fairness", "rate", "cap", "order"}
 
 // policyWatch is one more, which has nothing to do with deliveries: what happens to the
 // tasks is kept. It is no part of "all".
 const policyWatch = "watch"
 
-// policyKeys is how many keys of a kind the tasks of a run share.
-const policyKeys = 100
+// policyKeys is how many keys of a kind the tasks of a run share, and orderingKeys how
+// many of those that let one task at a time go.
+const (
+	policyKeys   = 100
+	orderingKeys = 10_000
+)
 
 // parsePolicies checks words; "all" stands for every one.
 func parsePolicies(words []string) (policies, error) {
@@ -69,6 +73,9 @@ func (p policies) put(t *client.Task, index int) {
 	}
 	if p.has("cap") {
 		t.ConcurrencyKey = key
+	}
+	if p.has("order") {
+		t.OrderingKey = strconv.Itoa(index % orderingKeys)
 	}
 }
 

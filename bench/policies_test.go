@@ -31,10 +31,10 @@ func TestTasksUseThePoliciesAskedFor(t *testing.T) {
 	var plain, full client.Task
 	policies(nil).put(&plain, 105)
 	all.put(&full, 105)
-	if plain.Priority != 0 || plain.FairnessKey+plain.RateKey+plain.ConcurrencyKey != "" {
+	if plain.Priority != 0 || plain.FairnessKey+plain.RateKey+plain.ConcurrencyKey+plain.OrderingKey != "" {
 		t.Errorf("without policies: %+v", plain)
 	}
-	if full.Priority != 5 || full.FairnessKey != "5" || full.RateKey != "5" || full.ConcurrencyKey != "5" {
+	if full.Priority != 5 || full.FairnessKey != "5" || full.RateKey != "5" || full.ConcurrencyKey != "5" || full.OrderingKey != "105" {
 		t.Errorf("with all: %+v", full)
 	}
 	if p := policies(nil).topic(); p.Rate != nil || p.Concurrency != nil {

@@ -16,9 +16,13 @@ import (
 // clock is set ahead.
 const keyWindow = 48 * time.Hour
 
+// orderingKeys is how many ordering keys the tasks share that have one.
+const orderingKeys = 3
+
 // keyed is an enqueue with an idempotency key. All producers enqueue the same keys.
 type keyed struct {
 	key      string
+	order    string // its ordering key; empty: none
 	at       time.Duration
 	due      time.Duration
 	conflict client.OnConflict
@@ -40,6 +44,9 @@ func planKeys(c *partyConfig) []keyed {
 		default:
 			k.conflict = client.ConflictReturn
 		}
+		if k.conflict != client.ConflictReplace {
+			k.order = fmt.Sprint("account ", draw(c.Seed, k.key, "account")%orderingKeys)
+		}
 		k.at = c.For * time.Duration(i) / time.Duration(n)
 		for range 1 + r.IntN(3) {
 			k.at += time.Duration(r.Int64N(int64(400 * time.Millisecond)))
@@ -54,7 +61,7 @@ func planKeys(c *partyConfig) []keyed {
 // enqueueKeyed makes one try, and writes it down.
 func (p *producer) enqueueKeyed(ctx context.Context, k *keyed) {
 	task := client.Task{
-		Topic: plain, Payload: k.payload, Due: p.at(k.due),
+		Topic: plain, Payload: k.payload, Due: p.at(k.due), OrderingKey: k.order,
 		Idempotency: &client.Idempotency{Key: k.key, OnConflict: k.conflict},
 	}
 	if k.conflict != client.ConflictReplace {
@@ -62,7 +69,7 @@ func (p *producer) enqueueKeyed(ctx context.Context, k *keyed) {
 	}
 	call := ledger.Event{
 		Op: ledger.Enqueue, Topic: plain, Task: ledger.KeyTask(k.key), Due: task.Due.UnixMilli(), Sum: tap.Sum(k.payload),
-		Conflict: k.conflict.String(),
+		Conflict: k.conflict.String(), Order: k.order,
 	}
 	p.call(call, func() (ledger.Event, error) {
 		results, err := p.client.EnqueueBatch(ctx, []client.Task{task})

@@ -24,8 +24,9 @@ const (
 	Resurrected Violation = "resurrected" // delivered or stored after it was acked or deleted
 	Twinned     Violation = "twinned"     // two tasks of one idempotency key
 	Outdated    Violation = "outdated"    // delivered or stored as it was before an edit that was accepted
-	Crowded     Violation = "crowded"     // held with more others at a time than a cap allows
+	Crowded     Violation = "crowded"     // held with more others at a time than a cap or an ordering key allows
 	Rushed      Violation = "rushed"      // delivered sooner than a rate allows
+	Overtaken   Violation = "overtaken"   // a later task of its ordering key went first
 	Paused      Violation = "paused"      // delivered although deliveries were paused
 	Wrong       Violation = "wrong"       // an answer, or a cause of death, that is not true
 	Stuck       Violation = "stuck"       // due for long at the end, and still not delivered
@@ -33,7 +34,7 @@ const (
 
 // Violations lists all kinds, in the order of reports.
 func Violations() []Violation {
-	return []Violation{Lost, Phantom, Garbled, Early, Overlap, Repeated, Skipped, Stale, Resurrected, Twinned, Outdated, Crowded, Rushed, Paused, Wrong, Stuck}
+	return []Violation{Lost, Phantom, Garbled, Early, Overlap, Repeated, Skipped, Stale, Resurrected, Twinned, Outdated, Crowded, Rushed, Overtaken, Paused, Wrong, Stuck}
 }
 
 // Offence is a violation by one task, with all that is known about the task.
@@ -85,6 +86,7 @@ func Check(h *History, r Rules) *Verdict {
 		c.group(g)
 	}
 	c.limits()
+	c.lines()
 	c.topics()
 	slices.SortFunc(c.verdict.Offences, func(a, b Offence) int {
 		return cmp.Or(cmp.Compare(a.Timeline[0].Mono, b.Timeline[0].Mono), cmp.Compare(a.Task, b.Task), cmp.Compare(a.Why, b.Why))

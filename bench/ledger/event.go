@@ -106,6 +106,8 @@ type Event struct {
 	Conflict string `json:"conflict,omitempty"`
 	// Key is what a task counts for under the limits of its topic, in enqueues.
 	Key string `json:"key,omitempty"`
+	// Order is the ordering key of a task, in enqueues.
+	Order string `json:"order,omitempty"`
 	// Of Topic: how many of its tasks, and of those of one key, may be held at a time,
 	// and how fast they may be delivered. 0 and nil are no limit.
 	Cap     int   `json:"cap,omitempty"`

@@ -1,0 +1,38 @@
+package ledger
+
+import "testing"
+
+// lined is the life of a task of an ordering key: when it was enqueued, due, delivered and
+// acked.
+func (p *tape) lined(id string, enqueued, due, delivered, acked int64) {
+	p.at(enqueued).call(Event{Op: Enqueue, Task: id, Order: "account", Due: epoch + due, Sum: "s"}, OK, "", func(e *Event) {
+		e.Task, e.Due = id, epoch+due
+	})
+	p.at(delivered).put(Event{Kind: Delivered, Task: id, Attempt: 1, Token: id, Due: epoch + due, HoldMS: 1000, Sum: "s", Client: "w"})
+	p.at(acked).call(Event{Op: Ack, Task: id, Token: id}, OK, "", func(e *Event) { e.Task = id })
+}
+
+func TestCheckerFindsWrongOrder(t *testing.T) {
+	playScenes(t, []scene{
+		{"one after the other", func(p *tape) {
+			p.lined("a", 0, 100, 110, 200)
+			p.lined("b", 0, 150, 210, 300)
+		}, ""},
+		{"two at a time", func(p *tape) {
+			p.lined("a", 0, 100, 110, 200)
+			p.lined("b", 0, 150, 190, 300)
+		}, Crowded},
+		{"the later one first", func(p *tape) {
+			p.lined("a", 0, 100, 310, 400)
+			p.lined("b", 0, 150, 210, 300)
+		}, Overtaken},
+		{"one that was stored when a later one was due", func(p *tape) {
+			p.lined("a", 160, 100, 310, 400)
+			p.lined("b", 0, 150, 210, 300)
+		}, ""},
+		{"of one time, in any order", func(p *tape) {
+			p.lined("a", 0, 150, 310, 400)
+			p.lined("b", 0, 150, 210, 300)
+		}, ""},
+	})
+}
