@@ -135,6 +135,10 @@ type bulk struct {
 // bulkTasks is how many tasks have a call in common.
 const bulkTasks = 5
 
+// groupAttribute is the attribute by which such tasks are found, when it is not by how
+// their ids begin. It is indexed.
+const groupAttribute = "group"
+
 // bulkOf is how the id of a task begins that is to be changed with others; empty for one that is not.
 func bulkOf(c *partyConfig, i int) string {
 	name := fmt.Sprintf("%s-b%d-", c.Name, i/bulkTasks)
@@ -187,6 +191,9 @@ func (p *producer) changeMany(ctx context.Context, b *bulk) {
 	ctx, cancel := context.WithTimeout(ctx, p.c.Giving)
 	defer cancel()
 	filter := client.Filter{IDPrefix: b.prefix}
+	if draw(0, b.prefix, "filter")%2 == 0 {
+		filter = client.Filter{Attributes: map[string]string{groupAttribute: b.prefix}}
+	}
 	var done client.Progress
 	var err error
 	if b.op == ledger.Delete {

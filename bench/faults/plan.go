@@ -104,6 +104,7 @@ type planned struct {
 	priority int
 	fairness string // its key
 	key      string // under which it has a rate or a cap
+	group    string // with which it is changed, see bulkOf; empty: alone
 }
 
 // delays are how long tasks wait: a few not at all, most up to some seconds, and a
@@ -129,7 +130,7 @@ func makePlan(c *partyConfig) []planned {
 		t.due = delays(r, t.send)
 		t.topic = topicOf(c.Seed, t.id)
 		if name := bulkOf(c, i); name != "" {
-			t.id, t.topic = fmt.Sprintf("%s%d", name, i), plain
+			t.id, t.topic, t.group = fmt.Sprintf("%s%d", name, i), plain, name
 		}
 		t.complete(r, c)
 		tasks = append(tasks, t)

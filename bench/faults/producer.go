@@ -175,6 +175,9 @@ func (p *producer) try(ctx context.Context, batch []planned) (rest []planned) {
 			Topic: t.topic, ID: t.id, Payload: t.payload, Due: due, Priority: t.priority, FairnessKey: t.fairness,
 			RateKey: t.key, ConcurrencyKey: t.key, Slack: t.slack,
 		}
+		if t.group != "" {
+			tasks[i].Attributes = map[string]string{groupAttribute: t.group}
+		}
 		events[i] = ledger.Event{
 			Kind: ledger.Call, Op: ledger.Enqueue, Call: p.log.NextCall(),
 			Topic: t.topic, Task: t.id, Due: due.UnixMilli(), Sum: tap.Sum(t.payload), Key: t.key,

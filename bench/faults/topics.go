@@ -62,7 +62,7 @@ func (r *round) policyOf(name string) (client.Policy, ledger.Event) {
 	atLeast := func(n int, x float64) int { return max(n, int(math.Ceil(x))) }
 	switch name {
 	case plain:
-		p.Shards = &r.shards
+		p.Shards, p.IndexedAttributes = &r.shards, &[]string{groupAttribute}
 		return p, e
 	case capped:
 		e.Cap = atLeast(2, sent*cappedWork.Seconds()*headroom)
