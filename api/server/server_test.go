@@ -256,8 +256,10 @@ func TestTopicsComeBackAsConfigured(t *testing.T) {
 			Backoff:    &ddqv1.Backoff{Kind: ddqv1.BackoffKind_BACKOFF_KIND_LINEAR, BaseMs: 10, MaxMs: 100, JitterPercent: 5},
 			MaxDelayMs: proto.Int64(60_000), MaxPayloadBytes: proto.Int64(100), DoneRetentionMs: proto.Int64(1000),
 			DeadRetentionMs: proto.Int64(2000), MaxDead: proto.Int64(3), MaxBacklog: proto.Int64(4),
-			PriorityAgeing: proto.Int32(4), IndexedAttributes: &ddqv1.IndexedAttributes{Names: []string{"path", "tenant"}}, Concurrency: proto.Int32(5), KeyConcurrency: proto.Int32(2),
-			OverLimit: ddqv1.OverLimit_OVER_LIMIT_DEAD_LETTER,
+			PriorityAgeing: proto.Int32(4), Concurrency: proto.Int32(5), KeyConcurrency: proto.Int32(2),
+			OverLimit:         ddqv1.OverLimit_OVER_LIMIT_DEAD_LETTER,
+			IndexedAttributes: &ddqv1.IndexedAttributes{Names: []string{"path", "tenant"}},
+			WatchRetentionMs:  proto.Int64(60_000), WatchMaxEvents: proto.Int64(2000),
 		}
 		must(r, created("t", policy)(r))
 		paused, err := r.admin.PauseTopic(r.Context(), &ddqv1.PauseTopicRequest{Name: "t", Delivery: true})
