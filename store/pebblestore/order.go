@@ -5,6 +5,8 @@ import (
 	"context"
 	"math"
 
+	"github.com/cockroachdb/pebble/v2"
+
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/store/record"
 )
@@ -76,25 +78,39 @@ func (t *turn) finishOrdered(h *hold) error {
 
 // eachInOrder calls see for the unfinished tasks of a key, until it returns false. What
 // points to no such task, which Sweep removes, is left out.
-func (t *turn) eachInOrder(key string, see func(o *store.Ordered) bool) error {
-	lower := appendOrder(nil, t.sh.number, key)
-	upper := append(bytes.Clone(lower), bytes.Repeat([]byte{0xff}, 9)...)
-	return t.s.scan(lower, upper, func(stored, _ []byte) (bool, error) {
-		_, _, id, ok := decodeOrderKey(stored)
+func (t *turn) eachInOrder(key string, see func(o *store.Ordered) bool) (err error) {
+	if t.line == nil { // one for all keys of a call: making it costs more than the look
+		lower, upper := appendPrefix(nil, t.sh.number, tableOrder), appendPrefix(nil, t.sh.number, tableOrder+1)
+		if t.line, err = t.s.db.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper}); err != nil {
+			return t.s.readError(err)
+		}
+	}
+	line := appendOrder(nil, t.sh.number, key)
+	for ok := t.line.SeekGE(line); ok && bytes.HasPrefix(t.line.Key(), line); ok = t.line.Next() {
+		_, _, id, ok := decodeOrderKey(t.line.Key())
 		if !ok {
-			return true, nil
+			continue
 		}
 		e, f, err := t.find(id)
-		if err != nil || f != readable || e.state != pending {
-			return true, err
+		if err != nil {
+			return err
+		}
+		if f != readable || e.state != pending {
+			continue
 		}
 		o := store.Ordered{Entry: store.Entry{ID: id, Due: e.due}, Held: t.sh.holds.get(id) != nil}
 		if o.Held {
 			o.Due = 0
 		}
 		o.Traits, _ = record.DecodeTraits(e.traits()) // what is not readable is dead-lettered by Hold
-		return see(&o), nil
-	})
+		if !see(&o) {
+			return nil
+		}
+	}
+	if err := t.line.Error(); err != nil {
+		return t.s.readError(err)
+	}
+	return nil
 }
 
 // head is the first unfinished task of a key, nil when there is none.

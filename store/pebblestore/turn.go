@@ -34,9 +34,10 @@ type turn struct {
 
 	key, value []byte // scratch
 	tasks      lookup
-	unused     []hold // allocated, see room
-	payloads   []byte // of tasks that were held, and room for more
-	coming     int    // holds that the call may begin, as far as it says
+	line       *pebble.Iterator // over ordering keys, as they were when it was made; nil: none
+	unused     []hold           // allocated, see room
+	payloads   []byte           // of tasks that were held, and room for more
+	coming     int              // holds that the call may begin, as far as it says
 
 	worker, node, by string // of the last hold, see who
 
@@ -92,7 +93,7 @@ func (s *Store) begin(sh *shard) *turn {
 
 func (t *turn) run(a access, do func(*turn) error) (_ store.Stamp, err error) {
 	defer t.sh.mu.Unlock()
-	defer func() { err = errors.Join(err, t.tasks.close()) }()
+	defer func() { err = errors.Join(err, t.forgetSeen()) }()
 	if err := t.sh.load(t.s); err != nil {
 		return store.Stamp{}, err
 	}
@@ -251,6 +252,18 @@ func (t *turn) writer() *pebble.Batch {
 	return t.batch
 }
 
+// forgetSeen has the next look at the shard see it as it is then.
+func (t *turn) forgetSeen() error {
+	err := t.tasks.close()
+	if t.line != nil {
+		if lineErr := t.line.Close(); lineErr != nil {
+			err = errors.Join(err, t.s.readError(lineErr))
+		}
+		t.line = nil
+	}
+	return err
+}
+
 // apply makes what was collected visible, and leaves it to end to wait for its sync.
 func (t *turn) apply() error {
 	if t.batch == nil && len(t.begun)+len(t.extended)+len(t.ended) == 0 {
@@ -259,7 +272,7 @@ func (t *turn) apply() error {
 	if t.s.disk.brimming() {
 		return t.s.fullError()
 	}
-	if err := t.tasks.close(); err != nil {
+	if err := t.forgetSeen(); err != nil {
 		return err
 	}
 	sh, m := t.sh, t.sh.meta
