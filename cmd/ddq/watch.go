@@ -151,7 +151,7 @@ func (v changeView) line() string {
 
 // watch prints changes until ctx ends, which is no error, or limit have been.
 func (c *cli) watch(ctx context.Context, s *client.Client, o client.WatchOptions, limit int) error {
-	cursor := o.Cursor
+	var cursor []byte // behind what was heard of: a refused one is not worth repeating
 	o.Progress = func(behind []byte) { cursor = behind }
 	n := 0
 	err := func() error {
