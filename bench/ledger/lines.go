@@ -48,8 +48,10 @@ func (c *checker) inOrder(tasks []*story) {
 			c.s, c.earliest = other, other.earliestDue(&c.h.clock)
 			held := c.granted(later)
 			c.s = s
-			if due, to := s.storedDue(); to < held && due < later.Due {
-				c.offend(Overtaken, "due %d ms before %s of its ordering key, and delivered after it", later.Due-due, other.id)
+			due, to := s.storedDue()
+			its, known := other.storedDue() // one that was given back has another by now, and goes first all the same
+			if known != never && to < held && due < its {
+				c.offend(Overtaken, "due %d ms before %s of its ordering key, and delivered after it", its-due, other.id)
 				break
 			}
 		}

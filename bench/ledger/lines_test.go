@@ -30,6 +30,14 @@ func TestCheckerFindsWrongOrder(t *testing.T) {
 			p.lined("a", 160, 100, 310, 400)
 			p.lined("b", 0, 150, 210, 300)
 		}, ""},
+		{"one that was given back unseen, and is due later by now", func(p *tape) {
+			p.lined("a", 0, 150, 310, 400)
+			p.at(0).call(Event{Op: Enqueue, Task: "b", Order: "account", Due: epoch + 100, Sum: "s"}, OK, "", func(e *Event) {
+				e.Task, e.Due = "b", epoch+100
+			})
+			p.at(210).put(Event{Kind: Delivered, Task: "b", Attempt: 1, Token: "b", Due: epoch + 205, HoldMS: 1000, Sum: "s", Client: "w"})
+			p.at(300).call(Event{Op: Ack, Task: "b", Token: "b"}, OK, "", func(e *Event) { e.Task = "b" })
+		}, ""},
 		{"of one time, in any order", func(p *tape) {
 			p.lined("a", 0, 150, 310, 400)
 			p.lined("b", 0, 150, 210, 300)
