@@ -313,6 +313,7 @@ type topicRef struct {
 	ready         chan struct{} // closed once the shards can be sent to
 	config        atomic.Pointer[store.Topic]
 	layout        atomic.Pointer[layout] // changes before config does
+	reachable     atomic.Bool            // hints of other nodes find its shards; none is claimed before
 	looking       atomic.Bool            // its configuration is being read, for a hint
 	turn          int                    // when its shards are ticked, 0 to beats-1
 	active        atomic.Int64           // when it was last used, in Unix nanoseconds

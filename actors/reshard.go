@@ -160,10 +160,12 @@ func (t *topicActor) reshape(c spawner, m *reshaped) {
 	}
 	last := *t.ref.layout.Load()
 	next := layoutOf(t.ref.pid, &m.topic, last)
+	var fresh []int
 	for n := range max(len(last), len(next)) {
 		switch had, has := last.at(n).pid != nil, next.at(n).pid != nil; {
 		case has && !had:
 			t.spawnShard(c, n, next[n].dozing)
+			fresh = append(fresh, n)
 		case had && !has:
 			t.core.drop(n)
 			c.Poison(last[n].pid)
@@ -171,6 +173,9 @@ func (t *topicActor) reshape(c spawner, m *reshaped) {
 	}
 	t.owned = append(t.owned, make([]bool, max(0, len(next)-len(t.owned)))...)
 	t.ref.layout.Store(&next)
+	for _, n := range fresh {
+		t.tell(t.ref, n, &placed{wanted: t.fleet.owns(store.Shard{Topic: m.topic.Name, N: n})})
+	}
 	t.ref.config.Store(&m.topic)
 	t.configure(&configured{m.topic})
 }

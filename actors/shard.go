@@ -302,7 +302,9 @@ func (s *shard) start(c actor.Context) {
 	s.out = make(map[string]struct{})
 	s.metrics.shards.Inc()
 	s.wanted = s.fleet.owns(s.id)
-	s.claim()
+	if s.ref.reachable.Load() && s.ref.shard(s.id.N) != nil { // else it is placed once it is
+		s.claim()
+	}
 }
 
 // stop ends everything the shard owns. What waits for a store call fails; what

@@ -364,6 +364,10 @@ func (s *System) openLocked(ctx context.Context, t store.Topic) (*topicRef, *Err
 	ref := <-reply
 	<-ref.ready // what is sent to a shard before that is lost
 	s.topics.Store(t.Name, ref)
+	ref.reachable.Store(true)
+	for _, shard := range shardsOf(&t) {
+		s.tell(ref, shard.N, &placed{wanted: s.fleet.owns(shard)})
+	}
 	s.turns.add(ref)
 	return ref, nil
 }
