@@ -239,7 +239,7 @@ func (s *story) earliestDue(c *clock) int64 {
 		return 0
 	}
 	for i, o := range s.moves {
-		switch alone := i == 0 || s.moves[i-1].to < o.Mono; {
+		switch alone := !slices.ContainsFunc(s.moves[:i], func(before *op) bool { return before.to >= o.Mono }); {
 		case o.result == Refused:
 		case o.did() && alone && c.upper(s.begin(), o.answer) < due:
 			due = o.answer.Due // nobody could hold it before
