@@ -82,7 +82,7 @@ func (g *gate) configure(l store.TopicLimits) {
 	clear(g.rates)
 	g.alarms = nil
 	for _, c := range inOrder(g.caps, strings.Compare) {
-		g.resign = append(g.resign, store.LimitKey{Topic: g.topic, Key: c.key})
+		g.resignFrom(c.key)
 	}
 	clear(g.caps)
 }
@@ -264,8 +264,12 @@ func (g *gate) passTurns(t *ticket) {
 func (g *gate) passTurn(c *capLine) {
 	if c.inTurn {
 		c.inTurn = false
-		g.resign = append(g.resign, store.LimitKey{Topic: g.topic, Key: c.key})
+		g.resignFrom(c.key)
 	}
+}
+
+func (g *gate) resignFrom(key string) {
+	g.resign = append(g.resign, store.LimitKey{Topic: g.topic, Key: key})
 }
 
 // first takes the next task out of a line.
@@ -573,11 +577,11 @@ func (g *gate) freed(now time.Time, key string, inTurn bool) {
 	c := g.caps[key]
 	if c == nil || c.len() == 0 && c.out+c.asking == 0 {
 		if inTurn {
-			g.resign = append(g.resign, store.LimitKey{Topic: g.topic, Key: key})
+			g.resignFrom(key)
 		}
 		return
 	}
-	c.gain(1)
+	c.gain()
 	g.wakeSoon(&c.waitline)
 	g.service(now)
 }

@@ -25,8 +25,8 @@ type capLine struct {
 // room is how many permits nobody here has a claim to.
 func (c *capLine) room() int { return c.free - c.out }
 
-// gain takes in that n more permits may be free.
-func (c *capLine) gain(n int) { c.free = min(c.free+n, c.max) }
+// gain takes in that one more permit may be free.
+func (c *capLine) gain() { c.free = min(c.free+1, c.max) }
 
 // claim lets a task go for a permit.
 func (c *capLine) claim(t *ticket) {
@@ -58,7 +58,7 @@ func (c *capLine) answered(a *acquired) {
 	case a.lacks == c.key && !a.failed:
 		c.free, c.inTurn = 0, true
 	default: // it was not taken, or given back
-		c.gain(1)
+		c.gain()
 	}
 }
 
