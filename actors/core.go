@@ -16,7 +16,8 @@ import (
 //   - room = min(credit, max - inFlight) is what it may be given; inFlight counts
 //     what was assigned and is not settled
 //   - after every method, no subscription has room while a task is ready, unless
-//     the topic is paused, or what its pace allows is handed out
+//     the topic is paused, what its pace allows is handed out, or as many are on their
+//     way as may be
 //   - a subscription on demand has no credit but what a task was found for
 //
 // Tasks that are ready at other nodes are not in ready: the core knows how many
@@ -31,6 +32,9 @@ type core struct {
 
 	paced bool // no more than pace may be handed out until the next setPace
 	pace  int
+
+	way  int // assigned tasks of which nobody said yet whether they are held
+	most int // of them, see congestion; 0: any number, and they are not counted
 
 	remotes []*remoteNode // other nodes with shards of the topic
 	asked   []ask         // room given to them since the last takeAsked
@@ -196,8 +200,23 @@ func (c *core) settled(id int64, n int) []assignment {
 	return c.match()
 }
 
+// arrived takes in that n assigned tasks are held.
+func (c *core) arrived(n int) []assignment {
+	c.way = max(0, c.way-n)
+	return c.match()
+}
+
+// bound sets how many tasks may be on their way, 0 for any number.
+func (c *core) bound(most int) []assignment {
+	if c.most = most; most == 0 {
+		c.way = 0
+	}
+	return c.match()
+}
+
 // refund takes back n assignments that came to nothing.
 func (c *core) refund(id int64, n int) []assignment {
+	c.way = max(0, c.way-n)
 	if s := c.sub(id); s != nil {
 		s.inFlight = max(0, s.inFlight-n)
 		s.credit = min(s.credit+n, s.max)
@@ -232,7 +251,16 @@ func (c *core) allowed(n int) int {
 }
 
 // deliverable is the number of ready tasks that may be handed out now.
-func (c *core) deliverable() int { return c.allowed(c.waiting()) }
+func (c *core) deliverable() int {
+	n := c.allowed(c.waiting())
+	if c.most > 0 {
+		return max(0, min(n, c.most-c.way))
+	}
+	return n
+}
+
+// crowded reports whether ready tasks wait only for others to arrive.
+func (c *core) crowded() bool { return c.most > 0 && c.way >= c.most && c.waiting() > 0 }
 
 // match gives ready tasks to subscriptions with room, in turn, until one of the
 // two runs out. Shares are even, so that frames are large and no subscription waits.
@@ -243,6 +271,9 @@ func (c *core) match() []assignment {
 		c.deal(c.deliverable(), "", func(s *subState, share int) {
 			out = c.assign(out, s.id, c.take(share))
 			c.pace -= share
+			if c.most > 0 {
+				c.way += share
+			}
 		})
 		c.compact()
 		if c.deliverable() == 0 {
@@ -289,6 +320,9 @@ func (c *core) room() (n int) {
 
 // voidCredit takes back credit on demand that found no task.
 func (c *core) voidCredit() {
+	if c.crowded() {
+		return
+	}
 	for _, s := range c.subs {
 		if s.onDemand && s.credit > 0 {
 			c.voided = append(c.voided, void{s.id, s.credit})

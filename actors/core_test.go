@@ -42,6 +42,10 @@ func scenarioStep(t *testing.T, c *core, d *datadriven.TestData) string {
 		out = c.grant(sub, n)
 	case "settled":
 		out = c.settled(sub, n)
+	case "bound":
+		out = c.bound(n)
+	case "arrived":
+		out = c.arrived(n)
 	case "refund":
 		out = c.refund(sub, n)
 	case "ready":

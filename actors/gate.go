@@ -27,6 +27,7 @@ type gate struct {
 	topic   string
 	limits  store.TopicLimits
 	every   int                  // see line
+	most    int                  // tokens to ask for at a time: what can be on its way, see congestion; 0: any number
 	tickets map[ticketID]*ticket // of every task that came by and did not go yet
 	rates   map[string]*rateLine // by key; empty: the topic's
 	caps    map[string]*capLine
@@ -51,6 +52,7 @@ type ticketID struct {
 type pass struct {
 	sub    int64
 	task   readyTask
+	since  time.Time // it had all its tokens
 	before time.Time // its tokens end; zero: it has none
 	permit *permit   // nil: under no cap
 	doomed bool      // to be dead-lettered
@@ -227,6 +229,7 @@ func (g *gate) try(now time.Time, t *ticket, sub int64) {
 		g.waitFor(r, t)
 		return
 	}
+	t.since = now
 	if len(caps) == 0 {
 		g.pass(t, sub, nil)
 		return
@@ -277,7 +280,7 @@ func (g *gate) join(l *waitline, t *ticket) {
 
 // pass lets a task go.
 func (g *gate) pass(t *ticket, sub int64, p *permit) {
-	passed := pass{sub: sub, task: t.readyTask, permit: p, doomed: t.doomed}
+	passed := pass{sub: sub, task: t.readyTask, since: t.since, permit: p, doomed: t.doomed}
 	if !t.doomed {
 		for _, r := range g.ratesOf(t) {
 			if before := t.tokens[r.which].before; passed.before.IsZero() || before.Before(passed.before) {

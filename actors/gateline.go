@@ -13,7 +13,8 @@ type ticket struct {
 	arrival int64  // order among equals
 	rateKey string // empty: under no rate but the topic's
 	capKey  string
-	tokens  [2]token // of the rate of its key, and of the topic's
+	tokens  [2]token  // of the rate of its key, and of the topic's
+	since   time.Time // it had them both
 	stage   stage
 	line    *waitline  // waiting: where
 	cleared *waitline  // of a rate that let it out: it need not wait there again

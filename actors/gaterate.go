@@ -73,11 +73,21 @@ func (r *rateLine) take(now time.Time) (token, bool) {
 			return token{}, false
 		}
 		b.next++
-		if t := (token{at, r.rate.Before(at)}); t.good(now) {
-			return t, true
+		if now.Before(r.takeBefore(at)) {
+			return token{at, r.rate.Before(at)}, true
 		}
 	}
 	return token{}, false
+}
+
+// takeBefore is until when the token of a moment can be taken: the task that has it has
+// a way to go. In a sliding window tokens may be shorter than that.
+func (r *rateLine) takeBefore(moment time.Time) time.Time {
+	before := r.rate.Before(moment)
+	if r.rate.Kind == store.TokenBucket {
+		return before.Add(-longWay)
+	}
+	return before
 }
 
 // untake gives back the token that was taken last.
@@ -87,7 +97,7 @@ func (r *rateLine) untake() { r.blocks[0].next-- }
 func (r *rateLine) left(now time.Time) (n int, next time.Time) {
 	for i := range r.blocks {
 		b := &r.blocks[i]
-		for b.next < b.N && !now.Before(r.rate.Before(b.At(b.next, r.rate))) {
+		for b.next < b.N && !now.Before(r.takeBefore(b.At(b.next, r.rate))) {
 			b.next++
 		}
 		if b.next < b.N {
@@ -163,6 +173,9 @@ func (g *gate) serveRate(now time.Time, r *rateLine) {
 		g.alarms.set(&r.waitline, r.askAt)
 	default:
 		r.asking = min(r.len()-left, r.block())
+		if g.most > 0 {
+			r.asking = min(r.asking, g.most)
+		}
 		g.reserve = append(g.reserve, r)
 	}
 }

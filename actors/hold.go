@@ -17,6 +17,8 @@ type holdRequest struct {
 	sub   *subscriber
 	task  store.Entry
 	leave *leave // nil: under no limit
+
+	counted bool // the topic is to hear when it is held
 }
 
 // hold is a held task as the shard remembers it.
@@ -52,7 +54,7 @@ func (s *shard) hold(m *holdTasks) {
 		return
 	}
 	for i, t := range m.tasks {
-		r := holdRequest{sub: m.sub, task: t}
+		r := holdRequest{sub: m.sub, task: t, counted: m.counted}
 		if m.leaves != nil {
 			r.leave = m.leaves[i]
 		}
@@ -98,10 +100,14 @@ func (s *shard) onHolds(m *holdsDone) {
 		s.onHoldsFailed(m)
 		return
 	}
+	now := s.now()
 	for i, r := range m.batch {
 		delete(s.out, r.task.ID)
 		s.lanes.drop(r.task.ID)
 		result := m.results[i]
+		if r.counted {
+			s.through.count(&r, result.Status, now)
+		}
 		if r.leave != nil && s.onLeave(r, m.tokens[i].Token, result.Status) {
 			continue
 		}

@@ -19,6 +19,7 @@ const (
 
 // leave is what a hold was let through the gate with.
 type leave struct {
+	since  store.Millis // it had all its tokens
 	before store.Millis // of the hold, see store.Hold
 	until  store.Millis
 	permit *permit // nil: under no cap
@@ -55,7 +56,7 @@ func (t *topicActor) limit() (assigned []assignment) {
 	}
 	t.gate.every = t.topic.Ageing()
 	t.gate.configure(limits)
-	return t.carry()
+	return append(t.carry(), t.bound(limits)...)
 }
 
 // hold carries out what the core decided.
@@ -166,7 +167,7 @@ func (t *topicActor) passOn(passed []pass) {
 		}
 		at := address{p.sub, p.task.shard}
 		if groups[at] == nil {
-			groups[at] = &holdTasks{sub: sub}
+			groups[at] = &holdTasks{sub: sub, counted: t.core.most > 0}
 			order = append(order, at)
 		}
 		m := groups[at]
@@ -183,7 +184,7 @@ func (p *pass) leave(visibility time.Duration) *leave {
 	if p.before.IsZero() && p.permit == nil && !p.doomed {
 		return nil
 	}
-	l := &leave{permit: p.permit, doomed: p.doomed}
+	l := &leave{since: store.Millis(p.since.UnixMilli()), permit: p.permit, doomed: p.doomed}
 	if !p.before.IsZero() {
 		l.before = store.Millis(p.before.UnixMilli())
 	}
@@ -206,6 +207,7 @@ func (t *topicActor) limited(traits *store.Traits) bool {
 // drop forgets the ready tasks of a shard.
 func (t *topicActor) drop(shard int) {
 	t.core.drop(shard)
+	t.core.way = 0 // of a shard that ended badly nobody says what became of them
 	if t.gate != nil {
 		t.gate.drop(shard, t.clock.Now())
 		t.hold(t.carry())

@@ -191,7 +191,7 @@ func (t *topicActor) granted(m *grant) {
 func (t *topicActor) demands() {
 	ready := 0
 	if !t.core.paused {
-		ready = t.core.deliverable()
+		ready = t.core.allowed(t.core.waiting())
 	}
 	for _, v := range t.core.takeVoided() {
 		if sub := t.subs[v.sub]; sub != nil {

@@ -124,9 +124,10 @@ type (
 	addTasks struct{ items []addition }
 	// holdTasks, from the topic.
 	holdTasks struct {
-		sub    *subscriber
-		tasks  []store.Entry
-		leaves []*leave // nil: none of them is under limits
+		sub     *subscriber
+		tasks   []store.Entry
+		leaves  []*leave // nil: none of them is under limits
+		counted bool     // the topic is to hear when they are held
 	}
 	// settleHolds, from System and workers: some settlements of a call.
 	settleHolds struct {

@@ -89,6 +89,7 @@ type shard struct {
 	freed   map[int64]int // subscription -> holds ended
 	refunds map[int64]int // subscription -> assignments that came to nothing
 
+	through      cameThrough // gathered as the above
 	permits      heldPermits // nil: it took none
 	endedPermits []*permit   // gathered as the above
 }
@@ -264,6 +265,11 @@ func (s *shard) flush() {
 	if len(s.endedPermits) > 0 {
 		s.send(s.parent, &permitsEnded{permits: s.endedPermits})
 		s.endedPermits = nil
+	}
+	if s.through != (cameThrough{}) {
+		through := s.through
+		s.through = cameThrough{}
+		s.send(s.parent, &through)
 	}
 	s.forgo()
 	if s.giving != nil && s.holds.flying+s.holdNews.flying+s.recovers.flying == 0 {

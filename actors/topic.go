@@ -28,6 +28,7 @@ type topicActor struct {
 	gauges topicMetrics
 	gate   *gate     // nil: the topic has had no limits
 	armed  time.Time // when the gate is looked at next
+	cut    time.Time // when core.most was lowered last
 	calls  *calls    // about limits
 
 	reserves runway[reservation]
@@ -89,6 +90,8 @@ func (t *topicActor) Receive(c actor.Context) {
 		t.hold(t.core.settled(m.sub, m.n))
 	case *refunded:
 		t.hold(t.core.refund(m.sub, m.n))
+	case *cameThrough:
+		t.cameThrough(m)
 	case *shardOwned:
 		t.owned[m.shard] = true
 	case *shardLost:
