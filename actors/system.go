@@ -30,8 +30,8 @@ type System struct {
 	running    atomic.Bool
 
 	mu     turnstile // serializes opening and changing topics, and taking in what they are
-	topics sync.Map   // name -> *topicRef
-	turns  turns      // of topics
+	topics sync.Map  // name -> *topicRef
+	turns  turns     // of topics
 	tails  tails
 	refresh
 	indexer *indexer
