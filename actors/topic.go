@@ -136,7 +136,7 @@ func (t *topicActor) Receive(c actor.Context) {
 	t.ask()
 	t.demands()
 	t.finishDrain()
-	t.gauges.set(&t.core)
+	t.gauges.set(&t.core, t.gate)
 }
 
 // start spawns the shards under their fixed names, also after a restart.
