@@ -42,17 +42,17 @@ func (t token) good(now time.Time) bool { return !now.Before(t.at) && now.Before
 // are ready.
 type waitline struct {
 	line
-	key     string
-	out     int       // let out, and not back at the gate yet
-	wake    time.Time // when to look at it again; zero: it is told
-	lacking *int      // tasks here and in other lines of the kind
+	key   string
+	out   int       // let out, and not back at the gate yet
+	wake  time.Time // when to look at it again; zero: it is told
+	count *int      // tasks here and in other lines of the kind
 }
 
-// lacking counts the tasks that wait.
-type lacking struct{ tokens, permits int }
+// waitCounts are numbers of tasks that wait.
+type waitCounts struct{ tokens, permits int }
 
-func newWaitline(key string, every int, lacking *int) waitline {
-	return waitline{key: key, line: line{every: every}, lacking: lacking}
+func newWaitline(key string, every int, count *int) waitline {
+	return waitline{key: key, line: line{every: every}, count: count}
 }
 
 func (l *waitline) len() int { return l.waiting() }
@@ -60,12 +60,12 @@ func (l *waitline) len() int { return l.waiting() }
 func (l *waitline) join(t *ticket) {
 	t.stage, t.line = waiting, l
 	l.add([]readyTask{t.readyTask})
-	*l.lacking++
+	*l.count++
 }
 
 // pop takes out the task that goes next.
 func (l *waitline) pop() readyTask {
-	*l.lacking--
+	*l.count--
 	return l.take(1)[0]
 }
 
@@ -73,7 +73,7 @@ func (l *waitline) pop() readyTask {
 func (l *waitline) drop(shard int) {
 	had := l.len()
 	l.line.drop(shard)
-	*l.lacking -= had - l.len()
+	*l.count -= had - l.len()
 }
 
 // alarm is a moment at which a line is to be looked at.

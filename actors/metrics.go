@@ -146,8 +146,8 @@ func (t *topicMetrics) limited(m *metrics, name string) {
 
 func (t *topicMetrics) set(c *core, g *gate) {
 	if g != nil {
-		t.rate.Set(float64(g.lacking.tokens))
-		t.concurrency.Set(float64(g.lacking.permits))
+		t.rate.Set(float64(g.waits.tokens))
+		t.concurrency.Set(float64(g.waits.permits))
 	}
 	t.ready.Set(float64(c.waiting()))
 	t.inFlight.Set(float64(c.inFlight()))
