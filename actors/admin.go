@@ -16,8 +16,7 @@ func (s *System) CreateTopic(ctx context.Context, name string, c TopicChange) (s
 	if err := checkTopicName("name", name); err != nil {
 		return store.Topic{}, err
 	}
-	t := s.cfg.Topic
-	t.Name = name
+	t := s.newTopic(name)
 	if c.Shards != nil {
 		if *c.Shards < 1 || *c.Shards > s.cfg.Limits.Shards {
 			return store.Topic{}, invalid("policy.shards", "OUT_OF_RANGE_FIELD", "policy.shards must be 1 to %d", s.cfg.Limits.Shards)
@@ -44,7 +43,7 @@ func (s *System) ConfigureTopic(ctx context.Context, name string, c TopicChange)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	t, err := s.store.GetTopic(ctx, name)
+	t, err := s.stored(ctx, name)
 	if err != nil {
 		return store.Topic{}, failure(err)
 	}
@@ -75,34 +74,6 @@ func (s *System) ConfigureTopic(ctx context.Context, name string, c TopicChange)
 		defer s.indexNow(&t) // once this node says so to its tasks
 	}
 	return t, failure(s.configure(ctx, t))
-}
-
-// configure makes a configuration effective where its topic is open.
-func (s *System) configure(ctx context.Context, t store.Topic) error {
-	open, ok := s.topics.Load(t.Name)
-	if !ok {
-		return nil
-	}
-	ref := open.(*topicRef)
-	switch was := ref.config.Load(); {
-	case replaced(was, &t):
-		return nil // another topic of that name: see closeReplaced
-	case was.Active() == t.Active() && was.Former == t.Former:
-		ref.config.Store(&t)
-		s.send(ref.pid, &configured{topic: t})
-		return nil
-	}
-	if err := s.seal(ctx, &t); err != nil {
-		return err
-	}
-	done := make(chan struct{})
-	s.send(ref.pid, &reshaped{topic: t, done: done})
-	select {
-	case <-done:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 func (l *Limits) apply(t *store.Topic, c TopicChange) *Error {
@@ -365,68 +336,10 @@ func every(ctx context.Context, interval time.Duration, do func(context.Context)
 	}
 }
 
-// followTopics takes in what other nodes changed. It does nothing that could take
-// long: a change is effective on every node within two seconds.
-func (s *System) followTopics(ctx context.Context) {
-	err := s.readClock(ctx)
-	topics, e := s.store.ListTopics(ctx)
-	if err = errors.Join(err, e); e == nil {
-		s.closeReplaced(ctx, topics)
-	}
-	for i := range topics {
-		ref, open := s.topics.Load(topics[i].Name)
-		if open && ref.(*topicRef).config.Load().Version != topics[i].Version {
-			err = errors.Join(err, s.followTopic(ctx, ref.(*topicRef)))
-		}
-	}
-	s.noteIncomplete(ctx, err)
-}
-
-// followTopic asks again, so that the list cannot undo what was changed here since. A
-// version may be lower than the last one: the topic was deleted and created anew.
-func (s *System) followTopic(ctx context.Context, ref *topicRef) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	t, err := s.store.GetTopic(ctx, ref.config.Load().Name)
-	switch {
-	case errors.Is(err, store.ErrTopicNotFound):
-		return nil // see closeReplaced
-	case err != nil || t.Version == ref.config.Load().Version:
-		return err
-	}
-	return s.configure(ctx, t)
-}
-
 func (s *System) noteIncomplete(ctx context.Context, err error) {
 	if err != nil && ctx.Err() == nil {
 		s.metrics.storeErrors.Inc()
 		s.log.Debug("housekeeping incomplete", "err", err)
-	}
-}
-
-// closeReplaced closes topics that were deleted at another node, and those that were
-// created anew with another number of shards: they open again on first use.
-func (s *System) closeReplaced(ctx context.Context, topics []store.Topic) {
-	byName := make(map[string]*store.Topic, len(topics))
-	for i := range topics {
-		byName[topics[i].Name] = &topics[i]
-	}
-	s.eachTopic(func(ref *topicRef) {
-		was := ref.config.Load()
-		if t := byName[was.Name]; t == nil || replaced(was, t) {
-			s.closeIfReplaced(ctx, was)
-		}
-	})
-}
-
-// closeIfReplaced asks again: the topic may be younger than the list.
-func (s *System) closeIfReplaced(ctx context.Context, was *store.Topic) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	t, err := s.store.GetTopic(ctx, was.Name)
-	if errors.Is(err, store.ErrTopicNotFound) || err == nil && replaced(was, &t) {
-		s.log.Info("topic closed: it was deleted elsewhere", "topic", was.Name)
-		s.closeLocked(ctx, was.Name)
 	}
 }
 

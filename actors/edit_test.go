@@ -54,8 +54,8 @@ func TestUpdateChangesContentsAndDueTimeAtOnce(t *testing.T) {
 	})
 }
 
-// TestPromotedTaskRunsNow also where another node owns the shard: bull-board#1389,
-// sidekiq#645.
+// TestPromotedTaskRunsNow also where another node owns the shard: asked for in
+// felixmosh/bull-board#1389 and sidekiq/sidekiq#645.
 func TestPromotedTaskRunsNow(t *testing.T) {
 	fleetBubble(t, []string{"a", "b"}, func(t *testing.T, f *testFleet) {
 		a, b := f.nodes["a"].sys, f.nodes["b"].sys

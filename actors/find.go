@@ -109,8 +109,17 @@ func kindOf(s store.State) store.Kind {
 
 // Find pages through the tasks of a topic that a filter matches; states of it that
 // are not live bring in done and dead ones. A page may have fewer tasks than size and
-// still be followed by more.
+// still be followed by more. Like List it says what tasks that are due wait for.
 func (s *System) Find(ctx context.Context, topic string, f TaskFilter, size int, token string) (tasks []Found, next string, err error) {
+	tasks, next, err = s.matching(ctx, topic, f, size, token)
+	if err != nil {
+		return nil, "", err
+	}
+	return tasks, next, failure(s.explain(ctx, tasks))
+}
+
+// matching is Find for those who count the tasks only.
+func (s *System) matching(ctx context.Context, topic string, f TaskFilter, size int, token string) (tasks []Found, next string, err error) {
 	if err := s.cfg.Limits.checkFilter(&f); err != nil {
 		return nil, "", err
 	}
@@ -227,7 +236,7 @@ func (s *System) Count(ctx context.Context, topic string, f TaskFilter) (Counts,
 	}
 	var c Counts
 	for token := ""; ; {
-		page, next, err := s.Find(ctx, topic, f, s.cfg.Limits.PageSize, token)
+		page, next, err := s.matching(ctx, topic, f, s.cfg.Limits.PageSize, token)
 		if err != nil {
 			return Counts{}, err
 		}

@@ -31,6 +31,7 @@ type gate struct {
 	tickets map[ticketID]*ticket // of every task that came by and did not go yet
 	rates   map[string]*rateLine // by key; empty: the topic's
 	caps    map[string]*capLine
+	waits   waitCounts
 	alarms  alarms
 	arrived int64
 
@@ -82,7 +83,7 @@ func (g *gate) configure(l store.TopicLimits) {
 		t.cleared, t.tried, t.claims = nil, nil, nil
 	}
 	clear(g.rates)
-	g.alarms = nil
+	g.alarms, g.waits = nil, waitCounts{}
 	for _, c := range inOrder(g.caps, strings.Compare) {
 		g.resignFrom(c.key)
 	}
@@ -266,7 +267,7 @@ func (g *gate) resignFrom(key string) {
 
 // first takes the next task out of a line.
 func (g *gate) first(l *waitline) *ticket {
-	next := l.take(1)[0]
+	next := l.pop()
 	t := g.tickets[ticketID{next.shard, next.ID}]
 	l.compact()
 	t.stage, t.line = outside, nil
@@ -310,7 +311,7 @@ func (g *gate) ratesOf(t *ticket) (rates []*rateLine) {
 func (g *gate) rate(key string, rate store.Rate) *rateLine {
 	r := g.rates[key]
 	if r == nil {
-		r = newRateLine(key, g.every, rate)
+		r = newRateLine(key, g.every, rate, &g.waits.tokens)
 		if key == "" {
 			r.which = 1
 		}
@@ -333,7 +334,7 @@ func (g *gate) capsOf(t *ticket) (caps []*capLine) {
 func (g *gate) cap(key string, most int) *capLine {
 	c := g.caps[key]
 	if c == nil {
-		c = &capLine{waitline: newWaitline(key, g.every), max: most, free: most}
+		c = &capLine{waitline: newWaitline(key, g.every, &g.waits.permits), max: most, free: most}
 		g.caps[key] = c
 	}
 	return c

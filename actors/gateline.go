@@ -43,13 +43,17 @@ func (t token) good(now time.Time) bool { return !now.Before(t.at) && now.Before
 // are ready.
 type waitline struct {
 	line
-	key  string
-	out  int       // let out, and not back at the gate yet
-	wake time.Time // when to look at it again; zero: it is told
+	key   string
+	out   int       // let out, and not back at the gate yet
+	wake  time.Time // when to look at it again; zero: it is told
+	count *int      // tasks here and in other lines of the kind
 }
 
-func newWaitline(key string, every int) waitline {
-	return waitline{key: key, line: line{every: every}}
+// waitCounts are numbers of tasks that wait.
+type waitCounts struct{ tokens, permits int }
+
+func newWaitline(key string, every int, count *int) waitline {
+	return waitline{key: key, line: line{every: every}, count: count}
 }
 
 func (l *waitline) len() int { return l.waiting() }
@@ -57,6 +61,20 @@ func (l *waitline) len() int { return l.waiting() }
 func (l *waitline) join(t *ticket) {
 	t.stage, t.line = waiting, l
 	l.add([]readyTask{t.readyTask})
+	*l.count++
+}
+
+// pop takes out the task that goes next.
+func (l *waitline) pop() readyTask {
+	*l.count--
+	return l.take(1)[0]
+}
+
+// drop forgets the tasks of a shard.
+func (l *waitline) drop(shard int) {
+	had := l.len()
+	l.line.drop(shard)
+	*l.count -= had - l.len()
 }
 
 // alarm is a moment at which a line is to be looked at.

@@ -37,8 +37,8 @@ type block struct {
 	next int
 }
 
-func newRateLine(key string, every int, rate store.Rate) *rateLine {
-	return &rateLine{waitline: newWaitline(key, every), urgent: newWaitline(key, every), rate: rate}
+func newRateLine(key string, every int, rate store.Rate, count *int) *rateLine {
+	return &rateLine{waitline: newWaitline(key, every, count), urgent: newWaitline(key, every, count), rate: rate}
 }
 
 // len is how many tasks wait.

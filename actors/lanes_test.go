@@ -66,7 +66,7 @@ func backlogOf(name string, priority int, key string) (tasks []NewTask) {
 
 // A late task of a high priority goes before a backlog that does not fit into memory:
 // told to the owner, due later, or found by an owner that starts with the backlog.
-// hibiken/asynq#632 and riverqueue/river ask for order within a queue.
+// How much of a backlog is looked at in a turn does not count, as hibiken/asynq#632 asks.
 func TestPriorityOvertakesABacklog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := memstore.New()

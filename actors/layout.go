@@ -40,6 +40,19 @@ func (l layout) at(n int) place {
 	return l[n]
 }
 
+// changes are the shards that next has and l has not, and the other way round.
+func (l layout) changes(next layout) (fresh, gone []int) {
+	for n := range max(len(l), len(next)) {
+		switch had, has := l.at(n).pid != nil, next.at(n).pid != nil; {
+		case has && !had:
+			fresh = append(fresh, n)
+		case had && !has:
+			gone = append(gone, n)
+		}
+	}
+	return fresh, gone
+}
+
 // pids are the shards that there are.
 func (l layout) pids() []*actor.PID {
 	pids := make([]*actor.PID, 0, len(l))
@@ -62,6 +75,13 @@ func (rt *runtime) tell(r *topicRef, n int, m any) {
 	if pid := r.shard(n); pid != nil {
 		rt.send(pid, m)
 	}
+}
+
+// place tells a shard that hints of other nodes find it, and whether it is for this node
+// to own.
+func (rt *runtime) place(r *topicRef, n int) {
+	wanted := rt.fleet.owns(store.Shard{Topic: r.config.Load().Name, N: n})
+	rt.tell(r, n, &placed{wanted: wanted})
 }
 
 // shardsOf are the shards that may have tasks, by number.
@@ -93,9 +113,3 @@ func placesOf(t *store.Topic, id string) []store.Shard {
 
 // resharding reports whether a topic has shards from before that may have tasks.
 func resharding(t *store.Topic) bool { return t.Former[0].Shards > 0 }
-
-// replaced reports whether t is another topic than was, of the same name: neither
-// the same shards nor later ones.
-func replaced(was, t *store.Topic) bool {
-	return t.Active() != was.Active() && t.First < was.End()
-}

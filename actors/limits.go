@@ -53,6 +53,7 @@ func (t *topicActor) limit() (assigned []assignment) {
 			return nil
 		}
 		t.gate = newGate(t.topic.Name)
+		t.gauges.limited(t.metrics, t.topic.Name)
 	}
 	t.gate.every = t.topic.Ageing()
 	t.gate.configure(limits)

@@ -29,7 +29,7 @@ type metrics struct {
 	wheel                  prometheus.Gauge
 	ready, inFlight        *prometheus.GaugeVec
 	credit                 *prometheus.GaugeVec
-	queued                 *prometheus.GaugeVec
+	queued, waits          *prometheus.GaugeVec
 	calls                  map[string]callMetrics
 }
 
@@ -74,6 +74,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		inFlight:      f.gauges("ddq_in_flight_tasks", "Tasks assigned to subscriptions and not settled.", "topic"),
 		wheel:         f.gauge("ddq_wheel_tasks", "Pending tasks in the wheel: due within the horizon."),
 		credit:        f.gauges("ddq_credit_tasks", "Deliveries that subscriptions have granted and not had.", "topic"),
+		waits:         f.gauges("ddq_waiting_tasks", "Due tasks in memory that wait for something else than credit: a token, a permit, or another task of their ordering key.", "topic", "for"),
 		queued:        f.gauges("ddq_queue_tasks", "Tasks in the store, by state, of topics in use on this node: in a fleet those of the shards that it should own.", "topic", "state"),
 		unheld: map[store.Status]prometheus.Counter{
 			store.WrongState: unheld.WithLabelValues("running"),
@@ -122,13 +123,32 @@ func (m *metrics) countUnheld(s store.Status) {
 }
 
 // topicMetrics are the gauges of one topic.
-type topicMetrics struct{ ready, inFlight, credit prometheus.Gauge }
-
-func (m *metrics) topic(name string) topicMetrics {
-	return topicMetrics{m.ready.WithLabelValues(name), m.inFlight.WithLabelValues(name), m.credit.WithLabelValues(name)}
+type topicMetrics struct {
+	ready, inFlight, credit prometheus.Gauge
+	rate, concurrency       prometheus.Gauge // nil: it has had no limits
 }
 
-func (t topicMetrics) set(c *core) {
+func (m *metrics) topic(name string) topicMetrics {
+	return topicMetrics{ready: m.ready.WithLabelValues(name), inFlight: m.inFlight.WithLabelValues(name), credit: m.credit.WithLabelValues(name)}
+}
+
+// What ddq_waiting_tasks says that tasks wait for, as the API does.
+const (
+	waitsForRate        = "rate"
+	waitsForConcurrency = "concurrency"
+	waitsForOrder       = "order"
+)
+
+// limited adds the gauges of a topic that has limits.
+func (t *topicMetrics) limited(m *metrics, name string) {
+	t.rate, t.concurrency = m.waits.WithLabelValues(name, waitsForRate), m.waits.WithLabelValues(name, waitsForConcurrency)
+}
+
+func (t *topicMetrics) set(c *core, g *gate) {
+	if g != nil {
+		t.rate.Set(float64(g.waits.tokens))
+		t.concurrency.Set(float64(g.waits.permits))
+	}
 	t.ready.Set(float64(c.waiting()))
 	t.inFlight.Set(float64(c.inFlight()))
 	t.credit.Set(float64(c.credit()))
@@ -141,6 +161,7 @@ func (m *metrics) forget(topic string) {
 	m.inFlight.DeletePartialMatch(of)
 	m.credit.DeletePartialMatch(of)
 	m.queued.DeletePartialMatch(of)
+	m.waits.DeletePartialMatch(of)
 }
 
 func (m *metrics) setQueued(topic string, d Depth) {

@@ -115,6 +115,14 @@ func (s *shard) onOrderFound(m *orderFound) {
 	}
 }
 
+// countOrders keeps the gauge of tasks that wait for another one of their key.
+func (s *shard) countOrders() {
+	if n := len(s.orders.waiting); n != s.behind {
+		s.metrics.waits.WithLabelValues(s.id.Topic, waitsForOrder).Add(float64(n - s.behind))
+		s.behind = n
+	}
+}
+
 // forgetOrders forgets the ordering keys that the shard knows of.
 func (s *shard) forgetOrders() {
 	s.orders = orderLines{most: s.orders.most}

@@ -69,7 +69,7 @@ func TestTasksOfAKeyGoOneAtATime(t *testing.T) {
 	})
 }
 
-// Asked for in hibiken/asynq#227 and taskforcesh/bullmq#91: what failed is tried again
+// Asked for in hibiken/asynq#429, one after the other by key: what failed is tried again
 // before what comes behind it.
 func TestRetryKeepsTheHead(t *testing.T) {
 	bubble(t, Config{}, func(t *testing.T, s *System) {

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/asynkron/protoactor-go/actor"
+
 	"github.com/ddq-io/ddq/store"
 )
 
@@ -31,9 +33,23 @@ func (s *System) Reshard(ctx context.Context, name string, shards int) (store.To
 	if _, err := s.topic(ctx, name, false); err != nil {
 		return store.Topic{}, err
 	}
-	t, err := s.store.GetTopic(ctx, name)
+	t, err := s.reshard(ctx, name, shards)
 	if err != nil {
 		return store.Topic{}, failure(err)
+	}
+	for n := range t.Shards { // hints: the others look for changes by themselves, in a while
+		shard := store.Shard{Topic: name, N: t.First + n}
+		s.fleet.notifyOwner(shard, Notice{Released: []store.Shard{shard}})
+	}
+	return t, nil
+}
+
+func (s *System) reshard(ctx context.Context, name string, shards int) (store.Topic, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t, err := s.stored(ctx, name)
+	if err != nil {
+		return store.Topic{}, err
 	}
 	if t.Shards == shards {
 		return t, nil
@@ -43,18 +59,14 @@ func (s *System) Reshard(ctx context.Context, name string, shards int) (store.To
 	}
 	if t.WatchRetention > 0 { // before any task gets there
 		if err := s.keepLogs(ctx, shardsOf(&store.Topic{Name: name, First: t.First, Shards: t.Shards}), t.Watching()); err != nil {
-			return store.Topic{}, failure(err)
+			return store.Topic{}, err
 		}
 	}
 	if t, err = s.store.PutTopic(ctx, t); err != nil {
-		return store.Topic{}, failure(err)
+		return store.Topic{}, err
 	}
 	if err := s.configure(ctx, t); err != nil {
-		return store.Topic{}, failure(err)
-	}
-	for n := range t.Shards { // hints: the others look for changes by themselves, in a while
-		shard := store.Shard{Topic: name, N: t.First + n}
-		s.fleet.notifyOwner(shard, Notice{Released: []store.Shard{shard}})
+		return store.Topic{}, err
 	}
 	s.log.Info("topic resharded", "topic", name, "shards", shards, "first", t.First)
 	return t, nil
@@ -95,15 +107,6 @@ func (s *System) seal(ctx context.Context, t *store.Topic) error {
 	return errs
 }
 
-// refreshTopic takes in what the store says of an open topic.
-func (s *System) refreshTopic(ctx context.Context, name string) error {
-	t, err := s.store.GetTopic(ctx, name)
-	if err != nil {
-		return err
-	}
-	return s.configure(ctx, t)
-}
-
 // retire takes former shards that are empty out of a topic's configuration. They
 // are sealed, so they stay empty. Those whose logs tell of their last tasks stay until
 // watchers had the time to read that.
@@ -126,8 +129,14 @@ func (s *System) retire(ctx context.Context, t store.Topic) error {
 	if kept == t.Former {
 		return nil
 	}
-	t.Former = kept
-	t, err := s.store.PutTopic(ctx, t)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now, err := s.stored(ctx, t.Name)
+	if err != nil || now.Former != t.Former {
+		return err // look again, next time
+	}
+	now.Former = kept
+	t, err = s.store.PutTopic(ctx, now)
 	if errors.Is(err, store.ErrVersion) {
 		return nil // another node was quicker
 	}
@@ -152,29 +161,33 @@ func (s *System) empty(ctx context.Context, topic string, span store.Span) (bool
 	}), nil
 }
 
-// reshape gives the topic's actor the shards of a later configuration.
+// reshape gives the topic's actor other shards. One that is still on its way out cannot
+// come back yet: the topic stays as it is until the configuration is looked at again.
 func (t *topicActor) reshape(c spawner, m *reshaped) {
 	defer close(m.done)
-	if m.topic.Version <= t.ref.config.Load().Version {
+	if m.topic == *t.ref.config.Load() {
 		return
 	}
 	last := *t.ref.layout.Load()
 	next := layoutOf(t.ref.pid, &m.topic, last)
-	var fresh []int
-	for n := range max(len(last), len(next)) {
-		switch had, has := last.at(n).pid != nil, next.at(n).pid != nil; {
-		case has && !had:
-			t.spawnShard(c, n, next[n].dozing)
-			fresh = append(fresh, n)
-		case had && !has:
-			t.core.drop(n)
-			c.Poison(last[n].pid)
+	fresh, gone := last.changes(next)
+	for _, n := range fresh {
+		if slices.ContainsFunc(c.Children(), func(child *actor.PID) bool { return child.Id == next[n].pid.Id }) {
+			return
 		}
+	}
+	for _, n := range fresh {
+		t.spawnShard(c, n, next[n].dozing)
+	}
+	for _, n := range gone {
+		t.core.drop(n)
+		t.owned[n] = false
+		c.Poison(last[n].pid)
 	}
 	t.owned = append(t.owned, make([]bool, max(0, len(next)-len(t.owned)))...)
 	t.ref.layout.Store(&next)
 	for _, n := range fresh {
-		t.tell(t.ref, n, &placed{wanted: t.fleet.owns(store.Shard{Topic: m.topic.Name, N: n})})
+		t.place(t.ref, n)
 	}
 	t.ref.config.Store(&m.topic)
 	t.configure(&configured{m.topic})

@@ -60,6 +60,7 @@ type shard struct {
 	held    held
 	acked   ackLog
 	counted int // of due, in the gauge
+	behind  int // of orders, in theirs
 
 	adds     runway[addition]
 	holdNews runway[addition]
@@ -233,6 +234,7 @@ func (s *shard) flush() {
 	s.flushOrders()
 	s.insertWaiting()
 	s.countWheel()
+	s.countOrders()
 	s.dozing.Store(s.quiet || !s.wanted && !s.owned)
 	if s.window.hungry(s.due.Len()-s.lanes.inWheel, len(s.out)-s.lanes.inReady) {
 		s.load()
@@ -327,6 +329,7 @@ func (s *shard) stop() {
 	s.held.close()
 	s.forgetOrders()
 	s.countWheel()
+	s.countOrders()
 	s.metrics.shards.Dec()
 	s.send(s.parent, &shardLost{shard: s.id.N})
 }

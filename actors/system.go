@@ -29,9 +29,9 @@ type System struct {
 	stopping   atomic.Bool
 	running    atomic.Bool
 
-	mu     sync.Mutex // serializes opening and changing topics
-	topics sync.Map   // name -> *topicRef
-	turns  turns      // of topics
+	mu     turnstile // serializes opening and changing topics, and taking in what they are
+	topics sync.Map  // name -> *topicRef
+	turns  turns     // of topics
 	tails  tails
 	refresh
 	indexer *indexer
@@ -45,7 +45,7 @@ func New(cfg Config, st store.Store, log *slog.Logger, reg prometheus.Registerer
 	}
 	m := newMetrics(reg)
 	rt := &runtime{cfg: cfg.withDefaults(), waiters: newWaiters(), metrics: m, log: log, random: rand.Float64}
-	s := &System{runtime: rt, indexer: newIndexer()}
+	s := &System{runtime: rt, mu: newTurnstile(), indexer: newIndexer()}
 	rt.clock = newClock(s.onClockJump)
 	rt.store = observedStore{Store: st, metrics: m, clock: rt.clock}
 	rt.fleet = &fleet{self: rt.cfg.Node}
@@ -334,13 +334,19 @@ func (s *System) topic(ctx context.Context, name string, create bool) (*topicRef
 }
 
 func (s *System) create(ctx context.Context, name string) (store.Topic, error) {
-	t := s.cfg.Topic
-	t.Name = name
-	created, err := s.store.PutTopic(ctx, t)
+	created, err := s.store.PutTopic(ctx, s.newTopic(name))
 	if errors.Is(err, store.ErrTopicExists) {
 		return s.store.GetTopic(ctx, name)
 	}
 	return created, err
+}
+
+// newTopic is a topic as the node's configuration wants it, different from all others of
+// its name that were before.
+func (s *System) newTopic(name string) store.Topic {
+	t := s.cfg.Topic
+	t.Name, t.Life = name, rand.Uint64()
+	return t
 }
 
 func (s *System) open(ctx context.Context, t store.Topic) {
@@ -366,7 +372,7 @@ func (s *System) openLocked(ctx context.Context, t store.Topic) (*topicRef, *Err
 	s.topics.Store(t.Name, ref)
 	ref.reachable.Store(true)
 	for _, shard := range shardsOf(&t) {
-		s.tell(ref, shard.N, &placed{wanted: s.fleet.owns(shard)})
+		s.place(ref, shard.N)
 	}
 	s.turns.add(ref)
 	return ref, nil

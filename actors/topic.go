@@ -149,7 +149,7 @@ func (t *topicActor) Receive(c actor.Context) {
 	t.ask()
 	t.demands()
 	t.finishDrain()
-	t.gauges.set(&t.core)
+	t.gauges.set(&t.core, t.gate)
 }
 
 // start spawns the shards under their fixed names, also after a restart.
@@ -174,6 +174,7 @@ func (t *topicActor) start(c actor.Context) {
 type spawner interface {
 	SpawnNamed(props *actor.Props, name string) (*actor.PID, error)
 	Poison(pid *actor.PID)
+	Children() []*actor.PID
 }
 
 func (t *topicActor) spawnShard(c spawner, n int, dozing *atomic.Bool) {
@@ -220,7 +221,7 @@ func (t *topicActor) after(d time.Duration, m any) {
 // changeView takes in that other nodes came or went.
 func (t *topicActor) changeView() {
 	for n := range *t.ref.layout.Load() {
-		t.tell(t.ref, n, &placed{wanted: t.fleet.owns(store.Shard{Topic: t.topic.Name, N: n})})
+		t.place(t.ref, n)
 	}
 	t.openLinks()
 	for _, sub := range t.subs {

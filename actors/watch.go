@@ -87,11 +87,10 @@ func (s *System) Watch(ctx context.Context, o WatchOptions) (*Watch, error) {
 	if err := s.cfg.Limits.checkWatch(&o); err != nil {
 		return nil, err
 	}
-	ref, e := s.topic(ctx, o.Topic, false)
-	if e != nil {
+	if _, e := s.topic(ctx, o.Topic, false); e != nil {
 		return nil, e
 	}
-	t, err := s.store.GetTopic(ctx, o.Topic) // another node may have changed it just now
+	t, err := s.readTopic(ctx, o.Topic) // another node may have changed it just now
 	if err != nil {
 		return nil, failure(err)
 	}
@@ -100,11 +99,6 @@ func (s *System) Watch(ctx context.Context, o WatchOptions) (*Watch, error) {
 	}
 	if err := o.Filter.indexedBy(t.Indexed); err != nil {
 		return nil, err
-	}
-	if ref.config.Load().Version < t.Version {
-		if err := s.configure(ctx, t); err != nil {
-			return nil, failure(err)
-		}
 	}
 	if err := s.keepLogs(ctx, shardsOf(&t), t.Watching()); err != nil {
 		return nil, failure(err)

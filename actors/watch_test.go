@@ -89,7 +89,7 @@ func told(changes []ShardChange) (lines []string) {
 }
 
 // BullMQ's QueueEvents and River's subscriptions tell what happens; what happened while
-// nobody listened, River does not tell (riverqueue/river#1015 asks for more).
+// nobody listened, River does not tell.
 func TestWatchTellsWhatHappens(t *testing.T) {
 	bubble(t, Config{}, func(t *testing.T, s *System) {
 		watched(t, s, "mail", 1, 0)

@@ -9,6 +9,10 @@ import (
 type Topic struct {
 	Name string
 
+	// Life is another random number for a topic that is created anew under a name: 0 in
+	// records of before it was kept.
+	Life uint64
+
 	// New tasks go to the shards from First on, as many as Shards says. Those of
 	// Former had them before; they are sealed, and go when they are empty. Numbers of
 	// shards are not used again while the topic lives.

@@ -36,17 +36,40 @@ func taskOf(t *store.Task, from *ddqv1.Task) {
 	t.LastError = from.GetLastError()
 	t.Edits = max(0, from.GetVersion()-1)
 	t.Visibility = time.Duration(from.GetVisibilityTimeoutMs()) * time.Millisecond
+	t.Backoff = backoffOf(from.GetBackoff())
 	if key := from.GetIdempotencyKey(); key != "" {
 		t.Key = &store.Key{Text: key}
 	}
-	if hasTraits(from) {
-		t.Traits = &store.Traits{
-			Priority: int(from.GetPriority()), FairnessKey: from.GetFairnessKey(), FairnessWeight: int(from.GetFairnessWeight()),
-			RateKey: from.GetRateKey(), ConcurrencyKey: from.GetConcurrencyKey(), OrderingKey: from.GetOrderingKey(),
-		}
+	traits := store.Traits{
+		Priority: int(from.GetPriority()), FairnessKey: from.GetFairnessKey(), FairnessWeight: int(from.GetFairnessWeight()),
+		RateKey: from.GetRateKey(), ConcurrencyKey: from.GetConcurrencyKey(), OrderingKey: from.GetOrderingKey(),
+	}
+	if traits != (store.Traits{}) {
+		t.Traits = new(store.Traits)
+		*t.Traits = traits
 	}
 	for _, a := range from.GetAttributes() {
 		t.Attributes = append(t.Attributes, store.Attribute{Key: a.Key, Value: a.Value})
+	}
+}
+
+// backoffKinds are those of the wire.
+var backoffKinds = map[ddqv1.BackoffKind]store.BackoffKind{
+	ddqv1.BackoffKind_BACKOFF_KIND_FIXED:       store.BackoffFixed,
+	ddqv1.BackoffKind_BACKOFF_KIND_LINEAR:      store.BackoffLinear,
+	ddqv1.BackoffKind_BACKOFF_KIND_QUADRATIC:   store.BackoffQuadratic,
+	ddqv1.BackoffKind_BACKOFF_KIND_EXPONENTIAL: store.BackoffExponential,
+}
+
+func backoffOf(b *ddqv1.Backoff) *store.Backoff {
+	if b == nil {
+		return nil
+	}
+	return &store.Backoff{
+		Kind:   backoffKinds[b.GetKind()],
+		Base:   time.Duration(b.GetBaseMs()) * time.Millisecond,
+		Max:    time.Duration(b.GetMaxMs()) * time.Millisecond,
+		Jitter: int(b.GetJitterPercent()),
 	}
 }
 
@@ -151,8 +174,4 @@ func statusOf(r *ddqv1.DescribePeerResponse) actors.PeerStatus {
 		})
 	}
 	return s
-}
-
-func hasTraits(t *ddqv1.Task) bool {
-	return t.GetPriority() != 0 || t.GetFairnessKey() != "" || t.GetRateKey() != "" || t.GetConcurrencyKey() != "" || t.GetOrderingKey() != ""
 }

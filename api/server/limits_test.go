@@ -59,6 +59,10 @@ func TestTaskOverACapWaitsForAPermit(t *testing.T) {
 		if held.Task.ConcurrencyKey != "k" || r.get(other).WaitingFor != ddqv1.WaitingFor_WAITING_FOR_CONCURRENCY {
 			r.Errorf("%v is held, and the other waits for %v", held.Task, r.get(other).WaitingFor)
 		}
+		listed, err := r.queue.ListTasks(r.Context(), &ddqv1.ListTasksRequest{Topic: "t", Filter: &ddqv1.TaskFilter{IdPrefix: other}})
+		if err != nil || len(listed.Tasks) != 1 || listed.Tasks[0].WaitingFor != ddqv1.WaitingFor_WAITING_FOR_CONCURRENCY {
+			r.Errorf("a filter finds %v, %v", listed, err)
+		}
 		none, err := r.queue.Retrieve(r.Context(), &ddqv1.RetrieveRequest{Topic: "t", MaxTasks: 1, WaitMs: 5000})
 		if err != nil || len(none.Deliveries) != 0 {
 			r.Fatalf("%d tasks beside the one that is held, %v", len(none.Deliveries), err)

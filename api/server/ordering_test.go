@@ -11,7 +11,7 @@ import (
 )
 
 // Tasks of an ordering key come one at a time, in order of their due times, and say what
-// they wait for. Asked for in hibiken/asynq#227 and taskforcesh/bullmq#91.
+// they wait for. Asked for in hibiken/asynq#429.
 func TestTasksOfAnOrderingKeyComeOneAtATime(t *testing.T) {
 	bubble(t, Config{}, func(r *rig) {
 		retries := int32(5)

@@ -47,8 +47,7 @@ func (r *rig) happened(stream grpc.ServerStreamingClient[ddqv1.WatchTasksRespons
 	}
 }
 
-// Users of River ask how to follow jobs without a query each (riverqueue/river#867), and
-// those of asynq poll.
+// A task is followed without a query for each look.
 func TestWatchTellsTheLifeOfATask(t *testing.T) {
 	bubble(t, Config{}, func(r *rig) {
 		r.keepsLog()

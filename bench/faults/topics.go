@@ -167,16 +167,9 @@ func (r *round) changeTopic(e ledger.Event, do func() (client.Topic, error)) err
 	return err
 }
 
-// undone is how many changes of a topic a failover can have undone at most. Nodes that
-// took them in go by them until the store has a later version than theirs.
-const undone = 6
-
 // drain waits until nothing is left to deliver, or nothing happens any more.
 func (r *round) drain(ctx context.Context) error {
 	return r.nodes[0].ask(func(c *client.Client) error {
-		for i := range undone {
-			_ = r.configure(ctx, c, 4+i) // the ledger has it
-		}
 		left, since := int64(-1), time.Now()
 		for time.Since(since) < stalled {
 			now := int64(0)

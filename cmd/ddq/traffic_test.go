@@ -32,7 +32,8 @@ type traffic struct {
 	*testing.T
 	*books
 	admin  *client.Client
-	direct bool // the workers connect to every node
+	hold   time.Duration // visibility timeout of the topic
+	direct bool          // the workers connect to every node
 
 	ids     atomic.Int64
 	enough  chan struct{} // closed: no more tasks
@@ -51,14 +52,14 @@ func startTraffic(t *testing.T, addrs string, options ...grpc.DialOption) *traff
 }
 
 func newTraffic(t *testing.T) *traffic {
-	return &traffic{T: t, books: newBooks(), enough: make(chan struct{})}
+	return &traffic{T: t, hold: 3 * time.Second, books: newBooks(), enough: make(chan struct{})}
 }
 
 func (x *traffic) start(addrs string, options ...grpc.DialOption) {
 	x.Helper()
 	x.admin = x.dial(addrs, options)
 	if _, err := x.admin.CreateTopic(x.Context(), trafficTopic, client.Policy{
-		Shards: new(trafficShards), VisibilityTimeout: new(3 * time.Second), MaxRetries: new(1000),
+		Shards: new(trafficShards), VisibilityTimeout: &x.hold, MaxRetries: new(1000),
 		Backoff: &client.Backoff{Kind: client.BackoffFixed, Base: 100 * time.Millisecond},
 	}); err != nil {
 		x.Fatal(err)

@@ -105,6 +105,7 @@ func TestEverySeriesIsExported(t *testing.T) {
 		t.Fatalf("only %d series are asked for: what became of the others?", len(wanted))
 	}
 	s := startServer(t)
+	s.command(t, "topic", "create", "mail", "--concurrency", "5")
 	s.command(t, "enqueue", "--topic", "mail", "--delay", "1h")
 	var missing []string
 	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); {

@@ -74,6 +74,7 @@ func EncodeTopic(t store.Topic) ([]byte, error) {
 		First:               int32(t.First),
 		Former:              former,
 		Name:                t.Name,
+		Life:                t.Life,
 		Shards:              int32(t.Shards),
 		VisibilityTimeoutMs: t.Visibility.Milliseconds(),
 		MaxRetries:          int32(t.MaxRetries),
@@ -112,6 +113,7 @@ func DecodeTopic(b []byte) (store.Topic, error) {
 	}
 	return store.Topic{
 		Name:           t.Name,
+		Life:           t.Life,
 		First:          int(t.First),
 		Shards:         int(t.Shards),
 		Former:         former,

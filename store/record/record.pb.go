@@ -333,6 +333,7 @@ type Topic struct {
 	IndexedAttributes   []string               `protobuf:"bytes,32,rep,name=indexed_attributes,json=indexedAttributes,proto3" json:"indexed_attributes,omitempty"`
 	WatchRetentionMs    int64                  `protobuf:"varint,30,opt,name=watch_retention_ms,json=watchRetentionMs,proto3" json:"watch_retention_ms,omitempty"`
 	WatchMax            int64                  `protobuf:"varint,31,opt,name=watch_max,json=watchMax,proto3" json:"watch_max,omitempty"`
+	Life                uint64                 `protobuf:"fixed64,33,opt,name=life,proto3" json:"life,omitempty"`
 	unknownFields       protoimpl.UnknownFields
 	sizeCache           protoimpl.SizeCache
 }
@@ -524,6 +525,13 @@ func (x *Topic) GetWatchRetentionMs() int64 {
 func (x *Topic) GetWatchMax() int64 {
 	if x != nil {
 		return x.WatchMax
+	}
+	return 0
+}
+
+func (x *Topic) GetLife() uint64 {
+	if x != nil {
+		return x.Life
 	}
 	return 0
 }
@@ -902,7 +910,7 @@ const file_record_proto_rawDesc = "" +
 	"\x04kind\x18\x01 \x01(\x05R\x04kind\x12\x17\n" +
 	"\abase_ms\x18\x02 \x01(\x03R\x06baseMs\x12\x15\n" +
 	"\x06max_ms\x18\x03 \x01(\x03R\x05maxMs\x12%\n" +
-	"\x0ejitter_percent\x18\x04 \x01(\x05R\rjitterPercent\"\xc7\x06\n" +
+	"\x0ejitter_percent\x18\x04 \x01(\x05R\rjitterPercent\"\xdb\x06\n" +
 	"\x05Topic\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06shards\x18\x02 \x01(\x05R\x06shards\x122\n" +
@@ -931,7 +939,8 @@ const file_record_proto_rawDesc = "" +
 	"\x06limits\x18\x10 \x01(\v2\x11.ddq.store.LimitsR\x06limits\x12-\n" +
 	"\x12indexed_attributes\x18  \x03(\tR\x11indexedAttributes\x12,\n" +
 	"\x12watch_retention_ms\x18\x1e \x01(\x03R\x10watchRetentionMs\x12\x1b\n" +
-	"\twatch_max\x18\x1f \x01(\x03R\bwatchMax\"\xc5\x01\n" +
+	"\twatch_max\x18\x1f \x01(\x03R\bwatchMax\x12\x12\n" +
+	"\x04life\x18! \x01(\x06R\x04life\"\xc5\x01\n" +
 	"\x06Limits\x12#\n" +
 	"\x04rate\x18\x01 \x01(\v2\x0f.ddq.store.RateR\x04rate\x12*\n" +
 	"\bkey_rate\x18\x02 \x01(\v2\x0f.ddq.store.RateR\akeyRate\x12 \n" +

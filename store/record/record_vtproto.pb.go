@@ -5,6 +5,7 @@
 package record
 
 import (
+	binary "encoding/binary"
 	fmt "fmt"
 	protohelpers "github.com/planetscale/vtprotobuf/protohelpers"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
@@ -292,6 +293,14 @@ func (m *Topic) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	if m.unknownFields != nil {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
+	}
+	if m.Life != 0 {
+		i -= 8
+		binary.LittleEndian.PutUint64(dAtA[i:], uint64(m.Life))
+		i--
+		dAtA[i] = 0x2
+		i--
+		dAtA[i] = 0x89
 	}
 	if len(m.IndexedAttributes) > 0 {
 		for iNdEx := len(m.IndexedAttributes) - 1; iNdEx >= 0; iNdEx-- {
@@ -943,6 +952,9 @@ func (m *Topic) SizeVT() (n int) {
 			l = len(s)
 			n += 2 + l + protohelpers.SizeOfVarint(uint64(l))
 		}
+	}
+	if m.Life != 0 {
+		n += 10
 	}
 	n += len(m.unknownFields)
 	return n
@@ -2277,6 +2289,16 @@ func (m *Topic) UnmarshalVT(dAtA []byte) error {
 			}
 			m.IndexedAttributes = append(m.IndexedAttributes, string(dAtA[iNdEx:postIndex]))
 			iNdEx = postIndex
+		case 33:
+			if wireType != 1 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Life", wireType)
+			}
+			m.Life = 0
+			if (iNdEx + 8) > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Life = uint64(binary.LittleEndian.Uint64(dAtA[iNdEx:]))
+			iNdEx += 8
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])

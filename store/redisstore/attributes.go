@@ -45,6 +45,16 @@ func (a *args) word(tasks []*store.Task, chunk []int) {
 	a.end()
 }
 
+// indexed adds what tells whether a task is still what it was, and its attributes that are
+// in a set.
+func (a *args) indexed(t *store.Task, set store.IndexSet) {
+	a.buf = binary.BigEndian.AppendUint64(a.buf, t.Fingerprint)
+	a.end()
+	a.int(t.Edits)
+	a.buf = record.AppendIndexed(a.buf, set.Of(t.Attributes))
+	a.end()
+}
+
 func spokenBy(tasks []*store.Task, chunk []int) store.IndexSet {
 	set := tasks[chunk[0]].Indexed
 	for _, i := range chunk {
@@ -145,11 +155,7 @@ func (s *Store) reindexTasks(ctx context.Context, shard store.Shard, set store.I
 				continue // what it says is not known
 			}
 			a.str(f.name)
-			a.buf = binary.BigEndian.AppendUint64(a.buf, t.Fingerprint)
-			a.end()
-			a.int(t.Edits)
-			a.buf = record.AppendIndexed(a.buf, set.Of(t.Attributes))
-			a.end()
+			a.indexed(&t, set)
 		}
 		v, err := s.run(ctx, s.lua.reindex, s.keys(shard)[:], a.values())
 		if err != nil {

@@ -3,6 +3,7 @@ package redisstore
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -22,7 +23,7 @@ func (s *Store) Sweep(ctx context.Context, shard store.Shard, f store.Fence, cur
 	if err != nil {
 		return 0, "", err
 	}
-	readable, unreadable, next, err := s.sweepPage(ctx, s.keys(shard), step, position, limit)
+	page, next, err := s.sweepPage(ctx, s.keys(shard), step, position, limit)
 	if err != nil {
 		return 0, "", err
 	}
@@ -35,12 +36,16 @@ func (s *Store) Sweep(ctx context.Context, shard store.Shard, f store.Fence, cur
 	case orderKey:
 		script = s.lua.sweepOrder
 	}
-	for i, ids := range [][]string{unreadable, readable} {
-		n, err := s.repair(ctx, script, shard, f, i, ids)
+	for i, ids := range [][]string{page.unreadable, page.readable} {
+		n, lost, err := s.repair(ctx, script, shard, f, i, ids)
 		if err != nil {
 			return 0, "", err
 		}
-		repaired += n
+		again, err := s.restoreAttributes(ctx, shard, f, page.tasks, lost)
+		if err != nil {
+			return 0, "", err
+		}
+		repaired += n + again
 	}
 	if next == "" && step+1 == len(sweepOrder) {
 		return repaired, "", nil
@@ -64,8 +69,13 @@ func parseSweepCursor(cursor string) (step int, position string, err error) {
 	return step, position, err
 }
 
-// sweepPage returns ids of one of the keys, those apart whose record cannot be read.
-func (s *Store) sweepPage(ctx context.Context, keys *shardKeys, step int, position string, limit int) (readable, unreadable []string, next string, err error) {
+// sweepPage are stored ids of one of the keys, those apart whose record cannot be read.
+type sweepPage struct {
+	readable, unreadable []string
+	tasks                map[string]*store.Task // of the readable ones those with attributes, in a page of the data
+}
+
+func (s *Store) sweepPage(ctx context.Context, keys *shardKeys, step int, position string, limit int) (page sweepPage, next string, err error) {
 	key := sweepOrder[step]
 	var fields []field
 	switch key {
@@ -74,14 +84,23 @@ func (s *Store) sweepPage(ctx context.Context, keys *shardKeys, step int, positi
 	default:
 		fields, next, err = s.scanSet(ctx, keys[key], position, limit)
 	}
-	for _, f := range fields {
-		if key == dataKey && decodeRecord(f.value, new(store.Task)) != nil {
-			unreadable = append(unreadable, f.name)
-			continue
-		}
-		readable = append(readable, f.name)
+	if key == dataKey {
+		page.tasks = make(map[string]*store.Task)
 	}
-	return readable, unreadable, next, err
+	for _, f := range fields {
+		if key == dataKey {
+			t := new(store.Task)
+			if decodeRecord(f.value, t) != nil {
+				page.unreadable = append(page.unreadable, f.name)
+				continue
+			}
+			if len(t.Attributes) > 0 {
+				page.tasks[f.name] = t
+			}
+		}
+		page.readable = append(page.readable, f.name)
+	}
+	return page, next, err
 }
 
 func (s *Store) scanSet(ctx context.Context, key, cursor string, limit int) (fields []field, next string, err error) {
@@ -106,9 +125,8 @@ func (s *Store) scanSet(ctx context.Context, key, cursor string, limit int) (fie
 
 // repair looks at stored ids once more, in a script, and repairs what is broken.
 // readable is 1 when their records can be read. It checks the fence even when
-// there are no ids.
-func (s *Store) repair(ctx context.Context, lua *script, shard store.Shard, f store.Fence, readable int, members []string) (int, error) {
-	repaired := 0
+// there are no ids. It returns the tasks that may have lost their attributes.
+func (s *Store) repair(ctx context.Context, lua *script, shard store.Shard, f store.Fence, readable int, members []string) (repaired int, lost bare, err error) {
 	for start := 0; start == 0 || start < len(members); start += maxItems {
 		a := newArgs(maxItems+3, 32*maxItems)
 		a.fence(f)
@@ -118,15 +136,61 @@ func (s *Store) repair(ctx context.Context, lua *script, shard store.Shard, f st
 		for _, m := range members[start:min(start+maxItems, len(members))] {
 			a.str(m)
 		}
-		v, err := s.run(ctx, lua, s.keys(shard)[:], a.values())
+		v, err := s.swept(ctx, lua, shard, a)
 		if err != nil {
-			return 0, writeError("sweep", err)
+			return 0, lost, err
 		}
-		n := int(number(v))
-		if n < 0 {
-			return 0, fmt.Errorf("sweep: %w", store.ErrFenced)
+		if all := list(v); len(all) > 2 {
+			v = all[0]
+			lost.indexed = text(all[1])
+			lost.ids = append(lost.ids, texts(all[2:])...)
 		}
-		repaired += n
+		repaired += int(number(v))
+	}
+	return repaired, lost, nil
+}
+
+// swept runs a script of a sweep.
+func (s *Store) swept(ctx context.Context, lua *script, shard store.Shard, a *args) (any, error) {
+	v, err := s.run(ctx, lua, s.keys(shard)[:], a.values())
+	if err != nil {
+		return nil, writeError("sweep", err)
+	}
+	if number(v) < 0 {
+		return nil, fmt.Errorf("sweep: %w", store.ErrFenced)
+	}
+	return v, nil
+}
+
+// bare are tasks, by stored id, that no attributes are kept of beside their records, and
+// what the owner record says is indexed.
+type bare struct {
+	indexed string
+	ids     []string
+}
+
+// restoreAttributes indexes those of the tasks again whose records say that they have
+// attributes for it.
+func (s *Store) restoreAttributes(ctx context.Context, shard store.Shard, f store.Fence, tasks map[string]*store.Task, lost bare) (repaired int, err error) {
+	state := parseIndexState(lost.indexed)
+	set := state.Ready
+	if state.Walk != (store.Token{}) {
+		set = state.Building // those that the walk has seen have what it is for
+	}
+	ids := slices.DeleteFunc(lost.ids, func(id string) bool { return tasks[id] == nil || set.In(tasks[id].Attributes) == "" })
+	for part := range slices.Chunk(ids, maxItems) {
+		a := newArgs(4*len(part)+3, 64*len(part)+64)
+		a.fence(f)
+		a.str(lost.indexed)
+		for _, id := range part {
+			a.str(id)
+			a.indexed(tasks[id], set)
+		}
+		v, err := s.swept(ctx, s.lua.sweepAttrs, shard, a)
+		if err != nil {
+			return repaired, err
+		}
+		repaired += int(number(v))
 	}
 	return repaired, nil
 }

@@ -29,7 +29,7 @@ func (f *fixture) put(t store.Topic) store.Topic {
 
 func topicRoundTrip(f *fixture) {
 	want := store.Topic{
-		Name: "mail", First: 20, Shards: 8, Former: [store.MaxFormer]store.Span{{First: 4, Shards: 16}}, Visibility: 90 * time.Second, MaxRetries: 7,
+		Name: "mail", Life: 1<<63 + 7, First: 20, Shards: 8, Former: [store.MaxFormer]store.Span{{First: 4, Shards: 16}}, Visibility: 90 * time.Second, MaxRetries: 7,
 		Backoff:  store.Backoff{Kind: store.BackoffQuadratic, Base: 1500 * time.Millisecond, Max: long, Jitter: 20},
 		MaxDelay: 87600 * long, MaxPayload: 1 << 20, DoneRetention: 24 * long, DeliveryPaused: true, EnqueuePaused: true,
 		Limits: store.TopicLimits{

@@ -5,7 +5,8 @@
 --       11 history  12 marks  13 looks  14 attrs  15 index  16 log  17 order
 -- ARGV  1 epoch  2 nonce  3 1 when the records of the tasks can be read  4 and on: ids
 --
--- returns how many it repaired, or -1 fenced
+-- returns how many it repaired, or -1 fenced, or {how many, the field indexed of the owner
+-- record, ids of tasks that have no attributes in the hash}
 
 -- include owner.lua
 if owner[2] ~= ARGV[1] or owner[3] ~= ARGV[2] then return -1 end
@@ -19,7 +20,7 @@ redis.call('HLEN', KEYS[3])
 -- include traits.lua
 -- include attrs.lua
 local traits, attrs = traits_of(ids), attrs_of(ids)
-local repaired = 0
+local repaired, bare = 0, {}
 
 -- missing adds the members of a task to the index that are not there.
 local function missing(id, packed)
@@ -69,7 +70,12 @@ for i, p in ipairs(places(ids)) do
     if member then repaired = repaired + redis.call('ZADD', KEYS[10], 0, member) end
     if key then repaired = repaired + line_up(id, key, p) end
   end
-  if attrs and attrs[i] and redis.call('HEXISTS', KEYS[3], id) == 1 then repaired = repaired + missing(id, attrs[i]) end
+  if attrs and not attrs[i] then
+    bare[#bare + 1] = id
+  elseif attrs and redis.call('HEXISTS', KEYS[3], id) == 1 then
+    repaired = repaired + missing(id, attrs[i])
+  end
 end
 if watched then told() end
+if #bare > 0 then return {repaired, owner[5], unpack(bare)} end
 return repaired
