@@ -52,7 +52,7 @@ func topicOf(seed uint64, id string) string {
 
 // policyOf is what a topic is created with, and what the ledger is told of it.
 func (r *round) policyOf(name string) (client.Policy, ledger.Event) {
-	keep, shards := 24*time.Hour, 2
+	keep, watching, shards := 24*time.Hour, watched, 2
 	p := client.Policy{
 		VisibilityTimeout: &r.hold, Shards: &shards, MaxRetries: &r.maxRetries,
 		Backoff: &client.Backoff{Kind: client.BackoffFixed, Base: 200 * time.Millisecond},
@@ -62,8 +62,10 @@ func (r *round) policyOf(name string) (client.Policy, ledger.Event) {
 	atLeast := func(n int, x float64) int { return max(n, int(math.Ceil(x))) }
 	switch name {
 	case plain:
-		p.Shards, p.IndexedAttributes = &r.shards, &[]string{groupAttribute}
+		p.Shards, p.IndexedAttributes, p.WatchRetention = &r.shards, &[]string{groupAttribute, tagAttribute}, &watching
 		return p, e
+	case kept:
+		p.IndexedAttributes, p.WatchRetention = &[]string{tagAttribute}, &watching
 	case capped:
 		e.Cap = atLeast(2, sent*cappedWork.Seconds()*headroom)
 		e.KeyCap = atLeast(1, float64(e.Cap)/policyKeys)

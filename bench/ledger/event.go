@@ -15,6 +15,13 @@ const (
 	Clock     Kind = "clock"     // the store's clock was read: StoreNow, between Mono-Took and Mono
 	Found     Kind = "found"     // a task lay in the store at the end, in State
 	Audited   Kind = "audited"   // every task in the store has been told
+
+	// Of watches; Watch names the one that it is of.
+	Watching Kind = "watching" // it begins, behind Cursor, or with the oldest change
+	Told     Kind = "told"     // of Change, which Cursor is behind
+	Expired  Kind = "expired"  // it was told that it has missed something, and begins anew
+	Failed   Kind = "failed"   // it ended with Reason, which it should not
+	Logged   Kind = "logged"   // Change was in the log of its topic at the end
 )
 
 // Op is what a call asks for.
@@ -120,6 +127,12 @@ type Event struct {
 
 	Outcome string `json:"outcome,omitempty"` // of a cancel
 
+	Watch  string  `json:"watch,omitempty"`
+	Cursor string  `json:"cursor,omitempty"` // in base64
+	Change *Change `json:"change,omitempty"`
+	// Tag is an attribute of a task, in enqueues; in Watching the one that tasks must have.
+	Tag string `json:"tag,omitempty"`
+
 	// Output is a checksum of a result: in acks, waits and Found.
 	Output  string    `json:"output,omitempty"`
 	History []Attempt `json:"history,omitempty"` // what the store says of the attempts, in Found
@@ -140,6 +153,25 @@ type Rate struct {
 	Burst    int   `json:"burst,omitempty"`
 	Window   bool  `json:"window,omitempty"`
 }
+
+// Change is what a watch or a log tells of a task. Times are of the store's clock.
+type Change struct {
+	Shard    int    `json:"shard"`
+	Position int64  `json:"position"`
+	At       int64  `json:"at_us"` // Unix microseconds
+	What     string `json:"what"`  // such as held
+	Attempt  int    `json:"attempt,omitempty"`
+	Due      int64  `json:"due_ms,omitempty"`
+	Version  int64  `json:"version,omitempty"`
+	Reason   string `json:"reason,omitempty"`
+	Outcome  string `json:"outcome,omitempty"`
+	Worker   string `json:"worker,omitempty"`
+	Tag      string `json:"tag,omitempty"`
+}
+
+// Marker begins the ids of tasks that are no part of what is checked: those by which
+// watchers know that they have come to the end.
+const Marker = "end-"
 
 // Attempt is what the store says of one attempt. Times are of its clock, in Unix
 // milliseconds, and 0 when they are not known.

@@ -19,11 +19,13 @@ type History struct {
 	Clients []string
 	Audited bool // the end of the run was looked at
 
-	stories map[string]*story // by topic and id
-	holds   map[string]int64  // how long a hold of a topic lasts, in ms
-	topics  map[string]*Event // how they were made
-	changes map[string]*story // of topics
-	groups  map[string]*group // calls about many tasks, by their names
+	stories map[string]*story   // by topic and id
+	holds   map[string]int64    // how long a hold of a topic lasts, in ms
+	topics  map[string]*Event   // how they were made
+	changes map[string]*story   // of topics
+	groups  map[string]*group   // calls about many tasks, by their names
+	logs    map[string][]*Event // of topics: what they had in the end
+	watches map[string][]*Event // by their names
 	faults  []span
 	clock   clock
 	from    int64 // mono of the first event
@@ -89,7 +91,7 @@ func readFile(path string) ([]Event, error) {
 // New makes a history of the events of each client, in the order in which it wrote
 // them down. It keeps the events, and every one must name its client.
 func New(files [][]Event) *History {
-	h := &History{stories: map[string]*story{}, holds: map[string]int64{}, topics: map[string]*Event{}, changes: map[string]*story{}, groups: map[string]*group{}}
+	h := &History{stories: map[string]*story{}, holds: map[string]int64{}, topics: map[string]*Event{}, changes: map[string]*story{}, groups: map[string]*group{}, logs: map[string][]*Event{}, watches: map[string][]*Event{}}
 	for _, events := range files {
 		if len(events) > 0 {
 			h.Clients = append(h.Clients, events[0].Client)
@@ -99,6 +101,9 @@ func New(files [][]Event) *History {
 	for _, s := range h.stories {
 		s.sort()
 		h.gather(s)
+	}
+	for _, w := range h.watches {
+		slices.SortStableFunc(w, func(a, b *Event) int { return cmp.Compare(a.Mono, b.Mono) })
 	}
 	slices.SortFunc(h.faults, func(a, b span) int { return cmp.Compare(a.from, b.from) })
 	h.clock.ready()
@@ -131,6 +136,10 @@ func (h *History) add(events []Event) {
 				continue
 			}
 			h.story(e).add(e, calls)
+		case Watching, Told, Expired, Failed:
+			h.watches[e.Watch] = append(h.watches[e.Watch], e)
+		case Logged:
+			h.logs[e.Topic] = append(h.logs[e.Topic], e)
 		case Opened, Clock:
 		}
 	}
