@@ -55,6 +55,7 @@ func produce(ctx context.Context, c *partyConfig, log *ledger.Writer) (err error
 	for _, k := range planKeys(c) {
 		p.when(ctx, k.at, func() { p.enqueueKeyed(ctx, &k) })
 	}
+	p.takeOften(ctx)
 	for len(tasks) > 0 {
 		select {
 		case <-ctx.Done():

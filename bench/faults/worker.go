@@ -22,8 +22,10 @@ var errPlanned = errors.New("this was planned")
 
 // hands is the handler of a worker process.
 type hands struct {
-	c    *partyConfig
-	hung atomic.Int64 // until when handlers do not return, in Unix nanoseconds
+	c      *partyConfig
+	client *client.Client
+	log    *ledger.Writer
+	hung   atomic.Int64 // until when handlers do not return, in Unix nanoseconds
 }
 
 // work takes tasks until its orders end, then finishes what it holds.
@@ -35,7 +37,7 @@ func work(ctx context.Context, c *partyConfig, log *ledger.Writer, orders io.Rea
 	defer func() { err = errors.Join(err, cl.Close()) }()
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	h := &hands{c: c}
+	h := &hands{c: c, client: cl, log: log}
 	go obey(orders, stop, h.hang) // ends with the process at the latest
 	var group errgroup.Group
 	for _, topic := range topics() {
@@ -66,6 +68,9 @@ func (h *hands) handle(ctx context.Context, t worker.Task) error {
 		if err := t.SetResult(fmt.Appendf(nil, "attempt %d of %s", t.Attempt, t.ID)); err != nil {
 			return err
 		}
+	}
+	if dice := draw(h.c.Seed, t.ID, "tokens"); t.Topic == rated && dice%tokenShare == 0 {
+		takeTokens(ctx, h.client, h.log, dice/tokenShare)
 	}
 	if err := h.spend(ctx, max(took, time.Until(time.Unix(0, h.hung.Load())))); err != nil {
 		return err

@@ -88,6 +88,7 @@ func Check(h *History, r Rules) *Verdict {
 		c.group(g)
 	}
 	c.limits()
+	c.tokens()
 	c.lines()
 	c.topics()
 	c.logs()

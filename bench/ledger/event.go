@@ -41,10 +41,13 @@ const (
 	Pause     Op = "pause"
 	Resume    Op = "resume"
 	Configure Op = "configure"
-	Ack       Op = "ack"
-	Nack      Op = "nack"
-	Release   Op = "release"
-	Extend    Op = "extend"
+	// Acquire takes Tokens of its rate, or of that of Key; the answer is OK when they
+	// were granted, for DelayMS later, and Refused when there were none.
+	Acquire Op = "acquire"
+	Ack     Op = "ack"
+	Nack    Op = "nack"
+	Release Op = "release"
+	Extend  Op = "extend"
 )
 
 // Result is how a call ended.
@@ -79,7 +82,8 @@ type Event struct {
 	Due int64 `json:"due_ms,omitempty"`
 	// Latest is until when the server may choose Due, in an enqueue that lets it.
 	Latest int64 `json:"latest_ms,omitempty"`
-	// DelayMS is when a nacked or released task may come again, if the worker said so.
+	// DelayMS is when a nacked or released task may come again, if the worker said so, and
+	// when tokens may be used.
 	DelayMS int64 `json:"delay_ms,omitempty"`
 	Final   bool  `json:"final,omitempty"` // of a nack: straight to the dead letters; of a cancel: or delete it
 	// Sum is a checksum of the payload, in calls, deliveries and Found.
@@ -111,8 +115,10 @@ type Event struct {
 	ID string `json:"id,omitempty"`
 	// Conflict is what an enqueue with an idempotency key does when it is taken.
 	Conflict string `json:"conflict,omitempty"`
-	// Key is what a task counts for under the limits of its topic, in enqueues.
-	Key string `json:"key,omitempty"`
+	// Key is what a task counts for under the limits of its topic, in enqueues, and whose
+	// tokens are acquired.
+	Key    string `json:"key,omitempty"`
+	Tokens int    `json:"tokens,omitempty"`
 	// Order is the ordering key of a task, in enqueues.
 	Order string `json:"order,omitempty"`
 	// Of Topic: how many of its tasks, and of those of one key, may be held at a time,

@@ -23,6 +23,7 @@ type History struct {
 	holds   map[string]int64    // how long a hold of a topic lasts, in ms
 	topics  map[string]*Event   // how they were made
 	changes map[string]*story   // of topics
+	grants  []*op               // calls for tokens
 	groups  map[string]*group   // calls about many tasks, by their names
 	logs    map[string][]*Event // of topics: what they had in the end
 	watches map[string][]*Event // by their names
@@ -131,6 +132,10 @@ func (h *History) add(events []Event) {
 		case Audited:
 			h.Audited = true
 		case Call, Answer, Delivered, Found:
+			if e.Op == Acquire {
+				h.acquire(e, calls)
+				continue
+			}
 			if e.Task == "" {
 				h.change(e, changes)
 				continue

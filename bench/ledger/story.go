@@ -70,7 +70,7 @@ func (s *story) add(e *Event, calls map[uint64]*op) {
 			s.waits = append(s.waits, o)
 		case Cancel:
 			s.cancels = append(s.cancels, o)
-		case Pause, Resume, Configure: // of topics
+		case Pause, Resume, Configure, Acquire: // of topics
 		}
 	case Answer:
 		if o := calls[e.Call]; o != nil {
@@ -207,18 +207,14 @@ func (s *story) stored() *op {
 
 // finisher is the first call that ended the task, or may have, nil when there is
 // none.
-func (s *story) finisher() *op {
-	for _, o := range s.removals {
-		if o.may() {
-			return o
+func (s *story) finisher() (first *op) {
+	for _, o := range slices.Concat(s.removals, s.settles) {
+		ends := o.Op == Ack || slices.Contains(s.removals, o)
+		if ends && o.may() && (first == nil || o.Mono < first.Mono) {
+			first = o
 		}
 	}
-	for _, o := range s.settles {
-		if o.Op == Ack && o.may() {
-			return o
-		}
-	}
-	return nil
+	return first
 }
 
 // earliestDue is the earliest time, in store milliseconds, at which the task may
