@@ -94,6 +94,9 @@ func (r *round) play(ctx context.Context) (err error) {
 	if err := r.drain(ctx); err != nil {
 		return err
 	}
+	if err := r.letBacklogGo(ctx); err != nil {
+		return err
+	}
 	if err := r.finish(ctx, r.workers, "worker"); err != nil {
 		return err
 	}

@@ -66,6 +66,9 @@ func (r *round) policyOf(name string) (client.Policy, ledger.Event) {
 		return p, e
 	case kept:
 		p.IndexedAttributes, p.WatchRetention = &[]string{tagAttribute}, &watching
+	case laned:
+		one, ageing := 1, lanedAgeing
+		p.Shards, p.PriorityAgeing, e.Ageing = &one, &ageing, ageing
 	case capped:
 		e.Cap = atLeast(2, sent*cappedWork.Seconds()*headroom)
 		e.KeyCap = atLeast(1, float64(e.Cap)/policyKeys)
@@ -90,16 +93,22 @@ func rateOf(r *ledger.Rate) *client.Rate {
 // makeTopics creates all topics.
 func (r *round) makeTopics(ctx context.Context) error {
 	return r.nodes[0].ask(func(c *client.Client) error {
-		for _, name := range topics() {
+		for _, name := range allTopics() {
 			policy, e := r.policyOf(name)
 			if _, err := c.CreateTopic(ctx, name, policy); err != nil {
 				return fmt.Errorf("create topic %s: %w", name, err)
 			}
 			r.ledger.Append(e)
 		}
-		return r.changeTopic(ledger.Event{Op: ledger.Pause, Topic: kept}, func() (client.Topic, error) {
-			return c.PauseTopic(ctx, kept, client.Pause{Delivery: true})
-		})
+		for _, name := range []string{kept, laned} {
+			err := r.changeTopic(ledger.Event{Op: ledger.Pause, Topic: name}, func() (client.Topic, error) {
+				return c.PauseTopic(ctx, name, client.Pause{Delivery: true})
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return r.storeBacklog(ctx, c)
 	})
 }
 

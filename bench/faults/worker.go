@@ -40,10 +40,12 @@ func work(ctx context.Context, c *partyConfig, log *ledger.Writer, orders io.Rea
 	h := &hands{c: c, client: cl, log: log}
 	go obey(orders, stop, h.hang) // ends with the process at the latest
 	var group errgroup.Group
-	for _, topic := range topics() {
-		w := worker.New(tap.New(cl.Conn(), topic, log), worker.Config{
-			Topic: topic, Name: c.Name, Concurrency: c.Concurrency, Grace: 5 * time.Second,
-		}, worker.HandlerFunc(h.handle))
+	for _, topic := range allTopics() {
+		config := worker.Config{Topic: topic, Name: c.Name, Concurrency: c.Concurrency, Grace: 5 * time.Second}
+		if topic == laned {
+			config.Concurrency, config.MaxInFlight = lanedWorkers, lanedInFlight
+		}
+		w := worker.New(tap.New(cl.Conn(), topic, log), config, worker.HandlerFunc(h.handle))
 		group.Go(func() error { return w.Run(ctx) })
 	}
 	return group.Wait()
@@ -53,6 +55,9 @@ func (h *hands) hang(d time.Duration) { h.hung.Store(time.Now().Add(d).UnixNano(
 
 // handle does to a task what the plan says.
 func (h *hands) handle(ctx context.Context, t worker.Task) error {
+	if t.Topic == laned {
+		return nil
+	}
 	took := time.Duration(draw(h.c.Seed, t.ID, "work")) % max(h.c.Work, 1)
 	if t.Topic == capped {
 		took = time.Duration(draw(h.c.Seed, t.ID, "work")) % (2 * cappedWork)

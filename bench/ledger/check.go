@@ -90,6 +90,7 @@ func Check(h *History, r Rules) *Verdict {
 	c.limits()
 	c.tokens()
 	c.lines()
+	c.lanes()
 	c.topics()
 	c.logs()
 	c.watches()

@@ -16,6 +16,11 @@ const (
 	Found     Kind = "found"     // a task lay in the store at the end, in State
 	Audited   Kind = "audited"   // every task in the store has been told
 
+	// Ordered says that a backlog of the topic waited as a whole at one node, in memory, and
+	// that this node had it until it was gone. Cap is how many tasks may have been on their
+	// way to workers at a time.
+	Ordered Kind = "ordered"
+
 	// Of watches; Watch names the one that it is of.
 	Watching Kind = "watching" // it begins, behind Cursor, or with the oldest change
 	Told     Kind = "told"     // of Change, which Cursor is behind
@@ -119,6 +124,12 @@ type Event struct {
 	// tokens are acquired.
 	Key    string `json:"key,omitempty"`
 	Tokens int    `json:"tokens,omitempty"`
+	// Priority, Lane and Weight are its priority, fairness key and weight, in enqueues of a
+	// backlog; Ageing is that of the Topic.
+	Priority int    `json:"priority,omitempty"`
+	Lane     string `json:"lane,omitempty"`
+	Weight   int    `json:"weight,omitempty"`
+	Ageing   int    `json:"ageing,omitempty"`
 	// Order is the ordering key of a task, in enqueues.
 	Order string `json:"order,omitempty"`
 	// Of Topic: how many of its tasks, and of those of one key, may be held at a time,

@@ -19,19 +19,20 @@ type History struct {
 	Clients []string
 	Audited bool // the end of the run was looked at
 
-	stories map[string]*story   // by topic and id
-	holds   map[string]int64    // how long a hold of a topic lasts, in ms
-	topics  map[string]*Event   // how they were made
-	changes map[string]*story   // of topics
-	grants  []*op               // calls for tokens
-	groups  map[string]*group   // calls about many tasks, by their names
-	logs    map[string][]*Event // of topics: what they had in the end
-	watches map[string][]*Event // by their names
-	faults  []span
-	clock   clock
-	from    int64 // mono of the first event
-	to      int64 // of the last
-	wall    int64 // the time of day at from
+	stories  map[string]*story   // by topic and id
+	holds    map[string]int64    // how long a hold of a topic lasts, in ms
+	topics   map[string]*Event   // how they were made
+	changes  map[string]*story   // of topics
+	backlogs []*Event            // see Ordered
+	grants   []*op               // calls for tokens
+	groups   map[string]*group   // calls about many tasks, by their names
+	logs     map[string][]*Event // of topics: what they had in the end
+	watches  map[string][]*Event // by their names
+	faults   []span
+	clock    clock
+	from     int64 // mono of the first event
+	to       int64 // of the last
+	wall     int64 // the time of day at from
 }
 
 // span is a part of a run, on the monotonic clock.
@@ -143,6 +144,8 @@ func (h *History) add(events []Event) {
 			h.story(e).add(e, calls)
 		case Watching, Told, Expired, Failed:
 			h.watches[e.Watch] = append(h.watches[e.Watch], e)
+		case Ordered:
+			h.backlogs = append(h.backlogs, e)
 		case Logged:
 			h.logs[e.Topic] = append(h.logs[e.Topic], e)
 		case Opened, Clock:

@@ -82,7 +82,7 @@ func (s *story) add(e *Event, calls map[uint64]*op) {
 	case Found:
 		s.found = e
 		s.allFound = append(s.allFound, e)
-	case Opened, Topic, Fault, Healed, Clock, Audited, Watching, Told, Expired, Failed, Logged:
+	case Opened, Topic, Fault, Healed, Clock, Audited, Watching, Told, Expired, Failed, Logged, Ordered:
 	}
 }
 
