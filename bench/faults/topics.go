@@ -33,6 +33,8 @@ const (
 	cappedWork = 100 * time.Millisecond
 	// headroom is by how much limits are above what is sent, so that a backlog ends.
 	headroom = 1.5
+	// fewDead is how many dead letters a topic keeps: nodes look every 15 seconds.
+	fewDead = 4
 	// keyPeriod is that of the rate of a key.
 	keyPeriod = 500 * time.Millisecond
 )
@@ -62,7 +64,8 @@ func (r *round) policyOf(name string) (client.Policy, ledger.Event) {
 	atLeast := func(n int, x float64) int { return max(n, int(math.Ceil(x))) }
 	switch name {
 	case plain:
-		p.Shards, p.IndexedAttributes, p.WatchRetention = &r.shards, &[]string{groupAttribute, tagAttribute}, &watching
+		e.MaxDead = fewDead
+		p.Shards, p.IndexedAttributes, p.WatchRetention, p.MaxDead = &r.shards, &[]string{groupAttribute, tagAttribute}, &watching, &e.MaxDead
 		return p, e
 	case kept:
 		p.IndexedAttributes, p.WatchRetention = &[]string{tagAttribute}, &watching

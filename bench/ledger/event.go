@@ -139,7 +139,9 @@ type Event struct {
 	Rate    *Rate `json:"rate,omitempty"`
 	KeyRate *Rate `json:"key_rate,omitempty"`
 	// KeepMS is how long it keeps done tasks, and their history.
-	KeepMS   int64  `json:"keep_ms,omitempty"`
+	KeepMS int64 `json:"keep_ms,omitempty"`
+	// MaxDead is how many dead letters it keeps; 0: all. Then it has a log, too.
+	MaxDead  int    `json:"max_dead,omitempty"`
 	Settings string `json:"settings,omitempty"` // in Configure, and in Found without a Task
 
 	Outcome string `json:"outcome,omitempty"` // of a cancel

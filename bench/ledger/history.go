@@ -28,6 +28,7 @@ type History struct {
 	groups   map[string]*group   // calls about many tasks, by their names
 	logs     map[string][]*Event // of topics: what they had in the end
 	watches  map[string][]*Event // by their names
+	died     map[string]bool     // tasks, by topic and id, that are dead as the logs end
 	faults   []span
 	clock    clock
 	from     int64 // mono of the first event
@@ -93,7 +94,7 @@ func readFile(path string) ([]Event, error) {
 // New makes a history of the events of each client, in the order in which it wrote
 // them down. It keeps the events, and every one must name its client.
 func New(files [][]Event) *History {
-	h := &History{stories: map[string]*story{}, holds: map[string]int64{}, topics: map[string]*Event{}, changes: map[string]*story{}, groups: map[string]*group{}, logs: map[string][]*Event{}, watches: map[string][]*Event{}}
+	h := &History{stories: map[string]*story{}, holds: map[string]int64{}, topics: map[string]*Event{}, changes: map[string]*story{}, groups: map[string]*group{}, logs: map[string][]*Event{}, watches: map[string][]*Event{}, died: map[string]bool{}}
 	for _, events := range files {
 		if len(events) > 0 {
 			h.Clients = append(h.Clients, events[0].Client)
@@ -148,6 +149,7 @@ func (h *History) add(events []Event) {
 			h.backlogs = append(h.backlogs, e)
 		case Logged:
 			h.logs[e.Topic] = append(h.logs[e.Topic], e)
+			h.died[e.Topic+"/"+e.Task] = e.Change.What == "dead"
 		case Opened, Clock:
 		}
 	}

@@ -22,7 +22,9 @@ type life struct {
 func (c *checker) logs() {
 	for topic, log := range c.h.logs {
 		c.unbroken(topic, log)
-		for _, l := range c.livesIn(topic, log) {
+		lives := c.livesIn(topic, log)
+		c.trimmed(topic, lives)
+		for _, l := range lives {
 			c.s, c.earliest = l.s, l.s.earliestDue(&c.h.clock)
 			c.s.events = append(c.s.events, l.changes...)
 			if c.possible(l) && c.h.Audited {
@@ -198,19 +200,14 @@ func (c *checker) endsAs(l *life) {
 	for _, e := range l.changes {
 		w.step(e.Change)
 	}
-	var found *Event
-	for _, f := range l.s.allFound {
-		if f.ID == "" || f.ID == l.id {
-			found = f
-		}
-	}
+	found := l.found()
 	state := gone
 	if found != nil {
 		state = map[string]string{"running": held, "done": done, "dead": dead, "expired": dead}[found.State]
 		state = cmp.Or(state, waiting)
 	}
 	t := c.h.topics[l.s.topic]
-	forgotten := w.state == done && state == gone && (t == nil || t.KeepMS == 0)
+	forgotten := state == gone && (w.state == done && (t == nil || t.KeepMS == 0) || w.state == dead && t != nil && t.MaxDead > 0)
 	switch {
 	case state != w.state && !forgotten:
 		c.offend(Missed, "the log ends with the task %s, and it is %s", w.state, state)
@@ -218,6 +215,44 @@ func (c *checker) endsAs(l *life) {
 		c.offend(Missed, "the log ends with version %d, and it has %d", w.version, found.Version)
 	case state == waiting && found.Due != w.due:
 		c.offend(Missed, "the log ends with it due at %d, and it is at %d", w.due, found.Due)
+	}
+}
+
+// found is the task as it lay in the store in the end, nil when it did not.
+func (l *life) found() (found *Event) {
+	for _, f := range l.s.allFound {
+		if f.ID == "" || f.ID == l.id {
+			found = f
+		}
+	}
+	return found
+}
+
+// trimmed: of the dead letters of a topic that keeps so many, no more are deleted than
+// there are too many.
+func (c *checker) trimmed(topic string, lives []*life) {
+	t := c.h.topics[topic]
+	if t == nil || t.MaxDead == 0 || !c.h.Audited || len(c.excused) > 0 {
+		return
+	}
+	var last *life
+	kept := 0
+	for _, l := range lives {
+		for i, e := range l.changes {
+			switch died := e.Change.What == "dead"; {
+			case !died:
+			case i < len(l.changes)-1: // and came back, or was deleted
+				kept++
+			case l.found() != nil:
+				kept++
+			default:
+				last = l
+			}
+		}
+	}
+	if last != nil && kept < t.MaxDead {
+		c.s = last.s
+		c.offend(Lost, "a dead letter was deleted as one of too many, and there were %d others, of %d", kept, t.MaxDead)
 	}
 }
 

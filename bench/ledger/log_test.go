@@ -153,3 +153,50 @@ func TestCheckerFindsWhatTheLogHasNot(t *testing.T) {
 		}, Missed},
 	})
 }
+
+// died is the life of a task that fails for good, which is in the store in the end or not.
+func (p *tape) died(id string, there bool) {
+	p.call(Event{Op: Enqueue, Task: id, Due: epoch, Sum: "s"}, OK, "", func(e *Event) { e.Task, e.Due = id, epoch })
+	p.put(Event{Kind: Delivered, Task: id, Attempt: 1, Token: id, HoldMS: 1000, Sum: "s"})
+	p.call(Event{Op: Nack, Task: id, Token: id, Final: true}, OK, "", func(e *Event) { e.Task = id })
+	if there {
+		p.put(Event{Kind: Found, Task: id, State: "dead", Reason: "permanent"})
+	}
+	for _, x := range []Change{
+		{What: "enqueued", Due: epoch, Version: 1}, {What: "held", Attempt: 1, Due: epoch, At: (epoch + p.now) * 1000},
+		{What: "dead", Attempt: 1, Reason: "permanent", Outcome: "failed"},
+	} {
+		x.Position = 1
+		for _, e := range p.events {
+			if e.Kind == Logged {
+				x.Position++
+			}
+		}
+		p.put(Event{Kind: Logged, Task: id, Change: &x})
+	}
+}
+
+func TestCheckerFindsTrimmedTasks(t *testing.T) {
+	keeps := func(dead int) Event { return Event{Kind: Topic, HoldMS: 1000, MaxDead: dead} }
+	playScenes(t, []scene{
+		{"one of too many dead letters", func(p *tape) {
+			p.put(keeps(1))
+			p.died("a", false)
+			p.died("b", true)
+		}, ""},
+		{"one of those that are kept", func(p *tape) {
+			p.put(keeps(2))
+			p.died("a", false)
+			p.died("b", true)
+		}, Lost},
+		{"a dead letter of a topic that keeps all", func(p *tape) {
+			p.died("a", false)
+			p.died("b", true)
+		}, Lost},
+		{"one that is not dead", func(p *tape) {
+			p.put(keeps(1))
+			p.enqueue(100, OK)
+			p.logged(plainLife()[0])
+		}, Lost},
+	})
+}
