@@ -232,7 +232,7 @@ func (l *life) found() (found *Event) {
 // there are too many.
 func (c *checker) trimmed(topic string, lives []*life) {
 	t := c.h.topics[topic]
-	if t == nil || t.MaxDead == 0 || !c.h.Audited || len(c.excused) > 0 {
+	if t == nil || t.MaxDead == 0 || !c.h.Audited || c.mayUndo() {
 		return
 	}
 	var last *life
