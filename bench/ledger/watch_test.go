@@ -95,19 +95,21 @@ func TestWatchesMayMissWhatAFaultUndid(t *testing.T) {
 		p.put(Event{Kind: Expired, Watch: "w"})
 		p.watch("", 1, 2, 3, 4, 5)
 	}
+	none, allowed := Rules{}, Rules{Allowances: []Allowance{{Fault: "cut", Before: time.Millisecond}}}
 	for _, test := range []struct {
 		name     string
 		see      func(*tape)
 		from, to int64
-		allowed  bool
+		rules    Rules
 		want     []Violation
 	}{
-		{"a gap after it", expired, 10, 15, true, nil},
-		{"a gap after one without an allowance", expired, 10, 15, false, []Violation{Missed}},
-		{"a gap before it", expired, 60, 70, true, []Violation{Missed}},
-		{"what was undone", func(p *tape) { p.watch("", 1, 2, 4, 5) }, 15, 25, true, nil},
-		{"what came after it", func(p *tape) { p.watch("", 1, 2, 3, 5) }, 5, 8, true, []Violation{Missed}},
-		{"what came after it, twice", func(p *tape) { p.watch("", 1, 2, 3, 4, 4, 5) }, 5, 8, true, []Violation{Mistold}},
+		{"a gap after it", expired, 10, 15, allowed, nil},
+		{"a gap after one without an allowance", expired, 10, 15, none, []Violation{Missed}},
+		{"a gap after one that loses tokens", expired, 10, 15, Rules{TokensLost: []string{"cut"}}, []Violation{Missed}},
+		{"a gap before it", expired, 60, 70, allowed, []Violation{Missed}},
+		{"what was undone", func(p *tape) { p.watch("", 1, 2, 4, 5) }, 15, 25, allowed, nil},
+		{"what came after it", func(p *tape) { p.watch("", 1, 2, 3, 5) }, 5, 8, allowed, []Violation{Missed}},
+		{"what came after it, twice", func(p *tape) { p.watch("", 1, 2, 3, 4, 4, 5) }, 5, 8, allowed, []Violation{Mistold}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			p := &tape{}
@@ -115,12 +117,8 @@ func TestWatchesMayMissWhatAFaultUndid(t *testing.T) {
 			p.at(test.to).put(Event{Kind: Healed, Fault: "cut"})
 			p.at(0)
 			watchedBy(test.see)(p)
-			var rules Rules
-			if test.allowed {
-				rules.Allowances = []Allowance{{Fault: "cut", Before: time.Millisecond}}
-			}
 			var got []Violation
-			for _, o := range p.verdict(rules).Offences {
+			for _, o := range p.verdict(test.rules).Offences {
 				got = append(got, o.Violation)
 			}
 			if !slices.Equal(got, test.want) {
