@@ -218,25 +218,14 @@ func (g *gate) try(now time.Time, t *ticket, sub int64) {
 	caps := g.capsOf(t)
 	if c := t.lacks(caps); c != nil {
 		g.untry(t, caps[slices.Index(caps, c):])
-		g.wait(&c.waitline, t, sub)
+		g.refunds[sub]++
+		g.join(&c.waitline, t)
 		return
 	}
-	for _, r := range g.ratesOf(t) {
-		if t.tokens[r.which].good(now) {
-			continue
-		}
-		var ok bool
-		if r.len() == 0 || cleared == &r.waitline || len(t.claims) > 0 && r.urgent.len() == 0 {
-			t.tokens[r.which], ok = r.take(now)
-		}
-		if !ok {
-			if r.slow() {
-				g.unclaim(t, caps)
-			}
-			g.passTurns(t)
-			g.wait(r.of(t), t, sub)
-			return
-		}
+	if r := g.lacking(now, t, cleared); r != nil {
+		g.refunds[sub]++
+		g.waitFor(r, t)
+		return
 	}
 	if len(caps) == 0 {
 		g.pass(t, sub, nil)
@@ -281,8 +270,7 @@ func (g *gate) first(l *waitline) *ticket {
 	return t
 }
 
-func (g *gate) wait(l *waitline, t *ticket, sub int64) {
-	g.refunds[sub]++
+func (g *gate) join(l *waitline, t *ticket) {
 	l.join(t)
 	g.wakeSoon(l)
 }
@@ -363,120 +351,6 @@ func (g *gate) service(now time.Time) {
 		if c := g.caps[l.key]; c != nil && &c.waitline == l {
 			g.serveCap(now, c)
 		}
-	}
-}
-
-// serveRate lets out tasks for which there is a token, and asks for more tokens.
-func (g *gate) serveRate(now time.Time, r *rateLine) {
-	for r.len() > 0 && r.out < maxCleared {
-		t, ok := r.take(now)
-		if !ok {
-			break
-		}
-		next := g.claimant(r)
-		if next == nil {
-			r.untake()
-			break
-		}
-		next.tokens[r.which] = t
-		g.letOut(&r.waitline, next)
-	}
-	left, next := r.left(now)
-	switch {
-	case left > 0 && r.len() == 0:
-		g.alarms.set(&r.waitline, now.Add(rateAhead)) // they are gone by then
-	case left > 0 && next.After(now):
-		g.alarms.set(&r.waitline, next)
-	}
-	switch {
-	case r.len() == 0 && left+r.asking+r.out == 0:
-		delete(g.rates, r.key)
-	case r.len() <= left || r.asking > 0 || left > r.block()/4 || r.out >= maxCleared:
-	case r.askAt.After(now):
-		g.alarms.set(&r.waitline, r.askAt)
-	default:
-		r.asking = min(r.len()-left, r.block())
-		g.reserve = append(g.reserve, r)
-	}
-}
-
-// claimant takes the next task out of a rate's line, with a claim at each of its caps, so
-// that no token is spent on one that could not go. Those that lack a permit wait for
-// that instead.
-func (g *gate) claimant(r *rateLine) *ticket {
-	for r.len() > 0 {
-		t := g.first(r.next())
-		caps := g.capsOf(t)
-		if c := t.lacks(caps); c != nil {
-			g.untry(t, caps)
-			c.join(t)
-			g.wakeSoon(&c.waitline)
-			continue
-		}
-		for _, c := range caps {
-			c.claim(t)
-		}
-		return t
-	}
-	return nil
-}
-
-func (g *gate) letOut(l *waitline, t *ticket) {
-	t.cleared = l
-	l.out++
-	g.again(t)
-}
-
-// takeReservations returns what to ask the store for, for each key once.
-func (g *gate) takeReservations() (lines []*rateLine, asked []store.Reservation) {
-	lines, g.reserve = g.reserve, nil
-	for _, r := range lines {
-		q := store.Reservation{Key: store.LimitKey{Topic: g.topic, Key: r.key}, Rate: r.rate, N: r.asking, Ahead: rateAhead}
-		if g.limits.DeadLetter {
-			q.Ahead = 0
-		}
-		asked = append(asked, q)
-	}
-	return lines, asked
-}
-
-// reserved takes in what reservations came to; those of lines that are no more are
-// lost.
-func (g *gate) reserved(now time.Time, lines []*rateLine, got []store.Tokens, failed bool) {
-	for i, r := range lines {
-		if g.rates[r.key] != r {
-			continue
-		}
-		if failed {
-			r.asking, r.askAt = 0, now.Add(storeRetry)
-		} else {
-			over := r.asking - got[i].N
-			r.reserved(got[i])
-			if g.limits.DeadLetter {
-				g.doom(now, r, over)
-			}
-		}
-		g.wakeSoon(&r.waitline)
-	}
-	g.service(now)
-}
-
-// doom lets tasks out that came when there was no token: those behind the ones that
-// have one.
-func (g *gate) doom(now time.Time, r *rateLine, over int) {
-	r.askAt = time.Time{}
-	left, _ := r.left(now)
-	var lucky []*ticket
-	for range min(left, r.len()) {
-		lucky = append(lucky, g.first(r.next()))
-	}
-	for range min(over, r.len()) {
-		t := g.first(r.next())
-		t.doomed = true
-		g.letOut(&r.waitline, t)
-	}
-	for _, t := range lucky {
-		r.of(t).join(t)
 	}
 }
 

@@ -14,8 +14,7 @@ import (
 // gateScene is a gate, and what it asked for and was not answered.
 type gateScene struct {
 	*gate
-	lines     []*rateLine
-	asked     []store.Reservation
+	asked     []reservation
 	acquiring []*ticket
 }
 
@@ -35,7 +34,7 @@ func TestGate(t *testing.T) {
 }
 
 func (s *gateScene) step(t *testing.T, d *datadriven.TestData) string {
-	var ms, n, first, burst, most, keyMost, room int
+	var ms, n, first, burst, most, keyMost, keyRate, room int
 	var key, id string
 	d.MaybeScanArgs(t, "at", &ms)
 	d.MaybeScanArgs(t, "n", &n)
@@ -43,6 +42,7 @@ func (s *gateScene) step(t *testing.T, d *datadriven.TestData) string {
 	d.MaybeScanArgs(t, "burst", &burst)
 	d.MaybeScanArgs(t, "cap", &most)
 	d.MaybeScanArgs(t, "key-cap", &keyMost)
+	d.MaybeScanArgs(t, "key-rate", &keyRate)
 	d.MaybeScanArgs(t, "room", &room)
 	d.MaybeScanArgs(t, "key", &key)
 	d.MaybeScanArgs(t, "lacks", &id)
@@ -53,15 +53,18 @@ func (s *gateScene) step(t *testing.T, d *datadriven.TestData) string {
 		if n > 0 {
 			l.Rate = store.Rate{Count: n, Period: time.Second, Burst: max(1, burst)}
 		}
+		if keyRate > 0 {
+			l.KeyRate = store.Rate{Count: keyRate, Period: time.Second, Burst: max(1, burst)}
+		}
 		s.configure(l)
 	case "assign":
 		s.admit(now, assignment{sub: 1, tasks: gateTasks(d.Input)})
 	case "tokens":
-		got := make([]store.Tokens, len(s.lines))
+		got := make([]store.Tokens, len(s.asked))
 		got[0] = store.Tokens{N: n, Now: now, First: at(first)}
-		lines := s.lines
-		s.lines, s.asked = nil, nil
-		s.reserved(now, lines, got, d.HasArg("failed"))
+		asked := s.asked
+		s.asked = nil
+		s.reserved(now, asked, got, d.HasArg("failed"))
 	case "permits": // the first n that were asked for get one
 		all := make([]acquired, len(s.acquiring))
 		for i, ticket := range s.acquiring {
@@ -114,10 +117,9 @@ func (s *gateScene) describe() string {
 		}
 		b.WriteString("\n")
 	}
-	lines, asked := s.takeReservations()
-	s.lines, s.asked = append(s.lines, lines...), append(s.asked, asked...)
-	for _, q := range asked {
-		fmt.Fprintf(&b, "asks for %d tokens up to %v ahead\n", q.N, q.Ahead)
+	for _, r := range s.takeReservations() {
+		s.asked = append(s.asked, r)
+		fmt.Fprintf(&b, "asks for %d tokens up to %v ahead\n", r.asked.N, r.asked.Ahead)
 	}
 	for _, ticket := range s.takeAcquires() {
 		s.acquiring = append(s.acquiring, ticket)

@@ -55,8 +55,8 @@ func (l *line) waiting() int { return l.n }
 // add takes in tasks of one shard.
 func (l *line) add(fresh []readyTask) {
 	l.n += len(fresh)
-	slices.SortStableFunc(fresh, readyTask.compare)
 	if l.lanes == nil && !slices.ContainsFunc(fresh, readyTask.laned) {
+		slices.SortStableFunc(fresh, readyTask.compare)
 		l.plain.merge(fresh)
 		return
 	}
@@ -64,8 +64,7 @@ func (l *line) add(fresh []readyTask) {
 		l.lanes = make(map[store.Lane]*queue)
 		l.joined(&l.plain)
 	}
-	// Tasks of one lane together, each lane in order.
-	slices.SortStableFunc(fresh, func(a, b readyTask) int { return compareLaneKeys(a.Traits.Lane(), b.Traits.Lane()) })
+	slices.SortStableFunc(fresh, compareInLanes)
 	for len(fresh) > 0 {
 		lane, n := fresh[0].Traits.Lane(), 1
 		for n < len(fresh) && fresh[n].Traits.Lane() == lane {
@@ -79,6 +78,14 @@ func (l *line) add(fresh []readyTask) {
 		l.joined(q)
 		fresh = fresh[n:]
 	}
+}
+
+// compareInLanes puts tasks of one lane together, each lane in order.
+func compareInLanes(a, b readyTask) int {
+	if c := compareLaneKeys(a.Traits.Lane(), b.Traits.Lane()); c != 0 {
+		return c
+	}
+	return a.compare(b)
 }
 
 func (a readyTask) laned() bool { return a.Traits.Lane() != store.Lane{} }

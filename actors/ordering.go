@@ -82,8 +82,14 @@ func (s *shard) onOrderLook(ms int64) {
 		return
 	}
 	for _, e := range s.looks.Take(ms) {
-		s.orders.timeToLook(e.ID)
+		s.orders.timeToLook(e.ID, s.withTopic)
 	}
+}
+
+// withTopic reports whether a task is ready, or being held.
+func (s *shard) withTopic(id string) bool {
+	_, known := s.out[id]
+	return known
 }
 
 // askOrders asks the store for the first tasks of keys.
@@ -105,10 +111,7 @@ func (s *shard) onOrderFound(m *orderFound) {
 			s.orders.notFound(key)
 			continue
 		}
-		s.orders.found(key, m.found[i], len(m.found[i]) == orderAhead, s.now(), func(id string) bool {
-			_, known := s.out[id]
-			return known
-		})
+		s.orders.found(key, m.found[i], len(m.found[i]) == orderAhead, s.now(), s.withTopic)
 	}
 }
 

@@ -49,6 +49,7 @@ type orderLine struct {
 	came    bool // since then a task came that waits
 	loose   bool // the head may have ended
 	watched bool // in watch
+	moved   bool // since then the head was another one, and not by what the store said
 	looks   int  // in a row that found the same head
 }
 
@@ -86,7 +87,7 @@ func (o *orderLines) setHead(l *orderLine, id string, due store.Millis) {
 		if o.byHead[l.head] == l {
 			delete(o.byHead, l.head)
 		}
-		if l.head, l.looks = id, 0; id != "" {
+		if l.head, l.looks, l.moved = id, 0, true; id != "" {
 			o.byHead[id] = l
 		}
 	}
@@ -155,7 +156,7 @@ func (o *orderLines) moved(e store.Entry, now store.Millis) bool {
 // look sees to it that a line with tasks that wait is looked at again.
 func (o *orderLines) look(l *orderLine) {
 	if !l.watched && (len(l.parked) > 0 || l.more) {
-		l.watched = true
+		l.watched, l.moved = true, false
 		o.watch = append(o.watch, l)
 	}
 }
@@ -266,12 +267,19 @@ func (o *orderLines) next(l *orderLine) {
 	}
 }
 
-// timeToLook takes in that it is time to look at a key.
-func (o *orderLines) timeToLook(key string) {
-	if l := o.byKey[key]; l != nil {
-		if l.watched = false; len(l.parked) > 0 || l.more {
-			o.ask(l)
-		}
+// timeToLook takes in that it is time to look at a key. known says whether a task is
+// with the topic.
+func (o *orderLines) timeToLook(key string, known func(id string) bool) {
+	l := o.byKey[key]
+	if l == nil {
+		return
+	}
+	l.watched = false
+	switch {
+	case l.moved || known(l.head): // somebody tells, or there is nothing to tell yet
+		o.look(l)
+	case len(l.parked) > 0 || l.more:
+		o.ask(l)
 	}
 }
 
@@ -344,7 +352,7 @@ func (o *orderLines) lead(l *orderLine, head *store.Ordered, now store.Millis, k
 	}
 	_, waited := o.unpark(head.ID)
 	o.setHead(l, head.ID, 0)
-	l.looks = looks
+	l.looks, l.moved = looks, false
 	switch {
 	case head.Held:
 	case head.Due > now:

@@ -68,16 +68,18 @@ func (s *orderScene) step(t *testing.T, d *datadriven.TestData) string {
 	case "removed":
 		s.removed(id)
 	case "look":
-		s.timeToLook(key)
+		s.timeToLook(key, s.known)
 	case "failed":
 		s.notFound(key)
 	case "found":
-		s.found(key, foundTasks(d.Input, key), d.HasArg("full"), s.now, func(id string) bool { return s.out[id] })
+		s.found(key, foundTasks(d.Input, key), d.HasArg("full"), s.now, s.known)
 	default:
 		t.Fatalf("unknown command %q", d.Cmd)
 	}
 	return b.String() + s.describe()
 }
+
+func (s *orderScene) known(id string) bool { return s.out[id] }
 
 func orderedTasks(input string) (tasks []store.Entry) {
 	for _, field := range strings.Fields(input) {

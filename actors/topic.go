@@ -30,6 +30,10 @@ type topicActor struct {
 	armed  time.Time // when the gate is looked at next
 	calls  *calls    // about limits
 
+	reserves runway[reservation]
+	acquires runway[*ticket]
+	frees    runway[*permit]
+
 	owned []bool // by shard: this node may hold its tasks
 	links map[linkKey]*link
 	peers map[string]*subscriber // by party: the one subscription that is told
@@ -52,11 +56,16 @@ func newTopicActor(rt *runtime, ref *topicRef) *topicActor {
 		subs:    make(map[int64]*subscriber),
 		gauges:  rt.metrics.topic(topic.Name),
 		calls:   newCalls(rt.pool),
-		owned:   make([]bool, topic.End()),
-		links:   make(map[linkKey]*link),
-		peers:   make(map[string]*subscriber),
-		told:    make(map[string]int),
-		stop:    make(chan struct{}),
+
+		reserves: runway[reservation]{most: 1, limit: limitBatch},
+		acquires: runway[*ticket]{most: 2, limit: limitBatch},
+		frees:    runway[*permit]{most: 1, limit: limitBatch},
+
+		owned: make([]bool, topic.End()),
+		links: make(map[linkKey]*link),
+		peers: make(map[string]*subscriber),
+		told:  make(map[string]int),
+		stop:  make(chan struct{}),
 	}
 }
 
@@ -128,11 +137,12 @@ func (t *topicActor) Receive(c actor.Context) {
 		t.openLinks()
 	case *drainTopic:
 		t.drain(m)
-	case *gateTick, *tokensReserved, *permitsAcquired, *permitsEnded, *permitsFree:
+	case *gateTick, *tokensReserved, *permitsAcquired, *permitsFreed, *permitsEnded, *permitsFree:
 		t.onLimits(m)
 	case *countSubscriptions:
 		m.reply <- t.workers()
 	}
+	t.flyLimits()
 	t.ask()
 	t.demands()
 	t.finishDrain()
@@ -347,7 +357,7 @@ func (t *topicActor) drain(m *drainTopic) {
 
 // finishDrain reports once nothing is in flight any more.
 func (t *topicActor) finishDrain() {
-	if t.draining == nil || t.drained || t.core.inFlight() > 0 {
+	if t.draining == nil || t.drained || t.core.inFlight() > 0 || !t.frees.idle() {
 		return
 	}
 	t.drained = true

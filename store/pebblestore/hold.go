@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/ddq-io/ddq/store"
-	"github.com/ddq-io/ddq/store/record"
 )
 
 // Hold takes pending, due tasks for workers.
@@ -50,12 +49,12 @@ func (t *turn) hold(want *store.Hold, task *store.Task) (store.HoldResult, error
 	case e.due > t.ms:
 		return store.HoldResult{Status: store.NotDue, Due: e.due}, nil
 	}
-	switch head, looked, err := t.behind(e.traits(), want.ID); {
+	switch head, searched, err := t.behind(e.traits(), want.ID); {
 	case err != nil:
 		return store.HoldResult{}, err
 	case head != nil:
 		return store.HoldResult{Status: store.Behind, Head: head.ID, Due: head.Due}, nil
-	case looked:
+	case searched:
 		if e, f, err = t.find(want.ID); err != nil {
 			return store.HoldResult{}, err
 		}
@@ -70,20 +69,7 @@ func (t *turn) hold(want *store.Hold, task *store.Task) (store.HoldResult, error
 	t.beginHold(h)
 	t.tellHeld(h, store.Change{Kind: store.ChangeHeld, Due: e.due, Attempt: h.attempt, Version: e.edits + 1}, &e)
 	task.Attempt = h.attempt
-	return store.HoldResult{Status: store.OK, Task: task, Due: e.due, Deadline: h.deadline}, t.begin(h, &e, record.AppendTraits(nil, task.Traits))
-}
-
-// begin takes a task that is held from now on out of the indexes of pending ones.
-func (t *turn) begin(h *hold, e *entry, traits []byte) error {
-	if h.ordered = record.Ordering(traits) != ""; h.ordered && !e.first {
-		if err := t.stepOut(traits, e.due, h.id); err != nil {
-			return err
-		}
-		if err := t.lineUp(traits, wasHeld, h.id); err != nil {
-			return err
-		}
-	}
-	return t.removePending(e.due, h.id, traits)
+	return store.HoldResult{Status: store.OK, Task: task, Due: e.due, Deadline: h.deadline}, t.removePending(e.due, h.id, e.traits())
 }
 
 // payloadChunk is how many bytes of payloads are allocated together at most. They are
@@ -153,6 +139,7 @@ func (t *turn) newHold(id string, want *store.Hold, e *entry) *hold {
 		taskRewritten: e.rewritten,
 		taskHistory:   e.history,
 		taskIndexed:   e.indexed != "",
+		place:         e.place(),
 	}
 	if want.Until != 0 {
 		h.deadline = min(h.deadline, want.Until)

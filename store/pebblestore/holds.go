@@ -28,7 +28,8 @@ type hold struct {
 	taskRewritten bool // the entry's rewritten, so that an ack need not read it
 	taskHistory   bool // the entry's history, for the same reason
 	taskIndexed   bool // whether the entry says that something is indexed, for the same reason
-	ordered       bool // the task has an ordering key
+
+	place *place // of the task in the line of its ordering key; nil: it has none
 
 	group  *group
 	serial uint64 // rises with every hold of the shard; not stored
@@ -59,7 +60,6 @@ const (
 	holdSameStart     // as the one before
 	holdCancelled
 	holdTaskHistory
-	holdOrdered
 
 	holdTaskIndexed = 128
 )
@@ -107,7 +107,6 @@ func (h *hold) flags(last *hold) (f byte) {
 	set(holdCancelled, h.cancelled)
 	set(holdTaskHistory, h.taskHistory)
 	set(holdTaskIndexed, h.taskIndexed)
-	set(holdOrdered, h.ordered)
 	return f
 }
 
@@ -143,7 +142,6 @@ func decodeGroup(b []byte) (hs []*hold, err error) {
 		h.taskRewritten = flags&holdTaskRewritten != 0
 		h.taskHistory = flags&holdTaskHistory != 0
 		h.taskIndexed = flags&holdTaskIndexed != 0
-		h.ordered = flags&holdOrdered != 0
 		h.cancelled = flags&holdCancelled != 0
 		copy(h.token[:], in.bytes(uint64(len(h.token))))
 		h.deadline = store.Millis(in.uint64())
@@ -181,11 +179,12 @@ func (h *hold) running() store.Running {
 // in which they began.
 type holds struct {
 	byID  map[string]*hold
-	order []*hold // by serial; those that ended stay until tidied
+	heads map[string]*hold // by ordering key: of a key one task is held at a time
+	order []*hold          // by serial; those that ended stay until tidied
 	next  uint64
 }
 
-func newHolds() holds { return holds{byID: make(map[string]*hold)} }
+func newHolds() holds { return holds{byID: make(map[string]*hold), heads: make(map[string]*hold)} }
 
 func (hs *holds) get(id string) *hold { return hs.byID[id] }
 
@@ -194,15 +193,22 @@ func (hs *holds) len() int { return len(hs.byID) }
 func (hs *holds) add(h *hold) {
 	hs.next++
 	h.serial = hs.next
-	hs.byID[h.id] = h
+	hs.put(h)
 	hs.order = append(hs.order, h)
+}
+
+func (hs *holds) put(h *hold) {
+	hs.byID[h.id] = h
+	if h.place != nil {
+		hs.heads[h.place.key] = h
+	}
 }
 
 // replace puts h in the place of the hold of the same id.
 func (hs *holds) replace(h *hold) {
 	old := hs.byID[h.id]
 	h.serial = old.serial
-	hs.byID[h.id] = h
+	hs.put(h)
 	if i, found := hs.find(h.serial); found {
 		hs.order[i] = h
 	}
@@ -211,6 +217,9 @@ func (hs *holds) replace(h *hold) {
 func (hs *holds) remove(h *hold) {
 	h.ended = true
 	delete(hs.byID, h.id)
+	if h.place != nil {
+		delete(hs.heads, h.place.key)
+	}
 	if len(hs.order) > 1024 && len(hs.order) > 4*len(hs.byID) {
 		hs.order = slices.DeleteFunc(hs.order, func(h *hold) bool { return h.ended })
 	}
@@ -221,7 +230,7 @@ func (hs *holds) drop() {
 	for _, h := range hs.byID {
 		h.ended = true
 	}
-	hs.byID, hs.order = make(map[string]*hold), nil
+	hs.byID, hs.heads, hs.order = make(map[string]*hold), make(map[string]*hold), nil
 }
 
 func (hs *holds) find(serial uint64) (int, bool) {
@@ -282,7 +291,7 @@ func (hs *holds) restore(h *hold, g *group, tasks *lookup) error {
 	if err != nil || f != readable || e.state != pending || e.stamp != h.stamp {
 		return err
 	}
-	h.group = g
+	h.group, h.place = g, e.place()
 	g.live++
 	if old := hs.get(h.id); old != nil {
 		old.group.live--

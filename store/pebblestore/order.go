@@ -12,7 +12,9 @@ import (
 )
 
 // An unfinished task of an ordering key is in tableOrder, under the length of its key in
-// a byte, the key, the due time and the id as it is.
+// a byte, the key, the due time and the id as it is. A task that is held is the first of
+// its line, wherever its entry is: that is known from the holds. Once it was held and is
+// pending again its entry says so, and is moved.
 
 // wasHeld stands in the place of the due time of a task that was held: before any other.
 const wasHeld store.Millis = math.MinInt64
@@ -37,7 +39,22 @@ func decodeOrderKey(b []byte) (key string, due store.Millis, id string, ok bool)
 	return string(rest[:size]), millisAt(rest[size:]), string(rest[size+8:]), true
 }
 
-// standsAt is where an entry that nobody holds stands among the tasks of its key.
+// place is where a task stands: in the line of a key, at a due time or wasHeld.
+type place struct {
+	key string
+	at  store.Millis
+}
+
+// place is where a pending task stands, nil when it has no ordering key.
+func (e *entry) place() *place {
+	key := record.Ordering(e.traits())
+	if key == "" {
+		return nil
+	}
+	return &place{key: key, at: e.standsAt()}
+}
+
+// standsAt is where an entry stands among the tasks of its key.
 func (e *entry) standsAt() store.Millis {
 	if e.first {
 		return wasHeld
@@ -64,21 +81,28 @@ func (t *turn) stepOut(traits []byte, at store.Millis, id string) error {
 	return t.remove(appendOrderKey(nil, t.sh.number, key, at, id), true)
 }
 
-// finishOrdered takes a held task out of its line when it has one, and then reads it.
-func (t *turn) finishOrdered(h *hold) error {
-	if !h.ordered {
+// leaveLine takes a held task out of its line, if it has one.
+func (t *turn) leaveLine(h *hold) error {
+	if h.place == nil {
 		return nil
 	}
-	e, f, err := t.find(h.id)
-	if err != nil || f != readable { // Sweep finds what is left of one that cannot be read
-		return err
-	}
-	return t.stepOut(e.traits(), wasHeld, h.id)
+	return t.remove(appendOrderKey(nil, t.sh.number, h.place.key, h.place.at, h.id), true)
 }
 
-// eachInOrder calls see for the unfinished tasks of a key, until it returns false. What
-// points to no such task, which Sweep removes, is left out.
-func (t *turn) eachInOrder(key string, see func(o *store.Ordered) bool) (err error) {
+// stayFirst makes a task the first of its line, if it has one, that is held no more.
+func (t *turn) stayFirst(h *hold) error {
+	if h.place == nil || h.place.at == wasHeld {
+		return nil
+	}
+	if err := t.leaveLine(h); err != nil {
+		return err
+	}
+	return t.index(appendOrderKey(nil, t.sh.number, h.place.key, wasHeld, h.id), nil)
+}
+
+// walk calls see for the entries of a key's line, in their order, until it returns
+// false. Those that point to no unfinished task, which Sweep removes, are among them.
+func (t *turn) walk(key string, see func(id string) (bool, error)) (err error) {
 	if t.line == nil { // one for all keys of a call: making it costs more than the look
 		lower, upper := appendPrefix(nil, t.sh.number, tableOrder), appendPrefix(nil, t.sh.number, tableOrder+1)
 		if t.line, err = t.s.db.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper}); err != nil {
@@ -91,26 +115,42 @@ func (t *turn) eachInOrder(key string, see func(o *store.Ordered) bool) (err err
 		if !ok {
 			continue
 		}
-		e, f, err := t.find(id)
-		if err != nil {
+		if more, err := see(id); err != nil || !more {
 			return err
-		}
-		if f != readable || e.state != pending {
-			continue
-		}
-		o := store.Ordered{Entry: store.Entry{ID: id, Due: e.due}, Held: t.sh.holds.get(id) != nil}
-		if o.Held {
-			o.Due = 0
-		}
-		o.Traits, _ = record.DecodeTraits(e.traits()) // what is not readable is dead-lettered by Hold
-		if !see(&o) {
-			return nil
 		}
 	}
 	if err := t.line.Error(); err != nil {
 		return t.s.readError(err)
 	}
 	return nil
+}
+
+// eachInOrder calls see for the unfinished tasks of a key, until it returns false.
+func (t *turn) eachInOrder(key string, see func(o *store.Ordered) bool) error {
+	held := t.sh.holds.heads[key]
+	seeID := func(id string) (bool, error) {
+		e, f, err := t.find(id)
+		if err != nil || f != readable || e.state != pending {
+			return true, err
+		}
+		o := store.Ordered{Entry: store.Entry{ID: id, Due: e.due}}
+		if held != nil && held.id == id {
+			o.Due, o.Held = 0, true
+		}
+		o.Traits, _ = record.DecodeTraits(e.traits()) // what is not readable is dead-lettered by Hold
+		return see(&o), nil
+	}
+	if held != nil {
+		if more, err := seeID(held.id); err != nil || !more {
+			return err
+		}
+	}
+	return t.walk(key, func(id string) (bool, error) {
+		if held != nil && held.id == id {
+			return true, nil
+		}
+		return seeID(id)
+	})
 }
 
 // head is the first unfinished task of a key, nil when there is none.
@@ -122,13 +162,23 @@ func (t *turn) head(key string) (first *store.Ordered, err error) {
 	return first, err
 }
 
-// behind returns the task that is before one of these encoded traits, nil when it is
-// the head of its key, or has none. What find returned is not valid any more if it
-// returns true.
-func (t *turn) behind(traits []byte, id string) (head *store.Ordered, looked bool, err error) {
+// behind returns the task that is before a pending one of these encoded traits, nil when
+// that is the head of its key, or has none. What find returned is not valid any more if
+// it had to search.
+func (t *turn) behind(traits []byte, id string) (head *store.Ordered, searched bool, err error) {
 	key := record.Ordering(traits)
 	if key == "" {
 		return nil, false, nil
+	}
+	if h := t.sh.holds.heads[key]; h != nil {
+		return &store.Ordered{Entry: store.Entry{ID: h.id}, Held: true}, false, nil
+	}
+	var first string
+	if err := t.walk(key, func(id string) (bool, error) {
+		first = id
+		return false, nil
+	}); err != nil || first == id {
+		return nil, false, err
 	}
 	if head, err = t.head(key); head != nil && head.ID == id {
 		head = nil
@@ -196,18 +246,10 @@ func (w *sweep) checkOrder(stored []byte) (repaired bool, err error) {
 	if err != nil || f == broken {
 		return false, err // Hold will find it
 	}
-	if f == readable && e.state == pending && record.Ordering(e.traits()) == key && at == w.standsAt(id, &e) {
+	if f == readable && e.state == pending && record.Ordering(e.traits()) == key && at == e.standsAt() {
 		return false, nil
 	}
 	return true, w.remove(stored, true)
-}
-
-// standsAt is where a task stands among those of its key.
-func (t *turn) standsAt(id string, e *entry) store.Millis {
-	if t.sh.holds.get(id) != nil {
-		return wasHeld
-	}
-	return e.standsAt()
 }
 
 // checkLine puts an unfinished task where it belongs among those of its key.
@@ -216,7 +258,7 @@ func (w *sweep) checkLine(id string, e *entry) (repaired bool, err error) {
 	if key == "" {
 		return false, nil
 	}
-	stored := appendOrderKey(nil, w.sh.number, key, w.standsAt(id, e), id)
+	stored := appendOrderKey(nil, w.sh.number, key, e.standsAt(), id)
 	if has, err := w.has(stored); has || err != nil {
 		return false, err
 	}

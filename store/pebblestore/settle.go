@@ -53,7 +53,7 @@ func (t *turn) ack(a store.Ack, retention time.Duration) (store.Status, error) {
 	if err := t.tellUnread(h, store.Change{Kind: store.ChangeDone, Attempt: h.attempt, Outcome: store.OutcomeAcked}); err != nil {
 		return 0, err
 	}
-	if err := t.finishOrdered(h); err != nil {
+	if err := t.leaveLine(h); err != nil {
 		return 0, err
 	}
 	if retention <= 0 {
@@ -168,13 +168,16 @@ func (t *turn) fail(n *store.Nack, h *hold, e *entry, f found) (store.NackResult
 	traits := e.traits()
 	ended := store.Change{Kind: store.ChangeDead, Attempt: e.attempt, Reason: reason, Outcome: outcome}
 	if reason != store.ReasonNone {
-		if err := t.stepOut(traits, wasHeld, n.ID); err != nil {
+		if err := t.leaveLine(h); err != nil {
 			return result, err
 		}
 		t.tellHeld(h, ended, e)
 		return result, t.addDead(n.ID, e, reason)
 	}
-	e.due, e.first = t.ms.Add(n.Delay), h.ordered
+	e.due, e.first = t.ms.Add(n.Delay), h.place != nil
+	if err := t.stayFirst(h); err != nil {
+		return result, err
+	}
 	ended.Due, ended.Kind = e.due, store.ChangeRetrying
 	if n.Uncount {
 		ended.Kind = store.ChangeReleased

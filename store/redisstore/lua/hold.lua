@@ -47,8 +47,28 @@ local function leave(taken)
   if #members > 0 then redis.call('ZREM', KEYS[10], unpack(members)) end
 end
 
+-- leads reports whether a task is the first of its line by a look at that alone. Then
+-- its place is noted in out and heads: it stays the first from now on.
+local out, heads = {}, {}
+local function leads(i)
+  local key, id = ordered[i], ARGV[at + i]
+  local prefix = string.char(#key) .. key
+  local first = redis.call('ZRANGE', ORDER, '[' .. prefix, '(' .. prefix .. '\255', 'BYLEX', 'LIMIT', 0, 1)[1]
+  local always = order_member(key, id)
+  if first == always then return true end
+  if not first or first ~= order_member(key, id, dues[i]) then return false end
+  out[#out + 1] = first
+  heads[#heads + 1], heads[#heads + 2] = 0, always
+  return true
+end
+local function stand_first()
+  if #out > 0 then redis.call('ZREM', ORDER, unpack(out)) end
+  if #heads > 0 then redis.call('ZADD', ORDER, unpack(heads)) end
+end
+
 -- include running.lua
--- What is as expected: pending, due, with a header without flags, no notes and no ordering key.
+-- What is as expected: pending, due, with a header without flags, no notes, and the head
+-- of its ordering key if it has one.
 local hset, odd = {}, {}
 local i, held = 0, 0
 local visibilities, bounds, late = {}, {}, {} -- by run, of those with bounds
@@ -65,9 +85,9 @@ for run = 4, at - 1, 3 do
   for k = 1, ARGV[run] do
     i = i + 1
     local due, record = dues[i], records[i]
-    if due and record and byte(record) == 16 and due + 0 <= now and not (notes and notes[i]) and not late[run] and not ordered[i] then
+    if due and record and byte(record) == 16 and due + 0 <= now and not (notes and notes[i]) and not late[run] and not (ordered[i] and not leads(i)) then
       hset[held + 1] = ARGV[at + i]
-      hset[held + 2] = sub(tokens, 16 * i - 15, 16 * i) .. middle .. due
+      hset[held + 2] = sub(tokens, 16 * i - 15, 16 * i) .. middle .. (ordered[i] and '+' or '') .. due
       held = held + 2
     else
       odd[#odd + 1] = {i, run}
@@ -81,6 +101,7 @@ if #odd == 0 then
     local all = {}
     for k = 1, n do all[k] = k end
     leave(all)
+    stand_first()
   end
   if watched then
     for k = 1, n do tell_held(HOLDING, hset[2 * k - 1], hset[2 * k], 1) end
@@ -96,7 +117,7 @@ local ids, edited = {}, {}
 for k, o in ipairs(odd) do ids[k] = ARGV[at + o[1]] end
 local found = places(ids)
 -- include order_head.lua
-local taken, dlq, hnote, out, first = {}, {}, {}, {}, {}
+local taken, dlq, hnote = {}, {}, {}
 local is_odd, left = {}, {}
 for _, o in ipairs(odd) do is_odd[o[1]] = true end
 for i = 1, n do
@@ -146,7 +167,7 @@ for k, o in ipairs(odd) do
       left[#left + 1] = i
       if key then
         out[#out + 1] = order_member(key, id, detail)
-        first[#first + 1], first[#first + 2] = 0, order_member(key, id)
+        heads[#heads + 1], heads[#heads + 2] = 0, order_member(key, id)
       end
     end
     if reason > 0 then
@@ -169,8 +190,7 @@ if #dlq > 0 then
 end
 if #taken > 0 then redis.call('ZREM', KEYS[2], unpack(taken)) end
 leave(left)
-if #out > 0 then redis.call('ZREM', ORDER, unpack(out)) end
-if #first > 0 then redis.call('ZADD', ORDER, unpack(first)) end
+stand_first()
 if watched then
   for k = 1, held, 2 do tell_held(HOLDING, hset[k], hset[k + 1], edited[hset[k]] or 1) end
   told()
