@@ -95,9 +95,7 @@ func (s *story) sort() {
 	for _, ops := range [][]*op{s.enqueues, s.edits, s.moves, s.settles, s.waits, s.cancels} {
 		slices.SortStableFunc(ops, func(a, b *op) int { return cmp.Compare(a.Mono, b.Mono) })
 	}
-	if s.conflict() == "" {
-		s.claimEnqueue()
-	}
+	s.claimEnqueue()
 	byToken := make(map[string]*delivery, len(s.deliveries))
 	for _, d := range s.deliveries {
 		if byToken[d.Token] == nil {
@@ -136,16 +134,19 @@ const repeatPause = 10 * millisecond
 
 // claimEnqueue takes the first enqueue that was answered "already" for the one that
 // stored the task, when there is no other that can have: the server repeated the call
-// itself, after the store's answer was lost.
+// itself, after the store's answer was lost. Of those with an idempotency key it may be any.
 func (s *story) claimEnqueue() {
 	if slices.ContainsFunc(s.enqueues, func(o *op) bool { return o.result == OK || o.result == Unknown }) {
 		return
 	}
 	for _, o := range s.enqueues {
-		if o.result == Already {
-			o.result = OK
-			return
+		if o.result != Already {
+			continue
 		}
+		if o.result = OK; s.conflict() != "" {
+			o.result = Unknown
+		}
+		return
 	}
 }
 
