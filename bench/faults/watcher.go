@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -50,7 +51,7 @@ const (
 	// markers is how many tasks tell a watcher that it has seen everything: enough for
 	// all shards of a topic.
 	markers = 64
-	// lastWords is how long a watcher waits for them.
+	// lastWords is how long a watcher that is to end waits for the next change.
 	lastWords = 30 * time.Second
 )
 
@@ -59,6 +60,7 @@ type watcher struct {
 	c      *partyConfig
 	client *client.Client
 	log    *ledger.Writer
+	told   atomic.Int64 // changes
 }
 
 // watch goes on where an earlier process was, until its orders end and it has seen all
@@ -75,8 +77,8 @@ func watch(ctx context.Context, c *partyConfig, log *ledger.Writer, orders io.Re
 	defer func() { err = errors.Join(err, cl.Close()) }()
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	go obey(orders, func() { time.AfterFunc(lastWords, stop) }, func(time.Duration) {}) // ends with the process at the latest
 	w := &watcher{c: c, client: cl, log: log}
+	go obey(orders, func() { w.giveUp(ctx, stop) }, func(time.Duration) {}) // ends with the process at the latest
 	var group errgroup.Group
 	for _, o := range watches() {
 		if o.Cursor, err = base64.StdEncoding.DecodeString(cursors[o.Topic]); err != nil {
@@ -88,6 +90,18 @@ func watch(ctx context.Context, c *partyConfig, log *ledger.Writer, orders io.Re
 		})
 	}
 	return group.Wait()
+}
+
+// giveUp calls stop when there was no change for long.
+func (w *watcher) giveUp(ctx context.Context, stop func()) {
+	for before := int64(-1); before != w.told.Load(); {
+		before = w.told.Load()
+		select {
+		case <-ctx.Done():
+		case <-time.After(lastWords):
+		}
+	}
+	stop()
 }
 
 // follow watches until ctx ends or everything was seen. The SDK goes on by itself when
@@ -109,6 +123,7 @@ func (w *watcher) follow(ctx context.Context, o client.WatchOptions) {
 			o.Cursor = change.Cursor()
 			e.Cursor = base64.StdEncoding.EncodeToString(o.Cursor)
 			w.log.Append(e)
+			w.told.Add(1)
 			if strings.HasPrefix(change.ID, ledger.Marker) {
 				if left--; left == 0 {
 					return
@@ -212,7 +227,7 @@ func (r *round) mark(ctx context.Context, c *client.Client, topic string) error 
 // readLog writes down everything in the log of a topic, up to the last marker of each of
 // its shards.
 func (r *round) readLog(ctx context.Context, c *client.Client, topic string) error {
-	ctx, cancel := context.WithTimeout(ctx, upWithin)
+	ctx, cancel := context.WithTimeout(ctx, 5*upWithin)
 	defer cancel()
 	o := client.WatchOptions{Topic: topic, FromOldest: true}
 	var batch []ledger.Event
