@@ -224,28 +224,41 @@ func (r *round) mark(ctx context.Context, c *client.Client, topic string) error 
 	return err
 }
 
-// readLog writes down everything in the log of a topic, up to the last marker of each of
-// its shards.
+// noMore is how many responses in a row without a change say that a log has no more.
+const noMore = 3
+
+// readLog writes down everything in the log of a topic, up to the last marker, or to where
+// the server says that it has no more.
 func (r *round) readLog(ctx context.Context, c *client.Client, topic string) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*upWithin)
 	defer cancel()
-	o := client.WatchOptions{Topic: topic, FromOldest: true}
+	empty, left := 0, markers
+	o := client.WatchOptions{Topic: topic, FromOldest: true, Progress: func([]byte) {
+		if empty++; empty == noMore {
+			cancel()
+		}
+	}}
 	var batch []ledger.Event
-	left := markers
+	defer func() { r.ledger.Append(batch...) }()
 	for change, err := range c.Watch(ctx, o) {
+		if empty >= noMore {
+			r.logf("the log of %s has no end", topic)
+			return nil
+		}
 		if err != nil {
 			return err
 		}
+		empty = 0
 		batch = append(batch, changeEvent(ledger.Logged, &o, &change))
 		if strings.HasPrefix(change.ID, ledger.Marker) {
 			left--
 		}
-		if len(batch) == batchTasks || left == 0 {
-			r.ledger.Append(batch...)
-			batch = batch[:0]
-		}
 		if left == 0 {
 			return nil
+		}
+		if len(batch) == batchTasks {
+			r.ledger.Append(batch...)
+			batch = batch[:0]
 		}
 	}
 	return nil

@@ -44,8 +44,11 @@ func (c *checker) watches() {
 		c.s = &story{topic: events[0].Topic, id: "watch: " + name, events: events[:1]}
 		told, tag := c.followed(events)
 		c.verdict.Told += len(told)
-		if log := c.h.logs[events[0].Topic]; log != nil {
+		switch log := c.h.logs[events[0].Topic]; {
+		case upToMarker(log) != nil:
 			c.compare(told, tagged(log, tag))
+		case c.h.Audited:
+			c.witness(events[0], Missed, "the log was read, and its end was not there")
 		}
 	}
 }

@@ -63,6 +63,11 @@ func TestCheckerFindsWrongWatches(t *testing.T) {
 		{"not the first", watchedBy(func(p *tape) { p.watch("", 2, 3, 4, 5) }), Missed},
 		{"not the last", watchedBy(func(p *tape) { p.watch("", 1, 2, 3, 4) }), Missed},
 		{"nothing", watchedBy(func(p *tape) { p.watch("") }), Missed},
+		{"a log that nobody could read", func(p *tape) {
+			p.enqueue(100, OK)
+			p.found("scheduled", 100)
+			p.watch("")
+		}, Missed},
 		{"another thing", watchedBy(func(p *tape) {
 			p.watch("", 1, 2, 3, 4, 5)
 			p.events[len(p.events)-2].Change.Version = 2
