@@ -274,10 +274,11 @@ func (e *editing) ask(ctx context.Context, place store.Shard, ask *store.Edit) (
 	return store.EditResult{Status: store.OK, Due: t.Due, Version: t.Version(), Traits: t.Traits, Moved: found[0].State.Pending()}, stamp.Seq, nil
 }
 
-// made reports whether a task is what an edit of a version would have made of it.
+// made reports whether a task is what an edit of a version would have made of it. What a
+// promotion makes of it nobody can tell afterwards from what another edit did.
 func made(e *store.Edit, found *store.Snapshot) bool {
 	t := &found.Task
-	if found.State == store.StateUnknown || e.Wants() == 0 || t.Version() != e.Wants()+1 || e.Due != 0 && t.Due != e.Due {
+	if found.State == store.StateUnknown || e.Now || e.Wants() == 0 || t.Version() != e.Wants()+1 || e.Due != 0 && t.Due != e.Due {
 		return false
 	}
 	w := e.Task

@@ -190,8 +190,9 @@ func TestConcurrentUpdatesLoseNothing(t *testing.T) {
 type forgetful struct {
 	store.Store
 	mu    sync.Mutex
-	lose  int    // answers; guarded by mu, as is then
+	lose  int    // answers; guarded by mu, as is the rest
 	then  func() // what happens before the next try
+	skip  bool   // what is not answered is not made, either
 	edits int
 }
 
@@ -199,7 +200,12 @@ func (f *forgetful) Edit(ctx context.Context, s store.Shard, edits []store.Edit)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.edits++
-	stamp, results, err := f.Store.Edit(ctx, s, edits)
+	var stamp store.Stamp
+	var results []store.EditResult
+	var err error
+	if !f.skip || f.lose == 0 {
+		stamp, results, err = f.Store.Edit(ctx, s, edits)
+	}
 	if f.lose == 0 {
 		return stamp, results, err
 	}
@@ -242,6 +248,17 @@ func TestLostAnswersOfEdits(t *testing.T) {
 		}
 		if st.edits != 6 {
 			t.Errorf("%d edits went to the store, want two for each", st.edits)
+		}
+		enqueueOne(t, s, after("mail", "b", time.Hour))
+		place := placesOf(s.topicConfig(t, "mail"), "b")[0]
+		st.lose, st.then = 1, func() { // and the promotion did not reach the store
+			if _, _, err := st.Store.Edit(t.Context(), place, []store.Edit{{ID: "b", Due: s.clock.millis().Add(time.Hour)}}); err != nil {
+				t.Error(err)
+			}
+		}
+		st.skip = true
+		if done, err := s.Promote(t.Context(), "mail", "b", 1); reasonOf(err) != "AMBIGUOUS" {
+			t.Errorf("promotion after a lost answer and another edit: %+v, %v", done, err)
 		}
 	})
 }

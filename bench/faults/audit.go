@@ -16,7 +16,7 @@ import (
 // audit writes down everything that is in the store.
 func (r *round) audit(ctx context.Context) error {
 	return r.nodes[0].ask(func(c *client.Client) error {
-		for _, name := range topics() {
+		for _, name := range allTopics() {
 			if err := r.auditTopic(ctx, c, name); err != nil {
 				return fmt.Errorf("audit of %s: %w", name, err)
 			}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -180,6 +181,9 @@ func (c *campaign) storesOf(f Fault, turn uint64) (stores []string) {
 func (c *campaign) complete() (err error) {
 	if c.Bin == "" {
 		c.Bin, err = os.Executable()
+	}
+	if c.Ledger != "" && err == nil {
+		c.Ledger, err = filepath.Abs(c.Ledger) // parties have directories of their own
 	}
 	switch {
 	case c.output != "table" && c.output != "json":

@@ -33,7 +33,7 @@ func TestRoundOfKills(t *testing.T) {
 	if err := json.Unmarshal(out.Bytes(), &line); err != nil {
 		t.Fatalf("%q: %v", out.String(), err)
 	}
-	if !line.OK || line.Strikes == 0 || line.Verdict.Acknowledged < 200 || !line.Verdict.Audited {
+	if !line.OK || line.Strikes == 0 || line.Verdict.Acknowledged < 200 || line.Verdict.Told < 200 || !line.Verdict.Audited {
 		t.Errorf("got %+v", line)
 	}
 	h, err := ledger.Read(line.Ledger)

@@ -16,9 +16,9 @@ import (
 	"github.com/ddq-io/ddq/bench/ledger"
 )
 
-// partyConfig is what a producer or a worker process is told, as a JSON file.
+// partyConfig is what a producer, worker or watcher process is told, as a JSON file.
 type partyConfig struct {
-	Role   string // producer or worker
+	Role   string // producer, worker or watcher
 	Name   string // of the process and its ledger
 	Dir    string // of the ledger
 	Addr   string // of the nodes
@@ -37,6 +37,8 @@ type partyConfig struct {
 	// Of a worker.
 	Concurrency int
 	Work        time.Duration // the most that an ordinary handler takes
+
+	Follows string // of a watcher: the one whose cursors it goes on with
 }
 
 // Orders to a party, one a line on its standard input. At the end of the input it
@@ -48,7 +50,7 @@ func PartyCommand() *cobra.Command {
 	var path string
 	cmd := &cobra.Command{
 		Use:    "party",
-		Short:  "Be a producer or a worker of a round of faults",
+		Short:  "Be a producer, a worker or a watcher of a round of faults",
 		Hidden: true,
 		Args:   cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -78,6 +80,8 @@ func beParty(ctx context.Context, c *partyConfig, orders io.Reader) (err error) 
 		return produce(ctx, c, w)
 	case "worker":
 		return work(ctx, c, w, orders)
+	case "watcher":
+		return watch(ctx, c, w, orders)
 	}
 	return fmt.Errorf("unknown role %q", c.Role)
 }

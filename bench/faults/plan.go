@@ -153,7 +153,7 @@ func (t *planned) complete(r *rand.Rand, c *partyConfig) {
 		t.priority, t.fairness = int(n/3%10), fmt.Sprint("tenant ", n/30%5)
 	}
 	if t.topic != plain {
-		t.key = fmt.Sprint("customer ", draw(c.Seed, t.id, "key")%policyKeys)
+		t.key = customer(draw(c.Seed, t.id, "key"))
 	}
 	if t.topic == kept {
 		t.planEnds(r, c)

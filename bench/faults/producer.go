@@ -55,6 +55,7 @@ func produce(ctx context.Context, c *partyConfig, log *ledger.Writer) (err error
 	for _, k := range planKeys(c) {
 		p.when(ctx, k.at, func() { p.enqueueKeyed(ctx, &k) })
 	}
+	p.takeOften(ctx)
 	for len(tasks) > 0 {
 		select {
 		case <-ctx.Done():
@@ -181,6 +182,9 @@ func (p *producer) try(ctx context.Context, batch []planned) (rest []planned) {
 		events[i] = ledger.Event{
 			Kind: ledger.Call, Op: ledger.Enqueue, Call: p.log.NextCall(),
 			Topic: t.topic, Task: t.id, Due: due.UnixMilli(), Sum: tap.Sum(t.payload), Key: t.key,
+		}
+		if tag := tagOf(p.c.Seed, t.topic, t.id); tag != "" {
+			tasks[i].Attributes, events[i].Tag = map[string]string{tagAttribute: tag}, tag
 		}
 		if t.slack > 0 {
 			events[i].Latest = due.Add(t.slack).UnixMilli()

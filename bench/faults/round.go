@@ -61,11 +61,12 @@ type round struct {
 	start     time.Time // of the plan
 	producers []*party
 	workers   []*party
+	watcher   *party
 	strikes   int
 	shift     shift
 }
 
-// party is a producer or worker process.
+// party is a producer, worker or watcher process.
 type party struct {
 	*bench.Process
 	orders io.WriteCloser
@@ -93,16 +94,23 @@ func (r *round) play(ctx context.Context) (err error) {
 	if err := r.drain(ctx); err != nil {
 		return err
 	}
+	if err := r.letBacklogGo(ctx); err != nil {
+		return err
+	}
 	if err := r.finish(ctx, r.workers, "worker"); err != nil {
 		return err
 	}
-	return r.audit(ctx)
+	if err := r.audit(ctx); err != nil {
+		return err
+	}
+	return r.finishWatch(ctx)
 }
 
 // trouble breaks things while topics are changed, until all producers are done.
 func (r *round) trouble(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return r.operate(ctx) })
+	group.Go(func() error { return r.replaceWatcher(ctx) })
 	group.Go(func() error {
 		if err := r.strikeOn(ctx); err != nil {
 			return fmt.Errorf("%s: %w", r.fault.Name, err)
@@ -118,6 +126,9 @@ func (r *round) prepare(ctx context.Context) error {
 		return err
 	}
 	r.start = time.Now().Add(lead)
+	if err := r.startWatcher("watcher-1", ""); err != nil {
+		return err
+	}
 	for i := range r.setting.workers {
 		if err := r.startWorker(fmt.Sprint("w", i)); err != nil {
 			return err
@@ -218,10 +229,10 @@ func (r *round) sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// finish lets parties end: producers by themselves, workers at the end of their orders.
+// finish lets parties end: producers by themselves, the others at the end of their orders.
 func (r *round) finish(ctx context.Context, parties []*party, role string) error {
 	for _, p := range parties {
-		if role == "worker" {
+		if role != "producer" {
 			if err := p.orders.Close(); err != nil && p.Running() {
 				return err
 			}

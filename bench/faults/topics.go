@@ -33,6 +33,8 @@ const (
 	cappedWork = 100 * time.Millisecond
 	// headroom is by how much limits are above what is sent, so that a backlog ends.
 	headroom = 1.5
+	// fewDead is how many dead letters a topic keeps: nodes look every 15 seconds.
+	fewDead = 4
 	// keyPeriod is that of the rate of a key.
 	keyPeriod = 500 * time.Millisecond
 )
@@ -52,7 +54,7 @@ func topicOf(seed uint64, id string) string {
 
 // policyOf is what a topic is created with, and what the ledger is told of it.
 func (r *round) policyOf(name string) (client.Policy, ledger.Event) {
-	keep, shards := 24*time.Hour, 2
+	keep, watching, shards := 24*time.Hour, watched, 2
 	p := client.Policy{
 		VisibilityTimeout: &r.hold, Shards: &shards, MaxRetries: &r.maxRetries,
 		Backoff: &client.Backoff{Kind: client.BackoffFixed, Base: 200 * time.Millisecond},
@@ -62,8 +64,14 @@ func (r *round) policyOf(name string) (client.Policy, ledger.Event) {
 	atLeast := func(n int, x float64) int { return max(n, int(math.Ceil(x))) }
 	switch name {
 	case plain:
-		p.Shards, p.IndexedAttributes = &r.shards, &[]string{groupAttribute}
+		e.MaxDead = fewDead
+		p.Shards, p.IndexedAttributes, p.WatchRetention, p.MaxDead = &r.shards, &[]string{groupAttribute, tagAttribute}, &watching, &e.MaxDead
 		return p, e
+	case kept:
+		p.IndexedAttributes, p.WatchRetention = &[]string{tagAttribute}, &watching
+	case laned:
+		one, ageing := 1, lanedAgeing
+		p.Shards, p.PriorityAgeing, e.Ageing = &one, &ageing, ageing
 	case capped:
 		e.Cap = atLeast(2, sent*cappedWork.Seconds()*headroom)
 		e.KeyCap = atLeast(1, float64(e.Cap)/policyKeys)
@@ -88,16 +96,22 @@ func rateOf(r *ledger.Rate) *client.Rate {
 // makeTopics creates all topics.
 func (r *round) makeTopics(ctx context.Context) error {
 	return r.nodes[0].ask(func(c *client.Client) error {
-		for _, name := range topics() {
+		for _, name := range allTopics() {
 			policy, e := r.policyOf(name)
 			if _, err := c.CreateTopic(ctx, name, policy); err != nil {
 				return fmt.Errorf("create topic %s: %w", name, err)
 			}
 			r.ledger.Append(e)
 		}
-		return r.changeTopic(ledger.Event{Op: ledger.Pause, Topic: kept}, func() (client.Topic, error) {
-			return c.PauseTopic(ctx, kept, client.Pause{Delivery: true})
-		})
+		for _, name := range []string{kept, laned} {
+			err := r.changeTopic(ledger.Event{Op: ledger.Pause, Topic: name}, func() (client.Topic, error) {
+				return c.PauseTopic(ctx, name, client.Pause{Delivery: true})
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return r.storeBacklog(ctx, c)
 	})
 }
 

@@ -22,8 +22,10 @@ var errPlanned = errors.New("this was planned")
 
 // hands is the handler of a worker process.
 type hands struct {
-	c    *partyConfig
-	hung atomic.Int64 // until when handlers do not return, in Unix nanoseconds
+	c      *partyConfig
+	client *client.Client
+	log    *ledger.Writer
+	hung   atomic.Int64 // until when handlers do not return, in Unix nanoseconds
 }
 
 // work takes tasks until its orders end, then finishes what it holds.
@@ -35,13 +37,15 @@ func work(ctx context.Context, c *partyConfig, log *ledger.Writer, orders io.Rea
 	defer func() { err = errors.Join(err, cl.Close()) }()
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	h := &hands{c: c}
+	h := &hands{c: c, client: cl, log: log}
 	go obey(orders, stop, h.hang) // ends with the process at the latest
 	var group errgroup.Group
-	for _, topic := range topics() {
-		w := worker.New(tap.New(cl.Conn(), topic, log), worker.Config{
-			Topic: topic, Name: c.Name, Concurrency: c.Concurrency, Grace: 5 * time.Second,
-		}, worker.HandlerFunc(h.handle))
+	for _, topic := range allTopics() {
+		config := worker.Config{Topic: topic, Name: c.Name, Concurrency: c.Concurrency, Grace: 5 * time.Second}
+		if topic == laned {
+			config.Concurrency, config.MaxInFlight = lanedWorkers, lanedInFlight
+		}
+		w := worker.New(tap.New(cl.Conn(), topic, log), config, worker.HandlerFunc(h.handle))
 		group.Go(func() error { return w.Run(ctx) })
 	}
 	return group.Wait()
@@ -51,6 +55,9 @@ func (h *hands) hang(d time.Duration) { h.hung.Store(time.Now().Add(d).UnixNano(
 
 // handle does to a task what the plan says.
 func (h *hands) handle(ctx context.Context, t worker.Task) error {
+	if t.Topic == laned {
+		return nil
+	}
 	took := time.Duration(draw(h.c.Seed, t.ID, "work")) % max(h.c.Work, 1)
 	if t.Topic == capped {
 		took = time.Duration(draw(h.c.Seed, t.ID, "work")) % (2 * cappedWork)
@@ -66,6 +73,9 @@ func (h *hands) handle(ctx context.Context, t worker.Task) error {
 		if err := t.SetResult(fmt.Appendf(nil, "attempt %d of %s", t.Attempt, t.ID)); err != nil {
 			return err
 		}
+	}
+	if dice := draw(h.c.Seed, t.ID, "tokens"); t.Topic == rated && dice%tokenShare == 0 {
+		takeTokens(ctx, h.client, h.log, dice/tokenShare)
 	}
 	if err := h.spend(ctx, max(took, time.Until(time.Unix(0, h.hung.Load())))); err != nil {
 		return err

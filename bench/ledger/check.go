@@ -28,13 +28,15 @@ const (
 	Rushed      Violation = "rushed"      // delivered sooner than a rate allows
 	Overtaken   Violation = "overtaken"   // a later task of its ordering key went first
 	Paused      Violation = "paused"      // delivered although deliveries were paused
+	Missed      Violation = "missed"      // it happened, and the log or a watcher was not told
+	Mistold     Violation = "mistold"     // the log or a watcher was told twice, out of order, or what did not happen
 	Wrong       Violation = "wrong"       // an answer, or a cause of death, that is not true
 	Stuck       Violation = "stuck"       // due for long at the end, and still not delivered
 )
 
 // Violations lists all kinds, in the order of reports.
 func Violations() []Violation {
-	return []Violation{Lost, Phantom, Garbled, Early, Overlap, Repeated, Skipped, Stale, Resurrected, Twinned, Outdated, Crowded, Rushed, Overtaken, Paused, Wrong, Stuck}
+	return []Violation{Lost, Phantom, Garbled, Early, Overlap, Repeated, Skipped, Stale, Resurrected, Twinned, Outdated, Crowded, Rushed, Overtaken, Paused, Missed, Mistold, Wrong, Stuck}
 }
 
 // Offence is a violation by one task, with all that is known about the task.
@@ -86,8 +88,12 @@ func Check(h *History, r Rules) *Verdict {
 		c.group(g)
 	}
 	c.limits()
+	c.tokens()
 	c.lines()
+	c.lanes()
 	c.topics()
+	c.logs()
+	c.watches()
 	slices.SortFunc(c.verdict.Offences, func(a, b Offence) int {
 		return cmp.Or(cmp.Compare(a.Timeline[0].Mono, b.Timeline[0].Mono), cmp.Compare(a.Task, b.Task), cmp.Compare(a.Why, b.Why))
 	})

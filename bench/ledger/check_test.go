@@ -122,6 +122,13 @@ func TestCheckerFindsEachViolation(t *testing.T) {
 			p.at(100).deliver(1, "a")
 			p.at(101).settle(Ack, "a", OK)
 		}, Resurrected},
+		{"an edit finds it acked, and a delete comes later", func(p *tape) {
+			p.enqueue(100, OK)
+			p.at(100).deliver(1, "a")
+			p.at(101).settle(Ack, "a", OK)
+			p.at(110).call(Event{Op: Update}, Refused, NoTask)
+			p.at(200).call(Event{Op: Delete}, Unknown, "")
+		}, ""},
 		{"never delivered, and gone", func(p *tape) { p.enqueue(100, OK) }, Lost},
 		{"delivered, never acked, and gone", func(p *tape) {
 			p.enqueue(100, OK)

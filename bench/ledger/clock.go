@@ -12,6 +12,7 @@ import (
 type clock struct {
 	readings []reading
 	ahead    int64 // the most that it ever was ahead of the monotonic clock, in ns
+	least    int64 // the least
 }
 
 // reading bounds how far the store's clock was ahead of the monotonic one at mono.
@@ -27,6 +28,9 @@ func (c *clock) see(e *Event) {
 		if c.ahead == 0 || e.Wall-e.Mono > c.ahead {
 			c.ahead = e.Wall - e.Mono
 		}
+		if c.least == 0 || e.Wall-e.Mono < c.least {
+			c.least = e.Wall - e.Mono
+		}
 		return
 	}
 	now := e.StoreNow * millisecond // cut to the millisecond, so up to one more
@@ -39,9 +43,9 @@ func (c *clock) ready() {
 		return
 	}
 	slices.SortFunc(c.readings, func(a, b reading) int { return cmp.Compare(a.mono, b.mono) })
-	c.ahead = math.MinInt64
+	c.ahead, c.least = math.MinInt64, math.MaxInt64
 	for _, r := range c.readings {
-		c.ahead = max(c.ahead, r.high)
+		c.ahead, c.least = max(c.ahead, r.high), min(c.least, r.low)
 	}
 }
 
@@ -105,9 +109,12 @@ func (c *clock) reached(ms int64) int64 { return ms*millisecond - c.ahead }
 
 // within reports whether the store's clock may have said ms between two moments.
 func (c *clock) within(ms, from, to int64) bool {
-	lowest := c.ahead
-	for _, r := range c.readings {
-		lowest = min(lowest, r.low)
-	}
-	return ms*millisecond-c.ahead <= to && (ms+1)*millisecond-lowest >= from
+	earliest, latest := c.bounds(ms)
+	return earliest <= to && latest >= from
+}
+
+// bounds are the moments between which the store's clock said ms: the earliest and the
+// latest that can be.
+func (c *clock) bounds(ms int64) (from, to int64) {
+	return c.reached(ms), (ms+1)*millisecond - c.least
 }

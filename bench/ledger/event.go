@@ -15,6 +15,18 @@ const (
 	Clock     Kind = "clock"     // the store's clock was read: StoreNow, between Mono-Took and Mono
 	Found     Kind = "found"     // a task lay in the store at the end, in State
 	Audited   Kind = "audited"   // every task in the store has been told
+
+	// Ordered says that a backlog of the topic waited as a whole at one node, in memory, and
+	// that this node had it until it was gone. Cap is how many tasks may have been on their
+	// way to workers at a time.
+	Ordered Kind = "ordered"
+
+	// Of watches; Watch names the one that it is of.
+	Watching Kind = "watching" // it begins, behind Cursor, or with the oldest change
+	Told     Kind = "told"     // of Change, which Cursor is behind
+	Expired  Kind = "expired"  // it was told that it has missed something, and begins anew
+	Failed   Kind = "failed"   // it ended with Reason, which it should not
+	Logged   Kind = "logged"   // Change was in the log of its topic at the end
 )
 
 // Op is what a call asks for.
@@ -34,10 +46,13 @@ const (
 	Pause     Op = "pause"
 	Resume    Op = "resume"
 	Configure Op = "configure"
-	Ack       Op = "ack"
-	Nack      Op = "nack"
-	Release   Op = "release"
-	Extend    Op = "extend"
+	// Acquire takes Tokens of its rate, or of that of Key; the answer is OK when they
+	// were granted, for DelayMS later, and Refused when there were none.
+	Acquire Op = "acquire"
+	Ack     Op = "ack"
+	Nack    Op = "nack"
+	Release Op = "release"
+	Extend  Op = "extend"
 )
 
 // Result is how a call ended.
@@ -72,7 +87,8 @@ type Event struct {
 	Due int64 `json:"due_ms,omitempty"`
 	// Latest is until when the server may choose Due, in an enqueue that lets it.
 	Latest int64 `json:"latest_ms,omitempty"`
-	// DelayMS is when a nacked or released task may come again, if the worker said so.
+	// DelayMS is when a nacked or released task may come again, if the worker said so, and
+	// when tokens may be used.
 	DelayMS int64 `json:"delay_ms,omitempty"`
 	Final   bool  `json:"final,omitempty"` // of a nack: straight to the dead letters; of a cancel: or delete it
 	// Sum is a checksum of the payload, in calls, deliveries and Found.
@@ -104,8 +120,16 @@ type Event struct {
 	ID string `json:"id,omitempty"`
 	// Conflict is what an enqueue with an idempotency key does when it is taken.
 	Conflict string `json:"conflict,omitempty"`
-	// Key is what a task counts for under the limits of its topic, in enqueues.
-	Key string `json:"key,omitempty"`
+	// Key is what a task counts for under the limits of its topic, in enqueues, and whose
+	// tokens are acquired.
+	Key    string `json:"key,omitempty"`
+	Tokens int    `json:"tokens,omitempty"`
+	// Priority, Lane and Weight are its priority, fairness key and weight, in enqueues of a
+	// backlog; Ageing is that of the Topic.
+	Priority int    `json:"priority,omitempty"`
+	Lane     string `json:"lane,omitempty"`
+	Weight   int    `json:"weight,omitempty"`
+	Ageing   int    `json:"ageing,omitempty"`
 	// Order is the ordering key of a task, in enqueues.
 	Order string `json:"order,omitempty"`
 	// Of Topic: how many of its tasks, and of those of one key, may be held at a time,
@@ -115,10 +139,18 @@ type Event struct {
 	Rate    *Rate `json:"rate,omitempty"`
 	KeyRate *Rate `json:"key_rate,omitempty"`
 	// KeepMS is how long it keeps done tasks, and their history.
-	KeepMS   int64  `json:"keep_ms,omitempty"`
+	KeepMS int64 `json:"keep_ms,omitempty"`
+	// MaxDead is how many dead letters it keeps; 0: all. Then it has a log, too.
+	MaxDead  int    `json:"max_dead,omitempty"`
 	Settings string `json:"settings,omitempty"` // in Configure, and in Found without a Task
 
 	Outcome string `json:"outcome,omitempty"` // of a cancel
+
+	Watch  string  `json:"watch,omitempty"`
+	Cursor string  `json:"cursor,omitempty"` // in base64
+	Change *Change `json:"change,omitempty"`
+	// Tag is an attribute of a task, in enqueues; in Watching the one that tasks must have.
+	Tag string `json:"tag,omitempty"`
 
 	// Output is a checksum of a result: in acks, waits and Found.
 	Output  string    `json:"output,omitempty"`
@@ -140,6 +172,25 @@ type Rate struct {
 	Burst    int   `json:"burst,omitempty"`
 	Window   bool  `json:"window,omitempty"`
 }
+
+// Change is what a watch or a log tells of a task. Times are of the store's clock.
+type Change struct {
+	Shard    int    `json:"shard"`
+	Position int64  `json:"position"`
+	At       int64  `json:"at_us"` // Unix microseconds
+	What     string `json:"what"`  // such as held
+	Attempt  int    `json:"attempt,omitempty"`
+	Due      int64  `json:"due_ms,omitempty"`
+	Version  int64  `json:"version,omitempty"`
+	Reason   string `json:"reason,omitempty"`
+	Outcome  string `json:"outcome,omitempty"`
+	Worker   string `json:"worker,omitempty"`
+	Tag      string `json:"tag,omitempty"`
+}
+
+// Marker begins the ids of tasks that are no part of what is checked: those by which
+// watchers know that they have come to the end.
+const Marker = "end-"
 
 // Attempt is what the store says of one attempt. Times are of its clock, in Unix
 // milliseconds, and 0 when they are not known.

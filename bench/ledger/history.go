@@ -19,16 +19,21 @@ type History struct {
 	Clients []string
 	Audited bool // the end of the run was looked at
 
-	stories map[string]*story // by topic and id
-	holds   map[string]int64  // how long a hold of a topic lasts, in ms
-	topics  map[string]*Event // how they were made
-	changes map[string]*story // of topics
-	groups  map[string]*group // calls about many tasks, by their names
-	faults  []span
-	clock   clock
-	from    int64 // mono of the first event
-	to      int64 // of the last
-	wall    int64 // the time of day at from
+	stories  map[string]*story   // by topic and id
+	holds    map[string]int64    // how long a hold of a topic lasts, in ms
+	topics   map[string]*Event   // how they were made
+	changes  map[string]*story   // of topics
+	backlogs []*Event            // see Ordered
+	grants   []*op               // calls for tokens
+	groups   map[string]*group   // calls about many tasks, by their names
+	logs     map[string][]*Event // of topics: what they had in the end
+	watches  map[string][]*Event // by their names
+	died     map[string]bool     // tasks, by topic and id, that are dead as the logs end
+	faults   []span
+	clock    clock
+	from     int64 // mono of the first event
+	to       int64 // of the last
+	wall     int64 // the time of day at from
 }
 
 // span is a part of a run, on the monotonic clock.
@@ -89,7 +94,7 @@ func readFile(path string) ([]Event, error) {
 // New makes a history of the events of each client, in the order in which it wrote
 // them down. It keeps the events, and every one must name its client.
 func New(files [][]Event) *History {
-	h := &History{stories: map[string]*story{}, holds: map[string]int64{}, topics: map[string]*Event{}, changes: map[string]*story{}, groups: map[string]*group{}}
+	h := &History{stories: map[string]*story{}, holds: map[string]int64{}, topics: map[string]*Event{}, changes: map[string]*story{}, groups: map[string]*group{}, logs: map[string][]*Event{}, watches: map[string][]*Event{}, died: map[string]bool{}}
 	for _, events := range files {
 		if len(events) > 0 {
 			h.Clients = append(h.Clients, events[0].Client)
@@ -99,6 +104,9 @@ func New(files [][]Event) *History {
 	for _, s := range h.stories {
 		s.sort()
 		h.gather(s)
+	}
+	for _, w := range h.watches {
+		slices.SortStableFunc(w, func(a, b *Event) int { return cmp.Compare(a.Mono, b.Mono) })
 	}
 	slices.SortFunc(h.faults, func(a, b span) int { return cmp.Compare(a.from, b.from) })
 	h.clock.ready()
@@ -126,11 +134,22 @@ func (h *History) add(events []Event) {
 		case Audited:
 			h.Audited = true
 		case Call, Answer, Delivered, Found:
+			if e.Op == Acquire {
+				h.acquire(e, calls)
+				continue
+			}
 			if e.Task == "" {
 				h.change(e, changes)
 				continue
 			}
 			h.story(e).add(e, calls)
+		case Watching, Told, Expired, Failed:
+			h.watches[e.Watch] = append(h.watches[e.Watch], e)
+		case Ordered:
+			h.backlogs = append(h.backlogs, e)
+		case Logged:
+			h.logs[e.Topic] = append(h.logs[e.Topic], e)
+			h.died[e.Topic+"/"+e.Task] = e.Change.What == "dead"
 		case Opened, Clock:
 		}
 	}

@@ -34,6 +34,11 @@ func TestCheckerFindsWrongKeys(t *testing.T) {
 			p.run(100, "x", "first")
 			p.run(200, "y", "second")
 		}, Twinned},
+		{"stored by a try that the server repeated", func(p *tape) {
+			p.claim(Reject, "first", "x", Already, "")
+			p.claim(Reject, "second", "x", Refused, KeyTaken)
+			p.run(100, "x", "first")
+		}, ""},
 		{"the payload of the one that came second", func(p *tape) {
 			p.claim(Return, "first", "x", OK, "")
 			p.claim(Return, "second", "x", Already, "")

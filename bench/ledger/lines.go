@@ -33,16 +33,16 @@ func (s *story) orderingKey() string {
 
 // inOrder complains when a task was delivered for the first time after a later one of its
 // key, though it was stored before that one can have been held. Tasks that were moved, or
-// may have lived twice, prove nothing.
+// may have lived twice, prove nothing. A worker that was paused may tell of the first attempt
+// after another one had the second.
 func (c *checker) inOrder(tasks []*story) {
 	for _, s := range tasks {
-		first := s.firstDelivery()
-		if first == nil || s.creations() > 1 || len(s.moves) > 0 {
+		if s.firstDelivery() == nil || s.creations() > 1 || len(s.moves) > 0 {
 			continue
 		}
 		for _, other := range tasks {
 			later := other.firstDelivery()
-			if other == s || later == nil || later.Mono >= first.Mono || len(other.moves) > 0 {
+			if other == s || later == nil || later.Mono >= s.deliveries[0].Mono || len(other.moves) > 0 {
 				continue
 			}
 			c.s, c.earliest = other, other.earliestDue(&c.h.clock)

@@ -38,6 +38,15 @@ func TestCheckerFindsWrongOrder(t *testing.T) {
 			p.at(210).put(Event{Kind: Delivered, Task: "b", Attempt: 1, Token: "b", Due: epoch + 205, HoldMS: 1000, Sum: "s", Client: "w"})
 			p.at(300).call(Event{Op: Ack, Task: "b", Token: "b"}, OK, "", func(e *Event) { e.Task = "b" })
 		}, ""},
+		{"one that a paused worker tells of later", func(p *tape) {
+			p.lined("a", 0, 150, 310, 400)
+			p.at(0).call(Event{Op: Enqueue, Task: "b", Order: "account", Due: epoch + 100, Sum: "s"}, OK, "", func(e *Event) {
+				e.Task, e.Due = "b", epoch+100
+			})
+			p.at(210).put(Event{Kind: Delivered, Task: "b", Attempt: 2, Token: "b", Due: epoch + 205, HoldMS: 1000, Sum: "s", Client: "w"})
+			p.at(300).call(Event{Op: Ack, Task: "b", Token: "b"}, OK, "", func(e *Event) { e.Task = "b" })
+			p.at(1500).put(Event{Kind: Delivered, Task: "b", Attempt: 1, Token: "first", Due: epoch + 100, HoldMS: 50, Sum: "s", Client: "v"})
+		}, ""},
 		{"of one time, in any order", func(p *tape) {
 			p.lined("a", 0, 150, 310, 400)
 			p.lined("b", 0, 150, 210, 300)

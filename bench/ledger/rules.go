@@ -340,9 +340,15 @@ func (c *checker) lost() {
 	switch end := c.finisher(); {
 	case end == nil && c.s.finisher() != nil:
 		c.offend(Lost, "done, and not kept")
-	case end == nil:
+	case end == nil && !c.mayBeTrimmed():
 		c.offend(Lost, "acknowledged, and gone")
 	}
+}
+
+// mayBeTrimmed reports whether the task was one of too many dead letters.
+func (c *checker) mayBeTrimmed() bool {
+	t := c.h.topics[c.s.topic]
+	return t != nil && t.MaxDead > 0 && slices.ContainsFunc(append(c.s.ids(), c.s.id), func(id string) bool { return c.h.died[c.s.topic+"/"+id] })
 }
 
 // left looks at what is in the store at the end.

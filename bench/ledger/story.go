@@ -70,7 +70,7 @@ func (s *story) add(e *Event, calls map[uint64]*op) {
 			s.waits = append(s.waits, o)
 		case Cancel:
 			s.cancels = append(s.cancels, o)
-		case Pause, Resume, Configure: // of topics
+		case Pause, Resume, Configure, Acquire: // of topics
 		}
 	case Answer:
 		if o := calls[e.Call]; o != nil {
@@ -82,7 +82,7 @@ func (s *story) add(e *Event, calls map[uint64]*op) {
 	case Found:
 		s.found = e
 		s.allFound = append(s.allFound, e)
-	case Opened, Topic, Fault, Healed, Clock, Audited:
+	case Opened, Topic, Fault, Healed, Clock, Audited, Watching, Told, Expired, Failed, Logged, Ordered:
 	}
 }
 
@@ -95,9 +95,7 @@ func (s *story) sort() {
 	for _, ops := range [][]*op{s.enqueues, s.edits, s.moves, s.settles, s.waits, s.cancels} {
 		slices.SortStableFunc(ops, func(a, b *op) int { return cmp.Compare(a.Mono, b.Mono) })
 	}
-	if s.conflict() == "" {
-		s.claimEnqueue()
-	}
+	s.claimEnqueue()
 	byToken := make(map[string]*delivery, len(s.deliveries))
 	for _, d := range s.deliveries {
 		if byToken[d.Token] == nil {
@@ -136,16 +134,19 @@ const repeatPause = 10 * millisecond
 
 // claimEnqueue takes the first enqueue that was answered "already" for the one that
 // stored the task, when there is no other that can have: the server repeated the call
-// itself, after the store's answer was lost.
+// itself, after the store's answer was lost. Of those with an idempotency key it may be any.
 func (s *story) claimEnqueue() {
 	if slices.ContainsFunc(s.enqueues, func(o *op) bool { return o.result == OK || o.result == Unknown }) {
 		return
 	}
 	for _, o := range s.enqueues {
-		if o.result == Already {
-			o.result = OK
-			return
+		if o.result != Already {
+			continue
 		}
+		if o.result = OK; s.conflict() != "" {
+			o.result = Unknown
+		}
+		return
 	}
 }
 
@@ -207,18 +208,14 @@ func (s *story) stored() *op {
 
 // finisher is the first call that ended the task, or may have, nil when there is
 // none.
-func (s *story) finisher() *op {
-	for _, o := range s.removals {
-		if o.may() {
-			return o
+func (s *story) finisher() (first *op) {
+	for _, o := range slices.Concat(s.removals, s.settles) {
+		ends := o.Op == Ack || slices.Contains(s.removals, o)
+		if ends && o.may() && (first == nil || o.Mono < first.Mono) {
+			first = o
 		}
 	}
-	for _, o := range s.settles {
-		if o.Op == Ack && o.may() {
-			return o
-		}
-	}
-	return nil
+	return first
 }
 
 // earliestDue is the earliest time, in store milliseconds, at which the task may

@@ -27,7 +27,7 @@ func (h *History) change(e *Event, calls map[uint64]*op) {
 		}
 	case Found:
 		s.found = e
-	case Opened, Topic, Delivered, Fault, Healed, Clock, Audited:
+	case Opened, Topic, Delivered, Fault, Healed, Clock, Audited, Watching, Told, Expired, Failed, Logged, Ordered:
 	}
 }
 

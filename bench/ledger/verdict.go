@@ -22,6 +22,7 @@ type Verdict struct {
 	Unknown      int               `json:"unknown"`   // calls whose outcome nobody knows
 	Refused      int               `json:"refused"`   // settlements and changes that came too late
 	Ambiguous    int               `json:"ambiguous"` // tasks that may have lived twice
+	Told         int               `json:"told"`      // changes of tasks, to watchers
 	Audited      bool              `json:"audited"`
 	Counts       map[Violation]int `json:"violations"`
 	Offences     []Offence         `json:"offences,omitempty"`
@@ -80,8 +81,8 @@ func (v *Verdict) WriteJSON(w io.Writer) error {
 
 // WriteText writes the verdict for people, with the timelines of the first offenders.
 func (v *Verdict) WriteText(w io.Writer, timelines int) error {
-	if _, err := fmt.Fprintf(w, "%d tasks, %d acknowledged, %d deliveries, %d calls of which %d ended unknown; %d events of %d clients\n\n%s\n\n",
-		v.Tasks, v.Acknowledged, v.Deliveries, v.Calls, v.Unknown, v.Events, v.Clients, v.phaseTable()); err != nil {
+	if _, err := fmt.Fprintf(w, "%d tasks, %d acknowledged, %d deliveries, %d calls of which %d ended unknown, %d changes told; %d events of %d clients\n\n%s\n\n",
+		v.Tasks, v.Acknowledged, v.Deliveries, v.Calls, v.Unknown, v.Told, v.Events, v.Clients, v.phaseTable()); err != nil {
 		return err
 	}
 	for i, o := range v.Offences {
@@ -139,6 +140,15 @@ func (e *Event) describe() string {
 	add(e.Outcome != "", "%s", e.Outcome)
 	for _, a := range e.History {
 		add(true, "[%d %s by %s from %d to %d]", a.Number, a.Outcome, a.Worker, a.Started, a.Ended)
+	}
+	if x := e.Change; x != nil {
+		add(true, "%s at %d of shard %d", x.What, x.Position, x.Shard)
+		add(x.Attempt != 0, "attempt %d", x.Attempt)
+		add(x.Version != 0, "version %d", x.Version)
+		add(x.Due != 0, "due %s", time.UnixMilli(x.Due).UTC().Format("15:04:05.000"))
+		add(x.Reason != "" || x.Outcome != "", "%s %s", x.Reason, x.Outcome)
+		add(x.Worker != "", "by %s", x.Worker)
+		add(true, "made at %s", time.UnixMicro(x.At).UTC().Format("15:04:05.000000"))
 	}
 	add(e.Reason != "", "(%s)", e.Reason)
 	add(true, "at %s", time.Unix(0, e.Wall).UTC().Format("15:04:05.000"))

@@ -201,6 +201,51 @@ func TestShortWaitIsUnknown(t *testing.T) {
 	})
 }
 
+// TestChangesAreToldOnceReplicasHaveThem stops the only replica: what a failover would
+// undo is not told, and where nothing is new nobody waits.
+func TestChangesAreToldOnceReplicasHaveThem(t *testing.T) {
+	primary := redistest.StartTCP(t)
+	replica := redistest.StartReplica(t, primary)
+	s := claim(t, open(t, "redis://"+primary.Addr()+"?wait_replicas=1&wait_timeout=500ms"))
+	if err := s.Watch(t.Context(), s.shard, store.Watching{Retention: time.Hour, Max: 1000}); err != nil {
+		t.Fatal(err)
+	}
+	tasks := newTasks(2, 1)
+	if _, _, err := s.Add(t.Context(), s.shard, tasks[:1]); err != nil {
+		t.Fatal(err)
+	}
+	look := func(ctx context.Context, after int64, limit int) (store.LogPage, error) {
+		pages, err := s.Changes(ctx, []store.LogRead{{Shard: s.shard, After: after, Limit: limit}})
+		if err != nil {
+			return store.LogPage{}, err
+		}
+		return pages[0], nil
+	}
+	if page, err := look(t.Context(), 0, 10); err != nil || len(page.Changes) != 1 {
+		t.Errorf("with the replica: %+v, %v", page, err)
+	}
+	replica.Pause()
+	if page, err := look(t.Context(), 1, 10); err != nil || len(page.Changes) != 0 || page.Last != 1 {
+		t.Errorf("nothing new, without the replica: %+v, %v", page, err)
+	}
+	if _, _, err := s.Add(t.Context(), s.shard, tasks[1:]); !errors.Is(err, store.ErrUnknown) {
+		t.Errorf("add without a replica: %v, want %v", err, store.ErrUnknown)
+	}
+	for _, limit := range []int{10, 0} {
+		if page, err := look(t.Context(), 1, limit); !errors.Is(err, store.ErrUnavailable) {
+			t.Errorf("a change that no replica has: %+v, %v", page, err)
+		}
+	}
+	replica.Resume()
+	eventually(t, "changes with the replica", func() error {
+		page, err := look(context.Background(), 1, 10)
+		if err == nil && (len(page.Changes) != 1 || page.Changes[0].ID != tasks[1].ID) {
+			t.Errorf("got %+v", page)
+		}
+		return err
+	})
+}
+
 // TestUnansweredChangesAreMarked sees that a call that has nothing to do gives
 // replicas something to wait for, and only where they are waited for.
 func TestUnansweredChangesAreMarked(t *testing.T) {

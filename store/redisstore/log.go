@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/store/record"
@@ -27,7 +28,9 @@ func (s *Store) Watch(ctx context.Context, shard store.Shard, w store.Watching) 
 	return nil
 }
 
-// Changes implements store.Log.
+// Changes implements store.Log. Where changes are waited for to reach replicas, what is
+// told of them is, too: a failover undoes what only the primary has, and gives its positions to
+// other changes.
 func (s *Store) Changes(ctx context.Context, reads []store.LogRead) ([]store.LogPage, error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, err
@@ -39,9 +42,7 @@ func (s *Store) Changes(ctx context.Context, reads []store.LogRead) ([]store.Log
 	for i, r := range reads {
 		keys[i] = s.keys(r.Shard).pick(ownerKey, logKey)
 	}
-	replies, err := s.runEachWith(ctx, s.lua.changes, keys, func(i int) []any {
-		return []any{reads[i].After, max(reads[i].Limit, 0)}
-	})
+	replies, err := s.runEachWith(ctx, s.lua.changes, keys, func(i int) []any { return logArgs(reads[i]) })
 	if err != nil {
 		return nil, readError("changes", err)
 	}
@@ -51,7 +52,39 @@ func (s *Store) Changes(ctx context.Context, reads []store.LogRead) ([]store.Log
 			return nil, readError("changes", err)
 		}
 	}
-	return pages, nil
+	if s.wait.replicas > 0 {
+		err = s.waitForPages(ctx, reads, keys, pages)
+	}
+	return pages, err
+}
+
+func logArgs(r store.LogRead) []any { return []any{r.After, max(r.Limit, 0)} }
+
+// waitForPages reads the pages with something new once more, and returns when replicas have
+// what is in them.
+func (s *Store) waitForPages(ctx context.Context, reads []store.LogRead, keys [][]string, pages []store.LogPage) error {
+	errs := make([]error, len(reads))
+	var wg sync.WaitGroup
+	for i, r := range reads {
+		if pages[i].Last <= max(r.After, 0) {
+			continue
+		}
+		wg.Go(func() {
+			v, err := s.run(ctx, s.lua.changesWaited, keys[i], logArgs(r))
+			if err == nil {
+				pages[i], err = logPage(r, list(v))
+			}
+			errs[i] = err
+		})
+	}
+	wg.Wait()
+	switch err := errors.Join(errs...); {
+	case errors.Is(err, store.ErrUnknown):
+		return fmt.Errorf("changes: %w: not all replicas that are waited for have them", store.ErrUnavailable)
+	case err != nil:
+		return readError("changes", err)
+	}
+	return nil
 }
 
 // logPage makes a page of what the script says.

@@ -29,7 +29,7 @@ type scripts struct {
 	claim, release, renew, session,
 	stamp, raise, get, history, window, lookup, reindex, sweepIndex, sweepAttrs, laneWindow, lanes, stats, sweep, sweepLanes, sweepOrder, inOrder, putTopic,
 	histogram, reserve, acquire, movePermits, free,
-	watch, changes, trimLog *script
+	watch, changes, changesWaited, trimLog *script
 }
 
 func loadScripts() (*scripts, error) {
@@ -41,7 +41,7 @@ func loadScripts() (*scripts, error) {
 		"claim": &l.claim, "release": &l.release, "renew": &l.renew, "session": &l.session,
 		"stamp": &l.stamp, "raise": &l.raise, "get": &l.get, "history": &l.history, "window": &l.window, "lane_window": &l.laneWindow, "lookup": &l.lookup, "reindex": &l.reindex, "sweep_index": &l.sweepIndex, "sweep_attrs": &l.sweepAttrs, "lanes": &l.lanes, "stats": &l.stats, "sweep": &l.sweep, "sweep_lanes": &l.sweepLanes, "sweep_order": &l.sweepOrder, "in_order": &l.inOrder, "put_topic": &l.putTopic, "histogram": &l.histogram,
 		"reserve": &l.reserve, "acquire": &l.acquire, "move_permits": &l.movePermits, "free": &l.free,
-		"watch": &l.watch, "changes": &l.changes, "trim_log": &l.trimLog,
+		"watch": &l.watch, "changes": &l.changes, "changes_waited": &l.changesWaited, "trim_log": &l.trimLog,
 	} {
 		s, err := loadScript(name)
 		if err != nil {

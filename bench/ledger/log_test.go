@@ -1,0 +1,202 @@
+package ledger
+
+import (
+	"slices"
+	"testing"
+)
+
+// logged is what the log has at the end of "t", or of another task that a change is of.
+func (p *tape) logged(changes ...Change) {
+	for i, x := range changes {
+		if x.Position == 0 {
+			x.Position = int64(i) + 1
+		}
+		p.put(Event{Kind: Logged, Change: &x})
+	}
+}
+
+// plainLife is that of a task that is due at 100, as a log tells it.
+func plainLife() []Change {
+	return []Change{
+		{What: "enqueued", Due: epoch + 100, Version: 1, At: (epoch + 1) * 1000},
+		{What: "held", Attempt: 1, Due: epoch + 100, Version: 1, At: (epoch + 100) * 1000},
+		{What: "done", Attempt: 1, Outcome: "acked", At: (epoch + 102) * 1000},
+	}
+}
+
+// lived plays that life, and the log that it leaves after a change.
+func lived(change func([]Change) []Change) func(*tape) {
+	return func(p *tape) {
+		p.enqueue(100, OK)
+		p.at(101).deliver(1, "a")
+		p.settle(Ack, "a", OK)
+		p.at(200).logged(change(plainLife())...)
+	}
+}
+
+func without(i int) func([]Change) []Change {
+	return func(log []Change) []Change { return slices.Delete(log, i, i+1) }
+}
+
+func with(i int, change func(*Change)) func([]Change) []Change {
+	return func(log []Change) []Change {
+		change(&log[i])
+		return log
+	}
+}
+
+func TestCheckerFindsWrongLogs(t *testing.T) {
+	playScenes(t, []scene{
+		{"as it was", lived(func(log []Change) []Change { return log }), ""},
+		{"without the enqueue", lived(without(0)), Mistold},
+		{"without the hold", lived(without(1)), Mistold},
+		{"without the ack", lived(without(2)), Missed},
+		{"without anything", lived(func([]Change) []Change { return []Change{{Position: 1, What: "?"}} }), Mistold},
+		{"with a gap", lived(with(2, func(x *Change) { x.Position = 4 })), Missed},
+		{"with a position twice", lived(with(2, func(x *Change) { x.Position = 2 })), Missed},
+		{"done twice", lived(func(log []Change) []Change { return append(log, log[2]) }), Mistold},
+		{"held under another attempt", lived(with(1, func(x *Change) { x.Attempt = 2 })), Mistold},
+		{"held with another version", lived(with(1, func(x *Change) { x.Version = 2 })), Mistold},
+		{"held as due at another time", lived(with(1, func(x *Change) { x.Due++ })), Mistold},
+		{"held before it was due", lived(with(1, func(x *Change) { x.At -= 1000 })), Mistold},
+		{"held by another worker", lived(with(1, func(x *Change) { x.Worker = "w" })), Missed},
+		{"done by another worker", lived(with(2, func(x *Change) { x.Worker = "w" })), Missed},
+		{"with an attribute that it has not", lived(with(0, func(x *Change) { x.Tag = "red" })), Mistold},
+		{"deleted by nobody", lived(func(log []Change) []Change { return append(log[:1], Change{What: "deleted"}) }), Mistold},
+		{"edited by nobody", lived(func(log []Change) []Change {
+			return slices.Insert(log, 1, Change{What: "updated", Due: epoch + 100, Version: 2})
+		}), Mistold},
+		{"cancelled by nobody", lived(func(log []Change) []Change {
+			return slices.Insert(log, 2, Change{What: "cancel_requested", Attempt: 1})
+		}), Mistold},
+		{"released by nobody", lived(func(log []Change) []Change {
+			return slices.Insert(log, 2, Change{What: "released", Due: epoch + 100, Outcome: "released"}, log[1])
+		}), Mistold},
+		{"a hold that nobody saw ran out", func(p *tape) {
+			p.enqueue(100, OK)
+			p.at(2000).deliver(2, "b")
+			p.settle(Ack, "b", OK)
+			log := plainLife()
+			again := Change{What: "retrying", Attempt: 1, Due: epoch + 1500, Outcome: "hold_expired"}
+			p.logged(log[0], log[1], again, Change{What: "held", Attempt: 2, Due: epoch + 1500, At: (epoch + 1500) * 1000}, Change{What: "done", Attempt: 2, Outcome: "acked"})
+		}, ""},
+		{"of a task that nobody enqueued", func(p *tape) {
+			lived(func(log []Change) []Change { return log })(p)
+			p.put(Event{Kind: Logged, Task: "other", Change: &Change{Position: 4, What: "enqueued"}})
+			p.put(Event{Kind: Logged, Task: Marker + "1", Change: &Change{Position: 5, What: "enqueued"}})
+		}, Mistold},
+		{"of a task whose enqueue was refused", func(p *tape) {
+			lived(func(log []Change) []Change { return log })(p)
+			p.call(Event{Op: Enqueue, Task: "other"}, Refused, "STORE_FULL", func(e *Event) { e.Task = "other" })
+			p.put(Event{Kind: Logged, Task: "other", Change: &Change{Position: 4, What: "enqueued", Version: 1}})
+		}, Mistold},
+	})
+}
+
+func TestCheckerFindsWhatTheLogHasNot(t *testing.T) {
+	enqueued := plainLife()[0]
+	playScenes(t, []scene{
+		{"nothing of a task", func(p *tape) {
+			p.enqueue(100, OK)
+			p.found("scheduled", 100)
+			p.put(Event{Kind: Logged, Task: Marker + "1", Change: &Change{Position: 1}})
+		}, Missed},
+		{"a delete", func(p *tape) {
+			p.enqueue(100, OK)
+			p.call(Event{Op: Delete}, OK, "")
+			p.logged(enqueued)
+		}, Missed},
+		{"a delete that is there", func(p *tape) {
+			p.enqueue(100, OK)
+			p.call(Event{Op: Delete}, OK, "")
+			p.logged(enqueued, Change{What: "deleted"})
+		}, ""},
+		{"an edit", func(p *tape) {
+			p.enqueue(100, OK)
+			p.call(Event{Op: Update, Sum: "s"}, OK, "", func(e *Event) { e.Version = 2 })
+			p.found("scheduled", 100, func(e *Event) { e.Version = 2 })
+			p.logged(enqueued)
+		}, Missed},
+		{"a move that is there, to another time", func(p *tape) {
+			p.enqueue(100, OK)
+			p.call(Event{Op: Reschedule, Due: epoch + 200}, OK, "", func(e *Event) { e.Version, e.Due = 2, epoch+200 })
+			p.found("scheduled", 200, func(e *Event) { e.Version = 2 })
+			p.logged(enqueued, Change{What: "updated", Version: 2, Due: epoch + 300})
+		}, Missed},
+		{"a nack", func(p *tape) {
+			p.enqueue(100, OK)
+			p.at(101).deliver(1, "a")
+			p.settle(Nack, "a", OK)
+			p.found("running", 100)
+			p.logged(plainLife()[:2]...)
+		}, Missed},
+		{"a release that is there", func(p *tape) {
+			p.enqueue(100, OK)
+			p.at(101).deliver(1, "a")
+			p.settle(Release, "a", OK)
+			p.found("retrying", 300)
+			p.logged(append(plainLife()[:2], Change{What: "released", Due: epoch + 300, Outcome: "released"})...)
+		}, ""},
+		{"a release that counts as an attempt", func(p *tape) {
+			p.enqueue(100, OK)
+			p.at(101).deliver(1, "a")
+			p.settle(Release, "a", OK)
+			p.found("retrying", 300)
+			p.logged(append(plainLife()[:2], Change{What: "released", Attempt: 1, Due: epoch + 300, Outcome: "released"})...)
+		}, Mistold},
+		{"a cancel", func(p *tape) {
+			p.enqueue(100, OK)
+			p.at(101).deliver(1, "a")
+			p.call(Event{Op: Cancel}, OK, "", func(e *Event) { e.Outcome = requested })
+			p.settle(Ack, "a", OK)
+			p.logged(plainLife()...)
+		}, Missed},
+	})
+}
+
+// died is the life of a task that fails for good, which is in the store in the end or not.
+func (p *tape) died(id string, there bool) {
+	p.call(Event{Op: Enqueue, Task: id, Due: epoch, Sum: "s"}, OK, "", func(e *Event) { e.Task, e.Due = id, epoch })
+	p.put(Event{Kind: Delivered, Task: id, Attempt: 1, Token: id, HoldMS: 1000, Sum: "s"})
+	p.call(Event{Op: Nack, Task: id, Token: id, Final: true}, OK, "", func(e *Event) { e.Task = id })
+	if there {
+		p.put(Event{Kind: Found, Task: id, State: "dead", Reason: "permanent"})
+	}
+	for _, x := range []Change{
+		{What: "enqueued", Due: epoch, Version: 1}, {What: "held", Attempt: 1, Due: epoch, At: (epoch + p.now) * 1000},
+		{What: "dead", Attempt: 1, Reason: "permanent", Outcome: "failed"},
+	} {
+		x.Position = 1
+		for _, e := range p.events {
+			if e.Kind == Logged {
+				x.Position++
+			}
+		}
+		p.put(Event{Kind: Logged, Task: id, Change: &x})
+	}
+}
+
+func TestCheckerFindsTrimmedTasks(t *testing.T) {
+	keeps := func(dead int) Event { return Event{Kind: Topic, HoldMS: 1000, MaxDead: dead} }
+	playScenes(t, []scene{
+		{"one of too many dead letters", func(p *tape) {
+			p.put(keeps(1))
+			p.died("a", false)
+			p.died("b", true)
+		}, ""},
+		{"one of those that are kept", func(p *tape) {
+			p.put(keeps(2))
+			p.died("a", false)
+			p.died("b", true)
+		}, Lost},
+		{"a dead letter of a topic that keeps all", func(p *tape) {
+			p.died("a", false)
+			p.died("b", true)
+		}, Lost},
+		{"one that is not dead", func(p *tape) {
+			p.put(keeps(1))
+			p.enqueue(100, OK)
+			p.logged(plainLife()[0])
+		}, Lost},
+	})
+}

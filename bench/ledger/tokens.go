@@ -1,0 +1,112 @@
+package ledger
+
+import (
+	"cmp"
+	"slices"
+)
+
+// The rule of tokens that clients take of the rates of a topic, which are those that its
+// tasks are delivered by. When a token came is known in bounds only: between the call and the
+// answer, and as much later as the answer says. So what counts is what came within a time for
+// certain, tokens and attempts together.
+
+// taking is what was taken of a rate at some time between two moments, on the monotonic clock.
+type taking struct {
+	n        int
+	from, to int64
+	s        *story
+}
+
+// acquire takes in a call for tokens, or its answer.
+func (h *History) acquire(e *Event, calls map[uint64]*op) {
+	if e.Kind == Call {
+		o := &op{Event: e, result: Unknown, to: never}
+		calls[e.Call], h.grants = o, append(h.grants, o)
+		return
+	}
+	if o := calls[e.Call]; o != nil {
+		o.answer, o.result, o.to = e, e.Result, e.Mono
+		delete(calls, e.Call)
+	}
+}
+
+// tokens checks every rate that clients took tokens of.
+func (c *checker) tokens() {
+	type rateOf struct{ topic, key string }
+	granted := map[rateOf][]taking{}
+	for _, o := range c.h.grants {
+		if !o.did() {
+			continue
+		}
+		wait := o.answer.DelayMS * millisecond
+		s := &story{topic: o.Topic, id: cmp.Or(o.Key, "tokens"), events: []*Event{o.Event, o.answer}}
+		of := rateOf{o.Topic, o.Key}
+		granted[of] = append(granted[of], taking{o.Tokens, o.Mono + wait - millisecond, o.to + wait + millisecond, s})
+	}
+	for of, all := range granted {
+		t := c.h.topics[of.topic]
+		if t == nil {
+			continue
+		}
+		for _, s := range c.h.stories {
+			if s.topic == of.topic && (of.key == "" || s.key() == of.key) {
+				all = append(all, c.taken(s)...)
+			}
+		}
+		if of.key == "" {
+			c.withTokens(all, t.Rate, "its topic's rate")
+		} else {
+			c.withTokens(all, t.KeyRate, "its key's rate")
+		}
+	}
+}
+
+// taken is what the attempts of a task took.
+func (c *checker) taken(s *story) (all []taking) {
+	if s.found == nil {
+		return nil
+	}
+	for _, a := range s.found.History {
+		if a.Started != 0 {
+			from, to := c.h.clock.bounds(a.Started)
+			all = append(all, taking{1, from, to, s})
+		}
+	}
+	return all
+}
+
+// withTokens complains when more was taken within some time than a rate lets through.
+func (c *checker) withTokens(all []taking, r *Rate, what string) {
+	if r == nil {
+		return
+	}
+	slices.SortFunc(all, func(a, b taking) int { return cmp.Compare(a.to, b.to) })
+	for _, run := range c.runs(all) {
+		for _, first := range run {
+			n := 0
+			for _, x := range run {
+				if x.from < first.from {
+					continue
+				}
+				n += x.n
+				if took := (x.to - first.from) / millisecond; r.exceeded(n, took) {
+					c.s = x.s
+					c.offend(Rushed, "tokens and attempts are %d within %d ms, which is above %s", n, took, what)
+					return
+				}
+			}
+		}
+	}
+}
+
+// runs cuts takings where a fault may have lost tokens.
+func (c *checker) runs(all []taking) (runs [][]taking) {
+	var run []taking
+	for _, x := range all {
+		if len(run) > 0 && slices.ContainsFunc(c.excused, func(f excuse) bool { return run[len(run)-1].from <= f.to && x.to >= f.from }) {
+			runs, run = append(runs, run), nil
+		}
+		run = append(run, x)
+	}
+	return append(runs, run)
+}
