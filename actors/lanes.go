@@ -256,10 +256,7 @@ func (s *shard) loadLane(l *lane) {
 	query.Lane = &l.key
 	s.lanes.loading++
 	s.calls.run(func(ctx context.Context) {
-		m := &laneLoaded{lane: l}
-		_, m.entries, m.err = s.store.Window(ctx, s.id, query)
-		m.more = len(m.entries) == query.Limit
-		s.post(m)
+		s.post(&laneLoaded{l, s.read(ctx, query)})
 	})
 }
 
@@ -271,22 +268,12 @@ func (s *shard) onLaneLoaded(m *laneLoaded) {
 	case l.closed || !s.owned:
 		return
 	case m.err != nil:
-		l.window.abort()
 		l.window.full = true
-		s.noteError(m.err)
-		s.later(&loadTick{})
+		s.notLoaded(&l.window, m.err)
 		return
 	}
-	var last store.Entry
-	if m.more {
-		last = m.entries[len(m.entries)-1]
-	}
-	l.window.end(last, m.more)
 	l.window.full = l.window.full || m.more
-	for _, e := range m.entries {
-		s.keep(e)
-	}
-	s.metrics.loaded.Add(float64(len(m.entries)))
+	s.takeIn(&l.window, &m.loaded)
 	s.lanes.tidy(l)
 }
 

@@ -7,15 +7,9 @@ import (
 	"github.com/ddq-io/ddq/store"
 )
 
-const (
-	// permitSlack is how much longer than a hold its permit lasts at first: time for
-	// the hold to be taken.
-	permitSlack = 2 * time.Second
-
-	// permitSkew is how much longer than a hold its permit lasts in any case: what
-	// clocks of a store's servers may differ by.
-	permitSkew = 500 * time.Millisecond
-)
+// permitSlack is how much longer than a hold its permit lasts at first: time for the hold
+// to be taken.
+const permitSlack = 2 * time.Second
 
 // leave is what a hold was let through the gate with.
 type leave struct {
@@ -190,7 +184,7 @@ func (p *pass) leave(visibility time.Duration) *leave {
 		l.before = store.Millis(p.before.UnixMilli())
 	}
 	if p.permit != nil {
-		l.until = p.permit.until - store.Millis(permitSkew.Milliseconds())
+		l.until = p.permit.until.Add(-store.PermitSkew)
 		late := l.until - store.Millis(visibility.Milliseconds())
 		if l.before == 0 || late < l.before {
 			l.before = late

@@ -23,11 +23,41 @@ func (s *shard) load() {
 		return
 	}
 	s.calls.run(func(ctx context.Context) {
-		m := &windowLoaded{}
-		_, m.entries, m.err = s.store.Window(ctx, s.id, query)
-		m.more = len(m.entries) == query.Limit
-		s.post(m)
+		s.post(&windowLoaded{s.read(ctx, query)})
 	})
+}
+
+// loaded is a page of pending tasks, and whether more follow.
+type loaded struct {
+	entries []store.Entry
+	more    bool
+	err     error
+}
+
+func (s *shard) read(ctx context.Context, query store.WindowQuery) (p loaded) {
+	_, p.entries, p.err = s.store.Window(ctx, s.id, query)
+	p.more = len(p.entries) == query.Limit
+	return p
+}
+
+// notLoaded takes in that a page of a window could not be read.
+func (s *shard) notLoaded(w *window, err error) {
+	w.abort()
+	s.noteError(err)
+	s.later(&loadTick{})
+}
+
+// takeIn takes in a page of a window.
+func (s *shard) takeIn(w *window, p *loaded) {
+	var last store.Entry
+	if p.more {
+		last = p.entries[len(p.entries)-1]
+	}
+	w.end(last, p.more)
+	for _, e := range p.entries {
+		s.keep(e)
+	}
+	s.metrics.loaded.Add(float64(len(p.entries)))
 }
 
 // onLoaded takes a page in. One that was read before the shard was lost is dropped:
@@ -38,20 +68,10 @@ func (s *shard) onLoaded(m *windowLoaded) {
 		return
 	}
 	if m.err != nil {
-		s.window.abort()
-		s.noteError(m.err)
-		s.later(&loadTick{})
+		s.notLoaded(&s.window, m.err)
 		return
 	}
-	var last store.Entry
-	if m.more {
-		last = m.entries[len(m.entries)-1]
-	}
-	s.window.end(last, m.more)
-	for _, e := range m.entries {
-		s.keep(e)
-	}
-	s.metrics.loaded.Add(float64(len(m.entries)))
+	s.takeIn(&s.window, &m.loaded)
 	switch {
 	case s.window.full:
 		s.scanLanes()

@@ -254,16 +254,10 @@ type (
 		repeated bool
 		began    store.Millis
 	}
-	windowLoaded struct {
-		entries []store.Entry
-		more    bool
-		err     error
-	}
-	laneLoaded struct {
-		lane    *lane
-		entries []store.Entry
-		more    bool
-		err     error
+	windowLoaded struct{ loaded }
+	laneLoaded   struct {
+		lane *lane
+		loaded
 	}
 	lanesFound struct {
 		heads []store.LaneHead

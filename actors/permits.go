@@ -95,7 +95,7 @@ func (s *shard) lengthen(ctx context.Context, batch []holdRequest, holds []store
 		}
 		extends = append(extends, store.Extend{
 			ID: holds[i].ID, Token: holds[i].Token, Visibility: r.Task.Visibility,
-			Until: until - store.Millis(permitSkew.Milliseconds()),
+			Until: until.Add(-store.PermitSkew),
 		})
 		at = append(at, i)
 	}
@@ -152,7 +152,7 @@ func (s *shard) movePermits(ctx context.Context, limits *store.TopicLimits, exte
 		until := latest.Add(x.Visibility + permitSlack)
 		for _, key := range caps[i] {
 			permits = append(permits, store.Permit{Key: key, Holder: x.Token, Until: until})
-			x.Until = until - store.Millis(permitSkew.Milliseconds())
+			x.Until = until.Add(-store.PermitSkew)
 		}
 	}
 	return s.store.Move(ctx, permits)

@@ -131,6 +131,10 @@ func (l *TopicLimits) Cap(key string) int {
 	return l.KeyConcurrency
 }
 
+// PermitSkew is how much longer than a hold its permit lasts in any case: what the clocks
+// of a store's servers may differ by.
+const PermitSkew = 500 * time.Millisecond
+
 // Reservation asks for tokens of a key.
 type Reservation struct {
 	Key   LimitKey

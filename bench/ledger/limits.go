@@ -62,10 +62,13 @@ func (c *checker) limits() {
 func (e *Event) limited() bool { return e.Cap > 0 || e.KeyCap > 0 || e.Rate != nil || e.KeyRate != nil }
 
 // key is what the task counts for under the limits of its topic.
-func (s *story) key() string {
+func (s *story) key() string { return s.said(func(o *op) string { return o.Key }) }
+
+// said is what the first of the task's enqueues says that says anything of it.
+func (s *story) said(what func(*op) string) string {
 	for _, o := range s.enqueues {
-		if o.Key != "" {
-			return o.Key
+		if it := what(o); it != "" {
+			return it
 		}
 	}
 	return ""

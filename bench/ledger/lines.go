@@ -22,14 +22,7 @@ func (c *checker) lines() {
 	}
 }
 
-func (s *story) orderingKey() string {
-	for _, o := range s.enqueues {
-		if o.Order != "" {
-			return o.Order
-		}
-	}
-	return ""
-}
+func (s *story) orderingKey() string { return s.said(func(o *op) string { return o.Order }) }
 
 // inOrder complains when a task was delivered for the first time after a later one of its
 // key, though it was stored before that one can have been held. Tasks that were moved, or

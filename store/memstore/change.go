@@ -74,13 +74,19 @@ func (m *Store) Trim(ctx context.Context, s store.Shard, limit int) (int, error)
 	defer m.mu.Unlock()
 	sh, now := m.shard(s), m.now()
 	page, _ := sh.trims.page(store.Entry{}, limit)
+	return sh.trim(page, func(e store.Entry) bool { return e.Due <= now.ms() }), nil
+}
+
+// trim deletes the tasks of a page up to the first one that is not over, and returns how
+// many those are.
+func (sh *shard) trim(page []store.Entry, over func(store.Entry) bool) int {
 	for i, e := range page {
-		if e.Due > now.ms() {
-			return i, nil
+		if !over(e) {
+			return i
 		}
 		sh.take(sh.tasks[e.ID])
 	}
-	return len(page), nil
+	return len(page)
 }
 
 // Seal implements store.Writer.

@@ -33,11 +33,5 @@ func (m *Store) TrimDead(ctx context.Context, s store.Shard, upTo store.Entry, l
 		return 0, nil
 	}
 	page, _ := sh.indexes[store.KindDead].page(store.Entry{}, limit)
-	for i, e := range page {
-		if compareEntries(e, upTo) > 0 {
-			return i, nil
-		}
-		sh.take(sh.tasks[e.ID])
-	}
-	return len(page), nil
+	return sh.trim(page, func(e store.Entry) bool { return compareEntries(e, upTo) <= 0 }), nil
 }

@@ -39,23 +39,11 @@ func (t *turn) deadEntries(lower, upper []byte, limit int) (entries []store.Entr
 
 // TrimDead deletes dead tasks up to and including a position, at most limit.
 func (s *Store) TrimDead(ctx context.Context, name store.Shard, upTo store.Entry, limit int) (int, error) {
-	var trimmed int
-	_, err := s.change(ctx, name, access{}, func(t *turn) error {
+	return s.trim(ctx, name, (*turn).trimDead, func(t *turn) ([]store.Entry, error) {
 		lower := appendPrefix(nil, t.sh.number, tableDead)
 		upper := append(appendTimeKey(nil, t.sh.number, tableDead, upTo.Due, upTo.ID), 0)
-		over, err := t.deadEntries(lower, upper, limit)
-		for _, e := range over {
-			if err := t.trimDead(e); err != nil {
-				return err
-			}
-		}
-		trimmed = len(over)
-		return err
+		return t.deadEntries(lower, upper, limit)
 	})
-	if err != nil {
-		return 0, err
-	}
-	return trimmed, nil
 }
 
 // trimDead deletes a dead task, by its entry in the index.

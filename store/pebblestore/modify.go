@@ -126,11 +126,15 @@ func changeDead[R any](ctx context.Context, s *Store, name store.Shard, ids []st
 
 // Trim deletes done tasks whose retention has passed, at most limit.
 func (s *Store) Trim(ctx context.Context, name store.Shard, limit int) (int, error) {
-	var trimmed int
-	_, err := s.change(ctx, name, access{}, func(t *turn) error {
-		over, err := t.overdue(limit)
+	return s.trim(ctx, name, (*turn).trim, func(t *turn) ([]store.Entry, error) { return t.overdue(limit) })
+}
+
+// trim removes the tasks whose entries find returns, and returns how many.
+func (s *Store) trim(ctx context.Context, name store.Shard, remove func(*turn, store.Entry) error, find func(*turn) ([]store.Entry, error)) (trimmed int, err error) {
+	_, err = s.change(ctx, name, access{}, func(t *turn) error {
+		over, err := find(t)
 		for _, e := range over {
-			if err := t.trim(e); err != nil {
+			if err := remove(t, e); err != nil {
 				return err
 			}
 		}

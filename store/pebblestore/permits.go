@@ -2,15 +2,10 @@ package pebblestore
 
 import (
 	"errors"
-	"time"
 
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/store/record"
 )
-
-// permitSlack is how much longer than a hold the permit lasts that it has on opening:
-// as long as one that was acquired for it.
-const permitSlack = 500 * time.Millisecond
 
 // readPermits gives the holds of topics under caps their permits.
 func (s *Store) readPermits() error {
@@ -41,7 +36,7 @@ func (s *Store) readPermitsOf(sh *shard, limits store.TopicLimits) (err error) {
 	tasks := lookup{s: s, number: sh.number}
 	defer func() { err = errors.Join(err, tasks.close()) }()
 	for _, h := range sh.holds.byID {
-		permit := store.Permit{Key: store.LimitKey{Topic: sh.name.Topic}, Holder: h.token, Until: h.deadline.Add(permitSlack)}
+		permit := store.Permit{Key: store.LimitKey{Topic: sh.name.Topic}, Holder: h.token, Until: h.deadline.Add(store.PermitSkew)}
 		var permits []store.Permit
 		if limits.Concurrency > 0 {
 			permits = append(permits, permit)

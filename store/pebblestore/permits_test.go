@@ -41,7 +41,7 @@ func TestHoldsHavePermitsAfterARestart(t *testing.T) {
 			t.Errorf("in use are %+v, %v; want %+v", got, err, want)
 		}
 	}
-	skew := store.Millis(permitSlack / time.Millisecond)
+	skew := store.Millis(store.PermitSkew / time.Millisecond)
 	first := min(plain.Deadline, held.Deadline)
 	look(store.Acquired{InUse: 2, Next: first + skew}, store.Acquired{InUse: 1, Next: held.Deadline + skew})
 	if _, err := s.Free(t.Context(), []store.Permit{{Key: all, Holder: token}, {Key: tenant, Holder: token}}); err != nil {

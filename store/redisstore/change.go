@@ -83,16 +83,22 @@ func (s *Store) Trim(ctx context.Context, shard store.Shard, limit int) (int, er
 	if err := s.enter(ctx); err != nil {
 		return 0, err
 	}
-	trimmed := 0
+	return trim("trim", limit, func(want int) (any, error) {
+		return s.run(ctx, s.lua.trim, s.keys(shard)[:], []any{want})
+	})
+}
+
+// trim runs a script that deletes a part of what there is, and says how much, until there
+// is no more or the limit is reached.
+func trim(what string, limit int, part func(want int) (any, error)) (trimmed int, err error) {
 	for trimmed < limit {
 		want := min(limit-trimmed, maxItems)
-		v, err := s.run(ctx, s.lua.trim, s.keys(shard)[:], []any{want})
+		v, err := part(want)
 		if err != nil {
-			return trimmed, writeError("trim", err)
+			return trimmed, writeError(what, err)
 		}
 		n := int(number(v))
-		trimmed += n
-		if n < want {
+		if trimmed += n; n < want {
 			break
 		}
 	}

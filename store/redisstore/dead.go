@@ -35,22 +35,11 @@ func (s *Store) TrimDead(ctx context.Context, shard store.Shard, upTo store.Entr
 	if err := s.enter(ctx); err != nil {
 		return 0, err
 	}
-	trimmed := 0
-	for trimmed < limit {
-		want := min(limit-trimmed, maxItems)
+	return trim("trim dead", limit, func(want int) (any, error) {
 		a := newArgs(3, 64)
 		a.int(int64(upTo.Due))
 		a.id(upTo.ID)
 		a.int(int64(want))
-		v, err := s.run(ctx, s.lua.trimDead, s.keys(shard)[:], a.values())
-		if err != nil {
-			return trimmed, writeError("trim dead", err)
-		}
-		n := int(number(v))
-		trimmed += n
-		if n < want {
-			break
-		}
-	}
-	return trimmed, nil
+		return s.run(ctx, s.lua.trimDead, s.keys(shard)[:], a.values())
+	})
 }
