@@ -27,7 +27,7 @@ const (
 	lanedInFlight = 3
 	lanedAgeing   = 10
 	// inMemory is how long the backlog may take to be in the memory of its node.
-	inMemory = 10 * time.Second
+	inMemory = 3 * time.Second
 )
 
 // lane is a part of the backlog.

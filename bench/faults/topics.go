@@ -64,8 +64,11 @@ func (r *round) policyOf(name string) (client.Policy, ledger.Event) {
 	atLeast := func(n int, x float64) int { return max(n, int(math.Ceil(x))) }
 	switch name {
 	case plain:
-		e.MaxDead = fewDead
-		p.Shards, p.IndexedAttributes, p.WatchRetention, p.MaxDead = &r.shards, &[]string{groupAttribute, tagAttribute}, &watching, &e.MaxDead
+		p.Shards, p.IndexedAttributes = &r.shards, &[]string{groupAttribute}
+		if r.herd == 0 {
+			e.MaxDead = fewDead
+			p.WatchRetention, p.MaxDead = &watching, &e.MaxDead
+		}
 		return p, e
 	case kept:
 		p.IndexedAttributes, p.WatchRetention = &[]string{tagAttribute}, &watching

@@ -39,12 +39,14 @@ func tagOf(seed uint64, topic, id string) string {
 	return otherHalf
 }
 
-// watches are what the watchers of a round follow: one topic, and half of another.
-func watches() []client.WatchOptions {
-	return []client.WatchOptions{
-		{Topic: plain, FromOldest: true},
-		{Topic: kept, FromOldest: true, Attributes: map[string]string{tagAttribute: watchedHalf}},
+// watches are what the watchers of a round follow: one topic, and half of another. A herd
+// is not watched, as what it takes is to be seen without that.
+func watches(herd int) []client.WatchOptions {
+	all := []client.WatchOptions{{Topic: kept, FromOldest: true, Attributes: map[string]string{tagAttribute: watchedHalf}}}
+	if herd == 0 {
+		all = append(all, client.WatchOptions{Topic: plain, FromOldest: true})
 	}
+	return all
 }
 
 const (
@@ -80,7 +82,7 @@ func watch(ctx context.Context, c *partyConfig, log *ledger.Writer, orders io.Re
 	w := &watcher{c: c, client: cl, log: log}
 	go obey(orders, func() { w.giveUp(ctx, stop) }, func(time.Duration) {}) // ends with the process at the latest
 	var group errgroup.Group
-	for _, o := range watches() {
+	for _, o := range watches(c.Herd) {
 		if o.Cursor, err = base64.StdEncoding.DecodeString(cursors[o.Topic]); err != nil {
 			return err
 		}
@@ -188,7 +190,7 @@ func (r *round) replaceWatcher(ctx context.Context) error {
 // topics have by then.
 func (r *round) finishWatch(ctx context.Context) error {
 	err := r.nodes[0].ask(func(c *client.Client) error {
-		for _, o := range watches() {
+		for _, o := range watches(r.herd) {
 			if err := r.mark(ctx, c, o.Topic); err != nil {
 				return fmt.Errorf("mark the end of %s: %w", o.Topic, err)
 			}
@@ -202,7 +204,7 @@ func (r *round) finishWatch(ctx context.Context) error {
 		return err
 	}
 	return r.nodes[0].ask(func(c *client.Client) error {
-		for _, o := range watches() {
+		for _, o := range watches(r.herd) {
 			if err := r.readLog(ctx, c, o.Topic); err != nil {
 				return fmt.Errorf("read the log of %s: %w", o.Topic, err)
 			}
