@@ -17,9 +17,10 @@ const (
 	firstOnWay = 1024
 	mostOnWay  = 16_384
 
-	// longWay is when a task with its tokens takes long to be held. Tokens of a bucket
-	// last for three times that.
+	// longWay is when a task with its tokens takes long to be held, and wayLeft how long
+	// a token of a bucket must last when it is taken: half of its life, and more than that.
 	longWay = 150 * time.Millisecond
+	wayLeft = 250 * time.Millisecond
 
 	// cutPause is how long a lower number is given to take effect.
 	cutPause = 100 * time.Millisecond

@@ -85,7 +85,7 @@ func (r *rateLine) take(now time.Time) (token, bool) {
 func (r *rateLine) takeBefore(moment time.Time) time.Time {
 	before := r.rate.Before(moment)
 	if r.rate.Kind == store.TokenBucket {
-		return before.Add(-longWay)
+		return before.Add(-wayLeft)
 	}
 	return before
 }
