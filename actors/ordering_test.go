@@ -266,6 +266,7 @@ func TestOrderOutlivesAReshard(t *testing.T) {
 		w := subscribeTo(t, a, "mail", 100)
 		idle(200 * time.Millisecond)
 		enqueueOne(t, a, inLine("k", "dead", 0))
+		synctest.Wait()
 		dead := w.takeOne()
 		w.sub.Settle(1, []Settlement{{Kind: SettleNack, ID: dead.Task.ID, Token: dead.Token, Permanent: true, Error: "bad"}})
 		first := enqueueOne(t, a, inLine("k", "first", 0))
@@ -290,6 +291,7 @@ func TestOrderOutlivesAReshard(t *testing.T) {
 			t.Error(other.Err)
 		}
 		w.settle(SettleAck, held)
+		idle(3 * time.Second) // hints get lost while shards change: then its owner looks
 		w.settle(SettleAck, w.gets("second")["second"])
 		idle(time.Second)
 		third := enqueueOne(t, a, inLine("k", "third", 0))
