@@ -139,25 +139,10 @@ func lanedShard(ctx context.Context, c *client.Client) (client.Shard, error) {
 
 // awaitGone waits until the backlog is, or nothing happens any more.
 func (r *round) awaitGone(ctx context.Context, c *client.Client) error {
-	left, since := int64(-1), time.Now()
-	for time.Since(since) < stalled {
+	return r.awaitNone(ctx, "tasks are left of the backlog", 50*time.Millisecond, func() (int64, error) {
 		status, err := c.DescribeTopic(ctx, laned)
-		if err != nil {
-			return err
-		}
-		now := status.Depth.Scheduled + status.Depth.Ready + status.Depth.Running
-		if now == 0 {
-			return nil
-		}
-		if now != left {
-			left, since = now, time.Now()
-		}
-		if err := r.sleep(ctx, 50*time.Millisecond); err != nil {
-			return err
-		}
-	}
-	r.logf("%d tasks are left of the backlog, and nothing happens", left)
-	return nil
+		return unfinished(&status), err
+	})
 }
 
 // readyTasks asks a node how many tasks of a topic wait in its memory for a worker.

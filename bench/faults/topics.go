@@ -187,32 +187,45 @@ func (r *round) changeTopic(e ledger.Event, do func() (client.Topic, error)) err
 // drain waits until nothing is left to deliver, or nothing happens any more.
 func (r *round) drain(ctx context.Context) error {
 	return r.nodes[0].ask(func(c *client.Client) error {
-		left, since := int64(-1), time.Now()
-		for time.Since(since) < stalled {
-			now := int64(0)
+		return r.awaitNone(ctx, "tasks are left", 100*time.Millisecond, func() (left int64, err error) {
 			for _, name := range topics() {
 				status, err := c.DescribeTopic(ctx, name)
 				if err != nil {
-					return fmt.Errorf("count what is left: %w", err)
+					return 0, fmt.Errorf("count what is left: %w", err)
 				}
 				if status.DeliveryPaused { // a fault has undone that it goes on
 					if err := r.resume(ctx, c); err != nil {
-						return err
+						return 0, err
 					}
 				}
-				now += status.Depth.Scheduled + status.Depth.Ready + status.Depth.Running
+				left += unfinished(&status)
 			}
-			if now == 0 {
-				return nil
-			}
-			if now != left {
-				left, since = now, time.Now()
-			}
-			if err := r.sleep(ctx, 100*time.Millisecond); err != nil {
-				return err
-			}
-		}
-		r.logf("%d tasks are left, and nothing happens", left)
-		return nil
+			return left, nil
+		})
 	})
+}
+
+// unfinished is how many tasks of a topic are.
+func unfinished(t *client.TopicStatus) int64 {
+	return t.Depth.Scheduled + t.Depth.Ready + t.Depth.Running
+}
+
+// awaitNone waits until count says 0, or the same number for so long that nothing happens
+// any more, which the log tells.
+func (r *round) awaitNone(ctx context.Context, what string, pause time.Duration, count func() (int64, error)) error {
+	left, since := int64(-1), time.Now()
+	for time.Since(since) < stalled {
+		now, err := count()
+		if now == 0 || err != nil {
+			return err
+		}
+		if now != left {
+			left, since = now, time.Now()
+		}
+		if err := r.sleep(ctx, pause); err != nil {
+			return err
+		}
+	}
+	r.logf("%d %s, and nothing happens", left, what)
+	return nil
 }
