@@ -50,10 +50,8 @@ func (m *cameThrough) count(r *holdRequest, status store.Status, now store.Milli
 func (t *topicActor) bound(limits store.TopicLimits) []assignment {
 	switch rated := limits.Rate.Limited() || limits.KeyRate.Limited(); {
 	case !rated:
-		t.gate.most = 0
 		return t.core.bound(0)
 	case t.core.most == 0:
-		t.gate.most = firstOnWay
 		return t.core.bound(firstOnWay)
 	}
 	return nil
@@ -63,7 +61,6 @@ func (t *topicActor) bound(limits store.TopicLimits) []assignment {
 func (t *topicActor) cameThrough(m *cameThrough) {
 	if t.core.most > 0 {
 		t.adapt(m)
-		t.gate.most = t.core.most
 		t.hold(t.core.arrived(m.held))
 	}
 }

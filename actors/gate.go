@@ -27,7 +27,6 @@ type gate struct {
 	topic   string
 	limits  store.TopicLimits
 	every   int                  // see line
-	most    int                  // tokens to ask for at a time: what can be on its way, see congestion; 0: any number
 	tickets map[ticketID]*ticket // of every task that came by and did not go yet
 	rates   map[string]*rateLine // by key; empty: the topic's
 	caps    map[string]*capLine

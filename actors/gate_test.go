@@ -117,7 +117,7 @@ func (s *gateScene) describe() string {
 		}
 		b.WriteString("\n")
 	}
-	for _, r := range s.takeReservations() {
+	for _, r := range s.takeReservations(0) {
 		s.asked = append(s.asked, r)
 		fmt.Fprintf(&b, "asks for %d tokens up to %v ahead\n", r.asked.N, r.asked.Ahead)
 	}

@@ -173,9 +173,6 @@ func (g *gate) serveRate(now time.Time, r *rateLine) {
 		g.alarms.set(&r.waitline, r.askAt)
 	default:
 		r.asking = min(r.len()-left, r.block())
-		if g.most > 0 {
-			r.asking = min(r.asking, g.most)
-		}
 		g.reserve = append(g.reserve, r)
 	}
 }
@@ -233,11 +230,15 @@ func (g *gate) letOut(l *waitline, t *ticket) {
 	g.again(t)
 }
 
-// takeReservations returns what to ask the store for, for each key once.
-func (g *gate) takeReservations() (asked []reservation) {
+// takeReservations returns what to ask the store for, for each key once, and for no more
+// tokens than can be on their way, see congestion; 0 is any number.
+func (g *gate) takeReservations(most int) (asked []reservation) {
 	lines := g.reserve
 	g.reserve = nil
 	for _, r := range lines {
+		if most > 0 {
+			r.asking = min(r.asking, most)
+		}
 		q := store.Reservation{Key: store.LimitKey{Topic: g.topic, Key: r.key}, Rate: r.rate, N: r.asking, Ahead: rateAhead}
 		if g.limits.DeadLetter {
 			q.Ahead = 0

@@ -114,7 +114,7 @@ func (t *topicActor) onLimits(m any) {
 func (t *topicActor) carry() (assigned []assignment) {
 	g := t.gate
 	t.passOn(g.takePassed())
-	t.reserves.waiting = append(t.reserves.waiting, g.takeReservations()...)
+	t.reserves.waiting = append(t.reserves.waiting, g.takeReservations(t.core.most)...)
 	t.acquires.waiting = append(t.acquires.waiting, g.takeAcquires()...)
 	t.resign(g.takeResigned())
 	ready := make(map[int][]store.Entry)
