@@ -39,7 +39,7 @@ race: deps ## the tests COUNT (3) times over, in random order
 	$(GO) test -race -count=$(COUNT) -shuffle=on $(PKGS)
 
 e2e: deps ## only the tests of the whole program
-	$(GO) test -race -count=1 ./cmd/ddq/...
+	$(GO) test -race -count=1 ./cmd/...
 
 faults: build ## break servers, stores, workers, disks, networks and clocks on purpose: a short round of each, on one store (SEED says which)
 	tools/deps.sh tests faults

@@ -11,18 +11,21 @@ import (
 const (
 	// clockDrift is how fast two clocks are assumed to part, at most.
 	clockDrift = 500e-6
-	// clockJump is the step of the store's clock that is worth an alarm.
-	clockJump = 500 * time.Millisecond
+	// ClockJump is the step of the store's clock that is worth an alarm.
+	ClockJump = 500 * time.Millisecond
 )
 
-// clock follows the store's clock. Every reply bounds the offset between that
+// Clock follows a clock of the store. Every reply bounds the offset between that
 // clock and this process's monotonic one: the store read its clock after the
 // call was sent and before the reply came. The tightest bounds win, and widen
 // with age to allow for drift.
 //
+// A store on several machines has several clocks: see clocks.
+//
 // It is safe for concurrent use.
-type clock struct {
+type Clock struct {
 	base   time.Time // monotonic origin
+	first  *Clock    // asked until something was observed; nil: the machine's clock
 	onJump func(by time.Duration)
 
 	mu     sync.Mutex
@@ -30,14 +33,21 @@ type clock struct {
 	high   time.Duration // and at most
 	seen   time.Duration // monotonic time of the last observation
 	anchor bool          // low and high are set
+	jumps  int           // steps beyond ClockJump
 }
 
-func newClock(onJump func(by time.Duration)) *clock {
-	return &clock{base: time.Now(), onJump: onJump}
+func newClock(onJump func(by time.Duration)) *Clock {
+	return &Clock{base: time.Now(), onJump: onJump}
 }
 
-// observe takes in that the store's clock read now between sent and received.
-func (c *clock) observe(sent, received, now time.Time) {
+// other returns a clock of another machine of the store. It says what c says until
+// something of that machine was observed.
+func (c *Clock) other() *Clock {
+	return &Clock{base: c.base, first: c, onJump: c.onJump}
+}
+
+// observe records that the store's clock read now between sent and received.
+func (c *Clock) observe(sent, received, now time.Time) {
 	storeNow := time.Duration(now.UnixNano())
 	low, high := storeNow-received.Sub(c.base), storeNow-sent.Sub(c.base)
 	if jumped := c.narrow(low, high, received.Sub(c.base)); jumped != 0 && c.onJump != nil {
@@ -45,7 +55,7 @@ func (c *clock) observe(sent, received, now time.Time) {
 	}
 }
 
-func (c *clock) narrow(low, high, at time.Duration) (jumped time.Duration) {
+func (c *Clock) narrow(low, high, at time.Duration) (jumped time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.anchor {
@@ -60,7 +70,8 @@ func (c *clock) narrow(low, high, at time.Duration) (jumped time.Duration) {
 	}
 	// The bounds exclude each other: the store's clock was set.
 	c.low, c.high = low, high
-	if step := c.low - before; step.Abs() > clockJump {
+	if step := c.low - before; step.Abs() > ClockJump {
+		c.jumps++
 		return step
 	}
 	return 0
@@ -68,31 +79,52 @@ func (c *clock) narrow(low, high, at time.Duration) (jumped time.Duration) {
 
 // Now returns a moment that the store's clock has certainly reached, as far as
 // its drift is bounded. It is the clock that tasks become ready on.
-func (c *clock) Now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.at(c.low)
+func (c *Clock) Now() time.Time {
+	low, _ := c.bounds()
+	return c.at(low)
 }
 
 // Latest returns a moment that the store's clock has not passed yet. A delay
 // counted from it is never too short.
-func (c *clock) Latest() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.at(c.high)
+func (c *Clock) Latest() time.Time {
+	_, high := c.bounds()
+	return c.at(high)
 }
 
-func (c *clock) at(offset time.Duration) time.Time {
-	if !c.anchor {
-		return time.Now()
+// bounds are the least and the greatest offset from monotonic time.
+func (c *Clock) bounds() (low, high time.Duration) {
+	c.mu.Lock()
+	low, high, anchor := c.low, c.high, c.anchor
+	c.mu.Unlock()
+	switch {
+	case anchor:
+		return low, high
+	case c.first != nil:
+		return c.first.bounds()
 	}
+	off := time.Duration(time.Now().UnixNano()) - time.Since(c.base)
+	return off, off
+}
+
+func (c *Clock) at(offset time.Duration) time.Time {
 	return time.Unix(0, int64(offset+time.Since(c.base)))
 }
 
-// millis is Now in whole milliseconds, rounded down.
-func (c *clock) millis() store.Millis { return store.Millis(c.Now().UnixMilli()) }
+// jumped returns how often the clock was seen to jump.
+func (c *Clock) jumped() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.jumps
+}
 
-// ceilMillis rounds t up to the millisecond.
-func ceilMillis(t time.Time) store.Millis {
+// Millis is Now in whole milliseconds, rounded down.
+func (c *Clock) Millis() store.Millis { return store.Millis(c.Now().UnixMilli()) }
+
+// CeilMillis rounds t up to the millisecond.
+func CeilMillis(t time.Time) store.Millis {
 	return store.Millis(math.Ceil(float64(t.Nanosecond())/1e6)) + store.Millis(t.Unix()*1000)
 }
+
+// ShiftBase makes the process's clock another one by so much, as far as this clock knows
+// it. It is called before the first answer of the store.
+func (c *Clock) ShiftBase(by time.Duration) { c.base = c.base.Add(by) }

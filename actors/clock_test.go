@@ -51,7 +51,7 @@ func TestClockReportsJumps(t *testing.T) {
 
 func TestCeilMillisRoundsUp(t *testing.T) {
 	for in, want := range map[int64]store.Millis{0: 0, 1: 1, 999_999: 1, 1_000_000: 1, 1_000_001: 2, 1_999_000_000: 1999, 1_999_000_001: 2000} {
-		if got := ceilMillis(time.Unix(0, in)); got != want {
+		if got := CeilMillis(time.Unix(0, in)); got != want {
 			t.Errorf("%d ns: got %d ms, want %d", in, got, want)
 		}
 	}

@@ -1,16 +1,25 @@
-// Package actors is the runtime of a node: it takes tasks in, has them in hand
-// when they are due, gives them to workers and takes their answers.
+// Package actors is the shell of the runtime of a node: the actors, their messages and
+// their store calls. They have no rules of their own: which task a worker gets is decided
+// in dispatch, what the owner of a shard knows is kept in agenda. Use cases are in
+// api/service, chores in upkeep.
 //
-//	System ── supervisor ── topic (per topic in use here)
-//	                          ├── shard (per owned shard)   wheel slots, holds, store calls
-//	                          └── worker (per subscription) frames out, settlements in
+//	Node ── supervisor ── topic (per topic in use)      dispatch, calls about limits
+//	                       ├── shard (per shard)        agenda, store calls, timer queues
+//	                       ├── worker (per subscription) deliveries out, settlements in
+//	                       └── link (per subscription and other node) credit on demand
 //
-// # Who knows what
+// A node starts with Start: it opens its session, which is the lease of all its shards,
+// and the topics that have tasks in shards of this node. Other topics open on first use.
+// Stop ends it. A Node owns its pool of goroutines, the wheel, the renewal of the session
+// and what BeforeStop was given; all are gone when Stop returns.
 //
-// The topic's core matches due tasks with credit; it is pure. A shard knows what
-// of its tasks is due soon, what is ready and what is held. A worker knows one
-// stream. All of that is hints: each piece may be lost, repeated or late, and the
-// store decides. What is durable is only what a store call returned.
+// # What is believed
+//
+// Only what a store call returned is true. The ready tasks and credit of a topic, the window and
+// the holds of a shard, the layout of shards, who the other nodes are: all of that are hints,
+// each of which may be lost, repeated or late. An actor that panics is restarted, and
+// begins from the store; results of store calls of the incarnation before it are learned,
+// and not counted.
 //
 // # Life of a task
 //
@@ -25,11 +34,20 @@
 // makes the next batch. So an idle shard adds no latency, and a busy one works in
 // full batches. Store calls run off the actors and come back as messages.
 //
+// # Clocks
+//
+// Due times are on the store's clock. The node follows it by the stamps of answers; where
+// shards lie on machines with clocks of their own, each shard follows its own.
+//
 // # What is in memory
 //
 // The window: every pending task due before a watermark, kept up by a loader that
 // reads the store ahead by the horizon. Budgets bound it: what does not fit lowers
 // the watermark and is read again when there is room.
+//
+// Bodies come into memory with a Hold. Those that are not sent yet are bounded in bytes,
+// for each subscription and for the node: what there is no room for is not held, and
+// another subscription may have it.
 //
 // # Shutdown
 //

@@ -2,10 +2,15 @@ package actors
 
 import (
 	"cmp"
+	"context"
+	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/ddq-io/ddq/actors/dispatch"
+	"github.com/ddq-io/ddq/actors/ordered"
 )
 
 // reopenAfter is the pause before a link that broke is opened again.
@@ -14,15 +19,15 @@ const reopenAfter = 200 * time.Millisecond
 // link is a subscription of this node's worker at another node. The topic actor
 // owns it; its methods are called by the peer's goroutine.
 type link struct {
-	topic  *topicRef
+	topic  *Topic
 	pid    *actor.PID // of the topic
 	rt     *runtime
 	sub    *subscriber
 	node   string
 	remote RemoteSubscription
 
-	// delivered counts tasks on their way to the shards. granted and returned are
-	// the topic's.
+	// delivered counts tasks that came, those that were dropped too: their room is
+	// refunded. granted and returned are the topic's.
 	delivered         atomic.Int64
 	granted, returned int64
 }
@@ -36,17 +41,31 @@ func (l *link) Opened() { l.rt.send(l.pid, &linkOpened{l}) }
 // Demand passes on what the other node has ready, and credit that comes back.
 func (l *link) Demand(ready, returned int) { l.rt.send(l.pid, &linkDemand{l, ready, returned}) }
 
+// Await returns once the worker's stream has room for more, or with ctx.
+func (l *link) Await(ctx context.Context) { l.sub.budget.wait(ctx) }
+
 // Closed says that nothing more comes.
 func (l *link) Closed(err error) { l.rt.send(l.pid, &linkClosed{l, err}) }
 
 // Deliver passes tasks to their shards, which register the holds.
 func (l *link) Deliver(tasks []Delivery) {
+	bytes := int64(0)
+	for _, d := range tasks {
+		bytes += bodyBytes(d.Task)
+	}
+	l.sub.budget.charge(bytes)
+	l.topic.bodies.learn(int64(len(tasks)), bytes)
 	if later := l.deliver(tasks); len(later) > 0 {
-		l.rt.pool.run(func() { // the other node knows of shards that this one does not
+		l.rt.pool.Run(func() { // the other node knows of shards that this one does not
 			l.rt.lookAgain(l.topic)
-			for _, d := range l.deliver(later) {
+			dropped := l.deliver(later)
+			for _, d := range dropped {
+				l.sub.budget.sent(bodyBytes(d.Task))
 				l.rt.log.Error("task of an unknown shard dropped", "topic", d.Topic, "task", d.Task.ID, "node", l.node)
 			} // its hold runs out
+			if len(dropped) > 0 {
+				l.rt.send(l.pid, &refunded{sub: l.sub.id, n: len(dropped)})
+			}
 		})
 	}
 	l.delivered.Add(int64(len(tasks)))
@@ -76,7 +95,7 @@ func (l *link) deliver(tasks []Delivery) (rest []Delivery) {
 // of them own shards of the topic they know best themselves.
 func (t *topicActor) openLinks() {
 	for _, m := range t.fleet.others() {
-		for _, sub := range inOrder(t.subs, cmp.Compare) {
+		for _, sub := range ordered.All(t.subs, cmp.Compare) {
 			t.openLink(sub, m)
 		}
 	}
@@ -89,14 +108,14 @@ func (t *topicActor) openLink(sub *subscriber, m Member) {
 	l := &link{topic: t.ref, pid: t.ref.pid, rt: t.runtime, sub: sub, node: m.Name}
 	t.links[linkKey{sub.id, m.Name}] = l
 	options := sub.options
-	options.LocalOnly, options.OnDemand, options.Peer = true, true, t.cfg.Node
+	options.LocalOnly, options.OnDemand, options.Peer, options.TellsSent = true, true, t.cfg.Node, false // that is for the other end to say
 	l.remote = t.fleet.peers.Subscribe(m, options, l)
 }
 
 // unlink ends all links: without the store, which the lease is lost to, workers of
 // this node could settle nothing of what they get over them.
 func (t *topicActor) unlink() {
-	for _, l := range inOrder(t.links, compareLinks) {
+	for _, l := range ordered.All(t.links, compareLinks) {
 		l.remote.Close()
 	}
 }
@@ -109,7 +128,7 @@ type linkKey struct {
 
 // closeLinks ends the links of a subscription. What they still bring is given back.
 func (t *topicActor) closeLinks(sub int64) {
-	for key, l := range inOrder(t.links, compareLinks) {
+	for key, l := range ordered.All(t.links, compareLinks) {
 		if key.sub == sub {
 			l.remote.Close()
 		}
@@ -119,22 +138,22 @@ func (t *topicActor) closeLinks(sub int64) {
 func (t *topicActor) onDemand(m *linkDemand) {
 	m.link.returned += int64(m.returned)
 	if m.returned > 0 {
-		t.hold(t.core.refund(m.link.sub.id, m.returned))
+		t.core.Refund(t.clock.Now(), m.link.sub.id, m.returned)
 	}
-	t.hold(t.core.demand(m.link.node, m.ready))
+	t.core.Demand(t.clock.Now(), m.link.node, m.ready)
 }
 
 // onLinkClosed gives back the credit that the other node had, and tries again
 // while it is a member.
 func (t *topicActor) onLinkClosed(m *linkClosed) {
-	l := m.link
+	l, now := m.link, t.clock.Now()
 	delete(t.links, linkKey{l.sub.id, l.node})
-	t.hold(t.core.link(l.sub.id, l.node, false))
+	t.core.Link(now, l.sub.id, l.node, false)
 	if !t.linked(l.node) {
-		t.hold(t.core.demand(l.node, 0))
+		t.core.Demand(now, l.node, 0)
 	}
 	if n := l.outstanding(); n > 0 {
-		t.hold(t.core.refund(l.sub.id, n))
+		t.core.Refund(now, l.sub.id, n)
 	}
 	if t.subs[l.sub.id] == nil || t.draining != nil {
 		return
@@ -158,51 +177,70 @@ func (t *topicActor) reopen(m *reopenLink) {
 	sub, there := t.subs[m.sub], false
 	member := Member{}
 	if sub != nil {
-		member, there = t.fleet.member(m.node)
+		member, there = t.fleet.Member(m.node)
 	}
 	if there {
 		t.openLink(sub, member)
 	}
 }
 
-// ask sends what the core decided for other nodes.
-func (t *topicActor) ask() {
-	for _, a := range t.core.takeAsked() {
-		l := t.links[linkKey{a.sub, a.node}]
+// ask gives room of subscriptions to tasks of other nodes, and reports whether some
+// could not be asked.
+func (t *topicActor) ask(asks []dispatch.Ask) (refused bool) {
+	for _, a := range asks {
+		l := t.links[linkKey{a.Sub, a.Node}]
 		if l == nil {
-			t.hold(t.core.refund(a.sub, a.n))
+			now := t.clock.Now()
+			t.core.Link(now, a.Sub, a.Node, false)
+			t.core.Refund(now, a.Sub, a.N)
+			refused = true
 			continue
 		}
-		l.granted += int64(a.n)
-		l.remote.Grant(a.n)
+		l.granted += int64(a.N)
+		l.remote.Grant(a.N)
 	}
+	return refused
 }
 
-// granted takes in that another node, or a worker on demand, asks for tasks: it counts them as no longer
-// ready here.
+// granted records that another node, or a worker on demand, asks for tasks: it counts
+// them as no longer ready here.
 func (t *topicActor) granted(m *grant) {
 	if sub := t.subs[m.sub]; sub != nil && sub.options.OnDemand {
 		t.told[sub.party] = max(0, t.told[sub.party]-m.n)
 	}
 }
 
-// demands tells who subscribes on demand how many tasks wait for credit,
-// and gives back credit that found none.
-func (t *topicActor) demands() {
-	ready := 0
-	if !t.core.paused {
-		ready = t.core.allowed(t.core.waiting())
-	}
-	for _, v := range t.core.takeVoided() {
-		if sub := t.subs[v.sub]; sub != nil {
-			sub.out.Demand(ready, v.n)
+// giveVoid gives back credit on demand that found no task.
+func (t *topicActor) giveVoid(voids []dispatch.Void) {
+	ready := t.core.Offer()
+	for _, v := range voids {
+		if sub := t.subs[v.Sub]; sub != nil {
+			sub.out.Demand(ready, v.N)
 			t.told[sub.party] = ready
 		}
 	}
-	for _, sub := range inOrder(t.peers, cmp.Compare) {
+}
+
+// demands tells who subscribes on demand how many tasks wait for credit.
+func (t *topicActor) demands() {
+	ready := t.core.Offer()
+	for _, sub := range ordered.All(t.peers, cmp.Compare) {
 		if told := t.told[sub.party]; ready > 0 && (told == 0 || ready > 2*told) || ready == 0 && told > 0 {
 			sub.out.Demand(ready, 0)
 			t.told[sub.party] = ready
 		}
 	}
+}
+
+// Cancel passes on what the other node says of tasks that it holds for this one.
+func (l *link) Cancel(asks []CancelAsk) {
+	for _, a := range asks {
+		if n, token, ok := decodeToken(a.Token); ok {
+			l.rt.tell(l.topic, n, &cancelHolds{holds: []EndedHold{{a.ID, token}}})
+		}
+	}
+}
+
+func compareLinks(a, b linkKey) int {
+	return cmp.Or(cmp.Compare(a.sub, b.sub), strings.Compare(a.node, b.node))
 }

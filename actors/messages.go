@@ -1,37 +1,41 @@
 package actors
 
 import (
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 
+	"github.com/ddq-io/ddq/actors/agenda"
+	"github.com/ddq-io/ddq/actors/dispatch"
+	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/store"
 )
 
 // To the supervisor.
 type (
-	// openTopic, from System: start the topic's actor unless it runs.
+	// openTopic, from the node: start the topic's actor unless it runs.
 	openTopic struct {
 		topic store.Topic
-		reply chan *topicRef // buffered
+		reply chan *Topic // buffered
 	}
-	// closeTopic, from System: stop the topic's actor.
+	// closeTopic, from the node: stop the topic's actor.
 	closeTopic struct {
 		name string
 		done chan struct{}
 	}
-	// tellTopics, from System: a message for every topic, also those that are being
+	// tellTopics, from the node: a message for every topic, also those that are being
 	// opened: their shards begin with what was true before, or are told.
 	tellTopics struct{ message any }
 )
 
 // To a topic.
 type (
-	// enqueue, from System: tasks to store, by shard of the topic as it is there.
-	enqueue struct {
-		topic  *store.Topic
-		shards [][]addition
+	// AddBatch is sent by use cases: tasks to store, by shard of the topic as it is there.
+	AddBatch struct {
+		Topic  *store.Topic
+		Shards [][]Addition
 	}
 	// becameReady, from a shard: tasks that are due.
 	becameReady struct {
@@ -43,18 +47,23 @@ type (
 		sub int64
 		n   int
 	}
-	// refunded, from a shard: assignments that came to nothing.
+	// refunded, from a shard or a link: assignments and credit that came to nothing.
 	refunded struct {
-		sub int64
-		n   int
+		sub     int64
+		n       int
+		shard   int
+		counted int // of n, see core.count
 	}
 	// shardOwned, from a shard: this node owns it.
 	shardOwned struct{ shard int }
 	// shardLost, from a shard: what it made ready is void, and it is not owned.
-	shardLost struct{ shard int }
+	shardLost struct {
+		shard int
+		ended bool // so did its actor, which reports nothing more
+	}
 	// readyGone, from a shard: what it made ready is gone from the store.
 	readyGone struct{ shard int }
-	// viewChanged, from System: other nodes came or went.
+	// ViewChanged, from the node: other nodes came or went.
 	viewChanged struct{}
 	// linkOpened, linkDemand and linkClosed, from a link.
 	linkOpened struct{ link *link }
@@ -71,13 +80,13 @@ type (
 		sub  int64
 		node string
 	}
-	// subscribe, from System.
+	// subscribe, from the node.
 	subscribe struct {
 		options SubscribeOptions
 		out     Outbox
-		reply   chan *subscriber // buffered
+		reply   chan *subscriber // buffered; nil: the topic was closed
 	}
-	// abandoned, from System: nobody waits for this subscription any more.
+	// abandoned, from the node: nobody waits for this subscription any more.
 	abandoned struct{ reply chan *subscriber }
 	// grant and unsubscribe, from a Subscription.
 	grant struct {
@@ -88,23 +97,26 @@ type (
 		sub         int64
 		undelivered []Delivery
 	}
-	// drainTopic, from System: hand out nothing more, tell the subscriptions, and
+	// drainTopic, from the node: hand out nothing more, tell the subscriptions, and
 	// close done once nothing is in flight.
 	drainTopic struct {
 		grace time.Duration
 		done  chan struct{}
+		over  bool // done is closed; the topic's
 	}
-	// countSubscriptions, from System.
+	// countSubscriptions, from the node.
 	countSubscriptions struct{ reply chan int }
+	// roomInBytes, from a subscription's budget: more of its tasks may be held.
+	roomInBytes struct{}
 	// rampOn, from the topic itself after a pause: hand out a little more.
 	rampOn struct{}
 )
 
 // To a topic and its shards.
 type (
-	// configured, from System: the topic's configuration changed.
+	// configured, from the node: the topic's configuration changed.
 	configured struct{ topic store.Topic }
-	// reshaped, from System: the topic has other shards now. done is closed when
+	// reshaped, from the node: the topic has other shards now. done is closed when
 	// they can be sent to.
 	reshaped struct {
 		topic store.Topic
@@ -113,74 +125,74 @@ type (
 	// leaseLost, from the keeper: shards are no longer ours until leaseBack.
 	leaseLost struct{}
 	leaseBack struct{}
-	// clockJumped, from System: the store's clock was set, and what is due soon is
-	// something else than before.
+	// clockJumped, from the node: a clock of the store was set, and what is due soon may
+	// be something else than before.
 	clockJumped struct{}
 )
 
 // To a shard.
 type (
 	// addTasks, from the topic.
-	addTasks struct{ items []addition }
+	addTasks struct{ items []Addition }
 	// holdTasks, from the topic.
 	holdTasks struct {
 		sub     *subscriber
 		tasks   []store.Entry
-		leaves  []*leave // nil: none of them is under limits
-		counted bool     // the topic is to hear when they are held
+		leaves  []*dispatch.Admission // nil: none of them is under limits
+		counted bool                  // see core.count
 	}
-	// settleHolds, from System and workers: some settlements of a call.
+	// settleHolds, from the node and workers: some settlements of a call.
 	settleHolds struct {
 		call  *settleCall
 		items []int // indexes into the call
 	}
-	// forget, from the topic: the subscription is over; confirm to its worker.
-	forget struct{ sub *subscriber }
-	// pendingChanged, from System: a task became pending or moved, by a store call.
-	pendingChanged struct {
-		task store.Entry
-		seq  int64
+	// forget, from the topic: the subscription is over; confirm to its worker. A shard
+	// that stops or panics instead gives it nothing more either, so that is confirmed.
+	forget struct {
+		rt    *runtime
+		sub   *subscriber
+		shard int
 	}
-	// placed, from the topic and System: whether this node should own the shard.
+	// pendingChanged, from the node: tasks became pending or moved, by one store call.
+	pendingChanged struct {
+		tasks []store.Entry
+		seq   int64
+	}
+	// placed, from the topic and the node: whether this node should own the shard.
 	placed struct {
 		wanted bool
 		told   bool // by another node, that would own it
 	}
-	// pendingElsewhere and endedElsewhere, from System: other nodes' store calls.
+	// pendingElsewhere and endedElsewhere, from the node: other nodes' store calls.
 	pendingElsewhere struct {
 		seq   int64
 		tasks []store.Entry
 	}
 	endedElsewhere struct{ holds []EndedHold }
-	// waitedElsewhere, from System: another node waits for tasks to be settled.
+	// waitedElsewhere, from the node: another node waits for tasks to be settled.
 	waitedElsewhere struct {
 		ids   []string
 		node  string
 		first bool
 	}
-	// cancelHolds, from System and links: the cancellation of tasks was asked for.
+	// cancelHolds, from the node and links: the cancellation of tasks was asked for.
 	cancelHolds struct{ holds []EndedHold }
 	// heldElsewhere, from a link: the shard's owner holds these for a subscription.
 	heldElsewhere struct {
 		sub   *subscriber
 		tasks []Delivery
 	}
-	// seqSeen, from System: the seq that the store has, and whether it has no task
+	// seqSeen, from the node: the seq that the store has, and whether it has no task
 	// to deliver or to watch.
 	seqSeen struct {
 		seq   int64
 		empty bool
 	}
-	// givenUp, from the shard: its claim was released, or could not be.
-	givenUp struct {
-		fence store.Fence
-		err   error
-	}
-	// handShard, from System: give the shard up, to whoever should own it.
+	// handShard, from the node: give the shard up, to whoever should own it.
 	handShard struct{}
-	// describeShard, from System.
+	// describeShard, from the node.
 	describeShard struct{ reply chan OwnedShard }
-	// pendingGone, from System: tasks were deleted.
+	// pendingGone, from the node: tasks were deleted.
 	pendingGone struct{ ids []string }
 	// slotDue, from the wheel: tasks of this millisecond are due.
 	slotDue struct{ ms int64 }
@@ -188,17 +200,22 @@ type (
 	deadlinesDue struct{ ms int64 }
 	// takeOff, from the shard: start store calls with what has come together.
 	takeOff struct{}
-	// reload, from the shard: read again what is due from then on.
-	reload struct{ from store.Millis }
-	// loadTick and watchTick, from System; loadTick from the shard too.
+	// reload, from the shard: see shard.later.
+	reload struct{}
+	// loadTick and watchTick, from the node.
 	loadTick  struct{}
 	watchTick struct{}
-	// releaseShard, from System at shutdown: finish store calls, give up the claim.
+	// releaseShard, from the node at shutdown: finish store calls, give up the claim.
 	releaseShard struct{ done chan struct{} }
 )
 
-// To a shard, from its store calls.
+// To a shard, from its store calls, each in a callDone.
 type (
+	// givenUp: a claim was released, or could not be.
+	givenUp struct {
+		fence store.Fence
+		err   error
+	}
 	claimed struct {
 		fence store.Fence
 		seq   int64
@@ -206,7 +223,7 @@ type (
 	}
 	added struct {
 		seq     int64
-		items   []addition
+		items   []Addition
 		results []store.AddResult
 		held    bool // by HoldNew
 		keyed   bool // by AddKeyed
@@ -224,6 +241,7 @@ type (
 		statuses []store.Status
 		repeated bool         // an answer was lost on the way
 		latest   store.Millis // the store's clock had not passed it
+		answered int          // of statuses, by the actor; the others it has not seen
 		err      error
 	}
 	nacksDone struct {
@@ -238,11 +256,12 @@ type (
 	extendsDone struct {
 		batch   []settleItem
 		results []store.ExtendResult
-		now     store.Millis
+		latest  store.Millis // the store's clock had not passed it
 		err     error
 	}
 	recovered struct {
 		seq     int64
+		batch   []expired
 		nacks   []store.Nack
 		results []store.NackResult
 		unseen
@@ -256,7 +275,7 @@ type (
 	}
 	windowLoaded struct{ loaded }
 	laneLoaded   struct {
-		lane *lane
+		lane *agenda.Lane
 		loaded
 	}
 	lanesFound struct {
@@ -268,6 +287,8 @@ type (
 		permits heldPermits // of holds that another owner took
 		overdue []store.Entry
 		first   bool // the walk after a claim
+		epoch   int64
+		since   int64 // of the shard's holds, the last when the walk began
 		err     error
 	}
 	swept struct {
@@ -288,22 +309,24 @@ type (
 	settleFrame struct {
 		sequence    uint64
 		settlements []Settlement
+		out         Outbox
 	}
 	// ended, from the topic: the stream is gone; give back what it left.
 	ended struct {
 		undelivered []Delivery
-		shards      int // how many forgotten to await
+		shards      []int // of which to await forgotten
 	}
-	// forgotten, from a shard: nothing more comes from it.
-	forgotten struct{}
+	// forgotten, about a shard: nothing more comes from it. It may come twice.
+	forgotten struct{ shard int }
 	// cancelAsked, from a shard: of a task that this subscription has.
 	cancelAsked struct{ ask CancelAsk }
 	// drainWorker, from the topic.
 	drainWorker struct{ grace time.Duration }
 )
 
-// topicRef is how System reaches a topic.
-type topicRef struct {
+// Topic is how use cases reach a topic.
+type Topic struct {
+	rt            *runtime
 	pid           *actor.PID
 	ready         chan struct{} // closed once the shards can be sent to
 	config        atomic.Pointer[store.Topic]
@@ -313,11 +336,24 @@ type topicRef struct {
 	turn          int                    // when its shards are ticked, 0 to beats-1
 	active        atomic.Int64           // when it was last used, in Unix nanoseconds
 	subscriptions atomic.Int64           // of this node's workers
-	backlog       allowance
-	smooth        smoother
+	draining      *drainTopic            // the topic's actor's, kept over its restarts
+	bodies        bodySize               // of its tasks
+	companion     companion
 }
 
-// subscriber is a subscription as the actors share it. Immutable but for gone.
+// companion is what the use cases keep of a topic for as long as it is open.
+type companion struct {
+	once sync.Once
+	kept any
+}
+
+// Get returns what is kept, made on first use. Safe for concurrent use.
+func (c *companion) Get(newKept func() any) any {
+	c.once.Do(func() { c.kept = newKept() })
+	return c.kept
+}
+
+// subscriber is a subscription as the actors share it. Immutable but for gone and budget.
 type subscriber struct {
 	id      int64
 	options SubscribeOptions
@@ -326,6 +362,7 @@ type subscriber struct {
 	node    string      // this one
 	party   string      // see topicActor.told
 	gone    atomic.Bool // the stream ended: hold nothing more for it
+	budget  *budget
 }
 
 // heldTask is a task just held, on its way to a worker.
@@ -336,4 +373,18 @@ type heldTask struct {
 }
 
 // failer is a message that callers wait on. It is told when it was lost.
-type failer interface{ fail(err *Error) }
+type failer interface{ fail(err *problem.Error) }
+
+// failLate answers the callers that wait on a message that no actor handles any more.
+func failLate(message any) {
+	if m, ok := message.(failer); ok {
+		m.fail(problem.ErrClosed())
+	}
+}
+
+// failLost answers the callers that wait on a message whose handling panicked.
+func failLost(message any, err error) {
+	if m, ok := message.(failer); ok {
+		m.fail(problem.Bug(err))
+	}
+}

@@ -7,11 +7,12 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/ddq-io/ddq/actors/dispatch"
 	"github.com/ddq-io/ddq/store"
 )
 
-// metrics of a node. Children with labels are resolved once, off the hot path.
-type metrics struct {
+// Metrics of a node. Children with labels are resolved once, off the hot path.
+type Metrics struct {
 	enqueued, deduplicated prometheus.Counter
 	delivered, redelivered prometheus.Counter
 	acked, retried         prometheus.Counter
@@ -20,11 +21,13 @@ type metrics struct {
 	repaired, loaded       prometheus.Counter
 	restarts, storeErrors  prometheus.Counter
 	clockJumps             prometheus.Counter
+	clockSpread            prometheus.Gauge
 	trimmed                map[string]prometheus.Counter // dead letters, by why
 	unheld                 map[store.Status]prometheus.Counter
 	lateness, earliness    prometheus.Histogram
 	shards, owned          prometheus.Gauge
 	subscriptions          prometheus.Gauge
+	unsent                 prometheus.Gauge
 	missedNotices, linked  prometheus.Counter
 	wheel                  prometheus.Gauge
 	ready, inFlight        *prometheus.GaugeVec
@@ -41,13 +44,13 @@ type callMetrics struct {
 // storeCalls are the calls that are measured.
 var storeCalls = [...]string{"add", "add_keyed", "hold_new", "hold", "ack", "nack", "extend", "recover", "window"}
 
-func newMetrics(reg prometheus.Registerer) *metrics {
+func newMetrics(reg prometheus.Registerer) *Metrics {
 	f := factory{reg}
 	tasks := f.counters("ddq_tasks_total", "Tasks by what happened to them.", "event")
 	unheld := f.counters("ddq_hints_wasted_total", "Ready tasks that could not be held, by reason.", "reason")
 	trimmed := f.counters("ddq_dead_letters_trimmed_total", "Dead letters deleted, because their retention passed or there were more than max_dead.", "reason")
-	m := &metrics{
-		trimmed:       map[string]prometheus.Counter{trimmedOld: trimmed.WithLabelValues(trimmedOld), trimmedOver: trimmed.WithLabelValues(trimmedOver)},
+	m := &Metrics{
+		trimmed:       map[string]prometheus.Counter{TrimmedOld: trimmed.WithLabelValues(TrimmedOld), TrimmedOver: trimmed.WithLabelValues(TrimmedOver)},
 		enqueued:      tasks.WithLabelValues("enqueued"),
 		deduplicated:  tasks.WithLabelValues("deduplicated"),
 		delivered:     tasks.WithLabelValues("delivered"),
@@ -63,12 +66,14 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		restarts:      f.counter("ddq_actor_restarts_total", "Actors restarted after a panic."),
 		storeErrors:   f.counter("ddq_store_errors_total", "Store calls that failed."),
 		clockJumps:    f.counter("ddq_clock_jumps_total", "Steps of the store's clock beyond 500 ms."),
+		clockSpread:   f.gauge("ddq_store_clock_spread_seconds", "By how much clocks of the store's primaries differ, at least."),
 		lateness:      f.histogram("ddq_lateness_seconds", "Delivery time minus due time.", latenessBuckets()),
 		earliness:     f.histogram("ddq_earliness_seconds", "Due time minus delivery time, where positive. Must stay empty.", latenessBuckets()),
 		shards:        f.gauge("ddq_shards", "Shards this node runs."),
 		owned:         f.gauge("ddq_shards_owned", "Shards this node owns."),
 		missedNotices: f.counter("ddq_missed_notices_total", "Shards read again because no node told of a change."),
 		linked:        f.counter("ddq_linked_tasks_total", "Tasks held at other nodes for workers of this one."),
+		unsent:        f.gauge("ddq_unsent_bytes", "Bytes of tasks that are out of the store, or about to be, and not sent to a worker."),
 		subscriptions: f.gauge("ddq_subscriptions", "Subscriptions on this node."),
 		ready:         f.gauges("ddq_ready_tasks", "Due tasks in memory that wait for credit.", "topic"),
 		inFlight:      f.gauges("ddq_in_flight_tasks", "Tasks assigned to subscriptions and not settled.", "topic"),
@@ -93,7 +98,7 @@ func latenessBuckets() []float64 {
 	return []float64{.0005, .001, .0015, .002, .003, .004, .006, .01, .015, .025, .05, .1, .25, .5, 1, 2.5, 10, 60, 600}
 }
 
-func (m *metrics) observeLateness(t *store.Task, now store.Millis) {
+func (m *Metrics) observeLateness(t *store.Task, now store.Millis) {
 	m.delivered.Inc()
 	if t.Attempt > 1 {
 		m.redelivered.Inc()
@@ -105,7 +110,7 @@ func (m *metrics) observeLateness(t *store.Task, now store.Millis) {
 	}
 }
 
-func (m *metrics) countNack(ask *Settlement, dead bool) {
+func (m *Metrics) countNack(ask *Settlement, dead bool) {
 	switch {
 	case dead:
 		m.dead.Inc()
@@ -116,7 +121,7 @@ func (m *metrics) countNack(ask *Settlement, dead bool) {
 	}
 }
 
-func (m *metrics) countUnheld(s store.Status) {
+func (m *Metrics) countUnheld(s store.Status) {
 	if c := m.unheld[s]; c != nil {
 		c.Inc()
 	}
@@ -128,7 +133,7 @@ type topicMetrics struct {
 	rate, concurrency       prometheus.Gauge // nil: it has had no limits
 }
 
-func (m *metrics) topic(name string) topicMetrics {
+func (m *Metrics) topic(name string) topicMetrics {
 	return topicMetrics{ready: m.ready.WithLabelValues(name), inFlight: m.inFlight.WithLabelValues(name), credit: m.credit.WithLabelValues(name)}
 }
 
@@ -140,22 +145,23 @@ const (
 )
 
 // limited adds the gauges of a topic that has limits.
-func (t *topicMetrics) limited(m *metrics, name string) {
+func (t *topicMetrics) limited(m *Metrics, name string) {
 	t.rate, t.concurrency = m.waits.WithLabelValues(name, waitsForRate), m.waits.WithLabelValues(name, waitsForConcurrency)
 }
 
-func (t *topicMetrics) set(c *core, g *gate) {
-	if g != nil {
-		t.rate.Set(float64(g.waits.tokens))
-		t.concurrency.Set(float64(g.waits.permits))
+func (t *topicMetrics) set(topic *dispatch.Topic) {
+	g := topic.Gauges()
+	if topic.Limited() {
+		t.rate.Set(float64(g.WaitForToken))
+		t.concurrency.Set(float64(g.WaitForPermit))
 	}
-	t.ready.Set(float64(c.waiting()))
-	t.inFlight.Set(float64(c.inFlight()))
-	t.credit.Set(float64(c.credit()))
+	t.ready.Set(float64(g.Ready))
+	t.inFlight.Set(float64(g.InFlight))
+	t.credit.Set(float64(g.Credit))
 }
 
 // forget removes the gauges of a topic that is closed.
-func (m *metrics) forget(topic string) {
+func (m *Metrics) forget(topic string) {
 	of := prometheus.Labels{"topic": topic}
 	m.ready.DeletePartialMatch(of)
 	m.inFlight.DeletePartialMatch(of)
@@ -164,7 +170,8 @@ func (m *metrics) forget(topic string) {
 	m.waits.DeletePartialMatch(of)
 }
 
-func (m *metrics) setQueued(topic string, d Depth) {
+// SetQueued sets the gauges of what a topic has in the store.
+func (m *Metrics) SetQueued(topic string, d Depth) {
 	for state, n := range map[string]int64{
 		"scheduled": d.Scheduled, "ready": d.Ready, "running": d.Running, "done": d.Done, "dead": d.Dead,
 	} {
@@ -225,11 +232,11 @@ func register[C prometheus.Collector](reg prometheus.Registerer, c C) C {
 // their replies. Everything else passes through.
 type observedStore struct {
 	store.Store
-	metrics *metrics
-	clock   *clock
+	metrics *Metrics
+	clockOf func(store.Shard) *Clock // nil: nobody goes by it
 }
 
-func (o observedStore) observe(call string, items int, sent time.Time, stamp store.Stamp, err error) {
+func (o observedStore) observe(call string, s store.Shard, items int, sent time.Time, stamp store.Stamp, err error) {
 	now, m := time.Now(), o.metrics.calls[call]
 	m.seconds.Observe(now.Sub(sent).Seconds())
 	m.items.Observe(float64(items))
@@ -237,70 +244,106 @@ func (o observedStore) observe(call string, items int, sent time.Time, stamp sto
 		m.errors.Inc()
 		return
 	}
-	if !stamp.Now.IsZero() {
-		o.clock.observe(sent, now, stamp.Now)
+	o.observeClock(s, sent, now, stamp)
+}
+
+func (o observedStore) observeClock(s store.Shard, sent, received time.Time, stamp store.Stamp) {
+	if stamp.Now.IsZero() {
+		return
+	}
+	if c := o.clockOf(s); c != nil {
+		c.observe(sent, received, stamp.Now)
 	}
 }
 
 func (o observedStore) Add(ctx context.Context, s store.Shard, tasks []*store.Task) (store.Stamp, []store.AddResult, error) {
 	sent := time.Now()
 	stamp, results, err := o.Store.Add(ctx, s, tasks)
-	o.observe("add", len(tasks), sent, stamp, err)
+	o.observe("add", s, len(tasks), sent, stamp, err)
 	return stamp, results, err
 }
 
 func (o observedStore) AddKeyed(ctx context.Context, s store.Shard, tasks []*store.Task) (store.Stamp, []store.AddResult, error) {
 	sent := time.Now()
 	stamp, results, err := o.Store.AddKeyed(ctx, s, tasks)
-	o.observe("add_keyed", len(tasks), sent, stamp, err)
+	o.observe("add_keyed", s, len(tasks), sent, stamp, err)
 	return stamp, results, err
 }
 
 func (o observedStore) HoldNew(ctx context.Context, s store.Shard, f store.Fence, tasks []*store.Task, holds []store.Hold) (store.Stamp, []store.AddResult, error) {
 	sent := time.Now()
 	stamp, results, err := o.Store.HoldNew(ctx, s, f, tasks, holds)
-	o.observe("hold_new", len(tasks), sent, stamp, err)
+	o.observe("hold_new", s, len(tasks), sent, stamp, err)
 	return stamp, results, err
 }
 
 func (o observedStore) Hold(ctx context.Context, s store.Shard, f store.Fence, holds []store.Hold) (store.Stamp, []store.HoldResult, error) {
 	sent := time.Now()
 	stamp, results, err := o.Store.Hold(ctx, s, f, holds)
-	o.observe("hold", len(holds), sent, stamp, err)
+	o.observe("hold", s, len(holds), sent, stamp, err)
 	return stamp, results, err
 }
 
 func (o observedStore) Ack(ctx context.Context, s store.Shard, acks []store.Ack, retention time.Duration) (store.Stamp, []store.Status, error) {
 	sent := time.Now()
 	stamp, results, err := o.Store.Ack(ctx, s, acks, retention)
-	o.observe("ack", len(acks), sent, stamp, err)
+	o.observe("ack", s, len(acks), sent, stamp, err)
 	return stamp, results, err
 }
 
 func (o observedStore) Nack(ctx context.Context, s store.Shard, nacks []store.Nack) (store.Stamp, []store.NackResult, error) {
 	sent := time.Now()
 	stamp, results, err := o.Store.Nack(ctx, s, nacks)
-	o.observe("nack", len(nacks), sent, stamp, err)
+	o.observe("nack", s, len(nacks), sent, stamp, err)
 	return stamp, results, err
 }
 
 func (o observedStore) Extend(ctx context.Context, s store.Shard, extends []store.Extend) (store.Stamp, []store.ExtendResult, error) {
 	sent := time.Now()
 	stamp, results, err := o.Store.Extend(ctx, s, extends)
-	o.observe("extend", len(extends), sent, stamp, err)
+	o.observe("extend", s, len(extends), sent, stamp, err)
 	return stamp, results, err
 }
 
 func (o observedStore) Recover(ctx context.Context, s store.Shard, f store.Fence, nacks []store.Nack) (store.Stamp, []store.NackResult, error) {
 	sent := time.Now()
 	stamp, results, err := o.Store.Recover(ctx, s, f, nacks)
-	o.observe("recover", len(nacks), sent, stamp, err)
+	o.observe("recover", s, len(nacks), sent, stamp, err)
 	return stamp, results, err
 }
 
 func (o observedStore) Window(ctx context.Context, s store.Shard, w store.WindowQuery) (store.Stamp, []store.Entry, error) {
 	sent := time.Now()
 	stamp, entries, err := o.Store.Window(ctx, s, w)
-	o.observe("window", len(entries), sent, stamp, err)
+	o.observe("window", s, len(entries), sent, stamp, err)
 	return stamp, entries, err
 }
+
+// Stats is not measured. Every shard tells of its clock.
+func (o observedStore) Stats(ctx context.Context, shards []store.Shard) ([]store.Stats, error) {
+	sent := time.Now()
+	stats, err := o.Store.Stats(ctx, shards)
+	now := time.Now()
+	for i := range stats {
+		o.observeClock(shards[i], sent, now, stats[i].Stamp)
+	}
+	return stats, err
+}
+
+// Why dead letters were trimmed.
+const (
+	TrimmedOld  = "retention" // they were kept long enough
+	TrimmedOver = "cap"       // the oldest of too many
+)
+
+// CountEnqueued counts tasks that were stored, and those that were there already.
+func (m *Metrics) CountEnqueued(stored, again int) {
+	m.enqueued.Add(float64(stored))
+	m.deduplicated.Add(float64(again))
+}
+
+// CountTrimmed counts dead letters that were deleted, and why.
+func (m *Metrics) CountTrimmed(why string, n int) { m.trimmed[why].Add(float64(n)) }
+
+// CountStoreError counts a call of the store that failed.
+func (m *Metrics) CountStoreError() { m.storeErrors.Inc() }

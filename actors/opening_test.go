@@ -1,18 +1,25 @@
-package actors
+package actors_test
 
 import (
+	"context"
+	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/api/service"
+	"github.com/ddq-io/ddq/api/service/servicetest"
 	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/memstore"
 )
 
 // staleView is what a shard looks at while the node learns that there is another
 // member.
 type staleView struct {
-	View
+	actors.View
 	learn func()
 	once  *sync.Once
 }
@@ -25,31 +32,113 @@ func (v staleView) Owner(store.Shard) string {
 // A topic opens at the moment in which members change: its shards have looked at the
 // members of before, and nobody knows the topic yet.
 func TestTopicThatOpensDuringAJoinIsPlaced(t *testing.T) {
-	fleetBubble(t, []string{"a", "b"}, func(t *testing.T, f *testFleet) {
+	servicetest.FleetBubble(t, []string{"a", "b"}, func(t *testing.T, f *servicetest.Fleet) {
 		synctest.Wait()
-		a := f.nodes["a"].sys
-		members := a.fleet.view.Load()
-		a.fleet.view.Store(&fleetView{
-			View: staleView{members, func() {
-				a.fleet.view.Store(members)
-				a.broadcast(&viewChanged{})
-			}, new(sync.Once)},
-			byName: members.byName, others: members.others,
+		a := f.Nodes["a"].Sys
+		members := a.Node().Membership().View()
+		var back func()
+		back = a.Node().ShowView(func(was actors.View) actors.View {
+			return staleView{was, func() {
+				back()
+				a.Node().Broadcast(&actors.ViewChanged{})
+			}, new(sync.Once)}
 		})
-		if _, err := a.CreateTopic(t.Context(), "mail", TopicChange{Shards: new(64)}); err != nil {
+		if _, err := a.CreateTopic(t.Context(), "mail", service.TopicChange{Shards: new(64)}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := a.topic(t.Context(), "mail", false); err != nil {
+		if _, err := a.Node().Topic(t.Context(), "mail", false); err != nil {
 			t.Fatal(err)
 		}
-		w := f.work(f.nodes["b"], "mail", 100)
-		w.enqueue(f.nodes["b"], "mail", "t", 300, time.Second)
-		w.run(time.Second)
-		w.done(250 * time.Millisecond)
-		for n, owner := range f.owners("mail") {
+		w := f.Work(f.Nodes["b"], "mail", 100)
+		w.Enqueue(f.Nodes["b"], "mail", "t", 300, time.Second)
+		w.Run(time.Second)
+		w.Done(250 * time.Millisecond)
+		for n, owner := range f.Owners("mail") {
 			if placed := members.Owner(store.Shard{Topic: "mail", N: n}); owner != placed {
 				t.Errorf("shard %d is owned by %q and placed on %q", n, owner, placed)
 			}
+		}
+	})
+}
+
+// slowTopics answers about topics whose names begin with s only after five seconds.
+type slowTopics struct {
+	store.Store
+	asked atomic.Int64
+}
+
+func (f *slowTopics) GetTopic(ctx context.Context, name string) (store.Topic, error) {
+	f.asked.Add(1)
+	if name[0] == 's' {
+		actors.Sleep(ctx, 5*time.Second)
+		if ctx.Err() != nil {
+			return store.Topic{}, ctx.Err()
+		}
+	}
+	return f.Store.GetTopic(ctx, name)
+}
+
+// slowTopicsBubble runs a test of a node whose store is slow about some topics.
+func slowTopicsBubble(t *testing.T, test func(t *testing.T, s *service.Service, f *slowTopics)) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &slowTopics{Store: memstore.New()}
+		s := servicetest.Start(t, actors.Config{}, f)
+		defer func() {
+			s.Node().Stop(t.Context())
+			time.Sleep(5 * time.Second)
+		}()
+		test(t, s, f)
+	})
+}
+
+func TestNobodyWaitsForAnotherTopic(t *testing.T) {
+	slowTopicsBubble(t, func(t *testing.T, s *service.Service, _ *slowTopics) {
+		var wg sync.WaitGroup
+		for i := range 20 {
+			wg.Go(func() { servicetest.EnqueueOne(t, s, servicetest.After(fmt.Sprint("slow", i), "a", time.Hour)) })
+		}
+		synctest.Wait()
+		began := time.Now()
+		if out := servicetest.EnqueueOne(t, s, servicetest.After("quick", "a", time.Hour)); out.Err != nil || time.Since(began) > time.Second {
+			t.Errorf("an enqueue to another topic took %v: %v", time.Since(began), out.Err)
+		}
+		wg.Wait()
+		if took := time.Since(began); took > 6*time.Second {
+			t.Errorf("20 topics opened one after the other, in %v", took)
+		}
+	})
+}
+
+func TestOpeningEndsAtTheDeadline(t *testing.T) {
+	slowTopicsBubble(t, func(t *testing.T, s *service.Service, f *slowTopics) {
+		var wg sync.WaitGroup
+		began := time.Now()
+		for range 60 {
+			wg.Go(func() {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				out, err := s.Enqueue(ctx, []service.NewTask{servicetest.After("slow", "a", 0)})
+				if err == nil && out[0].Err == nil {
+					t.Error("stored, though the topic cannot have been read")
+				}
+			})
+		}
+		wg.Wait()
+		if took := time.Since(began); took > 1500*time.Millisecond {
+			t.Errorf("calls with a deadline of a second returned after %v", took)
+		}
+	})
+}
+
+func TestTopicIsOpenedOnceForAllWhoWait(t *testing.T) {
+	slowTopicsBubble(t, func(t *testing.T, s *service.Service, f *slowTopics) {
+		var wg sync.WaitGroup
+		for i := range 60 {
+			wg.Go(func() { servicetest.EnqueueOne(t, s, servicetest.After("slow", fmt.Sprint(i), time.Hour)) })
+		}
+		wg.Wait()
+		if n := f.asked.Load(); n > 5 { // and the looks for changes
+			t.Errorf("the store was asked %d times what the topic is", n)
 		}
 	})
 }

@@ -1,25 +1,26 @@
-package actors
+package actors_test
 
 import (
 	"testing"
 	"time"
 
+	"github.com/ddq-io/ddq/api/service/servicetest"
 	"github.com/ddq-io/ddq/store"
 )
 
 // TestReleaseThatFailsIsRepeated: a claim that stays, of a node that lives and does not
 // want the shard, keeps everybody else from it.
 func TestReleaseThatFailsIsRepeated(t *testing.T) {
-	fleetBubble(t, []string{"a", "b"}, func(t *testing.T, f *testFleet) {
-		w := f.work(f.nodes["a"], "mail", 1000)
-		w.enqueue(f.nodes["a"], "mail", "t", 200, 4*time.Second)
-		f.nodes["b"].store.refuse(10)
-		if err := f.nodes["a"].sys.DrainNode(t.Context(), "b", true); err != nil {
+	servicetest.FleetBubble(t, []string{"a", "b"}, func(t *testing.T, f *servicetest.Fleet) {
+		w := f.Work(f.Nodes["a"], "mail", 1000)
+		w.Enqueue(f.Nodes["a"], "mail", "t", 200, 4*time.Second)
+		f.Nodes["b"].Store.Refuse(10)
+		if err := f.Nodes["a"].Sys.DrainNode(t.Context(), "b", true); err != nil {
 			t.Fatal(err)
 		}
-		w.run(5 * time.Second)
-		w.done(3 * time.Second)
-		for n, owner := range f.owners("mail") {
+		w.Run(5 * time.Second)
+		w.Done(3 * time.Second)
+		for n, owner := range f.Owners("mail") {
 			if owner != "a" {
 				t.Errorf("shard %d is owned by %q", n, owner)
 			}
@@ -30,22 +31,22 @@ func TestReleaseThatFailsIsRepeated(t *testing.T) {
 // TestClaimOfALostLeaseIsReleased: a node that could not reach the store, and is not to
 // own its shards any more when it can, leaves them to the others.
 func TestClaimOfALostLeaseIsReleased(t *testing.T) {
-	fleetBubble(t, []string{"a", "b"}, func(t *testing.T, f *testFleet) {
-		a, b := f.nodes["a"], f.nodes["b"]
-		w := f.work(a, "mail", 1000)
-		w.enqueue(a, "mail", "t", 200, 10*time.Second)
-		a.store.freeze(true)
-		b.store.freeze(true)
+	servicetest.FleetBubble(t, []string{"a", "b"}, func(t *testing.T, f *servicetest.Fleet) {
+		a, b := f.Nodes["a"], f.Nodes["b"]
+		w := f.Work(a, "mail", 1000)
+		w.Enqueue(a, "mail", "t", 200, 10*time.Second)
+		a.Store.Freeze(true)
+		b.Store.Freeze(true)
 		time.Sleep(3 * time.Second)
-		if err := b.sys.DrainNode(t.Context(), "b", true); err != nil {
+		if err := b.Sys.DrainNode(t.Context(), "b", true); err != nil {
 			t.Fatal(err)
 		}
-		b.store.freeze(false) // its session is alive again before anybody can claim
+		b.Store.Freeze(false) // its session is alive again before anybody can claim
 		time.Sleep(2 * time.Second)
-		a.store.freeze(false)
-		w.run(8 * time.Second)
-		w.done(10 * time.Second)
-		for n, owner := range f.owners("mail") {
+		a.Store.Freeze(false)
+		w.Run(8 * time.Second)
+		w.Done(10 * time.Second)
+		for n, owner := range f.Owners("mail") {
 			if owner != "a" {
 				t.Errorf("shard %d is owned by %q", n, owner)
 			}
@@ -54,17 +55,17 @@ func TestClaimOfALostLeaseIsReleased(t *testing.T) {
 }
 
 func TestReleasedShardComesBack(t *testing.T) {
-	fleetBubble(t, []string{"a", "b"}, func(t *testing.T, f *testFleet) {
-		w := f.work(f.nodes["a"], "mail", 100)
-		before := f.owners("mail")
+	servicetest.FleetBubble(t, []string{"a", "b"}, func(t *testing.T, f *servicetest.Fleet) {
+		w := f.Work(f.Nodes["a"], "mail", 100)
+		before := f.Owners("mail")
 		shard := store.Shard{Topic: "mail", N: 3}
-		if err := f.nodes["a"].sys.ReleaseShard(t.Context(), shard); err != nil {
+		if err := f.Nodes["a"].Sys.ReleaseShard(t.Context(), shard); err != nil {
 			t.Fatal(err)
 		}
-		w.enqueue(f.nodes["b"], "mail", "t", 500, 500*time.Millisecond)
-		w.run(500 * time.Millisecond)
-		w.done(250 * time.Millisecond)
-		if after := f.owners("mail"); after[3] != before[3] {
+		w.Enqueue(f.Nodes["b"], "mail", "t", 500, 500*time.Millisecond)
+		w.Run(500 * time.Millisecond)
+		w.Done(250 * time.Millisecond)
+		if after := f.Owners("mail"); after[3] != before[3] {
 			t.Errorf("shard 3 went from %s to %s", before[3], after[3])
 		}
 	})
@@ -73,19 +74,19 @@ func TestReleasedShardComesBack(t *testing.T) {
 // A failover can undo a release, and the answer to a claim can be lost for good: then
 // the store has an owner that does not know of it.
 func TestShardOfAnOwnerThatDoesNotKnowIsReleased(t *testing.T) {
-	fleetBubble(t, []string{"a"}, func(t *testing.T, f *testFleet) {
-		w := f.work(f.nodes["a"], "mail", 100)
-		was := f.store.Clone()
-		b := f.join("b")
+	servicetest.FleetBubble(t, []string{"a"}, func(t *testing.T, f *servicetest.Fleet) {
+		w := f.Work(f.Nodes["a"], "mail", 100)
+		was := f.Store.Clone()
+		b := f.Join("b")
 		time.Sleep(time.Second)
-		session := b.sys.keeper.session()
+		session := b.Sys.Node().Session()
 		session.Begin = true
 		if _, err := was.RenewSession(t.Context(), session); err != nil {
 			t.Fatal(err)
 		}
-		f.store.Restore(was) // every shard is a's again
-		w.enqueue(b, "mail", "t", 100, time.Second)
-		w.run(12 * time.Second)
-		w.done(10 * time.Second)
+		f.Store.Restore(was) // every shard is a's again
+		w.Enqueue(b, "mail", "t", 100, time.Second)
+		w.Run(12 * time.Second)
+		w.Done(10 * time.Second)
 	})
 }

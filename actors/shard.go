@@ -10,6 +10,11 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
+	"github.com/ddq-io/ddq/actors/agenda"
+	"github.com/ddq-io/ddq/actors/dispatch"
+	"github.com/ddq-io/ddq/actors/engine"
+	"github.com/ddq-io/ddq/actors/ordered"
+	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/timer"
 )
@@ -17,7 +22,7 @@ import (
 const (
 	storeRetry = time.Second     // pause before asking a failing store again
 	watchSlack = time.Second     // how late a timer may be before the watchdog counts it
-	spareTime  = 2 * time.Second // see window.spare
+	spareTime  = 2 * time.Second // see agenda.Config
 )
 
 // shard is the actor of one owned shard: what is due soon, what is ready, what is
@@ -27,98 +32,104 @@ const (
 // Invariants:
 //   - a pending task inside the window is in due, or in out, not in both
 //   - a task is in held only under the token of a hold that the store granted
-//   - owned is true only between a claim and its loss; nothing is held, recovered
-//     or loaded without it
+//   - nothing is held, recovered or loaded unless the claim is owned
 //
 // On nodes that do not own the shard it adds and settles all the same, tells the
 // owner, and keeps the holds of this node's subscriptions, for their credit only.
 type shard struct {
 	*runtime
-	id     store.Shard
-	ref    *topicRef
-	dozing *atomic.Bool // see place
-	topic  *store.Topic
-	parent *actor.PID
-	self   *actor.PID
-	log    *slog.Logger
-	calls  *calls
+	id      store.Shard
+	ref     *Topic
+	dozing  *atomic.Bool // see place
+	primary *Clock       // that of the store's machine that has the shard
+	kept    *keptShard   // what the incarnation before this one left
+	topic   *store.Topic
+	parent  *actor.PID
+	self    *actor.PID
+	log     *slog.Logger
+	calls   *engine.Calls
 
-	wanted bool // placement says it is ours
-	owned  bool
-	fence  store.Fence
-	giving *store.Fence // a claim to release once the calls under it are over
-	left   *store.Fence // a claim that may be in the store still, though the shard is not owned
-	given  int          // claims that are being released
-	seqs   seqs
+	claim   agenda.Claim
+	stopped chan struct{} // of releaseShard: closed once the claim is released
+	seqs    agenda.GapDetector
 
-	window  window
-	lanes   lanes
-	due     *timer.Queue        // pending, not due yet
-	out     map[string]struct{} // ready or being held: with the topic
-	orders  orderLines
-	looks   *timer.Queue // ordering keys to look at; nil: none
-	held    held
-	acked   ackLog
-	counted int // of due, in the gauge
-	behind  int // of orders, in theirs
+	tasks     *agenda.Shard // pending
+	due       *timer.Queue  // those of them that are not due yet
+	again     *store.Millis // see later; nil: none is pending
+	looks     *timer.Queue  // ordering keys to look at; nil: none
+	deadlines *timer.Queue  // of held
+	held      agenda.HoldTable
+	acked     agenda.AckLog
+	ahead     int64 // ms that primary is ahead of the wheel's clock, as the queues go by
+	jumps     int   // of primary that were seen
+	rereads   int   // still to come because of them
+	counted   int   // of due, in the gauge
+	behind    int   // of ordering keys, in theirs
 
-	adds     runway[addition]
-	holdNews runway[addition]
-	keyed    runway[addition] // with idempotency keys
-	holds    runway[holdRequest]
-	acks     runway[settleItem]
-	nacks    runway[settleItem]
-	extends  runway[settleItem]
-	recovers runway[expired]
+	adds     engine.Batcher[Addition]
+	holdNews engine.Batcher[Addition]
+	keyed    engine.Batcher[Addition] // with idempotency keys
+	holds    engine.Batcher[holdRequest]
+	acks     engine.Batcher[settleItem]
+	nacks    engine.Batcher[settleItem]
+	extends  engine.Batcher[settleItem]
+	recovers engine.Batcher[expired]
 
-	flightAsked                  bool // a takeOff is in the mailbox
-	claiming, watching, sweeping bool
-	sweepAt                      string
-	refusals                     int           // of claims in a row, as another node owns the shard
-	releasing                    chan struct{} // closed once released
-	quiet                        bool          // the store has no task of the shard, as far as is known
+	flightAsked        bool // a takeOff is in the mailbox
+	watching, sweeping bool
+	sweepAt            string
+	failedWalks        int       // of the watchdog, in a row
+	warned             time.Time // see warn
 
 	// Gathered while one message is handled, then sent at once.
-	waiting  []timer.Entry // on their way into due
-	fresh    []store.Entry
 	outgoing map[*subscriber]*[]heldTask
 	last     struct { // of outgoing: where the last task went
 		sub   *subscriber
 		tasks *[]heldTask
 	}
-	unused  []hold        // allocated, see room
-	freed   map[int64]int // subscription -> holds ended
-	refunds map[int64]int // subscription -> assignments that came to nothing
+	unused   []agenda.Hold // allocated, see room
+	freed    map[int64]int // subscription -> holds ended
+	refunds  map[int64]int // subscription -> credit that came to nothing
+	counting map[int64]int // of refunds, those that core.count counts
 
-	through      cameThrough // gathered as the above
-	permits      heldPermits // nil: it took none
-	endedPermits []*permit   // gathered as the above
+	assigned map[int64]int // subscription -> tasks given to it here that the topic has not heard the end of
+
+	through      cameThrough        // gathered as the above
+	permits      heldPermits        // nil: it took none
+	endedPermits []*dispatch.Permit // gathered as the above
 }
 
-func newShard(rt *runtime, id store.Shard, ref *topicRef, dozing *atomic.Bool) *shard {
-	return &shard{
+func newShard(rt *runtime, id store.Shard, ref *Topic, at shardSlot, kept *keptShard) *shard {
+	s := &shard{
 		runtime:  rt,
 		id:       id,
 		ref:      ref,
-		dozing:   dozing,
+		dozing:   at.dozing,
+		primary:  at.clock,
+		jumps:    at.clock.jumped(),
+		kept:     kept,
 		topic:    ref.config.Load(),
 		log:      rt.log,
-		calls:    newCalls(rt.pool),
-		window:   window{wheel: rt.cfg.WheelBudget, ready: rt.cfg.ReadyBudget, spare: store.Millis(spareTime.Milliseconds())},
-		lanes:    lanes{wheel: rt.cfg.WheelBudget, ready: rt.cfg.ReadyBudget},
-		orders:   orderLines{most: rt.cfg.ReadyBudget},
-		adds:     runway[addition]{most: 1, limit: batchItems, size: additionSize},
-		holdNews: runway[addition]{most: 1, limit: batchItems, size: additionSize},
-		keyed:    runway[addition]{most: 1, limit: batchItems, size: additionSize},
-		holds:    runway[holdRequest]{most: 4, limit: holdBatch},
-		acks:     runway[settleItem]{most: 1, limit: batchItems, size: resultSize},
-		nacks:    runway[settleItem]{most: 1, limit: batchItems},
-		extends:  runway[settleItem]{most: 1, limit: batchItems},
-		recovers: runway[expired]{most: 1, limit: holdBatch},
+		calls:    engine.NewCalls(rt.pool),
+		adds:     engine.Batcher[Addition]{Most: 1, Limit: store.BatchItems, Size: additionSize},
+		holdNews: engine.Batcher[Addition]{Most: 1, Limit: store.BatchItems, Size: additionSize},
+		keyed:    engine.Batcher[Addition]{Most: 1, Limit: store.BatchItems, Size: additionSize},
+		holds:    engine.Batcher[holdRequest]{Most: 4, Limit: holdBatch},
+		acks:     engine.Batcher[settleItem]{Most: 1, Limit: store.BatchItems, Size: resultSize},
+		nacks:    engine.Batcher[settleItem]{Most: 1, Limit: store.BatchItems},
+		extends:  engine.Batcher[settleItem]{Most: 1, Limit: store.BatchItems},
+		recovers: engine.Batcher[expired]{Most: 1, Limit: holdBatch},
 		outgoing: make(map[*subscriber]*[]heldTask),
 		freed:    make(map[int64]int),
 		refunds:  make(map[int64]int),
+		assigned: make(map[int64]int),
+		counting: make(map[int64]int),
 	}
+	s.holds.Size = s.bodyEstimate
+	s.tasks = agenda.NewShard(agenda.Config{
+		Horizon: rt.cfg.Horizon, Wheel: rt.cfg.WheelBudget, Ready: rt.cfg.ReadyBudget, Page: loadPage, Spare: spareTime,
+	}, &dueWheel{s: s})
+	return s
 }
 
 // Receive handles one message; it never waits.
@@ -126,7 +137,11 @@ func (s *shard) Receive(c actor.Context) {
 	switch m := c.Message().(type) {
 	case *actor.Started:
 		s.start(c)
-	case *actor.Restarting, *actor.Stopping:
+	case *actor.Restarting:
+		s.keepForNext()
+		s.stop()
+		s.refundRest()
+	case *actor.Stopping:
 		s.stop()
 	case *addTasks:
 		s.add(m.items)
@@ -140,50 +155,23 @@ func (s *shard) Receive(c actor.Context) {
 		s.onDeadlines(m.ms)
 	case *takeOff:
 		s.fly()
-	case *added:
-		s.onAdded(m)
-	case *holdsDone:
-		s.onHolds(m)
-	case *acksDone:
-		s.onAcks(m)
-	case *nacksDone:
-		s.onNacks(m)
-	case *extendsDone:
-		s.onExtends(m)
-	case *recovered:
-		s.onRecovered(m)
-	case *windowLoaded:
-		s.onLoaded(m)
-	case *laneLoaded:
-		s.onLaneLoaded(m)
+	case *callDone:
+		s.onCall(m)
 	case *orderLook:
 		s.onOrderLook(m.ms)
-	case *orderFound:
-		s.onOrderFound(m)
-	case *lanesFound:
-		s.onLanesFound(m)
-	case *runningFound:
-		s.onRunning(m)
-	case *swept:
-		s.onSwept(m)
-	case *claimed:
-		s.onClaimed(m)
 	case *pendingChanged:
-		s.becamePending(m.seq, []store.Entry{m.task})
+		s.becamePending(m.seq, m.tasks)
 	case *pendingGone:
-		for _, id := range m.ids {
-			s.unwait(id)
-			s.orders.removed(id)
-		}
+		s.tasks.Removed(m.ids)
 		s.onGone(m.ids)
 	case *forget:
-		s.send(m.sub.worker, &forgotten{})
+		m.confirm()
 	case *configured:
 		s.topic = &m.topic
 	case *placed:
-		s.place(m.wanted)
+		s.onClaim(agenda.ClaimEvent{Kind: agenda.ClaimPlaced, Wanted: m.wanted})
 		if m.told {
-			s.disown()
+			s.onClaim(agenda.ClaimEvent{Kind: agenda.ClaimTold})
 		}
 	case *pendingElsewhere:
 		s.learnNotice(m)
@@ -199,70 +187,62 @@ func (s *shard) Receive(c actor.Context) {
 	case *heldElsewhere:
 		s.takeOver(m)
 	case *handShard:
-		s.handOver()
+		s.onClaim(agenda.ClaimEvent{Kind: agenda.ClaimHandOver})
 	case *seqSeen:
 		s.checkSeq(m)
-	case *givenUp:
-		s.tellReleased(m)
 	case *describeShard:
 		m.reply <- s.describe()
 	case *leaseLost:
-		s.loseLease()
+		s.onClaim(agenda.ClaimEvent{Kind: agenda.ClaimLeaseLost})
 	case *leaseBack:
-		s.claim()
+		s.onClaim(agenda.ClaimEvent{Kind: agenda.ClaimRetry})
 	case *reload:
-		s.lower(m.from)
+		s.reload()
 	case *clockJumped:
 		s.onClockJump()
 	case *loadTick:
-		s.claim() // unless owned; nothing else would try again after an error
-		s.load()
-		s.lanes.look()
-		if s.window.full {
-			s.scanLanes()
-		}
+		s.followClock()
+		s.onClaim(agenda.ClaimEvent{Kind: agenda.ClaimRetry}) // nothing else would try again after an error
+		s.refresh()
 	case *watchTick:
-		s.watch(false)
+		s.watch()
 	case *releaseShard:
-		s.releasing = m.done
+		s.stopClaim(m.done)
 	}
 	s.flush()
 }
 
 // flush sends what one message gave rise to.
 func (s *shard) flush() {
-	s.flushOrders()
-	s.insertWaiting()
+	s.tasks.Settle(s.now())
+	s.carryOut()
 	s.countWheel()
 	s.countOrders()
-	s.dozing.Store(s.quiet || !s.wanted && !s.owned)
-	if s.window.hungry(s.due.Len()-s.lanes.inWheel, len(s.out)-s.lanes.inReady) {
-		s.load()
-	}
-	if len(s.lanes.starving) > 0 {
-		s.loadLanes()
-	}
+	s.dozing.Store(s.claim.Dozing())
 	s.last.sub, s.last.tasks = nil, nil
-	for sub, gathered := range inOrder(s.outgoing, compareSubscribers) {
+	for sub, gathered := range ordered.All(s.outgoing, compareSubscribers) {
 		tasks := *gathered
 		delete(s.outgoing, sub)
 		if sub.gone.Load() {
+			sub.budget.unsend(tasks)
 			s.giveBack(tasks) // its worker may have stopped
 			continue
 		}
 		s.send(sub.worker, &deliver{shard: s.id.N, tasks: tasks})
 	}
-	if len(s.fresh) > 0 {
-		s.send(s.parent, &becameReady{shard: s.id.N, tasks: s.fresh})
-		s.fresh = nil
+	if ready := s.tasks.TakeReady(); len(ready) > 0 {
+		s.send(s.parent, &becameReady{shard: s.id.N, tasks: ready})
 	}
-	for sub, n := range inOrder(s.freed, cmp.Compare) {
+	for sub, n := range ordered.All(s.freed, cmp.Compare) {
 		delete(s.freed, sub)
+		s.unassign(sub, n)
 		s.send(s.parent, &settledHolds{sub: sub, n: n})
 	}
-	for sub, n := range inOrder(s.refunds, cmp.Compare) {
+	for sub, n := range ordered.All(s.refunds, cmp.Compare) {
 		delete(s.refunds, sub)
-		s.send(s.parent, &refunded{sub: sub, n: n})
+		s.unassign(sub, n)
+		s.send(s.parent, &refunded{sub: sub, n: n, shard: s.id.N, counted: s.counting[sub]})
+		delete(s.counting, sub)
 	}
 	if len(s.endedPermits) > 0 {
 		s.send(s.parent, &permitsEnded{permits: s.endedPermits})
@@ -270,20 +250,17 @@ func (s *shard) flush() {
 	}
 	if s.through != (cameThrough{}) {
 		through := s.through
-		s.through = cameThrough{}
+		s.through, through.shard = cameThrough{}, s.id.N
 		s.send(s.parent, &through)
 	}
-	s.forgo()
-	if s.giving != nil && s.holds.flying+s.holdNews.flying+s.recovers.flying == 0 {
-		s.giveUp()
-	}
-	if s.releasing != nil && s.idle() {
-		s.release()
-	}
+	s.flushClaim()
 }
 
 // giveBack releases holds that no worker will hear of.
 func (s *shard) giveBack(tasks []heldTask) {
+	if len(tasks) == 0 {
+		return
+	}
 	asked := make([]Settlement, len(tasks))
 	for i, h := range tasks {
 		asked[i] = Settlement{Kind: SettleRelease, ID: h.task.ID, Token: encodeToken(s.id.N, h.token), Unseen: true}
@@ -305,60 +282,86 @@ func (s *shard) countWheel() {
 
 func (s *shard) start(c actor.Context) {
 	s.self, s.parent = c.Self(), c.Parent()
-	s.due = s.wheel.NewQueue(func(ms int64) { s.post(&slotDue{ms}) })
-	s.held = newHeld(s.wheel.NewQueue(func(ms int64) { s.post(&deadlinesDue{ms}) }))
-	s.out = make(map[string]struct{})
+	s.due = s.newQueue(func(ms int64) { s.post(&slotDue{ms}) })
+	s.deadlines = s.newQueue(func(ms int64) { s.post(&deadlinesDue{ms}) })
+	s.held = agenda.NewHoldTable(holdAlarms{s.deadlines})
 	s.metrics.shards.Inc()
-	s.wanted = s.fleet.owns(s.id)
+	s.takeKept()
 	if s.ref.reachable.Load() && s.ref.shard(s.id.N) != nil { // else it is placed once it is
-		s.claim()
+		s.onClaim(agenda.ClaimEvent{Kind: agenda.ClaimRetry})
 	}
 }
 
 // stop ends everything the shard owns. What waits for a store call fails; what
 // is in one is abandoned, and its callers learn that the outcome is unknown.
 func (s *shard) stop() {
-	failAdditions(s.adds.waiting, errDraining())
-	failAdditions(s.holdNews.waiting, errDraining())
-	failAdditions(s.keyed.waiting, errDraining())
-	refuseAll(s.acks.waiting, errDraining())
-	refuseAll(s.nacks.waiting, errDraining())
-	refuseAll(s.extends.waiting, errDraining())
-	s.calls.close()
+	failAdditions(s.adds.Waiting, problem.Draining())
+	failAdditions(s.holdNews.Waiting, problem.Draining())
+	failAdditions(s.keyed.Waiting, problem.Draining())
+	refuseAll(s.acks.Waiting, problem.Draining())
+	refuseAll(s.nacks.Waiting, problem.Draining())
+	refuseAll(s.extends.Waiting, problem.Draining())
+	s.calls.Close()
+	s.tasks.Forget()
 	s.due.Close()
-	s.held.close()
-	s.forgetOrders()
+	s.held.Close()
 	s.countWheel()
 	s.countOrders()
 	s.metrics.shards.Dec()
-	s.send(s.parent, &shardLost{shard: s.id.N})
+	if s.claim.Owned() {
+		s.metrics.owned.Dec()
+	}
+	s.send(s.parent, &shardLost{shard: s.id.N, ended: true})
 }
 
 // noteError acts on what a failed store call says about ownership.
 func (s *shard) noteError(err error) {
 	switch {
 	case err == nil, errors.Is(err, context.Canceled):
-	case errors.Is(err, store.ErrFenced) && !s.owned: // of a claim that is over already
+	case errors.Is(err, store.ErrFenced) && !s.claim.Owned(): // of a claim that is over already
 	case errors.Is(err, store.ErrFenced):
-		s.log.Warn("shard lost to another claim", "topic", s.id.Topic, "shard", s.id.N, "epoch", s.fence.Epoch)
-		s.lose()
-		s.claim()
+		s.log.Warn("shard lost to another claim", "topic", s.id.Topic, "shard", s.id.N, "epoch", s.claim.Fence().Epoch)
+		s.onClaim(agenda.ClaimEvent{Kind: agenda.ClaimFenced})
 	case errors.Is(err, store.ErrSealed): // those who add look again where it goes
 	default:
 		s.metrics.storeErrors.Inc()
 		s.log.Debug("store call failed", "topic", s.id.Topic, "shard", s.id.N, "err", err)
+		s.warn(err)
+	}
+}
+
+// warnPause is how often a shard says at most that its store calls fail.
+const warnPause = time.Minute
+
+// warn tells of what is wrong with this shard alone. That the store is away or full is
+// told by others, once for all shards.
+func (s *shard) warn(err error) {
+	for _, common := range []error{store.ErrUnavailable, store.ErrUnknown, store.ErrFull, store.ErrClosed, context.DeadlineExceeded} {
+		if errors.Is(err, common) {
+			return
+		}
+	}
+	if now := time.Now(); now.Sub(s.warned) >= warnPause {
+		s.warned = now
+		s.log.Warn("store calls of a shard fail", "topic", s.id.Topic, "shard", s.id.N, "err", err)
 	}
 }
 
 // idle reports whether no store call runs or waits that somebody depends on.
 func (s *shard) idle() bool {
-	return s.giving == nil && s.given == 0 && s.adds.idle() && s.holdNews.idle() && s.keyed.idle() && s.holds.idle() && s.acks.idle() &&
-		s.nacks.idle() && s.extends.idle() && s.recovers.idle()
+	return !s.claim.GivingUp() && s.adds.Idle() && s.holdNews.Idle() && s.keyed.Idle() && s.holds.Idle() && s.acks.Idle() &&
+		s.nacks.Idle() && s.extends.Idle() && s.recovers.Idle()
 }
 
 func (s *shard) refund(sub *subscriber, n int) { s.refunds[sub.id] += n }
 
-func (s *shard) now() store.Millis { return s.clock.millis() }
+// endAssignments refunds assignments that came to nothing.
+func (s *shard) endAssignments(sub *subscriber, n int, counted bool) {
+	s.refund(sub, n)
+	if counted {
+		s.counting[sub.id] += n
+	}
+}
 
 // post sends a message to the shard itself. Safe from any goroutine.
 func (s *shard) post(m any) { s.send(s.self, m) }
@@ -371,4 +374,34 @@ func sleep(ctx context.Context, d time.Duration) {
 	case <-t.C:
 	case <-ctx.Done():
 	}
+}
+
+// fly starts the store calls that may start. Handlers ask for it with flyLater, so
+// that what waits in the mailbox joins the batches first.
+func (s *shard) fly() {
+	s.flightAsked = false
+	s.flushAdds()
+	s.flushHolds()
+	s.flushSettles()
+	s.flushRecovers()
+}
+
+func (s *shard) flyLater() {
+	if !s.flightAsked {
+		s.flightAsked = true
+		s.post(&takeOff{})
+	}
+}
+
+// reply is what a store call came to. Its callers are answered after the actor
+// was told: whatever they do next reaches the actor later.
+type reply interface{ answer() }
+
+// call runs a store call, tells the actor, and answers the callers.
+func (s *shard) call(do func(ctx context.Context) reply) {
+	s.calls.Run(func(ctx context.Context) {
+		m := do(ctx)
+		s.done(m)
+		m.answer()
+	})
 }

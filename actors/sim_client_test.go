@@ -1,4 +1,4 @@
-package actors
+package actors_test
 
 import (
 	"context"
@@ -8,6 +8,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/problem"
+	"github.com/ddq-io/ddq/api/service"
 	history "github.com/ddq-io/ddq/bench/ledger"
 	"github.com/ddq-io/ddq/store"
 )
@@ -61,14 +64,22 @@ func (c *simClient) ask(e history.Event) (answer func(history.Event, error)) {
 	}
 }
 
+// delivered writes down a task that came in.
+func (c *simClient) delivered(d actors.Delivery) {
+	c.write(history.Event{
+		Kind: history.Delivered, Task: d.Task.ID, Attempt: d.Task.Attempt, Token: hex.EncodeToString(d.Token),
+		HoldMS: d.HoldFor.Milliseconds(), Due: int64(d.Task.Due), Sum: string(d.Task.Payload),
+	})
+}
+
 // simOutcome says what an error makes of a call.
 func simOutcome(err error) (history.Result, string) {
-	var e *Error
+	var e *problem.Error
 	if !errors.As(err, &e) {
 		return history.Unknown, err.Error()
 	}
 	switch e.Kind {
-	case Unknown, Deadline, Canceled, Internal:
+	case problem.Unknown, problem.Deadline, problem.Canceled, problem.Internal:
 		return history.Unknown, e.Reason
 	}
 	return history.Refused, e.Reason
@@ -102,7 +113,7 @@ func (c *simClient) call(n *simNode, e history.Event, do func(ctx context.Contex
 // simTask is a task that somebody enqueues.
 type simTask struct {
 	id      string
-	when    When
+	when    service.When
 	retries int
 	traits  *store.Traits
 }
@@ -118,6 +129,15 @@ func (s *sim) produce() {
 		for range 1 + s.rng.IntN(s.plan.burst) {
 			made++
 			s.enqueue(s.newTask(made), 0)
+		}
+		if s.plan.herd > 0 && s.chance(0.1) {
+			when := s.newTask(0).when
+			for range s.plan.herd {
+				made++
+				t := s.newTask(made)
+				t.when = when
+				s.enqueue(t, 0)
+			}
 		}
 		s.after(s.between(0, 2*s.plan.pace), next)
 	}
@@ -135,6 +155,13 @@ func (s *sim) newTask(n int) simTask {
 		}
 		t.traits.OrderingKey = string(rune('x' + s.rng.IntN(3)))
 		t.id = simOrderedID(t.traits.OrderingKey, n)
+	}
+	if l := &s.plan.limits; l.KeyConcurrency > 0 || l.KeyRate.Limited() {
+		if t.traits == nil {
+			t.traits = new(store.Traits)
+		}
+		t.traits.RateKey = string(rune('k' + s.rng.IntN(3)))
+		t.traits.ConcurrencyKey = t.traits.RateKey
 	}
 	switch r := s.rng.IntN(10); {
 	case r < 2: // at once
@@ -159,10 +186,13 @@ func (s *sim) enqueue(t simTask, tries int) {
 	sum := "p" + t.id
 	due := store.Millis(time.Now().UnixMilli()).Add(t.when.Delay)
 	e := history.Event{Op: history.Enqueue, Task: t.id, Due: int64(due), Sum: sum}
+	if t.traits != nil {
+		e.Key = t.traits.RateKey
+	}
 	settled := false
 	s.order.asked(t.id, t.traits)
 	c.call(n, e, func(ctx context.Context) (history.Event, error) {
-		out, err := n.sys.Enqueue(ctx, []NewTask{{
+		out, err := n.use.Enqueue(ctx, []service.NewTask{{
 			Topic: simTopic, When: t.when,
 			Task: store.Task{ID: t.id, Payload: []byte(sum), MaxRetries: t.retries, Traits: t.traits},
 		}})
@@ -200,14 +230,14 @@ func (s *sim) meddle(t simTask) {
 	c := s.client("meddler")
 	if s.chance(0.5) {
 		c.call(n, history.Event{Op: history.Delete, Task: t.id}, func(ctx context.Context) (history.Event, error) {
-			_, err := n.sys.Delete(ctx, simTopic, t.id)
+			_, err := n.use.Delete(ctx, simTopic, t.id)
 			return history.Event{}, err
 		})
 		return
 	}
-	w := When{At: store.Millis(time.Now().UnixMilli()).Add(s.between(time.Millisecond, 8*time.Second))}
+	w := service.When{At: store.Millis(time.Now().UnixMilli()).Add(s.between(time.Millisecond, 8*time.Second))}
 	c.call(n, history.Event{Op: history.Reschedule, Task: t.id, Due: int64(w.At)}, func(ctx context.Context) (history.Event, error) {
-		edited, err := n.sys.Reschedule(ctx, simTopic, t.id, w, 0)
+		edited, err := n.use.Reschedule(ctx, simTopic, t.id, w, 0)
 		return history.Event{Due: int64(edited.Due)}, err
 	})
 }
@@ -227,10 +257,14 @@ type simWorker struct {
 	node *simNode
 	k    int
 	c    *simClient
-	sub  *Subscription
+	sub  *service.Subscription
 	gone atomic.Bool // the stream is over
 	in   time.Time   // when the last frame arrives
 	seq  uint64
+
+	granted, sent int // credit that the node was told of, and tasks that it sent
+	drained       bool
+
 	asks map[uint64]func(history.Event, error)
 }
 
@@ -245,7 +279,7 @@ func (s *sim) startWorker(n *simNode, k int) {
 		s.spawn(n, "subscribe "+w.c.name, func() (err error) {
 			ctx, cancel := context.WithTimeout(n.ctx, s.plan.callTimeout)
 			defer cancel()
-			w.sub, err = n.sys.Subscribe(ctx, SubscribeOptions{Topic: simTopic, Worker: w.c.name, MaxInFlight: credit}, w)
+			w.sub, err = n.use.Subscribe(ctx, actors.SubscribeOptions{Topic: simTopic, Worker: w.c.name, MaxInFlight: credit}, w)
 			return err
 		}, func(err error) {
 			if err != nil {
@@ -253,7 +287,10 @@ func (s *sim) startWorker(n *simNode, k int) {
 				return
 			}
 			n.workers = append(n.workers, w)
-			_ = w.sub.Grant(credit)
+			w.grantNow(credit)
+			if s.plan.stays > 0 {
+				s.after(s.between(0, 2*s.plan.stays), w.leave)
+			}
 		})
 	})
 }
@@ -261,7 +298,17 @@ func (s *sim) startWorker(n *simNode, k int) {
 // lose ends the stream without a word; what is on the way is lost.
 func (w *simWorker) lose() { w.gone.Store(true) }
 
-// crash ends the stream, and opens another one in a while.
+// leave ends the stream in order, and another one begins in a while.
+func (w *simWorker) leave() {
+	if w.node.dead.Load() || w.gone.Swap(true) {
+		return
+	}
+	w.s.log("%s leaves", w.c.name)
+	w.node.whenAwake(func() { w.sub.Unsubscribe(nil) })
+	w.s.after(w.s.between(0, time.Second), func() { w.s.startWorker(w.node, w.k) })
+}
+
+// crashWorker ends the stream, and opens another one in a while.
 func (s *sim) crashWorker(w *simWorker) {
 	if w.gone.Swap(true) {
 		return
@@ -276,11 +323,12 @@ func (s *sim) crashWorker(w *simWorker) {
 	s.after(s.between(time.Second, 3*time.Second), func() { s.startWorker(n, w.k) })
 }
 
-func (w *simWorker) Deliver(ds []Delivery) bool {
+func (w *simWorker) Deliver(ds []actors.Delivery) bool {
 	if w.gone.Load() {
 		return false
 	}
 	sent := time.Now()
+	w.sent += len(ds)
 	w.s.arrive(func() {
 		w.in = later(w.in, time.Now().Add(w.s.lag()))
 		w.s.at(w.in, func() {
@@ -294,9 +342,9 @@ func (w *simWorker) Deliver(ds []Delivery) bool {
 	return true
 }
 
-func (w *simWorker) Cancel([]CancelAsk) {}
+func (w *simWorker) Cancel([]actors.CancelAsk) {}
 
-func (w *simWorker) Settled(sequence uint64, results []Settled) {
+func (w *simWorker) Settled(sequence uint64, results []actors.Settled) {
 	if w.gone.Load() {
 		return
 	}
@@ -310,7 +358,7 @@ func (w *simWorker) Settled(sequence uint64, results []Settled) {
 	}, w.node.key, "settled", w.c.name, int(sequence))
 }
 
-func settledAnswer(results []Settled) (history.Event, error) {
+func settledAnswer(results []actors.Settled) (history.Event, error) {
 	r := results[0]
 	if r.Err != nil {
 		return history.Event{}, r.Err
@@ -331,22 +379,18 @@ func (w *simWorker) Drain(time.Duration) {
 	if w.node.dead.Load() {
 		return
 	}
+	w.drained = true
 	w.s.arrive(func() {
 		w.s.after(w.s.between(0, time.Second), func() {
-			if !w.gone.Swap(true) && !w.node.dead.Load() {
-				w.node.whenAwake(func() { w.sub.Unsubscribe(nil) })
-			}
+			w.leave()
 		})
 	}, w.node.key, "drain", w.c.name, 0)
 }
 
 // receive is what a worker does with a task.
-func (w *simWorker) receive(d Delivery, sent time.Time) {
+func (w *simWorker) receive(d actors.Delivery, sent time.Time) {
 	s := w.s
-	w.c.write(history.Event{
-		Kind: history.Delivered, Task: d.Task.ID, Attempt: d.Task.Attempt, Token: hex.EncodeToString(d.Token),
-		HoldMS: d.HoldFor.Milliseconds(), Due: int64(d.Task.Due), Sum: string(d.Task.Payload),
-	})
+	w.c.delivered(d)
 	s.received(d, sent, w.s.plan.visibility)
 	calm := time.Since(s.start) > s.plan.active
 	quick := s.between(0, 200*time.Millisecond)
@@ -363,7 +407,7 @@ func (w *simWorker) receive(d Delivery, sent time.Time) {
 		s.after(d.HoldFor+quick, func() { w.settle(d, history.Ack) })
 	case r < 84: // again, as if the answer was lost
 		s.after(quick, func() { w.settle(d, history.Ack) })
-		s.after(quick+s.between(time.Millisecond, time.Second), func() { w.settle(d, history.Ack) })
+		s.after(quick+s.between(time.Millisecond, time.Second), func() { w.ask(d, history.Ack) })
 	case r < 90: // just about too late
 		s.after(d.HoldFor-time.Since(sent)+s.between(-50*time.Millisecond, 50*time.Millisecond), func() { w.settle(d, history.Ack) })
 	case r < 93:
@@ -373,14 +417,28 @@ func (w *simWorker) receive(d Delivery, sent time.Time) {
 	}
 }
 
+// grant asks for another task in the place of one.
 func (w *simWorker) grant() {
 	if !w.gone.Load() && !w.node.dead.Load() {
-		w.node.whenAwake(func() { _ = w.sub.Grant(1) })
+		w.node.whenAwake(func() { w.grantNow(1) })
 	}
 }
 
-// settle ends a hold, over the stream or at another node.
-func (w *simWorker) settle(d Delivery, op history.Op) {
+func (w *simWorker) grantNow(n int) {
+	w.granted += n
+	_ = w.sub.Grant(n)
+}
+
+// settle ends a hold, and makes room for another task, or extends it.
+func (w *simWorker) settle(d actors.Delivery, op history.Op) {
+	w.ask(d, op)
+	if op != history.Extend {
+		w.grant()
+	}
+}
+
+// ask settles or extends, over the stream or at another node.
+func (w *simWorker) ask(d actors.Delivery, op history.Op) {
 	s := w.s
 	if w.gone.Load() {
 		return
@@ -388,13 +446,13 @@ func (w *simWorker) settle(d Delivery, op history.Op) {
 	if op != history.Extend {
 		s.order.settled(d.Task.ID)
 	}
-	a := Settlement{ID: d.Task.ID, Token: d.Token}
+	a := actors.Settlement{ID: d.Task.ID, Token: d.Token}
 	e := history.Event{Op: op, Task: d.Task.ID, Token: hex.EncodeToString(d.Token)}
 	switch op {
 	case history.Ack:
-		a.Kind = SettleAck
+		a.Kind = actors.SettleAck
 	case history.Nack:
-		a.Kind = SettleNack
+		a.Kind = actors.SettleNack
 		switch s.rng.IntN(4) {
 		case 0:
 			a.Permanent, e.Final = true, true
@@ -403,13 +461,13 @@ func (w *simWorker) settle(d Delivery, op history.Op) {
 			a.Delay, e.DelayMS = &delay, delay.Milliseconds()
 		}
 	case history.Release:
-		a.Kind = SettleRelease
+		a.Kind = actors.SettleRelease
 	case history.Extend:
-		a.Kind = SettleExtend
+		a.Kind = actors.SettleExtend
 	}
 	if other := s.anyNode(); op != history.Extend && s.chance(0.2) && other != nil {
 		w.c.call(other, e, func(ctx context.Context) (history.Event, error) {
-			results, err := other.sys.Settle(ctx, simTopic, []Settlement{a})
+			results, err := other.use.Settle(ctx, simTopic, []actors.Settlement{a})
 			if err != nil {
 				return history.Event{}, err
 			}
@@ -421,11 +479,8 @@ func (w *simWorker) settle(d Delivery, op history.Op) {
 		w.asks[seq] = w.c.ask(e)
 		s.after(s.lag(), func() {
 			if !w.gone.Load() && !w.node.dead.Load() {
-				w.node.whenAwake(func() { w.sub.Settle(seq, []Settlement{a}) })
+				w.node.whenAwake(func() { w.sub.Settle(seq, []actors.Settlement{a}) })
 			}
 		})
-	}
-	if op != history.Extend {
-		w.grant()
 	}
 }

@@ -1,10 +1,12 @@
-package actors
+package actors_test
 
 import (
+	"context"
 	"maps"
 	"slices"
 	"time"
 
+	"github.com/ddq-io/ddq/actors"
 	history "github.com/ddq-io/ddq/bench/ledger"
 )
 
@@ -14,12 +16,31 @@ func (s *sim) trouble() {
 		from := s.between(3*time.Second, s.plan.active-10*time.Second)
 		s.at(s.start.Add(from), s.fault)
 	}
+	for range s.plan.drops {
+		s.at(s.start.Add(s.between(10*time.Second, s.plan.active-10*time.Second)), s.drop)
+	}
+}
+
+// drop deletes the topic with its tasks, under traffic.
+func (s *sim) drop() {
+	n := s.anyNode()
+	if n == nil {
+		return
+	}
+	s.order.forget()
+	s.excuse(s.plan.callTimeout + s.plan.housekeepEvery)
+	s.client("dropper").call(n, history.Event{Op: history.Drop, Topic: simTopic}, func(ctx context.Context) (history.Event, error) {
+		err := n.use.DeleteTopic(ctx, simTopic, true)
+		s.arrive(s.order.forget, "order", "forget", "", 0)
+		return history.Event{}, err
+	})
 }
 
 // fault breaks something.
 func (s *sim) fault() {
 	n := s.nodes[s.rng.IntN(len(s.nodes))]
 	lasts := s.between(100*time.Millisecond, 2*s.plan.lease)
+	s.excuse(lasts)
 	if s.plan.rewind > 0 { // what is late then would be of a past that was undone
 		switch s.rng.IntN(3) {
 		case 0:
@@ -33,7 +54,7 @@ func (s *sim) fault() {
 		}
 		return
 	}
-	switch s.rng.IntN(8) {
+	switch s.rng.IntN(9) {
 	case 0:
 		s.restart(n, lasts)
 	case 1:
@@ -63,6 +84,16 @@ func (s *sim) fault() {
 		other := s.nodes[s.rng.IntN(len(s.nodes))]
 		s.part(n, other, true)
 		s.after(lasts, func() { s.part(n, other, false) })
+	case 8:
+		s.panics(n)
+	}
+}
+
+// panics has one of a node's actors panic at the message that it gets next.
+func (s *sim) panics(n *simNode) {
+	names := slices.DeleteFunc(actors.SortedActors(n.actors), func(name string) bool { return !actors.MayPanic(n.actors[name]) })
+	if !n.dead.Load() && len(names) > 0 {
+		n.fatal[names[s.rng.IntN(len(names))]] = true
 	}
 }
 
@@ -80,7 +111,7 @@ func (s *sim) part(from, to *simNode, apart bool) {
 			}
 		}
 		if s.chance(0.5) { // it is not seen either
-			from.see(slices.DeleteFunc(s.membersFor(from), func(m Member) bool { return m.Name == to.name && to != from }))
+			from.see(slices.DeleteFunc(s.membersFor(from), func(m actors.Member) bool { return m.Name == to.name && to != from }))
 		}
 		return
 	}
@@ -121,6 +152,7 @@ func (p *simPlan) allowances() []history.Allowance {
 
 // heal ends every fault.
 func (s *sim) heal() {
+	s.excuse(0)
 	s.faults = simFaults{}
 	s.apart = nil
 	for _, n := range s.nodes {

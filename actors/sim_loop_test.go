@@ -1,4 +1,4 @@
-package actors
+package actors_test
 
 import (
 	"cmp"
@@ -14,6 +14,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
+	"github.com/ddq-io/ddq/actors"
 	history "github.com/ddq-io/ddq/bench/ledger"
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/store/memstore"
@@ -46,10 +47,14 @@ type sim struct {
 	pushed int
 	steps  int
 	ready  []simJob
-	poke   chan struct{}
+
+	stepped *simNode // by the last step: to be checked
+
+	poke chan struct{}
 
 	books  map[string]*simClient
 	order  *simOrder
+	late   simLate
 	breach []string // of what only the simulation can see
 
 	mu       sync.Mutex
@@ -102,7 +107,7 @@ func (a simArrival) compare(b simArrival) int {
 
 func newSim(seed uint64, plan simPlan, trace io.Writer) *sim {
 	return &sim{
-		seed: seed, plan: plan, trace: trace, engine: newEngine(discard()),
+		seed: seed, plan: plan, trace: trace, engine: actors.NewSimEngine(),
 		rng:   rand.New(rand.NewPCG(seed, 0x9E3779B97F4A7C15)),
 		start: time.Now(), mem: memstore.New(), poke: make(chan struct{}, 1),
 		fences: map[store.Shard]store.Fence{}, books: map[string]*simClient{}, order: newSimOrder(),
@@ -135,6 +140,10 @@ func (s *sim) run(done func() bool) {
 		if s.admit() {
 			continue
 		}
+		if s.stepped != nil {
+			s.check(s.stepped)
+			s.stepped = nil
+		}
 		switch {
 		case len(s.ready) > 0:
 			s.step()
@@ -145,7 +154,7 @@ func (s *sim) run(done func() bool) {
 	}
 }
 
-// admit takes in what goroutines asked for since.
+// admit records what goroutines asked for since.
 func (s *sim) admit() bool {
 	s.mu.Lock()
 	arrivals := s.arrivals
@@ -179,6 +188,7 @@ func (s *sim) step() {
 		return
 	}
 	s.steps++
+	s.stepped = j.node
 	time.Sleep(time.Duration(1 + s.rng.IntN(3000)))
 	if j.mailbox {
 		j.f()
@@ -213,7 +223,7 @@ func (s *sim) spawned(f func()) {
 func (s *sim) turnWheels() (any bool) {
 	for _, n := range s.nodes {
 		if n.wheelDue() == 0 {
-			n.sys.wheel.Fire()
+			n.sys.Fire()
 			any = true
 		}
 	}
@@ -269,6 +279,9 @@ func (s *sim) log(format string, args ...any) {
 
 // broken notes a broken promise that the ledger cannot show.
 func (s *sim) broken(format string, args ...any) {
+	if len(s.breach) >= simBreaches {
+		return
+	}
 	line := fmt.Sprintf("%12.6f  ", time.Since(s.start).Seconds()) + fmt.Sprintf(format, args...)
 	s.breach = append(s.breach, line)
 	s.log("BROKEN %s", line)

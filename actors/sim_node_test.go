@@ -1,4 +1,4 @@
-package actors
+package actors_test
 
 import (
 	"context"
@@ -10,8 +10,13 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/upkeep"
+	"github.com/ddq-io/ddq/api/service"
 	"github.com/ddq-io/ddq/store"
-	"github.com/ddq-io/ddq/timer"
+	"github.com/ddq-io/ddq/store/place"
 )
 
 // simNode is one life of a node: a System, and what is around it. It is the System's
@@ -22,7 +27,9 @@ type simNode struct {
 	key  string // name and life
 	i    int
 	life int
-	sys  *System
+	sys  actors.SimNode
+	care *upkeep.Upkeep
+	use  *service.Service
 
 	dead   atomic.Bool
 	killed chan struct{} // closed once dead
@@ -31,11 +38,14 @@ type simNode struct {
 
 	up       bool // System has started
 	paused   bool
-	cut      bool       // from the store
-	backlog  []simJob   // of a paused node
-	later    []func()   // what reaches it once it wakes up
-	view     []Member   // who it thinks is there
-	viewMu   sync.Mutex // guards view
+	cut      bool                   // from the store
+	backlog  []simJob               // of a paused node
+	actors   map[string]actor.Actor // those that run, by name
+	fatal    map[string]bool        // of those: who panics at the next message
+	fallen   map[string]bool        // those that panicked and are not restarted yet
+	later    []func()               // what reaches it once it wakes up
+	view     []actors.Member        // who it thinks is there
+	viewMu   sync.Mutex             // guards view
 	changed  bool
 	draining bool
 	links    []*simLink // that it opened
@@ -48,20 +58,13 @@ func (s *sim) startNode(i, life int) *simNode {
 	name := fmt.Sprintf("n%d", i)
 	n := &simNode{s: s, name: name, key: fmt.Sprintf("%s.%d", name, life), i: i, life: life, killed: make(chan struct{})}
 	n.ctx, n.cancel = context.WithCancel(simContext)
-	n.sys = New(s.plan.config(name), &simStore{s, n}, discard(), nil)
-	random := rand.New(rand.NewPCG(s.rng.Uint64(), 1))
-	var mu sync.Mutex
-	n.sys.random = func() float64 {
-		mu.Lock()
-		defer mu.Unlock()
-		return random.Float64()
-	}
-	n.sys.Join(n, n)
-	n.sys.refresh.cancel = func() {}
-	n.sys.pool = newPool()
-	n.sys.pool.taker = func(f func(), mailbox bool) { s.job(n, f, mailbox) }
-	n.sys.engine = s.engine
-	n.sys.wheel = timer.NewManual(n.sys.clock.Now)
+	n.actors, n.fatal, n.fallen = map[string]actor.Actor{}, map[string]bool{}, map[string]bool{}
+	n.sys = actors.NewSimNode(s.plan.config(name), &simStore{s, n}, actors.SimSeams{
+		Engine: s.engine, Random: rand.New(rand.NewPCG(s.rng.Uint64(), 1)).Float64, Fleet: n, Peers: n,
+		Take: func(f func(), mailbox bool) { s.job(n, f, mailbox) }, Probe: n.probe,
+	})
+	n.care = upkeep.New(n.sys.Node)
+	n.use = service.New(n.sys.Node, n.care.IndexNow)
 	s.log("%s starts", n.key)
 	n.view = s.membersFor(n)
 	n.try()
@@ -70,17 +73,7 @@ func (s *sim) startNode(i, life int) *simNode {
 
 // try starts the System, or dies of it and is started again.
 func (n *simNode) try() {
-	n.s.spawn(n, "start", func() error {
-		if err := n.sys.enter(n.ctx); err != nil {
-			return err
-		}
-		if err := n.sys.run(n.ctx); err != nil {
-			return err
-		}
-		// It is opened under a lock, for which the loop could not wait later.
-		_, err := n.sys.topic(n.ctx, simTopic, false)
-		return failure(err)
-	}, func(err error) {
+	n.s.spawn(n, "start", func() error { return n.sys.Begin(n.ctx, simTopic) }, func(err error) {
 		if err != nil {
 			n.s.kill(n, "did not start")
 			return
@@ -106,41 +99,31 @@ func (s *sim) spawn(n *simNode, what string, do func() error, then func(error)) 
 // live keeps the node's clocks going: what tickers do in a real one.
 func (n *simNode) live() {
 	p := &n.s.plan
-	n.every(p.lease/renewals, "renew", func(int) { n.sys.keeper.renew(n.ctx) })
+	n.every(p.lease/actors.Renewals, "renew", func(int) { n.sys.Renew(n.ctx) })
 	n.every(p.seqEvery, "follow", func(turn int) {
 		if n.viewChanged() {
-			n.sys.fleet.update()
-			n.sys.Resumed()
-			n.sys.broadcast(&viewChanged{})
-			n.sys.discover(n.ctx)
+			n.sys.FollowView()
+			n.care.Discover(n.ctx)
 			return
 		}
 		if turn%p.discoverTurns == 0 {
-			n.sys.discover(n.ctx)
+			n.care.Discover(n.ctx)
 			return
 		}
-		n.sys.checkSeqs(n.ctx)
+		n.care.CheckSeqs(n.ctx)
 	})
 	n.every(p.housekeepEvery, "housekeep", func(turn int) {
-		n.sys.followTopics(n.ctx)
+		n.care.FollowTopics(n.ctx)
 		if turn%3 == 0 {
-			n.sys.chores(n.ctx)
-			n.sys.indexBehind(n.ctx)
+			n.care.Chores(n.ctx)
+			n.care.IndexBehind(n.ctx)
 		}
 	})
-	n.ticks(n.sys.cfg.LoadEvery, func() { n.sys.tick(&loadTick{}, 0) })
-	n.ticks(n.sys.cfg.WatchdogInterval, func() { n.sys.tick(&watchTick{}, 0) })
-	n.ticks(p.lease, n.supervise)
+	n.ticks(p.loadEvery, n.sys.LoadNow)
+	n.ticks(p.watchdog, n.sys.WatchNow)
+	n.ticks(actors.JumpPause, func() { n.sys.LookForJumps(n.ctx) })
 	for k := range p.workers {
 		n.s.after(n.s.between(0, 100*time.Millisecond), func() { n.s.startWorker(n, k) })
-	}
-}
-
-// supervise restarts a node that a failover took the session from: that it says it is
-// not ready is all that it does about it.
-func (n *simNode) supervise() {
-	if errors.Is(n.sys.keeper.err(), store.ErrSessionLost) {
-		n.s.restart(n, time.Second)
 	}
 }
 
@@ -193,12 +176,11 @@ func (n *simNode) wheelDue() time.Duration {
 	if n.dead.Load() || n.paused || !n.up {
 		return -1
 	}
-	ms, ok := n.sys.wheel.Next()
-	if !ok {
+	left, ok := n.sys.Due()
+	switch {
+	case !ok:
 		return -1
-	}
-	left := store.Millis(ms).Time().Sub(n.sys.clock.Now())
-	if left <= 0 {
+	case left <= 0:
 		return 0
 	}
 	return left + time.Duration(n.i+1)*time.Microsecond // two nodes do not wake up at once
@@ -252,41 +234,37 @@ func (s *sim) kill(n *simNode, why string) {
 	}
 	n.backlog = nil
 	n.later = nil // store calls that wait for an answer have been told
-	gone, cancel := context.WithCancel(simContext)
-	cancel()
-	go func() {
-		n.sys.Drain(gone)
-		if n.sys.running.Swap(false) {
-			n.sys.end()
-		}
-	}()
+	go n.sys.Abandon()
 }
 
 // A node as the Fleet of its System.
 
 // membersFor is who is there, as a node could know it.
-func (s *sim) membersFor(n *simNode) []Member {
-	members := []Member{}
+func (s *sim) membersFor(n *simNode) []actors.Member {
+	members := []actors.Member{}
 	for _, other := range s.nodes {
 		if !other.dead.Load() && other.i != n.i {
 			members = append(members, other.member())
 		}
 	}
 	members = append(members, n.member())
-	slices.SortFunc(members, func(a, b Member) int { return compareShards(store.Shard{Topic: a.Name}, store.Shard{Topic: b.Name}) })
+	slices.SortFunc(members, func(a, b actors.Member) int {
+		return place.Compare(store.Shard{Topic: a.Name}, store.Shard{Topic: b.Name})
+	})
 	return members
 }
 
-func (n *simNode) member() Member {
-	state := MemberActive
+func (n *simNode) member() actors.Member {
+	state := actors.MemberActive
 	if n.draining {
-		state = MemberDraining
+		state = actors.MemberDraining
 	}
-	return Member{Name: n.name, Addr: n.name, State: state}
+	return actors.Member{Name: n.name, Addr: n.name, State: state}
 }
 
 // gossip has every node learn some time who is there, each at its own.
 func (s *sim) gossip() {
+	s.excuse(0)
 	for _, n := range s.nodes {
 		s.after(s.between(10*time.Millisecond, s.plan.gossipLag), func() {
 			if !n.dead.Load() {
@@ -296,7 +274,7 @@ func (s *sim) gossip() {
 	}
 }
 
-func (n *simNode) see(members []Member) {
+func (n *simNode) see(members []actors.Member) {
 	n.viewMu.Lock()
 	defer n.viewMu.Unlock()
 	n.view, n.changed = members, true
@@ -310,7 +288,7 @@ func (n *simNode) viewChanged() bool {
 	return changed
 }
 
-func (n *simNode) View() View {
+func (n *simNode) View() actors.View {
 	n.viewMu.Lock()
 	defer n.viewMu.Unlock()
 	return simView(n.view)
@@ -342,7 +320,7 @@ func (s *sim) find(name string) *simNode {
 	return nil
 }
 
-func (n *simNode) Notify(to Member, notice Notice) {
+func (n *simNode) Notify(to actors.Member, notice actors.Notice) {
 	if n.dead.Load() {
 		return
 	}
@@ -359,18 +337,18 @@ func (n *simNode) Notify(to Member, notice Notice) {
 	}, n.key, "notify", to.Name, 0)
 }
 
-func (n *simNode) Keep([]Member) {} // it keeps nothing
+func (n *simNode) Keep([]actors.Member) {} // it keeps nothing
 
 var errSimAway = errors.New("no way there")
 
-func (n *simNode) Describe(context.Context, Member) (PeerStatus, error) {
-	return PeerStatus{}, errSimAway
+func (n *simNode) Describe(context.Context, actors.Member) (actors.PeerStatus, error) {
+	return actors.PeerStatus{}, errSimAway
 }
-func (n *simNode) Drain(context.Context, Member, bool) error          { return errSimAway }
-func (n *simNode) Release(context.Context, Member, store.Shard) error { return errSimAway }
+func (n *simNode) Drain(context.Context, actors.Member, bool) error          { return errSimAway }
+func (n *simNode) Release(context.Context, actors.Member, store.Shard) error { return errSimAway }
 
 // Subscribe opens a link.
-func (n *simNode) Subscribe(to Member, o SubscribeOptions, link Link) RemoteSubscription {
+func (n *simNode) Subscribe(to actors.Member, o actors.SubscribeOptions, link actors.Link) actors.RemoteSubscription {
 	l := &simLink{Link: link, s: n.s, from: n, to: to.Name, options: o}
 	if n.dead.Load() {
 		l.over.Store(true)
@@ -386,18 +364,19 @@ func (n *simNode) Subscribe(to Member, o SubscribeOptions, link Link) RemoteSubs
 // simLink is a subscription at another node, and its Outbox there. What goes one way
 // stays in order.
 type simLink struct {
-	Link
+	actors.Link
 	s       *sim
 	from    *simNode
 	to      string
 	at      *simNode // that serves it
-	options SubscribeOptions
-	sub     *Subscription
+	options actors.SubscribeOptions
+	sub     *service.Subscription
 	over    atomic.Bool // at the serving end
 	told    bool        // Closed was called
 	broken  bool        // nothing that is on the way arrives
 	out, in time.Time   // when the last message of each way arrives
 	queued  int         // credit granted before it was open
+	drained bool        // it is to begin anew
 }
 
 func (l *simLink) open() {
@@ -411,7 +390,7 @@ func (l *simLink) open() {
 	at.served = append(at.served, l)
 	at.whenAwake(func() {
 		l.s.spawn(at, "serve "+l.from.key, func() (err error) {
-			l.sub, err = at.sys.Subscribe(at.ctx, l.options, l)
+			l.sub, err = at.use.Subscribe(at.ctx, l.options, l)
 			return err
 		}, func(err error) {
 			switch {
@@ -514,7 +493,7 @@ func (l *simLink) finish() {
 	l.back(func() { l.close(nil) })
 }
 
-func (l *simLink) Deliver(tasks []Delivery) bool {
+func (l *simLink) Deliver(tasks []actors.Delivery) bool {
 	if l.over.Load() || l.at.dead.Load() {
 		return false
 	}
@@ -529,7 +508,7 @@ func (l *simLink) Demand(ready, returned int) {
 	l.s.arrive(func() { l.back(func() { l.Link.Demand(ready, returned) }) }, l.at.key, "demand", l.from.key, 0)
 }
 
-func (l *simLink) Cancel(asks []CancelAsk) {
+func (l *simLink) Cancel(asks []actors.CancelAsk) {
 	if !l.over.Load() && !l.at.dead.Load() {
 		l.s.arrive(func() { l.back(func() { l.Link.Cancel(asks) }) }, l.at.key, "cancel", l.from.key, 0)
 	}
@@ -537,23 +516,24 @@ func (l *simLink) Cancel(asks []CancelAsk) {
 
 func (l *simLink) NodesChanged() {}
 
-func (l *simLink) Settled(uint64, []Settled) {}
+func (l *simLink) Settled(uint64, []actors.Settled) {}
 
 func (l *simLink) Drain(time.Duration) {
 	if !l.at.dead.Load() {
+		l.drained = true
 		l.s.arrive(l.finish, l.at.key, "drain", l.from.key, 0)
 	}
 }
 
 // simView places by rendezvous hashing.
-type simView []Member
+type simView []actors.Member
 
-func (v simView) Members() []Member { return v }
+func (v simView) Members() []actors.Member { return v }
 
 func (v simView) Owner(s store.Shard) (owner string) {
 	best := uint64(0)
 	for _, m := range v {
-		if weight := simWeight(m.Name, s); m.State == MemberActive && weight >= best {
+		if weight := simWeight(m.Name, s); m.State == actors.MemberActive && weight >= best {
 			best, owner = weight, m.Name
 		}
 	}
@@ -568,4 +548,4 @@ func simWeight(name string, s store.Shard) uint64 {
 	return h ^ h>>29
 }
 
-func (v simView) Without(names ...string) View { return v }
+func (v simView) Without(names ...string) actors.View { return v }

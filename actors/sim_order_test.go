@@ -1,10 +1,12 @@
-package actors
+package actors_test
 
 import (
 	"fmt"
 	"time"
 
+	"github.com/ddq-io/ddq/actors"
 	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/place"
 )
 
 // simOrder checks from the workers' side that tasks of an ordering key are held one at a
@@ -32,7 +34,7 @@ type simHeld struct {
 
 // simOrderedID is the id of a task of a key, the same in every run.
 func simOrderedID(key string, n int) string {
-	return fmt.Sprintf("%08x-0000-8ddc-8000-%s%04x", n, hashOfKey(key), n%0x10000)
+	return fmt.Sprintf("%08x-0000-8ddc-8000-%s%04x", n, place.HashOfKey(key), n%0x10000)
 }
 
 func newSimOrder() *simOrder {
@@ -64,6 +66,15 @@ func (o *simOrder) meddled(id string) {
 	}
 }
 
+// forget takes down that the topic is deleted: nothing is held any more, and what is asked
+// for again may come into being once more.
+func (o *simOrder) forget() {
+	clear(o.held)
+	for _, t := range o.tasks {
+		t.meddled = true
+	}
+}
+
 // settled takes down that a worker ends a hold.
 func (o *simOrder) settled(id string) {
 	if t := o.tasks[id]; t != nil && o.held[t.key].id == id {
@@ -76,7 +87,7 @@ const simOrderSlack = 5 * time.Second
 
 // received takes down a delivery that left its node at a moment, of a hold that lasts so
 // long at first.
-func (s *sim) received(d Delivery, sent time.Time, lasts time.Duration) {
+func (s *sim) received(d actors.Delivery, sent time.Time, lasts time.Duration) {
 	o, now := s.order, time.Now()
 	t := o.tasks[d.Task.ID]
 	if t == nil || s.plan.rewind > 0 {

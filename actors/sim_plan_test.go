@@ -1,12 +1,14 @@
-package actors
+package actors_test
 
 import (
 	"fmt"
 	"testing/synctest"
 	"time"
 
+	"github.com/ddq-io/ddq/actors"
 	history "github.com/ddq-io/ddq/bench/ledger"
 	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/place"
 )
 
 // simPlan is what a run is like.
@@ -16,6 +18,8 @@ type simPlan struct {
 	lease          time.Duration
 	visibility     time.Duration
 	seqEvery       time.Duration
+	loadEvery      time.Duration
+	watchdog       time.Duration
 	discoverTurns  int
 	housekeepEvery time.Duration
 	gossipLag      time.Duration
@@ -27,9 +31,14 @@ type simPlan struct {
 	burst    int
 	farthest time.Duration
 	credit   int
+	herd     int           // tasks that are due at one moment, now and then; 0: none
+	stays    time.Duration // how long a worker stays on average; 0: until its node goes
+	polls    time.Duration // between long polls; 0: none
+	limits   store.TopicLimits
 
 	loseNotice, loseAnswer float64
 	faults                 int
+	drops                  int           // of the topic, which the next enqueue makes again
 	budget                 int           // tasks that a shard keeps in memory; 0: all
 	rewind                 time.Duration // the most that a failover undoes
 
@@ -42,6 +51,7 @@ func (s *sim) planFor() simPlan {
 		nodes: 1 + s.rng.IntN(4), shards: 1 + s.rng.IntN(4), workers: 1 + s.rng.IntN(2),
 		lease: s.between(8*time.Second, 20*time.Second), visibility: s.between(5*time.Second, 40*time.Second),
 		seqEvery: s.between(3*time.Second, 5*time.Second), discoverTurns: 6,
+		loadEvery: 15 * time.Second, watchdog: 40 * time.Second,
 		housekeepEvery: 20 * time.Second, gossipLag: s.between(50*time.Millisecond, 10*time.Second),
 		callTimeout: s.between(2*time.Second, 8*time.Second),
 		active:      5 * time.Minute, calm: 10 * time.Minute,
@@ -57,19 +67,62 @@ func (s *sim) planFor() simPlan {
 	if s.chance(0.3) {
 		p.loseAnswer = 0.1
 	}
+	if p.rewind == 0 && s.chance(0.5) { // what waits for the watchdog is late
+		p.watchdog = 4 * time.Minute
+	}
 	if s.chance(0.3) {
 		p.budget = 1 + s.rng.IntN(6)
+	}
+	if s.chance(0.3) {
+		p.stays = s.between(time.Second, 30*time.Second)
+	}
+	if s.chance(0.3) {
+		p.polls = s.between(200*time.Millisecond, 5*time.Second)
+	}
+	if s.chance(0.3) {
+		p.herd = 5 + s.rng.IntN(20)
+	}
+	if s.chance(0.2) && p.rewind == 0 {
+		p.drops = 1 + s.rng.IntN(3)
+	}
+	if s.chance(0.3) {
+		p.limits = s.drawLimits()
 	}
 	return p
 }
 
+// drawLimits draws rates and caps, of topics and of keys.
+func (s *sim) drawLimits() (l store.TopicLimits) {
+	if s.chance(0.6) {
+		l.Rate = s.drawRate()
+	}
+	if s.chance(0.3) {
+		l.KeyRate = s.drawRate()
+	}
+	if s.chance(0.6) {
+		l.Concurrency = 1 + s.rng.IntN(6)
+	}
+	if s.chance(0.3) {
+		l.KeyConcurrency = 1 + s.rng.IntN(3)
+	}
+	return l
+}
+
+func (s *sim) drawRate() store.Rate {
+	r := store.Rate{Kind: store.TokenBucket, Count: 3 + s.rng.IntN(20), Period: s.between(time.Second, 2*time.Second).Truncate(time.Millisecond), Burst: 1 + s.rng.IntN(10)}
+	if s.chance(0.3) {
+		r.Kind, r.Burst = store.SlidingWindow, 0
+	}
+	return r
+}
+
 // config is how a node is set up.
-func (p *simPlan) config(name string) Config {
-	return Config{
-		Node: name, Addr: name, LeaseTTL: p.lease, Horizon: 55 * time.Second, LoadEvery: 15 * time.Second,
-		WatchdogInterval: 40 * time.Second, ReadyBudget: p.budget, WheelBudget: 2 * p.budget,
+func (p *simPlan) config(name string) actors.Config {
+	return actors.Config{
+		Node: name, Addr: name, LeaseTTL: p.lease, Horizon: 55 * time.Second, LoadEvery: p.loadEvery,
+		WatchdogInterval: p.watchdog, ReadyBudget: p.budget, WheelBudget: 2 * p.budget,
 		Topic: store.Topic{
-			Shards: p.shards, Visibility: p.visibility,
+			Shards: p.shards, Visibility: p.visibility, Limits: p.limits,
 			Backoff: store.Backoff{Kind: store.BackoffExponential, Base: 500 * time.Millisecond, Max: 4 * time.Second, Jitter: 20},
 		},
 	}
@@ -84,8 +137,8 @@ func (s *sim) whole() *simResult {
 		s.plan.faults, s.plan.pace, s.plan.burst = 30, time.Second, 5
 	}
 	s.log("seed %d: %+v", s.seed, s.plan)
-	s.client("rig").write(history.Event{Kind: history.Topic, Topic: simTopic, HoldMS: s.plan.visibility.Milliseconds()})
-	topic := s.plan.config("").withDefaults().Topic
+	s.client("rig").write(s.plan.described())
+	topic := s.plan.config("").WithDefaults().Topic
 	topic.Name = simTopic
 	if _, err := s.mem.PutTopic(simContext, topic); err != nil {
 		panic(err)
@@ -95,6 +148,8 @@ func (s *sim) whole() *simResult {
 		s.gossip()
 	}
 	s.produce()
+	s.poll()
+	s.watchLate()
 	s.trouble()
 	end := s.start.Add(s.plan.active)
 	s.run(func() bool { return time.Now().After(end) })
@@ -126,8 +181,24 @@ func (s *sim) whole() *simResult {
 	for _, c := range s.books {
 		files = append(files, c.events)
 	}
-	r.Verdict = history.Check(history.New(files), history.Rules{Allowances: s.plan.allowances()})
+	r.Verdict = history.Check(history.New(files), history.Rules{Allowances: s.plan.allowances(), TokensLost: []string{"rewind"}})
 	return r
+}
+
+// described is the topic as the ledger is told of it.
+func (p *simPlan) described() history.Event {
+	l := &p.limits
+	return history.Event{
+		Kind: history.Topic, Topic: simTopic, HoldMS: p.visibility.Milliseconds(),
+		Cap: l.Concurrency, KeyCap: l.KeyConcurrency, Rate: simRate(l.Rate), KeyRate: simRate(l.KeyRate),
+	}
+}
+
+func simRate(r store.Rate) *history.Rate {
+	if !r.Limited() {
+		return nil
+	}
+	return &history.Rate{Count: r.Count, PeriodMS: r.Period.Milliseconds(), Burst: r.Burst, Window: r.Kind == store.SlidingWindow}
 }
 
 // empty reports whether nothing is left to do.
@@ -148,7 +219,7 @@ func (s *sim) shards() []store.Shard {
 	if err != nil {
 		return nil
 	}
-	return shardsOf(&t)
+	return place.Shards(&t)
 }
 
 var simReasons = map[store.Reason]string{

@@ -1,4 +1,4 @@
-package actors
+package actors_test
 
 import (
 	"context"
@@ -127,7 +127,7 @@ func (s *sim) answer(n *simNode, c *simCall, in time.Duration, err error) {
 
 // fence watches promise P6: nothing is held or taken back under a claim that is over.
 func (s *sim) fenced(n *simNode, op string, shard store.Shard, f store.Fence, err error) error {
-	if err == nil && s.fences[shard] != f {
+	if shard = shard.For(0); err == nil && s.fences[shard] != f {
 		s.broken("%s of %v under epoch %d by %s, after the claim of epoch %d", op, shard, f.Epoch, n.key, s.fences[shard].Epoch)
 	}
 	return err
@@ -245,7 +245,7 @@ func (st *simStore) RemoveDead(ctx context.Context, sh store.Shard, ids []string
 func (st *simStore) Hold(ctx context.Context, sh store.Shard, f store.Fence, holds []store.Hold) (store.Stamp, []store.HoldResult, error) {
 	return askAll(ctx, st, "hold", sh, true, func(m *memstore.Store) (store.Stamp, []store.HoldResult, error) {
 		if st.s.plan.lies.fences {
-			stamp, r, _ := m.Hold(simContext, sh, st.s.fences[sh], holds)
+			stamp, r, _ := m.Hold(simContext, sh, st.s.fences[sh.For(0)], holds)
 			return stamp, r, st.s.fenced(st.node, "hold", sh, f, nil)
 		}
 		if st.s.plan.lies.early {
@@ -341,11 +341,15 @@ func (st *simStore) DropShard(ctx context.Context, sh store.Shard) error {
 	return st.tell(ctx, "drop", sh, func(m *memstore.Store) error { return m.DropShard(simContext, sh) })
 }
 
+func (st *simStore) OpenShard(ctx context.Context, sh store.Shard, was store.ShardLife) error {
+	return st.tell(ctx, "open", sh, func(m *memstore.Store) error { return m.OpenShard(simContext, sh, was) })
+}
+
 func (st *simStore) Claim(ctx context.Context, sh store.Shard, session store.Session) (store.Stamp, store.Fence, error) {
 	stamp, fences, err := askAll(ctx, st, "claim", sh, true, func(m *memstore.Store) (store.Stamp, []store.Fence, error) {
 		stamp, f, err := m.Claim(simContext, sh, session)
 		if err == nil {
-			st.s.fences[sh] = f
+			st.s.fences[sh.For(0)] = f
 		}
 		return stamp, []store.Fence{f}, err
 	})
@@ -400,6 +404,12 @@ func (st *simStore) Sweep(ctx context.Context, sh store.Shard, f store.Fence, cu
 func (st *simStore) Stats(ctx context.Context, shards []store.Shard) ([]store.Stats, error) {
 	return askStore(ctx, st, "stats", store.Shard{N: len(shards)}, false, func(m *memstore.Store) ([]store.Stats, error) {
 		return m.Stats(simContext, shards)
+	})
+}
+
+func (st *simStore) Counts(ctx context.Context, shards []store.Shard) ([]store.Stats, error) {
+	return askStore(ctx, st, "counts", store.Shard{N: len(shards)}, false, func(m *memstore.Store) ([]store.Stats, error) {
+		return m.Counts(simContext, shards)
 	})
 }
 

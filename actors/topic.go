@@ -6,11 +6,14 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 
+	"github.com/ddq-io/ddq/actors/dispatch"
+	"github.com/ddq-io/ddq/actors/engine"
+	"github.com/ddq-io/ddq/actors/ordered"
+	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/store"
 )
 
@@ -19,21 +22,17 @@ import (
 // when it has stopped.
 type topicActor struct {
 	*runtime
-	ref    *topicRef
+	ref    *Topic
 	topic  *store.Topic
 	log    *slog.Logger
-	core   core
+	core   *dispatch.Topic
 	subs   map[int64]*subscriber
-	nextID int64
 	gauges topicMetrics
-	gate   *gate     // nil: the topic has had no limits
-	armed  time.Time // when the gate is looked at next
-	cut    time.Time // when core.most was lowered last
-	calls  *calls    // about limits
+	calls  *engine.Calls // about limits
 
-	reserves runway[reservation]
-	acquires runway[*ticket]
-	frees    runway[*permit]
+	reserves engine.Batcher[dispatch.Reservation]
+	acquires engine.Batcher[*dispatch.Ticket]
+	frees    engine.Batcher[*dispatch.Permit]
 
 	owned []bool // by shard: this node may hold its tasks
 	links map[linkKey]*link
@@ -43,24 +42,25 @@ type topicActor struct {
 	wg    sync.WaitGroup // of pauses
 
 	draining *drainTopic
-	drained  bool
+	over     bool // it stops
 	ramping  bool // a rampOn is on its way
 }
 
-func newTopicActor(rt *runtime, ref *topicRef) *topicActor {
+func newTopicActor(rt *runtime, ref *Topic) *topicActor {
 	topic := ref.config.Load()
 	return &topicActor{
 		runtime: rt,
 		ref:     ref,
 		topic:   topic,
 		log:     rt.log,
+		core:    dispatch.NewTopic(topic.Name),
 		subs:    make(map[int64]*subscriber),
 		gauges:  rt.metrics.topic(topic.Name),
-		calls:   newCalls(rt.pool),
+		calls:   engine.NewCalls(rt.pool),
 
-		reserves: runway[reservation]{most: 1, limit: limitBatch},
-		acquires: runway[*ticket]{most: 2, limit: limitBatch},
-		frees:    runway[*permit]{most: 1, limit: limitBatch},
+		reserves: engine.Batcher[dispatch.Reservation]{Most: 1, Limit: limitBatch},
+		acquires: engine.Batcher[*dispatch.Ticket]{Most: 2, Limit: limitBatch},
+		frees:    engine.Batcher[*dispatch.Permit]{Most: 1, Limit: limitBatch},
 
 		owned: make([]bool, topic.End()),
 		links: make(map[linkKey]*link),
@@ -70,54 +70,69 @@ func newTopicActor(rt *runtime, ref *topicRef) *topicActor {
 	}
 }
 
-// Receive handles one message; it never waits.
+// Receive handles one message; it never waits. Its shards and workers stop before it
+// does: what comes meanwhile is refused.
 func (t *topicActor) Receive(c actor.Context) {
+	if _, waited := c.Message().(failer); waited && t.over {
+		failLate(c.Message())
+		return
+	}
+	now := t.clock.Now()
 	switch m := c.Message().(type) {
 	case *actor.Started:
 		t.start(c)
 	case *actor.Restarting:
 		t.abandon()
 	case *actor.Stopping:
-		t.end()
+		t.over = true
+		t.abandon()
 	case *actor.Stopped:
 		t.metrics.forget(t.topic.Name)
 		return
-	case *enqueue:
+	case *AddBatch:
 		t.enqueue(m)
 	case *becameReady:
-		t.hold(t.core.add(m.shard, m.tasks))
+		t.core.Ready(now, m.shard, m.tasks)
 	case *settledHolds:
-		t.hold(t.core.settled(m.sub, m.n))
+		t.core.Settled(now, m.sub, m.n)
 	case *refunded:
-		t.hold(t.core.refund(m.sub, m.n))
+		t.core.Unassign(now, dispatch.Address{Sub: m.sub, Shard: m.shard}, m.counted)
+		t.core.Refund(now, m.sub, m.n-m.counted)
 	case *cameThrough:
-		t.cameThrough(m)
+		t.core.Held(now, m.shard, m.Outcome)
 	case *shardOwned:
 		t.owned[m.shard] = true
 	case *shardLost:
 		t.owned[m.shard] = false
-		t.drop(m.shard)
+		t.core.Drop(now, m.shard)
+		if m.ended {
+			t.core.ShardEnded(now, m.shard)
+		}
 	case *readyGone:
-		t.drop(m.shard)
+		t.core.Drop(now, m.shard)
 	case *viewChanged:
 		t.changeView()
 	case *linkOpened:
-		t.hold(t.core.link(m.link.sub.id, m.link.node, true))
+		t.core.Link(now, m.link.sub.id, m.link.node, true)
 	case *linkDemand:
 		t.onDemand(m)
 	case *linkClosed:
 		t.onLinkClosed(m)
 	case *reopenLink:
 		t.reopen(m)
+	case *roomInBytes:
+		t.core.Roomy(now)
 	case *grant:
 		t.granted(m)
-		t.hold(t.core.grant(m.sub, m.n))
+		t.core.Grant(now, m.sub, m.n)
 	case *subscribe:
 		t.subscribe(c, m)
 	case *abandoned:
 		select {
 		case sub := <-m.reply:
-			t.unsubscribe(&unsubscribe{sub: sub.id})
+			if sub != nil {
+				t.unsubscribe(&unsubscribe{sub: sub.id})
+			}
 		default:
 		}
 	case *unsubscribe:
@@ -140,27 +155,31 @@ func (t *topicActor) Receive(c actor.Context) {
 		t.openLinks()
 	case *drainTopic:
 		t.drain(m)
-	case *gateTick, *tokensReserved, *permitsAcquired, *permitsFreed, *permitsEnded, *permitsFree:
+	case *callDone:
+		t.onCall(m)
+	case *gateTick, *permitsEnded, *permitsFree:
 		t.onLimits(m)
 	case *countSubscriptions:
 		m.reply <- t.workers()
 	}
-	t.flyLimits()
-	t.ask()
+	t.carryOut()
 	t.demands()
 	t.finishDrain()
-	t.gauges.set(&t.core, t.gate)
+	t.gauges.set(t.core)
 }
 
 // start spawns the shards under their fixed names, also after a restart.
 func (t *topicActor) start(c actor.Context) {
-	t.core.every = t.topic.Ageing()
-	t.core.pause(t.topic.DeliveryPaused)
+	t.tellShards()
+	t.core.Pause(t.clock.Now(), t.topic.DeliveryPaused)
 	t.limit()
 	t.rampUp()
+	if t.ref.draining != nil { // before a restart
+		t.drain(t.ref.draining)
+	}
 	for n, p := range *t.ref.layout.Load() {
 		if p.pid != nil {
-			t.spawnShard(c, n, p.dozing)
+			t.spawnShard(c, n, p)
 		}
 	}
 	select {
@@ -177,20 +196,21 @@ type spawner interface {
 	Children() []*actor.PID
 }
 
-func (t *topicActor) spawnShard(c spawner, n int, dozing *atomic.Bool) {
+func (t *topicActor) spawnShard(c spawner, n int, at shardSlot) {
 	id := store.Shard{Topic: t.topic.Name, N: n}
-	props := t.props(func() actor.Actor { return newShard(t.runtime, id, t.ref, dozing) })
+	kept := new(keptShard)
+	props := t.props(func() actor.Actor { return newShard(t.runtime, id, t.ref, at, kept) })
 	if _, err := c.SpawnNamed(props, shardName(n)); err != nil {
 		panic(fmt.Sprintf("spawn shard %v: %v", id, err)) // names are ours: a bug
 	}
 }
 
-// abandon tells the streams of a topic that starts anew to reconnect: their
-// workers stop with it.
+// abandon tells the streams of a topic that ends or starts anew to reconnect: the actors of
+// their workers stop with it, so it tells the streams itself.
 func (t *topicActor) abandon() {
-	for _, sub := range inOrder(t.subs, cmp.Compare) {
+	for _, sub := range ordered.All(t.subs, cmp.Compare) {
 		sub.gone.Store(true)
-		t.send(sub.worker, &drainWorker{})
+		sub.out.Drain(0)
 	}
 	t.end()
 }
@@ -202,7 +222,7 @@ func (t *topicActor) end() {
 	}
 	close(t.stop)
 	t.wg.Wait()
-	t.calls.close()
+	t.calls.Close()
 }
 
 // after sends the topic a message after a pause.
@@ -218,14 +238,14 @@ func (t *topicActor) after(d time.Duration, m any) {
 	})
 }
 
-// changeView takes in that other nodes came or went.
+// changeView records that other nodes came or went.
 func (t *topicActor) changeView() {
 	for n := range *t.ref.layout.Load() {
 		t.place(t.ref, n)
 	}
 	t.openLinks()
 	for _, sub := range t.subs {
-		if sub.options.OnDemand && !sub.options.byNode() {
+		if sub.options.OnDemand && !sub.options.ByNode() {
 			sub.out.NodesChanged()
 		}
 	}
@@ -234,7 +254,7 @@ func (t *topicActor) changeView() {
 // workers is the number of subscriptions of workers, not of other nodes.
 func (t *topicActor) workers() (n int) {
 	for _, sub := range t.subs {
-		if !sub.options.byNode() {
+		if !sub.options.ByNode() {
 			n++
 		}
 	}
@@ -243,49 +263,61 @@ func (t *topicActor) workers() (n int) {
 
 // enqueue passes tasks to their shards. Those that are due at once get waiting
 // credit, if there is any, and are held as they are stored.
-func (t *topicActor) enqueue(m *enqueue) {
-	now := t.clock.millis()
-	for n, items := range m.shards {
+func (t *topicActor) enqueue(m *AddBatch) {
+	for n, items := range m.Shards {
 		if len(items) == 0 {
 			continue
 		}
 		pid := t.ref.shard(n)
 		if pid == nil { // retired since: the caller looks again where they go
-			failAdditions(items, storeError(store.ErrSealed))
+			failAdditions(items, problem.FromStore(store.ErrSealed))
 			continue
 		}
 		if t.owned[n] {
-			t.reserve(items, now)
+			t.reserve(items, t.clockOf(t.ref, n).Millis())
 		}
 		t.send(pid, &addTasks{items: items})
 	}
 }
 
-func (t *topicActor) reserve(items []addition, now store.Millis) {
+func (t *topicActor) reserve(items []Addition, now store.Millis) {
 	due := 0
 	for i := range items {
-		if items[i].immediate(now) && !t.limited(items[i].task.Traits) {
+		if items[i].immediate(now) && !t.core.Applies(items[i].Task.Traits) {
 			due++
 		}
 	}
 	if due == 0 {
 		return
 	}
-	given := t.core.reserve(due)
+	given := t.core.TakeRoom(due)
 	for i := 0; len(given) > 0; i++ {
-		if items[i].immediate(now) && !t.limited(items[i].task.Traits) {
+		if items[i].immediate(now) && !t.core.Applies(items[i].Task.Traits) {
 			items[i].sub, given = t.subs[given[0]], given[1:]
 		}
 	}
 }
 
 func (t *topicActor) subscribe(c actor.Context, m *subscribe) {
-	t.nextID++
-	sub := &subscriber{id: t.nextID, options: m.options, node: t.cfg.Node, party: party(t.nextID, &m.options), out: m.out}
-	props := t.props(func() actor.Actor { return newWorker(t.runtime, t.ref, sub, m.out) })
+	id := t.lastSub.Add(1)
+	sub := &subscriber{id: id, options: m.options, node: t.cfg.Node, party: party(id, &m.options), out: m.out}
+	w := newWorker(t.runtime, t.ref, sub, m.out)
+	props := t.props(func() actor.Actor { return w }) // the same after a panic: it counts who has confirmed
 	sub.worker = c.SpawnPrefix(props, "worker")
 	t.subs[sub.id] = sub
-	t.core.subscribe(sub.id, m.options.MaxInFlight, m.options.OnDemand)
+	sub.budget = &budget{
+		most: int64(m.options.MaxBytes),
+		node: t.bodies,
+		size: &t.ref.bodies,
+		wake: func() { t.send(t.ref.pid, &roomInBytes{}) },
+	}
+	t.core.Subscribe(&dispatch.Subscription{
+		ID:          sub.id,
+		MaxInFlight: m.options.MaxInFlight,
+		OnDemand:    m.options.OnDemand,
+		Visibility:  m.options.Visibility,
+		Bytes:       sub.budget,
+	})
 	if key := sub.party; m.options.OnDemand && t.peers[key] == nil {
 		t.peers[key] = sub
 	}
@@ -303,7 +335,7 @@ func (t *topicActor) subscribe(c actor.Context, m *subscribe) {
 // party names who is told of what is ready: a node once for all its subscriptions,
 // a worker for itself.
 func party(id int64, o *SubscribeOptions) string {
-	if o.byNode() {
+	if o.ByNode() {
 		return o.Peer
 	}
 	return fmt.Sprint("subscription ", id) // no node has a blank in its name
@@ -317,13 +349,16 @@ func (t *topicActor) unsubscribe(m *unsubscribe) {
 		return
 	}
 	sub.gone.Store(true)
-	t.core.unsubscribe(m.sub)
+	t.core.Unsubscribe(m.sub)
 	delete(t.subs, m.sub)
 	t.closeLinks(m.sub)
 	t.successor(sub)
 	t.ref.subscriptions.Store(int64(t.workers()))
-	t.send(sub.worker, &ended{undelivered: m.undelivered, shards: len(t.ref.shards())})
-	t.toShards(&forget{sub: sub})
+	shards := *t.ref.layout.Load()
+	t.send(sub.worker, &ended{undelivered: m.undelivered, shards: shards.numbers()})
+	for _, n := range shards.numbers() {
+		t.send(shards[n].pid, &forget{rt: t.runtime, sub: sub, shard: n})
+	}
 }
 
 // successor picks another subscription of a node to tell what is ready.
@@ -334,7 +369,7 @@ func (t *topicActor) successor(gone *subscriber) {
 	}
 	delete(t.peers, peer)
 	delete(t.told, peer)
-	for _, sub := range inOrder(t.subs, cmp.Compare) {
+	for _, sub := range ordered.All(t.subs, cmp.Compare) {
 		if sub.party == peer {
 			t.peers[peer] = sub
 			return
@@ -345,26 +380,26 @@ func (t *topicActor) successor(gone *subscriber) {
 func (t *topicActor) configure(m *configured) {
 	t.topic = &m.topic
 	t.rampUp()
-	t.core.every = m.topic.Ageing()
-	t.hold(t.limit())
-	t.hold(t.core.pause(m.topic.DeliveryPaused || t.draining != nil))
+	t.limit()
+	t.core.Pause(t.clock.Now(), m.topic.DeliveryPaused || t.draining != nil)
+	t.carryOut() // before the shards have the configuration
 	t.toShards(m)
 }
 
 func (t *topicActor) drain(m *drainTopic) {
-	t.draining = m
-	t.core.pause(true)
-	for _, sub := range inOrder(t.subs, cmp.Compare) {
+	t.draining, t.ref.draining = m, m
+	t.core.Pause(t.clock.Now(), true)
+	for _, sub := range ordered.All(t.subs, cmp.Compare) {
 		t.send(sub.worker, &drainWorker{grace: m.grace})
 	}
 }
 
 // finishDrain reports once nothing is in flight any more.
 func (t *topicActor) finishDrain() {
-	if t.draining == nil || t.drained || t.core.inFlight() > 0 || !t.frees.idle() {
+	if t.draining == nil || t.draining.over || t.core.InFlight() > 0 || !t.frees.Idle() {
 		return
 	}
-	t.drained = true
+	t.draining.over = true
 	close(t.draining.done)
 }
 
@@ -374,8 +409,8 @@ func (t *topicActor) toShards(m any) {
 	}
 }
 
-// groupByShard returns the indexes of items by the shard they belong to.
-func groupByShard(n, shards int, shard func(i int) int) [][]int {
+// GroupByShard returns the indexes of items by the shard they belong to.
+func GroupByShard(n, shards int, shard func(i int) int) [][]int {
 	groups := make([][]int, shards)
 	for i := range n {
 		at := shard(i)
@@ -385,4 +420,48 @@ func groupByShard(n, shards int, shard func(i int) int) [][]int {
 		groups[at] = append(groups[at], i)
 	}
 	return groups
+}
+
+// tellShards tells the core which shards have an actor here.
+func (t *topicActor) tellShards() {
+	layout := *t.ref.layout.Load()
+	present := make([]bool, len(layout))
+	for n := range layout {
+		present[n] = layout[n].pid != nil
+	}
+	t.core.Shards(present)
+}
+
+// reshape gives the topic's actor other shards. One that is still on its way out cannot
+// come back yet: the topic stays as it is until the configuration is looked at again.
+func (t *topicActor) reshape(c spawner, m *reshaped) {
+	defer close(m.done)
+	if m.topic == *t.ref.config.Load() {
+		return
+	}
+	last := *t.ref.layout.Load()
+	next := t.layoutOf(t.ref.pid, &m.topic, last)
+	fresh, gone := last.changes(next)
+	for _, n := range fresh {
+		if slices.ContainsFunc(c.Children(), func(child *actor.PID) bool { return child.Id == next[n].pid.Id }) {
+			return
+		}
+	}
+	for _, n := range fresh {
+		t.spawnShard(c, n, next[n])
+	}
+	for _, n := range gone {
+		t.core.Drop(t.clock.Now(), n)
+		t.carryOut() // while the others are there
+		t.owned[n] = false
+		c.Poison(last[n].pid)
+	}
+	t.owned = append(t.owned, make([]bool, max(0, len(next)-len(t.owned)))...)
+	t.ref.layout.Store(&next)
+	t.tellShards()
+	for _, n := range fresh {
+		t.place(t.ref, n)
+	}
+	t.ref.config.Store(&m.topic)
+	t.configure(&configured{m.topic})
 }

@@ -1,7 +1,6 @@
 package actors
 
 import (
-	"context"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -10,20 +9,20 @@ import (
 )
 
 const (
-	// waitersEvery is how often the store is looked at for all tasks that calls wait
+	// WaitersEvery is how often the store is looked at for all tasks that calls wait
 	// for, because nobody may have said that they are settled. It is the longest that
 	// such a call learns late what another node did.
-	waitersEvery = time.Second
-	// toldFor is how long a node remembers who wants to be told. It is told again
+	WaitersEvery = time.Second
+	// ToldFor is how long a node remembers who wants to be told. It is told again
 	// before, for as long as it waits.
-	toldFor = 5 * waitersEvery
+	ToldFor = 5 * WaitersEvery
 	// maxTold bounds the tasks that other nodes wait for.
 	maxTold = 100_000
 )
 
-// waiters are the calls of this node that wait for tasks to be settled, and the other
+// Waiters are the calls of this node that wait for tasks to be settled, and the other
 // nodes that have such calls. What they are told is a hint: they look for themselves.
-type waiters struct {
+type Waiters struct {
 	n atomic.Int64 // entries of byTask: without any, nothing is locked
 
 	mu     sync.Mutex
@@ -40,15 +39,15 @@ type awaited struct {
 
 // waiter is one call.
 type waiter struct {
-	places []store.Shard // where the task may be
+	Places []store.Shard // where the task may be
 	id     string
-	wake   chan struct{} // has a token when the task may be settled
+	Wake   chan struct{} // has a token when the task may be settled
 }
 
-func newWaiters() *waiters { return &waiters{byTask: make(map[taskKey]*awaited)} }
+func newWaiters() *Waiters { return &Waiters{byTask: make(map[taskKey]*awaited)} }
 
 // at returns the entry of a task, made on first use. The caller holds mu.
-func (w *waiters) at(key taskKey) *awaited {
+func (w *Waiters) at(key taskKey) *awaited {
 	a := w.byTask[key]
 	if a == nil {
 		a = &awaited{}
@@ -59,16 +58,16 @@ func (w *waiters) at(key taskKey) *awaited {
 }
 
 // tidy drops an entry that nobody waits at. The caller holds mu.
-func (w *waiters) tidy(key taskKey, a *awaited) {
+func (w *Waiters) tidy(key taskKey, a *awaited) {
 	if len(a.calls)+len(a.nodes) == 0 {
 		delete(w.byTask, key)
 		w.n.Add(-1)
 	}
 }
 
-// add begins a wait for a task, which remove ends.
-func (w *waiters) add(places []store.Shard, id string) *waiter {
-	call := &waiter{places: places, id: id, wake: make(chan struct{}, 1)}
+// Add begins a wait for a task, which remove ends.
+func (w *Waiters) Add(places []store.Shard, id string) *waiter {
+	call := &waiter{Places: places, id: id, Wake: make(chan struct{}, 1)}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	a := w.at(taskKey{places[0].Topic, id})
@@ -79,8 +78,9 @@ func (w *waiters) add(places []store.Shard, id string) *waiter {
 	return call
 }
 
-func (w *waiters) remove(call *waiter) {
-	key := taskKey{call.places[0].Topic, call.id}
+// Remove ends a wait.
+func (w *Waiters) Remove(call *waiter) {
+	key := taskKey{call.Places[0].Topic, call.id}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	a := w.byTask[key]
@@ -88,9 +88,9 @@ func (w *waiters) remove(call *waiter) {
 	w.tidy(key, a)
 }
 
-// want takes in that another node waits for tasks.
-func (w *waiters) want(topic string, ids []string, node string) {
-	until := time.Now().Add(toldFor)
+// want records that another node waits for tasks.
+func (w *Waiters) want(topic string, ids []string, node string) {
+	until := time.Now().Add(ToldFor)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, id := range ids {
@@ -105,12 +105,12 @@ func (w *waiters) want(topic string, ids []string, node string) {
 	}
 }
 
-// any reports whether anybody waits for any task.
-func (w *waiters) any() bool { return w.n.Load() > 0 }
+// Any reports whether anybody waits for any task.
+func (w *Waiters) Any() bool { return w.n.Load() > 0 }
 
 // settled wakes the calls that wait for a task, and returns the other nodes that want
 // to be told, for the last time.
-func (w *waiters) settled(topic, id string) (nodes []string) {
+func (w *Waiters) settled(topic, id string) (nodes []string) {
 	key := taskKey{topic, id}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -132,9 +132,9 @@ func (w *waiters) settled(topic, id string) (nodes []string) {
 	return nodes
 }
 
-// byShard returns the ids of tasks that calls of this node wait for, and forgets nodes
+// ByShard returns the ids of tasks that calls of this node wait for, and forgets nodes
 // that ceased to ask.
-func (w *waiters) byShard() map[store.Shard][]string {
+func (w *Waiters) ByShard() map[store.Shard][]string {
 	now := time.Now()
 	all := make(map[store.Shard][]string)
 	w.mu.Lock()
@@ -146,7 +146,7 @@ func (w *waiters) byShard() map[store.Shard][]string {
 			}
 		}
 		for call := range a.calls {
-			for _, place := range call.places {
+			for _, place := range call.Places {
 				all[place] = append(all[place], key.id)
 			}
 			break // the others wait for the same
@@ -158,15 +158,15 @@ func (w *waiters) byShard() map[store.Shard][]string {
 
 func (c *waiter) poke() {
 	select {
-	case c.wake <- struct{}{}:
+	case c.Wake <- struct{}{}:
 	default:
 	}
 }
 
-// tellSettled tells who waits for tasks of a shard, here and at other nodes, that they
+// TellSettled tells who waits for tasks of a shard, here and at other nodes, that they
 // may be settled.
-func (rt *runtime) tellSettled(at store.Shard, ids ...string) {
-	if !rt.waiters.any() {
+func (rt *runtime) TellSettled(at store.Shard, ids ...string) {
+	if !rt.waiters.Any() {
 		return
 	}
 	byNode := make(map[string][]string)
@@ -180,24 +180,24 @@ func (rt *runtime) tellSettled(at store.Shard, ids ...string) {
 	}
 }
 
-// tellWaiting asks the owner of a shard to tell when tasks are settled.
-func (rt *runtime) tellWaiting(at store.Shard, ids []string, first bool) {
-	rt.fleet.notifyOwner(at, Notice{Waiting: []WaitingNotice{{Shard: at, IDs: ids, Node: rt.cfg.Node, First: first}}})
+// TellWaiting asks the owner of a shard to tell when tasks are settled.
+func (rt *runtime) TellWaiting(at store.Shard, ids []string, first bool) {
+	rt.fleet.NotifyOwner(at, Notice{Waiting: []WaitingNotice{{Shard: at, IDs: ids, Node: rt.cfg.Node, First: first}}})
 }
 
 // tellHoldsSettled tells who waits for the tasks of holds that are over.
 func (s *shard) tellHoldsSettled(holds []EndedHold) {
-	if !s.waiters.any() {
+	if !s.waiters.Any() {
 		return
 	}
 	ids := make([]string, len(holds))
 	for i, h := range holds {
 		ids[i] = h.ID
 	}
-	s.tellSettled(s.id, ids...)
+	s.TellSettled(s.id, ids...)
 }
 
-// wantedElsewhere takes in that another node waits for tasks. Those of which nothing is known
+// wantedElsewhere records that another node waits for tasks. Those of which nothing is known
 // here when it is first said may be settled already: it is to look again.
 func (s *shard) wantedElsewhere(m *waitedElsewhere) {
 	s.waiters.want(s.id.Topic, m.ids, m.node)
@@ -207,55 +207,23 @@ func (s *shard) wantedElsewhere(m *waitedElsewhere) {
 	var unknown []string
 	for _, id := range m.ids {
 		_, pending := s.due.Due(id)
-		_, ready := s.out[id]
-		if !pending && !ready && s.held.byID[id] == nil {
+		if !pending && !s.tasks.WithTopic(id) && s.held.ByID[id] == nil {
 			unknown = append(unknown, id)
 		}
 	}
 	if len(unknown) > 0 {
-		s.tellSettled(s.id, unknown...)
+		s.TellSettled(s.id, unknown...)
 	}
 }
 
 // onGone tells who waits for tasks that this node deleted, through the owner those at
 // other nodes.
 func (s *shard) onGone(ids []string) {
-	s.tellSettled(s.id, ids...)
-	if !s.owned {
-		s.fleet.notifyOwner(s.id, Notice{Settled: []SettledNotice{{Shard: s.id, IDs: ids}}})
+	s.TellSettled(s.id, ids...)
+	if !s.claim.Owned() {
+		s.fleet.NotifyOwner(s.id, Notice{Settled: []SettledNotice{{Shard: s.id, IDs: ids}}})
 	}
 }
 
-// watchWaiters looks after the calls that wait until ctx ends.
-func (s *System) watchWaiters(ctx context.Context) {
-	every(ctx, waitersEvery, func(ctx context.Context) {
-		if s.waiters.any() {
-			s.lookForWaiters(ctx)
-		}
-	})
-}
-
-// lookForWaiters wakes the calls whose task the store says is settled, or gone, and
-// reminds the owners of the others.
-func (s *System) lookForWaiters(ctx context.Context) {
-	for at, ids := range s.waiters.byShard() {
-		s.tellWaiting(at, ids, false)
-		for len(ids) > 0 {
-			part := ids[:min(len(ids), batchItems)]
-			ids = ids[len(part):]
-			_, found, err := s.store.Get(ctx, at, part)
-			if err != nil {
-				s.log.Debug("no look at tasks that are waited for", "topic", at.Topic, "shard", at.N, "err", err)
-				return
-			}
-			for i := range found {
-				if !live(found[i].State) {
-					s.tellSettled(at, part[i])
-				}
-			}
-		}
-	}
-}
-
-// live reports whether a task in this state will get into another one by itself.
-func live(state store.State) bool { return state.Pending() || state == store.StateRunning }
+// Len is how many tasks are waited for.
+func (w *Waiters) Len() int { return int(w.n.Load()) }

@@ -1,10 +1,12 @@
 package actors
 
 import (
+	"cmp"
 	"encoding/binary"
 
 	"github.com/asynkron/protoactor-go/actor"
 
+	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/store"
 )
 
@@ -15,14 +17,14 @@ import (
 // its way, and gives back what comes until then.
 type worker struct {
 	*runtime
-	topic   *topicRef
+	topic   *Topic
 	sub     *subscriber
 	out     Outbox
 	gone    bool
-	waitFor int // shards that have not confirmed yet
+	waitFor map[int]bool // shards that have not confirmed yet
 }
 
-func newWorker(rt *runtime, topic *topicRef, sub *subscriber, out Outbox) *worker {
+func newWorker(rt *runtime, topic *Topic, sub *subscriber, out Outbox) *worker {
 	return &worker{runtime: rt, topic: topic, sub: sub, out: out}
 }
 
@@ -33,6 +35,10 @@ func (w *worker) Receive(c actor.Context) {
 		w.metrics.subscriptions.Inc()
 	case *actor.Stopped:
 		w.metrics.subscriptions.Dec()
+		w.sub.budget.end()
+	case *actor.Restarting:
+		w.metrics.subscriptions.Dec()
+		w.restart()
 	case *deliver:
 		w.deliver(m)
 	case *settleFrame:
@@ -42,36 +48,57 @@ func (w *worker) Receive(c actor.Context) {
 	case *drainWorker:
 		w.out.Drain(m.grace)
 	case *ended:
-		w.gone, w.waitFor = true, w.waitFor+m.shards
+		w.gone, w.waitFor = true, make(map[int]bool)
+		for _, n := range m.shards {
+			w.waitFor[n] = true
+		}
 		w.giveBack(m.undelivered)
 	case *forgotten:
-		if w.waitFor--; w.waitFor == 0 {
+		if delete(w.waitFor, m.shard); len(w.waitFor) == 0 {
 			c.Stop(c.Self())
 		}
 	}
 }
 
+func (m *forget) confirm() { m.rt.send(m.sub.worker, &forgotten{m.shard}) }
+
+func (m *forget) fail(*problem.Error) { m.confirm() }
+
+// restart has the stream begin anew: the credit of what got lost in a panic is spent.
+func (w *worker) restart() {
+	if !w.gone {
+		w.out.Drain(0)
+	}
+}
+
 func (w *worker) deliver(m *deliver) {
-	now, topic := w.clock.millis(), w.topic.config.Load()
+	clock, topic := w.clockOf(w.topic, m.shard), w.topic.config.Load()
+	now, latest := clock.Millis(), CeilMillis(clock.Latest())
 	deliveries := make([]Delivery, len(m.tasks))
 	tokens := make([]byte, 0, len(m.tasks)*tokenSize)
 	for i, h := range m.tasks {
 		from := len(tokens)
 		tokens = appendToken(tokens, m.shard, h.token)
-		if !w.sub.options.byNode() { // else the node with the worker sees it
+		if !w.sub.options.ByNode() { // else the node with the worker sees it
 			w.metrics.observeLateness(h.task, now)
 		}
 		deliveries[i] = Delivery{
 			Topic:      topic.Name,
 			Task:       h.task,
-			MaxRetries: retriesOf(h.task, topic).max,
+			MaxRetries: h.task.RetryLimit(topic),
 			Token:      tokens[from:len(tokens):len(tokens)],
 			Deadline:   h.deadline,
-			HoldFor:    h.deadline.Sub(now),
+			HoldFor:    h.deadline.Sub(latest), // what is left of it at least
 		}
 	}
 	if w.gone || !w.out.Deliver(deliveries) {
 		w.giveBack(deliveries)
+		return
+	}
+	if !w.sub.options.TellsSent {
+		for _, h := range m.tasks {
+			w.sub.budget.sent(bodyBytes(h.task))
+		}
 	}
 }
 
@@ -89,33 +116,34 @@ func (w *worker) giveBack(deliveries []Delivery) {
 	releases := make([]Settlement, len(deliveries))
 	for i, d := range deliveries {
 		releases[i] = Settlement{Kind: SettleRelease, ID: d.Task.ID, Token: d.Token, Unseen: true}
+		w.sub.budget.sent(bodyBytes(d.Task))
 	}
 	w.dispatch(w.topic, newSettleCall(releases, func([]Settled) {}))
 }
 
 // dispatch sends the settlements of a call to the shards that their tokens name.
-func (rt *runtime) dispatch(topic *topicRef, call *settleCall) {
+func (rt *runtime) dispatch(topic *Topic, call *settleCall) {
 	var valid []int
 	for i, a := range call.asked {
-		err := rt.cfg.Limits.checkSettlement(&a)
+		err := a.Refused
 		if _, token, ok := decodeToken(a.Token); ok {
 			call.tokens[i] = token
 		} else if err == nil {
-			err = errBadToken()
+			err = problem.BadToken()
 		}
 		if err != nil {
 			call.results[i].Err = err
-			call.finish(1)
+			call.Finish(1)
 			continue
 		}
 		valid = append(valid, i)
 	}
 	if rest := rt.toShards(topic, call, valid); len(rest) > 0 {
-		rt.pool.run(func() { // the tokens may be of shards that this node does not know yet
+		rt.pool.Run(func() { // the tokens may be of shards that this node does not know yet
 			rt.lookAgain(topic)
 			for _, i := range rt.toShards(topic, call, rest) {
-				call.results[i].Err = errBadToken()
-				call.finish(1)
+				call.results[i].Err = problem.BadToken()
+				call.Finish(1)
 			}
 		})
 	}
@@ -123,7 +151,7 @@ func (rt *runtime) dispatch(topic *topicRef, call *settleCall) {
 
 // toShards sends settlements of a call on, and returns those of shards that this
 // node has not.
-func (rt *runtime) toShards(topic *topicRef, call *settleCall, items []int) (rest []int) {
+func (rt *runtime) toShards(topic *Topic, call *settleCall, items []int) (rest []int) {
 	shards := *topic.layout.Load()
 	byShard := make([][]int, len(shards))
 	for _, i := range items {
@@ -165,3 +193,5 @@ func decodeToken(b []byte) (shard int, t store.Token, ok bool) {
 	copy(t[:], b[3:])
 	return int(binary.BigEndian.Uint16(b[1:])), t, true
 }
+
+func compareSubscribers(a, b *subscriber) int { return cmp.Compare(a.id, b.id) }

@@ -10,7 +10,7 @@ import (
 // How producers call in batch mode.
 const (
 	batchSize    = 512
-	batchCallers = 8 // batches on their way at a time
+	batchCallers = 8 // batches in flight at a time
 )
 
 // load is what producers send in one run: n tasks made by make, size of them a

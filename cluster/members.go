@@ -75,6 +75,13 @@ func Start(ctx context.Context, c Config, log *slog.Logger, reg Registerer) (*Me
 	if _, err := c.Node.encode(); err != nil {
 		return nil, err
 	}
+	if c.Transport == nil {
+		addrs, err := net.InterfaceAddrs()
+		if err != nil {
+			log.Warn("addresses of this machine not known; its calls must come from the address of its gossip", "err", err)
+		}
+		c.Node.tellHosts(addrs)
+	}
 	m := &Members{
 		config:  c,
 		log:     log,
@@ -242,7 +249,7 @@ func (m *Members) shutdown() error {
 	return err
 }
 
-// look takes in who is there.
+// look records who is there.
 func (m *Members) look() {
 	now, nodes := time.Now(), []Node{}
 	m.mu.Lock()
@@ -257,7 +264,7 @@ func (m *Members) look() {
 			m.refused(name, err)
 			continue
 		}
-		node.Addr = withHost(node.Addr, p.addr)
+		node.Addr, node.Host = withHost(node.Addr, p.addr), hostOf(p.addr)
 		nodes = append(nodes, node)
 	}
 	slices.SortFunc(nodes, func(a, b Node) int { return strings.Compare(a.Name, b.Name) })

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"net/netip"
 )
 
 // State says whether a node wants shards.
@@ -47,6 +48,12 @@ type Node struct {
 	ProtocolMax int    `json:"q"`
 	Weight      int    `json:"w,omitempty"` // share of the shards against others'; 0 is 100
 	State       State  `json:"t"`
+
+	// Hosts are its machine's addresses, with commas between them, as far as they fit.
+	// Start fills them in.
+	Hosts string `json:"h,omitempty"`
+	// Host is the address that it gossips from, filled in by who hears it.
+	Host netip.Addr `json:"-"`
 }
 
 // defaultWeight is what weight 0 stands for.

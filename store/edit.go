@@ -16,7 +16,7 @@ type Edit struct {
 
 // EditResult is the outcome of one Edit.
 type EditResult struct {
-	Status  Status // OK, Stale, WrongState, NotFound
+	Status  Status // OK, Stale, WrongState, NotFound, Expired
 	State   State  // WrongState: the task's
 	Due     Millis // OK: of the task as it is now
 	Version int64  // OK: as it is now; Stale: the one that is in the way

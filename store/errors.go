@@ -1,21 +1,25 @@
 package store
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+)
 
 var (
 	// ErrFenced is returned by owner calls whose fence is not the shard's current
 	// one: another claim came since. The caller no longer owns the shard.
 	ErrFenced = errors.New("shard is owned under another claim")
 
-	// ErrSealed is returned by Add and HoldNew for a shard that takes no new task.
+	// ErrSealed is returned by Add and HoldNew for a shard that takes no new task, and
+	// by AddKeyed too for one that belongs to another topic, see ShardLife.
 	ErrSealed = errors.New("shard is sealed")
 
 	// ErrOwned is returned by Claim while another node's lease on the shard lives.
 	ErrOwned = errors.New("shard is owned by a live node")
 
-	// ErrSessionLost is returned by RenewSession and Claim when the node's session
-	// belongs to a later process of the same name.
-	ErrSessionLost = errors.New("session was taken over by another process of this name")
+	// ErrSessionLost is returned by RenewSession while another process of the node's
+	// name has a session that lasts, and by Claim when the session is not the node's.
+	ErrSessionLost = errors.New("the session of this node is not this process's")
 
 	// ErrUnavailable means that the store could not be reached and nothing was done.
 	ErrUnavailable = errors.New("store unavailable")
@@ -55,3 +59,12 @@ var (
 	// ErrClosed is returned after Close.
 	ErrClosed = errors.New("store is closed")
 )
+
+// SessionLost is ErrSessionLost of a renewal, with the address of the process that has the
+// session.
+func SessionLost(addr string) error {
+	if addr != "" {
+		addr = " at " + addr
+	}
+	return fmt.Errorf("renew session: %w: another process of its name%s renews it", ErrSessionLost, addr)
+}

@@ -26,14 +26,6 @@ const (
 	KeyReplace                    // it takes the place of the pending one that has the key
 )
 
-// Outcomes of AddKeyed besides those of Add.
-const (
-	Taken    Status = 40 + iota // another task has the key
-	Replaced                    // in the place of the pending task that had the key
-	Closed                      // the shard is sealed, and the key is free there
-	Passed                      // stored, pending; the key was that of a task that is not pending any more
-)
-
 const (
 	keyRest    = 10 * time.Second // how long at least a key is not looked at
 	keyRestMax = time.Hour        // and at most, while its task lives

@@ -135,12 +135,20 @@ func (l *TopicLimits) Cap(key string) int {
 // of a store's servers may differ by.
 const PermitSkew = 500 * time.Millisecond
 
+// MaxReserve is how many tokens a node reserves at once, and a caller may ask for.
+const MaxReserve = 4096
+
+// MaxAhead is the farthest ahead that tokens are reserved in earnest. Where a rate is used up
+// for longer, the clock was ahead when that happened and has been put right: the rate
+// begins anew. (A longer Ahead in a Reservation goes for the tokens of that one.)
+const MaxAhead = time.Minute
+
 // Reservation asks for tokens of a key.
 type Reservation struct {
 	Key   LimitKey
 	Rate  Rate
 	N     int           // at most 1,000, and Rate.Most when Whole; 0 only looks
-	Ahead time.Duration // how far from now the last of them may come
+	Ahead time.Duration // how far from now the last of them may come, see MaxAhead
 	Whole bool          // all N or none
 }
 

@@ -20,10 +20,6 @@ type Log interface {
 
 	// Changes reads logs, one page for each of reads.
 	Changes(ctx context.Context, reads []LogRead) ([]LogPage, error)
-
-	// TrimLog forgets changes that are older than the retention, about limit at a time,
-	// and returns how many; 0 when there are none left.
-	TrimLog(ctx context.Context, s Shard, limit int) (int, error)
 }
 
 // Watching says how much of a shard's log is kept.

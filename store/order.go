@@ -6,9 +6,6 @@ package store
 // it runs, while it waits for its next attempt, also when that was moved, and when it
 // was given back. A dead task that is requeued begins anew.
 
-// Behind is the outcome of Hold for a task of an ordering key that is not the head.
-const Behind Status = 50
-
 // Ordered is an unfinished task of an ordering key, pending or held.
 type Ordered struct {
 	Entry      // Due is 0 when it is held

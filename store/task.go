@@ -33,7 +33,21 @@ func CeilMillis(d time.Duration) int64 {
 type Shard struct {
 	Topic string
 	N     int
+
+	// Life is the Life of the topic that a call is made for, where a shard of another
+	// one must refuse it: Add, AddKeyed, HoldNew, Seal, DropShard and OpenShard. It is
+	// no part of the name; 0: the caller does not say, see ShardLife.
+	Life uint64
 }
+
+// For is the shard in a call that is made for a topic of that life.
+func (s Shard) For(life uint64) Shard {
+	s.Life = life
+	return s
+}
+
+// Name is the shard without a life: two values that name the same shard are equal.
+func (s Shard) Name() Shard { return Shard{Topic: s.Topic, N: s.N} }
 
 func (s Shard) String() string { return fmt.Sprintf("%s/%d", s.Topic, s.N) }
 
@@ -91,6 +105,23 @@ func (s State) String() string {
 func (s State) Pending() bool {
 	return s == StateScheduled || s == StateReady || s == StateRetrying
 }
+
+// MaxDue is beyond every due time.
+const MaxDue = Millis(1 << 52)
+
+// BatchItems is how many tasks a call of a store is given at most by a node.
+const BatchItems = 512
+
+// RetryLimit is how often the task is tried again: its own number, or that of its topic.
+func (t *Task) RetryLimit(topic *Topic) int {
+	if t.MaxRetries >= 0 {
+		return t.MaxRetries
+	}
+	return topic.MaxRetries
+}
+
+// Live reports whether a task in this state will get into another one by itself.
+func (s State) Live() bool { return s.Pending() || s == StateRunning }
 
 // PendingState tells the three faces of a pending task apart.
 func PendingState(due, now Millis, attempt int) State {

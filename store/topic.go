@@ -64,6 +64,9 @@ func (t *Topic) Watching() Watching {
 // defaultAgeing is the PriorityAgeing of topics that say nothing.
 const defaultAgeing = 10
 
+// MaxAgeing is the most that PriorityAgeing may be.
+const MaxAgeing = 1000
+
 // Ageing is PriorityAgeing or its default.
 func (t *Topic) Ageing() int {
 	if t.PriorityAgeing == 0 {

@@ -1,5 +1,10 @@
 package store
 
+import (
+	"cmp"
+	"strings"
+)
+
 // Traits are what the order of deliveries depends on besides due times. A task
 // without any has none (nil). What one points to is never changed.
 type Traits struct {
@@ -27,6 +32,11 @@ const MaxKey = 128
 type Lane struct {
 	Priority int
 	Key      string // fairness key
+}
+
+// Compare orders lanes by priority, the highest first, then by key.
+func (l Lane) Compare(m Lane) int {
+	return cmp.Or(cmp.Compare(m.Priority, l.Priority), strings.Compare(l.Key, m.Key))
 }
 
 // Lane returns the lane of a task with these traits; none are fine.

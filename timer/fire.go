@@ -52,7 +52,7 @@ func (w *Wheel) tell(n int64, arm uint64) (next int64, more bool) {
 		}
 		for _, slot := range due {
 			for _, q := range slot.queues {
-				q.notify(slot.ms)
+				q.tell(slot.ms)
 			}
 		}
 	}

@@ -1,6 +1,9 @@
 package timer
 
-import "slices"
+import (
+	"slices"
+	"sync/atomic"
+)
 
 // Entry is a task that a queue knows of.
 type Entry struct {
@@ -12,7 +15,7 @@ type Entry struct {
 // them has come. It belongs to one goroutine: none of its methods may run
 // concurrently with another. Cost a task: 24 bytes of entry, 11 to 21 of index
 // and 4 to 8 of slot for an id that is a canonical UUID, and an id's own bytes on
-// top for any other.
+// top for any other. An empty queue costs next to nothing.
 //
 // Invariants:
 //   - every entry is in the index once, and in the slot of its due time
@@ -20,9 +23,10 @@ type Entry struct {
 type Queue struct {
 	wheel  *Wheel
 	notify func(ms int64)
+	shift  atomic.Int64 // see Shift; only the owner changes it
 
 	seed   seed
-	index  *index
+	index  *index // nil until the first entry
 	slab   slab
 	slots  slotTable
 	len    int
@@ -34,8 +38,30 @@ type Queue struct {
 // wheel; it must not block, and the queue's owner should then call Take. It may
 // be called for a slot that has been emptied or taken meanwhile.
 func (w *Wheel) NewQueue(notify func(ms int64)) *Queue {
-	return &Queue{wheel: w, notify: notify, seed: newSeed(), index: new(index), slots: newSlotTable()}
+	return &Queue{wheel: w, notify: notify, seed: newSeed()}
 }
+
+// Shift says how many ms the clock of the queue's due times is ahead of the wheel's.
+// It is 0 at first. Every slot is armed anew, so it should not change often.
+func (q *Queue) Shift(ms int64) {
+	if q.closed || q.shift.Load() == ms {
+		return
+	}
+	for due := range q.slots.byMs {
+		q.wheel.leave(q, q.onWheel(due))
+	}
+	q.shift.Store(ms)
+	for due := range q.slots.byMs {
+		q.wheel.join(q, q.onWheel(due))
+	}
+}
+
+// onWheel is a moment of the queue's clock on the wheel's.
+func (q *Queue) onWheel(ms int64) int64 { return ms - q.shift.Load() }
+
+// tell notifies the owner of a slot that is due by the wheel's clock. The shift may
+// have changed since: then the owner looks too early, and is notified again.
+func (q *Queue) tell(ms int64) { q.notify(ms + q.shift.Load()) }
 
 // Len returns how many ids are in the queue.
 func (q *Queue) Len() int { return q.len }
@@ -47,6 +73,7 @@ func (q *Queue) Insert(id string, due int64) bool {
 	if q.closed {
 		return false
 	}
+	q.ensure()
 	k := keyOf(id)
 	return q.insert(k, id, q.seed.hash(k, id), due)
 }
@@ -54,9 +81,10 @@ func (q *Queue) Insert(id string, due int64) bool {
 // InsertAll is Insert for each entry, in order, and tells how many are new. It costs
 // about half of what Insert costs one by one.
 func (q *Queue) InsertAll(entries []Entry) (added int) {
-	if q.closed {
+	if q.closed || len(entries) == 0 {
 		return 0
 	}
+	q.ensure()
 	var keys [lookAhead]key
 	var hashes [lookAhead]uint64
 	for batch := range slices.Chunk(entries, lookAhead) {
@@ -73,6 +101,13 @@ func (q *Queue) InsertAll(entries []Entry) (added int) {
 		}
 	}
 	return added
+}
+
+// ensure makes room for the first entry.
+func (q *Queue) ensure() {
+	if q.index == nil {
+		q.index, q.slots = new(index), newSlotTable()
+	}
 }
 
 func (q *Queue) insert(k key, id string, hash uint64, due int64) bool {
@@ -180,13 +215,16 @@ func (q *Queue) handOver(h *handover, refs []ref, ms int64) {
 func (q *Queue) Close() {
 	q.closed = true
 	for ms := range q.slots.byMs {
-		q.wheel.leave(q, ms)
+		q.wheel.leave(q, q.onWheel(ms))
 	}
-	q.index, q.slab, q.slots, q.len = new(index), slab{}, slotTable{}, 0
+	q.index, q.slab, q.slots, q.len = nil, slab{}, slotTable{}, 0
 }
 
 // find returns the entry of an id, or 0.
 func (q *Queue) find(k key, id string, hash uint64) ref {
+	if q.index == nil {
+		return 0
+	}
 	s := q.index.segment(hash)
 	if s.used == 0 {
 		return 0
@@ -204,7 +242,7 @@ func (q *Queue) link(r ref, due int64) {
 	found := q.slots.find(due)
 	if found == 0 {
 		found = q.slots.add(due)
-		q.wheel.join(q, due)
+		q.wheel.join(q, q.onWheel(due))
 	}
 	s, e := q.slots.at(found), q.slab.at(r)
 	e.slot, e.at = found, uint32(len(s.refs))
@@ -227,13 +265,13 @@ func (q *Queue) unlink(r ref) {
 
 // forget takes a slot out, and tells the wheel.
 func (q *Queue) forget(r slotRef) {
-	q.wheel.leave(q, q.slots.at(r).ms)
+	q.wheel.leave(q, q.onWheel(q.slots.at(r).ms))
 	q.slots.drop(r)
 }
 
 // shrink gives the memory of a large queue back once it is empty.
 func (q *Queue) shrink() {
 	if q.len == 0 && len(q.slab.chunks) > 1 {
-		q.index, q.slab, q.slots = new(index), slab{}, newSlotTable()
+		q.index, q.slab, q.slots = nil, slab{}, slotTable{}
 	}
 }

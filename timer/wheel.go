@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// heartbeat is how often the wheel proves to be alive, and takes in what has
+// heartbeat is how often the wheel proves to be alive, and reads what has
 // come near. lateBeats more of them without a sign of life and it is dead.
 const (
 	heartbeat = time.Second
@@ -212,7 +212,7 @@ func (w *Wheel) arm(n int64, s *stretch) {
 	w.driver.arm(n, s.arm)
 }
 
-// beat is the heartbeat of d: it takes in the pages that have come near.
+// beat is the heartbeat of d: it reads the pages that have come near.
 func (w *Wheel) beat(d *driver) {
 	now := w.now()
 	w.mu.Lock()

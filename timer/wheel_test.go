@@ -404,3 +404,34 @@ func TestNeighboringSlotsAreExact(t *testing.T) {
 		}
 	})
 }
+
+// The clock of a queue may be ahead of the wheel's, or behind, and that may change.
+func TestQueueOfAnotherClock(t *testing.T) {
+	for _, ahead := range []time.Duration{5 * time.Second, -5 * time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			clock := new(shifted)
+			w := timer.New(timer.Config{})
+			o := newOwner(t, w, clock.Now)
+			o.do(func() {
+				o.Insert("before", clock.after(20*time.Second))
+				clock.set(ahead)
+				o.Shift(ahead.Milliseconds())
+				o.Insert("a", clock.after(20*time.Second))
+				o.Insert("gone", clock.after(20*time.Second))
+				o.Insert("moved", clock.after(time.Second))
+				o.Insert("moved", clock.after(21*time.Second))
+				o.Remove("gone")
+			})
+			time.Sleep(time.Minute)
+			got := o.taken()
+			if names := fmt.Sprint(sortedIDs(got)); names != "[a before moved]" {
+				t.Errorf("got %s", names)
+			}
+			for _, d := range got {
+				if d.at.UnixMilli() != d.Due {
+					t.Errorf("%s came at %d, due at %d", d.ID, d.at.UnixMilli(), d.Due)
+				}
+			}
+		})
+	}
+}

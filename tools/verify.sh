@@ -30,6 +30,15 @@ for module in . bench/peers deploy/check; do
 	(cd "$module" && go mod tidy -diff) || complain "$module: run go mod tidy"
 done
 
+# Links of pages to what is in the repository.
+dead=$(repo ls-files '*.md' | while read -r page; do
+	{ grep -oE '\]\([^)]+\)' "$page" || true; } | sed -E 's/^\]\(//; s/\)$//; s/#.*//' | { grep -vE '^([a-z]+:|$)' || true; } |
+		while read -r to; do [ -e "$(dirname "$page")/$to" ] || echo "$page: $to"; done
+done)
+if [ -n "$dead" ]; then
+	complain "links lead nowhere"$'\n'"$dead"
+fi
+
 unformatted=$(gofmt -l .)
 if [ -n "$unformatted" ]; then
 	complain "run gofmt -w on"$'\n'"$unformatted"

@@ -29,14 +29,20 @@ func (o AttemptOutcome) String() string {
 
 // Attempt is one delivery of a task. Times that are not known are zero.
 type Attempt struct {
-	Number  int // from 1; the next one after a release has the same
-	Worker  string
-	Node    string // that took the task for the worker
-	Started time.Time
-	Ended   time.Time // zero while it runs
-	Outcome AttemptOutcome
-	Error   string
+	Number  int            `json:"number"` // from 1; the next one after a release has the same
+	Outcome AttemptOutcome `json:"outcome"`
+	Worker  string         `json:"worker,omitempty"`
+	Node    string         `json:"node,omitempty"` // that took the task for the worker
+	Started time.Time      `json:"started_at,omitempty"`
+	Ended   time.Time      `json:"ended_at,omitempty"` // zero while it runs
+	Error   string         `json:"error,omitempty"`
 }
+
+// MarshalJSON writes the form that `ddq task get -o json` prints.
+func (a Attempt) MarshalJSON() ([]byte, error) { return writeFields(a) }
+
+// UnmarshalJSON reads it.
+func (a *Attempt) UnmarshalJSON(b []byte) error { return readFields(b, a) }
 
 func attemptsFrom(list []*ddqv1.Attempt) []Attempt {
 	if len(list) == 0 {

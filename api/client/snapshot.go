@@ -9,37 +9,48 @@ import (
 // Snapshot is a stored task at the moment of the answer. Times that do not
 // apply are zero.
 type Snapshot struct {
-	Topic             string
-	ID                string
-	Payload           []byte
-	Attributes        map[string]string
-	State             State
-	Due               time.Time
-	CreatedAt         time.Time
-	Expires           time.Time
-	RetryCount        int           // deliveries so far, without the first; of a running task, without the present one
-	MaxRetries        int           // the task's own or the topic's
-	VisibilityTimeout time.Duration // the task's own; 0 when the topic's applies
-	Backoff           *Backoff      // the task's own; nil when the topic's applies
-	Priority          int
-	IdempotencyKey    string // empty: none
-	FairnessKey       string
-	FairnessWeight    int
-	RateKey           string
-	ConcurrencyKey    string
-	OrderingKey       string
-	WaitingFor        WaitingFor // what a task that is due lacks, as far as is known
-	NextToken         time.Time  // waiting for a rate: when it has a token again
-	LastError         string     // of the last failed attempt
-	DeadReason        DeadReason // of a dead or expired task
-	FinishedAt        time.Time  // when it was done, dead or expired
-	Worker            string     // that holds the task
-	HoldDeadline      time.Time  // when that hold ends
-	Version           int64      // 1 when enqueued; rises by one with every edit
-	CancelRequested   bool       // of a running task
-	Result            []byte     // of a done task; Get and Wait only
-	Attempts          []Attempt  // the last 20, the one that runs last; Get and Wait only
+	Topic             string            `json:"topic"`
+	ID                string            `json:"id"`
+	State             State             `json:"state"`
+	Due               time.Time         `json:"execute_time"`
+	CreatedAt         time.Time         `json:"created_at"`
+	RetryCount        int               `json:"retry_count"` // deliveries so far, without the first; of a running task, without the present one
+	MaxRetries        int               `json:"max_retries"` // the task's own or the topic's
+	Payload           []byte            `json:"payload"`
+	Attributes        map[string]string `json:"attributes,omitempty"`
+	Expires           time.Time         `json:"expire_time,omitempty"`
+	VisibilityTimeout time.Duration     `json:"visibility_timeout_ms,omitempty"` // the task's own; 0 when the topic's applies
+	Backoff           *Backoff          `json:"backoff,omitempty"`               // the task's own; nil when the topic's applies
+	Priority          int               `json:"priority,omitempty"`
+	TaskKeys
+	WaitingFor      WaitingFor `json:"waiting_for,omitempty"`      // what a task that is due lacks, as far as is known
+	NextToken       time.Time  `json:"next_token_time,omitempty"`  // waiting for a rate: when it has a token again
+	LastError       string     `json:"last_error,omitempty"`       // of the last failed attempt
+	DeadReason      DeadReason `json:"dead_reason,omitempty"`      // of a dead or expired task
+	FinishedAt      time.Time  `json:"finished_at,omitempty"`      // when it was done, dead or expired
+	Worker          string     `json:"worker,omitempty"`           // that holds the task
+	HoldDeadline    time.Time  `json:"hold_deadline,omitempty"`    // when that hold ends
+	Version         int64      `json:"version"`                    // 1 when enqueued; rises by one with every edit
+	CancelRequested bool       `json:"cancel_requested,omitempty"` // of a running task
+	Result          []byte     `json:"result,omitempty"`           // of a done task; Get and Wait only
+	Attempts        []Attempt  `json:"attempts,omitempty"`         // the last 20, the one that runs last; Get and Wait only
 }
+
+// TaskKeys are the keys that a task shares with others. Empty: none.
+type TaskKeys struct {
+	IdempotencyKey string `json:"idempotency_key,omitempty"`
+	FairnessKey    string `json:"fairness_key,omitempty"`
+	FairnessWeight int    `json:"fairness_weight,omitempty"`
+	RateKey        string `json:"rate_key,omitempty"`
+	ConcurrencyKey string `json:"concurrency_key,omitempty"`
+	OrderingKey    string `json:"ordering_key,omitempty"`
+}
+
+// MarshalJSON writes the form that `ddq task get -o json` prints.
+func (s Snapshot) MarshalJSON() ([]byte, error) { return writeFields(s) }
+
+// UnmarshalJSON reads it.
+func (s *Snapshot) UnmarshalJSON(b []byte) error { return readFields(b, s) }
 
 func snapshot(t *ddqv1.Task) Snapshot {
 	return Snapshot{
@@ -56,23 +67,25 @@ func snapshot(t *ddqv1.Task) Snapshot {
 		VisibilityTimeout: duration(t.GetVisibilityTimeoutMs()),
 		Backoff:           backoffFrom(t.GetBackoff()),
 		Priority:          int(t.GetPriority()),
-		IdempotencyKey:    t.GetIdempotencyKey(),
-		FairnessKey:       t.GetFairnessKey(),
-		FairnessWeight:    int(t.GetFairnessWeight()),
-		RateKey:           t.GetRateKey(),
-		ConcurrencyKey:    t.GetConcurrencyKey(),
-		OrderingKey:       t.GetOrderingKey(),
-		WaitingFor:        WaitingFor(t.GetWaitingFor()),
-		NextToken:         timeOf(t.GetNextTokenTime()),
-		LastError:         t.GetLastError(),
-		DeadReason:        DeadReason(t.GetDeadReason()),
-		FinishedAt:        timeOf(t.GetFinishedAt()),
-		Worker:            t.GetWorker(),
-		HoldDeadline:      timeOf(t.GetHoldDeadline()),
-		Version:           t.GetVersion(),
-		CancelRequested:   t.GetCancelRequested(),
-		Result:            t.GetResult(),
-		Attempts:          attemptsFrom(t.GetAttempts()),
+		TaskKeys: TaskKeys{
+			IdempotencyKey: t.GetIdempotencyKey(),
+			FairnessKey:    t.GetFairnessKey(),
+			FairnessWeight: int(t.GetFairnessWeight()),
+			RateKey:        t.GetRateKey(),
+			ConcurrencyKey: t.GetConcurrencyKey(),
+			OrderingKey:    t.GetOrderingKey(),
+		},
+		WaitingFor:      WaitingFor(t.GetWaitingFor()),
+		NextToken:       timeOf(t.GetNextTokenTime()),
+		LastError:       t.GetLastError(),
+		DeadReason:      DeadReason(t.GetDeadReason()),
+		FinishedAt:      timeOf(t.GetFinishedAt()),
+		Worker:          t.GetWorker(),
+		HoldDeadline:    timeOf(t.GetHoldDeadline()),
+		Version:         t.GetVersion(),
+		CancelRequested: t.GetCancelRequested(),
+		Result:          t.GetResult(),
+		Attempts:        attemptsFrom(t.GetAttempts()),
 	}
 }
 

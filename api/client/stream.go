@@ -43,7 +43,7 @@ type stream struct {
 	poor     bool             // its server could not do what was asked; guarded by mu
 }
 
-// frame is one request on its way.
+// frame is one request in flight.
 type frame struct {
 	parts []part
 	tasks int
@@ -82,7 +82,7 @@ func (s *stream) reserve() bool {
 // unreserve gives back room that was not used.
 func (s *stream) unreserve() { <-s.room }
 
-// send puts a frame on its way, for which there is room. If the stream breaks,
+// send sends a frame, for which there is room. If the stream breaks,
 // its tasks fail.
 func (s *stream) send(f *frameMaker) {
 	flying := frame{f.parts, len(f.request.Tasks), time.Now()}

@@ -111,11 +111,17 @@ func (k BackoffKind) String() string {
 
 // Backoff says how long a task waits between attempts.
 type Backoff struct {
-	Kind          BackoffKind
-	Base          time.Duration
-	Max           time.Duration // cap of one wait; 0 means a day
-	JitterPercent int           // each wait is lowered by a random share of up to this: 0 to 100
+	Kind          BackoffKind   `json:"kind"`
+	Base          time.Duration `json:"base_ms"`
+	Max           time.Duration `json:"max_ms"`         // cap of one wait; 0 means a day
+	JitterPercent int           `json:"jitter_percent"` // each wait is lowered by a random share of up to this: 0 to 100
 }
+
+// MarshalJSON writes the form that `ddq task get -o json` prints.
+func (b Backoff) MarshalJSON() ([]byte, error) { return writeFields(b) }
+
+// UnmarshalJSON reads it.
+func (b *Backoff) UnmarshalJSON(text []byte) error { return readFields(text, b) }
 
 func (b *Backoff) wire() *ddqv1.Backoff {
 	if b == nil {

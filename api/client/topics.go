@@ -61,8 +61,11 @@ type Topic struct {
 
 // Depth counts the tasks of a topic by state.
 type Depth struct {
-	Scheduled, Ready, Running, Done int64
-	Dead                            int64 // dead and expired
+	Scheduled int64 `json:"scheduled"`
+	Ready     int64 `json:"ready"`
+	Running   int64 `json:"running"`
+	Done      int64 `json:"done"`
+	Dead      int64 `json:"dead"` // dead and expired
 }
 
 // TopicStatus is a topic as it stands.

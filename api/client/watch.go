@@ -158,7 +158,7 @@ func (w *watcher) request() *ddqv1.WatchTasksRequest {
 	return r
 }
 
-// takeIn hands a response over, and reports whether more is wanted.
+// TakeIn hands a response over, and reports whether more is wanted.
 func (w *watcher) takeIn(r *ddqv1.WatchTasksResponse, yield func(TaskChange, error) bool) bool {
 	w.pause.Reset()
 	frame := &watchFrame{w.cursor, r}

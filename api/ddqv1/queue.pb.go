@@ -2043,7 +2043,12 @@ type Hello struct {
 	OnDemand bool `protobuf:"varint,6,opt,name=on_demand,json=onDemand,proto3" json:"on_demand,omitempty"`
 	// The node that subscribes; with on_demand only. Empty for a worker that
 	// subscribes at every node itself.
-	Node          string `protobuf:"bytes,7,opt,name=node,proto3" json:"node,omitempty"`
+	Node string `protobuf:"bytes,7,opt,name=node,proto3" json:"node,omitempty"`
+	// The most bytes of tasks that the node has out of the store for this stream and
+	// has not written to it, whatever the credit: the rest is left to other workers
+	// until there is room. One task always goes, whatever its size. 0 means, and more
+	// is cut to, what the server is set to: 8 MiB unless it says otherwise.
+	MaxBytes      int64 `protobuf:"varint,8,opt,name=max_bytes,json=maxBytes,proto3" json:"max_bytes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2125,6 +2130,13 @@ func (x *Hello) GetNode() string {
 		return x.Node
 	}
 	return ""
+}
+
+func (x *Hello) GetMaxBytes() int64 {
+	if x != nil {
+		return x.MaxBytes
+	}
+	return 0
 }
 
 // SubscribeResponse is one frame to the worker.
@@ -3814,7 +3826,7 @@ const file_ddq_v1_queue_proto_rawDesc = "" +
 	"\x04acks\x18\x04 \x03(\v2\v.ddq.v1.AckR\x04acks\x12\"\n" +
 	"\x05nacks\x18\x05 \x03(\v2\f.ddq.v1.NackR\x05nacks\x12(\n" +
 	"\aextends\x18\x06 \x03(\v2\x0e.ddq.v1.ExtendR\aextendsB\t\n" +
-	"\a_credit\"\xea\x01\n" +
+	"\a_credit\"\x87\x02\n" +
 	"\x05Hello\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x16\n" +
 	"\x06worker\x18\x02 \x01(\tR\x06worker\x12\"\n" +
@@ -3822,7 +3834,8 @@ const file_ddq_v1_queue_proto_rawDesc = "" +
 	"\x15visibility_timeout_ms\x18\x04 \x01(\x03R\x13visibilityTimeoutMs\x12*\n" +
 	"\x11local_shards_only\x18\x05 \x01(\bR\x0flocalShardsOnly\x12\x1b\n" +
 	"\ton_demand\x18\x06 \x01(\bR\bonDemand\x12\x12\n" +
-	"\x04node\x18\a \x01(\tR\x04node\"\xc0\x02\n" +
+	"\x04node\x18\a \x01(\tR\x04node\x12\x1b\n" +
+	"\tmax_bytes\x18\b \x01(\x03R\bmaxBytes\"\xc0\x02\n" +
 	"\x11SubscribeResponse\x122\n" +
 	"\n" +
 	"subscribed\x18\x01 \x01(\v2\x12.ddq.v1.SubscribedR\n" +

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/problem"
 )
 
 var (
@@ -20,13 +21,13 @@ var (
 )
 
 // refusals are the codes that say that repeating a call would not help.
-var refusals = map[codes.Code]actors.Kind{
-	codes.InvalidArgument:    actors.Invalid,
-	codes.OutOfRange:         actors.OutOfRange,
-	codes.NotFound:           actors.NotFound,
-	codes.AlreadyExists:      actors.Exists,
-	codes.FailedPrecondition: actors.Precondition,
-	codes.Unimplemented:      actors.Precondition, // an older version
+var refusals = map[codes.Code]problem.Kind{
+	codes.InvalidArgument:    problem.Invalid,
+	codes.OutOfRange:         problem.OutOfRange,
+	codes.NotFound:           problem.NotFound,
+	codes.AlreadyExists:      problem.Exists,
+	codes.FailedPrecondition: problem.Precondition,
+	codes.Unimplemented:      problem.Precondition, // an older version
 }
 
 // failureOf is what a caller is told when a node did not do what was asked: its
@@ -41,12 +42,12 @@ func failureOf(to actors.Member, err error) error {
 	case code == codes.DeadlineExceeded:
 		return context.DeadlineExceeded
 	}
-	e := &actors.Error{Message: "node " + to.Name + ": " + status.Convert(err).Message()}
+	e := &problem.Error{Message: "node " + to.Name + ": " + status.Convert(err).Message()}
 	kind, refused := refusals[code]
 	if refused {
 		e.Kind, e.Reason = kind, "NODE_REFUSED"
 	} else {
-		e.Kind, e.Reason, e.Field, e.RetryAfter = actors.Unavailable, "NODE_UNREACHABLE", "name", time.Second
+		e.Kind, e.Reason, e.Field, e.RetryAfter = problem.Unavailable, "NODE_UNREACHABLE", "name", time.Second
 	}
 	for _, d := range status.Convert(err).Details() {
 		switch d := d.(type) {

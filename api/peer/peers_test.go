@@ -23,6 +23,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/api/codec"
 	"github.com/ddq-io/ddq/api/ddqv1"
 	"github.com/ddq-io/ddq/store"
@@ -114,6 +115,17 @@ type recorder struct {
 
 	cancels []actors.CancelAsk
 	err     error
+
+	full chan struct{} // until it is closed there is no room; nil: there is
+}
+
+func (r *recorder) Await(ctx context.Context) {
+	if r.full != nil {
+		select {
+		case <-r.full:
+		case <-ctx.Done():
+		}
+	}
 }
 
 func (r *recorder) note(event string, edit func()) {
@@ -172,7 +184,7 @@ func TestSubscriptionFromHelloToGoodbye(t *testing.T) {
 	bubble(t, other, func(t *testing.T, p *Peers) {
 		link := &recorder{}
 		sub := p.Subscribe(nodeB, actors.SubscribeOptions{
-			Topic: "mail", Worker: "w", MaxInFlight: 9, Visibility: 2 * time.Second, LocalOnly: true, OnDemand: true, Peer: "a",
+			Topic: "mail", Worker: "w", MaxInFlight: 9, Visibility: 2 * time.Second, LocalOnly: true, OnDemand: true, Peer: "a", MaxBytes: 1 << 20,
 		}, link)
 		synctest.Wait()
 		sub.Grant(2)
@@ -182,7 +194,7 @@ func TestSubscriptionFromHelloToGoodbye(t *testing.T) {
 		sub.Close()
 		synctest.Wait()
 		if hello.Topic != "mail" || hello.Worker != "w" || hello.MaxInFlight != 9 || hello.VisibilityTimeoutMs != 2000 ||
-			!hello.LocalShardsOnly || !hello.OnDemand || hello.Node != "a" {
+			!hello.LocalShardsOnly || !hello.OnDemand || hello.Node != "a" || hello.MaxBytes != 1<<20 {
 			t.Errorf("hello %v", hello)
 		}
 		if want := []string{"opened", "demand", "deliver", "demand", "closed"}; !slices.Equal(link.events, want) || link.err != nil {
@@ -194,6 +206,47 @@ func TestSubscriptionFromHelloToGoodbye(t *testing.T) {
 			t.Errorf("got %+v %+v, %d void", d, d.Task, link.void)
 		}
 	})
+}
+
+func TestSubscriptionReadsNoMoreThanThereIsRoomFor(t *testing.T) {
+	other := &otherNode{play: func(s subscribeServer) error {
+		if _, err := s.Recv(); err != nil {
+			return err
+		}
+		for _, f := range []*ddqv1.SubscribeResponse{
+			{Subscribed: &ddqv1.Subscribed{Node: "b"}},
+			{Deliveries: []*ddqv1.Delivery{{Task: &ddqv1.Task{Id: "a"}, HoldMs: 1000}}},
+		} {
+			if err := s.Send(f); err != nil {
+				return err
+			}
+		}
+		_, err := s.Recv()
+		return err
+	}}
+	for name, end := range map[string]func(sub actors.RemoteSubscription, link *recorder) (tasks int){
+		"until there is room": func(_ actors.RemoteSubscription, link *recorder) int { close(link.full); return 1 },
+		"until it is over":    func(sub actors.RemoteSubscription, _ *recorder) int { sub.Close(); return 0 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, other, func(t *testing.T, p *Peers) {
+				link := &recorder{full: make(chan struct{})}
+				sub := p.Subscribe(nodeB, actors.SubscribeOptions{Topic: "mail", Worker: "w"}, link)
+				time.Sleep(time.Minute)
+				if link.note("", func() {}); len(link.tasks) != 0 {
+					t.Fatalf("got %d tasks without room", len(link.tasks))
+				}
+				want := end(sub, link)
+				time.Sleep(closeTimeout + time.Second)
+				link.note("", func() {})
+				if len(link.tasks) < want {
+					t.Errorf("got %d tasks, want %d", len(link.tasks), want)
+				}
+				sub.Close()
+				synctest.Wait()
+			})
+		})
+	}
 }
 
 func TestSubscriptionEndsWhenTheOtherNodeDrains(t *testing.T) {
@@ -298,8 +351,8 @@ func TestNodeIsDescribed(t *testing.T) {
 		if err != nil || s.Node != "b" || s.Uptime != 5*time.Second || s.ClockOffset != -1500*time.Microsecond || len(s.Shards) != 1 || s.Shards[0] != want {
 			t.Errorf("got %+v, %v", s, err)
 		}
-		var e *actors.Error
-		if err := p.Drain(t.Context(), nodeB, true); !errors.As(err, &e) || e.Kind != actors.Precondition || e.Reason != "NODE_REFUSED" {
+		var e *problem.Error
+		if err := p.Drain(t.Context(), nodeB, true); !errors.As(err, &e) || e.Kind != problem.Precondition || e.Reason != "NODE_REFUSED" {
 			t.Errorf("a node that knows no drain: %v", err)
 		}
 	})
@@ -319,20 +372,20 @@ func TestRefusalsOfAnotherNodeKeepTheirMeaning(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		err  error
-		want actors.Error
+		want problem.Error
 	}{
 		{"invalid", refused(codes.InvalidArgument, &errdetails.ErrorInfo{Reason: "OUT_OF_RANGE_FIELD"}, field),
-			actors.Error{Kind: actors.Invalid, Reason: "OUT_OF_RANGE_FIELD", Field: "shard"}},
+			problem.Error{Kind: problem.Invalid, Reason: "OUT_OF_RANGE_FIELD", Field: "shard"}},
 		{"not found", refused(codes.NotFound, &errdetails.ErrorInfo{Reason: "NO_TOPIC"}),
-			actors.Error{Kind: actors.NotFound, Reason: "NO_TOPIC"}},
+			problem.Error{Kind: problem.NotFound, Reason: "NO_TOPIC"}},
 		{"precondition", refused(codes.FailedPrecondition, &errdetails.ErrorInfo{Reason: "NO_FLEET"}),
-			actors.Error{Kind: actors.Precondition, Reason: "NO_FLEET"}},
-		{"without a reason", refused(codes.NotFound), actors.Error{Kind: actors.NotFound, Reason: "NODE_REFUSED"}},
+			problem.Error{Kind: problem.Precondition, Reason: "NO_FLEET"}},
+		{"without a reason", refused(codes.NotFound), problem.Error{Kind: problem.NotFound, Reason: "NODE_REFUSED"}},
 		{"store down", refused(codes.Unavailable, &errdetails.ErrorInfo{Reason: "STORE_DOWN"}, pause),
-			actors.Error{Kind: actors.Unavailable, Reason: "NODE_UNREACHABLE", Field: "name", RetryAfter: 3 * time.Second}},
-		{"broken", refused(codes.Unavailable), actors.Error{Kind: actors.Unavailable, Reason: "NODE_UNREACHABLE", Field: "name", RetryAfter: time.Second}},
+			problem.Error{Kind: problem.Unavailable, Reason: "NODE_UNREACHABLE", Field: "name", RetryAfter: 3 * time.Second}},
+		{"broken", refused(codes.Unavailable), problem.Error{Kind: problem.Unavailable, Reason: "NODE_UNREACHABLE", Field: "name", RetryAfter: time.Second}},
 	} {
-		var e *actors.Error
+		var e *problem.Error
 		if !errors.As(failureOf(nodeB, tc.err), &e) || e.Kind != tc.want.Kind || e.Reason != tc.want.Reason ||
 			e.Field != tc.want.Field || e.RetryAfter != tc.want.RetryAfter {
 			t.Errorf("%s: got %+v, want %+v", tc.name, e, tc.want)

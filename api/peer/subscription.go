@@ -77,7 +77,7 @@ func (s *subscription) run(ctx context.Context, queue ddqv1.DelayQueueServiceCli
 		s.link.Opened()
 		var writer sync.WaitGroup
 		writer.Go(func() { s.write(ctx, cancel, rpc) })
-		err = s.read(rpc)
+		err = s.read(ctx, rpc)
 		cancel()
 		writer.Wait()
 	}
@@ -99,6 +99,7 @@ func (s *subscription) open(ctx context.Context, cancel func(), queue ddqv1.Dela
 		LocalShardsOnly:     s.options.LocalOnly,
 		OnDemand:            s.options.OnDemand,
 		Node:                s.options.Peer,
+		MaxBytes:            int64(s.options.MaxBytes),
 	}})
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
@@ -111,9 +112,10 @@ func (s *subscription) open(ctx context.Context, cancel func(), queue ddqv1.Dela
 }
 
 // read hands on what comes until the stream ends.
-func (s *subscription) read(rpc subscribeStream) error {
+func (s *subscription) read(ctx context.Context, rpc subscribeStream) error {
 	draining := false
 	for {
+		s.link.Await(ctx)
 		m, err := rpc.Recv()
 		switch {
 		case errors.Is(err, io.EOF) && draining:

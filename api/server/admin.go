@@ -5,7 +5,9 @@ import (
 	"unicode/utf8"
 
 	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/api/ddqv1"
+	"github.com/ddq-io/ddq/api/service"
 	"github.com/ddq-io/ddq/store"
 )
 
@@ -91,7 +93,7 @@ func (a *admin) PauseTopic(ctx context.Context, r *ddqv1.PauseTopicRequest) (*dd
 	if !r.Delivery && !r.Enqueue {
 		return nil, invalid("OUT_OF_RANGE_FIELD", "delivery", "or enqueue must be set: there is nothing to pause")
 	}
-	var change actors.TopicChange
+	var change service.TopicChange
 	if r.Delivery {
 		change.DeliveryPaused = &r.Delivery
 	}
@@ -110,7 +112,7 @@ func (a *admin) ResumeTopic(ctx context.Context, r *ddqv1.ResumeTopicRequest) (*
 	if e != nil {
 		return nil, e
 	}
-	t, err := a.sys.ConfigureTopic(ctx, r.Name, actors.TopicChange{DeliveryPaused: new(bool), EnqueuePaused: new(bool), Ramp: ramp})
+	t, err := a.sys.ConfigureTopic(ctx, r.Name, service.TopicChange{DeliveryPaused: new(bool), EnqueuePaused: new(bool), Ramp: ramp})
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +132,7 @@ func (a *admin) ListDeadLetters(ctx context.Context, r *ddqv1.ListDeadLettersReq
 	if e != nil {
 		return nil, e
 	}
-	tasks, next, err := page(r.PageSize, r.PageToken, func(size int, token string) ([]actors.Found, string, error) {
+	tasks, next, err := page(r.PageSize, r.PageToken, func(size int, token string) ([]service.Found, string, error) {
 		return a.sys.ListDead(ctx, r.Topic, filter, size, token)
 	})
 	if err != nil {
@@ -182,7 +184,7 @@ func (a *admin) DescribeServer(ctx context.Context, _ *ddqv1.DescribeServerReque
 }
 
 // filterOf converts a filter that may be unset.
-func filterOf(f *ddqv1.DeadLetterFilter) (out actors.DeadFilter, e *actors.Error) {
+func filterOf(f *ddqv1.DeadLetterFilter) (out service.DeadFilter, e *problem.Error) {
 	if f == nil {
 		return out, nil
 	}

@@ -14,14 +14,15 @@ import (
 	"github.com/ddq-io/ddq/actors"
 	"github.com/ddq-io/ddq/api/codec"
 	"github.com/ddq-io/ddq/api/ddqv1"
+	"github.com/ddq-io/ddq/api/service"
 	"github.com/ddq-io/ddq/store/memstore"
 )
 
 // loopback serves a system over an in-memory store on a TCP port of this machine.
 func loopback(b *testing.B) ddqv1.DelayQueueServiceClient {
 	b.Helper()
-	sys := actors.New(actors.Config{}, memstore.New(), quiet, nil)
-	if err := sys.Start(b.Context()); err != nil {
+	sys := service.New(actors.New(actors.Config{}, memstore.New(), quiet, nil), nil)
+	if err := sys.Node().Start(b.Context()); err != nil {
 		b.Fatal(err)
 	}
 	lis, err := net.Listen("tcp", "127.0.0.1:0")
@@ -44,7 +45,7 @@ func loopback(b *testing.B) ddqv1.DelayQueueServiceClient {
 		conn.Close()
 		_ = s.Stop(b.Context()) // the context is over, and what runs with it
 		serving.Wait()
-		_ = sys.Stop(b.Context())
+		_ = sys.Node().Stop(b.Context())
 	})
 	return ddqv1.NewDelayQueueServiceClient(conn)
 }

@@ -8,6 +8,15 @@ import (
 	"google.golang.org/grpc/keepalive"
 )
 
+// What one message may have, by default.
+const (
+	maxRecv = 6 << 20
+	framing = 1 << 20 // ids, attributes and the frames of payloads
+
+	// MaxPayloads is how many bytes of payload fit into one message.
+	MaxPayloads = maxRecv - framing
+)
+
 // Config tunes the gRPC server. The zero value works.
 type Config struct {
 	// Version is what DescribeServer reports. Defaults to "dev".
@@ -42,8 +51,8 @@ type Config struct {
 	MaxConnectionAge      time.Duration
 	MaxConnectionAgeGrace time.Duration
 
-	// SendStall is how long a worker may leave its stream unread before the
-	// stream is closed and what waits for it goes to others. Defaults to 5s.
+	// SendStall is how long a worker or a producer may leave its stream unread before
+	// the stream is closed and what waits for it goes to others. Defaults to 5s.
 	SendStall time.Duration
 
 	// DrainGrace is how long streams may go on to settle after Stop was called,
@@ -51,7 +60,7 @@ type Config struct {
 	DrainGrace time.Duration
 
 	// StreamBytes bounds what one EnqueueStream has in work: each frame counts
-	// its payloads and 64 KiB. A full stream is not read from. Defaults to
+	// its payloads, 128 bytes a task and 64 KiB. A full stream is not read from. Defaults to
 	// 16 MiB, which is 256 small frames.
 	StreamBytes int64
 
@@ -61,7 +70,7 @@ type Config struct {
 
 func (c Config) withDefaults() Config {
 	c.Version = cmp.Or(c.Version, "dev")
-	c.MaxRecvBytes = cmp.Or(c.MaxRecvBytes, 6<<20)
+	c.MaxRecvBytes = cmp.Or(c.MaxRecvBytes, maxRecv)
 	c.MaxStreams = cmp.Or(c.MaxStreams, 1000)
 	c.KeepaliveTime = cmp.Or(c.KeepaliveTime, 10*time.Second)
 	c.KeepaliveTimeout = cmp.Or(c.KeepaliveTimeout, 5*time.Second)

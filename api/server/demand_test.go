@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/ddq-io/ddq/api/ddqv1"
@@ -54,9 +56,13 @@ func TestNothingIsDemandedAfterTheEnd(t *testing.T) {
 	}
 }
 
-// subscribeOnDemand opens a stream as another node does.
+// subscribeOnDemand opens a stream as another node does, which has the topic already.
 func (r *rig) subscribeOnDemand() subscriber {
 	r.Helper()
+	_, err := r.admin.CreateTopic(r.Context(), &ddqv1.CreateTopicRequest{Name: "t"})
+	if status.Code(err) != codes.AlreadyExists {
+		must(r, err)
+	}
 	s := r.open()
 	s.send(&ddqv1.SubscribeRequest{Hello: &ddqv1.Hello{Topic: "t", Worker: "w", LocalShardsOnly: true, OnDemand: true, Node: "b"}})
 	if f := s.next(); f.Subscribed.GetNode() == "" {
@@ -66,7 +72,7 @@ func (r *rig) subscribeOnDemand() subscriber {
 }
 
 func TestCreditOnDemandComesBackUnused(t *testing.T) {
-	bubble(t, Config{}, func(r *rig) {
+	fleetBubble(t, Config{}, func(r *rig) {
 		s := r.subscribeOnDemand()
 		r.enqueue(&ddqv1.EnqueueRequest{Topic: "t", Id: "a"})
 		if f := s.next(); f.Demand.GetReady() != 1 || f.Demand.GetReturned() != 0 || len(f.Deliveries) != 0 {
@@ -116,7 +122,7 @@ func (n *otherNode) take(f *ddqv1.SubscribeResponse) {
 // Deliveries that waited too long for a node that was slow to read go back. That
 // must not make it believe that there is nothing left to grant credit for.
 func TestASlowNodeGetsEveryTaskInTheEnd(t *testing.T) {
-	bubble(t, Config{SendStall: time.Hour}, func(r *rig) {
+	fleetBubble(t, Config{SendStall: time.Hour}, func(r *rig) {
 		const tasks, room = 40, 15
 		for i := range tasks {
 			r.enqueue(&ddqv1.EnqueueRequest{Topic: "t", Id: fmt.Sprint(i), Payload: make([]byte, 512<<10), VisibilityTimeoutMs: 4000})

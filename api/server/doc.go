@@ -1,12 +1,12 @@
 // Package server is the gRPC edge of a node: it translates the wire into calls
-// of actors.System and its answers into the wire. It has no rules of its own.
+// of service.Service and its answers into the wire. It has no rules of its own.
 //
 // What is checked here is what only the wire knows: whether a Duration or a
 // Timestamp is well formed, whether an enum value exists, which fields exclude
 // each other, and the order of frames on a stream. Names, limits and policy are
 // the system's business. api/PROTOCOL.md describes the wire.
 //
-//	Enqueue, Batch ─▶ newTasks ─▶ System.Enqueue ─▶ results
+//	Enqueue, Batch ─▶ newTasks ─▶ Service.Enqueue ─▶ results
 //	EnqueueStream  ─▶ the same, many frames at a time, answered as they finish
 //	Subscribe      ─▶ session: receive ─▶ Subscription.Grant, Settle
 //	                           send    ◀─ outbox ◀─ the subscription's actor
@@ -16,7 +16,7 @@
 //
 // # Goroutines
 //
-// Server owns one goroutine that follows System.Ready for the health service,
+// Server owns one goroutine that follows Node.Ready for the health service,
 // and two for each open stream: one receives, the other sends (Subscribe) or
 // each frame in work has one (EnqueueStream). Stop returns when all are gone.
 package server

@@ -5,8 +5,9 @@ import (
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/api/ddqv1"
+	"github.com/ddq-io/ddq/api/service"
 	"github.com/ddq-io/ddq/store"
 )
 
@@ -22,7 +23,7 @@ func (q *queue) RescheduleTask(ctx context.Context, r *ddqv1.RescheduleTaskReque
 	return &ddqv1.RescheduleTaskResponse{Topic: done.Topic, ExecuteTime: editedDue(done), Version: done.Version}, nil
 }
 
-func rescheduleWhen(r *ddqv1.RescheduleTaskRequest) (w actors.When, e *actors.Error) {
+func rescheduleWhen(r *ddqv1.RescheduleTaskRequest) (w service.When, e *problem.Error) {
 	switch when := r.When.(type) {
 	case *ddqv1.RescheduleTaskRequest_Delay:
 		w.Delay, e = delayOf(when.Delay, "delay")
@@ -54,12 +55,12 @@ func (q *queue) PromoteTask(ctx context.Context, r *ddqv1.PromoteTaskRequest) (*
 	return &ddqv1.PromoteTaskResponse{Topic: done.Topic, ExecuteTime: editedDue(done), Version: done.Version}, nil
 }
 
-func editedDue(e actors.Edited) *timestamppb.Timestamp {
+func editedDue(e service.Edited) *timestamppb.Timestamp {
 	return stamp(new(timestamppb.Timestamp), e.Due)
 }
 
 // maskPaths are what an update_mask may name, and how the value of each is read.
-var maskPaths = map[string]func(*actors.TaskChange, *ddqv1.UpdateTaskRequest) *actors.Error{
+var maskPaths = map[string]func(*service.TaskChange, *ddqv1.UpdateTaskRequest) *problem.Error{
 	"payload":               changePayload,
 	"attributes":            changeAttributes,
 	"max_retries":           changeMaxRetries,
@@ -75,7 +76,7 @@ var maskPaths = map[string]func(*actors.TaskChange, *ddqv1.UpdateTaskRequest) *a
 }
 
 // changeOf converts what the mask names; other values are not looked at.
-func changeOf(r *ddqv1.UpdateTaskRequest) (c actors.TaskChange, e *actors.Error) {
+func changeOf(r *ddqv1.UpdateTaskRequest) (c service.TaskChange, e *problem.Error) {
 	if len(r.UpdateMask.GetPaths()) == 0 {
 		return c, invalid("BAD_MASK", "update_mask", "is missing or empty: name the fields to change")
 	}
@@ -96,14 +97,14 @@ func changeOf(r *ddqv1.UpdateTaskRequest) (c actors.TaskChange, e *actors.Error)
 	return c, nil
 }
 
-func changePayload(c *actors.TaskChange, r *ddqv1.UpdateTaskRequest) *actors.Error {
-	c.Fields |= actors.FieldPayload
+func changePayload(c *service.TaskChange, r *ddqv1.UpdateTaskRequest) *problem.Error {
+	c.Fields |= service.FieldPayload
 	c.Task.Payload = r.Payload
 	return nil
 }
 
-func changeAttributes(c *actors.TaskChange, r *ddqv1.UpdateTaskRequest) *actors.Error {
-	c.Fields |= actors.FieldAttributes
+func changeAttributes(c *service.TaskChange, r *ddqv1.UpdateTaskRequest) *problem.Error {
+	c.Fields |= service.FieldAttributes
 	c.Task.Attributes = nil
 	for _, a := range r.Attributes {
 		c.Task.Attributes = append(c.Task.Attributes, store.Attribute{Key: a.GetKey(), Value: a.GetValue()})
@@ -111,8 +112,8 @@ func changeAttributes(c *actors.TaskChange, r *ddqv1.UpdateTaskRequest) *actors.
 	return nil
 }
 
-func changeMaxRetries(c *actors.TaskChange, r *ddqv1.UpdateTaskRequest) *actors.Error {
-	c.Fields |= actors.FieldMaxRetries
+func changeMaxRetries(c *service.TaskChange, r *ddqv1.UpdateTaskRequest) *problem.Error {
+	c.Fields |= service.FieldMaxRetries
 	if r.MaxRetries == nil {
 		return nil // the topic's
 	}
@@ -123,20 +124,20 @@ func changeMaxRetries(c *actors.TaskChange, r *ddqv1.UpdateTaskRequest) *actors.
 	return nil
 }
 
-func changeVisibility(c *actors.TaskChange, r *ddqv1.UpdateTaskRequest) (e *actors.Error) {
-	c.Fields |= actors.FieldVisibility
+func changeVisibility(c *service.TaskChange, r *ddqv1.UpdateTaskRequest) (e *problem.Error) {
+	c.Fields |= service.FieldVisibility
 	c.Task.Visibility, e = spanOf(r.VisibilityTimeoutMs, "visibility_timeout_ms")
 	return e
 }
 
-func changeBackoff(c *actors.TaskChange, r *ddqv1.UpdateTaskRequest) (e *actors.Error) {
-	c.Fields |= actors.FieldBackoff
+func changeBackoff(c *service.TaskChange, r *ddqv1.UpdateTaskRequest) (e *problem.Error) {
+	c.Fields |= service.FieldBackoff
 	c.Task.Backoff, e = backoffOf(r.Backoff, "backoff")
 	return e
 }
 
-func changeExpireTime(c *actors.TaskChange, r *ddqv1.UpdateTaskRequest) (e *actors.Error) {
-	c.Fields |= actors.FieldExpiry
+func changeExpireTime(c *service.TaskChange, r *ddqv1.UpdateTaskRequest) (e *problem.Error) {
+	c.Fields |= service.FieldExpiry
 	switch expiry := r.Expiry.(type) {
 	case *ddqv1.UpdateTaskRequest_ExpireTime:
 		c.Task.Expires, e = instantOf(expiry.ExpireTime, "expire_time")
@@ -146,8 +147,8 @@ func changeExpireTime(c *actors.TaskChange, r *ddqv1.UpdateTaskRequest) (e *acto
 	return e // unset: never
 }
 
-func changeExpireAfter(c *actors.TaskChange, r *ddqv1.UpdateTaskRequest) (e *actors.Error) {
-	c.Fields |= actors.FieldExpiry
+func changeExpireAfter(c *service.TaskChange, r *ddqv1.UpdateTaskRequest) (e *problem.Error) {
+	c.Fields |= service.FieldExpiry
 	expiry, set := r.Expiry.(*ddqv1.UpdateTaskRequest_ExpireAfter)
 	if !set {
 		return invalid("BAD_MASK", "update_mask", "names expire_after, and the request has none")
@@ -159,8 +160,8 @@ func changeExpireAfter(c *actors.TaskChange, r *ddqv1.UpdateTaskRequest) (e *act
 	return e
 }
 
-func changeDelay(c *actors.TaskChange, r *ddqv1.UpdateTaskRequest) (e *actors.Error) {
-	c.Fields |= actors.FieldWhen
+func changeDelay(c *service.TaskChange, r *ddqv1.UpdateTaskRequest) (e *problem.Error) {
+	c.Fields |= service.FieldWhen
 	when, set := r.When.(*ddqv1.UpdateTaskRequest_Delay)
 	if !set {
 		return invalid("BAD_MASK", "update_mask", "names delay, and the request has none")
@@ -169,8 +170,8 @@ func changeDelay(c *actors.TaskChange, r *ddqv1.UpdateTaskRequest) (e *actors.Er
 	return e
 }
 
-func changeExecuteTime(c *actors.TaskChange, r *ddqv1.UpdateTaskRequest) (e *actors.Error) {
-	c.Fields |= actors.FieldWhen
+func changeExecuteTime(c *service.TaskChange, r *ddqv1.UpdateTaskRequest) (e *problem.Error) {
+	c.Fields |= service.FieldWhen
 	when, set := r.When.(*ddqv1.UpdateTaskRequest_ExecuteTime)
 	if !set {
 		return invalid("BAD_MASK", "update_mask", "names execute_time, and the request has none")
@@ -181,17 +182,17 @@ func changeExecuteTime(c *actors.TaskChange, r *ddqv1.UpdateTaskRequest) (e *act
 
 // What these give the task is checked together with what it has.
 
-func changePriority(c *actors.TaskChange, _ *ddqv1.UpdateTaskRequest) *actors.Error {
-	c.Fields |= actors.FieldPriority
+func changePriority(c *service.TaskChange, _ *ddqv1.UpdateTaskRequest) *problem.Error {
+	c.Fields |= service.FieldPriority
 	return nil
 }
 
-func changeFairnessKey(c *actors.TaskChange, _ *ddqv1.UpdateTaskRequest) *actors.Error {
-	c.Fields |= actors.FieldFairnessKey
+func changeFairnessKey(c *service.TaskChange, _ *ddqv1.UpdateTaskRequest) *problem.Error {
+	c.Fields |= service.FieldFairnessKey
 	return nil
 }
 
-func changeFairnessWeight(c *actors.TaskChange, _ *ddqv1.UpdateTaskRequest) *actors.Error {
-	c.Fields |= actors.FieldFairnessWeight
+func changeFairnessWeight(c *service.TaskChange, _ *ddqv1.UpdateTaskRequest) *problem.Error {
+	c.Fields |= service.FieldFairnessWeight
 	return nil
 }

@@ -5,17 +5,18 @@ import (
 	"errors"
 	"io"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/semaphore"
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"github.com/ddq-io/ddq/actors"
 	"github.com/ddq-io/ddq/api/ddqv1"
+	"github.com/ddq-io/ddq/api/service"
 )
 
 func (q *queue) Enqueue(ctx context.Context, r *ddqv1.EnqueueRequest) (*ddqv1.EnqueueResponse, error) {
-	tasks := make([]actors.NewTask, 1)
+	tasks := make([]service.NewTask, 1)
 	if _, e := convertTask(&tasks[0], r, nil); e != nil {
 		return nil, e
 	}
@@ -49,9 +50,12 @@ func (q *queue) EnqueueBatch(ctx context.Context, r *ddqv1.EnqueueBatchRequest) 
 
 // enqueue stores a batch and answers each item, or refuses it as a whole.
 func (q *queue) enqueue(ctx context.Context, requests []*ddqv1.EnqueueRequest) ([]*ddqv1.EnqueueResult, error) {
+	if err := q.sys.CheckBatch(len(requests)); err != nil {
+		return nil, err
+	}
 	b := newBatch(requests)
-	if len(b.tasks) == 0 && len(requests) > 0 {
-		return b.results(q.log, nil), nil // all refused; an empty batch is for the system to refuse
+	if len(b.tasks) == 0 {
+		return b.results(q.log, nil), nil // all refused
 	}
 	done, err := q.sys.Enqueue(ctx, b.tasks)
 	if err != nil {
@@ -70,10 +74,16 @@ type pipeline struct {
 	room   *semaphore.Weighted // what may be in work
 	end    chan error          // why the stream is over; buffered, the first counts
 	sendMu sync.Mutex          // serialises Send
+
+	unread context.Context // ends when the client does not read its answers
+	stall  context.CancelFunc
 }
 
-// frameCost is what a frame counts besides its payloads.
-const frameCost = 64 << 10
+// What a frame counts besides its payloads, and each task of it.
+const (
+	frameCost = 64 << 10
+	taskCost  = 128
+)
 
 func (q *queue) EnqueueStream(stream enqueueStream) error {
 	p := &pipeline{
@@ -82,19 +92,25 @@ func (q *queue) EnqueueStream(stream enqueueStream) error {
 		room:   semaphore.NewWeighted(q.config.StreamBytes),
 		end:    make(chan error, 1),
 	}
+	p.unread, p.stall = context.WithCancel(context.WithoutCancel(stream.Context()))
+	defer p.stall()
 	q.loops.Go(p.read)
 	var err error
 	select {
+	case <-p.unread.Done():
+		return stalled() // which breaks the Send that hangs
 	case err = <-p.end:
 	case <-stream.Context().Done():
 		err = stream.Context().Err()
 	case <-q.drain.Done():
 		err = draining()
 	}
-	// Whatever was taken in is answered. Taking all the room waits for the work
-	// and keeps the reader, which outlives this call, from starting more. It needs
-	// no context of its own: work ends with the stream's.
-	_ = p.room.Acquire(context.WithoutCancel(stream.Context()), q.config.StreamBytes)
+	// Whatever was accepted is answered. Taking all the room waits for the work and
+	// keeps the reader, which outlives this call, from starting more. Work ends with the
+	// stream's context, or when an answer is not read.
+	if p.room.Acquire(p.unread, q.config.StreamBytes) != nil {
+		return stalled()
+	}
 	if errors.Is(err, io.EOF) {
 		return nil
 	}
@@ -133,7 +149,7 @@ func (p *pipeline) start(frame *ddqv1.EnqueueStreamRequest) error {
 func (p *pipeline) cost(frame *ddqv1.EnqueueStreamRequest) int64 {
 	bytes := int64(frameCost)
 	for _, t := range frame.Tasks {
-		bytes += int64(len(t.Payload))
+		bytes += int64(len(t.Payload)) + taskCost
 	}
 	return min(bytes, p.q.config.StreamBytes)
 }
@@ -146,6 +162,8 @@ func (p *pipeline) answer(frame *ddqv1.EnqueueStreamRequest) error {
 	}
 	p.sendMu.Lock()
 	defer p.sendMu.Unlock()
+	stall := time.AfterFunc(p.q.config.SendStall, p.stall)
+	defer stall.Stop()
 	return p.stream.Send(reply)
 }
 

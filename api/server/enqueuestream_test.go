@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -78,7 +79,7 @@ func (a *arrivals) HandleRPC(_ context.Context, s stats.RPCStats) {
 
 func TestFramesInWorkAreBounded(t *testing.T) {
 	var read arrivals
-	config := Config{StreamBytes: 3 * frameCost, Options: []grpc.ServerOption{grpc.StatsHandler(&read)}}
+	config := Config{StreamBytes: 3 * (frameCost + taskCost), Options: []grpc.ServerOption{grpc.StatsHandler(&read)}}
 	bubble(t, config, func(r *rig) {
 		r.enqueue(&ddqv1.EnqueueRequest{Topic: "t"})
 		read.n.Store(0)
@@ -97,6 +98,48 @@ func TestFramesInWorkAreBounded(t *testing.T) {
 			if _, err := stream.Recv(); err != nil {
 				t.Fatalf("answer %d: %v", i, err)
 			}
+		}
+	})
+}
+
+// unread is a stream whose client sends one frame, and does not read the answer.
+type unread struct {
+	grpc.ServerStream
+	ctx    context.Context
+	frames chan *ddqv1.EnqueueStreamRequest
+}
+
+func (u *unread) Context() context.Context { return u.ctx }
+
+func (u *unread) Recv() (*ddqv1.EnqueueStreamRequest, error) {
+	select {
+	case f := <-u.frames:
+		return f, nil
+	case <-u.ctx.Done():
+		return nil, u.ctx.Err()
+	}
+}
+
+func (u *unread) Send(*ddqv1.EnqueueStreamResponse) error {
+	<-u.ctx.Done()
+	return u.ctx.Err()
+}
+
+func TestProducerThatDoesNotReadIsCutOff(t *testing.T) {
+	bubble(t, Config{}, func(r *rig) {
+		for _, drains := range []bool{false, true} { // also when it hangs while the stream ends
+			ctx, hangUp := context.WithCancel(r.Context())
+			u := &unread{ctx: ctx, frames: make(chan *ddqv1.EnqueueStreamRequest, 1)}
+			u.frames <- frameOf(1, 1)
+			if drains {
+				time.AfterFunc(time.Second, r.server.startEnd)
+			}
+			before := time.Now()
+			err := (&queue{Server: r.server}).EnqueueStream(u)
+			if e := classify(err); e.Reason != "STREAM_STALLED" || time.Since(before) != 5*time.Second {
+				t.Errorf("after %v: %v", time.Since(before), err)
+			}
+			hangUp() // as the library does once the call has returned
 		}
 	})
 }

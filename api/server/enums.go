@@ -1,8 +1,9 @@
 package server
 
 import (
-	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/api/ddqv1"
+	"github.com/ddq-io/ddq/api/service"
 	"github.com/ddq-io/ddq/store"
 )
 
@@ -38,10 +39,10 @@ var (
 		store.OutcomeCancelled:   ddqv1.AttemptOutcome_ATTEMPT_OUTCOME_CANCELLED,
 	}
 	cancelToWire = [...]ddqv1.CancelOutcome{
-		actors.CancelRequested: ddqv1.CancelOutcome_CANCEL_OUTCOME_REQUESTED,
-		actors.CancelTooLate:   ddqv1.CancelOutcome_CANCEL_OUTCOME_TOO_LATE,
-		actors.CancelConfirmed: ddqv1.CancelOutcome_CANCEL_OUTCOME_CONFIRMED,
-		actors.CancelDeleted:   ddqv1.CancelOutcome_CANCEL_OUTCOME_DELETED,
+		service.CancelRequested: ddqv1.CancelOutcome_CANCEL_OUTCOME_REQUESTED,
+		service.CancelTooLate:   ddqv1.CancelOutcome_CANCEL_OUTCOME_TOO_LATE,
+		service.CancelConfirmed: ddqv1.CancelOutcome_CANCEL_OUTCOME_CONFIRMED,
+		service.CancelDeleted:   ddqv1.CancelOutcome_CANCEL_OUTCOME_DELETED,
 	}
 	backoffToWire = [...]ddqv1.BackoffKind{
 		store.BackoffFixed:       ddqv1.BackoffKind_BACKOFF_KIND_FIXED,
@@ -51,7 +52,7 @@ var (
 	}
 )
 
-func stateOf(s ddqv1.TaskState, field string) (store.State, *actors.Error) {
+func stateOf(s ddqv1.TaskState, field string) (store.State, *problem.Error) {
 	for i, wire := range stateToWire {
 		if wire == s {
 			return store.State(i), nil
@@ -60,7 +61,7 @@ func stateOf(s ddqv1.TaskState, field string) (store.State, *actors.Error) {
 	return 0, invalid("BAD_ENUM", field, "has no value %d", s)
 }
 
-func deadReasonOf(r ddqv1.DeadReason, field string) (store.Reason, *actors.Error) {
+func deadReasonOf(r ddqv1.DeadReason, field string) (store.Reason, *problem.Error) {
 	for i, wire := range reasonToWire {
 		if wire == r {
 			return store.Reason(i), nil
@@ -69,7 +70,7 @@ func deadReasonOf(r ddqv1.DeadReason, field string) (store.Reason, *actors.Error
 	return 0, invalid("BAD_ENUM", field, "has no value %d", r)
 }
 
-func backoffKindOf(k ddqv1.BackoffKind, field string) (store.BackoffKind, *actors.Error) {
+func backoffKindOf(k ddqv1.BackoffKind, field string) (store.BackoffKind, *problem.Error) {
 	if k == ddqv1.BackoffKind_BACKOFF_KIND_UNSPECIFIED {
 		return 0, invalid("BAD_ENUM", field, "is required in a backoff")
 	}
@@ -93,7 +94,7 @@ func wireOf[W ~int32, V ~uint8](table []W, v V) W {
 func stateWire(s store.State) ddqv1.TaskState { return wireOf(stateToWire[:], s) }
 
 // backoffOf converts a backoff that may be unset.
-func backoffOf(b *ddqv1.Backoff, field string) (*store.Backoff, *actors.Error) {
+func backoffOf(b *ddqv1.Backoff, field string) (*store.Backoff, *problem.Error) {
 	if b == nil {
 		return nil, nil
 	}

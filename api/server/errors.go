@@ -15,7 +15,7 @@ import (
 	"google.golang.org/protobuf/protoadapt"
 	"google.golang.org/protobuf/types/known/durationpb"
 
-	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/api/ddqv1"
 	"github.com/ddq-io/ddq/store"
 )
@@ -27,23 +27,24 @@ const domain = "ddq"
 // repeated and not when.
 const retryAfter = time.Second
 
-var kindCodes = map[actors.Kind]codes.Code{
-	actors.Internal:     codes.Internal,
-	actors.Invalid:      codes.InvalidArgument,
-	actors.OutOfRange:   codes.OutOfRange,
-	actors.NotFound:     codes.NotFound,
-	actors.Exists:       codes.AlreadyExists,
-	actors.Precondition: codes.FailedPrecondition,
-	actors.Aborted:      codes.Aborted,
-	actors.Exhausted:    codes.ResourceExhausted,
-	actors.Unavailable:  codes.Unavailable,
-	actors.Unknown:      codes.Unknown,
-	actors.Canceled:     codes.Canceled,
-	actors.Deadline:     codes.DeadlineExceeded,
+var kindCodes = map[problem.Kind]codes.Code{
+	problem.Internal:     codes.Internal,
+	problem.Invalid:      codes.InvalidArgument,
+	problem.OutOfRange:   codes.OutOfRange,
+	problem.NotFound:     codes.NotFound,
+	problem.Exists:       codes.AlreadyExists,
+	problem.Precondition: codes.FailedPrecondition,
+	problem.Aborted:      codes.Aborted,
+	problem.Exhausted:    codes.ResourceExhausted,
+	problem.Unavailable:  codes.Unavailable,
+	problem.Unknown:      codes.Unknown,
+	problem.Canceled:     codes.Canceled,
+	problem.Deadline:     codes.DeadlineExceeded,
+	problem.Denied:       codes.PermissionDenied,
 }
 
 // codeOf is the one place where a kind of error becomes a code.
-func codeOf(k actors.Kind) codes.Code {
+func codeOf(k problem.Kind) codes.Code {
 	if c, ok := kindCodes[k]; ok {
 		return c
 	}
@@ -51,9 +52,9 @@ func codeOf(k actors.Kind) codes.Code {
 }
 
 // invalid says that field broke a rule of the wire.
-func invalid(reason, field, format string, args ...any) *actors.Error {
-	return &actors.Error{
-		Kind:    actors.Invalid,
+func invalid(reason, field, format string, args ...any) *problem.Error {
+	return &problem.Error{
+		Kind:    problem.Invalid,
 		Reason:  reason,
 		Field:   field,
 		Message: field + " " + fmt.Sprintf(format, args...),
@@ -61,34 +62,34 @@ func invalid(reason, field, format string, args ...any) *actors.Error {
 }
 
 // badStream says that a stream's frames are out of order. It ends the stream.
-func badStream(field, format string, args ...any) *actors.Error {
+func badStream(field, format string, args ...any) *problem.Error {
 	return invalid("BAD_STREAM", field, format, args...)
 }
 
 // draining says that the node goes away; another one, or the same one after its
 // restart, takes the call.
-func draining() *actors.Error {
-	return &actors.Error{Kind: actors.Unavailable, Reason: "DRAINING", Message: "node is draining"}
+func draining() *problem.Error {
+	return &problem.Error{Kind: problem.Unavailable, Reason: "DRAINING", Message: "node is draining"}
 }
 
 // classify turns any error into one that has a kind.
-func classify(err error) *actors.Error {
-	var known *actors.Error
+func classify(err error) *problem.Error {
+	var known *problem.Error
 	switch {
 	case errors.As(err, &known):
 		return known
 	case errors.Is(err, context.Canceled):
-		return &actors.Error{Kind: actors.Canceled, Message: "call was canceled"}
+		return &problem.Error{Kind: problem.Canceled, Message: "call was canceled"}
 	case errors.Is(err, context.DeadlineExceeded):
-		return &actors.Error{Kind: actors.Deadline, Message: "deadline exceeded"}
+		return &problem.Error{Kind: problem.Deadline, Message: "deadline exceeded"}
 	}
-	return &actors.Error{Kind: actors.Internal, Message: err.Error()}
+	return &problem.Error{Kind: problem.Internal, Message: err.Error()}
 }
 
 // madeByLibrary reports whether err is a status that the gRPC library made, such
 // as that of a broken stream.
 func madeByLibrary(err error) bool {
-	var ours *actors.Error
+	var ours *problem.Error
 	if errors.As(err, &ours) {
 		return false
 	}
@@ -97,7 +98,7 @@ func madeByLibrary(err error) bool {
 }
 
 // metadataOf says what is known of the task in question.
-func metadataOf(e *actors.Error) map[string]string {
+func metadataOf(e *problem.Error) map[string]string {
 	known := make(map[string]string)
 	if e.State != store.StateUnknown || e.ID != "" {
 		known["state"] = e.State.String()
@@ -153,15 +154,15 @@ func withDetails(code codes.Code, message string, details ...protoadapt.MessageV
 }
 
 // pauseOf is the pause before the call may be repeated; 0 when it should not be.
-func pauseOf(e *actors.Error) time.Duration {
-	if e.RetryAfter == 0 && (e.Kind == actors.Unavailable || e.Kind == actors.Exhausted) {
+func pauseOf(e *problem.Error) time.Duration {
+	if e.RetryAfter == 0 && (e.Kind == problem.Unavailable || e.Kind == problem.Exhausted) {
 		return retryAfter
 	}
 	return e.RetryAfter
 }
 
 // itemError is toStatus for one item of a batch.
-func itemError(log *slog.Logger, e *actors.Error) *ddqv1.Error {
+func itemError(log *slog.Logger, e *problem.Error) *ddqv1.Error {
 	if e == nil {
 		return nil
 	}

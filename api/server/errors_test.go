@@ -15,7 +15,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/store"
 )
 
@@ -58,40 +58,41 @@ func look(t *testing.T, err error) (s seen) {
 var quiet = slog.New(slog.NewTextHandler(io.Discard, nil))
 
 func TestEveryKindHasItsCode(t *testing.T) {
-	want := map[actors.Kind]codes.Code{
-		actors.Internal:     codes.Internal,
-		actors.Invalid:      codes.InvalidArgument,
-		actors.OutOfRange:   codes.OutOfRange,
-		actors.NotFound:     codes.NotFound,
-		actors.Exists:       codes.AlreadyExists,
-		actors.Precondition: codes.FailedPrecondition,
-		actors.Exhausted:    codes.ResourceExhausted,
-		actors.Unavailable:  codes.Unavailable,
-		actors.Unknown:      codes.Unknown,
-		actors.Canceled:     codes.Canceled,
-		actors.Deadline:     codes.DeadlineExceeded,
-		actors.Deadline + 1: codes.Internal, // a kind nobody told us of
+	want := map[problem.Kind]codes.Code{
+		problem.Internal:     codes.Internal,
+		problem.Invalid:      codes.InvalidArgument,
+		problem.OutOfRange:   codes.OutOfRange,
+		problem.NotFound:     codes.NotFound,
+		problem.Exists:       codes.AlreadyExists,
+		problem.Precondition: codes.FailedPrecondition,
+		problem.Exhausted:    codes.ResourceExhausted,
+		problem.Unavailable:  codes.Unavailable,
+		problem.Unknown:      codes.Unknown,
+		problem.Canceled:     codes.Canceled,
+		problem.Deadline:     codes.DeadlineExceeded,
+		problem.Denied:       codes.PermissionDenied,
+		problem.Denied + 1:   codes.Internal, // a kind nobody told us of
 	}
 	for kind, code := range want {
-		err := fmt.Errorf("wrapped: %w", &actors.Error{Kind: kind, Reason: "WHY", Message: "says so"})
+		err := fmt.Errorf("wrapped: %w", &problem.Error{Kind: kind, Reason: "WHY", Message: "says so"})
 		if got := look(t, toStatus(t.Context(), quiet, "m", err)); got.code != code {
 			t.Errorf("kind %d is %v, want %v", kind, got.code, code)
 		}
-		if got := itemError(quiet, &actors.Error{Kind: kind}); codes.Code(got.Code) != code {
+		if got := itemError(quiet, &problem.Error{Kind: kind}); codes.Code(got.Code) != code {
 			t.Errorf("item of kind %d is %v, want %v", kind, codes.Code(got.Code), code)
 		}
 	}
 }
 
 func TestDetailsSayWhatTheErrorKnows(t *testing.T) {
-	got := look(t, toStatus(t.Context(), quiet, "m", &actors.Error{
-		Kind: actors.Precondition, Reason: "TASK_RUNNING", Field: "id", Message: "task is running",
+	got := look(t, toStatus(t.Context(), quiet, "m", &problem.Error{
+		Kind: problem.Precondition, Reason: "TASK_RUNNING", Field: "id", Message: "task is running",
 		RetryAfter: 3 * time.Second, State: store.StateRunning,
 	}))
 	if got.reason != "TASK_RUNNING" || got.field != "id" || got.retry != 3*time.Second || got.metadata["state"] != "running" {
 		t.Errorf("got %+v", got)
 	}
-	item := itemError(quiet, &actors.Error{Kind: actors.Exhausted, Reason: "ENQUEUE_PAUSED", Field: "topic", RetryAfter: 1500 * time.Microsecond})
+	item := itemError(quiet, &problem.Error{Kind: problem.Exhausted, Reason: "ENQUEUE_PAUSED", Field: "topic", RetryAfter: 1500 * time.Microsecond})
 	if item.Reason != "ENQUEUE_PAUSED" || item.Field != "topic" || item.RetryAfterMs != 2 {
 		t.Errorf("item got %v", item)
 	}
@@ -101,13 +102,13 @@ func TestDetailsSayWhatTheErrorKnows(t *testing.T) {
 }
 
 func TestWhatMayBeRepeatedSaysWhen(t *testing.T) {
-	for _, kind := range []actors.Kind{actors.Unavailable, actors.Exhausted} {
-		got := look(t, toStatus(t.Context(), quiet, "m", &actors.Error{Kind: kind, Reason: "WHY"}))
+	for _, kind := range []problem.Kind{problem.Unavailable, problem.Exhausted} {
+		got := look(t, toStatus(t.Context(), quiet, "m", &problem.Error{Kind: kind, Reason: "WHY"}))
 		if got.retry != retryAfter {
 			t.Errorf("kind %d: retry after %v, want %v", kind, got.retry, retryAfter)
 		}
 	}
-	got := look(t, toStatus(t.Context(), quiet, "m", &actors.Error{Kind: actors.Invalid, Reason: "WHY"}))
+	got := look(t, toStatus(t.Context(), quiet, "m", &problem.Error{Kind: problem.Invalid, Reason: "WHY"}))
 	if got.retry != 0 {
 		t.Errorf("an invalid request may be repeated after %v", got.retry)
 	}
@@ -117,7 +118,7 @@ func TestInternalErrorsGoToTheLogOnly(t *testing.T) {
 	secret := "redis://user:secret@10.0.0.1"
 	for _, err := range []error{
 		errors.New(secret),
-		&actors.Error{Kind: actors.Internal, Reason: "X", Field: "f", Message: secret},
+		&problem.Error{Kind: problem.Internal, Reason: "X", Field: "f", Message: secret},
 	} {
 		var log bytes.Buffer
 		got := look(t, toStatus(t.Context(), slog.New(slog.NewTextHandler(&log, nil)), "m", err))
@@ -129,7 +130,7 @@ func TestInternalErrorsGoToTheLogOnly(t *testing.T) {
 			t.Errorf("incident %q is not in the log: %s", incident, &log)
 		}
 	}
-	if item := itemError(quiet, &actors.Error{Message: secret}); strings.Contains(item.Message, "secret") {
+	if item := itemError(quiet, &problem.Error{Message: secret}); strings.Contains(item.Message, "secret") {
 		t.Errorf("item says %q", item.Message)
 	}
 }
@@ -147,8 +148,8 @@ func TestContextErrorsKeepTheirCode(t *testing.T) {
 }
 
 func TestBytesThatAreNoTextDoNotCostTheDetails(t *testing.T) {
-	got := look(t, toStatus(t.Context(), quiet, "m", &actors.Error{
-		Kind: actors.Invalid, Reason: "BAD_NAME", Field: "topic", Message: "bad name \xff",
+	got := look(t, toStatus(t.Context(), quiet, "m", &problem.Error{
+		Kind: problem.Invalid, Reason: "BAD_NAME", Field: "topic", Message: "bad name \xff",
 	}))
 	if got.reason != "BAD_NAME" || got.field != "topic" {
 		t.Errorf("got %+v", got)

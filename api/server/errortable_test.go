@@ -175,6 +175,32 @@ var refusals = []refusal{
 		_, err := r.admin.ListTopics(r.Context(), &ddqv1.ListTopicsRequest{PageToken: "no such"})
 		return err
 	}, codes.InvalidArgument, "BAD_CURSOR", "page_token", "", 0},
+	{"page token of another listing", func(r *rig) error {
+		r.enqueue(&ddqv1.EnqueueRequest{Topic: "t"})
+		r.enqueue(&ddqv1.EnqueueRequest{Topic: "u"})
+		topics, err := r.admin.ListTopics(r.Context(), &ddqv1.ListTopicsRequest{PageSize: 1})
+		must(r, err)
+		_, err = r.admin.ListShards(r.Context(), &ddqv1.ListShardsRequest{PageToken: topics.NextPageToken})
+		return err
+	}, codes.InvalidArgument, "BAD_CURSOR", "page_token", "", 0},
+	{"page token of shards for topics", func(r *rig) error {
+		r.enqueue(&ddqv1.EnqueueRequest{Topic: "t"})
+		shards, err := r.admin.ListShards(r.Context(), &ddqv1.ListShardsRequest{PageSize: 1})
+		must(r, err)
+		_, err = r.admin.ListTopics(r.Context(), &ddqv1.ListTopicsRequest{PageToken: shards.NextPageToken})
+		return err
+	}, codes.InvalidArgument, "BAD_CURSOR", "page_token", "", 0},
+	{"worker with a control character", func(r *rig) error {
+		_, err := r.queue.Retrieve(r.Context(), &ddqv1.RetrieveRequest{Topic: "t", Worker: "a\x00"})
+		return err
+	}, codes.InvalidArgument, "BAD_NAME", "worker", "", 0},
+	{"node with a control character", func(r *rig) error {
+		stream, err := r.queue.Subscribe(r.Context())
+		must(r, err)
+		must(r, stream.Send(&ddqv1.SubscribeRequest{Hello: &ddqv1.Hello{Topic: "t", Node: "../x\x01"}}))
+		_, err = stream.Recv()
+		return err
+	}, codes.InvalidArgument, "BAD_NAME", "node", "", 0},
 	{"negative page size", func(r *rig) error {
 		_, err := r.admin.ListTopics(r.Context(), &ddqv1.ListTopicsRequest{PageSize: -1})
 		return err
@@ -380,7 +406,7 @@ var refusals = []refusal{
 		return simple(r)
 	}, codes.ResourceExhausted, "ENQUEUE_PAUSED", "topic", "", 5 * time.Second},
 	{"draining", func(r *rig) error {
-		r.sys.Drain(r.Context())
+		r.sys.Node().Drain(r.Context())
 		return simple(r)
 	}, codes.Unavailable, "DRAINING", "", "", time.Second},
 	{"store down at enqueue", during(store.ErrUnavailable, simple), codes.Unavailable, "STORE_DOWN", "", "", time.Second},

@@ -7,8 +7,9 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/types/known/durationpb"
 
-	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/api/ddqv1"
+	"github.com/ddq-io/ddq/api/service"
 	"github.com/ddq-io/ddq/store"
 )
 
@@ -24,7 +25,7 @@ func (q *queue) findTasks(ctx context.Context, r *ddqv1.ListTasksRequest, state 
 		}
 		filter.States = []store.State{state}
 	}
-	tasks, next, err := page(r.PageSize, r.PageToken, func(size int, token string) ([]actors.Found, string, error) {
+	tasks, next, err := page(r.PageSize, r.PageToken, func(size int, token string) ([]service.Found, string, error) {
 		return q.sys.Find(ctx, r.Topic, filter, size, token)
 	})
 	if err != nil {
@@ -34,7 +35,7 @@ func (q *queue) findTasks(ctx context.Context, r *ddqv1.ListTasksRequest, state 
 }
 
 // taskFilterOf converts a filter that may be unset.
-func taskFilterOf(f *ddqv1.TaskFilter) (out actors.TaskFilter, e *actors.Error) {
+func taskFilterOf(f *ddqv1.TaskFilter) (out service.TaskFilter, e *problem.Error) {
 	for _, wire := range f.GetStates() {
 		state, e := stateOf(wire, "filter.states")
 		if e == nil && state == store.StateUnknown {
@@ -49,7 +50,7 @@ func taskFilterOf(f *ddqv1.TaskFilter) (out actors.TaskFilter, e *actors.Error) 
 	out.CreatedFrom, out.CreatedBefore = store.Millis(f.GetCreatedFromUnixMs()), store.Millis(f.GetCreatedBeforeUnixMs())
 	out.IDPrefix = f.GetIdPrefix()
 	for _, a := range f.GetAttributes() {
-		match := actors.AttributeMatch{Key: a.GetKey(), Value: a.GetEquals()}
+		match := service.AttributeMatch{Key: a.GetKey(), Value: a.GetEquals()}
 		if _, equals := a.GetMatch().(*ddqv1.AttributeFilter_Equals); !equals {
 			match.Value, match.Prefix = a.GetPrefix(), true // without either, everything begins like that
 		}
@@ -87,8 +88,8 @@ func (q *queue) DeleteTasks(r *ddqv1.DeleteTasksRequest, stream grpc.ServerStrea
 	if e != nil {
 		return e
 	}
-	b := actors.Bulk{Topic: r.Topic, Filter: filter, DryRun: r.DryRun, Max: r.MaxTasks}
-	return q.sys.DeleteMany(stream.Context(), b, func(p actors.Progress) error {
+	b := service.Bulk{Topic: r.Topic, Filter: filter, DryRun: r.DryRun, Max: r.MaxTasks}
+	return q.sys.DeleteMany(stream.Context(), b, func(p service.Progress) error {
 		return stream.Send(&ddqv1.DeleteTasksResponse{Progress: progressWire(p)})
 	})
 }
@@ -102,18 +103,18 @@ func (q *queue) RescheduleTasks(r *ddqv1.RescheduleTasksRequest, stream grpc.Ser
 	if e != nil {
 		return e
 	}
-	b := actors.Bulk{Topic: r.Topic, Filter: filter, DryRun: r.DryRun, Max: r.MaxTasks}
-	return q.sys.RescheduleMany(stream.Context(), b, to, func(p actors.Progress) error {
+	b := service.Bulk{Topic: r.Topic, Filter: filter, DryRun: r.DryRun, Max: r.MaxTasks}
+	return q.sys.RescheduleMany(stream.Context(), b, to, func(p service.Progress) error {
 		return stream.Send(&ddqv1.RescheduleTasksResponse{Progress: progressWire(p)})
 	})
 }
 
-func progressWire(p actors.Progress) *ddqv1.BulkProgress {
+func progressWire(p service.Progress) *ddqv1.BulkProgress {
 	return &ddqv1.BulkProgress{Matched: p.Matched, Changed: p.Changed, Skipped: p.Skipped, Done: p.Done, Capped: p.Capped}
 }
 
-func shiftOf(r *ddqv1.RescheduleTasksRequest) (to actors.Shift, e *actors.Error) {
-	var w actors.When
+func shiftOf(r *ddqv1.RescheduleTasksRequest) (to service.Shift, e *problem.Error) {
+	var w service.When
 	switch when := r.When.(type) {
 	case *ddqv1.RescheduleTasksRequest_Delay:
 		w.Delay, e = delayOf(when.Delay, "delay")
@@ -133,7 +134,7 @@ func shiftOf(r *ddqv1.RescheduleTasksRequest) (to actors.Shift, e *actors.Error)
 }
 
 // shiftBy is delayOf for what may be negative.
-func shiftBy(d *durationpb.Duration) (time.Duration, *actors.Error) {
+func shiftBy(d *durationpb.Duration) (time.Duration, *problem.Error) {
 	if d.GetSeconds() >= 0 && d.GetNanos() >= 0 {
 		return delayOf(d, "shift")
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/ddq-io/ddq/actors"
 	"github.com/ddq-io/ddq/api/ddqv1"
+	"github.com/ddq-io/ddq/api/service"
 	"github.com/ddq-io/ddq/store"
 )
 
@@ -20,7 +21,7 @@ func (a *admin) ListNodes(ctx context.Context, r *ddqv1.ListNodesRequest) (*ddqv
 	return out, nil
 }
 
-func (a *admin) nodes(ctx context.Context, withoutLoad bool) ([]actors.NodeStatus, error) {
+func (a *admin) nodes(ctx context.Context, withoutLoad bool) ([]service.NodeStatus, error) {
 	if withoutLoad {
 		return a.sys.NodesWithoutLoad(), nil
 	}
@@ -33,7 +34,7 @@ var nodeStates = [...]ddqv1.NodeState{
 	actors.MemberDraining: ddqv1.NodeState_NODE_STATE_DRAINING,
 }
 
-func nodeWire(n *actors.NodeStatus) *ddqv1.Node {
+func nodeWire(n *service.NodeStatus) *ddqv1.Node {
 	out := &ddqv1.Node{
 		Name:    n.Name,
 		Addr:    n.Addr,
@@ -76,7 +77,7 @@ func (a *admin) ListShards(ctx context.Context, r *ddqv1.ListShardsRequest) (*dd
 	return out, nil
 }
 
-func shardWire(s *actors.ShardStatus) *ddqv1.Shard {
+func shardWire(s *service.ShardStatus) *ddqv1.Shard {
 	out := &ddqv1.Shard{
 		Topic:           s.Topic,
 		Shard:           int32(s.N),

@@ -82,7 +82,7 @@ func TestNoticesAreReadFromTheWire(t *testing.T) {
 
 // Notices about what is not there are for nobody, and the stream goes on.
 func TestNoticesOfUnknownShardsAreIgnored(t *testing.T) {
-	bubble(t, Config{}, func(r *rig) {
+	fleetBubble(t, Config{}, func(r *rig) {
 		r.enqueue(&ddqv1.EnqueueRequest{Topic: "t"})
 		stream, err := ddqv1.NewPeerServiceClient(r.conn).Notify(r.Context())
 		must(r, err)
@@ -100,7 +100,7 @@ func TestNoticesOfUnknownShardsAreIgnored(t *testing.T) {
 }
 
 func TestNoticesEndWhenTheNodeDrains(t *testing.T) {
-	bubble(t, Config{}, func(r *rig) {
+	fleetBubble(t, Config{}, func(r *rig) {
 		stream, err := ddqv1.NewPeerServiceClient(r.conn).Notify(r.Context())
 		must(r, err)
 		must(r, stream.Send(&ddqv1.NotifyRequest{}))

@@ -14,8 +14,10 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 
 	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/upkeep"
 	"github.com/ddq-io/ddq/api/codec"
 	"github.com/ddq-io/ddq/api/ddqv1"
+	"github.com/ddq-io/ddq/api/service"
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/store/memstore"
 )
@@ -25,7 +27,7 @@ import (
 type rig struct {
 	*testing.T
 	store  *faulty
-	sys    *actors.System
+	sys    *service.Service
 	server *Server
 	conn   *grpc.ClientConn
 	queue  ddqv1.DelayQueueServiceClient
@@ -41,17 +43,26 @@ func bubble(t *testing.T, config Config, test func(r *rig)) {
 	})
 }
 
-func newRig(t *testing.T, config Config, system actors.Config) *rig {
+// newRig starts a server that stands alone, unless there are members, which are its
+// fleet.
+func newRig(t *testing.T, config Config, system actors.Config, members ...actors.Member) *rig {
 	t.Helper()
 	r := &rig{T: t, store: &faulty{Store: memstore.New()}}
-	r.sys = actors.New(system, r.store, quiet, nil)
-	if err := r.sys.Start(t.Context()); err != nil {
+	node := actors.New(system, r.store, quiet, nil)
+	if len(members) > 0 {
+		node.Join(stillFleet{members: members}, idlePeers{})
+		node.Membership().Update()
+	}
+	up := upkeep.New(node)
+	r.sys = service.New(node, up.IndexNow)
+	if err := r.sys.Node().Start(t.Context()); err != nil {
 		t.Fatalf("start: %v", err)
 	}
+	up.Start()
 	r.server = New(config, r.sys, quiet, nil)
 	lis := bufconn.Listen(1 << 20)
 	go func() {
-		if err := r.server.Serve(lis); err != nil {
+		if err := r.server.Serve(ipListener{lis}); err != nil {
 			t.Errorf("serve: %v", err)
 		}
 	}()
@@ -81,7 +92,7 @@ func (r *rig) close() {
 		r.Errorf("stop server: %v", err)
 	}
 	r.store.heal()
-	if err := r.sys.Stop(ctx); err != nil {
+	if err := r.sys.Node().Stop(ctx); err != nil {
 		r.Errorf("stop system: %v", err)
 	}
 	if err := r.store.Close(); err != nil {

@@ -3,18 +3,19 @@ package server
 import (
 	"time"
 
-	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/api/ddqv1"
+	"github.com/ddq-io/ddq/api/service"
 	"github.com/ddq-io/ddq/store"
 )
 
 // idempotencyOf converts an idempotency key, nil for none.
-func idempotencyOf(r *ddqv1.Idempotency) (*store.Key, *actors.Error) {
+func idempotencyOf(r *ddqv1.Idempotency) (*store.Key, *problem.Error) {
 	if r == nil {
 		return nil, nil
 	}
 	key := &store.Key{Text: r.Key}
-	var e *actors.Error
+	var e *problem.Error
 	if key.Window, e = windowOf(r); e != nil {
 		return nil, e
 	}
@@ -32,7 +33,7 @@ func idempotencyOf(r *ddqv1.Idempotency) (*store.Key, *actors.Error) {
 }
 
 // windowOf returns 0 for a key that is taken while its task lives.
-func windowOf(r *ddqv1.Idempotency) (time.Duration, *actors.Error) {
+func windowOf(r *ddqv1.Idempotency) (time.Duration, *problem.Error) {
 	switch {
 	case r.Scope < ddqv1.IdempotencyScope_IDEMPOTENCY_SCOPE_UNSPECIFIED || r.Scope > ddqv1.IdempotencyScope_IDEMPOTENCY_SCOPE_WINDOW:
 		return 0, invalid("BAD_ENUM", "idempotency.scope", "has no value %d", r.Scope)
@@ -45,9 +46,9 @@ func windowOf(r *ddqv1.Idempotency) (time.Duration, *actors.Error) {
 }
 
 var keyOutcomeToWire = [...]ddqv1.IdempotencyOutcome{
-	actors.KeyNone:     ddqv1.IdempotencyOutcome_IDEMPOTENCY_OUTCOME_UNSPECIFIED,
-	actors.KeyTook:     ddqv1.IdempotencyOutcome_IDEMPOTENCY_OUTCOME_ENQUEUED,
-	actors.KeyReturned: ddqv1.IdempotencyOutcome_IDEMPOTENCY_OUTCOME_RETURNED,
-	actors.KeyReplaced: ddqv1.IdempotencyOutcome_IDEMPOTENCY_OUTCOME_REPLACED,
-	actors.KeyPassed:   ddqv1.IdempotencyOutcome_IDEMPOTENCY_OUTCOME_BESIDE,
+	service.KeyNone:     ddqv1.IdempotencyOutcome_IDEMPOTENCY_OUTCOME_UNSPECIFIED,
+	service.KeyTook:     ddqv1.IdempotencyOutcome_IDEMPOTENCY_OUTCOME_ENQUEUED,
+	service.KeyReturned: ddqv1.IdempotencyOutcome_IDEMPOTENCY_OUTCOME_RETURNED,
+	service.KeyReplaced: ddqv1.IdempotencyOutcome_IDEMPOTENCY_OUTCOME_REPLACED,
+	service.KeyPassed:   ddqv1.IdempotencyOutcome_IDEMPOTENCY_OUTCOME_BESIDE,
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/recovery"
 	"google.golang.org/grpc"
 
-	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/problem"
 )
 
 // interceptors are, from the outside in: metrics, which see the code; errors to
@@ -30,7 +30,7 @@ func (s *Server) unaryErrors(ctx context.Context, req any, info *grpc.UnaryServe
 }
 
 func (s *Server) streamErrors(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
-	if err := handler(srv, stream); err != nil {
+	if err := handler(srv, checkedStream{stream}); err != nil {
 		return toStatus(stream.Context(), s.log, info.FullMethod, err)
 	}
 	return nil
@@ -40,7 +40,7 @@ func (s *Server) streamErrors(srv any, stream grpc.ServerStream, info *grpc.Stre
 func (s *Server) recovered(ctx context.Context, p any) error {
 	s.metrics.panics.Inc()
 	s.log.ErrorContext(ctx, "handler panicked", "err", p, "stack", string(debug.Stack()))
-	return &actors.Error{Kind: actors.Internal, Message: fmt.Sprintf("panic: %v", p)}
+	return &problem.Error{Kind: problem.Internal, Message: fmt.Sprintf("panic: %v", p)}
 }
 
 // guard runs f and turns a panic into an error, for goroutines that the

@@ -4,8 +4,9 @@ import (
 	"context"
 	"time"
 
-	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/api/ddqv1"
+	"github.com/ddq-io/ddq/api/service"
 	"github.com/ddq-io/ddq/store"
 )
 
@@ -15,15 +16,15 @@ var (
 		store.SlidingWindow: ddqv1.RateKind_RATE_KIND_SLIDING_WINDOW,
 	}
 	waitingToWire = [...]ddqv1.WaitingFor{
-		actors.WaitsForWorker:      ddqv1.WaitingFor_WAITING_FOR_UNSPECIFIED,
-		actors.WaitsForRate:        ddqv1.WaitingFor_WAITING_FOR_RATE,
-		actors.WaitsForConcurrency: ddqv1.WaitingFor_WAITING_FOR_CONCURRENCY,
-		actors.WaitsForOrder:       ddqv1.WaitingFor_WAITING_FOR_ORDER,
+		service.WaitsForWorker:      ddqv1.WaitingFor_WAITING_FOR_UNSPECIFIED,
+		service.WaitsForRate:        ddqv1.WaitingFor_WAITING_FOR_RATE,
+		service.WaitsForConcurrency: ddqv1.WaitingFor_WAITING_FOR_CONCURRENCY,
+		service.WaitsForOrder:       ddqv1.WaitingFor_WAITING_FOR_ORDER,
 	}
 )
 
 // limitsOf converts the rates and caps that are set.
-func limitsOf(c *actors.TopicChange, p *ddqv1.TopicPolicy) (e *actors.Error) {
+func limitsOf(c *service.TopicChange, p *ddqv1.TopicPolicy) (e *problem.Error) {
 	if c.Rate, e = rateOf(p.Rate, "policy.rate"); e != nil {
 		return e
 	}
@@ -41,7 +42,7 @@ func limitsOf(c *actors.TopicChange, p *ddqv1.TopicPolicy) (e *actors.Error) {
 	return nil
 }
 
-func rateOf(r *ddqv1.RateLimit, field string) (*store.Rate, *actors.Error) {
+func rateOf(r *ddqv1.RateLimit, field string) (*store.Rate, *problem.Error) {
 	if r == nil {
 		return nil, nil
 	}
@@ -53,7 +54,7 @@ func rateOf(r *ddqv1.RateLimit, field string) (*store.Rate, *actors.Error) {
 	default:
 		return nil, invalid("BAD_ENUM", field+".kind", "has no value %d", r.Kind)
 	}
-	var e *actors.Error
+	var e *problem.Error
 	rate.Period, e = spanOf(r.PeriodMs, field+".period_ms")
 	return rate, e
 }

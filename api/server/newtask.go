@@ -5,34 +5,35 @@ import (
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/api/ddqv1"
+	"github.com/ddq-io/ddq/api/service"
 	"github.com/ddq-io/ddq/store"
 )
 
 // batch is a frame of enqueue requests on its way in and its answers on their
 // way out. Items that the wire rules already refuse never reach the system.
 type batch struct {
-	tasks   []actors.NewTask
-	refused []*actors.Error // nil when none is; else one entry for each item
+	tasks   []service.NewTask
+	refused []*problem.Error // nil when none is; else one entry for each item
 }
 
 // newBatch converts requests. It makes one slice for all tasks and one for all
 // attributes: this is the hottest path of the server.
 func newBatch(requests []*ddqv1.EnqueueRequest) batch {
-	b := batch{tasks: make([]actors.NewTask, 0, len(requests))}
+	b := batch{tasks: make([]service.NewTask, 0, len(requests))}
 	attributes := make([]store.Attribute, 0, countAttributes(requests))
 	for i, r := range requests {
 		b.tasks = b.tasks[:len(b.tasks)+1]
-		var e *actors.Error
+		var e *problem.Error
 		attributes, e = convertTask(&b.tasks[len(b.tasks)-1], r, attributes)
 		if e == nil {
 			continue
 		}
-		b.tasks[len(b.tasks)-1] = actors.NewTask{}
+		b.tasks[len(b.tasks)-1] = service.NewTask{}
 		b.tasks = b.tasks[:len(b.tasks)-1]
 		if b.refused == nil {
-			b.refused = make([]*actors.Error, len(requests))
+			b.refused = make([]*problem.Error, len(requests))
 		}
 		b.refused[i] = e
 	}
@@ -48,7 +49,7 @@ func countAttributes(requests []*ddqv1.EnqueueRequest) int {
 }
 
 // convertTask writes r into t, which is zero. The attributes go to the end of slab.
-func convertTask(t *actors.NewTask, r *ddqv1.EnqueueRequest, slab []store.Attribute) ([]store.Attribute, *actors.Error) {
+func convertTask(t *service.NewTask, r *ddqv1.EnqueueRequest, slab []store.Attribute) ([]store.Attribute, *problem.Error) {
 	t.Topic, t.Task.ID, t.Task.Payload, t.Task.MaxRetries = r.Topic, r.Id, r.Payload, -1
 	if e := convertTimes(t, r); e != nil {
 		return slab, e
@@ -59,7 +60,7 @@ func convertTask(t *actors.NewTask, r *ddqv1.EnqueueRequest, slab []store.Attrib
 		}
 		t.Task.MaxRetries = int(*r.MaxRetries)
 	}
-	var e *actors.Error
+	var e *problem.Error
 	if t.Task.Visibility, e = spanOf(r.VisibilityTimeoutMs, "visibility_timeout_ms"); e != nil {
 		return slab, e
 	}
@@ -93,7 +94,7 @@ func traitsOf(r *ddqv1.EnqueueRequest) *store.Traits {
 }
 
 // convertTimes converts when the task is due and when it expires.
-func convertTimes(t *actors.NewTask, r *ddqv1.EnqueueRequest) (e *actors.Error) {
+func convertTimes(t *service.NewTask, r *ddqv1.EnqueueRequest) (e *problem.Error) {
 	switch when := r.When.(type) {
 	case *ddqv1.EnqueueRequest_Delay:
 		t.When.Delay, e = delayOf(when.Delay, "delay")
@@ -125,7 +126,7 @@ func convertTimes(t *actors.NewTask, r *ddqv1.EnqueueRequest) (e *actors.Error) 
 }
 
 // results answers each request, from what the system said about those it got.
-func (b batch) results(log *slog.Logger, done []actors.Enqueued) []*ddqv1.EnqueueResult {
+func (b batch) results(log *slog.Logger, done []service.Enqueued) []*ddqv1.EnqueueResult {
 	n := max(len(done), len(b.refused))
 	out := make([]*ddqv1.EnqueueResult, n)
 	slab := make([]ddqv1.EnqueueResult, n)

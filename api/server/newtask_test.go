@@ -9,8 +9,9 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/api/ddqv1"
+	"github.com/ddq-io/ddq/api/service"
 	"github.com/ddq-io/ddq/store"
 )
 
@@ -29,7 +30,7 @@ func TestRequestBecomesTask(t *testing.T) {
 		Attributes: []*ddqv1.Attribute{{Key: "m"}},
 		Expiry:     &ddqv1.EnqueueRequest_ExpireTime{ExpireTime: &timestamppb.Timestamp{Seconds: 200}},
 	}})
-	want := []actors.NewTask{{
+	want := []service.NewTask{{
 		Topic: "mail",
 		Task: store.Task{
 			ID: "a", Payload: []byte("hi"),
@@ -37,12 +38,12 @@ func TestRequestBecomesTask(t *testing.T) {
 			Visibility: 1500 * time.Millisecond,
 			Backoff:    &store.Backoff{Kind: store.BackoffQuadratic, Base: 10 * time.Millisecond, Max: 20 * time.Millisecond, Jitter: 30},
 		},
-		When:        actors.When{Delay: 5001 * time.Millisecond},
+		When:        service.When{Delay: 5001 * time.Millisecond},
 		ExpireAfter: time.Minute,
 	}, {
 		Topic: "mail",
 		Task:  store.Task{MaxRetries: -1, Attributes: []store.Attribute{{Key: "m"}}, Expires: 200_000},
-		When:  actors.When{At: 100_001},
+		When:  service.When{At: 100_001},
 	}}
 	if b.refused != nil || !reflect.DeepEqual(b.tasks, want) {
 		t.Errorf("got  %+v\nwant %+v\nrefused %v", b.tasks, want, b.refused)
@@ -59,9 +60,9 @@ func TestItemsAreRefusedAlone(t *testing.T) {
 	if len(b.tasks) != 2 || b.tasks[0].Task.Attributes[0].Value != "a" || b.tasks[1].Task.Attributes[0].Value != "c" {
 		t.Fatalf("got %+v", b.tasks)
 	}
-	got := b.results(quiet, []actors.Enqueued{
+	got := b.results(quiet, []service.Enqueued{
 		{ID: "a", Due: 7, Replaced: store.StateDead},
-		{ID: "c", Err: &actors.Error{Kind: actors.Exists, Reason: "ID_CONFLICT"}},
+		{ID: "c", Err: &problem.Error{Kind: problem.Exists, Reason: "ID_CONFLICT"}},
 	})
 	var reasons []string
 	for _, r := range got {
@@ -92,8 +93,8 @@ func TestWireRulesOfARequest(t *testing.T) {
 		"backoff overflows":    {&ddqv1.EnqueueRequest{Backoff: &ddqv1.Backoff{Kind: 1, MaxMs: 1 << 62}}, "OUT_OF_RANGE_FIELD", "backoff.max_ms"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, e := convertTask(new(actors.NewTask), c.request, nil)
-			if e == nil || e.Kind != actors.Invalid || e.Reason != c.reason || e.Field != c.field {
+			_, e := convertTask(new(service.NewTask), c.request, nil)
+			if e == nil || e.Kind != problem.Invalid || e.Reason != c.reason || e.Field != c.field {
 				t.Errorf("got %+v, want %s of %s", e, c.reason, c.field)
 			}
 		})
@@ -112,7 +113,7 @@ func FuzzNewBatch(f *testing.F) {
 			return
 		}
 		b := newBatch(r.Tasks)
-		results := b.results(quiet, make([]actors.Enqueued, len(b.tasks)))
+		results := b.results(quiet, make([]service.Enqueued, len(b.tasks)))
 		if len(results) != len(r.Tasks) {
 			t.Fatalf("%d answers to %d tasks", len(results), len(r.Tasks))
 		}
@@ -132,7 +133,7 @@ func BenchmarkBatchOf512(b *testing.B) {
 	for i := range requests {
 		requests[i] = &ddqv1.EnqueueRequest{Topic: "t", Payload: make([]byte, 200), When: &ddqv1.EnqueueRequest_Delay{Delay: durationpb.New(time.Second)}}
 	}
-	done := make([]actors.Enqueued, len(requests))
+	done := make([]service.Enqueued, len(requests))
 	b.ReportAllocs()
 	for b.Loop() {
 		newBatch(requests).results(quiet, done)

@@ -40,7 +40,8 @@ func (h *handed) left(now time.Time) time.Duration { return h.HoldFor - now.Sub(
 func (h *handed) stale(now time.Time) bool { return now.Sub(h.at) > h.HoldFor/2 }
 
 // outbox is the queue between the actor of a subscription and its stream. What
-// it holds is bounded by the subscription's credit. It is an actors.Outbox, and
+// it holds is bounded by the subscription's credit, and by the bytes that it may have
+// unsent. It is an actors.Outbox, and
 // like it never blocks.
 type outbox struct {
 	log   *slog.Logger
@@ -234,6 +235,14 @@ func (p *parcel) quiet() bool {
 	return len(p.tasks) == 0 && len(p.settled) == 0 && p.drain == nil && p.demand == nil && !p.nodes && len(p.cancels) == 0
 }
 
+// bytes is what the tasks of p count of those that the subscription may have unsent.
+func (p *parcel) bytes() (n int64) {
+	for i := range p.tasks {
+		n += p.tasks[i].Bytes()
+	}
+	return n
+}
+
 // take removes what fits into the next frame.
 func (o *outbox) take(now time.Time) parcel {
 	o.mu.Lock()
@@ -281,7 +290,7 @@ func (o *outbox) queued() (n int) {
 	return n
 }
 
-// takeSettled removes the answers of the next frame and says how many bytes they
+// TakeSettled removes the answers of the next frame and says how many bytes they
 // count. The caller holds mu.
 func (o *outbox) takeSettled() ([]*answer, int) {
 	results, n := 0, 0

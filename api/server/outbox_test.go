@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/store"
 )
 
@@ -121,7 +122,7 @@ func TestAnswerWaitsForEverySettlement(t *testing.T) {
 		t.Fatalf("answered before all was known: %+v", p)
 	}
 	o.Settled(3, []actors.Settled{
-		{ID: "b", Kind: actors.SettleNack, Err: &actors.Error{Kind: actors.Precondition, Reason: "HOLD_LOST"}},
+		{ID: "b", Kind: actors.SettleNack, Err: &problem.Error{Kind: problem.Precondition, Reason: "HOLD_LOST"}},
 		{ID: "c", Kind: actors.SettleExtend, HoldFor: 1500 * time.Millisecond},
 	})
 	now := time.Now()

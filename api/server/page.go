@@ -1,8 +1,9 @@
 package server
 
 import (
-	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/api/ddqv1"
+	"github.com/ddq-io/ddq/api/service"
 	"github.com/ddq-io/ddq/store"
 )
 
@@ -17,7 +18,7 @@ const (
 )
 
 // pageSize is the size of a page as asked for, within bounds.
-func pageSize(asked int32) (int, *actors.Error) {
+func pageSize(asked int32) (int, *problem.Error) {
 	switch {
 	case asked < 0:
 		return 0, invalid("OUT_OF_RANGE_FIELD", "page_size", "must not be negative")
@@ -29,7 +30,7 @@ func pageSize(asked int32) (int, *actors.Error) {
 
 // page gathers one page of tasks from list, in steps, so that neither the reply
 // nor what is read for it grows with the payloads. It may hold fewer than asked.
-func page(asked int32, token string, list func(size int, token string) ([]actors.Found, string, error)) ([]*ddqv1.Task, string, error) {
+func page(asked int32, token string, list func(size int, token string) ([]service.Found, string, error)) ([]*ddqv1.Task, string, error) {
 	size, e := pageSize(asked)
 	if e != nil {
 		return nil, "", e
@@ -61,7 +62,7 @@ func page(asked int32, token string, list func(size int, token string) ([]actors
 	return out, token, nil
 }
 
-func foundSize(f *actors.Found) int { return taskSize(&f.Task) }
+func foundSize(f *service.Found) int { return taskSize(&f.Task) }
 
 // fitting returns how many of items have room for their sizes in bytes.
 func fitting[T any](items []T, size func(*T) int, bytes int) int {

@@ -6,8 +6,9 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/api/ddqv1"
+	"github.com/ddq-io/ddq/api/service"
 	"github.com/ddq-io/ddq/store"
 )
 
@@ -17,11 +18,11 @@ type shelf struct {
 	most     int // asked for at a time
 }
 
-func (s *shelf) list(size int, token string) (tasks []actors.Found, next string, err error) {
+func (s *shelf) list(size int, token string) (tasks []service.Found, next string, err error) {
 	s.most = max(s.most, size)
 	at, _ := strconv.Atoi(token)
 	for ; at < len(s.payloads) && len(tasks) < size; at++ {
-		tasks = append(tasks, actors.Found{Snapshot: store.Snapshot{Task: store.Task{
+		tasks = append(tasks, service.Found{Snapshot: store.Snapshot{Task: store.Task{
 			ID: fmt.Sprint(at), Payload: make([]byte, s.payloads[at]),
 		}}})
 	}
@@ -98,11 +99,11 @@ func TestPagesStayWithinAMessage(t *testing.T) {
 }
 
 func TestPageSizeIsClamped(t *testing.T) {
-	if _, _, err := page(-1, "", new(shelf).list); err == nil || err.(*actors.Error).Field != "page_size" {
+	if _, _, err := page(-1, "", new(shelf).list); err == nil || err.(*problem.Error).Field != "page_size" {
 		t.Errorf("got %v, want page_size refused", err)
 	}
 	fails := errors.New("no store")
-	_, _, err := page(1, "", func(int, string) ([]actors.Found, string, error) { return nil, "", fails })
+	_, _, err := page(1, "", func(int, string) ([]service.Found, string, error) { return nil, "", fails })
 	if err != fails {
 		t.Errorf("got %v, want %v", err, fails)
 	}
@@ -124,7 +125,7 @@ func TestRetryCountIsDeliveriesBefore(t *testing.T) {
 }
 
 func TestFoundTaskIsSentInFull(t *testing.T) {
-	got := foundWire(&actors.Found{Topic: "t", MaxRetries: 5, Snapshot: store.Snapshot{
+	got := foundWire(&service.Found{Topic: "t", MaxRetries: 5, Snapshot: store.Snapshot{
 		Task:  store.Task{ID: "a", Due: 10, Created: 5, Expires: 20, Attempt: 1, LastError: "cut in \xc3"},
 		State: store.StateRunning, Worker: "w", Deadline: 30,
 	}})
@@ -133,7 +134,7 @@ func TestFoundTaskIsSentInFull(t *testing.T) {
 		got.LastError != "cut in \uFFFD" || got.FinishedAt != nil {
 		t.Errorf("got %v", got)
 	}
-	pending := foundWire(&actors.Found{Snapshot: store.Snapshot{Task: store.Task{Due: 1}, State: store.StateReady, Deadline: 30, Worker: "w"}})
+	pending := foundWire(&service.Found{Snapshot: store.Snapshot{Task: store.Task{Due: 1}, State: store.StateReady, Deadline: 30, Worker: "w"}})
 	if pending.HoldDeadline != nil || pending.Worker != "" || pending.ExpireTime != nil {
 		t.Errorf("a task nobody holds: %v", pending)
 	}

@@ -21,14 +21,17 @@ type peer struct {
 var _ ddqv1.PeerServiceServer = (*peer)(nil)
 
 func (p *peer) Notify(stream grpc.ClientStreamingServer[ddqv1.NotifyRequest, ddqv1.NotifyResponse]) error {
-	p.sys.Resumed()
+	if err := p.checkFleet(stream.Context()); err != nil {
+		return err
+	}
+	p.sys.Node().Resumed()
 	frames := make(chan *ddqv1.NotifyRequest)
 	ended := make(chan error, 1)
 	p.loops.Go(func() { ended <- receiveNotices(stream, frames) })
 	for {
 		select {
 		case f := <-frames:
-			p.sys.Notified(noticeOf(f))
+			p.sys.Node().Notified(noticeOf(f))
 		case err := <-ended:
 			if errors.Is(err, io.EOF) {
 				return stream.SendAndClose(&ddqv1.NotifyResponse{})
@@ -121,7 +124,7 @@ func traitsFrom(w *ddqv1.Traits) *store.Traits {
 func shardOf(topic string, n int32) store.Shard { return store.Shard{Topic: topic, N: int(n)} }
 
 func (p *peer) DescribePeer(ctx context.Context, _ *ddqv1.DescribePeerRequest) (*ddqv1.DescribePeerResponse, error) {
-	s, err := p.sys.DescribePeer(ctx)
+	s, err := p.sys.Node().DescribePeer(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -146,10 +149,16 @@ func (p *peer) DescribePeer(ctx context.Context, _ *ddqv1.DescribePeerRequest) (
 	return out, nil
 }
 
-func (p *peer) DrainPeer(_ context.Context, r *ddqv1.DrainPeerRequest) (*ddqv1.DrainPeerResponse, error) {
-	return &ddqv1.DrainPeerResponse{}, p.sys.DrainPeer(r.Draining)
+func (p *peer) DrainPeer(ctx context.Context, r *ddqv1.DrainPeerRequest) (*ddqv1.DrainPeerResponse, error) {
+	if err := p.checkFleet(ctx); err != nil {
+		return nil, err
+	}
+	return &ddqv1.DrainPeerResponse{}, p.sys.Node().DrainPeer(r.Draining)
 }
 
 func (p *peer) ReleasePeerShard(ctx context.Context, r *ddqv1.ReleasePeerShardRequest) (*ddqv1.ReleasePeerShardResponse, error) {
-	return &ddqv1.ReleasePeerShardResponse{}, p.sys.ReleasePeerShard(ctx, shardOf(r.Topic, r.Shard))
+	if err := p.checkFleet(ctx); err != nil {
+		return nil, err
+	}
+	return &ddqv1.ReleasePeerShardResponse{}, p.sys.Node().ReleasePeerShard(ctx, shardOf(r.Topic, r.Shard))
 }

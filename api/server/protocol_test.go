@@ -12,7 +12,7 @@ func TestProtocolNamesEveryReason(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	reasons := []string{"BAD_STREAM", "STREAM_STALLED", draining().Reason, "STARTING", "NOT_OWNER", "NOT_OWNED", "NODE_UNREACHABLE", "NODE_REFUSED", "TASK_GONE"}
+	reasons := []string{"BAD_MESSAGE", "BAD_STREAM", "STREAM_STALLED", draining().Reason, "STARTING", "NOT_OWNER", "NOT_OWNED", "NODE_UNREACHABLE", "NODE_REFUSED", "TASK_GONE"}
 	for _, c := range append(waitRefusals, refusals...) {
 		reasons = append(reasons, c.reason)
 	}

@@ -5,7 +5,9 @@ import (
 	"time"
 
 	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/api/ddqv1"
+	"github.com/ddq-io/ddq/api/service"
 )
 
 // queue serves DelayQueueService.
@@ -32,7 +34,7 @@ func (q *queue) ListTasks(ctx context.Context, r *ddqv1.ListTasksRequest) (*ddqv
 	if r.Filter != nil {
 		return q.findTasks(ctx, r, state)
 	}
-	tasks, next, err := page(r.PageSize, r.PageToken, func(size int, token string) ([]actors.Found, string, error) {
+	tasks, next, err := page(r.PageSize, r.PageToken, func(size int, token string) ([]service.Found, string, error) {
 		return q.sys.List(ctx, r.Topic, state, size, token)
 	})
 	if err != nil {
@@ -96,7 +98,7 @@ func (q *queue) pollError(ctx context.Context, err error) error {
 	return err
 }
 
-func retrieveOptions(r *ddqv1.RetrieveRequest) (o actors.SubscribeOptions, wait time.Duration, e *actors.Error) {
+func retrieveOptions(r *ddqv1.RetrieveRequest) (o actors.SubscribeOptions, wait time.Duration, e *problem.Error) {
 	if r.MaxTasks < 0 {
 		return o, 0, invalid("OUT_OF_RANGE_FIELD", "max_tasks", "must not be negative")
 	}

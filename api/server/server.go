@@ -13,16 +13,16 @@ import (
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/reflection"
 
-	"github.com/ddq-io/ddq/actors"
 	"github.com/ddq-io/ddq/api/codec"
 	"github.com/ddq-io/ddq/api/ddqv1"
+	"github.com/ddq-io/ddq/api/service"
 )
 
 // Server serves DelayQueueService, AdminService, health and reflection. Its
 // goroutines are those of package server's comment; Stop waits for them.
 type Server struct {
 	config  Config
-	sys     *actors.System
+	sys     *service.Service
 	log     *slog.Logger
 	metrics *metrics
 	grpc    *grpc.Server
@@ -36,11 +36,13 @@ type Server struct {
 	sessions map[*session]struct{} // guarded by mu
 
 	slabs sync.Pool // of *wireSlab, clear
+
+	strangers sync.Map // names of members that others called in, so that each is logged once
 }
 
 // New returns a server for sys. It does nothing until Serve. Metrics go to reg,
 // which may be nil.
-func New(config Config, sys *actors.System, log *slog.Logger, reg registerer) *Server {
+func New(config Config, sys *service.Service, log *slog.Logger, reg registerer) *Server {
 	s := &Server{
 		config:   config.withDefaults(),
 		sys:      sys,
@@ -50,12 +52,12 @@ func New(config Config, sys *actors.System, log *slog.Logger, reg registerer) *S
 		slabs:    sync.Pool{New: func() any { return new(wireSlab) }},
 	}
 	s.drain, s.startEnd = context.WithCancel(context.Background())
-	options := append(s.interceptors(), grpc.ForceServerCodecV2(codec.Proto))
+	options := append(s.interceptors(), grpc.ForceServerCodecV2(codec.Bounded))
 	s.grpc = grpc.NewServer(append(options, s.config.options()...)...)
-	ddqv1.RegisterDelayQueueServiceServer(s.grpc, &queue{Server: s})
-	ddqv1.RegisterAdminServiceServer(s.grpc, &admin{Server: s})
-	ddqv1.RegisterPeerServiceServer(s.grpc, &peer{Server: s})
-	s.health = newHealth(s.drain, sys.Ready, s.grpc.GetServiceInfo())
+	s.register(&ddqv1.DelayQueueService_ServiceDesc, &queue{Server: s})
+	s.register(&ddqv1.AdminService_ServiceDesc, &admin{Server: s})
+	s.register(&ddqv1.PeerService_ServiceDesc, &peer{Server: s})
+	s.health = newHealth(s.drain, sys.Node().Ready, s.grpc.GetServiceInfo())
 	healthpb.RegisterHealthServer(s.grpc, s.health)
 	reflection.Register(s.grpc)
 	s.metrics.learn(s.grpc.GetServiceInfo())

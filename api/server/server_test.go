@@ -4,21 +4,17 @@ import (
 	"context"
 	"errors"
 	"io"
-	"log/slog"
-	"net"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"go.uber.org/fx"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	reflectionpb "google.golang.org/grpc/reflection/grpc_reflection_v1"
 	"google.golang.org/grpc/status"
-	"google.golang.org/grpc/test/bufconn"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
@@ -109,7 +105,7 @@ func TestHealthFollowsTheSystem(t *testing.T) {
 			}
 		}
 		requireHealth(healthpb.HealthCheckResponse_SERVING)
-		r.sys.Drain(r.Context())
+		r.sys.Node().Drain(r.Context())
 		requireHealth(healthpb.HealthCheckResponse_NOT_SERVING)
 	})
 }
@@ -366,32 +362,14 @@ func simpleWithout(r *rig) error {
 	return err
 }
 
-func TestModuleServesWhileTheAppRuns(t *testing.T) {
+func TestStopMayBeCalledTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{}, actors.Config{})
 		defer r.close()
-		lis := bufconn.Listen(1 << 20)
-		var served *Server
-		app := fx.New(
-			Module,
-			fx.NopLogger,
-			fx.Supply(Config{}, r.sys, fx.Annotate(lis, fx.As(new(net.Listener)), fx.ResultTags(`name:"grpc"`))),
-			fx.Provide(
-				func() *slog.Logger { return quiet },
-				func() prometheus.Registerer { return prometheus.NewRegistry() },
-			),
-			fx.Populate(&served),
-		)
-		must(r, app.Start(t.Context()))
-		conn, err := grpc.NewClient("passthrough:///app", dialer(lis)...)
-		must(r, err)
-		defer conn.Close()
-		if _, err := ddqv1.NewAdminServiceClient(conn).DescribeServer(t.Context(), &ddqv1.DescribeServerRequest{}); err != nil {
-			t.Errorf("describe: %v", err)
-		}
-		must(r, app.Stop(context.Background()))
-		if err := served.Stop(context.Background()); err != nil {
-			t.Errorf("second stop: %v", err)
+		for range 2 {
+			if err := r.server.Stop(context.Background()); err != nil {
+				t.Error(err)
+			}
 		}
 	})
 }

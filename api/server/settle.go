@@ -4,6 +4,7 @@ import (
 	"log/slog"
 
 	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/api/ddqv1"
 	"github.com/ddq-io/ddq/store"
 )
@@ -14,7 +15,7 @@ func ackOf(a *ddqv1.Ack) actors.Settlement {
 
 // nackOf converts a nack. A delay is as long as it says: there is no way to
 // come back sooner than at once.
-func nackOf(n *ddqv1.Nack) (actors.Settlement, *actors.Error) {
+func nackOf(n *ddqv1.Nack) (actors.Settlement, *problem.Error) {
 	s := actors.Settlement{
 		Kind:      actors.SettleNack,
 		ID:        n.GetTaskId(),
@@ -43,7 +44,7 @@ func nackOf(n *ddqv1.Nack) (actors.Settlement, *actors.Error) {
 	return s, nil
 }
 
-func extendOf(x *ddqv1.Extend) (s actors.Settlement, e *actors.Error) {
+func extendOf(x *ddqv1.Extend) (s actors.Settlement, e *problem.Error) {
 	s = actors.Settlement{Kind: actors.SettleExtend, ID: x.GetTaskId(), Token: x.GetHoldToken()}
 	s.Extend, e = spanOf(x.GetVisibilityTimeoutMs(), "visibility_timeout_ms")
 	return s, e
@@ -53,7 +54,7 @@ func extendOf(x *ddqv1.Extend) (s actors.Settlement, e *actors.Error) {
 // are answered already.
 func settlementsOf(f *ddqv1.SubscribeRequest) (out []actors.Settlement, refused []actors.Settled) {
 	out = make([]actors.Settlement, 0, len(f.Acks)+len(f.Nacks)+len(f.Extends))
-	keep := func(s actors.Settlement, e *actors.Error) {
+	keep := func(s actors.Settlement, e *problem.Error) {
 		if e != nil {
 			refused = append(refused, actors.Settled{ID: s.ID, Token: s.Token, Kind: s.Kind, Err: e})
 			return

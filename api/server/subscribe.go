@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -11,7 +12,9 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/api/ddqv1"
+	"github.com/ddq-io/ddq/api/service"
 )
 
 type subscribeStream = grpc.BidiStreamingServer[ddqv1.SubscribeRequest, ddqv1.SubscribeResponse]
@@ -44,7 +47,7 @@ type session struct {
 	end        chan error // why the stream is over; buffered, the first counts
 
 	// Set by hello, before send starts.
-	sub      *actors.Subscription
+	sub      *service.Subscription
 	sequence uint64 // the last one, receive only
 }
 
@@ -130,6 +133,12 @@ func (ses *session) hello(f *ddqv1.SubscribeRequest) error {
 	if e != nil {
 		return e
 	}
+	peer := text(f.Hello.Node)
+	if peer != "" {
+		if err := cmp.Or(ses.server.sys.CheckNodeName(peer), ses.server.checkNode(ses.stream.Context(), peer)); err != nil {
+			return err
+		}
+	}
 	sub, err := ses.server.sys.Subscribe(ses.stream.Context(), actors.SubscribeOptions{
 		Topic:       f.Hello.Topic,
 		Worker:      f.Hello.Worker,
@@ -137,7 +146,9 @@ func (ses *session) hello(f *ddqv1.SubscribeRequest) error {
 		Visibility:  visibility,
 		LocalOnly:   f.Hello.LocalShardsOnly,
 		OnDemand:    f.Hello.OnDemand,
-		Peer:        text(f.Hello.Node),
+		Peer:        peer,
+		MaxBytes:    int(f.Hello.MaxBytes),
+		TellsSent:   true,
 	}, ses.box)
 	if err != nil {
 		return err
@@ -237,10 +248,10 @@ func (ses *session) subscribed() *ddqv1.SubscribeResponse {
 }
 
 func stalled() error {
-	return &actors.Error{
-		Kind:    actors.Unavailable,
+	return &problem.Error{
+		Kind:    problem.Unavailable,
 		Reason:  "STREAM_STALLED",
-		Message: "the worker does not read its stream",
+		Message: "the client does not read its stream",
 	}
 }
 
@@ -266,6 +277,7 @@ func (ses *session) flush(stall *time.Timer) error {
 			return err
 		}
 		ses.sent(&p)
+		ses.sub.Sent(p.bytes())
 	}
 }
 
@@ -294,10 +306,12 @@ func (ses *session) returnLate(p *parcel) {
 	if len(late) == 0 {
 		return
 	}
-	releases := make([]actors.Settlement, len(late))
+	releases, bytes := make([]actors.Settlement, len(late)), int64(0)
 	for i := range late {
 		releases[i] = release(&late[i])
+		bytes += late[i].Bytes()
 	}
+	ses.sub.Sent(bytes)
 	ses.sub.Settle(internalSequence, releases)
 	if len(p.stale) > 0 {
 		ses.server.metrics.stale.Add(float64(len(p.stale)))
@@ -315,7 +329,7 @@ func (ses *session) regrant(n int) {
 	_ = ses.sub.Grant(n) // no more than was granted before
 }
 
-// sent takes in that a frame is on its way.
+// sent counts a frame as sent.
 func (ses *session) sent(p *parcel) {
 	for _, a := range p.settled {
 		ses.unanswered.Release(a.weight)

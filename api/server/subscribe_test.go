@@ -111,6 +111,35 @@ func TestSubscriptionDeliversAtTheDueTime(t *testing.T) {
 	})
 }
 
+func TestStreamThatIsNotReadKeepsTheRestInTheStore(t *testing.T) {
+	bubble(t, Config{SendStall: time.Hour}, func(r *rig) {
+		const tasks = 40
+		for i := range tasks {
+			r.enqueue(&ddqv1.EnqueueRequest{Topic: "t", Id: fmt.Sprint(i), Payload: make([]byte, 1<<20), VisibilityTimeoutMs: 3_600_000})
+		}
+		s := r.open()
+		s.send(&ddqv1.SubscribeRequest{Hello: &ddqv1.Hello{Topic: "t", Worker: "w", MaxInFlight: 10_000, MaxBytes: 2 << 20}, Credit: new(int32(10_000))})
+		time.Sleep(time.Minute)
+		topic, err := r.admin.DescribeTopic(r.Context(), &ddqv1.DescribeTopicRequest{Name: "t"})
+		must(r, err)
+		// What the connection takes in is sent, as far as the node can know.
+		if held := topic.Depth.Running; held < 2 || held > 6 {
+			r.Errorf("%d tasks are held for a stream of 2 MiB that is not read", held)
+		}
+		seen := map[string]int{}
+		for len(seen) < tasks {
+			for _, d := range s.next().Deliveries {
+				seen[d.Task.Id]++
+			}
+		}
+		for id, times := range seen {
+			if times != 1 {
+				r.Errorf("task %s came %d times", id, times)
+			}
+		}
+	})
+}
+
 func TestCreditBoundsDeliveries(t *testing.T) {
 	bubble(t, Config{}, func(r *rig) {
 		s := r.subscribe(2)

@@ -6,13 +6,13 @@ import (
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"github.com/ddq-io/ddq/actors"
 	"github.com/ddq-io/ddq/api/ddqv1"
+	"github.com/ddq-io/ddq/api/service"
 	"github.com/ddq-io/ddq/store"
 )
 
 // foundWire converts a task as it stands.
-func foundWire(f *actors.Found) *ddqv1.Task {
+func foundWire(f *service.Found) *ddqv1.Task {
 	t := &ddqv1.Task{DeadReason: wireOf(reasonToWire[:], f.Reason), FinishedAt: stampOrNil(f.Finished)}
 	taskWire(t, new([2]timestamppb.Timestamp), &f.Task)
 	t.Topic = f.Topic
@@ -30,7 +30,7 @@ func foundWire(f *actors.Found) *ddqv1.Task {
 
 // historyWire is foundWire with what the task's attempts left behind, and the one that
 // runs.
-func historyWire(f *actors.Found) *ddqv1.Task {
+func historyWire(f *service.Found) *ddqv1.Task {
 	t := foundWire(f)
 	t.Result = f.Result
 	attempts := f.Attempts

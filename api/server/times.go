@@ -7,7 +7,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/store"
 )
 
@@ -21,7 +21,7 @@ const (
 )
 
 // delayOf returns d in whole milliseconds, rounded up.
-func delayOf(d *durationpb.Duration, field string) (time.Duration, *actors.Error) {
+func delayOf(d *durationpb.Duration, field string) (time.Duration, *problem.Error) {
 	s, n := d.GetSeconds(), d.GetNanos()
 	switch {
 	case s < 0 || n < 0:
@@ -38,7 +38,7 @@ func delayOf(d *durationpb.Duration, field string) (time.Duration, *actors.Error
 }
 
 // instantOf returns t in milliseconds, rounded up. It is after 1970, so never 0.
-func instantOf(t *timestamppb.Timestamp, field string) (store.Millis, *actors.Error) {
+func instantOf(t *timestamppb.Timestamp, field string) (store.Millis, *problem.Error) {
 	s, n := t.GetSeconds(), t.GetNanos()
 	switch {
 	case n < 0 || n > 999_999_999:
@@ -56,7 +56,7 @@ func instantOf(t *timestamppb.Timestamp, field string) (store.Millis, *actors.Er
 }
 
 // spanOf returns ms as a duration; what is a sensible one is for the system to say.
-func spanOf(ms int64, field string) (time.Duration, *actors.Error) {
+func spanOf(ms int64, field string) (time.Duration, *problem.Error) {
 	const most = math.MaxInt64 / int64(time.Millisecond)
 	if ms > most || ms < -most {
 		return 0, invalid("OUT_OF_RANGE_FIELD", field, "is not a sensible number of milliseconds")

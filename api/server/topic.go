@@ -4,13 +4,14 @@ import (
 	"cmp"
 	"time"
 
-	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/api/ddqv1"
+	"github.com/ddq-io/ddq/api/service"
 	"github.com/ddq-io/ddq/store"
 )
 
 // policyOf converts the fields that are set. The limits are the system's.
-func policyOf(p *ddqv1.TopicPolicy) (c actors.TopicChange, e *actors.Error) {
+func policyOf(p *ddqv1.TopicPolicy) (c service.TopicChange, e *problem.Error) {
 	if p == nil {
 		return c, nil
 	}
@@ -46,7 +47,7 @@ func policyOf(p *ddqv1.TopicPolicy) (c actors.TopicChange, e *actors.Error) {
 	return c, e
 }
 
-func spanOrNil(ms *int64, field string) (*time.Duration, *actors.Error) {
+func spanOrNil(ms *int64, field string) (*time.Duration, *problem.Error) {
 	if ms == nil {
 		return nil, nil
 	}

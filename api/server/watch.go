@@ -5,8 +5,9 @@ import (
 
 	"google.golang.org/grpc"
 
-	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/api/ddqv1"
+	"github.com/ddq-io/ddq/api/service"
 	"github.com/ddq-io/ddq/store"
 )
 
@@ -50,8 +51,8 @@ func (q *queue) WatchTasks(r *ddqv1.WatchTasksRequest, stream grpc.ServerStreami
 	}
 }
 
-func watchOptions(r *ddqv1.WatchTasksRequest) (o actors.WatchOptions, e *actors.Error) {
-	o = actors.WatchOptions{Topic: r.Topic, Filter: actors.WatchFilter{IDs: r.Ids}}
+func watchOptions(r *ddqv1.WatchTasksRequest) (o service.WatchOptions, e *problem.Error) {
+	o = service.WatchOptions{Topic: r.Topic, Filter: service.WatchFilter{IDs: r.Ids}}
 	if len(r.Cursor) > 0 {
 		o.Cursor = r.Cursor
 	}
@@ -75,7 +76,7 @@ func watchOptions(r *ddqv1.WatchTasksRequest) (o actors.WatchOptions, e *actors.
 	return o, nil
 }
 
-func frameWire(f *actors.WatchFrame) *ddqv1.WatchTasksResponse {
+func frameWire(f *service.WatchFrame) *ddqv1.WatchTasksResponse {
 	w := &ddqv1.WatchTasksResponse{Cursor: f.Cursor, Changes: make([]*ddqv1.TaskChange, len(f.Changes))}
 	for i := range f.Changes {
 		w.Changes[i] = changeWire(&f.Changes[i])
@@ -83,7 +84,7 @@ func frameWire(f *actors.WatchFrame) *ddqv1.WatchTasksResponse {
 	return w
 }
 
-func changeWire(c *actors.ShardChange) *ddqv1.TaskChange {
+func changeWire(c *service.ShardChange) *ddqv1.TaskChange {
 	return &ddqv1.TaskChange{
 		Id:         c.ID,
 		Kind:       wireOf(changeToWire[:], c.Kind),

@@ -27,7 +27,7 @@ func (s *subscription) grant(x *session) int {
 	return n
 }
 
-// demanded takes in how many tasks are ready at the server of x, and how much
+// demanded records how many tasks are ready at the server of x, and how much
 // credit found none.
 func (s *subscription) demanded(x *session, ready, returned int) {
 	s.mu.Lock()

@@ -138,7 +138,7 @@ func (f *fleet) list(ctx context.Context) (list []*ddqv1.Node, err error) {
 	return nil, err
 }
 
-// learn takes in the nodes that one of them names.
+// learn records the nodes that one of them names.
 func (f *fleet) learn(list []*ddqv1.Node, now time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

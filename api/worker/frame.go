@@ -45,7 +45,7 @@ func (s *subscription) take(x *session, r *ddqv1.SubscribeRequest) (ok bool, pau
 	return r.Sequence > 0 || r.Credit != nil, 0
 }
 
-// takeSettled moves outcomes into the frame; mu is held.
+// TakeSettled moves outcomes into the frame; mu is held.
 func (f *frame) takeSettled(r *ddqv1.SubscribeRequest) {
 	x := f.x
 	n := fitting(x.settle)

@@ -19,7 +19,7 @@ const (
 	lost                 // its hold is gone; there is no outcome
 )
 
-// held is one delivered task on its way through the worker.
+// held is one delivered task that the worker has.
 type held struct {
 	sub    *subscription
 	task   Task

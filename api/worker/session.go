@@ -18,7 +18,7 @@ import (
 	"github.com/ddq-io/ddq/api/ddqv1"
 )
 
-// errDraining ends the wait for a session whose server goes away.
+// Draining ends the wait for a session whose server goes away.
 var errDraining = errors.New("the server is draining")
 
 // errSilent means that the server said nothing within connectTimeout.

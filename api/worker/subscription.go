@@ -16,7 +16,7 @@ import (
 // the streams it speaks on.
 //
 // Invariants, under mu:
-//   - the credit of all sessions + inFlight <= limit, unless a server sends unasked
+//   - the credit of all sessions + InFlight <= limit, unless a server sends unasked
 //   - live holds exactly the tasks that are waiting or running
 //   - an outcome is in settle, a session's settle, later or unanswered until a
 //     server accepts it
@@ -32,7 +32,7 @@ type subscription struct {
 	turn       int               // of sessions: the next to be given room; guarded by mu
 	live       []*held           // guarded by mu
 	inFlight   int               // received, and not gone through the pool; guarded by mu
-	limit      int               // of inFlight and all credit together, as the servers agreed; guarded by mu
+	limit      int               // of InFlight and all credit together, as the servers agreed; guarded by mu
 	settle     []*held           // outcomes while nobody speaks; guarded by mu
 	later      []postponed       // outcomes to send again after a while; guarded by mu
 	unanswered map[uint64]*frame // by sequence; guarded by mu

@@ -50,7 +50,7 @@ func (f Fault) rules() ledger.Rules {
 // Faults are all there are, in the order in which they are played.
 func Faults() []Fault {
 	return slices.Concat(nodeFaults(), workerFaults(), redisFaults(), replicaFaults(), netFaults(), diskFaults(), clockFaults(),
-		machineFaults(), wireFaults(), lagFaults())
+		machineFaults(), wireFaults(), lagFaults(), topicFaults())
 }
 
 // onRedis are the stores that are a single redis-server.

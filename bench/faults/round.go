@@ -45,6 +45,7 @@ type setting struct {
 	onDisk      string // of the store, see newDisk
 	skewed      bool   // the store has a clock that can be set
 	relayed     bool   // the nodes reach the store through a relay
+	onlyMade    bool   // an enqueue makes no topic: it would have no policy
 }
 
 // round is one fault on a system of its own.

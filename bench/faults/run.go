@@ -118,6 +118,9 @@ func (r *round) run(ctx context.Context, o Options) (err error) {
 		}
 	}
 	r.stand.relayed = r.setting.relayed
+	if r.setting.onlyMade {
+		r.stand.options = append(r.stand.options, "--no-auto-create")
+	}
 	if err := r.stand.raise(ctx, o.Store, nodes); err != nil {
 		return err
 	}

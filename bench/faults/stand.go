@@ -26,6 +26,7 @@ type stand struct {
 	disk    *disk    // of the store, nil: as everything else
 	skew    *skew    // of the store, nil: as everything else
 	relayed bool     // the nodes reach the store through relay
+	options []string // more flags of the nodes
 	relay   *relay   // nil: none, or not yet
 	store   store
 	nodes   []*node
@@ -108,7 +109,7 @@ func (s *stand) start(nd *node) (err error) {
 			args = append(args, "--join", s.nodes[1].gossip)
 		}
 	}
-	cmd := s.net.in(nd.name, args...)
+	cmd := s.net.in(nd.name, append(args, s.options...)...)
 	cmd.Env, cmd.Dir = bench.PlainEnv(), s.box.Dir
 	nd.Process, err = s.box.Start(nd.name, cmd)
 	return err

@@ -108,6 +108,14 @@ func TestCheckerFindsEachViolation(t *testing.T) {
 			p.at(98).deliver(1, "a")
 			p.at(101).settle(Ack, "a", OK)
 		}, Early},
+		{"tried while the server repeated the enqueue", func(p *tape) {
+			p.put(Event{Kind: Call, Op: Enqueue, Call: 100, Due: epoch + 100, Sum: "s"})
+			p.at(100).deliver(1, "a")
+			p.at(101).settle(Nack, "a", OK)
+			p.at(150).put(Event{Kind: Answer, Op: Enqueue, Call: 100, Result: Already, Due: epoch + 900})
+			p.at(900).deliver(2, "b")
+			p.at(901).settle(Ack, "b", OK)
+		}, ""},
 		{"deleted while the server repeated the enqueue", func(p *tape) {
 			p.put(Event{Kind: Call, Op: Enqueue, Call: 100, Due: epoch + 100, Sum: "s"})
 			p.at(50).call(Event{Op: Delete}, OK, "")

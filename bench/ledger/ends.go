@@ -22,9 +22,9 @@ func (s *story) cancelled() (removals []*op) {
 	return removals
 }
 
-// deletes are the removals that are not cancels.
+// deletes are the removals that are neither cancels nor those of a whole topic.
 func (s *story) deletes() []*op {
-	return slices.DeleteFunc(slices.Clone(s.removals), func(o *op) bool { return o.Op == Cancel })
+	return slices.DeleteFunc(slices.Clone(s.removals), func(o *op) bool { return o.Op == Cancel || o.Op == Drop })
 }
 
 // cancels: a task whose cancellation was asked for, or that was over by then, is not

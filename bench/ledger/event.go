@@ -46,6 +46,7 @@ const (
 	Pause     Op = "pause"
 	Resume    Op = "resume"
 	Configure Op = "configure"
+	Drop      Op = "drop" // with all its tasks
 	// Acquire takes Tokens of its rate, or of that of Key; the answer is OK when they
 	// were granted, for DelayMS later, and Refused when there were none.
 	Acquire Op = "acquire"

@@ -25,6 +25,7 @@ type History struct {
 	changes  map[string]*story   // of topics
 	backlogs []*Event            // see Ordered
 	grants   []*op               // calls for tokens
+	drops    []*op               // of topics
 	groups   map[string]*group   // calls about many tasks, by their names
 	logs     map[string][]*Event // of topics: what they had in the end
 	watches  map[string][]*Event // by their names
@@ -102,6 +103,7 @@ func New(files [][]Event) *History {
 		h.add(events)
 	}
 	for _, s := range h.stories {
+		s.dropped(h.drops)
 		s.sort()
 		h.gather(s)
 	}
@@ -136,6 +138,10 @@ func (h *History) add(events []Event) {
 		case Call, Answer, Delivered, Found:
 			if e.Op == Acquire {
 				h.acquire(e, calls)
+				continue
+			}
+			if e.Op == Drop {
+				h.drop(e, calls)
 				continue
 			}
 			if e.Task == "" {

@@ -117,6 +117,11 @@ func (c *checker) handedBack(d *delivery) int64 {
 			end = min(end, o.Mono)
 		}
 	}
+	for _, o := range c.s.removals {
+		if o.Op == Drop && o.may() && o.to > d.Mono {
+			end = min(end, o.Mono)
+		}
+	}
 	return min(end, c.until(d, end))
 }
 

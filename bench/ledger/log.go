@@ -133,7 +133,7 @@ type walker struct {
 	version  int64
 }
 
-// step takes in a change and returns what is wrong with it.
+// step applies a change and returns what is wrong with it.
 func (w *walker) step(x *Change) string {
 	if by, ok := steps[x.What]; !ok || !slices.Contains(by.from, w.state) {
 		return fmt.Sprintf("%s while the task was %s", x.What, w.state)

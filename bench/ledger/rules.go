@@ -259,7 +259,7 @@ func (c *checker) answers() {
 				if c.h.clock.upper(c.s.begin(), o.answer) < c.earliest {
 					c.offend(Wrong, "%s said that it was delivered, before it was due", o.Op)
 				}
-			case o.did() && o.Op != Cancel && o.Op != Wait:
+			case o.did() && o.Op != Cancel && o.Op != Wait && o.Op != Drop:
 				c.freeToChange(o)
 			}
 		}

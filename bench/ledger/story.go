@@ -70,7 +70,7 @@ func (s *story) add(e *Event, calls map[uint64]*op) {
 			s.waits = append(s.waits, o)
 		case Cancel:
 			s.cancels = append(s.cancels, o)
-		case Pause, Resume, Configure, Acquire: // of topics
+		case Pause, Resume, Configure, Acquire, Drop: // of topics
 		}
 	case Answer:
 		if o := calls[e.Call]; o != nil {
@@ -229,6 +229,9 @@ func (s *story) earliestDue(c *clock) int64 {
 		d := o.Due
 		if o.answer != nil && o.did() && o.answer.Due != 0 {
 			d = o.answer.Due
+			if o.answer.Result == Already { // the task may have been tried since it was stored
+				d = min(d, o.Due)
+			}
 		}
 		due = min(due, d)
 	}

@@ -17,7 +17,7 @@ type taking struct {
 	s        *story
 }
 
-// acquire takes in a call for tokens, or its answer.
+// acquire records a call for tokens, or its answer.
 func (h *History) acquire(e *Event, calls map[uint64]*op) {
 	if e.Kind == Call {
 		o := &op{Event: e, result: Unknown, to: never}

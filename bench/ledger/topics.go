@@ -8,7 +8,7 @@ const effective = 2 * time.Second
 // special reports whether a topic is one that makes its tasks wait.
 func (e *Event) special() bool { return e.limited() || e.KeepMS != 0 }
 
-// change takes in an event about a topic.
+// change records an event about a topic.
 func (h *History) change(e *Event, calls map[uint64]*op) {
 	s := h.changes[e.Topic]
 	if s == nil {

@@ -26,10 +26,10 @@ type lab struct {
 	ddq  string // as it is
 
 	mu       sync.Mutex
-	controls map[string]*control // by round and seed; guarded by mu
+	controls map[string]*control // by round and seed, or tests; guarded by mu
 }
 
-// control is a round with ddq as it is, played once.
+// control is a round, or tests, with ddq as it is, played once.
 type control struct {
 	once sync.Once
 	err  error
@@ -93,8 +93,11 @@ func (l *lab) build(ctx context.Context, bin, overlay string) error {
 }
 
 // hunt plays the round of a mutant with rising seeds until it is caught, or has lived
-// through enough.
+// through enough. One without a round has tests.
 func (l *lab) hunt(ctx context.Context, m *mutant, o options) error {
+	if len(m.round) == 0 {
+		return l.examine(ctx, m, o)
+	}
 	bin := filepath.Join(l.dir, m.name, "ddq")
 	if err := l.build(ctx, bin, m.overlay); err != nil {
 		return err

@@ -6,10 +6,13 @@
 //
 //	promise: the one that it breaks
 //	round:   flags of ddq bench faults, without the seed
+//	sim:     in place of a round: how many seeds of the simulation
+//	test:    in place of both, where neither can show it: a package and flags of go test
 //
 // For each one a server is built with the patch, and the round is played with rising
-// seeds until a promise is broken; the same round with ddq as it is must be clean. The
-// tree stays as it is: go build takes the patched files from elsewhere.
+// seeds until a promise is broken; the same round with ddq as it is must be clean. So
+// must the seeds of a simulation and the tests be, which are played with the patch in the
+// same way. The tree stays as it is: go takes the patched files from elsewhere.
 //
 // It is to be run at the root of the source, and needs git.
 package main
@@ -23,6 +26,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -94,7 +98,9 @@ func run(ctx context.Context, args []string) error {
 type mutant struct {
 	name, path string
 	promise    string
-	round      []string // flags
+	round      []string // flags; a mutant has a round, or sim, or test
+	sim        int      // seeds of the simulation
+	test       []string // arguments of go test
 
 	overlay string        // says which files of the source are patched, and where the patched ones are
 	caught  string        // by which round, seed and rule; empty: missed
@@ -123,7 +129,7 @@ func load(dir string, names []string) (all []*mutant, err error) {
 	return all, nil
 }
 
-// read takes in what stands above the first diff.
+// read reads what stands above the first diff.
 func (m *mutant) read() error {
 	text, err := os.ReadFile(m.path)
 	if err != nil {
@@ -137,10 +143,26 @@ func (m *mutant) read() error {
 			m.promise = strings.TrimSpace(value)
 		case "round":
 			m.round = strings.Fields(value)
+		case "sim":
+			if m.sim, err = strconv.Atoi(strings.TrimSpace(value)); err != nil {
+				return err
+			}
+		case "test":
+			m.test = strings.Fields(value)
 		}
 	}
-	if m.promise == "" || len(m.round) == 0 {
-		return errors.New("it does not say which promise it breaks, and in which round")
+	if m.promise == "" || m.catchers() != 1 {
+		return errors.New("it does not say which promise it breaks, and in which round, in how many seeds or in which tests")
 	}
 	return nil
+}
+
+// catchers is how many ways of catching it a mutant names: it is to be one.
+func (m *mutant) catchers() (n int) {
+	for _, named := range []bool{len(m.round) > 0, m.sim > 0, len(m.test) > 0} {
+		if named {
+			n++
+		}
+	}
+	return n
 }

@@ -64,3 +64,39 @@ func TestAPatchThatDoesNotFitIsAnError(t *testing.T) {
 		t.Error("it was applied")
 	}
 }
+
+func TestAMutantHasOneWayToBeCaught(t *testing.T) {
+	for head, good := range map[string]bool{
+		"round: --faults kill\n":                             true,
+		"sim: 4\n":                                           true,
+		"test: ./store/limit -run ^TestX$\n":                 true,
+		"sim: 4\ntest: ./store/limit -run ^TestX$\n":         false,
+		"round: --faults kill\ntest: ./store/limit -run X\n": false,
+	} {
+		dir := t.TempDir()
+		if err := os.WriteFile(dir+"/a.patch", []byte("promise: P1\n"+head+"\ndiff --git a/x b/x\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := load(dir, nil); (err == nil) != good {
+			t.Errorf("%q: %v", head, err)
+		}
+	}
+}
+
+func TestWhoCaughtAMutant(t *testing.T) {
+	tested, played := &mutant{test: []string{"./x"}}, &mutant{sim: 4}
+	for _, c := range []struct {
+		m         *mutant
+		out, want string
+	}{
+		{tested, "--- FAIL: TestX (0.01s)\n    x_test.go:1: no\nFAIL\n", "test, TestX"},
+		{tested, "FAIL\tddq/x [build failed]\n", ""},
+		{tested, "panic: test timed out after 10m0s\n", ""},
+		{played, "    sim_test.go:1: seed 3 breaks promises: P3\n", "simulation, seed 3"},
+		{played, "--- FAIL: TestSimulation\n", ""},
+	} {
+		if got := c.m.verdict(c.out); got != c.want {
+			t.Errorf("of %q: %q, want %q", c.out, got, c.want)
+		}
+	}
+}

@@ -8,6 +8,8 @@ import (
 	"os/signal"
 	"runtime/debug"
 	"syscall"
+
+	"github.com/ddq-io/ddq/cmd/cli"
 )
 
 // gcPercent trades memory for processor time: what ddq allocates lives for
@@ -21,7 +23,7 @@ func main() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
-	code := run(ctx, streams{os.Stdin, os.Stdout, os.Stderr, os.Environ()}, os.Args[1:])
+	code := cli.Run(ctx, cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Environ: os.Environ()}, os.Args[1:])
 	stop()
 	os.Exit(code)
 }

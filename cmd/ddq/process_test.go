@@ -22,6 +22,12 @@ import (
 	"github.com/ddq-io/ddq/store/redisstore/redistest"
 )
 
+// Exit codes of the binary.
+const (
+	exitFailed = 1
+	exitUsage  = 2
+)
+
 // buildOnce makes the real binary for the tests that need a process of its own.
 var buildOnce = sync.OnceValues(func() (string, error) {
 	out, err := exec.Command("go", "build", "-o", binary(), ".").CombinedOutput()
@@ -49,7 +55,7 @@ type process struct {
 	rest []byte // stderr after the first line that names the address; guarded by mu
 }
 
-// Write takes in what the process says.
+// Write records what the process says.
 func (p *process) Write(b []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -37,6 +37,10 @@ func TestUnit(t *testing.T) {
 		"StateDirectory":  "ddq",
 		"ProtectSystem":   "strict",
 		"KillSignal":      "SIGTERM",
+		"Type":            "notify",
+		"Restart":         "on-failure",
+		"WatchdogSec":     "30",
+		"WatchdogSignal":  "SIGKILL", // the Go runtime exits with 2 on SIGABRT, which is not tried again
 	} {
 		if o[name] != want {
 			t.Errorf("%s=%s, want %s", name, o[name], want)

@@ -39,7 +39,11 @@ func (s *State) Reserve(q store.Reservation, now time.Time) store.Tokens {
 // fromBucket is the generic cell rate algorithm: a bucket is the moment of its next
 // token, which lies back by its burst when it has rested.
 func (s *State) fromBucket(q store.Reservation, now, limit int64) (n int, first int64) {
-	next := max(s.rescaled(q.Rate, now), now-q.Rate.Slack().Microseconds())
+	next := s.rescaled(q.Rate, now)
+	if next > farthest(now, limit)+q.Rate.Span(q.Rate.Most()).Microseconds() {
+		next = now
+	}
+	next = max(next, now-q.Rate.Slack().Microseconds())
 	last := next + q.Rate.Span(max(0, q.N-1)).Microseconds()
 	switch {
 	case q.Whole && last > limit:
@@ -55,6 +59,9 @@ func (s *State) fromBucket(q store.Reservation, now, limit int64) (n int, first 
 	}
 	return n, next
 }
+
+// farthest is up to when tokens can have been taken.
+func farthest(now, limit int64) int64 { return max(limit, now+store.MaxAhead.Microseconds()) }
 
 // rescaled is when the next token comes when the rate may have changed: as many
 // tokens are owed as before.
@@ -72,6 +79,9 @@ func (s *State) rescaled(r store.Rate, now int64) int64 {
 // when they are used late.
 func (s *State) fromWindow(q store.Reservation, now, limit int64) (n int, first int64) {
 	period := q.Rate.Period.Microseconds()
+	if s.Last > farthest(now, limit)+period {
+		s.Last, s.Used = now, nil
+	}
 	at, used := max(now, s.Last), 0
 	for len(s.Used) > 0 && s.Used[0].End+period <= at {
 		s.Used = s.Used[1:]

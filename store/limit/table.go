@@ -80,7 +80,7 @@ func (t *Table) Free(permits []store.Permit, now time.Time) [][]string {
 	return waiting
 }
 
-// Load takes in what was written down of a rate.
+// Load restores what was written down of a rate.
 func (t *Table) Load(c Change) { t.rates[c.Key] = &rate{State: *c.State, rests: c.Rests} }
 
 // Len is how many keys something is known of.

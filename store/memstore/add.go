@@ -4,11 +4,12 @@ import (
 	"context"
 
 	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/life"
 )
 
 // Add implements store.Writer.
 func (m *Store) Add(ctx context.Context, s store.Shard, tasks []*store.Task) (store.Stamp, []store.AddResult, error) {
-	return batch(ctx, m, s, access{adds: true}, tasks, func(sh *shard, now clock, t *store.Task) store.AddResult {
+	return batch(ctx, m, s, access{adds: true, open: true}, tasks, func(sh *shard, now clock, t *store.Task) store.AddResult {
 		result := sh.add(t, now)
 		sh.woke = sh.woke || result.Status == store.Added
 		return result
@@ -18,7 +19,7 @@ func (m *Store) Add(ctx context.Context, s store.Shard, tasks []*store.Task) (st
 // HoldNew implements store.Owner.
 func (m *Store) HoldNew(ctx context.Context, s store.Shard, f store.Fence, tasks []*store.Task, holds []store.Hold) (store.Stamp, []store.AddResult, error) {
 	next := 0
-	return batch(ctx, m, s, access{adds: true, fence: &f}, tasks, func(sh *shard, now clock, t *store.Task) store.AddResult {
+	return batch(ctx, m, s, access{adds: true, open: true, fence: &f}, tasks, func(sh *shard, now clock, t *store.Task) store.AddResult {
 		hold := holds[next]
 		next++
 		return sh.holdNew(t, hold, now)
@@ -30,8 +31,8 @@ func (sh *shard) add(t *store.Task, now clock) store.AddResult {
 	result := store.AddResult{Status: store.Added, Due: t.Due}
 	empty := len(sh.tasks) == 0
 	if old := sh.tasks[t.ID]; old != nil {
-		if old.kind == store.KindPending || old.kind == store.KindRunning {
-			return old.refuse(t, now)
+		if status := life.Add(old.phase(), old.task.Fingerprint == t.Fingerprint); status != store.Added {
+			return old.refuse(status, now)
 		}
 		result.Replaced = old.state(now)
 		sh.take(old)
@@ -44,11 +45,11 @@ func (sh *shard) add(t *store.Task, now clock) store.AddResult {
 	return result
 }
 
-// refuse tells why t cannot be added: r lives under its id.
-func (r *record) refuse(t *store.Task, now clock) store.AddResult {
-	result := store.AddResult{Status: store.Conflict, Due: r.task.Due, State: r.state(now)}
-	if t.Fingerprint == r.task.Fingerprint {
-		result.Status, result.Token = store.Duplicate, r.token
+// refuse tells why a task cannot be added: r lives under its id.
+func (r *record) refuse(status store.Status, now clock) store.AddResult {
+	result := store.AddResult{Status: status, Due: r.task.Due, State: r.state(now)}
+	if status == store.Duplicate {
+		result.Token = r.token
 	}
 	return result
 }
@@ -60,8 +61,8 @@ func (sh *shard) holdNew(t *store.Task, h store.Hold, now clock) store.AddResult
 		return result
 	}
 	r := sh.tasks[t.ID]
-	if r.task.Due > now.ms() || r.expired(now) || t.Traits.Ordering() != "" {
-		sh.woke = true // stays pending; an expired one is dead-lettered by the Hold that follows
+	if !life.HoldsNew(t, now.Millis()) {
+		sh.woke = true // stays pending
 		return result
 	}
 	sh.hold(r, h, now)

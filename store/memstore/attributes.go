@@ -93,14 +93,21 @@ func (m *Store) Reindex(ctx context.Context, s store.Shard, set store.IndexSet, 
 		after = last
 	}
 	ids := slices.DeleteFunc(slices.Sorted(maps.Keys(sh.tasks)), func(id string) bool { return id <= after })
+	var bodies store.Bodies
+	left := len(ids)
 	for _, id := range ids[:min(len(ids), max(limit, 1))] {
+		if bodies.Full() {
+			break
+		}
 		r := sh.tasks[id]
+		bodies.Add(&r.task)
+		left--
 		sh.attributes.remove(&r.task)
 		r.task.Indexed = set
 		sh.attributes.insert(&r.task)
 		after = id
 	}
-	if len(ids) <= max(limit, 1) {
+	if left == 0 {
 		sh.index = store.IndexState{Ready: set}
 		return "", nil
 	}

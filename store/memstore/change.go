@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/life"
 )
 
 // Remove implements store.Writer.
@@ -22,11 +23,12 @@ func (sh *shard) drop(r *record, now clock) {
 // change does something to a pending task.
 func (sh *shard) change(id string, now clock, do func(*record)) store.RemoveResult {
 	r := sh.tasks[id]
-	if r == nil {
-		return store.RemoveResult{Status: store.NotFound}
-	}
-	if r.kind != store.KindPending {
-		return store.RemoveResult{Status: store.WrongState, State: r.state(now)}
+	switch status := life.Change(r.phase()); status {
+	case store.OK:
+	case store.WrongState:
+		return store.RemoveResult{Status: status, State: r.state(now)}
+	default:
+		return store.RemoveResult{Status: status}
 	}
 	do(r)
 	return store.RemoveResult{Status: store.OK}
@@ -41,9 +43,9 @@ func (m *Store) Requeue(ctx context.Context, s store.Shard, ids []string) (store
 		}
 		result.Status = sh.changeDead(id, func(r *record) {
 			r.task.Attempt, r.task.Expires = 0, 0
-			sh.pend(r, now.ms())
+			sh.pend(r, now.Millis())
 			sh.tell(r, store.Change{Kind: store.ChangeRequeued}, now)
-			result.Due, result.Traits = now.ms(), r.task.Traits
+			result.Due, result.Traits = now.Millis(), r.task.Traits
 		})
 		return result
 	})
@@ -59,14 +61,14 @@ func (m *Store) RemoveDead(ctx context.Context, s store.Shard, ids []string) (st
 // changeDead does something to a dead task.
 func (sh *shard) changeDead(id string, do func(*record)) store.Status {
 	r := sh.tasks[id]
-	if r == nil || r.kind != store.KindDead {
-		return store.NotFound
+	if status := life.Requeue(r.phase()); status != store.OK {
+		return status
 	}
 	do(r)
 	return store.OK
 }
 
-// Trim implements store.Writer.
+// Trim implements store.Retention.
 func (m *Store) Trim(ctx context.Context, s store.Shard, limit int) (int, error) {
 	if err := m.enter(ctx); err != nil {
 		return 0, err
@@ -74,7 +76,7 @@ func (m *Store) Trim(ctx context.Context, s store.Shard, limit int) (int, error)
 	defer m.mu.Unlock()
 	sh, now := m.shard(s), m.now()
 	page, _ := sh.trims.page(store.Entry{}, limit)
-	return sh.trim(page, func(e store.Entry) bool { return e.Due <= now.ms() }), nil
+	return sh.trim(page, func(e store.Entry) bool { return e.Due <= now.Millis() }), nil
 }
 
 // trim deletes the tasks of a page up to the first one that is not over, and returns how
@@ -89,22 +91,47 @@ func (sh *shard) trim(page []store.Entry, over func(store.Entry) bool) int {
 	return len(page)
 }
 
-// Seal implements store.Writer.
+// Seal implements store.Retention.
 func (m *Store) Seal(ctx context.Context, s store.Shard) error {
 	if err := m.enter(ctx); err != nil {
 		return err
 	}
 	defer m.mu.Unlock()
-	m.shard(s).sealed = true
+	sh, ours := m.shard(s), false
+	if sh.life, ours = sh.life.Sealing(s.Life); ours {
+		sh.sealed = true
+	}
 	return nil
 }
 
-// DropShard implements store.Writer.
+// DropShard implements store.Retention.
 func (m *Store) DropShard(ctx context.Context, s store.Shard) error {
 	if err := m.enter(ctx); err != nil {
 		return err
 	}
 	defer m.mu.Unlock()
-	m.shard(s).clear()
+	sh, ours := m.shard(s), false
+	if sh.life, ours = sh.life.Dropping(s.Life); ours {
+		sh.clear()
+	}
 	return nil
+}
+
+// OpenShard implements store.Retention.
+func (m *Store) OpenShard(ctx context.Context, s store.Shard, was store.ShardLife) error {
+	if err := m.enter(ctx); err != nil {
+		return err
+	}
+	defer m.mu.Unlock()
+	sh := m.shard(s)
+	if next, opens := sh.life.Opening(s.Life, was); opens {
+		sh.life, sh.sealed = next, sh.sealed && was == (store.ShardLife{})
+	}
+	return nil
+}
+
+// adding reports whether the shard takes tasks of a topic's life.
+func (sh *shard) adding(life uint64) (ours bool) {
+	sh.life, ours = sh.life.Adding(life)
+	return ours
 }

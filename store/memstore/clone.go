@@ -25,7 +25,7 @@ func (m *Store) Clone() *Store {
 
 func (sh *shard) clone() *shard {
 	c := newShard()
-	c.owner, c.fence, c.seq, c.sealed = sh.owner, sh.fence, sh.seq, sh.sealed
+	c.owner, c.fence, c.seq, c.sealed, c.life = sh.owner, sh.fence, sh.seq, sh.sealed, sh.life
 	c.index = sh.index
 	for key, m := range sh.marks {
 		copied := *m

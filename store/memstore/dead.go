@@ -22,7 +22,7 @@ func (m *Store) DeadWindow(ctx context.Context, s store.Shard, w store.WindowQue
 	return entries, nil
 }
 
-// TrimDead implements store.Writer.
+// TrimDead implements store.Retention.
 func (m *Store) TrimDead(ctx context.Context, s store.Shard, upTo store.Entry, limit int) (int, error) {
 	if err := m.enter(ctx); err != nil {
 		return 0, err

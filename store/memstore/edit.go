@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/life"
 )
 
 // Edit implements store.Writer.
@@ -16,15 +17,20 @@ func (m *Store) Edit(ctx context.Context, s store.Shard, edits []store.Edit) (st
 // edit changes one pending task.
 func (sh *shard) edit(e *store.Edit, now clock) store.EditResult {
 	r := sh.tasks[e.ID]
-	switch {
-	case r == nil:
+	if r == nil {
 		return store.EditResult{Status: store.NotFound}
-	case r.kind != store.KindPending:
-		return store.EditResult{Status: store.WrongState, State: r.state(now)}
-	case !e.Takes(r.task.Version(), r.task.Fingerprint):
-		return store.EditResult{Status: store.Stale, Version: r.task.Version()}
 	}
-	due, moves := e.DueAfter(r.task.Due, now.ms())
+	t := r.life()
+	edited := life.Edit(&t, e, r.task.Version(), r.task.Fingerprint, now.Millis())
+	switch edited.Status {
+	case store.OK:
+	case store.WrongState:
+		return store.EditResult{Status: edited.Status, State: r.state(now)}
+	case store.Stale:
+		return store.EditResult{Status: edited.Status, Version: r.task.Version()}
+	default:
+		return store.EditResult{Status: edited.Status}
+	}
 	sh.take(r)
 	was := r.task.Traits
 	if e.Task != nil {
@@ -32,12 +38,12 @@ func (sh *shard) edit(e *store.Edit, now clock) store.EditResult {
 		sh.index = sh.index.Add(e.Task.Indexed, false)
 	}
 	r.task.Edits++
-	r.task.Due = due
+	r.task.Due = edited.Due
 	sh.put(r)
 	sh.tell(r, store.Change{Kind: store.ChangeUpdated}, now)
-	moves = moves || !was.Same(r.task.Traits)
+	moves := edited.Moves || !was.Same(r.task.Traits)
 	sh.woke = sh.woke || moves
-	return store.EditResult{Status: store.OK, Due: due, Version: r.task.Version(), Traits: r.task.Traits, Moved: moves}
+	return store.EditResult{Status: store.OK, Due: edited.Due, Version: r.task.Version(), Traits: r.task.Traits, Moved: moves}
 }
 
 // revised returns t with what an edit may change taken from a copy of other.

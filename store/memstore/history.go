@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/life"
 )
 
 // History implements store.Reader.
@@ -33,7 +34,7 @@ func (r *record) remember(outcome store.Outcome, why string, now clock) {
 		Worker:  r.worker,
 		Node:    r.node,
 		Started: r.started,
-		Ended:   now.ms(),
+		Ended:   now.Millis(),
 		Outcome: outcome,
 		Error:   why,
 	})
@@ -43,11 +44,12 @@ func (r *record) remember(outcome store.Outcome, why string, now clock) {
 func (m *Store) Cancel(ctx context.Context, s store.Shard, ids []string) (store.Stamp, []store.CancelResult, error) {
 	return batch(ctx, m, s, access{}, ids, func(sh *shard, now clock, id string) store.CancelResult {
 		r := sh.tasks[id]
-		switch {
-		case r == nil:
-			return store.CancelResult{Status: store.NotFound}
-		case r.kind != store.KindRunning:
-			return store.CancelResult{Status: store.WrongState, State: r.state(now)}
+		switch status := life.Cancel(r.phase()); status {
+		case store.OK:
+		case store.WrongState:
+			return store.CancelResult{Status: status, State: r.state(now)}
+		default:
+			return store.CancelResult{Status: status}
 		}
 		if !r.cancelled {
 			r.cancelled = true

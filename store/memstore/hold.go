@@ -6,38 +6,47 @@ import (
 	"time"
 
 	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/life"
 )
 
 // Hold implements store.Owner.
 func (m *Store) Hold(ctx context.Context, s store.Shard, f store.Fence, holds []store.Hold) (store.Stamp, []store.HoldResult, error) {
+	var bodies store.Bodies
 	return batch(ctx, m, s, access{fence: &f}, holds, func(sh *shard, now clock, h store.Hold) store.HoldResult {
-		return sh.tryHold(h, now)
+		if bodies.Full() {
+			return store.HoldResult{Status: store.LeftOut}
+		}
+		result := sh.tryHold(h, now)
+		if result.Task != nil {
+			bodies.Add(result.Task)
+		}
+		return result
 	})
 }
 
 // tryHold holds one task if it is pending, due and not past its expiry.
 func (sh *shard) tryHold(h store.Hold, now clock) store.HoldResult {
 	r := sh.tasks[h.ID]
-	switch {
-	case r == nil:
-		return store.HoldResult{Status: store.NotFound}
-	case r.kind == store.KindRunning && r.token == h.Token:
-		return r.held() // a repeated call
-	case r.kind != store.KindPending:
-		return store.HoldResult{Status: store.WrongState}
-	case r.expired(now):
+	t := r.life()
+	switch status := life.Hold(&t, h.Token, now.Millis()); status {
+	case store.OK:
+	case store.Held:
+		return r.held()
+	case store.Expired:
 		sh.bury(r, store.ReasonExpired, now)
 		sh.tell(r, store.Change{Kind: store.ChangeDead}, now)
-		return store.HoldResult{Status: store.Expired}
-	case r.task.Due > now.ms():
-		return store.HoldResult{Status: store.NotDue, Due: r.task.Due}
+		return store.HoldResult{Status: status}
+	case store.NotDue:
+		return store.HoldResult{Status: status, Due: r.task.Due}
+	default:
+		return store.HoldResult{Status: status}
 	}
 	if key := r.task.Traits.Ordering(); key != "" {
 		if head := sh.head(key); head != r {
 			return head.behind()
 		}
 	}
-	if h.Before != 0 && h.Before <= now.ms() {
+	if life.Late(&h, now.Millis()) {
 		return store.HoldResult{Status: store.Late}
 	}
 	sh.hold(r, h, now)
@@ -46,24 +55,17 @@ func (sh *shard) tryHold(h store.Hold, now clock) store.HoldResult {
 
 // hold gives the pending record r to a worker.
 func (sh *shard) hold(r *record, h store.Hold, now clock) {
-	visibility := h.Visibility
-	if r.task.Visibility > 0 {
-		visibility = r.task.Visibility
-	}
 	sh.take(r)
 	*r = record{
 		task:     r.task,
 		kind:     store.KindRunning,
 		token:    h.Token,
-		deadline: now.in(visibility),
+		deadline: now.Deadline(r.task.Visibility, h.Visibility, h.Until),
 		worker:   h.Worker,
 		node:     h.Node,
-		started:  now.ms(),
+		started:  now.Millis(),
 		first:    true,
 		past:     r.past,
-	}
-	if h.Until != 0 {
-		r.deadline = min(r.deadline, h.Until)
 	}
 	r.task.Attempt++ // counted at hold, so a worker that crashes still uses one up
 	sh.put(r)
@@ -77,40 +79,15 @@ func (r *record) held() store.HoldResult {
 	return store.HoldResult{Status: store.OK, Task: &task, Due: task.Due, Deadline: r.deadline}
 }
 
-// expired reports whether r may no longer be held for the first time or again.
-func (r *record) expired(now clock) bool {
-	return r.task.Expires != 0 && r.task.Expires <= now.ms()
-}
-
-// holder returns the record that is running under the token: OK, NotFound,
-// WrongState or Stale, the record being nil only when there is none.
-func (sh *shard) holder(id string, token store.Token) (*record, store.Status) {
-	r := sh.tasks[id]
-	switch {
-	case r == nil:
-		return nil, store.NotFound
-	case r.kind != store.KindRunning:
-		return r, store.WrongState
-	case r.token != token:
-		return r, store.Stale
-	}
-	return r, store.OK
-}
-
 // Extend implements store.Writer.
 func (m *Store) Extend(ctx context.Context, s store.Shard, extends []store.Extend) (store.Stamp, []store.ExtendResult, error) {
 	return batch(ctx, m, s, access{}, extends, func(sh *shard, now clock, e store.Extend) store.ExtendResult {
-		r, status := sh.holder(e.ID, e.Token)
-		if status != store.OK {
+		r := sh.tasks[e.ID]
+		t := r.life()
+		if status := life.Extend(&t, &e, now.Millis()); status != store.OK {
 			return store.ExtendResult{Status: status}
 		}
-		if e.Until != 0 && r.deadline <= now.ms() {
-			return store.ExtendResult{Status: store.Stale}
-		}
-		r.deadline = now.in(e.Visibility)
-		if e.Until != 0 {
-			r.deadline = min(r.deadline, e.Until)
-		}
+		r.deadline = now.Deadline(0, e.Visibility, e.Until)
 		return store.ExtendResult{Status: store.OK, Deadline: r.deadline, Cancelled: r.cancelled}
 	})
 }
@@ -123,11 +100,9 @@ func (m *Store) Ack(ctx context.Context, s store.Shard, acks []store.Ack, retent
 }
 
 func (sh *shard) ack(a store.Ack, retention time.Duration, now clock) store.Status {
-	r, status := sh.holder(a.ID, a.Token)
-	switch {
-	case r != nil && r.kind == store.KindDone && r.token == a.Token:
-		return store.Already
-	case status != store.OK:
+	r := sh.tasks[a.ID]
+	t := r.life()
+	if status := life.Ack(&t, a.Token); status != store.OK {
 		return status
 	}
 	ended := store.Change{Kind: store.ChangeDone, Outcome: store.OutcomeAcked, Worker: r.worker}
@@ -135,7 +110,7 @@ func (sh *shard) ack(a store.Ack, retention time.Duration, now clock) store.Stat
 	if retention > 0 {
 		r.remember(store.OutcomeAcked, "", now)
 		r.past.Result = slices.Clone(a.Result)
-		*r = record{task: r.task, kind: store.KindDone, token: r.token, finished: now.ms(), until: now.in(retention), past: r.past}
+		*r = record{task: r.task, kind: store.KindDone, token: r.token, finished: now.Millis(), until: now.In(retention), past: r.past}
 		sh.put(r)
 	}
 	sh.tell(r, ended, now)
@@ -158,40 +133,35 @@ func (m *Store) Recover(ctx context.Context, s store.Shard, f store.Fence, nacks
 
 // nack ends a hold without success; with overdue only one whose deadline has passed.
 func (sh *shard) nack(n store.Nack, now clock, overdue bool) store.NackResult {
-	r, status := sh.holder(n.ID, n.Token)
-	switch {
-	case status == store.WrongState:
+	r := sh.tasks[n.ID]
+	t := r.life()
+	status := life.Nack(&t, n.Token)
+	if overdue {
+		status = life.Recover(&t, n.Token, now.Millis())
+	}
+	switch status {
+	case store.OK:
+	case store.WrongState:
 		return store.NackResult{Status: status, State: r.state(now)}
-	case status != store.OK:
+	case store.NotDue:
+		return store.NackResult{Status: status, Deadline: r.deadline}
+	default:
 		return store.NackResult{Status: status}
-	case overdue && r.deadline > now.ms():
-		return store.NackResult{Status: store.NotDue, Deadline: r.deadline}
 	}
-	if r.cancelled {
-		n.Reason = store.ReasonCancelled
-		if n.Outcome != store.OutcomeNone {
-			n.Outcome = store.OutcomeCancelled
-		}
+	f := life.Fail(&n, r.task.Attempt, r.cancelled, false)
+	if f.Outcome != store.OutcomeNone {
+		r.remember(f.Outcome, n.Error, now)
 	}
-	if n.Outcome != store.OutcomeNone {
-		r.remember(n.Outcome, n.Error, now)
-	}
-	if n.Uncount {
-		r.task.Attempt--
-	}
+	r.task.Attempt = f.Attempt
 	if n.Error != "" {
 		r.task.LastError = n.Error
 	}
-	ended := store.Change{Kind: store.ChangeRetrying, Outcome: n.Outcome, Worker: r.worker}
-	result := store.NackResult{Status: store.OK, Attempt: r.task.Attempt}
-	if n.Reason != store.ReasonNone {
-		ended.Kind = store.ChangeDead
-		sh.bury(r, n.Reason, now)
+	ended := store.Change{Kind: f.Kind, Outcome: f.Outcome, Worker: r.worker}
+	result := store.NackResult{Status: store.OK, Attempt: f.Attempt}
+	if f.Reason != store.ReasonNone {
+		sh.bury(r, f.Reason, now)
 	} else {
-		if n.Uncount {
-			ended.Kind = store.ChangeReleased
-		}
-		result.Due, result.Traits = now.in(n.Delay), r.task.Traits
+		result.Due, result.Traits = now.In(n.Delay), r.task.Traits
 		sh.pend(r, result.Due)
 	}
 	sh.tell(r, ended, now)

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/life"
 )
 
 // mark says which task has an idempotency key.
@@ -17,7 +18,7 @@ type mark struct {
 
 // AddKeyed implements store.Writer.
 func (m *Store) AddKeyed(ctx context.Context, s store.Shard, tasks []*store.Task) (store.Stamp, []store.AddResult, error) {
-	return batch(ctx, m, s, access{}, tasks, func(sh *shard, now clock, t *store.Task) store.AddResult {
+	return batch(ctx, m, s, access{adds: true}, tasks, func(sh *shard, now clock, t *store.Task) store.AddResult {
 		defer sh.trimKeys(2, now)
 		return sh.addKeyed(t, now)
 	})
@@ -33,13 +34,11 @@ func (sh *shard) addKeyed(t *store.Task, now clock) store.AddResult {
 		return sh.addFree(t, m, store.Millis(0), now)
 	}
 	r := sh.tasks[m.id]
-	switch again := m.id == t.ID || m.last == t.ID; {
-	case again, t.Key.OnConflict == store.KeyReturn,
-		t.Key.SameRepeats && r != nil && r.task.Fingerprint == t.Fingerprint && t.Key.OnConflict == store.KeyReject:
-		return sh.known(m, store.Duplicate, now)
-	case t.Key.OnConflict == store.KeyReject:
-		return sh.known(m, store.Taken, now)
-	case r == nil || r.kind != store.KindPending:
+	again, same := m.id == t.ID || m.last == t.ID, r != nil && r.task.Fingerprint == t.Fingerprint
+	switch status := life.KeyConflict(t.Key, r.phase(), again, same); status {
+	case store.Duplicate, store.Taken:
+		return sh.known(m, status, now)
+	case store.Passed:
 		result := sh.addFree(t, m, m.until, now)
 		if result.Status == store.Added {
 			result.Status = store.Passed
@@ -50,7 +49,7 @@ func (sh *shard) addKeyed(t *store.Task, now clock) store.AddResult {
 	m.last, m.due = t.ID, t.Due
 	if m.until == 0 {
 		sh.looks.remove(store.Entry{Due: m.look, ID: t.Mark()})
-		m.look = store.KeyLook(now.ms(), t.Due)
+		m.look = store.KeyLook(now.Millis(), t.Due)
 		sh.looks.insert(store.Entry{Due: m.look, ID: t.Mark()})
 	}
 	return store.AddResult{Status: store.Replaced, ID: m.id, Due: t.Due, State: r.state(now)}
@@ -59,7 +58,7 @@ func (sh *shard) addKeyed(t *store.Task, now clock) store.AddResult {
 // addOrdered adds a task without an idempotency key where others of its ordering key are.
 func (sh *shard) addOrdered(t *store.Task, now clock) store.AddResult {
 	old := sh.tasks[t.ID]
-	if live := old != nil && (old.kind == store.KindPending || old.kind == store.KindRunning); !live && sh.closedTo(t.Traits) {
+	if !old.phase().Live() && sh.closedTo(t.Traits) {
 		return store.AddResult{Status: store.Closed, ID: t.ID}
 	}
 	result := sh.add(t, now)
@@ -70,11 +69,7 @@ func (sh *shard) addOrdered(t *store.Task, now clock) store.AddResult {
 
 // taken reports whether a key is not free.
 func (sh *shard) taken(m *mark, now clock) bool {
-	if m.until != 0 {
-		return m.until > now.ms()
-	}
-	r := sh.tasks[m.id]
-	return r != nil && (r.kind == store.KindPending || r.kind == store.KindRunning)
+	return life.KeyTaken(sh.tasks[m.id].phase(), m.until, now.Millis())
 }
 
 // known tells of the task that has the key.
@@ -103,10 +98,10 @@ func (sh *shard) addFree(t *store.Task, old *mark, until store.Millis, now clock
 	sh.woke = true
 	m := &mark{id: t.ID, due: t.Due, until: until}
 	if until == 0 && t.Key.Window > 0 {
-		m.until = now.in(t.Key.Window)
+		m.until = now.In(t.Key.Window)
 	}
 	if m.look = m.until; m.look == 0 {
-		m.look = store.KeyLook(now.ms(), t.Due)
+		m.look = store.KeyLook(now.Millis(), t.Due)
 	}
 	if old != nil {
 		sh.looks.remove(store.Entry{Due: old.look, ID: t.Mark()})
@@ -128,7 +123,7 @@ func (sh *shard) replace(r *record, t *store.Task, now clock) {
 	sh.woke = true
 }
 
-// TrimKeys implements store.Writer.
+// TrimKeys implements store.Retention.
 func (m *Store) TrimKeys(ctx context.Context, s store.Shard, limit int) (int, error) {
 	if err := m.enter(ctx); err != nil {
 		return 0, err
@@ -144,7 +139,7 @@ func (sh *shard) trimKeys(limit int, now clock) (looked int) {
 	}
 	page, _ := sh.looks.page(store.Entry{}, limit)
 	for _, e := range page {
-		if e.Due > now.ms() {
+		if e.Due > now.Millis() {
 			return looked
 		}
 		looked++
@@ -154,7 +149,7 @@ func (sh *shard) trimKeys(limit int, now clock) (looked int) {
 			delete(sh.marks, e.ID)
 			continue
 		}
-		m.look = store.KeyLook(now.ms(), m.due)
+		m.look = store.KeyLook(now.Millis(), m.due)
 		sh.looks.insert(store.Entry{Due: m.look, ID: e.ID})
 	}
 	return looked

@@ -12,7 +12,7 @@ func (m *Store) Reserve(ctx context.Context, asked []store.Reservation) ([]store
 		return nil, err
 	}
 	defer m.mu.Unlock()
-	got, _ := m.limits.Reserve(asked, m.now().at)
+	got, _ := m.limits.Reserve(asked, m.now().At)
 	return got, nil
 }
 
@@ -22,7 +22,7 @@ func (m *Store) Acquire(ctx context.Context, asked []store.Acquire) ([]store.Acq
 		return nil, err
 	}
 	defer m.mu.Unlock()
-	return m.limits.Acquire(asked, m.now().at), nil
+	return m.limits.Acquire(asked, m.now().At), nil
 }
 
 // Move implements store.Limits.
@@ -41,5 +41,5 @@ func (m *Store) Free(ctx context.Context, permits []store.Permit) ([][]string, e
 		return nil, err
 	}
 	defer m.mu.Unlock()
-	return m.limits.Free(permits, m.now().at), nil
+	return m.limits.Free(permits, m.now().At), nil
 }

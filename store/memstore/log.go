@@ -14,7 +14,7 @@ func (sh *shard) tell(r *record, c store.Change, now clock) {
 		return
 	}
 	sh.logged++
-	c.Position, c.At = sh.logged, now.at
+	c.Position, c.At = sh.logged, now.At
 	c.ID, c.Attempt = r.task.ID, r.task.Attempt
 	switch c.Kind {
 	case store.ChangeEnqueued, store.ChangeUpdated, store.ChangeRequeued:
@@ -82,14 +82,14 @@ func (sh *shard) changes(r store.LogRead) store.LogPage {
 	return page
 }
 
-// TrimLog implements store.Log.
+// TrimLog implements store.Retention.
 func (m *Store) TrimLog(ctx context.Context, s store.Shard, limit int) (int, error) {
 	if err := m.enter(ctx); err != nil {
 		return 0, err
 	}
 	defer m.mu.Unlock()
 	sh := m.shard(s)
-	kept := m.now().at.Add(-sh.watching.Retention)
+	kept := m.now().At.Add(-sh.watching.Retention)
 	n := 0
 	for n < min(limit, len(sh.log)) && sh.log[n].At.Before(kept) {
 		n++

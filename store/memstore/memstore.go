@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/life"
 	"github.com/ddq-io/ddq/store/limit"
 )
 
@@ -59,7 +60,7 @@ func (m *Store) Clock(ctx context.Context) (time.Time, error) {
 		return time.Time{}, err
 	}
 	defer m.mu.Unlock()
-	return m.now().at, nil
+	return m.now().At, nil
 }
 
 // Close makes every later call fail with store.ErrClosed.
@@ -85,17 +86,19 @@ func (m *Store) enter(ctx context.Context) error {
 
 // shard returns the shard s, making it when it is new.
 func (m *Store) shard(s store.Shard) *shard {
-	sh := m.shards[s]
+	name := s.Name()
+	sh := m.shards[name]
 	if sh == nil {
 		sh = newShard()
-		m.shards[s] = sh
+		m.shards[name] = sh
 	}
 	return sh
 }
 
 // access says what a call needs of its shard.
 type access struct {
-	adds  bool         // tasks, so it must not be sealed
+	adds  bool         // tasks, so the shard must be the topic's
+	open  bool         // the shard must not be sealed
 	fence *store.Fence // of the current claim
 }
 
@@ -112,7 +115,7 @@ func batch[Item, Result any](ctx context.Context, m *Store, s store.Shard, a acc
 	switch {
 	case a.fence != nil && !sh.ownedUnder(*a.fence):
 		return store.Stamp{}, nil, store.ErrFenced
-	case a.adds && sh.sealed:
+	case a.open && sh.sealed, a.adds && !sh.adding(s.Life):
 		return store.Stamp{}, nil, store.ErrSealed
 	}
 	results := make([]Result, len(items))
@@ -123,26 +126,9 @@ func batch[Item, Result any](ctx context.Context, m *Store, s store.Shard, a acc
 }
 
 // clock is the moment of one call.
-type clock struct{ at time.Time }
+type clock = life.Moment
 
 // now reads the clock, to the microsecond as other stores do. The caller holds mu.
 func (m *Store) now() clock {
-	return clock{time.Now().Add(m.ahead).UTC().Truncate(time.Microsecond)}
-}
-
-// ms is the moment in milliseconds, rounded down: a task is due once ms has reached it.
-func (c clock) ms() store.Millis { return store.Millis(c.at.UnixMilli()) }
-
-// in returns the moment d from now, rounded up so that nothing is early. What
-// is to be now is not rounded, so that it is due at once.
-func (c clock) in(d time.Duration) store.Millis {
-	if d <= 0 {
-		return c.ms()
-	}
-	t := c.at.Add(d)
-	ms := store.Millis(t.UnixMilli())
-	if t.After(ms.Time()) {
-		ms++
-	}
-	return ms
+	return clock{At: time.Now().Add(m.ahead).UTC().Truncate(time.Microsecond)}
 }

@@ -3,6 +3,7 @@ package memstore_test
 import (
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/store/memstore"
@@ -28,6 +29,27 @@ func open(t *testing.T) *memstore.Store {
 }
 
 // The model against itself, in real time: rapid does not run in a bubble.
+// A node died while the clock was ahead of what it is now.
+func TestSessionOfAClockThatWasAheadIsOver(t *testing.T) {
+	m, shard := memstore.New(), store.Shard{Topic: "mail"}
+	m.SetClock(time.Hour)
+	claim := func(node string) error {
+		session := store.Session{Node: node, Start: store.NewToken(), TTL: time.Second, Begin: true}
+		if _, err := m.RenewSession(t.Context(), session); err != nil {
+			t.Fatal(err)
+		}
+		_, _, err := m.Claim(t.Context(), shard, session)
+		return err
+	}
+	if err := claim("dead"); err != nil {
+		t.Fatal(err)
+	}
+	m.SetClock(0)
+	if err := claim("live"); err != nil {
+		t.Errorf("claim of the dead node's shard: %v", err)
+	}
+}
+
 func TestProperty(t *testing.T) {
 	storetest.RunProperty(t, func(t *testing.T) store.Store { return open(t) })
 }

@@ -11,7 +11,15 @@ import (
 type session struct {
 	start   store.Token
 	expires time.Time
+	ttl     time.Duration
 	addr    string
+}
+
+// lives reports whether the session lasts. One that ends far later than it can is of a
+// clock that was ahead, and is over.
+func (ss session) lives(now time.Time) bool {
+	left := ss.expires.Sub(now)
+	return left > 0 && left <= 2*ss.ttl
 }
 
 // ownedUnder reports whether f is the fence of the current claim.
@@ -29,7 +37,7 @@ func (m *Store) Claim(ctx context.Context, s store.Shard, claimant store.Session
 	if current, known := m.sessions[claimant.Node]; !known || current.start != claimant.Start {
 		return store.Stamp{}, store.Fence{}, store.ErrSessionLost
 	}
-	if sh.owner != "" && sh.owner != claimant.Node && m.sessions[sh.owner].expires.After(now.at) {
+	if sh.owner != "" && sh.owner != claimant.Node && m.sessions[sh.owner].lives(now.At) {
 		return store.Stamp{}, store.Fence{}, store.ErrOwned
 	}
 	sh.owner = claimant.Node
@@ -57,11 +65,10 @@ func (m *Store) RenewSession(ctx context.Context, s store.Session) (time.Time, e
 		return time.Time{}, err
 	}
 	defer m.mu.Unlock()
-	current, known := m.sessions[s.Node]
-	if !s.Begin && (!known || current.start != s.Start) {
-		return time.Time{}, store.ErrSessionLost
-	}
 	now := m.now()
-	m.sessions[s.Node] = session{start: s.Start, expires: now.at.Add(s.TTL), addr: s.Addr}
-	return now.at, nil
+	if current := m.sessions[s.Node]; !s.Begin && current.start != s.Start && current.lives(now.At) {
+		return time.Time{}, store.SessionLost(current.addr)
+	}
+	m.sessions[s.Node] = session{start: s.Start, expires: now.At.Add(s.TTL), ttl: s.TTL, addr: s.Addr}
+	return now.At, nil
 }

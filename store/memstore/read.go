@@ -11,9 +11,18 @@ import (
 
 // Get implements store.Reader.
 func (m *Store) Get(ctx context.Context, s store.Shard, ids []string) (store.Stamp, []store.Snapshot, error) {
-	return batch(ctx, m, s, access{}, ids, func(sh *shard, now clock, id string) store.Snapshot {
-		return sh.snapshot(id, now)
+	var bodies store.Bodies
+	n := 0
+	stamp, found, err := batch(ctx, m, s, access{}, ids, func(sh *shard, now clock, id string) (t store.Snapshot) {
+		if bodies.Full() {
+			return t
+		}
+		n++
+		t = sh.snapshot(id, now)
+		bodies.Add(&t.Task)
+		return t
 	})
+	return stamp, found[:n], err
 }
 
 // Window implements store.Reader.
@@ -75,19 +84,36 @@ func (m *Store) List(ctx context.Context, s store.Shard, kind store.Kind, cursor
 	}
 	defer m.mu.Unlock()
 	sh, now := m.shard(s), m.now()
-	page, next, err := sh.page(kind, cursor, limit)
+	page, last, err := sh.page(kind, cursor, limit)
 	if err != nil {
 		return nil, "", err
 	}
-	tasks := make([]store.Snapshot, len(page))
-	for i, e := range page {
-		tasks[i] = sh.snapshot(e.ID, now)
+	next := ""
+	tasks := make([]store.Snapshot, 0, len(page))
+	var bodies store.Bodies
+	for _, e := range page {
+		if bodies.Full() {
+			return tasks, next, nil
+		}
+		t := sh.snapshot(e.ID, now)
+		tasks, next = append(tasks, t), formatCursor(kind, e)
+		bodies.Add(&t.Task)
 	}
-	return tasks, next, nil
+	return tasks, last, nil
 }
 
 // Stats implements store.Reader.
 func (m *Store) Stats(ctx context.Context, shards []store.Shard) ([]store.Stats, error) {
+	return m.numbers(ctx, shards, (*shard).stats)
+}
+
+// Counts implements store.Reader.
+func (m *Store) Counts(ctx context.Context, shards []store.Shard) ([]store.Stats, error) {
+	return m.numbers(ctx, shards, (*shard).counts)
+}
+
+// numbers asks each shard for its own.
+func (m *Store) numbers(ctx context.Context, shards []store.Shard, of func(*shard, clock) store.Stats) ([]store.Stats, error) {
 	if err := m.enter(ctx); err != nil {
 		return nil, err
 	}
@@ -95,7 +121,7 @@ func (m *Store) Stats(ctx context.Context, shards []store.Shard) ([]store.Stats,
 	now := m.now()
 	stats := make([]store.Stats, len(shards))
 	for i, s := range shards {
-		stats[i] = m.shard(s).stats(now)
+		stats[i] = of(m.shard(s), now)
 	}
 	return stats, nil
 }
@@ -115,11 +141,10 @@ func (m *Store) Sweep(ctx context.Context, s store.Shard, f store.Fence, cursor 
 	return 0, "", nil
 }
 
-func (sh *shard) stats(now clock) store.Stats {
-	pending := sh.indexes[store.KindPending]
-	stats := store.Stats{
+func (sh *shard) counts(now clock) store.Stats {
+	return store.Stats{
 		Stamp:   sh.stamp(now),
-		Pending: int64(pending.len()),
+		Pending: int64(sh.indexes[store.KindPending].len()),
 		Running: int64(sh.indexes[store.KindRunning].len()),
 		Done:    int64(sh.indexes[store.KindDone].len()),
 		Dead:    int64(sh.indexes[store.KindDead].len()),
@@ -128,12 +153,17 @@ func (sh *shard) stats(now clock) store.Stats {
 		Owner:   sh.owner,
 		Epoch:   sh.fence.Epoch,
 		Index:   sh.index,
+		Life:    sh.life,
 	}
-	for e := range pending.after(store.Entry{}) {
+}
+
+func (sh *shard) stats(now clock) store.Stats {
+	stats := sh.counts(now)
+	for e := range sh.indexes[store.KindPending].after(store.Entry{}) {
 		if stats.OldestMs == 0 {
 			stats.OldestMs = e.Due
 		}
-		if e.Due > now.ms() {
+		if e.Due > now.Millis() {
 			break
 		}
 		stats.Ready++

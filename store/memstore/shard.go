@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/life"
 )
 
 // record is one task and where it is in its life.
@@ -54,6 +55,7 @@ type shard struct {
 	woke  bool // this call made a task pending
 
 	sealed bool // takes no new task
+	life   store.ShardLife
 
 	watching store.Watching
 	log      []store.Change // the last changes
@@ -66,7 +68,8 @@ func newShard() *shard {
 	return sh
 }
 
-// clear forgets every task, but neither the owner, nor seq, nor what the index is for.
+// clear forgets every task, but neither the owner, nor seq, nor what the index is for, nor
+// whose the shard is.
 func (sh *shard) clear() {
 	sh.tasks = make(map[string]*record)
 	for kind := range sh.indexes {
@@ -84,7 +87,7 @@ func (sh *shard) stamp(now clock) store.Stamp {
 		sh.seq++
 		sh.woke = false
 	}
-	return store.Stamp{Now: now.at, Seq: sh.seq}
+	return store.Stamp{Now: now.At, Seq: sh.seq}
 }
 
 // position is where the record lies in the index of its kind.
@@ -102,7 +105,7 @@ func (r *record) position() store.Entry {
 func (r *record) state(now clock) store.State {
 	switch {
 	case r.kind == store.KindPending:
-		return store.PendingState(r.task.Due, now.ms(), r.task.Attempt)
+		return store.PendingState(r.task.Due, now.Millis(), r.task.Attempt)
 	case r.kind == store.KindRunning:
 		return store.StateRunning
 	case r.kind == store.KindDone:
@@ -111,6 +114,25 @@ func (r *record) state(now clock) store.State {
 		return store.StateExpired
 	}
 	return store.StateDead
+}
+
+// life is what the rules need to know of r, which is nil for a task that is not there.
+func (r *record) life() life.Task {
+	if r == nil {
+		return life.Task{}
+	}
+	return life.Task{Phase: r.phase(), Token: r.token, Deadline: r.deadline, Due: r.task.Due, Expires: r.task.Expires}
+}
+
+func (r *record) phase() life.Phase {
+	if r == nil {
+		return life.Absent
+	}
+	return phases[r.kind]
+}
+
+var phases = [...]life.Phase{
+	store.KindPending: life.Pending, store.KindRunning: life.Running, store.KindDone: life.Done, store.KindDead: life.Dead,
 }
 
 // put makes r a record of its kind.
@@ -153,7 +175,7 @@ func (sh *shard) pend(r *record, due store.Millis) {
 // bury makes r a dead letter.
 func (sh *shard) bury(r *record, reason store.Reason, now clock) {
 	sh.take(r)
-	*r = record{task: r.task, kind: store.KindDead, reason: reason, finished: now.ms(), past: r.past}
+	*r = record{task: r.task, kind: store.KindDead, reason: reason, finished: now.Millis(), past: r.past}
 	sh.put(r)
 }
 

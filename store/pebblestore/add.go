@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/life"
 	"github.com/ddq-io/ddq/store/record"
 )
 
@@ -70,8 +71,10 @@ func (t *turn) add(task *store.Task, h *store.Hold) (store.AddResult, error) {
 		return store.AddResult{}, err
 	case f == absent:
 		return t.insert(task, h, false)
-	case f == broken || old.state == pending:
-		return t.present(task, &old), nil
+	}
+	same := !old.unreadable && old.fingerprint == task.Fingerprint
+	if status := life.Add(old.phase(f), same); status != store.Added {
+		return t.present(task, &old, status), nil
 	}
 	if err := t.removeFinished(task.ID, &old); err != nil {
 		return store.AddResult{}, err
@@ -96,7 +99,7 @@ func (t *turn) insert(task *store.Task, h *store.Hold, rewritten bool) (store.Ad
 		return result, err
 	}
 	t.tellNew(store.Change{Kind: store.ChangeEnqueued, Version: 1}, task)
-	if h == nil || task.Due > t.ms || task.Expires != 0 && task.Expires <= t.ms || task.Traits.Ordering() != "" {
+	if h == nil || !life.HoldsNew(task, t.ms) {
 		traits := record.AppendTraits(nil, task.Traits)
 		if err := t.lineUp(traits, task.Due, task.ID); err != nil {
 			return result, err
@@ -140,16 +143,13 @@ func (t *turn) writeTask(task *store.Task, edits int64, rewritten bool) (err err
 }
 
 // present is the outcome of adding a task whose id is taken by a live one.
-func (t *turn) present(task *store.Task, old *entry) store.AddResult {
-	result := store.AddResult{Status: store.Conflict, Due: old.due, State: old.stateAt(t.ms)}
+func (t *turn) present(task *store.Task, old *entry, status store.Status) store.AddResult {
+	result := store.AddResult{Status: status, Due: old.due, State: old.stateAt(t.ms)}
 	if h := t.sh.holds.get(task.ID); h != nil {
 		result.State = store.StateRunning
-		result.Token, result.Deadline, result.Attempt = h.token, h.deadline, h.attempt
-	}
-	if !old.unreadable && old.fingerprint == task.Fingerprint {
-		result.Status = store.Duplicate
-	} else {
-		result.Token, result.Deadline, result.Attempt = store.Token{}, 0, 0
+		if status == store.Duplicate {
+			result.Token, result.Deadline, result.Attempt = h.token, h.deadline, h.attempt
+		}
 	}
 	return result
 }

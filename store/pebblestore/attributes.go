@@ -148,7 +148,7 @@ func (s *Store) Lookup(ctx context.Context, name store.Shard, q store.IndexQuery
 	}
 	defer s.leave()
 	sh := s.shard(name, false)
-	st, _, err := s.numbers(sh)
+	st, err := s.numbers(sh)
 	if err != nil {
 		return nil, err
 	}
@@ -205,13 +205,13 @@ func (t *turn) reindex(set store.IndexSet, position []byte, limit int) (next str
 	default:
 		lower = append(append(lower, position[len(state.Walk):]...), 0)
 	}
-	seen, more := 0, false
+	seen, bytes, more := 0, 0, false
 	var last []byte
 	err = t.s.scan(lower, appendPrefix(nil, t.sh.number, tableTasks+1), func(key, value []byte) (bool, error) {
-		if more = seen == limit; more {
+		if more = seen == limit || bytes >= store.MaxBodies; more {
 			return false, nil
 		}
-		seen++
+		seen, bytes = seen+1, bytes+len(value)
 		last = append(last[:0], key[prefixLen:]...)
 		return true, t.reindexTask(key, value, set)
 	})

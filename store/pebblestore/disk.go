@@ -28,6 +28,7 @@ type disk struct {
 	dir     string
 	minFree uint64
 	onFail  func(error) // called once, in the failing call
+	onFull  func(bool)  // called when the disk is nearly full, and when it is not any more
 
 	err  atomic.Pointer[error]
 	once sync.Once
@@ -57,7 +58,7 @@ const (
 func newDisk(fs vfs.FS, c Config, onFail func(error)) *disk {
 	return &disk{
 		FS: fs, dir: c.Dir, minFree: uint64(c.MinFree), maxChanges: 2 * int64(c.MemTable),
-		onFail: onFail, opened: time.Now(), stopped: make(chan struct{}),
+		onFail: onFail, onFull: func(bool) {}, opened: time.Now(), stopped: make(chan struct{}),
 	}
 }
 
@@ -183,7 +184,21 @@ func (d *disk) look() {
 	if err != nil {
 		return // not known: the writes will tell
 	}
-	d.full.Store(usage.AvailBytes < d.minFree)
+	if full := usage.AvailBytes < d.minFree; d.full.Swap(full) != full {
+		d.onFull(full)
+	}
+}
+
+// logsAhead is how many logs there may be before the first flush: a new store begins
+// with a small memtable, doubles it, and changes the log with each.
+const logsAhead = 8
+
+// spare reports whether a log may take the space that it will need ahead of time. That
+// makes writes faster, and must not be what fills a small disk: the logs of a new store
+// would take logsAhead times as much as all of its tasks.
+func (d *disk) spare(length int64) bool {
+	usage, err := d.FS.GetDiskUsage(d.dir)
+	return err == nil && usage.AvailBytes >= d.minFree+logsAhead*uint64(length)
 }
 
 // The operations that change the directory.
@@ -285,7 +300,11 @@ func (f *file) WriteAt(p []byte, offset int64) (n int, err error) {
 	return n, err
 }
 
+// Preallocate does without when space is short. The writes that follow take what they need.
 func (f *file) Preallocate(offset, length int64) error {
+	if !f.disk.spare(length) {
+		return nil
+	}
 	return f.change(func() error { return f.File.Preallocate(offset, length) })
 }
 

@@ -100,6 +100,7 @@ func checkFailed(t *testing.T, s *Store) {
 		"get":    second(s.Get(ctx, shard, []string{"x"})),
 		"window": second(s.Window(ctx, shard, store.WindowQuery{To: 1, Limit: 1})),
 		"ack":    second(s.Ack(ctx, shard, nil, 0)),
+		"failed": s.Failed(),
 		"close":  s.Close(),
 	} {
 		if !errors.Is(err, store.ErrUnavailable) || !strings.Contains(err.Error(), smallConfig.Dir) {

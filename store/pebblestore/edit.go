@@ -5,6 +5,7 @@ import (
 	"context"
 
 	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/life"
 	"github.com/ddq-io/ddq/store/record"
 )
 
@@ -34,9 +35,16 @@ func (s *Store) Edit(ctx context.Context, name store.Shard, edits []store.Edit) 
 
 // edit changes the entry of a pending task.
 func (t *turn) edit(edit *store.Edit, e *entry) (result store.EditResult, err error) {
-	if version := e.edits + 1; !edit.Takes(version, e.fingerprint) {
-		return store.EditResult{Status: store.Stale, Version: version}, nil
+	rules := e.life(readable)
+	edited := life.Edit(&rules, edit, e.edits+1, e.fingerprint, t.ms)
+	switch edited.Status {
+	case store.OK:
+	case store.Stale:
+		return store.EditResult{Status: edited.Status, Version: e.edits + 1}, nil
+	default:
+		return store.EditResult{Status: edited.Status}, nil
 	}
+	was, stood, due, moves := e.due, e.standsAt(), edited.Due, edited.Moves
 	before, had := bytes.Clone(e.traits()), e.attributes()
 	if task := edit.Task; task != nil {
 		e.expires, e.visibility = task.Expires, task.Visibility
@@ -50,8 +58,6 @@ func (t *turn) edit(edit *store.Edit, e *entry) (result store.EditResult, err er
 		return result, err
 	}
 	e.edits++
-	was, stood := e.due, e.standsAt()
-	due, moves := edit.DueAfter(was, t.ms)
 	e.due = due
 	if err := t.rewriteTask(edit.ID, e); err != nil {
 		return result, err

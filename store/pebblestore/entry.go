@@ -6,13 +6,14 @@ import (
 	"time"
 
 	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/life"
 	"github.com/ddq-io/ddq/store/record"
 )
 
 // entry is a task as it is stored: a header that the store reads, and a body that
 // it does not. Whether the task is held stands with the holds, not in the entry.
 type entry struct {
-	state       life
+	state       stage
 	due         store.Millis
 	fingerprint uint64
 	stamp       uint64 // number of the batch that wrote the entry: see hold.stamp
@@ -41,11 +42,11 @@ type entry struct {
 	body       []byte
 }
 
-// life is the state of an entry. A running task is pending here.
-type life byte
+// stage is the state of an entry. A running task is pending here.
+type stage byte
 
 const (
-	pending life = iota
+	pending stage = iota
 	done
 	dead
 	expired
@@ -152,7 +153,7 @@ func decodeEntry(b []byte) (e entry, err error) {
 	if version := in.byte(); version != entryVersion {
 		return e, fmt.Errorf("decode task: unknown version %d", version)
 	}
-	e.state = life(in.byte())
+	e.state = stage(in.byte())
 	flags, more := in.byte(), byte(0)
 	if flags&hasMore != 0 {
 		more = in.byte()
@@ -238,6 +239,26 @@ func (e *entry) stateAt(now store.Millis) store.State {
 		return store.StateExpired
 	}
 	return store.PendingState(e.due, now, e.attempt)
+}
+
+// phase is the task's when nobody holds it.
+func (e *entry) phase(f found) life.Phase {
+	switch {
+	case f == absent:
+		return life.Absent
+	case f == broken:
+		return life.Unreadable
+	case e.state == pending:
+		return life.Pending
+	case e.state == done:
+		return life.Done
+	}
+	return life.Dead
+}
+
+// life is what the rules need to know of a task that nobody holds.
+func (e *entry) life(f found) life.Task {
+	return life.Task{Phase: e.phase(f), Token: e.token, Due: e.due, Expires: e.expires}
 }
 
 // input reads fixed fields off the front of b. Past the end it reads zeros and says so.

@@ -13,7 +13,7 @@ import (
 func TestEntryComesBackAsItWas(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := entry{
-			state:       life(rapid.IntRange(0, int(expired)).Draw(t, "state")),
+			state:       stage(rapid.IntRange(0, int(expired)).Draw(t, "state")),
 			due:         store.Millis(rapid.Int64().Draw(t, "due")),
 			fingerprint: rapid.Uint64().Draw(t, "fingerprint"),
 			stamp:       rapid.Uint64().Draw(t, "stamp"),

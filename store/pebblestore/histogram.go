@@ -15,9 +15,13 @@ func (s *Store) Histogram(ctx context.Context, name store.Shard, bounds []store.
 	defer s.leave()
 	sh := s.shard(name, false)
 	counts, bucket, seen := make([]int64, len(bounds)+1), 0, 0
-	st, lower, err := s.numbers(sh)
+	st, err := s.numbers(sh)
 	if err != nil || st.Pending == 0 {
 		return st.Stamp, counts, err
+	}
+	lower, err := s.firstPending(sh)
+	if err != nil {
+		return store.Stamp{}, nil, err
 	}
 	err = s.scan(lower, appendPrefix(nil, sh.number, tablePending+1), func(key, _ []byte) (bool, error) {
 		if seen++; seen%checkEvery == 0 && ctx.Err() != nil {

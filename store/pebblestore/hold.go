@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/life"
 )
 
 // Hold takes pending, due tasks for workers.
@@ -12,9 +13,17 @@ func (s *Store) Hold(ctx context.Context, name store.Shard, f store.Fence, wante
 	tasks := make([]store.Task, len(wanted)) // one allocation: they go to workers together
 	stamp, err := s.change(ctx, name, access{fence: &f}, func(t *turn) (err error) {
 		t.coming = len(wanted)
+		var bodies store.Bodies
 		for i := range wanted {
+			if bodies.Full() {
+				results[i] = store.HoldResult{Status: store.LeftOut}
+				continue
+			}
 			if results[i], err = t.hold(&wanted[i], &tasks[i]); err != nil {
 				return err
+			}
+			if results[i].Status == store.OK {
+				bodies.Add(&tasks[i])
 			}
 		}
 		return nil
@@ -37,17 +46,17 @@ func (t *turn) hold(want *store.Hold, task *store.Task) (store.HoldResult, error
 	if h := t.sh.holds.get(want.ID); h != nil {
 		return t.heldBefore(h, want, task, &e, f), nil
 	}
-	switch {
-	case f == absent:
-		return store.HoldResult{Status: store.NotFound}, nil
-	case f == broken:
-		return store.HoldResult{Status: store.Corrupt}, t.bury(want.ID, &e, f)
-	case e.state != pending:
-		return store.HoldResult{Status: store.WrongState}, nil
-	case e.expires != 0 && e.expires <= t.ms:
-		return store.HoldResult{Status: store.Expired}, t.expire(want.ID, &e)
-	case e.due > t.ms:
-		return store.HoldResult{Status: store.NotDue, Due: e.due}, nil
+	rules := e.life(f)
+	switch status := life.Hold(&rules, want.Token, t.ms); status {
+	case store.OK:
+	case store.Corrupt:
+		return store.HoldResult{Status: status}, t.bury(want.ID, &e, f)
+	case store.Expired:
+		return store.HoldResult{Status: status}, t.expire(want.ID, &e)
+	case store.NotDue:
+		return store.HoldResult{Status: status, Due: e.due}, nil
+	default:
+		return store.HoldResult{Status: status}, nil
 	}
 	switch head, searched, err := t.behind(e.traits(), want.ID); {
 	case err != nil:
@@ -59,7 +68,7 @@ func (t *turn) hold(want *store.Hold, task *store.Task) (store.HoldResult, error
 			return store.HoldResult{}, err
 		}
 	}
-	if want.Before != 0 && want.Before <= t.ms {
+	if life.Late(want, t.ms) {
 		return store.HoldResult{Status: store.Late}, nil
 	}
 	if err := t.read(task, want.ID, &e); err != nil {
@@ -73,7 +82,7 @@ func (t *turn) hold(want *store.Hold, task *store.Task) (store.HoldResult, error
 }
 
 // payloadChunk is how many bytes of payloads are allocated together at most. They are
-// on their way to workers at the same time.
+// in flight to workers at the same time.
 const payloadChunk = 16 << 10
 
 // read writes a task that is to be held, with its payload in one piece of memory with
@@ -98,7 +107,8 @@ func (t *turn) read(task *store.Task, id string, e *entry) error {
 // heldBefore is the outcome of holding a task that is held: by this very request,
 // when it is a repeated one.
 func (t *turn) heldBefore(h *hold, want *store.Hold, task *store.Task, e *entry, f found) store.HoldResult {
-	if h.token != want.Token || f != readable {
+	rules := h.life()
+	if f != readable || life.Hold(&rules, want.Token, t.ms) != store.Held {
 		return store.HoldResult{Status: store.WrongState}
 	}
 	if err := e.read(task, want.ID); err != nil {
@@ -123,15 +133,11 @@ func (t *turn) expire(id string, e *entry) error {
 // newHold is the hold that want asks for. The attempt counts from here on, so a
 // worker that crashes still uses one up.
 func (t *turn) newHold(id string, want *store.Hold, e *entry) *hold {
-	visibility := want.Visibility
-	if e.visibility != 0 {
-		visibility = e.visibility
-	}
 	h := t.room()
 	*h = hold{
 		id:            id,
 		token:         want.Token,
-		deadline:      t.ms.Add(visibility),
+		deadline:      t.moment().Deadline(e.visibility, want.Visibility, want.Until),
 		attempt:       e.attempt + 1,
 		by:            t.who(want),
 		started:       t.ms,
@@ -140,9 +146,6 @@ func (t *turn) newHold(id string, want *store.Hold, e *entry) *hold {
 		taskHistory:   e.history,
 		taskIndexed:   e.indexed != "",
 		place:         e.place(),
-	}
-	if want.Until != 0 {
-		h.deadline = min(h.deadline, want.Until)
 	}
 	return h
 }

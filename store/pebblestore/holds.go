@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/life"
 )
 
 // hold is one hold in memory. It does not change but by being replaced, so readers
@@ -165,6 +166,11 @@ func decodeGroup(b []byte) (hs []*hold, err error) {
 		return nil, errors.New("decode holds: malformed")
 	}
 	return hs, nil
+}
+
+// life is what the rules need to know of a task that is held.
+func (h *hold) life() life.Task {
+	return life.Task{Phase: life.Running, Token: h.token, Deadline: h.deadline}
 }
 
 func (h *hold) running() store.Running {

@@ -13,12 +13,19 @@ import (
 
 // Get returns tasks by id.
 func (s *Store) Get(ctx context.Context, name store.Shard, ids []string) (store.Stamp, []store.Snapshot, error) {
-	snapshots := make([]store.Snapshot, len(ids))
+	snapshots := make([]store.Snapshot, 0, len(ids))
 	stamp, err := s.change(ctx, name, access{}, func(t *turn) (err error) {
-		for i, id := range ids {
-			if snapshots[i], err = t.snapshot(id); err != nil {
+		var bodies store.Bodies
+		for _, id := range ids {
+			if bodies.Full() {
+				break
+			}
+			snap, err := t.snapshot(id)
+			if err != nil {
 				return err
 			}
+			snapshots = append(snapshots, snap)
+			bodies.Add(&snap.Task)
 		}
 		return nil
 	})
@@ -140,9 +147,9 @@ func afterMillis(number uint32, t table, at store.Millis) []byte {
 // process knows it: after a restart a walk begins again.
 func (s *Store) Running(ctx context.Context, name store.Shard, cursor string, limit int) ([]store.Running, string, error) {
 	var running []store.Running
-	next, err := s.walkHolds(ctx, name, cursor, limit, func(_ *turn, h *hold) error {
+	next, err := s.walkHolds(ctx, name, cursor, limit, func(_ *turn, h *hold) (bool, error) {
 		running = append(running, h.running())
-		return nil
+		return true, nil
 	})
 	if err != nil {
 		return nil, "", err
@@ -150,7 +157,8 @@ func (s *Store) Running(ctx context.Context, name store.Shard, cursor string, li
 	return running, next, nil
 }
 
-func (s *Store) walkHolds(ctx context.Context, name store.Shard, cursor string, limit int, visit func(*turn, *hold) error) (next string, err error) {
+// walkHolds visits a page of holds, which visit may end.
+func (s *Store) walkHolds(ctx context.Context, name store.Shard, cursor string, limit int, visit func(*turn, *hold) (bool, error)) (next string, err error) {
 	position, err := parseCursor(store.KindRunning, cursor)
 	if err != nil {
 		return "", err
@@ -161,9 +169,14 @@ func (s *Store) walkHolds(ctx context.Context, name store.Shard, cursor string, 
 	}
 	_, err = s.change(ctx, name, access{}, func(t *turn) error {
 		page, more := t.sh.holds.after(after, limit)
-		for _, h := range page {
-			if err := visit(t, h); err != nil {
+		for i, h := range page {
+			goOn, err := visit(t, h)
+			if err != nil {
 				return err
+			}
+			if !goOn && i+1 < len(page) {
+				page, more = page[:i+1], true
+				break
 			}
 		}
 		if more && len(page) > 0 {
@@ -196,16 +209,18 @@ func (b boot) serial(position []byte) (uint64, error) {
 
 // List pages through tasks of a kind.
 func (s *Store) List(ctx context.Context, name store.Shard, kind store.Kind, cursor string, limit int) (tasks []store.Snapshot, next string, err error) {
-	see := func(t *turn, id string) error {
+	var bodies store.Bodies
+	see := func(t *turn, id string) (bool, error) {
 		snap, err := t.snapshot(id)
 		if err == nil && snap.State != store.StateUnknown {
 			tasks = append(tasks, snap)
+			bodies.Add(&snap.Task)
 		}
-		return err
+		return !bodies.Full(), err
 	}
 	switch kind {
 	case store.KindRunning:
-		next, err = s.walkHolds(ctx, name, cursor, limit, func(t *turn, h *hold) error { return see(t, h.id) })
+		next, err = s.walkHolds(ctx, name, cursor, limit, func(t *turn, h *hold) (bool, error) { return see(t, h.id) })
 	case store.KindPending:
 		next, err = s.walkIndex(ctx, name, kind, tablePending, cursor, limit, see)
 	case store.KindDone:
@@ -221,9 +236,9 @@ func (s *Store) List(ctx context.Context, name store.Shard, kind store.Kind, cur
 	return tasks, next, nil
 }
 
-// walkIndex visits a page of an index. The position of a cursor is the rest of the
+// walkIndex visits a page of an index, which visit may end. The position of a cursor is the rest of the
 // last key, behind its prefix.
-func (s *Store) walkIndex(ctx context.Context, name store.Shard, kind store.Kind, index table, cursor string, limit int, visit func(*turn, string) error) (next string, err error) {
+func (s *Store) walkIndex(ctx context.Context, name store.Shard, kind store.Kind, index table, cursor string, limit int, visit func(*turn, string) (bool, error)) (next string, err error) {
 	position, err := parseCursor(kind, cursor)
 	if err != nil {
 		return "", err
@@ -236,9 +251,9 @@ func (s *Store) walkIndex(ctx context.Context, name store.Shard, kind store.Kind
 			lower = appendMillis(lower, t.sh.firstDue)
 		}
 		var last []byte
-		seen := 0
+		seen, goOn := 0, true
 		return s.scan(lower, appendPrefix(nil, t.sh.number, index+1), func(key, _ []byte) (bool, error) {
-			if seen == limit {
+			if seen == limit || !goOn {
 				next = formatCursor(kind, last)
 				return false, nil
 			}
@@ -248,7 +263,8 @@ func (s *Store) walkIndex(ctx context.Context, name store.Shard, kind store.Kind
 			if !ok {
 				return true, nil
 			}
-			return true, visit(t, id)
+			goOn, err = visit(t, id)
+			return true, err
 		})
 	})
 	return next, err
@@ -277,6 +293,17 @@ const maxReady = 100_000
 
 // Stats returns counts and ownership of shards. Ready is counted up to 100,000.
 func (s *Store) Stats(ctx context.Context, names []store.Shard) ([]store.Stats, error) {
+	return s.eachNumbers(ctx, names, s.stats)
+}
+
+// Counts is Stats without Ready and OldestMs: all but whether there are keys is in
+// memory.
+func (s *Store) Counts(ctx context.Context, names []store.Shard) ([]store.Stats, error) {
+	return s.eachNumbers(ctx, names, s.counts)
+}
+
+// eachNumbers asks for the numbers of each shard.
+func (s *Store) eachNumbers(ctx context.Context, names []store.Shard, of func(*shard) (store.Stats, error)) ([]store.Stats, error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, err
 	}
@@ -284,7 +311,7 @@ func (s *Store) Stats(ctx context.Context, names []store.Shard) ([]store.Stats, 
 	stats := make([]store.Stats, len(names))
 	for i, name := range names {
 		var err error
-		if stats[i], err = s.stats(s.shard(name, false)); err != nil {
+		if stats[i], err = of(s.shard(name, false)); err != nil {
 			return nil, err
 		}
 	}
@@ -292,11 +319,12 @@ func (s *Store) Stats(ctx context.Context, names []store.Shard) ([]store.Stats, 
 }
 
 func (s *Store) stats(sh *shard) (store.Stats, error) {
-	st, lower, err := s.numbers(sh)
-	if err != nil {
+	st, err := s.counts(sh)
+	if err != nil || st.Pending == 0 {
 		return st, err
 	}
-	if st.Keys, err = s.hasKeys(sh); err != nil || st.Pending == 0 {
+	lower, err := s.firstPending(sh)
+	if err != nil {
 		return st, err
 	}
 	now := store.Millis(st.Now.UnixMilli())
@@ -314,14 +342,32 @@ func (s *Store) stats(sh *shard) (store.Stats, error) {
 	return st, err
 }
 
-// numbers returns what is in memory of a shard, and the key of its first pending task.
-func (s *Store) numbers(sh *shard) (store.Stats, []byte, error) {
+func (s *Store) counts(sh *shard) (store.Stats, error) {
+	st, err := s.numbers(sh)
+	if err == nil {
+		st.Keys, err = s.hasKeys(sh)
+	}
+	return st, err
+}
+
+// firstPending is the key of the shard's first pending task, or one before it.
+func (s *Store) firstPending(sh *shard) ([]byte, error) {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	if err := s.advance(sh, math.MaxInt64); err != nil {
+		return nil, err
+	}
+	return appendMillis(appendPrefix(nil, sh.number, tablePending), sh.firstDue), nil
+}
+
+// numbers returns what is in memory of a shard.
+func (s *Store) numbers(sh *shard) (store.Stats, error) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	if err := sh.load(s); err != nil {
-		return store.Stats{}, nil, err
+		return store.Stats{}, err
 	}
-	st := store.Stats{
+	return store.Stats{
 		Stamp:   store.Stamp{Now: now(), Seq: sh.meta.seq},
 		Pending: sh.meta.pending,
 		Running: int64(sh.holds.len()),
@@ -330,13 +376,7 @@ func (s *Store) numbers(sh *shard) (store.Stats, []byte, error) {
 		Owner:   sh.owner.node,
 		Epoch:   sh.owner.fence.Epoch,
 		Index:   sh.index,
+		Life:    sh.life,
 		Logged:  sh.meta.log.last > sh.meta.log.forgotten,
-	}
-	if st.Pending == 0 {
-		return st, nil, nil
-	}
-	if err := s.advance(sh, math.MaxInt64); err != nil {
-		return store.Stats{}, nil, err
-	}
-	return st, appendMillis(appendPrefix(nil, sh.number, tablePending), sh.firstDue), nil
+	}, nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/life"
 	"github.com/ddq-io/ddq/store/record"
 )
 
@@ -89,25 +90,23 @@ type holder struct {
 	entry
 	found
 	state store.State
+	phase life.Phase
 }
 
 func (t *turn) holder(m *keyMark) (h holder, err error) {
 	if h.entry, h.found, err = t.find(m.id); err != nil || h.found == absent {
 		return h, err
 	}
-	h.state = h.stateAt(t.ms)
+	h.state, h.phase = h.stateAt(t.ms), h.entry.phase(h.found)
 	if t.sh.holds.get(m.id) != nil {
-		h.state = store.StateRunning
+		h.state, h.phase = store.StateRunning, life.Running
 	}
 	return h, nil
 }
 
 // taken reports whether a key is not free.
 func (t *turn) taken(m *keyMark, h *holder) bool {
-	if m.until != 0 {
-		return m.until > t.ms
-	}
-	return h.state.Pending() || h.state == store.StateRunning
+	return life.KeyTaken(h.phase, m.until, t.ms)
 }
 
 func (t *turn) addKeyed(task *store.Task) (store.AddResult, error) {
@@ -133,13 +132,12 @@ func (t *turn) addKeyed(task *store.Task) (store.AddResult, error) {
 		known.Due = h.due
 	}
 	same := h.found == readable && !h.unreadable && h.fingerprint == task.Fingerprint
-	switch again := m.id == task.ID || m.last == task.ID; {
-	case again, task.Key.OnConflict == store.KeyReturn, task.Key.OnConflict == store.KeyReject && task.Key.SameRepeats && same:
+	again := m.id == task.ID || m.last == task.ID
+	switch status := life.KeyConflict(task.Key, h.phase, again, same); status {
+	case store.Duplicate, store.Taken:
+		known.Status = status
 		return known, nil
-	case task.Key.OnConflict == store.KeyReject:
-		known.Status = store.Taken
-		return known, nil
-	case h.found == broken || !h.state.Pending():
+	case store.Passed:
 		result, err := t.addFree(task, m, m.until)
 		if result.Status == store.Added {
 			result.Status = store.Passed
@@ -162,7 +160,7 @@ func (t *turn) addFree(task *store.Task, old *keyMark, until store.Millis) (stor
 	}
 	m := &keyMark{id: task.ID, due: task.Due, until: until}
 	if until == 0 && task.Key.Window > 0 {
-		m.until = t.ms.Add(task.Key.Window)
+		m.until = t.in(task.Key.Window)
 	}
 	if m.look = m.until; m.look == 0 {
 		m.look = store.KeyLook(t.ms, task.Due)

@@ -26,6 +26,7 @@ const (
 	tableLog     table = 'w' // what happened to tasks
 	tableMeta    table = 'm'
 	tableOwner   table = 'o'
+	tableLife    table = 'b' // of the topic that the shard belongs to
 
 	// Of number 0, which is no shard's.
 	tableShards table = 's'

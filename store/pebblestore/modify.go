@@ -5,6 +5,7 @@ import (
 	"context"
 
 	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/life"
 	"github.com/ddq-io/ddq/store/record"
 )
 
@@ -41,15 +42,19 @@ func (t *turn) modify(id string, do func(*entry) error) (store.RemoveResult, err
 		return store.RemoveResult{}, err
 	}
 	e, f, err := t.find(id)
-	switch {
-	case err != nil:
+	if err != nil {
 		return store.RemoveResult{}, err
-	case f == absent:
-		return store.RemoveResult{Status: store.NotFound}, nil
-	case t.sh.holds.get(id) != nil:
-		return store.RemoveResult{Status: store.WrongState, State: store.StateRunning}, nil
-	case f == broken || e.state != pending:
-		return store.RemoveResult{Status: store.WrongState, State: e.stateAt(t.ms)}, nil
+	}
+	phase, state := e.phase(f), e.stateAt(t.ms)
+	if f != absent && t.sh.holds.get(id) != nil {
+		phase, state = life.Running, store.StateRunning
+	}
+	switch status := life.Change(phase); status {
+	case store.OK:
+	case store.WrongState:
+		return store.RemoveResult{Status: status, State: state}, nil
+	default:
+		return store.RemoveResult{Status: status}, nil
 	}
 	return store.RemoveResult{Status: store.OK}, do(&e)
 }
@@ -109,7 +114,7 @@ func changeDead[R any](ctx context.Context, s *Store, name store.Shard, ids []st
 			if err != nil {
 				return err
 			}
-			if results[i] = absent; f != readable || e.state != dead && e.state != expired {
+			if results[i] = absent; life.Requeue(e.phase(f)) != store.OK {
 				continue
 			}
 			if results[i], err = do(t, id, &e); err != nil {
@@ -188,17 +193,22 @@ func (t *turn) trim(over store.Entry) error {
 // Seal makes a shard take no new task.
 func (s *Store) Seal(ctx context.Context, name store.Shard) error {
 	_, err := s.change(ctx, name, access{owned: true}, func(t *turn) error {
+		life, ours := t.sh.life.Sealing(name.Life)
+		if !ours {
+			return nil
+		}
 		t.sealed = true
 		t.writer() // it is written with the numbers
-		return nil
+		return t.putLife(life)
 	})
 	return err
 }
 
 // DropShard deletes everything of a shard but its owner record.
 func (s *Store) DropShard(ctx context.Context, name store.Shard) error {
-	_, err := s.change(ctx, name, access{}, func(t *turn) error {
-		if t.sh.number == 0 {
+	_, err := s.change(ctx, name, access{owned: name.Life != 0}, func(t *turn) error {
+		life, ours := t.sh.life.Dropping(name.Life)
+		if t.sh.number == 0 || !ours {
 			return nil
 		}
 		for _, table := range []table{tableTasks, tablePending, tableHolds, tableDead, tableDone, tableTrim, tableLanes, tableHistory, tableKeys, tableOrder, tableIndex, tableLog} {
@@ -210,7 +220,7 @@ func (s *Store) DropShard(ctx context.Context, name store.Shard) error {
 		m := t.sh.meta
 		t.pending, t.done, t.dead = -m.pending, -m.done, -m.dead
 		t.dropped = true
-		return nil
+		return t.putLife(life)
 	})
 	return err
 }

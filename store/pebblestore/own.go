@@ -45,6 +45,15 @@ type sessions struct {
 type session struct {
 	start   store.Token
 	expires time.Time
+	ttl     time.Duration
+	addr    string
+}
+
+// lives reports whether the session lasts. One that ends far later than it can is of a
+// clock that was ahead, and is over.
+func (ss session) lives(now time.Time) bool {
+	left := ss.expires.Sub(now)
+	return left > 0 && left <= 2*ss.ttl
 }
 
 func (ss *sessions) get(node string) (session, bool) {
@@ -78,8 +87,8 @@ func (t *turn) ownedByOther(node string) bool {
 	if t.sh.owner.node == "" || t.sh.owner.node == node {
 		return false
 	}
-	lease, ok := t.s.sessions.get(t.sh.owner.node)
-	return ok && lease.expires.After(t.now)
+	lease, _ := t.s.sessions.get(t.sh.owner.node)
+	return lease.lives(t.now)
 }
 
 func (t *turn) putOwner(o owner) error {
@@ -105,11 +114,10 @@ func (s *Store) RenewSession(ctx context.Context, claimed store.Session) (time.T
 	defer s.leave()
 	s.sessions.mu.Lock()
 	defer s.sessions.mu.Unlock()
-	current, ok := s.sessions.byNode[claimed.Node]
-	if !claimed.Begin && (!ok || current.start != claimed.Start) {
-		return time.Time{}, store.ErrSessionLost
-	}
 	moment := now()
-	s.sessions.byNode[claimed.Node] = session{start: claimed.Start, expires: moment.Add(claimed.TTL)}
+	if current := s.sessions.byNode[claimed.Node]; !claimed.Begin && current.start != claimed.Start && current.lives(moment) {
+		return time.Time{}, store.SessionLost(current.addr)
+	}
+	s.sessions.byNode[claimed.Node] = session{start: claimed.Start, expires: moment.Add(claimed.TTL), ttl: claimed.TTL, addr: claimed.Addr}
 	return moment, nil
 }

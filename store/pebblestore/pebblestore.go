@@ -98,6 +98,7 @@ func open(c Config, files vfs.FS, log *slog.Logger) (*Store, error) {
 	s.sessions.byNode = make(map[string]session)
 	rand.Read(s.boot[:]) //nolint:errcheck // never fails
 	s.disk = newDisk(files, c, s.fail)
+	s.disk.onFull = s.noteFull
 
 	lock, err := lockDir(c.Dir, files)
 	if err != nil {
@@ -115,6 +116,9 @@ func open(c Config, files vfs.FS, log *slog.Logger) (*Store, error) {
 func (s *Store) openDB(c Config) (err error) {
 	s.use.Lock() // so that a failure meanwhile closes what is open afterwards
 	defer s.use.Unlock()
+	if err := checkManifest(c.Dir, s.disk); err != nil {
+		return err
+	}
 	compact := newCompactions()
 	if s.db, err = pebble.Open(c.Dir, options(c, s.disk, s.lock, compact, s.log)); err != nil {
 		return err
@@ -160,6 +164,23 @@ func (s *Store) fail(cause error) {
 		defer s.use.Unlock()
 		s.closeDB() //nolint:errcheck // the failure is what is reported
 	}()
+}
+
+// noteFull is called, between enter and leave, when the disk became nearly full or is not
+// any more. What waits in memory is written to tables then: their logs may give back
+// space, and nothing else would make them while no task is added.
+func (s *Store) noteFull(full bool) {
+	if !full {
+		s.log.Info("data directory has room again", "dir", s.dir)
+		return
+	}
+	s.log.Warn("disk is nearly full, no tasks are added", "dir", s.dir, "free_bytes_needed", s.disk.minFree)
+	if s.disk.flushing.Load() {
+		return // tables find no room, and this would wait for them
+	}
+	if _, err := s.db.AsyncFlush(); err != nil {
+		s.log.Warn("tables not written ahead of time", "err", err)
+	}
 }
 
 // Close waits for running calls and ends background work. It may be called twice.
@@ -215,6 +236,15 @@ func (s *Store) usable() error {
 		return s.failed(store.ErrUnavailable)
 	}
 	return nil
+}
+
+// Failed returns what froze the directory, or nil. The store answers nothing until it
+// is opened anew.
+func (s *Store) Failed() error {
+	if s.disk.failure() == nil {
+		return nil
+	}
+	return s.failed(store.ErrUnavailable)
 }
 
 // failed wraps what froze the disk as kind.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/life"
 	"github.com/ddq-io/ddq/store/record"
 )
 
@@ -43,11 +44,12 @@ func (t *turn) ack(a store.Ack, retention time.Duration) (store.Status, error) {
 		return 0, err
 	}
 	h := t.sh.holds.get(a.ID)
-	switch {
-	case h == nil:
+	if h == nil {
 		return t.ackAgain(a)
-	case h.token != a.Token:
-		return store.Stale, nil
+	}
+	rules := h.life()
+	if status := life.Ack(&rules, a.Token); status != store.OK {
+		return status, nil
 	}
 	t.endHold(h)
 	if err := t.tellUnread(h, store.Change{Kind: store.ChangeDone, Attempt: h.attempt, Outcome: store.OutcomeAcked}); err != nil {
@@ -71,21 +73,17 @@ func (t *turn) ack(a store.Ack, retention time.Duration) (store.Status, error) {
 	if err := t.recordAttempt(h, &e, store.OutcomeAcked, "", a.Result); err != nil {
 		return 0, err
 	}
-	return store.OK, t.addDone(h, &e, t.ms.Add(retention))
+	return store.OK, t.addDone(h, &e, t.in(retention))
 }
 
 // ackAgain is the outcome of acking a task that is not held.
 func (t *turn) ackAgain(a store.Ack) (store.Status, error) {
 	e, f, err := t.find(a.ID)
-	switch {
-	case err != nil:
+	if err != nil {
 		return 0, err
-	case f == absent:
-		return store.NotFound, nil
-	case f == readable && e.state == done && e.token == a.Token:
-		return store.Already, nil
 	}
-	return store.WrongState, nil
+	rules := e.life(f)
+	return life.Ack(&rules, a.Token), nil
 }
 
 // Nack ends holds and makes the tasks pending again, or dead.
@@ -122,16 +120,22 @@ func (t *turn) nack(n *store.Nack, overdue bool) (store.NackResult, error) {
 	if err != nil {
 		return store.NackResult{}, err
 	}
-	h := t.sh.holds.get(n.ID)
-	switch {
-	case h == nil && f == absent:
-		return store.NackResult{Status: store.NotFound}, nil
-	case h == nil:
-		return store.NackResult{Status: store.WrongState, State: e.stateAt(t.ms)}, nil
-	case h.token != n.Token:
-		return store.NackResult{Status: store.Stale}, nil
-	case overdue && h.deadline > t.ms:
-		return store.NackResult{Status: store.NotDue, Deadline: h.deadline}, nil
+	h, rules := t.sh.holds.get(n.ID), e.life(f)
+	if h != nil {
+		rules = h.life()
+	}
+	status := life.Nack(&rules, n.Token)
+	if overdue {
+		status = life.Recover(&rules, n.Token, t.ms)
+	}
+	switch status {
+	case store.OK:
+	case store.WrongState:
+		return store.NackResult{Status: status, State: e.stateAt(t.ms)}, nil
+	case store.NotDue:
+		return store.NackResult{Status: status, Deadline: h.deadline}, nil
+	default:
+		return store.NackResult{Status: status}, nil
 	}
 	t.endHold(h)
 	if f == absent { // a hold of nothing: it only had to go
@@ -142,46 +146,31 @@ func (t *turn) nack(n *store.Nack, overdue bool) (store.NackResult, error) {
 
 // fail is what becomes of a task whose hold ended without success.
 func (t *turn) fail(n *store.Nack, h *hold, e *entry, f found) (store.NackResult, error) {
-	reason, outcome := n.Reason, n.Outcome
-	if h.cancelled {
-		reason = store.ReasonCancelled
-		if outcome != store.OutcomeNone {
-			outcome = store.OutcomeCancelled
-		}
-	}
-	if outcome != store.OutcomeNone && f != broken {
-		if err := t.recordAttempt(h, e, outcome, n.Error, nil); err != nil {
+	failure := life.Fail(n, h.attempt, h.cancelled, f == broken)
+	if failure.Outcome != store.OutcomeNone && f != broken {
+		if err := t.recordAttempt(h, e, failure.Outcome, n.Error, nil); err != nil {
 			return store.NackResult{}, err
 		}
 	}
-	e.attempt = h.attempt
-	if n.Uncount {
-		e.attempt--
-	}
+	e.attempt = failure.Attempt
 	if n.Error != "" {
 		e.lastError = n.Error
 	}
 	result := store.NackResult{Status: store.OK, Attempt: e.attempt}
-	if f == broken {
-		reason = store.ReasonCorrupt
-	}
 	traits := e.traits()
-	ended := store.Change{Kind: store.ChangeDead, Attempt: e.attempt, Reason: reason, Outcome: outcome}
-	if reason != store.ReasonNone {
+	ended := store.Change{Kind: failure.Kind, Attempt: e.attempt, Reason: failure.Reason, Outcome: failure.Outcome}
+	if failure.Reason != store.ReasonNone {
 		if err := t.leaveLine(h); err != nil {
 			return result, err
 		}
 		t.tellHeld(h, ended, e)
-		return result, t.addDead(n.ID, e, reason)
+		return result, t.addDead(n.ID, e, failure.Reason)
 	}
-	e.due, e.first = t.ms.Add(n.Delay), h.place != nil
+	e.due, e.first = t.in(n.Delay), h.place != nil
 	if err := t.stayFirst(h); err != nil {
 		return result, err
 	}
-	ended.Due, ended.Kind = e.due, store.ChangeRetrying
-	if n.Uncount {
-		ended.Kind = store.ChangeReleased
-	}
+	ended.Due = e.due
 	t.tellHeld(h, ended, e)
 	result.Due = e.due
 	result.Traits, _ = record.DecodeTraits(traits) // what is not readable is dead-lettered by Hold
@@ -214,23 +203,16 @@ func (t *turn) extend(x *store.Extend) (store.ExtendResult, error) {
 	}
 	h := t.sh.holds.get(x.ID)
 	if h == nil {
-		_, f, err := t.find(x.ID)
-		if f == absent {
-			return store.ExtendResult{Status: store.NotFound}, err
-		}
-		return store.ExtendResult{Status: store.WrongState}, err
+		e, f, err := t.find(x.ID)
+		rules := e.life(f)
+		return store.ExtendResult{Status: life.Extend(&rules, x, t.ms)}, err
 	}
-	if h.token != x.Token {
-		return store.ExtendResult{Status: store.Stale}, nil
-	}
-	if x.Until != 0 && h.deadline <= t.ms {
-		return store.ExtendResult{Status: store.Stale}, nil
+	rules := h.life()
+	if status := life.Extend(&rules, x, t.ms); status != store.OK {
+		return store.ExtendResult{Status: status}, nil
 	}
 	longer := *h
-	longer.deadline = t.ms.Add(x.Visibility)
-	if x.Until != 0 {
-		longer.deadline = min(longer.deadline, x.Until)
-	}
+	longer.deadline = t.moment().Deadline(0, x.Visibility, x.Until)
 	t.extended = append(t.extended, &longer)
 	return store.ExtendResult{Status: store.OK, Deadline: longer.deadline, Cancelled: h.cancelled}, nil
 }
@@ -268,11 +250,12 @@ func (t *turn) cancel(id string) (store.CancelResult, error) {
 		return store.CancelResult{Status: store.OK, Token: h.token}, nil
 	}
 	e, f, err := t.find(id)
-	switch {
-	case err != nil:
+	if err != nil {
 		return store.CancelResult{}, err
-	case f == absent:
-		return store.CancelResult{Status: store.NotFound}, nil
 	}
-	return store.CancelResult{Status: store.WrongState, State: e.stateAt(t.ms)}, nil
+	result := store.CancelResult{Status: life.Cancel(e.phase(f))}
+	if result.Status == store.WrongState {
+		result.State = e.stateAt(t.ms)
+	}
+	return result, nil
 }

@@ -27,6 +27,7 @@ type shard struct {
 	known  bool       // number is stored
 	meta   meta
 	owner  owner
+	life   store.ShardLife
 	holds  holds
 	index  store.IndexState // a walk does not outlive the process
 
@@ -100,6 +101,7 @@ func newShard(name store.Shard, number uint32) *shard {
 // shard returns the shard of that name. Unless create is set, one that was never
 // used is not remembered: it has number 0, under which no task lies.
 func (s *Store) shard(name store.Shard, create bool) *shard {
+	name = name.Name()
 	s.mu.RLock()
 	sh := s.shards[name]
 	s.mu.RUnlock()
@@ -139,6 +141,9 @@ func (sh *shard) load(s *Store) error {
 		sh.owner, err = decodeOwner(b)
 		return err
 	}); err != nil {
+		return err
+	}
+	if err := sh.loadLife(s); err != nil {
 		return err
 	}
 	if err := sh.loadIndex(s); err != nil {

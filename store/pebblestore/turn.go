@@ -12,6 +12,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/life"
 )
 
 // turn is a call's turn at a shard: it has the shard's lock. Items of the call
@@ -22,7 +23,7 @@ type turn struct {
 	s     *Store
 	sh    *shard
 	now   time.Time
-	ms    store.Millis
+	ms    store.Millis // now, rounded down: a task is due once ms has reached it
 	batch *pebble.Batch
 	// indexes are what is added to indexes. They come behind the batch, so that its
 	// keys are next to each other: then Pebble need not search for each from the top.
@@ -46,6 +47,8 @@ type turn struct {
 	pending, done, dead      int64 // differences
 	becamePending, seqRaised bool
 	owner                    *owner            // the next one
+	life                     *store.ShardLife  // the next one
+	opened                   bool              // it is not sealed any more
 	dropped                  bool              // nothing but the owner is left
 	sealed                   bool              // no new task from here on
 	indexed                  *store.IndexState // the next one
@@ -76,7 +79,7 @@ func (s *Store) change(ctx context.Context, name store.Shard, a access, do func(
 		return store.Stamp{}, s.fullError()
 	}
 	t := s.begin(s.shard(name, a.grows || a.owned))
-	stamp, err := t.run(a, do)
+	stamp, err := t.run(name.Life, a, do)
 	return stamp, t.end(err)
 }
 
@@ -91,7 +94,12 @@ func (s *Store) begin(sh *shard) *turn {
 	return t
 }
 
-func (t *turn) run(a access, do func(*turn) error) (_ store.Stamp, err error) {
+func (t *turn) moment() life.Moment { return life.Moment{At: t.now} }
+
+// in returns the moment d from now.
+func (t *turn) in(d time.Duration) store.Millis { return t.moment().In(d) }
+
+func (t *turn) run(life uint64, a access, do func(*turn) error) (_ store.Stamp, err error) {
 	defer t.sh.mu.Unlock()
 	defer func() { err = errors.Join(err, t.forgetSeen()) }()
 	if err := t.sh.load(t.s); err != nil {
@@ -102,6 +110,11 @@ func (t *turn) run(a access, do func(*turn) error) (_ store.Stamp, err error) {
 		return store.Stamp{}, store.ErrFenced
 	case a.grows && !a.closed && t.sh.meta.sealed:
 		return store.Stamp{}, store.ErrSealed
+	}
+	if a.grows {
+		if err := t.admit(life); err != nil {
+			return store.Stamp{}, err
+		}
 	}
 	t.newest = t.sh.meta.newest
 	if err := do(t); err != nil {
@@ -281,7 +294,7 @@ func (t *turn) apply() error {
 	m.done += t.done
 	m.dead += t.dead
 	m.newest = t.newest
-	m.sealed = (m.sealed || t.sealed) && !t.dropped
+	m.sealed = (m.sealed || t.sealed) && !t.dropped && !t.opened
 	if t.becamePending && !t.seqRaised {
 		m.seq++
 		t.seqRaised = true
@@ -383,6 +396,9 @@ func (t *turn) remember() {
 	if t.owner != nil {
 		t.sh.owner = *t.owner
 	}
+	if t.life != nil {
+		t.sh.life = *t.life
+	}
 	if t.indexed != nil {
 		t.sh.index = *t.indexed
 	}
@@ -404,6 +420,6 @@ func (t *turn) remember() {
 	clear(t.ended)
 	t.begun, t.extended, t.ended = t.begun[:0], t.extended[:0], t.ended[:0]
 	t.pending, t.done, t.dead, t.becamePending = 0, 0, 0, false
-	t.owner, t.dropped, t.sealed, t.indexed = nil, false, false, nil
+	t.owner, t.life, t.dropped, t.sealed, t.opened, t.indexed = nil, nil, false, false, false, nil
 	t.log, t.trimmed = nil, 0
 }

@@ -17,7 +17,7 @@ func (s *Store) Add(ctx context.Context, shard store.Shard, tasks []*store.Task)
 	}
 	results := make([]store.AddResult, len(tasks))
 	stamp, err := s.batch(ctx, call{
-		what: "add", lua: s.lua.add, shard: shard, parts: 1, pends: true,
+		what: "add", lua: s.lua.add, shard: shard, parts: 1, pends: true, adds: true,
 		ids:   func(i int) string { return tasks[i].ID },
 		sizes: func(i int) int { return overhead + len(tasks[i].Payload) },
 		args: func(chunk []int, n count) (*args, error) {
@@ -57,7 +57,7 @@ func (s *Store) HoldNew(ctx context.Context, shard store.Shard, f store.Fence, t
 		return h
 	}
 	stamp, err := s.batch(ctx, call{
-		what: "hold new", lua: s.lua.holdNew, shard: shard, parts: 1, pends: true, fence: &f,
+		what: "hold new", lua: s.lua.holdNew, shard: shard, parts: 1, pends: true, adds: true, fence: &f,
 		ids:   func(i int) string { return tasks[i].ID },
 		sizes: func(i int) int { return overhead + len(tasks[i].Payload) },
 		args: func(chunk []int, n count) (*args, error) {

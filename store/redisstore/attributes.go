@@ -122,7 +122,7 @@ func (s *Store) Reindex(ctx context.Context, shard store.Shard, set store.IndexS
 		copy(walk[:], b)
 		position = rest
 	}
-	fields, next, err := s.scan(ctx, s.keys(shard)[dataKey], position, limit)
+	fields, next, err := s.scanBytes(ctx, s.keys(shard)[dataKey], position, limit, true)
 	if err != nil {
 		return "", err
 	}

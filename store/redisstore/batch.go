@@ -128,9 +128,12 @@ type call struct {
 	// args encodes the items of a chunk; take reads the reply about them.
 	args func(chunk []int, n count) (*args, error)
 	take func(chunk []int, r reply)
+	// full, if it is not nil, says that the answer has all it takes: no further script is run.
+	full func() bool
 	// pends says that the script can make tasks pending: it takes a count and
 	// answers whether it did.
 	pends bool
+	adds  bool // the script takes the life of the topic, see lua/admit.lua
 }
 
 // count says whether a script raises seq, see lua/owner.lua.
@@ -159,6 +162,9 @@ func (s *Store) batch(ctx context.Context, c call, n int) (store.Stamp, error) {
 	all := chunks(n, c.ids, sizes)
 	pended := false
 	for k, chunk := range all {
+		if k > 0 && c.full != nil && c.full() {
+			break
+		}
 		r, err := s.runChunk(ctx, c, keys, chunk, whenToCount(k == len(all)-1, pended), stamp.Now)
 		if err != nil && k > 0 && !c.read {
 			s.countAfterPart(ctx, keys, pended)
@@ -202,6 +208,9 @@ func (s *Store) runChunk(ctx context.Context, c call, keys *shardKeys, chunk []i
 	a, err := c.args(chunk, n)
 	if err != nil {
 		return reply{}, err
+	}
+	if c.adds {
+		a.str(lifeText(store.ShardLife{Topic: c.shard.Life}))
 	}
 	a.moment(moment, s.wait.mark(c))
 	if err := ctx.Err(); err != nil {

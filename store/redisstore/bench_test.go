@@ -145,6 +145,7 @@ func BenchmarkCycle(b *testing.B) {
 	server := redistest.Start(b)
 	s := claim(b, open(b, server.URL()))
 	s.fill(b, 100_000)
+	s.shard.Life = 7 // as nodes add
 	ctx := context.Background()
 	for _, n := range batchSizes {
 		b.Run(fmt.Sprintf("batch=%d", n), func(b *testing.B) {
@@ -170,6 +171,7 @@ func BenchmarkImmediate(b *testing.B) {
 	server := redistest.Start(b)
 	s := claim(b, open(b, server.URL()))
 	s.fill(b, 100_000)
+	s.shard.Life = 7 // as nodes add
 	ctx := context.Background()
 	for _, n := range batchSizes {
 		b.Run(fmt.Sprintf("batch=%d", n), func(b *testing.B) {

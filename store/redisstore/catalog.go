@@ -48,7 +48,7 @@ func (s *Store) PutTopic(ctx context.Context, t store.Topic) (store.Topic, error
 // topic returns a topic as it is stored, and decoded.
 func (s *Store) topic(ctx context.Context, name string) (string, store.Topic, error) {
 	get := redis.NewStringCmd(ctx, "hget", topicsKey, name)
-	err := s.nodes.send(ctx, topicsKey, get)
+	err := s.send(ctx, topicsKey, get)
 	if errors.Is(err, redis.Nil) {
 		return "", store.Topic{}, store.ErrTopicNotFound
 	}
@@ -78,7 +78,7 @@ func (s *Store) ListTopics(ctx context.Context) ([]store.Topic, error) {
 		return nil, err
 	}
 	all := redis.NewMapStringStringCmd(ctx, "hgetall", topicsKey)
-	if err := s.nodes.send(ctx, topicsKey, all); err != nil {
+	if err := s.send(ctx, topicsKey, all); err != nil {
 		return nil, readError("list topics", err)
 	}
 	topics := make([]store.Topic, 0, len(all.Val()))

@@ -3,8 +3,6 @@ package redisstore
 import (
 	"context"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/ddq-io/ddq/store"
 )
 
@@ -78,7 +76,7 @@ func idArgs(ids []string, pends bool) func(chunk []int, n count) (*args, error) 
 	}
 }
 
-// Trim implements store.Writer.
+// Trim implements store.Retention.
 func (s *Store) Trim(ctx context.Context, shard store.Shard, limit int) (int, error) {
 	if err := s.enter(ctx); err != nil {
 		return 0, err
@@ -103,35 +101,4 @@ func trim(what string, limit int, part func(want int) (any, error)) (trimmed int
 		}
 	}
 	return trimmed, nil
-}
-
-// Seal implements store.Writer.
-func (s *Store) Seal(ctx context.Context, shard store.Shard) error {
-	if err := s.enter(ctx); err != nil {
-		return err
-	}
-	owner := s.keys(shard)[ownerKey]
-	if err := s.change(ctx, owner, redis.NewIntCmd(ctx, "hset", owner, "sealed", 1)); err != nil {
-		return writeError("seal", err)
-	}
-	return nil
-}
-
-// DropShard implements store.Writer. Redis frees the memory in the background.
-func (s *Store) DropShard(ctx context.Context, shard store.Shard) error {
-	if err := s.enter(ctx); err != nil {
-		return err
-	}
-	args := []any{"unlink"}
-	for _, key := range s.keys(shard)[tasksKey:] {
-		args = append(args, key)
-	}
-	if err := s.change(ctx, s.keys(shard)[tasksKey], redis.NewIntCmd(ctx, args...)); err != nil {
-		return writeError("drop shard", err)
-	}
-	owner := s.keys(shard)[ownerKey]
-	if err := s.change(ctx, owner, redis.NewIntCmd(ctx, "hdel", owner, "sealed", "watched")); err != nil {
-		return writeError("drop shard", err)
-	}
-	return nil
 }

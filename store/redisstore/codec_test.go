@@ -110,21 +110,6 @@ func TestHeaderOfAPlainTask(t *testing.T) {
 	}
 }
 
-// TestStatusesInScripts fixes the numbers that status.lua repeats.
-func TestStatusesInScripts(t *testing.T) {
-	for i, s := range []store.Status{
-		store.OK, store.Added, store.Held, store.Duplicate, store.Conflict, store.Already,
-		store.NotDue, store.Stale, store.WrongState, store.NotFound, store.Corrupt, store.Expired,
-	} {
-		if int(s) != i+1 {
-			t.Errorf("status %d is %d in the scripts", s, i+1)
-		}
-	}
-	if store.ReasonExpired != 3 || store.ReasonCorrupt != 4 {
-		t.Errorf("reasons are %d and %d, 3 and 4 in the scripts", store.ReasonExpired, store.ReasonCorrupt)
-	}
-}
-
 func TestChunksKeepTheOrderOfAnID(t *testing.T) {
 	ids := make([]string, 0, 2500)
 	for i := range 2500 {

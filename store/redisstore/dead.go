@@ -30,7 +30,7 @@ func (s *Store) DeadWindow(ctx context.Context, shard store.Shard, w store.Windo
 	return entries, nil
 }
 
-// TrimDead implements store.Writer.
+// TrimDead implements store.Retention.
 func (s *Store) TrimDead(ctx context.Context, shard store.Shard, upTo store.Entry, limit int) (int, error) {
 	if err := s.enter(ctx); err != nil {
 		return 0, err

@@ -6,7 +6,8 @@
 //
 // The keys of a shard share a hash tag, so that they lie on one node of a cluster:
 //
-//	ddq:{topic:n}:owner    hash  node, start, nonce, epoch, seq, schema, waited, sealed, indexed
+//	ddq:{topic:n}:owner    hash  node, start, nonce, epoch, seq, schema, waited, sealed,
+//	                             indexed, watched, life
 //	ddq:{topic:n}:tasks    zset  pending: id -> due ms
 //	ddq:{topic:n}:data     hash  id -> record: header and body, written by Add and Edit
 //	ddq:{topic:n}:running  hash  id -> token, deadline, attempt, worker, node, started, due
@@ -24,7 +25,7 @@
 //	ddq:{topic:n}:looks    zset  idempotency key -> when to look whether it is free
 //	ddq:{topic:n}:attrs    hash  id -> indexed attributes; only for tasks that have some
 //	ddq:{topic:n}:index    zset  of these, name, value, id; all of score 0
-//	ddq:node:{name}        hash  a node's session: start, expires, addr
+//	ddq:node:{name}        hash  a node's session: start, expires, ttl, addr
 //	ddq:topics             hash  topic -> configuration
 //
 // and those of limits by the part that they belong to, see store.LimitKey:

@@ -38,6 +38,7 @@ func translate(err, lost error) error {
 	var reply redis.Error
 	var op *net.OpError
 	var unsent *unsentError
+	var wrong *wrongTypeError
 	switch {
 	case isContractError(err):
 		return err
@@ -47,6 +48,8 @@ func translate(err, lost error) error {
 		return fmt.Errorf("%w: no sentinel knows a primary of that name", store.ErrUnavailable)
 	case errors.As(err, &unsent):
 		return fmt.Errorf("%w: %w", store.ErrUnavailable, err)
+	case errors.As(err, &wrong):
+		return fmt.Errorf("redis: %w", wrong)
 	case errors.As(err, &reply):
 		return translateReply(reply)
 	case errors.Is(err, redis.ErrPoolTimeout), errors.Is(err, redis.ErrPoolExhausted),

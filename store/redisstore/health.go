@@ -202,7 +202,9 @@ func (s *Store) Info(ctx context.Context) (store.Info, error) {
 	if err := s.enter(ctx); err != nil {
 		return store.Info{}, err
 	}
-	return *s.info.Load(), nil
+	info := *s.info.Load()
+	info.ManyClocks = s.nodes.cluster != nil
+	return info, nil
 }
 
 // watch checks the servers until the context ends.

@@ -11,7 +11,11 @@ import (
 // Hold implements store.Owner.
 func (s *Store) Hold(ctx context.Context, shard store.Shard, f store.Fence, holds []store.Hold) (store.Stamp, []store.HoldResult, error) {
 	results := make([]store.HoldResult, len(holds))
+	for i := range results {
+		results[i].Status = store.LeftOut
+	}
 	var corrupt []int // held, but their body cannot be read
+	full := false
 	stamp, err := s.batch(ctx, call{
 		what: "hold", lua: s.lua.hold, shard: shard, parts: 3, fence: &f,
 		ids: func(i int) string { return holds[i].ID },
@@ -26,7 +30,9 @@ func (s *Store) Hold(ctx context.Context, shard store.Shard, f store.Fence, hold
 		},
 		take: func(chunk []int, r reply) {
 			corrupt = append(corrupt, takeHeld(results, holds, chunk, r)...)
+			full = results[chunk[len(chunk)-1]].Status == store.LeftOut
 		},
+		full: func() bool { return full },
 	}, len(holds))
 	if err != nil {
 		return store.Stamp{}, nil, err
@@ -37,10 +43,11 @@ func (s *Store) Hold(ctx context.Context, shard store.Shard, f store.Fence, hold
 	return stamp, results, nil
 }
 
-// takeHeld reads the reply to a hold of a chunk, and returns the positions of
-// tasks that are held but cannot be read.
+// takeHeld reads the reply to a hold of a chunk, which may be about its first tasks
+// only, and returns the positions of tasks that are held but cannot be read.
 func takeHeld(results []store.HoldResult, holds []store.Hold, chunk []int, r reply) (corrupt []int) {
 	dues, records := texts(r.more[0]), list(r.more[1])
+	chunk = chunk[:min(len(chunk), len(records))]
 	tasks := make([]store.Task, len(chunk))
 	for k, i := range chunk {
 		tasks[k] = store.Task{ID: holds[i].ID, Attempt: 1}

@@ -2,10 +2,9 @@ package redisstore
 
 import (
 	"context"
-	"encoding/base64"
 	"fmt"
+	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/redis/go-redis/v9"
 
@@ -15,19 +14,30 @@ import (
 // Get implements store.Reader.
 func (s *Store) Get(ctx context.Context, shard store.Shard, ids []string) (store.Stamp, []store.Snapshot, error) {
 	snapshots := make([]store.Snapshot, len(ids))
+	read := make([]bool, len(ids))
+	full := false
 	stamp, err := s.batch(ctx, call{
 		what: "get", read: true, lua: s.lua.get, shard: shard, parts: 2,
 		ids:  func(i int) string { return ids[i] },
 		args: idArgs(ids, false),
 		take: func(chunk []int, r reply) {
 			places, records := list(r.more[0]), list(r.more[1])
-			for k, i := range chunk {
-				snapshots[i] = snapshot(ids[i], parsePlace(list(at(places, k))), text(at(records, k)), r.now())
+			full = len(records) < len(chunk)
+			for k, i := range chunk[:min(len(chunk), len(records))] {
+				p := parsePlace(list(at(places, k)))
+				if records[k] == nil {
+					p.kind = 0 // its record is gone: Hold and Sweep make a dead letter of it
+				}
+				read[i], snapshots[i] = true, snapshot(ids[i], p, text(records[k]), r.now())
 			}
 		},
+		full: func() bool { return full },
 	}, len(ids))
 	if err != nil {
 		return store.Stamp{}, nil, err
+	}
+	if n := slices.Index(read, false); n >= 0 {
+		snapshots = snapshots[:n]
 	}
 	return stamp, snapshots, nil
 }
@@ -146,6 +156,30 @@ func (s *Store) Running(ctx context.Context, shard store.Shard, cursor string, l
 	return holds, next, nil
 }
 
+// scanBytes returns a page of a hash that ends once it has about store.MaxBodies of values,
+// which are left out unless they are asked for.
+func (s *Store) scanBytes(ctx context.Context, key, cursor string, limit int, values bool) (fields []field, next string, err error) {
+	at, err := parseScanCursor(cursor)
+	if err != nil {
+		return nil, "", err
+	}
+	v, err := s.run(ctx, s.lua.scan, []string{key}, []any{at, min(max(limit, 1), maxItems), bit(values)})
+	if err != nil {
+		return nil, "", readError("scan", err)
+	}
+	all := texts(v)
+	step := 1 + bit(values)
+	for i := 1; i+step <= len(all); i += step {
+		if all[i] != guard {
+			fields = append(fields, field{all[i], all[i+step-1]})
+		}
+	}
+	if next = all[0]; next == "0" {
+		next = ""
+	}
+	return fields, next, nil
+}
+
 // field is one entry of a hash.
 type field struct{ name, value string }
 
@@ -185,7 +219,7 @@ func (s *Store) scan(ctx context.Context, key, cursor string, limit int) (fields
 // scanOnce sends one HSCAN or ZSCAN.
 func (s *Store) scanOnce(ctx context.Context, name, key string, at uint64, count int) (flat []string, after uint64, err error) {
 	cmd := redis.NewScanCmd(ctx, nil, name, key, at, "count", count)
-	if err := s.nodes.send(ctx, key, cmd); err != nil {
+	if err := s.send(ctx, key, cmd); err != nil {
 		return nil, 0, readError("scan", err)
 	}
 	flat, after = cmd.Val()
@@ -201,107 +235,6 @@ func parseScanCursor(cursor string) (uint64, error) {
 		return 0, fmt.Errorf("%w: %q", store.ErrBadCursor, cursor)
 	}
 	return at, nil
-}
-
-// List implements store.Reader. A task that leaves the list between the look at
-// the index and the look at the tasks is not in the page.
-func (s *Store) List(ctx context.Context, shard store.Shard, kind store.Kind, cursor string, limit int) ([]store.Snapshot, string, error) {
-	if err := s.enter(ctx); err != nil {
-		return nil, "", err
-	}
-	ids, next, err := s.listIDs(ctx, shard, kind, cursor, limit)
-	if err != nil || len(ids) == 0 {
-		return nil, next, err
-	}
-	_, all, err := s.Get(ctx, shard, ids)
-	if err != nil {
-		return nil, "", err
-	}
-	tasks := all[:0]
-	for _, t := range all {
-		if isOfKind(t.State, kind) {
-			tasks = append(tasks, t)
-		}
-	}
-	return tasks, next, nil
-}
-
-func isOfKind(state store.State, kind store.Kind) bool {
-	switch kind {
-	case store.KindPending:
-		return state.Pending()
-	case store.KindRunning:
-		return state == store.StateRunning
-	case store.KindDone:
-		return state == store.StateDone
-	}
-	return state == store.StateDead || state == store.StateExpired
-}
-
-// listIDs returns a page of the ids of a kind.
-func (s *Store) listIDs(ctx context.Context, shard store.Shard, kind store.Kind, cursor string, limit int) (ids []string, next string, err error) {
-	keys := s.keys(shard)
-	var index int
-	switch kind {
-	case store.KindPending:
-		index = tasksKey
-	case store.KindDone:
-		index = doneKey
-	case store.KindDead:
-		index = dlqKey
-	case store.KindRunning:
-		return s.listRunning(ctx, keys, cursor, limit)
-	default:
-		return nil, "", fmt.Errorf("list: unknown kind %d", kind)
-	}
-	after, err := parseListCursor(kind, cursor)
-	if err != nil {
-		return nil, "", err
-	}
-	limit = min(max(limit, 1), maxItems)
-	_, page, err := s.page(ctx, keys.pick(ownerKey, index, traitsKey), after, "(+inf", limit)
-	for _, e := range page {
-		ids = append(ids, e.ID)
-	}
-	if err == nil && len(page) == limit {
-		next = formatListCursor(kind, page[limit-1])
-	}
-	return ids, next, err
-}
-
-func (s *Store) listRunning(ctx context.Context, keys *shardKeys, cursor string, limit int) (ids []string, next string, err error) {
-	position, ofKind := strings.CutPrefix(cursor, "r")
-	if cursor != "" && !ofKind {
-		return nil, "", fmt.Errorf("%w: %q", store.ErrBadCursor, cursor)
-	}
-	fields, next, err := s.scan(ctx, keys[runningKey], position, limit)
-	for _, f := range fields {
-		ids = append(ids, parseID(f.name))
-	}
-	if next != "" {
-		next = "r" + next
-	}
-	return ids, next, err
-}
-
-// formatListCursor writes the position of the last entry of a page.
-func formatListCursor(kind store.Kind, last store.Entry) string {
-	return base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%d:%d:%s", kind, last.Due, last.ID))
-}
-
-// parseListCursor reads a cursor; the empty one is the zero Entry.
-func parseListCursor(kind store.Kind, cursor string) (store.Entry, error) {
-	if cursor == "" {
-		return store.Entry{}, nil
-	}
-	raw, err := base64.RawURLEncoding.DecodeString(cursor)
-	position, ofKind := strings.CutPrefix(string(raw), fmt.Sprintf("%d:", kind))
-	ms, id, found := strings.Cut(position, ":")
-	due, errDue := strconv.ParseInt(ms, 10, 64)
-	if err != nil || !ofKind || !found || errDue != nil {
-		return store.Entry{}, fmt.Errorf("%w: %q", store.ErrBadCursor, cursor)
-	}
-	return store.Entry{Due: store.Millis(due), ID: id}, nil
 }
 
 // Stats implements store.Reader.
@@ -322,7 +255,7 @@ func (s *Store) Stats(ctx context.Context, shards []store.Shard) ([]store.Stats,
 	}
 	stats := make([]store.Stats, len(shards))
 	for i, v := range replies {
-		r, err := parseReply(v, 11)
+		r, err := parseReply(v, 12)
 		if err != nil {
 			return nil, readError("stats", err)
 		}
@@ -332,6 +265,7 @@ func (s *Store) Stats(ctx context.Context, shards []store.Shard) ([]store.Stats,
 			Stamp: r.Stamp, Pending: number(r.more[0]), Ready: number(r.more[1]), Running: number(r.more[2]),
 			Dead: number(r.more[3]), Done: number(r.more[4]), Owner: text(r.more[5]), Epoch: epoch, OldestMs: oldest,
 			Keys: number(r.more[8]) > 0, Index: parseIndexState(text(r.more[9])), Logged: number(r.more[10]) > 0,
+			Life: parseShardLife(text(r.more[11])),
 		}
 	}
 	return stats, nil

@@ -19,7 +19,7 @@ func (s *Store) AddKeyed(ctx context.Context, shard store.Shard, tasks []*store.
 	}
 	results := make([]store.AddResult, len(tasks))
 	stamp, err := s.batch(ctx, call{
-		what: "add keyed", lua: s.lua.addKeyed, shard: shard, parts: 1, pends: true,
+		what: "add keyed", lua: s.lua.addKeyed, shard: shard, parts: 1, pends: true, adds: true,
 		ids:   func(i int) string { return tasks[i].ID },
 		sizes: func(i int) int { return max(maxBytes/maxKeyed, overhead+len(tasks[i].Payload)) },
 		args: func(chunk []int, n count) (*args, error) {
@@ -95,7 +95,7 @@ func keyedResult(asked string, v []any, now store.Millis) store.AddResult {
 	return r
 }
 
-// TrimKeys implements store.Writer.
+// TrimKeys implements store.Retention.
 func (s *Store) TrimKeys(ctx context.Context, shard store.Shard, limit int) (int, error) {
 	if err := s.enter(ctx); err != nil {
 		return 0, err

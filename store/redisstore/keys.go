@@ -2,6 +2,8 @@ package redisstore
 
 import (
 	"strconv"
+	"sync"
+	"sync/atomic"
 
 	"github.com/ddq-io/ddq/store"
 )
@@ -19,7 +21,13 @@ const (
 )
 
 // shardKeys are the keys of a shard, in the order in which scripts expect them.
-type shardKeys [17]string
+type shardKeys [len(shardNouns)]string
+
+// shardNouns are the ends of the keys of a shard. Scripts know each key by its noun, in
+// capital letters.
+var shardNouns = [...]string{
+	"owner", "tasks", "data", "running", "notes", "dlq", "done", "kept", "traits", "lanes", "history", "marks", "looks", "attrs", "index", "log", "order",
+}
 
 const (
 	ownerKey = iota
@@ -44,10 +52,34 @@ const (
 func newShardKeys(s store.Shard) *shardKeys {
 	prefix := "ddq:{" + s.Topic + ":" + strconv.Itoa(s.N) + "}:"
 	var keys shardKeys
-	for i, noun := range [...]string{"owner", "tasks", "data", "running", "notes", "dlq", "done", "kept", "traits", "lanes", "history", "marks", "looks", "attrs", "index", "log", "order"} {
+	for i, noun := range shardNouns {
 		keys[i] = prefix + noun
 	}
 	return &keys
+}
+
+// cachedKeys is how many shards' keys are kept: about 1 KB each.
+const cachedKeys = 1 << 15
+
+// keyCache keeps the keys of shards, because making them costs more than most of a call.
+// It forgets all of them when there are too many: nobody tells which topics are deleted.
+// The zero value is empty.
+type keyCache struct {
+	shards sync.Map // store.Shard -> *shardKeys
+	size   atomic.Int64
+}
+
+func (c *keyCache) of(shard store.Shard) *shardKeys {
+	shard = shard.Name()
+	if keys, ok := c.shards.Load(shard); ok {
+		return keys.(*shardKeys)
+	}
+	if c.size.Add(1) > cachedKeys {
+		c.size.Store(1)
+		c.shards.Clear()
+	}
+	keys, _ := c.shards.LoadOrStore(shard, newShardKeys(shard))
+	return keys.(*shardKeys)
 }
 
 // pick returns some of the keys.

@@ -128,7 +128,7 @@ func appendEntry(all []store.Change, e []any) ([]store.Change, error) {
 	return record.DecodeLogEntry(all, []byte(text(at(list(at(e, 1)), 1))), position, func(id []byte) string { return parseID(string(id)) })
 }
 
-// TrimLog implements store.Log.
+// TrimLog implements store.Retention.
 func (s *Store) TrimLog(ctx context.Context, shard store.Shard, limit int) (int, error) {
 	if err := s.enter(ctx); err != nil {
 		return 0, err

@@ -73,6 +73,13 @@ func connect(cfg Config, t target) *nodes {
 	return &nodes{one: redis.NewClient(o)}
 }
 
+// connectOnce makes clients of their own, of one connection to each server. None is made
+// before something is sent.
+func connectOnce(cfg Config, t target) *nodes {
+	cfg.PoolSize = 1
+	return connect(cfg, t)
+}
+
 // bufferSize is that of a connection in each direction.
 const bufferSize = 64 << 10
 

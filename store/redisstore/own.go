@@ -44,7 +44,7 @@ func (s *Store) tryClaim(ctx context.Context, shard store.Shard, session store.S
 	}
 	keys := s.keys(shard)
 	get := redis.NewSliceCmd(ctx, "hmget", keys[ownerKey], "node", "epoch", "nonce")
-	if err := s.nodes.send(ctx, keys[ownerKey], get); err != nil {
+	if err := s.send(ctx, keys[ownerKey], get); err != nil {
 		return reply{}, store.Fence{}, readError("claim", err)
 	}
 	record := get.Val()
@@ -119,6 +119,8 @@ func (s *Store) Release(ctx context.Context, shard store.Shard, f store.Fence) e
 // RenewSession implements store.Owner. Replicas are waited for at the beginning
 // only, so that the session is not taken for another's after a failover; where
 // one does not know the last renewals, the session ends early, and fences decide.
+// A renewal has a connection of its own: while replicas are slow, calls that wait for
+// them have all the others, and a lease that ends of that makes an outage of it.
 func (s *Store) RenewSession(ctx context.Context, session store.Session) (time.Time, error) {
 	if err := s.enter(ctx); err != nil {
 		return time.Time{}, err
@@ -128,12 +130,19 @@ func (s *Store) RenewSession(ctx context.Context, session store.Session) (time.T
 	a.wait(session.TTL)
 	a.str(session.Addr)
 	a.int(int64(bit(session.Begin)))
-	v, err := s.runAndWait(ctx, s.lua.renew, session.Begin, []string{sessionKey(session.Node)}, a.values())
-	if err != nil {
-		return time.Time{}, writeError("renew session", err)
+	key, argv := sessionKey(session.Node), a.values()
+	var v any
+	var err error
+	if session.Begin {
+		v, err = s.run(ctx, s.lua.renew, []string{key}, argv)
+	} else {
+		v, err = s.renewals.run(ctx, s.lua.renew, key, argv)
 	}
-	if number(v) == -1 {
-		return time.Time{}, fmt.Errorf("renew session: %w", store.ErrSessionLost)
+	if err != nil {
+		return time.Time{}, writeError("renew session", s.blame(ctx, err, key))
+	}
+	if addr, isLost := v.(string); isLost {
+		return time.Time{}, store.SessionLost(addr)
 	}
 	return time.UnixMicro(number(v)).UTC(), nil
 }

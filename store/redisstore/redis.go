@@ -3,6 +3,7 @@ package redisstore
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -68,12 +69,13 @@ func (c Config) timeout() time.Duration { return cmp.Or(c.Timeout, 5*time.Second
 // servers' configuration, besides those of the clients.
 type Store struct {
 	nodes         *nodes
+	renewals      *nodes // the same servers, on a connection that nothing else waits for
 	wait          wait
 	lua           *scripts
 	log           *slog.Logger
 	allowVolatile bool
 
-	shards sync.Map // store.Shard -> *shardKeys
+	shards keyCache
 	info   atomic.Pointer[store.Info]
 	closed atomic.Bool
 	stop   func() error // ends everything, once
@@ -97,10 +99,9 @@ func Open(ctx context.Context, cfg Config, log *slog.Logger) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{nodes: connect(cfg, t), wait: w, lua: lua, log: log, allowVolatile: cfg.AllowVolatile}
+	s := &Store{nodes: connect(cfg, t.copy()), renewals: connectOnce(cfg, t), wait: w, lua: lua, log: log, allowVolatile: cfg.AllowVolatile}
 	if err := s.checkFirst(ctx); err != nil {
-		s.nodes.close()
-		return nil, err
+		return nil, errors.Join(err, s.closeAll())
 	}
 	watching, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
@@ -112,7 +113,7 @@ func Open(ctx context.Context, cfg Config, log *slog.Logger) (*Store, error) {
 		s.closed.Store(true)
 		cancel()
 		<-done
-		return s.nodes.close()
+		return s.closeAll()
 	})
 	return s, nil
 }
@@ -131,6 +132,8 @@ func (s *Store) checkFirst(ctx context.Context) error {
 	return nil
 }
 
+func (s *Store) closeAll() error { return errors.Join(s.nodes.close(), s.renewals.close()) }
+
 // Close implements store.Store.
 func (s *Store) Close() error { return s.stop() }
 
@@ -142,14 +145,8 @@ func (s *Store) enter(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// keys returns the keys of a shard, made on first use.
-func (s *Store) keys(shard store.Shard) *shardKeys {
-	if keys, ok := s.shards.Load(shard); ok {
-		return keys.(*shardKeys)
-	}
-	keys, _ := s.shards.LoadOrStore(shard, newShardKeys(shard))
-	return keys.(*shardKeys)
-}
+// keys returns the keys of a shard.
+func (s *Store) keys(shard store.Shard) *shardKeys { return s.shards.of(shard) }
 
 // Clock implements store.Store. In a cluster it is that of the node that has the
 // topics, so that it does not jump between nodes.

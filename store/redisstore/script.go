@@ -2,12 +2,8 @@ package redisstore
 
 import (
 	"context"
-	"crypto/sha1"
 	"embed"
-	"encoding/hex"
 	"fmt"
-	"regexp"
-	"strings"
 	"sync"
 
 	"github.com/redis/go-redis/v9"
@@ -27,9 +23,10 @@ type scripts struct {
 	add, hold, holdNew, ack, nack, extend, cancel,
 	remove, move, update, requeue, removeDead, trim, trimDead, addKeyed, trimKeys,
 	claim, release, renew, session,
-	stamp, raise, get, history, window, lookup, reindex, sweepIndex, sweepAttrs, laneWindow, lanes, stats, sweep, sweepLanes, sweepOrder, inOrder, putTopic,
+	stamp, raise, get, history, window, scan, records, lookup, reindex, sweepIndex, sweepAttrs, laneWindow, lanes, stats, sweep, sweepLanes, sweepOrder, inOrder, putTopic,
 	histogram, reserve, acquire, movePermits, free,
-	watch, changes, changesWaited, trimLog *script
+	watch, changes, changesWaited, trimLog,
+	seal, drop, open *script
 }
 
 func loadScripts() (*scripts, error) {
@@ -39,9 +36,10 @@ func loadScripts() (*scripts, error) {
 		"trim_dead": &l.trimDead, "add_keyed": &l.addKeyed, "trim_keys": &l.trimKeys,
 		"add": &l.add, "hold": &l.hold, "hold_new": &l.holdNew, "ack": &l.ack, "nack": &l.nack, "extend": &l.extend, "cancel": &l.cancel,
 		"claim": &l.claim, "release": &l.release, "renew": &l.renew, "session": &l.session,
-		"stamp": &l.stamp, "raise": &l.raise, "get": &l.get, "history": &l.history, "window": &l.window, "lane_window": &l.laneWindow, "lookup": &l.lookup, "reindex": &l.reindex, "sweep_index": &l.sweepIndex, "sweep_attrs": &l.sweepAttrs, "lanes": &l.lanes, "stats": &l.stats, "sweep": &l.sweep, "sweep_lanes": &l.sweepLanes, "sweep_order": &l.sweepOrder, "in_order": &l.inOrder, "put_topic": &l.putTopic, "histogram": &l.histogram,
+		"stamp": &l.stamp, "raise": &l.raise, "get": &l.get, "history": &l.history, "window": &l.window, "scan": &l.scan, "records": &l.records, "lane_window": &l.laneWindow, "lookup": &l.lookup, "reindex": &l.reindex, "sweep_index": &l.sweepIndex, "sweep_attrs": &l.sweepAttrs, "lanes": &l.lanes, "stats": &l.stats, "sweep": &l.sweep, "sweep_lanes": &l.sweepLanes, "sweep_order": &l.sweepOrder, "in_order": &l.inOrder, "put_topic": &l.putTopic, "histogram": &l.histogram,
 		"reserve": &l.reserve, "acquire": &l.acquire, "move_permits": &l.movePermits, "free": &l.free,
 		"watch": &l.watch, "changes": &l.changes, "changes_waited": &l.changesWaited, "trim_log": &l.trimLog,
+		"seal": &l.seal, "drop": &l.drop, "open": &l.open,
 	} {
 		s, err := loadScript(name)
 		if err != nil {
@@ -52,33 +50,22 @@ func loadScripts() (*scripts, error) {
 	return l, nil
 }
 
-var includeLine = regexp.MustCompile(`(?m)^\s*-- include (\w+\.lua)$`)
-
-func loadScript(name string) (*script, error) {
-	text, err := luaFiles.ReadFile("lua/" + name + ".lua")
-	if err != nil {
-		return nil, err
-	}
-	source := string(text)
-	for includeLine.MatchString(source) && err == nil { // what is included may include more
-		source = includeLine.ReplaceAllStringFunc(source, func(line string) string {
-			included, readErr := luaFiles.ReadFile("lua/" + includeLine.FindStringSubmatch(line)[1])
-			if readErr != nil {
-				err = readErr
-			}
-			return strings.TrimSuffix(string(included), "\n")
-		})
-	}
-	sum := sha1.Sum([]byte(source))
-	shebang, _, _ := strings.Cut(source, "\n")
-	return &script{name, source, hex.EncodeToString(sum[:]), strings.Contains(shebang, "no-writes")}, err
-}
-
 // run runs a script on the node that has its keys, which share a slot. A server
 // that does not know it yet (after a restart, a failover or SCRIPT FLUSH) has run
 // nothing and is sent the source.
 func (s *Store) run(ctx context.Context, sc *script, keys []string, argv []any) (any, error) {
 	return s.runAndWait(ctx, sc, !sc.reads, keys, argv)
+}
+
+// run runs a script there, as Store.run does, without waiting for replicas.
+func (n *nodes) run(ctx context.Context, sc *script, key string, argv []any) (any, error) {
+	cmd := evalCmd(ctx, "evalsha", sc.sha, []string{key}, argv)
+	err := n.send(ctx, key, cmd)
+	if redis.HasErrorPrefix(err, "NOSCRIPT") {
+		cmd = evalCmd(ctx, "eval", sc.source, []string{key}, argv)
+		err = n.send(ctx, key, cmd)
+	}
+	return cmd.Val(), err
 }
 
 // runAndWait is run with a say in whether replicas are waited for.
@@ -90,7 +77,7 @@ func (s *Store) runAndWait(ctx context.Context, sc *script, wait bool, keys []st
 		err = s.sendAndWait(ctx, keys[0], wait, cmd)
 	}
 	if err != nil {
-		return nil, err
+		return nil, s.blame(ctx, err, keys...)
 	}
 	return cmd.Val(), nil
 }
@@ -140,7 +127,7 @@ func (s *Store) runEachWith(ctx context.Context, sc *script, keys [][]string, ar
 			continue
 		}
 		if s.nodes.patience == 0 && !redis.HasErrorPrefix(cmd.Err(), "NOSCRIPT") {
-			return nil, cmd.Err()
+			return nil, s.blame(ctx, cmd.Err(), keys[i]...)
 		}
 		reply, err := s.run(ctx, sc, keys[i], argv(i)) // to where it is now
 		if err != nil {

@@ -3,7 +3,6 @@ package redisstore
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -13,7 +12,7 @@ import (
 // sweepOrder are the keys that Sweep walks: tasks first, then what points to them.
 var sweepOrder = [...]int{dataKey, tasksKey, runningKey, dlqKey, doneKey, notesKey, keptKey, traitsKey, lanesKey, historyKey, orderKey, attrsKey, indexKey}
 
-// Sweep implements store.Reader. The cursor is the number of the key in
+// Sweep implements store.Owner. The cursor is the number of the key in
 // sweepOrder and the cursor of Redis in that key.
 func (s *Store) Sweep(ctx context.Context, shard store.Shard, f store.Fence, cursor string, limit int) (int, string, error) {
 	if err := s.enter(ctx); err != nil {
@@ -23,29 +22,23 @@ func (s *Store) Sweep(ctx context.Context, shard store.Shard, f store.Fence, cur
 	if err != nil {
 		return 0, "", err
 	}
-	page, next, err := s.sweepPage(ctx, s.keys(shard), step, position, limit)
+	members, next, err := s.sweepPage(ctx, s.keys(shard), step, position, limit)
 	if err != nil {
 		return 0, "", err
 	}
-	repaired, script := 0, s.lua.sweep
+	var repaired int
 	switch sweepOrder[step] {
 	case lanesKey:
-		script = s.lua.sweepLanes
+		repaired, err = s.drop(ctx, s.lua.sweepLanes, shard, f, members)
 	case indexKey:
-		script = s.lua.sweepIndex
+		repaired, err = s.drop(ctx, s.lua.sweepIndex, shard, f, members)
 	case orderKey:
-		script = s.lua.sweepOrder
+		repaired, err = s.drop(ctx, s.lua.sweepOrder, shard, f, members)
+	default:
+		repaired, err = s.repairAll(ctx, shard, f, members)
 	}
-	for i, ids := range [][]string{page.unreadable, page.readable} {
-		n, lost, err := s.repair(ctx, script, shard, f, i, ids)
-		if err != nil {
-			return 0, "", err
-		}
-		again, err := s.restoreAttributes(ctx, shard, f, page.tasks, lost)
-		if err != nil {
-			return 0, "", err
-		}
-		repaired += n + again
+	if err != nil {
+		return 0, "", err
 	}
 	if next == "" && step+1 == len(sweepOrder) {
 		return repaired, "", nil
@@ -69,38 +62,20 @@ func parseSweepCursor(cursor string) (step int, position string, err error) {
 	return step, position, err
 }
 
-// sweepPage are stored ids of one of the keys, those apart whose record cannot be read.
-type sweepPage struct {
-	readable, unreadable []string
-	tasks                map[string]*store.Task // of the readable ones those with attributes, in a page of the data
-}
-
-func (s *Store) sweepPage(ctx context.Context, keys *shardKeys, step int, position string, limit int) (page sweepPage, next string, err error) {
+// sweepPage returns members of one of the keys. Values are not read: bodies may be large.
+func (s *Store) sweepPage(ctx context.Context, keys *shardKeys, step int, position string, limit int) (members []string, next string, err error) {
 	key := sweepOrder[step]
 	var fields []field
 	switch key {
 	case dataKey, runningKey, notesKey, traitsKey, historyKey, attrsKey:
-		fields, next, err = s.scan(ctx, keys[key], position, limit)
+		fields, next, err = s.scanBytes(ctx, keys[key], position, limit, false)
 	default:
 		fields, next, err = s.scanSet(ctx, keys[key], position, limit)
 	}
-	if key == dataKey {
-		page.tasks = make(map[string]*store.Task)
-	}
 	for _, f := range fields {
-		if key == dataKey {
-			t := new(store.Task)
-			if decodeRecord(f.value, t) != nil {
-				page.unreadable = append(page.unreadable, f.name)
-				continue
-			}
-			if len(t.Attributes) > 0 {
-				page.tasks[f.name] = t
-			}
-		}
-		page.readable = append(page.readable, f.name)
+		members = append(members, f.name)
 	}
-	return page, next, err
+	return members, next, err
 }
 
 func (s *Store) scanSet(ctx context.Context, key, cursor string, limit int) (fields []field, next string, err error) {
@@ -123,31 +98,123 @@ func (s *Store) scanSet(ctx context.Context, key, cursor string, limit int) (fie
 	return fields, next, nil
 }
 
-// repair looks at stored ids once more, in a script, and repairs what is broken.
-// readable is 1 when their records can be read. It checks the fence even when
-// there are no ids. It returns the tasks that may have lost their attributes.
-func (s *Store) repair(ctx context.Context, lua *script, shard store.Shard, f store.Fence, readable int, members []string) (repaired int, lost bare, err error) {
+// drop has a script remove those of the members that point to nothing. It checks the fence
+// even when there are none.
+func (s *Store) drop(ctx context.Context, lua *script, shard store.Shard, f store.Fence, members []string) (repaired int, err error) {
 	for start := 0; start == 0 || start < len(members); start += maxItems {
 		a := newArgs(maxItems+3, 32*maxItems)
 		a.fence(f)
-		if lua == s.lua.sweep {
-			a.int(int64(readable))
-		}
 		for _, m := range members[start:min(start+maxItems, len(members))] {
 			a.str(m)
 		}
 		v, err := s.swept(ctx, lua, shard, a)
 		if err != nil {
-			return 0, lost, err
-		}
-		if all := list(v); len(all) > 2 {
-			v = all[0]
-			lost.indexed = text(all[1])
-			lost.ids = append(lost.ids, texts(all[2:])...)
+			return repaired, err
 		}
 		repaired += int(number(v))
 	}
-	return repaired, lost, nil
+	return repaired, nil
+}
+
+// What is known of the records of tasks that are to be repaired.
+const (
+	recordsUnknown    = ""
+	recordsUnreadable = "0"
+	recordsReadable   = "1"
+)
+
+// repairAll repairs what is broken of tasks, by stored id. It reads the records of those
+// only that are in no index, or may have lost their attributes.
+func (s *Store) repairAll(ctx context.Context, shard store.Shard, f store.Fence, ids []string) (repaired int, err error) {
+	for start := 0; start == 0 || start < len(ids); start += maxItems {
+		n, doubtful, lost, err := s.repair(ctx, shard, f, recordsUnknown, ids[start:min(start+maxItems, len(ids))])
+		if repaired += n; err != nil {
+			return repaired, err
+		}
+		n, err = s.repairRead(ctx, shard, f, doubtful)
+		if repaired += n; err != nil {
+			return repaired, err
+		}
+		n, err = s.restoreAttributes(ctx, shard, f, lost)
+		if repaired += n; err != nil {
+			return repaired, err
+		}
+	}
+	return repaired, nil
+}
+
+// repairRead repairs tasks that are in no index by what their records say.
+func (s *Store) repairRead(ctx context.Context, shard store.Shard, f store.Fence, ids []string) (repaired int, err error) {
+	err = s.readRecords(ctx, shard, ids, func(ids []string, records []any) error {
+		byState, byID := map[string][]string{}, make(map[string]any, len(ids))
+		for i, id := range ids {
+			byID[id] = records[i]
+			state := recordsReadable
+			if decodeRecord(text(records[i]), new(store.Task)) != nil {
+				state = recordsUnreadable
+			}
+			byState[state] = append(byState[state], id)
+		}
+		for state, ids := range byState {
+			n, _, lost, err := s.repair(ctx, shard, f, state, ids)
+			if repaired += n; err != nil {
+				return err
+			}
+			known := make([]any, len(lost.ids))
+			for i, id := range lost.ids {
+				known[i] = byID[id]
+			}
+			n, err = s.indexAgain(ctx, shard, f, lost, known)
+			if repaired += n; err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return repaired, err
+}
+
+// readRecords calls do with the records of tasks, by stored id, page by page.
+func (s *Store) readRecords(ctx context.Context, shard store.Shard, ids []string, do func(ids []string, records []any) error) error {
+	for len(ids) > 0 {
+		a := newArgs(maxItems, 32*maxItems)
+		for _, id := range ids[:min(len(ids), maxItems)] {
+			a.str(id)
+		}
+		v, err := s.run(ctx, s.lua.records, s.keys(shard).pick(ownerKey, tasksKey, dataKey), a.values())
+		if err != nil {
+			return readError("sweep", err)
+		}
+		records := list(v)
+		n := min(len(ids), len(records))
+		if n == 0 {
+			return readError("sweep", errReply)
+		}
+		if err := do(ids[:n], records[:n]); err != nil {
+			return err
+		}
+		ids = ids[n:]
+	}
+	return nil
+}
+
+// repair looks at tasks, by stored id, once more, in a script, and repairs what is broken.
+// It checks the fence even when there are no ids. It returns the tasks that it can only
+// repair once it is known whether their records can be read, and those that may have lost
+// their attributes.
+func (s *Store) repair(ctx context.Context, shard store.Shard, f store.Fence, records string, ids []string) (repaired int, doubtful []string, lost bare, err error) {
+	a := newArgs(len(ids)+3, 32*len(ids)+64)
+	a.fence(f)
+	a.str(records)
+	for _, id := range ids {
+		a.str(id)
+	}
+	v, err := s.swept(ctx, s.lua.sweep, shard, a)
+	if err != nil {
+		return 0, nil, lost, err
+	}
+	all := list(v)
+	return int(number(at(all, 0))), texts(list(at(all, 1))), bare{text(at(all, 2)), texts(list(at(all, 3)))}, nil
 }
 
 // swept runs a script of a sweep.
@@ -171,26 +238,45 @@ type bare struct {
 
 // restoreAttributes indexes those of the tasks again whose records say that they have
 // attributes for it.
-func (s *Store) restoreAttributes(ctx context.Context, shard store.Shard, f store.Fence, tasks map[string]*store.Task, lost bare) (repaired int, err error) {
-	state := parseIndexState(lost.indexed)
-	set := state.Ready
+func (s *Store) restoreAttributes(ctx context.Context, shard store.Shard, f store.Fence, lost bare) (repaired int, err error) {
+	if lost.set() == "" {
+		return 0, nil
+	}
+	err = s.readRecords(ctx, shard, lost.ids, func(ids []string, records []any) error {
+		n, err := s.indexAgain(ctx, shard, f, bare{lost.indexed, ids}, records)
+		repaired += n
+		return err
+	})
+	return repaired, err
+}
+
+// set is what a task of the shard is indexed by, if it has seen it: those that a walk has
+// seen have what that is for.
+func (b bare) set() store.IndexSet {
+	state := parseIndexState(b.indexed)
 	if state.Walk != (store.Token{}) {
-		set = state.Building // those that the walk has seen have what it is for
+		return state.Building
 	}
-	ids := slices.DeleteFunc(lost.ids, func(id string) bool { return tasks[id] == nil || set.In(tasks[id].Attributes) == "" })
-	for part := range slices.Chunk(ids, maxItems) {
-		a := newArgs(4*len(part)+3, 64*len(part)+64)
-		a.fence(f)
-		a.str(lost.indexed)
-		for _, id := range part {
+	return state.Ready
+}
+
+// indexAgain is restoreAttributes for tasks whose records are known.
+func (s *Store) indexAgain(ctx context.Context, shard store.Shard, f store.Fence, lost bare, records []any) (repaired int, err error) {
+	set := lost.set()
+	a := newArgs(4*len(lost.ids)+3, 64*len(lost.ids)+64)
+	a.fence(f)
+	a.str(lost.indexed)
+	none := len(a.ends)
+	for i, id := range lost.ids {
+		var t store.Task
+		if decodeRecord(text(records[i]), &t) == nil && set.In(t.Attributes) != "" {
 			a.str(id)
-			a.indexed(tasks[id], set)
+			a.indexed(&t, set)
 		}
-		v, err := s.swept(ctx, s.lua.sweepAttrs, shard, a)
-		if err != nil {
-			return repaired, err
-		}
-		repaired += int(number(v))
 	}
-	return repaired, nil
+	if len(a.ends) == none {
+		return 0, nil
+	}
+	v, err := s.swept(ctx, s.lua.sweepAttrs, shard, a)
+	return int(number(v)), err
 }

@@ -48,6 +48,23 @@ type target struct {
 	waitTimeout  time.Duration // 0: the URL does not say
 }
 
+// copy returns a target whose options are not those of t: connect changes them.
+func (t target) copy() target {
+	if t.one != nil {
+		one := *t.one
+		t.one = &one
+	}
+	if t.sentinel != nil {
+		sentinel := *t.sentinel
+		t.sentinel = &sentinel
+	}
+	if t.cluster != nil {
+		cluster := *t.cluster
+		t.cluster = &cluster
+	}
+	return t
+}
+
 // CheckURL says what is wrong with a Config.URL, and shows no password.
 func CheckURL(raw string) error {
 	_, err := parseURL(raw)

@@ -54,7 +54,7 @@ func concurrentAdds(f *fixture) {
 				won[member]++
 			case store.Conflict:
 			default:
-				return fmt.Errorf("status of a racing add is %s", statusName(results[0].Status))
+				return fmt.Errorf("status of a racing add is %s", results[0].Status)
 			}
 		}
 		return nil
@@ -171,7 +171,7 @@ func (f *fixture) end(h store.Hold, ack bool) error {
 		status = results[0].Status
 	}
 	if status != store.OK {
-		return fmt.Errorf("end of the hold of %q: %s", h.ID, statusName(status))
+		return fmt.Errorf("end of the hold of %q: %s", h.ID, status)
 	}
 	return nil
 }

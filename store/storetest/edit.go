@@ -17,6 +17,7 @@ func editCases() []entry {
 		{"Edit/ReplacesWhatItMay", editReplaces},
 		{"Edit/ReplacesAndMovesAtOnce", editBoth},
 		{"Edit/Now", editNow},
+		{"Edit/NotPastTheExpiry", editExpiry},
 		{"Edit/WithoutAMoveTellsNobody", editQuietly},
 		{"Edit/AddKnowsTheRequestStill", editThenAdd},
 		{"Edit/HoldTakesTheTaskAsItIs", editThenHold},
@@ -261,6 +262,40 @@ func editBig(f *fixture) {
 	f.edit(store.Stale, edits...)
 }
 
+// editExpiry moves tasks past their expiry, where no worker would get them, and their
+// expiry before them.
+func editExpiry(f *fixture) {
+	now := f.now()
+	due, expires := now.Add(long), now.Add(2*long)
+	a := task("a", due)
+	a.Expires = expires
+	f.add(a, task("b", due))
+	earlier, alone := f.changed("a", "x"), f.changed("b", "x")
+	earlier.Expires, alone.Expires = due, due-1
+	for _, e := range []store.Edit{{ID: "a", Due: expires}, {ID: "a", Due: expires + 1}, {ID: "a", Task: earlier}, {ID: "b", Task: alone}} {
+		before, seq := f.get(e.ID), f.seq()
+		f.edit(store.Expired, e)
+		checkTask(f, "after a refused edit", f.get(e.ID).Task, before.Task)
+		equal(f, "seq", f.seq(), seq)
+	}
+	later, never := f.changed("a", "later"), f.changed("a", "never")
+	later.Expires, never.Expires = 2*expires, 0
+	never.Edits += 3
+	f.edit(store.OK, store.Edit{ID: "a", Due: expires - 1})
+	later.Edits++
+	f.edit(store.OK, store.Edit{ID: "a", Due: expires, Task: later})
+	f.edit(store.OK, store.Edit{ID: "a", Now: true})
+	f.edit(store.OK, store.Edit{ID: "a", Due: 3 * expires, Task: never})
+
+	late := task("late", now-1)
+	late.Expires = now.Add(long)
+	f.add(late)
+	f.nack(store.Nack{ID: "late", Token: f.hold("late")[0], Delay: 2 * long}) // its retry comes past its expiry
+	f.edit(store.OK, store.Edit{ID: "late", Task: f.changed("late", "x")})
+	f.edit(store.Expired, store.Edit{ID: "late", Due: late.Expires})
+	f.edit(store.OK, store.Edit{ID: "late", Now: true})
+}
+
 // editLanes gives tasks other traits, with and without a move.
 func editLanes(f *fixture) {
 	f.scheduled("a", "b")
@@ -362,7 +397,7 @@ func (f *fixture) raceToEdit(id, payload string) (int, error) {
 	case store.Stale, store.WrongState:
 		return 0, nil
 	}
-	return 0, fmt.Errorf("status of a racing edit is %s", statusName(results[0].Status))
+	return 0, fmt.Errorf("status of a racing edit is %s", results[0].Status)
 }
 
 // newEdit draws an edit: a move, a promotion or other contents, mostly of the version

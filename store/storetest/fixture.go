@@ -211,7 +211,7 @@ func (f *fixture) get(id string) store.Snapshot {
 // states checks the states of tasks.
 func (f *fixture) states(want store.State, ids ...string) {
 	f.Helper()
-	_, snapshots, err := f.s.Get(f.ctx, f.shard, ids)
+	_, snapshots, err := store.GetAll(f.ctx, f.s, f.shard, ids)
 	f.ok("get", err)
 	if len(snapshots) != len(ids) {
 		f.Fatalf("get returned %d tasks for %d ids", len(snapshots), len(ids))
@@ -275,7 +275,7 @@ func (f *fixture) statuses(what string, results any, want ...store.Status) {
 	}
 	for i := range got {
 		if got[i] != want[i] {
-			f.Fatalf("%s: status of item %d of %d is %s, want %s", what, i, len(got), statusName(got[i]), statusName(want[i]))
+			f.Fatalf("%s: status of item %d of %d is %s, want %s", what, i, len(got), got[i], want[i])
 		}
 	}
 }
@@ -293,19 +293,19 @@ func statusesOf(results any) []store.Status {
 	return statuses
 }
 
-func statusName(s store.Status) string {
-	names := []string{"none", "OK", "Added", "Held", "Duplicate", "Conflict", "Already", "NotDue", "Stale", "WrongState", "NotFound", "Corrupt", "Expired", "Late"}
-	if int(s) < len(names) {
-		return names[s]
-	}
-	return fmt.Sprintf("Status(%d)", s)
-}
-
 // about checks a moment that the store derived from its clock.
 func (f *fixture) about(what string, got store.Millis, want time.Time) {
 	f.Helper()
 	if d := got.Time().Sub(want); d < -slack || d > slack {
 		f.Fatalf("%s is %v, want %v (off by %v)", what, got.Time(), want, d)
+	}
+}
+
+// notBefore checks a moment that must not come too early, not by a microsecond.
+func (f *fixture) notBefore(what string, got store.Millis, want time.Time) {
+	f.Helper()
+	if early := want.Sub(got.Time()); early > 0 {
+		f.Fatalf("%s is %v, which is %v too early", what, got.Time(), early)
 	}
 }
 

@@ -18,6 +18,10 @@ func holdCases() []entry {
 		{"Hold/ExpiredTaskIsDeadLettered", holdExpired},
 		{"Hold/ExpiryCountsInEveryPendingState", holdExpiredPending},
 		{"Hold/RefusedWithoutTheFence", holdFenced},
+		{"Hold/StopsWhenBodiesFillTheAnswer", holdBodies},
+		{"Get/StopsWhenBodiesFillTheAnswer", getBodies},
+		{"List/PagesEndWhenBodiesFillTheAnswer", listBodies},
+		{"Reindex/PagesEndWhenBodiesFillTheAnswer", reindexBodies},
 		{"HoldNew/HoldsWhatIsDue", holdNewDue},
 		{"HoldNew/AddsWhatIsNotDue", holdNewNotDue},
 		{"HoldNew/ExpiredTaskIsNotHeld", holdNewExpired},
@@ -89,7 +93,7 @@ func holdDueNow(f *fixture) {
 		case result.Status == store.OK:
 			return
 		case result.Status != store.NotDue || !early:
-			f.Fatalf("status is %s at %v, due time %v", statusName(result.Status), stamp.Now, due.Time())
+			f.Fatalf("status is %s at %v, due time %v", result.Status, stamp.Now, due.Time())
 		}
 		time.Sleep(100 * time.Microsecond) // the step of polling: fine enough to see a millisecond too early
 	}

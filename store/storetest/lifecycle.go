@@ -158,6 +158,7 @@ func (f *fixture) calls(held store.Token) map[string]func(ctx context.Context) e
 		"RemoveDead": func(ctx context.Context) error { _, _, err := s.RemoveDead(ctx, shard, []string{"dead"}); return err },
 		"Trim":       func(ctx context.Context) error { _, err := s.Trim(ctx, shard, 10); return err },
 		"DropShard":  func(ctx context.Context) error { return s.DropShard(ctx, shard) },
+		"OpenShard":  func(ctx context.Context) error { return s.OpenShard(ctx, shard.For(1), store.ShardLife{}) },
 		"Claim":      func(ctx context.Context) error { _, _, err := s.Claim(ctx, shard, f.session); return err },
 		"Release":    func(ctx context.Context) error { return s.Release(ctx, shard, fence) },
 		"RenewSession": func(ctx context.Context) error {
@@ -175,6 +176,7 @@ func (f *fixture) calls(held store.Token) map[string]func(ctx context.Context) e
 			return err
 		},
 		"Stats":       func(ctx context.Context) error { _, err := s.Stats(ctx, []store.Shard{shard}); return err },
+		"Counts":      func(ctx context.Context) error { _, err := s.Counts(ctx, []store.Shard{shard}); return err },
 		"Sweep":       func(ctx context.Context) error { _, _, err := s.Sweep(ctx, shard, fence, "", 10); return err },
 		"PutTopic":    func(ctx context.Context) error { _, err := s.PutTopic(ctx, store.Topic{Name: "new"}); return err },
 		"GetTopic":    func(ctx context.Context) error { _, err := s.GetTopic(ctx, "mail"); return err },

@@ -18,6 +18,7 @@ func limitCases() []entry {
 		{"limits/a look takes nothing", lookTakesNothing},
 		{"limits/a window never has too many in any period", windowNeverTooMany},
 		{"limits/a changed rate keeps what is owed", changedRate},
+		{"limits/a rate goes on once a clock that was ahead is put right", rateAfterClock},
 		{"limits/keys and topics do not share", limitsApart},
 		{"limits/tokens are given once to callers at the same time", tokensGivenOnce},
 		{"limits/never more permits than the cap", permitsUpToCap},
@@ -152,6 +153,29 @@ func changedRate(f *fixture) {
 	look := f.reserve(store.Reservation{Key: mail, Rate: fast, N: 0})
 	if in := look.First.Sub(look.Now); in <= 0 || in > 100*time.Millisecond {
 		f.Fatalf("after a change to ten a second the next token comes in %v, want at most 100ms", in)
+	}
+}
+
+// rateAfterClock uses a rate up for longer than anybody does, as a clock that is ahead has
+// it, and then by the right clock.
+func rateAfterClock(f *fixture) {
+	for kind, rate := range map[string]store.Rate{"bucket": perSecond(100, 1), "window": {Kind: store.SlidingWindow, Count: 100, Period: time.Second}} {
+		key := store.LimitKey{Topic: "mail", Key: kind}
+		used := 0
+		for range 20 {
+			used += f.reserve(store.Reservation{Key: key, Rate: rate, N: 1000, Ahead: store.MaxAhead - time.Second}).N
+		}
+		short := store.Reservation{Key: key, Rate: rate, N: 10, Ahead: 2 * time.Second}
+		if got := f.reserve(short).N; got != 0 {
+			f.Fatalf("%s: got %d tokens of a rate that is used up for a minute, after %d", kind, got, used)
+		}
+		for range 1000 {
+			got := f.reserve(store.Reservation{Key: key, Rate: rate, N: 1000, Ahead: long})
+			if used += got.N; used >= 3*100*int(store.MaxAhead/time.Second) {
+				break
+			}
+		}
+		equal(f, kind+": tokens once the clock is right", f.reserve(short).N, 10)
 	}
 }
 

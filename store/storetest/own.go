@@ -21,6 +21,8 @@ func ownCases() []entry {
 		{"Session/RenewedAfterItRanOut", sessionRanOut},
 		{"Session/RenewingPutsTheEndOff", sessionRenewed},
 		{"Session/BeginReplaces", sessionBegin},
+		{"Session/ForgottenBeginsAgain", sessionForgotten},
+		{"Session/TakesOverWhatIsOver", sessionTakesOver},
 	}
 }
 
@@ -222,4 +224,31 @@ func sessionBegin(f *fixture) {
 	_, err = f.s.RenewSession(f.ctx, second) // repeated: its outcome was unknown
 	f.ok("begin again", err)
 	f.claim(store.Shard{Topic: "mail", N: 10}, second)
+}
+
+// sessionForgotten renews a session that the store knows nothing of, as after a restore.
+func sessionForgotten(f *fixture) {
+	session := store.Session{Node: "node-2", Start: store.NewToken(), TTL: long}
+	shard := store.Shard{Topic: "mail", N: 11}
+	_, err := f.s.RenewSession(f.ctx, session)
+	f.ok("renewal of a session that was forgotten", err)
+	f.claim(shard, session)
+	_, _, err = f.s.Claim(f.ctx, shard, f.session)
+	f.refused("claim by another node", err, store.ErrOwned)
+	other := session
+	other.Start = store.NewToken()
+	_, err = f.s.RenewSession(f.ctx, other)
+	f.refused("renewal under another start while that lasts", err, store.ErrSessionLost)
+}
+
+// sessionTakesOver renews a session after that of a later process of its name ended.
+func sessionTakesOver(f *fixture) {
+	first := f.begin("node-2", long)
+	f.begin("node-2", short)
+	waitUntil(f, f.s, f.now().Add(short)+2)
+	_, _, err := f.s.Claim(f.ctx, store.Shard{Topic: "mail", N: 12}, first)
+	f.refused("claim before the renewal", err, store.ErrSessionLost)
+	_, err = f.s.RenewSession(f.ctx, first)
+	f.ok("renewal after the later process ended", err)
+	f.claim(store.Shard{Topic: "mail", N: 12}, first)
 }

@@ -18,12 +18,14 @@ func settleCases() []entry {
 		{"Trim/AtMostLimit", trimLimit},
 		{"Trim/LeavesWhatCameAfter", trimReplaced},
 		{"Nack/PendingAgainAfterTheDelay", nackRetry},
+		{"Nack/NeverBeforeTheDelay", nackNotEarly},
 		{"Nack/ReleaseTakesTheAttemptBack", nackRelease},
 		{"Nack/ReasonDeadLetters", nackDead},
 		{"Nack/KeepsTheLastError", nackError},
 		{"Nack/RefusedWithoutTheHold", nackRefused},
 		{"Nack/SameIDTwiceInOneBatch", nackTwice},
 		{"Extend/MovesTheDeadline", extend},
+		{"Extend/LastsAsLongAsAsked", extendNotShort},
 		{"Extend/SameIDTwiceInOneBatch", extendTwice},
 		{"Extend/RefusedWithoutTheHold", extendRefused},
 	}
@@ -213,6 +215,18 @@ func nackRetry(f *fixture) {
 	equal(f, "last error", held[0].Task.LastError, "no luck")
 }
 
+// A delay counts from the microsecond of the call: rounding its end down to the
+// millisecond would cut it short.
+func nackNotEarly(f *fixture) {
+	const delay = 1500 * time.Microsecond
+	for _, id := range numbered(5) {
+		token := f.held(id)
+		stamp, results, err := f.s.Nack(f.ctx, f.shard, []store.Nack{{ID: id, Token: token, Delay: delay}})
+		f.ok("nack", err)
+		f.notBefore("due time", one(f, results).Due, stamp.Now.Add(delay))
+	}
+}
+
 func nackRelease(f *fixture) {
 	token := f.held("a")
 	result := f.nack(store.Nack{ID: "a", Token: token, Uncount: true})
@@ -329,6 +343,19 @@ func extend(f *fixture) {
 		equal(f, "deadline among the running", f.walkRunning(10)["a"].Deadline, results[0].Deadline)
 	}
 	f.ack(0, store.OK, store.Ack{ID: "a", Token: token})
+}
+
+func extendNotShort(f *fixture) {
+	for _, id := range numbered(5) {
+		f.ready(id)
+		hold := holdsOf(long, id)
+		stamp, held := f.tryHold(hold, store.OK)
+		f.notBefore("deadline", held[0].Deadline, stamp.Now.Add(long))
+
+		stamp, results, err := f.s.Extend(f.ctx, f.shard, []store.Extend{{ID: id, Token: hold[0].Token, Visibility: 2 * long}})
+		f.ok("extend", err)
+		f.notBefore("deadline after an extend", one(f, results).Deadline, stamp.Now.Add(2*long))
+	}
 }
 
 func extendTwice(f *fixture) {

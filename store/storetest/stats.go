@@ -11,6 +11,7 @@ func statsCases() []entry {
 	return []entry{
 		{"Stats/Counts", statsCounts},
 		{"Stats/ManyShards", statsMany},
+		{"Counts/AreStatsWithoutReady", counts},
 		{"Stats/Oldest", statsOldest},
 		{"Stats/ReadySplit", statsReady},
 		{"Clock/StampsFollowTheClock", clockStamps},
@@ -29,6 +30,26 @@ func statsCounts(f *fixture) {
 		Owner: "node-1", Epoch: f.fence.Epoch, OldestMs: oldest,
 	}
 	equal(f, "stats", got, want)
+}
+
+func counts(f *fixture) {
+	f.everyState()
+	f.addKeyed(store.Added, "keyed", f.keyed("keyed", "k", 0, store.KeyReturn))
+	unknown := store.Shard{Topic: "never", N: 9}
+	want, err := f.s.Stats(f.ctx, []store.Shard{f.shard, unknown})
+	f.ok("stats", err)
+	got, err := f.s.Counts(f.ctx, []store.Shard{f.shard, unknown})
+	f.ok("counts", err)
+	equal(f, "number of counts", len(got), len(want))
+	for i := range want {
+		want[i].Ready, want[i].OldestMs = 0, 0
+		f.within("now", got[i].Now)
+		want[i].Now = got[i].Now
+		equal(f, "counts", got[i], want[i])
+	}
+	got, err = f.s.Counts(f.ctx, nil)
+	f.ok("counts of nothing", err)
+	equal(f, "number of counts", len(got), 0)
 }
 
 func statsMany(f *fixture) {

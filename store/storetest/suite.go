@@ -26,9 +26,9 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 func Cases() []Case {
 	var all []Case
 	for _, group := range [][]entry{
-		addCases(), holdCases(), settleCases(), recoverCases(), changeCases(), editCases(), deadCases(), trimDeadCases(), keyedCases(), orderCases(),
+		addCases(), holdCases(), settleCases(), recoverCases(), changeCases(), editCases(), lifeCases(), deadCases(), trimDeadCases(), keyedCases(), orderCases(),
 		ownCases(), windowCases(), laneCases(), histogramCases(), listCases(), statsCases(), seqCases(), roundTripCases(),
-		isolationCases(), limitCases(), attributeCases(), sealCases(), historyCases(), logCases(), catalogCases(), lifecycleCases(), concurrencyCases(),
+		isolationCases(), limitCases(), attributeCases(), sealCases(), shardLifeCases(), historyCases(), logCases(), catalogCases(), lifecycleCases(), concurrencyCases(),
 	} {
 		for _, e := range group {
 			all = append(all, Case{Name: e.name, Run: func(t *testing.T, s store.Store) {

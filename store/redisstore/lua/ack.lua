@@ -1,14 +1,13 @@
 #!lua flags=allow-oom
 -- ack: end holds; the tasks are done, and deleted unless they are to be kept.
 --
--- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept  9 traits  10 lanes
---       11 history  12 marks  13 looks  14 attrs  15 index  16 log  17 order
+-- KEYS  those of a shard
 -- ARGV  1 retention ms  2 tokens, 16 bytes each  3 and on: an id for each, none
 --       twice; then, unless retention is 0, for each task that has a result its
 --       position and the result; and last the moment (see call.lua)
 --
 -- returns {us, seq, odd}; a task that is not odd is done
---   odd  {position, status}: 6 already, 8 stale, 9 wrong state, 10 not found
+--   odd  {position, status}: already, stale, wrong state, not found
 
 -- include owner.lua
 -- include call.lua
@@ -16,10 +15,10 @@
 -- include log.lua
 local sub, tokens = string.sub, ARGV[2]
 local n = #tokens / 16
-local records = redis.call('HMGET', KEYS[4], unpack(ARGV, 3, n + 2))
-local notes = redis.call('HLEN', KEYS[5]) > 0
-if notes then redis.call('HLEN', KEYS[11]) end
-local traits = redis.call('HLEN', KEYS[9]) > 0
+local records = redis.call('HMGET', RUNNING, unpack(ARGV, 3, n + 2))
+local notes = redis.call('HLEN', NOTES) > 0
+if notes then redis.call('HLEN', HISTORY) end
+local traits = redis.call('HLEN', TRAITS) > 0
 local odd = {}
 for i = 1, n do
   local record = records[i]
@@ -38,7 +37,7 @@ local function finished()
   if #ids == 0 then return end
   -- include order_key.lua
   local out = {}
-  for k, t in ipairs(redis.call('HMGET', KEYS[9], unpack(ids))) do
+  for k, t in ipairs(redis.call('HMGET', TRAITS, unpack(ids))) do
     local key = order_key(t)
     if key then out[#out + 1] = order_member(key, ids[k]) end
   end
@@ -48,27 +47,26 @@ if #odd == 0 and ARGV[1] == '0' then
   local ids = owner[5] and {unpack(ARGV, 3)} or {}
   local attrs = attrs_of(ids)
   if traits then finished() end
-  redis.call('HDEL', KEYS[3], unpack(ARGV, 3))
-  redis.call('HDEL', KEYS[4], unpack(ARGV, 3))
+  redis.call('HDEL', DATA, unpack(ARGV, 3))
+  redis.call('HDEL', RUNNING, unpack(ARGV, 3))
   if notes then -- no task has a history without a note
-    redis.call('HDEL', KEYS[5], unpack(ARGV, 3))
-    redis.call('HDEL', KEYS[11], unpack(ARGV, 3))
+    redis.call('HDEL', NOTES, unpack(ARGV, 3))
+    redis.call('HDEL', HISTORY, unpack(ARGV, 3))
   end
-  if traits then redis.call('HDEL', KEYS[9], unpack(ARGV, 3)) end
+  if traits then redis.call('HDEL', TRAITS, unpack(ARGV, 3)) end
   forget_attrs(ids, attrs)
   if watched then
-    for i = 1, n do tell_held(DONE, ARGV[2 + i], records[i], 0, 0, 1) end
+    for i = 1, n do tell_held(ACKED, ARGV[2 + i], records[i], 0, 0, 1) end
     told(ids, attrs)
   end
   return {us, seq, odd}
 end
 
-redis.call('HLEN', KEYS[3])
-redis.call('ZCARD', KEYS[7])
-redis.call('ZCARD', KEYS[8])
-redis.call('HLEN', KEYS[11])
+redis.call('HLEN', DATA)
+redis.call('ZCARD', DONE)
+redis.call('ZCARD', KEPT)
+redis.call('HLEN', HISTORY)
 if #odd > 0 then
-  -- include status.lua
   -- include places.lua
   local ids = {}
   for k, i in ipairs(odd) do ids[k] = ARGV[2 + i] end
@@ -93,15 +91,15 @@ local attrs
 if traits then finished() end
 if ARGV[1] == '0' then
   attrs = attrs_of(ids)
-  redis.call('HDEL', KEYS[3], unpack(ids))
-  redis.call('HDEL', KEYS[5], unpack(ids))
-  redis.call('HDEL', KEYS[11], unpack(ids))
-  if traits then redis.call('HDEL', KEYS[9], unpack(ids)) end
+  redis.call('HDEL', DATA, unpack(ids))
+  redis.call('HDEL', NOTES, unpack(ids))
+  redis.call('HDEL', HISTORY, unpack(ids))
+  if traits then redis.call('HDEL', TRAITS, unpack(ids)) end
   forget_attrs(ids, attrs)
 else
   -- include remember.lua
-  local old = notes and redis.call('HMGET', KEYS[5], unpack(ids)) or {}
-  local past = notes and redis.call('HMGET', KEYS[11], unpack(ids)) or {}
+  local old = notes and redis.call('HMGET', NOTES, unpack(ids)) or {}
+  local past = notes and redis.call('HMGET', HISTORY, unpack(ids)) or {}
   local results = {}
   for at = n + 3, #ARGV, 2 do results[tonumber(ARGV[at])] = ARGV[at + 1] end
   local done, kept, hset, history = {}, {}, {}, {}
@@ -126,15 +124,15 @@ else
       hset[2 * k] = struct.pack('>BBI4i8', 1, 0, attempt, due) .. sub(record, 1, 16) .. (old[k] and sub(old[k], 31) or '')
     end
   end
-  redis.call('ZADD', KEYS[7], unpack(done))
-  redis.call('ZADD', KEYS[8], unpack(kept))
-  redis.call('HSET', KEYS[5], unpack(hset))
-  redis.call('HSET', KEYS[11], unpack(history))
+  redis.call('ZADD', DONE, unpack(done))
+  redis.call('ZADD', KEPT, unpack(kept))
+  redis.call('HSET', NOTES, unpack(hset))
+  redis.call('HSET', HISTORY, unpack(history))
 end
-redis.call('HDEL', KEYS[4], unpack(ids))
+redis.call('HDEL', RUNNING, unpack(ids))
 if watched then
   for i = 1, n do
-    if records[i] then tell_held(DONE, ARGV[2 + i], records[i], 0, 0, 1) end
+    if records[i] then tell_held(ACKED, ARGV[2 + i], records[i], 0, 0, 1) end
   end
   told(ids, attrs)
 end

@@ -1,22 +1,22 @@
 #!lua
 -- add: insert tasks that are absent; leave live ones, replace done and dead ones.
 --
--- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept  9 traits  10 lanes
---       11 history  12 marks  13 looks  14 attrs  15 index  16 log  17 order
+-- KEYS  those of a shard
 -- ARGV  1 count  2 attributes (see put_attrs.lua)
 --       3 number of tasks with traits, and for each its position and traits;
 --       then per task, no id twice: id, due ms, record
---       and last the moment (see call.lua)
+--       and last the life (see admit.lua) and the moment (see call.lua)
 --
 -- returns {us, seq, pended, odd}, or -2 sealed; a task that is not odd was absent and is pending now
 --   odd   {position, status, place, detail, note} per task whose id was known:
---         status 2 added (place 3 dead or 4 done: replaced; 0: it was in no
---         index), 4 duplicate, 5 conflict (place 0 to 2: of the stored task)
+--         status added (place 3 dead or 4 done: replaced; 0: it was in no
+--         index), duplicate, conflict (place 0 to 2: of the stored task)
 
 -- include owner.lua
 -- include call.lua
 -- include log.lua
 if owner[4] then return -2 end
+-- include admit.lua
 -- include attrs.lua
 -- include put_attrs.lua
 local count, attributes, k = ARGV[1], ARGV[2], tonumber(ARGV[3])
@@ -29,15 +29,15 @@ for i = first, #ARGV, 3 do
   zadd[2 * n - 1], zadd[2 * n] = ARGV[i + 1], id
   hset[2 * n - 1], hset[2 * n] = id, ARGV[i + 2]
 end
-local stored = redis.call('HMGET', KEYS[3], unpack(ids))
+local stored = redis.call('HMGET', DATA, unpack(ids))
 local known = false
 for i = 1, n do
   if stored[i] then known = true end
 end
 
 if k > 0 then
-  redis.call('HLEN', KEYS[9])
-  redis.call('ZCARD', KEYS[10])
+  redis.call('HLEN', TRAITS)
+  redis.call('ZCARD', LANES)
 end
 local spoken = spoke((word(attributes)))
 if attributes ~= '' then
@@ -46,7 +46,6 @@ if attributes ~= '' then
 end
 local odd, new = {}, nil
 if known then
-  -- include status.lua
   -- include places.lua
   local found = places(ids)
   zadd, hset, new = {}, {}, {}
@@ -71,19 +70,19 @@ if known then
   end
   if #over > 0 then
     local attrs = attrs_of(over)
-    redis.call('ZREM', KEYS[6], unpack(over))
-    redis.call('ZREM', KEYS[7], unpack(over))
-    redis.call('ZREM', KEYS[8], unpack(over))
-    redis.call('HDEL', KEYS[5], unpack(over))
-    redis.call('HDEL', KEYS[11], unpack(over))
-    redis.call('HDEL', KEYS[9], unpack(over))
+    redis.call('ZREM', DLQ, unpack(over))
+    redis.call('ZREM', DONE, unpack(over))
+    redis.call('ZREM', KEPT, unpack(over))
+    redis.call('HDEL', NOTES, unpack(over))
+    redis.call('HDEL', HISTORY, unpack(over))
+    redis.call('HDEL', TRAITS, unpack(over))
     forget_attrs(over, attrs)
   end
 end
 local pended = #zadd > 0
 if pended then
-  redis.call('ZADD', KEYS[2], unpack(zadd))
-  redis.call('HSET', KEYS[3], unpack(hset))
+  redis.call('ZADD', TASKS, unpack(zadd))
+  redis.call('HSET', DATA, unpack(hset))
   if k > 0 then
     -- include lane_member.lua
     -- include order_key.lua

@@ -2,23 +2,22 @@
 -- add_keyed: insert tasks whose idempotency key is free, one after the other, and tasks
 -- without one, also into a sealed shard that has unfinished tasks of their ordering key.
 --
--- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept  9 traits  10 lanes
---       11 history  12 marks  13 looks  14 attrs  15 index  16 log  17 order
+-- KEYS  those of a shard
 -- ARGV  1 count  2 set of attributes that are indexed
 --       then per task, no id twice: id, due ms, record, traits or empty, packed attributes,
 --       key (empty: none), window ms (0: while the task lives), what to do when the key is taken:
 --       0 answer with its task, 1 refuse, 2 replace its task while that is pending,
 --       3 refuse unless the fingerprint is the same
---       and last the moment (see call.lua)
+--       and last the life (see admit.lua) and the moment (see call.lua)
 --
--- returns {us, seq, pended, answers}
---   answers  {status, id, due ms, place, detail, note} per task: 2 added (place, detail
---            and note of what was there before), 4 duplicate, 5 conflict, 40 taken,
---            41 replaced, 42 closed, 43 passed (as added)
+-- returns {us, seq, pended, answers}, or -2 the shard is another topic's
+--   answers  {status, id, due ms, place, detail, note} per task: added (place, detail
+--            and note of what was there before), duplicate, conflict, taken,
+--            replaced, closed, passed (as added)
 
 -- include owner.lua
 -- include call.lua
--- include status.lua
+-- include admit.lua
 -- include places.lua
 -- include lane_member.lua
 -- include order_key.lua
@@ -28,14 +27,13 @@
 -- include attrs.lua
 -- include index_state.lua
 -- include log.lua
-local TAKEN, REPLACED, PASSED = 40, 41, 43
 local sub = string.sub
-redis.call('HLEN', KEYS[3])
-redis.call('HLEN', KEYS[9])
-redis.call('ZCARD', KEYS[10])
-redis.call('HLEN', KEYS[11])
-redis.call('HLEN', KEYS[12])
-redis.call('ZCARD', KEYS[13])
+redis.call('HLEN', DATA)
+redis.call('HLEN', TRAITS)
+redis.call('ZCARD', LANES)
+redis.call('HLEN', HISTORY)
+redis.call('HLEN', MARKS)
+redis.call('ZCARD', LOOKS)
 local spoken = spoke(ARGV[2])
 if ARGV[2] ~= '' then
   redis.call('HLEN', ATTRS)
@@ -44,12 +42,12 @@ end
 
 -- put makes a task pending that is in no index.
 local function put(id, due, record, traits, attrs)
-  redis.call('ZADD', KEYS[2], due, id)
-  redis.call('HSET', KEYS[3], id, record)
+  redis.call('ZADD', TASKS, due, id)
+  redis.call('HSET', DATA, id, record)
   if traits ~= '' then
-    redis.call('HSET', KEYS[9], id, traits)
+    redis.call('HSET', TRAITS, id, traits)
     local member = lane_member(id, due, traits)
-    if member then redis.call('ZADD', KEYS[10], 0, member) end
+    if member then redis.call('ZADD', LANES, 0, member) end
     local key = order_key(traits)
     if key then redis.call('ZADD', ORDER, 0, order_member(key, id, due)) end
   end
@@ -79,19 +77,19 @@ end
 
 -- clear forgets what a task leaves beside its record.
 local function clear(id, due)
-  local traits = redis.call('HGET', KEYS[9], id)
+  local traits = redis.call('HGET', TRAITS, id)
   local member = traits and due and lane_member(id, due, traits)
-  if member then redis.call('ZREM', KEYS[10], member) end
+  if member then redis.call('ZREM', LANES, member) end
   forget_attrs({id}, attrs_of({id}))
   local key = due and order_key(traits)
   if key then redis.call('ZREM', ORDER, order_member(key, id, due), order_member(key, id)) end
-  redis.call('HDEL', KEYS[5], id)
-  redis.call('HDEL', KEYS[9], id)
-  redis.call('HDEL', KEYS[11], id)
+  redis.call('HDEL', NOTES, id)
+  redis.call('HDEL', TRAITS, id)
+  redis.call('HDEL', HISTORY, id)
 end
 
 local function write_mark(key, till, due, id, last)
-  redis.call('HSET', KEYS[12], key, struct.pack('>i8i8B', till, due, #id) .. id .. last)
+  redis.call('HSET', MARKS, key, struct.pack('>i8i8B', till, due, #id) .. id .. last)
 end
 
 local count, pended, answers = ARGV[1], false, {}
@@ -109,38 +107,38 @@ for i = 1, n do
     if not again and rule == '2' then
       status = REPLACED
       clear(mark.id, place[2])
-      local next = after(redis.call('HGET', KEYS[3], mark.id), record)
+      local next = after(redis.call('HGET', DATA, mark.id), record)
       put(mark.id, due, next, traits, attrs)
       if watched then tell(UPDATED, mark.id, 0, due, edits(next) + 1, 0, 0, '', attrs) end
       write_mark(key, mark.till, due, mark.id, id)
-      if mark.till == 0 then redis.call('ZADD', KEYS[13], rest(due + 0), key) end
+      if mark.till == 0 then redis.call('ZADD', LOOKS, rest(due + 0), key) end
       mark.due, pended = due, true
       place = {1, due, false}
     elseif not again and rule ~= '0' then
-      local stored = redis.call('HGET', KEYS[3], mark.id)
+      local stored = redis.call('HGET', DATA, mark.id)
       if rule == '1' or not stored or sub(stored, 2, 9) ~= sub(record, 2, 9) then status = TAKEN end
     end
     answers[i] = {status, mark.id, mark.due, unpack(place)}
   elseif key ~= '' and closed(traits) then
     answers[i] = {CLOSED, id, due, 0}
   else
-    local old, stored = places({id})[1], redis.call('HGET', KEYS[3], id)
+    local old, stored = places({id})[1], redis.call('HGET', DATA, id)
     if stored and (old[1] == 1 or old[1] == 2) then
       answers[i] = {sub(stored, 2, 9) == sub(record, 2, 9) and DUPLICATE or CONFLICT, id, due, unpack(old)}
     elseif key == '' and closed(traits) then
       answers[i] = {CLOSED, id, due, 0}
     else
       if stored then
-        redis.call('ZREM', KEYS[6], id)
-        redis.call('ZREM', KEYS[7], id)
-        redis.call('ZREM', KEYS[8], id)
+        redis.call('ZREM', DLQ, id)
+        redis.call('ZREM', DONE, id)
+        redis.call('ZREM', KEPT, id)
         clear(id, false)
       end
       put(id, due, record, traits, attrs)
       if till == 0 and window ~= '0' then till = soon + window end
       if key ~= '' then
         write_mark(key, till, due, id, '')
-        redis.call('ZADD', KEYS[13], till ~= 0 and till or rest(due + 0), key)
+        redis.call('ZADD', LOOKS, till ~= 0 and till or rest(due + 0), key)
       end
       if watched then tell(ENQUEUED, id, 0, due, 1, 0, 0, '', attrs) end
       answers[i] = {added, id, due, unpack(old)}

@@ -1,7 +1,6 @@
 -- Indexed attributes. The hash of attributes has those of a task, as record.AppendIndexed
 -- packs them, and the index has a member for each. In a shard in which none was ever
 -- indexed the owner record has no field indexed, and nothing looks at either.
-local ATTRS, INDEX = KEYS[14], KEYS[15]
 
 -- in_parts runs a command with many arguments, an even number of which belong together.
 local function in_parts(name, key, all)

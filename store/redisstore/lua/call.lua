@@ -4,7 +4,7 @@
 -- do: an earlier call may have done it and not have reached them.
 local moment = table.remove(ARGV)
 if string.byte(moment) == 119 then
-  redis.call('HSET', KEYS[1], 'waited', '')
+  redis.call('HSET', OWNER, 'waited', '')
   moment = string.sub(moment, 2)
 end
 moment = tonumber(moment)

@@ -1,19 +1,17 @@
 #!lua flags=allow-oom
 -- cancel: mark running tasks as to be ended.
 --
--- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept  9 traits  10 lanes  11 history
---       14 attrs  16 log  17 order
+-- KEYS  those of a shard
 -- ARGV  ids, none twice
 --       and last the moment (see call.lua)
 --
 -- returns {us, seq, tokens, odd}; a task that is not odd is marked
 --   tokens  of the holds, empty for odd tasks
---   odd     {position, status, place, detail, note}: 9 wrong state, 10 not found
+--   odd     {position, status, place, detail, note}: wrong state, not found
 
 -- include owner.lua
 -- include call.lua
 -- include log.lua
--- include status.lua
 -- include places.lua
 local hset, tokens, odd = {}, {}, {}
 for i, p in ipairs(places(ARGV)) do
@@ -35,6 +33,6 @@ for i, p in ipairs(places(ARGV)) do
     odd[#odd + 1] = {i, p[1] == 0 and NOT_FOUND or WRONG_STATE, unpack(p)}
   end
 end
-if #hset > 0 then redis.call('HSET', KEYS[4], unpack(hset)) end
+if #hset > 0 then redis.call('HSET', RUNNING, unpack(hset)) end
 if watched then told() end
 return {us, seq, tokens, odd}

@@ -1,7 +1,7 @@
 #!lua flags=no-writes
 -- changes: the log of a shard behind a position.
 --
--- KEYS  1 owner  2 log
+-- KEYS  owner, log
 -- ARGV  1 position, -1 for the oldest that is kept  2 about how many changes
 --
 -- returns {watched, position of the last change, entries}: 1 when there is a log, else 0;

@@ -5,24 +5,24 @@
 -- The guards keep Redis from storing a short set as a list, which would make
 -- every look-up in it a walk: one member too long for a list, behind all others.
 --
--- KEYS  1 owner  2 tasks  3 data  4 running
+-- KEYS  owner, tasks, data, running
 -- ARGV  1 node, 2 epoch, 3 nonce as read, empty when absent
 --       4 node, 5 start, 6 nonce of the claim  7 schema  8 guard
 --
 -- returns {us, seq, epoch}, or -1 changed, or -2 the schema is a later one
 
 -- include owner.lua
-local current = redis.call('HMGET', KEYS[1], 'node', 'epoch', 'nonce', 'schema')
+local current = redis.call('HMGET', OWNER, 'node', 'epoch', 'nonce', 'schema')
 for i = 1, 3 do
   if (current[i] or '') ~= ARGV[i] then return -1 end
 end
 if current[4] and tonumber(current[4]) > tonumber(ARGV[7]) then return -2 end
 local epoch = (tonumber(current[2]) or 0) + 1
-redis.call('ZCARD', KEYS[2])
-redis.call('HLEN', KEYS[3])
-redis.call('HLEN', KEYS[4])
-redis.call('HSET', KEYS[1], 'node', ARGV[4], 'start', ARGV[5], 'nonce', ARGV[6], 'epoch', epoch, 'schema', ARGV[7])
-redis.call('ZADD', KEYS[2], '+inf', ARGV[8])
-redis.call('HSET', KEYS[3], ARGV[8], '')
-redis.call('HSET', KEYS[4], ARGV[8], '')
+redis.call('ZCARD', TASKS)
+redis.call('HLEN', DATA)
+redis.call('HLEN', RUNNING)
+redis.call('HSET', OWNER, 'node', ARGV[4], 'start', ARGV[5], 'nonce', ARGV[6], 'epoch', epoch, 'schema', ARGV[7])
+redis.call('ZADD', TASKS, '+inf', ARGV[8])
+redis.call('HSET', DATA, ARGV[8], '')
+redis.call('HSET', RUNNING, ARGV[8], '')
 return {us, seq, epoch}

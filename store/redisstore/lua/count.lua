@@ -1,5 +1,5 @@
 -- Raises seq as count says, once everything else is written.
 if count == '2' or (pended and count == '1') then
   seq = seq + 1
-  redis.call('HSET', KEYS[1], 'seq', seq)
+  redis.call('HSET', OWNER, 'seq', seq)
 end

@@ -8,11 +8,10 @@
 --     versions  of the tasks as they are now, below 0 for those that moved, 0 when odd
 --     dues      ms, of the tasks as they are now, false when odd
 --     traits    of the tasks as they are now, or nothing when no task has or had any
---     odd       {position, status, place, detail, note, version}: 8 stale
---               (version: the one it has), 9 wrong state, or a record that cannot
---               be read, 10 not found
+--     odd       {position, status, place, detail, note, version}: stale
+--               (version: the one it has), wrong state, or a record that cannot
+--               be read, not found, expired: it would be due at or past its expiry
 --
--- include status.lua
 -- include places.lua
 local ids = {}
 for i = 3, #ARGV, 6 do ids[#ids + 1] = ARGV[i] end
@@ -28,9 +27,10 @@ for i = 7, #ARGV, 6 do
     for k = 1, #ids do traits[k] = false end
   end
 end
-local found, records = places(ids), redis.call('HMGET', KEYS[3], unpack(ids))
+local found, records = places(ids), redis.call('HMGET', DATA, unpack(ids))
 
 -- include edits.lua
+-- include expiry.lua
 -- include log.lua
 
 local zadd, hset, versions, dues, odd = {}, {}, {}, {}, {}
@@ -58,6 +58,11 @@ for i, p in ipairs(found) do
       status = STALE
     end
   end
+  if status == OK then
+    if due == 'now' then due = p[2] + 0 > now and string.format('%.0f', now) or '' end
+    local was, expires = expiry(record), expiry(new ~= '' and new or record)
+    if expires ~= 0 and (due ~= '' or expires ~= was) and expires <= (due ~= '' and due or p[2]) + 0 then status = EXPIRED end
+  end
   versions[i], dues[i] = 0, false
   if status ~= OK then
     local place, detail, note = unpack(p)
@@ -79,7 +84,6 @@ for i, p in ipairs(found) do
       if to == from then version = version + 4 end
       new = string.char(version) .. string.sub(record, 2, from - 1) .. struct.pack('>i8', count + 1) .. string.sub(record, to)
     end
-    if due == 'now' then due = p[2] + 0 > now and string.format('%.0f', now) or '' end
     hset[#hset + 1], hset[#hset + 2] = ids[i], new
     versions[i], dues[i] = count + 2, due ~= '' and due or p[2]
     if watched then tell(UPDATED, ids[i], attempts_of(p[3]), dues[i], count + 2) end
@@ -99,12 +103,12 @@ for i, p in ipairs(found) do
   end
 end
 local count, pended = ARGV[1], #zadd > 0
-if #hset > 0 then redis.call('HSET', KEYS[3], unpack(hset)) end
-if pended then redis.call('ZADD', KEYS[2], unpack(zadd)) end
-if #bare > 0 then redis.call('HDEL', KEYS[9], unpack(bare)) end
-if #put > 0 then redis.call('HSET', KEYS[9], unpack(put)) end
-if #left > 0 then redis.call('ZREM', KEYS[10], unpack(left)) end
-if #joined > 0 then redis.call('ZADD', KEYS[10], unpack(joined)) end
+if #hset > 0 then redis.call('HSET', DATA, unpack(hset)) end
+if pended then redis.call('ZADD', TASKS, unpack(zadd)) end
+if #bare > 0 then redis.call('HDEL', TRAITS, unpack(bare)) end
+if #put > 0 then redis.call('HSET', TRAITS, unpack(put)) end
+if #left > 0 then redis.call('ZREM', LANES, unpack(left)) end
+if #joined > 0 then redis.call('ZADD', LANES, unpack(joined)) end
 write_spoken(spoken)
 in_parts('HDEL', ATTRS, attrs_bare)
 in_parts('HSET', ATTRS, attrs_put)

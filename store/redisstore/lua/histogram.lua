@@ -1,7 +1,7 @@
 #!lua flags=no-writes
 -- histogram: count pending tasks by due time.
 --
--- KEYS  1 owner  2 tasks
+-- KEYS  owner, tasks
 -- ARGV  bounds in ms, rising
 --
 -- returns {us, seq, counts}; counts: due before the first bound, from there to before
@@ -10,8 +10,8 @@
 -- include owner.lua
 local counts, below = {}, 0
 for i = 1, #ARGV do
-  local n = redis.call('ZCOUNT', KEYS[2], '-inf', '(' .. ARGV[i])
+  local n = redis.call('ZCOUNT', TASKS, '-inf', '(' .. ARGV[i])
   counts[i], below = n - below, n
 end
-counts[#ARGV + 1] = redis.call('ZCOUNT', KEYS[2], '-inf', '(+inf') - below
+counts[#ARGV + 1] = redis.call('ZCOUNT', TASKS, '-inf', '(+inf') - below
 return {us, seq, counts}

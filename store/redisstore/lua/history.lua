@@ -1,10 +1,10 @@
 #!lua flags=no-writes
 -- history: what the attempts of tasks left behind.
 --
--- KEYS  1 history
+-- KEYS  history
 -- ARGV  ids
 --
 -- returns per task what is kept (see remember.lua; the result of a done task is an
 --   entry without anything but outcome 0 and the bytes), false when there is nothing
 
-return redis.call('HMGET', KEYS[1], unpack(ARGV))
+return redis.call('HMGET', HISTORY, unpack(ARGV))

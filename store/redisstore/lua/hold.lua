@@ -1,8 +1,7 @@
 #!lua flags=allow-oom
 -- hold: take pending, due tasks for workers; dead-letter expired and unreadable ones.
 --
--- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept  9 traits  10 lanes
---       11 history  12 marks  13 looks  14 attrs  15 index  16 log  17 order
+-- KEYS  those of a shard
 -- ARGV  1 epoch  2 nonce  3 number of runs r, then r times: number of tasks,
 --       visibility ms, worker and node (see running.lua); then the tokens, 16 bytes
 --       each; then the ids, none twice. Visibility may be followed by :before:until,
@@ -10,11 +9,13 @@
 --       and last the moment (see call.lua)
 --
 -- returns {us, seq, dues, records, odd}, or -1 fenced
+-- Of all that follows there is as much as there are tasks before those that are left out,
+-- see bodies.lua.
 --   dues     due ms, false when not pending; all in one string when nothing is odd
 --   records  of data, false when not held
 --   odd      {position, status, running record, note} per task that is not
---            simply held: 1 held all the same, 7 not due, 9 wrong state,
---            10 not found, 11 corrupt, 12 expired, 13 late; 50 behind, with the id of the
+--            simply held: ok held all the same, not due, wrong state,
+--            not found, corrupt, expired, late; behind, with the id of the
 --            head of its ordering key and the due ms of that, false when it is held
 -- A task that is not odd is held at its first attempt for the visibility of its run,
 -- until its until at most.
@@ -25,17 +26,20 @@
 if owner[2] ~= ARGV[1] or owner[3] ~= ARGV[2] then return -1 end
 local sub, byte = string.sub, string.byte
 local at = 3 * ARGV[3] + 4
-local tokens, first, n = ARGV[at], at + 1, #ARGV - at
-local dues = redis.call('ZMSCORE', KEYS[2], unpack(ARGV, first))
-local records = redis.call('HMGET', KEYS[3], unpack(ARGV, first))
-local notes = redis.call('HLEN', KEYS[5]) > 0 and redis.call('HMGET', KEYS[5], unpack(ARGV, first))
+local tokens, first = ARGV[at], at + 1
+-- include bodies.lua
+local records = bodies(ARGV, first, #ARGV)
+local n = #records
+local last = at + n
+local dues = redis.call('ZMSCORE', TASKS, unpack(ARGV, first, last))
+local notes = redis.call('HLEN', NOTES) > 0 and redis.call('HMGET', NOTES, unpack(ARGV, first, last))
 -- Tasks that are taken leave their lanes, too.
 local lanes, traits, ordered = {}, nil, {}
 -- include lane_member.lua
 -- include order_key.lua
-if redis.call('HLEN', KEYS[9]) > 0 then
-  redis.call('ZCARD', KEYS[10])
-  traits = redis.call('HMGET', KEYS[9], unpack(ARGV, first))
+if redis.call('HLEN', TRAITS) > 0 then
+  redis.call('ZCARD', LANES)
+  traits = redis.call('HMGET', TRAITS, unpack(ARGV, first, last))
   for i = 1, n do
     lanes[i] = lane_member(ARGV[at + i], dues[i], traits[i])
     ordered[i] = order_key(traits[i])
@@ -44,7 +48,7 @@ end
 local function leave(taken)
   local members = {}
   for _, i in ipairs(taken) do members[#members + 1] = lanes[i] end
-  if #members > 0 then redis.call('ZREM', KEYS[10], unpack(members)) end
+  if #members > 0 then redis.call('ZREM', LANES, unpack(members)) end
 end
 
 -- leads reports whether a task is the first of its line by a look at that alone. Then
@@ -82,7 +86,7 @@ for run = 4, at - 1, 3 do
   local deadline = soon + visibility
   if bounds[run] then deadline = math.min(deadline, bounds[run]) end
   local middle = struct.pack('>i8I4I2', deadline, 1, #who) .. who
-  for k = 1, ARGV[run] do
+  for k = 1, math.min(ARGV[run], n - i) do
     i = i + 1
     local due, record = dues[i], records[i]
     if due and record and byte(record) == 16 and due + 0 <= now and not (notes and notes[i]) and not late[run] and not (ordered[i] and not leads(i)) then
@@ -95,8 +99,8 @@ for run = 4, at - 1, 3 do
   end
 end
 if #odd == 0 then
-  redis.call('HSET', KEYS[4], unpack(hset))
-  redis.call('ZREM', KEYS[2], unpack(ARGV, first))
+  redis.call('HSET', RUNNING, unpack(hset))
+  redis.call('ZREM', TASKS, unpack(ARGV, first, last))
   if traits then
     local all = {}
     for k = 1, n do all[k] = k end
@@ -109,15 +113,13 @@ if #odd == 0 then
   end
   return {us, seq, table.concat(dues, ' '), records, odd}
 end
-
--- include status.lua
 -- include places.lua
 -- include edits.lua
 local ids, edited = {}, {}
 for k, o in ipairs(odd) do ids[k] = ARGV[at + o[1]] end
 local found = places(ids)
 -- include order_head.lua
-local taken, dlq, hnote = {}, {}, {}
+local taken, dlq, hnote, gone = {}, {}, {}, {}
 local is_odd, left = {}, {}
 for _, o in ipairs(odd) do is_odd[o[1]] = true end
 for i = 1, n do
@@ -133,9 +135,13 @@ for k, o in ipairs(odd) do
   local status, running, key = WRONG_STATE, false, ordered[i]
   if place == 2 and sub(detail, 1, 16) == token then
     status, running = OK, detail -- a repeated call
-  elseif place == 0 or (place == 1 and not record) then
+  elseif place == 0 then
     status = NOT_FOUND
   elseif place == 1 then
+    if not record then -- it is gone: that shows as a record that cannot be read
+      record = ''
+      gone[#gone + 1], gone[#gone + 2] = id, record
+    end
     local version, flags = 0, 0
     if #record > 8 then version, flags = math.floor(byte(record) / 16), byte(record) % 16 end
     local attempt, pos, reason, expires, visibility = 0, 10, 0, 0, visibilities[run] or ARGV[run + 1]
@@ -143,9 +149,9 @@ for k, o in ipairs(odd) do
     if flags % 2 == 1 and #record >= pos + 7 then expires, pos = struct.unpack('>i8', record, pos) end
     if math.floor(flags / 2) % 2 == 1 and #record >= pos + 7 then visibility = struct.unpack('>i8', record, pos) end
     if version ~= 1 or flags > 7 then
-      status, reason = CORRUPT, 4
+      status, reason = CORRUPT, REASON_CORRUPT
     elseif expires ~= 0 and expires <= now then
-      status, reason = EXPIRED, 3
+      status, reason = EXPIRED, REASON_EXPIRED
     elseif detail + 0 > now then
       status = NOT_DUE
     else
@@ -183,12 +189,13 @@ for k, o in ipairs(odd) do
   if status ~= OK then records[i] = false end
   odd[k] = {i, status, running, note}
 end
-if held > 0 then redis.call('HSET', KEYS[4], unpack(hset)) end
+if held > 0 then redis.call('HSET', RUNNING, unpack(hset)) end
 if #dlq > 0 then
-  redis.call('ZADD', KEYS[6], unpack(dlq))
-  redis.call('HSET', KEYS[5], unpack(hnote))
+  redis.call('ZADD', DLQ, unpack(dlq))
+  redis.call('HSET', NOTES, unpack(hnote))
 end
-if #taken > 0 then redis.call('ZREM', KEYS[2], unpack(taken)) end
+if #gone > 0 then redis.call('HSET', DATA, unpack(gone)) end
+if #taken > 0 then redis.call('ZREM', TASKS, unpack(taken)) end
 leave(left)
 stand_first()
 if watched then

@@ -1,25 +1,25 @@
 #!lua
 -- hold_new: insert tasks that are absent, and hold those that are due.
 --
--- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept  9 traits  10 lanes
---       11 history  12 marks  13 looks  14 attrs  15 index  16 log  17 order
+-- KEYS  those of a shard
 -- ARGV  1 epoch  2 nonce  3 count  4 number of runs r, then r times: number of tasks,
 --       visibility ms, worker and node (see running.lua); then the tokens, 16 bytes
 --       each; then attributes (see put_attrs.lua); then the number of tasks with
 --       traits, and for each its position and traits; then per task, no id twice: id, due ms, record
---       and last the moment (see call.lua)
+--       and last the life (see admit.lua) and the moment (see call.lua)
 --
 -- returns {us, seq, pended, odd}, -1 fenced, or -2 sealed; a task that is not odd was absent and
 --   is held at its first attempt for the visibility of its run
---   odd  {position, status, place, detail, note}: 2 added, pending because not
---        due, expired, or with an ordering key; 3 held in the place of a dead or done one; 4 duplicate,
---        5 conflict; place, detail and note of what was there before
+--   odd  {position, status, place, detail, note}: added, pending because not
+--        due, expired, or with an ordering key; held in the place of a dead or done one; duplicate,
+--        conflict; place, detail and note of what was there before
 
 -- include owner.lua
 -- include call.lua
 -- include log.lua
 if owner[2] ~= ARGV[1] or owner[3] ~= ARGV[2] then return -1 end
 if owner[4] then return -2 end
+-- include admit.lua
 -- include attrs.lua
 -- include put_attrs.lua
 local sub, byte = string.sub, string.byte
@@ -29,7 +29,7 @@ local at = last + 3 + 2 * k
 local n = (#ARGV - at) / 3
 local ids, dues = {}, {}
 for i = 1, n do ids[i], dues[i] = ARGV[at + 3 * i - 2], ARGV[at + 3 * i - 1] end
-local stored = redis.call('HMGET', KEYS[3], unpack(ids))
+local stored = redis.call('HMGET', DATA, unpack(ids))
 
 -- include running.lua
 -- include lane_member.lua
@@ -54,8 +54,8 @@ for run = 5, last, 3 do
   end
 end
 if k > 0 then
-  redis.call('HLEN', KEYS[9])
-  redis.call('ZCARD', KEYS[10])
+  redis.call('HLEN', TRAITS)
+  redis.call('ZCARD', LANES)
 end
 local spoken = spoke((word(attributes)))
 if attributes ~= '' then
@@ -63,8 +63,8 @@ if attributes ~= '' then
   redis.call('ZCARD', INDEX)
 end
 if #odd == 0 and count ~= '2' then
-  redis.call('HSET', KEYS[4], unpack(running))
-  redis.call('HSET', KEYS[3], unpack(hset))
+  redis.call('HSET', RUNNING, unpack(running))
+  redis.call('HSET', DATA, unpack(hset))
   if k > 0 then
     local all = {}
     for i = 1, n do all[i] = 2 end
@@ -81,8 +81,6 @@ if #odd == 0 and count ~= '2' then
   end
   return {us, seq, 0, odd}
 end
-
--- include status.lua
 -- include places.lua
 local found = places(ids)
 local keep, hold, zadd, over, new = {}, {}, {}, {}, {}
@@ -116,18 +114,18 @@ for i = 1, n do
 end
 if #over > 0 then
   local attrs = attrs_of(over)
-  redis.call('ZREM', KEYS[6], unpack(over))
-  redis.call('ZREM', KEYS[7], unpack(over))
-  redis.call('ZREM', KEYS[8], unpack(over))
-  redis.call('HDEL', KEYS[5], unpack(over))
-  redis.call('HDEL', KEYS[11], unpack(over))
-  redis.call('HDEL', KEYS[9], unpack(over))
+  redis.call('ZREM', DLQ, unpack(over))
+  redis.call('ZREM', DONE, unpack(over))
+  redis.call('ZREM', KEPT, unpack(over))
+  redis.call('HDEL', NOTES, unpack(over))
+  redis.call('HDEL', HISTORY, unpack(over))
+  redis.call('HDEL', TRAITS, unpack(over))
   forget_attrs(over, attrs)
 end
-if #keep > 0 then redis.call('HSET', KEYS[3], unpack(keep)) end
-if #hold > 0 then redis.call('HSET', KEYS[4], unpack(hold)) end
+if #keep > 0 then redis.call('HSET', DATA, unpack(keep)) end
+if #hold > 0 then redis.call('HSET', RUNNING, unpack(hold)) end
 local pended = #zadd > 0
-if pended then redis.call('ZADD', KEYS[2], unpack(zadd)) end
+if pended then redis.call('ZADD', TASKS, unpack(zadd)) end
 if k > 0 then put_traits(last + 4, k, ids, dues, new) end
 if #keep > 0 then write_spoken(spoken) end
 put_attrs(attributes, ids, new)

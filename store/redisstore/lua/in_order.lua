@@ -1,8 +1,7 @@
 #!lua flags=no-writes
 -- in_order: the first unfinished tasks of ordering keys.
 --
--- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept  9 traits  10 lanes
---       11 history  12 marks  13 looks  14 attrs  15 index  16 log  17 order
+-- KEYS  those of a shard
 -- ARGV  1 most tasks of a key  2 and on: the keys
 --       and last the moment (see call.lua)
 --
@@ -17,12 +16,12 @@ for i = 2, #ARGV do
   local members = redis.call('ZRANGE', ORDER, '[' .. prefix, '(' .. prefix .. '\255', 'BYLEX', 'LIMIT', 0, ARGV[1])
   for _, member in ipairs(members) do
     local id = string.sub(member, #prefix + 9)
-    local held = redis.call('HEXISTS', KEYS[4], id) == 1
-    local due = not held and redis.call('ZSCORE', KEYS[2], id)
+    local held = redis.call('HEXISTS', RUNNING, id) == 1
+    local due = not held and redis.call('ZSCORE', TASKS, id)
     if held or due then
       found[#found + 1] = id
       found[#found + 1] = due
-      found[#found + 1] = redis.call('HGET', KEYS[9], id)
+      found[#found + 1] = redis.call('HGET', TRAITS, id)
     end
   end
   all[i - 1] = found

@@ -2,7 +2,7 @@
 -- its task lives), due ms, the id of the task, and that of the request that replaced
 -- it last; nil when nothing does. The caller included places.lua.
 local function mark_of(key)
-  local mark = redis.call('HGET', KEYS[12], key)
+  local mark = redis.call('HGET', MARKS, key)
   if not mark or #mark < 17 then return nil end
   local till, due, size = struct.unpack('>i8i8B', mark)
   return {till = till, due = due, id = string.sub(mark, 18, 17 + size), last = string.sub(mark, 18 + size)}
@@ -23,14 +23,14 @@ end
 
 -- forget looks at up to so many keys whose time has come, and forgets the free ones.
 local function forget(most)
-  local keys = redis.call('ZRANGE', KEYS[13], '-inf', now, 'BYSCORE', 'LIMIT', 0, most)
+  local keys = redis.call('ZRANGE', LOOKS, '-inf', now, 'BYSCORE', 'LIMIT', 0, most)
   for _, key in ipairs(keys) do
     local mark = mark_of(key)
     if mark and is_taken(mark) then
-      redis.call('ZADD', KEYS[13], rest(mark.due), key)
+      redis.call('ZADD', LOOKS, rest(mark.due), key)
     else
-      redis.call('HDEL', KEYS[12], key)
-      redis.call('ZREM', KEYS[13], key)
+      redis.call('HDEL', MARKS, key)
+      redis.call('ZREM', LOOKS, key)
     end
   end
   return #keys

@@ -8,12 +8,12 @@
 --     attrs_of found them, and those of others what they have now.
 -- Told is last, once everything else is written.
 local watched = owner[6]
-local ENQUEUED, UPDATED, HOLDING, RELEASED, RETRYING, DONE, DEAD, DELETED, REQUEUED, CANCEL = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10
+local ENQUEUED, UPDATED, HOLDING, RELEASED, RETRYING, ACKED, DEAD, DELETED, REQUEUED, CANCEL = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10
 local tell, tell_held, told, worker_of, attempts_of
 if watched then
-  local log, pack, take, sub, byte = KEYS[16], struct.pack, struct.unpack, string.sub, string.byte
-  redis.call('XLEN', log)
-  if owner[5] then redis.call('HLEN', KEYS[14]) end
+  local pack, take, sub, byte = struct.pack, struct.unpack, string.sub, string.byte
+  redis.call('XLEN', LOG)
+  if owner[5] then redis.call('HLEN', ATTRS) end
   local changes, ids, attributes, n = {}, {}, {}, 0 -- by position
   tell = function(kind, id, attempt, due, version, reason, outcome, worker, attrs)
     worker = worker or ''
@@ -41,7 +41,7 @@ if watched then
     local known = {}
     for i = 1, attrs and #gone or 0 do known[gone[i]] = attrs[i] or '' end
     for first = 1, n, 4000 do
-      local now = redis.call('HMGET', KEYS[14], unpack(ids, first, math.min(first + 3999, n)))
+      local now = redis.call('HMGET', ATTRS, unpack(ids, first, math.min(first + 3999, n)))
       for i = 1, #now do
         local k = first + i - 1
         local packed = attributes[k] or known[ids[k]] or now[i] or ''
@@ -56,9 +56,9 @@ if watched then
       look_up(gone, attrs)
       none = ''
     end
-    local last = redis.call('HINCRBY', KEYS[1], 'logged', n)
+    local last = redis.call('HINCRBY', OWNER, 'logged', n)
     local oldest = math.max(0, last - string.match(watched, ':(%d+)') + 1)
-    redis.call('XADD', log, 'MINID', string.format('%.0f', oldest), string.format('%.0f-0', last), 'c',
+    redis.call('XADD', LOG, 'MINID', string.format('%.0f', oldest), string.format('%.0f-0', last), 'c',
       pack('>i8I4', us, n) .. table.concat(changes, none) .. none)
   end
 end

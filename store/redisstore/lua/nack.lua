@@ -2,8 +2,7 @@
 -- nack: end holds without success; the tasks are pending again, or dead. With a
 -- fence it is recover: only holds whose deadline has passed.
 --
--- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept  9 traits  10 lanes
---       11 history  12 marks  13 looks  14 attrs  15 index  16 log  17 order
+-- KEYS  those of a shard
 -- ARGV  1 epoch, or empty: not fenced  2 nonce  3 count  then per task, no id twice:
 --       id, token, reason (0: pending again), delay ms or -1 for now,
 --       1 to uncount the attempt, outcome to remember (0: none), error (empty: keep
@@ -14,8 +13,8 @@
 --   attempts  counted so far, per task
 --   traits    per task, or nothing when no task has any
 --   odd       {position, status, place, detail, note} per task that is still
---             where it was: 7 not due (note: the deadline), 8 stale,
---             9 wrong state, 10 not found; and {position, 1} for one that is dead
+--             where it was: not due (note: the deadline), stale,
+--             wrong state, not found; and {position, ok} for one that is dead
 --             because its cancellation was asked for
 
 -- include owner.lua
@@ -23,7 +22,6 @@
 -- include log.lua
 local fenced = ARGV[1] ~= ''
 if fenced and (owner[2] ~= ARGV[1] or owner[3] ~= ARGV[2]) then return -1 end
--- include status.lua
 -- include places.lua
 -- include remember.lua
 local ids = {}
@@ -33,7 +31,7 @@ local found = places(ids)
 -- include order_key.lua
 -- include traits.lua
 local traits = traits_of(ids)
-local pasts = redis.call('HLEN', KEYS[11]) > 0 and redis.call('HMGET', KEYS[11], unpack(ids)) or {}
+local pasts = redis.call('HLEN', HISTORY) > 0 and redis.call('HMGET', HISTORY, unpack(ids)) or {}
 
 local zadd, lanes, dlq, out, hset, history, forget, ended, attempts, odd = {}, {}, {}, {}, {}, {}, {}, {}, {}, {}
 for i, id in ipairs(ids) do
@@ -52,7 +50,7 @@ for i, id in ipairs(ids) do
     local reason, outcome, why, past = ARGV[at + 2], ARGV[at + 5], ARGV[at + 6], pasts[i]
     local who = string.sub(record, 31, 30 + length)
     if string.byte(who, -1) == 255 then -- see running.lua
-      reason, outcome = '8', outcome == '0' and '0' or '5'
+      reason, outcome = REASON_CANCELLED, outcome == '0' and '0' or OUTCOME_CANCELLED
       odd[#odd + 1] = {i, OK}
     end
     if outcome ~= '0' then
@@ -95,14 +93,14 @@ for i, id in ipairs(ids) do
 end
 
 local count, pended = ARGV[3], #zadd > 0
-if pended then redis.call('ZADD', KEYS[2], unpack(zadd)) end
-if #lanes > 0 then redis.call('ZADD', KEYS[10], unpack(lanes)) end
-if #dlq > 0 then redis.call('ZADD', KEYS[6], unpack(dlq)) end
+if pended then redis.call('ZADD', TASKS, unpack(zadd)) end
+if #lanes > 0 then redis.call('ZADD', LANES, unpack(lanes)) end
+if #dlq > 0 then redis.call('ZADD', DLQ, unpack(dlq)) end
 if #out > 0 then redis.call('ZREM', ORDER, unpack(out)) end
-if #hset > 0 then redis.call('HSET', KEYS[5], unpack(hset)) end
-if #history > 0 then redis.call('HSET', KEYS[11], unpack(history)) end
-if #forget > 0 then redis.call('HDEL', KEYS[5], unpack(forget)) end
-if #ended > 0 then redis.call('HDEL', KEYS[4], unpack(ended)) end
+if #hset > 0 then redis.call('HSET', NOTES, unpack(hset)) end
+if #history > 0 then redis.call('HSET', HISTORY, unpack(history)) end
+if #forget > 0 then redis.call('HDEL', NOTES, unpack(forget)) end
+if #ended > 0 then redis.call('HDEL', RUNNING, unpack(ended)) end
 -- include count.lua
 if watched then told() end
 return {us, seq, pended and 1 or 0, attempts, traits or {}, odd}

@@ -7,8 +7,8 @@ local function order_head(key)
     local member = redis.call('ZRANGE', ORDER, '[' .. prefix, '(' .. prefix .. '\255', 'BYLEX', 'LIMIT', skip, 1)[1]
     if not member then return nil end
     local id = string.sub(member, #prefix + 9)
-    if redis.call('HEXISTS', KEYS[4], id) == 1 then return id, false end
-    local due = redis.call('ZSCORE', KEYS[2], id)
+    if redis.call('HEXISTS', RUNNING, id) == 1 then return id, false end
+    local due = redis.call('ZSCORE', TASKS, id)
     if due then return id, due end
   end
   return nil

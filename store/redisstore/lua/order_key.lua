@@ -1,5 +1,4 @@
 -- ORDER is the set of the unfinished tasks of ordering keys.
-local ORDER = KEYS[17]
 
 -- order_key is the ordering key in encoded traits, nil for none: the first field, of
 -- number 1, behind the lane (see record.AppendTraits).

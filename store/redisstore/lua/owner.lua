@@ -4,7 +4,7 @@
 -- made a task pending; 2: in any case.
 -- seq, us (microseconds), now (milliseconds,
 -- rounded down), soon (rounded up: what is to come is never early).
-local owner = redis.call('HMGET', KEYS[1], 'seq', 'epoch', 'nonce', 'sealed', 'indexed', 'watched')
+local owner = redis.call('HMGET', OWNER, 'seq', 'epoch', 'nonce', 'sealed', 'indexed', 'watched', 'life')
 local seq = owner[1] and tonumber(owner[1]) or 0
 if owner[1] and not string.find(owner[1], '^%d+$') then
   return redis.error_reply('ERR ddq: seq of the shard is not a number')

@@ -2,15 +2,15 @@
 -- per task {place, detail, note}, the place being 0 nowhere, 1 pending (detail:
 -- due ms), 2 running (record), 3 dead (finished ms), 4 done (finished ms).
 local function places(ids)
-  local due = redis.call('ZMSCORE', KEYS[2], unpack(ids))
-  local run = redis.call('HMGET', KEYS[4], unpack(ids))
-  local note = redis.call('HMGET', KEYS[5], unpack(ids))
-  local dead = redis.call('ZMSCORE', KEYS[6], unpack(ids))
-  local done = redis.call('ZMSCORE', KEYS[7], unpack(ids))
-  redis.call('ZCARD', KEYS[8])
-  redis.call('HLEN', KEYS[11])
-  redis.call('HLEN', KEYS[9])
-  redis.call('ZCARD', KEYS[10])
+  local due = redis.call('ZMSCORE', TASKS, unpack(ids))
+  local run = redis.call('HMGET', RUNNING, unpack(ids))
+  local note = redis.call('HMGET', NOTES, unpack(ids))
+  local dead = redis.call('ZMSCORE', DLQ, unpack(ids))
+  local done = redis.call('ZMSCORE', DONE, unpack(ids))
+  redis.call('ZCARD', KEPT)
+  redis.call('HLEN', HISTORY)
+  redis.call('HLEN', TRAITS)
+  redis.call('ZCARD', LANES)
   local found = {}
   for i = 1, #ids do
     if run[i] then found[i] = {2, run[i], note[i]}

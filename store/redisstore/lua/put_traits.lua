@@ -12,7 +12,7 @@ local function put_traits(first, k, ids, dues, new)
     local key = state == 1 and order_key(traits)
     if key then order[#order + 1], order[#order + 2] = 0, order_member(key, ids[i], dues[i]) end
   end
-  if #hset > 0 then redis.call('HSET', KEYS[9], unpack(hset)) end
-  if #zadd > 0 then redis.call('ZADD', KEYS[10], unpack(zadd)) end
+  if #hset > 0 then redis.call('HSET', TRAITS, unpack(hset)) end
+  if #zadd > 0 then redis.call('ZADD', LANES, unpack(zadd)) end
   if #order > 0 then redis.call('ZADD', ORDER, unpack(order)) end
 end

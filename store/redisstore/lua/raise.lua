@@ -1,8 +1,8 @@
 #!lua flags=allow-oom
 -- raise: raise seq for a call that made tasks pending and broke off.
 --
--- KEYS  1 owner
+-- KEYS  owner
 --
 -- returns seq
 
-return redis.call('HINCRBY', KEYS[1], 'seq', 1)
+return redis.call('HINCRBY', OWNER, 'seq', 1)

@@ -1,8 +1,7 @@
 #!lua
 -- reindex: index tasks that were looked at, as a part of a walk.
 --
--- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept  9 traits  10 lanes
---       11 history  12 marks  13 looks  14 attrs  15 index
+-- KEYS  those of a shard
 -- ARGV  1 set  2 token of the walk  3 b: it begins, and there are no tasks; e: it ends;
 --       else empty  4 and on, per task: id, fingerprint, edits, packed attributes
 --
@@ -17,7 +16,7 @@ local list, _, under_way = names(owner[5] or '')
 local ready = table.concat(list)
 if ARGV[3] == 'b' then
   if (owner[5] or '') == set then return 1 end
-  redis.call('HSET', KEYS[1], 'indexed', both(ready, set) .. walk)
+  redis.call('HSET', OWNER, 'indexed', both(ready, set) .. walk)
   return 0
 end
 if under_way ~= walk then return -3 end
@@ -26,7 +25,7 @@ local ids = {}
 for i = 4, #ARGV, 4 do ids[#ids + 1] = ARGV[i] end
 local hset, bare, old, new = {}, {}, {}, {}
 if #ids > 0 then
-  local records, attrs = redis.call('HMGET', KEYS[3], unpack(ids)), attrs_of(ids)
+  local records, attrs = redis.call('HMGET', DATA, unpack(ids)), attrs_of(ids)
   for k, id in ipairs(ids) do
     local record, at = records[k], 4 * k
     local count = record and #record >= 9 and edits(record)
@@ -44,9 +43,9 @@ in_parts('ZREM', INDEX, old)
 in_parts('ZADD', INDEX, new)
 if ARGV[3] == 'e' then
   if set == '' and redis.call('HLEN', ATTRS) == 0 then
-    redis.call('HDEL', KEYS[1], 'indexed')
+    redis.call('HDEL', OWNER, 'indexed')
   else
-    redis.call('HSET', KEYS[1], 'indexed', set)
+    redis.call('HSET', OWNER, 'indexed', set)
   end
 end
 return 0

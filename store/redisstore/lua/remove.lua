@@ -1,20 +1,18 @@
 #!lua flags=allow-oom
 -- remove: delete pending tasks.
 --
--- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept  9 traits  10 lanes
---       11 history  12 marks  13 looks  14 attrs  15 index  16 log  17 order
+-- KEYS  those of a shard
 -- ARGV  ids, none twice
 --       and last the moment (see call.lua)
 --
 -- returns {us, seq, odd}; a task that is not odd is gone
---   odd  {position, status, place, detail, note}: 9 wrong state, 10 not found
+--   odd  {position, status, place, detail, note}: wrong state, not found
 
 -- include owner.lua
 -- include call.lua
 -- include log.lua
--- include status.lua
 -- include places.lua
-redis.call('HLEN', KEYS[3])
+redis.call('HLEN', DATA)
 -- include lane_member.lua
 -- include order_key.lua
 -- include traits.lua
@@ -34,13 +32,13 @@ for i, p in ipairs(places(ARGV)) do
 end
 local attrs = attrs_of(gone)
 if #gone > 0 then
-  redis.call('HDEL', KEYS[3], unpack(gone))
-  redis.call('HDEL', KEYS[5], unpack(gone))
-  redis.call('HDEL', KEYS[11], unpack(gone))
-  redis.call('ZREM', KEYS[2], unpack(gone))
-  if traits then redis.call('HDEL', KEYS[9], unpack(gone)) end
+  redis.call('HDEL', DATA, unpack(gone))
+  redis.call('HDEL', NOTES, unpack(gone))
+  redis.call('HDEL', HISTORY, unpack(gone))
+  redis.call('ZREM', TASKS, unpack(gone))
+  if traits then redis.call('HDEL', TRAITS, unpack(gone)) end
   if #out > 0 then redis.call('ZREM', ORDER, unpack(out)) end
-  if #left > 0 then redis.call('ZREM', KEYS[10], unpack(left)) end
+  if #left > 0 then redis.call('ZREM', LANES, unpack(left)) end
   forget_attrs(gone, attrs)
 end
 if watched then told(gone, attrs) end

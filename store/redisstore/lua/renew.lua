@@ -2,14 +2,18 @@
 -- renew: make a node's session last for a while from now. The end is a field and
 -- not a TTL, because TTLs jump when the server's clock is set.
 --
--- KEYS  1 session
--- ARGV  1 start  2 ttl ms  3 address  4 1 to replace the session of another start
+-- KEYS  session
+-- ARGV  1 start  2 ttl ms  3 address  4 1 to replace the session of another start,
+--       which is else done only when that is over
 --
--- returns us, or -1 the session is of another start, or absent
+-- returns us, or the address of the session of another start that lasts
 
-local start = redis.call('HGET', KEYS[1], 'start')
-if ARGV[4] ~= '1' and start ~= ARGV[1] then return -1 end
+-- include session_lives.lua
+local session = redis.call('HMGET', SESSION, 'start', 'expires', 'ttl', 'addr')
 local clock = redis.call('TIME')
 local us = clock[1] * 1000000 + clock[2]
-redis.call('HSET', KEYS[1], 'start', ARGV[1], 'expires', math.ceil(us / 1000) + ARGV[2], 'addr', ARGV[3])
+if ARGV[4] ~= '1' and session[1] and session[1] ~= ARGV[1] and lives(session[2], session[3], us / 1000) then
+  return session[4] or ''
+end
+redis.call('HSET', SESSION, 'start', ARGV[1], 'expires', math.ceil(us / 1000) + ARGV[2], 'ttl', ARGV[2], 'addr', ARGV[3])
 return us

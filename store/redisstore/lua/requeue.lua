@@ -1,24 +1,22 @@
 #!lua flags=allow-oom
 -- requeue: make dead tasks due now, with fresh attempts and without an expiry.
 --
--- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept  9 traits  10 lanes
---       11 history  12 marks  13 looks  14 attrs  15 index  16 log  17 order
+-- KEYS  those of a shard
 -- ARGV  1 count  2 and on: ids, none twice
 --       and last the moment (see call.lua)
 --
 -- returns {us, seq, pended, traits, odd}; a task that is not odd is pending
 --   traits  per task, or nothing when no task has any
---   odd  {position, status}: 9 the record cannot be read, 10 not dead, 42 closed
+--   odd  {position, status}: wrong state the record cannot be read, not dead, closed
 
 -- include owner.lua
 -- include call.lua
 -- include log.lua
 -- include edits.lua
--- include status.lua
 -- include places.lua
 local ids = {unpack(ARGV, 2)}
 local found = places(ids)
-local records = redis.call('HMGET', KEYS[3], unpack(ids))
+local records = redis.call('HMGET', DATA, unpack(ids))
 -- include lane_member.lua
 -- include order_key.lua
 -- include order_head.lua
@@ -30,7 +28,7 @@ for i, p in ipairs(found) do
   local key = traits and order_key(traits[i])
   if p[1] ~= 3 or not record then
     odd[#odd + 1] = {i, NOT_FOUND}
-  elseif #record < 9 or math.floor(string.byte(record) / 16) ~= 1 or (note and string.byte(note, 2) == 4) then
+  elseif #record < 9 or math.floor(string.byte(record) / 16) ~= 1 or (note and string.byte(note, 2) == REASON_CORRUPT) then
     odd[#odd + 1] = {i, WRONG_STATE}
   elseif key and owner[4] and not order_head(key) then
     odd[#odd + 1] = {i, CLOSED}
@@ -56,13 +54,13 @@ for i, p in ipairs(found) do
 end
 local count, pended = ARGV[1], #back > 0
 if pended then
-  redis.call('ZADD', KEYS[2], unpack(zadd))
-  if #lanes > 0 then redis.call('ZADD', KEYS[10], unpack(lanes)) end
+  redis.call('ZADD', TASKS, unpack(zadd))
+  if #lanes > 0 then redis.call('ZADD', LANES, unpack(lanes)) end
   if #order > 0 then redis.call('ZADD', ORDER, unpack(order)) end
-  if #data > 0 then redis.call('HSET', KEYS[3], unpack(data)) end
-  if #hset > 0 then redis.call('HSET', KEYS[5], unpack(hset)) end
-  if #forget > 0 then redis.call('HDEL', KEYS[5], unpack(forget)) end
-  redis.call('ZREM', KEYS[6], unpack(back))
+  if #data > 0 then redis.call('HSET', DATA, unpack(data)) end
+  if #hset > 0 then redis.call('HSET', NOTES, unpack(hset)) end
+  if #forget > 0 then redis.call('HDEL', NOTES, unpack(forget)) end
+  redis.call('ZREM', DLQ, unpack(back))
 end
 -- include count.lua
 if watched then told() end

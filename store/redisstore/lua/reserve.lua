@@ -16,6 +16,10 @@ local clock = redis.call('TIME')
 local us = clock[1] * 1000000 + clock[2]
 local pack, unpack8, floor, ceil = struct.pack, struct.unpack, math.floor, math.ceil
 
+-- farthest is up to when tokens can have been taken, which is MAX_AHEAD us from now or more. What was
+-- used up for longer was so by a clock that was ahead.
+local function farthest(limit) return math.max(limit, us + MAX_AHEAD) end
+
 local function put(key, state, rests)
   redis.call('SET', key, state, 'PX', string.format('%d', ceil(math.max(0, rests - us) / 1000) + 1000))
 end
@@ -27,6 +31,7 @@ local function bucket(key, count, period, most, wanted, limit, whole)
   if state and #state == 25 and string.byte(state) == 0 then
     local at, p, c = unpack8('>i8i8i8', state, 2)
     if at > us and (p ~= period or c ~= count) then at = us + floor((at - us) * c / p * period / count) end
+    if at > farthest(limit) + ceil(most * period / count) then at = us end
     next = at
   end
   next = math.max(next, us - slack)
@@ -49,10 +54,12 @@ local function window(key, count, period, wanted, limit, whole)
   local state = redis.call('GET', key)
   local at, used, ends, counts = us, 0, {}, {}
   if state and #state >= 9 and string.byte(state) == 1 then
-    at = math.max(at, (unpack8('>i8', state, 2)))
+    local last = unpack8('>i8', state, 2)
+    local future = last > farthest(limit) + period
+    if not future then at = math.max(at, last) end
     for pos = 10, #state, 12 do
       local till, n = unpack8('>i8I4', state, pos)
-      if till + period > at then
+      if till + period > at and not future then
         ends[#ends + 1], counts[#counts + 1] = till, n
         used = used + n
       end

@@ -1,11 +1,12 @@
 #!lua flags=no-writes
 -- session: a node's session against the clock that it lasts by.
 --
--- KEYS  1 session
+-- KEYS  session
 --
 -- returns {start or false, 1 while it lasts and 0 afterwards}
 
-local session = redis.call('HMGET', KEYS[1], 'start', 'expires')
+-- include session_lives.lua
+local session = redis.call('HMGET', SESSION, 'start', 'expires', 'ttl')
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
-return {session[1], (tonumber(session[2]) or 0) > now and 1 or 0}
+return {session[1], lives(session[2], session[3], now) and 1 or 0}

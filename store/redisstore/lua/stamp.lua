@@ -1,7 +1,7 @@
 #!lua flags=no-writes
 -- stamp: the moment and seq of a shard, and whether a claim is current.
 --
--- KEYS  1 owner
+-- KEYS  owner
 -- ARGV  1 epoch, or empty: not fenced  2 nonce
 --
 -- returns {us, seq}, or -1 fenced

@@ -1,26 +1,27 @@
 #!lua flags=allow-oom
 -- sweep: repair tasks that are in no index, and what points to no task.
 --
--- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept  9 traits  10 lanes
---       11 history  12 marks  13 looks  14 attrs  15 index  16 log  17 order
--- ARGV  1 epoch  2 nonce  3 1 when the records of the tasks can be read  4 and on: ids
+-- KEYS  those of a shard
+-- ARGV  1 epoch  2 nonce  3 1 when the records of the tasks can be read, 0 when they cannot,
+--       empty when that is not known  4 and on: ids
 --
--- returns how many it repaired, or -1 fenced, or {how many, the field indexed of the owner
--- record, ids of tasks that have no attributes in the hash}
+-- returns -1 fenced, or {how many it repaired, tasks that are to be repaired once that is
+-- known, the field indexed of the owner record, tasks that have no attributes in the hash}
 
 -- include owner.lua
 if owner[2] ~= ARGV[1] or owner[3] ~= ARGV[2] then return -1 end
 -- include places.lua
 -- include log.lua
 local ids = {unpack(ARGV, 4)}
-if #ids == 0 then return 0 end
-redis.call('HLEN', KEYS[3])
+if #ids == 0 then return {0, {}, '', {}} end
+redis.call('HLEN', DATA)
 -- include lane_member.lua
 -- include order_key.lua
 -- include traits.lua
 -- include attrs.lua
 local traits, attrs = traits_of(ids), attrs_of(ids)
-local repaired, bare = 0, {}
+local repaired, doubtful, bare = 0, {}, {}
+local lost = {} -- unfinished tasks and dead letters whose record is gone
 
 -- missing adds the members of a task to the index that are not there.
 local function missing(id, packed)
@@ -42,40 +43,56 @@ for i, p in ipairs(places(ids)) do
   local id, place = ids[i], p[1]
   local broken = place == 2 and #p[2] < 30
   local key = traits and order_key(traits[i])
-  if redis.call('HEXISTS', KEYS[3], id) == 0 then
-    local found = redis.call('ZREM', KEYS[2], id) + redis.call('HDEL', KEYS[4], id) + redis.call('HDEL', KEYS[5], id)
-      + redis.call('ZREM', KEYS[6], id) + redis.call('ZREM', KEYS[7], id) + redis.call('ZREM', KEYS[8], id) + redis.call('HDEL', KEYS[11], id) + redis.call('HDEL', KEYS[9], id)
+  if redis.call('HEXISTS', DATA, id) == 0 and place > 0 and place < 4 then
+    lost[#lost + 1] = {id, p}
+  elseif redis.call('HEXISTS', DATA, id) == 0 then
+    local found = redis.call('ZREM', TASKS, id) + redis.call('HDEL', RUNNING, id) + redis.call('HDEL', NOTES, id)
+      + redis.call('ZREM', DLQ, id) + redis.call('ZREM', DONE, id) + redis.call('ZREM', KEPT, id) + redis.call('HDEL', HISTORY, id) + redis.call('HDEL', TRAITS, id)
     if attrs and attrs[i] then
       forget_attrs({id}, {attrs[i]})
       found = found + 1
     end
     if found > 0 then repaired = repaired + 1 end
+  elseif (place == 0 or broken) and ARGV[3] == '' then
+    doubtful[#doubtful + 1] = id
   elseif place == 0 or broken then
-    redis.call('HDEL', KEYS[4], id)
+    redis.call('HDEL', RUNNING, id)
     if ARGV[3] == '1' then
-      redis.call('ZADD', KEYS[2], now, id)
+      redis.call('ZADD', TASKS, now, id)
       local member = traits and lane_member(id, now, traits[i])
-      if member then redis.call('ZADD', KEYS[10], 0, member) end
+      if member then redis.call('ZADD', LANES, 0, member) end
       if key then line_up(id, key, {1, now, p[3]}) end
-      redis.call('HSET', KEYS[1], 'seq', seq + 1)
+      redis.call('HSET', OWNER, 'seq', seq + 1)
       if watched then tell(UPDATED, id, attempts_of(p[3]), now) end
     else
-      redis.call('ZADD', KEYS[6], now, id)
-      redis.call('HSET', KEYS[5], id, struct.pack('>BBI4i8', 1, 4, 0, now) .. string.rep('\0', 16))
-      if watched then tell(DEAD, id, 0, 0, 0, 4) end
+      redis.call('ZADD', DLQ, now, id)
+      redis.call('HSET', NOTES, id, struct.pack('>BBI4i8', 1, REASON_CORRUPT, 0, now) .. string.rep('\0', 16))
+      if watched then tell(DEAD, id, 0, 0, 0, REASON_CORRUPT) end
     end
     repaired = repaired + 1
   elseif place <= 2 and traits then
     local member = place == 1 and lane_member(id, p[2], traits[i])
-    if member then repaired = repaired + redis.call('ZADD', KEYS[10], 0, member) end
+    if member then repaired = repaired + redis.call('ZADD', LANES, 0, member) end
     if key then repaired = repaired + line_up(id, key, p) end
   end
   if attrs and not attrs[i] then
-    bare[#bare + 1] = id
-  elseif attrs and redis.call('HEXISTS', KEYS[3], id) == 1 then
+    if doubtful[#doubtful] ~= id then bare[#bare + 1] = id end
+  elseif attrs and redis.call('HEXISTS', DATA, id) == 1 then
     repaired = repaired + missing(id, attrs[i])
   end
 end
+for _, l in ipairs(lost) do
+  local id, place, note = l[1], l[2][1], l[2][3]
+  redis.call('ZREM', TASKS, id)
+  redis.call('HDEL', RUNNING, id)
+  redis.call('HDEL', TRAITS, id)
+  redis.call('HSET', DATA, id, '') -- what cannot be read is a dead letter
+  redis.call('HSET', NOTES, id, struct.pack('>BBI4i8', 1, REASON_CORRUPT, 0, place == 1 and l[2][2] or 0) .. string.rep('\0', 16))
+  if place < 3 then
+    redis.call('ZADD', DLQ, now, id)
+    if watched then tell(DEAD, id, attempts_of(note), 0, 0, REASON_CORRUPT) end
+  end
+  repaired = repaired + 1
+end
 if watched then told() end
-if #bare > 0 then return {repaired, owner[5], unpack(bare)} end
-return repaired
+return {repaired, doubtful, owner[5] or '', bare}

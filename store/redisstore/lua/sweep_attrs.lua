@@ -2,8 +2,7 @@
 -- sweep_attrs: give tasks back the attributes by which they are indexed, where they lost
 -- all of them and are what they were when they were read.
 --
--- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept  9 traits  10 lanes
---       11 history  12 marks  13 looks  14 attrs  15 index
+-- KEYS  those of a shard
 -- ARGV  1 epoch  2 nonce  3 field indexed of the owner record, as it was  4 and on, per task:
 --       id, fingerprint, edits, packed attributes
 --
@@ -16,7 +15,7 @@ if owner[5] ~= ARGV[3] then return 0 end
 -- include edits.lua
 local ids = {}
 for i = 4, #ARGV, 4 do ids[#ids + 1] = ARGV[i] end
-local records, attrs = redis.call('HMGET', KEYS[3], unpack(ids)), attrs_of(ids)
+local records, attrs = redis.call('HMGET', DATA, unpack(ids)), attrs_of(ids)
 local hset, zadd = {}, {}
 for k, id in ipairs(ids) do
   local record, at = records[k], 4 * k

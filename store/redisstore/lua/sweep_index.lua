@@ -1,8 +1,7 @@
 #!lua flags=allow-oom
 -- sweep_index: remove members of the index that no task has.
 --
--- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept  9 traits  10 lanes
---       11 history  12 marks  13 looks  14 attrs  15 index
+-- KEYS  those of a shard
 -- ARGV  1 epoch  2 nonce  3 and on: members
 --
 -- returns how many it removed, or -1 fenced

@@ -1,8 +1,7 @@
 #!lua flags=allow-oom
 -- sweep_order: remove members of ordering keys whose task does not stand there.
 --
--- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept  9 traits  10 lanes
---       11 history  12 marks  13 looks  14 attrs  15 index  16 log  17 order
+-- KEYS  those of a shard
 -- ARGV  1 epoch  2 nonce  3 and on: members
 --
 -- returns how many it removed, or -1 fenced
@@ -10,16 +9,16 @@
 -- include owner.lua
 if owner[2] ~= ARGV[1] or owner[3] ~= ARGV[2] then return -1 end
 -- include order_key.lua
-redis.call('ZCARD', KEYS[2])
-redis.call('HLEN', KEYS[4])
-redis.call('HLEN', KEYS[9])
+redis.call('ZCARD', TASKS)
+redis.call('HLEN', RUNNING)
+redis.call('HLEN', TRAITS)
 local wrong = {}
 for i = 3, #ARGV do
   local member = ARGV[i]
   local id = #member > 0 and string.sub(member, 10 + string.byte(member)) or ''
-  local key = order_key(redis.call('HGET', KEYS[9], id))
-  local due = redis.call('ZSCORE', KEYS[2], id)
-  local held = redis.call('HEXISTS', KEYS[4], id) == 1
+  local key = order_key(redis.call('HGET', TRAITS, id))
+  local due = redis.call('ZSCORE', TASKS, id)
+  local held = redis.call('HEXISTS', RUNNING, id) == 1
   local first = key and order_member(key, id)
   if not key or not (held or due) then
     wrong[#wrong + 1] = member

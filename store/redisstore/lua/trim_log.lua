@@ -1,19 +1,19 @@
 #!lua flags=allow-oom
 -- trim_log: forget changes that are older than the retention.
 --
--- KEYS  1 owner  2 log
+-- KEYS  owner, log
 -- ARGV  1 about how many
 --
 -- returns how many it has forgotten
 
-local watched = redis.call('HGET', KEYS[1], 'watched')
+local watched = redis.call('HGET', OWNER, 'watched')
 if not watched then return 0 end
 local clock = redis.call('TIME')
 local kept = clock[1] * 1000000 + clock[2] - string.match(watched, '%d+') * 1000
 local n, limit = 0, tonumber(ARGV[1])
 local old, from = '', '-'
 repeat
-  local page = redis.call('XRANGE', KEYS[2], from, '+', 'COUNT', 64)
+  local page = redis.call('XRANGE', LOG, from, '+', 'COUNT', 64)
   local more = #page == 64
   for _, entry in ipairs(page) do
     local at, count = struct.unpack('>i8I4', entry[2][2])
@@ -26,5 +26,5 @@ repeat
     old = entry[1]
   end
 until not more
-if n > 0 then redis.call('XTRIM', KEYS[2], 'MINID', string.match(old, '%d+') + 1) end
+if n > 0 then redis.call('XTRIM', LOG, 'MINID', string.match(old, '%d+') + 1) end
 return n

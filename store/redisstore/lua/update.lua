@@ -2,8 +2,7 @@
 -- update: edits of which some bring a new record, see edit.lua. A full server
 -- refuses them, as it refuses new tasks.
 --
--- KEYS  1 owner  2 tasks  3 data  4 running  5 notes  6 dlq  7 done  8 kept  9 traits  10 lanes
---       11 history  12 marks  13 looks  14 attrs  15 index  16 log  17 order
+-- KEYS  those of a shard
 -- ARGV  1 count  then per task what edit.lua says
 --       and last the moment (see call.lua)
 

@@ -1,7 +1,8 @@
 #!lua flags=no-writes
 -- window: entries of an ordered set behind a position, up to a score.
 --
--- KEYS  1 owner  2 tasks, dlq or done  3 traits
+-- KEYS  owner, set, traits
+--       the set is tasks, dlq or done
 -- ARGV  1 score and 2 member of the position, both empty for the start
 --       3 last score, as in ZCOUNT  4 most entries
 --
@@ -9,18 +10,18 @@
 --   nothing when no task has any}
 
 -- include owner.lua
-local set, first = KEYS[2], 0
-local last = redis.call('ZCOUNT', set, '-inf', ARGV[3])
+local first = 0
+local last = redis.call('ZCOUNT', SET, '-inf', ARGV[3])
 
 -- include above.lua
 
 if ARGV[1] ~= '' then
-  first = redis.call('ZCOUNT', set, '-inf', '(' .. ARGV[1])
+  first = redis.call('ZCOUNT', SET, '-inf', '(' .. ARGV[1])
   -- The member may be gone, so look for its place among those of its score.
-  local behind = redis.call('ZCOUNT', set, '-inf', ARGV[1])
+  local behind = redis.call('ZCOUNT', SET, '-inf', ARGV[1])
   while first < behind do
     local middle = math.floor((first + behind) / 2)
-    if above(redis.call('ZRANGE', set, middle, middle)[1], ARGV[2]) then
+    if above(redis.call('ZRANGE', SET, middle, middle)[1], ARGV[2]) then
       behind = middle
     else
       first = middle + 1
@@ -29,8 +30,8 @@ if ARGV[1] ~= '' then
 end
 local stop = math.min(first + ARGV[4], last) - 1
 if stop < first then return {us, seq, {}, {}} end
-local flat = redis.call('ZRANGE', set, first, stop, 'WITHSCORES')
-if redis.call('HLEN', KEYS[3]) == 0 then return {us, seq, flat, {}} end
+local flat = redis.call('ZRANGE', SET, first, stop, 'WITHSCORES')
+if redis.call('HLEN', TRAITS) == 0 then return {us, seq, flat, {}} end
 local ids = {}
 for i = 1, #flat, 2 do ids[#ids + 1] = flat[i] end
-return {us, seq, flat, redis.call('HMGET', KEYS[3], unpack(ids))}
+return {us, seq, flat, redis.call('HMGET', TRAITS, unpack(ids))}

@@ -1,0 +1,63 @@
+package agenda
+
+// GapDetector follows the seq of a shard through the calls that its owner hears of: its
+// own, and those that other nodes tell it. A gap that stays is a call that nobody
+// told. It has no clock: a gap is one that two looks in a row have found. A store
+// that is behind what was known at the last look was set back, as by a failover to a
+// replica that lagged: calls are undone, and nobody will tell.
+type GapDetector struct {
+	Known   int64              // all calls up to this one were heard of
+	ahead   map[int64]struct{} // heard of, beyond known+1
+	suspect int64              // seq of the last look, when it was beyond known; else 0
+	floor   int64              // known at the last look
+}
+
+// Restart records that everything up to seq is about to be loaded.
+func (q *GapDetector) Restart(seq int64) {
+	q.Known, q.suspect, q.floor = seq, 0, 0
+	for n := range q.ahead {
+		if n <= seq {
+			delete(q.ahead, n)
+		}
+	}
+	q.advance()
+}
+
+// Heard takes in a call.
+func (q *GapDetector) Heard(seq int64) {
+	if seq <= q.Known {
+		return
+	}
+	if q.ahead == nil {
+		q.ahead = make(map[int64]struct{})
+	}
+	q.ahead[seq] = struct{}{}
+	q.advance()
+}
+
+func (q *GapDetector) advance() {
+	for {
+		if _, ok := q.ahead[q.Known+1]; !ok {
+			return
+		}
+		q.Known++
+		delete(q.ahead, q.Known)
+	}
+}
+
+// Missed looks at the seq that the store has now, and reports whether a call is
+// missing that was so at the last look, or calls were undone. A look that was long on
+// its way may report that wrongly, which costs a load.
+func (q *GapDetector) Missed(seq int64) bool {
+	if seq < q.floor {
+		clear(q.ahead) // numbers that others will have
+		return true
+	}
+	q.floor = q.Known
+	missing := q.suspect != 0 && q.Known < q.suspect
+	q.suspect = 0
+	if q.Known < seq {
+		q.suspect = seq
+	}
+	return missing
+}

@@ -1,0 +1,79 @@
+package agenda
+
+import "github.com/ddq-io/ddq/store"
+
+// Left learns that a task is with the topic no more: the store said whether it is held,
+// or was not asked.
+func (s *Shard) Left(id string) {
+	delete(s.out, id)
+	s.lanes.Drop(id)
+}
+
+// Unheld learns why a task that left was not held: it goes back into the wheel when it
+// is due later, waits when another one of its key is first, and is forgotten when it is
+// gone.
+func (s *Shard) Unheld(now store.Millis, e store.Entry, r *store.HoldResult) {
+	switch r.Status {
+	case store.Behind:
+		if s.owned {
+			s.orders.Behind(e, r.Head)
+		}
+	case store.NotDue:
+		s.orders.Early(e.ID)
+		s.Pending(now, store.Entry{ID: e.ID, Due: r.Due, Traits: e.Traits})
+	case store.LeftOut:
+		s.Found(now, e)
+	case store.WrongState:
+		s.orders.Doubt(e.ID)
+	default:
+		s.orders.Ended(e.ID)
+	}
+}
+
+// HoldEnded learns that a task is not held any more. If it is pending again, Pending
+// follows in the same step.
+func (s *Shard) HoldEnded(id string) { s.orders.Ended(id) }
+
+// LookAtKey looks at an ordering key of which nobody told anything for a while.
+func (s *Shard) LookAtKey(key string) { s.orders.TimeToLook(key, s.WithTopic) }
+
+// OrderFound learns the first tasks of an ordering key as the store has them; full: as
+// many as were asked for.
+func (s *Shard) OrderFound(now store.Millis, key string, first []store.Ordered, full bool) {
+	s.orders.Found(key, first, full, now, s.WithTopic)
+}
+
+// OrderNotFound learns that the store could not be asked about an ordering key.
+func (s *Shard) OrderNotFound(key string) { s.orders.NotFound(key) }
+
+// settleOrders carries out what became of ordering keys.
+func (s *Shard) settleOrders(now store.Millis) {
+	o := &s.orders
+	for !o.Idle() {
+		o.Settle()
+		out, later, asks, watch := o.Out, o.Later, o.Asks, o.Watch
+		o.Out, o.Later, o.Asks, o.Watch = nil, nil, nil, nil
+		for _, e := range out {
+			s.letOut(e)
+		}
+		s.Pending(now, later...)
+		for _, l := range watch {
+			s.wheel.LookAt(l.Key, l.LookAt(now))
+		}
+		if len(asks) > 0 {
+			s.effects.Ask = append(s.effects.Ask, asks)
+		}
+	}
+}
+
+// letOut makes a task ready that waited for another one of its key, whatever budgets
+// say.
+func (s *Shard) letOut(e store.Entry) {
+	if s.WithTopic(e.ID) {
+		return
+	}
+	s.unwait(e.ID)
+	s.out[e.ID] = struct{}{}
+	s.lanes.Put(e.ID, e.Traits, s.lanes.Lane(e.Traits, &s.window), true)
+	s.ready = append(s.ready, e)
+}

@@ -1,0 +1,179 @@
+package actors
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/place"
+)
+
+const (
+	// JumpPause is the least time between two reactions to clocks that jump.
+	JumpPause = time.Second
+	// ClockSpread is the difference between clocks of the store that is worth an alarm.
+	ClockSpread = 100 * time.Millisecond
+)
+
+// newShardClock returns the clock that the due times of a shard are on: the node's
+// where the store has one clock, else one that learns from calls about this shard.
+func (rt *runtime) newShardClock() *Clock {
+	if rt.manyClocks {
+		return rt.clock.other()
+	}
+	return rt.clock
+}
+
+// clockOf returns the clock that the due times of a shard are on.
+func (rt *runtime) clockOf(r *Topic, n int) *Clock {
+	if c := r.layout.Load().at(n).clock; c != nil {
+		return c
+	}
+	return rt.clock
+}
+
+// LatestOf returns a moment that no clock of the shards of a topic has passed yet.
+func (rt *runtime) LatestOf(r *Topic) time.Time {
+	latest := rt.clock.Latest()
+	if !rt.manyClocks {
+		return latest
+	}
+	for _, p := range *r.layout.Load() {
+		if p.clock == nil {
+			continue
+		}
+		if t := p.clock.Latest(); t.After(latest) {
+			latest = t
+		}
+	}
+	return latest
+}
+
+// StampClock returns the clock that stamps of a shard tell of, nil when nobody here
+// goes by it.
+func (s *Node) StampClock(shard store.Shard) *Clock {
+	if !s.manyClocks {
+		return s.clock
+	}
+	ref, open := s.topics.Load(shard.Topic)
+	if !open {
+		return nil
+	}
+	return ref.(*Topic).layout.Load().at(shard.N).clock
+}
+
+// learnClocks has the store tell of the clocks of a topic's shards before any due time is
+// counted by them.
+func (s *Node) learnClocks(ctx context.Context, t *store.Topic) error {
+	if !s.manyClocks {
+		return nil
+	}
+	_, err := s.StatsOf(ctx, place.Shards(t))
+	return err
+}
+
+// NowAt is the time by the clock of a shard.
+func (s *Node) NowAt(shard store.Shard) store.Millis {
+	if c := s.StampClock(shard); c != nil {
+		return c.Millis()
+	}
+	return s.clock.Millis()
+}
+
+// jumpLimit bounds what a node does about clocks that jump: every reaction reads the
+// windows of shards anew, which brings stamps, which may tell of jumps again.
+type jumpLimit struct {
+	mu   sync.Mutex
+	last time.Time // of the last reaction
+	due  int       // reactions that are still to come
+}
+
+// ask reports whether to react now. Each jump is reacted to at once, or when JumpPause
+// has passed, and once more after that: nodes tell an owner only what is due soon by
+// their clock, and others notice a jump later.
+func (l *jumpLimit) ask() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.due = 2
+	return l.take()
+}
+
+// again reports whether it is time for a reaction that is still to come.
+func (l *jumpLimit) again() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.take()
+}
+
+func (l *jumpLimit) take() bool {
+	if l.due == 0 || time.Since(l.last) < JumpPause {
+		return false
+	}
+	l.due--
+	l.last = time.Now()
+	return true
+}
+
+// onClockJump is called by whichever goroutine saw a clock of the store step.
+func (s *Node) onClockJump(by time.Duration) {
+	s.metrics.clockJumps.Inc()
+	if !s.jumps.ask() {
+		return
+	}
+	s.log.Warn("store clock jumped", "by", by)
+	s.reactToJump()
+}
+
+// LookForJumps reacts to jumps that came too soon after the last reaction.
+func (s *Node) LookForJumps(context.Context) {
+	if s.jumps.again() {
+		s.reactToJump()
+	}
+}
+
+func (s *Node) reactToJump() {
+	if s.running.Load() {
+		s.wheel.Reset()
+		s.broadcast(&clockJumped{})
+	}
+}
+
+// Spread returns by how much clocks of the store certainly differ.
+func (s *Node) Spread() time.Duration {
+	if !s.manyClocks {
+		return 0
+	}
+	low, high := s.clock.bounds()
+	s.EachTopic(func(ref *Topic) {
+		for _, p := range *ref.layout.Load() {
+			if p.clock != nil {
+				l, h := p.clock.bounds()
+				low, high = max(low, l), min(high, h)
+			}
+		}
+	})
+	return max(0, low-high)
+}
+
+// WatchSpread measures by how much the clocks of the store differ, and logs when that
+// begins or ends to be too much.
+func (s *Node) WatchSpread() {
+	by := s.Spread()
+	s.metrics.clockSpread.Set(by.Seconds())
+	switch wide := by > ClockSpread; {
+	case wide && !s.apart:
+		s.log.Warn(SpreadText(by))
+	case !wide && s.apart:
+		s.log.Info("clocks of the store's primaries agree again")
+	default:
+		return
+	}
+	s.apart = !s.apart
+}
+
+// SpreadText is the warning about clocks that differ.
+func SpreadText(by time.Duration) string {
+	return fmt.Sprintf("clocks of the store's primaries differ by %v: synchronize them", by.Round(time.Millisecond))
+}

@@ -1,0 +1,113 @@
+package dispatch
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/ddq-io/ddq/actors/ordered"
+)
+
+// hold has assigned tasks held, or wait for what they lack, and goes on with what is
+// assigned because of that.
+func (t *Topic) hold(now time.Time, assigned []assignment) {
+	if t.limiter == nil {
+		t.holdAll(assigned)
+		return
+	}
+	for len(assigned) > 0 {
+		for _, a := range assigned {
+			t.limiter.admit(now, a)
+		}
+		assigned = t.admitted()
+	}
+}
+
+// holdAll is hold of a topic that has had no limits.
+func (t *Topic) holdAll(assigned []assignment) {
+	fx := t.fill()
+	for len(assigned) > 0 {
+		a := assigned[0]
+		assigned = assigned[1:]
+		if !t.present(a.Shard) { // retired
+			assigned = append(assigned, t.core.refund(a.Sub, len(a.Tasks))...)
+			continue
+		}
+		fx.Hold = append(fx.Hold, Hold{Address: Address{Sub: a.Sub, Shard: a.Shard}, Tasks: a.Tasks})
+	}
+}
+
+// admitted records what the limiter decided, and returns what is assigned since.
+func (t *Topic) admitted() (assigned []assignment) {
+	g, fx := t.limiter, t.fill()
+	t.pass(fx)
+	fx.Reserve = g.reservations(fx.Reserve, t.core.most)
+	move(&fx.Acquire, &g.ask)
+	move(&fx.Resign, &g.resign)
+	ready := g.ready
+	slices.SortStableFunc(ready, func(a, b readyTask) int { return cmp.Compare(a.Shard, b.Shard) })
+	for len(ready) > 0 {
+		n := 1
+		for n < len(ready) && ready[n].Shard == ready[0].Shard {
+			n++
+		}
+		assigned = append(assigned, t.core.again(ready[:n])...)
+		ready = ready[n:]
+	}
+	empty(&g.ready)
+	for to, n := range ordered.All(g.refunds, Address.Compare) {
+		delete(g.refunds, to)
+		assigned = append(assigned, t.core.unassign(to, n)...)
+	}
+	t.arm(fx)
+	return assigned
+}
+
+// arm asks for a Tick when the next moment comes that something waits for.
+func (t *Topic) arm(fx *Effects) {
+	at := t.limiter.wakeAt()
+	if at.IsZero() || !t.armed.IsZero() && !at.Before(t.armed) {
+		return
+	}
+	t.armed = at
+	fx.WakeAt = append(fx.WakeAt, at)
+}
+
+// pass has admitted tasks held. Those whose subscription ended meanwhile are ready again.
+func (t *Topic) pass(fx *Effects) {
+	g := t.limiter
+	clear(t.groups)
+	for i := range g.passed {
+		p := &g.passed[i]
+		sub, present := t.core.sub(p.Sub), t.present(p.Task.Shard)
+		if sub == nil || !present {
+			g.turnBack(p, present)
+			if p.Permit != nil {
+				fx.Free = append(fx.Free, p.Permit)
+			}
+			continue
+		}
+		to := Address{Sub: p.Sub, Shard: p.Task.Shard}
+		at, known := t.groups[to]
+		if !known {
+			at = len(fx.Hold)
+			t.groups[to] = at
+			fx.Hold = append(fx.Hold, Hold{Address: to, Counted: true})
+		}
+		h := &fx.Hold[at]
+		h.Tasks, h.Admissions = append(h.Tasks, p.Task.Entry), append(h.Admissions, p.admission(sub.visibility))
+	}
+	empty(&g.passed)
+}
+
+// move appends a slice to another, and empties it.
+func move[T any](to, from *[]T) {
+	*to = append(*to, *from...)
+	empty(from)
+}
+
+// empty keeps the room of a slice, and nothing that was in it.
+func empty[T any](s *[]T) {
+	clear(*s)
+	*s = (*s)[:0]
+}

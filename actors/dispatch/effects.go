@@ -1,0 +1,65 @@
+package dispatch
+
+import (
+	"time"
+
+	"github.com/ddq-io/ddq/store"
+)
+
+// Effects are what a topic decided, to be carried out in this order. Of one kind they
+// are in the order in which they were decided.
+type Effects struct {
+	Hold    []Hold           // to shards
+	Free    []*Permit        // of no use
+	Reserve []Reservation    // tokens to ask the store for
+	Acquire []*Ticket        // tasks to ask the store for permits for
+	Resign  []store.LimitKey // caps that this node waits for no longer
+	Ask     []Ask            // to other nodes
+	Void    []Void           // credit on demand that found no task
+	WakeAt  []time.Time      // when to call Tick, each before the last
+}
+
+// Hold has a shard hold tasks for a subscription. Its slices are the receiver's to keep.
+type Hold struct {
+	Address
+	Tasks      []store.Entry
+	Admissions []*Admission // by task; nil: none of them is under limits
+	Counted    bool         // each ends with Held, Unassign or ShardEnded
+}
+
+// Ask gives room of a subscription to tasks of another node.
+type Ask struct {
+	Sub  int64
+	Node string
+	N    int
+}
+
+// Void is credit that came to nothing.
+type Void struct {
+	Sub int64
+	N   int
+}
+
+// fill is where effects go.
+func (t *Topic) fill() *Effects { return &t.effects[t.filling] }
+
+// Effects returns what was decided since it was called last. It is valid until the next
+// call: what is decided meanwhile is kept apart.
+func (t *Topic) Effects() *Effects {
+	fx := t.fill()
+	fx.Ask, t.core.asked = t.core.asked, fx.Ask[:0]
+	fx.Void, t.core.voided = t.core.voided, fx.Void[:0]
+	t.filling = 1 - t.filling
+	t.fill().reset()
+	return fx
+}
+
+// reset empties the effects for the next step.
+func (fx *Effects) reset() {
+	empty(&fx.Hold)
+	empty(&fx.Free)
+	empty(&fx.Reserve)
+	empty(&fx.Acquire)
+	empty(&fx.Resign)
+	empty(&fx.WakeAt)
+}

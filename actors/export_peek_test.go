@@ -1,0 +1,154 @@
+package actors
+
+import (
+	"slices"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/ddq-io/ddq/store"
+)
+
+// What the checks of a simulation read of the actors, all of it. Nothing runs meanwhile.
+
+// TopicPeek is a topic's actor.
+type TopicPeek struct{ t *topicActor }
+
+// ShardPeek is a shard's.
+type ShardPeek struct{ s *shard }
+
+func PeekTopic(a actor.Actor) (TopicPeek, bool) {
+	t, ok := a.(*topicActor)
+	return TopicPeek{t}, ok
+}
+
+func PeekShard(a actor.Actor) (ShardPeek, bool) {
+	s, ok := a.(*shard)
+	return ShardPeek{s}, ok
+}
+
+// SubPeek is a subscription as the core has it.
+type SubPeek struct {
+	ID                    int64
+	Max, Credit, InFlight int
+	OnDemand              bool
+	Assigned, Unsent      int64 // of its byte budget
+	Out                   Outbox
+}
+
+func (p TopicPeek) Name() string { return p.t.topic.Name }
+
+func (p TopicPeek) Subs() (all []SubPeek) {
+	for _, s := range p.t.core.Accounts() {
+		sub := p.t.subs[s.ID]
+		all = append(all, SubPeek{s.ID, s.Max, s.Credit, s.InFlight, sub.options.OnDemand, sub.budget.assigned.Load(), sub.budget.unsent.Load(), sub.out})
+	}
+	return all
+}
+
+// Room is what this node's workers may be given.
+func (p TopicPeek) Room() int { return p.t.core.Room() }
+
+// asking reports whether calls about limits are under way.
+func (p TopicPeek) Asking() bool {
+	return !p.t.reserves.Idle() || !p.t.acquires.Idle() || !p.t.frees.Idle()
+}
+
+// flying are the calls under way of each kind.
+func (p TopicPeek) Flying() []int {
+	return []int{p.t.reserves.InFlight, p.t.acquires.InFlight, p.t.frees.InFlight}
+}
+
+// underWay is how many tasks the topic takes to be neither held nor refunded.
+func (p TopicPeek) UnderWay() int { return p.t.core.Unheld() }
+
+// Fault says what does not add up in the core, empty when all does.
+func (p TopicPeek) Fault() string { return p.t.core.Check() }
+
+// linked is what other nodes have of a subscription's credit.
+func (p TopicPeek) Linked(sub int64) (n int) {
+	for key, l := range p.t.links {
+		if key.sub == sub {
+			n += l.outstanding()
+		}
+	}
+	return n
+}
+
+func (p ShardPeek) Topic() string { return p.s.id.Topic }
+
+func (p ShardPeek) ID() store.Shard { return p.s.id }
+
+// owns reports whether the shard may hold tasks, and under what.
+func (p ShardPeek) Owns() (store.Fence, bool) { return p.s.claim.Fence(), p.s.claim.Owned() }
+
+// flying are the calls under way of each kind.
+func (p ShardPeek) Flying() []int {
+	s := p.s
+	return []int{
+		s.adds.InFlight, s.holdNews.InFlight, s.keyed.InFlight, s.holds.InFlight, s.acks.InFlight, s.nacks.InFlight, s.extends.InFlight, s.recovers.InFlight,
+	}
+}
+
+// assigning reports whether tasks have subscriptions, and it is not known whether they are held.
+func (p ShardPeek) Assigning() bool {
+	s := p.s
+	return !s.adds.Idle() || !s.holdNews.Idle() || !s.keyed.Idle() || !s.holds.Idle()
+}
+
+// holdsOf adds to the number of holds of each subscription.
+func (p ShardPeek) HoldsOf(of map[int64]int) {
+	for _, h := range p.s.held.ByID {
+		if h.Sub != nil {
+			of[h.Sub.HolderID()]++
+		}
+	}
+}
+
+// bookFault says what is in two places, or in none, empty when nothing is.
+func (p ShardPeek) BookFault() string {
+	s := p.s
+	for id := range s.tasks.AllWithTopic() {
+		if _, ok := s.due.Due(id); ok {
+			return id + " is ready, and due later"
+		}
+	}
+	if !s.extends.Idle() || !s.holds.Idle() {
+		return ""
+	}
+	for id, permit := range s.permits {
+		if s.held.Get(id, permit.Holder) == nil {
+			return id + " has a permit and no hold"
+		}
+	}
+	return ""
+}
+
+// MayPanic reports whether an actor is one that is restarted.
+func MayPanic(a actor.Actor) bool {
+	switch a.(type) {
+	case *topicActor, *shard, *worker:
+		return true
+	}
+	return false
+}
+
+// assigns reports whether a message tells a shard of tasks that were assigned. The shard
+// counts them before it does anything else, so a panic never loses them uncounted.
+// Assigns reports whether a message gives tasks to a subscription.
+func Assigns(message any) bool {
+	switch message.(type) {
+	case *holdTasks, *heldElsewhere, *addTasks:
+		return true
+	}
+	return false
+}
+
+// SortedActors are the names of actors in order.
+func SortedActors(all map[string]actor.Actor) []string {
+	names := make([]string, 0, len(all))
+	for name := range all {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}

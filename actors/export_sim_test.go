@@ -1,0 +1,109 @@
+package actors
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/ddq-io/ddq/actors/engine"
+	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/timer"
+)
+
+// What a simulation uses of a System's insides, all of it: how it is put together without
+// goroutines and tickers of its own, and what those would do.
+
+// SimNode is a System that does nothing by itself.
+type SimNode struct{ *Node }
+
+// SimProbe sees every message of a node's actors before it is handled.
+type SimProbe func(who actor.Actor, id string, message any)
+
+// SimSeams are what a System of a simulation is given in place of its own.
+type SimSeams struct {
+	Engine *actor.ActorSystem
+	Take   func(f func(), mailbox bool) // instead of running it
+	Random func() float64
+	Probe  SimProbe
+	Fleet  Fleet
+	Peers  Peers
+}
+
+func NewSimEngine() *actor.ActorSystem { return engine.New(slog.New(slog.DiscardHandler), failLate) }
+
+func NewSimNode(cfg Config, st store.Store, seams SimSeams) SimNode {
+	s := New(cfg, st, slog.New(slog.DiscardHandler), nil)
+	var mu sync.Mutex
+	random := func() float64 {
+		mu.Lock()
+		defer mu.Unlock()
+		return seams.Random()
+	}
+	s.random, s.nurse.Random = random, random
+	s.Join(seams.Fleet, seams.Peers)
+	s.pool = engine.NewPool()
+	s.pool.Taker = seams.Take
+	s.nurse.Probe = seams.Probe
+	s.engine = seams.Engine
+	s.wheel = timer.NewManual(s.clock.Now)
+	return SimNode{s}
+}
+
+// Begin is Start.
+func (s SimNode) Begin(ctx context.Context, topics ...string) error {
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	if err := s.run(ctx); err != nil {
+		return err
+	}
+	for _, name := range topics { // opened under a lock, for which the loop could not wait later
+		if _, err := s.Topic(ctx, name, false); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Abandon is Stop of a node that died.
+func (s SimNode) Abandon() {
+	gone, cancel := context.WithCancel(context.Background())
+	cancel()
+	s.Drain(gone)
+	if s.running.Swap(false) {
+		s.end()
+	}
+}
+
+// What tickers do.
+
+func (s SimNode) Renew(ctx context.Context) { s.keeper.renew(ctx) }
+
+func (s SimNode) FollowView() {
+	s.fleet.Update()
+	s.Resumed()
+	s.broadcast(&viewChanged{})
+}
+
+func (s SimNode) LoadNow()  { s.tickAll(&loadTick{}) }
+func (s SimNode) WatchNow() { s.tickAll(&watchTick{}) }
+
+func (s SimNode) tickAll(m any) {
+	for turn := range Beats {
+		s.tick(m, turn)
+	}
+}
+
+// Due is how long it is until the wheel has something due.
+func (s SimNode) Due() (in time.Duration, any bool) {
+	ms, ok := s.wheel.Next()
+	if !ok {
+		return 0, false
+	}
+	return store.Millis(ms).Time().Sub(s.clock.Now()), true
+}
+
+func (s SimNode) Fire() { s.wheel.Fire() }

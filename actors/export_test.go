@@ -1,0 +1,111 @@
+package actors
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/ddq-io/ddq/actors/dispatch"
+	"github.com/ddq-io/ddq/store"
+)
+
+// What tests of whole nodes see of the insides of actors.
+
+type (
+	Shard         = shard
+	BodySize      = bodySize
+	ViewChanged   = viewChanged
+	SeqSeen       = seqSeen
+	ShardOwned    = shardOwned
+	DescribeShard = describeShard
+)
+
+const (
+	BodyOverhead        = bodyOverhead
+	ResolveFor          = resolveFor
+	Renewals            = renewals
+	WaitsForRate        = waitsForRate
+	WaitsForConcurrency = waitsForConcurrency
+	WaitsForOrder       = waitsForOrder
+)
+
+var (
+	DecodeToken = decodeToken
+	Sleep       = sleep
+)
+
+// Unsent is how many bytes of bodies the node has held and not sent.
+func (s *Node) Unsent() int64 { return s.bodies.unsent.Load() }
+
+// Session is the node's.
+func (s *Node) Session() store.Session { return s.keeper.session() }
+
+// Broadcast tells every topic something.
+func (s *Node) Broadcast(m any) { s.broadcast(m) }
+
+// ShowSeq shows a shard how far the store is.
+func (s *Node) ShowSeq(at store.Shard, seq int64) { s.toShard(at, &seqSeen{seq: seq}) }
+
+// PanicShard has the actor of a shard panic: nobody may send on a closed channel.
+func (s *Node) PanicShard(topic string, n int) {
+	ref, _ := s.Opened(topic)
+	closed := make(chan OwnedShard)
+	close(closed)
+	s.tell(ref, n, &describeShard{reply: closed})
+}
+
+// StopShard has the actor of a shard stop.
+func (s *Node) StopShard(topic string, n int) {
+	ref, _ := s.Opened(topic)
+	s.root.Poison(ref.shard(n))
+}
+
+// PanicTopic has the actor of a topic panic: it has no such shard.
+func (s *Node) PanicTopic(topic string) {
+	ref, _ := s.Opened(topic)
+	s.send(ref.pid, &shardOwned{shard: -1})
+}
+
+// SetMeanBody has the topic believe in a size of bodies.
+func (r *Topic) SetMeanBody(bytes int64) { r.bodies.mean.Store(bytes) }
+
+// Rival is another process of a node's name, as far as the store sees it.
+type Rival struct{ *keeper }
+
+func NewRival(st store.Store, log *slog.Logger, session store.Session) Rival {
+	return Rival{newKeeper(st, log, session)}
+}
+
+func (r Rival) Open(ctx context.Context) error { return r.open(ctx) }
+func (r Rival) Start()                         { r.start() }
+func (r Rival) Close()                         { r.close() }
+
+// EndTopic has a topic's actor stop while calls may still have it, as an instant of its
+// deletion does.
+func (s *Node) EndTopic(name string) {
+	ref, _ := s.Opened(name)
+	s.topics.Delete(name)
+	s.root.Poison(ref.pid)
+}
+
+// OnlyTopic is the one topic that is open.
+func (s *Node) OnlyTopic() (ref *Topic) {
+	s.topics.Range(func(_, v any) bool { ref = v.(*Topic); return true })
+	return ref
+}
+
+// ShowView has the node go by another view, and returns what shows the one before.
+func (s *Node) ShowView(change func(View) View) (back func()) {
+	was := s.fleet.view.Load()
+	s.fleet.view.Store(&snapshot{View: change(was.View), byName: was.byName, others: was.others})
+	return func() { s.fleet.view.Store(was) }
+}
+
+// WaitGauges and SubscriptionGauge are metrics of the node.
+func (m *Metrics) WaitGauges() *prometheus.GaugeVec    { return m.waits }
+func (m *Metrics) SubscriptionGauge() prometheus.Gauge { return m.subscriptions }
+
+// Permitted registers a permit at a shard; EndedPermits are those to be freed.
+func Permitted(s *shard, id string, p *dispatch.Permit) { s.permitted(id, p) }
+func EndedPermits(s *shard) []*dispatch.Permit          { return s.endedPermits }

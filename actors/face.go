@@ -1,0 +1,97 @@
+package actors
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/ddq-io/ddq/store"
+)
+
+// What use cases and upkeep see of a node and of an open topic. All of it is safe for
+// concurrent use.
+
+// Config is the node's configuration, with defaults filled in.
+func (s *Node) Config() *Config { return &s.cfg }
+
+// Store is the node's store. Stamps of its answers feed the node's clocks.
+func (s *Node) Store() store.Store { return s.store }
+
+// Clock follows the store's clock; see NowAt for that of a shard.
+func (s *Node) Clock() *Clock { return s.clock }
+
+// Membership is what the node knows of the other nodes.
+func (s *Node) Membership() *Membership { return s.fleet }
+
+// Metrics are those of the node.
+func (s *Node) Metrics() *Metrics { return s.metrics }
+
+// Log is where the node logs.
+func (s *Node) Log() *slog.Logger { return s.log }
+
+// Waiters are the calls that wait for tasks to be settled.
+func (s *Node) Waiters() *Waiters { return s.waiters }
+
+// Random is a number in [0, 1).
+func (s *Node) Random() float64 { return s.random() }
+
+// ManyClocks reports whether shards may be on machines whose clocks differ.
+func (s *Node) ManyClocks() bool { return s.manyClocks }
+
+// Started is when the node opened its session.
+func (s *Node) Started() time.Time { return s.started }
+
+// Running reports whether the node has started and not stopped.
+func (s *Node) Running() bool { return s.running.Load() }
+
+// Stopping reports whether the node drains or has stopped.
+func (s *Node) Stopping() bool { return s.stopping.Load() }
+
+// LastUsed is when any topic was last used here, in Unix nanoseconds.
+func (s *Node) LastUsed() int64 { return s.used.Load() }
+
+// LockTopic waits for the lock of a topic, or for the end of ctx. What a topic is changes
+// only under it.
+func (s *Node) LockTopic(ctx context.Context, topic string) (unlock func(), err error) {
+	return s.locks.Lock(ctx, topic)
+}
+
+// Opened returns a topic that is open here.
+func (s *Node) Opened(name string) (t *Topic, open bool) {
+	ref, open := s.topics.Load(name)
+	if !open {
+		return nil, false
+	}
+	return ref.(*Topic), true
+}
+
+// Config is the topic's configuration as this node goes by it. It does not change.
+func (r *Topic) Config() *store.Topic { return r.config.Load() }
+
+// LastUsed is when the topic was last used here, in Unix nanoseconds.
+func (r *Topic) LastUsed() int64 { return r.active.Load() }
+
+// Companion is what the use cases keep of the topic for as long as it is open, made on
+// first use.
+func (r *Topic) Companion(newKept func() any) any { return r.companion.Get(newKept) }
+
+// View is who is there now; nil when the node stands alone.
+func (f *Membership) View() View {
+	if v := f.view.Load(); v != nil {
+		return v
+	}
+	return nil
+}
+
+// Alone reports whether there can be no other node.
+func (f *Membership) Alone() bool { return f.source == nil }
+
+// Changed has a value when the view may have changed since it was received from. The node
+// must not stand alone.
+func (f *Membership) Changed() <-chan struct{} { return f.source.Changed() }
+
+// Peers reaches the other nodes.
+func (f *Membership) Peers() Peers { return f.peers }
+
+// Suspect is when notices of other nodes may have been lost, in Unix nanoseconds.
+func (f *Membership) Suspect() int64 { return f.suspect.Load() }

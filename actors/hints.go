@@ -1,0 +1,83 @@
+package actors
+
+import (
+	"context"
+	"time"
+
+	"github.com/ddq-io/ddq/store"
+)
+
+// Notified passes on what another node says. It does not wait.
+func (s *Node) Notified(n Notice) {
+	for _, p := range n.Pending {
+		s.toShard(p.Shard, &pendingElsewhere{seq: p.Seq, tasks: p.Tasks})
+	}
+	for _, e := range n.Ended {
+		s.toShard(e.Shard, &endedElsewhere{holds: e.Holds})
+	}
+	for _, f := range n.Freed {
+		if ref, open := s.topics.Load(f.Topic); open {
+			s.send(ref.(*Topic).pid, &permitsFree{inTurn: f.Keys})
+		}
+	}
+	for _, w := range n.Waiting {
+		s.toShard(w.Shard, &waitedElsewhere{ids: w.IDs, node: w.Node, first: w.First})
+	}
+	for _, t := range n.Settled {
+		s.TellSettled(t.Shard, t.IDs...)
+	}
+	for _, c := range n.Cancels {
+		s.toShard(c.Shard, &cancelHolds{holds: c.Holds})
+	}
+	for _, r := range n.Released {
+		s.toShard(r, &placed{wanted: s.fleet.Owns(r), told: true})
+	}
+}
+
+// Resumed records that another node begins to say things: what it had to say
+// before may be lost.
+func (s *Node) Resumed() { s.fleet.suspect.Store(time.Now().UnixNano()) }
+
+// toShard passes a hint to a shard. A topic that is not open yet is opened, which
+// makes the hint needless.
+func (s *Node) toShard(at store.Shard, m any) {
+	if !s.running.Load() || s.stopping.Load() {
+		return
+	}
+	if ref, ok := s.topics.Load(at.Topic); ok {
+		ref := ref.(*Topic)
+		s.use(ref)
+		if pid := ref.shard(at.N); pid != nil {
+			s.send(pid, m)
+			return
+		}
+		if ref.looking.CompareAndSwap(false, true) { // it may have got other shards
+			s.pool.Run(func() {
+				defer ref.looking.Store(false)
+				s.lookAgain(ref)
+			})
+		}
+		return
+	}
+	s.openFor(at)
+}
+
+// lookAgain reads what became of a topic.
+func (rt *runtime) lookAgain(ref *Topic) {
+	ctx, cancel := context.WithTimeout(context.Background(), storeRetry)
+	defer cancel()
+	if topic := ref.config.Load().Name; rt.refresh(ctx, topic) != nil {
+		rt.log.Debug("topic not read again", "topic", topic)
+	}
+}
+
+// openFor opens a topic that this node owns a shard of.
+func (s *Node) openFor(at store.Shard) {
+	if s.fleet.Owns(at) {
+		s.pool.Run(func() {
+			ctx, cancel := context.WithTimeout(context.Background(), storeRetry)
+			defer cancel()
+			_, _ = s.Topic(ctx, at.Topic, false) // what is not opened now is found by discover
+		})
+	}
+}

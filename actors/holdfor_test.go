@@ -1,0 +1,92 @@
+package actors_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/api/service/servicetest"
+	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/memstore"
+)
+
+// slowReplies is a store whose replies take a while, so that what a node believes the
+// store's clock to be lags behind it by as much.
+type slowReplies struct {
+	store.Store
+	by time.Duration
+}
+
+func (f slowReplies) Clock(ctx context.Context) (time.Time, error) {
+	defer time.Sleep(f.by)
+	return f.Store.Clock(ctx)
+}
+
+func (f slowReplies) Claim(ctx context.Context, s store.Shard, session store.Session) (store.Stamp, store.Fence, error) {
+	defer time.Sleep(f.by)
+	return f.Store.Claim(ctx, s, session)
+}
+
+func (f slowReplies) Window(ctx context.Context, s store.Shard, w store.WindowQuery) (store.Stamp, []store.Entry, error) {
+	defer time.Sleep(f.by)
+	return f.Store.Window(ctx, s, w)
+}
+
+func (f slowReplies) Add(ctx context.Context, s store.Shard, tasks []*store.Task) (store.Stamp, []store.AddResult, error) {
+	defer time.Sleep(f.by)
+	return f.Store.Add(ctx, s, tasks)
+}
+
+func (f slowReplies) HoldNew(ctx context.Context, s store.Shard, fence store.Fence, tasks []*store.Task, holds []store.Hold) (store.Stamp, []store.AddResult, error) {
+	defer time.Sleep(f.by)
+	return f.Store.HoldNew(ctx, s, fence, tasks, holds)
+}
+
+func (f slowReplies) Hold(ctx context.Context, s store.Shard, fence store.Fence, holds []store.Hold) (store.Stamp, []store.HoldResult, error) {
+	defer time.Sleep(f.by)
+	return f.Store.Hold(ctx, s, fence, holds)
+}
+
+func (f slowReplies) Extend(ctx context.Context, s store.Shard, extends []store.Extend) (store.Stamp, []store.ExtendResult, error) {
+	defer time.Sleep(f.by)
+	return f.Store.Extend(ctx, s, extends)
+}
+
+// A worker may rely on what it is told is left of a hold: it is never more than there is,
+// however slow the replies that tell a node the store's clock.
+func TestHoldLastsAsLongAsTheWorkerIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := servicetest.Start(t, actors.Config{}, slowReplies{memstore.New(), 40 * time.Millisecond})
+		defer func() {
+			s.Node().Stop(t.Context())
+			time.Sleep(5 * time.Second) // the actor library's dead-letter throttle ends by itself
+		}()
+		w := servicetest.Subscribe(t, s, "mail", 10)
+		for _, delay := range []time.Duration{0, time.Second} {
+			servicetest.EnqueueOne(t, s, servicetest.After("mail", delay.String(), delay))
+			time.Sleep(2 * time.Second)
+			d := w.TakeOne()
+			w.Settle(actors.SettleAck, d)
+			if left := d.Deadline.Time().Sub(w.At[len(w.At)-1]); d.HoldFor > left {
+				t.Errorf("due in %v: %v is left of the hold, and the worker is told %v", delay, left, d.HoldFor)
+			}
+			w.Settle(actors.SettleExtend, d)
+			time.Sleep(time.Second)
+			if r := w.TakeSettled()[0]; r.HoldFor > s.Node().Config().Topic.Visibility-40*time.Millisecond {
+				t.Errorf("extended by %v with an answer 40ms later, and the worker is told %v", s.Node().Config().Topic.Visibility, r.HoldFor)
+			}
+			w.Settle(actors.SettleAck, d)
+			if left := d.Deadline.Time().Sub(w.At[len(w.At)-1]); d.HoldFor > left {
+				t.Errorf("due in %v: %v is left of the hold, and the worker is told %v", delay, left, d.HoldFor)
+			}
+			w.Settle(actors.SettleExtend, d)
+			asked := time.Now()
+			time.Sleep(time.Second)
+			if r := w.TakeSettled()[0]; r.HoldFor > s.Node().Config().Topic.Visibility {
+				t.Errorf("extended at %v by %v, and the worker is told %v", asked, s.Node().Config().Topic.Visibility, r.HoldFor)
+			}
+		}
+	})
+}

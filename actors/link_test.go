@@ -1,0 +1,38 @@
+package actors_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/api/service/servicetest"
+)
+
+// A task that comes over a link and is of no shard that this node finds is dropped: its hold
+// runs out at the other node, and the worker has its room back at once.
+func TestTasksOfShardsThatNobodyKnowsKeepNoRoom(t *testing.T) {
+	servicetest.FleetBubble(t, []string{"a", "b"}, func(t *testing.T, f *servicetest.Fleet) {
+		w := subscribeFew(t, f.Nodes["b"].Sys, "mail", 3)
+		servicetest.Idle(time.Second)
+		f.Edit(func() { f.Strange = true })
+		for i := range 60 {
+			servicetest.EnqueueOne(t, f.Nodes["a"].Sys, servicetest.After("mail", fmt.Sprint(i), 0))
+		}
+		seen := 0
+		for round := range 60 {
+			servicetest.Idle(2 * time.Second)
+			for _, d := range w.Take() {
+				w.Settle(actors.SettleAck, d)
+				_ = w.Sub.Grant(1)
+				seen++
+			}
+			if round == 30 { // what this node owns is done
+				f.Edit(func() { f.Strange = false })
+			}
+		}
+		if seen < 60 {
+			t.Errorf("%d of 60 tasks were delivered", seen)
+		}
+	})
+}

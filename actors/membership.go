@@ -1,0 +1,120 @@
+package actors
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"github.com/ddq-io/ddq/store"
+)
+
+// Membership is what the actors of a node know of the other nodes: the last view, and
+// how to reach them. It is safe for concurrent use once the node has started.
+type Membership struct {
+	self   string
+	source Fleet // nil on a node that stands alone
+	peers  Peers
+	view   atomic.Pointer[snapshot]
+
+	suspect atomic.Int64 // when notices may have been lost, in Unix nanoseconds
+
+	mu      sync.Mutex
+	drained bool // this node was asked to own nothing, or stops; guarded by mu
+	absent  bool // it has not reached the store for long; guarded by mu
+}
+
+// setDrained tells the others whether this node was asked to own nothing.
+func (f *Membership) setDrained(drained bool) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.drained = drained
+	return f.source.SetDraining(f.drained || f.absent)
+}
+
+// setAbsent tells the others whether this node could serve what it owns.
+func (f *Membership) setAbsent(absent bool) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.source == nil || f.absent == absent {
+		return nil
+	}
+	f.absent = absent
+	return f.source.SetDraining(f.drained || f.absent)
+}
+
+// snapshot is a view and what is asked of it most.
+type snapshot struct {
+	View
+	others []Member
+	byName map[string]Member
+}
+
+// Update goes by the current view from now on.
+func (f *Membership) Update() {
+	if f.source == nil {
+		return
+	}
+	v := &snapshot{View: f.source.View(), byName: make(map[string]Member)}
+	for _, m := range v.Members() {
+		v.byName[m.Name] = m
+		if m.Name != f.self {
+			v.others = append(v.others, m)
+		}
+	}
+	f.view.Store(v)
+	f.peers.Keep(v.others)
+}
+
+// hasOthers reports whether there may be another node.
+func (f *Membership) hasOthers() bool { return f.source != nil }
+
+// others are the members but for this node.
+func (f *Membership) others() []Member {
+	if v := f.view.Load(); v != nil {
+		return v.others
+	}
+	return nil
+}
+
+// Owns reports whether this node should own a shard.
+func (f *Membership) Owns(s store.Shard) bool {
+	v := f.view.Load()
+	return v == nil || v.Owner(s) == f.self
+}
+
+// Placed reports whether a member of the fleet should own a shard.
+func (f *Membership) Placed(s store.Shard) bool {
+	v := f.view.Load()
+	if v == nil {
+		return true
+	}
+	_, there := v.byName[v.Owner(s)]
+	return there
+}
+
+// Member returns a member by name.
+func (f *Membership) Member(name string) (Member, bool) {
+	v := f.view.Load()
+	if v == nil {
+		return Member{}, false
+	}
+	m, ok := v.byName[name]
+	return m, ok
+}
+
+// notify tells another node something.
+func (f *Membership) notify(node string, n Notice) {
+	if m, ok := f.Member(node); ok && node != f.self {
+		f.peers.Notify(m, n)
+	}
+}
+
+// NotifyOwner tells the node that should own a shard, unless it is this one.
+func (f *Membership) NotifyOwner(s store.Shard, n Notice) {
+	v := f.view.Load()
+	if v == nil {
+		return
+	}
+	if m, ok := v.byName[v.Owner(s)]; ok && m.Name != f.self {
+		f.peers.Notify(m, n)
+	}
+}

@@ -1,0 +1,27 @@
+package actors
+
+import (
+	"github.com/ddq-io/ddq/actors/problem"
+)
+
+const maxTopicBytes = 128
+
+// CheckTopicName allows what store keys and file names can hold: [A-Za-z0-9][A-Za-z0-9._-]{0,127}.
+func CheckTopicName(field, name string) *problem.Error {
+	if name == "" {
+		return problem.BadField(field, "BAD_NAME", "%s is required", field)
+	}
+	if len(name) > maxTopicBytes {
+		return problem.BadField(field, "NAME_TOO_LONG", "%s has %d bytes; at most %d are allowed", field, len(name), maxTopicBytes)
+	}
+	for i := range len(name) {
+		if !isAlnum(name[i]) && (i == 0 || name[i] != '.' && name[i] != '_' && name[i] != '-') {
+			return problem.BadField(field, "BAD_NAME", "%s must match [A-Za-z0-9][A-Za-z0-9._-]*", field)
+		}
+	}
+	return nil
+}
+
+func isAlnum(c byte) bool {
+	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+}

@@ -1,0 +1,427 @@
+package actors
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/ddq-io/ddq/actors/engine"
+	"github.com/ddq-io/ddq/actors/problem"
+	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/place"
+	"github.com/ddq-io/ddq/timer"
+)
+
+// Node is the runtime of one node: the plain methods that api/server calls.
+// They are safe for concurrent use between Start and Stop, wait for their answer,
+// and return *Error throughout.
+type Node struct {
+	*runtime
+	started    time.Time
+	engine     *actor.ActorSystem
+	supervisor *actor.PID
+	sick       atomic.Pointer[string] // an actor that panics without end
+	stopping   atomic.Bool
+	running    atomic.Bool
+
+	locks    topicLocks // of opening and changing topics, and of reading what they are
+	topics   sync.Map   // name -> *Topic
+	turns    turns      // of topics
+	jumps    jumpLimit
+	apart    bool     // see WatchSpread
+	stoppers []func() // see BeforeStop
+}
+
+// New makes a node on a store. The store stays the caller's to close, after
+// Stop. A nil registerer keeps the metrics private.
+func New(cfg Config, st store.Store, log *slog.Logger, reg prometheus.Registerer) *Node {
+	if reg == nil {
+		reg = prometheus.NewRegistry()
+	}
+	m := newMetrics(reg)
+	rt := &runtime{cfg: cfg.WithDefaults(), waiters: newWaiters(), metrics: m, log: log, random: rand.Float64}
+	s := &Node{runtime: rt}
+	rt.clock = newClock(s.onClockJump)
+	rt.store = observedStore{Store: st, metrics: m, clockOf: s.StampClock}
+	rt.bodies = &nodeBudget{most: int64(rt.cfg.UnsentBytes), gauge: m.unsent}
+	rt.fleet = &Membership{self: rt.cfg.Node}
+	rt.refresh = s.RefreshTopic
+	rt.nurse = engine.NewRestartStrategy(log, m.restarts.Inc, func(who string) { s.sick.Store(&who) }, failLost)
+	rt.keeper = newKeeper(rt.store, log, store.Session{
+		Node: rt.cfg.Node, Start: store.NewToken(), TTL: rt.cfg.LeaseTTL, Addr: rt.cfg.Addr,
+	})
+	rt.keeper.onLost = func() { s.broadcast(&leaseLost{}) }
+	rt.keeper.onBack = func() {
+		s.setAbsent(false)
+		s.broadcast(&leaseBack{})
+	}
+	rt.keeper.onAbsent = func() { s.setAbsent(true) }
+	return s
+}
+
+// setAbsent has the others take the shards of a node that cannot reach the store,
+// though they see it, or lets it own shards again.
+func (s *Node) setAbsent(absent bool) {
+	if err := s.fleet.setAbsent(absent); err != nil {
+		s.log.Warn("not announced whether this node can own shards", "err", err)
+	}
+}
+
+// Join makes this node one of a fleet. It is called before Start. The fleet knows
+// this node by the name that it has here.
+func (s *Node) Join(f Fleet, p Peers) { s.fleet.source, s.fleet.peers = f, p }
+
+// Start opens the node's session and the topics that have tasks. It fails when
+// the store cannot be reached.
+func (s *Node) Start(ctx context.Context) error {
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	s.keeper.start()
+	s.pool = engine.NewPool()
+	s.wheel = timer.New(timer.Config{Now: s.clock.Now, Logger: s.log})
+	s.engine = engine.New(s.log, failLate)
+	return s.run(ctx)
+}
+
+// BeforeStop has stop called once by Stop, after the drain and before the shards are
+// released.
+func (s *Node) BeforeStop(stop func()) { s.stoppers = append(s.stoppers, stop) }
+
+// enter learns the store's clock and opens the session.
+func (s *Node) enter(ctx context.Context) error {
+	info, err := s.store.Info(ctx)
+	if err != nil {
+		return fmt.Errorf("ask what the store is: %w", err)
+	}
+	s.manyClocks = info.ManyClocks
+	if err := s.ReadClock(ctx); err != nil {
+		return fmt.Errorf("read the store's clock: %w", err)
+	}
+	if err := s.keeper.open(ctx); err != nil {
+		return fmt.Errorf("open the session of node %q: %w", s.cfg.Node, err)
+	}
+	s.started = time.Now()
+	s.fleet.Update()
+	return nil
+}
+
+// run starts the actors in the engine, on the pool and the wheel.
+func (s *Node) run(ctx context.Context) error {
+	s.root = s.engine.Root
+	s.supervisor = s.root.Spawn(s.props(func() actor.Actor {
+		return &supervisor{runtime: s.runtime, topics: make(map[string]*Topic)}
+	}))
+	s.running.Store(true)
+	if err := s.OpenActive(ctx); err != nil {
+		return fmt.Errorf("open topics: %w", err)
+	}
+	return nil
+}
+
+// OpenActive opens the topics that have tasks in shards of this node; the others
+// open on first use.
+func (s *Node) OpenActive(ctx context.Context) error {
+	topics, err := s.store.ListTopics(ctx)
+	if err != nil {
+		return err
+	}
+	var ours []store.Shard
+	var of []*store.Topic
+	for i := range topics {
+		if _, open := s.topics.Load(topics[i].Name); open {
+			continue
+		}
+		for _, shard := range place.Shards(&topics[i]) {
+			if s.fleet.Owns(shard) {
+				ours, of = append(ours, shard), append(of, &topics[i])
+			}
+		}
+	}
+	stats, err := s.CountsOf(ctx, ours)
+	for i, st := range stats {
+		if st.Pending+st.Running > 0 {
+			s.open(ctx, *of[i])
+		}
+	}
+	return err
+}
+
+// Drain refuses new work, tells subscriptions to go, and waits until what they
+// hold is settled or ctx ends. Settlements are taken all the while.
+func (s *Node) Drain(ctx context.Context) {
+	if s.stopping.Swap(true) || !s.running.Load() {
+		return
+	}
+	if s.fleet.source != nil {
+		// The shards are handed over now, not when the last worker is done.
+		if err := s.fleet.setDrained(true); err != nil {
+			s.log.Warn("draining not announced", "err", err)
+		}
+		s.fleet.Update()
+		s.broadcast(&viewChanged{})
+	}
+	grace := time.Duration(0)
+	if deadline, ok := ctx.Deadline(); ok {
+		grace = time.Until(deadline)
+	}
+	var waits []chan struct{}
+	s.EachTopic(func(ref *Topic) {
+		done := make(chan struct{})
+		waits = append(waits, done)
+		s.send(ref.pid, &drainTopic{grace: grace, done: done})
+	})
+	awaitAll(ctx, waits)
+}
+
+// Stop drains, finishes store calls, releases the shards and stops everything
+// the node started. What ctx cuts short is left to the leases and holds.
+func (s *Node) Stop(ctx context.Context) error {
+	s.Drain(ctx)
+	if !s.running.Swap(false) {
+		return nil
+	}
+	for _, stop := range s.stoppers {
+		stop()
+	}
+	s.releaseShards(ctx)
+	s.end()
+	s.engine.Shutdown()
+	return ctx.Err()
+}
+
+// end stops the actors and everything under them.
+func (s *Node) end() {
+	s.root.PoisonFuture(s.supervisor).Wait()
+	s.keeper.close()
+	s.nurse.Close()
+	s.wheel.Close()
+	s.pool.Close()
+}
+
+func (s *Node) releaseShards(ctx context.Context) {
+	var waits []chan struct{}
+	s.EachTopic(func(ref *Topic) {
+		for _, pid := range ref.shards() {
+			done := make(chan struct{})
+			waits = append(waits, done)
+			s.send(pid, &releaseShard{done: done})
+		}
+	})
+	awaitAll(ctx, waits)
+}
+
+func awaitAll(ctx context.Context, waits []chan struct{}) {
+	for _, w := range waits {
+		select {
+		case <-w:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// Ready returns nil while the node serves, else why not.
+func (s *Node) Ready() error {
+	switch {
+	case !s.running.Load():
+		return &problem.Error{Kind: problem.Unavailable, Reason: "STARTING", Message: "the node is not running"}
+	case s.stopping.Load():
+		return problem.Draining()
+	case s.keeper.err() != nil:
+		return problem.AsError(s.keeper.err())
+	}
+	if who := s.sick.Load(); who != nil {
+		return &problem.Error{Kind: problem.Unavailable, Reason: "ACTOR_FAILING", Message: "an actor fails without end: " + *who}
+	}
+	return nil
+}
+
+// ReadClock asks for the store's clock.
+func (s *Node) ReadClock(ctx context.Context) error {
+	sent := time.Now()
+	now, err := s.store.Clock(ctx)
+	if err != nil {
+		return err
+	}
+	s.clock.observe(sent, time.Now(), now)
+	return nil
+}
+
+// EachTopic calls do for each open topic, in no order.
+func (s *Node) EachTopic(do func(*Topic)) {
+	s.topics.Range(func(_, ref any) bool {
+		do(ref.(*Topic))
+		return true
+	})
+}
+
+// broadcast tells every topic of a change that the runtime knows already.
+func (s *Node) broadcast(m any) {
+	if s.running.Load() {
+		s.send(s.supervisor, &tellTopics{m})
+	}
+}
+
+// ViewChanged tells every topic that other nodes came or went.
+func (s *Node) ViewChanged() { s.broadcast(&viewChanged{}) }
+
+// Serving returns the error for new work on a node that takes none.
+func (s *Node) Serving() *problem.Error {
+	switch {
+	case s.stopping.Load():
+		return problem.Draining()
+	case !s.running.Load():
+		return &problem.Error{Kind: problem.Unavailable, Reason: "STARTING", Message: "the node is not running", RetryAfter: problem.RetrySoon}
+	}
+	return nil
+}
+
+// Topic returns an open topic. An unknown one is created when create is set and
+// the configuration allows it.
+func (s *Node) Topic(ctx context.Context, name string, create bool) (*Topic, *problem.Error) {
+	if ref, ok := s.topics.Load(name); ok {
+		return ref.(*Topic), nil
+	}
+	if err := CheckTopicName("topic", name); err != nil {
+		return nil, err
+	}
+	unlock, err := s.locks.Lock(ctx, name)
+	if err != nil {
+		return nil, problem.FromStore(err)
+	}
+	defer unlock()
+	if ref, ok := s.topics.Load(name); ok { // whoever was before opened it
+		return ref.(*Topic), nil
+	}
+	t, err := s.store.GetTopic(ctx, name)
+	if errors.Is(err, store.ErrTopicNotFound) && create && !s.cfg.NoAutoCreate {
+		t, err = s.create(ctx, name)
+	}
+	if errors.Is(err, store.ErrTopicNotFound) {
+		return nil, problem.NoTopic(name)
+	}
+	if err != nil {
+		return nil, problem.FromStore(err)
+	}
+	return s.openLocked(ctx, t)
+}
+
+func (s *Node) create(ctx context.Context, name string) (store.Topic, error) {
+	created, err := s.PutNew(ctx, s.NewTopic(name))
+	if errors.Is(err, store.ErrTopicExists) {
+		return s.store.GetTopic(ctx, name)
+	}
+	return created, err
+}
+
+// NewTopic is a topic as the node's configuration wants it, different from all others of
+// its name that were before.
+func (s *Node) NewTopic(name string) store.Topic {
+	t := s.cfg.Topic
+	t.Name, t.Life = name, rand.Uint64()
+	return t
+}
+
+func (s *Node) open(ctx context.Context, t store.Topic) {
+	unlock, err := s.locks.Lock(ctx, t.Name)
+	if err != nil {
+		return
+	}
+	defer unlock()
+	_, _ = s.openLocked(ctx, t) // what is not opened now is found by discover
+}
+
+func (s *Node) openLocked(ctx context.Context, t store.Topic) (*Topic, *problem.Error) {
+	if err := s.Serving(); err != nil {
+		return nil, err
+	}
+	if ref, ok := s.topics.Load(t.Name); ok {
+		return ref.(*Topic), nil
+	}
+	if err := s.seal(ctx, &t); err != nil {
+		return nil, problem.FromStore(err)
+	}
+	reply := make(chan *Topic, 1)
+	s.send(s.supervisor, &openTopic{topic: t, reply: reply})
+	ref := <-reply
+	<-ref.ready // what is sent to a shard before that is lost
+	s.topics.Store(t.Name, ref)
+	ref.reachable.Store(true)
+	for _, shard := range place.Shards(&t) {
+		s.place(ref, shard.N)
+	}
+	s.turns.add(ref)
+	if err := s.learnClocks(ctx, &t); err != nil {
+		return nil, problem.FromStore(err)
+	}
+	return ref, nil
+}
+
+// DescribePeer says how this node fares.
+func (s *Node) DescribePeer(ctx context.Context) (PeerStatus, error) {
+	if !s.running.Load() {
+		return PeerStatus{}, s.Serving()
+	}
+	status := PeerStatus{
+		Node:        s.cfg.Node,
+		Uptime:      time.Since(s.started),
+		ClockOffset: time.Until(s.clock.Now()),
+	}
+	var asked []chan OwnedShard
+	s.EachTopic(func(ref *Topic) {
+		status.Subscriptions += int(ref.subscriptions.Load())
+		for _, pid := range ref.shards() {
+			reply := make(chan OwnedShard, 1)
+			asked = append(asked, reply)
+			s.send(pid, &describeShard{reply: reply})
+		}
+	})
+	for _, reply := range asked {
+		select {
+		case d := <-reply:
+			if d.Epoch != 0 {
+				status.Shards = append(status.Shards, d)
+			}
+		case <-ctx.Done():
+			return PeerStatus{}, problem.AsError(ctx.Err())
+		}
+	}
+	return status, nil
+}
+
+// DrainPeer makes this node give up its shards, or take shards again.
+func (s *Node) DrainPeer(draining bool) error {
+	if s.fleet.source == nil {
+		return &problem.Error{Kind: problem.Precondition, Reason: "NO_FLEET", Field: "name",
+			Message: "the node stands alone: there is nobody to hand its shards over to"}
+	}
+	return problem.AsError(s.fleet.setDrained(draining))
+}
+
+// ReleasePeerShard makes this node give up a shard that it owns. If it is placed
+// here it is claimed again, with a new epoch.
+func (s *Node) ReleasePeerShard(ctx context.Context, shard store.Shard) error {
+	ref, e := s.Topic(ctx, shard.Topic, false)
+	if e != nil {
+		return e
+	}
+	if ref.shard(shard.N) == nil {
+		return ErrNoShard(shard)
+	}
+	s.tell(ref, shard.N, &handShard{})
+	return nil
+}
+
+// ErrNoShard is of a shard that its topic has not.
+func ErrNoShard(shard store.Shard) *problem.Error {
+	return problem.BadField("shard", "OUT_OF_RANGE_FIELD", "topic %q has no shard %d", shard.Topic, shard.N)
+}

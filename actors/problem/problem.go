@@ -1,0 +1,186 @@
+package problem
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/ddq-io/ddq/store"
+)
+
+// Kind classes errors by what a caller can do about them. The edge maps each
+// kind to one status code.
+type Kind uint8
+
+const (
+	Internal     Kind = iota // a bug; details are in the log
+	Invalid                  // the request can never succeed
+	OutOfRange               // beyond a limit of the topic
+	NotFound                 // no such task or topic
+	Exists                   // taken by something else
+	Precondition             // not in this state
+	Aborted                  // changed by somebody else since it was read
+	Exhausted                // paused, quota, backlog: again after RetryAfter
+	Unavailable              // draining, store unreachable: again after RetryAfter
+	Unknown                  // may have happened; repeating with the same id is safe
+	Canceled                 // the caller went away
+	Deadline                 // the caller's deadline passed
+	Denied                   // not for this caller
+)
+
+// Error is what use cases return when they fail.
+type Error struct {
+	Kind       Kind
+	Reason     string // stable, upper snake case: BAD_NAME, HOLD_LOST, NO_TASK
+	Field      string // the request field at fault, in wire spelling; may be empty
+	Message    string
+	RetryAfter time.Duration
+	State      store.State // Exists, Precondition: of the task
+	Version    int64       // Aborted: of the task
+	ID         string      // KEY_TAKEN: of the task that has the key
+	cause      error
+}
+
+func (e *Error) Error() string {
+	if e.cause != nil {
+		return fmt.Sprintf("%s: %v", e.Message, e.cause)
+	}
+	return e.Message
+}
+
+func (e *Error) Unwrap() error { return e.cause }
+
+const (
+	RetrySoon  = time.Second     // pause suggested when the store or node is away
+	retryPause = 5 * time.Second // pause suggested while a topic is paused
+)
+
+// BadField is of a request that can never succeed because of a field.
+func BadField(field, reason, format string, args ...any) *Error {
+	return &Error{Kind: Invalid, Reason: reason, Field: field, Message: fmt.Sprintf(format, args...)}
+}
+
+// IDConflict is of an id that a live task of another request has.
+func IDConflict(id string, state store.State) *Error {
+	return &Error{Kind: Exists, Reason: "ID_CONFLICT", Field: "id", State: state,
+		Message: fmt.Sprintf("task %q exists with another request and is %s", id, state)}
+}
+
+// HoldLost is of a settlement under a token that is not that of the hold.
+func HoldLost(id string) *Error {
+	return &Error{Kind: Precondition, Reason: "HOLD_LOST", Field: "hold_token",
+		Message: fmt.Sprintf("task %q is not held under this token", id)}
+}
+
+// BadToken is of a token that no delivery carried.
+func BadToken() *Error {
+	return BadField("hold_token", "BAD_TOKEN", "hold_token is not one that a delivery carried")
+}
+
+// NoTask is of an id that no task has.
+func NoTask(id string) *Error {
+	return &Error{Kind: NotFound, Reason: "NO_TASK", Field: "id", Message: fmt.Sprintf("no task %q", id)}
+}
+
+// NoTopic is of a name that no topic has.
+func NoTopic(name string) *Error {
+	return &Error{Kind: NotFound, Reason: "NO_TOPIC", Field: "topic", Message: fmt.Sprintf("no topic %q", name)}
+}
+
+// WrongState is of a task that is running, or finished.
+func WrongState(id string, state store.State) *Error {
+	reason := "TASK_FINISHED"
+	if state == store.StateRunning {
+		reason = "TASK_RUNNING"
+	}
+	return &Error{Kind: Precondition, Reason: reason, Field: "id", State: state,
+		Message: fmt.Sprintf("task %q is %s", id, state)}
+}
+
+// VersionMismatch is of a task that has another version than was asked for.
+func VersionMismatch(id string, version int64) *Error {
+	return &Error{Kind: Aborted, Reason: "VERSION_MISMATCH", Field: "if_version", Version: version,
+		Message: fmt.Sprintf("task %q is at version %d", id, version)}
+}
+
+// Draining is of new work for a node that shuts down.
+func Draining() *Error {
+	return &Error{Kind: Unavailable, Reason: "DRAINING", Message: "the node is shutting down", RetryAfter: RetrySoon}
+}
+
+// ErrClosed is of a call that reached a topic when it was closed here. Another try finds
+// the topic, or that there is none.
+func ErrClosed() *Error {
+	return &Error{Kind: Unavailable, Reason: "TOPIC_CLOSED", Message: "the topic was closed meanwhile", RetryAfter: RetrySoon}
+}
+
+// EnqueuePaused is of a topic that takes no tasks for now.
+func EnqueuePaused(topic string) *Error {
+	return &Error{Kind: Exhausted, Reason: "ENQUEUE_PAUSED", Field: "topic", RetryAfter: retryPause,
+		Message: fmt.Sprintf("topic %q is paused for enqueueing", topic)}
+}
+
+// BacklogFull is of a topic that has as many tasks waiting as it may.
+func BacklogFull(topic string, most int) *Error {
+	return &Error{Kind: Exhausted, Reason: "BACKLOG_FULL", Field: "topic", RetryAfter: RetrySoon,
+		Message: fmt.Sprintf("topic %q has its %d tasks waiting", topic, most)}
+}
+
+// TopicVersionMismatch is of a topic that has another version than was asked for.
+func TopicVersionMismatch(topic string, version int64) *Error {
+	return &Error{Kind: Aborted, Reason: "VERSION_MISMATCH", Field: "if_version",
+		Message: fmt.Sprintf("topic %q has not version %d", topic, version)}
+}
+
+// Bug is an error of ours; its cause is for the log.
+func Bug(cause error) *Error {
+	return &Error{Kind: Internal, Reason: "INTERNAL", Message: "internal error", cause: cause}
+}
+
+// ReasonSealed is of a task that went to a shard that takes no new one any more.
+const ReasonSealed = "SHARD_SEALED"
+
+// FromStore is the only place where a store's error becomes one of ours.
+func FromStore(err error) *Error {
+	var ours *Error
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &ours):
+		return ours
+	case errors.Is(err, store.ErrUnknown):
+		return &Error{Kind: Unknown, Reason: "AMBIGUOUS", Message: "the store did not answer; repeating with the same id is safe", cause: err}
+	case errors.Is(err, store.ErrFull):
+		return &Error{Kind: Unavailable, Reason: "STORE_FULL", Message: "the store is full", RetryAfter: retryPause, cause: err}
+	case errors.Is(err, store.ErrUnavailable), errors.Is(err, store.ErrClosed):
+		return &Error{Kind: Unavailable, Reason: "STORE_DOWN", Message: "the store cannot be reached", RetryAfter: RetrySoon, cause: err}
+	case errors.Is(err, store.ErrSealed):
+		return &Error{Kind: Unavailable, Reason: ReasonSealed, Message: "the topic is getting other shards", RetryAfter: RetrySoon, cause: err}
+	case errors.Is(err, store.ErrFenced), errors.Is(err, store.ErrOwned):
+		return &Error{Kind: Unavailable, Reason: "NOT_OWNER", Message: "the shard is moving", RetryAfter: RetrySoon, cause: err}
+	case errors.Is(err, store.ErrSessionLost):
+		return &Error{Kind: Unavailable, Reason: "SESSION_LOST", Message: "the node has lost its session", RetryAfter: retryPause, cause: err}
+	case errors.Is(err, store.ErrTopicNotFound):
+		return &Error{Kind: NotFound, Reason: "NO_TOPIC", Field: "topic", Message: "no such topic", cause: err}
+	case errors.Is(err, store.ErrTopicExists):
+		return &Error{Kind: Exists, Reason: "TOPIC_EXISTS", Field: "name", Message: "the topic exists", cause: err}
+	case errors.Is(err, store.ErrVersion):
+		return &Error{Kind: Unavailable, Reason: "VERSION_MISMATCH", Message: "the topic was changed meanwhile", RetryAfter: RetrySoon, cause: err}
+	case errors.Is(err, store.ErrBadCursor):
+		return BadField("page_token", "BAD_CURSOR", "page_token is not one that a listing returned")
+	case errors.Is(err, context.DeadlineExceeded):
+		return &Error{Kind: Deadline, Reason: "DEADLINE", Message: "the deadline passed before the answer", cause: err}
+	case errors.Is(err, context.Canceled):
+		return &Error{Kind: Canceled, Reason: "CANCELED", Message: "the call was canceled", cause: err}
+	}
+	return Bug(err)
+}
+
+// AsError turns err into an error value: a nil *Error is a nil error.
+func AsError(err error) error {
+	if e := FromStore(err); e != nil {
+		return e
+	}
+	return nil
+}

@@ -1,0 +1,54 @@
+package actors
+
+import (
+	"context"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/ddq-io/ddq/actors/engine"
+	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/timer"
+)
+
+// runtime is what the actors of a node share. All of it is safe for concurrent use.
+type runtime struct {
+	cfg     Config
+	store   store.Store
+	clock   *Clock // of the machine that has the topics
+	wheel   *timer.Wheel
+	keeper  *keeper
+	fleet   *Membership
+	waiters *Waiters
+	metrics *Metrics
+	log     *slog.Logger
+	root    *actor.RootContext
+	nurse   *engine.RestartStrategy
+	pool    *engine.Pool
+	bodies  *nodeBudget
+	random  func() float64 // in [0, 1)
+	lastSub atomic.Int64   // id of the last subscription: no two of the process have the same
+
+	manyClocks bool // shards may be on machines whose clocks differ
+
+	used atomic.Int64 // when a topic was last used, in Unix nanoseconds
+
+	// refresh reads an open topic's configuration again.
+	refresh func(ctx context.Context, topic string) error
+}
+
+// use records that a topic is in use now.
+func (rt *runtime) use(ref *Topic) {
+	now := time.Now().UnixNano()
+	ref.active.Store(now)
+	rt.used.Store(now)
+}
+
+func (rt *runtime) send(to *actor.PID, m any) { rt.root.Send(to, m) }
+
+// props makes one actor, which is restarted with backoff for ever.
+func (rt *runtime) props(producer actor.Producer) *actor.Props {
+	return engine.Props(producer, rt.pool, rt.nurse, failLate)
+}

@@ -1,0 +1,99 @@
+package actors
+
+import (
+	"fmt"
+	"sync/atomic"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/place"
+)
+
+// layout is the shards of a topic on this node, by number. It does not change: a
+// topic that gets other shards gets another layout.
+type layout []shardSlot
+
+// shardSlot is one shard. A number out of use has no actor.
+type shardSlot struct {
+	pid    *actor.PID
+	dozing *atomic.Bool // ticks are of no use to it
+	clock  *Clock       // that its due times are on
+}
+
+// layoutOf names the shards that a topic has now; those that last has too stay.
+func (rt *runtime) layoutOf(topic *actor.PID, t *store.Topic, last layout) layout {
+	l := make(layout, t.End())
+	for _, s := range place.Shards(t) {
+		if l[s.N] = last.at(s.N); l[s.N].pid == nil {
+			l[s.N] = shardSlot{actor.NewPID(topic.Address, topic.Id+"/"+shardName(s.N)), new(atomic.Bool), rt.newShardClock()}
+		}
+	}
+	return l
+}
+
+func shardName(n int) string { return fmt.Sprintf("shard-%d", n) }
+
+// at returns the place of a shard, without an actor when it has none here.
+func (l layout) at(n int) shardSlot {
+	if n < 0 || n >= len(l) {
+		return shardSlot{}
+	}
+	return l[n]
+}
+
+// changes are the shards that next has and l has not, and the other way round.
+func (l layout) changes(next layout) (fresh, gone []int) {
+	for n := range max(len(l), len(next)) {
+		switch had, has := l.at(n).pid != nil, next.at(n).pid != nil; {
+		case has && !had:
+			fresh = append(fresh, n)
+		case had && !has:
+			gone = append(gone, n)
+		}
+	}
+	return fresh, gone
+}
+
+// pids are the shards that there are.
+func (l layout) pids() []*actor.PID {
+	pids := make([]*actor.PID, 0, len(l))
+	for _, p := range l {
+		if p.pid != nil {
+			pids = append(pids, p.pid)
+		}
+	}
+	return pids
+}
+
+// numbers are those of the shards that there are.
+func (l layout) numbers() (all []int) {
+	for n, p := range l {
+		if p.pid != nil {
+			all = append(all, n)
+		}
+	}
+	return all
+}
+
+// shard returns the actor of a shard, nil when it has none here.
+func (r *Topic) shard(n int) *actor.PID { return r.layout.Load().at(n).pid }
+
+// shards are the actors of all shards.
+func (r *Topic) shards() []*actor.PID { return r.layout.Load().pids() }
+
+// tell sends a message to a shard, and reports whether it has an actor here.
+func (rt *runtime) tell(r *Topic, n int, m any) bool {
+	pid := r.shard(n)
+	if pid != nil {
+		rt.send(pid, m)
+	}
+	return pid != nil
+}
+
+// place tells a shard that hints of other nodes find it, and whether it is for this node
+// to own.
+func (rt *runtime) place(r *Topic, n int) {
+	wanted := rt.fleet.Owns(store.Shard{Topic: r.config.Load().Name, N: n})
+	rt.tell(r, n, &placed{wanted: wanted})
+}

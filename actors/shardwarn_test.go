@@ -1,0 +1,29 @@
+package actors
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/ddq-io/ddq/store"
+)
+
+func TestShardThatFailsSaysSoOnceAMinute(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		s := &shard{log: slog.New(slog.NewTextHandler(&out, nil)), id: store.Shard{Topic: "mail", N: 3}}
+		for range 90 {
+			s.warn(errors.New("key has a wrong type"))
+			s.warn(fmt.Errorf("window: %w", store.ErrUnavailable)) // told once for all shards
+			time.Sleep(time.Second)
+		}
+		if n := strings.Count(out.String(), "topic=mail shard=3"); n != 2 || strings.Contains(out.String(), "window") {
+			t.Errorf("want two lines about the wrong type in a minute and a half, got %d:\n%s", n, &out)
+		}
+	})
+}

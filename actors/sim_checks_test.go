@@ -1,0 +1,120 @@
+package actors_test
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/ddq-io/ddq/actors"
+)
+
+// What actors count must agree with what there is. It is looked at after every step: what
+// always holds at once, and what messages and calls under way may change once there are none.
+
+// simBreaches is how many breaches of a run are told.
+const simBreaches = 3
+
+// probe sees every message of the node's actors.
+func (n *simNode) probe(who actor.Actor, id string, message any) {
+	if n.dead.Load() {
+		return
+	}
+	switch message.(type) {
+	case *actor.Stopping, *actor.Stopped, *actor.Restarting:
+		delete(n.actors, id)
+		delete(n.fallen, id)
+	case *actor.Started:
+		n.actors[id] = who
+	default:
+		n.actors[id] = who
+		if n.fatal[id] && !actors.Assigns(message) {
+			delete(n.fatal, id)
+			n.fallen[id] = true
+			n.s.log("%s %s panics at %T", n.key, id, message)
+			panic("simulated")
+		}
+	}
+}
+
+// check looks at the actors of a node.
+func (s *sim) check(n *simNode) {
+	if n.dead.Load() || len(s.breach) >= simBreaches {
+		return
+	}
+	quiet := !n.paused && len(n.backlog)+len(n.fallen) == 0 && !slices.ContainsFunc(s.ready, func(j simJob) bool { return j.node == n })
+	for id, a := range n.actors {
+		if t, ok := actors.PeekTopic(a); ok {
+			s.checkTopic(n, id, t, quiet)
+		}
+		if sh, ok := actors.PeekShard(a); ok {
+			s.checkFlying(n, id, sh.Flying())
+			if fault := sh.BookFault(); quiet && fault != "" {
+				s.broken("%s %s: %s", n.key, id, fault)
+			}
+		}
+	}
+}
+
+func (s *sim) checkFlying(n *simNode, id string, calls []int) {
+	if slices.Min(calls) < 0 {
+		s.broken("%s %s: more calls ended than were made: %v", n.key, id, calls)
+	}
+}
+
+func (s *sim) checkTopic(n *simNode, id string, t actors.TopicPeek, quiet bool) {
+	s.checkFlying(n, id, t.Flying())
+	if fault := t.Fault(); fault != "" {
+		s.broken("%s %s: %s", n.key, id, fault)
+	}
+	held, assigning := map[int64]int{}, t.Asking()
+	for other, a := range n.actors {
+		if sh, ok := actors.PeekShard(a); ok && strings.HasPrefix(other, id+"/") {
+			sh.HoldsOf(held)
+			assigning = assigning || sh.Assigning()
+		}
+	}
+	if !quiet || assigning {
+		return
+	}
+	if way := t.UnderWay(); way != 0 {
+		s.broken("%s %s: %d tasks count as under way, and none is", n.key, id, way)
+	}
+	for _, sub := range t.Subs() {
+		s.checkSub(n, id, t, &sub, held[sub.ID])
+	}
+}
+
+// drained reports whether a stream was told to begin anew: what was lost with the actor of
+// its worker is settled when it ends.
+func drained(o actors.Outbox) bool {
+	switch o := o.(type) {
+	case *simWorker:
+		return o.drained
+	case *simPoll:
+		return o.drained
+	case *simLink:
+		return o.drained
+	}
+	return false
+}
+
+// checkSub compares what a subscription counts with what it has.
+func (s *sim) checkSub(n *simNode, id string, t actors.TopicPeek, sub *actors.SubPeek, held int) {
+	linked := t.Linked(sub.ID)
+	if sub.InFlight != held+linked {
+		s.broken("%s %s: subscription %d counts %d tasks in flight, and has %d here and %d elsewhere",
+			n.key, id, sub.ID, sub.InFlight, held, linked)
+	}
+	if sub.Assigned != int64(linked) || sub.Unsent != 0 && !drained(sub.Out) {
+		s.broken("%s %s: subscription %d counts %d tasks that are not held, and %d are asked for elsewhere; %d bytes are unsent",
+			n.key, id, sub.ID, sub.Assigned, linked, sub.Unsent)
+	}
+	if sub.Credit < 0 || sub.Credit > sub.Max {
+		s.broken("%s %s: subscription %d has credit %d of %d", n.key, id, sub.ID, sub.Credit, sub.Max)
+	}
+	if w, ok := sub.Out.(*simWorker); ok && !w.gone.Load() && !drained(w) && sub.Credit+linked != w.granted-w.sent {
+		s.broken("%s %s: %s granted %d more than it got, and its credit is %d here and %d elsewhere",
+			n.key, id, w.c.name, w.granted-w.sent, sub.Credit, linked)
+	}
+}

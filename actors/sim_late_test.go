@@ -1,0 +1,191 @@
+package actors_test
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/store"
+)
+
+// Punctuality is the product. Once a second the store is asked what is overdue, and each of
+// it must have a cause: trouble, no owner, no room at a worker, a limit, the order of its key.
+// What has none for longer than a node needs to hear of it is late, and a broken promise,
+// though it comes in the end.
+
+const (
+	simLook      = time.Second
+	simRecover   = 8 * time.Second  // from the end of a hold to its recovery, at most
+	simAftermath = 15 * time.Second // of trouble: calls that are slow, and their repeats
+)
+
+// simLate is what is overdue without a cause.
+type simLate struct {
+	quiet time.Time            // no trouble since, or not before
+	since map[string]time.Time // by what is overdue: since when nothing explains it
+}
+
+// excuse says that trouble may make things late until some time after it is over.
+func (s *sim) excuse(lasts time.Duration) {
+	after := time.Now().Add(lasts + simAftermath + s.plan.gossipLag + 2*s.plan.seqEvery)
+	if after.After(s.late.quiet) {
+		s.late.quiet = after
+	}
+}
+
+// watchLate looks at what is overdue until the run is over.
+func (s *sim) watchLate() {
+	if s.plan.rewind > 0 { // nodes believe what was undone, until the watchdog looks
+		return
+	}
+	s.excuse(0)
+	var look func()
+	look = func() {
+		s.lookLate()
+		s.after(simLook, look)
+	}
+	s.after(simLook, look)
+}
+
+func (s *sim) lookLate() {
+	was := s.late.since
+	s.late.since = map[string]time.Time{}
+	if time.Now().Before(s.late.quiet) {
+		return
+	}
+	shards := s.shards()
+	held := make([][]store.Running, len(shards))
+	free := s.room()
+	for i, sh := range shards {
+		var err error
+		if held[i], _, err = s.mem.Running(simContext, sh, "", 1000); err != nil {
+			panic(err) // memstore fails only when it is closed
+		}
+		free = free && !(s.plan.limits.Capped() && len(held[i]) > 0) // a cap may keep others back
+	}
+	// Whose notice that it is over got lost has its permit until it runs out.
+	free = free && (s.plan.loseNotice == 0 || s.permits() == 0)
+	for i, sh := range shards {
+		s.lookShard(sh, held[i], free, was)
+	}
+}
+
+// lookShard looks at what is overdue in a shard. free says that neither workers nor caps keep
+// tasks back.
+func (s *sim) lookShard(sh store.Shard, held []store.Running, free bool, was map[string]time.Time) {
+	now := store.Millis(time.Now().UnixMilli())
+	_, overdue, err := s.mem.Window(simContext, sh, store.WindowQuery{To: now.Add(-simLook), Limit: 50})
+	if err != nil {
+		panic(err)
+	}
+	owner := s.ownerOf(sh)
+	for _, e := range overdue {
+		switch {
+		case owner == nil && s.anyUp():
+			s.uncaused(was, s.plan.lease+30*time.Second, "%v has no owner, and %s waits", sh, e.ID)
+		case owner != nil && free && s.isHead(sh, &e):
+			s.uncaused(was, s.slack(len(overdue)), "%s is due for no reason, in %v of %s", e.ID, sh, owner.key)
+		}
+	}
+	for _, r := range held {
+		if owner != nil && r.Deadline < now {
+			s.uncaused(was, simRecover, "the hold of %s is over and not taken back, in %v of %s", r.ID, sh, owner.key)
+		}
+	}
+}
+
+// uncaused notes that nothing explains what is overdue, and is a breach when that was so for
+// longer than a while.
+func (s *sim) uncaused(was map[string]time.Time, most time.Duration, format string, args ...any) {
+	what := fmt.Sprintf(format, args...)
+	since := time.Now()
+	if before, ok := was[what]; ok {
+		since = before
+	}
+	s.late.since[what] = since
+	if lasted := time.Since(since); lasted > most {
+		s.broken("for %v: %s", lasted.Round(time.Millisecond), what)
+	}
+}
+
+// slack is how long a node may take to hear of a task. Should a notice have got lost, it looks
+// at the shard's seq twice before it reads, and seldom when nobody uses the topic. Where
+// a shard may keep only a task or two, later ones may fill its wheel, and what was left out
+// comes with the next look ahead. Tasks of a rate come one after the other.
+func (s *sim) slack(overdue int) time.Duration {
+	slack := *simSlack
+	if s.plan.budget > 0 {
+		slack += 2 * s.plan.loadEvery
+	}
+	if s.plan.loseNotice > 0 {
+		slack += time.Duration(2*s.plan.discoverTurns+1) * s.plan.seqEvery
+	}
+	for _, r := range []store.Rate{s.plan.limits.Rate, s.plan.limits.KeyRate} {
+		if r.Limited() {
+			slack += time.Duration(2*overdue)*r.Spacing() + 4*r.Period
+		}
+	}
+	return slack
+}
+
+// permits is how many are in use.
+func (s *sim) permits() (n int) {
+	for _, key := range []string{"", "k", "l", "m"} {
+		got, err := s.mem.Acquire(simContext, []store.Acquire{{Key: store.LimitKey{Topic: simTopic, Key: key}}})
+		if err != nil {
+			panic(err)
+		}
+		n += got[0].InUse
+	}
+	return n
+}
+
+// isHead reports whether a task is the next of its ordering key, or has none.
+func (s *sim) isHead(sh store.Shard, e *store.Entry) bool {
+	key := e.Traits.Ordering()
+	if key == "" {
+		return true
+	}
+	_, found, err := s.mem.InOrder(simContext, sh, []string{key}, 1)
+	return err == nil && len(found[0]) > 0 && found[0][0].ID == e.ID
+}
+
+// anyUp reports whether any node runs that could own a shard.
+func (s *sim) anyUp() bool {
+	return slices.ContainsFunc(s.nodes, func(n *simNode) bool { return n.up && !n.dead.Load() && !n.paused && !n.cut })
+}
+
+// ownerOf is the node that may hold tasks of a shard, nil when nobody may who is awake.
+func (s *sim) ownerOf(sh store.Shard) *simNode {
+	for _, n := range s.nodes {
+		if n.dead.Load() || n.paused || n.cut || !n.up || len(n.fallen) > 0 {
+			continue
+		}
+		for _, a := range n.actors {
+			p, ok := actors.PeekShard(a)
+			if !ok || p.ID().For(0) != sh.For(0) {
+				continue
+			}
+			if fence, owned := p.Owns(); owned && fence == s.fences[sh.For(0)] {
+				return n
+			}
+		}
+	}
+	return nil
+}
+
+// room reports whether some worker has room for a task.
+func (s *sim) room() bool {
+	for _, n := range s.nodes {
+		if n.dead.Load() || n.paused || !n.up {
+			continue
+		}
+		for _, a := range n.actors {
+			if t, ok := actors.PeekTopic(a); ok && t.Room() > 0 {
+				return true
+			}
+		}
+	}
+	return false
+}

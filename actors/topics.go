@@ -1,0 +1,328 @@
+package actors
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"sync"
+
+	"github.com/ddq-io/ddq/store"
+)
+
+// An open topic is what the store says it is, also when that is an earlier state: a
+// failover of the store can undo changes, and versions are given again then. So what
+// counts is not the version but what was read last, and everything that is taken in
+// was read or written under the lock of that topic: of two answers the later one is taken in last.
+//
+// Shards are the exception. Tasks may be in those of a generation that the store has
+// forgotten, and the ones before it may be sealed, so such a generation is put back.
+
+// topicLocks has a lock for each topic that is being opened, changed or read again. Calls
+// of the store are made under it, so whoever waits does so until its own context ends,
+// and never for another topic. The zero value is ready.
+type topicLocks struct {
+	mu    sync.Mutex
+	locks map[string]*topicLock // guarded by mu
+}
+
+type topicLock struct {
+	turn  chan struct{} // has room for one: whoever is inside
+	users int           // inside or waiting; guarded by topicLocks.mu
+}
+
+// Lock waits for the lock of a topic, or for the end of ctx.
+func (l *topicLocks) Lock(ctx context.Context, topic string) (unlock func(), err error) {
+	t := l.join(topic)
+	select {
+	case t.turn <- struct{}{}:
+		return func() {
+			<-t.turn
+			l.leave(topic, t)
+		}, nil
+	case <-ctx.Done():
+		l.leave(topic, t)
+		return nil, ctx.Err()
+	}
+}
+
+func (l *topicLocks) join(topic string) *topicLock {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	t := l.locks[topic]
+	if t == nil {
+		t = &topicLock{turn: make(chan struct{}, 1)}
+		if l.locks == nil {
+			l.locks = make(map[string]*topicLock)
+		}
+		l.locks[topic] = t
+	}
+	t.users++
+	return t
+}
+
+func (l *topicLocks) leave(topic string, t *topicLock) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if t.users--; t.users == 0 {
+		delete(l.locks, topic)
+	}
+}
+
+// RefreshTopic applies what the store says of a topic.
+func (s *Node) RefreshTopic(ctx context.Context, name string) error {
+	_, err := s.ReadTopic(ctx, name)
+	return err
+}
+
+// ReadTopic is RefreshTopic, and returns what that is.
+func (s *Node) ReadTopic(ctx context.Context, name string) (store.Topic, error) {
+	unlock, err := s.locks.Lock(ctx, name)
+	if err != nil {
+		return store.Topic{}, err
+	}
+	defer unlock()
+	t, err := s.Stored(ctx, name)
+	if err != nil {
+		return store.Topic{}, err
+	}
+	return t, s.Configure(ctx, t)
+}
+
+// Stored returns what the store says of a topic, after a generation of shards that it
+// has forgotten was put back. The caller has the topic's lock.
+func (s *Node) Stored(ctx context.Context, name string) (store.Topic, error) {
+	t, err := s.store.GetTopic(ctx, name)
+	if err != nil {
+		return store.Topic{}, err
+	}
+	ref, open := s.topics.Load(name)
+	if !open {
+		return t, nil
+	}
+	was := ref.(*Topic).config.Load()
+	again, undone := restored(was, &t)
+	if !undone {
+		return t, nil
+	}
+	switch again, err = s.store.PutTopic(ctx, again); {
+	case errors.Is(err, store.ErrVersion): // another node was quicker
+		return s.store.GetTopic(ctx, name)
+	case err != nil:
+		return store.Topic{}, err
+	}
+	s.log.Warn("the store has forgotten a reshard, which is made again", "topic", name, "shards", again.Shards, "first", again.First)
+	return again, nil
+}
+
+// Configure makes a configuration effective where its topic is open. The caller has
+// the topic's lock since before it read or wrote t.
+func (s *Node) Configure(ctx context.Context, t store.Topic) error {
+	open, ok := s.topics.Load(t.Name)
+	if !ok {
+		return nil
+	}
+	ref := open.(*Topic)
+	switch was := ref.config.Load(); {
+	case *was == t || replaced(was, &t): // another topic of that name: see CloseReplaced
+		return nil
+	case was.Active() == t.Active() && was.Former == t.Former:
+		ref.config.Store(&t)
+		s.send(ref.pid, &configured{topic: t})
+		return nil
+	}
+	if err := s.seal(ctx, &t); err != nil {
+		return err
+	}
+	done := make(chan struct{})
+	s.send(ref.pid, &reshaped{topic: t, done: done})
+	select {
+	case <-done:
+		return s.learnClocks(ctx, &t)
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// replaced reports whether t is another topic than was, of the same name: it has another
+// life; or neither the same shards nor later ones, and was is not what became of it.
+func replaced(was, t *store.Topic) bool {
+	if t.Life != was.Life {
+		return true
+	}
+	if t.Active() == was.Active() || t.First >= was.End() {
+		return false
+	}
+	_, undone := restored(was, t)
+	return !undone
+}
+
+// restored reports whether t is a state of before the last reshard that was tells of, and
+// returns t with the shards of both. There is room for MaxFormer generations, and none
+// for two that have a number in common: after another reshard, or too many, t is what
+// counts, and was is replaced.
+func restored(was, t *store.Topic) (again store.Topic, undone bool) {
+	if t.Life != was.Life || t.End() > was.First {
+		return store.Topic{}, false
+	}
+	former := slices.Concat(t.Spans(), was.Spans()[1:])
+	slices.SortFunc(former, func(a, b store.Span) int { return cmp.Or(a.First-b.First, a.Shards-b.Shards) })
+	former = slices.Compact(former)
+	for i := range former[1:] {
+		if former[i].First+former[i].Shards > former[i+1].First {
+			return store.Topic{}, false
+		}
+	}
+	if len(former) > store.MaxFormer {
+		return store.Topic{}, false
+	}
+	again = *t
+	again.First, again.Shards, again.Former = was.First, was.Shards, [store.MaxFormer]store.Span{}
+	copy(again.Former[:], former)
+	return again, true
+}
+
+// CloseReplaced closes topics that were deleted at another node, and those that were
+// created anew with another number of shards: they open again on first use.
+func (s *Node) CloseReplaced(ctx context.Context, topics []store.Topic) {
+	byName := make(map[string]*store.Topic, len(topics))
+	for i := range topics {
+		byName[topics[i].Name] = &topics[i]
+	}
+	s.EachTopic(func(ref *Topic) {
+		was := ref.config.Load()
+		if t := byName[was.Name]; t == nil || replaced(was, t) {
+			s.closeIfReplaced(ctx, was)
+		}
+	})
+}
+
+// closeIfReplaced asks again: the topic may be younger than the list.
+func (s *Node) closeIfReplaced(ctx context.Context, was *store.Topic) {
+	unlock, err := s.locks.Lock(ctx, was.Name)
+	if err != nil {
+		return
+	}
+	defer unlock()
+	t, err := s.store.GetTopic(ctx, was.Name)
+	switch {
+	case errors.Is(err, store.ErrTopicNotFound) || err == nil && t.Life != was.Life:
+		s.log.Info("topic closed: it was deleted elsewhere", "topic", was.Name)
+	case err == nil && replaced(was, &t):
+		s.log.Error("topic closed: the store has forgotten a reshard, and shards that it does not have may have tasks",
+			"topic", was.Name, "first", was.First, "shards", was.Shards)
+	default:
+		return
+	}
+	s.CloseLocked(ctx, was.Name)
+}
+
+// Subscriptions is how many workers of this node subscribe to a topic.
+func (s *Node) Subscriptions(ctx context.Context, name string) (int, error) {
+	ref, ok := s.topics.Load(name)
+	if !ok {
+		return 0, nil
+	}
+	reply := make(chan int, 1)
+	s.send(ref.(*Topic).pid, &countSubscriptions{reply: reply})
+	select {
+	case n := <-reply:
+		return n, nil
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	}
+}
+
+// CloseLocked closes a topic here. The caller has its lock.
+func (s *Node) CloseLocked(ctx context.Context, name string) {
+	ref, open := s.topics.LoadAndDelete(name)
+	if !open {
+		return
+	}
+	s.turns.remove(ref.(*Topic))
+	done := make(chan struct{})
+	s.send(s.supervisor, &closeTopic{name: name, done: done})
+	awaitAll(ctx, []chan struct{}{done})
+}
+
+// Beats is how many turns the ticks of all shards are spread over, so that they do
+// not ask the store at the same moment.
+const Beats = 16
+
+// TickLoads has the shards of a turn look ahead into the store.
+func (s *Node) TickLoads(turn int) { s.tick(&loadTick{}, turn) }
+
+// TickWatches has the shards of a turn look for what no timer knows.
+func (s *Node) TickWatches(turn int) { s.tick(&watchTick{}, turn) }
+
+func (s *Node) tick(m any, turn int) {
+	for _, ref := range s.turns.at(turn) {
+		for _, p := range *ref.layout.Load() {
+			if p.pid != nil && !p.dozing.Load() {
+				s.send(p.pid, m)
+			}
+		}
+	}
+}
+
+// turns are the open topics by the turn at which their shards are ticked: to walk
+// all of them for each would be most of what a node with many quiet topics does.
+type turns struct {
+	mu   sync.Mutex
+	refs [Beats][]*Topic // guarded by mu; a slice does not change
+}
+
+func (t *turns) at(turn int) []*Topic {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.refs[turn]
+}
+
+func (t *turns) add(ref *Topic) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.refs[ref.turn] = append(slices.Clip(t.refs[ref.turn]), ref)
+}
+
+func (t *turns) remove(ref *Topic) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.refs[ref.turn] = slices.DeleteFunc(slices.Clone(t.refs[ref.turn]), func(r *Topic) bool { return r == ref })
+}
+
+// seal sees to it that the former shards of a topic take no new task.
+func (s *Node) seal(ctx context.Context, t *store.Topic) error {
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	var errs error
+	for _, span := range t.Spans()[1:] {
+		for n := range span.Shards {
+			shard := store.Shard{Topic: t.Name, N: span.First + n}
+			wg.Go(func() {
+				_, err := s.Resolve(ctx, func() error { return s.store.Seal(ctx, shard.For(t.Life)) })
+				mu.Lock()
+				defer mu.Unlock()
+				errs = errors.Join(errs, err)
+			})
+		}
+	}
+	wg.Wait()
+	return errs
+}
+
+// KeepLogs has shards keep logs, or none.
+func (s *Node) KeepLogs(ctx context.Context, shards []store.Shard, w store.Watching) error {
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	var errs error
+	for _, shard := range shards {
+		wg.Go(func() {
+			_, err := s.Resolve(ctx, func() error { return s.store.Watch(ctx, shard, w) })
+			mu.Lock()
+			defer mu.Unlock()
+			errs = errors.Join(errs, err)
+		})
+	}
+	wg.Wait()
+	return errs
+}

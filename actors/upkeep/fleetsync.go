@@ -1,0 +1,111 @@
+package upkeep
+
+import (
+	"context"
+	"time"
+
+	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/place"
+)
+
+const (
+	seqEvery      = 500 * time.Millisecond // see checkSeqs
+	discoverEvery = 15 * time.Second       // see discover
+	activeFor     = 10 * time.Second       // after the last task a shard is looked after closely
+)
+
+// followFleet keeps up with the other nodes until ctx ends: who should own what,
+// calls that nobody told the owner of, and shards that nobody looks after.
+func (s *Upkeep) followFleet(ctx context.Context) {
+	look, rescue := time.NewTicker(seqEvery), time.NewTicker(discoverEvery)
+	defer look.Stop()
+	defer rescue.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.node.Membership().Changed():
+			s.node.Membership().Update()
+			s.node.Resumed() // a node that died may have died before it told
+			s.node.ViewChanged()
+			s.Discover(ctx)
+		case <-look.C:
+			s.CheckSeqs(ctx)
+		case <-rescue.C:
+			s.Discover(ctx)
+		}
+	}
+}
+
+// CheckSeqs shows the shards that are in use how far the store is: all of them
+// after notices may have been lost.
+func (s *Upkeep) CheckSeqs(ctx context.Context) {
+	since := time.Now().Add(-activeFor).UnixNano()
+	all := s.node.Membership().Suspect() >= since
+	if !all && s.node.LastUsed() < since {
+		return // no topic is in use
+	}
+	s.look(ctx, func(ref *actors.Topic, shard store.Shard) bool {
+		return (all || ref.LastUsed() >= since) && s.node.Membership().Owns(shard)
+	}, nil)
+}
+
+// Discover opens topics that other nodes put tasks into, and brings shards home
+// whose owner is no member any more, whoever should own them: what becomes of them
+// is decided by the store.
+func (s *Upkeep) Discover(ctx context.Context) {
+	if s.node.Stopping() {
+		return
+	}
+	if err := s.node.OpenActive(ctx); err != nil && ctx.Err() == nil {
+		s.node.Log().Debug("topics not looked through", "err", err)
+	}
+	found := make(depths)
+	s.node.EachTopic(func(ref *actors.Topic) { found[ref.Config().Name] = actors.Depth{} })
+	defer func() { found.show(s.node.Metrics()) }()
+	ours := func(_ *actors.Topic, shard store.Shard) bool {
+		return s.node.Membership().Owns(shard) || !s.node.Membership().Placed(shard)
+	}
+	s.look(ctx, ours, func(ref *actors.Topic, shard store.Shard, st *store.Stats) {
+		found.add(shard.Topic, st)
+		if s.forsaken(shard, st) {
+			ref.Wanted(shard.N)
+		}
+	})
+}
+
+// look shows open shards that are wanted what the store says of them, and does
+// something with each besides.
+func (s *Upkeep) look(ctx context.Context, wanted func(*actors.Topic, store.Shard) bool, also func(*actors.Topic, store.Shard, *store.Stats)) {
+	var shards []store.Shard
+	var refs []*actors.Topic
+	s.node.EachTopic(func(ref *actors.Topic) {
+		for _, shard := range place.Shards(ref.Config()) {
+			if wanted(ref, shard) {
+				shards, refs = append(shards, shard), append(refs, ref)
+			}
+		}
+	})
+	stats, err := s.node.CountsOf(ctx, shards)
+	if err != nil {
+		return // the keeper and the shards notice what it is about
+	}
+	for i := range stats {
+		st := &stats[i]
+		refs[i].Seen(shards[i].N, st)
+		if also != nil {
+			also(refs[i], shards[i], st)
+		}
+	}
+}
+
+// forsaken reports whether a shard has tasks, and neither its owner nor the node
+// that should own it is a member.
+func (s *Upkeep) forsaken(shard store.Shard, st *store.Stats) bool {
+	if st.Pending+st.Running == 0 || st.Owner == s.node.Config().Node {
+		return false
+	}
+	_, there := s.node.Membership().Member(st.Owner)
+	return !there && !s.node.Membership().Placed(shard)
+}

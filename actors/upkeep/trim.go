@@ -1,0 +1,188 @@
+package upkeep
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/ordered"
+	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/place"
+)
+
+const (
+	trimPage = 1000
+)
+
+// Chores are what a node does now and then for the shards that it should own: what
+// nobody needs any more is deleted there, and what is left is counted.
+func (s *Upkeep) Chores(ctx context.Context) {
+	s.node.WatchSpread()
+	topics, err := s.node.Store().ListTopics(ctx)
+	err = errors.Join(err, s.tend(ctx, topics))
+	for i := range topics {
+		t := &topics[i]
+		err = errors.Join(err, s.trim(ctx, t), s.tendLogs(ctx, t))
+		if place.Resharding(t) {
+			err = errors.Join(err, s.retire(ctx, *t))
+		}
+	}
+	if s.node.Membership().Alone() { // else discover has the numbers
+		err = errors.Join(err, s.countQueued(ctx))
+	}
+	s.noteIncomplete(ctx, err)
+}
+
+// trim deletes dead letters of a topic that are kept no longer.
+func (s *Upkeep) trim(ctx context.Context, t *store.Topic) error {
+	if t.DeadRetention == 0 && t.MaxDead == 0 {
+		return nil
+	}
+	var err error
+	for _, shard := range place.Shards(t) {
+		if t.DeadRetention > 0 && s.node.Membership().Owns(shard) {
+			err = errors.Join(err, s.trimDead(ctx, shard, t))
+		}
+	}
+	if t.MaxDead > 0 && s.node.Membership().Owns(store.Shard{Topic: t.Name, N: t.First}) {
+		err = errors.Join(err, s.CapDead(ctx, t))
+	}
+	return err
+}
+
+// tend does what the counts of this node's shards call for: done tasks whose retention
+// has passed are deleted, also those of a topic that keeps none any more, free idempotency
+// keys are forgotten, logs that nobody keeps any more end, and indexes are made what the
+// topics say.
+func (s *Upkeep) tend(ctx context.Context, topics []store.Topic) error {
+	var ours []store.Shard
+	var of []*store.Topic
+	for i := range topics {
+		for _, shard := range place.Shards(&topics[i]) {
+			if s.node.Membership().Owns(shard) {
+				ours, of = append(ours, shard), append(of, &topics[i])
+			}
+		}
+	}
+	stats, err := s.node.CountsOf(ctx, ours)
+	for i := range stats {
+		if stats[i].Logged && of[i].WatchRetention == 0 { // whoever ended that did not come to it
+			err = errors.Join(err, s.node.KeepLogs(ctx, ours[i:i+1], store.Watching{}))
+		}
+		s.noteIndex(of[i], ours[i], &stats[i])
+		if stats[i].Done > 0 {
+			err = errors.Join(err, s.trimDone(ctx, ours[i]))
+		}
+		for n := trimPage; stats[i].Keys && n == trimPage && err == nil; {
+			n, err = s.node.Store().TrimKeys(ctx, ours[i], trimPage)
+		}
+	}
+	return err
+}
+
+func (s *Upkeep) trimDone(ctx context.Context, shard store.Shard) error {
+	for {
+		n, err := s.node.Store().Trim(ctx, shard, trimPage)
+		if err != nil || n < trimPage {
+			return err
+		}
+	}
+}
+
+// trimDead deletes dead letters whose retention has passed.
+func (s *Upkeep) trimDead(ctx context.Context, shard store.Shard, t *store.Topic) error {
+	kept := store.Millis(s.node.Clock().Now().UnixMilli()).Add(-t.DeadRetention)
+	for {
+		n, err := s.node.Store().TrimDead(ctx, shard, store.Entry{Due: kept}, trimPage)
+		s.node.Metrics().CountTrimmed(actors.TrimmedOld, n)
+		if err != nil || n < trimPage {
+			return err
+		}
+	}
+}
+
+// CapDead deletes the oldest dead letters of a topic that has too many. One node does
+// it for all shards. Should two believe that it is for them to do, none deletes too
+// many: they go by positions, and count after they have looked, so whoever comes later
+// finds either the same ones or nothing to do.
+func (s *Upkeep) CapDead(ctx context.Context, t *store.Topic) error {
+	total := 0
+	n, err := s.capDeadOnce(ctx, t)
+	for ; n > 0 && err == nil; n, err = s.capDeadOnce(ctx, t) {
+		total += n
+	}
+	if total += n; total > 0 {
+		s.node.Log().Warn("more dead letters than max_dead: the oldest were deleted", "topic", t.Name, "deleted", total)
+	}
+	return err
+}
+
+// capDeadOnce deletes a page of what is too many.
+func (s *Upkeep) capDeadOnce(ctx context.Context, t *store.Topic) (deleted int, err error) {
+	over, err := s.overDead(ctx, t)
+	if err != nil || over == 0 {
+		return 0, err
+	}
+	oldest, err := s.oldestDead(ctx, t, min(over, trimPage))
+	if err != nil {
+		return 0, err
+	}
+	if over, err = s.overDead(ctx, t); err != nil {
+		return 0, err
+	}
+	deleted, err = s.trimOldest(ctx, oldest[:min(over, len(oldest))])
+	s.node.Metrics().CountTrimmed(actors.TrimmedOver, deleted)
+	return deleted, err
+}
+
+// overDead is how many dead letters a topic has above its cap.
+func (s *Upkeep) overDead(ctx context.Context, t *store.Topic) (int, error) {
+	stats, err := s.node.CountsOf(ctx, place.Shards(t))
+	dead := 0
+	for i := range stats {
+		dead += int(stats[i].Dead)
+	}
+	return max(0, dead-t.MaxDead), err
+}
+
+// deadEntry is a dead letter and where it lies.
+type deadEntry struct {
+	shard store.Shard
+	store.Entry
+}
+
+// oldestDead are the first n dead letters of a topic to have died.
+func (s *Upkeep) oldestDead(ctx context.Context, t *store.Topic, n int) ([]deadEntry, error) {
+	var all []deadEntry
+	for _, shard := range place.Shards(t) {
+		page, err := s.node.Store().DeadWindow(ctx, shard, store.WindowQuery{To: store.MaxDue, Limit: n})
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range page {
+			all = append(all, deadEntry{shard, e})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b deadEntry) int {
+		return cmp.Or(cmp.Compare(a.Due, b.Due), cmp.Compare(a.ID, b.ID))
+	})
+	return all[:min(n, len(all))], nil
+}
+
+// trimOldest deletes dead letters that are, in each shard, the oldest ones.
+func (s *Upkeep) trimOldest(ctx context.Context, oldest []deadEntry) (deleted int, err error) {
+	last, count := make(map[store.Shard]store.Entry), make(map[store.Shard]int)
+	for _, e := range oldest {
+		last[e.shard] = e.Entry
+		count[e.shard]++
+	}
+	for shard, upTo := range ordered.All(last, place.Compare) {
+		n, err := s.node.Store().TrimDead(ctx, shard, upTo, count[shard])
+		if deleted += n; err != nil {
+			return deleted, err
+		}
+	}
+	return deleted, nil
+}

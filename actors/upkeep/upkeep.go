@@ -1,0 +1,95 @@
+package upkeep
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/place"
+)
+
+// Upkeep is what a node does now and then for the shards that it should own: it keeps up
+// with other nodes and with the topics, deletes what is kept no longer, brings indexes up
+// to date, and counts. It owns a few goroutines, from StartUpkeep until the node stops.
+type Upkeep struct {
+	node    *actors.Node
+	indexer *indexer
+	cancel  context.CancelFunc
+	wg      sync.WaitGroup
+}
+
+const (
+	followEvery = time.Second      // see followTopics
+	ChoresEvery = 15 * time.Second // see chores
+)
+
+// New returns the upkeep of a node; nothing runs before Start.
+func New(node *actors.Node) *Upkeep { return &Upkeep{node: node, indexer: newIndexer()} }
+
+// Start begins the upkeep of a node that has started. The node's Stop ends it.
+func (s *Upkeep) Start() {
+	ctx, cancel := context.WithCancel(context.Background())
+	s.cancel = cancel
+	s.wg.Go(func() { every(ctx, followEvery, s.FollowTopics) })
+	s.wg.Go(func() { every(ctx, ChoresEvery, s.Chores) })
+	s.wg.Go(func() { every(ctx, actors.JumpPause, s.node.LookForJumps) })
+	s.wg.Go(func() { s.indexShards(ctx) })
+	s.wg.Go(func() { s.beat(ctx) })
+	s.wg.Go(func() { s.watchWaiters(ctx) })
+	if !s.node.Membership().Alone() {
+		s.wg.Go(func() { s.followFleet(ctx) })
+	}
+	s.node.BeforeStop(s.stop)
+}
+
+func (s *Upkeep) stop() {
+	s.cancel()
+	s.wg.Wait()
+}
+
+// every calls do at an interval until ctx ends.
+func every(ctx context.Context, interval time.Duration, do func(context.Context)) {
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			do(ctx)
+		}
+	}
+}
+
+func (s *Upkeep) noteIncomplete(ctx context.Context, err error) {
+	if err != nil && ctx.Err() == nil {
+		s.node.Metrics().CountStoreError()
+		s.node.Log().Debug("housekeeping incomplete", "err", err)
+	}
+}
+
+// countQueued sets the gauges of what open topics have in the store.
+func (s *Upkeep) countQueued(ctx context.Context) error {
+	var shards []store.Shard
+	s.node.EachTopic(func(ref *actors.Topic) { shards = append(shards, place.Shards(ref.Config())...) })
+	stats, err := s.node.StatsOf(ctx, shards)
+	depths := make(depths)
+	for i := range stats {
+		depths.add(shards[i].Topic, &stats[i])
+	}
+	depths.show(s.node.Metrics())
+	return err
+}
+
+// depths counts tasks by topic.
+type depths map[string]actors.Depth
+
+func (d depths) add(topic string, st *store.Stats) { d[topic] = d[topic].Plus(st) }
+
+func (d depths) show(m *actors.Metrics) {
+	for topic, depth := range d {
+		m.SetQueued(topic, depth)
+	}
+}

@@ -1,0 +1,68 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+
+	grpcpeer "google.golang.org/grpc/peer"
+
+	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/problem"
+)
+
+// checkNode says why a caller is not the node that it names itself after; nil when it
+// may be. Until callers have certificates, that is told by the addresses that gossip
+// knows of the member. A node may hear of another one later than that one calls, so
+// a name that is not known is to be tried again.
+func (s *Server) checkNode(ctx context.Context, name string) *problem.Error {
+	fleet := s.sys.Node().Membership()
+	if fleet.Alone() {
+		return notANode("node", "this node has no fleet")
+	}
+	if name == s.sys.Node().Config().Node {
+		return notANode("node", "%q is this node", name)
+	}
+	m, known := fleet.Member(name)
+	if !known {
+		return &problem.Error{Kind: problem.Unavailable, Reason: "UNKNOWN_NODE", Field: "node", RetryAfter: problem.RetrySoon,
+			Message: fmt.Sprintf("node %q is not known here yet", name)}
+	}
+	if addr := callerAddr(ctx); !m.CallsFrom(addr) {
+		if _, told := s.strangers.LoadOrStore(name, true); !told {
+			s.log.WarnContext(ctx, "call in a node's name from an address that is not its own", "node", name, "addr", addr)
+		}
+		return notANode("node", "node %q does not call from %s", name, addr)
+	}
+	return nil
+}
+
+// checkFleet says why a caller cannot be another node of the fleet.
+func (s *Server) checkFleet(ctx context.Context) *problem.Error {
+	fleet := s.sys.Node().Membership()
+	if fleet.Alone() {
+		return notANode("", "this node has no fleet")
+	}
+	addr := callerAddr(ctx)
+	view := fleet.View()
+	if view == nil || !slices.ContainsFunc(view.Members(), func(m actors.Member) bool { return m.CallsFrom(addr) }) {
+		return notANode("", "no node calls from %s", addr)
+	}
+	return nil
+}
+
+func notANode(field, format string, args ...any) *problem.Error {
+	return &problem.Error{Kind: problem.Denied, Reason: "NOT_A_NODE", Field: field, Message: fmt.Sprintf(format, args...)}
+}
+
+// callerAddr is where a call comes from; the zero address when that is not over IP.
+func callerAddr(ctx context.Context) netip.Addr {
+	if p, ok := grpcpeer.FromContext(ctx); ok {
+		if tcp, ok := p.Addr.(*net.TCPAddr); ok {
+			return tcp.AddrPort().Addr()
+		}
+	}
+	return netip.Addr{}
+}

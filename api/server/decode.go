@@ -1,0 +1,58 @@
+package server
+
+import (
+	"context"
+	"slices"
+
+	"google.golang.org/grpc"
+
+	"github.com/ddq-io/ddq/actors/problem"
+	"github.com/ddq-io/ddq/api/codec"
+)
+
+// malformed says that a message of the caller could not be unmarshaled. For the library
+// that is INTERNAL, which is for errors of the server.
+func malformed(err error) *problem.Error {
+	return &problem.Error{Kind: problem.Invalid, Reason: "BAD_MESSAGE", Message: "the message cannot be read: " + err.Error()}
+}
+
+// receive has the library unmarshal a message.
+func receive(m any, from func(any) error) error {
+	r := codec.Request{Message: m}
+	if err := from(&r); err != nil {
+		return err
+	}
+	if r.Err != nil {
+		return malformed(r.Err)
+	}
+	return nil
+}
+
+// register adds a service whose unary calls answer what cannot be unmarshaled as this
+// server answers bad requests. Interceptors come too late for that: they see a call once
+// it is unmarshaled.
+func (s *Server) register(desc *grpc.ServiceDesc, impl any) {
+	own := *desc
+	own.Methods = slices.Clone(desc.Methods)
+	for i := range own.Methods {
+		method := &own.Methods[i]
+		handle, name := method.Handler, "/"+desc.ServiceName+"/"+method.MethodName
+		method.Handler = func(srv any, ctx context.Context, decode func(any) error, chain grpc.UnaryServerInterceptor) (any, error) {
+			return handle(srv, ctx, func(request any) error {
+				if err := receive(request, decode); err != nil {
+					return toStatus(ctx, s.log, name, err)
+				}
+				return nil
+			}, chain)
+		}
+	}
+	s.grpc.RegisterService(&own, impl)
+}
+
+// checkedStream is a stream whose handler learns of a message that cannot be
+// unmarshaled as of a bad request.
+type checkedStream struct{ grpc.ServerStream }
+
+func (s checkedStream) RecvMsg(m any) error {
+	return receive(m, s.ServerStream.RecvMsg)
+}

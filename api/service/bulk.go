@@ -1,0 +1,240 @@
+package service
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/problem"
+	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/place"
+)
+
+// Bulk says which tasks of a topic to change at once.
+type Bulk struct {
+	Topic  string
+	Filter TaskFilter // not zero; its states are pending ones
+	DryRun bool       // count only
+	Max    int64      // tasks that are matched at most; 0: MaxBulk
+}
+
+// MaxBulk is the most tasks that one call changes.
+const MaxBulk = 1_000_000
+
+// Progress is how far a Bulk is.
+type Progress struct {
+	Matched, Changed int64
+	Skipped          int64 // matched, and not there to be changed when it was their turn
+	Done             bool
+	Capped           bool // Max was reached
+}
+
+// Shift says when tasks are due: at When, or, with By, from their own due times on;
+// and each up to Spread later, by its id.
+type Shift struct {
+	When   *When
+	By     time.Duration
+	Spread time.Duration
+}
+
+// target is a task that a Bulk matched.
+type target struct {
+	id      string
+	due     store.Millis
+	version int64
+}
+
+// bulkAct changes some tasks of a shard, and returns how many.
+type bulkAct func(ctx context.Context, ref *actors.Topic, shard store.Shard, targets []target) (int64, error)
+
+// DeleteMany deletes the pending tasks that b matches. It tells progress as it goes,
+// and ends with the first error of it.
+func (s *Service) DeleteMany(ctx context.Context, b Bulk, progress func(Progress) error) error {
+	return s.bulk(ctx, b, progress, s.deleteTargets)
+}
+
+// RescheduleMany moves the due times of the pending tasks that b matches. A task that
+// would be due farther ahead than the topic allows, or past its expiry, is skipped.
+func (s *Service) RescheduleMany(ctx context.Context, b Bulk, to Shift, progress func(Progress) error) error {
+	if to.Spread < 0 {
+		return problem.BadField("spread", "BAD_DELAY", "spread must not be negative")
+	}
+	var at store.Millis
+	if w := to.When; w != nil {
+		topics, e := s.searched(ctx, cmp.Or(b.Topic, "?"))
+		if e != nil {
+			return e
+		}
+		if e := w.check(&topics[0], s.node.Clock().Millis()); e != nil {
+			return e
+		}
+		ref, e := s.node.Topic(ctx, cmp.Or(b.Topic, "?"), false)
+		if e != nil {
+			return e
+		}
+		if at = w.At; at == 0 {
+			at = actors.CeilMillis(s.node.LatestOf(ref).Add(w.Delay))
+		}
+	}
+	return s.bulk(ctx, b, progress, func(ctx context.Context, ref *actors.Topic, shard store.Shard, targets []target) (int64, error) {
+		latest := s.node.Clock().Millis().Add(ref.Config().MaxDelay)
+		edits := make([]store.Edit, 0, len(targets))
+		for _, t := range targets {
+			if due := to.of(&t, at); due <= latest {
+				edits = append(edits, store.Edit{ID: t.id, IfVersion: t.version, Due: due})
+			}
+		}
+		return s.editTargets(ctx, ref, shard, edits)
+	})
+}
+
+// of returns when a task is due; at is the resolved When.
+func (m *Shift) of(t *target, at store.Millis) store.Millis {
+	due := at
+	if m.When == nil {
+		due = max(1, t.due.Add(m.By))
+	}
+	if spread := store.CeilMillis(m.Spread); spread > 0 {
+		due += store.Millis(place.HashID(t.id) % uint64(spread+1))
+	}
+	return due
+}
+
+func (s *Service) checkBulk(b *Bulk) *problem.Error {
+	if b.Max < 0 || b.Max > MaxBulk {
+		return problem.BadField("max_tasks", "OUT_OF_RANGE_FIELD", "max_tasks must be 0 to %d", MaxBulk)
+	}
+	if b.Filter.isZero() {
+		return problem.BadField("filter", "BAD_FILTER", "filter is missing or empty: say which tasks are meant")
+	}
+	for _, state := range b.Filter.States {
+		if !state.Pending() {
+			return problem.BadField("filter.states", "BAD_ENUM", "filter.states must be scheduled, ready or retrying")
+		}
+	}
+	return s.limits.checkFilter(&b.Filter)
+}
+
+// bulk reads all matches of a shard before it acts on any, since acting moves them.
+func (s *Service) bulk(ctx context.Context, b Bulk, progress func(Progress) error, act bulkAct) error {
+	if err := s.checkBulk(&b); err != nil {
+		return err
+	}
+	ref, e := s.node.Topic(ctx, cmp.Or(b.Topic, "?"), false)
+	if e != nil {
+		return e
+	}
+	var p Progress
+	most := cmp.Or(b.Max, MaxBulk)
+	for _, shard := range place.Shards(ref.Config()) {
+		targets, err := s.targets(ctx, ref.Config(), shard, &b.Filter, most-p.Matched)
+		if err != nil {
+			return problem.AsError(err)
+		}
+		p.Matched += int64(len(targets))
+		if b.DryRun {
+			targets = nil
+		}
+		for batch := range slices.Chunk(targets, store.BatchItems) {
+			changed, err := act(ctx, ref, shard, batch)
+			if err != nil {
+				return problem.AsError(err)
+			}
+			p.Changed += changed
+			p.Skipped += int64(len(batch)) - changed
+			if err := progress(p); err != nil {
+				return err
+			}
+		}
+		if p.Capped = p.Matched == most; p.Capped {
+			break
+		}
+	}
+	p.Done = true
+	return progress(p)
+}
+
+// targets returns the pending tasks of a shard that match, at most as many.
+func (s *Service) targets(ctx context.Context, t *store.Topic, shard store.Shard, f *TaskFilter, most int64) (targets []target, err error) {
+	find := s.newFinder(t, f, []store.Kind{store.KindPending})
+	for cursor := ""; ; {
+		var page []store.Snapshot
+		if page, cursor, err = find.page(ctx, shard, cursor, findEntries); err != nil {
+			return nil, err
+		}
+		for i := range page {
+			if t := &page[i]; f.matches(t) {
+				targets = append(targets, target{t.ID, t.Due, t.Version()})
+			}
+			if int64(len(targets)) == most {
+				return targets, nil
+			}
+		}
+		if cursor == "" {
+			return targets, nil
+		}
+	}
+}
+
+// deleteTargets deletes tasks that are still as they were seen: an edit that nobody
+// could see here may have made them others.
+func (s *Service) deleteTargets(ctx context.Context, ref *actors.Topic, shard store.Shard, targets []target) (n int64, err error) {
+	ids := make([]string, len(targets))
+	for i, t := range targets {
+		ids[i] = t.id
+	}
+	_, now, err := store.GetAll(ctx, s.node.Store(), shard, ids)
+	if err != nil {
+		return 0, err
+	}
+	ids = ids[:0]
+	for i, t := range targets {
+		if now[i].State.Pending() && now[i].Version() == t.version {
+			ids = append(ids, t.id)
+		}
+	}
+	var results []store.RemoveResult
+	repeated, err := s.node.Resolve(ctx, func() (err error) {
+		_, results, err = s.node.Store().Remove(ctx, shard, ids)
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	ref.Deleted(shard.N, ids...)
+	for _, r := range results {
+		if r.Status == store.OK {
+			n++
+		}
+	}
+	if repeated && n < int64(len(ids)) {
+		return n, store.ErrUnknown // the try without an answer may have deleted them
+	}
+	return n, nil
+}
+
+// editTargets makes edits of one shard and tells its owner.
+func (s *Service) editTargets(ctx context.Context, ref *actors.Topic, shard store.Shard, edits []store.Edit) (n int64, err error) {
+	var results []store.EditResult
+	var stamp store.Stamp
+	repeated, err := s.node.Resolve(ctx, func() (err error) {
+		stamp, results, err = s.node.Store().Edit(ctx, shard, edits)
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	for i, r := range results {
+		if r.Status != store.OK {
+			continue
+		}
+		n++
+		ref.Pending(shard.N, stamp.Seq, store.Entry{ID: edits[i].ID, Due: r.Due, Traits: r.Traits})
+	}
+	if repeated && n < int64(len(edits)) {
+		return n, store.ErrUnknown // as above
+	}
+	return n, nil
+}

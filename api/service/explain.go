@@ -1,0 +1,132 @@
+package service
+
+import (
+	"context"
+
+	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/store"
+)
+
+// WaitingFor is what a task that is due lacks.
+type WaitingFor uint8
+
+const (
+	WaitsForWorker WaitingFor = iota // or nothing
+	WaitsForRate
+	WaitsForConcurrency
+	WaitsForOrder // another task of its ordering key is before it
+)
+
+// explain says of tasks that are due what they lack, as the store has it: the time of
+// the next token that nobody has reserved, and caps that are reached.
+func (s *Service) explain(ctx context.Context, found []Found) error {
+	var asked []store.Reservation
+	var looks []store.Acquire
+	rates, caps := make(map[store.LimitKey]int), make(map[store.LimitKey]int)
+	for i := range found {
+		f := &found[i]
+		if f.State != store.StateReady {
+			continue
+		}
+		for _, q := range f.rates() {
+			if _, known := rates[q.Key]; !known {
+				rates[q.Key] = len(asked)
+				asked = append(asked, q)
+			}
+		}
+		for _, q := range f.caps() {
+			if _, known := caps[q.Key]; !known {
+				caps[q.Key] = len(looks)
+				looks = append(looks, q)
+			}
+		}
+	}
+	tokens, err := s.lookAtRates(ctx, asked)
+	if err != nil {
+		return err
+	}
+	used, err := s.lookAtCaps(ctx, looks)
+	if err != nil {
+		return err
+	}
+	for i := range found {
+		f := &found[i]
+		if f.State != store.StateReady {
+			continue
+		}
+		for _, q := range f.caps() {
+			if used[caps[q.Key]].InUse >= q.Max {
+				f.WaitingFor = WaitsForConcurrency
+			}
+		}
+		for _, q := range f.rates() {
+			got := tokens[rates[q.Key]]
+			if next := actors.CeilMillis(got.First); got.First.After(got.Now) && next > f.NextToken {
+				f.WaitingFor, f.NextToken = WaitsForRate, next
+			}
+		}
+	}
+	return s.explainOrder(ctx, found)
+}
+
+// explainOrder says which tasks that are due wait for another one of their ordering key.
+func (s *Service) explainOrder(ctx context.Context, found []Found) error {
+	byShard := make(map[store.Shard][]*Found)
+	for i := range found {
+		if f := &found[i]; f.State == store.StateReady && f.Traits.Ordering() != "" {
+			byShard[f.Shard] = append(byShard[f.Shard], f)
+		}
+	}
+	for shard, waiting := range byShard {
+		keys := make([]string, len(waiting))
+		for i, f := range waiting {
+			keys[i] = f.Traits.OrderingKey
+		}
+		_, first, err := s.node.Store().InOrder(ctx, shard, keys, 1)
+		if err != nil {
+			return err
+		}
+		for i, f := range waiting {
+			if len(first[i]) > 0 && first[i][0].ID != f.ID {
+				f.WaitingFor, f.NextToken = WaitsForOrder, 0
+			}
+		}
+	}
+	return nil
+}
+
+func (s *Service) lookAtRates(ctx context.Context, asked []store.Reservation) ([]store.Tokens, error) {
+	if len(asked) == 0 {
+		return nil, nil
+	}
+	return s.node.Store().Reserve(ctx, asked)
+}
+
+func (s *Service) lookAtCaps(ctx context.Context, asked []store.Acquire) ([]store.Acquired, error) {
+	if len(asked) == 0 {
+		return nil, nil
+	}
+	return s.node.Store().Acquire(ctx, asked)
+}
+
+// rates are looks at the rates that a task is under.
+func (f *Found) rates() (looks []store.Reservation) {
+	if f.Traits != nil && f.Traits.RateKey != "" && f.limits.KeyRate.Limited() {
+		looks = append(looks, store.Reservation{Key: store.LimitKey{Topic: f.Topic, Key: f.Traits.RateKey}, Rate: f.limits.KeyRate})
+	}
+	if f.limits.Rate.Limited() {
+		looks = append(looks, store.Reservation{Key: store.LimitKey{Topic: f.Topic}, Rate: f.limits.Rate})
+	}
+	return looks
+}
+
+// caps are looks at the caps that a task is under.
+func (f *Found) caps() (looks []store.Acquire) {
+	if f.Traits != nil && f.Traits.ConcurrencyKey != "" && f.limits.KeyConcurrency > 0 {
+		looks = append(looks, store.Acquire{Key: store.LimitKey{Topic: f.Topic, Key: f.Traits.ConcurrencyKey}, Max: f.limits.KeyConcurrency})
+	}
+	if f.limits.Concurrency > 0 {
+		looks = append(looks, store.Acquire{Key: store.LimitKey{Topic: f.Topic}, Max: f.limits.Concurrency})
+	}
+	return looks
+}

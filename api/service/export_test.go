@@ -1,0 +1,54 @@
+package service
+
+import (
+	"context"
+	"testing"
+
+	"github.com/ddq-io/ddq/store"
+)
+
+// What tests of the use cases see of their insides.
+
+type (
+	Smoother  = smoother
+	Positions = positions
+)
+
+const BacklogPause = backlogPause
+
+var (
+	AppendPosition  = appendPosition
+	StartGeneration = startGeneration
+)
+
+// At is how far the watch is.
+func (w *Watch) At() positions { return w.at }
+
+// Cursor is positions as a caller gets them.
+func (p positions) Cursor(topic string) []byte { return p.cursor(topic) }
+
+// Place is when a task may run.
+func (s *smoother) Place(earliest, latest store.Millis, start float64) store.Millis {
+	return s.place(earliest, latest, start)
+}
+
+// RampUp is of a change that sets whether deliveries are paused.
+func (c *TopicChange) RampUp(t *store.Topic, now store.Millis) {
+	paused := t.DeliveryPaused
+	set(&t.DeliveryPaused, c.DeliveryPaused)
+	c.rampUp(t, paused, now)
+}
+
+// Tails is how many topics have watchers.
+func (s *Service) Tails() int { return len(s.tails.byTopic) }
+
+// IndexPage reads a task of a shard by its index.
+func (s *Service) IndexPage(t *testing.T, topic *store.Topic, f *TaskFilter, shard store.Shard) error {
+	_, _, err := s.newFinder(topic, f, f.kinds()).indexPage(t.Context(), shard, new(spot), 1)
+	return err
+}
+
+// Narrow reports whether a find walks over the tasks of a due range.
+func (s *Service) Narrow(ctx context.Context, topic *store.Topic, f *TaskFilter, shard store.Shard) (walks bool, err error) {
+	return s.newFinder(topic, f, f.kinds()).narrow(ctx, shard)
+}

@@ -1,0 +1,282 @@
+package service
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/problem"
+	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/place"
+)
+
+// describeFor is how long nodes are waited for that are asked how they fare.
+const describeFor = 2 * time.Second
+
+// describeAll asks members how they fare, all at once. Those that do not answer in
+// time are missing.
+func (s *Service) describeAll(ctx context.Context, members []actors.Member) map[string]*actors.PeerStatus {
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	found := make(map[string]*actors.PeerStatus, len(members))
+	for _, m := range members {
+		wg.Go(func() {
+			st, err := s.describe(ctx, m)
+			if err != nil {
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			found[m.Name] = &st
+		})
+	}
+	wg.Wait()
+	return found
+}
+
+func (s *Service) describe(ctx context.Context, m actors.Member) (actors.PeerStatus, error) {
+	if m.Name == s.node.Config().Node {
+		return s.node.DescribePeer(ctx)
+	}
+	return s.node.Membership().Peers().Describe(ctx, m)
+}
+
+// Shards pages through the shards of a topic, of every topic when it is empty.
+func (s *Service) Shards(ctx context.Context, topic string, size int, token string) (shards []ShardStatus, next string, err error) {
+	if size < 0 {
+		return nil, "", problem.BadField("page_size", "OUT_OF_RANGE_FIELD", "page_size must not be negative")
+	}
+	topics, e := s.searched(ctx, topic)
+	if e != nil {
+		return nil, "", e
+	}
+	from, ok := decodeShard(token)
+	if !ok {
+		return nil, "", problem.AsError(store.ErrBadCursor)
+	}
+	size = min(cmp.Or(size, 100), s.limits.PageSize)
+	var page []store.Shard
+	active := make(map[string]store.Span, len(topics))
+	for i := range topics {
+		active[topics[i].Name] = topics[i].Active()
+		for _, shard := range place.Shards(&topics[i]) {
+			if place.Compare(shard, from) > 0 {
+				page = append(page, shard)
+			}
+		}
+	}
+	if len(page) > size {
+		page = page[:size]
+		next = encodeShard(page[size-1])
+	}
+	shards, err = s.shardStatus(ctx, page)
+	for i := range shards {
+		shards[i].Former = shards[i].N < active[shards[i].Topic].First
+	}
+	return shards, next, err
+}
+
+func (s *Service) shardStatus(ctx context.Context, page []store.Shard) ([]ShardStatus, error) {
+	stats, err := s.node.Store().Stats(ctx, page)
+	if err != nil {
+		return nil, problem.AsError(err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, describeFor)
+	defer cancel()
+	loads := make(map[store.Shard]*actors.OwnedShard)
+	for _, node := range s.describeAll(ctx, s.members()) {
+		for i := range node.Shards {
+			loads[node.Shards[i].Shard] = &node.Shards[i]
+		}
+	}
+	out := make([]ShardStatus, len(page))
+	for i, st := range stats {
+		out[i] = ShardStatus{
+			Shard:  page[i],
+			Owner:  st.Owner,
+			Placed: s.placedOn(page[i]),
+			Epoch:  st.Epoch,
+			Depth:  actors.Depth{}.Plus(&st),
+			Oldest: st.OldestMs,
+			Load:   loads[page[i]],
+		}
+		if load := out[i].Load; load != nil && st.Ready > 0 {
+			load.Lateness = s.node.NowAt(page[i]).Sub(st.OldestMs)
+		}
+	}
+	return out, nil
+}
+
+func (s *Service) placedOn(shard store.Shard) string {
+	if v := s.node.Membership().View(); v != nil {
+		return v.Owner(shard)
+	}
+	return s.node.Config().Node
+}
+
+// encodeShard makes a page token of the last shard of a page.
+func encodeShard(s store.Shard) string {
+	return pageToken(shardsPage, fmt.Sprintf("%d:%s", s.N, s.Topic))
+}
+
+func decodeShard(token string) (s store.Shard, ok bool) {
+	if token == "" {
+		return store.Shard{N: -1}, true
+	}
+	position, ok := pagePosition(shardsPage, token)
+	if !ok {
+		return s, false
+	}
+	_, err := fmt.Sscanf(position, "%d:%s", &s.N, &s.Topic)
+	return s, err == nil
+}
+
+// DrainNode makes a node give up its shards, or take shards again.
+func (s *Service) DrainNode(ctx context.Context, name string, draining bool) error {
+	if name == s.node.Config().Node {
+		return s.node.DrainPeer(draining)
+	}
+	m, ok := s.node.Membership().Member(name)
+	if !ok {
+		return errNoNode(name)
+	}
+	return problem.AsError(s.node.Membership().Peers().Drain(ctx, m, draining))
+}
+
+// Plan says which shards would move if these nodes drained; with none, which are
+// not where they should be.
+func (s *Service) Plan(ctx context.Context, drain []string) ([]ShardMove, error) {
+	view, err := s.viewWithout(drain)
+	if err != nil {
+		return nil, err
+	}
+	topics, e := s.searched(ctx, "")
+	if e != nil {
+		return nil, e
+	}
+	var moves []ShardMove
+	for i := range topics {
+		shards := place.Shards(&topics[i])
+		stats, err := s.node.Store().Counts(ctx, shards)
+		if err != nil {
+			return nil, problem.AsError(err)
+		}
+		for n, st := range stats {
+			move := ShardMove{Shard: shards[n], From: st.Owner, To: s.node.Config().Node}
+			if view != nil {
+				move.To = view.Owner(shards[n])
+			}
+			if move.From != move.To && (move.From != "" || st.Pending+st.Running > 0) {
+				moves = append(moves, move)
+			}
+		}
+	}
+	return moves, nil
+}
+
+func (s *Service) viewWithout(names []string) (actors.View, error) {
+	v := s.node.Membership().View()
+	for _, name := range names {
+		if v == nil && name != s.node.Config().Node {
+			return nil, errNoNode(name)
+		}
+		if v != nil && !slices.ContainsFunc(v.Members(), func(m actors.Member) bool { return m.Name == name }) {
+			return nil, errNoNode(name)
+		}
+	}
+	if v == nil {
+		return nil, nil
+	}
+	return v.Without(names...), nil
+}
+
+// ReleaseShard makes the owner of a shard give it up.
+func (s *Service) ReleaseShard(ctx context.Context, shard store.Shard) error {
+	topics, e := s.searched(ctx, cmp.Or(shard.Topic, "?"))
+	if e != nil {
+		return e
+	}
+	if !slices.Contains(place.Shards(&topics[0]), shard) {
+		return actors.ErrNoShard(shard)
+	}
+	stats, err := s.node.Store().Counts(ctx, []store.Shard{shard})
+	if err != nil {
+		return problem.AsError(err)
+	}
+	switch owner := stats[0].Owner; owner {
+	case "":
+		return &problem.Error{Kind: problem.Precondition, Reason: "NOT_OWNED", Field: "shard", Message: "nobody owns the shard"}
+	case s.node.Config().Node:
+		return s.node.ReleasePeerShard(ctx, shard)
+	default:
+		m, ok := s.node.Membership().Member(owner)
+		if !ok {
+			return errNoNode(owner)
+		}
+		return problem.AsError(s.node.Membership().Peers().Release(ctx, m, shard))
+	}
+}
+
+func errNoNode(name string) *problem.Error {
+	return &problem.Error{Kind: problem.NotFound, Reason: "NO_NODE", Field: "name", Message: fmt.Sprintf("no node %q in the fleet", name)}
+}
+
+// Nodes returns the members of the fleet and how they fare; a node that stands
+// alone is one.
+func (s *Service) Nodes(ctx context.Context) ([]NodeStatus, error) {
+	ctx, cancel := context.WithTimeout(ctx, describeFor)
+	defer cancel()
+	nodes := s.NodesWithoutLoad()
+	loads := s.describeAll(ctx, s.members())
+	for i := range nodes {
+		nodes[i].Load = loads[nodes[i].Name]
+	}
+	return nodes, nil
+}
+
+// NodesWithoutLoad is Nodes without asking any other node.
+func (s *Service) NodesWithoutLoad() []NodeStatus {
+	members := s.members()
+	nodes := make([]NodeStatus, len(members))
+	for i, m := range members {
+		nodes[i] = NodeStatus{Member: m, Self: m.Name == s.node.Config().Node}
+	}
+	return nodes
+}
+
+func (s *Service) members() []actors.Member {
+	if v := s.node.Membership().View(); v != nil {
+		return slices.Clone(v.Members())
+	}
+	return []actors.Member{{Name: s.node.Config().Node, Addr: s.node.Config().Addr, State: actors.MemberActive}}
+}
+
+// NodeStatus is a member of the fleet.
+type NodeStatus struct {
+	actors.Member
+	Self bool
+	Load *actors.PeerStatus // nil when the node did not answer in time
+}
+
+// ShardStatus is a shard and who owns it.
+type ShardStatus struct {
+	store.Shard
+	Former bool   // of before a reshard: it takes no new task
+	Owner  string // of the last claim; empty when released or never claimed
+	Placed string // who should own it
+	Epoch  int64
+	Depth  actors.Depth
+	Oldest store.Millis       // due time of the oldest pending task, 0 when there is none
+	Load   *actors.OwnedShard // nil when the owner did not answer in time
+}
+
+// ShardMove is one step of a rebalance.
+type ShardMove struct {
+	store.Shard
+	From string // empty when nobody owns it
+	To   string // empty when nobody could
+}

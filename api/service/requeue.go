@@ -1,0 +1,75 @@
+package service
+
+import (
+	"context"
+	"errors"
+
+	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/place"
+)
+
+// moveDead requeues a dead letter of a former shard in another one, because that is where
+// the tasks of its ordering key go by now. It is stored there before it is deleted here, so
+// when that breaks off it is done when it is asked for again.
+func (s *Service) moveDead(ctx context.Context, ref *actors.Topic, from store.Shard, id string) (store.Status, error) {
+	_, found, err := s.node.Store().Get(ctx, from, []string{id})
+	if err != nil {
+		return 0, err
+	}
+	if was := found[0].State; was != store.StateDead && was != store.StateExpired {
+		return store.NotFound, nil
+	}
+	task := found[0].Task
+	task.Due, task.Expires, task.Attempt, task.LastError = s.node.Clock().Millis(), 0, 0, ""
+	for range rerouteTries {
+		if err = s.addElsewhere(ctx, ref, from, &task); !errors.Is(err, store.ErrSealed) {
+			break
+		}
+		if err := s.node.RefreshSealed(ctx, from.Topic); err != nil {
+			return 0, err
+		}
+	}
+	if err != nil {
+		return 0, err
+	}
+	_, removed, err := s.node.Store().RemoveDead(ctx, from, []string{id})
+	if err != nil {
+		return 0, err
+	}
+	return removed[0], nil
+}
+
+// addElsewhere stores a task of an ordering key where others of its key are, or else in
+// the active shards.
+func (s *Service) addElsewhere(ctx context.Context, ref *actors.Topic, from store.Shard, task *store.Task) error {
+	t := ref.Config()
+	places := place.Candidates(t, task.ID)
+	for _, place := range append(places[1:len(places):len(places)], places[0]) {
+		if place == from {
+			continue
+		}
+		ordered := *task
+		ordered.Key = nil // it is not looked for: another task may have it
+		var stamp store.Stamp
+		var results []store.AddResult
+		_, err := s.node.Resolve(ctx, func() (err error) {
+			if place == places[0] {
+				stamp, results, err = s.node.Store().Add(ctx, place.For(t.Life), []*store.Task{task})
+			} else {
+				stamp, results, err = s.node.Store().AddKeyed(ctx, place.For(t.Life), []*store.Task{&ordered})
+			}
+			return err
+		})
+		switch {
+		case err != nil:
+			return err
+		case results[0].Status == store.Closed:
+			continue
+		case results[0].Status == store.Added:
+			ref.Pending(place.N, stamp.Seq, store.Entry{ID: task.ID, Due: task.Due, Traits: task.Traits})
+		}
+		return nil
+	}
+	return store.ErrSealed
+}

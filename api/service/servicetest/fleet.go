@@ -1,0 +1,464 @@
+package servicetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/upkeep"
+	"github.com/ddq-io/ddq/api/service"
+	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/memstore"
+	"github.com/ddq-io/ddq/store/place"
+)
+
+// Fleet is several Systems on one store, with a network between them that a
+// test can cut. Everything is in one bubble.
+type Fleet struct {
+	*testing.T
+	Store *memstore.Store
+	Off   map[string]time.Duration // how far the nodes' own clocks are ahead, by name
+
+	Mu      sync.Mutex
+	Nodes   map[string]*Node
+	Cut     map[[2]string]bool // from, to: nothing gets through; guarded by mu
+	Deaf    bool               // no notice gets through; guarded by mu
+	notices int                // that got through; guarded by mu
+	Lag     time.Duration      // of what links deliver; guarded by mu
+	Strange bool               // links deliver tasks of a shard that nobody knows; guarded by mu
+}
+
+// Node is one of them. It is the Fleet and the Peers of its actors.
+type Node struct {
+	fleet    *Fleet
+	Name     string
+	Sys      *service.Service
+	Upkeep   *upkeep.Upkeep
+	registry *prometheus.Registry
+	Store    *gatedStore
+	changed  chan struct{}
+
+	// Guarded by the fleet's mu.
+	Gone     bool // no member
+	draining bool
+	Blind    map[string]bool // members that it does not see
+	links    []*link
+}
+
+// FleetBubble runs a test on nodes of these names over one in-memory store, in fake time.
+func FleetBubble(t *testing.T, names []string, test func(t *testing.T, f *Fleet)) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &Fleet{T: t, Store: memstore.New(), Nodes: map[string]*Node{}, Cut: map[[2]string]bool{}}
+		defer f.stop()
+		for _, name := range names {
+			f.Join(name)
+		}
+		test(t, f)
+	})
+}
+
+// Join starts a node and makes it a member.
+func (f *Fleet) Join(name string) *Node {
+	f.Helper()
+	n := &Node{fleet: f, Name: name, Store: &gatedStore{Store: f.Store}, registry: prometheus.NewRegistry(), changed: make(chan struct{}, 1), Blind: map[string]bool{}}
+	node := actors.New(actors.Config{Node: name, Addr: name, Topic: store.Topic{Shards: 12}}, n.Store, Discard(), n.registry)
+	node.Clock().ShiftBase(-f.Off[name])
+	node.Join(n, n)
+	n.Upkeep = upkeep.New(node)
+	n.Sys = service.New(node, n.Upkeep.IndexNow)
+	f.Mu.Lock()
+	f.Nodes[name] = n
+	f.Mu.Unlock()
+	if err := n.Sys.Node().Start(f.Context()); err != nil {
+		f.Fatal(err)
+	}
+	n.Upkeep.Start()
+	f.tell()
+	return n
+}
+
+// tell says to every node that members changed.
+func (f *Fleet) tell() {
+	f.Mu.Lock()
+	defer f.Mu.Unlock()
+	for _, n := range f.Nodes {
+		select {
+		case n.changed <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// Edit changes something under mu, and tells the nodes.
+func (f *Fleet) Edit(change func()) {
+	f.Mu.Lock()
+	change()
+	f.Mu.Unlock()
+	f.tell()
+}
+
+// Split cuts the network between two nodes, both ways, and their sight of each other.
+func (f *Fleet) Split(a, b *Node, apart bool) {
+	f.Edit(func() {
+		f.Cut[[2]string{a.Name, b.Name}], f.Cut[[2]string{b.Name, a.Name}] = apart, apart
+		a.Blind[b.Name], b.Blind[a.Name] = apart, apart
+		if apart {
+			a.BreakLinks(b.Name)
+			b.BreakLinks(a.Name)
+		}
+	})
+}
+
+// Kill makes a node disappear: it reaches neither the store nor the others.
+func (f *Fleet) Kill(n *Node) {
+	n.Store.Freeze(true)
+	f.Edit(func() {
+		n.Gone = true
+		for name, other := range f.Nodes {
+			f.Cut[[2]string{n.Name, name}], f.Cut[[2]string{name, n.Name}] = true, true
+			other.BreakLinks(n.Name)
+			n.BreakLinks(name)
+		}
+	})
+}
+
+func (f *Fleet) stop() {
+	short, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	for _, n := range f.Nodes {
+		n.Store.Freeze(false)
+	}
+	for _, n := range f.Nodes {
+		n.Sys.Node().Stop(short)
+	}
+	time.Sleep(5 * time.Second) // the actor library's dead-letter throttle ends by itself
+}
+
+// Owners returns the owner of each shard of a topic, and fails when one has none.
+func (f *Fleet) Owners(topic string) []string {
+	f.Helper()
+	synctest.Wait()
+	t, err := f.Store.GetTopic(f.Context(), topic)
+	if err != nil {
+		f.Fatal(err)
+	}
+	stats, err := f.Store.Stats(f.Context(), place.Shards(&t))
+	if err != nil {
+		f.Fatal(err)
+	}
+	owners := make([]string, len(stats))
+	for i, st := range stats {
+		owners[i] = st.Owner
+	}
+	return owners
+}
+
+func (n *Node) View() actors.View {
+	n.fleet.Mu.Lock()
+	defer n.fleet.Mu.Unlock()
+	v := view{}
+	for name, other := range n.fleet.Nodes {
+		state := actors.MemberActive
+		if other.draining {
+			state = actors.MemberDraining
+		}
+		if !other.Gone && !n.Blind[name] {
+			v = append(v, actors.Member{Name: name, Addr: name, State: state})
+		}
+	}
+	slices.SortFunc(v, func(a, b actors.Member) int {
+		return place.Compare(store.Shard{Topic: a.Name}, store.Shard{Topic: b.Name})
+	})
+	return v
+}
+
+func (n *Node) Changed() <-chan struct{} { return n.changed }
+
+func (n *Node) SetDraining(draining bool) error {
+	n.fleet.Edit(func() { n.draining = draining })
+	return nil
+}
+
+// view places by rendezvous hashing.
+type view []actors.Member
+
+func (v view) Members() []actors.Member { return v }
+
+func (v view) Owner(s store.Shard) (owner string) {
+	best := uint64(0)
+	for _, m := range v {
+		h := fnv.New64a()
+		fmt.Fprintf(h, "%s|%v", m.Name, s)
+		sum := h.Sum64() * 0x9E3779B97F4A7C15
+		if m.State == actors.MemberActive && sum >= best {
+			best, owner = sum, m.Name
+		}
+	}
+	return owner
+}
+
+func (v view) Without(names ...string) actors.View {
+	w := slices.Clone(v)
+	for i := range w {
+		if slices.Contains(names, w[i].Name) {
+			w[i].State = actors.MemberDraining
+		}
+	}
+	return w
+}
+
+// reach returns a node unless the way to it is cut.
+func (n *Node) reach(to string) *Node {
+	n.fleet.Mu.Lock()
+	defer n.fleet.Mu.Unlock()
+	if n.fleet.Cut[[2]string{n.Name, to}] {
+		return nil
+	}
+	return n.fleet.Nodes[to]
+}
+
+func (n *Node) Notify(to actors.Member, notice actors.Notice) {
+	n.fleet.Mu.Lock()
+	deaf := n.fleet.Deaf
+	n.fleet.Mu.Unlock()
+	if other := n.reach(to.Name); other != nil && !deaf {
+		n.fleet.Mu.Lock()
+		n.fleet.notices++
+		n.fleet.Mu.Unlock()
+		other.Sys.Node().Notified(notice)
+	}
+}
+
+func (n *Node) Keep([]actors.Member) {}
+
+func (n *Node) Describe(ctx context.Context, to actors.Member) (actors.PeerStatus, error) {
+	other := n.reach(to.Name)
+	if other == nil {
+		return actors.PeerStatus{}, errors.New("unreachable")
+	}
+	return other.Sys.Node().DescribePeer(ctx)
+}
+
+func (n *Node) Drain(_ context.Context, to actors.Member, draining bool) error {
+	return n.reach(to.Name).Sys.Node().DrainPeer(draining)
+}
+
+func (n *Node) Release(ctx context.Context, to actors.Member, s store.Shard) error {
+	return n.reach(to.Name).Sys.Node().ReleasePeerShard(ctx, s)
+}
+
+func (n *Node) Subscribe(to actors.Member, o actors.SubscribeOptions, l actors.Link) actors.RemoteSubscription {
+	link := &link{fleet: n.fleet, to: to.Name, Link: l, ready: make(chan struct{})}
+	n.fleet.Mu.Lock()
+	n.links = append(n.links, link)
+	n.fleet.Mu.Unlock()
+	go link.open(n.reach(to.Name), o)
+	return link
+}
+
+// BreakLinks ends the links to a node at once. The caller holds the fleet's mu.
+func (n *Node) BreakLinks(to string) {
+	for _, l := range n.links {
+		if l.to == to {
+			go l.end(errors.New("broken"))
+		}
+	}
+}
+
+// link is a subscription at another node, and its Outbox there.
+type link struct {
+	actors.Link
+	fleet *Fleet
+	to    string
+	ready chan struct{} // closed once sub is set, or it is over
+
+	mu    sync.Mutex
+	sub   *service.Subscription
+	ended bool
+}
+
+func (l *link) open(at *Node, o actors.SubscribeOptions) {
+	defer close(l.ready)
+	if at == nil {
+		go l.end(errors.New("unreachable"))
+		return
+	}
+	sub, err := at.Sys.Subscribe(context.Background(), o, l)
+	if err != nil {
+		go l.end(err)
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.sub = sub
+	if !l.ended {
+		l.Link.Opened()
+	}
+}
+
+func (l *link) Grant(n int) {
+	go func() {
+		<-l.ready
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if l.sub != nil && !l.ended {
+			_ = l.sub.Grant(n)
+		}
+	}()
+}
+
+func (l *link) Close() { go l.end(nil) }
+
+func (l *link) end(err error) {
+	<-l.ready
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ended {
+		return
+	}
+	l.ended = true
+	if l.sub != nil {
+		l.sub.Unsubscribe(nil)
+	}
+	l.Link.Closed(err)
+}
+
+func (l *link) Deliver(tasks []actors.Delivery) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ended {
+		return false
+	}
+	l.fleet.Mu.Lock()
+	lag := l.fleet.Lag
+	if l.fleet.Strange {
+		for _, d := range tasks {
+			d.Token[1], d.Token[2] = 0xff, 0 // where a token has the number of the shard
+		}
+	}
+	l.fleet.Mu.Unlock()
+	if lag == 0 {
+		l.Link.Deliver(tasks)
+	} else {
+		time.AfterFunc(lag, func() { l.Link.Deliver(tasks) })
+	}
+	return true
+}
+
+func (l *link) Cancel(asks []actors.CancelAsk) { l.Link.Cancel(asks) }
+
+func (l *link) NodesChanged() {}
+
+func (l *link) Demand(ready, returned int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.ended {
+		l.Link.Demand(ready, returned)
+	}
+}
+
+func (l *link) Settled(uint64, []actors.Settled) {}
+
+func (l *link) Drain(time.Duration) { l.Close() }
+
+// Refuse makes the next releases fail.
+func (g *gatedStore) Refuse(releases int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.refused = releases
+}
+
+func (g *gatedStore) Freeze(frozen bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	switch {
+	case frozen && g.gate == nil:
+		g.gate = make(chan struct{})
+	case !frozen && g.gate != nil:
+		close(g.gate)
+		g.gate = nil
+	}
+}
+
+// pass waits for the thaw. A call that was given up meanwhile does not happen.
+func (g *gatedStore) pass(ctx context.Context) error {
+	g.mu.Lock()
+	gate := g.gate
+	g.mu.Unlock()
+	if gate == nil {
+		return nil
+	}
+	select {
+	case <-gate:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (g *gatedStore) RenewSession(ctx context.Context, session store.Session) (time.Time, error) {
+	if err := g.pass(ctx); err != nil {
+		return time.Time{}, err
+	}
+	return g.Store.RenewSession(ctx, session)
+}
+
+func (g *gatedStore) Hold(ctx context.Context, s store.Shard, f store.Fence, holds []store.Hold) (store.Stamp, []store.HoldResult, error) {
+	if err := g.pass(ctx); err != nil {
+		return store.Stamp{}, nil, err
+	}
+	return g.Store.Hold(ctx, s, f, holds)
+}
+
+func (g *gatedStore) HoldNew(ctx context.Context, s store.Shard, f store.Fence, tasks []*store.Task, holds []store.Hold) (store.Stamp, []store.AddResult, error) {
+	if err := g.pass(ctx); err != nil {
+		return store.Stamp{}, nil, err
+	}
+	return g.Store.HoldNew(ctx, s, f, tasks, holds)
+}
+
+func (g *gatedStore) Recover(ctx context.Context, s store.Shard, f store.Fence, nacks []store.Nack) (store.Stamp, []store.NackResult, error) {
+	if err := g.pass(ctx); err != nil {
+		return store.Stamp{}, nil, err
+	}
+	return g.Store.Recover(ctx, s, f, nacks)
+}
+
+func (g *gatedStore) Claim(ctx context.Context, s store.Shard, session store.Session) (store.Stamp, store.Fence, error) {
+	if err := g.pass(ctx); err != nil {
+		return store.Stamp{}, store.Fence{}, err
+	}
+	return g.Store.Claim(ctx, s, session)
+}
+
+func (g *gatedStore) Release(ctx context.Context, s store.Shard, f store.Fence) error {
+	if err := g.pass(ctx); err != nil {
+		return err
+	}
+	g.mu.Lock()
+	refused := g.refused > 0
+	if refused {
+		g.refused--
+	}
+	g.mu.Unlock()
+	if refused {
+		return store.ErrUnavailable
+	}
+	return g.Store.Release(ctx, s, f)
+}
+
+func (g *gatedStore) Window(ctx context.Context, s store.Shard, w store.WindowQuery) (store.Stamp, []store.Entry, error) {
+	if err := g.pass(ctx); err != nil {
+		return store.Stamp{}, nil, err
+	}
+	return g.Store.Window(ctx, s, w)
+}

@@ -1,0 +1,14 @@
+package servicetest
+
+import (
+	"github.com/ddq-io/ddq/store"
+)
+
+func (f *Fleet) Reshard(at *Node, topic string, shards int) store.Topic {
+	f.Helper()
+	t, err := at.Sys.Reshard(f.Context(), topic, shards)
+	if err != nil {
+		f.Fatal(err)
+	}
+	return t
+}

@@ -1,0 +1,75 @@
+package servicetest
+
+import (
+	"testing/synctest"
+	"time"
+
+	"github.com/ddq-io/ddq/actors"
+)
+
+func (o *Stream) Deliver(d []actors.Delivery) bool {
+	o.Mu.Lock()
+	defer o.Mu.Unlock()
+	if o.Refusing {
+		return false
+	}
+	for range d {
+		o.At = append(o.At, time.Now())
+	}
+	o.Got = append(o.Got, d...)
+	return true
+}
+
+func (o *Stream) Settled(_ uint64, results []actors.Settled) {
+	o.Mu.Lock()
+	defer o.Mu.Unlock()
+	o.settled = append(o.settled, results...)
+}
+
+func (o *Stream) Demand(int, int) {}
+
+func (o *Stream) NodesChanged() {}
+
+func (o *Stream) Cancel(asks []actors.CancelAsk) {
+	o.Mu.Lock()
+	defer o.Mu.Unlock()
+	o.cancels = append(o.cancels, asks...)
+}
+
+func (o *Stream) Drain(time.Duration) {
+	o.Mu.Lock()
+	defer o.Mu.Unlock()
+	o.Drained++
+}
+
+// Take returns what came since the last take, once the system is quiet.
+func (o *Stream) Take() []actors.Delivery {
+	synctest.Wait()
+	o.Mu.Lock()
+	defer o.Mu.Unlock()
+	got := o.Got
+	o.Got = nil
+	return got
+}
+
+func (o *Stream) TakeOne() actors.Delivery {
+	o.T.Helper()
+	got := o.Take()
+	if len(got) != 1 {
+		o.T.Fatalf("got %d deliveries, want 1", len(got))
+	}
+	return got[0]
+}
+
+func (o *Stream) TakeSettled() []actors.Settled {
+	synctest.Wait()
+	o.Mu.Lock()
+	defer o.Mu.Unlock()
+	got := o.settled
+	o.settled = nil
+	return got
+}
+
+func (o *Stream) Settle(kind actors.SettleKind, d actors.Delivery) {
+	o.Sub.Settle(1, []actors.Settlement{{Kind: kind, ID: d.Task.ID, Token: d.Token}})
+}

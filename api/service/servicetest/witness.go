@@ -1,0 +1,21 @@
+package servicetest
+
+import (
+	"github.com/ddq-io/ddq/actors"
+)
+
+func namesOf(got []actors.Delivery) (names []string) {
+	for _, d := range got {
+		names = append(names, string(d.Task.Payload))
+	}
+	return names
+}
+
+// witness checks from the workers' side what order promises.
+type witness struct {
+	*crew
+	holding map[string]actors.Delivery // by key
+	Began   map[string]bool            // tasks that were delivered
+	last    map[string]int             // by key: the number of the last one that began
+	turn    int
+}

@@ -1,0 +1,142 @@
+package service
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/problem"
+)
+
+// Subscription is one worker's standing request for one topic. Its methods do
+// not wait and are safe for concurrent use.
+type Subscription struct {
+	Options actors.SubscribeOptions // as resolved
+	Node    string
+
+	limits *limits
+	handle *actors.Subscription
+}
+
+// Subscribe opens a subscription that hands deliveries to out. Unsubscribe ends
+// it; ctx is for the opening only.
+func (s *Service) Subscribe(ctx context.Context, o actors.SubscribeOptions, out actors.Outbox) (*Subscription, error) {
+	if err := s.node.Serving(); err != nil {
+		return nil, err
+	}
+	if err := s.checkSubscribe(&o); err != nil {
+		return nil, err
+	}
+	ref, err := s.node.Topic(ctx, o.Topic, !o.ByNode()) // another node may not have heard of a deletion
+	if err != nil {
+		return nil, err
+	}
+	o.MaxInFlight = cmp.Or(o.MaxInFlight, 1000)
+	o.MaxBytes = min(cmp.Or(o.MaxBytes, s.node.Config().SubscriptionBytes), s.node.Config().SubscriptionBytes)
+	o.Visibility = cmp.Or(o.Visibility, ref.Config().Visibility)
+	opened, e := ref.Subscribe(ctx, o, out)
+	if e != nil {
+		return nil, problem.AsError(e)
+	}
+	return &Subscription{Options: o, Node: s.node.Config().Node, limits: s.limits, handle: opened}, nil
+}
+
+func (s *Service) checkSubscribe(o *actors.SubscribeOptions) *problem.Error {
+	l := s.limits
+	if err := actors.CheckTopicName("topic", o.Topic); err != nil {
+		return err
+	}
+	if err := l.checkWorker(o.Worker); err != nil {
+		return err
+	}
+	if err := l.checkName("node", o.Peer); err != nil {
+		return err
+	}
+	if o.MaxInFlight < 0 || o.MaxInFlight > l.MaxInFlight {
+		return problem.BadField("max_in_flight", "OUT_OF_RANGE_FIELD", "max_in_flight must be 1 to %d", l.MaxInFlight)
+	}
+	if o.MaxBytes < 0 {
+		return problem.BadField("max_bytes", "OUT_OF_RANGE_FIELD", "max_bytes must not be negative")
+	}
+	return l.checkVisibility(o.Visibility)
+}
+
+// CheckNodeName says why a node cannot have a name; nil when it can.
+func (s *Service) CheckNodeName(name string) *problem.Error { return s.limits.checkName("node", name) }
+
+// Grant adds credit for n deliveries, 1 to the limit of max in flight.
+func (u *Subscription) Grant(n int) error {
+	if most := u.limits.MaxInFlight; n < 1 || n > most {
+		return problem.BadField("credit", "BAD_STREAM", "credit must be 1 to %d", most)
+	}
+	u.handle.Grant(n)
+	return nil
+}
+
+// Settle asks for settlements; the outbox gets the results under the same sequence.
+// Settlements that cannot be are refused in the results.
+func (u *Subscription) Settle(sequence uint64, settlements []actors.Settlement) {
+	for i := range settlements {
+		settlements[i].Refused = u.limits.checkSettlement(&settlements[i])
+	}
+	u.handle.Settle(sequence, settlements)
+}
+
+// Sent says that deliveries left the outbox: they were written to the stream, or given
+// back. It is for subscriptions with TellsSent.
+func (u *Subscription) Sent(bytes int64) { u.handle.Sent(bytes) }
+
+// Assigned is how many tasks were found for the subscription and are not sent yet.
+func (u *Subscription) Assigned() int64 { return u.handle.Assigned() }
+
+// Unsubscribe ends the subscription. undelivered are deliveries that the outbox
+// took and never sent; their holds are released.
+func (u *Subscription) Unsubscribe(undelivered []actors.Delivery) {
+	u.handle.End(undelivered)
+}
+
+// Settle settles holds of a topic at any node and waits for the outcome. When ctx
+// ends first the outcome is unknown.
+func (s *Service) Settle(ctx context.Context, topic string, settlements []actors.Settlement) ([]actors.Settled, error) {
+	if !s.node.Running() {
+		return nil, s.node.Serving()
+	}
+	if err := s.limits.checkSettlements(settlements); err != nil {
+		return nil, err
+	}
+	ref, err := s.node.Topic(ctx, topic, false)
+	if err != nil {
+		return nil, err
+	}
+	done := make(chan []actors.Settled, 1)
+	ref.Settle(settlements, func(results []actors.Settled) { done <- results })
+	select {
+	case results := <-done:
+		return results, nil
+	case <-ctx.Done():
+		return nil, problem.AsError(ctx.Err())
+	}
+}
+
+func (l *limits) checkSettlements(settlements []actors.Settlement) *problem.Error {
+	for i := range settlements {
+		if err := l.checkSettlement(&settlements[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *limits) checkSettlement(a *actors.Settlement) *problem.Error {
+	if err := l.checkID(a.ID); err != nil {
+		err.Field = "task_id"
+		return err
+	}
+	if a.Delay != nil && (*a.Delay < 0 || *a.Delay > l.Delay) {
+		return problem.BadField("delay_ms", "BAD_DELAY", "delay_ms must be 0 to %d", l.Delay.Milliseconds())
+	}
+	if n := len(a.Result); n > l.Result {
+		return problem.BadField("result", "RESULT_TOO_LARGE", "result has %d bytes; at most %d are allowed", n, l.Result)
+	}
+	return l.checkVisibility(a.Extend)
+}

@@ -1,0 +1,53 @@
+package service
+
+import (
+	"time"
+
+	"github.com/ddq-io/ddq/actors/problem"
+	"github.com/ddq-io/ddq/store"
+)
+
+// When is a due time as asked for: At when it is not 0, else Delay from now.
+type When struct {
+	Delay time.Duration
+	At    store.Millis
+}
+
+// NewTask asks for a task. An empty Task.ID asks for a UUIDv7; Due, Created,
+// Fingerprint and Attempt of Task are set by Enqueue.
+type NewTask struct {
+	Topic       string
+	Task        store.Task
+	When        When
+	ExpireAfter time.Duration // from the due time; 0 leaves Task.Expires
+
+	// The task may run so much later than it is due, or up to that time: the node says
+	// when. Both 0: it is due as asked for.
+	Slack  time.Duration
+	Latest store.Millis
+}
+
+// Enqueued is the outcome of one NewTask.
+type Enqueued struct {
+	ID           string
+	Due          store.Millis
+	State        store.State
+	Deduplicated bool
+	Replaced     store.State    // done, dead or expired when such a task was replaced
+	Key          KeyOutcome     // of a task with an idempotency key
+	Err          *problem.Error // nil: stored
+}
+
+// Found is a task and where it was found.
+type Found struct {
+	Topic string
+	Shard store.Shard
+	store.Snapshot
+	MaxRetries    int // the task's own or the topic's
+	store.History     // Get and Wait
+
+	WaitingFor WaitingFor   // a task that is due, see Service.explain
+	NextToken  store.Millis // WaitsForRate: when there is one that nobody has reserved
+
+	limits store.TopicLimits // of its topic
+}

@@ -1,0 +1,334 @@
+package service
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/problem"
+	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/place"
+)
+
+// CreateTopic creates a topic; fields that are nil take the node's defaults.
+func (s *Service) CreateTopic(ctx context.Context, name string, c TopicChange) (store.Topic, error) {
+	if err := actors.CheckTopicName("name", name); err != nil {
+		return store.Topic{}, err
+	}
+	t := s.node.NewTopic(name)
+	if c.Shards != nil {
+		if *c.Shards < 1 || *c.Shards > s.limits.Shards {
+			return store.Topic{}, problem.BadField("policy.shards", "OUT_OF_RANGE_FIELD", "policy.shards must be 1 to %d", s.limits.Shards)
+		}
+		t.Shards = *c.Shards
+	}
+	if err := s.limits.apply(&t, c); err != nil {
+		return store.Topic{}, err
+	}
+	t, err := s.node.PutNew(ctx, t)
+	if err == nil && t.WatchRetention > 0 {
+		err = s.node.KeepLogs(ctx, place.Shards(&t), t.Watching())
+	}
+	if err == nil && t.Indexed != "" {
+		s.nudge(&t)
+	}
+	return t, problem.AsError(err)
+}
+
+// ConfigureTopic changes the fields that are not nil. It is effective when it returns.
+func (s *Service) ConfigureTopic(ctx context.Context, name string, c TopicChange) (store.Topic, error) {
+	if err := actors.CheckTopicName("name", name); err != nil {
+		return store.Topic{}, err
+	}
+	unlock, err := s.node.LockTopic(ctx, name)
+	if err != nil {
+		return store.Topic{}, problem.AsError(err)
+	}
+	defer unlock()
+	t, err := s.node.Stored(ctx, name)
+	if err != nil {
+		return store.Topic{}, problem.AsError(err)
+	}
+	if c.IfVersion != nil && *c.IfVersion != t.Version {
+		return store.Topic{}, problem.TopicVersionMismatch(name, *c.IfVersion)
+	}
+	if c.Shards != nil && *c.Shards != t.Shards {
+		return store.Topic{}, problem.BadField("policy.shards", "OUT_OF_RANGE_FIELD", "policy.shards is %d and is changed by ReshardTopic (ddq cluster reshard)", t.Shards)
+	}
+	paused, watching := t.DeliveryPaused, t.Watching()
+	if err := s.limits.apply(&t, c); err != nil {
+		return store.Topic{}, err
+	}
+	c.rampUp(&t, paused, store.Millis(s.node.Clock().Now().UnixMilli()))
+	t, err = s.node.Store().PutTopic(ctx, t)
+	switch {
+	case errors.Is(err, store.ErrVersion) && c.IfVersion != nil:
+		return store.Topic{}, problem.TopicVersionMismatch(name, *c.IfVersion)
+	case err != nil:
+		return store.Topic{}, problem.AsError(err)
+	}
+	if watching != t.Watching() {
+		if err := s.node.KeepLogs(ctx, place.Shards(&t), t.Watching()); err != nil {
+			return store.Topic{}, problem.AsError(err)
+		}
+	}
+	if c.Indexed != nil {
+		defer s.nudge(&t) // once this node says so to its tasks
+	}
+	return t, problem.AsError(s.node.Configure(ctx, t))
+}
+
+func (l *limits) apply(t *store.Topic, c TopicChange) *problem.Error {
+	set(&t.Visibility, c.Visibility)
+	set(&t.MaxRetries, c.MaxRetries)
+	set(&t.Backoff, c.Backoff)
+	set(&t.MaxDelay, c.MaxDelay)
+	set(&t.MaxPayload, c.MaxPayload)
+	set(&t.DoneRetention, c.DoneRetention)
+	set(&t.DeadRetention, c.DeadRetention)
+	set(&t.MaxDead, c.MaxDead)
+	set(&t.MaxBacklog, c.MaxBacklog)
+	set(&t.PriorityAgeing, c.PriorityAgeing)
+	set(&t.WatchRetention, c.WatchRetention)
+	set(&t.WatchMax, c.WatchMax)
+	set(&t.DeliveryPaused, c.DeliveryPaused)
+	set(&t.EnqueuePaused, c.EnqueuePaused)
+	switch {
+	case c.Ramp < 0 || c.Ramp > actors.MaxRamp:
+		return problem.BadField("ramp_ms", "OUT_OF_RANGE_FIELD", "ramp_ms must be 0 to %d", actors.MaxRamp.Milliseconds())
+	case t.PriorityAgeing < 0 || t.PriorityAgeing > store.MaxAgeing || c.PriorityAgeing != nil && t.PriorityAgeing == 0:
+		return problem.BadField("policy.priority_ageing", "OUT_OF_RANGE_FIELD", "policy.priority_ageing must be 1 to %d", store.MaxAgeing)
+	}
+	if err := problem.FirstInvalid((*actors.Limits)(l).TopicBounds(t)); err != nil {
+		return err
+	}
+	if c.Indexed != nil {
+		if err := l.checkIndexed(*c.Indexed); err != nil {
+			return err
+		}
+		t.Indexed = store.NewIndexSet(*c.Indexed...)
+	}
+	if err := checkBackoff(t.Backoff); err != nil {
+		err.Field = "policy." + err.Field
+		return err
+	}
+	if err := checkWatching(t); err != nil {
+		return err
+	}
+	return applyLimits(&t.Limits, c)
+}
+
+func set[T any](field, value *T) {
+	if value != nil {
+		*field = *value
+	}
+}
+
+// DescribeTopic returns a topic's configuration and what is in it.
+func (s *Service) DescribeTopic(ctx context.Context, name string) (TopicStatus, error) {
+	topics, e := s.searched(ctx, cmp.Or(name, "?"))
+	if e != nil {
+		return TopicStatus{}, e
+	}
+	status := TopicStatus{Topic: topics[0]}
+	stats, err := s.node.Store().Stats(ctx, place.Shards(&status.Topic))
+	if err != nil {
+		return TopicStatus{}, problem.AsError(err)
+	}
+	status.Depth, status.Indexing = actors.DepthOf(stats), indexing(&status.Topic, stats)
+	status.Subscriptions, err = s.node.Subscriptions(ctx, name)
+	return status, problem.AsError(err)
+}
+
+func (s *Service) depth(ctx context.Context, t *store.Topic) (d actors.Depth, err error) {
+	stats, err := s.node.Store().Stats(ctx, place.Shards(t))
+	return actors.DepthOf(stats), err
+}
+
+// ListTopics pages through the topics by name.
+func (s *Service) ListTopics(ctx context.Context, size int, token string) (topics []store.Topic, next string, err error) {
+	if size < 0 {
+		return nil, "", problem.BadField("page_size", "OUT_OF_RANGE_FIELD", "page_size must not be negative")
+	}
+	after, ok := pagePosition(topicsPage, token)
+	if !ok {
+		return nil, "", problem.AsError(store.ErrBadCursor)
+	}
+	if topics, err = s.node.Store().ListTopics(ctx); err != nil {
+		return nil, "", problem.AsError(err)
+	}
+	from, found := slices.BinarySearchFunc(topics, after, func(t store.Topic, name string) int {
+		return strings.Compare(t.Name, name)
+	})
+	if found {
+		from++
+	}
+	topics = topics[from:]
+	if size = min(cmp.Or(size, 100), s.limits.PageSize); len(topics) > size {
+		topics = topics[:size]
+		next = pageToken(topicsPage, topics[size-1].Name)
+	}
+	return topics, next, nil
+}
+
+// DeleteTopic deletes a topic, and with force its tasks. Otherwise it must be empty.
+func (s *Service) DeleteTopic(ctx context.Context, name string, force bool) error {
+	status, err := s.DescribeTopic(ctx, name)
+	if err != nil {
+		return err
+	}
+	if d := status.Depth; !force && d.Scheduled+d.Ready+d.Running+d.Dead > 0 {
+		return &problem.Error{Kind: problem.Precondition, Reason: "TOPIC_NOT_EMPTY", Field: "name", Message: "the topic has tasks; force deletes them too"}
+	}
+	unlock, err := s.node.LockTopic(ctx, name)
+	if err != nil {
+		return problem.AsError(err)
+	}
+	defer unlock()
+	if err := s.node.Store().DeleteTopic(ctx, name); err != nil {
+		return problem.AsError(err)
+	}
+	s.node.CloseLocked(ctx, name)
+	for n := range status.Topic.End() { // also those that went: no node adds to any of them from here on
+		if err := s.node.Store().DropShard(ctx, store.Shard{Topic: name, N: n, Life: status.Topic.Life}); err != nil {
+			return problem.AsError(err)
+		}
+	}
+	return nil
+}
+
+// PurgeTopic deletes the pending tasks and returns how many.
+func (s *Service) PurgeTopic(ctx context.Context, name string) (deleted int64, err error) {
+	topics, e := s.searched(ctx, cmp.Or(name, "?"))
+	if e != nil {
+		return 0, e
+	}
+	ref, e := s.node.Topic(ctx, name, false)
+	if e != nil {
+		return 0, e
+	}
+	for _, shard := range place.Shards(&topics[0]) {
+		n, err := s.purge(ctx, shard, ref)
+		if deleted += n; err != nil {
+			return deleted, problem.AsError(err)
+		}
+	}
+	return deleted, nil
+}
+
+func (s *Service) purge(ctx context.Context, shard store.Shard, ref *actors.Topic) (deleted int64, err error) {
+	after := store.Entry{}
+	for {
+		_, page, err := s.node.Store().Window(ctx, shard, store.WindowQuery{After: after, To: store.MaxDue, Limit: purgePage})
+		if err != nil || len(page) == 0 {
+			return deleted, err
+		}
+		ids := make([]string, len(page))
+		for i, e := range page {
+			ids[i] = e.ID
+		}
+		_, results, err := s.node.Store().Remove(ctx, shard, ids)
+		if err != nil {
+			return deleted, err
+		}
+		for _, r := range results {
+			if r.Status == store.OK {
+				deleted++
+			}
+		}
+		ref.Deleted(shard.N, ids...)
+		after = page[len(page)-1]
+	}
+}
+
+const (
+	purgePage = 500
+)
+
+// indexing counts shards whose index is not what the topic says.
+func indexing(t *store.Topic, stats []store.Stats) (n int) {
+	for i := range stats {
+		if stats[i].Index.Ready != t.Indexed {
+			n++
+		}
+	}
+	return n
+}
+
+// checkIndexed allows no names.
+func (l *limits) checkIndexed(names []string) *problem.Error {
+	const field = "policy.indexed_attributes"
+	if len(names) > store.MaxIndexed {
+		return problem.BadField(field, "BAD_ATTRIBUTES", "%s names %d attributes; at most %d are allowed", field, len(names), store.MaxIndexed)
+	}
+	seen := make(map[string]bool)
+	for _, name := range names {
+		if most := min(l.AttributeKey, store.MaxIndexName); name == "" || len(name) > most {
+			return problem.BadField(field, "BAD_ATTRIBUTES", "a name in %s must have 1 to %d bytes", field, most)
+		}
+		if !utf8.ValidString(name) {
+			return problem.BadField(field, "BAD_ATTRIBUTES", "the names in %s must be UTF-8", field)
+		}
+		if seen[name] {
+			return problem.BadField(field, "BAD_ATTRIBUTES", "%s names %q twice", field, name)
+		}
+		seen[name] = true
+	}
+	return nil
+}
+
+// rampUp says what a change means for how deliveries begin again: the end of a pause
+// starts a ramp, a pause ends it, and a ramp that is under way may get another length.
+func (c *TopicChange) rampUp(t *store.Topic, paused bool, now store.Millis) {
+	resumes := c.DeliveryPaused != nil && !*c.DeliveryPaused
+	switch {
+	case t.DeliveryPaused, resumes && c.Ramp == 0:
+		t.Resumed, t.Ramp = 0, 0
+	case resumes && paused:
+		t.Resumed, t.Ramp = now, c.Ramp
+	case resumes && t.Resumed != 0:
+		t.Ramp = c.Ramp
+	}
+}
+
+// TopicChange are the fields of a topic to set; nil leaves a field as it is.
+type TopicChange struct {
+	Shards         *int
+	Visibility     *time.Duration
+	MaxRetries     *int
+	Backoff        *store.Backoff
+	MaxDelay       *time.Duration
+	MaxPayload     *int
+	DoneRetention  *time.Duration
+	DeadRetention  *time.Duration
+	MaxDead        *int
+	MaxBacklog     *int
+	PriorityAgeing *int
+	WatchRetention *time.Duration // 0: no log is kept
+	WatchMax       *int           // changes of a shard; 0: the default
+	Indexed        *[]string      // names of attributes
+	DeliveryPaused *bool
+	EnqueuePaused  *bool
+
+	// IfVersion refuses the change unless the topic has this version.
+	IfVersion *int64
+	// Ramp is how long deliveries rise when the change ends their pause.
+	Ramp time.Duration
+
+	Rate, KeyRate               *store.Rate // the zero one ends the limit
+	Concurrency, KeyConcurrency *int        // 0 ends the cap
+	OverLimitDead               *bool       // dead-letter tasks over a rate
+}
+
+// TopicStatus is a topic as it stands.
+type TopicStatus struct {
+	store.Topic
+	Depth         actors.Depth
+	Subscriptions int // on this node
+	Indexing      int // shards whose index is not what the topic says yet
+}

@@ -1,0 +1,255 @@
+package service
+
+import (
+	"cmp"
+	"encoding/binary"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/cespare/xxhash/v2"
+
+	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/problem"
+	"github.com/ddq-io/ddq/store"
+)
+
+// checkID allows visible ASCII.
+func (l *limits) checkID(id string) *problem.Error {
+	if id == "" {
+		return problem.BadField("id", "BAD_ID", "id is required")
+	}
+	if len(id) > l.ID {
+		return problem.BadField("id", "NAME_TOO_LONG", "id has %d bytes; at most %d are allowed", len(id), l.ID)
+	}
+	for i := range len(id) {
+		if id[i] <= ' ' || id[i] > '~' {
+			return problem.BadField("id", "BAD_ID", "id must be visible ASCII without spaces")
+		}
+	}
+	return nil
+}
+
+func (l *limits) checkTask(t *NewTask) *problem.Error {
+	if t.Task.ID != "" {
+		if err := l.checkID(t.Task.ID); err != nil {
+			return err
+		}
+	}
+	if err := checkIdempotency(&t.Task); err != nil {
+		return err
+	}
+	if err := l.checkContents(&t.Task, t.ExpireAfter); err != nil {
+		return err
+	}
+	return checkOrdering(&t.Task)
+}
+
+// checkContents checks what a task brings, and an edit may change.
+func (l *limits) checkContents(t *store.Task, expireAfter time.Duration) *problem.Error {
+	if err := l.checkAttributes(t.Attributes); err != nil {
+		return err
+	}
+	if t.MaxRetries < -1 || t.MaxRetries > l.MaxRetries {
+		return problem.BadField("max_retries", "OUT_OF_RANGE_FIELD", "max_retries must be 0 to %d", l.MaxRetries)
+	}
+	if t.Backoff != nil {
+		if err := checkBackoff(*t.Backoff); err != nil {
+			return err
+		}
+	}
+	if expireAfter < 0 {
+		return problem.BadField("expire_after", "BAD_TIME", "expire_after must not be negative")
+	}
+	if err := checkTraits(t.Traits); err != nil {
+		return err
+	}
+	return l.checkVisibility(t.Visibility)
+}
+
+// checkTraits allows none.
+func checkTraits(t *store.Traits) *problem.Error {
+	switch {
+	case t == nil:
+		return nil
+	case t.Priority < 0 || t.Priority > store.MaxPriority:
+		return problem.BadField("priority", "OUT_OF_RANGE_FIELD", "priority must be 0 to %d", store.MaxPriority)
+	case t.FairnessWeight < 0 || t.FairnessWeight > store.MaxWeight:
+		return problem.BadField("fairness_weight", "OUT_OF_RANGE_FIELD", "fairness_weight must be 0 to %d", store.MaxWeight)
+	case t.FairnessWeight > 0 && t.FairnessKey == "":
+		return problem.BadField("fairness_weight", "BAD_KEY", "fairness_weight is that of a fairness_key, which is not given")
+	}
+	return cmp.Or(checkKey("fairness_key", t.FairnessKey), checkKey("rate_key", t.RateKey), checkKey("concurrency_key", t.ConcurrencyKey),
+		checkKey("ordering_key", t.OrderingKey))
+}
+
+// checkKey allows none.
+func checkKey(field, key string) *problem.Error {
+	switch {
+	case len(key) > store.MaxKey:
+		return problem.BadField(field, "NAME_TOO_LONG", "%s has %d bytes; at most %d are allowed", field, len(key), store.MaxKey)
+	case !utf8.ValidString(key):
+		return problem.BadField(field, "BAD_KEY", "%s must be UTF-8", field)
+	}
+	return nil
+}
+
+func (l *limits) checkAttributes(attributes []store.Attribute) *problem.Error {
+	if len(attributes) > l.Attributes {
+		return problem.BadField("attributes", "BAD_ATTRIBUTES", "%d attributes; at most %d are allowed", len(attributes), l.Attributes)
+	}
+	for i, a := range attributes {
+		switch {
+		case a.Key == "" || len(a.Key) > l.AttributeKey:
+			return problem.BadField("attributes", "BAD_ATTRIBUTES", "the key of an attribute must have 1 to %d bytes", l.AttributeKey)
+		case len(a.Value) > l.AttributeVal:
+			return problem.BadField("attributes", "BAD_ATTRIBUTES", "attribute %q has %d bytes; at most %d are allowed", a.Key, len(a.Value), l.AttributeVal)
+		case !utf8.ValidString(a.Key) || !utf8.ValidString(a.Value):
+			return problem.BadField("attributes", "BAD_ATTRIBUTES", "attributes must be UTF-8")
+		}
+		for _, b := range attributes[:i] {
+			if a.Key == b.Key {
+				return problem.BadField("attributes", "BAD_ATTRIBUTES", "attribute %q is given twice", a.Key)
+			}
+		}
+	}
+	return nil
+}
+
+// checkVisibility allows 0, which leaves it to the topic.
+func (l *limits) checkVisibility(d time.Duration) *problem.Error {
+	if d != 0 && (d < l.MinVisibility || d > l.MaxVisibility) {
+		return problem.BadField("visibility_timeout_ms", "OUT_OF_RANGE_FIELD", "visibility_timeout_ms must be %d to %d",
+			l.MinVisibility.Milliseconds(), l.MaxVisibility.Milliseconds())
+	}
+	return nil
+}
+
+func (l *limits) checkWorker(name string) *problem.Error {
+	return l.checkName("worker", name)
+}
+
+// checkName checks what is shown to people as it came; an empty one is fine.
+func (l *limits) checkName(field, name string) *problem.Error {
+	if len(name) > l.ID || !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl) {
+		return problem.BadField(field, "BAD_NAME", "%s must be UTF-8 without control characters, of at most %d bytes", field, l.ID)
+	}
+	return nil
+}
+
+func checkBackoff(b store.Backoff) *problem.Error {
+	switch {
+	case b.Kind < store.BackoffFixed || b.Kind > store.BackoffExponential:
+		return problem.BadField("backoff.kind", "BAD_ENUM", "backoff.kind is required")
+	case b.Max < 0:
+		return problem.BadField("backoff.max_ms", "OUT_OF_RANGE_FIELD", "backoff.max_ms must not be negative")
+	}
+	return problem.FirstInvalid(actors.BackoffBounds(b))
+}
+
+// checkAgainst applies the topic's own limits.
+func (t *NewTask) checkAgainst(topic *store.Topic, now store.Millis) *problem.Error {
+	if topic.EnqueuePaused {
+		return problem.EnqueuePaused(topic.Name)
+	}
+	if n := len(t.Task.Payload); n > topic.MaxPayload {
+		return errPayload(n, topic.MaxPayload)
+	}
+	return t.When.check(topic, now)
+}
+
+func errPayload(n, most int) *problem.Error {
+	return problem.BadField("payload", "PAYLOAD_TOO_LARGE", "payload has %d bytes; at most %d are allowed", n, most)
+}
+
+func checkExpiry(expires, due store.Millis) *problem.Error {
+	if expires != 0 && expires <= due {
+		return errExpiry()
+	}
+	return nil
+}
+
+func errExpiry() *problem.Error {
+	return problem.BadField("expire_time", "BAD_TIME", "expire_time must be after the due time")
+}
+
+func (w When) check(topic *store.Topic, now store.Millis) *problem.Error {
+	field, delay := "delay", w.Delay
+	if w.At != 0 {
+		// Times too far apart for a Duration count as its largest.
+		field, delay = "execute_time", w.At.Sub(min(now, w.At))
+		if (w.At - now) > store.Millis(topic.MaxDelay.Milliseconds()) {
+			delay = topic.MaxDelay + 1
+		}
+	}
+	switch {
+	case w.At < 0:
+		return problem.BadField(field, "BAD_TIME", "execute_time must not be before 1970")
+	case w.At == 0 && w.Delay < 0:
+		return problem.BadField(field, "BAD_DELAY", "delay must not be negative")
+	case delay > topic.MaxDelay:
+		return &problem.Error{Kind: problem.OutOfRange, Reason: "DELAY_TOO_LONG", Field: field,
+			Message: "due farther ahead than the topic's max delay of " + topic.MaxDelay.String()}
+	}
+	return nil
+}
+
+// fingerprint hashes what makes two requests the same.
+func (t *NewTask) fingerprint(d *xxhash.Digest) uint64 {
+	var n [8]byte
+	number := func(v int64) {
+		binary.LittleEndian.PutUint64(n[:], uint64(v))
+		d.Write(n[:])
+	}
+	text := func(s string) {
+		number(int64(len(s)))
+		d.WriteString(s)
+	}
+	d.Reset()
+	number(int64(len(t.Task.Payload)))
+	d.Write(t.Task.Payload)
+	number(int64(t.When.Delay))
+	number(int64(t.When.At))
+	number(int64(t.Task.Visibility))
+	number(int64(t.Task.MaxRetries))
+	expires := t.Task.Expires
+	if t.ExpireAfter != 0 {
+		expires = 0 // what became of it, when the task is sent again to another shard
+	}
+	number(int64(expires))
+	number(int64(t.ExpireAfter))
+	if t.Slack != 0 || t.Latest != 0 { // as they were asked for: what became of it differs
+		text("smoothing")
+		number(int64(t.Slack))
+		number(int64(t.Latest))
+	}
+	if b := t.Task.Backoff; b != nil {
+		number(int64(b.Kind))
+		number(int64(b.Base))
+		number(int64(b.Max))
+		number(int64(b.Jitter))
+	}
+	for _, a := range t.Task.Attributes {
+		text(a.Key)
+		text(a.Value)
+	}
+	if r := t.Task.Traits; r != nil {
+		number(int64(r.Priority))
+		number(int64(r.FairnessWeight))
+		text(r.FairnessKey)
+		text(r.RateKey)
+		text(r.ConcurrencyKey)
+		if r.OrderingKey != "" {
+			text("ordering")
+			text(r.OrderingKey)
+		}
+	}
+	if k := t.Task.Key; k != nil {
+		text("idempotency")
+		text(k.Text)
+		number(int64(k.Window))
+		number(int64(k.OnConflict))
+	}
+	return d.Sum64()
+}

@@ -1,0 +1,109 @@
+package service
+
+import (
+	"net/url"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/problem"
+	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/place"
+)
+
+var topicRule = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
+
+// The rule is the documented one, and what it allows is safe in a key's hash tag,
+// in a path and in a URL.
+func FuzzTopicName(f *testing.F) {
+	for _, name := range []string{"mail", "a", "0.-_", "", ".", "..", "-a", "a/b", "a}b", "a\x00", "mäil", strings.Repeat("x", 128), strings.Repeat("x", 129), "a\n"} {
+		f.Add(name)
+	}
+	f.Fuzz(func(t *testing.T, name string) {
+		err := actors.CheckTopicName("topic", name)
+		if allowed := topicRule.MatchString(name) && !strings.HasSuffix(name, "\n"); allowed != (err == nil) {
+			t.Fatalf("%q: %v", name, err)
+		}
+		if err != nil {
+			return
+		}
+		if strings.ContainsAny(name, "{}:/") || filepath.Base(name) != name || url.PathEscape(name) != name {
+			t.Errorf("%q is allowed", name)
+		}
+	})
+}
+
+var idRule = regexp.MustCompile(`^[!-~]{1,128}$`)
+
+func FuzzID(f *testing.F) {
+	for _, id := range []string{"a", "", " ", "a b", "~!", "\x7f", "ä", strings.Repeat("x", 128), strings.Repeat("x", 129), "0190f3a4-7c1e-7b3a-9d52-3f6f0e8a1b2c"} {
+		f.Add(id, 12)
+	}
+	checked := actors.Config{}.WithDefaults().Limits
+	limits := (*limits)(&checked)
+	f.Fuzz(func(t *testing.T, id string, shards int) {
+		err := limits.checkID(id)
+		if idRule.MatchString(id) != (err == nil) {
+			t.Fatalf("%q: %v", id, err)
+		}
+		if shards < 1 || shards > 1<<16 {
+			return
+		}
+		if n := place.ShardOf(id, shards); n < 0 || n >= shards || n != place.ShardOf(id, shards) {
+			t.Errorf("%q lies in shard %d of %d", id, n, shards)
+		}
+	})
+}
+
+// A page token that is understood means one place, and is written as it was read.
+func FuzzPageToken(f *testing.F) {
+	f.Add(cursor{1, 3, "opaque"}.encode())
+	f.Add(cursor{}.encode())
+	f.Add(encodeShard(store.Shard{Topic: "mail", N: 7}))
+	for _, token := range []string{"", "=", "LTE6", "OTk5OTk5OTk5OTk5OTk5OTk5OTk6", "NTo"} {
+		f.Add(token)
+	}
+	f.Fuzz(func(t *testing.T, token string) {
+		if c, ok := decodeCursor(token); ok && token != "" {
+			if c.kind < 0 || c.shard < 0 {
+				t.Errorf("%q is %+v", token, c)
+			}
+			if again, ok := decodeCursor(c.encode()); !ok || again != c {
+				t.Errorf("%q: %+v became %+v", token, c, again)
+			}
+		}
+		if s, ok := decodeShard(token); ok && token != "" {
+			if again, ok := decodeShard(encodeShard(s)); !ok || again != s {
+				t.Errorf("%q: %+v became %+v", token, s, again)
+			}
+		}
+	})
+}
+
+func TestOrderingKeysAreChecked(t *testing.T) {
+	long := strings.Repeat("k", store.MaxKey+1)
+	for _, c := range []struct{ key, id, field string }{
+		{long, "", "ordering_key"},
+		{"a\xff", "", "ordering_key"},
+		{"a", "mine", "ordering_key"},
+		{"a", place.KeyedID("b"), "ordering_key"},
+		{long[1:], "", ""},
+		{"a", place.KeyedID("a"), ""},
+	} {
+		task := NewTask{Task: store.Task{ID: c.id, MaxRetries: -1, Traits: &store.Traits{OrderingKey: c.key}}}
+		checked := actors.Limits{}.WithDefaults()
+		limits := (*limits)(&checked)
+		err := limits.checkTask(&task)
+		if c.field == "" && err != nil || c.field != "" && (err == nil || err.Kind != problem.Invalid || err.Field != c.field) {
+			t.Errorf("key %.10q, id %q: %v", c.key, c.id, err)
+		}
+	}
+	both := NewTask{Task: store.Task{ID: place.KeyedID("a"), MaxRetries: -1, Key: &store.Key{Text: "k"}, Traits: &store.Traits{OrderingKey: "a"}}}
+	checked := actors.Limits{}.WithDefaults()
+	limits := (*limits)(&checked)
+	if err := limits.checkTask(&both); err != nil {
+		t.Errorf("an id made for the ordering key of a task with both keys: %v", err)
+	}
+}

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	brokenSeed = " breaks promises" // stands in what a simulation says of a seed that does
+	failedTest = "--- FAIL: "       // stands before the name of a test that failed
+	noTest     = "no tests to run"  // stands behind a package that has no test of the name
+)
+
+// tests are the arguments of go test that catch a mutant without a round.
+func (m *mutant) tests() []string {
+	if m.sim > 0 {
+		return []string{"-run", "^TestSimulation$", "./actors", "-sim.seeds", strconv.Itoa(m.sim)}
+	}
+	return m.test
+}
+
+// verdict is who caught a mutant, from what its tests said; empty: nobody did.
+func (m *mutant) verdict(out string) string {
+	if m.sim > 0 {
+		line, _, found := strings.Cut(out, brokenSeed)
+		if !found {
+			return ""
+		}
+		return "simulation, " + line[strings.LastIndex(line, "seed "):]
+	}
+	_, failed, found := strings.Cut(out, failedTest)
+	if !found {
+		return ""
+	}
+	return "test, " + strings.Fields(failed)[0]
+}
+
+// examine runs the tests of a mutant with its patch: the seeds of the simulation, until one
+// breaks a promise, or the tests that it names.
+func (l *lab) examine(ctx context.Context, m *mutant, o options) error {
+	limited, cancel := context.WithTimeout(ctx, o.limit)
+	defer cancel()
+	began := time.Now()
+	out, err := l.goTest(limited, m.overlay, m.tests())
+	m.took = time.Since(began)
+	caught := m.verdict(out)
+	switch {
+	case err != nil && caught != "":
+		m.caught = caught
+		tell("%s: %s", m.name, m.caught)
+		return l.examineAsItIs(ctx, m)
+	case err != nil && ctx.Err() == nil && limited.Err() == nil:
+		return fmt.Errorf("%s: its tests came to no verdict: %w\n%s", m.name, err, out)
+	}
+	return ctx.Err()
+}
+
+// examineAsItIs runs the tests of a mutant with ddq as it is, once: all must pass.
+func (l *lab) examineAsItIs(ctx context.Context, m *mutant) error {
+	args := strings.Join(m.tests(), " ")
+	l.mu.Lock()
+	c := l.controls[args]
+	if c == nil {
+		c = &control{}
+		l.controls[args] = c
+	}
+	l.mu.Unlock()
+	c.once.Do(func() {
+		if out, err := l.goTest(ctx, "", m.tests()); err != nil {
+			c.err = fmt.Errorf("go test %s, with ddq as it is: %w\n%s", args, err, out)
+			return
+		}
+		tell("go test %s, as it is: clean", args)
+	})
+	return c.err
+}
+
+// goTest runs tests, with an overlay or as ddq is, and returns what was said. That there is
+// none of the name is an error.
+func (l *lab) goTest(ctx context.Context, overlay string, args []string) (string, error) {
+	cmd := exec.CommandContext(ctx, "go", append([]string{"test", "-overlay", overlay, "-count", "1"}, args...)...)
+	cmd.Dir = l.root
+	out, err := cmd.CombinedOutput()
+	if err == nil && strings.Contains(string(out), noTest) {
+		err = errors.New(noTest)
+	}
+	return string(out), err
+}

@@ -1,0 +1,16 @@
+package cli
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/ddq-io/ddq/bench"
+	"github.com/ddq-io/ddq/bench/faults"
+	verify "github.com/ddq-io/ddq/bench/ledger"
+	edits "github.com/ddq-io/ddq/bench/storm"
+)
+
+func (c *cli) benchCommand() *cobra.Command {
+	cmd := bench.NewCommand()
+	cmd.AddCommand(faults.NewCommand(), faults.PartyCommand(), verify.NewCommand(), edits.NewCommand())
+	return cmd
+}

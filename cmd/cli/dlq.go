@@ -1,0 +1,209 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/ddq-io/ddq/api/client"
+)
+
+func (c *cli) dlqCommand() *cobra.Command {
+	return group("dlq", "Look at dead letters, bring them back or delete them",
+		c.dlqList(), c.dlqRequeue(), c.dlqDelete())
+}
+
+// deadFlags say which dead letters are meant.
+type deadFlags struct {
+	topic    string
+	reason   string
+	contains string
+	after    instant
+	before   instant
+}
+
+func (d *deadFlags) flags(fs *pflag.FlagSet) {
+	fs.StringVar(&d.topic, "topic", "", "topic of the dead letters (required)")
+	fs.StringVar(&d.reason, "reason", "", "only those dead because: "+deadReasons())
+	fs.StringVar(&d.contains, "error-contains", "", "only those whose last error contains this")
+	fs.Var(&d.after, "after", "only those dead since: RFC 3339, or 1h for an hour ago")
+	fs.Var(&d.before, "before", "only those dead before: RFC 3339, or 1h for an hour ago")
+}
+
+var allDeadReasons = []client.DeadReason{
+	client.DeadReasonMaxRetries, client.DeadReasonPermanent, client.DeadReasonExpired,
+	client.DeadReasonCorrupt, client.DeadReasonHoldExpired, client.DeadReasonRateLimited,
+}
+
+// deadReasons are the words of --reason.
+func deadReasons() string {
+	names := make([]string, len(allDeadReasons))
+	for i, r := range allDeadReasons {
+		names[i] = r.String()
+	}
+	return strings.Join(names, ", ")
+}
+
+// filter is the zero filter when nothing narrows down.
+func (d *deadFlags) filter(now time.Time) (f client.DeadLetterFilter, err error) {
+	if d.topic == "" {
+		return f, usagef("--topic is required")
+	}
+	f = client.DeadLetterFilter{ErrorContains: d.contains, After: d.after.time(now), Before: d.before.time(now)}
+	if d.reason == "" {
+		return f, nil
+	}
+	for _, r := range allDeadReasons {
+		if r.String() == strings.ReplaceAll(d.reason, "-", "_") {
+			f.Reason = r
+			return f, nil
+		}
+	}
+	return f, usagef("--reason is one of %s, not %q", deadReasons(), d.reason)
+}
+
+func (c *cli) dlqList() *cobra.Command {
+	var dead deadFlags
+	var limit int
+	cmd := &cobra.Command{
+		Use:     "list --topic TOPIC",
+		Short:   "List dead letters",
+		Example: "  ddq dlq list --topic mail --reason max_retries --error-contains timeout",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			filter, err := dead.filter(time.Now())
+			if err != nil {
+				return err
+			}
+			out := c.listing("id", "reason", "finished", "retries", "last error")
+			err = c.call(cmd, func(ctx context.Context, s *client.Client) error {
+				return out.tasks(s.ListDeadLetters(ctx, dead.topic, filter), limit, func(t client.Snapshot) []any {
+					return []any{t.ID, t.DeadReason.String(), clock(t.FinishedAt), t.RetryCount, shorten(t.LastError, 60)}
+				})
+			})
+			return out.end(err, "No dead letters match.")
+		},
+	}
+	dead.flags(cmd.Flags())
+	cmd.Flags().IntVar(&limit, "limit", 0, "most dead letters to list (default all)")
+	return cmd
+}
+
+type deadResult struct {
+	Topic    string   `json:"topic"`
+	Requeued *int64   `json:"requeued,omitempty"`
+	Deleted  *int64   `json:"deleted,omitempty"`
+	NotFound []string `json:"not_found"`
+}
+
+// dlqAction is what requeue and delete have in common: ids, a filter, or --all.
+type dlqAction struct {
+	deadFlags
+	all bool
+}
+
+func (a *dlqAction) flags(fs *pflag.FlagSet) {
+	a.deadFlags.flags(fs)
+	fs.BoolVar(&a.all, "all", false, "every dead letter of the topic")
+}
+
+// target returns which dead letters are meant, in words too.
+func (a *dlqAction) target(ids []string) (f client.DeadLetterFilter, what string, err error) {
+	if f, err = a.filter(time.Now()); err != nil {
+		return f, "", err
+	}
+	filtered := f != client.DeadLetterFilter{}
+	switch {
+	case len(ids) > maxIDs:
+		return f, "", usagef("at most %d ids at a time", maxIDs)
+	case len(ids) > 0 && (filtered || a.all), filtered && a.all:
+		return f, "", usagef("give ids, or a filter, or --all")
+	case len(ids) > 0:
+		return f, fmt.Sprintf("%d dead letters of topic %s", len(ids), a.topic), nil
+	case filtered:
+		return f, "the dead letters of topic " + a.topic + " that match", nil
+	case a.all:
+		return f, "every dead letter of topic " + a.topic, nil
+	}
+	return f, "", usagef("say which: ids, a filter such as --reason, or --all")
+}
+
+func (c *cli) dlqRequeue() *cobra.Command {
+	var action dlqAction
+	cmd := &cobra.Command{
+		Use:     "requeue --topic TOPIC [ID...]",
+		Short:   "Make dead letters due now, with fresh attempts",
+		Example: "  ddq dlq requeue --topic mail --error-contains timeout",
+		RunE: func(cmd *cobra.Command, ids []string) error {
+			filter, _, err := action.target(ids)
+			if err != nil {
+				return err
+			}
+			return c.call(cmd, func(ctx context.Context, s *client.Client) (err error) {
+				r := deadResult{Topic: action.topic, Requeued: new(int64)}
+				if len(ids) > 0 {
+					*r.Requeued, r.NotFound, err = s.RequeueDeadLetters(ctx, action.topic, ids)
+				} else {
+					*r.Requeued, err = s.RequeueMatching(ctx, action.topic, filter)
+				}
+				return c.printDead(err, r, "%d dead letters requeued", *r.Requeued)
+			})
+		},
+	}
+	action.flags(cmd.Flags())
+	return cmd
+}
+
+func (c *cli) dlqDelete() *cobra.Command {
+	var action dlqAction
+	var yes bool
+	cmd := &cobra.Command{
+		Use:     "delete --topic TOPIC [ID...]",
+		Short:   "Delete dead letters",
+		Example: "  ddq dlq delete --topic mail --before 720h --yes",
+		RunE: func(cmd *cobra.Command, ids []string) error {
+			filter, what, err := action.target(ids)
+			if err != nil {
+				return err
+			}
+			if err := c.confirm(yes, "delete "+what); err != nil {
+				return err
+			}
+			return c.call(cmd, func(ctx context.Context, s *client.Client) (err error) {
+				r := deadResult{Topic: action.topic, Deleted: new(int64)}
+				if len(ids) > 0 {
+					*r.Deleted, r.NotFound, err = s.DeleteDeadLetters(ctx, action.topic, ids)
+				} else {
+					*r.Deleted, err = s.DeleteMatching(ctx, action.topic, filter)
+				}
+				return c.printDead(err, r, "%d dead letters deleted", *r.Deleted)
+			})
+		},
+	}
+	action.flags(cmd.Flags())
+	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
+	return cmd
+}
+
+// maxIDs is how many ids a server takes in one call.
+const maxIDs = 1000
+
+// printDead passes on err, and otherwise fails when an id was no dead letter,
+// after saying what was done.
+func (c *cli) printDead(err error, r deadResult, format string, n int64) error {
+	if err != nil {
+		return err
+	}
+	missing := len(r.NotFound)
+	if missing == 0 {
+		r.NotFound = []string{}
+	}
+	if err := c.say(r, format, n); err != nil || missing == 0 {
+		return err
+	}
+	return fmt.Errorf("no dead letters of topic %s: %s", r.Topic, strings.Join(r.NotFound, ", "))
+}

@@ -1,0 +1,241 @@
+package cli
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/ddq-io/ddq/api/client"
+	"github.com/ddq-io/ddq/cmd/node"
+)
+
+// enqueueBatch is how many tasks of --count go out at a time.
+const enqueueBatch = 500
+
+// enqueueFlags describe the task, or the first of --count alike.
+type enqueueFlags struct {
+	topic          string
+	delay          time.Duration
+	at             string
+	id             string
+	payload        string
+	payloadFile    string
+	attributes     map[string]string
+	count          int
+	maxRetries     int
+	visibility     time.Duration
+	backoff        backoffFlag
+	expireAfter    time.Duration
+	priority       int
+	fairness       string
+	rateKey        string
+	concurrencyKey string
+	orderingKey    string
+	weight         int
+	key            idempotencyFlags
+	slack          time.Duration
+}
+
+func (f *enqueueFlags) flags(fs *pflag.FlagSet) {
+	fs.StringVar(&f.topic, "topic", "", "topic of the task (required)")
+	fs.DurationVar(&f.delay, "delay", 0, "how long from now the task is due, such as 5s (default now)")
+	fs.StringVar(&f.at, "at", "", "when the task is due: RFC 3339 such as 2030-01-31T15:04:05.250Z")
+	fs.StringVar(&f.id, "id", "", "id of the task, unique in the topic; makes a repeat harmless (default a new UUIDv7)")
+	fs.StringVar(&f.payload, "payload", "", "what the worker gets")
+	fs.StringVar(&f.payloadFile, "payload-file", "", "file with what the worker gets; - is stdin")
+	fs.StringToStringVar(&f.attributes, "attr", nil, "headers of the task: --attr tenant=acme --attr kind=invoice")
+	fs.IntVar(&f.count, "count", 1, "enqueue so many; ids get -0, -1, ... appended")
+	fs.IntVar(&f.maxRetries, "max-retries", 0, "deliveries after the first (default the topic's)")
+	fs.DurationVar(&f.visibility, "visibility-timeout", 0, "how long a hold lasts (default the topic's)")
+	fs.Var(&f.backoff, "backoff", node.BackoffUsage+" (default the topic's)")
+	fs.IntVar(&f.priority, "priority", 0, "which of the tasks that are due goes first: 0, the lowest, to 9")
+	fs.StringVar(&f.fairness, "fairness-key", "", "tasks of one key take turns with those of others")
+	fs.StringVar(&f.rateKey, "rate-key", "", "tasks of one key share the key rate of the topic")
+	fs.StringVar(&f.orderingKey, "ordering-key", "", "tasks of one key are held one at a time, in order of their due times")
+	fs.StringVar(&f.concurrencyKey, "concurrency-key", "", "tasks of one key share the key concurrency of the topic")
+	fs.IntVar(&f.weight, "fairness-weight", 0, "how many tasks of the fairness key make a turn (default 1)")
+	f.key.flags(fs)
+	fs.DurationVar(&f.slack, "slack", 0, "how much later the task may run: tasks are spread evenly over it")
+	fs.DurationVar(&f.expireAfter, "expire-after", 0, "dead-letter the task when it was not delivered so long after its due time")
+}
+
+func (c *cli) enqueueCommand() *cobra.Command {
+	var f enqueueFlags
+	cmd := &cobra.Command{
+		Use:   "enqueue --topic TOPIC",
+		Short: "Enqueue a task, or many",
+		Example: `  ddq enqueue --topic mail --delay 5s --payload 'hello'
+  ddq enqueue --topic report --at 2030-01-31T09:00:00Z --id report-2030-01 --payload-file report.json`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			task, err := f.task(cmd.Flags(), c.In)
+			if err != nil {
+				return err
+			}
+			return c.enqueue(cmd.Context(), task, f.count)
+		},
+	}
+	f.flags(cmd.Flags())
+	return cmd
+}
+
+// task builds what was asked for. in is read for --payload-file -.
+func (f *enqueueFlags) task(fs *pflag.FlagSet, in io.Reader) (client.Task, error) {
+	t := client.Task{
+		Topic:             f.topic,
+		ID:                f.id,
+		Payload:           []byte(f.payload),
+		Delay:             f.delay,
+		Slack:             f.slack,
+		Attributes:        f.attributes,
+		VisibilityTimeout: f.visibility,
+		Backoff:           f.backoff.own(),
+		ExpireAfter:       f.expireAfter,
+		Priority:          f.priority,
+		FairnessKey:       f.fairness,
+		RateKey:           f.rateKey,
+		ConcurrencyKey:    f.concurrencyKey,
+		OrderingKey:       f.orderingKey,
+		FairnessWeight:    f.weight,
+	}
+	switch {
+	case f.topic == "":
+		return t, usagef("--topic is required")
+	case fs.Changed("delay") && fs.Changed("at"):
+		return t, usagef("--delay and --at exclude each other")
+	case fs.Changed("payload") && fs.Changed("payload-file"):
+		return t, usagef("--payload and --payload-file exclude each other")
+	case f.count < 1:
+		return t, usagef("--count must be at least 1, not %d", f.count)
+	}
+	if err := f.key.read(fs, &t); err != nil {
+		return t, err
+	}
+	if fs.Changed("max-retries") {
+		t.MaxRetries = &f.maxRetries
+	}
+	var err error
+	if t.Due, err = parseAt(f.at); err != nil {
+		return t, err
+	}
+	if f.payloadFile != "" {
+		payload, err := readAll(in, f.payloadFile)
+		if err != nil {
+			return t, fmt.Errorf("payload: %w", err)
+		}
+		t.Payload = payload
+	}
+	return t, nil
+}
+
+// parseAt reads --at; the zero time when it was not given.
+func parseAt(at string) (time.Time, error) {
+	if at == "" {
+		return time.Time{}, nil
+	}
+	due, err := time.Parse(time.RFC3339, at)
+	if err != nil {
+		return due, usagef("--at: want RFC 3339 such as 2030-01-31T15:04:05.250Z, not %q", at)
+	}
+	return due, nil
+}
+
+// receiptView is a line of -o json.
+type receiptView struct {
+	Topic         string `json:"topic"`
+	ID            string `json:"id"`
+	ExecuteTime   string `json:"execute_time"`
+	Deduplicated  bool   `json:"deduplicated"`
+	ReplacedState string `json:"replaced_state,omitempty"`
+	KeyOutcome    string `json:"idempotency_outcome,omitempty"`
+}
+
+func viewReceipt(r client.Receipt) receiptView {
+	v := receiptView{Topic: r.Topic, ID: r.ID, ExecuteTime: clock(r.Due), Deduplicated: r.Deduplicated}
+	if r.Key != 0 {
+		v.KeyOutcome = r.Key.String()
+	}
+	if r.Replaced != client.StateUnknown {
+		v.ReplacedState = r.Replaced.String()
+	}
+	return v
+}
+
+// enqueue sends count tasks like t and prints the receipts as they come.
+func (c *cli) enqueue(ctx context.Context, t client.Task, count int) error {
+	s, err := c.connect()
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	bar := c.progress(count, "enqueued")
+	defer bar.finish()
+	done := 0
+	for done < count && err == nil {
+		var results []client.Result
+		results, err = s.EnqueueBatch(ctx, batchOf(t, done, min(enqueueBatch, count-done), count))
+		n, printed := c.printReceipts(results)
+		done += n
+		bar.set(done)
+		err = cmp.Or(err, printed)
+	}
+	bar.finish()
+	if count > 1 {
+		fmt.Fprintf(c.Err, "%d of %d tasks enqueued\n", done, count)
+	}
+	return err
+}
+
+// printReceipts prints those of results that were stored and counts them.
+func (c *cli) printReceipts(results []client.Result) (stored int, err error) {
+	out := bufio.NewWriter(c.Out)
+	for _, r := range results {
+		if r.Err != nil {
+			continue
+		}
+		stored++
+		if v := viewReceipt(r.Receipt); c.output == formatJSON {
+			err = cmp.Or(err, writeJSON(out, v))
+		} else {
+			fmt.Fprintln(out, strings.TrimSpace(v.ID+"  "+v.ExecuteTime+"  "+v.note()))
+		}
+	}
+	return stored, cmp.Or(err, out.Flush())
+}
+
+// batchOf returns n copies of t, numbered from first when there are several.
+func batchOf(t client.Task, first, n, count int) []client.Task {
+	batch := make([]client.Task, n)
+	for i := range batch {
+		batch[i] = t
+		if t.ID != "" && count > 1 {
+			batch[i].ID = t.ID + "-" + strconv.Itoa(first+i)
+		}
+	}
+	return batch
+}
+
+// note is what is special about a receipt.
+func (v receiptView) note() string {
+	switch {
+	case v.KeyOutcome == client.KeyReturned.String():
+		return "has the key"
+	case v.KeyOutcome == client.KeyReplaced.String():
+		return "was replaced"
+	case v.KeyOutcome == client.KeyBeside.String():
+		return "beside the one that had the key"
+	case v.Deduplicated:
+		return "enqueued before"
+	case v.ReplacedState != "":
+		return "replaces one that was " + v.ReplacedState
+	}
+	return ""
+}

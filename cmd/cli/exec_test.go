@@ -1,0 +1,90 @@
+//go:build unix
+
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+func TestShellCommandGetsPayloadAndVariables(t *testing.T) {
+	var out, errs bytes.Buffer
+	s := &shellCommand{command: `cat; echo " $GREETING"`, environ: os.Environ(), out: &out, err: &errs}
+	if err := s.run(t.Context(), []byte("hello"), []string{"GREETING=there"}); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := out.String(), "hello there\n"; got != want {
+		t.Errorf("stdout = %q, want %q", got, want)
+	}
+}
+
+func TestShellCommandReportsItsLastWords(t *testing.T) {
+	var out, errs bytes.Buffer
+	s := &shellCommand{command: `echo trying >&2; echo no route >&2; echo >&2; exit 3`, environ: os.Environ(), out: &out, err: &errs}
+	err := s.run(t.Context(), nil, nil)
+	if err == nil || err.Error() != "exit status 3: no route" {
+		t.Errorf("err = %v, want exit status 3: no route", err)
+	}
+	if got, want := errs.String(), "trying\nno route\n\n"; got != want {
+		t.Errorf("stderr = %q, want %q", got, want)
+	}
+}
+
+func TestShellCommandThatReadsNothing(t *testing.T) {
+	var out, errs bytes.Buffer
+	s := &shellCommand{command: `true`, environ: os.Environ(), out: &out, err: &errs}
+	if err := s.run(t.Context(), make([]byte, 1<<20), nil); err != nil {
+		t.Errorf("a command may leave its payload: %v", err)
+	}
+}
+
+var errHoldLost = errors.New("hold lost")
+
+// The command and its child both ignore SIGTERM. The child has one end of a
+// FIFO, which reads as ended when no process is left that has it.
+func TestShellCommandDiesWithAllItStarted(t *testing.T) {
+	fifo := filepath.Join(t.TempDir(), "fifo")
+	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, lose := context.WithCancelCause(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		r, err := os.Open(fifo) // waits for the child
+		lose(errHoldLost)
+		if err == nil {
+			_, err = io.ReadAll(r)
+		}
+		ended <- err
+	}()
+	var out, errs bytes.Buffer
+	s := &shellCommand{command: `trap '' TERM; sleep 600 >"$FIFO" & wait; sleep 600`, environ: os.Environ(), out: &out, err: &errs}
+	if err := s.run(ctx, nil, []string{"FIFO=" + fifo}); !errors.Is(err, errHoldLost) {
+		t.Errorf("err = %v, want the reason for the cancellation", err)
+	}
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestLineWriterKeepsLinesWhole(t *testing.T) {
+	var out bytes.Buffer
+	w := &lineWriter{to: &out}
+	for _, part := range []string{"a", "b\nc", "\n", "\n", "tail"} {
+		w.Write([]byte(part))
+	}
+	if got := out.String(); got != "ab\nc\n\n" {
+		t.Errorf("before flush: %q", got)
+	}
+	w.flush()
+	if got := out.String(); !strings.HasSuffix(got, "\ntail\n") || w.last != "tail" {
+		t.Errorf("after flush: %q, last %q", got, w.last)
+	}
+}

@@ -1,0 +1,257 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/ddq-io/ddq/api/client"
+)
+
+// moment is a time on the command line that may lie ahead: RFC 3339, or how long from now.
+type moment struct {
+	at   time.Time
+	from time.Duration
+	set  bool
+}
+
+func (m *moment) Type() string { return "time" }
+
+func (m *moment) String() string {
+	switch {
+	case !m.set:
+		return ""
+	case m.at.IsZero():
+		return m.from.String()
+	}
+	return m.at.Format(time.RFC3339Nano)
+}
+
+func (m *moment) Set(text string) error {
+	if at, err := time.Parse(time.RFC3339, text); err == nil {
+		*m = moment{at: at, set: true}
+		return nil
+	}
+	from, err := time.ParseDuration(text)
+	if err != nil {
+		return fmt.Errorf("want RFC 3339 such as 2030-01-31T15:04:05Z, or how long from now such as 90m or -90m")
+	}
+	*m = moment{from: from, set: true}
+	return nil
+}
+
+// time returns the zero time when the flag was not given.
+func (m *moment) time(now time.Time) time.Time {
+	if m.set && m.at.IsZero() {
+		return now.Add(m.from)
+	}
+	return m.at
+}
+
+// filterFlags say which tasks of a topic are meant.
+type filterFlags struct {
+	topic                       string
+	states                      []string
+	dueFrom, dueBefore          moment
+	createdAfter, createdBefore instant
+	idPrefix                    string
+	attributes, prefixes        map[string]string
+}
+
+func (f *filterFlags) flags(fs *pflag.FlagSet) {
+	fs.StringSliceVar(&f.states, "state", nil, "only those that are scheduled, ready, running, retrying, done, dead or expired (default all that live)")
+	fs.Var(&f.dueFrom, "due-from", "only those due from then on: RFC 3339, or 1h for an hour from now")
+	fs.Var(&f.dueBefore, "due-before", "only those due before: RFC 3339, or 1h for an hour from now")
+	fs.Var(&f.createdAfter, "created-after", "only those enqueued since: RFC 3339, or 1h for an hour ago")
+	fs.Var(&f.createdBefore, "created-before", "only those enqueued before: RFC 3339, or 1h for an hour ago")
+	fs.StringVar(&f.idPrefix, "id-prefix", "", "only those whose id begins like this")
+	fs.StringToStringVar(&f.attributes, "attr", nil, "only those with this header: --attr tenant=acme")
+	fs.StringToStringVar(&f.prefixes, "attr-prefix", nil, "only those with a header that begins like this: --attr-prefix path=/mail/")
+}
+
+// filter is the zero filter when nothing narrows down.
+func (f *filterFlags) filter(now time.Time) (out client.Filter, err error) {
+	out = client.Filter{
+		DueFrom: f.dueFrom.time(now), DueBefore: f.dueBefore.time(now),
+		CreatedFrom: f.createdAfter.time(now), CreatedBefore: f.createdBefore.time(now),
+		IDPrefix: f.idPrefix, Attributes: f.attributes, AttributePrefixes: f.prefixes,
+	}
+	for _, name := range f.states {
+		state, err := parseState(name)
+		if err != nil {
+			return out, err
+		}
+		out.States = append(out.States, state)
+	}
+	return out, nil
+}
+
+func isZero(f client.Filter) bool { return reflect.DeepEqual(f, client.Filter{}) }
+
+// bulkFlags are those of commands that change one task by its id, or many by a filter.
+type bulkFlags struct {
+	filterFlags
+	dryRun bool
+	most   int64
+	yes    bool
+}
+
+func (f *bulkFlags) flags(fs *pflag.FlagSet) {
+	fs.StringVar(&f.topic, "topic", "", "topic of the task (default: look in every topic; required with a filter)")
+	f.filterFlags.flags(fs)
+	fs.BoolVar(&f.dryRun, "dry-run", false, "with a filter: count what matches, and change nothing")
+	fs.Int64Var(&f.most, "max", 0, "with a filter: no more than these tasks (default 1,000,000)")
+	fs.BoolVar(&f.yes, "yes", false, "with a filter: do not ask")
+}
+
+// many reports whether it is about many tasks, and which.
+func (f *bulkFlags) many(ids []string) (filter client.Filter, many bool, err error) {
+	if filter, err = f.filter(time.Now()); err != nil {
+		return filter, false, err
+	}
+	switch filtered := !isZero(filter); {
+	case filtered && len(ids) > 0:
+		return filter, false, usagef("give an id, or a filter")
+	case filtered && f.topic == "":
+		return filter, false, usagef("--topic is required with a filter")
+	case !filtered && len(ids) == 0:
+		return filter, false, usagef("say which: an id, or a filter such as --id-prefix")
+	case !filtered && (f.dryRun || f.most != 0):
+		return filter, false, usagef("--dry-run and --max go with a filter")
+	default:
+		return filter, filtered, nil
+	}
+}
+
+type bulkView struct {
+	Topic   string `json:"topic"`
+	Matched int64  `json:"matched"`
+	Changed int64  `json:"changed"`
+	Skipped int64  `json:"skipped"`
+	Capped  bool   `json:"capped"`
+	DryRun  bool   `json:"dry_run"`
+}
+
+// changeMany carries out a change of many tasks, after asking.
+func (c *cli) changeMany(cmd *cobra.Command, f *bulkFlags, what string, do func(context.Context, *client.Client, client.Bulk) (client.Progress, error)) error {
+	if err := c.confirm(f.yes || f.dryRun, what+" tasks of topic "+f.topic+" that match"); err != nil {
+		return err
+	}
+	s, err := c.connect()
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	p, err := do(cmd.Context(), s, client.Bulk{DryRun: f.dryRun, MaxTasks: f.most})
+	v := bulkView{f.topic, p.Matched, p.Changed, p.Skipped, p.Capped, f.dryRun}
+	if err != nil && p.Changed == 0 {
+		return err
+	}
+	if f.dryRun {
+		return cmp.Or(err, c.say(v, "%d tasks match", v.Matched))
+	}
+	return cmp.Or(err, c.say(v, "%d of %d matching tasks changed, %d skipped", v.Changed, v.Matched, v.Skipped))
+}
+
+type countsView struct {
+	Topic     string `json:"topic"`
+	Scheduled int64  `json:"scheduled"`
+	Ready     int64  `json:"ready"`
+	Retrying  int64  `json:"retrying"`
+	Running   int64  `json:"running"`
+	Done      int64  `json:"done"`
+	Dead      int64  `json:"dead"`
+}
+
+func (c *cli) taskCount() *cobra.Command {
+	var f filterFlags
+	cmd := &cobra.Command{
+		Use:     "count --topic TOPIC",
+		Short:   "Count the tasks of a topic by state",
+		Example: "  ddq task count --topic mail --attr tenant=acme --due-before 1h",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			filter, err := f.filter(time.Now())
+			if err != nil {
+				return err
+			}
+			if f.topic == "" {
+				return usagef("--topic is required")
+			}
+			return c.call(cmd, func(ctx context.Context, s *client.Client) error {
+				n, err := s.CountTasks(ctx, f.topic, filter)
+				if err != nil {
+					return err
+				}
+				v := countsView{f.topic, n.Scheduled, n.Ready, n.Retrying, n.Running, n.Done, n.Dead}
+				return c.record(v, table.Row{"scheduled", v.Scheduled}, table.Row{"ready", v.Ready}, table.Row{"retrying", v.Retrying},
+					table.Row{"running", v.Running}, table.Row{"done", v.Done}, table.Row{"dead", v.Dead})
+			})
+		},
+	}
+	cmd.Flags().StringVar(&f.topic, "topic", "", "topic of the tasks (required)")
+	f.flags(cmd.Flags())
+	return cmd
+}
+
+type bucketView struct {
+	From  string `json:"from"` // empty: all before
+	Count int64  `json:"count"`
+}
+
+func (c *cli) taskDue() *cobra.Command {
+	var topic string
+	var from moment
+	var width time.Duration
+	var buckets int
+	cmd := &cobra.Command{
+		Use:     "due --topic TOPIC",
+		Short:   "Count the waiting tasks of a topic by when they are due",
+		Example: "  ddq task due --topic mail --bucket 1h --buckets 24",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if topic == "" {
+				return usagef("--topic is required")
+			}
+			out := c.listing("from", "count")
+			err := c.call(cmd, func(ctx context.Context, s *client.Client) error {
+				h, err := s.DueHistogram(ctx, topic, from.time(time.Now()), width, buckets)
+				if err != nil {
+					return err
+				}
+				rows := []bucketView{{"", h.Before}}
+				for i, n := range append(h.Counts, h.After) {
+					rows = append(rows, bucketView{clock(h.Start.Add(time.Duration(i) * h.Bucket)), n})
+				}
+				for _, v := range rows {
+					if err := out.add(v, orElse(v.From, "before"), v.Count); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+			return out.end(err, "No tasks.")
+		},
+	}
+	cmd.Flags().StringVar(&topic, "topic", "", "topic of the tasks (required)")
+	cmd.Flags().Var(&from, "from", "where the first bucket begins: RFC 3339, or 1h for an hour from now (default now)")
+	cmd.Flags().DurationVar(&width, "bucket", time.Minute, "how wide a bucket is")
+	cmd.Flags().IntVar(&buckets, "buckets", 10, "how many; at most 1,000")
+	return cmd
+}
+
+// states names those that tasks can be listed by.
+func states() string {
+	names := make([]string, len(listable))
+	for i, s := range listable {
+		names[i] = s.String()
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,73 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+)
+
+// Run carries out one command line and returns its exit code. Ending ctx stops
+// the command cleanly.
+func Run(ctx context.Context, s Streams, args []string) int {
+	c := &cli{Streams: s}
+	root := c.command()
+	begun := false
+	onRun(root, func() { begun = true })
+	root.SetArgs(args)
+
+	cmd, err := root.ExecuteContextC(ctx)
+	switch {
+	case err == nil:
+		return exitOK
+	case isUsage(err) || !begun:
+		fmt.Fprintf(s.Err, "%s: %v\nTry '%[1]s --help'.\n", cmd.CommandPath(), err)
+		return exitUsage
+	case !errors.Is(err, errReported):
+		fmt.Fprintf(s.Err, "%s: %s\n", cmd.CommandPath(), explain(err, c.addr))
+	}
+	return exitFailed
+}
+
+// command builds the command tree.
+func (c *cli) command() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "ddq",
+		Short:         "A distributed delay queue: hand it a task and a time, a worker has it at that millisecond",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args:          cobra.NoArgs,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return usagef("a command is required") },
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			if err := c.resolve(cmd.Flags()); err != nil {
+				return err
+			}
+			return c.checkCommon()
+		},
+	}
+	root.SetIn(c.In)
+	root.SetOut(c.Out)
+	root.SetErr(c.Err)
+	c.commonFlags(root.PersistentFlags())
+	root.AddCommand(
+		c.serverCommand(), c.demoCommand(),
+		c.enqueueCommand(), c.workCommand(), c.watchCommand(),
+		c.taskCommand(), c.topicCommand(), c.dlqCommand(), c.clusterCommand(),
+		c.benchCommand(), c.doctorCommand(), c.versionCommand(),
+	)
+	return root
+}
+
+// onRun calls f when the command line was understood and its command begins.
+func onRun(cmd *cobra.Command, f func()) {
+	if inner := cmd.RunE; inner != nil {
+		cmd.RunE = func(cmd *cobra.Command, args []string) error {
+			f()
+			return inner(cmd, args)
+		}
+	}
+	for _, sub := range cmd.Commands() {
+		onRun(sub, f)
+	}
+}

@@ -1,0 +1,31 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ddq-io/ddq/api/client"
+)
+
+// noRepeats is for people, who would rather hear at once that no server is there.
+const noRepeats = -1
+
+// connect does not wait for the server: the first call finds out.
+func (c *cli) connect() (*client.Client, error) {
+	s, err := client.Dial(c.addr, client.Config{Timeout: c.timeout, MaxElapsed: noRepeats})
+	if err != nil {
+		return nil, usagef("--addr %q: %v", c.addr, err)
+	}
+	return s, nil
+}
+
+// call runs f with a client for its length.
+func (c *cli) call(cmd *cobra.Command, f func(context.Context, *client.Client) error) error {
+	s, err := c.connect()
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	return f(cmd.Context(), s)
+}

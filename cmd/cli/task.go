@@ -1,0 +1,124 @@
+package cli
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ddq-io/ddq/api/client"
+)
+
+func (c *cli) taskCommand() *cobra.Command {
+	return group("task", "Look at tasks, wait for them, change, move, cancel or delete them",
+		c.taskGet(), c.taskUpdate(), c.taskPromote(), c.taskReschedule(), c.taskDelete(), c.taskList(),
+		c.taskCount(), c.taskDue(), c.taskWait(), c.taskCancel())
+}
+
+const anyTopic = "topic of the task (default: look in every topic)"
+
+func (c *cli) taskGet() *cobra.Command {
+	var topic string
+	cmd := &cobra.Command{
+		Use:   "get ID",
+		Short: "Show a task",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.call(cmd, func(ctx context.Context, s *client.Client) error {
+				task, err := s.Get(ctx, topic, args[0])
+				if err != nil {
+					return err
+				}
+				return c.printTask(task)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&topic, "topic", "", anyTopic)
+	return cmd
+}
+
+type deletedTaskView struct {
+	Topic   string `json:"topic"`
+	ID      string `json:"id"`
+	Deleted bool   `json:"deleted"`
+}
+
+func (c *cli) taskDelete() *cobra.Command {
+	var f bulkFlags
+	cmd := &cobra.Command{
+		Use:     "delete (ID | --topic TOPIC FILTER)",
+		Short:   "Delete a task that no worker holds, or all that match a filter",
+		Example: "  ddq task delete --topic mail --attr tenant=acme --due-before 1h --dry-run",
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, ids []string) error {
+			filter, many, err := f.many(ids)
+			if err != nil {
+				return err
+			}
+			if many {
+				return c.changeMany(cmd, &f, "delete the", func(ctx context.Context, s *client.Client, b client.Bulk) (client.Progress, error) {
+					return s.DeleteTasks(ctx, f.topic, filter, b)
+				})
+			}
+			return c.call(cmd, func(ctx context.Context, s *client.Client) error {
+				foundIn, err := s.Delete(ctx, f.topic, ids[0])
+				if err != nil {
+					return err
+				}
+				return c.say(deletedTaskView{foundIn, ids[0], true}, "task %s of topic %s deleted", ids[0], foundIn)
+			})
+		},
+	}
+	f.flags(cmd.Flags())
+	return cmd
+}
+
+// listable are the states that tasks can be listed by.
+var listable = []client.State{
+	client.StateScheduled, client.StateReady, client.StateRunning, client.StateRetrying,
+	client.StateDone, client.StateDead, client.StateExpired,
+}
+
+func parseState(name string) (client.State, error) {
+	for _, s := range listable {
+		if s.String() == name {
+			return s, nil
+		}
+	}
+	return client.StateUnknown, usagef("--state is one of %s, not %q", states(), name)
+}
+
+func (c *cli) taskList() *cobra.Command {
+	var f filterFlags
+	var limit int
+	cmd := &cobra.Command{
+		Use:     "list --topic TOPIC",
+		Short:   "List the tasks of a topic",
+		Example: "  ddq task list --topic mail --state retrying --attr-prefix tenant=ac --due-before 1h",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if f.topic == "" {
+				return usagef("--topic is required")
+			}
+			filter, err := f.filter(time.Now())
+			if err != nil {
+				return err
+			}
+			out := c.listing("id", "state", "due", "retries", "payload")
+			err = c.call(cmd, func(ctx context.Context, s *client.Client) error {
+				found := s.List(ctx, f.topic, client.StateUnknown)
+				if !isZero(filter) {
+					found = s.Find(ctx, f.topic, filter)
+				}
+				return out.tasks(found, limit, func(t client.Snapshot) []any {
+					return []any{t.ID, t.State.String(), clock(t.Due), t.RetryCount, shorten(bytesText(t.Payload), 40)}
+				})
+			})
+			return out.end(err, "No tasks.")
+		},
+	}
+	cmd.Flags().StringVar(&f.topic, "topic", "", "topic of the tasks (required)")
+	f.flags(cmd.Flags())
+	cmd.Flags().IntVar(&limit, "limit", 100, "most tasks to list; 0 is all")
+	return cmd
+}

@@ -1,0 +1,25 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ddq-io/ddq/cmd/node"
+)
+
+func (c *cli) versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print what this binary was built from",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			b := node.ReadBuild()
+			if c.output == formatJSON {
+				return c.writeJSON(b)
+			}
+			_, err := fmt.Fprintf(c.Out, "ddq %s\ncommit %s\n%s %s\n", b.Version, b.Commit, b.Go, b.System)
+			return err
+		},
+	}
+}

@@ -1,0 +1,177 @@
+package cli
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+
+	"github.com/ddq-io/ddq/api/client"
+)
+
+// The views are what -o json prints, where it is not one of the client's types. Scripts
+// depend on them: fields may be added, and neither renamed nor removed. Times are
+// RFC 3339 in UTC with milliseconds, durations integers of milliseconds.
+
+type topicView struct {
+	Name                string          `json:"name"`
+	Shards              int             `json:"shards"`
+	FormerShards        int             `json:"former_shards,omitempty"` // of before a reshard
+	VisibilityTimeoutMs int64           `json:"visibility_timeout_ms"`
+	MaxRetries          int             `json:"max_retries"`
+	Backoff             *client.Backoff `json:"backoff"`
+	MaxDelayMs          int64           `json:"max_delay_ms"`
+	MaxPayloadBytes     int             `json:"max_payload_bytes"`
+	DoneRetentionMs     int64           `json:"done_retention_ms"`
+	DeadRetentionMs     int64           `json:"dead_retention_ms"`
+	MaxDead             int             `json:"max_dead"`
+	MaxBacklog          int             `json:"max_backlog"`
+	PriorityAgeing      int             `json:"priority_ageing"`
+	WatchRetentionMs    int64           `json:"watch_retention_ms,omitempty"`
+	WatchMaxEvents      int             `json:"watch_max_events,omitempty"`
+	limitsView
+	IndexedAttributes []string `json:"indexed_attributes,omitempty"`
+	DeliveryPaused    bool     `json:"delivery_paused"`
+	EnqueuePaused     bool     `json:"enqueue_paused"`
+	ResumedAt         string   `json:"resumed_at,omitempty"` // when a ramp began
+	RampMs            int64    `json:"ramp_ms,omitempty"`
+	Version           int64    `json:"version"`
+	*statusView                // describe only
+}
+
+// statusView is what is in a topic, and what it is worth.
+type statusView struct {
+	Depth          client.Depth `json:"depth"`
+	Subscriptions  int          `json:"subscriptions"`
+	Durability     string       `json:"durability,omitempty"`
+	IndexingShards int          `json:"indexing_shards,omitempty"` // whose index is not ready
+}
+
+func viewTopic(t client.Topic) topicView {
+	p := t.Policy
+	v := topicView{
+		Name:                t.Name,
+		Shards:              value(p.Shards),
+		FormerShards:        t.FormerShards,
+		VisibilityTimeoutMs: value(p.VisibilityTimeout).Milliseconds(),
+		MaxRetries:          value(p.MaxRetries),
+		Backoff:             p.Backoff,
+		MaxDelayMs:          value(p.MaxDelay).Milliseconds(),
+		MaxPayloadBytes:     value(p.MaxPayload),
+		DoneRetentionMs:     value(p.DoneRetention).Milliseconds(),
+		DeadRetentionMs:     value(p.DeadRetention).Milliseconds(),
+		MaxDead:             value(p.MaxDead),
+		MaxBacklog:          value(p.MaxBacklog),
+		ResumedAt:           clock(t.Resumed),
+		RampMs:              t.Ramp.Milliseconds(),
+		PriorityAgeing:      value(p.PriorityAgeing),
+		IndexedAttributes:   value(p.IndexedAttributes),
+		limitsView:          viewLimits(&p),
+		DeliveryPaused:      t.DeliveryPaused,
+		EnqueuePaused:       t.EnqueuePaused,
+		Version:             t.Version,
+	}
+	if v.WatchRetentionMs = value(p.WatchRetention).Milliseconds(); v.WatchRetentionMs > 0 {
+		v.WatchMaxEvents = value(p.WatchMax)
+	}
+	return v
+}
+
+func viewTopicStatus(s client.TopicStatus) topicView {
+	v := viewTopic(s.Topic)
+	v.statusView = &statusView{s.Depth, s.Subscriptions, s.Durability, s.IndexingShards}
+	return v
+}
+
+func (v topicView) rows() []table.Row {
+	rows := []table.Row{
+		{"name", v.Name}, {"paused", v.paused()}, {"shards", v.shards()},
+		{"visibility timeout", lasting(millis(v.VisibilityTimeoutMs))}, {"max retries", v.MaxRetries}, {"backoff", backoffText(v.Backoff)},
+		{"max delay", lasting(millis(v.MaxDelayMs))}, {"max payload", byteCount(int64(v.MaxPayloadBytes))},
+		{"done retention", lasting(millis(v.DoneRetentionMs))}, {"dead retention", lastingOr(v.DeadRetentionMs, "for ever")},
+		{"max dead", countOr(v.MaxDead, "any number")}, {"max backlog", countOr(v.MaxBacklog, "any number")}, {"priority ageing", v.PriorityAgeing}, {"version", v.Version},
+	}
+	if v.RampMs > 0 {
+		rows = append(rows, table.Row{"resumed", fmt.Sprintf("%s, rising for %s", v.ResumedAt, lasting(millis(v.RampMs)))})
+	}
+	if v.WatchRetentionMs > 0 {
+		rows = append(rows, table.Row{"watch retention", fmt.Sprintf("%s, %d changes a shard", lasting(millis(v.WatchRetentionMs)), v.WatchMaxEvents)})
+	}
+	rows = append(rows, v.limitsView.rows()...)
+	if len(v.IndexedAttributes) > 0 || v.indexing() > 0 {
+		rows = append(rows, table.Row{"indexed attributes", v.indexed()})
+	}
+	if s := v.statusView; s != nil {
+		d := s.Depth
+		rows = append(rows, table.Row{"durability", s.Durability}, table.Row{"subscriptions here", s.Subscriptions},
+			table.Row{"scheduled", d.Scheduled}, table.Row{"ready", d.Ready}, table.Row{"running", d.Running},
+			table.Row{"done", d.Done}, table.Row{"dead", d.Dead})
+	}
+	return rows
+}
+
+// indexing is how many shards have an index that is not ready, as far as is known.
+func (v topicView) indexing() int {
+	if v.statusView == nil {
+		return 0
+	}
+	return v.IndexingShards
+}
+
+// indexed are the names, and whether all tasks are found by them.
+func (v topicView) indexed() string {
+	names := strings.Join(v.IndexedAttributes, ", ")
+	switch {
+	case v.indexing() > 0:
+		return strings.TrimSpace(fmt.Sprintf("%s (building: %d shards to go)", names, v.indexing()))
+	case v.statusView != nil:
+		return names + " (ready)"
+	}
+	return names
+}
+
+// lastingOr and countOr put what 0 means into words.
+func lastingOr(ms int64, zero string) string {
+	if ms == 0 {
+		return zero
+	}
+	return lasting(millis(ms))
+}
+
+func countOr(n int, zero string) string {
+	if n == 0 {
+		return zero
+	}
+	return strconv.Itoa(n)
+}
+
+// shards is their number, and how many are left of before a reshard.
+func (v topicView) shards() string {
+	if v.FormerShards == 0 {
+		return strconv.Itoa(v.Shards)
+	}
+	return fmt.Sprintf("%d, and %d former ones", v.Shards, v.FormerShards)
+}
+
+func (v topicView) paused() string {
+	var what []string
+	if v.DeliveryPaused {
+		what = append(what, "delivery")
+	}
+	if v.EnqueuePaused {
+		what = append(what, "enqueue")
+	}
+	return orElse(strings.Join(what, ", "), "no")
+}
+
+func millis(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
+
+// value is what p points to, or the zero value.
+func value[T any](p *T) (v T) {
+	if p != nil {
+		v = *p
+	}
+	return v
+}

@@ -1,0 +1,264 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/ddq-io/ddq/api/worker"
+)
+
+type workFlags struct {
+	topic       string
+	concurrency int
+	command     string
+	count       int64
+	grace       time.Duration
+	direct      bool
+	result      bool
+}
+
+func (f *workFlags) flags(fs *pflag.FlagSet) {
+	fs.StringVar(&f.topic, "topic", "", "topic to work on (required)")
+	fs.IntVar(&f.concurrency, "concurrency", 1, "tasks at a time")
+	fs.StringVar(&f.command, "exec", "", "shell command for each task (default print it)")
+	fs.BoolVar(&f.result, "result", false, "with --exec: what a command prints is the result of its task, and not printed here")
+	fs.Int64Var(&f.count, "count", 0, "stop after so many tasks (default never)")
+	fs.DurationVar(&f.grace, "grace", 30*time.Second, "how long running tasks may go on after SIGINT")
+	fs.BoolVar(&f.direct, "direct", false, "connect to every node: no task takes a hop between nodes")
+}
+
+func (f *workFlags) check() error {
+	switch {
+	case f.topic == "":
+		return usagef("--topic is required")
+	case f.concurrency < 1:
+		return usagef("--concurrency must be at least 1, not %d", f.concurrency)
+	case f.count < 0:
+		return usagef("--count must not be negative")
+	case f.result && f.command == "":
+		return usagef("--result is of commands: give --exec")
+	}
+	return notNegative("grace", f.grace)
+}
+
+func (c *cli) workCommand() *cobra.Command {
+	var f workFlags
+	cmd := &cobra.Command{
+		Use:   "work --topic TOPIC",
+		Short: "Work on tasks: print them, or run a command for each",
+		Long: `Take due tasks of a topic, one after the other or --concurrency at a time, until
+SIGINT. Running tasks are then finished, up to --grace.
+
+With --exec a shell runs the command for each task, with the payload on stdin and
+what else is known in the environment: DDQ_TASK_ID, DDQ_TOPIC, DDQ_ATTEMPT,
+DDQ_EXECUTE_TIME, DDQ_HOLD_TOKEN, and each attribute as DDQ_ATTR_NAME. Exit code 0
+acks the task; any other has it retried, with the last line of stderr as error.
+With --result stdout is kept as the task's result, up to 256 KiB, while the topic
+keeps done tasks.
+A command whose task was taken away is killed with all that it started.`,
+		Example: `  ddq work --topic mail --concurrency 4 --exec './send-mail --id "$DDQ_TASK_ID"'
+  ddq work --topic mail --count 1 -o json`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := f.check(); err != nil {
+				return err
+			}
+			return c.work(cmd.Context(), f)
+		},
+	}
+	f.flags(cmd.Flags())
+	return cmd
+}
+
+func (c *cli) work(ctx context.Context, f workFlags) error {
+	s, err := c.connect()
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	if _, err := s.Server(ctx); err != nil { // a worker would wait for ever for a server that is not there
+		return err
+	}
+	ctx, enough := context.WithCancel(ctx)
+	defer enough()
+	h := &workHandler{
+		c: c, out: &lockedWriter{to: c.Out}, err: &lockedWriter{to: c.Err},
+		command: f.command, result: f.result, count: f.count, ending: ctx.Done(), enough: enough,
+	}
+	return worker.New(s.Conn(), f.config(h.observe), h).Run(ctx)
+}
+
+func (f *workFlags) config(observe func(worker.Event)) worker.Config {
+	cfg := worker.Config{Topic: f.topic, Concurrency: f.concurrency, Grace: f.grace, Direct: f.direct, Observe: observe}
+	if f.grace == 0 {
+		cfg.Grace = -1 // which is what the SDK calls none
+	}
+	if f.command != "" {
+		cfg.MaxInFlight = f.concurrency // a task that waits for a slow command is better off elsewhere
+	}
+	return cfg
+}
+
+// workHandler is what `ddq work` does with a task.
+type workHandler struct {
+	c        *cli
+	out, err io.Writer // safe for concurrent use
+	command  string
+	result   bool
+	count    int64 // 0: no end
+	ending   <-chan struct{}
+	enough   func() // closes ending
+	begun    atomic.Int64
+	finished atomic.Int64
+	cut      sync.Map // by node, empty for any: the stream is broken, and was said to be
+}
+
+// Handle prints the task, or runs the command for it.
+func (h *workHandler) Handle(ctx context.Context, t worker.Task) error {
+	if n := h.begun.Add(1); h.count > 0 && n > h.count {
+		<-h.ending // the last one may be long; until then this would only come back
+		return worker.Release(0)
+	}
+	begun := time.Now()
+	err := h.run(ctx, t)
+	h.report(t, begun, err)
+	if n := h.finished.Add(1); n == h.count {
+		h.enough()
+	}
+	return err
+}
+
+func (h *workHandler) run(ctx context.Context, t worker.Task) error {
+	if h.command == "" {
+		return nil
+	}
+	s := &shellCommand{command: h.command, environ: h.c.Environ, out: h.out, err: h.err}
+	if !h.result {
+		return s.run(ctx, t.Payload, h.environment(t))
+	}
+	result := &resultBuffer{left: worker.MaxResult}
+	s.raw = result
+	err := s.run(ctx, t.Payload, h.environment(t))
+	if result.full {
+		return errLongResult
+	}
+	if err != nil {
+		return err
+	}
+	return t.SetResult(result.got.Bytes())
+}
+
+// observe says once that the server, or with --direct a node, is gone, and that it
+// is back.
+func (h *workHandler) observe(e worker.Event) {
+	select {
+	case <-h.ending:
+		return // streams end then
+	default:
+	}
+	switch {
+	case e.Kind == worker.Disconnected && e.Err != nil:
+		if _, said := h.cut.LoadOrStore(e.Node, true); !said {
+			h.lost(e)
+		}
+	case e.Kind == worker.Connected:
+		if _, said := h.cut.LoadAndDelete(e.Node); said {
+			fmt.Fprintf(h.err, "connected to %s again\n", cmp.Or(e.Node, h.c.addr))
+		}
+	}
+}
+
+func (h *workHandler) lost(e worker.Event) {
+	if e.Node == "" {
+		fmt.Fprintf(h.err, "lost the server at %s (%s); connecting again\n", h.c.addr, oneLine(e.Err))
+		return
+	}
+	fmt.Fprintf(h.err, "lost node %s (%s); tasks come from the others\n", e.Node, oneLine(e.Err))
+}
+
+// workView is a line of -o json.
+type workView struct {
+	Topic         string            `json:"topic"`
+	ID            string            `json:"id"`
+	Attempt       int               `json:"attempt"`
+	MaxRetries    int               `json:"max_retries"`
+	ExecuteTime   string            `json:"execute_time"`
+	LateMs        float64           `json:"late_ms"`
+	Payload       *string           `json:"payload,omitempty"`
+	PayloadBase64 []byte            `json:"payload_base64,omitempty"`
+	Attributes    map[string]string `json:"attributes,omitempty"`
+	TookMs        int64             `json:"took_ms"`
+	Error         string            `json:"error,omitempty"`
+}
+
+// viewPayload shows text as text and anything else in base64.
+func viewPayload(p []byte) (text *string, raw []byte) {
+	if !utf8.Valid(p) {
+		return nil, p
+	}
+	return new(string(p)), nil
+}
+
+// report prints what became of a task. The output of commands has stdout for
+// itself unless JSON was asked for.
+func (h *workHandler) report(t worker.Task, begun time.Time, err error) {
+	late := float64(begun.Sub(t.Due).Microseconds()) / 1000
+	v := workView{
+		Topic: t.Topic, ID: t.ID, Attempt: t.Attempt, MaxRetries: t.MaxRetries, ExecuteTime: clock(t.Due), LateMs: late,
+		Attributes: t.Attributes, TookMs: time.Since(begun).Milliseconds(),
+	}
+	v.Payload, v.PayloadBase64 = viewPayload(t.Payload)
+	if err != nil {
+		v.Error = oneLine(err)
+	}
+	switch {
+	case h.c.output == formatJSON:
+		_ = writeJSON(h.out, v) // a reader that went away ends the command by its signal
+	case err != nil:
+		fmt.Fprintf(h.err, "task %s, attempt %d: %s\n", t.ID, t.Attempt, v.Error)
+	case h.command == "":
+		fmt.Fprintf(h.out, "%s  due %s  handled %.2f ms later  attempt %d  %s\n", t.ID, v.ExecuteTime, late, t.Attempt, shorten(bytesText(t.Payload), 60))
+	}
+}
+
+// environment is what a command learns about its task.
+func (h *workHandler) environment(t worker.Task) []string {
+	vars := []string{
+		"DDQ_ADDR=" + h.c.addr,
+		"DDQ_TASK_ID=" + t.ID,
+		"DDQ_TOPIC=" + t.Topic,
+		"DDQ_ATTEMPT=" + strconv.Itoa(t.Attempt),
+		"DDQ_MAX_RETRIES=" + strconv.Itoa(t.MaxRetries),
+		"DDQ_EXECUTE_TIME=" + clock(t.Due),
+		"DDQ_HOLD_TOKEN=" + hex.EncodeToString(t.HoldToken),
+	}
+	for _, key := range sortedKeys(t.Attributes) {
+		vars = append(vars, attributePrefix+variableName(key)+"="+t.Attributes[key])
+	}
+	return vars
+}
+
+// variableName makes a name for the environment of any text: acme-id is ACME_ID.
+func variableName(key string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z':
+			return r - 'a' + 'A'
+		case r >= 'A' && r <= 'Z', r >= '0' && r <= '9':
+			return r
+		}
+		return '_'
+	}, key)
+}

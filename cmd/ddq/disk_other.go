@@ -1,8 +1,0 @@
-//go:build !(linux || darwin || freebsd)
-
-package main
-
-// writable leaves it to opening the store to find out.
-func writable(string) bool { return true }
-
-func freeSpace(string) (bytes int64, known bool) { return 0, false }

@@ -1,0 +1,101 @@
+package node
+
+import (
+	"cmp"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/ddq-io/ddq/actors"
+)
+
+// Config is what a node runs with, which is what `ddq server` has flags for. They say
+// what each field is.
+type Config struct {
+	Store         string
+	Data          string
+	AllowVolatile bool
+	GRPCAddr      string
+	HTTPAddr      string
+	PprofAddr     string
+	Insecure      bool
+	ShutdownGrace time.Duration
+	LogLevel      string
+	LogFormat     string
+	Actors        actors.Config
+	Fleet         FleetConfig
+	Supervision   Supervision
+	backoff       Backoff // of new topics
+}
+
+// Flags adds a flag for each setting, and sets the defaults.
+func (cfg *Config) Flags(fs *pflag.FlagSet) {
+	fs.StringVar(&cfg.Store, "store", Embedded, "where tasks are kept: embedded, memory, or the URL of a Redis: redis://, redis-sentinel:// or redis-cluster:// and their rediss forms, or unix://")
+	fs.StringVar(&cfg.Data, "data", "ddq-data", "directory of the embedded store")
+	fs.BoolVar(&cfg.AllowVolatile, "allow-volatile", false, "accept a Redis that keeps nothing on disk")
+	fs.StringVar(&cfg.GRPCAddr, "grpc-addr", "127.0.0.1:9090", "where to serve producers, workers and operators")
+	fs.StringVar(&cfg.HTTPAddr, "http-addr", "127.0.0.1:8080", "where to serve /metrics, /healthz and /readyz, or off")
+	fs.StringVar(&cfg.PprofAddr, "pprof-addr", "", "loopback address to serve profiles at (default none)")
+	fs.BoolVar(&cfg.Insecure, "insecure", false, "accept listeners that other machines can reach, without authentication")
+	fs.DurationVar(&cfg.ShutdownGrace, "shutdown-grace", 30*time.Second, "how long to wait for running tasks when stopping")
+	fs.StringVar(&cfg.LogLevel, "log-level", "info", "debug, info, warn or error")
+	fs.StringVar(&cfg.LogFormat, "log-format", "text", "text or json")
+	cfg.Fleet.flags(fs)
+	cfg.runtimeFlags(fs)
+	MarkSettings(fs)
+}
+
+// Check refuses what cannot work, with a ConfigError, and fills in what follows from
+// the rest. It is called once; Start does it.
+func (cfg *Config) Check() error {
+	return cmp.Or(
+		checkStore(cfg.Store),
+		checkListener("grpc-addr", cfg.GRPCAddr, cfg.Insecure),
+		cfg.checkHTTP(),
+		cfg.completeRuntime(),
+		cfg.Fleet.check(cfg),
+	)
+}
+
+func (cfg *Config) checkHTTP() error {
+	if cfg.PprofAddr != "" {
+		if err := checkListener("pprof-addr", cfg.PprofAddr, false); err != nil {
+			return wrongf("--pprof-addr is a loopback address such as 127.0.0.1:6060, not %q: profiles show what is in memory", cfg.PprofAddr)
+		}
+	}
+	if cfg.HTTPAddr == Off {
+		return nil
+	}
+	return checkListener("http-addr", cfg.HTTPAddr, cfg.Insecure)
+}
+
+// Logger writes to w what --log-level and --log-format ask for.
+func (cfg *Config) Logger(w io.Writer) (*slog.Logger, error) {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(cfg.LogLevel)); err != nil {
+		return nil, wrongf("--log-level is debug, info, warn or error, not %q", cfg.LogLevel)
+	}
+	o := &slog.HandlerOptions{Level: level}
+	switch cfg.LogFormat {
+	case "text":
+		return slog.New(slog.NewTextHandler(w, o)), nil
+	case "json":
+		return slog.New(slog.NewJSONHandler(w, o)), nil
+	}
+	return nil, wrongf("--log-format is text or json, not %q", cfg.LogFormat)
+}
+
+// defaultNode names the node after its machine and port: two servers on one
+// machine differ, and a restarted one finds its own leases.
+func defaultNode(grpcAddr string) string {
+	host, err := os.Hostname()
+	if err != nil || host == "" {
+		host = "localhost"
+	}
+	_, port, _ := net.SplitHostPort(grpcAddr)
+	return host + "-" + port
+}

@@ -1,0 +1,40 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"net"
+)
+
+// Off turns a listener off.
+const Off = "off"
+
+// checkListener refuses an address that other machines can reach, since there
+// is no authentication yet, unless that is what the operator asked for.
+func checkListener(flag, addr string, insecure bool) error {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return wrongf("--%s %q: want host:port", flag, addr)
+	}
+	if insecure || isLoopback(host) {
+		return nil
+	}
+	return wrongf("--%s %s: other machines could reach it, and there is no authentication; use 127.0.0.1, or accept that with --insecure", flag, addr)
+}
+
+func isLoopback(host string) bool {
+	if host == "localhost" {
+		return true
+	}
+	ip := net.ParseIP(host)
+	return ip != nil && ip.IsLoopback()
+}
+
+// listen opens a port and names the flag to change when it cannot.
+func listen(ctx context.Context, flag, addr string) (net.Listener, error) {
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
+	if err != nil {
+		return nil, startError{fmt.Errorf("--%s %s: %w", flag, addr, err)}
+	}
+	return l, nil
+}

@@ -1,0 +1,208 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"go.uber.org/fx"
+	"go.uber.org/fx/fxevent"
+
+	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/upkeep"
+	"github.com/ddq-io/ddq/api/server"
+	"github.com/ddq-io/ddq/api/service"
+	"github.com/ddq-io/ddq/store"
+)
+
+const (
+	startTimeout = 30 * time.Second
+	closeTimeout = 10 * time.Second // for what is left to close after the grace
+)
+
+// Node is one server in this process, from Start to Stop.
+type Node struct {
+	app   *fx.App
+	cfg   *Config
+	sys   *actors.Node
+	pulse *pulse // nil when systemd did not start the process
+
+	grpcAddr string     // where it listens
+	httpAddr string     // empty when off
+	failed   chan error // a listener that broke
+}
+
+// Start returns once the node serves. Ending ctx gives up on the store, and nothing
+// later: what has begun to start is then started and can be stopped.
+func Start(ctx context.Context, cfg *Config, log *slog.Logger) (*Node, error) {
+	own := *cfg
+	if err := own.Check(); err != nil {
+		return nil, err
+	}
+	n := &Node{cfg: &own, failed: make(chan error, 3)}
+	n.app = fx.New(n.options(ctx, log))
+	starting, cancel := context.WithTimeout(context.WithoutCancel(ctx), startTimeout)
+	defer cancel()
+	if err := n.app.Start(starting); err != nil {
+		return nil, plainError(err)
+	}
+	n.pulse.start()
+	return n, nil
+}
+
+// GRPCAddr is where producers, workers and operators find the node.
+func (n *Node) GRPCAddr() string { return n.grpcAddr }
+
+// HTTPAddr is where metrics and probes are, or "" when that port is off.
+func (n *Node) HTTPAddr() string { return n.httpAddr }
+
+// Ready returns why the node does not serve, or nil.
+func (n *Node) Ready() error { return n.sys.Ready() }
+
+// Stop takes no more work, waits for running tasks up to the grace, and closes
+// everything. It is not an error that some task took longer.
+func (n *Node) Stop() error {
+	ctx, cancel := context.WithTimeout(context.Background(), n.cfg.ShutdownGrace+closeTimeout)
+	defer cancel()
+	defer n.pulse.stop()
+	return n.app.Stop(ctx)
+}
+
+// options is the graph of one node.
+func (n *Node) options(ctx context.Context, log *slog.Logger) fx.Option {
+	return fx.Options(
+		fx.Supply(n.cfg, log, n, fx.Annotate(ctx, fx.As(new(context.Context)))),
+		fx.WithLogger(quietly),
+		fx.StartTimeout(startTimeout),
+		fx.Provide(newRegistry, provideStore, joinFleet, newActors, upkeep.New, newService, newServer, newOps),
+		fx.Invoke(wire),
+	)
+}
+
+// quietly keeps fx's own log for those who debug: errors come back from Start.
+func quietly(log *slog.Logger) fxevent.Logger {
+	l := &fxevent.SlogLogger{Logger: log}
+	l.UseLogLevel(slog.LevelDebug)
+	l.UseErrorLevel(slog.LevelDebug)
+	return l
+}
+
+func newRegistry() (*prometheus.Registry, error) {
+	reg := prometheus.NewRegistry()
+	return reg, errors.Join(
+		reg.Register(collectors.NewGoCollector()),
+		reg.Register(collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})),
+		ReadBuild().register(reg),
+	)
+}
+
+func provideStore(ctx context.Context, cfg *Config, log *slog.Logger) (store.Store, error) {
+	st, err := openStore(ctx, cfg, log)
+	if err != nil {
+		return nil, startError{err}
+	}
+	return st, nil
+}
+
+func newActors(cfg *Config, st store.Store, f *fleet, log *slog.Logger, reg *prometheus.Registry) *actors.Node {
+	node := actors.New(cfg.Actors, st, log, reg)
+	if f != nil {
+		node.Join(f, f.peers)
+	}
+	return node
+}
+
+func newService(node *actors.Node, up *upkeep.Upkeep) *service.Service {
+	return service.New(node, up.IndexNow)
+}
+
+func newServer(cfg *Config, sys *service.Service, log *slog.Logger, reg *prometheus.Registry) *server.Server {
+	return server.New(server.Config{Version: ReadBuild().Version, DrainGrace: cfg.ShutdownGrace}, sys, log, reg)
+}
+
+// parts is everything that starts and stops.
+type parts struct {
+	fx.In
+	Store  store.Store
+	Fleet  *fleet // nil on a node that stands alone
+	Actors *actors.Node
+	Upkeep *upkeep.Upkeep
+	System *service.Service
+	Server *server.Server
+	Ops    *ops
+}
+
+// wire sets the order: the store first, then the operators' ports, so that what
+// goes wrong later can be seen, then the runtime, and the gRPC port last. They
+// stop the other way round: workers settle while the gRPC port drains.
+func wire(lc fx.Lifecycle, cfg *Config, log *slog.Logger, n *Node, p parts) {
+	n.sys = p.Actors
+	n.pulse = newPulse(cfg.Supervision, p.Actors.Failed, log)
+	lc.Append(fx.Hook{OnStop: func(context.Context) error { return p.Store.Close() }})
+	lc.Append(fx.Hook{OnStop: func(ctx context.Context) error { return leave(ctx, p.Fleet) }})
+	lc.Append(fx.Hook{
+		OnStart: func(ctx context.Context) error { return p.Ops.start(ctx, n) },
+		OnStop:  p.Ops.stop,
+	})
+	lc.Append(fx.Hook{
+		OnStart: func(ctx context.Context) error {
+			if err := p.Actors.Start(ctx); err != nil {
+				return errors.Join(startError{err}, p.Actors.Stop(ctx)) // fx stops only what started
+			}
+			p.Upkeep.Start() // ends with the node
+			return nil
+		},
+		OnStop: p.Actors.Stop,
+	})
+	lc.Append(fx.Hook{
+		OnStart: func(ctx context.Context) error { return n.serve(ctx, cfg, p, log) },
+		OnStop:  func(ctx context.Context) error { return drain(ctx, cfg.ShutdownGrace, p, log) },
+	})
+}
+
+// leave says goodbye to the fleet, once the shards are handed over.
+func leave(ctx context.Context, f *fleet) error {
+	if f == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, leaveTimeout)
+	defer cancel()
+	return f.close(ctx)
+}
+
+// serve opens the gRPC port, and asks for shards once it is open.
+func (n *Node) serve(ctx context.Context, cfg *Config, p parts, log *slog.Logger) error {
+	l, err := listen(ctx, "grpc-addr", cfg.GRPCAddr)
+	if err != nil {
+		return err
+	}
+	n.grpcAddr = l.Addr().String()
+	go func() { // ends with s.Stop
+		if err := p.Server.Serve(l); err != nil {
+			n.failed <- fmt.Errorf("gRPC port: %w", err)
+		}
+	}()
+	if p.Fleet != nil {
+		if err := p.Fleet.SetDraining(false); err != nil {
+			return err
+		}
+	}
+	log.Info("serving", "addr", n.grpcAddr, "http", n.httpAddr, "node", cfg.Actors.Node, "store", cfg.StoreName())
+	return nil
+}
+
+// drain waits for running tasks up to the grace, while workers can still settle
+// them and everybody else is told to come back, and then closes the gRPC port.
+func drain(ctx context.Context, grace time.Duration, p parts, log *slog.Logger) error {
+	ctx, cancel := context.WithTimeout(ctx, grace)
+	defer cancel()
+	p.System.Node().Drain(ctx)
+	if err := p.Server.Stop(ctx); err != nil {
+		log.Warn("some tasks still ran at the end of the grace; their holds run out by themselves", "grace", grace, "err", err)
+	}
+	return nil // the operator chose the grace
+}

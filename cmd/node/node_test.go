@@ -1,0 +1,79 @@
+package node
+
+import (
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/fx"
+
+	"github.com/ddq-io/ddq/api/client"
+)
+
+func TestGraphIsComplete(t *testing.T) {
+	n := &Node{cfg: &Config{Store: Memory, GRPCAddr: "127.0.0.1:0", HTTPAddr: Off}}
+	if err := fx.ValidateApp(n.options(t.Context(), slog.New(slog.DiscardHandler))); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestNodeServesUntilItStops(t *testing.T) {
+	cfg := &Config{Store: Memory, GRPCAddr: "127.0.0.1:0", HTTPAddr: "127.0.0.1:0", ShutdownGrace: 10 * time.Second}
+	n, err := Start(t.Context(), cfg, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := client.Dial(n.GRPCAddr(), client.Config{MaxElapsed: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if status, err := c.Server(t.Context()); err != nil || status.Store != "memory" || n.Ready() != nil || n.HTTPAddr() == "" {
+		t.Errorf("%+v, %v; ready %v, probes at %q", status, err, n.Ready(), n.HTTPAddr())
+	}
+	if err := n.Stop(); err != nil {
+		t.Errorf("stop: %v", err)
+	}
+	if _, err := c.Server(t.Context()); err == nil || n.Ready() == nil {
+		t.Errorf("after the stop the server answers %v, ready is %v", err, n.Ready())
+	}
+}
+
+func TestStartRefusesWhatCannotWork(t *testing.T) {
+	_, err := Start(t.Context(), &Config{Store: "etcd://x"}, slog.New(slog.DiscardHandler))
+	if !errors.As(err, new(ConfigError)) {
+		t.Errorf("err = %v, want a ConfigError", err)
+	}
+}
+
+type fakeHealth struct{ notReady, failed error }
+
+func (h *fakeHealth) Ready() error  { return h.notReady }
+func (h *fakeHealth) Failed() error { return h.failed }
+
+func TestProbesSayWhyNot(t *testing.T) {
+	errAway, broken := errors.New("store away"), errors.New("broken")
+	for _, tc := range []struct {
+		path string
+		fakeHealth
+		code int
+		body string
+	}{
+		{"/readyz", fakeHealth{}, http.StatusOK, "ready"},
+		{"/readyz", fakeHealth{notReady: errAway}, http.StatusServiceUnavailable, errAway.Error()},
+		{"/healthz", fakeHealth{notReady: errAway}, http.StatusOK, "ok"},
+		{"/healthz", fakeHealth{notReady: errAway, failed: broken}, http.StatusServiceUnavailable, broken.Error()},
+		{"/debug/pprof/", fakeHealth{}, http.StatusNotFound, "not found"},
+	} {
+		w := httptest.NewRecorder()
+		healthMux(&tc.fakeHealth, prometheus.NewRegistry()).ServeHTTP(w, httptest.NewRequest(http.MethodGet, tc.path, nil))
+		if w.Code != tc.code || !strings.Contains(w.Body.String(), tc.body) {
+			t.Errorf("%s of %+v: %d %q, want %d %q", tc.path, tc.fakeHealth, w.Code, w.Body, tc.code, tc.body)
+		}
+	}
+}

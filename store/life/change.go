@@ -1,0 +1,51 @@
+package life
+
+import "github.com/ddq-io/ddq/store"
+
+// Change is what becomes of a request to delete or edit a pending task. One that cannot
+// be read is left alone until it is held.
+func Change(p Phase) store.Status {
+	switch p {
+	case Absent:
+		return store.NotFound
+	case Pending:
+		return store.OK
+	}
+	return store.WrongState
+}
+
+// Edited is what an edit makes of a task.
+type Edited struct {
+	Status store.Status // OK, WrongState, NotFound, Stale, Expired
+	Due    store.Millis // OK
+	Moves  bool         // OK: Due is another one than before
+}
+
+// Edit is what becomes of an edit of a task that has a version and a fingerprint. It
+// leaves no task due at or past its expiry, where no worker would get it; one that is there
+// already, for a retry that comes too late, may be changed in other ways.
+func Edit(t *Task, e *store.Edit, version int64, fingerprint uint64, now store.Millis) Edited {
+	if status := Change(t.Phase); status != store.OK {
+		return Edited{Status: status}
+	}
+	if !e.Takes(version, fingerprint) {
+		return Edited{Status: store.Stale}
+	}
+	due, moves := e.DueAfter(t.Due, now)
+	expires := t.Expires
+	if e.Task != nil {
+		expires = e.Task.Expires
+	}
+	if expires != 0 && expires <= due && (moves || expires != t.Expires) {
+		return Edited{Status: store.Expired}
+	}
+	return Edited{Status: store.OK, Due: due, Moves: moves}
+}
+
+// Requeue is what becomes of a request to requeue or delete a dead task.
+func Requeue(p Phase) store.Status {
+	if p == Dead {
+		return store.OK
+	}
+	return store.NotFound
+}

@@ -1,0 +1,125 @@
+package redisstore
+
+import (
+	"crypto/sha1"
+	"encoding/hex"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/ddq-io/ddq/store"
+)
+
+// A script is put together from its file and those that it includes. What Go and Lua
+// both know has its names from here:
+//
+//	-- KEYS  owner, log              the keys, which the script knows as OWNER and LOG
+//	-- KEYS  those of a shard        the same for shardNouns
+//
+// and values, which are outcomes of the contract and bounds. A script gets those that it
+// uses, as locals.
+var (
+	includeLine = regexp.MustCompile(`(?m)^\s*-- include (\w+\.lua)$`)
+	keysLine    = regexp.MustCompile(`(?m)^-- KEYS  (those of a shard|\w+(?:, \w+)*)$`)
+	upperName   = regexp.MustCompile(`\b[A-Z][A-Z_]+\b`)
+	luaComment  = regexp.MustCompile(`--.*`)
+)
+
+// luaValue is a number that scripts know by a name.
+type luaValue struct {
+	name string
+	n    int64
+}
+
+// luaValues are the outcomes of the contract as scripts spell them (NOT_DUE), and bounds.
+func luaValues() []luaValue {
+	values := []luaValue{
+		{"MAX_BODIES", store.MaxBodies}, {"MAX_AHEAD", store.MaxAhead.Microseconds()},
+		{"REASON_EXPIRED", int64(store.ReasonExpired)}, {"REASON_CORRUPT", int64(store.ReasonCorrupt)}, {"REASON_CANCELLED", int64(store.ReasonCancelled)},
+		{"OUTCOME_CANCELLED", int64(store.OutcomeCancelled)},
+	}
+	for _, s := range store.Statuses() {
+		values = append(values, luaValue{upperCase(s.String()), int64(s)})
+	}
+	return values
+}
+
+// upperCase spells a name of Go like a constant: NotDue is NOT_DUE.
+func upperCase(name string) string {
+	var b strings.Builder
+	for i, r := range name {
+		if i > 0 && unicode.IsUpper(r) && !unicode.IsUpper(rune(name[i-1])) {
+			b.WriteByte('_')
+		}
+		b.WriteRune(unicode.ToUpper(r))
+	}
+	return b.String()
+}
+
+func loadScript(name string) (*script, error) {
+	source, err := included(name + ".lua")
+	if err != nil {
+		return nil, err
+	}
+	source = named(source)
+	sum := sha1.Sum([]byte(source))
+	shebang, _, _ := strings.Cut(source, "\n")
+	return &script{name, source, hex.EncodeToString(sum[:]), strings.Contains(shebang, "no-writes")}, nil
+}
+
+// included returns a file with those that it includes, which may include more, in place.
+func included(file string) (string, error) {
+	text, err := luaFiles.ReadFile("lua/" + file)
+	if err != nil {
+		return "", err
+	}
+	source := includeLine.ReplaceAllStringFunc(string(text), func(line string) string {
+		part, partErr := included(includeLine.FindStringSubmatch(line)[1])
+		if partErr != nil {
+			err = partErr
+		}
+		return strings.TrimSuffix(part, "\n")
+	})
+	return source, err
+}
+
+// named gives a script the names that it uses, in place of the comment on its keys, and
+// in front of everything where it has none.
+func named(source string) string {
+	used := upperName.FindAllString(luaComment.ReplaceAllString(source, ""), -1)
+	var names, values []string
+	add := func(name, value string) {
+		if slices.Contains(used, name) {
+			names, values = append(names, name), append(values, value)
+		}
+	}
+	for i, key := range keysOf(source) {
+		add(strings.ToUpper(key), fmt.Sprintf("KEYS[%d]", i+1))
+	}
+	for _, v := range luaValues() {
+		add(v.name, fmt.Sprint(v.n))
+	}
+	if len(names) == 0 {
+		return source
+	}
+	local := "local " + strings.Join(names, ", ") + " = " + strings.Join(values, ", ")
+	if keysLine.MatchString(source) {
+		return keysLine.ReplaceAllLiteralString(source, local)
+	}
+	shebang, rest, _ := strings.Cut(source, "\n")
+	return shebang + "\n" + local + "\n" + rest
+}
+
+// keysOf returns the keys that a script says it takes.
+func keysOf(source string) []string {
+	line := keysLine.FindStringSubmatch(source)
+	switch {
+	case line == nil:
+		return nil
+	case line[1] == "those of a shard":
+		return shardNouns[:]
+	}
+	return strings.Split(line[1], ", ")
+}

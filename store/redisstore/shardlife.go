@@ -1,0 +1,56 @@
+package redisstore
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"github.com/ddq-io/ddq/store"
+)
+
+// lifeText is whose a shard is as the owner record has it, see lua/admit.lua.
+func lifeText(l store.ShardLife) string {
+	switch {
+	case l.Topic == 0:
+		return ""
+	case l.Ended:
+		return strconv.FormatUint(l.Topic, 10) + "-"
+	}
+	return strconv.FormatUint(l.Topic, 10)
+}
+
+func parseShardLife(text string) store.ShardLife {
+	number, ended := strings.CutSuffix(text, "-")
+	topic, err := strconv.ParseUint(number, 10, 64)
+	if err != nil {
+		return store.ShardLife{}
+	}
+	return store.ShardLife{Topic: topic, Ended: ended}
+}
+
+// Seal implements store.Retention.
+func (s *Store) Seal(ctx context.Context, shard store.Shard) error {
+	return s.own(ctx, "seal", s.lua.seal, shard, s.keys(shard)[:1])
+}
+
+// DropShard implements store.Retention.
+func (s *Store) DropShard(ctx context.Context, shard store.Shard) error {
+	return s.own(ctx, "drop shard", s.lua.drop, shard, s.keys(shard)[:])
+}
+
+// OpenShard implements store.Retention.
+func (s *Store) OpenShard(ctx context.Context, shard store.Shard, was store.ShardLife) error {
+	return s.own(ctx, "open shard", s.lua.open, shard, s.keys(shard)[:1], lifeText(was))
+}
+
+// own runs a script that says whose a shard is, and what becomes of it.
+func (s *Store) own(ctx context.Context, what string, sc *script, shard store.Shard, keys []string, argv ...any) error {
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	argv = append([]any{lifeText(store.ShardLife{Topic: shard.Life})}, argv...)
+	if _, err := s.run(ctx, sc, keys, argv); err != nil {
+		return writeError(what, err)
+	}
+	return nil
+}
