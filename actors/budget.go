@@ -160,8 +160,8 @@ func (b *budget) sent(bytes int64) {
 	b.open(false)
 }
 
-// unsend records that held tasks are not going to be sent.
-func (b *budget) unsend(tasks []heldTask) {
+// discard records that held tasks are not going to be sent.
+func (b *budget) discard(tasks []heldTask) {
 	bytes := int64(0)
 	for i := range tasks {
 		bytes += bodyBytes(tasks[i].task)

@@ -136,10 +136,10 @@ type (
 	addTasks struct{ items []Addition }
 	// holdTasks, from the topic.
 	holdTasks struct {
-		sub     *subscriber
-		tasks   []store.Entry
-		leaves  []*dispatch.Admission // nil: none of them is under limits
-		counted bool                  // see core.count
+		sub        *subscriber
+		tasks      []store.Entry
+		admissions []*dispatch.Admission // nil: none of them is under limits
+		counted    bool                  // see core.count
 	}
 	// settleHolds, from the node and workers: some settlements of a call.
 	settleHolds struct {
@@ -198,9 +198,9 @@ type (
 	slotDue struct{ ms int64 }
 	// deadlinesDue, from the wheel: holds of this millisecond run out.
 	deadlinesDue struct{ ms int64 }
-	// takeOff, from the shard: start store calls with what has come together.
-	takeOff struct{}
-	// reload, from the shard: see shard.later.
+	// flushBatches, from the shard: start store calls with what has come together.
+	flushBatches struct{}
+	// reload, from the shard: see shard.reloadLater.
 	reload struct{}
 	// loadTick and watchTick, from the node.
 	loadTick  struct{}

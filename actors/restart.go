@@ -104,55 +104,55 @@ func (s *shard) onLateCall(result any) {
 // permits end with the holds, and those of the others now.
 func (s *shard) grantedLate(m *holdsDone) (granted []heldTask) {
 	if m.err != nil {
-		s.endLeaves(m)
+		s.endAdmissions(m)
 		s.expectHolds(m.tokens, m.err)
 		return nil
 	}
 	for i, r := range m.batch {
 		result := &m.results[i]
 		if result.Status != store.OK {
-			s.endLeave(r.leave)
+			s.endAdmission(r.admission)
 			continue
 		}
-		if r.leave != nil && r.leave.Permit != nil {
-			s.permitted(r.task.ID, r.leave.Permit)
+		if r.admission != nil && r.admission.Permit != nil {
+			s.permitted(r.task.ID, r.admission.Permit)
 		}
 		granted = append(granted, heldTask{task: result.Task, token: m.tokens[i].Token, deadline: result.Deadline})
 	}
 	return granted
 }
 
-// keptShard is what a shard leaves to the incarnation after it: what the store cannot
+// savedShard is what a shard leaves to the incarnation after it: what the store cannot
 // tell.
-type keptShard struct {
+type savedShard struct {
 	holds   []*agenda.Hold // those that take room of a subscription
 	left    *store.Fence   // what the store may have of its claim
 	stopped chan struct{}  // see shard.stopped
 }
 
-// keepForNext runs before a restart.
-func (s *shard) keepForNext() {
-	*s.kept = keptShard{left: s.claim.InStore(), stopped: s.stopped}
+// save runs before a restart.
+func (s *shard) save() {
+	*s.saved = savedShard{left: s.claim.InStore(), stopped: s.stopped}
 	for _, h := range ordered.All(s.held.ByID, cmp.Compare) {
 		if h.Sub != nil {
 			next := *h
 			next.Ending = nil
-			s.kept.holds = append(s.kept.holds, &next)
+			s.saved.holds = append(s.saved.holds, &next)
 		}
 	}
 }
 
-// takeKept takes over from the incarnation before this one.
-func (s *shard) takeKept() {
-	s.claim = agenda.NewClaim(s.fleet.Owns(s.id), s.kept.left)
-	if s.kept.stopped != nil {
-		s.stopClaim(s.kept.stopped)
+// restore takes over from the incarnation before this one.
+func (s *shard) restore() {
+	s.claim = agenda.NewClaim(s.fleet.Owns(s.id), s.saved.left)
+	if s.saved.stopped != nil {
+		s.stopClaim(s.saved.stopped)
 	}
-	for _, h := range s.kept.holds {
+	for _, h := range s.saved.holds {
 		s.assigned[h.Sub.HolderID()]++
 		s.held.Add(h)
 	}
-	*s.kept = keptShard{}
+	*s.saved = savedShard{}
 }
 
 // refundRest gives back the room of what was assigned to this incarnation and is not
@@ -162,11 +162,11 @@ func (s *shard) refundRest() {
 		s.unassign(sub, n)
 		s.send(s.parent, &settledHolds{sub: sub, n: n})
 	}
-	for _, h := range s.kept.holds {
+	for _, h := range s.saved.holds {
 		s.unassign(h.Sub.HolderID(), 1)
 	}
 	for sub, tasks := range ordered.All(s.outgoing, compareSubscribers) {
-		sub.budget.unsend(*tasks) // they are held, and no worker gets them
+		sub.budget.discard(*tasks) // they are held, and no worker gets them
 	}
 	for sub, n := range ordered.All(s.assigned, cmp.Compare) {
 		s.send(s.parent, &refunded{sub: sub, n: n})

@@ -42,7 +42,7 @@ type shard struct {
 	ref     *Topic
 	dozing  *atomic.Bool // see place
 	primary *Clock       // that of the store's machine that has the shard
-	kept    *keptShard   // what the incarnation before this one left
+	saved   *savedShard  // what the incarnation before this one left
 	topic   *store.Topic
 	parent  *actor.PID
 	self    *actor.PID
@@ -53,18 +53,18 @@ type shard struct {
 	stopped chan struct{} // of releaseShard: closed once the claim is released
 	seqs    agenda.GapDetector
 
-	tasks     *agenda.Shard // pending
-	due       *timer.Queue  // those of them that are not due yet
-	again     *store.Millis // see later; nil: none is pending
-	looks     *timer.Queue  // ordering keys to look at; nil: none
-	deadlines *timer.Queue  // of held
-	held      agenda.HoldTable
-	acked     agenda.AckLog
-	ahead     int64 // ms that primary is ahead of the wheel's clock, as the queues go by
-	jumps     int   // of primary that were seen
-	rereads   int   // still to come because of them
-	counted   int   // of due, in the gauge
-	behind    int   // of ordering keys, in theirs
+	tasks      *agenda.Shard // pending
+	due        *timer.Queue  // those of them that are not due yet
+	reloadFrom *store.Millis // see reloadLater; nil: none is pending
+	looks      *timer.Queue  // ordering keys to look at; nil: none
+	deadlines  *timer.Queue  // of held
+	held       agenda.HoldTable
+	acked      agenda.AckLog
+	ahead      int64 // ms that primary is ahead of the wheel's clock, as the queues go by
+	jumps      int   // of primary that were seen
+	rereads    int   // still to come because of them
+	counted    int   // of due, in the gauge
+	behind     int   // of ordering keys, in theirs
 
 	adds     engine.Batcher[Addition]
 	holdNews engine.Batcher[Addition]
@@ -75,7 +75,7 @@ type shard struct {
 	extends  engine.Batcher[settleItem]
 	recovers engine.Batcher[expired]
 
-	flightAsked        bool // a takeOff is in the mailbox
+	flushScheduled     bool // a flushBatches is in the mailbox
 	watching, sweeping bool
 	sweepAt            string
 	failedWalks        int       // of the watchdog, in a row
@@ -94,12 +94,12 @@ type shard struct {
 
 	assigned map[int64]int // subscription -> tasks given to it here that the topic has not heard the end of
 
-	through      cameThrough        // gathered as the above
+	outcome      holdOutcome        // gathered as the above
 	permits      heldPermits        // nil: it took none
 	endedPermits []*dispatch.Permit // gathered as the above
 }
 
-func newShard(rt *runtime, id store.Shard, ref *Topic, at shardSlot, kept *keptShard) *shard {
+func newShard(rt *runtime, id store.Shard, ref *Topic, at shardSlot, saved *savedShard) *shard {
 	s := &shard{
 		runtime:  rt,
 		id:       id,
@@ -107,7 +107,7 @@ func newShard(rt *runtime, id store.Shard, ref *Topic, at shardSlot, kept *keptS
 		dozing:   at.dozing,
 		primary:  at.clock,
 		jumps:    at.clock.jumped(),
-		kept:     kept,
+		saved:    saved,
 		topic:    ref.config.Load(),
 		log:      rt.log,
 		calls:    engine.NewCalls(rt.pool),
@@ -138,7 +138,7 @@ func (s *shard) Receive(c actor.Context) {
 	case *actor.Started:
 		s.start(c)
 	case *actor.Restarting:
-		s.keepForNext()
+		s.save()
 		s.stop()
 		s.refundRest()
 	case *actor.Stopping:
@@ -153,8 +153,8 @@ func (s *shard) Receive(c actor.Context) {
 		s.onSlot(m.ms)
 	case *deadlinesDue:
 		s.onDeadlines(m.ms)
-	case *takeOff:
-		s.fly()
+	case *flushBatches:
+		s.flushBatches()
 	case *callDone:
 		s.onCall(m)
 	case *orderLook:
@@ -224,7 +224,7 @@ func (s *shard) flush() {
 		tasks := *gathered
 		delete(s.outgoing, sub)
 		if sub.gone.Load() {
-			sub.budget.unsend(tasks)
+			sub.budget.discard(tasks)
 			s.giveBack(tasks) // its worker may have stopped
 			continue
 		}
@@ -248,10 +248,10 @@ func (s *shard) flush() {
 		s.send(s.parent, &permitsEnded{permits: s.endedPermits})
 		s.endedPermits = nil
 	}
-	if s.through != (cameThrough{}) {
-		through := s.through
-		s.through, through.shard = cameThrough{}, s.id.N
-		s.send(s.parent, &through)
+	if s.outcome != (holdOutcome{}) {
+		outcome := s.outcome
+		s.outcome, outcome.shard = holdOutcome{}, s.id.N
+		s.send(s.parent, &outcome)
 	}
 	s.flushClaim()
 }
@@ -286,7 +286,7 @@ func (s *shard) start(c actor.Context) {
 	s.deadlines = s.newQueue(func(ms int64) { s.post(&deadlinesDue{ms}) })
 	s.held = agenda.NewHoldTable(holdAlarms{s.deadlines})
 	s.metrics.shards.Inc()
-	s.takeKept()
+	s.restore()
 	if s.ref.reachable.Load() && s.ref.shard(s.id.N) != nil { // else it is placed once it is
 		s.onClaim(agenda.ClaimEvent{Kind: agenda.ClaimRetry})
 	}
@@ -376,20 +376,20 @@ func sleep(ctx context.Context, d time.Duration) {
 	}
 }
 
-// fly starts the store calls that may start. Handlers ask for it with flyLater, so
-// that what waits in the mailbox joins the batches first.
-func (s *shard) fly() {
-	s.flightAsked = false
+// flushBatches starts the store calls that may start. Handlers ask for it with scheduleFlush,
+// so that what waits in the mailbox joins the batches first.
+func (s *shard) flushBatches() {
+	s.flushScheduled = false
 	s.flushAdds()
 	s.flushHolds()
 	s.flushSettles()
 	s.flushRecovers()
 }
 
-func (s *shard) flyLater() {
-	if !s.flightAsked {
-		s.flightAsked = true
-		s.post(&takeOff{})
+func (s *shard) scheduleFlush() {
+	if !s.flushScheduled {
+		s.flushScheduled = true
+		s.post(&flushBatches{})
 	}
 }
 

@@ -68,7 +68,7 @@ func (s *shard) add(items []Addition) {
 			s.adds.Waiting = append(s.adds.Waiting, it)
 		}
 	}
-	s.flyLater()
+	s.scheduleFlush()
 }
 
 func (s *shard) flushAdds() {
@@ -161,7 +161,7 @@ func (s *shard) onAdded(m *added) {
 	}
 	s.tasks.Pending(s.now(), known...)
 	s.noteError(m.err)
-	s.flyLater()
+	s.scheduleFlush()
 }
 
 // learnAdded learns how large bodies are that a Hold will return.

@@ -158,7 +158,7 @@ func (s *shard) warnAlone() {
 func (s *shard) lose() {
 	for _, r := range s.holds.Waiting {
 		s.endAssignments(r.sub, 1, r.counted)
-		s.endLeave(r.leave)
+		s.endAdmission(r.admission)
 	}
 	s.holds.Waiting = nil
 	s.recovers.Waiting = nil
@@ -170,7 +170,7 @@ func (s *shard) lose() {
 		s.adds.Waiting = append(s.adds.Waiting, it)
 	}
 	s.holdNews.Waiting = nil
-	s.flyLater()
+	s.scheduleFlush()
 }
 
 func (s *shard) releaseClaim(fence store.Fence) {

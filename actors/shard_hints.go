@@ -115,7 +115,7 @@ func (s *shard) takeOver(m *heldElsewhere) {
 	}
 	if len(late) > 0 {
 		s.refund(m.sub, len(late))
-		m.sub.budget.unsend(late)
+		m.sub.budget.discard(late)
 		s.giveBack(late)
 	}
 }

@@ -19,9 +19,9 @@ const holdBatch = 512
 
 // holdRequest is one ready task that a subscription has room for.
 type holdRequest struct {
-	sub   *subscriber
-	task  store.Entry
-	leave *dispatch.Admission // nil: under no limit
+	sub       *subscriber
+	task      store.Entry
+	admission *dispatch.Admission // nil: under no limit
 
 	counted bool // see core.count
 }
@@ -44,19 +44,19 @@ func (s *shard) hold(m *holdTasks) {
 	s.assigned[m.sub.id] += len(m.tasks)
 	if !s.claim.Owned() {
 		s.endAssignments(m.sub, len(m.tasks), m.counted)
-		for _, l := range m.leaves {
-			s.endLeave(l)
+		for _, l := range m.admissions {
+			s.endAdmission(l)
 		}
 		return
 	}
 	for i, t := range m.tasks {
 		r := holdRequest{sub: m.sub, task: t, counted: m.counted}
-		if m.leaves != nil {
-			r.leave = m.leaves[i]
+		if m.admissions != nil {
+			r.admission = m.admissions[i]
 		}
 		s.holds.Waiting = append(s.holds.Waiting, r)
 	}
-	s.flyLater()
+	s.scheduleFlush()
 }
 
 func (s *shard) flushHolds() {
@@ -89,7 +89,7 @@ func (s *shard) handBack() {
 			continue
 		}
 		s.tasks.Left(r.task.ID)
-		s.endLeave(r.leave)
+		s.endAdmission(r.admission)
 		s.endAssignments(r.sub, 1, r.counted)
 		s.tasks.Found(s.now(), r.task)
 	}
@@ -101,8 +101,8 @@ func (s *shard) storeHolds(ctx context.Context, fence store.Fence, batch []holdR
 	tokens, capped := store.NewTokens(len(batch)), false
 	for i, r := range batch {
 		m.tokens[i] = r.sub.hold(r.task.ID, tokens[i])
-		r.leave.Apply(&m.tokens[i])
-		capped = capped || r.leave != nil && r.leave.Permit != nil
+		r.admission.Apply(&m.tokens[i])
+		capped = capped || r.admission != nil && r.admission.Permit != nil
 	}
 	_, m.err = s.Resolve(ctx, func() (err error) {
 		_, m.results, err = s.store.Hold(ctx, s.id, fence, m.tokens)
@@ -127,9 +127,9 @@ func (s *shard) onHolds(m *holdsDone) {
 		s.tasks.Left(r.task.ID)
 		result := m.results[i]
 		if r.counted {
-			s.through.count(&r, result.Status, now)
+			s.outcome.count(&r, result.Status, now)
 		}
-		if r.leave != nil && s.onLeave(r, m.tokens[i].Token, result.Status) {
+		if r.admission != nil && s.admitted(r, m.tokens[i].Token, result.Status) {
 			continue
 		}
 		switch result.Status {
@@ -149,7 +149,7 @@ func (s *shard) onHolds(m *holdsDone) {
 			s.TellSettled(s.id, r.task.ID)
 		}
 	}
-	s.flyLater()
+	s.scheduleFlush()
 }
 
 // onHoldsFailed gives the credit back. The tasks are read again from the store
@@ -161,21 +161,21 @@ func (s *shard) onHoldsFailed(m *holdsDone) {
 		s.endAssignments(r.sub, 1, r.counted)
 		oldest = min(oldest, r.task.Due)
 	}
-	s.endLeaves(m)
+	s.endAdmissions(m)
 	s.expectHolds(m.tokens, m.err)
 	s.noteError(m.err)
-	s.later(oldest)
-	s.flyLater()
+	s.reloadLater(oldest)
+	s.scheduleFlush()
 }
 
-// endLeaves frees the permits of a call that failed, if it certainly held nothing.
-func (s *shard) endLeaves(m *holdsDone) {
+// endAdmissions frees the permits of a call that failed, if it certainly held nothing.
+func (s *shard) endAdmissions(m *holdsDone) {
 	if errors.Is(m.err, store.ErrUnknown) {
 		return // it may be held
 	}
 	if errors.Is(m.err, store.ErrFenced) || errors.Is(m.err, store.ErrUnavailable) {
 		for _, r := range m.batch {
-			s.endLeave(r.leave)
+			s.endAdmission(r.admission)
 		}
 	}
 }

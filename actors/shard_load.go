@@ -139,18 +139,18 @@ func (s *shard) countLoaded(counts bool, p *loaded) {
 func (s *shard) notLoaded(matters bool, err error) {
 	if matters {
 		s.noteError(err)
-		s.later(math.MaxInt64)
+		s.reloadLater(math.MaxInt64)
 	}
 }
 
-// later has what is due at from or later read again once a failing store may have come
+// reloadLater has what is due at from or later read again once a failing store may have come
 // back. At most one such reading is pending.
-func (s *shard) later(from store.Millis) {
-	if s.again != nil {
-		*s.again = min(*s.again, from)
+func (s *shard) reloadLater(from store.Millis) {
+	if s.reloadFrom != nil {
+		*s.reloadFrom = min(*s.reloadFrom, from)
 		return
 	}
-	s.again = &from
+	s.reloadFrom = &from
 	s.calls.Run(func(ctx context.Context) {
 		sleep(ctx, storeRetry)
 		s.post(&reload{})
@@ -159,11 +159,11 @@ func (s *shard) later(from store.Millis) {
 
 // reload does what later was asked for.
 func (s *shard) reload() {
-	if s.again == nil { // it was asked of an earlier incarnation
+	if s.reloadFrom == nil { // it was asked of an earlier incarnation
 		return
 	}
-	s.tasks.Lower(*s.again)
-	s.again = nil
+	s.tasks.Lower(*s.reloadFrom)
+	s.reloadFrom = nil
 	s.tasks.Refresh(s.now())
 	s.carryOut()
 }

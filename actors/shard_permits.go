@@ -22,19 +22,19 @@ func (s *shard) permitted(id string, p *dispatch.Permit) {
 	s.permits[id] = p
 }
 
-// onLeave records what became of a task under limits, and reports whether that is
+// admitted records what became of a task under limits, and reports whether that is
 // all there is to do: one that came too late is ready again, without its leave.
-func (s *shard) onLeave(r holdRequest, token store.Token, status store.Status) (done bool) {
+func (s *shard) admitted(r holdRequest, token store.Token, status store.Status) (done bool) {
 	switch {
-	case status == store.OK && r.leave.Doomed:
+	case status == store.OK && r.admission.Doomed:
 		s.endAssignments(r.sub, 1, r.counted)
-		s.bury(r.task.ID, token)
+		s.deadLetter(r.task.ID, token)
 		return true
-	case status == store.OK && r.leave.Permit != nil:
-		s.permitted(r.task.ID, r.leave.Permit)
+	case status == store.OK && r.admission.Permit != nil:
+		s.permitted(r.task.ID, r.admission.Permit)
 		return false
 	}
-	s.endLeave(r.leave)
+	s.endAdmission(r.admission)
 	if status == store.Late {
 		s.endAssignments(r.sub, 1, r.counted)
 		s.tasks.Found(s.now(), r.task)
@@ -53,15 +53,15 @@ func (s *shard) endPermit(id string, token store.Token) {
 	}
 }
 
-// endLeave frees what a task that is not held was to be held under.
-func (s *shard) endLeave(l *dispatch.Admission) {
+// endAdmission frees what a task that is not held was to be held under.
+func (s *shard) endAdmission(l *dispatch.Admission) {
 	if l != nil && l.Permit != nil {
 		s.endedPermits = append(s.endedPermits, l.Permit)
 	}
 }
 
-// bury dead-letters a task that was held for that.
-func (s *shard) bury(id string, token store.Token) {
+// deadLetter dead-letters a task that was held for that.
+func (s *shard) deadLetter(id string, token store.Token) {
 	call := newSettleCall([]Settlement{{
 		Kind: SettleNack, ID: id, Token: encodeToken(s.id.N, token), reason: store.ReasonRateLimited,
 	}}, func([]Settled) {})
@@ -77,7 +77,7 @@ func (s *shard) lengthen(ctx context.Context, batch []holdRequest, holds []store
 	var at []int
 	latest := s.latest()
 	for i, r := range results {
-		l := batch[i].leave
+		l := batch[i].admission
 		if r.Status != store.OK || l == nil || l.Permit == nil || r.Task.Visibility <= holds[i].Visibility {
 			continue
 		}

@@ -33,7 +33,7 @@ func (s *shard) onDeadlines(ms int64) {
 			id: h.ID, token: h.Token, retries: h.Retries, known: h.Sub != nil && !h.Foreign,
 		})
 	}
-	s.flyLater()
+	s.scheduleFlush()
 }
 
 func (s *shard) flushRecovers() {
@@ -116,7 +116,7 @@ func (s *shard) onRecovered(m *recovered) {
 		s.tasks.Lower(m.began)
 	}
 	s.noteError(m.err)
-	s.flyLater()
+	s.scheduleFlush()
 }
 
 func (s *shard) moveDeadline(id string, token store.Token, to store.Millis) {

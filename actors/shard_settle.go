@@ -93,7 +93,7 @@ func (s *shard) settle(m *settleHolds) {
 			s.nacks.Waiting = append(s.nacks.Waiting, it)
 		}
 	}
-	s.flyLater()
+	s.scheduleFlush()
 }
 
 func (s *shard) flushSettles() {
@@ -183,7 +183,7 @@ func (s *shard) onAcks(m *acksDone) {
 	s.tellEnded(ended)
 	s.tellHoldsSettled(ended)
 	s.noteError(m.err)
-	s.flyLater()
+	s.scheduleFlush()
 }
 
 // answerGone answers the ack of a task that is gone. When the answer of a first try
@@ -299,7 +299,7 @@ func (s *shard) onNacks(m *nacksDone) {
 		s.tasks.Lower(m.began)
 	}
 	s.noteError(m.err)
-	s.flyLater()
+	s.scheduleFlush()
 }
 
 func (s *shard) storeExtends(ctx context.Context, batch []settleItem, topic *store.Topic) *extendsDone {
@@ -349,7 +349,7 @@ func (s *shard) onExtends(m *extendsDone) {
 		}
 	}
 	s.noteError(m.err)
-	s.flyLater()
+	s.scheduleFlush()
 }
 
 // passCancels passes on that the cancellation of tasks was asked for, to who holds them.

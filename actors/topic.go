@@ -98,7 +98,7 @@ func (t *topicActor) Receive(c actor.Context) {
 	case *refunded:
 		t.core.Unassign(now, dispatch.Address{Sub: m.sub, Shard: m.shard}, m.counted)
 		t.core.Refund(now, m.sub, m.n-m.counted)
-	case *cameThrough:
+	case *holdOutcome:
 		t.core.Held(now, m.shard, m.Outcome)
 	case *shardOwned:
 		t.owned[m.shard] = true
@@ -198,8 +198,8 @@ type spawner interface {
 
 func (t *topicActor) spawnShard(c spawner, n int, at shardSlot) {
 	id := store.Shard{Topic: t.topic.Name, N: n}
-	kept := new(keptShard)
-	props := t.props(func() actor.Actor { return newShard(t.runtime, id, t.ref, at, kept) })
+	saved := new(savedShard)
+	props := t.props(func() actor.Actor { return newShard(t.runtime, id, t.ref, at, saved) })
 	if _, err := c.SpawnNamed(props, shardName(n)); err != nil {
 		panic(fmt.Sprintf("spawn shard %v: %v", id, err)) // names are ours: a bug
 	}

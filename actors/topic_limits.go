@@ -73,7 +73,7 @@ func (t *topicActor) carryOut() {
 	fx := t.core.Effects()
 	for i := range fx.Hold {
 		h := &fx.Hold[i]
-		t.tell(t.ref, h.Shard, &holdTasks{sub: t.subs[h.Sub], tasks: h.Tasks, leaves: h.Admissions, counted: h.Counted})
+		t.tell(t.ref, h.Shard, &holdTasks{sub: t.subs[h.Sub], tasks: h.Tasks, admissions: h.Admissions, counted: h.Counted})
 	}
 	t.free(fx.Free)
 	t.reserves.Waiting = append(t.reserves.Waiting, fx.Reserve...)
