@@ -25,7 +25,7 @@ func subscribeSlowly(t *testing.T, s *service.Service, o actors.SubscribeOptions
 	t.Helper()
 	slow := &slowStream{Stream: servicetest.Stream{T: t}, seen: make(map[string]int)}
 	o.Topic, o.Worker, o.TellsSent = "t", "slow", true
-	sub, err := s.Subscribe(t.Context(), o, slow)
+	sub, err := s.Delivery.Subscribe(t.Context(), o, slow)
 	if err != nil {
 		t.Fatalf("subscribe: %v", err)
 	}
@@ -109,7 +109,7 @@ func TestStreamThatIsNotReadCostsABoundedNumberOfBytes(t *testing.T) {
 				if got < 8*mib || got > 9*mib+mib/2 {
 					t.Errorf("%d bytes are unsent, want about 8 MiB", got)
 				}
-				status, err := s.DescribeTopic(t.Context(), "t")
+				status, err := s.Topics.Describe(t.Context(), "t")
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -222,7 +222,7 @@ func TestStreamThatEndsLeavesNoBytes(t *testing.T) {
 func TestPollTakesNoMoreThanItsBytes(t *testing.T) {
 	servicetest.Bubble(t, largePayloads(), func(t *testing.T, s *service.Service) {
 		enqueueLarge(t, s, 20, mib, 0)
-		got, err := s.Retrieve(t.Context(), actors.SubscribeOptions{Topic: "t", MaxBytes: 2 * mib}, 100, time.Second)
+		got, err := s.Delivery.Retrieve(t.Context(), actors.SubscribeOptions{Topic: "t", MaxBytes: 2 * mib}, 100, time.Second)
 		if err != nil {
 			t.Fatal(err)
 		}

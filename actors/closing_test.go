@@ -17,7 +17,7 @@ func TestSubscribersOfADeletedTopicAreTold(t *testing.T) {
 		a, b := f.Nodes["a"].Sys, f.Nodes["b"].Sys
 		here, there := servicetest.Subscribe(t, a, "mail", 10), servicetest.Subscribe(t, b, "mail", 10)
 		servicetest.Idle(time.Second)
-		if err := a.DeleteTopic(t.Context(), "mail", true); err != nil {
+		if err := a.Topics.Delete(t.Context(), "mail", true); err != nil {
 			t.Fatal(err)
 		}
 		servicetest.Idle(3 * time.Second)

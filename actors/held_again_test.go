@@ -18,7 +18,7 @@ func TestHoldInThePlaceOfAnotherMakesRoom(t *testing.T) {
 	servicetest.Bubble(t, actors.Config{}, func(t *testing.T, s *service.Service) {
 		const room = 2
 		worker := &servicetest.Stream{T: t}
-		sub, err := s.Subscribe(t.Context(), actors.SubscribeOptions{Topic: "mail", Worker: "w", MaxInFlight: room}, worker)
+		sub, err := s.Delivery.Subscribe(t.Context(), actors.SubscribeOptions{Topic: "mail", Worker: "w", MaxInFlight: room}, worker)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -43,7 +43,7 @@ func TestTopicThatOpensDuringAJoinIsPlaced(t *testing.T) {
 				a.Node().Broadcast(&actors.ViewChanged{})
 			}, new(sync.Once)}
 		})
-		if _, err := a.CreateTopic(t.Context(), "mail", service.TopicChange{Shards: new(64)}); err != nil {
+		if _, err := a.Topics.Create(t.Context(), "mail", service.TopicChange{Shards: new(64)}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := a.Node().Topic(t.Context(), "mail", false); err != nil {
@@ -117,7 +117,7 @@ func TestOpeningEndsAtTheDeadline(t *testing.T) {
 			wg.Go(func() {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 				defer cancel()
-				out, err := s.Enqueue(ctx, []service.NewTask{servicetest.After("slow", "a", 0)})
+				out, err := s.Tasks.Enqueue(ctx, []service.NewTask{servicetest.After("slow", "a", 0)})
 				if err == nil && out[0].Err == nil {
 					t.Error("stored, though the topic cannot have been read")
 				}

@@ -59,7 +59,7 @@ func TestHoldsOfAnUnknownOutcomeRunOutOnTime(t *testing.T) {
 				f.Set(func(f *servicetest.FaultyStore) { f.Losing[call] = 1000 })
 				task := servicetest.After("mail", "a", delay)
 				task.Task.MaxRetries = -1
-				_, _ = s.Enqueue(t.Context(), []service.NewTask{task})
+				_, _ = s.Tasks.Enqueue(t.Context(), []service.NewTask{task})
 				time.Sleep(delay + actors.ResolveFor + 2*time.Second)
 				f.Set(func(f *servicetest.FaultyStore) { f.Losing[call] = 0 })
 				time.Sleep(25 * time.Second)

@@ -15,7 +15,7 @@ func TestReleaseThatFailsIsRepeated(t *testing.T) {
 		w := f.Work(f.Nodes["a"], "mail", 1000)
 		w.Enqueue(f.Nodes["a"], "mail", "t", 200, 4*time.Second)
 		f.Nodes["b"].Store.Refuse(10)
-		if err := f.Nodes["a"].Sys.DrainNode(t.Context(), "b", true); err != nil {
+		if err := f.Nodes["a"].Sys.Fleet.Drain(t.Context(), "b", true); err != nil {
 			t.Fatal(err)
 		}
 		w.Run(5 * time.Second)
@@ -38,7 +38,7 @@ func TestClaimOfALostLeaseIsReleased(t *testing.T) {
 		a.Store.Freeze(true)
 		b.Store.Freeze(true)
 		time.Sleep(3 * time.Second)
-		if err := b.Sys.DrainNode(t.Context(), "b", true); err != nil {
+		if err := b.Sys.Fleet.Drain(t.Context(), "b", true); err != nil {
 			t.Fatal(err)
 		}
 		b.Store.Freeze(false) // its session is alive again before anybody can claim
@@ -59,7 +59,7 @@ func TestReleasedShardComesBack(t *testing.T) {
 		w := f.Work(f.Nodes["a"], "mail", 100)
 		before := f.Owners("mail")
 		shard := store.Shard{Topic: "mail", N: 3}
-		if err := f.Nodes["a"].Sys.ReleaseShard(t.Context(), shard); err != nil {
+		if err := f.Nodes["a"].Sys.Fleet.Release(t.Context(), shard); err != nil {
 			t.Fatal(err)
 		}
 		w.Enqueue(f.Nodes["b"], "mail", "t", 500, 500*time.Millisecond)

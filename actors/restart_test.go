@@ -25,7 +25,7 @@ func panicTopic(s *service.Service, topic string) { s.Node().PanicTopic(topic) }
 func subscribeFew(t *testing.T, s *service.Service, topic string, n int) *servicetest.Stream {
 	t.Helper()
 	o := &servicetest.Stream{T: t}
-	sub, err := s.Subscribe(t.Context(), actors.SubscribeOptions{Topic: topic, Worker: "w", MaxInFlight: n}, o)
+	sub, err := s.Delivery.Subscribe(t.Context(), actors.SubscribeOptions{Topic: topic, Worker: "w", MaxInFlight: n}, o)
 	if err != nil {
 		t.Fatalf("subscribe: %v", err)
 	}
@@ -89,7 +89,7 @@ func TestHoldsOfAnEarlierIncarnationGoBack(t *testing.T) {
 				w := subscribeFew(t, s, "mail", 4)
 				arrive := make(chan struct{})
 				f.Set(func(f *servicetest.FaultyStore) { f.Late = map[string]chan struct{}{call: arrive} })
-				go s.Enqueue(t.Context(), []service.NewTask{servicetest.After("mail", "a", delay)})
+				go s.Tasks.Enqueue(t.Context(), []service.NewTask{servicetest.After("mail", "a", delay)})
 				time.Sleep(2 * time.Second)
 				panicShard(s, "mail", 0)
 				time.Sleep(100 * time.Millisecond)
@@ -129,7 +129,7 @@ func TestPanicWithACallInFlightDoesNotKeepTheNode(t *testing.T) {
 		servicetest.EnqueueOne(t, s, servicetest.After("mail", "a", time.Hour))
 		arrive := make(chan struct{})
 		f.Set(func(f *servicetest.FaultyStore) { f.Late = map[string]chan struct{}{"add": arrive} })
-		go s.Enqueue(t.Context(), []service.NewTask{servicetest.After("mail", "b", time.Hour)})
+		go s.Tasks.Enqueue(t.Context(), []service.NewTask{servicetest.After("mail", "b", time.Hour)})
 		synctest.Wait()
 		panicShard(s, "mail", 0)
 		time.Sleep(time.Millisecond)
@@ -193,7 +193,7 @@ func TestPanicOfATopicUnderLimitsKeepsTheNode(t *testing.T) {
 	for _, call := range []string{"acquire", "free"} {
 		t.Run(call, func(t *testing.T) {
 			servicetest.FaultBubble(t, actors.Config{Topic: store.Topic{Shards: 1}}, func(t *testing.T, s *service.Service, f *servicetest.FaultyStore) {
-				if _, err := s.CreateTopic(t.Context(), "mail", service.TopicChange{Concurrency: new(1)}); err != nil {
+				if _, err := s.Topics.Create(t.Context(), "mail", service.TopicChange{Concurrency: new(1)}); err != nil {
 					t.Fatal(err)
 				}
 				w := servicetest.Subscribe(t, s, "mail", 10)
@@ -229,7 +229,7 @@ func TestPanicOfATopicUnderLimitsKeepsTheNode(t *testing.T) {
 func TestShardsThatPanickedAreHandedOver(t *testing.T) {
 	servicetest.FleetBubble(t, []string{"a", "b"}, func(t *testing.T, f *servicetest.Fleet) {
 		a, b := f.Nodes["a"], f.Nodes["b"].Sys
-		if _, err := a.Sys.CreateTopic(t.Context(), "mail", service.TopicChange{Shards: new(12)}); err != nil {
+		if _, err := a.Sys.Topics.Create(t.Context(), "mail", service.TopicChange{Shards: new(12)}); err != nil {
 			t.Fatal(err)
 		}
 		w := servicetest.Subscribe(t, a.Sys, "mail", 1000)
@@ -292,7 +292,7 @@ func (o *panickyStream) Deliver(d []actors.Delivery) bool {
 func TestPanicOfAWorkerBeginsItsStreamAnew(t *testing.T) {
 	servicetest.Bubble(t, actors.Config{Topic: store.Topic{Shards: 1}}, func(t *testing.T, s *service.Service) {
 		w := &panickyStream{Stream: &servicetest.Stream{T: t}}
-		sub, err := s.Subscribe(t.Context(), actors.SubscribeOptions{Topic: "mail", Worker: "w", MaxInFlight: 1}, w)
+		sub, err := s.Delivery.Subscribe(t.Context(), actors.SubscribeOptions{Topic: "mail", Worker: "w", MaxInFlight: 1}, w)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -43,7 +43,7 @@ func meetsTheEnd(t *testing.T, test func(f *servicetest.Fleet)) {
 	servicetest.FleetBubble(t, []string{"a", "b"}, func(t *testing.T, f *servicetest.Fleet) {
 		accepted(t, f, "old", "b", "a")
 		servicetest.Idle(3 * time.Second)
-		if err := f.Nodes["a"].Sys.DeleteTopic(t.Context(), "mail", true); err != nil {
+		if err := f.Nodes["a"].Sys.Topics.Delete(t.Context(), "mail", true); err != nil {
 			t.Fatal(err)
 		}
 		test(f)
@@ -81,7 +81,7 @@ func TestATopicIsCreatedAnewWithOtherShards(t *testing.T) {
 		t.Run(fmt.Sprint(shards), func(t *testing.T) {
 			meetsTheEnd(t, func(f *servicetest.Fleet) {
 				a, b := f.Nodes["a"].Sys, f.Nodes["b"].Sys
-				if _, err := a.CreateTopic(f.Context(), "mail", service.TopicChange{Shards: &shards}); err != nil {
+				if _, err := a.Topics.Create(f.Context(), "mail", service.TopicChange{Shards: &shards}); err != nil {
 					f.Fatal(err)
 				}
 				count := accepted(f.T, f, "new", "b", "a")
@@ -125,7 +125,7 @@ func TestADeletionIsUndone(t *testing.T) {
 	servicetest.FleetBubble(t, []string{"a", "b"}, func(t *testing.T, f *servicetest.Fleet) {
 		accepted(t, f, "old", "b", "a")
 		topic := openTopic(f.Nodes["a"].Sys, "mail")
-		if err := f.Nodes["a"].Sys.DeleteTopic(t.Context(), "mail", true); err != nil {
+		if err := f.Nodes["a"].Sys.Topics.Delete(t.Context(), "mail", true); err != nil {
 			t.Fatal(err)
 		}
 		topic.Version = 0

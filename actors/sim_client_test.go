@@ -192,7 +192,7 @@ func (s *sim) enqueue(t simTask, tries int) {
 	settled := false
 	s.order.asked(t.id, t.traits)
 	c.call(n, e, func(ctx context.Context) (history.Event, error) {
-		out, err := n.use.Enqueue(ctx, []service.NewTask{{
+		out, err := n.use.Tasks.Enqueue(ctx, []service.NewTask{{
 			Topic: simTopic, When: t.when,
 			Task: store.Task{ID: t.id, Payload: []byte(sum), MaxRetries: t.retries, Traits: t.traits},
 		}})
@@ -230,14 +230,14 @@ func (s *sim) meddle(t simTask) {
 	c := s.client("meddler")
 	if s.chance(0.5) {
 		c.call(n, history.Event{Op: history.Delete, Task: t.id}, func(ctx context.Context) (history.Event, error) {
-			_, err := n.use.Delete(ctx, simTopic, t.id)
+			_, err := n.use.Tasks.Delete(ctx, simTopic, t.id)
 			return history.Event{}, err
 		})
 		return
 	}
 	w := service.When{At: store.Millis(time.Now().UnixMilli()).Add(s.between(time.Millisecond, 8*time.Second))}
 	c.call(n, history.Event{Op: history.Reschedule, Task: t.id, Due: int64(w.At)}, func(ctx context.Context) (history.Event, error) {
-		edited, err := n.use.Reschedule(ctx, simTopic, t.id, w, 0)
+		edited, err := n.use.Tasks.Reschedule(ctx, simTopic, t.id, w, 0)
 		return history.Event{Due: int64(edited.Due)}, err
 	})
 }
@@ -279,7 +279,7 @@ func (s *sim) startWorker(n *simNode, k int) {
 		s.spawn(n, "subscribe "+w.c.name, func() (err error) {
 			ctx, cancel := context.WithTimeout(n.ctx, s.plan.callTimeout)
 			defer cancel()
-			w.sub, err = n.use.Subscribe(ctx, actors.SubscribeOptions{Topic: simTopic, Worker: w.c.name, MaxInFlight: credit}, w)
+			w.sub, err = n.use.Delivery.Subscribe(ctx, actors.SubscribeOptions{Topic: simTopic, Worker: w.c.name, MaxInFlight: credit}, w)
 			return err
 		}, func(err error) {
 			if err != nil {
@@ -467,7 +467,7 @@ func (w *simWorker) ask(d actors.Delivery, op history.Op) {
 	}
 	if other := s.anyNode(); op != history.Extend && s.chance(0.2) && other != nil {
 		w.c.call(other, e, func(ctx context.Context) (history.Event, error) {
-			results, err := other.use.Settle(ctx, simTopic, []actors.Settlement{a})
+			results, err := other.use.Delivery.Settle(ctx, simTopic, []actors.Settlement{a})
 			if err != nil {
 				return history.Event{}, err
 			}

@@ -30,7 +30,7 @@ func (s *sim) drop() {
 	s.order.forget()
 	s.excuse(s.plan.callTimeout + s.plan.housekeepEvery)
 	s.client("dropper").call(n, history.Event{Op: history.Drop, Topic: simTopic}, func(ctx context.Context) (history.Event, error) {
-		err := n.use.DeleteTopic(ctx, simTopic, true)
+		err := n.use.Topics.Delete(ctx, simTopic, true)
 		s.arrive(s.order.forget, "order", "forget", "", 0)
 		return history.Event{}, err
 	})

@@ -390,7 +390,7 @@ func (l *simLink) open() {
 	at.served = append(at.served, l)
 	at.whenAwake(func() {
 		l.s.spawn(at, "serve "+l.from.key, func() (err error) {
-			l.sub, err = at.use.Subscribe(at.ctx, l.options, l)
+			l.sub, err = at.use.Delivery.Subscribe(at.ctx, l.options, l)
 			return err
 		}, func(err error) {
 			switch {

@@ -50,7 +50,7 @@ func (s *sim) retrieve() {
 		s.spawn(n, "poll", func() (err error) {
 			ctx, cancel := context.WithTimeout(n.ctx, s.plan.callTimeout)
 			defer cancel()
-			p.sub, err = n.use.Subscribe(ctx, actors.SubscribeOptions{Topic: simTopic, Worker: p.c.name, MaxInFlight: most}, p)
+			p.sub, err = n.use.Delivery.Subscribe(ctx, actors.SubscribeOptions{Topic: simTopic, Worker: p.c.name, MaxInFlight: most}, p)
 			return err
 		}, func(err error) {
 			if err == nil {
@@ -134,7 +134,7 @@ func (s *sim) polled(c *simClient, d actors.Delivery, sent time.Time) {
 		s.order.settled(d.Task.ID)
 		e := history.Event{Op: op, Task: d.Task.ID, Token: hex.EncodeToString(d.Token)}
 		c.call(n, e, func(ctx context.Context) (history.Event, error) {
-			results, err := n.use.Settle(ctx, simTopic, []actors.Settlement{{Kind: kind, ID: d.Task.ID, Token: d.Token}})
+			results, err := n.use.Delivery.Settle(ctx, simTopic, []actors.Settlement{{Kind: kind, ID: d.Task.ID, Token: d.Token}})
 			if err != nil {
 				return history.Event{}, err
 			}

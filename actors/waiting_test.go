@@ -59,7 +59,7 @@ func TestMetricsTellWhatTasksWaitFor(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			servicetest.Bubble(t, actors.Config{Topic: store.Topic{Shards: 1}}, func(t *testing.T, s *service.Service) {
-				if _, err := s.CreateTopic(t.Context(), "mail", tt.limits); err != nil {
+				if _, err := s.Topics.Create(t.Context(), "mail", tt.limits); err != nil {
 					t.Fatal(err)
 				}
 				w := servicetest.Subscribe(t, s, "mail", 10)
@@ -92,7 +92,7 @@ func TestMetricsTellWhatTasksWaitFor(t *testing.T) {
 // topic that is gone has no gauges.
 func TestMetricsForgetWhatWaitedUnderLimits(t *testing.T) {
 	servicetest.Bubble(t, actors.Config{Topic: store.Topic{Shards: 4}}, func(t *testing.T, s *service.Service) {
-		if _, err := s.CreateTopic(t.Context(), "mail", service.TopicChange{Rate: &store.Rate{Count: 1, Period: time.Hour}}); err != nil {
+		if _, err := s.Topics.Create(t.Context(), "mail", service.TopicChange{Rate: &store.Rate{Count: 1, Period: time.Hour}}); err != nil {
 			t.Fatal(err)
 		}
 		servicetest.Subscribe(t, s, "mail", 10)
@@ -103,14 +103,14 @@ func TestMetricsForgetWhatWaitedUnderLimits(t *testing.T) {
 		if rate, _, _ := waits(t, s); rate != 7 {
 			t.Errorf("%v wait for the rate, want 7", rate)
 		}
-		if _, err := s.ConfigureTopic(t.Context(), "mail", service.TopicChange{Rate: &store.Rate{}, Concurrency: new(3)}); err != nil {
+		if _, err := s.Topics.Configure(t.Context(), "mail", service.TopicChange{Rate: &store.Rate{}, Concurrency: new(3)}); err != nil {
 			t.Fatal(err)
 		}
 		servicetest.Idle(time.Second)
 		if rate, concurrency, _ := waits(t, s); rate != 0 || concurrency != 4 {
 			t.Errorf("%v wait for a rate and %v for a cap, want none and 4", rate, concurrency)
 		}
-		if err := s.DeleteTopic(t.Context(), "mail", true); err != nil {
+		if err := s.Topics.Delete(t.Context(), "mail", true); err != nil {
 			t.Fatal(err)
 		}
 		servicetest.Idle(time.Second)
@@ -147,7 +147,7 @@ func TestShardsTakeTheirCountWithThem(t *testing.T) {
 // TestFilterTellsWhatTasksWaitFor as a look at one of them does.
 func TestFilterTellsWhatTasksWaitFor(t *testing.T) {
 	servicetest.Bubble(t, actors.Config{Topic: store.Topic{Shards: 3}}, func(t *testing.T, s *service.Service) {
-		if _, err := s.CreateTopic(t.Context(), "mail", service.TopicChange{KeyRate: &store.Rate{Count: 1, Period: time.Hour, Burst: 1}, KeyConcurrency: new(1)}); err != nil {
+		if _, err := s.Topics.Create(t.Context(), "mail", service.TopicChange{KeyRate: &store.Rate{Count: 1, Period: time.Hour, Burst: 1}, KeyConcurrency: new(1)}); err != nil {
 			t.Fatal(err)
 		}
 		servicetest.Subscribe(t, s, "mail", 10)
@@ -162,12 +162,12 @@ func TestFilterTellsWhatTasksWaitFor(t *testing.T) {
 		servicetest.Idle(2 * time.Second)
 		seen := map[service.WaitingFor]int{}
 		for token := ""; ; {
-			page, next, err := s.Find(t.Context(), "mail", service.TaskFilter{DueFrom: 1}, 2, token)
+			page, next, err := s.Finder.Find(t.Context(), "mail", service.TaskFilter{DueFrom: 1}, 2, token)
 			if err != nil {
 				t.Fatal(err)
 			}
 			for _, f := range page {
-				one, err := s.Get(t.Context(), "mail", f.ID)
+				one, err := s.Tasks.Get(t.Context(), "mail", f.ID)
 				if err != nil || one.WaitingFor != f.WaitingFor || one.NextToken != f.NextToken {
 					t.Errorf("%s waits for %d until %d, and by itself for %d until %d (%v)", f.ID, f.WaitingFor, f.NextToken, one.WaitingFor, one.NextToken, err)
 				}

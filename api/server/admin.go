@@ -24,7 +24,7 @@ func (a *admin) CreateTopic(ctx context.Context, r *ddqv1.CreateTopicRequest) (*
 	if e != nil {
 		return nil, e
 	}
-	t, err := a.sys.CreateTopic(ctx, r.Name, change)
+	t, err := a.sys.Topics.Create(ctx, r.Name, change)
 	if err != nil {
 		return nil, err
 	}
@@ -37,7 +37,7 @@ func (a *admin) ConfigureTopic(ctx context.Context, r *ddqv1.ConfigureTopicReque
 		return nil, e
 	}
 	change.IfVersion = r.IfVersion
-	t, err := a.sys.ConfigureTopic(ctx, r.Name, change)
+	t, err := a.sys.Topics.Configure(ctx, r.Name, change)
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +45,7 @@ func (a *admin) ConfigureTopic(ctx context.Context, r *ddqv1.ConfigureTopicReque
 }
 
 func (a *admin) DescribeTopic(ctx context.Context, r *ddqv1.DescribeTopicRequest) (*ddqv1.DescribeTopicResponse, error) {
-	t, err := a.sys.DescribeTopic(ctx, r.Name)
+	t, err := a.sys.Topics.Describe(ctx, r.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +71,7 @@ func (a *admin) ListTopics(ctx context.Context, r *ddqv1.ListTopicsRequest) (*dd
 	if e != nil {
 		return nil, e
 	}
-	topics, next, err := a.sys.ListTopics(ctx, size, r.PageToken)
+	topics, next, err := a.sys.Topics.List(ctx, size, r.PageToken)
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +83,7 @@ func (a *admin) ListTopics(ctx context.Context, r *ddqv1.ListTopicsRequest) (*dd
 }
 
 func (a *admin) DeleteTopic(ctx context.Context, r *ddqv1.DeleteTopicRequest) (*ddqv1.DeleteTopicResponse, error) {
-	if err := a.sys.DeleteTopic(ctx, r.Name, r.Force); err != nil {
+	if err := a.sys.Topics.Delete(ctx, r.Name, r.Force); err != nil {
 		return nil, err
 	}
 	return &ddqv1.DeleteTopicResponse{}, nil
@@ -100,7 +100,7 @@ func (a *admin) PauseTopic(ctx context.Context, r *ddqv1.PauseTopicRequest) (*dd
 	if r.Enqueue {
 		change.EnqueuePaused = &r.Enqueue
 	}
-	t, err := a.sys.ConfigureTopic(ctx, r.Name, change)
+	t, err := a.sys.Topics.Configure(ctx, r.Name, change)
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +112,7 @@ func (a *admin) ResumeTopic(ctx context.Context, r *ddqv1.ResumeTopicRequest) (*
 	if e != nil {
 		return nil, e
 	}
-	t, err := a.sys.ConfigureTopic(ctx, r.Name, service.TopicChange{DeliveryPaused: new(bool), EnqueuePaused: new(bool), Ramp: ramp})
+	t, err := a.sys.Topics.Configure(ctx, r.Name, service.TopicChange{DeliveryPaused: new(bool), EnqueuePaused: new(bool), Ramp: ramp})
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +120,7 @@ func (a *admin) ResumeTopic(ctx context.Context, r *ddqv1.ResumeTopicRequest) (*
 }
 
 func (a *admin) PurgeTopic(ctx context.Context, r *ddqv1.PurgeTopicRequest) (*ddqv1.PurgeTopicResponse, error) {
-	n, err := a.sys.PurgeTopic(ctx, r.Name)
+	n, err := a.sys.Topics.Purge(ctx, r.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -133,7 +133,7 @@ func (a *admin) ListDeadLetters(ctx context.Context, r *ddqv1.ListDeadLettersReq
 		return nil, e
 	}
 	tasks, next, err := page(r.PageSize, r.PageToken, func(size int, token string) ([]service.Found, string, error) {
-		return a.sys.ListDead(ctx, r.Topic, filter, size, token)
+		return a.sys.DeadLetters.List(ctx, r.Topic, filter, size, token)
 	})
 	if err != nil {
 		return nil, err
@@ -146,7 +146,7 @@ func (a *admin) RequeueDeadLetters(ctx context.Context, r *ddqv1.RequeueDeadLett
 	if e != nil {
 		return nil, e
 	}
-	n, missing, err := a.sys.RequeueDead(ctx, r.Topic, r.Ids, filter)
+	n, missing, err := a.sys.DeadLetters.Requeue(ctx, r.Topic, r.Ids, filter)
 	if err != nil {
 		return nil, err
 	}
@@ -158,7 +158,7 @@ func (a *admin) DeleteDeadLetters(ctx context.Context, r *ddqv1.DeleteDeadLetter
 	if e != nil {
 		return nil, e
 	}
-	n, missing, err := a.sys.DeleteDead(ctx, r.Topic, r.Ids, filter)
+	n, missing, err := a.sys.DeadLetters.Delete(ctx, r.Topic, r.Ids, filter)
 	if err != nil {
 		return nil, err
 	}

@@ -6,12 +6,12 @@
 // each other, and the order of frames on a stream. Names, limits and policy are
 // the system's business. api/PROTOCOL.md describes the wire.
 //
-//	Enqueue, Batch ─▶ newTasks ─▶ Service.Enqueue ─▶ results
+//	Enqueue, Batch ─▶ newTasks ─▶ Tasks.Enqueue ─▶ results
 //	EnqueueStream  ─▶ the same, many frames at a time, answered as they finish
 //	Subscribe      ─▶ session: receive ─▶ Subscription.Grant, Settle
 //	                           send    ◀─ outbox ◀─ the subscription's actor
 //
-// Errors travel as *actors.Error until the outermost interceptor turns them
+// Errors travel as *problem.Error until the outermost interceptor turns them
 // into a status; errors.go is the only place that knows codes.
 //
 // # Goroutines

@@ -16,7 +16,7 @@ func (q *queue) RescheduleTask(ctx context.Context, r *ddqv1.RescheduleTaskReque
 	if e != nil {
 		return nil, e
 	}
-	done, err := q.sys.Reschedule(ctx, r.Topic, r.Id, when, r.IfVersion)
+	done, err := q.sys.Tasks.Reschedule(ctx, r.Topic, r.Id, when, r.IfVersion)
 	if err != nil {
 		return nil, err
 	}
@@ -40,7 +40,7 @@ func (q *queue) UpdateTask(ctx context.Context, r *ddqv1.UpdateTaskRequest) (*dd
 	if e != nil {
 		return nil, e
 	}
-	done, err := q.sys.Update(ctx, r.Topic, r.Id, change, r.IfVersion)
+	done, err := q.sys.Tasks.Update(ctx, r.Topic, r.Id, change, r.IfVersion)
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +48,7 @@ func (q *queue) UpdateTask(ctx context.Context, r *ddqv1.UpdateTaskRequest) (*dd
 }
 
 func (q *queue) PromoteTask(ctx context.Context, r *ddqv1.PromoteTaskRequest) (*ddqv1.PromoteTaskResponse, error) {
-	done, err := q.sys.Promote(ctx, r.Topic, r.Id, r.IfVersion)
+	done, err := q.sys.Tasks.Promote(ctx, r.Topic, r.Id, r.IfVersion)
 	if err != nil {
 		return nil, err
 	}

@@ -19,7 +19,7 @@ type queue struct {
 var _ ddqv1.DelayQueueServiceServer = (*queue)(nil)
 
 func (q *queue) GetTask(ctx context.Context, r *ddqv1.GetTaskRequest) (*ddqv1.GetTaskResponse, error) {
-	found, err := q.sys.Get(ctx, r.Topic, r.Id)
+	found, err := q.sys.Tasks.Get(ctx, r.Topic, r.Id)
 	if err != nil {
 		return nil, err
 	}
@@ -35,7 +35,7 @@ func (q *queue) ListTasks(ctx context.Context, r *ddqv1.ListTasksRequest) (*ddqv
 		return q.findTasks(ctx, r, state)
 	}
 	tasks, next, err := page(r.PageSize, r.PageToken, func(size int, token string) ([]service.Found, string, error) {
-		return q.sys.List(ctx, r.Topic, state, size, token)
+		return q.sys.Finder.List(ctx, r.Topic, state, size, token)
 	})
 	if err != nil {
 		return nil, err
@@ -44,7 +44,7 @@ func (q *queue) ListTasks(ctx context.Context, r *ddqv1.ListTasksRequest) (*ddqv
 }
 
 func (q *queue) DeleteTask(ctx context.Context, r *ddqv1.DeleteTaskRequest) (*ddqv1.DeleteTaskResponse, error) {
-	topic, err := q.sys.Delete(ctx, r.Topic, r.Id)
+	topic, err := q.sys.Tasks.Delete(ctx, r.Topic, r.Id)
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +60,7 @@ func (q *queue) Retrieve(ctx context.Context, r *ddqv1.RetrieveRequest) (*ddqv1.
 	}
 	poll, done := q.poll(ctx)
 	defer done()
-	held, err := q.sys.Retrieve(poll, options, max(1, int(r.MaxTasks)), wait)
+	held, err := q.sys.Delivery.Retrieve(poll, options, max(1, int(r.MaxTasks)), wait)
 	at := time.Now()
 	if err != nil {
 		return nil, q.pollError(ctx, err)
@@ -123,7 +123,7 @@ func (q *queue) giveBack(ctx context.Context, topic string, ds []actors.Delivery
 	for i := range ds {
 		releases[i] = release(&ds[i])
 	}
-	if _, err := q.sys.Settle(ctx, topic, releases); err != nil {
+	if _, err := q.sys.Delivery.Settle(ctx, topic, releases); err != nil {
 		q.log.WarnContext(ctx, "tasks not given back", "topic", topic, "tasks", len(ds), "err", err)
 	}
 }
@@ -162,7 +162,7 @@ func (q *queue) Extend(ctx context.Context, r *ddqv1.ExtendRequest) (*ddqv1.Exte
 
 // settle settles one hold.
 func (q *queue) settle(ctx context.Context, topic string, ask actors.Settlement) (actors.Settled, error) {
-	settled, err := q.sys.Settle(ctx, topic, []actors.Settlement{ask})
+	settled, err := q.sys.Delivery.Settle(ctx, topic, []actors.Settlement{ask})
 	if err != nil {
 		return actors.Settled{}, err
 	}

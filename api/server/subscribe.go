@@ -135,11 +135,11 @@ func (ses *session) hello(f *ddqv1.SubscribeRequest) error {
 	}
 	peer := text(f.Hello.Node)
 	if peer != "" {
-		if err := cmp.Or(ses.server.sys.CheckNodeName(peer), ses.server.checkNode(ses.stream.Context(), peer)); err != nil {
+		if err := cmp.Or(ses.server.sys.Fleet.CheckName(peer), ses.server.checkNode(ses.stream.Context(), peer)); err != nil {
 			return err
 		}
 	}
-	sub, err := ses.server.sys.Subscribe(ses.stream.Context(), actors.SubscribeOptions{
+	sub, err := ses.server.sys.Delivery.Subscribe(ses.stream.Context(), actors.SubscribeOptions{
 		Topic:       f.Hello.Topic,
 		Worker:      f.Hello.Worker,
 		MaxInFlight: int(f.Hello.MaxInFlight),

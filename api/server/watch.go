@@ -35,7 +35,7 @@ func (q *queue) WatchTasks(r *ddqv1.WatchTasksRequest, stream grpc.ServerStreami
 	}
 	ctx, done := q.poll(stream.Context())
 	defer done()
-	w, err := q.sys.Watch(ctx, o)
+	w, err := q.sys.Watches.Open(ctx, o)
 	if err != nil {
 		return q.pollError(stream.Context(), err)
 	}

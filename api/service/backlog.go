@@ -157,7 +157,7 @@ func (r *router) look(ctx context.Context, ref *actors.Topic, topic *store.Topic
 	for i := range stats {
 		waiting += stats[i].Pending
 	}
-	backlog.seen(time.Now(), waiting, topic.MaxBacklog, len(r.members()))
+	backlog.seen(time.Now(), waiting, topic.MaxBacklog, len(members(r.node)))
 	return nil
 }
 

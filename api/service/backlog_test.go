@@ -20,11 +20,11 @@ import (
 // Operators raise a cap because it was hit a moment ago.
 func TestChangedBacklogCapCountsAtOnce(t *testing.T) {
 	servicetest.Bubble(t, actors.Config{}, func(t *testing.T, s *service.Service) {
-		if _, err := s.CreateTopic(t.Context(), "mail", service.TopicChange{MaxBacklog: new(2)}); err != nil {
+		if _, err := s.Topics.Create(t.Context(), "mail", service.TopicChange{MaxBacklog: new(2)}); err != nil {
 			t.Fatal(err)
 		}
 		for _, step := range []struct{ most, taken int }{{2, 2}, {3, 1}, {3, 0}, {5, 2}, {4, 0}, {6, 1}} {
-			if _, err := s.ConfigureTopic(t.Context(), "mail", service.TopicChange{MaxBacklog: new(step.most)}); err != nil {
+			if _, err := s.Topics.Configure(t.Context(), "mail", service.TopicChange{MaxBacklog: new(step.most)}); err != nil {
 				t.Fatal(err)
 			}
 			if taken := fill(t, s, "mail", step.taken+1); taken != step.taken {
@@ -70,7 +70,7 @@ func TestBacklogCapIsExactOnOneNode(t *testing.T) {
 			time.Sleep(5 * time.Second)
 		}()
 		most := 100
-		if _, err := s.CreateTopic(t.Context(), "mail", service.TopicChange{MaxBacklog: &most}); err != nil {
+		if _, err := s.Topics.Create(t.Context(), "mail", service.TopicChange{MaxBacklog: &most}); err != nil {
 			t.Fatal(err)
 		}
 		before := st.looks.Load()
@@ -87,7 +87,7 @@ func TestBacklogCapIsExactOnOneNode(t *testing.T) {
 				batch[i].Topic = "mail"
 			}
 		}
-		out, err := s.Enqueue(t.Context(), batch)
+		out, err := s.Tasks.Enqueue(t.Context(), batch)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -96,7 +96,7 @@ func TestBacklogCapIsExactOnOneNode(t *testing.T) {
 				t.Fatalf("task %d of a batch: %v", i, out[i].Err)
 			}
 		}
-		deleted, err := s.PurgeTopic(t.Context(), "mail")
+		deleted, err := s.Topics.Purge(t.Context(), "mail")
 		if err != nil || deleted != 100 {
 			t.Fatalf("purge: %d, %v", deleted, err)
 		}
@@ -111,7 +111,7 @@ func TestBacklogCapIsExactOnOneNode(t *testing.T) {
 func TestBacklogNeverRefusesWhatSettles(t *testing.T) {
 	servicetest.Bubble(t, actors.Config{}, func(t *testing.T, s *service.Service) {
 		most := 2
-		if _, err := s.CreateTopic(t.Context(), "mail", service.TopicChange{MaxBacklog: &most}); err != nil {
+		if _, err := s.Topics.Create(t.Context(), "mail", service.TopicChange{MaxBacklog: &most}); err != nil {
 			t.Fatal(err)
 		}
 		w := servicetest.Subscribe(t, s, "mail", 2)
@@ -131,7 +131,7 @@ func TestBacklogNeverRefusesWhatSettles(t *testing.T) {
 				t.Errorf("nack: %v", r.Err)
 			}
 		}
-		status, err := s.DescribeTopic(t.Context(), "mail")
+		status, err := s.Topics.Describe(t.Context(), "mail")
 		if waiting := status.Depth.Scheduled + status.Depth.Ready; err != nil || waiting != 4 {
 			t.Errorf("%d tasks wait (%v), want the 2 that were let in and the 2 that failed", waiting, err)
 		}
@@ -145,7 +145,7 @@ func TestBacklogCapOfAFleet(t *testing.T) {
 		servicetest.FleetBubble(t, []string{"a", "b", "c"}, func(t *testing.T, f *servicetest.Fleet) {
 			const most = 900
 			n := most
-			if _, err := f.Nodes["a"].Sys.CreateTopic(t.Context(), "mail", service.TopicChange{MaxBacklog: &n}); err != nil {
+			if _, err := f.Nodes["a"].Sys.Topics.Create(t.Context(), "mail", service.TopicChange{MaxBacklog: &n}); err != nil {
 				t.Fatal(err)
 			}
 			var wg sync.WaitGroup

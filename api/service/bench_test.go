@@ -63,7 +63,7 @@ func benchLifeCycle(b *testing.B, batch int, delay time.Duration) {
 	defer s.Node().Stop(context.Background())
 	o := &acker{done: make(chan struct{})}
 	o.left.Store(int64(b.N))
-	sub, err := s.Subscribe(b.Context(), actors.SubscribeOptions{Topic: "t", MaxInFlight: 10_000}, o)
+	sub, err := s.Delivery.Subscribe(b.Context(), actors.SubscribeOptions{Topic: "t", MaxInFlight: 10_000}, o)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -77,7 +77,7 @@ func benchLifeCycle(b *testing.B, batch int, delay time.Duration) {
 		for ; len(tasks) < batch && n < b.N; n++ {
 			tasks = append(tasks, service.NewTask{Topic: "t", Task: store.Task{Payload: payload, MaxRetries: -1}, When: service.When{Delay: delay}})
 		}
-		if _, err := s.Enqueue(b.Context(), tasks); err != nil {
+		if _, err := s.Tasks.Enqueue(b.Context(), tasks); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -12,6 +12,15 @@ import (
 	"github.com/ddq-io/ddq/store/place"
 )
 
+// BulkEditor changes many tasks of a topic at once.
+type BulkEditor struct {
+	node   *actors.Node
+	store  taskStore
+	limits *limits
+	look   *lookup
+	reads  *taskReader
+}
+
 // Bulk says which tasks of a topic to change at once.
 type Bulk struct {
 	Topic  string
@@ -49,21 +58,21 @@ type target struct {
 // bulkAct changes some tasks of a shard, and returns how many.
 type bulkAct func(ctx context.Context, ref *actors.Topic, shard store.Shard, targets []target) (int64, error)
 
-// DeleteMany deletes the pending tasks that b matches. It tells progress as it goes,
+// Delete deletes the pending tasks that b matches. It tells progress as it goes,
 // and ends with the first error of it.
-func (s *Service) DeleteMany(ctx context.Context, b Bulk, progress func(Progress) error) error {
-	return s.bulk(ctx, b, progress, s.deleteTargets)
+func (s *BulkEditor) Delete(ctx context.Context, b Bulk, progress func(Progress) error) error {
+	return s.run(ctx, b, progress, s.deleteTargets)
 }
 
-// RescheduleMany moves the due times of the pending tasks that b matches. A task that
+// Reschedule moves the due times of the pending tasks that b matches. A task that
 // would be due farther ahead than the topic allows, or past its expiry, is skipped.
-func (s *Service) RescheduleMany(ctx context.Context, b Bulk, to Shift, progress func(Progress) error) error {
+func (s *BulkEditor) Reschedule(ctx context.Context, b Bulk, to Shift, progress func(Progress) error) error {
 	if to.Spread < 0 {
 		return problem.BadField("spread", "BAD_DELAY", "spread must not be negative")
 	}
 	var at store.Millis
 	if w := to.When; w != nil {
-		topics, e := s.searched(ctx, cmp.Or(b.Topic, "?"))
+		topics, e := s.look.topics(ctx, cmp.Or(b.Topic, "?"))
 		if e != nil {
 			return e
 		}
@@ -78,7 +87,7 @@ func (s *Service) RescheduleMany(ctx context.Context, b Bulk, to Shift, progress
 			at = actors.CeilMillis(s.node.LatestOf(ref).Add(w.Delay))
 		}
 	}
-	return s.bulk(ctx, b, progress, func(ctx context.Context, ref *actors.Topic, shard store.Shard, targets []target) (int64, error) {
+	return s.run(ctx, b, progress, func(ctx context.Context, ref *actors.Topic, shard store.Shard, targets []target) (int64, error) {
 		latest := s.node.Clock().Millis().Add(ref.Config().MaxDelay)
 		edits := make([]store.Edit, 0, len(targets))
 		for _, t := range targets {
@@ -102,7 +111,7 @@ func (m *Shift) of(t *target, at store.Millis) store.Millis {
 	return due
 }
 
-func (s *Service) checkBulk(b *Bulk) *problem.Error {
+func (s *BulkEditor) check(b *Bulk) *problem.Error {
 	if b.Max < 0 || b.Max > MaxBulk {
 		return problem.BadField("max_tasks", "OUT_OF_RANGE_FIELD", "max_tasks must be 0 to %d", MaxBulk)
 	}
@@ -118,8 +127,8 @@ func (s *Service) checkBulk(b *Bulk) *problem.Error {
 }
 
 // bulk reads all matches of a shard before it acts on any, since acting moves them.
-func (s *Service) bulk(ctx context.Context, b Bulk, progress func(Progress) error, act bulkAct) error {
-	if err := s.checkBulk(&b); err != nil {
+func (s *BulkEditor) run(ctx context.Context, b Bulk, progress func(Progress) error, act bulkAct) error {
+	if err := s.check(&b); err != nil {
 		return err
 	}
 	ref, e := s.node.Topic(ctx, cmp.Or(b.Topic, "?"), false)
@@ -157,8 +166,8 @@ func (s *Service) bulk(ctx context.Context, b Bulk, progress func(Progress) erro
 }
 
 // targets returns the pending tasks of a shard that match, at most as many.
-func (s *Service) targets(ctx context.Context, t *store.Topic, shard store.Shard, f *TaskFilter, most int64) (targets []target, err error) {
-	find := s.newFinder(t, f, []store.Kind{store.KindPending})
+func (s *BulkEditor) targets(ctx context.Context, t *store.Topic, shard store.Shard, f *TaskFilter, most int64) (targets []target, err error) {
+	find := s.reads.byAttributes(t, f, []store.Kind{store.KindPending})
 	for cursor := ""; ; {
 		var page []store.Snapshot
 		if page, cursor, err = find.page(ctx, shard, cursor, findEntries); err != nil {
@@ -180,12 +189,12 @@ func (s *Service) targets(ctx context.Context, t *store.Topic, shard store.Shard
 
 // deleteTargets deletes tasks that are still as they were seen: an edit that nobody
 // could see here may have made them others.
-func (s *Service) deleteTargets(ctx context.Context, ref *actors.Topic, shard store.Shard, targets []target) (n int64, err error) {
+func (s *BulkEditor) deleteTargets(ctx context.Context, ref *actors.Topic, shard store.Shard, targets []target) (n int64, err error) {
 	ids := make([]string, len(targets))
 	for i, t := range targets {
 		ids[i] = t.id
 	}
-	_, now, err := store.GetAll(ctx, s.node.Store(), shard, ids)
+	_, now, err := store.GetAll(ctx, s.store, shard, ids)
 	if err != nil {
 		return 0, err
 	}
@@ -197,7 +206,7 @@ func (s *Service) deleteTargets(ctx context.Context, ref *actors.Topic, shard st
 	}
 	var results []store.RemoveResult
 	repeated, err := s.node.Resolve(ctx, func() (err error) {
-		_, results, err = s.node.Store().Remove(ctx, shard, ids)
+		_, results, err = s.store.Remove(ctx, shard, ids)
 		return err
 	})
 	if err != nil {
@@ -216,11 +225,11 @@ func (s *Service) deleteTargets(ctx context.Context, ref *actors.Topic, shard st
 }
 
 // editTargets makes edits of one shard and tells its owner.
-func (s *Service) editTargets(ctx context.Context, ref *actors.Topic, shard store.Shard, edits []store.Edit) (n int64, err error) {
+func (s *BulkEditor) editTargets(ctx context.Context, ref *actors.Topic, shard store.Shard, edits []store.Edit) (n int64, err error) {
 	var results []store.EditResult
 	var stamp store.Stamp
 	repeated, err := s.node.Resolve(ctx, func() (err error) {
-		stamp, results, err = s.node.Store().Edit(ctx, shard, edits)
+		stamp, results, err = s.store.Edit(ctx, shard, edits)
 		return err
 	})
 	if err != nil {

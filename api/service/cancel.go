@@ -30,14 +30,14 @@ type Cancelled struct {
 // Cancel asks the worker of a running task to stop, and waits up to wait for it to end
 // the task. A pending task is refused, or deleted when orDelete is set. With an empty
 // topic every topic is searched.
-func (s *Service) Cancel(ctx context.Context, topic, id string, wait time.Duration, orDelete bool) (Cancelled, error) {
+func (s *Tasks) Cancel(ctx context.Context, topic, id string, wait time.Duration, orDelete bool) (Cancelled, error) {
 	if err := s.node.Serving(); err != nil {
 		return Cancelled{}, err
 	}
 	if err := s.limits.checkWait(wait); err != nil {
 		return Cancelled{}, err
 	}
-	topic, e := s.locate(ctx, topic, id)
+	topic, e := s.look.locate(ctx, topic, id)
 	if e != nil {
 		return Cancelled{}, e
 	}
@@ -66,7 +66,7 @@ const cancelTries = 5
 // requestCancel marks a running task as to be ended, and tells its worker. It returns
 // the state of the task: running; done, dead or expired, when it was too late; unknown,
 // when it was deleted.
-func (s *Service) requestCancel(ctx context.Context, ref *actors.Topic, id string, orDelete bool) (store.State, *problem.Error) {
+func (s *Tasks) requestCancel(ctx context.Context, ref *actors.Topic, id string, orDelete bool) (store.State, *problem.Error) {
 	for try := 1; ; try++ {
 		state, e := s.markCancelled(ctx, ref, id)
 		if e != nil || !state.Pending() {
@@ -92,11 +92,11 @@ func errNotRunning(id string, state store.State) *problem.Error {
 }
 
 // markCancelled marks a task in the store, and tells those who can reach its worker.
-func (s *Service) markCancelled(ctx context.Context, ref *actors.Topic, id string) (store.State, *problem.Error) {
+func (s *Tasks) markCancelled(ctx context.Context, ref *actors.Topic, id string) (store.State, *problem.Error) {
 	for _, place := range place.Candidates(ref.Config(), id) {
 		var results []store.CancelResult
 		if _, err := s.node.Resolve(ctx, func() (err error) {
-			_, results, err = s.node.Store().Cancel(ctx, place, []string{id})
+			_, results, err = s.store.Cancel(ctx, place, []string{id})
 			return err
 		}); err != nil {
 			return 0, problem.FromStore(err)
@@ -114,7 +114,7 @@ func (s *Service) markCancelled(ctx context.Context, ref *actors.Topic, id strin
 }
 
 // awaitCancel waits for the end of a task whose worker was told.
-func (s *Service) awaitCancel(ctx context.Context, out Cancelled, id string, wait time.Duration) (Cancelled, error) {
+func (s *Tasks) awaitCancel(ctx context.Context, out Cancelled, id string, wait time.Duration) (Cancelled, error) {
 	found, err := s.Wait(ctx, out.Topic, id, wait)
 	if e := problem.FromStore(err); e != nil && e.Kind == problem.NotFound {
 		out.Outcome, out.State = CancelTooLate, store.StateUnknown // success on a topic that keeps no done tasks

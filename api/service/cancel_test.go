@@ -23,7 +23,7 @@ func cancelTask(t *testing.T, s *service.Service, id string, wait time.Duration,
 	done := make(chan cancelled, 1)
 	go func() {
 		begun := time.Now()
-		out, err := s.Cancel(t.Context(), "mail", id, wait, orDelete)
+		out, err := s.Tasks.Cancel(t.Context(), "mail", id, wait, orDelete)
 		done <- cancelled{out, err, time.Since(begun)}
 	}()
 	synctest.Wait()
@@ -59,7 +59,7 @@ func TestCancelReachesTheWorker(t *testing.T) {
 		if again := w.Take(); len(again) > 0 {
 			t.Errorf("tried again: %v", again)
 		}
-		found, err := s.Get(t.Context(), "mail", "a")
+		found, err := s.Tasks.Get(t.Context(), "mail", "a")
 		if err != nil || found.Reason != store.ReasonCancelled || found.LastError != "stopped" || found.Attempts[0].Outcome != store.OutcomeCancelled {
 			t.Errorf("found %+v, %v", found, err)
 		}
@@ -164,7 +164,7 @@ func TestCancelOutlivesTheOwner(t *testing.T) {
 				t.Errorf("the extend of %s did not tell", d.Task.ID)
 			}
 			w.SettleWith(actors.Settlement{Kind: actors.SettleRelease}, d)
-			found, err := b.Sys.Get(t.Context(), "mail", d.Task.ID)
+			found, err := b.Sys.Tasks.Get(t.Context(), "mail", d.Task.ID)
 			if err != nil || found.State != store.StateDead || found.Reason != store.ReasonCancelled {
 				t.Errorf("%s is %v, %v", d.Task.ID, found.State, err)
 			}

@@ -49,7 +49,7 @@ func TestTokensDoNotEndOnTheWay(t *testing.T) {
 			time.Sleep(5 * time.Second) // as in bubble
 		}()
 		rate := &store.Rate{Count: 1_000_000, Period: time.Second, Burst: 100_000}
-		if _, err := s.CreateTopic(t.Context(), "mail", service.TopicChange{Rate: rate}); err != nil {
+		if _, err := s.Topics.Create(t.Context(), "mail", service.TopicChange{Rate: rate}); err != nil {
 			t.Fatal(err)
 		}
 		w := servicetest.Subscribe(t, s, "mail", tasks)
@@ -58,7 +58,7 @@ func TestTokensDoNotEndOnTheWay(t *testing.T) {
 			backlog[i] = servicetest.After("mail", "", 0)
 			backlog[i].Task.MaxRetries = -1
 		}
-		if _, err := s.Enqueue(t.Context(), backlog); err != nil {
+		if _, err := s.Tasks.Enqueue(t.Context(), backlog); err != nil {
 			t.Fatal(err)
 		}
 		began, got := time.Now(), 0

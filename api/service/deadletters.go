@@ -11,9 +11,17 @@ import (
 	"github.com/ddq-io/ddq/store/place"
 )
 
-// ListDead pages through the dead letters that the filter matches.
-func (s *Service) ListDead(ctx context.Context, topic string, f DeadFilter, size int, token string) (tasks []Found, next string, err error) {
-	return s.page(ctx, topic, []store.Kind{store.KindDead}, size, token, f.matches)
+// DeadLetters is what is done with the dead letters of a topic.
+type DeadLetters struct {
+	node   *actors.Node
+	store  taskStore
+	limits *limits
+	look   *lookup
+}
+
+// List pages through the dead letters that the filter matches.
+func (s *DeadLetters) List(ctx context.Context, topic string, f DeadFilter, size int, token string) (tasks []Found, next string, err error) {
+	return s.look.page(ctx, topic, []store.Kind{store.KindDead}, size, token, f.matches)
 }
 
 func (f DeadFilter) matches(t *store.Snapshot) bool {
@@ -23,11 +31,11 @@ func (f DeadFilter) matches(t *store.Snapshot) bool {
 		(f.Before == 0 || t.Finished < f.Before)
 }
 
-// RequeueDead makes dead letters due now with fresh attempts: ids, or with none
+// Requeue makes dead letters due now with fresh attempts: ids, or with none
 // what the filter matches. missing are those of ids that are no dead letters.
-func (s *Service) RequeueDead(ctx context.Context, topic string, ids []string, f DeadFilter) (n int64, missing []string, err error) {
-	return s.eachDead(ctx, topic, ids, f, func(ref *actors.Topic, shard store.Shard, ids []string) ([]store.Status, error) {
-		stamp, results, err := s.node.Store().Requeue(ctx, shard, ids)
+func (s *DeadLetters) Requeue(ctx context.Context, topic string, ids []string, f DeadFilter) (n int64, missing []string, err error) {
+	return s.each(ctx, topic, ids, f, func(ref *actors.Topic, shard store.Shard, ids []string) ([]store.Status, error) {
+		stamp, results, err := s.store.Requeue(ctx, shard, ids)
 		statuses := make([]store.Status, len(results))
 		for i, r := range results {
 			switch statuses[i] = r.Status; r.Status {
@@ -42,7 +50,7 @@ func (s *Service) RequeueDead(ctx context.Context, topic string, ids []string, f
 				}
 				ref.Pending(shard.N, stamp.Seq, store.Entry{ID: ids[i], Due: r.Due, Traits: r.Traits})
 			case store.Closed:
-				if statuses[i], err = s.moveDead(ctx, ref, shard, ids[i]); err != nil {
+				if statuses[i], err = s.move(ctx, ref, shard, ids[i]); err != nil {
 					return nil, err
 				}
 			}
@@ -51,17 +59,17 @@ func (s *Service) RequeueDead(ctx context.Context, topic string, ids []string, f
 	})
 }
 
-// DeleteDead deletes dead letters like RequeueDead requeues them.
-func (s *Service) DeleteDead(ctx context.Context, topic string, ids []string, f DeadFilter) (n int64, missing []string, err error) {
-	return s.eachDead(ctx, topic, ids, f, func(_ *actors.Topic, shard store.Shard, ids []string) ([]store.Status, error) {
-		_, results, err := s.node.Store().RemoveDead(ctx, shard, ids)
+// Delete deletes dead letters like Requeue requeues them.
+func (s *DeadLetters) Delete(ctx context.Context, topic string, ids []string, f DeadFilter) (n int64, missing []string, err error) {
+	return s.each(ctx, topic, ids, f, func(_ *actors.Topic, shard store.Shard, ids []string) ([]store.Status, error) {
+		_, results, err := s.store.RemoveDead(ctx, shard, ids)
 		return results, err
 	})
 }
 
 type deadAction func(ref *actors.Topic, shard store.Shard, ids []string) ([]store.Status, error)
 
-func (s *Service) eachDead(ctx context.Context, topic string, ids []string, f DeadFilter, act deadAction) (n int64, missing []string, err error) {
+func (s *DeadLetters) each(ctx context.Context, topic string, ids []string, f DeadFilter, act deadAction) (n int64, missing []string, err error) {
 	l := s.limits
 	if len(ids) > l.BatchTasks {
 		return 0, nil, problem.BadField("ids", "BATCH_SIZE", "%d ids; at most %d are allowed", len(ids), l.BatchTasks)
@@ -114,9 +122,9 @@ func actOn(ref *actors.Topic, ids []string, act deadAction) (n int64, missing []
 
 // actOnMatches reads all matches of a shard before it acts on any, since acting
 // moves them.
-func (s *Service) actOnMatches(ctx context.Context, ref *actors.Topic, f DeadFilter, act deadAction) (n int64, err error) {
+func (s *DeadLetters) actOnMatches(ctx context.Context, ref *actors.Topic, f DeadFilter, act deadAction) (n int64, err error) {
 	for _, shard := range place.Shards(ref.Config()) {
-		ids, err := s.matchingDead(ctx, shard, f)
+		ids, err := s.matching(ctx, shard, f)
 		if err != nil {
 			return n, problem.AsError(err)
 		}
@@ -135,10 +143,10 @@ func (s *Service) actOnMatches(ctx context.Context, ref *actors.Topic, f DeadFil
 	return n, nil
 }
 
-func (s *Service) matchingDead(ctx context.Context, shard store.Shard, f DeadFilter) (ids []string, err error) {
+func (s *DeadLetters) matching(ctx context.Context, shard store.Shard, f DeadFilter) (ids []string, err error) {
 	for cursor := ""; ; {
 		var page []store.Snapshot
-		if page, cursor, err = s.node.Store().List(ctx, shard, store.KindDead, cursor, store.BatchItems); err != nil {
+		if page, cursor, err = s.store.List(ctx, shard, store.KindDead, cursor, store.BatchItems); err != nil {
 			return nil, err
 		}
 		for i := range page {

@@ -53,29 +53,29 @@ func (c *TaskChange) has(f TaskField) bool { return c.Fields&f != 0 }
 
 // Update changes a pending task in place. ifVersion is the version that it must
 // have, 0 takes any.
-func (s *Service) Update(ctx context.Context, topic, id string, c TaskChange, ifVersion int64) (Edited, error) {
+func (s *Tasks) Update(ctx context.Context, topic, id string, c TaskChange, ifVersion int64) (Edited, error) {
 	if err := s.limits.checkChange(&c, ifVersion); err != nil {
 		return Edited{}, err
 	}
-	return s.edit(ctx, topic, id, &editing{system: s, id: id, change: &c, ifVersion: ifVersion})
+	return s.edit(ctx, topic, id, &editing{tasks: s, id: id, change: &c, ifVersion: ifVersion})
 }
 
 // Reschedule moves the due time of a pending task. ifVersion is the version that it
 // must have, 0 takes any.
-func (s *Service) Reschedule(ctx context.Context, topic, id string, w When, ifVersion int64) (Edited, error) {
+func (s *Tasks) Reschedule(ctx context.Context, topic, id string, w When, ifVersion int64) (Edited, error) {
 	if err := checkIfVersion(ifVersion); err != nil {
 		return Edited{}, err
 	}
-	return s.edit(ctx, topic, id, &editing{system: s, id: id, change: &TaskChange{Fields: FieldWhen, When: w}, ifVersion: ifVersion})
+	return s.edit(ctx, topic, id, &editing{tasks: s, id: id, change: &TaskChange{Fields: FieldWhen, When: w}, ifVersion: ifVersion})
 }
 
 // Promote makes a pending task due now, unless it is already. ifVersion is the
 // version that it must have, 0 takes any.
-func (s *Service) Promote(ctx context.Context, topic, id string, ifVersion int64) (Edited, error) {
+func (s *Tasks) Promote(ctx context.Context, topic, id string, ifVersion int64) (Edited, error) {
 	if err := checkIfVersion(ifVersion); err != nil {
 		return Edited{}, err
 	}
-	return s.edit(ctx, topic, id, &editing{system: s, id: id, ifVersion: ifVersion})
+	return s.edit(ctx, topic, id, &editing{tasks: s, id: id, ifVersion: ifVersion})
 }
 
 func (l *limits) checkChange(c *TaskChange, ifVersion int64) *problem.Error {
@@ -99,7 +99,7 @@ func checkIfVersion(v int64) *problem.Error {
 
 // editing is one edit that is to be made.
 type editing struct {
-	system    *Service
+	tasks     *Tasks
 	id        string
 	change    *TaskChange // nil: due now
 	ifVersion int64
@@ -108,8 +108,8 @@ type editing struct {
 }
 
 // edit finds a pending task and edits it in the store, then tells its shard.
-func (s *Service) edit(ctx context.Context, topic, id string, e *editing) (Edited, error) {
-	topic, err := s.locate(ctx, topic, id)
+func (s *Tasks) edit(ctx context.Context, topic, id string, e *editing) (Edited, error) {
+	topic, err := s.look.locate(ctx, topic, id)
 	if err != nil {
 		return Edited{}, err
 	}
@@ -151,11 +151,11 @@ func (e *editing) resolve(ref *actors.Topic) *problem.Error {
 	if !c.has(FieldWhen) {
 		return nil
 	}
-	if err := c.When.check(t, e.system.node.Clock().Millis()); err != nil {
+	if err := c.When.check(t, e.tasks.node.Clock().Millis()); err != nil {
 		return err
 	}
 	if e.due = c.When.At; e.due == 0 {
-		e.due = actors.CeilMillis(e.system.node.LatestOf(ref).Add(c.When.Delay))
+		e.due = actors.CeilMillis(e.tasks.node.LatestOf(ref).Add(c.When.Delay))
 	}
 	return nil
 }
@@ -201,7 +201,7 @@ func (e *editing) in(ctx context.Context, place store.Shard) (store.EditResult, 
 // read returns the task as the edit would leave it, nil when it is not there to be
 // edited as far as can be read.
 func (e *editing) read(ctx context.Context, place store.Shard) (*store.Task, *problem.Error) {
-	_, found, err := e.system.node.Store().Get(ctx, place, []string{e.id})
+	_, found, err := e.tasks.store.Get(ctx, place, []string{e.id})
 	if err != nil {
 		return nil, problem.FromStore(err)
 	}
@@ -263,8 +263,8 @@ func take[T any](c *TaskChange, f TaskField, to *T, from T) {
 // ask sends one edit. When an answer was lost on the way, a refusal says nothing: the
 // try without an answer may have made the edit, which is looked up.
 func (e *editing) ask(ctx context.Context, place store.Shard, ask *store.Edit) (result store.EditResult, seq int64, _ *problem.Error) {
-	repeated, err := e.system.node.Resolve(ctx, func() error {
-		stamp, results, err := e.system.node.Store().Edit(ctx, place, []store.Edit{*ask})
+	repeated, err := e.tasks.node.Resolve(ctx, func() error {
+		stamp, results, err := e.tasks.store.Edit(ctx, place, []store.Edit{*ask})
 		if err == nil {
 			result, seq = results[0], stamp.Seq
 		}
@@ -273,7 +273,7 @@ func (e *editing) ask(ctx context.Context, place store.Shard, ask *store.Edit) (
 	if err != nil || !repeated || result.Status == store.OK {
 		return result, seq, problem.FromStore(err)
 	}
-	stamp, found, err := e.system.node.Store().Get(ctx, place, []string{e.id})
+	stamp, found, err := e.tasks.store.Get(ctx, place, []string{e.id})
 	if err != nil || !made(ask, &found[0]) {
 		return result, seq, problem.FromStore(store.ErrUnknown)
 	}

@@ -33,7 +33,7 @@ func TestUpdateChangesContentsAndDueTimeAtOnce(t *testing.T) {
 			Fields: service.FieldPayload | service.FieldAttributes | service.FieldWhen | service.FieldExpiry, When: service.When{Delay: time.Second}, ExpireAfter: time.Hour,
 			Task: store.Task{Payload: []byte("other"), Attributes: []store.Attribute{{Key: "k", Value: "v"}}},
 		}
-		done, err := s.Update(t.Context(), "", "a", c, 1)
+		done, err := s.Tasks.Update(t.Context(), "", "a", c, 1)
 		if err != nil || done.Topic != "mail" || done.Version != 2 || time.Until(done.Due.Time()) > time.Second+time.Millisecond {
 			t.Fatalf("update: %+v, %v", done, err)
 		}
@@ -58,7 +58,7 @@ func TestPromotedTaskRunsNow(t *testing.T) {
 		for i := range 20 {
 			id := fmt.Sprint(i)
 			servicetest.EnqueueOne(t, b, servicetest.After("mail", id, time.Hour)) // beyond what owners keep in memory
-			if _, err := b.Promote(t.Context(), "mail", id, 1); err != nil {
+			if _, err := b.Tasks.Promote(t.Context(), "mail", id, 1); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -79,7 +79,7 @@ func TestRaisedPriorityOvertakes(t *testing.T) {
 		}
 		synctest.Wait()
 		c := service.TaskChange{Fields: service.FieldPriority, Task: store.Task{Traits: &store.Traits{Priority: 9}}}
-		if _, err := s.Update(t.Context(), "mail", "17", c, 0); err != nil {
+		if _, err := s.Tasks.Update(t.Context(), "mail", "17", c, 0); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
@@ -92,7 +92,7 @@ func TestRaisedPriorityOvertakes(t *testing.T) {
 		if got := w.Take(); len(got) != 19 {
 			t.Errorf("%d more were delivered, want 19", len(got))
 		}
-		if f, err := s.Get(t.Context(), "mail", "17"); err != nil || f.Attempt != 1 {
+		if f, err := s.Tasks.Get(t.Context(), "mail", "17"); err != nil || f.Attempt != 1 {
 			t.Errorf("the task of high priority: %+v, %v", f, err)
 		}
 	})
@@ -108,13 +108,13 @@ func TestRescheduleStopsAtTheExpiry(t *testing.T) {
 			task.ExpireAfter = time.Minute
 			servicetest.EnqueueOne(t, s, task)
 		}
-		_, err := s.Reschedule(t.Context(), "mail", "one", service.When{Delay: time.Hour}, 0)
+		_, err := s.Tasks.Reschedule(t.Context(), "mail", "one", service.When{Delay: time.Hour}, 0)
 		if e := new(problem.Error); !errors.As(err, &e) || e.Kind != problem.Invalid || e.Reason != "BAD_TIME" || e.Field != "expire_time" {
 			t.Errorf("reschedule past the expiry: %v", err)
 		}
 		b := service.Bulk{Topic: "mail", Filter: service.TaskFilter{States: []store.State{store.StateScheduled}}}
 		var last service.Progress
-		if err := s.RescheduleMany(t.Context(), b, service.Shift{By: time.Hour}, func(p service.Progress) error { last = p; return nil }); err != nil {
+		if err := s.Bulk.Reschedule(t.Context(), b, service.Shift{By: time.Hour}, func(p service.Progress) error { last = p; return nil }); err != nil {
 			t.Fatal(err)
 		}
 		if last.Matched != 2 || last.Changed != 0 || last.Skipped != 2 {
@@ -134,7 +134,7 @@ func TestEditsAreRefused(t *testing.T) {
 		servicetest.EnqueueOne(t, s, servicetest.After("mail", "runs", 0))
 		w.Sub.Grant(1)
 		running := w.TakeOne()
-		if _, err := s.Update(t.Context(), "mail", "waits", payload("second"), 0); err != nil {
+		if _, err := s.Tasks.Update(t.Context(), "mail", "waits", payload("second"), 0); err != nil {
 			t.Fatal(err)
 		}
 		large := payload(string(make([]byte, 2<<20)))
@@ -146,21 +146,25 @@ func TestEditsAreRefused(t *testing.T) {
 			reason string
 			field  string
 		}{
-			{func() (service.Edited, error) { return s.Update(t.Context(), "mail", "waits", payload("x"), 1) }, problem.Aborted, "VERSION_MISMATCH", "if_version"},
-			{func() (service.Edited, error) { return s.Update(t.Context(), "mail", "waits", payload("x"), 9) }, problem.Aborted, "VERSION_MISMATCH", "if_version"},
-			{func() (service.Edited, error) { return s.Promote(t.Context(), "mail", "waits", 1) }, problem.Aborted, "VERSION_MISMATCH", "if_version"},
-			{func() (service.Edited, error) { return s.Reschedule(t.Context(), "mail", "waits", service.When{}, 3) }, problem.Aborted, "VERSION_MISMATCH", "if_version"},
-			{func() (service.Edited, error) { return s.Update(t.Context(), "mail", "runs", payload("x"), 0) }, problem.Precondition, "TASK_RUNNING", "id"},
-			{func() (service.Edited, error) { return s.Update(t.Context(), "mail", "runs", payload("x"), 7) }, problem.Precondition, "TASK_RUNNING", "id"},
-			{func() (service.Edited, error) { return s.Promote(t.Context(), "mail", "runs", 0) }, problem.Precondition, "TASK_RUNNING", "id"},
-			{func() (service.Edited, error) { return s.Update(t.Context(), "mail", "none", payload("x"), 0) }, problem.NotFound, "NO_TASK", "id"},
-			{func() (service.Edited, error) { return s.Promote(t.Context(), "", "none", 0) }, problem.NotFound, "NO_TASK", "id"},
-			{func() (service.Edited, error) { return s.Update(t.Context(), "none", "a", payload("x"), 0) }, problem.NotFound, "NO_TOPIC", "topic"},
-			{func() (service.Edited, error) { return s.Update(t.Context(), "mail", "waits", service.TaskChange{}, 0) }, problem.Invalid, "BAD_MASK", "update_mask"},
-			{func() (service.Edited, error) { return s.Update(t.Context(), "mail", "waits", large, 0) }, problem.Invalid, "PAYLOAD_TOO_LARGE", "payload"},
-			{func() (service.Edited, error) { return s.Update(t.Context(), "mail", "waits", late, 0) }, problem.Invalid, "BAD_TIME", "expire_time"},
-			{func() (service.Edited, error) { return s.Update(t.Context(), "mail", "waits", weight, 0) }, problem.Invalid, "BAD_KEY", "fairness_weight"},
-			{func() (service.Edited, error) { return s.Promote(t.Context(), "mail", "waits", -1) }, problem.Invalid, "OUT_OF_RANGE_FIELD", "if_version"},
+			{func() (service.Edited, error) { return s.Tasks.Update(t.Context(), "mail", "waits", payload("x"), 1) }, problem.Aborted, "VERSION_MISMATCH", "if_version"},
+			{func() (service.Edited, error) { return s.Tasks.Update(t.Context(), "mail", "waits", payload("x"), 9) }, problem.Aborted, "VERSION_MISMATCH", "if_version"},
+			{func() (service.Edited, error) { return s.Tasks.Promote(t.Context(), "mail", "waits", 1) }, problem.Aborted, "VERSION_MISMATCH", "if_version"},
+			{func() (service.Edited, error) {
+				return s.Tasks.Reschedule(t.Context(), "mail", "waits", service.When{}, 3)
+			}, problem.Aborted, "VERSION_MISMATCH", "if_version"},
+			{func() (service.Edited, error) { return s.Tasks.Update(t.Context(), "mail", "runs", payload("x"), 0) }, problem.Precondition, "TASK_RUNNING", "id"},
+			{func() (service.Edited, error) { return s.Tasks.Update(t.Context(), "mail", "runs", payload("x"), 7) }, problem.Precondition, "TASK_RUNNING", "id"},
+			{func() (service.Edited, error) { return s.Tasks.Promote(t.Context(), "mail", "runs", 0) }, problem.Precondition, "TASK_RUNNING", "id"},
+			{func() (service.Edited, error) { return s.Tasks.Update(t.Context(), "mail", "none", payload("x"), 0) }, problem.NotFound, "NO_TASK", "id"},
+			{func() (service.Edited, error) { return s.Tasks.Promote(t.Context(), "", "none", 0) }, problem.NotFound, "NO_TASK", "id"},
+			{func() (service.Edited, error) { return s.Tasks.Update(t.Context(), "none", "a", payload("x"), 0) }, problem.NotFound, "NO_TOPIC", "topic"},
+			{func() (service.Edited, error) {
+				return s.Tasks.Update(t.Context(), "mail", "waits", service.TaskChange{}, 0)
+			}, problem.Invalid, "BAD_MASK", "update_mask"},
+			{func() (service.Edited, error) { return s.Tasks.Update(t.Context(), "mail", "waits", large, 0) }, problem.Invalid, "PAYLOAD_TOO_LARGE", "payload"},
+			{func() (service.Edited, error) { return s.Tasks.Update(t.Context(), "mail", "waits", late, 0) }, problem.Invalid, "BAD_TIME", "expire_time"},
+			{func() (service.Edited, error) { return s.Tasks.Update(t.Context(), "mail", "waits", weight, 0) }, problem.Invalid, "BAD_KEY", "fairness_weight"},
+			{func() (service.Edited, error) { return s.Tasks.Promote(t.Context(), "mail", "waits", -1) }, problem.Invalid, "OUT_OF_RANGE_FIELD", "if_version"},
 		} {
 			done, err := c.edit()
 			var e *problem.Error
@@ -171,7 +175,7 @@ func TestEditsAreRefused(t *testing.T) {
 				t.Errorf("version told is %d, want 2", e.Version)
 			}
 		}
-		if f, err := s.Get(t.Context(), "mail", "waits"); err != nil || string(f.Payload) != "second" || f.Version() != 2 {
+		if f, err := s.Tasks.Get(t.Context(), "mail", "waits"); err != nil || string(f.Payload) != "second" || f.Version() != 2 {
 			t.Errorf("after the refusals: %+v, %v", f, err)
 		}
 		w.Settle(actors.SettleAck, running)
@@ -193,14 +197,14 @@ func TestConcurrentUpdatesLoseNothing(t *testing.T) {
 		for _, c := range changes {
 			wg.Go(func() {
 				for range rounds {
-					if _, err := s.Update(t.Context(), "mail", "a", c, 0); err != nil {
+					if _, err := s.Tasks.Update(t.Context(), "mail", "a", c, 0); err != nil {
 						t.Error(err)
 					}
 				}
 			})
 		}
 		wg.Wait()
-		f, err := s.Get(t.Context(), "mail", "a")
+		f, err := s.Tasks.Get(t.Context(), "mail", "a")
 		if err != nil || string(f.Payload) != "other" || len(f.Attributes) != 1 || f.Task.MaxRetries != 7 || f.Visibility != time.Hour {
 			t.Errorf("got %+v, %v", f, err)
 		}
@@ -254,11 +258,11 @@ func TestLostAnswersOfEdits(t *testing.T) {
 		}()
 		servicetest.EnqueueOne(t, s, servicetest.After("mail", "a", time.Hour))
 		st.lose = 1
-		if done, err := s.Update(t.Context(), "mail", "a", payload("one"), 1); err != nil || done.Version != 2 {
+		if done, err := s.Tasks.Update(t.Context(), "mail", "a", payload("one"), 1); err != nil || done.Version != 2 {
 			t.Errorf("update with a lost answer: %+v, %v", done, err)
 		}
 		st.lose = 1
-		if done, err := s.Update(t.Context(), "mail", "a", payload("two"), 0); err != nil || done.Version != 3 {
+		if done, err := s.Tasks.Update(t.Context(), "mail", "a", payload("two"), 0); err != nil || done.Version != 3 {
 			t.Errorf("update of any version with a lost answer: %+v, %v", done, err)
 		}
 		shard := place.Candidates(topicConfig(t, s, "mail"), "a")[0]
@@ -267,7 +271,7 @@ func TestLostAnswersOfEdits(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		if done, err := s.Update(t.Context(), "mail", "a", payload("three"), 3); servicetest.ReasonOf(err) != "AMBIGUOUS" {
+		if done, err := s.Tasks.Update(t.Context(), "mail", "a", payload("three"), 3); servicetest.ReasonOf(err) != "AMBIGUOUS" {
 			t.Errorf("update of a task that went with the answer: %+v, %v", done, err)
 		}
 		if st.edits != 6 {
@@ -281,7 +285,7 @@ func TestLostAnswersOfEdits(t *testing.T) {
 			}
 		}
 		st.skip = true
-		if done, err := s.Promote(t.Context(), "mail", "b", 1); servicetest.ReasonOf(err) != "AMBIGUOUS" {
+		if done, err := s.Tasks.Promote(t.Context(), "mail", "b", 1); servicetest.ReasonOf(err) != "AMBIGUOUS" {
 			t.Errorf("promotion after a lost answer and another edit: %+v, %v", done, err)
 		}
 	})

@@ -16,7 +16,7 @@ import (
 // Enqueue stores tasks, of any topics, and answers each in order. The error is
 // about the request as a whole. When ctx ends first, every task of the request
 // is in doubt.
-func (s *Service) Enqueue(ctx context.Context, tasks []NewTask) ([]Enqueued, error) {
+func (s *Tasks) Enqueue(ctx context.Context, tasks []NewTask) ([]Enqueued, error) {
 	if err := s.checkBatch(tasks); err != nil {
 		return nil, err
 	}
@@ -32,7 +32,7 @@ func (s *Service) Enqueue(ctx context.Context, tasks []NewTask) ([]Enqueued, err
 // the topic has got other ones. Each try finds the configuration of the one before.
 const rerouteTries = 3
 
-func (s *Service) enqueue(ctx context.Context, tasks []NewTask) ([]Enqueued, error) {
+func (s *Tasks) enqueue(ctx context.Context, tasks []NewTask) ([]Enqueued, error) {
 	out, err := s.enqueueOnce(ctx, tasks)
 	for range rerouteTries {
 		missed := sealed(out)
@@ -68,7 +68,7 @@ func sealed(out []Enqueued) (missed []int) {
 	return missed
 }
 
-func (s *Service) enqueueOnce(ctx context.Context, tasks []NewTask) ([]Enqueued, error) {
+func (s *Tasks) enqueueOnce(ctx context.Context, tasks []NewTask) ([]Enqueued, error) {
 	out := make([]Enqueued, len(tasks))
 	done := make(chan struct{})
 	call := actors.NewCountdown(len(tasks), func() { close(done) })
@@ -84,14 +84,14 @@ func (s *Service) enqueueOnce(ctx context.Context, tasks []NewTask) ([]Enqueued,
 }
 
 // CheckBatch refuses a request of so many tasks, before anything is done for them.
-func (s *Service) CheckBatch(n int) error {
+func (s *Tasks) CheckBatch(n int) error {
 	if n == 0 || n > s.limits.BatchTasks {
 		return problem.BadField("tasks", "BATCH_SIZE", "%d tasks; 1 to %d are allowed", n, s.limits.BatchTasks)
 	}
 	return nil
 }
 
-func (s *Service) checkBatch(tasks []NewTask) error {
+func (s *Tasks) checkBatch(tasks []NewTask) error {
 	if err := s.node.Serving(); err != nil {
 		return err
 	}
@@ -109,8 +109,8 @@ func (s *Service) checkBatch(tasks []NewTask) error {
 }
 
 // route prepares each task and sends it to its shard, refusing what is not valid.
-func (s *Service) route(ctx context.Context, tasks []NewTask, out []Enqueued, call *actors.Countdown) *router {
-	r := &router{Service: s, now: s.node.Clock().Now(), latest: s.node.Clock().Latest(), digest: xxhash.New()}
+func (s *Tasks) route(ctx context.Context, tasks []NewTask, out []Enqueued, call *actors.Countdown) *router {
+	r := &router{node: s.node, store: s.store, limits: s.limits, now: s.node.Clock().Now(), latest: s.node.Clock().Latest(), digest: xxhash.New()}
 	for i := range tasks {
 		if err := r.add(ctx, &tasks[i], &out[i], call); err != nil {
 			out[i].ID, out[i].Err = tasks[i].Task.ID, err
@@ -126,7 +126,9 @@ func (s *Service) route(ctx context.Context, tasks []NewTask, out []Enqueued, ca
 
 // router sorts the tasks of one request by topic and shard.
 type router struct {
-	*Service
+	node        *actors.Node
+	store       taskStore
+	limits      *limits
 	now, latest time.Time
 	digest      *xxhash.Digest
 	topics      []*actors.Topic
@@ -277,7 +279,7 @@ func (r *router) send() {
 	}
 }
 
-func (s *Service) countEnqueued(out []Enqueued) {
+func (s *Tasks) countEnqueued(out []Enqueued) {
 	stored, again := 0, 0
 	for i := range out {
 		switch {

@@ -17,9 +17,17 @@ const (
 	WaitsForOrder // another task of its ordering key is before it
 )
 
+// explainer says what tasks that are due wait for.
+type explainer struct {
+	store interface {
+		store.Reader
+		store.Limits
+	}
+}
+
 // explain says of tasks that are due what they lack, as the store has it: the time of
 // the next token that nobody has reserved, and caps that are reached.
-func (s *Service) explain(ctx context.Context, found []Found) error {
+func (s *explainer) explain(ctx context.Context, found []Found) error {
 	var asked []store.Reservation
 	var looks []store.Acquire
 	rates, caps := make(map[store.LimitKey]int), make(map[store.LimitKey]int)
@@ -70,7 +78,7 @@ func (s *Service) explain(ctx context.Context, found []Found) error {
 }
 
 // explainOrder says which tasks that are due wait for another one of their ordering key.
-func (s *Service) explainOrder(ctx context.Context, found []Found) error {
+func (s *explainer) explainOrder(ctx context.Context, found []Found) error {
 	byShard := make(map[store.Shard][]*Found)
 	for i := range found {
 		if f := &found[i]; f.State == store.StateReady && f.Traits.Ordering() != "" {
@@ -82,7 +90,7 @@ func (s *Service) explainOrder(ctx context.Context, found []Found) error {
 		for i, f := range waiting {
 			keys[i] = f.Traits.OrderingKey
 		}
-		_, first, err := s.node.Store().InOrder(ctx, shard, keys, 1)
+		_, first, err := s.store.InOrder(ctx, shard, keys, 1)
 		if err != nil {
 			return err
 		}
@@ -95,18 +103,18 @@ func (s *Service) explainOrder(ctx context.Context, found []Found) error {
 	return nil
 }
 
-func (s *Service) lookAtRates(ctx context.Context, asked []store.Reservation) ([]store.Tokens, error) {
+func (s *explainer) lookAtRates(ctx context.Context, asked []store.Reservation) ([]store.Tokens, error) {
 	if len(asked) == 0 {
 		return nil, nil
 	}
-	return s.node.Store().Reserve(ctx, asked)
+	return s.store.Reserve(ctx, asked)
 }
 
-func (s *Service) lookAtCaps(ctx context.Context, asked []store.Acquire) ([]store.Acquired, error) {
+func (s *explainer) lookAtCaps(ctx context.Context, asked []store.Acquire) ([]store.Acquired, error) {
 	if len(asked) == 0 {
 		return nil, nil
 	}
-	return s.node.Store().Acquire(ctx, asked)
+	return s.store.Acquire(ctx, asked)
 }
 
 // rates are looks at the rates that a task is under.

@@ -40,15 +40,15 @@ func (c *TopicChange) RampUp(t *store.Topic, now store.Millis) {
 }
 
 // Tails is how many topics have watchers.
-func (s *Service) Tails() int { return len(s.tails.byTopic) }
+func (s *Watches) Tails() int { return len(s.tails.byTopic) }
 
 // IndexPage reads a task of a shard by its index.
-func (s *Service) IndexPage(t *testing.T, topic *store.Topic, f *TaskFilter, shard store.Shard) error {
-	_, _, err := s.newFinder(topic, f, f.kinds()).indexPage(t.Context(), shard, new(spot), 1)
+func (s *Finder) IndexPage(t *testing.T, topic *store.Topic, f *TaskFilter, shard store.Shard) error {
+	_, _, err := s.reads.byAttributes(topic, f, f.kinds()).indexPage(t.Context(), shard, new(spot), 1)
 	return err
 }
 
 // Narrow reports whether a find walks over the tasks of a due range.
-func (s *Service) Narrow(ctx context.Context, topic *store.Topic, f *TaskFilter, shard store.Shard) (walks bool, err error) {
-	return s.newFinder(topic, f, f.kinds()).narrow(ctx, shard)
+func (s *Finder) Narrow(ctx context.Context, topic *store.Topic, f *TaskFilter, shard store.Shard) (walks bool, err error) {
+	return s.reads.byAttributes(topic, f, f.kinds()).narrow(ctx, shard)
 }

@@ -109,12 +109,12 @@ func TestDeleteWhoseAnswerWasLostIsNotRefused(t *testing.T) {
 	servicetest.FaultBubble(t, actors.Config{}, func(t *testing.T, s *service.Service, f *servicetest.FaultyStore) {
 		servicetest.EnqueueOne(t, s, servicetest.After("mail", "a", time.Minute))
 		f.Set(func(f *servicetest.FaultyStore) { f.Losing["remove"] = 1 })
-		_, err := s.Delete(t.Context(), "mail", "a")
+		_, err := s.Tasks.Delete(t.Context(), "mail", "a")
 		var e *problem.Error
 		if !errors.As(err, &e) || e.Kind != problem.Unknown {
 			t.Errorf("delete: %v, want that nobody knows", err)
 		}
-		if _, err = s.Delete(t.Context(), "mail", "a"); !errors.As(err, &e) || e.Kind != problem.NotFound {
+		if _, err = s.Tasks.Delete(t.Context(), "mail", "a"); !errors.As(err, &e) || e.Kind != problem.NotFound {
 			t.Errorf("delete again: %v, want that there is none", err)
 		}
 	})

@@ -111,32 +111,50 @@ func kindOf(s store.State) store.Kind {
 	return store.KindDead
 }
 
+// Finder looks for the tasks of a topic by what they are.
+type Finder struct {
+	node   *actors.Node
+	store  store.Reader
+	limits *limits
+	look   *lookup
+	why    *explainer
+	reads  *taskReader
+}
+
+// taskReader reads pages of the tasks of a shard, by their due times or their attributes.
+type taskReader struct {
+	store interface {
+		store.Reader
+		store.Index
+	}
+}
+
 // Find pages through the tasks of a topic that a filter matches; states of it that
 // are not live bring in done and dead ones. A page may have fewer tasks than size and
 // still be followed by more. Like List it says what tasks that are due wait for.
-func (s *Service) Find(ctx context.Context, topic string, f TaskFilter, size int, token string) (tasks []Found, next string, err error) {
+func (s *Finder) Find(ctx context.Context, topic string, f TaskFilter, size int, token string) (tasks []Found, next string, err error) {
 	tasks, next, err = s.matching(ctx, topic, f, size, token)
 	if err != nil {
 		return nil, "", err
 	}
-	return tasks, next, problem.AsError(s.explain(ctx, tasks))
+	return tasks, next, problem.AsError(s.why.explain(ctx, tasks))
 }
 
 // matching is Find for those who count the tasks only.
-func (s *Service) matching(ctx context.Context, topic string, f TaskFilter, size int, token string) (tasks []Found, next string, err error) {
+func (s *Finder) matching(ctx context.Context, topic string, f TaskFilter, size int, token string) (tasks []Found, next string, err error) {
 	if err := s.limits.checkFilter(&f); err != nil {
 		return nil, "", err
 	}
 	if len(f.Attributes) > 0 {
-		return s.walk(ctx, topic, make([]store.Kind, 1), size, token, f.matches, func(ctx context.Context, t *store.Topic, shard store.Shard, _ store.Kind, cursor string, limit int) ([]store.Snapshot, string, error) {
-			return s.newFinder(t, &f, f.kinds()).page(ctx, shard, cursor, limit)
+		return s.look.walk(ctx, topic, make([]store.Kind, 1), size, token, f.matches, func(ctx context.Context, t *store.Topic, shard store.Shard, _ store.Kind, cursor string, limit int) ([]store.Snapshot, string, error) {
+			return s.reads.byAttributes(t, &f, f.kinds()).page(ctx, shard, cursor, limit)
 		})
 	}
-	return s.walk(ctx, topic, f.kinds(), size, token, f.matches, func(ctx context.Context, _ *store.Topic, shard store.Shard, kind store.Kind, cursor string, limit int) ([]store.Snapshot, string, error) {
+	return s.look.walk(ctx, topic, f.kinds(), size, token, f.matches, func(ctx context.Context, _ *store.Topic, shard store.Shard, kind store.Kind, cursor string, limit int) ([]store.Snapshot, string, error) {
 		if kind != store.KindPending {
-			return s.node.Store().List(ctx, shard, kind, cursor, limit)
+			return s.store.List(ctx, shard, kind, cursor, limit)
 		}
-		return s.pendingPage(ctx, shard, &f, cursor, limit)
+		return s.reads.pendingPage(ctx, shard, &f, cursor, limit)
 	})
 }
 
@@ -148,12 +166,12 @@ const (
 // read returns tasks by id, the first as far as their bodies fit into an answer. Where a
 // store has to sync what others have written before it can answer, the calls for a page
 // wait for that together.
-func (s *Service) read(ctx context.Context, shard store.Shard, ids []string) ([]store.Snapshot, error) {
+func (s *taskReader) read(ctx context.Context, shard store.Shard, ids []string) ([]store.Snapshot, error) {
 	chunks := slices.Collect(slices.Chunk(ids, findBodies))
 	parts, errs := make([][]store.Snapshot, len(chunks)), make([]error, len(chunks))
 	var wg sync.WaitGroup
 	for k, chunk := range chunks {
-		wg.Go(func() { _, parts[k], errs[k] = s.node.Store().Get(ctx, shard, chunk) })
+		wg.Go(func() { _, parts[k], errs[k] = s.store.Get(ctx, shard, chunk) })
 	}
 	wg.Wait()
 	found := make([]store.Snapshot, 0, len(ids))
@@ -172,7 +190,7 @@ func (s *Service) read(ctx context.Context, shard store.Shard, ids []string) ([]
 // pendingPage reads a page of pending tasks that may match, at most limit, in order of
 // due time: it begins where the filter does, and reads no task that the index says is
 // not meant. A cursor is the position of the last entry that was looked at.
-func (s *Service) pendingPage(ctx context.Context, shard store.Shard, f *TaskFilter, cursor string, limit int) (tasks []store.Snapshot, next string, err error) {
+func (s *taskReader) pendingPage(ctx context.Context, shard store.Shard, f *TaskFilter, cursor string, limit int) (tasks []store.Snapshot, next string, err error) {
 	query, ok := f.window(cursor)
 	if !ok {
 		return nil, "", store.ErrBadCursor
@@ -180,7 +198,7 @@ func (s *Service) pendingPage(ctx context.Context, shard store.Shard, f *TaskFil
 	if f.IDPrefix == "" {
 		query.Limit = max(1, min(limit, findEntries)) // the index says of all others that they may match
 	}
-	_, entries, err := s.node.Store().Window(ctx, shard, query)
+	_, entries, err := s.store.Window(ctx, shard, query)
 	if err != nil || len(entries) == 0 {
 		return nil, "", err
 	}
@@ -230,9 +248,9 @@ func (f *TaskFilter) window(cursor string) (q store.WindowQuery, ok bool) {
 
 // Count counts the tasks of a topic by state. Without a filter that is what the store
 // keeps count of, which does not tell retrying tasks from scheduled ones.
-func (s *Service) Count(ctx context.Context, topic string, f TaskFilter) (Counts, error) {
+func (s *Finder) Count(ctx context.Context, topic string, f TaskFilter) (Counts, error) {
 	if f.isZero() {
-		t, e := s.searched(ctx, cmp.Or(topic, "?"))
+		t, e := s.look.topics(ctx, cmp.Or(topic, "?"))
 		if e != nil {
 			return Counts{}, e
 		}
@@ -301,7 +319,7 @@ const (
 
 // DueHistogram counts pending tasks by due time, in buckets of a width in milliseconds
 // from start on, which is now when 0. Each shard is counted at one moment.
-func (s *Service) DueHistogram(ctx context.Context, topic string, start store.Millis, width int64, buckets int) (Histogram, error) {
+func (s *Finder) DueHistogram(ctx context.Context, topic string, start store.Millis, width int64, buckets int) (Histogram, error) {
 	buckets = cmp.Or(buckets, defaultBuckets)
 	start = cmp.Or(start, s.node.Clock().Millis())
 	switch {
@@ -312,7 +330,7 @@ func (s *Service) DueHistogram(ctx context.Context, topic string, start store.Mi
 	case start < 0 || start > store.MaxDue:
 		return Histogram{}, problem.BadField("start_unix_ms", "BAD_TIME", "start_unix_ms must be 0 to %d", int64(store.MaxDue))
 	}
-	t, e := s.searched(ctx, cmp.Or(topic, "?"))
+	t, e := s.look.topics(ctx, cmp.Or(topic, "?"))
 	if e != nil {
 		return Histogram{}, e
 	}
@@ -322,7 +340,7 @@ func (s *Service) DueHistogram(ctx context.Context, topic string, start store.Mi
 	}
 	h := Histogram{Start: start, Counts: make([]int64, buckets)}
 	for _, shard := range place.Shards(&t[0]) {
-		_, counts, err := s.node.Store().Histogram(ctx, shard, bounds)
+		_, counts, err := s.store.Histogram(ctx, shard, bounds)
 		if err != nil {
 			return Histogram{}, problem.AsError(err)
 		}

@@ -24,7 +24,7 @@ func TestLargeTasksAreFoundAndCountedPageByPage(t *testing.T) {
 		acme := service.TaskFilter{Attributes: []service.AttributeMatch{{Key: "tenant", Value: "acme"}}}
 		found := map[string]bool{}
 		for token := ""; ; {
-			page, next, err := s.Find(t.Context(), "mail", acme, 1000, token)
+			page, next, err := s.Finder.Find(t.Context(), "mail", acme, 1000, token)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -40,7 +40,7 @@ func TestLargeTasksAreFoundAndCountedPageByPage(t *testing.T) {
 				break
 			}
 		}
-		counts, err := s.Count(t.Context(), "mail", acme)
+		counts, err := s.Finder.Count(t.Context(), "mail", acme)
 		if err != nil || len(found) != n || counts.Scheduled != n {
 			t.Errorf("found %d and counted %d of %d, %v", len(found), counts.Scheduled, n, err)
 		}

@@ -14,12 +14,20 @@ import (
 	"github.com/ddq-io/ddq/store/place"
 )
 
+// Fleet is what is asked of the nodes and the shards that they own.
+type Fleet struct {
+	node   *actors.Node
+	store  store.Reader
+	limits *limits
+	look   *lookup
+}
+
 // describeFor is how long nodes are waited for that are asked how they fare.
 const describeFor = 2 * time.Second
 
 // describeAll asks members how they fare, all at once. Those that do not answer in
 // time are missing.
-func (s *Service) describeAll(ctx context.Context, members []actors.Member) map[string]*actors.PeerStatus {
+func (s *Fleet) describeAll(ctx context.Context, members []actors.Member) map[string]*actors.PeerStatus {
 	var mu sync.Mutex
 	var wg sync.WaitGroup
 	found := make(map[string]*actors.PeerStatus, len(members))
@@ -38,7 +46,7 @@ func (s *Service) describeAll(ctx context.Context, members []actors.Member) map[
 	return found
 }
 
-func (s *Service) describe(ctx context.Context, m actors.Member) (actors.PeerStatus, error) {
+func (s *Fleet) describe(ctx context.Context, m actors.Member) (actors.PeerStatus, error) {
 	if m.Name == s.node.Config().Node {
 		return s.node.DescribePeer(ctx)
 	}
@@ -46,11 +54,11 @@ func (s *Service) describe(ctx context.Context, m actors.Member) (actors.PeerSta
 }
 
 // Shards pages through the shards of a topic, of every topic when it is empty.
-func (s *Service) Shards(ctx context.Context, topic string, size int, token string) (shards []ShardStatus, next string, err error) {
+func (s *Fleet) Shards(ctx context.Context, topic string, size int, token string) (shards []ShardStatus, next string, err error) {
 	if size < 0 {
 		return nil, "", problem.BadField("page_size", "OUT_OF_RANGE_FIELD", "page_size must not be negative")
 	}
-	topics, e := s.searched(ctx, topic)
+	topics, e := s.look.topics(ctx, topic)
 	if e != nil {
 		return nil, "", e
 	}
@@ -80,15 +88,15 @@ func (s *Service) Shards(ctx context.Context, topic string, size int, token stri
 	return shards, next, err
 }
 
-func (s *Service) shardStatus(ctx context.Context, page []store.Shard) ([]ShardStatus, error) {
-	stats, err := s.node.Store().Stats(ctx, page)
+func (s *Fleet) shardStatus(ctx context.Context, page []store.Shard) ([]ShardStatus, error) {
+	stats, err := s.store.Stats(ctx, page)
 	if err != nil {
 		return nil, problem.AsError(err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, describeFor)
 	defer cancel()
 	loads := make(map[store.Shard]*actors.OwnedShard)
-	for _, node := range s.describeAll(ctx, s.members()) {
+	for _, node := range s.describeAll(ctx, members(s.node)) {
 		for i := range node.Shards {
 			loads[node.Shards[i].Shard] = &node.Shards[i]
 		}
@@ -111,7 +119,7 @@ func (s *Service) shardStatus(ctx context.Context, page []store.Shard) ([]ShardS
 	return out, nil
 }
 
-func (s *Service) placedOn(shard store.Shard) string {
+func (s *Fleet) placedOn(shard store.Shard) string {
 	if v := s.node.Membership().View(); v != nil {
 		return v.Owner(shard)
 	}
@@ -135,8 +143,11 @@ func decodeShard(token string) (s store.Shard, ok bool) {
 	return s, err == nil
 }
 
-// DrainNode makes a node give up its shards, or take shards again.
-func (s *Service) DrainNode(ctx context.Context, name string, draining bool) error {
+// CheckName says why a node cannot have a name; nil when it can.
+func (s *Fleet) CheckName(name string) *problem.Error { return s.limits.checkName("node", name) }
+
+// Drain makes a node give up its shards, or take shards again.
+func (s *Fleet) Drain(ctx context.Context, name string, draining bool) error {
 	if name == s.node.Config().Node {
 		return s.node.DrainPeer(draining)
 	}
@@ -149,19 +160,19 @@ func (s *Service) DrainNode(ctx context.Context, name string, draining bool) err
 
 // Plan says which shards would move if these nodes drained; with none, which are
 // not where they should be.
-func (s *Service) Plan(ctx context.Context, drain []string) ([]ShardMove, error) {
+func (s *Fleet) Plan(ctx context.Context, drain []string) ([]ShardMove, error) {
 	view, err := s.viewWithout(drain)
 	if err != nil {
 		return nil, err
 	}
-	topics, e := s.searched(ctx, "")
+	topics, e := s.look.topics(ctx, "")
 	if e != nil {
 		return nil, e
 	}
 	var moves []ShardMove
 	for i := range topics {
 		shards := place.Shards(&topics[i])
-		stats, err := s.node.Store().Counts(ctx, shards)
+		stats, err := s.store.Counts(ctx, shards)
 		if err != nil {
 			return nil, problem.AsError(err)
 		}
@@ -178,7 +189,7 @@ func (s *Service) Plan(ctx context.Context, drain []string) ([]ShardMove, error)
 	return moves, nil
 }
 
-func (s *Service) viewWithout(names []string) (actors.View, error) {
+func (s *Fleet) viewWithout(names []string) (actors.View, error) {
 	v := s.node.Membership().View()
 	for _, name := range names {
 		if v == nil && name != s.node.Config().Node {
@@ -194,16 +205,16 @@ func (s *Service) viewWithout(names []string) (actors.View, error) {
 	return v.Without(names...), nil
 }
 
-// ReleaseShard makes the owner of a shard give it up.
-func (s *Service) ReleaseShard(ctx context.Context, shard store.Shard) error {
-	topics, e := s.searched(ctx, cmp.Or(shard.Topic, "?"))
+// Release makes the owner of a shard give it up.
+func (s *Fleet) Release(ctx context.Context, shard store.Shard) error {
+	topics, e := s.look.topics(ctx, cmp.Or(shard.Topic, "?"))
 	if e != nil {
 		return e
 	}
 	if !slices.Contains(place.Shards(&topics[0]), shard) {
 		return actors.ErrNoShard(shard)
 	}
-	stats, err := s.node.Store().Counts(ctx, []store.Shard{shard})
+	stats, err := s.store.Counts(ctx, []store.Shard{shard})
 	if err != nil {
 		return problem.AsError(err)
 	}
@@ -227,11 +238,11 @@ func errNoNode(name string) *problem.Error {
 
 // Nodes returns the members of the fleet and how they fare; a node that stands
 // alone is one.
-func (s *Service) Nodes(ctx context.Context) ([]NodeStatus, error) {
+func (s *Fleet) Nodes(ctx context.Context) ([]NodeStatus, error) {
 	ctx, cancel := context.WithTimeout(ctx, describeFor)
 	defer cancel()
 	nodes := s.NodesWithoutLoad()
-	loads := s.describeAll(ctx, s.members())
+	loads := s.describeAll(ctx, members(s.node))
 	for i := range nodes {
 		nodes[i].Load = loads[nodes[i].Name]
 	}
@@ -239,8 +250,8 @@ func (s *Service) Nodes(ctx context.Context) ([]NodeStatus, error) {
 }
 
 // NodesWithoutLoad is Nodes without asking any other node.
-func (s *Service) NodesWithoutLoad() []NodeStatus {
-	members := s.members()
+func (s *Fleet) NodesWithoutLoad() []NodeStatus {
+	members := members(s.node)
 	nodes := make([]NodeStatus, len(members))
 	for i, m := range members {
 		nodes[i] = NodeStatus{Member: m, Self: m.Name == s.node.Config().Node}
@@ -248,11 +259,12 @@ func (s *Service) NodesWithoutLoad() []NodeStatus {
 	return nodes
 }
 
-func (s *Service) members() []actors.Member {
-	if v := s.node.Membership().View(); v != nil {
+// members are those of the fleet; a node that stands alone is one.
+func members(node *actors.Node) []actors.Member {
+	if v := node.Membership().View(); v != nil {
 		return slices.Clone(v.Members())
 	}
-	return []actors.Member{{Name: s.node.Config().Node, Addr: s.node.Config().Addr, State: actors.MemberActive}}
+	return []actors.Member{{Name: node.Config().Node, Addr: node.Config().Addr, State: actors.MemberActive}}
 }
 
 // NodeStatus is a member of the fleet.

@@ -46,7 +46,7 @@ func TestNeverMoreThanMaxInFlightAcrossNodes(t *testing.T) {
 	servicetest.FleetBubble(t, []string{"a", "b", "c"}, func(t *testing.T, f *servicetest.Fleet) {
 		at := f.Nodes["a"].Sys
 		o := &servicetest.Stream{T: t}
-		sub, err := at.Subscribe(t.Context(), actors.SubscribeOptions{Topic: "mail", Worker: "w", MaxInFlight: 7}, o)
+		sub, err := at.Delivery.Subscribe(t.Context(), actors.SubscribeOptions{Topic: "mail", Worker: "w", MaxInFlight: 7}, o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -105,7 +105,7 @@ func TestDrainHandsShardsOver(t *testing.T) {
 		w := f.Work(f.Nodes["a"], "mail", 1000)
 		w.Enqueue(f.Nodes["b"], "mail", "t", 1000, 2*time.Second)
 		w.Run(500 * time.Millisecond)
-		if err := f.Nodes["a"].Sys.DrainNode(t.Context(), "b", true); err != nil {
+		if err := f.Nodes["a"].Sys.Fleet.Drain(t.Context(), "b", true); err != nil {
 			t.Fatal(err)
 		}
 		w.Run(1500 * time.Millisecond)
@@ -115,7 +115,7 @@ func TestDrainHandsShardsOver(t *testing.T) {
 				t.Errorf("shard %d is owned by %q", n, owner)
 			}
 		}
-		if err := f.Nodes["c"].Sys.DrainNode(t.Context(), "b", false); err != nil {
+		if err := f.Nodes["c"].Sys.Fleet.Drain(t.Context(), "b", false); err != nil {
 			t.Fatal(err)
 		}
 		w.Enqueue(f.Nodes["a"], "mail", "u", 1000, time.Second)
@@ -209,7 +209,7 @@ func TestDrainedNodeStaysDrainedWhenItsStoreIsBack(t *testing.T) {
 	servicetest.FleetBubble(t, []string{"a", "b"}, func(t *testing.T, f *servicetest.Fleet) {
 		b := f.Nodes["b"]
 		f.Work(f.Nodes["a"], "mail", 10)
-		if err := f.Nodes["a"].Sys.DrainNode(t.Context(), "b", true); err != nil {
+		if err := f.Nodes["a"].Sys.Fleet.Drain(t.Context(), "b", true); err != nil {
 			t.Fatal(err)
 		}
 		for _, frozen := range []bool{true, false} {
@@ -349,11 +349,11 @@ func TestTasksPurgedElsewhereAreForgotten(t *testing.T) {
 		w := f.Work(f.Nodes["a"], "mail", 0)
 		w.Enqueue(f.Nodes["b"], "mail", "t", 120, 10*time.Second)
 		time.Sleep(5 * time.Second) // half of them are ready
-		if n, err := f.Nodes["c"].Sys.PurgeTopic(t.Context(), "mail"); n != 120 || err != nil {
+		if n, err := f.Nodes["c"].Sys.Topics.Purge(t.Context(), "mail"); n != 120 || err != nil {
 			t.Fatalf("purged %d, %v", n, err)
 		}
 		time.Sleep(time.Minute)
-		nodes, err := f.Nodes["a"].Sys.Nodes(t.Context())
+		nodes, err := f.Nodes["a"].Sys.Fleet.Nodes(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -378,11 +378,11 @@ func TestTopicDeletedElsewhereIsClosed(t *testing.T) {
 		w := f.Work(f.Nodes["a"], "mail", 10)
 		w.Enqueue(f.Nodes["b"], "mail", "t", 10, 0)
 		w.Run(100 * time.Millisecond)
-		if err := a.DeleteTopic(t.Context(), "mail", true); err != nil {
+		if err := a.Topics.Delete(t.Context(), "mail", true); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(2 * time.Second)
-		if _, err := a.CreateTopic(t.Context(), "mail", service.TopicChange{Shards: new(3)}); err != nil {
+		if _, err := a.Topics.Create(t.Context(), "mail", service.TopicChange{Shards: new(3)}); err != nil {
 			t.Fatal(err)
 		}
 		again := f.Work(f.Nodes["b"], "mail", 10)
@@ -400,7 +400,7 @@ func TestShardsAreDescribed(t *testing.T) {
 		w := f.Work(f.Nodes["a"], "mail", 0)
 		w.Enqueue(f.Nodes["b"], "mail", "t", 120, 0)
 		time.Sleep(time.Second)
-		nodes, err := f.Nodes["c"].Sys.Nodes(t.Context())
+		nodes, err := f.Nodes["c"].Sys.Fleet.Nodes(t.Context())
 		if err != nil || len(nodes) != 3 {
 			t.Fatalf("nodes: %v, %v", nodes, err)
 		}
@@ -417,7 +417,7 @@ func TestShardsAreDescribed(t *testing.T) {
 		}
 		var shards []service.ShardStatus
 		for token := ""; ; {
-			page, next, err := f.Nodes["b"].Sys.Shards(t.Context(), "mail", 5, token)
+			page, next, err := f.Nodes["b"].Sys.Fleet.Shards(t.Context(), "mail", 5, token)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -436,7 +436,7 @@ func TestShardsAreDescribed(t *testing.T) {
 		if len(shards) != 12 || ready != 120 {
 			t.Errorf("%d shards with %d ready", len(shards), ready)
 		}
-		moves, err := f.Nodes["a"].Sys.Plan(t.Context(), []string{"b"})
+		moves, err := f.Nodes["a"].Sys.Fleet.Plan(t.Context(), []string{"b"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -445,7 +445,7 @@ func TestShardsAreDescribed(t *testing.T) {
 				t.Errorf("move %+v", m)
 			}
 		}
-		if moves, _ := f.Nodes["a"].Sys.Plan(t.Context(), nil); len(moves) != 0 {
+		if moves, _ := f.Nodes["a"].Sys.Fleet.Plan(t.Context(), nil); len(moves) != 0 {
 			t.Errorf("nothing should move, got %v", moves)
 		}
 	})

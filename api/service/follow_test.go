@@ -23,7 +23,7 @@ func TestPolicyIsEffectiveWithinTwoSeconds(t *testing.T) {
 		}
 		for turn := range 8 {
 			paused := turn%2 == 0
-			topic, err := a.ConfigureTopic(t.Context(), "mail", service.TopicChange{EnqueuePaused: &paused})
+			topic, err := a.Topics.Configure(t.Context(), "mail", service.TopicChange{EnqueuePaused: &paused})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -32,7 +32,7 @@ func TestPolicyIsEffectiveWithinTwoSeconds(t *testing.T) {
 				if out := servicetest.EnqueueOne(t, n.Sys, servicetest.After("mail", "", time.Hour)); (out.Err != nil) != paused {
 					t.Errorf("turn %d: node %s answers %v", turn, name, out.Err)
 				}
-				if status, err := n.Sys.DescribeTopic(t.Context(), "mail"); err != nil || status.Version != topic.Version {
+				if status, err := n.Sys.Topics.Describe(t.Context(), "mail"); err != nil || status.Version != topic.Version {
 					t.Errorf("turn %d: node %s describes version %d (%v), want %d", turn, name, status.Version, err, topic.Version)
 				}
 			}
@@ -50,17 +50,17 @@ func TestTopicMadeAnewIsTakenIn(t *testing.T) {
 			if _, err := a.Node().Topic(t.Context(), "mail", true); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := a.ConfigureTopic(t.Context(), "mail", service.TopicChange{}); err != nil {
+			if _, err := a.Topics.Configure(t.Context(), "mail", service.TopicChange{}); err != nil {
 				t.Fatal(err)
 			}
 		}
 		if out := servicetest.EnqueueOne(t, b, servicetest.After("mail", "", time.Hour)); out.Err != nil {
 			t.Fatal(out.Err)
 		}
-		if err := a.DeleteTopic(t.Context(), "mail", true); err != nil {
+		if err := a.Topics.Delete(t.Context(), "mail", true); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := a.CreateTopic(t.Context(), "mail", service.TopicChange{EnqueuePaused: &paused}); err != nil {
+		if _, err := a.Topics.Create(t.Context(), "mail", service.TopicChange{EnqueuePaused: &paused}); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(2 * time.Second)
@@ -73,20 +73,20 @@ func TestTopicMadeAnewIsTakenIn(t *testing.T) {
 
 func TestChangeOfAnotherVersionIsRefused(t *testing.T) {
 	servicetest.Bubble(t, actors.Config{}, func(t *testing.T, s *service.Service) {
-		topic, err := s.CreateTopic(t.Context(), "mail", service.TopicChange{})
+		topic, err := s.Topics.Create(t.Context(), "mail", service.TopicChange{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		retries, known := 7, topic.Version
-		if topic, err = s.ConfigureTopic(t.Context(), "mail", service.TopicChange{MaxRetries: &retries, IfVersion: &known}); err != nil || topic.MaxRetries != 7 {
+		if topic, err = s.Topics.Configure(t.Context(), "mail", service.TopicChange{MaxRetries: &retries, IfVersion: &known}); err != nil || topic.MaxRetries != 7 {
 			t.Fatalf("the version that it has: %+v, %v", topic, err)
 		}
 		retries = 8
-		_, err = s.ConfigureTopic(t.Context(), "mail", service.TopicChange{MaxRetries: &retries, IfVersion: &known})
+		_, err = s.Topics.Configure(t.Context(), "mail", service.TopicChange{MaxRetries: &retries, IfVersion: &known})
 		if e := problem.FromStore(err); e == nil || e.Kind != problem.Aborted || e.Reason != "VERSION_MISMATCH" || e.Field != "if_version" {
 			t.Errorf("a version that it had: %v", err)
 		}
-		if got, err := s.DescribeTopic(t.Context(), "mail"); err != nil || got.MaxRetries != 7 || got.Version != topic.Version {
+		if got, err := s.Topics.Describe(t.Context(), "mail"); err != nil || got.MaxRetries != 7 || got.Version != topic.Version {
 			t.Errorf("after the refusal: %+v, %v", got.Topic, err)
 		}
 	})

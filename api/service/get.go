@@ -17,23 +17,32 @@ import (
 
 // Get returns a task with its history. With an empty topic every topic is searched; the same id in
 // several is refused.
-func (s *Service) Get(ctx context.Context, topic, id string) (Found, error) {
-	f, err := s.find(ctx, topic, id)
+func (s *Tasks) Get(ctx context.Context, topic, id string) (Found, error) {
+	f, err := s.look.find(ctx, topic, id)
 	if err != nil {
 		return Found{}, err
 	}
 	found := []Found{f}
-	if err := s.explain(ctx, found); err != nil {
+	if err := s.why.explain(ctx, found); err != nil {
 		return Found{}, problem.AsError(err)
 	}
-	return s.withHistory(ctx, found[0])
+	return s.look.withHistory(ctx, found[0])
 }
 
-func (s *Service) find(ctx context.Context, topic, id string) (Found, *problem.Error) {
+// lookup finds tasks by id, and reads the lists of topics.
+type lookup struct {
+	store interface {
+		store.Reader
+		store.Catalog
+	}
+	limits *limits
+}
+
+func (s *lookup) find(ctx context.Context, topic, id string) (Found, *problem.Error) {
 	if err := s.limits.checkID(id); err != nil {
 		return Found{}, err
 	}
-	topics, e := s.searched(ctx, topic)
+	topics, e := s.topics(ctx, topic)
 	if e != nil {
 		return Found{}, e
 	}
@@ -57,22 +66,22 @@ func (s *Service) find(ctx context.Context, topic, id string) (Found, *problem.E
 	return *hit, nil
 }
 
-// searched are the topics to look in.
-func (s *Service) searched(ctx context.Context, topic string) ([]store.Topic, *problem.Error) {
+// topics are those to look in: one by name, or all.
+func (s *lookup) topics(ctx context.Context, topic string) ([]store.Topic, *problem.Error) {
 	if topic == "" {
-		topics, err := s.node.Store().ListTopics(ctx)
+		topics, err := s.store.ListTopics(ctx)
 		return topics, problem.FromStore(err)
 	}
 	if err := actors.CheckTopicName("topic", topic); err != nil {
 		return nil, err
 	}
-	t, err := s.node.Store().GetTopic(ctx, topic)
+	t, err := s.store.GetTopic(ctx, topic)
 	return []store.Topic{t}, problem.FromStore(err)
 }
 
-func (s *Service) findIn(ctx context.Context, t *store.Topic, id string) (*Found, error) {
+func (s *lookup) findIn(ctx context.Context, t *store.Topic, id string) (*Found, error) {
 	for _, place := range place.Candidates(t, id) {
-		_, found, err := s.node.Store().Get(ctx, place, []string{id})
+		_, found, err := s.store.Get(ctx, place, []string{id})
 		if err != nil {
 			return nil, err
 		}
@@ -92,8 +101,8 @@ func foundIn(t *store.Topic, snap store.Snapshot) Found {
 // Delete removes a pending task and says where it was. With an empty topic every
 // topic is searched. When an answer was lost on the way, a refusal says nothing: the
 // try without an answer may have done it.
-func (s *Service) Delete(ctx context.Context, topic, id string) (foundIn string, err error) {
-	topic, e := s.locate(ctx, topic, id)
+func (s *Tasks) Delete(ctx context.Context, topic, id string) (foundIn string, err error) {
+	topic, e := s.look.locate(ctx, topic, id)
 	if e != nil {
 		return "", e
 	}
@@ -104,7 +113,7 @@ func (s *Service) Delete(ctx context.Context, topic, id string) (foundIn string,
 	for _, place := range place.Candidates(ref.Config(), id) {
 		var results []store.RemoveResult
 		repeated, err := s.node.Resolve(ctx, func() (err error) {
-			_, results, err = s.node.Store().Remove(ctx, place, []string{id})
+			_, results, err = s.store.Remove(ctx, place, []string{id})
 			return err
 		})
 		if err != nil {
@@ -125,7 +134,7 @@ func (s *Service) Delete(ctx context.Context, topic, id string) (foundIn string,
 
 // locate names the topic of a task. Where it was named, nothing is read: a server that
 // was a primary until now may answer a read, and know nothing of the task, but no change.
-func (s *Service) locate(ctx context.Context, topic, id string) (string, *problem.Error) {
+func (s *lookup) locate(ctx context.Context, topic, id string) (string, *problem.Error) {
 	if topic == "" {
 		f, err := s.find(ctx, topic, id)
 		return f.Topic, err
@@ -138,7 +147,7 @@ func (s *Service) locate(ctx context.Context, topic, id string) (string, *proble
 
 // List pages through the tasks of a topic in one state; StateUnknown lists all
 // live ones. A page may have fewer tasks than size and still be followed by more.
-func (s *Service) List(ctx context.Context, topic string, state store.State, size int, token string) (tasks []Found, next string, err error) {
+func (s *Finder) List(ctx context.Context, topic string, state store.State, size int, token string) (tasks []Found, next string, err error) {
 	kinds := []store.Kind{store.KindPending, store.KindRunning}
 	switch state {
 	case store.StateScheduled, store.StateReady, store.StateRetrying:
@@ -150,22 +159,22 @@ func (s *Service) List(ctx context.Context, topic string, state store.State, siz
 	case store.StateDead, store.StateExpired:
 		kinds = []store.Kind{store.KindDead}
 	}
-	tasks, next, err = s.page(ctx, topic, kinds, size, token, func(f *store.Snapshot) bool {
+	tasks, next, err = s.look.page(ctx, topic, kinds, size, token, func(f *store.Snapshot) bool {
 		return state == store.StateUnknown || f.State == state
 	})
 	if err != nil {
 		return nil, "", err
 	}
-	return tasks, next, problem.AsError(s.explain(ctx, tasks))
+	return tasks, next, problem.AsError(s.why.explain(ctx, tasks))
 }
 
 // emptyPages is how many pages without a match one call reads at most.
 const emptyPages = 20
 
 // page reads a page of the lists of a topic's shards, one after the other.
-func (s *Service) page(ctx context.Context, topic string, kinds []store.Kind, size int, token string, match func(*store.Snapshot) bool) ([]Found, string, error) {
+func (s *lookup) page(ctx context.Context, topic string, kinds []store.Kind, size int, token string, match func(*store.Snapshot) bool) ([]Found, string, error) {
 	return s.walk(ctx, topic, kinds, size, token, match, func(ctx context.Context, _ *store.Topic, shard store.Shard, kind store.Kind, cursor string, limit int) ([]store.Snapshot, string, error) {
-		return s.node.Store().List(ctx, shard, kind, cursor, limit)
+		return s.store.List(ctx, shard, kind, cursor, limit)
 	})
 }
 
@@ -173,11 +182,11 @@ func (s *Service) page(ctx context.Context, topic string, kinds []store.Kind, si
 type lister func(ctx context.Context, t *store.Topic, shard store.Shard, kind store.Kind, cursor string, limit int) ([]store.Snapshot, string, error)
 
 // walk is page with a say in how a page of a shard is read.
-func (s *Service) walk(ctx context.Context, topic string, kinds []store.Kind, size int, token string, match func(*store.Snapshot) bool, list lister) ([]Found, string, error) {
+func (s *lookup) walk(ctx context.Context, topic string, kinds []store.Kind, size int, token string, match func(*store.Snapshot) bool, list lister) ([]Found, string, error) {
 	if size < 0 {
 		return nil, "", problem.BadField("page_size", "OUT_OF_RANGE_FIELD", "page_size must not be negative")
 	}
-	t, e := s.searched(ctx, cmp.Or(topic, "?")) // an empty name is refused like a bad one
+	t, e := s.topics(ctx, cmp.Or(topic, "?")) // an empty name is refused like a bad one
 	if e != nil {
 		return nil, "", e
 	}

@@ -17,7 +17,7 @@ func TestHorizonsThatDiffer(t *testing.T) {
 	servicetest.FleetBubble(t, []string{"a", "b"}, func(t *testing.T, f *servicetest.Fleet) {
 		a, b := f.Nodes["a"].Sys, f.Nodes["b"].Sys
 		a.Node().Config().Horizon, b.Node().Config().Horizon = actors.MaxHorizon, 5*time.Second
-		if _, err := a.CreateTopic(t.Context(), "mail", service.TopicChange{Shards: new(8)}); err != nil {
+		if _, err := a.Topics.Create(t.Context(), "mail", service.TopicChange{Shards: new(8)}); err != nil {
 			t.Fatal(err)
 		}
 		w := servicetest.Subscribe(t, a, "mail", 100)

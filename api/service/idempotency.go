@@ -95,7 +95,7 @@ func (r *router) meetKey(ctx context.Context, t *NewTask, out *Enqueued, batch *
 		var stamp store.Stamp
 		var results []store.AddResult
 		_, err := r.node.Resolve(ctx, func() (err error) {
-			stamp, results, err = r.node.Store().AddKeyed(ctx, place.For(batch.Topic.Life), []*store.Task{&t.Task})
+			stamp, results, err = r.store.AddKeyed(ctx, place.For(batch.Topic.Life), []*store.Task{&t.Task})
 			return err
 		})
 		switch {

@@ -32,7 +32,7 @@ func enqueueTenants(t *testing.T, s *service.Service, topic, prefix string, n in
 	for i := range batch {
 		batch[i] = ofTenant(topic, fmt.Sprintf("%s-%03d", prefix, i), []string{"acme", "tiny"}[i%2])
 	}
-	out, err := s.Enqueue(t.Context(), batch)
+	out, err := s.Tasks.Enqueue(t.Context(), batch)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +50,7 @@ var Acme = service.TaskFilter{Attributes: []service.AttributeMatch{{Key: "tenant
 func findAll(t *testing.T, s *service.Service, f service.TaskFilter, size int, between func()) (ids []string) {
 	t.Helper()
 	for token := ""; ; {
-		page, next, err := s.Find(t.Context(), "mail", f, size, token)
+		page, next, err := s.Finder.Find(t.Context(), "mail", f, size, token)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -88,7 +88,7 @@ func byIndex(t *testing.T, s *service.Service) (indexed, walked int) {
 	t.Helper()
 	topic := topicConfig(t, s, "mail")
 	for _, shard := range place.Shards(topic) {
-		err := s.IndexPage(t, topic, &Acme, shard)
+		err := s.Finder.IndexPage(t, topic, &Acme, shard)
 		switch {
 		case errors.Is(err, store.ErrNotIndexed):
 			walked++
@@ -104,7 +104,7 @@ func byIndex(t *testing.T, s *service.Service) (indexed, walked int) {
 // TestIndexIsUsedFromTheFirstTask of a topic that was created with it.
 func TestIndexIsUsedFromTheFirstTask(t *testing.T) {
 	servicetest.Bubble(t, actors.Config{}, func(t *testing.T, s *service.Service) {
-		if _, err := s.CreateTopic(t.Context(), "mail", indexedBy("tenant")); err != nil {
+		if _, err := s.Topics.Create(t.Context(), "mail", indexedBy("tenant")); err != nil {
 			t.Fatal(err)
 		}
 		enqueueTenants(t, s, "mail", "t", 100)
@@ -121,7 +121,7 @@ func TestIndexIsUsedFromTheFirstTask(t *testing.T) {
 		within := Acme
 		within.IDPrefix = "t-05"
 		wantIDs(t, "by id as well", findAll(t, s, within, 7, nil), InSteps("t", 50, 60, 2))
-		counts, err := s.Count(t.Context(), "mail", Acme)
+		counts, err := s.Finder.Count(t.Context(), "mail", Acme)
 		if err != nil || counts.Scheduled != 50 {
 			t.Errorf("counted %+v, %v", counts, err)
 		}
@@ -133,7 +133,7 @@ func TestFewTasksOfADueRangeAreRead(t *testing.T) {
 	servicetest.Bubble(t, actors.Config{}, func(t *testing.T, s *service.Service) {
 		change := indexedBy("tenant")
 		change.Shards = new(1)
-		topic, err := s.CreateTopic(t.Context(), "mail", change)
+		topic, err := s.Topics.Create(t.Context(), "mail", change)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -148,7 +148,7 @@ func TestFewTasksOfADueRangeAreRead(t *testing.T) {
 		}{{2 * time.Minute, true, 1}, {2 * time.Hour, false, 501}} {
 			f := Acme
 			f.DueBefore = store.Millis(time.Now().Add(c.before).UnixMilli())
-			if walks, err := s.Narrow(t.Context(), &topic, &f, store.Shard{Topic: "mail"}); err != nil || walks != c.walks {
+			if walks, err := s.Finder.Narrow(t.Context(), &topic, &f, store.Shard{Topic: "mail"}); err != nil || walks != c.walks {
 				t.Errorf("within %v it walks: %v, %v", c.before, walks, err)
 			}
 			if got := findAll(t, s, f, 100, nil); len(got) != c.found {
@@ -162,12 +162,12 @@ func TestFewTasksOfADueRangeAreRead(t *testing.T) {
 func TestIndexIsBuiltForTasksOfBefore(t *testing.T) {
 	servicetest.Bubble(t, actors.Config{}, func(t *testing.T, s *service.Service) {
 		enqueueTenants(t, s, "mail", "old", 1000)
-		if _, err := s.ConfigureTopic(t.Context(), "mail", indexedBy("tenant", "path")); err != nil {
+		if _, err := s.Topics.Configure(t.Context(), "mail", indexedBy("tenant", "path")); err != nil {
 			t.Fatal(err)
 		}
 		wantIDs(t, "at once", findAll(t, s, Acme, 100, nil), InSteps("old", 0, 1000, 2))
 		synctest.Wait()
-		if status, err := s.DescribeTopic(t.Context(), "mail"); err != nil || status.Indexing != 0 {
+		if status, err := s.Topics.Describe(t.Context(), "mail"); err != nil || status.Indexing != 0 {
 			t.Errorf("%d shards are left, %v", status.Indexing, err)
 		}
 		if indexed, walked := byIndex(t, s); indexed != 4 || walked != 0 {
@@ -184,7 +184,7 @@ func TestPagesGoOnWhenTheIndexComesOrGoes(t *testing.T) {
 		enqueueTenants(t, s, "mail", "t", 300)
 		change := func(names ...string) func() {
 			return func() {
-				if _, err := s.ConfigureTopic(t.Context(), "mail", indexedBy(names...)); err != nil {
+				if _, err := s.Topics.Configure(t.Context(), "mail", indexedBy(names...)); err != nil {
 					t.Fatal(err)
 				}
 				synctest.Wait()
@@ -205,7 +205,7 @@ func TestNodesThatHaveNotHeardOfTheIndex(t *testing.T) {
 	servicetest.FleetBubble(t, []string{"a", "b"}, func(t *testing.T, f *servicetest.Fleet) {
 		a, b := f.Nodes["a"].Sys, f.Nodes["b"].Sys
 		enqueueTenants(t, b, "mail", "before", 100)
-		if _, err := a.ConfigureTopic(t.Context(), "mail", indexedBy("tenant")); err != nil {
+		if _, err := a.Topics.Configure(t.Context(), "mail", indexedBy("tenant")); err != nil {
 			t.Fatal(err)
 		}
 		enqueueTenants(t, b, "mail", "silent", 100)
@@ -228,10 +228,10 @@ func TestNodesThatHaveNotHeardOfTheIndex(t *testing.T) {
 func TestFormerShardsAreIndexed(t *testing.T) {
 	servicetest.Bubble(t, actors.Config{}, func(t *testing.T, s *service.Service) {
 		enqueueTenants(t, s, "mail", "former", 100)
-		if _, err := s.Reshard(t.Context(), "mail", 2); err != nil {
+		if _, err := s.Topics.Reshard(t.Context(), "mail", 2); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.ConfigureTopic(t.Context(), "mail", indexedBy("tenant")); err != nil {
+		if _, err := s.Topics.Configure(t.Context(), "mail", indexedBy("tenant")); err != nil {
 			t.Fatal(err)
 		}
 		enqueueTenants(t, s, "mail", "new", 100)
@@ -247,16 +247,16 @@ func TestFormerShardsAreIndexed(t *testing.T) {
 // edit moves a task in it. Those of hibiken/asynqmon#294 look for 12 among 700,000.
 func TestManyAreDeletedByIndex(t *testing.T) {
 	servicetest.Bubble(t, actors.Config{}, func(t *testing.T, s *service.Service) {
-		if _, err := s.CreateTopic(t.Context(), "mail", indexedBy("tenant")); err != nil {
+		if _, err := s.Topics.Create(t.Context(), "mail", indexedBy("tenant")); err != nil {
 			t.Fatal(err)
 		}
 		enqueueTenants(t, s, "mail", "t", 100)
 		edit := service.TaskChange{Fields: service.FieldAttributes, Task: store.Task{Attributes: []store.Attribute{{Key: "tenant", Value: "other"}}}}
-		if _, err := s.Update(t.Context(), "mail", "t-000", edit, 0); err != nil {
+		if _, err := s.Tasks.Update(t.Context(), "mail", "t-000", edit, 0); err != nil {
 			t.Fatal(err)
 		}
 		var last service.Progress
-		err := s.DeleteMany(t.Context(), service.Bulk{Topic: "mail", Filter: Acme}, func(p service.Progress) error { last = p; return nil })
+		err := s.Bulk.Delete(t.Context(), service.Bulk{Topic: "mail", Filter: Acme}, func(p service.Progress) error { last = p; return nil })
 		if err != nil || last.Matched != 49 || last.Changed != 49 || !last.Done {
 			t.Errorf("deleted %+v, %v", last, err)
 		}

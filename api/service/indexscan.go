@@ -11,19 +11,19 @@ import (
 	"github.com/ddq-io/ddq/store"
 )
 
-// finder pages through the tasks of a shard that a filter with attributes may match: by
+// indexScan pages through the tasks of a shard that a filter with attributes may match: by
 // the index of one of them where the shard is complete for it, and else list by list.
 // The shard may be so at one page and not at the next: what the index had told by then is
 // not told again.
-type finder struct {
-	*Service
+type indexScan struct {
+	*taskReader
 	filter  *TaskFilter
 	kinds   []store.Kind // of tasks that are meant
 	indexed []int        // positions of attributes of the filter that its topic indexes, the most telling one first
 }
 
-func (s *Service) newFinder(t *store.Topic, f *TaskFilter, kinds []store.Kind) *finder {
-	x := &finder{Service: s, filter: f, kinds: kinds}
+func (s *taskReader) byAttributes(t *store.Topic, f *TaskFilter, kinds []store.Kind) *indexScan {
+	x := &indexScan{taskReader: s, filter: f, kinds: kinds}
 	for i, a := range f.Attributes {
 		if t.Indexed.Has(a.Key) {
 			x.indexed = append(x.indexed, i)
@@ -65,7 +65,7 @@ func (s *indexSpot) entry() store.IndexEntry {
 	return store.IndexEntry{Value: string(s.Value), Cut: s.Cut, ID: string(s.ID)}
 }
 
-func (x *finder) decode(cursor string) (at spot, ok bool) {
+func (x *indexScan) decode(cursor string) (at spot, ok bool) {
 	if cursor == "" {
 		return at, true
 	}
@@ -84,7 +84,7 @@ func (s *spot) encode() string {
 }
 
 // page returns tasks that may match, and the cursor of the next ones.
-func (x *finder) page(ctx context.Context, shard store.Shard, cursor string, limit int) ([]store.Snapshot, string, error) {
+func (x *indexScan) page(ctx context.Context, shard store.Shard, cursor string, limit int) ([]store.Snapshot, string, error) {
 	at, ok := x.decode(cursor)
 	if !ok {
 		return nil, "", store.ErrBadCursor
@@ -110,19 +110,19 @@ func (x *finder) page(ctx context.Context, shard store.Shard, cursor string, lim
 
 // narrow reports whether the due times of the filter leave few tasks of the shard, which are
 // then read without a look at what else they are.
-func (x *finder) narrow(ctx context.Context, shard store.Shard) (bool, error) {
+func (x *indexScan) narrow(ctx context.Context, shard store.Shard) (bool, error) {
 	f := x.filter
 	if len(x.indexed) == 0 || f.DueFrom == 0 && f.DueBefore == 0 ||
 		slices.ContainsFunc(x.kinds, func(k store.Kind) bool { return k == store.KindDone || k == store.KindDead }) {
 		return false, nil
 	}
 	q, _ := f.window("")
-	_, entries, err := x.node.Store().Window(ctx, shard, q)
+	_, entries, err := x.store.Window(ctx, shard, q)
 	return len(entries) < q.Limit, err
 }
 
 // indexPage reads on in the index, or begins with the first that can be read.
-func (x *finder) indexPage(ctx context.Context, shard store.Shard, at *spot, limit int) (tasks []store.Snapshot, next string, err error) {
+func (x *indexScan) indexPage(ctx context.Context, shard store.Shard, at *spot, limit int) (tasks []store.Snapshot, next string, err error) {
 	if at.Index != nil {
 		return x.lookup(ctx, shard, at.Index.Attribute, at.Index, limit)
 	}
@@ -135,19 +135,19 @@ func (x *finder) indexPage(ctx context.Context, shard store.Shard, at *spot, lim
 	return nil, "", err
 }
 
-func (x *finder) query(attribute int) store.IndexQuery {
+func (x *indexScan) query(attribute int) store.IndexQuery {
 	a := &x.filter.Attributes[attribute]
 	return store.IndexQuery{Name: a.Key, Value: a.Value, Prefix: a.Prefix}
 }
 
-func (x *finder) lookup(ctx context.Context, shard store.Shard, attribute int, after *indexSpot, limit int) ([]store.Snapshot, string, error) {
+func (x *indexScan) lookup(ctx context.Context, shard store.Shard, attribute int, after *indexSpot, limit int) ([]store.Snapshot, string, error) {
 	q := x.query(attribute)
 	q.Limit = max(1, min(limit, findEntries))
 	if after != nil {
 		e := after.entry()
 		q.After = &e
 	}
-	entries, err := x.node.Store().Lookup(ctx, shard, q)
+	entries, err := x.store.Lookup(ctx, shard, q)
 	if err != nil || len(entries) == 0 {
 		return nil, "", err
 	}
@@ -174,12 +174,12 @@ func (x *finder) lookup(ctx context.Context, shard store.Shard, attribute int, a
 	}), next, nil
 }
 
-func (x *finder) walkPage(ctx context.Context, shard store.Shard, at *spot, limit int) (tasks []store.Snapshot, next string, err error) {
+func (x *indexScan) walkPage(ctx context.Context, shard store.Shard, at *spot, limit int) (tasks []store.Snapshot, next string, err error) {
 	walk := at.Walk
 	if x.kinds[walk.Kind] == store.KindPending {
 		tasks, walk.Cursor, err = x.pendingPage(ctx, shard, x.filter, walk.Cursor, limit)
 	} else {
-		tasks, walk.Cursor, err = x.node.Store().List(ctx, shard, x.kinds[walk.Kind], walk.Cursor, limit)
+		tasks, walk.Cursor, err = x.store.List(ctx, shard, x.kinds[walk.Kind], walk.Cursor, limit)
 	}
 	if err != nil {
 		return nil, "", err
@@ -197,7 +197,7 @@ func (x *finder) walkPage(ctx context.Context, shard store.Shard, at *spot, limi
 }
 
 // told reports whether the index told of a task before it was read no further.
-func (x *finder) told(t *store.Snapshot, last *indexSpot) bool {
+func (x *indexScan) told(t *store.Snapshot, last *indexSpot) bool {
 	q := x.query(last.Attribute)
 	return slices.ContainsFunc(t.Attributes, func(a store.Attribute) bool {
 		e := store.NewIndexEntry(a.Value, t.ID)

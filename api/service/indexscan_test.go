@@ -26,7 +26,7 @@ func FuzzFinderCursor(f *testing.F) {
 		f.Fatal(err)
 	}
 	acme := TaskFilter{Attributes: []AttributeMatch{{Key: "tenant", Value: "acme"}}}
-	x := s.newFinder(&topic, &acme, acme.kinds())
+	x := s.Finder.reads.byAttributes(&topic, &acme, acme.kinds())
 	for cursor := ""; ; {
 		_, next, err := x.page(f.Context(), shard, cursor, 3)
 		if err != nil {

@@ -120,7 +120,7 @@ func TestRivalsForAKey(t *testing.T) {
 				t.Errorf("%s: %d ids, taken %d times", key, len(ids[key]), took[key])
 			}
 		}
-		status, err := f.Nodes["b"].Sys.DescribeTopic(t.Context(), "mail")
+		status, err := f.Nodes["b"].Sys.Topics.Describe(t.Context(), "mail")
 		if err != nil || status.Depth.Scheduled != 30 {
 			t.Errorf("%d tasks for 30 keys (%v)", status.Depth.Scheduled, err)
 		}

@@ -30,7 +30,7 @@ func enqueueAll(t *testing.T, s *service.Service, tasks []service.NewTask) {
 	t.Helper()
 	for len(tasks) > 0 {
 		n := min(len(tasks), 1000)
-		out, err := s.Enqueue(t.Context(), tasks[:n])
+		out, err := s.Tasks.Enqueue(t.Context(), tasks[:n])
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -126,14 +126,14 @@ func TestLimitsChangeWhileRunning(t *testing.T) {
 		if len(c.Got) != 1 {
 			t.Fatalf("%d deliveries at one an hour, want 1", len(c.Got))
 		}
-		if _, err := f.Nodes["a"].Sys.ConfigureTopic(t.Context(), "mail", service.TopicChange{Rate: &store.Rate{Count: 20, Period: time.Second}}); err != nil {
+		if _, err := f.Nodes["a"].Sys.Topics.Configure(t.Context(), "mail", service.TopicChange{Rate: &store.Rate{Count: 20, Period: time.Second}}); err != nil {
 			t.Fatal(err)
 		}
 		c.Run(time.Second)
 		if n := len(c.Got); n < 15 || n > 25 {
 			t.Fatalf("%d deliveries after a second at twenty a second, want about 20", n)
 		}
-		if _, err := f.Nodes["a"].Sys.ConfigureTopic(t.Context(), "mail", service.TopicChange{Rate: &store.Rate{}}); err != nil {
+		if _, err := f.Nodes["a"].Sys.Topics.Configure(t.Context(), "mail", service.TopicChange{Rate: &store.Rate{}}); err != nil {
 			t.Fatal(err)
 		}
 		c.Run(100 * time.Millisecond)
@@ -152,7 +152,7 @@ func TestTasksOverARateMayBeDeadLettered(t *testing.T) {
 		if len(c.Got) != 3 {
 			t.Errorf("%d deliveries, want the burst of 3", len(c.Got))
 		}
-		dead, _, err := f.Nodes["a"].Sys.List(t.Context(), "mail", store.StateDead, 100, "")
+		dead, _, err := f.Nodes["a"].Sys.Finder.List(t.Context(), "mail", store.StateDead, 100, "")
 		if err != nil || len(dead) != 7 {
 			t.Fatalf("%d dead letters, %v, want 7", len(dead), err)
 		}
@@ -315,7 +315,7 @@ func slowBubble(t *testing.T, c service.TopicChange, backlog int, test func(t *t
 			s.Node().Stop(t.Context())
 			time.Sleep(5 * time.Second) // as in bubble
 		}()
-		if _, err := s.CreateTopic(t.Context(), "mail", c); err != nil {
+		if _, err := s.Topics.Create(t.Context(), "mail", c); err != nil {
 			t.Fatal(err)
 		}
 		for range backlog {
@@ -361,7 +361,7 @@ func TestLongPollsOfATopicWithARateAndACap(t *testing.T) {
 	slowBubble(t, c, tasks, func(t *testing.T, s *service.Service, _ *slowStore) {
 		got := 0
 		for empty := 0; got < tasks && empty < 10; empty++ {
-			held, err := s.Retrieve(t.Context(), actors.SubscribeOptions{Topic: "mail", Worker: "w"}, 50, 2*time.Second)
+			held, err := s.Delivery.Retrieve(t.Context(), actors.SubscribeOptions{Topic: "mail", Worker: "w"}, 50, 2*time.Second)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -372,7 +372,7 @@ func TestLongPollsOfATopicWithARateAndACap(t *testing.T) {
 			for i, d := range held {
 				acks[i] = actors.Settlement{Kind: actors.SettleAck, ID: d.Task.ID, Token: d.Token}
 			}
-			if _, err := s.Settle(t.Context(), "mail", acks); err != nil {
+			if _, err := s.Delivery.Settle(t.Context(), "mail", acks); err != nil {
 				t.Fatal(err)
 			}
 			got, empty = got+len(held), 0

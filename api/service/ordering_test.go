@@ -23,7 +23,7 @@ func TestTasksOfAKeyGoOneAtATime(t *testing.T) {
 		for i := range 20 {
 			tasks = append(tasks, servicetest.InLine("a", fmt.Sprint("a", i), 0), servicetest.InLine("b", fmt.Sprint("b", i), 0))
 		}
-		results, err := s.Enqueue(t.Context(), tasks)
+		results, err := s.Tasks.Enqueue(t.Context(), tasks)
 		if err != nil || results[0].Err != nil {
 			t.Fatal(err, results[0].Err)
 		}
@@ -54,11 +54,11 @@ func TestRetryKeepsTheHead(t *testing.T) {
 		w.Settle(actors.SettleAck, w.Gets("b0")["b0"])
 		servicetest.Idle(59 * time.Second)
 		w.Gets()
-		found, err := s.Get(t.Context(), "mail", first.Task.ID)
+		found, err := s.Tasks.Get(t.Context(), "mail", first.Task.ID)
 		if err != nil || found.WaitingFor != service.WaitsForWorker || found.State != store.StateRetrying {
 			t.Errorf("the head is %+v, %v", found.WaitingFor, err)
 		}
-		page, _, err := s.List(t.Context(), "mail", store.StateReady, 10, "")
+		page, _, err := s.Finder.List(t.Context(), "mail", store.StateReady, 10, "")
 		if err != nil || len(page) != 2 || page[0].WaitingFor != service.WaitsForOrder || page[1].WaitingFor != service.WaitsForOrder {
 			t.Errorf("those behind it are %+v, %v", page, err)
 		}
@@ -75,12 +75,12 @@ func TestRetryKeepsTheHead(t *testing.T) {
 func TestWhatKeepsOthersBackMayGo(t *testing.T) {
 	for name, c := range map[string]func(t *testing.T, s *service.Service, head string){
 		"deleted": func(t *testing.T, s *service.Service, head string) {
-			if _, err := s.Delete(t.Context(), "mail", head); err != nil {
+			if _, err := s.Tasks.Delete(t.Context(), "mail", head); err != nil {
 				t.Error(err)
 			}
 		},
 		"deleted behind its back": func(t *testing.T, s *service.Service, head string) {
-			f, err := s.Get(t.Context(), "mail", head)
+			f, err := s.Tasks.Get(t.Context(), "mail", head)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -90,7 +90,7 @@ func TestWhatKeepsOthersBackMayGo(t *testing.T) {
 			servicetest.Idle(15 * time.Second)
 		},
 		"promoted": func(t *testing.T, s *service.Service, head string) {
-			if _, err := s.Promote(t.Context(), "mail", head, 0); err != nil {
+			if _, err := s.Tasks.Promote(t.Context(), "mail", head, 0); err != nil {
 				t.Error(err)
 			}
 		},
@@ -163,7 +163,7 @@ func TestEarlierTaskGoesFirst(t *testing.T) {
 		}
 		last := servicetest.EnqueueOne(t, s, servicetest.InLine("a", "9", 9*time.Millisecond))
 		servicetest.Idle(time.Second)
-		if _, err := s.Reschedule(t.Context(), "mail", last.ID, service.When{At: 1}, 0); err != nil { // before all that wait
+		if _, err := s.Tasks.Reschedule(t.Context(), "mail", last.ID, service.When{At: 1}, 0); err != nil { // before all that wait
 			t.Fatal(err)
 		}
 		w := servicetest.Subscribe(t, s, "mail", 100)
@@ -206,7 +206,7 @@ func TestOrderOutlivesAReshard(t *testing.T) {
 		w.Sub.Settle(1, []actors.Settlement{{Kind: actors.SettleNack, ID: dead.Task.ID, Token: dead.Token, Permanent: true, Error: "bad"}})
 		first := servicetest.EnqueueOne(t, a, servicetest.InLine("k", "first", 0))
 		held := w.Gets("first")["first"]
-		was, err := a.Get(t.Context(), "mail", first.ID)
+		was, err := a.Tasks.Get(t.Context(), "mail", first.ID)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -217,7 +217,7 @@ func TestOrderOutlivesAReshard(t *testing.T) {
 		}
 		servicetest.Idle(time.Second)
 		w.Gets()
-		if got, err := b.Get(t.Context(), "mail", second.ID); err != nil || got.Shard != was.Shard || got.WaitingFor != service.WaitsForOrder {
+		if got, err := b.Tasks.Get(t.Context(), "mail", second.ID); err != nil || got.Shard != was.Shard || got.WaitingFor != service.WaitsForOrder {
 			t.Errorf("the second is in %v, waits for %d: %v", got.Shard, got.WaitingFor, err)
 		}
 		other := servicetest.EnqueueOne(t, b, servicetest.InLine("other", "other", 0))
@@ -231,11 +231,11 @@ func TestOrderOutlivesAReshard(t *testing.T) {
 		servicetest.Idle(time.Second)
 		third := servicetest.EnqueueOne(t, a, servicetest.InLine("k", "third", 0))
 		servicetest.Idle(time.Millisecond)
-		got, err := a.Get(t.Context(), "mail", third.ID)
+		got, err := a.Tasks.Get(t.Context(), "mail", third.ID)
 		if err != nil || got.Shard == was.Shard {
 			t.Errorf("the third is in %v of before: %v", got.Shard, err)
 		}
-		if n, missing, err := b.RequeueDead(t.Context(), "mail", []string{dead.Task.ID}, service.DeadFilter{}); n != 1 || len(missing) > 0 || err != nil {
+		if n, missing, err := b.DeadLetters.Requeue(t.Context(), "mail", []string{dead.Task.ID}, service.DeadFilter{}); n != 1 || len(missing) > 0 || err != nil {
 			t.Fatalf("requeued %d, missing %v: %v", n, missing, err)
 		}
 		servicetest.Idle(time.Second)
@@ -271,7 +271,7 @@ func TestOrderHoldsForTheFleet(t *testing.T) {
 				task.When.At, task.Task.MaxRetries = due, 1000
 				tasks = append(tasks, task)
 			}
-			results, err := f.Nodes[at].Sys.Enqueue(t.Context(), tasks)
+			results, err := f.Nodes[at].Sys.Tasks.Enqueue(t.Context(), tasks)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -10,7 +10,7 @@ import (
 )
 
 // Retrieve waits up to wait for due tasks and returns at most n, held.
-func (s *Service) Retrieve(ctx context.Context, o actors.SubscribeOptions, n int, wait time.Duration) ([]actors.Delivery, error) {
+func (s *Delivery) Retrieve(ctx context.Context, o actors.SubscribeOptions, n int, wait time.Duration) ([]actors.Delivery, error) {
 	l := s.limits
 	if n < 1 || n > l.RetrieveTasks {
 		return nil, problem.BadField("max_tasks", "OUT_OF_RANGE_FIELD", "max_tasks must be 1 to %d", l.RetrieveTasks)

@@ -40,12 +40,12 @@ func TestRampFollowsPauseAndResume(t *testing.T) {
 // A backlog of hours that came all at once would knock over what was just repaired.
 func TestResumedDeliveriesRise(t *testing.T) {
 	servicetest.Bubble(t, actors.Config{Limits: actors.Limits{BatchTasks: 10_000}}, func(t *testing.T, s *service.Service) {
-		if _, err := s.CreateTopic(t.Context(), "mail", service.TopicChange{}); err != nil {
+		if _, err := s.Topics.Create(t.Context(), "mail", service.TopicChange{}); err != nil {
 			t.Fatal(err)
 		}
 		w := servicetest.Subscribe(t, s, "mail", 1000)
 		paused, running := true, false
-		if _, err := s.ConfigureTopic(t.Context(), "mail", service.TopicChange{DeliveryPaused: &paused}); err != nil {
+		if _, err := s.Topics.Configure(t.Context(), "mail", service.TopicChange{DeliveryPaused: &paused}); err != nil {
 			t.Fatal(err)
 		}
 		tasks := make([]service.NewTask, 10_000)
@@ -53,13 +53,13 @@ func TestResumedDeliveriesRise(t *testing.T) {
 			tasks[i] = servicetest.After("mail", "", 0)
 			tasks[i].Task.MaxRetries = -1
 		}
-		if _, err := s.Enqueue(t.Context(), tasks); err != nil {
+		if _, err := s.Tasks.Enqueue(t.Context(), tasks); err != nil {
 			t.Fatal(err)
 		}
 		if n := w.Rate(time.Second); n != 0 {
 			t.Fatalf("%d deliveries in a pause", n)
 		}
-		topic, err := s.ConfigureTopic(t.Context(), "mail", service.TopicChange{DeliveryPaused: &running, Ramp: 10 * time.Second})
+		topic, err := s.Topics.Configure(t.Context(), "mail", service.TopicChange{DeliveryPaused: &running, Ramp: 10 * time.Second})
 		if err != nil || topic.Ramp != 10*time.Second || topic.Resumed == 0 {
 			t.Fatalf("resume: %+v, %v", topic, err)
 		}
@@ -73,7 +73,7 @@ func TestResumedDeliveriesRise(t *testing.T) {
 			last = n
 			all += n
 		}
-		if _, err := s.ConfigureTopic(t.Context(), "mail", service.TopicChange{DeliveryPaused: &running}); err != nil {
+		if _, err := s.Topics.Configure(t.Context(), "mail", service.TopicChange{DeliveryPaused: &running}); err != nil {
 			t.Fatal(err)
 		}
 		if n := w.Rate(100 * time.Millisecond); all+n != 10_000 {

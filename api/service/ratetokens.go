@@ -20,7 +20,7 @@ type TokenGrant struct {
 
 // AcquireTokens takes n tokens, 0 meaning 1, of a topic's rate, or with a key of the
 // rate of that key, all or none, no farther ahead than wait.
-func (s *Service) AcquireTokens(ctx context.Context, topic, key string, n int, wait time.Duration) (TokenGrant, error) {
+func (s *Topics) AcquireTokens(ctx context.Context, topic, key string, n int, wait time.Duration) (TokenGrant, error) {
 	if err := checkKey("key", key); err != nil {
 		return TokenGrant{}, err
 	}
@@ -42,7 +42,7 @@ func (s *Service) AcquireTokens(ctx context.Context, topic, key string, n int, w
 	case wait < 0 || wait > maxTokenWait:
 		return TokenGrant{}, problem.BadField("max_wait_ms", "OUT_OF_RANGE_FIELD", "max_wait_ms must be 0 to %d", maxTokenWait.Milliseconds())
 	}
-	got, err := s.node.Store().Reserve(ctx, []store.Reservation{{
+	got, err := s.store.Reserve(ctx, []store.Reservation{{
 		Key: store.LimitKey{Topic: topic, Key: key}, Rate: rate, N: n, Ahead: wait, Whole: true,
 	}})
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 // moveDead requeues a dead letter of a former shard in another one, because that is where
 // the tasks of its ordering key go by now. It is stored there before it is deleted here, so
 // when that breaks off it is done when it is asked for again.
-func (s *Service) moveDead(ctx context.Context, ref *actors.Topic, from store.Shard, id string) (store.Status, error) {
-	_, found, err := s.node.Store().Get(ctx, from, []string{id})
+func (s *DeadLetters) move(ctx context.Context, ref *actors.Topic, from store.Shard, id string) (store.Status, error) {
+	_, found, err := s.store.Get(ctx, from, []string{id})
 	if err != nil {
 		return 0, err
 	}
@@ -33,7 +33,7 @@ func (s *Service) moveDead(ctx context.Context, ref *actors.Topic, from store.Sh
 	if err != nil {
 		return 0, err
 	}
-	_, removed, err := s.node.Store().RemoveDead(ctx, from, []string{id})
+	_, removed, err := s.store.RemoveDead(ctx, from, []string{id})
 	if err != nil {
 		return 0, err
 	}
@@ -42,7 +42,7 @@ func (s *Service) moveDead(ctx context.Context, ref *actors.Topic, from store.Sh
 
 // addElsewhere stores a task of an ordering key where others of its key are, or else in
 // the active shards.
-func (s *Service) addElsewhere(ctx context.Context, ref *actors.Topic, from store.Shard, task *store.Task) error {
+func (s *DeadLetters) addElsewhere(ctx context.Context, ref *actors.Topic, from store.Shard, task *store.Task) error {
 	t := ref.Config()
 	places := place.Candidates(t, task.ID)
 	for _, place := range append(places[1:len(places):len(places)], places[0]) {
@@ -55,9 +55,9 @@ func (s *Service) addElsewhere(ctx context.Context, ref *actors.Topic, from stor
 		var results []store.AddResult
 		_, err := s.node.Resolve(ctx, func() (err error) {
 			if place == places[0] {
-				stamp, results, err = s.node.Store().Add(ctx, place.For(t.Life), []*store.Task{task})
+				stamp, results, err = s.store.Add(ctx, place.For(t.Life), []*store.Task{task})
 			} else {
-				stamp, results, err = s.node.Store().AddKeyed(ctx, place.For(t.Life), []*store.Task{&ordered})
+				stamp, results, err = s.store.AddKeyed(ctx, place.For(t.Life), []*store.Task{&ordered})
 			}
 			return err
 		})

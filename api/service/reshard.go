@@ -22,7 +22,7 @@ import (
 
 // Reshard gives a topic another number of shards, 1 to the limit. It returns once
 // new tasks go to them; the tasks of the former ones stay there until they end.
-func (s *Service) Reshard(ctx context.Context, name string, shards int) (store.Topic, error) {
+func (s *Topics) Reshard(ctx context.Context, name string, shards int) (store.Topic, error) {
 	if most := s.limits.Shards; shards < 1 || shards > most {
 		return store.Topic{}, problem.BadField("shards", "OUT_OF_RANGE_FIELD", "shards must be 1 to %d", most)
 	}
@@ -40,7 +40,7 @@ func (s *Service) Reshard(ctx context.Context, name string, shards int) (store.T
 	return t, nil
 }
 
-func (s *Service) reshard(ctx context.Context, name string, shards int) (store.Topic, error) {
+func (s *Topics) reshard(ctx context.Context, name string, shards int) (store.Topic, error) {
 	unlock, err := s.node.LockTopic(ctx, name)
 	if err != nil {
 		return store.Topic{}, err
@@ -61,7 +61,7 @@ func (s *Service) reshard(ctx context.Context, name string, shards int) (store.T
 			return store.Topic{}, err
 		}
 	}
-	if t, err = s.node.Store().PutTopic(ctx, t); err != nil {
+	if t, err = s.store.PutTopic(ctx, t); err != nil {
 		return store.Topic{}, err
 	}
 	if err := s.node.Configure(ctx, t); err != nil {

@@ -94,7 +94,7 @@ func TestIDsStayUniqueOverAReshard(t *testing.T) {
 			}
 			other := servicetest.After("mail", "due", 2*time.Hour)
 			other.Task.Payload = []byte("another")
-			got, err := at.Enqueue(t.Context(), []service.NewTask{other})
+			got, err := at.Tasks.Enqueue(t.Context(), []service.NewTask{other})
 			if err != nil || got[0].Err == nil || got[0].Err.Reason != "ID_CONFLICT" {
 				t.Errorf("another request under the id of a task: %+v, %v", got, err)
 			}
@@ -102,16 +102,16 @@ func TestIDsStayUniqueOverAReshard(t *testing.T) {
 		if r := servicetest.EnqueueOne(t, b, servicetest.After("mail", "dead", time.Hour)); r.Replaced != store.StateDead {
 			t.Errorf("a dead letter was not replaced: %+v", r)
 		}
-		if n, missing, err := a.RequeueDead(t.Context(), "mail", []string{"dead"}, service.DeadFilter{}); n != 0 || len(missing) != 1 || err != nil {
+		if n, missing, err := a.DeadLetters.Requeue(t.Context(), "mail", []string{"dead"}, service.DeadFilter{}); n != 0 || len(missing) != 1 || err != nil {
 			t.Errorf("requeued %d, missing %v: %v", n, missing, err)
 		}
-		if _, err := a.Delete(t.Context(), "", "gone"); err != nil {
+		if _, err := a.Tasks.Delete(t.Context(), "", "gone"); err != nil {
 			t.Error(err)
 		}
-		if _, err := a.Get(t.Context(), "mail", "gone"); err == nil {
+		if _, err := a.Tasks.Get(t.Context(), "mail", "gone"); err == nil {
 			t.Error("a deleted task is still there")
 		}
-		if _, err := b.Reschedule(t.Context(), "mail", "late", service.When{Delay: time.Second}, 0); err != nil {
+		if _, err := b.Tasks.Reschedule(t.Context(), "mail", "late", service.When{Delay: time.Second}, 0); err != nil {
 			t.Error(err)
 		}
 		w.Settle(actors.SettleAck, running)
@@ -122,7 +122,7 @@ func TestIDsStayUniqueOverAReshard(t *testing.T) {
 		}
 		var listed []string
 		for token := ""; ; {
-			page, next, err := b.List(t.Context(), "mail", store.StateScheduled, 1, token)
+			page, next, err := b.Finder.List(t.Context(), "mail", store.StateScheduled, 1, token)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -167,7 +167,7 @@ func TestReshardIsRefusedWhileThreeGenerationsHaveTasks(t *testing.T) {
 		a := f.Nodes["a"].Sys
 		for i := range 4 {
 			servicetest.EnqueueOne(t, a, servicetest.After("mail", fmt.Sprint("t", i), time.Hour))
-			_, err := a.Reshard(t.Context(), "mail", 5+i)
+			_, err := a.Topics.Reshard(t.Context(), "mail", 5+i)
 			var e *problem.Error
 			if i < 3 && err != nil || i == 3 && (!errors.As(err, &e) || e.Reason != "RESHARD_PENDING") {
 				t.Errorf("reshard %d: %v", i, err)
@@ -175,15 +175,15 @@ func TestReshardIsRefusedWhileThreeGenerationsHaveTasks(t *testing.T) {
 		}
 		for _, shards := range []int{0, -1, 257} {
 			var e *problem.Error
-			if _, err := a.Reshard(t.Context(), "mail", shards); !errors.As(err, &e) || e.Field != "shards" {
+			if _, err := a.Topics.Reshard(t.Context(), "mail", shards); !errors.As(err, &e) || e.Field != "shards" {
 				t.Errorf("%d shards: %v", shards, err)
 			}
 		}
-		if _, err := a.Reshard(t.Context(), "none", 2); err == nil {
+		if _, err := a.Topics.Reshard(t.Context(), "none", 2); err == nil {
 			t.Error("an unknown topic was resharded")
 		}
 		for i := range 3 {
-			if _, err := a.Delete(t.Context(), "mail", fmt.Sprint("t", i)); err != nil {
+			if _, err := a.Tasks.Delete(t.Context(), "mail", fmt.Sprint("t", i)); err != nil {
 				t.Error(err)
 			}
 		}
@@ -191,11 +191,11 @@ func TestReshardIsRefusedWhileThreeGenerationsHaveTasks(t *testing.T) {
 		if topic := f.Reshard(f.Nodes["a"], "mail", 2); topic.Former[0].Shards != 7 || topic.Former[1].Shards != 0 {
 			t.Errorf("the topic is %+v", topic)
 		}
-		if err := a.DeleteTopic(t.Context(), "mail", true); err != nil {
+		if err := a.Topics.Delete(t.Context(), "mail", true); err != nil {
 			t.Error(err)
 		}
 		servicetest.EnqueueOne(t, a, servicetest.After("mail", "t0", time.Hour)) // into shards that were sealed in the topic before
-		if found, err := a.Get(t.Context(), "mail", "t0"); err != nil || found.Topic != "mail" {
+		if found, err := a.Tasks.Get(t.Context(), "mail", "t0"); err != nil || found.Topic != "mail" {
 			t.Error(err)
 		}
 	})
@@ -236,7 +236,7 @@ func TestADeadLetterWhoseIDIsGivenAnewIsNotRequeued(t *testing.T) {
 		if _, _, err := f.Store.Add(t.Context(), places[0].For(topic.Life), []*store.Task{again}); err != nil {
 			t.Fatal(err)
 		}
-		if n, missing, err := a.RequeueDead(t.Context(), "mail", []string{"x"}, service.DeadFilter{}); n != 0 || len(missing) != 1 || err != nil {
+		if n, missing, err := a.DeadLetters.Requeue(t.Context(), "mail", []string{"x"}, service.DeadFilter{}); n != 0 || len(missing) != 1 || err != nil {
 			t.Errorf("requeued %d, missing %v: %v", n, missing, err)
 		}
 		live := int64(0)

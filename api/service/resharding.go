@@ -41,7 +41,7 @@ func (r *router) resolveDoubts(ctx context.Context, call *actors.Countdown) {
 		for i, d := range doubts {
 			ids[i] = d.task.Task.ID
 		}
-		_, found, err := store.GetAll(ctx, r.node.Store(), shard, ids)
+		_, found, err := store.GetAll(ctx, r.store, shard, ids)
 		for i, d := range doubts {
 			if known[d] {
 				continue
@@ -83,15 +83,15 @@ func (r *router) meet(d *doubt, shard store.Shard, was *store.Snapshot) bool {
 
 // clearLeftovers deletes dead letters whose ids have new tasks now. One that stays
 // because of an error is no harm but to the eye: givenAnew keeps it from being requeued.
-func (s *Service) clearLeftovers(ctx context.Context, all []leftover) {
+func (s *Tasks) clearLeftovers(ctx context.Context, all []leftover) {
 	for _, l := range all {
 		if l.out.Err != nil || l.out.Deduplicated {
 			continue
 		}
 		l.out.Replaced = l.state
-		_, removed, err := s.node.Store().RemoveDead(ctx, l.shard, []string{l.id})
+		_, removed, err := s.store.RemoveDead(ctx, l.shard, []string{l.id})
 		if err == nil && removed[0] == store.NotFound { // it was requeued meanwhile, see givenAnew
-			_, _, err = s.node.Store().Remove(ctx, l.shard, []string{l.id})
+			_, _, err = s.store.Remove(ctx, l.shard, []string{l.id})
 		}
 		if err != nil {
 			s.node.Log().Warn("replaced dead letter not deleted", "topic", l.shard.Topic, "task", l.id, "err", err)
@@ -102,18 +102,18 @@ func (s *Service) clearLeftovers(ctx context.Context, all []leftover) {
 // givenAnew looks whether the id of a dead letter of a former shard, which was requeued just
 // now, has a new task in the active shards. That one stands, and the dead letter goes. Who adds
 // a task looks back at the former shard in the same way, so one of the two sees the other.
-func (s *Service) givenAnew(ctx context.Context, ref *actors.Topic, from store.Shard, id string) (bool, error) {
+func (s *DeadLetters) givenAnew(ctx context.Context, ref *actors.Topic, from store.Shard, id string) (bool, error) {
 	active := place.Candidates(ref.Config(), id)[0]
 	if active == from {
 		return false, nil
 	}
-	_, found, err := s.node.Store().Get(ctx, active, []string{id})
+	_, found, err := s.store.Get(ctx, active, []string{id})
 	if err != nil {
 		return false, err
 	}
 	if at := found[0].State; !at.Pending() && at != store.StateRunning {
 		return false, nil
 	}
-	_, _, err = s.node.Store().Remove(ctx, from, []string{id})
+	_, _, err = s.store.Remove(ctx, from, []string{id})
 	return true, err
 }

@@ -11,13 +11,25 @@ import (
 )
 
 // Service is the use cases of a node: what its API is asked for, checked and carried out.
-// Its methods are safe for concurrent use while the node runs, wait for their answer, and
-// return *problem.Error throughout.
+// Each noun has a type of its own. Their methods are safe for concurrent use while the
+// node runs, wait for their answer, and return *problem.Error throughout.
 type Service struct {
-	node   *actors.Node
-	limits *limits
-	nudge  func(*store.Topic)
-	tails  tails
+	Tasks       *Tasks
+	Finder      *Finder
+	Bulk        *BulkEditor
+	DeadLetters *DeadLetters
+	Topics      *Topics
+	Watches     *Watches
+	Delivery    *Delivery
+	Fleet       *Fleet
+
+	node  *actors.Node
+	store infoStore
+}
+
+// infoStore is what a Service itself needs of the store.
+type infoStore interface {
+	Info(ctx context.Context) (store.Info, error)
 }
 
 // limits check requests.
@@ -29,7 +41,20 @@ func New(node *actors.Node, indexNow func(*store.Topic)) *Service {
 	if indexNow == nil {
 		indexNow = func(*store.Topic) {}
 	}
-	return &Service{node: node, limits: (*limits)(&node.Config().Limits), nudge: indexNow}
+	st, limits := node.Store(), (*limits)(&node.Config().Limits)
+	look, why, reads := &lookup{st, limits}, &explainer{st}, &taskReader{st}
+	return &Service{
+		Tasks:       &Tasks{node, st, limits, look, why},
+		Finder:      &Finder{node, st, limits, look, why, reads},
+		Bulk:        &BulkEditor{node, st, limits, look, reads},
+		DeadLetters: &DeadLetters{node, st, limits, look},
+		Topics:      &Topics{node, st, limits, look, indexNow},
+		Watches:     &Watches{node: node, store: st, limits: limits},
+		Delivery:    &Delivery{node, limits},
+		Fleet:       &Fleet{node, st, limits, look},
+		node:        node,
+		store:       st,
+	}
 }
 
 // Node is the node whose use cases they are.
@@ -37,7 +62,7 @@ func (s *Service) Node() *actors.Node { return s.node }
 
 // Describe says what the node is and what is wrong with it.
 func (s *Service) Describe(ctx context.Context) (ServerStatus, error) {
-	info, err := s.node.Store().Info(ctx)
+	info, err := s.store.Info(ctx)
 	if err != nil {
 		return ServerStatus{}, problem.AsError(err)
 	}
@@ -50,7 +75,7 @@ func (s *Service) Describe(ctx context.Context) (ServerStatus, error) {
 		Warnings:   info.Warnings,
 		StoreNow:   s.node.Clock().Millis(),
 		Uptime:     time.Since(s.node.Started()),
-		Limits:     actors.Limits(*s.limits),
+		Limits:     s.node.Config().Limits,
 		Visibility: s.node.Config().Topic.Visibility,
 	}
 	if by := s.node.Spread(); by > actors.ClockSpread {

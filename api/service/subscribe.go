@@ -8,6 +8,12 @@ import (
 	"github.com/ddq-io/ddq/actors/problem"
 )
 
+// Delivery hands tasks to workers and takes their settlements.
+type Delivery struct {
+	node   *actors.Node
+	limits *limits
+}
+
 // Subscription is one worker's standing request for one topic. Its methods do
 // not wait and are safe for concurrent use.
 type Subscription struct {
@@ -20,7 +26,7 @@ type Subscription struct {
 
 // Subscribe opens a subscription that hands deliveries to out. Unsubscribe ends
 // it; ctx is for the opening only.
-func (s *Service) Subscribe(ctx context.Context, o actors.SubscribeOptions, out actors.Outbox) (*Subscription, error) {
+func (s *Delivery) Subscribe(ctx context.Context, o actors.SubscribeOptions, out actors.Outbox) (*Subscription, error) {
 	if err := s.node.Serving(); err != nil {
 		return nil, err
 	}
@@ -41,7 +47,7 @@ func (s *Service) Subscribe(ctx context.Context, o actors.SubscribeOptions, out 
 	return &Subscription{Options: o, Node: s.node.Config().Node, limits: s.limits, handle: opened}, nil
 }
 
-func (s *Service) checkSubscribe(o *actors.SubscribeOptions) *problem.Error {
+func (s *Delivery) checkSubscribe(o *actors.SubscribeOptions) *problem.Error {
 	l := s.limits
 	if err := actors.CheckTopicName("topic", o.Topic); err != nil {
 		return err
@@ -60,9 +66,6 @@ func (s *Service) checkSubscribe(o *actors.SubscribeOptions) *problem.Error {
 	}
 	return l.checkVisibility(o.Visibility)
 }
-
-// CheckNodeName says why a node cannot have a name; nil when it can.
-func (s *Service) CheckNodeName(name string) *problem.Error { return s.limits.checkName("node", name) }
 
 // Grant adds credit for n deliveries, 1 to the limit of max in flight.
 func (u *Subscription) Grant(n int) error {
@@ -97,7 +100,7 @@ func (u *Subscription) Unsubscribe(undelivered []actors.Delivery) {
 
 // Settle settles holds of a topic at any node and waits for the outcome. When ctx
 // ends first the outcome is unknown.
-func (s *Service) Settle(ctx context.Context, topic string, settlements []actors.Settlement) ([]actors.Settled, error) {
+func (s *Delivery) Settle(ctx context.Context, topic string, settlements []actors.Settlement) ([]actors.Settled, error) {
 	if !s.node.Running() {
 		return nil, s.node.Serving()
 	}

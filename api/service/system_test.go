@@ -40,7 +40,7 @@ func TestTaskIsDeliveredAtItsMillisecond(t *testing.T) {
 				t.Fatalf("ack: %+v", r)
 			}
 		}
-		if _, err := s.Get(t.Context(), "mail", "1s"); err == nil {
+		if _, err := s.Tasks.Get(t.Context(), "mail", "1s"); err == nil {
 			t.Error("acked task is still there")
 		}
 	})
@@ -70,7 +70,7 @@ func TestImmediateTaskIsHeldAsItIsStored(t *testing.T) {
 func TestMaxInFlightBoundsCredit(t *testing.T) {
 	servicetest.Bubble(t, actors.Config{}, func(t *testing.T, s *service.Service) {
 		o := &servicetest.Stream{T: t}
-		o.Sub, _ = s.Subscribe(t.Context(), actors.SubscribeOptions{Topic: "mail", MaxInFlight: 3}, o)
+		o.Sub, _ = s.Delivery.Subscribe(t.Context(), actors.SubscribeOptions{Topic: "mail", MaxInFlight: 3}, o)
 		o.Sub.Grant(10)
 		for i := range 10 {
 			servicetest.EnqueueOne(t, s, servicetest.After("mail", fmt.Sprint(i), 0))
@@ -108,7 +108,7 @@ func TestHoldExpiresOnTimeAndTaskComesAgain(t *testing.T) {
 			t.Errorf("stale ack: %+v", r[0])
 		}
 		time.Sleep(6 * time.Second)
-		f, err := s.Get(t.Context(), "mail", "a")
+		f, err := s.Tasks.Get(t.Context(), "mail", "a")
 		if err != nil || f.State != store.StateDead || f.Reason != store.ReasonHoldExpired {
 			t.Errorf("after the last attempt: %v %v %v", f.State, f.Reason, err)
 		}
@@ -160,11 +160,11 @@ func TestNackFollowsPolicy(t *testing.T) {
 		if r := w.TakeSettled(); r[0].State != store.StateDead {
 			t.Fatalf("last attempt: %+v", r[0])
 		}
-		dead, _, err := s.ListDead(t.Context(), "mail", service.DeadFilter{ErrorContains: "boo"}, 0, "")
+		dead, _, err := s.DeadLetters.List(t.Context(), "mail", service.DeadFilter{ErrorContains: "boo"}, 0, "")
 		if err != nil || len(dead) != 1 || dead[0].Reason != store.ReasonMaxRetries {
 			t.Fatalf("dead letters: %+v %v", dead, err)
 		}
-		if n, _, err := s.RequeueDead(t.Context(), "mail", nil, service.DeadFilter{}); n != 1 || err != nil {
+		if n, _, err := s.DeadLetters.Requeue(t.Context(), "mail", nil, service.DeadFilter{}); n != 1 || err != nil {
 			t.Fatalf("requeued %d, %v", n, err)
 		}
 		if d := w.TakeOne(); d.Task.Attempt != 1 {
@@ -210,13 +210,13 @@ func TestDeleteAndReschedulePendingTasks(t *testing.T) {
 		for _, id := range []string{"gone", "sooner", "later"} {
 			servicetest.EnqueueOne(t, s, servicetest.After("mail", id, 10*time.Second))
 		}
-		if _, err := s.Delete(t.Context(), "", "gone"); err != nil {
+		if _, err := s.Tasks.Delete(t.Context(), "", "gone"); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.Reschedule(t.Context(), "mail", "sooner", service.When{Delay: time.Second}, 0); err != nil {
+		if _, err := s.Tasks.Reschedule(t.Context(), "mail", "sooner", service.When{Delay: time.Second}, 0); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.Reschedule(t.Context(), "", "later", service.When{Delay: time.Hour}, 0); err != nil {
+		if _, err := s.Tasks.Reschedule(t.Context(), "", "later", service.When{Delay: time.Hour}, 0); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(1100 * time.Millisecond)
@@ -224,7 +224,7 @@ func TestDeleteAndReschedulePendingTasks(t *testing.T) {
 		if d.Task.ID != "sooner" {
 			t.Errorf("got %s", d.Task.ID)
 		}
-		_, err := s.Delete(t.Context(), "mail", "sooner")
+		_, err := s.Tasks.Delete(t.Context(), "mail", "sooner")
 		if e := err.(*problem.Error); e.Reason != "TASK_RUNNING" {
 			t.Errorf("delete of a running task: %v", err)
 		}
@@ -244,7 +244,7 @@ func TestPauseHoldsTasksBack(t *testing.T) {
 	servicetest.Bubble(t, actors.Config{}, func(t *testing.T, s *service.Service) {
 		w := servicetest.Subscribe(t, s, "mail", 10)
 		yes, no := true, false
-		if _, err := s.ConfigureTopic(t.Context(), "mail", service.TopicChange{DeliveryPaused: &yes}); err != nil {
+		if _, err := s.Topics.Configure(t.Context(), "mail", service.TopicChange{DeliveryPaused: &yes}); err != nil {
 			t.Fatal(err)
 		}
 		servicetest.EnqueueOne(t, s, servicetest.After("mail", "a", 0))
@@ -252,7 +252,7 @@ func TestPauseHoldsTasksBack(t *testing.T) {
 		if len(w.Take()) != 0 {
 			t.Fatal("delivered while paused")
 		}
-		s.ConfigureTopic(t.Context(), "mail", service.TopicChange{DeliveryPaused: &no, EnqueuePaused: &yes})
+		s.Topics.Configure(t.Context(), "mail", service.TopicChange{DeliveryPaused: &no, EnqueuePaused: &yes})
 		w.TakeOne()
 		if out := servicetest.EnqueueOne(t, s, servicetest.After("mail", "b", 0)); out.Err == nil || out.Err.Reason != "ENQUEUE_PAUSED" {
 			t.Errorf("enqueue while paused: %+v", out)
@@ -270,7 +270,7 @@ func TestBacklogBeyondBudgetsComesInOrder(t *testing.T) {
 			tasks = append(tasks, task)
 		}
 		for i := 0; i < n; i += 1000 {
-			if _, err := s.Enqueue(t.Context(), tasks[i:i+1000]); err != nil {
+			if _, err := s.Tasks.Enqueue(t.Context(), tasks[i:i+1000]); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -343,18 +343,18 @@ func TestRetrieveWaitsForTheFirstTask(t *testing.T) {
 	servicetest.Bubble(t, actors.Config{}, func(t *testing.T, s *service.Service) {
 		servicetest.EnqueueOne(t, s, servicetest.After("mail", "a", 3*time.Second))
 		began := time.Now()
-		got, err := s.Retrieve(t.Context(), actors.SubscribeOptions{Topic: "mail"}, 5, 30*time.Second)
+		got, err := s.Delivery.Retrieve(t.Context(), actors.SubscribeOptions{Topic: "mail"}, 5, 30*time.Second)
 		if err != nil || len(got) != 1 {
 			t.Fatalf("got %d, %v", len(got), err)
 		}
 		if waited := time.Since(began); waited < 3*time.Second || waited > 3100*time.Millisecond {
 			t.Errorf("waited %v", waited)
 		}
-		out, err := s.Settle(t.Context(), "mail", []actors.Settlement{{Kind: actors.SettleAck, ID: "a", Token: got[0].Token}})
+		out, err := s.Delivery.Settle(t.Context(), "mail", []actors.Settlement{{Kind: actors.SettleAck, ID: "a", Token: got[0].Token}})
 		if err != nil || out[0].Err != nil {
 			t.Errorf("settle: %v %v", out, err)
 		}
-		if got, err := s.Retrieve(t.Context(), actors.SubscribeOptions{Topic: "mail"}, 5, time.Second); err != nil || len(got) != 0 {
+		if got, err := s.Delivery.Retrieve(t.Context(), actors.SubscribeOptions{Topic: "mail"}, 5, time.Second); err != nil || len(got) != 0 {
 			t.Errorf("empty topic: %d, %v", len(got), err)
 		}
 	})

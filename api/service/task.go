@@ -3,9 +3,25 @@ package service
 import (
 	"time"
 
+	"github.com/ddq-io/ddq/actors"
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/store"
 )
+
+// Tasks is what is done with one task, and the enqueue of many.
+type Tasks struct {
+	node   *actors.Node
+	store  taskStore
+	limits *limits
+	look   *lookup
+	why    *explainer
+}
+
+// taskStore is the role of the store for use cases that read and change tasks.
+type taskStore interface {
+	store.Reader
+	store.Writer
+}
 
 // When is a due time as asked for: At when it is not 0, else Delay from now.
 type When struct {
@@ -46,7 +62,7 @@ type Found struct {
 	MaxRetries    int // the task's own or the topic's
 	store.History     // Get and Wait
 
-	WaitingFor WaitingFor   // a task that is due, see Service.explain
+	WaitingFor WaitingFor   // a task that is due, see explainer
 	NextToken  store.Millis // WaitsForRate: when there is one that nobody has reserved
 
 	limits store.TopicLimits // of its topic

@@ -15,8 +15,25 @@ import (
 	"github.com/ddq-io/ddq/store/place"
 )
 
-// CreateTopic creates a topic; fields that are nil take the node's defaults.
-func (s *Service) CreateTopic(ctx context.Context, name string, c TopicChange) (store.Topic, error) {
+// Topics is what is done with whole topics.
+type Topics struct {
+	node     *actors.Node
+	store    topicStore
+	limits   *limits
+	look     *lookup
+	indexNow func(*store.Topic)
+}
+
+// topicStore is the role of the store for Topics.
+type topicStore interface {
+	taskStore
+	store.Catalog
+	store.Retention
+	store.Limits
+}
+
+// Create creates a topic; fields that are nil take the node's defaults.
+func (s *Topics) Create(ctx context.Context, name string, c TopicChange) (store.Topic, error) {
 	if err := actors.CheckTopicName("name", name); err != nil {
 		return store.Topic{}, err
 	}
@@ -35,13 +52,13 @@ func (s *Service) CreateTopic(ctx context.Context, name string, c TopicChange) (
 		err = s.node.KeepLogs(ctx, place.Shards(&t), t.Watching())
 	}
 	if err == nil && t.Indexed != "" {
-		s.nudge(&t)
+		s.indexNow(&t)
 	}
 	return t, problem.AsError(err)
 }
 
-// ConfigureTopic changes the fields that are not nil. It is effective when it returns.
-func (s *Service) ConfigureTopic(ctx context.Context, name string, c TopicChange) (store.Topic, error) {
+// Configure changes the fields that are not nil. It is effective when it returns.
+func (s *Topics) Configure(ctx context.Context, name string, c TopicChange) (store.Topic, error) {
 	if err := actors.CheckTopicName("name", name); err != nil {
 		return store.Topic{}, err
 	}
@@ -65,7 +82,7 @@ func (s *Service) ConfigureTopic(ctx context.Context, name string, c TopicChange
 		return store.Topic{}, err
 	}
 	c.rampUp(&t, paused, store.Millis(s.node.Clock().Now().UnixMilli()))
-	t, err = s.node.Store().PutTopic(ctx, t)
+	t, err = s.store.PutTopic(ctx, t)
 	switch {
 	case errors.Is(err, store.ErrVersion) && c.IfVersion != nil:
 		return store.Topic{}, problem.TopicVersionMismatch(name, *c.IfVersion)
@@ -78,7 +95,7 @@ func (s *Service) ConfigureTopic(ctx context.Context, name string, c TopicChange
 		}
 	}
 	if c.Indexed != nil {
-		defer s.nudge(&t) // once this node says so to its tasks
+		defer s.indexNow(&t) // once this node says so to its tasks
 	}
 	return t, problem.AsError(s.node.Configure(ctx, t))
 }
@@ -129,14 +146,14 @@ func set[T any](field, value *T) {
 	}
 }
 
-// DescribeTopic returns a topic's configuration and what is in it.
-func (s *Service) DescribeTopic(ctx context.Context, name string) (TopicStatus, error) {
-	topics, e := s.searched(ctx, cmp.Or(name, "?"))
+// Describe returns a topic's configuration and what is in it.
+func (s *Topics) Describe(ctx context.Context, name string) (TopicStatus, error) {
+	topics, e := s.look.topics(ctx, cmp.Or(name, "?"))
 	if e != nil {
 		return TopicStatus{}, e
 	}
 	status := TopicStatus{Topic: topics[0]}
-	stats, err := s.node.Store().Stats(ctx, place.Shards(&status.Topic))
+	stats, err := s.store.Stats(ctx, place.Shards(&status.Topic))
 	if err != nil {
 		return TopicStatus{}, problem.AsError(err)
 	}
@@ -145,13 +162,13 @@ func (s *Service) DescribeTopic(ctx context.Context, name string) (TopicStatus, 
 	return status, problem.AsError(err)
 }
 
-func (s *Service) depth(ctx context.Context, t *store.Topic) (d actors.Depth, err error) {
-	stats, err := s.node.Store().Stats(ctx, place.Shards(t))
+func (s *Finder) depth(ctx context.Context, t *store.Topic) (d actors.Depth, err error) {
+	stats, err := s.store.Stats(ctx, place.Shards(t))
 	return actors.DepthOf(stats), err
 }
 
-// ListTopics pages through the topics by name.
-func (s *Service) ListTopics(ctx context.Context, size int, token string) (topics []store.Topic, next string, err error) {
+// List pages through the topics by name.
+func (s *Topics) List(ctx context.Context, size int, token string) (topics []store.Topic, next string, err error) {
 	if size < 0 {
 		return nil, "", problem.BadField("page_size", "OUT_OF_RANGE_FIELD", "page_size must not be negative")
 	}
@@ -159,7 +176,7 @@ func (s *Service) ListTopics(ctx context.Context, size int, token string) (topic
 	if !ok {
 		return nil, "", problem.AsError(store.ErrBadCursor)
 	}
-	if topics, err = s.node.Store().ListTopics(ctx); err != nil {
+	if topics, err = s.store.ListTopics(ctx); err != nil {
 		return nil, "", problem.AsError(err)
 	}
 	from, found := slices.BinarySearchFunc(topics, after, func(t store.Topic, name string) int {
@@ -176,9 +193,9 @@ func (s *Service) ListTopics(ctx context.Context, size int, token string) (topic
 	return topics, next, nil
 }
 
-// DeleteTopic deletes a topic, and with force its tasks. Otherwise it must be empty.
-func (s *Service) DeleteTopic(ctx context.Context, name string, force bool) error {
-	status, err := s.DescribeTopic(ctx, name)
+// Delete deletes a topic, and with force its tasks. Otherwise it must be empty.
+func (s *Topics) Delete(ctx context.Context, name string, force bool) error {
+	status, err := s.Describe(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -190,21 +207,21 @@ func (s *Service) DeleteTopic(ctx context.Context, name string, force bool) erro
 		return problem.AsError(err)
 	}
 	defer unlock()
-	if err := s.node.Store().DeleteTopic(ctx, name); err != nil {
+	if err := s.store.DeleteTopic(ctx, name); err != nil {
 		return problem.AsError(err)
 	}
 	s.node.CloseLocked(ctx, name)
 	for n := range status.Topic.End() { // also those that went: no node adds to any of them from here on
-		if err := s.node.Store().DropShard(ctx, store.Shard{Topic: name, N: n, Life: status.Topic.Life}); err != nil {
+		if err := s.store.DropShard(ctx, store.Shard{Topic: name, N: n, Life: status.Topic.Life}); err != nil {
 			return problem.AsError(err)
 		}
 	}
 	return nil
 }
 
-// PurgeTopic deletes the pending tasks and returns how many.
-func (s *Service) PurgeTopic(ctx context.Context, name string) (deleted int64, err error) {
-	topics, e := s.searched(ctx, cmp.Or(name, "?"))
+// Purge deletes the pending tasks and returns how many.
+func (s *Topics) Purge(ctx context.Context, name string) (deleted int64, err error) {
+	topics, e := s.look.topics(ctx, cmp.Or(name, "?"))
 	if e != nil {
 		return 0, e
 	}
@@ -221,10 +238,10 @@ func (s *Service) PurgeTopic(ctx context.Context, name string) (deleted int64, e
 	return deleted, nil
 }
 
-func (s *Service) purge(ctx context.Context, shard store.Shard, ref *actors.Topic) (deleted int64, err error) {
+func (s *Topics) purge(ctx context.Context, shard store.Shard, ref *actors.Topic) (deleted int64, err error) {
 	after := store.Entry{}
 	for {
-		_, page, err := s.node.Store().Window(ctx, shard, store.WindowQuery{After: after, To: store.MaxDue, Limit: purgePage})
+		_, page, err := s.store.Window(ctx, shard, store.WindowQuery{After: after, To: store.MaxDue, Limit: purgePage})
 		if err != nil || len(page) == 0 {
 			return deleted, err
 		}
@@ -232,7 +249,7 @@ func (s *Service) purge(ctx context.Context, shard store.Shard, ref *actors.Topi
 		for i, e := range page {
 			ids[i] = e.ID
 		}
-		_, results, err := s.node.Store().Remove(ctx, shard, ids)
+		_, results, err := s.store.Remove(ctx, shard, ids)
 		if err != nil {
 			return deleted, err
 		}

@@ -34,7 +34,7 @@ func bury(t *testing.T, s *service.Service, topic string, from, to int) {
 // letters are the ids of the dead letters of a topic, the oldest first.
 func letters(t *testing.T, s *service.Service, topic string) (ids []string) {
 	t.Helper()
-	all, _, err := s.ListDead(t.Context(), topic, service.DeadFilter{}, 1000, "")
+	all, _, err := s.DeadLetters.List(t.Context(), topic, service.DeadFilter{}, 1000, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func letters(t *testing.T, s *service.Service, topic string) (ids []string) {
 // kept go when their own has passed, and then former shards go, too.
 func TestDoneTasksAreTrimmedWhenNoneAreKeptAnyMore(t *testing.T) {
 	servicetest.FaultBubble(t, actors.Config{Topic: store.Topic{Shards: 1}}, func(t *testing.T, s *service.Service, f *servicetest.FaultyStore) {
-		if _, err := s.CreateTopic(t.Context(), "mail", service.TopicChange{DoneRetention: new(time.Hour)}); err != nil {
+		if _, err := s.Topics.Create(t.Context(), "mail", service.TopicChange{DoneRetention: new(time.Hour)}); err != nil {
 			t.Fatal(err)
 		}
 		w := servicetest.Subscribe(t, s, "mail", 10)
@@ -63,10 +63,10 @@ func TestDoneTasksAreTrimmedWhenNoneAreKeptAnyMore(t *testing.T) {
 			w.Settle(actors.SettleAck, d)
 		}
 		synctest.Wait()
-		if _, err := s.ConfigureTopic(t.Context(), "mail", service.TopicChange{DoneRetention: new(time.Duration(0))}); err != nil {
+		if _, err := s.Topics.Configure(t.Context(), "mail", service.TopicChange{DoneRetention: new(time.Duration(0))}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.Reshard(t.Context(), "mail", 2); err != nil {
+		if _, err := s.Topics.Reshard(t.Context(), "mail", 2); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(30 * time.Minute)
@@ -87,13 +87,13 @@ func TestDeadLettersAreTrimmed(t *testing.T) {
 	servicetest.FleetBubble(t, []string{"a", "b", "c"}, func(t *testing.T, f *servicetest.Fleet) {
 		a := f.Nodes["a"].Sys
 		most, kept := 10, time.Minute
-		if _, err := a.CreateTopic(t.Context(), "capped", service.TopicChange{MaxDead: &most}); err != nil {
+		if _, err := a.Topics.Create(t.Context(), "capped", service.TopicChange{MaxDead: &most}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := a.CreateTopic(t.Context(), "aged", service.TopicChange{DeadRetention: &kept}); err != nil {
+		if _, err := a.Topics.Create(t.Context(), "aged", service.TopicChange{DeadRetention: &kept}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := a.CreateTopic(t.Context(), "kept", service.TopicChange{}); err != nil {
+		if _, err := a.Topics.Create(t.Context(), "kept", service.TopicChange{}); err != nil {
 			t.Fatal(err)
 		}
 		bury(t, a, "kept", 0, 3)
@@ -131,7 +131,7 @@ func TestDeadLettersAreTrimmed(t *testing.T) {
 // on who is to do it.
 func TestTwoTrimmersDeleteNoMore(t *testing.T) {
 	servicetest.FleetBubble(t, []string{"a", "b", "c"}, func(t *testing.T, f *servicetest.Fleet) {
-		topic, err := f.Nodes["a"].Sys.CreateTopic(t.Context(), "mail", service.TopicChange{})
+		topic, err := f.Nodes["a"].Sys.Topics.Create(t.Context(), "mail", service.TopicChange{})
 		if err != nil {
 			t.Fatal(err)
 		}

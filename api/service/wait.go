@@ -13,14 +13,14 @@ import (
 // wait is over. A task that is gone is a NotFound error, with the reason TASK_GONE when
 // this call saw it: it was acked and its topic keeps no done tasks, or deleted. With an
 // empty topic every topic is searched.
-func (s *Service) Wait(ctx context.Context, topic, id string, wait time.Duration) (Found, error) {
+func (s *Tasks) Wait(ctx context.Context, topic, id string, wait time.Duration) (Found, error) {
 	if err := s.node.Serving(); err != nil {
 		return Found{}, err
 	}
 	if err := s.limits.checkWait(wait); err != nil {
 		return Found{}, err
 	}
-	found, err := s.find(ctx, topic, id)
+	found, err := s.look.find(ctx, topic, id)
 	if err != nil {
 		return Found{}, err
 	}
@@ -30,7 +30,7 @@ func (s *Service) Wait(ctx context.Context, topic, id string, wait time.Duration
 	if err != nil {
 		return Found{}, err
 	}
-	return s.withHistory(ctx, found)
+	return s.look.withHistory(ctx, found)
 }
 
 // checkWait is of calls that wait.
@@ -42,8 +42,8 @@ func (l *limits) checkWait(wait time.Duration) *problem.Error {
 }
 
 // await returns a task that was found live once it is not, or wait is over.
-func (s *Service) await(ctx context.Context, found Found, wait time.Duration) (Found, *problem.Error) {
-	t, err := s.node.Store().GetTopic(ctx, found.Topic)
+func (s *Tasks) await(ctx context.Context, found Found, wait time.Duration) (Found, *problem.Error) {
+	t, err := s.look.store.GetTopic(ctx, found.Topic)
 	if err != nil {
 		return Found{}, problem.FromStore(err)
 	}
@@ -56,7 +56,7 @@ func (s *Service) await(ctx context.Context, found Found, wait time.Duration) (F
 			s.node.TellWaiting(place, []string{found.ID}, first)
 		}
 		// It may have been settled before anybody knew that this call waits for it.
-		again, e := s.find(ctx, found.Topic, found.ID)
+		again, e := s.look.find(ctx, found.Topic, found.ID)
 		switch {
 		case e != nil && e.Kind == problem.NotFound:
 			return Found{}, errGone(found.ID)
@@ -82,8 +82,8 @@ func errGone(id string) *problem.Error {
 
 // withHistory adds what a task's attempts left behind. What came after the task was
 // found is left out.
-func (s *Service) withHistory(ctx context.Context, f Found) (Found, error) {
-	all, err := s.node.Store().History(ctx, f.Shard, []string{f.ID})
+func (s *lookup) withHistory(ctx context.Context, f Found) (Found, error) {
+	all, err := s.store.History(ctx, f.Shard, []string{f.ID})
 	if err != nil {
 		return Found{}, problem.AsError(err)
 	}

@@ -24,7 +24,7 @@ func waitFor(t *testing.T, s *service.Service, topic, id string, wait time.Durat
 	done := make(chan waited, 1)
 	go func() {
 		begun := time.Now()
-		found, err := s.Wait(t.Context(), topic, id, wait)
+		found, err := s.Tasks.Wait(t.Context(), topic, id, wait)
 		done <- waited{found, err, time.Since(begun)}
 	}()
 	synctest.Wait()
@@ -105,7 +105,7 @@ func TestWaitSaysThatATaskIsGone(t *testing.T) {
 			done := waitFor(t, s, "mail", id, time.Minute)
 			if id == "acked" {
 				w.SettleWith(actors.Settlement{Kind: actors.SettleAck, Result: []byte("lost")}, w.TakeOne())
-			} else if _, err := s.Delete(t.Context(), "mail", id); err != nil {
+			} else if _, err := s.Tasks.Delete(t.Context(), "mail", id); err != nil {
 				t.Fatal(err)
 			}
 			got := <-done
@@ -138,7 +138,7 @@ func TestWaitHearsOfEveryEnd(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			servicetest.Bubble(t, cfg, func(t *testing.T, s *service.Service) {
 				w := servicetest.Subscribe(t, s, "mail", c.credit)
-				if out, err := s.Enqueue(t.Context(), []service.NewTask{c.task}); err != nil || out[0].Err != nil {
+				if out, err := s.Tasks.Enqueue(t.Context(), []service.NewTask{c.task}); err != nil || out[0].Err != nil {
 					t.Fatal(err, out)
 				}
 				done := waitFor(t, s, "mail", "a", time.Minute)
@@ -155,7 +155,7 @@ func TestWaitHearsOfEveryEnd(t *testing.T) {
 func TestWaitHearsWhatOtherNodesDo(t *testing.T) {
 	servicetest.FleetBubble(t, []string{"a", "b", "c"}, func(t *testing.T, f *servicetest.Fleet) {
 		a, b, c := f.Nodes["a"], f.Nodes["b"], f.Nodes["c"]
-		if _, err := a.Sys.CreateTopic(t.Context(), "mail", service.TopicChange{Shards: new(12), DoneRetention: new(time.Hour)}); err != nil {
+		if _, err := a.Sys.Topics.Create(t.Context(), "mail", service.TopicChange{Shards: new(12), DoneRetention: new(time.Hour)}); err != nil {
 			t.Fatal(err)
 		}
 		w := f.Work(b, "mail", 100)
@@ -167,7 +167,7 @@ func TestWaitHearsWhatOtherNodesDo(t *testing.T) {
 		begun := time.Now()
 		for end := begun.Add(2 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
 			for _, d := range w.Take() {
-				if _, err := a.Sys.Settle(t.Context(), "mail", []actors.Settlement{{Kind: actors.SettleAck, ID: d.Task.ID, Token: d.Token, Result: d.Task.Payload}}); err != nil {
+				if _, err := a.Sys.Delivery.Settle(t.Context(), "mail", []actors.Settlement{{Kind: actors.SettleAck, ID: d.Task.ID, Token: d.Token, Result: d.Task.Payload}}); err != nil {
 					t.Fatal(err)
 				}
 				_ = w.Sub.Grant(1)
@@ -198,7 +198,7 @@ func TestWaitLooksForItself(t *testing.T) {
 		}
 		time.Sleep(3500 * time.Millisecond)
 		for id := range w.Due {
-			if _, err := a.Sys.Delete(t.Context(), "mail", id); err != nil {
+			if _, err := a.Sys.Tasks.Delete(t.Context(), "mail", id); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -225,7 +225,7 @@ func TestResultsAreBounded(t *testing.T) {
 			t.Fatalf("a large result: %+v", r)
 		}
 		w.SettleWith(actors.Settlement{Kind: actors.SettleAck, Result: make([]byte, 256<<10)}, d)
-		got, err := s.Get(t.Context(), "mail", "a")
+		got, err := s.Tasks.Get(t.Context(), "mail", "a")
 		if err != nil || len(got.Result) != 256<<10 {
 			t.Errorf("result of %d bytes, %v", len(got.Result), err)
 		}
@@ -246,7 +246,7 @@ func TestHistoryLeavesOutWhatNoWorkerSaw(t *testing.T) {
 		w.SettleWith(actors.Settlement{Kind: actors.SettleRelease}, w.TakeOne())
 		_ = w.Sub.Grant(1)
 		w.SettleWith(actors.Settlement{Kind: actors.SettleAck}, w.TakeOne())
-		got, err := s.Get(t.Context(), "mail", "a")
+		got, err := s.Tasks.Get(t.Context(), "mail", "a")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -61,7 +61,7 @@ type ShardChange struct {
 // Watch is one watcher of a topic. Next is called by one goroutine at a time, and Close
 // ends it.
 type Watch struct {
-	sys    *Service
+	from   *Watches
 	topic  string
 	filter WatchFilter
 	tail   *tail
@@ -80,9 +80,17 @@ func errCursorExpired() *problem.Error {
 		Message: "changes behind the cursor are not kept any more: begin anew, and look at the tasks themselves"}
 }
 
-// Watch begins to watch a topic. What changes once it has returned is told, and what did
+// Watches is what follows the changes of topics.
+type Watches struct {
+	node   *actors.Node
+	store  store.Log
+	limits *limits
+	tails  tails
+}
+
+// Open begins to watch a topic. What changes once it has returned is told, and what did
 // behind a cursor.
-func (s *Service) Watch(ctx context.Context, o WatchOptions) (*Watch, error) {
+func (s *Watches) Open(ctx context.Context, o WatchOptions) (*Watch, error) {
 	if err := s.node.Serving(); err != nil {
 		return nil, err
 	}
@@ -109,7 +117,7 @@ func (s *Service) Watch(ctx context.Context, o WatchOptions) (*Watch, error) {
 	if e != nil {
 		return nil, e
 	}
-	return &Watch{sys: s, topic: o.Topic, filter: o.Filter, tail: s.tails.join(s, o.Topic), at: at, last: time.Now()}, nil
+	return &Watch{from: s, topic: o.Topic, filter: o.Filter, tail: s.tails.join(s, o.Topic), at: at, last: time.Now()}, nil
 }
 
 func (l *limits) checkWatch(o *WatchOptions) *problem.Error {
@@ -135,7 +143,7 @@ func (l *limits) checkWatch(o *WatchOptions) *problem.Error {
 }
 
 // beginAt is where a watch begins in each log.
-func (s *Service) beginAt(ctx context.Context, t *store.Topic, o *WatchOptions) (positions, *problem.Error) {
+func (s *Watches) beginAt(ctx context.Context, t *store.Topic, o *WatchOptions) (positions, *problem.Error) {
 	at := make(positions)
 	for _, shard := range place.Shards(t) {
 		at[shard.N] = 0
@@ -177,12 +185,12 @@ func (s *Service) beginAt(ctx context.Context, t *store.Topic, o *WatchOptions) 
 }
 
 // changes reads logs, and once more after an answer that was lost.
-func (s *Service) changes(ctx context.Context, reads []store.LogRead) (pages []store.LogPage, err error) {
+func (s *Watches) changes(ctx context.Context, reads []store.LogRead) (pages []store.LogPage, err error) {
 	if len(reads) == 0 {
 		return nil, nil
 	}
 	for range 2 {
-		if pages, err = s.node.Store().Changes(ctx, reads); !errors.Is(err, store.ErrUnknown) {
+		if pages, err = s.store.Changes(ctx, reads); !errors.Is(err, store.ErrUnknown) {
 			break
 		}
 	}
@@ -190,7 +198,7 @@ func (s *Service) changes(ctx context.Context, reads []store.LogRead) (pages []s
 }
 
 // Close ends the watch. Next must not run.
-func (w *Watch) Close() { w.sys.tails.leave(w.tail) }
+func (w *Watch) Close() { w.from.tails.leave(w.tail) }
 
 // Next waits for the next frame: at once for the first one, which says where the watch
 // begins, and not much longer than five seconds for any other. OutOfRange when the watch
@@ -263,7 +271,7 @@ func (w *Watch) readBehind(ctx context.Context, n *news) error {
 	for i, shard := range missing {
 		reads[i] = store.LogRead{Shard: store.Shard{Topic: w.topic, N: shard}, After: w.at[shard], Limit: max(16, 4*watchFrame/len(missing))}
 	}
-	pages, err := w.sys.changes(ctx, reads)
+	pages, err := w.from.changes(ctx, reads)
 	if err != nil {
 		return problem.AsError(err)
 	}

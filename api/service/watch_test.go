@@ -54,7 +54,7 @@ func (l *lives) takeIn(c service.ShardChange) {
 // watched creates a topic that is watched.
 func watched(t *testing.T, s *service.Service, name string, shards, most int) {
 	t.Helper()
-	_, err := s.CreateTopic(t.Context(), name, service.TopicChange{Shards: &shards, WatchRetention: new(time.Hour), WatchMax: &most})
+	_, err := s.Topics.Create(t.Context(), name, service.TopicChange{Shards: &shards, WatchRetention: new(time.Hour), WatchMax: &most})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +62,7 @@ func watched(t *testing.T, s *service.Service, name string, shards, most int) {
 
 func beginWatch(t *testing.T, s *service.Service, o service.WatchOptions) *service.Watch {
 	t.Helper()
-	w, err := s.Watch(t.Context(), o)
+	w, err := s.Watches.Open(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +106,7 @@ func TestWatchTellsWhatHappens(t *testing.T) {
 		servicetest.EnqueueOne(t, s, servicetest.After("mail", "a", 0))
 		worker.SettleWith(actors.Settlement{Kind: actors.SettleAck}, worker.TakeOne())
 		servicetest.EnqueueOne(t, s, servicetest.After("mail", "b", time.Hour))
-		if _, err := s.Delete(t.Context(), "mail", "b"); err != nil {
+		if _, err := s.Tasks.Delete(t.Context(), "mail", "b"); err != nil {
 			t.Fatal(err)
 		}
 		changes, cursor := watchFor(t, w)
@@ -168,7 +168,7 @@ func TestWatchLooksForSomeChangesOnly(t *testing.T) {
 			id := fmt.Sprint("t", i)
 			servicetest.EnqueueOne(t, s, servicetest.After("mail", id, time.Hour))
 			if i != 7 {
-				if _, err := s.Delete(t.Context(), "mail", id); err != nil {
+				if _, err := s.Tasks.Delete(t.Context(), "mail", id); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -207,7 +207,7 @@ func TestWatchByAttribute(t *testing.T) {
 				task.Task.Attributes = []store.Attribute{{Key: "path", Value: "/"}, {Key: "tenant", Value: tenant}}
 			}
 			servicetest.EnqueueOne(t, s, task)
-			if _, err := s.Delete(t.Context(), "mail", task.Task.ID); err != nil {
+			if _, err := s.Tasks.Delete(t.Context(), "mail", task.Task.ID); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -222,7 +222,7 @@ func TestWatchByAttribute(t *testing.T) {
 			}
 		}
 		path := service.WatchFilter{Attributes: []store.Attribute{{Key: "path", Value: "/"}}}
-		if _, err := s.Watch(t.Context(), service.WatchOptions{Topic: "mail", Cursor: cursor, Filter: path}); servicetest.Reason(err) != "NOT_INDEXED" {
+		if _, err := s.Watches.Open(t.Context(), service.WatchOptions{Topic: "mail", Cursor: cursor, Filter: path}); servicetest.Reason(err) != "NOT_INDEXED" {
 			t.Errorf("an attribute that is not indexed: %v", err)
 		}
 		topic, err := s.Node().Store().GetTopic(t.Context(), "mail")
@@ -258,7 +258,7 @@ func TestAWatcherThatIsTooSlowIsToldSo(t *testing.T) {
 			for i := range 900 {
 				batch = append(batch, servicetest.After("mail", fmt.Sprintf("r%d-%d", round, i), time.Hour))
 			}
-			if _, err := s.Enqueue(t.Context(), batch); err != nil {
+			if _, err := s.Tasks.Enqueue(t.Context(), batch); err != nil {
 				t.Fatal(err)
 			}
 			for total < 900*(round+1) {
@@ -279,14 +279,14 @@ func TestAWatcherThatIsTooSlowIsToldSo(t *testing.T) {
 
 func TestWatchEndsWithTheLog(t *testing.T) {
 	servicetest.Bubble(t, actors.Config{}, func(t *testing.T, s *service.Service) {
-		if _, err := s.CreateTopic(t.Context(), "mail", service.TopicChange{}); err != nil {
+		if _, err := s.Topics.Create(t.Context(), "mail", service.TopicChange{}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.Watch(t.Context(), service.WatchOptions{Topic: "mail"}); servicetest.Reason(err) != "NOT_WATCHED" {
+		if _, err := s.Watches.Open(t.Context(), service.WatchOptions{Topic: "mail"}); servicetest.Reason(err) != "NOT_WATCHED" {
 			t.Errorf("a topic without a log: %v", err)
 		}
 		configure := func(retention time.Duration) {
-			if _, err := s.ConfigureTopic(t.Context(), "mail", service.TopicChange{WatchRetention: &retention}); err != nil {
+			if _, err := s.Topics.Configure(t.Context(), "mail", service.TopicChange{WatchRetention: &retention}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -306,18 +306,18 @@ func TestWatchEndsWithTheLog(t *testing.T) {
 		w.Close()
 		servicetest.EnqueueOne(t, s, servicetest.After("mail", "b", time.Hour))
 		configure(time.Hour)
-		if _, err := s.Watch(t.Context(), service.WatchOptions{Topic: "mail", Cursor: cursor}); servicetest.Reason(err) != "CURSOR_EXPIRED" {
+		if _, err := s.Watches.Open(t.Context(), service.WatchOptions{Topic: "mail", Cursor: cursor}); servicetest.Reason(err) != "CURSOR_EXPIRED" {
 			t.Errorf("a cursor of the log before: %v", err)
 		}
 		again := beginWatch(t, s, service.WatchOptions{Topic: "mail"})
-		if err := s.DeleteTopic(t.Context(), "mail", true); err != nil {
+		if err := s.Topics.Delete(t.Context(), "mail", true); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := again.Next(t.Context()); servicetest.Reason(err) != "NO_TOPIC" && servicetest.Reason(err) != "NOT_WATCHED" {
 			t.Errorf("after the topic is deleted: %v", err)
 		}
 		again.Close()
-		if n := s.Tails(); n > 0 {
+		if n := s.Watches.Tails(); n > 0 {
 			t.Errorf("%d tails are left", n)
 		}
 	})
@@ -337,7 +337,7 @@ func TestWatchForgetsWhatIsOld(t *testing.T) {
 		}
 		rest.Close()
 		time.Sleep(31 * time.Minute)
-		if _, err := s.Watch(t.Context(), service.WatchOptions{Topic: "mail", Cursor: begin}); servicetest.Reason(err) != "CURSOR_EXPIRED" {
+		if _, err := s.Watches.Open(t.Context(), service.WatchOptions{Topic: "mail", Cursor: begin}); servicetest.Reason(err) != "CURSOR_EXPIRED" {
 			t.Errorf("after the retention: %v", err)
 		}
 	})
@@ -352,7 +352,7 @@ func TestCursorOfShardsThatTheTopicNeverHadIsRefused(t *testing.T) {
 		_, cursor := watchFor(t, first)
 		first.Close()
 		for shard, ok := range map[int]bool{3: true, 4: false, actors.MaxShardNumber: false} {
-			w, err := s.Watch(t.Context(), service.WatchOptions{Topic: "mail", Cursor: service.AppendPosition(slices.Clone(cursor), shard, 0)})
+			w, err := s.Watches.Open(t.Context(), service.WatchOptions{Topic: "mail", Cursor: service.AppendPosition(slices.Clone(cursor), shard, 0)})
 			if ok != (err == nil) {
 				t.Errorf("shard %d of 4: %v", shard, err)
 			}
@@ -430,7 +430,7 @@ func TestWatchIsChecked(t *testing.T) {
 			"from":   {Topic: "mail", Cursor: []byte("x"), Oldest: true},
 			"ids":    {Topic: "mail", Filter: service.WatchFilter{IDs: []string{"a b"}}},
 		} {
-			_, err := s.Watch(t.Context(), o)
+			_, err := s.Watches.Open(t.Context(), o)
 			if e, ok := err.(*problem.Error); !ok || e.Field != field || e.Kind != problem.Invalid {
 				t.Errorf("%s: %v", field, err)
 			}
@@ -439,7 +439,7 @@ func TestWatchIsChecked(t *testing.T) {
 			"policy.watch_retention_ms": {WatchRetention: new(time.Millisecond)},
 			"policy.watch_max_events":   {WatchMax: new(7)},
 		} {
-			_, err := s.ConfigureTopic(t.Context(), "mail", c)
+			_, err := s.Topics.Configure(t.Context(), "mail", c)
 			if e, ok := err.(*problem.Error); !ok || e.Field != field || e.Kind != problem.Invalid {
 				t.Errorf("%s: %v", field, err)
 			}

@@ -292,7 +292,7 @@ func (l *link) open(at *Node, o actors.SubscribeOptions) {
 		go l.end(errors.New("unreachable"))
 		return
 	}
-	sub, err := at.Sys.Subscribe(context.Background(), o, l)
+	sub, err := at.Sys.Delivery.Subscribe(context.Background(), o, l)
 	if err != nil {
 		go l.end(err)
 		return

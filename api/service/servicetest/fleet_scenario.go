@@ -33,7 +33,7 @@ func (w *Ledger) Enqueue(at *Node, topic, prefix string, n int, over time.Durati
 // store enqueues tasks and opens their books.
 func (w *Ledger) store(at *Node, tasks []service.NewTask) {
 	w.T.Helper()
-	results, err := at.Sys.Enqueue(w.T.Context(), tasks)
+	results, err := at.Sys.Tasks.Enqueue(w.T.Context(), tasks)
 	if err != nil {
 		w.T.Fatal(err)
 	}

@@ -120,7 +120,7 @@ func (c *crew) Within(window time.Duration) (most int) {
 // Limited creates a topic.
 func (f *Fleet) Limited(name string, c service.TopicChange) {
 	f.Helper()
-	if _, err := f.Nodes["a"].Sys.CreateTopic(f.Context(), name, c); err != nil {
+	if _, err := f.Nodes["a"].Sys.Topics.Create(f.Context(), name, c); err != nil {
 		f.Fatal(err)
 	}
 }
@@ -135,7 +135,7 @@ func (f *Fleet) Backlog(topic string, n int, edit func(i int, t *service.NewTask
 				edit(from+i, &tasks[i])
 			}
 		}
-		results, err := f.Nodes["a"].Sys.Enqueue(f.Context(), tasks)
+		results, err := f.Nodes["a"].Sys.Tasks.Enqueue(f.Context(), tasks)
 		if err != nil || results[0].Err != nil {
 			f.Fatal(err, results[0].Err)
 		}

@@ -6,7 +6,7 @@ import (
 
 func (f *Fleet) Reshard(at *Node, topic string, shards int) store.Topic {
 	f.Helper()
-	t, err := at.Sys.Reshard(f.Context(), topic, shards)
+	t, err := at.Sys.Topics.Reshard(f.Context(), topic, shards)
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -27,7 +27,7 @@ func (f *Fleet) SetBack(was store.Topic) {
 // Pause stops or resumes deliveries.
 func (f *Fleet) Pause(at, topic string, paused bool) store.Topic {
 	f.Helper()
-	t, err := f.Nodes[at].Sys.ConfigureTopic(f.Context(), topic, service.TopicChange{DeliveryPaused: &paused})
+	t, err := f.Nodes[at].Sys.Topics.Configure(f.Context(), topic, service.TopicChange{DeliveryPaused: &paused})
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -29,7 +29,7 @@ type Stream struct {
 func Subscribe(t *testing.T, s *service.Service, topic string, credit int) *Stream {
 	t.Helper()
 	o := &Stream{T: t}
-	sub, err := s.Subscribe(t.Context(), actors.SubscribeOptions{Topic: topic, Worker: "w"}, o)
+	sub, err := s.Delivery.Subscribe(t.Context(), actors.SubscribeOptions{Topic: topic, Worker: "w"}, o)
 	if err != nil {
 		t.Fatalf("subscribe: %v", err)
 	}
@@ -49,7 +49,7 @@ func EnqueueOne(t *testing.T, s *service.Service, task service.NewTask) service.
 	if task.Task.MaxRetries == 0 {
 		task.Task.MaxRetries = -1
 	}
-	out, err := s.Enqueue(t.Context(), []service.NewTask{task})
+	out, err := s.Tasks.Enqueue(t.Context(), []service.NewTask{task})
 	if err != nil {
 		t.Fatalf("enqueue: %v", err)
 	}
