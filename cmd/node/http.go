@@ -11,8 +11,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
-
-	"github.com/ddq-io/ddq/actors"
 )
 
 // ops are the ports for operators: metrics and health, and profiles on a port
@@ -23,10 +21,10 @@ type ops struct {
 	profile *http.Server
 }
 
-func newOps(cfg *Config, sys *actors.Node, reg *prometheus.Registry) *ops {
+func newOps(cfg *Config, n *Node, reg *prometheus.Registry) *ops {
 	return &ops{
 		cfg:     cfg,
-		health:  newHTTPServer(healthMux(sys, reg)),
+		health:  newHTTPServer(healthMux(n, reg)),
 		profile: newHTTPServer(profileMux()),
 	}
 }

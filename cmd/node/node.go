@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -31,10 +32,14 @@ type Node struct {
 	sys   *actors.Node
 	pulse *pulse // nil when systemd did not start the process
 
-	grpcAddr string     // where it listens
-	httpAddr string     // empty when off
-	failed   chan error // a listener that broke
+	grpcAddr string      // where it listens
+	httpAddr string      // empty when off
+	open     atomic.Bool // the gRPC port accepts
+	failed   chan error  // a listener that broke
 }
+
+// errStarting is why a node whose gRPC port is not open yet is not ready.
+var errStarting = errors.New("starting: the gRPC port is not open yet")
 
 // Start returns once the node serves. Ending ctx gives up on the store, and nothing
 // later: what has begun to start is then started and can be stopped.
@@ -61,7 +66,15 @@ func (n *Node) GRPCAddr() string { return n.grpcAddr }
 func (n *Node) HTTPAddr() string { return n.httpAddr }
 
 // Ready returns why the node does not serve, or nil.
-func (n *Node) Ready() error { return n.sys.Ready() }
+func (n *Node) Ready() error {
+	if !n.open.Load() { // the runtime is ready before the port is open
+		return errStarting
+	}
+	return n.sys.Ready()
+}
+
+// Failed returns why the node never will serve unless it is started anew, or nil.
+func (n *Node) Failed() error { return n.sys.Failed() }
 
 // Stop takes no more work, waits for running tasks up to the grace, and closes
 // everything. It is not an error that some task took longer.
@@ -181,6 +194,7 @@ func (n *Node) serve(ctx context.Context, cfg *Config, p parts, log *slog.Logger
 		return err
 	}
 	n.grpcAddr = l.Addr().String()
+	n.open.Store(true)
 	go func() { // ends with s.Stop
 		if err := p.Server.Serve(l); err != nil {
 			n.failed <- fmt.Errorf("gRPC port: %w", err)

@@ -44,6 +44,30 @@ func TestNodeServesUntilItStops(t *testing.T) {
 	}
 }
 
+// Who polls /readyz and then dials must not be refused.
+func TestNodeIsNotReadyBeforeItsPortIsOpen(t *testing.T) {
+	n := &Node{cfg: &Config{Store: Memory, GRPCAddr: "127.0.0.1:0", HTTPAddr: Off}, failed: make(chan error, 3)}
+	if err := n.cfg.Check(); err != nil {
+		t.Fatal(err)
+	}
+	if err := fx.New(n.options(t.Context(), slog.New(slog.DiscardHandler))).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if err := n.sys.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	defer n.sys.Stop(t.Context())
+	w := httptest.NewRecorder()
+	healthMux(n, prometheus.NewRegistry()).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/readyz", nil))
+	if w.Code != http.StatusServiceUnavailable || n.sys.Ready() != nil {
+		t.Errorf("/readyz answers %d %q while the runtime says %v and the port is closed", w.Code, w.Body, n.sys.Ready())
+	}
+	n.open.Store(true)
+	if err := n.Ready(); err != nil {
+		t.Errorf("with the port open: %v", err)
+	}
+}
+
 func TestStartRefusesWhatCannotWork(t *testing.T) {
 	_, err := Start(t.Context(), &Config{Store: "etcd://x"}, slog.New(slog.DiscardHandler))
 	if !errors.As(err, new(ConfigError)) {
