@@ -37,6 +37,7 @@ func (d *deadFlags) flags(fs *pflag.FlagSet) {
 var allDeadReasons = []client.DeadReason{
 	client.DeadReasonMaxRetries, client.DeadReasonPermanent, client.DeadReasonExpired,
 	client.DeadReasonCorrupt, client.DeadReasonHoldExpired, client.DeadReasonRateLimited,
+	client.DeadReasonCancelled,
 }
 
 // deadReasons are the words of --reason.

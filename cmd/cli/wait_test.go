@@ -64,8 +64,14 @@ func TestRunningTaskIsCancelled(t *testing.T) {
 	if got := ddq(exitOK, "task", "get", "a"); !strings.Contains(got.out, "cancelled") || strings.Contains(got.out, "\nretries  1") {
 		t.Errorf("stdout = %s", got.out)
 	}
+	if got := ddq(exitOK, "dlq", "list", "--topic", "mail", "--reason", "cancelled", "-o", "json"); !strings.Contains(got.out, `"id":"a"`) {
+		t.Errorf("dlq list = %s", got.out)
+	}
 	if late := ddq(exitOK, "task", "cancel", "a"); !strings.Contains(late.out, "too late: it is dead") {
 		t.Errorf("stdout = %s", late.out)
+	}
+	if got := ddq(exitOK, "dlq", "delete", "--topic", "mail", "--reason", "cancelled", "--yes"); got.out != "1 dead letters deleted\n" {
+		t.Errorf("dlq delete = %s", got.out)
 	}
 	ddq(exitOK, "enqueue", "--topic", "mail", "--id", "b", "--delay", "1h")
 	if got := ddq(exitOK, "task", "cancel", "b", "--or-delete"); !strings.Contains(got.out, "deleted") {
