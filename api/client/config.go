@@ -52,9 +52,9 @@ const (
 // serviceConfig spreads calls over all addresses that a name resolves to.
 const serviceConfig = `{"loadBalancingConfig":[{"round_robin":{}}]}`
 
-// reconnect is the pause between attempts to connect: a server that restarts is
-// back within a second, and gRPC's own second would be most of the wait.
-var reconnect = backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.6, Jitter: 0.3, MaxDelay: 2 * time.Second}
+// reconnect is the pause between attempts to connect: 0.6 s at most, with its jitter. A
+// worker adds its own pause, and both together stay below a second after its server is back.
+var reconnect = backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.6, Jitter: 0.3, MaxDelay: 450 * time.Millisecond}
 
 func (c Config) dialOptions(service string) []grpc.DialOption {
 	creds := c.Credentials

@@ -86,10 +86,12 @@ func (c Config) withDefaults() Config {
 
 // The worker's own pauses.
 const (
-	connectTimeout = 10 * time.Second // for the server's first word on a stream
-	cancelGrace    = time.Second      // for cancelled handlers to return
-	flushTimeout   = 5 * time.Second  // for the last settlements to be answered
-	hearingTimeout = time.Second      // for the last answers on a stream that another replaces
-	frameSettles   = 1000             // settlements in one frame, at most
-	frameResults   = 1 << 20          // bytes of results in one frame, but for one large one
+	connectTimeout = 10 * time.Second       // for the server's first word on a stream
+	longestPause   = 400 * time.Millisecond // between two attempts to connect
+	steadyAfter    = 5 * time.Second        // a stream that lasted so long was no failed attempt
+	cancelGrace    = time.Second            // for cancelled handlers to return
+	flushTimeout   = 5 * time.Second        // for the last settlements to be answered
+	hearingTimeout = time.Second            // for the last answers on a stream that another replaces
+	frameSettles   = 1000                   // settlements in one frame, at most
+	frameResults   = 1 << 20                // bytes of results in one frame, but for one large one
 )

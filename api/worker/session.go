@@ -92,7 +92,7 @@ func (s *subscription) stayConnected(ctx context.Context, at *place) error {
 			if !errors.Is(err, errDraining) {
 				s.dismiss(x)
 			}
-			if time.Since(opened) > pauses.MaxInterval {
+			if time.Since(opened) > steadyAfter {
 				pauses.Reset()
 			}
 		}
@@ -124,14 +124,15 @@ func (at *place) level() slog.Level {
 	return slog.LevelWarn
 }
 
-// reconnects grows from a tenth of a second to five, with full jitter, so that
-// workers that lost a server together do not come back together.
+// reconnects are pauses of random length, from nothing to longestPause at most, so that
+// workers that lost a server together do not come back together. Together with the pauses
+// of the connection (see client.Config) they bring a worker back within a second.
 func reconnects() *backoff.ExponentialBackOff {
 	return &backoff.ExponentialBackOff{
-		InitialInterval:     100 * time.Millisecond,
-		RandomizationFactor: 1,
+		InitialInterval:     longestPause / 8,
+		RandomizationFactor: 1, // from nothing to twice the interval
 		Multiplier:          2,
-		MaxInterval:         5 * time.Second,
+		MaxInterval:         longestPause / 2,
 	}
 }
 
