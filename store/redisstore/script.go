@@ -18,7 +18,7 @@ type script struct {
 	reads             bool // it changes nothing
 }
 
-// scripts are all of them.
+// scripts are all of them. Nobody changes them once they are assembled.
 type scripts struct {
 	add, hold, holdNew, ack, nack, extend, cancel,
 	remove, move, update, requeue, removeDead, trim, trimDead, addKeyed, trimKeys,
@@ -29,7 +29,11 @@ type scripts struct {
 	seal, drop, open *script
 }
 
-func loadScripts() (*scripts, error) {
+// loadScripts returns the scripts, which are the same for every store of the process: putting
+// them together costs more than the rest of Open.
+var loadScripts = sync.OnceValues(assembleScripts)
+
+func assembleScripts() (*scripts, error) {
 	l := new(scripts)
 	for name, target := range map[string]**script{
 		"remove": &l.remove, "move": &l.move, "update": &l.update, "requeue": &l.requeue, "remove_dead": &l.removeDead, "trim": &l.trim,
