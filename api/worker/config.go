@@ -41,6 +41,14 @@ type Config struct {
 	// without which they are not encrypted.
 	DialOptions []grpc.DialOption
 
+	// HandlerTimeout is how long a handler may run: its context has that deadline, and
+	// context.Cause is ErrHandlerTimeout after it. An error that it returns then fails the
+	// attempt, as ever. A handler that has not returned a second later loses its task: the
+	// attempt fails with "handler timed out after 30s", the hold is not extended any more,
+	// and what the handler says later is ignored. It keeps its place in Concurrency until
+	// it returns. Defaults to none: the hold is extended for as long as a handler runs.
+	HandlerTimeout time.Duration
+
 	// Grace is how long Run waits, once its context has ended, for handlers to
 	// finish before it cancels them. Negative cancels at once. Defaults to 30s.
 	Grace time.Duration
@@ -56,7 +64,9 @@ type Config struct {
 	// goroutines, must be quick and safe for concurrent use.
 	Observe func(Event)
 
-	// Logger defaults to none.
+	// Logger hears of panics, lost holds and lost connections at warn and above, and of
+	// each subscription at info. Defaults to slog.Default() without what is below warn; use
+	// slog.New(slog.DiscardHandler) for none.
 	Logger *slog.Logger
 }
 
@@ -79,7 +89,7 @@ func (c Config) withDefaults() Config {
 		c.Observe = func(Event) {}
 	}
 	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
+		c.Logger = slog.New(warnings{slog.Default().Handler()})
 	}
 	return c
 }

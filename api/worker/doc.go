@@ -23,6 +23,11 @@
 // lost when that fails until it has run out, or when the server says so; the
 // task is then another worker's, and the handler's context ends with ErrHoldLost.
 //
+// A handler has all the time it takes, unless Config.HandlerTimeout says otherwise: its
+// context then has a deadline, and a handler that goes on past it loses its task, which
+// fails the attempt. The visibility timeout is no such limit: it is how long a worker that
+// died keeps its tasks.
+//
 // Delivery is at least once: a worker that dies, or loses its hold after the
 // effect and before the ack, has its task delivered again. A handler whose
 // effects must happen once records Task.ID, or uses Task.HoldToken as a
@@ -33,6 +38,14 @@
 // A worker keeps one stream for each topic. It grants the server credit for as
 // many tasks as it has room for, and sends settlements, extensions and new
 // credit together in one frame whenever the stream is free. When the stream
-// breaks it connects again, after a random and growing pause, and sends what
-// was not answered once more; handlers go on meanwhile.
+// breaks it connects again, after a random and growing pause of less than a second, and
+// sends what was not answered once more; handlers go on meanwhile. How often the
+// connection itself is tried is its own setting: one of client.Dial is back within a
+// second of its server, gRPC's default may take two minutes.
+//
+// # Tests
+//
+// A handler is a function: give it a task of NewTask, and look at its error and at the
+// task's Result. For the whole way, tests can start a server with `ddq server --store
+// memory --grpc-addr 127.0.0.1:0`, which says in its log where it listens.
 package worker

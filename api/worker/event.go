@@ -17,6 +17,19 @@ const (
 	Disconnected                      // a stream broke or could not be opened; Err says why
 )
 
+var eventNames = [...]string{
+	Received: "received", Acked: "acked", Nacked: "nacked", Released: "released",
+	Extended: "extended", Lost: "lost", Connected: "connected", Disconnected: "disconnected",
+}
+
+// String returns the kind in lower case, such as "nacked".
+func (k EventKind) String() string {
+	if k == 0 || int(k) >= len(eventNames) {
+		return "unknown"
+	}
+	return eventNames[k]
+}
+
 // Event is one report, for tasks of one topic that came or went together.
 type Event struct {
 	Kind  EventKind

@@ -1,6 +1,7 @@
 package worker_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -127,4 +128,29 @@ func ExampleTask_SetResult() {
 		return t.SetResult(fmt.Append(nil, x*y))
 	})
 	_ = add
+}
+
+// A topic may have tasks of several kinds, told apart by an attribute that the producer
+// sets. They share the topic's limits, retries and order.
+func ExampleByAttribute() {
+	kinds := worker.ByAttribute("kind", map[string]worker.Handler{
+		"welcome": worker.HandlerFunc(func(context.Context, worker.Task) error { return nil }),
+		"invoice": worker.HandlerFunc(func(context.Context, worker.Task) error { return errors.New("no printer") }),
+	})
+	fmt.Println(kinds.Handle(context.Background(), worker.Task{Attributes: map[string]string{"kind": "invoice"}}))
+	fmt.Println(kinds.Handle(context.Background(), worker.Task{Attributes: map[string]string{"kind": "parcel"}}))
+	// Output:
+	// no printer
+	// no handler for tasks with kind "parcel"
+}
+
+// A handler is tested without a server.
+func ExampleNewTask() {
+	upper := worker.HandlerFunc(func(_ context.Context, t worker.Task) error {
+		return t.SetResult(bytes.ToUpper(t.Payload))
+	})
+	task := worker.NewTask(worker.Task{Topic: "mail", Payload: []byte("hello")})
+	err := upper.Handle(context.Background(), task)
+	fmt.Printf("%s, %v\n", task.Result(), err)
+	// Output: HELLO, <nil>
 }

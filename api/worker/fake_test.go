@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"maps"
 	"net"
 	"slices"
@@ -275,6 +276,9 @@ func start(t *testing.T, f *fakeServer, cfg Config, h Handler) *fixture {
 	}
 	if _, mux := h.(*Mux); cfg.Topic == "" && !mux {
 		cfg.Topic = "mail"
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	x := &fixture{fakeServer: f, w: New(conn, cfg, h), conn: conn, stop: cancel, ran: make(chan error, 1)}

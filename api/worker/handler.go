@@ -30,9 +30,26 @@ func wrap(h Handler, all []Middleware) Handler {
 	return h
 }
 
+// ByAttribute returns a handler for a topic with tasks of several kinds: it calls the one
+// under the value of the task's attribute. A task whose value has no handler fails, as with
+// any error: it is tried again, perhaps by a worker that knows the kind, and is a dead
+// letter in the end.
+func ByAttribute(name string, handlers map[string]Handler) Handler {
+	handlers = maps.Clone(handlers)
+	return HandlerFunc(func(ctx context.Context, t Task) error {
+		h, ok := handlers[t.Attributes[name]]
+		if !ok {
+			return fmt.Errorf("no handler for tasks with %s %q", name, t.Attributes[name])
+		}
+		return h.Handle(ctx, t)
+	})
+}
+
 // Mux hands tasks to the handler of their topic. A Worker with a Mux takes
-// tasks of all its topics; its handlers share the worker's concurrency. Add
-// all handlers before making the Worker.
+// tasks of all its topics. Its handlers share the worker's concurrency, and there are no
+// weights: tasks run in the order in which they come, so a busy topic may take every place.
+// Topics that must not wait for each other have a Worker each. Add all handlers before
+// making the Worker.
 type Mux struct {
 	handlers map[string]Handler
 }

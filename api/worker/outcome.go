@@ -17,6 +17,9 @@ var (
 	ErrHoldLost = errors.New("hold lost")
 	// ErrCanceled: someone asked for the running task to be cancelled.
 	ErrCanceled = errors.New("task cancelled")
+	// ErrHandlerTimeout: the handler ran for Config.HandlerTimeout. An error returned
+	// after that fails the attempt.
+	ErrHandlerTimeout = errors.New("handler timed out")
 	// ErrStopped: the worker stops and its grace period is over. An error
 	// returned after that releases the task, without spending the attempt.
 	ErrStopped = errors.New("worker stopped")
@@ -78,8 +81,18 @@ func nackOf(ctx context.Context, err error) *ddqv1.Nack {
 		}
 	case errors.Is(context.Cause(ctx), ErrStopped):
 		nack.Release = true
+	case errors.Is(context.Cause(ctx), ErrHandlerTimeout):
+		nack.Error = shorten(timeoutText(context.Cause(ctx), err))
 	}
 	return nack
+}
+
+// timeoutText is what a handler that ran into its timeout returned, beside that it did.
+func timeoutText(cause, err error) string {
+	if errors.Is(err, ErrHandlerTimeout) || errors.Is(err, context.DeadlineExceeded) {
+		return cause.Error()
+	}
+	return fmt.Sprintf("%v: %v", cause, err)
 }
 
 // maxError is how much of an error the server keeps.

@@ -77,6 +77,7 @@ type place struct {
 // when the server refuses for good.
 func (s *subscription) stayConnected(ctx context.Context, at *place) error {
 	pauses := reconnects()
+	var outage interruption
 	var x *session
 	defer func() { s.dismiss(x) }()
 	for {
@@ -84,6 +85,7 @@ func (s *subscription) stayConnected(ctx context.Context, at *place) error {
 		if err == nil {
 			opened := time.Now()
 			s.w.report(Event{Kind: Connected, Topic: s.topic, Node: at.node})
+			s.w.cfg.Logger.Log(ctx, min(outage.over(), at.level(nil)), "subscribed", "topic", s.topic, "node", next.node)
 			s.handOver(x, next)
 			x = next
 			at.moved(true)
@@ -105,7 +107,7 @@ func (s *subscription) stayConnected(ctx context.Context, at *place) error {
 		}
 		s.w.fleet.refresh()
 		pause := max(pauses.NextBackOff(), retryAfter(err))
-		s.w.cfg.Logger.Log(ctx, at.level(), "subscription interrupted", "topic", s.topic, "node", at.node, "err", err, "pause", pause)
+		s.w.cfg.Logger.Log(ctx, outage.level(at.level(err), time.Now()), "subscription interrupted; connecting again", "topic", s.topic, "node", at.node, "err", err)
 		select {
 		case <-time.After(pause):
 		case <-at.again:
@@ -115,11 +117,14 @@ func (s *subscription) stayConnected(ctx context.Context, at *place) error {
 	}
 }
 
-// level is how much is made of a session that breaks: a node's tasks come from
-// others then.
-func (at *place) level() slog.Level {
-	if at.node != "" {
+// level is how much is made of a session that ends with err: a node's tasks come from
+// others then, and a server that drains is one that is stopped with care.
+func (at *place) level(err error) slog.Level {
+	switch {
+	case at.node != "":
 		return slog.LevelDebug
+	case errors.Is(err, errDraining):
+		return slog.LevelInfo
 	}
 	return slog.LevelWarn
 }

@@ -231,6 +231,20 @@ func (s *subscription) finish(ctx context.Context, h *held, err error) {
 	s.stir()
 }
 
+// giveUp fails the attempt of a handler that goes on past its timeout. What that handler
+// says later finds an outcome, and is ignored.
+func (s *subscription) giveUp(h *held, why error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !h.end(running, &ddqv1.Nack{Error: shorten(why.Error())}) {
+		return
+	}
+	s.unlive(h)
+	s.say(h)
+	s.wake()
+	s.w.cfg.Logger.Warn("handler does not return; its task is given up", "topic", s.topic, "task", h.ack.TaskId, "err", why)
+}
+
 // drop counts off a task that went through the pool without a handler.
 func (s *subscription) drop() {
 	s.mu.Lock()

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -25,6 +26,14 @@ type Task struct {
 	// it is done or dead, no other task of the key is delivered.
 	OrderingKey string
 
+	Priority       int    // 0, the lowest, to 9
+	FairnessKey    string // the keys that it shares with other tasks; empty for none
+	RateKey        string
+	ConcurrencyKey string
+	IdempotencyKey string
+	Expires        time.Time // it is not delivered after that; zero for never
+	LastError      string    // of the attempt before, empty when none failed
+
 	// HoldToken proves the hold; no other attempt of any task has the same. A
 	// resource that keeps the token of the attempt it last served can tell a
 	// repeat of that attempt from another one.
@@ -35,6 +44,16 @@ type Task struct {
 
 // MaxResult is how many bytes a result may have.
 const MaxResult = 256 << 10
+
+// NewTask returns t as a handler gets it, for tests of handlers: with an id, as a first
+// attempt unless it is another one, and with room for a result. Result returns that.
+func NewTask(t Task) Task {
+	t.ID = cmp.Or(t.ID, "test")
+	t.Attempt = max(t.Attempt, 1)
+	t.Version = max(t.Version, 1)
+	t.result = new([]byte)
+	return t
+}
 
 // SetResult makes b what the task's producer may read once the task is done, for as long
 // as the topic keeps done tasks. It counts when the handler returns nil after it; the
@@ -48,6 +67,15 @@ func (t Task) SetResult(b []byte) error {
 		*t.result = b
 	}
 	return nil
+}
+
+// Result returns what SetResult was given, nil when that was not called. Of a task that
+// neither a worker nor NewTask made it is always nil.
+func (t Task) Result() []byte {
+	if t.result == nil {
+		return nil
+	}
+	return *t.result
 }
 
 // Last reports whether no attempt follows if this one fails.
@@ -66,7 +94,14 @@ func taskOf(d *ddqv1.Delivery) Task {
 		Version:    t.GetVersion(),
 		HoldToken:  d.GetHoldToken(),
 
-		OrderingKey: t.GetOrderingKey(),
+		OrderingKey:    t.GetOrderingKey(),
+		Priority:       int(t.GetPriority()),
+		FairnessKey:    t.GetFairnessKey(),
+		RateKey:        t.GetRateKey(),
+		ConcurrencyKey: t.GetConcurrencyKey(),
+		IdempotencyKey: t.GetIdempotencyKey(),
+		Expires:        timeOf(t.GetExpireTime()),
+		LastError:      t.GetLastError(),
 	}
 	if list := t.GetAttributes(); len(list) > 0 {
 		task.Attributes = make(map[string]string, len(list))

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"google.golang.org/grpc"
 
@@ -147,7 +148,22 @@ func (w *Worker) process(base context.Context, h *held) {
 	if h.canceled.Load() {
 		cancel(ErrCanceled)
 	}
+	ctx, done := w.limited(ctx, h)
+	defer done()
 	err = w.handler.Handle(ctx, h.task)
+}
+
+// limited gives ctx the handler timeout, if there is one. A handler that still runs
+// cancelGrace after it loses its task.
+func (w *Worker) limited(ctx context.Context, h *held) (limited context.Context, done func()) {
+	d := w.cfg.HandlerTimeout
+	if d <= 0 {
+		return ctx, func() {}
+	}
+	cause := fmt.Errorf("%w after %v", ErrHandlerTimeout, d)
+	ctx, cancel := context.WithTimeoutCause(ctx, d, cause)
+	overdue := time.AfterFunc(d+cancelGrace, func() { h.sub.giveUp(h, cause) })
+	return ctx, func() { overdue.Stop(); cancel() }
 }
 
 // panicPlace returns where the panic being recovered was raised.

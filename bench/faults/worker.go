@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"sync/atomic"
 	"time"
 
@@ -43,7 +44,7 @@ func work(ctx context.Context, c *partyConfig, log *ledger.Writer, orders io.Rea
 	go obey(orders, stop, h.hang) // ends with the process at the latest
 	var group errgroup.Group
 	for _, topic := range allTopics() {
-		config := worker.Config{Topic: topic, Name: c.Name, Concurrency: c.Concurrency, Grace: 5 * time.Second}
+		config := worker.Config{Topic: topic, Name: c.Name, Concurrency: c.Concurrency, Grace: 5 * time.Second, Logger: slog.New(slog.DiscardHandler)}
 		if topic == laned {
 			config.Concurrency, config.MaxInFlight = lanedWorkers, lanedInFlight
 		}

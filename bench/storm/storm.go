@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"math/rand/v2"
 	"strconv"
 	"sync"
@@ -240,7 +241,7 @@ func reasonOf(err error) string {
 // attempts.
 func (s *storm) worker() *worker.Worker {
 	return worker.New(tap.New(s.client.Conn(), topic, s), worker.Config{
-		Topic: topic, Concurrency: handlers, MaxInFlight: handlers, Name: "worker",
+		Topic: topic, Concurrency: handlers, MaxInFlight: handlers, Name: "worker", Logger: slog.New(slog.DiscardHandler),
 	}, worker.HandlerFunc(func(ctx context.Context, t worker.Task) error {
 		i, err := strconv.Atoi(t.ID)
 		if err != nil {

@@ -135,7 +135,7 @@ func (d *demo) produce(ctx context.Context) error {
 }
 
 func (d *demo) work(ctx context.Context) error {
-	w := worker.New(d.conn.Conn(), worker.Config{Topic: demoTopic, Concurrency: 64},
+	w := worker.New(d.conn.Conn(), worker.Config{Topic: demoTopic, Concurrency: 64, Logger: slog.New(slog.DiscardHandler)},
 		worker.HandlerFunc(func(_ context.Context, t worker.Task) error {
 			d.board.fire(t.ID, t.Due, time.Now())
 			return nil
