@@ -39,7 +39,7 @@ func (p TopicPeek) Name() string { return p.t.topic.Name }
 
 func (p TopicPeek) Subs() (all []SubPeek) {
 	for _, s := range p.t.core.Accounts() {
-		sub := p.t.subs[s.ID]
+		sub := p.t.subs.byID[s.ID]
 		all = append(all, SubPeek{s.ID, s.Max, s.Credit, s.InFlight, sub.options.OnDemand, sub.budget.assigned.Load(), sub.budget.unsent.Load(), sub.out})
 	}
 	return all
@@ -50,12 +50,12 @@ func (p TopicPeek) Room() int { return p.t.core.Room() }
 
 // asking reports whether calls about limits are under way.
 func (p TopicPeek) Asking() bool {
-	return !p.t.reserves.Idle() || !p.t.acquires.Idle() || !p.t.frees.Idle()
+	return !p.t.limits.reserves.Idle() || !p.t.limits.acquires.Idle() || !p.t.limits.frees.Idle()
 }
 
 // flying are the calls under way of each kind.
 func (p TopicPeek) Flying() []int {
-	return []int{p.t.reserves.InFlight, p.t.acquires.InFlight, p.t.frees.InFlight}
+	return []int{p.t.limits.reserves.InFlight, p.t.limits.acquires.InFlight, p.t.limits.frees.InFlight}
 }
 
 // underWay is how many tasks the topic takes to be neither held nor refunded.
@@ -66,7 +66,7 @@ func (p TopicPeek) Fault() string { return p.t.core.Check() }
 
 // linked is what other nodes have of a subscription's credit.
 func (p TopicPeek) Linked(sub int64) (n int) {
-	for key, l := range p.t.links {
+	for key, l := range p.t.links.byKey {
 		if key.sub == sub {
 			n += l.outstanding()
 		}

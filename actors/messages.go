@@ -360,7 +360,7 @@ type subscriber struct {
 	worker  *actor.PID
 	out     Outbox
 	node    string      // this one
-	party   string      // see topicActor.told
+	party   string      // see topicSubs.told
 	gone    atomic.Bool // the stream ended: hold nothing more for it
 	budget  *budget
 }

@@ -6,7 +6,6 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/ddq-io/ddq/actors/agenda"
-	"github.com/ddq-io/ddq/actors/dispatch"
 	"github.com/ddq-io/ddq/actors/ordered"
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/store"
@@ -177,24 +176,5 @@ func (s *shard) refundRest() {
 func (s *shard) unassign(sub int64, n int) {
 	if s.assigned[sub] -= n; s.assigned[sub] <= 0 {
 		delete(s.assigned, sub)
-	}
-}
-
-// done tells the topic what a store call came to. Safe from any goroutine.
-func (t *topicActor) done(result any) { t.send(t.ref.pid, &callDone{t, result}) }
-
-// onCall handles the end of a store call. Tokens that an earlier incarnation reserved
-// are lost; permits that it acquired are freed.
-func (t *topicActor) onCall(d *callDone) {
-	if d.by == actor.Actor(t) {
-		t.onLimits(d.result)
-		return
-	}
-	if m, ok := d.result.(*permitsAcquired); ok {
-		for i := range m.all {
-			if p := m.all[i].Permit; p != nil {
-				t.free([]*dispatch.Permit{p})
-			}
-		}
 	}
 }

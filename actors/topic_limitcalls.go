@@ -13,9 +13,9 @@ import (
 // limitBatch is how many tokens' lines, tasks or permits are in one call at most.
 const limitBatch = 2 * store.BatchItems
 
-// flyLimits starts the store calls about limits that may start. What comes while one of
+// fly starts the store calls about limits that may start. What comes while one of
 // a kind is under way makes the next batch.
-func (t *topicActor) flyLimits() {
+func (t *topicLimits) fly() {
 	if batch := t.reserves.Next(); batch != nil {
 		t.storeReserves(batch)
 	}
@@ -27,7 +27,7 @@ func (t *topicActor) flyLimits() {
 	}
 }
 
-func (t *topicActor) storeReserves(batch []dispatch.Reservation) {
+func (t *topicLimits) storeReserves(batch []dispatch.Reservation) {
 	asked := make([]store.Reservation, len(batch))
 	for i, r := range batch {
 		asked[i] = r.Asked
@@ -46,14 +46,14 @@ type wantedPermit struct {
 }
 
 // acquire asks the store for the permits of tasks.
-func (t *topicActor) acquire(tickets []*dispatch.Ticket) {
+func (t *topicLimits) acquire(tickets []*dispatch.Ticket) {
 	limits, visibility, wanted := t.core.Limits(), t.topic.Visibility, make([]wantedPermit, len(tickets))
 	for i, ticket := range tickets {
 		wanted[i].ticket = ticket
 		if limits.KeyConcurrency > 0 {
 			wanted[i].key = ticket.CapKey()
 		}
-		if sub := t.subs[ticket.Sub()]; sub != nil {
+		if sub := t.subs.byID[ticket.Sub()]; sub != nil {
 			visibility = max(visibility, sub.options.Visibility)
 		}
 	}
@@ -174,7 +174,7 @@ func (a *acquisition) fail(ctx context.Context, err error) {
 
 // resign gives up this node's turns at caps, and tells those who wait behind it when
 // there is a permit.
-func (t *topicActor) resign(keys []store.LimitKey) {
+func (t *topicLimits) resign(keys []store.LimitKey) {
 	if len(keys) == 0 {
 		return
 	}
@@ -201,11 +201,11 @@ func (t *topicActor) resign(keys []store.LimitKey) {
 }
 
 // free ends permits, and tells the nodes that wait for them, this one too.
-func (t *topicActor) free(permits []*dispatch.Permit) {
+func (t *topicLimits) free(permits []*dispatch.Permit) {
 	t.frees.Waiting = append(t.frees.Waiting, permits...)
 }
 
-func (t *topicActor) storeFrees(permits []*dispatch.Permit) {
+func (t *topicLimits) storeFrees(permits []*dispatch.Permit) {
 	var all []store.Permit
 	for _, p := range permits {
 		all = append(all, p.Each()...)
@@ -217,7 +217,7 @@ func (t *topicActor) storeFrees(permits []*dispatch.Permit) {
 }
 
 // freeAll runs off the actor.
-func (t *topicActor) freeAll(ctx context.Context, permits []store.Permit) {
+func (t *topicLimits) freeAll(ctx context.Context, permits []store.Permit) {
 	if len(permits) == 0 {
 		return
 	}
@@ -235,7 +235,7 @@ func (t *topicActor) freeAll(ctx context.Context, permits []store.Permit) {
 
 // tellFree tells nodes that permits are free: as many of them as there are permits,
 // and this one in any case, whose tasks may wait without having asked.
-func (t *topicActor) tellFree(freed []store.Permit, waiting [][]string) {
+func (t *topicLimits) tellFree(freed []store.Permit, waiting [][]string) {
 	here := &permitsFree{}
 	there := make(map[string]*FreedNotice)
 	given := make(map[string]int)
@@ -268,7 +268,7 @@ func (t *topicActor) tellFree(freed []store.Permit, waiting [][]string) {
 	}
 }
 
-func (t *topicActor) noteLimits(err error) {
+func (t *topicLimits) noteLimits(err error) {
 	t.metrics.storeErrors.Inc()
 	t.log.Debug("store call about limits failed", "topic", t.ref.config.Load().Name, "err", err)
 }

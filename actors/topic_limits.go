@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/ddq-io/ddq/actors/dispatch"
+	"github.com/ddq-io/ddq/actors/engine"
 	"github.com/ddq-io/ddq/store"
 )
 
@@ -30,26 +31,75 @@ type (
 	permitsFree struct{ inTurn, keys []string }
 )
 
-// limit begins or ends to apply limits to the topic's tasks.
-func (t *topicActor) limit() {
-	before := t.core.Limited()
-	t.core.Configure(t.clock.Now(), t.topic.Ageing(), t.topic.Limits)
-	if !before && t.core.Limited() {
-		t.gauges.limited(t.metrics, t.topic.Name)
+// topicLimits is the part of a topic's actor that asks the store for the tokens and permits
+// of its limits, and frees permits. It owns the goroutines of its calls.
+type topicLimits struct {
+	*topicState
+	subs  *topicSubs
+	calls *engine.Calls
+
+	reserves engine.Batcher[dispatch.Reservation]
+	acquires engine.Batcher[*dispatch.Ticket]
+	frees    engine.Batcher[*dispatch.Permit]
+}
+
+func newTopicLimits(state *topicState, subs *topicSubs) *topicLimits {
+	return &topicLimits{
+		topicState: state,
+		subs:       subs,
+		calls:      engine.NewCalls(state.pool),
+		reserves:   engine.Batcher[dispatch.Reservation]{Most: 1, Limit: limitBatch},
+		acquires:   engine.Batcher[*dispatch.Ticket]{Most: 2, Limit: limitBatch},
+		frees:      engine.Batcher[*dispatch.Permit]{Most: 1, Limit: limitBatch},
 	}
 }
 
-// onLimits handles the messages about limits.
-func (t *topicActor) onLimits(m any) {
+// receive handles a message if it is about limits.
+func (t *topicLimits) receive(now time.Time, m any) bool {
+	switch m := m.(type) {
+	case *callDone:
+		t.onCall(now, m)
+	case *gateTick:
+		if t.core.Limited() {
+			t.core.Tick(now, m.at)
+		}
+	case *permitsEnded:
+		if t.core.Limited() {
+			t.free(m.permits)
+		}
+	case *permitsFree:
+		if t.core.Limited() {
+			t.core.Freed(now, m.inTurn, m.keys)
+		}
+	default:
+		return false
+	}
+	return true
+}
+
+// onCall handles the end of a store call. Tokens that an earlier incarnation reserved
+// are lost; permits that it acquired are freed.
+func (t *topicLimits) onCall(now time.Time, d *callDone) {
+	if d.by == t.by {
+		t.onResult(now, d.result)
+		return
+	}
+	if m, ok := d.result.(*permitsAcquired); ok {
+		for i := range m.all {
+			if p := m.all[i].Permit; p != nil {
+				t.free([]*dispatch.Permit{p})
+			}
+		}
+	}
+}
+
+// onResult handles the end of a call of this incarnation. A topic that has no limits any
+// more has forgotten what it asked for.
+func (t *topicLimits) onResult(now time.Time, result any) {
 	if !t.core.Limited() {
 		return
 	}
-	now := t.clock.Now()
-	switch m := m.(type) {
-	case *gateTick:
-		t.core.Tick(now, m.at)
-	case *clockJumped:
-		t.core.ClockSet(now)
+	switch m := result.(type) {
 	case *tokensReserved:
 		if m.err != nil {
 			t.noteLimits(m.err)
@@ -59,33 +109,22 @@ func (t *topicActor) onLimits(m any) {
 	case *permitsAcquired:
 		t.acquires.Done()
 		t.core.Permits(now, m.all)
-	case *permitsEnded:
-		t.free(m.permits)
 	case *permitsFreed:
 		t.frees.Done()
-	case *permitsFree:
-		t.core.Freed(now, m.inTurn, m.keys)
 	}
 }
 
-// carryOut carries out what the core decided.
-func (t *topicActor) carryOut() {
-	fx := t.core.Effects()
-	for i := range fx.Hold {
-		h := &fx.Hold[i]
-		t.tell(t.ref, h.Shard, &holdTasks{sub: t.subs[h.Sub], tasks: h.Tasks, admissions: h.Admissions, counted: h.Counted})
+// clockSet tells the core that a clock of the store was set.
+func (t *topicLimits) clockSet() {
+	if t.core.Limited() {
+		t.core.ClockSet(t.clock.Now())
 	}
+}
+
+// queue takes over what the core decided about limits.
+func (t *topicLimits) queue(fx *dispatch.Effects) {
 	t.free(fx.Free)
 	t.reserves.Waiting = append(t.reserves.Waiting, fx.Reserve...)
 	t.acquires.Waiting = append(t.acquires.Waiting, fx.Acquire...)
 	t.resign(fx.Resign)
-	for _, at := range fx.WakeAt {
-		t.after(max(at.Sub(t.clock.Now()), 100*time.Microsecond), &gateTick{at})
-	}
-	t.flyLimits()
-	refused := t.ask(fx.Ask)
-	t.giveVoid(fx.Void)
-	if refused {
-		t.carryOut()
-	}
 }

@@ -1,0 +1,54 @@
+package actors
+
+import "time"
+
+// rampStep is how often the pace of a ramp rises.
+const rampStep = 100 * time.Millisecond
+
+// topicLife is the part of a topic's actor that raises its pace step by step, and ends it in
+// order.
+type topicLife struct {
+	*topicState
+	subs    *topicSubs
+	limits  *topicLimits
+	ramping bool // a rampOn is on its way
+}
+
+// receive handles a message if it is about the pace or the end.
+func (t *topicLife) receive(m any) bool {
+	switch m := m.(type) {
+	case *rampOn:
+		t.ramping = false
+		t.rampUp()
+	case *drainTopic:
+		t.drain(m)
+	default:
+		return false
+	}
+	return true
+}
+
+// rampUp sets the pace of the topic, and comes back while it is to rise.
+func (t *topicLife) rampUp() {
+	rising := t.core.Pace(t.clock.Now(), t.topic, 1+len(t.fleet.others()))
+	if rising && !t.ramping {
+		t.ramping = true
+		t.after(rampStep, &rampOn{})
+	}
+}
+
+// drain has the topic hand out nothing more, and its streams go.
+func (t *topicLife) drain(m *drainTopic) {
+	t.draining, t.ref.draining = m, m
+	t.core.Pause(t.clock.Now(), true)
+	t.subs.drainAll(m.grace)
+}
+
+// finishDrain reports once nothing is in flight any more.
+func (t *topicLife) finishDrain() {
+	if t.draining == nil || t.draining.over || t.core.InFlight() > 0 || !t.limits.frees.Idle() {
+		return
+	}
+	t.draining.over = true
+	close(t.draining.done)
+}

@@ -1,0 +1,164 @@
+package actors
+
+import (
+	"cmp"
+	"strings"
+	"time"
+
+	"github.com/ddq-io/ddq/actors/dispatch"
+	"github.com/ddq-io/ddq/actors/ordered"
+)
+
+// reopenAfter is the pause before a link that broke is opened again.
+const reopenAfter = 200 * time.Millisecond
+
+// topicLinks is the part of a topic's actor that knows its links: the subscriptions of this
+// node's workers at other nodes, and what these have ready.
+type topicLinks struct {
+	*topicState
+	subs  *topicSubs
+	byKey map[linkKey]*link
+}
+
+// linkKey names a link: one for each subscription and node.
+type linkKey struct {
+	sub  int64
+	node string
+}
+
+func newTopicLinks(state *topicState) *topicLinks {
+	return &topicLinks{topicState: state, byKey: make(map[linkKey]*link)}
+}
+
+// receive handles a message if it is of a link.
+func (t *topicLinks) receive(now time.Time, m any) bool {
+	switch m := m.(type) {
+	case *linkOpened:
+		t.core.Link(now, m.link.sub.id, m.link.node, true)
+	case *linkDemand:
+		t.onDemand(m)
+	case *linkClosed:
+		t.onClosed(m)
+	case *reopenLink:
+		t.reopen(m)
+	default:
+		return false
+	}
+	return true
+}
+
+// openAll subscribes at every other node on behalf of this node's workers. Which
+// of them own shards of the topic they know best themselves.
+func (t *topicLinks) openAll() {
+	for _, m := range t.fleet.others() {
+		for _, sub := range ordered.All(t.subs.byID, cmp.Compare) {
+			t.open(sub, m)
+		}
+	}
+}
+
+func (t *topicLinks) open(sub *subscriber, m Member) {
+	if sub.options.LocalOnly || t.draining != nil || t.keeper.err() != nil || t.byKey[linkKey{sub.id, m.Name}] != nil {
+		return
+	}
+	l := &link{topic: t.ref, pid: t.ref.pid, rt: t.runtime, sub: sub, node: m.Name}
+	t.byKey[linkKey{sub.id, m.Name}] = l
+	options := sub.options
+	options.LocalOnly, options.OnDemand, options.Peer, options.TellsSent = true, true, t.cfg.Node, false // that is for the other end to say
+	l.remote = t.fleet.peers.Subscribe(m, options, l)
+}
+
+// closeAll ends all links: without the store, which the lease is lost to, workers of
+// this node could settle nothing of what they get over them.
+func (t *topicLinks) closeAll() {
+	for _, l := range ordered.All(t.byKey, compareLinks) {
+		l.remote.Close()
+	}
+}
+
+// closeOf ends the links of a subscription. What they still bring is given back.
+func (t *topicLinks) closeOf(sub int64) {
+	for key, l := range ordered.All(t.byKey, compareLinks) {
+		if key.sub == sub {
+			l.remote.Close()
+		}
+	}
+}
+
+// abandonAll closes the links of a topic that ends or starts anew.
+func (t *topicLinks) abandonAll() {
+	for _, l := range t.byKey {
+		l.remote.Close()
+	}
+}
+
+func (t *topicLinks) onDemand(m *linkDemand) {
+	m.link.returned += int64(m.returned)
+	if m.returned > 0 {
+		t.core.Refund(t.clock.Now(), m.link.sub.id, m.returned)
+	}
+	t.core.Demand(t.clock.Now(), m.link.node, m.ready)
+}
+
+// onClosed gives back the credit that the other node had, and tries again
+// while it is a member.
+func (t *topicLinks) onClosed(m *linkClosed) {
+	l, now := m.link, t.clock.Now()
+	delete(t.byKey, linkKey{l.sub.id, l.node})
+	t.core.Link(now, l.sub.id, l.node, false)
+	if !t.linked(l.node) {
+		t.core.Demand(now, l.node, 0)
+	}
+	if n := l.outstanding(); n > 0 {
+		t.core.Refund(now, l.sub.id, n)
+	}
+	if t.subs.byID[l.sub.id] == nil || t.draining != nil {
+		return
+	}
+	if m.err != nil {
+		t.log.Debug("link closed", "topic", t.topic.Name, "node", l.node, "err", m.err)
+	}
+	t.after(reopenAfter, &reopenLink{l.sub.id, l.node})
+}
+
+func (t *topicLinks) linked(node string) bool {
+	for key := range t.byKey {
+		if key.node == node {
+			return true
+		}
+	}
+	return false
+}
+
+func (t *topicLinks) reopen(m *reopenLink) {
+	sub, there := t.subs.byID[m.sub], false
+	member := Member{}
+	if sub != nil {
+		member, there = t.fleet.Member(m.node)
+	}
+	if there {
+		t.open(sub, member)
+	}
+}
+
+// ask gives room of subscriptions to tasks of other nodes, and reports whether some
+// could not be asked.
+func (t *topicLinks) ask(asks []dispatch.Ask) (refused bool) {
+	for _, a := range asks {
+		l := t.byKey[linkKey{a.Sub, a.Node}]
+		if l == nil {
+			now := t.clock.Now()
+			t.core.Link(now, a.Sub, a.Node, false)
+			t.core.Refund(now, a.Sub, a.N)
+			refused = true
+			continue
+		}
+		l.granted += int64(a.N)
+		l.remote.Grant(a.N)
+	}
+	return refused
+}
+
+func compareLinks(a, b linkKey) int {
+	return cmp.Or(cmp.Compare(a.sub, b.sub), strings.Compare(a.node, b.node))
+}

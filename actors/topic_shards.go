@@ -1,0 +1,158 @@
+package actors
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/ddq-io/ddq/actors/dispatch"
+	"github.com/ddq-io/ddq/actors/problem"
+	"github.com/ddq-io/ddq/store"
+)
+
+// topicShards is the part of a topic's actor that knows its shards: it passes tasks on to
+// them, and tells the core what they say.
+type topicShards struct {
+	*topicState
+	subs  *topicSubs
+	owned []bool // by shard: this node may hold its tasks
+}
+
+func newTopicShards(state *topicState, subs *topicSubs) *topicShards {
+	return &topicShards{topicState: state, subs: subs, owned: make([]bool, state.topic.End())}
+}
+
+// receive handles a message if it is of use cases, for a shard, or of a shard.
+func (t *topicShards) receive(now time.Time, m any) bool {
+	switch m := m.(type) {
+	case *AddBatch:
+		t.enqueue(m)
+	case *becameReady:
+		t.core.Ready(now, m.shard, m.tasks)
+	case *settledHolds:
+		t.core.Settled(now, m.sub, m.n)
+	case *refunded:
+		t.core.Unassign(now, dispatch.Address{Sub: m.sub, Shard: m.shard}, m.counted)
+		t.core.Refund(now, m.sub, m.n-m.counted)
+	case *holdOutcome:
+		t.core.Held(now, m.shard, m.Outcome)
+	case *shardOwned:
+		t.owned[m.shard] = true
+	case *shardLost:
+		t.owned[m.shard] = false
+		t.core.Drop(now, m.shard)
+		if m.ended {
+			t.core.ShardEnded(now, m.shard)
+		}
+	case *readyGone:
+		t.core.Drop(now, m.shard)
+	default:
+		return false
+	}
+	return true
+}
+
+// spawner is the part of an actor's context that starts and ends others.
+type spawner interface {
+	SpawnNamed(props *actor.Props, name string) (*actor.PID, error)
+	Poison(pid *actor.PID)
+	Children() []*actor.PID
+}
+
+func (t *topicShards) spawn(c spawner, n int, at shardSlot) {
+	id := store.Shard{Topic: t.topic.Name, N: n}
+	saved := new(savedShard)
+	props := t.props(func() actor.Actor { return newShard(t.runtime, id, t.ref, at, saved) })
+	if _, err := c.SpawnNamed(props, shardName(n)); err != nil {
+		panic(fmt.Sprintf("spawn shard %v: %v", id, err)) // names are ours: a bug
+	}
+}
+
+// spawnAll spawns the shards of the layout.
+func (t *topicShards) spawnAll(c spawner) {
+	for n, p := range *t.ref.layout.Load() {
+		if p.pid != nil {
+			t.spawn(c, n, p)
+		}
+	}
+}
+
+// show tells the core which shards have an actor here.
+func (t *topicShards) show() {
+	layout := *t.ref.layout.Load()
+	present := make([]bool, len(layout))
+	for n := range layout {
+		present[n] = layout[n].pid != nil
+	}
+	t.core.Shards(present)
+}
+
+// grow makes room for shards with numbers below n.
+func (t *topicShards) grow(n int) {
+	t.owned = append(t.owned, make([]bool, max(0, n-len(t.owned)))...)
+}
+
+// place tells the shards which of them are for this node to own, once others came or went.
+func (t *topicShards) place() {
+	for n := range *t.ref.layout.Load() {
+		t.topicState.place(t.ref, n)
+	}
+}
+
+func (t *topicShards) broadcast(m any) {
+	for _, pid := range t.ref.shards() {
+		t.send(pid, m)
+	}
+}
+
+// enqueue passes tasks to their shards. Those that are due at once get waiting
+// credit, if there is any, and are held as they are stored.
+func (t *topicShards) enqueue(m *AddBatch) {
+	for n, items := range m.Shards {
+		if len(items) == 0 {
+			continue
+		}
+		pid := t.ref.shard(n)
+		if pid == nil { // retired since: the caller looks again where they go
+			failAdditions(items, problem.FromStore(store.ErrSealed))
+			continue
+		}
+		if t.owned[n] {
+			t.reserve(items, t.clockOf(t.ref, n).Millis())
+		}
+		t.send(pid, &addTasks{items: items})
+	}
+}
+
+func (t *topicShards) reserve(items []Addition, now store.Millis) {
+	due := 0
+	for i := range items {
+		if items[i].immediate(now) && !t.core.Applies(items[i].Task.Traits) {
+			due++
+		}
+	}
+	if due == 0 {
+		return
+	}
+	given := t.core.TakeRoom(due)
+	for i := 0; len(given) > 0; i++ {
+		if items[i].immediate(now) && !t.core.Applies(items[i].Task.Traits) {
+			items[i].sub, given = t.subs.byID[given[0]], given[1:]
+		}
+	}
+}
+
+// GroupByShard returns the indexes of items by the shard they belong to.
+func GroupByShard(n, shards int, shard func(i int) int) [][]int {
+	groups := make([][]int, shards)
+	for i := range n {
+		at := shard(i)
+		if groups[at] == nil {
+			groups[at] = slices.Grow(groups[at], n/shards+1)
+		}
+		groups[at] = append(groups[at], i)
+	}
+	return groups
+}

@@ -1,0 +1,206 @@
+package actors
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/ddq-io/ddq/actors/dispatch"
+	"github.com/ddq-io/ddq/actors/ordered"
+)
+
+// topicSubs is the part of a topic's actor that knows its subscriptions: those of workers
+// of this node, and those of other nodes for theirs. It tells who subscribes on demand how
+// many tasks wait for credit.
+type topicSubs struct {
+	*topicState
+	links *topicLinks
+	byID  map[int64]*subscriber
+
+	informed map[string]*subscriber // by party: the one subscription that is told
+	told     map[string]int         // by party: how many tasks it knows to be ready here
+}
+
+func newTopicSubs(state *topicState, links *topicLinks) *topicSubs {
+	return &topicSubs{
+		topicState: state,
+		links:      links,
+		byID:       make(map[int64]*subscriber),
+		informed:   make(map[string]*subscriber),
+		told:       make(map[string]int),
+	}
+}
+
+// receive handles a message if it is about a subscription.
+func (t *topicSubs) receive(c actor.Context, now time.Time, m any) bool {
+	switch m := m.(type) {
+	case *grant:
+		t.granted(m)
+		t.core.Grant(now, m.sub, m.n)
+	case *roomInBytes:
+		t.core.Roomy(now)
+	case *subscribe:
+		t.subscribe(c, m)
+	case *abandoned:
+		select {
+		case sub := <-m.reply:
+			if sub != nil {
+				t.unsubscribe(&unsubscribe{sub: sub.id})
+			}
+		default:
+		}
+	case *unsubscribe:
+		t.unsubscribe(m)
+	case *countSubscriptions:
+		m.reply <- t.workers()
+	default:
+		return false
+	}
+	return true
+}
+
+func (t *topicSubs) subscribe(c actor.Context, m *subscribe) {
+	id := t.lastSub.Add(1)
+	sub := &subscriber{id: id, options: m.options, node: t.cfg.Node, party: party(id, &m.options), out: m.out}
+	w := newWorker(t.runtime, t.ref, sub, m.out)
+	props := t.props(func() actor.Actor { return w }) // the same after a panic: it counts who has confirmed
+	sub.worker = c.SpawnPrefix(props, "worker")
+	t.byID[sub.id] = sub
+	sub.budget = &budget{
+		most: int64(m.options.MaxBytes),
+		node: t.bodies,
+		size: &t.ref.bodies,
+		wake: func() { t.send(t.ref.pid, &roomInBytes{}) },
+	}
+	t.core.Subscribe(&dispatch.Subscription{
+		ID:          sub.id,
+		MaxInFlight: m.options.MaxInFlight,
+		OnDemand:    m.options.OnDemand,
+		Visibility:  m.options.Visibility,
+		Bytes:       sub.budget,
+	})
+	if key := sub.party; m.options.OnDemand && t.informed[key] == nil {
+		t.informed[key] = sub
+	}
+	for _, other := range t.fleet.others() {
+		t.links.open(sub, other)
+	}
+	t.ref.subscriptions.Store(int64(t.workers()))
+	t.log.Debug("subscribed", "topic", t.topic.Name, "worker", m.options.Worker)
+	m.reply <- sub
+	if t.draining != nil {
+		t.send(sub.worker, &drainWorker{grace: t.draining.grace})
+	}
+}
+
+// party names who is told of what is ready: a node once for all its subscriptions,
+// a worker for itself.
+func party(id int64, o *SubscribeOptions) string {
+	if o.ByNode() {
+		return o.Peer
+	}
+	return fmt.Sprint("subscription ", id) // no node has a blank in its name
+}
+
+// unsubscribe ends a subscription in order: nothing new is assigned to it, each
+// shard confirms that nothing more is on its way, and then its worker stops.
+func (t *topicSubs) unsubscribe(m *unsubscribe) {
+	sub := t.byID[m.sub]
+	if sub == nil {
+		return
+	}
+	sub.gone.Store(true)
+	t.core.Unsubscribe(m.sub)
+	delete(t.byID, m.sub)
+	t.links.closeOf(m.sub)
+	t.successor(sub)
+	t.ref.subscriptions.Store(int64(t.workers()))
+	shards := *t.ref.layout.Load()
+	t.send(sub.worker, &ended{undelivered: m.undelivered, shards: shards.numbers()})
+	for _, n := range shards.numbers() {
+		t.send(shards[n].pid, &forget{rt: t.runtime, sub: sub, shard: n})
+	}
+}
+
+// successor picks another subscription of a node to tell what is ready.
+func (t *topicSubs) successor(gone *subscriber) {
+	peer := gone.party
+	if t.informed[peer] != gone {
+		return
+	}
+	delete(t.informed, peer)
+	delete(t.told, peer)
+	for _, sub := range ordered.All(t.byID, cmp.Compare) {
+		if sub.party == peer {
+			t.informed[peer] = sub
+			return
+		}
+	}
+}
+
+// workers is the number of subscriptions of workers, not of other nodes.
+func (t *topicSubs) workers() (n int) {
+	for _, sub := range t.byID {
+		if !sub.options.ByNode() {
+			n++
+		}
+	}
+	return n
+}
+
+// abandonAll tells the streams of a topic that ends or starts anew to reconnect: the actors
+// of their workers stop with it, so it tells the streams itself.
+func (t *topicSubs) abandonAll() {
+	for _, sub := range ordered.All(t.byID, cmp.Compare) {
+		sub.gone.Store(true)
+		sub.out.Drain(0)
+	}
+}
+
+// drainAll tells the streams to settle what they have and go.
+func (t *topicSubs) drainAll(grace time.Duration) {
+	for _, sub := range ordered.All(t.byID, cmp.Compare) {
+		t.send(sub.worker, &drainWorker{grace: grace})
+	}
+}
+
+// nodesChanged tells workers on demand that other nodes came or went.
+func (t *topicSubs) nodesChanged() {
+	for _, sub := range t.byID {
+		if sub.options.OnDemand && !sub.options.ByNode() {
+			sub.out.NodesChanged()
+		}
+	}
+}
+
+// granted records that another node, or a worker on demand, asks for tasks: it counts
+// them as no longer ready here.
+func (t *topicSubs) granted(m *grant) {
+	if sub := t.byID[m.sub]; sub != nil && sub.options.OnDemand {
+		t.told[sub.party] = max(0, t.told[sub.party]-m.n)
+	}
+}
+
+// giveVoid gives back credit on demand that found no task.
+func (t *topicSubs) giveVoid(voids []dispatch.Void) {
+	ready := t.core.Offer()
+	for _, v := range voids {
+		if sub := t.byID[v.Sub]; sub != nil {
+			sub.out.Demand(ready, v.N)
+			t.told[sub.party] = ready
+		}
+	}
+}
+
+// demands tells who subscribes on demand how many tasks wait for credit.
+func (t *topicSubs) demands() {
+	ready := t.core.Offer()
+	for _, sub := range ordered.All(t.informed, cmp.Compare) {
+		if told := t.told[sub.party]; ready > 0 && (told == 0 || ready > 2*told) || ready == 0 && told > 0 {
+			sub.out.Demand(ready, 0)
+			t.told[sub.party] = ready
+		}
+	}
+}
