@@ -23,6 +23,7 @@ type Streams struct {
 	In       io.Reader
 	Out, Err io.Writer
 	Environ  []string // as os.Environ gives it
+	Abort    *Abort   // what ends when the process is to end at once; may be nil
 }
 
 // cli is one run of ddq: its streams, and the settings common to all commands.

@@ -362,7 +362,7 @@ func TestDemoStopsOnInterrupt(t *testing.T) {
 		interrupt()
 		return len(p), nil
 	})
-	code := Run(ctx, Streams{strings.NewReader(""), seen, io.Discard, nil}, []string{"demo", "--for", "1h"})
+	code := Run(ctx, Streams{In: strings.NewReader(""), Out: seen, Err: io.Discard}, []string{"demo", "--for", "1h"})
 	if code != exitOK {
 		t.Errorf("exit code %d, want 0", code)
 	}

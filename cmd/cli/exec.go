@@ -23,6 +23,7 @@ type shellCommand struct {
 	out     io.Writer
 	err     io.Writer
 	raw     io.Writer // takes stdout in place of out, as it is; nil for none
+	abort   *Abort    // may be nil
 }
 
 // run feeds payload to the command and returns nil when it exits 0. Otherwise
@@ -40,7 +41,7 @@ func (s *shellCommand) run(ctx context.Context, payload []byte, vars []string) e
 	inOwnGroup(cmd)
 	cmd.WaitDelay = killDelay // then the shell is killed and its pipes closed
 
-	err := cmd.Run()
+	err := s.wait(cmd)
 	out.flush()
 	errs.flush()
 	switch {
@@ -53,6 +54,15 @@ func (s *shellCommand) run(ctx context.Context, payload []byte, vars []string) e
 		return fmt.Errorf("%w: %s", err, errs.last)
 	}
 	return err
+}
+
+// wait runs cmd to its end.
+func (s *shellCommand) wait(cmd *exec.Cmd) error {
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	defer s.abort.add(func() { killGroup(cmd) })()
+	return cmd.Wait()
 }
 
 // errLongResult ends a command that printed too much for a result.

@@ -23,7 +23,7 @@ func ddq(t *testing.T, args ...string) outcome {
 func ddqWith(ctx context.Context, stdin string, environ []string, args ...string) outcome {
 	var out, errs bytes.Buffer
 	env := append([]string{"PATH=" + os.Getenv("PATH")}, environ...)
-	code := Run(ctx, Streams{strings.NewReader(stdin), &out, &errs, env}, args)
+	code := Run(ctx, Streams{In: strings.NewReader(stdin), Out: &out, Err: &errs, Environ: env}, args)
 	return outcome{code, out.String(), errs.String()}
 }
 

@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"context"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"strconv"
 	"strings"
 	"sync"
@@ -16,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/ddq-io/ddq/api/client"
 	"github.com/ddq-io/ddq/api/worker"
 )
 
@@ -24,6 +27,7 @@ type workFlags struct {
 	concurrency int
 	command     string
 	count       int64
+	timeout     time.Duration
 	grace       time.Duration
 	direct      bool
 	result      bool
@@ -35,6 +39,7 @@ func (f *workFlags) flags(fs *pflag.FlagSet) {
 	fs.StringVar(&f.command, "exec", "", "shell command for each task (default print it)")
 	fs.BoolVar(&f.result, "result", false, "with --exec: what a command prints is the result of its task, and not printed here")
 	fs.Int64Var(&f.count, "count", 0, "stop after so many tasks (default never)")
+	fs.DurationVar(&f.timeout, "handler-timeout", 0, "how long a task may run; then its command is killed, and the attempt has failed (default no limit)")
 	fs.DurationVar(&f.grace, "grace", 30*time.Second, "how long running tasks may go on after SIGINT")
 	fs.BoolVar(&f.direct, "direct", false, "connect to every node: no task takes a hop between nodes")
 }
@@ -50,7 +55,7 @@ func (f *workFlags) check() error {
 	case f.result && f.command == "":
 		return usagef("--result is of commands: give --exec")
 	}
-	return notNegative("grace", f.grace)
+	return cmp.Or(notNegative("handler-timeout", f.timeout), notNegative("grace", f.grace))
 }
 
 func (c *cli) workCommand() *cobra.Command {
@@ -59,7 +64,8 @@ func (c *cli) workCommand() *cobra.Command {
 		Use:   "work --topic TOPIC",
 		Short: "Work on tasks: print them, or run a command for each",
 		Long: `Take due tasks of a topic, one after the other or --concurrency at a time, until
-SIGINT. Running tasks are then finished, up to --grace.
+SIGINT. Running tasks are then finished, up to --grace. A second SIGINT ends it at once:
+commands are killed, and their tasks come again when their holds run out.
 
 With --exec a shell runs the command for each task, with the payload on stdin and
 what else is known in the environment: DDQ_TASK_ID, DDQ_TOPIC, DDQ_ATTEMPT,
@@ -67,7 +73,8 @@ DDQ_EXECUTE_TIME, DDQ_HOLD_TOKEN, and each attribute as DDQ_ATTR_NAME. Exit code
 acks the task; any other has it retried, with the last line of stderr as error.
 With --result stdout is kept as the task's result, up to 256 KiB, while the topic
 keeps done tasks.
-A command whose task was taken away is killed with all that it started.`,
+A command whose task was taken away, or that runs longer than --handler-timeout, is
+killed with all that it started.`,
 		Example: `  ddq work --topic mail --concurrency 4 --exec './send-mail --id "$DDQ_TASK_ID"'
   ddq work --topic mail --count 1 -o json`,
 		Args: cobra.NoArgs,
@@ -91,17 +98,30 @@ func (c *cli) work(ctx context.Context, f workFlags) error {
 	if _, err := s.Server(ctx); err != nil { // a worker would wait for ever for a server that is not there
 		return err
 	}
+	_, err = s.DescribeTopic(ctx, f.topic)
+	signaled := ctx
 	ctx, enough := context.WithCancel(ctx)
 	defer enough()
 	h := &workHandler{
-		c: c, out: &lockedWriter{to: c.Out}, err: &lockedWriter{to: c.Err},
+		c: c, out: &lockedWriter{to: c.Out}, err: &lockedWriter{to: c.Err}, topic: f.topic, newTopic: errors.Is(err, client.ErrNotFound),
 		command: f.command, result: f.result, count: f.count, ending: ctx.Done(), enough: enough,
 	}
+	defer context.AfterFunc(signaled, func() { h.sayStopping(f.grace) })()
 	return worker.New(s.Conn(), f.config(h.observe), h).Run(ctx)
 }
 
+// sayStopping says what the command waits for, if it does.
+func (h *workHandler) sayStopping(grace time.Duration) {
+	if n := h.running.Load(); n > 0 {
+		fmt.Fprintf(h.err, "stopping: %d running tasks are finished first, for up to %v; interrupt again to end at once\n", n, grace)
+	}
+}
+
 func (f *workFlags) config(observe func(worker.Event)) worker.Config {
-	cfg := worker.Config{Topic: f.topic, Concurrency: f.concurrency, Grace: f.grace, Direct: f.direct, Observe: observe}
+	cfg := worker.Config{
+		Topic: f.topic, Concurrency: f.concurrency, HandlerTimeout: f.timeout, Grace: f.grace, Direct: f.direct,
+		Observe: observe, Logger: slog.New(slog.DiscardHandler), // the command says itself what matters
+	}
 	if f.grace == 0 {
 		cfg.Grace = -1 // which is what the SDK calls none
 	}
@@ -115,12 +135,16 @@ func (f *workFlags) config(observe func(worker.Event)) worker.Config {
 type workHandler struct {
 	c        *cli
 	out, err io.Writer // safe for concurrent use
+	topic    string
+	newTopic bool // there was none before this command
 	command  string
 	result   bool
 	count    int64 // 0: no end
 	ending   <-chan struct{}
 	enough   func() // closes ending
 	begun    atomic.Int64
+	running  atomic.Int64
+	greeted  atomic.Bool // it was said that the subscription is there
 	finished atomic.Int64
 	cut      sync.Map // by node, empty for any: the stream is broken, and was said to be
 }
@@ -132,7 +156,9 @@ func (h *workHandler) Handle(ctx context.Context, t worker.Task) error {
 		return worker.Release(0)
 	}
 	begun := time.Now()
+	h.running.Add(1)
 	err := h.run(ctx, t)
+	h.running.Add(-1)
 	h.report(t, begun, err)
 	if n := h.finished.Add(1); n == h.count {
 		h.enough()
@@ -144,7 +170,7 @@ func (h *workHandler) run(ctx context.Context, t worker.Task) error {
 	if h.command == "" {
 		return nil
 	}
-	s := &shellCommand{command: h.command, environ: h.c.Environ, out: h.out, err: h.err}
+	s := &shellCommand{command: h.command, environ: h.c.Environ, out: h.out, err: h.err, abort: h.c.Abort}
 	if !h.result {
 		return s.run(ctx, t.Payload, h.environment(t))
 	}
@@ -174,10 +200,23 @@ func (h *workHandler) observe(e worker.Event) {
 			h.lost(e)
 		}
 	case e.Kind == worker.Connected:
+		if !h.greeted.Swap(true) {
+			h.greet()
+		}
 		if _, said := h.cut.LoadAndDelete(e.Node); said {
 			fmt.Fprintf(h.err, "connected to %s again\n", cmp.Or(e.Node, h.c.addr))
 		}
 	}
+}
+
+// greet says what the command waits for. A topic is made by a subscription, too, so a name
+// that was mistyped is worth a word.
+func (h *workHandler) greet() {
+	note := ""
+	if h.newTopic {
+		note = "; the topic is new, made by this subscription"
+	}
+	fmt.Fprintf(h.err, "subscribed to %s at %s%s\n", h.topic, h.c.addr, note)
 }
 
 func (h *workHandler) lost(e worker.Event) {

@@ -21,9 +21,27 @@ func main() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second signal ends the process at once
-	code := cli.Run(ctx, cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Environ: os.Environ()}, os.Args[1:])
+	ctx, stop := context.WithCancel(context.Background())
+	var abort cli.Abort
+	go obey(stop, &abort)
+	code := cli.Run(ctx, cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Environ: os.Environ(), Abort: &abort}, os.Args[1:])
 	stop()
+	os.Exit(code)
+}
+
+// obey stops the command at the first signal, and ends the process at the second. It does
+// not leave that to the default action, which a shell without job control has set to
+// ignore for what it starts in the background.
+func obey(stop context.CancelFunc, abort *cli.Abort) {
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	<-signals
+	stop()
+	sig := <-signals
+	abort.Now()
+	code := 128
+	if n, ok := sig.(syscall.Signal); ok {
+		code += int(n) // as a shell reports it
+	}
 	os.Exit(code)
 }
