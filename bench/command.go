@@ -25,6 +25,7 @@ worker process. It exits 1 when a task was lost, early or duplicated.`,
 		{"throughput", "Enqueue and process as fast as it goes, in batches of 512 and in single calls"},
 		{"lateness", "Tasks due evenly over a while: how late does the handler start"},
 		{"herd", "Tasks due at one instant: when do the first and the last start"},
+		{"trickle", "Single calls at an even rate, of tasks due a second later: what does each cost, how late is it"},
 		{"backlog", "Preload tasks due later than an hour, weigh them, then measure on top of them"},
 		{"restart", "kill -9 under load: time to the first due delivery, and nothing lost"},
 	} {
@@ -63,12 +64,13 @@ func workloadCommand(name, short string) *cobra.Command {
 func (o *Options) Bind(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.IntVar(&o.Tasks, "tasks", 0, "how many tasks (default 500000 in batches, 60000 in single calls, 20000 timed)")
-	f.DurationVar(&o.For, "for", 10*time.Second, "over how long due times are spread")
+	f.DurationVar(&o.For, "for", 10*time.Second, "over how long due times are spread, or calls are made in trickle")
 	f.Int64Var(&o.Seed, "seed", time.Now().Unix(), "number of the run: the same makes the same ids and payloads")
 	f.IntVar(&o.Producers, "producers", 64, "single calls at a time")
 	f.IntVar(&o.Concurrency, "concurrency", 64, "handlers at a time")
 	f.IntVar(&o.Payload, "payload", 200, "bytes a task carries")
 	f.IntVar(&o.Backlog, "backlog", -1, "tasks due later than an hour that lie in the store meanwhile (default 1000, for backlog and restart 1000000)")
+	f.IntSliceVar(&o.Rates, "rate", []int{100, 2000}, "single calls a second in trickle, one line for each")
 	f.StringVar(&o.Mode, "mode", "both", "how producers call in throughput: batch, single or both")
 }
 

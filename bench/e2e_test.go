@@ -39,6 +39,16 @@ func TestWorkloadsOnRealServer(t *testing.T) {
 				t.Errorf("got %+v on %s", l.LateMS, l.Store)
 			}
 		}},
+		{"trickle", []string{"trickle", "--rate", "50,200", "--for", "1s"}, func(t *testing.T, lines []Line) {
+			if len(lines) != 2 || lines[0].Rate != 50 || lines[1].Tasks != 200 {
+				t.Fatalf("got %d lines, want one for each rate", len(lines))
+			}
+			for _, l := range lines {
+				if l.CPU.Server <= 0 || l.LateMS.Max <= 0 {
+					t.Errorf("%d a second: CPU %v, lateness %v", l.Rate, l.CPU, l.LateMS)
+				}
+			}
+		}},
 		{"restart", []string{"restart", "--tasks", "2000", "--backlog", "3000"}, func(t *testing.T, lines []Line) {
 			if l := lines[0]; l.FirstMS <= 0 || l.Backlog != 3000 {
 				t.Errorf("first delivery after %v ms on a backlog of %d", l.FirstMS, l.Backlog)

@@ -29,6 +29,7 @@ type Line struct {
 	Concurrency int    `json:"concurrency"`
 	Producers   int    `json:"producers"`
 	Backlog     int    `json:"backlog"`
+	Rate        int    `json:"rate_per_s,omitempty"` // single calls a second that were asked for
 
 	Seconds      float64           `json:"seconds"` // length of the measured window
 	EnqueuePerS  float64           `json:"enqueue_per_s"`

@@ -20,14 +20,15 @@ type load struct {
 	make    func(i int) Task
 	size    int
 	callers int
+	every   time.Duration // pause from one call to the next, of all callers together; 0: none
 }
 
 // newLoad is the load of a mode.
 func newLoad(mode string, producers, n int, make func(int) Task) load {
 	if mode == "single" {
-		return load{n, make, 1, producers}
+		return load{n: n, make: make, size: 1, callers: producers}
 	}
-	return load{n, make, batchSize, batchCallers}
+	return load{n: n, make: make, size: batchSize, callers: batchCallers}
 }
 
 // span is the time from the first call to the last answer.
@@ -50,7 +51,7 @@ func (l load) send(ctx context.Context, d Driver) (span, error) {
 	from := time.Now()
 	for range l.callers {
 		callers.Go(func() {
-			if err := l.call(ctx, d, &next); err != nil {
+			if err := l.call(ctx, d, from, &next); err != nil {
 				cancel(err)
 			}
 		})
@@ -60,16 +61,35 @@ func (l load) send(ctx context.Context, d Driver) (span, error) {
 }
 
 // call is one caller: it takes the next tasks until there are none.
-func (l load) call(ctx context.Context, d Driver, next *atomic.Int64) error {
+func (l load) call(ctx context.Context, d Driver, from time.Time, next *atomic.Int64) error {
 	for {
 		end := int(next.Add(int64(l.size)))
 		begin := end - l.size
 		if begin >= l.n {
 			return nil
 		}
+		if err := l.pace(ctx, from, begin); err != nil {
+			return err
+		}
 		if err := d.Enqueue(ctx, l.tasks(begin, min(end, l.n))); err != nil {
 			return err
 		}
+	}
+}
+
+// pace waits for the moment of the call that begins with a task. A caller that is late
+// calls at once, so that the calls together keep their rate.
+func (l load) pace(ctx context.Context, from time.Time, begin int) error {
+	if l.every == 0 {
+		return nil
+	}
+	pause := time.NewTimer(time.Until(from.Add(time.Duration(begin/l.size) * l.every)))
+	defer pause.Stop()
+	select {
+	case <-pause.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"time"
 )
 
@@ -23,6 +24,8 @@ type Options struct {
 	Tasks int
 	// For is over how long due times are spread, where they are.
 	For time.Duration
+	// Rates are how many single calls a second trickle makes, one after the other.
+	Rates []int
 	// Backlog is how many tasks due later than an hour lie in the store
 	// meanwhile; negative takes the workload's default.
 	Backlog int
@@ -61,6 +64,8 @@ func (o Options) Validate() error {
 		return errors.New("--concurrency must be between 1 and 10000")
 	case o.Payload < stampSize || o.Payload > 1<<20:
 		return fmt.Errorf("--payload must be between %d and %d", stampSize, 1<<20)
+	case slices.ContainsFunc(o.Rates, func(r int) bool { return r < 1 || r > 100_000 }):
+		return errors.New("--rate must be between 1 and 100000")
 	case o.For < time.Second || o.For > time.Hour:
 		return errors.New("--for must be between 1s and 1h")
 	}

@@ -20,7 +20,7 @@ func WriteJSON(w io.Writer, l Line) error {
 // WriteTables writes a table for each workload, systems side by side. A column
 // in which no row has anything is left out.
 func WriteTables(w io.Writer, lines []Line) error {
-	for _, workload := range []string{"throughput", "lateness", "herd", "backlog", "restart"} {
+	for _, workload := range workloads {
 		var rows []Line
 		for _, l := range lines {
 			if l.Workload == workload {
@@ -48,6 +48,7 @@ var columns = []column{
 	{"store", func(l Line) string { return l.Store }},
 	{"mode", func(l Line) string { return l.Mode }},
 	{"tasks", func(l Line) string { return strconv.Itoa(l.Tasks) }},
+	{"rate/s", func(l Line) string { return number(float64(l.Rate), 0) }},
 	{"backlog", func(l Line) string { return strconv.Itoa(l.Backlog) }},
 	{"enqueue/s", func(l Line) string { return number(l.EnqueuePerS, 0) }},
 	{"process/s", func(l Line) string { return number(l.ProcessPerS, 0) }},

@@ -12,7 +12,7 @@ import (
 )
 
 // Workloads are the names that Run takes.
-var workloads = []string{"throughput", "lateness", "herd", "backlog", "restart"}
+var workloads = []string{"throughput", "lateness", "herd", "trickle", "backlog", "restart"}
 
 // Run plays one workload against a system and emits its lines. The error is
 // also set when a line shows a broken promise; its lines are emitted all the
@@ -67,6 +67,8 @@ func (l *lab) play(ctx context.Context, workload string) error {
 		return l.lateness(ctx)
 	case "herd":
 		return l.herd(ctx)
+	case "trickle":
+		return l.trickle(ctx)
 	}
 	return fmt.Errorf("unknown workload, want one of %v", workloads)
 }

@@ -65,7 +65,7 @@ func newCommand() *cobra.Command {
 	r.Bind(cmd)
 	f := cmd.Flags()
 	f.StringSliceVar(&p.systems, "systems", []string{"ddq", "asynq", "river", "nats", "beanstalkd"}, "what to measure")
-	f.StringSliceVar(&p.workloads, "workloads", []string{"throughput", "lateness", "herd"}, "what to run")
+	f.StringSliceVar(&p.workloads, "workloads", []string{"throughput", "lateness", "herd", "trickle"}, "what to run")
 	f.StringVar(&p.ddqBin, "ddq-bin", "ddq", "ddq binary")
 	f.StringSliceVar(&p.ddqStores, "ddq-stores", []string{"redis-everysec", "embedded"}, "stores to run ddq on")
 	cmd.AddCommand(bench.WorkerCommand(systems()...), natsServerCommand())
