@@ -259,5 +259,8 @@ func (a answer) receipt(topic, id string) (Receipt, error) {
 	r.Deduplicated = a.result.GetDeduplicated()
 	r.Key = KeyOutcome(a.result.GetIdempotencyOutcome())
 	r.Replaced = State(a.result.GetReplacedState())
+	if !r.Deduplicated && r.Key != KeyReturned && r.Key != KeyReplaced {
+		r.Version = 1
+	}
 	return r, nil
 }

@@ -16,6 +16,7 @@ type Client struct {
 	cfg    Config
 	conn   grpc.ClientConnInterface
 	own    *grpc.ClientConn // nil when the connection is the caller's
+	addr   string           // that Dial was given
 	fleet  bool             // it was given several servers
 	queue  ddqv1.DelayQueueServiceClient
 	admin  ddqv1.AdminServiceClient

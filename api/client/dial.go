@@ -23,7 +23,7 @@ func Dial(addr string, cfg Config) (*Client, error) {
 		return nil, fmt.Errorf("dial %s: %w", addr, err)
 	}
 	c := New(conn, cfg)
-	c.own, c.fleet = conn, strings.Contains(addr, ",")
+	c.own, c.addr, c.fleet = conn, addr, strings.Contains(addr, ",")
 	return c, nil
 }
 

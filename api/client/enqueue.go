@@ -26,7 +26,8 @@ func (c *Client) Enqueue(ctx context.Context, task Task) (Receipt, error) {
 		return Receipt{}, err
 	}
 	c.enqueue(ctx, k)
-	return k.answers[0].receipt(task.Topic, id)
+	r, err := k.answers[0].receipt(task.Topic, id)
+	return r, c.unanswered(err, "enqueue to topic "+task.Topic)
 }
 
 // EnqueueBatch stores tasks, which fail or succeed alone, and returns a result
@@ -48,7 +49,8 @@ func (c *Client) EnqueueBatch(ctx context.Context, tasks []Task) ([]Result, erro
 		c.enqueue(ctx, k)
 	}
 	for n, i := range sent {
-		results[i].Receipt, results[i].Err = k.answers[n].receipt(tasks[i].Topic, results[i].ID)
+		r, err := k.answers[n].receipt(tasks[i].Topic, results[i].ID)
+		results[i].Receipt, results[i].Err = r, c.unanswered(err, "enqueue to topic "+r.Topic)
 	}
 	for i := range results {
 		if results[i].Err != nil {

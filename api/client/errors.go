@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
@@ -61,13 +62,36 @@ type Error struct {
 	Version    int64         // ErrVersion: of the task
 	ID         string        // KEY_TAKEN: of the task that has the idempotency key
 	cause      error
+	doing      string // what nobody answered, and where; may be empty
 }
 
 func (e *Error) Error() string {
-	if e.Reason == "" {
-		return e.Message
+	text := e.Message
+	if e.doing != "" {
+		text = e.doing + ": " + text
 	}
-	return fmt.Sprintf("%s (%s)", e.Message, e.Reason)
+	if strings.Contains(text, "while dialing") {
+		text += "; is a ddq server running there?"
+	}
+	if e.Reason != "" {
+		text += " (" + e.Reason + ")"
+	}
+	return text
+}
+
+// unanswered adds what was asked for, and where, to the error of a call that no server
+// answered. Others speak for themselves.
+func (c *Client) unanswered(err error, what string) error {
+	e, ok := err.(*Error)
+	if !ok || e.Reason != "" || e.Code != codes.Unavailable && e.Code != codes.DeadlineExceeded {
+		return err
+	}
+	given := *e
+	given.doing = what
+	if c.addr != "" {
+		given.doing += " at " + c.addr
+	}
+	return &given
 }
 
 // Unwrap returns the gRPC status error or context error behind e, or nil.

@@ -53,8 +53,12 @@ const (
 	KeyBeside   KeyOutcome = KeyOutcome(ddqv1.IdempotencyOutcome_IDEMPOTENCY_OUTCOME_BESIDE)   // beside one that runs or is over
 )
 
-// String returns the outcome in lower case, such as "replaced".
+// String returns the outcome in lower case, such as "replaced", and "none" for a task
+// without a key.
 func (o KeyOutcome) String() string {
+	if o == 0 {
+		return "none"
+	}
 	return lowerName(ddqv1.IdempotencyOutcome(o).String(), "IDEMPOTENCY_OUTCOME_")
 }
 

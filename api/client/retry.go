@@ -22,9 +22,9 @@ const (
 func (c *Client) do(ctx context.Context, s safety, op func(context.Context) error) error {
 	ctx, cancel := c.bounded(ctx)
 	defer cancel()
-	return plain(c.repeat(ctx, s, func() *Error {
+	return c.unanswered(plain(c.repeat(ctx, s, func() *Error {
 		return fromRPC(op(ctx))
-	}))
+	})), "call of the server")
 }
 
 // repeat runs op until it succeeds, fails for good, or time is over.

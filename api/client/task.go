@@ -1,6 +1,7 @@
 package client
 
 import (
+	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -90,7 +91,25 @@ type Receipt struct {
 	Deduplicated bool       // the same task was stored before; this is that one's receipt
 	Key          KeyOutcome // of a task with an idempotency key
 	Replaced     State      // the state of the finished task of this ID that was replaced, if any
-	Version      int64      // after an edit: of the task as it is now; 0 after an enqueue
+	Version      int64      // of the task: 1 when this call enqueued it; 0 where another one did, whose task may have been edited since
+}
+
+// String says what matters of the receipt, for logs.
+func (r Receipt) String() string {
+	text := fmt.Sprintf("task %s of topic %s, due %s", r.ID, r.Topic, r.Due.UTC().Format(time.RFC3339Nano))
+	if r.Version > 0 {
+		text += fmt.Sprintf(", version %d", r.Version)
+	}
+	if r.Deduplicated {
+		text += ", enqueued before"
+	}
+	if r.Key != 0 {
+		text += ", idempotency key " + r.Key.String()
+	}
+	if r.Replaced != StateUnknown {
+		text += ", replaces one that was " + r.Replaced.String()
+	}
+	return text
 }
 
 // BackoffKind is how waits grow from attempt to attempt.
