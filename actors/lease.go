@@ -14,7 +14,7 @@ import (
 // are no longer ours because it could not. It owns one goroutine between start
 // and close.
 type keeper struct {
-	store  store.Store
+	store  store.Owner
 	log    *slog.Logger
 	node   store.Session
 	onLost func() // lease ran out: shards must stop
@@ -37,7 +37,7 @@ type keeper struct {
 // renewals is how often a lease is renewed within its time to live.
 const renewals = 4
 
-func newKeeper(st store.Store, log *slog.Logger, node store.Session) *keeper {
+func newKeeper(st store.Owner, log *slog.Logger, node store.Session) *keeper {
 	return &keeper{store: st, log: log, node: node, done: make(chan struct{})}
 }
 

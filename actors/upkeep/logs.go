@@ -21,7 +21,7 @@ func (s *Upkeep) tendLogs(ctx context.Context, t *store.Topic) error {
 		}
 		err := s.node.KeepLogs(ctx, []store.Shard{shard}, t.Watching())
 		for n := 1; n > 0 && err == nil; {
-			n, err = s.node.Store().TrimLog(ctx, shard, trimPage)
+			n, err = s.store.TrimLog(ctx, shard, trimPage)
 		}
 		errs = errors.Join(errs, err)
 	}

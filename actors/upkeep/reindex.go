@@ -81,7 +81,7 @@ func (s *Upkeep) IndexBehind(ctx context.Context) {
 // reindex makes a shard complete for a set, and returns how many pages that took.
 func (s *Upkeep) reindex(ctx context.Context, shard store.Shard, set store.IndexSet) (pages int, err error) {
 	for cursor := ""; ; pages++ {
-		if cursor, err = s.node.Store().Reindex(ctx, shard, set, cursor, reindexPage); err != nil || cursor == "" {
+		if cursor, err = s.store.Reindex(ctx, shard, set, cursor, reindexPage); err != nil || cursor == "" {
 			return pages, err
 		}
 	}

@@ -40,7 +40,7 @@ func (s *Upkeep) retire(ctx context.Context, t store.Topic) error {
 		return err // look again, next time
 	}
 	now.Former = kept
-	t, err = s.node.Store().PutTopic(ctx, now)
+	t, err = s.store.PutTopic(ctx, now)
 	if errors.Is(err, store.ErrVersion) {
 		return nil // another node was quicker
 	}

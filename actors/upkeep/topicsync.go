@@ -11,7 +11,7 @@ import (
 // long: a change is effective on every node within two seconds.
 func (s *Upkeep) FollowTopics(ctx context.Context) {
 	err := s.node.ReadClock(ctx)
-	topics, e := s.node.Store().ListTopics(ctx)
+	topics, e := s.store.ListTopics(ctx)
 	if err = errors.Join(err, e); e == nil {
 		s.node.CloseReplaced(ctx, topics)
 	}

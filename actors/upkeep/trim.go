@@ -20,7 +20,7 @@ const (
 // nobody needs any more is deleted there, and what is left is counted.
 func (s *Upkeep) Chores(ctx context.Context) {
 	s.node.WatchSpread()
-	topics, err := s.node.Store().ListTopics(ctx)
+	topics, err := s.store.ListTopics(ctx)
 	err = errors.Join(err, s.tend(ctx, topics))
 	for i := range topics {
 		t := &topics[i]
@@ -76,7 +76,7 @@ func (s *Upkeep) tend(ctx context.Context, topics []store.Topic) error {
 			err = errors.Join(err, s.trimDone(ctx, ours[i]))
 		}
 		for n := trimPage; stats[i].Keys && n == trimPage && err == nil; {
-			n, err = s.node.Store().TrimKeys(ctx, ours[i], trimPage)
+			n, err = s.store.TrimKeys(ctx, ours[i], trimPage)
 		}
 	}
 	return err
@@ -84,7 +84,7 @@ func (s *Upkeep) tend(ctx context.Context, topics []store.Topic) error {
 
 func (s *Upkeep) trimDone(ctx context.Context, shard store.Shard) error {
 	for {
-		n, err := s.node.Store().Trim(ctx, shard, trimPage)
+		n, err := s.store.Trim(ctx, shard, trimPage)
 		if err != nil || n < trimPage {
 			return err
 		}
@@ -95,7 +95,7 @@ func (s *Upkeep) trimDone(ctx context.Context, shard store.Shard) error {
 func (s *Upkeep) trimDead(ctx context.Context, shard store.Shard, t *store.Topic) error {
 	kept := store.Millis(s.node.Clock().Now().UnixMilli()).Add(-t.DeadRetention)
 	for {
-		n, err := s.node.Store().TrimDead(ctx, shard, store.Entry{Due: kept}, trimPage)
+		n, err := s.store.TrimDead(ctx, shard, store.Entry{Due: kept}, trimPage)
 		s.node.Metrics().CountTrimmed(actors.TrimmedOld, n)
 		if err != nil || n < trimPage {
 			return err
@@ -157,7 +157,7 @@ type deadEntry struct {
 func (s *Upkeep) oldestDead(ctx context.Context, t *store.Topic, n int) ([]deadEntry, error) {
 	var all []deadEntry
 	for _, shard := range place.Shards(t) {
-		page, err := s.node.Store().DeadWindow(ctx, shard, store.WindowQuery{To: store.MaxDue, Limit: n})
+		page, err := s.store.DeadWindow(ctx, shard, store.WindowQuery{To: store.MaxDue, Limit: n})
 		if err != nil {
 			return nil, err
 		}
@@ -179,7 +179,7 @@ func (s *Upkeep) trimOldest(ctx context.Context, oldest []deadEntry) (deleted in
 		count[e.shard]++
 	}
 	for shard, upTo := range ordered.All(last, place.Compare) {
-		n, err := s.node.Store().TrimDead(ctx, shard, upTo, count[shard])
+		n, err := s.store.TrimDead(ctx, shard, upTo, count[shard])
 		if deleted += n; err != nil {
 			return deleted, err
 		}

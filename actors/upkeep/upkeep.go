@@ -15,9 +15,18 @@ import (
 // to date, and counts. It owns a few goroutines, from StartUpkeep until the node stops.
 type Upkeep struct {
 	node    *actors.Node
+	store   choreStore
 	indexer *indexer
 	cancel  context.CancelFunc
 	wg      sync.WaitGroup
+}
+
+// choreStore is the role of the store for chores.
+type choreStore interface {
+	store.Reader
+	store.Retention
+	store.Catalog
+	store.Index
 }
 
 const (
@@ -26,7 +35,7 @@ const (
 )
 
 // New returns the upkeep of a node; nothing runs before Start.
-func New(node *actors.Node) *Upkeep { return &Upkeep{node: node, indexer: newIndexer()} }
+func New(node *actors.Node) *Upkeep { return &Upkeep{node: node, store: node.Store(), indexer: newIndexer()} }
 
 // Start begins the upkeep of a node that has started. The node's Stop ends it.
 func (s *Upkeep) Start() {

@@ -24,7 +24,7 @@ func (s *Upkeep) lookForWaiters(ctx context.Context) {
 		for len(ids) > 0 {
 			part := ids[:min(len(ids), store.BatchItems)]
 			ids = ids[len(part):]
-			_, found, err := store.GetAll(ctx, s.node.Store(), at, part)
+			_, found, err := store.GetAll(ctx, s.store, at, part)
 			if err != nil {
 				s.node.Log().Debug("no look at tasks that are waited for", "topic", at.Topic, "shard", at.N, "err", err)
 				return
