@@ -18,7 +18,7 @@ import (
 //	-- KEYS  owner, log              the keys, which the script knows as OWNER and LOG
 //	-- KEYS  those of a shard        the same for shardNouns
 //
-// and values, which are outcomes of the contract and bounds. A script gets those that it
+// and values, which are those of luaValues. A script gets those that it
 // uses, as locals.
 var (
 	includeLine = regexp.MustCompile(`(?m)^\s*-- include (\w+\.lua)$`)
@@ -33,15 +33,22 @@ type luaValue struct {
 	n    int64
 }
 
-// luaValues are the outcomes of the contract as scripts spell them (NOT_DUE), and bounds.
+// luaValues are the outcomes of the contract and the kinds of changes as scripts spell them
+// (NOT_DUE, CHANGE_HELD), numbers of records and requests, and bounds.
 func luaValues() []luaValue {
 	values := []luaValue{
+		{"PLACE_NONE", placeNone}, {"PLACE_PENDING", placePending}, {"PLACE_RUNNING", placeRunning}, {"PLACE_DEAD", placeDead}, {"PLACE_DONE", placeDone},
+		{"MARK_HELD", markHeld}, {"MARK_CANCELLED", markCancelled}, {"SLIDING_WINDOW", int64(store.SlidingWindow)},
+		{"KEY_RETURN", int64(store.KeyReturn)}, {"KEY_REJECT", int64(store.KeyReject)}, {"KEY_REPLACE", int64(store.KeyReplace)},
 		{"MAX_BODIES", store.MaxBodies}, {"MAX_AHEAD", store.MaxAhead.Microseconds()},
 		{"REASON_EXPIRED", int64(store.ReasonExpired)}, {"REASON_CORRUPT", int64(store.ReasonCorrupt)}, {"REASON_CANCELLED", int64(store.ReasonCancelled)},
-		{"OUTCOME_CANCELLED", int64(store.OutcomeCancelled)},
+		{"OUTCOME_ACKED", int64(store.OutcomeAcked)}, {"OUTCOME_CANCELLED", int64(store.OutcomeCancelled)},
 	}
 	for _, s := range store.Statuses() {
 		values = append(values, luaValue{upperCase(s.String()), int64(s)})
+	}
+	for k := store.ChangeEnqueued; k <= store.ChangeCancelRequested; k++ {
+		values = append(values, luaValue{"CHANGE_" + strings.ToUpper(k.String()), int64(k)})
 	}
 	return values
 }

@@ -259,7 +259,18 @@ type place struct {
 	note   note
 }
 
-var placeKinds = [...]store.Kind{0, store.KindPending, store.KindRunning, store.KindDead, store.KindDone}
+// Places as scripts number them.
+const (
+	placeNone = iota
+	placePending
+	placeRunning
+	placeDead
+	placeDone
+)
+
+var placeKinds = [...]store.Kind{
+	placePending: store.KindPending, placeRunning: store.KindRunning, placeDead: store.KindDead, placeDone: store.KindDone,
+}
 
 func parsePlace(v []any) (p place) {
 	if kind := number(at(v, 0)); kind > 0 && int(kind) < len(placeKinds) {

@@ -71,11 +71,14 @@ func (a *args) keyed(t *store.Task) error {
 	a.wait(key.Window)
 	rule := int64(key.OnConflict)
 	if key.OnConflict == store.KeyReject && key.SameRepeats {
-		rule = 3
+		rule = keyRejectOthers
 	}
 	a.int(rule)
 	return nil
 }
+
+// keyRejectOthers is KeyReject for a task that is its own duplicate when it comes again.
+const keyRejectOthers = 3
 
 // keyedResult reads the answer about a task that was asked for under an id.
 func keyedResult(asked string, v []any, now store.Millis) store.AddResult {

@@ -56,7 +56,7 @@ if #odd == 0 and ARGV[1] == '0' then
   if traits then redis.call('HDEL', TRAITS, unpack(ARGV, 3)) end
   forget_attrs(ids, attrs)
   if watched then
-    for i = 1, n do tell_held(ACKED, ARGV[2 + i], records[i], 0, 0, 1) end
+    for i = 1, n do tell_held(CHANGE_DONE, ARGV[2 + i], records[i], 0, 0, OUTCOME_ACKED) end
     told(ids, attrs)
   end
   return {us, seq, odd}
@@ -74,9 +74,9 @@ if #odd > 0 then
   for k, i in ipairs(odd) do
     local place, _, note = unpack(found[k])
     local status = WRONG_STATE
-    if place == 0 then status = NOT_FOUND
-    elseif place == 2 then status = STALE
-    elseif place == 4 and note and sub(note, 15, 30) == sub(tokens, 16 * i - 15, 16 * i) then status = ALREADY
+    if place == PLACE_NONE then status = NOT_FOUND
+    elseif place == PLACE_RUNNING then status = STALE
+    elseif place == PLACE_DONE and note and sub(note, 15, 30) == sub(tokens, 16 * i - 15, 16 * i) then status = ALREADY
     end
     records[i] = false
     odd[k] = {i, status}
@@ -132,7 +132,7 @@ end
 redis.call('HDEL', RUNNING, unpack(ids))
 if watched then
   for i = 1, n do
-    if records[i] then tell_held(ACKED, ARGV[2 + i], records[i], 0, 0, 1) end
+    if records[i] then tell_held(CHANGE_DONE, ARGV[2 + i], records[i], 0, 0, OUTCOME_ACKED) end
   end
   told(ids, attrs)
 end

@@ -55,15 +55,15 @@ if known then
     local status = ADDED
     if stored[i] then
       local same = string.sub(stored[i], 2, 9) == string.sub(record, 2, 9)
-      if place >= 3 then
+      if place >= PLACE_DEAD then
         over[#over + 1] = id
-      elseif place > 0 or not same then
+      elseif place > PLACE_NONE or not same then
         status = same and DUPLICATE or CONFLICT
       end
       odd[#odd + 1] = {i, status, unpack(found[i])}
     end
     if status == ADDED then
-      new[i] = 1
+      new[i] = PLACE_PENDING
       zadd[#zadd + 1], zadd[#zadd + 2] = dues[i], id
       hset[#hset + 1], hset[#hset + 2] = id, record
     end
@@ -95,7 +95,7 @@ end
 -- include count.lua
 if watched and pended then
   for i = 1, n do
-    if not new or new[i] then tell(ENQUEUED, ids[i], 0, dues[i], 1) end
+    if not new or new[i] then tell(CHANGE_ENQUEUED, ids[i], 0, dues[i], 1) end
   end
   told()
 end

@@ -96,37 +96,38 @@ local count, pended, answers = ARGV[1], false, {}
 local n = (#ARGV - 2) / 8
 for i = 1, n do
   local id, due, record, traits, attrs, key, window, rule = unpack(ARGV, 8 * i - 5, 8 * i + 2)
+  rule = tonumber(rule)
   local mark, taken, place, till, added = key ~= '' and mark_of(key), false, nil, 0, ADDED
   if mark then taken, place = is_taken(mark) end
   local again = taken and (mark.id == id or mark.last == id)
-  if taken and not again and rule == '2' and place[1] ~= 1 then
+  if taken and not again and rule == KEY_REPLACE and place[1] ~= PLACE_PENDING then
     taken, till, added = false, mark.till, PASSED -- the key passes to the new task
   end
   if taken then
     local status = DUPLICATE
-    if not again and rule == '2' then
+    if not again and rule == KEY_REPLACE then
       status = REPLACED
       clear(mark.id, place[2])
       local next = after(redis.call('HGET', DATA, mark.id), record)
       put(mark.id, due, next, traits, attrs)
-      if watched then tell(UPDATED, mark.id, 0, due, edits(next) + 1, 0, 0, '', attrs) end
+      if watched then tell(CHANGE_UPDATED, mark.id, 0, due, edits(next) + 1, 0, 0, '', attrs) end
       write_mark(key, mark.till, due, mark.id, id)
       if mark.till == 0 then redis.call('ZADD', LOOKS, rest(due + 0), key) end
       mark.due, pended = due, true
-      place = {1, due, false}
-    elseif not again and rule ~= '0' then
+      place = {PLACE_PENDING, due, false}
+    elseif not again and rule ~= KEY_RETURN then
       local stored = redis.call('HGET', DATA, mark.id)
-      if rule == '1' or not stored or sub(stored, 2, 9) ~= sub(record, 2, 9) then status = TAKEN end
+      if rule == KEY_REJECT or not stored or sub(stored, 2, 9) ~= sub(record, 2, 9) then status = TAKEN end
     end
     answers[i] = {status, mark.id, mark.due, unpack(place)}
   elseif key ~= '' and closed(traits) then
-    answers[i] = {CLOSED, id, due, 0}
+    answers[i] = {CLOSED, id, due, PLACE_NONE}
   else
     local old, stored = places({id})[1], redis.call('HGET', DATA, id)
-    if stored and (old[1] == 1 or old[1] == 2) then
+    if stored and (old[1] == PLACE_PENDING or old[1] == PLACE_RUNNING) then
       answers[i] = {sub(stored, 2, 9) == sub(record, 2, 9) and DUPLICATE or CONFLICT, id, due, unpack(old)}
     elseif key == '' and closed(traits) then
-      answers[i] = {CLOSED, id, due, 0}
+      answers[i] = {CLOSED, id, due, PLACE_NONE}
     else
       if stored then
         redis.call('ZREM', DLQ, id)
@@ -140,7 +141,7 @@ for i = 1, n do
         write_mark(key, till, due, id, '')
         redis.call('ZADD', LOOKS, till ~= 0 and till or rest(due + 0), key)
       end
-      if watched then tell(ENQUEUED, id, 0, due, 1, 0, 0, '', attrs) end
+      if watched then tell(CHANGE_ENQUEUED, id, 0, due, 1, 0, 0, '', attrs) end
       answers[i] = {added, id, due, unpack(old)}
       pended = true
     end

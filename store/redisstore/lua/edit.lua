@@ -44,9 +44,9 @@ for i, p in ipairs(found) do
   local record, at = records[i], 6 * i - 3
   local want, due, new = ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]
   local status, count, from, to = OK
-  if p[1] == 0 or (p[1] == 1 and not record) then
+  if p[1] == PLACE_NONE or (p[1] == PLACE_PENDING and not record) then
     status = NOT_FOUND
-  elseif p[1] ~= 1 or #record < 9 or math.floor(string.byte(record) / 16) ~= 1 then
+  elseif p[1] ~= PLACE_PENDING or #record < 9 or math.floor(string.byte(record) / 16) ~= 1 then
     status = WRONG_STATE
   else
     count, from, to = edits(record)
@@ -86,7 +86,7 @@ for i, p in ipairs(found) do
     end
     hset[#hset + 1], hset[#hset + 2] = ids[i], new
     versions[i], dues[i] = count + 2, due ~= '' and due or p[2]
-    if watched then tell(UPDATED, ids[i], attempts_of(p[3]), dues[i], count + 2) end
+    if watched then tell(CHANGE_UPDATED, ids[i], attempts_of(p[3]), dues[i], count + 2) end
     if due ~= '' or is ~= was then
       versions[i] = -versions[i]
       zadd[#zadd + 1], zadd[#zadd + 2] = dues[i], ids[i]

@@ -29,7 +29,7 @@ for i, id in ipairs(ids) do
     if bound then deadline = math.min(deadline, bound + 0) end
     hset[#hset + 1] = id
     hset[#hset + 1] = ARGV[3 * i - 1] .. struct.pack('>i8', deadline) .. string.sub(record, 25)
-    if string.byte(record, 30 + struct.unpack('>I2', record, 29)) == 255 then told[#told + 1] = {i, OK} end -- see running.lua
+    if string.byte(record, 30 + struct.unpack('>I2', record, 29)) == MARK_CANCELLED then told[#told + 1] = {i, OK} end -- see running.lua
   else
     odd[#odd + 1] = {i}
     lost[#lost + 1] = id
@@ -38,7 +38,7 @@ end
 if #odd > 0 then
   -- include places.lua
   for k, p in ipairs(places(lost)) do
-    odd[k][2] = p[1] == 0 and NOT_FOUND or p[1] == 2 and STALE or WRONG_STATE
+    odd[k][2] = p[1] == PLACE_NONE and NOT_FOUND or p[1] == PLACE_RUNNING and STALE or WRONG_STATE
   end
 end
 if #hset > 0 then redis.call('HSET', RUNNING, unpack(hset)) end

@@ -108,7 +108,7 @@ if #odd == 0 then
     stand_first()
   end
   if watched then
-    for k = 1, n do tell_held(HOLDING, hset[2 * k - 1], hset[2 * k], 1) end
+    for k = 1, n do tell_held(CHANGE_HELD, hset[2 * k - 1], hset[2 * k], 1) end
     told()
   end
   return {us, seq, table.concat(dues, ' '), records, odd}
@@ -133,11 +133,11 @@ for k, o in ipairs(odd) do
   local place, detail, note = unpack(found[k])
   local record, token = records[i], sub(tokens, 16 * i - 15, 16 * i)
   local status, running, key = WRONG_STATE, false, ordered[i]
-  if place == 2 and sub(detail, 1, 16) == token then
+  if place == PLACE_RUNNING and sub(detail, 1, 16) == token then
     status, running = OK, detail -- a repeated call
-  elseif place == 0 then
+  elseif place == PLACE_NONE then
     status = NOT_FOUND
-  elseif place == 1 then
+  elseif place == PLACE_PENDING then
     if not record then -- it is gone: that shows as a record that cannot be read
       record = ''
       gone[#gone + 1], gone[#gone + 2] = id, record
@@ -183,7 +183,7 @@ for k, o in ipairs(odd) do
       hnote[#hnote + 1] = struct.pack('>BBI4i8', 1, reason, attempt, detail) .. string.rep('\0', 16) .. (note and sub(note, 31) or '')
       taken[#taken + 1] = id
       left[#left + 1] = i
-      if watched then tell(DEAD, id, attempt, 0, 0, reason) end
+      if watched then tell(CHANGE_DEAD, id, attempt, 0, 0, reason) end
     end
   end
   if status ~= OK then records[i] = false end
@@ -199,7 +199,7 @@ if #taken > 0 then redis.call('ZREM', TASKS, unpack(taken)) end
 leave(left)
 stand_first()
 if watched then
-  for k = 1, held, 2 do tell_held(HOLDING, hset[k], hset[k + 1], edited[hset[k]] or 1) end
+  for k = 1, held, 2 do tell_held(CHANGE_HELD, hset[k], hset[k + 1], edited[hset[k]] or 1) end
   told()
 end
 return {us, seq, dues, records, odd}

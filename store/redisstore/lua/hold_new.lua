@@ -67,15 +67,15 @@ if #odd == 0 and count ~= '2' then
   redis.call('HSET', DATA, unpack(hset))
   if k > 0 then
     local all = {}
-    for i = 1, n do all[i] = 2 end
+    for i = 1, n do all[i] = PLACE_RUNNING end
     put_traits(last + 4, k, ids, dues, all)
   end
   write_spoken(spoken)
   put_attrs(attributes, ids)
   if watched then
     for i = 1, n do
-      tell(ENQUEUED, ids[i], 0, dues[i], 1)
-      tell_held(HOLDING, ids[i], running[2 * i], 1)
+      tell(CHANGE_ENQUEUED, ids[i], 0, dues[i], 1)
+      tell_held(CHANGE_HELD, ids[i], running[2 * i], 1)
     end
     told()
   end
@@ -90,9 +90,9 @@ for i = 1, n do
   local place, status = found[i][1], HELD
   if stored[i] then
     local same = sub(stored[i], 2, 9) == sub(record, 2, 9)
-    if place >= 3 then
+    if place >= PLACE_DEAD then
       over[#over + 1] = id
-    elseif place > 0 or not same then
+    elseif place > PLACE_NONE or not same then
       status = same and DUPLICATE or CONFLICT
     end
   end
@@ -100,10 +100,10 @@ for i = 1, n do
     local expires = byte(record) % 2 == 1 and struct.unpack('>i8', record, 10)
     keep[#keep + 1], keep[#keep + 2] = id, record
     if due + 0 > now or (expires and expires <= now) or ordered[i] then
-      status, new[i] = ADDED, 1
+      status, new[i] = ADDED, PLACE_PENDING
       zadd[#zadd + 1], zadd[#zadd + 2] = due, id
     else
-      new[i] = 2
+      new[i] = PLACE_RUNNING
       hold[#hold + 1], hold[#hold + 2] = id, running[2 * i]
     end
   end
@@ -132,8 +132,8 @@ put_attrs(attributes, ids, new)
 -- include count.lua
 if watched then
   for i = 1, n do
-    if new[i] then tell(ENQUEUED, ids[i], 0, dues[i], 1) end
-    if new[i] == 2 then tell_held(HOLDING, ids[i], running[2 * i], 1) end
+    if new[i] then tell(CHANGE_ENQUEUED, ids[i], 0, dues[i], 1) end
+    if new[i] == PLACE_RUNNING then tell_held(CHANGE_HELD, ids[i], running[2 * i], 1) end
   end
   told()
 end

@@ -12,7 +12,7 @@ end
 local function is_taken(mark)
   local place = places({mark.id})[1]
   if mark.till ~= 0 then return mark.till > now, place end
-  return place[1] == 1 or place[1] == 2, place
+  return place[1] == PLACE_PENDING or place[1] == PLACE_RUNNING, place
 end
 
 -- rest is store.KeyLook.

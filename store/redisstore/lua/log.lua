@@ -8,7 +8,6 @@
 --     attrs_of found them, and those of others what they have now.
 -- Told is last, once everything else is written.
 local watched = owner[6]
-local ENQUEUED, UPDATED, HOLDING, RELEASED, RETRYING, ACKED, DEAD, DELETED, REQUEUED, CANCEL = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10
 local tell, tell_held, told, worker_of, attempts_of
 if watched then
   local pack, take, sub, byte = struct.pack, struct.unpack, string.sub, string.byte
@@ -23,7 +22,7 @@ if watched then
   end
   worker_of = function(who) -- see running.lua
     local mark = byte(who, -1)
-    if (mark ~= 254 and mark ~= 255) or #who < 10 then return who end
+    if (mark ~= MARK_HELD and mark ~= MARK_CANCELLED) or #who < 10 then return who end
     return sub(who, 1, -11 - byte(who, -10))
   end
   attempts_of = function(note)
@@ -33,7 +32,7 @@ if watched then
   tell_held = function(kind, id, record, version, reason, outcome)
     if #record < 30 then return end
     local attempt, length = take('>I4I2', record, 25)
-    local due = kind == HOLDING and tonumber(sub(record, 31 + length)) or 0
+    local due = kind == CHANGE_HELD and tonumber(sub(record, 31 + length)) or 0
     tell(kind, id, attempt, due, version, reason, outcome, worker_of(sub(record, 31, 30 + length)))
   end
   -- look_up finds the attributes that nobody has said, and adds them to the changes.

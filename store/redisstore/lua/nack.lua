@@ -39,8 +39,8 @@ for i, id in ipairs(ids) do
   local place, record, note = unpack(found[i])
   local status = OK
   local attempt, length, deadline = 0, 0, 0
-  if place == 0 then status = NOT_FOUND
-  elseif place ~= 2 then status = WRONG_STATE
+  if place == PLACE_NONE then status = NOT_FOUND
+  elseif place ~= PLACE_RUNNING then status = WRONG_STATE
   elseif #record < 30 or string.sub(record, 1, 16) ~= ARGV[at + 1] then status = STALE
   else
     deadline, attempt, length = struct.unpack('>i8I4I2', record, 17)
@@ -49,7 +49,7 @@ for i, id in ipairs(ids) do
   if status == OK then
     local reason, outcome, why, past = ARGV[at + 2], ARGV[at + 5], ARGV[at + 6], pasts[i]
     local who = string.sub(record, 31, 30 + length)
-    if string.byte(who, -1) == 255 then -- see running.lua
+    if string.byte(who, -1) == MARK_CANCELLED then -- see running.lua
       reason, outcome = REASON_CANCELLED, outcome == '0' and '0' or OUTCOME_CANCELLED
       odd[#odd + 1] = {i, OK}
     end
@@ -78,11 +78,11 @@ for i, id in ipairs(ids) do
     end
     ended[#ended + 1] = id
     if watched then
-      local kind, due = RETRYING, zadd[#zadd - 1]
+      local kind, due = CHANGE_RETRYING, zadd[#zadd - 1]
       if reason ~= '0' then
-        kind, due = DEAD, 0
+        kind, due = CHANGE_DEAD, 0
       elseif ARGV[at + 4] == '1' then
-        kind = RELEASED
+        kind = CHANGE_RELEASED
       end
       tell(kind, id, attempt, due, 0, reason, outcome, worker_of(who))
     end

@@ -20,14 +20,14 @@ redis.call('HLEN', DATA)
 local traits = traits_of(ARGV)
 local gone, left, out, odd = {}, {}, {}, {}
 for i, p in ipairs(places(ARGV)) do
-  if p[1] == 1 then
+  if p[1] == PLACE_PENDING then
     gone[#gone + 1] = ARGV[i]
-    if watched then tell(DELETED, ARGV[i], attempts_of(p[3])) end
+    if watched then tell(CHANGE_DELETED, ARGV[i], attempts_of(p[3])) end
     left[#left + 1] = traits and lane_member(ARGV[i], p[2], traits[i])
     local key = traits and order_key(traits[i])
     if key then out[#out + 1], out[#out + 2] = order_member(key, ARGV[i], p[2]), order_member(key, ARGV[i]) end
   else
-    odd[#odd + 1] = {i, p[1] == 0 and NOT_FOUND or WRONG_STATE, unpack(p)}
+    odd[#odd + 1] = {i, p[1] == PLACE_NONE and NOT_FOUND or WRONG_STATE, unpack(p)}
   end
 end
 local attrs = attrs_of(gone)

@@ -16,9 +16,9 @@
 redis.call('HLEN', DATA)
 local gone, odd = {}, {}
 for i, p in ipairs(places(ARGV)) do
-  if p[1] == 3 then
+  if p[1] == PLACE_DEAD then
     gone[#gone + 1] = ARGV[i]
-    if watched then tell(DELETED, ARGV[i], attempts_of(p[3])) end
+    if watched then tell(CHANGE_DELETED, ARGV[i], attempts_of(p[3])) end
   else
     odd[#odd + 1] = {i, NOT_FOUND}
   end

@@ -26,7 +26,7 @@ local order, lanes, zadd, data, hset, forget, back, odd = {}, {}, {}, {}, {}, {}
 for i, p in ipairs(found) do
   local id, record, note = ids[i], records[i], p[3]
   local key = traits and order_key(traits[i])
-  if p[1] ~= 3 or not record then
+  if p[1] ~= PLACE_DEAD or not record then
     odd[#odd + 1] = {i, NOT_FOUND}
   elseif #record < 9 or math.floor(string.byte(record) / 16) ~= 1 or (note and string.byte(note, 2) == REASON_CORRUPT) then
     odd[#odd + 1] = {i, WRONG_STATE}
@@ -38,7 +38,7 @@ for i, p in ipairs(found) do
     local member = traits and lane_member(id, now, traits[i])
     if member then lanes[#lanes + 1], lanes[#lanes + 2] = 0, member end
     back[#back + 1] = id
-    if watched then tell(REQUEUED, id, 0, now, (edits(record) or 0) + 1) end
+    if watched then tell(CHANGE_REQUEUED, id, 0, now, (edits(record) or 0) + 1) end
     local flags = string.byte(record)
     if flags % 2 == 1 then -- cut the expiry out
       data[#data + 1] = id

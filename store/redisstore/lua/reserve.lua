@@ -94,7 +94,7 @@ for i, key in ipairs(KEYS) do
   for k = 1, 7 do a[k] = tonumber(ARGV[7 * i - 7 + k]) end
   local kind, count, period, most, wanted, limit, whole = a[1], a[2], a[3], a[4], a[5], us + a[6], a[7] == 1
   local granted, first
-  if kind == 1 then
+  if kind == SLIDING_WINDOW then
     granted, first = window(key, count, period, wanted, limit, whole)
   else
     granted, first = bucket(key, count, period, most, wanted, limit, whole)

@@ -35,15 +35,15 @@ end
 local function line_up(id, key, p)
   local first = order_member(key, id)
   if redis.call('ZSCORE', ORDER, first) then return 0 end
-  if p[1] == 2 or (p[3] and #p[3] >= 30 and struct.unpack('>I4', p[3], 3) > 0) then return redis.call('ZADD', ORDER, 0, first) end
+  if p[1] == PLACE_RUNNING or (p[3] and #p[3] >= 30 and struct.unpack('>I4', p[3], 3) > 0) then return redis.call('ZADD', ORDER, 0, first) end
   return redis.call('ZADD', ORDER, 0, order_member(key, id, p[2]))
 end
 
 for i, p in ipairs(places(ids)) do
   local id, place = ids[i], p[1]
-  local broken = place == 2 and #p[2] < 30
+  local broken = place == PLACE_RUNNING and #p[2] < 30
   local key = traits and order_key(traits[i])
-  if redis.call('HEXISTS', DATA, id) == 0 and place > 0 and place < 4 then
+  if redis.call('HEXISTS', DATA, id) == 0 and place > PLACE_NONE and place < PLACE_DONE then
     lost[#lost + 1] = {id, p}
   elseif redis.call('HEXISTS', DATA, id) == 0 then
     local found = redis.call('ZREM', TASKS, id) + redis.call('HDEL', RUNNING, id) + redis.call('HDEL', NOTES, id)
@@ -53,25 +53,25 @@ for i, p in ipairs(places(ids)) do
       found = found + 1
     end
     if found > 0 then repaired = repaired + 1 end
-  elseif (place == 0 or broken) and ARGV[3] == '' then
+  elseif (place == PLACE_NONE or broken) and ARGV[3] == '' then
     doubtful[#doubtful + 1] = id
-  elseif place == 0 or broken then
+  elseif place == PLACE_NONE or broken then
     redis.call('HDEL', RUNNING, id)
     if ARGV[3] == '1' then
       redis.call('ZADD', TASKS, now, id)
       local member = traits and lane_member(id, now, traits[i])
       if member then redis.call('ZADD', LANES, 0, member) end
-      if key then line_up(id, key, {1, now, p[3]}) end
+      if key then line_up(id, key, {PLACE_PENDING, now, p[3]}) end
       redis.call('HSET', OWNER, 'seq', seq + 1)
-      if watched then tell(UPDATED, id, attempts_of(p[3]), now) end
+      if watched then tell(CHANGE_UPDATED, id, attempts_of(p[3]), now) end
     else
       redis.call('ZADD', DLQ, now, id)
       redis.call('HSET', NOTES, id, struct.pack('>BBI4i8', 1, REASON_CORRUPT, 0, now) .. string.rep('\0', 16))
-      if watched then tell(DEAD, id, 0, 0, 0, REASON_CORRUPT) end
+      if watched then tell(CHANGE_DEAD, id, 0, 0, 0, REASON_CORRUPT) end
     end
     repaired = repaired + 1
-  elseif place <= 2 and traits then
-    local member = place == 1 and lane_member(id, p[2], traits[i])
+  elseif place <= PLACE_RUNNING and traits then
+    local member = place == PLACE_PENDING and lane_member(id, p[2], traits[i])
     if member then repaired = repaired + redis.call('ZADD', LANES, 0, member) end
     if key then repaired = repaired + line_up(id, key, p) end
   end
@@ -87,10 +87,10 @@ for _, l in ipairs(lost) do
   redis.call('HDEL', RUNNING, id)
   redis.call('HDEL', TRAITS, id)
   redis.call('HSET', DATA, id, '') -- what cannot be read is a dead letter
-  redis.call('HSET', NOTES, id, struct.pack('>BBI4i8', 1, REASON_CORRUPT, 0, place == 1 and l[2][2] or 0) .. string.rep('\0', 16))
-  if place < 3 then
+  redis.call('HSET', NOTES, id, struct.pack('>BBI4i8', 1, REASON_CORRUPT, 0, place == PLACE_PENDING and l[2][2] or 0) .. string.rep('\0', 16))
+  if place < PLACE_DEAD then
     redis.call('ZADD', DLQ, now, id)
-    if watched then tell(DEAD, id, attempts_of(note), 0, 0, REASON_CORRUPT) end
+    if watched then tell(CHANGE_DEAD, id, attempts_of(note), 0, 0, REASON_CORRUPT) end
   end
   repaired = repaired + 1
 end

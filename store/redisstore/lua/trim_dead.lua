@@ -20,7 +20,7 @@ if #ids == 0 then return 0 end
 redis.call('HLEN', DATA)
 local gone = {}
 for i, p in ipairs(places(ids)) do
-  if p[1] == 3 then gone[#gone + 1] = ids[i] end -- never the data of a task that lives
+  if p[1] == PLACE_DEAD then gone[#gone + 1] = ids[i] end -- never the data of a task that lives
 end
 local attrs = attrs_of(gone)
 if #gone > 0 then
