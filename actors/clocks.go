@@ -17,6 +17,28 @@ const (
 	ClockSpread = 100 * time.Millisecond
 )
 
+// Clocks are the clocks of the store that a node follows. It is safe for concurrent use.
+type Clocks struct {
+	*runtime
+	topics *Topics
+	jumps  jumpLimit
+	apart  bool // see WatchSpread
+}
+
+// Read asks for the store's clock.
+func (s *Clocks) Read(ctx context.Context) error {
+	sent := time.Now()
+	now, err := s.store.Clock(ctx)
+	if err != nil {
+		return err
+	}
+	s.clock.observe(sent, time.Now(), now)
+	return nil
+}
+
+// Many reports whether shards may be on machines whose clocks differ.
+func (s *Clocks) Many() bool { return s.manyClocks }
+
 // newShardClock returns the clock that the due times of a shard are on: the node's
 // where the store has one clock, else one that learns from calls about this shard.
 func (rt *runtime) newShardClock() *Clock {
@@ -51,22 +73,22 @@ func (rt *runtime) LatestOf(r *Topic) time.Time {
 	return latest
 }
 
-// StampClock returns the clock that stamps of a shard tell of, nil when nobody here
+// Of returns the clock that stamps of a shard tell of, nil when nobody here
 // goes by it.
-func (s *Node) StampClock(shard store.Shard) *Clock {
+func (s *Clocks) Of(shard store.Shard) *Clock {
 	if !s.manyClocks {
 		return s.clock
 	}
-	ref, open := s.topics.Load(shard.Topic)
+	ref, open := s.topics.Opened(shard.Topic)
 	if !open {
 		return nil
 	}
-	return ref.(*Topic).layout.Load().at(shard.N).clock
+	return ref.layout.Load().at(shard.N).clock
 }
 
-// learnClocks has the store tell of the clocks of a topic's shards before any due time is
+// learn has the store tell of the clocks of a topic's shards before any due time is
 // counted by them.
-func (s *Node) learnClocks(ctx context.Context, t *store.Topic) error {
+func (s *Clocks) learn(ctx context.Context, t *store.Topic) error {
 	if !s.manyClocks {
 		return nil
 	}
@@ -75,8 +97,8 @@ func (s *Node) learnClocks(ctx context.Context, t *store.Topic) error {
 }
 
 // NowAt is the time by the clock of a shard.
-func (s *Node) NowAt(shard store.Shard) store.Millis {
-	if c := s.StampClock(shard); c != nil {
+func (s *Clocks) NowAt(shard store.Shard) store.Millis {
+	if c := s.Of(shard); c != nil {
 		return c.Millis()
 	}
 	return s.clock.Millis()
@@ -117,23 +139,23 @@ func (l *jumpLimit) take() bool {
 }
 
 // onClockJump is called by whichever goroutine saw a clock of the store step.
-func (s *Node) onClockJump(by time.Duration) {
+func (s *Clocks) onJump(by time.Duration) {
 	s.metrics.clockJumps.Inc()
 	if !s.jumps.ask() {
 		return
 	}
 	s.log.Warn("store clock jumped", "by", by)
-	s.reactToJump()
+	s.react()
 }
 
 // LookForJumps reacts to jumps that came too soon after the last reaction.
-func (s *Node) LookForJumps(context.Context) {
+func (s *Clocks) LookForJumps(context.Context) {
 	if s.jumps.again() {
-		s.reactToJump()
+		s.react()
 	}
 }
 
-func (s *Node) reactToJump() {
+func (s *Clocks) react() {
 	if s.running.Load() {
 		s.wheel.Reset()
 		s.broadcast(&clockJumped{})
@@ -141,12 +163,12 @@ func (s *Node) reactToJump() {
 }
 
 // Spread returns by how much clocks of the store certainly differ.
-func (s *Node) Spread() time.Duration {
+func (s *Clocks) Spread() time.Duration {
 	if !s.manyClocks {
 		return 0
 	}
 	low, high := s.clock.bounds()
-	s.EachTopic(func(ref *Topic) {
+	s.topics.Each(func(ref *Topic) {
 		for _, p := range *ref.layout.Load() {
 			if p.clock != nil {
 				l, h := p.clock.bounds()
@@ -159,7 +181,7 @@ func (s *Node) Spread() time.Duration {
 
 // WatchSpread measures by how much the clocks of the store differ, and logs when that
 // begins or ends to be too much.
-func (s *Node) WatchSpread() {
+func (s *Clocks) WatchSpread() {
 	by := s.Spread()
 	s.metrics.clockSpread.Set(by.Seconds())
 	switch wide := by > ClockSpread; {

@@ -37,7 +37,7 @@ func TestSubscribersOfADeletedTopicAreTold(t *testing.T) {
 func TestCallsThatMeetTheEndOfATopicAreAnswered(t *testing.T) {
 	servicetest.Bubble(t, actors.Config{}, func(t *testing.T, s *service.Service) {
 		w := servicetest.Subscribe(t, s, "mail", 10)
-		ref, _ := s.Node().Opened("mail") // as a call has it that looked the topic up just before
+		ref, _ := s.Node().Topics().Opened("mail") // as a call has it that looked the topic up just before
 		added := func() <-chan *problem.Error {
 			out, answered := new(outcome), make(chan *problem.Error, 1)
 			config := ref.Config()

@@ -61,7 +61,7 @@ func (s SimNode) Begin(ctx context.Context, topics ...string) error {
 		return err
 	}
 	for _, name := range topics { // opened under a lock, for which the loop could not wait later
-		if _, err := s.Topic(ctx, name, false); err != nil {
+		if _, err := s.Topics().Open(ctx, name, false); err != nil {
 			return err
 		}
 	}
@@ -93,7 +93,7 @@ func (s SimNode) WatchNow() { s.tickAll(&watchTick{}) }
 
 func (s SimNode) tickAll(m any) {
 	for turn := range Beats {
-		s.tick(m, turn)
+		s.Topics().tick(m, turn)
 	}
 }
 

@@ -49,7 +49,7 @@ func (s *Node) ShowSeq(at store.Shard, seq int64) { s.toShard(at, &seqSeen{seq: 
 
 // PanicShard has the actor of a shard panic: nobody may send on a closed channel.
 func (s *Node) PanicShard(topic string, n int) {
-	ref, _ := s.Opened(topic)
+	ref, _ := s.Topics().Opened(topic)
 	closed := make(chan OwnedShard)
 	close(closed)
 	s.tell(ref, n, &describeShard{reply: closed})
@@ -57,13 +57,13 @@ func (s *Node) PanicShard(topic string, n int) {
 
 // StopShard has the actor of a shard stop.
 func (s *Node) StopShard(topic string, n int) {
-	ref, _ := s.Opened(topic)
+	ref, _ := s.Topics().Opened(topic)
 	s.root.Poison(ref.shard(n))
 }
 
 // PanicTopic has the actor of a topic panic: it has no such shard.
 func (s *Node) PanicTopic(topic string) {
-	ref, _ := s.Opened(topic)
+	ref, _ := s.Topics().Opened(topic)
 	s.send(ref.pid, &shardOwned{shard: -1})
 }
 
@@ -84,14 +84,14 @@ func (r Rival) Close()                         { r.close() }
 // EndTopic has a topic's actor stop while calls may still have it, as an instant of its
 // deletion does.
 func (s *Node) EndTopic(name string) {
-	ref, _ := s.Opened(name)
-	s.topics.Delete(name)
+	ref, _ := s.Topics().Opened(name)
+	s.topics.opened.Delete(name)
 	s.root.Poison(ref.pid)
 }
 
 // OnlyTopic is the one topic that is open.
 func (s *Node) OnlyTopic() (ref *Topic) {
-	s.topics.Range(func(_, v any) bool { ref = v.(*Topic); return true })
+	s.topics.opened.Range(func(_, v any) bool { ref = v.(*Topic); return true })
 	return ref
 }
 

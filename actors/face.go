@@ -1,7 +1,6 @@
 package actors
 
 import (
-	"context"
 	"log/slog"
 	"time"
 
@@ -20,6 +19,15 @@ func (s *Node) Store() store.Store { return s.store }
 // Clock follows the store's clock; see NowAt for that of a shard.
 func (s *Node) Clock() *Clock { return s.clock }
 
+// Topics are the topics that are open here.
+func (s *Node) Topics() *Topics { return s.topics }
+
+// Clocks are those of the store.
+func (s *Node) Clocks() *Clocks { return s.clocks }
+
+// LastUsed is when any topic was last used here, in Unix nanoseconds.
+func (s *Node) LastUsed() int64 { return s.used.Load() }
+
 // Membership is what the node knows of the other nodes.
 func (s *Node) Membership() *Membership { return s.fleet }
 
@@ -35,9 +43,6 @@ func (s *Node) Waiters() *Waiters { return s.waiters }
 // Random is a number in [0, 1).
 func (s *Node) Random() float64 { return s.random() }
 
-// ManyClocks reports whether shards may be on machines whose clocks differ.
-func (s *Node) ManyClocks() bool { return s.manyClocks }
-
 // Started is when the node opened its session.
 func (s *Node) Started() time.Time { return s.started }
 
@@ -46,24 +51,6 @@ func (s *Node) Running() bool { return s.running.Load() }
 
 // Stopping reports whether the node drains or has stopped.
 func (s *Node) Stopping() bool { return s.stopping.Load() }
-
-// LastUsed is when any topic was last used here, in Unix nanoseconds.
-func (s *Node) LastUsed() int64 { return s.used.Load() }
-
-// LockTopic waits for the lock of a topic, or for the end of ctx. What a topic is changes
-// only under it.
-func (s *Node) LockTopic(ctx context.Context, topic string) (unlock func(), err error) {
-	return s.locks.Lock(ctx, topic)
-}
-
-// Opened returns a topic that is open here.
-func (s *Node) Opened(name string) (t *Topic, open bool) {
-	ref, open := s.topics.Load(name)
-	if !open {
-		return nil, false
-	}
-	return ref.(*Topic), true
-}
 
 // Config is the topic's configuration as this node goes by it. It does not change.
 func (r *Topic) Config() *store.Topic { return r.config.Load() }

@@ -16,8 +16,8 @@ func (s *Node) Notified(n Notice) {
 		s.toShard(e.Shard, &endedElsewhere{holds: e.Holds})
 	}
 	for _, f := range n.Freed {
-		if ref, open := s.topics.Load(f.Topic); open {
-			s.send(ref.(*Topic).pid, &permitsFree{inTurn: f.Keys})
+		if ref, open := s.topics.Opened(f.Topic); open {
+			s.send(ref.pid, &permitsFree{inTurn: f.Keys})
 		}
 	}
 	for _, w := range n.Waiting {
@@ -44,8 +44,7 @@ func (s *Node) toShard(at store.Shard, m any) {
 	if !s.running.Load() || s.stopping.Load() {
 		return
 	}
-	if ref, ok := s.topics.Load(at.Topic); ok {
-		ref := ref.(*Topic)
+	if ref, ok := s.topics.Opened(at.Topic); ok {
 		s.use(ref)
 		if pid := ref.shard(at.N); pid != nil {
 			s.send(pid, m)
@@ -77,7 +76,7 @@ func (s *Node) openFor(at store.Shard) {
 		s.pool.Run(func() {
 			ctx, cancel := context.WithTimeout(context.Background(), storeRetry)
 			defer cancel()
-			_, _ = s.Topic(ctx, at.Topic, false) // what is not opened now is found by discover
+			_, _ = s.topics.Open(ctx, at.Topic, false) // what is not opened now is found by discover
 		})
 	}
 }

@@ -2,11 +2,9 @@ package actors
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -16,7 +14,6 @@ import (
 	"github.com/ddq-io/ddq/actors/engine"
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/store"
-	"github.com/ddq-io/ddq/store/place"
 	"github.com/ddq-io/ddq/timer"
 )
 
@@ -25,19 +22,12 @@ import (
 // and return *Error throughout.
 type Node struct {
 	*runtime
-	started    time.Time
-	engine     *actor.ActorSystem
-	supervisor *actor.PID
-	sick       atomic.Pointer[string] // an actor that panics without end
-	stopping   atomic.Bool
-	running    atomic.Bool
-
-	locks    topicLocks // of opening and changing topics, and of reading what they are
-	topics   sync.Map   // name -> *Topic
-	turns    turns      // of topics
-	jumps    jumpLimit
-	apart    bool     // see WatchSpread
-	stoppers []func() // see BeforeStop
+	topics   *Topics
+	clocks   *Clocks
+	started  time.Time
+	engine   *actor.ActorSystem
+	sick     atomic.Pointer[string] // an actor that panics without end
+	stoppers []func()               // see BeforeStop
 }
 
 // New makes a node on a store. The store stays the caller's to close, after
@@ -48,12 +38,13 @@ func New(cfg Config, st store.Store, log *slog.Logger, reg prometheus.Registerer
 	}
 	m := newMetrics(reg)
 	rt := &runtime{cfg: cfg.WithDefaults(), waiters: newWaiters(), metrics: m, log: log, random: rand.Float64}
-	s := &Node{runtime: rt}
-	rt.clock = newClock(s.onClockJump)
-	rt.store = observedStore{Store: st, metrics: m, clockOf: s.StampClock}
+	s := &Node{runtime: rt, topics: &Topics{runtime: rt}, clocks: &Clocks{runtime: rt}}
+	s.topics.clocks, s.clocks.topics = s.clocks, s.topics
+	rt.clock = newClock(s.clocks.onJump)
+	rt.store = observedStore{Store: st, metrics: m, clockOf: s.clocks.Of}
 	rt.bodies = &nodeBudget{most: int64(rt.cfg.UnsentBytes), gauge: m.unsent}
 	rt.fleet = &Membership{self: rt.cfg.Node}
-	rt.refresh = s.RefreshTopic
+	rt.refresh = s.topics.Refresh
 	rt.nurse = engine.NewRestartStrategy(log, m.restarts.Inc, func(who string) { s.sick.Store(&who) }, failLost)
 	rt.keeper = newKeeper(rt.store, log, store.Session{
 		Node: rt.cfg.Node, Start: store.NewToken(), TTL: rt.cfg.LeaseTTL, Addr: rt.cfg.Addr,
@@ -103,7 +94,7 @@ func (s *Node) enter(ctx context.Context) error {
 		return fmt.Errorf("ask what the store is: %w", err)
 	}
 	s.manyClocks = info.ManyClocks
-	if err := s.ReadClock(ctx); err != nil {
+	if err := s.clocks.Read(ctx); err != nil {
 		return fmt.Errorf("read the store's clock: %w", err)
 	}
 	if err := s.keeper.open(ctx); err != nil {
@@ -121,38 +112,10 @@ func (s *Node) run(ctx context.Context) error {
 		return &supervisor{runtime: s.runtime, topics: make(map[string]*Topic)}
 	}))
 	s.running.Store(true)
-	if err := s.OpenActive(ctx); err != nil {
+	if err := s.topics.OpenActive(ctx); err != nil {
 		return fmt.Errorf("open topics: %w", err)
 	}
 	return nil
-}
-
-// OpenActive opens the topics that have tasks in shards of this node; the others
-// open on first use.
-func (s *Node) OpenActive(ctx context.Context) error {
-	topics, err := s.store.ListTopics(ctx)
-	if err != nil {
-		return err
-	}
-	var ours []store.Shard
-	var of []*store.Topic
-	for i := range topics {
-		if _, open := s.topics.Load(topics[i].Name); open {
-			continue
-		}
-		for _, shard := range place.Shards(&topics[i]) {
-			if s.fleet.Owns(shard) {
-				ours, of = append(ours, shard), append(of, &topics[i])
-			}
-		}
-	}
-	stats, err := s.CountsOf(ctx, ours)
-	for i, st := range stats {
-		if st.Pending+st.Running > 0 {
-			s.open(ctx, *of[i])
-		}
-	}
-	return err
 }
 
 // Drain refuses new work, tells subscriptions to go, and waits until what they
@@ -174,7 +137,7 @@ func (s *Node) Drain(ctx context.Context) {
 		grace = time.Until(deadline)
 	}
 	var waits []chan struct{}
-	s.EachTopic(func(ref *Topic) {
+	s.topics.Each(func(ref *Topic) {
 		done := make(chan struct{})
 		waits = append(waits, done)
 		s.send(ref.pid, &drainTopic{grace: grace, done: done})
@@ -209,7 +172,7 @@ func (s *Node) end() {
 
 func (s *Node) releaseShards(ctx context.Context) {
 	var waits []chan struct{}
-	s.EachTopic(func(ref *Topic) {
+	s.topics.Each(func(ref *Topic) {
 		for _, pid := range ref.shards() {
 			done := make(chan struct{})
 			waits = append(waits, done)
@@ -245,126 +208,8 @@ func (s *Node) Ready() error {
 	return nil
 }
 
-// ReadClock asks for the store's clock.
-func (s *Node) ReadClock(ctx context.Context) error {
-	sent := time.Now()
-	now, err := s.store.Clock(ctx)
-	if err != nil {
-		return err
-	}
-	s.clock.observe(sent, time.Now(), now)
-	return nil
-}
-
-// EachTopic calls do for each open topic, in no order.
-func (s *Node) EachTopic(do func(*Topic)) {
-	s.topics.Range(func(_, ref any) bool {
-		do(ref.(*Topic))
-		return true
-	})
-}
-
-// broadcast tells every topic of a change that the runtime knows already.
-func (s *Node) broadcast(m any) {
-	if s.running.Load() {
-		s.send(s.supervisor, &tellTopics{m})
-	}
-}
-
 // ViewChanged tells every topic that other nodes came or went.
 func (s *Node) ViewChanged() { s.broadcast(&viewChanged{}) }
-
-// Serving returns the error for new work on a node that takes none.
-func (s *Node) Serving() *problem.Error {
-	switch {
-	case s.stopping.Load():
-		return problem.Draining()
-	case !s.running.Load():
-		return &problem.Error{Kind: problem.Unavailable, Reason: "STARTING", Message: "the node is not running", RetryAfter: problem.RetrySoon}
-	}
-	return nil
-}
-
-// Topic returns an open topic. An unknown one is created when create is set and
-// the configuration allows it.
-func (s *Node) Topic(ctx context.Context, name string, create bool) (*Topic, *problem.Error) {
-	if ref, ok := s.topics.Load(name); ok {
-		return ref.(*Topic), nil
-	}
-	if err := CheckTopicName("topic", name); err != nil {
-		return nil, err
-	}
-	unlock, err := s.locks.Lock(ctx, name)
-	if err != nil {
-		return nil, problem.FromStore(err)
-	}
-	defer unlock()
-	if ref, ok := s.topics.Load(name); ok { // whoever was before opened it
-		return ref.(*Topic), nil
-	}
-	t, err := s.store.GetTopic(ctx, name)
-	if errors.Is(err, store.ErrTopicNotFound) && create && !s.cfg.NoAutoCreate {
-		t, err = s.create(ctx, name)
-	}
-	if errors.Is(err, store.ErrTopicNotFound) {
-		return nil, problem.NoTopic(name)
-	}
-	if err != nil {
-		return nil, problem.FromStore(err)
-	}
-	return s.openLocked(ctx, t)
-}
-
-func (s *Node) create(ctx context.Context, name string) (store.Topic, error) {
-	created, err := s.PutNew(ctx, s.NewTopic(name))
-	if errors.Is(err, store.ErrTopicExists) {
-		return s.store.GetTopic(ctx, name)
-	}
-	return created, err
-}
-
-// NewTopic is a topic as the node's configuration wants it, different from all others of
-// its name that were before.
-func (s *Node) NewTopic(name string) store.Topic {
-	t := s.cfg.Topic
-	t.Name, t.Life = name, rand.Uint64()
-	return t
-}
-
-func (s *Node) open(ctx context.Context, t store.Topic) {
-	unlock, err := s.locks.Lock(ctx, t.Name)
-	if err != nil {
-		return
-	}
-	defer unlock()
-	_, _ = s.openLocked(ctx, t) // what is not opened now is found by discover
-}
-
-func (s *Node) openLocked(ctx context.Context, t store.Topic) (*Topic, *problem.Error) {
-	if err := s.Serving(); err != nil {
-		return nil, err
-	}
-	if ref, ok := s.topics.Load(t.Name); ok {
-		return ref.(*Topic), nil
-	}
-	if err := s.seal(ctx, &t); err != nil {
-		return nil, problem.FromStore(err)
-	}
-	reply := make(chan *Topic, 1)
-	s.send(s.supervisor, &openTopic{topic: t, reply: reply})
-	ref := <-reply
-	<-ref.ready // what is sent to a shard before that is lost
-	s.topics.Store(t.Name, ref)
-	ref.reachable.Store(true)
-	for _, shard := range place.Shards(&t) {
-		s.place(ref, shard.N)
-	}
-	s.turns.add(ref)
-	if err := s.learnClocks(ctx, &t); err != nil {
-		return nil, problem.FromStore(err)
-	}
-	return ref, nil
-}
 
 // DescribePeer says how this node fares.
 func (s *Node) DescribePeer(ctx context.Context) (PeerStatus, error) {
@@ -377,7 +222,7 @@ func (s *Node) DescribePeer(ctx context.Context) (PeerStatus, error) {
 		ClockOffset: time.Until(s.clock.Now()),
 	}
 	var asked []chan OwnedShard
-	s.EachTopic(func(ref *Topic) {
+	s.topics.Each(func(ref *Topic) {
 		status.Subscriptions += int(ref.subscriptions.Load())
 		for _, pid := range ref.shards() {
 			reply := make(chan OwnedShard, 1)
@@ -410,7 +255,7 @@ func (s *Node) DrainPeer(draining bool) error {
 // ReleasePeerShard makes this node give up a shard that it owns. If it is placed
 // here it is claimed again, with a new epoch.
 func (s *Node) ReleasePeerShard(ctx context.Context, shard store.Shard) error {
-	ref, e := s.Topic(ctx, shard.Topic, false)
+	ref, e := s.topics.Open(ctx, shard.Topic, false)
 	if e != nil {
 		return e
 	}

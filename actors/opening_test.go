@@ -46,7 +46,7 @@ func TestTopicThatOpensDuringAJoinIsPlaced(t *testing.T) {
 		if _, err := a.Topics.Create(t.Context(), "mail", service.TopicChange{Shards: new(64)}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := a.Node().Topic(t.Context(), "mail", false); err != nil {
+		if _, err := a.Node().Topics().Open(t.Context(), "mail", false); err != nil {
 			t.Fatal(err)
 		}
 		w := f.Work(f.Nodes["b"], "mail", 100)

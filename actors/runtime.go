@@ -9,6 +9,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/ddq-io/ddq/actors/engine"
+	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/timer"
 )
@@ -31,6 +32,10 @@ type runtime struct {
 	random  func() float64 // in [0, 1)
 	lastSub atomic.Int64   // id of the last subscription: no two of the process have the same
 
+	supervisor *actor.PID // nil: the node has not started
+	running    atomic.Bool
+	stopping   atomic.Bool // also once it has stopped
+
 	manyClocks bool // shards may be on machines whose clocks differ
 
 	used atomic.Int64 // when a topic was last used, in Unix nanoseconds
@@ -51,4 +56,22 @@ func (rt *runtime) send(to *actor.PID, m any) { rt.root.Send(to, m) }
 // props makes one actor, which is restarted with backoff for ever.
 func (rt *runtime) props(producer actor.Producer) *actor.Props {
 	return engine.Props(producer, rt.pool, rt.nurse, failLate)
+}
+
+// broadcast tells every topic of a change that the runtime knows already.
+func (rt *runtime) broadcast(m any) {
+	if rt.running.Load() {
+		rt.send(rt.supervisor, &tellTopics{m})
+	}
+}
+
+// Serving returns the error for new work on a node that takes none.
+func (rt *runtime) Serving() *problem.Error {
+	switch {
+	case rt.stopping.Load():
+		return problem.Draining()
+	case !rt.running.Load():
+		return &problem.Error{Kind: problem.Unavailable, Reason: "STARTING", Message: "the node is not running", RetryAfter: problem.RetrySoon}
+	}
+	return nil
 }

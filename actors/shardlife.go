@@ -14,7 +14,7 @@ import (
 // topic in the catalog the later one.
 
 // lives returns whose the active shards of a topic are.
-func (s *Node) lives(ctx context.Context, t *store.Topic) ([]store.ShardLife, error) {
+func (s *Topics) lives(ctx context.Context, t *store.Topic) ([]store.ShardLife, error) {
 	active := t.Active()
 	shards := make([]store.Shard, active.Shards)
 	for n := range shards {
@@ -30,7 +30,7 @@ func (s *Node) lives(ctx context.Context, t *store.Topic) ([]store.ShardLife, er
 
 // openShards gives the active shards of a topic to it that were another topic's, or were
 // dropped, when lives was read.
-func (s *Node) openShards(ctx context.Context, t *store.Topic, lives []store.ShardLife) error {
+func (s *Topics) openShards(ctx context.Context, t *store.Topic, lives []store.ShardLife) error {
 	for n, was := range lives {
 		if was == (store.ShardLife{}) || was == (store.ShardLife{Topic: t.Life}) {
 			continue
@@ -43,8 +43,8 @@ func (s *Node) openShards(ctx context.Context, t *store.Topic, lives []store.Sha
 	return nil
 }
 
-// PutNew creates a topic, with shards that take its tasks.
-func (s *Node) PutNew(ctx context.Context, t store.Topic) (store.Topic, error) {
+// Create creates a topic, with shards that take its tasks.
+func (s *Topics) Create(ctx context.Context, t store.Topic) (store.Topic, error) {
 	lives, err := s.lives(ctx, &t)
 	if err != nil {
 		return store.Topic{}, err
@@ -57,13 +57,13 @@ func (s *Node) PutNew(ctx context.Context, t store.Topic) (store.Topic, error) {
 
 // RefreshSealed learns why a shard of a topic takes no tasks: the topic has other shards,
 // is gone, or is another one by now. The latter are closed, and open again on their next use.
-func (s *Node) RefreshSealed(ctx context.Context, name string) error {
+func (s *Topics) RefreshSealed(ctx context.Context, name string) error {
 	unlock, err := s.locks.Lock(ctx, name)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	ref, open := s.topics.Load(name)
+	ref, open := s.opened.Load(name)
 	if !open {
 		return nil
 	}

@@ -103,7 +103,7 @@ func TestATopicIsCreatedAnewWithOtherShards(t *testing.T) {
 }
 
 func openTopic(s *service.Service, name string) store.Topic {
-	ref, _ := s.Node().Opened(name)
+	ref, _ := s.Node().Topics().Opened(name)
 	return *ref.Config()
 }
 

@@ -121,7 +121,7 @@ func (n *simNode) live() {
 	})
 	n.ticks(p.loadEvery, n.sys.LoadNow)
 	n.ticks(p.watchdog, n.sys.WatchNow)
-	n.ticks(actors.JumpPause, func() { n.sys.LookForJumps(n.ctx) })
+	n.ticks(actors.JumpPause, func() { n.sys.Clocks().LookForJumps(n.ctx) })
 	for k := range p.workers {
 		n.s.after(n.s.between(0, 100*time.Millisecond), func() { n.s.startWorker(n, k) })
 	}

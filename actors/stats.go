@@ -12,13 +12,13 @@ const statsPage = 500
 
 // StatsOf asks for all numbers of shards. On some stores that is a walk over the tasks
 // that are due: what does without Ready and OldestMs asks for CountsOf.
-func (s *Node) StatsOf(ctx context.Context, shards []store.Shard) ([]store.Stats, error) {
-	return inPages(ctx, shards, s.store.Stats)
+func (rt *runtime) StatsOf(ctx context.Context, shards []store.Shard) ([]store.Stats, error) {
+	return inPages(ctx, shards, rt.store.Stats)
 }
 
 // CountsOf asks for the numbers of shards that cost no walk over their tasks.
-func (s *Node) CountsOf(ctx context.Context, shards []store.Shard) ([]store.Stats, error) {
-	return inPages(ctx, shards, s.store.Counts)
+func (rt *runtime) CountsOf(ctx context.Context, shards []store.Shard) ([]store.Stats, error) {
+	return inPages(ctx, shards, rt.store.Counts)
 }
 
 func inPages(ctx context.Context, shards []store.Shard, ask func(context.Context, []store.Shard) ([]store.Stats, error)) (all []store.Stats, err error) {

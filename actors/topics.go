@@ -18,6 +18,40 @@ import (
 // Shards are the exception. Tasks may be in those of a generation that the store has
 // forgotten, and the ones before it may be sealed, so such a generation is put back.
 
+// Topics are the topics that are open on a node. It is safe for concurrent use once the
+// node runs.
+type Topics struct {
+	*runtime
+	clocks *Clocks
+
+	locks  topicLocks // of opening and changing topics, and of reading what they are
+	opened sync.Map   // name -> *Topic
+	turns  turns      // of opened
+}
+
+// Lock waits for the lock of a topic, or for the end of ctx. What a topic is changes
+// only under it.
+func (s *Topics) Lock(ctx context.Context, topic string) (unlock func(), err error) {
+	return s.locks.Lock(ctx, topic)
+}
+
+// Opened returns a topic that is open here.
+func (s *Topics) Opened(name string) (t *Topic, open bool) {
+	ref, open := s.opened.Load(name)
+	if !open {
+		return nil, false
+	}
+	return ref.(*Topic), true
+}
+
+// Each calls do for each open topic, in no order.
+func (s *Topics) Each(do func(*Topic)) {
+	s.opened.Range(func(_, ref any) bool {
+		do(ref.(*Topic))
+		return true
+	})
+}
+
 // topicLocks has a lock for each topic that is being opened, changed or read again. Calls
 // of the store are made under it, so whoever waits does so until its own context ends,
 // and never for another topic. The zero value is ready.
@@ -69,14 +103,14 @@ func (l *topicLocks) leave(topic string, t *topicLock) {
 	}
 }
 
-// RefreshTopic applies what the store says of a topic.
-func (s *Node) RefreshTopic(ctx context.Context, name string) error {
-	_, err := s.ReadTopic(ctx, name)
+// Refresh applies what the store says of a topic.
+func (s *Topics) Refresh(ctx context.Context, name string) error {
+	_, err := s.Read(ctx, name)
 	return err
 }
 
-// ReadTopic is RefreshTopic, and returns what that is.
-func (s *Node) ReadTopic(ctx context.Context, name string) (store.Topic, error) {
+// Read is Refresh, and returns what that is.
+func (s *Topics) Read(ctx context.Context, name string) (store.Topic, error) {
 	unlock, err := s.locks.Lock(ctx, name)
 	if err != nil {
 		return store.Topic{}, err
@@ -91,12 +125,12 @@ func (s *Node) ReadTopic(ctx context.Context, name string) (store.Topic, error) 
 
 // Stored returns what the store says of a topic, after a generation of shards that it
 // has forgotten was put back. The caller has the topic's lock.
-func (s *Node) Stored(ctx context.Context, name string) (store.Topic, error) {
+func (s *Topics) Stored(ctx context.Context, name string) (store.Topic, error) {
 	t, err := s.store.GetTopic(ctx, name)
 	if err != nil {
 		return store.Topic{}, err
 	}
-	ref, open := s.topics.Load(name)
+	ref, open := s.opened.Load(name)
 	if !open {
 		return t, nil
 	}
@@ -117,8 +151,8 @@ func (s *Node) Stored(ctx context.Context, name string) (store.Topic, error) {
 
 // Configure makes a configuration effective where its topic is open. The caller has
 // the topic's lock since before it read or wrote t.
-func (s *Node) Configure(ctx context.Context, t store.Topic) error {
-	open, ok := s.topics.Load(t.Name)
+func (s *Topics) Configure(ctx context.Context, t store.Topic) error {
+	open, ok := s.opened.Load(t.Name)
 	if !ok {
 		return nil
 	}
@@ -138,7 +172,7 @@ func (s *Node) Configure(ctx context.Context, t store.Topic) error {
 	s.send(ref.pid, &reshaped{topic: t, done: done})
 	select {
 	case <-done:
-		return s.learnClocks(ctx, &t)
+		return s.clocks.learn(ctx, &t)
 	case <-ctx.Done():
 		return ctx.Err()
 	}
@@ -184,12 +218,12 @@ func restored(was, t *store.Topic) (again store.Topic, undone bool) {
 
 // CloseReplaced closes topics that were deleted at another node, and those that were
 // created anew with another number of shards: they open again on first use.
-func (s *Node) CloseReplaced(ctx context.Context, topics []store.Topic) {
+func (s *Topics) CloseReplaced(ctx context.Context, topics []store.Topic) {
 	byName := make(map[string]*store.Topic, len(topics))
 	for i := range topics {
 		byName[topics[i].Name] = &topics[i]
 	}
-	s.EachTopic(func(ref *Topic) {
+	s.Each(func(ref *Topic) {
 		was := ref.config.Load()
 		if t := byName[was.Name]; t == nil || replaced(was, t) {
 			s.closeIfReplaced(ctx, was)
@@ -198,7 +232,7 @@ func (s *Node) CloseReplaced(ctx context.Context, topics []store.Topic) {
 }
 
 // closeIfReplaced asks again: the topic may be younger than the list.
-func (s *Node) closeIfReplaced(ctx context.Context, was *store.Topic) {
+func (s *Topics) closeIfReplaced(ctx context.Context, was *store.Topic) {
 	unlock, err := s.locks.Lock(ctx, was.Name)
 	if err != nil {
 		return
@@ -218,8 +252,8 @@ func (s *Node) closeIfReplaced(ctx context.Context, was *store.Topic) {
 }
 
 // Subscriptions is how many workers of this node subscribe to a topic.
-func (s *Node) Subscriptions(ctx context.Context, name string) (int, error) {
-	ref, ok := s.topics.Load(name)
+func (s *Topics) Subscriptions(ctx context.Context, name string) (int, error) {
+	ref, ok := s.opened.Load(name)
 	if !ok {
 		return 0, nil
 	}
@@ -234,8 +268,8 @@ func (s *Node) Subscriptions(ctx context.Context, name string) (int, error) {
 }
 
 // CloseLocked closes a topic here. The caller has its lock.
-func (s *Node) CloseLocked(ctx context.Context, name string) {
-	ref, open := s.topics.LoadAndDelete(name)
+func (s *Topics) CloseLocked(ctx context.Context, name string) {
+	ref, open := s.opened.LoadAndDelete(name)
 	if !open {
 		return
 	}
@@ -250,12 +284,12 @@ func (s *Node) CloseLocked(ctx context.Context, name string) {
 const Beats = 16
 
 // TickLoads has the shards of a turn look ahead into the store.
-func (s *Node) TickLoads(turn int) { s.tick(&loadTick{}, turn) }
+func (s *Topics) TickLoads(turn int) { s.tick(&loadTick{}, turn) }
 
 // TickWatches has the shards of a turn look for what no timer knows.
-func (s *Node) TickWatches(turn int) { s.tick(&watchTick{}, turn) }
+func (s *Topics) TickWatches(turn int) { s.tick(&watchTick{}, turn) }
 
-func (s *Node) tick(m any, turn int) {
+func (s *Topics) tick(m any, turn int) {
 	for _, ref := range s.turns.at(turn) {
 		for _, p := range *ref.layout.Load() {
 			if p.pid != nil && !p.dozing.Load() {
@@ -291,7 +325,7 @@ func (t *turns) remove(ref *Topic) {
 }
 
 // seal sees to it that the former shards of a topic take no new task.
-func (s *Node) seal(ctx context.Context, t *store.Topic) error {
+func (s *Topics) seal(ctx context.Context, t *store.Topic) error {
 	var mu sync.Mutex
 	var wg sync.WaitGroup
 	var errs error
@@ -311,7 +345,7 @@ func (s *Node) seal(ctx context.Context, t *store.Topic) error {
 }
 
 // KeepLogs has shards keep logs, or none.
-func (s *Node) KeepLogs(ctx context.Context, shards []store.Shard, w store.Watching) error {
+func (s *Topics) KeepLogs(ctx context.Context, shards []store.Shard, w store.Watching) error {
 	var mu sync.Mutex
 	var wg sync.WaitGroup
 	var errs error

@@ -58,11 +58,11 @@ func (s *Upkeep) Discover(ctx context.Context) {
 	if s.node.Stopping() {
 		return
 	}
-	if err := s.node.OpenActive(ctx); err != nil && ctx.Err() == nil {
+	if err := s.node.Topics().OpenActive(ctx); err != nil && ctx.Err() == nil {
 		s.node.Log().Debug("topics not looked through", "err", err)
 	}
 	found := make(depths)
-	s.node.EachTopic(func(ref *actors.Topic) { found[ref.Config().Name] = actors.Depth{} })
+	s.node.Topics().Each(func(ref *actors.Topic) { found[ref.Config().Name] = actors.Depth{} })
 	defer func() { found.show(s.node.Metrics()) }()
 	ours := func(_ *actors.Topic, shard store.Shard) bool {
 		return s.node.Membership().Owns(shard) || !s.node.Membership().Placed(shard)
@@ -80,7 +80,7 @@ func (s *Upkeep) Discover(ctx context.Context) {
 func (s *Upkeep) look(ctx context.Context, wanted func(*actors.Topic, store.Shard) bool, also func(*actors.Topic, store.Shard, *store.Stats)) {
 	var shards []store.Shard
 	var refs []*actors.Topic
-	s.node.EachTopic(func(ref *actors.Topic) {
+	s.node.Topics().Each(func(ref *actors.Topic) {
 		for _, shard := range place.Shards(ref.Config()) {
 			if wanted(ref, shard) {
 				shards, refs = append(shards, shard), append(refs, ref)

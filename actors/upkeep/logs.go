@@ -19,7 +19,7 @@ func (s *Upkeep) tendLogs(ctx context.Context, t *store.Topic) error {
 		if !s.node.Membership().Owns(shard) {
 			continue
 		}
-		err := s.node.KeepLogs(ctx, []store.Shard{shard}, t.Watching())
+		err := s.node.Topics().KeepLogs(ctx, []store.Shard{shard}, t.Watching())
 		for n := 1; n > 0 && err == nil; {
 			n, err = s.store.TrimLog(ctx, shard, trimPage)
 		}

@@ -30,12 +30,12 @@ func (s *Upkeep) retire(ctx context.Context, t store.Topic) error {
 	if kept == t.Former {
 		return nil
 	}
-	unlock, err := s.node.LockTopic(ctx, t.Name)
+	unlock, err := s.node.Topics().Lock(ctx, t.Name)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	now, err := s.node.Stored(ctx, t.Name)
+	now, err := s.node.Topics().Stored(ctx, t.Name)
 	if err != nil || now.Former != t.Former {
 		return err // look again, next time
 	}
@@ -48,7 +48,7 @@ func (s *Upkeep) retire(ctx context.Context, t store.Topic) error {
 		return err
 	}
 	s.node.Log().Info("former shards are empty", "topic", t.Name)
-	return s.node.Configure(ctx, t)
+	return s.node.Topics().Configure(ctx, t)
 }
 
 func (s *Upkeep) empty(ctx context.Context, topic string, span store.Span) (bool, error) {

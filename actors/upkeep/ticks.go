@@ -20,10 +20,10 @@ func (s *Upkeep) beat(ctx context.Context) {
 			return
 		case <-load.C:
 			loads++
-			s.node.TickLoads(loads % actors.Beats)
+			s.node.Topics().TickLoads(loads % actors.Beats)
 		case <-watch.C:
 			watches++
-			s.node.TickWatches(watches % actors.Beats)
+			s.node.Topics().TickWatches(watches % actors.Beats)
 		}
 	}
 }

@@ -19,7 +19,7 @@ const (
 // Chores are what a node does now and then for the shards that it should own: what
 // nobody needs any more is deleted there, and what is left is counted.
 func (s *Upkeep) Chores(ctx context.Context) {
-	s.node.WatchSpread()
+	s.node.Clocks().WatchSpread()
 	topics, err := s.store.ListTopics(ctx)
 	err = errors.Join(err, s.tend(ctx, topics))
 	for i := range topics {
@@ -69,7 +69,7 @@ func (s *Upkeep) tend(ctx context.Context, topics []store.Topic) error {
 	stats, err := s.node.CountsOf(ctx, ours)
 	for i := range stats {
 		if stats[i].Logged && of[i].WatchRetention == 0 { // whoever ended that did not come to it
-			err = errors.Join(err, s.node.KeepLogs(ctx, ours[i:i+1], store.Watching{}))
+			err = errors.Join(err, s.node.Topics().KeepLogs(ctx, ours[i:i+1], store.Watching{}))
 		}
 		s.noteIndex(of[i], ours[i], &stats[i])
 		if stats[i].Done > 0 {

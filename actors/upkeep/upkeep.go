@@ -43,7 +43,7 @@ func (s *Upkeep) Start() {
 	s.cancel = cancel
 	s.wg.Go(func() { every(ctx, followEvery, s.FollowTopics) })
 	s.wg.Go(func() { every(ctx, ChoresEvery, s.Chores) })
-	s.wg.Go(func() { every(ctx, actors.JumpPause, s.node.LookForJumps) })
+	s.wg.Go(func() { every(ctx, actors.JumpPause, s.node.Clocks().LookForJumps) })
 	s.wg.Go(func() { s.indexShards(ctx) })
 	s.wg.Go(func() { s.beat(ctx) })
 	s.wg.Go(func() { s.watchWaiters(ctx) })
@@ -82,7 +82,7 @@ func (s *Upkeep) noteIncomplete(ctx context.Context, err error) {
 // countQueued sets the gauges of what open topics have in the store.
 func (s *Upkeep) countQueued(ctx context.Context) error {
 	var shards []store.Shard
-	s.node.EachTopic(func(ref *actors.Topic) { shards = append(shards, place.Shards(ref.Config())...) })
+	s.node.Topics().Each(func(ref *actors.Topic) { shards = append(shards, place.Shards(ref.Config())...) })
 	stats, err := s.node.StatsOf(ctx, shards)
 	depths := make(depths)
 	for i := range stats {

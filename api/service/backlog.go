@@ -115,7 +115,7 @@ func (r *router) enter(ctx context.Context, topic *store.Topic) *problem.Error {
 	if topic.MaxBacklog == 0 {
 		return nil
 	}
-	ref, err := r.node.Topic(ctx, topic.Name, false)
+	ref, err := r.node.Topics().Open(ctx, topic.Name, false)
 	if err != nil {
 		return err
 	}

@@ -79,7 +79,7 @@ func (s *BulkEditor) Reschedule(ctx context.Context, b Bulk, to Shift, progress 
 		if e := w.check(&topics[0], s.node.Clock().Millis()); e != nil {
 			return e
 		}
-		ref, e := s.node.Topic(ctx, cmp.Or(b.Topic, "?"), false)
+		ref, e := s.node.Topics().Open(ctx, cmp.Or(b.Topic, "?"), false)
 		if e != nil {
 			return e
 		}
@@ -131,7 +131,7 @@ func (s *BulkEditor) run(ctx context.Context, b Bulk, progress func(Progress) er
 	if err := s.check(&b); err != nil {
 		return err
 	}
-	ref, e := s.node.Topic(ctx, cmp.Or(b.Topic, "?"), false)
+	ref, e := s.node.Topics().Open(ctx, cmp.Or(b.Topic, "?"), false)
 	if e != nil {
 		return e
 	}

@@ -41,7 +41,7 @@ func (s *Tasks) Cancel(ctx context.Context, topic, id string, wait time.Duration
 	if e != nil {
 		return Cancelled{}, e
 	}
-	ref, e := s.node.Topic(ctx, topic, false)
+	ref, e := s.node.Topics().Open(ctx, topic, false)
 	if e != nil {
 		return Cancelled{}, e
 	}

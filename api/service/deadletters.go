@@ -80,7 +80,7 @@ func (s *DeadLetters) each(ctx context.Context, topic string, ids []string, f De
 			return 0, nil, err
 		}
 	}
-	ref, e := s.node.Topic(ctx, topic, false)
+	ref, e := s.node.Topics().Open(ctx, topic, false)
 	if e != nil {
 		return 0, nil, e
 	}

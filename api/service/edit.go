@@ -113,7 +113,7 @@ func (s *Tasks) edit(ctx context.Context, topic, id string, e *editing) (Edited,
 	if err != nil {
 		return Edited{}, err
 	}
-	ref, err := s.node.Topic(ctx, topic, false)
+	ref, err := s.node.Topics().Open(ctx, topic, false)
 	if err != nil {
 		return Edited{}, err
 	}

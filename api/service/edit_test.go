@@ -293,7 +293,7 @@ func TestLostAnswersOfEdits(t *testing.T) {
 
 func topicConfig(t *testing.T, s *service.Service, name string) *store.Topic {
 	t.Helper()
-	ref, err := s.Node().Topic(t.Context(), name, false)
+	ref, err := s.Node().Topics().Open(t.Context(), name, false)
 	if err != nil {
 		t.Fatal(err)
 	}

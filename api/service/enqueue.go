@@ -44,7 +44,7 @@ func (s *Tasks) enqueue(ctx context.Context, tasks []NewTask) ([]Enqueued, error
 			again[k], topics[tasks[i].Topic] = tasks[i], true
 		}
 		for name := range topics {
-			if err := s.node.RefreshSealed(ctx, name); err != nil {
+			if err := s.node.Topics().RefreshSealed(ctx, name); err != nil {
 				return nil, problem.AsError(err)
 			}
 		}
@@ -205,7 +205,7 @@ func (r *router) batch(ctx context.Context, topic string) (*actors.AddBatch, *pr
 			return r.batches[i], nil
 		}
 	}
-	ref, err := r.node.Topic(ctx, topic, true)
+	ref, err := r.node.Topics().Open(ctx, topic, true)
 	if err != nil {
 		return nil, err
 	}
@@ -250,8 +250,8 @@ func (r *router) resolve(t *NewTask, topic *store.Topic) *problem.Error {
 // present is the time by the clock of the shard that a named task goes to: a moment that
 // it has reached, and one that it has not passed.
 func (r *router) present(t *NewTask, topic *store.Topic) (now, latest time.Time) {
-	if r.node.ManyClocks() {
-		if c := r.node.StampClock(place.In(topic, topic.Active(), t.Task.ID)); c != nil {
+	if r.node.Clocks().Many() {
+		if c := r.node.Clocks().Of(place.In(topic, topic.Active(), t.Task.ID)); c != nil {
 			return c.Now(), c.Latest()
 		}
 	}

@@ -113,7 +113,7 @@ func (s *Fleet) shardStatus(ctx context.Context, page []store.Shard) ([]ShardSta
 			Load:   loads[page[i]],
 		}
 		if load := out[i].Load; load != nil && st.Ready > 0 {
-			load.Lateness = s.node.NowAt(page[i]).Sub(st.OldestMs)
+			load.Lateness = s.node.Clocks().NowAt(page[i]).Sub(st.OldestMs)
 		}
 	}
 	return out, nil

@@ -47,7 +47,7 @@ func TestTopicMadeAnewIsTakenIn(t *testing.T) {
 		a, b := f.Nodes["a"].Sys, f.Nodes["b"].Sys
 		paused := true
 		for range 5 {
-			if _, err := a.Node().Topic(t.Context(), "mail", true); err != nil {
+			if _, err := a.Node().Topics().Open(t.Context(), "mail", true); err != nil {
 				t.Fatal(err)
 			}
 			if _, err := a.Topics.Configure(t.Context(), "mail", service.TopicChange{}); err != nil {

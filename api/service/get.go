@@ -106,7 +106,7 @@ func (s *Tasks) Delete(ctx context.Context, topic, id string) (foundIn string, e
 	if e != nil {
 		return "", e
 	}
-	ref, e := s.node.Topic(ctx, topic, false)
+	ref, e := s.node.Topics().Open(ctx, topic, false)
 	if e != nil {
 		return topic, e
 	}

@@ -108,7 +108,7 @@ func (r *router) meetKey(ctx context.Context, t *NewTask, out *Enqueued, batch *
 		out.ID = t.Task.ID
 		(*answer)(out).Added(&t.Task, result)
 		if made := result.Status; made == store.Replaced || made == store.Added || made == store.Passed {
-			ref, err := r.node.Topic(ctx, t.Topic, false)
+			ref, err := r.node.Topics().Open(ctx, t.Topic, false)
 			if err == nil {
 				ref.Pending(place.N, stamp.Seq, store.Entry{ID: result.ID, Due: result.Due, Traits: t.Task.Traits})
 			}

@@ -117,7 +117,7 @@ func rest(ctx context.Context, d time.Duration) {
 
 // look reads the logs once, and returns the most changes that it found in one.
 func (t *tail) look(ctx context.Context) (most int, e *problem.Error) {
-	open, ok := t.from.node.Opened(t.topic)
+	open, ok := t.from.node.Topics().Opened(t.topic)
 	if !ok {
 		return 0, problem.NoTopic(t.topic)
 	}

@@ -24,7 +24,7 @@ func (s *Topics) AcquireTokens(ctx context.Context, topic, key string, n int, wa
 	if err := checkKey("key", key); err != nil {
 		return TokenGrant{}, err
 	}
-	ref, e := s.node.Topic(ctx, topic, false)
+	ref, e := s.node.Topics().Open(ctx, topic, false)
 	if e != nil {
 		return TokenGrant{}, e
 	}

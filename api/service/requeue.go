@@ -26,7 +26,7 @@ func (s *DeadLetters) move(ctx context.Context, ref *actors.Topic, from store.Sh
 		if err = s.addElsewhere(ctx, ref, from, &task); !errors.Is(err, store.ErrSealed) {
 			break
 		}
-		if err := s.node.RefreshSealed(ctx, from.Topic); err != nil {
+		if err := s.node.Topics().RefreshSealed(ctx, from.Topic); err != nil {
 			return 0, err
 		}
 	}

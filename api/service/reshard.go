@@ -26,7 +26,7 @@ func (s *Topics) Reshard(ctx context.Context, name string, shards int) (store.To
 	if most := s.limits.Shards; shards < 1 || shards > most {
 		return store.Topic{}, problem.BadField("shards", "OUT_OF_RANGE_FIELD", "shards must be 1 to %d", most)
 	}
-	if _, err := s.node.Topic(ctx, name, false); err != nil {
+	if _, err := s.node.Topics().Open(ctx, name, false); err != nil {
 		return store.Topic{}, err
 	}
 	t, err := s.reshard(ctx, name, shards)
@@ -41,12 +41,12 @@ func (s *Topics) Reshard(ctx context.Context, name string, shards int) (store.To
 }
 
 func (s *Topics) reshard(ctx context.Context, name string, shards int) (store.Topic, error) {
-	unlock, err := s.node.LockTopic(ctx, name)
+	unlock, err := s.node.Topics().Lock(ctx, name)
 	if err != nil {
 		return store.Topic{}, err
 	}
 	defer unlock()
-	t, err := s.node.Stored(ctx, name)
+	t, err := s.node.Topics().Stored(ctx, name)
 	if err != nil {
 		return store.Topic{}, err
 	}
@@ -57,14 +57,14 @@ func (s *Topics) reshard(ctx context.Context, name string, shards int) (store.To
 		return store.Topic{}, err
 	}
 	if t.WatchRetention > 0 { // before any task gets there
-		if err := s.node.KeepLogs(ctx, place.Shards(&store.Topic{Name: name, First: t.First, Shards: t.Shards}), t.Watching()); err != nil {
+		if err := s.node.Topics().KeepLogs(ctx, place.Shards(&store.Topic{Name: name, First: t.First, Shards: t.Shards}), t.Watching()); err != nil {
 			return store.Topic{}, err
 		}
 	}
 	if t, err = s.store.PutTopic(ctx, t); err != nil {
 		return store.Topic{}, err
 	}
-	if err := s.node.Configure(ctx, t); err != nil {
+	if err := s.node.Topics().Configure(ctx, t); err != nil {
 		return store.Topic{}, err
 	}
 	s.node.Log().Info("topic resharded", "topic", name, "shards", shards, "first", t.First)

@@ -66,7 +66,7 @@ func (s *Service) Describe(ctx context.Context) (ServerStatus, error) {
 	if err != nil {
 		return ServerStatus{}, problem.AsError(err)
 	}
-	if err := s.node.ReadClock(ctx); err != nil {
+	if err := s.node.Clocks().Read(ctx); err != nil {
 		return ServerStatus{}, problem.AsError(err)
 	}
 	status := ServerStatus{
@@ -78,7 +78,7 @@ func (s *Service) Describe(ctx context.Context) (ServerStatus, error) {
 		Limits:     s.node.Config().Limits,
 		Visibility: s.node.Config().Topic.Visibility,
 	}
-	if by := s.node.Spread(); by > actors.ClockSpread {
+	if by := s.node.Clocks().Spread(); by > actors.ClockSpread {
 		status.Warnings = append(status.Warnings, actors.SpreadText(by))
 	}
 	if off := time.Until(s.node.Clock().Now()); off.Abs() > actors.ClockJump {

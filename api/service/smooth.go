@@ -72,7 +72,7 @@ func (r *router) smooth(t *NewTask, topic *store.Topic, now store.Millis) *probl
 	}
 	latest := t.latest(t.Task.Due)
 	earliest := min(max(t.Task.Due, now), latest)
-	if ref, open := r.node.Opened(topic.Name); open {
+	if ref, open := r.node.Topics().Opened(topic.Name); open {
 		t.Task.Due = intakeOf(ref).smooth.place(earliest, latest, r.node.Random())
 	}
 	return nil

@@ -33,7 +33,7 @@ func (s *Delivery) Subscribe(ctx context.Context, o actors.SubscribeOptions, out
 	if err := s.checkSubscribe(&o); err != nil {
 		return nil, err
 	}
-	ref, err := s.node.Topic(ctx, o.Topic, !o.ByNode()) // another node may not have heard of a deletion
+	ref, err := s.node.Topics().Open(ctx, o.Topic, !o.ByNode()) // another node may not have heard of a deletion
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +107,7 @@ func (s *Delivery) Settle(ctx context.Context, topic string, settlements []actor
 	if err := s.limits.checkSettlements(settlements); err != nil {
 		return nil, err
 	}
-	ref, err := s.node.Topic(ctx, topic, false)
+	ref, err := s.node.Topics().Open(ctx, topic, false)
 	if err != nil {
 		return nil, err
 	}

@@ -37,7 +37,7 @@ func (s *Topics) Create(ctx context.Context, name string, c TopicChange) (store.
 	if err := actors.CheckTopicName("name", name); err != nil {
 		return store.Topic{}, err
 	}
-	t := s.node.NewTopic(name)
+	t := s.node.Topics().New(name)
 	if c.Shards != nil {
 		if *c.Shards < 1 || *c.Shards > s.limits.Shards {
 			return store.Topic{}, problem.BadField("policy.shards", "OUT_OF_RANGE_FIELD", "policy.shards must be 1 to %d", s.limits.Shards)
@@ -47,9 +47,9 @@ func (s *Topics) Create(ctx context.Context, name string, c TopicChange) (store.
 	if err := s.limits.apply(&t, c); err != nil {
 		return store.Topic{}, err
 	}
-	t, err := s.node.PutNew(ctx, t)
+	t, err := s.node.Topics().Create(ctx, t)
 	if err == nil && t.WatchRetention > 0 {
-		err = s.node.KeepLogs(ctx, place.Shards(&t), t.Watching())
+		err = s.node.Topics().KeepLogs(ctx, place.Shards(&t), t.Watching())
 	}
 	if err == nil && t.Indexed != "" {
 		s.indexNow(&t)
@@ -62,12 +62,12 @@ func (s *Topics) Configure(ctx context.Context, name string, c TopicChange) (sto
 	if err := actors.CheckTopicName("name", name); err != nil {
 		return store.Topic{}, err
 	}
-	unlock, err := s.node.LockTopic(ctx, name)
+	unlock, err := s.node.Topics().Lock(ctx, name)
 	if err != nil {
 		return store.Topic{}, problem.AsError(err)
 	}
 	defer unlock()
-	t, err := s.node.Stored(ctx, name)
+	t, err := s.node.Topics().Stored(ctx, name)
 	if err != nil {
 		return store.Topic{}, problem.AsError(err)
 	}
@@ -90,14 +90,14 @@ func (s *Topics) Configure(ctx context.Context, name string, c TopicChange) (sto
 		return store.Topic{}, problem.AsError(err)
 	}
 	if watching != t.Watching() {
-		if err := s.node.KeepLogs(ctx, place.Shards(&t), t.Watching()); err != nil {
+		if err := s.node.Topics().KeepLogs(ctx, place.Shards(&t), t.Watching()); err != nil {
 			return store.Topic{}, problem.AsError(err)
 		}
 	}
 	if c.Indexed != nil {
 		defer s.indexNow(&t) // once this node says so to its tasks
 	}
-	return t, problem.AsError(s.node.Configure(ctx, t))
+	return t, problem.AsError(s.node.Topics().Configure(ctx, t))
 }
 
 func (l *limits) apply(t *store.Topic, c TopicChange) *problem.Error {
@@ -158,7 +158,7 @@ func (s *Topics) Describe(ctx context.Context, name string) (TopicStatus, error)
 		return TopicStatus{}, problem.AsError(err)
 	}
 	status.Depth, status.Indexing = actors.DepthOf(stats), indexing(&status.Topic, stats)
-	status.Subscriptions, err = s.node.Subscriptions(ctx, name)
+	status.Subscriptions, err = s.node.Topics().Subscriptions(ctx, name)
 	return status, problem.AsError(err)
 }
 
@@ -202,7 +202,7 @@ func (s *Topics) Delete(ctx context.Context, name string, force bool) error {
 	if d := status.Depth; !force && d.Scheduled+d.Ready+d.Running+d.Dead > 0 {
 		return &problem.Error{Kind: problem.Precondition, Reason: "TOPIC_NOT_EMPTY", Field: "name", Message: "the topic has tasks; force deletes them too"}
 	}
-	unlock, err := s.node.LockTopic(ctx, name)
+	unlock, err := s.node.Topics().Lock(ctx, name)
 	if err != nil {
 		return problem.AsError(err)
 	}
@@ -210,7 +210,7 @@ func (s *Topics) Delete(ctx context.Context, name string, force bool) error {
 	if err := s.store.DeleteTopic(ctx, name); err != nil {
 		return problem.AsError(err)
 	}
-	s.node.CloseLocked(ctx, name)
+	s.node.Topics().CloseLocked(ctx, name)
 	for n := range status.Topic.End() { // also those that went: no node adds to any of them from here on
 		if err := s.store.DropShard(ctx, store.Shard{Topic: name, N: n, Life: status.Topic.Life}); err != nil {
 			return problem.AsError(err)
@@ -225,7 +225,7 @@ func (s *Topics) Purge(ctx context.Context, name string) (deleted int64, err err
 	if e != nil {
 		return 0, e
 	}
-	ref, e := s.node.Topic(ctx, name, false)
+	ref, e := s.node.Topics().Open(ctx, name, false)
 	if e != nil {
 		return 0, e
 	}

@@ -97,10 +97,10 @@ func (s *Watches) Open(ctx context.Context, o WatchOptions) (*Watch, error) {
 	if err := s.limits.checkWatch(&o); err != nil {
 		return nil, err
 	}
-	if _, e := s.node.Topic(ctx, o.Topic, false); e != nil {
+	if _, e := s.node.Topics().Open(ctx, o.Topic, false); e != nil {
 		return nil, e
 	}
-	t, err := s.node.ReadTopic(ctx, o.Topic) // another node may have changed it just now
+	t, err := s.node.Topics().Read(ctx, o.Topic) // another node may have changed it just now
 	if err != nil {
 		return nil, problem.AsError(err)
 	}
@@ -110,7 +110,7 @@ func (s *Watches) Open(ctx context.Context, o WatchOptions) (*Watch, error) {
 	if err := o.Filter.indexedBy(t.Indexed); err != nil {
 		return nil, err
 	}
-	if err := s.node.KeepLogs(ctx, place.Shards(&t), t.Watching()); err != nil {
+	if err := s.node.Topics().KeepLogs(ctx, place.Shards(&t), t.Watching()); err != nil {
 		return nil, problem.AsError(err)
 	}
 	at, e := s.beginAt(ctx, &t, &o)

@@ -233,7 +233,7 @@ func TestWatchByAttribute(t *testing.T) {
 		if topic, err = s.Node().Store().PutTopic(t.Context(), topic); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.Node().Configure(t.Context(), topic); err != nil {
+		if err := s.Node().Topics().Configure(t.Context(), topic); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Second) // the tail looks

@@ -37,7 +37,7 @@ func (f *Fleet) Pause(at, topic string, paused bool) store.Topic {
 // Config is what a node goes by.
 func (n *Node) Config(topic string) store.Topic {
 	n.fleet.Helper()
-	ref, open := n.Sys.Node().Opened(topic)
+	ref, open := n.Sys.Node().Topics().Opened(topic)
 	if !open {
 		n.fleet.Fatalf("node %s has not opened %s", n.Name, topic)
 	}

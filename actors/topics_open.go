@@ -1,0 +1,120 @@
+package actors
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+
+	"github.com/ddq-io/ddq/actors/problem"
+	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/place"
+)
+
+// OpenActive opens the topics that have tasks in shards of this node; the others
+// open on first use.
+func (s *Topics) OpenActive(ctx context.Context) error {
+	topics, err := s.store.ListTopics(ctx)
+	if err != nil {
+		return err
+	}
+	var ours []store.Shard
+	var of []*store.Topic
+	for i := range topics {
+		if _, open := s.opened.Load(topics[i].Name); open {
+			continue
+		}
+		for _, shard := range place.Shards(&topics[i]) {
+			if s.fleet.Owns(shard) {
+				ours, of = append(ours, shard), append(of, &topics[i])
+			}
+		}
+	}
+	stats, err := s.CountsOf(ctx, ours)
+	for i, st := range stats {
+		if st.Pending+st.Running > 0 {
+			s.open(ctx, *of[i])
+		}
+	}
+	return err
+}
+
+// Open returns an open topic. An unknown one is created when create is set and
+// the configuration allows it.
+func (s *Topics) Open(ctx context.Context, name string, create bool) (*Topic, *problem.Error) {
+	if ref, ok := s.opened.Load(name); ok {
+		return ref.(*Topic), nil
+	}
+	if err := CheckTopicName("topic", name); err != nil {
+		return nil, err
+	}
+	unlock, err := s.locks.Lock(ctx, name)
+	if err != nil {
+		return nil, problem.FromStore(err)
+	}
+	defer unlock()
+	if ref, ok := s.opened.Load(name); ok { // whoever was before opened it
+		return ref.(*Topic), nil
+	}
+	t, err := s.store.GetTopic(ctx, name)
+	if errors.Is(err, store.ErrTopicNotFound) && create && !s.cfg.NoAutoCreate {
+		t, err = s.autoCreate(ctx, name)
+	}
+	if errors.Is(err, store.ErrTopicNotFound) {
+		return nil, problem.NoTopic(name)
+	}
+	if err != nil {
+		return nil, problem.FromStore(err)
+	}
+	return s.openLocked(ctx, t)
+}
+
+func (s *Topics) autoCreate(ctx context.Context, name string) (store.Topic, error) {
+	created, err := s.Create(ctx, s.New(name))
+	if errors.Is(err, store.ErrTopicExists) {
+		return s.store.GetTopic(ctx, name)
+	}
+	return created, err
+}
+
+// New is a topic as the node's configuration wants it, different from all others of
+// its name that were before.
+func (s *Topics) New(name string) store.Topic {
+	t := s.cfg.Topic
+	t.Name, t.Life = name, rand.Uint64()
+	return t
+}
+
+func (s *Topics) open(ctx context.Context, t store.Topic) {
+	unlock, err := s.locks.Lock(ctx, t.Name)
+	if err != nil {
+		return
+	}
+	defer unlock()
+	_, _ = s.openLocked(ctx, t) // what is not opened now is found by discover
+}
+
+func (s *Topics) openLocked(ctx context.Context, t store.Topic) (*Topic, *problem.Error) {
+	if err := s.Serving(); err != nil {
+		return nil, err
+	}
+	if ref, ok := s.opened.Load(t.Name); ok {
+		return ref.(*Topic), nil
+	}
+	if err := s.seal(ctx, &t); err != nil {
+		return nil, problem.FromStore(err)
+	}
+	reply := make(chan *Topic, 1)
+	s.send(s.supervisor, &openTopic{topic: t, reply: reply})
+	ref := <-reply
+	<-ref.ready // what is sent to a shard before that is lost
+	s.opened.Store(t.Name, ref)
+	ref.reachable.Store(true)
+	for _, shard := range place.Shards(&t) {
+		s.place(ref, shard.N)
+	}
+	s.turns.add(ref)
+	if err := s.clocks.learn(ctx, &t); err != nil {
+		return nil, problem.FromStore(err)
+	}
+	return ref, nil
+}
