@@ -79,25 +79,25 @@ func (p ShardPeek) Topic() string { return p.s.id.Topic }
 func (p ShardPeek) ID() store.Shard { return p.s.id }
 
 // owns reports whether the shard may hold tasks, and under what.
-func (p ShardPeek) Owns() (store.Fence, bool) { return p.s.claim.Fence(), p.s.claim.Owned() }
+func (p ShardPeek) Owns() (store.Fence, bool) { return p.s.claimer.fence(), p.s.claimer.owned() }
 
 // flying are the calls under way of each kind.
 func (p ShardPeek) Flying() []int {
 	s := p.s
 	return []int{
-		s.adds.InFlight, s.holdNews.InFlight, s.keyed.InFlight, s.holds.InFlight, s.acks.InFlight, s.nacks.InFlight, s.extends.InFlight, s.recovers.InFlight,
+		s.adder.adds.InFlight, s.adder.holdNews.InFlight, s.adder.keyed.InFlight, s.holder.batches.InFlight,
+		s.settler.acks.InFlight, s.settler.nacks.InFlight, s.settler.extends.InFlight, s.recoverer.batches.InFlight,
 	}
 }
 
 // assigning reports whether tasks have subscriptions, and it is not known whether they are held.
 func (p ShardPeek) Assigning() bool {
-	s := p.s
-	return !s.adds.Idle() || !s.holdNews.Idle() || !s.keyed.Idle() || !s.holds.Idle()
+	return !p.s.adder.idle() || !p.s.holder.idle()
 }
 
 // holdsOf adds to the number of holds of each subscription.
 func (p ShardPeek) HoldsOf(of map[int64]int) {
-	for _, h := range p.s.held.ByID {
+	for _, h := range p.s.holds.table.ByID {
 		if h.Sub != nil {
 			of[h.Sub.HolderID()]++
 		}
@@ -108,15 +108,15 @@ func (p ShardPeek) HoldsOf(of map[int64]int) {
 func (p ShardPeek) BookFault() string {
 	s := p.s
 	for id := range s.tasks.AllWithTopic() {
-		if _, ok := s.due.Due(id); ok {
+		if s.loader.wheel.has(id) {
 			return id + " is ready, and due later"
 		}
 	}
-	if !s.extends.Idle() || !s.holds.Idle() {
+	if !s.settler.extends.Idle() || !s.holder.idle() {
 		return ""
 	}
-	for id, permit := range s.permits {
-		if s.held.Get(id, permit.Holder) == nil {
+	for id, permit := range s.holds.permits {
+		if s.holds.get(id, permit.Holder) == nil {
 			return id + " has a permit and no hold"
 		}
 	}

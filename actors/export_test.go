@@ -13,7 +13,6 @@ import (
 // What tests of whole nodes see of the insides of actors.
 
 type (
-	Shard         = shard
 	BodySize      = bodySize
 	ViewChanged   = viewChanged
 	SeqSeen       = seqSeen
@@ -106,6 +105,15 @@ func (s *Node) ShowView(change func(View) View) (back func()) {
 func (m *Metrics) WaitGauges() *prometheus.GaugeVec    { return m.waits }
 func (m *Metrics) SubscriptionGauge() prometheus.Gauge { return m.subscriptions }
 
-// Permitted registers a permit at a shard; EndedPermits are those to be freed.
-func Permitted(s *shard, id string, p *dispatch.Permit) { s.permitted(id, p) }
-func EndedPermits(s *shard) []*dispatch.Permit          { return s.endedPermits }
+// HoldRegistry is the holds of a shard.
+type HoldRegistry = holdRegistry
+
+func NewHoldRegistry() *HoldRegistry {
+	b := &shardState{}
+	b.report = newTopicReport(b)
+	return &HoldRegistry{shardState: b}
+}
+
+// Permitted registers a permit; EndedPermits are those to be freed.
+func (hs *HoldRegistry) Permitted(id string, p *dispatch.Permit) { hs.permitted(id, p) }
+func (hs *HoldRegistry) EndedPermits() []*dispatch.Permit        { return hs.report.permits }

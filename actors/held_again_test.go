@@ -39,14 +39,14 @@ func TestHoldInThePlaceOfAnotherMakesRoom(t *testing.T) {
 
 func TestPermitInThePlaceOfAnotherIsFreed(t *testing.T) {
 	first, second := &dispatch.Permit{Holder: store.NewToken()}, &dispatch.Permit{Holder: store.NewToken()}
-	var s actors.Shard
-	ended := func() []*dispatch.Permit { return actors.EndedPermits(&s) }
-	actors.Permitted(&s, "a", first)
-	actors.Permitted(&s, "a", second)
+	holds := actors.NewHoldRegistry()
+	ended := holds.EndedPermits
+	holds.Permitted("a", first)
+	holds.Permitted("a", second)
 	if len(ended()) != 1 || ended()[0] != first {
 		t.Errorf("%d permits are to be freed, want the first", len(ended()))
 	}
-	actors.Permitted(&s, "a", second)
+	holds.Permitted("a", second)
 	if len(ended()) != 1 {
 		t.Error("the permit of a hold that lives is to be freed")
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/ddq-io/ddq/actors/engine"
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/store"
 )
@@ -49,39 +50,85 @@ func failAdditions(items []Addition, err *problem.Error) {
 
 func additionSize(a *Addition) int { return len(a.Task.Payload) + 256 }
 
-// add queues tasks: those with reserved credit to be stored and held in one step.
-func (s *shard) add(items []Addition) {
+// adder stores tasks: those with reserved credit are held in the same step.
+type adder struct {
+	*shardState
+	holder   *holder
+	settler  *settler
+	notifier *notifier
+	holds    *holdRegistry
+	store    interface {
+		store.Writer
+		store.Owner
+	}
+	adds     engine.Batcher[Addition]
+	holdNews engine.Batcher[Addition] // with reserved credit
+	keyed    engine.Batcher[Addition] // with idempotency keys
+}
+
+func newAdder(s *shard) adder {
+	batches := engine.Batcher[Addition]{Most: 1, Limit: store.BatchItems, Size: additionSize}
+	return adder{
+		shardState: &s.shardState, holder: &s.holder, settler: &s.settler, notifier: &s.notifier, holds: &s.holds, store: s.store,
+		adds: batches, holdNews: batches, keyed: batches,
+	}
+}
+
+// add queues tasks, each kind for its store call.
+func (a *adder) add(items []Addition) {
 	for _, it := range items {
 		if it.sub != nil {
-			s.assigned[it.sub.id]++
+			a.report.assign(it.sub.id, 1)
 		}
 		switch {
 		case it.Task.Key != nil:
-			s.keyed.Waiting = append(s.keyed.Waiting, it)
+			a.keyed.Waiting = append(a.keyed.Waiting, it)
 		case it.sub == nil:
-			s.adds.Waiting = append(s.adds.Waiting, it)
-		case s.claim.Owned() && !it.sub.gone.Load() && !it.sub.budget.full():
-			s.holdNews.Waiting = append(s.holdNews.Waiting, it)
+			a.adds.Waiting = append(a.adds.Waiting, it)
+		case a.claim.owned() && !it.sub.gone.Load() && !it.sub.budget.full():
+			a.holdNews.Waiting = append(a.holdNews.Waiting, it)
 		default:
-			s.refund(it.sub, 1)
-			it.sub = nil
-			s.adds.Waiting = append(s.adds.Waiting, it)
+			a.addUnheld(it)
 		}
 	}
-	s.scheduleFlush()
+	a.scheduleFlush()
 }
 
-func (s *shard) flushAdds() {
-	if batch := s.adds.Next(); batch != nil {
-		s.call(func(ctx context.Context) reply { return s.storeAdds(ctx, batch) })
+// addUnheld queues a task that is stored without its reserved credit.
+func (a *adder) addUnheld(it Addition) {
+	a.report.refund(it.sub, 1)
+	it.sub = nil
+	a.adds.Waiting = append(a.adds.Waiting, it)
+}
+
+func (a *adder) flush() {
+	if batch := a.adds.Next(); batch != nil {
+		a.call(func(ctx context.Context) reply { return a.storeAdds(ctx, batch) })
 	}
-	if batch := s.keyed.Next(); batch != nil {
-		s.call(func(ctx context.Context) reply { return s.storeKeyed(ctx, batch) })
+	if batch := a.keyed.Next(); batch != nil {
+		a.call(func(ctx context.Context) reply { return a.storeKeyed(ctx, batch) })
 	}
-	if batch := s.holdNews.Next(); batch != nil {
-		fence := s.claim.Fence()
-		s.call(func(ctx context.Context) reply { return s.storeHoldNews(ctx, fence, batch) })
+	if batch := a.holdNews.Next(); batch != nil {
+		fence := a.claim.fence()
+		a.call(func(ctx context.Context) reply { return a.storeHoldNews(ctx, fence, batch) })
 	}
+}
+
+func (a *adder) idle() bool { return a.adds.Idle() && a.holdNews.Idle() && a.keyed.Idle() }
+
+func (a *adder) fenced() int { return a.holdNews.InFlight }
+
+func (a *adder) lose() {
+	for _, it := range a.holdNews.Waiting {
+		a.addUnheld(it)
+	}
+	a.holdNews.Waiting = nil
+}
+
+func (a *adder) stop() {
+	failAdditions(a.adds.Waiting, problem.Draining())
+	failAdditions(a.holdNews.Waiting, problem.Draining())
+	failAdditions(a.keyed.Waiting, problem.Draining())
 }
 
 func tasksOf(items []Addition) []*store.Task {
@@ -94,43 +141,43 @@ func tasksOf(items []Addition) []*store.Task {
 
 // ours is the shard in calls that add tasks: it must be the topic's. An open topic has one
 // life.
-func (s *shard) ours() store.Shard { return s.id.For(s.ref.config.Load().Life) }
+func (a *adder) ours() store.Shard { return a.id.For(a.ref.config.Load().Life) }
 
-func (s *shard) storeAdds(ctx context.Context, items []Addition) *added {
+func (a *adder) storeAdds(ctx context.Context, items []Addition) *added {
 	m, tasks := &added{items: items}, tasksOf(items)
-	_, m.err = s.Resolve(ctx, func() error {
-		stamp, results, err := s.store.Add(ctx, s.ours(), tasks)
+	_, m.err = a.Resolve(ctx, func() error {
+		stamp, results, err := a.store.Add(ctx, a.ours(), tasks)
 		m.seq, m.results = stamp.Seq, results
 		return err
 	})
 	return m
 }
 
-func (s *shard) storeKeyed(ctx context.Context, items []Addition) *added {
+func (a *adder) storeKeyed(ctx context.Context, items []Addition) *added {
 	m, tasks := &added{items: items, keyed: true}, tasksOf(items)
-	_, m.err = s.Resolve(ctx, func() error {
-		stamp, results, err := s.store.AddKeyed(ctx, s.ours(), tasks)
+	_, m.err = a.Resolve(ctx, func() error {
+		stamp, results, err := a.store.AddKeyed(ctx, a.ours(), tasks)
 		m.seq, m.results = stamp.Seq, results
 		return err
 	})
 	return m
 }
 
-func (s *shard) storeHoldNews(ctx context.Context, fence store.Fence, items []Addition) *added {
+func (a *adder) storeHoldNews(ctx context.Context, fence store.Fence, items []Addition) *added {
 	tasks, holds := tasksOf(items), make([]store.Hold, len(items))
 	tokens := store.NewTokens(len(items))
 	for i, it := range items {
 		holds[i] = it.sub.hold(it.Task.ID, tokens[i])
 	}
 	m := &added{items: items, held: true, tokens: holds}
-	_, m.err = s.Resolve(ctx, func() error {
-		stamp, results, err := s.store.HoldNew(ctx, s.ours(), fence, tasks, holds)
+	_, m.err = a.Resolve(ctx, func() error {
+		stamp, results, err := a.store.HoldNew(ctx, a.ours(), fence, tasks, holds)
 		m.seq, m.results = stamp.Seq, results
 		return err
 	})
 	if errors.Is(m.err, store.ErrFenced) {
 		// Not ours any more, but the tasks are welcome all the same.
-		lost := s.storeAdds(ctx, items)
+		lost := a.storeAdds(ctx, items)
 		lost.held, lost.err = true, cmp.Or(lost.err, m.err)
 		return lost
 	}
@@ -148,29 +195,32 @@ func (m *added) answer() {
 	}
 }
 
-// onAdded learns what became of a batch.
-func (s *shard) onAdded(m *added) {
-	s.learnAdded(m.items)
+// onAdded learns what became of a batch. own: this incarnation made the call; else the
+// holds that it was granted go back, as their room was refunded.
+func (a *adder) onAdded(m *added, own bool) {
+	if own {
+		a.batcherOf(m).Done()
+	}
+	a.learnSizes(m.items)
 	if m.held {
-		s.onHeldNew(m)
-		s.expectHolds(m.tokens, m.err)
+		a.onHeld(m, own)
 	}
 	fresh, known := m.pending()
 	if len(fresh) > 0 {
-		s.becamePending(m.seq, fresh)
+		a.notifier.becamePending(m.seq, fresh)
 	}
-	s.tasks.Pending(s.now(), known...)
-	s.noteError(m.err)
-	s.scheduleFlush()
+	a.tasks.Pending(a.now(), known...)
+	a.claim.noteError(m.err)
+	a.scheduleFlush()
 }
 
-// learnAdded learns how large bodies are that a Hold will return.
-func (s *shard) learnAdded(items []Addition) {
+// learnSizes learns how large bodies are that a Hold will return.
+func (a *adder) learnSizes(items []Addition) {
 	bytes := int64(0)
 	for i := range items {
 		bytes += bodyBytes(items[i].Task)
 	}
-	s.ref.bodies.learn(int64(len(items)), bytes)
+	a.ref.bodies.learn(int64(len(items)), bytes)
 }
 
 // pending are the tasks of a batch that are pending now: those that it added, and
@@ -192,26 +242,34 @@ func (m *added) pending() (fresh, known []store.Entry) {
 	return fresh, known
 }
 
-// landAdds notes that the call of a batch is over.
-func (s *shard) landAdds(m *added) {
+// batcherOf is where a batch came from.
+func (a *adder) batcherOf(m *added) *engine.Batcher[Addition] {
 	switch {
 	case m.held:
-		s.holdNews.Done()
+		return &a.holdNews
 	case m.keyed:
-		s.keyed.Done()
-	default:
-		s.adds.Done()
+		return &a.keyed
 	}
+	return &a.adds
 }
 
-// onHeldNew delivers what was stored and held, and gives back the other credit.
-func (s *shard) onHeldNew(m *added) {
-	now := s.now()
+// onHeld delivers what was stored and held, and gives back the other credit.
+func (a *adder) onHeld(m *added, own bool) {
+	if !own {
+		a.settler.releaseUnseen(m.heldTasks(a.now()))
+	} else {
+		a.deliver(m)
+	}
+	a.holds.expect(m.tokens, m.err)
+}
+
+func (a *adder) deliver(m *added) {
+	now := a.now()
 	for i, it := range m.items {
 		if h, ok := m.heldTask(i, now); ok {
-			s.deliver(it.sub, h)
+			a.holder.granted(it.sub, h)
 		} else {
-			s.refund(it.sub, 1)
+			a.report.refund(it.sub, 1)
 		}
 	}
 }

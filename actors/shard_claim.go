@@ -3,6 +3,7 @@ package actors
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"github.com/ddq-io/ddq/actors/agenda"
@@ -14,215 +15,326 @@ const (
 	ownedRetry = 50 * time.Millisecond  // and while another node owns the shard, at first
 )
 
-// onClaim tells the claim what happened, and carries out what follows.
-func (s *shard) onClaim(e agenda.ClaimEvent) {
-	e.Leased = s.keeper.err() == nil
-	s.stepClaim(e)
+// claimer owns the shard for this node, or asks to. It is the claim of the agenda, and what
+// store calls say about it.
+type claimer struct {
+	*shardState
+	loader    *loader
+	recoverer *recoverer
+	notifier  *notifier
+	batching  []shardPart
+	store     interface {
+		store.Owner
+		store.Reader
+	}
+	claim   agenda.Claim
+	dozing  *atomic.Bool  // see shardSlot
+	stopped chan struct{} // of releaseShard: closed once the claim is released
+	warned  time.Time     // see warn
 }
 
-func (s *shard) stepClaim(e agenda.ClaimEvent) {
-	was := s.claim.Owned()
-	effects := s.claim.Step(e)
-	switch owned := s.claim.Owned(); {
+func newClaimer(s *shard, dozing *atomic.Bool) claimer {
+	return claimer{
+		shardState: &s.shardState, loader: &s.loader, recoverer: &s.recoverer, notifier: &s.notifier, batching: s.batching,
+		store: s.store, dozing: dozing,
+	}
+}
+
+// owned reports whether the shard may hold, recover and load.
+func (c *claimer) owned() bool { return c.claim.Owned() }
+
+// fence is what calls of the owner carry.
+func (c *claimer) fence() store.Fence { return c.claim.Fence() }
+
+// inherited reports whether the holds of whoever owned the shard before are known.
+func (c *claimer) inherited() bool { return c.claim.Inherited }
+
+func (c *claimer) inherit() { c.claim.Inherited = true }
+
+// setQuiet records whether the store has no task of the shard, as far as is known, and
+// reports whether that is news.
+func (c *claimer) setQuiet(quiet bool) (changed bool) {
+	changed = c.claim.Quiet != quiet
+	c.claim.Quiet = quiet
+	return changed
+}
+
+// idle reports whether no store call runs or waits that somebody depends on.
+func (c *claimer) idle() bool {
+	if c.claim.GivingUp() {
+		return false
+	}
+	for _, p := range c.batching {
+		if !p.idle() {
+			return false
+		}
+	}
+	return true
+}
+
+// fenced is how many calls under the claim are in flight.
+func (c *claimer) fenced() (n int) {
+	for _, p := range c.batching {
+		n += p.fenced()
+	}
+	return n
+}
+
+func (c *claimer) receive(message any) {
+	switch m := message.(type) {
+	case *placed:
+		c.on(agenda.ClaimEvent{Kind: agenda.ClaimPlaced, Wanted: m.wanted})
+		if m.told {
+			c.on(agenda.ClaimEvent{Kind: agenda.ClaimTold})
+		}
+	case *handShard:
+		c.on(agenda.ClaimEvent{Kind: agenda.ClaimHandOver})
+	case *leaseLost:
+		c.on(agenda.ClaimEvent{Kind: agenda.ClaimLeaseLost})
+	case *leaseBack:
+		c.retry()
+	case *releaseShard:
+		c.stopOnceIdle(m.done)
+	}
+}
+
+// retry claims the shard if it is to be claimed.
+func (c *claimer) retry() { c.on(agenda.ClaimEvent{Kind: agenda.ClaimRetry}) }
+
+// reportDozing says whether ticks are of use to the shard.
+func (c *claimer) reportDozing() { c.dozing.Store(c.claim.Dozing()) }
+
+// stop ends the counting of the claim: the next incarnation counts its own.
+func (c *claimer) stop() {
+	if c.owned() {
+		c.metrics.owned.Dec()
+	}
+}
+
+// on tells the claim what happened, and carries out what follows.
+func (c *claimer) on(e agenda.ClaimEvent) {
+	e.Leased = c.keeper.err() == nil
+	c.step(e)
+}
+
+func (c *claimer) step(e agenda.ClaimEvent) {
+	was := c.owned()
+	effects := c.claim.Step(e)
+	switch owned := c.owned(); {
 	case owned && !was:
-		s.metrics.owned.Inc()
+		c.metrics.owned.Inc()
 	case was && !owned:
-		s.metrics.owned.Dec()
+		c.metrics.owned.Dec()
 	}
 	for _, effect := range effects {
-		s.followClaim(effect)
+		c.carryOut(effect)
 	}
 }
 
-func (s *shard) followClaim(effect agenda.ClaimEffect) {
+func (c *claimer) carryOut(effect agenda.ClaimEffect) {
 	switch effect.Do {
 	case agenda.DoAsk:
-		s.askClaim(effect)
+		c.ask(effect)
 	case agenda.DoCheck:
-		s.checkClaim()
+		c.check()
 	case agenda.DoWarnAlone:
-		s.warnAlone()
+		c.warnAlone()
 	case agenda.DoBegin:
-		s.send(s.parent, &shardOwned{shard: s.id.N})
+		c.tellTopic(&shardOwned{shard: c.id.N})
 	case agenda.DoLoad:
-		s.tasks.Own()
-		s.tasks.Reread()
-		s.load()
-		s.watch()
+		c.tasks.Own()
+		c.tasks.Reread()
+		c.loader.load()
+		c.recoverer.watch()
 	case agenda.DoLose:
-		s.lose()
+		c.lose()
 	case agenda.DoRelease:
-		s.releaseClaim(effect.Fence)
+		c.release(effect.Fence)
 	case agenda.DoTell:
-		s.log.Debug("shard given up", "topic", s.id.Topic, "shard", s.id.N)
-		s.tellReleased()
+		c.log.Debug("shard given up", "topic", c.id.Topic, "shard", c.id.N)
+		c.tellReleased()
 	case agenda.DoReleaseLast:
-		s.releaseLast(effect.Fence)
+		c.releaseLast(effect.Fence)
 	case agenda.DoEndStop:
-		close(s.stopped)
-		s.stopped = nil
+		close(c.stopped)
+		c.stopped = nil
 	}
 }
 
-// flushClaim follows every message: what the claim waited for may have come.
-func (s *shard) flushClaim() {
-	s.stepClaim(agenda.ClaimEvent{Kind: agenda.ClaimHandled})
-	if s.holds.InFlight+s.holdNews.InFlight+s.recovers.InFlight == 0 {
-		s.stepClaim(agenda.ClaimEvent{Kind: agenda.ClaimCallsOver})
+// advance follows every message: what the claim waited for may have come.
+func (c *claimer) advance() {
+	c.step(agenda.ClaimEvent{Kind: agenda.ClaimHandled})
+	if c.fenced() == 0 {
+		c.step(agenda.ClaimEvent{Kind: agenda.ClaimCallsOver})
 	}
-	if s.claim.Stopping() && s.idle() {
-		s.onClaim(agenda.ClaimEvent{Kind: agenda.ClaimIdle})
+	if c.claim.Stopping() && c.idle() {
+		c.on(agenda.ClaimEvent{Kind: agenda.ClaimIdle})
 	}
 }
 
-// askClaim asks the store for ownership. Refused, it answers after a pause.
-func (s *shard) askClaim(effect agenda.ClaimEffect) {
-	session, pause := s.keeper.session(), claimRetry
+// ask asks the store for ownership. Refused, it answers after a pause.
+func (c *claimer) ask(effect agenda.ClaimEffect) {
+	session, pause := c.keeper.session(), claimRetry
 	if !effect.Slow { // most are given up at once; the jitter keeps those of a dead node apart
-		pause = ownedRetry/2 + time.Duration(s.random()*float64(ownedRetry))
+		pause = ownedRetry/2 + time.Duration(c.random()*float64(ownedRetry))
 	}
-	s.calls.Run(func(ctx context.Context) {
-		m := s.storeClaim(ctx, session)
+	c.calls.Run(func(ctx context.Context) {
+		m := c.storeClaim(ctx, session)
 		switch {
 		case errors.Is(m.err, store.ErrOwned):
 			if effect.Remind {
-				s.remind(ctx)
+				c.remind(ctx)
 			}
 			sleep(ctx, pause)
 		case m.err != nil:
 			sleep(ctx, claimRetry)
 		}
-		s.done(m)
+		c.done(m)
 	})
 }
 
-func (s *shard) storeClaim(ctx context.Context, session store.Session) *claimed {
-	stamp, fence, err := s.store.Claim(ctx, s.id, session)
+func (c *claimer) storeClaim(ctx context.Context, session store.Session) *claimed {
+	stamp, fence, err := c.store.Claim(ctx, c.id, session)
 	return &claimed{seq: stamp.Seq, fence: fence, err: err}
 }
 
 // remind has the node that owns the shard in the store look whether it should: after a
 // failover that undid its release, or a claim whose answer was lost, it does not know
 // that it does, and would for as long as it lives.
-func (s *shard) remind(ctx context.Context) {
-	stats, err := s.store.Counts(ctx, []store.Shard{s.id})
+func (c *claimer) remind(ctx context.Context) {
+	stats, err := c.store.Counts(ctx, []store.Shard{c.id})
 	if err != nil {
 		return
 	}
-	if m, there := s.fleet.Member(stats[0].Owner); there && m.Name != s.cfg.Node {
-		s.fleet.peers.Notify(m, Notice{Released: []store.Shard{s.id}})
+	if m, there := c.fleet.Member(stats[0].Owner); there && m.Name != c.cfg.Node {
+		c.fleet.peers.Notify(m, Notice{Released: []store.Shard{c.id}})
 	}
 }
 
-// checkClaim claims the shard if the store says that it is this node's.
-func (s *shard) checkClaim() {
-	session := s.keeper.session()
-	s.calls.Run(func(ctx context.Context) {
+// check claims the shard if the store says that it is this node's.
+func (c *claimer) check() {
+	session := c.keeper.session()
+	c.calls.Run(func(ctx context.Context) {
 		m := &claimed{err: store.ErrOwned}
-		stats, err := s.store.Counts(ctx, []store.Shard{s.id})
-		if err == nil && stats[0].Owner == s.cfg.Node {
-			m = s.storeClaim(ctx, session)
+		stats, err := c.store.Counts(ctx, []store.Shard{c.id})
+		if err == nil && stats[0].Owner == c.cfg.Node {
+			m = c.storeClaim(ctx, session)
 		}
-		s.done(m)
+		c.done(m)
 	})
 }
 
-func (s *shard) onClaimed(m *claimed) {
+func (c *claimer) onClaimed(m *claimed) {
 	e := agenda.ClaimEvent{Kind: agenda.ClaimGranted, Fence: m.fence}
 	switch {
 	case errors.Is(m.err, store.ErrSessionLost):
-		s.keeper.lost(m.err)
+		c.keeper.lost(m.err)
 		e.Kind = agenda.ClaimUnleased
 	case errors.Is(m.err, store.ErrOwned):
 		e.Kind = agenda.ClaimRefused
 	case m.err != nil:
-		s.noteError(m.err)
+		c.noteError(m.err)
 		e.Kind = agenda.ClaimFailed
 	default:
-		s.log.Debug("shard claimed", "topic", s.id.Topic, "shard", s.id.N, "epoch", m.fence.Epoch)
-		s.failedWalks = 0
-		s.seqs.Restart(m.seq)
+		c.log.Debug("shard claimed", "topic", c.id.Topic, "shard", c.id.N, "epoch", m.fence.Epoch)
+		c.recoverer.failedWalks = 0
+		c.notifier.seqs.Restart(m.seq)
 	}
-	s.onClaim(e)
+	c.on(e)
 }
 
-func (s *shard) warnAlone() {
-	if s.fleet.hasOthers() {
+func (c *claimer) warnAlone() {
+	if c.fleet.hasOthers() {
 		return
 	}
-	s.log.Warn("shard is owned by another server on this store, and this one knows no other: its workers get nothing of it; "+
-		"stop one of them, or start both with --gossip-addr and --join", "topic", s.id.Topic, "shard", s.id.N)
+	c.log.Warn("shard is owned by another server on this store, and this one knows no other: its workers get nothing of it; "+
+		"stop one of them, or start both with --gossip-addr and --join", "topic", c.id.Topic, "shard", c.id.N)
 }
 
 // lose drops what only an owner knows. Holds run on at their workers.
-func (s *shard) lose() {
-	for _, r := range s.holds.Waiting {
-		s.endAssignments(r.sub, 1, r.counted)
-		s.endAdmission(r.admission)
+func (c *claimer) lose() {
+	for _, p := range c.batching {
+		p.lose()
 	}
-	s.holds.Waiting = nil
-	s.recovers.Waiting = nil
-	s.tasks.Lose()
-	s.send(s.parent, &shardLost{shard: s.id.N})
-	for _, it := range s.holdNews.Waiting {
-		s.refund(it.sub, 1)
-		it.sub = nil
-		s.adds.Waiting = append(s.adds.Waiting, it)
-	}
-	s.holdNews.Waiting = nil
-	s.scheduleFlush()
+	c.tasks.Lose()
+	c.tellTopic(&shardLost{shard: c.id.N})
+	c.scheduleFlush()
 }
 
-func (s *shard) releaseClaim(fence store.Fence) {
-	s.calls.Run(func(ctx context.Context) {
+func (c *claimer) release(fence store.Fence) {
+	c.calls.Run(func(ctx context.Context) {
 		m := &givenUp{fence: fence}
-		if m.err = s.store.Release(ctx, s.id, fence); m.err != nil && !errors.Is(m.err, store.ErrFenced) {
-			s.log.Debug("shard not released", "topic", s.id.Topic, "shard", s.id.N, "err", m.err)
+		if m.err = c.store.Release(ctx, c.id, fence); m.err != nil && !errors.Is(m.err, store.ErrFenced) {
+			c.log.Debug("shard not released", "topic", c.id.Topic, "shard", c.id.N, "err", m.err)
 			sleep(ctx, claimRetry)
 		}
-		s.done(m)
+		c.done(m)
 	})
 }
 
 // onReleased handles the end of a release, also of one that an earlier incarnation began.
-func (s *shard) onReleased(m *givenUp) {
+func (c *claimer) onReleased(m *givenUp) {
 	kind := agenda.ClaimReleased
 	if m.err != nil && !errors.Is(m.err, store.ErrFenced) {
 		kind = agenda.ClaimReleaseFailed
 	}
-	s.onClaim(agenda.ClaimEvent{Kind: kind, Fence: m.fence})
+	c.on(agenda.ClaimEvent{Kind: kind, Fence: m.fence})
 }
 
-func (s *shard) tellReleased() {
-	s.fleet.NotifyOwner(s.id, Notice{Released: []store.Shard{s.id}})
+func (c *claimer) tellReleased() {
+	c.fleet.NotifyOwner(c.id, Notice{Released: []store.Shard{c.id}})
 }
 
-// stopClaim has the claim released once the shard is idle, and done closed.
-func (s *shard) stopClaim(done chan struct{}) {
-	s.stopped = done
-	s.onClaim(agenda.ClaimEvent{Kind: agenda.ClaimStop})
+// stopOnceIdle has the claim released once the shard is idle, and done closed.
+func (c *claimer) stopOnceIdle(done chan struct{}) {
+	c.stopped = done
+	c.on(agenda.ClaimEvent{Kind: agenda.ClaimStop})
 }
 
 // releaseLast gives the claim up at shutdown, so that the next owner need not wait.
-func (s *shard) releaseLast(fence store.Fence) {
-	done := s.stopped
-	s.stopped = nil
-	s.tasks.Lose()
-	s.calls.Run(func(ctx context.Context) {
+func (c *claimer) releaseLast(fence store.Fence) {
+	done := c.stopped
+	c.stopped = nil
+	c.tasks.Lose()
+	c.calls.Run(func(ctx context.Context) {
 		defer close(done)
-		if err := s.store.Release(ctx, s.id, fence); err != nil {
-			s.log.Debug("shard not released", "topic", s.id.Topic, "shard", s.id.N, "err", err)
+		if err := c.store.Release(ctx, c.id, fence); err != nil {
+			c.log.Debug("shard not released", "topic", c.id.Topic, "shard", c.id.N, "err", err)
 			return
 		}
-		s.tellReleased()
+		c.tellReleased()
 	})
 }
 
-// describe is the shard as its owner sees it.
-func (s *shard) describe() OwnedShard {
-	d := OwnedShard{Shard: s.id, Epoch: s.claim.Fence().Epoch, Wheel: s.due.Len(), Ready: s.tasks.ReadyLen(), Held: s.held.Len()}
-	if !s.claim.Owned() {
-		d.Epoch = 0
+// noteError acts on what a failed store call says about ownership.
+func (c *claimer) noteError(err error) {
+	switch {
+	case err == nil, errors.Is(err, context.Canceled):
+	case errors.Is(err, store.ErrFenced) && !c.owned(): // of a claim that is over already
+	case errors.Is(err, store.ErrFenced):
+		c.log.Warn("shard lost to another claim", "topic", c.id.Topic, "shard", c.id.N, "epoch", c.fence().Epoch)
+		c.on(agenda.ClaimEvent{Kind: agenda.ClaimFenced})
+	case errors.Is(err, store.ErrSealed): // those who add look again where it goes
+	default:
+		c.metrics.storeErrors.Inc()
+		c.log.Debug("store call failed", "topic", c.id.Topic, "shard", c.id.N, "err", err)
+		c.warn(err)
 	}
-	return d
+}
+
+// warnPause is how often a shard says at most that its store calls fail.
+const warnPause = time.Minute
+
+// warn tells of what is wrong with this shard alone. That the store is away or full is
+// told by others, once for all shards.
+func (c *claimer) warn(err error) {
+	for _, common := range []error{store.ErrUnavailable, store.ErrUnknown, store.ErrFull, store.ErrClosed, context.DeadlineExceeded} {
+		if errors.Is(err, common) {
+			return
+		}
+	}
+	if now := time.Now(); now.Sub(c.warned) >= warnPause {
+		c.warned = now
+		c.log.Warn("store calls of a shard fail", "topic", c.id.Topic, "shard", c.id.N, "err", err)
+	}
 }

@@ -5,117 +5,167 @@ import (
 	"github.com/ddq-io/ddq/store"
 )
 
+// notifier tells the shard's owner, and those who wait for tasks, what calls of this node
+// changed, and learns what other nodes say of theirs. What it is told is compared with the
+// store's seq: a notice may be lost.
+type notifier struct {
+	*shardState
+	loader *loader
+	holds  *holdRegistry
+	seqs   agenda.GapDetector
+}
+
+func newNotifier(s *shard) notifier {
+	return notifier{shardState: &s.shardState, loader: &s.loader, holds: &s.holds}
+}
+
+func (n *notifier) receive(message any) {
+	switch m := message.(type) {
+	case *pendingChanged:
+		n.becamePending(m.seq, m.tasks)
+	case *pendingGone:
+		n.tasks.Removed(m.ids)
+		n.tellGone(m.ids)
+	case *pendingElsewhere:
+		n.learnPending(m)
+	case *endedElsewhere:
+		n.learnEnded(m.holds)
+	case *waitedElsewhere:
+		n.learnWaiting(m)
+	case *seqSeen:
+		n.checkSeq(m)
+	}
+}
+
 // becamePending records that one store call of this node made tasks pending: the
 // owner puts them into the wheel, another node tells the owner.
-func (s *shard) becamePending(seq int64, tasks []store.Entry) {
-	if s.fleet.hasOthers() {
-		s.wakeUp()
-		s.seqs.Heard(seq)
-		if !s.claim.Owned() {
-			s.tellPending(seq, tasks)
+func (n *notifier) becamePending(seq int64, tasks []store.Entry) {
+	if n.fleet.hasOthers() {
+		n.wakeUp()
+		n.seqs.Heard(seq)
+		if !n.claim.owned() {
+			n.tellPending(seq, tasks)
 		}
 	}
-	s.tasks.Pending(s.now(), tasks...)
+	n.tasks.Pending(n.now(), tasks...)
 }
 
 // tellPending tells the owner of tasks that are due within its horizon, which may be
 // greater than the one here, and by its clock. The notice goes out without any, too: its
 // seq counts.
-func (s *shard) tellPending(seq int64, tasks []store.Entry) {
-	soon, limit := make([]store.Entry, 0, len(tasks)), s.now().Add(MaxHorizon+watchSlack)
+func (n *notifier) tellPending(seq int64, tasks []store.Entry) {
+	soon, limit := make([]store.Entry, 0, len(tasks)), n.now().Add(MaxHorizon+watchSlack)
 	for _, t := range tasks {
 		if t.Due <= limit {
 			soon = append(soon, t)
 		}
 	}
-	s.fleet.NotifyOwner(s.id, Notice{Pending: []PendingNotice{{Shard: s.id, Seq: seq, Tasks: soon}}})
+	n.fleet.NotifyOwner(n.id, Notice{Pending: []PendingNotice{{Shard: n.id, Seq: seq, Tasks: soon}}})
 }
 
 // tellEnded tells the owner of holds that this node ended.
-func (s *shard) tellEnded(holds []EndedHold) {
-	if !s.claim.Owned() && len(holds) > 0 && s.fleet.hasOthers() {
-		s.fleet.NotifyOwner(s.id, Notice{Ended: []EndedNotice{{Shard: s.id, Holds: holds}}})
+func (n *notifier) tellEnded(holds []EndedHold) {
+	if !n.claim.owned() && len(holds) > 0 && n.fleet.hasOthers() {
+		n.fleet.NotifyOwner(n.id, Notice{Ended: []EndedNotice{{Shard: n.id, Holds: holds}}})
 	}
 }
 
-// learnNotice records what another node says became pending.
-func (s *shard) learnNotice(m *pendingElsewhere) {
-	if !s.claim.Owned() {
+// learnPending records what another node says became pending.
+func (n *notifier) learnPending(m *pendingElsewhere) {
+	if !n.claim.owned() {
 		return // whoever owns it finds the gap, or loads it with the claim
 	}
-	s.wakeUp()
-	s.seqs.Heard(m.seq)
-	s.tasks.Pending(s.now(), m.tasks...)
+	n.wakeUp()
+	n.seqs.Heard(m.seq)
+	n.tasks.Pending(n.now(), m.tasks...)
+}
+
+// learnEnded records holds that another node ended.
+func (n *notifier) learnEnded(holds []EndedHold) {
+	for _, h := range holds {
+		n.holds.unregister(h.ID, h.Token)
+	}
+	n.tellSettled(holds)
 }
 
 // checkSeq compares what was heard with the store. After a gap that stayed the
 // window is read again: a notice was lost.
-func (s *shard) checkSeq(m *seqSeen) {
-	if !s.claim.Owned() {
+func (n *notifier) checkSeq(m *seqSeen) {
+	if !n.claim.owned() {
 		return
 	}
-	missed := s.seqs.Missed(m.seq)
-	if s.seqs.Known != m.seq {
-		s.use(s.ref) // look again soon
+	missed := n.seqs.Missed(m.seq)
+	if n.seqs.Known != m.seq {
+		n.use(n.ref) // look again soon
 	}
 	if missed {
-		s.metrics.missedNotices.Inc()
-		s.seqs.Restart(m.seq)
-		s.wakeUp()
-		s.tasks.Reread()
-		s.load()
+		n.metrics.missedNotices.Inc()
+		n.seqs.Restart(m.seq)
+		n.wakeUp()
+		n.tasks.Reread()
+		n.loader.load()
 		return
 	}
-	if !m.empty || s.seqs.Known != m.seq || !s.idle() || s.held.Len() > 0 {
-		s.wakeUp()
+	if !m.empty || n.seqs.Known != m.seq || !n.claim.idle() || n.holds.len() > 0 {
+		n.wakeUp()
 		return
 	}
-	s.claim.Quiet = true
-	s.dropHints()
+	n.claim.setQuiet(true)
+	n.dropHints()
 }
 
 // dropHints forgets tasks that are gone from the store: others may delete what this
 // node has in its wheel.
-func (s *shard) dropHints() {
-	if s.tasks.Empty() {
+func (n *notifier) dropHints() {
+	if n.tasks.Empty() {
 		return
 	}
-	s.tasks.Forget()
-	s.send(s.parent, &readyGone{shard: s.id.N})
+	n.tasks.Forget()
+	n.tellTopic(&readyGone{shard: n.id.N})
 }
 
 // wakeUp ends the quiet: the window is behind by as long as it lasted.
-func (s *shard) wakeUp() {
-	if s.claim.Quiet {
-		s.claim.Quiet = false
-		s.load()
+func (n *notifier) wakeUp() {
+	if n.claim.setQuiet(false) {
+		n.loader.load()
 	}
 }
 
-// takeOver registers holds that another node took for a subscription of this one,
-// and passes them on to its worker. Those of which half went by on the way go back,
-// as from a stream that is too slow.
-func (s *shard) takeOver(m *heldElsewhere) {
-	now := s.now()
-	s.assigned[m.sub.id] += len(m.tasks)
-	var late []heldTask
-	for _, d := range m.tasks {
-		_, token, _ := decodeToken(d.Token)
-		h := heldTask{task: d.Task, token: token, deadline: now.Add(d.HoldFor)}
-		if d.Deadline != 0 && d.Deadline < h.deadline {
-			h.deadline = d.Deadline
-		}
-		if h.deadline.Sub(now) < d.HoldFor/2 {
-			late = append(late, h)
-			continue
-		}
-		s.register(&agenda.Hold{ID: d.Task.ID, Sub: m.sub, Token: token, Deadline: h.deadline, Lasts: d.HoldFor, Foreign: true})
-		m.sub.budget.Landed(1)
-		s.putOut(m.sub, h)
+// tellSettled tells who waits for the tasks of holds that are over.
+func (n *notifier) tellSettled(holds []EndedHold) {
+	if !n.waiters.Any() {
+		return
 	}
-	if len(late) > 0 {
-		s.refund(m.sub, len(late))
-		m.sub.budget.discard(late)
-		s.giveBack(late)
+	ids := make([]string, len(holds))
+	for i, h := range holds {
+		ids[i] = h.ID
+	}
+	n.TellSettled(n.id, ids...)
+}
+
+// learnWaiting records that another node waits for tasks. Those of which nothing is known
+// here when it is first said may be settled already: it is to look again.
+func (n *notifier) learnWaiting(m *waitedElsewhere) {
+	n.waiters.want(n.id.Topic, m.ids, m.node)
+	if !m.first {
+		return
+	}
+	var unknown []string
+	for _, id := range m.ids {
+		if !n.loader.wheel.has(id) && !n.tasks.WithTopic(id) && !n.holds.has(id) {
+			unknown = append(unknown, id)
+		}
+	}
+	if len(unknown) > 0 {
+		n.TellSettled(n.id, unknown...)
+	}
+}
+
+// tellGone tells who waits for tasks that this node deleted, through the owner those at
+// other nodes.
+func (n *notifier) tellGone(ids []string) {
+	n.TellSettled(n.id, ids...)
+	if !n.claim.owned() {
+		n.fleet.NotifyOwner(n.id, Notice{Settled: []SettledNotice{{Shard: n.id, IDs: ids}}})
 	}
 }

@@ -5,12 +5,12 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strconv"
 
 	"github.com/ddq-io/ddq/actors/agenda"
 	"github.com/ddq-io/ddq/actors/dispatch"
+	"github.com/ddq-io/ddq/actors/engine"
+	"github.com/ddq-io/ddq/actors/ordered"
 	"github.com/ddq-io/ddq/store"
-	"github.com/ddq-io/ddq/timer"
 )
 
 // holdBatch is the most tasks of one Hold: a script that runs for long delays
@@ -38,14 +38,41 @@ func (sub *subscriber) hold(id string, token store.Token) store.Hold {
 	}
 }
 
+// holder takes the holds of tasks that the topic assigned, and has them delivered.
+type holder struct {
+	*shardState
+	settler *settler
+	loader  *loader
+	permits *permitCalls
+	holds   *holdRegistry
+	store   store.Owner
+	batches engine.Batcher[holdRequest]
+
+	// Gathered while a message is handled, see deliver.
+	outgoing map[*subscriber]*[]heldTask
+	last     struct { // of outgoing: where the last task went
+		sub   *subscriber
+		tasks *[]heldTask
+	}
+}
+
+func newHolder(s *shard) holder {
+	size := func(*holdRequest) int { return int(s.ref.bodies.get()) } // what a task counts that is not held yet
+	return holder{
+		shardState: &s.shardState, settler: &s.settler, loader: &s.loader, permits: &s.permits, holds: &s.holds, store: s.store,
+		batches:  engine.Batcher[holdRequest]{Most: 4, Limit: holdBatch, Size: size},
+		outgoing: make(map[*subscriber]*[]heldTask),
+	}
+}
+
 // hold queues what the topic assigned. The topic may not have heard yet that the
 // shard is lost; whoever owns it has the tasks then.
-func (s *shard) hold(m *holdTasks) {
-	s.assigned[m.sub.id] += len(m.tasks)
-	if !s.claim.Owned() {
-		s.endAssignments(m.sub, len(m.tasks), m.counted)
-		for _, l := range m.admissions {
-			s.endAdmission(l)
+func (h *holder) hold(m *holdTasks) {
+	h.report.assign(m.sub.id, len(m.tasks))
+	if !h.claim.owned() {
+		h.report.refundCounted(m.sub, len(m.tasks), m.counted)
+		for _, a := range m.admissions {
+			h.report.endAdmission(a)
 		}
 		return
 	}
@@ -54,49 +81,63 @@ func (s *shard) hold(m *holdTasks) {
 		if m.admissions != nil {
 			r.admission = m.admissions[i]
 		}
-		s.holds.Waiting = append(s.holds.Waiting, r)
+		h.batches.Waiting = append(h.batches.Waiting, r)
 	}
-	s.scheduleFlush()
+	h.scheduleFlush()
 }
 
-func (s *shard) flushHolds() {
-	s.handBack()
-	for s.claim.Owned() {
-		batch := s.holds.Next()
+func (h *holder) flush() {
+	h.handBack()
+	for h.claim.owned() {
+		batch := h.batches.Next()
 		if batch == nil {
 			return
 		}
-		fence := s.claim.Fence()
-		s.calls.Run(func(ctx context.Context) { s.done(s.storeHolds(ctx, fence, batch)) })
+		fence := h.claim.fence()
+		h.calls.Run(func(ctx context.Context) { h.done(h.storeHolds(ctx, fence, batch)) })
 	}
 }
 
-// bodyEstimate is what a task counts that is not held yet.
-func (s *shard) bodyEstimate(*holdRequest) int { return int(s.ref.bodies.get()) }
+func (h *holder) idle() bool { return h.batches.Idle() }
+
+// waiting reports whether there are tasks to hold.
+func (h *holder) waiting() bool { return len(h.batches.Waiting) > 0 }
+
+func (h *holder) fenced() int { return h.batches.InFlight }
+
+func (h *holder) lose() {
+	for _, r := range h.batches.Waiting {
+		h.report.refundCounted(r.sub, 1, r.counted)
+		h.report.endAdmission(r.admission)
+	}
+	h.batches.Waiting = nil
+}
+
+func (h *holder) stop() {} // what waits is refunded, or goes with the topic
 
 // handBack makes tasks ready again whose subscription has no room for their bodies, as
 // those before them were larger than expected: others may have room. The topic assigns
 // them to it no more before there is some.
-func (s *shard) handBack() {
+func (h *holder) handBack() {
 	full := func(r holdRequest) bool { return r.sub.budget.full() }
-	if !slices.ContainsFunc(s.holds.Waiting, full) {
+	if !slices.ContainsFunc(h.batches.Waiting, full) {
 		return
 	}
 	var rest []holdRequest
-	for _, r := range s.holds.Waiting {
+	for _, r := range h.batches.Waiting {
 		if !full(r) {
 			rest = append(rest, r)
 			continue
 		}
-		s.tasks.Left(r.task.ID)
-		s.endAdmission(r.admission)
-		s.endAssignments(r.sub, 1, r.counted)
-		s.tasks.Found(s.now(), r.task)
+		h.tasks.Left(r.task.ID)
+		h.report.endAdmission(r.admission)
+		h.report.refundCounted(r.sub, 1, r.counted)
+		h.tasks.Found(h.now(), r.task)
 	}
-	s.holds.Waiting = rest
+	h.batches.Waiting = rest
 }
 
-func (s *shard) storeHolds(ctx context.Context, fence store.Fence, batch []holdRequest) *holdsDone {
+func (h *holder) storeHolds(ctx context.Context, fence store.Fence, batch []holdRequest) *holdsDone {
 	m := &holdsDone{batch: batch, tokens: make([]store.Hold, len(batch))}
 	tokens, capped := store.NewTokens(len(batch)), false
 	for i, r := range batch {
@@ -104,200 +145,249 @@ func (s *shard) storeHolds(ctx context.Context, fence store.Fence, batch []holdR
 		r.admission.Apply(&m.tokens[i])
 		capped = capped || r.admission != nil && r.admission.Permit != nil
 	}
-	_, m.err = s.Resolve(ctx, func() (err error) {
-		_, m.results, err = s.store.Hold(ctx, s.id, fence, m.tokens)
+	_, m.err = h.Resolve(ctx, func() (err error) {
+		_, m.results, err = h.store.Hold(ctx, h.id, fence, m.tokens)
 		return err
 	})
 	if capped && m.err == nil {
-		s.lengthen(ctx, batch, m.tokens, m.results)
+		h.permits.lengthen(ctx, batch, m.tokens, m.results)
 	}
 	return m
 }
 
-// onHolds delivers what was held. What was not goes where it belongs: back into
-// the wheel when it is due later, out of sight when it is gone.
-func (s *shard) onHolds(m *holdsDone) {
-	if m.err != nil {
-		s.onHoldsFailed(m)
+// onHolds learns what became of a batch. own: this incarnation made the call; else what it
+// was granted goes back, as its room was refunded.
+func (h *holder) onHolds(m *holdsDone, own bool) {
+	if !own {
+		h.settler.releaseUnseen(h.grantedLate(m))
 		return
 	}
-	now := s.now()
-	s.learnSizes(m.results)
+	h.batches.Done()
+	h.onOwnHolds(m)
+}
+
+// onOwnHolds delivers what was held. What was not goes where it belongs: back into
+// the wheel when it is due later, out of sight when it is gone.
+func (h *holder) onOwnHolds(m *holdsDone) {
+	if m.err != nil {
+		h.onHoldsFailed(m)
+		return
+	}
+	now := h.now()
+	h.learnSizes(m.results)
 	for i, r := range m.batch {
-		s.tasks.Left(r.task.ID)
+		h.tasks.Left(r.task.ID)
 		result := m.results[i]
 		if r.counted {
-			s.outcome.count(&r, result.Status, now)
+			h.report.outcome.count(&r, result.Status, now)
 		}
-		if r.admission != nil && s.admitted(r, m.tokens[i].Token, result.Status) {
+		if r.admission != nil && h.admitted(r, m.tokens[i].Token, result.Status) {
 			continue
 		}
 		switch result.Status {
 		case store.OK:
-			s.deliver(r.sub, heldTask{task: result.Task, token: m.tokens[i].Token, deadline: result.Deadline})
+			h.granted(r.sub, heldTask{task: result.Task, token: m.tokens[i].Token, deadline: result.Deadline})
 		case store.NotDue, store.LeftOut:
-			s.endAssignments(r.sub, 1, r.counted)
-			s.tasks.Unheld(now, r.task, &result)
+			h.unheld(now, &r, &result)
 		case store.Behind:
-			s.endAssignments(r.sub, 1, r.counted)
-			s.metrics.countUnheld(result.Status)
-			s.tasks.Unheld(now, r.task, &result)
+			h.metrics.countUnheld(result.Status)
+			h.unheld(now, &r, &result)
 		default:
-			s.endAssignments(r.sub, 1, r.counted)
-			s.metrics.countUnheld(result.Status)
-			s.tasks.Unheld(now, r.task, &result)
-			s.TellSettled(s.id, r.task.ID)
+			h.metrics.countUnheld(result.Status)
+			h.unheld(now, &r, &result)
+			h.TellSettled(h.id, r.task.ID)
 		}
 	}
-	s.scheduleFlush()
+	h.scheduleFlush()
+}
+
+func (h *holder) unheld(now store.Millis, r *holdRequest, result *store.HoldResult) {
+	h.report.refundCounted(r.sub, 1, r.counted)
+	h.tasks.Unheld(now, r.task, result)
 }
 
 // onHoldsFailed gives the credit back. The tasks are read again from the store
 // in a while; those that were held after all come back when their hold runs out.
-func (s *shard) onHoldsFailed(m *holdsDone) {
+func (h *holder) onHoldsFailed(m *holdsDone) {
 	oldest := m.batch[0].task.Due
 	for _, r := range m.batch {
-		s.tasks.Left(r.task.ID)
-		s.endAssignments(r.sub, 1, r.counted)
+		h.tasks.Left(r.task.ID)
+		h.report.refundCounted(r.sub, 1, r.counted)
 		oldest = min(oldest, r.task.Due)
 	}
-	s.endAdmissions(m)
-	s.expectHolds(m.tokens, m.err)
-	s.noteError(m.err)
-	s.reloadLater(oldest)
-	s.scheduleFlush()
+	h.endAdmissions(m)
+	h.holds.expect(m.tokens, m.err)
+	h.claim.noteError(m.err)
+	h.loader.reloadLater(oldest)
+	h.scheduleFlush()
 }
 
 // endAdmissions frees the permits of a call that failed, if it certainly held nothing.
-func (s *shard) endAdmissions(m *holdsDone) {
+func (h *holder) endAdmissions(m *holdsDone) {
 	if errors.Is(m.err, store.ErrUnknown) {
 		return // it may be held
 	}
 	if errors.Is(m.err, store.ErrFenced) || errors.Is(m.err, store.ErrUnavailable) {
 		for _, r := range m.batch {
-			s.endAdmission(r.admission)
+			h.report.endAdmission(r.admission)
 		}
 	}
 }
 
 // learnSizes learns how large the bodies of a batch are.
-func (s *shard) learnSizes(results []store.HoldResult) {
+func (h *holder) learnSizes(results []store.HoldResult) {
 	n, bytes := int64(0), int64(0)
 	for i := range results {
 		if t := results[i].Task; t != nil {
 			n, bytes = n+1, bytes+bodyBytes(t)
 		}
 	}
-	s.ref.bodies.learn(n, bytes)
+	h.ref.bodies.learn(n, bytes)
 }
 
-// expectHolds watches for the end of holds that a call asked for, when nobody knows whether
-// they were granted: no worker will settle them. The store says at their end whether they
-// are there.
-func (s *shard) expectHolds(asked []store.Hold, err error) {
-	if !s.claim.Owned() || !errors.Is(err, store.ErrUnknown) {
-		return
+// admitted records what became of a task under limits, and reports whether that is
+// all there is to do: one that came too late is ready again, without its admission.
+func (h *holder) admitted(r holdRequest, token store.Token, status store.Status) (done bool) {
+	switch {
+	case status == store.OK && r.admission.Doomed:
+		h.report.refundCounted(r.sub, 1, r.counted)
+		h.deadLetter(r.task.ID, token)
+		return true
+	case status == store.OK && r.admission.Permit != nil:
+		h.holds.permitted(r.task.ID, r.admission.Permit)
+		return false
 	}
-	for _, h := range asked {
-		if s.held.ByID[h.ID] == nil {
-			s.held.Add(&agenda.Hold{ID: h.ID, Token: h.Token, Deadline: s.latest().Add(h.Visibility)})
+	h.report.endAdmission(r.admission)
+	if status == store.Late {
+		h.report.refundCounted(r.sub, 1, r.counted)
+		h.tasks.Found(h.now(), r.task)
+	}
+	return status == store.Late
+}
+
+// deadLetter dead-letters a task that was held for that.
+func (h *holder) deadLetter(id string, token store.Token) {
+	call := newSettleCall([]Settlement{{
+		Kind: SettleNack, ID: id, Token: encodeToken(h.id.N, token), reason: store.ReasonRateLimited,
+	}}, func([]Settled) {})
+	call.tokens[0] = token
+	h.settler.settle(&settleHolds{call: call, items: []int{0}})
+}
+
+// grantedLate returns the tasks that a call held for an incarnation that is gone. Their
+// permits end with the holds, and those of the others now.
+func (h *holder) grantedLate(m *holdsDone) (granted []heldTask) {
+	if m.err != nil {
+		h.endAdmissions(m)
+		h.holds.expect(m.tokens, m.err)
+		return nil
+	}
+	for i, r := range m.batch {
+		result := &m.results[i]
+		if result.Status != store.OK {
+			h.report.endAdmission(r.admission)
+			continue
 		}
+		if r.admission != nil && r.admission.Permit != nil {
+			h.holds.permitted(r.task.ID, r.admission.Permit)
+		}
+		granted = append(granted, heldTask{task: result.Task, token: m.tokens[i].Token, deadline: result.Deadline})
 	}
+	return granted
 }
 
-// deliver registers a hold and passes it to the subscription's worker, together
-// with the others of this message.
-func (s *shard) deliver(sub *subscriber, h heldTask) {
-	registered := s.room()
+// granted registers a hold, which goes to the subscription's worker together with the
+// others of this message.
+func (h *holder) granted(sub *subscriber, t heldTask) {
+	registered := h.holds.next()
 	*registered = agenda.Hold{
-		ID:       h.task.ID,
+		ID:       t.task.ID,
 		Sub:      sub,
-		Token:    h.token,
-		Deadline: h.deadline,
-		Retries:  agenda.RetriesOf(h.task, s.topic),
-		Lasts:    cmp.Or(h.task.Visibility, sub.options.Visibility),
+		Token:    t.token,
+		Deadline: t.deadline,
+		Retries:  agenda.RetriesOf(t.task, h.topic),
+		Lasts:    cmp.Or(t.task.Visibility, sub.options.Visibility),
 	}
-	s.register(registered)
+	h.holds.register(registered)
 	sub.budget.Landed(1)
-	sub.budget.charge(bodyBytes(h.task))
-	s.putOut(sub, h)
+	sub.budget.charge(bodyBytes(t.task))
+	h.gather(sub, t)
 }
 
-// holdChunk is how many holds are allocated together: the last of them to end keeps
-// the others in memory.
-const holdChunk = 8
-
-// room returns where to put a hold.
-func (s *shard) room() *agenda.Hold {
-	if len(s.unused) == 0 {
-		s.unused = make([]agenda.Hold, holdChunk)
-	}
-	h := &s.unused[0]
-	s.unused = s.unused[1:]
-	return h
-}
-
-// putOut adds to what goes to a subscription's worker when this message is over.
+// gather adds to what goes to a subscription's worker when this message is over.
 // Most often that is the same as before.
-func (s *shard) putOut(sub *subscriber, h heldTask) {
-	if s.last.sub != sub {
-		tasks := s.outgoing[sub]
+func (h *holder) gather(sub *subscriber, t heldTask) {
+	if h.last.sub != sub {
+		tasks := h.outgoing[sub]
 		if tasks == nil {
 			tasks = new([]heldTask)
-			s.outgoing[sub] = tasks
+			h.outgoing[sub] = tasks
 		}
-		s.last.sub, s.last.tasks = sub, tasks
+		h.last.sub, h.last.tasks = sub, tasks
 	}
-	*s.last.tasks = append(*s.last.tasks, h)
+	*h.last.tasks = append(*h.last.tasks, t)
 }
 
-// register adds a hold. Another one of the same task is over, though nobody told this
-// node: it makes room for its subscription.
-func (s *shard) register(h *agenda.Hold) {
-	if old := s.held.ByID[h.ID]; old != nil && old.Token != h.Token {
-		s.endPermit(old.ID, old.Token)
-		if old.Sub != nil {
-			s.freed[old.Sub.HolderID()]++
+// deliver sends each subscription's worker what was gathered for it.
+func (h *holder) deliver() {
+	h.last.sub, h.last.tasks = nil, nil
+	for sub, gathered := range ordered.All(h.outgoing, compareSubscribers) {
+		tasks := *gathered
+		delete(h.outgoing, sub)
+		if sub.gone.Load() {
+			sub.budget.discard(tasks)
+			h.settler.releaseUnseen(tasks) // its worker may have stopped
+			continue
+		}
+		h.send(sub.worker, &deliver{shard: h.id.N, tasks: tasks})
+	}
+}
+
+// discard forgets, before a restart, what was gathered: it is held, and no worker gets it.
+func (h *holder) discard() {
+	for sub, tasks := range ordered.All(h.outgoing, compareSubscribers) {
+		sub.budget.discard(*tasks)
+	}
+}
+
+// takeOver registers holds that another node took for a subscription of this one,
+// and passes them on to its worker. Those of which half went by on the way go back,
+// as from a stream that is too slow.
+func (h *holder) takeOver(m *heldElsewhere) {
+	now := h.now()
+	h.report.assign(m.sub.id, len(m.tasks))
+	var late []heldTask
+	for _, d := range m.tasks {
+		_, token, _ := decodeToken(d.Token)
+		t := heldTask{task: d.Task, token: token, deadline: now.Add(d.HoldFor)}
+		if d.Deadline != 0 && d.Deadline < t.deadline {
+			t.deadline = d.Deadline
+		}
+		if t.deadline.Sub(now) < d.HoldFor/2 {
+			late = append(late, t)
+			continue
+		}
+		h.holds.register(&agenda.Hold{ID: d.Task.ID, Sub: m.sub, Token: token, Deadline: t.deadline, Lasts: d.HoldFor, Foreign: true})
+		m.sub.budget.Landed(1)
+		h.gather(m.sub, t)
+	}
+	if len(late) > 0 {
+		h.report.refund(m.sub, len(late))
+		m.sub.budget.discard(late)
+		h.settler.releaseUnseen(late)
+	}
+}
+
+// passCancels passes on that the cancellation of tasks was asked for, to who holds them.
+// Who holds them on a stream that is gone learns it from the answer to an extend.
+func (h *holder) passCancels(holds []EndedHold) {
+	for _, e := range holds {
+		held := h.holds.get(e.ID, e.Token)
+		if held == nil {
+			continue
+		}
+		if sub, ok := held.Sub.(*subscriber); ok && !sub.gone.Load() {
+			h.send(sub.worker, &cancelAsked{CancelAsk{e.ID, encodeToken(h.id.N, e.Token)}})
 		}
 	}
-	s.held.Add(h)
 }
-
-// unregister forgets the hold of a task under a token, and makes room for its
-// subscription.
-func (s *shard) unregister(id string, token store.Token) {
-	s.endPermit(id, token)
-	s.tasks.HoldEnded(id)
-	h := s.held.Get(id, token)
-	if h == nil {
-		return
-	}
-	s.held.Remove(h)
-	if h.Sub != nil {
-		s.freed[h.Sub.HolderID()]++
-	}
-}
-
-// holdAlarms are entries of a timer queue.
-type holdAlarms struct{ queue *timer.Queue }
-
-// Set adds a millisecond.
-func (a holdAlarms) Set(ms store.Millis) { a.queue.Insert(alarmID(ms), int64(ms)) }
-
-// Clear takes one back.
-func (a holdAlarms) Clear(ms store.Millis) { a.queue.Remove(alarmID(ms)) }
-
-// Take returns what was set for a moment.
-func (a holdAlarms) Take(ms store.Millis) []store.Millis {
-	entries := a.queue.Take(int64(ms))
-	taken := make([]store.Millis, len(entries))
-	for i, e := range entries {
-		taken[i] = store.Millis(e.Due)
-	}
-	return taken
-}
-
-// Close ends the queue.
-func (a holdAlarms) Close() { a.queue.Close() }
-
-func alarmID(ms store.Millis) string { return strconv.FormatInt(int64(ms), 10) }

@@ -4,8 +4,8 @@ import (
 	"context"
 	"math"
 
+	"github.com/ddq-io/ddq/actors/agenda"
 	"github.com/ddq-io/ddq/store"
-	"github.com/ddq-io/ddq/timer"
 )
 
 const (
@@ -13,87 +13,98 @@ const (
 	sweepPage = 1000
 )
 
-// dueWheel are the timer queues of a shard's pending tasks and ordering keys, as its
-// agenda uses them.
-type dueWheel struct {
-	s       *shard
-	entries []timer.Entry // reused
+// loader reads the pending tasks that are due within the horizon into the agenda, and has
+// those that are due in it become ready.
+type loader struct {
+	*shardState
+	orderer *orderer
+	store   store.Reader
+	wheel   taskWheel
+
+	reloadFrom *store.Millis // see reloadLater; nil: none is pending
 }
 
-// Len returns how many tasks are in the queue.
-func (w *dueWheel) Len() int { return w.s.due.Len() }
+func newLoader(s *shard) loader {
+	b := &s.shardState
+	return loader{shardState: b, orderer: &s.orderer, store: s.store, wheel: taskWheel{shardState: b}}
+}
 
-// InsertAll puts tasks into the queue, or moves them there.
-func (w *dueWheel) InsertAll(es []store.Entry) {
-	for _, e := range es {
-		w.entries = append(w.entries, timer.Entry{ID: e.ID, Due: int64(e.Due)})
-	}
-	w.s.due.InsertAll(w.entries)
-	clear(w.entries)
-	if w.entries = w.entries[:0]; cap(w.entries) > loadPage {
-		w.entries = nil
+func (l *loader) receive(message any) {
+	switch m := message.(type) {
+	case *slotDue:
+		l.onSlot(m.ms)
+	case *reload:
+		l.reload()
+	case *clockJumped:
+		if l.sawJump() && l.claim.owned() {
+			l.tasks.Reread()
+			l.load()
+		}
 	}
 }
 
-// Remove takes a task out of the queue.
-func (w *dueWheel) Remove(id string) { w.s.due.Remove(id) }
-
-// LookAt has an ordering key looked at.
-func (w *dueWheel) LookAt(key string, when store.Millis) {
-	if w.s.looks == nil {
-		w.s.looks = w.s.newQueue(func(ms int64) { w.s.post(&orderLook{ms}) })
+// onDone handles the end of a store call that this incarnation made.
+func (l *loader) onDone(result any) {
+	switch m := result.(type) {
+	case *windowLoaded:
+		l.onLoaded(m)
+	case *laneLoaded:
+		l.onLaneLoaded(m)
+	case *lanesFound:
+		l.onLanesFound(m)
 	}
-	w.s.looks.Insert(key, int64(when))
 }
 
-// Clear empties the queues.
-func (w *dueWheel) Clear() {
-	w.s.due.Close()
-	if w.s.looks != nil {
-		w.s.looks.Close()
-		w.s.looks = nil
-	}
-	w.s.due = w.s.newQueue(func(ms int64) { w.s.post(&slotDue{ms}) })
+// finish ends the handling of a message: what it changed of the agenda has effects.
+func (l *loader) finish() {
+	l.tasks.Settle(l.now())
+	l.carryOut()
+	l.wheel.count()
+}
+
+func (l *loader) stop() {
+	l.wheel.close()
+	l.wheel.count()
 }
 
 // onSlot makes the tasks of a millisecond ready.
-func (s *shard) onSlot(ms int64) {
-	s.tooEarly(ms)
-	taken := s.due.Take(ms)
+func (l *loader) onSlot(ms int64) {
+	l.tooEarly(ms)
+	taken := l.wheel.due.Take(ms)
 	es := make([]store.Entry, len(taken))
 	for i, e := range taken {
 		es[i] = store.Entry{ID: e.ID, Due: store.Millis(e.Due)}
 	}
-	s.tasks.Due(s.now(), es)
+	l.tasks.Due(l.now(), es)
 }
 
 // carryOut starts what the agenda asks for.
-func (s *shard) carryOut() {
-	e := s.tasks.Effects()
+func (l *loader) carryOut() {
+	e := l.tasks.Effects()
 	for _, keys := range e.Ask {
-		s.askOrders(keys)
+		l.orderer.ask(keys)
 	}
 	if e.Load != nil {
 		query := *e.Load
-		s.calls.Run(func(ctx context.Context) {
-			s.done(&windowLoaded{s.read(ctx, query)})
+		l.calls.Run(func(ctx context.Context) {
+			l.done(&windowLoaded{l.read(ctx, query)})
 		})
 	}
-	for _, l := range e.LoadLanes {
-		s.calls.Run(func(ctx context.Context) {
-			s.done(&laneLoaded{l.Lane, s.read(ctx, l.Query)})
+	for _, next := range e.LoadLanes {
+		l.calls.Run(func(ctx context.Context) {
+			l.done(&laneLoaded{next.Lane, l.read(ctx, next.Query)})
 		})
 	}
 	if e.ScanLanes {
-		s.scanLanes()
+		l.scanLanes()
 	}
 	e.Reset()
 }
 
 // load reads the next page of pending tasks into the window.
-func (s *shard) load() {
-	s.tasks.Load(s.now())
-	s.carryOut()
+func (l *loader) load() {
+	l.tasks.Load(l.now())
+	l.carryOut()
 }
 
 // loaded is a page of pending tasks, and whether more follow.
@@ -103,74 +114,107 @@ type loaded struct {
 	err     error
 }
 
-func (s *shard) read(ctx context.Context, query store.WindowQuery) (p loaded) {
-	_, p.entries, p.err = s.store.Window(ctx, s.id, query)
+func (l *loader) read(ctx context.Context, query store.WindowQuery) (p loaded) {
+	_, p.entries, p.err = l.store.Window(ctx, l.id, query)
 	p.more = len(p.entries) == query.Limit
 	return p
 }
 
-func (s *shard) onLoaded(m *windowLoaded) {
+func (l *loader) onLoaded(m *windowLoaded) {
 	if m.err != nil {
-		s.notLoaded(s.tasks.NotLoaded(), m.err)
+		l.notLoaded(l.tasks.NotLoaded(), m.err)
 		return
 	}
-	if s.claim.Owned() {
-		s.followClock()
+	if l.claim.owned() {
+		l.follow()
 	}
-	s.countLoaded(s.tasks.Loaded(s.now(), m.entries, m.more), &m.loaded)
-	s.carryOut()
+	l.countLoaded(l.tasks.Loaded(l.now(), m.entries, m.more), &m.loaded)
+	l.carryOut()
 }
 
-func (s *shard) onLaneLoaded(m *laneLoaded) {
+func (l *loader) onLaneLoaded(m *laneLoaded) {
 	if m.err != nil {
-		s.notLoaded(s.tasks.LaneNotLoaded(m.lane), m.err)
+		l.notLoaded(l.tasks.LaneNotLoaded(m.lane), m.err)
 		return
 	}
-	s.countLoaded(s.tasks.LaneLoaded(s.now(), m.lane, m.entries, m.more), &m.loaded)
+	l.countLoaded(l.tasks.LaneLoaded(l.now(), m.lane, m.entries, m.more), &m.loaded)
 }
 
-func (s *shard) countLoaded(counts bool, p *loaded) {
+func (l *loader) countLoaded(counts bool, p *loaded) {
 	if counts {
-		s.metrics.loaded.Add(float64(len(p.entries)))
+		l.metrics.loaded.Add(float64(len(p.entries)))
 	}
 }
 
 // notLoaded acts on a page that could not be read, unless it does not matter any more.
-func (s *shard) notLoaded(matters bool, err error) {
+func (l *loader) notLoaded(matters bool, err error) {
 	if matters {
-		s.noteError(err)
-		s.reloadLater(math.MaxInt64)
+		l.claim.noteError(err)
+		l.reloadLater(math.MaxInt64)
 	}
 }
 
 // reloadLater has what is due at from or later read again once a failing store may have come
 // back. At most one such reading is pending.
-func (s *shard) reloadLater(from store.Millis) {
-	if s.reloadFrom != nil {
-		*s.reloadFrom = min(*s.reloadFrom, from)
+func (l *loader) reloadLater(from store.Millis) {
+	if l.reloadFrom != nil {
+		*l.reloadFrom = min(*l.reloadFrom, from)
 		return
 	}
-	s.reloadFrom = &from
-	s.calls.Run(func(ctx context.Context) {
+	l.reloadFrom = &from
+	l.calls.Run(func(ctx context.Context) {
 		sleep(ctx, storeRetry)
-		s.post(&reload{})
+		l.post(&reload{})
 	})
 }
 
 // reload does what later was asked for.
-func (s *shard) reload() {
-	if s.reloadFrom == nil { // it was asked of an earlier incarnation
+func (l *loader) reload() {
+	if l.reloadFrom == nil { // it was asked of an earlier incarnation
 		return
 	}
-	s.tasks.Lower(*s.reloadFrom)
-	s.reloadFrom = nil
-	s.tasks.Refresh(s.now())
-	s.carryOut()
+	l.tasks.Lower(*l.reloadFrom)
+	l.reloadFrom = nil
+	l.tasks.Refresh(l.now())
+	l.carryOut()
 }
 
 // refresh goes on with the window, and looks for lanes behind a backlog.
-func (s *shard) refresh() {
-	s.tasks.Refresh(s.now())
-	s.tasks.ScanBehind()
-	s.carryOut()
+func (l *loader) refresh() {
+	l.tasks.Refresh(l.now())
+	l.tasks.ScanBehind()
+	l.carryOut()
+}
+
+// scanLanes asks the store which lanes there are.
+func (l *loader) scanLanes() {
+	l.calls.Run(func(ctx context.Context) {
+		m := &lanesFound{}
+		for after := (*store.Lane)(nil); m.err == nil; {
+			var page []store.LaneHead
+			page, m.err = l.store.Lanes(ctx, l.id, after, agenda.LanesPerPage)
+			m.heads = append(m.heads, page...)
+			if len(page) < agenda.LanesPerPage {
+				break
+			}
+			after = &page[len(page)-1].Lane
+		}
+		if m.err != nil {
+			sleep(ctx, storeRetry)
+		}
+		l.done(m)
+	})
+}
+
+func (l *loader) onLanesFound(m *lanesFound) {
+	if m.err == nil {
+		l.tasks.LanesFound(l.now(), m.heads)
+		return
+	}
+	again := l.tasks.LanesNotFound()
+	l.claim.noteError(m.err) // which may end the claim
+	if again {
+		l.tasks.ScanLanes()
+		l.carryOut()
+	}
 }

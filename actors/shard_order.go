@@ -23,40 +23,49 @@ type (
 	}
 )
 
-// onOrderLook looks at keys of which nobody told anything for a while.
-func (s *shard) onOrderLook(ms int64) {
-	if s.looks == nil {
-		return
-	}
-	for _, e := range s.looks.Take(ms) {
-		s.tasks.LookAtKey(e.ID)
+// orderer asks the store which tasks of ordering keys are first.
+type orderer struct {
+	*shardState
+	wheel   *taskWheel
+	store   store.Reader
+	counted int // tasks that wait for another one of their key, in the gauge
+}
+
+func newOrderer(s *shard) orderer {
+	return orderer{shardState: &s.shardState, wheel: &s.loader.wheel, store: s.store}
+}
+
+// onLook looks at keys of which nobody told anything for a while.
+func (o *orderer) onLook(ms int64) {
+	for _, e := range o.wheel.takeKeys(ms) {
+		o.tasks.LookAtKey(e.ID)
 	}
 }
 
-// askOrders asks the store for the first tasks of keys.
-func (s *shard) askOrders(keys []string) {
-	s.calls.Run(func(ctx context.Context) {
+// ask asks the store for the first tasks of keys.
+func (o *orderer) ask(keys []string) {
+	o.calls.Run(func(ctx context.Context) {
 		m := &orderFound{keys: keys}
-		_, m.found, m.err = s.store.InOrder(ctx, s.id, keys, orderAhead)
-		s.done(m)
+		_, m.found, m.err = o.store.InOrder(ctx, o.id, keys, orderAhead)
+		o.done(m)
 	})
 }
 
-func (s *shard) onOrderFound(m *orderFound) {
-	s.noteError(m.err)
+func (o *orderer) onFound(m *orderFound) {
+	o.claim.noteError(m.err)
 	for i, key := range m.keys {
 		if m.err != nil {
-			s.tasks.OrderNotFound(key)
+			o.tasks.OrderNotFound(key)
 			continue
 		}
-		s.tasks.OrderFound(s.now(), key, m.found[i], len(m.found[i]) == orderAhead)
+		o.tasks.OrderFound(o.now(), key, m.found[i], len(m.found[i]) == orderAhead)
 	}
 }
 
-// countOrders keeps the gauge of tasks that wait for another one of their key.
-func (s *shard) countOrders() {
-	if n := s.tasks.Behind(); n != s.behind {
-		s.metrics.waits.WithLabelValues(s.id.Topic, waitsForOrder).Add(float64(n - s.behind))
-		s.behind = n
+// countBehind keeps the gauge of tasks that wait for another one of their key.
+func (o *orderer) countBehind() {
+	if n := o.tasks.Behind(); n != o.counted {
+		o.metrics.waits.WithLabelValues(o.id.Topic, waitsForOrder).Add(float64(n - o.counted))
+		o.counted = n
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/ddq-io/ddq/actors/agenda"
+	"github.com/ddq-io/ddq/actors/engine"
 	"github.com/ddq-io/ddq/store"
 )
 
@@ -16,43 +17,78 @@ type expired struct {
 	known   bool // retries is set
 }
 
+// recoverer takes back holds that ran out. As watchdog it looks for those, and for due
+// tasks, that nothing in memory knows, and has the store repair what fell out of its indexes.
+type recoverer struct {
+	*shardState
+	loader   *loader
+	notifier *notifier
+	permits  *permitCalls
+	holds    *holdRegistry
+	store    interface {
+		store.Owner
+		store.Reader
+	}
+	batches engine.Batcher[expired]
+
+	watching    bool
+	failedWalks int // of the watchdog, in a row
+	sweeping    bool
+	sweepAt     string // cursor
+}
+
+func newRecoverer(s *shard) recoverer {
+	return recoverer{
+		shardState: &s.shardState, loader: &s.loader, notifier: &s.notifier, permits: &s.permits, holds: &s.holds, store: s.store,
+		batches: engine.Batcher[expired]{Most: 1, Limit: holdBatch},
+	}
+}
+
 // onDeadlines queues holds whose deadline passed. The store looks again: an
 // extend or a settlement at another node may have come in between.
-func (s *shard) onDeadlines(ms int64) {
-	if s.tooEarly(ms) {
-		s.held.Rearm(store.Millis(ms))
+func (r *recoverer) onDeadlines(ms int64) {
+	if r.tooEarly(ms) {
+		r.holds.table.Rearm(store.Millis(ms))
 		return
 	}
-	for _, h := range s.held.Take(store.Millis(ms)) {
-		if !s.claim.Owned() { // for whoever does to recover; here it only makes room
-			delete(s.permits, h.ID) // the hold may have been extended
-			s.unregister(h.ID, h.Token)
+	for _, h := range r.holds.table.Take(store.Millis(ms)) {
+		if !r.claim.owned() { // for whoever does to recover; here it only makes room
+			r.holds.forgetPermit(h.ID) // the hold may have been extended
+			r.holds.unregister(h.ID, h.Token)
 			continue
 		}
-		s.recovers.Waiting = append(s.recovers.Waiting, expired{
+		r.batches.Waiting = append(r.batches.Waiting, expired{
 			id: h.ID, token: h.Token, retries: h.Retries, known: h.Sub != nil && !h.Foreign,
 		})
 	}
-	s.scheduleFlush()
+	r.scheduleFlush()
 }
 
-func (s *shard) flushRecovers() {
-	if !s.claim.Owned() {
+func (r *recoverer) flush() {
+	if !r.claim.owned() {
 		return
 	}
-	if batch := s.recovers.Next(); batch != nil {
-		fence, topic := s.claim.Fence(), s.topic
-		s.calls.Run(func(ctx context.Context) { s.done(s.storeRecover(ctx, fence, batch, topic)) })
+	if batch := r.batches.Next(); batch != nil {
+		fence, topic := r.claim.fence(), r.topic
+		r.calls.Run(func(ctx context.Context) { r.done(r.storeRecover(ctx, fence, batch, topic)) })
 	}
 }
 
-func (s *shard) storeRecover(ctx context.Context, fence store.Fence, batch []expired, topic *store.Topic) *recovered {
-	m := &recovered{batch: batch, unseen: unseen{began: s.now()}}
-	if m.nacks, m.err = s.fates(ctx, batch, topic); m.err != nil {
+func (r *recoverer) idle() bool { return r.batches.Idle() }
+
+func (r *recoverer) fenced() int { return r.batches.InFlight }
+
+func (r *recoverer) lose() { r.batches.Waiting = nil } // whoever claims the shard next finds them
+
+func (r *recoverer) stop() {} // so does the next incarnation
+
+func (r *recoverer) storeRecover(ctx context.Context, fence store.Fence, batch []expired, topic *store.Topic) *recovered {
+	m := &recovered{batch: batch, unseen: unseen{began: r.now()}}
+	if m.nacks, m.err = r.fates(ctx, batch, topic); m.err != nil {
 		return m
 	}
-	m.repeated, m.err = s.Resolve(ctx, func() error {
-		stamp, results, err := s.store.Recover(ctx, s.id, fence, m.nacks)
+	m.repeated, m.err = r.Resolve(ctx, func() error {
+		stamp, results, err := r.store.Recover(ctx, r.id, fence, m.nacks)
 		m.seq, m.results = stamp.Seq, results
 		return err
 	})
@@ -60,7 +96,7 @@ func (s *shard) storeRecover(ctx context.Context, fence store.Fence, batch []exp
 }
 
 // fates decides for each expired hold between another attempt and the dead letters.
-func (s *shard) fates(ctx context.Context, batch []expired, topic *store.Topic) ([]store.Nack, error) {
+func (r *recoverer) fates(ctx context.Context, batch []expired, topic *store.Topic) ([]store.Nack, error) {
 	var ids []string
 	for _, e := range batch {
 		if !e.known {
@@ -70,7 +106,7 @@ func (s *shard) fates(ctx context.Context, batch []expired, topic *store.Topic) 
 	var found []store.Snapshot
 	if len(ids) > 0 {
 		var err error
-		if _, found, err = store.GetAll(ctx, s.store, s.id, ids); err != nil {
+		if _, found, err = store.GetAll(ctx, r.store, r.id, ids); err != nil {
 			return nil, err
 		}
 	}
@@ -80,163 +116,161 @@ func (s *shard) fates(ctx context.Context, batch []expired, topic *store.Topic) 
 			e.retries, found = agenda.RetriesOf(&found[0].Task, topic), found[1:]
 		}
 		n := store.Nack{ID: e.id, Token: e.token, Error: "the worker did not settle the task in time", Outcome: store.OutcomeHoldExpired}
-		nacks[i] = e.retries.Failed(n, store.ReasonHoldExpired, s.random())
+		nacks[i] = e.retries.Failed(n, store.ReasonHoldExpired, r.random())
 	}
 	return nacks, nil
 }
 
-func (s *shard) onRecovered(m *recovered) {
+// onRecovered learns what became of a batch. own: this incarnation made the call.
+func (r *recoverer) onRecovered(m *recovered, own bool) {
+	if own {
+		r.batches.Done()
+	}
 	if m.err != nil { // also that of the read before: there are no nacks then
 		for _, e := range m.batch {
-			s.retryDeadline(e.id, e.token)
+			r.holds.move(e.id, e.token, r.now().Add(storeRetry))
 		}
 		m.nacks = nil
 	}
-	var again []store.Entry
-	for i, n := range m.nacks {
-		switch r := m.results[i]; r.Status {
-		case store.NotDue:
-			s.moveDeadline(n.ID, n.Token, r.Deadline)
-		case store.OK:
-			s.metrics.expired.Inc()
-			s.unregister(n.ID, n.Token)
-			if r.Due != 0 {
-				again = append(again, store.Entry{ID: n.ID, Due: r.Due, Traits: r.Traits})
-			} else {
-				s.TellSettled(s.id, n.ID)
-			}
-		default:
-			s.unregister(n.ID, n.Token)
+	var pending []store.Entry
+	for i := range m.nacks {
+		if e, again := r.learn(&m.nacks[i], &m.results[i]); again {
+			pending = append(pending, e)
 		}
 	}
-	if len(again) > 0 {
-		s.becamePending(m.seq, again)
+	if len(pending) > 0 {
+		r.notifier.becamePending(m.seq, pending)
 	}
 	if m.repeated {
-		s.tasks.Lower(m.began)
+		r.tasks.Lower(m.began)
 	}
-	s.noteError(m.err)
-	s.scheduleFlush()
+	r.claim.noteError(m.err)
+	r.scheduleFlush()
 }
 
-func (s *shard) moveDeadline(id string, token store.Token, to store.Millis) {
-	if h := s.held.Get(id, token); h != nil {
-		s.held.Move(h, to)
+// learn records what the store says of a hold that ran out, and returns its task if that is
+// pending again.
+func (r *recoverer) learn(n *store.Nack, result *store.NackResult) (e store.Entry, pending bool) {
+	if result.Status == store.NotDue {
+		r.holds.move(n.ID, n.Token, result.Deadline)
+		return e, false
 	}
+	r.holds.unregister(n.ID, n.Token)
+	if result.Status != store.OK {
+		return e, false
+	}
+	r.metrics.expired.Inc()
+	if result.Due == 0 {
+		r.TellSettled(r.id, n.ID)
+		return e, false
+	}
+	return store.Entry{ID: n.ID, Due: result.Due, Traits: result.Traits}, true
 }
 
-// retryDeadline comes back to a hold that the store could not be asked about.
-func (s *shard) retryDeadline(id string, token store.Token) {
-	s.moveDeadline(id, token, s.now().Add(storeRetry))
-}
-
-// watch is the watchdog: it walks what the store says is running, and takes in
-// holds that no timer knows, and then the oldest of what is due. The first walk
+// watch is the watchdog: it walks what the store says is running, and learns of
+// holds that no timer knows, and then of the oldest of what is due. The first walk
 // after a claim brings back the holds of whoever owned the shard before. One that fails
 // is made again after a pause.
-func (s *shard) watch() {
-	if s.watching || !s.claim.Owned() {
+func (r *recoverer) watch() {
+	if r.watching || !r.claim.owned() {
 		return
 	}
-	s.watching = true
-	first, pause := !s.claim.Inherited, s.watchPause()
-	m := &runningFound{first: first, epoch: s.claim.Fence().Epoch, since: s.held.Added}
-	s.calls.Run(func(ctx context.Context) {
+	r.watching = true
+	first, pause := !r.claim.inherited(), r.watchPause()
+	m := &runningFound{first: first, epoch: r.claim.fence().Epoch, since: r.holds.table.Added}
+	r.calls.Run(func(ctx context.Context) {
 		for cursor := ""; ; {
 			var page []store.Running
-			page, cursor, m.err = s.store.Running(ctx, s.id, cursor, loadPage)
+			page, cursor, m.err = r.store.Running(ctx, r.id, cursor, loadPage)
 			m.holds = append(m.holds, page...)
 			if cursor == "" || m.err != nil {
 				break
 			}
 		}
-		if limits := s.ref.config.Load().Limits; m.err == nil && first && limits.Capped() {
-			m.permits, m.err = s.inherit(ctx, &limits, m.holds)
+		if limits := r.ref.config.Load().Limits; m.err == nil && first && limits.Capped() {
+			m.permits, m.err = r.permits.inherit(ctx, &limits, m.holds)
 		}
 		if m.err == nil && !first { // the claim loads them anyway
-			overdue := store.WindowQuery{To: s.now().Add(-watchSlack), Limit: loadPage}
-			_, m.overdue, m.err = s.store.Window(ctx, s.id, overdue)
+			overdue := store.WindowQuery{To: r.now().Add(-watchSlack), Limit: loadPage}
+			_, m.overdue, m.err = r.store.Window(ctx, r.id, overdue)
 		}
 		if m.err != nil {
 			sleep(ctx, pause)
 		}
-		s.done(m)
+		r.done(m)
 	})
 }
 
 // watchPause is how long to wait should the next walk fail, too.
-func (s *shard) watchPause() time.Duration {
-	longest := max(storeRetry, s.cfg.WatchdogInterval)
-	return min(storeRetry<<min(s.failedWalks, 10), longest)
+func (r *recoverer) watchPause() time.Duration {
+	longest := max(storeRetry, r.cfg.WatchdogInterval)
+	return min(storeRetry<<min(r.failedWalks, 10), longest)
 }
 
-// onRunning takes in the holds of a walk. Those with time left get a timer;
+// onRunning learns the holds of a walk. Those with time left get a timer;
 // those without were missed by one, and are counted.
-func (s *shard) onRunning(m *runningFound) {
-	s.watching = false
-	if !s.claim.Owned() || m.epoch != s.claim.Fence().Epoch { // of a claim that is over
-		s.watch()
+func (r *recoverer) onRunning(m *runningFound) {
+	r.watching = false
+	if !r.claim.owned() || m.epoch != r.claim.fence().Epoch { // of a claim that is over
+		r.watch()
 		return
 	}
-	for _, r := range m.holds {
-		switch h := s.held.ByID[r.ID]; {
-		case h != nil && h.Token == r.Token:
-			s.held.Move(h, h.Deadline) // a timer that fired while the shard was not ours was not acted on
-			continue
-		case h != nil && h.Nth > m.since: // granted since the walk began, so r is over
+	for _, found := range m.holds {
+		if !r.holds.news(&found, m.since) {
 			continue
 		}
-		if !m.first && r.Deadline < s.now().Add(-watchSlack) {
-			s.metrics.watchdog.Inc()
+		if !m.first && found.Deadline < r.now().Add(-watchSlack) {
+			r.metrics.watchdog.Inc()
 		}
-		s.register(&agenda.Hold{ID: r.ID, Token: r.Token, Deadline: r.Deadline})
-		if p := m.permits[r.ID]; p != nil {
-			s.permitted(r.ID, p)
+		r.holds.register(&agenda.Hold{ID: found.ID, Token: found.Token, Deadline: found.Deadline})
+		if p := m.permits[found.ID]; p != nil {
+			r.holds.permitted(found.ID, p)
 		}
 	}
-	s.takeOverdue(m.overdue)
+	r.takeOverdue(m.overdue)
 	if m.err != nil {
-		s.failedWalks++
-		s.noteError(m.err)
-		s.watch()
+		r.failedWalks++
+		r.claim.noteError(m.err)
+		r.watch()
 		return
 	}
-	s.claim.Inherited, s.failedWalks = true, 0
-	s.sweep()
+	r.failedWalks = 0
+	r.claim.inherit()
+	r.sweep()
 }
 
-// takeOverdue takes in tasks that are due and that nothing in memory knew: a store
+// takeOverdue learns of tasks that are due and that nothing in memory knew: a store
 // that was set back between two looks at its seq has them again.
-func (s *shard) takeOverdue(tasks []store.Entry) {
-	s.tasks.Found(s.now(), tasks...)
+func (r *recoverer) takeOverdue(tasks []store.Entry) {
+	r.tasks.Found(r.now(), tasks...)
 }
 
 // sweep looks through a slice of the shard's keys for tasks that fell out of
 // their index.
-func (s *shard) sweep() {
-	if s.sweeping || !s.claim.Owned() {
+func (r *recoverer) sweep() {
+	if r.sweeping || !r.claim.owned() {
 		return
 	}
-	s.sweeping = true
-	fence, cursor := s.claim.Fence(), s.sweepAt
-	s.calls.Run(func(ctx context.Context) {
+	r.sweeping = true
+	fence, cursor := r.claim.fence(), r.sweepAt
+	r.calls.Run(func(ctx context.Context) {
 		m := &swept{}
-		m.repaired, m.next, m.err = s.store.Sweep(ctx, s.id, fence, cursor, sweepPage)
-		s.done(m)
+		m.repaired, m.next, m.err = r.store.Sweep(ctx, r.id, fence, cursor, sweepPage)
+		r.done(m)
 	})
 }
 
-func (s *shard) onSwept(m *swept) {
-	s.sweeping = false
+func (r *recoverer) onSwept(m *swept) {
+	r.sweeping = false
 	if m.err != nil {
-		s.noteError(m.err)
+		r.claim.noteError(m.err)
 		return
 	}
-	s.sweepAt = m.next
+	r.sweepAt = m.next
 	if m.repaired > 0 {
-		s.metrics.repaired.Add(float64(m.repaired))
-		s.log.Warn("tasks repaired that no index knew", "topic", s.id.Topic, "shard", s.id.N, "tasks", m.repaired)
-		s.tasks.Reread()
-		s.load()
+		r.metrics.repaired.Add(float64(m.repaired))
+		r.log.Warn("tasks repaired that no index knew", "topic", r.id.Topic, "shard", r.id.N, "tasks", m.repaired)
+		r.tasks.Reread()
+		r.loader.load()
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ddq-io/ddq/actors/agenda"
+	"github.com/ddq-io/ddq/actors/engine"
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/store"
 )
@@ -74,11 +75,38 @@ func refuseAll(items []settleItem, err *problem.Error) {
 	}
 }
 
+// settler ends holds, and extends them: at any node, under their token.
+type settler struct {
+	*shardState
+	holder   *holder
+	notifier *notifier
+	permits  *permitCalls
+	holds    *holdRegistry
+	store    interface {
+		store.Writer
+		store.Reader
+	}
+	acks    engine.Batcher[settleItem]
+	nacks   engine.Batcher[settleItem] // and releases
+	extends engine.Batcher[settleItem]
+	acked   agenda.AckLog
+}
+
+func newSettler(s *shard) settler {
+	batches := engine.Batcher[settleItem]{Most: 1, Limit: store.BatchItems}
+	acks := batches
+	acks.Size = resultSize
+	return settler{
+		shardState: &s.shardState, holder: &s.holder, notifier: &s.notifier, permits: &s.permits, holds: &s.holds, store: s.store,
+		acks: acks, nacks: batches, extends: batches,
+	}
+}
+
 // settle queues settlements, each kind for its store call.
-func (s *shard) settle(m *settleHolds) {
+func (s *settler) settle(m *settleHolds) {
 	for _, i := range m.items {
 		it := settleItem{call: m.call, i: i, ask: &m.call.asked[i]}
-		if h := s.held.Get(it.ask.ID, it.token()); h != nil {
+		if h := s.holds.get(it.ask.ID, it.token()); h != nil {
 			it.until = h.Deadline
 			if h.Sub != nil {
 				it.Retries, it.known, it.lasts = h.Retries, !h.Foreign, h.Lasts
@@ -96,7 +124,24 @@ func (s *shard) settle(m *settleHolds) {
 	s.scheduleFlush()
 }
 
-func (s *shard) flushSettles() {
+// releaseUnseen gives back holds that no worker will hear of.
+func (s *settler) releaseUnseen(tasks []heldTask) {
+	if len(tasks) == 0 {
+		return
+	}
+	asked := make([]Settlement, len(tasks))
+	for i, h := range tasks {
+		asked[i] = Settlement{Kind: SettleRelease, ID: h.task.ID, Token: encodeToken(s.id.N, h.token), Unseen: true}
+	}
+	call := newSettleCall(asked, func([]Settled) {})
+	items := make([]int, len(tasks))
+	for i, h := range tasks {
+		call.tokens[i], items[i] = h.token, i
+	}
+	s.settle(&settleHolds{call: call, items: items})
+}
+
+func (s *settler) flush() {
 	if batch := s.nextAcks(); batch != nil {
 		retention := s.topic.DoneRetention
 		s.call(func(ctx context.Context) reply { return s.storeAcks(ctx, batch, retention) })
@@ -111,17 +156,50 @@ func (s *shard) flushSettles() {
 	}
 }
 
-// nextAcks lets ready tasks go before acks: a task waits for its worker, an ack only
-// for the room that it makes, of which there is some while there is something to
-// hold. So acks make larger batches when both have to wait.
-func (s *shard) nextAcks() []settleItem {
-	if len(s.holds.Waiting) > 0 && len(s.acks.Waiting) < ackPatience {
+func (s *settler) idle() bool { return s.acks.Idle() && s.nacks.Idle() && s.extends.Idle() }
+
+func (s *settler) fenced() int { return 0 } // any node settles
+
+func (s *settler) lose() {}
+
+func (s *settler) stop() {
+	refuseAll(s.acks.Waiting, problem.Draining())
+	refuseAll(s.nacks.Waiting, problem.Draining())
+	refuseAll(s.extends.Waiting, problem.Draining())
+}
+
+// onDone learns what became of a batch. own: this incarnation made the call.
+func (s *settler) onDone(result any, own bool) {
+	switch m := result.(type) {
+	case *acksDone:
+		if own {
+			s.acks.Done()
+		}
+		s.onAcks(m)
+	case *nacksDone:
+		if own {
+			s.nacks.Done()
+		}
+		s.onNacks(m)
+	case *extendsDone:
+		if own {
+			s.extends.Done()
+		}
+		s.onExtends(m)
+	}
+}
+
+// nextAcks lets ready tasks go before acks. A task waits for its worker; an ack only makes
+// room, and there is room as long as there are tasks to hold. So acks make larger batches
+// when both have to wait.
+func (s *settler) nextAcks() []settleItem {
+	if s.holder.waiting() && len(s.acks.Waiting) < ackPatience {
 		return nil
 	}
 	return s.acks.Next()
 }
 
-func (s *shard) storeAcks(ctx context.Context, batch []settleItem, retention time.Duration) *acksDone {
+func (s *settler) storeAcks(ctx context.Context, batch []settleItem, retention time.Duration) *acksDone {
 	m := &acksDone{batch: batch}
 	acks := make([]store.Ack, len(batch))
 	for i := range batch {
@@ -167,7 +245,7 @@ func (m *acksDone) fail(*problem.Error) {
 	}
 }
 
-func (s *shard) onAcks(m *acksDone) {
+func (s *settler) onAcks(m *acksDone) {
 	var ended []EndedHold
 	for i, status := range m.statuses {
 		it := &m.batch[i]
@@ -178,17 +256,17 @@ func (s *shard) onAcks(m *acksDone) {
 			s.metrics.acked.Inc()
 		}
 		m.answered = i + 1
-		s.unregister(id, token)
+		s.holds.unregister(id, token)
 	}
-	s.tellEnded(ended)
-	s.tellHoldsSettled(ended)
-	s.noteError(m.err)
+	s.notifier.tellEnded(ended)
+	s.notifier.tellSettled(ended)
+	s.claim.noteError(m.err)
 	s.scheduleFlush()
 }
 
 // answerGone answers the ack of a task that is gone. When the answer of a first try
 // was lost, that may be why; it reports whether that is certain.
-func (s *shard) answerGone(m *acksDone, it *settleItem) (ended bool) {
+func (s *settler) answerGone(m *acksDone, it *settleItem) (ended bool) {
 	ended = m.repeated && it.outlived(m.latest)
 	switch id := it.ask.ID; {
 	case ended || s.acked.Has(id, it.token()):
@@ -204,7 +282,7 @@ func (s *shard) answerGone(m *acksDone, it *settleItem) (ended bool) {
 // storeNacks runs off the actor. The fate of a task depends on its own policy,
 // which is read first where it is not known; it cannot change while the task is
 // held, and the token tells if it is not any more.
-func (s *shard) storeNacks(ctx context.Context, batch []settleItem, topic *store.Topic) *nacksDone {
+func (s *settler) storeNacks(ctx context.Context, batch []settleItem, topic *store.Topic) *nacksDone {
 	m := &nacksDone{batch: batch, unseen: unseen{began: s.now()}}
 	if m.err = s.readRetries(ctx, batch, topic); m.err == nil {
 		nacks := make([]store.Nack, len(batch))
@@ -253,7 +331,7 @@ func (m *nacksDone) answerLost(it *settleItem, r store.NackResult) {
 	}
 }
 
-func (s *shard) readRetries(ctx context.Context, batch []settleItem, topic *store.Topic) error {
+func (s *settler) readRetries(ctx context.Context, batch []settleItem, topic *store.Topic) error {
 	var ids []string
 	var at []int
 	for i := range batch {
@@ -274,12 +352,12 @@ func (s *shard) readRetries(ctx context.Context, batch []settleItem, topic *stor
 	return nil
 }
 
-func (s *shard) onNacks(m *nacksDone) {
+func (s *settler) onNacks(m *nacksDone) {
 	var again []store.Entry
 	var ended []EndedHold
 	for i, r := range m.results {
 		it := &m.batch[i]
-		s.unregister(it.ask.ID, it.token())
+		s.holds.unregister(it.ask.ID, it.token())
 		if r.Status != store.OK {
 			continue
 		}
@@ -291,18 +369,18 @@ func (s *shard) onNacks(m *nacksDone) {
 			s.TellSettled(s.id, it.ask.ID)
 		}
 	}
-	s.tellEnded(ended)
+	s.notifier.tellEnded(ended)
 	if len(again) > 0 {
-		s.becamePending(m.seq, again)
+		s.notifier.becamePending(m.seq, again)
 	}
 	if m.repeated {
 		s.tasks.Lower(m.began)
 	}
-	s.noteError(m.err)
+	s.claim.noteError(m.err)
 	s.scheduleFlush()
 }
 
-func (s *shard) storeExtends(ctx context.Context, batch []settleItem, topic *store.Topic) *extendsDone {
+func (s *settler) storeExtends(ctx context.Context, batch []settleItem, topic *store.Topic) *extendsDone {
 	m := &extendsDone{batch: batch}
 	extends := make([]store.Extend, len(batch))
 	for i := range batch {
@@ -310,7 +388,7 @@ func (s *shard) storeExtends(ctx context.Context, batch []settleItem, topic *sto
 	}
 	limits := topic.Limits
 	if limits.Capped() {
-		m.err = s.movePermits(ctx, &limits, extends)
+		m.err = s.permits.move(ctx, &limits, extends)
 	}
 	if m.err == nil {
 		_, m.err = s.Resolve(ctx, func() (err error) {
@@ -319,7 +397,7 @@ func (s *shard) storeExtends(ctx context.Context, batch []settleItem, topic *sto
 		})
 	}
 	if limits.Capped() && m.err == nil {
-		s.freeOver(ctx, extends, m.results, &limits)
+		s.permits.freeOver(ctx, extends, m.results, &limits)
 	}
 	m.latest = s.latest()
 	return m
@@ -339,29 +417,15 @@ func (m *extendsDone) answer() {
 	}
 }
 
-func (s *shard) onExtends(m *extendsDone) {
+func (s *settler) onExtends(m *extendsDone) {
 	for i, r := range m.results {
 		it := &m.batch[i]
 		if r.Status == store.OK {
-			s.moveDeadline(it.ask.ID, it.token(), r.Deadline)
+			s.holds.move(it.ask.ID, it.token(), r.Deadline)
 		} else {
-			s.unregister(it.ask.ID, it.token())
+			s.holds.unregister(it.ask.ID, it.token())
 		}
 	}
-	s.noteError(m.err)
+	s.claim.noteError(m.err)
 	s.scheduleFlush()
-}
-
-// passCancels passes on that the cancellation of tasks was asked for, to who holds them.
-// Who holds them on a stream that is gone learns it from the answer to an extend.
-func (s *shard) passCancels(holds []EndedHold) {
-	for _, e := range holds {
-		h := s.held.Get(e.ID, e.Token)
-		if h == nil {
-			continue
-		}
-		if sub, ok := h.Sub.(*subscriber); ok && !sub.gone.Load() {
-			s.send(sub.worker, &cancelAsked{CancelAsk{e.ID, encodeToken(s.id.N, e.Token)}})
-		}
-	}
 }

@@ -2,81 +2,89 @@ package actors
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/timer"
 )
 
-// now is the time of the shard's primary. Due times and deadlines are on its clock.
-func (s *shard) now() store.Millis { return s.primary.Millis() }
-
-// latest is a moment that neither the clock of the shard's primary has passed, nor that
-// of limits.
-func (s *shard) latest() store.Millis {
-	return max(s.runtime.latest(), CeilMillis(s.primary.Latest()))
+// shardClock is the time of a shard, and its timers: due times and deadlines are on the
+// clock of the store's machine that has the shard.
+type shardClock struct {
+	primary *Clock         // that machine's
+	node    *Clock         // that the wheel goes by
+	timers  *timer.Wheel   // of the node
+	queues  []*timer.Queue // those that are open
+	ahead   int64          // ms that primary is ahead of node, as the queues go by
+	jumps   int            // of primary that were seen
+	rereads int            // still to come because of them
 }
+
+// now is the time of the shard's primary.
+func (c *shardClock) now() store.Millis { return c.primary.Millis() }
 
 // shiftSlack is how late, in ms, slots may be before the queues are shifted: that arms
 // every slot anew.
 const shiftSlack = 2
 
-// newQueue returns a queue of moments of the shard's clock.
-func (s *shard) newQueue(notify func(ms int64)) *timer.Queue {
-	q := s.wheel.NewQueue(notify)
-	q.Shift(s.ahead)
+// openQueue returns a queue of moments of the shard's clock.
+func (c *shardClock) openQueue(notify func(ms int64)) *timer.Queue {
+	q := c.timers.NewQueue(notify)
+	q.Shift(c.ahead)
+	c.queues = append(c.queues, q)
 	return q
 }
 
-// followClock shifts the queues once the clock of the shard's primary has moved against
-// the wheel's.
-func (s *shard) followClock() {
-	if ahead := s.aheadOfWheel(); ahead < s.ahead || ahead > s.ahead+shiftSlack {
-		s.shift(ahead)
+func (c *shardClock) closeQueue(q *timer.Queue) {
+	q.Close()
+	c.queues = slices.DeleteFunc(c.queues, func(open *timer.Queue) bool { return open == q })
+}
+
+// follow shifts the queues once the clock of the shard's primary has moved against the
+// wheel's.
+func (c *shardClock) follow() {
+	if ahead := c.aheadOfWheel(); ahead < c.ahead || ahead > c.ahead+shiftSlack {
+		c.shift(ahead)
 	}
 }
 
 // tooEarly reports whether a slot fired before its time, and has that not happen again.
-func (s *shard) tooEarly(ms int64) bool {
-	if s.now() >= store.Millis(ms) {
+func (c *shardClock) tooEarly(ms int64) bool {
+	if c.now() >= store.Millis(ms) {
 		return false
 	}
-	s.shift(s.aheadOfWheel())
+	c.shift(c.aheadOfWheel())
 	return true
 }
 
-func (s *shard) shift(ahead int64) {
-	s.ahead = ahead
-	for _, q := range []*timer.Queue{s.due, s.deadlines, s.looks} {
-		if q != nil {
-			q.Shift(ahead)
-		}
+func (c *shardClock) shift(ahead int64) {
+	c.ahead = ahead
+	for _, q := range c.queues {
+		q.Shift(ahead)
 	}
 }
 
 // aheadOfWheel is how far the shard's clock is ahead of the wheel's, in ms rounded down.
-func (s *shard) aheadOfWheel() int64 {
-	if s.primary == s.clock {
+func (c *shardClock) aheadOfWheel() int64 {
+	if c.primary == c.node {
 		return 0
 	}
-	own, _ := s.primary.bounds()
-	wheel, _ := s.clock.bounds()
+	own, _ := c.primary.bounds()
+	wheel, _ := c.node.bounds()
 	return int64(math.Floor(float64(own-wheel) / float64(time.Millisecond)))
 }
 
-// onClockJump reads the window anew when the shard's clock has jumped, and once more
-// with the next of these messages.
-func (s *shard) onClockJump() {
-	s.followClock()
-	if jumps := s.primary.jumped(); jumps != s.jumps {
-		s.jumps, s.rereads = jumps, 2
+// sawJump reports whether the window is to be read anew because the shard's clock has
+// jumped: at once, and once more with the next of the node's messages about jumps.
+func (c *shardClock) sawJump() bool {
+	c.follow()
+	if jumps := c.primary.jumped(); jumps != c.jumps {
+		c.jumps, c.rereads = jumps, 2
 	}
-	if s.rereads == 0 {
-		return
+	if c.rereads == 0 {
+		return false
 	}
-	s.rereads--
-	if s.claim.Owned() {
-		s.tasks.Reread()
-		s.load()
-	}
+	c.rereads--
+	return true
 }

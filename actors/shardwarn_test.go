@@ -16,10 +16,12 @@ import (
 func TestShardThatFailsSaysSoOnceAMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
-		s := &shard{log: slog.New(slog.NewTextHandler(&out, nil)), id: store.Shard{Topic: "mail", N: 3}}
+		c := &claimer{shardState: &shardState{
+			runtime: &runtime{log: slog.New(slog.NewTextHandler(&out, nil))}, id: store.Shard{Topic: "mail", N: 3},
+		}}
 		for range 90 {
-			s.warn(errors.New("key has a wrong type"))
-			s.warn(fmt.Errorf("window: %w", store.ErrUnavailable)) // told once for all shards
+			c.warn(errors.New("key has a wrong type"))
+			c.warn(fmt.Errorf("window: %w", store.ErrUnavailable)) // told once for all shards
 			time.Sleep(time.Second)
 		}
 		if n := strings.Count(out.String(), "topic=mail shard=3"); n != 2 || strings.Contains(out.String(), "window") {

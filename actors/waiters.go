@@ -185,45 +185,5 @@ func (rt *runtime) TellWaiting(at store.Shard, ids []string, first bool) {
 	rt.fleet.NotifyOwner(at, Notice{Waiting: []WaitingNotice{{Shard: at, IDs: ids, Node: rt.cfg.Node, First: first}}})
 }
 
-// tellHoldsSettled tells who waits for the tasks of holds that are over.
-func (s *shard) tellHoldsSettled(holds []EndedHold) {
-	if !s.waiters.Any() {
-		return
-	}
-	ids := make([]string, len(holds))
-	for i, h := range holds {
-		ids[i] = h.ID
-	}
-	s.TellSettled(s.id, ids...)
-}
-
-// wantedElsewhere records that another node waits for tasks. Those of which nothing is known
-// here when it is first said may be settled already: it is to look again.
-func (s *shard) wantedElsewhere(m *waitedElsewhere) {
-	s.waiters.want(s.id.Topic, m.ids, m.node)
-	if !m.first {
-		return
-	}
-	var unknown []string
-	for _, id := range m.ids {
-		_, pending := s.due.Due(id)
-		if !pending && !s.tasks.WithTopic(id) && s.held.ByID[id] == nil {
-			unknown = append(unknown, id)
-		}
-	}
-	if len(unknown) > 0 {
-		s.TellSettled(s.id, unknown...)
-	}
-}
-
-// onGone tells who waits for tasks that this node deleted, through the owner those at
-// other nodes.
-func (s *shard) onGone(ids []string) {
-	s.TellSettled(s.id, ids...)
-	if !s.claim.Owned() {
-		s.fleet.NotifyOwner(s.id, Notice{Settled: []SettledNotice{{Shard: s.id, IDs: ids}}})
-	}
-}
-
 // Len is how many tasks are waited for.
 func (w *Waiters) Len() int { return int(w.n.Load()) }

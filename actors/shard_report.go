@@ -1,0 +1,131 @@
+package actors
+
+import (
+	"cmp"
+
+	"github.com/ddq-io/ddq/actors/agenda"
+	"github.com/ddq-io/ddq/actors/dispatch"
+	"github.com/ddq-io/ddq/actors/ordered"
+	"github.com/ddq-io/ddq/store"
+)
+
+// topicReport is what a shard tells its topic of subscriptions and limits. It is gathered
+// while a message is handled, and sent at the end.
+type topicReport struct {
+	*shardState
+	assigned map[int64]int      // subscription -> tasks given to it here that the topic has not heard the end of
+	ended    map[int64]int      // subscription -> holds ended
+	refunds  map[int64]int      // subscription -> assignments that came to nothing
+	counted  map[int64]int      // of refunds, those that core.count counts
+	permits  []*dispatch.Permit // of holds that ended, or came to nothing
+	outcome  holdOutcome
+}
+
+func newTopicReport(b *shardState) *topicReport {
+	return &topicReport{
+		shardState: b,
+		assigned:   make(map[int64]int),
+		ended:      make(map[int64]int),
+		refunds:    make(map[int64]int),
+		counted:    make(map[int64]int),
+	}
+}
+
+// send tells the topic what became ready, and what was gathered.
+func (r *topicReport) send() {
+	shard := r.id.N
+	if ready := r.tasks.TakeReady(); len(ready) > 0 {
+		r.tellTopic(&becameReady{shard: shard, tasks: ready})
+	}
+	r.sendEnded()
+	for sub, n := range ordered.All(r.refunds, cmp.Compare) {
+		delete(r.refunds, sub)
+		r.unassign(sub, n)
+		r.tellTopic(&refunded{sub: sub, n: n, shard: shard, counted: r.counted[sub]})
+		delete(r.counted, sub)
+	}
+	if len(r.permits) > 0 {
+		r.tellTopic(&permitsEnded{permits: r.permits})
+		r.permits = nil
+	}
+	if r.outcome != (holdOutcome{}) {
+		outcome := r.outcome
+		r.outcome, outcome.shard = holdOutcome{}, shard
+		r.tellTopic(&outcome)
+	}
+}
+
+func (r *topicReport) sendEnded() {
+	for sub, n := range ordered.All(r.ended, cmp.Compare) {
+		delete(r.ended, sub)
+		r.unassign(sub, n)
+		r.tellTopic(&settledHolds{sub: sub, n: n})
+	}
+}
+
+// refundAll gives back what was assigned, but for the holds that the next incarnation has.
+func (r *topicReport) refundAll(kept []*agenda.Hold) {
+	for _, h := range kept {
+		r.unassign(h.Sub.HolderID(), 1)
+	}
+	for sub, n := range ordered.All(r.assigned, cmp.Compare) {
+		r.tellTopic(&refunded{sub: sub, n: n})
+	}
+}
+
+// assign records that n tasks are given to a subscription.
+func (r *topicReport) assign(sub int64, n int) { r.assigned[sub] += n }
+
+// unassign notes that the topic hears of the end of n tasks.
+func (r *topicReport) unassign(sub int64, n int) {
+	if r.assigned[sub] -= n; r.assigned[sub] <= 0 {
+		delete(r.assigned, sub)
+	}
+}
+
+// endHold makes room for the subscription of a hold, if it has one.
+func (r *topicReport) endHold(h *agenda.Hold) {
+	if h.Sub != nil {
+		r.ended[h.Sub.HolderID()]++
+	}
+}
+
+// refund gives back n assignments that came to nothing.
+func (r *topicReport) refund(sub *subscriber, n int) { r.refunds[sub.id] += n }
+
+// refundCounted does so with assignments that core.count may count.
+func (r *topicReport) refundCounted(sub *subscriber, n int, counted bool) {
+	r.refund(sub, n)
+	if counted {
+		r.counted[sub.id] += n
+	}
+}
+
+// endPermit frees a permit.
+func (r *topicReport) endPermit(p *dispatch.Permit) { r.permits = append(r.permits, p) }
+
+// endAdmission frees what a task that is not held was to be held under.
+func (r *topicReport) endAdmission(a *dispatch.Admission) {
+	if a != nil && a.Permit != nil {
+		r.endPermit(a.Permit)
+	}
+}
+
+// holdOutcome, from a shard: what became of tasks that were assigned.
+type holdOutcome struct {
+	shard int
+	dispatch.Outcome
+}
+
+func (m *holdOutcome) count(r *holdRequest, status store.Status, now store.Millis) {
+	switch {
+	case status == store.Late:
+		m.Late++
+	case status != store.OK, r.admission != nil && r.admission.Doomed: // a refund tells
+	default:
+		m.Held++
+	}
+	if r.admission != nil && r.admission.Since > 0 {
+		m.Took = max(m.Took, now.Sub(r.admission.Since))
+	}
+}

@@ -1,0 +1,87 @@
+package actors
+
+import (
+	"context"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/ddq-io/ddq/actors/agenda"
+	"github.com/ddq-io/ddq/actors/engine"
+	"github.com/ddq-io/ddq/store"
+)
+
+// shardState is what the parts of a shard share.
+type shardState struct {
+	*runtime
+	shardClock
+	id     store.Shard
+	ref    *Topic
+	topic  *store.Topic // its configuration
+	actor  actor.Actor  // this incarnation, see callDone
+	parent *actor.PID
+	self   *actor.PID
+	calls  *engine.Calls
+
+	tasks  *agenda.Shard // pending
+	claim  *claimer
+	report *topicReport
+
+	flushScheduled bool // a flushBatches is in the mailbox
+}
+
+func newShardState(rt *runtime, id store.Shard, ref *Topic, primary *Clock) shardState {
+	return shardState{
+		runtime:    rt,
+		shardClock: shardClock{primary: primary, node: rt.clock, timers: rt.wheel, jumps: primary.jumped()},
+		id:         id,
+		ref:        ref,
+		topic:      ref.config.Load(),
+		calls:      engine.NewCalls(rt.pool),
+	}
+}
+
+// latest is a moment that neither the clock of the shard's primary has passed, nor that
+// of limits.
+func (b *shardState) latest() store.Millis {
+	return max(b.runtime.latest(), CeilMillis(b.primary.Latest()))
+}
+
+// post sends a message to the shard itself. Safe from any goroutine.
+func (b *shardState) post(m any) { b.send(b.self, m) }
+
+func (b *shardState) tellTopic(m any) { b.send(b.parent, m) }
+
+// scheduleFlush has the batches flushed once what is in the mailbox has joined them.
+func (b *shardState) scheduleFlush() {
+	if !b.flushScheduled {
+		b.flushScheduled = true
+		b.post(&flushBatches{})
+	}
+}
+
+// done tells the shard what a store call came to. Safe from any goroutine.
+func (b *shardState) done(result any) { b.post(&callDone{b.actor, result}) }
+
+// reply is what a store call came to. Its callers are answered after the actor
+// was told: whatever they do next reaches the actor later.
+type reply interface{ answer() }
+
+// call runs a store call, tells the actor, and answers the callers.
+func (b *shardState) call(do func(ctx context.Context) reply) {
+	b.calls.Run(func(ctx context.Context) {
+		m := do(ctx)
+		b.done(m)
+		m.answer()
+	})
+}
+
+// sleep waits for d or the end of ctx.
+func sleep(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}
