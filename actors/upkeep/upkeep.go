@@ -35,7 +35,9 @@ const (
 )
 
 // New returns the upkeep of a node; nothing runs before Start.
-func New(node *actors.Node) *Upkeep { return &Upkeep{node: node, store: node.Store(), indexer: newIndexer()} }
+func New(node *actors.Node) *Upkeep {
+	return &Upkeep{node: node, store: node.Store(), indexer: newIndexer()}
+}
 
 // Start begins the upkeep of a node that has started. The node's Stop ends it.
 func (s *Upkeep) Start() {
