@@ -160,22 +160,31 @@ func (t *topicMetrics) set(topic *dispatch.Topic) {
 	t.credit.Set(float64(g.Credit))
 }
 
-// forget removes the gauges of a topic that is closed.
+// forget removes the gauges of a topic that is closed. Each is named in full: a match by
+// topic alone walks the gauges of all topics.
 func (m *Metrics) forget(topic string) {
-	of := prometheus.Labels{"topic": topic}
-	m.ready.DeletePartialMatch(of)
-	m.inFlight.DeletePartialMatch(of)
-	m.credit.DeletePartialMatch(of)
-	m.queued.DeletePartialMatch(of)
-	m.waits.DeletePartialMatch(of)
+	m.ready.DeleteLabelValues(topic)
+	m.inFlight.DeleteLabelValues(topic)
+	m.credit.DeleteLabelValues(topic)
+	for _, what := range [...]string{waitsForRate, waitsForConcurrency, waitsForOrder} {
+		m.waits.DeleteLabelValues(topic, what)
+	}
+	for state := range queuedStates(Depth{}) {
+		m.queued.DeleteLabelValues(topic, state)
+	}
 }
 
 // SetQueued sets the gauges of what a topic has in the store.
 func (m *Metrics) SetQueued(topic string, d Depth) {
-	for state, n := range map[string]int64{
-		"scheduled": d.Scheduled, "ready": d.Ready, "running": d.Running, "done": d.Done, "dead": d.Dead,
-	} {
+	for state, n := range queuedStates(d) {
 		m.queued.WithLabelValues(topic, state).Set(float64(n))
+	}
+}
+
+// queuedStates are the numbers of ddq_queue_tasks, by state.
+func queuedStates(d Depth) map[string]int64 {
+	return map[string]int64{
+		"scheduled": d.Scheduled, "ready": d.Ready, "running": d.Running, "done": d.Done, "dead": d.Dead,
 	}
 }
 

@@ -1,0 +1,62 @@
+package actors
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// A topic that is closed leaves no series of its own behind, and those of others stay.
+func TestMetricsForgetATopic(t *testing.T) {
+	reg := prometheus.NewRegistry()
+	m := newMetrics(reg)
+	none := countSeries(t, reg)
+	showTopic(m, "mail")
+	one := countSeries(t, reg)
+	showTopic(m, "sms")
+	m.forget("mail")
+	if got := countSeries(t, reg); got != one {
+		t.Errorf("%d series with one of two topics closed, want %d", got, one)
+	}
+	m.forget("sms")
+	if got := countSeries(t, reg); got != none {
+		t.Errorf("%d series with both closed, want %d", got, none)
+	}
+}
+
+func countSeries(t *testing.T, reg *prometheus.Registry) (n int) {
+	t.Helper()
+	families, err := reg.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		n += len(f.GetMetric())
+	}
+	return n
+}
+
+// showTopic sets every gauge that a topic may have.
+func showTopic(m *Metrics, name string) {
+	g := m.topic(name)
+	g.limited(m, name)
+	m.waits.WithLabelValues(name, waitsForOrder).Set(1)
+	m.SetQueued(name, Depth{})
+}
+
+// Closing a topic costs the same however many others there are.
+func BenchmarkMetricsForget(b *testing.B) {
+	for _, topics := range []int{100, 2000} {
+		b.Run(fmt.Sprint(topics), func(b *testing.B) {
+			m := newMetrics(prometheus.NewRegistry())
+			for i := range topics {
+				showTopic(m, fmt.Sprint("topic-", i))
+			}
+			for b.Loop() {
+				showTopic(m, "mail")
+				m.forget("mail")
+			}
+		})
+	}
+}
