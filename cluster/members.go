@@ -106,7 +106,7 @@ func Start(ctx context.Context, c Config, log *slog.Logger, reg Registerer) (*Me
 		m.cancel()
 		return nil, fmt.Errorf("gossip at %s: %w", c.Addr, err)
 	}
-	if found := m.join(ctx, m.missing(ctx)); len(c.Join) > 0 && found == 0 {
+	if found := m.join(ctx, m.missing(ctx)); found == 0 && m.joinsOthers(ctx) {
 		log.Warn("no other node reached yet", "join", strings.Join(c.Join, ","))
 	}
 	if rival := m.rival(); rival != "" {

@@ -1,9 +1,11 @@
 package cluster_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
+	"net"
 	"slices"
 	"strings"
 	"testing"
@@ -320,6 +322,31 @@ func TestNodesMeetOverRealSockets(t *testing.T) {
 		case <-members[0].Changed():
 		case <-ctx.Done():
 			t.Fatal("the node that left is still seen")
+		}
+	}
+}
+
+// The first node of a fleet is usually told to join itself; that is no news.
+func TestFirstNodeDoesNotWarnOfItself(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	self := l.Addr().String()
+	l.Close()
+	for join, warns := range map[string]bool{self: false, "127.0.0.1:1": true} {
+		var log bytes.Buffer
+		m, err := cluster.Start(t.Context(), cluster.Config{
+			Node: cluster.Node{Name: "n1", Addr: "127.0.0.1:1"}, Addr: self, Join: []string{join},
+		}, slog.New(slog.NewTextHandler(&log, nil)), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := m.Leave(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if got := strings.Contains(log.String(), "no other node reached yet"); got != warns {
+			t.Errorf("join %s: warned %v: %s", join, got, log.String())
 		}
 	}
 }

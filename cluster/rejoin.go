@@ -4,6 +4,7 @@ import (
 	"context"
 	"math/rand/v2"
 	"net"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -102,6 +103,12 @@ func (m *Members) missing(ctx context.Context) []string {
 		add(last.addr)
 	}
 	return missing
+}
+
+// joinsOthers reports whether the node was told of another one than itself. A name that
+// nobody is found under is one.
+func (m *Members) joinsOthers(ctx context.Context) bool {
+	return len(m.config.Join) > 0 && !slices.Equal(m.resolve(ctx, m.config.Join), []string{m.Addr()})
 }
 
 // resolve turns names into addresses; a name may stand for several.

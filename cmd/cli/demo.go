@@ -52,7 +52,7 @@ began. Where stdout is no terminal, print one line a second.`,
 			return c.demo(cmd.Context(), length, data, rate)
 		},
 	}
-	cmd.Flags().DurationVar(&length, "for", 20*time.Second, "how long to run")
+	node.DurationVar(cmd.Flags(), &length, "for", 20*time.Second, "how long to run")
 	cmd.Flags().StringVar(&data, "data", "", "data directory (default a temporary one)")
 	cmd.Flags().IntVar(&rate, "rate", 200, "tasks a second")
 	return cmd

@@ -43,10 +43,10 @@ type moveFlags struct {
 
 func (f *moveFlags) flags(fs *pflag.FlagSet) {
 	f.bulkFlags.flags(fs)
-	fs.DurationVar(&f.delay, "delay", 0, delayUsage)
+	node.DurationVar(fs, &f.delay, "delay", 0, delayUsage)
 	fs.StringVar(&f.at, "at", "", atUsage)
-	fs.DurationVar(&f.shift, "shift", 0, "with a filter: how much later, or earlier, each task is due than before")
-	fs.DurationVar(&f.spread, "spread", 0, "with a filter: each task is due up to this much later, by its id")
+	node.DurationVar(fs, &f.shift, "shift", 0, "with a filter: how much later, or earlier, each task is due than before")
+	node.DurationVar(fs, &f.spread, "spread", 0, "with a filter: each task is due up to this much later, by its id")
 	fs.Int64Var(&f.ifVersion, "if-version", 0, ifVersionUsage)
 }
 
@@ -159,12 +159,12 @@ func (f *updateFlags) flags(fs *pflag.FlagSet) {
 	fs.StringToStringVar(&f.attributes, "attr", nil, "headers of the task, instead of all that it has: --attr tenant=acme")
 	fs.BoolVar(&f.noAttr, "no-attr", false, "take the headers away")
 	fs.IntVar(&f.maxRetries, "max-retries", 0, "deliveries after the first; -1 is the topic's")
-	fs.DurationVar(&f.visibility, "visibility-timeout", 0, "how long a hold lasts; 0 is the topic's")
+	node.DurationVar(fs, &f.visibility, "visibility-timeout", 0, "how long a hold lasts; 0 is the topic's")
 	fs.Var(&f.backoff, "backoff", node.BackoffUsage)
 	fs.StringVar(&f.expireAt, "expire-at", "", "dead-letter the task when it was not delivered by then: RFC 3339")
-	fs.DurationVar(&f.expireAfter, "expire-after", 0, "dead-letter the task when it was not delivered so long after its due time")
+	node.DurationVar(fs, &f.expireAfter, "expire-after", 0, "dead-letter the task when it was not delivered so long after its due time")
 	fs.BoolVar(&f.noExpiry, "no-expiry", false, "never dead-letter it for being late")
-	fs.DurationVar(&f.delay, "delay", 0, delayUsage)
+	node.DurationVar(fs, &f.delay, "delay", 0, delayUsage)
 	fs.StringVar(&f.at, "at", "", atUsage)
 	fs.IntVar(&f.priority, "priority", 0, "0 to 9; of the tasks that are due, those of a higher one go first")
 	fs.StringVar(&f.fairness, "fairness-key", "", "tasks of one key take turns with those of others")

@@ -46,7 +46,7 @@ type enqueueFlags struct {
 
 func (f *enqueueFlags) flags(fs *pflag.FlagSet) {
 	fs.StringVar(&f.topic, "topic", "", "topic of the task (required)")
-	fs.DurationVar(&f.delay, "delay", 0, "how long from now the task is due, such as 5s (default now)")
+	node.DurationVar(fs, &f.delay, "delay", 0, "how long from now the task is due, such as 5s (default now)")
 	fs.StringVar(&f.at, "at", "", "when the task is due: RFC 3339 such as 2030-01-31T15:04:05.250Z")
 	fs.StringVar(&f.id, "id", "", "id of the task, unique in the topic; makes a repeat harmless (default a new UUIDv7)")
 	fs.StringVar(&f.payload, "payload", "", "what the worker gets")
@@ -54,7 +54,7 @@ func (f *enqueueFlags) flags(fs *pflag.FlagSet) {
 	fs.StringToStringVar(&f.attributes, "attr", nil, "headers of the task: --attr tenant=acme --attr kind=invoice")
 	fs.IntVar(&f.count, "count", 1, "enqueue so many; ids get -0, -1, ... appended")
 	fs.IntVar(&f.maxRetries, "max-retries", 0, "deliveries after the first (default the topic's)")
-	fs.DurationVar(&f.visibility, "visibility-timeout", 0, "how long a hold lasts (default the topic's)")
+	node.DurationVar(fs, &f.visibility, "visibility-timeout", 0, "how long a hold lasts (default the topic's)")
 	fs.Var(&f.backoff, "backoff", node.BackoffUsage+" (default the topic's)")
 	fs.IntVar(&f.priority, "priority", 0, "which of the tasks that are due goes first: 0, the lowest, to 9")
 	fs.StringVar(&f.fairness, "fairness-key", "", "tasks of one key take turns with those of others")
@@ -63,8 +63,8 @@ func (f *enqueueFlags) flags(fs *pflag.FlagSet) {
 	fs.StringVar(&f.concurrencyKey, "concurrency-key", "", "tasks of one key share the key concurrency of the topic")
 	fs.IntVar(&f.weight, "fairness-weight", 0, "how many tasks of the fairness key make a turn (default 1)")
 	f.key.flags(fs)
-	fs.DurationVar(&f.slack, "slack", 0, "how much later the task may run: tasks are spread evenly over it")
-	fs.DurationVar(&f.expireAfter, "expire-after", 0, "dead-letter the task when it was not delivered so long after its due time")
+	node.DurationVar(fs, &f.slack, "slack", 0, "how much later the task may run: tasks are spread evenly over it")
+	node.DurationVar(fs, &f.expireAfter, "expire-after", 0, "dead-letter the task when it was not delivered so long after its due time")
 }
 
 func (c *cli) enqueueCommand() *cobra.Command {

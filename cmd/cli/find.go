@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/ddq-io/ddq/api/client"
+	"github.com/ddq-io/ddq/cmd/node"
 )
 
 // moment is a time on the command line that may lie ahead: RFC 3339, or how long from now.
@@ -39,7 +40,7 @@ func (m *moment) Set(text string) error {
 		*m = moment{at: at, set: true}
 		return nil
 	}
-	from, err := time.ParseDuration(text)
+	from, err := node.ParseDuration(text)
 	if err != nil {
 		return fmt.Errorf("want RFC 3339 such as 2030-01-31T15:04:05Z, or how long from now such as 90m or -90m")
 	}
@@ -242,7 +243,7 @@ func (c *cli) taskDue() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&topic, "topic", "", "topic of the tasks (required)")
 	cmd.Flags().Var(&from, "from", "where the first bucket begins: RFC 3339, or 1h for an hour from now (default now)")
-	cmd.Flags().DurationVar(&width, "bucket", time.Minute, "how wide a bucket is")
+	node.DurationVar(cmd.Flags(), &width, "bucket", time.Minute, "how wide a bucket is")
 	cmd.Flags().IntVar(&buckets, "buckets", 10, "how many; at most 1,000")
 	return cmd
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/ddq-io/ddq/api/client"
+	"github.com/ddq-io/ddq/cmd/node"
 )
 
 // idempotencyFlags are a task's idempotency key on the command line.
@@ -18,7 +19,7 @@ type idempotencyFlags struct {
 
 func (f *idempotencyFlags) flags(fs *pflag.FlagSet) {
 	fs.StringVar(&f.key, "idempotency-key", "", "key that one task of the topic has at a time")
-	fs.DurationVar(&f.window, "idempotency-window", 0, "how long the key is taken, whatever becomes of its task (default while that is live)")
+	node.DurationVar(fs, &f.window, "idempotency-window", 0, "how long the key is taken, whatever becomes of its task (default while that is live)")
 	fs.StringVar(&f.onConflict, "on-conflict", "return", "when the key is taken: return its task, reject, or replace its task while that waits")
 }
 

@@ -3,6 +3,8 @@ package cli
 import (
 	"fmt"
 	"time"
+
+	"github.com/ddq-io/ddq/cmd/node"
 )
 
 // instant is a moment on the command line: RFC 3339, or how long ago.
@@ -29,7 +31,7 @@ func (i *instant) Set(text string) error {
 		*i = instant{at: at, set: true}
 		return nil
 	}
-	ago, err := time.ParseDuration(text)
+	ago, err := node.ParseDuration(text)
 	if err != nil || ago < 0 {
 		return fmt.Errorf("want RFC 3339 such as 2030-01-31T15:04:05Z, or how long ago such as 90m")
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/ddq-io/ddq/api/client"
+	"github.com/ddq-io/ddq/cmd/node"
 )
 
 // rateFlag is a rate on the command line: 100/s, 20/1m30s, or none.
@@ -39,8 +40,8 @@ func (r *rateFlag) Set(text string) (err error) {
 	if parsed.count, err = strconv.Atoi(count); err != nil || !found {
 		return fmt.Errorf("a rate is a number per duration, as in 100/s or 20/1m30s, or none")
 	}
-	if parsed.period, err = time.ParseDuration(per); err != nil {
-		if parsed.period, err = time.ParseDuration("1" + per); err != nil {
+	if parsed.period, err = node.ParseDuration(per); err != nil {
+		if parsed.period, err = node.ParseDuration("1" + per); err != nil {
 			return fmt.Errorf("a rate is a number per duration, as in 100/s or 20/1m30s: %w", err)
 		}
 	}
@@ -52,7 +53,11 @@ func rateText(count int, period time.Duration) string {
 	if count == 0 {
 		return "none"
 	}
-	return fmt.Sprintf("%d/%v", count, period)
+	per := node.DurationText(period)
+	if len(per) == 2 && per[0] == '1' {
+		per = per[1:] // 100/s is how it is typed
+	}
+	return fmt.Sprintf("%d/%s", count, per)
 }
 
 // limitFlags are the rates and caps of a topic.

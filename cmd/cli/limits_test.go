@@ -7,7 +7,7 @@ import (
 
 func TestRateFlagReadsWhatItWrites(t *testing.T) {
 	for text, want := range map[string]string{
-		"100/s": "100/1s", "20/1m30s": "20/1m30s", "1000/h": "1000/1h0m0s", "5/250ms": "5/250ms", "none": "none",
+		"100/s": "100/s", "20/1m30s": "20/1m30s", "1000/h": "1000/h", "50/1d": "50/d", "5/250ms": "5/250ms", "10/10s": "10/10s", "none": "none",
 	} {
 		var r, again rateFlag
 		if err := r.Set(text); err != nil || r.String() != want {

@@ -120,15 +120,6 @@ func orElse(s, otherwise string) string {
 	return s
 }
 
-// lasting writes a duration for people: long ones in days.
-func lasting(d time.Duration) string {
-	const day = 24 * time.Hour
-	if d >= 10*day && d%day == 0 {
-		return fmt.Sprintf("%d days", d/day)
-	}
-	return d.String()
-}
-
 // byteCount writes a size for people.
 func byteCount(n int64) string {
 	switch {

@@ -9,6 +9,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 
 	"github.com/ddq-io/ddq/api/client"
+	"github.com/ddq-io/ddq/cmd/node"
 )
 
 // printTask prints one task: as JSON, or a table for people.
@@ -37,7 +38,7 @@ func taskRows(t *client.Snapshot) []table.Row {
 		rows = append(rows, table.Row{"priority", t.Priority})
 	}
 	if t.VisibilityTimeout > 0 {
-		rows = append(rows, table.Row{"visibility timeout", lasting(t.VisibilityTimeout)})
+		rows = append(rows, table.Row{"visibility timeout", node.DurationText(t.VisibilityTimeout)})
 	}
 	for _, key := range sortedKeys(t.Attributes) {
 		rows = append(rows, table.Row{"attribute " + printable(key), printable(t.Attributes[key])})

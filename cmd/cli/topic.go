@@ -41,18 +41,18 @@ type policyFlags struct {
 
 func newPolicyFlags(fs *pflag.FlagSet) *policyFlags {
 	p := &policyFlags{fs: fs}
-	fs.DurationVar(&p.visibility, "visibility-timeout", 0, "how long a hold lasts unless extended")
+	node.DurationVar(fs, &p.visibility, "visibility-timeout", 0, "how long a hold lasts unless extended")
 	fs.IntVar(&p.maxRetries, "max-retries", 0, "deliveries after the first before a task is dead-lettered")
 	fs.Var(&p.backoff, "backoff", node.BackoffUsage)
-	fs.DurationVar(&p.maxDelay, "max-delay", 0, "farthest due time")
+	node.DurationVar(fs, &p.maxDelay, "max-delay", 0, "farthest due time")
 	fs.IntVar(&p.maxPayload, "max-payload", 0, "most bytes of a payload")
-	fs.DurationVar(&p.doneRetention, "done-retention", 0, "how long done tasks are kept")
+	node.DurationVar(fs, &p.doneRetention, "done-retention", 0, "how long done tasks are kept")
 	p.limits.flags(fs)
-	fs.DurationVar(&p.deadRetention, "dead-retention", 0, "how long dead letters are kept (0: for ever)")
+	node.DurationVar(fs, &p.deadRetention, "dead-retention", 0, "how long dead letters are kept (0: for ever)")
 	fs.IntVar(&p.maxDead, "max-dead", 0, "most dead letters; beyond it the oldest are deleted (0: any number)")
 	fs.IntVar(&p.maxBacklog, "max-backlog", 0, "most tasks that may wait; beyond it enqueues are refused (0: any number)")
 	fs.IntVar(&p.ageing, "priority-ageing", 0, "one of so many deliveries is that of the task due for longest, whatever its priority")
-	fs.DurationVar(&p.watch, "watch-retention", 0, "how long what happens to tasks is kept for ddq watch: 1s to 168h (0: not at all)")
+	node.DurationVar(fs, &p.watch, "watch-retention", 0, "how long what happens to tasks is kept for ddq watch: 1s to 168h (0: not at all)")
 	fs.IntVar(&p.watchMax, "watch-max-events", 0, "how many of these changes each shard keeps (0: 100,000)")
 	fs.StringArrayVar(&p.indexed, "index-attribute", nil, "attribute by which tasks are found quickly, up to four times; instead of those of before (none: none)")
 	return p
@@ -237,7 +237,7 @@ func (c *cli) topicResume() *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().DurationVar(&ramp, "ramp", 0, "how long deliveries rise to full speed (default not at all)")
+	node.DurationVar(cmd.Flags(), &ramp, "ramp", 0, "how long deliveries rise to full speed (default not at all)")
 	return cmd
 }
 

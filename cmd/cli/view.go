@@ -9,6 +9,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 
 	"github.com/ddq-io/ddq/api/client"
+	"github.com/ddq-io/ddq/cmd/node"
 )
 
 // The views are what -o json prints, where it is not one of the client's types. Scripts
@@ -88,16 +89,16 @@ func viewTopicStatus(s client.TopicStatus) topicView {
 func (v topicView) rows() []table.Row {
 	rows := []table.Row{
 		{"name", v.Name}, {"paused", v.paused()}, {"shards", v.shards()},
-		{"visibility timeout", lasting(millis(v.VisibilityTimeoutMs))}, {"max retries", v.MaxRetries}, {"backoff", backoffText(v.Backoff)},
-		{"max delay", lasting(millis(v.MaxDelayMs))}, {"max payload", byteCount(int64(v.MaxPayloadBytes))},
-		{"done retention", lasting(millis(v.DoneRetentionMs))}, {"dead retention", lastingOr(v.DeadRetentionMs, "for ever")},
+		{"visibility timeout", node.DurationText(millis(v.VisibilityTimeoutMs))}, {"max retries", v.MaxRetries}, {"backoff", backoffText(v.Backoff)},
+		{"max delay", node.DurationText(millis(v.MaxDelayMs))}, {"max payload", byteCount(int64(v.MaxPayloadBytes))},
+		{"done retention", node.DurationText(millis(v.DoneRetentionMs))}, {"dead retention", lastingOr(v.DeadRetentionMs, "for ever")},
 		{"max dead", countOr(v.MaxDead, "any number")}, {"max backlog", countOr(v.MaxBacklog, "any number")}, {"priority ageing", v.PriorityAgeing}, {"version", v.Version},
 	}
 	if v.RampMs > 0 {
-		rows = append(rows, table.Row{"resumed", fmt.Sprintf("%s, rising for %s", v.ResumedAt, lasting(millis(v.RampMs)))})
+		rows = append(rows, table.Row{"resumed", fmt.Sprintf("%s, rising for %s", v.ResumedAt, node.DurationText(millis(v.RampMs)))})
 	}
 	if v.WatchRetentionMs > 0 {
-		rows = append(rows, table.Row{"watch retention", fmt.Sprintf("%s, %d changes a shard", lasting(millis(v.WatchRetentionMs)), v.WatchMaxEvents)})
+		rows = append(rows, table.Row{"watch retention", fmt.Sprintf("%s, %d changes a shard", node.DurationText(millis(v.WatchRetentionMs)), v.WatchMaxEvents)})
 	}
 	rows = append(rows, v.limitsView.rows()...)
 	if len(v.IndexedAttributes) > 0 || v.indexing() > 0 {
@@ -137,7 +138,7 @@ func lastingOr(ms int64, zero string) string {
 	if ms == 0 {
 		return zero
 	}
-	return lasting(millis(ms))
+	return node.DurationText(millis(ms))
 }
 
 func countOr(n int, zero string) string {

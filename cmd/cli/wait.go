@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ddq-io/ddq/api/client"
+	"github.com/ddq-io/ddq/cmd/node"
 )
 
 // errNotSettled is the outcome of a wait that was too short.
@@ -47,7 +48,7 @@ task that is done is not found.`,
 		},
 	}
 	cmd.Flags().StringVar(&topic, "topic", "", anyTopic)
-	cmd.Flags().DurationVar(&wait, "for", time.Minute, "how long to wait")
+	node.DurationVar(cmd.Flags(), &wait, "for", time.Minute, "how long to wait")
 	return cmd
 }
 
@@ -88,7 +89,7 @@ to be confirmed.`,
 		},
 	}
 	cmd.Flags().StringVar(&topic, "topic", "", anyTopic)
-	cmd.Flags().DurationVar(&o.Wait, "wait", 0, "how long to wait for the worker to end the task, at most 1m")
+	node.DurationVar(cmd.Flags(), &o.Wait, "wait", 0, "how long to wait for the worker to end the task, at most 1m")
 	cmd.Flags().BoolVar(&o.OrDelete, "or-delete", false, "delete the task when no worker holds it")
 	return cmd
 }

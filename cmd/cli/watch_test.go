@@ -18,7 +18,7 @@ func TestWatchCommand(t *testing.T) {
 		t.Errorf("a topic that keeps nothing: %s", got.err)
 	}
 	ddq(exitOK, "topic", "set", "mail", "--watch-retention", "1h")
-	if got := ddq(exitOK, "topic", "describe", "mail"); !strings.Contains(got.out, "1h0m0s, 100000 changes a shard") {
+	if got := ddq(exitOK, "topic", "describe", "mail"); !strings.Contains(got.out, "1h, 100000 changes a shard") {
 		t.Errorf("described as %s", got.out)
 	}
 	ddq(exitOK, "enqueue", "--topic", "mail", "--id", "a", "--delay", "1h")

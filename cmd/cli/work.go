@@ -20,6 +20,7 @@ import (
 
 	"github.com/ddq-io/ddq/api/client"
 	"github.com/ddq-io/ddq/api/worker"
+	"github.com/ddq-io/ddq/cmd/node"
 )
 
 type workFlags struct {
@@ -39,8 +40,8 @@ func (f *workFlags) flags(fs *pflag.FlagSet) {
 	fs.StringVar(&f.command, "exec", "", "shell command for each task (default print it)")
 	fs.BoolVar(&f.result, "result", false, "with --exec: what a command prints is the result of its task, and not printed here")
 	fs.Int64Var(&f.count, "count", 0, "stop after so many tasks (default never)")
-	fs.DurationVar(&f.timeout, "handler-timeout", 0, "how long a task may run; then its command is killed, and the attempt has failed (default no limit)")
-	fs.DurationVar(&f.grace, "grace", 30*time.Second, "how long running tasks may go on after SIGINT")
+	node.DurationVar(fs, &f.timeout, "handler-timeout", 0, "how long a task may run; then its command is killed, and the attempt has failed (default no limit)")
+	node.DurationVar(fs, &f.grace, "grace", 30*time.Second, "how long running tasks may go on after SIGINT")
 	fs.BoolVar(&f.direct, "direct", false, "connect to every node: no task takes a hop between nodes")
 }
 

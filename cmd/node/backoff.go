@@ -74,7 +74,7 @@ func (b *Backoff) setOption(option string) (err error) {
 }
 
 func positive(text string) (time.Duration, error) {
-	d, err := time.ParseDuration(text)
+	d, err := ParseDuration(text)
 	if err == nil && d < 0 {
 		err = fmt.Errorf("must not be negative")
 	}
@@ -88,9 +88,9 @@ func (b *Backoff) policy() store.Backoff {
 
 // BackoffText writes a backoff as Set reads it.
 func BackoffText(kind string, base, most time.Duration, jitter int) string {
-	text := fmt.Sprintf("%s,base=%v", kind, base)
+	text := fmt.Sprintf("%s,base=%s", kind, DurationText(base))
 	if most > 0 {
-		text += fmt.Sprintf(",max=%v", most)
+		text += fmt.Sprintf(",max=%s", DurationText(most))
 	}
 	if jitter > 0 {
 		text += fmt.Sprintf(",jitter=%d", jitter)

@@ -5,7 +5,7 @@ import "testing"
 func TestBackoffFlagReadsWhatItWrites(t *testing.T) {
 	for _, tc := range []struct{ in, want string }{
 		{"fixed", "fixed,base=1s"},
-		{"exponential,base=1s,max=1m,jitter=10", "exponential,base=1s,max=1m0s,jitter=10"},
+		{"exponential,base=1s,max=1m,jitter=10", "exponential,base=1s,max=1m,jitter=10"},
 		{"linear, base=500ms, jitter=5%", "linear,base=500ms,jitter=5"},
 		{"quadratic,base=0s", "quadratic,base=0s"},
 	} {

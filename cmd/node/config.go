@@ -41,7 +41,7 @@ func (cfg *Config) Flags(fs *pflag.FlagSet) {
 	fs.StringVar(&cfg.HTTPAddr, "http-addr", "127.0.0.1:8080", "where to serve /metrics, /healthz and /readyz, or off")
 	fs.StringVar(&cfg.PprofAddr, "pprof-addr", "", "loopback address to serve profiles at (default none)")
 	fs.BoolVar(&cfg.Insecure, "insecure", false, "accept listeners that other machines can reach, without authentication")
-	fs.DurationVar(&cfg.ShutdownGrace, "shutdown-grace", 30*time.Second, "how long to wait for running tasks when stopping")
+	DurationVar(fs, &cfg.ShutdownGrace, "shutdown-grace", 30*time.Second, "how long to wait for running tasks when stopping")
 	fs.StringVar(&cfg.LogLevel, "log-level", "info", "debug, info, warn or error")
 	fs.StringVar(&cfg.LogFormat, "log-format", "text", "text or json")
 	cfg.Fleet.flags(fs)
