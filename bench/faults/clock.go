@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ddq-io/ddq/api/client"
 	"github.com/ddq-io/ddq/bench"
 )
 
@@ -36,6 +37,19 @@ func clockFaults() []Fault {
 			Cost: "nothing is due until it is right again",
 		},
 		{
+			Name: "clock-ahead-and-back", What: "the store's clock is set an hour ahead for some seconds, and put right again", Stores: on, Compiler: true, once: true,
+			tune: func(s *setting) { s.skewed, s.mix = true, s.mix.withoutRetries() },
+			strike: func(ctx context.Context, r *round) error {
+				return setClock(ctx, r, time.Hour, func() error {
+					if err := r.awaitNothingRetries(ctx); err != nil {
+						return err
+					}
+					return r.setStoreClock(0)
+				})
+			},
+			Cost: "as clock-ahead; a retry whose backoff began meanwhile waits for as long as the clock was ahead",
+		},
+		{
 			Name: "clock-node", What: "the clock of a node is set an hour ahead or back for some seconds, not the store's", Stores: onAnyRedis(), strike: setNodeClock,
 			Cost: "nothing",
 		},
@@ -56,6 +70,42 @@ func setClock(ctx context.Context, r *round, by time.Duration, end func() error)
 		}
 		return r.awaitWhole(ctx)
 	})
+}
+
+// awaitNothingRetries waits, while the clock is ahead, until every task whose hold ran out
+// when it was set was delivered again. One that waits for a retry when the clock is put right
+// rests for an hour, and so does what waits behind it: an ordering key, say.
+func (r *round) awaitNothingRetries(ctx context.Context) error {
+	return r.nodes[0].ask(func(c *client.Client) error {
+		for end := time.Now().Add(upWithin); time.Now().Before(end); {
+			n, err := retrying(ctx, c)
+			if n == 0 || err != nil {
+				return err
+			}
+			if err := r.sleep(ctx, 5*time.Millisecond); err != nil {
+				return err
+			}
+		}
+		return errors.New("tasks are retried all the time")
+	})
+}
+
+// retrying counts the tasks that wait for a retry by a clock that is an hour ahead, and those
+// whose hold began before it was set: it ran out then, and they are about to be retried.
+func retrying(ctx context.Context, c *client.Client) (n int, err error) {
+	apart := time.Now().Add(30 * time.Minute) // moments by the right clock lie before it, and those by the other one behind
+	for _, name := range topics() {
+		for task, err := range c.List(ctx, name, client.StateUnknown) {
+			if err != nil {
+				return 0, err
+			}
+			held := !task.HoldDeadline.IsZero()
+			if held && task.HoldDeadline.Before(apart) || !held && task.Due.After(apart) {
+				n++
+			}
+		}
+	}
+	return n, nil
 }
 
 // setStoreClock sets the clock of the store, which is the node's on the embedded one.

@@ -33,6 +33,12 @@ func usualMix() Mix {
 	return Mix{Delete: 40, Reschedule: 40, Nack: 40, Retry: 20, Release: 20, Permanent: 5, Poison: 5, Slow: 10, Twice: 20, Edit: 80, Key: 30, Slack: 50, Bulk: 40}
 }
 
+// withoutRetries is the mix without tasks that are given back, or whose hold runs out.
+func (m Mix) withoutRetries() Mix {
+	m.Nack, m.Retry, m.Release, m.Poison, m.Slow = 0, 0, 0, 0, 0
+	return m
+}
+
 // fate is what happens to a task, decided by the seed and its number alone.
 type fate int
 
