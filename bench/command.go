@@ -27,6 +27,7 @@ worker process. It exits 1 when a task was lost, early or duplicated.`,
 		{"herd", "Tasks due at one instant: when do the first and the last start"},
 		{"trickle", "Single calls at an even rate, of tasks due a second later: what does each cost, how late is it"},
 		{"backlog", "Preload tasks due later than an hour, weigh them, then measure on top of them"},
+		{"in-flight", "The default of a worker's tasks in flight against numbers set by hand, in turns"},
 		{"restart", "kill -9 under load: time to the first due delivery, and nothing lost"},
 	} {
 		cmd.AddCommand(workloadCommand(w.name, w.short))
@@ -68,6 +69,9 @@ func (o *Options) Bind(cmd *cobra.Command) {
 	f.Int64Var(&o.Seed, "seed", time.Now().Unix(), "number of the run: the same makes the same ids and payloads")
 	f.IntVar(&o.Producers, "producers", 64, "single calls at a time")
 	f.IntVar(&o.Concurrency, "concurrency", 64, "handlers at a time")
+	f.IntVar(&o.Workers, "workers", 2, "workers of ddq that share the handlers")
+	f.IntVar(&o.InFlight, "in-flight", maxInFlight, "most tasks in flight of a worker of ddq; 0 leaves it to the worker")
+	f.DurationVar(&o.Hold, "hold", 0, "how long a handler takes (restart: 20ms)")
 	f.IntVar(&o.Payload, "payload", 200, "bytes a task carries")
 	f.IntVar(&o.Backlog, "backlog", -1, "tasks due later than an hour that lie in the store meanwhile (default 1000, for backlog and restart 1000000)")
 	f.IntSliceVar(&o.Rates, "rate", []int{100, 2000}, "single calls a second in trickle, one line for each")
@@ -123,6 +127,8 @@ func WorkerCommand(systems ...System) *cobra.Command {
 	f.StringVar(&name, "system", "", "system under test")
 	f.StringVar(&target, "target", "", "where it runs")
 	f.IntVar(&w.concurrency, "concurrency", 64, "handlers at a time")
+	f.IntVar(&w.workers, "workers", 1, "workers that share them")
+	f.IntVar(&w.inFlight, "in-flight", 0, "most tasks in flight of each")
 	f.DurationVar(&w.hold, "hold", 0, "how long a handler takes")
 	return cmd
 }

@@ -13,14 +13,6 @@ import (
 // DDQ is ddq itself, through its public client.
 func DDQ() System { return System{Name: "ddq", Open: openDDQ, Dial: dialDDQ} }
 
-// ddqMaxInFlight is how many tasks the worker takes ahead of its handlers. They
-// do nothing, so what counts is the way to the server and back.
-const ddqMaxInFlight = 10_000
-
-// ddqWorkers is how many workers the worker process runs, as a service that shares
-// its load runs several processes: what is due at one instant finds all its credit.
-const ddqWorkers = 2
-
 // ddqDriver produces and works on one topic over one connection.
 type ddqDriver struct {
 	client   *client.Client
@@ -69,7 +61,7 @@ func (d *ddqDriver) Work(ctx context.Context, s Session) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var connected atomic.Int32
-	n := max(1, min(ddqWorkers, s.Concurrency))
+	n := max(1, min(s.Workers, s.Concurrency))
 	errs := make([]error, n)
 	var all sync.WaitGroup
 	for i := range errs {
@@ -91,7 +83,7 @@ func (d *ddqDriver) worker(s Session, concurrency int, connected func()) *sdk.Wo
 	return sdk.New(d.client.Conn(), sdk.Config{
 		Topic:       d.topic,
 		Concurrency: concurrency,
-		MaxInFlight: max(ddqMaxInFlight, concurrency),
+		MaxInFlight: s.InFlight,
 		Observe: func(e sdk.Event) {
 			switch e.Kind {
 			case sdk.Connected:

@@ -11,7 +11,7 @@
 // Nouns, a file each: an Instance is a running system, a Driver speaks to it, a
 // load is what the producers send, a Recorder notes what the worker sees, a
 // Tally (of package ledger) holds promises against deliveries, a Line is what comes out. A
-// scenario file (throughput, lateness, herd, backlog, restart) puts them
+// scenario file (throughput, lateness, herd, in-flight, backlog, restart) puts them
 // together. The same scenarios run against every System, which is what makes
 // the figures of bench/peers comparable.
 //

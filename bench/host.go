@@ -26,9 +26,10 @@ type host struct {
 }
 
 // startWorker starts a worker process for an instance; it takes no deliveries yet.
-func startWorker(box *Box, o Options, system, target string, hold time.Duration) (*host, error) {
+func startWorker(box *Box, o Options, system, target string) (*host, error) {
 	args := append(append([]string(nil), o.Worker[1:]...),
-		"--system", system, "--target", target, "--concurrency", strconv.Itoa(o.Concurrency), "--hold", hold.String())
+		"--system", system, "--target", target, "--concurrency", strconv.Itoa(o.Concurrency), "--hold", o.Hold.String(),
+		"--workers", strconv.Itoa(o.Workers), "--in-flight", strconv.Itoa(o.InFlight))
 	cmd := exec.Command(o.Worker[0], args...)
 	in, err := cmd.StdinPipe()
 	if err != nil {

@@ -29,7 +29,7 @@ type lab struct {
 }
 
 // setUp starts everything. tearDown must be called also when it fails.
-func (l *lab) setUp(ctx context.Context, hold time.Duration) (err error) {
+func (l *lab) setUp(ctx context.Context) (err error) {
 	if l.box, err = NewBox(); err != nil {
 		return err
 	}
@@ -39,7 +39,7 @@ func (l *lab) setUp(ctx context.Context, hold time.Duration) (err error) {
 	if l.driver, err = l.system.Dial(ctx, l.inst.Target); err != nil {
 		return fmt.Errorf("%s: %w", l.system.Name, err)
 	}
-	l.host, err = startWorker(l.box, l.o, l.system.Name, l.inst.Target, hold)
+	l.host, err = startWorker(l.box, l.o, l.system.Name, l.inst.Target)
 	return err
 }
 

@@ -44,11 +44,20 @@ func (l *lab) herd(ctx context.Context) error {
 // timed enqueues n tasks in batches, each due lead and then offset(i) from now,
 // and measures how late they start.
 func (l *lab) timed(ctx context.Context, workload string, n int, lead time.Duration, offset func(int) time.Duration) (Line, span, error) {
+	if err := l.warm(ctx); err != nil {
+		return Line{}, span{}, err
+	}
+	line, sent, err := l.due(ctx, workload, n, lead, offset)
+	if err != nil {
+		return line, sent, err
+	}
+	return line, sent, l.host.pause(ctx)
+}
+
+// due is the measured part of timed, of a worker that is at work.
+func (l *lab) due(ctx context.Context, workload string, n int, lead time.Duration, offset func(int) time.Duration) (Line, span, error) {
 	line, m := l.line(workload, n), l.maker()
 	line.Mode = "batch"
-	if err := l.warm(ctx); err != nil {
-		return line, span{}, err
-	}
 	if err := l.host.expect(ctx, m.run, n); err != nil {
 		return line, span{}, err
 	}
@@ -72,10 +81,7 @@ func (l *lab) timed(ctx context.Context, workload string, n int, lead time.Durat
 		line.FirstMS = round(float64(r.FirstStart-base.UnixNano())/1e6, 3)
 		line.LastMS = round(float64(r.LastStart-base.UnixNano()-int64(offset(n-1)))/1e6, 3)
 	}
-	if err := settle(&line, r, n); err != nil {
-		return line, sent, err
-	}
-	return line, sent, l.host.pause(ctx)
+	return line, sent, settle(&line, r, n)
 }
 
 // warm opens the worker's session and passes tasks through every party once.

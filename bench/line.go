@@ -22,7 +22,8 @@ type Line struct {
 	Workload    string `json:"workload"`
 	Mode        string `json:"mode,omitempty"` // how producers called: batch or single
 	Store       string `json:"store"`
-	Settings    string `json:"settings,omitempty"` // apart from the system's defaults
+	Settings    string `json:"settings,omitempty"`  // apart from the system's defaults
+	InFlight    string `json:"in_flight,omitempty"` // of each worker, where settings are compared
 	Seed        int64  `json:"seed"`
 	Tasks       int    `json:"tasks"`
 	Payload     int    `json:"payload"`

@@ -9,6 +9,10 @@ import (
 	"time"
 )
 
+// maxInFlight is the most tasks that a server lets a worker have in flight, unless it says
+// otherwise.
+const maxInFlight = 10_000
+
 // Options say what to run and how hard.
 type Options struct {
 	// Store is where ddq keeps tasks: embedded, memory, redis-everysec (also
@@ -35,6 +39,13 @@ type Options struct {
 	Producers int
 	// Concurrency is how many handlers run at a time.
 	Concurrency int
+	// Workers is how many workers of ddq share the handlers.
+	Workers int
+	// InFlight is how many tasks a worker of ddq may have in flight; 0 leaves it to the
+	// worker.
+	InFlight int
+	// Hold is how long a handler takes.
+	Hold time.Duration
 	// Payload is the bytes a task carries, at least 24.
 	Payload int
 	// Policies are what every task of ddq uses: see --policies. None by default.
@@ -62,6 +73,12 @@ func (o Options) Validate() error {
 		return errors.New("--producers must be between 1 and 10000")
 	case o.Concurrency < 1 || o.Concurrency > 10_000:
 		return errors.New("--concurrency must be between 1 and 10000")
+	case o.Workers < 1 || o.Workers > 10_000:
+		return errors.New("--workers must be between 1 and 10000")
+	case o.InFlight < 0 || o.InFlight > maxInFlight:
+		return fmt.Errorf("--in-flight must be between 0 and %d", maxInFlight)
+	case o.Hold < 0 || o.Hold > time.Minute:
+		return errors.New("--hold must be between 0 and 1m")
 	case o.Payload < stampSize || o.Payload > 1<<20:
 		return fmt.Errorf("--payload must be between %d and %d", stampSize, 1<<20)
 	case slices.ContainsFunc(o.Rates, func(r int) bool { return r < 1 || r > 100_000 }):

@@ -47,6 +47,7 @@ var columns = []column{
 	{"system", func(l Line) string { return l.System }},
 	{"store", func(l Line) string { return l.Store }},
 	{"mode", func(l Line) string { return l.Mode }},
+	{"in flight", func(l Line) string { return l.InFlight }},
 	{"tasks", func(l Line) string { return strconv.Itoa(l.Tasks) }},
 	{"rate/s", func(l Line) string { return number(float64(l.Rate), 0) }},
 	{"backlog", func(l Line) string { return strconv.Itoa(l.Backlog) }},

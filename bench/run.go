@@ -8,11 +8,10 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
-	"time"
 )
 
 // Workloads are the names that Run takes.
-var workloads = []string{"throughput", "lateness", "herd", "trickle", "backlog", "restart"}
+var workloads = []string{"throughput", "lateness", "herd", "trickle", "backlog", "restart", "in-flight"}
 
 // Run plays one workload against a system and emits its lines. The error is
 // also set when a line shows a broken promise; its lines are emitted all the
@@ -37,11 +36,10 @@ func Run(ctx context.Context, o Options, system System, workload string, emit fu
 			err = fmt.Errorf("stopping %s: %w", system.Name, downErr)
 		}
 	}()
-	var hold time.Duration
 	if workload == "restart" {
-		hold = restartHold
+		l.o.Hold = restartHold
 	}
-	if err := l.setUp(ctx, hold); err != nil {
+	if err := l.setUp(ctx); err != nil {
 		return err
 	}
 	if err := l.play(ctx, workload); err != nil {
@@ -67,6 +65,8 @@ func (l *lab) play(ctx context.Context, workload string) error {
 		return l.lateness(ctx)
 	case "herd":
 		return l.herd(ctx)
+	case "in-flight":
+		return l.inFlight(ctx)
 	case "trickle":
 		return l.trickle(ctx)
 	}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -40,7 +41,7 @@ type ddqServer struct {
 func openDDQ(ctx context.Context, o Options, box *Box) (*Instance, error) {
 	topic := fmt.Sprintf("bench-%d", o.Seed)
 	if o.Addr != "" {
-		return describeDDQ(ctx, &Instance{Target: o.policies.target(o.Addr, topic), Addr: o.Addr}, o.Addr, topic, o.policies)
+		return describeDDQ(ctx, &Instance{Target: o.policies.target(o.Addr, topic), Addr: o.Addr}, o.Addr, topic, o)
 	}
 	inst := &Instance{Store: o.Store}
 	s := &ddqServer{}
@@ -55,7 +56,7 @@ func openDDQ(ctx context.Context, o Options, box *Box) (*Instance, error) {
 	inst.Server = []*Process{s.process}
 	inst.StoreBytes = s.storeBytes(o.Store)
 	inst.Restart = s.restart
-	return describeDDQ(ctx, inst, s.grpcAddr, topic, o.policies)
+	return describeDDQ(ctx, inst, s.grpcAddr, topic, o)
 }
 
 // openStore starts the store where it is a process of its own, and returns what
@@ -193,7 +194,7 @@ func PlainEnv() []string {
 }
 
 // describeDDQ makes the topic and asks the server what it is.
-func describeDDQ(ctx context.Context, inst *Instance, addr, topic string, p policies) (*Instance, error) {
+func describeDDQ(ctx context.Context, inst *Instance, addr, topic string, o Options) (*Instance, error) {
 	c, err := client.Dial(addr, client.Config{Timeout: adminTimeout})
 	if err != nil {
 		return nil, err
@@ -203,12 +204,12 @@ func describeDDQ(ctx context.Context, inst *Instance, addr, topic string, p poli
 	if err != nil {
 		return nil, fmt.Errorf("server at %s: %s", addr, err.Error()) // not wrapped: ddq would explain it for its own --addr
 	}
-	if _, err := c.CreateTopic(ctx, topic, p.topic()); err != nil {
+	if _, err := c.CreateTopic(ctx, topic, o.policies.topic()); err != nil {
 		return nil, fmt.Errorf("create topic %s: %w", topic, err)
 	}
 	inst.Version = server.Version
-	inst.Settings = strings.TrimPrefix(fmt.Sprintf("%s, %d workers take %d in flight each", inst.Settings, ddqWorkers, ddqMaxInFlight), ", ")
-	if len(p) > 0 {
+	inst.Settings = strings.TrimPrefix(fmt.Sprintf("%s, %s", inst.Settings, workersOf(o)), ", ")
+	if p := o.policies; len(p) > 0 {
 		inst.Settings += ", tasks use " + strings.Join(p, ", ")
 	}
 	if inst.Store == "" {
@@ -219,6 +220,15 @@ func describeDDQ(ctx context.Context, inst *Instance, addr, topic string, p poli
 		inst.Close = func(ctx context.Context) error { return deleteTopic(ctx, addr, topic) }
 	}
 	return inst, nil
+}
+
+// workersOf says how many workers there are and what each takes.
+func workersOf(o Options) string {
+	most := strconv.Itoa(o.InFlight)
+	if o.InFlight == 0 {
+		most = "the default"
+	}
+	return fmt.Sprintf("%d workers take %s in flight each", o.Workers, most)
 }
 
 // pending counts the tasks of a topic that wait.

@@ -29,6 +29,9 @@ type Delivery struct {
 type Session struct {
 	// Concurrency is the most handlers at a time.
 	Concurrency int
+	// Workers is how many workers share them, and InFlight the most tasks in flight of
+	// each, 0 for the default; for systems that know such a thing.
+	Workers, InFlight int
 	// Ready is called once, when deliveries can come.
 	Ready func()
 	// Handle is the handler, called for each delivery; it never fails.

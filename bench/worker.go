@@ -58,6 +58,8 @@ type event struct {
 type worker struct {
 	driver      Driver
 	concurrency int
+	workers     int
+	inFlight    int
 	hold        time.Duration // how long a handler takes
 
 	out struct {
@@ -132,6 +134,8 @@ func (w *worker) work(ctx context.Context) error {
 		defer close(w.gone)
 		err := w.driver.Work(ctx, Session{
 			Concurrency: w.concurrency,
+			Workers:     w.workers,
+			InFlight:    w.inFlight,
 			Ready:       func() { _ = w.tell(event{Event: eventWorking}) },
 			Handle:      w.handle,
 			Acked:       func(n int) { w.current().Acked(n, time.Now()) },
