@@ -3,10 +3,9 @@ package peer
 import (
 	"time"
 
-	"google.golang.org/protobuf/types/known/timestamppb"
-
 	"github.com/ddq-io/ddq/actors"
 	"github.com/ddq-io/ddq/api/ddqv1"
+	"github.com/ddq-io/ddq/api/wire"
 	"github.com/ddq-io/ddq/store"
 )
 
@@ -14,70 +13,17 @@ import (
 func deliveriesOf(topic string, from []*ddqv1.Delivery) []actors.Delivery {
 	tasks, out := make([]store.Task, len(from)), make([]actors.Delivery, len(from))
 	for i, d := range from {
-		taskOf(&tasks[i], d.Task)
+		wire.ReadTask(&tasks[i], d.Task)
 		out[i] = actors.Delivery{
 			Topic:      topic,
 			Task:       &tasks[i],
 			MaxRetries: tasks[i].MaxRetries,
 			Token:      d.HoldToken,
-			Deadline:   millisOf(d.Task.GetHoldDeadline()),
+			Deadline:   wire.Millis(d.Task.GetHoldDeadline()),
 			HoldFor:    time.Duration(d.HoldMs) * time.Millisecond,
 		}
 	}
 	return out
-}
-
-func taskOf(t *store.Task, from *ddqv1.Task) {
-	t.ID, t.Payload = from.GetId(), from.GetPayload()
-	t.Due, t.Created = millisOf(from.GetExecuteTime()), millisOf(from.GetCreatedAt())
-	t.Expires = millisOf(from.GetExpireTime())
-	t.MaxRetries = int(from.GetMaxRetries())
-	t.Attempt = int(from.GetRetryCount()) + 1
-	t.LastError = from.GetLastError()
-	t.Edits = max(0, from.GetVersion()-1)
-	t.Visibility = time.Duration(from.GetVisibilityTimeoutMs()) * time.Millisecond
-	t.Backoff = backoffOf(from.GetBackoff())
-	if key := from.GetIdempotencyKey(); key != "" {
-		t.Key = &store.Key{Text: key}
-	}
-	traits := store.Traits{
-		Priority: int(from.GetPriority()), FairnessKey: from.GetFairnessKey(), FairnessWeight: int(from.GetFairnessWeight()),
-		RateKey: from.GetRateKey(), ConcurrencyKey: from.GetConcurrencyKey(), OrderingKey: from.GetOrderingKey(),
-	}
-	if traits != (store.Traits{}) {
-		t.Traits = new(store.Traits)
-		*t.Traits = traits
-	}
-	for _, a := range from.GetAttributes() {
-		t.Attributes = append(t.Attributes, store.Attribute{Key: a.Key, Value: a.Value})
-	}
-}
-
-// backoffKinds are those of the wire.
-var backoffKinds = map[ddqv1.BackoffKind]store.BackoffKind{
-	ddqv1.BackoffKind_BACKOFF_KIND_FIXED:       store.BackoffFixed,
-	ddqv1.BackoffKind_BACKOFF_KIND_LINEAR:      store.BackoffLinear,
-	ddqv1.BackoffKind_BACKOFF_KIND_QUADRATIC:   store.BackoffQuadratic,
-	ddqv1.BackoffKind_BACKOFF_KIND_EXPONENTIAL: store.BackoffExponential,
-}
-
-func backoffOf(b *ddqv1.Backoff) *store.Backoff {
-	if b == nil {
-		return nil
-	}
-	return &store.Backoff{
-		Kind:   backoffKinds[b.GetKind()],
-		Base:   time.Duration(b.GetBaseMs()) * time.Millisecond,
-		Max:    time.Duration(b.GetMaxMs()) * time.Millisecond,
-		Jitter: int(b.GetJitterPercent()),
-	}
-}
-
-func millisOf(t *timestamppb.Timestamp) store.Millis {
-	if t == nil {
-		return 0
-	}
-	return store.Millis(t.AsTime().UnixMilli())
 }
 
 // appendNotice adds a notice to a frame.
@@ -95,7 +41,7 @@ func appendNotice(f *ddqv1.NotifyRequest, n *actors.Notice) {
 			}
 		}
 		for k := range w.Traits {
-			w.Traits[k] = traitsWire(p.Tasks[k].Traits)
+			w.Traits[k] = wire.PutTraits(p.Tasks[k].Traits)
 		}
 		f.Pending = append(f.Pending, w)
 	}
@@ -143,17 +89,6 @@ func cancelsOf(from []*ddqv1.Cancel) []actors.CancelAsk {
 		asks[i] = actors.CancelAsk{ID: c.TaskId, Token: c.HoldToken}
 	}
 	return asks
-}
-
-// traitsWire returns empty traits for a task without any.
-func traitsWire(t *store.Traits) *ddqv1.Traits {
-	if t == nil {
-		return &ddqv1.Traits{}
-	}
-	return &ddqv1.Traits{
-		Priority: int32(t.Priority), FairnessKey: t.FairnessKey, FairnessWeight: int32(t.FairnessWeight),
-		RateKey: t.RateKey, ConcurrencyKey: t.ConcurrencyKey, OrderingKey: t.OrderingKey,
-	}
 }
 
 func statusOf(r *ddqv1.DescribePeerResponse) actors.PeerStatus {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"unicode/utf8"
 
+	"github.com/ddq-io/ddq/api/wire"
+
 	"github.com/ddq-io/ddq/actors"
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/api/ddqv1"
@@ -91,7 +93,7 @@ func (a *admin) DeleteTopic(ctx context.Context, r *ddqv1.DeleteTopicRequest) (*
 
 func (a *admin) PauseTopic(ctx context.Context, r *ddqv1.PauseTopicRequest) (*ddqv1.PauseTopicResponse, error) {
 	if !r.Delivery && !r.Enqueue {
-		return nil, invalid("OUT_OF_RANGE_FIELD", "delivery", "or enqueue must be set: there is nothing to pause")
+		return nil, wire.Invalid("OUT_OF_RANGE_FIELD", "delivery", "or enqueue must be set: there is nothing to pause")
 	}
 	var change service.TopicChange
 	if r.Delivery {
@@ -108,7 +110,7 @@ func (a *admin) PauseTopic(ctx context.Context, r *ddqv1.PauseTopicRequest) (*dd
 }
 
 func (a *admin) ResumeTopic(ctx context.Context, r *ddqv1.ResumeTopicRequest) (*ddqv1.ResumeTopicResponse, error) {
-	ramp, e := spanOf(r.RampMs, "ramp_ms")
+	ramp, e := wire.Span(r.RampMs, "ramp_ms")
 	if e != nil {
 		return nil, e
 	}
@@ -188,17 +190,17 @@ func filterOf(f *ddqv1.DeadLetterFilter) (out service.DeadFilter, e *problem.Err
 	if f == nil {
 		return out, nil
 	}
-	if out.Reason, e = deadReasonOf(f.Reason, "filter.reason"); e != nil {
+	if out.Reason, e = wire.ReadEnum[store.Reason](reasonToWire[:], f.Reason, "filter.reason"); e != nil {
 		return out, e
 	}
 	if !utf8.ValidString(f.ErrorContains) { // mended it would match, and delete, other tasks
-		return out, invalid("OUT_OF_RANGE_FIELD", "filter.error_contains", "must be UTF-8")
+		return out, wire.Invalid("OUT_OF_RANGE_FIELD", "filter.error_contains", "must be UTF-8")
 	}
 	if f.DeadAfterUnixMs < 0 {
-		return out, invalid("BAD_TIME", "filter.dead_after_unix_ms", "must not be negative")
+		return out, wire.Invalid("BAD_TIME", "filter.dead_after_unix_ms", "must not be negative")
 	}
 	if f.DeadBeforeUnixMs < 0 {
-		return out, invalid("BAD_TIME", "filter.dead_before_unix_ms", "must not be negative")
+		return out, wire.Invalid("BAD_TIME", "filter.dead_before_unix_ms", "must not be negative")
 	}
 	out.ErrorContains = f.ErrorContains
 	out.After, out.Before = store.Millis(f.DeadAfterUnixMs), store.Millis(f.DeadBeforeUnixMs)
@@ -208,7 +210,7 @@ func filterOf(f *ddqv1.DeadLetterFilter) (out service.DeadFilter, e *problem.Err
 // texts makes every string fit for the wire.
 func texts(in []string) []string {
 	for i, s := range in {
-		in[i] = text(s)
+		in[i] = wire.Text(s)
 	}
 	return in
 }

@@ -3,6 +3,8 @@ package server
 import (
 	"context"
 
+	"github.com/ddq-io/ddq/api/wire"
+
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/ddq-io/ddq/actors/problem"
@@ -26,11 +28,11 @@ func (q *queue) RescheduleTask(ctx context.Context, r *ddqv1.RescheduleTaskReque
 func rescheduleWhen(r *ddqv1.RescheduleTaskRequest) (w service.When, e *problem.Error) {
 	switch when := r.When.(type) {
 	case *ddqv1.RescheduleTaskRequest_Delay:
-		w.Delay, e = delayOf(when.Delay, "delay")
+		w.Delay, e = wire.Delay(when.Delay, "delay")
 	case *ddqv1.RescheduleTaskRequest_ExecuteTime:
-		w.At, e = instantOf(when.ExecuteTime, "execute_time")
+		w.At, e = wire.Instant(when.ExecuteTime, "execute_time")
 	default:
-		e = invalid("BAD_TIME", "when", "is missing: set delay or execute_time")
+		e = wire.Invalid("BAD_TIME", "when", "is missing: set delay or execute_time")
 	}
 	return w, e
 }
@@ -56,7 +58,7 @@ func (q *queue) PromoteTask(ctx context.Context, r *ddqv1.PromoteTaskRequest) (*
 }
 
 func editedDue(e service.Edited) *timestamppb.Timestamp {
-	return stamp(new(timestamppb.Timestamp), e.Due)
+	return wire.Stamp(new(timestamppb.Timestamp), e.Due)
 }
 
 // maskPaths are what an update_mask may name, and how the value of each is read.
@@ -78,7 +80,7 @@ var maskPaths = map[string]func(*service.TaskChange, *ddqv1.UpdateTaskRequest) *
 // changeOf converts what the mask names; other values are not looked at.
 func changeOf(r *ddqv1.UpdateTaskRequest) (c service.TaskChange, e *problem.Error) {
 	if len(r.UpdateMask.GetPaths()) == 0 {
-		return c, invalid("BAD_MASK", "update_mask", "is missing or empty: name the fields to change")
+		return c, wire.Invalid("BAD_MASK", "update_mask", "is missing or empty: name the fields to change")
 	}
 	c.Task.MaxRetries = -1
 	c.Task.Traits = &store.Traits{Priority: int(r.Priority), FairnessKey: r.FairnessKey, FairnessWeight: int(r.FairnessWeight)}
@@ -86,9 +88,9 @@ func changeOf(r *ddqv1.UpdateTaskRequest) (c service.TaskChange, e *problem.Erro
 		read, known := maskPaths[path]
 		switch {
 		case path == "id" || path == "topic":
-			return c, invalid("BAD_MASK", "update_mask", "names %s, which cannot be changed", path)
+			return c, wire.Invalid("BAD_MASK", "update_mask", "names %s, which cannot be changed", path)
 		case !known:
-			return c, invalid("BAD_MASK", "update_mask", "names %q, which is no field to change", text(path))
+			return c, wire.Invalid("BAD_MASK", "update_mask", "names %q, which is no field to change", wire.Text(path))
 		}
 		if e := read(&c, r); e != nil {
 			return c, e
@@ -105,10 +107,7 @@ func changePayload(c *service.TaskChange, r *ddqv1.UpdateTaskRequest) *problem.E
 
 func changeAttributes(c *service.TaskChange, r *ddqv1.UpdateTaskRequest) *problem.Error {
 	c.Fields |= service.FieldAttributes
-	c.Task.Attributes = nil
-	for _, a := range r.Attributes {
-		c.Task.Attributes = append(c.Task.Attributes, store.Attribute{Key: a.GetKey(), Value: a.GetValue()})
-	}
+	_, c.Task.Attributes = wire.ReadAttributes(r.Attributes, nil)
 	return nil
 }
 
@@ -118,7 +117,7 @@ func changeMaxRetries(c *service.TaskChange, r *ddqv1.UpdateTaskRequest) *proble
 		return nil // the topic's
 	}
 	if *r.MaxRetries < 0 { // -1 would mean the topic's
-		return invalid("OUT_OF_RANGE_FIELD", "max_retries", "must not be negative")
+		return wire.Invalid("OUT_OF_RANGE_FIELD", "max_retries", "must not be negative")
 	}
 	c.Task.MaxRetries = int(*r.MaxRetries)
 	return nil
@@ -126,13 +125,13 @@ func changeMaxRetries(c *service.TaskChange, r *ddqv1.UpdateTaskRequest) *proble
 
 func changeVisibility(c *service.TaskChange, r *ddqv1.UpdateTaskRequest) (e *problem.Error) {
 	c.Fields |= service.FieldVisibility
-	c.Task.Visibility, e = spanOf(r.VisibilityTimeoutMs, "visibility_timeout_ms")
+	c.Task.Visibility, e = wire.Span(r.VisibilityTimeoutMs, "visibility_timeout_ms")
 	return e
 }
 
 func changeBackoff(c *service.TaskChange, r *ddqv1.UpdateTaskRequest) (e *problem.Error) {
 	c.Fields |= service.FieldBackoff
-	c.Task.Backoff, e = backoffOf(r.Backoff, "backoff")
+	c.Task.Backoff, e = wire.ReadBackoff(r.Backoff, "backoff")
 	return e
 }
 
@@ -140,9 +139,9 @@ func changeExpireTime(c *service.TaskChange, r *ddqv1.UpdateTaskRequest) (e *pro
 	c.Fields |= service.FieldExpiry
 	switch expiry := r.Expiry.(type) {
 	case *ddqv1.UpdateTaskRequest_ExpireTime:
-		c.Task.Expires, e = instantOf(expiry.ExpireTime, "expire_time")
+		c.Task.Expires, e = wire.Instant(expiry.ExpireTime, "expire_time")
 	case *ddqv1.UpdateTaskRequest_ExpireAfter:
-		e = invalid("BAD_MASK", "update_mask", "names expire_time, and the request has expire_after")
+		e = wire.Invalid("BAD_MASK", "update_mask", "names expire_time, and the request has expire_after")
 	}
 	return e // unset: never
 }
@@ -151,11 +150,11 @@ func changeExpireAfter(c *service.TaskChange, r *ddqv1.UpdateTaskRequest) (e *pr
 	c.Fields |= service.FieldExpiry
 	expiry, set := r.Expiry.(*ddqv1.UpdateTaskRequest_ExpireAfter)
 	if !set {
-		return invalid("BAD_MASK", "update_mask", "names expire_after, and the request has none")
+		return wire.Invalid("BAD_MASK", "update_mask", "names expire_after, and the request has none")
 	}
-	c.ExpireAfter, e = delayOf(expiry.ExpireAfter, "expire_after")
+	c.ExpireAfter, e = wire.Delay(expiry.ExpireAfter, "expire_after")
 	if e == nil && c.ExpireAfter == 0 { // 0 would mean never
-		e = invalid("BAD_DELAY", "expire_after", "must be longer than 0")
+		e = wire.Invalid("BAD_DELAY", "expire_after", "must be longer than 0")
 	}
 	return e
 }
@@ -164,9 +163,9 @@ func changeDelay(c *service.TaskChange, r *ddqv1.UpdateTaskRequest) (e *problem.
 	c.Fields |= service.FieldWhen
 	when, set := r.When.(*ddqv1.UpdateTaskRequest_Delay)
 	if !set {
-		return invalid("BAD_MASK", "update_mask", "names delay, and the request has none")
+		return wire.Invalid("BAD_MASK", "update_mask", "names delay, and the request has none")
 	}
-	c.When.Delay, e = delayOf(when.Delay, "delay")
+	c.When.Delay, e = wire.Delay(when.Delay, "delay")
 	return e
 }
 
@@ -174,9 +173,9 @@ func changeExecuteTime(c *service.TaskChange, r *ddqv1.UpdateTaskRequest) (e *pr
 	c.Fields |= service.FieldWhen
 	when, set := r.When.(*ddqv1.UpdateTaskRequest_ExecuteTime)
 	if !set {
-		return invalid("BAD_MASK", "update_mask", "names execute_time, and the request has none")
+		return wire.Invalid("BAD_MASK", "update_mask", "names execute_time, and the request has none")
 	}
-	c.When.At, e = instantOf(when.ExecuteTime, "execute_time")
+	c.When.At, e = wire.Instant(when.ExecuteTime, "execute_time")
 	return e
 }
 

@@ -43,7 +43,7 @@ var editRefusals = []refusal{
 	}), codes.InvalidArgument, "BAD_DELAY", "delay", "", 0},
 	{"update to the year 9999", updated(&ddqv1.UpdateTaskRequest{
 		UpdateMask: mask("execute_time"),
-		When:       &ddqv1.UpdateTaskRequest_ExecuteTime{ExecuteTime: &timestamppb.Timestamp{Seconds: maxTimestampMillis / 1000}},
+		When:       &ddqv1.UpdateTaskRequest_ExecuteTime{ExecuteTime: &timestamppb.Timestamp{Seconds: 253_402_300_799}},
 	}), codes.OutOfRange, "DELAY_TOO_LONG", "execute_time", "", 0},
 	{"update that expires before it is due", updated(&ddqv1.UpdateTaskRequest{
 		UpdateMask: mask("expire_time"), Expiry: &ddqv1.UpdateTaskRequest_ExpireTime{ExpireTime: &timestamppb.Timestamp{Seconds: 1}},

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ddq-io/ddq/api/wire"
+
 	"golang.org/x/sync/semaphore"
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -31,7 +33,7 @@ func (q *queue) Enqueue(ctx context.Context, r *ddqv1.EnqueueRequest) (*ddqv1.En
 	return &ddqv1.EnqueueResponse{
 		Id:            done.ID,
 		Topic:         r.Topic,
-		ExecuteTime:   stamp(new(timestamppb.Timestamp), done.Due),
+		ExecuteTime:   wire.Stamp(new(timestamppb.Timestamp), done.Due),
 		Deduplicated:  done.Deduplicated,
 		State:         stateWire(done.State),
 		ReplacedState: stateWire(done.Replaced),

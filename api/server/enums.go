@@ -1,9 +1,9 @@
 package server
 
 import (
-	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/api/ddqv1"
 	"github.com/ddq-io/ddq/api/service"
+	"github.com/ddq-io/ddq/api/wire"
 	"github.com/ddq-io/ddq/store"
 )
 
@@ -44,83 +44,6 @@ var (
 		service.CancelConfirmed: ddqv1.CancelOutcome_CANCEL_OUTCOME_CONFIRMED,
 		service.CancelDeleted:   ddqv1.CancelOutcome_CANCEL_OUTCOME_DELETED,
 	}
-	backoffToWire = [...]ddqv1.BackoffKind{
-		store.BackoffFixed:       ddqv1.BackoffKind_BACKOFF_KIND_FIXED,
-		store.BackoffLinear:      ddqv1.BackoffKind_BACKOFF_KIND_LINEAR,
-		store.BackoffQuadratic:   ddqv1.BackoffKind_BACKOFF_KIND_QUADRATIC,
-		store.BackoffExponential: ddqv1.BackoffKind_BACKOFF_KIND_EXPONENTIAL,
-	}
 )
 
-func stateOf(s ddqv1.TaskState, field string) (store.State, *problem.Error) {
-	for i, wire := range stateToWire {
-		if wire == s {
-			return store.State(i), nil
-		}
-	}
-	return 0, invalid("BAD_ENUM", field, "has no value %d", s)
-}
-
-func deadReasonOf(r ddqv1.DeadReason, field string) (store.Reason, *problem.Error) {
-	for i, wire := range reasonToWire {
-		if wire == r {
-			return store.Reason(i), nil
-		}
-	}
-	return 0, invalid("BAD_ENUM", field, "has no value %d", r)
-}
-
-func backoffKindOf(k ddqv1.BackoffKind, field string) (store.BackoffKind, *problem.Error) {
-	if k == ddqv1.BackoffKind_BACKOFF_KIND_UNSPECIFIED {
-		return 0, invalid("BAD_ENUM", field, "is required in a backoff")
-	}
-	for i, wire := range backoffToWire {
-		if wire == k {
-			return store.BackoffKind(i), nil
-		}
-	}
-	return 0, invalid("BAD_ENUM", field, "has no value %d", k)
-}
-
-// wireOf looks up v in one of the tables; a value this version does not know is
-// unspecified.
-func wireOf[W ~int32, V ~uint8](table []W, v V) W {
-	if int(v) < len(table) {
-		return table[v]
-	}
-	return 0
-}
-
-func stateWire(s store.State) ddqv1.TaskState { return wireOf(stateToWire[:], s) }
-
-// backoffOf converts a backoff that may be unset.
-func backoffOf(b *ddqv1.Backoff, field string) (*store.Backoff, *problem.Error) {
-	if b == nil {
-		return nil, nil
-	}
-	kind, e := backoffKindOf(b.Kind, field+".kind")
-	if e != nil {
-		return nil, e
-	}
-	base, e := spanOf(b.BaseMs, field+".base_ms")
-	if e != nil {
-		return nil, e
-	}
-	most, e := spanOf(b.MaxMs, field+".max_ms")
-	if e != nil {
-		return nil, e
-	}
-	return &store.Backoff{Kind: kind, Base: base, Max: most, Jitter: int(b.JitterPercent)}, nil
-}
-
-func backoffWire(b *store.Backoff) *ddqv1.Backoff {
-	if b == nil {
-		return nil
-	}
-	return &ddqv1.Backoff{
-		Kind:          wireOf(backoffToWire[:], b.Kind),
-		BaseMs:        store.CeilMillis(b.Base),
-		MaxMs:         store.CeilMillis(b.Max),
-		JitterPercent: int32(b.Jitter),
-	}
-}
+func stateWire(s store.State) ddqv1.TaskState { return wire.Enum(stateToWire[:], s) }

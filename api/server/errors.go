@@ -3,10 +3,11 @@ package server
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"strconv"
 	"time"
+
+	"github.com/ddq-io/ddq/api/wire"
 
 	"github.com/google/uuid"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
@@ -51,19 +52,9 @@ func codeOf(k problem.Kind) codes.Code {
 	return codes.Internal
 }
 
-// invalid says that field broke a rule of the wire.
-func invalid(reason, field, format string, args ...any) *problem.Error {
-	return &problem.Error{
-		Kind:    problem.Invalid,
-		Reason:  reason,
-		Field:   field,
-		Message: field + " " + fmt.Sprintf(format, args...),
-	}
-}
-
 // badStream says that a stream's frames are out of order. It ends the stream.
 func badStream(field, format string, args ...any) *problem.Error {
-	return invalid("BAD_STREAM", field, format, args...)
+	return wire.Invalid("BAD_STREAM", field, format, args...)
 }
 
 // draining says that the node goes away; another one, or the same one after its
@@ -104,7 +95,7 @@ func metadataOf(e *problem.Error) map[string]string {
 		known["state"] = e.State.String()
 	}
 	if e.ID != "" {
-		known["id"] = text(e.ID)
+		known["id"] = wire.Text(e.ID)
 	}
 	if e.Version != 0 {
 		known["version"] = strconv.FormatInt(e.Version, 10)
@@ -133,7 +124,7 @@ func toStatus(ctx context.Context, log *slog.Logger, method string, err error) e
 	info.Metadata = metadataOf(e)
 	if e.Field != "" {
 		details = append(details, &errdetails.BadRequest{FieldViolations: []*errdetails.BadRequest_FieldViolation{
-			{Field: e.Field, Description: text(e.Message), Reason: e.Reason},
+			{Field: e.Field, Description: wire.Text(e.Message), Reason: e.Reason},
 		}})
 	}
 	if pause := pauseOf(e); pause > 0 {
@@ -142,7 +133,7 @@ func toStatus(ctx context.Context, log *slog.Logger, method string, err error) e
 	if e.Reason == "" {
 		details = details[1:] // canceled or late: the code says it all
 	}
-	return withDetails(codeOf(e.Kind), text(e.Message), details...)
+	return withDetails(codeOf(e.Kind), wire.Text(e.Message), details...)
 }
 
 func withDetails(code codes.Code, message string, details ...protoadapt.MessageV1) error {
@@ -174,10 +165,10 @@ func itemError(log *slog.Logger, e *problem.Error) *ddqv1.Error {
 	return &ddqv1.Error{
 		Code:         int32(code),
 		Reason:       e.Reason,
-		Message:      text(e.Message),
+		Message:      wire.Text(e.Message),
 		Field:        e.Field,
 		RetryAfterMs: store.CeilMillis(pauseOf(e)),
 		State:        stateWire(e.State),
-		Id:           text(e.ID),
+		Id:           wire.Text(e.ID),
 	}
 }

@@ -129,7 +129,7 @@ var refusals = []refusal{
 	}, codes.InvalidArgument, "BAD_TIME", "when", "", 0},
 	{"eleven years", delayed(11*366*24*hour, 0), codes.OutOfRange, "DELAY_TOO_LONG", "delay", "", 0},
 	{"three hundred years", delayed(300*366*24*hour, 0), codes.OutOfRange, "DELAY_TOO_LONG", "delay", "", 0},
-	{"the year 9999", executed(maxTimestampMillis/1000, 0), codes.OutOfRange, "DELAY_TOO_LONG", "execute_time", "", 0},
+	{"the year 9999", executed(253_402_300_799, 0), codes.OutOfRange, "DELAY_TOO_LONG", "execute_time", "", 0},
 	{"farther than the topic allows", func(r *rig) error {
 		must(r, created("t", &ddqv1.TopicPolicy{MaxDelayMs: proto.Int64(1000)})(r))
 		return delayed(1, 1)(r)

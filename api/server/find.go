@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/ddq-io/ddq/api/wire"
+
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/types/known/durationpb"
 
@@ -21,7 +23,7 @@ func (q *queue) findTasks(ctx context.Context, r *ddqv1.ListTasksRequest, state 
 	}
 	if state != store.StateUnknown {
 		if len(filter.States) > 0 {
-			return nil, invalid("BAD_FILTER", "filter.states", "and state exclude each other")
+			return nil, wire.Invalid("BAD_FILTER", "filter.states", "and state exclude each other")
 		}
 		filter.States = []store.State{state}
 	}
@@ -36,10 +38,10 @@ func (q *queue) findTasks(ctx context.Context, r *ddqv1.ListTasksRequest, state 
 
 // taskFilterOf converts a filter that may be unset.
 func taskFilterOf(f *ddqv1.TaskFilter) (out service.TaskFilter, e *problem.Error) {
-	for _, wire := range f.GetStates() {
-		state, e := stateOf(wire, "filter.states")
+	for _, asked := range f.GetStates() {
+		state, e := wire.ReadEnum[store.State](stateToWire[:], asked, "filter.states")
 		if e == nil && state == store.StateUnknown {
-			e = invalid("BAD_ENUM", "filter.states", "has no value %d", wire)
+			e = wire.Invalid("BAD_ENUM", "filter.states", "has no value %d", asked)
 		}
 		if e != nil {
 			return out, e
@@ -117,18 +119,18 @@ func shiftOf(r *ddqv1.RescheduleTasksRequest) (to service.Shift, e *problem.Erro
 	var w service.When
 	switch when := r.When.(type) {
 	case *ddqv1.RescheduleTasksRequest_Delay:
-		w.Delay, e = delayOf(when.Delay, "delay")
+		w.Delay, e = wire.Delay(when.Delay, "delay")
 		to.When = &w
 	case *ddqv1.RescheduleTasksRequest_ExecuteTime:
-		w.At, e = instantOf(when.ExecuteTime, "execute_time")
+		w.At, e = wire.Instant(when.ExecuteTime, "execute_time")
 		to.When = &w
 	case *ddqv1.RescheduleTasksRequest_Shift:
 		to.By, e = shiftBy(when.Shift)
 	default:
-		e = invalid("BAD_TIME", "when", "is missing: set delay, execute_time or shift")
+		e = wire.Invalid("BAD_TIME", "when", "is missing: set delay, execute_time or shift")
 	}
 	if e == nil && r.Spread != nil {
-		to.Spread, e = delayOf(r.Spread, "spread")
+		to.Spread, e = wire.Delay(r.Spread, "spread")
 	}
 	return to, e
 }
@@ -136,8 +138,8 @@ func shiftOf(r *ddqv1.RescheduleTasksRequest) (to service.Shift, e *problem.Erro
 // shiftBy is delayOf for what may be negative.
 func shiftBy(d *durationpb.Duration) (time.Duration, *problem.Error) {
 	if d.GetSeconds() >= 0 && d.GetNanos() >= 0 {
-		return delayOf(d, "shift")
+		return wire.Delay(d, "shift")
 	}
-	back, e := delayOf(&durationpb.Duration{Seconds: -d.GetSeconds(), Nanos: -d.GetNanos()}, "shift")
+	back, e := wire.Delay(&durationpb.Duration{Seconds: -d.GetSeconds(), Nanos: -d.GetNanos()}, "shift")
 	return -back, e
 }

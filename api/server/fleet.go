@@ -3,6 +3,8 @@ package server
 import (
 	"context"
 
+	"github.com/ddq-io/ddq/api/wire"
+
 	"github.com/ddq-io/ddq/actors"
 	"github.com/ddq-io/ddq/api/ddqv1"
 	"github.com/ddq-io/ddq/api/service"
@@ -40,7 +42,7 @@ func nodeWire(n *service.NodeStatus) *ddqv1.Node {
 		Addr:    n.Addr,
 		Zone:    n.Zone,
 		Version: n.Version,
-		State:   wireOf(nodeStates[:], n.State),
+		State:   wire.Enum(nodeStates[:], n.State),
 		Self:    n.Self,
 	}
 	if n.Load == nil {

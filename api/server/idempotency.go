@@ -3,6 +3,8 @@ package server
 import (
 	"time"
 
+	"github.com/ddq-io/ddq/api/wire"
+
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/api/ddqv1"
 	"github.com/ddq-io/ddq/api/service"
@@ -27,7 +29,7 @@ func idempotencyOf(r *ddqv1.Idempotency) (*store.Key, *problem.Error) {
 	case ddqv1.OnConflict_ON_CONFLICT_REPLACE:
 		key.OnConflict = store.KeyReplace
 	default:
-		return nil, invalid("BAD_ENUM", "idempotency.on_conflict", "has no value %d", r.OnConflict)
+		return nil, wire.Invalid("BAD_ENUM", "idempotency.on_conflict", "has no value %d", r.OnConflict)
 	}
 	return key, nil
 }
@@ -36,13 +38,13 @@ func idempotencyOf(r *ddqv1.Idempotency) (*store.Key, *problem.Error) {
 func windowOf(r *ddqv1.Idempotency) (time.Duration, *problem.Error) {
 	switch {
 	case r.Scope < ddqv1.IdempotencyScope_IDEMPOTENCY_SCOPE_UNSPECIFIED || r.Scope > ddqv1.IdempotencyScope_IDEMPOTENCY_SCOPE_WINDOW:
-		return 0, invalid("BAD_ENUM", "idempotency.scope", "has no value %d", r.Scope)
+		return 0, wire.Invalid("BAD_ENUM", "idempotency.scope", "has no value %d", r.Scope)
 	case r.Scope == ddqv1.IdempotencyScope_IDEMPOTENCY_SCOPE_LIVE && r.WindowMs != 0:
-		return 0, invalid("OUT_OF_RANGE_FIELD", "idempotency.window_ms", "is for the scope WINDOW only")
+		return 0, wire.Invalid("OUT_OF_RANGE_FIELD", "idempotency.window_ms", "is for the scope WINDOW only")
 	case r.Scope == ddqv1.IdempotencyScope_IDEMPOTENCY_SCOPE_WINDOW && r.WindowMs == 0:
-		return 0, invalid("OUT_OF_RANGE_FIELD", "idempotency.window_ms", "is required with the scope WINDOW")
+		return 0, wire.Invalid("OUT_OF_RANGE_FIELD", "idempotency.window_ms", "is required with the scope WINDOW")
 	}
-	return spanOf(r.WindowMs, "idempotency.window_ms")
+	return wire.Span(r.WindowMs, "idempotency.window_ms")
 }
 
 var keyOutcomeToWire = [...]ddqv1.IdempotencyOutcome{

@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/ddq-io/ddq/api/wire"
+
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/api/ddqv1"
 	"github.com/ddq-io/ddq/api/service"
@@ -37,7 +39,7 @@ func limitsOf(c *service.TopicChange, p *ddqv1.TopicPolicy) (e *problem.Error) {
 	case ddqv1.OverLimit_OVER_LIMIT_WAIT, ddqv1.OverLimit_OVER_LIMIT_DEAD_LETTER:
 		c.OverLimitDead = new(p.OverLimit == ddqv1.OverLimit_OVER_LIMIT_DEAD_LETTER)
 	default:
-		return invalid("BAD_ENUM", "policy.over_limit", "has no value %d", p.OverLimit)
+		return wire.Invalid("BAD_ENUM", "policy.over_limit", "has no value %d", p.OverLimit)
 	}
 	return nil
 }
@@ -52,10 +54,10 @@ func rateOf(r *ddqv1.RateLimit, field string) (*store.Rate, *problem.Error) {
 	case ddqv1.RateKind_RATE_KIND_SLIDING_WINDOW:
 		rate.Kind = store.SlidingWindow
 	default:
-		return nil, invalid("BAD_ENUM", field+".kind", "has no value %d", r.Kind)
+		return nil, wire.Invalid("BAD_ENUM", field+".kind", "has no value %d", r.Kind)
 	}
 	var e *problem.Error
-	rate.Period, e = spanOf(r.PeriodMs, field+".period_ms")
+	rate.Period, e = wire.Span(r.PeriodMs, field+".period_ms")
 	return rate, e
 }
 
@@ -74,12 +76,12 @@ func rateWire(r store.Rate) *ddqv1.RateLimit {
 		return nil
 	}
 	return &ddqv1.RateLimit{
-		Kind: wireOf(rateToWire[:], r.Kind), Count: int32(r.Count), PeriodMs: store.CeilMillis(r.Period), Burst: int32(r.Burst),
+		Kind: wire.Enum(rateToWire[:], r.Kind), Count: int32(r.Count), PeriodMs: store.CeilMillis(r.Period), Burst: int32(r.Burst),
 	}
 }
 
 func (q *queue) AcquireTokens(ctx context.Context, r *ddqv1.AcquireTokensRequest) (*ddqv1.AcquireTokensResponse, error) {
-	wait, e := spanOf(r.MaxWaitMs, "max_wait_ms")
+	wait, e := wire.Span(r.MaxWaitMs, "max_wait_ms")
 	if e != nil {
 		return nil, e
 	}

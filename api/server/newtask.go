@@ -3,6 +3,8 @@ package server
 import (
 	"log/slog"
 
+	"github.com/ddq-io/ddq/api/wire"
+
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/ddq-io/ddq/actors/problem"
@@ -50,76 +52,51 @@ func countAttributes(requests []*ddqv1.EnqueueRequest) int {
 
 // convertTask writes r into t, which is zero. The attributes go to the end of slab.
 func convertTask(t *service.NewTask, r *ddqv1.EnqueueRequest, slab []store.Attribute) ([]store.Attribute, *problem.Error) {
-	t.Topic, t.Task.ID, t.Task.Payload, t.Task.MaxRetries = r.Topic, r.Id, r.Payload, -1
+	t.Topic, t.Task.MaxRetries = r.Topic, -1
 	if e := convertTimes(t, r); e != nil {
 		return slab, e
 	}
 	if r.MaxRetries != nil {
 		if *r.MaxRetries < 0 { // -1 would mean the topic's
-			return slab, invalid("OUT_OF_RANGE_FIELD", "max_retries", "must not be negative")
+			return slab, wire.Invalid("OUT_OF_RANGE_FIELD", "max_retries", "must not be negative")
 		}
 		t.Task.MaxRetries = int(*r.MaxRetries)
 	}
-	var e *problem.Error
-	if t.Task.Visibility, e = spanOf(r.VisibilityTimeoutMs, "visibility_timeout_ms"); e != nil {
+	slab, e := wire.ReadContents(&t.Task, r, slab)
+	if e != nil {
 		return slab, e
 	}
-	if t.Task.Backoff, e = backoffOf(r.Backoff, "backoff"); e != nil {
-		return slab, e
-	}
-	t.Task.Traits = traitsOf(r)
-	if t.Task.Key, e = idempotencyOf(r.Idempotency); e != nil {
-		return slab, e
-	}
-	if len(r.Attributes) == 0 {
-		return slab, nil
-	}
-	from := len(slab)
-	for _, a := range r.Attributes {
-		slab = append(slab, store.Attribute{Key: a.Key, Value: a.Value})
-	}
-	t.Task.Attributes = slab[from:len(slab):len(slab)]
-	return slab, nil
-}
-
-// traitsOf returns nil for a task without any, which most are.
-func traitsOf(r *ddqv1.EnqueueRequest) *store.Traits {
-	if r.Priority == 0 && r.FairnessKey == "" && r.FairnessWeight == 0 && r.RateKey == "" && r.ConcurrencyKey == "" && r.OrderingKey == "" {
-		return nil
-	}
-	return &store.Traits{
-		Priority: int(r.Priority), FairnessKey: r.FairnessKey, FairnessWeight: int(r.FairnessWeight),
-		RateKey: r.RateKey, ConcurrencyKey: r.ConcurrencyKey, OrderingKey: r.OrderingKey,
-	}
+	t.Task.Key, e = idempotencyOf(r.Idempotency)
+	return slab, e
 }
 
 // convertTimes converts when the task is due and when it expires.
 func convertTimes(t *service.NewTask, r *ddqv1.EnqueueRequest) (e *problem.Error) {
 	switch when := r.When.(type) {
 	case *ddqv1.EnqueueRequest_Delay:
-		t.When.Delay, e = delayOf(when.Delay, "delay")
+		t.When.Delay, e = wire.Delay(when.Delay, "delay")
 	case *ddqv1.EnqueueRequest_ExecuteTime:
-		t.When.At, e = instantOf(when.ExecuteTime, "execute_time")
+		t.When.At, e = wire.Instant(when.ExecuteTime, "execute_time")
 	}
 	if e != nil {
 		return e
 	}
 	switch spread := r.Spread.(type) {
 	case *ddqv1.EnqueueRequest_LatestTime:
-		t.Latest, e = instantOf(spread.LatestTime, "latest_time")
+		t.Latest, e = wire.Instant(spread.LatestTime, "latest_time")
 	case *ddqv1.EnqueueRequest_Slack:
-		t.Slack, e = delayOf(spread.Slack, "slack")
+		t.Slack, e = wire.Delay(spread.Slack, "slack")
 	}
 	if e != nil {
 		return e
 	}
 	switch expiry := r.Expiry.(type) {
 	case *ddqv1.EnqueueRequest_ExpireTime:
-		t.Task.Expires, e = instantOf(expiry.ExpireTime, "expire_time")
+		t.Task.Expires, e = wire.Instant(expiry.ExpireTime, "expire_time")
 	case *ddqv1.EnqueueRequest_ExpireAfter:
-		t.ExpireAfter, e = delayOf(expiry.ExpireAfter, "expire_after")
+		t.ExpireAfter, e = wire.Delay(expiry.ExpireAfter, "expire_after")
 		if e == nil && t.ExpireAfter == 0 { // 0 would mean never
-			e = invalid("BAD_DELAY", "expire_after", "must be longer than 0")
+			e = wire.Invalid("BAD_DELAY", "expire_after", "must be longer than 0")
 		}
 	}
 	return e
@@ -139,12 +116,12 @@ func (b batch) results(log *slog.Logger, done []service.Enqueued) []*ddqv1.Enque
 		}
 		d := &done[0]
 		done = done[1:]
-		slab[i].Id = text(d.ID)
+		slab[i].Id = wire.Text(d.ID)
 		if d.Err != nil {
 			slab[i].Error = itemError(log, d.Err)
 			continue
 		}
-		slab[i].ExecuteTime = stamp(&stamps[i], d.Due)
+		slab[i].ExecuteTime = wire.Stamp(&stamps[i], d.Due)
 		slab[i].Deduplicated = d.Deduplicated
 		slab[i].ReplacedState = stateWire(d.Replaced)
 		slab[i].IdempotencyOutcome = keyOutcomeToWire[d.Key]

@@ -4,6 +4,7 @@ import (
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/api/ddqv1"
 	"github.com/ddq-io/ddq/api/service"
+	"github.com/ddq-io/ddq/api/wire"
 	"github.com/ddq-io/ddq/store"
 )
 
@@ -21,7 +22,7 @@ const (
 func pageSize(asked int32) (int, *problem.Error) {
 	switch {
 	case asked < 0:
-		return 0, invalid("OUT_OF_RANGE_FIELD", "page_size", "must not be negative")
+		return 0, wire.Invalid("OUT_OF_RANGE_FIELD", "page_size", "must not be negative")
 	case asked == 0:
 		return defaultPage, nil
 	}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io"
 
+	"github.com/ddq-io/ddq/api/wire"
+
 	"google.golang.org/grpc"
 
 	"github.com/ddq-io/ddq/actors"
@@ -69,7 +71,7 @@ func noticeOf(f *ddqv1.NotifyRequest) (n actors.Notice) {
 		for i, id := range p.Ids {
 			notice.Tasks[i] = store.Entry{ID: id, Due: store.Millis(p.DueUnixMs[i])}
 			if len(p.Traits) == len(p.Ids) {
-				notice.Tasks[i].Traits = traitsFrom(p.Traits[i])
+				notice.Tasks[i].Traits = wire.ReadTraits(p.Traits[i])
 			}
 		}
 		n.Pending = append(n.Pending, notice)
@@ -107,18 +109,6 @@ func holdsOf(ids []string, tokens [][]byte) (holds []actors.EndedHold) {
 		}
 	}
 	return holds
-}
-
-// traitsFrom returns nil for a task without any.
-func traitsFrom(w *ddqv1.Traits) *store.Traits {
-	t := store.Traits{
-		Priority: int(w.GetPriority()), FairnessKey: w.GetFairnessKey(), FairnessWeight: int(w.GetFairnessWeight()),
-		RateKey: w.GetRateKey(), ConcurrencyKey: w.GetConcurrencyKey(), OrderingKey: w.GetOrderingKey(),
-	}
-	if t == (store.Traits{}) {
-		return nil
-	}
-	return &t
 }
 
 func shardOf(topic string, n int32) store.Shard { return store.Shard{Topic: topic, N: int(n)} }

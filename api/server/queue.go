@@ -4,6 +4,9 @@ import (
 	"context"
 	"time"
 
+	"github.com/ddq-io/ddq/api/wire"
+	"github.com/ddq-io/ddq/store"
+
 	"github.com/ddq-io/ddq/actors"
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/api/ddqv1"
@@ -27,7 +30,7 @@ func (q *queue) GetTask(ctx context.Context, r *ddqv1.GetTaskRequest) (*ddqv1.Ge
 }
 
 func (q *queue) ListTasks(ctx context.Context, r *ddqv1.ListTasksRequest) (*ddqv1.ListTasksResponse, error) {
-	state, e := stateOf(r.State, "state")
+	state, e := wire.ReadEnum[store.State](stateToWire[:], r.State, "state")
 	if e != nil {
 		return nil, e
 	}
@@ -100,13 +103,13 @@ func (q *queue) pollError(ctx context.Context, err error) error {
 
 func retrieveOptions(r *ddqv1.RetrieveRequest) (o actors.SubscribeOptions, wait time.Duration, e *problem.Error) {
 	if r.MaxTasks < 0 {
-		return o, 0, invalid("OUT_OF_RANGE_FIELD", "max_tasks", "must not be negative")
+		return o, 0, wire.Invalid("OUT_OF_RANGE_FIELD", "max_tasks", "must not be negative")
 	}
-	if wait, e = spanOf(r.WaitMs, "wait_ms"); e != nil {
+	if wait, e = wire.Span(r.WaitMs, "wait_ms"); e != nil {
 		return o, 0, e
 	}
 	o = actors.SubscribeOptions{Topic: r.Topic, Worker: r.Worker}
-	if o.Visibility, e = spanOf(r.VisibilityTimeoutMs, "visibility_timeout_ms"); e != nil {
+	if o.Visibility, e = wire.Span(r.VisibilityTimeoutMs, "visibility_timeout_ms"); e != nil {
 		return o, 0, e
 	}
 	return o, wait, nil

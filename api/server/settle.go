@@ -3,6 +3,8 @@ package server
 import (
 	"log/slog"
 
+	"github.com/ddq-io/ddq/api/wire"
+
 	"github.com/ddq-io/ddq/actors"
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/api/ddqv1"
@@ -20,22 +22,22 @@ func nackOf(n *ddqv1.Nack) (actors.Settlement, *problem.Error) {
 		Kind:      actors.SettleNack,
 		ID:        n.GetTaskId(),
 		Token:     n.GetHoldToken(),
-		Error:     text(n.GetError()),
+		Error:     wire.Text(n.GetError()),
 		Permanent: n.GetPermanent(),
 	}
 	if n.GetRelease() {
 		s.Kind = actors.SettleRelease
 	}
 	if n.GetRelease() && n.GetPermanent() {
-		return s, invalid("OUT_OF_RANGE_FIELD", "release", "and permanent exclude each other")
+		return s, wire.Invalid("OUT_OF_RANGE_FIELD", "release", "and permanent exclude each other")
 	}
 	if n == nil || n.DelayMs == nil {
 		return s, nil
 	}
 	if *n.DelayMs < 0 {
-		return s, invalid("BAD_DELAY", "delay_ms", "must not be negative")
+		return s, wire.Invalid("BAD_DELAY", "delay_ms", "must not be negative")
 	}
-	delay, e := spanOf(*n.DelayMs, "delay_ms")
+	delay, e := wire.Span(*n.DelayMs, "delay_ms")
 	if e != nil {
 		e.Reason = "BAD_DELAY"
 		return s, e
@@ -46,7 +48,7 @@ func nackOf(n *ddqv1.Nack) (actors.Settlement, *problem.Error) {
 
 func extendOf(x *ddqv1.Extend) (s actors.Settlement, e *problem.Error) {
 	s = actors.Settlement{Kind: actors.SettleExtend, ID: x.GetTaskId(), Token: x.GetHoldToken()}
-	s.Extend, e = spanOf(x.GetVisibilityTimeoutMs(), "visibility_timeout_ms")
+	s.Extend, e = wire.Span(x.GetVisibilityTimeoutMs(), "visibility_timeout_ms")
 	return s, e
 }
 
@@ -79,7 +81,7 @@ func settleResult(log *slog.Logger, s *actors.Settled) *ddqv1.SettleResult {
 	if s.Err == nil && !s.Already && s.Kind != actors.SettleExtend {
 		return nil
 	}
-	r := &ddqv1.SettleResult{TaskId: text(s.ID), HoldToken: s.Token, Already: s.Already, Error: itemError(log, s.Err)}
+	r := &ddqv1.SettleResult{TaskId: wire.Text(s.ID), HoldToken: s.Token, Already: s.Already, Error: itemError(log, s.Err)}
 	if s.Kind == actors.SettleExtend && s.Err == nil {
 		r.HoldMs, r.CancelRequested = s.HoldFor.Milliseconds(), s.Cancelled
 	}
@@ -95,7 +97,7 @@ func release(d *actors.Delivery) actors.Settlement {
 func nackResponse(s actors.Settled) *ddqv1.NackResponse {
 	r := &ddqv1.NackResponse{State: stateWire(s.State)}
 	if s.State != store.StateDead {
-		r.ExecuteTime = stampOrNil(s.Due)
+		r.ExecuteTime = wire.StampOrNil(s.Due)
 	}
 	return r
 }

@@ -8,6 +8,8 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/ddq-io/ddq/api/wire"
+
 	"golang.org/x/sync/semaphore"
 	"google.golang.org/grpc"
 
@@ -129,11 +131,11 @@ func (ses *session) hello(f *ddqv1.SubscribeRequest) error {
 	if f.Hello == nil {
 		return badStream("hello", "must come in the first frame")
 	}
-	visibility, e := spanOf(f.Hello.VisibilityTimeoutMs, "visibility_timeout_ms")
+	visibility, e := wire.Span(f.Hello.VisibilityTimeoutMs, "visibility_timeout_ms")
 	if e != nil {
 		return e
 	}
-	peer := text(f.Hello.Node)
+	peer := wire.Text(f.Hello.Node)
 	if peer != "" {
 		if err := cmp.Or(ses.server.sys.Fleet.CheckName(peer), ses.server.checkNode(ses.stream.Context(), peer)); err != nil {
 			return err

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"time"
 
+	"github.com/ddq-io/ddq/api/wire"
+
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/api/ddqv1"
 	"github.com/ddq-io/ddq/api/service"
@@ -31,7 +33,7 @@ func policyOf(p *ddqv1.TopicPolicy) (c service.TopicChange, e *problem.Error) {
 		return c, e
 	}
 	c.WatchMax = intOrNil(p.WatchMaxEvents)
-	if c.Backoff, e = backoffOf(p.Backoff, "policy.backoff"); e != nil {
+	if c.Backoff, e = wire.ReadBackoff(p.Backoff, "policy.backoff"); e != nil {
 		return c, e
 	}
 	c.Shards = intOrNil(p.Shards)
@@ -51,7 +53,7 @@ func spanOrNil(ms *int64, field string) (*time.Duration, *problem.Error) {
 	if ms == nil {
 		return nil, nil
 	}
-	d, e := spanOf(*ms, field)
+	d, e := wire.Span(*ms, field)
 	return &d, e
 }
 
@@ -81,7 +83,7 @@ func topicWire(t *store.Topic) *ddqv1.Topic {
 			Shards:              &shards,
 			VisibilityTimeoutMs: &visibility,
 			MaxRetries:          &retries,
-			Backoff:             backoffWire(&t.Backoff),
+			Backoff:             wire.PutBackoff(&t.Backoff),
 			MaxDelayMs:          &delay,
 			MaxPayloadBytes:     &payload,
 			DoneRetentionMs:     &retention,

@@ -3,6 +3,8 @@ package server
 import (
 	"context"
 
+	"github.com/ddq-io/ddq/api/wire"
+
 	"github.com/ddq-io/ddq/actors"
 	"github.com/ddq-io/ddq/api/ddqv1"
 	"github.com/ddq-io/ddq/store"
@@ -10,7 +12,7 @@ import (
 
 // WaitTask is a long poll, which ends when the node goes away.
 func (q *queue) WaitTask(ctx context.Context, r *ddqv1.WaitTaskRequest) (*ddqv1.WaitTaskResponse, error) {
-	wait, e := spanOf(r.WaitMs, "wait_ms")
+	wait, e := wire.Span(r.WaitMs, "wait_ms")
 	if e != nil {
 		return nil, e
 	}
@@ -26,7 +28,7 @@ func (q *queue) WaitTask(ctx context.Context, r *ddqv1.WaitTaskRequest) (*ddqv1.
 
 // CancelTask is a long poll like WaitTask. When that is cut short, the request stands.
 func (q *queue) CancelTask(ctx context.Context, r *ddqv1.CancelTaskRequest) (*ddqv1.CancelTaskResponse, error) {
-	wait, e := spanOf(r.WaitMs, "wait_ms")
+	wait, e := wire.Span(r.WaitMs, "wait_ms")
 	if e != nil {
 		return nil, e
 	}
@@ -38,7 +40,7 @@ func (q *queue) CancelTask(ctx context.Context, r *ddqv1.CancelTaskRequest) (*dd
 	}
 	return &ddqv1.CancelTaskResponse{
 		Topic:   out.Topic,
-		Outcome: wireOf(cancelToWire[:], out.Outcome),
+		Outcome: wire.Enum(cancelToWire[:], out.Outcome),
 		State:   stateWire(out.State),
 	}, nil
 }

@@ -3,6 +3,8 @@ package server
 import (
 	"slices"
 
+	"github.com/ddq-io/ddq/api/wire"
+
 	"google.golang.org/grpc"
 
 	"github.com/ddq-io/ddq/actors/problem"
@@ -61,12 +63,12 @@ func watchOptions(r *ddqv1.WatchTasksRequest) (o service.WatchOptions, e *proble
 	case ddqv1.WatchFrom_WATCH_FROM_OLDEST:
 		o.Oldest = true
 	default:
-		return o, invalid("BAD_ENUM", "from", "has no value %d", r.From)
+		return o, wire.Invalid("BAD_ENUM", "from", "has no value %d", r.From)
 	}
 	for _, kind := range r.Kinds {
 		i := slices.Index(changeToWire[:], kind)
 		if i < int(store.ChangeEnqueued) {
-			return o, invalid("BAD_ENUM", "kinds", "has no value %d", kind)
+			return o, wire.Invalid("BAD_ENUM", "kinds", "has no value %d", kind)
 		}
 		o.Filter.Kinds = append(o.Filter.Kinds, store.ChangeKind(i))
 	}
@@ -87,17 +89,17 @@ func frameWire(f *service.WatchFrame) *ddqv1.WatchTasksResponse {
 func changeWire(c *service.ShardChange) *ddqv1.TaskChange {
 	return &ddqv1.TaskChange{
 		Id:         c.ID,
-		Kind:       wireOf(changeToWire[:], c.Kind),
+		Kind:       wire.Enum(changeToWire[:], c.Kind),
 		State:      stateWire(c.State()),
 		TimeUnixUs: c.At.UnixMicro(),
 		Attempt:    int32(c.Attempt),
 		DueUnixMs:  int64(c.Due),
 		Version:    c.Version,
-		Reason:     wireOf(reasonToWire[:], c.Reason),
-		Outcome:    wireOf(outcomeToWire[:], c.Outcome),
-		Worker:     text(c.Worker),
+		Reason:     wire.Enum(reasonToWire[:], c.Reason),
+		Outcome:    wire.Enum(outcomeToWire[:], c.Outcome),
+		Worker:     wire.Text(c.Worker),
 		Shard:      int32(c.Shard),
 		Position:   c.Position,
-		Attributes: attributesWire(c.Attributes),
+		Attributes: wire.PutAttributes(c.Attributes),
 	}
 }

@@ -1,4 +1,4 @@
-package server
+package wire
 
 import (
 	"math"
@@ -37,7 +37,7 @@ func TestDelaysAreRoundedUpAndCheckedForForm(t *testing.T) {
 		{"least", math.MinInt64, math.MinInt32, 0, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, e := delayOf(&durationpb.Duration{Seconds: c.seconds, Nanos: c.nanos}, "delay")
+			got, e := Delay(&durationpb.Duration{Seconds: c.seconds, Nanos: c.nanos}, "delay")
 			if c.bad {
 				if e == nil || e.Reason != "BAD_DELAY" || e.Field != "delay" {
 					t.Fatalf("got %v, %+v, want BAD_DELAY of delay", got, e)
@@ -74,7 +74,7 @@ func TestInstantsAreRoundedUpAndCheckedForForm(t *testing.T) {
 		{"overflows milliseconds", math.MaxInt64, 0, 0, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, e := instantOf(&timestamppb.Timestamp{Seconds: c.seconds, Nanos: c.nanos}, "execute_time")
+			got, e := Instant(&timestamppb.Timestamp{Seconds: c.seconds, Nanos: c.nanos}, "execute_time")
 			if c.bad {
 				if e == nil || e.Reason != "BAD_TIME" || e.Field != "execute_time" {
 					t.Fatalf("got %v, %+v, want BAD_TIME of execute_time", got, e)
@@ -90,13 +90,13 @@ func TestInstantsAreRoundedUpAndCheckedForForm(t *testing.T) {
 
 func TestSpansDoNotOverflow(t *testing.T) {
 	for _, ms := range []int64{0, 1, -1, 30_000, math.MaxInt64 / 1_000_000, -math.MaxInt64 / 1_000_000} {
-		got, e := spanOf(ms, "wait_ms")
+		got, e := Span(ms, "wait_ms")
 		if e != nil || got.Milliseconds() != ms {
 			t.Errorf("%d: got %v, %v", ms, got, e)
 		}
 	}
 	for _, ms := range []int64{math.MaxInt64, math.MinInt64, math.MaxInt64/1_000_000 + 1} {
-		if got, e := spanOf(ms, "wait_ms"); e == nil || e.Reason != "OUT_OF_RANGE_FIELD" || e.Field != "wait_ms" {
+		if got, e := Span(ms, "wait_ms"); e == nil || e.Reason != "OUT_OF_RANGE_FIELD" || e.Field != "wait_ms" {
 			t.Errorf("%d: got %v, %v, want OUT_OF_RANGE_FIELD", ms, got, e)
 		}
 	}
@@ -104,7 +104,7 @@ func TestSpansDoNotOverflow(t *testing.T) {
 
 func TestStampsKeepTheMillisecond(t *testing.T) {
 	for _, m := range []store.Millis{1, 999, 1000, 1_700_000_000_007, -1, -1000, maxTimestampMillis} {
-		s := stamp(new(timestamppb.Timestamp), m)
+		s := Stamp(new(timestamppb.Timestamp), m)
 		if err := s.CheckValid(); err != nil {
 			t.Errorf("%d: %v", m, err)
 		}
@@ -112,7 +112,7 @@ func TestStampsKeepTheMillisecond(t *testing.T) {
 			t.Errorf("%d came back as %d", m, got)
 		}
 	}
-	if stampOrNil(0) != nil {
+	if StampOrNil(0) != nil {
 		t.Error("0 means never, and got a time")
 	}
 }
@@ -125,7 +125,7 @@ func FuzzDelayOf(f *testing.F) {
 	f.Add(int64(math.MaxInt64), int32(999_999_999))
 	f.Fuzz(func(t *testing.T, s int64, n int32) {
 		d := &durationpb.Duration{Seconds: s, Nanos: n}
-		got, e := delayOf(d, "delay")
+		got, e := Delay(d, "delay")
 		valid := d.CheckValid() == nil && s >= 0 && n >= 0
 		if valid != (e == nil) {
 			t.Fatalf("valid %v, got %v, %v", valid, got, e)
@@ -142,7 +142,7 @@ func FuzzInstantOf(f *testing.F) {
 	f.Add(int64(math.MaxInt64), int32(0))
 	f.Fuzz(func(t *testing.T, s int64, n int32) {
 		ts := &timestamppb.Timestamp{Seconds: s, Nanos: n}
-		got, e := instantOf(ts, "execute_time")
+		got, e := Instant(ts, "execute_time")
 		if e != nil {
 			if ts.CheckValid() == nil && ts.AsTime().UnixNano() > 0 && s < maxTimestampMillis/1000 {
 				t.Fatalf("%v refused: %v", ts.AsTime(), e)
@@ -153,7 +153,7 @@ func FuzzInstantOf(f *testing.F) {
 			t.Fatalf("accepted %v as %d", ts, got)
 		}
 		requireCeil(t, s, n, int64(got), 1)
-		if stamp(new(timestamppb.Timestamp), got).CheckValid() != nil {
+		if Stamp(new(timestamppb.Timestamp), got).CheckValid() != nil {
 			t.Fatalf("%d cannot be sent back", got)
 		}
 	})
