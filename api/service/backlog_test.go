@@ -12,6 +12,7 @@ import (
 	"github.com/ddq-io/ddq/actors"
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/api/service"
+	"github.com/ddq-io/ddq/api/service/intake"
 	"github.com/ddq-io/ddq/api/service/servicetest"
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/store/memstore"
@@ -100,7 +101,7 @@ func TestBacklogCapIsExactOnOneNode(t *testing.T) {
 		if err != nil || deleted != 100 {
 			t.Fatalf("purge: %d, %v", deleted, err)
 		}
-		time.Sleep(service.BacklogPause)
+		time.Sleep(intake.Pause)
 		if n := fill(t, s, "mail", 30); n != 30 {
 			t.Errorf("%d tasks were taken of 30, with room for 100", n)
 		}

@@ -9,12 +9,7 @@ import (
 
 // What tests of the use cases see of their insides.
 
-type (
-	Smoother  = smoother
-	Positions = positions
-)
-
-const BacklogPause = backlogPause
+type Positions = positions
 
 var (
 	AppendPosition  = appendPosition
@@ -26,11 +21,6 @@ func (w *Watch) At() positions { return w.at }
 
 // Cursor is positions as a caller gets them.
 func (p positions) Cursor(topic string) []byte { return p.cursor(topic) }
-
-// Place is when a task may run.
-func (s *smoother) Place(earliest, latest store.Millis, start float64) store.Millis {
-	return s.place(earliest, latest, start)
-}
 
 // RampUp is of a change that sets whether deliveries are paused.
 func (c *TopicChange) RampUp(t *store.Topic, now store.Millis) {
