@@ -158,7 +158,7 @@ func (s *Clocks) LookForJumps(context.Context) {
 func (s *Clocks) react() {
 	if s.running.Load() {
 		s.wheel.Reset()
-		s.broadcast(&clockJumped{})
+		s.topics.broadcast(&clockJumped{})
 	}
 }
 

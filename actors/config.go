@@ -82,6 +82,11 @@ func (c Config) WithDefaults() Config {
 	return c
 }
 
+// shards is what of it concerns shards.
+func (c *Config) shards() shardConfig {
+	return shardConfig{Horizon: c.Horizon, WheelBudget: c.WheelBudget, ReadyBudget: c.ReadyBudget, WatchdogInterval: c.WatchdogInterval}
+}
+
 func topicDefaults(t store.Topic, l Limits) store.Topic {
 	t.Shards = cmp.Or(t.Shards, 4)
 	t.Visibility = cmp.Or(t.Visibility, 30*time.Second)

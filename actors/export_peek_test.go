@@ -4,8 +4,6 @@ import (
 	"slices"
 
 	"github.com/asynkron/protoactor-go/actor"
-
-	"github.com/ddq-io/ddq/store"
 )
 
 // What the checks of a simulation read of the actors, all of it. Nothing runs meanwhile.
@@ -14,7 +12,7 @@ import (
 type TopicPeek struct{ t *topicActor }
 
 // ShardPeek is a shard's.
-type ShardPeek struct{ s *shard }
+type ShardPeek = *shard
 
 func PeekTopic(a actor.Actor) (TopicPeek, bool) {
 	t, ok := a.(*topicActor)
@@ -23,7 +21,7 @@ func PeekTopic(a actor.Actor) (TopicPeek, bool) {
 
 func PeekShard(a actor.Actor) (ShardPeek, bool) {
 	s, ok := a.(*shard)
-	return ShardPeek{s}, ok
+	return s, ok
 }
 
 // SubPeek is a subscription as the core has it.
@@ -72,55 +70,6 @@ func (p TopicPeek) Linked(sub int64) (n int) {
 		}
 	}
 	return n
-}
-
-func (p ShardPeek) Topic() string { return p.s.id.Topic }
-
-func (p ShardPeek) ID() store.Shard { return p.s.id }
-
-// owns reports whether the shard may hold tasks, and under what.
-func (p ShardPeek) Owns() (store.Fence, bool) { return p.s.claimer.fence(), p.s.claimer.owned() }
-
-// flying are the calls under way of each kind.
-func (p ShardPeek) Flying() []int {
-	s := p.s
-	return []int{
-		s.adder.adds.InFlight, s.adder.holdNews.InFlight, s.adder.keyed.InFlight, s.holder.batches.InFlight,
-		s.settler.acks.InFlight, s.settler.nacks.InFlight, s.settler.extends.InFlight, s.recoverer.batches.InFlight,
-	}
-}
-
-// assigning reports whether tasks have subscriptions, and it is not known whether they are held.
-func (p ShardPeek) Assigning() bool {
-	return !p.s.adder.idle() || !p.s.holder.idle()
-}
-
-// holdsOf adds to the number of holds of each subscription.
-func (p ShardPeek) HoldsOf(of map[int64]int) {
-	for _, h := range p.s.holds.table.ByID {
-		if h.Sub != nil {
-			of[h.Sub.HolderID()]++
-		}
-	}
-}
-
-// bookFault says what is in two places, or in none, empty when nothing is.
-func (p ShardPeek) BookFault() string {
-	s := p.s
-	for id := range s.tasks.AllWithTopic() {
-		if s.loader.wheel.has(id) {
-			return id + " is ready, and due later"
-		}
-	}
-	if !s.settler.extends.Idle() || !s.holder.idle() {
-		return ""
-	}
-	for id, permit := range s.holds.permits {
-		if s.holds.get(id, permit.Holder) == nil {
-			return id + " has a permit and no hold"
-		}
-	}
-	return ""
 }
 
 // MayPanic reports whether an actor is one that is restarted.

@@ -85,7 +85,7 @@ func (s SimNode) Renew(ctx context.Context) { s.keeper.renew(ctx) }
 func (s SimNode) FollowView() {
 	s.fleet.Update()
 	s.Resumed()
-	s.broadcast(&viewChanged{})
+	s.topics.broadcast(&viewChanged{})
 }
 
 func (s SimNode) LoadNow()  { s.tickAll(&loadTick{}) }

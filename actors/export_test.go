@@ -6,7 +6,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/ddq-io/ddq/actors/dispatch"
 	"github.com/ddq-io/ddq/store"
 )
 
@@ -41,7 +40,7 @@ func (s *Node) Unsent() int64 { return s.bodies.unsent.Load() }
 func (s *Node) Session() store.Session { return s.keeper.session() }
 
 // Broadcast tells every topic something.
-func (s *Node) Broadcast(m any) { s.broadcast(m) }
+func (s *Node) Broadcast(m any) { s.topics.broadcast(m) }
 
 // ShowSeq shows a shard how far the store is.
 func (s *Node) ShowSeq(at store.Shard, seq int64) { s.toShard(at, &seqSeen{seq: seq}) }
@@ -104,16 +103,3 @@ func (s *Node) ShowView(change func(View) View) (back func()) {
 // WaitGauges and SubscriptionGauge are metrics of the node.
 func (m *Metrics) WaitGauges() *prometheus.GaugeVec    { return m.waits }
 func (m *Metrics) SubscriptionGauge() prometheus.Gauge { return m.subscriptions }
-
-// HoldRegistry is the holds of a shard.
-type HoldRegistry = holdRegistry
-
-func NewHoldRegistry() *HoldRegistry {
-	b := &shardState{}
-	b.report = newTopicReport(b)
-	return &HoldRegistry{shardState: b}
-}
-
-// Permitted registers a permit; EndedPermits are those to be freed.
-func (hs *HoldRegistry) Permitted(id string, p *dispatch.Permit) { hs.permitted(id, p) }
-func (hs *HoldRegistry) EndedPermits() []*dispatch.Permit        { return hs.report.permits }

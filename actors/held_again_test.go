@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/ddq-io/ddq/actors"
-	"github.com/ddq-io/ddq/actors/dispatch"
 	"github.com/ddq-io/ddq/api/service"
 	"github.com/ddq-io/ddq/api/service/servicetest"
 	"github.com/ddq-io/ddq/store"
@@ -35,19 +34,4 @@ func TestHoldInThePlaceOfAnotherMakesRoom(t *testing.T) {
 			}
 		}
 	})
-}
-
-func TestPermitInThePlaceOfAnotherIsFreed(t *testing.T) {
-	first, second := &dispatch.Permit{Holder: store.NewToken()}, &dispatch.Permit{Holder: store.NewToken()}
-	holds := actors.NewHoldRegistry()
-	ended := holds.EndedPermits
-	holds.Permitted("a", first)
-	holds.Permitted("a", second)
-	if len(ended()) != 1 || ended()[0] != first {
-		t.Errorf("%d permits are to be freed, want the first", len(ended()))
-	}
-	holds.Permitted("a", second)
-	if len(ended()) != 1 {
-		t.Error("the permit of a hold that lives is to be freed")
-	}
 }

@@ -45,7 +45,7 @@ func (s *Node) toShard(at store.Shard, m any) {
 		return
 	}
 	if ref, ok := s.topics.Opened(at.Topic); ok {
-		s.use(ref)
+		s.use(&ref.active)
 		if pid := ref.shard(at.N); pid != nil {
 			s.send(pid, m)
 			return

@@ -326,18 +326,16 @@ type (
 
 // Topic is how use cases reach a topic.
 type Topic struct {
+	shardTopic
 	rt            *runtime
 	pid           *actor.PID
-	ready         chan struct{} // closed once the shards can be sent to
-	config        atomic.Pointer[store.Topic]
-	layout        atomic.Pointer[layout] // changes before config does
-	reachable     atomic.Bool            // hints of other nodes find its shards; none is claimed before
+	ready         chan struct{}          // closed once the shards can be sent to
+	layout        atomic.Pointer[layout] // changes before the configuration does
+	opened        atomic.Bool            // hints of other nodes find its shards; none is claimed before
 	looking       atomic.Bool            // its configuration is being read, for a hint
 	turn          int                    // when its shards are ticked, 0 to beats-1
-	active        atomic.Int64           // when it was last used, in Unix nanoseconds
 	subscriptions atomic.Int64           // of this node's workers
 	draining      *drainTopic            // the topic's actor's, kept over its restarts
-	bodies        bodySize               // of its tasks
 	companion     companion
 }
 

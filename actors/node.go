@@ -22,6 +22,7 @@ import (
 // and return *Error throughout.
 type Node struct {
 	*runtime
+	cfg      Config
 	topics   *Topics
 	clocks   *Clocks
 	started  time.Time
@@ -37,22 +38,23 @@ func New(cfg Config, st store.Store, log *slog.Logger, reg prometheus.Registerer
 		reg = prometheus.NewRegistry()
 	}
 	m := newMetrics(reg)
-	rt := &runtime{cfg: cfg.WithDefaults(), waiters: newWaiters(), metrics: m, log: log, random: rand.Float64}
-	s := &Node{runtime: rt, topics: &Topics{runtime: rt}, clocks: &Clocks{runtime: rt}}
-	s.topics.clocks, s.clocks.topics = s.clocks, s.topics
+	cfg = cfg.WithDefaults()
+	rt := &runtime{name: cfg.Node, waiters: newWaiters(), metrics: m, log: log, random: rand.Float64}
+	s := &Node{runtime: rt, cfg: cfg, topics: &Topics{runtime: rt}, clocks: &Clocks{runtime: rt}}
+	s.topics.cfg, s.topics.clocks, s.clocks.topics = &s.cfg, s.clocks, s.topics
 	rt.clock = newClock(s.clocks.onJump)
 	rt.store = observedStore{Store: st, metrics: m, clockOf: s.clocks.Of}
-	rt.bodies = &nodeBudget{most: int64(rt.cfg.UnsentBytes), gauge: m.unsent}
-	rt.fleet = &Membership{self: rt.cfg.Node}
+	rt.bodies = &nodeBudget{most: int64(cfg.UnsentBytes), gauge: m.unsent}
+	rt.fleet = &Membership{self: cfg.Node}
 	rt.refresh = s.topics.Refresh
 	rt.nurse = engine.NewRestartStrategy(log, m.restarts.Inc, func(who string) { s.sick.Store(&who) }, failLost)
 	rt.keeper = newKeeper(rt.store, log, store.Session{
-		Node: rt.cfg.Node, Start: store.NewToken(), TTL: rt.cfg.LeaseTTL, Addr: rt.cfg.Addr,
+		Node: cfg.Node, Start: store.NewToken(), TTL: cfg.LeaseTTL, Addr: cfg.Addr,
 	})
-	rt.keeper.onLost = func() { s.broadcast(&leaseLost{}) }
+	rt.keeper.onLost = func() { s.topics.broadcast(&leaseLost{}) }
 	rt.keeper.onBack = func() {
 		s.setAbsent(false)
-		s.broadcast(&leaseBack{})
+		s.topics.broadcast(&leaseBack{})
 	}
 	rt.keeper.onAbsent = func() { s.setAbsent(true) }
 	return s
@@ -98,7 +100,7 @@ func (s *Node) enter(ctx context.Context) error {
 		return fmt.Errorf("read the store's clock: %w", err)
 	}
 	if err := s.keeper.open(ctx); err != nil {
-		return fmt.Errorf("open the session of node %q: %w", s.cfg.Node, err)
+		return fmt.Errorf("open the session of node %q: %w", s.name, err)
 	}
 	s.started = time.Now()
 	s.fleet.Update()
@@ -108,8 +110,8 @@ func (s *Node) enter(ctx context.Context) error {
 // run starts the actors in the engine, on the pool and the wheel.
 func (s *Node) run(ctx context.Context) error {
 	s.root = s.engine.Root
-	s.supervisor = s.root.Spawn(s.props(func() actor.Actor {
-		return &supervisor{runtime: s.runtime, topics: make(map[string]*Topic)}
+	s.topics.supervisor = s.root.Spawn(s.props(func() actor.Actor {
+		return &supervisor{runtime: s.runtime, shards: s.cfg.shards(), topics: make(map[string]*Topic)}
 	}))
 	s.running.Store(true)
 	if err := s.topics.OpenActive(ctx); err != nil {
@@ -130,7 +132,7 @@ func (s *Node) Drain(ctx context.Context) {
 			s.log.Warn("draining not announced", "err", err)
 		}
 		s.fleet.Update()
-		s.broadcast(&viewChanged{})
+		s.topics.broadcast(&viewChanged{})
 	}
 	grace := time.Duration(0)
 	if deadline, ok := ctx.Deadline(); ok {
@@ -163,7 +165,7 @@ func (s *Node) Stop(ctx context.Context) error {
 
 // end stops the actors and everything under them.
 func (s *Node) end() {
-	s.root.PoisonFuture(s.supervisor).Wait()
+	s.root.PoisonFuture(s.topics.supervisor).Wait()
 	s.keeper.close()
 	s.nurse.Close()
 	s.wheel.Close()
@@ -209,7 +211,7 @@ func (s *Node) Ready() error {
 }
 
 // ViewChanged tells every topic that other nodes came or went.
-func (s *Node) ViewChanged() { s.broadcast(&viewChanged{}) }
+func (s *Node) ViewChanged() { s.topics.broadcast(&viewChanged{}) }
 
 // DescribePeer says how this node fares.
 func (s *Node) DescribePeer(ctx context.Context) (PeerStatus, error) {
@@ -217,7 +219,7 @@ func (s *Node) DescribePeer(ctx context.Context) (PeerStatus, error) {
 		return PeerStatus{}, s.Serving()
 	}
 	status := PeerStatus{
-		Node:        s.cfg.Node,
+		Node:        s.name,
 		Uptime:      time.Since(s.started),
 		ClockOffset: time.Until(s.clock.Now()),
 	}

@@ -16,7 +16,7 @@ import (
 
 // runtime is what the actors of a node share. All of it is safe for concurrent use.
 type runtime struct {
-	cfg     Config
+	name    string // of the node
 	store   store.Store
 	clock   *Clock // of the machine that has the topics
 	wheel   *timer.Wheel
@@ -32,9 +32,8 @@ type runtime struct {
 	random  func() float64 // in [0, 1)
 	lastSub atomic.Int64   // id of the last subscription: no two of the process have the same
 
-	supervisor *actor.PID // nil: the node has not started
-	running    atomic.Bool
-	stopping   atomic.Bool // also once it has stopped
+	running  atomic.Bool
+	stopping atomic.Bool // also once it has stopped
 
 	manyClocks bool // shards may be on machines whose clocks differ
 
@@ -44,10 +43,10 @@ type runtime struct {
 	refresh func(ctx context.Context, topic string) error
 }
 
-// use records that a topic is in use now.
-func (rt *runtime) use(ref *Topic) {
+// use records that a topic is in use now, which was active before.
+func (rt *runtime) use(active *atomic.Int64) {
 	now := time.Now().UnixNano()
-	ref.active.Store(now)
+	active.Store(now)
 	rt.used.Store(now)
 }
 
@@ -56,13 +55,6 @@ func (rt *runtime) send(to *actor.PID, m any) { rt.root.Send(to, m) }
 // props makes one actor, which is restarted with backoff for ever.
 func (rt *runtime) props(producer actor.Producer) *actor.Props {
 	return engine.Props(producer, rt.pool, rt.nurse, failLate)
-}
-
-// broadcast tells every topic of a change that the runtime knows already.
-func (rt *runtime) broadcast(m any) {
-	if rt.running.Load() {
-		rt.send(rt.supervisor, &tellTopics{m})
-	}
 }
 
 // Serving returns the error for new work on a node that takes none.

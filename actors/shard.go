@@ -53,7 +53,7 @@ type shardPart interface {
 	stop()       // the shard stops: answers what waits for a call
 }
 
-func newShard(rt *runtime, id store.Shard, ref *Topic, at shardSlot, saved *savedShard) *shard {
+func newShard(rt *runtime, id store.Shard, ref *shardTopic, at shardSlot, saved *savedShard) *shard {
 	s := &shard{saved: saved, shardState: newShardState(rt, id, ref, at.clock)}
 	s.actor, s.claim, s.report = s, &s.claimer, newTopicReport(&s.shardState)
 	s.adder = newAdder(s)
@@ -68,7 +68,7 @@ func newShard(rt *runtime, id store.Shard, ref *Topic, at shardSlot, saved *save
 	s.holds = holdRegistry{shardState: &s.shardState}
 	s.permits = permitCalls{shardState: &s.shardState, store: rt.store}
 	s.tasks = agenda.NewShard(agenda.Config{
-		Horizon: rt.cfg.Horizon, Wheel: rt.cfg.WheelBudget, Ready: rt.cfg.ReadyBudget, Page: loadPage, Spare: spareTime,
+		Horizon: ref.settings.Horizon, Wheel: ref.settings.WheelBudget, Ready: ref.settings.ReadyBudget, Page: loadPage, Spare: spareTime,
 	}, &s.loader.wheel)
 	return s
 }
@@ -149,7 +149,7 @@ func (s *shard) start(c actor.Context) {
 	s.holds.open()
 	s.metrics.shards.Inc()
 	s.restore()
-	if s.ref.reachable.Load() && s.ref.shard(s.id.N) != nil { // else it is placed once it is
+	if s.ref.reachable(s.id.N) { // else it is placed once it is
 		s.claimer.retry()
 	}
 }

@@ -206,7 +206,7 @@ func (c *claimer) remind(ctx context.Context) {
 	if err != nil {
 		return
 	}
-	if m, there := c.fleet.Member(stats[0].Owner); there && m.Name != c.cfg.Node {
+	if m, there := c.fleet.Member(stats[0].Owner); there && m.Name != c.name {
 		c.fleet.peers.Notify(m, Notice{Released: []store.Shard{c.id}})
 	}
 }
@@ -217,7 +217,7 @@ func (c *claimer) check() {
 	c.calls.Run(func(ctx context.Context) {
 		m := &claimed{err: store.ErrOwned}
 		stats, err := c.store.Counts(ctx, []store.Shard{c.id})
-		if err == nil && stats[0].Owner == c.cfg.Node {
+		if err == nil && stats[0].Owner == c.name {
 			m = c.storeClaim(ctx, session)
 		}
 		c.done(m)

@@ -96,7 +96,7 @@ func (n *notifier) checkSeq(m *seqSeen) {
 	}
 	missed := n.seqs.Missed(m.seq)
 	if n.seqs.Known != m.seq {
-		n.use(n.ref) // look again soon
+		n.use(&n.ref.active) // look again soon
 	}
 	if missed {
 		n.metrics.missedNotices.Inc()

@@ -203,7 +203,7 @@ func (r *recoverer) watch() {
 
 // watchPause is how long to wait should the next walk fail, too.
 func (r *recoverer) watchPause() time.Duration {
-	longest := max(storeRetry, r.cfg.WatchdogInterval)
+	longest := max(storeRetry, r.ref.settings.WatchdogInterval)
 	return min(storeRetry<<min(r.failedWalks, 10), longest)
 }
 

@@ -16,7 +16,7 @@ type shardState struct {
 	*runtime
 	shardClock
 	id     store.Shard
-	ref    *Topic
+	ref    *shardTopic
 	topic  *store.Topic // its configuration
 	actor  actor.Actor  // this incarnation, see callDone
 	parent *actor.PID
@@ -30,7 +30,7 @@ type shardState struct {
 	flushScheduled bool // a flushBatches is in the mailbox
 }
 
-func newShardState(rt *runtime, id store.Shard, ref *Topic, primary *Clock) shardState {
+func newShardState(rt *runtime, id store.Shard, ref *shardTopic, primary *Clock) shardState {
 	return shardState{
 		runtime:    rt,
 		shardClock: shardClock{primary: primary, node: rt.clock, timers: rt.wheel, jumps: primary.jumped()},

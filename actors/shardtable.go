@@ -12,13 +12,12 @@ import (
 
 // layout is the shards of a topic on this node, by number. It does not change: a
 // topic that gets other shards gets another layout.
-type layout []shardSlot
+type layout []layoutSlot
 
-// shardSlot is one shard. A number out of use has no actor.
-type shardSlot struct {
-	pid    *actor.PID
-	dozing *atomic.Bool // ticks are of no use to it
-	clock  *Clock       // that its due times are on
+// layoutSlot is one shard. A number out of use has no actor.
+type layoutSlot struct {
+	pid *actor.PID
+	shardSlot
 }
 
 // layoutOf names the shards that a topic has now; those that last has too stay.
@@ -26,7 +25,7 @@ func (rt *runtime) layoutOf(topic *actor.PID, t *store.Topic, last layout) layou
 	l := make(layout, t.End())
 	for _, s := range place.Shards(t) {
 		if l[s.N] = last.at(s.N); l[s.N].pid == nil {
-			l[s.N] = shardSlot{actor.NewPID(topic.Address, topic.Id+"/"+shardName(s.N)), new(atomic.Bool), rt.newShardClock()}
+			l[s.N] = layoutSlot{actor.NewPID(topic.Address, topic.Id+"/"+shardName(s.N)), shardSlot{dozing: new(atomic.Bool), clock: rt.newShardClock()}}
 		}
 	}
 	return l
@@ -35,9 +34,9 @@ func (rt *runtime) layoutOf(topic *actor.PID, t *store.Topic, last layout) layou
 func shardName(n int) string { return fmt.Sprintf("shard-%d", n) }
 
 // at returns the place of a shard, without an actor when it has none here.
-func (l layout) at(n int) shardSlot {
+func (l layout) at(n int) layoutSlot {
 	if n < 0 || n >= len(l) {
-		return shardSlot{}
+		return layoutSlot{}
 	}
 	return l[n]
 }

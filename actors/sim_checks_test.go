@@ -49,7 +49,7 @@ func (s *sim) check(n *simNode) {
 		}
 		if sh, ok := actors.PeekShard(a); ok {
 			s.checkFlying(n, id, sh.Flying())
-			if fault := sh.BookFault(); quiet && fault != "" {
+			if fault := sh.Fault(); quiet && fault != "" {
 				s.broken("%s %s: %s", n.key, id, fault)
 			}
 		}
@@ -70,7 +70,7 @@ func (s *sim) checkTopic(n *simNode, id string, t actors.TopicPeek, quiet bool) 
 	held, assigning := map[int64]int{}, t.Asking()
 	for other, a := range n.actors {
 		if sh, ok := actors.PeekShard(a); ok && strings.HasPrefix(other, id+"/") {
-			sh.HoldsOf(held)
+			sh.CountHolds(held)
 			assigning = assigning || sh.Assigning()
 		}
 	}

@@ -164,10 +164,10 @@ func (s *sim) ownerOf(sh store.Shard) *simNode {
 		}
 		for _, a := range n.actors {
 			p, ok := actors.PeekShard(a)
-			if !ok || p.ID().For(0) != sh.For(0) {
+			if !ok || p.Shard().For(0) != sh.For(0) {
 				continue
 			}
-			if fence, owned := p.Owns(); owned && fence == s.fences[sh.For(0)] {
+			if fence, owned := p.Fence(); owned && fence == s.fences[sh.For(0)] {
 				return n
 			}
 		}

@@ -78,7 +78,7 @@ func (r *Topic) Cancelled(at store.Shard, holds ...EndedHold) {
 
 // Add sends tasks to their shards.
 func (r *Topic) Add(batch *AddBatch) {
-	r.rt.use(r)
+	r.rt.use(&r.active)
 	r.rt.send(r.pid, batch)
 }
 

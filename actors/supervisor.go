@@ -13,6 +13,7 @@ import (
 // supervisor is the root actor: the parent of the topics.
 type supervisor struct {
 	*runtime
+	shards shardConfig
 	topics map[string]*Topic
 	opened int // so that a topic that is opened anew has names of its own
 }
@@ -36,6 +37,8 @@ func (s *supervisor) open(c actor.Context, topic store.Topic) *Topic {
 		return ref
 	}
 	ref := &Topic{rt: s.runtime, ready: make(chan struct{}), turn: s.opened % Beats}
+	ref.settings = s.shards
+	ref.reachable = func(n int) bool { return ref.opened.Load() && ref.shard(n) != nil }
 	ref.config.Store(&topic)
 	s.opened++
 	name := fmt.Sprintf("%s-%d", topic.Name, s.opened)

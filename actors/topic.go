@@ -144,7 +144,7 @@ func (t *topicActor) reshape(c spawner, m *reshaped) {
 		}
 	}
 	for _, n := range fresh {
-		t.shards.spawn(c, n, next[n])
+		t.shards.spawn(c, n, next[n].shardSlot)
 	}
 	for _, n := range gone {
 		t.core.Drop(t.clock.Now(), n)

@@ -110,7 +110,7 @@ func (a *acquisition) ask(ctx context.Context, byKey map[string][]int, most int)
 		if len(items) == 0 {
 			continue
 		}
-		q := store.Acquire{Key: store.LimitKey{Topic: a.topic, Key: key}, Max: most, Node: a.cfg.Node, Until: a.until}
+		q := store.Acquire{Key: store.LimitKey{Topic: a.topic, Key: key}, Max: most, Node: a.name, Until: a.until}
 		for _, i := range items {
 			q.Holders = append(q.Holders, a.all[i].Permit.Holder)
 		}
@@ -180,7 +180,7 @@ func (t *topicLimits) resign(keys []store.LimitKey) {
 	}
 	asked := make([]store.Acquire, len(keys))
 	for i, key := range keys {
-		asked[i] = store.Acquire{Key: key, Node: t.cfg.Node}
+		asked[i] = store.Acquire{Key: key, Node: t.name}
 	}
 	limits := t.core.Limits()
 	t.calls.Run(func(ctx context.Context) {
@@ -241,7 +241,7 @@ func (t *topicLimits) tellFree(freed []store.Permit, waiting [][]string) {
 	given := make(map[string]int)
 	for i, p := range freed {
 		key := p.Key.Key
-		if !slices.Contains(waiting[i], t.cfg.Node) {
+		if !slices.Contains(waiting[i], t.name) {
 			here.keys = append(here.keys, key)
 		}
 		if len(waiting[i]) == 0 {
@@ -249,7 +249,7 @@ func (t *topicLimits) tellFree(freed []store.Permit, waiting [][]string) {
 		}
 		node := waiting[i][given[key]%len(waiting[i])]
 		given[key]++
-		if node == t.cfg.Node {
+		if node == t.name {
 			here.inTurn = append(here.inTurn, key)
 			continue
 		}

@@ -64,7 +64,7 @@ func (t *topicLinks) open(sub *subscriber, m Member) {
 	l := &link{topic: t.ref, pid: t.ref.pid, rt: t.runtime, sub: sub, node: m.Name}
 	t.byKey[linkKey{sub.id, m.Name}] = l
 	options := sub.options
-	options.LocalOnly, options.OnDemand, options.Peer, options.TellsSent = true, true, t.cfg.Node, false // that is for the other end to say
+	options.LocalOnly, options.OnDemand, options.Peer, options.TellsSent = true, true, t.name, false // that is for the other end to say
 	l.remote = t.fleet.peers.Subscribe(m, options, l)
 }
 

@@ -64,7 +64,7 @@ type spawner interface {
 func (t *topicShards) spawn(c spawner, n int, at shardSlot) {
 	id := store.Shard{Topic: t.topic.Name, N: n}
 	saved := new(savedShard)
-	props := t.props(func() actor.Actor { return newShard(t.runtime, id, t.ref, at, saved) })
+	props := t.props(func() actor.Actor { return newShard(t.runtime, id, &t.ref.shardTopic, at, saved) })
 	if _, err := c.SpawnNamed(props, shardName(n)); err != nil {
 		panic(fmt.Sprintf("spawn shard %v: %v", id, err)) // names are ours: a bug
 	}
@@ -74,7 +74,7 @@ func (t *topicShards) spawn(c spawner, n int, at shardSlot) {
 func (t *topicShards) spawnAll(c spawner) {
 	for n, p := range *t.ref.layout.Load() {
 		if p.pid != nil {
-			t.spawn(c, n, p)
+			t.spawn(c, n, p.shardSlot)
 		}
 	}
 }

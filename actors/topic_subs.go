@@ -63,7 +63,7 @@ func (t *topicSubs) receive(c actor.Context, now time.Time, m any) bool {
 
 func (t *topicSubs) subscribe(c actor.Context, m *subscribe) {
 	id := t.lastSub.Add(1)
-	sub := &subscriber{id: id, options: m.options, node: t.cfg.Node, party: party(id, &m.options), out: m.out}
+	sub := &subscriber{id: id, options: m.options, node: t.name, party: party(id, &m.options), out: m.out}
 	w := newWorker(t.runtime, t.ref, sub, m.out)
 	props := t.props(func() actor.Actor { return w }) // the same after a panic: it counts who has confirmed
 	sub.worker = c.SpawnPrefix(props, "worker")

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/asynkron/protoactor-go/actor"
+
 	"github.com/ddq-io/ddq/store"
 )
 
@@ -22,7 +24,9 @@ import (
 // node runs.
 type Topics struct {
 	*runtime
-	clocks *Clocks
+	cfg        *Config
+	clocks     *Clocks
+	supervisor *actor.PID // nil: the node has not started
 
 	locks  topicLocks // of opening and changing topics, and of reading what they are
 	opened sync.Map   // name -> *Topic
@@ -50,6 +54,13 @@ func (s *Topics) Each(do func(*Topic)) {
 		do(ref.(*Topic))
 		return true
 	})
+}
+
+// broadcast tells every topic of a change that the runtime knows already.
+func (s *Topics) broadcast(m any) {
+	if s.running.Load() {
+		s.send(s.supervisor, &tellTopics{m})
+	}
 }
 
 // topicLocks has a lock for each topic that is being opened, changed or read again. Calls

@@ -108,7 +108,7 @@ func (s *Topics) openLocked(ctx context.Context, t store.Topic) (*Topic, *proble
 	ref := <-reply
 	<-ref.ready // what is sent to a shard before that is lost
 	s.opened.Store(t.Name, ref)
-	ref.reachable.Store(true)
+	ref.opened.Store(true)
 	for _, shard := range place.Shards(&t) {
 		s.place(ref, shard.N)
 	}

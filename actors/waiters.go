@@ -182,7 +182,7 @@ func (rt *runtime) TellSettled(at store.Shard, ids ...string) {
 
 // TellWaiting asks the owner of a shard to tell when tasks are settled.
 func (rt *runtime) TellWaiting(at store.Shard, ids []string, first bool) {
-	rt.fleet.NotifyOwner(at, Notice{Waiting: []WaitingNotice{{Shard: at, IDs: ids, Node: rt.cfg.Node, First: first}}})
+	rt.fleet.NotifyOwner(at, Notice{Waiting: []WaitingNotice{{Shard: at, IDs: ids, Node: rt.name, First: first}}})
 }
 
 // Len is how many tasks are waited for.

@@ -1,0 +1,50 @@
+package actors
+
+import "github.com/ddq-io/ddq/store"
+
+// What the checks of a simulation read of a shard. No actor runs meanwhile.
+
+// Shard names the shard.
+func (s *shard) Shard() store.Shard { return s.id }
+
+// Fence is what the shard may hold tasks under, and whether it may.
+func (s *shard) Fence() (f store.Fence, owned bool) { return s.claimer.fence(), s.claimer.owned() }
+
+// Flying are the store calls under way of each kind.
+func (s *shard) Flying() []int {
+	return []int{
+		s.adder.adds.InFlight, s.adder.holdNews.InFlight, s.adder.keyed.InFlight, s.holder.batches.InFlight,
+		s.settler.acks.InFlight, s.settler.nacks.InFlight, s.settler.extends.InFlight, s.recoverer.batches.InFlight,
+	}
+}
+
+// Assigning reports whether tasks have subscriptions, and it is not known whether they are
+// held.
+func (s *shard) Assigning() bool { return !s.adder.idle() || !s.holder.idle() }
+
+// CountHolds adds to the number of holds of each subscription.
+func (s *shard) CountHolds(of map[int64]int) {
+	for _, h := range s.holds.table.ByID {
+		if h.Sub != nil {
+			of[h.Sub.HolderID()]++
+		}
+	}
+}
+
+// Fault says what is in two places, or in none; empty when nothing is.
+func (s *shard) Fault() string {
+	for id := range s.tasks.AllWithTopic() {
+		if s.loader.wheel.has(id) {
+			return id + " is ready, and due later"
+		}
+	}
+	if !s.settler.extends.Idle() || !s.holder.idle() {
+		return ""
+	}
+	for id, permit := range s.holds.permits {
+		if s.holds.get(id, permit.Holder) == nil {
+			return id + " has a permit and no hold"
+		}
+	}
+	return ""
+}
