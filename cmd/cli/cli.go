@@ -43,9 +43,9 @@ const (
 
 func (c *cli) commonFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&c.addr, "addr", "127.0.0.1:9090", "address of the server, or of several nodes: a:9090,b:9090")
-	fs.StringVarP(&c.output, "output", "o", formatTable, "form of results on stdout: table or json")
+	fs.StringVarP(&c.output, "output", "o", formatTable, "form of results on stdout: table, or json with one object a line; errors on stderr are in json, too")
 	fs.StringVar(&c.config, "config", "", "YAML file with settings")
-	node.DurationVar(fs, &c.timeout, "timeout", 10*time.Second, "how long one call to the server may take")
+	node.DurationVar(fs, &c.timeout, "timeout", 10*time.Second, "how long one call to the server may take; how long task wait waits is --for")
 	node.MarkSettings(fs)
 }
 

@@ -118,7 +118,7 @@ func (d *doctor) store(ctx context.Context) {
 		d.add("store", findingNote, "%s is in use by another process, a running server most likely", d.cfg.Data)
 		return
 	case err != nil:
-		d.add("store", findingWrong, "%s", explain(err, d.c.addr))
+		d.add("store", findingWrong, "%s", explain(err, d.c.addr, nil))
 		return
 	}
 	d.add("store", findingOK, "%s at %s answers; what it acknowledges is %s", look.Name, d.place(), durabilityText(look.Durability))
@@ -126,7 +126,7 @@ func (d *doctor) store(ctx context.Context) {
 		d.add("store", findingWrong, "%s", w)
 	}
 	if look.NoClock != nil {
-		d.add("clock", findingWrong, "%s", explain(look.NoClock, d.c.addr))
+		d.add("clock", findingWrong, "%s", explain(look.NoClock, d.c.addr, nil))
 		return
 	}
 	d.offset("store", look.Clock, look.Asked, look.Took)
@@ -256,7 +256,7 @@ func (d *doctor) server(ctx context.Context) {
 	status, err := s.Server(ctx)
 	trip := time.Since(before)
 	if err != nil {
-		d.add("server", findingWrong, "%s", explain(err, d.c.addr))
+		d.add("server", findingWrong, "%s", explain(err, d.c.addr, nil))
 		return
 	}
 	d.describe(status)

@@ -68,7 +68,7 @@ func (f *moveFlags) to(fs *pflag.FlagSet, many bool) (*client.When, error) {
 	case fs.Changed("shift"):
 		return nil, nil
 	}
-	due, err := parseAt(f.at)
+	due, err := parseTime("at", f.at)
 	return &client.When{Delay: f.delay, Due: due}, err
 }
 
@@ -156,8 +156,8 @@ func (f *updateFlags) flags(fs *pflag.FlagSet) {
 	fs.Int64Var(&f.ifVersion, "if-version", 0, ifVersionUsage)
 	fs.StringVar(&f.payload, "payload", "", "what the worker gets")
 	fs.StringVar(&f.payloadFile, "payload-file", "", "file with what the worker gets; - is stdin")
-	fs.StringToStringVar(&f.attributes, "attr", nil, "headers of the task, instead of all that it has: --attr tenant=acme")
-	fs.BoolVar(&f.noAttr, "no-attr", false, "take the headers away")
+	fs.StringToStringVar(&f.attributes, "attr", nil, "attributes of the task, instead of all that it has: --attr tenant=acme")
+	fs.BoolVar(&f.noAttr, "no-attr", false, "take the attributes away")
 	fs.IntVar(&f.maxRetries, "max-retries", 0, "deliveries after the first; -1 is the topic's")
 	node.DurationVar(fs, &f.visibility, "visibility-timeout", 0, "how long a hold lasts; 0 is the topic's")
 	fs.Var(&f.backoff, "backoff", node.BackoffUsage)
@@ -196,18 +196,10 @@ func (c *cli) taskUpdate() *cobra.Command {
 	return cmd
 }
 
-// exclusive are flags of which one line has one at most.
-var exclusive = [][2]string{
-	{"payload", "payload-file"}, {"attr", "no-attr"}, {"delay", "at"},
-	{"expire-at", "expire-after"}, {"expire-at", "no-expiry"}, {"expire-after", "no-expiry"},
-}
-
 // change builds what was asked for. in is read for --payload-file -.
 func (f *updateFlags) change(fs *pflag.FlagSet, in io.Reader) (c client.Change, err error) {
-	for _, pair := range exclusive {
-		if fs.Changed(pair[0]) && fs.Changed(pair[1]) {
-			return c, usagef("--%s and --%s exclude each other", pair[0], pair[1])
-		}
+	if err := onlyOne(fs, exclusive[:]); err != nil {
+		return c, err
 	}
 	if fs.Changed("payload") {
 		c.Payload = []byte(f.payload)
@@ -249,7 +241,7 @@ func (f *updateFlags) change(fs *pflag.FlagSet, in io.Reader) (c client.Change, 
 // times adds when the task is due and when it expires.
 func (f *updateFlags) times(fs *pflag.FlagSet, c *client.Change) error {
 	if fs.Changed("delay") || fs.Changed("at") {
-		due, err := parseAt(f.at)
+		due, err := parseTime("at", f.at)
 		if err != nil {
 			return err
 		}
@@ -259,9 +251,9 @@ func (f *updateFlags) times(fs *pflag.FlagSet, c *client.Change) error {
 		c.Expires = &time.Time{}
 	}
 	if f.expireAt != "" {
-		expires, err := time.Parse(time.RFC3339, f.expireAt)
+		expires, err := parseTime("expire-at", f.expireAt)
 		if err != nil {
-			return usagef("--expire-at: want RFC 3339 such as 2030-01-31T15:04:05.250Z, not %q", f.expireAt)
+			return err
 		}
 		c.Expires = &expires
 	}

@@ -34,6 +34,8 @@ type enqueueFlags struct {
 	visibility     time.Duration
 	backoff        backoffFlag
 	expireAfter    time.Duration
+	expireAt       string
+	latest         string
 	priority       int
 	fairness       string
 	rateKey        string
@@ -51,7 +53,7 @@ func (f *enqueueFlags) flags(fs *pflag.FlagSet) {
 	fs.StringVar(&f.id, "id", "", "id of the task, unique in the topic; makes a repeat harmless (default a new UUIDv7)")
 	fs.StringVar(&f.payload, "payload", "", "what the worker gets")
 	fs.StringVar(&f.payloadFile, "payload-file", "", "file with what the worker gets; - is stdin")
-	fs.StringToStringVar(&f.attributes, "attr", nil, "headers of the task: --attr tenant=acme --attr kind=invoice")
+	fs.StringToStringVar(&f.attributes, "attr", nil, "attributes of the task: --attr tenant=acme --attr kind=invoice")
 	fs.IntVar(&f.count, "count", 1, "enqueue so many; ids get -0, -1, ... appended")
 	fs.IntVar(&f.maxRetries, "max-retries", 0, "deliveries after the first (default the topic's)")
 	node.DurationVar(fs, &f.visibility, "visibility-timeout", 0, "how long a hold lasts (default the topic's)")
@@ -64,7 +66,9 @@ func (f *enqueueFlags) flags(fs *pflag.FlagSet) {
 	fs.IntVar(&f.weight, "fairness-weight", 0, "how many tasks of the fairness key make a turn (default 1)")
 	f.key.flags(fs)
 	node.DurationVar(fs, &f.slack, "slack", 0, "how much later the task may run: tasks are spread evenly over it")
+	fs.StringVar(&f.latest, "latest", "", "the latest time at which the task may run, instead of --slack: RFC 3339")
 	node.DurationVar(fs, &f.expireAfter, "expire-after", 0, "dead-letter the task when it was not delivered so long after its due time")
+	fs.StringVar(&f.expireAt, "expire-at", "", "dead-letter the task when it was not delivered by then: RFC 3339")
 }
 
 func (c *cli) enqueueCommand() *cobra.Command {
@@ -109,22 +113,14 @@ func (f *enqueueFlags) task(fs *pflag.FlagSet, in io.Reader) (client.Task, error
 	switch {
 	case f.topic == "":
 		return t, usagef("--topic is required")
-	case fs.Changed("delay") && fs.Changed("at"):
-		return t, usagef("--delay and --at exclude each other")
-	case fs.Changed("payload") && fs.Changed("payload-file"):
-		return t, usagef("--payload and --payload-file exclude each other")
 	case f.count < 1:
 		return t, usagef("--count must be at least 1, not %d", f.count)
 	}
-	if err := f.key.read(fs, &t); err != nil {
+	if err := cmp.Or(onlyOne(fs, exclusive[:]), f.key.read(fs, &t), f.times(&t)); err != nil {
 		return t, err
 	}
 	if fs.Changed("max-retries") {
 		t.MaxRetries = &f.maxRetries
-	}
-	var err error
-	if t.Due, err = parseAt(f.at); err != nil {
-		return t, err
 	}
 	if f.payloadFile != "" {
 		payload, err := readAll(in, f.payloadFile)
@@ -136,16 +132,44 @@ func (f *enqueueFlags) task(fs *pflag.FlagSet, in io.Reader) (client.Task, error
 	return t, nil
 }
 
-// parseAt reads --at; the zero time when it was not given.
-func parseAt(at string) (time.Time, error) {
-	if at == "" {
+// times adds the instants that were given.
+func (f *enqueueFlags) times(t *client.Task) (err error) {
+	if t.Due, err = parseTime("at", f.at); err != nil {
+		return err
+	}
+	if t.Latest, err = parseTime("latest", f.latest); err != nil {
+		return err
+	}
+	t.Expires, err = parseTime("expire-at", f.expireAt)
+	return err
+}
+
+// exclusive are flags of which one line has one at most.
+var exclusive = [...][2]string{
+	{"payload", "payload-file"}, {"attr", "no-attr"}, {"delay", "at"}, {"slack", "latest"},
+	{"expire-at", "expire-after"}, {"expire-at", "no-expiry"}, {"expire-after", "no-expiry"},
+}
+
+// onlyOne refuses a line with both flags of a pair.
+func onlyOne(fs *pflag.FlagSet, pairs [][2]string) error {
+	for _, pair := range pairs {
+		if fs.Changed(pair[0]) && fs.Changed(pair[1]) {
+			return usagef("--%s and --%s exclude each other", pair[0], pair[1])
+		}
+	}
+	return nil
+}
+
+// parseTime reads a flag with an instant; the zero time when it was not given.
+func parseTime(flag, text string) (time.Time, error) {
+	if text == "" {
 		return time.Time{}, nil
 	}
-	due, err := time.Parse(time.RFC3339, at)
+	at, err := time.Parse(time.RFC3339, text)
 	if err != nil {
-		return due, usagef("--at: want RFC 3339 such as 2030-01-31T15:04:05.250Z, not %q", at)
+		return at, usagef("--%s: want RFC 3339 such as 2030-01-31T15:04:05.250Z, not %q", flag, text)
 	}
-	return due, nil
+	return at, nil
 }
 
 // receiptView is a line of -o json.

@@ -5,10 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
+	"github.com/spf13/pflag"
 	"google.golang.org/grpc/codes"
 
 	"github.com/ddq-io/ddq/api/client"
@@ -33,15 +36,16 @@ func isUsage(err error) bool {
 var errReported = errors.New("reported")
 
 // explain writes an error as one line for people: what was wrong, and what to
-// do about it where that is known. addr is the server that was called.
-func explain(err error, addr string) string {
+// do about it where that is known. addr is the server that was called, and flags are
+// those of the command.
+func explain(err error, addr string, flags *pflag.FlagSet) string {
 	if hint := explainStart(err); hint != "" {
 		return hint
 	}
 	var answer *client.Error
 	switch {
 	case errors.As(err, &answer):
-		return explainAnswer(answer, addr)
+		return explainAnswer(answer, addr, flags)
 	case errors.Is(err, context.Canceled):
 		return "interrupted"
 	}
@@ -61,8 +65,8 @@ func explainStart(err error) string {
 }
 
 // explainAnswer says what to do about what a server answered, or did not.
-func explainAnswer(e *client.Error, addr string) string {
-	text := answerText(e)
+func explainAnswer(e *client.Error, addr string, flags *pflag.FlagSet) string {
+	text := answerText(e, flags)
 	switch e.Code {
 	case codes.Unavailable:
 		if nobodyThere(e.Message) {
@@ -81,18 +85,92 @@ func explainAnswer(e *client.Error, addr string) string {
 	return text
 }
 
-// answerText is a server's answer on one line, with the field that broke a rule:
-// "field: message (REASON)".
-func answerText(e *client.Error) string {
+// answerText is a server's answer on one line, in words of the command line, with the
+// reason: "--priority must be 0 to 9 (OUT_OF_RANGE_FIELD)".
+func answerText(e *client.Error, flags *pflag.FlagSet) string {
 	text := strings.Join(strings.Fields(e.Message), " ")
-	if e.Field != "" && e.Code == codes.InvalidArgument && !strings.HasPrefix(text, e.Field) {
-		text = e.Field + ": " + text
+	if e.Field != "" && e.Code == codes.InvalidArgument {
+		text = fieldText(e.Field, text, flags)
+	}
+	for _, r := range rewordings {
+		if r.reason == e.Reason {
+			text = strings.Replace(text, r.wire, r.commandLine, 1)
+		}
 	}
 	if e.Reason != "" {
 		text += " (" + e.Reason + ")"
 	}
 	return text
 }
+
+// rewordings say for a reason what the wire's words are on the command line.
+var rewordings = [...]struct{ reason, wire, commandLine string }{
+	{"TOPIC_NOT_EMPTY", "force deletes them too", "--force deletes them too"},
+	{"TASK_NOT_RUNNING", "delete it instead, or ask with or_delete", "--or-delete deletes it"},
+	{"AMBIGUOUS_ID", "name one", "name one with --topic"},
+	{"NOT_WATCHED", "set its policy's watch_retention_ms (", "start one ("},
+	{"NOT_INDEXED", "only those of the topic's indexed_attributes can be watched", "ddq topic set --index-attribute does that"},
+}
+
+// number matches the milliseconds in a message.
+var number = regexp.MustCompile(`[0-9]+`)
+
+// fieldText writes what is wrong with a field as what is wrong with its flag, when the
+// command has one.
+func fieldText(field, text string, flags *pflag.FlagSet) string {
+	name, rest := field, ""
+	if after, ok := strings.CutPrefix(text, field); ok {
+		rest = after
+	} else {
+		rest = ": " + text
+	}
+	flag := flagOf(field)
+	if flags == nil || flags.Lookup(flag) == nil {
+		return name + rest
+	}
+	if strings.HasSuffix(field, "_ms") { // flags take durations
+		rest = number.ReplaceAllStringFunc(rest, func(ms string) string {
+			n, err := strconv.ParseInt(ms, 10, 64)
+			if err != nil {
+				return ms
+			}
+			return node.DurationText(millis(n))
+		})
+	}
+	return "--" + flag + rest
+}
+
+// flagNames are the flags that are not called after their field.
+var flagNames = map[string]string{
+	"execute_time": "at", "latest_time": "latest", "expire_time": "expire-at", "attributes": "attr", "filter.attributes": "attr",
+	"idempotency.key": "idempotency-key", "idempotency.window_ms": "idempotency-window", "policy.indexed_attributes": "index-attribute",
+	"filter.created_from_unix_ms": "created-after", "max_tasks": "max", "start_unix_ms": "from",
+	"policy.rate.count": "rate", "policy.rate.period_ms": "rate", "policy.rate.burst": "burst",
+	"policy.key_rate.count": "key-rate", "policy.key_rate.period_ms": "key-rate", "policy.key_rate.burst": "key-burst",
+	"backoff.base_ms": "backoff", "backoff.max_ms": "backoff", "backoff.jitter_percent": "backoff",
+}
+
+// flagOf is the flag for a field of a request, if there is one: policy.max_delay_ms is max-delay.
+func flagOf(field string) string {
+	if name, ok := flagNames[field]; ok {
+		return name
+	}
+	for _, prefix := range []string{"policy.", "filter."} {
+		field = strings.TrimPrefix(field, prefix)
+	}
+	for _, unit := range []string{"_unix_ms", "_ms", "_bytes"} {
+		field = strings.TrimSuffix(field, unit)
+	}
+	return strings.ReplaceAll(field, "_", "-")
+}
+
+// codeName is the name of a code as PROTOCOL.md has it, such as NOT_FOUND.
+func codeName(c codes.Code) string {
+	return strings.ToUpper(camel.ReplaceAllString(c.String(), "${1}_$2"))
+}
+
+// camel matches where a word of NotFound ends.
+var camel = regexp.MustCompile(`([a-z])([A-Z])`)
 
 // nobodyThere reports whether nobody listens, going by the text that grpc leaves
 // of the dial error.

@@ -73,8 +73,8 @@ func (f *filterFlags) flags(fs *pflag.FlagSet) {
 	fs.Var(&f.createdAfter, "created-after", "only those enqueued since: RFC 3339, or 1h for an hour ago")
 	fs.Var(&f.createdBefore, "created-before", "only those enqueued before: RFC 3339, or 1h for an hour ago")
 	fs.StringVar(&f.idPrefix, "id-prefix", "", "only those whose id begins like this")
-	fs.StringToStringVar(&f.attributes, "attr", nil, "only those with this header: --attr tenant=acme")
-	fs.StringToStringVar(&f.prefixes, "attr-prefix", nil, "only those with a header that begins like this: --attr-prefix path=/mail/")
+	fs.StringToStringVar(&f.attributes, "attr", nil, "only those with this attribute: --attr tenant=acme")
+	fs.StringToStringVar(&f.prefixes, "attr-prefix", nil, "only those with an attribute that begins like this: --attr-prefix path=/mail/")
 }
 
 // filter is the zero filter when nothing narrows down.

@@ -35,7 +35,7 @@ func TestIndexedAttributeCommands(t *testing.T) {
 	if n := list("--attr", "tenant=tiny"); n != 0 {
 		t.Errorf("found %d deleted tasks", n)
 	}
-	if got := ddq(exitFailed, "topic", "set", "mail", "--index-attribute", "a", "--index-attribute", "a").err; !strings.Contains(got, "policy.indexed_attributes") {
+	if got := ddq(exitFailed, "topic", "set", "mail", "--index-attribute", "a", "--index-attribute", "a").err; !strings.Contains(got, "--index-attribute names") {
 		t.Errorf("an attribute twice: %s", got)
 	}
 	if got := ddq(exitOK, "topic", "set", "mail", "--index-attribute", "none", "-o", "json").out; strings.Contains(got, "indexed_attributes") {

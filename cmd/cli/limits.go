@@ -78,7 +78,7 @@ func (l *limitFlags) flags(fs *pflag.FlagSet) {
 	fs.BoolVar(&l.keyWindow, "key-rate-window", false, "like --rate-window, of --key-rate")
 	fs.IntVar(&l.concurrency, "concurrency", 0, "most tasks held at a time over all nodes; 0 ends the cap")
 	fs.IntVar(&l.keyConcurrency, "key-concurrency", 0, "like --concurrency, for the tasks of each concurrency key")
-	fs.StringVar(&l.over, "over-limit", "", "what tasks over a rate do: wait, or dead_letter")
+	fs.StringVar(&l.over, "over-limit", "", "what tasks over a rate do: wait (as they do by default), or dead_letter; it stays when a rate ends")
 }
 
 func (l *limitFlags) read(fs *pflag.FlagSet, p *client.Policy) (err error) {
@@ -174,16 +174,16 @@ func (v *limitsView) rows() (rows []table.Row) {
 		rows = append(rows, table.Row{"rate", v.Rate.text()})
 	}
 	if v.KeyRate != nil {
-		rows = append(rows, table.Row{"rate of a key", v.KeyRate.text()})
+		rows = append(rows, table.Row{"key rate", v.KeyRate.text()})
 	}
 	if v.OverLimit != "" {
-		rows = append(rows, table.Row{"over the limit", v.OverLimit})
+		rows = append(rows, table.Row{"over limit", v.OverLimit})
 	}
 	if v.Concurrency > 0 {
 		rows = append(rows, table.Row{"concurrency", v.Concurrency})
 	}
 	if v.KeyConcurrency > 0 {
-		rows = append(rows, table.Row{"concurrency of a key", v.KeyConcurrency})
+		rows = append(rows, table.Row{"key concurrency", v.KeyConcurrency})
 	}
 	return rows
 }

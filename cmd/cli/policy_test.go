@@ -26,7 +26,7 @@ func TestTopicPolicyCommands(t *testing.T) {
 	set := ddq(exitOK, "topic", "set", "mail", "--max-dead", "0", "--max-backlog", "3", "--if-version", "1", "-o", "json")
 	has(set.out, `"max_dead":0`, `"max_backlog":3`, `"version":2`)
 	has(ddq(exitFailed, "topic", "set", "mail", "--max-dead", "9", "--if-version", "1").err, "VERSION_MISMATCH", "has not version 1")
-	has(ddq(exitFailed, "topic", "set", "mail", "--max-dead", "-1").err, "policy.max_dead must be 0 to 1000000000")
+	has(ddq(exitFailed, "topic", "set", "mail", "--max-dead", "-1").err, "--max-dead must be 0 to 1000000000")
 	ddq(exitOK, "enqueue", "--topic", "mail", "--delay", "1h")
 
 	ddq(exitOK, "topic", "pause", "mail", "--delivery", "--enqueue")

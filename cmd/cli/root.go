@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+
+	"github.com/ddq-io/ddq/api/client"
 )
 
 // Run carries out one command line and returns its exit code. Ending ctx stops
@@ -22,12 +24,33 @@ func Run(ctx context.Context, s Streams, args []string) int {
 	case err == nil:
 		return exitOK
 	case isUsage(err) || !begun:
-		fmt.Fprintf(s.Err, "%s: %v\nTry '%[1]s --help'.\n", cmd.CommandPath(), err)
+		c.sayFailed(cmd, err, err.Error(), fmt.Sprintf("\nTry '%s --help'.", cmd.CommandPath()))
 		return exitUsage
 	case !errors.Is(err, errReported):
-		fmt.Fprintf(s.Err, "%s: %s\n", cmd.CommandPath(), explain(err, c.addr))
+		c.sayFailed(cmd, err, explain(err, c.addr, cmd.Flags()), "")
 	}
 	return exitFailed
+}
+
+// failureView is what a command that failed prints on stderr with -o json.
+type failureView struct {
+	Error   string `json:"error"`
+	Command string `json:"command"`
+	Code    string `json:"code,omitempty"`   // of a server's answer, such as NOT_FOUND
+	Reason  string `json:"reason,omitempty"` // the same, such as NO_TASK
+}
+
+// sayFailed says on stderr why a command failed; hint is for people.
+func (c *cli) sayFailed(cmd *cobra.Command, err error, text, hint string) {
+	if c.output != formatJSON {
+		fmt.Fprintf(c.Err, "%s: %s%s\n", cmd.CommandPath(), text, hint)
+		return
+	}
+	v := failureView{Error: text, Command: cmd.CommandPath()}
+	if answer := (*client.Error)(nil); errors.As(err, &answer) {
+		v.Code, v.Reason = codeName(answer.Code), answer.Reason
+	}
+	_ = writeJSON(c.Err, v) // there is nobody else to tell
 }
 
 // command builds the command tree.

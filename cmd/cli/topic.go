@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
+	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -147,7 +149,7 @@ func (c *cli) topicSet() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return c.printTopic(viewTopic(topic))
+			return c.printChanged(viewTopic(topic), cmd.LocalNonPersistentFlags())
 		})
 	}
 	return cmd
@@ -210,7 +212,8 @@ func (c *cli) topicPause() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return c.printTopic(viewTopic(topic))
+				v := viewTopic(topic)
+				return c.say(v, "topic %s is paused: %s (version %d)", v.Name, v.paused(), v.Version)
 			})
 		},
 	}
@@ -233,7 +236,8 @@ func (c *cli) topicResume() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return c.printTopic(viewTopic(topic))
+				v := viewTopic(topic)
+				return c.say(v, "topic %s is resumed%s (version %d)", v.Name, v.rising(), v.Version)
 			})
 		},
 	}
@@ -300,3 +304,33 @@ func (c *cli) topicDelete() *cobra.Command {
 }
 
 func (c *cli) printTopic(v topicView) error { return c.record(v, v.rows()...) }
+
+// rowsOf are the rows of flags that do not have one of their own name.
+var rowsOf = map[string]string{
+	"burst": "rate", "rate-window": "rate", "key-burst": "key rate", "key-rate-window": "key rate",
+	"watch-max-events": "watch retention", "index-attribute": "indexed attributes",
+}
+
+// ended is what rows that are not there stand for, where that is not none.
+var ended = map[string]string{"over limit": client.OverLimitWait.String()}
+
+// printChanged prints a topic as JSON, and for people what the flags of the command
+// changed of it.
+func (c *cli) printChanged(v topicView, fs *pflag.FlagSet) error {
+	rows := []table.Row{{"name", v.Name}, {"version", v.Version}}
+	all, seen := v.rows(), map[string]bool{"if version": true}
+	fs.VisitAll(func(f *pflag.Flag) {
+		name := orElse(rowsOf[f.Name], strings.ReplaceAll(f.Name, "-", " "))
+		if !f.Changed || seen[name] {
+			return
+		}
+		seen[name] = true
+		i := slices.IndexFunc(all, func(r table.Row) bool { return r[0] == name })
+		if i < 0 {
+			rows = append(rows, table.Row{name, orElse(ended[name], "none")})
+			return
+		}
+		rows = append(rows, all[i])
+	})
+	return c.record(v, rows...)
+}

@@ -156,6 +156,14 @@ func (v topicView) shards() string {
 	return fmt.Sprintf("%d, and %d former ones", v.Shards, v.FormerShards)
 }
 
+// rising says how long deliveries take to full speed, if they do.
+func (v topicView) rising() string {
+	if v.RampMs == 0 {
+		return ""
+	}
+	return ", rising for " + node.DurationText(millis(v.RampMs))
+}
+
 func (v topicView) paused() string {
 	var what []string
 	if v.DeliveryPaused {

@@ -22,12 +22,16 @@ func (c *cli) taskWait() *cobra.Command {
 		Use:   "wait ID",
 		Short: "Wait until a task is done, dead or expired, and show it",
 		Long: `Wait until a task is done, dead or expired, and show it with its result. When it
-is neither after --for, it is shown as it is and the exit code is 1. The result is
+is neither after --for, it is shown as it is and the exit code is 1. (--timeout given
+without --for is taken for it.) The result is
 there while the topic keeps done tasks (--done-retention); where it keeps none, a
 task that is done is not found.`,
 		Example: "  ddq task wait report-2030-01 --for 5m -o json | jq -r .result",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if cmd.Flags().Changed("timeout") && !cmd.Flags().Changed("for") {
+				wait = c.timeout
+			}
 			if err := notNegative("for", wait); err != nil {
 				return err
 			}

@@ -48,7 +48,7 @@ keeps; in JSON every line has the cursor behind it, and the last one is on stder
 	fs.StringVar(&f.topic, "topic", "", "topic of the tasks (required)")
 	fs.StringSliceVar(&f.ids, "id", nil, "only these tasks, at most 100")
 	fs.StringSliceVar(&f.kinds, "kind", nil, "only what is "+kindNames())
-	fs.StringToStringVar(&f.attributes, "attr", nil, "only tasks with this header, which the topic has to index: --attr tenant=acme")
+	fs.StringToStringVar(&f.attributes, "attr", nil, "only tasks with this attribute, which the topic has to index: --attr tenant=acme")
 	fs.StringVar(&f.from, "from", "now", "where to begin without a cursor: now, or oldest for all that is kept")
 	fs.StringVar(&f.cursor, "cursor", "", "go on behind this one")
 	fs.IntVar(&f.limit, "limit", 0, "end after so many changes; 0 is never")

@@ -103,10 +103,10 @@ func (h health) dangers(allowVolatile bool) (dangers []string) {
 		dangers = append(dangers, "this redis is a node of a cluster: use redis-cluster:// in its url")
 	}
 	if h.policy != "noeviction" {
-		dangers = append(dangers, fmt.Sprintf("redis may evict tasks (maxmemory-policy %s): set maxmemory-policy noeviction", h.policy))
+		dangers = append(dangers, fmt.Sprintf("redis may evict tasks (maxmemory-policy %s): set maxmemory-policy noeviction (redis-cli config set maxmemory-policy noeviction, and in redis.conf)", h.policy))
 	}
 	if !h.aof && !allowVolatile {
-		dangers = append(dangers, "redis keeps no append-only file and loses tasks when it stops: set appendonly yes, or allow volatile storage")
+		dangers = append(dangers, "redis keeps no append-only file and loses tasks when it stops: set appendonly yes (redis-cli config set appendonly yes, and in redis.conf), or accept it with --allow-volatile")
 	}
 	return dangers
 }

@@ -20,7 +20,7 @@ func TestOpenRefusesUnsafeServers(t *testing.T) {
 	}{
 		"evicts keys":            {[]string{"--maxmemory-policy", "allkeys-lru"}, "set maxmemory-policy noeviction"},
 		"evicts keys with a TTL": {[]string{"--maxmemory-policy", "volatile-lru"}, "set maxmemory-policy noeviction"},
-		"keeps no log":           {[]string{"--appendonly", "no"}, "set appendonly yes"},
+		"keeps no log":           {[]string{"--appendonly", "no"}, "config set appendonly yes, and in redis.conf), or accept it with --allow-volatile"},
 		"keeps snapshots only":   {[]string{"--appendonly", "no", "--save", "60 1"}, "set appendonly yes"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -125,7 +125,7 @@ func (s *Store) checkFirst(ctx context.Context) error {
 		return fmt.Errorf("open redis: %w: is it running, and is the url right?", translate(err, store.ErrUnavailable))
 	}
 	if dangers := found.dangers(s.allowVolatile); len(dangers) > 0 {
-		return fmt.Errorf("open redis: %w: %s", store.ErrUnsafe, dangers[0])
+		return fmt.Errorf("%w: %s", store.ErrUnsafe, dangers[0])
 	}
 	info := found.info(s.allowVolatile, s.wait)
 	s.info.Store(&info)
