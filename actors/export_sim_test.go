@@ -26,6 +26,7 @@ type SimProbe func(who actor.Actor, id string, message any)
 type SimSeams struct {
 	Engine *actor.ActorSystem
 	Take   func(f func(), mailbox bool) // instead of running it
+	Turn   func()                       // returns when the caller may send a message to an actor
 	Random func() float64
 	Probe  SimProbe
 	Fleet  Fleet
@@ -47,9 +48,21 @@ func NewSimNode(cfg Config, st store.Store, seams SimSeams) SimNode {
 	s.pool = engine.NewPool()
 	s.pool.Taker = seams.Take
 	s.nurse.Probe = seams.Probe
-	s.engine = seams.Engine
+	s.engine = inTurn(seams.Engine, seams.Turn)
 	s.wheel = timer.NewManual(s.clock.Now)
 	return SimNode{s}
+}
+
+// inTurn is an engine in which nobody sends a message before it is their turn.
+func inTurn(e *actor.ActorSystem, turn func()) *actor.ActorSystem {
+	own := *e
+	own.Root = e.Root.Copy().WithSenderMiddleware(func(next actor.SenderFunc) actor.SenderFunc {
+		return func(c actor.SenderContext, to *actor.PID, m *actor.MessageEnvelope) {
+			turn()
+			next(c, to, m)
+		}
+	})
+	return &own
 }
 
 // Begin is Start.

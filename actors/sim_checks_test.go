@@ -20,6 +20,7 @@ func (n *simNode) probe(who actor.Actor, id string, message any) {
 	if n.dead.Load() {
 		return
 	}
+	n.s.jostle()
 	switch message.(type) {
 	case *actor.Stopping, *actor.Stopped, *actor.Restarting:
 		delete(n.actors, id)

@@ -95,8 +95,8 @@ func (c *simClient) call(n *simNode, e history.Event, do func(ctx context.Contex
 			return
 		}
 		n.whenAwake(func() {
-			s.spawn(n, c.name+" "+e.Task+" "+string(e.Op), func() (err error) {
-				ctx, cancel := context.WithTimeout(n.ctx, s.plan.callTimeout)
+			s.spawn(n, func() (err error) {
+				ctx, cancel := n.timeout()
 				defer cancel()
 				got, err = do(ctx)
 				return err
@@ -203,7 +203,7 @@ func (s *sim) enqueue(t simTask, tries int) {
 			return history.Event{}, out[0].Err
 		}
 		settled = true
-		s.arrive(func() { s.order.stored(t.id, out[0].Due) }, "order", "stored", t.id, 0)
+		s.arrive(func() { s.order.stored(t.id, out[0].Due) })
 		a := history.Event{Due: int64(out[0].Due)}
 		if out[0].Deduplicated {
 			a.Result = history.Already
@@ -276,8 +276,8 @@ func (s *sim) startWorker(n *simNode, k int) {
 	w := &simWorker{s: s, node: n, k: k, c: s.client(fmt.Sprintf("worker%d.%d", n.i, k)), asks: map[uint64]func(history.Event, error){}}
 	credit := s.plan.credit
 	n.whenAwake(func() {
-		s.spawn(n, "subscribe "+w.c.name, func() (err error) {
-			ctx, cancel := context.WithTimeout(n.ctx, s.plan.callTimeout)
+		s.spawn(n, func() (err error) {
+			ctx, cancel := n.timeout()
 			defer cancel()
 			w.sub, err = n.use.Delivery.Subscribe(ctx, actors.SubscribeOptions{Topic: simTopic, Worker: w.c.name, MaxInFlight: credit}, w)
 			return err
@@ -338,7 +338,7 @@ func (w *simWorker) Deliver(ds []actors.Delivery) bool {
 				}
 			}
 		})
-	}, w.node.key, "frame", w.c.name, 0)
+	})
 	return true
 }
 
@@ -355,7 +355,7 @@ func (w *simWorker) Settled(sequence uint64, results []actors.Settled) {
 				answer(settledAnswer(results))
 			}
 		})
-	}, w.node.key, "settled", w.c.name, int(sequence))
+	})
 }
 
 func settledAnswer(results []actors.Settled) (history.Event, error) {
@@ -384,7 +384,7 @@ func (w *simWorker) Drain(time.Duration) {
 		w.s.after(w.s.between(0, time.Second), func() {
 			w.leave()
 		})
-	}, w.node.key, "drain", w.c.name, 0)
+	})
 }
 
 // receive is what a worker does with a task.

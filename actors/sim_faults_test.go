@@ -31,7 +31,7 @@ func (s *sim) drop() {
 	s.excuse(s.plan.callTimeout + s.plan.housekeepEvery)
 	s.client("dropper").call(n, history.Event{Op: history.Drop, Topic: simTopic}, func(ctx context.Context) (history.Event, error) {
 		err := n.use.Topics.Delete(ctx, simTopic, true)
-		s.arrive(s.order.forget, "order", "forget", "", 0)
+		s.arrive(s.order.forget)
 		return history.Event{}, err
 	})
 }

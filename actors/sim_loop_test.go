@@ -3,14 +3,16 @@ package actors_test
 import (
 	"cmp"
 	"container/heap"
+	"context"
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"slices"
+	"runtime/pprof"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+	"unsafe"
 
 	"github.com/asynkron/protoactor-go/actor"
 
@@ -61,7 +63,9 @@ type sim struct {
 	arrivals []simArrival  // guarded by mu
 	resting  []chan func() // goroutines that are done; guarded by mu
 
-	idle []chan func() // goroutines that wait for something to run
+	idle  []chan func() // goroutines that wait for something to run
+	turns simTurns
+	loop  context.Context // with the labels of the loop's goroutine
 }
 
 // simEvent is something that will happen.
@@ -94,35 +98,17 @@ type simJob struct {
 	mailbox bool // it never waits
 }
 
-// simArrival is what some goroutine asks of the loop.
-type simArrival struct {
-	key [3]string // puts those of one moment in order
-	n   int
-	do  func()
-}
-
-func (a simArrival) compare(b simArrival) int {
-	return cmp.Or(slices.Compare(a.key[:], b.key[:]), cmp.Compare(a.n, b.n))
-}
-
 func newSim(seed uint64, plan simPlan, trace io.Writer) *sim {
-	return &sim{
+	s := &sim{
 		seed: seed, plan: plan, trace: trace, engine: actors.NewSimEngine(),
 		rng:   rand.New(rand.NewPCG(seed, 0x9E3779B97F4A7C15)),
 		start: time.Now(), mem: memstore.New(), poke: make(chan struct{}, 1),
 		fences: map[store.Shard]store.Fence{}, books: map[string]*simClient{}, order: newSimOrder(),
+		loop: pprof.WithLabels(simContext, pprof.Labels("sim", "loop")), turns: simTurns{labels: map[unsafe.Pointer]simTurn{}},
 	}
-}
-
-// arrive asks the loop to do something. Safe from any goroutine.
-func (s *sim) arrive(do func(), who, what, whom string, n int) {
-	s.mu.Lock()
-	s.arrivals = append(s.arrivals, simArrival{[3]string{who, what, whom}, n, do})
-	s.mu.Unlock()
-	select {
-	case s.poke <- struct{}{}:
-	default:
-	}
+	pprof.SetGoroutineLabels(s.loop)
+	s.turns.labels[goroutineLabels()] = simLoop
+	return s
 }
 
 // after has the loop do something in a while.
@@ -156,21 +142,16 @@ func (s *sim) run(done func() bool) {
 
 // admit records what goroutines asked for since.
 func (s *sim) admit() bool {
-	s.mu.Lock()
-	arrivals := s.arrivals
-	s.arrivals = nil
-	s.idle = append(s.idle, s.resting...)
-	s.resting = s.resting[:0]
-	s.mu.Unlock()
+	arrivals := s.takeArrivals()
 	select {
 	case <-s.poke:
 	default:
 	}
-	if len(arrivals) > 1 {
-		slices.SortStableFunc(arrivals, simArrival.compare)
-	}
 	for _, a := range arrivals {
 		a.do()
+		if a.wakes {
+			synctest.Wait() // it does what it does before the next one
+		}
 	}
 	return len(arrivals) > 0
 }
@@ -190,11 +171,7 @@ func (s *sim) step() {
 	s.steps++
 	s.stepped = j.node
 	time.Sleep(time.Duration(1 + s.rng.IntN(3000)))
-	if j.mailbox {
-		j.f()
-	} else {
-		s.spawned(j.f)
-	}
+	s.spawned(j.f)
 }
 
 // spawned runs a function on a goroutine of its own, one that was used before if there
@@ -216,7 +193,12 @@ func (s *sim) spawned(f func()) {
 	}
 	to := s.idle[last]
 	s.idle = s.idle[:last]
-	to <- f
+	turn := s.newTurn()
+	s.give(turn)
+	to <- func() {
+		s.enter(turn)
+		f()
+	}
 }
 
 // turnWheels fires the wheel of a node that has something due.
@@ -267,7 +249,7 @@ func (s *sim) job(n *simNode, f func(), mailbox bool) {
 			return
 		}
 		s.ready = append(s.ready, simJob{n, f, mailbox})
-	}, n.key, "", "", 0)
+	})
 }
 
 // log is one line of the trace.

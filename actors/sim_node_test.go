@@ -57,11 +57,12 @@ type simNode struct {
 func (s *sim) startNode(i, life int) *simNode {
 	name := fmt.Sprintf("n%d", i)
 	n := &simNode{s: s, name: name, key: fmt.Sprintf("%s.%d", name, life), i: i, life: life, killed: make(chan struct{})}
-	n.ctx, n.cancel = context.WithCancel(simContext)
+	ctx, cancel := context.WithCancel(simContext)
+	n.ctx, n.cancel = simCtx{ctx, n}, cancel
 	n.actors, n.fatal, n.fallen = map[string]actor.Actor{}, map[string]bool{}, map[string]bool{}
 	n.sys = actors.NewSimNode(s.plan.config(name), &simStore{s, n}, actors.SimSeams{
 		Engine: s.engine, Random: rand.New(rand.NewPCG(s.rng.Uint64(), 1)).Float64, Fleet: n, Peers: n,
-		Take: func(f func(), mailbox bool) { s.job(n, f, mailbox) }, Probe: n.probe,
+		Take: func(f func(), mailbox bool) { s.job(n, f, mailbox) }, Turn: func() { s.myTurn(n) }, Probe: n.probe,
 	})
 	n.care = upkeep.New(n.sys.Node)
 	n.use = service.New(n.sys.Node, n.care.IndexNow)
@@ -73,7 +74,7 @@ func (s *sim) startNode(i, life int) *simNode {
 
 // try starts the System, or dies of it and is started again.
 func (n *simNode) try() {
-	n.s.spawn(n, "start", func() error { return n.sys.Begin(n.ctx, simTopic) }, func(err error) {
+	n.s.spawn(n, func() error { return n.sys.Begin(n.ctx, simTopic) }, func(err error) {
 		if err != nil {
 			n.s.kill(n, "did not start")
 			return
@@ -85,22 +86,24 @@ func (n *simNode) try() {
 }
 
 // spawn runs something of a node that waits, and then has the loop go on.
-func (s *sim) spawn(n *simNode, what string, do func() error, then func(error)) {
-	s.spawned(func() {
-		err := do()
-		s.arrive(func() {
-			if !n.dead.Load() {
-				n.whenAwake(func() { then(err) })
-			}
-		}, n.key, what, "", 0)
-	})
+func (s *sim) spawn(n *simNode, do func() error, then func(error)) {
+	s.ask(simArrival{wakes: true, do: func() {
+		s.spawned(func() {
+			err := do()
+			s.arrive(func() {
+				if !n.dead.Load() {
+					n.whenAwake(func() { then(err) })
+				}
+			})
+		})
+	}})
 }
 
 // live keeps the node's clocks going: what tickers do in a real one.
 func (n *simNode) live() {
 	p := &n.s.plan
-	n.every(p.lease/actors.Renewals, "renew", func(int) { n.sys.Renew(n.ctx) })
-	n.every(p.seqEvery, "follow", func(turn int) {
+	n.every(p.lease/actors.Renewals, func(int) { n.sys.Renew(n.ctx) })
+	n.every(p.seqEvery, func(turn int) {
 		if n.viewChanged() {
 			n.sys.FollowView()
 			n.care.Discover(n.ctx)
@@ -112,7 +115,7 @@ func (n *simNode) live() {
 		}
 		n.care.CheckSeqs(n.ctx)
 	})
-	n.every(p.housekeepEvery, "housekeep", func(turn int) {
+	n.every(p.housekeepEvery, func(turn int) {
 		n.care.FollowTopics(n.ctx)
 		if turn%3 == 0 {
 			n.care.Chores(n.ctx)
@@ -129,7 +132,7 @@ func (n *simNode) live() {
 
 // every does something again and again. Like with a ticker, turns are left out while
 // it takes longer.
-func (n *simNode) every(d time.Duration, what string, do func(turn int)) {
+func (n *simNode) every(d time.Duration, do func(turn int)) {
 	turn := 0
 	var next func()
 	next = func() {
@@ -139,7 +142,7 @@ func (n *simNode) every(d time.Duration, what string, do func(turn int)) {
 		n.whenAwake(func() {
 			turn++
 			at := turn
-			n.s.spawn(n, what, func() error {
+			n.s.spawn(n, func() error {
 				do(at)
 				return nil
 			}, func(error) { n.s.after(d, next) })
@@ -304,7 +307,7 @@ func (n *simNode) SetDraining(draining bool) error {
 		n.draining = draining
 		n.s.log("%s draining: %v", n.key, draining)
 		n.s.gossip()
-	}, n.key, "draining", "", 0)
+	})
 	return nil
 }
 
@@ -334,7 +337,7 @@ func (n *simNode) Notify(to actors.Member, notice actors.Notice) {
 				other.whenAwake(func() { other.sys.Notified(notice) })
 			}
 		})
-	}, n.key, "notify", to.Name, 0)
+	})
 }
 
 func (n *simNode) Keep([]actors.Member) {} // it keeps nothing
@@ -357,7 +360,7 @@ func (n *simNode) Subscribe(to actors.Member, o actors.SubscribeOptions, link ac
 	n.s.arrive(func() {
 		n.links = append(n.links, l)
 		n.s.after(n.s.lag(), l.open)
-	}, n.key, "link", to.Name, 0)
+	})
 	return l
 }
 
@@ -389,7 +392,7 @@ func (l *simLink) open() {
 	l.at = at
 	at.served = append(at.served, l)
 	at.whenAwake(func() {
-		l.s.spawn(at, "serve "+l.from.key, func() (err error) {
+		l.s.spawn(at, func() (err error) {
 			l.sub, err = at.use.Delivery.Subscribe(at.ctx, l.options, l)
 			return err
 		}, func(err error) {
@@ -410,7 +413,7 @@ func (l *simLink) open() {
 }
 
 // there has something happen at the other end.
-func (l *simLink) there(key string, do func()) {
+func (l *simLink) there(do func()) {
 	if l.from.dead.Load() {
 		return
 	}
@@ -425,7 +428,7 @@ func (l *simLink) there(key string, do func()) {
 				l.at.whenAwake(do)
 			}
 		})
-	}, l.from.key, key, l.to, 0)
+	})
 }
 
 // back has something happen at this end. The loop calls it.
@@ -471,7 +474,7 @@ func (l *simLink) cutOff() {
 }
 
 func (l *simLink) Grant(n int) {
-	l.there("grant", func() {
+	l.there(func() {
 		if l.sub == nil {
 			l.queued += n
 			return
@@ -480,7 +483,7 @@ func (l *simLink) Grant(n int) {
 	})
 }
 
-func (l *simLink) Close() { l.there("close", l.finish) }
+func (l *simLink) Close() { l.there(l.finish) }
 
 // finish ends the link in order, at the serving end.
 func (l *simLink) finish() {
@@ -497,7 +500,7 @@ func (l *simLink) Deliver(tasks []actors.Delivery) bool {
 	if l.over.Load() || l.at.dead.Load() {
 		return false
 	}
-	l.s.arrive(func() { l.back(func() { l.Link.Deliver(tasks) }) }, l.at.key, "deliver", l.from.key, 0)
+	l.s.arrive(func() { l.back(func() { l.Link.Deliver(tasks) }) })
 	return true
 }
 
@@ -505,12 +508,12 @@ func (l *simLink) Demand(ready, returned int) {
 	if l.over.Load() || l.at.dead.Load() {
 		return
 	}
-	l.s.arrive(func() { l.back(func() { l.Link.Demand(ready, returned) }) }, l.at.key, "demand", l.from.key, 0)
+	l.s.arrive(func() { l.back(func() { l.Link.Demand(ready, returned) }) })
 }
 
 func (l *simLink) Cancel(asks []actors.CancelAsk) {
 	if !l.over.Load() && !l.at.dead.Load() {
-		l.s.arrive(func() { l.back(func() { l.Link.Cancel(asks) }) }, l.at.key, "cancel", l.from.key, 0)
+		l.s.arrive(func() { l.back(func() { l.Link.Cancel(asks) }) })
 	}
 }
 
@@ -521,7 +524,7 @@ func (l *simLink) Settled(uint64, []actors.Settled) {}
 func (l *simLink) Drain(time.Duration) {
 	if !l.at.dead.Load() {
 		l.drained = true
-		l.s.arrive(l.finish, l.at.key, "drain", l.from.key, 0)
+		l.s.arrive(l.finish)
 	}
 }
 

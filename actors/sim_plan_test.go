@@ -42,7 +42,8 @@ type simPlan struct {
 	budget                 int           // tasks that a shard keeps in memory; 0: all
 	rewind                 time.Duration // the most that a failover undoes
 
-	lies simLies
+	lies    simLies
+	jostled bool // goroutines are held up at random, which must change nothing
 }
 
 // planFor draws what a run is like from its seed.
@@ -91,6 +92,12 @@ func (s *sim) planFor() simPlan {
 	return p
 }
 
+// drawn is what the seed said of the run.
+func (p simPlan) drawn() string {
+	p.jostled = false
+	return fmt.Sprintf("%+v", p)
+}
+
 // drawLimits draws rates and caps, of topics and of keys.
 func (s *sim) drawLimits() (l store.TopicLimits) {
 	if s.chance(0.6) {
@@ -130,13 +137,13 @@ func (p *simPlan) config(name string) actors.Config {
 
 // whole is a run from the start to the verdict.
 func (s *sim) whole() *simResult {
-	lies := s.plan.lies
+	lies, jostled := s.plan.lies, s.plan.jostled
 	s.plan = s.planFor()
-	s.plan.lies = lies
+	s.plan.lies, s.plan.jostled = lies, jostled
 	if lies.fences { // an owner has to sleep at the wrong moment
 		s.plan.faults, s.plan.pace, s.plan.burst = 30, time.Second, 5
 	}
-	s.log("seed %d: %+v", s.seed, s.plan)
+	s.log("seed %d: %s", s.seed, s.plan.drawn())
 	s.client("rig").write(s.plan.described())
 	topic := s.plan.config("").WithDefaults().Topic
 	topic.Name = simTopic

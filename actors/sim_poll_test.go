@@ -47,8 +47,8 @@ func (s *sim) retrieve() {
 	p := &simPoll{s: s, node: n, c: s.client("poller")}
 	most, wait := 1+s.rng.IntN(6), s.between(0, s.plan.callTimeout)
 	n.whenAwake(func() {
-		s.spawn(n, "poll", func() (err error) {
-			ctx, cancel := context.WithTimeout(n.ctx, s.plan.callTimeout)
+		s.spawn(n, func() (err error) {
+			ctx, cancel := n.timeout()
 			defer cancel()
 			p.sub, err = n.use.Delivery.Subscribe(ctx, actors.SubscribeOptions{Topic: simTopic, Worker: p.c.name, MaxInFlight: most}, p)
 			return err
@@ -94,14 +94,14 @@ func (p *simPoll) Deliver(ds []actors.Delivery) bool {
 		return false
 	}
 	p.got = append(p.got, ds...)
-	p.s.arrive(p.wake, p.node.key, "polled", p.c.name, 0)
+	p.s.arrive(p.wake)
 	return true
 }
 
 func (p *simPoll) Drain(time.Duration) {
 	if !p.node.dead.Load() {
 		p.drained = true
-		p.s.arrive(p.wake, p.node.key, "drained", p.c.name, 0)
+		p.s.arrive(p.wake)
 	}
 }
 

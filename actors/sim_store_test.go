@@ -56,6 +56,7 @@ var _ store.Store = (*simStore)(nil)
 
 // simCall is a store call under way.
 type simCall struct {
+	turn  simTurn // of who waits for it
 	done  chan struct{}
 	err   error
 	apply func() error
@@ -67,8 +68,9 @@ func (st *simStore) call(ctx context.Context, op string, shard store.Shard, writ
 	if n.dead.Load() {
 		return store.ErrClosed
 	}
-	c := &simCall{done: make(chan struct{}), apply: apply}
-	s.arrive(func() { s.send(n, c, op, shard, writes) }, n.key, op, "", shard.N)
+	s.myTurn(n)
+	c := &simCall{turn: s.whose(), done: make(chan struct{}), apply: apply}
+	s.ask(simArrival{call: op, n: shard.N, do: func() { s.send(n, c, op, shard, writes) }})
 	select {
 	case <-c.done:
 		return c.err
@@ -120,6 +122,7 @@ func (s *sim) answer(n *simNode, c *simCall, in time.Duration, err error) {
 	s.after(in, func() {
 		n.whenAwake(func() {
 			c.err = err
+			s.give(c.turn)
 			close(c.done)
 		})
 	})

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -16,6 +17,7 @@ import (
 var (
 	simSeeds = flag.Int("sim.seeds", 20, "how many seeds TestSimulation runs")
 	simFirst = flag.Uint64("sim.first", 1, "the first of them")
+	simAgain = flag.Int("sim.again", 10, "how many seeds TestSimulationReplays runs")
 	simSeed  = flag.Uint64("sim.seed", 0, "run this seed alone, and trace it")
 	simSlack = flag.Duration("sim.slack", 45*time.Second, "how late a task may come without a cause; 5s is strict, and a few seeds still break it")
 )
@@ -76,13 +78,21 @@ func writeResult(w io.Writer, r *simResult) {
 	_ = r.Verdict.WriteText(w, 3)
 }
 
+// TestSimulationReplays runs seeds on one processor and on several, and has goroutines that are
+// slower than they could be: a run depends on its seed alone.
 func TestSimulationReplays(t *testing.T) {
-	for seed := *simFirst; seed < *simFirst+10; seed++ {
-		var a, b bytes.Buffer
-		simulate(t, seed, simPlan{}, &a)
-		simulate(t, seed, simPlan{}, &b)
-		if one, other := a.String(), b.String(); one != other {
-			t.Errorf("seed %d ran in two ways:\n%s", seed, parting(one, other))
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	for seed := *simFirst; seed < *simFirst+uint64(*simAgain); seed++ {
+		var first string
+		for i, procs := range []int{1, 4, 2} {
+			var b bytes.Buffer
+			runtime.GOMAXPROCS(procs)
+			simulate(t, seed, simPlan{jostled: i > 0}, &b)
+			if i == 0 {
+				first = b.String()
+			} else if b.String() != first {
+				t.Errorf("seed %d ran in two ways:\n%s", seed, parting(first, b.String()))
+			}
 		}
 	}
 }

@@ -87,7 +87,7 @@ func (t *topicLinks) closeOf(sub int64) {
 
 // abandonAll closes the links of a topic that ends or starts anew.
 func (t *topicLinks) abandonAll() {
-	for _, l := range t.byKey {
+	for _, l := range ordered.All(t.byKey, compareLinks) {
 		l.remote.Close()
 	}
 }

@@ -168,7 +168,7 @@ func (t *topicSubs) drainAll(grace time.Duration) {
 
 // nodesChanged tells workers on demand that other nodes came or went.
 func (t *topicSubs) nodesChanged() {
-	for _, sub := range t.byID {
+	for _, sub := range ordered.All(t.byID, cmp.Compare) {
 		if sub.options.OnDemand && !sub.options.ByNode() {
 			sub.out.NodesChanged()
 		}

@@ -1,10 +1,12 @@
 package actors
 
 import (
+	"cmp"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/ddq-io/ddq/actors/ordered"
 	"github.com/ddq-io/ddq/store"
 )
 
@@ -175,7 +177,7 @@ func (rt *runtime) TellSettled(at store.Shard, ids ...string) {
 			byNode[node] = append(byNode[node], id)
 		}
 	}
-	for node, ids := range byNode {
+	for node, ids := range ordered.All(byNode, cmp.Compare) {
 		rt.fleet.notify(node, Notice{Settled: []SettledNotice{{Shard: at, IDs: ids}}})
 	}
 }
