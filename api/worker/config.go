@@ -98,6 +98,7 @@ func (c Config) withDefaults() Config {
 const (
 	connectTimeout = 10 * time.Second       // for the server's first word on a stream
 	longestPause   = 400 * time.Millisecond // between two attempts to connect
+	topicPause     = 2 * time.Second        // at most, between two looks for a topic that does not exist
 	steadyAfter    = 5 * time.Second        // a stream that lasted so long was no failed attempt
 	cancelGrace    = time.Second            // for cancelled handlers to return
 	flushTimeout   = 5 * time.Second        // for the last settlements to be answered

@@ -39,7 +39,8 @@
 // many tasks as it has room for, and sends settlements, extensions and new
 // credit together in one frame whenever the stream is free. When the stream
 // breaks it connects again, after a random and growing pause of less than a second, and
-// sends what was not answered once more; handlers go on meanwhile. How often the
+// sends what was not answered once more; handlers go on meanwhile. A topic that does not
+// exist is asked for again every second or two. How often the
 // connection itself is tried is its own setting: one of client.Dial is back within a
 // second of its server, gRPC's default may take two minutes.
 //

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"math/rand/v2"
 	"runtime"
 	"time"
 
@@ -106,8 +107,11 @@ func (s *subscription) stayConnected(ctx context.Context, at *place) error {
 			return err
 		}
 		s.w.fleet.refresh()
-		pause := max(pauses.NextBackOff(), retryAfter(err))
-		s.w.cfg.Logger.Log(ctx, outage.level(at.level(err), time.Now()), "subscription interrupted; connecting again", "topic", s.topic, "node", at.node, "err", err)
+		pause, why := max(pauses.NextBackOff(), retryAfter(err)), "subscription interrupted; connecting again"
+		if status.Code(err) == codes.NotFound {
+			pause, why = topicPause/2+rand.N(topicPause/2), "topic does not exist; waiting for it"
+		}
+		s.w.cfg.Logger.Log(ctx, outage.level(at.level(err), time.Now()), why, "topic", s.topic, "node", at.node, "err", err)
 		select {
 		case <-time.After(pause):
 		case <-at.again:
@@ -338,10 +342,11 @@ func (s *subscription) handBack() {
 	}
 }
 
-// refusal reports whether trying again is pointless.
+// refusal reports whether trying again is pointless. A topic that does not exist may be
+// made yet, or again: a worker need not start after it, nor end with it.
 func refusal(err error) bool {
 	switch status.Code(err) {
-	case codes.InvalidArgument, codes.OutOfRange, codes.NotFound, codes.Unimplemented,
+	case codes.InvalidArgument, codes.OutOfRange, codes.Unimplemented,
 		codes.Unauthenticated, codes.PermissionDenied:
 		return true
 	}

@@ -57,7 +57,10 @@ func New(conn grpc.ClientConnInterface, cfg Config, h Handler) *Worker {
 // started, waits for the handlers, for up to the grace period, and returns once
 // the server has answered the last settlement. It returns nil after that, an
 // error when handlers or settlements were left behind, and earlier with an
-// error when the server refuses the subscription for good. A Worker runs once.
+// error when the server refuses the subscription for good. A topic that does not
+// exist, where servers make none by themselves, is no such refusal, nor is one that is
+// deleted: Run says so at warn and waits for it, and takes the tasks of other topics
+// meanwhile. A Worker runs once.
 func (w *Worker) Run(ctx context.Context) error {
 	if w.used.Swap(true) {
 		return errors.New("a worker runs only once")

@@ -11,8 +11,6 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 
 	"github.com/ddq-io/ddq/api/client"
 	"github.com/ddq-io/ddq/api/worker"
@@ -49,28 +47,10 @@ func work(ctx context.Context, c *partyConfig, log *ledger.Writer, orders io.Rea
 			config.Concurrency, config.MaxInFlight = lanedWorkers, lanedInFlight
 		}
 		group.Go(func() error {
-			return stay(ctx, func() *worker.Worker {
-				return worker.New(tap.New(cl.Conn(), topic, log), config, worker.HandlerFunc(h.handle))
-			})
+			return worker.New(tap.New(cl.Conn(), topic, log), config, worker.HandlerFunc(h.handle)).Run(ctx)
 		})
 	}
 	return group.Wait()
-}
-
-// stay runs a worker until ctx ends. A deleted topic ends Run where no enqueue makes it
-// again; then another worker subscribes, until somebody has made it.
-func stay(ctx context.Context, newWorker func() *worker.Worker) error {
-	for {
-		err := newWorker().Run(ctx)
-		if status.Code(err) != codes.NotFound {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-time.After(again):
-		}
-	}
 }
 
 func (h *hands) hang(d time.Duration) { h.hung.Store(time.Now().Add(d).UnixNano()) }

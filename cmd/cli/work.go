@@ -17,6 +17,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/ddq-io/ddq/api/client"
 	"github.com/ddq-io/ddq/api/worker"
@@ -104,9 +106,10 @@ func (c *cli) work(ctx context.Context, f workFlags) error {
 	ctx, enough := context.WithCancel(ctx)
 	defer enough()
 	h := &workHandler{
-		c: c, out: &lockedWriter{to: c.Out}, err: &lockedWriter{to: c.Err}, topic: f.topic, newTopic: errors.Is(err, client.ErrNotFound),
+		c: c, out: &lockedWriter{to: c.Out}, err: &lockedWriter{to: c.Err}, topic: f.topic,
 		command: f.command, result: f.result, count: f.count, ending: ctx.Done(), enough: enough,
 	}
+	h.newTopic.Store(errors.Is(err, client.ErrNotFound))
 	defer context.AfterFunc(signaled, func() { h.sayStopping(f.grace) })()
 	return worker.New(s.Conn(), f.config(h.observe), h).Run(ctx)
 }
@@ -137,7 +140,7 @@ type workHandler struct {
 	c        *cli
 	out, err io.Writer // safe for concurrent use
 	topic    string
-	newTopic bool // there was none before this command
+	newTopic atomic.Bool // there was none before this command
 	command  string
 	result   bool
 	count    int64 // 0: no end
@@ -201,10 +204,11 @@ func (h *workHandler) observe(e worker.Event) {
 			h.lost(e)
 		}
 	case e.Kind == worker.Connected:
-		if !h.greeted.Swap(true) {
+		_, said := h.cut.LoadAndDelete(e.Node)
+		switch {
+		case !h.greeted.Swap(true):
 			h.greet()
-		}
-		if _, said := h.cut.LoadAndDelete(e.Node); said {
+		case said:
 			fmt.Fprintf(h.err, "connected to %s again\n", cmp.Or(e.Node, h.c.addr))
 		}
 	}
@@ -214,13 +218,18 @@ func (h *workHandler) observe(e worker.Event) {
 // that was mistyped is worth a word.
 func (h *workHandler) greet() {
 	note := ""
-	if h.newTopic {
+	if h.newTopic.Load() {
 		note = "; the topic is new, made by this subscription"
 	}
 	fmt.Fprintf(h.err, "subscribed to %s at %s%s\n", h.topic, h.c.addr, note)
 }
 
 func (h *workHandler) lost(e worker.Event) {
+	if status.Code(e.Err) == codes.NotFound {
+		h.newTopic.Store(false) // somebody else makes it
+		fmt.Fprintf(h.err, "no topic %s at %s; waiting for it\n", h.topic, h.c.addr)
+		return
+	}
 	if e.Node == "" {
 		fmt.Fprintf(h.err, "lost the server at %s (%s); connecting again\n", h.c.addr, oneLine(e.Err))
 		return
