@@ -197,7 +197,10 @@ func (s *Shard) keep(now store.Millis, e store.Entry) {
 	case s.WithTopic(e.ID):
 		s.relane(now, e)
 	case s.orders.Moved(e, now):
-	case !s.admit(now, e):
+	case s.admit(now, e):
+	case s.WithTopic(e.ID):
+		s.unwheel(e.ID) // its traits are those of a ready task
+	default:
 		s.unwait(e.ID)
 	}
 }
@@ -245,11 +248,16 @@ func (s *Shard) fits(now, due store.Millis, l *Lane) bool {
 	return s.window.Fits(due, now, inWheel, len(s.out)-s.lanes.InReady)
 }
 
-// unwait takes a task out of the wheel.
+// unwait takes a task out of the wheel, and forgets its traits.
 func (s *Shard) unwait(id string) {
+	s.unwheel(id)
+	s.lanes.Drop(id)
+}
+
+// unwheel takes a task out of the wheel alone.
+func (s *Shard) unwheel(id string) {
 	s.insertWaiting()
 	s.wheel.Remove(id)
-	s.lanes.Drop(id)
 }
 
 // insertWaiting puts what was gathered into the wheel.
