@@ -22,52 +22,37 @@ const enqueueBatch = 500
 
 // enqueueFlags describe the task, or the first of --count alike.
 type enqueueFlags struct {
-	topic          string
-	delay          time.Duration
-	at             string
-	id             string
-	payload        string
-	payloadFile    string
-	attributes     map[string]string
-	count          int
-	maxRetries     int
-	visibility     time.Duration
-	backoff        backoffFlag
-	expireAfter    time.Duration
-	expireAt       string
-	latest         string
-	priority       int
-	fairness       string
-	rateKey        string
-	concurrencyKey string
-	orderingKey    string
-	weight         int
-	key            idempotencyFlags
-	slack          time.Duration
+	asked client.Task // what flags say as they are; the others are read into it by task
+
+	at, latest, expireAt string
+	payload, payloadFile string
+	count, maxRetries    int
+	backoff              backoffFlag
+	key                  idempotencyFlags
 }
 
 func (f *enqueueFlags) flags(fs *pflag.FlagSet) {
-	fs.StringVar(&f.topic, "topic", "", "topic of the task (required)")
-	node.DurationVar(fs, &f.delay, "delay", 0, "how long from now the task is due, such as 5s (default now)")
+	fs.StringVar(&f.asked.Topic, "topic", "", "topic of the task (required)")
+	node.DurationVar(fs, &f.asked.Delay, "delay", 0, "how long from now the task is due, such as 5s (default now)")
 	fs.StringVar(&f.at, "at", "", "when the task is due: RFC 3339 such as 2030-01-31T15:04:05.250Z")
-	fs.StringVar(&f.id, "id", "", "id of the task, unique in the topic; makes a repeat harmless (default a new UUIDv7)")
+	fs.StringVar(&f.asked.ID, "id", "", "id of the task, unique in the topic; makes a repeat harmless (default a new UUIDv7)")
 	fs.StringVar(&f.payload, "payload", "", "what the worker gets")
 	fs.StringVar(&f.payloadFile, "payload-file", "", "file with what the worker gets; - is stdin")
-	fs.StringToStringVar(&f.attributes, "attr", nil, "attributes of the task: --attr tenant=acme --attr kind=invoice")
+	fs.StringToStringVar(&f.asked.Attributes, "attr", nil, "attributes of the task: --attr tenant=acme --attr kind=invoice")
 	fs.IntVar(&f.count, "count", 1, "enqueue so many; ids get -0, -1, ... appended")
 	fs.IntVar(&f.maxRetries, "max-retries", 0, "deliveries after the first (default the topic's)")
-	node.DurationVar(fs, &f.visibility, "visibility-timeout", 0, "how long a hold lasts (default the topic's)")
+	node.DurationVar(fs, &f.asked.VisibilityTimeout, "visibility-timeout", 0, "how long a hold lasts (default the topic's)")
 	fs.Var(&f.backoff, "backoff", node.BackoffUsage+" (default the topic's)")
-	fs.IntVar(&f.priority, "priority", 0, "which of the tasks that are due goes first: 0, the lowest, to 9")
-	fs.StringVar(&f.fairness, "fairness-key", "", "tasks of one key take turns with those of others")
-	fs.StringVar(&f.rateKey, "rate-key", "", "tasks of one key share the key rate of the topic")
-	fs.StringVar(&f.orderingKey, "ordering-key", "", "tasks of one key are held one at a time, in order of their due times")
-	fs.StringVar(&f.concurrencyKey, "concurrency-key", "", "tasks of one key share the key concurrency of the topic")
-	fs.IntVar(&f.weight, "fairness-weight", 0, "how many tasks of the fairness key make a turn (default 1)")
+	fs.IntVar(&f.asked.Priority, "priority", 0, "which of the tasks that are due goes first: 0, the lowest, to 9")
+	fs.StringVar(&f.asked.FairnessKey, "fairness-key", "", "tasks of one key take turns with those of others")
+	fs.StringVar(&f.asked.RateKey, "rate-key", "", "tasks of one key share the key rate of the topic")
+	fs.StringVar(&f.asked.OrderingKey, "ordering-key", "", "tasks of one key are held one at a time, in order of their due times")
+	fs.StringVar(&f.asked.ConcurrencyKey, "concurrency-key", "", "tasks of one key share the key concurrency of the topic")
+	fs.IntVar(&f.asked.FairnessWeight, "fairness-weight", 0, "how many tasks of the fairness key make a turn (default 1)")
 	f.key.flags(fs)
-	node.DurationVar(fs, &f.slack, "slack", 0, "how much later the task may run: tasks are spread evenly over it")
+	node.DurationVar(fs, &f.asked.Slack, "slack", 0, "how much later the task may run: tasks are spread evenly over it")
 	fs.StringVar(&f.latest, "latest", "", "the latest time at which the task may run, instead of --slack: RFC 3339")
-	node.DurationVar(fs, &f.expireAfter, "expire-after", 0, "dead-letter the task when it was not delivered so long after its due time")
+	node.DurationVar(fs, &f.asked.ExpireAfter, "expire-after", 0, "dead-letter the task when it was not delivered so long after its due time")
 	fs.StringVar(&f.expireAt, "expire-at", "", "dead-letter the task when it was not delivered by then: RFC 3339")
 }
 
@@ -93,25 +78,10 @@ func (c *cli) enqueueCommand() *cobra.Command {
 
 // task builds what was asked for. in is read for --payload-file -.
 func (f *enqueueFlags) task(fs *pflag.FlagSet, in io.Reader) (client.Task, error) {
-	t := client.Task{
-		Topic:             f.topic,
-		ID:                f.id,
-		Payload:           []byte(f.payload),
-		Delay:             f.delay,
-		Slack:             f.slack,
-		Attributes:        f.attributes,
-		VisibilityTimeout: f.visibility,
-		Backoff:           f.backoff.own(),
-		ExpireAfter:       f.expireAfter,
-		Priority:          f.priority,
-		FairnessKey:       f.fairness,
-		RateKey:           f.rateKey,
-		ConcurrencyKey:    f.concurrencyKey,
-		OrderingKey:       f.orderingKey,
-		FairnessWeight:    f.weight,
-	}
+	t := f.asked
+	t.Payload, t.Backoff = []byte(f.payload), f.backoff.own()
 	switch {
-	case f.topic == "":
+	case t.Topic == "":
 		return t, usagef("--topic is required")
 	case f.count < 1:
 		return t, usagef("--count must be at least 1, not %d", f.count)

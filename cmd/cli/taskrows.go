@@ -4,6 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"iter"
+	"reflect"
+	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/jedib0t/go-pretty/v6/table"
@@ -16,35 +19,9 @@ import (
 func (c *cli) printTask(t client.Snapshot) error { return c.record(t, taskRows(&t)...) }
 
 func taskRows(t *client.Snapshot) []table.Row {
-	rows := []table.Row{
-		{"id", t.ID}, {"topic", t.Topic}, {"state", t.State.String()}, {"due", clock(t.Due)}, {"created", clock(t.CreatedAt)},
-		{"retries", t.RetryCount}, {"max retries", t.MaxRetries}, {"version", t.Version},
-	}
-	for _, o := range []table.Row{
-		{"fairness key", printable(t.FairnessKey)}, {"rate key", printable(t.RateKey)}, {"concurrency key", printable(t.ConcurrencyKey)},
-		{"ordering key", printable(t.OrderingKey)},
-		{"waiting for", t.WaitingFor.String()}, {"next token", clock(t.NextToken)}, {"expires", clock(t.Expires)}, {"worker", printable(t.Worker)},
-		{"hold ends", clock(t.HoldDeadline)}, {"last error", printable(t.LastError)},
-		{"dead because", t.DeadReason.String()}, {"finished", clock(t.FinishedAt)}, {"backoff", backoffText(t.Backoff)},
-	} {
-		if o[1] != "" {
-			rows = append(rows, o)
-		}
-	}
-	if t.IdempotencyKey != "" {
-		rows = append(rows, table.Row{"idempotency key", printable(t.IdempotencyKey)})
-	}
-	if t.Priority > 0 {
-		rows = append(rows, table.Row{"priority", t.Priority})
-	}
-	if t.VisibilityTimeout > 0 {
-		rows = append(rows, table.Row{"visibility timeout", node.DurationText(t.VisibilityTimeout)})
-	}
+	rows := fieldRows(reflect.ValueOf(*t))
 	for _, key := range sortedKeys(t.Attributes) {
 		rows = append(rows, table.Row{"attribute " + printable(key), printable(t.Attributes[key])})
-	}
-	if t.CancelRequested {
-		rows = append(rows, table.Row{"cancellation", "asked for"})
 	}
 	for _, a := range t.Attempts {
 		rows = append(rows, table.Row{fmt.Sprintf("attempt %d", a.Number), attemptText(&a)})
@@ -53,6 +30,50 @@ func taskRows(t *client.Snapshot) []table.Row {
 		rows = append(rows, table.Row{"result", bytesText(t.Result)})
 	}
 	return append(rows, table.Row{"payload", bytesText(t.Payload)})
+}
+
+// rowNames are those of rows that read better than the field's name in JSON.
+var rowNames = map[string]string{
+	"execute_time": "due", "created_at": "created", "retry_count": "retries", "expire_time": "expires", "next_token_time": "next token",
+	"hold_deadline": "hold ends", "dead_reason": "dead because", "finished_at": "finished", "cancel_requested": "cancel requested",
+}
+
+// fieldRows has a row for each field that -o json prints and that fits on a line.
+func fieldRows(v reflect.Value) (rows []table.Row) {
+	for i := range v.NumField() {
+		field, value := v.Type().Field(i), v.Field(i)
+		if field.Anonymous {
+			rows = append(rows, fieldRows(value)...)
+			continue
+		}
+		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
+		if options == "omitempty" && value.IsZero() {
+			continue
+		}
+		if text := rowText(value.Interface()); text != nil {
+			rows = append(rows, table.Row{cmp.Or(rowNames[name], strings.ReplaceAll(strings.TrimSuffix(name, "_ms"), "_", " ")), text})
+		}
+	}
+	return rows
+}
+
+// rowText is a value for people, nil for one that needs more than a line.
+func rowText(v any) any {
+	switch v := v.(type) {
+	case string:
+		return printable(v)
+	case int, int64, bool:
+		return v
+	case time.Time:
+		return clock(v)
+	case time.Duration:
+		return node.DurationText(v)
+	case *client.Backoff:
+		return backoffText(v)
+	case fmt.Stringer:
+		return v.String()
+	}
+	return nil
 }
 
 // bytesText is a payload or a result for people.
