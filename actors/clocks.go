@@ -49,17 +49,17 @@ func (rt *runtime) newShardClock() *Clock {
 }
 
 // clockOf returns the clock that the due times of a shard are on.
-func (rt *runtime) clockOf(r *Topic, n int) *Clock {
+func (r *Topic) clockOf(n int) *Clock {
 	if c := r.layout.Load().at(n).clock; c != nil {
 		return c
 	}
-	return rt.clock
+	return r.rt.clock
 }
 
-// LatestOf returns a moment that no clock of the shards of a topic has passed yet.
-func (rt *runtime) LatestOf(r *Topic) time.Time {
-	latest := rt.clock.Latest()
-	if !rt.manyClocks {
+// Latest returns a moment that no clock of the shards of a topic has passed yet.
+func (r *Topic) Latest() time.Time {
+	latest := r.rt.clock.Latest()
+	if !r.rt.manyClocks {
 		return latest
 	}
 	for _, p := range *r.layout.Load() {

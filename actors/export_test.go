@@ -50,7 +50,7 @@ func (s *Node) PanicShard(topic string, n int) {
 	ref, _ := s.Topics().Opened(topic)
 	closed := make(chan OwnedShard)
 	close(closed)
-	s.tell(ref, n, &describeShard{reply: closed})
+	ref.tell(n, &describeShard{reply: closed})
 }
 
 // StopShard has the actor of a shard stop.

@@ -52,16 +52,6 @@ func (s *Node) Running() bool { return s.running.Load() }
 // Stopping reports whether the node drains or has stopped.
 func (s *Node) Stopping() bool { return s.stopping.Load() }
 
-// Config is the topic's configuration as this node goes by it. It does not change.
-func (r *Topic) Config() *store.Topic { return r.config.Load() }
-
-// LastUsed is when the topic was last used here, in Unix nanoseconds.
-func (r *Topic) LastUsed() int64 { return r.active.Load() }
-
-// Companion is what the use cases keep of the topic for as long as it is open, made on
-// first use.
-func (r *Topic) Companion(newKept func() any) any { return r.companion.Get(newKept) }
-
 // View is who is there now; nil when the node stands alone.
 func (f *Membership) View() View {
 	if v := f.view.Load(); v != nil {

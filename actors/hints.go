@@ -53,21 +53,12 @@ func (s *Node) toShard(at store.Shard, m any) {
 		if ref.looking.CompareAndSwap(false, true) { // it may have got other shards
 			s.pool.Run(func() {
 				defer ref.looking.Store(false)
-				s.lookAgain(ref)
+				ref.lookAgain()
 			})
 		}
 		return
 	}
 	s.openFor(at)
-}
-
-// lookAgain reads what became of a topic.
-func (rt *runtime) lookAgain(ref *Topic) {
-	ctx, cancel := context.WithTimeout(context.Background(), storeRetry)
-	defer cancel()
-	if topic := ref.config.Load().Name; rt.refresh(ctx, topic) != nil {
-		rt.log.Debug("topic not read again", "topic", topic)
-	}
 }
 
 // openFor opens a topic that this node owns a shard of.

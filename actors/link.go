@@ -48,7 +48,7 @@ func (l *link) Deliver(tasks []Delivery) {
 	l.topic.bodies.learn(int64(len(tasks)), bytes)
 	if later := l.deliver(tasks); len(later) > 0 {
 		l.rt.pool.Run(func() { // the other node knows of shards that this one does not
-			l.rt.lookAgain(l.topic)
+			l.topic.lookAgain()
 			dropped := l.deliver(later)
 			for _, d := range dropped {
 				l.sub.budget.sent(bodyBytes(d.Task))
@@ -86,7 +86,7 @@ func (l *link) deliver(tasks []Delivery) (rest []Delivery) {
 func (l *link) Cancel(asks []CancelAsk) {
 	for _, a := range asks {
 		if n, token, ok := decodeToken(a.Token); ok {
-			l.rt.tell(l.topic, n, &cancelHolds{holds: []EndedHold{{a.ID, token}}})
+			l.topic.tell(n, &cancelHolds{holds: []EndedHold{{a.ID, token}}})
 		}
 	}
 }

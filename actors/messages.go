@@ -1,7 +1,6 @@
 package actors
 
 import (
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -323,33 +322,6 @@ type (
 	// drainWorker, from the topic.
 	drainWorker struct{ grace time.Duration }
 )
-
-// Topic is how use cases reach a topic.
-type Topic struct {
-	shardTopic
-	rt            *runtime
-	pid           *actor.PID
-	ready         chan struct{}          // closed once the shards can be sent to
-	layout        atomic.Pointer[layout] // changes before the configuration does
-	opened        atomic.Bool            // hints of other nodes find its shards; none is claimed before
-	looking       atomic.Bool            // its configuration is being read, for a hint
-	turn          int                    // when its shards are ticked, 0 to beats-1
-	subscriptions atomic.Int64           // of this node's workers
-	draining      *drainTopic            // the topic's actor's, kept over its restarts
-	companion     companion
-}
-
-// companion is what the use cases keep of a topic for as long as it is open.
-type companion struct {
-	once sync.Once
-	kept any
-}
-
-// Get returns what is kept, made on first use. Safe for concurrent use.
-func (c *companion) Get(newKept func() any) any {
-	c.once.Do(func() { c.kept = newKept() })
-	return c.kept
-}
 
 // subscriber is a subscription as the actors share it. Immutable but for gone and budget.
 type subscriber struct {

@@ -256,19 +256,19 @@ func (s *Node) DrainPeer(draining bool) error {
 
 // ReleasePeerShard makes this node give up a shard that it owns. If it is placed
 // here it is claimed again, with a new epoch.
-func (s *Node) ReleasePeerShard(ctx context.Context, shard store.Shard) error {
-	ref, e := s.topics.Open(ctx, shard.Topic, false)
+func (s *Node) ReleasePeerShard(ctx context.Context, at store.Shard) error {
+	ref, e := s.topics.Open(ctx, at.Topic, false)
 	if e != nil {
 		return e
 	}
-	if ref.shard(shard.N) == nil {
-		return ErrNoShard(shard)
+	if ref.shard(at.N) == nil {
+		return ErrNoShard(at)
 	}
-	s.tell(ref, shard.N, &handShard{})
+	ref.tell(at.N, &handShard{})
 	return nil
 }
 
 // ErrNoShard is of a shard that its topic has not.
-func ErrNoShard(shard store.Shard) *problem.Error {
-	return problem.BadField("shard", "OUT_OF_RANGE_FIELD", "topic %q has no shard %d", shard.Topic, shard.N)
+func ErrNoShard(at store.Shard) *problem.Error {
+	return problem.BadField("shard", "OUT_OF_RANGE_FIELD", "topic %q has no shard %d", at.Topic, at.N)
 }

@@ -21,7 +21,7 @@ type layoutSlot struct {
 }
 
 // layoutOf names the shards that a topic has now; those that last has too stay.
-func (rt *runtime) layoutOf(topic *actor.PID, t *store.Topic, last layout) layout {
+func layoutOf(rt *runtime, topic *actor.PID, t *store.Topic, last layout) layout {
 	l := make(layout, t.End())
 	for _, s := range place.Shards(t) {
 		if l[s.N] = last.at(s.N); l[s.N].pid == nil {
@@ -73,26 +73,4 @@ func (l layout) numbers() (all []int) {
 		}
 	}
 	return all
-}
-
-// shard returns the actor of a shard, nil when it has none here.
-func (r *Topic) shard(n int) *actor.PID { return r.layout.Load().at(n).pid }
-
-// shards are the actors of all shards.
-func (r *Topic) shards() []*actor.PID { return r.layout.Load().pids() }
-
-// tell sends a message to a shard, and reports whether it has an actor here.
-func (rt *runtime) tell(r *Topic, n int, m any) bool {
-	pid := r.shard(n)
-	if pid != nil {
-		rt.send(pid, m)
-	}
-	return pid != nil
-}
-
-// place tells a shard that hints of other nodes find it, and whether it is for this node
-// to own.
-func (rt *runtime) place(r *Topic, n int) {
-	wanted := rt.fleet.Owns(store.Shard{Topic: r.config.Load().Name, N: n})
-	rt.tell(r, n, &placed{wanted: wanted})
 }

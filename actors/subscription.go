@@ -58,21 +58,21 @@ func (h *Subscription) End(undelivered []Delivery) {
 
 // Settle settles holds of the topic; done is told the outcomes, from any goroutine.
 func (r *Topic) Settle(settlements []Settlement, done func([]Settled)) {
-	r.rt.dispatch(r, newSettleCall(settlements, done))
+	r.dispatch(newSettleCall(settlements, done))
 }
 
 // Pending tells a shard that one store call made tasks pending, or moved them. It is a hint.
-func (r *Topic) Pending(shard int, seq int64, tasks ...store.Entry) {
-	r.rt.tell(r, shard, &pendingChanged{tasks: tasks, seq: seq})
+func (r *Topic) Pending(n int, seq int64, tasks ...store.Entry) {
+	r.tell(n, &pendingChanged{tasks: tasks, seq: seq})
 }
 
 // Deleted tells a shard that tasks were deleted. It is a hint.
-func (r *Topic) Deleted(shard int, ids ...string) { r.rt.tell(r, shard, &pendingGone{ids: ids}) }
+func (r *Topic) Deleted(n int, ids ...string) { r.tell(n, &pendingGone{ids: ids}) }
 
 // Cancelled tells who has the workers of held tasks, here or at the owner, that their
 // cancellation was asked for. It is a hint.
 func (r *Topic) Cancelled(at store.Shard, holds ...EndedHold) {
-	r.rt.tell(r, at.N, &cancelHolds{holds: holds})
+	r.tell(at.N, &cancelHolds{holds: holds})
 	r.rt.fleet.NotifyOwner(at, Notice{Cancels: []CancelNotice{{Shard: at, Holds: holds}}})
 }
 
@@ -98,11 +98,11 @@ func (m *settleFrame) fail(err *problem.Error) {
 }
 
 // Wanted tells a shard that it is for this node to own. It is a hint.
-func (r *Topic) Wanted(shard int) { r.rt.tell(r, shard, &placed{wanted: true}) }
+func (r *Topic) Wanted(n int) { r.tell(n, &placed{wanted: true}) }
 
 // Seen shows a shard what the store says of it.
-func (r *Topic) Seen(shard int, st *store.Stats) {
-	r.rt.tell(r, shard, &seqSeen{seq: st.Seq, empty: st.Pending+st.Running == 0})
+func (r *Topic) Seen(n int, st *store.Stats) {
+	r.tell(n, &seqSeen{seq: st.Seq, empty: st.Pending+st.Running == 0})
 }
 
 // CancelAsk tells a worker that a task's cancellation was asked for.

@@ -43,7 +43,7 @@ func (s *supervisor) open(c actor.Context, topic store.Topic) *Topic {
 	s.opened++
 	name := fmt.Sprintf("%s-%d", topic.Name, s.opened)
 	ref.pid = actor.NewPID(c.Self().Address, c.Self().Id+"/"+name)
-	shards := s.layoutOf(ref.pid, &topic, nil)
+	shards := layoutOf(s.runtime, ref.pid, &topic, nil)
 	ref.layout.Store(&shards)
 	s.topics[topic.Name] = ref
 	props := s.props(func() actor.Actor { return newTopicActor(s.runtime, ref) })

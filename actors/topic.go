@@ -136,7 +136,7 @@ func (t *topicActor) reshape(c spawner, m *reshaped) {
 		return
 	}
 	last := *t.ref.layout.Load()
-	next := t.layoutOf(t.ref.pid, &m.topic, last)
+	next := layoutOf(t.runtime, t.ref.pid, &m.topic, last)
 	fresh, gone := last.changes(next)
 	for _, n := range fresh {
 		if slices.ContainsFunc(c.Children(), func(child *actor.PID) bool { return child.Id == next[n].pid.Id }) {
@@ -156,7 +156,7 @@ func (t *topicActor) reshape(c spawner, m *reshaped) {
 	t.ref.layout.Store(&next)
 	t.shards.show()
 	for _, n := range fresh {
-		t.place(t.ref, n)
+		t.ref.place(n)
 	}
 	t.ref.config.Store(&m.topic)
 	t.configure(&configured{m.topic})
@@ -167,7 +167,7 @@ func (t *topicActor) carryOut() {
 	fx := t.core.Effects()
 	for i := range fx.Hold {
 		h := &fx.Hold[i]
-		t.tell(t.ref, h.Shard, &holdTasks{sub: t.subs.byID[h.Sub], tasks: h.Tasks, admissions: h.Admissions, counted: h.Counted})
+		t.ref.tell(h.Shard, &holdTasks{sub: t.subs.byID[h.Sub], tasks: h.Tasks, admissions: h.Admissions, counted: h.Counted})
 	}
 	t.limits.queue(fx)
 	for _, at := range fx.WakeAt {

@@ -97,7 +97,7 @@ func (t *topicShards) grow(n int) {
 // place tells the shards which of them are for this node to own, once others came or went.
 func (t *topicShards) place() {
 	for n := range *t.ref.layout.Load() {
-		t.topicState.place(t.ref, n)
+		t.ref.place(n)
 	}
 }
 
@@ -120,7 +120,7 @@ func (t *topicShards) enqueue(m *AddBatch) {
 			continue
 		}
 		if t.owned[n] {
-			t.reserve(items, t.clockOf(t.ref, n).Millis())
+			t.reserve(items, t.ref.clockOf(n).Millis())
 		}
 		t.send(pid, &addTasks{items: items})
 	}

@@ -110,7 +110,7 @@ func (s *Topics) openLocked(ctx context.Context, t store.Topic) (*Topic, *proble
 	s.opened.Store(t.Name, ref)
 	ref.opened.Store(true)
 	for _, shard := range place.Shards(&t) {
-		s.place(ref, shard.N)
+		ref.place(shard.N)
 	}
 	s.turns.add(ref)
 	if err := s.clocks.learn(ctx, &t); err != nil {

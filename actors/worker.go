@@ -72,8 +72,8 @@ func (w *worker) restart() {
 }
 
 func (w *worker) deliver(m *deliver) {
-	clock, topic := w.clockOf(w.topic, m.shard), w.topic.config.Load()
-	now, latest := clock.Millis(), CeilMillis(clock.Latest())
+	primary, topic := w.topic.clockOf(m.shard), w.topic.config.Load()
+	now, latest := primary.Millis(), CeilMillis(primary.Latest())
 	deliveries := make([]Delivery, len(m.tasks))
 	tokens := make([]byte, 0, len(m.tasks)*tokenSize)
 	for i, h := range m.tasks {
@@ -105,7 +105,7 @@ func (w *worker) deliver(m *deliver) {
 func (w *worker) settle(m *settleFrame) {
 	sequence := m.sequence
 	call := newSettleCall(m.settlements, func(results []Settled) { w.out.Settled(sequence, results) })
-	w.dispatch(w.topic, call)
+	w.topic.dispatch(call)
 }
 
 // giveBack releases deliveries that no worker has seen.
@@ -118,11 +118,11 @@ func (w *worker) giveBack(deliveries []Delivery) {
 		releases[i] = Settlement{Kind: SettleRelease, ID: d.Task.ID, Token: d.Token, Unseen: true}
 		w.sub.budget.sent(bodyBytes(d.Task))
 	}
-	w.dispatch(w.topic, newSettleCall(releases, func([]Settled) {}))
+	w.topic.dispatch(newSettleCall(releases, func([]Settled) {}))
 }
 
 // dispatch sends the settlements of a call to the shards that their tokens name.
-func (rt *runtime) dispatch(topic *Topic, call *settleCall) {
+func (r *Topic) dispatch(call *settleCall) {
 	var valid []int
 	for i, a := range call.asked {
 		err := a.Refused
@@ -138,10 +138,10 @@ func (rt *runtime) dispatch(topic *Topic, call *settleCall) {
 		}
 		valid = append(valid, i)
 	}
-	if rest := rt.toShards(topic, call, valid); len(rest) > 0 {
-		rt.pool.Run(func() { // the tokens may be of shards that this node does not know yet
-			rt.lookAgain(topic)
-			for _, i := range rt.toShards(topic, call, rest) {
+	if rest := r.toShards(call, valid); len(rest) > 0 {
+		r.rt.pool.Run(func() { // the tokens may be of shards that this node does not know yet
+			r.lookAgain()
+			for _, i := range r.toShards(call, rest) {
 				call.results[i].Err = problem.BadToken()
 				call.Finish(1)
 			}
@@ -151,8 +151,8 @@ func (rt *runtime) dispatch(topic *Topic, call *settleCall) {
 
 // toShards sends settlements of a call on, and returns those of shards that this
 // node has not.
-func (rt *runtime) toShards(topic *Topic, call *settleCall, items []int) (rest []int) {
-	shards := *topic.layout.Load()
+func (r *Topic) toShards(call *settleCall, items []int) (rest []int) {
+	shards := *r.layout.Load()
 	byShard := make([][]int, len(shards))
 	for _, i := range items {
 		if n, _, _ := decodeToken(call.asked[i].Token); shards.at(n).pid != nil {
@@ -163,7 +163,7 @@ func (rt *runtime) toShards(topic *Topic, call *settleCall, items []int) (rest [
 	}
 	for n, items := range byShard {
 		if len(items) > 0 {
-			rt.send(shards[n].pid, &settleHolds{call: call, items: items})
+			r.rt.send(shards[n].pid, &settleHolds{call: call, items: items})
 		}
 	}
 	return rest

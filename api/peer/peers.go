@@ -171,7 +171,7 @@ func (p *Peers) Subscribe(to actors.Member, o actors.SubscribeOptions, link acto
 }
 
 // begin runs a subscription.
-func (p *Peers) begin(addr string, s *subscription) error {
+func (p *Peers) begin(addr string, s *remoteSubscription) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	n, err := p.connect(addr)

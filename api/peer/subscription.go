@@ -20,9 +20,9 @@ const (
 
 type subscribeStream = grpc.BidiStreamingClient[ddqv1.SubscribeRequest, ddqv1.SubscribeResponse]
 
-// subscription is one Subscribe stream to another node. Its run owns a second
+// remoteSubscription is one Subscribe stream to another node. Its run owns a second
 // goroutine, which sends credit.
-type subscription struct {
+type remoteSubscription struct {
 	options actors.SubscribeOptions
 	link    actors.Link
 	wake    chan struct{} // there may be something to send
@@ -32,12 +32,12 @@ type subscription struct {
 	leaving bool // nothing more is granted, and the stream ends; guarded by mu
 }
 
-func newSubscription(o actors.SubscribeOptions, link actors.Link) *subscription {
-	return &subscription{options: o, link: link, wake: make(chan struct{}, 1)}
+func newSubscription(o actors.SubscribeOptions, link actors.Link) *remoteSubscription {
+	return &remoteSubscription{options: o, link: link, wake: make(chan struct{}, 1)}
 }
 
 // Grant gives credit for n deliveries.
-func (s *subscription) Grant(n int) {
+func (s *remoteSubscription) Grant(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.credit += n
@@ -45,7 +45,7 @@ func (s *subscription) Grant(n int) {
 }
 
 // Close ends the subscription in order.
-func (s *subscription) Close() {
+func (s *remoteSubscription) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.leaving = true
@@ -53,7 +53,7 @@ func (s *subscription) Close() {
 }
 
 // poke wakes the writer. The caller holds mu.
-func (s *subscription) poke() {
+func (s *remoteSubscription) poke() {
 	select {
 	case s.wake <- struct{}{}:
 	default:
@@ -61,7 +61,7 @@ func (s *subscription) poke() {
 }
 
 // take returns the credit to send, and whether to say goodbye instead.
-func (s *subscription) take() (credit int, leave bool) {
+func (s *remoteSubscription) take() (credit int, leave bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	credit, s.credit = s.credit, 0
@@ -69,7 +69,7 @@ func (s *subscription) take() (credit int, leave bool) {
 }
 
 // run plays the whole life of the subscription.
-func (s *subscription) run(ctx context.Context, queue ddqv1.DelayQueueServiceClient) {
+func (s *remoteSubscription) run(ctx context.Context, queue ddqv1.DelayQueueServiceClient) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	rpc, err := s.open(ctx, cancel, queue)
@@ -85,7 +85,7 @@ func (s *subscription) run(ctx context.Context, queue ddqv1.DelayQueueServiceCli
 }
 
 // open says hello and waits for the answer.
-func (s *subscription) open(ctx context.Context, cancel func(), queue ddqv1.DelayQueueServiceClient) (subscribeStream, error) {
+func (s *remoteSubscription) open(ctx context.Context, cancel func(), queue ddqv1.DelayQueueServiceClient) (subscribeStream, error) {
 	late := time.AfterFunc(greetTimeout, cancel)
 	rpc, err := queue.Subscribe(ctx)
 	if err != nil {
@@ -112,7 +112,7 @@ func (s *subscription) open(ctx context.Context, cancel func(), queue ddqv1.Dela
 }
 
 // read hands on what comes until the stream ends.
-func (s *subscription) read(ctx context.Context, rpc subscribeStream) error {
+func (s *remoteSubscription) read(ctx context.Context, rpc subscribeStream) error {
 	draining := false
 	for {
 		s.link.Await(ctx)
@@ -142,7 +142,7 @@ func (s *subscription) read(ctx context.Context, rpc subscribeStream) error {
 }
 
 // write sends credit as it is granted, and goodbye at the end.
-func (s *subscription) write(ctx context.Context, cancel func(), rpc subscribeStream) {
+func (s *remoteSubscription) write(ctx context.Context, cancel func(), rpc subscribeStream) {
 	for {
 		select {
 		case <-s.wake:

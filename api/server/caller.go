@@ -18,14 +18,14 @@ import (
 // knows of the member. A node may hear of another one later than that one calls, so
 // a name that is not known is to be tried again.
 func (s *Server) checkNode(ctx context.Context, name string) *problem.Error {
-	fleet := s.sys.Node().Membership()
-	if fleet.Alone() {
+	members := s.sys.Node().Membership()
+	if members.Alone() {
 		return notANode("node", "this node has no fleet")
 	}
 	if name == s.sys.Node().Config().Node {
 		return notANode("node", "%q is this node", name)
 	}
-	m, known := fleet.Member(name)
+	m, known := members.Member(name)
 	if !known {
 		return &problem.Error{Kind: problem.Unavailable, Reason: "UNKNOWN_NODE", Field: "node", RetryAfter: problem.RetrySoon,
 			Message: fmt.Sprintf("node %q is not known here yet", name)}
@@ -39,14 +39,14 @@ func (s *Server) checkNode(ctx context.Context, name string) *problem.Error {
 	return nil
 }
 
-// checkFleet says why a caller cannot be another node of the fleet.
+// checkFleet says why a caller cannot be another node of the members.
 func (s *Server) checkFleet(ctx context.Context) *problem.Error {
-	fleet := s.sys.Node().Membership()
-	if fleet.Alone() {
+	members := s.sys.Node().Membership()
+	if members.Alone() {
 		return notANode("", "this node has no fleet")
 	}
 	addr := callerAddr(ctx)
-	view := fleet.View()
+	view := members.View()
 	if view == nil || !slices.ContainsFunc(view.Members(), func(m actors.Member) bool { return m.CallsFrom(addr) }) {
 		return notANode("", "no node calls from %s", addr)
 	}

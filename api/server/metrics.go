@@ -14,8 +14,8 @@ import (
 // registerer takes metrics; only this file knows whose they are.
 type registerer = prometheus.Registerer
 
-// metrics counts calls. Streams count when they end.
-type metrics struct {
+// serverMetrics counts calls. Streams count when they end.
+type serverMetrics struct {
 	requests *prometheus.CounterVec
 	seconds  *prometheus.HistogramVec
 	streams  *prometheus.GaugeVec
@@ -31,9 +31,9 @@ type methodMetrics struct {
 }
 
 // newMetrics registers with reg, which may be nil.
-func newMetrics(reg registerer) *metrics {
+func newMetrics(reg registerer) *serverMetrics {
 	auto := promauto.With(reg)
-	return &metrics{
+	return &serverMetrics{
 		requests: auto.NewCounterVec(prometheus.CounterOpts{
 			Name: "ddq_grpc_requests_total", Help: "Calls and streams ended, by method and code.",
 		}, []string{"method", "code"}),
@@ -57,7 +57,7 @@ func newMetrics(reg registerer) *metrics {
 }
 
 // learn resolves the children of a server's methods. It is called before Serve.
-func (m *metrics) learn(services map[string]grpc.ServiceInfo) {
+func (m *serverMetrics) learn(services map[string]grpc.ServiceInfo) {
 	for service, info := range services {
 		for _, method := range info.Methods {
 			name := "/" + service + "/" + method.Name
@@ -69,7 +69,7 @@ func (m *metrics) learn(services map[string]grpc.ServiceInfo) {
 	}
 }
 
-func (m *metrics) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+func (m *serverMetrics) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 	began := time.Now()
 	resp, err := handler(ctx, req)
 	m.known[info.FullMethod].seconds.Observe(time.Since(began).Seconds())
@@ -77,7 +77,7 @@ func (m *metrics) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo
 	return resp, err
 }
 
-func (m *metrics) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+func (m *serverMetrics) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
 	open := m.streams.WithLabelValues(info.FullMethod)
 	open.Inc()
 	defer open.Dec()
@@ -86,7 +86,7 @@ func (m *metrics) stream(srv any, stream grpc.ServerStream, info *grpc.StreamSer
 	return err
 }
 
-func (m *metrics) count(method string, err error) {
+func (m *serverMetrics) count(method string, err error) {
 	if err == nil {
 		m.known[method].ok.Inc()
 		return

@@ -24,7 +24,7 @@ type Server struct {
 	config  Config
 	sys     *service.Service
 	log     *slog.Logger
-	metrics *metrics
+	metrics *serverMetrics
 	grpc    *grpc.Server
 	health  *health
 

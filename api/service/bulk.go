@@ -84,7 +84,7 @@ func (s *BulkEditor) Reschedule(ctx context.Context, b Bulk, to Shift, progress 
 			return e
 		}
 		if at = w.At; at == 0 {
-			at = actors.CeilMillis(s.node.LatestOf(ref).Add(w.Delay))
+			at = actors.CeilMillis(ref.Latest().Add(w.Delay))
 		}
 	}
 	return s.run(ctx, b, progress, func(ctx context.Context, ref *actors.Topic, shard store.Shard, targets []target) (int64, error) {

@@ -155,7 +155,7 @@ func (e *editing) resolve(ref *actors.Topic) *problem.Error {
 		return err
 	}
 	if e.due = c.When.At; e.due == 0 {
-		e.due = actors.CeilMillis(e.tasks.node.LatestOf(ref).Add(c.When.Delay))
+		e.due = actors.CeilMillis(ref.Latest().Add(c.When.Delay))
 	}
 	return nil
 }

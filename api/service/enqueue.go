@@ -170,8 +170,8 @@ func (r *router) add(ctx context.Context, t *NewTask, out *Enqueued, call *actor
 // place puts a task with those of its shard.
 func (r *router) place(t *NewTask, out *Enqueued, batch *actors.AddBatch, call *actors.Countdown) {
 	out.ID = t.Task.ID
-	shard := place.In(batch.Topic, batch.Topic.Active(), t.Task.ID).N
-	batch.Shards[shard] = append(batch.Shards[shard], actors.Addition{Task: &t.Task, To: (*answer)(out), Call: call})
+	n := place.In(batch.Topic, batch.Topic.Active(), t.Task.ID).N
+	batch.Shards[n] = append(batch.Shards[n], actors.Addition{Task: &t.Task, To: (*answer)(out), Call: call})
 }
 
 // answer is an outcome as the shards fill it in.

@@ -77,7 +77,7 @@ func (f *FleetConfig) completeAddr(a *actors.Config) error {
 }
 
 // joinFleet makes the node a member, which owns nothing yet; nil when it stands alone.
-func joinFleet(ctx context.Context, cfg *Config, log *slog.Logger, reg *prometheus.Registry) (*fleet, error) {
+func joinFleet(ctx context.Context, cfg *Config, log *slog.Logger, reg *prometheus.Registry) (*gossip, error) {
 	f := &cfg.Fleet
 	if f.alone() {
 		return nil, nil
@@ -96,20 +96,20 @@ func joinFleet(ctx context.Context, cfg *Config, log *slog.Logger, reg *promethe
 	if err != nil {
 		return nil, startError{err}
 	}
-	return &fleet{Members: m, peers: peer.New(peer.Config{}, log)}, nil
+	return &gossip{Members: m, peers: peer.New(peer.Config{}, log)}, nil
 }
 
-// fleet is the members as the runtime sees them.
-type fleet struct {
+// gossip is the members as the runtime sees them.
+type gossip struct {
 	*cluster.Members
 	peers *peer.Peers
 }
 
 // View returns who is there now.
-func (f *fleet) View() actors.View { return newView(f.Nodes()) }
+func (f *gossip) View() actors.View { return newView(f.Nodes()) }
 
 // SetDraining tells the others whether this node wants shards.
-func (f *fleet) SetDraining(draining bool) error {
+func (f *gossip) SetDraining(draining bool) error {
 	if draining {
 		return f.SetState(cluster.Draining)
 	}
@@ -117,7 +117,7 @@ func (f *fleet) SetDraining(draining bool) error {
 }
 
 // close leaves the fleet and breaks the links.
-func (f *fleet) close(ctx context.Context) error {
+func (f *gossip) close(ctx context.Context) error {
 	return errors.Join(f.Leave(ctx), f.peers.Close())
 }
 

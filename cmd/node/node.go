@@ -121,7 +121,7 @@ func provideStore(ctx context.Context, cfg *Config, log *slog.Logger) (store.Sto
 	return st, nil
 }
 
-func newActors(cfg *Config, st store.Store, f *fleet, log *slog.Logger, reg *prometheus.Registry) *actors.Node {
+func newActors(cfg *Config, st store.Store, f *gossip, log *slog.Logger, reg *prometheus.Registry) *actors.Node {
 	node := actors.New(cfg.Actors, st, log, reg)
 	if f != nil {
 		node.Join(f, f.peers)
@@ -141,7 +141,7 @@ func newServer(cfg *Config, sys *service.Service, log *slog.Logger, reg *prometh
 type parts struct {
 	fx.In
 	Store  store.Store
-	Fleet  *fleet // nil on a node that stands alone
+	Fleet  *gossip // nil on a node that stands alone
 	Actors *actors.Node
 	Upkeep *upkeep.Upkeep
 	System *service.Service
@@ -178,7 +178,7 @@ func wire(lc fx.Lifecycle, cfg *Config, log *slog.Logger, n *Node, p parts) {
 }
 
 // leave says goodbye to the fleet, once the shards are handed over.
-func leave(ctx context.Context, f *fleet) error {
+func leave(ctx context.Context, f *gossip) error {
 	if f == nil {
 		return nil
 	}

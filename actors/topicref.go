@@ -1,0 +1,79 @@
+package actors
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/ddq-io/ddq/store"
+)
+
+// Topic is how use cases reach a topic.
+type Topic struct {
+	shardTopic
+	rt            *runtime
+	pid           *actor.PID
+	ready         chan struct{}          // closed once the shards can be sent to
+	layout        atomic.Pointer[layout] // changes before the configuration does
+	opened        atomic.Bool            // hints of other nodes find its shards; none is claimed before
+	looking       atomic.Bool            // its configuration is being read, for a hint
+	turn          int                    // when its shards are ticked, 0 to beats-1
+	subscriptions atomic.Int64           // of this node's workers
+	draining      *drainTopic            // the topic's actor's, kept over its restarts
+	companion     companion
+}
+
+// companion is what the use cases keep of a topic for as long as it is open.
+type companion struct {
+	once sync.Once
+	kept any
+}
+
+// Get returns what is kept, made on first use. Safe for concurrent use.
+func (c *companion) Get(newKept func() any) any {
+	c.once.Do(func() { c.kept = newKept() })
+	return c.kept
+}
+
+// Config is the topic's configuration as this node goes by it. It does not change.
+func (r *Topic) Config() *store.Topic { return r.config.Load() }
+
+// LastUsed is when the topic was last used here, in Unix nanoseconds.
+func (r *Topic) LastUsed() int64 { return r.active.Load() }
+
+// Companion is what the use cases keep of the topic for as long as it is open, made on
+// first use.
+func (r *Topic) Companion(newKept func() any) any { return r.companion.Get(newKept) }
+
+// shard returns the actor of a shard, nil when it has none here.
+func (r *Topic) shard(n int) *actor.PID { return r.layout.Load().at(n).pid }
+
+// shards are the actors of all shards.
+func (r *Topic) shards() []*actor.PID { return r.layout.Load().pids() }
+
+// tell sends a message to a shard, and reports whether it has an actor here.
+func (r *Topic) tell(n int, m any) bool {
+	pid := r.shard(n)
+	if pid != nil {
+		r.rt.send(pid, m)
+	}
+	return pid != nil
+}
+
+// place tells a shard that hints of other nodes find it, and whether it is for this node
+// to own.
+func (r *Topic) place(n int) {
+	wanted := r.rt.fleet.Owns(store.Shard{Topic: r.config.Load().Name, N: n})
+	r.tell(n, &placed{wanted: wanted})
+}
+
+// lookAgain reads what became of a topic.
+func (r *Topic) lookAgain() {
+	ctx, cancel := context.WithTimeout(context.Background(), storeRetry)
+	defer cancel()
+	if topic := r.config.Load().Name; r.rt.refresh(ctx, topic) != nil {
+		r.rt.log.Debug("topic not read again", "topic", topic)
+	}
+}
