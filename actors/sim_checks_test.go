@@ -81,8 +81,21 @@ func (s *sim) checkTopic(n *simNode, id string, t actors.TopicPeek, quiet bool) 
 	if way := t.UnderWay(); way != 0 {
 		s.broken("%s %s: %d tasks count as under way, and none is", n.key, id, way)
 	}
-	for _, sub := range t.Subs() {
+	subs := t.Subs()
+	for _, sub := range subs {
 		s.checkSub(n, id, t, &sub, held[sub.ID])
+	}
+	s.checkStreams(n, id, subs)
+}
+
+// checkStreams looks for a stream that is open, and that its topic does not serve: nobody told
+// it to begin anew, so it would wait for ever.
+func (s *sim) checkStreams(n *simNode, id string, subs []actors.SubPeek) {
+	for _, w := range n.workers {
+		served := slices.ContainsFunc(subs, func(sub actors.SubPeek) bool { return sub.Out == actors.Outbox(w) })
+		if !served && !w.gone.Load() && !w.drained {
+			s.broken("%s %s: the stream of %s is open, and nobody serves it", n.key, id, w.c.name)
+		}
 	}
 }
 
