@@ -3,9 +3,13 @@ package service
 import (
 	"net/url"
 	"path/filepath"
+	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/cespare/xxhash/v2"
 
 	"github.com/ddq-io/ddq/actors"
 	"github.com/ddq-io/ddq/actors/problem"
@@ -80,6 +84,39 @@ func FuzzPageToken(f *testing.F) {
 			}
 		}
 	})
+}
+
+// Two requests that differ in anything that a caller says are two.
+func TestFingerprintsTellEveryFieldApart(t *testing.T) {
+	of := func(n NewTask) uint64 { return n.fingerprint(xxhash.New()) }
+	full := NewTask{Task: store.Task{
+		Payload: []byte("x"), Attributes: []store.Attribute{{Key: "a", Value: "b"}}, Expires: 1, Visibility: 1, MaxRetries: 1,
+		Backoff: new(store.Backoff), Traits: new(store.Traits), Key: &store.Key{Text: "k"},
+	}, When: When{Delay: 1}}
+	// The id is what a fingerprint is compared under; the rest is not the caller's.
+	others := []string{"ID", "Due", "Created", "Indexed", "Fingerprint", "Attempt", "LastError", "Edits"}
+	for i, v := 0, reflect.ValueOf(full.Task); i < v.NumField(); i++ {
+		name := v.Type().Field(i).Name
+		if slices.Contains(others, name) {
+			continue
+		}
+		without := full
+		field := reflect.ValueOf(&without.Task).Elem().Field(i)
+		if field.IsZero() {
+			t.Errorf("the sample has no %s", name)
+		}
+		if field.SetZero(); of(without) == of(full) {
+			t.Errorf("the fingerprint does not depend on %s", name)
+		}
+	}
+	for name, edit := range map[string]func(*NewTask){
+		"delay": func(n *NewTask) { n.When.Delay++ }, "time": func(n *NewTask) { n.When.At++ }, "expire after": func(n *NewTask) { n.ExpireAfter++ },
+		"slack": func(n *NewTask) { n.Slack++ }, "latest": func(n *NewTask) { n.Latest++ },
+	} {
+		if other := full; of(other) == of(func() NewTask { edit(&other); return other }()) {
+			t.Errorf("the fingerprint does not depend on the %s", name)
+		}
+	}
 }
 
 func TestOrderingKeysAreChecked(t *testing.T) {
