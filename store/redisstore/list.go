@@ -34,19 +34,24 @@ func (s *Store) List(ctx context.Context, shard store.Shard, kind store.Kind, cu
 }
 
 // listAgain is List of running tasks whose page had more bodies than fit. There
-// is no cursor in the middle of a page, so another one is read.
+// is no cursor in the middle of a page, so smaller ones are read until one fits. Redis may
+// keep several tasks in one slot, and then a page of one has them all.
 func (s *Store) listAgain(ctx context.Context, shard store.Shard, cursor string, fit int) ([]store.Snapshot, string, error) {
-	page, next, err := s.listed(ctx, shard, store.KindRunning, cursor, fit)
-	var all []store.Snapshot
-	for err == nil && len(all) < len(page) { // Redis may keep more in one slot
-		var some []store.Snapshot
-		some, err = s.entries(ctx, shard, page[len(all):])
-		all = append(all, some...)
+	for ; ; fit /= 2 {
+		page, next, err := s.listed(ctx, shard, store.KindRunning, cursor, fit)
+		var all []store.Snapshot
+		for err == nil && len(all) < len(page) && (len(all) == 0 || fit == 1) {
+			var some []store.Snapshot
+			some, err = s.entries(ctx, shard, page[len(all):])
+			all = append(all, some...)
+		}
+		switch {
+		case err != nil:
+			return nil, "", err
+		case len(all) == len(page):
+			return ofKind(all, store.KindRunning), next, nil
+		}
 	}
-	if err != nil {
-		return nil, "", err
-	}
-	return ofKind(all, store.KindRunning), next, nil
 }
 
 // entries returns the tasks of entries, as Get does.
