@@ -33,7 +33,7 @@ var pages = []page{
 		},
 		background: []string{"ddq server", "ddq work --topic mail --exec 'echo \"sending", "redis-server --port 6379"},
 		endAt:      []string{"On Redis", "Three nodes"},
-		shows:      []string{"version 2", "task long of topic report: cancelled", "\n300\n"},
+		shows:      []string{"version 2", "task long of topic report: cancelled", "all 300 are done"},
 	},
 	{
 		file:    "docs/policies.md",
@@ -235,7 +235,7 @@ func (p *page) session(t *testing.T, source string, script []string) string {
 		t.Fatal(err)
 	}
 	defer failures.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "unshare", "-rn", "--pid", "--fork", "--kill-child", "bash", filepath.Join(home, "script"))
 	cmd.Dir = work
