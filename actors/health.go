@@ -18,8 +18,8 @@ type failingStore interface {
 
 // Failed returns what only another start of the process can help against, or nil: a
 // store that failed for good, a session under this node's name that another process
-// keeps, an actor that panics without end. A store that is merely away is not among
-// them: the node goes on when it is back.
+// keeps, an actor that panics without end, for as long as it does. A store that is merely
+// away is not among them: the node goes on when it is back.
 func (s *Node) Failed() error {
 	if st, ok := s.store.(observedStore).Store.(failingStore); ok {
 		if err := st.Failed(); err != nil {
@@ -29,8 +29,8 @@ func (s *Node) Failed() error {
 	if err := s.keeper.stolen(RivalPatience); err != nil {
 		return err
 	}
-	if who := s.sick.Load(); who != nil {
-		return fmt.Errorf("an actor fails without end: %s", *who)
+	if who := s.nurse.Sick(); who != "" {
+		return fmt.Errorf("an actor fails without end: %s", who)
 	}
 	return nil
 }

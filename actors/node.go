@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
-	"sync/atomic"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -27,8 +26,7 @@ type Node struct {
 	clocks   *Clocks
 	started  time.Time
 	engine   *actor.ActorSystem
-	sick     atomic.Pointer[string] // an actor that panics without end
-	stoppers []func()               // see BeforeStop
+	stoppers []func() // see BeforeStop
 }
 
 // New makes a node on a store. The store stays the caller's to close, after
@@ -47,7 +45,7 @@ func New(cfg Config, st store.Store, log *slog.Logger, reg prometheus.Registerer
 	rt.bodies = &nodeBudget{most: int64(cfg.UnsentBytes), gauge: m.unsent}
 	rt.fleet = &Membership{self: cfg.Node}
 	rt.refresh = s.topics.Refresh
-	rt.nurse = engine.NewRestartStrategy(log, m.restarts.Inc, func(who string) { s.sick.Store(&who) }, failLost)
+	rt.nurse = engine.NewRestartStrategy(log, m.restarts.Inc, failLost)
 	rt.keeper = newKeeper(rt.store, log, store.Session{
 		Node: cfg.Node, Start: store.NewToken(), TTL: cfg.LeaseTTL, Addr: cfg.Addr,
 	})
@@ -204,8 +202,8 @@ func (s *Node) Ready() error {
 	case s.keeper.err() != nil:
 		return problem.AsError(s.keeper.err())
 	}
-	if who := s.sick.Load(); who != nil {
-		return &problem.Error{Kind: problem.Unavailable, Reason: "ACTOR_FAILING", Message: "an actor fails without end: " + *who}
+	if who := s.nurse.Sick(); who != "" {
+		return &problem.Error{Kind: problem.Unavailable, Reason: "ACTOR_FAILING", Message: "an actor fails without end: " + who}
 	}
 	return nil
 }

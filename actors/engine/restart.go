@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"log/slog"
+	"maps"
 	"math/rand/v2"
 	"runtime/debug"
 	"sync"
@@ -13,18 +14,17 @@ import (
 )
 
 const (
-	giveUpAfter  = 20 // panics of one actor
-	giveUpWindow = time.Minute
+	giveUpAfter  = 20          // panics of one actor
+	giveUpWindow = time.Minute // longer than any pause before a restart
 )
 
 // RestartStrategy is the failure strategy of every actor: restart with backoff for ever.
-// An actor that panics without end makes the node not ready; it goes on trying.
+// Sick names an actor that panics without end.
 //
 // It owns a goroutine per restart under way; close waits for them.
 type RestartStrategy struct {
 	log       *slog.Logger
 	onRestart func()
-	onSick    func(who string)
 	onLost    func(message any, err error)
 
 	// probe, if set, sees every message before it is handled. A simulation panics in it.
@@ -33,24 +33,39 @@ type RestartStrategy struct {
 
 	mu   sync.Mutex
 	wg   sync.WaitGroup
-	ill  map[string]*failures
+	ill  map[string]*failures // by actor, guarded by mu; those that panicked within giveUpWindow, and maybe others
 	done chan struct{}
 }
 
 // failures is the recent history of one actor's panics.
 type failures struct {
-	pause *backoff.ExponentialBackOff
-	since time.Time
-	count int
+	pause       *backoff.ExponentialBackOff
+	since, last time.Time // the first and the last panic that count
+	count       int       // since then
+	sick        bool      // it panicked giveUpAfter times within a window, and goes on
 }
 
-// NewRestartStrategy returns a strategy that calls onRestart before each restart, onSick for an
-// actor that panics without end, and onLost for each message whose handling panicked.
-func NewRestartStrategy(log *slog.Logger, onRestart func(), onSick func(who string), onLost func(message any, err error)) *RestartStrategy {
+// NewRestartStrategy returns a strategy that calls onRestart before each restart, and onLost
+// for each message whose handling panicked.
+func NewRestartStrategy(log *slog.Logger, onRestart func(), onLost func(message any, err error)) *RestartStrategy {
 	return &RestartStrategy{
-		log: log, onRestart: onRestart, onSick: onSick, onLost: onLost, Random: rand.Float64,
+		log: log, onRestart: onRestart, onLost: onLost, Random: rand.Float64,
 		ill: make(map[string]*failures), done: make(chan struct{}),
 	}
+}
+
+// Sick returns the name of an actor that panics without end, empty when there is none. An actor
+// that has not panicked for giveUpWindow is well again: what made it panic may pass, as a
+// record that another node repairs does.
+func (n *RestartStrategy) Sick() string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for who, i := range n.ill {
+		if i.sick && time.Since(i.last) <= giveUpWindow {
+			return who
+		}
+	}
+	return ""
 }
 
 // LogPanics is middleware: it logs a panic with its stack, fails the callers that
@@ -86,18 +101,21 @@ func (n *RestartStrategy) HandleFailure(_ *actor.ActorSystem, parent actor.Super
 	})
 }
 
+// diagnose counts a panic and returns the pause before the restart.
 func (n *RestartStrategy) diagnose(who string) time.Duration {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	now := time.Now()
+	maps.DeleteFunc(n.ill, func(_ string, i *failures) bool { return now.Sub(i.last) > giveUpWindow })
 	i := n.ill[who]
-	if i == nil || time.Since(i.since) > giveUpWindow {
-		i = &failures{pause: backoff.NewExponentialBackOff(), since: time.Now()}
+	if i == nil || !i.sick && now.Sub(i.since) > giveUpWindow {
+		i = &failures{pause: backoff.NewExponentialBackOff(), since: now}
 		i.pause.InitialInterval, i.pause.MaxInterval, i.pause.RandomizationFactor = 10*time.Millisecond, 5*time.Second, 0
 		n.ill[who] = i
 	}
-	if i.count++; i.count == giveUpAfter {
-		n.onSick(who)
-	}
+	i.last = now
+	i.count++
+	i.sick = i.sick || i.count >= giveUpAfter
 	return time.Duration(float64(i.pause.NextBackOff()) * (0.5 + n.Random()))
 }
 
