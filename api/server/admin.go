@@ -26,7 +26,7 @@ func (a *admin) CreateTopic(ctx context.Context, r *ddqv1.CreateTopicRequest) (*
 	if e != nil {
 		return nil, e
 	}
-	t, err := a.sys.Topics.Create(ctx, r.Name, change)
+	t, err := a.service.Topics.Create(ctx, r.Name, change)
 	if err != nil {
 		return nil, err
 	}
@@ -39,7 +39,7 @@ func (a *admin) ConfigureTopic(ctx context.Context, r *ddqv1.ConfigureTopicReque
 		return nil, e
 	}
 	change.IfVersion = r.IfVersion
-	t, err := a.sys.Topics.Configure(ctx, r.Name, change)
+	t, err := a.service.Topics.Configure(ctx, r.Name, change)
 	if err != nil {
 		return nil, err
 	}
@@ -47,11 +47,11 @@ func (a *admin) ConfigureTopic(ctx context.Context, r *ddqv1.ConfigureTopicReque
 }
 
 func (a *admin) DescribeTopic(ctx context.Context, r *ddqv1.DescribeTopicRequest) (*ddqv1.DescribeTopicResponse, error) {
-	t, err := a.sys.Topics.Describe(ctx, r.Name)
+	t, err := a.service.Topics.Describe(ctx, r.Name)
 	if err != nil {
 		return nil, err
 	}
-	server, err := a.sys.Describe(ctx)
+	server, err := a.service.Describe(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +73,7 @@ func (a *admin) ListTopics(ctx context.Context, r *ddqv1.ListTopicsRequest) (*dd
 	if e != nil {
 		return nil, e
 	}
-	topics, next, err := a.sys.Topics.List(ctx, size, r.PageToken)
+	topics, next, err := a.service.Topics.List(ctx, size, r.PageToken)
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +85,7 @@ func (a *admin) ListTopics(ctx context.Context, r *ddqv1.ListTopicsRequest) (*dd
 }
 
 func (a *admin) DeleteTopic(ctx context.Context, r *ddqv1.DeleteTopicRequest) (*ddqv1.DeleteTopicResponse, error) {
-	if err := a.sys.Topics.Delete(ctx, r.Name, r.Force); err != nil {
+	if err := a.service.Topics.Delete(ctx, r.Name, r.Force); err != nil {
 		return nil, err
 	}
 	return &ddqv1.DeleteTopicResponse{}, nil
@@ -102,7 +102,7 @@ func (a *admin) PauseTopic(ctx context.Context, r *ddqv1.PauseTopicRequest) (*dd
 	if r.Enqueue {
 		change.EnqueuePaused = &r.Enqueue
 	}
-	t, err := a.sys.Topics.Configure(ctx, r.Name, change)
+	t, err := a.service.Topics.Configure(ctx, r.Name, change)
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +114,7 @@ func (a *admin) ResumeTopic(ctx context.Context, r *ddqv1.ResumeTopicRequest) (*
 	if e != nil {
 		return nil, e
 	}
-	t, err := a.sys.Topics.Configure(ctx, r.Name, service.TopicChange{DeliveryPaused: new(bool), EnqueuePaused: new(bool), Ramp: ramp})
+	t, err := a.service.Topics.Configure(ctx, r.Name, service.TopicChange{DeliveryPaused: new(bool), EnqueuePaused: new(bool), Ramp: ramp})
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +122,7 @@ func (a *admin) ResumeTopic(ctx context.Context, r *ddqv1.ResumeTopicRequest) (*
 }
 
 func (a *admin) PurgeTopic(ctx context.Context, r *ddqv1.PurgeTopicRequest) (*ddqv1.PurgeTopicResponse, error) {
-	n, err := a.sys.Topics.Purge(ctx, r.Name)
+	n, err := a.service.Topics.Purge(ctx, r.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -135,7 +135,7 @@ func (a *admin) ListDeadLetters(ctx context.Context, r *ddqv1.ListDeadLettersReq
 		return nil, e
 	}
 	tasks, next, err := page(r.PageSize, r.PageToken, func(size int, token string) ([]service.Found, string, error) {
-		return a.sys.DeadLetters.List(ctx, r.Topic, filter, size, token)
+		return a.service.DeadLetters.List(ctx, r.Topic, filter, size, token)
 	})
 	if err != nil {
 		return nil, err
@@ -148,7 +148,7 @@ func (a *admin) RequeueDeadLetters(ctx context.Context, r *ddqv1.RequeueDeadLett
 	if e != nil {
 		return nil, e
 	}
-	n, missing, err := a.sys.DeadLetters.Requeue(ctx, r.Topic, r.Ids, filter)
+	n, missing, err := a.service.DeadLetters.Requeue(ctx, r.Topic, r.Ids, filter)
 	if err != nil {
 		return nil, err
 	}
@@ -160,7 +160,7 @@ func (a *admin) DeleteDeadLetters(ctx context.Context, r *ddqv1.DeleteDeadLetter
 	if e != nil {
 		return nil, e
 	}
-	n, missing, err := a.sys.DeadLetters.Delete(ctx, r.Topic, r.Ids, filter)
+	n, missing, err := a.service.DeadLetters.Delete(ctx, r.Topic, r.Ids, filter)
 	if err != nil {
 		return nil, err
 	}
@@ -168,7 +168,7 @@ func (a *admin) DeleteDeadLetters(ctx context.Context, r *ddqv1.DeleteDeadLetter
 }
 
 func (a *admin) DescribeServer(ctx context.Context, _ *ddqv1.DescribeServerRequest) (*ddqv1.DescribeServerResponse, error) {
-	d, err := a.sys.Describe(ctx)
+	d, err := a.service.Describe(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -21,15 +21,15 @@ import (
 // loopback serves a system over an in-memory store on a TCP port of this machine.
 func loopback(b *testing.B) ddqv1.DelayQueueServiceClient {
 	b.Helper()
-	sys := service.New(actors.New(actors.Config{}, memstore.New(), quiet, nil), nil)
-	if err := sys.Node().Start(b.Context()); err != nil {
+	cases := service.New(actors.New(actors.Config{}, memstore.New(), quiet, nil), nil)
+	if err := cases.Node().Start(b.Context()); err != nil {
 		b.Fatal(err)
 	}
 	lis, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		b.Fatal(err)
 	}
-	s := New(Config{}, sys, quiet, nil)
+	s := New(Config{}, cases, quiet, nil)
 	var serving sync.WaitGroup
 	serving.Go(func() {
 		if err := s.Serve(lis); err != nil {
@@ -45,7 +45,7 @@ func loopback(b *testing.B) ddqv1.DelayQueueServiceClient {
 		conn.Close()
 		_ = s.Stop(b.Context()) // the context is over, and what runs with it
 		serving.Wait()
-		_ = sys.Node().Stop(b.Context())
+		_ = cases.Node().Stop(b.Context())
 	})
 	return ddqv1.NewDelayQueueServiceClient(conn)
 }

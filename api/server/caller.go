@@ -18,11 +18,11 @@ import (
 // knows of the member. A node may hear of another one later than that one calls, so
 // a name that is not known is to be tried again.
 func (s *Server) checkNode(ctx context.Context, name string) *problem.Error {
-	members := s.sys.Node().Membership()
+	members := s.service.Node().Membership()
 	if members.Alone() {
 		return notANode("node", "this node has no fleet")
 	}
-	if name == s.sys.Node().Config().Node {
+	if name == s.service.Node().Config().Node {
 		return notANode("node", "%q is this node", name)
 	}
 	m, known := members.Member(name)
@@ -41,7 +41,7 @@ func (s *Server) checkNode(ctx context.Context, name string) *problem.Error {
 
 // checkFleet says why a caller cannot be another node of the members.
 func (s *Server) checkFleet(ctx context.Context) *problem.Error {
-	members := s.sys.Node().Membership()
+	members := s.service.Node().Membership()
 	if members.Alone() {
 		return notANode("", "this node has no fleet")
 	}

@@ -4,7 +4,7 @@
 // What is checked here is what only the wire knows: whether a Duration or a
 // Timestamp is well formed, whether an enum value exists, which fields exclude
 // each other, and the order of frames on a stream. Names, limits and policy are
-// the system's business. api/PROTOCOL.md describes the wire.
+// the use cases' business. api/PROTOCOL.md describes the wire.
 //
 //	Enqueue, Batch ─▶ newTasks ─▶ Tasks.Enqueue ─▶ results
 //	EnqueueStream  ─▶ the same, many frames at a time, answered as they finish

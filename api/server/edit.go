@@ -18,7 +18,7 @@ func (q *queue) RescheduleTask(ctx context.Context, r *ddqv1.RescheduleTaskReque
 	if e != nil {
 		return nil, e
 	}
-	done, err := q.sys.Tasks.Reschedule(ctx, r.Topic, r.Id, when, r.IfVersion)
+	done, err := q.service.Tasks.Reschedule(ctx, r.Topic, r.Id, when, r.IfVersion)
 	if err != nil {
 		return nil, err
 	}
@@ -42,7 +42,7 @@ func (q *queue) UpdateTask(ctx context.Context, r *ddqv1.UpdateTaskRequest) (*dd
 	if e != nil {
 		return nil, e
 	}
-	done, err := q.sys.Tasks.Update(ctx, r.Topic, r.Id, change, r.IfVersion)
+	done, err := q.service.Tasks.Update(ctx, r.Topic, r.Id, change, r.IfVersion)
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +50,7 @@ func (q *queue) UpdateTask(ctx context.Context, r *ddqv1.UpdateTaskRequest) (*dd
 }
 
 func (q *queue) PromoteTask(ctx context.Context, r *ddqv1.PromoteTaskRequest) (*ddqv1.PromoteTaskResponse, error) {
-	done, err := q.sys.Tasks.Promote(ctx, r.Topic, r.Id, r.IfVersion)
+	done, err := q.service.Tasks.Promote(ctx, r.Topic, r.Id, r.IfVersion)
 	if err != nil {
 		return nil, err
 	}

@@ -22,7 +22,7 @@ func (q *queue) Enqueue(ctx context.Context, r *ddqv1.EnqueueRequest) (*ddqv1.En
 	if _, e := convertTask(&tasks[0], r, nil); e != nil {
 		return nil, e
 	}
-	results, err := q.sys.Tasks.Enqueue(ctx, tasks)
+	results, err := q.service.Tasks.Enqueue(ctx, tasks)
 	if err != nil {
 		return nil, err
 	}
@@ -52,14 +52,14 @@ func (q *queue) EnqueueBatch(ctx context.Context, r *ddqv1.EnqueueBatchRequest) 
 
 // enqueue stores a batch and answers each item, or refuses it as a whole.
 func (q *queue) enqueue(ctx context.Context, requests []*ddqv1.EnqueueRequest) ([]*ddqv1.EnqueueResult, error) {
-	if err := q.sys.Tasks.CheckBatch(len(requests)); err != nil {
+	if err := q.service.Tasks.CheckBatch(len(requests)); err != nil {
 		return nil, err
 	}
 	b := newBatch(requests)
 	if len(b.tasks) == 0 {
 		return b.results(q.log, nil), nil // all refused
 	}
-	done, err := q.sys.Tasks.Enqueue(ctx, b.tasks)
+	done, err := q.service.Tasks.Enqueue(ctx, b.tasks)
 	if err != nil {
 		return nil, err
 	}

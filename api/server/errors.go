@@ -24,7 +24,7 @@ import (
 // domain is the ErrorInfo domain of every error.
 const domain = "ddq"
 
-// retryAfter is the pause named when the system says that a call may be
+// retryAfter is the pause named when a use case says that a call may be
 // repeated and not when.
 const retryAfter = time.Second
 

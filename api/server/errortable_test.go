@@ -406,7 +406,7 @@ var refusals = []refusal{
 		return simple(r)
 	}, codes.ResourceExhausted, "ENQUEUE_PAUSED", "topic", "", 5 * time.Second},
 	{"draining", func(r *rig) error {
-		r.sys.Node().Drain(r.Context())
+		r.service.Node().Drain(r.Context())
 		return simple(r)
 	}, codes.Unavailable, "DRAINING", "", "", time.Second},
 	{"store down at enqueue", during(store.ErrUnavailable, simple), codes.Unavailable, "STORE_DOWN", "", "", time.Second},

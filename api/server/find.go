@@ -28,7 +28,7 @@ func (q *queue) findTasks(ctx context.Context, r *ddqv1.ListTasksRequest, state 
 		filter.States = []store.State{state}
 	}
 	tasks, next, err := page(r.PageSize, r.PageToken, func(size int, token string) ([]service.Found, string, error) {
-		return q.sys.Finder.Find(ctx, r.Topic, filter, size, token)
+		return q.service.Finder.Find(ctx, r.Topic, filter, size, token)
 	})
 	if err != nil {
 		return nil, err
@@ -66,7 +66,7 @@ func (q *queue) CountTasks(ctx context.Context, r *ddqv1.CountTasksRequest) (*dd
 	if e != nil {
 		return nil, e
 	}
-	c, err := q.sys.Finder.Count(ctx, r.Topic, filter)
+	c, err := q.service.Finder.Count(ctx, r.Topic, filter)
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +76,7 @@ func (q *queue) CountTasks(ctx context.Context, r *ddqv1.CountTasksRequest) (*dd
 }
 
 func (q *queue) DueHistogram(ctx context.Context, r *ddqv1.DueHistogramRequest) (*ddqv1.DueHistogramResponse, error) {
-	h, err := q.sys.Finder.DueHistogram(ctx, r.Topic, store.Millis(r.StartUnixMs), r.BucketMs, int(r.Buckets))
+	h, err := q.service.Finder.DueHistogram(ctx, r.Topic, store.Millis(r.StartUnixMs), r.BucketMs, int(r.Buckets))
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +91,7 @@ func (q *queue) DeleteTasks(r *ddqv1.DeleteTasksRequest, stream grpc.ServerStrea
 		return e
 	}
 	b := service.Bulk{Topic: r.Topic, Filter: filter, DryRun: r.DryRun, Max: r.MaxTasks}
-	return q.sys.Bulk.Delete(stream.Context(), b, func(p service.Progress) error {
+	return q.service.Bulk.Delete(stream.Context(), b, func(p service.Progress) error {
 		return stream.Send(&ddqv1.DeleteTasksResponse{Progress: progressWire(p)})
 	})
 }
@@ -106,7 +106,7 @@ func (q *queue) RescheduleTasks(r *ddqv1.RescheduleTasksRequest, stream grpc.Ser
 		return e
 	}
 	b := service.Bulk{Topic: r.Topic, Filter: filter, DryRun: r.DryRun, Max: r.MaxTasks}
-	return q.sys.Bulk.Reschedule(stream.Context(), b, to, func(p service.Progress) error {
+	return q.service.Bulk.Reschedule(stream.Context(), b, to, func(p service.Progress) error {
 		return stream.Send(&ddqv1.RescheduleTasksResponse{Progress: progressWire(p)})
 	})
 }

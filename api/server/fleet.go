@@ -25,9 +25,9 @@ func (a *admin) ListNodes(ctx context.Context, r *ddqv1.ListNodesRequest) (*ddqv
 
 func (a *admin) nodes(ctx context.Context, withoutLoad bool) ([]service.NodeStatus, error) {
 	if withoutLoad {
-		return a.sys.Fleet.NodesWithoutLoad(), nil
+		return a.service.Fleet.NodesWithoutLoad(), nil
 	}
-	return a.sys.Fleet.Nodes(ctx)
+	return a.service.Fleet.Nodes(ctx)
 }
 
 var nodeStates = [...]ddqv1.NodeState{
@@ -68,7 +68,7 @@ func (a *admin) ListShards(ctx context.Context, r *ddqv1.ListShardsRequest) (*dd
 	if e != nil {
 		return nil, e
 	}
-	shards, next, err := a.sys.Fleet.Shards(ctx, r.Topic, size, r.PageToken)
+	shards, next, err := a.service.Fleet.Shards(ctx, r.Topic, size, r.PageToken)
 	if err != nil {
 		return nil, err
 	}
@@ -97,15 +97,15 @@ func shardWire(s *service.ShardStatus) *ddqv1.Shard {
 }
 
 func (a *admin) DrainNode(ctx context.Context, r *ddqv1.DrainNodeRequest) (*ddqv1.DrainNodeResponse, error) {
-	return &ddqv1.DrainNodeResponse{}, a.sys.Fleet.Drain(ctx, r.Name, true)
+	return &ddqv1.DrainNodeResponse{}, a.service.Fleet.Drain(ctx, r.Name, true)
 }
 
 func (a *admin) UndrainNode(ctx context.Context, r *ddqv1.UndrainNodeRequest) (*ddqv1.UndrainNodeResponse, error) {
-	return &ddqv1.UndrainNodeResponse{}, a.sys.Fleet.Drain(ctx, r.Name, false)
+	return &ddqv1.UndrainNodeResponse{}, a.service.Fleet.Drain(ctx, r.Name, false)
 }
 
 func (a *admin) PlanRebalance(ctx context.Context, r *ddqv1.PlanRebalanceRequest) (*ddqv1.PlanRebalanceResponse, error) {
-	moves, err := a.sys.Fleet.Plan(ctx, r.Drain)
+	moves, err := a.service.Fleet.Plan(ctx, r.Drain)
 	if err != nil {
 		return nil, err
 	}
@@ -117,11 +117,11 @@ func (a *admin) PlanRebalance(ctx context.Context, r *ddqv1.PlanRebalanceRequest
 }
 
 func (a *admin) ReleaseShard(ctx context.Context, r *ddqv1.ReleaseShardRequest) (*ddqv1.ReleaseShardResponse, error) {
-	return &ddqv1.ReleaseShardResponse{}, a.sys.Fleet.Release(ctx, store.Shard{Topic: r.Topic, N: int(r.Shard)})
+	return &ddqv1.ReleaseShardResponse{}, a.service.Fleet.Release(ctx, store.Shard{Topic: r.Topic, N: int(r.Shard)})
 }
 
 func (a *admin) ReshardTopic(ctx context.Context, r *ddqv1.ReshardTopicRequest) (*ddqv1.ReshardTopicResponse, error) {
-	t, err := a.sys.Topics.Reshard(ctx, r.Name, int(r.Shards))
+	t, err := a.service.Topics.Reshard(ctx, r.Name, int(r.Shards))
 	if err != nil {
 		return nil, err
 	}

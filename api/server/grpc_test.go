@@ -22,16 +22,16 @@ import (
 	"github.com/ddq-io/ddq/store/memstore"
 )
 
-// rig is a server over a real system and an in-memory store, and clients of it,
+// rig is a server over a real node and an in-memory store, and clients of it,
 // over a connection in memory.
 type rig struct {
 	*testing.T
-	store  *faulty
-	sys    *service.Service
-	server *Server
-	conn   *grpc.ClientConn
-	queue  ddqv1.DelayQueueServiceClient
-	admin  ddqv1.AdminServiceClient
+	store   *faulty
+	service *service.Service
+	server  *Server
+	conn    *grpc.ClientConn
+	queue   ddqv1.DelayQueueServiceClient
+	admin   ddqv1.AdminServiceClient
 }
 
 // bubble runs test on a rig in fake time. Everything has to be gone afterwards.
@@ -54,12 +54,12 @@ func newRig(t *testing.T, config Config, system actors.Config, members ...actors
 		node.Membership().Update()
 	}
 	up := upkeep.New(node)
-	r.sys = service.New(node, up.IndexNow)
-	if err := r.sys.Node().Start(t.Context()); err != nil {
+	r.service = service.New(node, up.IndexNow)
+	if err := r.service.Node().Start(t.Context()); err != nil {
 		t.Fatalf("start: %v", err)
 	}
 	up.Start()
-	r.server = New(config, r.sys, quiet, nil)
+	r.server = New(config, r.service, quiet, nil)
 	lis := bufconn.Listen(1 << 20)
 	go func() {
 		if err := r.server.Serve(ipListener{lis}); err != nil {
@@ -92,7 +92,7 @@ func (r *rig) close() {
 		r.Errorf("stop server: %v", err)
 	}
 	r.store.heal()
-	if err := r.sys.Node().Stop(ctx); err != nil {
+	if err := r.service.Node().Stop(ctx); err != nil {
 		r.Errorf("stop system: %v", err)
 	}
 	if err := r.store.Close(); err != nil {

@@ -85,7 +85,7 @@ func (q *queue) AcquireTokens(ctx context.Context, r *ddqv1.AcquireTokensRequest
 	if e != nil {
 		return nil, e
 	}
-	got, err := q.sys.Topics.AcquireTokens(ctx, r.Topic, r.Key, int(r.Tokens), wait)
+	got, err := q.service.Topics.AcquireTokens(ctx, r.Topic, r.Key, int(r.Tokens), wait)
 	if err != nil {
 		return nil, err
 	}

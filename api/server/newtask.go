@@ -14,7 +14,7 @@ import (
 )
 
 // batch is a frame of enqueue requests on its way in and its answers on their
-// way out. Items that the wire rules already refuse never reach the system.
+// way out. Items that the wire rules already refuse never reach a use case.
 type batch struct {
 	tasks   []service.NewTask
 	refused []*problem.Error // nil when none is; else one entry for each item
@@ -102,7 +102,7 @@ func convertTimes(t *service.NewTask, r *ddqv1.EnqueueRequest) (e *problem.Error
 	return e
 }
 
-// results answers each request, from what the system said about those it got.
+// results answers each request, from what the use case said of those it got.
 func (b batch) results(log *slog.Logger, done []service.Enqueued) []*ddqv1.EnqueueResult {
 	n := max(len(done), len(b.refused))
 	out := make([]*ddqv1.EnqueueResult, n)

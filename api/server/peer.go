@@ -26,14 +26,14 @@ func (p *peer) Notify(stream grpc.ClientStreamingServer[ddqv1.NotifyRequest, ddq
 	if err := p.checkFleet(stream.Context()); err != nil {
 		return err
 	}
-	p.sys.Node().Resumed()
+	p.service.Node().Resumed()
 	frames := make(chan *ddqv1.NotifyRequest)
 	ended := make(chan error, 1)
 	p.loops.Go(func() { ended <- receiveNotices(stream, frames) })
 	for {
 		select {
 		case f := <-frames:
-			p.sys.Node().Notified(noticeOf(f))
+			p.service.Node().Notified(noticeOf(f))
 		case err := <-ended:
 			if errors.Is(err, io.EOF) {
 				return stream.SendAndClose(&ddqv1.NotifyResponse{})
@@ -114,7 +114,7 @@ func holdsOf(ids []string, tokens [][]byte) (holds []actors.EndedHold) {
 func shardOf(topic string, n int32) store.Shard { return store.Shard{Topic: topic, N: int(n)} }
 
 func (p *peer) DescribePeer(ctx context.Context, _ *ddqv1.DescribePeerRequest) (*ddqv1.DescribePeerResponse, error) {
-	s, err := p.sys.Node().DescribePeer(ctx)
+	s, err := p.service.Node().DescribePeer(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -143,12 +143,12 @@ func (p *peer) DrainPeer(ctx context.Context, r *ddqv1.DrainPeerRequest) (*ddqv1
 	if err := p.checkFleet(ctx); err != nil {
 		return nil, err
 	}
-	return &ddqv1.DrainPeerResponse{}, p.sys.Node().DrainPeer(r.Draining)
+	return &ddqv1.DrainPeerResponse{}, p.service.Node().DrainPeer(r.Draining)
 }
 
 func (p *peer) ReleasePeerShard(ctx context.Context, r *ddqv1.ReleasePeerShardRequest) (*ddqv1.ReleasePeerShardResponse, error) {
 	if err := p.checkFleet(ctx); err != nil {
 		return nil, err
 	}
-	return &ddqv1.ReleasePeerShardResponse{}, p.sys.Node().ReleasePeerShard(ctx, shardOf(r.Topic, r.Shard))
+	return &ddqv1.ReleasePeerShardResponse{}, p.service.Node().ReleasePeerShard(ctx, shardOf(r.Topic, r.Shard))
 }

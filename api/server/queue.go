@@ -22,7 +22,7 @@ type queue struct {
 var _ ddqv1.DelayQueueServiceServer = (*queue)(nil)
 
 func (q *queue) GetTask(ctx context.Context, r *ddqv1.GetTaskRequest) (*ddqv1.GetTaskResponse, error) {
-	found, err := q.sys.Tasks.Get(ctx, r.Topic, r.Id)
+	found, err := q.service.Tasks.Get(ctx, r.Topic, r.Id)
 	if err != nil {
 		return nil, err
 	}
@@ -38,7 +38,7 @@ func (q *queue) ListTasks(ctx context.Context, r *ddqv1.ListTasksRequest) (*ddqv
 		return q.findTasks(ctx, r, state)
 	}
 	tasks, next, err := page(r.PageSize, r.PageToken, func(size int, token string) ([]service.Found, string, error) {
-		return q.sys.Finder.List(ctx, r.Topic, state, size, token)
+		return q.service.Finder.List(ctx, r.Topic, state, size, token)
 	})
 	if err != nil {
 		return nil, err
@@ -47,7 +47,7 @@ func (q *queue) ListTasks(ctx context.Context, r *ddqv1.ListTasksRequest) (*ddqv
 }
 
 func (q *queue) DeleteTask(ctx context.Context, r *ddqv1.DeleteTaskRequest) (*ddqv1.DeleteTaskResponse, error) {
-	topic, err := q.sys.Tasks.Delete(ctx, r.Topic, r.Id)
+	topic, err := q.service.Tasks.Delete(ctx, r.Topic, r.Id)
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +63,7 @@ func (q *queue) Retrieve(ctx context.Context, r *ddqv1.RetrieveRequest) (*ddqv1.
 	}
 	poll, done := q.poll(ctx)
 	defer done()
-	held, err := q.sys.Delivery.Retrieve(poll, options, max(1, int(r.MaxTasks)), wait)
+	held, err := q.service.Delivery.Retrieve(poll, options, max(1, int(r.MaxTasks)), wait)
 	at := time.Now()
 	if err != nil {
 		return nil, q.pollError(ctx, err)
@@ -126,7 +126,7 @@ func (q *queue) giveBack(ctx context.Context, topic string, ds []actors.Delivery
 	for i := range ds {
 		releases[i] = release(&ds[i])
 	}
-	if _, err := q.sys.Delivery.Settle(ctx, topic, releases); err != nil {
+	if _, err := q.service.Delivery.Settle(ctx, topic, releases); err != nil {
 		q.log.WarnContext(ctx, "tasks not given back", "topic", topic, "tasks", len(ds), "err", err)
 	}
 }
@@ -165,7 +165,7 @@ func (q *queue) Extend(ctx context.Context, r *ddqv1.ExtendRequest) (*ddqv1.Exte
 
 // settle settles one hold.
 func (q *queue) settle(ctx context.Context, topic string, ask actors.Settlement) (actors.Settled, error) {
-	settled, err := q.sys.Delivery.Settle(ctx, topic, []actors.Settlement{ask})
+	settled, err := q.service.Delivery.Settle(ctx, topic, []actors.Settlement{ask})
 	if err != nil {
 		return actors.Settled{}, err
 	}

@@ -22,7 +22,7 @@ import (
 // goroutines are those of package server's comment; Stop waits for them.
 type Server struct {
 	config  Config
-	sys     *service.Service
+	service *service.Service
 	log     *slog.Logger
 	metrics *serverMetrics
 	grpc    *grpc.Server
@@ -40,12 +40,12 @@ type Server struct {
 	strangers sync.Map // names of members that others called in, so that each is logged once
 }
 
-// New returns a server for sys. It does nothing until Serve. Metrics go to reg,
-// which may be nil.
-func New(config Config, sys *service.Service, log *slog.Logger, reg registerer) *Server {
+// New returns a server for the use cases of a node. It does nothing until Serve. Metrics go
+// to reg, which may be nil.
+func New(config Config, cases *service.Service, log *slog.Logger, reg registerer) *Server {
 	s := &Server{
 		config:   config.withDefaults(),
-		sys:      sys,
+		service:  cases,
 		log:      log,
 		metrics:  newMetrics(reg),
 		sessions: map[*session]struct{}{},
@@ -57,7 +57,7 @@ func New(config Config, sys *service.Service, log *slog.Logger, reg registerer) 
 	s.register(&ddqv1.DelayQueueService_ServiceDesc, &queue{Server: s})
 	s.register(&ddqv1.AdminService_ServiceDesc, &admin{Server: s})
 	s.register(&ddqv1.PeerService_ServiceDesc, &peer{Server: s})
-	s.health = newHealth(s.drain, sys.Node().Ready, s.grpc.GetServiceInfo())
+	s.health = newHealth(s.drain, cases.Node().Ready, s.grpc.GetServiceInfo())
 	healthpb.RegisterHealthServer(s.grpc, s.health)
 	reflection.Register(s.grpc)
 	s.metrics.learn(s.grpc.GetServiceInfo())

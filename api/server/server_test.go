@@ -105,7 +105,7 @@ func TestHealthFollowsTheSystem(t *testing.T) {
 			}
 		}
 		requireHealth(healthpb.HealthCheckResponse_SERVING)
-		r.sys.Node().Drain(r.Context())
+		r.service.Node().Drain(r.Context())
 		requireHealth(healthpb.HealthCheckResponse_NOT_SERVING)
 	})
 }

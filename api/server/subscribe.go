@@ -137,11 +137,11 @@ func (ses *session) hello(f *ddqv1.SubscribeRequest) error {
 	}
 	peer := wire.Text(f.Hello.Node)
 	if peer != "" {
-		if err := cmp.Or(ses.server.sys.Fleet.CheckName(peer), ses.server.checkNode(ses.stream.Context(), peer)); err != nil {
+		if err := cmp.Or(ses.server.service.Fleet.CheckName(peer), ses.server.checkNode(ses.stream.Context(), peer)); err != nil {
 			return err
 		}
 	}
-	sub, err := ses.server.sys.Delivery.Subscribe(ses.stream.Context(), actors.SubscribeOptions{
+	sub, err := ses.server.service.Delivery.Subscribe(ses.stream.Context(), actors.SubscribeOptions{
 		Topic:       f.Hello.Topic,
 		Worker:      f.Hello.Worker,
 		MaxInFlight: int(f.Hello.MaxInFlight),

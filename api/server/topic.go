@@ -12,7 +12,7 @@ import (
 	"github.com/ddq-io/ddq/store"
 )
 
-// policyOf converts the fields that are set. The limits are the system's.
+// policyOf converts the fields that are set. The limits are the use case's.
 func policyOf(p *ddqv1.TopicPolicy) (c service.TopicChange, e *problem.Error) {
 	if p == nil {
 		return c, nil

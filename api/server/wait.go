@@ -18,7 +18,7 @@ func (q *queue) WaitTask(ctx context.Context, r *ddqv1.WaitTaskRequest) (*ddqv1.
 	}
 	poll, done := q.poll(ctx)
 	defer done()
-	found, err := q.sys.Tasks.Wait(poll, r.Topic, r.Id, wait)
+	found, err := q.service.Tasks.Wait(poll, r.Topic, r.Id, wait)
 	if err != nil {
 		return nil, q.pollError(ctx, err)
 	}
@@ -34,7 +34,7 @@ func (q *queue) CancelTask(ctx context.Context, r *ddqv1.CancelTaskRequest) (*dd
 	}
 	poll, done := q.poll(ctx)
 	defer done()
-	out, err := q.sys.Tasks.Cancel(poll, r.Topic, r.Id, wait, r.OrDelete)
+	out, err := q.service.Tasks.Cancel(poll, r.Topic, r.Id, wait, r.OrDelete)
 	if err != nil {
 		return nil, q.pollError(ctx, err)
 	}

@@ -37,7 +37,7 @@ func (q *queue) WatchTasks(r *ddqv1.WatchTasksRequest, stream grpc.ServerStreami
 	}
 	ctx, done := q.poll(stream.Context())
 	defer done()
-	w, err := q.sys.Watches.Open(ctx, o)
+	w, err := q.service.Watches.Open(ctx, o)
 	if err != nil {
 		return q.pollError(stream.Context(), err)
 	}

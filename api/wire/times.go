@@ -16,7 +16,7 @@ const (
 	maxTimestampMillis = 253_402_300_799_999 // the last of year 9999
 
 	// maxDelay stands for every delay that time.Duration cannot express. It is
-	// longer than any limit, so the system refuses it.
+	// longer than any limit, so the use case refuses it.
 	maxDelay = math.MaxInt64 / time.Millisecond * time.Millisecond
 )
 
@@ -55,7 +55,7 @@ func Instant(t *timestamppb.Timestamp, field string) (store.Millis, *problem.Err
 	return store.Millis(ms), nil
 }
 
-// Span returns ms as a duration; what is a sensible one is for the system to say.
+// Span returns ms as a duration; what is a sensible one is for the use case to say.
 func Span(ms int64, field string) (time.Duration, *problem.Error) {
 	const most = math.MaxInt64 / int64(time.Millisecond)
 	if ms > most || ms < -most {
