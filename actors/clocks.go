@@ -19,7 +19,7 @@ const (
 
 // Clocks are the clocks of the store that a node follows. It is safe for concurrent use.
 type Clocks struct {
-	*runtime
+	rt     *runtime
 	topics *Topics
 	jumps  jumpLimit
 	apart  bool // see WatchSpread
@@ -28,16 +28,16 @@ type Clocks struct {
 // Read asks for the store's clock.
 func (s *Clocks) Read(ctx context.Context) error {
 	sent := time.Now()
-	now, err := s.store.Clock(ctx)
+	now, err := s.rt.store.Clock(ctx)
 	if err != nil {
 		return err
 	}
-	s.clock.observe(sent, time.Now(), now)
+	s.rt.clock.observe(sent, time.Now(), now)
 	return nil
 }
 
 // Many reports whether shards may be on machines whose clocks differ.
-func (s *Clocks) Many() bool { return s.manyClocks }
+func (s *Clocks) Many() bool { return s.rt.manyClocks }
 
 // newShardClock returns the clock that the due times of a shard are on: the node's
 // where the store has one clock, else one that learns from calls about this shard.
@@ -76,8 +76,8 @@ func (r *Topic) Latest() time.Time {
 // Of returns the clock that stamps of a shard tell of, nil when nobody here
 // goes by it.
 func (s *Clocks) Of(shard store.Shard) *Clock {
-	if !s.manyClocks {
-		return s.clock
+	if !s.rt.manyClocks {
+		return s.rt.clock
 	}
 	ref, open := s.topics.Opened(shard.Topic)
 	if !open {
@@ -89,10 +89,10 @@ func (s *Clocks) Of(shard store.Shard) *Clock {
 // learn has the store tell of the clocks of a topic's shards before any due time is
 // counted by them.
 func (s *Clocks) learn(ctx context.Context, t *store.Topic) error {
-	if !s.manyClocks {
+	if !s.rt.manyClocks {
 		return nil
 	}
-	_, err := s.StatsOf(ctx, place.Shards(t))
+	_, err := s.rt.StatsOf(ctx, place.Shards(t))
 	return err
 }
 
@@ -101,7 +101,7 @@ func (s *Clocks) NowAt(shard store.Shard) store.Millis {
 	if c := s.Of(shard); c != nil {
 		return c.Millis()
 	}
-	return s.clock.Millis()
+	return s.rt.clock.Millis()
 }
 
 // jumpLimit bounds what a node does about clocks that jump: every reaction reads the
@@ -140,11 +140,11 @@ func (l *jumpLimit) take() bool {
 
 // onClockJump is called by whichever goroutine saw a clock of the store step.
 func (s *Clocks) onJump(by time.Duration) {
-	s.metrics.clockJumps.Inc()
+	s.rt.metrics.clockJumps.Inc()
 	if !s.jumps.ask() {
 		return
 	}
-	s.log.Warn("store clock jumped", "by", by)
+	s.rt.log.Warn("store clock jumped", "by", by)
 	s.react()
 }
 
@@ -156,18 +156,18 @@ func (s *Clocks) LookForJumps(context.Context) {
 }
 
 func (s *Clocks) react() {
-	if s.running.Load() {
-		s.wheel.Reset()
+	if s.rt.running.Load() {
+		s.rt.wheel.Reset()
 		s.topics.broadcast(&clockJumped{})
 	}
 }
 
 // Spread returns by how much clocks of the store certainly differ.
 func (s *Clocks) Spread() time.Duration {
-	if !s.manyClocks {
+	if !s.rt.manyClocks {
 		return 0
 	}
-	low, high := s.clock.bounds()
+	low, high := s.rt.clock.bounds()
 	s.topics.Each(func(ref *Topic) {
 		for _, p := range *ref.layout.Load() {
 			if p.clock != nil {
@@ -183,12 +183,12 @@ func (s *Clocks) Spread() time.Duration {
 // begins or ends to be too much.
 func (s *Clocks) WatchSpread() {
 	by := s.Spread()
-	s.metrics.clockSpread.Set(by.Seconds())
+	s.rt.metrics.clockSpread.Set(by.Seconds())
 	switch wide := by > ClockSpread; {
 	case wide && !s.apart:
-		s.log.Warn(SpreadText(by))
+		s.rt.log.Warn(SpreadText(by))
 	case !wide && s.apart:
-		s.log.Info("clocks of the store's primaries agree again")
+		s.rt.log.Info("clocks of the store's primaries agree again")
 	default:
 		return
 	}

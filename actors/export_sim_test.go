@@ -43,13 +43,13 @@ func NewSimNode(cfg Config, st store.Store, seams SimSeams) SimNode {
 		defer mu.Unlock()
 		return seams.Random()
 	}
-	s.random, s.nurse.Random = random, random
+	s.rt.random, s.rt.nurse.Random = random, random
 	s.Join(seams.Fleet, seams.Peers)
-	s.pool = engine.NewPool()
-	s.pool.Taker = seams.Take
-	s.nurse.Probe = seams.Probe
+	s.rt.pool = engine.NewPool()
+	s.rt.pool.Taker = seams.Take
+	s.rt.nurse.Probe = seams.Probe
 	s.engine = inTurn(seams.Engine, seams.Turn)
-	s.wheel = timer.NewManual(s.clock.Now)
+	s.rt.wheel = timer.NewManual(s.rt.clock.Now)
 	return SimNode{s}
 }
 
@@ -86,17 +86,17 @@ func (s SimNode) Abandon() {
 	gone, cancel := context.WithCancel(context.Background())
 	cancel()
 	s.Drain(gone)
-	if s.running.Swap(false) {
+	if s.rt.running.Swap(false) {
 		s.end()
 	}
 }
 
 // What tickers do.
 
-func (s SimNode) Renew(ctx context.Context) { s.keeper.renew(ctx) }
+func (s SimNode) Renew(ctx context.Context) { s.rt.keeper.renew(ctx) }
 
 func (s SimNode) FollowView() {
-	s.fleet.Update()
+	s.rt.fleet.Update()
 	s.Resumed()
 	s.topics.broadcast(&viewChanged{})
 }
@@ -112,11 +112,11 @@ func (s SimNode) tickAll(m any) {
 
 // Due is how long it is until the wheel has something due.
 func (s SimNode) Due() (in time.Duration, any bool) {
-	ms, ok := s.wheel.Next()
+	ms, ok := s.rt.wheel.Next()
 	if !ok {
 		return 0, false
 	}
-	return store.Millis(ms).Time().Sub(s.clock.Now()), true
+	return store.Millis(ms).Time().Sub(s.rt.clock.Now()), true
 }
 
-func (s SimNode) Fire() { s.wheel.Fire() }
+func (s SimNode) Fire() { s.rt.wheel.Fire() }

@@ -34,10 +34,10 @@ var (
 )
 
 // Unsent is how many bytes of bodies the node has held and not sent.
-func (s *Node) Unsent() int64 { return s.bodies.unsent.Load() }
+func (s *Node) Unsent() int64 { return s.rt.bodies.unsent.Load() }
 
 // Session is the node's.
-func (s *Node) Session() store.Session { return s.keeper.session() }
+func (s *Node) Session() store.Session { return s.rt.keeper.session() }
 
 // Broadcast tells every topic something.
 func (s *Node) Broadcast(m any) { s.topics.broadcast(m) }
@@ -56,13 +56,13 @@ func (s *Node) PanicShard(topic string, n int) {
 // StopShard has the actor of a shard stop.
 func (s *Node) StopShard(topic string, n int) {
 	ref, _ := s.Topics().Opened(topic)
-	s.root.Poison(ref.shard(n))
+	s.rt.root.Poison(ref.shard(n))
 }
 
 // PanicTopic has the actor of a topic panic: it has no such shard.
 func (s *Node) PanicTopic(topic string) {
 	ref, _ := s.Topics().Opened(topic)
-	s.send(ref.pid, &shardOwned{shard: -1})
+	s.rt.send(ref.pid, &shardOwned{shard: -1})
 }
 
 // SetMeanBody has the topic believe in a size of bodies.
@@ -84,7 +84,7 @@ func (r Rival) Close()                         { r.close() }
 func (s *Node) EndTopic(name string) {
 	ref, _ := s.Topics().Opened(name)
 	s.topics.opened.Delete(name)
-	s.root.Poison(ref.pid)
+	s.rt.root.Poison(ref.pid)
 }
 
 // OnlyTopic is the one topic that is open.
@@ -94,12 +94,8 @@ func (s *Node) OnlyTopic() (ref *Topic) {
 }
 
 // ShowView has the node go by another view, and returns what shows the one before.
-func (s *Node) ShowView(change func(View) View) (back func()) {
-	was := s.fleet.view.Load()
-	s.fleet.view.Store(&snapshot{View: change(was.View), byName: was.byName, others: was.others})
-	return func() { s.fleet.view.Store(was) }
-}
+func (s *Node) ShowView(change func(View) View) (back func()) { return s.rt.fleet.swap(change) }
 
 // WaitGauges and SubscriptionGauge are metrics of the node.
-func (m *Metrics) WaitGauges() *prometheus.GaugeVec    { return m.waits }
-func (m *Metrics) SubscriptionGauge() prometheus.Gauge { return m.subscriptions }
+func WaitGauges(m *Metrics) *prometheus.GaugeVec    { return m.waits }
+func SubscriptionGauge(m *Metrics) prometheus.Gauge { return m.subscriptions }

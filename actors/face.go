@@ -1,9 +1,11 @@
 package actors
 
 import (
+	"context"
 	"log/slog"
 	"time"
 
+	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/store"
 )
 
@@ -14,10 +16,10 @@ import (
 func (s *Node) Config() *Config { return &s.cfg }
 
 // Store is the node's store. Stamps of its answers feed the node's clocks.
-func (s *Node) Store() store.Store { return s.store }
+func (s *Node) Store() store.Store { return s.rt.store }
 
 // Clock follows the store's clock; see NowAt for that of a shard.
-func (s *Node) Clock() *Clock { return s.clock }
+func (s *Node) Clock() *Clock { return s.rt.clock }
 
 // Topics are the topics that are open here.
 func (s *Node) Topics() *Topics { return s.topics }
@@ -26,31 +28,31 @@ func (s *Node) Topics() *Topics { return s.topics }
 func (s *Node) Clocks() *Clocks { return s.clocks }
 
 // LastUsed is when any topic was last used here, in Unix nanoseconds.
-func (s *Node) LastUsed() int64 { return s.used.Load() }
+func (s *Node) LastUsed() int64 { return s.rt.used.Load() }
 
 // Membership is what the node knows of the other nodes.
-func (s *Node) Membership() *Membership { return s.fleet }
+func (s *Node) Membership() *Membership { return s.rt.fleet }
 
 // Metrics are those of the node.
-func (s *Node) Metrics() *Metrics { return s.metrics }
+func (s *Node) Metrics() *Metrics { return s.rt.metrics }
 
 // Log is where the node logs.
-func (s *Node) Log() *slog.Logger { return s.log }
+func (s *Node) Log() *slog.Logger { return s.rt.log }
 
 // Waiters are the calls that wait for tasks to be settled.
-func (s *Node) Waiters() *Waiters { return s.waiters }
+func (s *Node) Waiters() *Waiters { return s.rt.waiters }
 
 // Random is a number in [0, 1).
-func (s *Node) Random() float64 { return s.random() }
+func (s *Node) Random() float64 { return s.rt.random() }
 
 // Started is when the node opened its session.
 func (s *Node) Started() time.Time { return s.started }
 
 // Running reports whether the node has started and not stopped.
-func (s *Node) Running() bool { return s.running.Load() }
+func (s *Node) Running() bool { return s.rt.running.Load() }
 
 // Stopping reports whether the node drains or has stopped.
-func (s *Node) Stopping() bool { return s.stopping.Load() }
+func (s *Node) Stopping() bool { return s.rt.stopping.Load() }
 
 // View is who is there now; nil when the node stands alone.
 func (f *Membership) View() View {
@@ -72,3 +74,33 @@ func (f *Membership) Peers() Peers { return f.peers }
 
 // Suspect is when notices of other nodes may have been lost, in Unix nanoseconds.
 func (f *Membership) Suspect() int64 { return f.suspect.Load() }
+
+// Serving returns the error for new work on a node that takes none.
+func (s *Node) Serving() *problem.Error { return s.rt.Serving() }
+
+// Resolve runs a store call, and repeats it while its outcome is unknown: every mutating
+// call of a store is safe to repeat with the same arguments. repeated tells that an answer
+// was lost on the way: what the call did first is not in the results.
+func (s *Node) Resolve(ctx context.Context, call func() error) (repeated bool, err error) {
+	return s.rt.Resolve(ctx, call)
+}
+
+// StatsOf asks for all numbers of shards. On some stores that is a walk over the tasks
+// that are due: what does without Ready and OldestMs asks for CountsOf.
+func (s *Node) StatsOf(ctx context.Context, shards []store.Shard) ([]store.Stats, error) {
+	return s.rt.StatsOf(ctx, shards)
+}
+
+// CountsOf asks for the numbers of shards that cost no walk over their tasks.
+func (s *Node) CountsOf(ctx context.Context, shards []store.Shard) ([]store.Stats, error) {
+	return s.rt.CountsOf(ctx, shards)
+}
+
+// TellSettled tells who waits for tasks of a shard, here and at other nodes, that they
+// may be settled.
+func (s *Node) TellSettled(at store.Shard, ids ...string) { s.rt.TellSettled(at, ids...) }
+
+// TellWaiting asks the owner of a shard to tell when tasks are settled.
+func (s *Node) TellWaiting(at store.Shard, ids []string, first bool) {
+	s.rt.TellWaiting(at, ids, first)
+}

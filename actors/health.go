@@ -21,15 +21,15 @@ type failingStore interface {
 // keeps, an actor that panics without end, for as long as it does. A store that is merely
 // away is not among them: the node goes on when it is back.
 func (s *Node) Failed() error {
-	if st, ok := s.store.(observedStore).Store.(failingStore); ok {
+	if st, ok := s.rt.store.(observedStore).Store.(failingStore); ok {
 		if err := st.Failed(); err != nil {
 			return err
 		}
 	}
-	if err := s.keeper.stolen(RivalPatience); err != nil {
+	if err := s.rt.keeper.stolen(RivalPatience); err != nil {
 		return err
 	}
-	if who := s.nurse.Sick(); who != "" {
+	if who := s.rt.nurse.Sick(); who != "" {
 		return fmt.Errorf("an actor fails without end: %s", who)
 	}
 	return nil

@@ -2,7 +2,6 @@ package actors
 
 import (
 	"context"
-	"time"
 
 	"github.com/ddq-io/ddq/store"
 )
@@ -17,41 +16,41 @@ func (s *Node) Notified(n Notice) {
 	}
 	for _, f := range n.Freed {
 		if ref, open := s.topics.Opened(f.Topic); open {
-			s.send(ref.pid, &permitsFree{inTurn: f.Keys})
+			s.rt.send(ref.pid, &permitsFree{inTurn: f.Keys})
 		}
 	}
 	for _, w := range n.Waiting {
 		s.toShard(w.Shard, &waitedElsewhere{ids: w.IDs, node: w.Node, first: w.First})
 	}
 	for _, t := range n.Settled {
-		s.TellSettled(t.Shard, t.IDs...)
+		s.rt.TellSettled(t.Shard, t.IDs...)
 	}
 	for _, c := range n.Cancels {
 		s.toShard(c.Shard, &cancelHolds{holds: c.Holds})
 	}
 	for _, r := range n.Released {
-		s.toShard(r, &placed{wanted: s.fleet.Owns(r), told: true})
+		s.toShard(r, &placed{wanted: s.rt.fleet.Owns(r), told: true})
 	}
 }
 
 // Resumed records that another node begins to say things: what it had to say
 // before may be lost.
-func (s *Node) Resumed() { s.fleet.suspect.Store(time.Now().UnixNano()) }
+func (s *Node) Resumed() { s.rt.fleet.noteLoss() }
 
 // toShard passes a hint to a shard. A topic that is not open yet is opened, which
 // makes the hint needless.
 func (s *Node) toShard(at store.Shard, m any) {
-	if !s.running.Load() || s.stopping.Load() {
+	if !s.rt.running.Load() || s.rt.stopping.Load() {
 		return
 	}
 	if ref, ok := s.topics.Opened(at.Topic); ok {
-		s.use(&ref.active)
+		s.rt.use(&ref.active)
 		if pid := ref.shard(at.N); pid != nil {
-			s.send(pid, m)
+			s.rt.send(pid, m)
 			return
 		}
 		if ref.looking.CompareAndSwap(false, true) { // it may have got other shards
-			s.pool.Run(func() {
+			s.rt.pool.Run(func() {
 				defer ref.looking.Store(false)
 				ref.lookAgain()
 			})
@@ -63,8 +62,8 @@ func (s *Node) toShard(at store.Shard, m any) {
 
 // openFor opens a topic that this node owns a shard of.
 func (s *Node) openFor(at store.Shard) {
-	if s.fleet.Owns(at) {
-		s.pool.Run(func() {
+	if s.rt.fleet.Owns(at) {
+		s.rt.pool.Run(func() {
 			ctx, cancel := context.WithTimeout(context.Background(), storeRetry)
 			defer cancel()
 			_, _ = s.topics.Open(ctx, at.Topic, false) // what is not opened now is found by discover

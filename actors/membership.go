@@ -3,6 +3,7 @@ package actors
 import (
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/ddq-io/ddq/store"
 )
@@ -21,6 +22,23 @@ type Membership struct {
 	drained bool // this node was asked to own nothing, or stops; guarded by mu
 	absent  bool // it has not reached the store for long; guarded by mu
 }
+
+// newMembership is that of a node which stands alone until it joins a fleet.
+func newMembership(self string) *Membership { return &Membership{self: self} }
+
+// join makes the node one of a fleet.
+func (f *Membership) join(source Fleet, peers Peers) { f.source, f.peers = source, peers }
+
+// swap puts another view in the place of the last one, and returns what puts that back:
+// a test shows a node what it could see too late.
+func (f *Membership) swap(change func(View) View) (back func()) {
+	was := f.view.Load()
+	f.view.Store(&snapshot{View: change(was.View), byName: was.byName, others: was.others})
+	return func() { f.view.Store(was) }
+}
+
+// noteLoss records that notices of other nodes may have been lost.
+func (f *Membership) noteLoss() { f.suspect.Store(time.Now().UnixNano()) }
 
 // setDrained tells the others whether this node was asked to own nothing.
 func (f *Membership) setDrained(drained bool) error {
@@ -63,9 +81,6 @@ func (f *Membership) Update() {
 	f.view.Store(v)
 	f.peers.Keep(v.others)
 }
-
-// hasOthers reports whether there may be another node.
-func (f *Membership) hasOthers() bool { return f.source != nil }
 
 // others are the members but for this node.
 func (f *Membership) others() []Member {

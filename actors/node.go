@@ -20,7 +20,7 @@ import (
 // They are safe for concurrent use between Start and Stop, wait for their answer,
 // and return *Error throughout.
 type Node struct {
-	*runtime
+	rt       *runtime
 	cfg      Config
 	topics   *Topics
 	clocks   *Clocks
@@ -38,12 +38,12 @@ func New(cfg Config, st store.Store, log *slog.Logger, reg prometheus.Registerer
 	m := newMetrics(reg)
 	cfg = cfg.WithDefaults()
 	rt := &runtime{name: cfg.Node, waiters: newWaiters(), metrics: m, log: log, random: rand.Float64}
-	s := &Node{runtime: rt, cfg: cfg, topics: &Topics{runtime: rt}, clocks: &Clocks{runtime: rt}}
+	s := &Node{rt: rt, cfg: cfg, topics: &Topics{rt: rt}, clocks: &Clocks{rt: rt}}
 	s.topics.cfg, s.topics.clocks, s.clocks.topics = &s.cfg, s.clocks, s.topics
 	rt.clock = newClock(s.clocks.onJump)
 	rt.store = observedStore{Store: st, metrics: m, clockOf: s.clocks.Of}
 	rt.bodies = &nodeBudget{most: int64(cfg.UnsentBytes), gauge: m.unsent}
-	rt.fleet = &Membership{self: cfg.Node}
+	rt.fleet = newMembership(cfg.Node)
 	rt.refresh = s.topics.Refresh
 	rt.nurse = engine.NewRestartStrategy(log, m.restarts.Inc, failLost)
 	rt.keeper = newKeeper(rt.store, log, store.Session{
@@ -61,14 +61,14 @@ func New(cfg Config, st store.Store, log *slog.Logger, reg prometheus.Registerer
 // setAbsent has the others take the shards of a node that cannot reach the store,
 // though they see it, or lets it own shards again.
 func (s *Node) setAbsent(absent bool) {
-	if err := s.fleet.setAbsent(absent); err != nil {
-		s.log.Warn("not announced whether this node can own shards", "err", err)
+	if err := s.rt.fleet.setAbsent(absent); err != nil {
+		s.rt.log.Warn("not announced whether this node can own shards", "err", err)
 	}
 }
 
 // Join makes this node one of a fleet. It is called before Start. The fleet knows
 // this node by the name that it has here.
-func (s *Node) Join(f Fleet, p Peers) { s.fleet.source, s.fleet.peers = f, p }
+func (s *Node) Join(f Fleet, p Peers) { s.rt.fleet.join(f, p) }
 
 // Start opens the node's session and the topics that have tasks. It fails when
 // the store cannot be reached.
@@ -76,10 +76,10 @@ func (s *Node) Start(ctx context.Context) error {
 	if err := s.enter(ctx); err != nil {
 		return err
 	}
-	s.keeper.start()
-	s.pool = engine.NewPool()
-	s.wheel = timer.New(timer.Config{Now: s.clock.Now, Logger: s.log})
-	s.engine = engine.New(s.log, failLate)
+	s.rt.keeper.start()
+	s.rt.pool = engine.NewPool()
+	s.rt.wheel = timer.New(timer.Config{Now: s.rt.clock.Now, Logger: s.rt.log})
+	s.engine = engine.New(s.rt.log, failLate)
 	return s.run(ctx)
 }
 
@@ -89,29 +89,29 @@ func (s *Node) BeforeStop(stop func()) { s.stoppers = append(s.stoppers, stop) }
 
 // enter learns the store's clock and opens the session.
 func (s *Node) enter(ctx context.Context) error {
-	info, err := s.store.Info(ctx)
+	info, err := s.rt.store.Info(ctx)
 	if err != nil {
 		return fmt.Errorf("ask what the store is: %w", err)
 	}
-	s.manyClocks = info.ManyClocks
+	s.rt.manyClocks = info.ManyClocks
 	if err := s.clocks.Read(ctx); err != nil {
 		return fmt.Errorf("read the store's clock: %w", err)
 	}
-	if err := s.keeper.open(ctx); err != nil {
-		return fmt.Errorf("open the session of node %q: %w", s.name, err)
+	if err := s.rt.keeper.open(ctx); err != nil {
+		return fmt.Errorf("open the session of node %q: %w", s.rt.name, err)
 	}
 	s.started = time.Now()
-	s.fleet.Update()
+	s.rt.fleet.Update()
 	return nil
 }
 
 // run starts the actors in the engine, on the pool and the wheel.
 func (s *Node) run(ctx context.Context) error {
-	s.root = s.engine.Root
-	s.topics.supervisor = s.root.Spawn(s.props(func() actor.Actor {
-		return &supervisor{runtime: s.runtime, shards: s.cfg.shards(), topics: make(map[string]*Topic)}
+	s.rt.root = s.engine.Root
+	s.topics.supervisor = s.rt.root.Spawn(s.rt.props(func() actor.Actor {
+		return &supervisor{runtime: s.rt, shards: s.cfg.shards(), topics: make(map[string]*Topic)}
 	}))
-	s.running.Store(true)
+	s.rt.running.Store(true)
 	if err := s.topics.OpenActive(ctx); err != nil {
 		return fmt.Errorf("open topics: %w", err)
 	}
@@ -121,15 +121,15 @@ func (s *Node) run(ctx context.Context) error {
 // Drain refuses new work, tells subscriptions to go, and waits until what they
 // hold is settled or ctx ends. Settlements are taken all the while.
 func (s *Node) Drain(ctx context.Context) {
-	if s.stopping.Swap(true) || !s.running.Load() {
+	if s.rt.stopping.Swap(true) || !s.rt.running.Load() {
 		return
 	}
-	if s.fleet.source != nil {
+	if !s.rt.fleet.Alone() {
 		// The shards are handed over now, not when the last worker is done.
-		if err := s.fleet.setDrained(true); err != nil {
-			s.log.Warn("draining not announced", "err", err)
+		if err := s.rt.fleet.setDrained(true); err != nil {
+			s.rt.log.Warn("draining not announced", "err", err)
 		}
-		s.fleet.Update()
+		s.rt.fleet.Update()
 		s.topics.broadcast(&viewChanged{})
 	}
 	grace := time.Duration(0)
@@ -140,7 +140,7 @@ func (s *Node) Drain(ctx context.Context) {
 	s.topics.Each(func(ref *Topic) {
 		done := make(chan struct{})
 		waits = append(waits, done)
-		s.send(ref.pid, &drainTopic{grace: grace, done: done})
+		s.rt.send(ref.pid, &drainTopic{grace: grace, done: done})
 	})
 	awaitAll(ctx, waits)
 }
@@ -149,7 +149,7 @@ func (s *Node) Drain(ctx context.Context) {
 // the node started. What ctx cuts short is left to the leases and holds.
 func (s *Node) Stop(ctx context.Context) error {
 	s.Drain(ctx)
-	if !s.running.Swap(false) {
+	if !s.rt.running.Swap(false) {
 		return nil
 	}
 	for _, stop := range s.stoppers {
@@ -163,11 +163,11 @@ func (s *Node) Stop(ctx context.Context) error {
 
 // end stops the actors and everything under them.
 func (s *Node) end() {
-	s.root.PoisonFuture(s.topics.supervisor).Wait()
-	s.keeper.close()
-	s.nurse.Close()
-	s.wheel.Close()
-	s.pool.Close()
+	s.rt.root.PoisonFuture(s.topics.supervisor).Wait()
+	s.rt.keeper.close()
+	s.rt.nurse.Close()
+	s.rt.wheel.Close()
+	s.rt.pool.Close()
 }
 
 func (s *Node) releaseShards(ctx context.Context) {
@@ -176,7 +176,7 @@ func (s *Node) releaseShards(ctx context.Context) {
 		for _, pid := range ref.shards() {
 			done := make(chan struct{})
 			waits = append(waits, done)
-			s.send(pid, &releaseShard{done: done})
+			s.rt.send(pid, &releaseShard{done: done})
 		}
 	})
 	awaitAll(ctx, waits)
@@ -195,14 +195,14 @@ func awaitAll(ctx context.Context, waits []chan struct{}) {
 // Ready returns nil while the node serves, else why not.
 func (s *Node) Ready() error {
 	switch {
-	case !s.running.Load():
+	case !s.rt.running.Load():
 		return &problem.Error{Kind: problem.Unavailable, Reason: "STARTING", Message: "the node is not running"}
-	case s.stopping.Load():
+	case s.rt.stopping.Load():
 		return problem.Draining()
-	case s.keeper.err() != nil:
-		return problem.AsError(s.keeper.err())
+	case s.rt.keeper.err() != nil:
+		return problem.AsError(s.rt.keeper.err())
 	}
-	if who := s.nurse.Sick(); who != "" {
+	if who := s.rt.nurse.Sick(); who != "" {
 		return &problem.Error{Kind: problem.Unavailable, Reason: "ACTOR_FAILING", Message: "an actor fails without end: " + who}
 	}
 	return nil
@@ -213,13 +213,13 @@ func (s *Node) ViewChanged() { s.topics.broadcast(&viewChanged{}) }
 
 // DescribePeer says how this node fares.
 func (s *Node) DescribePeer(ctx context.Context) (PeerStatus, error) {
-	if !s.running.Load() {
-		return PeerStatus{}, s.Serving()
+	if !s.rt.running.Load() {
+		return PeerStatus{}, s.rt.Serving()
 	}
 	status := PeerStatus{
-		Node:        s.name,
+		Node:        s.rt.name,
 		Uptime:      time.Since(s.started),
-		ClockOffset: time.Until(s.clock.Now()),
+		ClockOffset: time.Until(s.rt.clock.Now()),
 	}
 	var asked []chan OwnedShard
 	s.topics.Each(func(ref *Topic) {
@@ -227,7 +227,7 @@ func (s *Node) DescribePeer(ctx context.Context) (PeerStatus, error) {
 		for _, pid := range ref.shards() {
 			reply := make(chan OwnedShard, 1)
 			asked = append(asked, reply)
-			s.send(pid, &describeShard{reply: reply})
+			s.rt.send(pid, &describeShard{reply: reply})
 		}
 	})
 	for _, reply := range asked {
@@ -245,11 +245,11 @@ func (s *Node) DescribePeer(ctx context.Context) (PeerStatus, error) {
 
 // DrainPeer makes this node give up its shards, or take shards again.
 func (s *Node) DrainPeer(draining bool) error {
-	if s.fleet.source == nil {
+	if s.rt.fleet.Alone() {
 		return &problem.Error{Kind: problem.Precondition, Reason: "NO_FLEET", Field: "name",
 			Message: "the node stands alone: there is nobody to hand its shards over to"}
 	}
-	return problem.AsError(s.fleet.setDrained(draining))
+	return problem.AsError(s.rt.fleet.setDrained(draining))
 }
 
 // ReleasePeerShard makes this node give up a shard that it owns. If it is placed

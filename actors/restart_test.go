@@ -341,7 +341,7 @@ func TestWorkersLeaveShardsThatDoNotAnswer(t *testing.T) {
 func subscribed(t *testing.T, s *service.Service) float64 {
 	t.Helper()
 	reg := prometheus.NewRegistry()
-	reg.MustRegister(s.Node().Metrics().SubscriptionGauge())
+	reg.MustRegister(actors.SubscriptionGauge(s.Node().Metrics()))
 	all, err := reg.Gather()
 	if err != nil {
 		t.Fatal(err)

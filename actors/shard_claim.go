@@ -206,9 +206,7 @@ func (c *claimer) remind(ctx context.Context) {
 	if err != nil {
 		return
 	}
-	if m, there := c.fleet.Member(stats[0].Owner); there && m.Name != c.name {
-		c.fleet.peers.Notify(m, Notice{Released: []store.Shard{c.id}})
-	}
+	c.fleet.notify(stats[0].Owner, Notice{Released: []store.Shard{c.id}})
 }
 
 // check claims the shard if the store says that it is this node's.
@@ -244,7 +242,7 @@ func (c *claimer) onClaimed(m *claimed) {
 }
 
 func (c *claimer) warnAlone() {
-	if c.fleet.hasOthers() {
+	if !c.fleet.Alone() {
 		return
 	}
 	c.log.Warn("shard is owned by another server on this store, and this one knows no other: its workers get nothing of it; "+

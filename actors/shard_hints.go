@@ -40,7 +40,7 @@ func (n *notifier) receive(message any) {
 // becamePending records that one store call of this node made tasks pending: the
 // owner puts them into the wheel, another node tells the owner.
 func (n *notifier) becamePending(seq int64, tasks []store.Entry) {
-	if n.fleet.hasOthers() {
+	if !n.fleet.Alone() {
 		n.wakeUp()
 		n.seqs.Heard(seq)
 		if !n.claim.owned() {
@@ -65,7 +65,7 @@ func (n *notifier) tellPending(seq int64, tasks []store.Entry) {
 
 // tellEnded tells the owner of holds that this node ended.
 func (n *notifier) tellEnded(holds []EndedHold) {
-	if !n.claim.owned() && len(holds) > 0 && n.fleet.hasOthers() {
+	if !n.claim.owned() && len(holds) > 0 && !n.fleet.Alone() {
 		n.fleet.NotifyOwner(n.id, Notice{Ended: []EndedNotice{{Shard: n.id, Holds: holds}}})
 	}
 }

@@ -262,9 +262,7 @@ func (t *topicLimits) tellFree(freed []store.Permit, waiting [][]string) {
 		t.send(t.ref.pid, here)
 	}
 	for node, n := range ordered.All(there, cmp.Compare) {
-		if m, known := t.fleet.Member(node); known {
-			t.fleet.peers.Notify(m, Notice{Freed: []FreedNotice{*n}})
-		}
+		t.fleet.notify(node, Notice{Freed: []FreedNotice{*n}})
 	}
 }
 

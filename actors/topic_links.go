@@ -65,7 +65,7 @@ func (t *topicLinks) open(sub *subscriber, m Member) {
 	t.byKey[linkKey{sub.id, m.Name}] = l
 	options := sub.options
 	options.LocalOnly, options.OnDemand, options.Peer, options.TellsSent = true, true, t.name, false // that is for the other end to say
-	l.remote = t.fleet.peers.Subscribe(m, options, l)
+	l.remote = t.fleet.Peers().Subscribe(m, options, l)
 }
 
 // closeAll ends all links: without the store, which the lease is lost to, workers of

@@ -19,7 +19,7 @@ import (
 func waits(t *testing.T, s *service.Service) (rate, concurrency, order float64) {
 	t.Helper()
 	reg := prometheus.NewRegistry()
-	reg.MustRegister(s.Node().Metrics().WaitGauges())
+	reg.MustRegister(actors.WaitGauges(s.Node().Metrics()))
 	families, err := reg.Gather()
 	if err != nil {
 		t.Fatal(err)
@@ -38,7 +38,7 @@ func waits(t *testing.T, s *service.Service) (rate, concurrency, order float64) 
 // waitGauges counts them.
 func waitGauges(s *service.Service) (n int) {
 	found := make(chan prometheus.Metric, 100)
-	s.Node().Metrics().WaitGauges().Collect(found)
+	actors.WaitGauges(s.Node().Metrics()).Collect(found)
 	return len(found)
 }
 
