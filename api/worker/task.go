@@ -10,7 +10,8 @@ import (
 	"github.com/ddq-io/ddq/api/ddqv1"
 )
 
-// Task is a task held by this worker. Its bytes and map are the handler's.
+// Task is a task held by this worker. Its bytes and map are the handler's. When the hold
+// ends is not said: the worker extends it, and the handler's context ends when that fails.
 type Task struct {
 	ID         string
 	Topic      string
