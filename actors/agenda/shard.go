@@ -143,7 +143,8 @@ func (s *Shard) Behind() int { return len(s.orders.Waiting) }
 func (s *Shard) Settle(now store.Millis) {
 	s.settleOrders(now)
 	s.insertWaiting()
-	if s.window.Hungry(s.wheel.Len()-s.lanes.InWheel, len(s.out)-s.lanes.InReady) {
+	ready := len(s.out) - s.lanes.InReady
+	if s.window.Hungry(s.wheel.Len()-s.lanes.InWheel, ready) || s.window.Owes(now, ready) {
 		s.Load(now)
 	}
 	s.loadLanes(now)

@@ -94,3 +94,9 @@ func (w *window) Reset() {
 func (w *window) Hungry(inWheel, ready int) bool {
 	return w.Full && !w.loading && inWheel < w.Wheel/2+1 && ready < w.Ready/2+1
 }
+
+// Owes reports whether what was left out is due by now and there is room for it: it needs none
+// in the wheel.
+func (w *window) Owes(now store.Millis, ready int) bool {
+	return w.Full && !w.loading && w.Mark.Due <= now && ready < w.Ready/2+1
+}
