@@ -24,10 +24,12 @@ func (w warnings) WithGroup(name string) slog.Handler {
 // remindEvery is how often a worker without a server says so again.
 const remindEvery = 10 * time.Second
 
-// interruption is how long a subscription has been without a stream, so that it is logged
-// when it begins, now and then, and when it ends, and not at every attempt to connect.
+// interruption is that a subscription has no stream. It is logged when it begins, now and
+// then, and when it ends: not at every attempt to connect, and not for each of many streams
+// that break at once.
 type interruption struct {
-	said time.Time // zero: no warning is open
+	said time.Time // when somebody was warned
+	open bool      // who was warned waits for the end
 }
 
 // level returns how much is made of one more failed attempt, which would be logged at usual.
@@ -38,14 +40,14 @@ func (i *interruption) level(usual slog.Level, now time.Time) slog.Level {
 	case now.Sub(i.said) < remindEvery:
 		return slog.LevelDebug
 	}
-	i.said = now
+	i.said, i.open = now, true
 	return usual
 }
 
 // over returns how much is made of the stream that ends it.
 func (i *interruption) over() slog.Level {
-	warned := !i.said.IsZero()
-	i.said = time.Time{}
+	warned := i.open
+	i.open = false
 	if warned {
 		return slog.LevelWarn // who saw the warning should see its end
 	}

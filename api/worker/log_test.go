@@ -58,3 +58,20 @@ func TestWaitForAServerIsLogged(t *testing.T) {
 		}
 	})
 }
+
+// A server that lets every stream break does not fill the log.
+func TestStreamsThatBreakAtOnceAreLoggedNowAndThen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		x := start(t, &fakeServer{}, Config{Logger: slog.New(warnings{slog.NewTextHandler(&log, nil)})}, HandlerFunc(ok))
+		broken := 0
+		for end := time.Now().Add(time.Minute); time.Now().Before(end); broken++ {
+			(<-x.streams).end <- status.Error(codes.Unavailable, "again")
+		}
+		<-x.streams
+		synctest.Wait()
+		if n := strings.Count(log.String(), "\n"); broken < 100 || n > 14 {
+			t.Errorf("%d lines for %d streams in a minute, want two every 10s\n%s", n, broken, log.String())
+		}
+	})
+}
