@@ -37,10 +37,15 @@ func rampPace(share float64, capacity, inFlight, nodes int) int {
 	return max(0, int(math.Ceil(share*float64(capacity)/float64(nodes)))-inFlight)
 }
 
-// capacity is what all subscriptions may hold, and how much of this node they do.
+// capacity is what all subscriptions may hold, and how much of this node they do. A worker
+// may ask for less than its max in flight; on demand it asks for what is ready only.
 func (c *dispatcher) capacity() (most, inFlight int) {
 	for _, s := range c.subs {
-		most += s.Max
+		if s.OnDemand {
+			most += s.Max
+		} else {
+			most += min(s.Max, s.Credit+s.InFlight)
+		}
 		inFlight += s.InFlight
 	}
 	return most, inFlight

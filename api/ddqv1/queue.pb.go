@@ -2031,7 +2031,8 @@ type Hello struct {
 	Topic string                 `protobuf:"bytes,1,opt,name=topic,proto3" json:"topic,omitempty"`
 	// Names the worker in running tasks and logs; at most 128 bytes.
 	Worker string `protobuf:"bytes,2,opt,name=worker,proto3" json:"worker,omitempty"`
-	// The most tasks it may hold at a time: 1 to 10,000; 0 means 1,000.
+	// The most tasks it may hold at a time. 0 means 1,000, and more is cut to what the
+	// server is set to: 10,000 unless it says otherwise. Subscribed says what it is.
 	MaxInFlight int32 `protobuf:"varint,3,opt,name=max_in_flight,json=maxInFlight,proto3" json:"max_in_flight,omitempty"`
 	// The topic's when 0, for tasks that bring none of their own.
 	VisibilityTimeoutMs int64 `protobuf:"varint,4,opt,name=visibility_timeout_ms,json=visibilityTimeoutMs,proto3" json:"visibility_timeout_ms,omitempty"`

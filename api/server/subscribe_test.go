@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -245,7 +246,6 @@ func TestWhatBreaksTheRulesEndsTheStream(t *testing.T) {
 		{"too many settlements", []*ddqv1.SubscribeRequest{{Hello: hello}, {Sequence: 1, Acks: held}}, "BAD_STREAM", "acks"},
 		{"no topic", []*ddqv1.SubscribeRequest{{Hello: &ddqv1.Hello{}}}, "BAD_NAME", "topic"},
 		{"long worker", []*ddqv1.SubscribeRequest{{Hello: &ddqv1.Hello{Topic: "t", Worker: strings.Repeat("w", 129)}}}, "BAD_NAME", "worker"},
-		{"too many in flight", []*ddqv1.SubscribeRequest{{Hello: &ddqv1.Hello{Topic: "t", MaxInFlight: 10_001}}}, "OUT_OF_RANGE_FIELD", "max_in_flight"},
 		{"negative in flight", []*ddqv1.SubscribeRequest{{Hello: &ddqv1.Hello{Topic: "t", MaxInFlight: -1}}}, "OUT_OF_RANGE_FIELD", "max_in_flight"},
 		{"overflowing visibility", []*ddqv1.SubscribeRequest{{Hello: &ddqv1.Hello{Topic: "t", VisibilityTimeoutMs: 1 << 62}}}, "OUT_OF_RANGE_FIELD", "visibility_timeout_ms"},
 	} {
@@ -262,6 +262,18 @@ func TestWhatBreaksTheRulesEndsTheStream(t *testing.T) {
 					r.Errorf("got %+v, want %s of %s", got, c.reason, c.field)
 				}
 			})
+		})
+	}
+}
+
+func TestTooManyInFlightAreLowered(t *testing.T) {
+	for asked, want := range map[int32]int32{0: 1000, 10_000: 10_000, 10_001: 10_000, math.MaxInt32: 10_000} {
+		bubble(t, Config{}, func(r *rig) {
+			s := r.open()
+			s.send(&ddqv1.SubscribeRequest{Hello: &ddqv1.Hello{Topic: "t", Worker: "w", MaxInFlight: asked}})
+			if got := s.next().GetSubscribed().GetMaxInFlight(); got != want {
+				r.Errorf("asked for %d: got %d, want %d", asked, got, want)
+			}
 		})
 	}
 }

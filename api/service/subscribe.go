@@ -37,7 +37,7 @@ func (s *Delivery) Subscribe(ctx context.Context, o actors.SubscribeOptions, out
 	if err != nil {
 		return nil, err
 	}
-	o.MaxInFlight = cmp.Or(o.MaxInFlight, 1000)
+	o.MaxInFlight = min(cmp.Or(o.MaxInFlight, 1000), s.limits.MaxInFlight)
 	o.MaxBytes = min(cmp.Or(o.MaxBytes, s.node.Config().SubscriptionBytes), s.node.Config().SubscriptionBytes)
 	o.Visibility = cmp.Or(o.Visibility, ref.Config().Visibility)
 	opened, e := ref.Subscribe(ctx, o, out)
@@ -58,8 +58,8 @@ func (s *Delivery) checkSubscribe(o *actors.SubscribeOptions) *problem.Error {
 	if err := l.checkName("node", o.Peer); err != nil {
 		return err
 	}
-	if o.MaxInFlight < 0 || o.MaxInFlight > l.MaxInFlight {
-		return problem.BadField("max_in_flight", "OUT_OF_RANGE_FIELD", "max_in_flight must be 1 to %d", l.MaxInFlight)
+	if o.MaxInFlight < 0 {
+		return problem.BadField("max_in_flight", "OUT_OF_RANGE_FIELD", "max_in_flight must not be negative")
 	}
 	if o.MaxBytes < 0 {
 		return problem.BadField("max_bytes", "OUT_OF_RANGE_FIELD", "max_bytes must not be negative")
