@@ -6,10 +6,13 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/ddq-io/ddq/bench"
@@ -121,23 +124,50 @@ func clockEntry(image []byte) (int64, error) {
 	return 0, errors.Join(errors.New("vDSO without __vdso_clock_gettime"), err)
 }
 
-// standsClear reports whether all threads of a process are stopped, and none of them
-// where the jump goes.
+// standsStill bounds how long the threads of a process may take to stop: on a busy machine
+// each of them needs its turn for it.
+const standsStill = time.Second
+
+// standsClear waits until all threads of a process that was told to stop have, and reports
+// whether none of them stands where the jump goes.
 func standsClear(pid int, entry int64) (bool, error) {
-	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/syscall", pid))
-	if err != nil || len(threads) == 0 {
-		return false, errors.Join(fmt.Errorf("process %d has no threads", pid), err)
-	}
-	for _, path := range threads {
-		text, err := os.ReadFile(path)
+	for end := time.Now().Add(standsStill); ; time.Sleep(time.Millisecond) {
+		counters, err := programCounters(pid)
 		if err != nil {
 			return false, err
 		}
-		words := strings.Fields(string(text))
-		counter, err := strconv.ParseInt(strings.TrimPrefix(words[len(words)-1], "0x"), 16, 64)
-		if err != nil || counter > entry && counter < entry+jump {
-			return false, nil // it runs
+		if !slices.Contains(counters, running) {
+			return !slices.ContainsFunc(counters, func(c int64) bool { return c > entry && c < entry+jump }), nil
+		}
+		if time.Now().After(end) {
+			return false, nil
 		}
 	}
-	return true, nil
+}
+
+// running stands for the program counter of a thread that has not stopped.
+const running = -1
+
+// programCounters are where the threads of a process are.
+func programCounters(pid int) (counters []int64, err error) {
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/syscall", pid))
+	if err != nil || len(threads) == 0 {
+		return nil, errors.Join(fmt.Errorf("process %d has no threads", pid), err)
+	}
+	for _, path := range threads {
+		text, err := os.ReadFile(path)
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) {
+			continue // it ended before it was to stop
+		}
+		if err != nil {
+			return nil, err
+		}
+		line := strings.TrimSpace(string(text)) // its last word is the counter, or it says "running"
+		counter, err := strconv.ParseInt(line[strings.LastIndexByte(line, ' ')+1:], 0, 64)
+		if err != nil {
+			counter = running
+		}
+		counters = append(counters, counter)
+	}
+	return counters, nil
 }
