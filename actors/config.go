@@ -53,6 +53,10 @@ type Config struct {
 	// and for tasks that fell out of their index. Defaults to 10s.
 	WatchdogInterval time.Duration
 
+	// IdleAfter is how long nobody uses a topic here until its actors stop, when the
+	// store has no task of it for this node. Defaults to 10m.
+	IdleAfter time.Duration
+
 	// NoAutoCreate makes enqueueing to an unknown topic an error.
 	NoAutoCreate bool
 
@@ -77,6 +81,7 @@ func (c Config) WithDefaults() Config {
 	c.UnsentBytes = cmp.Or(c.UnsentBytes, 256<<20)
 	c.LeaseTTL = cmp.Or(c.LeaseTTL, 2*time.Second)
 	c.WatchdogInterval = cmp.Or(c.WatchdogInterval, 10*time.Second)
+	c.IdleAfter = cmp.Or(c.IdleAfter, 10*time.Minute)
 	c.Limits = c.Limits.WithDefaults()
 	c.Topic = topicDefaults(c.Topic, c.Limits)
 	return c

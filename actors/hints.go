@@ -37,13 +37,13 @@ func (s *Node) Notified(n Notice) {
 // before may be lost.
 func (s *Node) Resumed() { s.rt.fleet.noteLoss() }
 
-// toShard passes a hint to a shard. A topic that is not open yet is opened, which
-// makes the hint needless.
+// toShard passes a hint to a shard. A topic that is not open is opened, which makes the
+// hint needless.
 func (s *Node) toShard(at store.Shard, m any) {
 	if !s.rt.running.Load() || s.rt.stopping.Load() {
 		return
 	}
-	if ref, ok := s.topics.Opened(at.Topic); ok {
+	if ref, ok := s.topics.inUse(at.Topic); ok {
 		s.rt.use(&ref.active)
 		if pid := ref.shard(at.N); pid != nil {
 			s.rt.send(pid, m)
@@ -57,16 +57,22 @@ func (s *Node) toShard(at store.Shard, m any) {
 		}
 		return
 	}
-	s.openFor(at)
+	_, told := m.(*placed)
+	s.openFor(at, told)
 }
 
-// openFor opens a topic that this node owns a shard of.
-func (s *Node) openFor(at store.Shard) {
-	if s.rt.fleet.Owns(at) {
-		s.rt.pool.Run(func() {
-			ctx, cancel := context.WithTimeout(context.Background(), storeRetry)
-			defer cancel()
-			_, _ = s.topics.Open(ctx, at.Topic, false) // what is not opened now is found by discover
-		})
+// openFor opens a topic that this node owns a shard of. Told that the store says so, it
+// opens the topic in any case: the shard gives up what it should not have.
+func (s *Node) openFor(at store.Shard, told bool) {
+	if !told && !s.rt.fleet.Owns(at) {
+		return
 	}
+	s.rt.pool.Run(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), storeRetry)
+		defer cancel()
+		ref, err := s.topics.Open(ctx, at.Topic, false) // what is not opened now is found by discover
+		if told && err == nil {
+			ref.tell(at.N, &placed{wanted: s.rt.fleet.Owns(at), told: true})
+		}
+	})
 }

@@ -105,6 +105,8 @@ type (
 	}
 	// countSubscriptions, from the node.
 	countSubscriptions struct{ reply chan int }
+	// askIdle, from the node: whether nobody subscribes, and nothing is in flight.
+	askIdle struct{ reply chan bool } // buffered
 	// roomInBytes, from a subscription's budget: more of its tasks may be held.
 	roomInBytes struct{}
 	// rampOn, from the topic itself after a pause: hand out a little more.
@@ -204,7 +206,8 @@ type (
 	// loadTick and watchTick, from the node.
 	loadTick  struct{}
 	watchTick struct{}
-	// releaseShard, from the node at shutdown: finish store calls, give up the claim.
+	// releaseShard, from the node at shutdown and of an idle topic: finish store calls, give up
+	// the claim.
 	releaseShard struct{ done chan struct{} }
 )
 

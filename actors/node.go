@@ -172,13 +172,7 @@ func (s *Node) end() {
 
 func (s *Node) releaseShards(ctx context.Context) {
 	var waits []chan struct{}
-	s.topics.Each(func(ref *Topic) {
-		for _, pid := range ref.shards() {
-			done := make(chan struct{})
-			waits = append(waits, done)
-			s.rt.send(pid, &releaseShard{done: done})
-		}
-	})
+	s.topics.Each(func(ref *Topic) { waits = ref.release(waits) })
 	awaitAll(ctx, waits)
 }
 

@@ -305,7 +305,7 @@ func (w *simWorker) leave() {
 	}
 	w.s.log("%s leaves", w.c.name)
 	w.node.whenAwake(func() { w.sub.Unsubscribe(nil) })
-	w.s.after(w.s.between(0, time.Second), func() { w.s.startWorker(w.node, w.k) })
+	w.s.after(w.s.between(0, time.Second+2*w.s.plan.idle), func() { w.s.startWorker(w.node, w.k) })
 }
 
 // crashWorker ends the stream, and opens another one in a while.

@@ -117,6 +117,7 @@ func (n *simNode) live() {
 	})
 	n.every(p.housekeepEvery, func(turn int) {
 		n.care.FollowTopics(n.ctx)
+		n.sys.Topics().CloseIdle(n.ctx)
 		if turn%3 == 0 {
 			n.care.Chores(n.ctx)
 			n.care.IndexBehind(n.ctx)

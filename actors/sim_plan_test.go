@@ -2,6 +2,7 @@ package actors_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"testing/synctest"
 	"time"
 
@@ -41,6 +42,7 @@ type simPlan struct {
 	drops                  int           // of the topic, which the next enqueue makes again
 	budget                 int           // tasks that a shard keeps in memory; 0: all
 	rewind                 time.Duration // the most that a failover undoes
+	idle                   time.Duration // after which topics close; 0: the default
 
 	lies    simLies
 	jostled bool // goroutines are held up at random, which must change nothing
@@ -89,6 +91,7 @@ func (s *sim) planFor() simPlan {
 	if s.chance(0.3) {
 		p.limits = s.drawLimits()
 	}
+	p.idle = s.drawIdle()
 	return p
 }
 
@@ -96,6 +99,16 @@ func (s *sim) planFor() simPlan {
 func (p simPlan) drawn() string {
 	p.jostled = false
 	return fmt.Sprintf("%+v", p)
+}
+
+// drawIdle draws after how long topics close. It has a source of its own: the other draws of
+// a seed do not depend on it.
+func (s *sim) drawIdle() time.Duration {
+	rng := rand.New(rand.NewPCG(s.seed, 2))
+	if rng.Float64() < 0.7 {
+		return 0
+	}
+	return time.Second + time.Duration(rng.Int64N(int64(30*time.Second)))
 }
 
 // drawLimits draws rates and caps, of topics and of keys.
@@ -127,7 +140,7 @@ func (s *sim) drawRate() store.Rate {
 func (p *simPlan) config(name string) actors.Config {
 	return actors.Config{
 		Node: name, Addr: name, LeaseTTL: p.lease, Horizon: 55 * time.Second, LoadEvery: p.loadEvery,
-		WatchdogInterval: p.watchdog, ReadyBudget: p.budget, WheelBudget: 2 * p.budget,
+		WatchdogInterval: p.watchdog, IdleAfter: p.idle, ReadyBudget: p.budget, WheelBudget: 2 * p.budget,
 		Topic: store.Topic{
 			Shards: p.shards, Visibility: p.visibility, Limits: p.limits,
 			Backoff: store.Backoff{Kind: store.BackoffExponential, Base: 500 * time.Millisecond, Max: 4 * time.Second, Jitter: 20},

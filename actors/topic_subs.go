@@ -55,6 +55,8 @@ func (t *topicSubs) receive(c actor.Context, now time.Time, m any) bool {
 		t.unsubscribe(m)
 	case *countSubscriptions:
 		m.reply <- t.workers()
+	case *askIdle:
+		m.reply <- len(t.byID)+len(t.links.byKey)+t.core.InFlight() == 0
 	default:
 		return false
 	}
@@ -117,6 +119,7 @@ func (t *topicSubs) unsubscribe(m *unsubscribe) {
 	t.links.closeOf(m.sub)
 	t.successor(sub)
 	t.ref.subscriptions.Store(int64(t.workers()))
+	t.ref.touch()
 	shards := *t.ref.layout.Load()
 	t.send(sub.worker, &ended{undelivered: m.undelivered, shards: shards.numbers()})
 	for _, n := range shards.numbers() {

@@ -20,6 +20,8 @@ type Topic struct {
 	opened        atomic.Bool            // hints of other nodes find its shards; none is claimed before
 	looking       atomic.Bool            // its configuration is being read, for a hint
 	turn          int                    // when its shards are ticked, 0 to beats-1
+	touched       atomic.Int64           // when it was last looked up, in Unix nanoseconds: see CloseIdle
+	closing       atomic.Bool            // it is idle, and may be gone in a moment
 	subscriptions atomic.Int64           // of this node's workers
 	draining      *drainTopic            // the topic's actor's, kept over its restarts
 	companion     companion

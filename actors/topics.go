@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/asynkron/protoactor-go/actor"
 
@@ -31,6 +32,8 @@ type Topics struct {
 	locks  topicLocks // of opening and changing topics, and of reading what they are
 	opened sync.Map   // name -> *Topic
 	turns  turns      // of opened
+
+	closedIdle atomic.Bool // see HasClosedIdle
 }
 
 // Lock waits for the lock of a topic, or for the end of ctx. What a topic is changes

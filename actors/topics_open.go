@@ -20,7 +20,7 @@ func (s *Topics) OpenActive(ctx context.Context) error {
 	var ours []store.Shard
 	var of []*store.Topic
 	for i := range topics {
-		if _, open := s.opened.Load(topics[i].Name); open {
+		if ref, open := s.Opened(topics[i].Name); open && !ref.closing.Load() {
 			continue
 		}
 		for _, shard := range place.Shards(&topics[i]) {
@@ -41,8 +41,8 @@ func (s *Topics) OpenActive(ctx context.Context) error {
 // Open returns an open topic. An unknown one is created when create is set and
 // the configuration allows it.
 func (s *Topics) Open(ctx context.Context, name string, create bool) (*Topic, *problem.Error) {
-	if ref, ok := s.opened.Load(name); ok {
-		return ref.(*Topic), nil
+	if ref, ok := s.inUse(name); ok {
+		return ref, nil
 	}
 	if err := CheckTopicName("topic", name); err != nil {
 		return nil, err
@@ -52,8 +52,8 @@ func (s *Topics) Open(ctx context.Context, name string, create bool) (*Topic, *p
 		return nil, problem.FromStore(err)
 	}
 	defer unlock()
-	if ref, ok := s.opened.Load(name); ok { // whoever was before opened it
-		return ref.(*Topic), nil
+	if ref, ok := s.inUse(name); ok { // whoever was before opened it, or did not close it
+		return ref, nil
 	}
 	t, err := s.rt.store.GetTopic(ctx, name)
 	if errors.Is(err, store.ErrTopicNotFound) && create && !s.cfg.NoAutoCreate {
@@ -107,6 +107,7 @@ func (s *Topics) openLocked(ctx context.Context, t store.Topic) (*Topic, *proble
 	s.rt.send(s.supervisor, &openTopic{topic: t, reply: reply})
 	ref := <-reply
 	<-ref.ready // what is sent to a shard before that is lost
+	ref.touch()
 	s.opened.Store(t.Name, ref)
 	ref.opened.Store(true)
 	for _, shard := range place.Shards(&t) {

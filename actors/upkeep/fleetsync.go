@@ -39,10 +39,15 @@ func (s *Upkeep) followFleet(ctx context.Context) {
 }
 
 // CheckSeqs shows the shards that are in use how far the store is: all of them
-// after notices may have been lost.
+// after notices may have been lost. These may have been about topics that were closed.
 func (s *Upkeep) CheckSeqs(ctx context.Context) {
 	since := time.Now().Add(-activeFor).UnixNano()
-	all := s.node.Membership().Suspect() >= since
+	suspect := s.node.Membership().Suspect()
+	all := suspect >= since
+	if all && s.suspected != suspect && s.node.Topics().HasClosedIdle() {
+		s.suspected = suspect
+		s.openActive(ctx)
+	}
 	if !all && s.node.LastUsed() < since {
 		return // no topic is in use
 	}
@@ -58,12 +63,10 @@ func (s *Upkeep) Discover(ctx context.Context) {
 	if s.node.Stopping() {
 		return
 	}
-	if err := s.node.Topics().OpenActive(ctx); err != nil && ctx.Err() == nil {
-		s.node.Log().Debug("topics not looked through", "err", err)
-	}
+	s.openActive(ctx)
 	found := make(depths)
 	s.node.Topics().Each(func(ref *actors.Topic) { found[ref.Config().Name] = actors.Depth{} })
-	defer func() { found.show(s.node.Metrics()) }()
+	defer func() { found.show(s.node) }()
 	ours := func(_ *actors.Topic, shard store.Shard) bool {
 		return s.node.Membership().Owns(shard) || !s.node.Membership().Placed(shard)
 	}
@@ -73,6 +76,12 @@ func (s *Upkeep) Discover(ctx context.Context) {
 			ref.Wanted(shard.N)
 		}
 	})
+}
+
+func (s *Upkeep) openActive(ctx context.Context) {
+	if err := s.node.Topics().OpenActive(ctx); err != nil && ctx.Err() == nil {
+		s.node.Log().Debug("topics not looked through", "err", err)
+	}
 }
 
 // look shows open shards that are wanted what the store says of them, and does

@@ -29,8 +29,8 @@ func (s *Upkeep) Chores(ctx context.Context) {
 			err = errors.Join(err, s.retire(ctx, *t))
 		}
 	}
-	if s.node.Membership().Alone() { // else discover has the numbers
-		err = errors.Join(err, s.countQueued(ctx))
+	if s.node.Membership().Alone() { // else discover has the numbers, and opens topics
+		err = errors.Join(err, s.node.Topics().OpenActive(ctx), s.countQueued(ctx))
 	}
 	s.noteIncomplete(ctx, err)
 }

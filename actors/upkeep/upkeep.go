@@ -17,8 +17,11 @@ type Upkeep struct {
 	node    *actors.Node
 	store   choreStore
 	indexer *indexer
-	cancel  context.CancelFunc
-	wg      sync.WaitGroup
+
+	suspected int64 // of Suspect: the last that CheckSeqs acted on
+
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
 }
 
 // choreStore is the role of the store for chores.
@@ -45,6 +48,7 @@ func (s *Upkeep) Start() {
 	s.cancel = cancel
 	s.wg.Go(func() { every(ctx, followEvery, s.FollowTopics) })
 	s.wg.Go(func() { every(ctx, ChoresEvery, s.Chores) })
+	s.wg.Go(func() { every(ctx, ChoresEvery, s.node.Topics().CloseIdle) })
 	s.wg.Go(func() { every(ctx, actors.JumpPause, s.node.Clocks().LookForJumps) })
 	s.wg.Go(func() { s.indexShards(ctx) })
 	s.wg.Go(func() { s.beat(ctx) })
@@ -90,7 +94,7 @@ func (s *Upkeep) countQueued(ctx context.Context) error {
 	for i := range stats {
 		depths.add(shards[i].Topic, &stats[i])
 	}
-	depths.show(s.node.Metrics())
+	depths.show(s.node)
 	return err
 }
 
@@ -99,8 +103,11 @@ type depths map[string]actors.Depth
 
 func (d depths) add(topic string, st *store.Stats) { d[topic] = d[topic].Plus(st) }
 
-func (d depths) show(m *actors.Metrics) {
+// show sets the gauges, but for topics that were closed meanwhile.
+func (d depths) show(n *actors.Node) {
 	for topic, depth := range d {
-		m.SetQueued(topic, depth)
+		if _, open := n.Topics().Opened(topic); open {
+			n.Metrics().SetQueued(topic, depth)
+		}
 	}
 }

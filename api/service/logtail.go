@@ -117,9 +117,9 @@ func rest(ctx context.Context, d time.Duration) {
 
 // look reads the logs once, and returns the most changes that it found in one.
 func (t *tail) look(ctx context.Context) (most int, e *problem.Error) {
-	open, ok := t.from.node.Topics().Opened(t.topic)
-	if !ok {
-		return 0, problem.NoTopic(t.topic)
+	open, e := t.from.node.Topics().Open(ctx, t.topic, false)
+	if e != nil {
+		return 0, e
 	}
 	config := open.Config()
 	shards := place.Shards(config)
