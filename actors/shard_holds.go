@@ -93,9 +93,7 @@ func (hs *holdRegistry) expect(asked []store.Hold, err error) {
 		return
 	}
 	for _, h := range asked {
-		if !hs.has(h.ID) {
-			hs.table.Add(&agenda.Hold{ID: h.ID, Token: h.Token, Deadline: hs.latest().Add(h.Visibility)})
-		}
+		hs.table.Expect(&agenda.Hold{ID: h.ID, Token: h.Token, Deadline: hs.latest().Add(h.Visibility)})
 	}
 }
 

@@ -24,6 +24,8 @@ type HoldTable struct {
 	ends   map[store.Millis]*ending
 	alarms Alarms // of the milliseconds in ends
 	Added  int64  // holds so far
+
+	expected map[string]*Hold // by task: see Expect
 }
 
 // ending are the holds that run out in one millisecond. Some of them have ended or
@@ -50,8 +52,22 @@ func (hs *HoldTable) Get(id string, token store.Token) *Hold {
 	return nil
 }
 
+// Expect adds a hold that may have been granted. While another one of its task is known,
+// either may be over: it is added once that one is removed.
+func (hs *HoldTable) Expect(h *Hold) {
+	if hs.ByID[h.ID] == nil {
+		hs.Add(h)
+		return
+	}
+	if hs.expected == nil {
+		hs.expected = make(map[string]*Hold)
+	}
+	hs.expected[h.ID] = h
+}
+
 // Add takes in a hold, in the place of any other one of its task.
 func (hs *HoldTable) Add(h *Hold) {
+	delete(hs.expected, h.ID)
 	if old := hs.ByID[h.ID]; old != nil {
 		hs.leave(old)
 	}
@@ -65,6 +81,9 @@ func (hs *HoldTable) Add(h *Hold) {
 func (hs *HoldTable) Remove(h *Hold) {
 	delete(hs.ByID, h.ID)
 	hs.leave(h)
+	if next := hs.expected[h.ID]; next != nil {
+		hs.Add(next)
+	}
 }
 
 // Move gives a hold another deadline.
@@ -104,6 +123,7 @@ func (hs *HoldTable) Close() {
 	hs.alarms.Close()
 	clear(hs.ByID)
 	clear(hs.ends)
+	clear(hs.expected)
 }
 
 // arm sees to it that the wheel tells of the hold's end.

@@ -73,3 +73,40 @@ func TestHeldKeepsWhatLives(t *testing.T) {
 		t.Errorf("a hold without a timer got none")
 	}
 }
+
+// TestExpectedHoldRunsOutAfterTheKnownOne has a hold that may have been granted while an earlier
+// one of its task, of which an ack was never answered, was still known.
+func TestExpectedHoldRunsOutAfterTheKnownOne(t *testing.T) {
+	alarms := setAlarms{}
+	hs := NewHoldTable(alarms)
+	defer hs.Close()
+	known := &Hold{ID: "a", Token: store.NewToken(), Deadline: 1000}
+	expected := &Hold{ID: "a", Token: store.NewToken(), Deadline: 1500}
+	hs.Add(known)
+	hs.Expect(expected)
+	if hs.Get("a", known.Token) != known {
+		t.Error("a hold that may be over took the place of the known one")
+	}
+	hs.Remove(known)
+	if got := hs.Take(1500); len(got) != 1 || got[0] != expected {
+		t.Errorf("at its end there are %v, want the hold that was expected", got)
+	}
+	hs.Remove(expected)
+	if hs.Len() != 0 || len(hs.expected) != 0 {
+		t.Errorf("%d holds are left, and %d are expected", hs.Len(), len(hs.expected))
+	}
+}
+
+// TestGrantedHoldEndsWhatWasExpected forgets what a later hold shows to be over.
+func TestGrantedHoldEndsWhatWasExpected(t *testing.T) {
+	hs := NewHoldTable(setAlarms{})
+	defer hs.Close()
+	hs.Add(&Hold{ID: "a", Token: store.NewToken(), Deadline: 1000})
+	hs.Expect(&Hold{ID: "a", Token: store.NewToken(), Deadline: 1500})
+	granted := &Hold{ID: "a", Token: store.NewToken(), Deadline: 2000}
+	hs.Add(granted)
+	hs.Remove(granted)
+	if hs.Len() != 0 {
+		t.Error("a hold is expected that was over")
+	}
+}
