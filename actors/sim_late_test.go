@@ -23,6 +23,7 @@ const (
 // simLate is what is overdue without a cause.
 type simLate struct {
 	quiet time.Time            // no trouble since, or not before
+	moved time.Time            // until then notices may have gone to who owns nothing
 	since map[string]time.Time // by what is overdue: since when nothing explains it
 }
 
@@ -32,6 +33,12 @@ func (s *sim) excuse(lasts time.Duration) {
 	if after.After(s.late.quiet) {
 		s.late.quiet = after
 	}
+}
+
+// misled says that nodes may not know who owns a shard. What they settle of it meanwhile, they
+// tell the wrong one, and the owner learns of it when the hold would have ended.
+func (s *sim) misled() {
+	s.late.moved = time.Now().Add(s.plan.gossipLag + 2*s.plan.visibility + simAftermath)
 }
 
 // watchLate looks at what is overdue until the run is over.
@@ -55,7 +62,8 @@ func (s *sim) lookLate() {
 		return
 	}
 	shards := s.shards()
-	held := make([][]store.Running, len(shards))
+	held, due := make([][]store.Running, len(shards)), make([][]store.Entry, len(shards))
+	overdue := 0
 	free := s.room()
 	for i, sh := range shards {
 		var err error
@@ -63,29 +71,38 @@ func (s *sim) lookLate() {
 			panic(err) // memstore fails only when it is closed
 		}
 		free = free && !(s.plan.limits.Capped() && len(held[i]) > 0) // a cap may keep others back
+		due[i] = s.overdue(sh)
+		overdue += len(due[i])
 	}
 	// Whose notice that it is over got lost has its permit until it runs out.
-	free = free && (s.plan.loseNotice == 0 || s.permits() == 0)
+	told := s.plan.loseNotice == 0 && time.Now().After(s.late.moved)
+	free = free && (told || s.permits() == 0)
 	for i, sh := range shards {
-		s.lookShard(sh, held[i], free, was)
+		s.lookShard(sh, held[i], due[i], free, s.slack(overdue), was)
 	}
 }
 
-// lookShard looks at what is overdue in a shard. free says that neither workers nor caps keep
-// tasks back.
-func (s *sim) lookShard(sh store.Shard, held []store.Running, free bool, was map[string]time.Time) {
+// overdue are the first tasks of a shard that are due for longer than a look takes.
+func (s *sim) overdue(sh store.Shard) []store.Entry {
 	now := store.Millis(time.Now().UnixMilli())
-	_, overdue, err := s.mem.Window(simContext, sh, store.WindowQuery{To: now.Add(-simLook), Limit: 50})
+	_, found, err := s.mem.Window(simContext, sh, store.WindowQuery{To: now.Add(-simLook), Limit: 50})
 	if err != nil {
-		panic(err)
+		panic(err) // as above
 	}
+	return found
+}
+
+// lookShard looks at what is held and overdue in a shard. free says that neither workers nor caps
+// keep tasks back.
+func (s *sim) lookShard(sh store.Shard, held []store.Running, due []store.Entry, free bool, slack time.Duration, was map[string]time.Time) {
+	now := store.Millis(time.Now().UnixMilli())
 	owner := s.ownerOf(sh)
-	for _, e := range overdue {
+	for _, e := range due {
 		switch {
 		case owner == nil && s.anyUp():
 			s.uncaused(was, s.plan.lease+30*time.Second, "%v has no owner, and %s waits", sh, e.ID)
 		case owner != nil && free && s.isHead(sh, &e):
-			s.uncaused(was, s.slack(len(overdue)), "%s is due for no reason, in %v of %s", e.ID, sh, owner.key)
+			s.uncaused(was, slack, "%s is due for no reason, in %v of %s", e.ID, sh, owner.key)
 		}
 	}
 	for _, r := range held {
@@ -110,20 +127,21 @@ func (s *sim) uncaused(was map[string]time.Time, most time.Duration, format stri
 }
 
 // slack is how long a node may take to hear of a task. Should a notice have got lost, it looks
-// at the shard's seq twice before it reads, and seldom when nobody uses the topic. Where
-// a shard may keep only a task or two, later ones may fill its wheel, and what was left out
-// comes with the next look ahead. Tasks of a rate come one after the other.
+// at the shard's seq twice before it reads, and seldom when nobody uses the topic. Tasks of a
+// rate come one after the other, those of all shards. The tokens of a window come all at once, and
+// what finds no room at a worker then, or no token of the other rate, is lost: there may come one
+// task in each period.
 func (s *sim) slack(overdue int) time.Duration {
 	slack := *simSlack
-	if s.plan.budget > 0 {
-		slack += 2 * s.plan.loadEvery
-	}
 	if s.plan.loseNotice > 0 {
 		slack += time.Duration(2*s.plan.discoverTurns+1) * s.plan.seqEvery
 	}
 	for _, r := range []store.Rate{s.plan.limits.Rate, s.plan.limits.KeyRate} {
 		if r.Limited() {
 			slack += time.Duration(2*overdue)*r.Spacing() + 4*r.Period
+		}
+		if r.Kind == store.SlidingWindow {
+			slack += time.Duration(overdue) * r.Period
 		}
 	}
 	return slack

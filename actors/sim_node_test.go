@@ -76,7 +76,8 @@ func (s *sim) startNode(i, life int) *simNode {
 func (n *simNode) try() {
 	n.s.spawn(n, func() error { return n.sys.Begin(n.ctx, simTopic) }, func(err error) {
 		if err != nil {
-			n.s.kill(n, "did not start")
+			n.s.log("%s did not start", n.key)
+			n.s.restart(n, n.s.between(time.Second, 5*time.Second))
 			return
 		}
 		n.up = true
@@ -269,6 +270,7 @@ func (n *simNode) member() actors.Member {
 // gossip has every node learn some time who is there, each at its own.
 func (s *sim) gossip() {
 	s.excuse(0)
+	s.misled()
 	for _, n := range s.nodes {
 		s.after(s.between(10*time.Millisecond, s.plan.gossipLag), func() {
 			if !n.dead.Load() {

@@ -20,7 +20,7 @@ var (
 	simOn    = flag.Bool("sim.on", false, "go on after a seed that breaks promises")
 	simAgain = flag.Int("sim.again", 10, "how many seeds TestSimulationReplays runs")
 	simSeed  = flag.Uint64("sim.seed", 0, "run this seed alone, and trace it")
-	simSlack = flag.Duration("sim.slack", 45*time.Second, "how late a task may come without a cause; 5s is strict, and a few seeds still break it")
+	simSlack = flag.Duration("sim.slack", 5*time.Second, "how late a task may come without a cause")
 )
 
 // TestSimulation runs seeds, see sim. `make sim` runs many, or one with its trace.
