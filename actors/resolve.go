@@ -33,7 +33,7 @@ func (rt *runtime) Resolve(ctx context.Context, call func() error) (repeated boo
 		}
 		return struct{}{}, nil
 	}, backoff.WithMaxElapsedTime(resolveFor), backoff.WithBackOff(newResolvePause(rt.random)))
-	if unknown && errors.Is(err, store.ErrUnavailable) {
+	if unknown && (errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrSealed)) { // it was not sealed for the first try
 		err = errors.Join(store.ErrUnknown, err)
 	}
 	return unknown, err
