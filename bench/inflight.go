@@ -12,7 +12,7 @@ var handSet = []int{256, 1024, 4096, maxInFlight}
 
 const (
 	inFlightRounds = 3
-	inFlightTasks  = 20_000
+	inFlightTasks  = 60_000                  // timedTasks of them make the herd
 	inFlightFor    = 1500 * time.Millisecond // of work of the handlers, where they take their time
 	inFlightLead   = 1500 * time.Millisecond // before the herd is due
 )
@@ -64,7 +64,7 @@ func (l *lab) inFlightOf(ctx context.Context, most int) (line Line, err error) {
 	if err := l.endToEnd(ctx, "batch", &line); err != nil {
 		return line, err
 	}
-	herd, _, err := l.due(ctx, "in-flight", n, inFlightLead, func(int) time.Duration { return 0 })
+	herd, _, err := l.due(ctx, "in-flight", min(n, timedTasks), inFlightLead, func(int) time.Duration { return 0 })
 	line.FirstMS, line.LastMS, line.LateMS = herd.FirstMS, herd.LastMS, herd.LateMS
 	line.Early += herd.Early
 	line.Lost += herd.Lost

@@ -72,6 +72,10 @@ func (s *subscription) agree() {
 			s.limit = min(s.limit, x.limit)
 		}
 	}
+	if s.limit < s.lowered && s.adaptive == nil {
+		s.lowered = s.limit
+		s.w.cfg.Logger.Warn("max in flight lowered", "topic", s.topic, "asked", s.w.cfg.MaxInFlight, "most", s.limit)
+	}
 }
 
 // confirm has the holds of sessions that left confirmed elsewhere; mu is held.

@@ -18,9 +18,17 @@ type Config struct {
 	// Concurrency is how many handlers run at once. Defaults to 16.
 	Concurrency int
 
-	// MaxInFlight is how many tasks of a topic the worker holds at once, running
-	// and waiting: more hide the way to the server, fewer leave tasks to other
-	// workers. At most 10,000. Defaults to Concurrency and half of that again.
+	// MaxInFlight is how many tasks of a topic the worker has at once, running, waiting
+	// and granted as credit: more hide the way to the server, fewer leave tasks to other
+	// workers. It is obeyed as it is. Above 10,000 it is lowered, as it is by a server
+	// that allows less, with a warning; Run refuses one below 0.
+	//
+	// By default it adapts: Concurrency, and ahead of that as many tasks as the handlers
+	// finish while the server refills what was settled. That is half of Concurrency at
+	// least, and at most 2,048, or what was finished in the last 100 ms if that is more.
+	// When handlers become slow, what waits for them beyond 100 ms of work is given back,
+	// its attempt uncounted. Payloads in hand are 8 MiB at most, and as much is on its way,
+	// but each handler has its task, whatever the size.
 	MaxInFlight int
 
 	// VisibilityTimeout is how long the server waits for a sign of life before
@@ -74,10 +82,6 @@ func (c Config) withDefaults() Config {
 	if c.Concurrency <= 0 {
 		c.Concurrency = 16
 	}
-	if c.MaxInFlight <= 0 {
-		c.MaxInFlight = c.Concurrency + (c.Concurrency+1)/2
-	}
-	c.MaxInFlight = min(c.MaxInFlight, 10_000)
 	if c.Grace == 0 {
 		c.Grace = 30 * time.Second
 	}
@@ -90,6 +94,12 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(warnings{slog.Default().Handler()})
+	}
+	if c.MaxInFlight > mostInFlight {
+		c.Logger.Warn("max in flight lowered", "asked", c.MaxInFlight, "most", mostInFlight)
+	}
+	if c.MaxInFlight == 0 || c.MaxInFlight > mostInFlight {
+		c.MaxInFlight = mostInFlight
 	}
 	return c
 }

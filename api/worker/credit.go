@@ -1,8 +1,22 @@
 package worker
 
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// most is how many tasks may be in flight and granted; mu is held.
+func (s *subscription) most() int {
+	if s.adaptive == nil {
+		return s.limit
+	}
+	return min(s.limit, s.adaptive.most())
+}
+
 // room is how much more may be granted; mu is held.
 func (s *subscription) room() int {
-	n := s.limit - s.inFlight
+	n := s.most() - s.inFlight
 	for _, x := range s.sessions {
 		n -= x.credit
 	}
@@ -86,4 +100,42 @@ func (s *subscription) stirUp(x *session) {
 		return
 	}
 	poke(x.wake)
+}
+
+// adaptTo records deliveries for the limit, and gives those back whose payloads are too many
+// bytes in hand; mu is held.
+func (s *subscription) adaptTo(batch []held, now time.Time) {
+	if s.adaptive == nil {
+		return
+	}
+	for i := range batch {
+		s.adaptive.onReceived(now, batch[i].bytes)
+	}
+	for i := len(batch) - 1; i >= 0 && s.adaptive.overfull(len(s.live), s.bytes); i-- {
+		s.release(&batch[i])
+	}
+	if s.waiting.Load() > 0 {
+		s.arm(now.Add(lookSpan))
+	}
+}
+
+// giveBackSurplus releases what waits and handlers will not come to soon, what came last
+// first, and returns when to look again, zero for never; mu is held.
+func (s *subscription) giveBackSurplus(now time.Time) (next time.Time) {
+	if s.adaptive == nil {
+		return next
+	}
+	n := s.adaptive.look(now, int(s.waiting.Load()))
+	if n > 0 {
+		latest := slices.SortedFunc(slices.Values(s.live), func(a, b *held) int { return cmp.Compare(b.number, a.number) })
+		for _, h := range latest {
+			if n > 0 && s.release(h) {
+				n--
+			}
+		}
+	}
+	if s.waiting.Load() > 0 {
+		next = now.Add(lookSpan)
+	}
+	return next
 }

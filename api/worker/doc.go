@@ -36,7 +36,7 @@
 // # Connections
 //
 // A worker keeps one stream for each topic. It grants the server credit for as
-// many tasks as it has room for, and sends settlements, extensions and new
+// many tasks as it has room for (see Config.MaxInFlight), and sends settlements, extensions and new
 // credit together in one frame whenever the stream is free. When the stream
 // breaks it connects again, after a random and growing pause of less than a second, and
 // sends what was not answered once more; handlers go on meanwhile. A topic that does not

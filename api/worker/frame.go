@@ -105,6 +105,9 @@ func (s *subscription) answered(x *session, m *ddqv1.Settled) {
 	}
 	delete(s.unanswered, m.GetSequence())
 	x.asked--
+	if s.adaptive != nil && len(f.settled) > 0 {
+		s.adaptive.onAnswered(now, now.Sub(f.sent))
+	}
 	var results map[string]*ddqv1.SettleResult // by token
 	if len(m.GetResults()) > 0 {
 		results = make(map[string]*ddqv1.SettleResult, len(m.GetResults()))

@@ -36,6 +36,9 @@ type held struct {
 	via      *session      // that its outcome goes to: the one it came on while that lives; guarded by sub.mu
 	asked    bool          // an extend was not answered yet; guarded by sub.mu
 	index    int           // in sub.live; guarded by sub.mu
+	number   uint64        // in the order of arrival; guarded by sub.mu
+	bytes    int           // of its payload
+	begun    time.Time     // when its handler was called; the pool's
 	hold     time.Duration // how long the hold was last said to last; guarded by sub.mu
 	deadline time.Time     // when the hold ends; guarded by sub.mu
 	extendAt time.Time     // when to ask for more; guarded by sub.mu
@@ -47,6 +50,7 @@ func (h *held) fill(x *session, d *ddqv1.Delivery, now time.Time) {
 	h.task = taskOf(d)
 	h.ack.TaskId, h.ack.HoldToken = h.task.ID, h.task.HoldToken
 	h.task.result = &h.result
+	h.bytes = len(h.task.Payload)
 	h.ownHold = d.GetTask().GetVisibilityTimeoutMs() > 0
 	h.holdFor(now, time.Duration(d.GetHoldMs())*time.Millisecond)
 }
@@ -61,13 +65,24 @@ func (h *held) holdFor(now time.Time, d time.Duration) {
 
 // run moves h to its handler; false means that it is none's any more.
 func (h *held) run(cancel context.CancelCauseFunc) bool {
-	h.cancel = cancel
-	return h.stage.CompareAndSwap(waiting, running)
+	h.cancel, h.begun = cancel, time.Now()
+	return h.leave(waiting, running)
+}
+
+// leave moves h from one stage to another; false means that it is in neither of them.
+func (h *held) leave(from, to stage) bool {
+	if !h.stage.CompareAndSwap(from, to) {
+		return false
+	}
+	if from == waiting {
+		h.sub.waiting.Add(-1)
+	}
+	return true
 }
 
 // end decides h's outcome, nil for an ack; false means that it has one or is lost.
 func (h *held) end(from stage, nack *ddqv1.Nack) bool {
-	if !h.stage.CompareAndSwap(from, ended) {
+	if !h.leave(from, ended) {
 		return false
 	}
 	if nack == nil {
@@ -90,10 +105,10 @@ func (h *held) askToStop() {
 
 // lose takes h from its handler, which hears of it.
 func (h *held) lose() bool {
-	if h.stage.CompareAndSwap(waiting, lost) {
+	if h.leave(waiting, lost) {
 		return true
 	}
-	if h.stage.CompareAndSwap(running, lost) {
+	if h.leave(running, lost) {
 		h.cancel(ErrHoldLost)
 		return true
 	}

@@ -20,7 +20,7 @@ func (s *subscription) patient(x *session) bool {
 	if x.onDemand {
 		return x.granting == 0
 	}
-	return 2*x.credit >= s.limit
+	return 2*x.credit >= s.most()
 }
 
 // pause is how long x keeps quiet, 0 when it does not; mu is held.

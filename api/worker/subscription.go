@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/ddq-io/ddq/api/ddqv1"
@@ -16,7 +17,8 @@ import (
 // the streams it speaks on.
 //
 // Invariants, under mu:
-//   - the credit of all sessions + InFlight <= limit, unless a server sends unasked
+//   - the credit of all sessions + InFlight <= limit, unless a server sends unasked, and no
+//     more is granted than adaptive allows
 //   - live holds exactly the tasks that are waiting or running
 //   - an outcome is in settle, a session's settle, later or unanswered until a
 //     server accepts it
@@ -27,12 +29,18 @@ type subscription struct {
 	armed chan struct{} // the sweeper has to look at its next wake-up
 	moved chan struct{} // something was finished or answered while stopping
 
+	waiting atomic.Int32 // tasks that are delivered and not started
+
 	mu         sync.Mutex
 	sessions   []*session        // those that speak for the subscription; guarded by mu
 	turn       int               // of sessions: the next to be given room; guarded by mu
 	live       []*held           // guarded by mu
+	bytes      int64             // of the payloads of live; guarded by mu
+	received   uint64            // tasks so far; guarded by mu
+	adaptive   *adaptiveLimit    // nil when Config.MaxInFlight is obeyed as it is; guarded by mu
 	inFlight   int               // received, and not gone through the pool; guarded by mu
 	limit      int               // of InFlight and all credit together, as the servers agreed; guarded by mu
+	lowered    int               // the lowest limit so far, which was said; guarded by mu
 	settle     []*held           // outcomes while nobody speaks; guarded by mu
 	later      []postponed       // outcomes to send again after a while; guarded by mu
 	unanswered map[uint64]*frame // by sequence; guarded by mu
@@ -49,15 +57,20 @@ type postponed struct {
 }
 
 func newSubscription(w *Worker, topic string, rpc ddqv1.DelayQueueServiceClient) *subscription {
-	return &subscription{
+	s := &subscription{
 		w:          w,
 		topic:      topic,
 		rpc:        rpc,
 		armed:      make(chan struct{}, 1),
 		moved:      make(chan struct{}, 1),
 		limit:      w.cfg.MaxInFlight,
+		lowered:    w.cfg.MaxInFlight,
 		unanswered: make(map[uint64]*frame),
 	}
+	if w.adapts {
+		s.adaptive = newAdaptiveLimit(w.cfg.Concurrency)
+	}
+	return s
 }
 
 // run keeps the subscription until ctx ends or the server refuses it for good,
@@ -124,12 +137,16 @@ func (s *subscription) releaseWaiting(x *session) {
 	s.wake()
 }
 
-// release gives h back if no handler has started it; mu is held.
-func (s *subscription) release(h *held) {
-	if h.end(waiting, &ddqv1.Nack{Release: true, DelayMs: new(int64(0))}) {
-		s.unlive(h)
-		s.say(h)
+// release gives h back if no handler has started it, and reports whether it did; mu is
+// held.
+func (s *subscription) release(h *held) bool {
+	if !h.end(waiting, &ddqv1.Nack{Release: true, DelayMs: new(int64(0))}) {
+		return false
 	}
+	h.task.Payload, h.task.Attributes = nil, nil // h stays in the queue until a handler is free
+	s.unlive(h)
+	s.say(h)
+	return true
 }
 
 // flush waits until the server has answered every settlement.
@@ -189,6 +206,7 @@ func (s *subscription) receive(x *session, deliveries []*ddqv1.Delivery) {
 	for i := range batch {
 		s.admit(x, &batch[i])
 	}
+	s.adaptTo(batch, now)
 	s.mu.Unlock()
 	s.w.report(Event{Kind: Received, Topic: s.topic, Tasks: len(batch)})
 }
@@ -198,6 +216,10 @@ func (s *subscription) receive(x *session, deliveries []*ddqv1.Delivery) {
 func (s *subscription) admit(x *session, h *held) {
 	h.index = len(s.live)
 	s.live = append(s.live, h)
+	s.bytes += int64(h.bytes)
+	s.received++
+	h.number = s.received
+	s.waiting.Add(1)
 	if !s.stopping && !x.draining {
 		select {
 		case s.w.queue <- h:
@@ -219,9 +241,13 @@ func (s *subscription) finish(ctx context.Context, h *held, err error) {
 	if err != nil {
 		nack = nackOf(ctx, err)
 	}
+	now := time.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.inFlight--
+	if s.adaptive != nil {
+		s.adaptive.onFinished(now, now.Sub(h.begun), int(s.waiting.Load()))
+	}
 	if h.end(running, nack) {
 		s.unlive(h)
 		s.say(h)
@@ -261,6 +287,7 @@ func (s *subscription) unlive(h *held) {
 	s.live[h.index].index = h.index
 	s.live[last] = nil
 	s.live = s.live[:last]
+	s.bytes -= int64(h.bytes)
 	if h.via.draining {
 		poke(h.via.wake) // that may have been all it waited for
 	}

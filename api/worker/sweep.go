@@ -29,6 +29,7 @@ func (s *subscription) sweep(now time.Time) (next time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.resend(now)
+	next = s.giveBackSurplus(now)
 	var out []*held
 	for _, h := range s.live {
 		if !now.Before(h.deadline) {

@@ -28,11 +28,13 @@ type Worker struct {
 	used    atomic.Bool
 	counts  counters
 	fleet   *fleet // nil unless Direct
+	adapts  bool   // no MaxInFlight was set
 }
 
 // New returns a worker over conn, which stays the caller's. The handler may be
 // a *Mux.
 func New(conn grpc.ClientConnInterface, cfg Config, h Handler) *Worker {
+	adapts := cfg.MaxInFlight == 0
 	cfg = cfg.withDefaults()
 	topics := []string{cfg.Topic}
 	if mux, ok := h.(*Mux); ok && cfg.Topic == "" {
@@ -41,7 +43,8 @@ func New(conn grpc.ClientConnInterface, cfg Config, h Handler) *Worker {
 	w := &Worker{
 		cfg:     cfg,
 		handler: wrap(h, cfg.Middleware),
-		queue:   make(chan *held, len(topics)*cfg.MaxInFlight),
+		queue:   make(chan *held, len(topics)*max(cfg.MaxInFlight, 0)),
+		adapts:  adapts,
 	}
 	if cfg.Direct {
 		w.fleet = newFleet(conn, cfg)
@@ -68,6 +71,9 @@ func (w *Worker) Run(ctx context.Context) error {
 	if len(w.subs) == 0 {
 		return errors.New("a worker needs a topic")
 	}
+	if w.cfg.MaxInFlight < 0 {
+		return errors.New("max in flight must not be negative")
+	}
 	base := context.WithoutCancel(ctx) // handlers outlive ctx by the grace period
 	for range w.cfg.Concurrency {
 		w.pool.Go(func() { w.work(base) })
@@ -78,6 +84,15 @@ func (w *Worker) Run(ctx context.Context) error {
 		w.pool.Wait()
 	}
 	return err
+}
+
+// maxBytes is how many bytes a server may have out of its store and not sent; 0 leaves it
+// to the server.
+func (w *Worker) maxBytes() int64 {
+	if w.adapts {
+		return mostBytes
+	}
+	return 0
 }
 
 // subscribe runs all subscriptions; the failure of one ends the others.

@@ -29,7 +29,7 @@ func TestHandlerGetsTheTask(t *testing.T) {
 			return nil
 		}))
 		st := <-x.streams
-		if h := st.hello; h.GetTopic() != "mail" || h.GetWorker() != "w1" || h.GetVisibilityTimeoutMs() != 60000 || h.GetMaxInFlight() != 24 {
+		if h := st.hello; h.GetTopic() != "mail" || h.GetWorker() != "w1" || h.GetVisibilityTimeoutMs() != 60000 || h.GetMaxInFlight() != mostInFlight {
 			t.Errorf("hello %v", h)
 		}
 		synctest.Wait()
