@@ -66,7 +66,7 @@ func (s *Node) PanicTopic(topic string) {
 }
 
 // SetMeanBody has the topic believe in a size of bodies.
-func (r *Topic) SetMeanBody(bytes int64) { r.bodies.mean.Store(bytes) }
+func (r *Topic) SetMeanBody(bytes int64) { r.shared.bodies.mean.Store(bytes) }
 
 // Rival is another process of a node's name, as far as the store sees it.
 type Rival struct{ *keeper }

@@ -44,7 +44,7 @@ func (s *Node) toShard(at store.Shard, m any) {
 		return
 	}
 	if ref, ok := s.topics.inUse(at.Topic); ok {
-		s.rt.use(&ref.active)
+		s.rt.use(&ref.shared.active)
 		if pid := ref.shard(at.N); pid != nil {
 			s.rt.send(pid, m)
 			return

@@ -45,7 +45,7 @@ func (l *link) Deliver(tasks []Delivery) {
 		bytes += bodyBytes(d.Task)
 	}
 	l.sub.budget.charge(bytes)
-	l.topic.bodies.learn(int64(len(tasks)), bytes)
+	l.topic.shared.bodies.learn(int64(len(tasks)), bytes)
 	if later := l.deliver(tasks); len(later) > 0 {
 		l.rt.pool.Run(func() { // the other node knows of shards that this one does not
 			l.topic.lookAgain()

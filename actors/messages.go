@@ -346,18 +346,18 @@ type heldTask struct {
 }
 
 // failer is a message that callers wait on. It is told when it was lost.
-type failer interface{ fail(err *problem.Error) }
+type failer interface{ Fail(err *problem.Error) }
 
 // failLate answers the callers that wait on a message that no actor handles any more.
 func failLate(message any) {
 	if m, ok := message.(failer); ok {
-		m.fail(problem.ErrClosed())
+		m.Fail(problem.ErrClosed())
 	}
 }
 
 // failLost answers the callers that wait on a message whose handling panicked.
 func failLost(message any, err error) {
 	if m, ok := message.(failer); ok {
-		m.fail(problem.Bug(err))
+		m.Fail(problem.Bug(err))
 	}
 }

@@ -16,8 +16,8 @@ type callDone struct {
 	result any
 }
 
-func (d *callDone) fail(err *problem.Error) {
+func (d *callDone) Fail(err *problem.Error) {
 	if m, ok := d.result.(failer); ok {
-		m.fail(err)
+		m.Fail(err)
 	}
 }

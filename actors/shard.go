@@ -6,6 +6,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/ddq-io/ddq/actors/agenda"
+	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/store"
 )
 
@@ -177,4 +178,12 @@ func (s *shard) describe() OwnedShard {
 		d.Epoch = 0
 	}
 	return d
+}
+
+// Fail answers that nothing is known of the shard.
+func (m *describeShard) Fail(*problem.Error) {
+	select {
+	case m.reply <- OwnedShard{}:
+	default: // it was answered before the panic
+	}
 }

@@ -33,13 +33,13 @@ func (a *Addition) immediate(now store.Millis) bool {
 	return a.Task.Due <= now && a.Task.Key == nil && a.Task.Traits.Ordering() == ""
 }
 
-func (m *AddBatch) fail(err *problem.Error) {
+func (m *AddBatch) Fail(err *problem.Error) {
 	for _, items := range m.Shards {
 		failAdditions(items, err)
 	}
 }
 
-func (m *addTasks) fail(err *problem.Error) { failAdditions(m.items, err) }
+func (m *addTasks) Fail(err *problem.Error) { failAdditions(m.items, err) }
 
 func failAdditions(items []Addition, err *problem.Error) {
 	for i := range items {

@@ -62,7 +62,7 @@ func (it *settleItem) outlived(latest store.Millis) bool { return latest < it.un
 
 func (it *settleItem) refuse(err *problem.Error) { it.finish(func(r *Settled) { r.Err = err }) }
 
-func (m *settleHolds) fail(err *problem.Error) {
+func (m *settleHolds) Fail(err *problem.Error) {
 	for _, i := range m.items {
 		m.call.results[i].Err = err
 		m.call.Finish(1)
@@ -237,7 +237,7 @@ func (m *acksDone) answer() {
 }
 
 // fail answers what only the actor could: it is gone.
-func (m *acksDone) fail(*problem.Error) {
+func (m *acksDone) Fail(*problem.Error) {
 	for i := m.answered; i < len(m.statuses); i++ {
 		if m.statuses[i] == store.NotFound {
 			m.batch[i].refuse(problem.FromStore(store.ErrUnknown))

@@ -78,18 +78,18 @@ func (r *Topic) Cancelled(at store.Shard, holds ...EndedHold) {
 
 // Add sends tasks to their shards.
 func (r *Topic) Add(batch *AddBatch) {
-	r.rt.use(&r.active)
+	r.rt.use(&r.shared.active)
 	r.rt.send(r.pid, batch)
 }
 
-func (m *subscribe) fail(*problem.Error) {
+func (m *subscribe) Fail(*problem.Error) {
 	select {
 	case m.reply <- nil:
 	default: // it was answered before the panic
 	}
 }
 
-func (m *settleFrame) fail(err *problem.Error) {
+func (m *settleFrame) Fail(err *problem.Error) {
 	results := make([]Settled, len(m.settlements))
 	for i, a := range m.settlements {
 		results[i] = Settled{ID: a.ID, Token: a.Token, Kind: a.Kind, Err: err}

@@ -37,9 +37,9 @@ func (s *supervisor) open(c actor.Context, topic store.Topic) *Topic {
 		return ref
 	}
 	ref := &Topic{rt: s.runtime, ready: make(chan struct{}), turn: s.opened % Beats}
-	ref.settings = s.shards
-	ref.reachable = func(n int) bool { return ref.opened.Load() && ref.shard(n) != nil }
-	ref.config.Store(&topic)
+	ref.shared.settings = s.shards
+	ref.shared.reachable = func(n int) bool { return ref.opened.Load() && ref.shard(n) != nil }
+	ref.shared.config.Store(&topic)
 	s.opened++
 	name := fmt.Sprintf("%s-%d", topic.Name, s.opened)
 	ref.pid = actor.NewPID(c.Self().Address, c.Self().Id+"/"+name)

@@ -132,7 +132,7 @@ func (t *topicActor) limit() {
 // come back yet: the topic stays as it is until the configuration is looked at again.
 func (t *topicActor) reshape(c spawner, m *reshaped) {
 	defer close(m.done)
-	if m.topic == *t.ref.config.Load() {
+	if m.topic == *t.ref.shared.config.Load() {
 		return
 	}
 	last := *t.ref.layout.Load()
@@ -158,7 +158,7 @@ func (t *topicActor) reshape(c spawner, m *reshaped) {
 	for _, n := range fresh {
 		t.ref.place(n)
 	}
-	t.ref.config.Store(&m.topic)
+	t.ref.shared.config.Store(&m.topic)
 	t.configure(&configured{m.topic})
 }
 

@@ -254,7 +254,7 @@ func (t *topicLimits) tellFree(freed []store.Permit, waiting [][]string) {
 			continue
 		}
 		if there[node] == nil {
-			there[node] = &FreedNotice{Topic: t.ref.config.Load().Name}
+			there[node] = &FreedNotice{Topic: t.ref.shared.config.Load().Name}
 		}
 		there[node].Keys = append(there[node].Keys, key)
 	}
@@ -268,5 +268,5 @@ func (t *topicLimits) tellFree(freed []store.Permit, waiting [][]string) {
 
 func (t *topicLimits) noteLimits(err error) {
 	t.metrics.storeErrors.Inc()
-	t.log.Debug("store call about limits failed", "topic", t.ref.config.Load().Name, "err", err)
+	t.log.Debug("store call about limits failed", "topic", t.ref.shared.config.Load().Name, "err", err)
 }

@@ -64,7 +64,7 @@ type spawner interface {
 func (t *topicShards) spawn(c spawner, n int, at shardSlot) {
 	id := store.Shard{Topic: t.topic.Name, N: n}
 	saved := new(savedShard)
-	props := t.props(func() actor.Actor { return newShard(t.runtime, id, &t.ref.shardTopic, at, saved) })
+	props := t.props(func() actor.Actor { return newShard(t.runtime, id, &t.ref.shared, at, saved) })
 	if _, err := c.SpawnNamed(props, shardName(n)); err != nil {
 		panic(fmt.Sprintf("spawn shard %v: %v", id, err)) // names are ours: a bug
 	}

@@ -27,7 +27,7 @@ type topicState struct {
 }
 
 func newTopicState(rt *runtime, ref *Topic, by actor.Actor) *topicState {
-	topic := ref.config.Load()
+	topic := ref.shared.config.Load()
 	return &topicState{
 		runtime: rt,
 		ref:     ref,

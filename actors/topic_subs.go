@@ -73,7 +73,7 @@ func (t *topicSubs) subscribe(c actor.Context, m *subscribe) {
 	sub.budget = &budget{
 		most: int64(m.options.MaxBytes),
 		node: t.bodies,
-		size: &t.ref.bodies,
+		size: &t.ref.shared.bodies,
 		wake: func() { t.send(t.ref.pid, &roomInBytes{}) },
 	}
 	t.core.Subscribe(&dispatch.Subscription{

@@ -12,7 +12,7 @@ import (
 
 // Topic is how use cases reach a topic.
 type Topic struct {
-	shardTopic
+	shared        shardTopic
 	rt            *runtime
 	pid           *actor.PID
 	ready         chan struct{}          // closed once the shards can be sent to
@@ -40,10 +40,10 @@ func (c *companion) Get(newKept func() any) any {
 }
 
 // Config is the topic's configuration as this node goes by it. It does not change.
-func (r *Topic) Config() *store.Topic { return r.config.Load() }
+func (r *Topic) Config() *store.Topic { return r.shared.config.Load() }
 
 // LastUsed is when the topic was last used here, in Unix nanoseconds.
-func (r *Topic) LastUsed() int64 { return r.active.Load() }
+func (r *Topic) LastUsed() int64 { return r.shared.active.Load() }
 
 // Companion is what the use cases keep of the topic for as long as it is open, made on
 // first use.
@@ -67,7 +67,7 @@ func (r *Topic) tell(n int, m any) bool {
 // place tells a shard that hints of other nodes find it, and whether it is for this node
 // to own.
 func (r *Topic) place(n int) {
-	wanted := r.rt.fleet.Owns(store.Shard{Topic: r.config.Load().Name, N: n})
+	wanted := r.rt.fleet.Owns(store.Shard{Topic: r.shared.config.Load().Name, N: n})
 	r.tell(n, &placed{wanted: wanted})
 }
 
@@ -75,7 +75,7 @@ func (r *Topic) place(n int) {
 func (r *Topic) lookAgain() {
 	ctx, cancel := context.WithTimeout(context.Background(), storeRetry)
 	defer cancel()
-	if topic := r.config.Load().Name; r.rt.refresh(ctx, topic) != nil {
+	if topic := r.shared.config.Load().Name; r.rt.refresh(ctx, topic) != nil {
 		r.rt.log.Debug("topic not read again", "topic", topic)
 	}
 }

@@ -148,7 +148,7 @@ func (s *Topics) Stored(ctx context.Context, name string) (store.Topic, error) {
 	if !open {
 		return t, nil
 	}
-	was := ref.(*Topic).config.Load()
+	was := ref.(*Topic).shared.config.Load()
 	again, undone := restored(was, &t)
 	if !undone {
 		return t, nil
@@ -171,11 +171,11 @@ func (s *Topics) Configure(ctx context.Context, t store.Topic) error {
 		return nil
 	}
 	ref := open.(*Topic)
-	switch was := ref.config.Load(); {
+	switch was := ref.shared.config.Load(); {
 	case *was == t || replaced(was, &t): // another topic of that name: see CloseReplaced
 		return nil
 	case was.Active() == t.Active() && was.Former == t.Former:
-		ref.config.Store(&t)
+		ref.shared.config.Store(&t)
 		s.rt.send(ref.pid, &configured{topic: t})
 		return nil
 	}
@@ -238,7 +238,7 @@ func (s *Topics) CloseReplaced(ctx context.Context, topics []store.Topic) {
 		byName[topics[i].Name] = &topics[i]
 	}
 	s.Each(func(ref *Topic) {
-		was := ref.config.Load()
+		was := ref.shared.config.Load()
 		if t := byName[was.Name]; t == nil || replaced(was, t) {
 			s.closeIfReplaced(ctx, was)
 		}

@@ -42,7 +42,7 @@ func (s *Topics) listIdle(ctx context.Context) (idle []*Topic) {
 	var shards []store.Shard
 	s.Each(func(ref *Topic) {
 		if s.unused(ref) {
-			refs, shards = append(refs, ref), append(shards, place.Shards(ref.config.Load())...)
+			refs, shards = append(refs, ref), append(shards, place.Shards(ref.shared.config.Load())...)
 		}
 	})
 	stats, err := s.rt.CountsOf(ctx, shards)
@@ -56,7 +56,7 @@ func (s *Topics) listIdle(ctx context.Context) (idle []*Topic) {
 		}
 	}
 	for _, ref := range refs {
-		if needed[ref.config.Load().Name] {
+		if needed[ref.shared.config.Load().Name] {
 			ref.touch()
 		} else {
 			idle = append(idle, ref)
@@ -67,8 +67,8 @@ func (s *Topics) listIdle(ctx context.Context) (idle []*Topic) {
 
 // unused reports whether nobody has used a topic here for long. During a reshard it is in use.
 func (s *Topics) unused(ref *Topic) bool {
-	last := max(ref.touched.Load(), ref.active.Load())
-	return time.Since(time.Unix(0, last)) >= s.cfg.IdleAfter && ref.subscriptions.Load() == 0 && len(ref.config.Load().Spans()) == 1
+	last := max(ref.touched.Load(), ref.shared.active.Load())
+	return time.Since(time.Unix(0, last)) >= s.cfg.IdleAfter && ref.subscriptions.Load() == 0 && len(ref.shared.config.Load().Spans()) == 1
 }
 
 // needed reports whether a shard has tasks and is this node's, or should be.
@@ -80,7 +80,7 @@ func (s *Topics) needed(shard store.Shard, st *store.Stats) bool {
 func (s *Topics) closeIdle(ctx context.Context, ref *Topic) {
 	ctx, cancel := context.WithTimeout(ctx, closeTimeout)
 	defer cancel()
-	name := ref.config.Load().Name
+	name := ref.shared.config.Load().Name
 	unlock, err := s.locks.Lock(ctx, name)
 	if err != nil {
 		return
@@ -98,7 +98,7 @@ func (s *Topics) closeIdle(ctx context.Context, ref *Topic) {
 	}
 	ref.touch()
 	ref.closing.Store(false)
-	for _, shard := range place.Shards(ref.config.Load()) {
+	for _, shard := range place.Shards(ref.shared.config.Load()) {
 		ref.place(shard.N)
 	}
 }
@@ -119,7 +119,7 @@ func (s *Topics) unattended(ctx context.Context, ref *Topic) bool {
 // none of them then, and no task for this node.
 func (s *Topics) releaseClaims(ctx context.Context, ref *Topic) bool {
 	awaitAll(ctx, ref.release(nil))
-	shards := place.Shards(ref.config.Load())
+	shards := place.Shards(ref.shared.config.Load())
 	stats, err := s.rt.CountsOf(ctx, shards)
 	if err != nil {
 		return false
@@ -156,9 +156,8 @@ func (s *Topics) inUse(name string) (*Topic, bool) {
 // touch records that the topic is not idle.
 func (r *Topic) touch() { r.touched.Store(time.Now().UnixNano()) }
 
-func (m *askIdle) fail(*problem.Error)            { offer(m.reply, false) }
-func (m *describeShard) fail(*problem.Error)      { offer(m.reply, OwnedShard{}) }
-func (m *countSubscriptions) fail(*problem.Error) { offer(m.reply, 0) }
+func (m *askIdle) Fail(*problem.Error)            { offer(m.reply, false) }
+func (m *countSubscriptions) Fail(*problem.Error) { offer(m.reply, 0) }
 
 // offer answers on a channel with room for one answer, unless there is one.
 func offer[T any](reply chan T, v T) {

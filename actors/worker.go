@@ -62,7 +62,7 @@ func (w *worker) Receive(c actor.Context) {
 
 func (m *forget) confirm() { m.rt.send(m.sub.worker, &forgotten{m.shard}) }
 
-func (m *forget) fail(*problem.Error) { m.confirm() }
+func (m *forget) Fail(*problem.Error) { m.confirm() }
 
 // restart has the stream begin anew: the credit of what got lost in a panic is spent.
 func (w *worker) restart() {
@@ -72,7 +72,7 @@ func (w *worker) restart() {
 }
 
 func (w *worker) deliver(m *deliver) {
-	primary, topic := w.topic.clockOf(m.shard), w.topic.config.Load()
+	primary, topic := w.topic.clockOf(m.shard), w.topic.shared.config.Load()
 	now, latest := primary.Millis(), CeilMillis(primary.Latest())
 	deliveries := make([]Delivery, len(m.tasks))
 	tokens := make([]byte, 0, len(m.tasks)*tokenSize)
