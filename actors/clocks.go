@@ -3,16 +3,14 @@ package actors
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
 
+	"github.com/ddq-io/ddq/actors/clock"
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/store/place"
 )
 
 const (
-	// JumpPause is the least time between two reactions to clocks that jump.
-	JumpPause = time.Second
 	// ClockSpread is the difference between clocks of the store that is worth an alarm.
 	ClockSpread = 100 * time.Millisecond
 )
@@ -21,7 +19,7 @@ const (
 type Clocks struct {
 	rt     *runtime
 	topics *Topics
-	jumps  jumpLimit
+	jumps  clock.JumpLimit
 	apart  bool // see WatchSpread
 }
 
@@ -32,7 +30,7 @@ func (s *Clocks) Read(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.rt.clock.observe(sent, time.Now(), now)
+	s.rt.clock.Observe(sent, time.Now(), now)
 	return nil
 }
 
@@ -41,15 +39,15 @@ func (s *Clocks) Many() bool { return s.rt.manyClocks }
 
 // newShardClock returns the clock that the due times of a shard are on: the node's
 // where the store has one clock, else one that learns from calls about this shard.
-func (rt *runtime) newShardClock() *Clock {
+func (rt *runtime) newShardClock() *clock.Clock {
 	if rt.manyClocks {
-		return rt.clock.other()
+		return rt.clock.Other()
 	}
 	return rt.clock
 }
 
 // clockOf returns the clock that the due times of a shard are on.
-func (r *Topic) clockOf(n int) *Clock {
+func (r *Topic) clockOf(n int) *clock.Clock {
 	if c := r.layout.Load().at(n).clock; c != nil {
 		return c
 	}
@@ -75,7 +73,7 @@ func (r *Topic) Latest() time.Time {
 
 // Of returns the clock that stamps of a shard tell of, nil when nobody here
 // goes by it.
-func (s *Clocks) Of(shard store.Shard) *Clock {
+func (s *Clocks) Of(shard store.Shard) *clock.Clock {
 	if !s.rt.manyClocks {
 		return s.rt.clock
 	}
@@ -104,44 +102,10 @@ func (s *Clocks) NowAt(shard store.Shard) store.Millis {
 	return s.rt.clock.Millis()
 }
 
-// jumpLimit bounds what a node does about clocks that jump: every reaction reads the
-// windows of shards anew, which brings stamps, which may tell of jumps again.
-type jumpLimit struct {
-	mu   sync.Mutex
-	last time.Time // of the last reaction
-	due  int       // reactions that are still to come
-}
-
-// ask reports whether to react now. Each jump is reacted to at once, or when JumpPause
-// has passed, and once more after that: nodes tell an owner only what is due soon by
-// their clock, and others notice a jump later.
-func (l *jumpLimit) ask() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.due = 2
-	return l.take()
-}
-
-// again reports whether it is time for a reaction that is still to come.
-func (l *jumpLimit) again() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.take()
-}
-
-func (l *jumpLimit) take() bool {
-	if l.due == 0 || time.Since(l.last) < JumpPause {
-		return false
-	}
-	l.due--
-	l.last = time.Now()
-	return true
-}
-
 // onClockJump is called by whichever goroutine saw a clock of the store step.
 func (s *Clocks) onJump(by time.Duration) {
 	s.rt.metrics.clockJumps.Inc()
-	if !s.jumps.ask() {
+	if !s.jumps.Ask() {
 		return
 	}
 	s.rt.log.Warn("store clock jumped", "by", by)
@@ -150,7 +114,7 @@ func (s *Clocks) onJump(by time.Duration) {
 
 // LookForJumps reacts to jumps that came too soon after the last reaction.
 func (s *Clocks) LookForJumps(context.Context) {
-	if s.jumps.again() {
+	if s.jumps.Again() {
 		s.react()
 	}
 }
@@ -167,11 +131,11 @@ func (s *Clocks) Spread() time.Duration {
 	if !s.rt.manyClocks {
 		return 0
 	}
-	low, high := s.rt.clock.bounds()
+	low, high := s.rt.clock.Bounds()
 	s.topics.Each(func(ref *Topic) {
 		for _, p := range *ref.layout.Load() {
 			if p.clock != nil {
-				l, h := p.clock.bounds()
+				l, h := p.clock.Bounds()
 				low, high = max(low, l), min(high, h)
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/ddq-io/ddq/actors/clock"
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/store"
 )
@@ -19,7 +20,7 @@ func (s *Node) Config() *Config { return &s.cfg }
 func (s *Node) Store() store.Store { return s.rt.store }
 
 // Clock follows the store's clock; see NowAt for that of a shard.
-func (s *Node) Clock() *Clock { return s.rt.clock }
+func (s *Node) Clock() *clock.Clock { return s.rt.clock }
 
 // Topics are the topics that are open here.
 func (s *Node) Topics() *Topics { return s.topics }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/ddq-io/ddq/actors/clock"
 	"github.com/ddq-io/ddq/actors/dispatch"
 	"github.com/ddq-io/ddq/store"
 )
@@ -242,7 +243,7 @@ func register[C prometheus.Collector](reg prometheus.Registerer, c C) C {
 type observedStore struct {
 	store.Store
 	metrics *Metrics
-	clockOf func(store.Shard) *Clock // nil: nobody goes by it
+	clockOf func(store.Shard) *clock.Clock // nil: nobody goes by it
 }
 
 func (o observedStore) observe(call string, s store.Shard, items int, sent time.Time, stamp store.Stamp, err error) {
@@ -261,7 +262,7 @@ func (o observedStore) observeClock(s store.Shard, sent, received time.Time, sta
 		return
 	}
 	if c := o.clockOf(s); c != nil {
-		c.observe(sent, received, stamp.Now)
+		c.Observe(sent, received, stamp.Now)
 	}
 }
 

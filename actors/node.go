@@ -10,6 +10,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/ddq-io/ddq/actors/clock"
 	"github.com/ddq-io/ddq/actors/engine"
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/store"
@@ -40,7 +41,7 @@ func New(cfg Config, st store.Store, log *slog.Logger, reg prometheus.Registerer
 	rt := &runtime{name: cfg.Node, waiters: newWaiters(), metrics: m, log: log, random: rand.Float64}
 	s := &Node{rt: rt, cfg: cfg, topics: &Topics{rt: rt}, clocks: &Clocks{rt: rt}}
 	s.topics.cfg, s.topics.clocks, s.clocks.topics = &s.cfg, s.clocks, s.topics
-	rt.clock = newClock(s.clocks.onJump)
+	rt.clock = clock.New(s.clocks.onJump)
 	rt.store = observedStore{Store: st, metrics: m, clockOf: s.clocks.Of}
 	rt.bodies = &nodeBudget{most: int64(cfg.UnsentBytes), gauge: m.unsent}
 	rt.fleet = newMembership(cfg.Node)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
+	"github.com/ddq-io/ddq/actors/clock"
 	"github.com/ddq-io/ddq/actors/engine"
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/store"
@@ -18,7 +19,7 @@ import (
 type runtime struct {
 	name    string // of the node
 	store   store.Store
-	clock   *Clock // of the machine that has the topics
+	clock   *clock.Clock // of the machine that has the topics
 	wheel   *timer.Wheel
 	keeper  *keeper
 	fleet   *Membership

@@ -7,6 +7,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/ddq-io/ddq/actors/agenda"
+	"github.com/ddq-io/ddq/actors/clock"
 	"github.com/ddq-io/ddq/actors/engine"
 	"github.com/ddq-io/ddq/store"
 )
@@ -30,10 +31,10 @@ type shardState struct {
 	flushScheduled bool // a flushBatches is in the mailbox
 }
 
-func newShardState(rt *runtime, id store.Shard, ref *shardTopic, primary *Clock) shardState {
+func newShardState(rt *runtime, id store.Shard, ref *shardTopic, primary *clock.Clock) shardState {
 	return shardState{
 		runtime:    rt,
-		shardClock: shardClock{primary: primary, node: rt.clock, timers: rt.wheel, jumps: primary.jumped()},
+		shardClock: shardClock{primary: primary, node: rt.clock, timers: rt.wheel, jumps: primary.Jumped()},
 		id:         id,
 		ref:        ref,
 		topic:      ref.config.Load(),
@@ -44,7 +45,7 @@ func newShardState(rt *runtime, id store.Shard, ref *shardTopic, primary *Clock)
 // latest is a moment that neither the clock of the shard's primary has passed, nor that
 // of limits.
 func (b *shardState) latest() store.Millis {
-	return max(b.runtime.latest(), CeilMillis(b.primary.Latest()))
+	return max(b.runtime.latest(), clock.CeilMillis(b.primary.Latest()))
 }
 
 // post sends a message to the shard itself. Safe from any goroutine.

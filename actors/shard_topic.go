@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/ddq-io/ddq/actors/clock"
 	"github.com/ddq-io/ddq/store"
 )
 
@@ -28,5 +29,5 @@ type shardTopic struct {
 // shardSlot is a shard as its topic has it, over restarts of the actor.
 type shardSlot struct {
 	dozing *atomic.Bool // ticks are of no use to it
-	clock  *Clock       // that its due times are on
+	clock  *clock.Clock // that its due times are on
 }

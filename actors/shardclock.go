@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/ddq-io/ddq/actors/clock"
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/timer"
 )
@@ -12,8 +13,8 @@ import (
 // shardClock is the time of a shard, and its timers: due times and deadlines are on the
 // clock of the store's machine that has the shard.
 type shardClock struct {
-	primary *Clock         // that machine's
-	node    *Clock         // that the wheel goes by
+	primary *clock.Clock   // that machine's
+	node    *clock.Clock   // that the wheel goes by
 	timers  *timer.Wheel   // of the node
 	queues  []*timer.Queue // those that are open
 	ahead   int64          // ms that primary is ahead of node, as the queues go by
@@ -70,8 +71,8 @@ func (c *shardClock) aheadOfWheel() int64 {
 	if c.primary == c.node {
 		return 0
 	}
-	own, _ := c.primary.bounds()
-	wheel, _ := c.node.bounds()
+	own, _ := c.primary.Bounds()
+	wheel, _ := c.node.Bounds()
 	return int64(math.Floor(float64(own-wheel) / float64(time.Millisecond)))
 }
 
@@ -79,7 +80,7 @@ func (c *shardClock) aheadOfWheel() int64 {
 // jumped: at once, and once more with the next of the node's messages about jumps.
 func (c *shardClock) sawJump() bool {
 	c.follow()
-	if jumps := c.primary.jumped(); jumps != c.jumps {
+	if jumps := c.primary.Jumped(); jumps != c.jumps {
 		c.jumps, c.rereads = jumps, 2
 	}
 	if c.rereads == 0 {

@@ -13,6 +13,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/clock"
 	"github.com/ddq-io/ddq/actors/upkeep"
 	"github.com/ddq-io/ddq/api/service"
 	"github.com/ddq-io/ddq/store"
@@ -126,7 +127,7 @@ func (n *simNode) live() {
 	})
 	n.ticks(p.loadEvery, n.sys.LoadNow)
 	n.ticks(p.watchdog, n.sys.WatchNow)
-	n.ticks(actors.JumpPause, func() { n.sys.Clocks().LookForJumps(n.ctx) })
+	n.ticks(clock.JumpPause, func() { n.sys.Clocks().LookForJumps(n.ctx) })
 	for k := range p.workers {
 		n.s.after(n.s.between(0, 100*time.Millisecond), func() { n.s.startWorker(n, k) })
 	}
@@ -350,7 +351,9 @@ var errSimAway = errors.New("no way there")
 func (n *simNode) Describe(context.Context, actors.Member) (actors.PeerStatus, error) {
 	return actors.PeerStatus{}, errSimAway
 }
-func (n *simNode) Drain(context.Context, actors.Member, bool) error          { return errSimAway }
+
+func (n *simNode) Drain(context.Context, actors.Member, bool) error { return errSimAway }
+
 func (n *simNode) Release(context.Context, actors.Member, store.Shard) error { return errSimAway }
 
 // Subscribe opens a link.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/ddq-io/ddq/actors/clock"
 	"github.com/ddq-io/ddq/actors/dispatch"
 	"github.com/ddq-io/ddq/actors/ordered"
 	"github.com/ddq-io/ddq/store"
@@ -65,7 +66,7 @@ func (t *topicLimits) acquire(tickets []*dispatch.Ticket) {
 }
 
 // latest is a moment that the store's clock has not passed.
-func (rt *runtime) latest() store.Millis { return CeilMillis(rt.clock.Latest()) }
+func (rt *runtime) latest() store.Millis { return clock.CeilMillis(rt.clock.Latest()) }
 
 // acquisition asks for permits of keys first, then, for those that got one, of the
 // topic. It runs off the actor.

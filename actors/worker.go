@@ -6,6 +6,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
+	"github.com/ddq-io/ddq/actors/clock"
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/store"
 )
@@ -73,7 +74,7 @@ func (w *worker) restart() {
 
 func (w *worker) deliver(m *deliver) {
 	primary, topic := w.topic.clockOf(m.shard), w.topic.shared.config.Load()
-	now, latest := primary.Millis(), CeilMillis(primary.Latest())
+	now, latest := primary.Millis(), clock.CeilMillis(primary.Latest())
 	deliveries := make([]Delivery, len(m.tasks))
 	tokens := make([]byte, 0, len(m.tasks)*tokenSize)
 	for i, h := range m.tasks {

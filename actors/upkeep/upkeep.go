@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/clock"
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/store/place"
 )
@@ -49,7 +50,7 @@ func (s *Upkeep) Start() {
 	s.wg.Go(func() { every(ctx, followEvery, s.FollowTopics) })
 	s.wg.Go(func() { every(ctx, ChoresEvery, s.Chores) })
 	s.wg.Go(func() { every(ctx, ChoresEvery, s.node.Topics().CloseIdle) })
-	s.wg.Go(func() { every(ctx, actors.JumpPause, s.node.Clocks().LookForJumps) })
+	s.wg.Go(func() { every(ctx, clock.JumpPause, s.node.Clocks().LookForJumps) })
 	s.wg.Go(func() { s.indexShards(ctx) })
 	s.wg.Go(func() { s.beat(ctx) })
 	s.wg.Go(func() { s.watchWaiters(ctx) })

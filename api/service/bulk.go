@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/clock"
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/store/place"
@@ -84,7 +85,7 @@ func (s *BulkEditor) Reschedule(ctx context.Context, b Bulk, to Shift, progress 
 			return e
 		}
 		if at = w.At; at == 0 {
-			at = actors.CeilMillis(ref.Latest().Add(w.Delay))
+			at = clock.CeilMillis(ref.Latest().Add(w.Delay))
 		}
 	}
 	return s.run(ctx, b, progress, func(ctx context.Context, ref *actors.Topic, shard store.Shard, targets []target) (int64, error) {

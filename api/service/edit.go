@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/clock"
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/store/place"
@@ -155,7 +156,7 @@ func (e *editing) resolve(ref *actors.Topic) *problem.Error {
 		return err
 	}
 	if e.due = c.When.At; e.due == 0 {
-		e.due = actors.CeilMillis(ref.Latest().Add(c.When.Delay))
+		e.due = clock.CeilMillis(ref.Latest().Add(c.When.Delay))
 	}
 	return nil
 }

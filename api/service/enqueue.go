@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/clock"
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/store/place"
@@ -234,7 +235,7 @@ func (r *router) resolve(t *NewTask, topic *store.Topic) *problem.Error {
 	case t.When.At != 0:
 		t.Task.Due = t.When.At
 	case t.When.Delay > 0:
-		t.Task.Due = actors.CeilMillis(latest.Add(t.When.Delay))
+		t.Task.Due = clock.CeilMillis(latest.Add(t.When.Delay))
 	}
 	if t.Slack != 0 || t.Latest != 0 {
 		if err := r.smooth(t, topic, now); err != nil {

@@ -3,7 +3,7 @@ package service
 import (
 	"context"
 
-	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/clock"
 	"github.com/ddq-io/ddq/store"
 )
 
@@ -69,7 +69,7 @@ func (s *explainer) explain(ctx context.Context, found []Found) error {
 		}
 		for _, q := range f.rates() {
 			got := tokens[rates[q.Key]]
-			if next := actors.CeilMillis(got.First); got.First.After(got.Now) && next > f.NextToken {
+			if next := clock.CeilMillis(got.First); got.First.After(got.Now) && next > f.NextToken {
 				f.WaitingFor, f.NextToken = WaitsForRate, next
 			}
 		}

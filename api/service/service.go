@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/clock"
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/store"
 )
@@ -81,7 +82,7 @@ func (s *Service) Describe(ctx context.Context) (ServerStatus, error) {
 	if by := s.node.Clocks().Spread(); by > actors.ClockSpread {
 		status.Warnings = append(status.Warnings, actors.SpreadText(by))
 	}
-	if off := time.Until(s.node.Clock().Now()); off.Abs() > actors.ClockJump {
+	if off := time.Until(s.node.Clock().Now()); off.Abs() > clock.ClockJump {
 		status.Warnings = append(status.Warnings, fmt.Sprintf("the store's clock is %v off this node's", off.Round(time.Millisecond)))
 	}
 	return status, nil

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/clock"
 	"github.com/ddq-io/ddq/api/service"
 	"github.com/ddq-io/ddq/store"
 )
@@ -17,7 +17,7 @@ func (w *Ledger) EnqueueAt(at *Node, prefix string, n int, from time.Time, over 
 		tasks[i] = service.NewTask{
 			Topic: "mail",
 			Task:  store.Task{ID: fmt.Sprintf("%s-%d", prefix, i), MaxRetries: -1},
-			When:  service.When{At: actors.CeilMillis(from.Add(over * time.Duration(i+1) / time.Duration(n)))},
+			When:  service.When{At: clock.CeilMillis(from.Add(over * time.Duration(i+1) / time.Duration(n)))},
 		}
 	}
 	w.store(at, tasks)

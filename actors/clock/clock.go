@@ -1,4 +1,4 @@
-package actors
+package clock
 
 import (
 	"math"
@@ -20,7 +20,7 @@ const (
 // call was sent and before the reply came. The tightest bounds win, and widen
 // with age to allow for drift.
 //
-// A store on several machines has several clocks: see clocks.
+// A store on several machines has several clocks, one for each.
 //
 // It is safe for concurrent use.
 type Clock struct {
@@ -36,18 +36,20 @@ type Clock struct {
 	jumps  int           // steps beyond ClockJump
 }
 
-func newClock(onJump func(by time.Duration)) *Clock {
+// New returns a clock of which nothing was observed yet: it is the machine's. onJump, if
+// any, is told of steps beyond ClockJump, on the goroutine that observed them.
+func New(onJump func(by time.Duration)) *Clock {
 	return &Clock{base: time.Now(), onJump: onJump}
 }
 
-// other returns a clock of another machine of the store. It says what c says until
+// Other returns a clock of another machine of the store. It says what c says until
 // something of that machine was observed.
-func (c *Clock) other() *Clock {
+func (c *Clock) Other() *Clock {
 	return &Clock{base: c.base, first: c, onJump: c.onJump}
 }
 
-// observe records that the store's clock read now between sent and received.
-func (c *Clock) observe(sent, received, now time.Time) {
+// Observe records that the store's clock read now between sent and received.
+func (c *Clock) Observe(sent, received, now time.Time) {
 	storeNow := time.Duration(now.UnixNano())
 	low, high := storeNow-received.Sub(c.base), storeNow-sent.Sub(c.base)
 	if jumped := c.narrow(low, high, received.Sub(c.base)); jumped != 0 && c.onJump != nil {
@@ -80,19 +82,19 @@ func (c *Clock) narrow(low, high, at time.Duration) (jumped time.Duration) {
 // Now returns a moment that the store's clock has certainly reached, as far as
 // its drift is bounded. It is the clock that tasks become ready on.
 func (c *Clock) Now() time.Time {
-	low, _ := c.bounds()
+	low, _ := c.Bounds()
 	return c.at(low)
 }
 
 // Latest returns a moment that the store's clock has not passed yet. A delay
 // counted from it is never too short.
 func (c *Clock) Latest() time.Time {
-	_, high := c.bounds()
+	_, high := c.Bounds()
 	return c.at(high)
 }
 
-// bounds are the least and the greatest offset from monotonic time.
-func (c *Clock) bounds() (low, high time.Duration) {
+// Bounds are the least and the greatest offset from monotonic time.
+func (c *Clock) Bounds() (low, high time.Duration) {
 	c.mu.Lock()
 	low, high, anchor := c.low, c.high, c.anchor
 	c.mu.Unlock()
@@ -100,7 +102,7 @@ func (c *Clock) bounds() (low, high time.Duration) {
 	case anchor:
 		return low, high
 	case c.first != nil:
-		return c.first.bounds()
+		return c.first.Bounds()
 	}
 	off := time.Duration(time.Now().UnixNano()) - time.Since(c.base)
 	return off, off
@@ -110,8 +112,8 @@ func (c *Clock) at(offset time.Duration) time.Time {
 	return time.Unix(0, int64(offset+time.Since(c.base)))
 }
 
-// jumped returns how often the clock was seen to jump.
-func (c *Clock) jumped() int {
+// Jumped returns how often the clock was seen to jump.
+func (c *Clock) Jumped() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.jumps

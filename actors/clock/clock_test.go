@@ -1,4 +1,4 @@
-package actors
+package clock
 
 import (
 	"testing"
@@ -10,14 +10,14 @@ import (
 
 func TestClockBoundsTheStoresClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newClock(func(by time.Duration) { t.Errorf("jumped by %v", by) })
+		c := New(func(by time.Duration) { t.Errorf("jumped by %v", by) })
 		const ahead = 3 * time.Hour
 		for _, trip := range []time.Duration{40 * time.Millisecond, 2 * time.Millisecond, 90 * time.Millisecond} {
 			sent := time.Now()
 			time.Sleep(trip / 2)
 			read := time.Now().Add(ahead)
 			time.Sleep(trip / 2)
-			c.observe(sent, time.Now(), read)
+			c.Observe(sent, time.Now(), read)
 			truth := time.Now().Add(ahead)
 			if c.Now().After(truth) || c.Latest().Before(truth) {
 				t.Errorf("trip %v: %v is not within %v and %v", trip, truth, c.Now(), c.Latest())
@@ -33,12 +33,12 @@ func TestClockReportsJumps(t *testing.T) {
 	for _, step := range []time.Duration{time.Hour, -time.Hour, 600 * time.Millisecond} {
 		synctest.Test(t, func(t *testing.T) {
 			var jumped time.Duration
-			c := newClock(func(by time.Duration) { jumped = by })
+			c := New(func(by time.Duration) { jumped = by })
 			now := time.Now()
-			c.observe(now, now, now)
+			c.Observe(now, now, now)
 			time.Sleep(time.Second)
 			now = time.Now()
-			c.observe(now, now, now.Add(step))
+			c.Observe(now, now, now.Add(step))
 			if off := (jumped - step).Abs(); off > 5*time.Millisecond {
 				t.Errorf("step of %v reported as %v", step, jumped)
 			}
