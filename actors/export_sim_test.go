@@ -93,7 +93,7 @@ func (s SimNode) Abandon() {
 
 // What tickers do.
 
-func (s SimNode) Renew(ctx context.Context) { s.rt.keeper.renew(ctx) }
+func (s SimNode) Renew(ctx context.Context) { s.rt.keeper.Renew(ctx) }
 
 func (s SimNode) FollowView() {
 	s.rt.fleet.Update()
@@ -101,7 +101,8 @@ func (s SimNode) FollowView() {
 	s.topics.broadcast(&viewChanged{})
 }
 
-func (s SimNode) LoadNow()  { s.tickAll(&loadTick{}) }
+func (s SimNode) LoadNow() { s.tickAll(&loadTick{}) }
+
 func (s SimNode) WatchNow() { s.tickAll(&watchTick{}) }
 
 func (s SimNode) tickAll(m any) {

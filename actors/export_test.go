@@ -6,6 +6,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/ddq-io/ddq/actors/lease"
 	"github.com/ddq-io/ddq/store"
 )
 
@@ -22,7 +23,7 @@ type (
 const (
 	BodyOverhead        = bodyOverhead
 	ResolveFor          = resolveFor
-	Renewals            = renewals
+	Renewals            = lease.Renewals
 	WaitsForRate        = waitsForRate
 	WaitsForConcurrency = waitsForConcurrency
 	WaitsForOrder       = waitsForOrder
@@ -37,7 +38,7 @@ var (
 func (s *Node) Unsent() int64 { return s.rt.bodies.unsent.Load() }
 
 // Session is the node's.
-func (s *Node) Session() store.Session { return s.rt.keeper.session() }
+func (s *Node) Session() store.Session { return s.rt.keeper.Session() }
 
 // Broadcast tells every topic something.
 func (s *Node) Broadcast(m any) { s.topics.broadcast(m) }
@@ -69,15 +70,17 @@ func (s *Node) PanicTopic(topic string) {
 func (r *Topic) SetMeanBody(bytes int64) { r.shared.bodies.mean.Store(bytes) }
 
 // Rival is another process of a node's name, as far as the store sees it.
-type Rival struct{ *keeper }
+type Rival struct{ *lease.Keeper }
 
 func NewRival(st store.Store, log *slog.Logger, session store.Session) Rival {
-	return Rival{newKeeper(st, log, session)}
+	return Rival{lease.New(st, log, session)}
 }
 
-func (r Rival) Open(ctx context.Context) error { return r.open(ctx) }
-func (r Rival) Start()                         { r.start() }
-func (r Rival) Close()                         { r.close() }
+func (r Rival) Open(ctx context.Context) error { return r.Open(ctx) }
+
+func (r Rival) Start() { r.Start() }
+
+func (r Rival) Close() { r.Close() }
 
 // EndTopic has a topic's actor stop while calls may still have it, as an instant of its
 // deletion does.
@@ -97,5 +100,6 @@ func (s *Node) OnlyTopic() (ref *Topic) {
 func (s *Node) ShowView(change func(View) View) (back func()) { return s.rt.fleet.swap(change) }
 
 // WaitGauges and SubscriptionGauge are metrics of the node.
-func WaitGauges(m *Metrics) *prometheus.GaugeVec    { return m.waits }
+func WaitGauges(m *Metrics) *prometheus.GaugeVec { return m.waits }
+
 func SubscriptionGauge(m *Metrics) prometheus.Gauge { return m.subscriptions }

@@ -2,13 +2,9 @@ package actors
 
 import (
 	"fmt"
-	"time"
-)
 
-// RivalPatience is how long the session may be somebody else's before the process had
-// better start anew. A rival that ends, or a failover that is undone, is over by then.
-// Two processes that both live under one name take it from each other this often.
-const RivalPatience = 5 * time.Minute
+	"github.com/ddq-io/ddq/actors/lease"
+)
 
 // failingStore is a store that can fail for good, so that only opening it anew helps.
 type failingStore interface {
@@ -26,21 +22,11 @@ func (s *Node) Failed() error {
 			return err
 		}
 	}
-	if err := s.rt.keeper.stolen(RivalPatience); err != nil {
+	if err := s.rt.keeper.Stolen(lease.RivalPatience); err != nil {
 		return err
 	}
 	if who := s.rt.nurse.Sick(); who != "" {
 		return fmt.Errorf("an actor fails without end: %s", who)
 	}
 	return nil
-}
-
-// stolen returns an error once the session has been somebody else's for that long.
-func (k *keeper) stolen(long time.Duration) error {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.fatal == nil || time.Since(k.fatalAt) < long {
-		return nil
-	}
-	return fmt.Errorf("node %q: %w", k.node.Node, k.fatal)
 }

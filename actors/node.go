@@ -12,6 +12,7 @@ import (
 
 	"github.com/ddq-io/ddq/actors/clock"
 	"github.com/ddq-io/ddq/actors/engine"
+	"github.com/ddq-io/ddq/actors/lease"
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/timer"
@@ -47,15 +48,15 @@ func New(cfg Config, st store.Store, log *slog.Logger, reg prometheus.Registerer
 	rt.fleet = newMembership(cfg.Node)
 	rt.refresh = s.topics.Refresh
 	rt.nurse = engine.NewRestartStrategy(log, m.restarts.Inc, failLost)
-	rt.keeper = newKeeper(rt.store, log, store.Session{
+	rt.keeper = lease.New(rt.store, log, store.Session{
 		Node: cfg.Node, Start: store.NewToken(), TTL: cfg.LeaseTTL, Addr: cfg.Addr,
 	})
-	rt.keeper.onLost = func() { s.topics.broadcast(&leaseLost{}) }
-	rt.keeper.onBack = func() {
+	rt.keeper.OnLost = func() { s.topics.broadcast(&leaseLost{}) }
+	rt.keeper.OnBack = func() {
 		s.setAbsent(false)
 		s.topics.broadcast(&leaseBack{})
 	}
-	rt.keeper.onAbsent = func() { s.setAbsent(true) }
+	rt.keeper.OnAbsent = func() { s.setAbsent(true) }
 	return s
 }
 
@@ -77,7 +78,7 @@ func (s *Node) Start(ctx context.Context) error {
 	if err := s.enter(ctx); err != nil {
 		return err
 	}
-	s.rt.keeper.start()
+	s.rt.keeper.Start()
 	s.rt.pool = engine.NewPool()
 	s.rt.wheel = timer.New(timer.Config{Now: s.rt.clock.Now, Logger: s.rt.log})
 	s.engine = engine.New(s.rt.log, failLate)
@@ -98,7 +99,7 @@ func (s *Node) enter(ctx context.Context) error {
 	if err := s.clocks.Read(ctx); err != nil {
 		return fmt.Errorf("read the store's clock: %w", err)
 	}
-	if err := s.rt.keeper.open(ctx); err != nil {
+	if err := s.rt.keeper.Open(ctx); err != nil {
 		return fmt.Errorf("open the session of node %q: %w", s.rt.name, err)
 	}
 	s.started = time.Now()
@@ -165,7 +166,7 @@ func (s *Node) Stop(ctx context.Context) error {
 // end stops the actors and everything under them.
 func (s *Node) end() {
 	s.rt.root.PoisonFuture(s.topics.supervisor).Wait()
-	s.rt.keeper.close()
+	s.rt.keeper.Close()
 	s.rt.nurse.Close()
 	s.rt.wheel.Close()
 	s.rt.pool.Close()
@@ -194,8 +195,8 @@ func (s *Node) Ready() error {
 		return &problem.Error{Kind: problem.Unavailable, Reason: "STARTING", Message: "the node is not running"}
 	case s.rt.stopping.Load():
 		return problem.Draining()
-	case s.rt.keeper.err() != nil:
-		return problem.AsError(s.rt.keeper.err())
+	case s.rt.keeper.Err() != nil:
+		return problem.AsError(s.rt.keeper.Err())
 	}
 	if who := s.rt.nurse.Sick(); who != "" {
 		return &problem.Error{Kind: problem.Unavailable, Reason: "ACTOR_FAILING", Message: "an actor fails without end: " + who}

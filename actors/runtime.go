@@ -10,6 +10,7 @@ import (
 
 	"github.com/ddq-io/ddq/actors/clock"
 	"github.com/ddq-io/ddq/actors/engine"
+	"github.com/ddq-io/ddq/actors/lease"
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/timer"
@@ -21,7 +22,7 @@ type runtime struct {
 	store   store.Store
 	clock   *clock.Clock // of the machine that has the topics
 	wheel   *timer.Wheel
-	keeper  *keeper
+	keeper  *lease.Keeper
 	fleet   *Membership
 	waiters *Waiters
 	metrics *Metrics

@@ -113,7 +113,7 @@ func (c *claimer) stop() {
 
 // on tells the claim what happened, and carries out what follows.
 func (c *claimer) on(e agenda.ClaimEvent) {
-	e.Leased = c.keeper.err() == nil
+	e.Leased = c.keeper.Err() == nil
 	c.step(e)
 }
 
@@ -174,7 +174,7 @@ func (c *claimer) advance() {
 
 // ask asks the store for ownership. Refused, it answers after a pause.
 func (c *claimer) ask(effect agenda.ClaimEffect) {
-	session, pause := c.keeper.session(), claimRetry
+	session, pause := c.keeper.Session(), claimRetry
 	if !effect.Slow { // most are given up at once; the jitter keeps those of a dead node apart
 		pause = ownedRetry/2 + time.Duration(c.random()*float64(ownedRetry))
 	}
@@ -211,7 +211,7 @@ func (c *claimer) remind(ctx context.Context) {
 
 // check claims the shard if the store says that it is this node's.
 func (c *claimer) check() {
-	session := c.keeper.session()
+	session := c.keeper.Session()
 	c.calls.Run(func(ctx context.Context) {
 		m := &claimed{err: store.ErrOwned}
 		stats, err := c.store.Counts(ctx, []store.Shard{c.id})
@@ -226,7 +226,7 @@ func (c *claimer) onClaimed(m *claimed) {
 	e := agenda.ClaimEvent{Kind: agenda.ClaimGranted, Fence: m.fence}
 	switch {
 	case errors.Is(m.err, store.ErrSessionLost):
-		c.keeper.lost(m.err)
+		c.keeper.Lost(m.err)
 		e.Kind = agenda.ClaimUnleased
 	case errors.Is(m.err, store.ErrOwned):
 		e.Kind = agenda.ClaimRefused

@@ -58,7 +58,7 @@ func (t *topicLinks) openAll() {
 }
 
 func (t *topicLinks) open(sub *subscriber, m Member) {
-	if sub.options.LocalOnly || t.draining != nil || t.keeper.err() != nil || t.byKey[linkKey{sub.id, m.Name}] != nil {
+	if sub.options.LocalOnly || t.draining != nil || t.keeper.Err() != nil || t.byKey[linkKey{sub.id, m.Name}] != nil {
 		return
 	}
 	l := &link{topic: t.ref, pid: t.ref.pid, rt: t.runtime, sub: sub, node: m.Name}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/lease"
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/api/service"
 	"github.com/ddq-io/ddq/api/service/servicetest"
@@ -171,7 +172,7 @@ func TestAnotherClaimStopsTheShard(t *testing.T) {
 		if err := s.Node().Failed(); err != nil {
 			t.Errorf("failed while the other process may end: %v", err)
 		}
-		time.Sleep(actors.RivalPatience)
+		time.Sleep(lease.RivalPatience)
 		if err := s.Node().Failed(); !errors.Is(err, store.ErrSessionLost) {
 			t.Errorf("Failed = %v, want %v: only another start helps", err, store.ErrSessionLost)
 		}
@@ -185,7 +186,7 @@ func TestNodeFailsWithItsStoreOnly(t *testing.T) {
 			t.Errorf("healthy: %v", err)
 		}
 		f.Set(func(f *servicetest.FaultyStore) { f.Down = true })
-		time.Sleep(2 * actors.RivalPatience)
+		time.Sleep(2 * lease.RivalPatience)
 		if err := s.Node().Failed(); err != nil || s.Node().Ready() == nil {
 			t.Errorf("Failed = %v, Ready = %v while the store is away; want only the latter", err, s.Node().Ready())
 		}
