@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/api/service"
 	"github.com/ddq-io/ddq/api/service/servicetest"
 	"github.com/ddq-io/ddq/store"
@@ -16,7 +16,7 @@ func TestTasksOfOtherNodesCountForTheStreamToo(t *testing.T) {
 	servicetest.FleetBubble(t, []string{"a", "b"}, func(t *testing.T, f *servicetest.Fleet) {
 		a := f.Nodes["a"].Sys
 		time.Sleep(time.Second)
-		slow := subscribeSlowly(t, a, actors.SubscribeOptions{MaxInFlight: 1000, MaxBytes: 4 * mib}, 1000)
+		slow := subscribeSlowly(t, a, subscription.Options{MaxInFlight: 1000, MaxBytes: 4 * mib}, 1000)
 		const tasks = 60
 		for i := range tasks {
 			servicetest.EnqueueOne(t, a, service.NewTask{Topic: "t", When: service.When{Delay: time.Second},

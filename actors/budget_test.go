@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/api/service"
 	"github.com/ddq-io/ddq/api/service/servicetest"
 	"github.com/ddq-io/ddq/store"
@@ -17,11 +18,11 @@ const mib = 1 << 20
 // slowStream is a stream that takes deliveries and sends them when the test says so.
 type slowStream struct {
 	servicetest.Stream
-	unsent []actors.Delivery
+	unsent []subscription.Delivery
 	seen   map[string]int // deliveries by task
 }
 
-func subscribeSlowly(t *testing.T, s *service.Service, o actors.SubscribeOptions, credit int) *slowStream {
+func subscribeSlowly(t *testing.T, s *service.Service, o subscription.Options, credit int) *slowStream {
 	t.Helper()
 	slow := &slowStream{Stream: servicetest.Stream{T: t}, seen: make(map[string]int)}
 	o.Topic, o.Worker, o.TellsSent = "t", "slow", true
@@ -53,7 +54,7 @@ func (o *slowStream) gather() (bytes int64) {
 func (o *slowStream) send() (n int) {
 	for _, d := range o.unsent {
 		o.Sub.Sent(d.Bytes())
-		o.Settle(actors.SettleAck, d)
+		o.Settle(subscription.SettleAck, d)
 	}
 	n, o.unsent = len(o.unsent), nil
 	return n
@@ -101,7 +102,7 @@ func TestStreamThatIsNotReadCostsABoundedNumberOfBytes(t *testing.T) {
 	for _, delay := range []time.Duration{0, time.Second} {
 		t.Run(delay.String(), func(t *testing.T) {
 			servicetest.Bubble(t, largePayloads(), func(t *testing.T, s *service.Service) {
-				slow := subscribeSlowly(t, s, actors.SubscribeOptions{MaxInFlight: 10_000}, 10_000)
+				slow := subscribeSlowly(t, s, subscription.Options{MaxInFlight: 10_000}, 10_000)
 				enqueueLarge(t, s, 40, mib, delay)
 				time.Sleep(time.Minute)
 
@@ -124,7 +125,7 @@ func TestStreamThatIsNotReadCostsABoundedNumberOfBytes(t *testing.T) {
 
 func TestTaskLargerThanTheBudgetGoesAlone(t *testing.T) {
 	servicetest.Bubble(t, largePayloads(), func(t *testing.T, s *service.Service) {
-		slow := subscribeSlowly(t, s, actors.SubscribeOptions{MaxBytes: mib}, 100)
+		slow := subscribeSlowly(t, s, subscription.Options{MaxBytes: mib}, 100)
 		enqueueLarge(t, s, 5, 4*mib, time.Second)
 		time.Sleep(time.Minute)
 		slow.gather()
@@ -137,7 +138,7 @@ func TestTaskLargerThanTheBudgetGoesAlone(t *testing.T) {
 
 func TestTasksLargerThanThoseBeforeAreNotAllHeld(t *testing.T) {
 	servicetest.Bubble(t, largePayloads(), func(t *testing.T, s *service.Service) {
-		slow := subscribeSlowly(t, s, actors.SubscribeOptions{MaxInFlight: 10_000}, 10_000)
+		slow := subscribeSlowly(t, s, subscription.Options{MaxInFlight: 10_000}, 10_000)
 		enqueueLarge(t, s, 500, 100, time.Second)
 		time.Sleep(2 * time.Second)
 		slow.gather()
@@ -164,7 +165,7 @@ func TestManyStreamsThatAreNotReadLeaveRoomForOthers(t *testing.T) {
 	servicetest.Bubble(t, cfg, func(t *testing.T, s *service.Service) {
 		var slow []*slowStream
 		for range 8 {
-			slow = append(slow, subscribeSlowly(t, s, actors.SubscribeOptions{}, 1000))
+			slow = append(slow, subscribeSlowly(t, s, subscription.Options{}, 1000))
 		}
 		enqueueLarge(t, s, 80, mib, time.Second)
 		time.Sleep(time.Minute)
@@ -202,7 +203,7 @@ func TestManyStreamsThatAreNotReadLeaveRoomForOthers(t *testing.T) {
 
 func TestStreamThatEndsLeavesNoBytes(t *testing.T) {
 	servicetest.Bubble(t, largePayloads(), func(t *testing.T, s *service.Service) {
-		slow := subscribeSlowly(t, s, actors.SubscribeOptions{}, 100)
+		slow := subscribeSlowly(t, s, subscription.Options{}, 100)
 		enqueueLarge(t, s, 20, mib, 0)
 		slow.gather()
 		if s.Node().Unsent() == 0 {
@@ -222,7 +223,7 @@ func TestStreamThatEndsLeavesNoBytes(t *testing.T) {
 func TestPollTakesNoMoreThanItsBytes(t *testing.T) {
 	servicetest.Bubble(t, largePayloads(), func(t *testing.T, s *service.Service) {
 		enqueueLarge(t, s, 20, mib, 0)
-		got, err := s.Delivery.Retrieve(t.Context(), actors.SubscribeOptions{Topic: "t", MaxBytes: 2 * mib}, 100, time.Second)
+		got, err := s.Delivery.Retrieve(t.Context(), subscription.Options{Topic: "t", MaxBytes: 2 * mib}, 100, time.Second)
 		if err != nil {
 			t.Fatal(err)
 		}

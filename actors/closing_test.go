@@ -7,6 +7,7 @@ import (
 
 	"github.com/ddq-io/ddq/actors"
 	"github.com/ddq-io/ddq/actors/problem"
+	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/api/service"
 	"github.com/ddq-io/ddq/api/service/servicetest"
 	"github.com/ddq-io/ddq/store"
@@ -29,7 +30,7 @@ func TestSubscribersOfADeletedTopicAreTold(t *testing.T) {
 		again := servicetest.Subscribe(t, b, "mail", 10) // as a worker does
 		servicetest.EnqueueOne(t, a, servicetest.After("mail", "a", 0))
 		servicetest.Idle(3 * time.Second)
-		again.Settle(actors.SettleAck, again.TakeOne())
+		again.Settle(subscription.SettleAck, again.TakeOne())
 	})
 }
 
@@ -67,10 +68,10 @@ func TestCallsThatMeetTheEndOfATopicAreAnswered(t *testing.T) {
 		case <-time.After(time.Minute):
 			t.Error("enqueue after the end is not answered")
 		}
-		if _, err := ref.Subscribe(t.Context(), actors.SubscribeOptions{Topic: "mail", Worker: "w"}, &servicetest.Stream{T: t}); !isClosed(err) {
+		if _, err := ref.Subscribe(t.Context(), subscription.Options{Topic: "mail", Worker: "w"}, &servicetest.Stream{T: t}); !isClosed(err) {
 			t.Errorf("subscribe: %v", err)
 		}
-		w.Sub.Settle(7, []actors.Settlement{{Kind: actors.SettleAck, ID: "x"}})
+		w.Sub.Settle(7, []subscription.Settlement{{Kind: subscription.SettleAck, ID: "x"}})
 		servicetest.Idle(time.Second)
 		if got := w.TakeSettled(); len(got) != 1 || !isClosed(got[0].Err) {
 			t.Errorf("settled: %+v", got)
@@ -87,4 +88,5 @@ func isClosed(err error) bool {
 type outcome struct{ err *problem.Error }
 
 func (o *outcome) Added(*store.Task, store.AddResult) {}
-func (o *outcome) Refused(err *problem.Error)         { o.err = err }
+
+func (o *outcome) Refused(err *problem.Error) { o.err = err }

@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/ddq-io/ddq/actors/subscription"
 )
 
 // What the checks of a simulation read of the actors, all of it. Nothing runs meanwhile.
@@ -30,7 +32,7 @@ type SubPeek struct {
 	Max, Credit, InFlight int
 	OnDemand              bool
 	Assigned, Unsent      int64 // of its byte budget
-	Out                   Outbox
+	Out                   subscription.Outbox
 }
 
 func (p TopicPeek) Name() string { return p.t.topic.Name }
@@ -38,7 +40,7 @@ func (p TopicPeek) Name() string { return p.t.topic.Name }
 func (p TopicPeek) Subs() (all []SubPeek) {
 	for _, s := range p.t.core.Accounts() {
 		sub := p.t.subs.byID[s.ID]
-		all = append(all, SubPeek{s.ID, s.Max, s.Credit, s.InFlight, sub.options.OnDemand, sub.budget.assigned.Load(), sub.budget.unsent.Load(), sub.out})
+		all = append(all, SubPeek{s.ID, s.Max, s.Credit, s.InFlight, sub.Options.OnDemand, sub.Budget.Assigned.Load(), sub.Budget.Unsent.Load(), sub.Out})
 	}
 	return all
 }

@@ -7,13 +7,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/ddq-io/ddq/actors/lease"
+	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/store"
 )
 
 // What tests of whole nodes see of the insides of actors.
 
 type (
-	BodySize      = bodySize
+	BodySize      = subscription.BodySize
 	ViewChanged   = viewChanged
 	SeqSeen       = seqSeen
 	ShardOwned    = shardOwned
@@ -21,7 +22,7 @@ type (
 )
 
 const (
-	BodyOverhead        = bodyOverhead
+	BodyOverhead        = subscription.BodyOverhead
 	ResolveFor          = resolveFor
 	Renewals            = lease.Renewals
 	WaitsForRate        = waitsForRate
@@ -30,12 +31,12 @@ const (
 )
 
 var (
-	DecodeToken = decodeToken
+	DecodeToken = subscription.DecodeToken
 	Sleep       = sleep
 )
 
 // Unsent is how many bytes of bodies the node has held and not sent.
-func (s *Node) Unsent() int64 { return s.rt.bodies.unsent.Load() }
+func (s *Node) Unsent() int64 { return s.rt.bodies.Unsent.Load() }
 
 // Session is the node's.
 func (s *Node) Session() store.Session { return s.rt.keeper.Session() }
@@ -67,7 +68,7 @@ func (s *Node) PanicTopic(topic string) {
 }
 
 // SetMeanBody has the topic believe in a size of bodies.
-func (r *Topic) SetMeanBody(bytes int64) { r.shared.bodies.mean.Store(bytes) }
+func (r *Topic) SetMeanBody(bytes int64) { r.shared.bodies.Mean.Store(bytes) }
 
 // Rival is another process of a node's name, as far as the store sees it.
 type Rival struct{ *lease.Keeper }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/api/service"
 	"github.com/ddq-io/ddq/api/service/servicetest"
 	"github.com/ddq-io/ddq/store"
@@ -17,7 +18,7 @@ func TestHoldInThePlaceOfAnotherMakesRoom(t *testing.T) {
 	servicetest.Bubble(t, actors.Config{}, func(t *testing.T, s *service.Service) {
 		const room = 2
 		worker := &servicetest.Stream{T: t}
-		sub, err := s.Delivery.Subscribe(t.Context(), actors.SubscribeOptions{Topic: "mail", Worker: "w", MaxInFlight: room}, worker)
+		sub, err := s.Delivery.Subscribe(t.Context(), subscription.Options{Topic: "mail", Worker: "w", MaxInFlight: room}, worker)
 		if err != nil {
 			t.Fatal(err)
 		}

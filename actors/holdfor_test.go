@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/api/service/servicetest"
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/store/memstore"
@@ -68,20 +69,20 @@ func TestHoldLastsAsLongAsTheWorkerIsTold(t *testing.T) {
 			servicetest.EnqueueOne(t, s, servicetest.After("mail", delay.String(), delay))
 			time.Sleep(2 * time.Second)
 			d := w.TakeOne()
-			w.Settle(actors.SettleAck, d)
+			w.Settle(subscription.SettleAck, d)
 			if left := d.Deadline.Time().Sub(w.At[len(w.At)-1]); d.HoldFor > left {
 				t.Errorf("due in %v: %v is left of the hold, and the worker is told %v", delay, left, d.HoldFor)
 			}
-			w.Settle(actors.SettleExtend, d)
+			w.Settle(subscription.SettleExtend, d)
 			time.Sleep(time.Second)
 			if r := w.TakeSettled()[0]; r.HoldFor > s.Node().Config().Topic.Visibility-40*time.Millisecond {
 				t.Errorf("extended by %v with an answer 40ms later, and the worker is told %v", s.Node().Config().Topic.Visibility, r.HoldFor)
 			}
-			w.Settle(actors.SettleAck, d)
+			w.Settle(subscription.SettleAck, d)
 			if left := d.Deadline.Time().Sub(w.At[len(w.At)-1]); d.HoldFor > left {
 				t.Errorf("due in %v: %v is left of the hold, and the worker is told %v", delay, left, d.HoldFor)
 			}
-			w.Settle(actors.SettleExtend, d)
+			w.Settle(subscription.SettleExtend, d)
 			asked := time.Now()
 			time.Sleep(time.Second)
 			if r := w.TakeSettled()[0]; r.HoldFor > s.Node().Config().Topic.Visibility {

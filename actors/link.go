@@ -5,6 +5,8 @@ import (
 	"sync/atomic"
 
 	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/ddq-io/ddq/actors/subscription"
 )
 
 // link is a subscription of this node's worker at another node. The topic actor
@@ -13,7 +15,7 @@ type link struct {
 	topic  *Topic
 	pid    *actor.PID // of the topic
 	rt     *runtime
-	sub    *subscriber
+	sub    *subscription.Subscriber
 	node   string
 	remote RemoteSubscription
 
@@ -33,29 +35,29 @@ func (l *link) Opened() { l.rt.send(l.pid, &linkOpened{l}) }
 func (l *link) Demand(ready, returned int) { l.rt.send(l.pid, &linkDemand{l, ready, returned}) }
 
 // Await returns once the worker's stream has room for more, or with ctx.
-func (l *link) Await(ctx context.Context) { l.sub.budget.wait(ctx) }
+func (l *link) Await(ctx context.Context) { l.sub.Budget.Wait(ctx) }
 
 // Closed says that nothing more comes.
 func (l *link) Closed(err error) { l.rt.send(l.pid, &linkClosed{l, err}) }
 
 // Deliver passes tasks to their shards, which register the holds.
-func (l *link) Deliver(tasks []Delivery) {
+func (l *link) Deliver(tasks []subscription.Delivery) {
 	bytes := int64(0)
 	for _, d := range tasks {
-		bytes += bodyBytes(d.Task)
+		bytes += subscription.BodyBytes(d.Task)
 	}
-	l.sub.budget.charge(bytes)
-	l.topic.shared.bodies.learn(int64(len(tasks)), bytes)
+	l.sub.Budget.Charge(bytes)
+	l.topic.shared.bodies.Learn(int64(len(tasks)), bytes)
 	if later := l.deliver(tasks); len(later) > 0 {
 		l.rt.pool.Run(func() { // the other node knows of shards that this one does not
 			l.topic.lookAgain()
 			dropped := l.deliver(later)
 			for _, d := range dropped {
-				l.sub.budget.sent(bodyBytes(d.Task))
+				l.sub.Budget.Sent(subscription.BodyBytes(d.Task))
 				l.rt.log.Error("task of an unknown shard dropped", "topic", d.Topic, "task", d.Task.ID, "node", l.node)
 			} // its hold runs out
 			if len(dropped) > 0 {
-				l.rt.send(l.pid, &refunded{sub: l.sub.id, n: len(dropped)})
+				l.rt.send(l.pid, &refunded{sub: l.sub.ID, n: len(dropped)})
 			}
 		})
 	}
@@ -64,11 +66,11 @@ func (l *link) Deliver(tasks []Delivery) {
 }
 
 // deliver returns the tasks of shards that this node has not.
-func (l *link) deliver(tasks []Delivery) (rest []Delivery) {
+func (l *link) deliver(tasks []subscription.Delivery) (rest []subscription.Delivery) {
 	shards := *l.topic.layout.Load()
-	byShard := make([][]Delivery, len(shards))
+	byShard := make([][]subscription.Delivery, len(shards))
 	for _, d := range tasks {
-		if n, _, ok := decodeToken(d.Token); ok && shards.at(n).pid != nil {
+		if n, _, ok := subscription.DecodeToken(d.Token); ok && shards.at(n).pid != nil {
 			byShard[n] = append(byShard[n], d)
 		} else {
 			rest = append(rest, d)
@@ -83,9 +85,9 @@ func (l *link) deliver(tasks []Delivery) (rest []Delivery) {
 }
 
 // Cancel passes on what the other node says of tasks that it holds for this one.
-func (l *link) Cancel(asks []CancelAsk) {
+func (l *link) Cancel(asks []subscription.CancelAsk) {
 	for _, a := range asks {
-		if n, token, ok := decodeToken(a.Token); ok {
+		if n, token, ok := subscription.DecodeToken(a.Token); ok {
 			l.topic.tell(n, &cancelHolds{holds: []EndedHold{{a.ID, token}}})
 		}
 	}

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/api/service/servicetest"
 )
 
@@ -23,7 +23,7 @@ func TestTasksOfShardsThatNobodyKnowsKeepNoRoom(t *testing.T) {
 		for round := range 60 {
 			servicetest.Idle(2 * time.Second)
 			for _, d := range w.Take() {
-				w.Settle(actors.SettleAck, d)
+				w.Settle(subscription.SettleAck, d)
 				_ = w.Sub.Grant(1)
 				seen++
 			}

@@ -1,14 +1,12 @@
 package actors
 
 import (
-	"sync/atomic"
 	"time"
-
-	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/ddq-io/ddq/actors/agenda"
 	"github.com/ddq-io/ddq/actors/dispatch"
 	"github.com/ddq-io/ddq/actors/problem"
+	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/store"
 )
 
@@ -81,12 +79,12 @@ type (
 	}
 	// subscribe, from the node.
 	subscribe struct {
-		options SubscribeOptions
-		out     Outbox
-		reply   chan *subscriber // buffered; nil: the topic was closed
+		options subscription.Options
+		out     subscription.Outbox
+		reply   chan *subscription.Subscriber // buffered; nil: the topic was closed
 	}
 	// abandoned, from the node: nobody waits for this subscription any more.
-	abandoned struct{ reply chan *subscriber }
+	abandoned struct{ reply chan *subscription.Subscriber }
 	// grant and unsubscribe, from a Subscription.
 	grant struct {
 		sub int64
@@ -94,7 +92,7 @@ type (
 	}
 	unsubscribe struct {
 		sub         int64
-		undelivered []Delivery
+		undelivered []subscription.Delivery
 	}
 	// drainTopic, from the node: hand out nothing more, tell the subscriptions, and
 	// close done once nothing is in flight.
@@ -137,7 +135,7 @@ type (
 	addTasks struct{ items []Addition }
 	// holdTasks, from the topic.
 	holdTasks struct {
-		sub        *subscriber
+		sub        *subscription.Subscriber
 		tasks      []store.Entry
 		admissions []*dispatch.Admission // nil: none of them is under limits
 		counted    bool                  // see core.count
@@ -151,7 +149,7 @@ type (
 	// that stops or panics instead gives it nothing more either, so that is confirmed.
 	forget struct {
 		rt    *runtime
-		sub   *subscriber
+		sub   *subscription.Subscriber
 		shard int
 	}
 	// pendingChanged, from the node: tasks became pending or moved, by one store call.
@@ -180,8 +178,8 @@ type (
 	cancelHolds struct{ holds []EndedHold }
 	// heldElsewhere, from a link: the shard's owner holds these for a subscription.
 	heldElsewhere struct {
-		sub   *subscriber
-		tasks []Delivery
+		sub   *subscription.Subscriber
+		tasks []subscription.Delivery
 	}
 	// seqSeen, from the node: the seq that the store has, and whether it has no task
 	// to deliver or to watch.
@@ -305,45 +303,26 @@ type (
 	// deliver, from a shard: tasks held for this subscription.
 	deliver struct {
 		shard int
-		tasks []heldTask
+		tasks []subscription.HeldTask
 	}
 	// settleFrame, from a Subscription: settlements under a sequence.
 	settleFrame struct {
 		sequence    uint64
-		settlements []Settlement
-		out         Outbox
+		settlements []subscription.Settlement
+		out         subscription.Outbox
 	}
 	// ended, from the topic: the stream is gone; give back what it left.
 	ended struct {
-		undelivered []Delivery
+		undelivered []subscription.Delivery
 		shards      []int // of which to await forgotten
 	}
 	// forgotten, about a shard: nothing more comes from it. It may come twice.
 	forgotten struct{ shard int }
 	// cancelAsked, from a shard: of a task that this subscription has.
-	cancelAsked struct{ ask CancelAsk }
+	cancelAsked struct{ ask subscription.CancelAsk }
 	// drainWorker, from the topic.
 	drainWorker struct{ grace time.Duration }
 )
-
-// subscriber is a subscription as the actors share it. Immutable but for gone and budget.
-type subscriber struct {
-	id      int64
-	options SubscribeOptions
-	worker  *actor.PID
-	out     Outbox
-	node    string      // this one
-	party   string      // see topicSubs.told
-	gone    atomic.Bool // the stream ended: hold nothing more for it
-	budget  *budget
-}
-
-// heldTask is a task just held, on its way to a worker.
-type heldTask struct {
-	task     *store.Task
-	token    store.Token
-	deadline store.Millis
-}
 
 // failer is a message that callers wait on. It is told when it was lost.
 type failer interface{ Fail(err *problem.Error) }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ddq-io/ddq/actors/clock"
 	"github.com/ddq-io/ddq/actors/dispatch"
+	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/store"
 )
 
@@ -111,11 +112,11 @@ func (m *Metrics) observeLateness(t *store.Task, now store.Millis) {
 	}
 }
 
-func (m *Metrics) countNack(ask *Settlement, dead bool) {
+func (m *Metrics) countNack(ask *subscription.Settlement, dead bool) {
 	switch {
 	case dead:
 		m.dead.Inc()
-	case ask.Kind == SettleRelease:
+	case ask.Kind == subscription.SettleRelease:
 		m.released.Inc()
 	default:
 		m.retried.Inc()

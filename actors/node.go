@@ -14,6 +14,7 @@ import (
 	"github.com/ddq-io/ddq/actors/engine"
 	"github.com/ddq-io/ddq/actors/lease"
 	"github.com/ddq-io/ddq/actors/problem"
+	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/timer"
 )
@@ -44,7 +45,7 @@ func New(cfg Config, st store.Store, log *slog.Logger, reg prometheus.Registerer
 	s.topics.cfg, s.topics.clocks, s.clocks.topics = &s.cfg, s.clocks, s.topics
 	rt.clock = clock.New(s.clocks.onJump)
 	rt.store = observedStore{Store: st, metrics: m, clockOf: s.clocks.Of}
-	rt.bodies = &nodeBudget{most: int64(cfg.UnsentBytes), gauge: m.unsent}
+	rt.bodies = &subscription.NodeBudget{Most: int64(cfg.UnsentBytes), Gauge: m.unsent}
 	rt.fleet = newMembership(cfg.Node)
 	rt.refresh = s.topics.Refresh
 	rt.nurse = engine.NewRestartStrategy(log, m.restarts.Inc, failLost)

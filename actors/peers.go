@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/store"
 )
 
@@ -68,7 +69,7 @@ type Peers interface {
 	Notify(to Member, n Notice)
 	// Subscribe opens a subscription to the shards that a node owns, with credit on
 	// demand. When it cannot, link.Closed says so, now or later.
-	Subscribe(to Member, o SubscribeOptions, link Link) RemoteSubscription
+	Subscribe(to Member, o subscription.Options, link Link) RemoteSubscription
 	// Keep says who the other members are. What is kept for nodes that are none,
 	// such as connections, is given up.
 	Keep(others []Member)
@@ -98,12 +99,12 @@ type Link interface {
 	// Opened comes first, unless Closed does.
 	Opened()
 	// Deliver takes tasks that the other node holds for this subscription.
-	Deliver(tasks []Delivery)
+	Deliver(tasks []subscription.Delivery)
 	// Demand says how many tasks are ready there without credit, and how much
 	// credit came back unused.
 	Demand(ready, returned int)
 	// Cancel says that the cancellation of tasks was asked for.
-	Cancel(asks []CancelAsk)
+	Cancel(asks []subscription.CancelAsk)
 	// Closed comes last.
 	Closed(err error)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/api/service"
 	"github.com/ddq-io/ddq/api/service/servicetest"
 	"github.com/ddq-io/ddq/store"
@@ -25,7 +26,7 @@ func panicTopic(s *service.Service, topic string) { s.Node().PanicTopic(topic) }
 func subscribeFew(t *testing.T, s *service.Service, topic string, n int) *servicetest.Stream {
 	t.Helper()
 	o := &servicetest.Stream{T: t}
-	sub, err := s.Delivery.Subscribe(t.Context(), actors.SubscribeOptions{Topic: topic, Worker: "w", MaxInFlight: n}, o)
+	sub, err := s.Delivery.Subscribe(t.Context(), subscription.Options{Topic: topic, Worker: "w", MaxInFlight: n}, o)
 	if err != nil {
 		t.Fatalf("subscribe: %v", err)
 	}
@@ -58,7 +59,7 @@ func TestPanicOfAShardKeepsTheRoomOfItsSubscriptions(t *testing.T) {
 		panicShard(s, "mail", 0)
 		time.Sleep(time.Second)
 		for _, d := range got {
-			w.Settle(actors.SettleAck, d)
+			w.Settle(subscription.SettleAck, d)
 			w.Sub.Grant(1)
 		}
 		time.Sleep(time.Second)
@@ -100,7 +101,7 @@ func TestHoldsOfAnEarlierIncarnationGoBack(t *testing.T) {
 				if d.Task.Attempt != 1 {
 					t.Errorf("attempt %d, want 1: no worker has seen the first", d.Task.Attempt)
 				}
-				w.Settle(actors.SettleAck, d)
+				w.Settle(subscription.SettleAck, d)
 				w.Sub.Grant(1)
 				time.Sleep(time.Second)
 				checkRoom(t, s, w, 4)
@@ -147,11 +148,11 @@ func TestAckOfAnEarlierIncarnationIsAnswered(t *testing.T) {
 		w := subscribeFew(t, s, "mail", 1)
 		servicetest.EnqueueOne(t, s, servicetest.After("mail", "a", 0))
 		d := w.TakeOne()
-		w.Settle(actors.SettleAck, d)
+		w.Settle(subscription.SettleAck, d)
 		w.TakeSettled()
 		arrive := make(chan struct{})
 		f.Set(func(f *servicetest.FaultyStore) { f.Late = map[string]chan struct{}{"ack": arrive} })
-		w.Settle(actors.SettleAck, d)
+		w.Settle(subscription.SettleAck, d)
 		synctest.Wait()
 		panicShard(s, "mail", 0)
 		time.Sleep(time.Millisecond)
@@ -201,7 +202,7 @@ func TestPanicOfATopicUnderLimitsKeepsTheNode(t *testing.T) {
 				f.Set(func(f *servicetest.FaultyStore) { f.Late = map[string]chan struct{}{call: arrive} })
 				servicetest.EnqueueOne(t, s, servicetest.After("mail", "a", 0))
 				for _, d := range w.Take() {
-					w.Settle(actors.SettleAck, d)
+					w.Settle(subscription.SettleAck, d)
 				}
 				synctest.Wait()
 				panicTopic(s, "mail")
@@ -214,7 +215,7 @@ func TestPanicOfATopicUnderLimitsKeepsTheNode(t *testing.T) {
 				for range 2 {
 					time.Sleep(time.Second)
 					for _, d := range w.Take() {
-						w.Settle(actors.SettleAck, d)
+						w.Settle(subscription.SettleAck, d)
 					}
 				}
 				time.Sleep(time.Second)
@@ -279,7 +280,7 @@ type panickyStream struct {
 	panicked bool
 }
 
-func (o *panickyStream) Deliver(d []actors.Delivery) bool {
+func (o *panickyStream) Deliver(d []subscription.Delivery) bool {
 	if !o.panicked {
 		o.panicked = true
 		panic("no delivery")
@@ -292,7 +293,7 @@ func (o *panickyStream) Deliver(d []actors.Delivery) bool {
 func TestPanicOfAWorkerBeginsItsStreamAnew(t *testing.T) {
 	servicetest.Bubble(t, actors.Config{Topic: store.Topic{Shards: 1}}, func(t *testing.T, s *service.Service) {
 		w := &panickyStream{Stream: &servicetest.Stream{T: t}}
-		sub, err := s.Delivery.Subscribe(t.Context(), actors.SubscribeOptions{Topic: "mail", Worker: "w", MaxInFlight: 1}, w)
+		sub, err := s.Delivery.Subscribe(t.Context(), subscription.Options{Topic: "mail", Worker: "w", MaxInFlight: 1}, w)
 		if err != nil {
 			t.Fatal(err)
 		}

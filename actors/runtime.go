@@ -12,6 +12,7 @@ import (
 	"github.com/ddq-io/ddq/actors/engine"
 	"github.com/ddq-io/ddq/actors/lease"
 	"github.com/ddq-io/ddq/actors/problem"
+	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/timer"
 )
@@ -30,7 +31,7 @@ type runtime struct {
 	root    *actor.RootContext
 	nurse   *engine.RestartStrategy
 	pool    *engine.Pool
-	bodies  *nodeBudget
+	bodies  *subscription.NodeBudget
 	random  func() float64 // in [0, 1)
 	lastSub atomic.Int64   // id of the last subscription: no two of the process have the same
 

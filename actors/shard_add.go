@@ -7,6 +7,7 @@ import (
 
 	"github.com/ddq-io/ddq/actors/engine"
 	"github.com/ddq-io/ddq/actors/problem"
+	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/store"
 )
 
@@ -15,7 +16,7 @@ type Addition struct {
 	Task *store.Task
 	To   Asker
 	Call *Countdown
-	sub  *subscriber // whose credit is reserved for it; nil: none
+	sub  *subscription.Subscriber // whose credit is reserved for it; nil: none
 }
 
 // Asker is told what became of a task that it asked for: one of the two, once, from any
@@ -78,14 +79,14 @@ func newAdder(s *shard) adder {
 func (a *adder) add(items []Addition) {
 	for _, it := range items {
 		if it.sub != nil {
-			a.report.assign(it.sub.id, 1)
+			a.report.assign(it.sub.ID, 1)
 		}
 		switch {
 		case it.Task.Key != nil:
 			a.keyed.Waiting = append(a.keyed.Waiting, it)
 		case it.sub == nil:
 			a.adds.Waiting = append(a.adds.Waiting, it)
-		case a.claim.owned() && !it.sub.gone.Load() && !it.sub.budget.full():
+		case a.claim.owned() && !it.sub.Gone.Load() && !it.sub.Budget.Full():
 			a.holdNews.Waiting = append(a.holdNews.Waiting, it)
 		default:
 			a.addUnheld(it)
@@ -167,7 +168,7 @@ func (a *adder) storeHoldNews(ctx context.Context, fence store.Fence, items []Ad
 	tasks, holds := tasksOf(items), make([]store.Hold, len(items))
 	tokens := store.NewTokens(len(items))
 	for i, it := range items {
-		holds[i] = it.sub.hold(it.Task.ID, tokens[i])
+		holds[i] = it.sub.Hold(it.Task.ID, tokens[i])
 	}
 	m := &added{items: items, held: true, tokens: holds}
 	_, m.err = a.Resolve(ctx, func() error {
@@ -218,9 +219,9 @@ func (a *adder) onAdded(m *added, own bool) {
 func (a *adder) learnSizes(items []Addition) {
 	bytes := int64(0)
 	for i := range items {
-		bytes += bodyBytes(items[i].Task)
+		bytes += subscription.BodyBytes(items[i].Task)
 	}
-	a.ref.bodies.learn(int64(len(items)), bytes)
+	a.ref.bodies.Learn(int64(len(items)), bytes)
 }
 
 // pending are the tasks of a batch that are pending now: those that it added, and
@@ -275,7 +276,7 @@ func (a *adder) deliver(m *added) {
 }
 
 // heldTasks are the tasks of a batch that were held as they were stored.
-func (m *added) heldTasks(now store.Millis) (tasks []heldTask) {
+func (m *added) heldTasks(now store.Millis) (tasks []subscription.HeldTask) {
 	for i := range m.items {
 		if h, ok := m.heldTask(i, now); ok {
 			tasks = append(tasks, h)
@@ -284,7 +285,7 @@ func (m *added) heldTasks(now store.Millis) (tasks []heldTask) {
 	return tasks
 }
 
-func (m *added) heldTask(i int, now store.Millis) (h heldTask, ok bool) {
+func (m *added) heldTask(i int, now store.Millis) (h subscription.HeldTask, ok bool) {
 	if i >= len(m.results) || m.tokens == nil {
 		return h, false
 	}
@@ -300,5 +301,5 @@ func (m *added) heldTask(i int, now store.Millis) (h heldTask, ok bool) {
 		return h, false
 	}
 	task.Due = r.Due
-	return heldTask{task: task, token: m.tokens[i].Token, deadline: r.Deadline}, true
+	return subscription.HeldTask{Task: task, Token: m.tokens[i].Token, Deadline: r.Deadline}, true
 }

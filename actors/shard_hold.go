@@ -10,6 +10,7 @@ import (
 	"github.com/ddq-io/ddq/actors/dispatch"
 	"github.com/ddq-io/ddq/actors/engine"
 	"github.com/ddq-io/ddq/actors/ordered"
+	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/store"
 )
 
@@ -19,23 +20,11 @@ const holdBatch = 512
 
 // holdRequest is one ready task that a subscription has room for.
 type holdRequest struct {
-	sub       *subscriber
+	sub       *subscription.Subscriber
 	task      store.Entry
 	admission *dispatch.Admission // nil: under no limit
 
 	counted bool // see core.count
-}
-
-func (sub *subscriber) HolderID() int64 { return sub.id }
-
-func (sub *subscriber) hold(id string, token store.Token) store.Hold {
-	return store.Hold{
-		ID:         id,
-		Token:      token,
-		Visibility: sub.options.Visibility,
-		Worker:     sub.options.Worker,
-		Node:       sub.node,
-	}
 }
 
 // holder takes the holds of tasks that the topic assigned, and has them delivered.
@@ -49,26 +38,26 @@ type holder struct {
 	batches engine.Batcher[holdRequest]
 
 	// Gathered while a message is handled, see deliver.
-	outgoing map[*subscriber]*[]heldTask
+	outgoing map[*subscription.Subscriber]*[]subscription.HeldTask
 	last     struct { // of outgoing: where the last task went
-		sub   *subscriber
-		tasks *[]heldTask
+		sub   *subscription.Subscriber
+		tasks *[]subscription.HeldTask
 	}
 }
 
 func newHolder(s *shard) holder {
-	size := func(*holdRequest) int { return int(s.ref.bodies.get()) } // what a task counts that is not held yet
+	size := func(*holdRequest) int { return int(s.ref.bodies.Get()) } // what a task counts that is not held yet
 	return holder{
 		shardState: &s.shardState, settler: &s.settler, loader: &s.loader, permits: &s.permits, holds: &s.holds, store: s.store,
 		batches:  engine.Batcher[holdRequest]{Most: 4, Limit: holdBatch, Size: size},
-		outgoing: make(map[*subscriber]*[]heldTask),
+		outgoing: make(map[*subscription.Subscriber]*[]subscription.HeldTask),
 	}
 }
 
 // hold queues what the topic assigned. The topic may not have heard yet that the
 // shard is lost; whoever owns it has the tasks then.
 func (h *holder) hold(m *holdTasks) {
-	h.report.assign(m.sub.id, len(m.tasks))
+	h.report.assign(m.sub.ID, len(m.tasks))
 	if !h.claim.owned() {
 		h.report.refundCounted(m.sub, len(m.tasks), m.counted)
 		for _, a := range m.admissions {
@@ -119,7 +108,7 @@ func (h *holder) stop() {} // what waits is refunded, or goes with the topic
 // those before them were larger than expected: others may have room. The topic assigns
 // them to it no more before there is some.
 func (h *holder) handBack() {
-	full := func(r holdRequest) bool { return r.sub.budget.full() }
+	full := func(r holdRequest) bool { return r.sub.Budget.Full() }
 	if !slices.ContainsFunc(h.batches.Waiting, full) {
 		return
 	}
@@ -141,7 +130,7 @@ func (h *holder) storeHolds(ctx context.Context, fence store.Fence, batch []hold
 	m := &holdsDone{batch: batch, tokens: make([]store.Hold, len(batch))}
 	tokens, capped := store.NewTokens(len(batch)), false
 	for i, r := range batch {
-		m.tokens[i] = r.sub.hold(r.task.ID, tokens[i])
+		m.tokens[i] = r.sub.Hold(r.task.ID, tokens[i])
 		r.admission.Apply(&m.tokens[i])
 		capped = capped || r.admission != nil && r.admission.Permit != nil
 	}
@@ -186,7 +175,7 @@ func (h *holder) onOwnHolds(m *holdsDone) {
 		}
 		switch result.Status {
 		case store.OK:
-			h.granted(r.sub, heldTask{task: result.Task, token: m.tokens[i].Token, deadline: result.Deadline})
+			h.granted(r.sub, subscription.HeldTask{Task: result.Task, Token: m.tokens[i].Token, Deadline: result.Deadline})
 		case store.NotDue, store.LeftOut:
 			h.unheld(now, &r, &result)
 		case store.Behind:
@@ -239,10 +228,10 @@ func (h *holder) learnSizes(results []store.HoldResult) {
 	n, bytes := int64(0), int64(0)
 	for i := range results {
 		if t := results[i].Task; t != nil {
-			n, bytes = n+1, bytes+bodyBytes(t)
+			n, bytes = n+1, bytes+subscription.BodyBytes(t)
 		}
 	}
-	h.ref.bodies.learn(n, bytes)
+	h.ref.bodies.Learn(n, bytes)
 }
 
 // admitted records what became of a task under limits, and reports whether that is
@@ -267,16 +256,16 @@ func (h *holder) admitted(r holdRequest, token store.Token, status store.Status)
 
 // deadLetter dead-letters a task that was held for that.
 func (h *holder) deadLetter(id string, token store.Token) {
-	call := newSettleCall([]Settlement{{
-		Kind: SettleNack, ID: id, Token: encodeToken(h.id.N, token), reason: store.ReasonRateLimited,
-	}}, func([]Settled) {})
+	call := newSettleCall([]subscription.Settlement{{
+		Kind: subscription.SettleNack, ID: id, Token: subscription.EncodeToken(h.id.N, token), Reason: store.ReasonRateLimited,
+	}}, func([]subscription.Settled) {})
 	call.tokens[0] = token
 	h.settler.settle(&settleHolds{call: call, items: []int{0}})
 }
 
 // grantedLate returns the tasks that a call held for an incarnation that is gone. Their
 // permits end with the holds, and those of the others now.
-func (h *holder) grantedLate(m *holdsDone) (granted []heldTask) {
+func (h *holder) grantedLate(m *holdsDone) (granted []subscription.HeldTask) {
 	if m.err != nil {
 		h.endAdmissions(m)
 		h.holds.expect(m.tokens, m.err)
@@ -291,36 +280,36 @@ func (h *holder) grantedLate(m *holdsDone) (granted []heldTask) {
 		if r.admission != nil && r.admission.Permit != nil {
 			h.holds.permitted(r.task.ID, r.admission.Permit)
 		}
-		granted = append(granted, heldTask{task: result.Task, token: m.tokens[i].Token, deadline: result.Deadline})
+		granted = append(granted, subscription.HeldTask{Task: result.Task, Token: m.tokens[i].Token, Deadline: result.Deadline})
 	}
 	return granted
 }
 
 // granted registers a hold, which goes to the subscription's worker together with the
 // others of this message.
-func (h *holder) granted(sub *subscriber, t heldTask) {
+func (h *holder) granted(sub *subscription.Subscriber, t subscription.HeldTask) {
 	registered := h.holds.next()
 	*registered = agenda.Hold{
-		ID:       t.task.ID,
+		ID:       t.Task.ID,
 		Sub:      sub,
-		Token:    t.token,
-		Deadline: t.deadline,
-		Retries:  agenda.RetriesOf(t.task, h.topic),
-		Lasts:    cmp.Or(t.task.Visibility, sub.options.Visibility),
+		Token:    t.Token,
+		Deadline: t.Deadline,
+		Retries:  agenda.RetriesOf(t.Task, h.topic),
+		Lasts:    cmp.Or(t.Task.Visibility, sub.Options.Visibility),
 	}
 	h.holds.register(registered)
-	sub.budget.Landed(1)
-	sub.budget.charge(bodyBytes(t.task))
+	sub.Budget.Landed(1)
+	sub.Budget.Charge(subscription.BodyBytes(t.Task))
 	h.gather(sub, t)
 }
 
 // gather adds to what goes to a subscription's worker when this message is over.
 // Most often that is the same as before.
-func (h *holder) gather(sub *subscriber, t heldTask) {
+func (h *holder) gather(sub *subscription.Subscriber, t subscription.HeldTask) {
 	if h.last.sub != sub {
 		tasks := h.outgoing[sub]
 		if tasks == nil {
-			tasks = new([]heldTask)
+			tasks = new([]subscription.HeldTask)
 			h.outgoing[sub] = tasks
 		}
 		h.last.sub, h.last.tasks = sub, tasks
@@ -331,22 +320,22 @@ func (h *holder) gather(sub *subscriber, t heldTask) {
 // deliver sends each subscription's worker what was gathered for it.
 func (h *holder) deliver() {
 	h.last.sub, h.last.tasks = nil, nil
-	for sub, gathered := range ordered.All(h.outgoing, compareSubscribers) {
+	for sub, gathered := range ordered.All(h.outgoing, subscription.Compare) {
 		tasks := *gathered
 		delete(h.outgoing, sub)
-		if sub.gone.Load() {
-			sub.budget.discard(tasks)
+		if sub.Gone.Load() {
+			sub.Budget.Discard(tasks)
 			h.settler.releaseUnseen(tasks) // its worker may have stopped
 			continue
 		}
-		h.send(sub.worker, &deliver{shard: h.id.N, tasks: tasks})
+		h.send(sub.Worker, &deliver{shard: h.id.N, tasks: tasks})
 	}
 }
 
 // discard forgets, before a restart, what was gathered: it is held, and no worker gets it.
 func (h *holder) discard() {
-	for sub, tasks := range ordered.All(h.outgoing, compareSubscribers) {
-		sub.budget.discard(*tasks)
+	for sub, tasks := range ordered.All(h.outgoing, subscription.Compare) {
+		sub.Budget.Discard(*tasks)
 	}
 }
 
@@ -355,25 +344,25 @@ func (h *holder) discard() {
 // as from a stream that is too slow.
 func (h *holder) takeOver(m *heldElsewhere) {
 	now := h.now()
-	h.report.assign(m.sub.id, len(m.tasks))
-	var late []heldTask
+	h.report.assign(m.sub.ID, len(m.tasks))
+	var late []subscription.HeldTask
 	for _, d := range m.tasks {
-		_, token, _ := decodeToken(d.Token)
-		t := heldTask{task: d.Task, token: token, deadline: now.Add(d.HoldFor)}
-		if d.Deadline != 0 && d.Deadline < t.deadline {
-			t.deadline = d.Deadline
+		_, token, _ := subscription.DecodeToken(d.Token)
+		t := subscription.HeldTask{Task: d.Task, Token: token, Deadline: now.Add(d.HoldFor)}
+		if d.Deadline != 0 && d.Deadline < t.Deadline {
+			t.Deadline = d.Deadline
 		}
-		if t.deadline.Sub(now) < d.HoldFor/2 {
+		if t.Deadline.Sub(now) < d.HoldFor/2 {
 			late = append(late, t)
 			continue
 		}
-		h.holds.register(&agenda.Hold{ID: d.Task.ID, Sub: m.sub, Token: token, Deadline: t.deadline, Lasts: d.HoldFor, Foreign: true})
-		m.sub.budget.Landed(1)
+		h.holds.register(&agenda.Hold{ID: d.Task.ID, Sub: m.sub, Token: token, Deadline: t.Deadline, Lasts: d.HoldFor, Foreign: true})
+		m.sub.Budget.Landed(1)
 		h.gather(m.sub, t)
 	}
 	if len(late) > 0 {
 		h.report.refund(m.sub, len(late))
-		m.sub.budget.discard(late)
+		m.sub.Budget.Discard(late)
 		h.settler.releaseUnseen(late)
 	}
 }
@@ -386,8 +375,8 @@ func (h *holder) passCancels(holds []EndedHold) {
 		if held == nil {
 			continue
 		}
-		if sub, ok := held.Sub.(*subscriber); ok && !sub.gone.Load() {
-			h.send(sub.worker, &cancelAsked{CancelAsk{e.ID, encodeToken(h.id.N, e.Token)}})
+		if sub, ok := held.Sub.(*subscription.Subscriber); ok && !sub.Gone.Load() {
+			h.send(sub.Worker, &cancelAsked{subscription.CancelAsk{ID: e.ID, Token: subscription.EncodeToken(h.id.N, e.Token)}})
 		}
 	}
 }

@@ -4,22 +4,23 @@ import (
 	"unicode/utf8"
 
 	"github.com/ddq-io/ddq/actors/agenda"
+	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/store"
 )
 
 const maxErrorBytes = 1024 // of an attempt's error that are kept
 
 // nackFor translates a worker's nack or release.
-func nackFor(s *Settlement, token store.Token, r agenda.Retries, random float64) store.Nack {
+func nackFor(s *subscription.Settlement, token store.Token, r agenda.Retries, random float64) store.Nack {
 	n := store.Nack{ID: s.ID, Token: token, Error: cut(s.Error, maxErrorBytes), Outcome: store.OutcomeFailed}
 	switch {
-	case s.Kind == SettleRelease:
+	case s.Kind == subscription.SettleRelease:
 		n.Uncount, n.Outcome = true, store.OutcomeReleased
 		if s.Unseen {
 			n.Outcome = store.OutcomeNone
 		}
-	case s.reason != store.ReasonNone:
-		n.Reason, n.Uncount = s.reason, true
+	case s.Reason != store.ReasonNone:
+		n.Reason, n.Uncount = s.Reason, true
 	case s.Permanent:
 		n.Reason = store.ReasonPermanent
 	default:

@@ -6,6 +6,7 @@ import (
 	"github.com/ddq-io/ddq/actors/agenda"
 	"github.com/ddq-io/ddq/actors/dispatch"
 	"github.com/ddq-io/ddq/actors/ordered"
+	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/store"
 )
 
@@ -91,13 +92,13 @@ func (r *topicReport) endHold(h *agenda.Hold) {
 }
 
 // refund gives back n assignments that came to nothing.
-func (r *topicReport) refund(sub *subscriber, n int) { r.refunds[sub.id] += n }
+func (r *topicReport) refund(sub *subscription.Subscriber, n int) { r.refunds[sub.ID] += n }
 
 // refundCounted does so with assignments that core.count may count.
-func (r *topicReport) refundCounted(sub *subscriber, n int, counted bool) {
+func (r *topicReport) refundCounted(sub *subscription.Subscriber, n int, counted bool) {
 	r.refund(sub, n)
 	if counted {
-		r.counted[sub.id] += n
+		r.counted[sub.ID] += n
 	}
 }
 

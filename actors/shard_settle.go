@@ -8,6 +8,7 @@ import (
 	"github.com/ddq-io/ddq/actors/agenda"
 	"github.com/ddq-io/ddq/actors/engine"
 	"github.com/ddq-io/ddq/actors/problem"
+	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/store"
 )
 
@@ -16,21 +17,21 @@ const ackPatience = 8 * store.BatchItems
 
 // settleCall is a set of settlements that are answered together.
 type settleCall struct {
-	asked   []Settlement
+	asked   []subscription.Settlement
 	tokens  []store.Token
-	results []Settled
+	results []subscription.Settled
 	*Countdown
 }
 
-func newSettleCall(asked []Settlement, done func([]Settled)) *settleCall {
+func newSettleCall(asked []subscription.Settlement, done func([]subscription.Settled)) *settleCall {
 	c := &settleCall{
 		asked:   asked,
 		tokens:  make([]store.Token, len(asked)),
-		results: make([]Settled, len(asked)),
+		results: make([]subscription.Settled, len(asked)),
 	}
 	c.Countdown = NewCountdown(len(asked), func() { done(c.results) })
 	for i, a := range asked {
-		c.results[i] = Settled{ID: a.ID, Token: a.Token, Kind: a.Kind}
+		c.results[i] = subscription.Settled{ID: a.ID, Token: a.Token, Kind: a.Kind}
 	}
 	return c
 }
@@ -39,7 +40,7 @@ func newSettleCall(asked []Settlement, done func([]Settled)) *settleCall {
 type settleItem struct {
 	call *settleCall
 	i    int
-	ask  *Settlement
+	ask  *subscription.Settlement
 	agenda.Retries
 	known bool          // retries is set
 	lasts time.Duration // extends: what the hold lasted at first; 0 unknown
@@ -51,7 +52,7 @@ func resultSize(it *settleItem) int { return len(it.ask.Result) }
 
 func (it *settleItem) token() store.Token { return it.call.tokens[it.i] }
 
-func (it *settleItem) finish(edit func(r *Settled)) {
+func (it *settleItem) finish(edit func(r *subscription.Settled)) {
 	edit(&it.call.results[it.i])
 	it.call.Finish(1)
 }
@@ -60,7 +61,9 @@ func (it *settleItem) finish(edit func(r *Settled)) {
 // not passed: nobody but the token's worker can have ended it then.
 func (it *settleItem) outlived(latest store.Millis) bool { return latest < it.until }
 
-func (it *settleItem) refuse(err *problem.Error) { it.finish(func(r *Settled) { r.Err = err }) }
+func (it *settleItem) refuse(err *problem.Error) {
+	it.finish(func(r *subscription.Settled) { r.Err = err })
+}
 
 func (m *settleHolds) Fail(err *problem.Error) {
 	for _, i := range m.items {
@@ -113,9 +116,9 @@ func (s *settler) settle(m *settleHolds) {
 			}
 		}
 		switch it.ask.Kind {
-		case SettleAck:
+		case subscription.SettleAck:
 			s.acks.Waiting = append(s.acks.Waiting, it)
-		case SettleExtend:
+		case subscription.SettleExtend:
 			s.extends.Waiting = append(s.extends.Waiting, it)
 		default:
 			s.nacks.Waiting = append(s.nacks.Waiting, it)
@@ -125,18 +128,18 @@ func (s *settler) settle(m *settleHolds) {
 }
 
 // releaseUnseen gives back holds that no worker will hear of.
-func (s *settler) releaseUnseen(tasks []heldTask) {
+func (s *settler) releaseUnseen(tasks []subscription.HeldTask) {
 	if len(tasks) == 0 {
 		return
 	}
-	asked := make([]Settlement, len(tasks))
+	asked := make([]subscription.Settlement, len(tasks))
 	for i, h := range tasks {
-		asked[i] = Settlement{Kind: SettleRelease, ID: h.task.ID, Token: encodeToken(s.id.N, h.token), Unseen: true}
+		asked[i] = subscription.Settlement{Kind: subscription.SettleRelease, ID: h.Task.ID, Token: subscription.EncodeToken(s.id.N, h.Token), Unseen: true}
 	}
-	call := newSettleCall(asked, func([]Settled) {})
+	call := newSettleCall(asked, func([]subscription.Settled) {})
 	items := make([]int, len(tasks))
 	for i, h := range tasks {
-		call.tokens[i], items[i] = h.token, i
+		call.tokens[i], items[i] = h.Token, i
 	}
 	s.settle(&settleHolds{call: call, items: items})
 }
@@ -226,9 +229,9 @@ func (m *acksDone) answer() {
 	for i, status := range m.statuses {
 		switch status {
 		case store.OK:
-			m.batch[i].finish(func(*Settled) {})
+			m.batch[i].finish(func(*subscription.Settled) {})
 		case store.Already:
-			m.batch[i].finish(func(r *Settled) { r.Already = true })
+			m.batch[i].finish(func(r *subscription.Settled) { r.Already = true })
 		case store.NotFound:
 		default:
 			m.batch[i].refuse(problem.HoldLost(m.batch[i].ask.ID))
@@ -270,7 +273,7 @@ func (s *settler) answerGone(m *acksDone, it *settleItem) (ended bool) {
 	ended = m.repeated && it.outlived(m.latest)
 	switch id := it.ask.ID; {
 	case ended || s.acked.Has(id, it.token()):
-		it.finish(func(r *Settled) { r.Already = true })
+		it.finish(func(r *subscription.Settled) { r.Already = true })
 	case m.repeated:
 		it.refuse(problem.FromStore(store.ErrUnknown))
 	default:
@@ -309,7 +312,7 @@ func (m *nacksDone) answer() {
 			m.answerLost(&m.batch[i], r)
 			continue
 		}
-		m.batch[i].finish(func(out *Settled) {
+		m.batch[i].finish(func(out *subscription.Settled) {
 			out.Due, out.State = r.Due, store.StateDead
 			if r.Due != 0 {
 				out.State = store.PendingState(r.Due, m.now, r.Attempt)
@@ -323,7 +326,7 @@ func (m *nacksDone) answer() {
 func (m *nacksDone) answerLost(it *settleItem, r store.NackResult) {
 	switch {
 	case m.repeated && it.outlived(m.latest):
-		it.finish(func(out *Settled) { out.State = r.State })
+		it.finish(func(out *subscription.Settled) { out.State = r.State })
 	case m.repeated:
 		it.refuse(problem.FromStore(store.ErrUnknown))
 	default:
@@ -413,7 +416,7 @@ func (m *extendsDone) answer() {
 			m.batch[i].refuse(problem.HoldLost(m.batch[i].ask.ID))
 			continue
 		}
-		m.batch[i].finish(func(out *Settled) { out.HoldFor, out.Cancelled = r.Deadline.Sub(m.latest), r.Cancelled })
+		m.batch[i].finish(func(out *subscription.Settled) { out.HoldFor, out.Cancelled = r.Deadline.Sub(m.latest), r.Cancelled })
 	}
 }
 

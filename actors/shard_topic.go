@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/ddq-io/ddq/actors/clock"
+	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/store"
 )
 
@@ -21,9 +22,9 @@ type shardConfig struct {
 type shardTopic struct {
 	settings  shardConfig
 	config    atomic.Pointer[store.Topic]
-	bodies    bodySize         // of its tasks
-	active    atomic.Int64     // when it was last used, in Unix nanoseconds
-	reachable func(n int) bool // whether hints of other nodes find a shard; none is claimed before
+	bodies    subscription.BodySize // of its tasks
+	active    atomic.Int64          // when it was last used, in Unix nanoseconds
+	reachable func(n int) bool      // whether hints of other nodes find a shard; none is claimed before
 }
 
 // shardSlot is a shard as its topic has it, over restarts of the actor.

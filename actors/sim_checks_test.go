@@ -7,6 +7,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/subscription"
 )
 
 // What actors count must agree with what there is. It is looked at after every step: what
@@ -92,7 +93,7 @@ func (s *sim) checkTopic(n *simNode, id string, t actors.TopicPeek, quiet bool) 
 // it to begin anew, so it would wait for ever.
 func (s *sim) checkStreams(n *simNode, id string, subs []actors.SubPeek) {
 	for _, w := range n.workers {
-		served := slices.ContainsFunc(subs, func(sub actors.SubPeek) bool { return sub.Out == actors.Outbox(w) })
+		served := slices.ContainsFunc(subs, func(sub actors.SubPeek) bool { return sub.Out == subscription.Outbox(w) })
 		if !served && !w.gone.Load() && !w.drained {
 			s.broken("%s %s: the stream of %s is open, and nobody serves it", n.key, id, w.c.name)
 		}
@@ -101,7 +102,7 @@ func (s *sim) checkStreams(n *simNode, id string, subs []actors.SubPeek) {
 
 // drained reports whether a stream was told to begin anew: what was lost with the actor of
 // its worker is settled when it ends.
-func drained(o actors.Outbox) bool {
+func drained(o subscription.Outbox) bool {
 	switch o := o.(type) {
 	case *simWorker:
 		return o.drained

@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/ddq-io/ddq/actors"
 	"github.com/ddq-io/ddq/actors/problem"
+	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/api/service"
 	history "github.com/ddq-io/ddq/bench/ledger"
 	"github.com/ddq-io/ddq/store"
@@ -65,7 +65,7 @@ func (c *simClient) ask(e history.Event) (answer func(history.Event, error)) {
 }
 
 // delivered writes down a task that came in.
-func (c *simClient) delivered(d actors.Delivery) {
+func (c *simClient) delivered(d subscription.Delivery) {
 	c.write(history.Event{
 		Kind: history.Delivered, Task: d.Task.ID, Attempt: d.Task.Attempt, Token: hex.EncodeToString(d.Token),
 		HoldMS: d.HoldFor.Milliseconds(), Due: int64(d.Task.Due), Sum: string(d.Task.Payload),
@@ -279,7 +279,7 @@ func (s *sim) startWorker(n *simNode, k int) {
 		s.spawn(n, func() (err error) {
 			ctx, cancel := n.timeout()
 			defer cancel()
-			w.sub, err = n.use.Delivery.Subscribe(ctx, actors.SubscribeOptions{Topic: simTopic, Worker: w.c.name, MaxInFlight: credit}, w)
+			w.sub, err = n.use.Delivery.Subscribe(ctx, subscription.Options{Topic: simTopic, Worker: w.c.name, MaxInFlight: credit}, w)
 			return err
 		}, func(err error) {
 			if err != nil {
@@ -323,7 +323,7 @@ func (s *sim) crashWorker(w *simWorker) {
 	s.after(s.between(time.Second, 3*time.Second), func() { s.startWorker(n, w.k) })
 }
 
-func (w *simWorker) Deliver(ds []actors.Delivery) bool {
+func (w *simWorker) Deliver(ds []subscription.Delivery) bool {
 	if w.gone.Load() {
 		return false
 	}
@@ -342,9 +342,9 @@ func (w *simWorker) Deliver(ds []actors.Delivery) bool {
 	return true
 }
 
-func (w *simWorker) Cancel([]actors.CancelAsk) {}
+func (w *simWorker) Cancel([]subscription.CancelAsk) {}
 
-func (w *simWorker) Settled(sequence uint64, results []actors.Settled) {
+func (w *simWorker) Settled(sequence uint64, results []subscription.Settled) {
 	if w.gone.Load() {
 		return
 	}
@@ -358,7 +358,7 @@ func (w *simWorker) Settled(sequence uint64, results []actors.Settled) {
 	})
 }
 
-func settledAnswer(results []actors.Settled) (history.Event, error) {
+func settledAnswer(results []subscription.Settled) (history.Event, error) {
 	r := results[0]
 	if r.Err != nil {
 		return history.Event{}, r.Err
@@ -388,7 +388,7 @@ func (w *simWorker) Drain(time.Duration) {
 }
 
 // receive is what a worker does with a task.
-func (w *simWorker) receive(d actors.Delivery, sent time.Time) {
+func (w *simWorker) receive(d subscription.Delivery, sent time.Time) {
 	s := w.s
 	w.c.delivered(d)
 	s.received(d, sent, w.s.plan.visibility)
@@ -430,7 +430,7 @@ func (w *simWorker) grantNow(n int) {
 }
 
 // settle ends a hold, and makes room for another task, or extends it.
-func (w *simWorker) settle(d actors.Delivery, op history.Op) {
+func (w *simWorker) settle(d subscription.Delivery, op history.Op) {
 	w.ask(d, op)
 	if op != history.Extend {
 		w.grant()
@@ -438,7 +438,7 @@ func (w *simWorker) settle(d actors.Delivery, op history.Op) {
 }
 
 // ask settles or extends, over the stream or at another node.
-func (w *simWorker) ask(d actors.Delivery, op history.Op) {
+func (w *simWorker) ask(d subscription.Delivery, op history.Op) {
 	s := w.s
 	if w.gone.Load() {
 		return
@@ -446,13 +446,13 @@ func (w *simWorker) ask(d actors.Delivery, op history.Op) {
 	if op != history.Extend {
 		s.order.settled(d.Task.ID)
 	}
-	a := actors.Settlement{ID: d.Task.ID, Token: d.Token}
+	a := subscription.Settlement{ID: d.Task.ID, Token: d.Token}
 	e := history.Event{Op: op, Task: d.Task.ID, Token: hex.EncodeToString(d.Token)}
 	switch op {
 	case history.Ack:
-		a.Kind = actors.SettleAck
+		a.Kind = subscription.SettleAck
 	case history.Nack:
-		a.Kind = actors.SettleNack
+		a.Kind = subscription.SettleNack
 		switch s.rng.IntN(4) {
 		case 0:
 			a.Permanent, e.Final = true, true
@@ -461,13 +461,13 @@ func (w *simWorker) ask(d actors.Delivery, op history.Op) {
 			a.Delay, e.DelayMS = &delay, delay.Milliseconds()
 		}
 	case history.Release:
-		a.Kind = actors.SettleRelease
+		a.Kind = subscription.SettleRelease
 	case history.Extend:
-		a.Kind = actors.SettleExtend
+		a.Kind = subscription.SettleExtend
 	}
 	if other := s.anyNode(); op != history.Extend && s.chance(0.2) && other != nil {
 		w.c.call(other, e, func(ctx context.Context) (history.Event, error) {
-			results, err := other.use.Delivery.Settle(ctx, simTopic, []actors.Settlement{a})
+			results, err := other.use.Delivery.Settle(ctx, simTopic, []subscription.Settlement{a})
 			if err != nil {
 				return history.Event{}, err
 			}
@@ -479,7 +479,7 @@ func (w *simWorker) ask(d actors.Delivery, op history.Op) {
 		w.asks[seq] = w.c.ask(e)
 		s.after(s.lag(), func() {
 			if !w.gone.Load() && !w.node.dead.Load() {
-				w.node.whenAwake(func() { w.sub.Settle(seq, []actors.Settlement{a}) })
+				w.node.whenAwake(func() { w.sub.Settle(seq, []subscription.Settlement{a}) })
 			}
 		})
 	}

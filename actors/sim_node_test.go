@@ -14,6 +14,7 @@ import (
 
 	"github.com/ddq-io/ddq/actors"
 	"github.com/ddq-io/ddq/actors/clock"
+	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/actors/upkeep"
 	"github.com/ddq-io/ddq/api/service"
 	"github.com/ddq-io/ddq/store"
@@ -357,7 +358,7 @@ func (n *simNode) Drain(context.Context, actors.Member, bool) error { return err
 func (n *simNode) Release(context.Context, actors.Member, store.Shard) error { return errSimAway }
 
 // Subscribe opens a link.
-func (n *simNode) Subscribe(to actors.Member, o actors.SubscribeOptions, link actors.Link) actors.RemoteSubscription {
+func (n *simNode) Subscribe(to actors.Member, o subscription.Options, link actors.Link) actors.RemoteSubscription {
 	l := &simLink{Link: link, s: n.s, from: n, to: to.Name, options: o}
 	if n.dead.Load() {
 		l.over.Store(true)
@@ -378,7 +379,7 @@ type simLink struct {
 	from    *simNode
 	to      string
 	at      *simNode // that serves it
-	options actors.SubscribeOptions
+	options subscription.Options
 	sub     *service.Subscription
 	over    atomic.Bool // at the serving end
 	told    bool        // Closed was called
@@ -502,7 +503,7 @@ func (l *simLink) finish() {
 	l.back(func() { l.close(nil) })
 }
 
-func (l *simLink) Deliver(tasks []actors.Delivery) bool {
+func (l *simLink) Deliver(tasks []subscription.Delivery) bool {
 	if l.over.Load() || l.at.dead.Load() {
 		return false
 	}
@@ -517,7 +518,7 @@ func (l *simLink) Demand(ready, returned int) {
 	l.s.arrive(func() { l.back(func() { l.Link.Demand(ready, returned) }) })
 }
 
-func (l *simLink) Cancel(asks []actors.CancelAsk) {
+func (l *simLink) Cancel(asks []subscription.CancelAsk) {
 	if !l.over.Load() && !l.at.dead.Load() {
 		l.s.arrive(func() { l.back(func() { l.Link.Cancel(asks) }) })
 	}
@@ -525,7 +526,7 @@ func (l *simLink) Cancel(asks []actors.CancelAsk) {
 
 func (l *simLink) NodesChanged() {}
 
-func (l *simLink) Settled(uint64, []actors.Settled) {}
+func (l *simLink) Settled(uint64, []subscription.Settled) {}
 
 func (l *simLink) Drain(time.Duration) {
 	if !l.at.dead.Load() {

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/store/place"
 )
@@ -87,7 +87,7 @@ const simOrderSlack = 5 * time.Second
 
 // received takes down a delivery that left its node at a moment, of a hold that lasts so
 // long at first.
-func (s *sim) received(d actors.Delivery, sent time.Time, lasts time.Duration) {
+func (s *sim) received(d subscription.Delivery, sent time.Time, lasts time.Duration) {
 	o, now := s.order, time.Now()
 	t := o.tasks[d.Task.ID]
 	if t == nil || s.plan.rewind > 0 {

@@ -5,7 +5,7 @@ import (
 	"encoding/hex"
 	"time"
 
-	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/api/service"
 	history "github.com/ddq-io/ddq/bench/ledger"
 )
@@ -32,7 +32,7 @@ type simPoll struct {
 	node   *simNode
 	c      *simClient
 	sub    *service.Subscription
-	got    []actors.Delivery
+	got    []subscription.Delivery
 	closed bool
 
 	drained bool
@@ -50,7 +50,7 @@ func (s *sim) retrieve() {
 		s.spawn(n, func() (err error) {
 			ctx, cancel := n.timeout()
 			defer cancel()
-			p.sub, err = n.use.Delivery.Subscribe(ctx, actors.SubscribeOptions{Topic: simTopic, Worker: p.c.name, MaxInFlight: most}, p)
+			p.sub, err = n.use.Delivery.Subscribe(ctx, subscription.Options{Topic: simTopic, Worker: p.c.name, MaxInFlight: most}, p)
 			return err
 		}, func(err error) {
 			if err == nil {
@@ -89,7 +89,7 @@ func (p *simPoll) end() {
 	})
 }
 
-func (p *simPoll) Deliver(ds []actors.Delivery) bool {
+func (p *simPoll) Deliver(ds []subscription.Delivery) bool {
 	if p.node.dead.Load() || p.closed {
 		return false
 	}
@@ -105,24 +105,27 @@ func (p *simPoll) Drain(time.Duration) {
 	}
 }
 
-func (p *simPoll) Settled(uint64, []actors.Settled) {}
-func (p *simPoll) Demand(int, int)                  {}
-func (p *simPoll) Cancel([]actors.CancelAsk)        {}
-func (p *simPoll) NodesChanged()                    {}
+func (p *simPoll) Settled(uint64, []subscription.Settled) {}
+
+func (p *simPoll) Demand(int, int) {}
+
+func (p *simPoll) Cancel([]subscription.CancelAsk) {}
+
+func (p *simPoll) NodesChanged() {}
 
 // polled is what becomes of a task that a poll returned: most are settled, at any node.
-func (s *sim) polled(c *simClient, d actors.Delivery, sent time.Time) {
+func (s *sim) polled(c *simClient, d subscription.Delivery, sent time.Time) {
 	c.delivered(d)
 	s.received(d, sent, s.plan.visibility)
 	var op history.Op
-	var kind actors.SettleKind
+	var kind subscription.SettleKind
 	switch r := s.rng.IntN(10); {
 	case r < 7 || time.Since(s.start) > s.plan.active:
-		op, kind = history.Ack, actors.SettleAck
+		op, kind = history.Ack, subscription.SettleAck
 	case r < 8:
-		op, kind = history.Nack, actors.SettleNack
+		op, kind = history.Nack, subscription.SettleNack
 	case r < 9:
-		op, kind = history.Release, actors.SettleRelease
+		op, kind = history.Release, subscription.SettleRelease
 	default:
 		return // it runs out
 	}
@@ -134,7 +137,7 @@ func (s *sim) polled(c *simClient, d actors.Delivery, sent time.Time) {
 		s.order.settled(d.Task.ID)
 		e := history.Event{Op: op, Task: d.Task.ID, Token: hex.EncodeToString(d.Token)}
 		c.call(n, e, func(ctx context.Context) (history.Event, error) {
-			results, err := n.use.Delivery.Settle(ctx, simTopic, []actors.Settlement{{Kind: kind, ID: d.Task.ID, Token: d.Token}})
+			results, err := n.use.Delivery.Settle(ctx, simTopic, []subscription.Settlement{{Kind: kind, ID: d.Task.ID, Token: d.Token}})
 			if err != nil {
 				return history.Event{}, err
 			}

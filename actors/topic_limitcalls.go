@@ -55,7 +55,7 @@ func (t *topicLimits) acquire(tickets []*dispatch.Ticket) {
 			wanted[i].key = ticket.CapKey()
 		}
 		if sub := t.subs.byID[ticket.Sub()]; sub != nil {
-			visibility = max(visibility, sub.options.Visibility)
+			visibility = max(visibility, sub.Options.Visibility)
 		}
 	}
 	a := acquisition{runtime: t.runtime, topic: t.topic.Name, limits: limits, wanted: wanted}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/ddq-io/ddq/actors/dispatch"
 	"github.com/ddq-io/ddq/actors/ordered"
+	"github.com/ddq-io/ddq/actors/subscription"
 )
 
 // reopenAfter is the pause before a link that broke is opened again.
@@ -34,7 +35,7 @@ func newTopicLinks(state *topicState) *topicLinks {
 func (t *topicLinks) receive(now time.Time, m any) bool {
 	switch m := m.(type) {
 	case *linkOpened:
-		t.core.Link(now, m.link.sub.id, m.link.node, true)
+		t.core.Link(now, m.link.sub.ID, m.link.node, true)
 	case *linkDemand:
 		t.onDemand(m)
 	case *linkClosed:
@@ -57,13 +58,13 @@ func (t *topicLinks) openAll() {
 	}
 }
 
-func (t *topicLinks) open(sub *subscriber, m Member) {
-	if sub.options.LocalOnly || t.draining != nil || t.keeper.Err() != nil || t.byKey[linkKey{sub.id, m.Name}] != nil {
+func (t *topicLinks) open(sub *subscription.Subscriber, m Member) {
+	if sub.Options.LocalOnly || t.draining != nil || t.keeper.Err() != nil || t.byKey[linkKey{sub.ID, m.Name}] != nil {
 		return
 	}
 	l := &link{topic: t.ref, pid: t.ref.pid, rt: t.runtime, sub: sub, node: m.Name}
-	t.byKey[linkKey{sub.id, m.Name}] = l
-	options := sub.options
+	t.byKey[linkKey{sub.ID, m.Name}] = l
+	options := sub.Options
 	options.LocalOnly, options.OnDemand, options.Peer, options.TellsSent = true, true, t.name, false // that is for the other end to say
 	l.remote = t.fleet.Peers().Subscribe(m, options, l)
 }
@@ -95,7 +96,7 @@ func (t *topicLinks) abandonAll() {
 func (t *topicLinks) onDemand(m *linkDemand) {
 	m.link.returned += int64(m.returned)
 	if m.returned > 0 {
-		t.core.Refund(t.clock.Now(), m.link.sub.id, m.returned)
+		t.core.Refund(t.clock.Now(), m.link.sub.ID, m.returned)
 	}
 	t.core.Demand(t.clock.Now(), m.link.node, m.ready)
 }
@@ -104,21 +105,21 @@ func (t *topicLinks) onDemand(m *linkDemand) {
 // while it is a member.
 func (t *topicLinks) onClosed(m *linkClosed) {
 	l, now := m.link, t.clock.Now()
-	delete(t.byKey, linkKey{l.sub.id, l.node})
-	t.core.Link(now, l.sub.id, l.node, false)
+	delete(t.byKey, linkKey{l.sub.ID, l.node})
+	t.core.Link(now, l.sub.ID, l.node, false)
 	if !t.linked(l.node) {
 		t.core.Demand(now, l.node, 0)
 	}
 	if n := l.outstanding(); n > 0 {
-		t.core.Refund(now, l.sub.id, n)
+		t.core.Refund(now, l.sub.ID, n)
 	}
-	if t.subs.byID[l.sub.id] == nil || t.draining != nil {
+	if t.subs.byID[l.sub.ID] == nil || t.draining != nil {
 		return
 	}
 	if m.err != nil {
 		t.log.Debug("link closed", "topic", t.topic.Name, "node", l.node, "err", m.err)
 	}
-	t.after(reopenAfter, &reopenLink{l.sub.id, l.node})
+	t.after(reopenAfter, &reopenLink{l.sub.ID, l.node})
 }
 
 func (t *topicLinks) linked(node string) bool {

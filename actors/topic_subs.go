@@ -9,6 +9,7 @@ import (
 
 	"github.com/ddq-io/ddq/actors/dispatch"
 	"github.com/ddq-io/ddq/actors/ordered"
+	"github.com/ddq-io/ddq/actors/subscription"
 )
 
 // topicSubs is the part of a topic's actor that knows its subscriptions: those of workers
@@ -17,18 +18,18 @@ import (
 type topicSubs struct {
 	*topicState
 	links *topicLinks
-	byID  map[int64]*subscriber
+	byID  map[int64]*subscription.Subscriber
 
-	informed map[string]*subscriber // by party: the one subscription that is told
-	told     map[string]int         // by party: how many tasks it knows to be ready here
+	informed map[string]*subscription.Subscriber // by party: the one subscription that is told
+	told     map[string]int                      // by party: how many tasks it knows to be ready here
 }
 
 func newTopicSubs(state *topicState, links *topicLinks) *topicSubs {
 	return &topicSubs{
 		topicState: state,
 		links:      links,
-		byID:       make(map[int64]*subscriber),
-		informed:   make(map[string]*subscriber),
+		byID:       make(map[int64]*subscription.Subscriber),
+		informed:   make(map[string]*subscription.Subscriber),
 		told:       make(map[string]int),
 	}
 }
@@ -47,7 +48,7 @@ func (t *topicSubs) receive(c actor.Context, now time.Time, m any) bool {
 		select {
 		case sub := <-m.reply:
 			if sub != nil {
-				t.unsubscribe(&unsubscribe{sub: sub.id})
+				t.unsubscribe(&unsubscribe{sub: sub.ID})
 			}
 		default:
 		}
@@ -65,25 +66,25 @@ func (t *topicSubs) receive(c actor.Context, now time.Time, m any) bool {
 
 func (t *topicSubs) subscribe(c actor.Context, m *subscribe) {
 	id := t.lastSub.Add(1)
-	sub := &subscriber{id: id, options: m.options, node: t.name, party: party(id, &m.options), out: m.out}
+	sub := &subscription.Subscriber{ID: id, Options: m.options, Node: t.name, Party: party(id, &m.options), Out: m.out}
 	w := newWorker(t.runtime, t.ref, sub, m.out)
 	props := t.props(func() actor.Actor { return w }) // the same after a panic: it counts who has confirmed
-	sub.worker = c.SpawnPrefix(props, "worker")
-	t.byID[sub.id] = sub
-	sub.budget = &budget{
-		most: int64(m.options.MaxBytes),
-		node: t.bodies,
-		size: &t.ref.shared.bodies,
-		wake: func() { t.send(t.ref.pid, &roomInBytes{}) },
+	sub.Worker = c.SpawnPrefix(props, "worker")
+	t.byID[sub.ID] = sub
+	sub.Budget = &subscription.Budget{
+		Most: int64(m.options.MaxBytes),
+		Node: t.bodies,
+		Size: &t.ref.shared.bodies,
+		Wake: func() { t.send(t.ref.pid, &roomInBytes{}) },
 	}
 	t.core.Subscribe(&dispatch.Subscription{
-		ID:          sub.id,
+		ID:          sub.ID,
 		MaxInFlight: m.options.MaxInFlight,
 		OnDemand:    m.options.OnDemand,
 		Visibility:  m.options.Visibility,
-		Bytes:       sub.budget,
+		Bytes:       sub.Budget,
 	})
-	if key := sub.party; m.options.OnDemand && t.informed[key] == nil {
+	if key := sub.Party; m.options.OnDemand && t.informed[key] == nil {
 		t.informed[key] = sub
 	}
 	for _, other := range t.fleet.others() {
@@ -93,13 +94,13 @@ func (t *topicSubs) subscribe(c actor.Context, m *subscribe) {
 	t.log.Debug("subscribed", "topic", t.topic.Name, "worker", m.options.Worker)
 	m.reply <- sub
 	if t.draining != nil {
-		t.send(sub.worker, &drainWorker{grace: t.draining.grace})
+		t.send(sub.Worker, &drainWorker{grace: t.draining.grace})
 	}
 }
 
 // party names who is told of what is ready: a node once for all its subscriptions,
 // a worker for itself.
-func party(id int64, o *SubscribeOptions) string {
+func party(id int64, o *subscription.Options) string {
 	if o.ByNode() {
 		return o.Peer
 	}
@@ -113,7 +114,7 @@ func (t *topicSubs) unsubscribe(m *unsubscribe) {
 	if sub == nil {
 		return
 	}
-	sub.gone.Store(true)
+	sub.Gone.Store(true)
 	t.core.Unsubscribe(m.sub)
 	delete(t.byID, m.sub)
 	t.links.closeOf(m.sub)
@@ -121,22 +122,22 @@ func (t *topicSubs) unsubscribe(m *unsubscribe) {
 	t.ref.subscriptions.Store(int64(t.workers()))
 	t.ref.touch()
 	shards := *t.ref.layout.Load()
-	t.send(sub.worker, &ended{undelivered: m.undelivered, shards: shards.numbers()})
+	t.send(sub.Worker, &ended{undelivered: m.undelivered, shards: shards.numbers()})
 	for _, n := range shards.numbers() {
 		t.send(shards[n].pid, &forget{rt: t.runtime, sub: sub, shard: n})
 	}
 }
 
 // successor picks another subscription of a node to tell what is ready.
-func (t *topicSubs) successor(gone *subscriber) {
-	peer := gone.party
+func (t *topicSubs) successor(gone *subscription.Subscriber) {
+	peer := gone.Party
 	if t.informed[peer] != gone {
 		return
 	}
 	delete(t.informed, peer)
 	delete(t.told, peer)
 	for _, sub := range ordered.All(t.byID, cmp.Compare) {
-		if sub.party == peer {
+		if sub.Party == peer {
 			t.informed[peer] = sub
 			return
 		}
@@ -146,7 +147,7 @@ func (t *topicSubs) successor(gone *subscriber) {
 // workers is the number of subscriptions of workers, not of other nodes.
 func (t *topicSubs) workers() (n int) {
 	for _, sub := range t.byID {
-		if !sub.options.ByNode() {
+		if !sub.Options.ByNode() {
 			n++
 		}
 	}
@@ -157,23 +158,23 @@ func (t *topicSubs) workers() (n int) {
 // of their workers stop with it, so it tells the streams itself.
 func (t *topicSubs) abandonAll() {
 	for _, sub := range ordered.All(t.byID, cmp.Compare) {
-		sub.gone.Store(true)
-		sub.out.Drain(0)
+		sub.Gone.Store(true)
+		sub.Out.Drain(0)
 	}
 }
 
 // drainAll tells the streams to settle what they have and go.
 func (t *topicSubs) drainAll(grace time.Duration) {
 	for _, sub := range ordered.All(t.byID, cmp.Compare) {
-		t.send(sub.worker, &drainWorker{grace: grace})
+		t.send(sub.Worker, &drainWorker{grace: grace})
 	}
 }
 
 // nodesChanged tells workers on demand that other nodes came or went.
 func (t *topicSubs) nodesChanged() {
 	for _, sub := range ordered.All(t.byID, cmp.Compare) {
-		if sub.options.OnDemand && !sub.options.ByNode() {
-			sub.out.NodesChanged()
+		if sub.Options.OnDemand && !sub.Options.ByNode() {
+			sub.Out.NodesChanged()
 		}
 	}
 }
@@ -181,8 +182,8 @@ func (t *topicSubs) nodesChanged() {
 // granted records that another node, or a worker on demand, asks for tasks: it counts
 // them as no longer ready here.
 func (t *topicSubs) granted(m *grant) {
-	if sub := t.byID[m.sub]; sub != nil && sub.options.OnDemand {
-		t.told[sub.party] = max(0, t.told[sub.party]-m.n)
+	if sub := t.byID[m.sub]; sub != nil && sub.Options.OnDemand {
+		t.told[sub.Party] = max(0, t.told[sub.Party]-m.n)
 	}
 }
 
@@ -191,8 +192,8 @@ func (t *topicSubs) giveVoid(voids []dispatch.Void) {
 	ready := t.core.Offer()
 	for _, v := range voids {
 		if sub := t.byID[v.Sub]; sub != nil {
-			sub.out.Demand(ready, v.N)
-			t.told[sub.party] = ready
+			sub.Out.Demand(ready, v.N)
+			t.told[sub.Party] = ready
 		}
 	}
 }
@@ -201,9 +202,9 @@ func (t *topicSubs) giveVoid(voids []dispatch.Void) {
 func (t *topicSubs) demands() {
 	ready := t.core.Offer()
 	for _, sub := range ordered.All(t.informed, cmp.Compare) {
-		if told := t.told[sub.party]; ready > 0 && (told == 0 || ready > 2*told) || ready == 0 && told > 0 {
-			sub.out.Demand(ready, 0)
-			t.told[sub.party] = ready
+		if told := t.told[sub.Party]; ready > 0 && (told == 0 || ready > 2*told) || ready == 0 && told > 0 {
+			sub.Out.Demand(ready, 0)
+			t.told[sub.Party] = ready
 		}
 	}
 }

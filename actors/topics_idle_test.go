@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/api/service"
 	"github.com/ddq-io/ddq/api/service/servicetest"
 	"github.com/ddq-io/ddq/store"
@@ -21,7 +22,7 @@ func TestIdleTopicCloses(t *testing.T) {
 		w := servicetest.Subscribe(t, s, "mail", 10)
 		servicetest.EnqueueOne(t, s, servicetest.After("mail", "a", time.Second))
 		servicetest.Idle(2 * time.Second)
-		w.Settle(actors.SettleAck, w.TakeOne())
+		w.Settle(subscription.SettleAck, w.TakeOne())
 		servicetest.Idle(idleAfter + time.Minute)
 		open(t, s, "mail", true) // it has a subscription
 		w.Sub.Unsubscribe(nil)
@@ -70,7 +71,7 @@ func TestIdleTopicOpensOnItsNextUse(t *testing.T) {
 			if late := w.At[len(w.At)-1].Sub(in.Due.Time()); d.Task.ID != name || late < 0 || late > 2*time.Millisecond {
 				t.Fatalf("%s, late by %v", d.Task.ID, late)
 			}
-			w.Settle(actors.SettleAck, d)
+			w.Settle(subscription.SettleAck, d)
 			servicetest.Idle(time.Second)
 			w.Sub.Unsubscribe(nil)
 			servicetest.Idle(idleAfter + time.Minute)
@@ -125,7 +126,7 @@ func enqueueFar(t *testing.T, f *servicetest.Fleet, at string) {
 		}
 	}
 	for _, d := range got {
-		w.Settle(actors.SettleAck, d)
+		w.Settle(subscription.SettleAck, d)
 	}
 }
 
@@ -200,7 +201,7 @@ func TestUseMeetsTheClosing(t *testing.T) {
 			if late := o.At[0].Sub(d.Task.Due.Time()); d.Task.ID != id || late > 300*time.Millisecond {
 				t.Fatalf("%s, late by %v", d.Task.ID, late)
 			}
-			o.Settle(actors.SettleAck, d)
+			o.Settle(subscription.SettleAck, d)
 			servicetest.Idle(time.Second)
 			o.Sub.Unsubscribe(nil)
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/api/service"
 	"github.com/ddq-io/ddq/api/service/servicetest"
 	"github.com/ddq-io/ddq/store"
@@ -76,7 +77,7 @@ func TestMetricsTellWhatTasksWaitFor(t *testing.T) {
 				}
 				for range 30 {
 					for _, d := range w.Take() {
-						w.Settle(actors.SettleAck, d)
+						w.Settle(subscription.SettleAck, d)
 					}
 					servicetest.Idle(10 * time.Second)
 				}
@@ -134,7 +135,7 @@ func TestShardsTakeTheirCountWithThem(t *testing.T) {
 			t.Errorf("%v wait, want 3", order)
 		}
 		for _, d := range w.Take() {
-			w.Settle(actors.SettleRelease, d)
+			w.Settle(subscription.SettleRelease, d)
 		}
 		s.Node().Stop(t.Context())
 		if n := waitGauges(s); n != 0 {

@@ -1,14 +1,11 @@
 package actors
 
 import (
-	"cmp"
-	"encoding/binary"
-
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/ddq-io/ddq/actors/clock"
 	"github.com/ddq-io/ddq/actors/problem"
-	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/actors/subscription"
 )
 
 // worker is the actor of one subscription: it turns held tasks into deliveries
@@ -19,13 +16,13 @@ import (
 type worker struct {
 	*runtime
 	topic   *Topic
-	sub     *subscriber
-	out     Outbox
+	sub     *subscription.Subscriber
+	out     subscription.Outbox
 	gone    bool
 	waitFor map[int]bool // shards that have not confirmed yet
 }
 
-func newWorker(rt *runtime, topic *Topic, sub *subscriber, out Outbox) *worker {
+func newWorker(rt *runtime, topic *Topic, sub *subscription.Subscriber, out subscription.Outbox) *worker {
 	return &worker{runtime: rt, topic: topic, sub: sub, out: out}
 }
 
@@ -36,7 +33,7 @@ func (w *worker) Receive(c actor.Context) {
 		w.metrics.subscriptions.Inc()
 	case *actor.Stopped:
 		w.metrics.subscriptions.Dec()
-		w.sub.budget.end()
+		w.sub.Budget.End()
 	case *actor.Restarting:
 		w.metrics.subscriptions.Dec()
 		w.restart()
@@ -45,7 +42,7 @@ func (w *worker) Receive(c actor.Context) {
 	case *settleFrame:
 		w.settle(m)
 	case *cancelAsked:
-		w.out.Cancel([]CancelAsk{m.ask})
+		w.out.Cancel([]subscription.CancelAsk{m.ask})
 	case *drainWorker:
 		w.out.Drain(m.grace)
 	case *ended:
@@ -61,7 +58,7 @@ func (w *worker) Receive(c actor.Context) {
 	}
 }
 
-func (m *forget) confirm() { m.rt.send(m.sub.worker, &forgotten{m.shard}) }
+func (m *forget) confirm() { m.rt.send(m.sub.Worker, &forgotten{m.shard}) }
 
 func (m *forget) Fail(*problem.Error) { m.confirm() }
 
@@ -75,51 +72,51 @@ func (w *worker) restart() {
 func (w *worker) deliver(m *deliver) {
 	primary, topic := w.topic.clockOf(m.shard), w.topic.shared.config.Load()
 	now, latest := primary.Millis(), clock.CeilMillis(primary.Latest())
-	deliveries := make([]Delivery, len(m.tasks))
-	tokens := make([]byte, 0, len(m.tasks)*tokenSize)
+	deliveries := make([]subscription.Delivery, len(m.tasks))
+	tokens := make([]byte, 0, len(m.tasks)*subscription.TokenSize)
 	for i, h := range m.tasks {
 		from := len(tokens)
-		tokens = appendToken(tokens, m.shard, h.token)
-		if !w.sub.options.ByNode() { // else the node with the worker sees it
-			w.metrics.observeLateness(h.task, now)
+		tokens = subscription.AppendToken(tokens, m.shard, h.Token)
+		if !w.sub.Options.ByNode() { // else the node with the worker sees it
+			w.metrics.observeLateness(h.Task, now)
 		}
-		deliveries[i] = Delivery{
+		deliveries[i] = subscription.Delivery{
 			Topic:      topic.Name,
-			Task:       h.task,
-			MaxRetries: h.task.RetryLimit(topic),
+			Task:       h.Task,
+			MaxRetries: h.Task.RetryLimit(topic),
 			Token:      tokens[from:len(tokens):len(tokens)],
-			Deadline:   h.deadline,
-			HoldFor:    h.deadline.Sub(latest), // what is left of it at least
+			Deadline:   h.Deadline,
+			HoldFor:    h.Deadline.Sub(latest), // what is left of it at least
 		}
 	}
 	if w.gone || !w.out.Deliver(deliveries) {
 		w.giveBack(deliveries)
 		return
 	}
-	if !w.sub.options.TellsSent {
+	if !w.sub.Options.TellsSent {
 		for _, h := range m.tasks {
-			w.sub.budget.sent(bodyBytes(h.task))
+			w.sub.Budget.Sent(subscription.BodyBytes(h.Task))
 		}
 	}
 }
 
 func (w *worker) settle(m *settleFrame) {
 	sequence := m.sequence
-	call := newSettleCall(m.settlements, func(results []Settled) { w.out.Settled(sequence, results) })
+	call := newSettleCall(m.settlements, func(results []subscription.Settled) { w.out.Settled(sequence, results) })
 	w.topic.dispatch(call)
 }
 
 // giveBack releases deliveries that no worker has seen.
-func (w *worker) giveBack(deliveries []Delivery) {
+func (w *worker) giveBack(deliveries []subscription.Delivery) {
 	if len(deliveries) == 0 {
 		return
 	}
-	releases := make([]Settlement, len(deliveries))
+	releases := make([]subscription.Settlement, len(deliveries))
 	for i, d := range deliveries {
-		releases[i] = Settlement{Kind: SettleRelease, ID: d.Task.ID, Token: d.Token, Unseen: true}
-		w.sub.budget.sent(bodyBytes(d.Task))
+		releases[i] = subscription.Settlement{Kind: subscription.SettleRelease, ID: d.Task.ID, Token: d.Token, Unseen: true}
+		w.sub.Budget.Sent(subscription.BodyBytes(d.Task))
 	}
-	w.topic.dispatch(newSettleCall(releases, func([]Settled) {}))
+	w.topic.dispatch(newSettleCall(releases, func([]subscription.Settled) {}))
 }
 
 // dispatch sends the settlements of a call to the shards that their tokens name.
@@ -127,7 +124,7 @@ func (r *Topic) dispatch(call *settleCall) {
 	var valid []int
 	for i, a := range call.asked {
 		err := a.Refused
-		if _, token, ok := decodeToken(a.Token); ok {
+		if _, token, ok := subscription.DecodeToken(a.Token); ok {
 			call.tokens[i] = token
 		} else if err == nil {
 			err = problem.BadToken()
@@ -156,7 +153,7 @@ func (r *Topic) toShards(call *settleCall, items []int) (rest []int) {
 	shards := *r.layout.Load()
 	byShard := make([][]int, len(shards))
 	for _, i := range items {
-		if n, _, _ := decodeToken(call.asked[i].Token); shards.at(n).pid != nil {
+		if n, _, _ := subscription.DecodeToken(call.asked[i].Token); shards.at(n).pid != nil {
 			byShard[n] = append(byShard[n], i)
 		} else {
 			rest = append(rest, i)
@@ -169,30 +166,3 @@ func (r *Topic) toShards(call *settleCall, items []int) (rest []int) {
 	}
 	return rest
 }
-
-// A hold token on the wire: a version, the shard, and the store's token. Workers
-// must treat it as opaque.
-const (
-	tokenVersion = 1
-	tokenSize    = 1 + 2 + 16
-)
-
-func encodeToken(shard int, t store.Token) []byte {
-	return appendToken(make([]byte, 0, tokenSize), shard, t)
-}
-
-func appendToken(b []byte, shard int, t store.Token) []byte {
-	b = append(b, tokenVersion)
-	b = binary.BigEndian.AppendUint16(b, uint16(shard))
-	return append(b, t[:]...)
-}
-
-func decodeToken(b []byte) (shard int, t store.Token, ok bool) {
-	if len(b) != tokenSize || b[0] != tokenVersion {
-		return 0, t, false
-	}
-	copy(t[:], b[3:])
-	return int(binary.BigEndian.Uint16(b[1:])), t, true
-}
-
-func compareSubscribers(a, b *subscriber) int { return cmp.Compare(a.id, b.id) }

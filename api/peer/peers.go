@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/keepalive"
 
 	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/api/codec"
 	"github.com/ddq-io/ddq/api/ddqv1"
 	"github.com/ddq-io/ddq/store"
@@ -162,7 +163,7 @@ func (p *Peers) Notify(to actors.Member, notice actors.Notice) {
 
 // Subscribe opens a subscription with credit on demand. Its link hears of failures:
 // before Subscribe returns when this node stops or nobody can dial the address.
-func (p *Peers) Subscribe(to actors.Member, o actors.SubscribeOptions, link actors.Link) actors.RemoteSubscription {
+func (p *Peers) Subscribe(to actors.Member, o subscription.Options, link actors.Link) actors.RemoteSubscription {
 	s := newSubscription(o, link)
 	if err := p.begin(to.Addr, s); err != nil {
 		link.Closed(err)

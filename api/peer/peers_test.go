@@ -24,6 +24,7 @@ import (
 
 	"github.com/ddq-io/ddq/actors"
 	"github.com/ddq-io/ddq/actors/problem"
+	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/api/codec"
 	"github.com/ddq-io/ddq/api/ddqv1"
 	"github.com/ddq-io/ddq/store"
@@ -109,11 +110,11 @@ var nodeB = actors.Member{Name: "b", Addr: "passthrough:///b"}
 type recorder struct {
 	mu     sync.Mutex
 	events []string
-	tasks  []actors.Delivery
+	tasks  []subscription.Delivery
 	ready  int
 	void   int
 
-	cancels []actors.CancelAsk
+	cancels []subscription.CancelAsk
 	err     error
 
 	full chan struct{} // until it is closed there is no room; nil: there is
@@ -136,13 +137,13 @@ func (r *recorder) note(event string, edit func()) {
 }
 
 func (r *recorder) Opened() { r.note("opened", func() {}) }
-func (r *recorder) Deliver(tasks []actors.Delivery) {
+func (r *recorder) Deliver(tasks []subscription.Delivery) {
 	r.note("deliver", func() { r.tasks = append(r.tasks, tasks...) })
 }
 func (r *recorder) Demand(ready, returned int) {
 	r.note("demand", func() { r.ready, r.void = ready, r.void+returned })
 }
-func (r *recorder) Cancel(asks []actors.CancelAsk) {
+func (r *recorder) Cancel(asks []subscription.CancelAsk) {
 	r.note("cancel", func() { r.cancels = append(r.cancels, asks...) })
 }
 func (r *recorder) Closed(err error) { r.note("closed", func() { r.err = err }) }
@@ -183,7 +184,7 @@ func TestSubscriptionFromHelloToGoodbye(t *testing.T) {
 	}}
 	bubble(t, other, func(t *testing.T, p *Peers) {
 		link := &recorder{}
-		sub := p.Subscribe(nodeB, actors.SubscribeOptions{
+		sub := p.Subscribe(nodeB, subscription.Options{
 			Topic: "mail", Worker: "w", MaxInFlight: 9, Visibility: 2 * time.Second, LocalOnly: true, OnDemand: true, Peer: "a", MaxBytes: 1 << 20,
 		}, link)
 		synctest.Wait()
@@ -231,7 +232,7 @@ func TestSubscriptionReadsNoMoreThanThereIsRoomFor(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, other, func(t *testing.T, p *Peers) {
 				link := &recorder{full: make(chan struct{})}
-				sub := p.Subscribe(nodeB, actors.SubscribeOptions{Topic: "mail", Worker: "w"}, link)
+				sub := p.Subscribe(nodeB, subscription.Options{Topic: "mail", Worker: "w"}, link)
 				time.Sleep(time.Minute)
 				if link.note("", func() {}); len(link.tasks) != 0 {
 					t.Fatalf("got %d tasks without room", len(link.tasks))
@@ -264,7 +265,7 @@ func TestSubscriptionEndsWhenTheOtherNodeDrains(t *testing.T) {
 	}}
 	bubble(t, other, func(t *testing.T, p *Peers) {
 		link := &recorder{}
-		p.Subscribe(nodeB, actors.SubscribeOptions{Topic: "mail"}, link)
+		p.Subscribe(nodeB, subscription.Options{Topic: "mail"}, link)
 		synctest.Wait()
 		if want := []string{"opened", "closed"}; !slices.Equal(link.events, want) || !errors.Is(link.err, errDraining) {
 			t.Errorf("heard %v and %v", link.events, link.err)
@@ -279,7 +280,7 @@ func TestSilentNodeIsGivenUp(t *testing.T) {
 	}}
 	bubble(t, other, func(t *testing.T, p *Peers) {
 		link := &recorder{}
-		p.Subscribe(nodeB, actors.SubscribeOptions{Topic: "mail"}, link)
+		p.Subscribe(nodeB, subscription.Options{Topic: "mail"}, link)
 		time.Sleep(greetTimeout)
 		synctest.Wait()
 		if !slices.Equal(link.events, []string{"closed"}) || !errors.Is(link.err, errSilent) {
@@ -404,7 +405,7 @@ func TestLinkHearsAtOnceThatNoSubscriptionBegins(t *testing.T) {
 	bubble(t, &otherNode{}, func(t *testing.T, p *Peers) {
 		_ = p.Close()
 		link := &recorder{}
-		p.Subscribe(nodeB, actors.SubscribeOptions{Topic: "mail"}, link)
+		p.Subscribe(nodeB, subscription.Options{Topic: "mail"}, link)
 		if !slices.Equal(link.events, []string{"closed"}) || !errors.Is(link.err, errClosed) {
 			t.Errorf("heard %v and %v", link.events, link.err)
 		}
@@ -436,7 +437,7 @@ func TestNodesThatLeftAreForgotten(t *testing.T) {
 			t.Fatalf("%d nodes are known, want one", n)
 		}
 		link := &recorder{}
-		sub := p.Subscribe(nodeB, actors.SubscribeOptions{Topic: "mail"}, link)
+		sub := p.Subscribe(nodeB, subscription.Options{Topic: "mail"}, link)
 		p.Keep(nil)
 		if n := known(); n != 1 || !slices.Equal(link.events, []string{"opened"}) {
 			t.Fatalf("%d nodes are known with a subscription, which heard %v", n, link.events)

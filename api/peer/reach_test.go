@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 
 	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/api/codec"
 	"github.com/ddq-io/ddq/api/ddqv1"
 	"github.com/ddq-io/ddq/store"
@@ -66,7 +67,7 @@ func TestNodeThatComesBackIsReachedSoon(t *testing.T) {
 	awayBubble(t, other, func(t *testing.T, p *Peers, away *atomic.Bool) {
 		try := func() (opened bool) {
 			link := &recorder{}
-			sub := p.Subscribe(nodeB, actors.SubscribeOptions{Topic: "mail"}, link)
+			sub := p.Subscribe(nodeB, subscription.Options{Topic: "mail"}, link)
 			time.Sleep(200 * time.Millisecond)
 			synctest.Wait()
 			link.mu.Lock()
@@ -130,7 +131,7 @@ func TestLargeTaskComesOver(t *testing.T) {
 	}}
 	bubble(t, other, func(t *testing.T, p *Peers) {
 		link := &recorder{}
-		sub := p.Subscribe(nodeB, actors.SubscribeOptions{Topic: "mail"}, link)
+		sub := p.Subscribe(nodeB, subscription.Options{Topic: "mail"}, link)
 		time.Sleep(time.Second)
 		synctest.Wait()
 		sub.Close()

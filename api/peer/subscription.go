@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/api/ddqv1"
 )
 
@@ -23,7 +24,7 @@ type subscribeStream = grpc.BidiStreamingClient[ddqv1.SubscribeRequest, ddqv1.Su
 // remoteSubscription is one Subscribe stream to another node. Its run owns a second
 // goroutine, which sends credit.
 type remoteSubscription struct {
-	options actors.SubscribeOptions
+	options subscription.Options
 	link    actors.Link
 	wake    chan struct{} // there may be something to send
 
@@ -32,7 +33,7 @@ type remoteSubscription struct {
 	leaving bool // nothing more is granted, and the stream ends; guarded by mu
 }
 
-func newSubscription(o actors.SubscribeOptions, link actors.Link) *remoteSubscription {
+func newSubscription(o subscription.Options, link actors.Link) *remoteSubscription {
 	return &remoteSubscription{options: o, link: link, wake: make(chan struct{}, 1)}
 }
 

@@ -4,17 +4,18 @@ import (
 	"time"
 
 	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/api/ddqv1"
 	"github.com/ddq-io/ddq/api/wire"
 	"github.com/ddq-io/ddq/store"
 )
 
 // deliveriesOf converts tasks that another node holds for a worker of this one.
-func deliveriesOf(topic string, from []*ddqv1.Delivery) []actors.Delivery {
-	tasks, out := make([]store.Task, len(from)), make([]actors.Delivery, len(from))
+func deliveriesOf(topic string, from []*ddqv1.Delivery) []subscription.Delivery {
+	tasks, out := make([]store.Task, len(from)), make([]subscription.Delivery, len(from))
 	for i, d := range from {
 		wire.ReadTask(&tasks[i], d.Task)
-		out[i] = actors.Delivery{
+		out[i] = subscription.Delivery{
 			Topic:      topic,
 			Task:       &tasks[i],
 			MaxRetries: tasks[i].MaxRetries,
@@ -83,10 +84,10 @@ func appendNotice(f *ddqv1.NotifyRequest, n *actors.Notice) {
 	}
 }
 
-func cancelsOf(from []*ddqv1.Cancel) []actors.CancelAsk {
-	asks := make([]actors.CancelAsk, len(from))
+func cancelsOf(from []*ddqv1.Cancel) []subscription.CancelAsk {
+	asks := make([]subscription.CancelAsk, len(from))
 	for i, c := range from {
-		asks[i] = actors.CancelAsk{ID: c.TaskId, Token: c.HoldToken}
+		asks[i] = subscription.CancelAsk{ID: c.TaskId, Token: c.HoldToken}
 	}
 	return asks
 }

@@ -16,6 +16,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/api/codec"
 	"github.com/ddq-io/ddq/api/ddqv1"
 	hop "github.com/ddq-io/ddq/api/peer"
@@ -51,14 +52,14 @@ func (f *far) Notify(s grpc.ClientStreamingServer[ddqv1.NotifyRequest, ddqv1.Not
 }
 
 // near is a link that keeps the tasks that it gets.
-type near struct{ got chan []actors.Delivery }
+type near struct{ got chan []subscription.Delivery }
 
-func (n *near) Await(context.Context)           {}
-func (n *near) Opened()                         {}
-func (n *near) Demand(int, int)                 {}
-func (n *near) Cancel([]actors.CancelAsk)       {}
-func (n *near) Closed(error)                    {}
-func (n *near) Deliver(tasks []actors.Delivery) { n.got <- tasks }
+func (n *near) Await(context.Context)                 {}
+func (n *near) Opened()                               {}
+func (n *near) Demand(int, int)                       {}
+func (n *near) Cancel([]subscription.CancelAsk)       {}
+func (n *near) Closed(error)                          {}
+func (n *near) Deliver(tasks []subscription.Delivery) { n.got <- tasks }
 
 // hopTo runs a test with a way to a node.
 func hopTo(t *testing.T, f *far, test func(t *testing.T, p *hop.Peers, to actors.Member)) {
@@ -86,7 +87,7 @@ func hopTo(t *testing.T, f *far, test func(t *testing.T, p *hop.Peers, to actors
 // compares what a worker is told by the node that holds the task with what it is told
 // by another one.
 func TestWorkersSeeTheSameOverAHop(t *testing.T) {
-	var full actors.Delivery
+	var full subscription.Delivery
 	fill(t, reflect.ValueOf(&full).Elem())
 	full.Task.Backoff.Kind = store.BackoffLinear // one that there is
 	full.MaxRetries = full.Task.MaxRetries
@@ -108,8 +109,8 @@ func TestWorkersSeeTheSameOverAHop(t *testing.T) {
 	sent := deliveriesWire(given, at)
 	tellDeadlines(sent, given)
 	hopTo(t, &far{tasks: sent}, func(t *testing.T, p *hop.Peers, to actors.Member) {
-		link := &near{got: make(chan []actors.Delivery, 1)}
-		p.Subscribe(to, actors.SubscribeOptions{Topic: full.Topic, OnDemand: true}, link)
+		link := &near{got: make(chan []subscription.Delivery, 1)}
+		p.Subscribe(to, subscription.Options{Topic: full.Topic, OnDemand: true}, link)
 		tasks := <-link.got
 		hopped := make([]handed, len(tasks))
 		for i, d := range tasks {

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/api/ddqv1"
 )
 
@@ -22,13 +22,13 @@ const (
 
 // handed is a delivery and when the actor handed it over.
 type handed struct {
-	actors.Delivery
+	subscription.Delivery
 	at time.Time // monotonic
 }
 
 // handout are deliveries that the actor handed over together.
 type handout struct {
-	tasks []actors.Delivery
+	tasks []subscription.Delivery
 	at    time.Time // monotonic
 }
 
@@ -49,17 +49,17 @@ type outbox struct {
 	wake  chan struct{} // has a token when there may be something to take
 
 	mu       sync.Mutex
-	queue    []handout          // none is empty; guarded by mu, as is everything below
-	answers  map[uint64]*answer // sequences the actor has not answered in full
-	settled  []*answer          // answered, not taken
-	demand   *ddqv1.Demand      // to announce
-	ready    int                // as demanded last
-	nodes    bool               // to announce: nodes changed
-	cancels  []*ddqv1.Cancel    // to announce
-	drain    *time.Duration     // grace to announce
-	drained  bool               // announced, or about to be: nothing new goes out
-	leaving  bool               // the worker sends nothing more: nothing new goes out
-	unwanted []actors.Delivery  // will not go out
+	queue    []handout               // none is empty; guarded by mu, as is everything below
+	answers  map[uint64]*answer      // sequences the actor has not answered in full
+	settled  []*answer               // answered, not taken
+	demand   *ddqv1.Demand           // to announce
+	ready    int                     // as demanded last
+	nodes    bool                    // to announce: nodes changed
+	cancels  []*ddqv1.Cancel         // to announce
+	drain    *time.Duration          // grace to announce
+	drained  bool                    // announced, or about to be: nothing new goes out
+	leaving  bool                    // the worker sends nothing more: nothing new goes out
+	unwanted []subscription.Delivery // will not go out
 }
 
 // answer gathers the outcomes of one frame's settlements.
@@ -74,7 +74,7 @@ func newOutbox(log *slog.Logger, grace time.Duration) *outbox {
 }
 
 // Deliver queues tasks for the stream, unless nothing new goes out.
-func (o *outbox) Deliver(ds []actors.Delivery) bool {
+func (o *outbox) Deliver(ds []subscription.Delivery) bool {
 	if len(ds) == 0 {
 		return true
 	}
@@ -98,7 +98,7 @@ func (o *outbox) expect(sequence uint64, n int, weight int64) {
 
 // Settled takes outcomes of the settlements of a frame, all at once or in
 // parts. Nobody waits for those of a sequence that was not announced.
-func (o *outbox) Settled(sequence uint64, results []actors.Settled) {
+func (o *outbox) Settled(sequence uint64, results []subscription.Settled) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	a := o.answers[sequence]
@@ -146,7 +146,7 @@ func (o *outbox) NodesChanged() {
 
 // Cancel queues that the cancellation of tasks was asked for, also while the node goes
 // away: they may run for as long as the grace.
-func (o *outbox) Cancel(asks []actors.CancelAsk) {
+func (o *outbox) Cancel(asks []subscription.CancelAsk) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.cancels = append(o.cancels, cancelsWire(asks)...)
@@ -222,8 +222,8 @@ type parcel struct {
 	nodes    bool
 	cancels  []*ddqv1.Cancel
 	drain    *time.Duration
-	stale    []actors.Delivery // too late for this worker, which has its credit back
-	unwanted []actors.Delivery // not for this stream any more
+	stale    []subscription.Delivery // too late for this worker, which has its credit back
+	unwanted []subscription.Delivery // not for this stream any more
 }
 
 func (p *parcel) empty() bool {
@@ -316,7 +316,7 @@ func (o *outbox) undelivered(tasks []handed) {
 
 // close returns what never went out, and is the last use of the outbox but for
 // the actor's.
-func (o *outbox) close() []actors.Delivery {
+func (o *outbox) close() []subscription.Delivery {
 	o.leave()
 	o.mu.Lock()
 	defer o.mu.Unlock()

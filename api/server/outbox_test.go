@@ -8,15 +8,15 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/ddq-io/ddq/actors"
 	"github.com/ddq-io/ddq/actors/problem"
+	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/store"
 )
 
-func deliveries(hold time.Duration, payload int, ids ...string) []actors.Delivery {
-	out := make([]actors.Delivery, len(ids))
+func deliveries(hold time.Duration, payload int, ids ...string) []subscription.Delivery {
+	out := make([]subscription.Delivery, len(ids))
 	for i, id := range ids {
-		out[i] = actors.Delivery{
+		out[i] = subscription.Delivery{
 			Topic:   "t",
 			Task:    &store.Task{ID: id, Payload: make([]byte, payload), Attempt: 2},
 			Token:   []byte("token " + id),
@@ -26,7 +26,7 @@ func deliveries(hold time.Duration, payload int, ids ...string) []actors.Deliver
 	return out
 }
 
-func idsOf(ds []actors.Delivery) (ids []string) {
+func idsOf(ds []subscription.Delivery) (ids []string) {
 	for _, d := range ds {
 		ids = append(ids, d.Task.ID)
 	}
@@ -51,7 +51,7 @@ func TestOneFrameMergesWhatWaits(t *testing.T) {
 	o := newOutbox(quiet, time.Minute)
 	o.Deliver(deliveries(time.Minute, 1, "a"))
 	o.expect(7, 1, 1)
-	o.Settled(7, []actors.Settled{{ID: "x", Kind: actors.SettleAck, Already: true}})
+	o.Settled(7, []subscription.Settled{{ID: "x", Kind: subscription.SettleAck, Already: true}})
 	o.Deliver(deliveries(time.Minute, 1, "b", "c"))
 	<-o.wake
 	now := time.Now()
@@ -117,13 +117,13 @@ func TestHalfOfTheHoldIsStillSent(t *testing.T) {
 func TestAnswerWaitsForEverySettlement(t *testing.T) {
 	o := newOutbox(quiet, time.Minute)
 	o.expect(3, 3, 3)
-	o.Settled(3, []actors.Settled{{ID: "a", Kind: actors.SettleAck}})
+	o.Settled(3, []subscription.Settled{{ID: "a", Kind: subscription.SettleAck}})
 	if p := o.take(time.Now()); !p.empty() {
 		t.Fatalf("answered before all was known: %+v", p)
 	}
-	o.Settled(3, []actors.Settled{
-		{ID: "b", Kind: actors.SettleNack, Err: &problem.Error{Kind: problem.Precondition, Reason: "HOLD_LOST"}},
-		{ID: "c", Kind: actors.SettleExtend, HoldFor: 1500 * time.Millisecond},
+	o.Settled(3, []subscription.Settled{
+		{ID: "b", Kind: subscription.SettleNack, Err: &problem.Error{Kind: problem.Precondition, Reason: "HOLD_LOST"}},
+		{ID: "c", Kind: subscription.SettleExtend, HoldFor: 1500 * time.Millisecond},
 	})
 	now := time.Now()
 	p := o.take(now)
@@ -131,7 +131,7 @@ func TestAnswerWaitsForEverySettlement(t *testing.T) {
 	if len(got.Results) != 2 || got.Results[0].Error.Reason != "HOLD_LOST" || got.Results[1].HoldMs != 1500 {
 		t.Errorf("got %v", got)
 	}
-	o.Settled(99, []actors.Settled{{ID: "a"}})
+	o.Settled(99, []subscription.Settled{{ID: "a"}})
 	if p := o.take(time.Now()); !p.empty() {
 		t.Errorf("answered a frame that never was: %+v", p)
 	}
@@ -140,7 +140,7 @@ func TestAnswerWaitsForEverySettlement(t *testing.T) {
 func TestAllWentWellIsAnEmptyAnswer(t *testing.T) {
 	o := newOutbox(quiet, time.Minute)
 	o.expect(1, 2, 2)
-	o.Settled(1, []actors.Settled{{ID: "a", Kind: actors.SettleAck}, {ID: "b", Kind: actors.SettleNack}})
+	o.Settled(1, []subscription.Settled{{ID: "a", Kind: subscription.SettleAck}, {ID: "b", Kind: subscription.SettleNack}})
 	p := o.take(time.Now())
 	if len(p.settled) != 1 || p.settled[0].Sequence != 1 || len(p.settled[0].Results) != 0 {
 		t.Errorf("got %+v", p.settled)
@@ -151,14 +151,14 @@ func TestLargeAnswersTakeFramesOfTheirOwn(t *testing.T) {
 	o := newOutbox(quiet, time.Minute)
 	for sequence := uint64(1); sequence <= 3; sequence++ {
 		o.expect(sequence, 3000, 3000)
-		lost := make([]actors.Settled, 3000)
+		lost := make([]subscription.Settled, 3000)
 		for i := range lost {
-			lost[i] = actors.Settled{Kind: actors.SettleAck, Already: true}
+			lost[i] = subscription.Settled{Kind: subscription.SettleAck, Already: true}
 		}
 		o.Settled(sequence, lost)
 	}
 	o.expect(4, maxSettles, maxSettles)
-	o.Settled(4, slices.Repeat([]actors.Settled{{Kind: actors.SettleAck, Already: true}}, maxSettles))
+	o.Settled(4, slices.Repeat([]subscription.Settled{{Kind: subscription.SettleAck, Already: true}}, maxSettles))
 	o.Deliver(deliveries(time.Minute, 1, "a"))
 	var frames [][2]int
 	for p := o.take(time.Now()); !p.empty(); p = o.take(time.Now()) {
@@ -215,7 +215,7 @@ func TestAWorkerThatLeftIsAnsweredFirst(t *testing.T) {
 	if o.finished() {
 		t.Fatal("finished before its ack was answered")
 	}
-	o.Settled(1, []actors.Settled{{ID: "a", Kind: actors.SettleAck}})
+	o.Settled(1, []subscription.Settled{{ID: "a", Kind: subscription.SettleAck}})
 	if o.finished() {
 		t.Fatal("finished before the answer was taken")
 	}

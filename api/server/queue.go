@@ -4,13 +4,12 @@ import (
 	"context"
 	"time"
 
-	"github.com/ddq-io/ddq/api/wire"
-	"github.com/ddq-io/ddq/store"
-
-	"github.com/ddq-io/ddq/actors"
 	"github.com/ddq-io/ddq/actors/problem"
+	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/api/ddqv1"
 	"github.com/ddq-io/ddq/api/service"
+	"github.com/ddq-io/ddq/api/wire"
+	"github.com/ddq-io/ddq/store"
 )
 
 // queue serves DelayQueueService.
@@ -101,28 +100,28 @@ func (q *queue) pollError(ctx context.Context, err error) error {
 	return err
 }
 
-func retrieveOptions(r *ddqv1.RetrieveRequest) (o actors.SubscribeOptions, wait time.Duration, e *problem.Error) {
+func retrieveOptions(r *ddqv1.RetrieveRequest) (o subscription.Options, wait time.Duration, e *problem.Error) {
 	if r.MaxTasks < 0 {
 		return o, 0, wire.Invalid("OUT_OF_RANGE_FIELD", "max_tasks", "must not be negative")
 	}
 	if wait, e = wire.Span(r.WaitMs, "wait_ms"); e != nil {
 		return o, 0, e
 	}
-	o = actors.SubscribeOptions{Topic: r.Topic, Worker: r.Worker}
+	o = subscription.Options{Topic: r.Topic, Worker: r.Worker}
 	if o.Visibility, e = wire.Span(r.VisibilityTimeoutMs, "visibility_timeout_ms"); e != nil {
 		return o, 0, e
 	}
 	return o, wait, nil
 }
 
-func deliverySize(d *actors.Delivery) int { return taskSize(d.Task) }
+func deliverySize(d *subscription.Delivery) int { return taskSize(d.Task) }
 
 // giveBack releases held tasks that nobody will get, also when the caller's
 // context is done. If it fails their holds run out.
-func (q *queue) giveBack(ctx context.Context, topic string, ds []actors.Delivery) {
+func (q *queue) giveBack(ctx context.Context, topic string, ds []subscription.Delivery) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
-	releases := make([]actors.Settlement, len(ds))
+	releases := make([]subscription.Settlement, len(ds))
 	for i := range ds {
 		releases[i] = release(&ds[i])
 	}
@@ -164,13 +163,13 @@ func (q *queue) Extend(ctx context.Context, r *ddqv1.ExtendRequest) (*ddqv1.Exte
 }
 
 // settle settles one hold.
-func (q *queue) settle(ctx context.Context, topic string, ask actors.Settlement) (actors.Settled, error) {
-	settled, err := q.service.Delivery.Settle(ctx, topic, []actors.Settlement{ask})
+func (q *queue) settle(ctx context.Context, topic string, ask subscription.Settlement) (subscription.Settled, error) {
+	settled, err := q.service.Delivery.Settle(ctx, topic, []subscription.Settlement{ask})
 	if err != nil {
-		return actors.Settled{}, err
+		return subscription.Settled{}, err
 	}
 	if settled[0].Err != nil {
-		return actors.Settled{}, settled[0].Err
+		return subscription.Settled{}, settled[0].Err
 	}
 	return settled[0], nil
 }

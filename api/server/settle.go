@@ -3,30 +3,29 @@ package server
 import (
 	"log/slog"
 
-	"github.com/ddq-io/ddq/api/wire"
-
-	"github.com/ddq-io/ddq/actors"
 	"github.com/ddq-io/ddq/actors/problem"
+	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/api/ddqv1"
+	"github.com/ddq-io/ddq/api/wire"
 	"github.com/ddq-io/ddq/store"
 )
 
-func ackOf(a *ddqv1.Ack) actors.Settlement {
-	return actors.Settlement{Kind: actors.SettleAck, ID: a.GetTaskId(), Token: a.GetHoldToken(), Result: a.GetResult()}
+func ackOf(a *ddqv1.Ack) subscription.Settlement {
+	return subscription.Settlement{Kind: subscription.SettleAck, ID: a.GetTaskId(), Token: a.GetHoldToken(), Result: a.GetResult()}
 }
 
 // nackOf converts a nack. A delay is as long as it says: there is no way to
 // come back sooner than at once.
-func nackOf(n *ddqv1.Nack) (actors.Settlement, *problem.Error) {
-	s := actors.Settlement{
-		Kind:      actors.SettleNack,
+func nackOf(n *ddqv1.Nack) (subscription.Settlement, *problem.Error) {
+	s := subscription.Settlement{
+		Kind:      subscription.SettleNack,
 		ID:        n.GetTaskId(),
 		Token:     n.GetHoldToken(),
 		Error:     wire.Text(n.GetError()),
 		Permanent: n.GetPermanent(),
 	}
 	if n.GetRelease() {
-		s.Kind = actors.SettleRelease
+		s.Kind = subscription.SettleRelease
 	}
 	if n.GetRelease() && n.GetPermanent() {
 		return s, wire.Invalid("OUT_OF_RANGE_FIELD", "release", "and permanent exclude each other")
@@ -46,19 +45,19 @@ func nackOf(n *ddqv1.Nack) (actors.Settlement, *problem.Error) {
 	return s, nil
 }
 
-func extendOf(x *ddqv1.Extend) (s actors.Settlement, e *problem.Error) {
-	s = actors.Settlement{Kind: actors.SettleExtend, ID: x.GetTaskId(), Token: x.GetHoldToken()}
+func extendOf(x *ddqv1.Extend) (s subscription.Settlement, e *problem.Error) {
+	s = subscription.Settlement{Kind: subscription.SettleExtend, ID: x.GetTaskId(), Token: x.GetHoldToken()}
 	s.Extend, e = wire.Span(x.GetVisibilityTimeoutMs(), "visibility_timeout_ms")
 	return s, e
 }
 
 // settlementsOf converts what a frame settles. Those that the wire rules refuse
 // are answered already.
-func settlementsOf(f *ddqv1.SubscribeRequest) (out []actors.Settlement, refused []actors.Settled) {
-	out = make([]actors.Settlement, 0, len(f.Acks)+len(f.Nacks)+len(f.Extends))
-	keep := func(s actors.Settlement, e *problem.Error) {
+func settlementsOf(f *ddqv1.SubscribeRequest) (out []subscription.Settlement, refused []subscription.Settled) {
+	out = make([]subscription.Settlement, 0, len(f.Acks)+len(f.Nacks)+len(f.Extends))
+	keep := func(s subscription.Settlement, e *problem.Error) {
 		if e != nil {
-			refused = append(refused, actors.Settled{ID: s.ID, Token: s.Token, Kind: s.Kind, Err: e})
+			refused = append(refused, subscription.Settled{ID: s.ID, Token: s.Token, Kind: s.Kind, Err: e})
 			return
 		}
 		out = append(out, s)
@@ -77,12 +76,12 @@ func settlementsOf(f *ddqv1.SubscribeRequest) (out []actors.Settlement, refused 
 
 // settleResult converts an outcome that the worker has to hear of; nil for one
 // that went as asked.
-func settleResult(log *slog.Logger, s *actors.Settled) *ddqv1.SettleResult {
-	if s.Err == nil && !s.Already && s.Kind != actors.SettleExtend {
+func settleResult(log *slog.Logger, s *subscription.Settled) *ddqv1.SettleResult {
+	if s.Err == nil && !s.Already && s.Kind != subscription.SettleExtend {
 		return nil
 	}
 	r := &ddqv1.SettleResult{TaskId: wire.Text(s.ID), HoldToken: s.Token, Already: s.Already, Error: itemError(log, s.Err)}
-	if s.Kind == actors.SettleExtend && s.Err == nil {
+	if s.Kind == subscription.SettleExtend && s.Err == nil {
 		r.HoldMs, r.CancelRequested = s.HoldFor.Milliseconds(), s.Cancelled
 	}
 	return r
@@ -90,11 +89,11 @@ func settleResult(log *slog.Logger, s *actors.Settled) *ddqv1.SettleResult {
 
 // release is the settlement that gives a delivery, which its worker has not seen, back
 // as if it had not been.
-func release(d *actors.Delivery) actors.Settlement {
-	return actors.Settlement{Kind: actors.SettleRelease, ID: d.Task.ID, Token: d.Token, Unseen: true}
+func release(d *subscription.Delivery) subscription.Settlement {
+	return subscription.Settlement{Kind: subscription.SettleRelease, ID: d.Task.ID, Token: d.Token, Unseen: true}
 }
 
-func nackResponse(s actors.Settled) *ddqv1.NackResponse {
+func nackResponse(s subscription.Settled) *ddqv1.NackResponse {
 	r := &ddqv1.NackResponse{State: stateWire(s.State)}
 	if s.State != store.StateDead {
 		r.ExecuteTime = wire.StampOrNil(s.Due)

@@ -8,15 +8,14 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/ddq-io/ddq/api/wire"
-
 	"golang.org/x/sync/semaphore"
 	"google.golang.org/grpc"
 
-	"github.com/ddq-io/ddq/actors"
 	"github.com/ddq-io/ddq/actors/problem"
+	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/api/ddqv1"
 	"github.com/ddq-io/ddq/api/service"
+	"github.com/ddq-io/ddq/api/wire"
 )
 
 type subscribeStream = grpc.BidiStreamingServer[ddqv1.SubscribeRequest, ddqv1.SubscribeResponse]
@@ -141,7 +140,7 @@ func (ses *session) hello(f *ddqv1.SubscribeRequest) error {
 			return err
 		}
 	}
-	sub, err := ses.server.service.Delivery.Subscribe(ses.stream.Context(), actors.SubscribeOptions{
+	sub, err := ses.server.service.Delivery.Subscribe(ses.stream.Context(), subscription.Options{
 		Topic:       f.Hello.Topic,
 		Worker:      f.Hello.Worker,
 		MaxInFlight: int(f.Hello.MaxInFlight),
@@ -308,7 +307,7 @@ func (ses *session) returnLate(p *parcel) {
 	if len(late) == 0 {
 		return
 	}
-	releases, bytes := make([]actors.Settlement, len(late)), int64(0)
+	releases, bytes := make([]subscription.Settlement, len(late)), int64(0)
 	for i := range late {
 		releases[i] = release(&late[i])
 		bytes += late[i].Bytes()

@@ -3,10 +3,9 @@ package server
 import (
 	"context"
 
-	"github.com/ddq-io/ddq/api/wire"
-
-	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/api/ddqv1"
+	"github.com/ddq-io/ddq/api/wire"
 	"github.com/ddq-io/ddq/store"
 )
 
@@ -45,7 +44,7 @@ func (q *queue) CancelTask(ctx context.Context, r *ddqv1.CancelTaskRequest) (*dd
 	}, nil
 }
 
-func cancelsWire(asks []actors.CancelAsk) []*ddqv1.Cancel {
+func cancelsWire(asks []subscription.CancelAsk) []*ddqv1.Cancel {
 	out := make([]*ddqv1.Cancel, len(asks))
 	for i, a := range asks {
 		out[i] = &ddqv1.Cancel{TaskId: a.ID, HoldToken: a.Token}

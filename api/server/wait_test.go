@@ -10,7 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
-	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/api/ddqv1"
 )
 
@@ -163,7 +163,7 @@ func TestCancelWaitsForItsDelivery(t *testing.T) {
 	for range frameTasks + 1 {
 		o.Deliver(deliveries(time.Minute, 1, "a"))
 	}
-	o.Cancel([]actors.CancelAsk{{ID: "a"}})
+	o.Cancel([]subscription.CancelAsk{{ID: "a"}})
 	first, second := o.take(time.Now()), o.take(time.Now())
 	if len(first.cancels) != 0 || len(second.cancels) != 1 || len(second.tasks) != 1 {
 		t.Errorf("cancels %d and %d, tasks %d and %d", len(first.cancels), len(second.cancels), len(first.tasks), len(second.tasks))

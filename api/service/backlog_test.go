@@ -11,6 +11,7 @@ import (
 
 	"github.com/ddq-io/ddq/actors"
 	"github.com/ddq-io/ddq/actors/problem"
+	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/api/service"
 	"github.com/ddq-io/ddq/api/service/intake"
 	"github.com/ddq-io/ddq/api/service/servicetest"
@@ -125,7 +126,7 @@ func TestBacklogNeverRefusesWhatSettles(t *testing.T) {
 			t.Fatalf("%d tasks were taken while %d are held", n, len(held))
 		}
 		for _, d := range held {
-			w.Settle(actors.SettleNack, d)
+			w.Settle(subscription.SettleNack, d)
 		}
 		for _, r := range w.TakeSettled() {
 			if r.Err != nil {

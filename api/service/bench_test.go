@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/api/service"
 	"github.com/ddq-io/ddq/api/service/servicetest"
 	"github.com/ddq-io/ddq/store"
@@ -21,12 +22,12 @@ type acker struct {
 	done chan struct{}
 }
 
-func (o *acker) Cancel([]actors.CancelAsk) {}
+func (o *acker) Cancel([]subscription.CancelAsk) {}
 
-func (o *acker) Deliver(d []actors.Delivery) bool {
-	acks := make([]actors.Settlement, len(d))
+func (o *acker) Deliver(d []subscription.Delivery) bool {
+	acks := make([]subscription.Settlement, len(d))
 	for i := range d {
-		acks[i] = actors.Settlement{Kind: actors.SettleAck, ID: d[i].Task.ID, Token: d[i].Token}
+		acks[i] = subscription.Settlement{Kind: subscription.SettleAck, ID: d[i].Task.ID, Token: d[i].Token}
 	}
 	sub := o.sub.Load()
 	sub.Settle(0, acks)
@@ -34,7 +35,7 @@ func (o *acker) Deliver(d []actors.Delivery) bool {
 	return true
 }
 
-func (o *acker) Settled(_ uint64, results []actors.Settled) {
+func (o *acker) Settled(_ uint64, results []subscription.Settled) {
 	if o.left.Add(-int64(len(results))) == 0 {
 		close(o.done)
 	}
@@ -63,7 +64,7 @@ func benchLifeCycle(b *testing.B, batch int, delay time.Duration) {
 	defer s.Node().Stop(context.Background())
 	o := &acker{done: make(chan struct{})}
 	o.left.Store(int64(b.N))
-	sub, err := s.Delivery.Subscribe(b.Context(), actors.SubscribeOptions{Topic: "t", MaxInFlight: 10_000}, o)
+	sub, err := s.Delivery.Subscribe(b.Context(), subscription.Options{Topic: "t", MaxInFlight: 10_000}, o)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -5,8 +5,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/ddq-io/ddq/actors"
 	"github.com/ddq-io/ddq/actors/problem"
+	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/api/service"
 	"github.com/ddq-io/ddq/api/service/servicetest"
 	"github.com/ddq-io/ddq/store"
@@ -44,14 +44,14 @@ func TestCancelReachesTheWorker(t *testing.T) {
 		if len(asks) != 1 || asks[0].ID != "a" || string(asks[0].Token) != string(d.Token) {
 			t.Fatalf("the worker was told %v", asks)
 		}
-		if r := w.SettleWith(actors.Settlement{Kind: actors.SettleExtend}, d); !r.Cancelled {
+		if r := w.SettleWith(subscription.Settlement{Kind: subscription.SettleExtend}, d); !r.Cancelled {
 			t.Error("the extend did not tell")
 		}
 		done := cancelTask(t, s, "a", time.Minute, true)
 		if len(done) > 0 {
 			t.Fatal("did not wait")
 		}
-		w.SettleWith(actors.Settlement{Kind: actors.SettleNack, Error: "stopped"}, d)
+		w.SettleWith(subscription.Settlement{Kind: subscription.SettleNack, Error: "stopped"}, d)
 		if got := <-done; got.err != nil || got.Outcome != service.CancelConfirmed || got.State != store.StateDead || got.took > 0 {
 			t.Errorf("cancel: %+v", got)
 		}
@@ -77,7 +77,7 @@ func TestCancelMayBeTooLate(t *testing.T) {
 					t.Fatalf("cancel: %+v", got)
 				}
 				done := cancelTask(t, s, "a", time.Minute, false)
-				w.SettleWith(actors.Settlement{Kind: actors.SettleAck}, d)
+				w.SettleWith(subscription.Settlement{Kind: subscription.SettleAck}, d)
 				if got := <-done; got.err != nil || got.Outcome != service.CancelTooLate {
 					t.Errorf("cancel: %+v", got)
 				}
@@ -160,10 +160,10 @@ func TestCancelOutlivesTheOwner(t *testing.T) {
 			if got := <-cancelTask(t, b.Sys, d.Task.ID, 0, false); got.err != nil {
 				t.Fatal(got.err)
 			}
-			if r := w.SettleWith(actors.Settlement{Kind: actors.SettleExtend}, d); !r.Cancelled {
+			if r := w.SettleWith(subscription.Settlement{Kind: subscription.SettleExtend}, d); !r.Cancelled {
 				t.Errorf("the extend of %s did not tell", d.Task.ID)
 			}
-			w.SettleWith(actors.Settlement{Kind: actors.SettleRelease}, d)
+			w.SettleWith(subscription.Settlement{Kind: subscription.SettleRelease}, d)
 			found, err := b.Sys.Tasks.Get(t.Context(), "mail", d.Task.ID)
 			if err != nil || found.State != store.StateDead || found.Reason != store.ReasonCancelled {
 				t.Errorf("%s is %v, %v", d.Task.ID, found.State, err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/ddq-io/ddq/actors"
 	"github.com/ddq-io/ddq/actors/problem"
+	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/api/service"
 	"github.com/ddq-io/ddq/api/service/servicetest"
 	"github.com/ddq-io/ddq/store"
@@ -42,7 +43,7 @@ func TestUpdateChangesContentsAndDueTimeAtOnce(t *testing.T) {
 		if string(d.Task.Payload) != "other" || len(d.Task.Attributes) != 1 || d.Task.Version() != 2 || d.Task.Expires != done.Due.Add(time.Hour) {
 			t.Errorf("delivered %+v", d.Task)
 		}
-		w.Settle(actors.SettleAck, d)
+		w.Settle(subscription.SettleAck, d)
 		if time.Sleep(2 * time.Minute); len(w.Take()) != 0 {
 			t.Error("delivered again at the time of before")
 		}
@@ -178,7 +179,7 @@ func TestEditsAreRefused(t *testing.T) {
 		if f, err := s.Tasks.Get(t.Context(), "mail", "waits"); err != nil || string(f.Payload) != "second" || f.Version() != 2 {
 			t.Errorf("after the refusals: %+v, %v", f, err)
 		}
-		w.Settle(actors.SettleAck, running)
+		w.Settle(subscription.SettleAck, running)
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/ddq-io/ddq/actors"
 	"github.com/ddq-io/ddq/actors/lease"
 	"github.com/ddq-io/ddq/actors/problem"
+	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/api/service"
 	"github.com/ddq-io/ddq/api/service/servicetest"
 	"github.com/ddq-io/ddq/store"
@@ -29,14 +30,14 @@ func TestLostRepliesChangeNothing(t *testing.T) {
 			}
 			time.Sleep(3 * time.Second)
 			d := w.TakeOne()
-			w.Settle(actors.SettleNack, d)
+			w.Settle(subscription.SettleNack, d)
 			time.Sleep(3 * time.Second)
 			if r := w.TakeSettled(); len(r) != 1 || r[0].Err != nil || r[0].State != store.StateRetrying {
 				t.Fatalf("nack: %+v", r)
 			}
 			time.Sleep(3 * time.Second)
 			d = w.TakeOne()
-			w.Settle(actors.SettleAck, d)
+			w.Settle(subscription.SettleAck, d)
 			time.Sleep(time.Second)
 			if r := w.TakeSettled(); len(r) != 1 || r[0].Err != nil {
 				t.Fatalf("ack: %+v", r)
@@ -57,7 +58,7 @@ func TestStoreOutageCostsErrorsAndNoTask(t *testing.T) {
 		}
 		time.Sleep(5500 * time.Millisecond)
 		for _, d := range w.Take() {
-			w.Settle(actors.SettleAck, d)
+			w.Settle(subscription.SettleAck, d)
 		}
 		synctest.Wait()
 		f.Set(func(f *servicetest.FaultyStore) { f.Down = true })
@@ -133,7 +134,7 @@ func TestPanickingShardStartsAnewFromTheStore(t *testing.T) {
 		d := w.TakeOne()
 		f.Set(func(f *servicetest.FaultyStore) { f.Broken["hold"] = 1 })
 		servicetest.EnqueueOne(t, s, servicetest.After("mail", "late", time.Second))
-		w.Settle(actors.SettleExtend, d)
+		w.Settle(subscription.SettleExtend, d)
 		time.Sleep(2 * time.Minute)
 		seen := map[string]bool{}
 		for _, d := range w.Take() {

@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/api/service"
 	"github.com/ddq-io/ddq/api/service/servicetest"
 	"github.com/ddq-io/ddq/store"
@@ -46,12 +46,12 @@ func TestNeverMoreThanMaxInFlightAcrossNodes(t *testing.T) {
 	servicetest.FleetBubble(t, []string{"a", "b", "c"}, func(t *testing.T, f *servicetest.Fleet) {
 		at := f.Nodes["a"].Sys
 		o := &servicetest.Stream{T: t}
-		sub, err := at.Delivery.Subscribe(t.Context(), actors.SubscribeOptions{Topic: "mail", Worker: "w", MaxInFlight: 7}, o)
+		sub, err := at.Delivery.Subscribe(t.Context(), subscription.Options{Topic: "mail", Worker: "w", MaxInFlight: 7}, o)
 		if err != nil {
 			t.Fatal(err)
 		}
 		o.Sub = sub
-		w := &servicetest.Ledger{Stream: o, Due: map[string]store.Millis{}, Seen: map[string]int{}, Last: map[string]actors.Delivery{}}
+		w := &servicetest.Ledger{Stream: o, Due: map[string]store.Millis{}, Seen: map[string]int{}, Last: map[string]subscription.Delivery{}}
 		w.Enqueue(f.Nodes["b"], "mail", "t", 100, 0)
 		for range 20 {
 			if err := sub.Grant(7); err != nil {
@@ -68,7 +68,7 @@ func TestNeverMoreThanMaxInFlightAcrossNodes(t *testing.T) {
 				t.Errorf("%d in flight", len(got))
 			}
 			for _, d := range got {
-				o.Settle(actors.SettleAck, d)
+				o.Settle(subscription.SettleAck, d)
 				delete(w.Due, d.Task.ID)
 			}
 			synctest.Wait()
@@ -330,7 +330,7 @@ func TestWorkerMovesAndSettlesAtAnotherNode(t *testing.T) {
 		first.Sub.Unsubscribe(nil)
 		second := f.Work(f.Nodes["c"], "mail", 20)
 		for _, d := range held {
-			second.Settle(actors.SettleAck, d)
+			second.Settle(subscription.SettleAck, d)
 		}
 		for _, s := range second.TakeSettled() {
 			if s.Err != nil {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/actors/upkeep"
 	"github.com/ddq-io/ddq/api/service"
 	"github.com/ddq-io/ddq/api/service/servicetest"
@@ -41,7 +42,7 @@ func TestKeyIsFreeWhenItsTaskIsOver(t *testing.T) {
 		if e := rejected.Err; e == nil || e.Reason != "KEY_TAKEN" || e.ID != first.ID || e.State != store.StateRunning || rejected.ID != first.ID {
 			t.Fatalf("rejected: %+v", rejected)
 		}
-		w.Sub.Settle(1, []actors.Settlement{{Kind: actors.SettleNack, ID: d.Task.ID, Token: d.Token, Permanent: true}})
+		w.Sub.Settle(1, []subscription.Settlement{{Kind: subscription.SettleNack, ID: d.Task.ID, Token: d.Token, Permanent: true}})
 		w.TakeSettled()
 		next := servicetest.EnqueueOne(t, s, keyed("k", "fourth", 0, store.KeyReject))
 		if next.Err != nil || next.Key != service.KeyTook || next.ID == first.ID {
@@ -164,7 +165,7 @@ func TestKeysOutliveAReshard(t *testing.T) {
 			if string(d.Task.Payload) != "third" {
 				t.Errorf("delivered %q", d.Task.Payload)
 			}
-			w.Settle(actors.SettleAck, d)
+			w.Settle(subscription.SettleAck, d)
 		}
 		w.TakeSettled()
 		time.Sleep(3 * upkeep.ChoresEvery)
@@ -207,7 +208,7 @@ func TestFreeKeysAreForgotten(t *testing.T) {
 			servicetest.EnqueueOne(t, s, task)
 		}
 		for _, d := range w.Take() {
-			w.Settle(actors.SettleAck, d)
+			w.Settle(subscription.SettleAck, d)
 		}
 		synctest.Wait()
 		time.Sleep(3 * upkeep.ChoresEvery)

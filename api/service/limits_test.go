@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/api/service"
 	"github.com/ddq-io/ddq/api/service/servicetest"
 	"github.com/ddq-io/ddq/store"
@@ -175,7 +176,7 @@ func TestExtensionsKeepTheirPermit(t *testing.T) {
 		first := w.TakeOne()
 		for range 10 {
 			time.Sleep(1500 * time.Millisecond)
-			w.Settle(actors.SettleExtend, first)
+			w.Settle(subscription.SettleExtend, first)
 			if s := w.TakeSettled(); len(s) != 1 || s[0].Err != nil {
 				t.Fatalf("extension of a hold that is alive: %+v", s)
 			}
@@ -188,7 +189,7 @@ func TestExtensionsKeepTheirPermit(t *testing.T) {
 			t.Fatalf("%s is held before the first hold ran out", other[0].Task.ID)
 		}
 		time.Sleep(2 * time.Second)
-		w.Settle(actors.SettleExtend, first)
+		w.Settle(subscription.SettleExtend, first)
 		if s := w.TakeSettled(); len(s) != 1 || s[0].Err == nil || s[0].Err.Reason != "HOLD_LOST" {
 			t.Errorf("extension of a hold that ran out: %+v", s)
 		}
@@ -343,7 +344,7 @@ func TestWorkersLeaveATopicWithARateAndACap(t *testing.T) {
 			servicetest.Idle(500 * time.Millisecond)
 			for _, d := range w.Take() {
 				got++
-				w.Settle(actors.SettleAck, d)
+				w.Settle(subscription.SettleAck, d)
 				_ = w.Sub.Grant(1)
 			}
 		}
@@ -361,16 +362,16 @@ func TestLongPollsOfATopicWithARateAndACap(t *testing.T) {
 	slowBubble(t, c, tasks, func(t *testing.T, s *service.Service, _ *slowStore) {
 		got := 0
 		for empty := 0; got < tasks && empty < 10; empty++ {
-			held, err := s.Delivery.Retrieve(t.Context(), actors.SubscribeOptions{Topic: "mail", Worker: "w"}, 50, 2*time.Second)
+			held, err := s.Delivery.Retrieve(t.Context(), subscription.Options{Topic: "mail", Worker: "w"}, 50, 2*time.Second)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if len(held) == 0 {
 				continue
 			}
-			acks := make([]actors.Settlement, len(held))
+			acks := make([]subscription.Settlement, len(held))
 			for i, d := range held {
-				acks[i] = actors.Settlement{Kind: actors.SettleAck, ID: d.Task.ID, Token: d.Token}
+				acks[i] = subscription.Settlement{Kind: subscription.SettleAck, ID: d.Task.ID, Token: d.Token}
 			}
 			if _, err := s.Delivery.Settle(t.Context(), "mail", acks); err != nil {
 				t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ddq-io/ddq/actors"
 	"github.com/ddq-io/ddq/actors/agenda"
+	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/api/service"
 	"github.com/ddq-io/ddq/api/service/servicetest"
 	"github.com/ddq-io/ddq/store"
@@ -32,7 +33,7 @@ func TestTasksOfAKeyGoOneAtATime(t *testing.T) {
 			servicetest.Idle(time.Minute / 3) // and nothing else comes meanwhile
 			w.Gets()
 			for _, d := range got {
-				w.Settle(actors.SettleAck, d)
+				w.Settle(subscription.SettleAck, d)
 			}
 		}
 		w.Gets()
@@ -49,9 +50,9 @@ func TestRetryKeepsTheHead(t *testing.T) {
 		}
 		first := w.Gets("a0")["a0"]
 		later := time.Minute
-		w.Sub.Settle(1, []actors.Settlement{{Kind: actors.SettleNack, ID: first.Task.ID, Token: first.Token, Delay: &later, Error: "no"}})
+		w.Sub.Settle(1, []subscription.Settlement{{Kind: subscription.SettleNack, ID: first.Task.ID, Token: first.Token, Delay: &later, Error: "no"}})
 		servicetest.EnqueueOne(t, s, servicetest.InLine("b", "b0", 0))
-		w.Settle(actors.SettleAck, w.Gets("b0")["b0"])
+		w.Settle(subscription.SettleAck, w.Gets("b0")["b0"])
 		servicetest.Idle(59 * time.Second)
 		w.Gets()
 		found, err := s.Tasks.Get(t.Context(), "mail", first.Task.ID)
@@ -64,11 +65,11 @@ func TestRetryKeepsTheHead(t *testing.T) {
 		}
 		servicetest.Idle(1001 * time.Millisecond)
 		again := w.Gets("a0")["a0"]
-		w.Sub.Settle(2, []actors.Settlement{{Kind: actors.SettleRelease, ID: again.Task.ID, Token: again.Token}})
+		w.Sub.Settle(2, []subscription.Settlement{{Kind: subscription.SettleRelease, ID: again.Task.ID, Token: again.Token}})
 		again = w.Gets("a0")["a0"]
-		w.Sub.Settle(3, []actors.Settlement{{Kind: actors.SettleNack, ID: again.Task.ID, Token: again.Token, Permanent: true}})
-		w.Settle(actors.SettleAck, w.Gets("a1")["a1"]) // a dead letter keeps nothing back
-		w.Settle(actors.SettleAck, w.Gets("a2")["a2"])
+		w.Sub.Settle(3, []subscription.Settlement{{Kind: subscription.SettleNack, ID: again.Task.ID, Token: again.Token, Permanent: true}})
+		w.Settle(subscription.SettleAck, w.Gets("a1")["a1"]) // a dead letter keeps nothing back
+		w.Settle(subscription.SettleAck, w.Gets("a2")["a2"])
 	})
 }
 
@@ -101,14 +102,14 @@ func TestWhatKeepsOthersBackMayGo(t *testing.T) {
 				servicetest.EnqueueOne(t, s, servicetest.InLine("a", "head", 0))
 				servicetest.EnqueueOne(t, s, servicetest.InLine("a", "next", 0))
 				head, later := w.Gets("head")["head"], 10*time.Minute // beyond the horizon
-				w.Sub.Settle(1, []actors.Settlement{{Kind: actors.SettleNack, ID: head.Task.ID, Token: head.Token, Delay: &later}})
+				w.Sub.Settle(1, []subscription.Settlement{{Kind: subscription.SettleNack, ID: head.Task.ID, Token: head.Token, Delay: &later}})
 				servicetest.Idle(time.Minute)
 				w.Gets()
 				c(t, s, head.Task.ID)
 				if name == "promoted" {
-					w.Settle(actors.SettleAck, w.Gets("head")["head"])
+					w.Settle(subscription.SettleAck, w.Gets("head")["head"])
 				}
-				w.Settle(actors.SettleAck, w.Gets("next")["next"])
+				w.Settle(subscription.SettleAck, w.Gets("next")["next"])
 			})
 		})
 	}
@@ -124,7 +125,7 @@ func TestLaterRetryComesBack(t *testing.T) {
 		for i := range 200 {
 			servicetest.EnqueueOne(t, s, servicetest.InLine("a", fmt.Sprintf("a%03d", i), 0))
 		}
-		w.Sub.Settle(1, []actors.Settlement{{Kind: actors.SettleNack, ID: head.Task.ID, Token: head.Token, Delay: &later}})
+		w.Sub.Settle(1, []subscription.Settlement{{Kind: subscription.SettleNack, ID: head.Task.ID, Token: head.Token, Delay: &later}})
 		for i := range 100 { // other keys flow
 			servicetest.EnqueueOne(t, s, servicetest.InLine(fmt.Sprint("b", i), "b", 0))
 			servicetest.EnqueueOne(t, s, servicetest.After("mail", fmt.Sprint("c", i), 0))
@@ -133,7 +134,7 @@ func TestLaterRetryComesBack(t *testing.T) {
 		for range 200 {
 			for _, d := range w.Take() {
 				others++
-				w.Settle(actors.SettleAck, d)
+				w.Settle(subscription.SettleAck, d)
 				_ = w.Sub.Grant(1)
 			}
 			synctest.Wait()
@@ -144,10 +145,10 @@ func TestLaterRetryComesBack(t *testing.T) {
 		servicetest.Idle(10*time.Minute - time.Second)
 		w.Gets()
 		servicetest.Idle(1001 * time.Millisecond)
-		w.Settle(actors.SettleAck, w.Gets("head")["head"])
+		w.Settle(subscription.SettleAck, w.Gets("head")["head"])
 		for i := range 200 {
 			name := fmt.Sprintf("a%03d", i)
-			w.Settle(actors.SettleAck, w.Gets(name)[name])
+			w.Settle(subscription.SettleAck, w.Gets(name)[name])
 			_ = w.Sub.Grant(1)
 		}
 	})
@@ -168,7 +169,7 @@ func TestEarlierTaskGoesFirst(t *testing.T) {
 		}
 		w := servicetest.Subscribe(t, s, "mail", 100)
 		for _, name := range []string{"9", "1", "2", "3", "4", "5"} {
-			w.Settle(actors.SettleAck, w.Gets(name)[name])
+			w.Settle(subscription.SettleAck, w.Gets(name)[name])
 		}
 	})
 }
@@ -203,7 +204,7 @@ func TestOrderOutlivesAReshard(t *testing.T) {
 		servicetest.EnqueueOne(t, a, servicetest.InLine("k", "dead", 0))
 		synctest.Wait()
 		dead := w.TakeOne()
-		w.Sub.Settle(1, []actors.Settlement{{Kind: actors.SettleNack, ID: dead.Task.ID, Token: dead.Token, Permanent: true, Error: "bad"}})
+		w.Sub.Settle(1, []subscription.Settlement{{Kind: subscription.SettleNack, ID: dead.Task.ID, Token: dead.Token, Permanent: true, Error: "bad"}})
 		first := servicetest.EnqueueOne(t, a, servicetest.InLine("k", "first", 0))
 		held := w.Gets("first")["first"]
 		was, err := a.Tasks.Get(t.Context(), "mail", first.ID)
@@ -221,13 +222,13 @@ func TestOrderOutlivesAReshard(t *testing.T) {
 			t.Errorf("the second is in %v, waits for %d: %v", got.Shard, got.WaitingFor, err)
 		}
 		other := servicetest.EnqueueOne(t, b, servicetest.InLine("other", "other", 0))
-		w.Settle(actors.SettleAck, w.Gets("other")["other"])
+		w.Settle(subscription.SettleAck, w.Gets("other")["other"])
 		if other.Err != nil {
 			t.Error(other.Err)
 		}
-		w.Settle(actors.SettleAck, held)
+		w.Settle(subscription.SettleAck, held)
 		servicetest.Idle(3 * time.Second) // hints get lost while shards change: then its owner looks
-		w.Settle(actors.SettleAck, w.Gets("second")["second"])
+		w.Settle(subscription.SettleAck, w.Gets("second")["second"])
 		servicetest.Idle(time.Second)
 		third := servicetest.EnqueueOne(t, a, servicetest.InLine("k", "third", 0))
 		servicetest.Idle(time.Millisecond)
@@ -239,13 +240,13 @@ func TestOrderOutlivesAReshard(t *testing.T) {
 			t.Fatalf("requeued %d, missing %v: %v", n, missing, err)
 		}
 		servicetest.Idle(time.Second)
-		w.Settle(actors.SettleAck, w.Gets("third")["third"])
+		w.Settle(subscription.SettleAck, w.Gets("third")["third"])
 		servicetest.Idle(time.Second)
 		again := w.Gets("dead")["dead"]
 		if again.Task.ID != dead.Task.ID || again.Task.Attempt != 1 {
 			t.Errorf("requeued as %+v", again.Task)
 		}
-		w.Settle(actors.SettleAck, again)
+		w.Settle(subscription.SettleAck, again)
 		servicetest.Idle(time.Minute)
 		topic, err := f.Store.GetTopic(t.Context(), "mail")
 		if err != nil || place.Resharding(&topic) {
@@ -336,7 +337,7 @@ func TestKeyGoesOnAfterAFailingStore(t *testing.T) {
 			if i >= agenda.ParkedMost && i < agenda.ParkedMost+3 {
 				servicetest.Idle(10 * time.Second) // the store does not say which is next
 			}
-			w.Settle(actors.SettleAck, w.Gets(name)[name])
+			w.Settle(subscription.SettleAck, w.Gets(name)[name])
 		}
 	})
 }

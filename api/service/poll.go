@@ -5,12 +5,12 @@ import (
 	"sync"
 	"time"
 
-	"github.com/ddq-io/ddq/actors"
 	"github.com/ddq-io/ddq/actors/problem"
+	"github.com/ddq-io/ddq/actors/subscription"
 )
 
 // Retrieve waits up to wait for due tasks and returns at most n, held.
-func (s *Delivery) Retrieve(ctx context.Context, o actors.SubscribeOptions, n int, wait time.Duration) ([]actors.Delivery, error) {
+func (s *Delivery) Retrieve(ctx context.Context, o subscription.Options, n int, wait time.Duration) ([]subscription.Delivery, error) {
 	l := s.limits
 	if n < 1 || n > l.RetrieveTasks {
 		return nil, problem.BadField("max_tasks", "OUT_OF_RANGE_FIELD", "max_tasks must be 1 to %d", l.RetrieveTasks)
@@ -43,7 +43,7 @@ const minRetrieveWait = 20 * time.Millisecond
 // pollOutbox gathers deliveries for one long poll.
 type pollOutbox struct {
 	mu     sync.Mutex
-	got    []actors.Delivery
+	got    []subscription.Delivery
 	closed bool
 	first  chan struct{} // closed at the first delivery or at a drain
 	signal func()
@@ -56,7 +56,7 @@ func newPollOutbox() *pollOutbox {
 }
 
 // Deliver takes deliveries until the poll returns.
-func (o *pollOutbox) Deliver(d []actors.Delivery) bool {
+func (o *pollOutbox) Deliver(d []subscription.Delivery) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.closed {
@@ -68,13 +68,13 @@ func (o *pollOutbox) Deliver(d []actors.Delivery) bool {
 }
 
 // Settled has nobody to tell.
-func (o *pollOutbox) Settled(uint64, []actors.Settled) {}
+func (o *pollOutbox) Settled(uint64, []subscription.Settled) {}
 
 // Demand does not come: the poll's credit is not on demand.
 func (o *pollOutbox) Demand(int, int) {}
 
 // Cancel does not come in time: who polls learns it from the answer to an extend.
-func (o *pollOutbox) Cancel([]actors.CancelAsk) {}
+func (o *pollOutbox) Cancel([]subscription.CancelAsk) {}
 
 // NodesChanged does not come either.
 func (o *pollOutbox) NodesChanged() {}
@@ -92,7 +92,7 @@ func (o *pollOutbox) await(ctx context.Context, wait time.Duration) {
 	}
 }
 
-func (o *pollOutbox) close() []actors.Delivery {
+func (o *pollOutbox) close() []subscription.Delivery {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.closed = true

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ddq-io/ddq/actors"
 	"github.com/ddq-io/ddq/actors/problem"
+	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/api/service"
 	"github.com/ddq-io/ddq/api/service/servicetest"
 	"github.com/ddq-io/ddq/store"
@@ -83,7 +83,7 @@ func TestIDsStayUniqueOverAReshard(t *testing.T) {
 		servicetest.EnqueueOne(t, a, servicetest.After("mail", "dead", 0))
 		_ = w.Sub.Grant(1)
 		dead := w.TakeOne()
-		w.Sub.Settle(2, []actors.Settlement{{Kind: actors.SettleNack, Permanent: true, ID: "dead", Token: dead.Token}})
+		w.Sub.Settle(2, []subscription.Settlement{{Kind: subscription.SettleNack, Permanent: true, ID: "dead", Token: dead.Token}})
 		servicetest.Idle(time.Second)
 		f.Reshard(f.Nodes["a"], "mail", 5)
 		for _, at := range []*service.Service{b, a} { // b has not heard of it
@@ -114,7 +114,7 @@ func TestIDsStayUniqueOverAReshard(t *testing.T) {
 		if _, err := b.Tasks.Reschedule(t.Context(), "mail", "late", service.When{Delay: time.Second}, 0); err != nil {
 			t.Error(err)
 		}
-		w.Settle(actors.SettleAck, running)
+		w.Settle(subscription.SettleAck, running)
 		_ = w.Sub.Grant(1)
 		servicetest.Idle(1100 * time.Millisecond)
 		if late := w.TakeOne(); late.Task.ID != "late" {
@@ -224,7 +224,7 @@ func TestADeadLetterWhoseIDIsGivenAnewIsNotRequeued(t *testing.T) {
 		w := servicetest.Subscribe(t, a, "mail", 1)
 		servicetest.EnqueueOne(t, a, servicetest.After("mail", "x", 0))
 		servicetest.Idle(time.Second)
-		w.Sub.Settle(1, []actors.Settlement{{Kind: actors.SettleNack, Permanent: true, ID: "x", Token: w.TakeOne().Token}})
+		w.Sub.Settle(1, []subscription.Settlement{{Kind: subscription.SettleNack, Permanent: true, ID: "x", Token: w.TakeOne().Token}})
 		servicetest.Idle(time.Second)
 		f.Reshard(f.Nodes["a"], "mail", 5)
 		topic, err := f.Store.GetTopic(t.Context(), "mail")

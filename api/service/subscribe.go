@@ -6,6 +6,7 @@ import (
 
 	"github.com/ddq-io/ddq/actors"
 	"github.com/ddq-io/ddq/actors/problem"
+	"github.com/ddq-io/ddq/actors/subscription"
 )
 
 // Delivery hands tasks to workers and takes their settlements.
@@ -17,7 +18,7 @@ type Delivery struct {
 // Subscription is one worker's standing request for one topic. Its methods do
 // not wait and are safe for concurrent use.
 type Subscription struct {
-	Options actors.SubscribeOptions // as resolved
+	Options subscription.Options // as resolved
 	Node    string
 
 	limits *limits
@@ -26,7 +27,7 @@ type Subscription struct {
 
 // Subscribe opens a subscription that hands deliveries to out. Unsubscribe ends
 // it; ctx is for the opening only.
-func (s *Delivery) Subscribe(ctx context.Context, o actors.SubscribeOptions, out actors.Outbox) (*Subscription, error) {
+func (s *Delivery) Subscribe(ctx context.Context, o subscription.Options, out subscription.Outbox) (*Subscription, error) {
 	if err := s.node.Serving(); err != nil {
 		return nil, err
 	}
@@ -47,7 +48,7 @@ func (s *Delivery) Subscribe(ctx context.Context, o actors.SubscribeOptions, out
 	return &Subscription{Options: o, Node: s.node.Config().Node, limits: s.limits, handle: opened}, nil
 }
 
-func (s *Delivery) checkSubscribe(o *actors.SubscribeOptions) *problem.Error {
+func (s *Delivery) checkSubscribe(o *subscription.Options) *problem.Error {
 	l := s.limits
 	if err := actors.CheckTopicName("topic", o.Topic); err != nil {
 		return err
@@ -78,7 +79,7 @@ func (u *Subscription) Grant(n int) error {
 
 // Settle asks for settlements; the outbox gets the results under the same sequence.
 // Settlements that cannot be are refused in the results.
-func (u *Subscription) Settle(sequence uint64, settlements []actors.Settlement) {
+func (u *Subscription) Settle(sequence uint64, settlements []subscription.Settlement) {
 	for i := range settlements {
 		settlements[i].Refused = u.limits.checkSettlement(&settlements[i])
 	}
@@ -94,13 +95,13 @@ func (u *Subscription) Assigned() int64 { return u.handle.Assigned() }
 
 // Unsubscribe ends the subscription. undelivered are deliveries that the outbox
 // took and never sent; their holds are released.
-func (u *Subscription) Unsubscribe(undelivered []actors.Delivery) {
+func (u *Subscription) Unsubscribe(undelivered []subscription.Delivery) {
 	u.handle.End(undelivered)
 }
 
 // Settle settles holds of a topic at any node and waits for the outcome. When ctx
 // ends first the outcome is unknown.
-func (s *Delivery) Settle(ctx context.Context, topic string, settlements []actors.Settlement) ([]actors.Settled, error) {
+func (s *Delivery) Settle(ctx context.Context, topic string, settlements []subscription.Settlement) ([]subscription.Settled, error) {
 	if !s.node.Running() {
 		return nil, s.node.Serving()
 	}
@@ -111,8 +112,8 @@ func (s *Delivery) Settle(ctx context.Context, topic string, settlements []actor
 	if err != nil {
 		return nil, err
 	}
-	done := make(chan []actors.Settled, 1)
-	ref.Settle(settlements, func(results []actors.Settled) { done <- results })
+	done := make(chan []subscription.Settled, 1)
+	ref.Settle(settlements, func(results []subscription.Settled) { done <- results })
 	select {
 	case results := <-done:
 		return results, nil
@@ -121,7 +122,7 @@ func (s *Delivery) Settle(ctx context.Context, topic string, settlements []actor
 	}
 }
 
-func (l *limits) checkSettlements(settlements []actors.Settlement) *problem.Error {
+func (l *limits) checkSettlements(settlements []subscription.Settlement) *problem.Error {
 	for i := range settlements {
 		if err := l.checkSettlement(&settlements[i]); err != nil {
 			return err
@@ -130,7 +131,7 @@ func (l *limits) checkSettlements(settlements []actors.Settlement) *problem.Erro
 	return nil
 }
 
-func (l *limits) checkSettlement(a *actors.Settlement) *problem.Error {
+func (l *limits) checkSettlement(a *subscription.Settlement) *problem.Error {
 	if err := l.checkID(a.ID); err != nil {
 		err.Field = "task_id"
 		return err

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ddq-io/ddq/actors"
 	"github.com/ddq-io/ddq/actors/problem"
+	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/api/service"
 	"github.com/ddq-io/ddq/api/service/servicetest"
 	"github.com/ddq-io/ddq/store"
@@ -35,7 +36,7 @@ func TestTaskIsDeliveredAtItsMillisecond(t *testing.T) {
 			if late := w.At[len(w.At)-1].Sub(in.Due.Time()); late < 0 || late > 2*time.Millisecond {
 				t.Errorf("%v: late by %v", delay, late)
 			}
-			w.Settle(actors.SettleAck, d)
+			w.Settle(subscription.SettleAck, d)
 			if r := w.TakeSettled(); len(r) != 1 || r[0].Err != nil {
 				t.Fatalf("ack: %+v", r)
 			}
@@ -56,7 +57,7 @@ func TestImmediateTaskIsHeldAsItIsStored(t *testing.T) {
 		if len(got) != 2 {
 			t.Fatalf("got %d deliveries for credit of 2", len(got))
 		}
-		w.Settle(actors.SettleAck, got[0])
+		w.Settle(subscription.SettleAck, got[0])
 		if w.TakeSettled(); len(w.Take()) != 0 {
 			t.Fatal("delivered without credit")
 		}
@@ -70,7 +71,7 @@ func TestImmediateTaskIsHeldAsItIsStored(t *testing.T) {
 func TestMaxInFlightBoundsCredit(t *testing.T) {
 	servicetest.Bubble(t, actors.Config{}, func(t *testing.T, s *service.Service) {
 		o := &servicetest.Stream{T: t}
-		o.Sub, _ = s.Delivery.Subscribe(t.Context(), actors.SubscribeOptions{Topic: "mail", MaxInFlight: 3}, o)
+		o.Sub, _ = s.Delivery.Subscribe(t.Context(), subscription.Options{Topic: "mail", MaxInFlight: 3}, o)
 		o.Sub.Grant(10)
 		for i := range 10 {
 			servicetest.EnqueueOne(t, s, servicetest.After("mail", fmt.Sprint(i), 0))
@@ -83,7 +84,7 @@ func TestMaxInFlightBoundsCredit(t *testing.T) {
 		if more := o.Take(); len(more) != 0 {
 			t.Fatalf("%d beyond max in flight", len(more))
 		}
-		o.Settle(actors.SettleAck, got[0])
+		o.Settle(subscription.SettleAck, got[0])
 		o.TakeOne()
 	})
 }
@@ -103,7 +104,7 @@ func TestHoldExpiresOnTimeAndTaskComesAgain(t *testing.T) {
 		if second.Task.Attempt != 2 {
 			t.Errorf("attempt %d, want 2", second.Task.Attempt)
 		}
-		w.Settle(actors.SettleAck, first)
+		w.Settle(subscription.SettleAck, first)
 		if r := w.TakeSettled(); r[0].Err == nil || r[0].Err.Reason != "HOLD_LOST" {
 			t.Errorf("stale ack: %+v", r[0])
 		}
@@ -122,16 +123,16 @@ func TestExtendKeepsTheHold(t *testing.T) {
 		d := w.TakeOne()
 		for range 5 {
 			time.Sleep(4 * time.Second)
-			w.Settle(actors.SettleExtend, d)
+			w.Settle(subscription.SettleExtend, d)
 			if r := w.TakeSettled(); r[0].Err != nil || r[0].HoldFor < 4900*time.Millisecond {
 				t.Fatalf("extend: %+v", r[0])
 			}
 		}
-		w.Settle(actors.SettleAck, d)
+		w.Settle(subscription.SettleAck, d)
 		if r := w.TakeSettled(); r[0].Err != nil {
 			t.Fatalf("ack: %v", r[0].Err)
 		}
-		w.Settle(actors.SettleAck, d)
+		w.Settle(subscription.SettleAck, d)
 		if r := w.TakeSettled(); r[0].Err != nil || !r[0].Already {
 			t.Errorf("the same ack again: %+v", r[0])
 		}
@@ -145,7 +146,7 @@ func TestNackFollowsPolicy(t *testing.T) {
 		servicetest.EnqueueOne(t, s, servicetest.After("mail", "a", 0))
 		for attempt, wait := range []time.Duration{time.Second, 4 * time.Second} {
 			d := w.TakeOne()
-			w.Settle(actors.SettleNack, d)
+			w.Settle(subscription.SettleNack, d)
 			if r := w.TakeSettled(); r[0].State != store.StateRetrying {
 				t.Fatalf("attempt %d: %+v", attempt+1, r[0])
 			}
@@ -156,7 +157,7 @@ func TestNackFollowsPolicy(t *testing.T) {
 			time.Sleep(20 * time.Millisecond)
 		}
 		last := w.TakeOne()
-		w.Sub.Settle(1, []actors.Settlement{{Kind: actors.SettleNack, ID: "a", Token: last.Token, Error: "boom"}})
+		w.Sub.Settle(1, []subscription.Settlement{{Kind: subscription.SettleNack, ID: "a", Token: last.Token, Error: "boom"}})
 		if r := w.TakeSettled(); r[0].State != store.StateDead {
 			t.Fatalf("last attempt: %+v", r[0])
 		}
@@ -177,7 +178,7 @@ func TestReleaseSpendsNoAttempt(t *testing.T) {
 	servicetest.Bubble(t, actors.Config{}, func(t *testing.T, s *service.Service) {
 		w := servicetest.Subscribe(t, s, "mail", 10)
 		servicetest.EnqueueOne(t, s, servicetest.After("mail", "a", 0))
-		w.Settle(actors.SettleRelease, w.TakeOne())
+		w.Settle(subscription.SettleRelease, w.TakeOne())
 		if d := w.TakeOne(); d.Task.Attempt != 1 {
 			t.Errorf("attempt %d after a release", d.Task.Attempt)
 		}
@@ -228,7 +229,7 @@ func TestDeleteAndReschedulePendingTasks(t *testing.T) {
 		if e := err.(*problem.Error); e.Reason != "TASK_RUNNING" {
 			t.Errorf("delete of a running task: %v", err)
 		}
-		w.Settle(actors.SettleAck, d)
+		w.Settle(subscription.SettleAck, d)
 		time.Sleep(time.Hour - 2*time.Second)
 		if got := w.Take(); len(got) != 0 {
 			t.Fatalf("got %s too early", got[0].Task.ID)
@@ -287,7 +288,7 @@ func TestBacklogBeyondBudgetsComesInOrder(t *testing.T) {
 					t.Fatalf("%s delivered twice", d.Task.ID)
 				}
 				seen[d.Task.ID] = true
-				w.Settle(actors.SettleAck, d)
+				w.Settle(subscription.SettleAck, d)
 			}
 			w.Sub.Grant(len(got))
 		}
@@ -343,18 +344,18 @@ func TestRetrieveWaitsForTheFirstTask(t *testing.T) {
 	servicetest.Bubble(t, actors.Config{}, func(t *testing.T, s *service.Service) {
 		servicetest.EnqueueOne(t, s, servicetest.After("mail", "a", 3*time.Second))
 		began := time.Now()
-		got, err := s.Delivery.Retrieve(t.Context(), actors.SubscribeOptions{Topic: "mail"}, 5, 30*time.Second)
+		got, err := s.Delivery.Retrieve(t.Context(), subscription.Options{Topic: "mail"}, 5, 30*time.Second)
 		if err != nil || len(got) != 1 {
 			t.Fatalf("got %d, %v", len(got), err)
 		}
 		if waited := time.Since(began); waited < 3*time.Second || waited > 3100*time.Millisecond {
 			t.Errorf("waited %v", waited)
 		}
-		out, err := s.Delivery.Settle(t.Context(), "mail", []actors.Settlement{{Kind: actors.SettleAck, ID: "a", Token: got[0].Token}})
+		out, err := s.Delivery.Settle(t.Context(), "mail", []subscription.Settlement{{Kind: subscription.SettleAck, ID: "a", Token: got[0].Token}})
 		if err != nil || out[0].Err != nil {
 			t.Errorf("settle: %v %v", out, err)
 		}
-		if got, err := s.Delivery.Retrieve(t.Context(), actors.SubscribeOptions{Topic: "mail"}, 5, time.Second); err != nil || len(got) != 0 {
+		if got, err := s.Delivery.Retrieve(t.Context(), subscription.Options{Topic: "mail"}, 5, time.Second); err != nil || len(got) != 0 {
 			t.Errorf("empty topic: %d, %v", len(got), err)
 		}
 	})

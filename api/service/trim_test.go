@@ -8,6 +8,7 @@ import (
 
 	"github.com/ddq-io/ddq/actors"
 	"github.com/ddq-io/ddq/actors/ordered"
+	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/actors/upkeep"
 	"github.com/ddq-io/ddq/api/service"
 	"github.com/ddq-io/ddq/api/service/servicetest"
@@ -24,7 +25,7 @@ func bury(t *testing.T, s *service.Service, topic string, from, to int) {
 			t.Fatal(out.Err)
 		}
 		d := w.TakeOne()
-		w.Sub.Settle(1, []actors.Settlement{{Kind: actors.SettleNack, ID: d.Task.ID, Token: d.Token, Permanent: true}})
+		w.Sub.Settle(1, []subscription.Settlement{{Kind: subscription.SettleNack, ID: d.Task.ID, Token: d.Token, Permanent: true}})
 		time.Sleep(time.Second)
 		synctest.Wait()
 		w.Sub.Grant(1)
@@ -60,7 +61,7 @@ func TestDoneTasksAreTrimmedWhenNoneAreKeptAnyMore(t *testing.T) {
 			servicetest.EnqueueOne(t, s, servicetest.After("mail", fmt.Sprint(i), 0))
 		}
 		for _, d := range w.Take() {
-			w.Settle(actors.SettleAck, d)
+			w.Settle(subscription.SettleAck, d)
 		}
 		synctest.Wait()
 		if _, err := s.Topics.Configure(t.Context(), "mail", service.TopicChange{DoneRetention: new(time.Duration(0))}); err != nil {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/api/service"
 	"github.com/ddq-io/ddq/api/service/servicetest"
 	"github.com/ddq-io/ddq/store"
@@ -41,13 +42,13 @@ func TestWaitReturnsTheResultOnceTheTaskIsDone(t *testing.T) {
 		servicetest.EnqueueOne(t, s, servicetest.After("mail", "a", 5*time.Second))
 		done := waitFor(t, s, "", "a", time.Minute)
 		time.Sleep(6 * time.Second)
-		w.SettleWith(actors.Settlement{Kind: actors.SettleNack, Error: "not yet", Delay: new(time.Second)}, w.TakeOne())
+		w.SettleWith(subscription.Settlement{Kind: subscription.SettleNack, Error: "not yet", Delay: new(time.Second)}, w.TakeOne())
 		time.Sleep(2 * time.Second)
 		if len(done) > 0 {
 			t.Fatal("returned while the task was to be tried again")
 		}
 		at := time.Now()
-		w.SettleWith(actors.Settlement{Kind: actors.SettleAck, Result: []byte("42")}, w.TakeOne())
+		w.SettleWith(subscription.Settlement{Kind: subscription.SettleAck, Result: []byte("42")}, w.TakeOne())
 		got := <-done
 		if got.err != nil || got.found.State != store.StateDone || string(got.found.Result) != "42" || len(got.found.Attempts) != 2 {
 			t.Errorf("waited for %+v, %v", got.found, got.err)
@@ -104,7 +105,7 @@ func TestWaitSaysThatATaskIsGone(t *testing.T) {
 			servicetest.EnqueueOne(t, s, servicetest.After("mail", id, delay))
 			done := waitFor(t, s, "mail", id, time.Minute)
 			if id == "acked" {
-				w.SettleWith(actors.Settlement{Kind: actors.SettleAck, Result: []byte("lost")}, w.TakeOne())
+				w.SettleWith(subscription.Settlement{Kind: subscription.SettleAck, Result: []byte("lost")}, w.TakeOne())
 			} else if _, err := s.Tasks.Delete(t.Context(), "mail", id); err != nil {
 				t.Fatal(err)
 			}
@@ -127,7 +128,7 @@ func TestWaitHearsOfEveryEnd(t *testing.T) {
 		within time.Duration
 	}{
 		"failed for good": {servicetest.After("mail", "a", 0), 1, func(w *servicetest.Stream) {
-			w.SettleWith(actors.Settlement{Kind: actors.SettleNack, Permanent: true}, w.TakeOne())
+			w.SettleWith(subscription.Settlement{Kind: subscription.SettleNack, Permanent: true}, w.TakeOne())
 		}, store.StateDead, 0},
 		"hold expired": {service.NewTask{Topic: "mail", Task: store.Task{ID: "a", MaxRetries: 0}}, 1, func(*servicetest.Stream) {}, store.StateDead, 3 * time.Second},
 		"expired": {service.NewTask{Topic: "mail", Task: store.Task{ID: "a"}, ExpireAfter: time.Second}, 0, func(w *servicetest.Stream) {
@@ -167,7 +168,7 @@ func TestWaitHearsWhatOtherNodesDo(t *testing.T) {
 		begun := time.Now()
 		for end := begun.Add(2 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
 			for _, d := range w.Take() {
-				if _, err := a.Sys.Delivery.Settle(t.Context(), "mail", []actors.Settlement{{Kind: actors.SettleAck, ID: d.Task.ID, Token: d.Token, Result: d.Task.Payload}}); err != nil {
+				if _, err := a.Sys.Delivery.Settle(t.Context(), "mail", []subscription.Settlement{{Kind: subscription.SettleAck, ID: d.Task.ID, Token: d.Token, Result: d.Task.Payload}}); err != nil {
 					t.Fatal(err)
 				}
 				_ = w.Sub.Grant(1)
@@ -219,12 +220,12 @@ func TestResultsAreBounded(t *testing.T) {
 		w := servicetest.Subscribe(t, s, "mail", 10)
 		servicetest.EnqueueOne(t, s, servicetest.After("mail", "a", 0))
 		d := w.TakeOne()
-		ack := actors.Settlement{Kind: actors.SettleAck, ID: "a", Token: d.Token, Result: make([]byte, 256<<10+1)}
-		w.Sub.Settle(1, []actors.Settlement{ack})
+		ack := subscription.Settlement{Kind: subscription.SettleAck, ID: "a", Token: d.Token, Result: make([]byte, 256<<10+1)}
+		w.Sub.Settle(1, []subscription.Settlement{ack})
 		if r := w.TakeSettled(); len(r) != 1 || r[0].Err == nil || r[0].Err.Field != "result" || r[0].Err.Reason != "RESULT_TOO_LARGE" {
 			t.Fatalf("a large result: %+v", r)
 		}
-		w.SettleWith(actors.Settlement{Kind: actors.SettleAck, Result: make([]byte, 256<<10)}, d)
+		w.SettleWith(subscription.Settlement{Kind: subscription.SettleAck, Result: make([]byte, 256<<10)}, d)
 		got, err := s.Tasks.Get(t.Context(), "mail", "a")
 		if err != nil || len(got.Result) != 256<<10 {
 			t.Errorf("result of %d bytes, %v", len(got.Result), err)
@@ -243,9 +244,9 @@ func TestHistoryLeavesOutWhatNoWorkerSaw(t *testing.T) {
 		synctest.Wait()
 		gone.Sub.Unsubscribe(nil)
 		w := servicetest.Subscribe(t, s, "mail", 1)
-		w.SettleWith(actors.Settlement{Kind: actors.SettleRelease}, w.TakeOne())
+		w.SettleWith(subscription.Settlement{Kind: subscription.SettleRelease}, w.TakeOne())
 		_ = w.Sub.Grant(1)
-		w.SettleWith(actors.Settlement{Kind: actors.SettleAck}, w.TakeOne())
+		w.SettleWith(subscription.Settlement{Kind: subscription.SettleAck}, w.TakeOne())
 		got, err := s.Tasks.Get(t.Context(), "mail", "a")
 		if err != nil {
 			t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/ddq-io/ddq/actors"
 	"github.com/ddq-io/ddq/actors/problem"
+	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/api/service"
 	"github.com/ddq-io/ddq/api/service/servicetest"
 	"github.com/ddq-io/ddq/store"
@@ -104,7 +105,7 @@ func TestWatchTellsWhatHappens(t *testing.T) {
 		defer w.Close()
 		worker := servicetest.Subscribe(t, s, "mail", 2)
 		servicetest.EnqueueOne(t, s, servicetest.After("mail", "a", 0))
-		worker.SettleWith(actors.Settlement{Kind: actors.SettleAck}, worker.TakeOne())
+		worker.SettleWith(subscription.Settlement{Kind: subscription.SettleAck}, worker.TakeOne())
 		servicetest.EnqueueOne(t, s, servicetest.After("mail", "b", time.Hour))
 		if _, err := s.Tasks.Delete(t.Context(), "mail", "b"); err != nil {
 			t.Fatal(err)

@@ -3,10 +3,10 @@ package servicetest
 import (
 	"testing/synctest"
 
-	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/subscription"
 )
 
-func (o *Stream) TakeCancels() []actors.CancelAsk {
+func (o *Stream) TakeCancels() []subscription.CancelAsk {
 	synctest.Wait()
 	o.Mu.Lock()
 	defer o.Mu.Unlock()

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/subscription"
 )
 
 // crew are workers on several nodes, and the books of what they got.
@@ -27,6 +27,6 @@ type crewman struct {
 }
 
 type run struct {
-	actors.Delivery
+	subscription.Delivery
 	ends time.Time
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/actors/upkeep"
 	"github.com/ddq-io/ddq/api/service"
 	"github.com/ddq-io/ddq/store"
@@ -256,7 +257,7 @@ func (n *Node) Release(ctx context.Context, to actors.Member, s store.Shard) err
 	return n.reach(to.Name).Sys.Node().ReleasePeerShard(ctx, s)
 }
 
-func (n *Node) Subscribe(to actors.Member, o actors.SubscribeOptions, l actors.Link) actors.RemoteSubscription {
+func (n *Node) Subscribe(to actors.Member, o subscription.Options, l actors.Link) actors.RemoteSubscription {
 	link := &link{fleet: n.fleet, to: to.Name, Link: l, ready: make(chan struct{})}
 	n.fleet.Mu.Lock()
 	n.links = append(n.links, link)
@@ -286,7 +287,7 @@ type link struct {
 	ended bool
 }
 
-func (l *link) open(at *Node, o actors.SubscribeOptions) {
+func (l *link) open(at *Node, o subscription.Options) {
 	defer close(l.ready)
 	if at == nil {
 		go l.end(errors.New("unreachable"))
@@ -332,7 +333,7 @@ func (l *link) end(err error) {
 	l.Link.Closed(err)
 }
 
-func (l *link) Deliver(tasks []actors.Delivery) bool {
+func (l *link) Deliver(tasks []subscription.Delivery) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.ended {
@@ -354,7 +355,7 @@ func (l *link) Deliver(tasks []actors.Delivery) bool {
 	return true
 }
 
-func (l *link) Cancel(asks []actors.CancelAsk) { l.Link.Cancel(asks) }
+func (l *link) Cancel(asks []subscription.CancelAsk) { l.Link.Cancel(asks) }
 
 func (l *link) NodesChanged() {}
 
@@ -366,7 +367,7 @@ func (l *link) Demand(ready, returned int) {
 	}
 }
 
-func (l *link) Settled(uint64, []actors.Settled) {}
+func (l *link) Settled(uint64, []subscription.Settled) {}
 
 func (l *link) Drain(time.Duration) { l.Close() }
 

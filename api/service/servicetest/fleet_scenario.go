@@ -5,7 +5,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/api/service"
 	"github.com/ddq-io/ddq/store"
 )
@@ -13,7 +13,7 @@ import (
 // Work subscribes at a node and keeps books of what is enqueued with it.
 func (f *Fleet) Work(at *Node, topic string, credit int) *Ledger {
 	f.Helper()
-	w := &Ledger{Stream: Subscribe(f.T, at.Sys, topic, credit), Due: map[string]store.Millis{}, Seen: map[string]int{}, Last: map[string]actors.Delivery{}}
+	w := &Ledger{Stream: Subscribe(f.T, at.Sys, topic, credit), Due: map[string]store.Millis{}, Seen: map[string]int{}, Last: map[string]subscription.Delivery{}}
 	time.Sleep(200 * time.Millisecond) // until every node has claimed its shards
 	synctest.Wait()
 	return w
@@ -67,7 +67,7 @@ func (w *Ledger) TakeIn() {
 			w.T.Errorf("%s: early by %v", id, -late)
 		}
 		w.Late = max(w.Late, late)
-		w.Settle(actors.SettleAck, d)
+		w.Settle(subscription.SettleAck, d)
 	}
 	for _, s := range w.TakeSettled() {
 		if s.Err != nil {

@@ -3,7 +3,7 @@ package servicetest
 import (
 	"time"
 
-	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/store"
 )
 
@@ -12,7 +12,7 @@ type Ledger struct {
 	*Stream
 	Due  map[string]store.Millis // enqueued and not acked
 	Seen map[string]int
-	Last map[string]actors.Delivery // of each task
-	Late time.Duration              // the worst so far
-	Skew time.Duration              // how far the store's clock is ahead
+	Last map[string]subscription.Delivery // of each task
+	Late time.Duration                    // the worst so far
+	Skew time.Duration                    // how far the store's clock is ahead
 }

@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/api/service"
 	"github.com/ddq-io/ddq/store"
 )
@@ -81,7 +81,7 @@ func (c *crew) work(w *crewman) {
 		if r.ends.After(now) {
 			return false
 		}
-		w.Settle(actors.SettleAck, r.Delivery)
+		w.Settle(subscription.SettleAck, r.Delivery)
 		delete(c.held, r.Task.ID) // asked for; it may take a moment
 		return true
 	})

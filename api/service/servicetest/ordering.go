@@ -6,11 +6,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/subscription"
 )
 
 // Gets fails unless these tasks and no others have come, in any order.
-func (o *Stream) Gets(want ...string) map[string]actors.Delivery {
+func (o *Stream) Gets(want ...string) map[string]subscription.Delivery {
 	o.T.Helper()
 	synctest.Wait()
 	got := o.Take()
@@ -19,7 +19,7 @@ func (o *Stream) Gets(want ...string) map[string]actors.Delivery {
 	if !slices.Equal(names, slices.Sorted(slices.Values(want))) {
 		o.T.Fatalf("got %v, want %v", names, want)
 	}
-	byName := make(map[string]actors.Delivery)
+	byName := make(map[string]subscription.Delivery)
 	for _, d := range got {
 		byName[string(d.Task.Payload)] = d
 	}
@@ -27,7 +27,7 @@ func (o *Stream) Gets(want ...string) map[string]actors.Delivery {
 }
 
 func (c *crew) Witness() *witness {
-	return &witness{crew: c, holding: map[string]actors.Delivery{}, Began: map[string]bool{}, last: map[string]int{}}
+	return &witness{crew: c, holding: map[string]subscription.Delivery{}, Began: map[string]bool{}, last: map[string]int{}}
 }
 
 // Run has the workers take tasks, and end one of three each time that they are looked at:
@@ -51,12 +51,12 @@ func (w *witness) work(man *crewman) {
 		if w.turn++; w.turn%3 != 0 {
 			return false
 		}
-		kind := actors.SettleAck
+		kind := subscription.SettleAck
 		switch {
 		case w.turn%15 == 0:
-			kind = actors.SettleNack
+			kind = subscription.SettleNack
 		case w.turn%21 == 0:
-			kind = actors.SettleRelease
+			kind = subscription.SettleRelease
 		}
 		if held := w.holding[r.Task.Traits.OrderingKey]; held.Task != nil && held.Task.ID == r.Task.ID {
 			delete(w.holding, r.Task.Traits.OrderingKey)
@@ -65,7 +65,7 @@ func (w *witness) work(man *crewman) {
 		return true
 	})
 	for _, s := range man.TakeSettled() {
-		if s.Err == nil && s.Kind == actors.SettleAck {
+		if s.Err == nil && s.Kind == subscription.SettleAck {
 			w.Acked[s.ID] = true
 		}
 		_ = man.Sub.Grant(1)
@@ -74,7 +74,7 @@ func (w *witness) work(man *crewman) {
 
 // see takes a delivery down, and fails when another task of its key is held, or one that
 // is due later had begun. Tasks are numbered in order of their due times.
-func (w *witness) see(d actors.Delivery) {
+func (w *witness) see(d subscription.Delivery) {
 	key, id := d.Task.Traits.OrderingKey, d.Task.ID
 	if held := w.holding[key]; held.Task != nil && held.Task.ID != id && held.Deadline.Time().After(time.Now()) {
 		w.Errorf("key %s: %s is held as %s is delivered", key, held.Task.Payload, d.Task.Payload)

@@ -3,7 +3,7 @@ package servicetest
 import (
 	"time"
 
-	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/subscription"
 )
 
 // Rate counts what a stream is handed while time passes, and acks it at once.
@@ -12,7 +12,7 @@ func (o *Stream) Rate(d time.Duration) (n int) {
 		time.Sleep(10 * time.Millisecond)
 		got := o.Take()
 		for i := range got {
-			o.Settle(actors.SettleAck, got[i])
+			o.Settle(subscription.SettleAck, got[i])
 		}
 		if n += len(got); len(got) > 0 {
 			o.Sub.Grant(len(got))

@@ -6,7 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/api/service"
 	"github.com/ddq-io/ddq/store"
 )
@@ -17,10 +17,10 @@ type Stream struct {
 	Sub *service.Subscription
 
 	Mu       sync.Mutex
-	Got      []actors.Delivery
+	Got      []subscription.Delivery
 	At       []time.Time
-	settled  []actors.Settled
-	cancels  []actors.CancelAsk
+	settled  []subscription.Settled
+	cancels  []subscription.CancelAsk
 	Drained  int
 	Refusing bool
 }
@@ -29,7 +29,7 @@ type Stream struct {
 func Subscribe(t *testing.T, s *service.Service, topic string, credit int) *Stream {
 	t.Helper()
 	o := &Stream{T: t}
-	sub, err := s.Delivery.Subscribe(t.Context(), actors.SubscribeOptions{Topic: topic, Worker: "w"}, o)
+	sub, err := s.Delivery.Subscribe(t.Context(), subscription.Options{Topic: topic, Worker: "w"}, o)
 	if err != nil {
 		t.Fatalf("subscribe: %v", err)
 	}

@@ -4,10 +4,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/subscription"
 )
 
-func (o *Stream) Deliver(d []actors.Delivery) bool {
+func (o *Stream) Deliver(d []subscription.Delivery) bool {
 	o.Mu.Lock()
 	defer o.Mu.Unlock()
 	if o.Refusing {
@@ -20,7 +20,7 @@ func (o *Stream) Deliver(d []actors.Delivery) bool {
 	return true
 }
 
-func (o *Stream) Settled(_ uint64, results []actors.Settled) {
+func (o *Stream) Settled(_ uint64, results []subscription.Settled) {
 	o.Mu.Lock()
 	defer o.Mu.Unlock()
 	o.settled = append(o.settled, results...)
@@ -30,7 +30,7 @@ func (o *Stream) Demand(int, int) {}
 
 func (o *Stream) NodesChanged() {}
 
-func (o *Stream) Cancel(asks []actors.CancelAsk) {
+func (o *Stream) Cancel(asks []subscription.CancelAsk) {
 	o.Mu.Lock()
 	defer o.Mu.Unlock()
 	o.cancels = append(o.cancels, asks...)
@@ -43,7 +43,7 @@ func (o *Stream) Drain(time.Duration) {
 }
 
 // Take returns what came since the last take, once the system is quiet.
-func (o *Stream) Take() []actors.Delivery {
+func (o *Stream) Take() []subscription.Delivery {
 	synctest.Wait()
 	o.Mu.Lock()
 	defer o.Mu.Unlock()
@@ -52,7 +52,7 @@ func (o *Stream) Take() []actors.Delivery {
 	return got
 }
 
-func (o *Stream) TakeOne() actors.Delivery {
+func (o *Stream) TakeOne() subscription.Delivery {
 	o.T.Helper()
 	got := o.Take()
 	if len(got) != 1 {
@@ -61,7 +61,7 @@ func (o *Stream) TakeOne() actors.Delivery {
 	return got[0]
 }
 
-func (o *Stream) TakeSettled() []actors.Settled {
+func (o *Stream) TakeSettled() []subscription.Settled {
 	synctest.Wait()
 	o.Mu.Lock()
 	defer o.Mu.Unlock()
@@ -70,6 +70,6 @@ func (o *Stream) TakeSettled() []actors.Settled {
 	return got
 }
 
-func (o *Stream) Settle(kind actors.SettleKind, d actors.Delivery) {
-	o.Sub.Settle(1, []actors.Settlement{{Kind: kind, ID: d.Task.ID, Token: d.Token}})
+func (o *Stream) Settle(kind subscription.SettleKind, d subscription.Delivery) {
+	o.Sub.Settle(1, []subscription.Settlement{{Kind: kind, ID: d.Task.ID, Token: d.Token}})
 }

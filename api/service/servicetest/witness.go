@@ -1,10 +1,10 @@
 package servicetest
 
 import (
-	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/subscription"
 )
 
-func namesOf(got []actors.Delivery) (names []string) {
+func namesOf(got []subscription.Delivery) (names []string) {
 	for _, d := range got {
 		names = append(names, string(d.Task.Payload))
 	}
@@ -14,8 +14,8 @@ func namesOf(got []actors.Delivery) (names []string) {
 // witness checks from the workers' side what order promises.
 type witness struct {
 	*crew
-	holding map[string]actors.Delivery // by key
-	Began   map[string]bool            // tasks that were delivered
-	last    map[string]int             // by key: the number of the last one that began
+	holding map[string]subscription.Delivery // by key
+	Began   map[string]bool                  // tasks that were delivered
+	last    map[string]int                   // by key: the number of the last one that began
 	turn    int
 }

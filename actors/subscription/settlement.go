@@ -1,0 +1,51 @@
+package subscription
+
+import (
+	"time"
+
+	"github.com/ddq-io/ddq/actors/problem"
+	"github.com/ddq-io/ddq/store"
+)
+
+// SettleKind is what a worker asks for one hold.
+type SettleKind uint8
+
+const (
+	SettleAck SettleKind = iota + 1
+	SettleNack
+	SettleRelease // give back without spending the attempt
+	SettleExtend
+)
+
+// Settlement is a worker's request about one hold.
+type Settlement struct {
+	Kind      SettleKind
+	ID        string
+	Token     []byte
+	Error     string         // nack
+	Delay     *time.Duration // nack, release: nil leaves it to the backoff (release: at once)
+	Permanent bool           // nack: dead-letter
+	Result    []byte         // ack: kept with the done task
+	Unseen    bool           // release: no worker has seen the task, which is no attempt
+	Extend    time.Duration  // extend: 0 the topic's visibility timeout
+
+	// Refused is the answer to a settlement that is wrong in itself; nothing is done then.
+	Refused *problem.Error
+
+	Reason store.Reason // nack: dead-letter for this reason
+}
+
+// Settled is the outcome of one Settlement.
+type Settled struct {
+	ID      string
+	Token   []byte
+	Kind    SettleKind
+	Already bool          // ack: accepted before
+	State   store.State   // nack, release: the task's state now
+	Due     store.Millis  // nack, release: when it is due again
+	HoldFor time.Duration // extend: what the hold lasts from now
+
+	Cancelled bool // extend: the task's cancellation was asked for
+
+	Err *problem.Error // nil: done
+}
