@@ -9,6 +9,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/ddq-io/ddq/actors/engine"
+	"github.com/ddq-io/ddq/actors/fleet"
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/timer"
 )
@@ -29,8 +30,8 @@ type SimSeams struct {
 	Turn   func()                       // returns when the caller may send a message to an actor
 	Random func() float64
 	Probe  SimProbe
-	Fleet  Fleet
-	Peers  Peers
+	Fleet  fleet.Fleet
+	Peers  fleet.Peers
 }
 
 func NewSimEngine() *actor.ActorSystem { return engine.New(slog.New(slog.DiscardHandler), failLate) }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/ddq-io/ddq/actors/fleet"
 	"github.com/ddq-io/ddq/actors/lease"
 	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/store"
@@ -50,7 +51,7 @@ func (s *Node) ShowSeq(at store.Shard, seq int64) { s.toShard(at, &seqSeen{seq: 
 // PanicShard has the actor of a shard panic: nobody may send on a closed channel.
 func (s *Node) PanicShard(topic string, n int) {
 	ref, _ := s.Topics().Opened(topic)
-	closed := make(chan OwnedShard)
+	closed := make(chan fleet.OwnedShard)
 	close(closed)
 	ref.tell(n, &describeShard{reply: closed})
 }
@@ -98,7 +99,9 @@ func (s *Node) OnlyTopic() (ref *Topic) {
 }
 
 // ShowView has the node go by another view, and returns what shows the one before.
-func (s *Node) ShowView(change func(View) View) (back func()) { return s.rt.fleet.swap(change) }
+func (s *Node) ShowView(change func(fleet.View) fleet.View) (back func()) {
+	return s.rt.fleet.Swap(change)
+}
 
 // WaitGauges and SubscriptionGauge are metrics of the node.
 func WaitGauges(m *Metrics) *prometheus.GaugeVec { return m.waits }

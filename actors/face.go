@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ddq-io/ddq/actors/clock"
+	"github.com/ddq-io/ddq/actors/fleet"
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/store"
 )
@@ -32,7 +33,7 @@ func (s *Node) Clocks() *Clocks { return s.clocks }
 func (s *Node) LastUsed() int64 { return s.rt.used.Load() }
 
 // Membership is what the node knows of the other nodes.
-func (s *Node) Membership() *Membership { return s.rt.fleet }
+func (s *Node) Membership() *fleet.Membership { return s.rt.fleet }
 
 // Metrics are those of the node.
 func (s *Node) Metrics() *Metrics { return s.rt.metrics }
@@ -54,27 +55,6 @@ func (s *Node) Running() bool { return s.rt.running.Load() }
 
 // Stopping reports whether the node drains or has stopped.
 func (s *Node) Stopping() bool { return s.rt.stopping.Load() }
-
-// View is who is there now; nil when the node stands alone.
-func (f *Membership) View() View {
-	if v := f.view.Load(); v != nil {
-		return v
-	}
-	return nil
-}
-
-// Alone reports whether there can be no other node.
-func (f *Membership) Alone() bool { return f.source == nil }
-
-// Changed has a value when the view may have changed since it was received from. The node
-// must not stand alone.
-func (f *Membership) Changed() <-chan struct{} { return f.source.Changed() }
-
-// Peers reaches the other nodes.
-func (f *Membership) Peers() Peers { return f.peers }
-
-// Suspect is when notices of other nodes may have been lost, in Unix nanoseconds.
-func (f *Membership) Suspect() int64 { return f.suspect.Load() }
 
 // Serving returns the error for new work on a node that takes none.
 func (s *Node) Serving() *problem.Error { return s.rt.Serving() }

@@ -3,11 +3,12 @@ package actors
 import (
 	"context"
 
+	"github.com/ddq-io/ddq/actors/fleet"
 	"github.com/ddq-io/ddq/store"
 )
 
 // Notified passes on what another node says. It does not wait.
-func (s *Node) Notified(n Notice) {
+func (s *Node) Notified(n fleet.Notice) {
 	for _, p := range n.Pending {
 		s.toShard(p.Shard, &pendingElsewhere{seq: p.Seq, tasks: p.Tasks})
 	}
@@ -35,7 +36,7 @@ func (s *Node) Notified(n Notice) {
 
 // Resumed records that another node begins to say things: what it had to say
 // before may be lost.
-func (s *Node) Resumed() { s.rt.fleet.noteLoss() }
+func (s *Node) Resumed() { s.rt.fleet.NoteLoss() }
 
 // toShard passes a hint to a shard. A topic that is not open is opened, which makes the
 // hint needless.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
+	"github.com/ddq-io/ddq/actors/fleet"
 	"github.com/ddq-io/ddq/actors/subscription"
 )
 
@@ -17,7 +18,7 @@ type link struct {
 	rt     *runtime
 	sub    *subscription.Subscriber
 	node   string
-	remote RemoteSubscription
+	remote fleet.RemoteSubscription
 
 	// delivered counts tasks that came, those that were dropped too: their room is
 	// refunded. granted and returned are the topic's.
@@ -88,7 +89,7 @@ func (l *link) deliver(tasks []subscription.Delivery) (rest []subscription.Deliv
 func (l *link) Cancel(asks []subscription.CancelAsk) {
 	for _, a := range asks {
 		if n, token, ok := subscription.DecodeToken(a.Token); ok {
-			l.topic.tell(n, &cancelHolds{holds: []EndedHold{{a.ID, token}}})
+			l.topic.tell(n, &cancelHolds{holds: []fleet.EndedHold{{ID: a.ID, Token: token}}})
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/ddq-io/ddq/actors/agenda"
 	"github.com/ddq-io/ddq/actors/dispatch"
+	"github.com/ddq-io/ddq/actors/fleet"
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/store"
@@ -167,7 +168,7 @@ type (
 		seq   int64
 		tasks []store.Entry
 	}
-	endedElsewhere struct{ holds []EndedHold }
+	endedElsewhere struct{ holds []fleet.EndedHold }
 	// waitedElsewhere, from the node: another node waits for tasks to be settled.
 	waitedElsewhere struct {
 		ids   []string
@@ -175,7 +176,7 @@ type (
 		first bool
 	}
 	// cancelHolds, from the node and links: the cancellation of tasks was asked for.
-	cancelHolds struct{ holds []EndedHold }
+	cancelHolds struct{ holds []fleet.EndedHold }
 	// heldElsewhere, from a link: the shard's owner holds these for a subscription.
 	heldElsewhere struct {
 		sub   *subscription.Subscriber
@@ -190,7 +191,7 @@ type (
 	// handShard, from the node: give the shard up, to whoever should own it.
 	handShard struct{}
 	// describeShard, from the node.
-	describeShard struct{ reply chan OwnedShard }
+	describeShard struct{ reply chan fleet.OwnedShard }
 	// pendingGone, from the node: tasks were deleted.
 	pendingGone struct{ ids []string }
 	// slotDue, from the wheel: tasks of this millisecond are due.

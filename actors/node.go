@@ -12,6 +12,7 @@ import (
 
 	"github.com/ddq-io/ddq/actors/clock"
 	"github.com/ddq-io/ddq/actors/engine"
+	"github.com/ddq-io/ddq/actors/fleet"
 	"github.com/ddq-io/ddq/actors/lease"
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/actors/subscription"
@@ -46,7 +47,7 @@ func New(cfg Config, st store.Store, log *slog.Logger, reg prometheus.Registerer
 	rt.clock = clock.New(s.clocks.onJump)
 	rt.store = observedStore{Store: st, metrics: m, clockOf: s.clocks.Of}
 	rt.bodies = &subscription.NodeBudget{Most: int64(cfg.UnsentBytes), Gauge: m.unsent}
-	rt.fleet = newMembership(cfg.Node)
+	rt.fleet = fleet.NewMembership(cfg.Node)
 	rt.refresh = s.topics.Refresh
 	rt.nurse = engine.NewRestartStrategy(log, m.restarts.Inc, failLost)
 	rt.keeper = lease.New(rt.store, log, store.Session{
@@ -61,17 +62,17 @@ func New(cfg Config, st store.Store, log *slog.Logger, reg prometheus.Registerer
 	return s
 }
 
-// setAbsent has the others take the shards of a node that cannot reach the store,
+// SetAbsent has the others take the shards of a node that cannot reach the store,
 // though they see it, or lets it own shards again.
 func (s *Node) setAbsent(absent bool) {
-	if err := s.rt.fleet.setAbsent(absent); err != nil {
+	if err := s.rt.fleet.SetAbsent(absent); err != nil {
 		s.rt.log.Warn("not announced whether this node can own shards", "err", err)
 	}
 }
 
 // Join makes this node one of a fleet. It is called before Start. The fleet knows
 // this node by the name that it has here.
-func (s *Node) Join(f Fleet, p Peers) { s.rt.fleet.join(f, p) }
+func (s *Node) Join(f fleet.Fleet, p fleet.Peers) { s.rt.fleet.Join(f, p) }
 
 // Start opens the node's session and the topics that have tasks. It fails when
 // the store cannot be reached.
@@ -129,7 +130,7 @@ func (s *Node) Drain(ctx context.Context) {
 	}
 	if !s.rt.fleet.Alone() {
 		// The shards are handed over now, not when the last worker is done.
-		if err := s.rt.fleet.setDrained(true); err != nil {
+		if err := s.rt.fleet.SetDrained(true); err != nil {
 			s.rt.log.Warn("draining not announced", "err", err)
 		}
 		s.rt.fleet.Update()
@@ -209,20 +210,20 @@ func (s *Node) Ready() error {
 func (s *Node) ViewChanged() { s.topics.broadcast(&viewChanged{}) }
 
 // DescribePeer says how this node fares.
-func (s *Node) DescribePeer(ctx context.Context) (PeerStatus, error) {
+func (s *Node) DescribePeer(ctx context.Context) (fleet.PeerStatus, error) {
 	if !s.rt.running.Load() {
-		return PeerStatus{}, s.rt.Serving()
+		return fleet.PeerStatus{}, s.rt.Serving()
 	}
-	status := PeerStatus{
+	status := fleet.PeerStatus{
 		Node:        s.rt.name,
 		Uptime:      time.Since(s.started),
 		ClockOffset: time.Until(s.rt.clock.Now()),
 	}
-	var asked []chan OwnedShard
+	var asked []chan fleet.OwnedShard
 	s.topics.Each(func(ref *Topic) {
 		status.Subscriptions += int(ref.subscriptions.Load())
 		for _, pid := range ref.shards() {
-			reply := make(chan OwnedShard, 1)
+			reply := make(chan fleet.OwnedShard, 1)
 			asked = append(asked, reply)
 			s.rt.send(pid, &describeShard{reply: reply})
 		}
@@ -234,7 +235,7 @@ func (s *Node) DescribePeer(ctx context.Context) (PeerStatus, error) {
 				status.Shards = append(status.Shards, d)
 			}
 		case <-ctx.Done():
-			return PeerStatus{}, problem.AsError(ctx.Err())
+			return fleet.PeerStatus{}, problem.AsError(ctx.Err())
 		}
 	}
 	return status, nil
@@ -246,7 +247,7 @@ func (s *Node) DrainPeer(draining bool) error {
 		return &problem.Error{Kind: problem.Precondition, Reason: "NO_FLEET", Field: "name",
 			Message: "the node stands alone: there is nobody to hand its shards over to"}
 	}
-	return problem.AsError(s.rt.fleet.setDrained(draining))
+	return problem.AsError(s.rt.fleet.SetDrained(draining))
 }
 
 // ReleasePeerShard makes this node give up a shard that it owns. If it is placed

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/fleet"
 	"github.com/ddq-io/ddq/api/service"
 	"github.com/ddq-io/ddq/api/service/servicetest"
 	"github.com/ddq-io/ddq/store"
@@ -19,7 +20,7 @@ import (
 // staleView is what a shard looks at while the node learns that there is another
 // member.
 type staleView struct {
-	actors.View
+	fleet.View
 	learn func()
 	once  *sync.Once
 }
@@ -37,7 +38,7 @@ func TestTopicThatOpensDuringAJoinIsPlaced(t *testing.T) {
 		a := f.Nodes["a"].Sys
 		members := a.Node().Membership().View()
 		var back func()
-		back = a.Node().ShowView(func(was actors.View) actors.View {
+		back = a.Node().ShowView(func(was fleet.View) fleet.View {
 			return staleView{was, func() {
 				back()
 				a.Node().Broadcast(&actors.ViewChanged{})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ddq-io/ddq/actors/clock"
 	"github.com/ddq-io/ddq/actors/engine"
+	"github.com/ddq-io/ddq/actors/fleet"
 	"github.com/ddq-io/ddq/actors/lease"
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/actors/subscription"
@@ -24,7 +25,7 @@ type runtime struct {
 	clock   *clock.Clock // of the machine that has the topics
 	wheel   *timer.Wheel
 	keeper  *lease.Keeper
-	fleet   *Membership
+	fleet   *fleet.Membership
 	waiters *Waiters
 	metrics *Metrics
 	log     *slog.Logger

@@ -6,6 +6,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/ddq-io/ddq/actors/agenda"
+	"github.com/ddq-io/ddq/actors/fleet"
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/store"
 )
@@ -172,8 +173,8 @@ func (s *shard) stop() {
 }
 
 // describe is the shard as its owner sees it.
-func (s *shard) describe() OwnedShard {
-	d := OwnedShard{Shard: s.id, Epoch: s.claimer.fence().Epoch, Wheel: s.loader.wheel.Len(), Ready: s.tasks.ReadyLen(), Held: s.holds.len()}
+func (s *shard) describe() fleet.OwnedShard {
+	d := fleet.OwnedShard{Shard: s.id, Epoch: s.claimer.fence().Epoch, Wheel: s.loader.wheel.Len(), Ready: s.tasks.ReadyLen(), Held: s.holds.len()}
 	if !s.claimer.owned() {
 		d.Epoch = 0
 	}
@@ -183,7 +184,7 @@ func (s *shard) describe() OwnedShard {
 // Fail answers that nothing is known of the shard.
 func (m *describeShard) Fail(*problem.Error) {
 	select {
-	case m.reply <- OwnedShard{}:
+	case m.reply <- fleet.OwnedShard{}:
 	default: // it was answered before the panic
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ddq-io/ddq/actors/agenda"
+	"github.com/ddq-io/ddq/actors/fleet"
 	"github.com/ddq-io/ddq/store"
 )
 
@@ -206,7 +207,7 @@ func (c *claimer) remind(ctx context.Context) {
 	if err != nil {
 		return
 	}
-	c.fleet.notify(stats[0].Owner, Notice{Released: []store.Shard{c.id}})
+	c.fleet.Notify(stats[0].Owner, fleet.Notice{Released: []store.Shard{c.id}})
 }
 
 // check claims the shard if the store says that it is this node's.
@@ -280,7 +281,7 @@ func (c *claimer) onReleased(m *givenUp) {
 }
 
 func (c *claimer) tellReleased() {
-	c.fleet.NotifyOwner(c.id, Notice{Released: []store.Shard{c.id}})
+	c.fleet.NotifyOwner(c.id, fleet.Notice{Released: []store.Shard{c.id}})
 }
 
 // stopOnceIdle has the claim released once the shard is idle, and done closed.

@@ -2,6 +2,7 @@ package actors
 
 import (
 	"github.com/ddq-io/ddq/actors/agenda"
+	"github.com/ddq-io/ddq/actors/fleet"
 	"github.com/ddq-io/ddq/store"
 )
 
@@ -60,13 +61,13 @@ func (n *notifier) tellPending(seq int64, tasks []store.Entry) {
 			soon = append(soon, t)
 		}
 	}
-	n.fleet.NotifyOwner(n.id, Notice{Pending: []PendingNotice{{Shard: n.id, Seq: seq, Tasks: soon}}})
+	n.fleet.NotifyOwner(n.id, fleet.Notice{Pending: []fleet.PendingNotice{{Shard: n.id, Seq: seq, Tasks: soon}}})
 }
 
 // tellEnded tells the owner of holds that this node ended.
-func (n *notifier) tellEnded(holds []EndedHold) {
+func (n *notifier) tellEnded(holds []fleet.EndedHold) {
 	if !n.claim.owned() && len(holds) > 0 && !n.fleet.Alone() {
-		n.fleet.NotifyOwner(n.id, Notice{Ended: []EndedNotice{{Shard: n.id, Holds: holds}}})
+		n.fleet.NotifyOwner(n.id, fleet.Notice{Ended: []fleet.EndedNotice{{Shard: n.id, Holds: holds}}})
 	}
 }
 
@@ -81,7 +82,7 @@ func (n *notifier) learnPending(m *pendingElsewhere) {
 }
 
 // learnEnded records holds that another node ended.
-func (n *notifier) learnEnded(holds []EndedHold) {
+func (n *notifier) learnEnded(holds []fleet.EndedHold) {
 	for _, h := range holds {
 		n.holds.unregister(h.ID, h.Token)
 	}
@@ -132,7 +133,7 @@ func (n *notifier) wakeUp() {
 }
 
 // tellSettled tells who waits for the tasks of holds that are over.
-func (n *notifier) tellSettled(holds []EndedHold) {
+func (n *notifier) tellSettled(holds []fleet.EndedHold) {
 	if !n.waiters.Any() {
 		return
 	}
@@ -166,6 +167,6 @@ func (n *notifier) learnWaiting(m *waitedElsewhere) {
 func (n *notifier) tellGone(ids []string) {
 	n.TellSettled(n.id, ids...)
 	if !n.claim.owned() {
-		n.fleet.NotifyOwner(n.id, Notice{Settled: []SettledNotice{{Shard: n.id, IDs: ids}}})
+		n.fleet.NotifyOwner(n.id, fleet.Notice{Settled: []fleet.SettledNotice{{Shard: n.id, IDs: ids}}})
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/ddq-io/ddq/actors/agenda"
 	"github.com/ddq-io/ddq/actors/dispatch"
 	"github.com/ddq-io/ddq/actors/engine"
+	"github.com/ddq-io/ddq/actors/fleet"
 	"github.com/ddq-io/ddq/actors/ordered"
 	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/store"
@@ -369,7 +370,7 @@ func (h *holder) takeOver(m *heldElsewhere) {
 
 // passCancels passes on that the cancellation of tasks was asked for, to who holds them.
 // Who holds them on a stream that is gone learns it from the answer to an extend.
-func (h *holder) passCancels(holds []EndedHold) {
+func (h *holder) passCancels(holds []fleet.EndedHold) {
 	for _, e := range holds {
 		held := h.holds.get(e.ID, e.Token)
 		if held == nil {

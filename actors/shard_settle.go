@@ -7,6 +7,7 @@ import (
 
 	"github.com/ddq-io/ddq/actors/agenda"
 	"github.com/ddq-io/ddq/actors/engine"
+	"github.com/ddq-io/ddq/actors/fleet"
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/store"
@@ -249,12 +250,12 @@ func (m *acksDone) Fail(*problem.Error) {
 }
 
 func (s *settler) onAcks(m *acksDone) {
-	var ended []EndedHold
+	var ended []fleet.EndedHold
 	for i, status := range m.statuses {
 		it := &m.batch[i]
 		id, token := it.ask.ID, it.token()
 		if status == store.OK || status == store.NotFound && s.answerGone(m, it) {
-			ended = append(ended, EndedHold{id, token})
+			ended = append(ended, fleet.EndedHold{ID: id, Token: token})
 			s.acked.Add(id, token)
 			s.metrics.acked.Inc()
 		}
@@ -357,14 +358,14 @@ func (s *settler) readRetries(ctx context.Context, batch []settleItem, topic *st
 
 func (s *settler) onNacks(m *nacksDone) {
 	var again []store.Entry
-	var ended []EndedHold
+	var ended []fleet.EndedHold
 	for i, r := range m.results {
 		it := &m.batch[i]
 		s.holds.unregister(it.ask.ID, it.token())
 		if r.Status != store.OK {
 			continue
 		}
-		ended = append(ended, EndedHold{it.ask.ID, it.token()})
+		ended = append(ended, fleet.EndedHold{ID: it.ask.ID, Token: it.token()})
 		s.metrics.countNack(it.ask, r.Due == 0)
 		if r.Due != 0 {
 			again = append(again, store.Entry{ID: it.ask.ID, Due: r.Due, Traits: r.Traits})

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/fleet"
 	history "github.com/ddq-io/ddq/bench/ledger"
 )
 
@@ -111,7 +112,7 @@ func (s *sim) part(from, to *simNode, apart bool) {
 			}
 		}
 		if s.chance(0.5) { // it is not seen either
-			from.see(slices.DeleteFunc(s.membersFor(from), func(m actors.Member) bool { return m.Name == to.name && to != from }))
+			from.see(slices.DeleteFunc(s.membersFor(from), func(m fleet.Member) bool { return m.Name == to.name && to != from }))
 		}
 		return
 	}

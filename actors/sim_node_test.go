@@ -14,6 +14,7 @@ import (
 
 	"github.com/ddq-io/ddq/actors"
 	"github.com/ddq-io/ddq/actors/clock"
+	"github.com/ddq-io/ddq/actors/fleet"
 	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/actors/upkeep"
 	"github.com/ddq-io/ddq/api/service"
@@ -46,7 +47,7 @@ type simNode struct {
 	fatal    map[string]bool        // of those: who panics at the next message
 	fallen   map[string]bool        // those that panicked and are not restarted yet
 	later    []func()               // what reaches it once it wakes up
-	view     []actors.Member        // who it thinks is there
+	view     []fleet.Member         // who it thinks is there
 	viewMu   sync.Mutex             // guards view
 	changed  bool
 	draining bool
@@ -247,26 +248,26 @@ func (s *sim) kill(n *simNode, why string) {
 // A node as the Fleet of its System.
 
 // membersFor is who is there, as a node could know it.
-func (s *sim) membersFor(n *simNode) []actors.Member {
-	members := []actors.Member{}
+func (s *sim) membersFor(n *simNode) []fleet.Member {
+	members := []fleet.Member{}
 	for _, other := range s.nodes {
 		if !other.dead.Load() && other.i != n.i {
 			members = append(members, other.member())
 		}
 	}
 	members = append(members, n.member())
-	slices.SortFunc(members, func(a, b actors.Member) int {
+	slices.SortFunc(members, func(a, b fleet.Member) int {
 		return place.Compare(store.Shard{Topic: a.Name}, store.Shard{Topic: b.Name})
 	})
 	return members
 }
 
-func (n *simNode) member() actors.Member {
-	state := actors.MemberActive
+func (n *simNode) member() fleet.Member {
+	state := fleet.MemberActive
 	if n.draining {
-		state = actors.MemberDraining
+		state = fleet.MemberDraining
 	}
-	return actors.Member{Name: n.name, Addr: n.name, State: state}
+	return fleet.Member{Name: n.name, Addr: n.name, State: state}
 }
 
 // gossip has every node learn some time who is there, each at its own.
@@ -282,7 +283,7 @@ func (s *sim) gossip() {
 	}
 }
 
-func (n *simNode) see(members []actors.Member) {
+func (n *simNode) see(members []fleet.Member) {
 	n.viewMu.Lock()
 	defer n.viewMu.Unlock()
 	n.view, n.changed = members, true
@@ -296,7 +297,7 @@ func (n *simNode) viewChanged() bool {
 	return changed
 }
 
-func (n *simNode) View() actors.View {
+func (n *simNode) View() fleet.View {
 	n.viewMu.Lock()
 	defer n.viewMu.Unlock()
 	return simView(n.view)
@@ -328,7 +329,7 @@ func (s *sim) find(name string) *simNode {
 	return nil
 }
 
-func (n *simNode) Notify(to actors.Member, notice actors.Notice) {
+func (n *simNode) Notify(to fleet.Member, notice fleet.Notice) {
 	if n.dead.Load() {
 		return
 	}
@@ -345,20 +346,20 @@ func (n *simNode) Notify(to actors.Member, notice actors.Notice) {
 	})
 }
 
-func (n *simNode) Keep([]actors.Member) {} // it keeps nothing
+func (n *simNode) Keep([]fleet.Member) {} // it keeps nothing
 
 var errSimAway = errors.New("no way there")
 
-func (n *simNode) Describe(context.Context, actors.Member) (actors.PeerStatus, error) {
-	return actors.PeerStatus{}, errSimAway
+func (n *simNode) Describe(context.Context, fleet.Member) (fleet.PeerStatus, error) {
+	return fleet.PeerStatus{}, errSimAway
 }
 
-func (n *simNode) Drain(context.Context, actors.Member, bool) error { return errSimAway }
+func (n *simNode) Drain(context.Context, fleet.Member, bool) error { return errSimAway }
 
-func (n *simNode) Release(context.Context, actors.Member, store.Shard) error { return errSimAway }
+func (n *simNode) Release(context.Context, fleet.Member, store.Shard) error { return errSimAway }
 
 // Subscribe opens a link.
-func (n *simNode) Subscribe(to actors.Member, o subscription.Options, link actors.Link) actors.RemoteSubscription {
+func (n *simNode) Subscribe(to fleet.Member, o subscription.Options, link fleet.Link) fleet.RemoteSubscription {
 	l := &simLink{Link: link, s: n.s, from: n, to: to.Name, options: o}
 	if n.dead.Load() {
 		l.over.Store(true)
@@ -374,7 +375,7 @@ func (n *simNode) Subscribe(to actors.Member, o subscription.Options, link actor
 // simLink is a subscription at another node, and its Outbox there. What goes one way
 // stays in order.
 type simLink struct {
-	actors.Link
+	fleet.Link
 	s       *sim
 	from    *simNode
 	to      string
@@ -536,14 +537,14 @@ func (l *simLink) Drain(time.Duration) {
 }
 
 // simView places by rendezvous hashing.
-type simView []actors.Member
+type simView []fleet.Member
 
-func (v simView) Members() []actors.Member { return v }
+func (v simView) Members() []fleet.Member { return v }
 
 func (v simView) Owner(s store.Shard) (owner string) {
 	best := uint64(0)
 	for _, m := range v {
-		if weight := simWeight(m.Name, s); m.State == actors.MemberActive && weight >= best {
+		if weight := simWeight(m.Name, s); m.State == fleet.MemberActive && weight >= best {
 			best, owner = weight, m.Name
 		}
 	}
@@ -558,4 +559,4 @@ func simWeight(name string, s store.Shard) uint64 {
 	return h ^ h>>29
 }
 
-func (v simView) Without(names ...string) actors.View { return v }
+func (v simView) Without(names ...string) fleet.View { return v }

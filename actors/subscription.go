@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 
+	"github.com/ddq-io/ddq/actors/fleet"
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/store"
@@ -71,9 +72,9 @@ func (r *Topic) Deleted(n int, ids ...string) { r.tell(n, &pendingGone{ids: ids}
 
 // Cancelled tells who has the workers of held tasks, here or at the owner, that their
 // cancellation was asked for. It is a hint.
-func (r *Topic) Cancelled(at store.Shard, holds ...EndedHold) {
+func (r *Topic) Cancelled(at store.Shard, holds ...fleet.EndedHold) {
 	r.tell(at.N, &cancelHolds{holds: holds})
-	r.rt.fleet.NotifyOwner(at, Notice{Cancels: []CancelNotice{{Shard: at, Holds: holds}}})
+	r.rt.fleet.NotifyOwner(at, fleet.Notice{Cancels: []fleet.CancelNotice{{Shard: at, Holds: holds}}})
 }
 
 // Add sends tasks to their shards.

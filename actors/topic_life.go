@@ -1,6 +1,8 @@
 package actors
 
-import "time"
+import (
+	"time"
+)
 
 // rampStep is how often the pace of a ramp rises.
 const rampStep = 100 * time.Millisecond
@@ -30,7 +32,7 @@ func (t *topicLife) receive(m any) bool {
 
 // rampUp sets the pace of the topic, and comes back while it is to rise.
 func (t *topicLife) rampUp() {
-	rising := t.core.Pace(t.clock.Now(), t.topic, 1+len(t.fleet.others()))
+	rising := t.core.Pace(t.clock.Now(), t.topic, 1+len(t.fleet.Others()))
 	if rising && !t.ramping {
 		t.ramping = true
 		t.after(rampStep, &rampOn{})

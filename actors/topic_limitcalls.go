@@ -7,6 +7,7 @@ import (
 
 	"github.com/ddq-io/ddq/actors/clock"
 	"github.com/ddq-io/ddq/actors/dispatch"
+	"github.com/ddq-io/ddq/actors/fleet"
 	"github.com/ddq-io/ddq/actors/ordered"
 	"github.com/ddq-io/ddq/store"
 )
@@ -238,7 +239,7 @@ func (t *topicLimits) freeAll(ctx context.Context, permits []store.Permit) {
 // and this one in any case, whose tasks may wait without having asked.
 func (t *topicLimits) tellFree(freed []store.Permit, waiting [][]string) {
 	here := &permitsFree{}
-	there := make(map[string]*FreedNotice)
+	there := make(map[string]*fleet.FreedNotice)
 	given := make(map[string]int)
 	for i, p := range freed {
 		key := p.Key.Key
@@ -255,7 +256,7 @@ func (t *topicLimits) tellFree(freed []store.Permit, waiting [][]string) {
 			continue
 		}
 		if there[node] == nil {
-			there[node] = &FreedNotice{Topic: t.ref.shared.config.Load().Name}
+			there[node] = &fleet.FreedNotice{Topic: t.ref.shared.config.Load().Name}
 		}
 		there[node].Keys = append(there[node].Keys, key)
 	}
@@ -263,7 +264,7 @@ func (t *topicLimits) tellFree(freed []store.Permit, waiting [][]string) {
 		t.send(t.ref.pid, here)
 	}
 	for node, n := range ordered.All(there, cmp.Compare) {
-		t.fleet.notify(node, Notice{Freed: []FreedNotice{*n}})
+		t.fleet.Notify(node, fleet.Notice{Freed: []fleet.FreedNotice{*n}})
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ddq-io/ddq/actors/dispatch"
+	"github.com/ddq-io/ddq/actors/fleet"
 	"github.com/ddq-io/ddq/actors/ordered"
 	"github.com/ddq-io/ddq/actors/subscription"
 )
@@ -51,14 +52,14 @@ func (t *topicLinks) receive(now time.Time, m any) bool {
 // openAll subscribes at every other node on behalf of this node's workers. Which
 // of them own shards of the topic they know best themselves.
 func (t *topicLinks) openAll() {
-	for _, m := range t.fleet.others() {
+	for _, m := range t.fleet.Others() {
 		for _, sub := range ordered.All(t.subs.byID, cmp.Compare) {
 			t.open(sub, m)
 		}
 	}
 }
 
-func (t *topicLinks) open(sub *subscription.Subscriber, m Member) {
+func (t *topicLinks) open(sub *subscription.Subscriber, m fleet.Member) {
 	if sub.Options.LocalOnly || t.draining != nil || t.keeper.Err() != nil || t.byKey[linkKey{sub.ID, m.Name}] != nil {
 		return
 	}
@@ -133,7 +134,7 @@ func (t *topicLinks) linked(node string) bool {
 
 func (t *topicLinks) reopen(m *reopenLink) {
 	sub, there := t.subs.byID[m.sub], false
-	member := Member{}
+	member := fleet.Member{}
 	if sub != nil {
 		member, there = t.fleet.Member(m.node)
 	}

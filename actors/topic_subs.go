@@ -87,7 +87,7 @@ func (t *topicSubs) subscribe(c actor.Context, m *subscribe) {
 	if key := sub.Party; m.options.OnDemand && t.informed[key] == nil {
 		t.informed[key] = sub
 	}
-	for _, other := range t.fleet.others() {
+	for _, other := range t.fleet.Others() {
 		t.links.open(sub, other)
 	}
 	t.ref.subscriptions.Store(int64(t.workers()))

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/ddq-io/ddq/actors/fleet"
 	"github.com/ddq-io/ddq/actors/ordered"
 	"github.com/ddq-io/ddq/store"
 )
@@ -178,13 +179,13 @@ func (rt *runtime) TellSettled(at store.Shard, ids ...string) {
 		}
 	}
 	for node, ids := range ordered.All(byNode, cmp.Compare) {
-		rt.fleet.notify(node, Notice{Settled: []SettledNotice{{Shard: at, IDs: ids}}})
+		rt.fleet.Notify(node, fleet.Notice{Settled: []fleet.SettledNotice{{Shard: at, IDs: ids}}})
 	}
 }
 
 // TellWaiting asks the owner of a shard to tell when tasks are settled.
 func (rt *runtime) TellWaiting(at store.Shard, ids []string, first bool) {
-	rt.fleet.NotifyOwner(at, Notice{Waiting: []WaitingNotice{{Shard: at, IDs: ids, Node: rt.name, First: first}}})
+	rt.fleet.NotifyOwner(at, fleet.Notice{Waiting: []fleet.WaitingNotice{{Shard: at, IDs: ids, Node: rt.name, First: first}}})
 }
 
 // Len is how many tasks are waited for.

@@ -9,7 +9,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/fleet"
 	"github.com/ddq-io/ddq/actors/problem"
 )
 
@@ -32,7 +32,7 @@ var refusals = map[codes.Code]problem.Kind{
 
 // failureOf is what a caller is told when a node did not do what was asked: its
 // own words when it refused, and to come back when it could not.
-func failureOf(to actors.Member, err error) error {
+func failureOf(to fleet.Member, err error) error {
 	code := status.Code(err)
 	switch {
 	case err == nil:

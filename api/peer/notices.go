@@ -8,7 +8,7 @@ import (
 
 	"github.com/cenkalti/backoff/v5"
 
-	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/fleet"
 	"github.com/ddq-io/ddq/api/ddqv1"
 )
 
@@ -35,7 +35,7 @@ func newNotices(peer ddqv1.PeerServiceClient, log *slog.Logger) *notices {
 }
 
 // add queues a notice.
-func (q *notices) add(n *actors.Notice) {
+func (q *notices) add(n *fleet.Notice) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	size := sizeOf(n)
@@ -150,7 +150,7 @@ func (q *notices) stream(ctx context.Context) (sent bool, err error) {
 	}
 }
 
-func sizeOf(n *actors.Notice) int {
+func sizeOf(n *fleet.Notice) int {
 	size := len(n.Released)
 	for i := range n.Pending {
 		size += 1 + len(n.Pending[i].Tasks)

@@ -12,7 +12,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/keepalive"
 
-	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/fleet"
 	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/api/codec"
 	"github.com/ddq-io/ddq/api/ddqv1"
@@ -51,7 +51,7 @@ type Peers struct {
 	closed bool             // guarded by mu
 }
 
-var _ actors.Peers = (*Peers)(nil)
+var _ fleet.Peers = (*Peers)(nil)
 
 // node is one other node, until it has left the fleet and nothing goes on there.
 type node struct {
@@ -90,7 +90,7 @@ func (p *Peers) Close() error {
 // Keep says who is a member. The connection to a node that is none is closed once
 // no subscription goes over it: one that is only out of sight of gossip may still
 // serve those that it has.
-func (p *Peers) Keep(members []actors.Member) {
+func (p *Peers) Keep(members []fleet.Member) {
 	there := make(map[string]bool, len(members))
 	for _, m := range members {
 		there[m.Addr] = true
@@ -155,7 +155,7 @@ func (p *Peers) connect(addr string) (*node, error) {
 }
 
 // Notify queues hints for a node. Those that it cannot take are dropped.
-func (p *Peers) Notify(to actors.Member, notice actors.Notice) {
+func (p *Peers) Notify(to fleet.Member, notice fleet.Notice) {
 	if n, err := p.node(to.Addr); err == nil {
 		n.notices.add(&notice)
 	}
@@ -163,7 +163,7 @@ func (p *Peers) Notify(to actors.Member, notice actors.Notice) {
 
 // Subscribe opens a subscription with credit on demand. Its link hears of failures:
 // before Subscribe returns when this node stops or nobody can dial the address.
-func (p *Peers) Subscribe(to actors.Member, o subscription.Options, link actors.Link) actors.RemoteSubscription {
+func (p *Peers) Subscribe(to fleet.Member, o subscription.Options, link fleet.Link) fleet.RemoteSubscription {
 	s := newSubscription(o, link)
 	if err := p.begin(to.Addr, s); err != nil {
 		link.Closed(err)
@@ -193,20 +193,20 @@ func (p *Peers) begin(addr string, s *remoteSubscription) error {
 }
 
 // Describe asks a node how it fares.
-func (p *Peers) Describe(ctx context.Context, to actors.Member) (actors.PeerStatus, error) {
+func (p *Peers) Describe(ctx context.Context, to fleet.Member) (fleet.PeerStatus, error) {
 	n, err := p.node(to.Addr)
 	if err != nil {
-		return actors.PeerStatus{}, err
+		return fleet.PeerStatus{}, err
 	}
 	r, err := n.peer.DescribePeer(ctx, &ddqv1.DescribePeerRequest{})
 	if err != nil {
-		return actors.PeerStatus{}, failureOf(to, err)
+		return fleet.PeerStatus{}, failureOf(to, err)
 	}
 	return statusOf(r), nil
 }
 
 // Drain makes a node give up its shards, or take shards again.
-func (p *Peers) Drain(ctx context.Context, to actors.Member, draining bool) error {
+func (p *Peers) Drain(ctx context.Context, to fleet.Member, draining bool) error {
 	n, err := p.node(to.Addr)
 	if err == nil {
 		_, err = n.peer.DrainPeer(ctx, &ddqv1.DrainPeerRequest{Draining: draining})
@@ -215,7 +215,7 @@ func (p *Peers) Drain(ctx context.Context, to actors.Member, draining bool) erro
 }
 
 // Release makes a node give up a shard.
-func (p *Peers) Release(ctx context.Context, to actors.Member, s store.Shard) error {
+func (p *Peers) Release(ctx context.Context, to fleet.Member, s store.Shard) error {
 	n, err := p.node(to.Addr)
 	if err == nil {
 		_, err = n.peer.ReleasePeerShard(ctx, &ddqv1.ReleasePeerShardRequest{Topic: s.Topic, Shard: int32(s.N)})

@@ -22,7 +22,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/fleet"
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/api/codec"
@@ -104,7 +104,7 @@ func bubble(t *testing.T, other *otherNode, test func(t *testing.T, p *Peers)) {
 	})
 }
 
-var nodeB = actors.Member{Name: "b", Addr: "passthrough:///b"}
+var nodeB = fleet.Member{Name: "b", Addr: "passthrough:///b"}
 
 // recorder is a Link that keeps what it hears.
 type recorder struct {
@@ -225,9 +225,9 @@ func TestSubscriptionReadsNoMoreThanThereIsRoomFor(t *testing.T) {
 		_, err := s.Recv()
 		return err
 	}}
-	for name, end := range map[string]func(sub actors.RemoteSubscription, link *recorder) (tasks int){
-		"until there is room": func(_ actors.RemoteSubscription, link *recorder) int { close(link.full); return 1 },
-		"until it is over":    func(sub actors.RemoteSubscription, _ *recorder) int { sub.Close(); return 0 },
+	for name, end := range map[string]func(sub fleet.RemoteSubscription, link *recorder) (tasks int){
+		"until there is room": func(_ fleet.RemoteSubscription, link *recorder) int { close(link.full); return 1 },
+		"until it is over":    func(sub fleet.RemoteSubscription, _ *recorder) int { sub.Close(); return 0 },
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, other, func(t *testing.T, p *Peers) {
@@ -294,10 +294,10 @@ func TestNoticesGoOutTogetherAndAgainAfterABreak(t *testing.T) {
 	bubble(t, other, func(t *testing.T, p *Peers) {
 		shard := store.Shard{Topic: "mail", N: 2}
 		for seq := range int64(3) {
-			p.Notify(nodeB, actors.Notice{Pending: []actors.PendingNotice{{Shard: shard, Seq: seq, Tasks: []store.Entry{{ID: "a", Due: 7}}}}})
+			p.Notify(nodeB, fleet.Notice{Pending: []fleet.PendingNotice{{Shard: shard, Seq: seq, Tasks: []store.Entry{{ID: "a", Due: 7}}}}})
 		}
-		p.Notify(nodeB, actors.Notice{
-			Ended:    []actors.EndedNotice{{Shard: shard, Holds: []actors.EndedHold{{ID: "b", Token: store.Token{1}}}}},
+		p.Notify(nodeB, fleet.Notice{
+			Ended:    []fleet.EndedNotice{{Shard: shard, Holds: []fleet.EndedHold{{ID: "b", Token: store.Token{1}}}}},
 			Released: []store.Shard{shard},
 		})
 		synctest.Wait()
@@ -331,7 +331,7 @@ func TestNoticesGoOutTogetherAndAgainAfterABreak(t *testing.T) {
 
 func TestTooManyNoticesAreDroppedAndSaid(t *testing.T) {
 	q := newNotices(nil, slog.New(slog.DiscardHandler))
-	many := actors.Notice{Pending: []actors.PendingNotice{{Tasks: make([]store.Entry, frameQueued)}}}
+	many := fleet.Notice{Pending: []fleet.PendingNotice{{Tasks: make([]store.Entry, frameQueued)}}}
 	for range 2 * maxQueued / frameQueued {
 		q.add(&many)
 	}
@@ -348,7 +348,7 @@ func TestTooManyNoticesAreDroppedAndSaid(t *testing.T) {
 func TestNodeIsDescribed(t *testing.T) {
 	bubble(t, &otherNode{}, func(t *testing.T, p *Peers) {
 		s, err := p.Describe(t.Context(), nodeB)
-		want := actors.OwnedShard{Shard: store.Shard{Topic: "mail", N: 3}, Epoch: 7, Wheel: 11, Ready: 1, Held: 2, Lateness: 9 * time.Millisecond}
+		want := fleet.OwnedShard{Shard: store.Shard{Topic: "mail", N: 3}, Epoch: 7, Wheel: 11, Ready: 1, Held: 2, Lateness: 9 * time.Millisecond}
 		if err != nil || s.Node != "b" || s.Uptime != 5*time.Second || s.ClockOffset != -1500*time.Microsecond || len(s.Shards) != 1 || s.Shards[0] != want {
 			t.Errorf("got %+v, %v", s, err)
 		}
@@ -431,8 +431,8 @@ func TestNodesThatLeftAreForgotten(t *testing.T) {
 			defer p.mu.Unlock()
 			return len(p.nodes)
 		}
-		p.Notify(nodeB, actors.Notice{Released: []store.Shard{{Topic: "mail"}}})
-		p.Keep([]actors.Member{nodeB})
+		p.Notify(nodeB, fleet.Notice{Released: []store.Shard{{Topic: "mail"}}})
+		p.Keep([]fleet.Member{nodeB})
 		if n := known(); n != 1 {
 			t.Fatalf("%d nodes are known, want one", n)
 		}
@@ -446,7 +446,7 @@ func TestNodesThatLeftAreForgotten(t *testing.T) {
 		if n := known(); n != 0 {
 			t.Errorf("%d nodes are known, want none", n)
 		}
-		p.Notify(nodeB, actors.Notice{Released: []store.Shard{{Topic: "mail"}}})
+		p.Notify(nodeB, fleet.Notice{Released: []store.Shard{{Topic: "mail"}}})
 		p.Keep(nil)
 		if n := known(); n != 0 {
 			t.Errorf("%d nodes are known, want none", n)

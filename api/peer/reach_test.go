@@ -16,7 +16,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/test/bufconn"
 
-	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/fleet"
 	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/api/codec"
 	"github.com/ddq-io/ddq/api/ddqv1"
@@ -97,7 +97,7 @@ func TestNodeThatComesBackIsReachedSoon(t *testing.T) {
 func TestNoticeForANodeThatIsStartingArrives(t *testing.T) {
 	other := &otherNode{}
 	awayBubble(t, other, func(t *testing.T, p *Peers, away *atomic.Bool) {
-		p.Notify(nodeB, actors.Notice{Released: []store.Shard{{Topic: "mail", N: 2}}})
+		p.Notify(nodeB, fleet.Notice{Released: []store.Shard{{Topic: "mail", N: 2}}})
 		time.Sleep(time.Second)
 		away.Store(false)
 		time.Sleep(10 * time.Second)
@@ -145,7 +145,7 @@ func TestLargeTaskComesOver(t *testing.T) {
 // What waits for a node that stays away is dropped, so that it takes up no memory.
 func TestNoticesForANodeThatStaysAwayAreDropped(t *testing.T) {
 	awayBubble(t, &otherNode{}, func(t *testing.T, p *Peers, _ *atomic.Bool) {
-		p.Notify(nodeB, actors.Notice{Released: []store.Shard{{Topic: "mail", N: 2}}})
+		p.Notify(nodeB, fleet.Notice{Released: []store.Shard{{Topic: "mail", N: 2}}})
 		time.Sleep(2 * reopenFor)
 		synctest.Wait()
 		n, err := p.node(nodeB.Addr)

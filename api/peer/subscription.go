@@ -9,7 +9,7 @@ import (
 
 	"google.golang.org/grpc"
 
-	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/fleet"
 	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/api/ddqv1"
 )
@@ -25,7 +25,7 @@ type subscribeStream = grpc.BidiStreamingClient[ddqv1.SubscribeRequest, ddqv1.Su
 // goroutine, which sends credit.
 type remoteSubscription struct {
 	options subscription.Options
-	link    actors.Link
+	link    fleet.Link
 	wake    chan struct{} // there may be something to send
 
 	mu      sync.Mutex
@@ -33,7 +33,7 @@ type remoteSubscription struct {
 	leaving bool // nothing more is granted, and the stream ends; guarded by mu
 }
 
-func newSubscription(o subscription.Options, link actors.Link) *remoteSubscription {
+func newSubscription(o subscription.Options, link fleet.Link) *remoteSubscription {
 	return &remoteSubscription{options: o, link: link, wake: make(chan struct{}, 1)}
 }
 

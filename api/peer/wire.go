@@ -3,7 +3,7 @@ package peer
 import (
 	"time"
 
-	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/fleet"
 	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/api/ddqv1"
 	"github.com/ddq-io/ddq/api/wire"
@@ -28,7 +28,7 @@ func deliveriesOf(topic string, from []*ddqv1.Delivery) []subscription.Delivery 
 }
 
 // appendNotice adds a notice to a frame.
-func appendNotice(f *ddqv1.NotifyRequest, n *actors.Notice) {
+func appendNotice(f *ddqv1.NotifyRequest, n *fleet.Notice) {
 	for i := range n.Pending {
 		p := &n.Pending[i]
 		w := &ddqv1.PendingNotice{
@@ -92,15 +92,15 @@ func cancelsOf(from []*ddqv1.Cancel) []subscription.CancelAsk {
 	return asks
 }
 
-func statusOf(r *ddqv1.DescribePeerResponse) actors.PeerStatus {
-	s := actors.PeerStatus{
+func statusOf(r *ddqv1.DescribePeerResponse) fleet.PeerStatus {
+	s := fleet.PeerStatus{
 		Node:          r.Node,
 		Uptime:        time.Duration(r.UptimeMs) * time.Millisecond,
 		ClockOffset:   time.Duration(r.ClockOffsetUs) * time.Microsecond,
 		Subscriptions: int(r.Subscriptions),
 	}
 	for _, o := range r.Shards {
-		s.Shards = append(s.Shards, actors.OwnedShard{
+		s.Shards = append(s.Shards, fleet.OwnedShard{
 			Shard:    store.Shard{Topic: o.Topic, N: int(o.Shard)},
 			Epoch:    o.Epoch,
 			Wheel:    int(o.Wheel),

@@ -9,7 +9,7 @@ import (
 
 	grpcpeer "google.golang.org/grpc/peer"
 
-	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/fleet"
 	"github.com/ddq-io/ddq/actors/problem"
 )
 
@@ -47,7 +47,7 @@ func (s *Server) checkFleet(ctx context.Context) *problem.Error {
 	}
 	addr := callerAddr(ctx)
 	view := members.View()
-	if view == nil || !slices.ContainsFunc(view.Members(), func(m actors.Member) bool { return m.CallsFrom(addr) }) {
+	if view == nil || !slices.ContainsFunc(view.Members(), func(m fleet.Member) bool { return m.CallsFrom(addr) }) {
 		return notANode("", "no node calls from %s", addr)
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/fleet"
 	"github.com/ddq-io/ddq/api/ddqv1"
 	"github.com/ddq-io/ddq/store"
 )
@@ -30,20 +31,20 @@ type ipConn struct{ net.Conn }
 func (ipConn) RemoteAddr() net.Addr { return net.TCPAddrFromAddrPort(clientAddr) }
 
 // stillFleet is a fleet that stays as it is; its first member owns everything.
-type stillFleet struct{ members []actors.Member }
+type stillFleet struct{ members []fleet.Member }
 
-func (f stillFleet) View() actors.View             { return f }
-func (f stillFleet) Changed() <-chan struct{}      { return nil }
-func (f stillFleet) SetDraining(bool) error        { return nil }
-func (f stillFleet) Members() []actors.Member      { return f.members }
-func (f stillFleet) Owner(store.Shard) string      { return f.members[0].Name }
-func (f stillFleet) Without(...string) actors.View { return f }
+func (f stillFleet) View() fleet.View             { return f }
+func (f stillFleet) Changed() <-chan struct{}     { return nil }
+func (f stillFleet) SetDraining(bool) error       { return nil }
+func (f stillFleet) Members() []fleet.Member      { return f.members }
+func (f stillFleet) Owner(store.Shard) string     { return f.members[0].Name }
+func (f stillFleet) Without(...string) fleet.View { return f }
 
 // idlePeers are other nodes that hear nothing.
-type idlePeers struct{ actors.Peers }
+type idlePeers struct{ fleet.Peers }
 
-func (idlePeers) Keep([]actors.Member)                {}
-func (idlePeers) Notify(actors.Member, actors.Notice) {}
+func (idlePeers) Keep([]fleet.Member)               {}
+func (idlePeers) Notify(fleet.Member, fleet.Notice) {}
 
 // fleetBubble runs test on a node of a fleet with another one, b, which calls come from.
 func fleetBubble(t *testing.T, config Config, test func(r *rig)) {
@@ -53,8 +54,8 @@ func fleetBubble(t *testing.T, config Config, test func(r *rig)) {
 // memberBubble is fleetBubble with the addresses of b.
 func memberBubble(t *testing.T, config Config, hosts []netip.Addr, test func(r *rig)) {
 	synctest.Test(t, func(t *testing.T) {
-		self := actors.Member{Name: "a", Addr: "10.0.0.1:9090", State: actors.MemberActive, Hosts: []netip.Addr{netip.MustParseAddr("10.0.0.1")}}
-		other := actors.Member{Name: "b", Addr: "b:9090", State: actors.MemberActive, Hosts: hosts}
+		self := fleet.Member{Name: "a", Addr: "10.0.0.1:9090", State: fleet.MemberActive, Hosts: []netip.Addr{netip.MustParseAddr("10.0.0.1")}}
+		other := fleet.Member{Name: "b", Addr: "b:9090", State: fleet.MemberActive, Hosts: hosts}
 		r := newRig(t, config, actors.Config{Node: "a"}, self, other)
 		defer r.close()
 		test(r)

@@ -3,11 +3,10 @@ package server
 import (
 	"context"
 
-	"github.com/ddq-io/ddq/api/wire"
-
-	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/fleet"
 	"github.com/ddq-io/ddq/api/ddqv1"
 	"github.com/ddq-io/ddq/api/service"
+	"github.com/ddq-io/ddq/api/wire"
 	"github.com/ddq-io/ddq/store"
 )
 
@@ -31,9 +30,9 @@ func (a *admin) nodes(ctx context.Context, withoutLoad bool) ([]service.NodeStat
 }
 
 var nodeStates = [...]ddqv1.NodeState{
-	actors.MemberJoining:  ddqv1.NodeState_NODE_STATE_JOINING,
-	actors.MemberActive:   ddqv1.NodeState_NODE_STATE_ACTIVE,
-	actors.MemberDraining: ddqv1.NodeState_NODE_STATE_DRAINING,
+	fleet.MemberJoining:  ddqv1.NodeState_NODE_STATE_JOINING,
+	fleet.MemberActive:   ddqv1.NodeState_NODE_STATE_ACTIVE,
+	fleet.MemberDraining: ddqv1.NodeState_NODE_STATE_DRAINING,
 }
 
 func nodeWire(n *service.NodeStatus) *ddqv1.Node {

@@ -8,7 +8,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/fleet"
 	"github.com/ddq-io/ddq/api/ddqv1"
 	"github.com/ddq-io/ddq/store"
 )
@@ -72,7 +72,7 @@ func TestNoticesAreReadFromTheWire(t *testing.T) {
 		len(n.Pending[0].Tasks) != 2 || n.Pending[0].Tasks[1] != (store.Entry{ID: "b", Due: 6}) {
 		t.Errorf("pending %+v", n.Pending)
 	}
-	if len(n.Ended) != 1 || len(n.Ended[0].Holds) != 1 || n.Ended[0].Holds[0] != (actors.EndedHold{ID: "c", Token: token}) {
+	if len(n.Ended) != 1 || len(n.Ended[0].Holds) != 1 || n.Ended[0].Holds[0] != (fleet.EndedHold{ID: "c", Token: token}) {
 		t.Errorf("ended %+v", n.Ended)
 	}
 	if len(n.Released) != 1 || n.Released[0] != (store.Shard{Topic: "u", N: 3}) {

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 
 	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/fleet"
 	"github.com/ddq-io/ddq/actors/upkeep"
 	"github.com/ddq-io/ddq/api/codec"
 	"github.com/ddq-io/ddq/api/ddqv1"
@@ -45,7 +46,7 @@ func bubble(t *testing.T, config Config, test func(r *rig)) {
 
 // newRig starts a server that stands alone, unless there are members, which are its
 // fleet.
-func newRig(t *testing.T, config Config, system actors.Config, members ...actors.Member) *rig {
+func newRig(t *testing.T, config Config, system actors.Config, members ...fleet.Member) *rig {
 	t.Helper()
 	r := &rig{T: t, store: &faulty{Store: memstore.New()}}
 	node := actors.New(system, r.store, quiet, nil)

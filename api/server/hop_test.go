@@ -15,7 +15,7 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/fleet"
 	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/api/codec"
 	"github.com/ddq-io/ddq/api/ddqv1"
@@ -62,7 +62,7 @@ func (n *near) Closed(error)                          {}
 func (n *near) Deliver(tasks []subscription.Delivery) { n.got <- tasks }
 
 // hopTo runs a test with a way to a node.
-func hopTo(t *testing.T, f *far, test func(t *testing.T, p *hop.Peers, to actors.Member)) {
+func hopTo(t *testing.T, f *far, test func(t *testing.T, p *hop.Peers, to fleet.Member)) {
 	synctest.Test(t, func(t *testing.T) {
 		f.heard = make(chan *ddqv1.NotifyRequest, 10)
 		lis := bufconn.Listen(1 << 20)
@@ -79,7 +79,7 @@ func hopTo(t *testing.T, f *far, test func(t *testing.T, p *hop.Peers, to actors
 			server.Stop()
 			serving.Wait()
 		}()
-		test(t, p, actors.Member{Name: "far", Addr: "passthrough:///far"})
+		test(t, p, fleet.Member{Name: "far", Addr: "passthrough:///far"})
 	})
 }
 
@@ -108,7 +108,7 @@ func TestWorkersSeeTheSameOverAHop(t *testing.T) {
 	direct := deliveriesWire(given, at)
 	sent := deliveriesWire(given, at)
 	tellDeadlines(sent, given)
-	hopTo(t, &far{tasks: sent}, func(t *testing.T, p *hop.Peers, to actors.Member) {
+	hopTo(t, &far{tasks: sent}, func(t *testing.T, p *hop.Peers, to fleet.Member) {
 		link := &near{got: make(chan []subscription.Delivery, 1)}
 		p.Subscribe(to, subscription.Options{Topic: full.Topic, OnDemand: true}, link)
 		tasks := <-link.got
@@ -129,10 +129,10 @@ func TestWorkersSeeTheSameOverAHop(t *testing.T) {
 
 // TestNoticesAreTheSameOverAHop does that with what nodes tell each other.
 func TestNoticesAreTheSameOverAHop(t *testing.T) {
-	var full actors.Notice
+	var full fleet.Notice
 	fill(t, reflect.ValueOf(&full).Elem())
 	other := &far{}
-	hopTo(t, other, func(t *testing.T, p *hop.Peers, to actors.Member) {
+	hopTo(t, other, func(t *testing.T, p *hop.Peers, to fleet.Member) {
 		p.Notify(to, full)
 		if got := noticeOf(<-other.heard); !reflect.DeepEqual(got, full) {
 			t.Errorf("over a hop it is\n%+v\nwant\n%+v", got, full)

@@ -5,12 +5,11 @@ import (
 	"errors"
 	"io"
 
-	"github.com/ddq-io/ddq/api/wire"
-
 	"google.golang.org/grpc"
 
-	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/fleet"
 	"github.com/ddq-io/ddq/api/ddqv1"
+	"github.com/ddq-io/ddq/api/wire"
 	"github.com/ddq-io/ddq/store"
 )
 
@@ -62,12 +61,12 @@ func receiveNotices(stream grpc.ClientStreamingServer[ddqv1.NotifyRequest, ddqv1
 }
 
 // noticeOf converts a frame. What is malformed in it is left out: they are hints.
-func noticeOf(f *ddqv1.NotifyRequest) (n actors.Notice) {
+func noticeOf(f *ddqv1.NotifyRequest) (n fleet.Notice) {
 	for _, p := range f.Pending {
 		if len(p.Ids) != len(p.DueUnixMs) {
 			continue
 		}
-		notice := actors.PendingNotice{Shard: shardOf(p.Topic, p.Shard), Seq: p.Seq, Tasks: make([]store.Entry, len(p.Ids))}
+		notice := fleet.PendingNotice{Shard: shardOf(p.Topic, p.Shard), Seq: p.Seq, Tasks: make([]store.Entry, len(p.Ids))}
 		for i, id := range p.Ids {
 			notice.Tasks[i] = store.Entry{ID: id, Due: store.Millis(p.DueUnixMs[i])}
 			if len(p.Traits) == len(p.Ids) {
@@ -77,19 +76,19 @@ func noticeOf(f *ddqv1.NotifyRequest) (n actors.Notice) {
 		n.Pending = append(n.Pending, notice)
 	}
 	for _, e := range f.Ended {
-		n.Ended = append(n.Ended, actors.EndedNotice{Shard: shardOf(e.Topic, e.Shard), Holds: holdsOf(e.Ids, e.HoldTokens)})
+		n.Ended = append(n.Ended, fleet.EndedNotice{Shard: shardOf(e.Topic, e.Shard), Holds: holdsOf(e.Ids, e.HoldTokens)})
 	}
 	for _, w := range f.Waiting {
-		n.Waiting = append(n.Waiting, actors.WaitingNotice{Shard: shardOf(w.Topic, w.Shard), IDs: w.Ids, Node: w.Node, First: w.First})
+		n.Waiting = append(n.Waiting, fleet.WaitingNotice{Shard: shardOf(w.Topic, w.Shard), IDs: w.Ids, Node: w.Node, First: w.First})
 	}
 	for _, t := range f.Settled {
-		n.Settled = append(n.Settled, actors.SettledNotice{Shard: shardOf(t.Topic, t.Shard), IDs: t.Ids})
+		n.Settled = append(n.Settled, fleet.SettledNotice{Shard: shardOf(t.Topic, t.Shard), IDs: t.Ids})
 	}
 	for _, c := range f.Cancels {
-		n.Cancels = append(n.Cancels, actors.CancelNotice{Shard: shardOf(c.Topic, c.Shard), Holds: holdsOf(c.Ids, c.HoldTokens)})
+		n.Cancels = append(n.Cancels, fleet.CancelNotice{Shard: shardOf(c.Topic, c.Shard), Holds: holdsOf(c.Ids, c.HoldTokens)})
 	}
 	for _, freed := range f.Freed {
-		notice := actors.FreedNotice{Topic: freed.Topic}
+		notice := fleet.FreedNotice{Topic: freed.Topic}
 		for _, key := range freed.Keys {
 			notice.Keys = append(notice.Keys, string(key))
 		}
@@ -101,9 +100,9 @@ func noticeOf(f *ddqv1.NotifyRequest) (n actors.Notice) {
 	return n
 }
 
-func holdsOf(ids []string, tokens [][]byte) (holds []actors.EndedHold) {
+func holdsOf(ids []string, tokens [][]byte) (holds []fleet.EndedHold) {
 	for i, id := range ids {
-		hold := actors.EndedHold{ID: id}
+		hold := fleet.EndedHold{ID: id}
 		if i < len(tokens) && copy(hold.Token[:], tokens[i]) == len(hold.Token) {
 			holds = append(holds, hold)
 		}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/fleet"
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/store/place"
@@ -103,7 +104,7 @@ func (s *Tasks) markCancelled(ctx context.Context, ref *actors.Topic, id string)
 		}
 		switch r := results[0]; r.Status {
 		case store.OK:
-			ref.Cancelled(place, actors.EndedHold{ID: id, Token: r.Token})
+			ref.Cancelled(place, fleet.EndedHold{ID: id, Token: r.Token})
 			return store.StateRunning, nil
 		case store.NotFound:
 		default:

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/fleet"
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/store/place"
@@ -27,10 +28,10 @@ const describeFor = 2 * time.Second
 
 // describeAll asks members how they fare, all at once. Those that do not answer in
 // time are missing.
-func (s *Fleet) describeAll(ctx context.Context, members []actors.Member) map[string]*actors.PeerStatus {
+func (s *Fleet) describeAll(ctx context.Context, members []fleet.Member) map[string]*fleet.PeerStatus {
 	var mu sync.Mutex
 	var wg sync.WaitGroup
-	found := make(map[string]*actors.PeerStatus, len(members))
+	found := make(map[string]*fleet.PeerStatus, len(members))
 	for _, m := range members {
 		wg.Go(func() {
 			st, err := s.describe(ctx, m)
@@ -46,7 +47,7 @@ func (s *Fleet) describeAll(ctx context.Context, members []actors.Member) map[st
 	return found
 }
 
-func (s *Fleet) describe(ctx context.Context, m actors.Member) (actors.PeerStatus, error) {
+func (s *Fleet) describe(ctx context.Context, m fleet.Member) (fleet.PeerStatus, error) {
 	if m.Name == s.node.Config().Node {
 		return s.node.DescribePeer(ctx)
 	}
@@ -95,7 +96,7 @@ func (s *Fleet) shardStatus(ctx context.Context, page []store.Shard) ([]ShardSta
 	}
 	ctx, cancel := context.WithTimeout(ctx, describeFor)
 	defer cancel()
-	loads := make(map[store.Shard]*actors.OwnedShard)
+	loads := make(map[store.Shard]*fleet.OwnedShard)
 	for _, node := range s.describeAll(ctx, members(s.node)) {
 		for i := range node.Shards {
 			loads[node.Shards[i].Shard] = &node.Shards[i]
@@ -189,13 +190,13 @@ func (s *Fleet) Plan(ctx context.Context, drain []string) ([]ShardMove, error) {
 	return moves, nil
 }
 
-func (s *Fleet) viewWithout(names []string) (actors.View, error) {
+func (s *Fleet) viewWithout(names []string) (fleet.View, error) {
 	v := s.node.Membership().View()
 	for _, name := range names {
 		if v == nil && name != s.node.Config().Node {
 			return nil, errNoNode(name)
 		}
-		if v != nil && !slices.ContainsFunc(v.Members(), func(m actors.Member) bool { return m.Name == name }) {
+		if v != nil && !slices.ContainsFunc(v.Members(), func(m fleet.Member) bool { return m.Name == name }) {
 			return nil, errNoNode(name)
 		}
 	}
@@ -260,18 +261,18 @@ func (s *Fleet) NodesWithoutLoad() []NodeStatus {
 }
 
 // members are those of the fleet; a node that stands alone is one.
-func members(node *actors.Node) []actors.Member {
+func members(node *actors.Node) []fleet.Member {
 	if v := node.Membership().View(); v != nil {
 		return slices.Clone(v.Members())
 	}
-	return []actors.Member{{Name: node.Config().Node, Addr: node.Config().Addr, State: actors.MemberActive}}
+	return []fleet.Member{{Name: node.Config().Node, Addr: node.Config().Addr, State: fleet.MemberActive}}
 }
 
 // NodeStatus is a member of the fleet.
 type NodeStatus struct {
-	actors.Member
+	fleet.Member
 	Self bool
-	Load *actors.PeerStatus // nil when the node did not answer in time
+	Load *fleet.PeerStatus // nil when the node did not answer in time
 }
 
 // ShardStatus is a shard and who owns it.
@@ -282,8 +283,8 @@ type ShardStatus struct {
 	Placed string // who should own it
 	Epoch  int64
 	Depth  actors.Depth
-	Oldest store.Millis       // due time of the oldest pending task, 0 when there is none
-	Load   *actors.OwnedShard // nil when the owner did not answer in time
+	Oldest store.Millis      // due time of the oldest pending task, 0 when there is none
+	Load   *fleet.OwnedShard // nil when the owner did not answer in time
 }
 
 // ShardMove is one step of a rebalance.

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/fleet"
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/store/place"
@@ -35,7 +36,7 @@ func (s *Topics) Reshard(ctx context.Context, name string, shards int) (store.To
 	}
 	for n := range t.Shards { // hints: the others look for changes by themselves, in a while
 		shard := store.Shard{Topic: name, N: t.First + n}
-		s.node.Membership().NotifyOwner(shard, actors.Notice{Released: []store.Shard{shard}})
+		s.node.Membership().NotifyOwner(shard, fleet.Notice{Released: []store.Shard{shard}})
 	}
 	return t, nil
 }

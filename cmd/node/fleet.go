@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/fleet"
 	"github.com/ddq-io/ddq/api/peer"
 	"github.com/ddq-io/ddq/cluster"
 	"github.com/ddq-io/ddq/store"
@@ -106,7 +107,7 @@ type gossip struct {
 }
 
 // View returns who is there now.
-func (f *gossip) View() actors.View { return newView(f.Nodes()) }
+func (f *gossip) View() fleet.View { return newView(f.Nodes()) }
 
 // SetDraining tells the others whether this node wants shards.
 func (f *gossip) SetDraining(draining bool) error {
@@ -131,16 +132,16 @@ func newView(nodes []cluster.Node) *view {
 	return &view{nodes, cluster.NewPlacement(nodes)}
 }
 
-var memberStates = [...]actors.MemberState{
-	cluster.Joining:  actors.MemberJoining,
-	cluster.Active:   actors.MemberActive,
-	cluster.Draining: actors.MemberDraining,
+var memberStates = [...]fleet.MemberState{
+	cluster.Joining:  fleet.MemberJoining,
+	cluster.Active:   fleet.MemberActive,
+	cluster.Draining: fleet.MemberDraining,
 }
 
-func (v *view) Members() []actors.Member {
-	members := make([]actors.Member, len(v.nodes))
+func (v *view) Members() []fleet.Member {
+	members := make([]fleet.Member, len(v.nodes))
 	for i, n := range v.nodes {
-		members[i] = actors.Member{
+		members[i] = fleet.Member{
 			Name: n.Name, Addr: n.Addr, Zone: n.Zone, Version: n.Version, State: memberStates[n.State], Hosts: n.Callers(),
 		}
 	}
@@ -152,7 +153,7 @@ func (v *view) Owner(s store.Shard) string {
 	return n.Name
 }
 
-func (v *view) Without(names ...string) actors.View {
+func (v *view) Without(names ...string) fleet.View {
 	nodes := slices.Clone(v.nodes)
 	for i := range nodes {
 		if slices.Contains(names, nodes[i].Name) {

@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/fleet"
 	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/actors/upkeep"
 	"github.com/ddq-io/ddq/api/service"
@@ -163,20 +164,20 @@ func (f *Fleet) Owners(topic string) []string {
 	return owners
 }
 
-func (n *Node) View() actors.View {
+func (n *Node) View() fleet.View {
 	n.fleet.Mu.Lock()
 	defer n.fleet.Mu.Unlock()
 	v := view{}
 	for name, other := range n.fleet.Nodes {
-		state := actors.MemberActive
+		state := fleet.MemberActive
 		if other.draining {
-			state = actors.MemberDraining
+			state = fleet.MemberDraining
 		}
 		if !other.Gone && !n.Blind[name] {
-			v = append(v, actors.Member{Name: name, Addr: name, State: state})
+			v = append(v, fleet.Member{Name: name, Addr: name, State: state})
 		}
 	}
-	slices.SortFunc(v, func(a, b actors.Member) int {
+	slices.SortFunc(v, func(a, b fleet.Member) int {
 		return place.Compare(store.Shard{Topic: a.Name}, store.Shard{Topic: b.Name})
 	})
 	return v
@@ -190,9 +191,9 @@ func (n *Node) SetDraining(draining bool) error {
 }
 
 // view places by rendezvous hashing.
-type view []actors.Member
+type view []fleet.Member
 
-func (v view) Members() []actors.Member { return v }
+func (v view) Members() []fleet.Member { return v }
 
 func (v view) Owner(s store.Shard) (owner string) {
 	best := uint64(0)
@@ -200,18 +201,18 @@ func (v view) Owner(s store.Shard) (owner string) {
 		h := fnv.New64a()
 		fmt.Fprintf(h, "%s|%v", m.Name, s)
 		sum := h.Sum64() * 0x9E3779B97F4A7C15
-		if m.State == actors.MemberActive && sum >= best {
+		if m.State == fleet.MemberActive && sum >= best {
 			best, owner = sum, m.Name
 		}
 	}
 	return owner
 }
 
-func (v view) Without(names ...string) actors.View {
+func (v view) Without(names ...string) fleet.View {
 	w := slices.Clone(v)
 	for i := range w {
 		if slices.Contains(names, w[i].Name) {
-			w[i].State = actors.MemberDraining
+			w[i].State = fleet.MemberDraining
 		}
 	}
 	return w
@@ -227,7 +228,7 @@ func (n *Node) reach(to string) *Node {
 	return n.fleet.Nodes[to]
 }
 
-func (n *Node) Notify(to actors.Member, notice actors.Notice) {
+func (n *Node) Notify(to fleet.Member, notice fleet.Notice) {
 	n.fleet.Mu.Lock()
 	deaf := n.fleet.Deaf
 	n.fleet.Mu.Unlock()
@@ -239,25 +240,25 @@ func (n *Node) Notify(to actors.Member, notice actors.Notice) {
 	}
 }
 
-func (n *Node) Keep([]actors.Member) {}
+func (n *Node) Keep([]fleet.Member) {}
 
-func (n *Node) Describe(ctx context.Context, to actors.Member) (actors.PeerStatus, error) {
+func (n *Node) Describe(ctx context.Context, to fleet.Member) (fleet.PeerStatus, error) {
 	other := n.reach(to.Name)
 	if other == nil {
-		return actors.PeerStatus{}, errors.New("unreachable")
+		return fleet.PeerStatus{}, errors.New("unreachable")
 	}
 	return other.Sys.Node().DescribePeer(ctx)
 }
 
-func (n *Node) Drain(_ context.Context, to actors.Member, draining bool) error {
+func (n *Node) Drain(_ context.Context, to fleet.Member, draining bool) error {
 	return n.reach(to.Name).Sys.Node().DrainPeer(draining)
 }
 
-func (n *Node) Release(ctx context.Context, to actors.Member, s store.Shard) error {
+func (n *Node) Release(ctx context.Context, to fleet.Member, s store.Shard) error {
 	return n.reach(to.Name).Sys.Node().ReleasePeerShard(ctx, s)
 }
 
-func (n *Node) Subscribe(to actors.Member, o subscription.Options, l actors.Link) actors.RemoteSubscription {
+func (n *Node) Subscribe(to fleet.Member, o subscription.Options, l fleet.Link) fleet.RemoteSubscription {
 	link := &link{fleet: n.fleet, to: to.Name, Link: l, ready: make(chan struct{})}
 	n.fleet.Mu.Lock()
 	n.links = append(n.links, link)
@@ -277,7 +278,7 @@ func (n *Node) BreakLinks(to string) {
 
 // link is a subscription at another node, and its Outbox there.
 type link struct {
-	actors.Link
+	fleet.Link
 	fleet *Fleet
 	to    string
 	ready chan struct{} // closed once sub is set, or it is over

@@ -1,4 +1,4 @@
-package actors
+package fleet
 
 import (
 	"sync"
@@ -7,6 +7,27 @@ import (
 
 	"github.com/ddq-io/ddq/store"
 )
+
+// View is who is there now; nil when the node stands alone.
+func (f *Membership) View() View {
+	if v := f.view.Load(); v != nil {
+		return v
+	}
+	return nil
+}
+
+// Alone reports whether there can be no other node.
+func (f *Membership) Alone() bool { return f.source == nil }
+
+// Changed has a value when the view may have changed since it was received from. The node
+// must not stand alone.
+func (f *Membership) Changed() <-chan struct{} { return f.source.Changed() }
+
+// Peers reaches the other nodes.
+func (f *Membership) Peers() Peers { return f.peers }
+
+// Suspect is when notices of other nodes may have been lost, in Unix nanoseconds.
+func (f *Membership) Suspect() int64 { return f.suspect.Load() }
 
 // Membership is what the actors of a node know of the other nodes: the last view, and
 // how to reach them. It is safe for concurrent use once the node has started.
@@ -23,33 +44,33 @@ type Membership struct {
 	absent  bool // it has not reached the store for long; guarded by mu
 }
 
-// newMembership is that of a node which stands alone until it joins a fleet.
-func newMembership(self string) *Membership { return &Membership{self: self} }
+// NewMembership is that of a node which stands alone until it joins a fleet.
+func NewMembership(self string) *Membership { return &Membership{self: self} }
 
-// join makes the node one of a fleet.
-func (f *Membership) join(source Fleet, peers Peers) { f.source, f.peers = source, peers }
+// Join makes the node one of a fleet.
+func (f *Membership) Join(source Fleet, peers Peers) { f.source, f.peers = source, peers }
 
-// swap puts another view in the place of the last one, and returns what puts that back:
+// Swap puts another view in the place of the last one, and returns what puts that back:
 // a test shows a node what it could see too late.
-func (f *Membership) swap(change func(View) View) (back func()) {
+func (f *Membership) Swap(change func(View) View) (back func()) {
 	was := f.view.Load()
 	f.view.Store(&snapshot{View: change(was.View), byName: was.byName, others: was.others})
 	return func() { f.view.Store(was) }
 }
 
-// noteLoss records that notices of other nodes may have been lost.
-func (f *Membership) noteLoss() { f.suspect.Store(time.Now().UnixNano()) }
+// NoteLoss records that notices of other nodes may have been lost.
+func (f *Membership) NoteLoss() { f.suspect.Store(time.Now().UnixNano()) }
 
-// setDrained tells the others whether this node was asked to own nothing.
-func (f *Membership) setDrained(drained bool) error {
+// SetDrained tells the others whether this node was asked to own nothing.
+func (f *Membership) SetDrained(drained bool) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.drained = drained
 	return f.source.SetDraining(f.drained || f.absent)
 }
 
-// setAbsent tells the others whether this node could serve what it owns.
-func (f *Membership) setAbsent(absent bool) error {
+// SetAbsent tells the others whether this node could serve what it owns.
+func (f *Membership) SetAbsent(absent bool) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.source == nil || f.absent == absent {
@@ -82,8 +103,8 @@ func (f *Membership) Update() {
 	f.peers.Keep(v.others)
 }
 
-// others are the members but for this node.
-func (f *Membership) others() []Member {
+// Others are the members but for this node.
+func (f *Membership) Others() []Member {
 	if v := f.view.Load(); v != nil {
 		return v.others
 	}
@@ -116,8 +137,8 @@ func (f *Membership) Member(name string) (Member, bool) {
 	return m, ok
 }
 
-// notify tells another node something.
-func (f *Membership) notify(node string, n Notice) {
+// Notify tells another node something.
+func (f *Membership) Notify(node string, n Notice) {
 	if m, ok := f.Member(node); ok && node != f.self {
 		f.peers.Notify(m, n)
 	}

@@ -1,10 +1,10 @@
-package actors_test
+package fleet_test
 
 import (
 	"net/netip"
 	"testing"
 
-	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/fleet"
 )
 
 func TestAMemberCallsFromItsHosts(t *testing.T) {
@@ -25,7 +25,7 @@ func TestAMemberCallsFromItsHosts(t *testing.T) {
 		"an address of a link":   {[]string{"fe80::1"}, "fe80::1%eth0", true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := actors.Member{Name: "b"}
+			m := fleet.Member{Name: "b"}
 			for _, h := range c.hosts {
 				m.Hosts = append(m.Hosts, netip.MustParseAddr(h))
 			}
