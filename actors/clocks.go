@@ -46,7 +46,7 @@ func (rt *runtime) newShardClock() *clock.Clock {
 	return rt.clock
 }
 
-// clockOf returns the clock that the due times of a shard are on.
+// ClockOf returns the clock that the due times of a shard are on.
 func (r *Topic) clockOf(n int) *clock.Clock {
 	if c := r.layout.Load().at(n).clock; c != nil {
 		return c
@@ -104,7 +104,7 @@ func (s *Clocks) NowAt(shard store.Shard) store.Millis {
 
 // onClockJump is called by whichever goroutine saw a clock of the store step.
 func (s *Clocks) onJump(by time.Duration) {
-	s.rt.metrics.clockJumps.Inc()
+	s.rt.metrics.ClockJumps.Inc()
 	if !s.jumps.Ask() {
 		return
 	}
@@ -147,7 +147,7 @@ func (s *Clocks) Spread() time.Duration {
 // begins or ends to be too much.
 func (s *Clocks) WatchSpread() {
 	by := s.Spread()
-	s.rt.metrics.clockSpread.Set(by.Seconds())
+	s.rt.metrics.ClockSpread.Set(by.Seconds())
 	switch wide := by > ClockSpread; {
 	case wide && !s.apart:
 		s.rt.log.Warn(SpreadText(by))

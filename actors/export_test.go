@@ -8,6 +8,7 @@ import (
 
 	"github.com/ddq-io/ddq/actors/fleet"
 	"github.com/ddq-io/ddq/actors/lease"
+	"github.com/ddq-io/ddq/actors/metrics"
 	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/store"
 )
@@ -26,9 +27,9 @@ const (
 	BodyOverhead        = subscription.BodyOverhead
 	ResolveFor          = resolveFor
 	Renewals            = lease.Renewals
-	WaitsForRate        = waitsForRate
-	WaitsForConcurrency = waitsForConcurrency
-	WaitsForOrder       = waitsForOrder
+	WaitsForRate        = metrics.WaitsForRate
+	WaitsForConcurrency = metrics.WaitsForConcurrency
+	WaitsForOrder       = metrics.WaitsForOrder
 )
 
 var (
@@ -104,6 +105,6 @@ func (s *Node) ShowView(change func(fleet.View) fleet.View) (back func()) {
 }
 
 // WaitGauges and SubscriptionGauge are metrics of the node.
-func WaitGauges(m *Metrics) *prometheus.GaugeVec { return m.waits }
+func WaitGauges(m *metrics.Metrics) *prometheus.GaugeVec { return m.Waits }
 
-func SubscriptionGauge(m *Metrics) prometheus.Gauge { return m.subscriptions }
+func SubscriptionGauge(m *metrics.Metrics) prometheus.Gauge { return m.Subscriptions }

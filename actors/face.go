@@ -7,6 +7,7 @@ import (
 
 	"github.com/ddq-io/ddq/actors/clock"
 	"github.com/ddq-io/ddq/actors/fleet"
+	"github.com/ddq-io/ddq/actors/metrics"
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/store"
 )
@@ -36,7 +37,7 @@ func (s *Node) LastUsed() int64 { return s.rt.used.Load() }
 func (s *Node) Membership() *fleet.Membership { return s.rt.fleet }
 
 // Metrics are those of the node.
-func (s *Node) Metrics() *Metrics { return s.rt.metrics }
+func (s *Node) Metrics() *metrics.Metrics { return s.rt.metrics }
 
 // Log is where the node logs.
 func (s *Node) Log() *slog.Logger { return s.rt.log }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/ddq-io/ddq/actors/lease"
+	"github.com/ddq-io/ddq/actors/metrics"
 )
 
 // failingStore is a store that can fail for good, so that only opening it anew helps.
@@ -17,7 +18,7 @@ type failingStore interface {
 // keeps, an actor that panics without end, for as long as it does. A store that is merely
 // away is not among them: the node goes on when it is back.
 func (s *Node) Failed() error {
-	if st, ok := s.rt.store.(observedStore).Store.(failingStore); ok {
+	if st, ok := s.rt.store.(metrics.ObservedStore).Store.(failingStore); ok {
 		if err := st.Failed(); err != nil {
 			return err
 		}

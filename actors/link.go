@@ -63,7 +63,7 @@ func (l *link) Deliver(tasks []subscription.Delivery) {
 		})
 	}
 	l.delivered.Add(int64(len(tasks)))
-	l.rt.metrics.linked.Add(float64(len(tasks)))
+	l.rt.metrics.Linked.Add(float64(len(tasks)))
 }
 
 // deliver returns the tasks of shards that this node has not.

@@ -5,21 +5,23 @@ import (
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/ddq-io/ddq/actors/metrics"
 )
 
 // A topic that is closed leaves no series of its own behind, and those of others stay.
 func TestMetricsForgetATopic(t *testing.T) {
 	reg := prometheus.NewRegistry()
-	m := newMetrics(reg)
+	m := metrics.New(reg)
 	none := countSeries(t, reg)
 	showTopic(m, "mail")
 	one := countSeries(t, reg)
 	showTopic(m, "sms")
-	m.forget("mail")
+	m.Forget("mail")
 	if got := countSeries(t, reg); got != one {
 		t.Errorf("%d series with one of two topics closed, want %d", got, one)
 	}
-	m.forget("sms")
+	m.Forget("sms")
 	if got := countSeries(t, reg); got != none {
 		t.Errorf("%d series with both closed, want %d", got, none)
 	}
@@ -38,24 +40,24 @@ func countSeries(t *testing.T, reg *prometheus.Registry) (n int) {
 }
 
 // showTopic sets every gauge that a topic may have.
-func showTopic(m *Metrics, name string) {
-	g := m.topic(name)
-	g.limited(m, name)
-	m.waits.WithLabelValues(name, waitsForOrder).Set(1)
-	m.SetQueued(name, Depth{})
+func showTopic(m *metrics.Metrics, name string) {
+	g := m.Topic(name)
+	g.Limited(m, name)
+	m.Waits.WithLabelValues(name, metrics.WaitsForOrder).Set(1)
+	m.SetQueued(name, metrics.Depth{})
 }
 
 // Closing a topic costs the same however many others there are.
 func BenchmarkMetricsForget(b *testing.B) {
 	for _, topics := range []int{100, 2000} {
 		b.Run(fmt.Sprint(topics), func(b *testing.B) {
-			m := newMetrics(prometheus.NewRegistry())
+			m := metrics.New(prometheus.NewRegistry())
 			for i := range topics {
 				showTopic(m, fmt.Sprint("topic-", i))
 			}
 			for b.Loop() {
 				showTopic(m, "mail")
-				m.forget("mail")
+				m.Forget("mail")
 			}
 		})
 	}

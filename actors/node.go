@@ -14,6 +14,7 @@ import (
 	"github.com/ddq-io/ddq/actors/engine"
 	"github.com/ddq-io/ddq/actors/fleet"
 	"github.com/ddq-io/ddq/actors/lease"
+	"github.com/ddq-io/ddq/actors/metrics"
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/store"
@@ -39,17 +40,17 @@ func New(cfg Config, st store.Store, log *slog.Logger, reg prometheus.Registerer
 	if reg == nil {
 		reg = prometheus.NewRegistry()
 	}
-	m := newMetrics(reg)
+	m := metrics.New(reg)
 	cfg = cfg.WithDefaults()
 	rt := &runtime{name: cfg.Node, waiters: newWaiters(), metrics: m, log: log, random: rand.Float64}
 	s := &Node{rt: rt, cfg: cfg, topics: &Topics{rt: rt}, clocks: &Clocks{rt: rt}}
 	s.topics.cfg, s.topics.clocks, s.clocks.topics = &s.cfg, s.clocks, s.topics
 	rt.clock = clock.New(s.clocks.onJump)
-	rt.store = observedStore{Store: st, metrics: m, clockOf: s.clocks.Of}
-	rt.bodies = &subscription.NodeBudget{Most: int64(cfg.UnsentBytes), Gauge: m.unsent}
+	rt.store = metrics.ObservedStore{Store: st, Metrics: m, ClockOf: s.clocks.Of}
+	rt.bodies = &subscription.NodeBudget{Most: int64(cfg.UnsentBytes), Gauge: m.Unsent}
 	rt.fleet = fleet.NewMembership(cfg.Node)
 	rt.refresh = s.topics.Refresh
-	rt.nurse = engine.NewRestartStrategy(log, m.restarts.Inc, failLost)
+	rt.nurse = engine.NewRestartStrategy(log, m.Restarts.Inc, failLost)
 	rt.keeper = lease.New(rt.store, log, store.Session{
 		Node: cfg.Node, Start: store.NewToken(), TTL: cfg.LeaseTTL, Addr: cfg.Addr,
 	})

@@ -12,6 +12,7 @@ import (
 	"github.com/ddq-io/ddq/actors/engine"
 	"github.com/ddq-io/ddq/actors/fleet"
 	"github.com/ddq-io/ddq/actors/lease"
+	"github.com/ddq-io/ddq/actors/metrics"
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/store"
@@ -27,7 +28,7 @@ type runtime struct {
 	keeper  *lease.Keeper
 	fleet   *fleet.Membership
 	waiters *Waiters
-	metrics *Metrics
+	metrics *metrics.Metrics
 	log     *slog.Logger
 	root    *actor.RootContext
 	nurse   *engine.RestartStrategy

@@ -149,7 +149,7 @@ func (s *shard) start(c actor.Context) {
 	s.self, s.parent = c.Self(), c.Parent()
 	s.loader.wheel.open()
 	s.holds.open()
-	s.metrics.shards.Inc()
+	s.metrics.Shards.Inc()
 	s.restore()
 	if s.ref.reachable(s.id.N) { // else it is placed once it is
 		s.claimer.retry()
@@ -168,7 +168,7 @@ func (s *shard) stop() {
 	s.holds.close()
 	s.orderer.countBehind()
 	s.claimer.stop()
-	s.metrics.shards.Dec()
+	s.metrics.Shards.Dec()
 	s.tellTopic(&shardLost{shard: s.id.N, ended: true})
 }
 

@@ -108,7 +108,7 @@ func (c *claimer) reportDozing() { c.dozing.Store(c.claim.Dozing()) }
 // stop ends the counting of the claim: the next incarnation counts its own.
 func (c *claimer) stop() {
 	if c.owned() {
-		c.metrics.owned.Dec()
+		c.metrics.Owned.Dec()
 	}
 }
 
@@ -123,9 +123,9 @@ func (c *claimer) step(e agenda.ClaimEvent) {
 	effects := c.claim.Step(e)
 	switch owned := c.owned(); {
 	case owned && !was:
-		c.metrics.owned.Inc()
+		c.metrics.Owned.Inc()
 	case was && !owned:
-		c.metrics.owned.Dec()
+		c.metrics.Owned.Dec()
 	}
 	for _, effect := range effects {
 		c.carryOut(effect)
@@ -315,7 +315,7 @@ func (c *claimer) noteError(err error) {
 		c.on(agenda.ClaimEvent{Kind: agenda.ClaimFenced})
 	case errors.Is(err, store.ErrSealed): // those who add look again where it goes
 	default:
-		c.metrics.storeErrors.Inc()
+		c.metrics.StoreErrors.Inc()
 		c.log.Debug("store call failed", "topic", c.id.Topic, "shard", c.id.N, "err", err)
 		c.warn(err)
 	}

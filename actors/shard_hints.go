@@ -100,7 +100,7 @@ func (n *notifier) checkSeq(m *seqSeen) {
 		n.use(&n.ref.active) // look again soon
 	}
 	if missed {
-		n.metrics.missedNotices.Inc()
+		n.metrics.MissedNotices.Inc()
 		n.seqs.Restart(m.seq)
 		n.wakeUp()
 		n.tasks.Reread()

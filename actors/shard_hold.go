@@ -180,10 +180,10 @@ func (h *holder) onOwnHolds(m *holdsDone) {
 		case store.NotDue, store.LeftOut:
 			h.unheld(now, &r, &result)
 		case store.Behind:
-			h.metrics.countUnheld(result.Status)
+			h.metrics.CountUnheld(result.Status)
 			h.unheld(now, &r, &result)
 		default:
-			h.metrics.countUnheld(result.Status)
+			h.metrics.CountUnheld(result.Status)
 			h.unheld(now, &r, &result)
 			h.TellSettled(h.id, r.task.ID)
 		}

@@ -142,7 +142,7 @@ func (l *loader) onLaneLoaded(m *laneLoaded) {
 
 func (l *loader) countLoaded(counts bool, p *loaded) {
 	if counts {
-		l.metrics.loaded.Add(float64(len(p.entries)))
+		l.metrics.Loaded.Add(float64(len(p.entries)))
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/ddq-io/ddq/actors/agenda"
+	"github.com/ddq-io/ddq/actors/metrics"
 	"github.com/ddq-io/ddq/store"
 )
 
@@ -65,7 +66,7 @@ func (o *orderer) onFound(m *orderFound) {
 // countBehind keeps the gauge of tasks that wait for another one of their key.
 func (o *orderer) countBehind() {
 	if n := o.tasks.Behind(); n != o.counted {
-		o.metrics.waits.WithLabelValues(o.id.Topic, waitsForOrder).Add(float64(n - o.counted))
+		o.metrics.Waits.WithLabelValues(o.id.Topic, metrics.WaitsForOrder).Add(float64(n - o.counted))
 		o.counted = n
 	}
 }

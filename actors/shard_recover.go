@@ -159,7 +159,7 @@ func (r *recoverer) learn(n *store.Nack, result *store.NackResult) (e store.Entr
 	if result.Status != store.OK {
 		return e, false
 	}
-	r.metrics.expired.Inc()
+	r.metrics.Expired.Inc()
 	if result.Due == 0 {
 		r.TellSettled(r.id, n.ID)
 		return e, false
@@ -220,7 +220,7 @@ func (r *recoverer) onRunning(m *runningFound) {
 			continue
 		}
 		if !m.first && found.Deadline < r.now().Add(-watchSlack) {
-			r.metrics.watchdog.Inc()
+			r.metrics.Watchdog.Inc()
 		}
 		r.holds.register(&agenda.Hold{ID: found.ID, Token: found.Token, Deadline: found.Deadline})
 		if p := m.permits[found.ID]; p != nil {
@@ -268,7 +268,7 @@ func (r *recoverer) onSwept(m *swept) {
 	}
 	r.sweepAt = m.next
 	if m.repaired > 0 {
-		r.metrics.repaired.Add(float64(m.repaired))
+		r.metrics.Repaired.Add(float64(m.repaired))
 		r.log.Warn("tasks repaired that no index knew", "topic", r.id.Topic, "shard", r.id.N, "tasks", m.repaired)
 		r.tasks.Reread()
 		r.loader.load()

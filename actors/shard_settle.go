@@ -257,7 +257,7 @@ func (s *settler) onAcks(m *acksDone) {
 		if status == store.OK || status == store.NotFound && s.answerGone(m, it) {
 			ended = append(ended, fleet.EndedHold{ID: id, Token: token})
 			s.acked.Add(id, token)
-			s.metrics.acked.Inc()
+			s.metrics.Acked.Inc()
 		}
 		m.answered = i + 1
 		s.holds.unregister(id, token)
@@ -366,7 +366,7 @@ func (s *settler) onNacks(m *nacksDone) {
 			continue
 		}
 		ended = append(ended, fleet.EndedHold{ID: it.ask.ID, Token: it.token()})
-		s.metrics.countNack(it.ask, r.Due == 0)
+		s.metrics.CountNack(it.ask, r.Due == 0)
 		if r.Due != 0 {
 			again = append(again, store.Entry{ID: it.ask.ID, Due: r.Due, Traits: r.Traits})
 		} else {

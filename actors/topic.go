@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/ddq-io/ddq/actors/metrics"
 )
 
 // topicActor runs one topic on this node. It is the parent of the topic's shards and
@@ -17,14 +19,14 @@ type topicActor struct {
 	links  *topicLinks
 	limits *topicLimits
 	life   *topicLife
-	gauges topicMetrics
+	gauges metrics.TopicMetrics
 	over   bool // it stops
 }
 
 func newTopicActor(rt *runtime, ref *Topic) *topicActor {
 	t := &topicActor{}
 	t.topicState = newTopicState(rt, ref, t)
-	t.gauges = rt.metrics.topic(t.topic.Name)
+	t.gauges = rt.metrics.Topic(t.topic.Name)
 	t.links = newTopicLinks(t.topicState)
 	t.subs = newTopicSubs(t.topicState, t.links)
 	t.links.subs = t.subs
@@ -50,7 +52,7 @@ func (t *topicActor) Receive(c actor.Context) {
 		t.over = true
 		t.abandon()
 	case *actor.Stopped:
-		t.metrics.forget(t.topic.Name)
+		t.metrics.Forget(t.topic.Name)
 		return
 	case *configured:
 		t.configure(m)
@@ -75,7 +77,7 @@ func (t *topicActor) Receive(c actor.Context) {
 	t.carryOut()
 	t.subs.demands()
 	t.life.finishDrain()
-	t.gauges.set(t.core)
+	t.gauges.Set(t.core)
 }
 
 // pass hands a message to the part whose it is, and reports whether there is one.
@@ -124,7 +126,7 @@ func (t *topicActor) limit() {
 	before := t.core.Limited()
 	t.core.Configure(t.clock.Now(), t.topic.Ageing(), t.topic.Limits)
 	if !before && t.core.Limited() {
-		t.gauges.limited(t.metrics, t.topic.Name)
+		t.gauges.Limited(t.metrics, t.topic.Name)
 	}
 }
 

@@ -159,7 +159,7 @@ func (a *acquisition) giveBack(ctx context.Context, permits []store.Permit) {
 
 // fail gives back what may have been taken.
 func (a *acquisition) fail(ctx context.Context, err error) {
-	a.metrics.storeErrors.Inc()
+	a.metrics.StoreErrors.Inc()
 	a.log.Debug("permits not acquired", "topic", a.topic, "err", err)
 	var back []store.Permit
 	for i := range a.all {
@@ -269,6 +269,6 @@ func (t *topicLimits) tellFree(freed []store.Permit, waiting [][]string) {
 }
 
 func (t *topicLimits) noteLimits(err error) {
-	t.metrics.storeErrors.Inc()
+	t.metrics.StoreErrors.Inc()
 	t.log.Debug("store call about limits failed", "topic", t.ref.shared.config.Load().Name, "err", err)
 }

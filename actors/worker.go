@@ -30,12 +30,12 @@ func newWorker(rt *runtime, topic *Topic, sub *subscription.Subscriber, out subs
 func (w *worker) Receive(c actor.Context) {
 	switch m := c.Message().(type) {
 	case *actor.Started:
-		w.metrics.subscriptions.Inc()
+		w.metrics.Subscriptions.Inc()
 	case *actor.Stopped:
-		w.metrics.subscriptions.Dec()
+		w.metrics.Subscriptions.Dec()
 		w.sub.Budget.End()
 	case *actor.Restarting:
-		w.metrics.subscriptions.Dec()
+		w.metrics.Subscriptions.Dec()
 		w.restart()
 	case *deliver:
 		w.deliver(m)
@@ -78,7 +78,7 @@ func (w *worker) deliver(m *deliver) {
 		from := len(tokens)
 		tokens = subscription.AppendToken(tokens, m.shard, h.Token)
 		if !w.sub.Options.ByNode() { // else the node with the worker sees it
-			w.metrics.observeLateness(h.Task, now)
+			w.metrics.ObserveLateness(h.Task, now)
 		}
 		deliveries[i] = subscription.Delivery{
 			Topic:      topic.Name,

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/metrics"
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/store/place"
 )
@@ -65,7 +66,7 @@ func (s *Upkeep) Discover(ctx context.Context) {
 	}
 	s.openActive(ctx)
 	found := make(depths)
-	s.node.Topics().Each(func(ref *actors.Topic) { found[ref.Config().Name] = actors.Depth{} })
+	s.node.Topics().Each(func(ref *actors.Topic) { found[ref.Config().Name] = metrics.Depth{} })
 	defer func() { found.show(s.node) }()
 	ours := func(_ *actors.Topic, shard store.Shard) bool {
 		return s.node.Membership().Owns(shard) || !s.node.Membership().Placed(shard)

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/metrics"
 	"github.com/ddq-io/ddq/actors/ordered"
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/store/place"
@@ -96,7 +96,7 @@ func (s *Upkeep) trimDead(ctx context.Context, shard store.Shard, t *store.Topic
 	kept := store.Millis(s.node.Clock().Now().UnixMilli()).Add(-t.DeadRetention)
 	for {
 		n, err := s.store.TrimDead(ctx, shard, store.Entry{Due: kept}, trimPage)
-		s.node.Metrics().CountTrimmed(actors.TrimmedOld, n)
+		s.node.Metrics().CountTrimmed(metrics.TrimmedOld, n)
 		if err != nil || n < trimPage {
 			return err
 		}
@@ -133,7 +133,7 @@ func (s *Upkeep) capDeadOnce(ctx context.Context, t *store.Topic) (deleted int, 
 		return 0, err
 	}
 	deleted, err = s.trimOldest(ctx, oldest[:min(over, len(oldest))])
-	s.node.Metrics().CountTrimmed(actors.TrimmedOver, deleted)
+	s.node.Metrics().CountTrimmed(metrics.TrimmedOver, deleted)
 	return deleted, err
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/ddq-io/ddq/actors"
 	"github.com/ddq-io/ddq/actors/clock"
+	"github.com/ddq-io/ddq/actors/metrics"
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/store/place"
 )
@@ -100,7 +101,7 @@ func (s *Upkeep) countQueued(ctx context.Context) error {
 }
 
 // depths counts tasks by topic.
-type depths map[string]actors.Depth
+type depths map[string]metrics.Depth
 
 func (d depths) add(topic string, st *store.Stats) { d[topic] = d[topic].Plus(st) }
 

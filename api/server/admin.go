@@ -4,12 +4,11 @@ import (
 	"context"
 	"unicode/utf8"
 
-	"github.com/ddq-io/ddq/api/wire"
-
-	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/metrics"
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/api/ddqv1"
 	"github.com/ddq-io/ddq/api/service"
+	"github.com/ddq-io/ddq/api/wire"
 	"github.com/ddq-io/ddq/store"
 )
 
@@ -64,7 +63,7 @@ func (a *admin) DescribeTopic(ctx context.Context, r *ddqv1.DescribeTopicRequest
 	}, nil
 }
 
-func depthWire(d actors.Depth) *ddqv1.Depth {
+func depthWire(d metrics.Depth) *ddqv1.Depth {
 	return &ddqv1.Depth{Scheduled: d.Scheduled, Ready: d.Ready, Running: d.Running, Done: d.Done, Dead: d.Dead}
 }
 

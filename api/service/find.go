@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/metrics"
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/store/place"
@@ -274,7 +275,7 @@ func (s *Finder) Count(ctx context.Context, topic string, f TaskFilter) (Counts,
 
 // Counts are numbers of tasks by state.
 type Counts struct {
-	actors.Depth
+	metrics.Depth
 	Retrying int64 // 0 when they are among the scheduled ones
 }
 

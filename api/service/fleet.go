@@ -10,6 +10,7 @@ import (
 
 	"github.com/ddq-io/ddq/actors"
 	"github.com/ddq-io/ddq/actors/fleet"
+	"github.com/ddq-io/ddq/actors/metrics"
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/store/place"
@@ -109,7 +110,7 @@ func (s *Fleet) shardStatus(ctx context.Context, page []store.Shard) ([]ShardSta
 			Owner:  st.Owner,
 			Placed: s.placedOn(page[i]),
 			Epoch:  st.Epoch,
-			Depth:  actors.Depth{}.Plus(&st),
+			Depth:  metrics.Depth{}.Plus(&st),
 			Oldest: st.OldestMs,
 			Load:   loads[page[i]],
 		}
@@ -282,7 +283,7 @@ type ShardStatus struct {
 	Owner  string // of the last claim; empty when released or never claimed
 	Placed string // who should own it
 	Epoch  int64
-	Depth  actors.Depth
+	Depth  metrics.Depth
 	Oldest store.Millis      // due time of the oldest pending task, 0 when there is none
 	Load   *fleet.OwnedShard // nil when the owner did not answer in time
 }

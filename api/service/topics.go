@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/metrics"
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/store/place"
@@ -157,14 +158,14 @@ func (s *Topics) Describe(ctx context.Context, name string) (TopicStatus, error)
 	if err != nil {
 		return TopicStatus{}, problem.AsError(err)
 	}
-	status.Depth, status.Indexing = actors.DepthOf(stats), indexing(&status.Topic, stats)
+	status.Depth, status.Indexing = metrics.DepthOf(stats), indexing(&status.Topic, stats)
 	status.Subscriptions, err = s.node.Topics().Subscriptions(ctx, name)
 	return status, problem.AsError(err)
 }
 
-func (s *Finder) depth(ctx context.Context, t *store.Topic) (d actors.Depth, err error) {
+func (s *Finder) depth(ctx context.Context, t *store.Topic) (d metrics.Depth, err error) {
 	stats, err := s.store.Stats(ctx, place.Shards(t))
-	return actors.DepthOf(stats), err
+	return metrics.DepthOf(stats), err
 }
 
 // List pages through the topics by name.
@@ -345,7 +346,7 @@ type TopicChange struct {
 // TopicStatus is a topic as it stands.
 type TopicStatus struct {
 	store.Topic
-	Depth         actors.Depth
+	Depth         metrics.Depth
 	Subscriptions int // on this node
 	Indexing      int // shards whose index is not what the topic says yet
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/metrics"
 	"github.com/ddq-io/ddq/actors/ordered"
 	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/actors/upkeep"
@@ -119,10 +120,10 @@ func TestDeadLettersAreTrimmed(t *testing.T) {
 		if got := letters(t, a, "kept"); len(got) != 3 {
 			t.Errorf("kept: got %v", got)
 		}
-		if got := f.Trimmed(actors.TrimmedOver); got != 15 {
+		if got := f.Trimmed(metrics.TrimmedOver); got != 15 {
 			t.Errorf("%v letters are counted as too many, want 15", got)
 		}
-		if got := f.Trimmed(actors.TrimmedOld); got != 5 {
+		if got := f.Trimmed(metrics.TrimmedOld); got != 5 {
 			t.Errorf("%v letters are counted as too old, want 5", got)
 		}
 	})

@@ -1,4 +1,4 @@
-package actors
+package metrics
 
 import (
 	"github.com/ddq-io/ddq/store"

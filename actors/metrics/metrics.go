@@ -1,4 +1,4 @@
-package actors
+package metrics
 
 import (
 	"context"
@@ -17,24 +17,24 @@ import (
 type Metrics struct {
 	enqueued, deduplicated prometheus.Counter
 	delivered, redelivered prometheus.Counter
-	acked, retried         prometheus.Counter
+	Acked, retried         prometheus.Counter
 	dead, released         prometheus.Counter
-	expired, watchdog      prometheus.Counter
-	repaired, loaded       prometheus.Counter
-	restarts, storeErrors  prometheus.Counter
-	clockJumps             prometheus.Counter
-	clockSpread            prometheus.Gauge
+	Expired, Watchdog      prometheus.Counter
+	Repaired, Loaded       prometheus.Counter
+	Restarts, StoreErrors  prometheus.Counter
+	ClockJumps             prometheus.Counter
+	ClockSpread            prometheus.Gauge
 	trimmed                map[string]prometheus.Counter // dead letters, by why
 	unheld                 map[store.Status]prometheus.Counter
 	lateness, earliness    prometheus.Histogram
-	shards, owned          prometheus.Gauge
-	subscriptions          prometheus.Gauge
-	unsent                 prometheus.Gauge
-	missedNotices, linked  prometheus.Counter
-	wheel                  prometheus.Gauge
+	Shards, Owned          prometheus.Gauge
+	Subscriptions          prometheus.Gauge
+	Unsent                 prometheus.Gauge
+	MissedNotices, Linked  prometheus.Counter
+	Wheel                  prometheus.Gauge
 	ready, inFlight        *prometheus.GaugeVec
 	credit                 *prometheus.GaugeVec
-	queued, waits          *prometheus.GaugeVec
+	queued, Waits          *prometheus.GaugeVec
 	calls                  map[string]callMetrics
 }
 
@@ -46,7 +46,8 @@ type callMetrics struct {
 // storeCalls are the calls that are measured.
 var storeCalls = [...]string{"add", "add_keyed", "hold_new", "hold", "ack", "nack", "extend", "recover", "window"}
 
-func newMetrics(reg prometheus.Registerer) *Metrics {
+// New registers the metrics of a node. Two nodes with one registry share them.
+func New(reg prometheus.Registerer) *Metrics {
 	f := factory{reg}
 	tasks := f.counters("ddq_tasks_total", "Tasks by what happened to them.", "event")
 	unheld := f.counters("ddq_hints_wasted_total", "Ready tasks that could not be held, by reason.", "reason")
@@ -57,31 +58,31 @@ func newMetrics(reg prometheus.Registerer) *Metrics {
 		deduplicated:  tasks.WithLabelValues("deduplicated"),
 		delivered:     tasks.WithLabelValues("delivered"),
 		redelivered:   tasks.WithLabelValues("redelivered"),
-		acked:         tasks.WithLabelValues("acked"),
+		Acked:         tasks.WithLabelValues("acked"),
 		retried:       tasks.WithLabelValues("retried"),
 		released:      tasks.WithLabelValues("released"),
 		dead:          tasks.WithLabelValues("dead"),
-		expired:       tasks.WithLabelValues("hold_expired"),
-		repaired:      tasks.WithLabelValues("repaired"),
-		loaded:        tasks.WithLabelValues("loaded"),
-		watchdog:      f.counter("ddq_watchdog_holds_total", "Expired holds that only the watchdog found."),
-		restarts:      f.counter("ddq_actor_restarts_total", "Actors restarted after a panic."),
-		storeErrors:   f.counter("ddq_store_errors_total", "Store calls that failed."),
-		clockJumps:    f.counter("ddq_clock_jumps_total", "Steps of the store's clock beyond 500 ms."),
-		clockSpread:   f.gauge("ddq_store_clock_spread_seconds", "By how much clocks of the store's primaries differ, at least."),
+		Expired:       tasks.WithLabelValues("hold_expired"),
+		Repaired:      tasks.WithLabelValues("repaired"),
+		Loaded:        tasks.WithLabelValues("loaded"),
+		Watchdog:      f.counter("ddq_watchdog_holds_total", "Expired holds that only the watchdog found."),
+		Restarts:      f.counter("ddq_actor_restarts_total", "Actors restarted after a panic."),
+		StoreErrors:   f.counter("ddq_store_errors_total", "Store calls that failed."),
+		ClockJumps:    f.counter("ddq_clock_jumps_total", "Steps of the store's clock beyond 500 ms."),
+		ClockSpread:   f.gauge("ddq_store_clock_spread_seconds", "By how much clocks of the store's primaries differ, at least."),
 		lateness:      f.histogram("ddq_lateness_seconds", "Delivery time minus due time.", latenessBuckets()),
 		earliness:     f.histogram("ddq_earliness_seconds", "Due time minus delivery time, where positive. Must stay empty.", latenessBuckets()),
-		shards:        f.gauge("ddq_shards", "Shards this node runs."),
-		owned:         f.gauge("ddq_shards_owned", "Shards this node owns."),
-		missedNotices: f.counter("ddq_missed_notices_total", "Shards read again because no node told of a change."),
-		linked:        f.counter("ddq_linked_tasks_total", "Tasks held at other nodes for workers of this one."),
-		unsent:        f.gauge("ddq_unsent_bytes", "Bytes of tasks that are out of the store, or about to be, and not sent to a worker."),
-		subscriptions: f.gauge("ddq_subscriptions", "Subscriptions on this node."),
+		Shards:        f.gauge("ddq_shards", "Shards this node runs."),
+		Owned:         f.gauge("ddq_shards_owned", "Shards this node owns."),
+		MissedNotices: f.counter("ddq_missed_notices_total", "Shards read again because no node told of a change."),
+		Linked:        f.counter("ddq_linked_tasks_total", "Tasks held at other nodes for workers of this one."),
+		Unsent:        f.gauge("ddq_unsent_bytes", "Bytes of tasks that are out of the store, or about to be, and not sent to a worker."),
+		Subscriptions: f.gauge("ddq_subscriptions", "Subscriptions on this node."),
 		ready:         f.gauges("ddq_ready_tasks", "Due tasks in memory that wait for credit.", "topic"),
 		inFlight:      f.gauges("ddq_in_flight_tasks", "Tasks assigned to subscriptions and not settled.", "topic"),
-		wheel:         f.gauge("ddq_wheel_tasks", "Pending tasks in the wheel: due within the horizon."),
+		Wheel:         f.gauge("ddq_wheel_tasks", "Pending tasks in the wheel: due within the horizon."),
 		credit:        f.gauges("ddq_credit_tasks", "Deliveries that subscriptions have granted and not had.", "topic"),
-		waits:         f.gauges("ddq_waiting_tasks", "Due tasks in memory that wait for something else than credit: a token, a permit, or another task of their ordering key.", "topic", "for"),
+		Waits:         f.gauges("ddq_waiting_tasks", "Due tasks in memory that wait for something else than credit: a token, a permit, or another task of their ordering key.", "topic", "for"),
 		queued:        f.gauges("ddq_queue_tasks", "Tasks in the store, by state, of topics in use on this node: in a fleet those of the shards that it should own.", "topic", "state"),
 		unheld: map[store.Status]prometheus.Counter{
 			store.WrongState: unheld.WithLabelValues("running"),
@@ -100,7 +101,8 @@ func latenessBuckets() []float64 {
 	return []float64{.0005, .001, .0015, .002, .003, .004, .006, .01, .015, .025, .05, .1, .25, .5, 1, 2.5, 10, 60, 600}
 }
 
-func (m *Metrics) observeLateness(t *store.Task, now store.Millis) {
+// ObserveLateness counts a delivery, and how late it is.
+func (m *Metrics) ObserveLateness(t *store.Task, now store.Millis) {
 	m.delivered.Inc()
 	if t.Attempt > 1 {
 		m.redelivered.Inc()
@@ -112,7 +114,8 @@ func (m *Metrics) observeLateness(t *store.Task, now store.Millis) {
 	}
 }
 
-func (m *Metrics) countNack(ask *subscription.Settlement, dead bool) {
+// CountNack counts a nack or a release that the store took.
+func (m *Metrics) CountNack(ask *subscription.Settlement, dead bool) {
 	switch {
 	case dead:
 		m.dead.Inc()
@@ -123,35 +126,38 @@ func (m *Metrics) countNack(ask *subscription.Settlement, dead bool) {
 	}
 }
 
-func (m *Metrics) countUnheld(s store.Status) {
+// CountUnheld counts a ready task that could not be held.
+func (m *Metrics) CountUnheld(s store.Status) {
 	if c := m.unheld[s]; c != nil {
 		c.Inc()
 	}
 }
 
-// topicMetrics are the gauges of one topic.
-type topicMetrics struct {
+// TopicMetrics are the gauges of one topic.
+type TopicMetrics struct {
 	ready, inFlight, credit prometheus.Gauge
 	rate, concurrency       prometheus.Gauge // nil: it has had no limits
 }
 
-func (m *Metrics) topic(name string) topicMetrics {
-	return topicMetrics{ready: m.ready.WithLabelValues(name), inFlight: m.inFlight.WithLabelValues(name), credit: m.credit.WithLabelValues(name)}
+// Topic are the gauges of a topic; Forget removes them.
+func (m *Metrics) Topic(name string) TopicMetrics {
+	return TopicMetrics{ready: m.ready.WithLabelValues(name), inFlight: m.inFlight.WithLabelValues(name), credit: m.credit.WithLabelValues(name)}
 }
 
 // What ddq_waiting_tasks says that tasks wait for, as the API does.
 const (
-	waitsForRate        = "rate"
-	waitsForConcurrency = "concurrency"
-	waitsForOrder       = "order"
+	WaitsForRate        = "rate"
+	WaitsForConcurrency = "concurrency"
+	WaitsForOrder       = "order"
 )
 
-// limited adds the gauges of a topic that has limits.
-func (t *topicMetrics) limited(m *Metrics, name string) {
-	t.rate, t.concurrency = m.waits.WithLabelValues(name, waitsForRate), m.waits.WithLabelValues(name, waitsForConcurrency)
+// Limited adds the gauges of a topic that has limits.
+func (t *TopicMetrics) Limited(m *Metrics, name string) {
+	t.rate, t.concurrency = m.Waits.WithLabelValues(name, WaitsForRate), m.Waits.WithLabelValues(name, WaitsForConcurrency)
 }
 
-func (t *topicMetrics) set(topic *dispatch.Topic) {
+// Set shows what a topic's core has.
+func (t *TopicMetrics) Set(topic *dispatch.Topic) {
 	g := topic.Gauges()
 	if topic.Limited() {
 		t.rate.Set(float64(g.WaitForToken))
@@ -162,14 +168,14 @@ func (t *topicMetrics) set(topic *dispatch.Topic) {
 	t.credit.Set(float64(g.Credit))
 }
 
-// forget removes the gauges of a topic that is closed. Each is named in full: a match by
+// Forget removes the gauges of a topic that is closed. Each is named in full: a match by
 // topic alone walks the gauges of all topics.
-func (m *Metrics) forget(topic string) {
+func (m *Metrics) Forget(topic string) {
 	m.ready.DeleteLabelValues(topic)
 	m.inFlight.DeleteLabelValues(topic)
 	m.credit.DeleteLabelValues(topic)
-	for _, what := range [...]string{waitsForRate, waitsForConcurrency, waitsForOrder} {
-		m.waits.DeleteLabelValues(topic, what)
+	for _, what := range [...]string{WaitsForRate, WaitsForConcurrency, WaitsForOrder} {
+		m.Waits.DeleteLabelValues(topic, what)
 	}
 	for state := range queuedStates(Depth{}) {
 		m.queued.DeleteLabelValues(topic, state)
@@ -239,16 +245,16 @@ func register[C prometheus.Collector](reg prometheus.Registerer, c C) C {
 	return c
 }
 
-// observedStore measures the calls of the hot path and lets the clock learn from
+// ObservedStore measures the calls of the hot path and lets the clock learn from
 // their replies. Everything else passes through.
-type observedStore struct {
+type ObservedStore struct {
 	store.Store
-	metrics *Metrics
-	clockOf func(store.Shard) *clock.Clock // nil: nobody goes by it
+	Metrics *Metrics
+	ClockOf func(store.Shard) *clock.Clock // nil: nobody goes by it
 }
 
-func (o observedStore) observe(call string, s store.Shard, items int, sent time.Time, stamp store.Stamp, err error) {
-	now, m := time.Now(), o.metrics.calls[call]
+func (o ObservedStore) observe(call string, s store.Shard, items int, sent time.Time, stamp store.Stamp, err error) {
+	now, m := time.Now(), o.Metrics.calls[call]
 	m.seconds.Observe(now.Sub(sent).Seconds())
 	m.items.Observe(float64(items))
 	if err != nil {
@@ -258,72 +264,72 @@ func (o observedStore) observe(call string, s store.Shard, items int, sent time.
 	o.observeClock(s, sent, now, stamp)
 }
 
-func (o observedStore) observeClock(s store.Shard, sent, received time.Time, stamp store.Stamp) {
+func (o ObservedStore) observeClock(s store.Shard, sent, received time.Time, stamp store.Stamp) {
 	if stamp.Now.IsZero() {
 		return
 	}
-	if c := o.clockOf(s); c != nil {
+	if c := o.ClockOf(s); c != nil {
 		c.Observe(sent, received, stamp.Now)
 	}
 }
 
-func (o observedStore) Add(ctx context.Context, s store.Shard, tasks []*store.Task) (store.Stamp, []store.AddResult, error) {
+func (o ObservedStore) Add(ctx context.Context, s store.Shard, tasks []*store.Task) (store.Stamp, []store.AddResult, error) {
 	sent := time.Now()
 	stamp, results, err := o.Store.Add(ctx, s, tasks)
 	o.observe("add", s, len(tasks), sent, stamp, err)
 	return stamp, results, err
 }
 
-func (o observedStore) AddKeyed(ctx context.Context, s store.Shard, tasks []*store.Task) (store.Stamp, []store.AddResult, error) {
+func (o ObservedStore) AddKeyed(ctx context.Context, s store.Shard, tasks []*store.Task) (store.Stamp, []store.AddResult, error) {
 	sent := time.Now()
 	stamp, results, err := o.Store.AddKeyed(ctx, s, tasks)
 	o.observe("add_keyed", s, len(tasks), sent, stamp, err)
 	return stamp, results, err
 }
 
-func (o observedStore) HoldNew(ctx context.Context, s store.Shard, f store.Fence, tasks []*store.Task, holds []store.Hold) (store.Stamp, []store.AddResult, error) {
+func (o ObservedStore) HoldNew(ctx context.Context, s store.Shard, f store.Fence, tasks []*store.Task, holds []store.Hold) (store.Stamp, []store.AddResult, error) {
 	sent := time.Now()
 	stamp, results, err := o.Store.HoldNew(ctx, s, f, tasks, holds)
 	o.observe("hold_new", s, len(tasks), sent, stamp, err)
 	return stamp, results, err
 }
 
-func (o observedStore) Hold(ctx context.Context, s store.Shard, f store.Fence, holds []store.Hold) (store.Stamp, []store.HoldResult, error) {
+func (o ObservedStore) Hold(ctx context.Context, s store.Shard, f store.Fence, holds []store.Hold) (store.Stamp, []store.HoldResult, error) {
 	sent := time.Now()
 	stamp, results, err := o.Store.Hold(ctx, s, f, holds)
 	o.observe("hold", s, len(holds), sent, stamp, err)
 	return stamp, results, err
 }
 
-func (o observedStore) Ack(ctx context.Context, s store.Shard, acks []store.Ack, retention time.Duration) (store.Stamp, []store.Status, error) {
+func (o ObservedStore) Ack(ctx context.Context, s store.Shard, acks []store.Ack, retention time.Duration) (store.Stamp, []store.Status, error) {
 	sent := time.Now()
 	stamp, results, err := o.Store.Ack(ctx, s, acks, retention)
 	o.observe("ack", s, len(acks), sent, stamp, err)
 	return stamp, results, err
 }
 
-func (o observedStore) Nack(ctx context.Context, s store.Shard, nacks []store.Nack) (store.Stamp, []store.NackResult, error) {
+func (o ObservedStore) Nack(ctx context.Context, s store.Shard, nacks []store.Nack) (store.Stamp, []store.NackResult, error) {
 	sent := time.Now()
 	stamp, results, err := o.Store.Nack(ctx, s, nacks)
 	o.observe("nack", s, len(nacks), sent, stamp, err)
 	return stamp, results, err
 }
 
-func (o observedStore) Extend(ctx context.Context, s store.Shard, extends []store.Extend) (store.Stamp, []store.ExtendResult, error) {
+func (o ObservedStore) Extend(ctx context.Context, s store.Shard, extends []store.Extend) (store.Stamp, []store.ExtendResult, error) {
 	sent := time.Now()
 	stamp, results, err := o.Store.Extend(ctx, s, extends)
 	o.observe("extend", s, len(extends), sent, stamp, err)
 	return stamp, results, err
 }
 
-func (o observedStore) Recover(ctx context.Context, s store.Shard, f store.Fence, nacks []store.Nack) (store.Stamp, []store.NackResult, error) {
+func (o ObservedStore) Recover(ctx context.Context, s store.Shard, f store.Fence, nacks []store.Nack) (store.Stamp, []store.NackResult, error) {
 	sent := time.Now()
 	stamp, results, err := o.Store.Recover(ctx, s, f, nacks)
 	o.observe("recover", s, len(nacks), sent, stamp, err)
 	return stamp, results, err
 }
 
-func (o observedStore) Window(ctx context.Context, s store.Shard, w store.WindowQuery) (store.Stamp, []store.Entry, error) {
+func (o ObservedStore) Window(ctx context.Context, s store.Shard, w store.WindowQuery) (store.Stamp, []store.Entry, error) {
 	sent := time.Now()
 	stamp, entries, err := o.Store.Window(ctx, s, w)
 	o.observe("window", s, len(entries), sent, stamp, err)
@@ -331,7 +337,7 @@ func (o observedStore) Window(ctx context.Context, s store.Shard, w store.Window
 }
 
 // Stats is not measured. Every shard tells of its clock.
-func (o observedStore) Stats(ctx context.Context, shards []store.Shard) ([]store.Stats, error) {
+func (o ObservedStore) Stats(ctx context.Context, shards []store.Shard) ([]store.Stats, error) {
 	sent := time.Now()
 	stats, err := o.Store.Stats(ctx, shards)
 	now := time.Now()
@@ -357,4 +363,4 @@ func (m *Metrics) CountEnqueued(stored, again int) {
 func (m *Metrics) CountTrimmed(why string, n int) { m.trimmed[why].Add(float64(n)) }
 
 // CountStoreError counts a call of the store that failed.
-func (m *Metrics) CountStoreError() { m.storeErrors.Inc() }
+func (m *Metrics) CountStoreError() { m.StoreErrors.Inc() }
