@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ddq-io/ddq/actors/clock"
+	"github.com/ddq-io/ddq/actors/runtime"
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/store/place"
 )
@@ -17,7 +18,7 @@ const (
 
 // Clocks are the clocks of the store that a node follows. It is safe for concurrent use.
 type Clocks struct {
-	rt     *runtime
+	rt     *runtime.Runtime
 	topics *Topics
 	jumps  clock.JumpLimit
 	apart  bool // see WatchSpread
@@ -26,38 +27,29 @@ type Clocks struct {
 // Read asks for the store's clock.
 func (s *Clocks) Read(ctx context.Context) error {
 	sent := time.Now()
-	now, err := s.rt.store.Clock(ctx)
+	now, err := s.rt.Store.Clock(ctx)
 	if err != nil {
 		return err
 	}
-	s.rt.clock.Observe(sent, time.Now(), now)
+	s.rt.Clock.Observe(sent, time.Now(), now)
 	return nil
 }
 
 // Many reports whether shards may be on machines whose clocks differ.
-func (s *Clocks) Many() bool { return s.rt.manyClocks }
-
-// newShardClock returns the clock that the due times of a shard are on: the node's
-// where the store has one clock, else one that learns from calls about this shard.
-func (rt *runtime) newShardClock() *clock.Clock {
-	if rt.manyClocks {
-		return rt.clock.Other()
-	}
-	return rt.clock
-}
+func (s *Clocks) Many() bool { return s.rt.ManyClocks }
 
 // ClockOf returns the clock that the due times of a shard are on.
 func (r *Topic) clockOf(n int) *clock.Clock {
 	if c := r.layout.Load().at(n).clock; c != nil {
 		return c
 	}
-	return r.rt.clock
+	return r.rt.Clock
 }
 
 // Latest returns a moment that no clock of the shards of a topic has passed yet.
 func (r *Topic) Latest() time.Time {
-	latest := r.rt.clock.Latest()
-	if !r.rt.manyClocks {
+	latest := r.rt.Clock.Latest()
+	if !r.rt.ManyClocks {
 		return latest
 	}
 	for _, p := range *r.layout.Load() {
@@ -74,8 +66,8 @@ func (r *Topic) Latest() time.Time {
 // Of returns the clock that stamps of a shard tell of, nil when nobody here
 // goes by it.
 func (s *Clocks) Of(shard store.Shard) *clock.Clock {
-	if !s.rt.manyClocks {
-		return s.rt.clock
+	if !s.rt.ManyClocks {
+		return s.rt.Clock
 	}
 	ref, open := s.topics.Opened(shard.Topic)
 	if !open {
@@ -87,7 +79,7 @@ func (s *Clocks) Of(shard store.Shard) *clock.Clock {
 // learn has the store tell of the clocks of a topic's shards before any due time is
 // counted by them.
 func (s *Clocks) learn(ctx context.Context, t *store.Topic) error {
-	if !s.rt.manyClocks {
+	if !s.rt.ManyClocks {
 		return nil
 	}
 	_, err := s.rt.StatsOf(ctx, place.Shards(t))
@@ -99,16 +91,16 @@ func (s *Clocks) NowAt(shard store.Shard) store.Millis {
 	if c := s.Of(shard); c != nil {
 		return c.Millis()
 	}
-	return s.rt.clock.Millis()
+	return s.rt.Clock.Millis()
 }
 
 // onClockJump is called by whichever goroutine saw a clock of the store step.
 func (s *Clocks) onJump(by time.Duration) {
-	s.rt.metrics.ClockJumps.Inc()
+	s.rt.Metrics.ClockJumps.Inc()
 	if !s.jumps.Ask() {
 		return
 	}
-	s.rt.log.Warn("store clock jumped", "by", by)
+	s.rt.Log.Warn("store clock jumped", "by", by)
 	s.react()
 }
 
@@ -120,18 +112,18 @@ func (s *Clocks) LookForJumps(context.Context) {
 }
 
 func (s *Clocks) react() {
-	if s.rt.running.Load() {
-		s.rt.wheel.Reset()
+	if s.rt.Running.Load() {
+		s.rt.Wheel.Reset()
 		s.topics.broadcast(&clockJumped{})
 	}
 }
 
 // Spread returns by how much clocks of the store certainly differ.
 func (s *Clocks) Spread() time.Duration {
-	if !s.rt.manyClocks {
+	if !s.rt.ManyClocks {
 		return 0
 	}
-	low, high := s.rt.clock.Bounds()
+	low, high := s.rt.Clock.Bounds()
 	s.topics.Each(func(ref *Topic) {
 		for _, p := range *ref.layout.Load() {
 			if p.clock != nil {
@@ -147,12 +139,12 @@ func (s *Clocks) Spread() time.Duration {
 // begins or ends to be too much.
 func (s *Clocks) WatchSpread() {
 	by := s.Spread()
-	s.rt.metrics.ClockSpread.Set(by.Seconds())
+	s.rt.Metrics.ClockSpread.Set(by.Seconds())
 	switch wide := by > ClockSpread; {
 	case wide && !s.apart:
-		s.rt.log.Warn(SpreadText(by))
+		s.rt.Log.Warn(SpreadText(by))
 	case !wide && s.apart:
-		s.rt.log.Info("clocks of the store's primaries agree again")
+		s.rt.Log.Info("clocks of the store's primaries agree again")
 	default:
 		return
 	}

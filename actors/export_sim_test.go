@@ -10,6 +10,7 @@ import (
 
 	"github.com/ddq-io/ddq/actors/engine"
 	"github.com/ddq-io/ddq/actors/fleet"
+	"github.com/ddq-io/ddq/actors/runtime"
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/timer"
 )
@@ -34,7 +35,9 @@ type SimSeams struct {
 	Peers  fleet.Peers
 }
 
-func NewSimEngine() *actor.ActorSystem { return engine.New(slog.New(slog.DiscardHandler), failLate) }
+func NewSimEngine() *actor.ActorSystem {
+	return engine.New(slog.New(slog.DiscardHandler), runtime.FailLate)
+}
 
 func NewSimNode(cfg Config, st store.Store, seams SimSeams) SimNode {
 	s := New(cfg, st, slog.New(slog.DiscardHandler), nil)
@@ -44,13 +47,13 @@ func NewSimNode(cfg Config, st store.Store, seams SimSeams) SimNode {
 		defer mu.Unlock()
 		return seams.Random()
 	}
-	s.rt.random, s.rt.nurse.Random = random, random
+	s.rt.Random, s.rt.Nurse.Random = random, random
 	s.Join(seams.Fleet, seams.Peers)
-	s.rt.pool = engine.NewPool()
-	s.rt.pool.Taker = seams.Take
-	s.rt.nurse.Probe = seams.Probe
+	s.rt.Pool = engine.NewPool()
+	s.rt.Pool.Taker = seams.Take
+	s.rt.Nurse.Probe = seams.Probe
 	s.engine = inTurn(seams.Engine, seams.Turn)
-	s.rt.wheel = timer.NewManual(s.rt.clock.Now)
+	s.rt.Wheel = timer.NewManual(s.rt.Clock.Now)
 	return SimNode{s}
 }
 
@@ -87,17 +90,17 @@ func (s SimNode) Abandon() {
 	gone, cancel := context.WithCancel(context.Background())
 	cancel()
 	s.Drain(gone)
-	if s.rt.running.Swap(false) {
+	if s.rt.Running.Swap(false) {
 		s.end()
 	}
 }
 
 // What tickers do.
 
-func (s SimNode) Renew(ctx context.Context) { s.rt.keeper.Renew(ctx) }
+func (s SimNode) Renew(ctx context.Context) { s.rt.Keeper.Renew(ctx) }
 
 func (s SimNode) FollowView() {
-	s.rt.fleet.Update()
+	s.rt.Fleet.Update()
 	s.Resumed()
 	s.topics.broadcast(&viewChanged{})
 }
@@ -114,11 +117,11 @@ func (s SimNode) tickAll(m any) {
 
 // Due is how long it is until the wheel has something due.
 func (s SimNode) Due() (in time.Duration, any bool) {
-	ms, ok := s.rt.wheel.Next()
+	ms, ok := s.rt.Wheel.Next()
 	if !ok {
 		return 0, false
 	}
-	return store.Millis(ms).Time().Sub(s.rt.clock.Now()), true
+	return store.Millis(ms).Time().Sub(s.rt.Clock.Now()), true
 }
 
-func (s SimNode) Fire() { s.rt.wheel.Fire() }
+func (s SimNode) Fire() { s.rt.Wheel.Fire() }

@@ -9,6 +9,7 @@ import (
 	"github.com/ddq-io/ddq/actors/fleet"
 	"github.com/ddq-io/ddq/actors/lease"
 	"github.com/ddq-io/ddq/actors/metrics"
+	"github.com/ddq-io/ddq/actors/runtime"
 	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/store"
 )
@@ -25,7 +26,7 @@ type (
 
 const (
 	BodyOverhead        = subscription.BodyOverhead
-	ResolveFor          = resolveFor
+	ResolveFor          = runtime.ResolveFor
 	Renewals            = lease.Renewals
 	WaitsForRate        = metrics.WaitsForRate
 	WaitsForConcurrency = metrics.WaitsForConcurrency
@@ -38,10 +39,10 @@ var (
 )
 
 // Unsent is how many bytes of bodies the node has held and not sent.
-func (s *Node) Unsent() int64 { return s.rt.bodies.Unsent.Load() }
+func (s *Node) Unsent() int64 { return s.rt.Bodies.Unsent.Load() }
 
 // Session is the node's.
-func (s *Node) Session() store.Session { return s.rt.keeper.Session() }
+func (s *Node) Session() store.Session { return s.rt.Keeper.Session() }
 
 // Broadcast tells every topic something.
 func (s *Node) Broadcast(m any) { s.topics.broadcast(m) }
@@ -60,13 +61,13 @@ func (s *Node) PanicShard(topic string, n int) {
 // StopShard has the actor of a shard stop.
 func (s *Node) StopShard(topic string, n int) {
 	ref, _ := s.Topics().Opened(topic)
-	s.rt.root.Poison(ref.shard(n))
+	s.rt.Root.Poison(ref.shard(n))
 }
 
 // PanicTopic has the actor of a topic panic: it has no such shard.
 func (s *Node) PanicTopic(topic string) {
 	ref, _ := s.Topics().Opened(topic)
-	s.rt.send(ref.pid, &shardOwned{shard: -1})
+	s.rt.Send(ref.pid, &shardOwned{shard: -1})
 }
 
 // SetMeanBody has the topic believe in a size of bodies.
@@ -90,7 +91,7 @@ func (r Rival) Close() { r.Close() }
 func (s *Node) EndTopic(name string) {
 	ref, _ := s.Topics().Opened(name)
 	s.topics.opened.Delete(name)
-	s.rt.root.Poison(ref.pid)
+	s.rt.Root.Poison(ref.pid)
 }
 
 // OnlyTopic is the one topic that is open.
@@ -101,7 +102,7 @@ func (s *Node) OnlyTopic() (ref *Topic) {
 
 // ShowView has the node go by another view, and returns what shows the one before.
 func (s *Node) ShowView(change func(fleet.View) fleet.View) (back func()) {
-	return s.rt.fleet.Swap(change)
+	return s.rt.Fleet.Swap(change)
 }
 
 // WaitGauges and SubscriptionGauge are metrics of the node.

@@ -9,6 +9,7 @@ import (
 	"github.com/ddq-io/ddq/actors/fleet"
 	"github.com/ddq-io/ddq/actors/metrics"
 	"github.com/ddq-io/ddq/actors/problem"
+	"github.com/ddq-io/ddq/actors/runtime"
 	"github.com/ddq-io/ddq/store"
 )
 
@@ -19,10 +20,10 @@ import (
 func (s *Node) Config() *Config { return &s.cfg }
 
 // Store is the node's store. Stamps of its answers feed the node's clocks.
-func (s *Node) Store() store.Store { return s.rt.store }
+func (s *Node) Store() store.Store { return s.rt.Store }
 
 // Clock follows the store's clock; see NowAt for that of a shard.
-func (s *Node) Clock() *clock.Clock { return s.rt.clock }
+func (s *Node) Clock() *clock.Clock { return s.rt.Clock }
 
 // Topics are the topics that are open here.
 func (s *Node) Topics() *Topics { return s.topics }
@@ -31,31 +32,31 @@ func (s *Node) Topics() *Topics { return s.topics }
 func (s *Node) Clocks() *Clocks { return s.clocks }
 
 // LastUsed is when any topic was last used here, in Unix nanoseconds.
-func (s *Node) LastUsed() int64 { return s.rt.used.Load() }
+func (s *Node) LastUsed() int64 { return s.rt.Used.Load() }
 
 // Membership is what the node knows of the other nodes.
-func (s *Node) Membership() *fleet.Membership { return s.rt.fleet }
+func (s *Node) Membership() *fleet.Membership { return s.rt.Fleet }
 
 // Metrics are those of the node.
-func (s *Node) Metrics() *metrics.Metrics { return s.rt.metrics }
+func (s *Node) Metrics() *metrics.Metrics { return s.rt.Metrics }
 
 // Log is where the node logs.
-func (s *Node) Log() *slog.Logger { return s.rt.log }
+func (s *Node) Log() *slog.Logger { return s.rt.Log }
 
 // Waiters are the calls that wait for tasks to be settled.
-func (s *Node) Waiters() *Waiters { return s.rt.waiters }
+func (s *Node) Waiters() *runtime.Waiters { return s.rt.Waiters }
 
 // Random is a number in [0, 1).
-func (s *Node) Random() float64 { return s.rt.random() }
+func (s *Node) Random() float64 { return s.rt.Random() }
 
 // Started is when the node opened its session.
 func (s *Node) Started() time.Time { return s.started }
 
 // Running reports whether the node has started and not stopped.
-func (s *Node) Running() bool { return s.rt.running.Load() }
+func (s *Node) Running() bool { return s.rt.Running.Load() }
 
 // Stopping reports whether the node drains or has stopped.
-func (s *Node) Stopping() bool { return s.rt.stopping.Load() }
+func (s *Node) Stopping() bool { return s.rt.Stopping.Load() }
 
 // Serving returns the error for new work on a node that takes none.
 func (s *Node) Serving() *problem.Error { return s.rt.Serving() }

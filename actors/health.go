@@ -18,15 +18,15 @@ type failingStore interface {
 // keeps, an actor that panics without end, for as long as it does. A store that is merely
 // away is not among them: the node goes on when it is back.
 func (s *Node) Failed() error {
-	if st, ok := s.rt.store.(metrics.ObservedStore).Store.(failingStore); ok {
+	if st, ok := s.rt.Store.(metrics.ObservedStore).Store.(failingStore); ok {
 		if err := st.Failed(); err != nil {
 			return err
 		}
 	}
-	if err := s.rt.keeper.Stolen(lease.RivalPatience); err != nil {
+	if err := s.rt.Keeper.Stolen(lease.RivalPatience); err != nil {
 		return err
 	}
-	if who := s.rt.nurse.Sick(); who != "" {
+	if who := s.rt.Nurse.Sick(); who != "" {
 		return fmt.Errorf("an actor fails without end: %s", who)
 	}
 	return nil

@@ -17,7 +17,7 @@ func (s *Node) Notified(n fleet.Notice) {
 	}
 	for _, f := range n.Freed {
 		if ref, open := s.topics.Opened(f.Topic); open {
-			s.rt.send(ref.pid, &permitsFree{inTurn: f.Keys})
+			s.rt.Send(ref.pid, &permitsFree{inTurn: f.Keys})
 		}
 	}
 	for _, w := range n.Waiting {
@@ -30,28 +30,28 @@ func (s *Node) Notified(n fleet.Notice) {
 		s.toShard(c.Shard, &cancelHolds{holds: c.Holds})
 	}
 	for _, r := range n.Released {
-		s.toShard(r, &placed{wanted: s.rt.fleet.Owns(r), told: true})
+		s.toShard(r, &placed{wanted: s.rt.Fleet.Owns(r), told: true})
 	}
 }
 
 // Resumed records that another node begins to say things: what it had to say
 // before may be lost.
-func (s *Node) Resumed() { s.rt.fleet.NoteLoss() }
+func (s *Node) Resumed() { s.rt.Fleet.NoteLoss() }
 
 // toShard passes a hint to a shard. A topic that is not open is opened, which makes the
 // hint needless.
 func (s *Node) toShard(at store.Shard, m any) {
-	if !s.rt.running.Load() || s.rt.stopping.Load() {
+	if !s.rt.Running.Load() || s.rt.Stopping.Load() {
 		return
 	}
 	if ref, ok := s.topics.inUse(at.Topic); ok {
-		s.rt.use(&ref.shared.active)
+		s.rt.Use(&ref.shared.active)
 		if pid := ref.shard(at.N); pid != nil {
-			s.rt.send(pid, m)
+			s.rt.Send(pid, m)
 			return
 		}
 		if ref.looking.CompareAndSwap(false, true) { // it may have got other shards
-			s.rt.pool.Run(func() {
+			s.rt.Pool.Run(func() {
 				defer ref.looking.Store(false)
 				ref.lookAgain()
 			})
@@ -65,15 +65,15 @@ func (s *Node) toShard(at store.Shard, m any) {
 // openFor opens a topic that this node owns a shard of. Told that the store says so, it
 // opens the topic in any case: the shard gives up what it should not have.
 func (s *Node) openFor(at store.Shard, told bool) {
-	if !told && !s.rt.fleet.Owns(at) {
+	if !told && !s.rt.Fleet.Owns(at) {
 		return
 	}
-	s.rt.pool.Run(func() {
+	s.rt.Pool.Run(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), storeRetry)
 		defer cancel()
 		ref, err := s.topics.Open(ctx, at.Topic, false) // what is not opened now is found by discover
 		if told && err == nil {
-			ref.tell(at.N, &placed{wanted: s.rt.fleet.Owns(at), told: true})
+			ref.tell(at.N, &placed{wanted: s.rt.Fleet.Owns(at), told: true})
 		}
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/ddq-io/ddq/actors/fleet"
+	"github.com/ddq-io/ddq/actors/runtime"
 	"github.com/ddq-io/ddq/actors/subscription"
 )
 
@@ -15,7 +16,7 @@ import (
 type link struct {
 	topic  *Topic
 	pid    *actor.PID // of the topic
-	rt     *runtime
+	rt     *runtime.Runtime
 	sub    *subscription.Subscriber
 	node   string
 	remote fleet.RemoteSubscription
@@ -30,16 +31,16 @@ type link struct {
 func (l *link) outstanding() int { return int(l.granted - l.returned - l.delivered.Load()) }
 
 // Opened says that the other node took the subscription.
-func (l *link) Opened() { l.rt.send(l.pid, &linkOpened{l}) }
+func (l *link) Opened() { l.rt.Send(l.pid, &linkOpened{l}) }
 
 // Demand passes on what the other node has ready, and credit that comes back.
-func (l *link) Demand(ready, returned int) { l.rt.send(l.pid, &linkDemand{l, ready, returned}) }
+func (l *link) Demand(ready, returned int) { l.rt.Send(l.pid, &linkDemand{l, ready, returned}) }
 
 // Await returns once the worker's stream has room for more, or with ctx.
 func (l *link) Await(ctx context.Context) { l.sub.Budget.Wait(ctx) }
 
 // Closed says that nothing more comes.
-func (l *link) Closed(err error) { l.rt.send(l.pid, &linkClosed{l, err}) }
+func (l *link) Closed(err error) { l.rt.Send(l.pid, &linkClosed{l, err}) }
 
 // Deliver passes tasks to their shards, which register the holds.
 func (l *link) Deliver(tasks []subscription.Delivery) {
@@ -50,20 +51,20 @@ func (l *link) Deliver(tasks []subscription.Delivery) {
 	l.sub.Budget.Charge(bytes)
 	l.topic.shared.bodies.Learn(int64(len(tasks)), bytes)
 	if later := l.deliver(tasks); len(later) > 0 {
-		l.rt.pool.Run(func() { // the other node knows of shards that this one does not
+		l.rt.Pool.Run(func() { // the other node knows of shards that this one does not
 			l.topic.lookAgain()
 			dropped := l.deliver(later)
 			for _, d := range dropped {
 				l.sub.Budget.Sent(subscription.BodyBytes(d.Task))
-				l.rt.log.Error("task of an unknown shard dropped", "topic", d.Topic, "task", d.Task.ID, "node", l.node)
+				l.rt.Log.Error("task of an unknown shard dropped", "topic", d.Topic, "task", d.Task.ID, "node", l.node)
 			} // its hold runs out
 			if len(dropped) > 0 {
-				l.rt.send(l.pid, &refunded{sub: l.sub.ID, n: len(dropped)})
+				l.rt.Send(l.pid, &refunded{sub: l.sub.ID, n: len(dropped)})
 			}
 		})
 	}
 	l.delivered.Add(int64(len(tasks)))
-	l.rt.metrics.Linked.Add(float64(len(tasks)))
+	l.rt.Metrics.Linked.Add(float64(len(tasks)))
 }
 
 // deliver returns the tasks of shards that this node has not.
@@ -79,7 +80,7 @@ func (l *link) deliver(tasks []subscription.Delivery) (rest []subscription.Deliv
 	}
 	for n, ds := range byShard {
 		if len(ds) > 0 {
-			l.rt.send(shards[n].pid, &heldElsewhere{sub: l.sub, tasks: ds})
+			l.rt.Send(shards[n].pid, &heldElsewhere{sub: l.sub, tasks: ds})
 		}
 	}
 	return rest

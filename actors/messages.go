@@ -6,7 +6,7 @@ import (
 	"github.com/ddq-io/ddq/actors/agenda"
 	"github.com/ddq-io/ddq/actors/dispatch"
 	"github.com/ddq-io/ddq/actors/fleet"
-	"github.com/ddq-io/ddq/actors/problem"
+	"github.com/ddq-io/ddq/actors/runtime"
 	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/store"
 )
@@ -149,7 +149,7 @@ type (
 	// forget, from the topic: the subscription is over; confirm to its worker. A shard
 	// that stops or panics instead gives it nothing more either, so that is confirmed.
 	forget struct {
-		rt    *runtime
+		rt    *runtime.Runtime
 		sub   *subscription.Subscriber
 		shard int
 	}
@@ -210,7 +210,7 @@ type (
 	releaseShard struct{ done chan struct{} }
 )
 
-// To a shard, from its store calls, each in a callDone.
+// To a shard, from its store calls, each in a CallDone.
 type (
 	// givenUp: a claim was released, or could not be.
 	givenUp struct {
@@ -324,20 +324,3 @@ type (
 	// drainWorker, from the topic.
 	drainWorker struct{ grace time.Duration }
 )
-
-// failer is a message that callers wait on. It is told when it was lost.
-type failer interface{ Fail(err *problem.Error) }
-
-// failLate answers the callers that wait on a message that no actor handles any more.
-func failLate(message any) {
-	if m, ok := message.(failer); ok {
-		m.Fail(problem.ErrClosed())
-	}
-}
-
-// failLost answers the callers that wait on a message whose handling panicked.
-func failLost(message any, err error) {
-	if m, ok := message.(failer); ok {
-		m.Fail(problem.Bug(err))
-	}
-}

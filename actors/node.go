@@ -16,6 +16,7 @@ import (
 	"github.com/ddq-io/ddq/actors/lease"
 	"github.com/ddq-io/ddq/actors/metrics"
 	"github.com/ddq-io/ddq/actors/problem"
+	"github.com/ddq-io/ddq/actors/runtime"
 	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/timer"
@@ -25,7 +26,7 @@ import (
 // They are safe for concurrent use between Start and Stop, wait for their answer,
 // and return *Error throughout.
 type Node struct {
-	rt       *runtime
+	rt       *runtime.Runtime
 	cfg      Config
 	topics   *Topics
 	clocks   *Clocks
@@ -42,38 +43,38 @@ func New(cfg Config, st store.Store, log *slog.Logger, reg prometheus.Registerer
 	}
 	m := metrics.New(reg)
 	cfg = cfg.WithDefaults()
-	rt := &runtime{name: cfg.Node, waiters: newWaiters(), metrics: m, log: log, random: rand.Float64}
+	rt := &runtime.Runtime{Name: cfg.Node, Waiters: runtime.NewWaiters(), Metrics: m, Log: log, Random: rand.Float64}
 	s := &Node{rt: rt, cfg: cfg, topics: &Topics{rt: rt}, clocks: &Clocks{rt: rt}}
 	s.topics.cfg, s.topics.clocks, s.clocks.topics = &s.cfg, s.clocks, s.topics
-	rt.clock = clock.New(s.clocks.onJump)
-	rt.store = metrics.ObservedStore{Store: st, Metrics: m, ClockOf: s.clocks.Of}
-	rt.bodies = &subscription.NodeBudget{Most: int64(cfg.UnsentBytes), Gauge: m.Unsent}
-	rt.fleet = fleet.NewMembership(cfg.Node)
-	rt.refresh = s.topics.Refresh
-	rt.nurse = engine.NewRestartStrategy(log, m.Restarts.Inc, failLost)
-	rt.keeper = lease.New(rt.store, log, store.Session{
+	rt.Clock = clock.New(s.clocks.onJump)
+	rt.Store = metrics.ObservedStore{Store: st, Metrics: m, ClockOf: s.clocks.Of}
+	rt.Bodies = &subscription.NodeBudget{Most: int64(cfg.UnsentBytes), Gauge: m.Unsent}
+	rt.Fleet = fleet.NewMembership(cfg.Node)
+	rt.Refresh = s.topics.Refresh
+	rt.Nurse = engine.NewRestartStrategy(log, m.Restarts.Inc, runtime.FailLost)
+	rt.Keeper = lease.New(rt.Store, log, store.Session{
 		Node: cfg.Node, Start: store.NewToken(), TTL: cfg.LeaseTTL, Addr: cfg.Addr,
 	})
-	rt.keeper.OnLost = func() { s.topics.broadcast(&leaseLost{}) }
-	rt.keeper.OnBack = func() {
+	rt.Keeper.OnLost = func() { s.topics.broadcast(&leaseLost{}) }
+	rt.Keeper.OnBack = func() {
 		s.setAbsent(false)
 		s.topics.broadcast(&leaseBack{})
 	}
-	rt.keeper.OnAbsent = func() { s.setAbsent(true) }
+	rt.Keeper.OnAbsent = func() { s.setAbsent(true) }
 	return s
 }
 
 // SetAbsent has the others take the shards of a node that cannot reach the store,
 // though they see it, or lets it own shards again.
 func (s *Node) setAbsent(absent bool) {
-	if err := s.rt.fleet.SetAbsent(absent); err != nil {
-		s.rt.log.Warn("not announced whether this node can own shards", "err", err)
+	if err := s.rt.Fleet.SetAbsent(absent); err != nil {
+		s.rt.Log.Warn("not announced whether this node can own shards", "err", err)
 	}
 }
 
 // Join makes this node one of a fleet. It is called before Start. The fleet knows
 // this node by the name that it has here.
-func (s *Node) Join(f fleet.Fleet, p fleet.Peers) { s.rt.fleet.Join(f, p) }
+func (s *Node) Join(f fleet.Fleet, p fleet.Peers) { s.rt.Fleet.Join(f, p) }
 
 // Start opens the node's session and the topics that have tasks. It fails when
 // the store cannot be reached.
@@ -81,10 +82,10 @@ func (s *Node) Start(ctx context.Context) error {
 	if err := s.enter(ctx); err != nil {
 		return err
 	}
-	s.rt.keeper.Start()
-	s.rt.pool = engine.NewPool()
-	s.rt.wheel = timer.New(timer.Config{Now: s.rt.clock.Now, Logger: s.rt.log})
-	s.engine = engine.New(s.rt.log, failLate)
+	s.rt.Keeper.Start()
+	s.rt.Pool = engine.NewPool()
+	s.rt.Wheel = timer.New(timer.Config{Now: s.rt.Clock.Now, Logger: s.rt.Log})
+	s.engine = engine.New(s.rt.Log, runtime.FailLate)
 	return s.run(ctx)
 }
 
@@ -94,29 +95,29 @@ func (s *Node) BeforeStop(stop func()) { s.stoppers = append(s.stoppers, stop) }
 
 // enter learns the store's clock and opens the session.
 func (s *Node) enter(ctx context.Context) error {
-	info, err := s.rt.store.Info(ctx)
+	info, err := s.rt.Store.Info(ctx)
 	if err != nil {
 		return fmt.Errorf("ask what the store is: %w", err)
 	}
-	s.rt.manyClocks = info.ManyClocks
+	s.rt.ManyClocks = info.ManyClocks
 	if err := s.clocks.Read(ctx); err != nil {
 		return fmt.Errorf("read the store's clock: %w", err)
 	}
-	if err := s.rt.keeper.Open(ctx); err != nil {
-		return fmt.Errorf("open the session of node %q: %w", s.rt.name, err)
+	if err := s.rt.Keeper.Open(ctx); err != nil {
+		return fmt.Errorf("open the session of node %q: %w", s.rt.Name, err)
 	}
 	s.started = time.Now()
-	s.rt.fleet.Update()
+	s.rt.Fleet.Update()
 	return nil
 }
 
 // run starts the actors in the engine, on the pool and the wheel.
 func (s *Node) run(ctx context.Context) error {
-	s.rt.root = s.engine.Root
-	s.topics.supervisor = s.rt.root.Spawn(s.rt.props(func() actor.Actor {
-		return &supervisor{runtime: s.rt, shards: s.cfg.shards(), topics: make(map[string]*Topic)}
+	s.rt.Root = s.engine.Root
+	s.topics.supervisor = s.rt.Root.Spawn(s.rt.Props(func() actor.Actor {
+		return &supervisor{Runtime: s.rt, shards: s.cfg.shards(), topics: make(map[string]*Topic)}
 	}))
-	s.rt.running.Store(true)
+	s.rt.Running.Store(true)
 	if err := s.topics.OpenActive(ctx); err != nil {
 		return fmt.Errorf("open topics: %w", err)
 	}
@@ -126,15 +127,15 @@ func (s *Node) run(ctx context.Context) error {
 // Drain refuses new work, tells subscriptions to go, and waits until what they
 // hold is settled or ctx ends. Settlements are taken all the while.
 func (s *Node) Drain(ctx context.Context) {
-	if s.rt.stopping.Swap(true) || !s.rt.running.Load() {
+	if s.rt.Stopping.Swap(true) || !s.rt.Running.Load() {
 		return
 	}
-	if !s.rt.fleet.Alone() {
+	if !s.rt.Fleet.Alone() {
 		// The shards are handed over now, not when the last worker is done.
-		if err := s.rt.fleet.SetDrained(true); err != nil {
-			s.rt.log.Warn("draining not announced", "err", err)
+		if err := s.rt.Fleet.SetDrained(true); err != nil {
+			s.rt.Log.Warn("draining not announced", "err", err)
 		}
-		s.rt.fleet.Update()
+		s.rt.Fleet.Update()
 		s.topics.broadcast(&viewChanged{})
 	}
 	grace := time.Duration(0)
@@ -145,7 +146,7 @@ func (s *Node) Drain(ctx context.Context) {
 	s.topics.Each(func(ref *Topic) {
 		done := make(chan struct{})
 		waits = append(waits, done)
-		s.rt.send(ref.pid, &drainTopic{grace: grace, done: done})
+		s.rt.Send(ref.pid, &drainTopic{grace: grace, done: done})
 	})
 	awaitAll(ctx, waits)
 }
@@ -154,7 +155,7 @@ func (s *Node) Drain(ctx context.Context) {
 // the node started. What ctx cuts short is left to the leases and holds.
 func (s *Node) Stop(ctx context.Context) error {
 	s.Drain(ctx)
-	if !s.rt.running.Swap(false) {
+	if !s.rt.Running.Swap(false) {
 		return nil
 	}
 	for _, stop := range s.stoppers {
@@ -168,11 +169,11 @@ func (s *Node) Stop(ctx context.Context) error {
 
 // end stops the actors and everything under them.
 func (s *Node) end() {
-	s.rt.root.PoisonFuture(s.topics.supervisor).Wait()
-	s.rt.keeper.Close()
-	s.rt.nurse.Close()
-	s.rt.wheel.Close()
-	s.rt.pool.Close()
+	s.rt.Root.PoisonFuture(s.topics.supervisor).Wait()
+	s.rt.Keeper.Close()
+	s.rt.Nurse.Close()
+	s.rt.Wheel.Close()
+	s.rt.Pool.Close()
 }
 
 func (s *Node) releaseShards(ctx context.Context) {
@@ -194,14 +195,14 @@ func awaitAll(ctx context.Context, waits []chan struct{}) {
 // Ready returns nil while the node serves, else why not.
 func (s *Node) Ready() error {
 	switch {
-	case !s.rt.running.Load():
+	case !s.rt.Running.Load():
 		return &problem.Error{Kind: problem.Unavailable, Reason: "STARTING", Message: "the node is not running"}
-	case s.rt.stopping.Load():
+	case s.rt.Stopping.Load():
 		return problem.Draining()
-	case s.rt.keeper.Err() != nil:
-		return problem.AsError(s.rt.keeper.Err())
+	case s.rt.Keeper.Err() != nil:
+		return problem.AsError(s.rt.Keeper.Err())
 	}
-	if who := s.rt.nurse.Sick(); who != "" {
+	if who := s.rt.Nurse.Sick(); who != "" {
 		return &problem.Error{Kind: problem.Unavailable, Reason: "ACTOR_FAILING", Message: "an actor fails without end: " + who}
 	}
 	return nil
@@ -212,13 +213,13 @@ func (s *Node) ViewChanged() { s.topics.broadcast(&viewChanged{}) }
 
 // DescribePeer says how this node fares.
 func (s *Node) DescribePeer(ctx context.Context) (fleet.PeerStatus, error) {
-	if !s.rt.running.Load() {
+	if !s.rt.Running.Load() {
 		return fleet.PeerStatus{}, s.rt.Serving()
 	}
 	status := fleet.PeerStatus{
-		Node:        s.rt.name,
+		Node:        s.rt.Name,
 		Uptime:      time.Since(s.started),
-		ClockOffset: time.Until(s.rt.clock.Now()),
+		ClockOffset: time.Until(s.rt.Clock.Now()),
 	}
 	var asked []chan fleet.OwnedShard
 	s.topics.Each(func(ref *Topic) {
@@ -226,7 +227,7 @@ func (s *Node) DescribePeer(ctx context.Context) (fleet.PeerStatus, error) {
 		for _, pid := range ref.shards() {
 			reply := make(chan fleet.OwnedShard, 1)
 			asked = append(asked, reply)
-			s.rt.send(pid, &describeShard{reply: reply})
+			s.rt.Send(pid, &describeShard{reply: reply})
 		}
 	})
 	for _, reply := range asked {
@@ -244,11 +245,11 @@ func (s *Node) DescribePeer(ctx context.Context) (fleet.PeerStatus, error) {
 
 // DrainPeer makes this node give up its shards, or take shards again.
 func (s *Node) DrainPeer(draining bool) error {
-	if s.rt.fleet.Alone() {
+	if s.rt.Fleet.Alone() {
 		return &problem.Error{Kind: problem.Precondition, Reason: "NO_FLEET", Field: "name",
 			Message: "the node stands alone: there is nobody to hand its shards over to"}
 	}
-	return problem.AsError(s.rt.fleet.SetDrained(draining))
+	return problem.AsError(s.rt.Fleet.SetDrained(draining))
 }
 
 // ReleasePeerShard makes this node give up a shard that it owns. If it is placed

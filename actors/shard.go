@@ -8,6 +8,7 @@ import (
 	"github.com/ddq-io/ddq/actors/agenda"
 	"github.com/ddq-io/ddq/actors/fleet"
 	"github.com/ddq-io/ddq/actors/problem"
+	"github.com/ddq-io/ddq/actors/runtime"
 	"github.com/ddq-io/ddq/store"
 )
 
@@ -55,7 +56,7 @@ type shardPart interface {
 	stop()       // the shard stops: answers what waits for a call
 }
 
-func newShard(rt *runtime, id store.Shard, ref *shardTopic, at shardSlot, saved *savedShard) *shard {
+func newShard(rt *runtime.Runtime, id store.Shard, ref *shardTopic, at shardSlot, saved *savedShard) *shard {
 	s := &shard{saved: saved, shardState: newShardState(rt, id, ref, at.clock)}
 	s.actor, s.claim, s.report = s, &s.claimer, newTopicReport(&s.shardState)
 	s.adder = newAdder(s)
@@ -68,7 +69,7 @@ func newShard(rt *runtime, id store.Shard, ref *shardTopic, at shardSlot, saved 
 	s.batching = []shardPart{&s.adder, &s.holder, &s.settler, &s.recoverer}
 	s.claimer = newClaimer(s, at.dozing)
 	s.holds = holdRegistry{shardState: &s.shardState}
-	s.permits = permitCalls{shardState: &s.shardState, store: rt.store}
+	s.permits = permitCalls{shardState: &s.shardState, store: rt.Store}
 	s.tasks = agenda.NewShard(agenda.Config{
 		Horizon: ref.settings.Horizon, Wheel: ref.settings.WheelBudget, Ready: ref.settings.ReadyBudget, Page: loadPage, Spare: spareTime,
 	}, &s.loader.wheel)
@@ -114,7 +115,7 @@ func (s *shard) Receive(c actor.Context) {
 		s.loader.refresh()
 	case *flushBatches:
 		s.flush()
-	case *callDone:
+	case *runtime.CallDone:
 		s.onCall(m)
 	case *configured:
 		s.topic = &m.topic
@@ -149,7 +150,7 @@ func (s *shard) start(c actor.Context) {
 	s.self, s.parent = c.Self(), c.Parent()
 	s.loader.wheel.open()
 	s.holds.open()
-	s.metrics.Shards.Inc()
+	s.Metrics.Shards.Inc()
 	s.restore()
 	if s.ref.reachable(s.id.N) { // else it is placed once it is
 		s.claimer.retry()
@@ -168,7 +169,7 @@ func (s *shard) stop() {
 	s.holds.close()
 	s.orderer.countBehind()
 	s.claimer.stop()
-	s.metrics.Shards.Dec()
+	s.Metrics.Shards.Dec()
 	s.tellTopic(&shardLost{shard: s.id.N, ended: true})
 }
 

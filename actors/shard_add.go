@@ -70,7 +70,7 @@ type adder struct {
 func newAdder(s *shard) adder {
 	batches := engine.Batcher[Addition]{Most: 1, Limit: store.BatchItems, Size: additionSize}
 	return adder{
-		shardState: &s.shardState, holder: &s.holder, settler: &s.settler, notifier: &s.notifier, holds: &s.holds, store: s.store,
+		shardState: &s.shardState, holder: &s.holder, settler: &s.settler, notifier: &s.notifier, holds: &s.holds, store: s.Store,
 		adds: batches, holdNews: batches, keyed: batches,
 	}
 }

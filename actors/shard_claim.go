@@ -37,7 +37,7 @@ type claimer struct {
 func newClaimer(s *shard, dozing *atomic.Bool) claimer {
 	return claimer{
 		shardState: &s.shardState, loader: &s.loader, recoverer: &s.recoverer, notifier: &s.notifier, batching: s.batching,
-		store: s.store, dozing: dozing,
+		store: s.Store, dozing: dozing,
 	}
 }
 
@@ -108,13 +108,13 @@ func (c *claimer) reportDozing() { c.dozing.Store(c.claim.Dozing()) }
 // stop ends the counting of the claim: the next incarnation counts its own.
 func (c *claimer) stop() {
 	if c.owned() {
-		c.metrics.Owned.Dec()
+		c.Metrics.Owned.Dec()
 	}
 }
 
 // on tells the claim what happened, and carries out what follows.
 func (c *claimer) on(e agenda.ClaimEvent) {
-	e.Leased = c.keeper.Err() == nil
+	e.Leased = c.Keeper.Err() == nil
 	c.step(e)
 }
 
@@ -123,9 +123,9 @@ func (c *claimer) step(e agenda.ClaimEvent) {
 	effects := c.claim.Step(e)
 	switch owned := c.owned(); {
 	case owned && !was:
-		c.metrics.Owned.Inc()
+		c.Metrics.Owned.Inc()
 	case was && !owned:
-		c.metrics.Owned.Dec()
+		c.Metrics.Owned.Dec()
 	}
 	for _, effect := range effects {
 		c.carryOut(effect)
@@ -152,7 +152,7 @@ func (c *claimer) carryOut(effect agenda.ClaimEffect) {
 	case agenda.DoRelease:
 		c.release(effect.Fence)
 	case agenda.DoTell:
-		c.log.Debug("shard given up", "topic", c.id.Topic, "shard", c.id.N)
+		c.Log.Debug("shard given up", "topic", c.id.Topic, "shard", c.id.N)
 		c.tellReleased()
 	case agenda.DoReleaseLast:
 		c.releaseLast(effect.Fence)
@@ -175,9 +175,9 @@ func (c *claimer) advance() {
 
 // ask asks the store for ownership. Refused, it answers after a pause.
 func (c *claimer) ask(effect agenda.ClaimEffect) {
-	session, pause := c.keeper.Session(), claimRetry
+	session, pause := c.Keeper.Session(), claimRetry
 	if !effect.Slow { // most are given up at once; the jitter keeps those of a dead node apart
-		pause = ownedRetry/2 + time.Duration(c.random()*float64(ownedRetry))
+		pause = ownedRetry/2 + time.Duration(c.Random()*float64(ownedRetry))
 	}
 	c.calls.Run(func(ctx context.Context) {
 		m := c.storeClaim(ctx, session)
@@ -207,16 +207,16 @@ func (c *claimer) remind(ctx context.Context) {
 	if err != nil {
 		return
 	}
-	c.fleet.Notify(stats[0].Owner, fleet.Notice{Released: []store.Shard{c.id}})
+	c.Fleet.Notify(stats[0].Owner, fleet.Notice{Released: []store.Shard{c.id}})
 }
 
 // check claims the shard if the store says that it is this node's.
 func (c *claimer) check() {
-	session := c.keeper.Session()
+	session := c.Keeper.Session()
 	c.calls.Run(func(ctx context.Context) {
 		m := &claimed{err: store.ErrOwned}
 		stats, err := c.store.Counts(ctx, []store.Shard{c.id})
-		if err == nil && stats[0].Owner == c.name {
+		if err == nil && stats[0].Owner == c.Name {
 			m = c.storeClaim(ctx, session)
 		}
 		c.done(m)
@@ -227,7 +227,7 @@ func (c *claimer) onClaimed(m *claimed) {
 	e := agenda.ClaimEvent{Kind: agenda.ClaimGranted, Fence: m.fence}
 	switch {
 	case errors.Is(m.err, store.ErrSessionLost):
-		c.keeper.Lost(m.err)
+		c.Keeper.Lost(m.err)
 		e.Kind = agenda.ClaimUnleased
 	case errors.Is(m.err, store.ErrOwned):
 		e.Kind = agenda.ClaimRefused
@@ -235,7 +235,7 @@ func (c *claimer) onClaimed(m *claimed) {
 		c.noteError(m.err)
 		e.Kind = agenda.ClaimFailed
 	default:
-		c.log.Debug("shard claimed", "topic", c.id.Topic, "shard", c.id.N, "epoch", m.fence.Epoch)
+		c.Log.Debug("shard claimed", "topic", c.id.Topic, "shard", c.id.N, "epoch", m.fence.Epoch)
 		c.recoverer.failedWalks = 0
 		c.notifier.seqs.Restart(m.seq)
 	}
@@ -243,10 +243,10 @@ func (c *claimer) onClaimed(m *claimed) {
 }
 
 func (c *claimer) warnAlone() {
-	if !c.fleet.Alone() {
+	if !c.Fleet.Alone() {
 		return
 	}
-	c.log.Warn("shard is owned by another server on this store, and this one knows no other: its workers get nothing of it; "+
+	c.Log.Warn("shard is owned by another server on this store, and this one knows no other: its workers get nothing of it; "+
 		"stop one of them, or start both with --gossip-addr and --join", "topic", c.id.Topic, "shard", c.id.N)
 }
 
@@ -264,7 +264,7 @@ func (c *claimer) release(fence store.Fence) {
 	c.calls.Run(func(ctx context.Context) {
 		m := &givenUp{fence: fence}
 		if m.err = c.store.Release(ctx, c.id, fence); m.err != nil && !errors.Is(m.err, store.ErrFenced) {
-			c.log.Debug("shard not released", "topic", c.id.Topic, "shard", c.id.N, "err", m.err)
+			c.Log.Debug("shard not released", "topic", c.id.Topic, "shard", c.id.N, "err", m.err)
 			sleep(ctx, claimRetry)
 		}
 		c.done(m)
@@ -281,7 +281,7 @@ func (c *claimer) onReleased(m *givenUp) {
 }
 
 func (c *claimer) tellReleased() {
-	c.fleet.NotifyOwner(c.id, fleet.Notice{Released: []store.Shard{c.id}})
+	c.Fleet.NotifyOwner(c.id, fleet.Notice{Released: []store.Shard{c.id}})
 }
 
 // stopOnceIdle has the claim released once the shard is idle, and done closed.
@@ -298,7 +298,7 @@ func (c *claimer) releaseLast(fence store.Fence) {
 	c.calls.Run(func(ctx context.Context) {
 		defer close(done)
 		if err := c.store.Release(ctx, c.id, fence); err != nil {
-			c.log.Debug("shard not released", "topic", c.id.Topic, "shard", c.id.N, "err", err)
+			c.Log.Debug("shard not released", "topic", c.id.Topic, "shard", c.id.N, "err", err)
 			return
 		}
 		c.tellReleased()
@@ -311,12 +311,12 @@ func (c *claimer) noteError(err error) {
 	case err == nil, errors.Is(err, context.Canceled):
 	case errors.Is(err, store.ErrFenced) && !c.owned(): // of a claim that is over already
 	case errors.Is(err, store.ErrFenced):
-		c.log.Warn("shard lost to another claim", "topic", c.id.Topic, "shard", c.id.N, "epoch", c.fence().Epoch)
+		c.Log.Warn("shard lost to another claim", "topic", c.id.Topic, "shard", c.id.N, "epoch", c.fence().Epoch)
 		c.on(agenda.ClaimEvent{Kind: agenda.ClaimFenced})
 	case errors.Is(err, store.ErrSealed): // those who add look again where it goes
 	default:
-		c.metrics.StoreErrors.Inc()
-		c.log.Debug("store call failed", "topic", c.id.Topic, "shard", c.id.N, "err", err)
+		c.Metrics.StoreErrors.Inc()
+		c.Log.Debug("store call failed", "topic", c.id.Topic, "shard", c.id.N, "err", err)
 		c.warn(err)
 	}
 }
@@ -334,6 +334,6 @@ func (c *claimer) warn(err error) {
 	}
 	if now := time.Now(); now.Sub(c.warned) >= warnPause {
 		c.warned = now
-		c.log.Warn("store calls of a shard fail", "topic", c.id.Topic, "shard", c.id.N, "err", err)
+		c.Log.Warn("store calls of a shard fail", "topic", c.id.Topic, "shard", c.id.N, "err", err)
 	}
 }

@@ -41,7 +41,7 @@ func (n *notifier) receive(message any) {
 // becamePending records that one store call of this node made tasks pending: the
 // owner puts them into the wheel, another node tells the owner.
 func (n *notifier) becamePending(seq int64, tasks []store.Entry) {
-	if !n.fleet.Alone() {
+	if !n.Fleet.Alone() {
 		n.wakeUp()
 		n.seqs.Heard(seq)
 		if !n.claim.owned() {
@@ -61,13 +61,13 @@ func (n *notifier) tellPending(seq int64, tasks []store.Entry) {
 			soon = append(soon, t)
 		}
 	}
-	n.fleet.NotifyOwner(n.id, fleet.Notice{Pending: []fleet.PendingNotice{{Shard: n.id, Seq: seq, Tasks: soon}}})
+	n.Fleet.NotifyOwner(n.id, fleet.Notice{Pending: []fleet.PendingNotice{{Shard: n.id, Seq: seq, Tasks: soon}}})
 }
 
 // tellEnded tells the owner of holds that this node ended.
 func (n *notifier) tellEnded(holds []fleet.EndedHold) {
-	if !n.claim.owned() && len(holds) > 0 && !n.fleet.Alone() {
-		n.fleet.NotifyOwner(n.id, fleet.Notice{Ended: []fleet.EndedNotice{{Shard: n.id, Holds: holds}}})
+	if !n.claim.owned() && len(holds) > 0 && !n.Fleet.Alone() {
+		n.Fleet.NotifyOwner(n.id, fleet.Notice{Ended: []fleet.EndedNotice{{Shard: n.id, Holds: holds}}})
 	}
 }
 
@@ -97,10 +97,10 @@ func (n *notifier) checkSeq(m *seqSeen) {
 	}
 	missed := n.seqs.Missed(m.seq)
 	if n.seqs.Known != m.seq {
-		n.use(&n.ref.active) // look again soon
+		n.Use(&n.ref.active) // look again soon
 	}
 	if missed {
-		n.metrics.MissedNotices.Inc()
+		n.Metrics.MissedNotices.Inc()
 		n.seqs.Restart(m.seq)
 		n.wakeUp()
 		n.tasks.Reread()
@@ -134,7 +134,7 @@ func (n *notifier) wakeUp() {
 
 // tellSettled tells who waits for the tasks of holds that are over.
 func (n *notifier) tellSettled(holds []fleet.EndedHold) {
-	if !n.waiters.Any() {
+	if !n.Waiters.Any() {
 		return
 	}
 	ids := make([]string, len(holds))
@@ -147,7 +147,7 @@ func (n *notifier) tellSettled(holds []fleet.EndedHold) {
 // learnWaiting records that another node waits for tasks. Those of which nothing is known
 // here when it is first said may be settled already: it is to look again.
 func (n *notifier) learnWaiting(m *waitedElsewhere) {
-	n.waiters.want(n.id.Topic, m.ids, m.node)
+	n.Waiters.Want(n.id.Topic, m.ids, m.node)
 	if !m.first {
 		return
 	}
@@ -167,6 +167,6 @@ func (n *notifier) learnWaiting(m *waitedElsewhere) {
 func (n *notifier) tellGone(ids []string) {
 	n.TellSettled(n.id, ids...)
 	if !n.claim.owned() {
-		n.fleet.NotifyOwner(n.id, fleet.Notice{Settled: []fleet.SettledNotice{{Shard: n.id, IDs: ids}}})
+		n.Fleet.NotifyOwner(n.id, fleet.Notice{Settled: []fleet.SettledNotice{{Shard: n.id, IDs: ids}}})
 	}
 }

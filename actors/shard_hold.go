@@ -49,7 +49,7 @@ type holder struct {
 func newHolder(s *shard) holder {
 	size := func(*holdRequest) int { return int(s.ref.bodies.Get()) } // what a task counts that is not held yet
 	return holder{
-		shardState: &s.shardState, settler: &s.settler, loader: &s.loader, permits: &s.permits, holds: &s.holds, store: s.store,
+		shardState: &s.shardState, settler: &s.settler, loader: &s.loader, permits: &s.permits, holds: &s.holds, store: s.Store,
 		batches:  engine.Batcher[holdRequest]{Most: 4, Limit: holdBatch, Size: size},
 		outgoing: make(map[*subscription.Subscriber]*[]subscription.HeldTask),
 	}
@@ -180,10 +180,10 @@ func (h *holder) onOwnHolds(m *holdsDone) {
 		case store.NotDue, store.LeftOut:
 			h.unheld(now, &r, &result)
 		case store.Behind:
-			h.metrics.CountUnheld(result.Status)
+			h.Metrics.CountUnheld(result.Status)
 			h.unheld(now, &r, &result)
 		default:
-			h.metrics.CountUnheld(result.Status)
+			h.Metrics.CountUnheld(result.Status)
 			h.unheld(now, &r, &result)
 			h.TellSettled(h.id, r.task.ID)
 		}
@@ -329,7 +329,7 @@ func (h *holder) deliver() {
 			h.settler.releaseUnseen(tasks) // its worker may have stopped
 			continue
 		}
-		h.send(sub.Worker, &deliver{shard: h.id.N, tasks: tasks})
+		h.Send(sub.Worker, &deliver{shard: h.id.N, tasks: tasks})
 	}
 }
 
@@ -377,7 +377,7 @@ func (h *holder) passCancels(holds []fleet.EndedHold) {
 			continue
 		}
 		if sub, ok := held.Sub.(*subscription.Subscriber); ok && !sub.Gone.Load() {
-			h.send(sub.Worker, &cancelAsked{subscription.CancelAsk{ID: e.ID, Token: subscription.EncodeToken(h.id.N, e.Token)}})
+			h.Send(sub.Worker, &cancelAsked{subscription.CancelAsk{ID: e.ID, Token: subscription.EncodeToken(h.id.N, e.Token)}})
 		}
 	}
 }

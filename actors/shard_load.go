@@ -26,7 +26,7 @@ type loader struct {
 
 func newLoader(s *shard) loader {
 	b := &s.shardState
-	return loader{shardState: b, orderer: &s.orderer, store: s.store, wheel: taskWheel{shardState: b}}
+	return loader{shardState: b, orderer: &s.orderer, store: s.Store, wheel: taskWheel{shardState: b}}
 }
 
 func (l *loader) receive(message any) {
@@ -142,7 +142,7 @@ func (l *loader) onLaneLoaded(m *laneLoaded) {
 
 func (l *loader) countLoaded(counts bool, p *loaded) {
 	if counts {
-		l.metrics.Loaded.Add(float64(len(p.entries)))
+		l.Metrics.Loaded.Add(float64(len(p.entries)))
 	}
 }
 

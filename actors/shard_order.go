@@ -16,7 +16,7 @@ const orderAhead = agenda.ParkedMost + 1
 type (
 	// orderLook, from the wheel: it is time to look at keys.
 	orderLook struct{ ms int64 }
-	// orderFound, in a callDone: the first tasks of keys.
+	// orderFound, in a CallDone: the first tasks of keys.
 	orderFound struct {
 		keys  []string
 		found [][]store.Ordered
@@ -33,7 +33,7 @@ type orderer struct {
 }
 
 func newOrderer(s *shard) orderer {
-	return orderer{shardState: &s.shardState, wheel: &s.loader.wheel, store: s.store}
+	return orderer{shardState: &s.shardState, wheel: &s.loader.wheel, store: s.Store}
 }
 
 // onLook looks at keys of which nobody told anything for a while.
@@ -66,7 +66,7 @@ func (o *orderer) onFound(m *orderFound) {
 // countBehind keeps the gauge of tasks that wait for another one of their key.
 func (o *orderer) countBehind() {
 	if n := o.tasks.Behind(); n != o.counted {
-		o.metrics.Waits.WithLabelValues(o.id.Topic, metrics.WaitsForOrder).Add(float64(n - o.counted))
+		o.Metrics.Waits.WithLabelValues(o.id.Topic, metrics.WaitsForOrder).Add(float64(n - o.counted))
 		o.counted = n
 	}
 }

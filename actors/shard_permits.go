@@ -122,7 +122,7 @@ func (c *permitCalls) freeOver(ctx context.Context, extends []store.Extend, resu
 		}
 	}
 	if _, err := c.store.Free(ctx, permits); err != nil {
-		c.log.Debug("permits not freed", "topic", c.id.Topic, "shard", c.id.N, "err", err)
+		c.Log.Debug("permits not freed", "topic", c.id.Topic, "shard", c.id.N, "err", err)
 	}
 }
 

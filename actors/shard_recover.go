@@ -39,7 +39,7 @@ type recoverer struct {
 
 func newRecoverer(s *shard) recoverer {
 	return recoverer{
-		shardState: &s.shardState, loader: &s.loader, notifier: &s.notifier, permits: &s.permits, holds: &s.holds, store: s.store,
+		shardState: &s.shardState, loader: &s.loader, notifier: &s.notifier, permits: &s.permits, holds: &s.holds, store: s.Store,
 		batches: engine.Batcher[expired]{Most: 1, Limit: holdBatch},
 	}
 }
@@ -116,7 +116,7 @@ func (r *recoverer) fates(ctx context.Context, batch []expired, topic *store.Top
 			e.retries, found = agenda.RetriesOf(&found[0].Task, topic), found[1:]
 		}
 		n := store.Nack{ID: e.id, Token: e.token, Error: "the worker did not settle the task in time", Outcome: store.OutcomeHoldExpired}
-		nacks[i] = e.retries.Failed(n, store.ReasonHoldExpired, r.random())
+		nacks[i] = e.retries.Failed(n, store.ReasonHoldExpired, r.Random())
 	}
 	return nacks, nil
 }
@@ -159,7 +159,7 @@ func (r *recoverer) learn(n *store.Nack, result *store.NackResult) (e store.Entr
 	if result.Status != store.OK {
 		return e, false
 	}
-	r.metrics.Expired.Inc()
+	r.Metrics.Expired.Inc()
 	if result.Due == 0 {
 		r.TellSettled(r.id, n.ID)
 		return e, false
@@ -220,7 +220,7 @@ func (r *recoverer) onRunning(m *runningFound) {
 			continue
 		}
 		if !m.first && found.Deadline < r.now().Add(-watchSlack) {
-			r.metrics.Watchdog.Inc()
+			r.Metrics.Watchdog.Inc()
 		}
 		r.holds.register(&agenda.Hold{ID: found.ID, Token: found.Token, Deadline: found.Deadline})
 		if p := m.permits[found.ID]; p != nil {
@@ -268,8 +268,8 @@ func (r *recoverer) onSwept(m *swept) {
 	}
 	r.sweepAt = m.next
 	if m.repaired > 0 {
-		r.metrics.Repaired.Add(float64(m.repaired))
-		r.log.Warn("tasks repaired that no index knew", "topic", r.id.Topic, "shard", r.id.N, "tasks", m.repaired)
+		r.Metrics.Repaired.Add(float64(m.repaired))
+		r.Log.Warn("tasks repaired that no index knew", "topic", r.id.Topic, "shard", r.id.N, "tasks", m.repaired)
 		r.tasks.Reread()
 		r.loader.load()
 	}

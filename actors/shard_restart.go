@@ -2,14 +2,15 @@ package actors
 
 import (
 	"github.com/ddq-io/ddq/actors/agenda"
+	"github.com/ddq-io/ddq/actors/runtime"
 	"github.com/ddq-io/ddq/store"
 )
 
 // onCall handles the end of a store call. Of a call of an earlier incarnation only what it
 // changed in the store counts. Claims, pages and walks of then say nothing about now.
-func (s *shard) onCall(d *callDone) {
-	own := d.by == s.actor
-	switch m := d.result.(type) {
+func (s *shard) onCall(d *runtime.CallDone) {
+	own := d.By == s.actor
+	switch m := d.Result.(type) {
 	case *added:
 		s.adder.onAdded(m, own)
 	case *holdsDone:
@@ -58,7 +59,7 @@ func (s *shard) save() {
 
 // restore takes over from the incarnation before this one.
 func (s *shard) restore() {
-	s.claimer.claim = agenda.NewClaim(s.fleet.Owns(s.id), s.saved.inStore)
+	s.claimer.claim = agenda.NewClaim(s.Fleet.Owns(s.id), s.saved.inStore)
 	if s.saved.stopped != nil {
 		s.claimer.stopOnceIdle(s.saved.stopped)
 	}

@@ -101,7 +101,7 @@ func newSettler(s *shard) settler {
 	acks := batches
 	acks.Size = resultSize
 	return settler{
-		shardState: &s.shardState, holder: &s.holder, notifier: &s.notifier, permits: &s.permits, holds: &s.holds, store: s.store,
+		shardState: &s.shardState, holder: &s.holder, notifier: &s.notifier, permits: &s.permits, holds: &s.holds, store: s.Store,
 		acks: acks, nacks: batches, extends: batches,
 	}
 }
@@ -257,7 +257,7 @@ func (s *settler) onAcks(m *acksDone) {
 		if status == store.OK || status == store.NotFound && s.answerGone(m, it) {
 			ended = append(ended, fleet.EndedHold{ID: id, Token: token})
 			s.acked.Add(id, token)
-			s.metrics.Acked.Inc()
+			s.Metrics.Acked.Inc()
 		}
 		m.answered = i + 1
 		s.holds.unregister(id, token)
@@ -291,7 +291,7 @@ func (s *settler) storeNacks(ctx context.Context, batch []settleItem, topic *sto
 	if m.err = s.readRetries(ctx, batch, topic); m.err == nil {
 		nacks := make([]store.Nack, len(batch))
 		for i := range batch {
-			nacks[i] = nackFor(batch[i].ask, batch[i].token(), batch[i].Retries, s.random())
+			nacks[i] = nackFor(batch[i].ask, batch[i].token(), batch[i].Retries, s.Random())
 		}
 		m.repeated, m.err = s.Resolve(ctx, func() error {
 			stamp, results, err := s.store.Nack(ctx, s.id, nacks)
@@ -366,7 +366,7 @@ func (s *settler) onNacks(m *nacksDone) {
 			continue
 		}
 		ended = append(ended, fleet.EndedHold{ID: it.ask.ID, Token: it.token()})
-		s.metrics.CountNack(it.ask, r.Due == 0)
+		s.Metrics.CountNack(it.ask, r.Due == 0)
 		if r.Due != 0 {
 			again = append(again, store.Entry{ID: it.ask.ID, Due: r.Due, Traits: r.Traits})
 		} else {

@@ -9,17 +9,18 @@ import (
 	"github.com/ddq-io/ddq/actors/agenda"
 	"github.com/ddq-io/ddq/actors/clock"
 	"github.com/ddq-io/ddq/actors/engine"
+	"github.com/ddq-io/ddq/actors/runtime"
 	"github.com/ddq-io/ddq/store"
 )
 
 // shardState is what the parts of a shard share.
 type shardState struct {
-	*runtime
+	*runtime.Runtime
 	shardClock
 	id     store.Shard
 	ref    *shardTopic
 	topic  *store.Topic // its configuration
-	actor  actor.Actor  // this incarnation, see callDone
+	actor  actor.Actor  // this incarnation, see CallDone
 	parent *actor.PID
 	self   *actor.PID
 	calls  *engine.Calls
@@ -31,27 +32,27 @@ type shardState struct {
 	flushScheduled bool // a flushBatches is in the mailbox
 }
 
-func newShardState(rt *runtime, id store.Shard, ref *shardTopic, primary *clock.Clock) shardState {
+func newShardState(rt *runtime.Runtime, id store.Shard, ref *shardTopic, primary *clock.Clock) shardState {
 	return shardState{
-		runtime:    rt,
-		shardClock: shardClock{primary: primary, node: rt.clock, timers: rt.wheel, jumps: primary.Jumped()},
+		Runtime:    rt,
+		shardClock: shardClock{primary: primary, node: rt.Clock, timers: rt.Wheel, jumps: primary.Jumped()},
 		id:         id,
 		ref:        ref,
 		topic:      ref.config.Load(),
-		calls:      engine.NewCalls(rt.pool),
+		calls:      engine.NewCalls(rt.Pool),
 	}
 }
 
 // latest is a moment that neither the clock of the shard's primary has passed, nor that
 // of limits.
 func (b *shardState) latest() store.Millis {
-	return max(b.runtime.latest(), clock.CeilMillis(b.primary.Latest()))
+	return max(b.Runtime.Latest(), clock.CeilMillis(b.primary.Latest()))
 }
 
 // post sends a message to the shard itself. Safe from any goroutine.
-func (b *shardState) post(m any) { b.send(b.self, m) }
+func (b *shardState) post(m any) { b.Send(b.self, m) }
 
-func (b *shardState) tellTopic(m any) { b.send(b.parent, m) }
+func (b *shardState) tellTopic(m any) { b.Send(b.parent, m) }
 
 // scheduleFlush has the batches flushed once what is in the mailbox has joined them.
 func (b *shardState) scheduleFlush() {
@@ -62,7 +63,7 @@ func (b *shardState) scheduleFlush() {
 }
 
 // done tells the shard what a store call came to. Safe from any goroutine.
-func (b *shardState) done(result any) { b.post(&callDone{b.actor, result}) }
+func (b *shardState) done(result any) { b.post(&runtime.CallDone{By: b.actor, Result: result}) }
 
 // reply is what a store call came to. Its callers are answered after the actor
 // was told: whatever they do next reaches the actor later.

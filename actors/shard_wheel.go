@@ -77,7 +77,7 @@ func (w *taskWheel) takeKeys(ms int64) []timer.Entry {
 // count keeps the gauge of tasks on the wheel.
 func (w *taskWheel) count() {
 	if n := w.Len(); n != w.counted {
-		w.metrics.Wheel.Add(float64(n - w.counted))
+		w.Metrics.Wheel.Add(float64(n - w.counted))
 		w.counted = n
 	}
 }

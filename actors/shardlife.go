@@ -36,7 +36,7 @@ func (s *Topics) openShards(ctx context.Context, t *store.Topic, lives []store.S
 			continue
 		}
 		shard := store.Shard{Topic: t.Name, N: t.First + n, Life: t.Life}
-		if _, err := s.rt.Resolve(ctx, func() error { return s.rt.store.OpenShard(ctx, shard, was) }); err != nil {
+		if _, err := s.rt.Resolve(ctx, func() error { return s.rt.Store.OpenShard(ctx, shard, was) }); err != nil {
 			return err
 		}
 	}
@@ -49,7 +49,7 @@ func (s *Topics) Create(ctx context.Context, t store.Topic) (store.Topic, error)
 	if err != nil {
 		return store.Topic{}, err
 	}
-	if t, err = s.rt.store.PutTopic(ctx, t); err != nil {
+	if t, err = s.rt.Store.PutTopic(ctx, t); err != nil {
 		return store.Topic{}, err
 	}
 	return t, s.openShards(ctx, &t, lives)
@@ -75,7 +75,7 @@ func (s *Topics) RefreshSealed(ctx context.Context, name string) error {
 	t, err := s.Stored(ctx, name)
 	switch {
 	case errors.Is(err, store.ErrTopicNotFound), err == nil && t.Life != was.Life:
-		s.rt.log.Info("topic closed: it was deleted elsewhere", "topic", name)
+		s.rt.Log.Info("topic closed: it was deleted elsewhere", "topic", name)
 		s.CloseLocked(ctx, name)
 		return nil
 	case err != nil:

@@ -6,6 +6,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
+	"github.com/ddq-io/ddq/actors/runtime"
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/store/place"
 )
@@ -21,11 +22,11 @@ type layoutSlot struct {
 }
 
 // layoutOf names the shards that a topic has now; those that last has too stay.
-func layoutOf(rt *runtime, topic *actor.PID, t *store.Topic, last layout) layout {
+func layoutOf(rt *runtime.Runtime, topic *actor.PID, t *store.Topic, last layout) layout {
 	l := make(layout, t.End())
 	for _, s := range place.Shards(t) {
 		if l[s.N] = last.at(s.N); l[s.N].pid == nil {
-			l[s.N] = layoutSlot{actor.NewPID(topic.Address, topic.Id+"/"+shardName(s.N)), shardSlot{dozing: new(atomic.Bool), clock: rt.newShardClock()}}
+			l[s.N] = layoutSlot{actor.NewPID(topic.Address, topic.Id+"/"+shardName(s.N)), shardSlot{dozing: new(atomic.Bool), clock: rt.NewShardClock()}}
 		}
 	}
 	return l

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/ddq-io/ddq/actors/runtime"
 	"github.com/ddq-io/ddq/store"
 )
 
@@ -17,7 +18,7 @@ func TestShardThatFailsSaysSoOnceAMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
 		c := &claimer{shardState: &shardState{
-			runtime: &runtime{log: slog.New(slog.NewTextHandler(&out, nil))}, id: store.Shard{Topic: "mail", N: 3},
+			Runtime: &runtime.Runtime{Log: slog.New(slog.NewTextHandler(&out, nil))}, id: store.Shard{Topic: "mail", N: 3},
 		}}
 		for range 90 {
 			c.warn(errors.New("key has a wrong type"))

@@ -6,6 +6,7 @@ import (
 
 	"github.com/ddq-io/ddq/actors/fleet"
 	"github.com/ddq-io/ddq/actors/problem"
+	"github.com/ddq-io/ddq/actors/runtime"
 	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/store"
 )
@@ -13,7 +14,7 @@ import (
 // Subscription is one worker's standing request at an open topic. Its methods do not wait and
 // are safe for concurrent use.
 type Subscription struct {
-	rt    *runtime
+	rt    *runtime.Runtime
 	topic *Topic
 	sub   *subscription.Subscriber
 	once  sync.Once
@@ -23,7 +24,7 @@ type Subscription struct {
 // the opening only.
 func (r *Topic) Subscribe(ctx context.Context, o subscription.Options, out subscription.Outbox) (*Subscription, error) {
 	reply := make(chan *subscription.Subscriber, 1)
-	r.rt.send(r.pid, &subscribe{options: o, out: out, reply: reply})
+	r.rt.Send(r.pid, &subscribe{options: o, out: out, reply: reply})
 	select {
 	case sub := <-reply:
 		if sub == nil {
@@ -31,17 +32,17 @@ func (r *Topic) Subscribe(ctx context.Context, o subscription.Options, out subsc
 		}
 		return &Subscription{rt: r.rt, topic: r, sub: sub}, nil
 	case <-ctx.Done():
-		r.rt.send(r.pid, &abandoned{reply: reply})
+		r.rt.Send(r.pid, &abandoned{reply: reply})
 		return nil, ctx.Err()
 	}
 }
 
 // Grant adds credit for n deliveries.
-func (h *Subscription) Grant(n int) { h.rt.send(h.topic.pid, &grant{sub: h.sub.ID, n: n}) }
+func (h *Subscription) Grant(n int) { h.rt.Send(h.topic.pid, &grant{sub: h.sub.ID, n: n}) }
 
 // Settle asks for settlements; the outbox gets the results under the same sequence.
 func (h *Subscription) Settle(sequence uint64, settlements []subscription.Settlement) {
-	h.rt.send(h.sub.Worker, &settleFrame{sequence: sequence, settlements: settlements, out: h.sub.Out})
+	h.rt.Send(h.sub.Worker, &settleFrame{sequence: sequence, settlements: settlements, out: h.sub.Out})
 }
 
 // Sent records bytes of deliveries that left the outbox.
@@ -53,7 +54,7 @@ func (h *Subscription) End(undelivered []subscription.Delivery) {
 	h.once.Do(func() {
 		h.sub.Gone.Store(true)
 		h.sub.Budget.Open(true)
-		h.rt.send(h.topic.pid, &unsubscribe{sub: h.sub.ID, undelivered: undelivered})
+		h.rt.Send(h.topic.pid, &unsubscribe{sub: h.sub.ID, undelivered: undelivered})
 	})
 }
 
@@ -74,13 +75,13 @@ func (r *Topic) Deleted(n int, ids ...string) { r.tell(n, &pendingGone{ids: ids}
 // cancellation was asked for. It is a hint.
 func (r *Topic) Cancelled(at store.Shard, holds ...fleet.EndedHold) {
 	r.tell(at.N, &cancelHolds{holds: holds})
-	r.rt.fleet.NotifyOwner(at, fleet.Notice{Cancels: []fleet.CancelNotice{{Shard: at, Holds: holds}}})
+	r.rt.Fleet.NotifyOwner(at, fleet.Notice{Cancels: []fleet.CancelNotice{{Shard: at, Holds: holds}}})
 }
 
 // Add sends tasks to their shards.
 func (r *Topic) Add(batch *AddBatch) {
-	r.rt.use(&r.shared.active)
-	r.rt.send(r.pid, batch)
+	r.rt.Use(&r.shared.active)
+	r.rt.Send(r.pid, batch)
 }
 
 func (m *subscribe) Fail(*problem.Error) {

@@ -7,12 +7,13 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/ddq-io/ddq/actors/ordered"
+	"github.com/ddq-io/ddq/actors/runtime"
 	"github.com/ddq-io/ddq/store"
 )
 
 // supervisor is the root actor: the parent of the topics.
 type supervisor struct {
-	*runtime
+	*runtime.Runtime
 	shards shardConfig
 	topics map[string]*Topic
 	opened int // so that a topic that is opened anew has names of its own
@@ -27,7 +28,7 @@ func (s *supervisor) Receive(c actor.Context) {
 		s.close(c, m)
 	case *tellTopics:
 		for _, ref := range ordered.All(s.topics, cmp.Compare) {
-			s.send(ref.pid, m.message)
+			s.Send(ref.pid, m.message)
 		}
 	}
 }
@@ -36,17 +37,17 @@ func (s *supervisor) open(c actor.Context, topic store.Topic) *Topic {
 	if ref := s.topics[topic.Name]; ref != nil {
 		return ref
 	}
-	ref := &Topic{rt: s.runtime, ready: make(chan struct{}), turn: s.opened % Beats}
+	ref := &Topic{rt: s.Runtime, ready: make(chan struct{}), turn: s.opened % Beats}
 	ref.shared.settings = s.shards
 	ref.shared.reachable = func(n int) bool { return ref.opened.Load() && ref.shard(n) != nil }
 	ref.shared.config.Store(&topic)
 	s.opened++
 	name := fmt.Sprintf("%s-%d", topic.Name, s.opened)
 	ref.pid = actor.NewPID(c.Self().Address, c.Self().Id+"/"+name)
-	shards := layoutOf(s.runtime, ref.pid, &topic, nil)
+	shards := layoutOf(s.Runtime, ref.pid, &topic, nil)
 	ref.layout.Store(&shards)
 	s.topics[topic.Name] = ref
-	props := s.props(func() actor.Actor { return newTopicActor(s.runtime, ref) })
+	props := s.Props(func() actor.Actor { return newTopicActor(s.Runtime, ref) })
 	if _, err := c.SpawnNamed(props, name); err != nil {
 		panic(fmt.Sprintf("spawn topic %s: %v", topic.Name, err)) // one per name: a bug
 	}
@@ -61,7 +62,7 @@ func (s *supervisor) close(c actor.Context, m *closeTopic) {
 		return
 	}
 	stopped := c.PoisonFuture(ref.pid)
-	s.nurse.Run(func() {
+	s.Nurse.Run(func() {
 		defer close(m.done)
 		stopped.Wait()
 	})

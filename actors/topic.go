@@ -7,6 +7,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/ddq-io/ddq/actors/metrics"
+	"github.com/ddq-io/ddq/actors/runtime"
 )
 
 // topicActor runs one topic on this node. It is the parent of the topic's shards and
@@ -23,10 +24,10 @@ type topicActor struct {
 	over   bool // it stops
 }
 
-func newTopicActor(rt *runtime, ref *Topic) *topicActor {
+func newTopicActor(rt *runtime.Runtime, ref *Topic) *topicActor {
 	t := &topicActor{}
 	t.topicState = newTopicState(rt, ref, t)
-	t.gauges = rt.metrics.Topic(t.topic.Name)
+	t.gauges = rt.Metrics.Topic(t.topic.Name)
 	t.links = newTopicLinks(t.topicState)
 	t.subs = newTopicSubs(t.topicState, t.links)
 	t.links.subs = t.subs
@@ -39,8 +40,8 @@ func newTopicActor(rt *runtime, ref *Topic) *topicActor {
 // Receive handles one message; it never waits. Its shards and workers stop before it
 // does: what comes meanwhile is refused.
 func (t *topicActor) Receive(c actor.Context) {
-	if _, waited := c.Message().(failer); waited && t.over {
-		failLate(c.Message())
+	if _, waited := c.Message().(runtime.Failer); waited && t.over {
+		runtime.FailLate(c.Message())
 		return
 	}
 	switch m := c.Message().(type) {
@@ -52,7 +53,7 @@ func (t *topicActor) Receive(c actor.Context) {
 		t.over = true
 		t.abandon()
 	case *actor.Stopped:
-		t.metrics.Forget(t.topic.Name)
+		t.Metrics.Forget(t.topic.Name)
 		return
 	case *configured:
 		t.configure(m)
@@ -82,14 +83,14 @@ func (t *topicActor) Receive(c actor.Context) {
 
 // pass hands a message to the part whose it is, and reports whether there is one.
 func (t *topicActor) pass(c actor.Context, m any) bool {
-	now := t.clock.Now()
+	now := t.Clock.Now()
 	return t.shards.receive(now, m) || t.subs.receive(c, now, m) || t.limits.receive(now, m) || t.links.receive(now, m) || t.life.receive(m)
 }
 
 // start spawns the shards under their fixed names, also after a restart.
 func (t *topicActor) start(c actor.Context) {
 	t.shards.show()
-	t.core.Pause(t.clock.Now(), t.topic.DeliveryPaused)
+	t.core.Pause(t.Clock.Now(), t.topic.DeliveryPaused)
 	t.limit()
 	t.life.rampUp()
 	if t.ref.draining != nil { // before a restart
@@ -116,7 +117,7 @@ func (t *topicActor) configure(m *configured) {
 	t.topic = &m.topic
 	t.life.rampUp()
 	t.limit()
-	t.core.Pause(t.clock.Now(), m.topic.DeliveryPaused || t.draining != nil)
+	t.core.Pause(t.Clock.Now(), m.topic.DeliveryPaused || t.draining != nil)
 	t.carryOut() // before the shards have the configuration
 	t.shards.broadcast(m)
 }
@@ -124,9 +125,9 @@ func (t *topicActor) configure(m *configured) {
 // limit begins or ends to apply limits to the topic's tasks.
 func (t *topicActor) limit() {
 	before := t.core.Limited()
-	t.core.Configure(t.clock.Now(), t.topic.Ageing(), t.topic.Limits)
+	t.core.Configure(t.Clock.Now(), t.topic.Ageing(), t.topic.Limits)
 	if !before && t.core.Limited() {
-		t.gauges.Limited(t.metrics, t.topic.Name)
+		t.gauges.Limited(t.Metrics, t.topic.Name)
 	}
 }
 
@@ -138,7 +139,7 @@ func (t *topicActor) reshape(c spawner, m *reshaped) {
 		return
 	}
 	last := *t.ref.layout.Load()
-	next := layoutOf(t.runtime, t.ref.pid, &m.topic, last)
+	next := layoutOf(t.Runtime, t.ref.pid, &m.topic, last)
 	fresh, gone := last.changes(next)
 	for _, n := range fresh {
 		if slices.ContainsFunc(c.Children(), func(child *actor.PID) bool { return child.Id == next[n].pid.Id }) {
@@ -149,7 +150,7 @@ func (t *topicActor) reshape(c spawner, m *reshaped) {
 		t.shards.spawn(c, n, next[n].shardSlot)
 	}
 	for _, n := range gone {
-		t.core.Drop(t.clock.Now(), n)
+		t.core.Drop(t.Clock.Now(), n)
 		t.carryOut() // while the others are there
 		t.shards.owned[n] = false
 		c.Poison(last[n].pid)
@@ -173,7 +174,7 @@ func (t *topicActor) carryOut() {
 	}
 	t.limits.queue(fx)
 	for _, at := range fx.WakeAt {
-		t.after(max(at.Sub(t.clock.Now()), 100*time.Microsecond), &gateTick{at})
+		t.after(max(at.Sub(t.Clock.Now()), 100*time.Microsecond), &gateTick{at})
 	}
 	t.limits.fly()
 	refused := t.links.ask(fx.Ask)

@@ -32,7 +32,7 @@ func (t *topicLife) receive(m any) bool {
 
 // rampUp sets the pace of the topic, and comes back while it is to rise.
 func (t *topicLife) rampUp() {
-	rising := t.core.Pace(t.clock.Now(), t.topic, 1+len(t.fleet.Others()))
+	rising := t.core.Pace(t.Clock.Now(), t.topic, 1+len(t.Fleet.Others()))
 	if rising && !t.ramping {
 		t.ramping = true
 		t.after(rampStep, &rampOn{})
@@ -42,7 +42,7 @@ func (t *topicLife) rampUp() {
 // drain has the topic hand out nothing more, and its streams go.
 func (t *topicLife) drain(m *drainTopic) {
 	t.draining, t.ref.draining = m, m
-	t.core.Pause(t.clock.Now(), true)
+	t.core.Pause(t.Clock.Now(), true)
 	t.subs.drainAll(m.grace)
 }
 

@@ -5,10 +5,10 @@ import (
 	"context"
 	"slices"
 
-	"github.com/ddq-io/ddq/actors/clock"
 	"github.com/ddq-io/ddq/actors/dispatch"
 	"github.com/ddq-io/ddq/actors/fleet"
 	"github.com/ddq-io/ddq/actors/ordered"
+	"github.com/ddq-io/ddq/actors/runtime"
 	"github.com/ddq-io/ddq/store"
 )
 
@@ -36,7 +36,7 @@ func (t *topicLimits) storeReserves(batch []dispatch.Reservation) {
 	}
 	t.calls.Run(func(ctx context.Context) {
 		m := &tokensReserved{asked: batch}
-		m.got, m.err = t.store.Reserve(ctx, asked)
+		m.got, m.err = t.Store.Reserve(ctx, asked)
 		t.done(m)
 	})
 }
@@ -59,20 +59,17 @@ func (t *topicLimits) acquire(tickets []*dispatch.Ticket) {
 			visibility = max(visibility, sub.Options.Visibility)
 		}
 	}
-	a := acquisition{runtime: t.runtime, topic: t.topic.Name, limits: limits, wanted: wanted}
+	a := acquisition{Runtime: t.Runtime, topic: t.topic.Name, limits: limits, wanted: wanted}
 	t.calls.Run(func(ctx context.Context) {
-		a.until = a.latest().Add(visibility + permitSlack)
+		a.until = a.Latest().Add(visibility + permitSlack)
 		t.done(&permitsAcquired{all: a.run(ctx)})
 	})
 }
 
-// latest is a moment that the store's clock has not passed.
-func (rt *runtime) latest() store.Millis { return clock.CeilMillis(rt.clock.Latest()) }
-
 // acquisition asks for permits of keys first, then, for those that got one, of the
 // topic. It runs off the actor.
 type acquisition struct {
-	*runtime
+	*runtime.Runtime
 	topic  string
 	limits store.TopicLimits
 	wanted []wantedPermit
@@ -112,7 +109,7 @@ func (a *acquisition) ask(ctx context.Context, byKey map[string][]int, most int)
 		if len(items) == 0 {
 			continue
 		}
-		q := store.Acquire{Key: store.LimitKey{Topic: a.topic, Key: key}, Max: most, Node: a.name, Until: a.until}
+		q := store.Acquire{Key: store.LimitKey{Topic: a.topic, Key: key}, Max: most, Node: a.Name, Until: a.until}
 		for _, i := range items {
 			q.Holders = append(q.Holders, a.all[i].Permit.Holder)
 		}
@@ -123,7 +120,7 @@ func (a *acquisition) ask(ctx context.Context, byKey map[string][]int, most int)
 	}
 	var got []store.Acquired
 	_, err := a.Resolve(ctx, func() (err error) {
-		got, err = a.store.Acquire(ctx, asked)
+		got, err = a.Store.Acquire(ctx, asked)
 		return err
 	})
 	if err != nil {
@@ -152,15 +149,15 @@ func (a *acquisition) giveBack(ctx context.Context, permits []store.Permit) {
 	if len(permits) == 0 {
 		return
 	}
-	if _, err := a.store.Free(ctx, permits); err != nil {
-		a.log.Debug("permits not given back", "topic", a.topic, "err", err)
+	if _, err := a.Store.Free(ctx, permits); err != nil {
+		a.Log.Debug("permits not given back", "topic", a.topic, "err", err)
 	}
 }
 
 // fail gives back what may have been taken.
 func (a *acquisition) fail(ctx context.Context, err error) {
-	a.metrics.StoreErrors.Inc()
-	a.log.Debug("permits not acquired", "topic", a.topic, "err", err)
+	a.Metrics.StoreErrors.Inc()
+	a.Log.Debug("permits not acquired", "topic", a.topic, "err", err)
 	var back []store.Permit
 	for i := range a.all {
 		r := &a.all[i]
@@ -182,11 +179,11 @@ func (t *topicLimits) resign(keys []store.LimitKey) {
 	}
 	asked := make([]store.Acquire, len(keys))
 	for i, key := range keys {
-		asked[i] = store.Acquire{Key: key, Node: t.name}
+		asked[i] = store.Acquire{Key: key, Node: t.Name}
 	}
 	limits := t.core.Limits()
 	t.calls.Run(func(ctx context.Context) {
-		got, err := t.store.Acquire(ctx, asked)
+		got, err := t.Store.Acquire(ctx, asked)
 		if err != nil {
 			t.log.Debug("turns not given up", "topic", asked[0].Key.Topic, "err", err) // they lapse
 			return
@@ -225,7 +222,7 @@ func (t *topicLimits) freeAll(ctx context.Context, permits []store.Permit) {
 	}
 	var waiting [][]string
 	_, err := t.Resolve(ctx, func() (err error) {
-		waiting, err = t.store.Free(ctx, permits)
+		waiting, err = t.Store.Free(ctx, permits)
 		return err
 	})
 	if err != nil {
@@ -243,7 +240,7 @@ func (t *topicLimits) tellFree(freed []store.Permit, waiting [][]string) {
 	given := make(map[string]int)
 	for i, p := range freed {
 		key := p.Key.Key
-		if !slices.Contains(waiting[i], t.name) {
+		if !slices.Contains(waiting[i], t.Name) {
 			here.keys = append(here.keys, key)
 		}
 		if len(waiting[i]) == 0 {
@@ -251,7 +248,7 @@ func (t *topicLimits) tellFree(freed []store.Permit, waiting [][]string) {
 		}
 		node := waiting[i][given[key]%len(waiting[i])]
 		given[key]++
-		if node == t.name {
+		if node == t.Name {
 			here.inTurn = append(here.inTurn, key)
 			continue
 		}
@@ -261,14 +258,14 @@ func (t *topicLimits) tellFree(freed []store.Permit, waiting [][]string) {
 		there[node].Keys = append(there[node].Keys, key)
 	}
 	if len(here.keys)+len(here.inTurn) > 0 {
-		t.send(t.ref.pid, here)
+		t.Send(t.ref.pid, here)
 	}
 	for node, n := range ordered.All(there, cmp.Compare) {
-		t.fleet.Notify(node, fleet.Notice{Freed: []fleet.FreedNotice{*n}})
+		t.Fleet.Notify(node, fleet.Notice{Freed: []fleet.FreedNotice{*n}})
 	}
 }
 
 func (t *topicLimits) noteLimits(err error) {
-	t.metrics.StoreErrors.Inc()
+	t.Metrics.StoreErrors.Inc()
 	t.log.Debug("store call about limits failed", "topic", t.ref.shared.config.Load().Name, "err", err)
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/ddq-io/ddq/actors/dispatch"
 	"github.com/ddq-io/ddq/actors/engine"
+	"github.com/ddq-io/ddq/actors/runtime"
 	"github.com/ddq-io/ddq/store"
 )
 
@@ -16,7 +17,7 @@ const permitSlack = 2 * time.Second
 type (
 	// gateTick, from the topic itself.
 	gateTick struct{ at time.Time }
-	// tokensReserved, permitsAcquired and permitsFreed, from its store calls, each in a callDone.
+	// tokensReserved, permitsAcquired and permitsFreed, from its store calls, each in a CallDone.
 	tokensReserved struct {
 		asked []dispatch.Reservation
 		got   []store.Tokens
@@ -47,7 +48,7 @@ func newTopicLimits(state *topicState, subs *topicSubs) *topicLimits {
 	return &topicLimits{
 		topicState: state,
 		subs:       subs,
-		calls:      engine.NewCalls(state.pool),
+		calls:      engine.NewCalls(state.Pool),
 		reserves:   engine.Batcher[dispatch.Reservation]{Most: 1, Limit: limitBatch},
 		acquires:   engine.Batcher[*dispatch.Ticket]{Most: 2, Limit: limitBatch},
 		frees:      engine.Batcher[*dispatch.Permit]{Most: 1, Limit: limitBatch},
@@ -57,7 +58,7 @@ func newTopicLimits(state *topicState, subs *topicSubs) *topicLimits {
 // receive handles a message if it is about limits.
 func (t *topicLimits) receive(now time.Time, m any) bool {
 	switch m := m.(type) {
-	case *callDone:
+	case *runtime.CallDone:
 		t.onCall(now, m)
 	case *gateTick:
 		if t.core.Limited() {
@@ -79,12 +80,12 @@ func (t *topicLimits) receive(now time.Time, m any) bool {
 
 // onCall handles the end of a store call. Tokens that an earlier incarnation reserved
 // are lost; permits that it acquired are freed.
-func (t *topicLimits) onCall(now time.Time, d *callDone) {
-	if d.by == t.by {
-		t.onResult(now, d.result)
+func (t *topicLimits) onCall(now time.Time, d *runtime.CallDone) {
+	if d.By == t.by {
+		t.onResult(now, d.Result)
 		return
 	}
-	if m, ok := d.result.(*permitsAcquired); ok {
+	if m, ok := d.Result.(*permitsAcquired); ok {
 		for i := range m.all {
 			if p := m.all[i].Permit; p != nil {
 				t.free([]*dispatch.Permit{p})
@@ -117,7 +118,7 @@ func (t *topicLimits) onResult(now time.Time, result any) {
 // clockSet tells the core that a clock of the store was set.
 func (t *topicLimits) clockSet() {
 	if t.core.Limited() {
-		t.core.ClockSet(t.clock.Now())
+		t.core.ClockSet(t.Clock.Now())
 	}
 }
 

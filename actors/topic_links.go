@@ -52,7 +52,7 @@ func (t *topicLinks) receive(now time.Time, m any) bool {
 // openAll subscribes at every other node on behalf of this node's workers. Which
 // of them own shards of the topic they know best themselves.
 func (t *topicLinks) openAll() {
-	for _, m := range t.fleet.Others() {
+	for _, m := range t.Fleet.Others() {
 		for _, sub := range ordered.All(t.subs.byID, cmp.Compare) {
 			t.open(sub, m)
 		}
@@ -60,14 +60,14 @@ func (t *topicLinks) openAll() {
 }
 
 func (t *topicLinks) open(sub *subscription.Subscriber, m fleet.Member) {
-	if sub.Options.LocalOnly || t.draining != nil || t.keeper.Err() != nil || t.byKey[linkKey{sub.ID, m.Name}] != nil {
+	if sub.Options.LocalOnly || t.draining != nil || t.Keeper.Err() != nil || t.byKey[linkKey{sub.ID, m.Name}] != nil {
 		return
 	}
-	l := &link{topic: t.ref, pid: t.ref.pid, rt: t.runtime, sub: sub, node: m.Name}
+	l := &link{topic: t.ref, pid: t.ref.pid, rt: t.Runtime, sub: sub, node: m.Name}
 	t.byKey[linkKey{sub.ID, m.Name}] = l
 	options := sub.Options
-	options.LocalOnly, options.OnDemand, options.Peer, options.TellsSent = true, true, t.name, false // that is for the other end to say
-	l.remote = t.fleet.Peers().Subscribe(m, options, l)
+	options.LocalOnly, options.OnDemand, options.Peer, options.TellsSent = true, true, t.Name, false // that is for the other end to say
+	l.remote = t.Fleet.Peers().Subscribe(m, options, l)
 }
 
 // closeAll ends all links: without the store, which the lease is lost to, workers of
@@ -97,15 +97,15 @@ func (t *topicLinks) abandonAll() {
 func (t *topicLinks) onDemand(m *linkDemand) {
 	m.link.returned += int64(m.returned)
 	if m.returned > 0 {
-		t.core.Refund(t.clock.Now(), m.link.sub.ID, m.returned)
+		t.core.Refund(t.Clock.Now(), m.link.sub.ID, m.returned)
 	}
-	t.core.Demand(t.clock.Now(), m.link.node, m.ready)
+	t.core.Demand(t.Clock.Now(), m.link.node, m.ready)
 }
 
 // onClosed gives back the credit that the other node had, and tries again
 // while it is a member.
 func (t *topicLinks) onClosed(m *linkClosed) {
-	l, now := m.link, t.clock.Now()
+	l, now := m.link, t.Clock.Now()
 	delete(t.byKey, linkKey{l.sub.ID, l.node})
 	t.core.Link(now, l.sub.ID, l.node, false)
 	if !t.linked(l.node) {
@@ -136,7 +136,7 @@ func (t *topicLinks) reopen(m *reopenLink) {
 	sub, there := t.subs.byID[m.sub], false
 	member := fleet.Member{}
 	if sub != nil {
-		member, there = t.fleet.Member(m.node)
+		member, there = t.Fleet.Member(m.node)
 	}
 	if there {
 		t.open(sub, member)
@@ -149,7 +149,7 @@ func (t *topicLinks) ask(asks []dispatch.Ask) (refused bool) {
 	for _, a := range asks {
 		l := t.byKey[linkKey{a.Sub, a.Node}]
 		if l == nil {
-			now := t.clock.Now()
+			now := t.Clock.Now()
 			t.core.Link(now, a.Sub, a.Node, false)
 			t.core.Refund(now, a.Sub, a.N)
 			refused = true

@@ -64,7 +64,7 @@ type spawner interface {
 func (t *topicShards) spawn(c spawner, n int, at shardSlot) {
 	id := store.Shard{Topic: t.topic.Name, N: n}
 	saved := new(savedShard)
-	props := t.props(func() actor.Actor { return newShard(t.runtime, id, &t.ref.shared, at, saved) })
+	props := t.Props(func() actor.Actor { return newShard(t.Runtime, id, &t.ref.shared, at, saved) })
 	if _, err := c.SpawnNamed(props, shardName(n)); err != nil {
 		panic(fmt.Sprintf("spawn shard %v: %v", id, err)) // names are ours: a bug
 	}
@@ -103,7 +103,7 @@ func (t *topicShards) place() {
 
 func (t *topicShards) broadcast(m any) {
 	for _, pid := range t.ref.shards() {
-		t.send(pid, m)
+		t.Send(pid, m)
 	}
 }
 
@@ -122,7 +122,7 @@ func (t *topicShards) enqueue(m *AddBatch) {
 		if t.owned[n] {
 			t.reserve(items, t.ref.clockOf(n).Millis())
 		}
-		t.send(pid, &addTasks{items: items})
+		t.Send(pid, &addTasks{items: items})
 	}
 }
 

@@ -8,13 +8,14 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/ddq-io/ddq/actors/dispatch"
+	"github.com/ddq-io/ddq/actors/runtime"
 	"github.com/ddq-io/ddq/store"
 )
 
 // topicState is what the parts of a topic's actor share. It owns a goroutine for each
 // pause, gone once end returns.
 type topicState struct {
-	*runtime
+	*runtime.Runtime
 	ref      *Topic
 	topic    *store.Topic
 	log      *slog.Logger
@@ -26,13 +27,13 @@ type topicState struct {
 	wg   sync.WaitGroup // of pauses
 }
 
-func newTopicState(rt *runtime, ref *Topic, by actor.Actor) *topicState {
+func newTopicState(rt *runtime.Runtime, ref *Topic, by actor.Actor) *topicState {
 	topic := ref.shared.config.Load()
 	return &topicState{
-		runtime: rt,
+		Runtime: rt,
 		ref:     ref,
 		topic:   topic,
-		log:     rt.log,
+		log:     rt.Log,
 		core:    dispatch.NewTopic(topic.Name),
 		by:      by,
 		stop:    make(chan struct{}),
@@ -52,11 +53,11 @@ func (t *topicState) after(d time.Duration, m any) {
 		defer pause.Stop()
 		select {
 		case <-pause.C:
-			t.send(t.ref.pid, m)
+			t.Send(t.ref.pid, m)
 		case <-t.stop:
 		}
 	})
 }
 
 // done tells the topic what a store call came to. Safe from any goroutine.
-func (t *topicState) done(result any) { t.send(t.ref.pid, &callDone{t.by, result}) }
+func (t *topicState) done(result any) { t.Send(t.ref.pid, &runtime.CallDone{By: t.by, Result: result}) }

@@ -65,17 +65,17 @@ func (t *topicSubs) receive(c actor.Context, now time.Time, m any) bool {
 }
 
 func (t *topicSubs) subscribe(c actor.Context, m *subscribe) {
-	id := t.lastSub.Add(1)
-	sub := &subscription.Subscriber{ID: id, Options: m.options, Node: t.name, Party: party(id, &m.options), Out: m.out}
-	w := newWorker(t.runtime, t.ref, sub, m.out)
-	props := t.props(func() actor.Actor { return w }) // the same after a panic: it counts who has confirmed
+	id := t.LastSub.Add(1)
+	sub := &subscription.Subscriber{ID: id, Options: m.options, Node: t.Name, Party: party(id, &m.options), Out: m.out}
+	w := newWorker(t.Runtime, t.ref, sub, m.out)
+	props := t.Props(func() actor.Actor { return w }) // the same after a panic: it counts who has confirmed
 	sub.Worker = c.SpawnPrefix(props, "worker")
 	t.byID[sub.ID] = sub
 	sub.Budget = &subscription.Budget{
 		Most: int64(m.options.MaxBytes),
-		Node: t.bodies,
+		Node: t.Bodies,
 		Size: &t.ref.shared.bodies,
-		Wake: func() { t.send(t.ref.pid, &roomInBytes{}) },
+		Wake: func() { t.Send(t.ref.pid, &roomInBytes{}) },
 	}
 	t.core.Subscribe(&dispatch.Subscription{
 		ID:          sub.ID,
@@ -87,14 +87,14 @@ func (t *topicSubs) subscribe(c actor.Context, m *subscribe) {
 	if key := sub.Party; m.options.OnDemand && t.informed[key] == nil {
 		t.informed[key] = sub
 	}
-	for _, other := range t.fleet.Others() {
+	for _, other := range t.Fleet.Others() {
 		t.links.open(sub, other)
 	}
 	t.ref.subscriptions.Store(int64(t.workers()))
 	t.log.Debug("subscribed", "topic", t.topic.Name, "worker", m.options.Worker)
 	m.reply <- sub
 	if t.draining != nil {
-		t.send(sub.Worker, &drainWorker{grace: t.draining.grace})
+		t.Send(sub.Worker, &drainWorker{grace: t.draining.grace})
 	}
 }
 
@@ -122,9 +122,9 @@ func (t *topicSubs) unsubscribe(m *unsubscribe) {
 	t.ref.subscriptions.Store(int64(t.workers()))
 	t.ref.touch()
 	shards := *t.ref.layout.Load()
-	t.send(sub.Worker, &ended{undelivered: m.undelivered, shards: shards.numbers()})
+	t.Send(sub.Worker, &ended{undelivered: m.undelivered, shards: shards.numbers()})
 	for _, n := range shards.numbers() {
-		t.send(shards[n].pid, &forget{rt: t.runtime, sub: sub, shard: n})
+		t.Send(shards[n].pid, &forget{rt: t.Runtime, sub: sub, shard: n})
 	}
 }
 
@@ -166,7 +166,7 @@ func (t *topicSubs) abandonAll() {
 // drainAll tells the streams to settle what they have and go.
 func (t *topicSubs) drainAll(grace time.Duration) {
 	for _, sub := range ordered.All(t.byID, cmp.Compare) {
-		t.send(sub.Worker, &drainWorker{grace: grace})
+		t.Send(sub.Worker, &drainWorker{grace: grace})
 	}
 }
 

@@ -7,13 +7,14 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
+	"github.com/ddq-io/ddq/actors/runtime"
 	"github.com/ddq-io/ddq/store"
 )
 
 // Topic is how use cases reach a topic.
 type Topic struct {
 	shared        shardTopic
-	rt            *runtime
+	rt            *runtime.Runtime
 	pid           *actor.PID
 	ready         chan struct{}          // closed once the shards can be sent to
 	layout        atomic.Pointer[layout] // changes before the configuration does
@@ -59,7 +60,7 @@ func (r *Topic) shards() []*actor.PID { return r.layout.Load().pids() }
 func (r *Topic) tell(n int, m any) bool {
 	pid := r.shard(n)
 	if pid != nil {
-		r.rt.send(pid, m)
+		r.rt.Send(pid, m)
 	}
 	return pid != nil
 }
@@ -67,7 +68,7 @@ func (r *Topic) tell(n int, m any) bool {
 // place tells a shard that hints of other nodes find it, and whether it is for this node
 // to own.
 func (r *Topic) place(n int) {
-	wanted := r.rt.fleet.Owns(store.Shard{Topic: r.shared.config.Load().Name, N: n})
+	wanted := r.rt.Fleet.Owns(store.Shard{Topic: r.shared.config.Load().Name, N: n})
 	r.tell(n, &placed{wanted: wanted})
 }
 
@@ -75,7 +76,7 @@ func (r *Topic) place(n int) {
 func (r *Topic) lookAgain() {
 	ctx, cancel := context.WithTimeout(context.Background(), storeRetry)
 	defer cancel()
-	if topic := r.shared.config.Load().Name; r.rt.refresh(ctx, topic) != nil {
-		r.rt.log.Debug("topic not read again", "topic", topic)
+	if topic := r.shared.config.Load().Name; r.rt.Refresh(ctx, topic) != nil {
+		r.rt.Log.Debug("topic not read again", "topic", topic)
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
+	"github.com/ddq-io/ddq/actors/runtime"
 	"github.com/ddq-io/ddq/store"
 )
 
@@ -24,7 +25,7 @@ import (
 // Topics are the topics that are open on a node. It is safe for concurrent use once the
 // node runs.
 type Topics struct {
-	rt         *runtime
+	rt         *runtime.Runtime
 	cfg        *Config
 	clocks     *Clocks
 	supervisor *actor.PID // nil: the node has not started
@@ -61,8 +62,8 @@ func (s *Topics) Each(do func(*Topic)) {
 
 // broadcast tells every topic of a change that the runtime knows already.
 func (s *Topics) broadcast(m any) {
-	if s.rt.running.Load() {
-		s.rt.send(s.supervisor, &tellTopics{m})
+	if s.rt.Running.Load() {
+		s.rt.Send(s.supervisor, &tellTopics{m})
 	}
 }
 
@@ -140,7 +141,7 @@ func (s *Topics) Read(ctx context.Context, name string) (store.Topic, error) {
 // Stored returns what the store says of a topic, after a generation of shards that it
 // has forgotten was put back. The caller has the topic's lock.
 func (s *Topics) Stored(ctx context.Context, name string) (store.Topic, error) {
-	t, err := s.rt.store.GetTopic(ctx, name)
+	t, err := s.rt.Store.GetTopic(ctx, name)
 	if err != nil {
 		return store.Topic{}, err
 	}
@@ -153,13 +154,13 @@ func (s *Topics) Stored(ctx context.Context, name string) (store.Topic, error) {
 	if !undone {
 		return t, nil
 	}
-	switch again, err = s.rt.store.PutTopic(ctx, again); {
+	switch again, err = s.rt.Store.PutTopic(ctx, again); {
 	case errors.Is(err, store.ErrVersion): // another node was quicker
-		return s.rt.store.GetTopic(ctx, name)
+		return s.rt.Store.GetTopic(ctx, name)
 	case err != nil:
 		return store.Topic{}, err
 	}
-	s.rt.log.Warn("the store has forgotten a reshard, which is made again", "topic", name, "shards", again.Shards, "first", again.First)
+	s.rt.Log.Warn("the store has forgotten a reshard, which is made again", "topic", name, "shards", again.Shards, "first", again.First)
 	return again, nil
 }
 
@@ -176,14 +177,14 @@ func (s *Topics) Configure(ctx context.Context, t store.Topic) error {
 		return nil
 	case was.Active() == t.Active() && was.Former == t.Former:
 		ref.shared.config.Store(&t)
-		s.rt.send(ref.pid, &configured{topic: t})
+		s.rt.Send(ref.pid, &configured{topic: t})
 		return nil
 	}
 	if err := s.seal(ctx, &t); err != nil {
 		return err
 	}
 	done := make(chan struct{})
-	s.rt.send(ref.pid, &reshaped{topic: t, done: done})
+	s.rt.Send(ref.pid, &reshaped{topic: t, done: done})
 	select {
 	case <-done:
 		return s.clocks.learn(ctx, &t)
@@ -252,12 +253,12 @@ func (s *Topics) closeIfReplaced(ctx context.Context, was *store.Topic) {
 		return
 	}
 	defer unlock()
-	t, err := s.rt.store.GetTopic(ctx, was.Name)
+	t, err := s.rt.Store.GetTopic(ctx, was.Name)
 	switch {
 	case errors.Is(err, store.ErrTopicNotFound) || err == nil && t.Life != was.Life:
-		s.rt.log.Info("topic closed: it was deleted elsewhere", "topic", was.Name)
+		s.rt.Log.Info("topic closed: it was deleted elsewhere", "topic", was.Name)
 	case err == nil && replaced(was, &t):
-		s.rt.log.Error("topic closed: the store has forgotten a reshard, and shards that it does not have may have tasks",
+		s.rt.Log.Error("topic closed: the store has forgotten a reshard, and shards that it does not have may have tasks",
 			"topic", was.Name, "first", was.First, "shards", was.Shards)
 	default:
 		return
@@ -272,7 +273,7 @@ func (s *Topics) Subscriptions(ctx context.Context, name string) (int, error) {
 		return 0, nil
 	}
 	reply := make(chan int, 1)
-	s.rt.send(ref.(*Topic).pid, &countSubscriptions{reply: reply})
+	s.rt.Send(ref.(*Topic).pid, &countSubscriptions{reply: reply})
 	select {
 	case n := <-reply:
 		return n, nil
@@ -289,7 +290,7 @@ func (s *Topics) CloseLocked(ctx context.Context, name string) {
 	}
 	s.turns.remove(ref.(*Topic))
 	done := make(chan struct{})
-	s.rt.send(s.supervisor, &closeTopic{name: name, done: done})
+	s.rt.Send(s.supervisor, &closeTopic{name: name, done: done})
 	awaitAll(ctx, []chan struct{}{done})
 }
 
@@ -307,7 +308,7 @@ func (s *Topics) tick(m any, turn int) {
 	for _, ref := range s.turns.at(turn) {
 		for _, p := range *ref.layout.Load() {
 			if p.pid != nil && !p.dozing.Load() {
-				s.rt.send(p.pid, m)
+				s.rt.Send(p.pid, m)
 			}
 		}
 	}
@@ -347,7 +348,7 @@ func (s *Topics) seal(ctx context.Context, t *store.Topic) error {
 		for n := range span.Shards {
 			shard := store.Shard{Topic: t.Name, N: span.First + n}
 			wg.Go(func() {
-				_, err := s.rt.Resolve(ctx, func() error { return s.rt.store.Seal(ctx, shard.For(t.Life)) })
+				_, err := s.rt.Resolve(ctx, func() error { return s.rt.Store.Seal(ctx, shard.For(t.Life)) })
 				mu.Lock()
 				defer mu.Unlock()
 				errs = errors.Join(errs, err)
@@ -365,7 +366,7 @@ func (s *Topics) KeepLogs(ctx context.Context, shards []store.Shard, w store.Wat
 	var errs error
 	for _, shard := range shards {
 		wg.Go(func() {
-			_, err := s.rt.Resolve(ctx, func() error { return s.rt.store.Watch(ctx, shard, w) })
+			_, err := s.rt.Resolve(ctx, func() error { return s.rt.Store.Watch(ctx, shard, w) })
 			mu.Lock()
 			defer mu.Unlock()
 			errs = errors.Join(errs, err)

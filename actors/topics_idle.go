@@ -73,7 +73,7 @@ func (s *Topics) unused(ref *Topic) bool {
 
 // needed reports whether a shard has tasks and is this node's, or should be.
 func (s *Topics) needed(shard store.Shard, st *store.Stats) bool {
-	return st.Pending+st.Running+st.Done+st.Dead > 0 && (st.Owner == s.rt.name || s.rt.fleet.Owns(shard))
+	return st.Pending+st.Running+st.Done+st.Dead > 0 && (st.Owner == s.rt.Name || s.rt.Fleet.Owns(shard))
 }
 
 // closeIdle closes a topic unless it is in use after all.
@@ -91,7 +91,7 @@ func (s *Topics) closeIdle(ctx context.Context, ref *Topic) {
 	}
 	ref.closing.Store(true)
 	if s.unused(ref) && s.unattended(ctx, ref) && s.releaseClaims(ctx, ref) {
-		s.rt.log.Debug("topic closed: it is idle", "topic", name)
+		s.rt.Log.Debug("topic closed: it is idle", "topic", name)
 		s.closedIdle.Store(true)
 		s.CloseLocked(ctx, name)
 		return
@@ -106,7 +106,7 @@ func (s *Topics) closeIdle(ctx context.Context, ref *Topic) {
 // unattended reports whether nobody subscribes to a topic here, and nothing is in flight.
 func (s *Topics) unattended(ctx context.Context, ref *Topic) bool {
 	reply := make(chan bool, 1)
-	s.rt.send(ref.pid, &askIdle{reply: reply})
+	s.rt.Send(ref.pid, &askIdle{reply: reply})
 	select {
 	case idle := <-reply:
 		return idle
@@ -125,7 +125,7 @@ func (s *Topics) releaseClaims(ctx context.Context, ref *Topic) bool {
 		return false
 	}
 	for i := range stats {
-		if stats[i].Owner == s.rt.name || s.needed(shards[i], &stats[i]) {
+		if stats[i].Owner == s.rt.Name || s.needed(shards[i], &stats[i]) {
 			return false
 		}
 	}
@@ -138,7 +138,7 @@ func (r *Topic) release(waits []chan struct{}) []chan struct{} {
 	for _, pid := range r.shards() {
 		done := make(chan struct{})
 		waits = append(waits, done)
-		r.rt.send(pid, &releaseShard{done: done})
+		r.rt.Send(pid, &releaseShard{done: done})
 	}
 	return waits
 }
@@ -156,7 +156,8 @@ func (s *Topics) inUse(name string) (*Topic, bool) {
 // touch records that the topic is not idle.
 func (r *Topic) touch() { r.touched.Store(time.Now().UnixNano()) }
 
-func (m *askIdle) Fail(*problem.Error)            { offer(m.reply, false) }
+func (m *askIdle) Fail(*problem.Error) { offer(m.reply, false) }
+
 func (m *countSubscriptions) Fail(*problem.Error) { offer(m.reply, 0) }
 
 // offer answers on a channel with room for one answer, unless there is one.

@@ -13,7 +13,7 @@ import (
 // OpenActive opens the topics that have tasks in shards of this node; the others
 // open on first use.
 func (s *Topics) OpenActive(ctx context.Context) error {
-	topics, err := s.rt.store.ListTopics(ctx)
+	topics, err := s.rt.Store.ListTopics(ctx)
 	if err != nil {
 		return err
 	}
@@ -24,7 +24,7 @@ func (s *Topics) OpenActive(ctx context.Context) error {
 			continue
 		}
 		for _, shard := range place.Shards(&topics[i]) {
-			if s.rt.fleet.Owns(shard) {
+			if s.rt.Fleet.Owns(shard) {
 				ours, of = append(ours, shard), append(of, &topics[i])
 			}
 		}
@@ -55,7 +55,7 @@ func (s *Topics) Open(ctx context.Context, name string, create bool) (*Topic, *p
 	if ref, ok := s.inUse(name); ok { // whoever was before opened it, or did not close it
 		return ref, nil
 	}
-	t, err := s.rt.store.GetTopic(ctx, name)
+	t, err := s.rt.Store.GetTopic(ctx, name)
 	if errors.Is(err, store.ErrTopicNotFound) && create && !s.cfg.NoAutoCreate {
 		t, err = s.autoCreate(ctx, name)
 	}
@@ -71,7 +71,7 @@ func (s *Topics) Open(ctx context.Context, name string, create bool) (*Topic, *p
 func (s *Topics) autoCreate(ctx context.Context, name string) (store.Topic, error) {
 	created, err := s.Create(ctx, s.New(name))
 	if errors.Is(err, store.ErrTopicExists) {
-		return s.rt.store.GetTopic(ctx, name)
+		return s.rt.Store.GetTopic(ctx, name)
 	}
 	return created, err
 }
@@ -104,7 +104,7 @@ func (s *Topics) openLocked(ctx context.Context, t store.Topic) (*Topic, *proble
 		return nil, problem.FromStore(err)
 	}
 	reply := make(chan *Topic, 1)
-	s.rt.send(s.supervisor, &openTopic{topic: t, reply: reply})
+	s.rt.Send(s.supervisor, &openTopic{topic: t, reply: reply})
 	ref := <-reply
 	<-ref.ready // what is sent to a shard before that is lost
 	ref.touch()

@@ -5,6 +5,7 @@ import (
 
 	"github.com/ddq-io/ddq/actors/clock"
 	"github.com/ddq-io/ddq/actors/problem"
+	"github.com/ddq-io/ddq/actors/runtime"
 	"github.com/ddq-io/ddq/actors/subscription"
 )
 
@@ -14,7 +15,7 @@ import (
 // It outlives its stream until every shard has confirmed that nothing more is on
 // its way, and gives back what comes until then.
 type worker struct {
-	*runtime
+	*runtime.Runtime
 	topic   *Topic
 	sub     *subscription.Subscriber
 	out     subscription.Outbox
@@ -22,20 +23,20 @@ type worker struct {
 	waitFor map[int]bool // shards that have not confirmed yet
 }
 
-func newWorker(rt *runtime, topic *Topic, sub *subscription.Subscriber, out subscription.Outbox) *worker {
-	return &worker{runtime: rt, topic: topic, sub: sub, out: out}
+func newWorker(rt *runtime.Runtime, topic *Topic, sub *subscription.Subscriber, out subscription.Outbox) *worker {
+	return &worker{Runtime: rt, topic: topic, sub: sub, out: out}
 }
 
 // Receive handles one message; it never waits.
 func (w *worker) Receive(c actor.Context) {
 	switch m := c.Message().(type) {
 	case *actor.Started:
-		w.metrics.Subscriptions.Inc()
+		w.Metrics.Subscriptions.Inc()
 	case *actor.Stopped:
-		w.metrics.Subscriptions.Dec()
+		w.Metrics.Subscriptions.Dec()
 		w.sub.Budget.End()
 	case *actor.Restarting:
-		w.metrics.Subscriptions.Dec()
+		w.Metrics.Subscriptions.Dec()
 		w.restart()
 	case *deliver:
 		w.deliver(m)
@@ -58,7 +59,7 @@ func (w *worker) Receive(c actor.Context) {
 	}
 }
 
-func (m *forget) confirm() { m.rt.send(m.sub.Worker, &forgotten{m.shard}) }
+func (m *forget) confirm() { m.rt.Send(m.sub.Worker, &forgotten{m.shard}) }
 
 func (m *forget) Fail(*problem.Error) { m.confirm() }
 
@@ -78,7 +79,7 @@ func (w *worker) deliver(m *deliver) {
 		from := len(tokens)
 		tokens = subscription.AppendToken(tokens, m.shard, h.Token)
 		if !w.sub.Options.ByNode() { // else the node with the worker sees it
-			w.metrics.ObserveLateness(h.Task, now)
+			w.Metrics.ObserveLateness(h.Task, now)
 		}
 		deliveries[i] = subscription.Delivery{
 			Topic:      topic.Name,
@@ -137,7 +138,7 @@ func (r *Topic) dispatch(call *settleCall) {
 		valid = append(valid, i)
 	}
 	if rest := r.toShards(call, valid); len(rest) > 0 {
-		r.rt.pool.Run(func() { // the tokens may be of shards that this node does not know yet
+		r.rt.Pool.Run(func() { // the tokens may be of shards that this node does not know yet
 			r.lookAgain()
 			for _, i := range r.toShards(call, rest) {
 				call.results[i].Err = problem.BadToken()
@@ -161,7 +162,7 @@ func (r *Topic) toShards(call *settleCall, items []int) (rest []int) {
 	}
 	for n, items := range byShard {
 		if len(items) > 0 {
-			r.rt.send(shards[n].pid, &settleHolds{call: call, items: items})
+			r.rt.Send(shards[n].pid, &settleHolds{call: call, items: items})
 		}
 	}
 	return rest

@@ -3,13 +3,13 @@ package upkeep
 import (
 	"context"
 
-	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/runtime"
 	"github.com/ddq-io/ddq/store"
 )
 
 // watchWaiters looks after the calls that wait until ctx ends.
 func (s *Upkeep) watchWaiters(ctx context.Context) {
-	every(ctx, actors.WaitersEvery, func(ctx context.Context) {
+	every(ctx, runtime.WaitersEvery, func(ctx context.Context) {
 		if s.node.Waiters().Any() {
 			s.lookForWaiters(ctx)
 		}

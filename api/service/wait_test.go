@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/runtime"
 	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/api/service"
 	"github.com/ddq-io/ddq/api/service/servicetest"
@@ -204,11 +205,11 @@ func TestWaitLooksForItself(t *testing.T) {
 			}
 		}
 		for _, done := range waits {
-			if got := <-done; servicetest.Reason(got.err) != "TASK_GONE" || got.took > 3500*time.Millisecond+actors.WaitersEvery {
+			if got := <-done; servicetest.Reason(got.err) != "TASK_GONE" || got.took > 3500*time.Millisecond+runtime.WaitersEvery {
 				t.Errorf("%v after %v", got.err, got.took)
 			}
 		}
-		time.Sleep(actors.ToldFor + actors.WaitersEvery)
+		time.Sleep(runtime.ToldFor + runtime.WaitersEvery)
 		if n, m := a.Sys.Node().Waiters().Len(), b.Sys.Node().Waiters().Len(); n+m > 0 {
 			t.Errorf("%d and %d waiters are left", n, m)
 		}

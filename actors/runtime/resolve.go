@@ -1,4 +1,4 @@
-package actors
+package runtime
 
 import (
 	"context"
@@ -10,15 +10,15 @@ import (
 	"github.com/ddq-io/ddq/store"
 )
 
-// resolveFor is how long a store call with unknown outcome is repeated.
-const resolveFor = 3 * time.Second
+// ResolveFor is how long a store call with unknown outcome is repeated.
+const ResolveFor = 3 * time.Second
 
 // Resolve runs a store call, and repeats it while its outcome is unknown: every
 // mutating call of a store is safe to repeat with the same arguments. When the
 // outcome stays unknown the error says so, whatever the last try returned.
 // repeated tells that an answer was lost on the way: what the call did first is
 // not in the results.
-func (rt *runtime) Resolve(ctx context.Context, call func() error) (repeated bool, err error) {
+func (rt *Runtime) Resolve(ctx context.Context, call func() error) (repeated bool, err error) {
 	unknown := false
 	_, err = backoff.Retry(ctx, func() (struct{}, error) {
 		err := call()
@@ -32,7 +32,7 @@ func (rt *runtime) Resolve(ctx context.Context, call func() error) (repeated boo
 			return struct{}{}, backoff.Permanent(err)
 		}
 		return struct{}{}, nil
-	}, backoff.WithMaxElapsedTime(resolveFor), backoff.WithBackOff(newResolvePause(rt.random)))
+	}, backoff.WithMaxElapsedTime(ResolveFor), backoff.WithBackOff(newResolvePause(rt.Random)))
 	if unknown && (errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrSealed)) { // it was not sealed for the first try
 		err = errors.Join(store.ErrUnknown, err)
 	}

@@ -1,4 +1,4 @@
-package actors
+package runtime
 
 import (
 	"context"
@@ -12,13 +12,13 @@ const statsPage = 500
 
 // StatsOf asks for all numbers of shards. On some stores that is a walk over the tasks
 // that are due: what does without Ready and OldestMs asks for CountsOf.
-func (rt *runtime) StatsOf(ctx context.Context, shards []store.Shard) ([]store.Stats, error) {
-	return inPages(ctx, shards, rt.store.Stats)
+func (rt *Runtime) StatsOf(ctx context.Context, shards []store.Shard) ([]store.Stats, error) {
+	return inPages(ctx, shards, rt.Store.Stats)
 }
 
 // CountsOf asks for the numbers of shards that cost no walk over their tasks.
-func (rt *runtime) CountsOf(ctx context.Context, shards []store.Shard) ([]store.Stats, error) {
-	return inPages(ctx, shards, rt.store.Counts)
+func (rt *Runtime) CountsOf(ctx context.Context, shards []store.Shard) ([]store.Stats, error) {
+	return inPages(ctx, shards, rt.Store.Counts)
 }
 
 func inPages(ctx context.Context, shards []store.Shard, ask func(context.Context, []store.Shard) ([]store.Stats, error)) (all []store.Stats, err error) {

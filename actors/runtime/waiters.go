@@ -1,4 +1,4 @@
-package actors
+package runtime
 
 import (
 	"cmp"
@@ -47,7 +47,7 @@ type waiter struct {
 	Wake   chan struct{} // has a token when the task may be settled
 }
 
-func newWaiters() *Waiters { return &Waiters{byTask: make(map[taskKey]*awaited)} }
+func NewWaiters() *Waiters { return &Waiters{byTask: make(map[taskKey]*awaited)} }
 
 // at returns the entry of a task, made on first use. The caller holds mu.
 func (w *Waiters) at(key taskKey) *awaited {
@@ -91,8 +91,8 @@ func (w *Waiters) Remove(call *waiter) {
 	w.tidy(key, a)
 }
 
-// want records that another node waits for tasks.
-func (w *Waiters) want(topic string, ids []string, node string) {
+// Want records that another node waits for tasks.
+func (w *Waiters) Want(topic string, ids []string, node string) {
 	until := time.Now().Add(ToldFor)
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -168,24 +168,24 @@ func (c *waiter) poke() {
 
 // TellSettled tells who waits for tasks of a shard, here and at other nodes, that they
 // may be settled.
-func (rt *runtime) TellSettled(at store.Shard, ids ...string) {
-	if !rt.waiters.Any() {
+func (rt *Runtime) TellSettled(at store.Shard, ids ...string) {
+	if !rt.Waiters.Any() {
 		return
 	}
 	byNode := make(map[string][]string)
 	for _, id := range ids {
-		for _, node := range rt.waiters.settled(at.Topic, id) {
+		for _, node := range rt.Waiters.settled(at.Topic, id) {
 			byNode[node] = append(byNode[node], id)
 		}
 	}
 	for node, ids := range ordered.All(byNode, cmp.Compare) {
-		rt.fleet.Notify(node, fleet.Notice{Settled: []fleet.SettledNotice{{Shard: at, IDs: ids}}})
+		rt.Fleet.Notify(node, fleet.Notice{Settled: []fleet.SettledNotice{{Shard: at, IDs: ids}}})
 	}
 }
 
 // TellWaiting asks the owner of a shard to tell when tasks are settled.
-func (rt *runtime) TellWaiting(at store.Shard, ids []string, first bool) {
-	rt.fleet.NotifyOwner(at, fleet.Notice{Waiting: []fleet.WaitingNotice{{Shard: at, IDs: ids, Node: rt.name, First: first}}})
+func (rt *Runtime) TellWaiting(at store.Shard, ids []string, first bool) {
+	rt.Fleet.NotifyOwner(at, fleet.Notice{Waiting: []fleet.WaitingNotice{{Shard: at, IDs: ids, Node: rt.Name, First: first}}})
 }
 
 // Len is how many tasks are waited for.

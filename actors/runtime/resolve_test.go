@@ -1,4 +1,4 @@
-package actors
+package runtime
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 func TestUnknownOutcomeStaysUnknown(t *testing.T) {
 	for _, later := range []error{store.ErrUnavailable, store.ErrSealed} {
 		synctest.Test(t, func(t *testing.T) {
-			rt := &runtime{random: func() float64 { return 0.5 }}
+			rt := &Runtime{Random: func() float64 { return 0.5 }}
 			tries := 0
 			repeated, err := rt.Resolve(context.Background(), func() error {
 				if tries++; tries == 1 {

@@ -1,0 +1,86 @@
+package runtime
+
+import (
+	"context"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/ddq-io/ddq/actors/clock"
+	"github.com/ddq-io/ddq/actors/engine"
+	"github.com/ddq-io/ddq/actors/fleet"
+	"github.com/ddq-io/ddq/actors/lease"
+	"github.com/ddq-io/ddq/actors/metrics"
+	"github.com/ddq-io/ddq/actors/problem"
+	"github.com/ddq-io/ddq/actors/subscription"
+	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/timer"
+)
+
+// NewShardClock returns the clock that the due times of a shard are on: the node's
+// where the store has one clock, else one that learns from calls about this shard.
+func (rt *Runtime) NewShardClock() *clock.Clock {
+	if rt.ManyClocks {
+		return rt.Clock.Other()
+	}
+	return rt.Clock
+}
+
+// Runtime is what the actors of a node share. All of it is safe for concurrent use.
+type Runtime struct {
+	Name    string // of the node
+	Store   store.Store
+	Clock   *clock.Clock // of the machine that has the topics
+	Wheel   *timer.Wheel
+	Keeper  *lease.Keeper
+	Fleet   *fleet.Membership
+	Waiters *Waiters
+	Metrics *metrics.Metrics
+	Log     *slog.Logger
+	Root    *actor.RootContext
+	Nurse   *engine.RestartStrategy
+	Pool    *engine.Pool
+	Bodies  *subscription.NodeBudget
+	Random  func() float64 // in [0, 1)
+	LastSub atomic.Int64   // id of the last subscription: no two of the process have the same
+
+	Running  atomic.Bool
+	Stopping atomic.Bool // also once it has stopped
+
+	ManyClocks bool // shards may be on machines whose clocks differ
+
+	Used atomic.Int64 // when a topic was last used, in Unix nanoseconds
+
+	// Refresh reads an open topic's configuration again.
+	Refresh func(ctx context.Context, topic string) error
+}
+
+// Use records that a topic is in use now, which was active before.
+func (rt *Runtime) Use(active *atomic.Int64) {
+	now := time.Now().UnixNano()
+	active.Store(now)
+	rt.Used.Store(now)
+}
+
+func (rt *Runtime) Send(to *actor.PID, m any) { rt.Root.Send(to, m) }
+
+// Props makes one actor, which is restarted with backoff for ever.
+func (rt *Runtime) Props(producer actor.Producer) *actor.Props {
+	return engine.Props(producer, rt.Pool, rt.Nurse, FailLate)
+}
+
+// Serving returns the error for new work on a node that takes none.
+func (rt *Runtime) Serving() *problem.Error {
+	switch {
+	case rt.Stopping.Load():
+		return problem.Draining()
+	case !rt.Running.Load():
+		return &problem.Error{Kind: problem.Unavailable, Reason: "STARTING", Message: "the node is not running", RetryAfter: problem.RetrySoon}
+	}
+	return nil
+}
+
+// Latest is a moment that the store's clock has not passed.
+func (rt *Runtime) Latest() store.Millis { return clock.CeilMillis(rt.Clock.Latest()) }
