@@ -7,6 +7,7 @@ import (
 
 	"github.com/ddq-io/ddq/actors/clock"
 	"github.com/ddq-io/ddq/actors/runtime"
+	"github.com/ddq-io/ddq/actors/shard"
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/store/place"
 )
@@ -40,7 +41,7 @@ func (s *Clocks) Many() bool { return s.rt.ManyClocks }
 
 // ClockOf returns the clock that the due times of a shard are on.
 func (r *Topic) clockOf(n int) *clock.Clock {
-	if c := r.layout.Load().at(n).clock; c != nil {
+	if c := r.layout.Load().at(n).Clock; c != nil {
 		return c
 	}
 	return r.rt.Clock
@@ -53,10 +54,10 @@ func (r *Topic) Latest() time.Time {
 		return latest
 	}
 	for _, p := range *r.layout.Load() {
-		if p.clock == nil {
+		if p.Clock == nil {
 			continue
 		}
-		if t := p.clock.Latest(); t.After(latest) {
+		if t := p.Clock.Latest(); t.After(latest) {
 			latest = t
 		}
 	}
@@ -73,7 +74,7 @@ func (s *Clocks) Of(shard store.Shard) *clock.Clock {
 	if !open {
 		return nil
 	}
-	return ref.layout.Load().at(shard.N).clock
+	return ref.layout.Load().at(shard.N).Clock
 }
 
 // learn has the store tell of the clocks of a topic's shards before any due time is
@@ -114,7 +115,7 @@ func (s *Clocks) LookForJumps(context.Context) {
 func (s *Clocks) react() {
 	if s.rt.Running.Load() {
 		s.rt.Wheel.Reset()
-		s.topics.broadcast(&clockJumped{})
+		s.topics.broadcast(&shard.ClockJumped{})
 	}
 }
 
@@ -126,8 +127,8 @@ func (s *Clocks) Spread() time.Duration {
 	low, high := s.rt.Clock.Bounds()
 	s.topics.Each(func(ref *Topic) {
 		for _, p := range *ref.layout.Load() {
-			if p.clock != nil {
-				l, h := p.clock.Bounds()
+			if p.Clock != nil {
+				l, h := p.Clock.Bounds()
 				low, high = max(low, l), min(high, h)
 			}
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/ddq-io/ddq/actors"
 	"github.com/ddq-io/ddq/actors/problem"
+	"github.com/ddq-io/ddq/actors/shard"
 	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/api/service"
 	"github.com/ddq-io/ddq/api/service/servicetest"
@@ -42,9 +43,9 @@ func TestCallsThatMeetTheEndOfATopicAreAnswered(t *testing.T) {
 		added := func() <-chan *problem.Error {
 			out, answered := new(outcome), make(chan *problem.Error, 1)
 			config := ref.Config()
-			m := &actors.AddBatch{Topic: config, Shards: make([][]actors.Addition, config.End())}
+			m := &actors.AddBatch{Topic: config, Shards: make([][]shard.Addition, config.End())}
 			task := servicetest.After("mail", "b", time.Hour)
-			m.Shards[0] = []actors.Addition{{Task: &task.Task, To: out, Call: actors.NewCountdown(1, func() { answered <- out.err })}}
+			m.Shards[0] = []shard.Addition{{Task: &task.Task, To: out, Call: shard.NewCountdown(1, func() { answered <- out.err })}}
 			ref.Add(m)
 			return answered
 		}

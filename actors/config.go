@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"time"
 
+	"github.com/ddq-io/ddq/actors/shard"
 	"github.com/ddq-io/ddq/store"
 )
 
@@ -88,8 +89,8 @@ func (c Config) WithDefaults() Config {
 }
 
 // shards is what of it concerns shards.
-func (c *Config) shards() shardConfig {
-	return shardConfig{Horizon: c.Horizon, WheelBudget: c.WheelBudget, ReadyBudget: c.ReadyBudget, WatchdogInterval: c.WatchdogInterval}
+func (c *Config) shards() shard.Config {
+	return shard.Config{Horizon: c.Horizon, WheelBudget: c.WheelBudget, ReadyBudget: c.ReadyBudget, WatchdogInterval: c.WatchdogInterval}
 }
 
 func topicDefaults(t store.Topic, l Limits) store.Topic {

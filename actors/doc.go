@@ -1,7 +1,7 @@
-// Package actors is the shell of the runtime of a node: the actors, their messages and
-// their store calls. They have no rules of their own: which task a worker gets is decided
-// in dispatch, what the owner of a shard knows is kept in agenda. Use cases are in
-// api/service, chores in upkeep.
+// Package actors is the shell of the runtime of a node: the supervisor, the topics, their
+// links to other nodes and their workers. The shards are a package below, shard. They have
+// no rules of their own: which task a worker gets is decided in dispatch, what the owner of a
+// shard knows is kept in agenda. Use cases are in api/service, chores in upkeep.
 //
 //	Node ── supervisor ── topic (per topic in use)      dispatch, calls about limits
 //	                       ├── shard (per shard)        agenda, store calls, timer queues

@@ -5,6 +5,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
+	"github.com/ddq-io/ddq/actors/shard"
 	"github.com/ddq-io/ddq/actors/subscription"
 )
 
@@ -14,7 +15,7 @@ import (
 type TopicPeek struct{ t *topicActor }
 
 // ShardPeek is a shard's.
-type ShardPeek = *shard
+type ShardPeek = *shard.Actor
 
 func PeekTopic(a actor.Actor) (TopicPeek, bool) {
 	t, ok := a.(*topicActor)
@@ -22,7 +23,7 @@ func PeekTopic(a actor.Actor) (TopicPeek, bool) {
 }
 
 func PeekShard(a actor.Actor) (ShardPeek, bool) {
-	s, ok := a.(*shard)
+	s, ok := a.(*shard.Actor)
 	return s, ok
 }
 
@@ -77,7 +78,7 @@ func (p TopicPeek) Linked(sub int64) (n int) {
 // MayPanic reports whether an actor is one that is restarted.
 func MayPanic(a actor.Actor) bool {
 	switch a.(type) {
-	case *topicActor, *shard, *worker:
+	case *topicActor, *shard.Actor, *worker:
 		return true
 	}
 	return false
@@ -88,7 +89,7 @@ func MayPanic(a actor.Actor) bool {
 // Assigns reports whether a message gives tasks to a subscription.
 func Assigns(message any) bool {
 	switch message.(type) {
-	case *holdTasks, *heldElsewhere, *addTasks:
+	case *shard.HoldTasks, *shard.HeldElsewhere, *shard.AddTasks:
 		return true
 	}
 	return false

@@ -11,6 +11,7 @@ import (
 	"github.com/ddq-io/ddq/actors/engine"
 	"github.com/ddq-io/ddq/actors/fleet"
 	"github.com/ddq-io/ddq/actors/runtime"
+	"github.com/ddq-io/ddq/actors/shard"
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/timer"
 )
@@ -105,9 +106,9 @@ func (s SimNode) FollowView() {
 	s.topics.broadcast(&viewChanged{})
 }
 
-func (s SimNode) LoadNow() { s.tickAll(&loadTick{}) }
+func (s SimNode) LoadNow() { s.tickAll(&shard.LoadTick{}) }
 
-func (s SimNode) WatchNow() { s.tickAll(&watchTick{}) }
+func (s SimNode) WatchNow() { s.tickAll(&shard.WatchTick{}) }
 
 func (s SimNode) tickAll(m any) {
 	for turn := range Beats {

@@ -1,7 +1,6 @@
 package actors
 
 import (
-	"context"
 	"log/slog"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -10,6 +9,7 @@ import (
 	"github.com/ddq-io/ddq/actors/lease"
 	"github.com/ddq-io/ddq/actors/metrics"
 	"github.com/ddq-io/ddq/actors/runtime"
+	"github.com/ddq-io/ddq/actors/shard"
 	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/store"
 )
@@ -19,9 +19,9 @@ import (
 type (
 	BodySize      = subscription.BodySize
 	ViewChanged   = viewChanged
-	SeqSeen       = seqSeen
-	ShardOwned    = shardOwned
-	DescribeShard = describeShard
+	SeqSeen       = shard.SeqSeen
+	ShardOwned    = shard.Owned
+	DescribeShard = shard.DescribeShard
 )
 
 const (
@@ -35,7 +35,7 @@ const (
 
 var (
 	DecodeToken = subscription.DecodeToken
-	Sleep       = sleep
+	Sleep       = shard.Sleep
 )
 
 // Unsent is how many bytes of bodies the node has held and not sent.
@@ -48,14 +48,14 @@ func (s *Node) Session() store.Session { return s.rt.Keeper.Session() }
 func (s *Node) Broadcast(m any) { s.topics.broadcast(m) }
 
 // ShowSeq shows a shard how far the store is.
-func (s *Node) ShowSeq(at store.Shard, seq int64) { s.toShard(at, &seqSeen{seq: seq}) }
+func (s *Node) ShowSeq(at store.Shard, seq int64) { s.toShard(at, &shard.SeqSeen{Seq: seq}) }
 
 // PanicShard has the actor of a shard panic: nobody may send on a closed channel.
 func (s *Node) PanicShard(topic string, n int) {
 	ref, _ := s.Topics().Opened(topic)
 	closed := make(chan fleet.OwnedShard)
 	close(closed)
-	ref.tell(n, &describeShard{reply: closed})
+	ref.tell(n, &shard.DescribeShard{Reply: closed})
 }
 
 // StopShard has the actor of a shard stop.
@@ -67,11 +67,11 @@ func (s *Node) StopShard(topic string, n int) {
 // PanicTopic has the actor of a topic panic: it has no such shard.
 func (s *Node) PanicTopic(topic string) {
 	ref, _ := s.Topics().Opened(topic)
-	s.rt.Send(ref.pid, &shardOwned{shard: -1})
+	s.rt.Send(ref.pid, &shard.Owned{Shard: -1})
 }
 
 // SetMeanBody has the topic believe in a size of bodies.
-func (r *Topic) SetMeanBody(bytes int64) { r.shared.bodies.Mean.Store(bytes) }
+func (r *Topic) SetMeanBody(bytes int64) { r.shared.Bodies.Mean.Store(bytes) }
 
 // Rival is another process of a node's name, as far as the store sees it.
 type Rival struct{ *lease.Keeper }
@@ -79,12 +79,6 @@ type Rival struct{ *lease.Keeper }
 func NewRival(st store.Store, log *slog.Logger, session store.Session) Rival {
 	return Rival{lease.New(st, log, session)}
 }
-
-func (r Rival) Open(ctx context.Context) error { return r.Open(ctx) }
-
-func (r Rival) Start() { r.Start() }
-
-func (r Rival) Close() { r.Close() }
 
 // EndTopic has a topic's actor stop while calls may still have it, as an instant of its
 // deletion does.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/ddq-io/ddq/actors/lease"
-	"github.com/ddq-io/ddq/actors/metrics"
 )
 
 // failingStore is a store that can fail for good, so that only opening it anew helps.
@@ -18,8 +17,8 @@ type failingStore interface {
 // keeps, an actor that panics without end, for as long as it does. A store that is merely
 // away is not among them: the node goes on when it is back.
 func (s *Node) Failed() error {
-	if st, ok := s.rt.Store.(metrics.ObservedStore).Store.(failingStore); ok {
-		if err := st.Failed(); err != nil {
+	if s.failing != nil {
+		if err := s.failing.Failed(); err != nil {
 			return err
 		}
 	}

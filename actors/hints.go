@@ -4,16 +4,17 @@ import (
 	"context"
 
 	"github.com/ddq-io/ddq/actors/fleet"
+	"github.com/ddq-io/ddq/actors/shard"
 	"github.com/ddq-io/ddq/store"
 )
 
 // Notified passes on what another node says. It does not wait.
 func (s *Node) Notified(n fleet.Notice) {
 	for _, p := range n.Pending {
-		s.toShard(p.Shard, &pendingElsewhere{seq: p.Seq, tasks: p.Tasks})
+		s.toShard(p.Shard, &shard.PendingElsewhere{Seq: p.Seq, Tasks: p.Tasks})
 	}
 	for _, e := range n.Ended {
-		s.toShard(e.Shard, &endedElsewhere{holds: e.Holds})
+		s.toShard(e.Shard, &shard.EndedElsewhere{Holds: e.Holds})
 	}
 	for _, f := range n.Freed {
 		if ref, open := s.topics.Opened(f.Topic); open {
@@ -21,16 +22,16 @@ func (s *Node) Notified(n fleet.Notice) {
 		}
 	}
 	for _, w := range n.Waiting {
-		s.toShard(w.Shard, &waitedElsewhere{ids: w.IDs, node: w.Node, first: w.First})
+		s.toShard(w.Shard, &shard.WaitedElsewhere{Ids: w.IDs, Node: w.Node, First: w.First})
 	}
 	for _, t := range n.Settled {
 		s.rt.TellSettled(t.Shard, t.IDs...)
 	}
 	for _, c := range n.Cancels {
-		s.toShard(c.Shard, &cancelHolds{holds: c.Holds})
+		s.toShard(c.Shard, &shard.CancelHolds{Holds: c.Holds})
 	}
 	for _, r := range n.Released {
-		s.toShard(r, &placed{wanted: s.rt.Fleet.Owns(r), told: true})
+		s.toShard(r, &shard.Placed{Wanted: s.rt.Fleet.Owns(r), Told: true})
 	}
 }
 
@@ -45,7 +46,7 @@ func (s *Node) toShard(at store.Shard, m any) {
 		return
 	}
 	if ref, ok := s.topics.inUse(at.Topic); ok {
-		s.rt.Use(&ref.shared.active)
+		s.rt.Use(&ref.shared.Active)
 		if pid := ref.shard(at.N); pid != nil {
 			s.rt.Send(pid, m)
 			return
@@ -58,7 +59,7 @@ func (s *Node) toShard(at store.Shard, m any) {
 		}
 		return
 	}
-	_, told := m.(*placed)
+	_, told := m.(*shard.Placed)
 	s.openFor(at, told)
 }
 
@@ -69,11 +70,11 @@ func (s *Node) openFor(at store.Shard, told bool) {
 		return
 	}
 	s.rt.Pool.Run(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), storeRetry)
+		ctx, cancel := context.WithTimeout(context.Background(), shard.StoreRetry)
 		defer cancel()
 		ref, err := s.topics.Open(ctx, at.Topic, false) // what is not opened now is found by discover
 		if told && err == nil {
-			ref.tell(at.N, &placed{wanted: s.rt.Fleet.Owns(at), told: true})
+			ref.tell(at.N, &shard.Placed{Wanted: s.rt.Fleet.Owns(at), Told: true})
 		}
 	})
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ddq-io/ddq/actors/fleet"
 	"github.com/ddq-io/ddq/actors/runtime"
+	"github.com/ddq-io/ddq/actors/shard"
 	"github.com/ddq-io/ddq/actors/subscription"
 )
 
@@ -49,7 +50,7 @@ func (l *link) Deliver(tasks []subscription.Delivery) {
 		bytes += subscription.BodyBytes(d.Task)
 	}
 	l.sub.Budget.Charge(bytes)
-	l.topic.shared.bodies.Learn(int64(len(tasks)), bytes)
+	l.topic.shared.Bodies.Learn(int64(len(tasks)), bytes)
 	if later := l.deliver(tasks); len(later) > 0 {
 		l.rt.Pool.Run(func() { // the other node knows of shards that this one does not
 			l.topic.lookAgain()
@@ -59,7 +60,7 @@ func (l *link) Deliver(tasks []subscription.Delivery) {
 				l.rt.Log.Error("task of an unknown shard dropped", "topic", d.Topic, "task", d.Task.ID, "node", l.node)
 			} // its hold runs out
 			if len(dropped) > 0 {
-				l.rt.Send(l.pid, &refunded{sub: l.sub.ID, n: len(dropped)})
+				l.rt.Send(l.pid, &shard.Refunded{Sub: l.sub.ID, N: len(dropped)})
 			}
 		})
 	}
@@ -80,7 +81,7 @@ func (l *link) deliver(tasks []subscription.Delivery) (rest []subscription.Deliv
 	}
 	for n, ds := range byShard {
 		if len(ds) > 0 {
-			l.rt.Send(shards[n].pid, &heldElsewhere{sub: l.sub, tasks: ds})
+			l.rt.Send(shards[n].pid, &shard.HeldElsewhere{Sub: l.sub, Tasks: ds})
 		}
 	}
 	return rest
@@ -90,7 +91,7 @@ func (l *link) deliver(tasks []subscription.Delivery) (rest []subscription.Deliv
 func (l *link) Cancel(asks []subscription.CancelAsk) {
 	for _, a := range asks {
 		if n, token, ok := subscription.DecodeToken(a.Token); ok {
-			l.topic.tell(n, &cancelHolds{holds: []fleet.EndedHold{{ID: a.ID, Token: token}}})
+			l.topic.tell(n, &shard.CancelHolds{Holds: []fleet.EndedHold{{ID: a.ID, Token: token}}})
 		}
 	}
 }

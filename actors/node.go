@@ -17,6 +17,7 @@ import (
 	"github.com/ddq-io/ddq/actors/metrics"
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/actors/runtime"
+	"github.com/ddq-io/ddq/actors/shard"
 	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/timer"
@@ -32,7 +33,8 @@ type Node struct {
 	clocks   *Clocks
 	started  time.Time
 	engine   *actor.ActorSystem
-	stoppers []func() // see BeforeStop
+	stoppers []func()     // see BeforeStop
+	failing  failingStore // nil: the store cannot fail for good
 }
 
 // New makes a node on a store. The store stays the caller's to close, after
@@ -47,7 +49,8 @@ func New(cfg Config, st store.Store, log *slog.Logger, reg prometheus.Registerer
 	s := &Node{rt: rt, cfg: cfg, topics: &Topics{rt: rt}, clocks: &Clocks{rt: rt}}
 	s.topics.cfg, s.topics.clocks, s.clocks.topics = &s.cfg, s.clocks, s.topics
 	rt.Clock = clock.New(s.clocks.onJump)
-	rt.Store = metrics.ObservedStore{Store: st, Metrics: m, ClockOf: s.clocks.Of}
+	rt.Store = metrics.Observe(st, m, s.clocks.Of)
+	s.failing, _ = st.(failingStore)
 	rt.Bodies = &subscription.NodeBudget{Most: int64(cfg.UnsentBytes), Gauge: m.Unsent}
 	rt.Fleet = fleet.NewMembership(cfg.Node)
 	rt.Refresh = s.topics.Refresh
@@ -55,10 +58,10 @@ func New(cfg Config, st store.Store, log *slog.Logger, reg prometheus.Registerer
 	rt.Keeper = lease.New(rt.Store, log, store.Session{
 		Node: cfg.Node, Start: store.NewToken(), TTL: cfg.LeaseTTL, Addr: cfg.Addr,
 	})
-	rt.Keeper.OnLost = func() { s.topics.broadcast(&leaseLost{}) }
+	rt.Keeper.OnLost = func() { s.topics.broadcast(&shard.LeaseLost{}) }
 	rt.Keeper.OnBack = func() {
 		s.setAbsent(false)
-		s.topics.broadcast(&leaseBack{})
+		s.topics.broadcast(&shard.LeaseBack{})
 	}
 	rt.Keeper.OnAbsent = func() { s.setAbsent(true) }
 	return s
@@ -227,7 +230,7 @@ func (s *Node) DescribePeer(ctx context.Context) (fleet.PeerStatus, error) {
 		for _, pid := range ref.shards() {
 			reply := make(chan fleet.OwnedShard, 1)
 			asked = append(asked, reply)
-			s.rt.Send(pid, &describeShard{reply: reply})
+			s.rt.Send(pid, &shard.DescribeShard{Reply: reply})
 		}
 	})
 	for _, reply := range asked {
@@ -262,7 +265,7 @@ func (s *Node) ReleasePeerShard(ctx context.Context, at store.Shard) error {
 	if ref.shard(at.N) == nil {
 		return ErrNoShard(at)
 	}
-	ref.tell(at.N, &handShard{})
+	ref.tell(at.N, &shard.HandShard{})
 	return nil
 }
 

@@ -5,11 +5,8 @@ import (
 	"time"
 
 	"github.com/ddq-io/ddq/actors/problem"
+	"github.com/ddq-io/ddq/actors/shard"
 )
-
-// MaxHorizon is the greatest horizon of any node. Nodes tell each other of tasks
-// that are due within it, whatever their own is.
-const MaxHorizon = time.Minute
 
 // What settings of a node may be.
 const (
@@ -44,7 +41,7 @@ func (c Config) Check(receive int) error {
 func (c *Config) bounds(receive int) []problem.Bound {
 	l := &c.Limits
 	return []problem.Bound{
-		problem.Span("", "horizon", c.Horizon, minHorizon, MaxHorizon),
+		problem.Span("", "horizon", c.Horizon, minHorizon, shard.MaxHorizon),
 		problem.Span("", "load-every", c.LoadEvery, minLoad, c.Horizon-time.Millisecond),
 		problem.Span("", "watchdog-interval", c.WatchdogInterval, minWatchdog, maxWatchdog),
 		problem.Span("", "lease-ttl", c.LeaseTTL, minLease, maxLease),

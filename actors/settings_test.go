@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ddq-io/ddq/actors/shard"
 	"github.com/ddq-io/ddq/store"
 )
 
@@ -42,7 +43,7 @@ func TestSettingsThatCannotWork(t *testing.T) {
 func TestSettingsThatWork(t *testing.T) {
 	for _, cfg := range []Config{
 		{},
-		{Horizon: MaxHorizon, LoadEvery: MaxHorizon - time.Millisecond},
+		{Horizon: shard.MaxHorizon, LoadEvery: shard.MaxHorizon - time.Millisecond},
 		{Horizon: time.Second, WatchdogInterval: 100 * time.Millisecond, LeaseTTL: 20 * time.Second},
 		{Topic: store.Topic{Shards: 256, MaxRetries: -1, MaxPayload: 4 << 20}},
 		{Topic: store.Topic{Shards: 70}, Limits: Limits{Shards: 70, Delay: time.Hour}},

@@ -67,7 +67,7 @@ func (s *Topics) RefreshSealed(ctx context.Context, name string) error {
 	if !open {
 		return nil
 	}
-	was := ref.(*Topic).shared.config.Load()
+	was := ref.(*Topic).shared.Current.Load()
 	lives, err := s.lives(ctx, was)
 	if err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/ddq-io/ddq/actors/runtime"
+	"github.com/ddq-io/ddq/actors/shard"
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/store/place"
 )
@@ -18,7 +19,7 @@ type layout []layoutSlot
 // layoutSlot is one shard. A number out of use has no actor.
 type layoutSlot struct {
 	pid *actor.PID
-	shardSlot
+	shard.Slot
 }
 
 // layoutOf names the shards that a topic has now; those that last has too stay.
@@ -26,7 +27,7 @@ func layoutOf(rt *runtime.Runtime, topic *actor.PID, t *store.Topic, last layout
 	l := make(layout, t.End())
 	for _, s := range place.Shards(t) {
 		if l[s.N] = last.at(s.N); l[s.N].pid == nil {
-			l[s.N] = layoutSlot{actor.NewPID(topic.Address, topic.Id+"/"+shardName(s.N)), shardSlot{dozing: new(atomic.Bool), clock: rt.NewShardClock()}}
+			l[s.N] = layoutSlot{actor.NewPID(topic.Address, topic.Id+"/"+shardName(s.N)), shard.Slot{Dozing: new(atomic.Bool), Clock: rt.NewShardClock()}}
 		}
 	}
 	return l

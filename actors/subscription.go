@@ -7,6 +7,7 @@ import (
 	"github.com/ddq-io/ddq/actors/fleet"
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/actors/runtime"
+	"github.com/ddq-io/ddq/actors/shard"
 	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/store"
 )
@@ -60,27 +61,27 @@ func (h *Subscription) End(undelivered []subscription.Delivery) {
 
 // Settle settles holds of the topic; done is told the outcomes, from any goroutine.
 func (r *Topic) Settle(settlements []subscription.Settlement, done func([]subscription.Settled)) {
-	r.dispatch(newSettleCall(settlements, done))
+	r.dispatch(shard.NewSettleCall(settlements, done))
 }
 
 // Pending tells a shard that one store call made tasks pending, or moved them. It is a hint.
 func (r *Topic) Pending(n int, seq int64, tasks ...store.Entry) {
-	r.tell(n, &pendingChanged{tasks: tasks, seq: seq})
+	r.tell(n, &shard.PendingChanged{Tasks: tasks, Seq: seq})
 }
 
 // Deleted tells a shard that tasks were deleted. It is a hint.
-func (r *Topic) Deleted(n int, ids ...string) { r.tell(n, &pendingGone{ids: ids}) }
+func (r *Topic) Deleted(n int, ids ...string) { r.tell(n, &shard.PendingGone{Ids: ids}) }
 
 // Cancelled tells who has the workers of held tasks, here or at the owner, that their
 // cancellation was asked for. It is a hint.
 func (r *Topic) Cancelled(at store.Shard, holds ...fleet.EndedHold) {
-	r.tell(at.N, &cancelHolds{holds: holds})
+	r.tell(at.N, &shard.CancelHolds{Holds: holds})
 	r.rt.Fleet.NotifyOwner(at, fleet.Notice{Cancels: []fleet.CancelNotice{{Shard: at, Holds: holds}}})
 }
 
 // Add sends tasks to their shards.
 func (r *Topic) Add(batch *AddBatch) {
-	r.rt.Use(&r.shared.active)
+	r.rt.Use(&r.shared.Active)
 	r.rt.Send(r.pid, batch)
 }
 
@@ -100,11 +101,11 @@ func (m *settleFrame) Fail(err *problem.Error) {
 }
 
 // Wanted tells a shard that it is for this node to own. It is a hint.
-func (r *Topic) Wanted(n int) { r.tell(n, &placed{wanted: true}) }
+func (r *Topic) Wanted(n int) { r.tell(n, &shard.Placed{Wanted: true}) }
 
 // Seen shows a shard what the store says of it.
 func (r *Topic) Seen(n int, st *store.Stats) {
-	r.tell(n, &seqSeen{seq: st.Seq, empty: st.Pending+st.Running == 0})
+	r.tell(n, &shard.SeqSeen{Seq: st.Seq, Empty: st.Pending+st.Running == 0})
 }
 
 // Assigned is how many tasks were found for the subscription and are not sent yet.

@@ -8,13 +8,14 @@ import (
 
 	"github.com/ddq-io/ddq/actors/ordered"
 	"github.com/ddq-io/ddq/actors/runtime"
+	"github.com/ddq-io/ddq/actors/shard"
 	"github.com/ddq-io/ddq/store"
 )
 
 // supervisor is the root actor: the parent of the topics.
 type supervisor struct {
 	*runtime.Runtime
-	shards shardConfig
+	shards shard.Config
 	topics map[string]*Topic
 	opened int // so that a topic that is opened anew has names of its own
 }
@@ -38,9 +39,9 @@ func (s *supervisor) open(c actor.Context, topic store.Topic) *Topic {
 		return ref
 	}
 	ref := &Topic{rt: s.Runtime, ready: make(chan struct{}), turn: s.opened % Beats}
-	ref.shared.settings = s.shards
-	ref.shared.reachable = func(n int) bool { return ref.opened.Load() && ref.shard(n) != nil }
-	ref.shared.config.Store(&topic)
+	ref.shared.Settings = s.shards
+	ref.shared.Reachable = func(n int) bool { return ref.opened.Load() && ref.shard(n) != nil }
+	ref.shared.Current.Store(&topic)
 	s.opened++
 	name := fmt.Sprintf("%s-%d", topic.Name, s.opened)
 	ref.pid = actor.NewPID(c.Self().Address, c.Self().Id+"/"+name)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ddq-io/ddq/actors/metrics"
 	"github.com/ddq-io/ddq/actors/runtime"
+	"github.com/ddq-io/ddq/actors/shard"
 )
 
 // topicActor runs one topic on this node. It is the parent of the topic's shards and
@@ -55,7 +56,7 @@ func (t *topicActor) Receive(c actor.Context) {
 	case *actor.Stopped:
 		t.Metrics.Forget(t.topic.Name)
 		return
-	case *configured:
+	case *shard.Configured:
 		t.configure(m)
 	case *reshaped:
 		t.reshape(c, m)
@@ -63,13 +64,13 @@ func (t *topicActor) Receive(c actor.Context) {
 		t.shards.place()
 		t.links.openAll()
 		t.subs.nodesChanged()
-	case *clockJumped:
+	case *shard.ClockJumped:
 		t.shards.broadcast(m)
 		t.limits.clockSet()
-	case *leaseLost:
+	case *shard.LeaseLost:
 		t.shards.broadcast(m)
 		t.links.closeAll()
-	case *leaseBack:
+	case *shard.LeaseBack:
 		t.shards.broadcast(m)
 		t.links.openAll()
 	default:
@@ -113,11 +114,11 @@ func (t *topicActor) abandon() {
 	t.limits.calls.Close()
 }
 
-func (t *topicActor) configure(m *configured) {
-	t.topic = &m.topic
+func (t *topicActor) configure(m *shard.Configured) {
+	t.topic = &m.Topic
 	t.life.rampUp()
 	t.limit()
-	t.core.Pause(t.Clock.Now(), m.topic.DeliveryPaused || t.draining != nil)
+	t.core.Pause(t.Clock.Now(), m.Topic.DeliveryPaused || t.draining != nil)
 	t.carryOut() // before the shards have the configuration
 	t.shards.broadcast(m)
 }
@@ -135,7 +136,7 @@ func (t *topicActor) limit() {
 // come back yet: the topic stays as it is until the configuration is looked at again.
 func (t *topicActor) reshape(c spawner, m *reshaped) {
 	defer close(m.done)
-	if m.topic == *t.ref.shared.config.Load() {
+	if m.topic == *t.ref.shared.Current.Load() {
 		return
 	}
 	last := *t.ref.layout.Load()
@@ -147,7 +148,7 @@ func (t *topicActor) reshape(c spawner, m *reshaped) {
 		}
 	}
 	for _, n := range fresh {
-		t.shards.spawn(c, n, next[n].shardSlot)
+		t.shards.spawn(c, n, next[n].Slot)
 	}
 	for _, n := range gone {
 		t.core.Drop(t.Clock.Now(), n)
@@ -161,8 +162,8 @@ func (t *topicActor) reshape(c spawner, m *reshaped) {
 	for _, n := range fresh {
 		t.ref.place(n)
 	}
-	t.ref.shared.config.Store(&m.topic)
-	t.configure(&configured{m.topic})
+	t.ref.shared.Current.Store(&m.topic)
+	t.configure(&shard.Configured{Topic: m.topic})
 }
 
 // carryOut carries out what the core decided.
@@ -170,7 +171,7 @@ func (t *topicActor) carryOut() {
 	fx := t.core.Effects()
 	for i := range fx.Hold {
 		h := &fx.Hold[i]
-		t.ref.tell(h.Shard, &holdTasks{sub: t.subs.byID[h.Sub], tasks: h.Tasks, admissions: h.Admissions, counted: h.Counted})
+		t.ref.tell(h.Shard, &shard.HoldTasks{Sub: t.subs.byID[h.Sub], Tasks: h.Tasks, Admissions: h.Admissions, Counted: h.Counted})
 	}
 	t.limits.queue(fx)
 	for _, at := range fx.WakeAt {

@@ -9,6 +9,7 @@ import (
 	"github.com/ddq-io/ddq/actors/fleet"
 	"github.com/ddq-io/ddq/actors/ordered"
 	"github.com/ddq-io/ddq/actors/runtime"
+	"github.com/ddq-io/ddq/actors/shard"
 	"github.com/ddq-io/ddq/store"
 )
 
@@ -61,7 +62,7 @@ func (t *topicLimits) acquire(tickets []*dispatch.Ticket) {
 	}
 	a := acquisition{Runtime: t.Runtime, topic: t.topic.Name, limits: limits, wanted: wanted}
 	t.calls.Run(func(ctx context.Context) {
-		a.until = a.Latest().Add(visibility + permitSlack)
+		a.until = a.Latest().Add(visibility + shard.PermitSlack)
 		t.done(&permitsAcquired{all: a.run(ctx)})
 	})
 }
@@ -253,7 +254,7 @@ func (t *topicLimits) tellFree(freed []store.Permit, waiting [][]string) {
 			continue
 		}
 		if there[node] == nil {
-			there[node] = &fleet.FreedNotice{Topic: t.ref.shared.config.Load().Name}
+			there[node] = &fleet.FreedNotice{Topic: t.ref.shared.Current.Load().Name}
 		}
 		there[node].Keys = append(there[node].Keys, key)
 	}
@@ -267,5 +268,5 @@ func (t *topicLimits) tellFree(freed []store.Permit, waiting [][]string) {
 
 func (t *topicLimits) noteLimits(err error) {
 	t.Metrics.StoreErrors.Inc()
-	t.log.Debug("store call about limits failed", "topic", t.ref.shared.config.Load().Name, "err", err)
+	t.log.Debug("store call about limits failed", "topic", t.ref.shared.Current.Load().Name, "err", err)
 }

@@ -6,14 +6,10 @@ import (
 	"github.com/ddq-io/ddq/actors/dispatch"
 	"github.com/ddq-io/ddq/actors/engine"
 	"github.com/ddq-io/ddq/actors/runtime"
+	"github.com/ddq-io/ddq/actors/shard"
 	"github.com/ddq-io/ddq/store"
 )
 
-// permitSlack is how much longer than a hold its permit lasts at first: time for the hold
-// to be taken.
-const permitSlack = 2 * time.Second
-
-// To a topic, about limits.
 type (
 	// gateTick, from the topic itself.
 	gateTick struct{ at time.Time }
@@ -25,8 +21,6 @@ type (
 	}
 	permitsAcquired struct{ all []dispatch.Acquired }
 	permitsFreed    struct{}
-	// permitsEnded, from a shard: holds under caps are over, or came to nothing.
-	permitsEnded struct{ permits []*dispatch.Permit }
 	// permitsFree, from its store calls and from the node: permits of keys that this
 	// node waits for may be free: those that the store has it in turn for, and others.
 	permitsFree struct{ inTurn, keys []string }
@@ -64,9 +58,9 @@ func (t *topicLimits) receive(now time.Time, m any) bool {
 		if t.core.Limited() {
 			t.core.Tick(now, m.at)
 		}
-	case *permitsEnded:
+	case *shard.PermitsEnded:
 		if t.core.Limited() {
-			t.free(m.permits)
+			t.free(m.Permits)
 		}
 	case *permitsFree:
 		if t.core.Limited() {

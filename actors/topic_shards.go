@@ -9,6 +9,7 @@ import (
 
 	"github.com/ddq-io/ddq/actors/dispatch"
 	"github.com/ddq-io/ddq/actors/problem"
+	"github.com/ddq-io/ddq/actors/shard"
 	"github.com/ddq-io/ddq/store"
 )
 
@@ -29,25 +30,25 @@ func (t *topicShards) receive(now time.Time, m any) bool {
 	switch m := m.(type) {
 	case *AddBatch:
 		t.enqueue(m)
-	case *becameReady:
-		t.core.Ready(now, m.shard, m.tasks)
-	case *settledHolds:
-		t.core.Settled(now, m.sub, m.n)
-	case *refunded:
-		t.core.Unassign(now, dispatch.Address{Sub: m.sub, Shard: m.shard}, m.counted)
-		t.core.Refund(now, m.sub, m.n-m.counted)
-	case *holdOutcome:
-		t.core.Held(now, m.shard, m.Outcome)
-	case *shardOwned:
-		t.owned[m.shard] = true
-	case *shardLost:
-		t.owned[m.shard] = false
-		t.core.Drop(now, m.shard)
-		if m.ended {
-			t.core.ShardEnded(now, m.shard)
+	case *shard.BecameReady:
+		t.core.Ready(now, m.Shard, m.Tasks)
+	case *shard.SettledHolds:
+		t.core.Settled(now, m.Sub, m.N)
+	case *shard.Refunded:
+		t.core.Unassign(now, dispatch.Address{Sub: m.Sub, Shard: m.Shard}, m.Counted)
+		t.core.Refund(now, m.Sub, m.N-m.Counted)
+	case *shard.HoldOutcome:
+		t.core.Held(now, m.Shard, m.Outcome)
+	case *shard.Owned:
+		t.owned[m.Shard] = true
+	case *shard.Lost:
+		t.owned[m.Shard] = false
+		t.core.Drop(now, m.Shard)
+		if m.Ended {
+			t.core.ShardEnded(now, m.Shard)
 		}
-	case *readyGone:
-		t.core.Drop(now, m.shard)
+	case *shard.ReadyGone:
+		t.core.Drop(now, m.Shard)
 	default:
 		return false
 	}
@@ -61,10 +62,10 @@ type spawner interface {
 	Children() []*actor.PID
 }
 
-func (t *topicShards) spawn(c spawner, n int, at shardSlot) {
+func (t *topicShards) spawn(c spawner, n int, at shard.Slot) {
 	id := store.Shard{Topic: t.topic.Name, N: n}
-	saved := new(savedShard)
-	props := t.Props(func() actor.Actor { return newShard(t.Runtime, id, &t.ref.shared, at, saved) })
+	saved := new(shard.Saved)
+	props := t.Props(func() actor.Actor { return shard.New(t.Runtime, id, &t.ref.shared, at, saved) })
 	if _, err := c.SpawnNamed(props, shardName(n)); err != nil {
 		panic(fmt.Sprintf("spawn shard %v: %v", id, err)) // names are ours: a bug
 	}
@@ -74,7 +75,7 @@ func (t *topicShards) spawn(c spawner, n int, at shardSlot) {
 func (t *topicShards) spawnAll(c spawner) {
 	for n, p := range *t.ref.layout.Load() {
 		if p.pid != nil {
-			t.spawn(c, n, p.shardSlot)
+			t.spawn(c, n, p.Slot)
 		}
 	}
 }
@@ -116,20 +117,20 @@ func (t *topicShards) enqueue(m *AddBatch) {
 		}
 		pid := t.ref.shard(n)
 		if pid == nil { // retired since: the caller looks again where they go
-			failAdditions(items, problem.FromStore(store.ErrSealed))
+			shard.FailAdditions(items, problem.FromStore(store.ErrSealed))
 			continue
 		}
 		if t.owned[n] {
 			t.reserve(items, t.ref.clockOf(n).Millis())
 		}
-		t.Send(pid, &addTasks{items: items})
+		t.Send(pid, &shard.AddTasks{Items: items})
 	}
 }
 
-func (t *topicShards) reserve(items []Addition, now store.Millis) {
+func (t *topicShards) reserve(items []shard.Addition, now store.Millis) {
 	due := 0
 	for i := range items {
-		if items[i].immediate(now) && !t.core.Applies(items[i].Task.Traits) {
+		if items[i].Immediate(now) && !t.core.Applies(items[i].Task.Traits) {
 			due++
 		}
 	}
@@ -138,8 +139,8 @@ func (t *topicShards) reserve(items []Addition, now store.Millis) {
 	}
 	given := t.core.TakeRoom(due)
 	for i := 0; len(given) > 0; i++ {
-		if items[i].immediate(now) && !t.core.Applies(items[i].Task.Traits) {
-			items[i].sub, given = t.subs.byID[given[0]], given[1:]
+		if items[i].Immediate(now) && !t.core.Applies(items[i].Task.Traits) {
+			items[i].Sub, given = t.subs.byID[given[0]], given[1:]
 		}
 	}
 }

@@ -28,7 +28,7 @@ type topicState struct {
 }
 
 func newTopicState(rt *runtime.Runtime, ref *Topic, by actor.Actor) *topicState {
-	topic := ref.shared.config.Load()
+	topic := ref.shared.Current.Load()
 	return &topicState{
 		Runtime: rt,
 		ref:     ref,

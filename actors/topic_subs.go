@@ -9,6 +9,7 @@ import (
 
 	"github.com/ddq-io/ddq/actors/dispatch"
 	"github.com/ddq-io/ddq/actors/ordered"
+	"github.com/ddq-io/ddq/actors/shard"
 	"github.com/ddq-io/ddq/actors/subscription"
 )
 
@@ -74,7 +75,7 @@ func (t *topicSubs) subscribe(c actor.Context, m *subscribe) {
 	sub.Budget = &subscription.Budget{
 		Most: int64(m.options.MaxBytes),
 		Node: t.Bodies,
-		Size: &t.ref.shared.bodies,
+		Size: &t.ref.shared.Bodies,
 		Wake: func() { t.Send(t.ref.pid, &roomInBytes{}) },
 	}
 	t.core.Subscribe(&dispatch.Subscription{
@@ -124,7 +125,7 @@ func (t *topicSubs) unsubscribe(m *unsubscribe) {
 	shards := *t.ref.layout.Load()
 	t.Send(sub.Worker, &ended{undelivered: m.undelivered, shards: shards.numbers()})
 	for _, n := range shards.numbers() {
-		t.Send(shards[n].pid, &forget{rt: t.Runtime, sub: sub, shard: n})
+		t.Send(shards[n].pid, &shard.Forget{Runtime: t.Runtime, Sub: sub, Shard: n})
 	}
 }
 

@@ -8,12 +8,13 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/ddq-io/ddq/actors/runtime"
+	"github.com/ddq-io/ddq/actors/shard"
 	"github.com/ddq-io/ddq/store"
 )
 
 // Topic is how use cases reach a topic.
 type Topic struct {
-	shared        shardTopic
+	shared        shard.Topic
 	rt            *runtime.Runtime
 	pid           *actor.PID
 	ready         chan struct{}          // closed once the shards can be sent to
@@ -41,10 +42,10 @@ func (c *companion) Get(newKept func() any) any {
 }
 
 // Config is the topic's configuration as this node goes by it. It does not change.
-func (r *Topic) Config() *store.Topic { return r.shared.config.Load() }
+func (r *Topic) Config() *store.Topic { return r.shared.Current.Load() }
 
 // LastUsed is when the topic was last used here, in Unix nanoseconds.
-func (r *Topic) LastUsed() int64 { return r.shared.active.Load() }
+func (r *Topic) LastUsed() int64 { return r.shared.Active.Load() }
 
 // Companion is what the use cases keep of the topic for as long as it is open, made on
 // first use.
@@ -68,15 +69,15 @@ func (r *Topic) tell(n int, m any) bool {
 // place tells a shard that hints of other nodes find it, and whether it is for this node
 // to own.
 func (r *Topic) place(n int) {
-	wanted := r.rt.Fleet.Owns(store.Shard{Topic: r.shared.config.Load().Name, N: n})
-	r.tell(n, &placed{wanted: wanted})
+	wanted := r.rt.Fleet.Owns(store.Shard{Topic: r.shared.Current.Load().Name, N: n})
+	r.tell(n, &shard.Placed{Wanted: wanted})
 }
 
 // lookAgain reads what became of a topic.
 func (r *Topic) lookAgain() {
-	ctx, cancel := context.WithTimeout(context.Background(), storeRetry)
+	ctx, cancel := context.WithTimeout(context.Background(), shard.StoreRetry)
 	defer cancel()
-	if topic := r.shared.config.Load().Name; r.rt.Refresh(ctx, topic) != nil {
+	if topic := r.shared.Current.Load().Name; r.rt.Refresh(ctx, topic) != nil {
 		r.rt.Log.Debug("topic not read again", "topic", topic)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/ddq-io/ddq/actors/runtime"
+	"github.com/ddq-io/ddq/actors/shard"
 	"github.com/ddq-io/ddq/store"
 )
 
@@ -149,7 +150,7 @@ func (s *Topics) Stored(ctx context.Context, name string) (store.Topic, error) {
 	if !open {
 		return t, nil
 	}
-	was := ref.(*Topic).shared.config.Load()
+	was := ref.(*Topic).shared.Current.Load()
 	again, undone := restored(was, &t)
 	if !undone {
 		return t, nil
@@ -172,12 +173,12 @@ func (s *Topics) Configure(ctx context.Context, t store.Topic) error {
 		return nil
 	}
 	ref := open.(*Topic)
-	switch was := ref.shared.config.Load(); {
+	switch was := ref.shared.Current.Load(); {
 	case *was == t || replaced(was, &t): // another topic of that name: see CloseReplaced
 		return nil
 	case was.Active() == t.Active() && was.Former == t.Former:
-		ref.shared.config.Store(&t)
-		s.rt.Send(ref.pid, &configured{topic: t})
+		ref.shared.Current.Store(&t)
+		s.rt.Send(ref.pid, &shard.Configured{Topic: t})
 		return nil
 	}
 	if err := s.seal(ctx, &t); err != nil {
@@ -239,7 +240,7 @@ func (s *Topics) CloseReplaced(ctx context.Context, topics []store.Topic) {
 		byName[topics[i].Name] = &topics[i]
 	}
 	s.Each(func(ref *Topic) {
-		was := ref.shared.config.Load()
+		was := ref.shared.Current.Load()
 		if t := byName[was.Name]; t == nil || replaced(was, t) {
 			s.closeIfReplaced(ctx, was)
 		}
@@ -299,15 +300,15 @@ func (s *Topics) CloseLocked(ctx context.Context, name string) {
 const Beats = 16
 
 // TickLoads has the shards of a turn look ahead into the store.
-func (s *Topics) TickLoads(turn int) { s.tick(&loadTick{}, turn) }
+func (s *Topics) TickLoads(turn int) { s.tick(&shard.LoadTick{}, turn) }
 
 // TickWatches has the shards of a turn look for what no timer knows.
-func (s *Topics) TickWatches(turn int) { s.tick(&watchTick{}, turn) }
+func (s *Topics) TickWatches(turn int) { s.tick(&shard.WatchTick{}, turn) }
 
 func (s *Topics) tick(m any, turn int) {
 	for _, ref := range s.turns.at(turn) {
 		for _, p := range *ref.layout.Load() {
-			if p.pid != nil && !p.dozing.Load() {
+			if p.pid != nil && !p.Dozing.Load() {
 				s.rt.Send(p.pid, m)
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/ddq-io/ddq/actors/problem"
+	"github.com/ddq-io/ddq/actors/shard"
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/store/place"
 )
@@ -42,7 +43,7 @@ func (s *Topics) listIdle(ctx context.Context) (idle []*Topic) {
 	var shards []store.Shard
 	s.Each(func(ref *Topic) {
 		if s.unused(ref) {
-			refs, shards = append(refs, ref), append(shards, place.Shards(ref.shared.config.Load())...)
+			refs, shards = append(refs, ref), append(shards, place.Shards(ref.shared.Current.Load())...)
 		}
 	})
 	stats, err := s.rt.CountsOf(ctx, shards)
@@ -56,7 +57,7 @@ func (s *Topics) listIdle(ctx context.Context) (idle []*Topic) {
 		}
 	}
 	for _, ref := range refs {
-		if needed[ref.shared.config.Load().Name] {
+		if needed[ref.shared.Current.Load().Name] {
 			ref.touch()
 		} else {
 			idle = append(idle, ref)
@@ -67,8 +68,8 @@ func (s *Topics) listIdle(ctx context.Context) (idle []*Topic) {
 
 // unused reports whether nobody has used a topic here for long. During a reshard it is in use.
 func (s *Topics) unused(ref *Topic) bool {
-	last := max(ref.touched.Load(), ref.shared.active.Load())
-	return time.Since(time.Unix(0, last)) >= s.cfg.IdleAfter && ref.subscriptions.Load() == 0 && len(ref.shared.config.Load().Spans()) == 1
+	last := max(ref.touched.Load(), ref.shared.Active.Load())
+	return time.Since(time.Unix(0, last)) >= s.cfg.IdleAfter && ref.subscriptions.Load() == 0 && len(ref.shared.Current.Load().Spans()) == 1
 }
 
 // needed reports whether a shard has tasks and is this node's, or should be.
@@ -80,7 +81,7 @@ func (s *Topics) needed(shard store.Shard, st *store.Stats) bool {
 func (s *Topics) closeIdle(ctx context.Context, ref *Topic) {
 	ctx, cancel := context.WithTimeout(ctx, closeTimeout)
 	defer cancel()
-	name := ref.shared.config.Load().Name
+	name := ref.shared.Current.Load().Name
 	unlock, err := s.locks.Lock(ctx, name)
 	if err != nil {
 		return
@@ -98,7 +99,7 @@ func (s *Topics) closeIdle(ctx context.Context, ref *Topic) {
 	}
 	ref.touch()
 	ref.closing.Store(false)
-	for _, shard := range place.Shards(ref.shared.config.Load()) {
+	for _, shard := range place.Shards(ref.shared.Current.Load()) {
 		ref.place(shard.N)
 	}
 }
@@ -119,7 +120,7 @@ func (s *Topics) unattended(ctx context.Context, ref *Topic) bool {
 // none of them then, and no task for this node.
 func (s *Topics) releaseClaims(ctx context.Context, ref *Topic) bool {
 	awaitAll(ctx, ref.release(nil))
-	shards := place.Shards(ref.shared.config.Load())
+	shards := place.Shards(ref.shared.Current.Load())
 	stats, err := s.rt.CountsOf(ctx, shards)
 	if err != nil {
 		return false
@@ -138,7 +139,7 @@ func (r *Topic) release(waits []chan struct{}) []chan struct{} {
 	for _, pid := range r.shards() {
 		done := make(chan struct{})
 		waits = append(waits, done)
-		r.rt.Send(pid, &releaseShard{done: done})
+		r.rt.Send(pid, &shard.ReleaseShard{Done: done})
 	}
 	return waits
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/ddq-io/ddq/actors/clock"
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/actors/runtime"
+	"github.com/ddq-io/ddq/actors/shard"
 	"github.com/ddq-io/ddq/actors/subscription"
 )
 
@@ -38,12 +39,12 @@ func (w *worker) Receive(c actor.Context) {
 	case *actor.Restarting:
 		w.Metrics.Subscriptions.Dec()
 		w.restart()
-	case *deliver:
+	case *shard.Deliver:
 		w.deliver(m)
 	case *settleFrame:
 		w.settle(m)
-	case *cancelAsked:
-		w.out.Cancel([]subscription.CancelAsk{m.ask})
+	case *shard.CancelAsked:
+		w.out.Cancel([]subscription.CancelAsk{m.Ask})
 	case *drainWorker:
 		w.out.Drain(m.grace)
 	case *ended:
@@ -52,16 +53,12 @@ func (w *worker) Receive(c actor.Context) {
 			w.waitFor[n] = true
 		}
 		w.giveBack(m.undelivered)
-	case *forgotten:
-		if delete(w.waitFor, m.shard); len(w.waitFor) == 0 {
+	case *shard.Forgotten:
+		if delete(w.waitFor, m.Shard); len(w.waitFor) == 0 {
 			c.Stop(c.Self())
 		}
 	}
 }
-
-func (m *forget) confirm() { m.rt.Send(m.sub.Worker, &forgotten{m.shard}) }
-
-func (m *forget) Fail(*problem.Error) { m.confirm() }
 
 // restart has the stream begin anew: the credit of what got lost in a panic is spent.
 func (w *worker) restart() {
@@ -70,14 +67,14 @@ func (w *worker) restart() {
 	}
 }
 
-func (w *worker) deliver(m *deliver) {
-	primary, topic := w.topic.clockOf(m.shard), w.topic.shared.config.Load()
+func (w *worker) deliver(m *shard.Deliver) {
+	primary, topic := w.topic.clockOf(m.Shard), w.topic.shared.Current.Load()
 	now, latest := primary.Millis(), clock.CeilMillis(primary.Latest())
-	deliveries := make([]subscription.Delivery, len(m.tasks))
-	tokens := make([]byte, 0, len(m.tasks)*subscription.TokenSize)
-	for i, h := range m.tasks {
+	deliveries := make([]subscription.Delivery, len(m.Tasks))
+	tokens := make([]byte, 0, len(m.Tasks)*subscription.TokenSize)
+	for i, h := range m.Tasks {
 		from := len(tokens)
-		tokens = subscription.AppendToken(tokens, m.shard, h.Token)
+		tokens = subscription.AppendToken(tokens, m.Shard, h.Token)
 		if !w.sub.Options.ByNode() { // else the node with the worker sees it
 			w.Metrics.ObserveLateness(h.Task, now)
 		}
@@ -95,7 +92,7 @@ func (w *worker) deliver(m *deliver) {
 		return
 	}
 	if !w.sub.Options.TellsSent {
-		for _, h := range m.tasks {
+		for _, h := range m.Tasks {
 			w.sub.Budget.Sent(subscription.BodyBytes(h.Task))
 		}
 	}
@@ -103,7 +100,7 @@ func (w *worker) deliver(m *deliver) {
 
 func (w *worker) settle(m *settleFrame) {
 	sequence := m.sequence
-	call := newSettleCall(m.settlements, func(results []subscription.Settled) { w.out.Settled(sequence, results) })
+	call := shard.NewSettleCall(m.settlements, func(results []subscription.Settled) { w.out.Settled(sequence, results) })
 	w.topic.dispatch(call)
 }
 
@@ -117,21 +114,21 @@ func (w *worker) giveBack(deliveries []subscription.Delivery) {
 		releases[i] = subscription.Settlement{Kind: subscription.SettleRelease, ID: d.Task.ID, Token: d.Token, Unseen: true}
 		w.sub.Budget.Sent(subscription.BodyBytes(d.Task))
 	}
-	w.topic.dispatch(newSettleCall(releases, func([]subscription.Settled) {}))
+	w.topic.dispatch(shard.NewSettleCall(releases, func([]subscription.Settled) {}))
 }
 
 // dispatch sends the settlements of a call to the shards that their tokens name.
-func (r *Topic) dispatch(call *settleCall) {
+func (r *Topic) dispatch(call *shard.SettleCall) {
 	var valid []int
-	for i, a := range call.asked {
+	for i, a := range call.Asked {
 		err := a.Refused
 		if _, token, ok := subscription.DecodeToken(a.Token); ok {
-			call.tokens[i] = token
+			call.Tokens[i] = token
 		} else if err == nil {
 			err = problem.BadToken()
 		}
 		if err != nil {
-			call.results[i].Err = err
+			call.Results[i].Err = err
 			call.Finish(1)
 			continue
 		}
@@ -141,7 +138,7 @@ func (r *Topic) dispatch(call *settleCall) {
 		r.rt.Pool.Run(func() { // the tokens may be of shards that this node does not know yet
 			r.lookAgain()
 			for _, i := range r.toShards(call, rest) {
-				call.results[i].Err = problem.BadToken()
+				call.Results[i].Err = problem.BadToken()
 				call.Finish(1)
 			}
 		})
@@ -150,11 +147,11 @@ func (r *Topic) dispatch(call *settleCall) {
 
 // toShards sends settlements of a call on, and returns those of shards that this
 // node has not.
-func (r *Topic) toShards(call *settleCall, items []int) (rest []int) {
+func (r *Topic) toShards(call *shard.SettleCall, items []int) (rest []int) {
 	shards := *r.layout.Load()
 	byShard := make([][]int, len(shards))
 	for _, i := range items {
-		if n, _, _ := subscription.DecodeToken(call.asked[i].Token); shards.at(n).pid != nil {
+		if n, _, _ := subscription.DecodeToken(call.Asked[i].Token); shards.at(n).pid != nil {
 			byShard[n] = append(byShard[n], i)
 		} else {
 			rest = append(rest, i)
@@ -162,7 +159,7 @@ func (r *Topic) toShards(call *settleCall, items []int) (rest []int) {
 	}
 	for n, items := range byShard {
 		if len(items) > 0 {
-			r.rt.Send(shards[n].pid, &settleHolds{call: call, items: items})
+			r.rt.Send(shards[n].pid, &shard.SettleHolds{Call: call, Items: items})
 		}
 	}
 	return rest

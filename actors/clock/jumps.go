@@ -12,8 +12,8 @@ const JumpPause = time.Second
 // windows of shards anew, which brings stamps, which may tell of jumps again.
 type JumpLimit struct {
 	mu   sync.Mutex // guards what follows
-	last time.Time // of the last reaction
-	due  int       // reactions that are still to come
+	last time.Time  // of the last reaction
+	due  int        // reactions that are still to come
 }
 
 // Ask reports whether to react now. Each jump is reacted to at once, or when JumpPause

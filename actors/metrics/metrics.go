@@ -245,16 +245,23 @@ func register[C prometheus.Collector](reg prometheus.Registerer, c C) C {
 	return c
 }
 
-// ObservedStore measures the calls of the hot path and lets the clock learn from
-// their replies. Everything else passes through.
-type ObservedStore struct {
-	store.Store
-	Metrics *Metrics
-	ClockOf func(store.Shard) *clock.Clock // nil: nobody goes by it
+// Observe returns the store as a node uses it: it measures the calls of the hot path, and
+// lets the clocks learn from the stamps of their answers. clockOf is the clock of a shard,
+// nil when nobody goes by it.
+func Observe(st store.Store, m *Metrics, clockOf func(store.Shard) *clock.Clock) store.Store {
+	return observedStore{Store: st, metrics: m, clockOf: clockOf}
 }
 
-func (o ObservedStore) observe(call string, s store.Shard, items int, sent time.Time, stamp store.Stamp, err error) {
-	now, m := time.Now(), o.Metrics.calls[call]
+// observedStore measures the calls of the hot path and lets the clock learn from
+// their replies. Everything else passes through.
+type observedStore struct {
+	store.Store
+	metrics *Metrics
+	clockOf func(store.Shard) *clock.Clock // nil: nobody goes by it
+}
+
+func (o observedStore) observe(call string, s store.Shard, items int, sent time.Time, stamp store.Stamp, err error) {
+	now, m := time.Now(), o.metrics.calls[call]
 	m.seconds.Observe(now.Sub(sent).Seconds())
 	m.items.Observe(float64(items))
 	if err != nil {
@@ -264,72 +271,72 @@ func (o ObservedStore) observe(call string, s store.Shard, items int, sent time.
 	o.observeClock(s, sent, now, stamp)
 }
 
-func (o ObservedStore) observeClock(s store.Shard, sent, received time.Time, stamp store.Stamp) {
+func (o observedStore) observeClock(s store.Shard, sent, received time.Time, stamp store.Stamp) {
 	if stamp.Now.IsZero() {
 		return
 	}
-	if c := o.ClockOf(s); c != nil {
+	if c := o.clockOf(s); c != nil {
 		c.Observe(sent, received, stamp.Now)
 	}
 }
 
-func (o ObservedStore) Add(ctx context.Context, s store.Shard, tasks []*store.Task) (store.Stamp, []store.AddResult, error) {
+func (o observedStore) Add(ctx context.Context, s store.Shard, tasks []*store.Task) (store.Stamp, []store.AddResult, error) {
 	sent := time.Now()
 	stamp, results, err := o.Store.Add(ctx, s, tasks)
 	o.observe("add", s, len(tasks), sent, stamp, err)
 	return stamp, results, err
 }
 
-func (o ObservedStore) AddKeyed(ctx context.Context, s store.Shard, tasks []*store.Task) (store.Stamp, []store.AddResult, error) {
+func (o observedStore) AddKeyed(ctx context.Context, s store.Shard, tasks []*store.Task) (store.Stamp, []store.AddResult, error) {
 	sent := time.Now()
 	stamp, results, err := o.Store.AddKeyed(ctx, s, tasks)
 	o.observe("add_keyed", s, len(tasks), sent, stamp, err)
 	return stamp, results, err
 }
 
-func (o ObservedStore) HoldNew(ctx context.Context, s store.Shard, f store.Fence, tasks []*store.Task, holds []store.Hold) (store.Stamp, []store.AddResult, error) {
+func (o observedStore) HoldNew(ctx context.Context, s store.Shard, f store.Fence, tasks []*store.Task, holds []store.Hold) (store.Stamp, []store.AddResult, error) {
 	sent := time.Now()
 	stamp, results, err := o.Store.HoldNew(ctx, s, f, tasks, holds)
 	o.observe("hold_new", s, len(tasks), sent, stamp, err)
 	return stamp, results, err
 }
 
-func (o ObservedStore) Hold(ctx context.Context, s store.Shard, f store.Fence, holds []store.Hold) (store.Stamp, []store.HoldResult, error) {
+func (o observedStore) Hold(ctx context.Context, s store.Shard, f store.Fence, holds []store.Hold) (store.Stamp, []store.HoldResult, error) {
 	sent := time.Now()
 	stamp, results, err := o.Store.Hold(ctx, s, f, holds)
 	o.observe("hold", s, len(holds), sent, stamp, err)
 	return stamp, results, err
 }
 
-func (o ObservedStore) Ack(ctx context.Context, s store.Shard, acks []store.Ack, retention time.Duration) (store.Stamp, []store.Status, error) {
+func (o observedStore) Ack(ctx context.Context, s store.Shard, acks []store.Ack, retention time.Duration) (store.Stamp, []store.Status, error) {
 	sent := time.Now()
 	stamp, results, err := o.Store.Ack(ctx, s, acks, retention)
 	o.observe("ack", s, len(acks), sent, stamp, err)
 	return stamp, results, err
 }
 
-func (o ObservedStore) Nack(ctx context.Context, s store.Shard, nacks []store.Nack) (store.Stamp, []store.NackResult, error) {
+func (o observedStore) Nack(ctx context.Context, s store.Shard, nacks []store.Nack) (store.Stamp, []store.NackResult, error) {
 	sent := time.Now()
 	stamp, results, err := o.Store.Nack(ctx, s, nacks)
 	o.observe("nack", s, len(nacks), sent, stamp, err)
 	return stamp, results, err
 }
 
-func (o ObservedStore) Extend(ctx context.Context, s store.Shard, extends []store.Extend) (store.Stamp, []store.ExtendResult, error) {
+func (o observedStore) Extend(ctx context.Context, s store.Shard, extends []store.Extend) (store.Stamp, []store.ExtendResult, error) {
 	sent := time.Now()
 	stamp, results, err := o.Store.Extend(ctx, s, extends)
 	o.observe("extend", s, len(extends), sent, stamp, err)
 	return stamp, results, err
 }
 
-func (o ObservedStore) Recover(ctx context.Context, s store.Shard, f store.Fence, nacks []store.Nack) (store.Stamp, []store.NackResult, error) {
+func (o observedStore) Recover(ctx context.Context, s store.Shard, f store.Fence, nacks []store.Nack) (store.Stamp, []store.NackResult, error) {
 	sent := time.Now()
 	stamp, results, err := o.Store.Recover(ctx, s, f, nacks)
 	o.observe("recover", s, len(nacks), sent, stamp, err)
 	return stamp, results, err
 }
 
-func (o ObservedStore) Window(ctx context.Context, s store.Shard, w store.WindowQuery) (store.Stamp, []store.Entry, error) {
+func (o observedStore) Window(ctx context.Context, s store.Shard, w store.WindowQuery) (store.Stamp, []store.Entry, error) {
 	sent := time.Now()
 	stamp, entries, err := o.Store.Window(ctx, s, w)
 	o.observe("window", s, len(entries), sent, stamp, err)
@@ -337,7 +344,7 @@ func (o ObservedStore) Window(ctx context.Context, s store.Shard, w store.Window
 }
 
 // Stats is not measured. Every shard tells of its clock.
-func (o ObservedStore) Stats(ctx context.Context, shards []store.Shard) ([]store.Stats, error) {
+func (o observedStore) Stats(ctx context.Context, shards []store.Shard) ([]store.Stats, error) {
 	sent := time.Now()
 	stats, err := o.Store.Stats(ctx, shards)
 	now := time.Now()

@@ -33,6 +33,7 @@ type CallDone struct {
 	Result any
 }
 
+// Fail tells the callers of the call.
 func (d *CallDone) Fail(err *problem.Error) {
 	if m, ok := d.Result.(Failer); ok {
 		m.Fail(err)

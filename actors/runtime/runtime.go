@@ -19,15 +19,6 @@ import (
 	"github.com/ddq-io/ddq/timer"
 )
 
-// NewShardClock returns the clock that the due times of a shard are on: the node's
-// where the store has one clock, else one that learns from calls about this shard.
-func (rt *Runtime) NewShardClock() *clock.Clock {
-	if rt.ManyClocks {
-		return rt.Clock.Other()
-	}
-	return rt.Clock
-}
-
 // Runtime is what the actors of a node share. All of it is safe for concurrent use.
 type Runtime struct {
 	Name    string // of the node
@@ -64,6 +55,7 @@ func (rt *Runtime) Use(active *atomic.Int64) {
 	rt.Used.Store(now)
 }
 
+// Send puts a message into an actor's mailbox. It does not wait.
 func (rt *Runtime) Send(to *actor.PID, m any) { rt.Root.Send(to, m) }
 
 // Props makes one actor, which is restarted with backoff for ever.
@@ -80,6 +72,15 @@ func (rt *Runtime) Serving() *problem.Error {
 		return &problem.Error{Kind: problem.Unavailable, Reason: "STARTING", Message: "the node is not running", RetryAfter: problem.RetrySoon}
 	}
 	return nil
+}
+
+// NewShardClock returns the clock that the due times of a shard are on: the node's
+// where the store has one clock, else one that learns from calls about this shard.
+func (rt *Runtime) NewShardClock() *clock.Clock {
+	if rt.ManyClocks {
+		return rt.Clock.Other()
+	}
+	return rt.Clock
 }
 
 // Latest is a moment that the store's clock has not passed.

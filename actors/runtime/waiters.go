@@ -47,6 +47,7 @@ type waiter struct {
 	Wake   chan struct{} // has a token when the task may be settled
 }
 
+// NewWaiters returns none.
 func NewWaiters() *Waiters { return &Waiters{byTask: make(map[taskKey]*awaited)} }
 
 // at returns the entry of a task, made on first use. The caller holds mu.

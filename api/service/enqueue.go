@@ -10,6 +10,7 @@ import (
 	"github.com/ddq-io/ddq/actors"
 	"github.com/ddq-io/ddq/actors/clock"
 	"github.com/ddq-io/ddq/actors/problem"
+	"github.com/ddq-io/ddq/actors/shard"
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/store/place"
 )
@@ -72,7 +73,7 @@ func sealed(out []Enqueued) (missed []int) {
 func (s *Tasks) enqueueOnce(ctx context.Context, tasks []NewTask) ([]Enqueued, error) {
 	out := make([]Enqueued, len(tasks))
 	done := make(chan struct{})
-	call := actors.NewCountdown(len(tasks), func() { close(done) })
+	call := shard.NewCountdown(len(tasks), func() { close(done) })
 	r := s.route(ctx, tasks, out, call)
 	defer r.leave()
 	select {
@@ -110,7 +111,7 @@ func (s *Tasks) checkBatch(tasks []NewTask) error {
 }
 
 // route prepares each task and sends it to its shard, refusing what is not valid.
-func (s *Tasks) route(ctx context.Context, tasks []NewTask, out []Enqueued, call *actors.Countdown) *router {
+func (s *Tasks) route(ctx context.Context, tasks []NewTask, out []Enqueued, call *shard.Countdown) *router {
 	r := &router{node: s.node, store: s.store, limits: s.limits, now: s.node.Clock().Now(), latest: s.node.Clock().Latest(), digest: xxhash.New()}
 	for i := range tasks {
 		if err := r.add(ctx, &tasks[i], &out[i], call); err != nil {
@@ -139,7 +140,7 @@ type router struct {
 	entered     map[*actors.Topic]int // of topics with a backlog cap
 }
 
-func (r *router) add(ctx context.Context, t *NewTask, out *Enqueued, call *actors.Countdown) *problem.Error {
+func (r *router) add(ctx context.Context, t *NewTask, out *Enqueued, call *shard.Countdown) *problem.Error {
 	if err := r.limits.checkTask(t); err != nil {
 		return err
 	}
@@ -169,10 +170,10 @@ func (r *router) add(ctx context.Context, t *NewTask, out *Enqueued, call *actor
 }
 
 // place puts a task with those of its shard.
-func (r *router) place(t *NewTask, out *Enqueued, batch *actors.AddBatch, call *actors.Countdown) {
+func (r *router) place(t *NewTask, out *Enqueued, batch *actors.AddBatch, call *shard.Countdown) {
 	out.ID = t.Task.ID
 	n := place.In(batch.Topic, batch.Topic.Active(), t.Task.ID).N
-	batch.Shards[n] = append(batch.Shards[n], actors.Addition{Task: &t.Task, To: (*answer)(out), Call: call})
+	batch.Shards[n] = append(batch.Shards[n], shard.Addition{Task: &t.Task, To: (*answer)(out), Call: call})
 }
 
 // answer is an outcome as the shards fill it in.
@@ -211,7 +212,7 @@ func (r *router) batch(ctx context.Context, topic string) (*actors.AddBatch, *pr
 		return nil, err
 	}
 	config := ref.Config()
-	batch := &actors.AddBatch{Topic: config, Shards: make([][]actors.Addition, config.End())}
+	batch := &actors.AddBatch{Topic: config, Shards: make([][]shard.Addition, config.End())}
 	r.topics, r.batches = append(r.topics, ref), append(r.batches, batch)
 	return batch, nil
 }

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/shard"
 	"github.com/ddq-io/ddq/api/service"
 	"github.com/ddq-io/ddq/api/service/servicetest"
 )
@@ -16,7 +16,7 @@ import (
 func TestHorizonsThatDiffer(t *testing.T) {
 	servicetest.FleetBubble(t, []string{"a", "b"}, func(t *testing.T, f *servicetest.Fleet) {
 		a, b := f.Nodes["a"].Sys, f.Nodes["b"].Sys
-		a.Node().Config().Horizon, b.Node().Config().Horizon = actors.MaxHorizon, 5*time.Second
+		a.Node().Config().Horizon, b.Node().Config().Horizon = shard.MaxHorizon, 5*time.Second
 		if _, err := a.Topics.Create(t.Context(), "mail", service.TopicChange{Shards: new(8)}); err != nil {
 			t.Fatal(err)
 		}

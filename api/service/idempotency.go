@@ -8,6 +8,7 @@ import (
 
 	"github.com/ddq-io/ddq/actors"
 	"github.com/ddq-io/ddq/actors/problem"
+	"github.com/ddq-io/ddq/actors/shard"
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/store/place"
 )
@@ -90,7 +91,7 @@ func (a *answer) keyed(t *store.Task, r store.AddResult) {
 // meetKey looks for the keys of a task in the former shards of its topic, which take no
 // new task but those of ordering keys that have unfinished ones there: whatever is to
 // become of it there is done in the same step. It reports whether that answers the task.
-func (r *router) meetKey(ctx context.Context, t *NewTask, out *Enqueued, batch *actors.AddBatch, call *actors.Countdown) (met bool, failed *problem.Error) {
+func (r *router) meetKey(ctx context.Context, t *NewTask, out *Enqueued, batch *actors.AddBatch, call *shard.Countdown) (met bool, failed *problem.Error) {
 	for _, place := range place.Candidates(batch.Topic, t.Task.ID)[1:] {
 		var stamp store.Stamp
 		var results []store.AddResult

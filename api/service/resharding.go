@@ -5,6 +5,7 @@ import (
 
 	"github.com/ddq-io/ddq/actors"
 	"github.com/ddq-io/ddq/actors/problem"
+	"github.com/ddq-io/ddq/actors/shard"
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/store/place"
 )
@@ -27,7 +28,7 @@ type leftover struct {
 
 // resolveDoubts looks for tasks in former shards: those that live there are answered,
 // and all others take their way.
-func (r *router) resolveDoubts(ctx context.Context, call *actors.Countdown) {
+func (r *router) resolveDoubts(ctx context.Context, call *shard.Countdown) {
 	byShard := make(map[store.Shard][]*doubt)
 	for i := range r.doubts {
 		d := &r.doubts[i]

@@ -1,4 +1,4 @@
-package actors
+package shard
 
 import (
 	"cmp"
@@ -16,30 +16,32 @@ import (
 // ackPatience is how many acks of a shard wait at most for ready tasks to be held.
 const ackPatience = 8 * store.BatchItems
 
-// settleCall is a set of settlements that are answered together.
-type settleCall struct {
-	asked   []subscription.Settlement
-	tokens  []store.Token
-	results []subscription.Settled
+// SettleCall is a set of settlements that are answered together.
+type SettleCall struct {
+	Asked   []subscription.Settlement
+	Tokens  []store.Token
+	Results []subscription.Settled
 	*Countdown
 }
 
-func newSettleCall(asked []subscription.Settlement, done func([]subscription.Settled)) *settleCall {
-	c := &settleCall{
-		asked:   asked,
-		tokens:  make([]store.Token, len(asked)),
-		results: make([]subscription.Settled, len(asked)),
+// NewSettleCall returns a call of which nothing is settled; done is told the outcomes, by
+// whoever finishes the last.
+func NewSettleCall(asked []subscription.Settlement, done func([]subscription.Settled)) *SettleCall {
+	c := &SettleCall{
+		Asked:   asked,
+		Tokens:  make([]store.Token, len(asked)),
+		Results: make([]subscription.Settled, len(asked)),
 	}
-	c.Countdown = NewCountdown(len(asked), func() { done(c.results) })
+	c.Countdown = NewCountdown(len(asked), func() { done(c.Results) })
 	for i, a := range asked {
-		c.results[i] = subscription.Settled{ID: a.ID, Token: a.Token, Kind: a.Kind}
+		c.Results[i] = subscription.Settled{ID: a.ID, Token: a.Token, Kind: a.Kind}
 	}
 	return c
 }
 
 // settleItem is one settlement of a call.
 type settleItem struct {
-	call *settleCall
+	call *SettleCall
 	i    int
 	ask  *subscription.Settlement
 	agenda.Retries
@@ -51,10 +53,10 @@ type settleItem struct {
 // resultSize is what counts of an ack.
 func resultSize(it *settleItem) int { return len(it.ask.Result) }
 
-func (it *settleItem) token() store.Token { return it.call.tokens[it.i] }
+func (it *settleItem) token() store.Token { return it.call.Tokens[it.i] }
 
 func (it *settleItem) finish(edit func(r *subscription.Settled)) {
-	edit(&it.call.results[it.i])
+	edit(&it.call.Results[it.i])
 	it.call.Finish(1)
 }
 
@@ -66,10 +68,11 @@ func (it *settleItem) refuse(err *problem.Error) {
 	it.finish(func(r *subscription.Settled) { r.Err = err })
 }
 
-func (m *settleHolds) Fail(err *problem.Error) {
-	for _, i := range m.items {
-		m.call.results[i].Err = err
-		m.call.Finish(1)
+// Fail answers the settlements with err.
+func (m *SettleHolds) Fail(err *problem.Error) {
+	for _, i := range m.Items {
+		m.Call.Results[i].Err = err
+		m.Call.Finish(1)
 	}
 }
 
@@ -96,7 +99,7 @@ type settler struct {
 	acked   agenda.AckLog
 }
 
-func newSettler(s *shard) settler {
+func newSettler(s *Actor) settler {
 	batches := engine.Batcher[settleItem]{Most: 1, Limit: store.BatchItems}
 	acks := batches
 	acks.Size = resultSize
@@ -107,9 +110,9 @@ func newSettler(s *shard) settler {
 }
 
 // settle queues settlements, each kind for its store call.
-func (s *settler) settle(m *settleHolds) {
-	for _, i := range m.items {
-		it := settleItem{call: m.call, i: i, ask: &m.call.asked[i]}
+func (s *settler) settle(m *SettleHolds) {
+	for _, i := range m.Items {
+		it := settleItem{call: m.Call, i: i, ask: &m.Call.Asked[i]}
 		if h := s.holds.get(it.ask.ID, it.token()); h != nil {
 			it.until = h.Deadline
 			if h.Sub != nil {
@@ -137,12 +140,12 @@ func (s *settler) releaseUnseen(tasks []subscription.HeldTask) {
 	for i, h := range tasks {
 		asked[i] = subscription.Settlement{Kind: subscription.SettleRelease, ID: h.Task.ID, Token: subscription.EncodeToken(s.id.N, h.Token), Unseen: true}
 	}
-	call := newSettleCall(asked, func([]subscription.Settled) {})
+	call := NewSettleCall(asked, func([]subscription.Settled) {})
 	items := make([]int, len(tasks))
 	for i, h := range tasks {
-		call.tokens[i], items[i] = h.Token, i
+		call.Tokens[i], items[i] = h.Token, i
 	}
-	s.settle(&settleHolds{call: call, items: items})
+	s.settle(&SettleHolds{Call: call, Items: items})
 }
 
 func (s *settler) flush() {

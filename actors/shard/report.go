@@ -1,4 +1,4 @@
-package actors
+package shard
 
 import (
 	"cmp"
@@ -19,7 +19,7 @@ type topicReport struct {
 	refunds  map[int64]int      // subscription -> assignments that came to nothing
 	counted  map[int64]int      // of refunds, those that core.count counts
 	permits  []*dispatch.Permit // of holds that ended, or came to nothing
-	outcome  holdOutcome
+	outcome  HoldOutcome
 }
 
 func newTopicReport(b *shardState) *topicReport {
@@ -36,22 +36,22 @@ func newTopicReport(b *shardState) *topicReport {
 func (r *topicReport) send() {
 	shard := r.id.N
 	if ready := r.tasks.TakeReady(); len(ready) > 0 {
-		r.tellTopic(&becameReady{shard: shard, tasks: ready})
+		r.tellTopic(&BecameReady{Shard: shard, Tasks: ready})
 	}
 	r.sendEnded()
 	for sub, n := range ordered.All(r.refunds, cmp.Compare) {
 		delete(r.refunds, sub)
 		r.unassign(sub, n)
-		r.tellTopic(&refunded{sub: sub, n: n, shard: shard, counted: r.counted[sub]})
+		r.tellTopic(&Refunded{Sub: sub, N: n, Shard: shard, Counted: r.counted[sub]})
 		delete(r.counted, sub)
 	}
 	if len(r.permits) > 0 {
-		r.tellTopic(&permitsEnded{permits: r.permits})
+		r.tellTopic(&PermitsEnded{Permits: r.permits})
 		r.permits = nil
 	}
-	if r.outcome != (holdOutcome{}) {
+	if r.outcome != (HoldOutcome{}) {
 		outcome := r.outcome
-		r.outcome, outcome.shard = holdOutcome{}, shard
+		r.outcome, outcome.Shard = HoldOutcome{}, shard
 		r.tellTopic(&outcome)
 	}
 }
@@ -60,7 +60,7 @@ func (r *topicReport) sendEnded() {
 	for sub, n := range ordered.All(r.ended, cmp.Compare) {
 		delete(r.ended, sub)
 		r.unassign(sub, n)
-		r.tellTopic(&settledHolds{sub: sub, n: n})
+		r.tellTopic(&SettledHolds{Sub: sub, N: n})
 	}
 }
 
@@ -70,7 +70,7 @@ func (r *topicReport) refundAll(kept []*agenda.Hold) {
 		r.unassign(h.Sub.HolderID(), 1)
 	}
 	for sub, n := range ordered.All(r.assigned, cmp.Compare) {
-		r.tellTopic(&refunded{sub: sub, n: n})
+		r.tellTopic(&Refunded{Sub: sub, N: n})
 	}
 }
 
@@ -112,13 +112,13 @@ func (r *topicReport) endAdmission(a *dispatch.Admission) {
 	}
 }
 
-// holdOutcome, from a shard: what became of tasks that were assigned.
-type holdOutcome struct {
-	shard int
+// HoldOutcome comes from a shard: what became of tasks that were assigned.
+type HoldOutcome struct {
+	Shard int
 	dispatch.Outcome
 }
 
-func (m *holdOutcome) count(r *holdRequest, status store.Status, now store.Millis) {
+func (m *HoldOutcome) count(r *holdRequest, status store.Status, now store.Millis) {
 	switch {
 	case status == store.Late:
 		m.Late++

@@ -1,4 +1,4 @@
-package actors
+package shard
 
 import (
 	"cmp"
@@ -16,7 +16,7 @@ type Addition struct {
 	Task *store.Task
 	To   Asker
 	Call *Countdown
-	sub  *subscription.Subscriber // whose credit is reserved for it; nil: none
+	Sub  *subscription.Subscriber // whose credit is reserved for it; nil: none
 }
 
 // Asker is told what became of a task that it asked for: one of the two, once, from any
@@ -28,21 +28,17 @@ type Asker interface {
 	Refused(err *problem.Error)
 }
 
-// immediate reports whether credit may be reserved for the task: it is due, nothing but
+// Immediate reports whether credit may be reserved for the task: it is due, nothing but
 // its id decides whether it is stored, and no other task whether it is held.
-func (a *Addition) immediate(now store.Millis) bool {
+func (a *Addition) Immediate(now store.Millis) bool {
 	return a.Task.Due <= now && a.Task.Key == nil && a.Task.Traits.Ordering() == ""
 }
 
-func (m *AddBatch) Fail(err *problem.Error) {
-	for _, items := range m.Shards {
-		failAdditions(items, err)
-	}
-}
+// Fail refuses the tasks.
+func (m *AddTasks) Fail(err *problem.Error) { FailAdditions(m.Items, err) }
 
-func (m *addTasks) Fail(err *problem.Error) { failAdditions(m.items, err) }
-
-func failAdditions(items []Addition, err *problem.Error) {
+// FailAdditions refuses tasks.
+func FailAdditions(items []Addition, err *problem.Error) {
 	for i := range items {
 		items[i].To.Refused(err)
 		items[i].Call.Finish(1)
@@ -67,7 +63,7 @@ type adder struct {
 	keyed    engine.Batcher[Addition] // with idempotency keys
 }
 
-func newAdder(s *shard) adder {
+func newAdder(s *Actor) adder {
 	batches := engine.Batcher[Addition]{Most: 1, Limit: store.BatchItems, Size: additionSize}
 	return adder{
 		shardState: &s.shardState, holder: &s.holder, settler: &s.settler, notifier: &s.notifier, holds: &s.holds, store: s.Store,
@@ -78,15 +74,15 @@ func newAdder(s *shard) adder {
 // add queues tasks, each kind for its store call.
 func (a *adder) add(items []Addition) {
 	for _, it := range items {
-		if it.sub != nil {
-			a.report.assign(it.sub.ID, 1)
+		if it.Sub != nil {
+			a.report.assign(it.Sub.ID, 1)
 		}
 		switch {
 		case it.Task.Key != nil:
 			a.keyed.Waiting = append(a.keyed.Waiting, it)
-		case it.sub == nil:
+		case it.Sub == nil:
 			a.adds.Waiting = append(a.adds.Waiting, it)
-		case a.claim.owned() && !it.sub.Gone.Load() && !it.sub.Budget.Full():
+		case a.claim.owned() && !it.Sub.Gone.Load() && !it.Sub.Budget.Full():
 			a.holdNews.Waiting = append(a.holdNews.Waiting, it)
 		default:
 			a.addUnheld(it)
@@ -97,8 +93,8 @@ func (a *adder) add(items []Addition) {
 
 // addUnheld queues a task that is stored without its reserved credit.
 func (a *adder) addUnheld(it Addition) {
-	a.report.refund(it.sub, 1)
-	it.sub = nil
+	a.report.refund(it.Sub, 1)
+	it.Sub = nil
 	a.adds.Waiting = append(a.adds.Waiting, it)
 }
 
@@ -127,9 +123,9 @@ func (a *adder) lose() {
 }
 
 func (a *adder) stop() {
-	failAdditions(a.adds.Waiting, problem.Draining())
-	failAdditions(a.holdNews.Waiting, problem.Draining())
-	failAdditions(a.keyed.Waiting, problem.Draining())
+	FailAdditions(a.adds.Waiting, problem.Draining())
+	FailAdditions(a.holdNews.Waiting, problem.Draining())
+	FailAdditions(a.keyed.Waiting, problem.Draining())
 }
 
 func tasksOf(items []Addition) []*store.Task {
@@ -142,7 +138,7 @@ func tasksOf(items []Addition) []*store.Task {
 
 // ours is the shard in calls that add tasks: it must be the topic's. An open topic has one
 // life.
-func (a *adder) ours() store.Shard { return a.id.For(a.ref.config.Load().Life) }
+func (a *adder) ours() store.Shard { return a.id.For(a.ref.Current.Load().Life) }
 
 func (a *adder) storeAdds(ctx context.Context, items []Addition) *added {
 	m, tasks := &added{items: items}, tasksOf(items)
@@ -168,7 +164,7 @@ func (a *adder) storeHoldNews(ctx context.Context, fence store.Fence, items []Ad
 	tasks, holds := tasksOf(items), make([]store.Hold, len(items))
 	tokens := store.NewTokens(len(items))
 	for i, it := range items {
-		holds[i] = it.sub.Hold(it.Task.ID, tokens[i])
+		holds[i] = it.Sub.Hold(it.Task.ID, tokens[i])
 	}
 	m := &added{items: items, held: true, tokens: holds}
 	_, m.err = a.Resolve(ctx, func() error {
@@ -221,7 +217,7 @@ func (a *adder) learnSizes(items []Addition) {
 	for i := range items {
 		bytes += subscription.BodyBytes(items[i].Task)
 	}
-	a.ref.bodies.Learn(int64(len(items)), bytes)
+	a.ref.Bodies.Learn(int64(len(items)), bytes)
 }
 
 // pending are the tasks of a batch that are pending now: those that it added, and
@@ -268,9 +264,9 @@ func (a *adder) deliver(m *added) {
 	now := a.now()
 	for i, it := range m.items {
 		if h, ok := m.heldTask(i, now); ok {
-			a.holder.granted(it.sub, h)
+			a.holder.granted(it.Sub, h)
 		} else {
-			a.report.refund(it.sub, 1)
+			a.report.refund(it.Sub, 1)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package actors
+package shard
 
 import (
 	"context"
@@ -37,7 +37,7 @@ type recoverer struct {
 	sweepAt     string // cursor
 }
 
-func newRecoverer(s *shard) recoverer {
+func newRecoverer(s *Actor) recoverer {
 	return recoverer{
 		shardState: &s.shardState, loader: &s.loader, notifier: &s.notifier, permits: &s.permits, holds: &s.holds, store: s.Store,
 		batches: engine.Batcher[expired]{Most: 1, Limit: holdBatch},
@@ -128,7 +128,7 @@ func (r *recoverer) onRecovered(m *recovered, own bool) {
 	}
 	if m.err != nil { // also that of the read before: there are no nacks then
 		for _, e := range m.batch {
-			r.holds.move(e.id, e.token, r.now().Add(storeRetry))
+			r.holds.move(e.id, e.token, r.now().Add(StoreRetry))
 		}
 		m.nacks = nil
 	}
@@ -187,7 +187,7 @@ func (r *recoverer) watch() {
 				break
 			}
 		}
-		if limits := r.ref.config.Load().Limits; m.err == nil && first && limits.Capped() {
+		if limits := r.ref.Current.Load().Limits; m.err == nil && first && limits.Capped() {
 			m.permits, m.err = r.permits.inherit(ctx, &limits, m.holds)
 		}
 		if m.err == nil && !first { // the claim loads them anyway
@@ -195,7 +195,7 @@ func (r *recoverer) watch() {
 			_, m.overdue, m.err = r.store.Window(ctx, r.id, overdue)
 		}
 		if m.err != nil {
-			sleep(ctx, pause)
+			Sleep(ctx, pause)
 		}
 		r.done(m)
 	})
@@ -203,8 +203,8 @@ func (r *recoverer) watch() {
 
 // watchPause is how long to wait should the next walk fail, too.
 func (r *recoverer) watchPause() time.Duration {
-	longest := max(storeRetry, r.ref.settings.WatchdogInterval)
-	return min(storeRetry<<min(r.failedWalks, 10), longest)
+	longest := max(StoreRetry, r.ref.Settings.WatchdogInterval)
+	return min(StoreRetry<<min(r.failedWalks, 10), longest)
 }
 
 // onRunning learns the holds of a walk. Those with time left get a timer;

@@ -1,4 +1,4 @@
-package actors
+package shard
 
 import (
 	"context"
@@ -18,7 +18,7 @@ type shardState struct {
 	*runtime.Runtime
 	shardClock
 	id     store.Shard
-	ref    *shardTopic
+	ref    *Topic
 	topic  *store.Topic // its configuration
 	actor  actor.Actor  // this incarnation, see CallDone
 	parent *actor.PID
@@ -32,13 +32,13 @@ type shardState struct {
 	flushScheduled bool // a flushBatches is in the mailbox
 }
 
-func newShardState(rt *runtime.Runtime, id store.Shard, ref *shardTopic, primary *clock.Clock) shardState {
+func newShardState(rt *runtime.Runtime, id store.Shard, ref *Topic, primary *clock.Clock) shardState {
 	return shardState{
 		Runtime:    rt,
 		shardClock: shardClock{primary: primary, node: rt.Clock, timers: rt.Wheel, jumps: primary.Jumped()},
 		id:         id,
 		ref:        ref,
-		topic:      ref.config.Load(),
+		topic:      ref.Current.Load(),
 		calls:      engine.NewCalls(rt.Pool),
 	}
 }
@@ -78,8 +78,8 @@ func (b *shardState) call(do func(ctx context.Context) reply) {
 	})
 }
 
-// sleep waits for d or the end of ctx.
-func sleep(ctx context.Context, d time.Duration) {
+// Sleep waits for d or the end of ctx.
+func Sleep(ctx context.Context, d time.Duration) {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {

@@ -1,4 +1,4 @@
-package actors
+package shard
 
 import (
 	"time"
@@ -12,13 +12,17 @@ import (
 	"github.com/ddq-io/ddq/store"
 )
 
+// MaxHorizon is the greatest horizon of any node. Nodes tell each other of tasks
+// that are due within it, whatever their own is.
+const MaxHorizon = time.Minute
+
 const (
-	storeRetry = time.Second     // pause before asking a failing store again
+	StoreRetry = time.Second     // pause before asking a failing store again
 	watchSlack = time.Second     // how late a timer may be before the watchdog counts it
 	spareTime  = 2 * time.Second // see agenda.Config
 )
 
-// shard is the actor of one shard: what is due soon, what is ready, what is held, and the
+// Actor is the actor of one shard: what is due soon, what is ready, what is held, and the
 // store calls about it. It is a front door: Receive hands each message to the part whose it
 // is, and then sends what the parts gathered. It owns the goroutines of its calls, all gone
 // when it has stopped.
@@ -29,9 +33,9 @@ const (
 //
 // On nodes that do not own the shard it adds and settles all the same, tells the
 // owner, and keeps the holds of this node's subscriptions, for their credit only.
-type shard struct {
+type Actor struct {
 	shardState
-	saved *savedShard // what the incarnation before this one left
+	saved *Saved // what the incarnation before this one left
 
 	adder     adder
 	holder    holder
@@ -56,8 +60,9 @@ type shardPart interface {
 	stop()       // the shard stops: answers what waits for a call
 }
 
-func newShard(rt *runtime.Runtime, id store.Shard, ref *shardTopic, at shardSlot, saved *savedShard) *shard {
-	s := &shard{saved: saved, shardState: newShardState(rt, id, ref, at.clock)}
+// New returns the actor of a shard; saved is what the incarnation before it left.
+func New(rt *runtime.Runtime, id store.Shard, ref *Topic, at Slot, saved *Saved) *Actor {
+	s := &Actor{saved: saved, shardState: newShardState(rt, id, ref, at.Clock)}
 	s.actor, s.claim, s.report = s, &s.claimer, newTopicReport(&s.shardState)
 	s.adder = newAdder(s)
 	s.holder = newHolder(s)
@@ -67,17 +72,17 @@ func newShard(rt *runtime.Runtime, id store.Shard, ref *shardTopic, at shardSlot
 	s.orderer = newOrderer(s)
 	s.notifier = newNotifier(s)
 	s.batching = []shardPart{&s.adder, &s.holder, &s.settler, &s.recoverer}
-	s.claimer = newClaimer(s, at.dozing)
+	s.claimer = newClaimer(s, at.Dozing)
 	s.holds = holdRegistry{shardState: &s.shardState}
 	s.permits = permitCalls{shardState: &s.shardState, store: rt.Store}
 	s.tasks = agenda.NewShard(agenda.Config{
-		Horizon: ref.settings.Horizon, Wheel: ref.settings.WheelBudget, Ready: ref.settings.ReadyBudget, Page: loadPage, Spare: spareTime,
+		Horizon: ref.Settings.Horizon, Wheel: ref.Settings.WheelBudget, Ready: ref.Settings.ReadyBudget, Page: loadPage, Spare: spareTime,
 	}, &s.loader.wheel)
 	return s
 }
 
 // Receive handles one message; it never waits.
-func (s *shard) Receive(c actor.Context) {
+func (s *Actor) Receive(c actor.Context) {
 	switch m := c.Message().(type) {
 	case *actor.Started:
 		s.start(c)
@@ -87,29 +92,29 @@ func (s *shard) Receive(c actor.Context) {
 		s.refundRest()
 	case *actor.Stopping:
 		s.stop()
-	case *addTasks:
-		s.adder.add(m.items)
-	case *holdTasks:
+	case *AddTasks:
+		s.adder.add(m.Items)
+	case *HoldTasks:
 		s.holder.hold(m)
-	case *heldElsewhere:
+	case *HeldElsewhere:
 		s.holder.takeOver(m)
-	case *cancelHolds:
-		s.holder.passCancels(m.holds)
-	case *settleHolds:
+	case *CancelHolds:
+		s.holder.passCancels(m.Holds)
+	case *SettleHolds:
 		s.settler.settle(m)
 	case *deadlinesDue:
 		s.recoverer.onDeadlines(m.ms)
-	case *watchTick:
+	case *WatchTick:
 		s.recoverer.watch()
-	case *slotDue, *reload, *clockJumped:
+	case *slotDue, *reload, *ClockJumped:
 		s.loader.receive(m)
 	case *orderLook:
 		s.orderer.onLook(m.ms)
-	case *pendingChanged, *pendingGone, *pendingElsewhere, *endedElsewhere, *waitedElsewhere, *seqSeen:
+	case *PendingChanged, *PendingGone, *PendingElsewhere, *EndedElsewhere, *WaitedElsewhere, *SeqSeen:
 		s.notifier.receive(m)
-	case *placed, *handShard, *leaseLost, *leaseBack, *releaseShard:
+	case *Placed, *HandShard, *LeaseLost, *LeaseBack, *ReleaseShard:
 		s.claimer.receive(m)
-	case *loadTick:
+	case *LoadTick:
 		s.follow()
 		s.claimer.retry() // nothing else would try again after an error
 		s.loader.refresh()
@@ -117,18 +122,18 @@ func (s *shard) Receive(c actor.Context) {
 		s.flush()
 	case *runtime.CallDone:
 		s.onCall(m)
-	case *configured:
-		s.topic = &m.topic
-	case *describeShard:
-		m.reply <- s.describe()
-	case *forget:
+	case *Configured:
+		s.topic = &m.Topic
+	case *DescribeShard:
+		m.Reply <- s.describe()
+	case *Forget:
 		m.confirm()
 	}
 	s.finish()
 }
 
 // finish ends the handling of a message: it sends what the parts gathered.
-func (s *shard) finish() {
+func (s *Actor) finish() {
 	s.loader.finish()
 	s.orderer.countBehind()
 	s.claimer.reportDozing()
@@ -139,27 +144,27 @@ func (s *shard) finish() {
 
 // flush starts the store calls that may start. Parts ask for it with scheduleFlush, so that
 // what waits in the mailbox joins the batches first.
-func (s *shard) flush() {
+func (s *Actor) flush() {
 	s.flushScheduled = false
 	for _, p := range s.batching {
 		p.flush()
 	}
 }
 
-func (s *shard) start(c actor.Context) {
+func (s *Actor) start(c actor.Context) {
 	s.self, s.parent = c.Self(), c.Parent()
 	s.loader.wheel.open()
 	s.holds.open()
 	s.Metrics.Shards.Inc()
 	s.restore()
-	if s.ref.reachable(s.id.N) { // else it is placed once it is
+	if s.ref.Reachable(s.id.N) { // else it is placed once it is
 		s.claimer.retry()
 	}
 }
 
 // stop ends everything the shard owns. What waits for a store call fails; what
 // is in one is abandoned, and its callers learn that the outcome is unknown.
-func (s *shard) stop() {
+func (s *Actor) stop() {
 	for _, p := range s.batching {
 		p.stop()
 	}
@@ -170,11 +175,11 @@ func (s *shard) stop() {
 	s.orderer.countBehind()
 	s.claimer.stop()
 	s.Metrics.Shards.Dec()
-	s.tellTopic(&shardLost{shard: s.id.N, ended: true})
+	s.tellTopic(&Lost{Shard: s.id.N, Ended: true})
 }
 
 // describe is the shard as its owner sees it.
-func (s *shard) describe() fleet.OwnedShard {
+func (s *Actor) describe() fleet.OwnedShard {
 	d := fleet.OwnedShard{Shard: s.id, Epoch: s.claimer.fence().Epoch, Wheel: s.loader.wheel.Len(), Ready: s.tasks.ReadyLen(), Held: s.holds.len()}
 	if !s.claimer.owned() {
 		d.Epoch = 0
@@ -183,9 +188,13 @@ func (s *shard) describe() fleet.OwnedShard {
 }
 
 // Fail answers that nothing is known of the shard.
-func (m *describeShard) Fail(*problem.Error) {
+func (m *DescribeShard) Fail(*problem.Error) {
 	select {
-	case m.reply <- fleet.OwnedShard{}:
+	case m.Reply <- fleet.OwnedShard{}:
 	default: // it was answered before the panic
 	}
 }
+
+// PermitSlack is how much longer than a hold its permit lasts at first: time for the hold
+// to be taken.
+const PermitSlack = 2 * time.Second

@@ -1,4 +1,4 @@
-package actors
+package shard
 
 import (
 	"cmp"
@@ -46,8 +46,8 @@ type holder struct {
 	}
 }
 
-func newHolder(s *shard) holder {
-	size := func(*holdRequest) int { return int(s.ref.bodies.Get()) } // what a task counts that is not held yet
+func newHolder(s *Actor) holder {
+	size := func(*holdRequest) int { return int(s.ref.Bodies.Get()) } // what a task counts that is not held yet
 	return holder{
 		shardState: &s.shardState, settler: &s.settler, loader: &s.loader, permits: &s.permits, holds: &s.holds, store: s.Store,
 		batches:  engine.Batcher[holdRequest]{Most: 4, Limit: holdBatch, Size: size},
@@ -57,19 +57,19 @@ func newHolder(s *shard) holder {
 
 // hold queues what the topic assigned. The topic may not have heard yet that the
 // shard is lost; whoever owns it has the tasks then.
-func (h *holder) hold(m *holdTasks) {
-	h.report.assign(m.sub.ID, len(m.tasks))
+func (h *holder) hold(m *HoldTasks) {
+	h.report.assign(m.Sub.ID, len(m.Tasks))
 	if !h.claim.owned() {
-		h.report.refundCounted(m.sub, len(m.tasks), m.counted)
-		for _, a := range m.admissions {
+		h.report.refundCounted(m.Sub, len(m.Tasks), m.Counted)
+		for _, a := range m.Admissions {
 			h.report.endAdmission(a)
 		}
 		return
 	}
-	for i, t := range m.tasks {
-		r := holdRequest{sub: m.sub, task: t, counted: m.counted}
-		if m.admissions != nil {
-			r.admission = m.admissions[i]
+	for i, t := range m.Tasks {
+		r := holdRequest{sub: m.Sub, task: t, counted: m.Counted}
+		if m.Admissions != nil {
+			r.admission = m.Admissions[i]
 		}
 		h.batches.Waiting = append(h.batches.Waiting, r)
 	}
@@ -232,7 +232,7 @@ func (h *holder) learnSizes(results []store.HoldResult) {
 			n, bytes = n+1, bytes+subscription.BodyBytes(t)
 		}
 	}
-	h.ref.bodies.Learn(n, bytes)
+	h.ref.Bodies.Learn(n, bytes)
 }
 
 // admitted records what became of a task under limits, and reports whether that is
@@ -257,11 +257,11 @@ func (h *holder) admitted(r holdRequest, token store.Token, status store.Status)
 
 // deadLetter dead-letters a task that was held for that.
 func (h *holder) deadLetter(id string, token store.Token) {
-	call := newSettleCall([]subscription.Settlement{{
+	call := NewSettleCall([]subscription.Settlement{{
 		Kind: subscription.SettleNack, ID: id, Token: subscription.EncodeToken(h.id.N, token), Reason: store.ReasonRateLimited,
 	}}, func([]subscription.Settled) {})
-	call.tokens[0] = token
-	h.settler.settle(&settleHolds{call: call, items: []int{0}})
+	call.Tokens[0] = token
+	h.settler.settle(&SettleHolds{Call: call, Items: []int{0}})
 }
 
 // grantedLate returns the tasks that a call held for an incarnation that is gone. Their
@@ -329,7 +329,7 @@ func (h *holder) deliver() {
 			h.settler.releaseUnseen(tasks) // its worker may have stopped
 			continue
 		}
-		h.Send(sub.Worker, &deliver{shard: h.id.N, tasks: tasks})
+		h.Send(sub.Worker, &Deliver{Shard: h.id.N, Tasks: tasks})
 	}
 }
 
@@ -343,11 +343,11 @@ func (h *holder) discard() {
 // takeOver registers holds that another node took for a subscription of this one,
 // and passes them on to its worker. Those of which half went by on the way go back,
 // as from a stream that is too slow.
-func (h *holder) takeOver(m *heldElsewhere) {
+func (h *holder) takeOver(m *HeldElsewhere) {
 	now := h.now()
-	h.report.assign(m.sub.ID, len(m.tasks))
+	h.report.assign(m.Sub.ID, len(m.Tasks))
 	var late []subscription.HeldTask
-	for _, d := range m.tasks {
+	for _, d := range m.Tasks {
 		_, token, _ := subscription.DecodeToken(d.Token)
 		t := subscription.HeldTask{Task: d.Task, Token: token, Deadline: now.Add(d.HoldFor)}
 		if d.Deadline != 0 && d.Deadline < t.Deadline {
@@ -357,13 +357,13 @@ func (h *holder) takeOver(m *heldElsewhere) {
 			late = append(late, t)
 			continue
 		}
-		h.holds.register(&agenda.Hold{ID: d.Task.ID, Sub: m.sub, Token: token, Deadline: t.Deadline, Lasts: d.HoldFor, Foreign: true})
-		m.sub.Budget.Landed(1)
-		h.gather(m.sub, t)
+		h.holds.register(&agenda.Hold{ID: d.Task.ID, Sub: m.Sub, Token: token, Deadline: t.Deadline, Lasts: d.HoldFor, Foreign: true})
+		m.Sub.Budget.Landed(1)
+		h.gather(m.Sub, t)
 	}
 	if len(late) > 0 {
-		h.report.refund(m.sub, len(late))
-		m.sub.Budget.Discard(late)
+		h.report.refund(m.Sub, len(late))
+		m.Sub.Budget.Discard(late)
 		h.settler.releaseUnseen(late)
 	}
 }
@@ -377,7 +377,7 @@ func (h *holder) passCancels(holds []fleet.EndedHold) {
 			continue
 		}
 		if sub, ok := held.Sub.(*subscription.Subscriber); ok && !sub.Gone.Load() {
-			h.Send(sub.Worker, &cancelAsked{subscription.CancelAsk{ID: e.ID, Token: subscription.EncodeToken(h.id.N, e.Token)}})
+			h.Send(sub.Worker, &CancelAsked{subscription.CancelAsk{ID: e.ID, Token: subscription.EncodeToken(h.id.N, e.Token)}})
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package actors
+package shard
 
 import (
 	"github.com/ddq-io/ddq/actors/agenda"
@@ -16,24 +16,24 @@ type notifier struct {
 	seqs   agenda.GapDetector
 }
 
-func newNotifier(s *shard) notifier {
+func newNotifier(s *Actor) notifier {
 	return notifier{shardState: &s.shardState, loader: &s.loader, holds: &s.holds}
 }
 
 func (n *notifier) receive(message any) {
 	switch m := message.(type) {
-	case *pendingChanged:
-		n.becamePending(m.seq, m.tasks)
-	case *pendingGone:
-		n.tasks.Removed(m.ids)
-		n.tellGone(m.ids)
-	case *pendingElsewhere:
+	case *PendingChanged:
+		n.becamePending(m.Seq, m.Tasks)
+	case *PendingGone:
+		n.tasks.Removed(m.Ids)
+		n.tellGone(m.Ids)
+	case *PendingElsewhere:
 		n.learnPending(m)
-	case *endedElsewhere:
-		n.learnEnded(m.holds)
-	case *waitedElsewhere:
+	case *EndedElsewhere:
+		n.learnEnded(m.Holds)
+	case *WaitedElsewhere:
 		n.learnWaiting(m)
-	case *seqSeen:
+	case *SeqSeen:
 		n.checkSeq(m)
 	}
 }
@@ -72,13 +72,13 @@ func (n *notifier) tellEnded(holds []fleet.EndedHold) {
 }
 
 // learnPending records what another node says became pending.
-func (n *notifier) learnPending(m *pendingElsewhere) {
+func (n *notifier) learnPending(m *PendingElsewhere) {
 	if !n.claim.owned() {
 		return // whoever owns it finds the gap, or loads it with the claim
 	}
 	n.wakeUp()
-	n.seqs.Heard(m.seq)
-	n.tasks.Pending(n.now(), m.tasks...)
+	n.seqs.Heard(m.Seq)
+	n.tasks.Pending(n.now(), m.Tasks...)
 }
 
 // learnEnded records holds that another node ended.
@@ -91,23 +91,23 @@ func (n *notifier) learnEnded(holds []fleet.EndedHold) {
 
 // checkSeq compares what was heard with the store. After a gap that stayed the
 // window is read again: a notice was lost.
-func (n *notifier) checkSeq(m *seqSeen) {
+func (n *notifier) checkSeq(m *SeqSeen) {
 	if !n.claim.owned() {
 		return
 	}
-	missed := n.seqs.Missed(m.seq)
-	if n.seqs.Known != m.seq {
-		n.Use(&n.ref.active) // look again soon
+	missed := n.seqs.Missed(m.Seq)
+	if n.seqs.Known != m.Seq {
+		n.Use(&n.ref.Active) // look again soon
 	}
 	if missed {
 		n.Metrics.MissedNotices.Inc()
-		n.seqs.Restart(m.seq)
+		n.seqs.Restart(m.Seq)
 		n.wakeUp()
 		n.tasks.Reread()
 		n.loader.load()
 		return
 	}
-	if !m.empty || n.seqs.Known != m.seq || !n.claim.idle() || n.holds.len() > 0 {
+	if !m.Empty || n.seqs.Known != m.Seq || !n.claim.idle() || n.holds.len() > 0 {
 		n.wakeUp()
 		return
 	}
@@ -122,7 +122,7 @@ func (n *notifier) dropHints() {
 		return
 	}
 	n.tasks.Forget()
-	n.tellTopic(&readyGone{shard: n.id.N})
+	n.tellTopic(&ReadyGone{Shard: n.id.N})
 }
 
 // wakeUp ends the quiet: the window is behind by as long as it lasted.
@@ -146,13 +146,13 @@ func (n *notifier) tellSettled(holds []fleet.EndedHold) {
 
 // learnWaiting records that another node waits for tasks. Those of which nothing is known
 // here when it is first said may be settled already: it is to look again.
-func (n *notifier) learnWaiting(m *waitedElsewhere) {
-	n.Waiters.Want(n.id.Topic, m.ids, m.node)
-	if !m.first {
+func (n *notifier) learnWaiting(m *WaitedElsewhere) {
+	n.Waiters.Want(n.id.Topic, m.Ids, m.Node)
+	if !m.First {
 		return
 	}
 	var unknown []string
-	for _, id := range m.ids {
+	for _, id := range m.Ids {
 		if !n.loader.wheel.has(id) && !n.tasks.WithTopic(id) && !n.holds.has(id) {
 			unknown = append(unknown, id)
 		}

@@ -1,4 +1,4 @@
-package actors
+package shard
 
 import (
 	"github.com/ddq-io/ddq/actors/agenda"
@@ -8,7 +8,7 @@ import (
 
 // onCall handles the end of a store call. Of a call of an earlier incarnation only what it
 // changed in the store counts. Claims, pages and walks of then say nothing about now.
-func (s *shard) onCall(d *runtime.CallDone) {
+func (s *Actor) onCall(d *runtime.CallDone) {
 	own := d.By == s.actor
 	switch m := d.Result.(type) {
 	case *added:
@@ -29,7 +29,7 @@ func (s *shard) onCall(d *runtime.CallDone) {
 }
 
 // onOwnCall handles the end of a call that only reads, or claims.
-func (s *shard) onOwnCall(result any) {
+func (s *Actor) onOwnCall(result any) {
 	switch m := result.(type) {
 	case *runningFound:
 		s.recoverer.onRunning(m)
@@ -44,32 +44,32 @@ func (s *shard) onOwnCall(result any) {
 	}
 }
 
-// savedShard is what a shard leaves to the incarnation after it: what the store cannot
+// Saved is what a shard leaves to the incarnation after it: what the store cannot
 // tell.
-type savedShard struct {
+type Saved struct {
 	holds   []*agenda.Hold // those that take room of a subscription
 	inStore *store.Fence   // what the store may have of its claim
 	stopped chan struct{}  // see claimer
 }
 
 // save runs before a restart.
-func (s *shard) save() {
-	*s.saved = savedShard{holds: s.holds.save(), inStore: s.claimer.claim.InStore(), stopped: s.claimer.stopped}
+func (s *Actor) save() {
+	*s.saved = Saved{holds: s.holds.save(), inStore: s.claimer.claim.InStore(), stopped: s.claimer.stopped}
 }
 
 // restore takes over from the incarnation before this one.
-func (s *shard) restore() {
+func (s *Actor) restore() {
 	s.claimer.claim = agenda.NewClaim(s.Fleet.Owns(s.id), s.saved.inStore)
 	if s.saved.stopped != nil {
 		s.claimer.stopOnceIdle(s.saved.stopped)
 	}
 	s.holds.restore(s.saved.holds)
-	*s.saved = savedShard{}
+	*s.saved = Saved{}
 }
 
 // refundRest gives back the room of what was assigned to this incarnation and is not held:
 // it waited, was in a call, or got lost in the panic.
-func (s *shard) refundRest() {
+func (s *Actor) refundRest() {
 	s.report.sendEnded()
 	s.holder.discard()
 	s.report.refundAll(s.saved.holds)

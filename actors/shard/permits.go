@@ -1,4 +1,4 @@
-package actors
+package shard
 
 import (
 	"context"
@@ -29,7 +29,7 @@ func (c *permitCalls) lengthen(ctx context.Context, batch []holdRequest, holds [
 		if r.Status != store.OK || l == nil || l.Permit == nil || r.Task.Visibility <= holds[i].Visibility {
 			continue
 		}
-		until := latest.Add(r.Task.Visibility + permitSlack)
+		until := latest.Add(r.Task.Visibility + PermitSlack)
 		for _, p := range l.Permit.Each() {
 			p.Until = until
 			permits = append(permits, p)
@@ -90,7 +90,7 @@ func (c *permitCalls) move(ctx context.Context, limits *store.TopicLimits, exten
 	latest := c.latest()
 	for i := range extends {
 		x := &extends[i]
-		until := latest.Add(x.Visibility + permitSlack)
+		until := latest.Add(x.Visibility + PermitSlack)
 		for _, key := range caps[i] {
 			permits = append(permits, store.Permit{Key: key, Holder: x.Token, Until: until})
 			x.Until = until.Add(-store.PermitSkew)

@@ -1,4 +1,4 @@
-package actors
+package shard
 
 import (
 	"context"
@@ -32,7 +32,7 @@ type orderer struct {
 	counted int // tasks that wait for another one of their key, in the gauge
 }
 
-func newOrderer(s *shard) orderer {
+func newOrderer(s *Actor) orderer {
 	return orderer{shardState: &s.shardState, wheel: &s.loader.wheel, store: s.Store}
 }
 

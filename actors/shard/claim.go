@@ -1,4 +1,4 @@
-package actors
+package shard
 
 import (
 	"context"
@@ -29,12 +29,12 @@ type claimer struct {
 		store.Reader
 	}
 	claim   agenda.Claim
-	dozing  *atomic.Bool  // see shardSlot
-	stopped chan struct{} // of releaseShard: closed once the claim is released
+	dozing  *atomic.Bool  // see Slot
+	stopped chan struct{} // of ReleaseShard: closed once the claim is released
 	warned  time.Time     // see warn
 }
 
-func newClaimer(s *shard, dozing *atomic.Bool) claimer {
+func newClaimer(s *Actor, dozing *atomic.Bool) claimer {
 	return claimer{
 		shardState: &s.shardState, loader: &s.loader, recoverer: &s.recoverer, notifier: &s.notifier, batching: s.batching,
 		store: s.Store, dozing: dozing,
@@ -83,19 +83,19 @@ func (c *claimer) fenced() (n int) {
 
 func (c *claimer) receive(message any) {
 	switch m := message.(type) {
-	case *placed:
-		c.on(agenda.ClaimEvent{Kind: agenda.ClaimPlaced, Wanted: m.wanted})
-		if m.told {
+	case *Placed:
+		c.on(agenda.ClaimEvent{Kind: agenda.ClaimPlaced, Wanted: m.Wanted})
+		if m.Told {
 			c.on(agenda.ClaimEvent{Kind: agenda.ClaimTold})
 		}
-	case *handShard:
+	case *HandShard:
 		c.on(agenda.ClaimEvent{Kind: agenda.ClaimHandOver})
-	case *leaseLost:
+	case *LeaseLost:
 		c.on(agenda.ClaimEvent{Kind: agenda.ClaimLeaseLost})
-	case *leaseBack:
+	case *LeaseBack:
 		c.retry()
-	case *releaseShard:
-		c.stopOnceIdle(m.done)
+	case *ReleaseShard:
+		c.stopOnceIdle(m.Done)
 	}
 }
 
@@ -141,7 +141,7 @@ func (c *claimer) carryOut(effect agenda.ClaimEffect) {
 	case agenda.DoWarnAlone:
 		c.warnAlone()
 	case agenda.DoBegin:
-		c.tellTopic(&shardOwned{shard: c.id.N})
+		c.tellTopic(&Owned{Shard: c.id.N})
 	case agenda.DoLoad:
 		c.tasks.Own()
 		c.tasks.Reread()
@@ -186,9 +186,9 @@ func (c *claimer) ask(effect agenda.ClaimEffect) {
 			if effect.Remind {
 				c.remind(ctx)
 			}
-			sleep(ctx, pause)
+			Sleep(ctx, pause)
 		case m.err != nil:
-			sleep(ctx, claimRetry)
+			Sleep(ctx, claimRetry)
 		}
 		c.done(m)
 	})
@@ -256,7 +256,7 @@ func (c *claimer) lose() {
 		p.lose()
 	}
 	c.tasks.Lose()
-	c.tellTopic(&shardLost{shard: c.id.N})
+	c.tellTopic(&Lost{Shard: c.id.N})
 	c.scheduleFlush()
 }
 
@@ -265,7 +265,7 @@ func (c *claimer) release(fence store.Fence) {
 		m := &givenUp{fence: fence}
 		if m.err = c.store.Release(ctx, c.id, fence); m.err != nil && !errors.Is(m.err, store.ErrFenced) {
 			c.Log.Debug("shard not released", "topic", c.id.Topic, "shard", c.id.N, "err", m.err)
-			sleep(ctx, claimRetry)
+			Sleep(ctx, claimRetry)
 		}
 		c.done(m)
 	})

@@ -1,4 +1,4 @@
-package actors
+package shard
 
 import (
 	"github.com/ddq-io/ddq/store"

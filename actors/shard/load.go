@@ -1,4 +1,4 @@
-package actors
+package shard
 
 import (
 	"context"
@@ -24,7 +24,7 @@ type loader struct {
 	reloadFrom *store.Millis // see reloadLater; nil: none is pending
 }
 
-func newLoader(s *shard) loader {
+func newLoader(s *Actor) loader {
 	b := &s.shardState
 	return loader{shardState: b, orderer: &s.orderer, store: s.Store, wheel: taskWheel{shardState: b}}
 }
@@ -35,7 +35,7 @@ func (l *loader) receive(message any) {
 		l.onSlot(m.ms)
 	case *reload:
 		l.reload()
-	case *clockJumped:
+	case *ClockJumped:
 		if l.sawJump() && l.claim.owned() {
 			l.tasks.Reread()
 			l.load()
@@ -163,7 +163,7 @@ func (l *loader) reloadLater(from store.Millis) {
 	}
 	l.reloadFrom = &from
 	l.calls.Run(func(ctx context.Context) {
-		sleep(ctx, storeRetry)
+		Sleep(ctx, StoreRetry)
 		l.post(&reload{})
 	})
 }
@@ -200,7 +200,7 @@ func (l *loader) scanLanes() {
 			after = &page[len(page)-1].Lane
 		}
 		if m.err != nil {
-			sleep(ctx, storeRetry)
+			Sleep(ctx, StoreRetry)
 		}
 		l.done(m)
 	})

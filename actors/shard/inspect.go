@@ -1,17 +1,19 @@
-package actors
+package shard
 
-import "github.com/ddq-io/ddq/store"
+import (
+	"github.com/ddq-io/ddq/store"
+)
 
 // What the checks of a simulation read of a shard. No actor runs meanwhile.
 
 // Shard names the shard.
-func (s *shard) Shard() store.Shard { return s.id }
+func (s *Actor) Shard() store.Shard { return s.id }
 
 // Fence is what the shard may hold tasks under, and whether it may.
-func (s *shard) Fence() (f store.Fence, owned bool) { return s.claimer.fence(), s.claimer.owned() }
+func (s *Actor) Fence() (f store.Fence, owned bool) { return s.claimer.fence(), s.claimer.owned() }
 
 // Flying are the store calls under way of each kind.
-func (s *shard) Flying() []int {
+func (s *Actor) Flying() []int {
 	return []int{
 		s.adder.adds.InFlight, s.adder.holdNews.InFlight, s.adder.keyed.InFlight, s.holder.batches.InFlight,
 		s.settler.acks.InFlight, s.settler.nacks.InFlight, s.settler.extends.InFlight, s.recoverer.batches.InFlight,
@@ -20,10 +22,10 @@ func (s *shard) Flying() []int {
 
 // Assigning reports whether tasks have subscriptions, and it is not known whether they are
 // held.
-func (s *shard) Assigning() bool { return !s.adder.idle() || !s.holder.idle() }
+func (s *Actor) Assigning() bool { return !s.adder.idle() || !s.holder.idle() }
 
 // CountHolds adds to the number of holds of each subscription.
-func (s *shard) CountHolds(of map[int64]int) {
+func (s *Actor) CountHolds(of map[int64]int) {
 	for _, h := range s.holds.table.ByID {
 		if h.Sub != nil {
 			of[h.Sub.HolderID()]++
@@ -32,7 +34,7 @@ func (s *shard) CountHolds(of map[int64]int) {
 }
 
 // Fault says what is in two places, or in none; empty when nothing is.
-func (s *shard) Fault() string {
+func (s *Actor) Fault() string {
 	for id := range s.tasks.AllWithTopic() {
 		if s.loader.wheel.has(id) {
 			return id + " is ready, and due later"

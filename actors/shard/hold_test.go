@@ -1,4 +1,4 @@
-package actors
+package shard
 
 import (
 	"testing"
@@ -12,7 +12,7 @@ func TestAssignmentsToALostShardAreGivenBack(t *testing.T) {
 	b := &shardState{claim: &claimer{}}
 	b.report = newTopicReport(b)
 	h := &holder{shardState: b}
-	h.hold(&holdTasks{sub: &subscription.Subscriber{ID: 7}, tasks: []store.Entry{{ID: "a"}, {ID: "b"}}})
+	h.hold(&HoldTasks{Sub: &subscription.Subscriber{ID: 7}, Tasks: []store.Entry{{ID: "a"}, {ID: "b"}}})
 	if got := b.report.refunds[7]; got != 2 || !h.idle() {
 		t.Errorf("refunded %d assignments of 2, idle %v", got, h.idle())
 	}

@@ -1,0 +1,241 @@
+package shard
+
+import (
+	"github.com/ddq-io/ddq/actors/agenda"
+	"github.com/ddq-io/ddq/actors/dispatch"
+	"github.com/ddq-io/ddq/actors/fleet"
+	"github.com/ddq-io/ddq/actors/problem"
+	"github.com/ddq-io/ddq/actors/runtime"
+	"github.com/ddq-io/ddq/actors/subscription"
+	"github.com/ddq-io/ddq/store"
+)
+
+type (
+	// BecameReady comes from a shard: tasks that are due.
+	BecameReady struct {
+		Shard int
+		Tasks []store.Entry
+	}
+	// SettledHolds comes from a shard: tasks of a subscription that are no longer held.
+	SettledHolds struct {
+		Sub int64
+		N   int
+	}
+	// Refunded comes from a shard or a link: assignments and credit that came to nothing.
+	Refunded struct {
+		Sub     int64
+		N       int
+		Shard   int
+		Counted int // of n, see core.count
+	}
+	// Owned comes from a shard: this node owns it.
+	Owned struct{ Shard int }
+	// Lost comes from a shard: what it made ready is void, and it is not owned.
+	Lost struct {
+		Shard int
+		Ended bool // so did its actor, which reports nothing more
+	}
+	// ReadyGone comes from a shard: what it made ready is gone from the store.
+	ReadyGone struct{ Shard int }
+
+	// PermitsEnded comes from a shard: holds under caps are over, or came to nothing.
+	PermitsEnded struct{ Permits []*dispatch.Permit }
+	// Configured comes from the node: the topic's configuration changed.
+	Configured struct{ Topic store.Topic }
+	// LeaseLost comes from the node: shards are no longer ours until LeaseBack.
+	LeaseLost struct{}
+	// LeaseBack follows it once the lease is ours again.
+	LeaseBack struct{}
+	// ClockJumped comes from the node: a clock of the store was set, and what is due soon may
+	// be something else than before.
+	ClockJumped struct{}
+)
+
+// To a shard.
+type (
+	// AddTasks comes from the topic.
+	AddTasks struct{ Items []Addition }
+	// HoldTasks comes from the topic.
+	HoldTasks struct {
+		Sub        *subscription.Subscriber
+		Tasks      []store.Entry
+		Admissions []*dispatch.Admission // nil: none of them is under limits
+		Counted    bool                  // see core.count
+	}
+	// SettleHolds comes from the node and workers: some settlements of a call.
+	SettleHolds struct {
+		Call  *SettleCall
+		Items []int // indexes into the call
+	}
+	// Forget comes from the topic: the subscription is over; confirm to its worker. A shard
+	// that stops or panics instead gives it nothing more either, so that is confirmed.
+	Forget struct {
+		Runtime *runtime.Runtime
+		Sub     *subscription.Subscriber
+		Shard   int
+	}
+	// PendingChanged comes from the node: tasks became pending or moved, by one store call.
+	PendingChanged struct {
+		Tasks []store.Entry
+		Seq   int64
+	}
+	// Placed comes from the topic and the node: whether this node should own the shard.
+	Placed struct {
+		Wanted bool
+		Told   bool // by another node, that would own it
+	}
+	// PendingElsewhere comes from the node: a store call of another node made tasks pending.
+	PendingElsewhere struct {
+		Seq   int64
+		Tasks []store.Entry
+	}
+	// EndedElsewhere comes from the node: another node ended holds.
+	EndedElsewhere struct{ Holds []fleet.EndedHold }
+	// WaitedElsewhere comes from the node: another node waits for tasks to be settled.
+	WaitedElsewhere struct {
+		Ids   []string
+		Node  string
+		First bool
+	}
+	// CancelHolds comes from the node and links: the cancellation of tasks was asked for.
+	CancelHolds struct{ Holds []fleet.EndedHold }
+	// HeldElsewhere comes from a link: the shard's owner holds these for a subscription.
+	HeldElsewhere struct {
+		Sub   *subscription.Subscriber
+		Tasks []subscription.Delivery
+	}
+	// SeqSeen comes from the node: the seq that the store has, and whether it has no task
+	// to deliver or to watch.
+	SeqSeen struct {
+		Seq   int64
+		Empty bool
+	}
+	// HandShard comes from the node: give the shard up, to whoever should own it.
+	HandShard struct{}
+	// DescribeShard comes from the node.
+	DescribeShard struct{ Reply chan fleet.OwnedShard }
+	// PendingGone comes from the node: tasks were deleted.
+	PendingGone struct{ Ids []string }
+	// slotDue comes from the wheel: tasks of this millisecond are due.
+	slotDue struct{ ms int64 }
+	// deadlinesDue comes from the wheel: holds of this millisecond run out.
+	deadlinesDue struct{ ms int64 }
+	// flushBatches comes from the shard: start store calls with what has come together.
+	flushBatches struct{}
+	// reload comes from the shard: see shard.reloadLater.
+	reload struct{}
+	// LoadTick comes from the node: look ahead into the store.
+	LoadTick struct{}
+	// WatchTick comes from the node: look for what no timer knows.
+	WatchTick struct{}
+	// ReleaseShard comes from the node at shutdown and of an idle topic: finish store calls, give
+	// up the claim.
+	ReleaseShard struct{ Done chan struct{} }
+)
+
+// To a shard, from its store calls, each in a CallDone.
+type (
+	// givenUp: a claim was released, or could not be.
+	givenUp struct {
+		fence store.Fence
+		err   error
+	}
+	claimed struct {
+		fence store.Fence
+		seq   int64
+		err   error
+	}
+	added struct {
+		seq     int64
+		items   []Addition
+		results []store.AddResult
+		held    bool // by HoldNew
+		keyed   bool // by AddKeyed
+		tokens  []store.Hold
+		err     error
+	}
+	holdsDone struct {
+		batch   []holdRequest
+		tokens  []store.Hold
+		results []store.HoldResult
+		err     error
+	}
+	acksDone struct {
+		batch    []settleItem
+		statuses []store.Status
+		repeated bool         // an answer was lost on the way
+		latest   store.Millis // the store's clock had not passed it
+		answered int          // of statuses, by the actor; the others it has not seen
+		err      error
+	}
+	nacksDone struct {
+		seq     int64
+		batch   []settleItem
+		results []store.NackResult
+		now     store.Millis
+		latest  store.Millis
+		unseen
+		err error
+	}
+	extendsDone struct {
+		batch   []settleItem
+		results []store.ExtendResult
+		latest  store.Millis // the store's clock had not passed it
+		err     error
+	}
+	recovered struct {
+		seq     int64
+		batch   []expired
+		nacks   []store.Nack
+		results []store.NackResult
+		unseen
+		err error
+	}
+	// unseen is set when an answer was lost on the way: tasks may have become
+	// pending since then that no result names.
+	unseen struct {
+		repeated bool
+		began    store.Millis
+	}
+	windowLoaded struct{ loaded }
+	laneLoaded   struct {
+		lane *agenda.Lane
+		loaded
+	}
+	lanesFound struct {
+		heads []store.LaneHead
+		err   error
+	}
+	runningFound struct {
+		holds   []store.Running
+		permits heldPermits // of holds that another owner took
+		overdue []store.Entry
+		first   bool // the walk after a claim
+		epoch   int64
+		since   int64 // of the shard's holds, the last when the walk began
+		err     error
+	}
+	swept struct {
+		repaired int
+		next     string
+		err      error
+	}
+)
+
+// To a worker.
+type (
+	// Deliver comes from a shard: tasks held for this subscription.
+	Deliver struct {
+		Shard int
+		Tasks []subscription.HeldTask
+	}
+	// Forgotten says that nothing more comes from a shard. It may come twice.
+	Forgotten struct{ Shard int }
+	// CancelAsked comes from a shard: of a task that this subscription has.
+	CancelAsked struct{ Ask subscription.CancelAsk }
+)
+
+func (m *Forget) confirm() { m.Runtime.Send(m.Sub.Worker, &Forgotten{m.Shard}) }
+
+// Fail confirms, too: a shard that stops gives the subscription nothing more either.
+func (m *Forget) Fail(*problem.Error) { m.confirm() }

@@ -1,0 +1,34 @@
+package shard
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/ddq-io/ddq/actors/clock"
+	"github.com/ddq-io/ddq/actors/subscription"
+	"github.com/ddq-io/ddq/store"
+)
+
+// Config is what of a node's configuration concerns its shards.
+type Config struct {
+	Horizon          time.Duration
+	WheelBudget      int
+	ReadyBudget      int
+	WatchdogInterval time.Duration
+}
+
+// Topic is what the shards of a topic share with it and with each other. It is safe
+// for concurrent use.
+type Topic struct {
+	Settings  Config
+	Current   atomic.Pointer[store.Topic]
+	Bodies    subscription.BodySize // of its tasks
+	Active    atomic.Int64          // when it was last used, in Unix nanoseconds
+	Reachable func(n int) bool      // whether hints of other nodes find a shard; none is claimed before
+}
+
+// Slot is a shard as its topic has it, over restarts of the actor.
+type Slot struct {
+	Dozing *atomic.Bool // ticks are of no use to it
+	Clock  *clock.Clock // that its due times are on
+}
