@@ -2,9 +2,12 @@ package upkeep
 
 import (
 	"context"
+	"slices"
 
+	"github.com/ddq-io/ddq/actors/ordered"
 	"github.com/ddq-io/ddq/actors/runtime"
 	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/place"
 )
 
 // watchWaiters looks after the calls that wait until ctx ends.
@@ -19,7 +22,8 @@ func (s *Upkeep) watchWaiters(ctx context.Context) {
 // lookForWaiters wakes the calls whose task the store says is settled, or gone, and
 // reminds the owners of the others.
 func (s *Upkeep) lookForWaiters(ctx context.Context) {
-	for at, ids := range s.node.Waiters().ByShard() {
+	for at, ids := range ordered.All(s.node.Waiters().ByShard(), place.Compare) {
+		slices.Sort(ids)
 		s.node.TellWaiting(at, ids, false)
 		for len(ids) > 0 {
 			part := ids[:min(len(ids), store.BatchItems)]

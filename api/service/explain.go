@@ -4,7 +4,9 @@ import (
 	"context"
 
 	"github.com/ddq-io/ddq/actors/clock"
+	"github.com/ddq-io/ddq/actors/ordered"
 	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/place"
 )
 
 // WaitingFor is what a task that is due lacks.
@@ -85,7 +87,7 @@ func (s *explainer) explainOrder(ctx context.Context, found []Found) error {
 			byShard[f.Shard] = append(byShard[f.Shard], f)
 		}
 	}
-	for shard, waiting := range byShard {
+	for shard, waiting := range ordered.All(byShard, place.Compare) {
 		keys := make([]string, len(waiting))
 		for i, f := range waiting {
 			keys[i] = f.Traits.OrderingKey

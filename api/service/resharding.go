@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/ordered"
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/actors/shard"
 	"github.com/ddq-io/ddq/store"
@@ -37,7 +38,7 @@ func (r *router) resolveDoubts(ctx context.Context, call *shard.Countdown) {
 		}
 	}
 	known := make(map[*doubt]bool)
-	for shard, doubts := range byShard {
+	for shard, doubts := range ordered.All(byShard, place.Compare) {
 		ids := make([]string, len(doubts))
 		for i, d := range doubts {
 			ids[i] = d.task.Task.ID
