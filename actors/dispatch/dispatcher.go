@@ -36,6 +36,7 @@ type dispatcher struct {
 
 	paced bool // no more than pace may be handed out until the next SetPace
 	pace  int
+	asks  int // and no more than asks may be asked of other nodes
 
 	counting bool // see count
 	unheld   unheld
@@ -237,9 +238,10 @@ func (c *dispatcher) pause(paused bool) []assignment {
 	return c.match()
 }
 
-// setPace bounds how many tasks are handed out from now until it is called again.
-func (c *dispatcher) setPace(n int) []assignment {
-	c.paced, c.pace = true, n
+// setPace bounds how many tasks are handed out, and how many are asked of other nodes,
+// from now until it is called again.
+func (c *dispatcher) setPace(n, asks int) []assignment {
+	c.paced, c.pace, c.asks = true, n, asks
 	return c.match()
 }
 
@@ -308,9 +310,13 @@ func (c *dispatcher) askRemotes() {
 		if room < ready && n > 0 {
 			n = (n*room + ready - 1) / ready
 		}
+		if c.paced {
+			n = min(n, c.asks)
+		}
 		c.deal(n, r.name, func(s *subState, share int) {
 			c.asked = append(c.asked, Ask{s.ID, r.name, share})
 			r.ready -= share
+			c.asks -= share
 		})
 	}
 }

@@ -72,7 +72,7 @@ func scenarioStep(t *testing.T, c *dispatcher, d *datadriven.TestData) string {
 	case "pause":
 		out = c.pause(true)
 	case "pace":
-		out = c.setPace(n)
+		out = c.setPace(n, n)
 	case "end-pace":
 		out = c.endPace()
 	case "resume":

@@ -16,8 +16,8 @@ func (t *Topic) Pace(now time.Time, topic *store.Topic, nodes int) (rising bool)
 		t.hold(now, t.core.endPace())
 		return false
 	}
-	capacity, inFlight := t.core.capacity()
-	t.hold(now, t.core.setPace(rampPace(share, capacity, inFlight, nodes)))
+	all, own := t.core.capacity()
+	t.hold(now, t.core.setPace(rampPace(share, all, nodes), rampPace(share, own, 1)))
 	return true
 }
 
@@ -33,20 +33,27 @@ func rampShare(t *store.Topic, now store.Millis) float64 {
 // share of what the workers may hold, less what they hold. So with slow handlers the
 // share of busy ones rises, and with quick ones the rate. Each of the nodes has its
 // part of it, and one task at least.
-func rampPace(share float64, capacity, inFlight, nodes int) int {
-	return max(0, int(math.Ceil(share*float64(capacity)/float64(nodes)))-inFlight)
+func rampPace(share float64, r rampRoom, nodes int) int {
+	return max(0, int(math.Ceil(share*float64(r.most)/float64(nodes)))-r.inFlight)
 }
 
-// capacity is what all subscriptions may hold, and how much of this node they do. A worker
-// may ask for less than its max in flight; on demand it asks for what is ready only.
-func (c *dispatcher) capacity() (most, inFlight int) {
+// rampRoom is what subscriptions may hold, and how much of it they do.
+type rampRoom struct{ most, inFlight int }
+
+func (r *rampRoom) add(most, inFlight int) { r.most, r.inFlight = r.most+most, r.inFlight+inFlight }
+
+// capacity is what all subscriptions may hold of this node's tasks, and what those of its
+// own workers may hold of all nodes'. A worker may ask for less than its max in flight.
+// Another node asks on demand: it has bounded what it asks for by the ramp itself.
+func (c *dispatcher) capacity() (all, own rampRoom) {
 	for _, s := range c.subs {
 		if s.OnDemand {
-			most += s.Max
-		} else {
-			most += min(s.Max, s.Credit+s.InFlight)
+			all.add(s.Max, s.InFlight)
+			continue
 		}
-		inFlight += s.InFlight
+		most := min(s.Max, s.Credit+s.InFlight)
+		all.add(most, s.InFlight)
+		own.add(most, s.InFlight)
 	}
-	return most, inFlight
+	return all, own
 }

@@ -21,14 +21,15 @@ func TestRampShareRisesToAll(t *testing.T) {
 
 func TestRampPaceLeavesOutWhatIsHeld(t *testing.T) {
 	for _, c := range []struct {
-		share                     float64
-		capacity, inFlight, nodes int
-		want                      int
+		share float64
+		room  rampRoom
+		nodes int
+		want  int
 	}{
-		{0, 1000, 0, 1, 0}, {0.001, 100, 0, 1, 1}, {0.25, 100, 0, 1, 25}, {0.25, 100, 20, 1, 5},
-		{0.25, 100, 30, 1, 0}, {0.5, 100, 0, 4, 13}, {0.5, 0, 0, 2, 0},
+		{0, rampRoom{1000, 0}, 1, 0}, {0.001, rampRoom{100, 0}, 1, 1}, {0.25, rampRoom{100, 0}, 1, 25}, {0.25, rampRoom{100, 20}, 1, 5},
+		{0.25, rampRoom{100, 30}, 1, 0}, {0.5, rampRoom{100, 0}, 4, 13}, {0.5, rampRoom{0, 0}, 2, 0},
 	} {
-		if got := rampPace(c.share, c.capacity, c.inFlight, c.nodes); got != c.want {
+		if got := rampPace(c.share, c.room, c.nodes); got != c.want {
 			t.Errorf("%+v: got %d", c, got)
 		}
 	}

@@ -38,13 +38,14 @@ func TestTopic(t *testing.T) {
 type topicArgs struct {
 	at, n, shard, first, late, took, room int
 	sub                                   int64
+	nodes                                 int
 	key, node, lacks                      string
 }
 
 func (a *topicArgs) scan(t *testing.T, d *datadriven.TestData) {
 	for name, to := range map[string]any{
 		"at": &a.at, "n": &a.n, "shard": &a.shard, "first": &a.first, "late": &a.late, "took": &a.took, "room": &a.room,
-		"sub": &a.sub, "key": &a.key, "node": &a.node, "lacks": &a.lacks,
+		"sub": &a.sub, "key": &a.key, "node": &a.node, "lacks": &a.lacks, "nodes": &a.nodes,
 	} {
 		d.MaybeScanArgs(t, name, to)
 	}
@@ -85,8 +86,8 @@ func (s *topicScene) step(t *testing.T, d *datadriven.TestData) {
 		s.Shards([]bool{true, false})
 	case "pause", "resume":
 		s.Pause(now, d.Cmd == "pause")
-	case "ramp": // for so long from 0 on
-		s.Pace(now, &store.Topic{Resumed: 1, Ramp: time.Duration(a.n) * time.Millisecond}, 1)
+	case "ramp": // for so long from 0 on, on one node or several
+		s.Pace(now, &store.Topic{Resumed: 1, Ramp: time.Duration(a.n) * time.Millisecond}, max(1, a.nodes))
 	case "tick":
 		s.Tick(now, s.armed)
 	default:
