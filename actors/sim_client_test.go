@@ -185,7 +185,7 @@ func (s *sim) enqueue(t simTask, tries int) {
 	}
 	sum := "p" + t.id
 	due := store.Millis(time.Now().UnixMilli()).Add(t.when.Delay)
-	e := history.Event{Op: history.Enqueue, Task: t.id, Due: int64(due), Sum: sum}
+	e := history.Event{Op: history.Enqueue, Task: t.id, Due: int64(due), Sum: sum, Attempts: t.retries + 1}
 	if t.traits != nil {
 		e.Key = t.traits.RateKey
 	}
@@ -204,7 +204,7 @@ func (s *sim) enqueue(t simTask, tries int) {
 		}
 		settled = true
 		s.arrive(func() { s.order.stored(t.id, out[0].Due) })
-		a := history.Event{Due: int64(out[0].Due)}
+		a := history.Event{Due: int64(out[0].Due), Replaced: simReplaced(out[0].Replaced)}
 		if out[0].Deduplicated {
 			a.Result = history.Already
 		}
@@ -218,6 +218,14 @@ func (s *sim) enqueue(t simTask, tries int) {
 	if s.chance(0.1) {
 		s.after(s.between(0, 5*time.Second), func() { s.meddle(t) })
 	}
+}
+
+// simReplaced is what an enqueue says of the task in whose place the new one came.
+func simReplaced(was store.State) string {
+	if was == store.StateUnknown {
+		return ""
+	}
+	return was.String()
 }
 
 // meddle deletes or moves a task.

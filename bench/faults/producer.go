@@ -203,6 +203,9 @@ func (p *producer) try(ctx context.Context, batch []planned) (rest []planned) {
 			e.Result, e.Due = ledger.Already, tap.Millis(results[i].Due)
 		default:
 			e.Result, e.Due = ledger.OK, tap.Millis(results[i].Due)
+			if was := results[i].Replaced; was != client.StateUnknown {
+				e.Replaced = was.String()
+			}
 		}
 		if e.Due == 0 {
 			rest = append(rest, batch[i])

@@ -363,6 +363,37 @@ func TestCheckerFindsEachViolation(t *testing.T) {
 			p.at(500).deliver(1, "b")
 			p.settle(Ack, "b", OK)
 		}, ""},
+		{"a second life after the first one died, and the enqueue took its place", func(p *tape) {
+			p.put(Event{Kind: Call, Op: Enqueue, Call: 100, Due: epoch + 5, Sum: "s"})
+			p.at(5).deliver(1, "a")
+			p.at(10).settle(Nack, "a", OK)
+			p.at(400).put(Event{Kind: Answer, Op: Enqueue, Call: 100, Result: OK, Due: epoch + 5, Replaced: "dead"})
+			p.at(410).deliver(1, "b")
+			p.settle(Ack, "b", OK)
+		}, ""},
+		{"the same attempt, though the enqueue took no place", func(p *tape) {
+			p.put(Event{Kind: Call, Op: Enqueue, Call: 100, Due: epoch + 5, Sum: "s", Attempts: 1})
+			p.at(5).deliver(1, "a")
+			p.at(10).settle(Nack, "a", OK)
+			p.at(400).put(Event{Kind: Answer, Op: Enqueue, Call: 100, Result: OK, Due: epoch + 5})
+			p.at(410).deliver(1, "b")
+			p.settle(Ack, "b", OK)
+		}, Repeated},
+		{"a second life after the last attempt, and the enqueue has no answer", func(p *tape) {
+			p.put(Event{Kind: Call, Op: Enqueue, Call: 100, Due: epoch + 5, Sum: "s", Attempts: 1})
+			p.at(5).deliver(1, "a")
+			p.at(10).settle(Nack, "a", OK)
+			p.at(410).deliver(1, "b")
+			p.settle(Ack, "b", OK)
+		}, ""},
+		{"the same attempt with another one left, and the enqueue has no answer", func(p *tape) {
+			p.put(Event{Kind: Call, Op: Enqueue, Call: 100, Due: epoch + 5, Sum: "s", Attempts: 2})
+			p.at(5).deliver(1, "a")
+			p.at(10).settle(Nack, "a", OK)
+			p.at(410).deliver(1, "b")
+			p.settle(Nack, "b", OK)
+			p.at(500).found("retrying", 900)
+		}, Repeated},
 		{"no such task, though it waits", func(p *tape) {
 			p.enqueue(100, OK)
 			p.at(50).call(Event{Op: Delete}, Refused, NoTask)

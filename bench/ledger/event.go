@@ -157,6 +157,11 @@ type Event struct {
 	Output  string    `json:"output,omitempty"`
 	History []Attempt `json:"history,omitempty"` // what the store says of the attempts, in Found
 
+	// Attempts is how many a task has at most, in enqueues; 0: not told.
+	Attempts int `json:"attempts,omitempty"`
+	// Replaced is what the task was in whose place it came, in answers to enqueues.
+	Replaced string `json:"replaced,omitempty"`
+
 	State      string `json:"state,omitempty"`
 	Retries    int    `json:"retries,omitempty"`
 	MaxRetries int    `json:"max_retries,omitempty"`

@@ -150,9 +150,10 @@ func (s *story) claimEnqueue() {
 	}
 }
 
-// creations is how many lives the task may have had: enqueues that stored it, or may
-// have. A server may have repeated one of them itself after the task had come to its end;
-// one that nobody heard the end of it may be repeating still.
+// creations is how many lives the task may have had: enqueues that stored it, or may have. A
+// server may have repeated one of them itself after the task had come to its end: nothing is
+// kept of an acked task that would tell the repeat, and a dead one gives way to it. One that
+// nobody heard the end of it may be repeating still.
 func (s *story) creations() (n int) {
 	switch conflict := s.conflict(); {
 	case conflict == Replace:
@@ -172,7 +173,7 @@ func (s *story) creations() (n int) {
 		case Refused:
 			continue
 		}
-		if until-o.Mono >= repeatPause && s.endedBefore(until) {
+		if until-o.Mono >= repeatPause && (s.endedBefore(until) || s.diedBefore(o, until)) {
 			repeated = 1
 		}
 	}
@@ -193,6 +194,23 @@ func (s *story) endedBefore(moment int64) bool {
 		}
 	}
 	return false
+}
+
+// diedBefore reports whether the task of an enqueue had come to the dead letters before a moment,
+// or may have: the answer says that it took the place of one; or none came, and a worker gave
+// the task up or had its last attempt.
+func (s *story) diedBefore(o *op, moment int64) bool {
+	if o.result != Unknown {
+		return o.answer.Replaced == "dead"
+	}
+	for _, n := range s.settles {
+		if n.Op == Nack && n.Final && n.may() && n.Mono < moment {
+			return true
+		}
+	}
+	return slices.ContainsFunc(s.deliveries, func(d *delivery) bool {
+		return o.Attempts > 0 && d.Attempt >= o.Attempts && d.Mono < moment
+	})
 }
 
 // stored is the first enqueue that was answered OK, nil when none was.
