@@ -129,9 +129,14 @@ func (p *primaries) Stats(ctx context.Context, shards []store.Shard) ([]store.St
 
 // primariesBubble runs a test of a node on two machines whose clocks differ.
 func primariesBubble(t *testing.T, ahead time.Duration, test func(t *testing.T, s *service.Service, p *primaries)) {
+	primariesUnder(t, ahead, store.TopicLimits{}, test)
+}
+
+// primariesUnder is primariesBubble with limits.
+func primariesUnder(t *testing.T, ahead time.Duration, limits store.TopicLimits, test func(t *testing.T, s *service.Service, p *primaries)) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPrimaries(ahead)
-		s := servicetest.Start(t, actors.Config{Topic: store.Topic{Shards: 16}}, p)
+		s := servicetest.Start(t, actors.Config{Topic: store.Topic{Shards: 16, Limits: limits}}, p)
 		defer func() {
 			short, cancel := context.WithTimeout(context.Background(), time.Second)
 			defer cancel()
@@ -306,6 +311,29 @@ func TestHoldsRunOutByTheClockOfTheirPrimary(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// Rates and caps go by the clock of the topic's primary, which is the first.
+func TestLimitsHoldForShardsOfAnotherClock(t *testing.T) {
+	limits := map[string]store.TopicLimits{
+		"bucket": {Rate: store.Rate{Kind: store.TokenBucket, Count: 50, Period: time.Second, Burst: 10}},
+		"window": {Rate: store.Rate{Kind: store.SlidingWindow, Count: 50, Period: time.Second}},
+		"cap":    {Concurrency: 50},
+	}
+	for name, limits := range limits {
+		for _, ahead := range append(skews, 90*time.Millisecond) {
+			t.Run(fmt.Sprint(name, " ", ahead), func(t *testing.T) {
+				primariesUnder(t, ahead, limits, func(t *testing.T, s *service.Service, _ *primaries) {
+					w := servicetest.Subscribe(t, s, "mail", 1000)
+					delays(t, s, "a", 50, 97*time.Millisecond)
+					time.Sleep(15 * time.Second)
+					if got := w.Take(); len(got) != 50 {
+						t.Errorf("%d deliveries, want 50", len(got))
+					}
+				})
+			})
+		}
 	}
 }
 

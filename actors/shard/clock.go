@@ -76,6 +76,18 @@ func (c *shardClock) aheadOfWheel() int64 {
 	return int64(math.Floor(float64(own-wheel) / float64(time.Millisecond)))
 }
 
+// byPrimary is a moment of the node's clock, which rates and caps go by, on the clock of the
+// shard's primary: the earliest that it can be. 0 is no moment, and stays so. It may be called off
+// the actor.
+func (c *shardClock) byPrimary(ms store.Millis) store.Millis {
+	if c.primary == c.node || ms == 0 {
+		return ms
+	}
+	own, _ := c.primary.Bounds()
+	_, node := c.node.Bounds()
+	return ms + store.Millis(math.Floor(float64(own-node)/float64(time.Millisecond)))
+}
+
 // sawJump reports whether the window is to be read anew because the shard's clock has
 // jumped: at once, and once more with the next of the node's messages about jumps.
 func (c *shardClock) sawJump() bool {

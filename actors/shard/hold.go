@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/ddq-io/ddq/actors/agenda"
 	"github.com/ddq-io/ddq/actors/dispatch"
@@ -132,7 +133,9 @@ func (h *holder) storeHolds(ctx context.Context, fence store.Fence, batch []hold
 	tokens, capped := store.NewTokens(len(batch)), false
 	for i, r := range batch {
 		m.tokens[i] = r.sub.Hold(r.task.ID, tokens[i])
-		r.admission.Apply(&m.tokens[i])
+		hold := &m.tokens[i]
+		r.admission.Apply(hold)
+		hold.Before, hold.Until = h.byPrimary(hold.Before), h.byPrimary(hold.Until)
 		capped = capped || r.admission != nil && r.admission.Permit != nil
 	}
 	_, m.err = h.Resolve(ctx, func() (err error) {
@@ -169,7 +172,7 @@ func (h *holder) onOwnHolds(m *holdsDone) {
 		h.tasks.Left(r.task.ID)
 		result := m.results[i]
 		if r.counted {
-			h.report.outcome.count(&r, result.Status, now)
+			h.report.outcome.count(&r, result.Status, h.took(&r, now))
 		}
 		if r.admission != nil && h.admitted(r, m.tokens[i].Token, result.Status) {
 			continue
@@ -189,6 +192,14 @@ func (h *holder) onOwnHolds(m *holdsDone) {
 		}
 	}
 	h.scheduleFlush()
+}
+
+// took is how long a task with all its tokens was on its way until now, 0 of one that needs none.
+func (h *holder) took(r *holdRequest, now store.Millis) time.Duration {
+	if r.admission == nil || r.admission.Since == 0 {
+		return 0
+	}
+	return now.Sub(h.byPrimary(r.admission.Since))
 }
 
 func (h *holder) unheld(now store.Millis, r *holdRequest, result *store.HoldResult) {

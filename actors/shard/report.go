@@ -2,6 +2,7 @@ package shard
 
 import (
 	"cmp"
+	"time"
 
 	"github.com/ddq-io/ddq/actors/agenda"
 	"github.com/ddq-io/ddq/actors/dispatch"
@@ -118,7 +119,7 @@ type HoldOutcome struct {
 	dispatch.Outcome
 }
 
-func (m *HoldOutcome) count(r *holdRequest, status store.Status, now store.Millis) {
+func (m *HoldOutcome) count(r *holdRequest, status store.Status, took time.Duration) {
 	switch {
 	case status == store.Late:
 		m.Late++
@@ -126,7 +127,5 @@ func (m *HoldOutcome) count(r *holdRequest, status store.Status, now store.Milli
 	default:
 		m.Held++
 	}
-	if r.admission != nil && r.admission.Since > 0 {
-		m.Took = max(m.Took, now.Sub(r.admission.Since))
-	}
+	m.Took = max(m.Took, took)
 }
