@@ -36,12 +36,16 @@ func (s *sim) client(name string) *simClient {
 	return c
 }
 
-// write adds an event to the ledger.
+// write adds an event to the ledger. The time of day of what is about a task is that of the task's
+// primary, so that it is judged by the clock it is due by.
 func (c *simClient) write(e history.Event) {
 	now := time.Now()
 	e.Client, e.Mono, e.Wall = c.name, now.Sub(c.s.start).Nanoseconds()+1, now.UnixNano()
-	if e.Task != "" && e.Topic == "" {
-		e.Topic = simTopic
+	if e.Task != "" {
+		e.Wall += c.s.ahead(c.s.shardOf(e.Task)).Nanoseconds()
+		if e.Topic == "" {
+			e.Topic = simTopic
+		}
 	}
 	c.events = append(c.events, e)
 	c.s.log("%s: %s %s %s %s %s attempt %d due %d hold %d", c.name, e.Kind, e.Op, e.Task, e.Result, e.Reason, e.Attempt, e.Due, e.HoldMS)
@@ -184,7 +188,7 @@ func (s *sim) enqueue(t simTask, tries int) {
 		return
 	}
 	sum := "p" + t.id
-	due := store.Millis(time.Now().UnixMilli()).Add(t.when.Delay)
+	due := s.now(s.shardOf(t.id)).Add(t.when.Delay)
 	e := history.Event{Op: history.Enqueue, Task: t.id, Due: int64(due), Sum: sum, Attempts: t.retries + 1}
 	if t.traits != nil {
 		e.Key = t.traits.RateKey
@@ -243,7 +247,7 @@ func (s *sim) meddle(t simTask) {
 		})
 		return
 	}
-	w := service.When{At: store.Millis(time.Now().UnixMilli()).Add(s.between(time.Millisecond, 8*time.Second))}
+	w := service.When{At: s.now(s.shardOf(t.id)).Add(s.between(time.Millisecond, 8*time.Second))}
 	c.call(n, history.Event{Op: history.Reschedule, Task: t.id, Due: int64(w.At)}, func(ctx context.Context) (history.Event, error) {
 		edited, err := n.use.Tasks.Reschedule(ctx, simTopic, t.id, w, 0)
 		return history.Event{Due: int64(edited.Due)}, err

@@ -9,6 +9,7 @@ import (
 	"github.com/ddq-io/ddq/actors"
 	"github.com/ddq-io/ddq/actors/fleet"
 	history "github.com/ddq-io/ddq/bench/ledger"
+	"github.com/ddq-io/ddq/store"
 )
 
 // trouble plans the faults of a run. All of them are over when the producers stop.
@@ -55,7 +56,11 @@ func (s *sim) fault() {
 		}
 		return
 	}
-	switch s.rng.IntN(9) {
+	kind := s.rng.IntN(10)
+	if s.plan.lies.fences { // an owner has to miss that another one claimed its shard
+		kind = 9
+	}
+	switch kind {
 	case 0:
 		s.restart(n, lasts)
 	case 1:
@@ -87,7 +92,31 @@ func (s *sim) fault() {
 		s.after(lasts, func() { s.part(n, other, false) })
 	case 8:
 		s.panics(n)
+	case 9:
+		s.forgetSession(n, lasts)
 	}
+}
+
+// forgetSession has the store know nothing of a node's session any more: a later one of the node
+// began and is over. Its shards are anyone's until it begins another one, and at times the others
+// take it for gone meanwhile, so that they claim them.
+func (s *sim) forgetSession(n *simNode, lasts time.Duration) {
+	s.log("store forgets the session of %s", n.key)
+	s.excuse(2 * s.plan.lease) // it finds out when it renews, and claims anew
+	later := store.Session{Node: n.name, Start: store.Token{1}, TTL: time.Millisecond, Begin: true}
+	if _, err := s.on(store.Shard{}).RenewSession(simContext, later); err != nil {
+		panic(err) // memstore fails only when it is closed
+	}
+	if s.chance(0.5) {
+		return
+	}
+	for _, other := range s.nodes {
+		if other != n {
+			other.see(slices.DeleteFunc(s.membersFor(other), func(m fleet.Member) bool { return m.Name == n.name }))
+		}
+	}
+	s.misled()
+	s.after(lasts, s.gossip)
 }
 
 // panics has one of a node's actors panic at the message that it gets next.

@@ -67,7 +67,7 @@ func (s *sim) lookLate() {
 	free := s.room()
 	for i, sh := range shards {
 		var err error
-		if held[i], _, err = s.mem.Running(simContext, sh, "", 1000); err != nil {
+		if held[i], _, err = s.on(sh).Running(simContext, sh, "", 1000); err != nil {
 			panic(err) // memstore fails only when it is closed
 		}
 		free = free && !(s.plan.limits.Capped() && len(held[i]) > 0) // a cap may keep others back
@@ -84,8 +84,8 @@ func (s *sim) lookLate() {
 
 // overdue are the first tasks of a shard that are due for longer than a look takes.
 func (s *sim) overdue(sh store.Shard) []store.Entry {
-	now := store.Millis(time.Now().UnixMilli())
-	_, found, err := s.mem.Window(simContext, sh, store.WindowQuery{To: now.Add(-simLook), Limit: 50})
+	now := s.now(sh)
+	_, found, err := s.on(sh).Window(simContext, sh, store.WindowQuery{To: now.Add(-simLook), Limit: 50})
 	if err != nil {
 		panic(err) // as above
 	}
@@ -95,7 +95,7 @@ func (s *sim) overdue(sh store.Shard) []store.Entry {
 // lookShard looks at what is held and overdue in a shard. free says that neither workers nor caps
 // keep tasks back.
 func (s *sim) lookShard(sh store.Shard, held []store.Running, due []store.Entry, free bool, slack time.Duration, was map[string]time.Time) {
-	now := store.Millis(time.Now().UnixMilli())
+	now := s.now(sh)
 	owner := s.ownerOf(sh)
 	for _, e := range due {
 		switch {
@@ -150,7 +150,7 @@ func (s *sim) slack(overdue int) time.Duration {
 // permits is how many are in use.
 func (s *sim) permits() (n int) {
 	for _, key := range []string{"", "k", "l", "m"} {
-		got, err := s.mem.Acquire(simContext, []store.Acquire{{Key: store.LimitKey{Topic: simTopic, Key: key}}})
+		got, err := s.on(store.Shard{}).Acquire(simContext, []store.Acquire{{Key: store.LimitKey{Topic: simTopic, Key: key}}})
 		if err != nil {
 			panic(err)
 		}
@@ -165,7 +165,7 @@ func (s *sim) isHead(sh store.Shard, e *store.Entry) bool {
 	if key == "" {
 		return true
 	}
-	_, found, err := s.mem.InOrder(simContext, sh, []string{key}, 1)
+	_, found, err := s.on(sh).InOrder(simContext, sh, []string{key}, 1)
 	return err == nil && len(found[0]) > 0 && found[0][0].ID == e.ID
 }
 

@@ -56,14 +56,16 @@ type simNode struct {
 	workers  []*simWorker
 }
 
+func simName(i int) string { return fmt.Sprintf("n%d", i) }
+
 // simLife says how a fleet is set up: nodes of one run.
 func (s *sim) startNode(i, life int) *simNode {
-	name := fmt.Sprintf("n%d", i)
+	name := simName(i)
 	n := &simNode{s: s, name: name, key: fmt.Sprintf("%s.%d", name, life), i: i, life: life, killed: make(chan struct{})}
 	ctx, cancel := context.WithCancel(simContext)
 	n.ctx, n.cancel = simCtx{ctx, n}, cancel
 	n.actors, n.fatal, n.fallen = map[string]actor.Actor{}, map[string]bool{}, map[string]bool{}
-	n.sys = actors.NewSimNode(s.plan.config(name), &simStore{s, n}, actors.SimSeams{
+	n.sys = actors.NewSimNode(s.plan.config(i), &simStore{s, n}, actors.SimSeams{
 		Engine: s.engine, Random: rand.New(rand.NewPCG(s.rng.Uint64(), 1)).Float64, Fleet: n, Peers: n,
 		Take: func(f func(), mailbox bool) { s.job(n, f, mailbox) }, Turn: func() { s.myTurn(n) }, Probe: n.probe,
 	})

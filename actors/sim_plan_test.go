@@ -7,10 +7,15 @@ import (
 	"time"
 
 	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/clock"
+	"github.com/ddq-io/ddq/actors/shard"
 	history "github.com/ddq-io/ddq/bench/ledger"
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/store/place"
 )
+
+// simNodes is how many nodes a run has at most.
+const simNodes = 4
 
 // simPlan is what a run is like.
 type simPlan struct {
@@ -20,6 +25,7 @@ type simPlan struct {
 	visibility     time.Duration
 	seqEvery       time.Duration
 	loadEvery      time.Duration
+	horizons       []time.Duration // of the nodes
 	watchdog       time.Duration
 	discoverTurns  int
 	housekeepEvery time.Duration
@@ -43,6 +49,7 @@ type simPlan struct {
 	budget                 int           // tasks that a shard keeps in memory; 0: all
 	rewind                 time.Duration // the most that a failover undoes
 	idle                   time.Duration // after which topics close; 0: the default
+	ahead                  time.Duration // of the clock of the store's second primary; 0: it has one clock
 
 	lies    simLies
 	jostled bool // goroutines are held up at random, which must change nothing
@@ -51,7 +58,7 @@ type simPlan struct {
 // planFor draws what a run is like from its seed.
 func (s *sim) planFor() simPlan {
 	p := simPlan{
-		nodes: 1 + s.rng.IntN(4), shards: 1 + s.rng.IntN(4), workers: 1 + s.rng.IntN(2),
+		nodes: 1 + s.rng.IntN(simNodes), shards: 1 + s.rng.IntN(4), workers: 1 + s.rng.IntN(2),
 		lease: s.between(8*time.Second, 20*time.Second), visibility: s.between(5*time.Second, 40*time.Second),
 		seqEvery: s.between(3*time.Second, 5*time.Second), discoverTurns: 6,
 		loadEvery: 15 * time.Second, watchdog: 40 * time.Second,
@@ -92,7 +99,22 @@ func (s *sim) planFor() simPlan {
 		p.limits = s.drawLimits()
 	}
 	p.idle = s.drawIdle()
+	p.ahead = s.drawClocks()
+	p.horizons = s.drawHorizons(p.loadEvery)
 	return p
+}
+
+// drawHorizons draws how far ahead each node looks: at times they differ.
+func (s *sim) drawHorizons(loadEvery time.Duration) (all []time.Duration) {
+	differ := s.chance(0.3)
+	for range simNodes {
+		horizon := 55 * time.Second
+		if differ {
+			horizon = s.between(loadEvery+5*time.Second, shard.MaxHorizon)
+		}
+		all = append(all, horizon)
+	}
+	return all
 }
 
 // drawn is what the seed said of the run.
@@ -109,6 +131,24 @@ func (s *sim) drawIdle() time.Duration {
 		return 0
 	}
 	return time.Second + time.Duration(rng.Int64N(int64(30*time.Second)))
+}
+
+// drawClocks draws by how much two clocks of the store differ, if they do: less than anyone is
+// told of, or so much that it counts as a jump where the two are mixed up. It has a source of its own.
+func (s *sim) drawClocks() time.Duration {
+	rng := rand.New(rand.NewPCG(s.seed, 3))
+	if rng.Float64() < 0.7 {
+		return 0
+	}
+	most := actors.ClockSpread
+	if rng.Float64() < 0.5 {
+		most = 10 * clock.ClockJump
+	}
+	ahead := time.Millisecond + time.Duration(rng.Int64N(int64(most)))
+	if rng.Float64() < 0.5 {
+		return -ahead
+	}
+	return ahead
 }
 
 // drawLimits draws rates and caps, of topics and of keys.
@@ -137,9 +177,10 @@ func (s *sim) drawRate() store.Rate {
 }
 
 // config is how a node is set up.
-func (p *simPlan) config(name string) actors.Config {
+func (p *simPlan) config(i int) actors.Config {
+	name := simName(i)
 	return actors.Config{
-		Node: name, Addr: name, LeaseTTL: p.lease, Horizon: 55 * time.Second, LoadEvery: p.loadEvery,
+		Node: name, Addr: name, LeaseTTL: p.lease, Horizon: p.horizons[i], LoadEvery: p.loadEvery,
 		WatchdogInterval: p.watchdog, IdleAfter: p.idle, ReadyBudget: p.budget, WheelBudget: 2 * p.budget,
 		Topic: store.Topic{
 			Shards: p.shards, Visibility: p.visibility, Limits: p.limits,
@@ -153,12 +194,13 @@ func (s *sim) whole() *simResult {
 	lies, jostled := s.plan.lies, s.plan.jostled
 	s.plan = s.planFor()
 	s.plan.lies, s.plan.jostled = lies, jostled
-	if lies.fences { // an owner has to sleep at the wrong moment
+	if lies.fences { // somebody else has to be there, and much has to be held
+		s.plan.nodes, s.plan.rewind = simNodes, 0
 		s.plan.faults, s.plan.pace, s.plan.burst = 30, time.Second, 5
 	}
 	s.log("seed %d: %s", s.seed, s.plan.drawn())
 	s.client("rig").write(s.plan.described())
-	topic := s.plan.config("").WithDefaults().Topic
+	topic := s.plan.config(0).WithDefaults().Topic
 	topic.Name = simTopic
 	if _, err := s.mem.PutTopic(simContext, topic); err != nil {
 		panic(err)
@@ -252,7 +294,7 @@ func (s *sim) audit() {
 	c := s.client("rig")
 	for _, sh := range s.shards() {
 		for _, kind := range []store.Kind{store.KindPending, store.KindRunning, store.KindDone, store.KindDead} {
-			tasks, _, err := s.mem.List(simContext, sh, kind, "", 100_000)
+			tasks, _, err := s.on(sh).List(simContext, sh, kind, "", 100_000)
 			if err != nil {
 				panic(fmt.Sprintf("audit: %v", err)) // memstore fails only when it is closed
 			}
@@ -263,7 +305,7 @@ func (s *sim) audit() {
 					Retries: max(0, t.Attempt-1), MaxRetries: t.MaxRetries, Reason: simReasons[t.Reason],
 				}
 				if t.Deadline != 0 {
-					e.HoldMS = time.Until(t.Deadline.Time()).Milliseconds()
+					e.HoldMS = t.Deadline.Time().Sub(s.now(sh).Time()).Milliseconds()
 				}
 				c.write(e)
 			}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/store/memstore"
+	"github.com/ddq-io/ddq/store/place"
 )
 
 // simFaults is what is wrong with the store at the moment.
@@ -138,11 +139,34 @@ func (s *sim) fenced(n *simNode, op string, shard store.Shard, f store.Fence, er
 
 var simContext = context.Background() // the store never waits
 
+// The store is on two primaries, with a clock each. The odd shards are on the second one;
+// sessions, topics, rates and permits on the first, whose clock is that of the nodes and of
+// everyone else.
+
+// ahead is by how much the clock of a shard's primary is ahead of the first.
+func (s *sim) ahead(sh store.Shard) time.Duration { return time.Duration(sh.N%2) * s.plan.ahead }
+
+// on is the store with the clock of a shard's primary.
+func (s *sim) on(sh store.Shard) *memstore.Store {
+	s.mem.SetClock(s.ahead(sh))
+	return s.mem
+}
+
+// now is the time of a shard's primary.
+func (s *sim) now(sh store.Shard) store.Millis {
+	return store.Millis(time.Now().Add(s.ahead(sh)).UnixMilli())
+}
+
+// shardOf is where a task lies. The topic always has the same number of shards.
+func (s *sim) shardOf(id string) store.Shard {
+	return store.Shard{Topic: simTopic, N: place.ShardOf(id, s.plan.shards)}
+}
+
 // askStore is call for what returns one thing, which is lost with the answer.
 func askStore[T any](ctx context.Context, st *simStore, op string, sh store.Shard, writes bool, do func(*memstore.Store) (T, error)) (T, error) {
 	var got, none T
 	err := st.call(ctx, op, sh, writes, func() (err error) {
-		got, err = do(st.s.mem)
+		got, err = do(st.s.on(sh))
 		return err
 	})
 	if err != nil {
@@ -166,7 +190,7 @@ func askAll[T any](ctx context.Context, st *simStore, op string, sh store.Shard,
 
 // tell is call for what returns nothing.
 func (st *simStore) tell(ctx context.Context, op string, sh store.Shard, do func(*memstore.Store) error) error {
-	return st.call(ctx, op, sh, true, func() error { return do(st.s.mem) })
+	return st.call(ctx, op, sh, true, func() error { return do(st.s.on(sh)) })
 }
 
 func (st *simStore) Add(ctx context.Context, sh store.Shard, tasks []*store.Task) (store.Stamp, []store.AddResult, error) {
@@ -252,8 +276,7 @@ func (st *simStore) Hold(ctx context.Context, sh store.Shard, f store.Fence, hol
 			return stamp, r, st.s.fenced(st.node, "hold", sh, f, nil)
 		}
 		if st.s.plan.lies.early {
-			m.SetClock(time.Second)
-			defer m.SetClock(0)
+			m.SetClock(st.s.ahead(sh) + time.Second)
 		}
 		if st.s.plan.lies.doubled {
 			stamp, r, err := m.Clone().Hold(simContext, sh, f, holds)
@@ -350,8 +373,10 @@ func (st *simStore) OpenShard(ctx context.Context, sh store.Shard, was store.Sha
 
 func (st *simStore) Claim(ctx context.Context, sh store.Shard, session store.Session) (store.Stamp, store.Fence, error) {
 	stamp, fences, err := askAll(ctx, st, "claim", sh, true, func(m *memstore.Store) (store.Stamp, []store.Fence, error) {
+		m.SetClock(0) // sessions go by the first primary
 		stamp, f, err := m.Claim(simContext, sh, session)
 		if err == nil {
+			stamp.Now = stamp.Now.Add(st.s.ahead(sh))
 			st.s.fences[sh.For(0)] = f
 		}
 		return stamp, []store.Fence{f}, err
@@ -406,14 +431,27 @@ func (st *simStore) Sweep(ctx context.Context, sh store.Shard, f store.Fence, cu
 
 func (st *simStore) Stats(ctx context.Context, shards []store.Shard) ([]store.Stats, error) {
 	return askStore(ctx, st, "stats", store.Shard{N: len(shards)}, false, func(m *memstore.Store) ([]store.Stats, error) {
-		return m.Stats(simContext, shards)
+		return st.s.numbers(shards, m.Stats)
 	})
 }
 
 func (st *simStore) Counts(ctx context.Context, shards []store.Shard) ([]store.Stats, error) {
 	return askStore(ctx, st, "counts", store.Shard{N: len(shards)}, false, func(m *memstore.Store) ([]store.Stats, error) {
-		return m.Counts(simContext, shards)
+		return st.s.numbers(shards, m.Counts)
 	})
+}
+
+// numbers asks for those of each shard by its own clock.
+func (s *sim) numbers(shards []store.Shard, ask func(context.Context, []store.Shard) ([]store.Stats, error)) (all []store.Stats, err error) {
+	for i, sh := range shards {
+		s.on(sh)
+		one, err := ask(simContext, shards[i:i+1])
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, one...)
+	}
+	return all, nil
 }
 
 func (st *simStore) PutTopic(ctx context.Context, t store.Topic) (store.Topic, error) {
@@ -442,7 +480,11 @@ func (st *simStore) Clock(ctx context.Context) (time.Time, error) {
 	return askStore(ctx, st, "clock", store.Shard{}, false, func(m *memstore.Store) (time.Time, error) { return m.Clock(simContext) })
 }
 
-func (st *simStore) Info(ctx context.Context) (store.Info, error) { return st.s.mem.Info(ctx) }
+func (st *simStore) Info(ctx context.Context) (store.Info, error) {
+	info, err := st.s.mem.Info(ctx)
+	info.ManyClocks = st.s.plan.ahead != 0
+	return info, err
+}
 
 func (st *simStore) Close() error { return nil }
 
