@@ -128,9 +128,8 @@ func (s *sim) uncaused(was map[string]time.Time, most time.Duration, format stri
 
 // slack is how long a node may take to hear of a task. Should a notice have got lost, it looks
 // at the shard's seq twice before it reads, and seldom when nobody uses the topic. Tasks of a
-// rate come one after the other, those of all shards. The tokens of a window come all at once, and
-// what finds no room at a worker then, or no token of the other rate, is lost: there may come one
-// task in each period.
+// rate come one after the other, those of all shards. Of a window and another rate, tokens of one
+// are lost to tasks that lack the other: there may come one task in each period.
 func (s *sim) slack(overdue int) time.Duration {
 	slack := *simSlack
 	if s.plan.loseNotice > 0 {
@@ -140,7 +139,7 @@ func (s *sim) slack(overdue int) time.Duration {
 		if r.Limited() {
 			slack += time.Duration(2*overdue)*r.Spacing() + 4*r.Period
 		}
-		if r.Kind == store.SlidingWindow {
+		if r.Kind == store.SlidingWindow && s.plan.limits.Rate.Limited() && s.plan.limits.KeyRate.Limited() {
 			slack += time.Duration(overdue) * r.Period
 		}
 	}

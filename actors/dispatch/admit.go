@@ -21,6 +21,16 @@ func (t *Topic) hold(now time.Time, assigned []assignment) {
 		}
 		assigned = t.admitted()
 	}
+	t.reserve(now)
+}
+
+// reserve asks for the tokens that are wanted. That comes last: what room is left once all
+// is assigned is for those who wait for tokens.
+func (t *Topic) reserve(now time.Time) {
+	if len(t.limiter.reserve)+len(t.limiter.windows) > 0 {
+		fx := t.fill()
+		fx.Reserve = t.limiter.reservations(now, fx.Reserve, t.core.vacancy())
+	}
 }
 
 // holdAll is hold of a topic that has had no limits.
@@ -41,7 +51,6 @@ func (t *Topic) holdAll(assigned []assignment) {
 func (t *Topic) admitted() (assigned []assignment) {
 	g, fx := t.limiter, t.fill()
 	t.pass(fx)
-	fx.Reserve = g.reservations(fx.Reserve, t.core.most)
 	move(&fx.Acquire, &g.ask)
 	move(&fx.Resign, &g.resign)
 	ready := g.ready

@@ -17,6 +17,9 @@ func (t *Topic) Check() string {
 	if t.limiter == nil {
 		return ""
 	}
+	if v := c.vacancy(); len(t.limiter.windows) > 0 && v.room > t.limiter.coming {
+		return fmt.Sprintf("%d windows want tokens, and there is room for %d tasks", len(t.limiter.windows), v.room)
+	}
 	return t.limiter.check()
 }
 

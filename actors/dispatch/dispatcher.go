@@ -117,9 +117,10 @@ func (a Address) Compare(b Address) int {
 
 // assignment gives tasks of one shard to one subscription.
 type assignment struct {
-	Sub   int64
-	Shard int
-	Tasks []store.Entry
+	Sub      int64
+	Shard    int
+	Tasks    []store.Entry
+	OnDemand bool // the subscription
 }
 
 // add records tasks of a shard that became due, and returns what to hold.
@@ -278,7 +279,7 @@ func (c *dispatcher) match() []assignment {
 	if !c.paused {
 		c.askRemotes()
 		c.deal(c.deliverable(), "", func(s *subState, share int) {
-			out = c.assign(out, s.ID, c.take(share))
+			out = c.assign(out, s, c.take(share))
 			c.pace -= share
 		})
 		if c.counting {
@@ -346,7 +347,7 @@ func (c *dispatcher) voidCredit() {
 }
 
 // assign appends tasks for one subscription, grouped by shard.
-func (c *dispatcher) assign(out []assignment, sub int64, tasks []readyTask) []assignment {
+func (c *dispatcher) assign(out []assignment, sub *subState, tasks []readyTask) []assignment {
 	first := len(out)
 	for _, t := range tasks {
 		i := first
@@ -354,7 +355,7 @@ func (c *dispatcher) assign(out []assignment, sub int64, tasks []readyTask) []as
 			i++
 		}
 		if i == len(out) {
-			out = append(out, assignment{Sub: sub, Shard: t.Shard})
+			out = append(out, assignment{Sub: sub.ID, Shard: t.Shard, OnDemand: sub.OnDemand})
 		}
 		out[i].Tasks = append(out[i].Tasks, t.Entry)
 	}

@@ -23,7 +23,7 @@ import (
 //   - what a task is let out for is not lost while it waits for something else: it
 //     keeps its claim, or others are let out
 //   - what waits in a line is looked at again: it has a wake, a question under way, or
-//     tasks that it let out
+//     tasks that it let out, or wants tokens as soon as there is room
 type limiter struct {
 	topic   string
 	limits  store.TopicLimits
@@ -34,6 +34,7 @@ type limiter struct {
 	waits   waitCounts
 	alarms  alarms
 	arrived int64
+	coming  int // tokens of windows that are asked for
 
 	// Gathered until Topic.admitted empties it.
 	ready   []readyTask // again
@@ -41,7 +42,8 @@ type limiter struct {
 	refunds map[Address]int
 	ask     []*Ticket        // permits
 	resign  []store.LimitKey // caps that this node waits for no longer
-	reserve []*rateLimit
+	reserve []*rateLimit     // buckets that want tokens
+	windows []*rateLimit     // the same; they stay until there is room
 }
 
 type ticketID struct {
@@ -84,6 +86,8 @@ func (g *limiter) configure(l store.TopicLimits) {
 		t.cleared, t.tried, t.claims = nil, nil, nil
 	}
 	clear(g.rates)
+	empty(&g.reserve)
+	empty(&g.windows)
 	g.alarms, g.waits = nil, waitCounts{}
 	for _, c := range ordered.All(g.caps, strings.Compare) {
 		g.resignFrom(c.key)
@@ -197,6 +201,10 @@ func (g *limiter) admit(now time.Time, a assignment) {
 			g.refund(a.Sub, t)
 			continue
 		}
+		if t.cleared != nil {
+			r := g.rates[t.cleared.key]
+			r.came(t.tokens[r.which].good(now), a.OnDemand)
+		}
 		g.back(t)
 		g.try(now, t, a.Sub)
 	}
@@ -308,8 +316,8 @@ func (g *limiter) pass(t *Ticket, sub int64, p *Permit) {
 	delete(g.tickets, ticketID{t.Shard, t.ID})
 }
 
-// ratesOf are the rates of a task, the slower first: what is waited for long is had
-// before what comes soon and does not last.
+// ratesOf are the rates of a task in the order in which it waits for them: what is waited
+// for long is had before what comes soon and does not last.
 func (g *limiter) ratesOf(t *Ticket) (rates []*rateLimit) {
 	if t.rateKey != "" && g.limits.KeyRate.Limited() {
 		rates = append(rates, g.rate(t.rateKey, g.limits.KeyRate))
@@ -317,7 +325,7 @@ func (g *limiter) ratesOf(t *Ticket) (rates []*rateLimit) {
 	if g.limits.Rate.Limited() {
 		rates = append(rates, g.rate("", g.limits.Rate))
 	}
-	if len(rates) == 2 && rates[0].rate.Spacing() < rates[1].rate.Spacing() {
+	if len(rates) == 2 && rates[1].sooner(rates[0]) {
 		rates[0], rates[1] = rates[1], rates[0]
 	}
 	return rates

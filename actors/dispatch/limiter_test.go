@@ -14,6 +14,7 @@ import (
 // gateScene is a gate, and what it asked for and was not answered.
 type gateScene struct {
 	*limiter
+	now       time.Time
 	asked     []Reservation
 	acquiring []*Ticket
 }
@@ -47,6 +48,7 @@ func (s *gateScene) step(t *testing.T, d *datadriven.TestData) string {
 	d.MaybeScanArgs(t, "key", &key)
 	d.MaybeScanArgs(t, "lacks", &id)
 	now := at(ms)
+	s.now = now
 	switch d.Cmd {
 	case "limits": // n a second
 		l := store.TopicLimits{Concurrency: most, KeyConcurrency: keyMost, DeadLetter: d.HasArg("dead-letter")}
@@ -119,7 +121,7 @@ func (s *gateScene) describe() string {
 		}
 		b.WriteString("\n")
 	}
-	for _, r := range s.reservations(nil, 0) {
+	for _, r := range s.reservations(s.now, nil, vacancy{}) {
 		s.asked = append(s.asked, r)
 		fmt.Fprintf(&b, "asks for %d tokens up to %v ahead\n", r.Asked.N, r.Asked.Ahead)
 	}

@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	// rateAhead is how far ahead a node reserves tokens for tasks that wait. Nodes
-	// whose blocks of tokens do not fit in it ask for nothing.
+	// rateAhead is how far ahead a node reserves tokens of a bucket for tasks that wait.
+	// Nodes whose blocks of tokens do not fit in it ask for nothing.
 	rateAhead = 2 * time.Second
 
 	// A block is what a quarter of a second has, but not fewer nor more than this.
@@ -24,12 +24,14 @@ const (
 // tasks that wait for one.
 type rateLimit struct {
 	waitQueue
-	urgent waitQueue // those that have a claim to a permit, which is idle meanwhile: they go first
+	urgent waitQueue // those that have what would be lost: a claim to a permit, or a token of a window
 	rate   store.Rate
 	which  int // of a ticket's tokens
 	blocks []block
 	asking int       // tokens that were asked for: 0 no
 	askAt  time.Time // not before
+	wants  bool      // it is in reserve or windows of the limiter
+	reach  int       // of a window, see came
 }
 
 // block are tokens that were reserved together.
@@ -39,7 +41,53 @@ type block struct {
 }
 
 func newRateLine(key string, every int, rate store.Rate, count *int) *rateLimit {
-	return &rateLimit{waitQueue: newWaitline(key, every, count), urgent: newWaitline(key, every, count), rate: rate}
+	return &rateLimit{waitQueue: newWaitline(key, every, count), urgent: newWaitline(key, every, count), rate: rate, reach: 1}
+}
+
+// window reports whether the tokens end so soon that they are taken only for tasks that
+// have room at a worker.
+func (r *rateLimit) window() bool { return r.rate.Kind == store.SlidingWindow }
+
+// ahead is how far ahead tokens are reserved. Nobody knows what room there will be when a
+// token of a window comes.
+func (r *rateLimit) ahead() time.Duration {
+	if r.window() {
+		return 0
+	}
+	return rateAhead
+}
+
+// sooner reports whether a task waits for a token of r before it waits for one of another
+// rate: those of buckets last, of two buckets the slower is waited for longer, and of two
+// windows the one that was used up last.
+func (r *rateLimit) sooner(o *rateLimit) bool {
+	switch {
+	case r.window() != o.window():
+		return o.window()
+	case r.window() && !r.askAt.Equal(o.askAt):
+		return r.askAt.After(o.askAt)
+	}
+	return r.rate.Spacing() > o.rate.Spacing()
+}
+
+// dry reports whether a window is known to have no token for a while.
+func (r *rateLimit) dry(now time.Time) bool {
+	if !r.window() || !r.askAt.After(now) {
+		return false
+	}
+	left, _ := r.left(now)
+	return left == 0
+}
+
+// came records that a task that was let out came back to the gate. How much room workers
+// of other nodes have is not known here: so many are let out for them as come in time.
+func (r *rateLimit) came(inTime, onDemand bool) {
+	switch {
+	case !inTime:
+		r.reach = max(1, r.reach/2)
+	case onDemand:
+		r.reach = min(r.reach+1, maxCleared)
+	}
 }
 
 // len is how many tasks wait.
@@ -47,10 +95,14 @@ func (r *rateLimit) len() int { return r.waitQueue.len() + r.urgent.len() }
 
 // of is where a task waits.
 func (r *rateLimit) of(t *Ticket) *waitQueue {
-	if len(t.claims) > 0 {
+	if r.isUrgent(t) {
 		return &r.urgent
 	}
 	return &r.waitQueue
+}
+
+func (r *rateLimit) isUrgent(t *Ticket) bool {
+	return len(t.claims) > 0 || r.window() && !t.tokens[1-r.which].before.IsZero()
 }
 
 // next is where the one waits that goes next.
@@ -135,6 +187,9 @@ func (r *rateLimit) reserved(got store.Tokens) {
 	asked := r.asking
 	r.asking = 0
 	switch {
+	case got.N == 0 && r.window():
+		r.askAt = got.First
+		return
 	case got.N == 0:
 		r.askAt = got.First.Add(r.step() - rateAhead)
 		return
@@ -170,6 +225,10 @@ func (g *limiter) serveRate(now time.Time, r *rateLimit) {
 		}
 		next.tokens[r.which] = t
 		if other := g.lacking(now, next, &r.waitQueue); other != nil {
+			if other.dry(now) { // by then it would have ended
+				next.tokens[r.which] = token{}
+				r.untake()
+			}
 			g.waitFor(other, next)
 			continue
 		}
@@ -185,24 +244,51 @@ func (g *limiter) serveRate(now time.Time, r *rateLimit) {
 	switch {
 	case r.len() == 0 && left+r.asking+r.out == 0:
 		delete(g.rates, r.key)
-	case r.len() <= left || r.asking > 0 || left > r.block()/4 || r.out >= maxCleared:
-	case r.askAt.After(now):
-		g.alarms.set(&r.waitQueue, r.askAt)
+	case r.len() <= left || r.wants || r.asking > 0 || left > r.block()/4 || r.out >= maxCleared:
+	case g.askAt(now, r).After(now):
+		g.alarms.set(&r.waitQueue, g.askAt(now, r))
 	default:
-		r.asking = min(r.len()-left, r.block())
-		g.reserve = append(g.reserve, r)
+		g.want(r)
 	}
+}
+
+// want has tokens of a rate asked for. Rates whose tasks have something to lose go first.
+func (g *limiter) want(r *rateLimit) {
+	r.wants = true
+	switch {
+	case !r.window():
+		g.reserve = append(g.reserve, r)
+	case r.urgent.len() > 0:
+		g.windows = slices.Insert(g.windows, 0, r)
+	default:
+		g.windows = append(g.windows, r)
+	}
+}
+
+// askAt is before when not to ask for tokens of a rate: those of a key whose topic's window
+// has none would end before one comes.
+func (g *limiter) askAt(now time.Time, r *rateLimit) time.Time {
+	if all := g.rates[""]; all != nil && all != r && r.window() && all.dry(now) && all.askAt.After(r.askAt) {
+		return all.askAt
+	}
+	return r.askAt
 }
 
 // lacking takes the tokens that a task lacks, and returns the first rate that has none
 // for it, nil when it has all. It was let out of the line cleared, nil for none.
 func (g *limiter) lacking(now time.Time, t *Ticket, cleared *waitQueue) *rateLimit {
-	for _, r := range g.ratesOf(t) {
+	rates := g.ratesOf(t)
+	for _, r := range rates {
+		if r.dry(now) && !t.tokens[r.which].good(now) {
+			return r
+		}
+	}
+	for _, r := range rates {
 		if t.tokens[r.which].good(now) {
 			continue
 		}
 		var ok bool
-		if r.len() == 0 || cleared == &r.waitQueue || len(t.claims) > 0 && r.urgent.len() == 0 {
+		if r.len() == 0 || cleared == &r.waitQueue || r.isUrgent(t) && r.urgent.len() == 0 {
 			t.tokens[r.which], ok = r.take(now)
 		}
 		if !ok {
@@ -248,20 +334,54 @@ func (g *limiter) letOut(l *waitQueue, t *Ticket) {
 }
 
 // reservations appends what to ask the store for, for each key once, and for no more
-// tokens than tasks may be assigned and not held; most 0 is any number.
-func (g *limiter) reservations(to []Reservation, most int) []Reservation {
+// tokens than tasks may be assigned and not held. Windows are asked for as many as there is
+// room for, and the others when there is some.
+func (g *limiter) reservations(now time.Time, to []Reservation, v vacancy) []Reservation {
 	for _, r := range g.reserve {
-		if most > 0 {
-			r.asking = min(r.asking, most)
+		if g.rates[r.key] == r {
+			to = g.askFor(to, r, min(g.wanted(now, r), v.bound()))
 		}
-		q := store.Reservation{Key: store.LimitKey{Topic: g.topic, Key: r.key}, Rate: r.rate, N: r.asking, Ahead: rateAhead}
-		if g.limits.DeadLetter {
-			q.Ahead = 0
-		}
-		to = append(to, Reservation{r, q})
 	}
 	empty(&g.reserve)
+	kept := g.windows[:0]
+	for i, r := range g.windows {
+		if v.room <= g.coming && !v.remote {
+			kept = append(kept, g.windows[i:]...)
+			break
+		}
+		if g.rates[r.key] != r {
+			continue
+		}
+		wanted, fit := g.wanted(now, r), max(0, v.room-g.coming)+v.elsewhere(r)
+		if wanted > 0 && fit == 0 {
+			kept = append(kept, r)
+			continue
+		}
+		to = g.askFor(to, r, min(wanted, fit, v.bound()))
+		g.coming += r.asking
+	}
+	clear(g.windows[len(kept):])
+	g.windows = kept
 	return to
+}
+
+// wanted is how many tokens of a rate its tasks lack, in one block.
+func (g *limiter) wanted(now time.Time, r *rateLimit) int {
+	left, _ := r.left(now)
+	return min(r.len()-left, r.block())
+}
+
+// askFor asks for n tokens of one rate.
+func (g *limiter) askFor(to []Reservation, r *rateLimit, n int) []Reservation {
+	r.wants, r.asking = false, max(0, n)
+	if r.asking == 0 {
+		return to
+	}
+	q := store.Reservation{Key: store.LimitKey{Topic: g.topic, Key: r.key}, Rate: r.rate, N: r.asking, Ahead: r.ahead()}
+	if g.limits.DeadLetter {
+		q.Ahead = 0
+	}
+	return append(to, Reservation{r, q})
 }
 
 // reserved records what reservations came to; those of lines that are no more are
@@ -269,6 +389,9 @@ func (g *limiter) reservations(to []Reservation, most int) []Reservation {
 func (g *limiter) reserved(now time.Time, asked []Reservation, got []store.Tokens, failed bool) {
 	for i := range asked {
 		r := asked[i].line
+		if r.window() {
+			g.coming -= asked[i].Asked.N
+		}
 		if g.rates[r.key] != r {
 			continue
 		}

@@ -99,9 +99,12 @@ func (s *topicScene) step(t *testing.T, d *datadriven.TestData) {
 func (s *topicScene) answer(t *testing.T, d *datadriven.TestData, a *topicArgs) {
 	now := at(a.at)
 	switch d.Cmd {
-	case "tokens": // n for the first reservation, none for the others
+	case "tokens": // n for the first reservation, none for the others, or there are some at first
 		asked, got := s.asked, make([]store.Tokens, len(s.asked))
-		got[0] = store.Tokens{N: a.n, Now: now, First: at(a.first)}
+		for i := range got {
+			got[i] = store.Tokens{Now: now, First: at(a.first)}
+		}
+		got[0].N = a.n
 		s.asked = nil
 		s.Tokens(now, asked, got, d.HasArg("failed"))
 	case "permits": // the first n tasks that were asked for get one
@@ -121,7 +124,8 @@ func (s *topicScene) answer(t *testing.T, d *datadriven.TestData, a *topicArgs) 
 	}
 }
 
-// scenarioLimits reads rate and key-rate, a second each, with a burst, and cap and key-cap.
+// scenarioLimits reads rate and key-rate, a second each, with a burst or as windows, and cap
+// and key-cap.
 func scenarioLimits(t *testing.T, d *datadriven.TestData) (l store.TopicLimits) {
 	var rate, keyRate int
 	burst := 1
@@ -135,6 +139,9 @@ func scenarioLimits(t *testing.T, d *datadriven.TestData) (l store.TopicLimits) 
 	}
 	if keyRate > 0 {
 		l.KeyRate = store.Rate{Count: keyRate, Period: time.Second, Burst: burst}
+	}
+	if d.HasArg("window") {
+		l.Rate.Kind, l.KeyRate.Kind = store.SlidingWindow, store.SlidingWindow
 	}
 	return l
 }

@@ -50,6 +50,61 @@ func TestRateHoldsForTheFleet(t *testing.T) {
 	})
 }
 
+// TestBusyWorkersGetAllOfASlidingWindow has workers with little room, who are slow: no token
+// ends while a task with it waits for one of them, or for another rate. What room workers of
+// another node have is found out with tokens, some of which are lost.
+func TestBusyWorkersGetAllOfASlidingWindow(t *testing.T) {
+	rate := store.Rate{Kind: store.SlidingWindow, Count: 20, Period: 1700 * time.Millisecond}
+	long := store.Rate{Kind: store.SlidingWindow, Count: 40, Period: 10 * time.Second}
+	alone, pair := []string{"a"}, []string{"a", "b"}
+	bucket := store.Rate{Count: 20, Period: 1700 * time.Millisecond, Burst: 1}
+	for name, tt := range map[string]struct {
+		limits   service.TopicChange
+		keys     int
+		nodes    []string
+		workers  int     // one after the other at the nodes; each takes three at a time
+		deliver  float64 // a second, at most
+		fraction float64 // of those that come in any case
+	}{
+		"one worker":              {service.TopicChange{Rate: &rate}, 0, alone, 1, 20 / 1.7, 0.9},
+		"half remote":             {service.TopicChange{Rate: &rate}, 0, pair, 1, 20 / 1.7, 0.6},
+		"at both":                 {service.TopicChange{Rate: &rate}, 0, pair, 2, 20 / 1.7, 0.5},
+		"keys":                    {service.TopicChange{KeyRate: &long}, 2, alone, 1, 8, 0.9},
+		"many keys under a topic": {service.TopicChange{Rate: &rate, KeyRate: &long}, 10, alone, 1, 20 / 1.7, 0.9},
+		"few keys under a topic":  {service.TopicChange{Rate: &rate, KeyRate: &long}, 2, alone, 1, 8, 0.9},
+		"keys as fast as a topic": {service.TopicChange{Rate: &rate, KeyRate: &long}, 3, alone, 1, 20 / 1.7, 0.9},
+		"keys under a bucket":     {service.TopicChange{Rate: &bucket, KeyRate: &long}, 2, alone, 1, 8, 0.9},
+	} {
+		t.Run(name, func(t *testing.T) {
+			servicetest.FleetBubble(t, tt.nodes, func(t *testing.T, f *servicetest.Fleet) {
+				f.Limited("mail", tt.limits)
+				c := f.Hire("mail", tt.workers, 3, tt.nodes...)
+				f.Backlog("mail", 1000, func(i int, t *service.NewTask) {
+					if tt.keys > 0 {
+						t.Task.Traits = &store.Traits{RateKey: fmt.Sprint("k", i%tt.keys)}
+					}
+				})
+				c.Lasts = func() time.Duration { return 100 * time.Millisecond }
+				const seconds = 50
+				c.Run(seconds * time.Second)
+
+				if got, want := float64(len(c.Got)), tt.deliver*seconds; got < want*tt.fraction {
+					t.Errorf("%.0f deliveries in %ds, want %.0f%% of %.0f", got, seconds, tt.fraction*100, want)
+				}
+				// The crew looks every 5ms.
+				if most := c.Within(rate.Period - 5*time.Millisecond); tt.limits.Rate == &rate && most > rate.Count {
+					t.Errorf("%d deliveries in one window, want %d at most", most, rate.Count)
+				}
+				calls := int64(0)
+				for _, n := range f.Nodes {
+					calls += n.Store.LimitCalls.Load()
+				}
+				t.Logf("%d deliveries, %d at most in a window, %d reservations", len(c.Got), c.Within(rate.Period-5*time.Millisecond), calls)
+			})
+		})
+	}
+}
+
 // Asked for in hibiken/asynq#542, #328, #797, #530, taskforcesh/bullmq#2972, #3670 and
 // riverqueue/river#1145: a cap of a queue over all its servers, that costs little.
 func TestCapHoldsForTheFleet(t *testing.T) {
