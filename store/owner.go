@@ -8,13 +8,13 @@ import (
 // Owner is what the owner of a shard calls, under the fence of its claim, and how a node
 // becomes one: it keeps a session, and claims shards under it.
 type Owner interface {
-	// Hold takes pending, due tasks for workers and returns them. It counts the
-	// attempt. Repeated with the same token it returns the same hold. A pending
-	// task past its expiry, also before its due time, or with an unreadable record
-	// is dead-lettered instead. Of an ordering key only the first task is held (see
-	// Ordered), in one step with the look that it is: Behind for the others. Once it has
-	// looked at MaxBodies bytes of bodies it goes no further: LeftOut for the rest, of
-	// which nothing has changed. The first is never left out.
+	// Hold takes pending, due tasks for workers and returns them; also tasks that are due
+	// soon, where Hold.Ahead says so. It counts the attempt. Repeated with the same token
+	// it returns the same hold. A pending task past its expiry, also before its due time,
+	// or with an unreadable record is dead-lettered instead. Of an ordering key only the
+	// first task is held (see Ordered), in one step with the look that it is: Behind for
+	// the others. Once it has looked at MaxBodies bytes of bodies it goes no further:
+	// LeftOut for the rest, of which nothing has changed. The first is never left out.
 	Hold(ctx context.Context, s Shard, f Fence, holds []Hold) (Stamp, []HoldResult, error)
 
 	// HoldNew is Add and Hold in one step, for tasks that are due at once and
@@ -64,7 +64,17 @@ type Hold struct {
 	// Before, when it is not 0, is the moment from which the task is not held any
 	// more: Late. The hold does not outlast Until then, unless that is 0.
 	Before, Until Millis
+
+	// Ahead is how long before its due time the task may be held, MaxHoldAhead at most;
+	// HoldNew does not look at it. Such a hold begins at the due time, and its deadline
+	// counts from then: nobody may see the task before. It is NotDue all the same if it
+	// has an ordering key, or if at its due time it would be past its expiry, Late, or at
+	// its Until.
+	Ahead time.Duration
 }
+
+// MaxHoldAhead is the most that a Hold may be ahead of the due time.
+const MaxHoldAhead = 250 * time.Millisecond
 
 // HoldResult is the outcome of holding one task.
 type HoldResult struct {

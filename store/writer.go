@@ -89,7 +89,7 @@ type Nack struct {
 	ID    string
 	Token Token
 	// Reason is not ReasonNone: dead-letter the task. Else pending again, due
-	// Delay from now.
+	// Delay from now, and not before it was due when it was held (see Hold.Ahead).
 	Reason Reason
 	Delay  time.Duration
 	// Uncount takes the attempt back.

@@ -5,11 +5,11 @@ import "github.com/ddq-io/ddq/store"
 // Hold is what becomes of a request to hold a task: OK when it is to be held, unless it
 // stands behind another of its ordering key or comes Late; Held when it is, by this very
 // request. Expired and Corrupt make it a dead letter.
-func Hold(t *Task, token store.Token, now store.Millis) store.Status {
+func Hold(t *Task, h *store.Hold, now store.Millis) store.Status {
 	switch {
 	case t.Phase == Absent:
 		return store.NotFound
-	case t.Phase == Running && t.Token == token:
+	case t.Phase == Running && t.Token == h.Token:
 		return store.Held
 	case t.Phase == Unreadable:
 		return store.Corrupt
@@ -17,10 +17,17 @@ func Hold(t *Task, token store.Token, now store.Millis) store.Status {
 		return store.WrongState
 	case t.expired(now):
 		return store.Expired
-	case t.Due > now:
+	case t.Due > now && !ahead(t, h, now):
 		return store.NotDue
 	}
 	return store.OK
+}
+
+// ahead reports whether a task that is due later may be held now. Nothing else may decide
+// about it until then.
+func ahead(t *Task, h *store.Hold, now store.Millis) bool {
+	reach := now + store.Millis(min(h.Ahead, store.MaxHoldAhead).Milliseconds())
+	return t.Due <= reach && !t.Ordered && !t.expired(t.Due) && !Late(h, t.Due) && (h.Until == 0 || h.Until > t.Due)
 }
 
 // Late reports whether a hold comes too late for who asked for it.
@@ -30,7 +37,7 @@ func Late(h *store.Hold, now store.Millis) bool { return h.Before != 0 && h.Befo
 // already is dead-lettered by the Hold that follows.
 func HoldsNew(t *store.Task, now store.Millis) bool {
 	fresh := Task{Phase: Pending, Due: t.Due, Expires: t.Expires}
-	return t.Traits.Ordering() == "" && Hold(&fresh, store.Token{}, now) == store.OK
+	return t.Traits.Ordering() == "" && Hold(&fresh, &store.Hold{}, now) == store.OK
 }
 
 // holder is OK for a task that is running under a token.

@@ -26,6 +26,20 @@ func (m Moment) In(d time.Duration) store.Millis {
 	return ms
 }
 
+// From is the moment at which a hold begins: now, or when the task is due if it is held
+// ahead of that.
+func (m Moment) From(due store.Millis) Moment {
+	if due > m.Millis() {
+		return Moment{due.Time()}
+	}
+	return m
+}
+
+// Again is when a task is due again after a delay: not before it was due when it was held.
+func (m Moment) Again(delay time.Duration, due store.Millis) store.Millis {
+	return max(m.In(delay), due)
+}
+
 // Deadline is when a hold that begins now ends: after the task's own visibility timeout,
 // or else the one asked for, and not after until, unless that is 0.
 func (m Moment) Deadline(own, asked time.Duration, until store.Millis) store.Millis {

@@ -39,6 +39,7 @@ type Task struct {
 	Deadline store.Millis // running
 	Due      store.Millis // pending
 	Expires  store.Millis // pending; 0: never
+	Ordered  bool         // pending: it has an ordering key
 }
 
 // expired reports whether a pending task may not be held any more.

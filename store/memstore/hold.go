@@ -28,7 +28,7 @@ func (m *Store) Hold(ctx context.Context, s store.Shard, f store.Fence, holds []
 func (sh *shard) tryHold(h store.Hold, now clock) store.HoldResult {
 	r := sh.tasks[h.ID]
 	t := r.life()
-	switch status := life.Hold(&t, h.Token, now.Millis()); status {
+	switch status := life.Hold(&t, &h, now.Millis()); status {
 	case store.OK:
 	case store.Held:
 		return r.held()
@@ -56,14 +56,15 @@ func (sh *shard) tryHold(h store.Hold, now clock) store.HoldResult {
 // hold gives the pending record r to a worker.
 func (sh *shard) hold(r *record, h store.Hold, now clock) {
 	sh.take(r)
+	begins := now.From(r.task.Due)
 	*r = record{
 		task:     r.task,
 		kind:     store.KindRunning,
 		token:    h.Token,
-		deadline: now.Deadline(r.task.Visibility, h.Visibility, h.Until),
+		deadline: begins.Deadline(r.task.Visibility, h.Visibility, h.Until),
 		worker:   h.Worker,
 		node:     h.Node,
-		started:  now.Millis(),
+		started:  begins.Millis(),
 		first:    true,
 		past:     r.past,
 	}
@@ -161,7 +162,7 @@ func (sh *shard) nack(n store.Nack, now clock, overdue bool) store.NackResult {
 	if f.Reason != store.ReasonNone {
 		sh.bury(r, f.Reason, now)
 	} else {
-		result.Due, result.Traits = now.In(n.Delay), r.task.Traits
+		result.Due, result.Traits = now.Again(n.Delay, r.task.Due), r.task.Traits
 		sh.pend(r, result.Due)
 	}
 	sh.tell(r, ended, now)

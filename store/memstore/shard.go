@@ -121,7 +121,10 @@ func (r *record) life() life.Task {
 	if r == nil {
 		return life.Task{}
 	}
-	return life.Task{Phase: r.phase(), Token: r.token, Deadline: r.deadline, Due: r.task.Due, Expires: r.task.Expires}
+	return life.Task{
+		Phase: r.phase(), Token: r.token, Deadline: r.deadline, Due: r.task.Due, Expires: r.task.Expires,
+		Ordered: r.task.Traits.Ordering() != "",
+	}
 }
 
 func (r *record) phase() life.Phase {

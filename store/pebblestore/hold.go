@@ -47,7 +47,8 @@ func (t *turn) hold(want *store.Hold, task *store.Task) (store.HoldResult, error
 		return t.heldBefore(h, want, task, &e, f), nil
 	}
 	rules := e.life(f)
-	switch status := life.Hold(&rules, want.Token, t.ms); status {
+	rules.Ordered = want.Ahead > 0 && e.place() != nil
+	switch status := life.Hold(&rules, want, t.ms); status {
 	case store.OK:
 	case store.Corrupt:
 		return store.HoldResult{Status: status}, t.bury(want.ID, &e, f)
@@ -108,7 +109,7 @@ func (t *turn) read(task *store.Task, id string, e *entry) error {
 // when it is a repeated one.
 func (t *turn) heldBefore(h *hold, want *store.Hold, task *store.Task, e *entry, f found) store.HoldResult {
 	rules := h.life()
-	if f != readable || life.Hold(&rules, want.Token, t.ms) != store.Held {
+	if f != readable || life.Hold(&rules, want, t.ms) != store.Held {
 		return store.HoldResult{Status: store.WrongState}
 	}
 	if err := e.read(task, want.ID); err != nil {
@@ -133,14 +134,14 @@ func (t *turn) expire(id string, e *entry) error {
 // newHold is the hold that want asks for. The attempt counts from here on, so a
 // worker that crashes still uses one up.
 func (t *turn) newHold(id string, want *store.Hold, e *entry) *hold {
-	h := t.room()
+	h, begins := t.room(), t.moment().From(e.due)
 	*h = hold{
 		id:            id,
 		token:         want.Token,
-		deadline:      t.moment().Deadline(e.visibility, want.Visibility, want.Until),
+		deadline:      begins.Deadline(e.visibility, want.Visibility, want.Until),
 		attempt:       e.attempt + 1,
 		by:            t.who(want),
-		started:       t.ms,
+		started:       begins.Millis(),
 		stamp:         e.stamp,
 		taskRewritten: e.rewritten,
 		taskHistory:   e.history,

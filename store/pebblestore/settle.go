@@ -166,7 +166,7 @@ func (t *turn) fail(n *store.Nack, h *hold, e *entry, f found) (store.NackResult
 		t.tellHeld(h, ended, e)
 		return result, t.addDead(n.ID, e, failure.Reason)
 	}
-	e.due, e.first = t.in(n.Delay), h.place != nil
+	e.due, e.first = t.moment().Again(n.Delay, e.due), h.place != nil
 	if err := t.stayFirst(h); err != nil {
 		return result, err
 	}

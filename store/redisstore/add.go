@@ -51,6 +51,7 @@ func (s *Store) HoldNew(ctx context.Context, shard store.Shard, f store.Fence, t
 	results := make([]store.AddResult, len(tasks))
 	request := func(i int) store.Hold {
 		h := holds[i]
+		h.Ahead = 0
 		if tasks[i].Visibility > 0 {
 			h.Visibility = tasks[i].Visibility
 		}

@@ -3,7 +3,6 @@ package redisstore
 import (
 	"context"
 	"strconv"
-	"time"
 
 	"github.com/ddq-io/ddq/store"
 )
@@ -89,7 +88,7 @@ func takeHeld(results []store.HoldResult, holds []store.Hold, chunk []int, r rep
 		}
 		t.Due, result.Task = result.Due, t
 		if result.Deadline == 0 {
-			result.Deadline = bounded(r.later(holds[i].Visibility), holds[i].Until)
+			result.Deadline = bounded(max(r.later(0), result.Due).Add(max(0, holds[i].Visibility)), holds[i].Until)
 		}
 	}
 	return corrupt
@@ -128,7 +127,7 @@ func (a *args) runs(chunk []int, hold func(i int) store.Hold) {
 	a.int(int64(len(runs)))
 	for _, r := range runs {
 		a.int(int64(r.count))
-		a.lasting(r.first.Visibility, r.first.Before, r.first.Until)
+		a.lasting(&r.first)
 		a.buf = appendWho(a.buf, r.first.Worker, r.first.Node)
 		a.end()
 	}
@@ -140,7 +139,7 @@ func (a *args) runs(chunk []int, hold func(i int) store.Hold) {
 }
 
 func sameRun(a, b *store.Hold) bool {
-	return a.Worker == b.Worker && a.Node == b.Node && a.Visibility == b.Visibility && a.Before == b.Before && a.Until == b.Until
+	return a.Worker == b.Worker && a.Node == b.Node && a.Visibility == b.Visibility && a.Before == b.Before && a.Until == b.Until && a.Ahead == b.Ahead
 }
 
 // bounded is a deadline that does not outlast until, when that is not 0.
@@ -152,13 +151,15 @@ func bounded(deadline, until store.Millis) store.Millis {
 }
 
 // lasting adds how long a hold lasts, and its bounds when it has any.
-func (a *args) lasting(visibility time.Duration, before, until store.Millis) {
-	if before|until == 0 {
-		a.wait(visibility)
+func (a *args) lasting(h *store.Hold) {
+	ahead := min(h.Ahead, store.MaxHoldAhead).Milliseconds()
+	if h.Before|h.Until == 0 && ahead <= 0 {
+		a.wait(h.Visibility)
 		return
 	}
-	a.buf = strconv.AppendInt(a.buf, max(0, store.CeilMillis(visibility)), 10)
-	a.buf = strconv.AppendInt(append(a.buf, ':'), int64(before), 10)
-	a.buf = strconv.AppendInt(append(a.buf, ':'), int64(until), 10)
+	a.buf = strconv.AppendInt(a.buf, max(0, store.CeilMillis(h.Visibility)), 10)
+	for _, bound := range [...]int64{int64(h.Before), int64(h.Until), max(0, ahead)} {
+		a.buf = strconv.AppendInt(append(a.buf, ':'), bound, 10)
+	}
 	a.end()
 }

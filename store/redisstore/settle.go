@@ -80,8 +80,12 @@ func (s *Store) endHolds(ctx context.Context, what string, shard store.Shard, f 
 				}
 			}
 			odd(r.more[2], len(chunk), func(k int, status store.Status, rest []any) {
-				if status == store.OK { // dead, as its cancellation was asked for
-					results[chunk[k]].Due, results[chunk[k]].Traits = 0, nil
+				if status == store.OK {
+					if due := at(rest, 0); due != nil { // it was held ahead of it
+						results[chunk[k]].Due = store.Millis(number(due))
+						return
+					}
+					results[chunk[k]].Due, results[chunk[k]].Traits = 0, nil // dead, as its cancellation was asked for
 					return
 				}
 				results[chunk[k]] = notEnded(status, rest, r.now())
@@ -158,7 +162,7 @@ func (s *Store) Extend(ctx context.Context, shard store.Shard, extends []store.E
 			for _, i := range chunk {
 				a.id(extends[i].ID)
 				a.tok(extends[i].Token)
-				a.lasting(extends[i].Visibility, 0, extends[i].Until)
+				a.lasting(&store.Hold{Visibility: extends[i].Visibility, Until: extends[i].Until})
 			}
 			return a, nil
 		},

@@ -26,6 +26,7 @@ func (p *pair) actions() map[string]func(*rapid.T) {
 		"add more":    p.add,
 		"hold":        p.hold,
 		"hold more":   p.hold,
+		"hold ahead":  p.holdAhead,
 		"hold new":    p.holdNew,
 		"ack":         p.ack,
 		"nack":        p.nack,
@@ -188,6 +189,37 @@ func (p *pair) hold(rt *rapid.T) {
 		return []any{stamp.Seq, p.holds(results)}, err
 	})
 	p.pass(rt)
+}
+
+// holdAhead holds tasks shortly before they are due, and goes on once they are: that is
+// about now.
+func (p *pair) holdAhead(rt *rapid.T) {
+	soon := p.base
+	for _, s := range p.sides {
+		now, err := s.Clock(rt.Context())
+		if err != nil {
+			rt.Fatalf("clock: %v", err)
+		}
+		soon = max(soon, store.Millis(now.UnixMilli())+10)
+	}
+	var moves []store.Edit
+	holds := batchOf(rt, func(id string) store.Hold {
+		moves = append(moves, store.Edit{ID: id, Due: soon})
+		h := p.newHold(rt, id)
+		h.Ahead = oneOf(rt, "ahead", store.MaxHoldAhead, long)
+		h.Before, h.Until = oneOf(rt, "before", 0, 0, soon, soon.Add(long)), oneOf(rt, "until", 0, 0, soon, soon.Add(long))
+		return h
+	})
+	for _, s := range p.sides {
+		if _, _, err := s.Edit(rt.Context(), p.shard, moves); err != nil {
+			rt.Fatalf("edit: %v", err)
+		}
+	}
+	p.both(rt, "hold ahead", func(s *side) (any, error) {
+		stamp, results, err := s.Hold(rt.Context(), p.shard, s.fence, holds)
+		return []any{stamp.Seq, p.holds(results)}, err
+	})
+	p.passed(rt, soon)
 }
 
 // holds makes results comparable.

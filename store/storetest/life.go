@@ -48,7 +48,7 @@ func questions() []question {
 			_, r, err := f.s.Hold(f.ctx, f.shard, f.fence, []store.Hold{{ID: id, Token: token, Visibility: long}})
 			return r, err
 		}, func(s *subject, token store.Token) store.Status {
-			if status := life.Hold(s.rules(), token, s.now); status != store.Held {
+			if status := life.Hold(s.rules(), &store.Hold{Token: token}, s.now); status != store.Held {
 				return status
 			}
 			return store.OK

@@ -130,6 +130,13 @@ func (p *pair) pass(rt *rapid.T) {
 	}
 }
 
+// passed waits until a moment is over on both clocks.
+func (p *pair) passed(rt *rapid.T, moment store.Millis) {
+	for _, s := range p.sides {
+		waitUntil(rt, s, moment+1)
+	}
+}
+
 // check compares everything that can be read.
 func (p *pair) check(rt *rapid.T) {
 	p.checkTasks(rt)

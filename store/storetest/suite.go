@@ -26,7 +26,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 func Cases() []Case {
 	var all []Case
 	for _, group := range [][]entry{
-		addCases(), holdCases(), settleCases(), recoverCases(), changeCases(), editCases(), lifeCases(), deadCases(), trimDeadCases(), keyedCases(), orderCases(),
+		addCases(), holdCases(), aheadCases(), settleCases(), recoverCases(), changeCases(), editCases(), lifeCases(), deadCases(), trimDeadCases(), keyedCases(), orderCases(),
 		ownCases(), windowCases(), laneCases(), histogramCases(), listCases(), statsCases(), seqCases(), roundTripCases(),
 		isolationCases(), limitCases(), attributeCases(), sealCases(), shardLifeCases(), historyCases(), logCases(), catalogCases(), lifecycleCases(), concurrencyCases(),
 	} {

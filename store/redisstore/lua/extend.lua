@@ -3,7 +3,7 @@
 --
 -- KEYS  those of a shard
 -- ARGV  per task, no id twice: id, token, visibility ms, which may be followed by
---       :0:until: then the hold does not outlast until, and must not be over
+--       :0:until:0: then the hold does not outlast until, and must not be over
 --       and last the moment (see call.lua)
 --
 -- returns {us, seq, odd}; a task that is not odd is held for its visibility from now,
@@ -21,7 +21,7 @@ for i, id in ipairs(ids) do
   local record = records[i]
   local visibility, bound, live = ARGV[3 * i], nil, true
   if string.find(visibility, ':', 1, true) then
-    visibility, bound = string.match(visibility, '(%d+):0:(%d+)')
+    visibility, bound = string.match(visibility, '(%d+):0:(%d+):0')
     live = record and #record >= 30 and struct.unpack('>i8', record, 17) > now
   end
   if record and #record >= 30 and string.sub(record, 1, 16) == ARGV[3 * i - 1] and live then

@@ -4,8 +4,8 @@
 -- KEYS  those of a shard
 -- ARGV  1 epoch  2 nonce  3 number of runs r, then r times: number of tasks,
 --       visibility ms, worker and node (see running.lua); then the tokens, 16 bytes
---       each; then the ids, none twice. Visibility may be followed by :before:until,
---       both ms or 0: see store.Hold
+--       each; then the ids, none twice. Visibility may be followed by
+--       :before:until:ahead, all ms or 0: see store.Hold
 --       and last the moment (see call.lua)
 --
 -- returns {us, seq, dues, records, odd}, or -1 fenced
@@ -17,8 +17,8 @@
 --            simply held: ok held all the same, not due, wrong state,
 --            not found, corrupt, expired, late; behind, with the id of the
 --            head of its ordering key and the due ms of that, false when it is held
--- A task that is not odd is held at its first attempt for the visibility of its run,
--- until its until at most.
+-- A task that is not odd is held at its first attempt for the visibility of its run
+-- from now, or from its due time if that is later, until its until at most.
 
 -- include owner.lua
 -- include call.lua
@@ -75,21 +75,39 @@ end
 -- of its ordering key if it has one.
 local hset, odd = {}, {}
 local i, held = 0, 0
-local visibilities, bounds, late = {}, {}, {} -- by run, of those with bounds
+local visibilities, bounds, late, befores, reaches = {}, {}, {}, {}, {} -- by run, of those with bounds
+
+-- ahead reports whether a task that is due later is held before: nothing else may decide
+-- about it until then.
+local function ahead(run, due, key, expires)
+  return reaches[run] and due <= reaches[run] and not key and not (expires > 0 and expires <= due)
+    and not (befores[run] and befores[run] <= due) and not (bounds[run] and bounds[run] <= due)
+end
+
+-- hold_of is what a running record says of the hold, between the token and the due time:
+-- it begins now, or at the due time if that is later.
+local function hold_of(run, due, visibility, attempt)
+  local from, begins = soon, started
+  if due > now then from, begins = due, began(due) end
+  local deadline, who = from + visibility, ARGV[run + 2] .. begins
+  if bounds[run] then deadline = math.min(deadline, bounds[run]) end
+  return struct.pack('>i8I4I2', deadline, attempt, #who) .. who
+end
+
 for run = 4, at - 1, 3 do
-  local who, visibility = ARGV[run + 2] .. started, ARGV[run + 1]
+  local visibility = ARGV[run + 1]
   if string.find(visibility, ':', 1, true) then
-    local v, before, bound = string.match(visibility, '(%d+):(%d+):(%d+)')
+    local v, before, bound, reach = string.match(visibility, '(%d+):(%d+):(%d+):(%d+)')
     visibility, late[run] = v, before ~= '0' and before + 0 <= now
     visibilities[run], bounds[run] = v, bound ~= '0' and bound + 0 or nil
+    befores[run], reaches[run] = before ~= '0' and before + 0 or nil, reach ~= '0' and now + reach or nil
   end
-  local deadline = soon + visibility
-  if bounds[run] then deadline = math.min(deadline, bounds[run]) end
-  local middle = struct.pack('>i8I4I2', deadline, 1, #who) .. who
+  local last_due, middle -- those of one due time have the same
   for k = 1, math.min(ARGV[run], n - i) do
     i = i + 1
     local due, record = dues[i], records[i]
-    if due and record and byte(record) == 16 and due + 0 <= now and not (notes and notes[i]) and not late[run] and not (ordered[i] and not leads(i)) then
+    if due and record and byte(record) == 16 and (due + 0 <= now or ahead(run, due + 0, ordered[i], 0)) and not (notes and notes[i]) and not late[run] and not (ordered[i] and not leads(i)) then
+      if due ~= last_due then last_due, middle = due, hold_of(run, due + 0, visibility, 1) end
       hset[held + 1] = ARGV[at + i]
       hset[held + 2] = sub(tokens, 16 * i - 15, 16 * i) .. middle .. (ordered[i] and '+' or '') .. due
       held = held + 2
@@ -152,7 +170,7 @@ for k, o in ipairs(odd) do
       status, reason = CORRUPT, REASON_CORRUPT
     elseif expires ~= 0 and expires <= now then
       status, reason = EXPIRED, REASON_EXPIRED
-    elseif detail + 0 > now then
+    elseif detail + 0 > now and not ahead(run, detail + 0, key, expires) then
       status = NOT_DUE
     else
       status = OK
@@ -164,9 +182,7 @@ for k, o in ipairs(odd) do
       if status == OK and late[run] then status = LATE end
     end
     if status == OK then
-      local who, deadline = ARGV[run + 2] .. started, soon + visibility
-      if bounds[run] then deadline = math.min(deadline, bounds[run]) end
-      running = token .. struct.pack('>i8I4I2', deadline, attempt + 1, #who) .. who .. (key and '+' or '') .. detail
+      running = token .. hold_of(run, detail + 0, visibility, attempt + 1) .. (key and '+' or '') .. detail
       hset[held + 1], hset[held + 2] = id, running
       held = held + 2
       taken[#taken + 1] = id

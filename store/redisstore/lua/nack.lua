@@ -15,7 +15,8 @@
 --   odd       {position, status, place, detail, note} per task that is still
 --             where it was: not due (note: the deadline), stale,
 --             wrong state, not found; and {position, ok} for one that is dead
---             because its cancellation was asked for
+--             because its cancellation was asked for; and {position, ok, due} for
+--             one that was held ahead of its due time, and is due then
 
 -- include owner.lua
 -- include call.lua
@@ -59,8 +60,14 @@ for i, id in ipairs(ids) do
     end
     if ARGV[at + 4] == '1' and attempt > 0 then attempt = attempt - 1 end
     if why == '' and note then why = string.sub(note, 31) end
+    local due = tonumber(string.sub(record, 31 + length)) or 0
     if reason == '0' then
-      zadd[#zadd + 1] = ARGV[at + 3] == '-1' and now or soon + ARGV[at + 3]
+      local again = ARGV[at + 3] == '-1' and now or soon + ARGV[at + 3]
+      if again < due then
+        again = due
+        odd[#odd + 1] = {i, OK, due}
+      end
+      zadd[#zadd + 1] = again
       zadd[#zadd + 1] = id
       local member = traits and lane_member(id, zadd[#zadd - 1], traits[i])
       if member then lanes[#lanes + 1], lanes[#lanes + 2] = 0, member end
@@ -72,7 +79,6 @@ for i, id in ipairs(ids) do
     if reason == '0' and attempt == 0 and why == '' and not past then
       forget[#forget + 1] = id
     else
-      local due = tonumber(string.sub(record, 31 + length)) or 0
       hset[#hset + 1] = id
       hset[#hset + 1] = struct.pack('>BBI4i8', 1, reason, attempt, due) .. string.rep('\0', 16) .. why
     end
