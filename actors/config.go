@@ -23,6 +23,11 @@ type Config struct {
 	// MaxHorizon. Defaults to 30s.
 	Horizon time.Duration
 
+	// HoldAhead is how long before its due time a task may be held, so that it only has to
+	// be sent when that comes; at most store.MaxHoldAhead. An edit or a delete that comes
+	// later than that is told that the task is running. 0: nothing is held ahead.
+	HoldAhead time.Duration
+
 	// LoadEvery is the pause between looks ahead into the store. Below Horizon, or
 	// tasks are late. Defaults to Horizon/4.
 	LoadEvery time.Duration
@@ -90,7 +95,7 @@ func (c Config) WithDefaults() Config {
 
 // shards is what of it concerns shards.
 func (c *Config) shards() shard.Config {
-	return shard.Config{Horizon: c.Horizon, WheelBudget: c.WheelBudget, ReadyBudget: c.ReadyBudget, WatchdogInterval: c.WatchdogInterval}
+	return shard.Config{Horizon: c.Horizon, HoldAhead: c.HoldAhead, WheelBudget: c.WheelBudget, ReadyBudget: c.ReadyBudget, WatchdogInterval: c.WatchdogInterval}
 }
 
 func topicDefaults(t store.Topic, l Limits) store.Topic {

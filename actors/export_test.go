@@ -47,6 +47,12 @@ func (s *Node) Session() store.Session { return s.rt.Keeper.Session() }
 // Broadcast tells every topic something.
 func (s *Node) Broadcast(m any) { s.topics.broadcast(m) }
 
+// LoseLease tells every shard that the lease is lost.
+func (s *Node) LoseLease() { s.topics.broadcast(&shard.LeaseLost{}) }
+
+// LeaseBack tells every shard that there is a lease again.
+func (s *Node) LeaseBack() { s.topics.broadcast(&shard.LeaseBack{}) }
+
 // ShowSeq shows a shard how far the store is.
 func (s *Node) ShowSeq(at store.Shard, seq int64) { s.toShard(at, &shard.SeqSeen{Seq: seq}) }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/actors/shard"
+	"github.com/ddq-io/ddq/store"
 )
 
 // What settings of a node may be.
@@ -42,6 +43,7 @@ func (c *Config) bounds(receive int) []problem.Bound {
 	l := &c.Limits
 	return []problem.Bound{
 		problem.Span("", "horizon", c.Horizon, minHorizon, shard.MaxHorizon),
+		problem.Span("", "hold-ahead", c.HoldAhead, 0, store.MaxHoldAhead),
 		problem.Span("", "load-every", c.LoadEvery, minLoad, c.Horizon-time.Millisecond),
 		problem.Span("", "watchdog-interval", c.WatchdogInterval, minWatchdog, maxWatchdog),
 		problem.Span("", "lease-ttl", c.LeaseTTL, minLease, maxLease),

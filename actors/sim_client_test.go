@@ -340,6 +340,7 @@ func (w *simWorker) Deliver(ds []subscription.Delivery) bool {
 		return false
 	}
 	sent := time.Now()
+	w.s.leaves(w.c.name, ds)
 	w.sent += len(ds)
 	w.s.arrive(func() {
 		w.in = later(w.in, time.Now().Add(w.s.lag()))

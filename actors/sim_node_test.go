@@ -510,6 +510,7 @@ func (l *simLink) Deliver(tasks []subscription.Delivery) bool {
 	if l.over.Load() || l.at.dead.Load() {
 		return false
 	}
+	l.s.leaves(l.at.key, tasks)
 	l.s.arrive(func() { l.back(func() { l.Link.Deliver(tasks) }) })
 	return true
 }

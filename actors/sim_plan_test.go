@@ -50,6 +50,7 @@ type simPlan struct {
 	rewind                 time.Duration // the most that a failover undoes
 	idle                   time.Duration // after which topics close; 0: the default
 	ahead                  time.Duration // of the clock of the store's second primary; 0: it has one clock
+	holdAhead              time.Duration // that tasks are held before they are due; 0: they are not
 
 	lies    simLies
 	jostled bool // goroutines are held up at random, which must change nothing
@@ -101,6 +102,7 @@ func (s *sim) planFor() simPlan {
 	p.idle = s.drawIdle()
 	p.ahead = s.drawClocks()
 	p.horizons = s.drawHorizons(p.loadEvery)
+	p.holdAhead = s.drawHoldAhead()
 	return p
 }
 
@@ -151,6 +153,13 @@ func (s *sim) drawClocks() time.Duration {
 	return ahead
 }
 
+// drawHoldAhead draws how long before their due times tasks are held, from a source of its own
+// like drawIdle.
+func (s *sim) drawHoldAhead() time.Duration {
+	rng := rand.New(rand.NewPCG(s.seed, 7))
+	return []time.Duration{0, 10 * time.Millisecond, 10 * time.Millisecond, store.MaxHoldAhead}[rng.IntN(4)]
+}
+
 // drawLimits draws rates and caps, of topics and of keys.
 func (s *sim) drawLimits() (l store.TopicLimits) {
 	if s.chance(0.6) {
@@ -181,7 +190,7 @@ func (p *simPlan) config(i int) actors.Config {
 	name := simName(i)
 	return actors.Config{
 		Node: name, Addr: name, LeaseTTL: p.lease, Horizon: p.horizons[i], LoadEvery: p.loadEvery,
-		WatchdogInterval: p.watchdog, IdleAfter: p.idle, ReadyBudget: p.budget, WheelBudget: 2 * p.budget,
+		HoldAhead: p.holdAhead, WatchdogInterval: p.watchdog, IdleAfter: p.idle, ReadyBudget: p.budget, WheelBudget: 2 * p.budget,
 		Topic: store.Topic{
 			Shards: p.shards, Visibility: p.visibility, Limits: p.limits,
 			Backoff: store.Backoff{Kind: store.BackoffExponential, Base: 500 * time.Millisecond, Max: 4 * time.Second, Jitter: 20},
@@ -197,6 +206,9 @@ func (s *sim) whole() *simResult {
 	if lies.fences { // somebody else has to be there, and much has to be held
 		s.plan.nodes, s.plan.rewind = simNodes, 0
 		s.plan.faults, s.plan.pace, s.plan.burst = 30, time.Second, 5
+	}
+	if lies.early { // what is held ahead waits at the node
+		s.plan.holdAhead = 0
 	}
 	s.log("seed %d: %s", s.seed, s.plan.drawn())
 	s.client("rig").write(s.plan.described())

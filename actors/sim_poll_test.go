@@ -93,6 +93,7 @@ func (p *simPoll) Deliver(ds []subscription.Delivery) bool {
 	if p.node.dead.Load() || p.closed {
 		return false
 	}
+	p.s.leaves(p.node.key, ds)
 	p.got = append(p.got, ds...)
 	p.s.arrive(p.wake)
 	return true

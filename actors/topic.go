@@ -80,6 +80,15 @@ func (t *topicActor) Receive(c actor.Context) {
 	t.subs.demands()
 	t.life.finishDrain()
 	t.gauges.Set(t.core)
+	t.showRoom()
+}
+
+// showRoom tells the shards what they hold tasks ahead by.
+func (t *topicActor) showRoom() {
+	if t.ref.shared.Settings.HoldAhead > 0 {
+		t.ref.shared.Busy.Store(t.core.Offer() > 0)
+		t.ref.shared.Room.Store(int64(t.core.Room()))
+	}
 }
 
 // pass hands a message to the part whose it is, and reports whether there is one.

@@ -66,6 +66,17 @@ func (q *Queue) tell(ms int64) { q.notify(ms + q.shift.Load()) }
 // Len returns how many ids are in the queue.
 func (q *Queue) Len() int { return q.len }
 
+// At returns how many ids are due in a millisecond.
+func (q *Queue) At(ms int64) int {
+	if q.index == nil {
+		return 0
+	}
+	if found := q.slots.find(ms); found != 0 {
+		return q.slots.at(found).len
+	}
+	return 0
+}
+
 // Insert puts id in at its due time, in Unix ms, and tells whether it is new. A
 // known id is moved, to the end of its new slot. What is past due already is
 // notified at once. A closed queue takes nothing.

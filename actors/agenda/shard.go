@@ -31,6 +31,8 @@ type Shard struct {
 	out     map[string]struct{} // ready or being held: with the topic
 	wheel   Wheel
 	waiting []store.Entry // to be inserted into the wheel
+	exact   []store.Entry // and such as are not held ahead
+	ahead   ahead
 	ready   []store.Entry // see TakeReady
 	effects Effects
 }
@@ -50,7 +52,10 @@ type Config struct {
 type Wheel interface {
 	Len() int                             // of the tasks
 	InsertAll(es []store.Entry)           // moves those that are there; keeps nothing of es
+	InsertExact(es []store.Entry)         // InsertAll of tasks that it tells of when they are due, and not ahead
 	Remove(id string)                     // a task that may not be there
+	At(due store.Millis) int              // how many tasks it tells of ahead are due then
+	Crowd(due, when store.Millis)         // Shard.Crowd then; the last one counts for a due time
 	LookAt(key string, when store.Millis) // LookAtKey then
 	Clear()
 }
@@ -114,7 +119,8 @@ func (s *Shard) Lose() {
 // Forget forgets the tasks that are known.
 func (s *Shard) Forget() {
 	clear(s.out)
-	s.waiting, s.ready = nil, nil
+	s.waiting, s.exact, s.ready = nil, nil, nil
+	s.ahead.crowds = nil
 	s.lanes.Clear()
 	s.orders = orderKeys{Most: s.orders.Most}
 	s.wheel.Clear()
@@ -173,17 +179,6 @@ func (s *Shard) Found(now store.Millis, es ...store.Entry) {
 	}
 }
 
-// Due makes tasks ready that were in the wheel until now.
-func (s *Shard) Due(now store.Millis, es []store.Entry) {
-	for _, e := range es {
-		if !s.WithTopic(e.ID) {
-			e.Traits = s.lanes.Of(e.ID)
-			s.lanes.Drop(e.ID)
-			s.admit(now, e)
-		}
-	}
-}
-
 // Removed learns that tasks were deleted.
 func (s *Shard) Removed(ids []string) {
 	for _, id := range ids {
@@ -198,7 +193,7 @@ func (s *Shard) keep(now store.Millis, e store.Entry) {
 	case s.WithTopic(e.ID):
 		s.relane(now, e)
 	case s.orders.Moved(e, now):
-	case s.admit(now, e):
+	case s.admit(now, e, s.ahead.most):
 	case s.WithTopic(e.ID):
 		s.unwheel(e.ID) // its traits are those of a ready task
 	default:
@@ -209,7 +204,7 @@ func (s *Shard) keep(now store.Millis, e store.Entry) {
 // relane makes a ready task ready once more when it has other traits than before. Its
 // first place in the ready queue stays and comes to nothing: a task is held once.
 func (s *Shard) relane(now store.Millis, e store.Entry) {
-	if s.lanes.Of(e.ID).Same(e.Traits) || e.Due > now {
+	if s.lanes.Of(e.ID).Same(e.Traits) || e.Due > now+s.reach(e, s.ahead.most) {
 		return
 	}
 	s.lanes.Put(e.ID, e.Traits, s.lanes.Lane(e.Traits, &s.window), true)
@@ -217,19 +212,20 @@ func (s *Shard) relane(now store.Millis, e store.Entry) {
 }
 
 // admit puts a task where it belongs, and reports whether that is the wheel: else it is
-// among the ready ones, or beyond the budgets.
-func (s *Shard) admit(now store.Millis, e store.Entry) (waits bool) {
+// among the ready ones, or beyond the budgets. Ahead is how long before its due time it
+// may be ready.
+func (s *Shard) admit(now store.Millis, e store.Entry, ahead store.Millis) (waits bool) {
 	if e.Due <= now && s.orders.MustWait(e) {
 		return false
 	}
-	l := s.lanes.Lane(e.Traits, &s.window)
-	if !s.fits(now, e.Due, l) {
+	l, reached := s.lanes.Lane(e.Traits, &s.window), now+s.reach(e, ahead)
+	if !s.fits(reached, e.Due, l) {
 		return false
 	}
-	waits = e.Due > now
+	waits = e.Due > reached
 	s.lanes.Put(e.ID, e.Traits, l, !waits)
 	if waits {
-		s.waiting = append(s.waiting, e)
+		s.wait(e, s.tellExactly(e, ahead))
 		return true
 	}
 	s.out[e.ID] = struct{}{}
@@ -245,7 +241,7 @@ func (s *Shard) fits(now, due store.Millis, l *Lane) bool {
 	if l != nil {
 		return l.window.Fits(due, now, l.Wheel, l.Ready)
 	}
-	inWheel := s.wheel.Len() + len(s.waiting) - s.lanes.InWheel
+	inWheel := s.wheel.Len() + len(s.waiting) + len(s.exact) - s.lanes.InWheel
 	return s.window.Fits(due, now, inWheel, len(s.out)-s.lanes.InReady)
 }
 
@@ -263,10 +259,16 @@ func (s *Shard) unwheel(id string) {
 
 // insertWaiting puts what was gathered into the wheel.
 func (s *Shard) insertWaiting() {
+	if len(s.exact) > 0 {
+		s.wheel.InsertExact(s.exact)
+		clear(s.exact)
+		s.exact = s.exact[:0]
+	}
 	if len(s.waiting) == 0 {
 		return
 	}
 	s.wheel.InsertAll(s.waiting)
+	s.expectCrowds(s.waiting)
 	clear(s.waiting)
 	if s.waiting = s.waiting[:0]; cap(s.waiting) > s.cfg.Page {
 		s.waiting = nil

@@ -20,7 +20,7 @@ func (s *Shard) Unheld(now store.Millis, e store.Entry, r *store.HoldResult) {
 		}
 	case store.NotDue:
 		s.orders.Early(e.ID)
-		s.Pending(now, store.Entry{ID: e.ID, Due: r.Due, Traits: e.Traits})
+		s.notDue(now, store.Entry{ID: e.ID, Due: r.Due, Traits: e.Traits})
 	case store.LeftOut:
 		s.Found(now, e)
 	case store.WrongState:

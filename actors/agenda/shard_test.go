@@ -26,6 +26,7 @@ type shardScene struct {
 // sceneWheel is a wheel that never fires by itself.
 type sceneWheel struct {
 	due   map[string]store.Millis
+	exact map[string]bool // of due, those that it tells of when they are due
 	scene *shardScene
 }
 
@@ -35,13 +36,34 @@ func (w *sceneWheel) InsertAll(es []store.Entry) {
 	for _, e := range es {
 		w.scene.say("wheel: %s@%d", e.ID, e.Due)
 		w.due[e.ID] = e.Due
+		delete(w.exact, e.ID)
 	}
 }
+
+func (w *sceneWheel) InsertExact(es []store.Entry) {
+	for _, e := range es {
+		w.scene.say("wheel: %s@%d exactly", e.ID, e.Due)
+		w.due[e.ID] = e.Due
+		w.exact[e.ID] = true
+	}
+}
+
+func (w *sceneWheel) At(due store.Millis) (n int) {
+	for id, at := range w.due {
+		if at == due && !w.exact[id] {
+			n++
+		}
+	}
+	return n
+}
+
+func (w *sceneWheel) Crowd(due, when store.Millis) { w.scene.say("crowd of %d at %d", due, when) }
 
 func (w *sceneWheel) Remove(id string) {
 	if _, there := w.due[id]; there {
 		w.scene.say("wheel: %s goes", id)
 		delete(w.due, id)
+		delete(w.exact, id)
 	}
 }
 
@@ -50,6 +72,7 @@ func (w *sceneWheel) LookAt(key string, when store.Millis) { w.scene.say("look a
 func (w *sceneWheel) Clear() {
 	w.scene.say("wheel: empty")
 	clear(w.due)
+	clear(w.exact)
 }
 
 func (s *shardScene) say(format string, args ...any) {
@@ -83,7 +106,7 @@ func newShardScene(t *testing.T, d *datadriven.TestData) *shardScene {
 	d.MaybeScanArgs(t, "spare", &spare)
 	c.Spare = time.Duration(spare) * time.Millisecond
 	s := &shardScene{now: 1000, lanes: make(map[string]*Lane)}
-	s.wheel = sceneWheel{due: make(map[string]store.Millis), scene: s}
+	s.wheel = sceneWheel{due: make(map[string]store.Millis), exact: make(map[string]bool), scene: s}
 	s.Shard = NewShard(c, &s.wheel)
 	return s
 }
@@ -128,7 +151,13 @@ func (s *shardScene) step(t *testing.T, d *datadriven.TestData) {
 		s.ScanBehind()
 	case "at":
 		d.ScanArgs(t, "ms", &s.now)
-		s.Due(s.now, s.wheel.fire(s.now))
+		s.Due(s.now, s.wheel.fire(s.now), d.HasArg("busy"))
+	case "ahead":
+		var ms int
+		d.ScanArgs(t, "ms", &ms)
+		s.HoldAhead(time.Duration(ms) * time.Millisecond)
+	case "crowd":
+		s.crowd(t, d)
 	default:
 		s.taskStep(t, d, key, tasks)
 	}
@@ -180,12 +209,48 @@ func (s *shardScene) takeLane(t *testing.T, key string) *Lane {
 	return l
 }
 
-// fire takes what is due out of the wheel.
-func (w *sceneWheel) fire(now store.Millis) (es []store.Entry) {
+// crowd adds n tasks of one due time, or tells of them.
+func (s *shardScene) crowd(t *testing.T, d *datadriven.TestData) {
+	var due store.Millis
+	var n, room, took int
+	d.ScanArgs(t, "due", &due)
+	d.MaybeScanArgs(t, "n", &n)
+	d.MaybeScanArgs(t, "room", &room)
+	d.MaybeScanArgs(t, "took", &took)
+	switch {
+	case took > 0:
+		s.HeldMany(n, 1, time.Duration(took)*time.Millisecond)
+	case n > 0:
+		for i := range n {
+			s.Shard.wheel.(*sceneWheel).due[fmt.Sprintf("%d-%d", due, i)] = due
+		}
+		s.expectCrowd(due, s.wheel.At(due))
+	case s.Crowd(s.now, due, room, d.HasArg("busy")):
+		es := s.wheel.take(func(_ string, at store.Millis) bool { return at == due })
+		s.say("taken: %d", len(es))
+		s.CrowdDue(s.now, es)
+		s.TakeReady()
+	}
+}
+
+// fire takes what is due out of the wheel, and what is due soon with it when the wheel
+// tells of some of that.
+func (w *sceneWheel) fire(now store.Millis) []store.Entry {
+	tells := false
 	for id, due := range w.due {
-		if due <= now {
+		tells = tells || !w.exact[id] && due-w.scene.Lead() <= now
+	}
+	return w.take(func(id string, due store.Millis) bool {
+		return due <= now || tells && !w.exact[id] && due <= w.scene.Until(now)
+	})
+}
+
+func (w *sceneWheel) take(when func(id string, due store.Millis) bool) (es []store.Entry) {
+	for id, due := range w.due {
+		if when(id, due) {
 			es = append(es, store.Entry{ID: id, Due: due})
 			delete(w.due, id)
+			delete(w.exact, id)
 		}
 	}
 	slices.SortFunc(es, func(a, b store.Entry) int {

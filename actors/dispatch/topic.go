@@ -68,7 +68,7 @@ func (t *Topic) Configure(now time.Time, ageing int, limits store.TopicLimits) {
 	t.hold(now, append(t.admitted(), t.bound(limits)...))
 }
 
-// Ready adds tasks of a shard that became due.
+// Ready adds tasks of a shard that are due, or may be held ahead.
 func (t *Topic) Ready(now time.Time, shard int, es []store.Entry) {
 	t.hold(now, t.core.add(shard, es))
 }

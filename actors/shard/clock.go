@@ -13,13 +13,13 @@ import (
 // shardClock is the time of a shard, and its timers: due times and deadlines are on the
 // clock of the store's machine that has the shard.
 type shardClock struct {
-	primary *clock.Clock   // that machine's
-	node    *clock.Clock   // that the wheel goes by
-	timers  *timer.Wheel   // of the node
-	queues  []*timer.Queue // those that are open
-	ahead   int64          // ms that primary is ahead of node, as the queues go by
-	jumps   int            // of primary that were seen
-	rereads int            // still to come because of them
+	primary *clock.Clock // that machine's
+	node    *clock.Clock // that the wheel goes by
+	timers  *timer.Wheel // of the node
+	queues  []shardQueue // those that are open
+	ahead   int64        // ms that primary is ahead of node, as the queues go by
+	jumps   int          // of primary that were seen
+	rereads int          // still to come because of them
 }
 
 // now is the time of the shard's primary.
@@ -33,13 +33,29 @@ const shiftSlack = 2
 func (c *shardClock) openQueue(notify func(ms int64)) *timer.Queue {
 	q := c.timers.NewQueue(notify)
 	q.Shift(c.ahead)
-	c.queues = append(c.queues, q)
+	c.queues = append(c.queues, shardQueue{Queue: q})
 	return q
+}
+
+// shardQueue is a queue that tells of its moments so many ms before they come.
+type shardQueue struct {
+	*timer.Queue
+	lead int64
+}
+
+// lead has a queue tell of its moments so long before they come.
+func (c *shardClock) lead(q *timer.Queue, by store.Millis) {
+	for i := range c.queues {
+		if open := &c.queues[i]; open.Queue == q {
+			open.lead = int64(by)
+			q.Shift(c.ahead + open.lead)
+		}
+	}
 }
 
 func (c *shardClock) closeQueue(q *timer.Queue) {
 	q.Close()
-	c.queues = slices.DeleteFunc(c.queues, func(open *timer.Queue) bool { return open == q })
+	c.queues = slices.DeleteFunc(c.queues, func(open shardQueue) bool { return open.Queue == q })
 }
 
 // follow shifts the queues once the clock of the shard's primary has moved against the
@@ -62,7 +78,7 @@ func (c *shardClock) tooEarly(ms int64) bool {
 func (c *shardClock) shift(ahead int64) {
 	c.ahead = ahead
 	for _, q := range c.queues {
-		q.Shift(ahead)
+		q.Shift(ahead + q.lead)
 	}
 }
 

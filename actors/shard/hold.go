@@ -38,6 +38,7 @@ type holder struct {
 	holds   *holdRegistry
 	store   store.Owner
 	batches engine.Batcher[holdRequest]
+	unsent  unsentTasks
 
 	// Gathered while a message is handled, see deliver.
 	outgoing map[*subscription.Subscriber]*[]subscription.HeldTask
@@ -53,6 +54,7 @@ func newHolder(s *Actor) holder {
 		shardState: &s.shardState, settler: &s.settler, loader: &s.loader, permits: &s.permits, holds: &s.holds, store: s.Store,
 		batches:  engine.Batcher[holdRequest]{Most: 4, Limit: holdBatch, Size: size},
 		outgoing: make(map[*subscription.Subscriber]*[]subscription.HeldTask),
+		unsent:   unsentTasks{shardState: &s.shardState},
 	}
 }
 
@@ -89,7 +91,7 @@ func (h *holder) flush() {
 	}
 }
 
-func (h *holder) idle() bool { return h.batches.Idle() }
+func (h *holder) idle() bool { return h.batches.Idle() && h.unsent.len() == 0 }
 
 // waiting reports whether there are tasks to hold.
 func (h *holder) waiting() bool { return len(h.batches.Waiting) > 0 }
@@ -102,6 +104,7 @@ func (h *holder) lose() {
 		h.report.endAdmission(r.admission)
 	}
 	h.batches.Waiting = nil
+	h.giveBack(func(*unsentTask) bool { return true })
 }
 
 func (h *holder) stop() {} // what waits is refunded, or goes with the topic
@@ -130,18 +133,21 @@ func (h *holder) handBack() {
 
 func (h *holder) storeHolds(ctx context.Context, fence store.Fence, batch []holdRequest) *holdsDone {
 	m := &holdsDone{batch: batch, tokens: make([]store.Hold, len(batch))}
-	tokens, capped := store.NewTokens(len(batch)), false
+	tokens, capped, ahead := store.NewTokens(len(batch)), false, h.aheadOf(batch)
 	for i, r := range batch {
 		m.tokens[i] = r.sub.Hold(r.task.ID, tokens[i])
 		hold := &m.tokens[i]
+		hold.Ahead = ahead
 		r.admission.Apply(hold)
 		hold.Before, hold.Until = h.byPrimary(hold.Before), h.byPrimary(hold.Until)
 		capped = capped || r.admission != nil && r.admission.Permit != nil
 	}
+	sent := time.Now()
 	_, m.err = h.Resolve(ctx, func() (err error) {
 		_, m.results, err = h.store.Hold(ctx, h.id, fence, m.tokens)
 		return err
 	})
+	m.took = time.Since(sent)
 	if capped && m.err == nil {
 		h.permits.lengthen(ctx, batch, m.tokens, m.results)
 	}
@@ -154,6 +160,9 @@ func (h *holder) onHolds(m *holdsDone, own bool) {
 	if !own {
 		h.settler.releaseUnseen(h.grantedLate(m))
 		return
+	}
+	if m.err == nil {
+		h.tasks.HeldMany(len(m.batch), h.batches.InFlight, m.took)
 	}
 	h.batches.Done()
 	h.onOwnHolds(m)
@@ -179,7 +188,12 @@ func (h *holder) onOwnHolds(m *holdsDone) {
 		}
 		switch result.Status {
 		case store.OK:
-			h.granted(r.sub, subscription.HeldTask{Task: result.Task, Token: m.tokens[i].Token, Deadline: result.Deadline})
+			t := subscription.HeldTask{Task: result.Task, Token: m.tokens[i].Token, Deadline: result.Deadline}
+			if h.register(r.sub, t); m.tokens[i].Ahead > 0 && result.Due > now {
+				h.unsent.add(unsentTask{sub: r.sub, HeldTask: t})
+			} else {
+				h.gather(r.sub, t)
+			}
 		case store.NotDue, store.LeftOut:
 			h.unheld(now, &r, &result)
 		case store.Behind:
@@ -300,6 +314,12 @@ func (h *holder) grantedLate(m *holdsDone) (granted []subscription.HeldTask) {
 // granted registers a hold, which goes to the subscription's worker together with the
 // others of this message.
 func (h *holder) granted(sub *subscription.Subscriber, t subscription.HeldTask) {
+	h.register(sub, t)
+	h.gather(sub, t)
+}
+
+// register registers a hold.
+func (h *holder) register(sub *subscription.Subscriber, t subscription.HeldTask) {
 	registered := h.holds.next()
 	*registered = agenda.Hold{
 		ID:       t.Task.ID,
@@ -312,7 +332,6 @@ func (h *holder) granted(sub *subscription.Subscriber, t subscription.HeldTask) 
 	h.holds.register(registered)
 	sub.Budget.Landed(1)
 	sub.Budget.Charge(subscription.BodyBytes(t.Task))
-	h.gather(sub, t)
 }
 
 // gather adds to what goes to a subscription's worker when this message is over.
@@ -384,7 +403,7 @@ func (h *holder) takeOver(m *HeldElsewhere) {
 func (h *holder) passCancels(holds []fleet.EndedHold) {
 	for _, e := range holds {
 		held := h.holds.get(e.ID, e.Token)
-		if held == nil {
+		if held == nil || h.giveBackHold(e) {
 			continue
 		}
 		if sub, ok := held.Sub.(*subscription.Subscriber); ok && !sub.Gone.Load() {

@@ -93,7 +93,7 @@ func (hs *holdRegistry) expect(asked []store.Hold, err error) {
 		return
 	}
 	for _, h := range asked {
-		hs.table.Expect(&agenda.Hold{ID: h.ID, Token: h.Token, Deadline: hs.latest().Add(h.Visibility)})
+		hs.table.Expect(&agenda.Hold{ID: h.ID, Token: h.Token, Deadline: hs.latest().Add(h.Ahead + h.Visibility)})
 	}
 }
 
@@ -176,3 +176,9 @@ func (a holdAlarms) Take(ms store.Millis) []store.Millis {
 func (a holdAlarms) Close() { a.queue.Close() }
 
 func alarmID(ms store.Millis) string { return strconv.FormatInt(int64(ms), 10) }
+
+// alarmOf is the moment of which alarmID is the id.
+func alarmOf(id string) store.Millis {
+	ms, _ := strconv.ParseInt(id, 10, 64)
+	return store.Millis(ms)
+}

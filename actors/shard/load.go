@@ -32,7 +32,11 @@ func newLoader(s *Actor) loader {
 func (l *loader) receive(message any) {
 	switch m := message.(type) {
 	case *slotDue:
-		l.onSlot(m.ms)
+		l.onSlot(store.Millis(m.ms))
+	case *exactDue:
+		l.onExact(store.Millis(m.ms))
+	case *crowdsDue:
+		l.onCrowds(m.ms)
 	case *reload:
 		l.reload()
 	case *ClockJumped:
@@ -67,15 +71,42 @@ func (l *loader) stop() {
 	l.wheel.count()
 }
 
-// onSlot makes the tasks of a millisecond ready.
-func (l *loader) onSlot(ms int64) {
-	l.tooEarly(ms)
-	taken := l.wheel.due.Take(ms)
-	es := make([]store.Entry, len(taken))
-	for i, e := range taken {
-		es[i] = store.Entry{ID: e.ID, Due: store.Millis(e.Due)}
+// onSlot makes the tasks of a millisecond ready, and those that may be held ahead with
+// them.
+func (l *loader) onSlot(ms store.Millis) {
+	l.tooEarly(int64(ms - l.wheel.lead))
+	now, busy := l.now(), l.ref.Busy.Load()
+	es := l.wheel.take(l.wheel.due, ms, ms)
+	if l.wheel.lead > 0 && !busy {
+		es = append(es, l.wheel.take(l.wheel.due, max(ms, now)+1, l.tasks.Until(now))...)
 	}
-	l.tasks.Due(l.now(), es)
+	l.tasks.Due(now, es, busy)
+}
+
+// onExact makes the tasks of a millisecond ready that are not held ahead.
+func (l *loader) onExact(ms store.Millis) {
+	l.tooEarly(int64(ms))
+	l.tasks.Due(l.now(), l.wheel.take(l.wheel.exact, ms, ms), true)
+}
+
+// onCrowds makes the tasks ready of milliseconds in which many are due.
+func (l *loader) onCrowds(ms int64) {
+	now, busy, room := l.now(), l.ref.Busy.Load(), int(l.ref.Room.Load())/l.topic.Shards+1
+	for _, due := range l.wheel.takeCrowds(ms) {
+		if l.tasks.Crowd(now, due, room, busy) {
+			l.tasks.CrowdDue(now, l.wheel.take(l.wheel.due, due, due))
+		}
+	}
+}
+
+// setAhead has tasks held ahead of their due times, unless limits decide about them then.
+func (l *loader) setAhead() {
+	ahead := l.ref.Settings.HoldAhead
+	if l.topic.Limits != (store.TopicLimits{}) {
+		ahead = 0
+	}
+	l.tasks.HoldAhead(ahead)
+	l.wheel.setLead(l.tasks.Lead())
 }
 
 // carryOut starts what the agenda asks for.

@@ -1,6 +1,8 @@
 package shard
 
 import (
+	"time"
+
 	"github.com/ddq-io/ddq/actors/agenda"
 	"github.com/ddq-io/ddq/actors/dispatch"
 	"github.com/ddq-io/ddq/actors/fleet"
@@ -11,7 +13,7 @@ import (
 )
 
 type (
-	// BecameReady comes from a shard: tasks that are due.
+	// BecameReady comes from a shard: tasks that are due, or may be held ahead.
 	BecameReady struct {
 		Shard int
 		Tasks []store.Entry
@@ -116,8 +118,14 @@ type (
 	DescribeShard struct{ Reply chan fleet.OwnedShard }
 	// PendingGone comes from the node: tasks were deleted.
 	PendingGone struct{ Ids []string }
-	// slotDue comes from the wheel: tasks of this millisecond are due.
+	// slotDue comes from the wheel: tasks of this millisecond are due, or will be shortly.
 	slotDue struct{ ms int64 }
+	// exactDue comes from the wheel: tasks of this millisecond are due that are not held ahead.
+	exactDue struct{ ms int64 }
+	// crowdsDue comes from the wheel: it is time to hold what is due in certain milliseconds.
+	crowdsDue struct{ ms int64 }
+	// sendDue comes from the wheel: tasks of this millisecond that are held are to be sent.
+	sendDue struct{ ms int64 }
 	// deadlinesDue comes from the wheel: holds of this millisecond run out.
 	deadlinesDue struct{ ms int64 }
 	// flushBatches comes from the shard: start store calls with what has come together.
@@ -158,6 +166,7 @@ type (
 		batch   []holdRequest
 		tokens  []store.Hold
 		results []store.HoldResult
+		took    time.Duration
 		err     error
 	}
 	acksDone struct {

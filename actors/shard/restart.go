@@ -49,12 +49,13 @@ func (s *Actor) onOwnCall(result any) {
 type Saved struct {
 	holds   []*agenda.Hold // those that take room of a subscription
 	inStore *store.Fence   // what the store may have of its claim
+	unsent  []unsentTask   // those of holds that wait for their due time
 	stopped chan struct{}  // see claimer
 }
 
 // save runs before a restart.
 func (s *Actor) save() {
-	*s.saved = Saved{holds: s.holds.save(), inStore: s.claimer.claim.InStore(), stopped: s.claimer.stopped}
+	*s.saved = Saved{holds: s.holds.save(), unsent: s.holder.unsent.all(), inStore: s.claimer.claim.InStore(), stopped: s.claimer.stopped}
 }
 
 // restore takes over from the incarnation before this one.
@@ -64,6 +65,7 @@ func (s *Actor) restore() {
 		s.claimer.stopOnceIdle(s.saved.stopped)
 	}
 	s.holds.restore(s.saved.holds)
+	s.holder.unsent.add(s.saved.unsent...)
 	*s.saved = Saved{}
 }
 

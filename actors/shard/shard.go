@@ -98,6 +98,8 @@ func (s *Actor) Receive(c actor.Context) {
 		s.holder.hold(m)
 	case *HeldElsewhere:
 		s.holder.takeOver(m)
+	case *sendDue:
+		s.holder.onSend(store.Millis(m.ms))
 	case *CancelHolds:
 		s.holder.passCancels(m.Holds)
 	case *SettleHolds:
@@ -106,7 +108,7 @@ func (s *Actor) Receive(c actor.Context) {
 		s.recoverer.onDeadlines(m.ms)
 	case *WatchTick:
 		s.recoverer.watch()
-	case *slotDue, *reload, *ClockJumped:
+	case *slotDue, *exactDue, *crowdsDue, *reload, *ClockJumped:
 		s.loader.receive(m)
 	case *orderLook:
 		s.orderer.onLook(m.ms)
@@ -124,9 +126,11 @@ func (s *Actor) Receive(c actor.Context) {
 		s.onCall(m)
 	case *Configured:
 		s.topic = &m.Topic
+		s.loader.setAhead()
 	case *DescribeShard:
 		m.Reply <- s.describe()
 	case *Forget:
+		s.holder.giveBackOf(m.Sub)
 		m.confirm()
 	}
 	s.finish()
@@ -154,7 +158,9 @@ func (s *Actor) flush() {
 func (s *Actor) start(c actor.Context) {
 	s.self, s.parent = c.Self(), c.Parent()
 	s.loader.wheel.open()
+	s.loader.setAhead()
 	s.holds.open()
+	s.holder.unsent.open()
 	s.Metrics.Shards.Inc()
 	s.restore()
 	if s.ref.Reachable(s.id.N) { // else it is placed once it is
@@ -172,6 +178,7 @@ func (s *Actor) stop() {
 	s.tasks.Forget()
 	s.loader.stop()
 	s.holds.close()
+	s.holder.unsent.close()
 	s.orderer.countBehind()
 	s.claimer.stop()
 	s.Metrics.Shards.Dec()

@@ -12,6 +12,7 @@ import (
 // Config is what of a node's configuration concerns its shards.
 type Config struct {
 	Horizon          time.Duration
+	HoldAhead        time.Duration
 	WheelBudget      int
 	ReadyBudget      int
 	WatchdogInterval time.Duration
@@ -24,6 +25,8 @@ type Topic struct {
 	Current   atomic.Pointer[store.Topic]
 	Bodies    subscription.BodySize // of its tasks
 	Active    atomic.Int64          // when it was last used, in Unix nanoseconds
+	Busy      atomic.Bool           // ready tasks wait for a worker
+	Room      atomic.Int64          // how many tasks the workers of this node have room for
 	Reachable func(n int) bool      // whether hints of other nodes find a shard; none is claimed before
 }
 
