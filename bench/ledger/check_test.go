@@ -406,12 +406,23 @@ func TestCheckerFindsEachViolation(t *testing.T) {
 			p.settle(Ack, "a", OK)
 			p.at(150).call(Event{Op: Delete}, Refused, NoTask)
 		}, ""},
-		{"running before it was due", func(p *tape) {
-			p.enqueue(100, OK)
-			p.at(50).move(300, Refused, Running)
-			p.at(105).deliver(1, "a")
+		{"running longer before it was due than it may be held", func(p *tape) {
+			p.enqueue(400, OK)
+			p.at(100).move(600, Refused, Running)
+			p.at(405).deliver(1, "a")
 			p.settle(Ack, "a", OK)
 		}, Wrong},
+		{"running shortly before it was due", func(p *tape) {
+			p.enqueue(400, OK)
+			p.at(390).move(600, Refused, Running)
+			p.at(405).deliver(1, "a")
+			p.settle(Ack, "a", OK)
+		}, ""},
+		{"seen shortly before it was due", func(p *tape) {
+			p.enqueue(400, OK)
+			p.at(390).deliver(1, "a")
+			p.at(410).settle(Ack, "a", OK)
+		}, Early},
 		{"deleted while it was held", func(p *tape) {
 			p.enqueue(100, OK)
 			p.at(105).deliver(1, "a")

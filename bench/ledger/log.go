@@ -162,7 +162,7 @@ func (w *walker) step(x *Change) string {
 		return fmt.Sprintf("%s with version %d after version %d", x.What, x.Version, before)
 	case x.What == "held" && x.Due != 0 && x.Due != due:
 		return fmt.Sprintf("held as due at %d, which was %d", x.Due, due)
-	case x.What == "held" && x.At/1000 < due:
+	case x.What == "held" && x.At/1000 < due-heldAhead:
 		return fmt.Sprintf("held %d ms before it was due", due-x.At/1000)
 	}
 	return ""

@@ -58,7 +58,7 @@ func TestCheckerFindsWrongLogs(t *testing.T) {
 		{"held under another attempt", lived(with(1, func(x *Change) { x.Attempt = 2 })), Mistold},
 		{"held with another version", lived(with(1, func(x *Change) { x.Version = 2 })), Mistold},
 		{"held as due at another time", lived(with(1, func(x *Change) { x.Due++ })), Mistold},
-		{"held before it was due", lived(with(1, func(x *Change) { x.At -= 1000 })), Mistold},
+		{"held longer before it was due than it may be", lived(with(1, func(x *Change) { x.At -= 251_000 })), Mistold},
 		{"held by another worker", lived(with(1, func(x *Change) { x.Worker = "w" })), Missed},
 		{"done by another worker", lived(with(2, func(x *Change) { x.Worker = "w" })), Missed},
 		{"with an attribute that it has not", lived(with(0, func(x *Change) { x.Tag = "red" })), Mistold},

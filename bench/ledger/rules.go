@@ -28,6 +28,10 @@ func (c *checker) garbled() {
 	}
 }
 
+// heldAhead is how many ms before it is due a task may be held at most, which is not to say
+// that a worker may have it.
+const heldAhead = 250
+
 // early also holds the server to what it says itself: the due time in a delivery, and
 // the delay of a nack.
 func (c *checker) early() {
@@ -256,7 +260,11 @@ func (c *checker) answers() {
 					c.offend(Wrong, "%s said that there is no such task", o.Op)
 				}
 			case o.result == Refused && (o.answer.Reason == Running || o.answer.Reason == Finished):
-				if c.h.clock.upper(c.s.begin(), o.answer) < c.earliest {
+				from := c.earliest
+				if o.answer.Reason == Running {
+					from -= heldAhead
+				}
+				if c.h.clock.upper(c.s.begin(), o.answer) < from {
 					c.offend(Wrong, "%s said that it was delivered, before it was due", o.Op)
 				}
 			case o.did() && o.Op != Cancel && o.Op != Wait && o.Op != Drop:
