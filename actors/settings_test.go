@@ -16,6 +16,8 @@ func TestSettingsThatCannotWork(t *testing.T) {
 	}{
 		{Config{Horizon: 61 * time.Second}, "horizon must be 100ms to 1m0s, not 1m1s"},
 		{Config{Horizon: -1}, "horizon must be 100ms to 1m0s, not -1ns"},
+		{Config{HoldAhead: 251 * time.Millisecond}, "hold-ahead must be 0s to 250ms, not 251ms"},
+		{Config{HoldAhead: -1}, "hold-ahead must be 0s to 250ms, not -1ns"},
 		{Config{LoadEvery: 10}, "load-every must be 10ms to 29.999s, not 10ns"},
 		{Config{Horizon: 5 * time.Second, LoadEvery: 5 * time.Second}, "load-every must be 10ms to 4.999s, not 5s"},
 		{Config{WatchdogInterval: 10}, "watchdog-interval must be 50ms to 1h0m0s, not 10ns"},

@@ -180,6 +180,8 @@ func TestCheckRefuses(t *testing.T) {
 		{"--max-retries", "-1"},
 		{"--max-retries", "5000"},
 		{"--shards", "70000"},
+		{"--hold-ahead", "251ms"},
+		{"--hold-ahead", "-1ms"},
 		{"--load-every", "10ns"},
 		{"--horizon", "5s", "--load-every", "30s"},
 		{"--watchdog-interval", "10ns"},
