@@ -101,9 +101,6 @@ func (d *doctor) configuration(cmd *cobra.Command) bool {
 	for _, name := range unknownVariables(d.c.Environ, knownSettings()) {
 		d.add("configuration", findingNote, "environment variable %s is no setting of ddq", name)
 	}
-	if d.cfg.Actors.HoldAhead == 0 {
-		d.add("configuration", findingNote, "hold-ahead is 0: each task is as late as the store takes to hold it")
-	}
 	if d.cfg.Insecure {
 		d.add("configuration", findingNote, "insecure is set: whoever reaches the listeners may do anything")
 	}
