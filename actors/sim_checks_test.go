@@ -3,13 +3,11 @@ package actors_test
 import (
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/ddq-io/ddq/actors"
 	"github.com/ddq-io/ddq/actors/subscription"
-	"github.com/ddq-io/ddq/store"
 )
 
 // What actors count must agree with what there is. It is looked at after every step: what
@@ -91,12 +89,11 @@ func (s *sim) checkTopic(n *simNode, id string, t actors.TopicPeek, quiet bool) 
 	s.checkStreams(n, id, subs)
 }
 
-// leaves looks whether deliveries leave a node before their due times, by the store's
-// clock. They may be held by then.
+// leaves looks whether deliveries leave a node before their due times, by the clock of
+// their shards' primaries. They may be held by then.
 func (s *sim) leaves(to string, ds []subscription.Delivery) {
-	now := store.Millis(time.Now().UnixMilli())
 	for _, d := range ds {
-		if d.Task.Due > now {
+		if now := s.now(s.shardOf(d.Task.ID)); d.Task.Due > now {
 			s.broken("%s is sent to %s %d ms before it is due", d.Task.ID, to, d.Task.Due-now)
 		}
 	}
