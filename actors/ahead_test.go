@@ -41,6 +41,13 @@ func aheadBubble(t *testing.T, test func(t *testing.T, s *service.Service, w *se
 	})
 }
 
+// arrived is how many tasks were sent to a stream so far.
+func arrived(w *servicetest.Stream) int {
+	w.Mu.Lock()
+	defer w.Mu.Unlock()
+	return len(w.Got)
+}
+
 // sent is what is sent to a stream within a while.
 func sent(w *servicetest.Stream) subscription.Delivery {
 	w.T.Helper()
@@ -62,7 +69,7 @@ func TestATaskIsHeldBeforeItIsDueAndSentThen(t *testing.T) {
 		time.Sleep(4 * time.Millisecond)
 		wantState(t, s, "a", store.StateRunning, 1)
 		servicetest.Idle(time.Until(due.Time()) - time.Microsecond)
-		if len(w.Got) > 0 {
+		if arrived(w) > 0 {
 			t.Fatal("sent before it is due")
 		}
 		d := sent(w)
@@ -118,7 +125,7 @@ func TestADeleteBeforeTheHoldWins(t *testing.T) {
 			t.Fatal(err)
 		}
 		servicetest.Idle(time.Second)
-		if len(w.Got) > 0 {
+		if arrived(w) > 0 {
 			t.Error("sent all the same")
 		}
 	})
@@ -149,7 +156,7 @@ func TestACancelledTaskThatIsHeldAheadIsNotSent(t *testing.T) {
 			t.Fatal(err)
 		}
 		servicetest.Idle(time.Second)
-		if len(w.Got) > 0 || len(w.TakeCancels()) > 0 {
+		if arrived(w) > 0 || len(w.TakeCancels()) > 0 {
 			t.Error("the worker heard of it")
 		}
 		wantState(t, s, "a", store.StateDead, 0)
@@ -218,11 +225,11 @@ func TestACrowdIsHeldBeforeItsMoment(t *testing.T) {
 			t.Errorf("%d are held %v before they are due, with room for 1000", running, testAhead)
 		}
 		servicetest.Idle(time.Until(due.Time()) - time.Microsecond)
-		if n := len(w.Got); n > 0 {
+		if n := arrived(w); n > 0 {
 			t.Fatalf("%d are sent before they are due", n)
 		}
 		servicetest.Idle(2 * time.Millisecond)
-		if n := len(w.Got); n != 1000 {
+		if n := arrived(w); n != 1000 {
 			t.Errorf("%d are sent when they are due, with room for 1000", n)
 		}
 	})
