@@ -110,7 +110,16 @@ func (c *cli) work(ctx context.Context, f workFlags) error {
 		command: f.command, result: f.result, count: f.count, ending: ctx.Done(), enough: enough,
 	}
 	h.newTopic.Store(errors.Is(err, client.ErrNotFound))
-	defer context.AfterFunc(signaled, func() { h.sayStopping(f.grace) })()
+	said := make(chan struct{})
+	unsaid := context.AfterFunc(signaled, func() {
+		defer close(said)
+		h.sayStopping(f.grace)
+	})
+	defer func() {
+		if !unsaid() {
+			<-said
+		}
+	}()
 	return worker.New(s.Conn(), f.config(h.observe), h).Run(ctx)
 }
 
