@@ -205,6 +205,13 @@ func TestCheckerFindsEachViolation(t *testing.T) {
 			p.at(400).deliver(2, "b")
 			p.at(401).settle(Ack, "b", OK)
 		}, Early},
+		{"another task of the key before the delay of the nack", func(p *tape) {
+			p.enqueue(100, OK)
+			p.at(100).deliver(1, "a")
+			p.at(110).call(Event{Op: Nack, Token: "a", DelayMS: 300}, OK, "")
+			p.at(400).put(Event{Kind: Delivered, Attempt: 2, Token: "b", ID: "other", HoldMS: 1000, Sum: "s"})
+			p.at(401).settle(Ack, "b", OK)
+		}, ""},
 		{"again while it is held", func(p *tape) {
 			p.enqueue(100, OK)
 			p.at(105).deliver(1, "a")

@@ -47,6 +47,9 @@ func (c *checker) early() {
 			continue
 		}
 		for _, d := range c.s.deliveries {
+			if d.ID != o.settled.ID { // another task of the same idempotency key
+				continue
+			}
 			// Both ends are cut to milliseconds.
 			if next := c.h.clock.after(o.Mono, (o.DelayMS-1)*millisecond); !d.loose && d.Attempt > o.settled.Attempt && d.Mono > o.Mono && d.Mono < next {
 				c.offend(Early, "attempt %d came %d ms before the delay of the nack was over", d.Attempt, (next-d.Mono)/millisecond)
