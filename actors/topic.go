@@ -73,8 +73,16 @@ func (t *topicActor) Receive(c actor.Context) {
 	case *shard.LeaseBack:
 		t.shards.broadcast(m)
 		t.links.openAll()
-	default:
-		t.pass(c, m)
+	case *AddBatch, *shard.BecameReady, *shard.SettledHolds, *shard.Refunded, *shard.HoldOutcome, *shard.Owned, *shard.Lost, *shard.ReadyGone:
+		t.shards.receive(m)
+	case *grant, *roomInBytes, *subscribe, *abandoned, *unsubscribe, *countSubscriptions, *askIdle:
+		t.subs.receive(c, m)
+	case *runtime.CallDone, *gateTick, *shard.PermitsEnded, *permitsFree:
+		t.limits.receive(m)
+	case *linkOpened, *linkDemand, *linkClosed, *reopenLink:
+		t.links.receive(m)
+	case *rampOn, *drainTopic:
+		t.life.receive(m)
 	}
 	t.carryOut()
 	t.subs.demands()
@@ -89,12 +97,6 @@ func (t *topicActor) showRoom() {
 		t.ref.shared.Busy.Store(t.core.Offer() > 0)
 		t.ref.shared.Room.Store(int64(t.core.Room()))
 	}
-}
-
-// pass hands a message to the part whose it is, and reports whether there is one.
-func (t *topicActor) pass(c actor.Context, m any) bool {
-	now := t.Clock.Now()
-	return t.shards.receive(now, m) || t.subs.receive(c, now, m) || t.limits.receive(now, m) || t.links.receive(now, m) || t.life.receive(m)
 }
 
 // start spawns the shards under their fixed names, also after a restart.

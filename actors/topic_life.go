@@ -16,18 +16,15 @@ type topicLife struct {
 	ramping bool // a rampOn is on its way
 }
 
-// receive handles a message if it is about the pace or the end.
-func (t *topicLife) receive(m any) bool {
+// receive handles a message about the pace or the end.
+func (t *topicLife) receive(m any) {
 	switch m := m.(type) {
 	case *rampOn:
 		t.ramping = false
 		t.rampUp()
 	case *drainTopic:
 		t.drain(m)
-	default:
-		return false
 	}
-	return true
 }
 
 // rampUp sets the pace of the topic, and comes back while it is to rise.

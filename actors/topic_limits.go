@@ -49,8 +49,9 @@ func newTopicLimits(state *topicState, subs *topicSubs) *topicLimits {
 	}
 }
 
-// receive handles a message if it is about limits.
-func (t *topicLimits) receive(now time.Time, m any) bool {
+// receive handles a message about limits.
+func (t *topicLimits) receive(m any) {
+	now := t.Clock.Now()
 	switch m := m.(type) {
 	case *runtime.CallDone:
 		t.onCall(now, m)
@@ -66,10 +67,7 @@ func (t *topicLimits) receive(now time.Time, m any) bool {
 		if t.core.Limited() {
 			t.core.Freed(now, m.inTurn, m.keys)
 		}
-	default:
-		return false
 	}
-	return true
 }
 
 // onCall handles the end of a store call. Tokens that an earlier incarnation reserved

@@ -32,8 +32,9 @@ func newTopicLinks(state *topicState) *topicLinks {
 	return &topicLinks{topicState: state, byKey: make(map[linkKey]*link)}
 }
 
-// receive handles a message if it is of a link.
-func (t *topicLinks) receive(now time.Time, m any) bool {
+// receive handles a message of a link.
+func (t *topicLinks) receive(m any) {
+	now := t.Clock.Now()
 	switch m := m.(type) {
 	case *linkOpened:
 		t.core.Link(now, m.link.sub.ID, m.link.node, true)
@@ -43,10 +44,7 @@ func (t *topicLinks) receive(now time.Time, m any) bool {
 		t.onClosed(m)
 	case *reopenLink:
 		t.reopen(m)
-	default:
-		return false
 	}
-	return true
 }
 
 // openAll subscribes at every other node on behalf of this node's workers. Which

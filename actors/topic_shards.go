@@ -3,7 +3,6 @@ package actors
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 
@@ -25,8 +24,9 @@ func newTopicShards(state *topicState, subs *topicSubs) *topicShards {
 	return &topicShards{topicState: state, subs: subs, owned: make([]bool, state.topic.End())}
 }
 
-// receive handles a message if it is of use cases, for a shard, or of a shard.
-func (t *topicShards) receive(now time.Time, m any) bool {
+// receive handles a message of use cases for shards, or of a shard.
+func (t *topicShards) receive(m any) {
+	now := t.Clock.Now()
 	switch m := m.(type) {
 	case *AddBatch:
 		t.enqueue(m)
@@ -49,10 +49,7 @@ func (t *topicShards) receive(now time.Time, m any) bool {
 		}
 	case *shard.ReadyGone:
 		t.core.Drop(now, m.Shard)
-	default:
-		return false
 	}
-	return true
 }
 
 // spawner is the part of an actor's context that starts and ends others.

@@ -35,8 +35,9 @@ func newTopicSubs(state *topicState, links *topicLinks) *topicSubs {
 	}
 }
 
-// receive handles a message if it is about a subscription.
-func (t *topicSubs) receive(c actor.Context, now time.Time, m any) bool {
+// receive handles a message about a subscription.
+func (t *topicSubs) receive(c actor.Context, m any) {
+	now := t.Clock.Now()
 	switch m := m.(type) {
 	case *grant:
 		t.granted(m)
@@ -59,10 +60,7 @@ func (t *topicSubs) receive(c actor.Context, now time.Time, m any) bool {
 		m.reply <- t.workers()
 	case *askIdle:
 		m.reply <- len(t.byID)+len(t.links.byKey)+t.core.InFlight() == 0
-	default:
-		return false
 	}
-	return true
 }
 
 func (t *topicSubs) subscribe(c actor.Context, m *subscribe) {
