@@ -79,25 +79,7 @@ func holdNotDue(f *fixture) {
 
 // holdDueNow asks for a task over and over while it becomes due: never early,
 // and taken as soon as the clock shows its time.
-func holdDueNow(f *fixture) {
-	due := f.now().Add(4 * short)
-	f.add(task("a", due))
-	hold := holdsOf(long, "a")
-	for {
-		stamp, results, err := f.s.Hold(f.ctx, f.shard, f.fence, hold)
-		f.ok("hold", err)
-		early := stamp.Now.Before(due.Time())
-		switch result := one(f, results); {
-		case result.Status == store.OK && early:
-			f.Fatalf("held at %v, before the due time %v", stamp.Now, due.Time())
-		case result.Status == store.OK:
-			return
-		case result.Status != store.NotDue || !early:
-			f.Fatalf("status is %s at %v, due time %v", result.Status, stamp.Now, due.Time())
-		}
-		time.Sleep(100 * time.Microsecond) // the step of polling: fine enough to see a millisecond too early
-	}
-}
+func holdDueNow(f *fixture) { f.neverEarlier(0, 0) }
 
 func holdWrongState(f *fixture) {
 	token := f.held("running")
