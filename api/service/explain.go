@@ -9,16 +9,6 @@ import (
 	"github.com/ddq-io/ddq/store/place"
 )
 
-// WaitingFor is what a task that is due lacks.
-type WaitingFor uint8
-
-const (
-	WaitsForWorker WaitingFor = iota // or nothing
-	WaitsForRate
-	WaitsForConcurrency
-	WaitsForOrder // another task of its ordering key is before it
-)
-
 // explainer says what tasks that are due wait for.
 type explainer struct {
 	store interface {

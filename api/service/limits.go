@@ -10,25 +10,6 @@ import (
 // maxConcurrency is the highest cap.
 const maxConcurrency = 100_000
 
-// applyLimits changes the rates and caps of a topic that are set in c.
-func applyLimits(l *store.TopicLimits, c TopicChange) *problem.Error {
-	set(&l.Rate, c.Rate)
-	set(&l.KeyRate, c.KeyRate)
-	set(&l.Concurrency, c.Concurrency)
-	set(&l.KeyConcurrency, c.KeyConcurrency)
-	set(&l.DeadLetter, c.OverLimitDead)
-	if err := checkRate("policy.rate", &l.Rate); err != nil {
-		return err
-	}
-	if err := checkRate("policy.key_rate", &l.KeyRate); err != nil {
-		return err
-	}
-	if err := checkCap("policy.concurrency", l.Concurrency); err != nil {
-		return err
-	}
-	return checkCap("policy.key_concurrency", l.KeyConcurrency)
-}
-
 // checkRate allows the zero rate, and gives a bucket its default burst of 1.
 func checkRate(field string, r *store.Rate) *problem.Error {
 	if r.Count == 0 {

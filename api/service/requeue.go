@@ -73,3 +73,22 @@ func (s *DeadLetters) addElsewhere(ctx context.Context, ref *actors.Topic, from 
 	}
 	return store.ErrSealed
 }
+
+// givenAnew looks whether the id of a dead letter of a former shard, which was requeued just
+// now, has a new task in the active shards. That one stands, and the dead letter goes. Who adds
+// a task looks back at the former shard in the same way, so one of the two sees the other.
+func (s *DeadLetters) givenAnew(ctx context.Context, ref *actors.Topic, from store.Shard, id string) (bool, error) {
+	active := place.Candidates(ref.Config(), id)[0]
+	if active == from {
+		return false, nil
+	}
+	_, found, err := s.store.Get(ctx, active, []string{id})
+	if err != nil {
+		return false, err
+	}
+	if at := found[0].State; !at.Pending() && at != store.StateRunning {
+		return false, nil
+	}
+	_, _, err = s.store.Remove(ctx, from, []string{id})
+	return true, err
+}

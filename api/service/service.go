@@ -33,9 +33,6 @@ type infoStore interface {
 	Info(ctx context.Context) (store.Info, error)
 }
 
-// limits check requests.
-type limits actors.Limits
-
 // New returns the use cases of a node. indexNow is told of a topic whose indexed attributes
 // changed; nil: nobody is.
 func New(node *actors.Node, indexNow func(*store.Topic)) *Service {

@@ -3,19 +3,9 @@ package service
 import (
 	"time"
 
-	"github.com/ddq-io/ddq/actors"
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/store"
 )
-
-// Tasks is what is done with one task, and the enqueue of many.
-type Tasks struct {
-	node   *actors.Node
-	store  taskStore
-	limits *limits
-	look   *lookup
-	why    *explainer
-}
 
 // taskStore is the role of the store for use cases that read and change tasks.
 type taskStore interface {
@@ -67,3 +57,24 @@ type Found struct {
 
 	limits store.TopicLimits // of its topic
 }
+
+// KeyOutcome is what became of a task with an idempotency key.
+type KeyOutcome uint8
+
+const (
+	KeyNone     KeyOutcome = iota // the task had no key
+	KeyTook                       // it was free, and is this task's now
+	KeyReturned                   // another task has it, which is the answer
+	KeyReplaced                   // the pending task that has it is this one now
+	KeyPassed                     // the task that had it is not pending any more: this one is another, and has the key now
+)
+
+// WaitingFor is what a task that is due lacks.
+type WaitingFor uint8
+
+const (
+	WaitsForWorker WaitingFor = iota // or nothing
+	WaitsForRate
+	WaitsForConcurrency
+	WaitsForOrder // another task of its ordering key is before it
+)

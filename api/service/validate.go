@@ -2,18 +2,19 @@ package service
 
 import (
 	"cmp"
-	"encoding/binary"
 	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/cespare/xxhash/v2"
-
 	"github.com/ddq-io/ddq/actors"
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/place"
 )
+
+// limits check requests.
+type limits actors.Limits
 
 // checkID allows visible ASCII.
 func (l *limits) checkID(id string) *problem.Error {
@@ -195,61 +196,36 @@ func (w When) check(topic *store.Topic, now store.Millis) *problem.Error {
 	return nil
 }
 
-// fingerprint hashes what makes two requests the same.
-func (t *NewTask) fingerprint(d *xxhash.Digest) uint64 {
-	var n [8]byte
-	number := func(v int64) {
-		binary.LittleEndian.PutUint64(n[:], uint64(v))
-		d.Write(n[:])
+// checkIdempotency allows no key.
+func checkIdempotency(t *store.Task) *problem.Error {
+	k := t.Key
+	switch {
+	case k == nil:
+		return nil
+	case k.Text == "" || len(k.Text) > place.MaxKeyBytes:
+		return problem.BadField("idempotency.key", "BAD_KEY", "idempotency.key has %d bytes; 1 to %d are allowed", len(k.Text), place.MaxKeyBytes)
+	case !utf8.ValidString(k.Text):
+		return problem.BadField("idempotency.key", "BAD_KEY", "idempotency.key must be UTF-8")
+	case k.Window < 0 || k.Window > place.MaxWindow:
+		return problem.BadField("idempotency.window_ms", "OUT_OF_RANGE_FIELD", "idempotency.window_ms must be 1 to %d", place.MaxWindow.Milliseconds())
+	case t.Traits.Ordering() == "" && t.ID != "" && !place.MadeFor(t.ID, k.Text):
+		return problem.BadField("id", "BAD_ID", "a task with an idempotency key gets its id from the server, or one that is made for the key: a UUID "+
+			"whose third group is %s and whose last one begins with %s", place.KeyedMark, place.HashOfKey(k.Text))
 	}
-	text := func(s string) {
-		number(int64(len(s)))
-		d.WriteString(s)
-	}
-	d.Reset()
-	number(int64(len(t.Task.Payload)))
-	d.Write(t.Task.Payload)
-	number(int64(t.When.Delay))
-	number(int64(t.When.At))
-	number(int64(t.Task.Visibility))
-	number(int64(t.Task.MaxRetries))
-	expires := t.Task.Expires
-	if t.ExpireAfter != 0 {
-		expires = 0 // what became of it, when the task is sent again to another shard
-	}
-	number(int64(expires))
-	number(int64(t.ExpireAfter))
-	if t.Slack != 0 || t.Latest != 0 { // as they were asked for: what became of it differs
-		text("smoothing")
-		number(int64(t.Slack))
-		number(int64(t.Latest))
-	}
-	if b := t.Task.Backoff; b != nil {
-		number(int64(b.Kind))
-		number(int64(b.Base))
-		number(int64(b.Max))
-		number(int64(b.Jitter))
-	}
-	for _, a := range t.Task.Attributes {
-		text(a.Key)
-		text(a.Value)
-	}
-	if r := t.Task.Traits; r != nil {
-		number(int64(r.Priority))
-		number(int64(r.FairnessWeight))
-		text(r.FairnessKey)
-		text(r.RateKey)
-		text(r.ConcurrencyKey)
-		if r.OrderingKey != "" {
-			text("ordering")
-			text(r.OrderingKey)
+	for _, r := range k.Text {
+		if !unicode.IsPrint(r) {
+			return problem.BadField("idempotency.key", "BAD_KEY", "idempotency.key must be printable text")
 		}
 	}
-	if k := t.Task.Key; k != nil {
-		text("idempotency")
-		text(k.Text)
-		number(int64(k.Window))
-		number(int64(k.OnConflict))
+	return nil
+}
+
+// checkOrdering allows no key.
+func checkOrdering(t *store.Task) *problem.Error {
+	key := t.Traits.Ordering()
+	if key == "" || t.ID == "" || place.MadeFor(t.ID, key) {
+		return nil
 	}
-	return d.Sum64()
+	return problem.BadField("ordering_key", "BAD_ID", "a task with an ordering_key gets its id from the server, or one that is made for the key: a UUID "+
+		"whose third group is %s and whose last one begins with %s", place.KeyedMark, place.HashOfKey(key))
 }

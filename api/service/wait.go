@@ -79,17 +79,3 @@ func errGone(id string) *problem.Error {
 	return &problem.Error{Kind: problem.NotFound, Reason: "TASK_GONE", Field: "id",
 		Message: fmt.Sprintf("task %q was there and is gone: acked on a topic that keeps no done tasks, or deleted", id)}
 }
-
-// withHistory adds what a task's attempts left behind. What came after the task was
-// found is left out.
-func (s *lookup) withHistory(ctx context.Context, f Found) (Found, error) {
-	all, err := s.store.History(ctx, f.Shard, []string{f.ID})
-	if err != nil {
-		return Found{}, problem.AsError(err)
-	}
-	f.History = all[0]
-	if f.State.Live() {
-		f.Result = nil
-	}
-	return f, nil
-}

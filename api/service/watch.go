@@ -21,11 +21,6 @@ const (
 	watchFrame = 1000
 	// maxWatchIDs bounds the ids that a watch may ask for.
 	maxWatchIDs = 100
-
-	minWatchRetention = time.Second
-	maxWatchRetention = 7 * 24 * time.Hour
-	minWatchMax       = 1_000
-	maxWatchMax       = 10_000_000
 )
 
 // WatchFilter says which changes of a topic are meant: those that everything which is
@@ -302,18 +297,6 @@ func (f *WatchFilter) indexedBy(indexed store.IndexSet) *problem.Error {
 		if !indexed.Has(a.Key) {
 			return problem.BadField("attributes", "NOT_INDEXED", "attribute %q is not indexed: only those of the topic's indexed_attributes can be watched", a.Key)
 		}
-	}
-	return nil
-}
-
-// checkWatching applies to a topic's configuration.
-func checkWatching(t *store.Topic) *problem.Error {
-	switch {
-	case t.WatchRetention != 0 && (t.WatchRetention < minWatchRetention || t.WatchRetention > maxWatchRetention):
-		return problem.BadField("policy.watch_retention_ms", "OUT_OF_RANGE_FIELD", "policy.watch_retention_ms must be 0 or %d to %d",
-			minWatchRetention.Milliseconds(), maxWatchRetention.Milliseconds())
-	case t.WatchMax != 0 && (t.WatchMax < minWatchMax || t.WatchMax > maxWatchMax):
-		return problem.BadField("policy.watch_max_events", "OUT_OF_RANGE_FIELD", "policy.watch_max_events must be 0 or %d to %d", minWatchMax, maxWatchMax)
 	}
 	return nil
 }

@@ -1,0 +1,67 @@
+package service
+
+import (
+	"context"
+
+	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/problem"
+	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/place"
+)
+
+// Tasks is what is done with one task, and the enqueue of many.
+type Tasks struct {
+	node   *actors.Node
+	store  taskStore
+	limits *limits
+	look   *lookup
+	why    *explainer
+}
+
+// Get returns a task with its history. With an empty topic every topic is searched; the same id in
+// several is refused.
+func (s *Tasks) Get(ctx context.Context, topic, id string) (Found, error) {
+	f, err := s.look.find(ctx, topic, id)
+	if err != nil {
+		return Found{}, err
+	}
+	found := []Found{f}
+	if err := s.why.explain(ctx, found); err != nil {
+		return Found{}, problem.AsError(err)
+	}
+	return s.look.withHistory(ctx, found[0])
+}
+
+// Delete removes a pending task and says where it was. With an empty topic every
+// topic is searched. When an answer was lost on the way, a refusal says nothing: the
+// try without an answer may have done it.
+func (s *Tasks) Delete(ctx context.Context, topic, id string) (foundIn string, err error) {
+	topic, e := s.look.locate(ctx, topic, id)
+	if e != nil {
+		return "", e
+	}
+	ref, e := s.node.Topics().Open(ctx, topic, false)
+	if e != nil {
+		return topic, e
+	}
+	for _, place := range place.Candidates(ref.Config(), id) {
+		var results []store.RemoveResult
+		repeated, err := s.node.Resolve(ctx, func() (err error) {
+			_, results, err = s.store.Remove(ctx, place, []string{id})
+			return err
+		})
+		if err != nil {
+			return topic, problem.AsError(err)
+		}
+		switch r := results[0]; {
+		case r.Status == store.OK:
+			ref.Deleted(place.N, id)
+			return topic, nil
+		case repeated:
+			return topic, problem.AsError(store.ErrUnknown)
+		case r.Status != store.NotFound:
+			return topic, problem.WrongState(id, r.State)
+		}
+	}
+	return topic, problem.NoTask(id)
+}
