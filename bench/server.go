@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,6 +31,7 @@ const visibilityTimeout = 5 * time.Second
 
 // ddqServer is a ddq that the harness started, with the store behind it.
 type ddqServer struct {
+	name     string // of its log; "server" if empty
 	process  *Process
 	grpcAddr string
 	httpAddr string
@@ -102,8 +104,8 @@ func CheckStore(store string) error {
 	return nil
 }
 
-// start runs the server on free ports and waits until it is ready.
-func (s *ddqServer) start(ctx context.Context, bin, store string, box *Box) (err error) {
+// start runs the server on free ports, with flags besides, and waits until it is ready.
+func (s *ddqServer) start(ctx context.Context, bin, store string, box *Box, flags ...string) (err error) {
 	if s.data, err = box.Mkdir("data"); err != nil {
 		return err
 	}
@@ -115,8 +117,9 @@ func (s *ddqServer) start(ctx context.Context, bin, store string, box *Box) (err
 	}
 	cmd := exec.Command(bin, "server", "--store", store, "--data", s.data,
 		"--grpc-addr", s.grpcAddr, "--http-addr", s.httpAddr, "--log-level", "warn")
+	cmd.Args = append(cmd.Args, flags...)
 	cmd.Env, cmd.Dir = PlainEnv(), box.Dir
-	if s.process, err = box.Start("server", cmd); err != nil {
+	if s.process, err = box.Start(cmp.Or(s.name, "server"), cmd); err != nil {
 		return err
 	}
 	return s.waitReady(ctx)
