@@ -15,34 +15,40 @@ func intakeOf(ref *actors.Topic) *intake.Topic {
 	return ref.Companion(func() any { return new(intake.Topic) }).(*intake.Topic)
 }
 
+// admission lets the tasks of one request into topics with a backlog cap.
+type admission struct {
+	node    *actors.Node
+	entered map[*actors.Topic]int // tasks that count as in flight until leave
+}
+
 // enter lets a task into a topic, or refuses it because too many wait there.
-func (r *router) enter(ctx context.Context, topic *store.Topic) *problem.Error {
+func (a *admission) enter(ctx context.Context, topic *store.Topic) *problem.Error {
 	if topic.MaxBacklog == 0 {
 		return nil
 	}
-	ref, err := r.node.Topics().Open(ctx, topic.Name, false)
+	ref, err := a.node.Topics().Open(ctx, topic.Name, false)
 	if err != nil {
 		return err
 	}
 	for {
 		switch intakeOf(ref).Backlog.Take(time.Now(), topic.MaxBacklog) {
 		case intake.LetIn:
-			if r.entered == nil {
-				r.entered = make(map[*actors.Topic]int)
+			if a.entered == nil {
+				a.entered = make(map[*actors.Topic]int)
 			}
-			r.entered[ref]++
+			a.entered[ref]++
 			return nil
 		case intake.TurnedAway:
 			return problem.BacklogFull(topic.Name, topic.MaxBacklog)
 		}
-		if err := r.look(ctx, ref, topic); err != nil {
+		if err := a.look(ctx, ref, topic); err != nil {
 			return err
 		}
 	}
 }
 
 // look asks the store what waits in a topic, or waits for who does.
-func (r *router) look(ctx context.Context, ref *actors.Topic, topic *store.Topic) *problem.Error {
+func (a *admission) look(ctx context.Context, ref *actors.Topic, topic *store.Topic) *problem.Error {
 	backlog := &intakeOf(ref).Backlog
 	mine, over := backlog.Begin()
 	if !mine {
@@ -54,7 +60,7 @@ func (r *router) look(ctx context.Context, ref *actors.Topic, topic *store.Topic
 		}
 	}
 	defer backlog.End()
-	stats, err := r.node.CountsOf(ctx, place.Shards(topic))
+	stats, err := a.node.CountsOf(ctx, place.Shards(topic))
 	if err != nil {
 		return problem.FromStore(err)
 	}
@@ -62,14 +68,14 @@ func (r *router) look(ctx context.Context, ref *actors.Topic, topic *store.Topic
 	for i := range stats {
 		waiting += stats[i].Pending
 	}
-	backlog.Seen(time.Now(), int(min(waiting, actors.MaxTasks)), topic.MaxBacklog, len(members(r.node)))
+	backlog.Seen(time.Now(), int(min(waiting, actors.MaxTasks)), topic.MaxBacklog, len(members(a.node)))
 	return nil
 }
 
 // leave records that the tasks of the request are answered, or that nobody waits for
 // their answers.
-func (r *router) leave() {
-	for ref, n := range r.entered {
+func (a *admission) leave() {
+	for ref, n := range a.entered {
 		intakeOf(ref).Backlog.Leave(n)
 	}
 }

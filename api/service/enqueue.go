@@ -69,7 +69,7 @@ func (s *Tasks) enqueueOnce(ctx context.Context, tasks []NewTask) ([]Enqueued, e
 	done := make(chan struct{})
 	call := shard.NewCountdown(len(tasks), func() { close(done) })
 	r := s.route(ctx, tasks, out, call)
-	defer r.leave()
+	defer r.admission.leave()
 	select {
 	case <-done:
 		s.clearLeftovers(ctx, r.leftovers)
@@ -106,7 +106,15 @@ func (s *Tasks) checkBatch(tasks []NewTask) error {
 
 // route prepares each task and sends it to its shard, refusing what is not valid.
 func (s *Tasks) route(ctx context.Context, tasks []NewTask, out []Enqueued, call *shard.Countdown) *router {
-	r := &router{node: s.node, store: s.store, limits: s.limits, now: s.node.Clock().Now(), latest: s.node.Clock().Latest(), digest: xxhash.New()}
+	r := &router{
+		node:      s.node,
+		store:     s.store,
+		limits:    s.limits,
+		now:       s.node.Clock().Now(),
+		latest:    s.node.Clock().Latest(),
+		digest:    xxhash.New(),
+		admission: admission{node: s.node},
+	}
 	for i := range tasks {
 		if err := r.add(ctx, &tasks[i], &out[i], call); err != nil {
 			out[i].ID, out[i].Err = tasks[i].Task.ID, err

@@ -26,7 +26,7 @@ type router struct {
 	batches     []*actors.AddBatch
 	doubts      []doubt
 	leftovers   []leftover
-	entered     map[*actors.Topic]int // of topics with a backlog cap
+	admission   admission
 }
 
 func (r *router) add(ctx context.Context, t *NewTask, out *Enqueued, call *shard.Countdown) *problem.Error {
@@ -41,7 +41,7 @@ func (r *router) add(ctx context.Context, t *NewTask, out *Enqueued, call *shard
 	if err := r.resolve(t, topic); err != nil {
 		return err
 	}
-	if err := r.enter(ctx, topic); err != nil {
+	if err := r.admission.enter(ctx, topic); err != nil {
 		return err
 	}
 	if (t.Task.Key != nil || t.Task.Traits.Ordering() != "") && place.Resharding(topic) {
@@ -96,7 +96,7 @@ func (r *router) resolve(t *NewTask, topic *store.Topic) *problem.Error {
 		t.Task.Due = clock.CeilMillis(latest.Add(t.When.Delay))
 	}
 	if t.Slack != 0 || t.Latest != 0 {
-		if err := r.smooth(t, topic, now); err != nil {
+		if err := smooth(r.node, t, topic, now); err != nil {
 			return err
 		}
 	}

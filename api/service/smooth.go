@@ -4,19 +4,20 @@ import (
 	"math"
 	"time"
 
+	"github.com/ddq-io/ddq/actors"
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/store"
 )
 
 // smooth moves the due time of a task to where it is needed least.
-func (r *router) smooth(t *NewTask, topic *store.Topic, now store.Millis) *problem.Error {
+func smooth(node *actors.Node, t *NewTask, topic *store.Topic, now store.Millis) *problem.Error {
 	if err := t.checkSlack(t.Task.Due, topic, now); err != nil {
 		return err
 	}
 	latest := t.latest(t.Task.Due)
 	earliest := min(max(t.Task.Due, now), latest)
-	if ref, open := r.node.Topics().Opened(topic.Name); open {
-		t.Task.Due = intakeOf(ref).Smooth.Place(earliest, latest, r.node.Random())
+	if ref, open := node.Topics().Opened(topic.Name); open {
+		t.Task.Due = intakeOf(ref).Smooth.Place(earliest, latest, node.Random())
 	}
 	return nil
 }
