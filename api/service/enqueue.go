@@ -72,7 +72,7 @@ func (s *Tasks) enqueueOnce(ctx context.Context, tasks []NewTask) ([]Enqueued, e
 	defer r.admission.leave()
 	select {
 	case <-done:
-		s.clearLeftovers(ctx, r.leftovers)
+		r.former.clearLeftovers(ctx)
 		return out, nil
 	case <-ctx.Done():
 		return nil, problem.AsError(ctx.Err()) // out is still written to
@@ -108,11 +108,11 @@ func (s *Tasks) checkBatch(tasks []NewTask) error {
 func (s *Tasks) route(ctx context.Context, tasks []NewTask, out []Enqueued, call *shard.Countdown) *router {
 	r := &router{
 		node:      s.node,
-		store:     s.store,
 		limits:    s.limits,
 		now:       s.node.Clock().Now(),
 		latest:    s.node.Clock().Latest(),
 		digest:    xxhash.New(),
+		former:    former{node: s.node, store: s.store},
 		admission: admission{node: s.node},
 	}
 	for i := range tasks {
@@ -121,8 +121,10 @@ func (s *Tasks) route(ctx context.Context, tasks []NewTask, out []Enqueued, call
 			call.Finish(1)
 		}
 	}
-	if len(r.doubts) > 0 {
-		r.resolveDoubts(ctx, call)
+	if len(r.former.doubts) > 0 {
+		for _, d := range r.former.resolve(ctx, call) {
+			r.place(d.task, d.out, d.batch, call)
+		}
 	}
 	r.send()
 	return r

@@ -18,14 +18,12 @@ import (
 // router sorts the tasks of one request by topic and shard.
 type router struct {
 	node        *actors.Node
-	store       taskStore
 	limits      *limits
 	now, latest time.Time
 	digest      *xxhash.Digest
 	topics      []*actors.Topic
 	batches     []*actors.AddBatch
-	doubts      []doubt
-	leftovers   []leftover
+	former      former
 	admission   admission
 }
 
@@ -45,13 +43,13 @@ func (r *router) add(ctx context.Context, t *NewTask, out *Enqueued, call *shard
 		return err
 	}
 	if (t.Task.Key != nil || t.Task.Traits.Ordering() != "") && place.Resharding(topic) {
-		if met, err := r.meetKey(ctx, t, out, batch, call); met || err != nil {
+		if met, err := r.former.meetKey(ctx, t, out, topic, call); met || err != nil {
 			return err
 		}
 		named = false // its id is no other task's
 	}
 	if named && place.Resharding(topic) {
-		r.doubts = append(r.doubts, doubt{t, out, batch})
+		r.former.doubts = append(r.former.doubts, doubt{t, out, batch})
 		return nil
 	}
 	r.place(t, out, batch, call)
