@@ -3,4 +3,13 @@
 // the roles of the store that it uses. The package knows neither gRPC nor actors' messages:
 // the edge translates requests into its calls, and it reaches topics through the runtime's
 // Node.
+//
+// The files are in layers, and none needs one that is above it:
+//
+//	service.go                                          all use cases, wired
+//	tasks, enqueue, edit, cancel, wait, find, count,    the use cases: a file for each, and
+//	bulk, deadletters, topics, watch, subscribe, fleet  none calls another noun's
+//	router │ former, admission, smoothing               the way of an enqueue to its shards
+//	lookup, walk, explain │ reader, indexscan │ logtail what several of them read by
+//	task, filter, topicchange │ validate, fingerprint   what is asked for, and its check
 package service

@@ -29,7 +29,7 @@ type tails struct {
 // its own pace, so one that is slow costs the others nothing. It owns one goroutine,
 // from its first watcher to its last.
 type tail struct {
-	from  *Watches
+	logs  *logs
 	topic string
 	users int // guarded by tails.mu
 	stop  context.CancelFunc
@@ -53,13 +53,13 @@ type stretch struct {
 func (s *stretch) last() int64 { return s.first + int64(len(s.changes)) }
 
 // join returns the tail of a topic, which begins with its first watcher. Leave ends that.
-func (ts *tails) join(s *Watches, topic string) *tail {
+func (ts *tails) join(l *logs, topic string) *tail {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	t := ts.byTopic[topic]
 	if t == nil || t.failure() != nil {
 		ctx, cancel := context.WithCancel(context.Background())
-		t = &tail{from: s, topic: topic, stop: cancel, done: make(chan struct{}), shards: make(map[int]stretch), more: make(chan struct{})}
+		t = &tail{logs: l, topic: topic, stop: cancel, done: make(chan struct{}), shards: make(map[int]stretch), more: make(chan struct{})}
 		if ts.byTopic == nil {
 			ts.byTopic = make(map[string]*tail)
 		}
@@ -117,7 +117,7 @@ func rest(ctx context.Context, d time.Duration) {
 
 // look reads the logs once, and returns the most changes that it found in one.
 func (t *tail) look(ctx context.Context) (most int, e *problem.Error) {
-	open, e := t.from.node.Topics().Open(ctx, t.topic, false)
+	open, e := t.logs.node.Topics().Open(ctx, t.topic, false)
 	if e != nil {
 		return 0, e
 	}
@@ -131,7 +131,7 @@ func (t *tail) look(ctx context.Context) (most int, e *problem.Error) {
 			reads[i].Limit = 0 // of what was before, watchers read as much as they need
 		}
 	}
-	pages, err := t.from.changes(ctx, reads)
+	pages, err := t.logs.changes(ctx, reads)
 	if err != nil {
 		return 0, problem.FromStore(err)
 	}

@@ -47,7 +47,7 @@ func New(node *actors.Node, indexNow func(*store.Topic)) *Service {
 		Bulk:        &BulkEditor{node, st, limits, look, reads},
 		DeadLetters: &DeadLetters{node, st, limits, look},
 		Topics:      &Topics{node, st, limits, look, indexNow},
-		Watches:     &Watches{node: node, store: st, limits: limits},
+		Watches:     &Watches{logs: logs{node, st}, limits: limits},
 		Delivery:    &Delivery{node, limits},
 		Fleet:       &Fleet{node, st, limits, look},
 		node:        node,

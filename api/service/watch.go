@@ -2,7 +2,6 @@ package service
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"slices"
 	"time"
@@ -65,20 +64,9 @@ type Watch struct {
 	last   time.Time // of a frame
 }
 
-func errNotWatched(topic string) *problem.Error {
-	return &problem.Error{Kind: problem.Precondition, Reason: "NOT_WATCHED", Field: "topic",
-		Message: "topic " + topic + " keeps no log of changes: set its policy's watch_retention_ms (ddq topic set " + topic + " --watch-retention 1h)"}
-}
-
-func errCursorExpired() *problem.Error {
-	return &problem.Error{Kind: problem.OutOfRange, Reason: "CURSOR_EXPIRED", Field: "cursor",
-		Message: "changes behind the cursor are not kept any more: begin anew, and look at the tasks themselves"}
-}
-
 // Watches is what follows the changes of topics.
 type Watches struct {
-	node   *actors.Node
-	store  store.Log
+	logs
 	limits *limits
 	tails  tails
 }
@@ -112,7 +100,7 @@ func (s *Watches) Open(ctx context.Context, o WatchOptions) (*Watch, error) {
 	if e != nil {
 		return nil, e
 	}
-	return &Watch{from: s, topic: o.Topic, filter: o.Filter, tail: s.tails.join(s, o.Topic), at: at, last: time.Now()}, nil
+	return &Watch{from: s, topic: o.Topic, filter: o.Filter, tail: s.tails.join(&s.logs, o.Topic), at: at, last: time.Now()}, nil
 }
 
 func (l *limits) checkWatch(o *WatchOptions) *problem.Error {
@@ -177,19 +165,6 @@ func (s *Watches) beginAt(ctx context.Context, t *store.Topic, o *WatchOptions) 
 		}
 	}
 	return at, nil
-}
-
-// changes reads logs, and once more after an answer that was lost.
-func (s *Watches) changes(ctx context.Context, reads []store.LogRead) (pages []store.LogPage, err error) {
-	if len(reads) == 0 {
-		return nil, nil
-	}
-	for range 2 {
-		if pages, err = s.store.Changes(ctx, reads); !errors.Is(err, store.ErrUnknown) {
-			break
-		}
-	}
-	return pages, err
 }
 
 // Close ends the watch. Next must not run.
