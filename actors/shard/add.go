@@ -11,41 +11,18 @@ import (
 	"github.com/ddq-io/ddq/store"
 )
 
-// Addition is one task to be stored. What became of it is told to `to`, then to call.
-type Addition struct {
-	Task *store.Task
-	To   Asker
-	Call *Countdown
-	Sub  *subscription.Subscriber // whose credit is reserved for it; nil: none
-}
-
-// Asker is told what became of a task that it asked for: one of the two, once, from any
-// goroutine.
-type Asker interface {
-	// Added says what the store answered.
-	Added(t *store.Task, r store.AddResult)
-	// Refused says why the store was not asked, or did not answer.
-	Refused(err *problem.Error)
-}
-
-// Immediate reports whether credit may be reserved for the task: it is due, nothing but
-// its id decides whether it is stored, and no other task whether it is held.
-func (a *Addition) Immediate(now store.Millis) bool {
-	return a.Task.Due <= now && a.Task.Key == nil && a.Task.Traits.Ordering() == ""
-}
-
-// Fail refuses the tasks.
-func (m *AddTasks) Fail(err *problem.Error) { FailAdditions(m.Items, err) }
-
-// FailAdditions refuses tasks.
-func FailAdditions(items []Addition, err *problem.Error) {
-	for i := range items {
-		items[i].To.Refused(err)
-		items[i].Call.Finish(1)
-	}
-}
-
 func additionSize(a *Addition) int { return len(a.Task.Payload) + 256 }
+
+// added is what a call that adds tasks came to, in a CallDone.
+type added struct {
+	seq     int64
+	items   []Addition
+	results []store.AddResult
+	held    bool // by HoldNew
+	keyed   bool // by AddKeyed
+	tokens  []store.Hold
+	err     error
+}
 
 // adder stores tasks: those with reserved credit are held in the same step.
 type adder struct {

@@ -16,6 +16,20 @@ const (
 	ownedRetry = 50 * time.Millisecond  // and while another node owns the shard, at first
 )
 
+// What the claimer's store calls came to, each in a CallDone.
+type (
+	claimed struct {
+		fence store.Fence
+		seq   int64
+		err   error
+	}
+	// givenUp: a claim was released, or could not be.
+	givenUp struct {
+		fence store.Fence
+		err   error
+	}
+)
+
 // claimer owns the shard for this node, or asks to. It is the claim of the agenda, and what
 // store calls say about it.
 type claimer struct {

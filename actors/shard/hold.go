@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/ddq-io/ddq/actors/agenda"
-	"github.com/ddq-io/ddq/actors/dispatch"
 	"github.com/ddq-io/ddq/actors/engine"
 	"github.com/ddq-io/ddq/actors/fleet"
 	"github.com/ddq-io/ddq/actors/ordered"
@@ -19,15 +18,6 @@ import (
 // holdBatch is the most tasks of one Hold: a script that runs for long delays
 // every other one.
 const holdBatch = 512
-
-// holdRequest is one ready task that a subscription has room for.
-type holdRequest struct {
-	sub       *subscription.Subscriber
-	task      store.Entry
-	admission *dispatch.Admission // nil: under no limit
-
-	counted bool // see core.count
-}
 
 // holder takes the holds of tasks that the topic assigned, and has them delivered.
 type holder struct {
@@ -149,7 +139,7 @@ func (h *holder) storeHolds(ctx context.Context, fence store.Fence, batch []hold
 	})
 	m.took = time.Since(sent)
 	if capped && m.err == nil {
-		h.permits.lengthen(ctx, batch, m.tokens, m.results)
+		h.permits.lengthen(ctx, m)
 	}
 	return m
 }
@@ -181,7 +171,7 @@ func (h *holder) onOwnHolds(m *holdsDone) {
 		h.tasks.Left(r.task.ID)
 		result := m.results[i]
 		if r.counted {
-			h.report.outcome.count(&r, result.Status, h.took(&r, now))
+			h.report.outcome.count(r.admission, result.Status, h.took(&r, now))
 		}
 		if r.admission != nil && h.admitted(r, m.tokens[i].Token, result.Status) {
 			continue

@@ -3,14 +3,15 @@ package shard
 import (
 	"cmp"
 	"errors"
-	"strconv"
 
 	"github.com/ddq-io/ddq/actors/agenda"
 	"github.com/ddq-io/ddq/actors/dispatch"
 	"github.com/ddq-io/ddq/actors/ordered"
 	"github.com/ddq-io/ddq/store"
-	"github.com/ddq-io/ddq/timer"
 )
+
+// deadlinesDue comes from the wheel: holds of this millisecond run out.
+type deadlinesDue struct{ ms int64 }
 
 // holdRegistry is the holds that a shard knows of, and the permits of those that it took
 // under caps. What becomes of them makes room for subscriptions, and frees permits.
@@ -21,12 +22,9 @@ type holdRegistry struct {
 	unused  []agenda.Hold // allocated, see next
 }
 
-// heldPermits are permits of holds, by task.
-type heldPermits map[string]*dispatch.Permit
-
 func (hs *holdRegistry) open() {
-	alarms := hs.openQueue(func(ms int64) { hs.post(&deadlinesDue{ms}) })
-	hs.table = agenda.NewHoldTable(holdAlarms{alarms})
+	deadlines := hs.openQueue(func(ms int64) { hs.post(&deadlinesDue{ms}) })
+	hs.table = agenda.NewHoldTable(alarms{deadlines})
 }
 
 func (hs *holdRegistry) close() { hs.table.Close() }
@@ -151,34 +149,4 @@ func (hs *holdRegistry) next() *agenda.Hold {
 	h := &hs.unused[0]
 	hs.unused = hs.unused[1:]
 	return h
-}
-
-// holdAlarms are entries of a timer queue.
-type holdAlarms struct{ queue *timer.Queue }
-
-// Set adds a millisecond.
-func (a holdAlarms) Set(ms store.Millis) { a.queue.Insert(alarmID(ms), int64(ms)) }
-
-// Clear takes one back.
-func (a holdAlarms) Clear(ms store.Millis) { a.queue.Remove(alarmID(ms)) }
-
-// Take returns what was set for a moment.
-func (a holdAlarms) Take(ms store.Millis) []store.Millis {
-	entries := a.queue.Take(int64(ms))
-	taken := make([]store.Millis, len(entries))
-	for i, e := range entries {
-		taken[i] = store.Millis(e.Due)
-	}
-	return taken
-}
-
-// Close ends the queue.
-func (a holdAlarms) Close() { a.queue.Close() }
-
-func alarmID(ms store.Millis) string { return strconv.FormatInt(int64(ms), 10) }
-
-// alarmOf is the moment of which alarmID is the id.
-func alarmOf(id string) store.Millis {
-	ms, _ := strconv.ParseInt(id, 10, 64)
-	return store.Millis(ms)
 }

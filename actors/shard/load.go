@@ -8,9 +8,20 @@ import (
 	"github.com/ddq-io/ddq/store"
 )
 
-const (
-	loadPage  = 5000
-	sweepPage = 1000
+// reload comes from the shard: see loader.reloadLater.
+type reload struct{}
+
+// What the loader's store calls came to, each in a CallDone.
+type (
+	windowLoaded struct{ loaded }
+	laneLoaded   struct {
+		lane *agenda.Lane
+		loaded
+	}
+	lanesFound struct {
+		heads []store.LaneHead
+		err   error
+	}
 )
 
 // loader reads the pending tasks that are due within the horizon into the agenda, and has

@@ -1,9 +1,6 @@
 package shard
 
 import (
-	"time"
-
-	"github.com/ddq-io/ddq/actors/agenda"
 	"github.com/ddq-io/ddq/actors/dispatch"
 	"github.com/ddq-io/ddq/actors/fleet"
 	"github.com/ddq-io/ddq/actors/problem"
@@ -12,6 +9,7 @@ import (
 	"github.com/ddq-io/ddq/store"
 )
 
+// To the topic.
 type (
 	// BecameReady comes from a shard: tasks that are due, or may be held ahead.
 	BecameReady struct {
@@ -42,6 +40,15 @@ type (
 
 	// PermitsEnded comes from a shard: holds under caps are over, or came to nothing.
 	PermitsEnded struct{ Permits []*dispatch.Permit }
+	// HoldOutcome comes from a shard: what became of tasks that were assigned.
+	HoldOutcome struct {
+		Shard int
+		dispatch.Outcome
+	}
+)
+
+// To the topic and its shards.
+type (
 	// Configured comes from the node: the topic's configuration changed.
 	Configured struct{ Topic store.Topic }
 	// LeaseLost comes from the node: shards are no longer ours until LeaseBack.
@@ -118,20 +125,6 @@ type (
 	DescribeShard struct{ Reply chan fleet.OwnedShard }
 	// PendingGone comes from the node: tasks were deleted.
 	PendingGone struct{ Ids []string }
-	// slotDue comes from the wheel: tasks of this millisecond are due, or will be shortly.
-	slotDue struct{ ms int64 }
-	// exactDue comes from the wheel: tasks of this millisecond are due that are not held ahead.
-	exactDue struct{ ms int64 }
-	// crowdsDue comes from the wheel: it is time to hold what is due in certain milliseconds.
-	crowdsDue struct{ ms int64 }
-	// sendDue comes from the wheel: tasks of this millisecond that are held are to be sent.
-	sendDue struct{ ms int64 }
-	// deadlinesDue comes from the wheel: holds of this millisecond run out.
-	deadlinesDue struct{ ms int64 }
-	// flushBatches comes from the shard: start store calls with what has come together.
-	flushBatches struct{}
-	// reload comes from the shard: see shard.reloadLater.
-	reload struct{}
 	// LoadTick comes from the node: look ahead into the store.
 	LoadTick struct{}
 	// WatchTick comes from the node: look for what no timer knows.
@@ -139,96 +132,6 @@ type (
 	// ReleaseShard comes from the node at shutdown and of an idle topic: finish store calls, give
 	// up the claim.
 	ReleaseShard struct{ Done chan struct{} }
-)
-
-// To a shard, from its store calls, each in a CallDone.
-type (
-	// givenUp: a claim was released, or could not be.
-	givenUp struct {
-		fence store.Fence
-		err   error
-	}
-	claimed struct {
-		fence store.Fence
-		seq   int64
-		err   error
-	}
-	added struct {
-		seq     int64
-		items   []Addition
-		results []store.AddResult
-		held    bool // by HoldNew
-		keyed   bool // by AddKeyed
-		tokens  []store.Hold
-		err     error
-	}
-	holdsDone struct {
-		batch   []holdRequest
-		tokens  []store.Hold
-		results []store.HoldResult
-		took    time.Duration
-		err     error
-	}
-	acksDone struct {
-		batch    []settleItem
-		statuses []store.Status
-		repeated bool         // an answer was lost on the way
-		latest   store.Millis // the store's clock had not passed it
-		answered int          // of statuses, by the actor; the others it has not seen
-		err      error
-	}
-	nacksDone struct {
-		seq     int64
-		batch   []settleItem
-		results []store.NackResult
-		now     store.Millis
-		latest  store.Millis
-		unseen
-		err error
-	}
-	extendsDone struct {
-		batch   []settleItem
-		results []store.ExtendResult
-		latest  store.Millis // the store's clock had not passed it
-		err     error
-	}
-	recovered struct {
-		seq     int64
-		batch   []expired
-		nacks   []store.Nack
-		results []store.NackResult
-		unseen
-		err error
-	}
-	// unseen is set when an answer was lost on the way: tasks may have become
-	// pending since then that no result names.
-	unseen struct {
-		repeated bool
-		began    store.Millis
-	}
-	windowLoaded struct{ loaded }
-	laneLoaded   struct {
-		lane *agenda.Lane
-		loaded
-	}
-	lanesFound struct {
-		heads []store.LaneHead
-		err   error
-	}
-	runningFound struct {
-		holds   []store.Running
-		permits heldPermits // of holds that another owner took
-		overdue []store.Entry
-		first   bool // the walk after a claim
-		epoch   int64
-		since   int64 // of the shard's holds, the last when the walk began
-		err     error
-	}
-	swept struct {
-		repaired int
-		next     string
-		err      error
-	}
 )
 
 // To a worker.
@@ -243,6 +146,14 @@ type (
 	// CancelAsked comes from a shard: of a task that this subscription has.
 	CancelAsked struct{ Ask subscription.CancelAsk }
 )
+
+// Fail answers that nothing is known of the shard.
+func (m *DescribeShard) Fail(*problem.Error) {
+	select {
+	case m.Reply <- fleet.OwnedShard{}:
+	default: // it was answered before the panic
+	}
+}
 
 func (m *Forget) confirm() { m.Runtime.Send(m.Sub.Worker, &Forgotten{m.Shard}) }
 

@@ -12,17 +12,12 @@ import (
 // those that wait in memory.
 const orderAhead = agenda.ParkedMost + 1
 
-// To a shard, about ordering keys.
-type (
-	// orderLook, from the wheel: it is time to look at keys.
-	orderLook struct{ ms int64 }
-	// orderFound, in a CallDone: the first tasks of keys.
-	orderFound struct {
-		keys  []string
-		found [][]store.Ordered
-		err   error
-	}
-)
+// orderFound, in a CallDone: the first tasks of keys.
+type orderFound struct {
+	keys  []string
+	found [][]store.Ordered
+	err   error
+}
 
 // orderer asks the store which tasks of ordering keys are first.
 type orderer struct {

@@ -7,6 +7,9 @@ import (
 	"github.com/ddq-io/ddq/store"
 )
 
+// heldPermits are permits of holds, by task.
+type heldPermits map[string]*dispatch.Permit
+
 // permitCalls are the store calls about the permits of holds. They run off the actor.
 type permitCalls struct {
 	*shardState
@@ -19,14 +22,14 @@ type permitCalls struct {
 
 // lengthen gives holds under caps the visibility timeout that their tasks have of
 // their own, which was not known before: the permits first.
-func (c *permitCalls) lengthen(ctx context.Context, batch []holdRequest, holds []store.Hold, results []store.HoldResult) {
+func (c *permitCalls) lengthen(ctx context.Context, m *holdsDone) {
 	var permits []store.Permit
 	var extends []store.Extend
 	var at []int
 	latest := c.latest()
-	for i, r := range results {
-		l := batch[i].admission
-		if r.Status != store.OK || l == nil || l.Permit == nil || r.Task.Visibility <= holds[i].Visibility {
+	for i, r := range m.results {
+		l := m.batch[i].admission
+		if r.Status != store.OK || l == nil || l.Permit == nil || r.Task.Visibility <= m.tokens[i].Visibility {
 			continue
 		}
 		until := latest.Add(r.Task.Visibility + PermitSlack)
@@ -35,7 +38,7 @@ func (c *permitCalls) lengthen(ctx context.Context, batch []holdRequest, holds [
 			permits = append(permits, p)
 		}
 		extends = append(extends, store.Extend{
-			ID: holds[i].ID, Token: holds[i].Token, Visibility: r.Task.Visibility,
+			ID: m.tokens[i].ID, Token: m.tokens[i].Token, Visibility: r.Task.Visibility,
 			Until: until.Add(-store.PermitSkew),
 		})
 		at = append(at, i)
@@ -49,7 +52,7 @@ func (c *permitCalls) lengthen(ctx context.Context, batch []holdRequest, holds [
 	}
 	for k, i := range at {
 		if longer[k].Status == store.OK {
-			results[i].Deadline = longer[k].Deadline
+			m.results[i].Deadline = longer[k].Deadline
 		}
 	}
 }

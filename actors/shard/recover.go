@@ -9,6 +9,9 @@ import (
 	"github.com/ddq-io/ddq/store"
 )
 
+// sweepPage is how many keys a sweep looks at.
+const sweepPage = 1000
+
 // expired is a hold that has run out, as far as the shard knows.
 type expired struct {
 	id      string
@@ -16,6 +19,32 @@ type expired struct {
 	retries agenda.Retries
 	known   bool // retries is set
 }
+
+// What the recoverer's store calls came to, each in a CallDone.
+type (
+	recovered struct {
+		seq     int64
+		batch   []expired
+		nacks   []store.Nack
+		results []store.NackResult
+		unseen
+		err error
+	}
+	runningFound struct {
+		holds   []store.Running
+		permits heldPermits // of holds that another owner took
+		overdue []store.Entry
+		first   bool // the walk after a claim
+		epoch   int64
+		since   int64 // of the shard's holds, the last when the walk began
+		err     error
+	}
+	swept struct {
+		repaired int
+		next     string
+		err      error
+	}
+)
 
 // recoverer takes back holds that ran out. As watchdog it looks for those, and for due
 // tasks, that nothing in memory knows, and has the store repair what fell out of its indexes.

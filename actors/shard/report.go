@@ -113,17 +113,11 @@ func (r *topicReport) endAdmission(a *dispatch.Admission) {
 	}
 }
 
-// HoldOutcome comes from a shard: what became of tasks that were assigned.
-type HoldOutcome struct {
-	Shard int
-	dispatch.Outcome
-}
-
-func (m *HoldOutcome) count(r *holdRequest, status store.Status, took time.Duration) {
+func (m *HoldOutcome) count(a *dispatch.Admission, status store.Status, took time.Duration) {
 	switch {
 	case status == store.Late:
 		m.Late++
-	case status != store.OK, r.admission != nil && r.admission.Doomed: // a refund tells
+	case status != store.OK, a != nil && a.Doomed: // a refund tells
 	default:
 		m.Held++
 	}

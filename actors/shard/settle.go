@@ -16,29 +16,6 @@ import (
 // ackPatience is how many acks of a shard wait at most for ready tasks to be held.
 const ackPatience = 8 * store.BatchItems
 
-// SettleCall is a set of settlements that are answered together.
-type SettleCall struct {
-	Asked   []subscription.Settlement
-	Tokens  []store.Token
-	Results []subscription.Settled
-	*Countdown
-}
-
-// NewSettleCall returns a call of which nothing is settled; done is told the outcomes, by
-// whoever finishes the last.
-func NewSettleCall(asked []subscription.Settlement, done func([]subscription.Settled)) *SettleCall {
-	c := &SettleCall{
-		Asked:   asked,
-		Tokens:  make([]store.Token, len(asked)),
-		Results: make([]subscription.Settled, len(asked)),
-	}
-	c.Countdown = NewCountdown(len(asked), func() { done(c.Results) })
-	for i, a := range asked {
-		c.Results[i] = subscription.Settled{ID: a.ID, Token: a.Token, Kind: a.Kind}
-	}
-	return c
-}
-
 // settleItem is one settlement of a call.
 type settleItem struct {
 	call *SettleCall
@@ -68,19 +45,38 @@ func (it *settleItem) refuse(err *problem.Error) {
 	it.finish(func(r *subscription.Settled) { r.Err = err })
 }
 
-// Fail answers the settlements with err.
-func (m *SettleHolds) Fail(err *problem.Error) {
-	for _, i := range m.Items {
-		m.Call.Results[i].Err = err
-		m.Call.Finish(1)
-	}
-}
-
 func refuseAll(items []settleItem, err *problem.Error) {
 	for i := range items {
 		items[i].refuse(err)
 	}
 }
+
+// What the settler's store calls came to, each in a CallDone.
+type (
+	acksDone struct {
+		batch    []settleItem
+		statuses []store.Status
+		repeated bool         // an answer was lost on the way
+		latest   store.Millis // the store's clock had not passed it
+		answered int          // of statuses, by the actor; the others it has not seen
+		err      error
+	}
+	nacksDone struct {
+		seq     int64
+		batch   []settleItem
+		results []store.NackResult
+		now     store.Millis
+		latest  store.Millis
+		unseen
+		err error
+	}
+	extendsDone struct {
+		batch   []settleItem
+		results []store.ExtendResult
+		latest  store.Millis // the store's clock had not passed it
+		err     error
+	}
+)
 
 // settler ends holds, and extends them: at any node, under their token.
 type settler struct {

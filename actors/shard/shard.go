@@ -7,20 +7,11 @@ import (
 
 	"github.com/ddq-io/ddq/actors/agenda"
 	"github.com/ddq-io/ddq/actors/fleet"
-	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/actors/runtime"
 	"github.com/ddq-io/ddq/store"
 )
 
-// MaxHorizon is the greatest horizon of any node. Nodes tell each other of tasks
-// that are due within it, whatever their own is.
-const MaxHorizon = time.Minute
-
-const (
-	StoreRetry = time.Second     // pause before asking a failing store again
-	watchSlack = time.Second     // how late a timer may be before the watchdog counts it
-	spareTime  = 2 * time.Second // see agenda.Config
-)
+const spareTime = 2 * time.Second // see agenda.Config
 
 // Actor is the actor of one shard: what is due soon, what is ready, what is held, and the
 // store calls about it. It is a front door: Receive hands each message to the part whose it
@@ -193,15 +184,3 @@ func (s *Actor) describe() fleet.OwnedShard {
 	}
 	return d
 }
-
-// Fail answers that nothing is known of the shard.
-func (m *DescribeShard) Fail(*problem.Error) {
-	select {
-	case m.Reply <- fleet.OwnedShard{}:
-	default: // it was answered before the panic
-	}
-}
-
-// PermitSlack is how much longer than a hold its permit lasts at first: time for the hold
-// to be taken.
-const PermitSlack = 2 * time.Second

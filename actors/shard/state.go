@@ -13,6 +13,12 @@ import (
 	"github.com/ddq-io/ddq/store"
 )
 
+const (
+	StoreRetry = time.Second // pause before asking a failing store again
+	watchSlack = time.Second // how late a timer may be before the watchdog counts it
+	loadPage   = 5000        // entries that the store is asked for at a time
+)
+
 // shardState is what the parts of a shard share.
 type shardState struct {
 	*runtime.Runtime
@@ -54,6 +60,9 @@ func (b *shardState) post(m any) { b.Send(b.self, m) }
 
 func (b *shardState) tellTopic(m any) { b.Send(b.parent, m) }
 
+// flushBatches comes from the shard: start store calls with what has come together.
+type flushBatches struct{}
+
 // scheduleFlush has the batches flushed once what is in the mailbox has joined them.
 func (b *shardState) scheduleFlush() {
 	if !b.flushScheduled {
@@ -68,6 +77,13 @@ func (b *shardState) done(result any) { b.post(&runtime.CallDone{By: b.actor, Re
 // reply is what a store call came to. Its callers are answered after the actor
 // was told: whatever they do next reaches the actor later.
 type reply interface{ answer() }
+
+// unseen is set when an answer was lost on the way: tasks may have become
+// pending since then that no result names.
+type unseen struct {
+	repeated bool
+	began    store.Millis
+}
 
 // call runs a store call, tells the actor, and answers the callers.
 func (b *shardState) call(do func(ctx context.Context) reply) {

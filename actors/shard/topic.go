@@ -9,6 +9,14 @@ import (
 	"github.com/ddq-io/ddq/store"
 )
 
+// MaxHorizon is the greatest horizon of any node. Nodes tell each other of tasks
+// that are due within it, whatever their own is.
+const MaxHorizon = time.Minute
+
+// PermitSlack is how much longer than a hold its permit lasts at first: time for the hold
+// to be taken.
+const PermitSlack = 2 * time.Second
+
 // Config is what of a node's configuration concerns its shards.
 type Config struct {
 	Horizon          time.Duration

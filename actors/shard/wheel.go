@@ -5,6 +5,18 @@ import (
 	"github.com/ddq-io/ddq/timer"
 )
 
+// What the wheel tells the shard.
+type (
+	// slotDue: tasks of this millisecond are due, or will be shortly.
+	slotDue struct{ ms int64 }
+	// exactDue: tasks of this millisecond are due that are not held ahead.
+	exactDue struct{ ms int64 }
+	// crowdsDue: it is time to hold what is due in certain milliseconds.
+	crowdsDue struct{ ms int64 }
+	// orderLook: it is time to look at ordering keys.
+	orderLook struct{ ms int64 }
+)
+
 // taskWheel is the timer queues of a shard's pending tasks and ordering keys, as its
 // agenda uses them.
 type taskWheel struct {
