@@ -118,3 +118,6 @@ func (c *clock) within(ms, from, to int64) bool {
 func (c *clock) bounds(ms int64) (from, to int64) {
 	return c.reached(ms), (ms+1)*millisecond - c.least
 }
+
+// never is later than everything.
+const never = math.MaxInt64

@@ -207,3 +207,39 @@ type Attempt struct {
 	Ended   int64  `json:"ended_ms,omitempty"`
 	Outcome string `json:"outcome"`
 }
+
+// What an enqueue with an idempotency key does when it is taken.
+const (
+	Return  = "return"  // with a window, within a ledger
+	Reject  = "reject"  // so, too
+	Replace = "replace" // while its task is live
+)
+
+// KeyTaken is the reason of a refusal.
+const KeyTaken = "KEY_TAKEN"
+
+// Reasons of refusals that the rules know, in Event.Reason.
+const (
+	HoldLost = "HOLD_LOST"
+	NoTask   = "NO_TASK"
+	Running  = "TASK_RUNNING"
+	Finished = "TASK_FINISHED"
+	Mismatch = "VERSION_MISMATCH"
+)
+
+// The outcomes of cancels.
+const (
+	requested = "requested"
+	tooLate   = "too_late"
+	confirmed = "confirmed"
+	dropped   = "deleted" // nobody held it
+)
+
+// The reason of a cancel that was refused.
+const notRunning = "TASK_NOT_RUNNING"
+
+// limited reports whether a topic has limits.
+func (e *Event) limited() bool { return e.Cap > 0 || e.KeyCap > 0 || e.Rate != nil || e.KeyRate != nil }
+
+// special reports whether a topic is one that makes its tasks wait.
+func (e *Event) special() bool { return e.limited() || e.KeepMS != 0 }

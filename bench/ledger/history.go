@@ -1,16 +1,10 @@
 package ledger
 
 import (
-	"bufio"
 	"cmp"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 )
 
 // History is everything that the clients of a run wrote down.
@@ -37,13 +31,6 @@ type History struct {
 	wall     int64 // the time of day at from
 }
 
-// span is a part of a run, on the monotonic clock.
-type span struct {
-	name     string
-	from, to int64
-	fault    bool
-}
-
 // Read reads every ledger in dir.
 func Read(dir string) (*History, error) {
 	paths, err := filepath.Glob(filepath.Join(dir, "*"+Extension))
@@ -62,34 +49,6 @@ func Read(dir string) (*History, error) {
 		files = append(files, events)
 	}
 	return New(files), nil
-}
-
-// readFile reads the events of one client. A client that was killed, or a machine
-// that stopped, may have left half a line at the end, which did not happen.
-func readFile(path string) ([]Event, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	client := strings.TrimSuffix(filepath.Base(path), Extension)
-	var events []Event
-	lines := bufio.NewReaderSize(f, 1<<16)
-	for {
-		line, err := lines.ReadBytes('\n')
-		if errors.Is(err, io.EOF) {
-			return events, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		var e Event
-		if err := json.Unmarshal(line, &e); err != nil {
-			return nil, fmt.Errorf("line %d: %w", len(events)+1, err)
-		}
-		e.Client = client
-		events = append(events, e)
-	}
 }
 
 // New makes a history of the events of each client, in the order in which it wrote
@@ -137,11 +96,11 @@ func (h *History) add(events []Event) {
 			h.Audited = true
 		case Call, Answer, Delivered, Found:
 			if e.Op == Acquire {
-				h.acquire(e, calls)
+				record(&h.grants, e, calls)
 				continue
 			}
 			if e.Op == Drop {
-				h.drop(e, calls)
+				record(&h.drops, e, calls)
 				continue
 			}
 			if e.Task == "" {
@@ -161,16 +120,6 @@ func (h *History) add(events []Event) {
 	}
 }
 
-// heal ends the last fault of a name.
-func (h *History) heal(e *Event) {
-	for i := len(h.faults) - 1; i >= 0; i-- {
-		if f := &h.faults[i]; f.name == e.Fault && f.to == never {
-			f.to = e.Mono
-			return
-		}
-	}
-}
-
 func (h *History) story(e *Event) *story {
 	key := e.Topic + "/" + e.Task
 	s := h.stories[key]
@@ -179,4 +128,61 @@ func (h *History) story(e *Event) *story {
 		h.stories[key] = s
 	}
 	return s
+}
+
+// change records an event about a topic.
+func (h *History) change(e *Event, calls map[uint64]*op) {
+	s := h.changes[e.Topic]
+	if s == nil {
+		s = &story{topic: e.Topic}
+		h.changes[e.Topic] = s
+	}
+	s.events = append(s.events, e)
+	switch e.Kind {
+	case Call:
+		o := &op{Event: e, result: Unknown, to: never}
+		calls[e.Call] = o
+		s.edits = append(s.edits, o)
+	case Answer:
+		if o := calls[e.Call]; o != nil {
+			o.answer, o.result, o.to = e, e.Result, e.Mono
+		}
+	case Found:
+		s.found = e
+	case Opened, Topic, Delivered, Fault, Healed, Clock, Audited, Watching, Told, Expired, Failed, Logged, Ordered:
+	}
+}
+
+// record adds a call that is not about one task to those of its kind, or its answer.
+func record(kind *[]*op, e *Event, calls map[uint64]*op) {
+	if e.Kind == Call {
+		o := &op{Event: e, result: Unknown, to: never}
+		calls[e.Call], *kind = o, append(*kind, o)
+		return
+	}
+	if o := calls[e.Call]; o != nil {
+		o.answer, o.result, o.to = e, e.Result, e.Mono
+		delete(calls, e.Call)
+	}
+}
+
+// group is a call about many tasks, as each of them has it.
+type group struct {
+	stories []*story
+	ops     []*op
+}
+
+// gather adds what a story has of calls about many tasks.
+func (h *History) gather(s *story) {
+	for _, o := range slices.Concat(s.removals, s.edits) {
+		if o.Group == "" {
+			continue
+		}
+		g := h.groups[o.Group]
+		if g == nil {
+			g = &group{}
+			h.groups[o.Group] = g
+		}
+		g.stories, g.ops = append(g.stories, s), append(g.ops, o)
+	}
 }

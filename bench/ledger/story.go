@@ -2,12 +2,8 @@ package ledger
 
 import (
 	"cmp"
-	"math"
 	"slices"
 )
-
-// never is later than everything.
-const never = math.MaxInt64
 
 // story is all that is known about one task.
 type story struct {
@@ -113,178 +109,93 @@ func (s *story) sort() {
 // begin is the monotonic time of the first thing that is known.
 func (s *story) begin() int64 { return s.events[0].Mono }
 
-// began is the earliest that the store says an attempt began, ms; 0 when it does not
-// say. One that was released comes again under its number.
-func (s *story) began(attempt int) int64 {
-	if s.found == nil || s.creations() > 1 {
-		return 0
-	}
-	first := int64(0)
-	for _, a := range s.found.History {
-		if a.Number == attempt && (first == 0 || a.Started < first) {
-			first = a.Started
-		}
-	}
-	return first
+// mayBeRepeated reports whether the store may have made an edit more than once, each time
+// with another version. One that asks for a version it makes once.
+func (o *op) mayBeRepeated() bool {
+	return o.may() && o.IfVersion == 0 && o.to-o.Mono >= ordinary
 }
 
-// repeatPause is the least time after which a server repeats a call to its store whose
-// answer was lost.
-const repeatPause = 10 * millisecond
+// ordinary is how long, in ns, an edit takes at least that a node made again because the
+// store's answer was lost.
+const ordinary = 10 * millisecond
 
-// claimEnqueue takes the first enqueue that was answered "already" for the one that
-// stored the task, when there is no other that can have: the server repeated the call
-// itself, after the store's answer was lost. Of those with an idempotency key it may be any.
-func (s *story) claimEnqueue() {
-	if slices.ContainsFunc(s.enqueues, func(o *op) bool { return o.result == OK || o.result == Unknown }) {
-		return
+// numbered are the accepted edits whose version is known, in its order.
+func (s *story) numbered() []*op {
+	var known []*op
+	for _, o := range s.edits {
+		if o.did() && o.answer.Version != 0 {
+			known = append(known, o)
+		}
 	}
+	slices.SortStableFunc(known, func(a, b *op) int { return cmp.Compare(a.answer.Version, b.answer.Version) })
+	return known
+}
+
+// said is what the first of the task's enqueues says that says anything of it.
+func (s *story) said(what func(*op) string) string {
 	for _, o := range s.enqueues {
-		if o.result != Already {
-			continue
+		if it := what(o); it != "" {
+			return it
 		}
-		if o.result = OK; s.conflict() != "" {
-			o.result = Unknown
-		}
-		return
 	}
+	return ""
 }
 
-// creations is how many lives the task may have had: enqueues that stored it, or may have. A
-// server may have repeated one of them itself after the task had come to its end: nothing is
-// kept of an acked task that would tell the repeat, and a dead one gives way to it. One that
-// nobody heard the end of it may be repeating still.
-func (s *story) creations() (n int) {
-	switch conflict := s.conflict(); {
-	case conflict == Replace:
-		return s.keyLives()
-	case conflict != "" && !slices.ContainsFunc(s.enqueues, func(o *op) bool { return o.excused }):
-		return min(1, s.keyLives())
-	}
-	repeated := 0
+// key is what the task counts for under the limits of its topic.
+func (s *story) key() string { return s.said(func(o *op) string { return o.Key }) }
+
+func (s *story) orderingKey() string { return s.said(func(o *op) string { return o.Order }) }
+
+// tag is the attribute of a task.
+func (s *story) tag() string {
 	for _, o := range s.enqueues {
-		until := o.to
-		switch o.result {
-		case OK:
-			n++
-		case Unknown:
-			n++
-			until = never
-		case Refused:
-			continue
-		}
-		if until-o.Mono >= repeatPause && (s.endedBefore(until) || s.diedBefore(o, until)) {
-			repeated = 1
+		if o.Tag != "" {
+			return o.Tag
 		}
 	}
-	return n + repeated
+	return ""
 }
 
-// endedBefore reports whether the task was acked or deleted before a moment, or may
-// have been.
-func (s *story) endedBefore(moment int64) bool {
-	for _, o := range s.removals {
-		if o.may() && o.Mono < moment {
-			return true
-		}
-	}
+// accepted is the first settlement of a kind that was accepted.
+func (s *story) accepted(kind Op) *op {
 	for _, o := range s.settles {
-		if o.Op == Ack && o.may() && o.Mono < moment {
+		if o.Op == kind && o.did() && o.settled != nil && !o.settled.loose {
+			return o
+		}
+	}
+	return nil
+}
+
+// settledBefore reports whether a hold was given up before a moment, or may have been.
+func (d *delivery) settledBefore(moment int64) bool {
+	for _, o := range d.settles {
+		if o.Op != Extend && o.may() && o.Mono < moment {
 			return true
 		}
 	}
 	return false
 }
 
-// diedBefore reports whether the task of an enqueue had come to the dead letters before a moment,
-// or may have: the answer says that it took the place of one; or none came, and a worker gave
-// the task up or had its last attempt.
-func (s *story) diedBefore(o *op, moment int64) bool {
-	if o.result != Unknown {
-		return o.answer.Replaced == "dead"
-	}
-	for _, n := range s.settles {
-		if n.Op == Nack && n.Final && n.may() && n.Mono < moment {
-			return true
+// firstDelivery is the first attempt as a worker received it, nil when nobody did.
+func (s *story) firstDelivery() *delivery {
+	for _, d := range s.deliveries {
+		if d.Attempt == 1 && !d.loose {
+			return d
 		}
 	}
-	return slices.ContainsFunc(s.deliveries, func(d *delivery) bool {
-		return o.Attempts > 0 && d.Attempt >= o.Attempts && d.Mono < moment
-	})
+	return nil
 }
 
-// stored is the first enqueue that was answered OK, nil when none was.
-func (s *story) stored() *op {
-	var first *op
-	for _, o := range s.enqueues {
-		if o.did() && (first == nil || o.to < first.to) {
-			first = o
-		}
+// endedBy reports whether an attempt ended as a settlement of a kind ends it. One that
+// was to be cancelled is so, unless it succeeded.
+func (a *Attempt) endedBy(kind Op) bool {
+	switch kind {
+	case Ack:
+		return a.Outcome == "acked"
+	case Nack:
+		return a.Outcome == "failed" || a.Outcome == "cancelled"
+	case Release:
+		return a.Outcome == "released" || a.Outcome == "cancelled"
 	}
-	return first
-}
-
-// finisher is the first call that ended the task, or may have, nil when there is
-// none.
-func (s *story) finisher() (first *op) {
-	for _, o := range slices.Concat(s.removals, s.settles) {
-		ends := o.Op == Ack || slices.Contains(s.removals, o)
-		if ends && o.may() && (first == nil || o.Mono < first.Mono) {
-			first = o
-		}
-	}
-	return first
-}
-
-// earliestDue is the earliest time, in store milliseconds, at which the task may
-// ever have been due for its first attempt; 0 when it was to be delivered at once.
-func (s *story) earliestDue(c *clock) int64 {
-	due := int64(never)
-	for _, o := range s.enqueues {
-		if o.result == Refused {
-			continue
-		}
-		d := o.Due
-		if o.answer != nil && o.did() && o.answer.Due != 0 {
-			d = o.answer.Due
-			if o.answer.Result == Already { // the task may have been tried since it was stored
-				d = min(d, o.Due)
-			}
-		}
-		due = min(due, d)
-	}
-	if due == never {
-		return 0
-	}
-	for i, o := range s.moves {
-		switch alone := !slices.ContainsFunc(s.moves[:i], func(before *op) bool { return before.to >= o.Mono }); {
-		case o.result == Refused:
-		case o.did() && alone && c.upper(s.begin(), o.answer) < due:
-			due = o.answer.Due // nobody could hold it before
-		case o.answer != nil && o.did():
-			due = min(due, o.answer.Due)
-		default:
-			due = min(due, o.Due)
-		}
-	}
-	return due
-}
-
-// latestDue is the due time that lateness is measured from: the last that was agreed
-// on. False means that nobody knows it.
-func (s *story) latestDue() (int64, bool) {
-	o := s.stored()
-	if o == nil || o.answer.Due == 0 || s.creations() > 1 {
-		return 0, false
-	}
-	due := o.answer.Due
-	for _, m := range s.moves {
-		switch {
-		case m.result == Unknown:
-			return 0, false
-		case m.did():
-			due = m.answer.Due
-		}
-	}
-	return due, true
+	return false
 }

@@ -11,9 +11,6 @@ import (
 	"time"
 )
 
-// Extension is how the files of a ledger end.
-const Extension = ".ledger"
-
 // Writer appends the events of one client to a file of its own. Every Append is one
 // write to the file, so that a client that is killed has lost nothing that it had
 // written down. It is safe for concurrent use.

@@ -12,21 +12,21 @@ import (
 
 // turn is the first attempt of a task of a backlog.
 type turn struct {
-	s       *story
+	*task
 	started int64
-	*Event  // the enqueue
+	enqueue *Event
 }
 
 // lanes checks every backlog.
-func (c *checker) lanes() {
-	for _, e := range c.h.backlogs {
-		t := c.h.topics[e.Topic]
+func lanes(ev *evidence) {
+	for _, e := range ev.backlogs {
+		t := ev.topics[e.Topic]
 		if t == nil || t.Ageing < 1 {
 			continue
 		}
-		turns := c.turnsOf(e)
+		turns := turnsOf(ev, e)
 		for i := range turns {
-			if !c.inTurn(turns, i, t.Ageing, e.Cap) {
+			if !inTurn(turns, i, t.Ageing, e.Cap) {
 				break
 			}
 		}
@@ -34,8 +34,8 @@ func (c *checker) lanes() {
 }
 
 // turnsOf are the tasks of a backlog in the order in which they were held.
-func (c *checker) turnsOf(e *Event) (turns []turn) {
-	for _, s := range c.h.stories {
+func turnsOf(ev *evidence, e *Event) (turns []turn) {
+	for _, s := range ev.stories {
 		if s.topic != e.Topic || s.found == nil || len(s.found.History) == 0 || s.creations() != 1 {
 			continue
 		}
@@ -45,9 +45,9 @@ func (c *checker) turnsOf(e *Event) (turns []turn) {
 				first = a
 			}
 		}
-		turns = append(turns, turn{s, first.Started, s.enqueues[0].Event})
+		turns = append(turns, turn{ev.task(s), first.Started, s.enqueues[0].Event})
 	}
-	slices.SortFunc(turns, func(a, b turn) int { return cmp.Or(cmp.Compare(a.started, b.started), cmp.Compare(a.s.id, b.s.id)) })
+	slices.SortFunc(turns, func(a, b turn) int { return cmp.Or(cmp.Compare(a.started, b.started), cmp.Compare(a.id, b.id)) })
 	return turns
 }
 
@@ -55,7 +55,7 @@ func (c *checker) turnsOf(e *Event) (turns []turn) {
 // one of so many deliveries, which go to the task that waits for longest, and of other
 // keys of its own those of the turns until its own. So many as are handed out at a time
 // may pass each other besides.
-func (c *checker) inTurn(turns []turn, i, ageing, apart int) bool {
+func inTurn(turns []turn, i, ageing, apart int) bool {
 	x := turns[i]
 	before, lower, own, others := 0, 0, 1, map[string]int{}
 	weights := map[string]int{}
@@ -65,28 +65,27 @@ func (c *checker) inTurn(turns []turn, i, ageing, apart int) bool {
 		}
 		before++
 		switch {
-		case y.Priority < x.Priority:
+		case y.enqueue.Priority < x.enqueue.Priority:
 			lower++
-		case y.Priority > x.Priority:
-		case y.Lane == x.Lane:
+		case y.enqueue.Priority > x.enqueue.Priority:
+		case y.enqueue.Lane == x.enqueue.Lane:
 			own++
 		default:
-			others[y.Lane]++
-			weights[y.Lane] = max(1, y.Weight)
+			others[y.enqueue.Lane]++
+			weights[y.enqueue.Lane] = max(1, y.enqueue.Weight)
 		}
 	}
-	c.s = x.s
 	aged := before/ageing + 1 + apart
 	if lower > aged {
-		c.offend(Overtaken, "of priority %d, and %d tasks of lower ones went before it, of %d; it may be %d", x.Priority, lower, before, aged)
+		x.offend(Overtaken, "of priority %d, and %d tasks of lower ones went before it, of %d; it may be %d", x.enqueue.Priority, lower, before, aged)
 		return false
 	}
 	own += apart // those that went at the same time may have been before it
-	weight := max(1, x.Weight)
+	weight := max(1, x.enqueue.Weight)
 	for lane, n := range others {
 		most := ((own+weight-1)/weight+1)*weights[lane] + aged
 		if n > most {
-			c.offend(Overtaken, "of fairness key %q, and %d tasks of %q went before it; it may be %d", x.Lane, n, lane, most)
+			x.offend(Overtaken, "of fairness key %q, and %d tasks of %q went before it; it may be %d", x.enqueue.Lane, n, lane, most)
 			return false
 		}
 	}

@@ -14,74 +14,61 @@ import (
 type taking struct {
 	n        int
 	from, to int64
-	s        *story
-}
-
-// acquire records a call for tokens, or its answer.
-func (h *History) acquire(e *Event, calls map[uint64]*op) {
-	if e.Kind == Call {
-		o := &op{Event: e, result: Unknown, to: never}
-		calls[e.Call], h.grants = o, append(h.grants, o)
-		return
-	}
-	if o := calls[e.Call]; o != nil {
-		o.answer, o.result, o.to = e, e.Result, e.Mono
-		delete(calls, e.Call)
-	}
+	*task    // that took it, or the call that did
 }
 
 // tokens checks every rate that clients took tokens of.
-func (c *checker) tokens() {
+func tokens(ev *evidence) {
 	type rateOf struct{ topic, key string }
 	granted := map[rateOf][]taking{}
-	for _, o := range c.h.grants {
+	for _, o := range ev.grants {
 		if !o.did() {
 			continue
 		}
 		wait := o.answer.DelayMS * millisecond
 		s := &story{topic: o.Topic, id: cmp.Or(o.Key, "tokens"), events: []*Event{o.Event, o.answer}}
 		of := rateOf{o.Topic, o.Key}
-		granted[of] = append(granted[of], taking{o.Tokens, o.Mono + wait - millisecond, o.to + wait + millisecond, s})
+		granted[of] = append(granted[of], taking{o.Tokens, o.Mono + wait - millisecond, o.to + wait + millisecond, ev.task(s)})
 	}
 	for of, all := range granted {
-		t := c.h.topics[of.topic]
+		t := ev.topics[of.topic]
 		if t == nil {
 			continue
 		}
-		for _, s := range c.h.stories {
+		for _, s := range ev.stories {
 			if s.topic == of.topic && (of.key == "" || s.key() == of.key) {
-				all = append(all, c.taken(s)...)
+				all = append(all, taken(ev.task(s))...)
 			}
 		}
 		if of.key == "" {
-			c.withTokens(all, t.Rate, "its topic's rate")
+			withTokens(ev, all, t.Rate, "its topic's rate")
 		} else {
-			c.withTokens(all, t.KeyRate, "its key's rate")
+			withTokens(ev, all, t.KeyRate, "its key's rate")
 		}
 	}
 }
 
 // taken is what the attempts of a task took.
-func (c *checker) taken(s *story) (all []taking) {
-	if s.found == nil {
+func taken(t *task) (all []taking) {
+	if t.found == nil {
 		return nil
 	}
-	for _, a := range s.found.History {
+	for _, a := range t.found.History {
 		if a.Started != 0 {
-			from, to := c.h.clock.bounds(a.Started)
-			all = append(all, taking{1, from, to, s})
+			from, to := t.clock.bounds(a.Started)
+			all = append(all, taking{1, from, to, t})
 		}
 	}
 	return all
 }
 
 // withTokens complains when more was taken within some time than a rate lets through.
-func (c *checker) withTokens(all []taking, r *Rate, what string) {
+func withTokens(ev *evidence, all []taking, r *Rate, what string) {
 	if r == nil {
 		return
 	}
 	slices.SortFunc(all, func(a, b taking) int { return cmp.Compare(a.to, b.to) })
-	for _, run := range c.runs(all) {
+	for _, run := range runs(ev, all) {
 		for _, first := range run {
 			n := 0
 			for _, x := range run {
@@ -90,8 +77,7 @@ func (c *checker) withTokens(all []taking, r *Rate, what string) {
 				}
 				n += x.n
 				if took := (x.to - first.from) / millisecond; r.exceeded(n, took) {
-					c.s = x.s
-					c.offend(Rushed, "tokens and attempts are %d within %d ms, which is above %s", n, took, what)
+					x.offend(Rushed, "tokens and attempts are %d within %d ms, which is above %s", n, took, what)
 					return
 				}
 			}
@@ -100,10 +86,10 @@ func (c *checker) withTokens(all []taking, r *Rate, what string) {
 }
 
 // runs cuts takings where a fault may have lost tokens.
-func (c *checker) runs(all []taking) (runs [][]taking) {
+func runs(ev *evidence, all []taking) (runs [][]taking) {
 	var run []taking
 	for _, x := range all {
-		if len(run) > 0 && slices.ContainsFunc(c.excused, func(f excuse) bool { return run[len(run)-1].from <= f.to && x.to >= f.from }) {
+		if len(run) > 0 && slices.ContainsFunc(ev.excused, func(f excuse) bool { return run[len(run)-1].from <= f.to && x.to >= f.from }) {
 			runs, run = append(runs, run), nil
 		}
 		run = append(run, x)

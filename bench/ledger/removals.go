@@ -1,21 +1,10 @@
 package ledger
 
+import "slices"
+
 // A topic may be deleted with all its tasks, and made again by the next enqueue. For each of
 // its tasks that is a removal: of those that were stored before for certain, of those whose
 // enqueue was under way perhaps, of later ones not.
-
-// drop records the deletion of a topic.
-func (h *History) drop(e *Event, calls map[uint64]*op) {
-	if e.Kind == Call {
-		o := &op{Event: e, result: Unknown, to: never}
-		calls[e.Call], h.drops = o, append(h.drops, o)
-		return
-	}
-	if o := calls[e.Call]; o != nil {
-		o.answer, o.result, o.to = e, e.Result, e.Mono
-		delete(calls, e.Call)
-	}
-}
 
 // dropped adds the deletions of its topic to what removed the task, or may have.
 func (s *story) dropped(drops []*op) {
@@ -51,4 +40,19 @@ func (s *story) storedBefore(moment int64) bool {
 		}
 	}
 	return true
+}
+
+// cancelled are the cancels that deleted the task, or may have.
+func (s *story) cancelled() (removals []*op) {
+	for _, o := range s.cancels {
+		if o.Final && (o.result == Unknown || o.did() && o.answer.Outcome == dropped) {
+			removals = append(removals, o)
+		}
+	}
+	return removals
+}
+
+// deletes are the removals that are neither cancels nor those of a whole topic.
+func (s *story) deletes() []*op {
+	return slices.DeleteFunc(slices.Clone(s.removals), func(o *op) bool { return o.Op == Cancel || o.Op == Drop })
 }

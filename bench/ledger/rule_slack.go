@@ -1,0 +1,22 @@
+package ledger
+
+// chosen: a due time that the server may choose is within the bounds, and stays as it
+// was answered first.
+func chosen(t *task) {
+	first := int64(0)
+	for _, o := range t.enqueues {
+		if o.Latest == 0 || !o.did() {
+			continue
+		}
+		due := o.answer.Due
+		if due < o.Due || due > o.Latest {
+			t.offend(Wrong, "due %d ms after the earliest time, of %d", due-o.Due, o.Latest-o.Due)
+			return
+		}
+		if first != 0 && due != first && len(t.moves) == 0 {
+			t.offend(Wrong, "the enqueue was answered with two due times")
+			return
+		}
+		first = due
+	}
+}
