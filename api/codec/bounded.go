@@ -5,9 +5,7 @@ import (
 
 	"google.golang.org/grpc/encoding"
 	"google.golang.org/grpc/mem"
-	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
 // MaxItems is how many items of repeated fields a message may have that a server
@@ -21,9 +19,12 @@ var ErrTooManyItems = errors.New("codec: more than 65536 items of repeated field
 // Bounded is Proto for whoever receives from strangers. An empty item takes two bytes
 // of a message and a few hundred of memory, so a message of 4 MiB would take 1 GiB.
 // Items are counted before anything is allocated for them.
-var Bounded encoding.CodecV2 = boundedCodec{Proto}
+var Bounded encoding.CodecV2 = boundedCodec{vtCodec{new(bufferPool)}, new(shapes)}
 
-type boundedCodec struct{ encoding.CodecV2 }
+type boundedCodec struct {
+	vtCodec
+	shapes *shapes
+}
 
 // itemBytes is the least that an item takes: its tag and its length.
 const itemBytes = 2
@@ -47,46 +48,17 @@ func (c boundedCodec) Unmarshal(data mem.BufferSlice, v any) error {
 func (c boundedCodec) unmarshal(data mem.BufferSlice, v any) error {
 	m, known := v.(proto.Message)
 	if !known || data.Len() <= itemBytes*MaxItems {
-		return c.CodecV2.Unmarshal(data, v) // there cannot be too many
+		return c.vtCodec.Unmarshal(data, v) // there cannot be too many
 	}
-	buf := data.MaterializeToBuffer(mem.DefaultBufferPool())
+	s := c.shapes.of(m.ProtoReflect().Descriptor())
+	if s == nil {
+		return c.vtCodec.Unmarshal(data, v)
+	}
+	buf := data.MaterializeToBuffer(c.pool)
 	defer buf.Free()
 	left := MaxItems
-	if countItems(buf.ReadOnlyData(), m.ProtoReflect().Descriptor(), &left); left < 0 {
+	if s.count(buf.ReadOnlyData(), &left); left < 0 {
 		return ErrTooManyItems
 	}
-	return c.CodecV2.Unmarshal(mem.BufferSlice{buf}, v)
-}
-
-// countItems takes the items of an encoded message off left, until that is below 0. It
-// stops at what is malformed, which is for the unmarshaler to refuse.
-func countItems(b []byte, d protoreflect.MessageDescriptor, left *int) {
-	fields := d.Fields()
-	for len(b) > 0 && *left >= 0 {
-		number, kind, n := protowire.ConsumeTag(b)
-		if n < 0 {
-			return
-		}
-		size := protowire.ConsumeFieldValue(number, kind, b[n:])
-		if size < 0 {
-			return
-		}
-		if f := fields.ByNumber(number); f != nil && kind == protowire.BytesType {
-			countField(b[n:n+size], f, left)
-		}
-		b = b[n+size:]
-	}
-}
-
-// countField counts a length and what comes behind it, the value of a field.
-func countField(b []byte, f protoreflect.FieldDescriptor, left *int) {
-	if f.Cardinality() == protoreflect.Repeated {
-		*left--
-	}
-	if f.Message() == nil {
-		return
-	}
-	if value, n := protowire.ConsumeBytes(b); n >= 0 {
-		countItems(value, f.Message(), left)
-	}
+	return c.vtCodec.Unmarshal(mem.BufferSlice{buf}, v)
 }

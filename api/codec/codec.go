@@ -24,11 +24,7 @@ import (
 // Proto is the codec. It keeps buffers for later messages, and is safe for
 // concurrent use. Messages without generated marshalers, such as those of health
 // checks and reflection, go the standard way.
-var Proto encoding.CodecV2 = vtCodec{
-	// gRPC's own pool has no size between 32 KiB and 1 MiB, and clears the whole of
-	// what it hands out: a frame of 512 tasks needs an eighth of that.
-	pool: mem.NewTieredBufferPool(256, 4<<10, 16<<10, 32<<10, 64<<10, 128<<10, 256<<10, 512<<10, 1<<20),
-}
+var Proto encoding.CodecV2 = vtCodec{new(bufferPool)}
 
 // Name is the content subtype: that of gRPC's own protobuf codec.
 const Name = "proto"
@@ -41,7 +37,7 @@ type generated interface {
 	Reset()
 }
 
-type vtCodec struct{ pool mem.BufferPool }
+type vtCodec struct{ pool *bufferPool }
 
 func (vtCodec) Name() string { return Name }
 
