@@ -74,8 +74,8 @@ func (s *sim) lookLate() {
 		due[i] = s.overdue(sh)
 		overdue += len(due[i])
 	}
-	// Whose notice that it is over got lost has its permit until it runs out.
-	told := s.plan.loseNotice == 0 && time.Now().After(s.late.moved)
+	// While nodes do not know who owns a shard, a hold that is over may keep its permit.
+	told := time.Now().After(s.late.moved)
 	free = free && (told || s.permits() == 0)
 	for i, sh := range shards {
 		s.lookShard(sh, held[i], due[i], free, s.slack(overdue), was)

@@ -378,6 +378,9 @@ func (h *holder) takeOver(m *HeldElsewhere) {
 			continue
 		}
 		h.holds.register(&agenda.Hold{ID: d.Task.ID, Sub: m.Sub, Token: token, Deadline: t.Deadline, Lasts: d.HoldFor, Foreign: true})
+		if keys := capsOver(h.id.Topic, &h.topic.Limits, d.Task.Traits); len(keys) > 0 {
+			h.holds.permitted(d.Task.ID, permitOf(token, keys))
+		}
 		m.Sub.Budget.Landed(1)
 		h.gather(m.Sub, t)
 	}

@@ -68,14 +68,66 @@ func (c *permitCalls) capsOf(ctx context.Context, limits *store.TopicLimits, ids
 		}
 	}
 	for i := range ids {
-		if len(found) > 0 && found[i].Traits != nil && found[i].Traits.ConcurrencyKey != "" {
-			keys[i] = append(keys[i], store.LimitKey{Topic: c.id.Topic, Key: found[i].Traits.ConcurrencyKey})
+		var traits *store.Traits
+		if len(found) > 0 {
+			traits = found[i].Traits
 		}
-		if limits.Concurrency > 0 {
-			keys[i] = append(keys[i], store.LimitKey{Topic: c.id.Topic})
-		}
+		keys[i] = capsOver(c.id.Topic, limits, traits)
 	}
 	return keys, nil
+}
+
+// capsOver are the caps of a topic that a task of some traits is held under.
+func capsOver(topic string, limits *store.TopicLimits, traits *store.Traits) (keys []store.LimitKey) {
+	if limits.KeyConcurrency > 0 && traits != nil && traits.ConcurrencyKey != "" {
+		keys = append(keys, store.LimitKey{Topic: topic, Key: traits.ConcurrencyKey})
+	}
+	if limits.Concurrency > 0 {
+		keys = append(keys, store.LimitKey{Topic: topic})
+	}
+	return keys
+}
+
+// permitOf is the permit that a hold was taken under.
+func permitOf(token store.Token, keys []store.LimitKey) *dispatch.Permit {
+	return &dispatch.Permit{Holder: token, Keys: keys}
+}
+
+// unknownPermits are permits of holds that the shard does not know: another node took them,
+// and the worker settles them here. Only who took a hold hears of its end without a notice.
+type unknownPermits map[store.Token]*dispatch.Permit
+
+// end frees the permit of a hold that is over, if it is one of them.
+func (u unknownPermits) end(r *topicReport, token store.Token) {
+	if p := u[token]; p != nil {
+		r.endPermit(p)
+	}
+}
+
+// unknown returns the permits of holds that are to be settled and are not known here. It
+// comes before the settlement, after which tasks may be gone.
+func (c *permitCalls) unknown(ctx context.Context, limits *store.TopicLimits, batch []settleItem) unknownPermits {
+	var ids []string
+	var holders []store.Token
+	for i := range batch {
+		if batch[i].capped {
+			ids, holders = append(ids, batch[i].ask.ID), append(holders, batch[i].token())
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	caps, err := c.capsOf(ctx, limits, ids)
+	if err != nil {
+		return nil // the owner frees them, or they end by themselves
+	}
+	permits := make(unknownPermits)
+	for i, keys := range caps {
+		if len(keys) > 0 {
+			permits[holders[i]] = permitOf(holders[i], keys)
+		}
+	}
+	return permits
 }
 
 // move moves the permits of holds that are to be extended, and bounds the
@@ -142,7 +194,7 @@ func (c *permitCalls) inherit(ctx context.Context, limits *store.TopicLimits, ho
 	permits := make(heldPermits)
 	for i, keys := range caps {
 		if len(keys) > 0 {
-			permits[ids[i]] = &dispatch.Permit{Holder: holds[i].Token, Keys: keys}
+			permits[ids[i]] = permitOf(holds[i].Token, keys)
 		}
 	}
 	return permits, nil

@@ -22,9 +22,10 @@ type settleItem struct {
 	i    int
 	ask  *subscription.Settlement
 	agenda.Retries
-	known bool          // retries is set
-	lasts time.Duration // extends: what the hold lasted at first; 0 unknown
-	until store.Millis  // the hold's deadline, as far as is known; else 0
+	known  bool          // retries is set
+	lasts  time.Duration // extends: what the hold lasted at first; 0 unknown
+	until  store.Millis  // the hold's deadline, as far as is known; else 0
+	capped bool          // under caps, and its hold is not known here
 }
 
 // resultSize is what counts of an ack.
@@ -55,6 +56,7 @@ func refuseAll(items []settleItem, err *problem.Error) {
 type (
 	acksDone struct {
 		batch    []settleItem
+		permits  unknownPermits
 		statuses []store.Status
 		repeated bool         // an answer was lost on the way
 		latest   store.Millis // the store's clock had not passed it
@@ -64,6 +66,7 @@ type (
 	nacksDone struct {
 		seq     int64
 		batch   []settleItem
+		permits unknownPermits
 		results []store.NackResult
 		now     store.Millis
 		latest  store.Millis
@@ -114,6 +117,8 @@ func (s *settler) settle(m *SettleHolds) {
 			if h.Sub != nil {
 				it.Retries, it.known, it.lasts = h.Retries, !h.Foreign, h.Lasts
 			}
+		} else {
+			it.capped = s.topic.Limits.Capped()
 		}
 		switch it.ask.Kind {
 		case subscription.SettleAck:
@@ -146,8 +151,8 @@ func (s *settler) releaseUnseen(tasks []subscription.HeldTask) {
 
 func (s *settler) flush() {
 	if batch := s.nextAcks(); batch != nil {
-		retention := s.topic.DoneRetention
-		s.call(func(ctx context.Context) reply { return s.storeAcks(ctx, batch, retention) })
+		topic := s.topic
+		s.call(func(ctx context.Context) reply { return s.storeAcks(ctx, batch, topic) })
 	}
 	if batch := s.nacks.Next(); batch != nil {
 		topic := s.topic
@@ -202,9 +207,9 @@ func (s *settler) nextAcks() []settleItem {
 	return s.acks.Next()
 }
 
-func (s *settler) storeAcks(ctx context.Context, batch []settleItem, retention time.Duration) *acksDone {
-	m := &acksDone{batch: batch}
-	acks := make([]store.Ack, len(batch))
+func (s *settler) storeAcks(ctx context.Context, batch []settleItem, topic *store.Topic) *acksDone {
+	m := &acksDone{batch: batch, permits: s.permits.unknown(ctx, &topic.Limits, batch)}
+	acks, retention := make([]store.Ack, len(batch)), topic.DoneRetention
 	for i := range batch {
 		acks[i] = store.Ack{ID: batch[i].ask.ID, Token: batch[i].token()}
 		if retention > 0 {
@@ -255,6 +260,7 @@ func (s *settler) onAcks(m *acksDone) {
 		id, token := it.ask.ID, it.token()
 		if status == store.OK || status == store.NotFound && s.answerGone(m, it) {
 			ended = append(ended, fleet.EndedHold{ID: id, Token: token})
+			m.permits.end(s.report, token)
 			s.acked.Add(id, token)
 			s.Metrics.Acked.Inc()
 		}
@@ -286,7 +292,7 @@ func (s *settler) answerGone(m *acksDone, it *settleItem) (ended bool) {
 // which is read first where it is not known; it cannot change while the task is
 // held, and the token tells if it is not any more.
 func (s *settler) storeNacks(ctx context.Context, batch []settleItem, topic *store.Topic) *nacksDone {
-	m := &nacksDone{batch: batch, unseen: unseen{began: s.now()}}
+	m := &nacksDone{batch: batch, permits: s.permits.unknown(ctx, &topic.Limits, batch), unseen: unseen{began: s.now()}}
 	if m.err = s.readRetries(ctx, batch, topic); m.err == nil {
 		nacks := make([]store.Nack, len(batch))
 		for i := range batch {
@@ -365,6 +371,7 @@ func (s *settler) onNacks(m *nacksDone) {
 			continue
 		}
 		ended = append(ended, fleet.EndedHold{ID: it.ask.ID, Token: it.token()})
+		m.permits.end(s.report, it.token())
 		s.Metrics.CountNack(it.ask, r.Due == 0)
 		if r.Due != 0 {
 			again = append(again, store.Entry{ID: it.ask.ID, Due: r.Due, Traits: r.Traits})

@@ -1,0 +1,62 @@
+package actors_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/ddq-io/ddq/actors/subscription"
+	"github.com/ddq-io/ddq/api/service"
+	"github.com/ddq-io/ddq/api/service/servicetest"
+	"github.com/ddq-io/ddq/store"
+)
+
+// The worker is at one node, and the tasks are in shards of three, none of which hears that a
+// hold is over. Each task is held for an hour, under a permit that lasts as long.
+func TestWhoSettlesAHoldFreesItsPermit(t *testing.T) {
+	caps := map[string]service.TopicChange{
+		"the topic's cap": {Concurrency: new(1)},
+		"a key's cap":     {KeyConcurrency: new(1)},
+		"both":            {Concurrency: new(1), KeyConcurrency: new(1)},
+	}
+	for name, limits := range caps {
+		for does, kind := range map[string]subscription.SettleKind{"acks": subscription.SettleAck, "nacks": subscription.SettleNack} {
+			for _, at := range []string{"b", "c"} {
+				t.Run(fmt.Sprintf("%s, %s at %s", name, does, at), func(t *testing.T) {
+					testPermitFreed(t, limits, kind, at)
+				})
+			}
+		}
+	}
+}
+
+// testPermitFreed settles tasks that a worker of node b has, at a node.
+func testPermitFreed(t *testing.T, limits service.TopicChange, kind subscription.SettleKind, at string) {
+	servicetest.FleetBubble(t, []string{"a", "b", "c"}, func(t *testing.T, f *servicetest.Fleet) {
+		f.Limited("mail", limits)
+		w := servicetest.Subscribe(t, f.Nodes["b"].Sys, "mail", 100)
+		servicetest.Idle(3 * time.Second)
+		const tasks = 16
+		f.Backlog("mail", tasks, func(_ int, n *service.NewTask) {
+			n.Task.Visibility, n.Task.MaxRetries, n.Task.Traits = time.Hour, 0, &store.Traits{ConcurrencyKey: "k"}
+		})
+		servicetest.Idle(time.Second)
+		f.Edit(func() { f.Deaf = true })
+		seen := 0
+		for range tasks {
+			for _, d := range w.Take() {
+				seen++
+				got, err := f.Nodes[at].Sys.Delivery.Settle(t.Context(), "mail", []subscription.Settlement{
+					{Kind: kind, ID: d.Task.ID, Token: d.Token, Permanent: kind == subscription.SettleNack},
+				})
+				if err != nil || got[0].Err != nil {
+					t.Fatal(err, got[0].Err)
+				}
+			}
+			servicetest.Idle(3 * time.Second)
+		}
+		if seen != tasks {
+			t.Errorf("%d of %d tasks were delivered: the permit of one before was not freed", seen, tasks)
+		}
+	})
+}
