@@ -9,21 +9,7 @@ import (
 	"github.com/ddq-io/ddq/store/record"
 )
 
-// An entry of the index is a key without a value: the name of the attribute, its value,
-// and the id as it is. A task's header says which of its attributes are indexed.
-
-func appendIndexKey(b []byte, number uint32, a store.Attribute, id string) []byte {
-	b = record.AppendIndexName(appendPrefix(b, number, tableIndex), a.Key)
-	return append(record.AppendIndexValue(b, store.NewIndexEntry(a.Value, id)), id...)
-}
-
-// attributes are those by which the task of an entry is in the index.
-func (e *entry) attributes() []store.Attribute {
-	if e.indexed == "" || e.unreadable {
-		return nil
-	}
-	return record.BodyAttributes(e.body, e.indexed)
-}
+// A task's header says which of its attributes are indexed.
 
 func (t *turn) addEntries(id string, attributes []store.Attribute) error {
 	for _, a := range unique(attributes) {

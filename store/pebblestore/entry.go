@@ -3,6 +3,7 @@ package pebblestore
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/ddq-io/ddq/store"
@@ -241,6 +242,15 @@ func (e *entry) stateAt(now store.Millis) store.State {
 	return store.PendingState(e.due, now, e.attempt)
 }
 
+// found says what lies under an id.
+type found byte
+
+const (
+	absent found = iota
+	readable
+	broken // something that is not an entry
+)
+
 // phase is the task's when nobody holds it.
 func (e *entry) phase(f found) life.Phase {
 	switch {
@@ -261,42 +271,36 @@ func (e *entry) life(f found) life.Task {
 	return life.Task{Phase: e.phase(f), Token: e.token, Due: e.due, Expires: e.expires}
 }
 
-// input reads fixed fields off the front of b. Past the end it reads zeros and says so.
-type input struct {
-	b     []byte
-	short bool
-}
-
-func (in *input) bytes(n uint64) []byte {
-	if n > uint64(len(in.b)) {
-		in.b, in.short = nil, true
+// attributes are those by which the task of an entry is in the index.
+func (e *entry) attributes() []store.Attribute {
+	if e.indexed == "" || e.unreadable {
 		return nil
 	}
-	head := in.b[:n]
-	in.b = in.b[n:]
-	return head
+	return record.BodyAttributes(e.body, e.indexed)
 }
 
-func (in *input) byte() byte {
-	if b := in.bytes(1); b != nil {
-		return b[0]
-	}
-	return 0
+// wasHeld stands in the place of the due time of a task that was held: before any other.
+const wasHeld store.Millis = math.MinInt64
+
+// place is where a task stands: in the line of a key, at a due time or wasHeld.
+type place struct {
+	key string
+	at  store.Millis
 }
 
-func (in *input) uint64() uint64 {
-	if b := in.bytes(8); b != nil {
-		return binary.BigEndian.Uint64(b)
+// place is where a pending task stands, nil when it has no ordering key.
+func (e *entry) place() *place {
+	key := record.Ordering(e.traits())
+	if key == "" {
+		return nil
 	}
-	return 0
+	return &place{key: key, at: e.standsAt()}
 }
 
-func (in *input) uvarint() uint64 {
-	v, n := binary.Uvarint(in.b)
-	if n <= 0 {
-		in.b, in.short = nil, true
-		return 0
+// standsAt is where an entry stands among the tasks of its key.
+func (e *entry) standsAt() store.Millis {
+	if e.first {
+		return wasHeld
 	}
-	in.b = in.b[n:]
-	return v
+	return e.due
 }

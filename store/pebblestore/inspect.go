@@ -2,8 +2,6 @@ package pebblestore
 
 import (
 	"context"
-	"encoding/base64"
-	"encoding/binary"
 	"fmt"
 	"math"
 
@@ -135,14 +133,6 @@ func (s *Store) advance(sh *shard, to store.Millis) error {
 	return err
 }
 
-// afterMillis is the key behind all those of a time.
-func afterMillis(number uint32, t table, at store.Millis) []byte {
-	if at == math.MaxInt64 {
-		return appendPrefix(nil, number, t+1)
-	}
-	return appendMillis(appendPrefix(nil, number, t), at+1)
-}
-
 // Running pages through holds in the order in which they began, as far as this
 // process knows it: after a restart a walk begins again.
 func (s *Store) Running(ctx context.Context, name store.Shard, cursor string, limit int) ([]store.Running, string, error) {
@@ -185,26 +175,6 @@ func (s *Store) walkHolds(ctx context.Context, name store.Shard, cursor string, 
 		return nil
 	})
 	return next, err
-}
-
-// boot tells the serials of holds of this process from those of an earlier one.
-type boot [8]byte
-
-func (b boot) position(serial uint64) []byte {
-	return binary.BigEndian.AppendUint64(b[:], serial)
-}
-
-// serial reads a position. One of an earlier process is the beginning.
-func (b boot) serial(position []byte) (uint64, error) {
-	switch {
-	case len(position) == 0:
-		return 0, nil
-	case len(position) != len(b)+8:
-		return 0, store.ErrBadCursor
-	case boot(position[:len(b)]) != b:
-		return 0, nil
-	}
-	return binary.BigEndian.Uint64(position[len(b):]), nil
 }
 
 // List pages through tasks of a kind.
@@ -268,24 +238,6 @@ func (s *Store) walkIndex(ctx context.Context, name store.Shard, kind store.Kind
 		})
 	})
 	return next, err
-}
-
-// A cursor is the kind that it belongs to and a position, as text.
-
-func formatCursor(kind store.Kind, position []byte) string {
-	return base64.RawURLEncoding.EncodeToString(append([]byte{byte(kind)}, position...))
-}
-
-// parseCursor returns the position of a cursor, nil for the empty one.
-func parseCursor(kind store.Kind, cursor string) ([]byte, error) {
-	if cursor == "" {
-		return nil, nil
-	}
-	b, err := base64.RawURLEncoding.DecodeString(cursor)
-	if err != nil || len(b) < 2 || b[0] != byte(kind) {
-		return nil, fmt.Errorf("%w: %q", store.ErrBadCursor, cursor)
-	}
-	return b[1:], nil
 }
 
 // maxReady is up to where Stats counts the ready tasks of a shard.

@@ -1,10 +1,13 @@
 package pebblestore
 
 import (
+	"bytes"
 	"encoding/binary"
-	"encoding/hex"
+	"fmt"
+	"math"
 
 	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/record"
 )
 
 // table is the part of a shard's keys that a key belongs to.
@@ -37,12 +40,6 @@ const (
 
 const prefixLen = 5 // number and table
 
-// An id is stored behind one of these.
-const (
-	idText byte = 0 // the id as it is
-	idUUID byte = 1 // 16 bytes
-)
-
 func appendPrefix(b []byte, number uint32, t table) []byte {
 	return append(binary.BigEndian.AppendUint32(b, number), byte(t))
 }
@@ -63,64 +60,6 @@ func appendMillis(b []byte, m store.Millis) []byte {
 
 func millisAt(b []byte) store.Millis {
 	return store.Millis(binary.BigEndian.Uint64(b) ^ 1<<63)
-}
-
-// appendID packs ids that are UUIDs in their usual spelling. All others, also
-// other spellings of UUIDs, stay text: every id comes back as it was.
-func appendID(b []byte, id string) []byte {
-	start := len(b)
-	b = append(b, idUUID)
-	if b, ok := appendUUID(b, id); ok {
-		return b
-	}
-	return append(append(b[:start], idText), id...)
-}
-
-func appendUUID(b []byte, id string) ([]byte, bool) {
-	if len(id) != 36 || id[8] != '-' || id[13] != '-' || id[18] != '-' || id[23] != '-' {
-		return b, false
-	}
-	for i := 0; i < len(id); i += 2 {
-		switch i {
-		case 8, 13, 18, 23:
-			i++ // over the dash
-		}
-		high, low := hexValue[id[i]], hexValue[id[i+1]]
-		if high|low > 0xf {
-			return b, false
-		}
-		b = append(b, high<<4|low)
-	}
-	return b, true
-}
-
-// hexValue maps lower case hexadecimal digits to their value, all else to 0xff.
-var hexValue = func() (values [256]byte) {
-	for i := range values {
-		values[i] = 0xff
-	}
-	for i, digit := range []byte("0123456789abcdef") {
-		values[digit] = byte(i)
-	}
-	return values
-}()
-
-// decodeID reads what appendID wrote.
-func decodeID(b []byte) (string, bool) {
-	switch {
-	case len(b) >= 1 && b[0] == idText:
-		return string(b[1:]), true
-	case len(b) == 17 && b[0] == idUUID:
-		var text [36]byte
-		hex.Encode(text[:8], b[1:5])
-		hex.Encode(text[9:13], b[5:7])
-		hex.Encode(text[14:18], b[7:9])
-		hex.Encode(text[19:23], b[9:11])
-		hex.Encode(text[24:], b[11:17])
-		text[8], text[13], text[18], text[23] = '-', '-', '-', '-'
-		return string(text[:]), true
-	}
-	return "", false
 }
 
 // decodeTimeKey reads what appendTimeKey wrote.
@@ -149,4 +88,101 @@ func decodeShardKey(key []byte) (s store.Shard, ok bool) {
 
 func topicKey(name string) []byte {
 	return append(appendPrefix(nil, 0, tableTopics), name...)
+}
+
+// appendIndexKey appends the key of an entry of the index, which has no value: the name of
+// the attribute, its value, and the id as it is.
+func appendIndexKey(b []byte, number uint32, a store.Attribute, id string) []byte {
+	b = record.AppendIndexName(appendPrefix(b, number, tableIndex), a.Key)
+	return append(record.AppendIndexValue(b, store.NewIndexEntry(a.Value, id)), id...)
+}
+
+// appendLaneKey appends the key of a pending task among those of its lane: the lane,
+// the due time and the id as it is. It returns nil for a task of the zero lane. traits
+// are encoded.
+func appendLaneKey(b []byte, number uint32, traits []byte, due store.Millis, id string) []byte {
+	if len(traits) == 0 {
+		return nil
+	}
+	lane, _, err := record.CutLane(traits)
+	if err != nil || lane == (store.Lane{}) {
+		return nil
+	}
+	return append(appendMillis(appendLane(b, number, lane), due), id...)
+}
+
+func appendLane(b []byte, number uint32, lane store.Lane) []byte {
+	return record.AppendLane(appendPrefix(b, number, tableLanes), lane)
+}
+
+// decodeLaneKey reads what appendLaneKey wrote.
+func decodeLaneKey(key []byte) (lane store.Lane, due store.Millis, id string, ok bool) {
+	if len(key) < prefixLen {
+		return lane, 0, "", false
+	}
+	lane, rest, err := record.CutLane(key[prefixLen:])
+	if err != nil || len(rest) < 8 {
+		return lane, 0, "", false
+	}
+	return lane, millisAt(rest), string(rest[8:]), true
+}
+
+// behindLane is what no due time and id of a lane come behind.
+var behindLane = bytes.Repeat([]byte{0xff}, 9)
+
+// afterMillis is the key behind all those of a time.
+func afterMillis(number uint32, t table, at store.Millis) []byte {
+	if at == math.MaxInt64 {
+		return appendPrefix(nil, number, t+1)
+	}
+	return appendMillis(appendPrefix(nil, number, t), at+1)
+}
+
+// appendLogKey appends the key of an entry of a log, which lies under the position of its
+// last change.
+func appendLogKey(b []byte, number uint32, position int64) []byte {
+	return binary.BigEndian.AppendUint64(appendPrefix(b, number, tableLog), uint64(position))
+}
+
+// logEntry reads where an entry ends and how many changes it has.
+func logEntry(key, value []byte) (position int64, n int, err error) {
+	if len(key) != prefixLen+8 {
+		return 0, 0, fmt.Errorf("malformed key of a log: %x", key)
+	}
+	n, err = record.LogEntryCount(value)
+	return int64(binary.BigEndian.Uint64(key[prefixLen:])), n, err
+}
+
+// An unfinished task of an ordering key is in tableOrder, under the length of its key in
+// a byte, the key, the due time and the id as it is.
+
+func appendOrder(b []byte, number uint32, key string) []byte {
+	return append(append(appendPrefix(b, number, tableOrder), byte(len(key))), key...)
+}
+
+func appendOrderKey(b []byte, number uint32, key string, due store.Millis, id string) []byte {
+	return append(appendMillis(appendOrder(b, number, key), due), id...)
+}
+
+// decodeOrderKey reads what appendOrderKey wrote.
+func decodeOrderKey(b []byte) (key string, due store.Millis, id string, ok bool) {
+	if len(b) <= prefixLen {
+		return "", 0, "", false
+	}
+	rest, size := b[prefixLen+1:], int(b[prefixLen])
+	if len(rest) < size+8 {
+		return "", 0, "", false
+	}
+	return string(rest[:size]), millisAt(rest[size:]), string(rest[size+8:]), true
+}
+
+// timedID reads the id of a task's key when it is a UUID of version 7. These begin
+// with the time at which they were made, so most that come are newer than all that
+// the shard has had, and need not be looked for. (RFC 9562, section 5.7)
+func timedID(key []byte) (uuid7, bool) {
+	id := key[prefixLen:]
+	if id[0] != idUUID || id[7]>>4 != 7 {
+		return uuid7{}, false
+	}
+	return uuid7{binary.BigEndian.Uint64(id[1:]), binary.BigEndian.Uint64(id[9:])}, true
 }

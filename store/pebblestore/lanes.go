@@ -9,36 +9,6 @@ import (
 	"github.com/ddq-io/ddq/store/record"
 )
 
-// appendLaneKey appends the key of a pending task among those of its lane: the lane,
-// the due time and the id as it is. It returns nil for a task of the zero lane. traits
-// are encoded.
-func appendLaneKey(b []byte, number uint32, traits []byte, due store.Millis, id string) []byte {
-	if len(traits) == 0 {
-		return nil
-	}
-	lane, _, err := record.CutLane(traits)
-	if err != nil || lane == (store.Lane{}) {
-		return nil
-	}
-	return append(appendMillis(appendLane(b, number, lane), due), id...)
-}
-
-func appendLane(b []byte, number uint32, lane store.Lane) []byte {
-	return record.AppendLane(appendPrefix(b, number, tableLanes), lane)
-}
-
-// decodeLaneKey reads what appendLaneKey wrote.
-func decodeLaneKey(key []byte) (lane store.Lane, due store.Millis, id string, ok bool) {
-	if len(key) < prefixLen {
-		return lane, 0, "", false
-	}
-	lane, rest, err := record.CutLane(key[prefixLen:])
-	if err != nil || len(rest) < 8 {
-		return lane, 0, "", false
-	}
-	return lane, millisAt(rest), string(rest[8:]), true
-}
-
 // laneWindow returns pending tasks of one lane.
 func (s *Store) laneWindow(number uint32, w store.WindowQuery) (entries []store.Entry, err error) {
 	lane := appendLane(nil, number, *w.Lane)
@@ -89,9 +59,6 @@ func (s *Store) Lanes(ctx context.Context, name store.Shard, after *store.Lane, 
 	}
 	return heads, nil
 }
-
-// behindLane is what no due time and id of a lane come behind.
-var behindLane = bytes.Repeat([]byte{0xff}, 9)
 
 // checkLane looks whether the task of a key is pending in that lane.
 func (w *sweep) checkLane(key []byte) (repaired bool, err error) {

@@ -2,34 +2,10 @@ package pebblestore
 
 import (
 	"context"
-	"encoding/binary"
-	"fmt"
-	"time"
 
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/store/record"
 )
-
-// logMeta are the numbers of a shard's log. Its entries lie under the positions of their
-// last changes, one for every batch that changed tasks.
-type logMeta struct {
-	watching  store.Watching
-	last      int64 // position of the latest change
-	forgotten int64 // up to here nothing is kept
-}
-
-func (m logMeta) append(b []byte) []byte {
-	b = binary.BigEndian.AppendUint64(b, uint64(m.watching.Retention))
-	b = binary.BigEndian.AppendUint64(b, uint64(m.watching.Max))
-	b = binary.BigEndian.AppendUint64(b, uint64(m.last))
-	return binary.BigEndian.AppendUint64(b, uint64(m.forgotten))
-}
-
-func (m *logMeta) read(in *input) {
-	m.watching.Retention = time.Duration(in.uint64())
-	m.watching.Max = int(in.uint64())
-	m.last, m.forgotten = int64(in.uint64()), int64(in.uint64())
-}
 
 // told are the changes that a turn collects.
 type told struct {
@@ -88,10 +64,6 @@ func (t *turn) append(c *store.Change) {
 	t.told.n++
 }
 
-func appendLogKey(b []byte, number uint32, position int64) []byte {
-	return binary.BigEndian.AppendUint64(appendPrefix(b, number, tableLog), uint64(position))
-}
-
 // writeLog adds what was told to the batch, and takes out what is too much of it: not
 // each time, as ranges that were deleted cost something as well.
 func (t *turn) writeLog(m *logMeta) error {
@@ -129,15 +101,6 @@ func (t *turn) forgetLog(m *logMeta, upTo int64) error {
 	return err
 }
 
-// logEntry reads where an entry ends and how many changes it has.
-func logEntry(key, value []byte) (position int64, n int, err error) {
-	if len(key) != prefixLen+8 {
-		return 0, 0, fmt.Errorf("malformed key of a log: %x", key)
-	}
-	n, err = record.LogEntryCount(value)
-	return int64(binary.BigEndian.Uint64(key[prefixLen:])), n, err
-}
-
 // Watch has a shard keep a log, or ends it.
 func (s *Store) Watch(ctx context.Context, name store.Shard, w store.Watching) error {
 	_, err := s.change(ctx, name, access{owned: w.Retention > 0}, func(t *turn) error {
@@ -165,15 +128,6 @@ func (t *turn) applyLog(m *logMeta) error {
 	}
 	m.forgotten = max(m.forgotten, t.trimmed)
 	return t.writeLog(m)
-}
-
-// watch is what becomes of the numbers of a log that is kept in another way, or not any more.
-func (m *logMeta) watch(w store.Watching) {
-	m.watching = w
-	if w.Retention == 0 {
-		m.last++
-		m.forgotten = m.last
-	}
 }
 
 // Changes reads logs.

@@ -2,15 +2,6 @@ package pebblestore
 
 import "github.com/cockroachdb/pebble/v2"
 
-// found says what lies under an id.
-type found byte
-
-const (
-	absent found = iota
-	readable
-	broken // something that is not an entry
-)
-
 // lookup finds tasks of a shard by id, as they were when it first did. One iterator
 // for all lookups of a call is cheaper than Pebble's Get for each, which besides
 // does not use the filters of the lowest level: there each new id would cost a read

@@ -3,7 +3,6 @@ package pebblestore
 import (
 	"bytes"
 	"context"
-	"math"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -11,56 +10,8 @@ import (
 	"github.com/ddq-io/ddq/store/record"
 )
 
-// An unfinished task of an ordering key is in tableOrder, under the length of its key in
-// a byte, the key, the due time and the id as it is. A task that is held is the first of
-// its line, wherever its entry is: that is known from the holds. Once it was held and is
-// pending again its entry says so, and is moved.
-
-// wasHeld stands in the place of the due time of a task that was held: before any other.
-const wasHeld store.Millis = math.MinInt64
-
-func appendOrder(b []byte, number uint32, key string) []byte {
-	return append(append(appendPrefix(b, number, tableOrder), byte(len(key))), key...)
-}
-
-func appendOrderKey(b []byte, number uint32, key string, due store.Millis, id string) []byte {
-	return append(appendMillis(appendOrder(b, number, key), due), id...)
-}
-
-// decodeOrderKey reads what appendOrderKey wrote.
-func decodeOrderKey(b []byte) (key string, due store.Millis, id string, ok bool) {
-	if len(b) <= prefixLen {
-		return "", 0, "", false
-	}
-	rest, size := b[prefixLen+1:], int(b[prefixLen])
-	if len(rest) < size+8 {
-		return "", 0, "", false
-	}
-	return string(rest[:size]), millisAt(rest[size:]), string(rest[size+8:]), true
-}
-
-// place is where a task stands: in the line of a key, at a due time or wasHeld.
-type place struct {
-	key string
-	at  store.Millis
-}
-
-// place is where a pending task stands, nil when it has no ordering key.
-func (e *entry) place() *place {
-	key := record.Ordering(e.traits())
-	if key == "" {
-		return nil
-	}
-	return &place{key: key, at: e.standsAt()}
-}
-
-// standsAt is where an entry stands among the tasks of its key.
-func (e *entry) standsAt() store.Millis {
-	if e.first {
-		return wasHeld
-	}
-	return e.due
-}
+// A task that is held is the first of its line, wherever its entry is: that is known from
+// the holds. Once it was held and is pending again its entry says so, and is moved.
 
 // lineUp puts a task with these encoded traits among those of its ordering key, if it
 // has one.

@@ -2,66 +2,10 @@ package pebblestore
 
 import (
 	"context"
-	"encoding/binary"
-	"errors"
-	"sync"
 	"time"
 
 	"github.com/ddq-io/ddq/store"
 )
-
-// owner says who may hold tasks of a shard. It is stored as it is here.
-type owner struct {
-	node  string // empty: nobody
-	fence store.Fence
-}
-
-func (o owner) is(f store.Fence) bool { return o.node != "" && o.fence == f }
-
-func (o owner) append(b []byte) []byte {
-	b = binary.BigEndian.AppendUint64(b, uint64(o.fence.Epoch))
-	b = append(b, o.fence.Nonce[:]...)
-	return append(b, o.node...)
-}
-
-func decodeOwner(b []byte) (o owner, err error) {
-	in := input{b: b}
-	o.fence.Epoch = int64(in.uint64())
-	copy(o.fence.Nonce[:], in.bytes(uint64(len(o.fence.Nonce))))
-	o.node = string(in.b)
-	if in.short {
-		return owner{}, errors.New("decode owner of a shard: malformed")
-	}
-	return o, nil
-}
-
-// sessions are the leases of nodes. They are not stored: one process uses the
-// directory, so those of an earlier one ended with it.
-type sessions struct {
-	mu     sync.Mutex
-	byNode map[string]session // guarded by mu
-}
-
-type session struct {
-	start   store.Token
-	expires time.Time
-	ttl     time.Duration
-	addr    string
-}
-
-// lives reports whether the session lasts. One that ends far later than it can is of a
-// clock that was ahead, and is over.
-func (ss session) lives(now time.Time) bool {
-	left := ss.expires.Sub(now)
-	return left > 0 && left <= 2*ss.ttl
-}
-
-func (ss *sessions) get(node string) (session, bool) {
-	ss.mu.Lock()
-	defer ss.mu.Unlock()
-	found, ok := ss.byNode[node]
-	return found, ok
-}
 
 // Claim makes the node of the session the shard's owner.
 func (s *Store) Claim(ctx context.Context, name store.Shard, claimant store.Session) (store.Stamp, store.Fence, error) {

@@ -1,0 +1,94 @@
+package pebblestore
+
+import (
+	"encoding/binary"
+	"errors"
+	"time"
+
+	"github.com/ddq-io/ddq/store"
+)
+
+// meta are the numbers of a shard.
+type meta struct {
+	batches             uint64 // that changed the shard
+	seq                 int64
+	pending, done, dead int64
+	newest              uuid7 // the highest id of version 7 that was ever added
+	sealed              bool  // takes no new task
+	indexed             bool  // there is, or was, something in the index
+	log                 logMeta
+}
+
+// The last byte of the stored form of meta.
+const (
+	metaSealed = 1 << iota
+	metaIndexed
+)
+
+func (m meta) append(b []byte) []byte {
+	b = binary.BigEndian.AppendUint64(b, m.batches)
+	b = binary.BigEndian.AppendUint64(b, uint64(m.seq))
+	b = binary.BigEndian.AppendUint64(b, uint64(m.pending))
+	b = binary.BigEndian.AppendUint64(b, uint64(m.done))
+	b = binary.BigEndian.AppendUint64(b, uint64(m.dead))
+	b = binary.BigEndian.AppendUint64(b, m.newest.hi)
+	b = binary.BigEndian.AppendUint64(b, m.newest.lo)
+	var flags byte
+	if m.sealed {
+		flags |= metaSealed
+	}
+	if m.indexed {
+		flags |= metaIndexed
+	}
+	if b = append(b, flags); m.log == (logMeta{}) {
+		return b
+	}
+	return m.log.append(b)
+}
+
+func decodeMeta(b []byte) (meta, error) {
+	in := input{b: b}
+	m := meta{in.uint64(), int64(in.uint64()), int64(in.uint64()), int64(in.uint64()), int64(in.uint64()), unknown, false, false, logMeta{}}
+	if len(in.b) > 0 { // shards of before it was kept have none
+		m.newest = uuid7{in.uint64(), in.uint64()}
+		flags := in.byte()
+		m.sealed, m.indexed = flags&metaSealed != 0, flags&metaIndexed != 0
+	}
+	if len(in.b) > 0 { // nor those that were never watched
+		m.log.read(&in)
+	}
+	if in.short {
+		return meta{}, errors.New("decode numbers of a shard: malformed")
+	}
+	return m, nil
+}
+
+// logMeta are the numbers of a shard's log. Its entries lie under the positions of their
+// last changes, one for every batch that changed tasks.
+type logMeta struct {
+	watching  store.Watching
+	last      int64 // position of the latest change
+	forgotten int64 // up to here nothing is kept
+}
+
+func (m logMeta) append(b []byte) []byte {
+	b = binary.BigEndian.AppendUint64(b, uint64(m.watching.Retention))
+	b = binary.BigEndian.AppendUint64(b, uint64(m.watching.Max))
+	b = binary.BigEndian.AppendUint64(b, uint64(m.last))
+	return binary.BigEndian.AppendUint64(b, uint64(m.forgotten))
+}
+
+func (m *logMeta) read(in *input) {
+	m.watching.Retention = time.Duration(in.uint64())
+	m.watching.Max = int(in.uint64())
+	m.last, m.forgotten = int64(in.uint64()), int64(in.uint64())
+}
+
+// watch is what becomes of the numbers of a log that is kept in another way, or not any more.
+func (m *logMeta) watch(w store.Watching) {
+	m.watching = w
+	if w.Retention == 0 {
+		m.last++
+		m.forgotten = m.last
+	}
+}
