@@ -9,10 +9,6 @@ import (
 	"github.com/ddq-io/ddq/store/record"
 )
 
-func (s *Store) fullError() error {
-	return fmt.Errorf("%w: data directory %s needs %d bytes of free space", store.ErrFull, s.dir, s.disk.minFree)
-}
-
 // Add inserts tasks that are absent by id.
 func (s *Store) Add(ctx context.Context, name store.Shard, tasks []*store.Task) (store.Stamp, []store.AddResult, error) {
 	results := make([]store.AddResult, len(tasks))

@@ -62,21 +62,6 @@ func (t *turn) changeEntries(id string, was, is []store.Attribute) error {
 	return t.addEntries(id, slices.DeleteFunc(slices.Clone(is), in(was)))
 }
 
-// dropHeld deletes the task of a hold that ended. It is read only if it is indexed.
-func (t *turn) dropHeld(h *hold) error {
-	e := entry{rewritten: h.taskRewritten, history: h.taskHistory}
-	if h.taskIndexed {
-		stored, f, err := t.find(h.id)
-		if err != nil {
-			return err
-		}
-		if f == readable {
-			e = stored
-		}
-	}
-	return t.dropTask(h.id, &e)
-}
-
 // spoke notes that a call brings a task, and which attributes are indexed as far as it
 // knows.
 func (t *turn) spoke(set store.IndexSet) {
@@ -99,31 +84,11 @@ func (t *turn) empty() bool {
 		return false
 	}
 	empty := true
-	err := t.s.scan(appendPrefix(nil, t.sh.number, tableTasks), appendPrefix(nil, t.sh.number, tableTasks+1), func(_, _ []byte) (bool, error) {
+	err := t.dir.scan(appendPrefix(nil, t.sh.number, tableTasks), appendPrefix(nil, t.sh.number, tableTasks+1), func(_, _ []byte) (bool, error) {
 		empty = false
 		return false, nil
 	})
 	return empty && err == nil
-}
-
-// writeIndexState adds what the index is complete for to the batch, if that changed.
-func (t *turn) writeIndexState(m *meta) error {
-	if t.indexed == nil {
-		return nil
-	}
-	m.indexed = true
-	t.key = appendPrefix(t.key[:0], t.sh.number, tableIndexed)
-	return t.set(t.key, []byte(t.indexed.Ready))
-}
-
-func (sh *shard) loadIndex(s *Store) error {
-	if !sh.meta.indexed {
-		return nil
-	}
-	return s.read(appendPrefix(nil, sh.number, tableIndexed), func(b []byte) error {
-		sh.index.Ready = store.IndexSet(b)
-		return nil
-	})
 }
 
 // Lookup returns tasks that have an attribute. Like Window it may return what is not
@@ -133,7 +98,7 @@ func (s *Store) Lookup(ctx context.Context, name store.Shard, q store.IndexQuery
 		return nil, err
 	}
 	defer s.leave()
-	sh := s.shard(name, false)
+	sh := s.shards.get(name, false)
 	st, err := s.numbers(sh)
 	if err != nil {
 		return nil, err
@@ -193,7 +158,7 @@ func (t *turn) reindex(set store.IndexSet, position []byte, limit int) (next str
 	}
 	seen, bytes, more := 0, 0, false
 	var last []byte
-	err = t.s.scan(lower, appendPrefix(nil, t.sh.number, tableTasks+1), func(key, value []byte) (bool, error) {
+	err = t.dir.scan(lower, appendPrefix(nil, t.sh.number, tableTasks+1), func(key, value []byte) (bool, error) {
 		if more = seen == limit || bytes >= store.MaxBodies; more {
 			return false, nil
 		}

@@ -7,22 +7,6 @@ import (
 // The steps that moves between states are made of. Each writes to the batch, and
 // notes what applying it will change in memory.
 
-// find reads a task as it was before what the turn has not applied yet.
-func (t *turn) find(id string) (entry, found, error) { return t.tasks.find(id) }
-
-func (t *turn) set(key, value []byte) error {
-	return t.writer().Set(key, value, nil)
-}
-
-// remove deletes a key that was set once, or, when it may have been rewritten, any
-// number of times.
-func (t *turn) remove(key []byte, rewritten bool) error {
-	if rewritten {
-		return t.writer().Delete(key, nil)
-	}
-	return t.writer().SingleDelete(key, nil)
-}
-
 // putTask writes an entry whose body lies outside the turn's scratch value.
 func (t *turn) putTask(id string, e *entry) error {
 	t.key = appendIDKey(t.key[:0], t.sh.number, tableTasks, id)
@@ -58,13 +42,6 @@ func (t *turn) dropTask(id string, e *entry) error {
 func (t *turn) addTo(index table, at store.Millis, id string) error {
 	t.key = appendTimeKey(t.key[:0], t.sh.number, index, at, id)
 	return t.index(t.key, nil)
-}
-
-func (t *turn) index(key, value []byte) error {
-	if t.indexes == nil {
-		t.indexes = t.s.db.NewBatch()
-	}
-	return t.indexes.Set(key, value, nil)
 }
 
 func (t *turn) removeFrom(index table, at store.Millis, id string) error {
@@ -179,7 +156,7 @@ func (t *turn) bury(id string, e *entry, f found) error {
 func (t *turn) pendingAt(id string) (at store.Millis, ok bool, err error) {
 	lower := appendPrefix(nil, t.sh.number, tablePending)
 	upper := appendPrefix(nil, t.sh.number, tablePending+1)
-	err = t.s.scan(lower, upper, func(key, _ []byte) (bool, error) {
+	err = t.dir.scan(lower, upper, func(key, _ []byte) (bool, error) {
 		due, other, fine := decodeTimeKey(key)
 		if fine && other == id {
 			at, ok = due, true

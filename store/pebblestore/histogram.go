@@ -13,7 +13,7 @@ func (s *Store) Histogram(ctx context.Context, name store.Shard, bounds []store.
 		return store.Stamp{}, nil, err
 	}
 	defer s.leave()
-	sh := s.shard(name, false)
+	sh := s.shards.get(name, false)
 	counts, bucket, seen := make([]int64, len(bounds)+1), 0, 0
 	st, err := s.numbers(sh)
 	if err != nil || st.Pending == 0 {

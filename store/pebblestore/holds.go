@@ -268,15 +268,15 @@ func (hs *holds) after(serial uint64, limit int) (page []*hold, more bool) {
 }
 
 // readHolds reads the holds of a shard that are not over.
-func (s *Store) readHolds(number uint32) (_ holds, err error) {
+func readHolds(d *directory, number uint32) (_ holds, err error) {
 	hs := newHolds()
-	tasks := lookup{s: s, number: number}
+	tasks := lookup{dir: d, number: number}
 	defer func() { err = errors.Join(err, tasks.close()) }()
 	lower, upper := appendPrefix(nil, number, tableHolds), appendPrefix(nil, number, tableHolds+1)
-	err = s.scan(lower, upper, func(key, value []byte) (bool, error) {
+	err = d.scan(lower, upper, func(key, value []byte) (bool, error) {
 		members, err := decodeGroup(value)
 		if err != nil || len(key) != prefixLen+8 {
-			s.log.Error("unreadable holds: the sweep makes their tasks pending", "err", err)
+			d.log.Error("unreadable holds: the sweep makes their tasks pending", "err", err)
 			return true, nil
 		}
 		g := &group{number: binary.BigEndian.Uint64(key[prefixLen:])}

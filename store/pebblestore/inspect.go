@@ -66,7 +66,7 @@ func (s *Store) Window(ctx context.Context, name store.Shard, w store.WindowQuer
 		return store.Stamp{}, nil, err
 	}
 	defer s.leave()
-	sh := s.shard(name, false)
+	sh := s.shards.get(name, false)
 	stamp, lower, err := s.windowStart(sh, w)
 	if err != nil {
 		return store.Stamp{}, nil, err
@@ -98,7 +98,7 @@ func (s *Store) Window(ctx context.Context, name store.Shard, w store.WindowQuer
 func (s *Store) windowStart(sh *shard, w store.WindowQuery) (store.Stamp, []byte, error) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	if err := sh.load(s); err != nil {
+	if err := sh.load(s.directory); err != nil {
 		return store.Stamp{}, nil, err
 	}
 	stamp := store.Stamp{Now: now(), Seq: sh.meta.seq}
@@ -263,7 +263,7 @@ func (s *Store) eachNumbers(ctx context.Context, names []store.Shard, of func(*s
 	stats := make([]store.Stats, len(names))
 	for i, name := range names {
 		var err error
-		if stats[i], err = of(s.shard(name, false)); err != nil {
+		if stats[i], err = of(s.shards.get(name, false)); err != nil {
 			return nil, err
 		}
 	}
@@ -316,7 +316,7 @@ func (s *Store) firstPending(sh *shard) ([]byte, error) {
 func (s *Store) numbers(sh *shard) (store.Stats, error) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	if err := sh.load(s); err != nil {
+	if err := sh.load(s.directory); err != nil {
 		return store.Stats{}, err
 	}
 	return store.Stats{

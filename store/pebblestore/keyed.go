@@ -34,7 +34,7 @@ func (s *Store) AddKeyed(ctx context.Context, name store.Shard, tasks []*store.T
 
 // mark returns what stands under a key, nil when nothing does.
 func (t *turn) mark(key string) (m *keyMark, err error) {
-	err = t.s.read(appendMarkKey(nil, t.sh.number, key), func(b []byte) (err error) {
+	err = t.dir.read(appendMarkKey(nil, t.sh.number, key), func(b []byte) (err error) {
 		m, err = decodeMark(b)
 		return err
 	})
@@ -197,7 +197,7 @@ func (t *turn) trimKeys(limit int) (looked int, err error) {
 	var keys []string
 	var looks []store.Millis
 	start := append(appendPrefix(nil, t.sh.number, tableKeys), partLooks)
-	err = t.s.scan(start, appendLookKey(nil, t.sh.number, t.ms+1, ""), func(key, _ []byte) (bool, error) {
+	err = t.dir.scan(start, appendLookKey(nil, t.sh.number, t.ms+1, ""), func(key, _ []byte) (bool, error) {
 		if rest := key[len(start):]; len(rest) >= 8 {
 			keys, looks = append(keys, string(rest[8:])), append(looks, millisAt(rest))
 		}
@@ -237,4 +237,21 @@ func (s *Store) hasKeys(sh *shard) (has bool, err error) {
 		return false, nil
 	})
 	return has, err
+}
+
+// addOrdered adds a task without an idempotency key where others of its ordering key are.
+func (t *turn) addOrdered(task *store.Task) (store.AddResult, error) {
+	result := store.AddResult{Status: store.Closed, ID: task.ID}
+	e, f, err := t.find(task.ID)
+	if err != nil {
+		return result, err
+	}
+	if live := f == broken || f == readable && e.state == pending; !live {
+		if closed, err := t.closedTo(task.Traits.Ordering()); closed || err != nil {
+			return result, err
+		}
+	}
+	result, err = t.add(task, nil)
+	result.ID, result.Token, result.Deadline, result.Attempt = task.ID, store.Token{}, 0, 0
+	return result, err
 }

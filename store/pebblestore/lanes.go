@@ -36,7 +36,7 @@ func (s *Store) Lanes(ctx context.Context, name store.Shard, after *store.Lane, 
 		return nil, err
 	}
 	defer s.leave()
-	sh := s.shard(name, false)
+	sh := s.shards.get(name, false)
 	var heads []store.LaneHead
 	lower := appendPrefix(nil, sh.number, tableLanes)
 	if after != nil {

@@ -56,8 +56,8 @@ func (t *turn) stayFirst(h *hold) error {
 func (t *turn) walk(key string, see func(id string) (bool, error)) (err error) {
 	if t.line == nil { // one for all keys of a call: making it costs more than the look
 		lower, upper := appendPrefix(nil, t.sh.number, tableOrder), appendPrefix(nil, t.sh.number, tableOrder+1)
-		if t.line, err = t.s.db.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper}); err != nil {
-			return t.s.readError(err)
+		if t.line, err = t.dir.db.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper}); err != nil {
+			return t.dir.readError(err)
 		}
 	}
 	line := appendOrder(nil, t.sh.number, key)
@@ -71,7 +71,7 @@ func (t *turn) walk(key string, see func(id string) (bool, error)) (err error) {
 		}
 	}
 	if err := t.line.Error(); err != nil {
-		return t.s.readError(err)
+		return t.dir.readError(err)
 	}
 	return nil
 }
@@ -145,23 +145,6 @@ func (t *turn) closedTo(key string) (bool, error) {
 	}
 	head, err := t.head(key)
 	return head == nil, err
-}
-
-// addOrdered adds a task without an idempotency key where others of its ordering key are.
-func (t *turn) addOrdered(task *store.Task) (store.AddResult, error) {
-	result := store.AddResult{Status: store.Closed, ID: task.ID}
-	e, f, err := t.find(task.ID)
-	if err != nil {
-		return result, err
-	}
-	if live := f == broken || f == readable && e.state == pending; !live {
-		if closed, err := t.closedTo(task.Traits.Ordering()); closed || err != nil {
-			return result, err
-		}
-	}
-	result, err = t.add(task, nil)
-	result.ID, result.Token, result.Deadline, result.Attempt = task.ID, store.Token{}, 0, 0
-	return result, err
 }
 
 // InOrder returns the first unfinished tasks of ordering keys.

@@ -14,7 +14,7 @@ func (s *Store) Claim(ctx context.Context, name store.Shard, claimant store.Sess
 		if own, ok := s.sessions.get(claimant.Node); !ok || own.start != claimant.Start {
 			return store.ErrSessionLost
 		}
-		if t.ownedByOther(claimant.Node) {
+		if o := t.sh.owner; o.node != "" && o.node != claimant.Node && s.sessions.lives(o.node, t.now) {
 			return store.ErrOwned
 		}
 		fence = store.Fence{Epoch: t.sh.owner.fence.Epoch + 1, Nonce: store.NewToken()}
@@ -24,15 +24,6 @@ func (s *Store) Claim(ctx context.Context, name store.Shard, claimant store.Sess
 		return store.Stamp{}, store.Fence{}, err
 	}
 	return stamp, fence, nil
-}
-
-// ownedByOther reports whether another node owns the shard by a lease that lives.
-func (t *turn) ownedByOther(node string) bool {
-	if t.sh.owner.node == "" || t.sh.owner.node == node {
-		return false
-	}
-	lease, _ := t.s.sessions.get(t.sh.owner.node)
-	return lease.lives(t.now)
 }
 
 func (t *turn) putOwner(o owner) error {

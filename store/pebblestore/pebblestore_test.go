@@ -277,7 +277,7 @@ func TestHoldsOverLeaveNoKeys(t *testing.T) {
 
 func countKeys(t *testing.T, s *Store, index table) (n int) {
 	t.Helper()
-	number := s.shard(repairShard, false).number
+	number := s.shards.get(repairShard, false).number
 	err := s.scan(appendPrefix(nil, number, index), appendPrefix(nil, number, index+1), func(_, _ []byte) (bool, error) {
 		n++
 		return true, nil

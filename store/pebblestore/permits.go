@@ -4,22 +4,23 @@ import (
 	"errors"
 
 	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/limit"
 	"github.com/ddq-io/ddq/store/record"
 )
 
 // readPermits gives the holds of topics under caps their permits.
-func (s *Store) readPermits() error {
+func readPermits(d *directory, all *shards, table *limit.Table) error {
 	capped := make(map[string]store.TopicLimits)
-	if err := s.eachTopic(func(t store.Topic) {
+	if err := eachTopic(d, func(t store.Topic) {
 		if t.Limits.Capped() {
 			capped[t.Name] = t.Limits
 		}
 	}); err != nil || len(capped) == 0 {
 		return err
 	}
-	for name, sh := range s.shards {
+	for name, sh := range all.byName {
 		if limits, ok := capped[name.Topic]; ok {
-			if err := s.readPermitsOf(sh, limits); err != nil {
+			if err := readPermitsOf(d, sh, limits, table); err != nil {
 				return err
 			}
 		}
@@ -27,13 +28,13 @@ func (s *Store) readPermits() error {
 	return nil
 }
 
-func (s *Store) readPermitsOf(sh *shard, limits store.TopicLimits) (err error) {
+func readPermitsOf(d *directory, sh *shard, limits store.TopicLimits, table *limit.Table) (err error) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	if err := sh.load(s); err != nil {
+	if err := sh.load(d); err != nil {
 		return err
 	}
-	tasks := lookup{s: s, number: sh.number}
+	tasks := lookup{dir: d, number: sh.number}
 	defer func() { err = errors.Join(err, tasks.close()) }()
 	for _, h := range sh.holds.byID {
 		permit := store.Permit{Key: store.LimitKey{Topic: sh.name.Topic}, Holder: h.token, Until: h.deadline.Add(store.PermitSkew)}
@@ -52,7 +53,7 @@ func (s *Store) readPermitsOf(sh *shard, limits store.TopicLimits) (err error) {
 				permits = append(permits, permit)
 			}
 		}
-		s.limits.table.Move(permits)
+		table.Move(permits)
 	}
 	return nil
 }

@@ -21,7 +21,7 @@ var repairShard = store.Shard{Topic: "repair", N: 3}
 func damage(t *testing.T, s *Store, do func(b *pebble.Batch, number uint32)) {
 	t.Helper()
 	b := s.db.NewBatch()
-	do(b, s.shard(repairShard, false).number)
+	do(b, s.shards.get(repairShard, false).number)
 	if err := b.Commit(pebble.Sync); err != nil {
 		t.Fatal(err)
 	}

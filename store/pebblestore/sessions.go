@@ -28,6 +28,12 @@ func (ss session) lives(now time.Time) bool {
 	return left > 0 && left <= 2*ss.ttl
 }
 
+// lives reports whether the session of a node lasts.
+func (ss *sessions) lives(node string, now time.Time) bool {
+	found, _ := ss.get(node)
+	return found.lives(now)
+}
+
 func (ss *sessions) get(node string) (session, bool) {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()

@@ -259,3 +259,18 @@ func (t *turn) cancel(id string) (store.CancelResult, error) {
 	}
 	return result, nil
 }
+
+// dropHeld deletes the task of a hold that ended. It is read only if it is indexed.
+func (t *turn) dropHeld(h *hold) error {
+	e := entry{rewritten: h.taskRewritten, history: h.taskHistory}
+	if h.taskIndexed {
+		stored, f, err := t.find(h.id)
+		if err != nil {
+			return err
+		}
+		if f == readable {
+			e = stored
+		}
+	}
+	return t.dropTask(h.id, &e)
+}

@@ -3,11 +3,8 @@ package pebblestore
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"slices"
-
-	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/ddq-io/ddq/store"
 )
@@ -101,7 +98,7 @@ func (w *sweep) recount() error {
 		diff  *int64
 	}{{tablePending, m.pending, &w.pending}, {tableDone, m.done, &w.done}, {tableDead, m.dead, &w.dead}} {
 		*c.diff -= c.had
-		err := w.s.scan(appendPrefix(nil, w.sh.number, c.index), appendPrefix(nil, w.sh.number, c.index+1), func(_, _ []byte) (bool, error) {
+		err := w.dir.scan(appendPrefix(nil, w.sh.number, c.index), appendPrefix(nil, w.sh.number, c.index+1), func(_, _ []byte) (bool, error) {
 			*c.diff++
 			return true, nil
 		})
@@ -121,7 +118,7 @@ func (w *sweep) keys() (keys [][]byte, more bool, err error) {
 	if len(w.after) > 0 {
 		lower = append(append(lower, w.after...), 0)
 	}
-	err = w.s.scan(lower, appendPrefix(nil, w.sh.number, swept[w.at]+1), func(key, _ []byte) (bool, error) {
+	err = w.dir.scan(lower, appendPrefix(nil, w.sh.number, swept[w.at]+1), func(key, _ []byte) (bool, error) {
 		if len(keys) == w.left {
 			more = true
 			return false, nil
@@ -238,15 +235,6 @@ func (w *sweep) adopt(id string, e *entry) error {
 	return w.addPending(e.due, id, e.traits())
 }
 
-// replace writes a key that may be there, so that it can be deleted as if it was
-// set once.
-func (t *turn) replace(key, value []byte) error {
-	if err := t.writer().Delete(key, nil); err != nil {
-		return err
-	}
-	return t.set(key, value)
-}
-
 // checkGroup looks whether the holds of a group have their tasks.
 func (w *sweep) checkGroup(key []byte) (repaired bool, err error) {
 	live := 0
@@ -308,17 +296,6 @@ func (w *sweep) checkIndex(index table, at store.Millis, id string, key []byte) 
 	}
 	w.sh.doubtful = true
 	return true, w.remove(key, true)
-}
-
-func (w *sweep) has(key []byte) (bool, error) {
-	_, closer, err := w.s.db.Get(key)
-	if errors.Is(err, pebble.ErrNotFound) {
-		return false, nil
-	}
-	if err != nil {
-		return false, w.s.readError(err)
-	}
-	return true, closer.Close()
 }
 
 // indexes are those that an entry which is not held is in.

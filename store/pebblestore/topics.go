@@ -19,7 +19,7 @@ func (s *Store) PutTopic(ctx context.Context, topic store.Topic) (store.Topic, e
 	defer s.leave()
 	s.topics.Lock()
 	defer s.topics.Unlock()
-	current, err := s.topic(topic.Name)
+	current, err := readTopic(s.directory, topic.Name)
 	switch {
 	case err != nil && !errors.Is(err, store.ErrTopicNotFound):
 		return store.Topic{}, err
@@ -39,14 +39,6 @@ func (s *Store) PutTopic(ctx context.Context, topic store.Topic) (store.Topic, e
 	return topic, s.outcome()
 }
 
-// outcome is the error of a synced write.
-func (s *Store) outcome() error {
-	if s.disk.failure() != nil {
-		return s.failed(store.ErrUnknown)
-	}
-	return nil
-}
-
 // GetTopic returns a topic's configuration.
 func (s *Store) GetTopic(ctx context.Context, name string) (store.Topic, error) {
 	if err := s.enter(ctx); err != nil {
@@ -55,22 +47,7 @@ func (s *Store) GetTopic(ctx context.Context, name string) (store.Topic, error) 
 	defer s.leave()
 	s.topics.Lock() // what a change under way has written is not synced yet
 	defer s.topics.Unlock()
-	return s.topic(name)
-}
-
-func (s *Store) topic(name string) (topic store.Topic, err error) {
-	err = store.ErrTopicNotFound
-	if readErr := s.read(topicKey(name), func(b []byte) (bad error) {
-		topic, bad = record.DecodeTopic(b)
-		err = nil
-		return bad
-	}); readErr != nil {
-		return store.Topic{}, readErr
-	}
-	if err != nil {
-		return store.Topic{}, fmt.Errorf("%w: %s", err, name)
-	}
-	return topic, nil
+	return readTopic(s.directory, name)
 }
 
 // ListTopics returns every topic, by name.
@@ -82,23 +59,10 @@ func (s *Store) ListTopics(ctx context.Context) ([]store.Topic, error) {
 	s.topics.Lock()
 	defer s.topics.Unlock()
 	var topics []store.Topic
-	if err := s.eachTopic(func(t store.Topic) { topics = append(topics, t) }); err != nil {
+	if err := eachTopic(s.directory, func(t store.Topic) { topics = append(topics, t) }); err != nil {
 		return nil, err
 	}
 	return topics, nil
-}
-
-// eachTopic calls f with every topic, by name.
-func (s *Store) eachTopic(f func(store.Topic)) error {
-	lower, upper := appendPrefix(nil, 0, tableTopics), appendPrefix(nil, 0, tableTopics+1)
-	return s.scan(lower, upper, func(_, value []byte) (bool, error) {
-		topic, err := record.DecodeTopic(value)
-		if err != nil {
-			return false, s.readError(err)
-		}
-		f(topic)
-		return true, nil
-	})
 }
 
 // DeleteTopic removes a topic's configuration only.
@@ -109,7 +73,7 @@ func (s *Store) DeleteTopic(ctx context.Context, name string) error {
 	defer s.leave()
 	s.topics.Lock()
 	defer s.topics.Unlock()
-	if _, err := s.topic(name); err != nil {
+	if _, err := readTopic(s.directory, name); err != nil {
 		return err
 	}
 	if err := s.db.Delete(topicKey(name), pebble.Sync); err != nil {
