@@ -99,7 +99,7 @@ func (s *Store) Lookup(ctx context.Context, name store.Shard, q store.IndexQuery
 	}
 	defer s.leave()
 	sh := s.shards.get(name, false)
-	st, err := s.numbers(sh)
+	st, err := sh.numbers(s.directory)
 	if err != nil {
 		return nil, err
 	}
@@ -208,19 +208,19 @@ func (t *turn) reindexTask(key, value []byte, set store.IndexSet) error {
 }
 
 // checkEntries looks whether the index has what the header of a task says.
-func (w *sweep) checkEntries(id string) (repaired bool, err error) {
-	if !w.sh.meta.indexed {
+func (t *turn) checkEntries(id string) (repaired bool, err error) {
+	if !t.sh.meta.indexed {
 		return false, nil
 	}
-	e, f, err := w.find(id)
+	e, f, err := t.find(id)
 	if err != nil || f != readable {
 		return false, err
 	}
 	for _, a := range e.attributes() {
-		key := appendIndexKey(nil, w.sh.number, a, id)
-		has, err := w.has(key)
+		key := appendIndexKey(nil, t.sh.number, a, id)
+		has, err := t.has(key)
 		if err == nil && !has {
-			repaired, err = true, w.replace(key, nil)
+			repaired, err = true, t.replace(key, nil)
 		}
 		if err != nil {
 			return repaired, err
@@ -230,10 +230,10 @@ func (w *sweep) checkEntries(id string) (repaired bool, err error) {
 }
 
 // checkEntry looks whether the task of an entry has the attribute.
-func (w *sweep) checkEntry(key []byte) (repaired bool, err error) {
+func (t *turn) checkEntry(key []byte) (repaired bool, err error) {
 	name, want, id, ok := record.CutIndexEntry(key[prefixLen:])
 	if ok {
-		e, f, err := w.find(string(id))
+		e, f, err := t.find(string(id))
 		if err != nil {
 			return false, err
 		}
@@ -243,5 +243,5 @@ func (w *sweep) checkEntry(key []byte) (repaired bool, err error) {
 			return false, nil
 		}
 	}
-	return true, w.remove(key, true)
+	return true, t.remove(key, true)
 }

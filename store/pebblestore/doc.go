@@ -43,6 +43,18 @@
 // does: so adding, holding and acking a task takes four keys, and a share of the one
 // that has the holds of its batch.
 //
+// # Layers
+//
+// Each line knows those above it, and none below:
+//
+//	keys, id, entry, holds, meta, owner, mark   what is stored, as bytes
+//	disk, manifest, directory                   the database, and how it fails
+//	lookup, shard, shards                       what is in memory of a shard
+//	turn, items, write, apply, told             one batch at a shard
+//	change, attributes, order, history          steps of which operations are made
+//	pebblestore                                 Store: it gives calls their turns
+//	add, hold, settle, modify, inspect, ...     the operations
+//
 // # What goes wrong
 //
 // The first write or sync that fails makes the store unavailable for good, and

@@ -15,11 +15,11 @@ func (s *Store) Histogram(ctx context.Context, name store.Shard, bounds []store.
 	defer s.leave()
 	sh := s.shards.get(name, false)
 	counts, bucket, seen := make([]int64, len(bounds)+1), 0, 0
-	st, err := s.numbers(sh)
+	st, err := sh.numbers(s.directory)
 	if err != nil || st.Pending == 0 {
 		return st.Stamp, counts, err
 	}
-	lower, err := s.firstPending(sh)
+	lower, err := sh.firstPending(s.directory)
 	if err != nil {
 		return store.Stamp{}, nil, err
 	}

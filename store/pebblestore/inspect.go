@@ -3,7 +3,6 @@ package pebblestore
 import (
 	"context"
 	"fmt"
-	"math"
 
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/store/record"
@@ -106,31 +105,10 @@ func (s *Store) windowStart(sh *shard, w store.WindowQuery) (store.Stamp, []byte
 		lower := appendTimeKey(nil, sh.number, tablePending, w.After.Due, w.After.ID)
 		return stamp, append(lower, 0), nil // the next key there can be
 	}
-	if err := s.advance(sh, w.To); err != nil {
+	if err := sh.advance(s.directory, w.To); err != nil {
 		return store.Stamp{}, nil, err
 	}
 	return stamp, appendMillis(appendPrefix(nil, sh.number, tablePending), sh.firstDue), nil
-}
-
-// advance moves firstDue to the first task due up to and including to. Called
-// under the shard's lock.
-func (s *Store) advance(sh *shard, to store.Millis) error {
-	if sh.firstDue > to {
-		return nil
-	}
-	first := to
-	if to < math.MaxInt64 {
-		first++
-	}
-	lower := appendMillis(appendPrefix(nil, sh.number, tablePending), sh.firstDue)
-	err := s.scan(lower, afterMillis(sh.number, tablePending, to), func(key, _ []byte) (bool, error) {
-		first = millisAt(key[prefixLen:])
-		return false, nil
-	})
-	if err == nil {
-		sh.firstDue = first
-	}
-	return err
 }
 
 // Running pages through holds in the order in which they began, as far as this
@@ -275,7 +253,7 @@ func (s *Store) stats(sh *shard) (store.Stats, error) {
 	if err != nil || st.Pending == 0 {
 		return st, err
 	}
-	lower, err := s.firstPending(sh)
+	lower, err := sh.firstPending(s.directory)
 	if err != nil {
 		return st, err
 	}
@@ -295,40 +273,9 @@ func (s *Store) stats(sh *shard) (store.Stats, error) {
 }
 
 func (s *Store) counts(sh *shard) (store.Stats, error) {
-	st, err := s.numbers(sh)
+	st, err := sh.numbers(s.directory)
 	if err == nil {
 		st.Keys, err = s.hasKeys(sh)
 	}
 	return st, err
-}
-
-// firstPending is the key of the shard's first pending task, or one before it.
-func (s *Store) firstPending(sh *shard) ([]byte, error) {
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
-	if err := s.advance(sh, math.MaxInt64); err != nil {
-		return nil, err
-	}
-	return appendMillis(appendPrefix(nil, sh.number, tablePending), sh.firstDue), nil
-}
-
-// numbers returns what is in memory of a shard.
-func (s *Store) numbers(sh *shard) (store.Stats, error) {
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
-	if err := sh.load(s.directory); err != nil {
-		return store.Stats{}, err
-	}
-	return store.Stats{
-		Stamp:   store.Stamp{Now: now(), Seq: sh.meta.seq},
-		Pending: sh.meta.pending,
-		Running: int64(sh.holds.len()),
-		Done:    sh.meta.done,
-		Dead:    sh.meta.dead,
-		Owner:   sh.owner.node,
-		Epoch:   sh.owner.fence.Epoch,
-		Index:   sh.index,
-		Life:    sh.life,
-		Logged:  sh.meta.log.last > sh.meta.log.forgotten,
-	}, nil
 }

@@ -61,18 +61,18 @@ func (s *Store) Lanes(ctx context.Context, name store.Shard, after *store.Lane, 
 }
 
 // checkLane looks whether the task of a key is pending in that lane.
-func (w *sweep) checkLane(key []byte) (repaired bool, err error) {
+func (t *turn) checkLane(key []byte) (repaired bool, err error) {
 	_, due, id, ok := decodeLaneKey(key)
 	if !ok {
-		return true, w.remove(key, true)
+		return true, t.remove(key, true)
 	}
-	e, f, err := w.find(id)
+	e, f, err := t.find(id)
 	if err != nil {
 		return false, err
 	}
-	if f == readable && e.state == pending && w.sh.holds.get(id) == nil &&
-		bytes.Equal(key, appendLaneKey(nil, w.sh.number, e.traits(), due, id)) && e.due == due {
+	if f == readable && e.state == pending && t.sh.holds.get(id) == nil &&
+		bytes.Equal(key, appendLaneKey(nil, t.sh.number, e.traits(), due, id)) && e.due == due {
 		return false, nil
 	}
-	return true, w.remove(key, true)
+	return true, t.remove(key, true)
 }

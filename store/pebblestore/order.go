@@ -171,30 +171,30 @@ func (s *Store) InOrder(ctx context.Context, name store.Shard, keys []string, li
 }
 
 // checkOrder looks whether the task of a key stands there.
-func (w *sweep) checkOrder(stored []byte) (repaired bool, err error) {
+func (t *turn) checkOrder(stored []byte) (repaired bool, err error) {
 	key, at, id, ok := decodeOrderKey(stored)
 	if !ok {
-		return true, w.remove(stored, true)
+		return true, t.remove(stored, true)
 	}
-	e, f, err := w.find(id)
+	e, f, err := t.find(id)
 	if err != nil || f == broken {
 		return false, err // Hold will find it
 	}
 	if f == readable && e.state == pending && record.Ordering(e.traits()) == key && at == e.standsAt() {
 		return false, nil
 	}
-	return true, w.remove(stored, true)
+	return true, t.remove(stored, true)
 }
 
 // checkLine puts an unfinished task where it belongs among those of its key.
-func (w *sweep) checkLine(id string, e *entry) (repaired bool, err error) {
+func (t *turn) checkLine(id string, e *entry) (repaired bool, err error) {
 	key := record.Ordering(e.traits())
 	if key == "" {
 		return false, nil
 	}
-	stored := appendOrderKey(nil, w.sh.number, key, e.standsAt(), id)
-	if has, err := w.has(stored); has || err != nil {
+	stored := appendOrderKey(nil, t.sh.number, key, e.standsAt(), id)
+	if has, err := t.has(stored); has || err != nil {
 		return false, err
 	}
-	return true, w.replace(stored, nil)
+	return true, t.replace(stored, nil)
 }

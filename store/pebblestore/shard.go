@@ -1,6 +1,7 @@
 package pebblestore
 
 import (
+	"encoding/binary"
 	"errors"
 	"math"
 	"sync"
@@ -97,4 +98,97 @@ func (sh *shard) loadIndex(d *directory) error {
 		sh.index.Ready = store.IndexSet(b)
 		return nil
 	})
+}
+
+// numbers returns what is in memory of a shard.
+func (sh *shard) numbers(d *directory) (store.Stats, error) {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	if err := sh.load(d); err != nil {
+		return store.Stats{}, err
+	}
+	return store.Stats{
+		Stamp:   store.Stamp{Now: now(), Seq: sh.meta.seq},
+		Pending: sh.meta.pending,
+		Running: int64(sh.holds.len()),
+		Done:    sh.meta.done,
+		Dead:    sh.meta.dead,
+		Owner:   sh.owner.node,
+		Epoch:   sh.owner.fence.Epoch,
+		Index:   sh.index,
+		Life:    sh.life,
+		Logged:  sh.meta.log.last > sh.meta.log.forgotten,
+	}, nil
+}
+
+// firstPending is the key of the shard's first pending task, or one before it.
+func (sh *shard) firstPending(d *directory) ([]byte, error) {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	if err := sh.advance(d, math.MaxInt64); err != nil {
+		return nil, err
+	}
+	return appendMillis(appendPrefix(nil, sh.number, tablePending), sh.firstDue), nil
+}
+
+// advance moves firstDue to the first task due up to and including to. Called
+// under the shard's lock.
+func (sh *shard) advance(d *directory, to store.Millis) error {
+	if sh.firstDue > to {
+		return nil
+	}
+	first := to
+	if to < math.MaxInt64 {
+		first++
+	}
+	lower := appendMillis(appendPrefix(nil, sh.number, tablePending), sh.firstDue)
+	err := d.scan(lower, afterMillis(sh.number, tablePending, to), func(key, _ []byte) (bool, error) {
+		first = millisAt(key[prefixLen:])
+		return false, nil
+	})
+	if err == nil {
+		sh.firstDue = first
+	}
+	return err
+}
+
+// readHolds reads the holds of a shard that are not over.
+func readHolds(d *directory, number uint32) (_ holds, err error) {
+	hs := newHolds()
+	tasks := lookup{dir: d, number: number}
+	defer func() { err = errors.Join(err, tasks.close()) }()
+	lower, upper := appendPrefix(nil, number, tableHolds), appendPrefix(nil, number, tableHolds+1)
+	err = d.scan(lower, upper, func(key, value []byte) (bool, error) {
+		members, err := decodeGroup(value)
+		if err != nil || len(key) != prefixLen+8 {
+			d.log.Error("unreadable holds: the sweep makes their tasks pending", "err", err)
+			return true, nil
+		}
+		g := &group{number: binary.BigEndian.Uint64(key[prefixLen:])}
+		for _, h := range members {
+			if err := hs.restore(h, g, &tasks); err != nil {
+				return false, err
+			}
+		}
+		return true, nil
+	})
+	return hs, err
+}
+
+// restore adds a stored hold that is not over. Those of later groups come later,
+// and take the place of what they extended.
+func (hs *holds) restore(h *hold, g *group, tasks *lookup) error {
+	e, f, err := tasks.find(h.id)
+	if err != nil || f != readable || e.state != pending || e.stamp != h.stamp {
+		return err
+	}
+	h.group, h.place = g, e.place()
+	g.live++
+	if old := hs.get(h.id); old != nil {
+		old.group.live--
+		hs.replace(h)
+		return nil
+	}
+	hs.add(h)
+	return nil
 }

@@ -77,8 +77,6 @@ func beginTurn(d *directory, sh *shard) *turn {
 	return t
 }
 
-func now() time.Time { return time.UnixMicro(time.Now().UnixMicro()).UTC() }
-
 func (t *turn) moment() life.Moment { return life.Moment{At: t.now} }
 
 // in returns the moment d from now.

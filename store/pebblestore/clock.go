@@ -1,0 +1,5 @@
+package pebblestore
+
+import "time"
+
+func now() time.Time { return time.UnixMicro(time.Now().UnixMicro()).UTC() }
