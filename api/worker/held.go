@@ -38,7 +38,7 @@ type held struct {
 	index    int           // in sub.live; guarded by sub.mu
 	number   uint64        // in the order of arrival; guarded by sub.mu
 	bytes    int           // of its payload
-	begun    time.Time     // when its handler was called; the pool's
+	begun    time.Time     // when its handler was called, where the worker adapts; the pool's
 	hold     time.Duration // how long the hold was last said to last; guarded by sub.mu
 	deadline time.Time     // when the hold ends; guarded by sub.mu
 	extendAt time.Time     // when to ask for more; guarded by sub.mu
@@ -47,7 +47,7 @@ type held struct {
 // fill makes h the task of a delivery on x, received at now.
 func (h *held) fill(x *session, d *ddqv1.Delivery, now time.Time) {
 	h.sub, h.via = x.sub, x
-	h.task = taskOf(d)
+	h.task.fill(d)
 	h.ack.TaskId, h.ack.HoldToken = h.task.ID, h.task.HoldToken
 	h.task.result = &h.result
 	h.bytes = len(h.task.Payload)
@@ -65,7 +65,10 @@ func (h *held) holdFor(now time.Time, d time.Duration) {
 
 // run moves h to its handler; false means that it is none's any more.
 func (h *held) run(cancel context.CancelCauseFunc) bool {
-	h.cancel, h.begun = cancel, time.Now()
+	h.cancel = cancel
+	if h.sub.w.adapts {
+		h.begun = time.Now()
+	}
 	return h.leave(waiting, running)
 }
 

@@ -241,7 +241,10 @@ func (s *subscription) finish(ctx context.Context, h *held, err error) {
 	if err != nil {
 		nack = nackOf(ctx, err)
 	}
-	now := time.Now()
+	var now time.Time
+	if s.w.adapts {
+		now = time.Now()
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.inFlight--

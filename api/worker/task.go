@@ -82,35 +82,23 @@ func (t Task) Result() []byte {
 // Last reports whether no attempt follows if this one fails.
 func (t Task) Last() bool { return t.Attempt > t.MaxRetries }
 
-func taskOf(d *ddqv1.Delivery) Task {
-	t := d.GetTask()
-	task := Task{
-		ID:         t.GetId(),
-		Topic:      t.GetTopic(),
-		Payload:    t.GetPayload(),
-		Attempt:    int(t.GetRetryCount()) + 1,
-		MaxRetries: int(t.GetMaxRetries()),
-		Due:        timeOf(t.GetExecuteTime()),
-		CreatedAt:  timeOf(t.GetCreatedAt()),
-		Version:    t.GetVersion(),
-		HoldToken:  d.GetHoldToken(),
-
-		OrderingKey:    t.GetOrderingKey(),
-		Priority:       int(t.GetPriority()),
-		FairnessKey:    t.GetFairnessKey(),
-		RateKey:        t.GetRateKey(),
-		ConcurrencyKey: t.GetConcurrencyKey(),
-		IdempotencyKey: t.GetIdempotencyKey(),
-		Expires:        timeOf(t.GetExpireTime()),
-		LastError:      t.GetLastError(),
-	}
-	if list := t.GetAttributes(); len(list) > 0 {
-		task.Attributes = make(map[string]string, len(list))
+// fill makes t, which is zero, the task of a delivery. A Task is large: it is written where
+// it stays.
+func (t *Task) fill(d *ddqv1.Delivery) {
+	from := d.GetTask()
+	t.ID, t.Topic, t.Payload = from.GetId(), from.GetTopic(), from.GetPayload()
+	t.Attempt, t.MaxRetries = int(from.GetRetryCount())+1, int(from.GetMaxRetries())
+	t.Due, t.CreatedAt, t.Expires = timeOf(from.GetExecuteTime()), timeOf(from.GetCreatedAt()), timeOf(from.GetExpireTime())
+	t.Version, t.Priority, t.LastError = from.GetVersion(), int(from.GetPriority()), from.GetLastError()
+	t.OrderingKey, t.FairnessKey = from.GetOrderingKey(), from.GetFairnessKey()
+	t.RateKey, t.ConcurrencyKey, t.IdempotencyKey = from.GetRateKey(), from.GetConcurrencyKey(), from.GetIdempotencyKey()
+	t.HoldToken = d.GetHoldToken()
+	if list := from.GetAttributes(); len(list) > 0 {
+		t.Attributes = make(map[string]string, len(list))
 		for _, a := range list {
-			task.Attributes[a.GetKey()] = a.GetValue()
+			t.Attributes[a.GetKey()] = a.GetValue()
 		}
 	}
-	return task
 }
 
 func timeOf(ts *timestamppb.Timestamp) time.Time {

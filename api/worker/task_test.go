@@ -31,7 +31,8 @@ func TestHandlerUnderTestShowsItsResult(t *testing.T) {
 
 func TestTaskSaysWhatItsProducerSaid(t *testing.T) {
 	expires := time.Now().Add(time.Hour)
-	got := taskOf(&ddqv1.Delivery{Task: &ddqv1.Task{
+	var got Task
+	got.fill(&ddqv1.Delivery{Task: &ddqv1.Task{
 		Priority: 9, FairnessKey: "f", RateKey: "r", ConcurrencyKey: "c", IdempotencyKey: "i",
 		ExpireTime: timestamppb.New(expires), LastError: "boom",
 	}})
