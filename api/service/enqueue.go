@@ -24,10 +24,6 @@ func (s *Tasks) Enqueue(ctx context.Context, tasks []NewTask) ([]Enqueued, error
 	return out, nil
 }
 
-// rerouteTries is how often tasks are sent again that a shard did not take because
-// the topic has got other ones. Each try finds the configuration of the one before.
-const rerouteTries = 3
-
 func (s *Tasks) enqueue(ctx context.Context, tasks []NewTask) ([]Enqueued, error) {
 	out, err := s.enqueueOnce(ctx, tasks)
 	for range rerouteTries {

@@ -261,14 +261,6 @@ func (s *Fleet) NodesWithoutLoad() []NodeStatus {
 	return nodes
 }
 
-// members are those of the fleet; a node that stands alone is one.
-func members(node *actors.Node) []fleet.Member {
-	if v := node.Membership().View(); v != nil {
-		return slices.Clone(v.Members())
-	}
-	return []fleet.Member{{Name: node.Config().Node, Addr: node.Config().Addr, State: fleet.MemberActive}}
-}
-
 // NodeStatus is a member of the fleet.
 type NodeStatus struct {
 	fleet.Member

@@ -11,6 +11,10 @@ import (
 	"github.com/ddq-io/ddq/store/place"
 )
 
+// rerouteTries is how often tasks are sent again that a shard did not take because
+// the topic has got other ones. Each try finds the configuration of the one before.
+const rerouteTries = 3
+
 // former answers those tasks of one request that are in former shards of their topics.
 type former struct {
 	node      *actors.Node
