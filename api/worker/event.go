@@ -46,20 +46,22 @@ type Stats struct {
 	Connected, Disconnected                           int64 // streams
 }
 
-// counters are by EventKind.
-type counters [Disconnected + 1]atomic.Int64
+// events counts what happens, and tells Config.Observe.
+type events struct {
+	counts  [Disconnected + 1]atomic.Int64 // by EventKind
+	observe func(Event)
+}
 
-func (w *Worker) report(e Event) {
+func (s *events) report(e Event) {
 	if e.Tasks == 0 && e.Kind < Connected {
 		return
 	}
-	w.counts[e.Kind].Add(int64(max(e.Tasks, 1)))
-	w.cfg.Observe(e)
+	s.counts[e.Kind].Add(int64(max(e.Tasks, 1)))
+	s.observe(e)
 }
 
-// Stats returns the counts so far.
-func (w *Worker) Stats() Stats {
-	n := func(k EventKind) int64 { return w.counts[k].Load() }
+func (s *events) stats() Stats {
+	n := func(k EventKind) int64 { return s.counts[k].Load() }
 	return Stats{
 		Received: n(Received), Acked: n(Acked), Nacked: n(Nacked), Released: n(Released),
 		Extended: n(Extended), Lost: n(Lost), Connected: n(Connected), Disconnected: n(Disconnected),

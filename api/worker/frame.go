@@ -136,9 +136,9 @@ func (s *subscription) answered(x *session, m *ddqv1.Settled) {
 	}
 	s.mu.Unlock()
 	for kind, n := range done {
-		s.w.report(Event{Kind: EventKind(kind), Topic: s.topic, Tasks: n})
+		s.w.events.report(Event{Kind: EventKind(kind), Topic: s.topic, Tasks: n})
 	}
-	s.w.report(Event{Kind: Extended, Topic: s.topic, Tasks: extended})
+	s.w.events.report(Event{Kind: Extended, Topic: s.topic, Tasks: extended})
 }
 
 // accepted returns what became of h's outcome, or 0 when it was lost or is to
@@ -166,7 +166,7 @@ func (s *subscription) accepted(h *held, results map[string]*ddqv1.SettleResult,
 		s.arm(at)
 		return 0
 	}
-	s.w.report(Event{Kind: Lost, Topic: s.topic, Tasks: 1})
+	s.w.events.report(Event{Kind: Lost, Topic: s.topic, Tasks: 1})
 	s.w.cfg.Logger.Warn("settlement refused", "topic", s.topic, "task", h.ack.TaskId, "err", err.GetMessage())
 	return 0
 }

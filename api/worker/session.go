@@ -85,7 +85,7 @@ func (s *subscription) stayConnected(ctx context.Context, at *place) error {
 		next, err := s.connect(ctx, at)
 		if err == nil {
 			opened := time.Now()
-			s.w.report(Event{Kind: Connected, Topic: s.topic, Node: at.node})
+			s.w.events.report(Event{Kind: Connected, Topic: s.topic, Node: at.node})
 			s.w.cfg.Logger.Log(ctx, min(outage.over(), at.level(nil)), "subscribed", "topic", s.topic, "node", next.node)
 			s.handOver(x, next)
 			x = next
@@ -102,7 +102,7 @@ func (s *subscription) stayConnected(ctx context.Context, at *place) error {
 		if ctx.Err() != nil || s.isOver() {
 			return nil
 		}
-		s.w.report(Event{Kind: Disconnected, Topic: s.topic, Node: at.node, Err: err})
+		s.w.events.report(Event{Kind: Disconnected, Topic: s.topic, Node: at.node, Err: err})
 		if refusal(err) && at.node == "" {
 			return err
 		}
@@ -339,7 +339,7 @@ func (s *subscription) handBack() {
 			s.w.cfg.Logger.Warn("task not given back", "topic", s.topic, "task", h.ack.TaskId, "err", err)
 			return // the others wait for their holds to end, too
 		}
-		s.w.report(Event{Kind: Released, Topic: s.topic, Tasks: 1})
+		s.w.events.report(Event{Kind: Released, Topic: s.topic, Tasks: 1})
 	}
 }
 

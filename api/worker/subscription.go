@@ -208,7 +208,7 @@ func (s *subscription) receive(x *session, deliveries []*ddqv1.Delivery) {
 	}
 	s.adaptTo(batch, now)
 	s.mu.Unlock()
-	s.w.report(Event{Kind: Received, Topic: s.topic, Tasks: len(batch)})
+	s.w.events.report(Event{Kind: Received, Topic: s.topic, Tasks: len(batch)})
 }
 
 // admit queues h for a handler; mu is held. The queue has room for every task
@@ -302,7 +302,7 @@ func (s *subscription) lose(h *held, why string) {
 		return
 	}
 	s.unlive(h)
-	s.w.report(Event{Kind: Lost, Topic: s.topic, Tasks: 1})
+	s.w.events.report(Event{Kind: Lost, Topic: s.topic, Tasks: 1})
 	s.w.cfg.Logger.Warn("hold lost", "topic", s.topic, "task", h.task.ID, "attempt", h.task.Attempt, "err", why)
 }
 

@@ -26,7 +26,7 @@ type Worker struct {
 	subs    []*subscription
 	pool    sync.WaitGroup
 	used    atomic.Bool
-	counts  counters
+	events  events
 	fleet   *fleet // nil unless Direct
 	adapts  bool   // no MaxInFlight was set
 }
@@ -45,6 +45,7 @@ func New(conn grpc.ClientConnInterface, cfg Config, h Handler) *Worker {
 		handler: wrap(h, cfg.Middleware),
 		queue:   make(chan *held, len(topics)*max(cfg.MaxInFlight, 0)),
 		adapts:  adapts,
+		events:  events{observe: cfg.Observe},
 	}
 	if cfg.Direct {
 		w.fleet = newFleet(conn, cfg)
@@ -85,6 +86,9 @@ func (w *Worker) Run(ctx context.Context) error {
 	}
 	return err
 }
+
+// Stats returns the counts so far.
+func (w *Worker) Stats() Stats { return w.events.stats() }
 
 // maxBytes is how many bytes a server may have out of its store and not sent; 0 leaves it
 // to the server.
