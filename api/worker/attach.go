@@ -12,7 +12,7 @@ func (s *subscription) join(x *session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	x.attached = true
-	s.sessions = append(s.sessions, x)
+	s.sessions, s.credits = append(s.sessions, x), append(s.credits, &x.credit)
 	s.agree()
 	rest := s.settle
 	s.settle = nil
@@ -32,9 +32,9 @@ func (s *subscription) leave(x *session) bool {
 	if i < 0 {
 		return false
 	}
-	s.sessions = slices.Delete(s.sessions, i, i+1)
+	s.sessions, s.credits = slices.Delete(s.sessions, i, i+1), slices.Delete(s.credits, i, i+1)
 	x.attached, x.draining = false, true
-	x.credit, x.wants, x.granting = 0, 0, 0
+	x.void()
 	rest := x.settle
 	x.settle, x.extend = nil, nil
 	for _, h := range rest {
@@ -220,4 +220,40 @@ func (s *subscription) spent(x *session) bool {
 	mine := func(h *held) bool { return h.via == x }
 	return !slices.ContainsFunc(s.live, mine) &&
 		!slices.ContainsFunc(s.later, func(p postponed) bool { return mine(p.h) })
+}
+
+// demanded records what the server of x says of its ready tasks.
+func (s *subscription) demanded(x *session, ready, returned int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	x.demand(ready, returned)
+	s.wake()
+}
+
+// wake sees to it that room which may have come is granted; mu is held.
+func (s *subscription) wake() {
+	s.share()
+	for _, x := range s.sessions {
+		switch {
+		case !x.onDemand:
+			s.stirUp(x)
+		case x.unsent > 0:
+			poke(x.wake)
+		}
+	}
+}
+
+// stirUp tells x that there is something to send; mu is held.
+func (s *subscription) stirUp(x *session) {
+	if x.quiet && s.patient(x) {
+		return
+	}
+	poke(x.wake)
+}
+
+// patient reports whether what there is to say on x can wait for the answer to what was said
+// last; mu is held. It cannot when the server is about to run out of credit: then tasks would
+// wait with it.
+func (s *subscription) patient(x *session) bool {
+	return x.pace.patient(len(x.settle)) && len(x.extend) == 0 && !s.stopping && !x.draining && !s.short(&x.credit)
 }

@@ -1,141 +1,120 @@
 package worker
 
-import (
-	"cmp"
-	"slices"
-	"time"
-)
-
-// most is how many tasks may be in flight and granted; mu is held.
-func (s *subscription) most() int {
-	if s.adaptive == nil {
-		return s.limit
-	}
-	return min(s.limit, s.adaptive.most())
+// credit is how many deliveries the server of one session may still make. A server that is
+// asked on demand (see ddqv1.Hello) says how many tasks are ready, and has credit for such
+// tasks only. Any other has all the room that there is.
+type credit struct {
+	onDemand bool // never changes
+	draining bool // nothing more is taken from it
+	granted  int  // and not used
+	wants    int  // tasks that are ready at the server and have no credit; on demand only
+	unsent   int  // of granted: not sent yet; on demand only
 }
 
-// room is how much more may be granted; mu is held.
-func (s *subscription) room() int {
-	n := s.most() - s.inFlight
-	for _, x := range s.sessions {
-		n -= x.credit
+// use counts n deliveries.
+func (c *credit) use(n int) { c.granted = max(c.granted-n, 0) }
+
+// demand records how many tasks are ready at the server, and how much credit found none.
+func (c *credit) demand(ready, returned int) {
+	c.granted = max(c.granted-returned, c.unsent)
+	c.wants = ready
+}
+
+// withdraw ends what the server does not know of.
+func (c *credit) withdraw() {
+	c.granted -= c.unsent
+	c.wants, c.unsent = 0, 0
+}
+
+// void ends all of it, with the session.
+func (c *credit) void() { c.granted, c.wants, c.unsent = 0, 0, 0 }
+
+// window bounds what a subscription has in flight and granted together, and shares it
+// between the servers. It has no clock, no goroutine and no lock; the subscription owns it.
+//
+// Invariants:
+//   - the credit of all servers + inFlight <= limit, unless a server sends unasked, and no
+//     more is granted than adaptive allows
+type window struct {
+	limit    int            // as the servers agreed
+	inFlight int            // tasks that were received, and have not gone through the pool
+	adaptive *adaptiveLimit // nil when Config.MaxInFlight is obeyed as it is
+	stopping bool           // takes nothing more
+
+	credits []*credit // of the servers that deliver
+	turn    int       // of credits: the next to be given room
+}
+
+// most is how many tasks may be in flight and granted.
+func (w *window) most() int {
+	if w.adaptive == nil {
+		return w.limit
+	}
+	return min(w.limit, w.adaptive.most())
+}
+
+// room is how much more may be granted.
+func (w *window) room() int {
+	n := w.most() - w.inFlight
+	for _, c := range w.credits {
+		n -= c.granted
 	}
 	return n
 }
 
-// grant is what x grants its server in the frame it is about to send; mu is held.
-// An ordinary session gives away all the room there is.
-func (s *subscription) grant(x *session) int {
-	if s.stopping || x.draining {
-		x.credit -= x.granting
-		x.wants, x.granting = 0, 0
+// grant is what to grant in the frame that is about to be sent. unsettled are outcomes that
+// the frame has no room for: the server counts their tasks still.
+func (w *window) grant(c *credit, unsettled int) int {
+	if w.stopping || c.draining {
+		c.withdraw()
 		return 0
 	}
-	if x.onDemand {
-		n := x.granting
-		x.granting = 0
+	if c.onDemand {
+		n := c.unsent
+		c.unsent = 0
 		return n
 	}
-	n := max(s.room()-len(x.settle), 0) // the server still counts what this frame had no room for
-	x.credit += n
+	n := max(w.room()-unsettled, 0)
+	c.granted += n
 	return n
 }
 
-// demanded records how many tasks are ready at the server of x, and how much
-// credit found none.
-func (s *subscription) demanded(x *session, ready, returned int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	x.credit = max(x.credit-returned, x.granting)
-	x.wants = ready
-	s.wake()
+// short reports whether the server is about to run out of credit, or has some to be told of.
+func (w *window) short(c *credit) bool {
+	if c.onDemand {
+		return c.unsent > 0
+	}
+	return 2*c.granted < w.most()
 }
 
-// share gives the room there is to the tasks that are ready, of each server its
-// share when there is not enough for all; mu is held.
-func (s *subscription) share() {
+// share gives the room there is to the tasks that are ready, of each server its share when
+// there is not enough for all. What it gives is unsent.
+func (w *window) share() {
 	room, wanted := 0, 0
-	for _, x := range s.sessions {
-		wanted += x.wants
+	for _, c := range w.credits {
+		wanted += c.wants
 	}
-	if wanted > 0 && !s.stopping {
-		room = s.room()
+	if wanted > 0 && !w.stopping {
+		room = w.room()
 	}
-	for i := range s.sessions {
+	for i := range w.credits {
 		if room <= 0 {
 			break
 		}
-		x := s.sessions[(s.turn+i)%len(s.sessions)]
-		if x.wants <= 0 || x.draining {
-			wanted -= x.wants
+		c := w.credits[(w.turn+i)%len(w.credits)]
+		if c.wants <= 0 || c.draining {
+			wanted -= c.wants
 			continue
 		}
-		n := x.wants
+		n := c.wants
 		if room < wanted {
 			n = (n*room + wanted - 1) / wanted
 		}
-		wanted -= x.wants
-		x.wants -= n
-		x.credit += n
-		x.granting += n
+		wanted -= c.wants
+		c.wants -= n
+		c.granted += n
+		c.unsent += n
 		room -= n
-		poke(x.wake)
 	}
-	s.turn++
-}
-
-// wake sees to it that room which may have come is granted; mu is held.
-func (s *subscription) wake() {
-	s.share()
-	for _, x := range s.sessions {
-		if !x.onDemand {
-			s.stirUp(x)
-		}
-	}
-}
-
-// stirUp tells x that there is something to send; mu is held.
-func (s *subscription) stirUp(x *session) {
-	if x.quiet && s.patient(x) {
-		return
-	}
-	poke(x.wake)
-}
-
-// adaptTo records deliveries for the limit, and gives those back whose payloads are too many
-// bytes in hand; mu is held.
-func (s *subscription) adaptTo(batch []held, now time.Time) {
-	if s.adaptive == nil {
-		return
-	}
-	for i := range batch {
-		s.adaptive.onReceived(now, batch[i].bytes)
-	}
-	for i := len(batch) - 1; i >= 0 && s.adaptive.overfull(len(s.live), s.bytes); i-- {
-		s.release(&batch[i])
-	}
-	if s.waiting.Load() > 0 {
-		s.arm(now.Add(lookSpan))
-	}
-}
-
-// giveBackSurplus releases what waits and handlers will not come to soon, what came last
-// first, and returns when to look again, zero for never; mu is held.
-func (s *subscription) giveBackSurplus(now time.Time) (next time.Time) {
-	if s.adaptive == nil {
-		return next
-	}
-	n := s.adaptive.look(now, int(s.waiting.Load()))
-	if n > 0 {
-		latest := slices.SortedFunc(slices.Values(s.live), func(a, b *held) int { return cmp.Compare(b.number, a.number) })
-		for _, h := range latest {
-			if n > 0 && s.release(h) {
-				n--
-			}
-		}
-	}
-	if s.waiting.Load() > 0 {
-		next = now.Add(lookSpan)
-	}
-	return next
+	w.turn++
 }

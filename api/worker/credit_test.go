@@ -182,3 +182,32 @@ func TestServerThatAllowsLessIsNoted(t *testing.T) {
 		}
 	})
 }
+
+// Servers of a worker that takes tasks on demand say how many are ready.
+func TestRoomIsSharedByWhatIsReady(t *testing.T) {
+	few, many, going := &credit{onDemand: true}, &credit{onDemand: true}, &credit{onDemand: true}
+	w := window{limit: 20, credits: []*credit{few, many, going}}
+	few.demand(10, 0)
+	many.demand(30, 0)
+	w.share()
+	if few.unsent != 5 || many.unsent != 15 || w.room() != 0 {
+		t.Errorf("%d and %d of 20 for 10 and 30, room %d", few.unsent, many.unsent, w.room())
+	}
+	if n := w.grant(few, 0); n != 5 || w.grant(few, 0) != 0 {
+		t.Errorf("granted %d and then more, want 5 once", n)
+	}
+	few.use(2)
+	w.inFlight = 2
+	few.demand(3, 3) // what it had left found no task
+	many.demand(0, 0)
+	going.demand(3, 0)
+	going.draining = true
+	w.share()
+	if few.granted != 3 || going.granted != 0 || w.room() != 0 {
+		t.Errorf("%d for the 3 that are ready, %d for a server that drains, room %d", few.granted, going.granted, w.room())
+	}
+	w.stopping = true
+	if n := w.grant(many, 0); n != 0 || many.granted != 0 {
+		t.Errorf("granted %d at the end, %d stays", n, many.granted)
+	}
+}

@@ -24,7 +24,9 @@ func (s *subscription) take(x *session, r *ddqv1.SubscribeRequest) (ok bool, pau
 	if !x.attached {
 		return false, 0
 	}
-	pause = s.pause(x)
+	if s.patient(x) {
+		pause = x.pause(time.Now())
+	}
 	if x.quiet = pause > 0; x.quiet {
 		return false, pause
 	}
@@ -39,7 +41,7 @@ func (s *subscription) take(x *session, r *ddqv1.SubscribeRequest) (ok bool, pau
 		s.unanswered[s.sequence] = f
 		x.asked++
 	}
-	if n := s.grant(x); n > 0 {
+	if n := s.grant(&x.credit, len(x.settle)); n > 0 {
 		r.Credit = new(int32(n))
 	}
 	return r.Sequence > 0 || r.Credit != nil, 0

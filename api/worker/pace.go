@@ -10,23 +10,15 @@ const settleGap = 3 * time.Millisecond
 // patience is how many outcomes wait at most.
 const patience = frameSettles / 4
 
-// patient reports whether what there is to say on x can wait for the answer to
-// what was said last; mu is held. It cannot when the server is about to run out of
-// credit: then tasks would wait with it.
-func (s *subscription) patient(x *session) bool {
-	if x.asked == 0 || len(x.settle) >= patience || len(x.extend) > 0 || s.stopping || x.draining {
-		return false
-	}
-	if x.onDemand {
-		return x.granting == 0
-	}
-	return 2*x.credit >= s.most()
+// pace says when a session sends what it has to say.
+type pace struct {
+	asked int       // frames with settlements that are not answered
+	spoke time.Time // when the last of them was made
+	quiet bool      // the writer waits for an answer
 }
 
-// pause is how long x keeps quiet, 0 when it does not; mu is held.
-func (s *subscription) pause(x *session) time.Duration {
-	if !s.patient(x) {
-		return 0
-	}
-	return max(0, settleGap-time.Since(x.spoke))
-}
+// patient reports whether so many outcomes can wait for the answer to what was said last.
+func (p *pace) patient(outcomes int) bool { return p.asked > 0 && outcomes < patience }
+
+// pause is how long they wait from now on.
+func (p *pace) pause(now time.Time) time.Duration { return max(0, settleGap-now.Sub(p.spoke)) }

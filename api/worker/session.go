@@ -28,31 +28,25 @@ var errSilent = errors.New("the server does not answer")
 // session is one stream of a subscription. It owns a reading and a writing
 // goroutine, gone once retire returns.
 type session struct {
-	sub      *subscription
-	rpc      subscribeStream
-	cancel   context.CancelFunc
-	wake     chan struct{} // there may be something to send
-	silent   chan struct{} // closed to end the writer
-	written  chan struct{} // the writer is gone
-	drain    chan struct{} // the server asked for an end
-	done     chan struct{} // the reader is gone
-	heard    chan struct{} // something was answered after it left
-	err      error         // why; set before done is closed
-	node     string        // that serves it
-	limit    int           // tasks in flight that the server agreed to
-	onDemand bool          // see ddqv1.Hello
+	sub     *subscription
+	rpc     subscribeStream
+	cancel  context.CancelFunc
+	wake    chan struct{} // there may be something to send
+	silent  chan struct{} // closed to end the writer
+	written chan struct{} // the writer is gone
+	drain   chan struct{} // the server asked for an end
+	done    chan struct{} // the reader is gone
+	heard   chan struct{} // something was answered after it left
+	err     error         // why; set before done is closed
+	node    string        // that serves it
+	limit   int           // tasks in flight that the server agreed to
 
 	// Guarded by sub.mu.
-	attached bool      // it speaks for the subscription
-	draining bool      // nothing more is taken from it
-	quiet    bool      // the writer waits for an answer, see patient
-	credit   int       // granted and not used
-	wants    int       // tasks that are ready at the server and have no credit; on demand only
-	granting int       // of credit: not sent yet; on demand only
-	settle   []*held   // outcomes to send
-	extend   []*held   // holds to ask more of
-	asked    int       // frames with settlements that are not answered
-	spoke    time.Time // when the last of them was made
+	credit
+	pace
+	attached bool    // it speaks for the subscription
+	settle   []*held // outcomes to send
+	extend   []*held // holds to ask more of
 }
 
 type subscribeStream = grpc.BidiStreamingClient[ddqv1.SubscribeRequest, ddqv1.SubscribeResponse]
@@ -178,7 +172,7 @@ func (s *subscription) connect(ctx context.Context, at *place) (*session, error)
 		node:    agreed.GetNode(),
 		limit:   int(agreed.GetMaxInFlight()),
 
-		onDemand: at.node != "",
+		credit: credit{onDemand: at.node != ""},
 	}
 	go x.read()
 	go x.write()

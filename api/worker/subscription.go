@@ -17,8 +17,6 @@ import (
 // the streams it speaks on.
 //
 // Invariants, under mu:
-//   - the credit of all sessions + InFlight <= limit, unless a server sends unasked, and no
-//     more is granted than adaptive allows
 //   - live holds exactly the tasks that are waiting or running
 //   - an outcome is in settle, a session's settle, later or unanswered until a
 //     server accepts it
@@ -33,20 +31,16 @@ type subscription struct {
 
 	mu         sync.Mutex
 	sessions   []*session        // those that speak for the subscription; guarded by mu
-	turn       int               // of sessions: the next to be given room; guarded by mu
+	window                       // guarded by mu
 	live       []*held           // guarded by mu
 	bytes      int64             // of the payloads of live; guarded by mu
 	received   uint64            // tasks so far; guarded by mu
-	adaptive   *adaptiveLimit    // nil when Config.MaxInFlight is obeyed as it is; guarded by mu
-	inFlight   int               // received, and not gone through the pool; guarded by mu
-	limit      int               // of InFlight and all credit together, as the servers agreed; guarded by mu
 	lowered    int               // the lowest limit so far, which was said; guarded by mu
 	settle     []*held           // outcomes while nobody speaks; guarded by mu
 	later      []postponed       // outcomes to send again after a while; guarded by mu
 	unanswered map[uint64]*frame // by sequence; guarded by mu
 	sequence   uint64            // of the last frame with settlements; guarded by mu
 	nextSweep  time.Time         // zero when the sweeper sleeps; guarded by mu
-	stopping   bool              // takes nothing more; guarded by mu
 	over       bool              // ends its last session; guarded by mu
 }
 
@@ -63,7 +57,7 @@ func newSubscription(w *Worker, topic string, rpc ddqv1.DelayQueueServiceClient)
 		rpc:        rpc,
 		armed:      make(chan struct{}, 1),
 		moved:      make(chan struct{}, 1),
-		limit:      w.cfg.MaxInFlight,
+		window:     window{limit: w.cfg.MaxInFlight},
 		lowered:    w.cfg.MaxInFlight,
 		unanswered: make(map[uint64]*frame),
 	}
@@ -149,6 +143,23 @@ func (s *subscription) release(h *held) bool {
 	return true
 }
 
+// adaptTo records deliveries for the limit, and gives those back whose payloads are too many
+// bytes in hand; mu is held.
+func (s *subscription) adaptTo(batch []held, now time.Time) {
+	if s.adaptive == nil {
+		return
+	}
+	for i := range batch {
+		s.adaptive.onReceived(now, batch[i].bytes)
+	}
+	for i := len(batch) - 1; i >= 0 && s.adaptive.overfull(len(s.live), s.bytes); i-- {
+		s.release(&batch[i])
+	}
+	if s.waiting.Load() > 0 {
+		s.arm(now.Add(lookSpan))
+	}
+}
+
 // flush waits until the server has answered every settlement.
 func (s *subscription) flush() error {
 	if s.await(flushTimeout, s.settled) {
@@ -201,7 +212,7 @@ func (s *subscription) receive(x *session, deliveries []*ddqv1.Delivery) {
 		batch[i].fill(x, d, now)
 	}
 	s.mu.Lock()
-	x.credit = max(x.credit-len(batch), 0)
+	x.use(len(batch))
 	s.inFlight += len(batch)
 	for i := range batch {
 		s.admit(x, &batch[i])

@@ -1,6 +1,8 @@
 package worker
 
 import (
+	"cmp"
+	"slices"
 	"time"
 )
 
@@ -65,6 +67,27 @@ func (s *subscription) resend(now time.Time) {
 	}
 	clear(s.later[len(kept):])
 	s.later = kept
+}
+
+// giveBackSurplus releases what waits and handlers will not come to soon, what came last
+// first, and returns when to look again, zero for never; mu is held.
+func (s *subscription) giveBackSurplus(now time.Time) (next time.Time) {
+	if s.adaptive == nil {
+		return next
+	}
+	n := s.adaptive.look(now, int(s.waiting.Load()))
+	if n > 0 {
+		latest := slices.SortedFunc(slices.Values(s.live), func(a, b *held) int { return cmp.Compare(b.number, a.number) })
+		for _, h := range latest {
+			if n > 0 && s.release(h) {
+				n--
+			}
+		}
+	}
+	if s.waiting.Load() > 0 {
+		next = now.Add(lookSpan)
+	}
+	return next
 }
 
 // arm sees to it that the sweeper looks no later than at; mu is held.
