@@ -27,6 +27,7 @@ type added struct {
 // adder stores tasks: those with reserved credit are held in the same step.
 type adder struct {
 	*shardState
+	claim    *claimer
 	holder   *holder
 	settler  *settler
 	notifier *notifier
@@ -40,11 +41,22 @@ type adder struct {
 	keyed    engine.Batcher[Addition] // with idempotency keys
 }
 
-func newAdder(s *Actor) adder {
+func newAdder(claim *claimer, holder *holder, settler *settler, notifier *notifier, holds *holdRegistry) adder {
+	b := claim.shardState
 	batches := engine.Batcher[Addition]{Most: 1, Limit: store.BatchItems, Size: additionSize}
 	return adder{
-		shardState: &s.shardState, holder: &s.holder, settler: &s.settler, notifier: &s.notifier, holds: &s.holds, store: s.Store,
+		shardState: b, claim: claim, holder: holder, settler: settler, notifier: notifier, holds: holds, store: b.Store,
 		adds: batches, holdNews: batches, keyed: batches,
+	}
+}
+
+// receive handles a message of the adder.
+func (a *adder) receive(message any, own bool) {
+	switch m := message.(type) {
+	case *AddTasks:
+		a.add(m.Items)
+	case *added:
+		a.onAdded(m, own)
 	}
 }
 

@@ -29,9 +29,6 @@ func (a *Addition) Immediate(now store.Millis) bool {
 	return a.Task.Due <= now && a.Task.Key == nil && a.Task.Traits.Ordering() == ""
 }
 
-// Fail refuses the tasks.
-func (m *AddTasks) Fail(err *problem.Error) { FailAdditions(m.Items, err) }
-
 // FailAdditions refuses tasks.
 func FailAdditions(items []Addition, err *problem.Error) {
 	for i := range items {

@@ -34,11 +34,8 @@ type (
 // store calls say about it.
 type claimer struct {
 	*shardState
-	loader    *loader
-	recoverer *recoverer
-	notifier  *notifier
-	batching  []shardPart
-	store     interface {
+	claimHooks
+	store interface {
 		store.Owner
 		store.Reader
 	}
@@ -48,11 +45,15 @@ type claimer struct {
 	warned  time.Time     // see warn
 }
 
-func newClaimer(s *Actor, dozing *atomic.Bool) claimer {
-	return claimer{
-		shardState: &s.shardState, loader: &s.loader, recoverer: &s.recoverer, notifier: &s.notifier, batching: s.batching,
-		store: s.Store, dozing: dozing,
-	}
+// claimHooks are what works under the claim.
+type claimHooks struct {
+	parts   []batchingPart
+	granted func(seq int64) // the store granted the claim, and had come to seq
+	load    func()          // the shard is owned: what the store has of it is to be read
+}
+
+func newClaimer(b *shardState, dozing *atomic.Bool, hooks claimHooks) claimer {
+	return claimer{shardState: b, claimHooks: hooks, store: b.Store, dozing: dozing}
 }
 
 // owned reports whether the shard may hold, recover and load.
@@ -79,7 +80,7 @@ func (c *claimer) idle() bool {
 	if c.claim.GivingUp() {
 		return false
 	}
-	for _, p := range c.batching {
+	for _, p := range c.parts {
 		if !p.idle() {
 			return false
 		}
@@ -89,13 +90,15 @@ func (c *claimer) idle() bool {
 
 // fenced is how many calls under the claim are in flight.
 func (c *claimer) fenced() (n int) {
-	for _, p := range c.batching {
+	for _, p := range c.parts {
 		n += p.fenced()
 	}
 	return n
 }
 
-func (c *claimer) receive(message any) {
+// receive handles a message of the claimer. What an earlier incarnation was granted says
+// nothing about now.
+func (c *claimer) receive(message any, own bool) {
 	switch m := message.(type) {
 	case *Placed:
 		c.on(agenda.ClaimEvent{Kind: agenda.ClaimPlaced, Wanted: m.Wanted})
@@ -110,6 +113,12 @@ func (c *claimer) receive(message any) {
 		c.retry()
 	case *ReleaseShard:
 		c.stopOnceIdle(m.Done)
+	case *claimed:
+		if own {
+			c.onClaimed(m)
+		}
+	case *givenUp:
+		c.onReleased(m)
 	}
 }
 
@@ -159,8 +168,7 @@ func (c *claimer) carryOut(effect agenda.ClaimEffect) {
 	case agenda.DoLoad:
 		c.tasks.Own()
 		c.tasks.Reread()
-		c.loader.load()
-		c.recoverer.watch()
+		c.load()
 	case agenda.DoLose:
 		c.lose()
 	case agenda.DoRelease:
@@ -250,8 +258,7 @@ func (c *claimer) onClaimed(m *claimed) {
 		e.Kind = agenda.ClaimFailed
 	default:
 		c.Log.Debug("shard claimed", "topic", c.id.Topic, "shard", c.id.N, "epoch", m.fence.Epoch)
-		c.recoverer.failedWalks = 0
-		c.notifier.seqs.Restart(m.seq)
+		c.granted(m.seq)
 	}
 	c.on(e)
 }
@@ -266,7 +273,7 @@ func (c *claimer) warnAlone() {
 
 // lose drops what only an owner knows. Holds run on at their workers.
 func (c *claimer) lose() {
-	for _, p := range c.batching {
+	for _, p := range c.parts {
 		p.lose()
 	}
 	c.tasks.Lose()

@@ -11,15 +11,17 @@ import (
 // store's seq: a notice may be lost.
 type notifier struct {
 	*shardState
+	claim  *claimer
 	loader *loader
 	holds  *holdRegistry
 	seqs   agenda.GapDetector
 }
 
-func newNotifier(s *Actor) notifier {
-	return notifier{shardState: &s.shardState, loader: &s.loader, holds: &s.holds}
+func newNotifier(claim *claimer, loader *loader, holds *holdRegistry) notifier {
+	return notifier{shardState: claim.shardState, claim: claim, loader: loader, holds: holds}
 }
 
+// receive handles a message of the notifier.
 func (n *notifier) receive(message any) {
 	switch m := message.(type) {
 	case *PendingChanged:

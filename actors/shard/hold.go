@@ -22,6 +22,7 @@ const holdBatch = 512
 // holder takes the holds of tasks that the topic assigned, and has them delivered.
 type holder struct {
 	*shardState
+	claim   *claimer
 	settler *settler
 	loader  *loader
 	permits *permitCalls
@@ -38,13 +39,33 @@ type holder struct {
 	}
 }
 
-func newHolder(s *Actor) holder {
-	size := func(*holdRequest) int { return int(s.ref.Bodies.Get()) } // what a task counts that is not held yet
+func newHolder(claim *claimer, settler *settler, loader *loader, permits *permitCalls, holds *holdRegistry) holder {
+	b := claim.shardState
+	size := func(*holdRequest) int { return int(b.ref.Bodies.Get()) } // what a task counts that is not held yet
 	return holder{
-		shardState: &s.shardState, settler: &s.settler, loader: &s.loader, permits: &s.permits, holds: &s.holds, store: s.Store,
+		shardState: b, claim: claim, settler: settler, loader: loader, permits: permits, holds: holds, store: b.Store,
 		batches:  engine.Batcher[holdRequest]{Most: 4, Limit: holdBatch, Size: size},
 		outgoing: make(map[*subscription.Subscriber]*[]subscription.HeldTask),
-		unsent:   unsentTasks{shardState: &s.shardState},
+		unsent:   unsentTasks{shardState: b},
+	}
+}
+
+// receive handles a message of the holder.
+func (h *holder) receive(message any, own bool) {
+	switch m := message.(type) {
+	case *HoldTasks:
+		h.hold(m)
+	case *HeldElsewhere:
+		h.takeOver(m)
+	case *CancelHolds:
+		h.passCancels(m.Holds)
+	case *Forget:
+		h.giveBackOf(m.Sub)
+		m.confirm()
+	case *sendDue:
+		h.onSend(store.Millis(m.ms))
+	case *holdsDone:
+		h.onHolds(m, own)
 	}
 }
 

@@ -17,6 +17,7 @@ type deadlinesDue struct{ ms int64 }
 // under caps. What becomes of them makes room for subscriptions, and frees permits.
 type holdRegistry struct {
 	*shardState
+	claim   *claimer
 	table   agenda.HoldTable
 	permits heldPermits   // freed when the shard hears that a hold is over
 	unused  []agenda.Hold // allocated, see next

@@ -9,8 +9,7 @@ import (
 
 func TestPermitInThePlaceOfAnotherIsFreed(t *testing.T) {
 	first, second := &dispatch.Permit{Holder: store.NewToken()}, &dispatch.Permit{Holder: store.NewToken()}
-	b := &shardState{}
-	b.report = newTopicReport(b)
+	b := &shardState{report: newTopicReport(0, func(any) {})}
 	holds := &holdRegistry{shardState: b}
 	holds.permitted("a", first)
 	holds.permitted("a", second)

@@ -28,6 +28,7 @@ type (
 // those that are due in it become ready.
 type loader struct {
 	*shardState
+	claim   *claimer
 	orderer *orderer
 	store   store.Reader
 	wheel   taskWheel
@@ -35,12 +36,17 @@ type loader struct {
 	reloadFrom *store.Millis // see reloadLater; nil: none is pending
 }
 
-func newLoader(s *Actor) loader {
-	b := &s.shardState
-	return loader{shardState: b, orderer: &s.orderer, store: s.Store, wheel: taskWheel{shardState: b}}
+func newLoader(claim *claimer, orderer *orderer) loader {
+	b := claim.shardState
+	return loader{shardState: b, claim: claim, orderer: orderer, store: b.Store, wheel: taskWheel{shardState: b}}
 }
 
-func (l *loader) receive(message any) {
+// receive handles a message of the loader. What a call of an earlier incarnation found says
+// nothing about now.
+func (l *loader) receive(message any, own bool) {
+	if !own {
+		return
+	}
 	switch m := message.(type) {
 	case *slotDue:
 		l.onSlot(store.Millis(m.ms))
@@ -55,12 +61,6 @@ func (l *loader) receive(message any) {
 			l.tasks.Reread()
 			l.load()
 		}
-	}
-}
-
-// onDone handles the end of a store call that this incarnation made.
-func (l *loader) onDone(result any) {
-	switch m := result.(type) {
 	case *windowLoaded:
 		l.onLoaded(m)
 	case *laneLoaded:

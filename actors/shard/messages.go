@@ -159,3 +159,14 @@ func (m *Forget) confirm() { m.Runtime.Send(m.Sub.Worker, &Forgotten{m.Shard}) }
 
 // Fail confirms, too: a shard that stops gives the subscription nothing more either.
 func (m *Forget) Fail(*problem.Error) { m.confirm() }
+
+// Fail refuses the tasks.
+func (m *AddTasks) Fail(err *problem.Error) { FailAdditions(m.Items, err) }
+
+// Fail answers the settlements with err.
+func (m *SettleHolds) Fail(err *problem.Error) {
+	for _, i := range m.Items {
+		m.Call.Results[i].Err = err
+		m.Call.Finish(1)
+	}
+}

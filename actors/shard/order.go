@@ -22,13 +22,28 @@ type orderFound struct {
 // orderer asks the store which tasks of ordering keys are first.
 type orderer struct {
 	*shardState
+	claim   *claimer
 	wheel   *taskWheel
 	store   store.Reader
 	counted int // tasks that wait for another one of their key, in the gauge
 }
 
-func newOrderer(s *Actor) orderer {
-	return orderer{shardState: &s.shardState, wheel: &s.loader.wheel, store: s.Store}
+func newOrderer(claim *claimer, wheel *taskWheel) orderer {
+	return orderer{shardState: claim.shardState, claim: claim, wheel: wheel, store: claim.Store}
+}
+
+// receive handles a message of the orderer. What a call of an earlier incarnation found says
+// nothing about now.
+func (o *orderer) receive(message any, own bool) {
+	if !own {
+		return
+	}
+	switch m := message.(type) {
+	case *orderLook:
+		o.onLook(m.ms)
+	case *orderFound:
+		o.onFound(m)
+	}
 }
 
 // onLook looks at keys of which nobody told anything for a while.

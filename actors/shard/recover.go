@@ -50,6 +50,7 @@ type (
 // tasks, that nothing in memory knows, and has the store repair what fell out of its indexes.
 type recoverer struct {
 	*shardState
+	claim    *claimer
 	loader   *loader
 	notifier *notifier
 	permits  *permitCalls
@@ -66,10 +67,31 @@ type recoverer struct {
 	sweepAt     string // cursor
 }
 
-func newRecoverer(s *Actor) recoverer {
+func newRecoverer(claim *claimer, loader *loader, notifier *notifier, permits *permitCalls, holds *holdRegistry) recoverer {
+	b := claim.shardState
 	return recoverer{
-		shardState: &s.shardState, loader: &s.loader, notifier: &s.notifier, permits: &s.permits, holds: &s.holds, store: s.Store,
+		shardState: b, claim: claim, loader: loader, notifier: notifier, permits: permits, holds: holds, store: b.Store,
 		batches: engine.Batcher[expired]{Most: 1, Limit: holdBatch},
+	}
+}
+
+// receive handles a message of the recoverer.
+func (r *recoverer) receive(message any, own bool) {
+	switch m := message.(type) {
+	case *WatchTick:
+		r.watch()
+	case *deadlinesDue:
+		r.onDeadlines(m.ms)
+	case *recovered:
+		r.onRecovered(m, own)
+	case *runningFound:
+		if own {
+			r.onRunning(m)
+		}
+	case *swept:
+		if own {
+			r.onSwept(m)
+		}
 	}
 }
 

@@ -14,7 +14,8 @@ import (
 // topicReport is what a shard tells its topic of subscriptions and limits. It is gathered
 // while a message is handled, and sent at the end.
 type topicReport struct {
-	*shardState
+	shard    int
+	tell     func(m any)        // tells the topic
 	assigned map[int64]int      // subscription -> tasks given to it here that the topic has not heard the end of
 	ended    map[int64]int      // subscription -> holds ended
 	refunds  map[int64]int      // subscription -> assignments that came to nothing
@@ -23,37 +24,37 @@ type topicReport struct {
 	outcome  HoldOutcome
 }
 
-func newTopicReport(b *shardState) *topicReport {
+func newTopicReport(shard int, tell func(m any)) *topicReport {
 	return &topicReport{
-		shardState: b,
-		assigned:   make(map[int64]int),
-		ended:      make(map[int64]int),
-		refunds:    make(map[int64]int),
-		counted:    make(map[int64]int),
+		shard:    shard,
+		tell:     tell,
+		assigned: make(map[int64]int),
+		ended:    make(map[int64]int),
+		refunds:  make(map[int64]int),
+		counted:  make(map[int64]int),
 	}
 }
 
 // send tells the topic what became ready, and what was gathered.
-func (r *topicReport) send() {
-	shard := r.id.N
-	if ready := r.tasks.TakeReady(); len(ready) > 0 {
-		r.tellTopic(&BecameReady{Shard: shard, Tasks: ready})
+func (r *topicReport) send(ready []store.Entry) {
+	if len(ready) > 0 {
+		r.tell(&BecameReady{Shard: r.shard, Tasks: ready})
 	}
 	r.sendEnded()
 	for sub, n := range ordered.All(r.refunds, cmp.Compare) {
 		delete(r.refunds, sub)
 		r.unassign(sub, n)
-		r.tellTopic(&Refunded{Sub: sub, N: n, Shard: shard, Counted: r.counted[sub]})
+		r.tell(&Refunded{Sub: sub, N: n, Shard: r.shard, Counted: r.counted[sub]})
 		delete(r.counted, sub)
 	}
 	if len(r.permits) > 0 {
-		r.tellTopic(&PermitsEnded{Permits: r.permits})
+		r.tell(&PermitsEnded{Permits: r.permits})
 		r.permits = nil
 	}
 	if r.outcome != (HoldOutcome{}) {
 		outcome := r.outcome
-		r.outcome, outcome.Shard = HoldOutcome{}, shard
-		r.tellTopic(&outcome)
+		r.outcome, outcome.Shard = HoldOutcome{}, r.shard
+		r.tell(&outcome)
 	}
 }
 
@@ -61,7 +62,7 @@ func (r *topicReport) sendEnded() {
 	for sub, n := range ordered.All(r.ended, cmp.Compare) {
 		delete(r.ended, sub)
 		r.unassign(sub, n)
-		r.tellTopic(&SettledHolds{Sub: sub, N: n})
+		r.tell(&SettledHolds{Sub: sub, N: n})
 	}
 }
 
@@ -71,7 +72,7 @@ func (r *topicReport) refundAll(kept []*agenda.Hold) {
 		r.unassign(h.Sub.HolderID(), 1)
 	}
 	for sub, n := range ordered.All(r.assigned, cmp.Compare) {
-		r.tellTopic(&Refunded{Sub: sub, N: n})
+		r.tell(&Refunded{Sub: sub, N: n})
 	}
 }
 

@@ -84,10 +84,11 @@ type (
 // settler ends holds, and extends them: at any node, under their token.
 type settler struct {
 	*shardState
-	holder   *holder
+	claim    *claimer
 	notifier *notifier
 	permits  *permitCalls
 	holds    *holdRegistry
+	toHold   func() bool // ready tasks wait to be held
 	store    interface {
 		store.Writer
 		store.Reader
@@ -98,13 +99,37 @@ type settler struct {
 	acked   agenda.AckLog
 }
 
-func newSettler(s *Actor) settler {
+func newSettler(claim *claimer, notifier *notifier, permits *permitCalls, holds *holdRegistry, toHold func() bool) settler {
+	b := claim.shardState
 	batches := engine.Batcher[settleItem]{Most: 1, Limit: store.BatchItems}
 	acks := batches
 	acks.Size = resultSize
 	return settler{
-		shardState: &s.shardState, holder: &s.holder, notifier: &s.notifier, permits: &s.permits, holds: &s.holds, store: s.Store,
+		shardState: b, claim: claim, notifier: notifier, permits: permits, holds: holds, toHold: toHold, store: b.Store,
 		acks: acks, nacks: batches, extends: batches,
+	}
+}
+
+// receive handles a message of the settler.
+func (s *settler) receive(message any, own bool) {
+	switch m := message.(type) {
+	case *SettleHolds:
+		s.settle(m)
+	case *acksDone:
+		if own {
+			s.acks.Done()
+		}
+		s.onAcks(m)
+	case *nacksDone:
+		if own {
+			s.nacks.Done()
+		}
+		s.onNacks(m)
+	case *extendsDone:
+		if own {
+			s.extends.Done()
+		}
+		s.onExtends(m)
 	}
 }
 
@@ -176,32 +201,11 @@ func (s *settler) stop() {
 	refuseAll(s.extends.Waiting, problem.Draining())
 }
 
-// onDone learns what became of a batch. own: this incarnation made the call.
-func (s *settler) onDone(result any, own bool) {
-	switch m := result.(type) {
-	case *acksDone:
-		if own {
-			s.acks.Done()
-		}
-		s.onAcks(m)
-	case *nacksDone:
-		if own {
-			s.nacks.Done()
-		}
-		s.onNacks(m)
-	case *extendsDone:
-		if own {
-			s.extends.Done()
-		}
-		s.onExtends(m)
-	}
-}
-
 // nextAcks lets ready tasks go before acks. A task waits for its worker; an ack only makes
 // room, and there is room as long as there are tasks to hold. So acks make larger batches
 // when both have to wait.
 func (s *settler) nextAcks() []settleItem {
-	if s.holder.waiting() && len(s.acks.Waiting) < ackPatience {
+	if s.toHold() && len(s.acks.Waiting) < ackPatience {
 		return nil
 	}
 	return s.acks.Next()

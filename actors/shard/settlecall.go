@@ -1,7 +1,6 @@
 package shard
 
 import (
-	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/store"
 )
@@ -27,12 +26,4 @@ func NewSettleCall(asked []subscription.Settlement, done func([]subscription.Set
 		c.Results[i] = subscription.Settled{ID: a.ID, Token: a.Token, Kind: a.Kind}
 	}
 	return c
-}
-
-// Fail answers the settlements with err.
-func (m *SettleHolds) Fail(err *problem.Error) {
-	for _, i := range m.Items {
-		m.Call.Results[i].Err = err
-		m.Call.Finish(1)
-	}
 }

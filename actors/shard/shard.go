@@ -14,8 +14,8 @@ import (
 const spareTime = 2 * time.Second // see agenda.Config
 
 // Actor is the actor of one shard: what is due soon, what is ready, what is held, and the
-// store calls about it. It is a front door: Receive hands each message to the part whose it
-// is, and then sends what the parts gathered. It owns the goroutines of its calls, all gone
+// store calls about it. It is a front door: it hands each message to the part whose it is, and
+// then sends what the parts gathered. It owns the goroutines of its calls, all gone
 // when it has stopped.
 //
 // Invariants:
@@ -36,40 +36,44 @@ type Actor struct {
 	orderer   orderer
 	notifier  notifier
 	claimer   claimer
-	batching  []shardPart // in the order in which their batches are flushed
+	batching  []batchingPart // in the order in which their batches are flushed
 
 	holds   holdRegistry
 	permits permitCalls
 }
 
-// shardPart is a part of a shard that batches its store calls.
-type shardPart interface {
-	flush()      // starts the calls that may start
-	idle() bool  // no call runs or waits that somebody depends on
-	fenced() int // calls in flight under the fence of the claim
-	lose()       // the claim is over: gives back what waits for a call under it
-	stop()       // the shard stops: answers what waits for a call
-}
-
 // New returns the actor of a shard; saved is what the incarnation before it left.
 func New(rt *runtime.Runtime, id store.Shard, ref *Topic, at Slot, saved *Saved) *Actor {
 	s := &Actor{saved: saved, shardState: newShardState(rt, id, ref, at.Clock)}
-	s.actor, s.claim, s.report = s, &s.claimer, newTopicReport(&s.shardState)
-	s.adder = newAdder(s)
-	s.holder = newHolder(s)
-	s.settler = newSettler(s)
-	s.recoverer = newRecoverer(s)
-	s.loader = newLoader(s)
-	s.orderer = newOrderer(s)
-	s.notifier = newNotifier(s)
-	s.batching = []shardPart{&s.adder, &s.holder, &s.settler, &s.recoverer}
-	s.claimer = newClaimer(s, at.Dozing)
-	s.holds = holdRegistry{shardState: &s.shardState}
+	s.actor, s.report = s, newTopicReport(id.N, s.tellTopic)
+	s.batching = []batchingPart{&s.adder, &s.holder, &s.settler, &s.recoverer}
+	claim := &s.claimer
+	s.claimer = newClaimer(&s.shardState, at.Dozing, claimHooks{parts: s.batching, granted: s.onGranted, load: s.load})
+	s.holds = holdRegistry{shardState: &s.shardState, claim: claim}
 	s.permits = permitCalls{shardState: &s.shardState, store: rt.Store}
+	s.orderer = newOrderer(claim, &s.loader.wheel)
+	s.loader = newLoader(claim, &s.orderer)
+	s.notifier = newNotifier(claim, &s.loader, &s.holds)
+	s.settler = newSettler(claim, &s.notifier, &s.permits, &s.holds, s.holder.waiting)
+	s.holder = newHolder(claim, &s.settler, &s.loader, &s.permits, &s.holds)
+	s.adder = newAdder(claim, &s.holder, &s.settler, &s.notifier, &s.holds)
+	s.recoverer = newRecoverer(claim, &s.loader, &s.notifier, &s.permits, &s.holds)
 	s.tasks = agenda.NewShard(agenda.Config{
 		Horizon: ref.Settings.Horizon, Wheel: ref.Settings.WheelBudget, Ready: ref.Settings.ReadyBudget, Page: loadPage, Spare: spareTime,
 	}, &s.loader.wheel)
 	return s
+}
+
+// onGranted begins to count anew what counts from a claim on.
+func (s *Actor) onGranted(seq int64) {
+	s.recoverer.failedWalks = 0
+	s.notifier.seqs.Restart(seq)
+}
+
+// load reads what the store has of a shard that this node owns now.
+func (s *Actor) load() {
+	s.loader.load()
+	s.recoverer.watch()
 }
 
 // Receive handles one message; it never waits.
@@ -83,30 +87,6 @@ func (s *Actor) Receive(c actor.Context) {
 		s.refundRest()
 	case *actor.Stopping:
 		s.stop()
-	case *AddTasks:
-		s.adder.add(m.Items)
-	case *HoldTasks:
-		s.holder.hold(m)
-	case *HeldElsewhere:
-		s.holder.takeOver(m)
-	case *sendDue:
-		s.holder.onSend(store.Millis(m.ms))
-	case *CancelHolds:
-		s.holder.passCancels(m.Holds)
-	case *SettleHolds:
-		s.settler.settle(m)
-	case *deadlinesDue:
-		s.recoverer.onDeadlines(m.ms)
-	case *WatchTick:
-		s.recoverer.watch()
-	case *slotDue, *exactDue, *crowdsDue, *reload, *ClockJumped:
-		s.loader.receive(m)
-	case *orderLook:
-		s.orderer.onLook(m.ms)
-	case *PendingChanged, *PendingGone, *PendingElsewhere, *EndedElsewhere, *WaitedElsewhere, *SeqSeen:
-		s.notifier.receive(m)
-	case *Placed, *HandShard, *LeaseLost, *LeaseBack, *ReleaseShard:
-		s.claimer.receive(m)
 	case *LoadTick:
 		s.follow()
 		s.claimer.retry() // nothing else would try again after an error
@@ -114,17 +94,39 @@ func (s *Actor) Receive(c actor.Context) {
 	case *flushBatches:
 		s.flush()
 	case *runtime.CallDone:
-		s.onCall(m)
+		s.hand(m.Result, m.By == s.actor)
 	case *Configured:
 		s.topic = &m.Topic
 		s.loader.setAhead()
 	case *DescribeShard:
 		m.Reply <- s.describe()
-	case *Forget:
-		s.holder.giveBackOf(m.Sub)
-		m.confirm()
+	default:
+		s.hand(m, true)
 	}
 	s.finish()
+}
+
+// hand hands a message, or what a store call came to, to the part whose it is. own is false of
+// a call that an earlier incarnation made: only what it changed in the store counts then.
+func (s *Actor) hand(m any, own bool) {
+	switch m.(type) {
+	case *AddTasks, *added:
+		s.adder.receive(m, own)
+	case *HoldTasks, *HeldElsewhere, *CancelHolds, *Forget, *sendDue, *holdsDone:
+		s.holder.receive(m, own)
+	case *SettleHolds, *acksDone, *nacksDone, *extendsDone:
+		s.settler.receive(m, own)
+	case *WatchTick, *deadlinesDue, *recovered, *runningFound, *swept:
+		s.recoverer.receive(m, own)
+	case *ClockJumped, *slotDue, *exactDue, *crowdsDue, *reload, *windowLoaded, *laneLoaded, *lanesFound:
+		s.loader.receive(m, own)
+	case *orderLook, *orderFound:
+		s.orderer.receive(m, own)
+	case *PendingChanged, *PendingGone, *PendingElsewhere, *EndedElsewhere, *WaitedElsewhere, *SeqSeen:
+		s.notifier.receive(m)
+	case *Placed, *HandShard, *LeaseLost, *LeaseBack, *ReleaseShard, *claimed, *givenUp:
+		s.claimer.receive(m, own)
+	}
 }
 
 // finish ends the handling of a message: it sends what the parts gathered.
@@ -133,7 +135,7 @@ func (s *Actor) finish() {
 	s.orderer.countBehind()
 	s.claimer.reportDozing()
 	s.holder.deliver()
-	s.report.send()
+	s.report.send(s.tasks.TakeReady())
 	s.claimer.advance()
 }
 

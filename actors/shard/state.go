@@ -32,7 +32,6 @@ type shardState struct {
 	calls  *engine.Calls
 
 	tasks  *agenda.Shard // pending
-	claim  *claimer
 	report *topicReport
 
 	flushScheduled bool // a flushBatches is in the mailbox
