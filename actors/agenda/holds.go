@@ -65,16 +65,18 @@ func (hs *HoldTable) Expect(h *Hold) {
 	hs.expected[h.ID] = h
 }
 
-// Add takes in a hold, in the place of any other one of its task.
-func (hs *HoldTable) Add(h *Hold) {
+// Add records a hold. It returns the one that its task had before, which is over; nil when
+// there was none.
+func (hs *HoldTable) Add(h *Hold) (old *Hold) {
 	delete(hs.expected, h.ID)
-	if old := hs.ByID[h.ID]; old != nil {
+	if old = hs.ByID[h.ID]; old != nil {
 		hs.leave(old)
 	}
 	hs.Added++
 	h.Nth = hs.Added
 	hs.ByID[h.ID] = h
 	hs.arm(h)
+	return old
 }
 
 // Remove forgets a hold.

@@ -32,11 +32,18 @@ type holder struct {
 	unsent  unsentTasks
 
 	// Gathered while a message is handled, see deliver.
-	outgoing map[*subscription.Subscriber]*[]subscription.HeldTask
-	last     struct { // of outgoing: where the last task went
-		sub   *subscription.Subscriber
-		tasks *[]subscription.HeldTask
+	outgoing map[*subscription.Subscriber]*outgoing
+	last     struct { // of outgoing: what the last task was gathered in
+		sub *subscription.Subscriber
+		out *outgoing
 	}
+}
+
+// outgoing is what one message comes to for a subscription.
+type outgoing struct {
+	tasks []subscription.HeldTask // for its worker
+	held  int                     // tasks that are held now, of those that were assigned
+	bytes int64                   // of their bodies, as far as they are not counted yet
 }
 
 func newHolder(claim *claimer, settler *settler, loader *loader, permits *permitCalls, holds *holdRegistry) holder {
@@ -45,7 +52,7 @@ func newHolder(claim *claimer, settler *settler, loader *loader, permits *permit
 	return holder{
 		shardState: b, claim: claim, settler: settler, loader: loader, permits: permits, holds: holds, store: b.Store,
 		batches:  engine.Batcher[holdRequest]{Most: 4, Limit: holdBatch, Size: size},
-		outgoing: make(map[*subscription.Subscriber]*[]subscription.HeldTask),
+		outgoing: make(map[*subscription.Subscriber]*outgoing),
 		unsent:   unsentTasks{shardState: b},
 	}
 }
@@ -341,43 +348,62 @@ func (h *holder) register(sub *subscription.Subscriber, t subscription.HeldTask)
 		Lasts:    cmp.Or(t.Task.Visibility, sub.Options.Visibility),
 	}
 	h.holds.register(registered)
-	sub.Budget.Landed(1)
-	sub.Budget.Charge(subscription.BodyBytes(t.Task))
+	out := h.outgoingTo(sub)
+	out.held++
+	out.bytes += subscription.BodyBytes(t.Task)
 }
 
 // gather adds to what goes to a subscription's worker when this message is over.
-// Most often that is the same as before.
 func (h *holder) gather(sub *subscription.Subscriber, t subscription.HeldTask) {
+	out := h.outgoingTo(sub)
+	out.tasks = append(out.tasks, t)
+}
+
+// outgoingTo is what was gathered for a subscription. Most often that is the same as
+// before.
+func (h *holder) outgoingTo(sub *subscription.Subscriber) *outgoing {
 	if h.last.sub != sub {
-		tasks := h.outgoing[sub]
-		if tasks == nil {
-			tasks = new([]subscription.HeldTask)
-			h.outgoing[sub] = tasks
+		out := h.outgoing[sub]
+		if out == nil {
+			out = new(outgoing)
+			h.outgoing[sub] = out
 		}
-		h.last.sub, h.last.tasks = sub, tasks
+		h.last.sub, h.last.out = sub, out
 	}
-	*h.last.tasks = append(*h.last.tasks, t)
+	return h.last.out
+}
+
+// count has the budget of a subscription count the holds that were gathered. It is shared by
+// all shards, so it is asked once for all of them.
+func (o *outgoing) count(b *subscription.Budget) {
+	if o.held > 0 {
+		b.Landed(o.held)
+		b.Charge(o.bytes)
+	}
 }
 
 // deliver sends each subscription's worker what was gathered for it.
 func (h *holder) deliver() {
-	h.last.sub, h.last.tasks = nil, nil
-	for sub, gathered := range ordered.All(h.outgoing, subscription.Compare) {
-		tasks := *gathered
+	h.last.sub, h.last.out = nil, nil
+	for sub, out := range ordered.All(h.outgoing, subscription.Compare) {
 		delete(h.outgoing, sub)
-		if sub.Gone.Load() {
-			sub.Budget.Discard(tasks)
-			h.settler.releaseUnseen(tasks) // its worker may have stopped
-			continue
+		out.count(sub.Budget)
+		switch {
+		case len(out.tasks) == 0:
+		case sub.Gone.Load():
+			sub.Budget.Discard(out.tasks)
+			h.settler.releaseUnseen(out.tasks) // its worker may have stopped
+		default:
+			h.Send(sub.Worker, &Deliver{Shard: h.id.N, Tasks: out.tasks})
 		}
-		h.Send(sub.Worker, &Deliver{Shard: h.id.N, Tasks: tasks})
 	}
 }
 
 // discard forgets, before a restart, what was gathered: it is held, and no worker gets it.
 func (h *holder) discard() {
-	for sub, tasks := range ordered.All(h.outgoing, subscription.Compare) {
-		sub.Budget.Discard(*tasks)
+	for sub, out := range ordered.All(h.outgoing, subscription.Compare) {
+		out.count(sub.Budget)
+		sub.Budget.Discard(out.tasks)
 	}
 }
 
@@ -402,7 +428,7 @@ func (h *holder) takeOver(m *HeldElsewhere) {
 		if keys := capsOver(h.id.Topic, &h.topic.Limits, d.Task.Traits); len(keys) > 0 {
 			h.holds.permitted(d.Task.ID, permitOf(token, keys))
 		}
-		m.Sub.Budget.Landed(1)
+		h.outgoingTo(m.Sub).held++
 		h.gather(m.Sub, t)
 	}
 	if len(late) > 0 {

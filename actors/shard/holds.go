@@ -43,11 +43,10 @@ func (hs *holdRegistry) has(id string) bool { return hs.table.ByID[id] != nil }
 // register adds a hold. Another one of the same task is over, though nobody told this
 // node: it makes room for its subscription.
 func (hs *holdRegistry) register(h *agenda.Hold) {
-	if old := hs.table.ByID[h.ID]; old != nil && old.Token != h.Token {
+	if old := hs.table.Add(h); old != nil && old.Token != h.Token {
 		hs.endPermit(old.ID, old.Token)
 		hs.report.endHold(old)
 	}
-	hs.table.Add(h)
 }
 
 // unregister forgets the hold of a task under a token, and makes room for its

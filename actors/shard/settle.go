@@ -266,11 +266,11 @@ func (s *settler) onAcks(m *acksDone) {
 			ended = append(ended, fleet.EndedHold{ID: id, Token: token})
 			m.permits.end(s.report, token)
 			s.acked.Add(id, token)
-			s.Metrics.Acked.Inc()
 		}
 		m.answered = i + 1
 		s.holds.unregister(id, token)
 	}
+	s.Metrics.Acked.Add(float64(len(ended)))
 	s.notifier.tellEnded(ended)
 	s.notifier.tellSettled(ended)
 	s.claim.noteError(m.err)
