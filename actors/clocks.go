@@ -9,7 +9,6 @@ import (
 	"github.com/ddq-io/ddq/actors/runtime"
 	"github.com/ddq-io/ddq/actors/shard"
 	"github.com/ddq-io/ddq/store"
-	"github.com/ddq-io/ddq/store/place"
 )
 
 const (
@@ -39,31 +38,6 @@ func (s *Clocks) Read(ctx context.Context) error {
 // Many reports whether shards may be on machines whose clocks differ.
 func (s *Clocks) Many() bool { return s.rt.ManyClocks }
 
-// ClockOf returns the clock that the due times of a shard are on.
-func (r *Topic) clockOf(n int) *clock.Clock {
-	if c := r.layout.Load().at(n).Clock; c != nil {
-		return c
-	}
-	return r.rt.Clock
-}
-
-// Latest returns a moment that no clock of the shards of a topic has passed yet.
-func (r *Topic) Latest() time.Time {
-	latest := r.rt.Clock.Latest()
-	if !r.rt.ManyClocks {
-		return latest
-	}
-	for _, p := range *r.layout.Load() {
-		if p.Clock == nil {
-			continue
-		}
-		if t := p.Clock.Latest(); t.After(latest) {
-			latest = t
-		}
-	}
-	return latest
-}
-
 // Of returns the clock that stamps of a shard tell of, nil when nobody here
 // goes by it.
 func (s *Clocks) Of(shard store.Shard) *clock.Clock {
@@ -75,16 +49,6 @@ func (s *Clocks) Of(shard store.Shard) *clock.Clock {
 		return nil
 	}
 	return ref.layout.Load().at(shard.N).Clock
-}
-
-// learn has the store tell of the clocks of a topic's shards before any due time is
-// counted by them.
-func (s *Clocks) learn(ctx context.Context, t *store.Topic) error {
-	if !s.rt.ManyClocks {
-		return nil
-	}
-	_, err := s.rt.StatsOf(ctx, place.Shards(t))
-	return err
 }
 
 // NowAt is the time by the clock of a shard.

@@ -40,7 +40,7 @@ func (p TopicPeek) Name() string { return p.t.topic.Name }
 
 func (p TopicPeek) Subs() (all []SubPeek) {
 	for _, s := range p.t.core.Accounts() {
-		sub := p.t.subs.byID[s.ID]
+		sub := p.t.subscribers[s.ID]
 		all = append(all, SubPeek{s.ID, s.Max, s.Credit, s.InFlight, sub.Options.OnDemand, sub.Budget.Assigned.Load(), sub.Budget.Unsent.Load(), sub.Out})
 	}
 	return all

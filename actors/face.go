@@ -58,6 +58,15 @@ func (s *Node) Running() bool { return s.rt.Running.Load() }
 // Stopping reports whether the node drains or has stopped.
 func (s *Node) Stopping() bool { return s.rt.Stopping.Load() }
 
+// Ready returns nil while the node serves, else why not.
+func (s *Node) Ready() error { return s.health.ready() }
+
+// Failed returns what only another start of the process can help against, or nil: a
+// store that failed for good, a session under this node's name that another process
+// keeps, an actor that panics without end, for as long as it does. A store that is merely
+// away is not among them: the node goes on when it is back.
+func (s *Node) Failed() error { return s.health.failed() }
+
 // Serving returns the error for new work on a node that takes none.
 func (s *Node) Serving() *problem.Error { return s.rt.Serving() }
 

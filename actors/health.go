@@ -4,7 +4,15 @@ import (
 	"fmt"
 
 	"github.com/ddq-io/ddq/actors/lease"
+	"github.com/ddq-io/ddq/actors/problem"
+	"github.com/ddq-io/ddq/actors/runtime"
 )
+
+// health says how a node fares.
+type health struct {
+	rt      *runtime.Runtime
+	failing failingStore // nil: the store cannot fail for good
+}
 
 // failingStore is a store that can fail for good, so that only opening it anew helps.
 type failingStore interface {
@@ -12,20 +20,33 @@ type failingStore interface {
 	Failed() error
 }
 
-// Failed returns what only another start of the process can help against, or nil: a
-// store that failed for good, a session under this node's name that another process
-// keeps, an actor that panics without end, for as long as it does. A store that is merely
-// away is not among them: the node goes on when it is back.
-func (s *Node) Failed() error {
-	if s.failing != nil {
-		if err := s.failing.Failed(); err != nil {
+// ready returns nil while the node serves, else why not.
+func (h *health) ready() error {
+	switch {
+	case !h.rt.Running.Load():
+		return &problem.Error{Kind: problem.Unavailable, Reason: "STARTING", Message: "the node is not running"}
+	case h.rt.Stopping.Load():
+		return problem.Draining()
+	case h.rt.Keeper.Err() != nil:
+		return problem.AsError(h.rt.Keeper.Err())
+	}
+	if who := h.rt.Nurse.Sick(); who != "" {
+		return &problem.Error{Kind: problem.Unavailable, Reason: "ACTOR_FAILING", Message: "an actor fails without end: " + who}
+	}
+	return nil
+}
+
+// failed returns what only another start of the process can help against, see Node.Failed.
+func (h *health) failed() error {
+	if h.failing != nil {
+		if err := h.failing.Failed(); err != nil {
 			return err
 		}
 	}
-	if err := s.rt.Keeper.Stolen(lease.RivalPatience); err != nil {
+	if err := h.rt.Keeper.Stolen(lease.RivalPatience); err != nil {
 		return err
 	}
-	if who := s.rt.Nurse.Sick(); who != "" {
+	if who := h.rt.Nurse.Sick(); who != "" {
 		return fmt.Errorf("an actor fails without end: %s", who)
 	}
 	return nil

@@ -108,3 +108,26 @@ func (m *AddBatch) Fail(err *problem.Error) {
 		shard.FailAdditions(items, err)
 	}
 }
+
+func (m *subscribe) Fail(*problem.Error) { offer(m.reply, nil) }
+
+func (m *settleFrame) Fail(err *problem.Error) {
+	results := make([]subscription.Settled, len(m.settlements))
+	for i, a := range m.settlements {
+		results[i] = subscription.Settled{ID: a.ID, Token: a.Token, Kind: a.Kind, Err: err}
+	}
+	m.out.Settled(m.sequence, results)
+}
+
+func (m *askIdle) Fail(*problem.Error) { offer(m.reply, false) }
+
+func (m *countSubscriptions) Fail(*problem.Error) { offer(m.reply, 0) }
+
+// offer answers on a channel with room for one answer, unless there is one: the message was
+// answered before the panic.
+func offer[T any](reply chan T, v T) {
+	select {
+	case reply <- v:
+	default:
+	}
+}

@@ -33,8 +33,8 @@ type Node struct {
 	clocks   *Clocks
 	started  time.Time
 	engine   *actor.ActorSystem
-	stoppers []func()     // see BeforeStop
-	failing  failingStore // nil: the store cannot fail for good
+	stoppers []func() // see BeforeStop
+	health   health
 }
 
 // New makes a node on a store. The store stays the caller's to close, after
@@ -47,10 +47,11 @@ func New(cfg Config, st store.Store, log *slog.Logger, reg prometheus.Registerer
 	cfg = cfg.WithDefaults()
 	rt := &runtime.Runtime{Name: cfg.Node, Waiters: runtime.NewWaiters(), Metrics: m, Log: log, Random: rand.Float64}
 	s := &Node{rt: rt, cfg: cfg, topics: &Topics{rt: rt}, clocks: &Clocks{rt: rt}}
-	s.topics.cfg, s.topics.clocks, s.clocks.topics = &s.cfg, s.clocks, s.topics
+	s.topics.cfg, s.clocks.topics = &s.cfg, s.topics
 	rt.Clock = clock.New(s.clocks.onJump)
 	rt.Store = metrics.Observe(st, m, s.clocks.Of)
-	s.failing, _ = st.(failingStore)
+	failing, _ := st.(failingStore)
+	s.health = health{rt: rt, failing: failing}
 	rt.Bodies = &subscription.NodeBudget{Most: int64(cfg.UnsentBytes), Gauge: m.Unsent}
 	rt.Fleet = fleet.NewMembership(cfg.Node)
 	rt.Refresh = s.topics.Refresh
@@ -183,32 +184,6 @@ func (s *Node) releaseShards(ctx context.Context) {
 	var waits []chan struct{}
 	s.topics.Each(func(ref *Topic) { waits = ref.release(waits) })
 	awaitAll(ctx, waits)
-}
-
-func awaitAll(ctx context.Context, waits []chan struct{}) {
-	for _, w := range waits {
-		select {
-		case <-w:
-		case <-ctx.Done():
-			return
-		}
-	}
-}
-
-// Ready returns nil while the node serves, else why not.
-func (s *Node) Ready() error {
-	switch {
-	case !s.rt.Running.Load():
-		return &problem.Error{Kind: problem.Unavailable, Reason: "STARTING", Message: "the node is not running"}
-	case s.rt.Stopping.Load():
-		return problem.Draining()
-	case s.rt.Keeper.Err() != nil:
-		return problem.AsError(s.rt.Keeper.Err())
-	}
-	if who := s.rt.Nurse.Sick(); who != "" {
-		return &problem.Error{Kind: problem.Unavailable, Reason: "ACTOR_FAILING", Message: "an actor fails without end: " + who}
-	}
-	return nil
 }
 
 // ViewChanged tells every topic that other nodes came or went.

@@ -85,21 +85,6 @@ func (r *Topic) Add(batch *AddBatch) {
 	r.rt.Send(r.pid, batch)
 }
 
-func (m *subscribe) Fail(*problem.Error) {
-	select {
-	case m.reply <- nil:
-	default: // it was answered before the panic
-	}
-}
-
-func (m *settleFrame) Fail(err *problem.Error) {
-	results := make([]subscription.Settled, len(m.settlements))
-	for i, a := range m.settlements {
-		results[i] = subscription.Settled{ID: a.ID, Token: a.Token, Kind: a.Kind, Err: err}
-	}
-	m.out.Settled(m.sequence, results)
-}
-
 // Wanted tells a shard that it is for this node to own. It is a hint.
 func (r *Topic) Wanted(n int) { r.tell(n, &shard.Placed{Wanted: true}) }
 

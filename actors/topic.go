@@ -31,9 +31,8 @@ func newTopicActor(rt *runtime.Runtime, ref *Topic) *topicActor {
 	t.gauges = rt.Metrics.Topic(t.topic.Name)
 	t.links = newTopicLinks(t.topicState)
 	t.subs = newTopicSubs(t.topicState, t.links)
-	t.links.subs = t.subs
-	t.limits = newTopicLimits(t.topicState, t.subs)
-	t.shards = newTopicShards(t.topicState, t.subs)
+	t.limits = newTopicLimits(t.topicState)
+	t.shards = newTopicShards(t.topicState)
 	t.life = &topicLife{topicState: t.topicState, subs: t.subs, limits: t.limits}
 	return t
 }
@@ -182,7 +181,7 @@ func (t *topicActor) carryOut() {
 	fx := t.core.Effects()
 	for i := range fx.Hold {
 		h := &fx.Hold[i]
-		t.ref.tell(h.Shard, &shard.HoldTasks{Sub: t.subs.byID[h.Sub], Tasks: h.Tasks, Admissions: h.Admissions, Counted: h.Counted})
+		t.ref.tell(h.Shard, &shard.HoldTasks{Sub: t.subscribers[h.Sub], Tasks: h.Tasks, Admissions: h.Admissions, Counted: h.Counted})
 	}
 	t.limits.queue(fx)
 	for _, at := range fx.WakeAt {

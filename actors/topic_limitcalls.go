@@ -56,7 +56,7 @@ func (t *topicLimits) acquire(tickets []*dispatch.Ticket) {
 		if limits.KeyConcurrency > 0 {
 			wanted[i].key = ticket.CapKey()
 		}
-		if sub := t.subs.byID[ticket.Sub()]; sub != nil {
+		if sub := t.subscribers[ticket.Sub()]; sub != nil {
 			visibility = max(visibility, sub.Options.Visibility)
 		}
 	}

@@ -30,7 +30,6 @@ type (
 // of its limits, and frees permits. It owns the goroutines of its calls.
 type topicLimits struct {
 	*topicState
-	subs  *topicSubs
 	calls *engine.Calls
 
 	reserves engine.Batcher[dispatch.Reservation]
@@ -38,10 +37,9 @@ type topicLimits struct {
 	frees    engine.Batcher[*dispatch.Permit]
 }
 
-func newTopicLimits(state *topicState, subs *topicSubs) *topicLimits {
+func newTopicLimits(state *topicState) *topicLimits {
 	return &topicLimits{
 		topicState: state,
-		subs:       subs,
 		calls:      engine.NewCalls(state.Pool),
 		reserves:   engine.Batcher[dispatch.Reservation]{Most: 1, Limit: limitBatch},
 		acquires:   engine.Batcher[*dispatch.Ticket]{Most: 2, Limit: limitBatch},

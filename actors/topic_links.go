@@ -18,7 +18,6 @@ const reopenAfter = 200 * time.Millisecond
 // node's workers at other nodes, and what these have ready.
 type topicLinks struct {
 	*topicState
-	subs  *topicSubs
 	byKey map[linkKey]*link
 }
 
@@ -51,7 +50,7 @@ func (t *topicLinks) receive(m any) {
 // of them own shards of the topic they know best themselves.
 func (t *topicLinks) openAll() {
 	for _, m := range t.Fleet.Others() {
-		for _, sub := range ordered.All(t.subs.byID, cmp.Compare) {
+		for _, sub := range ordered.All(t.subscribers, cmp.Compare) {
 			t.open(sub, m)
 		}
 	}
@@ -112,7 +111,7 @@ func (t *topicLinks) onClosed(m *linkClosed) {
 	if n := l.outstanding(); n > 0 {
 		t.core.Refund(now, l.sub.ID, n)
 	}
-	if t.subs.byID[l.sub.ID] == nil || t.draining != nil {
+	if t.subscribers[l.sub.ID] == nil || t.draining != nil {
 		return
 	}
 	if m.err != nil {
@@ -131,7 +130,7 @@ func (t *topicLinks) linked(node string) bool {
 }
 
 func (t *topicLinks) reopen(m *reopenLink) {
-	sub, there := t.subs.byID[m.sub], false
+	sub, there := t.subscribers[m.sub], false
 	member := fleet.Member{}
 	if sub != nil {
 		member, there = t.Fleet.Member(m.node)

@@ -16,12 +16,11 @@ import (
 // them, and tells the core what they say.
 type topicShards struct {
 	*topicState
-	subs  *topicSubs
 	owned []bool // by shard: this node may hold its tasks
 }
 
-func newTopicShards(state *topicState, subs *topicSubs) *topicShards {
-	return &topicShards{topicState: state, subs: subs, owned: make([]bool, state.topic.End())}
+func newTopicShards(state *topicState) *topicShards {
+	return &topicShards{topicState: state, owned: make([]bool, state.topic.End())}
 }
 
 // receive handles a message of use cases for shards, or of a shard.
@@ -137,7 +136,7 @@ func (t *topicShards) reserve(items []shard.Addition, now store.Millis) {
 	given := t.core.TakeRoom(due)
 	for i := 0; len(given) > 0; i++ {
 		if items[i].Immediate(now) && !t.core.Applies(items[i].Task.Traits) {
-			items[i].Sub, given = t.subs.byID[given[0]], given[1:]
+			items[i].Sub, given = t.subscribers[given[0]], given[1:]
 		}
 	}
 }

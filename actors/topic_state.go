@@ -9,6 +9,7 @@ import (
 
 	"github.com/ddq-io/ddq/actors/dispatch"
 	"github.com/ddq-io/ddq/actors/runtime"
+	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/store"
 )
 
@@ -16,12 +17,13 @@ import (
 // pause, gone once end returns.
 type topicState struct {
 	*runtime.Runtime
-	ref      *Topic
-	topic    *store.Topic
-	log      *slog.Logger
-	core     *dispatch.Topic
-	by       actor.Actor // this incarnation, as its store calls name it
-	draining *drainTopic // nil: it does not drain
+	ref         *Topic
+	topic       *store.Topic
+	log         *slog.Logger
+	core        *dispatch.Topic
+	subscribers map[int64]*subscription.Subscriber // by id
+	by          actor.Actor                        // this incarnation, as its store calls name it
+	draining    *drainTopic                        // nil: it does not drain
 
 	stop chan struct{}
 	wg   sync.WaitGroup // of pauses
@@ -30,13 +32,14 @@ type topicState struct {
 func newTopicState(rt *runtime.Runtime, ref *Topic, by actor.Actor) *topicState {
 	topic := ref.shared.Current.Load()
 	return &topicState{
-		Runtime: rt,
-		ref:     ref,
-		topic:   topic,
-		log:     rt.Log,
-		core:    dispatch.NewTopic(topic.Name),
-		by:      by,
-		stop:    make(chan struct{}),
+		Runtime:     rt,
+		ref:         ref,
+		topic:       topic,
+		log:         rt.Log,
+		core:        dispatch.NewTopic(topic.Name),
+		subscribers: make(map[int64]*subscription.Subscriber),
+		by:          by,
+		stop:        make(chan struct{}),
 	}
 }
 

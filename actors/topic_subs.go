@@ -19,7 +19,6 @@ import (
 type topicSubs struct {
 	*topicState
 	links *topicLinks
-	byID  map[int64]*subscription.Subscriber
 
 	informed map[string]*subscription.Subscriber // by party: the one subscription that is told
 	told     map[string]int                      // by party: how many tasks it knows to be ready here
@@ -29,7 +28,6 @@ func newTopicSubs(state *topicState, links *topicLinks) *topicSubs {
 	return &topicSubs{
 		topicState: state,
 		links:      links,
-		byID:       make(map[int64]*subscription.Subscriber),
 		informed:   make(map[string]*subscription.Subscriber),
 		told:       make(map[string]int),
 	}
@@ -59,7 +57,7 @@ func (t *topicSubs) receive(c actor.Context, m any) {
 	case *countSubscriptions:
 		m.reply <- t.workers()
 	case *askIdle:
-		m.reply <- len(t.byID)+len(t.links.byKey)+t.core.InFlight() == 0
+		m.reply <- len(t.subscribers)+len(t.links.byKey)+t.core.InFlight() == 0
 	}
 }
 
@@ -69,7 +67,7 @@ func (t *topicSubs) subscribe(c actor.Context, m *subscribe) {
 	w := newWorker(t.Runtime, t.ref, sub, m.out)
 	props := t.Props(func() actor.Actor { return w }) // the same after a panic: it counts who has confirmed
 	sub.Worker = c.SpawnPrefix(props, "worker")
-	t.byID[sub.ID] = sub
+	t.subscribers[sub.ID] = sub
 	sub.Budget = &subscription.Budget{
 		Most: int64(m.options.MaxBytes),
 		Node: t.Bodies,
@@ -109,13 +107,13 @@ func party(id int64, o *subscription.Options) string {
 // unsubscribe ends a subscription in order: nothing new is assigned to it, each
 // shard confirms that nothing more is on its way, and then its worker stops.
 func (t *topicSubs) unsubscribe(m *unsubscribe) {
-	sub := t.byID[m.sub]
+	sub := t.subscribers[m.sub]
 	if sub == nil {
 		return
 	}
 	sub.Gone.Store(true)
 	t.core.Unsubscribe(m.sub)
-	delete(t.byID, m.sub)
+	delete(t.subscribers, m.sub)
 	t.links.closeOf(m.sub)
 	t.successor(sub)
 	t.ref.subscriptions.Store(int64(t.workers()))
@@ -135,7 +133,7 @@ func (t *topicSubs) successor(gone *subscription.Subscriber) {
 	}
 	delete(t.informed, peer)
 	delete(t.told, peer)
-	for _, sub := range ordered.All(t.byID, cmp.Compare) {
+	for _, sub := range ordered.All(t.subscribers, cmp.Compare) {
 		if sub.Party == peer {
 			t.informed[peer] = sub
 			return
@@ -145,7 +143,7 @@ func (t *topicSubs) successor(gone *subscription.Subscriber) {
 
 // workers is the number of subscriptions of workers, not of other nodes.
 func (t *topicSubs) workers() (n int) {
-	for _, sub := range t.byID {
+	for _, sub := range t.subscribers {
 		if !sub.Options.ByNode() {
 			n++
 		}
@@ -156,7 +154,7 @@ func (t *topicSubs) workers() (n int) {
 // abandonAll tells the streams of a topic that ends or starts anew to reconnect: the actors
 // of their workers stop with it, so it tells the streams itself.
 func (t *topicSubs) abandonAll() {
-	for _, sub := range ordered.All(t.byID, cmp.Compare) {
+	for _, sub := range ordered.All(t.subscribers, cmp.Compare) {
 		sub.Gone.Store(true)
 		sub.Out.Drain(0)
 	}
@@ -164,14 +162,14 @@ func (t *topicSubs) abandonAll() {
 
 // drainAll tells the streams to settle what they have and go.
 func (t *topicSubs) drainAll(grace time.Duration) {
-	for _, sub := range ordered.All(t.byID, cmp.Compare) {
+	for _, sub := range ordered.All(t.subscribers, cmp.Compare) {
 		t.Send(sub.Worker, &drainWorker{grace: grace})
 	}
 }
 
 // nodesChanged tells workers on demand that other nodes came or went.
 func (t *topicSubs) nodesChanged() {
-	for _, sub := range ordered.All(t.byID, cmp.Compare) {
+	for _, sub := range ordered.All(t.subscribers, cmp.Compare) {
 		if sub.Options.OnDemand && !sub.Options.ByNode() {
 			sub.Out.NodesChanged()
 		}
@@ -181,7 +179,7 @@ func (t *topicSubs) nodesChanged() {
 // granted records that another node, or a worker on demand, asks for tasks: it counts
 // them as no longer ready here.
 func (t *topicSubs) granted(m *grant) {
-	if sub := t.byID[m.sub]; sub != nil && sub.Options.OnDemand {
+	if sub := t.subscribers[m.sub]; sub != nil && sub.Options.OnDemand {
 		t.told[sub.Party] = max(0, t.told[sub.Party]-m.n)
 	}
 }
@@ -190,7 +188,7 @@ func (t *topicSubs) granted(m *grant) {
 func (t *topicSubs) giveVoid(voids []dispatch.Void) {
 	ready := t.core.Offer()
 	for _, v := range voids {
-		if sub := t.byID[v.Sub]; sub != nil {
+		if sub := t.subscribers[v.Sub]; sub != nil {
 			sub.Out.Demand(ready, v.N)
 			t.told[sub.Party] = ready
 		}

@@ -4,9 +4,11 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 
+	"github.com/ddq-io/ddq/actors/clock"
 	"github.com/ddq-io/ddq/actors/runtime"
 	"github.com/ddq-io/ddq/actors/shard"
 	"github.com/ddq-io/ddq/store"
@@ -80,4 +82,43 @@ func (r *Topic) lookAgain() {
 	if topic := r.shared.Current.Load().Name; r.rt.Refresh(ctx, topic) != nil {
 		r.rt.Log.Debug("topic not read again", "topic", topic)
 	}
+}
+
+// clockOf returns the clock that the due times of a shard are on.
+func (r *Topic) clockOf(n int) *clock.Clock {
+	if c := r.layout.Load().at(n).Clock; c != nil {
+		return c
+	}
+	return r.rt.Clock
+}
+
+// Latest returns a moment that no clock of the shards of a topic has passed yet.
+func (r *Topic) Latest() time.Time {
+	latest := r.rt.Clock.Latest()
+	if !r.rt.ManyClocks {
+		return latest
+	}
+	for _, p := range *r.layout.Load() {
+		if p.Clock == nil {
+			continue
+		}
+		if t := p.Clock.Latest(); t.After(latest) {
+			latest = t
+		}
+	}
+	return latest
+}
+
+// touch records that the topic is not idle.
+func (r *Topic) touch() { r.touched.Store(time.Now().UnixNano()) }
+
+// release has the shards of a topic finish their store calls and release their claims. It
+// adds to waits what closes then.
+func (r *Topic) release(waits []chan struct{}) []chan struct{} {
+	for _, pid := range r.shards() {
+		done := make(chan struct{})
+		waits = append(waits, done)
+		r.rt.Send(pid, &shard.ReleaseShard{Done: done})
+	}
+	return waits
 }

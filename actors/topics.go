@@ -13,6 +13,7 @@ import (
 	"github.com/ddq-io/ddq/actors/runtime"
 	"github.com/ddq-io/ddq/actors/shard"
 	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/place"
 )
 
 // An open topic is what the store says it is, also when that is an earlier state: a
@@ -28,7 +29,6 @@ import (
 type Topics struct {
 	rt         *runtime.Runtime
 	cfg        *Config
-	clocks     *Clocks
 	supervisor *actor.PID // nil: the node has not started
 
 	locks  topicLocks // of opening and changing topics, and of reading what they are
@@ -188,10 +188,20 @@ func (s *Topics) Configure(ctx context.Context, t store.Topic) error {
 	s.rt.Send(ref.pid, &reshaped{topic: t, done: done})
 	select {
 	case <-done:
-		return s.clocks.learn(ctx, &t)
+		return s.learnClocks(ctx, &t)
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+// learnClocks has the store tell of the clocks of a topic's shards before any due time is
+// counted by them.
+func (s *Topics) learnClocks(ctx context.Context, t *store.Topic) error {
+	if !s.rt.ManyClocks {
+		return nil
+	}
+	_, err := s.rt.StatsOf(ctx, place.Shards(t))
+	return err
 }
 
 // replaced reports whether t is another topic than was, of the same name: it has another

@@ -4,8 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/ddq-io/ddq/actors/problem"
-	"github.com/ddq-io/ddq/actors/shard"
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/store/place"
 )
@@ -133,17 +131,6 @@ func (s *Topics) releaseClaims(ctx context.Context, ref *Topic) bool {
 	return true
 }
 
-// release has the shards of a topic finish their store calls and release their claims. It
-// adds to waits what closes then.
-func (r *Topic) release(waits []chan struct{}) []chan struct{} {
-	for _, pid := range r.shards() {
-		done := make(chan struct{})
-		waits = append(waits, done)
-		r.rt.Send(pid, &shard.ReleaseShard{Done: done})
-	}
-	return waits
-}
-
 // inUse returns a topic that is open here, and keeps it from closing.
 func (s *Topics) inUse(name string) (*Topic, bool) {
 	ref, open := s.Opened(name)
@@ -152,19 +139,4 @@ func (s *Topics) inUse(name string) (*Topic, bool) {
 	}
 	ref.touch()
 	return ref, !ref.closing.Load()
-}
-
-// touch records that the topic is not idle.
-func (r *Topic) touch() { r.touched.Store(time.Now().UnixNano()) }
-
-func (m *askIdle) Fail(*problem.Error) { offer(m.reply, false) }
-
-func (m *countSubscriptions) Fail(*problem.Error) { offer(m.reply, 0) }
-
-// offer answers on a channel with room for one answer, unless there is one.
-func offer[T any](reply chan T, v T) {
-	select {
-	case reply <- v:
-	default:
-	}
 }

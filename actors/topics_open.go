@@ -114,7 +114,7 @@ func (s *Topics) openLocked(ctx context.Context, t store.Topic) (*Topic, *proble
 		ref.place(shard.N)
 	}
 	s.turns.add(ref)
-	if err := s.clocks.learn(ctx, &t); err != nil {
+	if err := s.learnClocks(ctx, &t); err != nil {
 		return nil, problem.FromStore(err)
 	}
 	return ref, nil
