@@ -22,6 +22,7 @@ type Line struct {
 	Workload    string `json:"workload"`
 	Mode        string `json:"mode,omitempty"` // how producers called: batch or single
 	Store       string `json:"store"`
+	Setup       string `json:"setup,omitempty"`     // default or tuned settings, where both are measured
 	Settings    string `json:"settings,omitempty"`  // apart from the system's defaults
 	InFlight    string `json:"in_flight,omitempty"` // of each worker, where settings are compared
 	Seed        int64  `json:"seed"`
@@ -52,6 +53,12 @@ type Line struct {
 
 	late *hdrhistogram.Histogram // for the chart; nil when read from JSON
 }
+
+// The setups of a Line.
+const (
+	SetupDefault = "default" // every setting as the system ships it
+	SetupTuned   = "tuned"   // set by hand for the workloads
+)
 
 // Roles is one figure for each party: the client is the harness with its
 // producers and the worker process, the server the delay queue, the store what

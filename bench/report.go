@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 
 	"github.com/jedib0t/go-pretty/v6/table"
@@ -17,24 +18,32 @@ func WriteJSON(w io.Writer, l Line) error {
 	return enc.Encode(l)
 }
 
-// WriteTables writes a table for each workload, systems side by side. A column
-// in which no row has anything is left out.
+// WriteTables writes a table for each workload, systems side by side: first with
+// default settings, then tuned, where both were measured. A column in which no row
+// has anything is left out.
 func WriteTables(w io.Writer, lines []Line) error {
-	for _, workload := range workloads {
-		var rows []Line
-		for _, l := range lines {
-			if l.Workload == workload {
-				rows = append(rows, l)
+	for _, setup := range []string{"", SetupDefault, SetupTuned} {
+		for _, workload := range workloads {
+			if err := writeTable(w, workload, setup, lines); err != nil {
+				return err
 			}
-		}
-		if len(rows) == 0 {
-			continue
-		}
-		if _, err := fmt.Fprintf(w, "%s\n%s\n\n", workload, render(rows)); err != nil {
-			return err
 		}
 	}
 	return writeNotes(w, lines)
+}
+
+// writeTable writes the table of one workload in one setup, nothing when it was not run.
+func writeTable(w io.Writer, workload, setup string, lines []Line) error {
+	rows := slices.DeleteFunc(slices.Clone(lines), func(l Line) bool { return l.Workload != workload || l.Setup != setup })
+	if len(rows) == 0 {
+		return nil
+	}
+	head := workload
+	if setup != "" {
+		head += ", " + setup + " settings"
+	}
+	_, err := fmt.Fprintf(w, "%s\n%s\n\n", head, render(rows))
+	return err
 }
 
 // column is one figure of the table; cell returns "" for none.
@@ -111,6 +120,9 @@ func writeNotes(w io.Writer, lines []Line) error {
 	said := map[string]bool{}
 	for _, l := range lines {
 		note := fmt.Sprintf("%s %s", l.System, l.Version)
+		if l.Setup != "" {
+			note += ", " + l.Setup + " settings"
+		}
 		if l.Settings != "" {
 			note += ": " + l.Settings
 		}

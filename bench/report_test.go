@@ -26,6 +26,9 @@ func sampleLines() []Line {
 	throughput.CPU, throughput.CPUPer100k, throughput.RSS = Roles{0.1, 0.2, 0}, 0.6, Roles{50, 100, 0}
 	peer := throughput
 	peer.System, peer.Store, peer.Settings, peer.EndToEndPerS = "asynq", "redis-everysec", "as shipped", 11000
+	tuned, untouched := peer, peer
+	tuned.Setup, tuned.Settings, tuned.EndToEndPerS = SetupTuned, "checks every 100ms", 12000
+	untouched.Setup = SetupDefault
 	lateness := base
 	lateness.Workload, lateness.LateMS = "lateness", ledger.Percentile{P50: 1.25, P90: 1.5, P99: 2, P999: 10.123, Max: 12}
 	lateness.Early, lateness.Lost, lateness.Duplicate = 1, 2, 3
@@ -33,7 +36,7 @@ func sampleLines() []Line {
 	restart.Workload, restart.FirstMS, restart.LastMS, restart.Repeat = "restart", 412.3, 900, 17
 	backlog := base
 	backlog.Workload, backlog.StoreBytes, backlog.ServerBytes = "backlog", 410.2, 1.3
-	return []Line{throughput, peer, lateness, backlog, restart}
+	return []Line{throughput, peer, tuned, untouched, lateness, backlog, restart}
 }
 
 func TestTables(t *testing.T) {

@@ -15,13 +15,34 @@ import (
 // asynqSystem is hibiken/asynq on a redis-server of its own with its
 // append-only file synced every second. Its server runs inside the worker, so
 // all its CPU but Redis' counts as client.
-func asynqSystem() bench.System {
-	return bench.System{Name: "asynq", Open: openAsynq, Dial: dialAsynq}
+func asynqSystem(setup string) bench.System {
+	settings := asynqSettings{}
+	text := "checks for delayed tasks every 5s and for new ones every 1s when idle"
+	if setup == bench.SetupTuned {
+		settings = asynqSettings{delayed: 100 * time.Millisecond, idle: 100 * time.Millisecond, roundUp: true}
+		text = "checks for delayed tasks and, when idle, for new ones every 100ms; due times rounded up to the seconds that it cuts them to"
+	}
+	return bench.System{
+		Name: "asynq",
+		Open: func(ctx context.Context, o bench.Options, box *bench.Box) (*bench.Instance, error) {
+			return openAsynq(ctx, text, box)
+		},
+		Dial: func(_ context.Context, target string) (bench.Driver, error) { return dialAsynq(target, settings), nil },
+	}
+}
+
+// asynqSettings are what is set of asynq; 0 is as shipped.
+type asynqSettings struct {
+	delayed time.Duration // between polls for tasks that have become due
+	idle    time.Duration // between polls for any, when the queue was empty
+	// roundUp makes due times whole seconds. asynq cuts them to that, so one that
+	// polls often runs tasks early.
+	roundUp bool
 }
 
 const asynqType = "bench"
 
-func openAsynq(ctx context.Context, _ bench.Options, box *bench.Box) (*bench.Instance, error) {
+func openAsynq(ctx context.Context, settings string, box *bench.Box) (*bench.Instance, error) {
 	redis, err := bench.StartRedis(ctx, box, "everysec")
 	if err != nil {
 		return nil, err
@@ -30,7 +51,7 @@ func openAsynq(ctx context.Context, _ bench.Options, box *bench.Box) (*bench.Ins
 		Target:   redis.Addr,
 		Store:    "redis-everysec",
 		Version:  moduleVersion("github.com/hibiken/asynq"),
-		Settings: "checks for delayed tasks every 5s and for new ones every 1s when idle, as shipped; no batch call: batches are single calls, 64 at a time",
+		Settings: settings + "; no batch call: batches are single calls, 64 at a time",
 		Disk:     []*bench.Process{redis.Process},
 		StoreBytes: func(ctx context.Context) (int64, error) {
 			return bench.UsedMemory(ctx, redis.Addr)
@@ -40,13 +61,14 @@ func openAsynq(ctx context.Context, _ bench.Options, box *bench.Box) (*bench.Ins
 
 // asynqDriver makes every call on one client, which pools connections.
 type asynqDriver struct {
-	redis  asynq.RedisClientOpt
-	client *asynq.Client
+	redis    asynq.RedisClientOpt
+	client   *asynq.Client
+	settings asynqSettings
 }
 
-func dialAsynq(_ context.Context, target string) (bench.Driver, error) {
+func dialAsynq(target string, settings asynqSettings) bench.Driver {
 	redis := asynq.RedisClientOpt{Addr: target}
-	return &asynqDriver{redis, asynq.NewClient(redis)}, nil
+	return &asynqDriver{redis, asynq.NewClient(redis), settings}
 }
 
 func (d *asynqDriver) Enqueue(ctx context.Context, tasks []bench.Task) error {
@@ -56,14 +78,21 @@ func (d *asynqDriver) Enqueue(ctx context.Context, tasks []bench.Task) error {
 func (d *asynqDriver) enqueue(ctx context.Context, t bench.Task) error {
 	options := []asynq.Option{asynq.TaskID(t.ID)}
 	if !t.Due.IsZero() {
-		options = append(options, asynq.ProcessAt(t.Due))
+		due := t.Due
+		if d.settings.roundUp {
+			due = due.Add(time.Second - time.Nanosecond).Truncate(time.Second)
+		}
+		options = append(options, asynq.ProcessAt(due))
 	}
 	_, err := d.client.EnqueueContext(ctx, asynq.NewTask(asynqType, t.Payload), options...)
 	return err
 }
 
 func (d *asynqDriver) Work(ctx context.Context, s bench.Session) error {
-	srv := asynq.NewServer(d.redis, asynq.Config{Concurrency: s.Concurrency, LogLevel: asynq.ErrorLevel})
+	srv := asynq.NewServer(d.redis, asynq.Config{
+		Concurrency: s.Concurrency, LogLevel: asynq.ErrorLevel,
+		DelayedTaskCheckInterval: d.settings.delayed, TaskCheckInterval: d.settings.idle,
+	})
 	err := srv.Start(asynq.HandlerFunc(func(ctx context.Context, t *asynq.Task) error {
 		retries, _ := asynq.GetRetryCount(ctx)
 		s.Handle(ctx, bench.Delivery{Payload: t.Payload(), Attempt: retries + 1})

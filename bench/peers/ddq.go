@@ -15,22 +15,30 @@ import (
 )
 
 // playDDQ runs the ddq binary's own bench on each store and reads its lines.
-func (p plan) playDDQ(ctx context.Context, workload string, emit func(bench.Line) error) error {
+func (p plan) playDDQ(ctx context.Context, o bench.Options, workload string, emit func(bench.Line) error) error {
 	if _, err := exec.LookPath(p.ddqBin); err != nil {
 		return fmt.Errorf("ddq is %w: build it with `make build` and name it with --ddq-bin", bench.ErrMissing)
 	}
 	var failed []error
 	for _, store := range p.ddqStores {
-		failed = append(failed, p.playStore(ctx, workload, store, emit))
+		failed = append(failed, p.playStore(ctx, o, workload, store, emit))
 	}
 	return errors.Join(failed...)
 }
 
-func (p plan) playStore(ctx context.Context, workload, store string, emit func(bench.Line) error) error {
-	o := p.options
+// ddqSettings is what is set of ddq's workers.
+func ddqSettings(o bench.Options) string {
+	if o.InFlight == 0 {
+		return fmt.Sprintf("server as shipped; %d worker, in flight as shipped", o.Workers)
+	}
+	return fmt.Sprintf("server as shipped; %d workers of at most %d tasks in flight", o.Workers, o.InFlight)
+}
+
+func (p plan) playStore(ctx context.Context, o bench.Options, workload, store string, emit func(bench.Line) error) error {
 	cmd := exec.CommandContext(ctx, p.ddqBin, "bench", workload, "--store", store, "-o", "json",
 		"--tasks", strconv.Itoa(o.Tasks), "--for", o.For.String(), "--seed", strconv.FormatInt(o.Seed, 10),
 		"--producers", strconv.Itoa(o.Producers), "--concurrency", strconv.Itoa(o.Concurrency),
+		"--workers", strconv.Itoa(o.Workers), "--in-flight", strconv.Itoa(o.InFlight),
 		"--payload", strconv.Itoa(o.Payload), "--backlog", strconv.Itoa(o.Backlog), "--mode", o.Mode)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGINT) } // it has things to stop and remove
 	var out bytes.Buffer

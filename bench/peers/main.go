@@ -7,10 +7,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
-	"strings"
+	"slices"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -27,18 +26,26 @@ func main() {
 	}
 }
 
-// systems are the peers by the names that --systems takes.
-func systems() []bench.System {
-	return []bench.System{asynqSystem(), riverSystem(), natsSystem(), beanstalkdSystem()}
+// systems are the peers by the names that --systems takes, in one setup. beanstalkd
+// has nothing to tune.
+func systems(setup string) []bench.System {
+	peers := []bench.System{asynqSystem(setup), riverSystem(setup), natsSystem(setup)}
+	if setup == bench.SetupDefault {
+		peers = append(peers, beanstalkdSystem())
+	}
+	return peers
 }
 
 // plan is what one command line asks for.
 type plan struct {
 	options   bench.Options
+	setups    []string
 	systems   []string
 	workloads []string
 	ddqBin    string
 	ddqStores []string
+
+	executable string // this program, which is also the worker
 }
 
 func newCommand() *cobra.Command {
@@ -50,13 +57,12 @@ func newCommand() *cobra.Command {
 		Args:          cobra.NoArgs,
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		PreRunE:       func(*cobra.Command, []string) error { return errors.Join(p.options.Validate(), r.Validate()) },
+		PreRunE:       func(*cobra.Command, []string) error { return errors.Join(p.validate(), r.Validate()) },
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			exe, err := os.Executable()
-			if err != nil {
+			var err error
+			if p.executable, err = os.Executable(); err != nil {
 				return err
 			}
-			p.options.Worker = []string{exe, "worker"}
 			r.Out, p.options.Log = cmd.OutOrStdout(), cmd.ErrOrStderr()
 			return errors.Join(p.run(cmd.Context(), r.Add), r.Close())
 		},
@@ -64,47 +70,87 @@ func newCommand() *cobra.Command {
 	p.options.Bind(cmd)
 	r.Bind(cmd)
 	f := cmd.Flags()
+	f.StringSliceVar(&p.setups, "setups", []string{bench.SetupDefault, bench.SetupTuned}, "default: every setting as shipped; tuned: set by hand, ddq's workers by --workers and --in-flight")
 	f.StringSliceVar(&p.systems, "systems", []string{"ddq", "asynq", "river", "nats", "beanstalkd"}, "what to measure")
 	f.StringSliceVar(&p.workloads, "workloads", []string{"throughput", "lateness", "herd", "trickle"}, "what to run")
 	f.StringVar(&p.ddqBin, "ddq-bin", "ddq", "ddq binary")
 	f.StringSliceVar(&p.ddqStores, "ddq-stores", []string{"redis-everysec", "embedded"}, "stores to run ddq on")
-	cmd.AddCommand(bench.WorkerCommand(systems()...), natsServerCommand())
+	cmd.AddCommand(workerCommand(bench.SetupDefault), workerCommand(bench.SetupTuned), natsServerCommand())
 	return cmd
 }
 
-// run plays every workload on every system. A system whose program is missing
-// is skipped with a line that says so; another failure does not keep the rest
-// from running.
+// workerCommand is the hidden command of the worker process of one setup.
+func workerCommand(setup string) *cobra.Command {
+	cmd := bench.WorkerCommand(systems(setup)...)
+	cmd.Use = workerName(setup)
+	return cmd
+}
+
+func workerName(setup string) string { return "worker-" + setup }
+
+func (p plan) validate() error {
+	for _, setup := range p.setups {
+		if setup != bench.SetupDefault && setup != bench.SetupTuned {
+			return fmt.Errorf("--setups has %q, want %s, %s or both", setup, bench.SetupDefault, bench.SetupTuned)
+		}
+	}
+	for _, name := range p.systems {
+		if name != "ddq" && !has(bench.SetupDefault, name) {
+			return fmt.Errorf("no system is called %q, want some of ddq, asynq, river, nats, beanstalkd", name)
+		}
+	}
+	return p.options.Validate()
+}
+
+// has says whether a setup has a peer of this name.
+func has(setup, name string) bool {
+	return slices.ContainsFunc(systems(setup), func(s bench.System) bool { return s.Name == name })
+}
+
+// run plays every workload on every system, with default settings first. A system
+// whose program is missing is skipped with a line that says so; another failure does
+// not keep the rest from running.
 func (p plan) run(ctx context.Context, emit func(bench.Line) error) error {
 	var failed []error
-	for _, workload := range p.workloads {
-		for _, name := range p.systems {
-			if ctx.Err() != nil {
-				return errors.Join(append(failed, context.Cause(ctx))...)
+	for _, setup := range p.setups {
+		for _, workload := range p.workloads {
+			for _, name := range p.systems {
+				if ctx.Err() != nil {
+					return errors.Join(append(failed, context.Cause(ctx))...)
+				}
+				err := p.play(ctx, setup, name, workload, emit)
+				if errors.Is(err, bench.ErrMissing) {
+					fmt.Fprintf(p.options.Log, "skipped: %v\n", err)
+					continue
+				}
+				failed = append(failed, err)
 			}
-			err := p.play(ctx, name, workload, emit)
-			if errors.Is(err, bench.ErrMissing) {
-				skip(p.options.Log, err)
-				continue
-			}
-			failed = append(failed, err)
 		}
 	}
 	return errors.Join(failed...)
 }
 
-func skip(w io.Writer, err error) { fmt.Fprintf(w, "skipped: %v\n", err) }
-
-func (p plan) play(ctx context.Context, name, workload string, emit func(bench.Line) error) error {
-	if name == "ddq" {
-		return p.playDDQ(ctx, workload, emit)
+// play plays one workload on one system, which is left out where it has no such setup.
+func (p plan) play(ctx context.Context, setup, name, workload string, emit func(bench.Line) error) error {
+	o := p.options
+	o.Worker = []string{p.executable, workerName(setup)}
+	if setup == bench.SetupDefault {
+		o.Workers, o.InFlight = 1, 0
 	}
-	var names []string
-	for _, s := range systems() {
-		if s.Name == name {
-			return bench.Run(ctx, p.options, s, workload, emit)
+	labelled := func(l bench.Line) error {
+		l.Setup = setup
+		if name == "ddq" {
+			l.Settings = ddqSettings(o)
 		}
-		names = append(names, s.Name)
+		return emit(l)
 	}
-	return fmt.Errorf("no system is called %q, want some of ddq, %s", name, strings.Join(names, ", "))
+	if name == "ddq" {
+		return p.playDDQ(ctx, o, workload, labelled)
+	}
+	for _, s := range systems(setup) {
+		if s.Name == name {
+			return bench.Run(ctx, o, s, workload, labelled)
+		}
+	}
+	return nil
 }

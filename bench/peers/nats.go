@@ -20,8 +20,32 @@ import (
 
 // natsSystem is NATS JetStream with message schedules on a file stream; its
 // server is the library's own, in a process of its own.
-func natsSystem() bench.System {
-	return bench.System{Name: "nats", Open: openNATS, Dial: dialNATS}
+func natsSystem(setup string) bench.System {
+	limits := natsLimits{}
+	if setup == bench.SetupTuned {
+		limits = natsLimits{publishes: 10_000, pull: 5_000, unacked: 10_000}
+	}
+	return bench.System{
+		Name: "nats",
+		Open: func(ctx context.Context, _ bench.Options, box *bench.Box) (*bench.Instance, error) {
+			return openNATS(ctx, limits, box)
+		},
+		Dial: func(_ context.Context, target string) (bench.Driver, error) { return dialNATS(target, limits) },
+	}
+}
+
+// natsLimits are what may be in flight, in messages; 0 is as shipped.
+type natsLimits struct {
+	publishes int // asynchronous publishes without an answer, 4,000 as shipped
+	pull      int // asked for by the consumer at a time, 500 as shipped
+	unacked   int // delivered without an ack, 1,000 as shipped
+}
+
+func (l natsLimits) String() string {
+	if l == (natsLimits{}) {
+		return "in flight as shipped"
+	}
+	return fmt.Sprintf("in flight at most %d publishes, %d messages pulled, %d without an ack", l.publishes, l.pull, l.unacked)
 }
 
 // A schedule is a message on a subject of its own that the server publishes to
@@ -33,7 +57,7 @@ const (
 	natsConsumer  = "worker"
 )
 
-func openNATS(ctx context.Context, _ bench.Options, box *bench.Box) (*bench.Instance, error) {
+func openNATS(ctx context.Context, limits natsLimits, box *bench.Box) (*bench.Instance, error) {
 	exe, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -50,19 +74,19 @@ func openNATS(ctx context.Context, _ bench.Options, box *bench.Box) (*bench.Inst
 	if err != nil {
 		return nil, err
 	}
-	if err := p.WaitReady(ctx, func(ctx context.Context) error { return makeStream(ctx, addr) }); err != nil {
+	if err := p.WaitReady(ctx, func(ctx context.Context) error { return makeStream(ctx, addr, limits) }); err != nil {
 		return nil, err
 	}
 	return &bench.Instance{
 		Target:   addr,
 		Store:    "jetstream-file",
 		Version:  server.VERSION,
-		Settings: "file stream as shipped (fsync every 2m), work queue retention, acks not confirmed; batches are asynchronous publishes",
+		Settings: "file stream as shipped (fsync every 2m), " + limits.String() + ", work queue retention, acks not confirmed; batches are asynchronous publishes",
 		Server:   []*bench.Process{p},
 	}, nil
 }
 
-func makeStream(ctx context.Context, addr string) error {
+func makeStream(ctx context.Context, addr string, limits natsLimits) error {
 	nc, err := nats.Connect("nats://" + addr)
 	if err != nil {
 		return err
@@ -80,27 +104,32 @@ func makeStream(ctx context.Context, addr string) error {
 		return err
 	}
 	_, err = stream.CreateConsumer(ctx, jetstream.ConsumerConfig{
-		Durable: natsConsumer, FilterSubject: natsDue, AckPolicy: jetstream.AckExplicitPolicy,
+		Durable: natsConsumer, FilterSubject: natsDue, AckPolicy: jetstream.AckExplicitPolicy, MaxAckPending: limits.unacked,
 	})
 	return err
 }
 
 type natsDriver struct {
-	nc *nats.Conn
-	js jetstream.JetStream
+	nc     *nats.Conn
+	js     jetstream.JetStream
+	limits natsLimits
 }
 
-func dialNATS(_ context.Context, target string) (bench.Driver, error) {
+func dialNATS(target string, limits natsLimits) (bench.Driver, error) {
 	nc, err := nats.Connect("nats://" + target)
 	if err != nil {
 		return nil, err
 	}
-	js, err := jetstream.New(nc, jetstream.WithPublishAsyncMaxPending(4096))
+	var options []jetstream.JetStreamOpt
+	if limits.publishes > 0 {
+		options = append(options, jetstream.WithPublishAsyncMaxPending(limits.publishes))
+	}
+	js, err := jetstream.New(nc, options...)
 	if err != nil {
 		nc.Close()
 		return nil, err
 	}
-	return &natsDriver{nc, js}, nil
+	return &natsDriver{nc, js, limits}, nil
 }
 
 func (d *natsDriver) Enqueue(ctx context.Context, tasks []bench.Task) error {
@@ -145,6 +174,10 @@ func (d *natsDriver) Work(ctx context.Context, s bench.Session) error {
 	if err != nil {
 		return err
 	}
+	var options []jetstream.PullConsumeOpt
+	if d.limits.pull > 0 {
+		options = append(options, jetstream.PullMaxMessages(d.limits.pull))
+	}
 	failed := make(chan error, 1)
 	consuming, err := consumer.Consume(func(m jetstream.Msg) {
 		attempt := 0
@@ -160,7 +193,7 @@ func (d *natsDriver) Work(ctx context.Context, s bench.Session) error {
 			return
 		}
 		s.Acked(1)
-	})
+	}, options...)
 	if err != nil {
 		return err
 	}

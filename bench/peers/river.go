@@ -17,18 +17,30 @@ import (
 
 // riverSystem is riverqueue/river on a PostgreSQL of its own. Its client runs
 // inside the worker, so all its CPU but the database's counts as client.
-func riverSystem() bench.System {
-	return bench.System{Name: "river", Open: openRiver, Dial: dialRiver}
+func riverSystem(setup string) bench.System {
+	fetches := riverFetches{}
+	text := "fetches every 100ms to 1s"
+	if setup == bench.SetupTuned {
+		fetches = riverFetches{cooldown: 2 * time.Millisecond, poll: 20 * time.Millisecond}
+		text = "fetches every 2 to 20ms as in its own benchmark"
+	}
+	return bench.System{
+		Name: "river",
+		Open: func(ctx context.Context, _ bench.Options, box *bench.Box) (*bench.Instance, error) {
+			return openRiver(ctx, text, box)
+		},
+		Dial: func(ctx context.Context, target string) (bench.Driver, error) { return dialRiver(ctx, target, fetches) },
+	}
 }
 
-// How often River looks for jobs: the values of its own benchmark; as shipped
-// they are 100ms and 1s, which caps a client at ten fetches a second.
-const (
-	riverFetchCooldown = 2 * time.Millisecond
-	riverFetchPoll     = 20 * time.Millisecond
-)
+// riverFetches are how often a client looks for jobs; 0 is as shipped, 100ms and 1s,
+// which caps a client at ten fetches a second.
+type riverFetches struct {
+	cooldown time.Duration // after a fetch
+	poll     time.Duration // when nothing says that there are jobs
+}
 
-func openRiver(ctx context.Context, _ bench.Options, box *bench.Box) (*bench.Instance, error) {
+func openRiver(ctx context.Context, settings string, box *bench.Box) (*bench.Instance, error) {
 	db, err := startPostgres(ctx, box)
 	if err != nil {
 		return nil, err
@@ -49,7 +61,7 @@ func openRiver(ctx context.Context, _ bench.Options, box *bench.Box) (*bench.Ins
 		Target:   db.url,
 		Store:    "postgres",
 		Version:  moduleVersion("github.com/riverqueue/river"),
-		Settings: "fetches every 2 to 20ms as in its own benchmark, scheduler every 5s as shipped; PostgreSQL as shipped (synchronous commit)",
+		Settings: settings + ", scheduler every 5s as shipped; PostgreSQL as shipped (synchronous commit)",
 		Disk:     []*bench.Process{db.process},
 	}, nil
 }
@@ -75,11 +87,12 @@ func (w *riverWorker) Work(ctx context.Context, job *river.Job[riverArgs]) error
 }
 
 type riverDriver struct {
-	pool   *pgxpool.Pool
-	insert *river.Client[pgx.Tx]
+	pool    *pgxpool.Pool
+	insert  *river.Client[pgx.Tx]
+	fetches riverFetches
 }
 
-func dialRiver(ctx context.Context, target string) (bench.Driver, error) {
+func dialRiver(ctx context.Context, target string, fetches riverFetches) (bench.Driver, error) {
 	cfg, err := pgxpool.ParseConfig(target)
 	if err != nil {
 		return nil, err
@@ -94,7 +107,7 @@ func dialRiver(ctx context.Context, target string) (bench.Driver, error) {
 		pool.Close()
 		return nil, err
 	}
-	return &riverDriver{pool, client}, nil
+	return &riverDriver{pool, client, fetches}, nil
 }
 
 func (d *riverDriver) Enqueue(ctx context.Context, tasks []bench.Task) error {
@@ -116,8 +129,8 @@ func (d *riverDriver) Work(ctx context.Context, s bench.Session) error {
 	client, err := river.NewClient(riverpgxv5.New(d.pool), &river.Config{
 		Logger:            quiet(),
 		Workers:           workers,
-		FetchCooldown:     riverFetchCooldown,
-		FetchPollInterval: riverFetchPoll,
+		FetchCooldown:     d.fetches.cooldown,
+		FetchPollInterval: d.fetches.poll,
 		Queues:            map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: s.Concurrency}},
 	})
 	if err != nil {
