@@ -7,9 +7,6 @@ import (
 	"github.com/ddq-io/ddq/store"
 )
 
-// overhead is about what a task takes in arguments besides its payload.
-const overhead = 96
-
 // Add implements store.Writer.
 func (s *Store) Add(ctx context.Context, shard store.Shard, tasks []*store.Task) (store.Stamp, []store.AddResult, error) {
 	if err := checkDues(tasks); err != nil {

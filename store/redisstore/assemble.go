@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"crypto/sha1"
+	"embed"
 	"encoding/hex"
 	"fmt"
 	"regexp"
@@ -11,6 +12,15 @@ import (
 
 	"github.com/ddq-io/ddq/store"
 )
+
+//go:embed lua/*.lua
+var luaFiles embed.FS
+
+// script is one Lua file, with the files that it includes in place.
+type script struct {
+	name, source, sha string
+	reads             bool // it changes nothing
+}
 
 // A script is put together from its file and those that it includes. What Go and Lua
 // both know has its names from here:

@@ -63,20 +63,6 @@ func spokenBy(tasks []*store.Task, chunk []int) store.IndexSet {
 	return set
 }
 
-// parseIndexState reads the field indexed of an owner record: see lua/index_state.lua.
-func parseIndexState(field string) (s store.IndexState) {
-	end := 0
-	for end < len(field) && field[end] > 0 {
-		end = min(len(field), end+1+int(field[end]))
-	}
-	s.Ready = store.IndexSet(field[:end])
-	if walk := field[end:]; len(walk) > len(s.Walk) {
-		copy(s.Walk[:], walk[1:])
-		s.Building = store.IndexSet(walk[1+len(s.Walk):])
-	}
-	return s
-}
-
 // Lookup implements store.Index.
 func (s *Store) Lookup(ctx context.Context, shard store.Shard, q store.IndexQuery) ([]store.IndexEntry, error) {
 	if err := s.enter(ctx); err != nil {

@@ -2,87 +2,10 @@ package redisstore
 
 import (
 	"context"
-	"fmt"
-	"strings"
 	"time"
 
 	"github.com/ddq-io/ddq/store"
-	"github.com/ddq-io/ddq/store/record"
 )
-
-// reply is what a script about a shard answered: {us, seq, more...}.
-type reply struct {
-	store.Stamp
-	pended bool // the script made a task pending
-	more   []any
-}
-
-func (r reply) now() store.Millis { return store.Millis(r.Now.UnixMilli()) }
-
-// later is the moment d from now as scripts compute it: rounded up.
-func (r reply) later(d time.Duration) store.Millis {
-	return store.Millis((r.Now.UnixMicro() + 999) / 1000).Add(max(0, d))
-}
-
-// parseReply reads a reply with some parts more than the stamp.
-func parseReply(v any, parts int) (reply, error) {
-	switch code, _ := v.(int64); code {
-	case -1:
-		return reply{}, store.ErrFenced
-	case -2:
-		return reply{}, store.ErrSealed
-	}
-	all := list(v)
-	if len(all) != parts+2 {
-		return reply{}, fmt.Errorf("%w: %.200v", errReply, v)
-	}
-	return reply{
-		Stamp: store.Stamp{Now: time.UnixMicro(number(all[0])).UTC(), Seq: number(all[1])},
-		more:  all[2:],
-	}, nil
-}
-
-func number(v any) int64 { n, _ := v.(int64); return n }
-func text(v any) string  { s, _ := v.(string); return s }
-func list(v any) []any   { l, _ := v.([]any); return l }
-
-// at returns an entry of a list, nil when it is shorter.
-func at(l []any, i int) any {
-	if i < len(l) {
-		return l[i]
-	}
-	return nil
-}
-
-// texts returns the strings of a list, which may be one string with spaces in between.
-func texts(v any) []string {
-	if s, ok := v.(string); ok {
-		return strings.Split(s, " ")
-	}
-	all := make([]string, len(list(v)))
-	for i, e := range list(v) {
-		all[i] = text(e)
-	}
-	return all
-}
-
-// traitsAt reads an entry of a list of traits. Those that cannot be read are taken for
-// none, and so are those of a task whose list is not there.
-func traitsAt(l []any, i int) *store.Traits {
-	t, _ := record.DecodeTraits([]byte(text(at(l, i))))
-	return t
-}
-
-// odd calls do for what a script says about items that did not go as expected:
-// their position in the chunk and the rest of what it says.
-func odd(v any, count int, do func(i int, status store.Status, rest []any)) {
-	for _, entry := range list(v) {
-		e := list(entry)
-		if i := int(number(at(e, 0))) - 1; len(e) >= 2 && i >= 0 && i < count {
-			do(i, store.Status(number(e[1])), e[2:])
-		}
-	}
-}
 
 // chunks groups the positions of items so that one script takes each chunk: no
 // more than maxItems items and maxBytes bytes, and no id twice. Items of the
@@ -212,7 +135,7 @@ func (s *Store) runChunk(ctx context.Context, c call, keys *shardKeys, chunk []i
 	if c.adds {
 		a.str(lifeText(store.ShardLife{Topic: c.shard.Life}))
 	}
-	a.moment(moment, s.wait.mark(c))
+	a.moment(moment, s.wait.mark(!c.read))
 	if err := ctx.Err(); err != nil {
 		return reply{}, err // nothing was sent
 	}
@@ -250,56 +173,4 @@ func (s *Store) stamp(ctx context.Context, c call, keys *shardKeys) (store.Stamp
 		return store.Stamp{}, readError(c.what, err)
 	}
 	return r.Stamp, nil
-}
-
-// place is where a task lies, as scripts tell it.
-type place struct {
-	kind   store.Kind // 0: nowhere
-	detail string     // pending: due; running: the hold; dead, done: finished
-	note   note
-}
-
-// Places as scripts number them.
-const (
-	placeNone = iota
-	placePending
-	placeRunning
-	placeDead
-	placeDone
-)
-
-var placeKinds = [...]store.Kind{
-	placePending: store.KindPending, placeRunning: store.KindRunning, placeDead: store.KindDead, placeDone: store.KindDone,
-}
-
-func parsePlace(v []any) (p place) {
-	if kind := number(at(v, 0)); kind > 0 && int(kind) < len(placeKinds) {
-		p.kind = placeKinds[kind]
-	}
-	p.detail = text(at(v, 1))
-	p.note = decodeNote(text(at(v, 2)))
-	return p
-}
-
-// time is the due or finishing time of a task that is not running.
-func (p place) time() store.Millis {
-	ms, _ := parseMillis(p.detail)
-	return ms
-}
-
-func (p place) state(now store.Millis) store.State {
-	switch p.kind {
-	case store.KindPending:
-		return store.PendingState(p.time(), now, p.note.attempt)
-	case store.KindRunning:
-		return store.StateRunning
-	case store.KindDone:
-		return store.StateDone
-	case store.KindDead:
-		if p.note.reason == store.ReasonExpired {
-			return store.StateExpired
-		}
-		return store.StateDead
-	}
-	return store.StateUnknown
 }

@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/bits"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/ddq-io/ddq/store"
@@ -211,4 +212,38 @@ func parseMillis(s string) (store.Millis, error) {
 		return 0, fmt.Errorf("%w: time %q", errCorrupt, s)
 	}
 	return store.Millis(math.Ceil(max(-maxScore, min(maxScore, f)))), nil
+}
+
+// lifeText is whose a shard is as the owner record has it, see lua/admit.lua.
+func lifeText(l store.ShardLife) string {
+	switch {
+	case l.Topic == 0:
+		return ""
+	case l.Ended:
+		return strconv.FormatUint(l.Topic, 10) + "-"
+	}
+	return strconv.FormatUint(l.Topic, 10)
+}
+
+func parseShardLife(text string) store.ShardLife {
+	number, ended := strings.CutSuffix(text, "-")
+	topic, err := strconv.ParseUint(number, 10, 64)
+	if err != nil {
+		return store.ShardLife{}
+	}
+	return store.ShardLife{Topic: topic, Ended: ended}
+}
+
+// parseIndexState reads the field indexed of an owner record: see lua/index_state.lua.
+func parseIndexState(field string) (s store.IndexState) {
+	end := 0
+	for end < len(field) && field[end] > 0 {
+		end = min(len(field), end+1+int(field[end]))
+	}
+	s.Ready = store.IndexSet(field[:end])
+	if walk := field[end:]; len(walk) > len(s.Walk) {
+		copy(s.Walk[:], walk[1:])
+		s.Building = store.IndexSet(walk[1+len(s.Walk):])
+	}
+	return s
 }

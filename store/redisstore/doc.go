@@ -46,6 +46,19 @@
 // too long for Redis to keep a short set as a list, in which every look-up is a
 // walk. Nothing else ever sees it.
 //
+// # Layers
+//
+// Each line knows those above it, and none below:
+//
+//	url, dial, nodes, send, health        the servers, and which of them has a key
+//	wrongtype, errors                     what their errors mean
+//	keys, id, codec, args, reply, place   what is stored, asked and answered
+//	assemble, script                      the scripts, put together
+//	client, checker                       scripts sent and waited for, servers checked
+//	redis                                 Store: open, close
+//	batch, scan                           one call about a batch of items, one page of a hash
+//	add, hold, settle, change, list, ...  the operations
+//
 // # What an answer is worth
 //
 // What Redis is configured for: see Store.Info. Nothing is sent twice, except what

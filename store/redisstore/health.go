@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -33,12 +32,12 @@ type health struct {
 type fleet []health
 
 // probe asks every primary.
-func (s *Store) probe(ctx context.Context) (fleet, error) {
+func probe(ctx context.Context, nodes *nodes) (fleet, error) {
 	var mu sync.Mutex
 	var found fleet
-	err := s.nodes.each(ctx, func(ctx context.Context, node *redis.Client) error {
+	err := nodes.each(ctx, func(ctx context.Context, node *redis.Client) error {
 		h, err := probeOne(ctx, node)
-		if s.nodes.cluster != nil {
+		if nodes.cluster != nil {
 			h.addr = node.Options().Addr
 			h.cluster = false // as it should be
 		}
@@ -194,56 +193,4 @@ func (h health) level() int {
 		return 3
 	}
 	return 2
-}
-
-// Info implements store.Store. It tells what the last check of the servers found;
-// they are checked on opening and every Config.CheckEvery.
-func (s *Store) Info(ctx context.Context) (store.Info, error) {
-	if err := s.enter(ctx); err != nil {
-		return store.Info{}, err
-	}
-	info := *s.info.Load()
-	info.ManyClocks = s.nodes.cluster != nil
-	return info, nil
-}
-
-// watch checks the servers until the context ends.
-func (s *Store) watch(ctx context.Context, every time.Duration) {
-	var last fleet
-	tick := time.NewTicker(every)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			last = s.check(ctx, last)
-		}
-	}
-}
-
-// check looks at the servers once more and logs what is new. It returns what it found,
-// last when that is nothing.
-func (s *Store) check(ctx context.Context, last fleet) fleet {
-	before := s.info.Load()
-	found, err := s.probe(ctx)
-	if ctx.Err() != nil {
-		return last
-	}
-	info := *before
-	if err != nil {
-		info.Warnings = []string{"redis cannot be reached: " + err.Error()}
-	} else {
-		found.compare(last)
-		last = found
-		info = found.info(s.allowVolatile, s.wait)
-	}
-	s.info.Store(&info)
-	known := strings.Join(before.Warnings, "\n")
-	for _, warning := range info.Warnings {
-		if !strings.Contains(known, warning) {
-			s.log.Warn("store has a problem", "err", warning)
-		}
-	}
-	return last
 }

@@ -2,7 +2,6 @@ package redisstore
 
 import (
 	"context"
-	"strconv"
 
 	"github.com/ddq-io/ddq/store"
 )
@@ -106,60 +105,4 @@ func (s *Store) bury(ctx context.Context, shard store.Shard, holds []store.Hold,
 		return
 	}
 	s.log.Warn("unreadable tasks were dead-lettered", "topic", shard.Topic, "shard", shard.N, "tasks", len(corrupt))
-}
-
-// runs adds what holds ask for: consecutive ones for the same worker and
-// visibility timeout together, then the tokens of all.
-func (a *args) runs(chunk []int, hold func(i int) store.Hold) {
-	type run struct {
-		count int
-		first store.Hold
-	}
-	var runs []run
-	for _, i := range chunk {
-		h := hold(i)
-		if n := len(runs); n > 0 && sameRun(&runs[n-1].first, &h) {
-			runs[n-1].count++
-			continue
-		}
-		runs = append(runs, run{1, h})
-	}
-	a.int(int64(len(runs)))
-	for _, r := range runs {
-		a.int(int64(r.count))
-		a.lasting(&r.first)
-		a.buf = appendWho(a.buf, r.first.Worker, r.first.Node)
-		a.end()
-	}
-	for _, i := range chunk {
-		token := hold(i).Token
-		a.buf = append(a.buf, token[:]...)
-	}
-	a.end()
-}
-
-func sameRun(a, b *store.Hold) bool {
-	return a.Worker == b.Worker && a.Node == b.Node && a.Visibility == b.Visibility && a.Before == b.Before && a.Until == b.Until && a.Ahead == b.Ahead
-}
-
-// bounded is a deadline that does not outlast until, when that is not 0.
-func bounded(deadline, until store.Millis) store.Millis {
-	if until != 0 {
-		return min(deadline, until)
-	}
-	return deadline
-}
-
-// lasting adds how long a hold lasts, and its bounds when it has any.
-func (a *args) lasting(h *store.Hold) {
-	ahead := min(h.Ahead, store.MaxHoldAhead).Milliseconds()
-	if h.Before|h.Until == 0 && ahead <= 0 {
-		a.wait(h.Visibility)
-		return
-	}
-	a.buf = strconv.AppendInt(a.buf, max(0, store.CeilMillis(h.Visibility)), 10)
-	for _, bound := range [...]int64{int64(h.Before), int64(h.Until), max(0, ahead)} {
-		a.buf = strconv.AppendInt(append(a.buf, ':'), bound, 10)
-	}
-	a.end()
 }

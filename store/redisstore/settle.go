@@ -98,14 +98,6 @@ func (s *Store) endHolds(ctx context.Context, what string, shard store.Shard, f 
 	return stamp, results, nil
 }
 
-// due is when a task is due again after a delay: at once without one.
-func (r reply) due(delay time.Duration) store.Millis {
-	if delay <= 0 {
-		return r.now()
-	}
-	return r.later(delay)
-}
-
 // notEnded is the result for a task that stayed where it was.
 func notEnded(status store.Status, rest []any, now store.Millis) store.NackResult {
 	result := store.NackResult{Status: status}
@@ -142,13 +134,6 @@ func nackArgs(f *store.Fence, nacks []store.Nack, chunk []int, n count) *args {
 		a.str(nack.Error)
 	}
 	return a
-}
-
-func bit(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 // Extend implements store.Writer.

@@ -2,31 +2,9 @@ package redisstore
 
 import (
 	"context"
-	"strconv"
-	"strings"
 
 	"github.com/ddq-io/ddq/store"
 )
-
-// lifeText is whose a shard is as the owner record has it, see lua/admit.lua.
-func lifeText(l store.ShardLife) string {
-	switch {
-	case l.Topic == 0:
-		return ""
-	case l.Ended:
-		return strconv.FormatUint(l.Topic, 10) + "-"
-	}
-	return strconv.FormatUint(l.Topic, 10)
-}
-
-func parseShardLife(text string) store.ShardLife {
-	number, ended := strings.CutSuffix(text, "-")
-	topic, err := strconv.ParseUint(number, 10, 64)
-	if err != nil {
-		return store.ShardLife{}
-	}
-	return store.ShardLife{Topic: topic, Ended: ended}
-}
 
 // Seal implements store.Retention.
 func (s *Store) Seal(ctx context.Context, shard store.Shard) error {

@@ -1,0 +1,92 @@
+package redisstore
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/ddq-io/ddq/store"
+)
+
+// field is one entry of a hash.
+type field struct{ name, value string }
+
+// scanBytes returns a page of a hash that ends once it has about store.MaxBodies of values,
+// which are left out unless they are asked for.
+func (s *Store) scanBytes(ctx context.Context, key, cursor string, limit int, values bool) (fields []field, next string, err error) {
+	at, err := parseScanCursor(cursor)
+	if err != nil {
+		return nil, "", err
+	}
+	v, err := s.run(ctx, s.lua.scan, []string{key}, []any{at, min(max(limit, 1), maxItems), bit(values)})
+	if err != nil {
+		return nil, "", readError("scan", err)
+	}
+	all := texts(v)
+	step := 1 + bit(values)
+	for i := 1; i+step <= len(all); i += step {
+		if all[i] != guard {
+			fields = append(fields, field{all[i], all[i+step-1]})
+		}
+	}
+	if next = all[0]; next == "0" {
+		next = ""
+	}
+	return fields, next, nil
+}
+
+// scan returns about limit fields of a hash, and more only when Redis has kept
+// so many in one slot or in a list.
+func (s *Store) scan(ctx context.Context, key, cursor string, limit int) (fields []field, next string, err error) {
+	at, err := parseScanCursor(cursor)
+	if err != nil {
+		return nil, "", err
+	}
+	limit = max(limit, 1)
+	for {
+		count := max(1, (limit-len(fields))/2)
+		flat, after, err := s.scanOnce(ctx, "hscan", key, at, count)
+		if err != nil {
+			return nil, "", err
+		}
+		page := make([]field, 0, len(flat)/2)
+		for i := 0; i+1 < len(flat); i += 2 {
+			if flat[i] != guard {
+				page = append(page, field{flat[i], flat[i+1]})
+			}
+		}
+		if len(fields) > 0 && len(fields)+len(page) > limit {
+			return fields, strconv.FormatUint(at, 10), nil // this page is the next one's
+		}
+		fields = append(fields, page...)
+		if after == 0 {
+			return fields, "", nil
+		}
+		if at = after; len(fields) >= limit-limit/4 {
+			return fields, strconv.FormatUint(at, 10), nil
+		}
+	}
+}
+
+// scanOnce sends one HSCAN or ZSCAN.
+func (s *Store) scanOnce(ctx context.Context, name, key string, at uint64, count int) (flat []string, after uint64, err error) {
+	cmd := redis.NewScanCmd(ctx, nil, name, key, at, "count", count)
+	if err := s.send(ctx, key, cmd); err != nil {
+		return nil, 0, readError("scan", err)
+	}
+	flat, after = cmd.Val()
+	return flat, after, nil
+}
+
+func parseScanCursor(cursor string) (uint64, error) {
+	if cursor == "" {
+		return 0, nil
+	}
+	at, err := strconv.ParseUint(cursor, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("%w: %q", store.ErrBadCursor, cursor)
+	}
+	return at, nil
+}
