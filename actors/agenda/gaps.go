@@ -10,17 +10,28 @@ type GapDetector struct {
 	ahead   map[int64]struct{} // heard of, beyond known+1
 	suspect int64              // seq of the last look, when it was beyond known; else 0
 	floor   int64              // known at the last look
+	latest  int64              // the highest that was heard of
 }
 
 // Restart records that everything up to seq is about to be loaded.
 func (q *GapDetector) Restart(seq int64) {
-	q.Known, q.suspect, q.floor = seq, 0, 0
+	q.Known, q.suspect, q.floor, q.latest = seq, 0, 0, seq
 	for n := range q.ahead {
 		if n <= seq {
 			delete(q.ahead, n)
 		}
 	}
 	q.advance()
+}
+
+// Overtaken records a call, and reports whether a later one was heard of before it: what it
+// says of a task may have changed since.
+func (q *GapDetector) Overtaken(seq int64) bool {
+	if seq < q.latest {
+		return true
+	}
+	q.latest = seq
+	return false
 }
 
 // Heard takes in a call.

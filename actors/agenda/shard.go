@@ -51,6 +51,7 @@ type Config struct {
 // are, and changes it at once.
 type Wheel interface {
 	Len() int                             // of the tasks
+	Due(id string) (store.Millis, bool)   // when a task is due that is there
 	InsertAll(es []store.Entry)           // moves those that are there; keeps nothing of es
 	InsertExact(es []store.Entry)         // InsertAll of tasks that it tells of when they are due, and not ahead
 	Remove(id string)                     // a task that may not be there
@@ -166,6 +167,24 @@ func (s *Shard) Pending(now store.Millis, es ...store.Entry) {
 			s.unwait(e.ID)
 		}
 	}
+}
+
+// WerePending learns that tasks were pending, before calls of which is known what they did:
+// they may have been changed since. So it makes no task later: one that is told of too early
+// is asked for in vain, and one that is told of too late is late.
+func (s *Shard) WerePending(now store.Millis, es ...store.Entry) {
+	for _, e := range es {
+		if !s.knownSooner(now, e) {
+			s.Pending(now, e)
+		}
+	}
+}
+
+// knownSooner reports whether a task is known to be due before e says.
+func (s *Shard) knownSooner(now store.Millis, e store.Entry) bool {
+	s.insertWaiting()
+	due, there := s.wheel.Due(e.ID)
+	return there && due < e.Due || s.orders.Waiting[e.ID] != nil && e.Due > now
 }
 
 // Found learns of pending tasks that nothing in memory may know, wherever the window

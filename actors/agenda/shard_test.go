@@ -32,6 +32,11 @@ type sceneWheel struct {
 
 func (w *sceneWheel) Len() int { return len(w.due) }
 
+func (w *sceneWheel) Due(id string) (store.Millis, bool) {
+	due, there := w.due[id]
+	return due, there
+}
+
 func (w *sceneWheel) InsertAll(es []store.Entry) {
 	for _, e := range es {
 		w.scene.say("wheel: %s@%d", e.ID, e.Due)
@@ -126,6 +131,8 @@ func (s *shardScene) step(t *testing.T, d *datadriven.TestData) {
 		s.Lose()
 	case "pending":
 		s.Pending(s.now, tasks...)
+	case "werepending":
+		s.WerePending(s.now, tasks...)
 	case "found":
 		s.Found(s.now, tasks...)
 	case "loaded":

@@ -195,7 +195,7 @@ func (a *adder) onAdded(m *added, own bool) {
 	if len(fresh) > 0 {
 		a.notifier.becamePending(m.seq, fresh)
 	}
-	a.tasks.Pending(a.now(), known...)
+	a.notifier.learn(m.seq, known)
 	a.claim.noteError(m.err)
 	a.scheduleFlush()
 }

@@ -50,7 +50,17 @@ func (n *notifier) becamePending(seq int64, tasks []store.Entry) {
 			n.tellPending(seq, tasks)
 		}
 	}
-	n.tasks.Pending(n.now(), tasks...)
+	n.learn(seq, tasks)
+}
+
+// learn records what the store call of a seq says of tasks. The answers of calls, and
+// notices of them, may come in another order than the store made them.
+func (n *notifier) learn(seq int64, tasks []store.Entry) {
+	if n.seqs.Overtaken(seq) {
+		n.tasks.WerePending(n.now(), tasks...)
+	} else {
+		n.tasks.Pending(n.now(), tasks...)
+	}
 }
 
 // tellPending tells the owner of tasks that are due within its horizon, which may be
@@ -80,7 +90,7 @@ func (n *notifier) learnPending(m *PendingElsewhere) {
 	}
 	n.wakeUp()
 	n.seqs.Heard(m.Seq)
-	n.tasks.Pending(n.now(), m.Tasks...)
+	n.learn(m.Seq, m.Tasks)
 }
 
 // learnEnded records holds that another node ended.

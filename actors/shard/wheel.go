@@ -100,12 +100,18 @@ func (w *taskWheel) Remove(id string) {
 	}
 }
 
+// Due returns when a task is due that is in a queue.
+func (w *taskWheel) Due(id string) (store.Millis, bool) {
+	due, there := w.due.Due(id)
+	if !there && w.exact != nil {
+		due, there = w.exact.Due(id)
+	}
+	return store.Millis(due), there
+}
+
 // has reports whether a task is in a queue.
 func (w *taskWheel) has(id string) bool {
-	_, there := w.due.Due(id)
-	if !there && w.exact != nil {
-		_, there = w.exact.Due(id)
-	}
+	_, there := w.Due(id)
 	return there
 }
 
