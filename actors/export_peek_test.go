@@ -51,12 +51,12 @@ func (p TopicPeek) Room() int { return p.t.core.Room() }
 
 // asking reports whether calls about limits are under way.
 func (p TopicPeek) Asking() bool {
-	return !p.t.limits.reserves.Idle() || !p.t.limits.acquires.Idle() || !p.t.limits.frees.Idle()
+	return !p.t.limits.calls.reserves.Idle() || !p.t.limits.calls.acquires.Idle() || !p.t.limits.calls.frees.Idle()
 }
 
 // flying are the calls under way of each kind.
 func (p TopicPeek) Flying() []int {
-	return []int{p.t.limits.reserves.InFlight, p.t.limits.acquires.InFlight, p.t.limits.frees.InFlight}
+	return []int{p.t.limits.calls.reserves.InFlight, p.t.limits.calls.acquires.InFlight, p.t.limits.calls.frees.InFlight}
 }
 
 // underWay is how many tasks the topic takes to be neither held nor refunded.

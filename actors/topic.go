@@ -76,7 +76,7 @@ func (t *topicActor) Receive(c actor.Context) {
 		t.shards.receive(m)
 	case *grant, *roomInBytes, *subscribe, *abandoned, *unsubscribe, *countSubscriptions, *askIdle:
 		t.subs.receive(c, m)
-	case *runtime.CallDone, *gateTick, *shard.PermitsEnded, *permitsFree:
+	case *runtime.CallDone, *limiterTick, *shard.PermitsEnded, *permitsFree:
 		t.limits.receive(m)
 	case *linkOpened, *linkDemand, *linkClosed, *reopenLink:
 		t.links.receive(m)
@@ -121,7 +121,7 @@ func (t *topicActor) abandon() {
 	t.subs.abandonAll()
 	t.links.abandonAll()
 	t.end()
-	t.limits.calls.Close()
+	t.limits.calls.stop()
 }
 
 func (t *topicActor) configure(m *shard.Configured) {
@@ -185,9 +185,9 @@ func (t *topicActor) carryOut() {
 	}
 	t.limits.queue(fx)
 	for _, at := range fx.WakeAt {
-		t.after(max(at.Sub(t.Clock.Now()), 100*time.Microsecond), &gateTick{at})
+		t.after(max(at.Sub(t.Clock.Now()), 100*time.Microsecond), &limiterTick{at})
 	}
-	t.limits.fly()
+	t.limits.calls.start()
 	refused := t.links.ask(fx.Ask)
 	t.subs.giveVoid(fx.Void)
 	if refused {

@@ -45,7 +45,7 @@ func (t *topicLife) drain(m *drainTopic) {
 
 // finishDrain reports once nothing is in flight any more.
 func (t *topicLife) finishDrain() {
-	if t.draining == nil || t.draining.over || t.core.InFlight() > 0 || !t.limits.frees.Idle() {
+	if t.draining == nil || t.draining.over || t.core.InFlight() > 0 || !t.limits.calls.frees.Idle() {
 		return
 	}
 	t.draining.over = true

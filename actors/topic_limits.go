@@ -4,47 +4,22 @@ import (
 	"time"
 
 	"github.com/ddq-io/ddq/actors/dispatch"
-	"github.com/ddq-io/ddq/actors/engine"
 	"github.com/ddq-io/ddq/actors/runtime"
 	"github.com/ddq-io/ddq/actors/shard"
-	"github.com/ddq-io/ddq/store"
 )
 
-type (
-	// gateTick, from the topic itself.
-	gateTick struct{ at time.Time }
-	// tokensReserved, permitsAcquired and permitsFreed, from its store calls, each in a CallDone.
-	tokensReserved struct {
-		asked []dispatch.Reservation
-		got   []store.Tokens
-		err   error
-	}
-	permitsAcquired struct{ all []dispatch.Acquired }
-	permitsFreed    struct{}
-	// permitsFree, from its store calls and from the node: permits of keys that this
-	// node waits for may be free: those that the store has it in turn for, and others.
-	permitsFree struct{ inTurn, keys []string }
-)
+// limiterTick, from the topic itself: a moment that the core asked for has come.
+type limiterTick struct{ at time.Time }
 
-// topicLimits is the part of a topic's actor that asks the store for the tokens and permits
-// of its limits, and frees permits. It owns the goroutines of its calls.
+// topicLimits is the part of a topic's actor that knows its limits: it tells the core which
+// tokens and permits there are, and has the store asked for more.
 type topicLimits struct {
 	*topicState
-	calls *engine.Calls
-
-	reserves engine.Batcher[dispatch.Reservation]
-	acquires engine.Batcher[*dispatch.Ticket]
-	frees    engine.Batcher[*dispatch.Permit]
+	calls *limitCalls
 }
 
 func newTopicLimits(state *topicState) *topicLimits {
-	return &topicLimits{
-		topicState: state,
-		calls:      engine.NewCalls(state.Pool),
-		reserves:   engine.Batcher[dispatch.Reservation]{Most: 1, Limit: limitBatch},
-		acquires:   engine.Batcher[*dispatch.Ticket]{Most: 2, Limit: limitBatch},
-		frees:      engine.Batcher[*dispatch.Permit]{Most: 1, Limit: limitBatch},
-	}
+	return &topicLimits{topicState: state, calls: newLimitCalls(state)}
 }
 
 // receive handles a message about limits.
@@ -53,13 +28,13 @@ func (t *topicLimits) receive(m any) {
 	switch m := m.(type) {
 	case *runtime.CallDone:
 		t.onCall(now, m)
-	case *gateTick:
+	case *limiterTick:
 		if t.core.Limited() {
 			t.core.Tick(now, m.at)
 		}
 	case *shard.PermitsEnded:
 		if t.core.Limited() {
-			t.free(m.Permits)
+			t.calls.free(m.Permits)
 		}
 	case *permitsFree:
 		if t.core.Limited() {
@@ -78,7 +53,7 @@ func (t *topicLimits) onCall(now time.Time, d *runtime.CallDone) {
 	if m, ok := d.Result.(*permitsAcquired); ok {
 		for i := range m.all {
 			if p := m.all[i].Permit; p != nil {
-				t.free([]*dispatch.Permit{p})
+				t.calls.free([]*dispatch.Permit{p})
 			}
 		}
 	}
@@ -93,15 +68,15 @@ func (t *topicLimits) onResult(now time.Time, result any) {
 	switch m := result.(type) {
 	case *tokensReserved:
 		if m.err != nil {
-			t.noteLimits(m.err)
+			t.calls.noteError(m.err)
 		}
-		t.reserves.Done()
+		t.calls.reserves.Done()
 		t.core.Tokens(now, m.asked, m.got, m.err != nil)
 	case *permitsAcquired:
-		t.acquires.Done()
+		t.calls.acquires.Done()
 		t.core.Permits(now, m.all)
 	case *permitsFreed:
-		t.frees.Done()
+		t.calls.frees.Done()
 	}
 }
 
@@ -112,10 +87,10 @@ func (t *topicLimits) clockSet() {
 	}
 }
 
-// queue takes over what the core decided about limits.
+// queue queues the store calls that the core decided on.
 func (t *topicLimits) queue(fx *dispatch.Effects) {
-	t.free(fx.Free)
-	t.reserves.Waiting = append(t.reserves.Waiting, fx.Reserve...)
-	t.acquires.Waiting = append(t.acquires.Waiting, fx.Acquire...)
-	t.resign(fx.Resign)
+	t.calls.free(fx.Free)
+	t.calls.reserves.Waiting = append(t.calls.reserves.Waiting, fx.Reserve...)
+	t.calls.acquires.Waiting = append(t.calls.acquires.Waiting, fx.Acquire...)
+	t.calls.resign(fx.Resign)
 }
