@@ -9,14 +9,15 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/ddq-io/ddq/api/client"
+	"github.com/ddq-io/ddq/bench/faults/plan"
 	"github.com/ddq-io/ddq/bench/ledger"
 	"github.com/ddq-io/ddq/bench/tap"
 )
 
 // audit writes down everything that is in the store.
 func (r *round) audit(ctx context.Context) error {
-	return r.nodes[0].ask(func(c *client.Client) error {
-		for _, name := range allTopics() {
+	return r.Nodes[0].Ask(func(c *client.Client) error {
+		for _, name := range plan.AllTopics() {
 			if err := r.auditTopic(ctx, c, name); err != nil {
 				return fmt.Errorf("audit of %s: %w", name, err)
 			}
@@ -36,7 +37,7 @@ func (r *round) auditTopic(ctx context.Context, c *client.Client, name string) e
 		group.Go(func() error { return r.look(ctx, c, t) })
 	}
 	err := errors.Join(r.each(ctx, c, name, look), group.Wait())
-	if err != nil || name != kept {
+	if err != nil || name != plan.Kept {
 		return err
 	}
 	topic, err := c.DescribeTopic(ctx, name)
@@ -67,7 +68,7 @@ func (r *round) each(ctx context.Context, c *client.Client, name string, look fu
 
 // look writes down a task, in a topic that keeps what is done with its history.
 func (r *round) look(ctx context.Context, c *client.Client, t client.Snapshot) error {
-	if t.Topic != plain {
+	if t.Topic != plan.Plain {
 		whole, err := c.Get(ctx, t.Topic, t.ID)
 		switch {
 		case errors.Is(err, client.ErrNotFound):

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ddq-io/ddq/bench/faults/stand"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -110,7 +111,7 @@ func (c *campaign) round(ctx context.Context, t todo) error {
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
-	case errors.Is(err, ErrPrivilege):
+	case errors.Is(err, stand.ErrPrivilege):
 		line.Summary, line.Skipped = "skipped", err.Error()
 	case err != nil:
 		line.Summary, line.Failed = "failed", err.Error()

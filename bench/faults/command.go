@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ddq-io/ddq/bench/faults/stand"
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 )
@@ -33,7 +34,7 @@ faults and what each may cost.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringSliceVar(&c.stores, "store", []string{redisEverysec}, "where: "+strings.Join(stores(), ", "))
+	f.StringSliceVar(&c.stores, "store", []string{stand.RedisEverysec}, "where: "+strings.Join(stand.Stores(), ", "))
 	f.StringSliceVar(&c.names, "faults", nil, "which ones (default all that the stores can have)")
 	f.Uint64Var(&c.Seed, "seed", uint64(time.Now().Unix()), "number of the round: the same makes the same tasks and the same schedule")
 	f.DurationVar(&c.For, "for", 10*time.Second, "how long tasks are sent in each round")

@@ -3,16 +3,23 @@
 //
 // A round is one fault on one fresh set of processes:
 //
-//	round (this process) ── starts, breaks, heals ──▶ nodes, Redis
-//	   │   └── starts, breaks ──▶ producers, workers: parties, processes of their own
+//	round (this process) ── starts, breaks, heals ──▶ stand: nodes, Redis
+//	   │   └── starts, breaks ──▶ party: producers, workers, watchers, processes of their own
 //	   └── nemesis.ledger              └── p0.ledger, w0.ledger, ...
 //	                     └──── ledger.Check ────┘
 //
-// Nouns, a file each: a plan says what each task goes through, decided by the seed and
-// the id alone; a producer and a worker are parties that play it through the public
-// SDK and write down what they see; a stand is the nodes and the store; a round puts
-// them together and lets a Fault strike. What a fault does, and what it may cost, is
-// in the list that Faults returns.
+// Three packages are below, and none knows of rounds. A stand is the nodes and the store,
+// with the network, disk and clock that they run on. A plan says what each task goes through,
+// decided by the seed and the id alone. A party plays it through the public SDK and writes
+// down what it sees.
+//
+// Here, from the bottom up: a round has a stand, its parties and a schedule (round.go,
+// process.go, setting.go). Topics, backlog, watch and audit are what it does to topics and reads at
+// the end. A fault_*.go has the faults of one thing, and what each may cost. play.go is the
+// order of a round, run.go starts and judges it, and a campaign plays many.
+//
+// To add a fault, write it in a fault_*.go and name that in list.go. To add a party, write
+// its role in package party, name it in roles there, and start it in play.go.
 //
 // The worker's ledger is taken off the wire, below the SDK (see tap): what is written
 // down is what the server sent and answered, whatever the SDK makes of it.

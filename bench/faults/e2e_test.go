@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ddq-io/ddq/bench/faults/stand"
 	"github.com/ddq-io/ddq/bench/ledger"
-	"github.com/ddq-io/ddq/bench/tap"
 )
 
 // TestRoundOfKills plays a round as a user does, and verifies its ledgers once more.
@@ -63,9 +63,9 @@ func TestListNamesEveryFault(t *testing.T) {
 // TestEachOnceGoesRoundTheStores: every fault on one store that it applies to, and on
 // all of them as seeds go by.
 func TestEachOnceGoesRoundTheStores(t *testing.T) {
-	c := campaign{stores: stores(), eachOnce: true}
+	c := campaign{stores: stand.Stores(), eachOnce: true}
 	played := map[string]map[string]bool{}
-	for c.Seed = range uint64(len(stores())) {
+	for c.Seed = range uint64(len(stand.Stores())) {
 		rounds, err := c.rounds()
 		if err != nil {
 			t.Fatal(err)
@@ -101,34 +101,6 @@ func TestCampaignGoesOnAfterAFailure(t *testing.T) {
 	err := cmd.Execute()
 	if lines := strings.Count(out.String(), `"failed":`); lines != 2 || err == nil || !strings.Contains(err.Error(), "2 of 2") {
 		t.Errorf("%d failures are told, and: %v\n%s", lines, err, out.String())
-	}
-}
-
-func TestSameSeedSamePlan(t *testing.T) {
-	c := partyConfig{Name: "p0", Seed: 7, Rate: 200, For: 5e9, Mix: usualMix(), Herd: 10, HerdAt: 6e9}
-	first, second := makePlan(&c), makePlan(&c)
-	c.Seed = 8
-	other := makePlan(&c)
-	fates := map[fate]bool{}
-	same := 0
-	for i := range first {
-		a, b := first[i], second[i]
-		if a.id != b.id || a.due != b.due || a.fate != b.fate || tap.Sum(a.payload) != tap.Sum(b.payload) {
-			t.Fatalf("task %d differs: %+v and %+v", i, a, b)
-		}
-		if a.due == other[i].due {
-			same++
-		}
-		fates[a.fate] = true
-		if i > 0 && a.send < first[i-1].send {
-			t.Fatalf("task %d is sent before the one before it", i)
-		}
-	}
-	if same > len(first)/2 {
-		t.Errorf("another seed makes the same plan")
-	}
-	if len(first) != 1010 || len(fates) < int(twice) {
-		t.Errorf("%d tasks with %d fates", len(first), len(fates))
 	}
 }
 

@@ -46,18 +46,3 @@ func (f Fault) rules() ledger.Rules {
 	}
 	return r
 }
-
-// Faults are all there are, in the order in which they are played.
-func Faults() []Fault {
-	return slices.Concat(nodeFaults(), workerFaults(), redisFaults(), replicaFaults(), netFaults(), diskFaults(), clockFaults(),
-		machineFaults(), wireFaults(), lagFaults(), topicFaults())
-}
-
-// onRedis are the stores that are a single redis-server.
-func onRedis() []string { return []string{redisEverysec, redisAlways} }
-
-// onAnyRedis are the stores of a fleet, whose kind does not matter to a fault.
-func onAnyRedis() []string { return append(onRedis(), replicated()...) }
-
-// everywhere are the stores whose kind does not matter to a fault.
-func everywhere() []string { return append(onAnyRedis(), embedded) }

@@ -7,11 +7,11 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"time"
 
-	"github.com/ddq-io/ddq/bench"
+	"github.com/ddq-io/ddq/bench/faults/plan"
+	"github.com/ddq-io/ddq/bench/faults/stand"
 	"github.com/ddq-io/ddq/bench/ledger"
 )
 
@@ -40,17 +40,18 @@ func Play(ctx context.Context, o Options, f Fault) (line Line, err error) {
 		return line, err
 	}
 	r := &round{
-		fault: f, seed: o.Seed, rand: rand.New(rand.NewPCG(o.Seed, draw(o.Seed, f.Name, "schedule"))), dir: dir, log: o.Log,
+		fault: f, seed: o.Seed, rand: rand.New(rand.NewPCG(o.Seed, plan.Draw(o.Seed, f.Name, "schedule"))), dir: dir, log: o.Log,
 		setting: setting{
-			mix: usualMix(), rate: o.Rate, span: o.For, hold: 2 * time.Second, producers: 2, workers: 2,
+			system: stand.Config{Store: o.Store, Nodes: max(o.Nodes, f.Nodes), Network: f.Network},
+			mix:    plan.UsualMix(), rate: o.Rate, span: o.For, hold: 2 * time.Second, producers: 2, workers: 2,
 			concurrency: 32, work: o.Work, maxRetries: 4, shards: 8,
 		},
 	}
 	if f.tune != nil {
 		f.tune(&r.setting)
 	}
-	switch err := r.run(ctx, o); {
-	case errors.Is(err, ErrPrivilege):
+	switch err := r.run(ctx, o.Bin); {
+	case errors.Is(err, stand.ErrPrivilege):
 		return line, errors.Join(err, os.RemoveAll(dir))
 	case err != nil:
 		return line, fmt.Errorf("%w (ledgers and logs are in %s)", err, dir)
@@ -83,45 +84,12 @@ func ledgerDir(o Options, f Fault) (string, error) {
 }
 
 // run starts everything, plays, and stops everything.
-func (r *round) run(ctx context.Context, o Options) (err error) {
-	box, err := bench.NewBox()
-	if err != nil {
+func (r *round) run(ctx context.Context, ddq string) (err error) {
+	if r.Stand, err = stand.New(ddq); err != nil {
 		return err
 	}
-	bin, err := exec.LookPath(o.Bin)
-	if err != nil {
-		return err
-	}
-	nodes := max(o.Nodes, r.fault.Nodes)
-	if o.Store == embedded {
-		nodes = 1
-	}
-	r.stand = &stand{box: box, bin: bin}
-	defer func() { err = errors.Join(err, box.Stop(), r.keepLogs(), r.stand.close(), box.Close()) }()
-	if r.setting.onDisk != noDisk {
-		dir, err := box.Mkdir("disk")
-		if err != nil {
-			return err
-		}
-		if r.stand.disk, err = newDisk(box, r.setting.onDisk, dir); err != nil {
-			return err
-		}
-	}
-	if r.setting.skewed && o.Store != embedded {
-		if r.skew, err = newSkew(box); err != nil {
-			return err
-		}
-	}
-	if r.fault.Network {
-		if r.net, err = newNetwork(); err != nil {
-			return err
-		}
-	}
-	r.stand.relayed = r.setting.relayed
-	if r.setting.onlyMade {
-		r.stand.options = append(r.stand.options, "--no-auto-create")
-	}
-	if err := r.stand.raise(ctx, o.Store, nodes); err != nil {
+	defer func() { err = errors.Join(err, r.Stand.Stop(), r.keepLogs(), r.Stand.Close()) }()
+	if err := r.Raise(ctx, r.system); err != nil {
 		return err
 	}
 	return r.play(ctx)
@@ -129,7 +97,7 @@ func (r *round) run(ctx context.Context, o Options) (err error) {
 
 // keepLogs copies what the processes printed to where the ledgers are.
 func (r *round) keepLogs() error {
-	logs, err := filepath.Glob(filepath.Join(r.box.Dir, "*.log"))
+	logs, err := filepath.Glob(filepath.Join(r.Stand.Dir(), "*.log"))
 	for _, path := range logs {
 		text, readErr := os.ReadFile(path)
 		err = errors.Join(err, readErr, os.WriteFile(filepath.Join(r.dir, filepath.Base(path)), text, 0o644))

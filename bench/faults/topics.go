@@ -8,80 +8,57 @@ import (
 	"time"
 
 	"github.com/ddq-io/ddq/api/client"
+	"github.com/ddq-io/ddq/bench/faults/plan"
 	"github.com/ddq-io/ddq/bench/ledger"
 	"github.com/ddq-io/ddq/bench/tap"
 )
 
-// The topics of a round. Most tasks are of the plain one; the others have policies, and
-// keep what is done, with the times at which the store says that it was taken.
 const (
-	plain  = "faults"
-	capped = "faults-capped" // a cap, and one of each key
-	rated  = "faults-rated"  // a rate, and one of each key
-	kept   = "faults-kept"   // paused at first; its tasks are waited for, and cancelled
-)
-
-// topics are all of them.
-func topics() []string { return []string{plain, capped, rated, kept} }
-
-// The shares of tasks that are of a topic with policies, per mille, and how many keys
-// they have.
-const (
-	policyShare = 80
-	policyKeys  = 3
-	// cappedWork is how long a handler takes for a task under a cap, on average.
-	cappedWork = 100 * time.Millisecond
 	// headroom is by how much limits are above what is sent, so that a backlog ends.
 	headroom = 1.5
 	// fewDead is how many dead letters a topic keeps: nodes look every 15 seconds.
 	fewDead = 4
 	// keyPeriod is that of the rate of a key.
 	keyPeriod = 500 * time.Millisecond
+	// lanedAgeing is the ageing of the topic of the backlog.
+	lanedAgeing = 10
+	// stalled is how long nothing may become of what is left before it is taken to
+	// be stuck.
+	stalled = time.Minute
+	// askAgain is the pause before a call is repeated that must succeed.
+	askAgain = 150 * time.Millisecond
 )
-
-// topicOf picks the topic of a task.
-func topicOf(seed uint64, id string) string {
-	switch n := draw(seed, id, "topic") % 1000; {
-	case n < policyShare:
-		return capped
-	case n < 2*policyShare:
-		return rated
-	case n < 3*policyShare:
-		return kept
-	}
-	return plain
-}
 
 // policyOf is what a topic is created with, and what the ledger is told of it.
 func (r *round) policyOf(name string) (client.Policy, ledger.Event) {
-	keep, watching, shards := 24*time.Hour, watched, 2
+	keep, watching, shards := 24*time.Hour, plan.Watched, 2
 	p := client.Policy{
 		VisibilityTimeout: &r.hold, Shards: &shards, MaxRetries: &r.maxRetries,
 		Backoff: &client.Backoff{Kind: client.BackoffFixed, Base: 200 * time.Millisecond},
 	}
 	e := ledger.Event{Kind: ledger.Topic, Topic: name, HoldMS: r.hold.Milliseconds()}
-	sent := r.rate * policyShare / 1000 // a second
+	sent := r.rate * plan.PolicyShare / 1000 // a second
 	atLeast := func(n int, x float64) int { return max(n, int(math.Ceil(x))) }
 	switch name {
-	case plain:
-		p.Shards, p.IndexedAttributes = &r.shards, &[]string{groupAttribute}
+	case plan.Plain:
+		p.Shards, p.IndexedAttributes = &r.shards, &[]string{plan.GroupAttribute}
 		if r.herd == 0 {
 			e.MaxDead = fewDead
 			p.WatchRetention, p.MaxDead = &watching, &e.MaxDead
 		}
 		return p, e
-	case kept:
-		p.IndexedAttributes, p.WatchRetention = &[]string{tagAttribute}, &watching
-	case laned:
+	case plan.Kept:
+		p.IndexedAttributes, p.WatchRetention = &[]string{plan.TagAttribute}, &watching
+	case plan.Laned:
 		one, ageing := 1, lanedAgeing
 		p.Shards, p.PriorityAgeing, e.Ageing = &one, &ageing, ageing
-	case capped:
-		e.Cap = atLeast(2, sent*cappedWork.Seconds()*headroom)
-		e.KeyCap = atLeast(1, float64(e.Cap)/policyKeys)
+	case plan.Capped:
+		e.Cap = atLeast(2, sent*plan.CappedWork.Seconds()*headroom)
+		e.KeyCap = atLeast(1, float64(e.Cap)/plan.PolicyKeys)
 		p.Concurrency, p.KeyConcurrency = &e.Cap, &e.KeyCap
-	case rated:
+	case plan.Rated:
 		e.Rate = &ledger.Rate{Count: atLeast(10, sent*headroom), PeriodMS: 1000, Burst: 5}
-		e.KeyRate = &ledger.Rate{Count: atLeast(2, sent*headroom/policyKeys*keyPeriod.Seconds()), PeriodMS: keyPeriod.Milliseconds(), Window: true}
+		e.KeyRate = &ledger.Rate{Count: atLeast(2, sent*headroom/plan.PolicyKeys*keyPeriod.Seconds()), PeriodMS: keyPeriod.Milliseconds(), Window: true}
 		p.Rate, p.KeyRate = rateOf(e.Rate), rateOf(e.KeyRate)
 	}
 	p.DoneRetention, e.KeepMS = &keep, keep.Milliseconds()
@@ -98,15 +75,15 @@ func rateOf(r *ledger.Rate) *client.Rate {
 
 // makeTopics creates all topics.
 func (r *round) makeTopics(ctx context.Context) error {
-	return r.nodes[0].ask(func(c *client.Client) error {
-		for _, name := range allTopics() {
+	return r.Nodes[0].Ask(func(c *client.Client) error {
+		for _, name := range plan.AllTopics() {
 			policy, e := r.policyOf(name)
 			if _, err := c.CreateTopic(ctx, name, policy); err != nil {
 				return fmt.Errorf("create topic %s: %w", name, err)
 			}
 			r.ledger.Append(e)
 		}
-		for _, name := range []string{kept, laned} {
+		for _, name := range []string{plan.Kept, plan.Laned} {
 			err := r.changeTopic(ledger.Event{Op: ledger.Pause, Topic: name}, func() (client.Topic, error) {
 				return c.PauseTopic(ctx, name, client.Pause{Delivery: true})
 			})
@@ -114,19 +91,16 @@ func (r *round) makeTopics(ctx context.Context) error {
 				return err
 			}
 		}
-		return r.storeBacklog(ctx, c)
+		return nil
 	})
 }
-
-// pausedFor is how long deliveries of one topic are paused, in a round of a length.
-func pausedFor(span time.Duration) time.Duration { return span / 2 }
 
 // ramp is how long they rise then.
 const ramp = 500 * time.Millisecond
 
 // operate changes topics while the round is played.
 func (r *round) operate(ctx context.Context) error {
-	c, err := client.Dial(r.addr(), client.Config{Timeout: 3 * time.Second, MaxElapsed: -1})
+	c, err := client.Dial(r.Addr(), client.Config{Timeout: 3 * time.Second, MaxElapsed: -1})
 	if err != nil {
 		return err
 	}
@@ -136,7 +110,7 @@ func (r *round) operate(ctx context.Context) error {
 		}
 		_ = r.configure(ctx, c, i) // the ledger has it
 	}
-	if err = r.sleep(ctx, time.Until(r.start)+pausedFor(r.span)); err == nil {
+	if err = r.sleep(ctx, time.Until(r.start)+plan.PausedFor(r.span)); err == nil {
 		err = r.resume(ctx, c)
 	}
 	return errors.Join(err, c.Close())
@@ -146,8 +120,8 @@ func (r *round) operate(ctx context.Context) error {
 func (r *round) configure(ctx context.Context, c *client.Client, i int) error {
 	keep, most, ageing := time.Duration(25+i)*time.Hour, 100_000+i, 5+i
 	policy := client.Policy{DoneRetention: &keep, MaxDead: &most, PriorityAgeing: &ageing}
-	return r.changeTopic(ledger.Event{Op: ledger.Configure, Topic: kept, Settings: settings(policy)}, func() (client.Topic, error) {
-		return c.ConfigureTopic(ctx, kept, policy)
+	return r.changeTopic(ledger.Event{Op: ledger.Configure, Topic: plan.Kept, Settings: settings(policy)}, func() (client.Topic, error) {
+		return c.ConfigureTopic(ctx, plan.Kept, policy)
 	})
 }
 
@@ -159,14 +133,14 @@ func settings(p client.Policy) string {
 // resume lets deliveries go on, and asks until it is answered.
 func (r *round) resume(ctx context.Context, c *client.Client) error {
 	for {
-		err := r.changeTopic(ledger.Event{Op: ledger.Resume, Topic: kept}, func() (client.Topic, error) {
-			return c.ResumeTopicSlowly(ctx, kept, ramp)
+		err := r.changeTopic(ledger.Event{Op: ledger.Resume, Topic: plan.Kept}, func() (client.Topic, error) {
+			return c.ResumeTopicSlowly(ctx, plan.Kept, ramp)
 		})
 		if err == nil {
 			return nil
 		}
-		if r.sleep(ctx, again) != nil {
-			return fmt.Errorf("resume %s: %w", kept, err)
+		if r.sleep(ctx, askAgain) != nil {
+			return fmt.Errorf("resume %s: %w", plan.Kept, err)
 		}
 	}
 }
@@ -186,9 +160,9 @@ func (r *round) changeTopic(e ledger.Event, do func() (client.Topic, error)) err
 
 // drain waits until nothing is left to deliver, or nothing happens any more.
 func (r *round) drain(ctx context.Context) error {
-	return r.nodes[0].ask(func(c *client.Client) error {
+	return r.Nodes[0].Ask(func(c *client.Client) error {
 		return r.awaitNone(ctx, "tasks are left", 100*time.Millisecond, func() (left int64, err error) {
-			for _, name := range topics() {
+			for _, name := range plan.Topics() {
 				status, err := c.DescribeTopic(ctx, name)
 				if err != nil {
 					return 0, fmt.Errorf("count what is left: %w", err)

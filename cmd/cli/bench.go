@@ -5,12 +5,13 @@ import (
 
 	"github.com/ddq-io/ddq/bench"
 	"github.com/ddq-io/ddq/bench/faults"
+	"github.com/ddq-io/ddq/bench/faults/party"
 	verify "github.com/ddq-io/ddq/bench/ledger"
 	edits "github.com/ddq-io/ddq/bench/storm"
 )
 
 func (c *cli) benchCommand() *cobra.Command {
 	cmd := bench.NewCommand()
-	cmd.AddCommand(faults.NewCommand(), faults.PartyCommand(), verify.NewCommand(), edits.NewCommand())
+	cmd.AddCommand(faults.NewCommand(), party.NewCommand(), verify.NewCommand(), edits.NewCommand())
 	return cmd
 }

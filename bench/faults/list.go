@@ -1,0 +1,20 @@
+package faults
+
+import "slices"
+
+// Faults are all there are, in the order in which they are played.
+func Faults() []Fault {
+	return slices.Concat(
+		nodeFaults(),
+		workerFaults(),
+		redisFaults(),
+		replicaFaults(),
+		netFaults(),
+		diskFaults(),
+		clockFaults(),
+		machineFaults(),
+		wireFaults(),
+		lagFaults(),
+		topicFaults(),
+	)
+}

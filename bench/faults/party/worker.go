@@ -1,0 +1,121 @@
+package party
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/ddq-io/ddq/api/client"
+	"github.com/ddq-io/ddq/api/worker"
+	"github.com/ddq-io/ddq/bench/faults/plan"
+	"github.com/ddq-io/ddq/bench/ledger"
+	"github.com/ddq-io/ddq/bench/tap"
+)
+
+// errPlanned is how handlers fail when the plan says so.
+var errPlanned = errors.New("this was planned")
+
+// hands is the handler of a worker process.
+type hands struct {
+	c      *Config
+	client *client.Client
+	log    *ledger.Writer
+	hung   atomic.Int64 // until when handlers do not return, in Unix nanoseconds
+}
+
+// work takes tasks until its orders end, then finishes what it holds.
+func work(ctx context.Context, c *Config, log *ledger.Writer, orders io.Reader) (err error) {
+	cl, err := client.Dial(c.Addr, client.Config{})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, cl.Close()) }()
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	h := &hands{c: c, client: cl, log: log}
+	go obey(orders, stop, h.hang) // ends with the process at the latest
+	var group errgroup.Group
+	for _, topic := range plan.AllTopics() {
+		config := worker.Config{Topic: topic, Name: c.Name, Concurrency: c.Concurrency, Grace: 5 * time.Second, Logger: slog.New(slog.DiscardHandler)}
+		if topic == plan.Laned {
+			config.Concurrency, config.MaxInFlight = plan.LanedWorkers, plan.LanedInFlight
+		}
+		group.Go(func() error {
+			return worker.New(tap.New(cl.Conn(), topic, log), config, worker.HandlerFunc(h.handle)).Run(ctx)
+		})
+	}
+	return group.Wait()
+}
+
+func (h *hands) hang(d time.Duration) { h.hung.Store(time.Now().Add(d).UnixNano()) }
+
+// handle does to a task what the plan says.
+func (h *hands) handle(ctx context.Context, t worker.Task) error {
+	if t.Topic == plan.Laned {
+		return nil
+	}
+	took := time.Duration(plan.Draw(h.c.Seed, t.ID, "work")) % max(h.c.Work, 1)
+	if t.Topic == plan.Capped {
+		took = time.Duration(plan.Draw(h.c.Seed, t.ID, "work")) % (2 * plan.CappedWork)
+	}
+	f := h.c.Mix.FateOf(h.c.Seed, t.ID)
+	if plan.Cancelled(h.c.Seed, t.ID) {
+		return h.dawdle(ctx, t)
+	}
+	if f == plan.Slow {
+		took = h.c.Hold * 3 / 2
+	}
+	if t.Topic != plan.Plain {
+		if err := t.SetResult(fmt.Appendf(nil, "attempt %d of %s", t.Attempt, t.ID)); err != nil {
+			return err
+		}
+	}
+	if dice := plan.Draw(h.c.Seed, t.ID, "tokens"); t.Topic == plan.Rated && dice%tokenShare == 0 {
+		takeTokens(ctx, h.client, h.log, dice/tokenShare)
+	}
+	if err := h.spend(ctx, max(took, time.Until(time.Unix(0, h.hung.Load())))); err != nil {
+		return err
+	}
+	switch first := t.Attempt == 1; {
+	case f == plan.Nacked && first:
+		return errPlanned
+	case f == plan.Retried && first:
+		return worker.RetryAfter(300*time.Millisecond, errPlanned)
+	case f == plan.ReleasedOnce && first && plan.Draw(h.c.Seed, hex.EncodeToString(t.HoldToken), "release")%2 == 0:
+		return worker.Release(200 * time.Millisecond)
+	case f == plan.Permanent:
+		return worker.Permanent(errPlanned)
+	case f == plan.Poisoned:
+		panic(errPlanned)
+	}
+	return nil
+}
+
+// dawdle works for longer than a cancel takes. One of three tasks is done all the same.
+func (h *hands) dawdle(ctx context.Context, t worker.Task) error {
+	err := h.spend(ctx, plan.Stubborn)
+	if err != nil && plan.Draw(h.c.Seed, t.ID, "stubborn")%3 == 0 {
+		return t.SetResult(fmt.Appendf(nil, "attempt %d of %s, in spite of all", t.Attempt, t.ID))
+	}
+	return err
+}
+
+// spend passes time, unless the hold is lost or the worker stops first.
+func (h *hands) spend(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return nil
+	}
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

@@ -1,0 +1,15 @@
+package plan
+
+import "time"
+
+// Config is what a plan follows from. The same makes the same plan.
+type Config struct {
+	Name string // of the producer whose tasks they are
+	Seed uint64
+	Mix  Mix
+
+	For    time.Duration
+	Rate   float64 // tasks a second
+	Herd   int     // more tasks, all due HerdAt from the start
+	HerdAt time.Duration
+}

@@ -1,0 +1,68 @@
+package faults
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/ddq-io/ddq/bench"
+	"github.com/ddq-io/ddq/bench/faults/party"
+	"github.com/ddq-io/ddq/bench/faults/plan"
+	"github.com/ddq-io/ddq/bench/faults/stand"
+)
+
+// process is a producer, worker or watcher process.
+type process struct {
+	*bench.Process
+	orders io.WriteCloser
+}
+
+func (r *round) startWorker(name string) error {
+	p, err := r.join(party.Config{Role: "worker", Config: plan.Config{Name: name}})
+	r.workers = append(r.workers, p)
+	return err
+}
+
+// join starts a party.
+func (r *round) join(c party.Config) (*process, error) {
+	c.Dir, c.Addr, c.Seed, c.Mix, c.Hold = r.dir, r.Addr(), r.seed, r.mix, r.hold
+	c.Start, c.For, c.Rate = r.start, r.span, r.rate/float64(max(1, r.setting.producers))
+	c.Herd, c.HerdAt = r.herd/max(1, r.setting.producers), r.span
+	c.Concurrency, c.Work, c.Giving = r.concurrency, r.work, 3*time.Second
+	text, err := json.Marshal(c)
+	if err != nil {
+		return nil, err
+	}
+	path := filepath.Join(r.Stand.Dir(), c.Name+".json")
+	if err := os.WriteFile(path, text, 0o644); err != nil {
+		return nil, err
+	}
+	p, in, err := r.Launch(c.Name, c.Role == "worker", "bench", "party", "--party", path)
+	return &process{p, in}, err
+}
+
+// finish lets parties end: producers by themselves, the others at the end of their orders.
+func (r *round) finish(ctx context.Context, parties []*process, role string) error {
+	for _, p := range parties {
+		if role != "producer" {
+			if err := p.orders.Close(); err != nil && p.Running() {
+				return err
+			}
+		}
+		select {
+		case <-p.Done():
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(r.span + stand.UpWithin):
+			return fmt.Errorf("%s %s does not end:\n%s", role, p.Name, p.Tail())
+		}
+		if code := p.ExitCode(); code != 0 && !p.Killed() {
+			return fmt.Errorf("%s %s exited %d:\n%s", role, p.Name, code, p.Tail())
+		}
+	}
+	return nil
+}
