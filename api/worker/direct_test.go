@@ -52,6 +52,14 @@ func (a fakeAdmin) ListNodes(context.Context, *ddqv1.ListNodesRequest) (*ddqv1.L
 func startDirect(t *testing.T, cfg Config, h Handler, names ...string) *fakeFleet {
 	t.Helper()
 	f := &fakeFleet{T: t, out: make(map[string]bool), has: names}
+	f.start(cfg, h, names...)
+	return f
+}
+
+// start is startDirect for a fleet that is not as its names say from the beginning.
+func (f *fakeFleet) start(cfg Config, h Handler, names ...string) {
+	t := f.T
+	t.Helper()
 	var serving sync.WaitGroup
 	for _, name := range names {
 		n := &fakeServer{t: t, node: name, streams: make(chan *fakeStream, 100), nacks: make(chan *ddqv1.Nack, 100)}
@@ -83,7 +91,6 @@ func startDirect(t *testing.T, cfg Config, h Handler, names ...string) *fakeFlee
 	})
 	t.Cleanup(serving.Wait)
 	t.Cleanup(cancel)
-	return f
 }
 
 func (f *fakeFleet) dial(ctx context.Context, name string) (net.Conn, error) {
@@ -96,10 +103,11 @@ func (f *fakeFleet) dial(ctx context.Context, name string) (net.Conn, error) {
 	return f.lists[i].DialContext(ctx)
 }
 
-func (f *fakeFleet) reach(name string, can bool) {
+// back puts a node within reach.
+func (f *fakeFleet) back(name string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.out[name] = !can
+	delete(f.out, name)
 }
 
 func (f *fakeFleet) members(names ...string) {
@@ -199,11 +207,11 @@ func TestDirectSharesItsRoom(t *testing.T) {
 
 func TestDirectGoesRoundANodeOutOfReach(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := startDirect(t, Config{}, HandlerFunc(ok), "n0", "n1", "n2")
-		f.reach("n2", false)
+		f := &fakeFleet{T: t, out: map[string]bool{"n2": true}, has: []string{"n0", "n1", "n2"}}
+		f.start(Config{}, HandlerFunc(ok), "n0", "n1", "n2")
 		time.Sleep(detourAfter + lookEvery)
 		f.expect("n2 cannot be reached", map[string]int{"n0": 1, "n1": 1, "*": 1})
-		f.reach("n2", true)
+		f.back("n2")
 		time.Sleep(4 * lookEvery)
 		f.expect("n2 is back", map[string]int{"n0": 1, "n1": 1, "n2": 1})
 	})
@@ -211,8 +219,8 @@ func TestDirectGoesRoundANodeOutOfReach(t *testing.T) {
 
 func TestDirectFollowsTheFleet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := startDirect(t, Config{}, HandlerFunc(ok), "n0", "n1", "n2")
-		f.members("n0", "n1")
+		f := &fakeFleet{T: t, out: make(map[string]bool), has: []string{"n0", "n1"}}
+		f.start(Config{}, HandlerFunc(ok), "n0", "n1", "n2")
 		time.Sleep(time.Second)
 		f.expect("two nodes", map[string]int{"n0": 1, "n1": 1})
 		f.members("n0", "n1", "n2")
