@@ -104,6 +104,23 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
+// settings are a Config as a worker obeys it.
+type settings struct {
+	Config
+	adapts bool // no MaxInFlight was set
+}
+
+func (c Config) settings() *settings { return &settings{c.withDefaults(), c.MaxInFlight == 0} }
+
+// maxBytes is how many bytes a server may have out of its store and not sent; 0 leaves it
+// to the server.
+func (s *settings) maxBytes() int64 {
+	if s.adapts {
+		return mostBytes
+	}
+	return 0
+}
+
 // The worker's own pauses.
 const (
 	connectTimeout = 10 * time.Second       // for the server's first word on a stream

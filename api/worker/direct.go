@@ -17,7 +17,7 @@ const detourAfter = 10 * time.Second
 // Sessions at nodes have no credit but for tasks that are ready there, so room is
 // never tied up; beside an ordinary session they get what that one leaves.
 type direct struct {
-	sub     *subscription
+	topic   *topicWorker
 	moved   chan struct{} // a session opened or ended
 	refused chan error    // the ordinary session is, for good
 	keepers sync.WaitGroup
@@ -39,9 +39,9 @@ type keeper struct {
 
 // stayDirect keeps the subscription connected to every node until ctx ends. It
 // returns an error when the server refuses for good.
-func (s *subscription) stayDirect(ctx context.Context) error {
+func (t *topicWorker) stayDirect(ctx context.Context) error {
 	d := &direct{
-		sub:     s,
+		topic:   t,
 		moved:   make(chan struct{}, 1),
 		refused: make(chan error, 1),
 		nodes:   make(map[member]*keeper),
@@ -50,7 +50,7 @@ func (s *subscription) stayDirect(ctx context.Context) error {
 	defer d.keepers.Wait()
 	defer cancel()
 	for {
-		members, changed := s.w.fleet.members()
+		members, changed := t.fleet.members()
 		d.follow(ctx, members)
 		look := time.NewTimer(d.choose(ctx, members, time.Now()))
 		select {
@@ -112,7 +112,7 @@ func (d *direct) choose(ctx context.Context, members []member, now time.Time) ti
 	case len(members) > 1 && longest >= detourAfter:
 		if !d.warned {
 			d.warned = true
-			d.sub.w.cfg.Logger.Warn("a node is out of reach; tasks come by way of another one", "topic", d.sub.topic, "node", missing)
+			d.topic.cfg.Logger.Warn("a node is out of reach; tasks come by way of another one", "topic", d.topic.sub.topic, "node", missing)
 		}
 		d.detour(ctx)
 	case len(members) <= 1 || open == 0:
@@ -135,19 +135,19 @@ func (d *direct) detour(ctx context.Context) {
 func (d *direct) keep(ctx context.Context, m member) *keeper {
 	ctx, cancel := context.WithCancel(ctx)
 	k := &keeper{cancel: cancel, again: make(chan struct{}, 1), since: time.Now()}
-	at := &place{rpc: d.sub.rpc, node: m.name, again: k.again, moved: func(open bool) { k.set(open); poke(d.moved) }}
+	at := &place{rpc: d.topic.rpc, node: m.name, again: k.again, moved: func(open bool) { k.set(open); poke(d.moved) }}
 	d.keepers.Go(func() {
 		defer cancel()
 		if m.name != "" {
-			n, err := d.sub.w.fleet.node(m.addr)
+			n, err := d.topic.fleet.node(m.addr)
 			if err != nil {
-				d.sub.w.cfg.Logger.Warn("node has no address to dial", "node", m.name, "addr", m.addr, "err", err)
+				d.topic.cfg.Logger.Warn("node has no address to dial", "node", m.name, "addr", m.addr, "err", err)
 				return
 			}
-			defer d.sub.w.fleet.drop(n)
+			defer d.topic.fleet.drop(n)
 			at.rpc = n.queue
 		}
-		if err := d.sub.stayConnected(ctx, at); err != nil {
+		if err := d.topic.stayConnected(ctx, at); err != nil {
 			select {
 			case d.refused <- err:
 			default: // another was, too

@@ -56,7 +56,7 @@ type node struct {
 	users int // guarded by fleet.mu
 }
 
-func newFleet(conn grpc.ClientConnInterface, cfg Config) *fleet {
+func newFleet(conn grpc.ClientConnInterface, cfg *settings) *fleet {
 	return &fleet{
 		admin:   ddqv1.NewAdminServiceClient(conn),
 		options: client.Config{DialOptions: cfg.DialOptions, Timeout: flushTimeout},

@@ -10,54 +10,54 @@ import (
 
 // frame is what one frame to a server settled and extended.
 type frame struct {
-	x        *session // that it went out on
+	link     *link // that it went out on
 	settled  []*held
 	extended []*held
 	sent     time.Time // not later than it left
 }
 
-// take fills r with what x is to send next. False means that there is nothing,
-// not for as long as pause says, or that x no longer speaks for the subscription.
-func (s *subscription) take(x *session, r *ddqv1.SubscribeRequest) (ok bool, pause time.Duration) {
+// take fills r with what l is to send next. False means that there is nothing,
+// not for as long as pause says, or that l no longer speaks for the subscription.
+func (s *subscription) take(l *link, r *ddqv1.SubscribeRequest) (ok bool, pause time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !x.attached {
+	if !l.attached {
 		return false, 0
 	}
-	if s.patient(x) {
-		pause = x.pause(time.Now())
+	if s.patient(l) {
+		pause = l.pause(time.Now())
 	}
-	if x.quiet = pause > 0; x.quiet {
+	if l.quiet = pause > 0; l.quiet {
 		return false, pause
 	}
 	r.Credit, r.Sequence = nil, 0
 	r.Acks, r.Nacks, r.Extends = r.Acks[:0], r.Nacks[:0], r.Extends[:0]
-	f := &frame{x: x, sent: time.Now()}
+	f := &frame{link: l, sent: time.Now()}
 	f.takeSettled(r)
-	f.takeExtends(r)
+	f.takeExtends(r, s.cfg.VisibilityTimeout)
 	if len(f.settled)+len(f.extended) > 0 {
 		s.sequence++
-		r.Sequence, x.spoke = s.sequence, f.sent
+		r.Sequence, l.spoke = s.sequence, f.sent
 		s.unanswered[s.sequence] = f
-		x.asked++
+		l.asked++
 	}
-	if n := s.grant(&x.credit, len(x.settle)); n > 0 {
+	if n := s.grant(&l.credit, len(l.settle)); n > 0 {
 		r.Credit = new(int32(n))
 	}
 	return r.Sequence > 0 || r.Credit != nil, 0
 }
 
-// TakeSettled moves outcomes into the frame; mu is held.
+// takeSettled moves outcomes into the frame; mu is held.
 func (f *frame) takeSettled(r *ddqv1.SubscribeRequest) {
-	x := f.x
-	n := fitting(x.settle)
+	l := f.link
+	n := fitting(l.settle)
 	if n == 0 {
 		return
 	}
-	f.settled = x.settle[:n:n]
-	x.settle = x.settle[n:]
-	if len(x.settle) == 0 {
-		x.settle = make([]*held, 0, n) // the frame keeps the old one
+	f.settled = l.settle[:n:n]
+	l.settle = l.settle[n:]
+	if len(l.settle) == 0 {
+		l.settle = make([]*held, 0, n) // the frame keeps the old one
 	}
 	for _, h := range f.settled {
 		if h.nack != nil {
@@ -79,34 +79,35 @@ func fitting(settle []*held) int {
 	return n
 }
 
-// takeExtends moves holds to ask more of into the frame; mu is held.
-func (f *frame) takeExtends(r *ddqv1.SubscribeRequest) {
-	x := f.x
-	for _, h := range x.extend {
+// takeExtends moves holds to ask more of into the frame; mu is held. They are asked to last
+// for visibility, 0 being the topic's.
+func (f *frame) takeExtends(r *ddqv1.SubscribeRequest, visibility time.Duration) {
+	l := f.link
+	for _, h := range l.extend {
 		if st := h.stage.Load(); st != waiting && st != running {
 			continue // settled meanwhile
 		}
 		e := &ddqv1.Extend{TaskId: h.ack.TaskId, HoldToken: h.ack.HoldToken}
 		if !h.ownHold {
-			e.VisibilityTimeoutMs = x.sub.w.cfg.VisibilityTimeout.Milliseconds() // 0: the topic's
+			e.VisibilityTimeoutMs = visibility.Milliseconds()
 		}
 		r.Extends = append(r.Extends, e)
 		f.extended = append(f.extended, h)
 	}
-	x.extend = nil
+	l.extend = nil
 }
 
-// answered takes the server's answer to a frame of x.
-func (s *subscription) answered(x *session, m *ddqv1.Settled) {
+// answered takes the server's answer to a frame of l.
+func (s *subscription) answered(l *link, m *ddqv1.Settled) {
 	now := time.Now()
 	s.mu.Lock()
 	f := s.unanswered[m.GetSequence()]
-	if f == nil || f.x != x { // said again on another stream, whose answer counts
+	if f == nil || f.link != l { // said again on another stream, whose answer counts
 		s.mu.Unlock()
 		return
 	}
 	delete(s.unanswered, m.GetSequence())
-	x.asked--
+	l.asked--
 	if s.adaptive != nil && len(f.settled) > 0 {
 		s.adaptive.onAnswered(now, now.Sub(f.sent))
 	}
@@ -131,16 +132,16 @@ func (s *subscription) answered(x *session, m *ddqv1.Settled) {
 	}
 	s.stir()
 	switch {
-	case !x.attached:
-		poke(x.heard)
-	case x.draining, x.quiet:
-		s.stirUp(x) // it has nothing more to say, or need not wait any longer
+	case !l.attached:
+		poke(l.heard)
+	case l.draining, l.quiet:
+		s.stirUp(l) // it has nothing more to say, or need not wait any longer
 	}
 	s.mu.Unlock()
 	for kind, n := range done {
-		s.w.events.report(Event{Kind: EventKind(kind), Topic: s.topic, Tasks: n})
+		s.events.report(Event{Kind: EventKind(kind), Topic: s.topic, Tasks: n})
 	}
-	s.w.events.report(Event{Kind: Extended, Topic: s.topic, Tasks: extended})
+	s.events.report(Event{Kind: Extended, Topic: s.topic, Tasks: extended})
 }
 
 // accepted returns what became of h's outcome, or 0 when it was lost or is to
@@ -168,8 +169,8 @@ func (s *subscription) accepted(h *held, results map[string]*ddqv1.SettleResult,
 		s.arm(at)
 		return 0
 	}
-	s.w.events.report(Event{Kind: Lost, Topic: s.topic, Tasks: 1})
-	s.w.cfg.Logger.Warn("settlement refused", "topic", s.topic, "task", h.ack.TaskId, "err", err.GetMessage())
+	s.events.report(Event{Kind: Lost, Topic: s.topic, Tasks: 1})
+	s.cfg.Logger.Warn("settlement refused", "topic", s.topic, "task", h.ack.TaskId, "err", err.GetMessage())
 	return 0
 }
 

@@ -33,7 +33,7 @@ type held struct {
 	canceled atomic.Bool // someone asked for the task to be cancelled
 	repeated bool        // the outcome was sent more than once; guarded by sub.mu
 
-	via      *session      // that its outcome goes to: the one it came on while that lives; guarded by sub.mu
+	via      *link         // that its outcome goes to: the one it came on while that lives; guarded by sub.mu
 	asked    bool          // an extend was not answered yet; guarded by sub.mu
 	index    int           // in sub.live; guarded by sub.mu
 	number   uint64        // in the order of arrival; guarded by sub.mu
@@ -44,9 +44,9 @@ type held struct {
 	extendAt time.Time     // when to ask for more; guarded by sub.mu
 }
 
-// fill makes h the task of a delivery on x, received at now.
-func (h *held) fill(x *session, d *ddqv1.Delivery, now time.Time) {
-	h.sub, h.via = x.sub, x
+// fill makes h the task of a delivery to sub on l, received at now.
+func (h *held) fill(sub *subscription, l *link, d *ddqv1.Delivery, now time.Time) {
+	h.sub, h.via = sub, l
 	h.task.fill(d)
 	h.ack.TaskId, h.ack.HoldToken = h.task.ID, h.task.HoldToken
 	h.task.result = &h.result
@@ -66,7 +66,7 @@ func (h *held) holdFor(now time.Time, d time.Duration) {
 // run moves h to its handler; false means that it is none's any more.
 func (h *held) run(cancel context.CancelCauseFunc) bool {
 	h.cancel = cancel
-	if h.sub.w.adapts {
+	if h.sub.cfg.adapts {
 		h.begun = time.Now()
 	}
 	return h.leave(waiting, running)

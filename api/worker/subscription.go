@@ -14,24 +14,25 @@ import (
 
 // subscription is the worker's part in one topic: the tasks it holds, what it
 // has to tell the server, and the credit that follows from both. It outlives
-// the streams it speaks on.
+// the sessions that it speaks on, which it knows as links.
 //
 // Invariants, under mu:
 //   - live holds exactly the tasks that are waiting or running
-//   - an outcome is in settle, a session's settle, later or unanswered until a
+//   - an outcome is in settle, a link's settle, later or unanswered until a
 //     server accepts it
 type subscription struct {
-	w     *Worker
-	topic string
-	rpc   ddqv1.DelayQueueServiceClient
-	armed chan struct{} // the sweeper has to look at its next wake-up
-	moved chan struct{} // something was finished or answered while stopping
+	cfg    *settings
+	topic  string
+	queue  chan<- *held // to the handlers; has room for all that may be in flight
+	events *events
+	armed  chan struct{} // the sweeper has to look at its next wake-up
+	moved  chan struct{} // something was finished or answered while stopping
 
 	waiting atomic.Int32 // tasks that are delivered and not started
 
 	mu         sync.Mutex
-	sessions   []*session        // those that speak for the subscription; guarded by mu
-	window                       // guarded by mu
+	links      []*link           // those that speak for the subscription; guarded by mu
+	window                       // guarded by mu; its credits are those of links
 	live       []*held           // guarded by mu
 	bytes      int64             // of the payloads of live; guarded by mu
 	received   uint64            // tasks so far; guarded by mu
@@ -41,7 +42,6 @@ type subscription struct {
 	unanswered map[uint64]*frame // by sequence; guarded by mu
 	sequence   uint64            // of the last frame with settlements; guarded by mu
 	nextSweep  time.Time         // zero when the sweeper sleeps; guarded by mu
-	over       bool              // ends its last session; guarded by mu
 }
 
 // postponed is an outcome that the server could not take just now.
@@ -50,51 +50,22 @@ type postponed struct {
 	at time.Time
 }
 
-func newSubscription(w *Worker, topic string, rpc ddqv1.DelayQueueServiceClient) *subscription {
+func newSubscription(cfg *settings, topic string, queue chan<- *held, events *events) *subscription {
 	s := &subscription{
-		w:          w,
+		cfg:        cfg,
 		topic:      topic,
-		rpc:        rpc,
+		queue:      queue,
+		events:     events,
 		armed:      make(chan struct{}, 1),
 		moved:      make(chan struct{}, 1),
-		window:     window{limit: w.cfg.MaxInFlight},
-		lowered:    w.cfg.MaxInFlight,
+		window:     window{limit: cfg.MaxInFlight},
+		lowered:    cfg.MaxInFlight,
 		unanswered: make(map[uint64]*frame),
 	}
-	if w.adapts {
-		s.adaptive = newAdaptiveLimit(w.cfg.Concurrency)
+	if cfg.adapts {
+		s.adaptive = newAdaptiveLimit(cfg.Concurrency)
 	}
 	return s
-}
-
-// run keeps the subscription until ctx ends or the server refuses it for good,
-// and then winds it up.
-func (s *subscription) run(ctx context.Context) error {
-	open, end := context.WithCancel(context.WithoutCancel(ctx))
-	var own sync.WaitGroup
-	defer func() {
-		end()
-		own.Wait()
-		s.part() // with a session that came after those below
-	}()
-	own.Go(func() { s.sweepUntil(open.Done()) })
-	refused := make(chan error, 1)
-	own.Go(func() { refused <- s.stay(open) })
-
-	var err error
-	select {
-	case <-ctx.Done():
-	case err = <-refused:
-	}
-	left := s.stop()
-	if err == nil {
-		err = s.flush()
-	}
-	s.mu.Lock()
-	s.over = true
-	s.mu.Unlock()
-	s.part()
-	return errors.Join(err, left)
 }
 
 // stop gives back what waits and lets what runs finish, or cancels it when the
@@ -104,7 +75,7 @@ func (s *subscription) stop() error {
 	s.stopping = true
 	s.releaseWaiting(nil)
 	s.mu.Unlock()
-	if s.await(max(s.w.cfg.Grace, 0), s.idle) {
+	if s.await(max(s.cfg.Grace, 0), s.idle) {
 		return nil
 	}
 	s.mu.Lock()
@@ -120,11 +91,11 @@ func (s *subscription) stop() error {
 	return fmt.Errorf("%d handlers did not return after their cancellation", s.inFlight)
 }
 
-// releaseWaiting gives back what no handler has started of what came on x, of
-// everything when x is nil; mu is held.
-func (s *subscription) releaseWaiting(x *session) {
+// releaseWaiting gives back what no handler has started of what came on l, of
+// everything when l is nil; mu is held.
+func (s *subscription) releaseWaiting(l *link) {
 	for _, h := range slices.Clone(s.live) {
-		if x == nil || h.via == x {
+		if l == nil || h.via == l {
 			s.release(h)
 		}
 	}
@@ -195,49 +166,49 @@ func (s *subscription) idle() bool {
 func (s *subscription) settled() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, x := range s.sessions {
-		if len(x.settle) > 0 {
+	for _, l := range s.links {
+		if len(l.settle) > 0 {
 			return false
 		}
 	}
 	return len(s.settle)+len(s.later) == 0 && s.allAnswered(nil)
 }
 
-// receive takes deliveries of x. What was not asked for, or comes when no more
+// receive takes deliveries of l. What was not asked for, or comes when no more
 // is taken, is given back.
-func (s *subscription) receive(x *session, deliveries []*ddqv1.Delivery) {
+func (s *subscription) receive(l *link, deliveries []*ddqv1.Delivery) {
 	now := time.Now()
 	batch := make([]held, len(deliveries)) // one allocation; each lets go of its task when done
 	for i, d := range deliveries {
-		batch[i].fill(x, d, now)
+		batch[i].fill(s, l, d, now)
 	}
 	s.mu.Lock()
-	x.use(len(batch))
+	l.use(len(batch))
 	s.inFlight += len(batch)
 	for i := range batch {
-		s.admit(x, &batch[i])
+		s.admit(l, &batch[i])
 	}
 	s.adaptTo(batch, now)
 	s.mu.Unlock()
-	s.w.events.report(Event{Kind: Received, Topic: s.topic, Tasks: len(batch)})
+	s.events.report(Event{Kind: Received, Topic: s.topic, Tasks: len(batch)})
 }
 
 // admit queues h for a handler; mu is held. The queue has room for every task
 // that was asked for.
-func (s *subscription) admit(x *session, h *held) {
+func (s *subscription) admit(l *link, h *held) {
 	h.index = len(s.live)
 	s.live = append(s.live, h)
 	s.bytes += int64(h.bytes)
 	s.received++
 	h.number = s.received
 	s.waiting.Add(1)
-	if !s.stopping && !x.draining {
+	if !s.stopping && !l.draining {
 		select {
-		case s.w.queue <- h:
+		case s.queue <- h:
 			s.arm(h.extendAt)
 			return
 		default:
-			s.w.cfg.Logger.Warn("delivery without credit given back", "topic", s.topic, "task", h.task.ID)
+			s.cfg.Logger.Warn("delivery without credit given back", "topic", s.topic, "task", h.task.ID)
 		}
 	}
 	s.inFlight--
@@ -253,7 +224,7 @@ func (s *subscription) finish(ctx context.Context, h *held, err error) {
 		nack = nackOf(ctx, err)
 	}
 	var now time.Time
-	if s.w.adapts {
+	if s.cfg.adapts {
 		now = time.Now()
 	}
 	s.mu.Lock()
@@ -282,7 +253,7 @@ func (s *subscription) giveUp(h *held, why error) {
 	s.unlive(h)
 	s.say(h)
 	s.wake()
-	s.w.cfg.Logger.Warn("handler does not return; its task is given up", "topic", s.topic, "task", h.ack.TaskId, "err", why)
+	s.cfg.Logger.Warn("handler does not return; its task is given up", "topic", s.topic, "task", h.ack.TaskId, "err", why)
 }
 
 // drop counts off a task that went through the pool without a handler.
@@ -313,8 +284,8 @@ func (s *subscription) lose(h *held, why string) {
 		return
 	}
 	s.unlive(h)
-	s.w.events.report(Event{Kind: Lost, Topic: s.topic, Tasks: 1})
-	s.w.cfg.Logger.Warn("hold lost", "topic", s.topic, "task", h.task.ID, "attempt", h.task.Attempt, "err", why)
+	s.events.report(Event{Kind: Lost, Topic: s.topic, Tasks: 1})
+	s.cfg.Logger.Warn("hold lost", "topic", s.topic, "task", h.task.ID, "attempt", h.task.Attempt, "err", why)
 }
 
 // canceledBy passes on that the cancellation of tasks was asked for.
@@ -335,19 +306,4 @@ func (s *subscription) stir() {
 	if s.stopping {
 		poke(s.moved)
 	}
-}
-
-// poke leaves a sign on c, which has room for one.
-func poke(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
-}
-
-// isOver reports whether the end of a session is meant.
-func (s *subscription) isOver() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.over
 }

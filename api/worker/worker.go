@@ -20,39 +20,42 @@ import (
 // Worker takes due tasks of one or more topics and runs a handler for each. It
 // owns Concurrency goroutines and a few for each topic while Run runs.
 type Worker struct {
-	cfg     Config
+	cfg     *settings
 	handler Handler
 	queue   chan *held // delivered, not started; has room for all that may be in flight
-	subs    []*subscription
+	topics  []*topicWorker
 	pool    sync.WaitGroup
 	used    atomic.Bool
 	events  events
 	fleet   *fleet // nil unless Direct
-	adapts  bool   // no MaxInFlight was set
 }
 
 // New returns a worker over conn, which stays the caller's. The handler may be
 // a *Mux.
 func New(conn grpc.ClientConnInterface, cfg Config, h Handler) *Worker {
-	adapts := cfg.MaxInFlight == 0
-	cfg = cfg.withDefaults()
 	topics := []string{cfg.Topic}
 	if mux, ok := h.(*Mux); ok && cfg.Topic == "" {
 		topics = mux.topics()
 	}
+	own := cfg.settings()
 	w := &Worker{
-		cfg:     cfg,
+		cfg:     own,
 		handler: wrap(h, cfg.Middleware),
-		queue:   make(chan *held, len(topics)*max(cfg.MaxInFlight, 0)),
-		adapts:  adapts,
-		events:  events{observe: cfg.Observe},
+		queue:   make(chan *held, len(topics)*max(own.MaxInFlight, 0)),
+		events:  events{observe: own.Observe},
 	}
 	if cfg.Direct {
-		w.fleet = newFleet(conn, cfg)
+		w.fleet = newFleet(conn, own)
 	}
 	rpc := ddqv1.NewDelayQueueServiceClient(conn)
 	for _, topic := range topics {
-		w.subs = append(w.subs, newSubscription(w, topic, rpc))
+		w.topics = append(w.topics, &topicWorker{
+			sub:    newSubscription(own, topic, w.queue, &w.events),
+			rpc:    rpc,
+			cfg:    own,
+			events: &w.events,
+			fleet:  w.fleet,
+		})
 	}
 	return w
 }
@@ -69,7 +72,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	if w.used.Swap(true) {
 		return errors.New("a worker runs only once")
 	}
-	if len(w.subs) == 0 {
+	if len(w.topics) == 0 {
 		return errors.New("a worker needs a topic")
 	}
 	if w.cfg.MaxInFlight < 0 {
@@ -90,20 +93,11 @@ func (w *Worker) Run(ctx context.Context) error {
 // Stats returns the counts so far.
 func (w *Worker) Stats() Stats { return w.events.stats() }
 
-// maxBytes is how many bytes a server may have out of its store and not sent; 0 leaves it
-// to the server.
-func (w *Worker) maxBytes() int64 {
-	if w.adapts {
-		return mostBytes
-	}
-	return 0
-}
-
 // subscribe runs all subscriptions; the failure of one ends the others.
 func (w *Worker) subscribe(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	errs := make([]error, len(w.subs))
+	errs := make([]error, len(w.topics))
 	var looking, all sync.WaitGroup
 	defer looking.Wait()
 	if w.fleet != nil {
@@ -111,11 +105,11 @@ func (w *Worker) subscribe(ctx context.Context) error {
 		defer enough()
 		looking.Go(func() { w.fleet.run(looks) })
 	}
-	for i, s := range w.subs {
+	for i, t := range w.topics {
 		all.Go(func() {
 			defer cancel()
-			if err := s.run(ctx); err != nil {
-				errs[i] = fmt.Errorf("topic %s: %w", s.topic, err)
+			if err := t.run(ctx); err != nil {
+				errs[i] = fmt.Errorf("topic %s: %w", t.sub.topic, err)
 			}
 		})
 	}
@@ -125,8 +119,8 @@ func (w *Worker) subscribe(ctx context.Context) error {
 
 // idle reports whether every handler has returned.
 func (w *Worker) idle() bool {
-	for _, s := range w.subs {
-		if !s.idle() {
+	for _, t := range w.topics {
+		if !t.sub.idle() {
 			return false
 		}
 	}
