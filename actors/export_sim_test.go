@@ -48,11 +48,11 @@ func NewSimNode(cfg Config, st store.Store, seams SimSeams) SimNode {
 		defer mu.Unlock()
 		return seams.Random()
 	}
-	s.rt.Random, s.rt.Nurse.Random = random, random
+	s.rt.Random, s.rt.Restarts.Random = random, random
 	s.Join(seams.Fleet, seams.Peers)
 	s.rt.Pool = engine.NewPool()
 	s.rt.Pool.Taker = seams.Take
-	s.rt.Nurse.Probe = seams.Probe
+	s.rt.Restarts.Probe = seams.Probe
 	s.engine = inTurn(seams.Engine, seams.Turn)
 	s.rt.Wheel = timer.NewManual(s.rt.Clock.Now)
 	return SimNode{s}

@@ -30,7 +30,7 @@ func (h *health) ready() error {
 	case h.rt.Keeper.Err() != nil:
 		return problem.AsError(h.rt.Keeper.Err())
 	}
-	if who := h.rt.Nurse.Sick(); who != "" {
+	if who := h.rt.Restarts.Failing(); who != "" {
 		return &problem.Error{Kind: problem.Unavailable, Reason: "ACTOR_FAILING", Message: "an actor fails without end: " + who}
 	}
 	return nil
@@ -46,7 +46,7 @@ func (h *health) failed() error {
 	if err := h.rt.Keeper.Stolen(lease.RivalPatience); err != nil {
 		return err
 	}
-	if who := h.rt.Nurse.Sick(); who != "" {
+	if who := h.rt.Restarts.Failing(); who != "" {
 		return fmt.Errorf("an actor fails without end: %s", who)
 	}
 	return nil

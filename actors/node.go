@@ -55,7 +55,7 @@ func New(cfg Config, st store.Store, log *slog.Logger, reg prometheus.Registerer
 	rt.Bodies = &subscription.NodeBudget{Most: int64(cfg.UnsentBytes), Gauge: m.Unsent}
 	rt.Fleet = fleet.NewMembership(cfg.Node)
 	rt.Refresh = s.topics.Refresh
-	rt.Nurse = engine.NewRestartStrategy(log, m.Restarts.Inc, runtime.FailLost)
+	rt.Restarts = engine.NewRestartStrategy(log, m.Restarts.Inc, runtime.FailLost)
 	rt.Keeper = lease.New(rt.Store, log, store.Session{
 		Node: cfg.Node, Start: store.NewToken(), TTL: cfg.LeaseTTL, Addr: cfg.Addr,
 	})
@@ -175,7 +175,7 @@ func (s *Node) Stop(ctx context.Context) error {
 func (s *Node) end() {
 	s.rt.Root.PoisonFuture(s.topics.supervisor).Wait()
 	s.rt.Keeper.Close()
-	s.rt.Nurse.Close()
+	s.rt.Restarts.Close()
 	s.rt.Wheel.Close()
 	s.rt.Pool.Close()
 }

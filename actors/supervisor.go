@@ -63,7 +63,7 @@ func (s *supervisor) close(c actor.Context, m *closeTopic) {
 		return
 	}
 	stopped := c.PoisonFuture(ref.pid)
-	s.Nurse.Run(func() {
+	s.Restarts.Run(func() {
 		defer close(m.done)
 		stopped.Wait()
 	})

@@ -142,7 +142,7 @@ func (t *topicActor) limit() {
 	}
 }
 
-// reshape gives the topic's actor other shards. One that is still on its way out cannot
+// reshape gives the topic's actor other shards. One that still stops cannot
 // come back yet: the topic stays as it is until the configuration is looked at again.
 func (t *topicActor) reshape(c spawner, m *reshaped) {
 	defer close(m.done)

@@ -13,7 +13,7 @@ type topicLife struct {
 	*topicState
 	subs    *topicSubs
 	limits  *topicLimits
-	ramping bool // a rampOn is on its way
+	ramping bool // a rampOn is pending
 }
 
 // receive handles a message about the pace or the end.

@@ -105,7 +105,7 @@ func party(id int64, o *subscription.Options) string {
 }
 
 // unsubscribe ends a subscription in order: nothing new is assigned to it, each
-// shard confirms that nothing more is on its way, and then its worker stops.
+// shard confirms that nothing more is to come, and then its worker stops.
 func (t *topicSubs) unsubscribe(m *unsubscribe) {
 	sub := t.subscribers[m.sub]
 	if sub == nil {

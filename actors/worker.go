@@ -12,8 +12,8 @@ import (
 // worker is the actor of one subscription: it turns held tasks into deliveries
 // for the stream, and the stream's settlements into calls on the shards.
 //
-// It outlives its stream until every shard has confirmed that nothing more is on
-// its way, and gives back what comes until then.
+// It outlives its stream until every shard has confirmed that nothing more is to
+// come, and gives back what comes until then.
 type worker struct {
 	*runtime.Runtime
 	topic   *Topic

@@ -21,21 +21,21 @@ import (
 
 // Runtime is what the actors of a node share. All of it is safe for concurrent use.
 type Runtime struct {
-	Name    string // of the node
-	Store   store.Store
-	Clock   *clock.Clock // of the machine that has the topics
-	Wheel   *timer.Wheel
-	Keeper  *lease.Keeper
-	Fleet   *fleet.Membership
-	Waiters *Waiters
-	Metrics *metrics.Metrics
-	Log     *slog.Logger
-	Root    *actor.RootContext
-	Nurse   *engine.RestartStrategy
-	Pool    *engine.Pool
-	Bodies  *subscription.NodeBudget
-	Random  func() float64 // in [0, 1)
-	LastSub atomic.Int64   // id of the last subscription: no two of the process have the same
+	Name     string // of the node
+	Store    store.Store
+	Clock    *clock.Clock // of the machine that has the topics
+	Wheel    *timer.Wheel
+	Keeper   *lease.Keeper
+	Fleet    *fleet.Membership
+	Waiters  *Waiters
+	Metrics  *metrics.Metrics
+	Log      *slog.Logger
+	Root     *actor.RootContext
+	Restarts *engine.RestartStrategy
+	Pool     *engine.Pool
+	Bodies   *subscription.NodeBudget
+	Random   func() float64 // in [0, 1)
+	LastSub  atomic.Int64   // id of the last subscription: no two of the process have the same
 
 	Running  atomic.Bool
 	Stopping atomic.Bool // also once it has stopped
@@ -60,7 +60,7 @@ func (rt *Runtime) Send(to *actor.PID, m any) { rt.Root.Send(to, m) }
 
 // Props makes one actor, which is restarted with backoff for ever.
 func (rt *Runtime) Props(producer actor.Producer) *actor.Props {
-	return engine.Props(producer, rt.Pool, rt.Nurse, FailLate)
+	return engine.Props(producer, rt.Pool, rt.Restarts, FailLate)
 }
 
 // Serving returns the error for new work on a node that takes none.

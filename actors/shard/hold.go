@@ -226,7 +226,7 @@ func (h *holder) onOwnHolds(m *holdsDone) {
 	h.scheduleFlush()
 }
 
-// took is how long a task with all its tokens was on its way until now, 0 of one that needs none.
+// took is for how long a task has had all its tokens, 0 of one that needs none.
 func (h *holder) took(r *holdRequest, now store.Millis) time.Duration {
 	if r.admission == nil || r.admission.Since == 0 {
 		return 0
@@ -408,7 +408,7 @@ func (h *holder) discard() {
 }
 
 // takeOver registers holds that another node took for a subscription of this one,
-// and passes them on to its worker. Those of which half went by on the way go back,
+// and passes them on to its worker. Those of which half has passed already go back,
 // as from a stream that is too slow.
 func (h *holder) takeOver(m *HeldElsewhere) {
 	now := h.now()

@@ -14,7 +14,7 @@ type holdRequest struct {
 	task      store.Entry
 	admission *dispatch.Admission // nil: under no limit
 
-	counted bool // see core.count
+	counted bool // its end is told, see dispatch.Hold
 }
 
 // holdsDone is what a Hold came to, in a CallDone.

@@ -26,7 +26,7 @@ type (
 		Sub     int64
 		N       int
 		Shard   int
-		Counted int // of n, see core.count
+		Counted int // of N, see dispatch.Hold
 	}
 	// Owned comes from a shard: this node owns it.
 	Owned struct{ Shard int }
@@ -69,7 +69,7 @@ type (
 		Sub        *subscription.Subscriber
 		Tasks      []store.Entry
 		Admissions []*dispatch.Admission // nil: none of them is under limits
-		Counted    bool                  // see core.count
+		Counted    bool                  // see dispatch.Hold
 	}
 	// SettleHolds comes from the node and workers: some settlements of a call.
 	SettleHolds struct {

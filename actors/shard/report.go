@@ -19,7 +19,7 @@ type topicReport struct {
 	assigned map[int64]int      // subscription -> tasks given to it here that the topic has not heard the end of
 	ended    map[int64]int      // subscription -> holds ended
 	refunds  map[int64]int      // subscription -> assignments that came to nothing
-	counted  map[int64]int      // of refunds, those that core.count counts
+	counted  map[int64]int      // of refunds, see dispatch.Hold
 	permits  []*dispatch.Permit // of holds that ended, or came to nothing
 	outcome  HoldOutcome
 }
@@ -96,7 +96,7 @@ func (r *topicReport) endHold(h *agenda.Hold) {
 // refund gives back n assignments that came to nothing.
 func (r *topicReport) refund(sub *subscription.Subscriber, n int) { r.refunds[sub.ID] += n }
 
-// refundCounted does so with assignments that core.count may count.
+// refundCounted does so with assignments that may be counted, see dispatch.Hold.
 func (r *topicReport) refundCounted(sub *subscription.Subscriber, n int, counted bool) {
 	r.refund(sub, n)
 	if counted {
