@@ -11,7 +11,6 @@ import (
 	"github.com/ddq-io/ddq/actors/engine"
 	"github.com/ddq-io/ddq/actors/fleet"
 	"github.com/ddq-io/ddq/actors/runtime"
-	"github.com/ddq-io/ddq/actors/shard"
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/timer"
 )
@@ -106,13 +105,13 @@ func (s SimNode) FollowView() {
 	s.topics.broadcast(&viewChanged{})
 }
 
-func (s SimNode) LoadNow() { s.tickAll(&shard.LoadTick{}) }
+func (s SimNode) LoadNow() { s.tickAll(s.Topics().TickLoads) }
 
-func (s SimNode) WatchNow() { s.tickAll(&shard.WatchTick{}) }
+func (s SimNode) WatchNow() { s.tickAll(s.Topics().TickWatches) }
 
-func (s SimNode) tickAll(m any) {
+func (s SimNode) tickAll(tick func(turn int)) {
 	for turn := range Beats {
-		s.Topics().tick(m, turn)
+		tick(turn)
 	}
 }
 

@@ -88,9 +88,14 @@ func (r *Topic) Add(batch *AddBatch) {
 // Wanted tells a shard that it is for this node to own. It is a hint.
 func (r *Topic) Wanted(n int) { r.tell(n, &shard.Placed{Wanted: true}) }
 
-// Seen shows a shard what the store says of it.
+// Seen shows a shard what the store says of it. One that dozes and would learn nothing is
+// left alone.
 func (r *Topic) Seen(n int, st *store.Stats) {
-	r.tell(n, &shard.SeqSeen{Seq: st.Seq, Empty: st.Pending+st.Running == 0})
+	at := r.layout.Load().at(n)
+	if at.pid == nil || at.Doze.Agrees(st) {
+		return
+	}
+	r.rt.Send(at.pid, &shard.SeqSeen{Seq: st.Seq, Held: st.Running > 0, Empty: st.Pending+st.Running == 0})
 }
 
 // Assigned is how many tasks were found for the subscription and are not sent yet.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -309,20 +310,47 @@ func (s *Topics) CloseLocked(ctx context.Context, name string) {
 // not ask the store at the same moment.
 const Beats = 16
 
-// TickLoads has the shards of a turn look ahead into the store.
+const (
+	// dozersWatched is how many of the shards that doze are watched at a tick: one in
+	// so many, and at most so many.
+	dozersWatched     = 10
+	mostDozersWatched = 8
+)
+
+// TickLoads has the shards of a turn look ahead into the store, but for those that doze.
 func (s *Topics) TickLoads(turn int) { s.tick(&shard.LoadTick{}, turn) }
 
-// TickWatches has the shards of a turn look for what no timer knows.
-func (s *Topics) TickWatches(turn int) { s.tick(&shard.WatchTick{}, turn) }
+// TickWatches has the shards of a turn look for what no timer knows; of those that doze, a few
+// in turns.
+func (s *Topics) TickWatches(turn int) {
+	dozing := s.tick(&shard.WatchTick{}, turn)
+	if len(dozing) == 0 {
+		return
+	}
+	first := s.turns.watched[turn]
+	n := min((len(dozing)+dozersWatched-1)/dozersWatched, mostDozersWatched)
+	for i := range n {
+		s.rt.Send(dozing[(first+i)%len(dozing)], &shard.WatchTick{})
+	}
+	s.turns.watched[turn] = (first + n) % len(dozing)
+}
 
-func (s *Topics) tick(m any, turn int) {
+// tick returns the shards that doze, which are not told, but for those of other nodes.
+func (s *Topics) tick(m any, turn int) (dozing []*actor.PID) {
 	for _, ref := range s.turns.at(turn) {
 		for _, p := range *ref.layout.Load() {
-			if p.pid != nil && !p.Dozing.Load() {
+			if p.pid == nil {
+				continue
+			}
+			switch until := p.Doze.Until(); {
+			case until == 0 || until <= p.Clock.Millis():
 				s.rt.Send(p.pid, m)
+			case until < math.MaxInt64:
+				dozing = append(dozing, p.pid)
 			}
 		}
 	}
+	return dozing
 }
 
 // turns are the open topics by the turn at which their shards are ticked: to walk
@@ -330,6 +358,8 @@ func (s *Topics) tick(m any, turn int) {
 type turns struct {
 	mu   sync.Mutex
 	refs [Beats][]*Topic // guarded by mu; a slice does not change
+
+	watched [Beats]int // of the shards that doze, where TickWatches goes on; its caller's
 }
 
 func (t *turns) at(turn int) []*Topic {

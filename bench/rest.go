@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -71,7 +72,7 @@ func restCommand() *cobra.Command {
 	f.DurationVar(&o.Settle, "settle", 30*time.Second, "pause before the measured window")
 	f.DurationVar(&o.For, "for", time.Minute, "length of the measured window")
 	f.StringVar(&o.ServerBin, "server-bin", "", "ddq binary to start (default this one)")
-	f.StringArrayVar(&o.ServerFlags, "server-flag", nil, "flag for the servers, such as --server-flag=--pprof-addr=127.0.0.1:6060")
+	f.StringArrayVar(&o.ServerFlags, "server-flag", nil, "flag for the servers, {n} being the number of each: --server-flag=--pprof-addr=127.0.0.1:606{n}")
 	return cmd
 }
 
@@ -131,6 +132,9 @@ func (o *restOptions) start(ctx context.Context, box *Box) (servers, disk []*Pro
 			s = &ddqServer{name: fmt.Sprint("server-", i)}
 		}
 		flags := append([]string{"--shards", strconv.Itoa(o.Shards), "--node-name", fmt.Sprint("n", i)}, o.ServerFlags...)
+		for k, flag := range flags {
+			flags[k] = strings.ReplaceAll(flag, "{n}", strconv.Itoa(i))
+		}
 		if o.Nodes > 1 {
 			flags = append(flags, "--gossip-addr", gossip[i], "--join", gossip[0])
 		}

@@ -33,7 +33,6 @@ type Claim struct {
 
 	// Facts that the owner reports. Each claim that is granted starts them over.
 	Inherited bool // the holds of whoever owned the shard before are known
-	Quiet     bool // the store has no task of the shard, as far as is known
 }
 
 const (
@@ -131,8 +130,8 @@ func (c *Claim) Stopping() bool { return c.stopping }
 // GivingUp reports whether a claim is being given up: the shard is not idle yet.
 func (c *Claim) GivingUp() bool { return c.state == claimGiving || c.state == claimReleasing }
 
-// Dozing reports whether the shard can do without its ticks.
-func (c *Claim) Dozing() bool { return c.Quiet || !c.wanted && !c.Owned() }
+// Elsewhere reports whether the shard is neither this node's nor to become so.
+func (c *Claim) Elsewhere() bool { return !c.wanted && !c.Owned() }
 
 // InStore is the claim that the store may have for this node, for the incarnation after
 // this one; nil: none. What is being released is not among them: its end is reported to
@@ -239,7 +238,7 @@ func (c *Claim) check(e ClaimEvent) {
 
 func (c *Claim) own(e ClaimEvent) {
 	c.state, c.fence, c.refusals = claimOwned, e.Fence, 0
-	c.Inherited, c.Quiet = false, false
+	c.Inherited = false
 	c.do(DoBegin)
 	if !c.wanted { // placed elsewhere meanwhile
 		c.handOver(e)

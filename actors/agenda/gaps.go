@@ -36,7 +36,11 @@ func (q *GapDetector) Overtaken(seq int64) bool {
 
 // Heard takes in a call.
 func (q *GapDetector) Heard(seq int64) {
-	if seq <= q.Known {
+	switch {
+	case seq <= q.Known:
+		return
+	case seq == q.Known+1 && len(q.ahead) == 0:
+		q.Known = seq
 		return
 	}
 	if q.ahead == nil {

@@ -159,11 +159,13 @@ func (s *Shard) Settle(now store.Millis) {
 
 // Pending learns that tasks are pending. Beyond the window the loader finds them.
 func (s *Shard) Pending(now store.Millis, es ...store.Entry) {
+	s.window.Advance(now.Add(s.cfg.Horizon))
 	for _, e := range es {
 		s.orders.Learned(e)
 		if s.owned && s.covers(now, e) {
 			s.keep(now, e)
 		} else {
+			s.window.Later(e.Due)
 			s.unwait(e.ID)
 		}
 	}

@@ -24,14 +24,49 @@ func (s *Shard) Loaded(now store.Millis, page []store.Entry, more bool) bool {
 		s.window.Abort()
 		return false
 	}
+	if s.window.peeking {
+		s.peeked(page)
+		return false
+	}
 	s.admitPage(now, &s.window, page, more)
 	switch {
 	case s.window.Full:
 		s.ScanLanes()
 	case more:
 		s.Load(now)
+	case len(page) == 0 && s.Empty():
+		s.peek()
 	}
 	return true
+}
+
+// peek has the first task behind the window looked up: until it comes near, there is
+// nothing to read.
+func (s *Shard) peek() {
+	if query, ok := s.window.Peek(); ok {
+		s.effects.Load = &query
+	}
+}
+
+func (s *Shard) peeked(page []store.Entry) {
+	if len(page) == 0 {
+		s.window.Peeked(nil)
+		return
+	}
+	s.window.Peeked(&page[0])
+}
+
+// Doubt learns that tasks may be pending of which nobody told. The window is read on as if
+// nothing was known of what lies behind it.
+func (s *Shard) Doubt() { s.window.Doubt() }
+
+// Doze reports whether no task is known and the store has none for the shard to read, as far
+// as is known, and until when.
+func (s *Shard) Doze() (until store.Millis, dozes bool) {
+	if !s.owned || s.window.loading || s.window.Full || !s.Empty() || len(s.lanes.ByKey) > 0 || s.lanes.Scanning {
+		return 0, false
+	}
+	return s.window.Clear.Add(-s.cfg.Horizon), s.window.Clear > s.window.Mark.Due
 }
 
 // NotLoaded learns that a page of the window could not be read, and reports whether it

@@ -153,6 +153,10 @@ func (s *shardScene) step(t *testing.T, d *datadriven.TestData) {
 	case "lower":
 		s.Lower(from)
 		s.Refresh(s.now)
+	case "doubt":
+		s.Doubt()
+	case "time":
+		d.ScanArgs(t, "ms", &s.now)
 	case "tick":
 		s.Refresh(s.now)
 		s.ScanBehind()
@@ -356,11 +360,21 @@ func sceneMark(e store.Entry) string {
 	return fmt.Sprintf("%s@%d", e.ID, e.Due)
 }
 
+func sceneUntil(until store.Millis) string {
+	if until > store.MaxDue/2 {
+		return "for good"
+	}
+	return fmt.Sprintf("until %d", until)
+}
+
 func laneName(l store.Lane) string { return fmt.Sprint(l.Priority) }
 
 func (s *shardScene) describe() {
 	s.say("known up to %s%s, %d in the wheel, %d with the topic, %d behind",
 		sceneMark(s.window.Mark), fullMark(&s.window), s.wheel.Len(), len(s.Shard.out), s.Behind())
+	if until, dozes := s.Doze(); dozes && until > s.now {
+		s.say("dozes %s", sceneUntil(until))
+	}
 	for _, l := range slices.SortedFunc(maps.Keys(s.Shard.lanes.ByKey), store.Lane.Compare) {
 		lane := s.Shard.lanes.ByKey[l]
 		s.say("lane %s up to %s%s, %d in the wheel, %d with the topic",

@@ -12,9 +12,17 @@ import (
 //
 // Ids of equal due time have an order that only the store knows, so coverage is
 // by due time; a task learned twice is recognized by its id.
+//
+// Where nothing is pending behind the watermark it follows the time without a look at
+// the store: up to Clear, which is the first task there as the store had it, or one that
+// became pending since.
 type window struct {
 	Mark    store.Entry  // loaded up to here; an empty ID: only what is due before
+	Clear   store.Millis // no task is pending from Mark on until before this; 0: not known
 	loading bool         // a page is being read
+	anew    bool         // the last page that was asked for is the first of all
+	peeking bool         // it is that of Peek
+	heard   store.Millis // the first that became pending while peeking
 	goal    store.Millis // the page's upper bound
 	lowered *store.Entry // lowered while a page was being read
 	Full    bool         // something did not fit: load again when there is room
@@ -44,7 +52,7 @@ func (w *window) Fits(due, now store.Millis, inWheel, ready int) bool {
 
 // Lower puts the watermark before everything due at due or later.
 func (w *window) Lower(due store.Millis) {
-	w.Full = true
+	w.Full, w.Clear = true, 0
 	if w.Mark.Due >= due {
 		w.Mark = store.Entry{Due: due}
 	}
@@ -56,10 +64,12 @@ func (w *window) Lower(due store.Millis) {
 // Begin returns the next page to read, up to goal, unless one is being read or
 // all is known already.
 func (w *window) Begin(goal store.Millis, limit int) (store.WindowQuery, bool) {
+	w.Advance(goal)
 	if w.loading || w.Mark.Due > goal {
 		return store.WindowQuery{}, false
 	}
 	w.loading, w.goal, w.Full, w.lowered = true, goal, false, nil
+	w.anew = w.Mark.Due == math.MinInt64
 	return store.WindowQuery{After: w.Mark, To: goal, Limit: limit}, true
 }
 
@@ -79,12 +89,60 @@ func (w *window) End(last store.Entry, more bool) {
 
 // Abort records that a page could not be read.
 func (w *window) Abort() {
-	w.loading, w.lowered = false, nil
+	w.loading, w.peeking, w.lowered = false, false, nil
+}
+
+// Peek returns the query for the first task behind the watermark, unless something is
+// being read or was left out, or everything was just read anew: that may be in vain.
+func (w *window) Peek() (store.WindowQuery, bool) {
+	if w.loading || w.Full || w.anew {
+		return store.WindowQuery{}, false
+	}
+	w.loading, w.peeking, w.goal, w.heard, w.lowered = true, true, math.MinInt64, store.MaxDue+1, nil
+	return store.WindowQuery{After: w.Mark, To: store.MaxDue, Limit: 1}, true
+}
+
+// Peeked records the first task behind the watermark; nil: there is none.
+func (w *window) Peeked(first *store.Entry) {
+	w.loading, w.peeking = false, false
+	if w.lowered != nil {
+		w.lowered = nil // Lower has moved the watermark
+		return
+	}
+	w.Clear = w.heard
+	if first != nil {
+		w.Clear = min(w.Clear, first.Due)
+	}
+}
+
+// Later records that a task became pending that is not taken in.
+func (w *window) Later(due store.Millis) {
+	if w.Clear > due {
+		w.Clear = due
+	}
+	if w.peeking && w.heard > due {
+		w.heard = due
+	}
+}
+
+// Doubt forgets what was peeked at.
+func (w *window) Doubt() {
+	w.Clear = 0
+	if w.peeking {
+		w.heard = 0
+	}
+}
+
+// Advance moves the watermark up to goal, as far as no task is pending there.
+func (w *window) Advance(goal store.Millis) {
+	if to := min(goal+1, w.Clear); w.Clear != 0 && !w.loading && to > w.Mark.Due {
+		w.Mark = store.Entry{Due: to}
+	}
 }
 
 // Reset forgets everything: the next page starts at the oldest task.
 func (w *window) Reset() {
-	w.Mark, w.Full, w.lowered = store.Entry{Due: math.MinInt64}, true, nil
+	w.Mark, w.Full, w.Clear, w.lowered = store.Entry{Due: math.MinInt64}, true, 0, nil
 	if w.loading {
 		w.lowered = &store.Entry{Due: math.MinInt64}
 	}

@@ -21,6 +21,7 @@ type windowModel struct {
 	page    []store.Entry // being read
 	more    bool
 	counter int
+	peeked  *store.Entry // the answer of a peek under way
 }
 
 func (m *windowModel) sorted() []store.Entry {
@@ -59,8 +60,31 @@ func (m *windowModel) add(t *rapid.T) {
 	m.counter++
 	e := store.Entry{ID: fmt.Sprintf("t%04d", m.counter), Due: m.now + store.Millis(rapid.IntRange(-5, 60).Draw(t, "due"))}
 	m.stored[e.ID] = e.Due
+	m.w.Advance(m.now + 30)
 	if m.w.Covers(e.Due) {
 		m.keep(e)
+	} else {
+		m.w.Later(e.Due)
+	}
+}
+
+func (m *windowModel) beginPeek(*rapid.T) {
+	query, ok := m.w.Peek()
+	if !ok {
+		return
+	}
+	m.peeked = nil
+	for _, e := range m.sorted() {
+		if cmp.Or(cmp.Compare(e.Due, query.After.Due), cmp.Compare(e.ID, query.After.ID)) > 0 {
+			m.peeked = &e
+			return
+		}
+	}
+}
+
+func (m *windowModel) endPeek(*rapid.T) {
+	if m.w.peeking {
+		m.w.Peeked(m.peeked)
 	}
 }
 
@@ -81,7 +105,7 @@ func (m *windowModel) beginLoad(t *rapid.T) {
 }
 
 func (m *windowModel) endLoad(*rapid.T) {
-	if !m.w.loading {
+	if !m.w.loading || m.w.peeking {
 		return
 	}
 	var last store.Entry
@@ -122,6 +146,9 @@ func (m *windowModel) check(t *rapid.T) {
 		if _, known := m.known[id]; below && !known {
 			t.Fatalf("task %s due %d is below the watermark %+v and not known", id, due, m.w.Mark)
 		}
+		if _, known := m.known[id]; !below && due < m.w.Clear && !known {
+			t.Fatalf("task %s due %d is behind the watermark %+v, where none is until %d", id, due, m.w.Mark, m.w.Clear)
+		}
 	}
 }
 
@@ -136,6 +163,7 @@ func TestWindowKnowsWhatIsBelowTheWatermark(t *testing.T) {
 		m.w.Reset()
 		t.Repeat(map[string]func(*rapid.T){
 			"add": m.add, "begin": m.beginLoad, "end": m.endLoad, "take": m.take, "advance": m.advance,
+			"peek": m.beginPeek, "peeked": m.endPeek, "follow": func(*rapid.T) { m.w.Advance(m.now + 30) },
 			"lower": func(t *rapid.T) { m.w.Lower(m.now - store.Millis(rapid.IntRange(0, 9).Draw(t, "back"))) },
 			"abort": func(*rapid.T) {
 				if m.w.loading {

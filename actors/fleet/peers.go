@@ -130,7 +130,7 @@ type FreedNotice struct {
 type PendingNotice struct {
 	Shard store.Shard
 	Seq   int64         // of the shard after the call
-	Tasks []store.Entry // those due soon
+	Tasks []store.Entry // those due soon, and the first of the others
 }
 
 // EndedNotice says that holds ended.

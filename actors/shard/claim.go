@@ -3,7 +3,6 @@ package shard
 import (
 	"context"
 	"errors"
-	"sync/atomic"
 	"time"
 
 	"github.com/ddq-io/ddq/actors/agenda"
@@ -40,7 +39,6 @@ type claimer struct {
 		store.Reader
 	}
 	claim   agenda.Claim
-	dozing  *atomic.Bool  // see Slot
 	stopped chan struct{} // of ReleaseShard: closed once the claim is released
 	warned  time.Time     // see warn
 }
@@ -52,12 +50,15 @@ type claimHooks struct {
 	load    func()          // the shard is owned: what the store has of it is to be read
 }
 
-func newClaimer(b *shardState, dozing *atomic.Bool, hooks claimHooks) claimer {
-	return claimer{shardState: b, claimHooks: hooks, store: b.Store, dozing: dozing}
+func newClaimer(b *shardState, hooks claimHooks) claimer {
+	return claimer{shardState: b, claimHooks: hooks, store: b.Store}
 }
 
 // owned reports whether the shard may hold, recover and load.
 func (c *claimer) owned() bool { return c.claim.Owned() }
+
+// elsewhere reports whether the shard is neither this node's nor to become so.
+func (c *claimer) elsewhere() bool { return c.claim.Elsewhere() }
 
 // fence is what calls of the owner carry.
 func (c *claimer) fence() store.Fence { return c.claim.Fence() }
@@ -66,14 +67,6 @@ func (c *claimer) fence() store.Fence { return c.claim.Fence() }
 func (c *claimer) inherited() bool { return c.claim.Inherited }
 
 func (c *claimer) inherit() { c.claim.Inherited = true }
-
-// setQuiet records whether the store has no task of the shard, as far as is known, and
-// reports whether that is news.
-func (c *claimer) setQuiet(quiet bool) (changed bool) {
-	changed = c.claim.Quiet != quiet
-	c.claim.Quiet = quiet
-	return changed
-}
 
 // idle reports whether no store call runs or waits that somebody depends on.
 func (c *claimer) idle() bool {
@@ -124,9 +117,6 @@ func (c *claimer) receive(message any, own bool) {
 
 // retry claims the shard if it is to be claimed.
 func (c *claimer) retry() { c.on(agenda.ClaimEvent{Kind: agenda.ClaimRetry}) }
-
-// reportDozing says whether ticks are of use to the shard.
-func (c *claimer) reportDozing() { c.dozing.Store(c.claim.Dozing()) }
 
 // stop ends the counting of the claim: the next incarnation counts its own.
 func (c *claimer) stop() {
@@ -336,6 +326,7 @@ func (c *claimer) noteError(err error) {
 		c.on(agenda.ClaimEvent{Kind: agenda.ClaimFenced})
 	case errors.Is(err, store.ErrSealed): // those who add look again where it goes
 	default:
+		c.tasks.Doubt()
 		c.Metrics.StoreErrors.Inc()
 		c.Log.Debug("store call failed", "topic", c.id.Topic, "shard", c.id.N, "err", err)
 		c.warn(err)

@@ -15,6 +15,7 @@ type notifier struct {
 	loader *loader
 	holds  *holdRegistry
 	seqs   agenda.GapDetector
+	doubt  bool // at the last look the store did not have what was heard of
 }
 
 func newNotifier(claim *claimer, loader *loader, holds *holdRegistry) notifier {
@@ -43,12 +44,11 @@ func (n *notifier) receive(message any) {
 // becamePending records that one store call of this node made tasks pending: the
 // owner puts them into the wheel, another node tells the owner.
 func (n *notifier) becamePending(seq int64, tasks []store.Entry) {
-	if !n.Fleet.Alone() {
-		n.wakeUp()
+	if !n.claim.elsewhere() { // else there would be gaps for ever
 		n.seqs.Heard(seq)
-		if !n.claim.owned() {
-			n.tellPending(seq, tasks)
-		}
+	}
+	if !n.Fleet.Alone() && !n.claim.owned() {
+		n.tellPending(seq, tasks)
 	}
 	n.learn(seq, tasks)
 }
@@ -64,14 +64,21 @@ func (n *notifier) learn(seq int64, tasks []store.Entry) {
 }
 
 // tellPending tells the owner of tasks that are due within its horizon, which may be
-// greater than the one here, and by its clock. The notice goes out without any, too: its
-// seq counts.
+// greater than the one here, and by its clock; and of the first of the others, until which it
+// may doze.
 func (n *notifier) tellPending(seq int64, tasks []store.Entry) {
 	soon, limit := make([]store.Entry, 0, len(tasks)), n.now().Add(MaxHorizon+watchSlack)
-	for _, t := range tasks {
-		if t.Due <= limit {
+	var later *store.Entry
+	for i, t := range tasks {
+		switch {
+		case t.Due <= limit:
 			soon = append(soon, t)
+		case later == nil || t.Due < later.Due:
+			later = &tasks[i]
 		}
+	}
+	if later != nil {
+		soon = append(soon, *later)
 	}
 	n.Fleet.NotifyOwner(n.id, fleet.Notice{Pending: []fleet.PendingNotice{{Shard: n.id, Seq: seq, Tasks: soon}}})
 }
@@ -88,7 +95,6 @@ func (n *notifier) learnPending(m *PendingElsewhere) {
 	if !n.claim.owned() {
 		return // whoever owns it finds the gap, or loads it with the claim
 	}
-	n.wakeUp()
 	n.seqs.Heard(m.Seq)
 	n.learn(m.Seq, m.Tasks)
 }
@@ -108,23 +114,24 @@ func (n *notifier) checkSeq(m *SeqSeen) {
 		return
 	}
 	missed := n.seqs.Missed(m.Seq)
-	if n.seqs.Known != m.Seq {
+	agrees := n.seqs.Known == m.Seq
+	if !agrees {
 		n.Use(&n.ref.Active) // look again soon
 	}
 	if missed {
 		n.Metrics.MissedNotices.Inc()
 		n.seqs.Restart(m.Seq)
-		n.wakeUp()
 		n.tasks.Reread()
 		n.loader.load()
 		return
 	}
-	if !m.Empty || n.seqs.Known != m.Seq || !n.claim.idle() || n.holds.len() > 0 {
-		n.wakeUp()
-		return
+	n.doubt = !agrees || m.Held && n.holds.len() == 0
+	switch {
+	case n.doubt:
+		n.tasks.Doubt()
+	case m.Empty && n.claim.idle() && n.holds.len() == 0:
+		n.dropHints()
 	}
-	n.claim.setQuiet(true)
-	n.dropHints()
 }
 
 // dropHints forgets tasks that are gone from the store: others may delete what this
@@ -135,13 +142,6 @@ func (n *notifier) dropHints() {
 	}
 	n.tasks.Forget()
 	n.tellTopic(&ReadyGone{Shard: n.id.N})
-}
-
-// wakeUp ends the quiet: the window is behind by as long as it lasted.
-func (n *notifier) wakeUp() {
-	if n.claim.setQuiet(false) {
-		n.loader.load()
-	}
 }
 
 // tellSettled tells who waits for the tasks of holds that are over.

@@ -117,6 +117,7 @@ type (
 	// to deliver or to watch.
 	SeqSeen struct {
 		Seq   int64
+		Held  bool // it has tasks that are held
 		Empty bool
 	}
 	// HandShard comes from the node: give the shard up, to whoever should own it.

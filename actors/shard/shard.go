@@ -27,6 +27,7 @@ const spareTime = 2 * time.Second // see agenda.Config
 type Actor struct {
 	shardState
 	saved *Saved // what the incarnation before this one left
+	doze  *Doze  // see Slot
 
 	adder     adder
 	holder    holder
@@ -44,11 +45,11 @@ type Actor struct {
 
 // New returns the actor of a shard; saved is what the incarnation before it left.
 func New(rt *runtime.Runtime, id store.Shard, ref *Topic, at Slot, saved *Saved) *Actor {
-	s := &Actor{saved: saved, shardState: newShardState(rt, id, ref, at.Clock)}
+	s := &Actor{saved: saved, doze: at.Doze, shardState: newShardState(rt, id, ref, at.Clock)}
 	s.actor, s.report = s, newTopicReport(id.N, s.tellTopic)
 	s.batching = []batchingPart{&s.adder, &s.holder, &s.settler, &s.recoverer}
 	claim := &s.claimer
-	s.claimer = newClaimer(&s.shardState, at.Dozing, claimHooks{parts: s.batching, granted: s.onGranted, load: s.load})
+	s.claimer = newClaimer(&s.shardState, claimHooks{parts: s.batching, granted: s.onGranted, load: s.load})
 	s.holds = holdRegistry{shardState: &s.shardState, claim: claim}
 	s.permits = permitCalls{shardState: &s.shardState, store: rt.Store}
 	s.orderer = newOrderer(claim, &s.loader.wheel)
@@ -133,7 +134,7 @@ func (s *Actor) hand(m any, own bool) {
 func (s *Actor) finish() {
 	s.loader.finish()
 	s.orderer.countBehind()
-	s.claimer.reportDozing()
+	s.reportDoze()
 	s.holder.deliver()
 	s.report.send(s.tasks.TakeReady())
 	s.claimer.advance()

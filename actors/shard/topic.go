@@ -40,6 +40,6 @@ type Topic struct {
 
 // Slot is a shard as its topic has it, over restarts of the actor.
 type Slot struct {
-	Dozing *atomic.Bool // ticks are of no use to it
-	Clock  *clock.Clock // that its due times are on
+	Doze  *Doze
+	Clock *clock.Clock // that its due times are on
 }

@@ -88,15 +88,7 @@ func (s *Upkeep) openActive(ctx context.Context) {
 // look shows open shards that are wanted what the store says of them, and does
 // something with each besides.
 func (s *Upkeep) look(ctx context.Context, wanted func(*actors.Topic, store.Shard) bool, also func(*actors.Topic, store.Shard, *store.Stats)) {
-	var shards []store.Shard
-	var refs []*actors.Topic
-	s.node.Topics().Each(func(ref *actors.Topic) {
-		for _, shard := range place.Shards(ref.Config()) {
-			if wanted(ref, shard) {
-				shards, refs = append(shards, shard), append(refs, ref)
-			}
-		}
-	})
+	shards, refs := s.open(wanted)
 	stats, err := s.node.CountsOf(ctx, shards)
 	if err != nil {
 		return // the keeper and the shards notice what it is about
@@ -108,6 +100,18 @@ func (s *Upkeep) look(ctx context.Context, wanted func(*actors.Topic, store.Shar
 			also(refs[i], shards[i], st)
 		}
 	}
+}
+
+// open are the shards of open topics that are wanted, and the topic of each.
+func (s *Upkeep) open(wanted func(*actors.Topic, store.Shard) bool) (shards []store.Shard, refs []*actors.Topic) {
+	s.node.Topics().Each(func(ref *actors.Topic) {
+		for _, shard := range place.Shards(ref.Config()) {
+			if wanted(ref, shard) {
+				shards, refs = append(shards, shard), append(refs, ref)
+			}
+		}
+	})
+	return shards, refs
 }
 
 // forsaken reports whether a shard has tasks, and neither its owner nor the node

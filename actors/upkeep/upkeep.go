@@ -9,7 +9,6 @@ import (
 	"github.com/ddq-io/ddq/actors/clock"
 	"github.com/ddq-io/ddq/actors/metrics"
 	"github.com/ddq-io/ddq/store"
-	"github.com/ddq-io/ddq/store/place"
 )
 
 // Upkeep is what a node does now and then for the shards that it should own: it keeps up
@@ -87,13 +86,14 @@ func (s *Upkeep) noteIncomplete(ctx context.Context, err error) {
 	}
 }
 
-// countQueued sets the gauges of what open topics have in the store.
+// countQueued sets the gauges of what open topics have in the store, and shows it to their
+// shards.
 func (s *Upkeep) countQueued(ctx context.Context) error {
-	var shards []store.Shard
-	s.node.Topics().Each(func(ref *actors.Topic) { shards = append(shards, place.Shards(ref.Config())...) })
+	shards, refs := s.open(func(*actors.Topic, store.Shard) bool { return true })
 	stats, err := s.node.StatsOf(ctx, shards)
 	depths := make(depths)
 	for i := range stats {
+		refs[i].Seen(shards[i].N, &stats[i])
 		depths.add(shards[i].Topic, &stats[i])
 	}
 	depths.show(s.node)

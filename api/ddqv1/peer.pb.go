@@ -120,7 +120,7 @@ type PendingNotice struct {
 	Shard int32                  `protobuf:"varint,2,opt,name=shard,proto3" json:"shard,omitempty"`
 	// The shard's seq after the call.
 	Seq int64 `protobuf:"varint,3,opt,name=seq,proto3" json:"seq,omitempty"`
-	// Those due soon; due_unix_ms has an entry for each.
+	// Those due soon, and the first of the others; due_unix_ms has an entry for each.
 	Ids       []string `protobuf:"bytes,4,rep,name=ids,proto3" json:"ids,omitempty"`
 	DueUnixMs []int64  `protobuf:"varint,5,rep,packed,name=due_unix_ms,json=dueUnixMs,proto3" json:"due_unix_ms,omitempty"`
 	// An entry for each id when any task has traits, else none.

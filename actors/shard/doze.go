@@ -1,0 +1,57 @@
+package shard
+
+import (
+	"math"
+	"sync/atomic"
+
+	"github.com/ddq-io/ddq/store"
+)
+
+// Doze is until when a shard has no use for ticks, as its node sees it without a message.
+// It is safe for concurrent use; the shard's actor alone sets it.
+type Doze struct {
+	until atomic.Int64 // on the shard's clock; 0: it is awake
+	seq   atomic.Int64 // what the shard knew of by then
+}
+
+// Until is when ticks are of use again: 0 for at once.
+func (d *Doze) Until() store.Millis { return store.Millis(d.until.Load()) }
+
+// Agrees reports whether a shard that dozes would learn nothing from what the store says of it.
+func (d *Doze) Agrees(st *store.Stats) bool {
+	return d.until.Load() != 0 && st.Seq == d.seq.Load() && st.Running == 0
+}
+
+// set reports whether the shard was dozing, and does not any more.
+func (d *Doze) set(until store.Millis, seq int64) (woke bool) {
+	was := d.until.Load()
+	if d.seq.Load() != seq {
+		d.seq.Store(seq)
+	}
+	if was != int64(until) {
+		d.until.Store(int64(until))
+	}
+	return was != 0 && until == 0
+}
+
+// reportDoze says until when ticks are of no use. Queues that were empty were not shifted
+// meanwhile.
+func (s *Actor) reportDoze() {
+	if s.doze.set(s.dozesUntil(), s.notifier.seqs.Known) {
+		s.follow()
+	}
+}
+
+// dozesUntil is 0 for a shard that is awake. One that is another node's dozes for good; one
+// that is this node's does while there is nothing to deliver, to take back or to read, and the
+// store has said nothing else.
+func (s *Actor) dozesUntil() store.Millis {
+	if s.claimer.elsewhere() {
+		return math.MaxInt64
+	}
+	until, dozes := s.tasks.Doze()
+	if !dozes || s.notifier.doubt || s.holds.len() > 0 || !s.claimer.inherited() || !s.claimer.idle() {
+		return 0
+	}
+	return until
+}
