@@ -27,9 +27,10 @@ type Config struct {
 	Follows string // of a watcher: the one whose cursors it goes on with
 }
 
-// Orders to a party, one a line on its standard input. At the end of the input it
+// OrderHang is an order to a worker, such as "hang 3s": its handlers do not return for that
+// long. A party reads orders from its standard input, one a line. At the end of the input it
 // finishes what it has begun and exits.
-const OrderHang = "hang" // hang 3s: handlers do not return for that long
+const OrderHang = "hang"
 
 // obey carries out orders until there are no more, then calls stop.
 func obey(orders io.Reader, stop func(), hang func(time.Duration)) {

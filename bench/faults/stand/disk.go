@@ -74,7 +74,7 @@ func (d *Disk) Replace(file string) error {
 	return err
 }
 
-func (d *Disk) Close() error {
+func (d *Disk) close() error {
 	if d == nil || d.dir == "" {
 		return nil
 	}

@@ -37,7 +37,7 @@ func newNetwork() (*Network, error) {
 		}
 	}
 	if _, err := n.host("trial"); err != nil {
-		return nil, errors.Join(fmt.Errorf("%w: %w", ErrPrivilege, err), n.Close())
+		return nil, errors.Join(fmt.Errorf("%w: %w", ErrPrivilege, err), n.close())
 	}
 	return n, nil
 }
@@ -120,8 +120,8 @@ func (n *Network) atSwitch(name string) (string, error) {
 // switchPlace is the number of the place that is the switch.
 const switchPlace = 253
 
-// Close removes every place.
-func (n *Network) Close() error {
+// close removes every place.
+func (n *Network) close() error {
 	if n == nil {
 		return nil
 	}

@@ -73,8 +73,8 @@ func (r *Relay) pass(ctx context.Context, from net.Conn) {
 	}
 }
 
-// Close ends every connection.
-func (r *Relay) Close() error {
+// close ends every connection.
+func (r *Relay) close() error {
 	if r == nil {
 		return nil
 	}

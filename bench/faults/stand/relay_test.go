@@ -63,7 +63,7 @@ func TestRelayPassesAndLoses(t *testing.T) {
 	if got, err := ask("c"); err == nil {
 		t.Errorf("answer is %q, want none", got)
 	}
-	if err := r.Close(); err != nil {
+	if err := r.close(); err != nil {
 		t.Error(err)
 	}
 }

@@ -62,7 +62,7 @@ func openReplicated(kind, host string) (Store, error) {
 		}
 	})
 	if err != nil {
-		_ = s.Close() // the first error says it all
+		_ = s.close() // the first error says it all
 		return nil, fmt.Errorf("%s: %w", kind, err)
 	}
 	return opened, nil
@@ -82,8 +82,10 @@ func (s *Sentinel) Primary(string) (*redistest.Server, func()) {
 	return s.Set.Primary(s), func() { s.Set.AwaitTakeover(s) }
 }
 
+// Patience sets how long the primary may be silent.
 func (s *Sentinel) Patience(d time.Duration) { s.Set.Patience(s, d) }
 
+// AwaitFollows waits until a server is a replica.
 func (s *Sentinel) AwaitFollows(server *redistest.Server) { server.AwaitFollows(s) }
 
 // Cluster is three masters with two replicas each.
@@ -95,13 +97,16 @@ type Cluster struct {
 
 func (s *Cluster) url() string { return s.Set.URL() + s.query }
 
+// Primary is the one that a shard lies on.
 func (s *Cluster) Primary(shard string) (*redistest.Server, func()) {
 	server, _ := s.Set.MasterOf(s, shard)
 	return server, func() { s.Set.AwaitTakeover(s, shard) }
 }
 
+// Patience sets how long a master may be silent.
 func (s *Cluster) Patience(d time.Duration) { s.Set.Patience(s, d) }
 
+// AwaitFollows waits until a server is a replica.
 func (s *Cluster) AwaitFollows(server *redistest.Server) { server.AwaitFollows(s) }
 
 // Replicated is what both have in common.

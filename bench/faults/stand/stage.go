@@ -31,8 +31,8 @@ func (*stage) Fatal(args ...any) { panic(stageError{fmt.Errorf("%s", fmt.Sprint(
 // Fatalf ends what try runs.
 func (*stage) Fatalf(format string, args ...any) { panic(stageError{fmt.Errorf(format, args...)}) }
 
-// Close undoes everything. It may be called more than once.
-func (s *stage) Close() error {
+// close undoes everything. It may be called more than once.
+func (s *stage) close() error {
 	return s.Try(func() {
 		for {
 			s.mu.Lock()

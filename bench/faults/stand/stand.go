@@ -217,7 +217,7 @@ func (s *Stand) AwaitWhole(ctx context.Context) error {
 func (s *Stand) Close() error {
 	var err error
 	if s.Store != nil {
-		err = s.Store.Close()
+		err = s.Store.close()
 	}
-	return errors.Join(err, s.Relay.Close(), s.Net.Close(), s.Disk.Close(), s.box.Close())
+	return errors.Join(err, s.Relay.close(), s.Net.close(), s.Disk.close(), s.box.Close())
 }

@@ -13,7 +13,7 @@ import (
 // Store is what the nodes keep tasks in.
 type Store interface {
 	url() string // for --store
-	Close() error
+	close() error
 }
 
 // The kinds of stores, as --store names them.
@@ -84,7 +84,7 @@ type Redis struct {
 }
 
 func (r *Redis) url() string { return "redis://" + r.via }
-func (*Redis) Close() error  { return nil }
+func (*Redis) close() error  { return nil }
 
 func (inNode) url() string  { return Embedded }
-func (inNode) Close() error { return nil }
+func (inNode) close() error { return nil }
