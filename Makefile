@@ -12,6 +12,11 @@ SEEDS   ?= 2000
 SEED    ?=
 WORKLOADS ?= throughput lateness herd restart
 
+# What make builds is stripped, and without what ddq does not use of gRPC (debug pages) and
+# Pebble (zstd in C). GOGC is the compiler's. LDFLAGS= keeps what debuggers need.
+LDFLAGS ?= -s -w
+BUILD   := GOGC=400 $(GO) build -tags grpcnotrace,pebblegozstd -ldflags "$(LDFLAGS)"
+
 BUF     := $(GO) tool -modfile=tools/go.mod buf
 LINT    := $(GO) tool -modfile=tools/lint/go.mod golangci-lint
 
@@ -22,13 +27,13 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## build bin/ddq
-	$(GO) build -o $(BIN) ./cmd/ddq
+	$(BUILD) -o $(BIN) ./cmd/ddq
 
-run: ## start a server on the embedded store; ARGS="--data dir ..." adds flags
-	$(GO) run ./cmd/ddq server $(ARGS)
+run: build ## start a server on the embedded store; ARGS="--data dir ..." adds flags
+	$(BIN) server $(ARGS)
 
-demo: ## server, producer and worker in one process, before your eyes
-	$(GO) run ./cmd/ddq demo $(ARGS)
+demo: build ## server, producer and worker in one process, before your eyes
+	$(BIN) demo $(ARGS)
 
 test: deps ## every test of every module, with the race detector; PKGS=./timer/... narrows it
 	cd bench/peers && $(GO) vet ./...
@@ -71,7 +76,7 @@ bench-go: ## the benchmarks next to the code
 
 bench-peers: deps build ## the same workloads on asynq, River, NATS and beanstalkd, side by side
 	tools/deps.sh peers
-	cd bench/peers && $(GO) build -o ../../bin/peers . && ../../bin/peers --ddq-bin ../../$(BIN) $(ARGS)
+	cd bench/peers && $(BUILD) -o ../../bin/peers . && ../../bin/peers --ddq-bin ../../$(BIN) $(ARGS)
 
 lint: ## golangci-lint, which also holds the import table; its first build takes minutes
 	$(LINT) run --allow-parallel-runners ./...

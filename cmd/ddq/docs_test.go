@@ -26,10 +26,10 @@ var pages = []page{
 	{
 		file: "README.md",
 		notRun: map[string]string{
-			"make run":              "needs the repository; `ddq server` is run further down",
-			"go run ./cmd/ddq demo": "needs the repository; TestDemoStopsByItself runs it",
-			"make build":            "the test has built ddq, and put it on the PATH",
-			"go get":                "needs the network",
+			"make run":   "needs the repository; `ddq server` is run further down",
+			"make demo":  "needs the repository; TestDemoStopsByItself runs it",
+			"make build": "the test has built ddq, and put it on the PATH",
+			"go get":     "needs the network",
 		},
 		background: []string{"ddq server", "ddq work --topic mail --exec 'echo \"sending", "redis-server --port 6379"},
 		endAt:      []string{"On Redis", "Three nodes"},
