@@ -26,7 +26,6 @@ func logs(ev *evidence) {
 		lives := livesIn(ev, topic, log)
 		trimmed(ev, topic, lives)
 		for _, l := range lives {
-			l.timeline = slices.Concat(l.events, l.changes)
 			if l.possible() && ev.Audited {
 				l.endsAs()
 			}
@@ -85,6 +84,7 @@ func livesIn(ev *evidence, topic string, log []*Event) []*life {
 	}
 	all := make([]*life, 0, len(lives))
 	for _, l := range lives {
+		l.timeline = slices.Concat(l.events, l.changes)
 		all = append(all, l)
 	}
 	slices.SortFunc(all, func(a, b *life) int { return cmp.Compare(a.id, b.id) })

@@ -193,6 +193,16 @@ func TestCheckerFindsTrimmedTasks(t *testing.T) {
 			p.died("a", false)
 			p.died("b", true)
 		}, Lost},
+		{"a dead letter that nobody enqueued", func(p *tape) {
+			p.put(keeps(2))
+			for i, x := range []Change{
+				{What: "enqueued", Due: epoch, Version: 1}, {What: "held", Attempt: 1, Due: epoch, At: epoch * 1000},
+				{What: "dead", Attempt: 1, Reason: "permanent", Outcome: "failed"},
+			} {
+				x.Position = int64(i) + 1
+				p.put(Event{Kind: Logged, Task: "x", Change: &x})
+			}
+		}, Lost},
 		{"one that is not dead", func(p *tape) {
 			p.put(keeps(1))
 			p.enqueue(100, OK)
