@@ -100,11 +100,6 @@ func (s *Node) OnlyTopic() (ref *Topic) {
 	return ref
 }
 
-// ShowView has the node go by another view, and returns what shows the one before.
-func (s *Node) ShowView(change func(fleet.View) fleet.View) (back func()) {
-	return s.rt.Fleet.Swap(change)
-}
-
 // WaitGauges and SubscriptionGauge are metrics of the node.
 func WaitGauges(m *metrics.Metrics) *prometheus.GaugeVec { return m.Waits }
 

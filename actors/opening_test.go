@@ -37,10 +37,9 @@ func TestTopicThatOpensDuringAJoinIsPlaced(t *testing.T) {
 		synctest.Wait()
 		a := f.Nodes["a"].Sys
 		members := a.Node().Membership().View()
-		var back func()
-		back = a.Node().ShowView(func(was fleet.View) fleet.View {
+		f.Nodes["a"].Show(func(was fleet.View) fleet.View {
 			return staleView{was, func() {
-				back()
+				f.Nodes["a"].Show(nil)
 				a.Node().Broadcast(&actors.ViewChanged{})
 			}, new(sync.Once)}
 		})

@@ -50,14 +50,6 @@ func NewMembership(self string) *Membership { return &Membership{self: self} }
 // Join makes the node one of a fleet.
 func (f *Membership) Join(source Fleet, peers Peers) { f.source, f.peers = source, peers }
 
-// Swap puts another view in the place of the last one, and returns what puts that back:
-// a test shows a node what it could see too late.
-func (f *Membership) Swap(change func(View) View) (back func()) {
-	was := f.view.Load()
-	f.view.Store(&snapshot{View: change(was.View), byName: was.byName, others: was.others})
-	return func() { f.view.Store(was) }
-}
-
 // NoteLoss records that notices of other nodes may have been lost.
 func (f *Membership) NoteLoss() { f.suspect.Store(time.Now().UnixNano()) }
 

@@ -54,6 +54,7 @@ type Node struct {
 	draining bool
 	Blind    map[string]bool // members that it does not see
 	links    []*link
+	shown    func(fleet.View) fleet.View // what it sees in place of who is there; nil: that
 }
 
 // FleetBubble runs a test on nodes of these names over one in-memory store, in fake time.
@@ -164,6 +165,15 @@ func (f *Fleet) Owners(topic string) []string {
 	return owners
 }
 
+// Show has the node see something else than who is there, from now on; nil: see that again.
+// Its actors are told nothing of that.
+func (n *Node) Show(shown func(fleet.View) fleet.View) {
+	n.fleet.Mu.Lock()
+	n.shown = shown
+	n.fleet.Mu.Unlock()
+	n.Sys.Node().Membership().Update()
+}
+
 func (n *Node) View() fleet.View {
 	n.fleet.Mu.Lock()
 	defer n.fleet.Mu.Unlock()
@@ -180,6 +190,9 @@ func (n *Node) View() fleet.View {
 	slices.SortFunc(v, func(a, b fleet.Member) int {
 		return place.Compare(store.Shard{Topic: a.Name}, store.Shard{Topic: b.Name})
 	})
+	if n.shown != nil {
+		return n.shown(v)
+	}
 	return v
 }
 
