@@ -27,7 +27,10 @@ func (c *Client) Enqueue(ctx context.Context, task Task) (Receipt, error) {
 	}
 	c.enqueue(ctx, k)
 	r, err := k.answers[0].receipt(task.Topic, id)
-	return r, c.unanswered(err, "enqueue to topic "+task.Topic)
+	if err != nil {
+		err = c.unanswered(err, "enqueue to topic "+task.Topic)
+	}
+	return r, err
 }
 
 // EnqueueBatch stores tasks, which fail or succeed alone, and returns a result
@@ -50,7 +53,10 @@ func (c *Client) EnqueueBatch(ctx context.Context, tasks []Task) ([]Result, erro
 	}
 	for n, i := range sent {
 		r, err := k.answers[n].receipt(tasks[i].Topic, results[i].ID)
-		results[i].Receipt, results[i].Err = r, c.unanswered(err, "enqueue to topic "+r.Topic)
+		if err != nil {
+			err = c.unanswered(err, "enqueue to topic "+r.Topic)
+		}
+		results[i].Receipt, results[i].Err = r, err
 	}
 	for i := range results {
 		if results[i].Err != nil {

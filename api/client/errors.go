@@ -82,6 +82,9 @@ func (e *Error) Error() string {
 // unanswered adds what was asked for, and where, to the error of a call that no server
 // answered. Others speak for themselves.
 func (c *Client) unanswered(err error, what string) error {
+	if err == nil {
+		return nil
+	}
 	var e *Error
 	if !errors.As(err, &e) || e.Reason != "" || e.Code != codes.Unavailable && e.Code != codes.DeadlineExceeded {
 		return err
