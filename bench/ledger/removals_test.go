@@ -31,10 +31,22 @@ func TestCheckerFindsWrongDrops(t *testing.T) {
 			p.at(20).put(Event{Kind: Answer, Op: Enqueue, Call: 100, Result: OK, Due: epoch + 100})
 		}, ""},
 		{"delivered after its topic was deleted", func(p *tape) {
-			p.enqueue(100, OK)
+			p.enqueue(400, OK)
 			p.at(50)
 			drop(p, OK)
-			p.at(100).deliver(1, "a")
+			p.at(400).deliver(1, "a")
+		}, Resurrected},
+		{"held when its topic was deleted, and delivered when it was due", func(p *tape) {
+			p.enqueue(400, OK)
+			p.at(350)
+			drop(p, OK)
+			p.at(400).deliver(1, "a")
+			p.settle(Ack, "a", Refused)
+		}, ""},
+		{"deleted, and delivered when it was due", func(p *tape) {
+			p.enqueue(400, OK)
+			p.at(350).call(Event{Op: Delete}, OK, "")
+			p.at(400).deliver(1, "a")
 		}, Resurrected},
 		{"stored after its topic was deleted", func(p *tape) {
 			p.enqueue(100, OK)

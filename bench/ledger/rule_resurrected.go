@@ -40,8 +40,12 @@ func (t *task) acked() (first *op) {
 
 // livesAfter reports whether a task lived on after it was deleted.
 func (t *task) livesAfter(gone *op) bool {
+	ahead := int64(0)
+	if gone.Op == Drop { // takes tasks that are held, too; a delete is told of these
+		ahead = heldAhead
+	}
 	for _, d := range t.deliveries {
-		if !d.loose && t.granted(d) > gone.to {
+		if !d.loose && t.grantedAhead(d, ahead) > gone.to {
 			t.offend(Resurrected, "attempt %d came after it was deleted", d.Attempt)
 			return true
 		}

@@ -25,8 +25,11 @@ func (t *task) offend(v Violation, why string, args ...any) {
 func (t *task) policy() *Event { return t.topics[t.topic] }
 
 // granted is the earliest that the hold of a delivery can have begun.
-func (t *task) granted(d *delivery) int64 {
-	earliest := t.clock.reached(max(t.earliest, d.Due, t.began(d.Attempt)))
+func (t *task) granted(d *delivery) int64 { return t.grantedAhead(d, 0) }
+
+// grantedAhead is that of one that may have been held so many ms before it was due.
+func (t *task) grantedAhead(d *delivery, ms int64) int64 {
+	earliest := t.clock.reached(max(t.earliest-ms, d.Due-ms, t.began(d.Attempt)))
 	for _, o := range t.enqueues {
 		if o.result == OK {
 			earliest = max(earliest, o.Mono) // the only one that can have stored it
