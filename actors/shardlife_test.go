@@ -2,6 +2,7 @@ package actors_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -139,12 +140,12 @@ func TestADeletionIsUndone(t *testing.T) {
 	})
 }
 
-// A node that dies while it deletes a topic leaves tasks behind; those that other nodes
-// accepted meanwhile are in the next topic of the name.
-func TestADeletionThatBrokeOff(t *testing.T) {
+// A topic of which only the catalog lost all, as in a failover of the store, leaves tasks behind;
+// those that other nodes accepted meanwhile are in the next topic of the name.
+func TestATopicThatTheCatalogLost(t *testing.T) {
 	servicetest.FleetBubble(t, []string{"a", "b"}, func(t *testing.T, f *servicetest.Fleet) {
 		accepted(t, f, "old", "b", "a")
-		if err := f.Store.DeleteTopic(t.Context(), "mail"); err != nil {
+		if err := f.Store.DeleteTopic(t.Context(), "mail", openTopic(f.Nodes["a"].Sys, "mail").Life); err != nil {
 			t.Fatal(err)
 		}
 		accepted(t, f, "meanwhile", "b", "a")
@@ -152,6 +153,54 @@ func TestADeletionThatBrokeOff(t *testing.T) {
 		accepted(t, f, "new", "b", "a")
 		if got := delivered(t, f); got != 60 {
 			t.Errorf("60 tasks were accepted, %d delivered", got)
+		}
+	})
+}
+
+// Another node accepts tasks between any two steps of a deletion, and makes the topic again as
+// soon as it can. It comes upon none of the tasks of before.
+func TestATopicThatIsMadeAgainWhileItIsDeleted(t *testing.T) {
+	servicetest.FleetBubble(t, []string{"a", "b"}, func(t *testing.T, f *servicetest.Fleet) {
+		accepted(t, f, "old", "b", "a")
+		a, b, steps := f.Nodes["a"], f.Nodes["b"], 0
+		a.Store.OnDelete(func(bool) {
+			steps++
+			accepted(t, f, fmt.Sprint("meanwhile", steps), "b")
+		})
+		if err := a.Sys.Topics.Delete(t.Context(), "mail", true); err != nil {
+			t.Fatal(err)
+		}
+		a.Store.OnDelete(nil)
+		w := servicetest.Subscribe(t, b.Sys, "mail", 1000)
+		servicetest.Idle(20 * time.Second)
+		for _, d := range w.Take() {
+			if strings.HasPrefix(d.Task.ID, "old") {
+				t.Errorf("%s is in the topic that was made again", d.Task.ID)
+			}
+		}
+	})
+}
+
+// Two nodes delete a topic, and one of them makes it again before the other goes on.
+func TestTwoDeletionsAtOnce(t *testing.T) {
+	servicetest.FleetBubble(t, []string{"a", "b"}, func(t *testing.T, f *servicetest.Fleet) {
+		accepted(t, f, "old", "b", "a")
+		a, b, count := f.Nodes["a"], f.Nodes["b"], 0
+		a.Store.OnDelete(func(topic bool) {
+			if !topic {
+				return
+			}
+			if err := b.Sys.Topics.Delete(t.Context(), "mail", true); err != nil {
+				t.Fatal(err)
+			}
+			count = accepted(t, f, "new", "b")
+		})
+		if err := a.Sys.Topics.Delete(t.Context(), "mail", true); servicetest.ReasonOf(err) != "NO_TOPIC" {
+			t.Errorf("the later one ended with %v", err)
+		}
+		a.Store.OnDelete(nil)
+		if got := delivered(t, f); got != count {
+			t.Errorf("%d tasks were accepted after the deletion, %d delivered", count, got)
 		}
 	})
 }

@@ -15,6 +15,7 @@ import (
 type simOrder struct {
 	tasks map[string]*simOrdered
 	held  map[string]simHeld // by key
+	gone  time.Time          // when the topic was deleted last
 }
 
 // simOrdered is a task of a key.
@@ -70,6 +71,7 @@ func (o *simOrder) meddled(id string) {
 // for again may come into being once more.
 func (o *simOrder) forget() {
 	clear(o.held)
+	o.gone = time.Now()
 	for _, t := range o.tasks {
 		t.meddled = true
 	}
@@ -97,13 +99,13 @@ func (s *sim) received(d subscription.Delivery, sent time.Time, lasts time.Durat
 	if held := o.held[t.key]; held.id != "" && held.id != d.Task.ID && now.Before(held.until) && now.Before(until) {
 		s.breach = append(s.breach, fmt.Sprintf("%v: %s is delivered while %s of the same ordering key is held", now.Sub(s.start), d.Task.ID, held.id))
 	}
-	if until.After(now) {
+	began := sent.Add(d.HoldFor - lasts - simOrderSlack) // of the hold, at the earliest
+	if until.After(now) && began.After(o.gone) {         // else it may be over, with its topic
 		o.held[t.key] = simHeld{d.Task.ID, until}
 	}
 	if t.began.IsZero() {
 		t.began = now
 	}
-	began := sent.Add(d.HoldFor - lasts - simOrderSlack) // of the hold, at the earliest
 	for id, other := range o.tasks {
 		if other.after(t) && !other.began.IsZero() && other.began.Before(began) {
 			s.breach = append(s.breach, fmt.Sprintf("%v: %s is held after %s of the same ordering key, which is due later", now.Sub(s.start), d.Task.ID, id))

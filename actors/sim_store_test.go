@@ -472,8 +472,8 @@ func (st *simStore) ListTopics(ctx context.Context) ([]store.Topic, error) {
 	})
 }
 
-func (st *simStore) DeleteTopic(ctx context.Context, name string) error {
-	return st.tell(ctx, "delete topic", store.Shard{}, func(m *memstore.Store) error { return m.DeleteTopic(simContext, name) })
+func (st *simStore) DeleteTopic(ctx context.Context, name string, life uint64) error {
+	return st.tell(ctx, "delete topic", store.Shard{}, func(m *memstore.Store) error { return m.DeleteTopic(simContext, name, life) })
 }
 
 func (st *simStore) Clock(ctx context.Context) (time.Time, error) {

@@ -16,6 +16,7 @@ type Catalog interface {
 	// ListTopics returns every topic, by name.
 	ListTopics(ctx context.Context) ([]Topic, error)
 
-	// DeleteTopic removes the configuration only. ErrTopicNotFound.
-	DeleteTopic(ctx context.Context, name string) error
+	// DeleteTopic removes the configuration only. ErrTopicNotFound, also when the topic
+	// of that name has another life by now.
+	DeleteTopic(ctx context.Context, name string, life uint64) error
 }

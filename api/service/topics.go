@@ -155,13 +155,23 @@ func (s *Topics) Delete(ctx context.Context, name string, force bool) error {
 		return problem.AsError(err)
 	}
 	defer unlock()
-	if err := s.store.DeleteTopic(ctx, name); err != nil {
+	s.node.Topics().CloseLocked(ctx, name)
+	if err := s.dropShards(ctx, &status.Topic); err != nil {
 		return problem.AsError(err)
 	}
-	s.node.Topics().CloseLocked(ctx, name)
-	for n := range status.Topic.End() { // also those that went: no node adds to any of them from here on
-		if err := s.store.DropShard(ctx, store.Shard{Topic: name, N: n, Life: status.Topic.Life}); err != nil {
-			return problem.AsError(err)
+	if err := s.store.DeleteTopic(ctx, name, status.Topic.Life); err != nil {
+		return problem.AsError(err)
+	}
+	return problem.AsError(s.dropShards(ctx, &status.Topic))
+}
+
+// dropShards deletes the tasks of a topic that is to be deleted: before its configuration goes,
+// so that no topic of its name comes upon them, and what was added meanwhile after that. Shards
+// that another topic has by then stay as they are.
+func (s *Topics) dropShards(ctx context.Context, t *store.Topic) error {
+	for n := range t.End() { // also those that went
+		if err := s.store.DropShard(ctx, store.Shard{Topic: t.Name, N: n, Life: t.Life}); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -53,12 +53,12 @@ func (m *Store) ListTopics(ctx context.Context) ([]store.Topic, error) {
 }
 
 // DeleteTopic implements store.Catalog.
-func (m *Store) DeleteTopic(ctx context.Context, name string) error {
+func (m *Store) DeleteTopic(ctx context.Context, name string, life uint64) error {
 	if err := m.enter(ctx); err != nil {
 		return err
 	}
 	defer m.mu.Unlock()
-	if _, exists := m.topics[name]; !exists {
+	if t, exists := m.topics[name]; !exists || t.Life != life {
 		return store.ErrTopicNotFound
 	}
 	delete(m.topics, name)

@@ -65,16 +65,19 @@ func (s *Store) ListTopics(ctx context.Context) ([]store.Topic, error) {
 	return topics, nil
 }
 
-// DeleteTopic removes a topic's configuration only.
-func (s *Store) DeleteTopic(ctx context.Context, name string) error {
+// DeleteTopic removes a topic's configuration only, when it has that life.
+func (s *Store) DeleteTopic(ctx context.Context, name string, life uint64) error {
 	if err := s.enter(ctx); err != nil {
 		return err
 	}
 	defer s.leave()
 	s.topics.Lock()
 	defer s.topics.Unlock()
-	if _, err := readTopic(s.directory, name); err != nil {
+	switch t, err := readTopic(s.directory, name); {
+	case err != nil:
 		return err
+	case t.Life != life:
+		return fmt.Errorf("%w: %s is another one by now", store.ErrTopicNotFound, name)
 	}
 	if err := s.db.Delete(topicKey(name), pebble.Sync); err != nil {
 		s.disk.freeze(err)

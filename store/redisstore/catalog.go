@@ -94,16 +94,24 @@ func (s *Store) ListTopics(ctx context.Context) ([]store.Topic, error) {
 }
 
 // DeleteTopic implements store.Catalog.
-func (s *Store) DeleteTopic(ctx context.Context, name string) error {
+func (s *Store) DeleteTopic(ctx context.Context, name string, life uint64) error {
 	if err := s.enter(ctx); err != nil {
 		return err
 	}
-	deleted := redis.NewIntCmd(ctx, "hdel", topicsKey, name)
-	if err := s.change(ctx, topicsKey, deleted); err != nil {
-		return writeError("delete topic", err)
+	for {
+		read, t, err := s.topic(ctx, name)
+		if err == nil && t.Life != life {
+			err = store.ErrTopicNotFound
+		}
+		if err != nil {
+			return err
+		}
+		deleted, err := s.run(ctx, s.lua.deleteTopic, []string{topicsKey}, []any{name, read})
+		if err != nil {
+			return writeError("delete topic", err)
+		}
+		if number(deleted) == 1 {
+			return nil
+		}
 	}
-	if deleted.Val() == 0 {
-		return store.ErrTopicNotFound
-	}
-	return nil
 }

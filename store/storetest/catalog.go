@@ -15,6 +15,7 @@ func catalogCases() []entry {
 		{"Topic/NotFound", topicNotFound},
 		{"Topic/ListedByName", topicList},
 		{"Topic/DeletingLeavesTasks", topicDelete},
+		{"Topic/DeletingLeavesTheNextOfTheName", topicDeleteOther},
 		{"Topic/OneOfManyChangesWins", topicRace},
 	}
 }
@@ -77,10 +78,10 @@ func topicVersions(f *fixture) {
 func topicNotFound(f *fixture) {
 	_, err := f.s.GetTopic(f.ctx, "absent")
 	f.refused("get", err, store.ErrTopicNotFound)
-	f.refused("delete", f.s.DeleteTopic(f.ctx, "absent"), store.ErrTopicNotFound)
+	f.refused("delete", f.s.DeleteTopic(f.ctx, "absent", 0), store.ErrTopicNotFound)
 	f.put(store.Topic{Name: "mail"})
-	f.ok("delete", f.s.DeleteTopic(f.ctx, "mail"))
-	f.refused("delete again", f.s.DeleteTopic(f.ctx, "mail"), store.ErrTopicNotFound)
+	f.ok("delete", f.s.DeleteTopic(f.ctx, "mail", 0))
+	f.refused("delete again", f.s.DeleteTopic(f.ctx, "mail", 0), store.ErrTopicNotFound)
 	_, err = f.s.GetTopic(f.ctx, "mail")
 	f.refused("get after delete", err, store.ErrTopicNotFound)
 	_, err = f.s.GetTopic(f.ctx, "mai") // a prefix of a name that was there
@@ -116,9 +117,19 @@ func topicList(f *fixture) {
 func topicDelete(f *fixture) {
 	f.put(store.Topic{Name: f.shard.Topic})
 	f.ready("a")
-	f.ok("delete", f.s.DeleteTopic(f.ctx, f.shard.Topic))
+	f.ok("delete", f.s.DeleteTopic(f.ctx, f.shard.Topic, 0))
 	f.states(store.StateReady, "a")
 	f.hold("a")
+}
+
+// topicDeleteOther deletes a topic that was deleted and made again since it was read.
+func topicDeleteOther(f *fixture) {
+	f.put(store.Topic{Name: f.shard.Topic, Life: 2})
+	f.refused("delete of the life before", f.s.DeleteTopic(f.ctx, f.shard.Topic, 1), store.ErrTopicNotFound)
+	if t, err := f.s.GetTopic(f.ctx, f.shard.Topic); err != nil || t.Life != 2 {
+		f.Fatalf("the topic has life %d (%v), want 2", t.Life, err)
+	}
+	f.ok("delete", f.s.DeleteTopic(f.ctx, f.shard.Topic, 2))
 }
 
 // topicRace lets writers change one version at once.

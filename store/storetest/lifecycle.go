@@ -181,7 +181,7 @@ func (f *fixture) calls(held store.Token) map[string]func(ctx context.Context) e
 		"PutTopic":    func(ctx context.Context) error { _, err := s.PutTopic(ctx, store.Topic{Name: "new"}); return err },
 		"GetTopic":    func(ctx context.Context) error { _, err := s.GetTopic(ctx, "mail"); return err },
 		"ListTopics":  func(ctx context.Context) error { _, err := s.ListTopics(ctx); return err },
-		"DeleteTopic": func(ctx context.Context) error { return s.DeleteTopic(ctx, "mail") },
+		"DeleteTopic": func(ctx context.Context) error { return s.DeleteTopic(ctx, "mail", 0) },
 		"Clock":       func(ctx context.Context) error { _, err := s.Clock(ctx); return err },
 	}
 }

@@ -95,7 +95,7 @@ func (p *pair) putTopic(rt *rapid.T) {
 
 func (p *pair) dropTopic(rt *rapid.T) {
 	name := p.topicName(rt)
-	p.both(rt, "delete topic", func(s *side) (any, error) { return nil, s.DeleteTopic(rt.Context(), name) })
+	p.both(rt, "delete topic", func(s *side) (any, error) { return nil, s.DeleteTopic(rt.Context(), name, 0) })
 	p.both(rt, "list topics", func(s *side) (any, error) {
 		topics, err := s.ListTopics(rt.Context())
 		return append([]store.Topic{}, topics...), err

@@ -13,6 +13,7 @@ type gatedStore struct {
 	mu   sync.Mutex
 	gate chan struct{} // closed by the thaw; nil when open
 
-	refused    int // releases to refuse from now on; guarded by mu
+	refused    int              // releases to refuse from now on; guarded by mu
+	deleting   func(topic bool) // see OnDelete; guarded by mu
 	LimitCalls atomic.Int64
 }

@@ -12,7 +12,7 @@ import (
 func (f *Fleet) SetBack(was store.Topic) {
 	f.Helper()
 	synctest.Wait() // no node looks meanwhile
-	if err := f.Store.DeleteTopic(f.Context(), was.Name); err != nil {
+	if err := f.Store.DeleteTopic(f.Context(), was.Name, was.Life); err != nil {
 		f.Fatal(err)
 	}
 	t := was
