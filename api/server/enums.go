@@ -44,6 +44,16 @@ var (
 		service.CancelConfirmed: ddqv1.CancelOutcome_CANCEL_OUTCOME_CONFIRMED,
 		service.CancelDeleted:   ddqv1.CancelOutcome_CANCEL_OUTCOME_DELETED,
 	}
+	rateToWire = [...]ddqv1.RateKind{
+		store.TokenBucket:   ddqv1.RateKind_RATE_KIND_TOKEN_BUCKET,
+		store.SlidingWindow: ddqv1.RateKind_RATE_KIND_SLIDING_WINDOW,
+	}
+	waitingToWire = [...]ddqv1.WaitingFor{
+		service.WaitsForWorker:      ddqv1.WaitingFor_WAITING_FOR_UNSPECIFIED,
+		service.WaitsForRate:        ddqv1.WaitingFor_WAITING_FOR_RATE,
+		service.WaitsForConcurrency: ddqv1.WaitingFor_WAITING_FOR_CONCURRENCY,
+		service.WaitsForOrder:       ddqv1.WaitingFor_WAITING_FOR_ORDER,
+	}
 )
 
 func stateWire(s store.State) ddqv1.TaskState { return wire.Enum(stateToWire[:], s) }

@@ -4,16 +4,32 @@ import (
 	"context"
 	"time"
 
-	"github.com/ddq-io/ddq/api/wire"
-
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/api/ddqv1"
 	"github.com/ddq-io/ddq/api/service"
+	"github.com/ddq-io/ddq/api/wire"
 	"github.com/ddq-io/ddq/store"
 )
+
+func (q *queue) ListTasks(ctx context.Context, r *ddqv1.ListTasksRequest) (*ddqv1.ListTasksResponse, error) {
+	state, e := wire.ReadEnum[store.State](stateToWire[:], r.State, "state")
+	if e != nil {
+		return nil, e
+	}
+	if r.Filter != nil {
+		return q.findTasks(ctx, r, state)
+	}
+	tasks, next, err := page(r.PageSize, r.PageToken, func(size int, token string) ([]service.Found, string, error) {
+		return q.service.Finder.List(ctx, r.Topic, state, size, token)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &ddqv1.ListTasksResponse{Tasks: tasks, NextPageToken: next}, nil
+}
 
 // findTasks is ListTasks with a filter.
 func (q *queue) findTasks(ctx context.Context, r *ddqv1.ListTasksRequest, state store.State) (*ddqv1.ListTasksResponse, error) {

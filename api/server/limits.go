@@ -1,28 +1,11 @@
 package server
 
 import (
-	"context"
-	"time"
-
-	"github.com/ddq-io/ddq/api/wire"
-
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/api/ddqv1"
 	"github.com/ddq-io/ddq/api/service"
+	"github.com/ddq-io/ddq/api/wire"
 	"github.com/ddq-io/ddq/store"
-)
-
-var (
-	rateToWire = [...]ddqv1.RateKind{
-		store.TokenBucket:   ddqv1.RateKind_RATE_KIND_TOKEN_BUCKET,
-		store.SlidingWindow: ddqv1.RateKind_RATE_KIND_SLIDING_WINDOW,
-	}
-	waitingToWire = [...]ddqv1.WaitingFor{
-		service.WaitsForWorker:      ddqv1.WaitingFor_WAITING_FOR_UNSPECIFIED,
-		service.WaitsForRate:        ddqv1.WaitingFor_WAITING_FOR_RATE,
-		service.WaitsForConcurrency: ddqv1.WaitingFor_WAITING_FOR_CONCURRENCY,
-		service.WaitsForOrder:       ddqv1.WaitingFor_WAITING_FOR_ORDER,
-	}
 )
 
 // limitsOf converts the rates and caps that are set.
@@ -80,14 +63,10 @@ func rateWire(r store.Rate) *ddqv1.RateLimit {
 	}
 }
 
-func (q *queue) AcquireTokens(ctx context.Context, r *ddqv1.AcquireTokensRequest) (*ddqv1.AcquireTokensResponse, error) {
-	wait, e := wire.Span(r.MaxWaitMs, "max_wait_ms")
-	if e != nil {
-		return nil, e
+func intOrNil[N int32 | int64](n *N) *int {
+	if n == nil {
+		return nil
 	}
-	got, err := q.service.Topics.AcquireTokens(ctx, r.Topic, r.Key, int(r.Tokens), wait)
-	if err != nil {
-		return nil, err
-	}
-	return &ddqv1.AcquireTokensResponse{Granted: got.Granted, WaitMs: int64((got.Wait + time.Millisecond - 1) / time.Millisecond)}, nil
+	i := int(*n)
+	return &i
 }

@@ -20,24 +20,11 @@ const (
 	resultBytes  = 256  // counted for each of them
 )
 
-// handed is a delivery and when the actor handed it over.
-type handed struct {
-	subscription.Delivery
-	at time.Time // monotonic
-}
-
 // handout are deliveries that the actor handed over together.
 type handout struct {
 	tasks []subscription.Delivery
 	at    time.Time // monotonic
 }
-
-// left is what remains of the hold at now.
-func (h *handed) left(now time.Time) time.Duration { return h.HoldFor - now.Sub(h.at) }
-
-// stale reports whether more than half of the hold went by while the delivery
-// waited here: the worker would get it with too little time to work.
-func (h *handed) stale(now time.Time) bool { return now.Sub(h.at) > h.HoldFor/2 }
 
 // outbox is the queue between the actor of a subscription and its stream. What
 // it holds is bounded by the subscription's credit, and by the bytes that it may have

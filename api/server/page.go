@@ -5,7 +5,6 @@ import (
 	"github.com/ddq-io/ddq/api/ddqv1"
 	"github.com/ddq-io/ddq/api/service"
 	"github.com/ddq-io/ddq/api/wire"
-	"github.com/ddq-io/ddq/store"
 )
 
 const (
@@ -73,13 +72,4 @@ func fitting[T any](items []T, size func(*T) int, bytes int) int {
 		}
 	}
 	return len(items)
-}
-
-// taskSize is about what a task takes up in a message.
-func taskSize(t *store.Task) int {
-	n := 256 + len(t.ID) + len(t.Payload) + len(t.LastError)
-	for _, a := range t.Attributes {
-		n += len(a.Key) + len(a.Value) + 8
-	}
-	return n
 }

@@ -7,9 +7,7 @@ import (
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/api/ddqv1"
-	"github.com/ddq-io/ddq/api/service"
 	"github.com/ddq-io/ddq/api/wire"
-	"github.com/ddq-io/ddq/store"
 )
 
 // queue serves DelayQueueService.
@@ -26,23 +24,6 @@ func (q *queue) GetTask(ctx context.Context, r *ddqv1.GetTaskRequest) (*ddqv1.Ge
 		return nil, err
 	}
 	return &ddqv1.GetTaskResponse{Task: historyWire(&found)}, nil
-}
-
-func (q *queue) ListTasks(ctx context.Context, r *ddqv1.ListTasksRequest) (*ddqv1.ListTasksResponse, error) {
-	state, e := wire.ReadEnum[store.State](stateToWire[:], r.State, "state")
-	if e != nil {
-		return nil, e
-	}
-	if r.Filter != nil {
-		return q.findTasks(ctx, r, state)
-	}
-	tasks, next, err := page(r.PageSize, r.PageToken, func(size int, token string) ([]service.Found, string, error) {
-		return q.service.Finder.List(ctx, r.Topic, state, size, token)
-	})
-	if err != nil {
-		return nil, err
-	}
-	return &ddqv1.ListTasksResponse{Tasks: tasks, NextPageToken: next}, nil
 }
 
 func (q *queue) DeleteTask(ctx context.Context, r *ddqv1.DeleteTaskRequest) (*ddqv1.DeleteTaskResponse, error) {

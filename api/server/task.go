@@ -1,14 +1,11 @@
 package server
 
 import (
-	"time"
-
-	"github.com/ddq-io/ddq/api/wire"
-
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/ddq-io/ddq/api/ddqv1"
 	"github.com/ddq-io/ddq/api/service"
+	"github.com/ddq-io/ddq/api/wire"
 	"github.com/ddq-io/ddq/store"
 )
 
@@ -62,55 +59,11 @@ func retryCount(s store.State, attempt int) int32 {
 	return int32(attempt - 1)
 }
 
-// tellDeadlines adds when holds end on the store's clock, which another node knows
-// too: a frame may be long on its way.
-func tellDeadlines(out []*ddqv1.Delivery, ds []handed) {
-	for i := range out {
-		out[i].Task.HoldDeadline = wire.StampOrNil(ds[i].Deadline)
+// taskSize is about what a task takes up in a message.
+func taskSize(t *store.Task) int {
+	n := 256 + len(t.ID) + len(t.Payload) + len(t.LastError)
+	for _, a := range t.Attributes {
+		n += len(a.Key) + len(a.Value) + 8
 	}
-}
-
-// deliveriesWire converts ds for sending at now. Each was handed over at its time
-// in at, which is what its hold is counted from.
-func deliveriesWire(ds []handed, now time.Time) []*ddqv1.Delivery {
-	return new(wireSlab).deliveries(ds, now)
-}
-
-// wireSlab is room for the deliveries of a frame, in one piece.
-type wireSlab struct {
-	slots []wireSlot
-	out   []*ddqv1.Delivery
-}
-
-type wireSlot struct {
-	delivery ddqv1.Delivery
-	task     ddqv1.Task
-	stamps   [2]timestamppb.Timestamp
-}
-
-// deliveries is deliveriesWire in the room of b, which has to be clear.
-func (b *wireSlab) deliveries(ds []handed, now time.Time) []*ddqv1.Delivery {
-	if cap(b.slots) < len(ds) {
-		b.slots, b.out = make([]wireSlot, len(ds)), make([]*ddqv1.Delivery, len(ds))
-	}
-	b.slots, b.out = b.slots[:len(ds)], b.out[:len(ds)]
-	for i := range ds {
-		d, s := &ds[i], &b.slots[i]
-		wire.PutTask(&s.task, &s.stamps, d.Task)
-		s.task.Topic = d.Topic
-		s.task.State = ddqv1.TaskState_TASK_STATE_RUNNING
-		s.task.MaxRetries = int32(d.MaxRetries)
-		s.task.RetryCount = retryCount(store.StateRunning, d.Task.Attempt)
-		s.delivery.Task = &s.task
-		s.delivery.HoldToken = d.Token
-		s.delivery.HoldMs = d.left(now).Milliseconds() // rounded down: never longer than it is
-		b.out[i] = &s.delivery
-	}
-	return b.out
-}
-
-// clear makes room for other deliveries.
-func (b *wireSlab) clear() {
-	clear(b.slots)
-	clear(b.out)
+	return n
 }

@@ -4,11 +4,10 @@ import (
 	"cmp"
 	"time"
 
-	"github.com/ddq-io/ddq/api/wire"
-
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/api/ddqv1"
 	"github.com/ddq-io/ddq/api/service"
+	"github.com/ddq-io/ddq/api/wire"
 	"github.com/ddq-io/ddq/store"
 )
 
@@ -55,14 +54,6 @@ func spanOrNil(ms *int64, field string) (*time.Duration, *problem.Error) {
 	}
 	d, e := wire.Span(*ms, field)
 	return &d, e
-}
-
-func intOrNil[N int32 | int64](n *N) *int {
-	if n == nil {
-		return nil
-	}
-	i := int(*n)
-	return &i
 }
 
 func topicWire(t *store.Topic) *ddqv1.Topic {

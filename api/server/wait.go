@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 
-	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/api/ddqv1"
 	"github.com/ddq-io/ddq/api/wire"
 	"github.com/ddq-io/ddq/store"
@@ -42,12 +41,4 @@ func (q *queue) CancelTask(ctx context.Context, r *ddqv1.CancelTaskRequest) (*dd
 		Outcome: wire.Enum(cancelToWire[:], out.Outcome),
 		State:   stateWire(out.State),
 	}, nil
-}
-
-func cancelsWire(asks []subscription.CancelAsk) []*ddqv1.Cancel {
-	out := make([]*ddqv1.Cancel, len(asks))
-	for i, a := range asks {
-		out[i] = &ddqv1.Cancel{TaskId: a.ID, HoldToken: a.Token}
-	}
-	return out
 }
