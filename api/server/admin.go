@@ -15,7 +15,8 @@ import (
 // admin serves AdminService.
 type admin struct {
 	ddqv1.UnsafeAdminServiceServer
-	*Server
+	service *service.Service
+	version string // of this program
 }
 
 var _ ddqv1.AdminServiceServer = (*admin)(nil)
@@ -172,7 +173,7 @@ func (a *admin) DescribeServer(ctx context.Context, _ *ddqv1.DescribeServerReque
 		return nil, err
 	}
 	return &ddqv1.DescribeServerResponse{
-		Version:                    a.config.Version,
+		Version:                    a.version,
 		Node:                       d.Node,
 		Store:                      d.Store.Name,
 		Durability:                 d.Store.Durability,

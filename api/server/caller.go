@@ -3,26 +3,36 @@ package server
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/netip"
 	"slices"
+	"sync"
 
 	grpcpeer "google.golang.org/grpc/peer"
 
 	"github.com/ddq-io/ddq/actors/fleet"
 	"github.com/ddq-io/ddq/actors/problem"
+	"github.com/ddq-io/ddq/api/service"
 )
+
+// callers tells whether who calls is a node of the fleet.
+type callers struct {
+	service   *service.Service
+	log       *slog.Logger
+	strangers sync.Map // names of members that others called in, so that each is logged once
+}
 
 // checkNode says why a caller is not the node that it names itself after; nil when it
 // may be. Until callers have certificates, that is told by the addresses that gossip
 // knows of the member. A node may hear of another one later than that one calls, so
 // a name that is not known is to be tried again.
-func (s *Server) checkNode(ctx context.Context, name string) *problem.Error {
-	members := s.service.Node().Membership()
+func (c *callers) checkNode(ctx context.Context, name string) *problem.Error {
+	members := c.service.Node().Membership()
 	if members.Alone() {
 		return notANode("node", "this node has no fleet")
 	}
-	if name == s.service.Node().Config().Node {
+	if name == c.service.Node().Config().Node {
 		return notANode("node", "%q is this node", name)
 	}
 	m, known := members.Member(name)
@@ -31,8 +41,8 @@ func (s *Server) checkNode(ctx context.Context, name string) *problem.Error {
 			Message: fmt.Sprintf("node %q is not known here yet", name)}
 	}
 	if addr := callerAddr(ctx); !m.CallsFrom(addr) {
-		if _, told := s.strangers.LoadOrStore(name, true); !told {
-			s.log.WarnContext(ctx, "call in a node's name from an address that is not its own", "node", name, "addr", addr)
+		if _, told := c.strangers.LoadOrStore(name, true); !told {
+			c.log.WarnContext(ctx, "call in a node's name from an address that is not its own", "node", name, "addr", addr)
 		}
 		return notANode("node", "node %q does not call from %s", name, addr)
 	}
@@ -40,8 +50,8 @@ func (s *Server) checkNode(ctx context.Context, name string) *problem.Error {
 }
 
 // checkFleet says why a caller cannot be another node of the members.
-func (s *Server) checkFleet(ctx context.Context) *problem.Error {
-	members := s.service.Node().Membership()
+func (c *callers) checkFleet(ctx context.Context) *problem.Error {
+	members := c.service.Node().Membership()
 	if members.Alone() {
 		return notANode("", "this node has no fleet")
 	}

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"log/slog"
 	"slices"
 
 	"google.golang.org/grpc"
@@ -28,10 +29,10 @@ func receive(m any, from func(any) error) error {
 	return nil
 }
 
-// register adds a service whose unary calls answer what cannot be unmarshaled as this
+// checked describes a service whose unary calls answer what cannot be unmarshaled as this
 // server answers bad requests. Interceptors come too late for that: they see a call once
 // it is unmarshaled.
-func (s *Server) register(desc *grpc.ServiceDesc, impl any) {
+func checked(desc *grpc.ServiceDesc, log *slog.Logger) *grpc.ServiceDesc {
 	own := *desc
 	own.Methods = slices.Clone(desc.Methods)
 	for i := range own.Methods {
@@ -40,13 +41,13 @@ func (s *Server) register(desc *grpc.ServiceDesc, impl any) {
 		method.Handler = func(srv any, ctx context.Context, decode func(any) error, chain grpc.UnaryServerInterceptor) (any, error) {
 			return handle(srv, ctx, func(request any) error {
 				if err := receive(request, decode); err != nil {
-					return toStatus(ctx, s.log, name, err)
+					return toStatus(ctx, log, name, err)
 				}
 				return nil
 			}, chain)
 		}
 	}
-	s.grpc.RegisterService(&own, impl)
+	return &own
 }
 
 // checkedStream is a stream whose handler learns of a message that cannot be

@@ -14,6 +14,16 @@
 // Errors travel as *problem.Error until the outermost interceptor turns them
 // into a status; errors.go is the only place that knows codes.
 //
+// # Files
+//
+// In layers, and none needs one that is above it, but for a session and who has them all:
+//
+//	server                                        what is served, wired
+//	queue, enqueue, edit, find, wait, watch,      the services: they know the use cases, and
+//	admin, fleet, peer, sessions and subscribe    not each other
+//	outbox │ intercept, decode, caller, lifetime  what they stand on
+//	task, delivery, topic, newtask, settle, page  the wire, converted; errors.go the codes
+//
 // # Goroutines
 //
 // Server owns one goroutine that follows Node.Ready for the health service,

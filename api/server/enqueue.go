@@ -91,7 +91,7 @@ func (q *queue) EnqueueStream(stream enqueueStream) error {
 	p := &pipeline{
 		q:      q,
 		stream: stream,
-		room:   semaphore.NewWeighted(q.config.StreamBytes),
+		room:   semaphore.NewWeighted(q.streamBytes),
 		end:    make(chan error, 1),
 	}
 	p.unread, p.stall = context.WithCancel(context.WithoutCancel(stream.Context()))
@@ -110,7 +110,7 @@ func (q *queue) EnqueueStream(stream enqueueStream) error {
 	// Whatever was accepted is answered. Taking all the room waits for the work and
 	// keeps the reader, which outlives this call, from starting more. Work ends with the
 	// stream's context, or when an answer is not read.
-	if p.room.Acquire(p.unread, q.config.StreamBytes) != nil {
+	if p.room.Acquire(p.unread, q.streamBytes) != nil {
 		return stalled()
 	}
 	if errors.Is(err, io.EOF) {
@@ -153,7 +153,7 @@ func (p *pipeline) cost(frame *ddqv1.EnqueueStreamRequest) int64 {
 	for _, t := range frame.Tasks {
 		bytes += int64(len(t.Payload)) + taskCost
 	}
-	return min(bytes, p.q.config.StreamBytes)
+	return min(bytes, p.q.streamBytes)
 }
 
 func (p *pipeline) answer(frame *ddqv1.EnqueueStreamRequest) error {
@@ -164,7 +164,7 @@ func (p *pipeline) answer(frame *ddqv1.EnqueueStreamRequest) error {
 	}
 	p.sendMu.Lock()
 	defer p.sendMu.Unlock()
-	stall := time.AfterFunc(p.q.config.SendStall, p.stall)
+	stall := time.AfterFunc(p.q.sendStall, p.stall)
 	defer stall.Stop()
 	return p.stream.Send(reply)
 }

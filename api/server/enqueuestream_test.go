@@ -135,7 +135,7 @@ func TestProducerThatDoesNotReadIsCutOff(t *testing.T) {
 				time.AfterFunc(time.Second, r.server.startEnd)
 			}
 			before := time.Now()
-			err := (&queue{Server: r.server}).EnqueueStream(u)
+			err := r.server.queue.EnqueueStream(u)
 			if e := classify(err); e.Reason != "STREAM_STALLED" || time.Since(before) != 5*time.Second {
 				t.Errorf("after %v: %v", time.Since(before), err)
 			}

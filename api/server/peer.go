@@ -9,6 +9,7 @@ import (
 
 	"github.com/ddq-io/ddq/actors/fleet"
 	"github.com/ddq-io/ddq/api/ddqv1"
+	"github.com/ddq-io/ddq/api/service"
 	"github.com/ddq-io/ddq/api/wire"
 	"github.com/ddq-io/ddq/store"
 )
@@ -16,7 +17,9 @@ import (
 // peer serves PeerService: what other nodes of the fleet have to say.
 type peer struct {
 	ddqv1.UnsafePeerServiceServer
-	*Server
+	*lifetime
+	*callers
+	service *service.Service
 }
 
 var _ ddqv1.PeerServiceServer = (*peer)(nil)

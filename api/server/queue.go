@@ -2,18 +2,27 @@ package server
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/api/ddqv1"
+	"github.com/ddq-io/ddq/api/service"
 	"github.com/ddq-io/ddq/api/wire"
 )
 
 // queue serves DelayQueueService.
 type queue struct {
 	ddqv1.UnsafeDelayQueueServiceServer
-	*Server
+	*lifetime
+	*interceptor
+	service  *service.Service
+	sessions *sessions
+	log      *slog.Logger
+
+	streamBytes int64         // see Config
+	sendStall   time.Duration // see Config
 }
 
 var _ ddqv1.DelayQueueServiceServer = (*queue)(nil)
@@ -63,22 +72,6 @@ func (q *queue) Retrieve(ctx context.Context, r *ddqv1.RetrieveRequest) (*ddqv1.
 		out[i] = handed{d, at}
 	}
 	return &ddqv1.RetrieveResponse{Deliveries: deliveriesWire(out, at)}, nil
-}
-
-// poll is the context of a long poll, which ends when the node goes away. done is to
-// be called when it is over.
-func (q *queue) poll(ctx context.Context) (poll context.Context, done func()) {
-	poll, cancel := context.WithCancel(ctx)
-	stop := context.AfterFunc(q.drain, cancel)
-	return poll, func() { stop(); cancel() }
-}
-
-// pollError is why a long poll failed: the node's end is its own, not the caller's.
-func (q *queue) pollError(ctx context.Context, err error) error {
-	if ctx.Err() == nil && q.drain.Err() != nil {
-		return draining()
-	}
-	return err
 }
 
 func retrieveOptions(r *ddqv1.RetrieveRequest) (o subscription.Options, wait time.Duration, e *problem.Error) {
@@ -154,3 +147,5 @@ func (q *queue) settle(ctx context.Context, topic string, ask subscription.Settl
 	}
 	return settled[0], nil
 }
+
+func (q *queue) Subscribe(stream subscribeStream) error { return q.sessions.serve(stream) }

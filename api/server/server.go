@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"sync"
+	"slices"
 	"time"
 
 	"google.golang.org/grpc"
@@ -21,42 +21,36 @@ import (
 // Server serves DelayQueueService, AdminService, health and reflection. Its
 // goroutines are those of package server's comment; Stop waits for them.
 type Server struct {
-	config  Config
-	service *service.Service
-	log     *slog.Logger
-	metrics *serverMetrics
-	grpc    *grpc.Server
-	health  *health
-
-	drain    context.Context // done once Stop was called
-	startEnd func()          // ends drain
-	loops    sync.WaitGroup  // stream goroutines that may outlive their handler
-
-	mu       sync.Mutex
-	sessions map[*session]struct{} // guarded by mu
-
-	slabs sync.Pool // of *wireSlab, clear
-
-	strangers sync.Map // names of members that others called in, so that each is logged once
+	*lifetime
+	config   Config
+	metrics  *serverMetrics
+	grpc     *grpc.Server
+	health   *health
+	sessions *sessions
+	queue    *queue
 }
 
 // New returns a server for the use cases of a node. It does nothing until Serve. Metrics go
 // to reg, which may be nil.
 func New(config Config, cases *service.Service, log *slog.Logger, reg registerer) *Server {
+	config = config.withDefaults()
+	life, calls := newLifetime(), &interceptor{log, newMetrics(reg)}
+	from := &callers{service: cases, log: log}
+	open := newSessions(config, cases, from, life, calls)
 	s := &Server{
-		config:   config.withDefaults(),
-		service:  cases,
-		log:      log,
-		metrics:  newMetrics(reg),
-		sessions: map[*session]struct{}{},
-		slabs:    sync.Pool{New: func() any { return new(wireSlab) }},
+		lifetime: life,
+		config:   config,
+		metrics:  calls.metrics,
+		grpc:     grpc.NewServer(slices.Concat(calls.options(), []grpc.ServerOption{grpc.ForceServerCodecV2(codec.Bounded)}, config.options())...),
+		sessions: open,
+		queue: &queue{
+			lifetime: life, interceptor: calls, service: cases, sessions: open, log: log,
+			streamBytes: config.StreamBytes, sendStall: config.SendStall,
+		},
 	}
-	s.drain, s.startEnd = context.WithCancel(context.Background())
-	options := append(s.interceptors(), grpc.ForceServerCodecV2(codec.Bounded))
-	s.grpc = grpc.NewServer(append(options, s.config.options()...)...)
-	s.register(&ddqv1.DelayQueueService_ServiceDesc, &queue{Server: s})
-	s.register(&ddqv1.AdminService_ServiceDesc, &admin{Server: s})
-	s.register(&ddqv1.PeerService_ServiceDesc, &peer{Server: s})
+	s.grpc.RegisterService(checked(&ddqv1.DelayQueueService_ServiceDesc, log), s.queue)
+	s.grpc.RegisterService(checked(&ddqv1.AdminService_ServiceDesc, log), &admin{service: cases, version: config.Version})
+	s.grpc.RegisterService(checked(&ddqv1.PeerService_ServiceDesc, log), &peer{lifetime: life, callers: from, service: cases})
 	s.health = newHealth(s.drain, cases.Node().Ready, s.grpc.GetServiceInfo())
 	healthpb.RegisterHealthServer(s.grpc, s.health)
 	reflection.Register(s.grpc)
@@ -80,7 +74,7 @@ func (s *Server) Serve(lis net.Listener) error {
 func (s *Server) Stop(ctx context.Context) error {
 	s.health.Shutdown()
 	s.startEnd()
-	s.drainSessions(s.grace(ctx))
+	s.sessions.drainAll(s.grace(ctx))
 	cut := context.AfterFunc(ctx, s.grpc.Stop)
 	s.grpc.GracefulStop()
 	s.loops.Wait()
@@ -98,29 +92,4 @@ func (s *Server) grace(ctx context.Context) time.Duration {
 		return s.config.DrainGrace
 	}
 	return max(0, min(s.config.DrainGrace, time.Until(deadline)*9/10))
-}
-
-// join registers a session, unless the server drains.
-func (s *Server) join(ses *session) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.drain.Err() != nil {
-		return false
-	}
-	s.sessions[ses] = struct{}{}
-	return true
-}
-
-func (s *Server) part(ses *session) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.sessions, ses)
-}
-
-func (s *Server) drainSessions(grace time.Duration) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for ses := range s.sessions {
-		ses.box.Drain(grace)
-	}
 }

@@ -41,7 +41,7 @@ const internalSequence = 0
 // first of them to end, so that returning can break a Send that hangs; send
 // comes last and ends the subscription.
 type session struct {
-	server     *Server
+	server     *sessions
 	stream     subscribeStream
 	box        *outbox
 	unanswered *semaphore.Weighted
@@ -50,28 +50,6 @@ type session struct {
 	// Set by hello, before send starts.
 	sub      *service.Subscription
 	sequence uint64 // the last one, receive only
-}
-
-func (q *queue) Subscribe(stream subscribeStream) error {
-	ses := &session{
-		server:     q.Server,
-		stream:     stream,
-		box:        newOutbox(q.log, q.config.DrainGrace),
-		unanswered: semaphore.NewWeighted(maxUnanswered),
-		end:        make(chan error, 1),
-	}
-	if !q.join(ses) {
-		return draining()
-	}
-	defer q.part(ses)
-	ctx := stream.Context()
-	q.loops.Go(func() { ses.finish(q.guard(ctx, ses.receive)) })
-	select {
-	case err := <-ses.end:
-		return err
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // finish ends the stream for err, unless it is over already.
@@ -136,7 +114,7 @@ func (ses *session) hello(f *ddqv1.SubscribeRequest) error {
 	}
 	peer := wire.Text(f.Hello.Node)
 	if peer != "" {
-		if err := cmp.Or(ses.server.service.Fleet.CheckName(peer), ses.server.checkNode(ses.stream.Context(), peer)); err != nil {
+		if err := cmp.Or(ses.server.service.Fleet.CheckName(peer), ses.server.callers.checkNode(ses.stream.Context(), peer)); err != nil {
 			return err
 		}
 	}
