@@ -28,6 +28,8 @@ func (n *simNode) probe(who actor.Actor, id string, message any) {
 		delete(n.fallen, id)
 	case *actor.Started:
 		n.actors[id] = who
+	case *actor.PoisonPill: // the library stops the actor: no code runs here that could panic
+		n.actors[id] = who
 	default:
 		n.actors[id] = who
 		if n.fatal[id] && !actors.Assigns(message) {
