@@ -173,19 +173,20 @@ type Backoff struct {
 // Task is a task as it was enqueued, with what its attempts left behind.
 // The fields up to Fingerprint are the caller's; the rest is the store's.
 type Task struct {
-	ID          string
-	Payload     []byte
-	Attributes  []Attribute
-	Due         Millis
-	Created     Millis
-	Expires     Millis        // 0 never: dead-lettered when not held by then
-	Visibility  time.Duration // 0: the topic's
-	MaxRetries  int           // -1: the topic's
-	Backoff     *Backoff      // nil: the topic's
-	Traits      *Traits       // nil: none
-	Key         *Key          // nil: none. Stores keep its Text with the task
-	Indexed     IndexSet      // names of attributes by which it is found; not in what stores return
-	Fingerprint uint64        // hash of the request that made the task
+	ID             string
+	Payload        []byte
+	Attributes     []Attribute
+	Due            Millis
+	Created        Millis
+	Expires        Millis        // 0 never: dead-lettered when not held by then
+	Visibility     time.Duration // 0: the topic's
+	HandlerTimeout time.Duration // of one attempt; 0: the worker decides
+	MaxRetries     int           // -1: the topic's
+	Backoff        *Backoff      // nil: the topic's
+	Traits         *Traits       // nil: none
+	Key            *Key          // nil: none. Stores keep its Text with the task
+	Indexed        IndexSet      // names of attributes by which it is found; not in what stores return
+	Fingerprint    uint64        // hash of the request that made the task
 
 	Attempt   int    // deliveries so far, the running one included
 	LastError string // of the last failed attempt

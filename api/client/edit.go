@@ -27,6 +27,7 @@ type Change struct {
 
 	MaxRetries        *int           // -1: the topic's
 	VisibilityTimeout *time.Duration // 0: the topic's
+	HandlerTimeout    *time.Duration // 0: the worker's
 	Backoff           *Backoff       // the zero Backoff: the topic's
 
 	// Expires, the zero time for never, or ExpireAfter, measured from the due time.
@@ -119,6 +120,10 @@ func (c *Change) request(topic, id string) (*ddqv1.UpdateTaskRequest, *Error) {
 	if c.VisibilityTimeout != nil {
 		set("visibility_timeout_ms")
 		r.VisibilityTimeoutMs = millis(*c.VisibilityTimeout)
+	}
+	if c.HandlerTimeout != nil {
+		set("handler_timeout_ms")
+		r.HandlerTimeoutMs = millis(*c.HandlerTimeout)
 	}
 	if c.Backoff != nil {
 		set("backoff")

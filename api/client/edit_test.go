@@ -36,6 +36,7 @@ func TestUpdateNamesWhatItChanges(t *testing.T) {
 			`id:"a"update_mask:{paths:"max_retries"}`:                                                                   {MaxRetries: new(-1)},
 			`id:"a"update_mask:{paths:"max_retries"}max_retries:0`:                                                      {MaxRetries: new(0)},
 			`id:"a"update_mask:{paths:"visibility_timeout_ms"}visibility_timeout_ms:1001`:                               {VisibilityTimeout: new(time.Second + 1)},
+			`id:"a"update_mask:{paths:"handler_timeout_ms"}handler_timeout_ms:60000`:                                    {HandlerTimeout: new(time.Minute)},
 			`id:"a"update_mask:{paths:"backoff"}`:                                                                       {Backoff: &Backoff{}},
 			`id:"a"update_mask:{paths:"backoff"}backoff:{kind:BACKOFF_KIND_FIXEDbase_ms:5}`:                             {Backoff: &Backoff{Kind: BackoffFixed, Base: 5 * time.Millisecond}},
 			`id:"a"update_mask:{paths:"expire_time"}`:                                                                   {Expires: new(time.Time{})},

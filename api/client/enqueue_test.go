@@ -28,7 +28,7 @@ func TestEnqueueReturnsTheServersReceipt(t *testing.T) {
 				r, err := c.Enqueue(t.Context(), Task{
 					Topic: "mail", Payload: []byte("hello"), Delay: time.Second,
 					Attributes: map[string]string{"b": "2", "a": "1"}, MaxRetries: new(0),
-					VisibilityTimeout: time.Minute, ExpireAfter: time.Hour,
+					VisibilityTimeout: time.Minute, HandlerTimeout: time.Second, ExpireAfter: time.Hour,
 					Backoff: &Backoff{Kind: BackoffLinear, Base: time.Second},
 				})
 				if err != nil {
@@ -40,7 +40,7 @@ func TestEnqueueReturnsTheServersReceipt(t *testing.T) {
 				got := f.ids()[r.ID]
 				want := `topic:"mail"  id:"` + r.ID + `"  payload:"hello"  delay:{seconds:1}  ` +
 					`attributes:{key:"a"  value:"1"}  attributes:{key:"b"  value:"2"}  max_retries:0  visibility_timeout_ms:60000  ` +
-					`backoff:{kind:BACKOFF_KIND_LINEAR  base_ms:1000}  expire_after:{seconds:3600}`
+					`backoff:{kind:BACKOFF_KIND_LINEAR  base_ms:1000}  expire_after:{seconds:3600}  handler_timeout_ms:1000`
 				if squeeze(got.String()) != squeeze(want) {
 					t.Errorf("got  %v\nwant %v", got, want)
 				}

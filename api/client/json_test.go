@@ -14,7 +14,7 @@ func everything() Snapshot {
 	return Snapshot{
 		Topic: "mail", ID: "a", State: StateDead, Due: at(0), CreatedAt: at(1), RetryCount: 2, MaxRetries: 3,
 		Payload: []byte("a<b>\x00"), Attributes: map[string]string{"tenant": "acme"}, Expires: at(2), VisibilityTimeout: 90 * time.Second,
-		Backoff:  &Backoff{Kind: BackoffExponential, Base: time.Second, Max: time.Minute, JitterPercent: 10},
+		HandlerTimeout: time.Minute, Backoff: &Backoff{Kind: BackoffExponential, Base: time.Second, Max: time.Minute, JitterPercent: 10},
 		Priority: 4, TaskKeys: TaskKeys{"idem", "fair", 5, "rate", "cap", "order"},
 		WaitingFor: WaitingForOrder, NextToken: at(3), LastError: "no", DeadReason: DeadReasonPermanent, FinishedAt: at(4),
 		Worker: "w", HoldDeadline: at(5), Version: 6, CancelRequested: true, Result: []byte{0xff, 0},
@@ -52,7 +52,7 @@ func TestSnapshotInJSON(t *testing.T) {
 	}
 	for _, want := range []string{
 		`{"topic":"mail","id":"a","state":"dead","execute_time":"2030-03-17T17:46:40.250Z"`, `"payload":"a\u003cb\u003e\u0000"`,
-		`"visibility_timeout_ms":90000,"backoff":{"kind":"exponential","base_ms":1000,"max_ms":60000,"jitter_percent":10}`,
+		`"visibility_timeout_ms":90000,"handler_timeout_ms":60000,"backoff":{"kind":"exponential","base_ms":1000,"max_ms":60000,"jitter_percent":10}`,
 		`"ordering_key":"order","waiting_for":"order"`, `"result_base64":"/wA="`, `{"number":2,"outcome":"running","started_at":"`,
 	} {
 		if !strings.Contains(string(b), want) {

@@ -20,6 +20,7 @@ type Snapshot struct {
 	Attributes        map[string]string `json:"attributes,omitempty"`
 	Expires           time.Time         `json:"expire_time,omitempty"`
 	VisibilityTimeout time.Duration     `json:"visibility_timeout_ms,omitempty"` // the task's own; 0 when the topic's applies
+	HandlerTimeout    time.Duration     `json:"handler_timeout_ms,omitempty"`    // the task's own; 0 when the worker decides
 	Backoff           *Backoff          `json:"backoff,omitempty"`               // the task's own; nil when the topic's applies
 	Priority          int               `json:"priority,omitempty"`
 	TaskKeys
@@ -65,6 +66,7 @@ func snapshot(t *ddqv1.Task) Snapshot {
 		RetryCount:        int(t.GetRetryCount()),
 		MaxRetries:        int(t.GetMaxRetries()),
 		VisibilityTimeout: duration(t.GetVisibilityTimeoutMs()),
+		HandlerTimeout:    duration(t.GetHandlerTimeoutMs()),
 		Backoff:           backoffFrom(t.GetBackoff()),
 		Priority:          int(t.GetPriority()),
 		TaskKeys: TaskKeys{

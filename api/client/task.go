@@ -51,6 +51,11 @@ type Task struct {
 	// it: 1s to 12h. The topic's when 0.
 	VisibilityTimeout time.Duration
 
+	// HandlerTimeout is how long a handler may run in one attempt: then its context ends,
+	// and the attempt has failed. At most 366 days. When 0, worker.Config.HandlerTimeout of
+	// the worker that gets the task.
+	HandlerTimeout time.Duration
+
 	// Backoff between attempts. The topic's when nil.
 	Backoff *Backoff
 
@@ -195,7 +200,7 @@ func (r *request) fill(t *Task) *Error {
 		n := int32Of(*t.MaxRetries)
 		w.MaxRetries = &n
 	}
-	w.VisibilityTimeoutMs = millis(t.VisibilityTimeout)
+	w.VisibilityTimeoutMs, w.HandlerTimeoutMs = millis(t.VisibilityTimeout), millis(t.HandlerTimeout)
 	w.Backoff = t.Backoff.wire()
 	w.Idempotency = t.Idempotency.wire()
 	w.Priority, w.FairnessKey, w.FairnessWeight = int32Of(t.Priority), t.FairnessKey, int32Of(t.FairnessWeight)

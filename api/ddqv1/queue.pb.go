@@ -305,9 +305,12 @@ type EnqueueRequest struct {
 	Spread isEnqueueRequest_Spread `protobuf_oneof:"spread"`
 	// Tasks of one key are held one at a time, in order of their due times. Keys are UTF-8
 	// of at most 128 bytes. The id is empty then, or made for the key, see PROTOCOL.md.
-	OrderingKey   string `protobuf:"bytes,21,opt,name=ordering_key,json=orderingKey,proto3" json:"ordering_key,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	OrderingKey string `protobuf:"bytes,21,opt,name=ordering_key,json=orderingKey,proto3" json:"ordering_key,omitempty"`
+	// How long a handler may run in one attempt: 1 to 31,622,400,000. The worker's own
+	// limit when 0. The worker sees to it, and fails the attempt.
+	HandlerTimeoutMs int64 `protobuf:"varint,26,opt,name=handler_timeout_ms,json=handlerTimeoutMs,proto3" json:"handler_timeout_ms,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *EnqueueRequest) Reset() {
@@ -511,6 +514,13 @@ func (x *EnqueueRequest) GetOrderingKey() string {
 		return x.OrderingKey
 	}
 	return ""
+}
+
+func (x *EnqueueRequest) GetHandlerTimeoutMs() int64 {
+	if x != nil {
+		return x.HandlerTimeoutMs
+	}
+	return 0
 }
 
 type isEnqueueRequest_When interface {
@@ -1522,7 +1532,7 @@ func (x *RescheduleTaskResponse) GetVersion() int64 {
 }
 
 // UpdateTaskRequest has the new values of what update_mask names: payload,
-// attributes, max_retries, visibility_timeout_ms, backoff, expire_time or
+// attributes, max_retries, visibility_timeout_ms, handler_timeout_ms, backoff, expire_time or
 // expire_after, delay or execute_time, priority, fairness_key, fairness_weight. They mean what they mean in an
 // EnqueueRequest, also when they are unset: no payload, the topic's policy, never
 // expired.
@@ -1548,12 +1558,13 @@ type UpdateTaskRequest struct {
 	//
 	//	*UpdateTaskRequest_Delay
 	//	*UpdateTaskRequest_ExecuteTime
-	When           isUpdateTaskRequest_When `protobuf_oneof:"when"`
-	Priority       int32                    `protobuf:"varint,14,opt,name=priority,proto3" json:"priority,omitempty"`
-	FairnessKey    string                   `protobuf:"bytes,15,opt,name=fairness_key,json=fairnessKey,proto3" json:"fairness_key,omitempty"`
-	FairnessWeight int32                    `protobuf:"varint,16,opt,name=fairness_weight,json=fairnessWeight,proto3" json:"fairness_weight,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	When             isUpdateTaskRequest_When `protobuf_oneof:"when"`
+	Priority         int32                    `protobuf:"varint,14,opt,name=priority,proto3" json:"priority,omitempty"`
+	FairnessKey      string                   `protobuf:"bytes,15,opt,name=fairness_key,json=fairnessKey,proto3" json:"fairness_key,omitempty"`
+	FairnessWeight   int32                    `protobuf:"varint,16,opt,name=fairness_weight,json=fairnessWeight,proto3" json:"fairness_weight,omitempty"`
+	HandlerTimeoutMs int64                    `protobuf:"varint,17,opt,name=handler_timeout_ms,json=handlerTimeoutMs,proto3" json:"handler_timeout_ms,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *UpdateTaskRequest) Reset() {
@@ -1716,6 +1727,13 @@ func (x *UpdateTaskRequest) GetFairnessKey() string {
 func (x *UpdateTaskRequest) GetFairnessWeight() int32 {
 	if x != nil {
 		return x.FairnessWeight
+	}
+	return 0
+}
+
+func (x *UpdateTaskRequest) GetHandlerTimeoutMs() int64 {
+	if x != nil {
+		return x.HandlerTimeoutMs
 	}
 	return 0
 }
@@ -3684,7 +3702,7 @@ var File_ddq_v1_queue_proto protoreflect.FileDescriptor
 
 const file_ddq_v1_queue_proto_rawDesc = "" +
 	"\n" +
-	"\x12ddq/v1/queue.proto\x12\x06ddq.v1\x1a\x11ddq/v1/find.proto\x1a\x11ddq/v1/task.proto\x1a\x12ddq/v1/watch.proto\x1a\x1egoogle/protobuf/duration.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x9f\a\n" +
+	"\x12ddq/v1/queue.proto\x12\x06ddq.v1\x1a\x11ddq/v1/find.proto\x1a\x11ddq/v1/task.proto\x1a\x12ddq/v1/watch.proto\x1a\x1egoogle/protobuf/duration.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xcd\a\n" +
 	"\x0eEnqueueRequest\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\tR\x02id\x12\x18\n" +
@@ -3711,7 +3729,8 @@ const file_ddq_v1_queue_proto_rawDesc = "" +
 	"\vlatest_time\x18\x12 \x01(\v2\x1a.google.protobuf.TimestampH\x02R\n" +
 	"latestTime\x121\n" +
 	"\x05slack\x18\x13 \x01(\v2\x19.google.protobuf.DurationH\x02R\x05slack\x12!\n" +
-	"\fordering_key\x18\x15 \x01(\tR\vorderingKeyB\x06\n" +
+	"\fordering_key\x18\x15 \x01(\tR\vorderingKey\x12,\n" +
+	"\x12handler_timeout_ms\x18\x1a \x01(\x03R\x10handlerTimeoutMsB\x06\n" +
 	"\x04whenB\b\n" +
 	"\x06expiryB\b\n" +
 	"\x06spreadB\x0e\n" +
@@ -3779,7 +3798,7 @@ const file_ddq_v1_queue_proto_rawDesc = "" +
 	"\x16RescheduleTaskResponse\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12=\n" +
 	"\fexecute_time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\vexecuteTime\x12\x18\n" +
-	"\aversion\x18\x03 \x01(\x03R\aversion\"\xe4\x05\n" +
+	"\aversion\x18\x03 \x01(\x03R\aversion\"\x92\x06\n" +
 	"\x11UpdateTaskRequest\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\tR\x02id\x12;\n" +
@@ -3803,7 +3822,8 @@ const file_ddq_v1_queue_proto_rawDesc = "" +
 	"\fexecute_time\x18\r \x01(\v2\x1a.google.protobuf.TimestampH\x01R\vexecuteTime\x12\x1a\n" +
 	"\bpriority\x18\x0e \x01(\x05R\bpriority\x12!\n" +
 	"\ffairness_key\x18\x0f \x01(\tR\vfairnessKey\x12'\n" +
-	"\x0ffairness_weight\x18\x10 \x01(\x05R\x0efairnessWeightB\b\n" +
+	"\x0ffairness_weight\x18\x10 \x01(\x05R\x0efairnessWeight\x12,\n" +
+	"\x12handler_timeout_ms\x18\x11 \x01(\x03R\x10handlerTimeoutMsB\b\n" +
 	"\x06expiryB\x06\n" +
 	"\x04whenB\x0e\n" +
 	"\f_max_retries\"\x83\x01\n" +

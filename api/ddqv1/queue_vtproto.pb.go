@@ -81,6 +81,13 @@ func (m *EnqueueRequest) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		}
 		i -= size
 	}
+	if m.HandlerTimeoutMs != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.HandlerTimeoutMs))
+		i--
+		dAtA[i] = 0x1
+		i--
+		dAtA[i] = 0xd0
+	}
 	if len(m.OrderingKey) > 0 {
 		i -= len(m.OrderingKey)
 		copy(dAtA[i:], m.OrderingKey)
@@ -1263,6 +1270,13 @@ func (m *UpdateTaskRequest) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 			return 0, err
 		}
 		i -= size
+	}
+	if m.HandlerTimeoutMs != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.HandlerTimeoutMs))
+		i--
+		dAtA[i] = 0x1
+		i--
+		dAtA[i] = 0x88
 	}
 	if m.FairnessWeight != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.FairnessWeight))
@@ -3232,6 +3246,9 @@ func (m *EnqueueRequest) SizeVT() (n int) {
 	if l > 0 {
 		n += 2 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
+	if m.HandlerTimeoutMs != 0 {
+		n += 2 + protohelpers.SizeOfVarint(uint64(m.HandlerTimeoutMs))
+	}
 	n += len(m.unknownFields)
 	return n
 }
@@ -3723,6 +3740,9 @@ func (m *UpdateTaskRequest) SizeVT() (n int) {
 	}
 	if m.FairnessWeight != 0 {
 		n += 2 + protohelpers.SizeOfVarint(uint64(m.FairnessWeight))
+	}
+	if m.HandlerTimeoutMs != 0 {
+		n += 2 + protohelpers.SizeOfVarint(uint64(m.HandlerTimeoutMs))
 	}
 	n += len(m.unknownFields)
 	return n
@@ -5126,6 +5146,25 @@ func (m *EnqueueRequest) UnmarshalVT(dAtA []byte) error {
 			}
 			m.OrderingKey = string(dAtA[iNdEx:postIndex])
 			iNdEx = postIndex
+		case 26:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field HandlerTimeoutMs", wireType)
+			}
+			m.HandlerTimeoutMs = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.HandlerTimeoutMs |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -7724,6 +7763,25 @@ func (m *UpdateTaskRequest) UnmarshalVT(dAtA []byte) error {
 				b := dAtA[iNdEx]
 				iNdEx++
 				m.FairnessWeight |= int32(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 17:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field HandlerTimeoutMs", wireType)
+			}
+			m.HandlerTimeoutMs = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.HandlerTimeoutMs |= int64(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}

@@ -396,8 +396,10 @@ type Task struct {
 	CancelRequested bool `protobuf:"varint,28,opt,name=cancel_requested,json=cancelRequested,proto3" json:"cancel_requested,omitempty"`
 	// Empty when it has none.
 	IdempotencyKey string `protobuf:"bytes,30,opt,name=idempotency_key,json=idempotencyKey,proto3" json:"idempotency_key,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// How long a handler may run in one attempt; 0 when the worker decides.
+	HandlerTimeoutMs int64 `protobuf:"varint,36,opt,name=handler_timeout_ms,json=handlerTimeoutMs,proto3" json:"handler_timeout_ms,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *Task) Reset() {
@@ -638,6 +640,13 @@ func (x *Task) GetIdempotencyKey() string {
 		return x.IdempotencyKey
 	}
 	return ""
+}
+
+func (x *Task) GetHandlerTimeoutMs() int64 {
+	if x != nil {
+		return x.HandlerTimeoutMs
+	}
+	return 0
 }
 
 // Attempt is one delivery of a task.
@@ -974,7 +983,8 @@ var File_ddq_v1_task_proto protoreflect.FileDescriptor
 
 const file_ddq_v1_task_proto_rawDesc = "" +
 	"\n" +
-	"\x11ddq/v1/task.proto\x12\x06ddq.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xdf\t\n" +
+	"\x11ddq/v1/task.proto\x12\x06ddq.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\x8d\n" +
+	"\n" +
 	"\x04Task\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x05topic\x18\x02 \x01(\tR\x05topic\x12\x18\n" +
@@ -1016,7 +1026,8 @@ const file_ddq_v1_task_proto_rawDesc = "" +
 	"\x06result\x18\x1a \x01(\fR\x06result\x12+\n" +
 	"\battempts\x18\x1b \x03(\v2\x0f.ddq.v1.AttemptR\battempts\x12)\n" +
 	"\x10cancel_requested\x18\x1c \x01(\bR\x0fcancelRequested\x12'\n" +
-	"\x0fidempotency_key\x18\x1e \x01(\tR\x0eidempotencyKey\"\x87\x02\n" +
+	"\x0fidempotency_key\x18\x1e \x01(\tR\x0eidempotencyKey\x12,\n" +
+	"\x12handler_timeout_ms\x18$ \x01(\x03R\x10handlerTimeoutMs\"\x87\x02\n" +
 	"\aAttempt\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x05R\x06number\x12\x16\n" +
 	"\x06worker\x18\x02 \x01(\tR\x06worker\x12\x12\n" +

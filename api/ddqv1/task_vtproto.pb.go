@@ -50,6 +50,13 @@ func (m *Task) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.HandlerTimeoutMs != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.HandlerTimeoutMs))
+		i--
+		dAtA[i] = 0x2
+		i--
+		dAtA[i] = 0xa0
+	}
 	if m.NextTokenTime != nil {
 		size, err := (*timestamppb.Timestamp)(m.NextTokenTime).MarshalToSizedBufferVT(dAtA[:i])
 		if err != nil {
@@ -690,6 +697,9 @@ func (m *Task) SizeVT() (n int) {
 	if m.NextTokenTime != nil {
 		l = (*timestamppb.Timestamp)(m.NextTokenTime).SizeVT()
 		n += 2 + l + protohelpers.SizeOfVarint(uint64(l))
+	}
+	if m.HandlerTimeoutMs != 0 {
+		n += 2 + protohelpers.SizeOfVarint(uint64(m.HandlerTimeoutMs))
 	}
 	n += len(m.unknownFields)
 	return n
@@ -1702,6 +1712,25 @@ func (m *Task) UnmarshalVT(dAtA []byte) error {
 				return err
 			}
 			iNdEx = postIndex
+		case 36:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field HandlerTimeoutMs", wireType)
+			}
+			m.HandlerTimeoutMs = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.HandlerTimeoutMs |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])

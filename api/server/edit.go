@@ -67,6 +67,7 @@ var maskPaths = map[string]func(*service.TaskChange, *ddqv1.UpdateTaskRequest) *
 	"attributes":            changeAttributes,
 	"max_retries":           changeMaxRetries,
 	"visibility_timeout_ms": changeVisibility,
+	"handler_timeout_ms":    changeHandlerTimeout,
 	"backoff":               changeBackoff,
 	"expire_time":           changeExpireTime,
 	"expire_after":          changeExpireAfter,
@@ -126,6 +127,12 @@ func changeMaxRetries(c *service.TaskChange, r *ddqv1.UpdateTaskRequest) *proble
 func changeVisibility(c *service.TaskChange, r *ddqv1.UpdateTaskRequest) (e *problem.Error) {
 	c.Fields |= service.FieldVisibility
 	c.Task.Visibility, e = wire.Span(r.VisibilityTimeoutMs, "visibility_timeout_ms")
+	return e
+}
+
+func changeHandlerTimeout(c *service.TaskChange, r *ddqv1.UpdateTaskRequest) (e *problem.Error) {
+	c.Fields |= service.FieldHandlerTimeout
+	c.Task.HandlerTimeout, e = wire.Span(r.HandlerTimeoutMs, "handler_timeout_ms")
 	return e
 }
 

@@ -55,6 +55,7 @@ var editRefusals = []refusal{
 	{"update with bad attributes", updated(&ddqv1.UpdateTaskRequest{UpdateMask: mask("attributes"), Attributes: []*ddqv1.Attribute{{}}}), codes.InvalidArgument, "BAD_ATTRIBUTES", "attributes", "", 0},
 	{"update with negative retries", updated(&ddqv1.UpdateTaskRequest{UpdateMask: mask("max_retries"), MaxRetries: proto.Int32(-1)}), codes.InvalidArgument, "OUT_OF_RANGE_FIELD", "max_retries", "", 0},
 	{"update with a short visibility timeout", updated(&ddqv1.UpdateTaskRequest{UpdateMask: mask("visibility_timeout_ms"), VisibilityTimeoutMs: 1}), codes.InvalidArgument, "OUT_OF_RANGE_FIELD", "visibility_timeout_ms", "", 0},
+	{"update with a long handler timeout", updated(&ddqv1.UpdateTaskRequest{UpdateMask: mask("handler_timeout_ms"), HandlerTimeoutMs: 31_622_400_001}), codes.InvalidArgument, "OUT_OF_RANGE_FIELD", "handler_timeout_ms", "", 0},
 	{"update with an unknown backoff", updated(&ddqv1.UpdateTaskRequest{UpdateMask: mask("backoff"), Backoff: &ddqv1.Backoff{Kind: 99}}), codes.InvalidArgument, "BAD_ENUM", "backoff.kind", "", 0},
 	{"update with an unknown priority", updated(&ddqv1.UpdateTaskRequest{UpdateMask: mask("priority"), Priority: 10}), codes.InvalidArgument, "OUT_OF_RANGE_FIELD", "priority", "", 0},
 	{"update with a key of bytes", updated(&ddqv1.UpdateTaskRequest{UpdateMask: mask("fairness_key"), FairnessKey: "\xff"}), codes.InvalidArgument, "BAD_KEY", "fairness_key", "", 0},
@@ -109,8 +110,9 @@ func TestUpdateChangesWhatTheMaskNames(t *testing.T) {
 		before, err := r.queue.GetTask(r.Context(), &ddqv1.GetTaskRequest{Topic: "t", Id: "a"})
 		must(r, err)
 		full := &ddqv1.UpdateTaskRequest{
-			Id: "a", Payload: []byte("other"), MaxRetries: proto.Int32(1), VisibilityTimeoutMs: 5000, Backoff: &ddqv1.Backoff{Kind: 1, BaseMs: 5},
-			Expiry: &ddqv1.UpdateTaskRequest_ExpireTime{ExpireTime: &timestamppb.Timestamp{Seconds: 4e9}},
+			Id: "a", Payload: []byte("other"), MaxRetries: proto.Int32(1), VisibilityTimeoutMs: 5000, HandlerTimeoutMs: 60_000,
+			Backoff: &ddqv1.Backoff{Kind: 1, BaseMs: 5},
+			Expiry:  &ddqv1.UpdateTaskRequest_ExpireTime{ExpireTime: &timestamppb.Timestamp{Seconds: 4e9}},
 		}
 		want := before.Task
 		for _, step := range []struct {
@@ -120,6 +122,7 @@ func TestUpdateChangesWhatTheMaskNames(t *testing.T) {
 			{[]string{"payload"}, func() { want.Payload = full.Payload }},
 			{[]string{"attributes"}, func() { want.Attributes = nil }},
 			{[]string{"max_retries", "visibility_timeout_ms"}, func() { want.MaxRetries, want.VisibilityTimeoutMs = 1, 5000 }},
+			{[]string{"handler_timeout_ms"}, func() { want.HandlerTimeoutMs = 60_000 }},
 			{[]string{"backoff", "expire_time"}, func() { want.Backoff, want.ExpireTime = full.Backoff, &timestamppb.Timestamp{Seconds: 4e9} }},
 		} {
 			request := proto.CloneOf(full)

@@ -166,6 +166,8 @@ var refusals = []refusal{
 	{"negative retries", enqueued(func(e *ddqv1.EnqueueRequest) { e.MaxRetries = proto.Int32(-1) }), codes.InvalidArgument, "OUT_OF_RANGE_FIELD", "max_retries", "", 0},
 	{"short visibility timeout", enqueued(func(e *ddqv1.EnqueueRequest) { e.VisibilityTimeoutMs = 999 }), codes.InvalidArgument, "OUT_OF_RANGE_FIELD", "visibility_timeout_ms", "", 0},
 	{"overflowing visibility timeout", enqueued(func(e *ddqv1.EnqueueRequest) { e.VisibilityTimeoutMs = math.MaxInt64 }), codes.InvalidArgument, "OUT_OF_RANGE_FIELD", "visibility_timeout_ms", "", 0},
+	{"negative handler timeout", enqueued(func(e *ddqv1.EnqueueRequest) { e.HandlerTimeoutMs = -1 }), codes.InvalidArgument, "OUT_OF_RANGE_FIELD", "handler_timeout_ms", "", 0},
+	{"long handler timeout", enqueued(func(e *ddqv1.EnqueueRequest) { e.HandlerTimeoutMs = 31_622_400_001 }), codes.InvalidArgument, "OUT_OF_RANGE_FIELD", "handler_timeout_ms", "", 0},
 	{"bad page token", func(r *rig) error {
 		r.enqueue(&ddqv1.EnqueueRequest{Topic: "t"})
 		_, err := r.queue.ListTasks(r.Context(), &ddqv1.ListTasksRequest{Topic: "t", PageToken: "no such"})

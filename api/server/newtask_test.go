@@ -22,6 +22,7 @@ func TestRequestBecomesTask(t *testing.T) {
 		Attributes:          []*ddqv1.Attribute{{Key: "k", Value: "v"}, {Key: "l", Value: "w"}},
 		MaxRetries:          proto.Int32(0),
 		VisibilityTimeoutMs: 1500,
+		HandlerTimeoutMs:    2500,
 		Backoff:             &ddqv1.Backoff{Kind: ddqv1.BackoffKind_BACKOFF_KIND_QUADRATIC, BaseMs: 10, MaxMs: 20, JitterPercent: 30},
 		Expiry:              &ddqv1.EnqueueRequest_ExpireAfter{ExpireAfter: durationpb.New(time.Minute)},
 	}, {
@@ -34,9 +35,10 @@ func TestRequestBecomesTask(t *testing.T) {
 		Topic: "mail",
 		Task: store.Task{
 			ID: "a", Payload: []byte("hi"),
-			Attributes: []store.Attribute{{Key: "k", Value: "v"}, {Key: "l", Value: "w"}},
-			Visibility: 1500 * time.Millisecond,
-			Backoff:    &store.Backoff{Kind: store.BackoffQuadratic, Base: 10 * time.Millisecond, Max: 20 * time.Millisecond, Jitter: 30},
+			Attributes:     []store.Attribute{{Key: "k", Value: "v"}, {Key: "l", Value: "w"}},
+			Visibility:     1500 * time.Millisecond,
+			HandlerTimeout: 2500 * time.Millisecond,
+			Backoff:        &store.Backoff{Kind: store.BackoffQuadratic, Base: 10 * time.Millisecond, Max: 20 * time.Millisecond, Jitter: 30},
 		},
 		When:        service.When{Delay: 5001 * time.Millisecond},
 		ExpireAfter: time.Minute,

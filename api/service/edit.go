@@ -38,6 +38,7 @@ const (
 	FieldPriority
 	FieldFairnessKey
 	FieldFairnessWeight
+	FieldHandlerTimeout
 )
 
 const fieldTraits = FieldPriority | FieldFairnessKey | FieldFairnessWeight
@@ -220,6 +221,7 @@ func (c *TaskChange) apply(t *store.Task, due store.Millis) *problem.Error {
 	take(c, FieldAttributes, &t.Attributes, c.Task.Attributes)
 	take(c, FieldMaxRetries, &t.MaxRetries, c.Task.MaxRetries)
 	take(c, FieldVisibility, &t.Visibility, c.Task.Visibility)
+	take(c, FieldHandlerTimeout, &t.HandlerTimeout, c.Task.HandlerTimeout)
 	take(c, FieldBackoff, &t.Backoff, c.Task.Backoff)
 	if c.has(fieldTraits) {
 		t.Traits = c.traits(t.Traits)

@@ -35,6 +35,10 @@ func (t *NewTask) fingerprint(d *xxhash.Digest) uint64 {
 		number(int64(t.Slack))
 		number(int64(t.Latest))
 	}
+	if t.Task.HandlerTimeout != 0 {
+		text("timeout")
+		number(int64(t.Task.HandlerTimeout))
+	}
 	if b := t.Task.Backoff; b != nil {
 		number(int64(b.Kind))
 		number(int64(b.Base))

@@ -66,8 +66,14 @@ func (l *limits) checkContents(t *store.Task, expireAfter time.Duration) *proble
 	if err := checkTraits(t.Traits); err != nil {
 		return err
 	}
+	if t.HandlerTimeout < 0 || t.HandlerTimeout > maxHandlerTimeout {
+		return problem.BadField("handler_timeout_ms", "OUT_OF_RANGE_FIELD", "handler_timeout_ms must be 1 to %d", maxHandlerTimeout.Milliseconds())
+	}
 	return l.checkVisibility(t.Visibility)
 }
+
+// maxHandlerTimeout is the longest that a task may let a handler run: a leap year.
+const maxHandlerTimeout = 366 * 24 * time.Hour
 
 // checkTraits allows none.
 func checkTraits(t *store.Traits) *problem.Error {

@@ -90,7 +90,7 @@ func FuzzPageToken(f *testing.F) {
 func TestFingerprintsTellEveryFieldApart(t *testing.T) {
 	of := func(n NewTask) uint64 { return n.fingerprint(xxhash.New()) }
 	full := NewTask{Task: store.Task{
-		Payload: []byte("x"), Attributes: []store.Attribute{{Key: "a", Value: "b"}}, Expires: 1, Visibility: 1, MaxRetries: 1,
+		Payload: []byte("x"), Attributes: []store.Attribute{{Key: "a", Value: "b"}}, Expires: 1, Visibility: 1, HandlerTimeout: 1, MaxRetries: 1,
 		Backoff: new(store.Backoff), Traits: new(store.Traits), Key: &store.Key{Text: "k"},
 	}, When: When{Delay: 1}}
 	// The id is what a fingerprint is compared under; the rest is not the caller's.

@@ -18,6 +18,7 @@ type Contents interface {
 	GetPayload() []byte
 	GetAttributes() []*ddqv1.Attribute
 	GetVisibilityTimeoutMs() int64
+	GetHandlerTimeoutMs() int64
 	GetBackoff() *ddqv1.Backoff
 	traits
 }
@@ -28,10 +29,11 @@ func ReadContents(t *store.Task, from Contents, slab []store.Attribute) ([]store
 	t.ID, t.Payload = from.GetId(), from.GetPayload()
 	t.Traits = ReadTraits(from)
 	slab, t.Attributes = ReadAttributes(from.GetAttributes(), slab)
-	var badSpan, badBackoff *problem.Error
-	t.Visibility, badSpan = Span(from.GetVisibilityTimeoutMs(), "visibility_timeout_ms")
+	var badHold, badTimeout, badBackoff *problem.Error
+	t.Visibility, badHold = Span(from.GetVisibilityTimeoutMs(), "visibility_timeout_ms")
+	t.HandlerTimeout, badTimeout = Span(from.GetHandlerTimeoutMs(), "handler_timeout_ms")
 	t.Backoff, badBackoff = ReadBackoff(from.GetBackoff(), "backoff")
-	return slab, cmp.Or(badSpan, badBackoff)
+	return slab, cmp.Or(badHold, badTimeout, badBackoff)
 }
 
 // PutTask writes what the store keeps of every task. The two timestamps lie in
@@ -44,6 +46,7 @@ func PutTask(t *ddqv1.Task, stamps *[2]timestamppb.Timestamp, from *store.Task) 
 	t.Attributes = PutAttributes(from.Attributes)
 	t.ExpireTime = StampOrNil(from.Expires)
 	t.VisibilityTimeoutMs = store.CeilMillis(from.Visibility)
+	t.HandlerTimeoutMs = store.CeilMillis(from.HandlerTimeout)
 	t.Backoff = PutBackoff(from.Backoff)
 	t.LastError = Text(from.LastError)
 	t.Version = from.Version()

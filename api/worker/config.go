@@ -54,7 +54,8 @@ type Config struct {
 	// attempt, as ever. A handler that has not returned a second later loses its task: the
 	// attempt fails with "handler timed out after 30s", the hold is not extended any more,
 	// and what the handler says later is ignored. It keeps its place in Concurrency until
-	// it returns. Defaults to none: the hold is extended for as long as a handler runs.
+	// it returns. A task with a HandlerTimeout of its own has that one instead. Defaults to
+	// none: the hold is extended for as long as a handler runs.
 	HandlerTimeout time.Duration
 
 	// Grace is how long Run waits, once its context has ended, for handlers to

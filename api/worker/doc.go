@@ -23,8 +23,8 @@
 // lost when that fails until it has run out, or when the server says so; the
 // task is then another worker's, and the handler's context ends with ErrHoldLost.
 //
-// A handler has all the time it takes, unless Config.HandlerTimeout says otherwise: its
-// context then has a deadline, and a handler that goes on past it loses its task, which
+// A handler has all the time it takes, unless Task.HandlerTimeout or Config.HandlerTimeout
+// says otherwise: its context then has a deadline, and a handler that goes on past it loses its task, which
 // fails the attempt. The visibility timeout is no such limit: it is how long a worker that
 // died keeps its tasks.
 //

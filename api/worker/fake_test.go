@@ -36,6 +36,8 @@ type fakeServer struct {
 	results func(st *fakeStream, r *ddqv1.SubscribeRequest) *ddqv1.Settled
 	// goodbye, if set, is called when the worker has closed its side.
 	goodbye func(st *fakeStream)
+	// handlerTimeout, if set, is that of every task.
+	handlerTimeout time.Duration
 	// limit, if set, is the max in flight that the server agrees to.
 	limit int32
 	// node is its name.
@@ -214,7 +216,9 @@ func (st *fakeStream) deliver(ids ...string) {
 	}
 	for _, id := range ids {
 		st.held[token(id)] = time.Now().Add(fakeHold)
-		m.Deliveries = append(m.Deliveries, delivery(st.hello.GetTopic(), id))
+		d := delivery(st.hello.GetTopic(), id)
+		d.Task.HandlerTimeoutMs = st.f.handlerTimeout.Milliseconds()
+		m.Deliveries = append(m.Deliveries, d)
 	}
 	st.mu.Unlock()
 	st.send(m)

@@ -17,7 +17,7 @@ var (
 	ErrHoldLost = errors.New("hold lost")
 	// ErrCanceled: someone asked for the running task to be cancelled.
 	ErrCanceled = errors.New("task cancelled")
-	// ErrHandlerTimeout: the handler ran for Config.HandlerTimeout. An error returned
+	// ErrHandlerTimeout: the handler ran for Task.HandlerTimeout, or Config.HandlerTimeout. An error returned
 	// after that fails the attempt.
 	ErrHandlerTimeout = errors.New("handler timed out")
 	// ErrStopped: the worker stops and its grace period is over. An error

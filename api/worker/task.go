@@ -35,6 +35,10 @@ type Task struct {
 	Expires        time.Time // it is not delivered after that; zero for never
 	LastError      string    // of the attempt before, empty when none failed
 
+	// HandlerTimeout is how long the task lets a handler run; 0 when it leaves that to
+	// Config.HandlerTimeout.
+	HandlerTimeout time.Duration
+
 	// HoldToken proves the hold; no other attempt of any task has the same. A
 	// resource that keeps the token of the attempt it last served can tell a
 	// repeat of that attempt from another one.
@@ -90,6 +94,7 @@ func (t *Task) fill(d *ddqv1.Delivery) {
 	t.Attempt, t.MaxRetries = int(from.GetRetryCount())+1, int(from.GetMaxRetries())
 	t.Due, t.CreatedAt, t.Expires = timeOf(from.GetExecuteTime()), timeOf(from.GetCreatedAt()), timeOf(from.GetExpireTime())
 	t.Version, t.Priority, t.LastError = from.GetVersion(), int(from.GetPriority()), from.GetLastError()
+	t.HandlerTimeout = time.Duration(from.GetHandlerTimeoutMs()) * time.Millisecond
 	t.OrderingKey, t.FairnessKey = from.GetOrderingKey(), from.GetFairnessKey()
 	t.RateKey, t.ConcurrencyKey, t.IdempotencyKey = from.GetRateKey(), from.GetConcurrencyKey(), from.GetIdempotencyKey()
 	t.HoldToken = d.GetHoldToken()

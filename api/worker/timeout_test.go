@@ -52,6 +52,36 @@ func TestHandlerTimeoutEndsTheContext(t *testing.T) {
 	}
 }
 
+func TestTaskBringsItsOwnHandlerTimeout(t *testing.T) {
+	for name, c := range map[string]struct{ workers, tasks time.Duration }{
+		"shorter": {workers: time.Minute, tasks: 5 * time.Second},
+		"longer":  {workers: time.Second, tasks: 5 * time.Second},
+		"alone":   {tasks: 5 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := &fakeServer{handlerTimeout: c.tasks}
+				x := start(t, f, Config{HandlerTimeout: c.workers}, HandlerFunc(func(ctx context.Context, task Task) error {
+					began := time.Now()
+					<-ctx.Done()
+					if took := time.Since(began); took != c.tasks || task.HandlerTimeout != c.tasks {
+						t.Errorf("ended after %v, the task says %v", took, task.HandlerTimeout)
+					}
+					return ctx.Err()
+				}))
+				st := <-x.streams
+				synctest.Wait()
+				st.deliver("a")
+				time.Sleep(c.tasks)
+				synctest.Wait()
+				if _, _, _, nacked, _ := st.books(); len(nacked) != 1 || nacked[0].GetError() != "handler timed out after 5s" {
+					t.Errorf("nacked %v", nacked)
+				}
+			})
+		})
+	}
+}
+
 // A handler that does not listen to its context cannot keep its task.
 func TestHandlerThatGoesOnPastItsTimeoutLosesItsTask(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -169,10 +170,10 @@ func (w *Worker) process(base context.Context, h *held) {
 	err = w.handler.Handle(ctx, h.task)
 }
 
-// limited gives ctx the handler timeout, if there is one. A handler that still runs
-// cancelGrace after it loses its task.
+// limited gives ctx the handler timeout, the task's own or else the worker's, if there is
+// one. A handler that still runs cancelGrace after it loses its task.
 func (w *Worker) limited(ctx context.Context, h *held) (limited context.Context, done func()) {
-	d := w.cfg.HandlerTimeout
+	d := cmp.Or(h.task.HandlerTimeout, w.cfg.HandlerTimeout)
 	if d <= 0 {
 		return ctx, func() {}
 	}

@@ -140,6 +140,7 @@ type updateFlags struct {
 	noAttr      bool
 	maxRetries  int
 	visibility  time.Duration
+	timeout     time.Duration
 	backoff     backoffFlag
 	expireAt    string
 	expireAfter time.Duration
@@ -160,6 +161,7 @@ func (f *updateFlags) flags(fs *pflag.FlagSet) {
 	fs.BoolVar(&f.noAttr, "no-attr", false, "take the attributes away")
 	fs.IntVar(&f.maxRetries, "max-retries", 0, "deliveries after the first; -1 is the topic's")
 	node.DurationVar(fs, &f.visibility, "visibility-timeout", 0, "how long a hold lasts; 0 is the topic's")
+	node.DurationVar(fs, &f.timeout, "handler-timeout", 0, "how long a handler may run in one attempt; 0 is the worker's")
 	fs.Var(&f.backoff, "backoff", node.BackoffUsage)
 	fs.StringVar(&f.expireAt, "expire-at", "", "dead-letter the task when it was not delivered by then: RFC 3339")
 	node.DurationVar(fs, &f.expireAfter, "expire-after", 0, "dead-letter the task when it was not delivered so long after its due time")
@@ -217,6 +219,9 @@ func (f *updateFlags) change(fs *pflag.FlagSet, in io.Reader) (c client.Change, 
 	}
 	if fs.Changed("visibility-timeout") {
 		c.VisibilityTimeout = &f.visibility
+	}
+	if fs.Changed("handler-timeout") {
+		c.HandlerTimeout = &f.timeout
 	}
 	c.Backoff = f.backoff.own()
 	if fs.Changed("priority") {

@@ -42,6 +42,7 @@ func (f *enqueueFlags) flags(fs *pflag.FlagSet) {
 	fs.IntVar(&f.count, "count", 1, "enqueue so many; ids get -0, -1, ... appended")
 	fs.IntVar(&f.maxRetries, "max-retries", 0, "deliveries after the first (default the topic's)")
 	node.DurationVar(fs, &f.asked.VisibilityTimeout, "visibility-timeout", 0, "how long a hold lasts (default the topic's)")
+	node.DurationVar(fs, &f.asked.HandlerTimeout, "handler-timeout", 0, "how long a handler may run in one attempt (default the worker's)")
 	fs.Var(&f.backoff, "backoff", node.BackoffUsage+" (default the topic's)")
 	fs.IntVar(&f.asked.Priority, "priority", 0, "which of the tasks that are due goes first: 0, the lowest, to 9")
 	fs.StringVar(&f.asked.FairnessKey, "fairness-key", "", "tasks of one key take turns with those of others")

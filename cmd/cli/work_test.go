@@ -41,6 +41,12 @@ func TestCommandPastTheHandlerTimeoutFails(t *testing.T) {
 	if !strings.Contains(got.err, "task a, attempt 1: handler timed out after 200ms") {
 		t.Errorf("stderr = %s", got.err)
 	}
+	ddq(exitOK, "enqueue", "--topic", "mail", "--id", "b", "--max-retries", "0", "--handler-timeout", "1h")
+	ddq(exitOK, "task", "update", "b", "--handler-timeout", "300ms")
+	got = ddq(exitOK, "work", "--topic", "mail", "--count", "1", "--exec", "sleep 600")
+	if !strings.Contains(got.err, "task b, attempt 1: handler timed out after 300ms") {
+		t.Errorf("stderr = %s", got.err)
+	}
 	if dead := ddq(exitOK, "dlq", "list", "--topic", "mail").out; !strings.Contains(dead, "handler timed out after 200ms") {
 		t.Errorf("dead letters: %s", dead)
 	}

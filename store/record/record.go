@@ -10,13 +10,14 @@ import (
 )
 
 // AppendBody appends the encoded body of t to b: payload, creation time,
-// attributes and the task's own retry policy. What a store must look at (id,
+// attributes, handler timeout and the task's own retry policy. What a store must look at (id,
 // due time, expiry, visibility timeout, fingerprint) is not in it.
 func AppendBody(b []byte, t *store.Task) ([]byte, error) {
 	body := Body{Payload: t.Payload, CreatedMs: int64(t.Created), MaxRetriesPlusOne: int32(t.MaxRetries) + 1}
 	if t.Backoff != nil {
 		body.Backoff = encodeBackoff(*t.Backoff)
 	}
+	body.HandlerTimeoutMs = store.CeilMillis(t.HandlerTimeout)
 	if t.Traits != nil {
 		body.Traits = AppendTraits(nil, t.Traits)
 	}
@@ -41,12 +42,13 @@ func DecodeBody(b []byte, t *store.Task) error {
 	if err := body.UnmarshalVT(b); err != nil {
 		return fmt.Errorf("decode task: %w", err)
 	}
-	if body.MaxRetriesPlusOne < 0 || body.CreatedMs < 0 {
-		return fmt.Errorf("decode task: negative retries or creation time")
+	if body.MaxRetriesPlusOne < 0 || body.CreatedMs < 0 || body.HandlerTimeoutMs < 0 {
+		return fmt.Errorf("decode task: negative retries, creation time or handler timeout")
 	}
 	t.Payload = body.Payload
 	t.Created = store.Millis(body.CreatedMs)
 	t.MaxRetries = int(body.MaxRetriesPlusOne) - 1
+	t.HandlerTimeout = time.Duration(body.HandlerTimeoutMs) * time.Millisecond
 	if body.Backoff != nil {
 		backoff := decodeBackoff(body.Backoff)
 		t.Backoff = &backoff

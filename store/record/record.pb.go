@@ -33,6 +33,8 @@ type Body struct {
 	Backoff           *Backoff `protobuf:"bytes,5,opt,name=backoff,proto3" json:"backoff,omitempty"`
 	// See AppendTraits; empty when there are none.
 	Traits []byte `protobuf:"bytes,6,opt,name=traits,proto3" json:"traits,omitempty"`
+	// 0 when the worker decides.
+	HandlerTimeoutMs int64 `protobuf:"varint,8,opt,name=handler_timeout_ms,json=handlerTimeoutMs,proto3" json:"handler_timeout_ms,omitempty"`
 	// For people.
 	IdempotencyKey string `protobuf:"bytes,10,opt,name=idempotency_key,json=idempotencyKey,proto3" json:"idempotency_key,omitempty"`
 	unknownFields  protoimpl.UnknownFields
@@ -109,6 +111,13 @@ func (x *Body) GetTraits() []byte {
 		return x.Traits
 	}
 	return nil
+}
+
+func (x *Body) GetHandlerTimeoutMs() int64 {
+	if x != nil {
+		return x.HandlerTimeoutMs
+	}
+	return 0
 }
 
 func (x *Body) GetIdempotencyKey() string {
@@ -885,7 +894,7 @@ var File_record_proto protoreflect.FileDescriptor
 
 const file_record_proto_rawDesc = "" +
 	"\n" +
-	"\frecord.proto\x12\tddq.store\"\x95\x02\n" +
+	"\frecord.proto\x12\tddq.store\"\xc3\x02\n" +
 	"\x04Body\x12\x18\n" +
 	"\apayload\x18\x01 \x01(\fR\apayload\x12\x1d\n" +
 	"\n" +
@@ -895,7 +904,8 @@ const file_record_proto_rawDesc = "" +
 	"attributes\x12/\n" +
 	"\x14max_retries_plus_one\x18\x04 \x01(\x05R\x11maxRetriesPlusOne\x12,\n" +
 	"\abackoff\x18\x05 \x01(\v2\x12.ddq.store.BackoffR\abackoff\x12\x16\n" +
-	"\x06traits\x18\x06 \x01(\fR\x06traits\x12'\n" +
+	"\x06traits\x18\x06 \x01(\fR\x06traits\x12,\n" +
+	"\x12handler_timeout_ms\x18\b \x01(\x03R\x10handlerTimeoutMs\x12'\n" +
 	"\x0fidempotency_key\x18\n" +
 	" \x01(\tR\x0eidempotencyKey\"\x81\x01\n" +
 	"\x04Keys\x12\x1a\n" +

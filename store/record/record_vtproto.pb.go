@@ -56,6 +56,11 @@ func (m *Body) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i--
 		dAtA[i] = 0x52
 	}
+	if m.HandlerTimeoutMs != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.HandlerTimeoutMs))
+		i--
+		dAtA[i] = 0x40
+	}
 	if len(m.Traits) > 0 {
 		i -= len(m.Traits)
 		copy(dAtA[i:], m.Traits)
@@ -796,6 +801,9 @@ func (m *Body) SizeVT() (n int) {
 	if l > 0 {
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
+	if m.HandlerTimeoutMs != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.HandlerTimeoutMs))
+	}
 	l = len(m.IdempotencyKey)
 	if l > 0 {
 		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
@@ -1284,6 +1292,25 @@ func (m *Body) UnmarshalVT(dAtA []byte) error {
 				m.Traits = []byte{}
 			}
 			iNdEx = postIndex
+		case 8:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field HandlerTimeoutMs", wireType)
+			}
+			m.HandlerTimeoutMs = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.HandlerTimeoutMs |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		case 10:
 			if wireType != 2 {
 				return fmt.Errorf("proto: wrong wireType = %d for field IdempotencyKey", wireType)
