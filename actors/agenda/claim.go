@@ -40,7 +40,7 @@ const (
 	alonePatient = 60  // refusals that take longer than the lease of a dead server
 )
 
-// claimState is where a claim is. Each has its line in claimTable.
+// claimState is where a claim is. Each has its row in claimTable.
 type claimState uint8
 
 const (

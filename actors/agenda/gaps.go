@@ -34,7 +34,7 @@ func (q *GapDetector) Overtaken(seq int64) bool {
 	return false
 }
 
-// Heard takes in a call.
+// Heard records a call that was heard of.
 func (q *GapDetector) Heard(seq int64) {
 	switch {
 	case seq <= q.Known:

@@ -91,7 +91,7 @@ func (s *lanes) share(budget int) int {
 	return max(min(LeastOfLane, budget), budget/len(s.ByKey))
 }
 
-// Put takes in where a task is now.
+// Put records where a task is now.
 func (s *lanes) Put(id string, t *store.Traits, l *Lane, ready bool) {
 	if t == nil {
 		s.Drop(id)

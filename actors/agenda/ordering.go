@@ -17,9 +17,9 @@ import (
 // Invariants:
 //   - of a key at most one task is let out at a time, as far as is known here
 //   - a task that waits is in waiting, and with the topic or in the wheel no more
-//   - a line whose tasks wait has a head that is known, or the store is being asked, and
+//   - a key whose tasks wait has a head that is known, or the store is being asked, and
 //     it is looked at again after a while if nobody tells of its head
-//   - a line without anything is forgotten
+//   - a key without anything is forgotten
 type orderKeys struct {
 	Most    int // tasks that wait
 	ByKey   map[string]*orderKey
@@ -57,7 +57,7 @@ const (
 	// ParkedMost is how many tasks of a key wait in memory: the store has the others.
 	ParkedMost = 32
 
-	minOrderLook = time.Second      // a line is looked at after that,
+	minOrderLook = time.Second      // a key is looked at after that,
 	maxOrderLook = 15 * time.Second // then after twice that, up to this
 )
 
@@ -70,7 +70,7 @@ func (o *orderKeys) Idle() bool {
 	return len(o.loose)+len(o.Out)+len(o.Later)+len(o.Asks)+len(o.Watch) == 0
 }
 
-func (o *orderKeys) line(key string) *orderKey {
+func (o *orderKeys) at(key string) *orderKey {
 	l := o.ByKey[key]
 	if l == nil {
 		if o.ByKey == nil {
@@ -111,7 +111,7 @@ func (o *orderKeys) MustWait(e store.Entry) bool {
 }
 
 // Let records that a ready task is let out.
-func (o *orderKeys) Let(e store.Entry) { o.setHead(o.line(e.Traits.OrderingKey), e.ID, 0) }
+func (o *orderKeys) Let(e store.Entry) { o.setHead(o.at(e.Traits.OrderingKey), e.ID, 0) }
 
 // park has a ready task wait, or leaves it to the store when enough do.
 func (o *orderKeys) park(l *orderKey, e store.Entry) {
@@ -153,7 +153,7 @@ func (o *orderKeys) Moved(e store.Entry, now store.Millis) bool {
 	return true
 }
 
-// look sees to it that a line with tasks that wait is looked at again.
+// look sees to it that a key with tasks that wait is looked at again.
 func (o *orderKeys) look(l *orderKey) {
 	if !l.watched && (len(l.parked) > 0 || l.more) {
 		l.watched, l.moved = true, false
@@ -217,7 +217,7 @@ func (o *orderKeys) Removed(id string) {
 // Behind records that the store did not let a task be held, because of another one. It
 // waits then.
 func (o *orderKeys) Behind(e store.Entry, head string) {
-	l := o.line(e.Traits.OrderingKey)
+	l := o.at(e.Traits.OrderingKey)
 	if l.head == e.ID || l.head == "" {
 		o.setHead(l, head, 0)
 	}
@@ -292,7 +292,7 @@ func (o *orderKeys) NotFound(key string) {
 	}
 }
 
-// Found takes in the first tasks of a key as the store has them, full: as many as were
+// Found records the first tasks of a key as the store has them, full: as many as were
 // asked for. known says whether a task is with the topic.
 func (o *orderKeys) Found(key string, first []store.Ordered, full bool, now store.Millis, known func(id string) bool) {
 	l := o.ByKey[key]
@@ -336,7 +336,7 @@ func (o *orderKeys) Found(key string, first []store.Ordered, full bool, now stor
 	o.look(l)
 }
 
-// clear forgets a line and what waits there.
+// clear forgets a key and what waits there.
 func (o *orderKeys) clear(l *orderKey) {
 	for len(l.parked) > 0 {
 		o.unpark(l.parked[0].ID)
@@ -344,7 +344,7 @@ func (o *orderKeys) clear(l *orderKey) {
 	o.forget(l)
 }
 
-// lead takes in which task is the head of a key, and lets it out if it can be held.
+// lead records which task is the head of a key, and lets it out if it can be held.
 func (o *orderKeys) lead(l *orderKey, head *store.Ordered, now store.Millis, known func(id string) bool) {
 	looks := l.looks + 1
 	if l.head != head.ID {
@@ -365,7 +365,7 @@ func (o *orderKeys) lead(l *orderKey, head *store.Ordered, now store.Millis, kno
 	}
 }
 
-// LookAt is when to look at a line again.
+// LookAt is when to look at a key again.
 func (l *orderKey) LookAt(now store.Millis) store.Millis {
 	at := now.Add(min(minOrderLook<<min(l.looks, 8), maxOrderLook))
 	if l.due > now && l.due < at {

@@ -11,7 +11,7 @@ import (
 	"github.com/ddq-io/ddq/store"
 )
 
-// orderScene are the lines of a shard, and the tasks that it let out.
+// orderScene are the ordering keys of a shard, and the tasks that it let out.
 type orderScene struct {
 	*orderKeys
 	out map[string]bool

@@ -35,8 +35,8 @@ func (g *limiter) check() string {
 				asking[c]++
 			}
 		}
-		if t.stage == waiting && t.line == nil {
-			return fmt.Sprintf("%s waits in no line", t.ID)
+		if t.stage == waiting && t.queue == nil {
+			return fmt.Sprintf("%s waits in no queue", t.ID)
 		}
 	}
 	for key, c := range g.caps {

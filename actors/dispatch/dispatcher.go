@@ -23,10 +23,10 @@ import (
 //   - unheld counts what was assigned since count was called and is neither held nor
 //     unassigned
 //
-// Tasks that are ready at other nodes are not in ready: the core knows how many
+// Tasks that are ready at other nodes are not in ready: the dispatcher knows how many
 // there are, and asks for them on behalf of subscriptions that have room.
 //
-// Which of the ready tasks is next is the line's to say.
+// Which of the ready tasks is next is the ready queue's to say.
 type dispatcher struct {
 	topic      string
 	readyQueue             // of ready tasks
@@ -40,14 +40,14 @@ type dispatcher struct {
 
 	counting bool // see count
 	unheld   unheld
-	most     int // of unheld, see congestion; 0: any number
+	most     int // of unheld, see widen; 0: any number
 
 	remotes []*remoteNode // other nodes with shards of the topic
 	asked   []Ask         // room given to them, see Effects
 	voided  []Void        // credit on demand that found no task
 }
 
-// remoteNode is another node as the core sees it.
+// remoteNode is another node as the dispatcher sees it.
 type remoteNode struct {
 	name  string
 	ready int // tasks that wait for credit there, as far as is known
@@ -62,7 +62,7 @@ type readyTask struct {
 // compare orders by due time; equal ones stay in order of arrival.
 func (a readyTask) compare(b readyTask) int { return cmp.Compare(a.Due, b.Due) }
 
-// subState is one subscription as the core sees it.
+// subState is one subscription as the dispatcher sees it.
 type subState struct {
 	ID       int64
 	Max      int // max in flight
@@ -76,7 +76,7 @@ type subState struct {
 }
 
 // ByteRoom bounds what a subscription is given by the bytes of its bodies, in tasks of
-// the usual size. There may be more room at any time; the core is told by roomy.
+// the usual size. There may be more room at any time; the dispatcher is told by roomy.
 type ByteRoom interface {
 	Room() int
 	Take(n int)   // n tasks were given
@@ -230,7 +230,7 @@ func (c *dispatcher) refund(id int64, n int) []assignment {
 	return c.match() // credit on demand that finds no other task is void
 }
 
-// age sets how often the longest due task goes first, see line.
+// age sets how often the longest due task goes first, see readyQueue.
 func (c *dispatcher) age(every int) { c.every = every }
 
 // pause stops or resumes handing out tasks.

@@ -14,20 +14,20 @@ import (
 // core assigned and the holds. It has no clock, no goroutine and no I/O; Topic owns it
 // and carries out what it decides.
 //
-// A task that may not go waits in the line of what it lacks, and its subscription has
+// A task that may not go waits in the queue of what it lacks, and its subscription has
 // its credit back. When it may, it is ready again, with its token, and comes by when
 // there is credit for it. Tokens go to tasks that have a claim to their permits.
 //
 // Invariants:
-//   - a ticket waits in at most one line, and has a permit asked for or waits, not both
+//   - a ticket waits in at most one queue, and has a permit asked for or waits, not both
 //   - what a task is let out for is not lost while it waits for something else: it
 //     keeps its claim, or others are let out
-//   - what waits in a line is looked at again: it has a wake, a question under way, or
+//   - what waits in a queue is looked at again: it has a wake, a store call in flight, or
 //     tasks that it let out, or wants tokens as soon as there is room
 type limiter struct {
 	topic   string
 	limits  store.TopicLimits
-	every   int                   // see line
+	every   int                   // see readyQueue
 	tickets map[ticketID]*Ticket  // of every task that came by and did not go yet
 	rates   map[string]*rateLimit // by key; empty: the topic's
 	caps    map[string]*capLimit
@@ -72,7 +72,7 @@ func newLimiter(topic string) *limiter {
 	}
 }
 
-// configure takes in other limits. What waits comes by again.
+// configure replaces the limits. What waits is ready again.
 func (g *limiter) configure(l store.TopicLimits) {
 	if l == g.limits {
 		return
@@ -80,7 +80,7 @@ func (g *limiter) configure(l store.TopicLimits) {
 	g.limits = l
 	for _, t := range g.all() {
 		if t.stage == waiting {
-			t.stage, t.line = outside, nil
+			t.stage, t.queue = outside, nil
 			g.again(t)
 		}
 		t.cleared, t.tried, t.claims = nil, nil, nil
@@ -124,14 +124,14 @@ func (g *limiter) turnBack(p *admittedTask, ready bool) {
 
 // drop forgets the tasks of a shard.
 func (g *limiter) drop(shard int, now time.Time) {
-	lines := make(map[*waitQueue]bool)
+	queues := make(map[*waitQueue]bool)
 	for _, t := range g.all() {
 		if t.Shard != shard {
 			continue
 		}
-		if t.stage == waiting && !lines[t.line] {
-			lines[t.line] = true
-			t.line.drop(shard)
+		if t.stage == waiting && !queues[t.queue] {
+			queues[t.queue] = true
+			t.queue.drop(shard)
 		}
 		g.forget(t)
 	}
@@ -141,7 +141,7 @@ func (g *limiter) drop(shard int, now time.Time) {
 func (g *limiter) forget(t *Ticket) {
 	switch t.stage {
 	case waiting:
-		g.wakeSoon(t.line)
+		g.wakeSoon(t.queue)
 	case acquiring:
 		t.dropped = true // its permits are freed when they come
 	case outside:
@@ -176,7 +176,7 @@ func (g *limiter) back(t *Ticket) {
 	}
 }
 
-// wakeSoon has a line looked at when what is going on is over.
+// wakeSoon has a queue looked at when what is going on is over.
 func (g *limiter) wakeSoon(l *waitQueue) { g.alarms.set(l, time.Time{}.Add(1)) }
 
 // under reports whether limits apply to a task.
@@ -186,7 +186,7 @@ func (g *limiter) under(e *store.Entry) bool {
 		rate != "" && g.limits.KeyRate.Limited() || concurrency != "" && g.limits.KeyConcurrency > 0
 }
 
-// admit records what the core assigned: each task passes, waits, or has permits
+// admit records what the dispatcher assigned: each task passes, waits, or has permits
 // asked for.
 func (g *limiter) admit(now time.Time, a assignment) {
 	for i := range a.Tasks {
@@ -288,12 +288,12 @@ func (g *limiter) resignFrom(key string) {
 	g.resign = append(g.resign, store.LimitKey{Topic: g.topic, Key: key})
 }
 
-// first takes the next task out of a line.
+// first takes the next task out of a queue.
 func (g *limiter) first(l *waitQueue) *Ticket {
 	next := l.pop()
 	t := g.tickets[ticketID{next.Shard, next.ID}]
 	l.compact()
-	t.stage, t.line = outside, nil
+	t.stage, t.queue = outside, nil
 	return t
 }
 
@@ -357,13 +357,13 @@ func (g *limiter) capsOf(t *Ticket) (caps []*capLimit) {
 func (g *limiter) cap(key string, most int) *capLimit {
 	c := g.caps[key]
 	if c == nil {
-		c = &capLimit{waitQueue: newWaitline(key, g.every, &g.waits.permits), max: most, free: most}
+		c = &capLimit{waitQueue: newWaitQueue(key, g.every, &g.waits.permits), max: most, free: most}
 		g.caps[key] = c
 	}
 	return c
 }
 
-// clockSet has every line looked at: moments that were computed before the clock was set
+// clockSet has every queue looked at: moments that were computed before the clock was set
 // may be far from now.
 func (g *limiter) clockSet(now time.Time) {
 	for _, r := range ordered.All(g.rates, strings.Compare) {
@@ -380,7 +380,7 @@ func (g *limiter) clockSet(now time.Time) {
 // wakeAt is when to tick next, zero when nothing waits for a moment.
 func (g *limiter) wakeAt() time.Time { return g.alarms.next() }
 
-// service looks at the lines whose moment has come.
+// service looks at the queues whose moment has come.
 func (g *limiter) service(now time.Time) {
 	for l := g.alarms.due(now); l != nil; l = g.alarms.due(now) {
 		if r := g.rates[l.key]; r != nil && (&r.waitQueue == l || &r.urgent == l) {
@@ -486,7 +486,7 @@ func (g *limiter) freed(now time.Time, key string, inTurn bool) {
 	g.service(now)
 }
 
-// Admission is what a hold was let through the gate with.
+// Admission is what the limiter admitted a hold with.
 type Admission struct {
 	Since  store.Millis // it had all its tokens
 	before store.Millis // of the hold, see store.Hold
@@ -495,8 +495,8 @@ type Admission struct {
 	Doomed bool    // to be dead-lettered
 }
 
-// admission says how a task may be held. A hold that would outlast its permit, because it
-// was long on its way, is none.
+// admission says how a task may be held. A hold that reaches the store so late that it
+// would outlast its permit is refused there.
 func (p *admittedTask) admission(visibility time.Duration) *Admission {
 	if p.before.IsZero() && p.Permit == nil && !p.doomed {
 		return nil

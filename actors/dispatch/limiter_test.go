@@ -11,8 +11,8 @@ import (
 	"github.com/ddq-io/ddq/store"
 )
 
-// gateScene is a gate, and what it asked for and was not answered.
-type gateScene struct {
+// limiterScene is a limiter, and what it asked for and was not answered.
+type limiterScene struct {
 	*limiter
 	now       time.Time
 	asked     []Reservation
@@ -26,7 +26,7 @@ func at(ms int) time.Time { return time.UnixMilli(int64(ms)).UTC() }
 // id//concurrency-key, and come in that order; moments are in milliseconds.
 func TestLimiter(t *testing.T) {
 	datadriven.Walk(t, "testdata/limiter", func(t *testing.T, path string) {
-		s := &gateScene{limiter: newLimiter("t")}
+		s := &limiterScene{limiter: newLimiter("t")}
 		s.every = 10
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			return s.step(t, d)
@@ -34,7 +34,7 @@ func TestLimiter(t *testing.T) {
 	})
 }
 
-func (s *gateScene) step(t *testing.T, d *datadriven.TestData) string {
+func (s *limiterScene) step(t *testing.T, d *datadriven.TestData) string {
 	var ms, n, first, burst, most, keyMost, keyRate, room int
 	var key, id string
 	d.MaybeScanArgs(t, "at", &ms)
@@ -108,8 +108,8 @@ func gateTasks(input string) (tasks []store.Entry) {
 	return tasks
 }
 
-// describe takes what the gate decided, as the topic does.
-func (s *gateScene) describe() string {
+// describe takes what the limiter decided, as the topic does.
+func (s *limiterScene) describe() string {
 	var b strings.Builder
 	for _, p := range s.passed {
 		fmt.Fprintf(&b, "%s passes", p.Task.ID)

@@ -15,8 +15,8 @@ const (
 	// A block is what a quarter of a second has, but not fewer nor more than this.
 	minBlock, maxBlock = 64, store.MaxReserve
 
-	// maxCleared is how many tasks of a rate with a token may be on their way to a
-	// worker: what comes of more tokens than workers can take is lost.
+	// maxCleared is how many tasks of a rate with a token may be in flight to workers:
+	// tokens beyond what workers can take are lost.
 	maxCleared = 512
 )
 
@@ -41,7 +41,7 @@ type block struct {
 }
 
 func newRateLine(key string, every int, rate store.Rate, count *int) *rateLimit {
-	return &rateLimit{waitQueue: newWaitline(key, every, count), urgent: newWaitline(key, every, count), rate: rate, reach: 1}
+	return &rateLimit{waitQueue: newWaitQueue(key, every, count), urgent: newWaitQueue(key, every, count), rate: rate, reach: 1}
 }
 
 // window reports whether the tokens end so soon that they are taken only for tasks that
@@ -79,7 +79,7 @@ func (r *rateLimit) dry(now time.Time) bool {
 	return left == 0
 }
 
-// came records that a task that was let out came back to the gate. How much room workers
+// came records that a task that was let out came back to the limiter. How much room workers
 // of other nodes have is not known here: so many are let out for them as come in time.
 func (r *rateLimit) came(inTime, onDemand bool) {
 	switch {
@@ -275,7 +275,7 @@ func (g *limiter) askAt(now time.Time, r *rateLimit) time.Time {
 }
 
 // lacking takes the tokens that a task lacks, and returns the first rate that has none
-// for it, nil when it has all. It was let out of the line cleared, nil for none.
+// for it, nil when it has all. It was let out of the queue cleared, nil for none.
 func (g *limiter) lacking(now time.Time, t *Ticket, cleared *waitQueue) *rateLimit {
 	rates := g.ratesOf(t)
 	for _, r := range rates {
@@ -307,7 +307,7 @@ func (g *limiter) waitFor(r *rateLimit, t *Ticket) {
 	g.join(r.of(t), t)
 }
 
-// claimant takes the next task out of a rate's line, with a claim at each of its caps, so
+// claimant takes the next task out of a rate's queue, with a claim at each of its caps, so
 // that no token is spent on one that could not go. Those that lack a permit wait for
 // that instead.
 func (g *limiter) claimant(r *rateLimit) *Ticket {
@@ -384,11 +384,11 @@ func (g *limiter) askFor(to []Reservation, r *rateLimit, n int) []Reservation {
 	return append(to, Reservation{r, q})
 }
 
-// reserved records what reservations came to; those of lines that are no more are
+// reserved records what reservations came to; those of queues that are no more are
 // lost.
 func (g *limiter) reserved(now time.Time, asked []Reservation, got []store.Tokens, failed bool) {
 	for i := range asked {
-		r := asked[i].line
+		r := asked[i].rate
 		if r.window() {
 			g.coming -= asked[i].Asked.N
 		}
@@ -430,6 +430,6 @@ func (g *limiter) doom(now time.Time, r *rateLimit, over int) {
 
 // Reservation is what a rate asks the store for.
 type Reservation struct {
-	line  *rateLimit
+	rate  *rateLimit
 	Asked store.Reservation
 }

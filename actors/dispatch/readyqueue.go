@@ -51,7 +51,7 @@ func (q *queue) len() int { return len(q.tasks) - q.head }
 // Waiting is the number of ready tasks.
 func (l *readyQueue) Waiting() int { return l.n }
 
-// add takes in tasks of one shard.
+// add adds tasks of one shard.
 func (l *readyQueue) add(fresh []readyTask) {
 	l.n += len(fresh)
 	if l.lanes == nil && !slices.ContainsFunc(fresh, readyTask.laned) {

@@ -7,7 +7,7 @@ import (
 	"github.com/ddq-io/ddq/store"
 )
 
-// Ticket is a task under limits on its way through the gate.
+// Ticket is a task under limits that the limiter has not admitted yet.
 type Ticket struct {
 	readyTask
 	arrival int64  // order among equals
@@ -16,7 +16,7 @@ type Ticket struct {
 	tokens  [2]token  // of the rate of its key, and of the topic's
 	since   time.Time // it had them both
 	stage   stage
-	line    *waitQueue  // waiting: where
+	queue   *waitQueue  // waiting: where
 	cleared *waitQueue  // of a rate that let it out: it need not wait there again
 	tried   []*capLimit // caps that let it out: it need not wait behind others there
 	claims  []*capLimit // of those, in whose out it is
@@ -35,12 +35,12 @@ func (t *Ticket) CapKey() string { return t.capKey }
 type stage uint8
 
 const (
-	outside   stage = iota // among the ready tasks of the core
-	waiting                // in a line
+	outside   stage = iota // among the ready tasks of the dispatcher
+	waiting                // in a queue
 	acquiring              // its permits are being asked for
 )
 
-// token is leave to be held from at on, and before before.
+// token allows a hold from at on, until before.
 type token struct{ at, before time.Time }
 
 func (t token) good(now time.Time) bool { return !now.Before(t.at) && now.Before(t.before) }
@@ -50,22 +50,22 @@ func (t token) good(now time.Time) bool { return !now.Before(t.at) && now.Before
 type waitQueue struct {
 	readyQueue
 	key   string
-	out   int       // let out, and not back at the gate yet
+	out   int       // let out, and not back at the limiter yet
 	wake  time.Time // when to look at it again; zero: it is told
-	count *int      // tasks here and in other lines of the kind
+	count *int      // tasks here and in other queues of the kind
 }
 
 // waitCounts are numbers of tasks that wait.
 type waitCounts struct{ tokens, permits int }
 
-func newWaitline(key string, every int, count *int) waitQueue {
+func newWaitQueue(key string, every int, count *int) waitQueue {
 	return waitQueue{key: key, readyQueue: readyQueue{every: every}, count: count}
 }
 
 func (l *waitQueue) len() int { return l.Waiting() }
 
 func (l *waitQueue) join(t *Ticket) {
-	t.stage, t.line = waiting, l
+	t.stage, t.queue = waiting, l
 	l.add([]readyTask{t.readyTask})
 	*l.count++
 }
@@ -83,13 +83,13 @@ func (l *waitQueue) drop(shard int) {
 	*l.count -= had - l.len()
 }
 
-// alarm is a moment at which a line is to be looked at.
+// alarm is a moment at which a queue is to be looked at.
 type alarm struct {
-	at   time.Time
-	line *waitQueue
+	at    time.Time
+	queue *waitQueue
 }
 
-// alarms are those of all lines, the next on top. One that its line does not have
+// alarms are those of all queues, the next on top. One that its queue does not have
 // as wake any more is void.
 type alarms []alarm
 
@@ -108,7 +108,7 @@ func (a *alarms) Pop() any {
 	return last
 }
 
-// set has a line looked at, at that moment at the latest.
+// set has a queue looked at, at that moment at the latest.
 func (a *alarms) set(l *waitQueue, at time.Time) {
 	if l.wake.IsZero() || at.Before(l.wake) {
 		l.wake = at
@@ -116,12 +116,12 @@ func (a *alarms) set(l *waitQueue, at time.Time) {
 	}
 }
 
-// due returns the next line whose moment has come, nil when there is none.
+// due returns the next queue whose moment has come, nil when there is none.
 func (a *alarms) due(now time.Time) *waitQueue {
 	for len(*a) > 0 && !(*a)[0].at.After(now) {
-		if next := heap.Pop(a).(alarm); next.line.wake.Equal(next.at) {
-			next.line.wake = time.Time{}
-			return next.line
+		if next := heap.Pop(a).(alarm); next.queue.wake.Equal(next.at) {
+			next.queue.wake = time.Time{}
+			return next.queue
 		}
 	}
 	return nil
@@ -130,7 +130,7 @@ func (a *alarms) due(now time.Time) *waitQueue {
 // next is the next moment, zero when there is none.
 func (a *alarms) next() time.Time {
 	for len(*a) > 0 {
-		if first := (*a)[0]; first.line.wake.Equal(first.at) {
+		if first := (*a)[0]; first.queue.wake.Equal(first.at) {
 			return first.at
 		}
 		heap.Pop(a)
