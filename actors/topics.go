@@ -314,7 +314,7 @@ const (
 	// dozersWatched is how many of the shards that doze are watched at a tick: one in
 	// so many, and at most so many.
 	dozersWatched     = 10
-	mostDozersWatched = 8
+	mostDozersWatched = 2
 )
 
 // TickLoads has the shards of a turn look ahead into the store, but for those that doze.

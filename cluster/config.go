@@ -109,6 +109,7 @@ func (c *Config) list() (*memberlist.Config, error) {
 	}
 	m.Name = c.Node.Name
 	m.Transport = c.Transport
+	m.EnableCompression = false         // of probes, which are most of what is sent, it costs more than it saves
 	m.DeadNodeReclaimTime = time.Second // a node that comes back elsewhere keeps its name
 	return m, errors.Join(c.addresses(m), c.encryption(m))
 }

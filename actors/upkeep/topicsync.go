@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/ddq-io/ddq/actors"
 	"github.com/ddq-io/ddq/store"
 )
 
@@ -13,17 +14,40 @@ func (s *Upkeep) FollowTopics(ctx context.Context) {
 	err := s.node.Clocks().Read(ctx)
 	topics, e := s.store.ListTopics(ctx)
 	if err = errors.Join(err, e); e == nil {
+		err = errors.Join(err, s.follow(ctx, topics))
+	}
+	s.noteIncomplete(ctx, err)
+}
+
+// follow applies what the catalog has now.
+func (s *Upkeep) follow(ctx context.Context, topics []store.Topic) (err error) {
+	changed, gone := s.changes(topics)
+	if len(changed) > 0 || gone {
 		s.node.Topics().CloseReplaced(ctx, topics)
 	}
-	for i := range topics {
-		ref, open := s.node.Topics().Opened(topics[i].Name)
-		if !open || *ref.Config() == topics[i] {
-			continue
-		}
+	for _, name := range changed {
 		// The list may be older than what was changed here since, so it is asked again.
-		if e := s.node.Topics().Refresh(ctx, topics[i].Name); !errors.Is(e, store.ErrTopicNotFound) { // see CloseReplaced
+		if e := s.node.Topics().Refresh(ctx, name); !errors.Is(e, store.ErrTopicNotFound) { // see CloseReplaced
 			err = errors.Join(err, e)
 		}
 	}
-	s.noteIncomplete(ctx, err)
+	return err
+}
+
+// changes are the open topics that are not what they are here, and whether some are in the
+// catalog no more. Mostly there are none.
+func (s *Upkeep) changes(topics []store.Topic) (changed []string, gone bool) {
+	open := 0
+	s.node.Topics().Each(func(*actors.Topic) { open++ })
+	for i := range topics {
+		ref, there := s.node.Topics().Opened(topics[i].Name)
+		if !there {
+			continue
+		}
+		open--
+		if *ref.Config() != topics[i] {
+			changed = append(changed, topics[i].Name)
+		}
+	}
+	return changed, open > 0
 }

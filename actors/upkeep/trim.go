@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/ddq-io/ddq/actors/metrics"
 	"github.com/ddq-io/ddq/actors/ordered"
@@ -13,7 +14,8 @@ import (
 )
 
 const (
-	trimPage = 1000
+	trimPage  = 1000
+	tendEvery = 4 // chores: then all shards of the node are tended, else those in use
 )
 
 // Chores are what a node does now and then for the shards that it should own: what
@@ -21,7 +23,11 @@ const (
 func (s *Upkeep) Chores(ctx context.Context) {
 	s.node.Clocks().WatchSpread()
 	topics, err := s.store.ListTopics(ctx)
-	err = errors.Join(err, s.tend(ctx, topics))
+	used := s.inUse(topics)
+	if s.chores++; s.chores%tendEvery == 1 {
+		used = topics
+	}
+	err = errors.Join(err, s.tend(ctx, used))
 	for i := range topics {
 		t := &topics[i]
 		err = errors.Join(err, s.trim(ctx, t), s.tendLogs(ctx, t))
@@ -33,6 +39,23 @@ func (s *Upkeep) Chores(ctx context.Context) {
 		err = errors.Join(err, s.node.Topics().OpenActive(ctx), s.countQueued(ctx))
 	}
 	s.noteIncomplete(ctx, err)
+}
+
+// inUse are those of the topics that were used here lately, or have changed since it was last
+// called.
+func (s *Upkeep) inUse(topics []store.Topic) (used []store.Topic) {
+	since := time.Now().Add(-2 * ChoresEvery).UnixNano()
+	versions := make(map[string]int64, len(topics))
+	for i := range topics {
+		t := &topics[i]
+		versions[t.Name] = t.Version
+		ref, open := s.node.Topics().Opened(t.Name)
+		if open && ref.LastUsed() >= since || s.versions[t.Name] != t.Version {
+			used = append(used, *t)
+		}
+	}
+	s.versions = versions
+	return used
 }
 
 // trim deletes dead letters of a topic that are kept no longer.

@@ -20,6 +20,9 @@ type Upkeep struct {
 	indexer *indexer
 
 	suspected int64 // of Suspect: the last that CheckSeqs acted on
+	chores    int   // so many times
+
+	versions map[string]int64 // of topics, see inUse
 
 	cancel context.CancelFunc
 	wg     sync.WaitGroup

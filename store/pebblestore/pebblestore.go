@@ -21,7 +21,8 @@ type Store struct {
 	boot     boot
 	shards   shards
 	sessions sessions
-	topics   sync.Mutex // one change of a topic at a time
+	topics   sync.Mutex    // one change of a topic at a time
+	listed   []store.Topic // as ListTopics read them; nil: they have changed. Guarded by topics
 	limits   limits
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -33,6 +34,7 @@ func (s *Store) PutTopic(ctx context.Context, topic store.Topic) (store.Topic, e
 	if err != nil {
 		return store.Topic{}, err
 	}
+	s.listed = nil
 	if err := s.db.Set(topicKey(topic.Name), value, pebble.Sync); err != nil {
 		s.disk.freeze(err)
 	}
@@ -58,11 +60,14 @@ func (s *Store) ListTopics(ctx context.Context) ([]store.Topic, error) {
 	defer s.leave()
 	s.topics.Lock()
 	defer s.topics.Unlock()
-	var topics []store.Topic
-	if err := eachTopic(s.directory, func(t store.Topic) { topics = append(topics, t) }); err != nil {
-		return nil, err
+	if s.listed == nil {
+		var topics []store.Topic
+		if err := eachTopic(s.directory, func(t store.Topic) { topics = append(topics, t) }); err != nil {
+			return nil, err
+		}
+		s.listed = topics
 	}
-	return topics, nil
+	return slices.Clone(s.listed), nil
 }
 
 // DeleteTopic removes a topic's configuration only, when it has that life.
@@ -79,6 +84,7 @@ func (s *Store) DeleteTopic(ctx context.Context, name string, life uint64) error
 	case t.Life != life:
 		return fmt.Errorf("%w: %s is another one by now", store.ErrTopicNotFound, name)
 	}
+	s.listed = nil
 	if err := s.db.Delete(topicKey(name), pebble.Sync); err != nil {
 		s.disk.freeze(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/redis/go-redis/v9"
 
@@ -81,15 +82,44 @@ func (s *Store) ListTopics(ctx context.Context) ([]store.Topic, error) {
 	if err := s.send(ctx, topicsKey, all); err != nil {
 		return nil, readError("list topics", err)
 	}
-	topics := make([]store.Topic, 0, len(all.Val()))
-	for name, encoded := range all.Val() {
-		t, err := record.DecodeTopic([]byte(encoded))
-		if err != nil {
-			return nil, fmt.Errorf("topic %q: %w", name, err)
-		}
-		topics = append(topics, t)
+	topics, err := s.topics.decode(all.Val())
+	if err != nil {
+		return nil, err
 	}
 	slices.SortFunc(topics, func(a, b store.Topic) int { return strings.Compare(a.Name, b.Name) })
+	return topics, nil
+}
+
+// topicCache has the topics that were listed last: most are the same next time. It is safe for
+// concurrent use.
+type topicCache struct {
+	mu   sync.Mutex
+	last map[string]listedTopic // guarded by mu
+}
+
+type listedTopic struct {
+	encoded string
+	topic   store.Topic
+}
+
+// decode returns the topics of a listing, in no order.
+func (c *topicCache) decode(all map[string]string) ([]store.Topic, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	topics, next := make([]store.Topic, 0, len(all)), make(map[string]listedTopic, len(all))
+	for name, encoded := range all {
+		l := c.last[name]
+		if l.encoded != encoded || encoded == "" {
+			t, err := record.DecodeTopic([]byte(encoded))
+			if err != nil {
+				return nil, fmt.Errorf("topic %q: %w", name, err)
+			}
+			l = listedTopic{encoded, t}
+		}
+		next[name] = l
+		topics = append(topics, l.topic)
+	}
+	c.last = next
 	return topics, nil
 }
 

@@ -24,6 +24,7 @@ type Store struct {
 	checker  *checker
 
 	shards keyCache
+	topics topicCache
 	closed atomic.Bool
 	stop   func() error // ends everything, once
 }
