@@ -1,17 +1,11 @@
 package worker
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
-	"runtime"
-	"runtime/debug"
-	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"google.golang.org/grpc"
 
@@ -20,15 +14,17 @@ import (
 
 // Worker takes due tasks of one or more topics and runs a handler for each. It
 // owns Concurrency goroutines and a few for each topic while Run runs.
+//
+// Its pool runs the handlers. Each topic has a topicWorker, which keeps a subscription
+// connected by sessions; the subscription is the state of the topic's tasks here, and tells
+// sessions by their links what to say.
 type Worker struct {
-	cfg     *settings
-	handler Handler
-	queue   chan *held // delivered, not started; has room for all that may be in flight
-	topics  []*topicWorker
-	pool    sync.WaitGroup
-	used    atomic.Bool
-	events  events
-	fleet   *fleet // nil unless Direct
+	cfg    *settings
+	pool   pool
+	topics []*topicWorker
+	used   atomic.Bool
+	events events
+	fleet  *fleet // nil unless Direct
 }
 
 // New returns a worker over conn, which stays the caller's. The handler may be
@@ -40,10 +36,13 @@ func New(conn grpc.ClientConnInterface, cfg Config, h Handler) *Worker {
 	}
 	own := cfg.settings()
 	w := &Worker{
-		cfg:     own,
-		handler: wrap(h, cfg.Middleware),
-		queue:   make(chan *held, len(topics)*max(own.MaxInFlight, 0)),
-		events:  events{observe: own.Observe},
+		cfg: own,
+		pool: pool{
+			cfg:     own,
+			handler: wrap(h, cfg.Middleware),
+			queue:   make(chan *held, len(topics)*max(own.MaxInFlight, 0)),
+		},
+		events: events{observe: own.Observe},
 	}
 	if cfg.Direct {
 		w.fleet = newFleet(conn, own)
@@ -51,7 +50,7 @@ func New(conn grpc.ClientConnInterface, cfg Config, h Handler) *Worker {
 	rpc := ddqv1.NewDelayQueueServiceClient(conn)
 	for _, topic := range topics {
 		w.topics = append(w.topics, &topicWorker{
-			sub:    newSubscription(own, topic, w.queue, &w.events),
+			sub:    newSubscription(own, topic, w.pool.queue, &w.events),
 			rpc:    rpc,
 			cfg:    own,
 			events: &w.events,
@@ -79,14 +78,11 @@ func (w *Worker) Run(ctx context.Context) error {
 	if w.cfg.MaxInFlight < 0 {
 		return errors.New("max in flight must not be negative")
 	}
-	base := context.WithoutCancel(ctx) // handlers outlive ctx by the grace period
-	for range w.cfg.Concurrency {
-		w.pool.Go(func() { w.work(base) })
-	}
+	w.pool.start(context.WithoutCancel(ctx)) // handlers outlive ctx by the grace period
 	err := w.subscribe(ctx)
-	close(w.queue)
+	close(w.pool.queue)
 	if w.idle() {
-		w.pool.Wait()
+		w.pool.running.Wait()
 	}
 	return err
 }
@@ -126,76 +122,4 @@ func (w *Worker) idle() bool {
 		}
 	}
 	return true
-}
-
-// work runs handlers, one after the other, until the queue is closed.
-func (w *Worker) work(base context.Context) {
-	finished := false
-	defer func() {
-		if !finished { // the handler ended its goroutine; this one's place is taken
-			w.pool.Go(func() { w.work(base) })
-		}
-	}()
-	for h := range w.queue {
-		w.process(base, h)
-	}
-	finished = true
-}
-
-// errGone is the outcome of a handler that neither returned nor panicked.
-var errGone = errors.New("the handler ended its goroutine")
-
-// process runs the handler for h and settles it, however the handler ends.
-func (w *Worker) process(base context.Context, h *held) {
-	ctx, cancel := context.WithCancelCause(base) // base cannot end, so this takes no lock
-	defer cancel(nil)
-	if !h.run(cancel) {
-		h.sub.drop()
-		return
-	}
-	err := errGone
-	defer func() {
-		if v := recover(); v != nil {
-			err = &panicked{v, panicPlace()}
-			w.cfg.Logger.Error("handler panicked", "topic", h.task.Topic, "task", h.task.ID,
-				"attempt", h.task.Attempt, "err", err, slog.String("stack", string(debug.Stack())))
-		}
-		h.sub.finish(ctx, h, err)
-	}()
-	if h.canceled.Load() {
-		cancel(ErrCanceled)
-	}
-	ctx, done := w.limited(ctx, h)
-	defer done()
-	err = w.handler.Handle(ctx, h.task)
-}
-
-// limited gives ctx the handler timeout, the task's own or else the worker's, if there is
-// one. A handler that still runs cancelGrace after it loses its task.
-func (w *Worker) limited(ctx context.Context, h *held) (limited context.Context, done func()) {
-	d := cmp.Or(h.task.HandlerTimeout, w.cfg.HandlerTimeout)
-	if d <= 0 {
-		return ctx, func() {}
-	}
-	cause := fmt.Errorf("%w after %v", ErrHandlerTimeout, d)
-	ctx, cancel := context.WithTimeoutCause(ctx, d, cause)
-	overdue := time.AfterFunc(d+cancelGrace, func() { h.sub.giveUp(h, cause) })
-	return ctx, func() { overdue.Stop(); cancel() }
-}
-
-// panicPlace returns where the panic being recovered was raised.
-func panicPlace() string {
-	pcs := make([]uintptr, 64)
-	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs)])
-	raised := false
-	for {
-		f, more := frames.Next()
-		if raised && !strings.HasPrefix(f.Function, "runtime.") {
-			return fmt.Sprintf("%s:%d", f.File, f.Line)
-		}
-		raised = raised || f.Function == "runtime.gopanic"
-		if !more {
-			return "unknown"
-		}
-	}
 }
