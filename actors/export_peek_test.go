@@ -49,23 +49,23 @@ func (p TopicPeek) Subs() (all []SubPeek) {
 // Room is what this node's workers may be given.
 func (p TopicPeek) Room() int { return p.t.core.Room() }
 
-// asking reports whether calls about limits are under way.
+// Asking reports whether calls about limits wait or are in flight.
 func (p TopicPeek) Asking() bool {
 	return !p.t.limits.calls.reserves.Idle() || !p.t.limits.calls.acquires.Idle() || !p.t.limits.calls.frees.Idle()
 }
 
-// flying are the calls under way of each kind.
-func (p TopicPeek) Flying() []int {
+// Calls are how many calls of each kind are in flight.
+func (p TopicPeek) Calls() []int {
 	return []int{p.t.limits.calls.reserves.InFlight, p.t.limits.calls.acquires.InFlight, p.t.limits.calls.frees.InFlight}
 }
 
-// underWay is how many tasks the topic takes to be neither held nor refunded.
-func (p TopicPeek) UnderWay() int { return p.t.core.Unheld() }
+// Unheld is how many tasks the topic takes to be neither held nor refunded.
+func (p TopicPeek) Unheld() int { return p.t.core.Unheld() }
 
 // Fault says what does not add up in the core, empty when all does.
 func (p TopicPeek) Fault() string { return p.t.core.Check() }
 
-// linked is what other nodes have of a subscription's credit.
+// Linked is what other nodes have of a subscription's credit.
 func (p TopicPeek) Linked(sub int64) (n int) {
 	for key, l := range p.t.links.byKey {
 		if key.sub == sub {
@@ -84,9 +84,8 @@ func MayPanic(a actor.Actor) bool {
 	return false
 }
 
-// assigns reports whether a message tells a shard of tasks that were assigned. The shard
+// Assigns reports whether a message tells a shard of tasks that were assigned. The shard
 // counts them before it does anything else, so a panic never loses them uncounted.
-// Assigns reports whether a message gives tasks to a subscription.
 func Assigns(message any) bool {
 	switch message.(type) {
 	case *shard.HoldTasks, *shard.HeldElsewhere, *shard.AddTasks:

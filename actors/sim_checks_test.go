@@ -52,7 +52,7 @@ func (s *sim) check(n *simNode) {
 			s.checkTopic(n, id, t, quiet)
 		}
 		if sh, ok := actors.PeekShard(a); ok {
-			s.checkFlying(n, id, sh.Flying())
+			s.checkCalls(n, id, sh.Calls())
 			if fault := sh.Fault(); quiet && fault != "" {
 				s.broken("%s %s: %s", n.key, id, fault)
 			}
@@ -60,14 +60,14 @@ func (s *sim) check(n *simNode) {
 	}
 }
 
-func (s *sim) checkFlying(n *simNode, id string, calls []int) {
+func (s *sim) checkCalls(n *simNode, id string, calls []int) {
 	if slices.Min(calls) < 0 {
 		s.broken("%s %s: more calls ended than were made: %v", n.key, id, calls)
 	}
 }
 
 func (s *sim) checkTopic(n *simNode, id string, t actors.TopicPeek, quiet bool) {
-	s.checkFlying(n, id, t.Flying())
+	s.checkCalls(n, id, t.Calls())
 	if fault := t.Fault(); fault != "" {
 		s.broken("%s %s: %s", n.key, id, fault)
 	}
@@ -81,8 +81,8 @@ func (s *sim) checkTopic(n *simNode, id string, t actors.TopicPeek, quiet bool) 
 	if !quiet || assigning {
 		return
 	}
-	if way := t.UnderWay(); way != 0 {
-		s.broken("%s %s: %d tasks count as under way, and none is", n.key, id, way)
+	if way := t.Unheld(); way != 0 {
+		s.broken("%s %s: %d tasks count as not held, and none is assigned", n.key, id, way)
 	}
 	subs := t.Subs()
 	for _, sub := range subs {

@@ -1,7 +1,6 @@
 package shard
 
 import (
-	"math"
 	"sync/atomic"
 
 	"github.com/ddq-io/ddq/store"
@@ -32,26 +31,4 @@ func (d *Doze) set(until store.Millis, seq int64) (woke bool) {
 		d.until.Store(int64(until))
 	}
 	return was != 0 && until == 0
-}
-
-// reportDoze says until when ticks are of no use. Queues that were empty were not shifted
-// meanwhile.
-func (s *Actor) reportDoze() {
-	if s.doze.set(s.dozesUntil(), s.notifier.seqs.Known) {
-		s.follow()
-	}
-}
-
-// dozesUntil is 0 for a shard that is awake. One that is another node's dozes for good; one
-// that is this node's does while there is nothing to deliver, to take back or to read, and the
-// store has said nothing else.
-func (s *Actor) dozesUntil() store.Millis {
-	if s.claimer.elsewhere() {
-		return math.MaxInt64
-	}
-	until, dozes := s.tasks.Doze()
-	if !dozes || s.notifier.doubt || s.holds.len() > 0 || !s.claimer.inherited() || !s.claimer.idle() {
-		return 0
-	}
-	return until
 }

@@ -12,8 +12,8 @@ func (s *Actor) Shard() store.Shard { return s.id }
 // Fence is what the shard may hold tasks under, and whether it may.
 func (s *Actor) Fence() (f store.Fence, owned bool) { return s.claimer.fence(), s.claimer.owned() }
 
-// Flying are the store calls under way of each kind.
-func (s *Actor) Flying() []int {
+// Calls are how many store calls of each kind are in flight.
+func (s *Actor) Calls() []int {
 	return []int{
 		s.adder.adds.InFlight, s.adder.holdNews.InFlight, s.adder.keyed.InFlight, s.holder.batches.InFlight,
 		s.settler.acks.InFlight, s.settler.nacks.InFlight, s.settler.extends.InFlight, s.recoverer.batches.InFlight,

@@ -3,7 +3,6 @@ package shard
 import (
 	"cmp"
 	"context"
-	"time"
 
 	"github.com/ddq-io/ddq/actors/agenda"
 	"github.com/ddq-io/ddq/actors/engine"
@@ -15,42 +14,6 @@ import (
 
 // ackPatience is how many acks of a shard wait at most for ready tasks to be held.
 const ackPatience = 8 * store.BatchItems
-
-// settleItem is one settlement of a call.
-type settleItem struct {
-	call *SettleCall
-	i    int
-	ask  *subscription.Settlement
-	agenda.Retries
-	known  bool          // retries is set
-	lasts  time.Duration // extends: what the hold lasted at first; 0 unknown
-	until  store.Millis  // the hold's deadline, as far as is known; else 0
-	capped bool          // under caps, and its hold is not known here
-}
-
-// resultSize is what counts of an ack.
-func resultSize(it *settleItem) int { return len(it.ask.Result) }
-
-func (it *settleItem) token() store.Token { return it.call.Tokens[it.i] }
-
-func (it *settleItem) finish(edit func(r *subscription.Settled)) {
-	edit(&it.call.Results[it.i])
-	it.call.Finish(1)
-}
-
-// outlived reports whether the hold was alive at a moment that the store's clock had
-// not passed: nobody but the token's worker can have ended it then.
-func (it *settleItem) outlived(latest store.Millis) bool { return latest < it.until }
-
-func (it *settleItem) refuse(err *problem.Error) {
-	it.finish(func(r *subscription.Settled) { r.Err = err })
-}
-
-func refuseAll(items []settleItem, err *problem.Error) {
-	for i := range items {
-		items[i].refuse(err)
-	}
-}
 
 // What the settler's store calls came to, each in a CallDone.
 type (

@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"math"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -138,6 +139,28 @@ func (s *Actor) finish() {
 	s.holder.deliver()
 	s.report.send(s.tasks.TakeReady())
 	s.claimer.advance()
+}
+
+// reportDoze says until when ticks are of no use. Queues that were empty were not shifted
+// meanwhile.
+func (s *Actor) reportDoze() {
+	if s.doze.set(s.dozesUntil(), s.notifier.seqs.Known) {
+		s.follow()
+	}
+}
+
+// dozesUntil is 0 for a shard that is awake. One that is another node's dozes for good; one
+// that is this node's does while there is nothing to deliver, to take back or to read, and the
+// store has said nothing else.
+func (s *Actor) dozesUntil() store.Millis {
+	if s.claimer.elsewhere() {
+		return math.MaxInt64
+	}
+	until, dozes := s.tasks.Doze()
+	if !dozes || s.notifier.doubt || s.holds.len() > 0 || !s.claimer.inherited() || !s.claimer.idle() {
+		return 0
+	}
+	return until
 }
 
 // flush starts the store calls that may start. Parts ask for it with scheduleFlush, so that
