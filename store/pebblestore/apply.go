@@ -11,8 +11,8 @@ func (t *turn) apply() error {
 	if t.batch == nil && len(t.begun)+len(t.extended)+len(t.ended) == 0 {
 		return nil
 	}
-	if t.dir.disk.brimming() {
-		return t.dir.fullError()
+	if t.dir.Brimming() {
+		return t.dir.FullError()
 	}
 	if err := t.forgetSeen(); err != nil {
 		return err
@@ -44,7 +44,7 @@ func (t *turn) apply() error {
 		return err
 	}
 	sh.unsynced.Add(1)
-	if err := t.dir.apply(t.batch); err != nil {
+	if err := t.dir.Apply(t.batch); err != nil {
 		return err
 	}
 	t.unsynced = append(t.unsynced, t.batch)
@@ -164,7 +164,7 @@ func (t *turn) forgetSeen() error {
 	err := t.tasks.close()
 	if t.line != nil {
 		if lineErr := t.line.Close(); lineErr != nil {
-			err = errors.Join(err, t.dir.readError(lineErr))
+			err = errors.Join(err, t.dir.ReadError(lineErr))
 		}
 		t.line = nil
 	}

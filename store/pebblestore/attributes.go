@@ -84,7 +84,7 @@ func (t *turn) empty() bool {
 		return false
 	}
 	empty := true
-	err := t.dir.scan(appendPrefix(nil, t.sh.number, tableTasks), appendPrefix(nil, t.sh.number, tableTasks+1), func(_, _ []byte) (bool, error) {
+	err := t.dir.Scan(appendPrefix(nil, t.sh.number, tableTasks), appendPrefix(nil, t.sh.number, tableTasks+1), func(_, _ []byte) (bool, error) {
 		empty = false
 		return false, nil
 	})
@@ -94,12 +94,12 @@ func (t *turn) empty() bool {
 // Lookup returns tasks that have an attribute. Like Window it may return what is not
 // synced yet.
 func (s *Store) Lookup(ctx context.Context, name store.Shard, q store.IndexQuery) ([]store.IndexEntry, error) {
-	if err := s.enter(ctx); err != nil {
+	if err := s.dir.Enter(ctx); err != nil {
 		return nil, err
 	}
-	defer s.leave()
+	defer s.dir.Leave()
 	sh := s.shards.get(name, false)
-	st, err := sh.numbers(s.directory)
+	st, err := sh.numbers(s.dir)
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +108,7 @@ func (s *Store) Lookup(ctx context.Context, name store.Shard, q store.IndexQuery
 	}
 	var entries []store.IndexEntry
 	from, to := record.IndexRange(appendPrefix(nil, sh.number, tableIndex), &q, func(b []byte, id string) []byte { return append(b, id...) })
-	err = s.scan(from, to, func(key, _ []byte) (bool, error) {
+	err = s.dir.Scan(from, to, func(key, _ []byte) (bool, error) {
 		if _, e, id, ok := record.CutIndexEntry(key[prefixLen:]); ok { // Sweep removes the others
 			e.ID = string(id)
 			entries = append(entries, e)
@@ -158,7 +158,7 @@ func (t *turn) reindex(set store.IndexSet, position []byte, limit int) (next str
 	}
 	seen, bytes, more := 0, 0, false
 	var last []byte
-	err = t.dir.scan(lower, appendPrefix(nil, t.sh.number, tableTasks+1), func(key, value []byte) (bool, error) {
+	err = t.dir.Scan(lower, appendPrefix(nil, t.sh.number, tableTasks+1), func(key, value []byte) (bool, error) {
 		if more = seen == limit || bytes >= store.MaxBodies; more {
 			return false, nil
 		}

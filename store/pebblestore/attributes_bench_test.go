@@ -73,11 +73,11 @@ func BenchmarkLookup(b *testing.B) {
 			}
 			b.Run("disk", func(b *testing.B) {
 				for b.Loop() {
-					if err := s.db.Compact(context.Background(), []byte{0}, []byte{0xff}, true); err != nil {
+					if err := s.dir.DB().Compact(context.Background(), []byte{0}, []byte{0xff}, true); err != nil {
 						b.Fatal(err)
 					}
 				}
-				b.ReportMetric(float64(s.db.Metrics().Total().TablesSize)/million, "bytes/task")
+				b.ReportMetric(float64(s.dir.DB().Metrics().Total().TablesSize)/million, "bytes/task")
 			})
 		})
 	}

@@ -3,27 +3,23 @@ package pebblestore
 import (
 	"fmt"
 
-	"github.com/cockroachdb/pebble/v2"
-
 	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/pebblestore/datadir"
 	"github.com/ddq-io/ddq/store/record"
 )
 
 const formatVersion = 1
 
 // checkFormat refuses a directory of another layout, and marks a new one.
-func checkFormat(d *directory) error {
+func checkFormat(d *datadir.Dir) error {
 	key := appendPrefix(nil, 0, tableFormat)
 	var found []byte
-	if err := d.read(key, func(b []byte) error { found = append(found, b...); return nil }); err != nil {
+	if err := d.Read(key, func(b []byte) error { found = append(found, b...); return nil }); err != nil {
 		return err
 	}
 	switch {
 	case found == nil:
-		if err := d.db.Set(key, []byte{formatVersion}, pebble.Sync); err != nil {
-			return err
-		}
-		return d.disk.failure()
+		return d.Set(key, []byte{formatVersion})
 	case len(found) != 1 || found[0] != formatVersion:
 		return fmt.Errorf("its layout has version %d, and this program knows version %d", found, formatVersion)
 	}
@@ -31,9 +27,9 @@ func checkFormat(d *directory) error {
 }
 
 // readTopic reads the configuration of a topic.
-func readTopic(d *directory, name string) (topic store.Topic, err error) {
+func readTopic(d *datadir.Dir, name string) (topic store.Topic, err error) {
 	err = store.ErrTopicNotFound
-	if readErr := d.read(topicKey(name), func(b []byte) (bad error) {
+	if readErr := d.Read(topicKey(name), func(b []byte) (bad error) {
 		topic, bad = record.DecodeTopic(b)
 		err = nil
 		return bad
@@ -47,12 +43,12 @@ func readTopic(d *directory, name string) (topic store.Topic, err error) {
 }
 
 // eachTopic calls f with every topic, by name.
-func eachTopic(d *directory, f func(store.Topic)) error {
+func eachTopic(d *datadir.Dir, f func(store.Topic)) error {
 	lower, upper := appendPrefix(nil, 0, tableTopics), appendPrefix(nil, 0, tableTopics+1)
-	return d.scan(lower, upper, func(_, value []byte) (bool, error) {
+	return d.Scan(lower, upper, func(_, value []byte) (bool, error) {
 		topic, err := record.DecodeTopic(value)
 		if err != nil {
-			return false, d.readError(err)
+			return false, d.ReadError(err)
 		}
 		f(topic)
 		return true, nil

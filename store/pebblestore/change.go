@@ -156,7 +156,7 @@ func (t *turn) bury(id string, e *entry, f found) error {
 func (t *turn) pendingAt(id string) (at store.Millis, ok bool, err error) {
 	lower := appendPrefix(nil, t.sh.number, tablePending)
 	upper := appendPrefix(nil, t.sh.number, tablePending+1)
-	err = t.dir.scan(lower, upper, func(key, _ []byte) (bool, error) {
+	err = t.dir.Scan(lower, upper, func(key, _ []byte) (bool, error) {
 		due, other, fine := decodeTimeKey(key)
 		if fine && other == id {
 			at, ok = due, true

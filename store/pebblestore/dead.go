@@ -28,7 +28,7 @@ func (t *turn) deadEntries(lower, upper []byte, limit int) (entries []store.Entr
 	if limit <= 0 || t.sh.meta.dead == 0 {
 		return nil, nil
 	}
-	err = t.dir.scan(lower, upper, func(key, _ []byte) (bool, error) {
+	err = t.dir.Scan(lower, upper, func(key, _ []byte) (bool, error) {
 		if at, id, ok := decodeTimeKey(key); ok {
 			entries = append(entries, store.Entry{ID: id, Due: at})
 		}

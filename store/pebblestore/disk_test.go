@@ -159,7 +159,7 @@ func waitForRoom(t *testing.T, s *Store, shard store.Shard) {
 		select {
 		case <-t.Context().Done():
 			t.Fatal("the store stays full")
-		case <-time.After(lookEvery / 10):
+		case <-time.After(10 * time.Millisecond):
 		}
 	}
 }
@@ -173,7 +173,7 @@ func TestNearlyFullDiskTakesNoTasks(t *testing.T) {
 	fence := claim(t, s, shard)
 	add(t, s, shard, "a", "b")
 	fs.TestingSetDiskUsage(vfs.DiskUsage{AvailBytes: 1000})
-	s.disk.look()
+	s.dir.Look()
 
 	hold := store.Hold{ID: "c", Token: store.NewToken(), Visibility: time.Hour}
 	task := []*store.Task{{ID: "c", Due: 1}}

@@ -45,10 +45,10 @@
 //
 // # Layers
 //
-// Each line knows those above it, and none below:
+// The database, and how it fails, is package datadir, which knows nothing of tasks. Here
+// each line knows those above it, and none below:
 //
 //	keys, id, entry, holds, meta, owner, mark   what is stored, as bytes
-//	disk, manifest, directory                   the database, and how it fails
 //	lookup, shard, shards                       what is in memory of a shard
 //	turn, items, write, apply, told             one batch at a shard
 //	change, attributes, order, history          steps of which operations are made

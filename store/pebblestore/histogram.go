@@ -9,21 +9,21 @@ import (
 // Histogram counts pending tasks by due time. It reads the index of all of them, and
 // holds nobody up meanwhile.
 func (s *Store) Histogram(ctx context.Context, name store.Shard, bounds []store.Millis) (store.Stamp, []int64, error) {
-	if err := s.enter(ctx); err != nil {
+	if err := s.dir.Enter(ctx); err != nil {
 		return store.Stamp{}, nil, err
 	}
-	defer s.leave()
+	defer s.dir.Leave()
 	sh := s.shards.get(name, false)
 	counts, bucket, seen := make([]int64, len(bounds)+1), 0, 0
-	st, err := sh.numbers(s.directory)
+	st, err := sh.numbers(s.dir)
 	if err != nil || st.Pending == 0 {
 		return st.Stamp, counts, err
 	}
-	lower, err := sh.firstPending(s.directory)
+	lower, err := sh.firstPending(s.dir)
 	if err != nil {
 		return store.Stamp{}, nil, err
 	}
-	err = s.scan(lower, appendPrefix(nil, sh.number, tablePending+1), func(key, _ []byte) (bool, error) {
+	err = s.dir.Scan(lower, appendPrefix(nil, sh.number, tablePending+1), func(key, _ []byte) (bool, error) {
 		if seen++; seen%checkEvery == 0 && ctx.Err() != nil {
 			return false, ctx.Err()
 		}

@@ -30,10 +30,10 @@ func (s *Store) History(ctx context.Context, name store.Shard, ids []string) ([]
 // history reads what is kept of a task, nothing when that cannot be read.
 func (t *turn) history(id string) (h store.History, err error) {
 	t.key = appendIDKey(t.key[:0], t.sh.number, tableHistory, id)
-	err = t.dir.read(t.key, func(b []byte) error {
+	err = t.dir.Read(t.key, func(b []byte) error {
 		h, err = record.DecodeHistory(b)
 		if err != nil {
-			t.dir.log.Error("unreadable history of a task is left out", "topic", t.sh.name.Topic, "shard", t.sh.name.N, "task", id, "err", err)
+			t.dir.Log.Error("unreadable history of a task is left out", "topic", t.sh.name.Topic, "shard", t.sh.name.N, "task", id, "err", err)
 		}
 		return nil
 	})

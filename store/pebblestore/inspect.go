@@ -61,10 +61,10 @@ func (t *turn) snapshot(id string) (store.Snapshot, error) {
 // Window returns pending tasks in order of due time and id. It may return what is
 // not synced yet, which Hold would refuse after a crash.
 func (s *Store) Window(ctx context.Context, name store.Shard, w store.WindowQuery) (store.Stamp, []store.Entry, error) {
-	if err := s.enter(ctx); err != nil {
+	if err := s.dir.Enter(ctx); err != nil {
 		return store.Stamp{}, nil, err
 	}
-	defer s.leave()
+	defer s.dir.Leave()
 	sh := s.shards.get(name, false)
 	stamp, lower, err := s.windowStart(sh, w)
 	if err != nil {
@@ -76,11 +76,11 @@ func (s *Store) Window(ctx context.Context, name store.Shard, w store.WindowQuer
 	}
 	var entries []store.Entry
 	upper := afterMillis(sh.number, tablePending, w.To)
-	err = s.scan(lower, upper, func(key, value []byte) (bool, error) {
+	err = s.dir.Scan(lower, upper, func(key, value []byte) (bool, error) {
 		if due, id, ok := decodeTimeKey(key); ok && len(entries) < w.Limit {
 			traits, err := record.DecodeTraits(value)
 			if err != nil {
-				s.log.Error("unreadable traits: the task is taken for one without", "task", id, "err", err)
+				s.dir.Log.Error("unreadable traits: the task is taken for one without", "task", id, "err", err)
 			}
 			entries = append(entries, store.Entry{ID: id, Due: due, Traits: traits})
 		}
@@ -97,7 +97,7 @@ func (s *Store) Window(ctx context.Context, name store.Shard, w store.WindowQuer
 func (s *Store) windowStart(sh *shard, w store.WindowQuery) (store.Stamp, []byte, error) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	if err := sh.load(s.directory); err != nil {
+	if err := sh.load(s.dir); err != nil {
 		return store.Stamp{}, nil, err
 	}
 	stamp := store.Stamp{Now: now(), Seq: sh.meta.seq}
@@ -105,7 +105,7 @@ func (s *Store) windowStart(sh *shard, w store.WindowQuery) (store.Stamp, []byte
 		lower := appendTimeKey(nil, sh.number, tablePending, w.After.Due, w.After.ID)
 		return stamp, append(lower, 0), nil // the next key there can be
 	}
-	if err := sh.advance(s.directory, w.To); err != nil {
+	if err := sh.advance(s.dir, w.To); err != nil {
 		return store.Stamp{}, nil, err
 	}
 	return stamp, appendMillis(appendPrefix(nil, sh.number, tablePending), sh.firstDue), nil
@@ -200,7 +200,7 @@ func (s *Store) walkIndex(ctx context.Context, name store.Shard, kind store.Kind
 		}
 		var last []byte
 		seen, goOn := 0, true
-		return s.scan(lower, appendPrefix(nil, t.sh.number, index+1), func(key, _ []byte) (bool, error) {
+		return s.dir.Scan(lower, appendPrefix(nil, t.sh.number, index+1), func(key, _ []byte) (bool, error) {
 			if seen == limit || !goOn {
 				next = formatCursor(kind, last)
 				return false, nil
@@ -234,10 +234,10 @@ func (s *Store) Counts(ctx context.Context, names []store.Shard) ([]store.Stats,
 
 // eachNumbers asks for the numbers of each shard.
 func (s *Store) eachNumbers(ctx context.Context, names []store.Shard, of func(*shard) (store.Stats, error)) ([]store.Stats, error) {
-	if err := s.enter(ctx); err != nil {
+	if err := s.dir.Enter(ctx); err != nil {
 		return nil, err
 	}
-	defer s.leave()
+	defer s.dir.Leave()
 	stats := make([]store.Stats, len(names))
 	for i, name := range names {
 		var err error
@@ -253,12 +253,12 @@ func (s *Store) stats(sh *shard) (store.Stats, error) {
 	if err != nil || st.Pending == 0 {
 		return st, err
 	}
-	lower, err := sh.firstPending(s.directory)
+	lower, err := sh.firstPending(s.dir)
 	if err != nil {
 		return st, err
 	}
 	now := store.Millis(st.Now.UnixMilli())
-	err = s.scan(lower, appendPrefix(nil, sh.number, tablePending+1), func(key, _ []byte) (bool, error) {
+	err = s.dir.Scan(lower, appendPrefix(nil, sh.number, tablePending+1), func(key, _ []byte) (bool, error) {
 		due := millisAt(key[prefixLen:])
 		if st.OldestMs == 0 {
 			st.OldestMs = due
@@ -273,7 +273,7 @@ func (s *Store) stats(sh *shard) (store.Stats, error) {
 }
 
 func (s *Store) counts(sh *shard) (store.Stats, error) {
-	st, err := sh.numbers(s.directory)
+	st, err := sh.numbers(s.dir)
 	if err == nil {
 		st.Keys, err = s.hasKeys(sh)
 	}

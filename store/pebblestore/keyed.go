@@ -34,7 +34,7 @@ func (s *Store) AddKeyed(ctx context.Context, name store.Shard, tasks []*store.T
 
 // mark returns what stands under a key, nil when nothing does.
 func (t *turn) mark(key string) (m *keyMark, err error) {
-	err = t.dir.read(appendMarkKey(nil, t.sh.number, key), func(b []byte) (err error) {
+	err = t.dir.Read(appendMarkKey(nil, t.sh.number, key), func(b []byte) (err error) {
 		m, err = decodeMark(b)
 		return err
 	})
@@ -197,7 +197,7 @@ func (t *turn) trimKeys(limit int) (looked int, err error) {
 	var keys []string
 	var looks []store.Millis
 	start := append(appendPrefix(nil, t.sh.number, tableKeys), partLooks)
-	err = t.dir.scan(start, appendLookKey(nil, t.sh.number, t.ms+1, ""), func(key, _ []byte) (bool, error) {
+	err = t.dir.Scan(start, appendLookKey(nil, t.sh.number, t.ms+1, ""), func(key, _ []byte) (bool, error) {
 		if rest := key[len(start):]; len(rest) >= 8 {
 			keys, looks = append(keys, string(rest[8:])), append(looks, millisAt(rest))
 		}
@@ -232,7 +232,7 @@ func (t *turn) lookAt(key string, look store.Millis) error {
 
 // hasKeys reports whether there is a mark.
 func (s *Store) hasKeys(sh *shard) (has bool, err error) {
-	err = s.scan(appendPrefix(nil, sh.number, tableKeys), appendPrefix(nil, sh.number, tableKeys+1), func(_, _ []byte) (bool, error) {
+	err = s.dir.Scan(appendPrefix(nil, sh.number, tableKeys), appendPrefix(nil, sh.number, tableKeys+1), func(_, _ []byte) (bool, error) {
 		has = true
 		return false, nil
 	})

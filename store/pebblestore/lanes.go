@@ -19,7 +19,7 @@ func (s *Store) laneWindow(number uint32, w store.WindowQuery) (entries []store.
 	if w.After.ID != "" || w.After.Due != 0 {
 		lower = append(append(appendMillis(bytes.Clone(lane), w.After.Due), w.After.ID...), 0)
 	}
-	err = s.scan(lower, upper, func(key, value []byte) (bool, error) {
+	err = s.dir.Scan(lower, upper, func(key, value []byte) (bool, error) {
 		_, due, id, ok := decodeLaneKey(key)
 		traits, err := record.DecodeTraits(value)
 		if ok && err == nil && traits != nil { // Sweep removes the others
@@ -32,10 +32,10 @@ func (s *Store) laneWindow(number uint32, w store.WindowQuery) (entries []store.
 
 // Lanes returns the lanes that have pending tasks, in the order of their keys.
 func (s *Store) Lanes(ctx context.Context, name store.Shard, after *store.Lane, limit int) ([]store.LaneHead, error) {
-	if err := s.enter(ctx); err != nil {
+	if err := s.dir.Enter(ctx); err != nil {
 		return nil, err
 	}
-	defer s.leave()
+	defer s.dir.Leave()
 	sh := s.shards.get(name, false)
 	var heads []store.LaneHead
 	lower := appendPrefix(nil, sh.number, tableLanes)
@@ -44,7 +44,7 @@ func (s *Store) Lanes(ctx context.Context, name store.Shard, after *store.Lane, 
 	}
 	for len(heads) < limit {
 		found := false
-		err := s.scan(lower, appendPrefix(nil, sh.number, tableLanes+1), func(key, _ []byte) (bool, error) {
+		err := s.dir.Scan(lower, appendPrefix(nil, sh.number, tableLanes+1), func(key, _ []byte) (bool, error) {
 			lane, due, _, ok := decodeLaneKey(key)
 			if ok {
 				heads = append(heads, store.LaneHead{Lane: lane, Due: due})

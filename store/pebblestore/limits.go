@@ -12,7 +12,7 @@ func (s *Store) Reserve(ctx context.Context, asked []store.Reservation) (got []s
 	err = s.withLimits(ctx, func(t *limit.Table) error {
 		var changed []limit.Change
 		got, changed = t.Reserve(asked, now())
-		return s.limits.write(s.directory, changed)
+		return s.limits.write(s.dir, changed)
 	})
 	return got, err
 }
@@ -45,10 +45,10 @@ func (s *Store) Free(ctx context.Context, permits []store.Permit) (waiting [][]s
 
 // withLimits calls do with the table under its lock.
 func (s *Store) withLimits(ctx context.Context, do func(*limit.Table) error) error {
-	if err := s.enter(ctx); err != nil {
+	if err := s.dir.Enter(ctx); err != nil {
 		return err
 	}
-	defer s.leave()
+	defer s.dir.Leave()
 	s.limits.Lock()
 	defer s.limits.Unlock()
 	return do(s.limits.table)

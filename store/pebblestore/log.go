@@ -53,7 +53,7 @@ func (t *turn) changes(r store.LogRead) (store.LogPage, error) {
 		return page, nil
 	}
 	lower, upper := appendLogKey(nil, t.sh.number, after+1), appendPrefix(nil, t.sh.number, tableLog+1)
-	err := t.dir.scan(lower, upper, func(key, value []byte) (bool, error) {
+	err := t.dir.Scan(lower, upper, func(key, value []byte) (bool, error) {
 		last, n, err := logEntry(key, value)
 		if err != nil {
 			return false, err
@@ -85,7 +85,7 @@ func (s *Store) TrimLog(ctx context.Context, name store.Shard, limit int) (trimm
 		kept := t.now.Add(-m.watching.Retention)
 		last := m.forgotten
 		lower, upper := appendLogKey(nil, t.sh.number, m.forgotten+1), appendPrefix(nil, t.sh.number, tableLog+1)
-		err := t.dir.scan(lower, upper, func(key, value []byte) (bool, error) {
+		err := t.dir.Scan(lower, upper, func(key, value []byte) (bool, error) {
 			position, n, err := logEntry(key, value)
 			if err != nil || !record.LogEntryTime(value).Before(kept) {
 				return false, err

@@ -20,7 +20,7 @@ func filledDir(t *testing.T) (dir string, files map[string]string) {
 	}
 	for i := range 3 {
 		add(t, s, crashShards[0], fmt.Sprint(i))
-		if err := s.db.Flush(); err != nil {
+		if err := s.dir.DB().Flush(); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -90,20 +90,6 @@ func TestManifestWithAFlippedBitIsRefused(t *testing.T) {
 	}
 	write(t, dir, name, files[name])
 	verifyTasks(t, dir, 3)
-}
-
-// TestManifestThatIsCutOffIsOpened is what a crash leaves behind while a record is being
-// written: it ends anywhere, perhaps in zeros.
-func TestManifestThatIsCutOffIsOpened(t *testing.T) {
-	_, files := filledDir(t)
-	whole := files[manifestOf(t, files)]
-	for n := range whole {
-		for _, tail := range []string{"", strings.Repeat("\x00", 600)} {
-			if at, damaged := damagedAt([]byte(whole[:n] + tail)); damaged {
-				t.Errorf("cut off at byte %d, with %d zeros behind it, it is damaged at byte %d", n, len(tail), at)
-			}
-		}
-	}
 }
 
 func TestTablesWithoutAManifestAreRefused(t *testing.T) {

@@ -29,7 +29,7 @@ func BenchmarkMillion(b *testing.B) {
 	var toHold, toOpen time.Duration
 	for b.Loop() {
 		dir := filepath.Join(b.TempDir(), "copy")
-		if err := s.db.Checkpoint(dir); err != nil {
+		if err := s.dir.DB().Checkpoint(dir); err != nil {
 			b.Fatal(err)
 		}
 		open, hold := firstHold(b, dir, shard)
@@ -39,10 +39,10 @@ func BenchmarkMillion(b *testing.B) {
 	b.ReportMetric(toOpen.Seconds()*1e3/float64(b.N), "open-ms")
 	b.ReportMetric(toHold.Seconds()*1e3/float64(b.N), "first-hold-ms")
 
-	if err := s.db.Compact(context.Background(), []byte{0}, []byte{0xff}, true); err != nil {
+	if err := s.dir.DB().Compact(context.Background(), []byte{0}, []byte{0xff}, true); err != nil {
 		b.Fatal(err)
 	}
-	b.ReportMetric(float64(s.db.Metrics().Total().TablesSize)/million, "bytes/task")
+	b.ReportMetric(float64(s.dir.DB().Metrics().Total().TablesSize)/million, "bytes/task")
 }
 
 const million = 1_000_000
@@ -67,7 +67,7 @@ func BenchmarkLifeOnBacklog(b *testing.B) {
 	}
 	s := openStore(b, Config{Dir: b.TempDir()})
 	newBencher(b, s, store.Shard{Topic: "bench", N: 0}).fill(b)
-	if err := s.db.Compact(context.Background(), []byte{0}, []byte{0xff}, true); err != nil {
+	if err := s.dir.DB().Compact(context.Background(), []byte{0}, []byte{0xff}, true); err != nil {
 		b.Fatal(err)
 	}
 	b.Run("add-hold-ack", func(b *testing.B) { benchmarkLife(b, s, (*bencher).addHoldAck, 128, 4) })

@@ -160,7 +160,7 @@ func (t *turn) overdue(limit int) (over []store.Entry, err error) {
 	lower := appendMillis(appendPrefix(nil, t.sh.number, tableTrim), t.sh.firstTrim)
 	upper := appendMillis(appendPrefix(nil, t.sh.number, tableTrim), t.ms+1)
 	first := t.ms + 1
-	err = t.dir.scan(lower, upper, func(key, _ []byte) (bool, error) {
+	err = t.dir.Scan(lower, upper, func(key, _ []byte) (bool, error) {
 		at, id, ok := decodeTimeKey(key)
 		if !ok {
 			return true, nil

@@ -56,8 +56,8 @@ func (t *turn) stayFirst(h *hold) error {
 func (t *turn) walk(key string, see func(id string) (bool, error)) (err error) {
 	if t.line == nil { // one for all keys of a call: making it costs more than the look
 		lower, upper := appendPrefix(nil, t.sh.number, tableOrder), appendPrefix(nil, t.sh.number, tableOrder+1)
-		if t.line, err = t.dir.db.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper}); err != nil {
-			return t.dir.readError(err)
+		if t.line, err = t.dir.DB().NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper}); err != nil {
+			return t.dir.ReadError(err)
 		}
 	}
 	line := appendOrder(nil, t.sh.number, key)
@@ -71,7 +71,7 @@ func (t *turn) walk(key string, see func(id string) (bool, error)) (err error) {
 		}
 	}
 	if err := t.line.Error(); err != nil {
-		return t.dir.readError(err)
+		return t.dir.ReadError(err)
 	}
 	return nil
 }

@@ -43,10 +43,10 @@ func (s *Store) Release(ctx context.Context, name store.Shard, f store.Fence) er
 
 // RenewSession makes the node's session last for TTL from now.
 func (s *Store) RenewSession(ctx context.Context, claimed store.Session) (time.Time, error) {
-	if err := s.enter(ctx); err != nil {
+	if err := s.dir.Enter(ctx); err != nil {
 		return time.Time{}, err
 	}
-	defer s.leave()
+	defer s.dir.Leave()
 	s.sessions.mu.Lock()
 	defer s.sessions.mu.Unlock()
 	moment := now()

@@ -13,11 +13,12 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/pebblestore/datadir"
 )
 
 // Store is a store.Store in a directory of this machine.
 type Store struct {
-	*directory
+	dir      *datadir.Dir
 	boot     boot
 	shards   shards
 	sessions sessions
@@ -31,7 +32,7 @@ var _ store.Store = (*Store)(nil)
 // Open opens the store in c.Dir, creating it when there is none. It returns
 // store.ErrLocked, naming the directory, when another process uses it.
 func Open(c Config, log *slog.Logger) (*Store, error) {
-	dir, err := makeDir(c.Dir)
+	dir, err := datadir.Make(c.Dir)
 	if err != nil {
 		return nil, fmt.Errorf("open data directory %q: %w", c.Dir, err)
 	}
@@ -43,16 +44,16 @@ func open(c Config, files vfs.FS, log *slog.Logger) (*Store, error) {
 	s := new(Store)
 	s.sessions.byNode = make(map[string]session)
 	rand.Read(s.boot[:]) //nolint:errcheck // never fails
-	d, err := openDirectory(c.withDefaults(), files, log, s.load)
+	d, err := datadir.Open(c, files, log, s.load)
 	if err != nil {
 		return nil, err
 	}
-	s.directory = d
+	s.dir = d
 	return s, nil
 }
 
 // load reads what is kept in memory.
-func (s *Store) load(d *directory) error {
+func (s *Store) load(d *datadir.Dir) error {
 	if err := checkFormat(d); err != nil {
 		return err
 	}
@@ -63,52 +64,47 @@ func (s *Store) load(d *directory) error {
 }
 
 // Close waits for running calls and ends background work. It may be called twice.
-func (s *Store) Close() error { return s.close() }
+func (s *Store) Close() error { return s.dir.Close() }
 
 // Failed returns what froze the directory, or nil. The store answers nothing until it
 // is opened anew.
-func (s *Store) Failed() error {
-	if s.disk.failure() == nil {
-		return nil
-	}
-	return s.failed(store.ErrUnavailable)
-}
+func (s *Store) Failed() error { return s.dir.Failed() }
 
 // Info returns what is true of every store of this kind: each answer is synced.
 func (s *Store) Info(ctx context.Context) (store.Info, error) {
-	if err := s.enter(ctx); err != nil {
+	if err := s.dir.Enter(ctx); err != nil {
 		return store.Info{}, err
 	}
-	defer s.leave()
+	defer s.dir.Leave()
 	info := store.Info{Name: "embedded", Durability: "synced"}
-	if !s.disk.room() {
-		info.Warnings = append(info.Warnings, fmt.Sprintf("disk of %s is nearly full: no tasks are added", s.path))
+	if !s.dir.Room() {
+		info.Warnings = append(info.Warnings, fmt.Sprintf("disk of %s is nearly full: no tasks are added", s.dir.Path()))
 	}
-	if mode, err := os.Stat(s.path); err == nil && mode.Mode().Perm()&0o077 != 0 {
-		info.Warnings = append(info.Warnings, fmt.Sprintf("data directory %s is open to other users: chmod 700 it", s.path))
+	if mode, err := os.Stat(s.dir.Path()); err == nil && mode.Mode().Perm()&0o077 != 0 {
+		info.Warnings = append(info.Warnings, fmt.Sprintf("data directory %s is open to other users: chmod 700 it", s.dir.Path()))
 	}
 	return info, nil
 }
 
 // Clock returns the clock of this process.
 func (s *Store) Clock(ctx context.Context) (time.Time, error) {
-	if err := s.enter(ctx); err != nil {
+	if err := s.dir.Enter(ctx); err != nil {
 		return time.Time{}, err
 	}
-	defer s.leave()
+	defer s.dir.Leave()
 	return now(), nil
 }
 
 // change gives do a turn at the shard, and returns when what it did is synced.
 func (s *Store) change(ctx context.Context, name store.Shard, a access, do func(*turn) error) (store.Stamp, error) {
-	if err := s.enter(ctx); err != nil {
+	if err := s.dir.Enter(ctx); err != nil {
 		return store.Stamp{}, err
 	}
-	defer s.leave()
-	if a.grows && !s.disk.room() {
-		return store.Stamp{}, s.fullError()
+	defer s.dir.Leave()
+	if a.grows && !s.dir.Room() {
+		return store.Stamp{}, s.dir.FullError()
 	}
-	t := beginTurn(s.directory, s.shards.get(name, a.grows || a.owned))
+	t := beginTurn(s.dir, s.shards.get(name, a.grows || a.owned))
 	stamp, err := t.run(name.Life, a, do)
 	return stamp, t.end(err)
 }

@@ -72,7 +72,7 @@ func TestDirectoryThatIsNoneIsRefused(t *testing.T) {
 func TestLayoutOfAnotherVersionIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	s := openStore(t, Config{Dir: dir})
-	if err := s.db.Set(appendPrefix(nil, 0, tableFormat), []byte{99}, pebble.Sync); err != nil {
+	if err := s.dir.DB().Set(appendPrefix(nil, 0, tableFormat), []byte{99}, pebble.Sync); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Close(); err != nil {
@@ -278,7 +278,7 @@ func TestHoldsOverLeaveNoKeys(t *testing.T) {
 func countKeys(t *testing.T, s *Store, index table) (n int) {
 	t.Helper()
 	number := s.shards.get(repairShard, false).number
-	err := s.scan(appendPrefix(nil, number, index), appendPrefix(nil, number, index+1), func(_, _ []byte) (bool, error) {
+	err := s.dir.Scan(appendPrefix(nil, number, index), appendPrefix(nil, number, index+1), func(_, _ []byte) (bool, error) {
 		n++
 		return true, nil
 	})

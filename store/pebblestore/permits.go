@@ -5,11 +5,12 @@ import (
 
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/store/limit"
+	"github.com/ddq-io/ddq/store/pebblestore/datadir"
 	"github.com/ddq-io/ddq/store/record"
 )
 
 // readPermits gives the holds of topics under caps their permits.
-func readPermits(d *directory, all *shards, table *limit.Table) error {
+func readPermits(d *datadir.Dir, all *shards, table *limit.Table) error {
 	capped := make(map[string]store.TopicLimits)
 	if err := eachTopic(d, func(t store.Topic) {
 		if t.Limits.Capped() {
@@ -28,7 +29,7 @@ func readPermits(d *directory, all *shards, table *limit.Table) error {
 	return nil
 }
 
-func readPermitsOf(d *directory, sh *shard, limits store.TopicLimits, table *limit.Table) (err error) {
+func readPermitsOf(d *datadir.Dir, sh *shard, limits store.TopicLimits, table *limit.Table) (err error) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	if err := sh.load(d); err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/store/limit"
+	"github.com/ddq-io/ddq/store/pebblestore/datadir"
 )
 
 // limits are the rates and permits in memory. Changes of rates are written behind them
@@ -27,17 +28,17 @@ const (
 )
 
 // write writes what is different.
-func (l *limits) write(d *directory, changed []limit.Change) error {
+func (l *limits) write(d *datadir.Dir, changed []limit.Change) error {
 	if len(changed) == 0 {
 		return nil
 	}
-	batch := d.db.NewBatch()
+	batch := d.DB().NewBatch()
 	for _, c := range changed {
 		if err := writeRate(batch, c); err != nil {
-			return errors.Join(d.readError(err), batch.Close())
+			return errors.Join(d.ReadError(err), batch.Close())
 		}
 	}
-	return d.commitNoSync(batch)
+	return d.CommitNoSync(batch)
 }
 
 func writeRate(batch *pebble.Batch, c limit.Change) error {
@@ -104,19 +105,19 @@ func decodeRate(b []byte, c *limit.Change) bool {
 
 // read reads the rates on opening. A rate that cannot be read
 // is as if it had rested.
-func (l *limits) read(d *directory) error {
+func (l *limits) read(d *datadir.Dir) error {
 	l.table = limit.NewTable()
 	lower, upper := appendPrefix(nil, 0, tableLimits), appendPrefix(nil, 0, tableLimits+1)
-	return d.scan(lower, upper, func(key, value []byte) (bool, error) {
+	return d.Scan(lower, upper, func(key, value []byte) (bool, error) {
 		if len(key) > prefixLen && key[prefixLen] == limitPermit {
-			return true, d.db.Delete(key, pebble.NoSync)
+			return true, d.DB().Delete(key, pebble.NoSync)
 		}
 		var c limit.Change
 		var ok bool
 		if c.Key, ok = decodeRateKey(key); ok && decodeRate(value, &c) {
 			l.table.Load(c)
 		} else {
-			d.log.Error("unreadable rate: it begins anew")
+			d.Log.Error("unreadable rate: it begins anew")
 		}
 		return true, nil
 	})

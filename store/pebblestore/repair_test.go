@@ -20,7 +20,7 @@ var repairShard = store.Shard{Topic: "repair", N: 3}
 // damage writes and deletes keys behind the store's back.
 func damage(t *testing.T, s *Store, do func(b *pebble.Batch, number uint32)) {
 	t.Helper()
-	b := s.db.NewBatch()
+	b := s.dir.DB().NewBatch()
 	do(b, s.shards.get(repairShard, false).number)
 	if err := b.Commit(pebble.Sync); err != nil {
 		t.Fatal(err)
@@ -217,7 +217,7 @@ func TestDamagedFileIsNamed(t *testing.T) {
 		ids[i] = strings.Repeat("x", i%100) + string(rune('a'+i%26)) + time.Duration(i).String()
 	}
 	add(t, s, repairShard, ids...)
-	if err := s.db.Flush(); err != nil {
+	if err := s.dir.DB().Flush(); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Close(); err != nil {

@@ -12,36 +12,9 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
-	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
 	"github.com/ddq-io/ddq/store"
 )
-
-// TestLogsTakeNoSpaceAheadOnASmallDisk counts what Pebble's logs ask for beyond what
-// they hold.
-func TestLogsTakeNoSpaceAheadOnASmallDisk(t *testing.T) {
-	for avail, want := range map[uint64]int{1 << 40: 1, 700 << 20: 0} {
-		inner, taken := vfs.NewMem(), 0
-		inner.TestingSetDiskUsage(vfs.DiskUsage{AvailBytes: avail})
-		fs := errorfs.Wrap(inner, errorfs.InjectorFunc(func(op errorfs.Op) error {
-			if op.Kind == errorfs.OpFilePreallocate {
-				taken++
-			}
-			return nil
-		}))
-		d := newDisk(fs, Config{}.withDefaults(), func(err error) { t.Error(err) })
-		f, err := d.Create("000001.log", "pebble-wal")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := f.Preallocate(0, 70<<20); err != nil || taken != want {
-			t.Errorf("with %d MiB free, space was taken ahead %d times, want %d: %v", avail>>20, taken, want, err)
-		}
-		if err := f.Close(); err != nil {
-			t.Error(err)
-		}
-	}
-}
 
 // lines collects a log.
 type lines struct {
@@ -75,10 +48,10 @@ func TestNearlyFullDiskIsFlushedAndLoggedOnce(t *testing.T) {
 	shard := crashShards[0]
 	for episode := range 2 {
 		add(t, s, shard, fmt.Sprint("before-", episode))
-		before := s.db.Metrics().Flush.Count
+		before := s.dir.DB().Metrics().Flush.Count
 		fs.TestingSetDiskUsage(vfs.DiskUsage{AvailBytes: 1000})
 		for range 5 {
-			s.disk.look()
+			s.dir.Look()
 			if _, _, err := s.Add(t.Context(), shard, []*store.Task{{ID: "x", Due: 1}}); !errors.Is(err, store.ErrFull) {
 				t.Fatalf("add on a nearly full disk: %v", err)
 			}
@@ -101,11 +74,11 @@ func TestNearlyFullDiskIsFlushedAndLoggedOnce(t *testing.T) {
 // waitForFlush returns once there were more flushes than before.
 func waitForFlush(t *testing.T, s *Store, before int64) {
 	t.Helper()
-	for s.db.Metrics().Flush.Count == before {
+	for s.dir.DB().Metrics().Flush.Count == before {
 		select {
 		case <-t.Context().Done():
 			t.Fatal("nothing was flushed")
-		case <-time.After(lookEvery / 10):
+		case <-time.After(10 * time.Millisecond):
 		}
 	}
 }

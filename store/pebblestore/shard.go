@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/pebblestore/datadir"
 )
 
 // shard is what is kept in memory of a shard: numbers, holds, and where its
@@ -38,18 +39,18 @@ type shard struct {
 
 // load reads what is kept in memory of a shard. It reads as many entries as there
 // are holds. Called under mu.
-func (sh *shard) load(d *directory) error {
+func (sh *shard) load(d *datadir.Dir) error {
 	if sh.loaded {
 		return nil
 	}
 	sh.known = true
-	if err := d.read(appendPrefix(nil, sh.number, tableMeta), func(b []byte) (err error) {
+	if err := d.Read(appendPrefix(nil, sh.number, tableMeta), func(b []byte) (err error) {
 		sh.meta, err = decodeMeta(b)
 		return err
 	}); err != nil {
 		return err
 	}
-	if err := d.read(appendPrefix(nil, sh.number, tableOwner), func(b []byte) (err error) {
+	if err := d.Read(appendPrefix(nil, sh.number, tableOwner), func(b []byte) (err error) {
 		sh.owner, err = decodeOwner(b)
 		return err
 	}); err != nil {
@@ -83,25 +84,25 @@ func decodeShardLife(b []byte) (store.ShardLife, error) {
 	return l, nil
 }
 
-func (sh *shard) loadLife(d *directory) error {
-	return d.read(appendPrefix(nil, sh.number, tableLife), func(b []byte) (err error) {
+func (sh *shard) loadLife(d *datadir.Dir) error {
+	return d.Read(appendPrefix(nil, sh.number, tableLife), func(b []byte) (err error) {
 		sh.life, err = decodeShardLife(b)
 		return err
 	})
 }
 
-func (sh *shard) loadIndex(d *directory) error {
+func (sh *shard) loadIndex(d *datadir.Dir) error {
 	if !sh.meta.indexed {
 		return nil
 	}
-	return d.read(appendPrefix(nil, sh.number, tableIndexed), func(b []byte) error {
+	return d.Read(appendPrefix(nil, sh.number, tableIndexed), func(b []byte) error {
 		sh.index.Ready = store.IndexSet(b)
 		return nil
 	})
 }
 
 // numbers returns what is in memory of a shard.
-func (sh *shard) numbers(d *directory) (store.Stats, error) {
+func (sh *shard) numbers(d *datadir.Dir) (store.Stats, error) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	if err := sh.load(d); err != nil {
@@ -122,7 +123,7 @@ func (sh *shard) numbers(d *directory) (store.Stats, error) {
 }
 
 // firstPending is the key of the shard's first pending task, or one before it.
-func (sh *shard) firstPending(d *directory) ([]byte, error) {
+func (sh *shard) firstPending(d *datadir.Dir) ([]byte, error) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	if err := sh.advance(d, math.MaxInt64); err != nil {
@@ -133,7 +134,7 @@ func (sh *shard) firstPending(d *directory) ([]byte, error) {
 
 // advance moves firstDue to the first task due up to and including to. Called
 // under the shard's lock.
-func (sh *shard) advance(d *directory, to store.Millis) error {
+func (sh *shard) advance(d *datadir.Dir, to store.Millis) error {
 	if sh.firstDue > to {
 		return nil
 	}
@@ -142,7 +143,7 @@ func (sh *shard) advance(d *directory, to store.Millis) error {
 		first++
 	}
 	lower := appendMillis(appendPrefix(nil, sh.number, tablePending), sh.firstDue)
-	err := d.scan(lower, afterMillis(sh.number, tablePending, to), func(key, _ []byte) (bool, error) {
+	err := d.Scan(lower, afterMillis(sh.number, tablePending, to), func(key, _ []byte) (bool, error) {
 		first = millisAt(key[prefixLen:])
 		return false, nil
 	})
@@ -153,15 +154,15 @@ func (sh *shard) advance(d *directory, to store.Millis) error {
 }
 
 // readHolds reads the holds of a shard that are not over.
-func readHolds(d *directory, number uint32) (_ holds, err error) {
+func readHolds(d *datadir.Dir, number uint32) (_ holds, err error) {
 	hs := newHolds()
 	tasks := lookup{dir: d, number: number}
 	defer func() { err = errors.Join(err, tasks.close()) }()
 	lower, upper := appendPrefix(nil, number, tableHolds), appendPrefix(nil, number, tableHolds+1)
-	err = d.scan(lower, upper, func(key, value []byte) (bool, error) {
+	err = d.Scan(lower, upper, func(key, value []byte) (bool, error) {
 		members, err := decodeGroup(value)
 		if err != nil || len(key) != prefixLen+8 {
-			d.log.Error("unreadable holds: the sweep makes their tasks pending", "err", err)
+			d.Log.Error("unreadable holds: the sweep makes their tasks pending", "err", err)
 			return true, nil
 		}
 		g := &group{number: binary.BigEndian.Uint64(key[prefixLen:])}

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/pebblestore/datadir"
 )
 
 // shards are the shards that were ever used, by name.
@@ -42,10 +43,10 @@ func (s *shards) get(name store.Shard, create bool) *shard {
 }
 
 // read reads the numbers of the shards on opening.
-func (s *shards) read(d *directory) error {
+func (s *shards) read(d *datadir.Dir) error {
 	s.byName = make(map[store.Shard]*shard)
 	lower, upper := appendPrefix(nil, 0, tableShards), appendPrefix(nil, 0, tableShards+1)
-	return d.scan(lower, upper, func(key, value []byte) (bool, error) {
+	return d.Scan(lower, upper, func(key, value []byte) (bool, error) {
 		name, ok := decodeShardKey(key)
 		if !ok || len(value) != 4 {
 			return false, fmt.Errorf("malformed number of a shard under key %x", key)

@@ -98,7 +98,7 @@ func (w *sweep) recount() error {
 		diff  *int64
 	}{{tablePending, m.pending, &w.pending}, {tableDone, m.done, &w.done}, {tableDead, m.dead, &w.dead}} {
 		*c.diff -= c.had
-		err := w.dir.scan(appendPrefix(nil, w.sh.number, c.index), appendPrefix(nil, w.sh.number, c.index+1), func(_, _ []byte) (bool, error) {
+		err := w.dir.Scan(appendPrefix(nil, w.sh.number, c.index), appendPrefix(nil, w.sh.number, c.index+1), func(_, _ []byte) (bool, error) {
 			*c.diff++
 			return true, nil
 		})
@@ -118,7 +118,7 @@ func (w *sweep) keys() (keys [][]byte, more bool, err error) {
 	if len(w.after) > 0 {
 		lower = append(append(lower, w.after...), 0)
 	}
-	err = w.dir.scan(lower, appendPrefix(nil, w.sh.number, swept[w.at]+1), func(key, _ []byte) (bool, error) {
+	err = w.dir.Scan(lower, appendPrefix(nil, w.sh.number, swept[w.at]+1), func(key, _ []byte) (bool, error) {
 		if len(keys) == w.left {
 			more = true
 			return false, nil

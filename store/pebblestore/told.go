@@ -83,7 +83,7 @@ func (t *turn) writeLog(m *logMeta) error {
 // forgetLog takes the entries out that end at or before a position.
 func (t *turn) forgetLog(m *logMeta, upTo int64) error {
 	last := m.forgotten
-	err := t.dir.scan(appendLogKey(nil, t.sh.number, upTo), appendPrefix(nil, t.sh.number, tableLog+1), func(key, value []byte) (bool, error) {
+	err := t.dir.Scan(appendLogKey(nil, t.sh.number, upTo), appendPrefix(nil, t.sh.number, tableLog+1), func(key, value []byte) (bool, error) {
 		position, n, err := logEntry(key, value)
 		last = position - int64(n) // of the entry before the first that stays
 		if position == upTo {

@@ -6,21 +6,19 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/cockroachdb/pebble/v2"
-
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/store/record"
 )
 
 // PutTopic stores a topic's configuration when its version is the stored one.
 func (s *Store) PutTopic(ctx context.Context, topic store.Topic) (store.Topic, error) {
-	if err := s.enter(ctx); err != nil {
+	if err := s.dir.Enter(ctx); err != nil {
 		return store.Topic{}, err
 	}
-	defer s.leave()
+	defer s.dir.Leave()
 	s.topics.Lock()
 	defer s.topics.Unlock()
-	current, err := readTopic(s.directory, topic.Name)
+	current, err := readTopic(s.dir, topic.Name)
 	switch {
 	case err != nil && !errors.Is(err, store.ErrTopicNotFound):
 		return store.Topic{}, err
@@ -35,34 +33,31 @@ func (s *Store) PutTopic(ctx context.Context, topic store.Topic) (store.Topic, e
 		return store.Topic{}, err
 	}
 	s.listed = nil
-	if err := s.db.Set(topicKey(topic.Name), value, pebble.Sync); err != nil {
-		s.disk.freeze(err)
-	}
-	return topic, s.outcome()
+	return topic, s.dir.Set(topicKey(topic.Name), value)
 }
 
 // GetTopic returns a topic's configuration.
 func (s *Store) GetTopic(ctx context.Context, name string) (store.Topic, error) {
-	if err := s.enter(ctx); err != nil {
+	if err := s.dir.Enter(ctx); err != nil {
 		return store.Topic{}, err
 	}
-	defer s.leave()
+	defer s.dir.Leave()
 	s.topics.Lock() // what a change under way has written is not synced yet
 	defer s.topics.Unlock()
-	return readTopic(s.directory, name)
+	return readTopic(s.dir, name)
 }
 
 // ListTopics returns every topic, by name.
 func (s *Store) ListTopics(ctx context.Context) ([]store.Topic, error) {
-	if err := s.enter(ctx); err != nil {
+	if err := s.dir.Enter(ctx); err != nil {
 		return nil, err
 	}
-	defer s.leave()
+	defer s.dir.Leave()
 	s.topics.Lock()
 	defer s.topics.Unlock()
 	if s.listed == nil {
 		var topics []store.Topic
-		if err := eachTopic(s.directory, func(t store.Topic) { topics = append(topics, t) }); err != nil {
+		if err := eachTopic(s.dir, func(t store.Topic) { topics = append(topics, t) }); err != nil {
 			return nil, err
 		}
 		s.listed = topics
@@ -72,21 +67,18 @@ func (s *Store) ListTopics(ctx context.Context) ([]store.Topic, error) {
 
 // DeleteTopic removes a topic's configuration only, when it has that life.
 func (s *Store) DeleteTopic(ctx context.Context, name string, life uint64) error {
-	if err := s.enter(ctx); err != nil {
+	if err := s.dir.Enter(ctx); err != nil {
 		return err
 	}
-	defer s.leave()
+	defer s.dir.Leave()
 	s.topics.Lock()
 	defer s.topics.Unlock()
-	switch t, err := readTopic(s.directory, name); {
+	switch t, err := readTopic(s.dir, name); {
 	case err != nil:
 		return err
 	case t.Life != life:
 		return fmt.Errorf("%w: %s is another one by now", store.ErrTopicNotFound, name)
 	}
 	s.listed = nil
-	if err := s.db.Delete(topicKey(name), pebble.Sync); err != nil {
-		s.disk.freeze(err)
-	}
-	return s.outcome()
+	return s.dir.Delete(topicKey(name))
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/store/life"
+	"github.com/ddq-io/ddq/store/pebblestore/datadir"
 )
 
 // turn is a call's turn at a shard: it has the shard's lock. Items of the call
@@ -17,7 +18,7 @@ import (
 // applied at once, when the turn ends. So an id that comes twice in a call must be
 // preceded by apply: see item.
 type turn struct {
-	dir   *directory
+	dir   *datadir.Dir
 	sh    *shard
 	now   time.Time
 	ms    store.Millis // now, rounded down: a task is due once ms has reached it
@@ -67,7 +68,7 @@ type access struct {
 }
 
 // beginTurn locks the shard. What was locked is unlocked by run.
-func beginTurn(d *directory, sh *shard) *turn {
+func beginTurn(d *datadir.Dir, sh *shard) *turn {
 	sh.mu.Lock()
 	t := turns.Get().(*turn)
 	t.dir, t.sh = d, sh
@@ -115,11 +116,11 @@ func (t *turn) run(life uint64, a access, do func(*turn) error) (_ store.Stamp, 
 func (t *turn) end(err error) error {
 	applied := len(t.unsynced)
 	for _, b := range t.unsynced {
-		t.dir.await(b)
+		t.dir.Await(b)
 		t.sh.unsynced.Add(-1)
 	}
 	switch {
-	case t.dir.disk.failure() != nil:
+	case t.dir.Failed() != nil:
 		return t.abandon(applied > 0 || errors.Is(err, store.ErrUnknown))
 	case err != nil && applied > 0:
 		err = errors.Join(store.ErrUnknown, err) // some of its items were done
@@ -135,16 +136,16 @@ func (t *turn) settle() error {
 	if t.sh.unsynced.Load() == 0 {
 		return nil
 	}
-	return t.dir.sync()
+	return t.dir.Sync()
 }
 
 // abandon is the end of a turn after a failure. It leaves everything to the garbage
 // collector, as Pebble may still use the batches.
 func (t *turn) abandon(sent bool) error {
 	if sent {
-		return t.dir.failed(store.ErrUnknown)
+		return t.dir.FailedAs(store.ErrUnknown)
 	}
-	return t.dir.failed(store.ErrUnavailable)
+	return t.dir.FailedAs(store.ErrUnavailable)
 }
 
 func (t *turn) recycle() {

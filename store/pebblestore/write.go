@@ -9,7 +9,7 @@ import (
 // writer returns the batch of the turn.
 func (t *turn) writer() *pebble.Batch {
 	if t.batch == nil {
-		t.batch = t.dir.db.NewBatch()
+		t.batch = t.dir.DB().NewBatch()
 	}
 	return t.batch
 }
@@ -29,12 +29,12 @@ func (t *turn) remove(key []byte, rewritten bool) error {
 
 // has reports whether there is a key, as it is before what the turn has not applied yet.
 func (t *turn) has(key []byte) (bool, error) {
-	_, closer, err := t.dir.db.Get(key)
+	_, closer, err := t.dir.DB().Get(key)
 	if errors.Is(err, pebble.ErrNotFound) {
 		return false, nil
 	}
 	if err != nil {
-		return false, t.dir.readError(err)
+		return false, t.dir.ReadError(err)
 	}
 	return true, closer.Close()
 }
@@ -51,7 +51,7 @@ func (t *turn) replace(key, value []byte) error {
 // index is set of a key that goes behind the batch: see turn.indexes.
 func (t *turn) index(key, value []byte) error {
 	if t.indexes == nil {
-		t.indexes = t.dir.db.NewBatch()
+		t.indexes = t.dir.DB().NewBatch()
 	}
 	return t.indexes.Set(key, value, nil)
 }

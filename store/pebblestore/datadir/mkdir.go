@@ -1,4 +1,4 @@
-package pebblestore
+package datadir
 
 import (
 	"errors"
@@ -13,9 +13,9 @@ import (
 	"github.com/ddq-io/ddq/store"
 )
 
-// makeDir returns the one absolute name of dir, by which it is locked. When it has to
-// be created, it is durable on return.
-func makeDir(dir string) (string, error) {
+// Make returns the one absolute name of dir, by which it is locked. When it has to be
+// created, it is durable on return.
+func Make(dir string) (string, error) {
 	if dir == "" {
 		return "", errors.New("no directory given")
 	}

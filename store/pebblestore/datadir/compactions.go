@@ -1,4 +1,4 @@
-package pebblestore
+package datadir
 
 import (
 	"sync/atomic"

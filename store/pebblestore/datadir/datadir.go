@@ -1,4 +1,4 @@
-package pebblestore
+package datadir
 
 import (
 	"context"
@@ -13,12 +13,13 @@ import (
 	"github.com/ddq-io/ddq/store"
 )
 
-// directory is the data directory while it is open: the database, and the disk under it
+// Dir is the data directory while it is open: the database, and the disk under it
 // that may fail. It knows keys and values, and nothing of what they mean. It owns what
 // Pebble starts, and after a failure one goroutine that closes Pebble.
-type directory struct {
+type Dir struct {
+	Log *slog.Logger // what cannot be read is told there
+
 	path    string
-	log     *slog.Logger
 	disk    *disk
 	compact *compactions
 	lock    *pebble.Lock
@@ -30,10 +31,11 @@ type directory struct {
 	failing  sync.WaitGroup
 }
 
-// openDirectory opens the directory of c, and has load read from it what is kept in memory.
+// Open opens the directory of c, and has load read from it what is kept in memory.
 // load is called before anything else can use the directory.
-func openDirectory(c Config, files vfs.FS, log *slog.Logger, load func(*directory) error) (*directory, error) {
-	d := &directory{path: c.Dir, log: log, compact: newCompactions()}
+func Open(c Config, files vfs.FS, log *slog.Logger, load func(*Dir) error) (*Dir, error) {
+	c = c.withDefaults()
+	d := &Dir{path: c.Dir, Log: log, compact: newCompactions()}
 	d.disk = newDisk(files, c, d.fail)
 	d.disk.onFull = d.noteFull
 
@@ -43,20 +45,20 @@ func openDirectory(c Config, files vfs.FS, log *slog.Logger, load func(*director
 	}
 	d.lock = lock
 	if err := d.openDB(c, load); err != nil {
-		d.close() //nolint:errcheck // what kept it from opening is what is reported
+		d.Close() //nolint:errcheck // what kept it from opening is what is reported
 		return nil, d.openError(err)
 	}
 	return d, nil
 }
 
 // openDB opens the database and has load read from it.
-func (d *directory) openDB(c Config, load func(*directory) error) (err error) {
+func (d *Dir) openDB(c Config, load func(*Dir) error) (err error) {
 	d.use.Lock() // so that a failure meanwhile closes what is open afterwards
 	defer d.use.Unlock()
 	if err := checkManifest(c.Dir, d.disk); err != nil {
 		return err
 	}
-	if d.db, err = pebble.Open(c.Dir, options(c, d.disk, d.lock, d.compact, d.log)); err != nil {
+	if d.db, err = pebble.Open(c.Dir, options(c, d.disk, d.lock, d.compact, d.Log)); err != nil {
 		return err
 	}
 	if err := load(d); err != nil {
@@ -67,7 +69,7 @@ func (d *directory) openDB(c Config, load func(*directory) error) (err error) {
 }
 
 // openError says why the directory cannot be opened.
-func (d *directory) openError(err error) error {
+func (d *Dir) openError(err error) error {
 	if failure := d.disk.failure(); failure != nil {
 		err = failure // what came before Pebble's own error, and caused it
 	}
@@ -79,8 +81,8 @@ func (d *directory) openError(err error) error {
 
 // fail is called once, when the disk froze, by the call or the background work
 // that found out. It ends Pebble's background work once all calls have left.
-func (d *directory) fail(cause error) {
-	d.log.Error("data directory failed and is not written any more", "dir", d.path, "err", cause)
+func (d *Dir) fail(cause error) {
+	d.Log.Error("data directory failed and is not written any more", "dir", d.path, "err", cause)
 	d.failing.Add(1)
 	go func() {
 		defer d.failing.Done()
@@ -90,38 +92,38 @@ func (d *directory) fail(cause error) {
 	}()
 }
 
-// noteFull is called, between enter and leave, when the disk became nearly full or is not
+// noteFull is called, between Enter and Leave, when the disk became nearly full or is not
 // any more. What waits in memory is written to tables then: their logs may give back
 // space, and nothing else would make them while no task is added.
-func (d *directory) noteFull(full bool) {
+func (d *Dir) noteFull(full bool) {
 	if !full {
-		d.log.Info("data directory has room again", "dir", d.path)
+		d.Log.Info("data directory has room again", "dir", d.path)
 		return
 	}
-	d.log.Warn("disk is nearly full, no tasks are added", "dir", d.path, "free_bytes_needed", d.disk.minFree)
+	d.Log.Warn("disk is nearly full, no tasks are added", "dir", d.path, "free_bytes_needed", d.disk.minFree)
 	if d.disk.flushing.Load() {
 		return // tables find no room, and this would wait for them
 	}
 	if _, err := d.db.AsyncFlush(); err != nil {
-		d.log.Warn("tables not written ahead of time", "err", err)
+		d.Log.Warn("tables not written ahead of time", "err", err)
 	}
 }
 
-// close waits for running calls and ends background work. It may be called twice.
-func (d *directory) close() error {
+// Close waits for running calls and ends background work. It may be called twice.
+func (d *Dir) Close() error {
 	d.use.Lock()
 	d.closed = true
 	err := d.closeDB()
 	d.use.Unlock()
 	d.failing.Wait()
-	if failure := d.disk.failure(); failure != nil {
-		return d.failed(store.ErrUnavailable)
+	if failed := d.Failed(); failed != nil {
+		return failed
 	}
 	return err
 }
 
 // closeDB is called under use.
-func (d *directory) closeDB() error {
+func (d *Dir) closeDB() error {
 	if d.dbClosed {
 		return nil
 	}
@@ -137,8 +139,25 @@ func (d *directory) closeDB() error {
 	return nil
 }
 
-// enter begins a call; leave ends it. Between them the database is open.
-func (d *directory) enter(ctx context.Context) error {
+// Path is the name of the directory.
+func (d *Dir) Path() string { return d.path }
+
+// DB is the database, for reads and for making batches. What changes it goes through Dir,
+// which knows when the disk has failed.
+func (d *Dir) DB() *pebble.DB { return d.db }
+
+// Room reports whether there is space to add tasks.
+func (d *Dir) Room() bool { return d.disk.room() }
+
+// Look looks at the free space at once. Room does so by itself every now and then.
+func (d *Dir) Look() { d.disk.look() }
+
+// Brimming reports whether there is no room on the disk for changes, and soon none in
+// memory.
+func (d *Dir) Brimming() bool { return d.disk.brimming() }
+
+// Enter begins a call; Leave ends it. Between them the database is open.
+func (d *Dir) Enter(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -150,60 +169,69 @@ func (d *directory) enter(ctx context.Context) error {
 	return err
 }
 
-func (d *directory) leave() { d.use.RUnlock() }
+// Leave ends a call.
+func (d *Dir) Leave() { d.use.RUnlock() }
 
-func (d *directory) usable() error {
+func (d *Dir) usable() error {
 	switch {
 	case d.closed:
 		return store.ErrClosed
 	case d.disk.failure() != nil:
-		return d.failed(store.ErrUnavailable)
+		return d.FailedAs(store.ErrUnavailable)
 	}
 	return nil
 }
 
-// failed wraps what froze the disk as kind.
-func (d *directory) failed(kind error) error {
+// Failed returns what froze the directory, or nil.
+func (d *Dir) Failed() error {
+	if d.disk.failure() == nil {
+		return nil
+	}
+	return d.FailedAs(store.ErrUnavailable)
+}
+
+// FailedAs wraps what froze the disk as kind.
+func (d *Dir) FailedAs(kind error) error {
 	return fmt.Errorf("%w: data directory %s: %w", kind, d.path, d.disk.failure())
 }
 
-// readError says that the database could not be read.
-func (d *directory) readError(err error) error {
+// ReadError says that the database could not be read.
+func (d *Dir) ReadError(err error) error {
 	return fmt.Errorf("%w: data directory %s: %w", store.ErrUnavailable, d.path, err)
 }
 
-// read calls f with the value of a key, if there is one.
-func (d *directory) read(key []byte, f func([]byte) error) error {
+// Read calls f with the value of a key, if there is one.
+func (d *Dir) Read(key []byte, f func([]byte) error) error {
 	value, closer, err := d.db.Get(key)
 	if errors.Is(err, pebble.ErrNotFound) {
 		return nil
 	}
 	if err != nil {
-		return d.readError(err)
+		return d.ReadError(err)
 	}
 	defer closer.Close() //nolint:errcheck // it reads nothing
 	if err := f(value); err != nil {
-		return d.readError(err)
+		return d.ReadError(err)
 	}
 	return nil
 }
 
-// scan calls f for the keys from lower up to upper while it returns true. Key and
+// Scan calls f for the keys from lower up to upper while it returns true. Key and
 // value are valid during the call only.
-func (d *directory) scan(lower, upper []byte, f func(key, value []byte) (bool, error)) (err error) {
+func (d *Dir) Scan(lower, upper []byte, f func(key, value []byte) (bool, error)) (err error) {
 	it, err := d.db.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
 	if err != nil {
-		return d.readError(err)
+		return d.ReadError(err)
 	}
 	defer func() {
 		if closeErr := it.Close(); err == nil && closeErr != nil {
-			err = d.readError(closeErr)
+			err = d.ReadError(closeErr)
 		}
 	}()
 	for ok := it.First(); ok; ok = it.Next() {
 		value, err := it.ValueAndErr()
 		if err != nil {
-			return d.readError(err)
+			return d.ReadError(err)
 		}
 		if more, err := f(it.Key(), value); err != nil || !more {
 			return err
@@ -213,19 +241,37 @@ func (d *directory) scan(lower, upper []byte, f func(key, value []byte) (bool, e
 }
 
 // outcome is the error of a synced write.
-func (d *directory) outcome() error {
+func (d *Dir) outcome() error {
 	if d.disk.failure() != nil {
-		return d.failed(store.ErrUnknown)
+		return d.FailedAs(store.ErrUnknown)
 	}
 	return nil
 }
 
-func (d *directory) fullError() error {
+// FullError says that there is no room.
+func (d *Dir) FullError() error {
 	return fmt.Errorf("%w: data directory %s needs %d bytes of free space", store.ErrFull, d.path, d.disk.minFree)
 }
 
-// apply makes a batch visible. It is synced once await has returned.
-func (d *directory) apply(b *pebble.Batch) error {
+// Set sets a key, and returns when that is synced.
+func (d *Dir) Set(key, value []byte) error {
+	return d.synced(d.db.Set(key, value, pebble.Sync))
+}
+
+// Delete deletes a key, and returns when that is synced.
+func (d *Dir) Delete(key []byte) error {
+	return d.synced(d.db.Delete(key, pebble.Sync))
+}
+
+func (d *Dir) synced(err error) error {
+	if err != nil {
+		d.disk.freeze(err)
+	}
+	return d.outcome()
+}
+
+// Apply makes a batch visible. It is synced once Await has returned.
+func (d *Dir) Apply(b *pebble.Batch) error {
 	d.disk.changed(b.Len(), int(b.Count()))
 	if err := d.db.ApplyNoSyncWait(b, pebble.Sync); err != nil {
 		d.disk.freeze(err) // what Pebble did is not known
@@ -233,15 +279,15 @@ func (d *directory) apply(b *pebble.Batch) error {
 	return d.outcome() // the sync may never come
 }
 
-// await returns when an applied batch is synced, or the disk has failed.
-func (d *directory) await(b *pebble.Batch) {
+// Await returns when an applied batch is synced, or the disk has failed.
+func (d *Dir) Await(b *pebble.Batch) {
 	if err := b.SyncWait(); err != nil {
 		d.disk.freeze(err)
 	}
 }
 
-// commitNoSync commits a batch that is synced with the next one that is, and closes it.
-func (d *directory) commitNoSync(b *pebble.Batch) error {
+// CommitNoSync commits a batch that is synced with the next one that is, and closes it.
+func (d *Dir) CommitNoSync(b *pebble.Batch) error {
 	d.disk.changed(b.Len(), int(b.Count()))
 	if err := b.Commit(pebble.NoSync); err != nil {
 		d.disk.freeze(err)
@@ -250,17 +296,17 @@ func (d *directory) commitNoSync(b *pebble.Batch) error {
 	return b.Close()
 }
 
-// sync returns once everything that could be read is synced.
-func (d *directory) sync() error {
+// Sync returns once everything that could be read is synced.
+func (d *Dir) Sync() error {
 	b := d.db.NewBatch()
 	if err := b.LogData(nil, nil); err != nil {
-		return d.readError(err)
+		return d.ReadError(err)
 	}
 	if err := b.Commit(pebble.Sync); err != nil {
 		d.disk.freeze(err)
 	}
 	if d.disk.failure() != nil {
-		return d.failed(store.ErrUnavailable)
+		return d.FailedAs(store.ErrUnavailable)
 	}
 	return b.Close()
 }

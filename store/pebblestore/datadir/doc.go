@@ -1,0 +1,15 @@
+// Package datadir is a directory of this machine with a Pebble database in it: how it
+// is opened, read, written and synced, and how it fails. It knows keys and values, and
+// nothing of tasks.
+//
+// # What goes wrong
+//
+// The first write or sync that fails freezes the directory: nothing is written to it
+// after that, every call is answered with store.ErrUnavailable or store.ErrUnknown, and
+// the next process recovers it as it would after a crash. Only a table that finds no
+// room is written again later, because the log still has all of it; until then
+// there is no Room, and once changes fill the memory as well, it is Brimming.
+//
+// A directory whose manifest is damaged is not opened: Pebble would delete the tables
+// that it has not heard of.
+package datadir
