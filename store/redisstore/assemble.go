@@ -11,16 +11,11 @@ import (
 	"unicode"
 
 	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/redisstore/conn"
 )
 
 //go:embed lua/*.lua
 var luaFiles embed.FS
-
-// script is one Lua file, with the files that it includes in place.
-type script struct {
-	name, source, sha string
-	reads             bool // it changes nothing
-}
 
 // A script is put together from its file and those that it includes. What Go and Lua
 // both know has its names from here:
@@ -75,7 +70,7 @@ func upperCase(name string) string {
 	return b.String()
 }
 
-func loadScript(name string) (*script, error) {
+func loadScript(name string) (*conn.Script, error) {
 	source, err := included(name + ".lua")
 	if err != nil {
 		return nil, err
@@ -83,7 +78,7 @@ func loadScript(name string) (*script, error) {
 	source = named(source)
 	sum := sha1.Sum([]byte(source))
 	shebang, _, _ := strings.Cut(source, "\n")
-	return &script{name, source, hex.EncodeToString(sum[:]), strings.Contains(shebang, "no-writes")}, nil
+	return &conn.Script{Source: source, SHA: hex.EncodeToString(sum[:]), Reads: strings.Contains(shebang, "no-writes")}, nil
 }
 
 // included returns a file with those that it includes, which may include more, in place.

@@ -20,7 +20,7 @@ func TestScriptsKnowTheirNames(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		code := quoted.ReplaceAllString(luaComment.ReplaceAllString(s.source, ""), "")
+		code := quoted.ReplaceAllString(luaComment.ReplaceAllString(s.Source, ""), "")
 		known := []string{"KEYS", "ARGV"}
 		for _, d := range declaration.FindAllStringSubmatch(code, -1) {
 			known = append(known, strings.Split(d[1], ", ")...)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/store/record"
+	"github.com/ddq-io/ddq/store/redisstore/conn"
 )
 
 // A member of the index is the name of an attribute and its value, as record.AppendIndexName
@@ -70,9 +71,9 @@ func (s *Store) Lookup(ctx context.Context, shard store.Shard, q store.IndexQuer
 	}
 	from, to := record.IndexRange(nil, &q, appendID)
 	name := string(record.AppendIndexName(nil, q.Name))
-	v, err := s.run(ctx, s.lua.lookup, s.keys(shard).pick(ownerKey, indexKey), []any{name, from, to, max(q.Limit, 0)})
+	v, err := s.conn.Run(ctx, s.lua.lookup, s.keys(shard).pick(ownerKey, indexKey), []any{name, from, to, max(q.Limit, 0)})
 	if err != nil {
-		return nil, readError("lookup", err)
+		return nil, conn.ReadError("lookup", err)
 	}
 	if number(v) == -3 {
 		return nil, fmt.Errorf("lookup: %w", store.ErrNotIndexed)
@@ -143,9 +144,9 @@ func (s *Store) reindexTasks(ctx context.Context, shard store.Shard, set store.I
 			a.str(f.name)
 			a.indexed(&t, set)
 		}
-		v, err := s.run(ctx, s.lua.reindex, s.keys(shard)[:], a.values())
+		v, err := s.conn.Run(ctx, s.lua.reindex, s.keys(shard)[:], a.values())
 		if err != nil {
-			return false, writeError("reindex", err)
+			return false, conn.WriteError("reindex", err)
 		}
 		if number(v) == -3 {
 			return false, fmt.Errorf("reindex: %w", store.ErrReindexed)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/redisstore/conn"
 )
 
 // chunks groups the positions of items so that one script takes each chunk: no
@@ -42,7 +43,7 @@ func noSize(int) int { return 0 }
 type call struct {
 	what  string
 	read  bool // changes nothing
-	lua   *script
+	lua   *conn.Script
 	shard store.Shard
 	parts int // of the reply, besides the stamp
 	fence *store.Fence
@@ -91,7 +92,7 @@ func (s *Store) batch(ctx context.Context, c call, n int) (store.Stamp, error) {
 		r, err := s.runChunk(ctx, c, keys, chunk, whenToCount(k == len(all)-1, pended), stamp.Now)
 		if err != nil && k > 0 && !c.read {
 			s.countAfterPart(ctx, keys, pended)
-			err = afterPart(err)
+			err = conn.AfterPart(err)
 		}
 		if err != nil {
 			return store.Stamp{}, err
@@ -122,7 +123,7 @@ func (s *Store) countAfterPart(ctx context.Context, keys *shardKeys, pended bool
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
-	if _, err := s.run(ctx, s.lua.raise, keys[:1], nil); err != nil {
+	if _, err := s.conn.Run(ctx, s.lua.raise, keys[:1], nil); err != nil {
 		s.log.Warn("tasks of a call that broke off are not announced", "err", err)
 	}
 }
@@ -135,11 +136,11 @@ func (s *Store) runChunk(ctx context.Context, c call, keys *shardKeys, chunk []i
 	if c.adds {
 		a.str(lifeText(store.ShardLife{Topic: c.shard.Life}))
 	}
-	a.moment(moment, s.wait.mark(!c.read))
+	a.moment(moment, s.conn.Mark(!c.read))
 	if err := ctx.Err(); err != nil {
 		return reply{}, err // nothing was sent
 	}
-	v, err := s.run(ctx, c.lua, keys[:], a.values())
+	v, err := s.conn.Run(ctx, c.lua, keys[:], a.values())
 	if err == nil {
 		var r reply
 		if r, err = parseReply(v, c.parts+bit(c.pends)); err == nil {
@@ -150,9 +151,9 @@ func (s *Store) runChunk(ctx context.Context, c call, keys *shardKeys, chunk []i
 		}
 	}
 	if c.read {
-		return reply{}, readError(c.what, err)
+		return reply{}, conn.ReadError(c.what, err)
 	}
-	return reply{}, writeError(c.what, err)
+	return reply{}, conn.WriteError(c.what, err)
 }
 
 // stamp answers a call about no items.
@@ -164,13 +165,13 @@ func (s *Store) stamp(ctx context.Context, c call, keys *shardKeys) (store.Stamp
 		a.str("")
 		a.str("")
 	}
-	v, err := s.run(ctx, s.lua.stamp, keys[:1], a.values())
+	v, err := s.conn.Run(ctx, s.lua.stamp, keys[:1], a.values())
 	if err != nil {
-		return store.Stamp{}, readError(c.what, err)
+		return store.Stamp{}, conn.ReadError(c.what, err)
 	}
 	r, err := parseReply(v, 0)
 	if err != nil {
-		return store.Stamp{}, readError(c.what, err)
+		return store.Stamp{}, conn.ReadError(c.what, err)
 	}
 	return r.Stamp, nil
 }

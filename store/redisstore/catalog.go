@@ -12,6 +12,7 @@ import (
 
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/store/record"
+	"github.com/ddq-io/ddq/store/redisstore/conn"
 )
 
 // PutTopic implements store.Catalog.
@@ -33,9 +34,9 @@ func (s *Store) PutTopic(ctx context.Context, t store.Topic) (store.Topic, error
 	if err != nil {
 		return store.Topic{}, fmt.Errorf("put topic %q: %w", t.Name, err)
 	}
-	v, err := s.run(ctx, s.lua.putTopic, []string{topicsKey}, []any{t.Name, old, encoded})
+	v, err := s.conn.Run(ctx, s.lua.putTopic, []string{topicsKey}, []any{t.Name, old, encoded})
 	if err != nil {
-		return store.Topic{}, writeError("put topic", err)
+		return store.Topic{}, conn.WriteError("put topic", err)
 	}
 	if number(v) == 0 && t.Version == 1 {
 		return store.Topic{}, store.ErrTopicExists
@@ -49,12 +50,12 @@ func (s *Store) PutTopic(ctx context.Context, t store.Topic) (store.Topic, error
 // topic returns a topic as it is stored, and decoded.
 func (s *Store) topic(ctx context.Context, name string) (string, store.Topic, error) {
 	get := redis.NewStringCmd(ctx, "hget", topicsKey, name)
-	err := s.send(ctx, topicsKey, get)
+	err := s.conn.Send(ctx, topicsKey, get)
 	if errors.Is(err, redis.Nil) {
 		return "", store.Topic{}, store.ErrTopicNotFound
 	}
 	if err != nil {
-		return "", store.Topic{}, readError("get topic", err)
+		return "", store.Topic{}, conn.ReadError("get topic", err)
 	}
 	encoded := get.Val()
 	t, err := record.DecodeTopic([]byte(encoded))
@@ -79,8 +80,8 @@ func (s *Store) ListTopics(ctx context.Context) ([]store.Topic, error) {
 		return nil, err
 	}
 	all := redis.NewMapStringStringCmd(ctx, "hgetall", topicsKey)
-	if err := s.send(ctx, topicsKey, all); err != nil {
-		return nil, readError("list topics", err)
+	if err := s.conn.Send(ctx, topicsKey, all); err != nil {
+		return nil, conn.ReadError("list topics", err)
 	}
 	topics, err := s.topics.decode(all.Val())
 	if err != nil {
@@ -136,9 +137,9 @@ func (s *Store) DeleteTopic(ctx context.Context, name string, life uint64) error
 		if err != nil {
 			return err
 		}
-		deleted, err := s.run(ctx, s.lua.deleteTopic, []string{topicsKey}, []any{name, read})
+		deleted, err := s.conn.Run(ctx, s.lua.deleteTopic, []string{topicsKey}, []any{name, read})
 		if err != nil {
-			return writeError("delete topic", err)
+			return conn.WriteError("delete topic", err)
 		}
 		if number(deleted) == 1 {
 			return nil

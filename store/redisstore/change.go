@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/redisstore/conn"
 )
 
 // Remove implements store.Writer.
@@ -82,7 +83,7 @@ func (s *Store) Trim(ctx context.Context, shard store.Shard, limit int) (int, er
 		return 0, err
 	}
 	return trim("trim", limit, func(want int) (any, error) {
-		return s.run(ctx, s.lua.trim, s.keys(shard)[:], []any{want})
+		return s.conn.Run(ctx, s.lua.trim, s.keys(shard)[:], []any{want})
 	})
 }
 
@@ -93,7 +94,7 @@ func trim(what string, limit int, part func(want int) (any, error)) (trimmed int
 		want := min(limit-trimmed, maxItems)
 		v, err := part(want)
 		if err != nil {
-			return trimmed, writeError(what, err)
+			return trimmed, conn.WriteError(what, err)
 		}
 		n := int(number(v))
 		if trimmed += n; n < want {

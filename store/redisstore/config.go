@@ -1,56 +1,13 @@
 package redisstore
 
-import (
-	"cmp"
-	"time"
-)
+import "github.com/ddq-io/ddq/store/redisstore/conn"
 
 // Config says which Redis to use and how.
-type Config struct {
-	// URL says where the servers are. Required. One of
-	//
-	//	redis://[user:password@]host:port[/db]
-	//	unix:///path/to/socket
-	//	redis-sentinel://[user:password@]host:port[,host:port...]/name[/db]
-	//	redis-cluster://[user:password@]host:port[,host:port...]
-	//
-	// and rediss, rediss-sentinel, rediss-cluster for TLS, where the certificate of
-	// every server must be valid for the name of the first host. User and password are
-	// those of the servers; sentinels have sentinel_username and sentinel_password
-	// as options behind a ?, where wait_replicas and wait_timeout may stand as well.
-	URL string
+type Config = conn.Config
 
-	// WaitReplicas is how many replicas must have a change before it is answered
-	// with success; each change costs at least a round trip to them, and none
-	// succeeds while fewer can be reached. Option wait_replicas in the URL goes
-	// before. Defaults to 0.
-	WaitReplicas int
+// CheckURL says what is wrong with a Config.URL, and shows no password.
+func CheckURL(raw string) error { return conn.CheckURL(raw) }
 
-	// WaitTimeout is how long they are waited for, after which the outcome of the
-	// change is unknown. It must be below Timeout. Option wait_timeout in the URL
-	// goes before. Defaults to 1s.
-	WaitTimeout time.Duration
-
-	// AllowVolatile accepts a Redis without append-only file, which loses
-	// acknowledged tasks when it stops.
-	AllowVolatile bool
-
-	// PoolSize is the most connections kept open to each server. More let more calls run at
-	// once, though Redis works on one at a time. Defaults to 16.
-	PoolSize int
-
-	// DialTimeout bounds making a connection. Defaults to 2s.
-	DialTimeout time.Duration
-
-	// Timeout bounds sending a call and waiting for its answer, after which its
-	// outcome is unknown. It must exceed the longest stall of the server. Behind
-	// sentinels and in a cluster it also bounds how long a call that was refused
-	// is tried again while another server takes over. Defaults to 5s.
-	Timeout time.Duration
-
-	// CheckEvery is the pause between checks of the servers' configuration, which
-	// Info reports. Defaults to 30s.
-	CheckEvery time.Duration
-}
-
-func (c Config) timeout() time.Duration { return cmp.Or(c.Timeout, 5*time.Second) }
+// RedactURL returns a Config.URL for people and logs: with xxxxx in the place of
+// passwords. Of a URL that is not well-formed it returns the scheme at most.
+func RedactURL(raw string) string { return conn.RedactURL(raw) }

@@ -40,6 +40,6 @@ func (s *Store) TrimDead(ctx context.Context, shard store.Shard, upTo store.Entr
 		a.int(int64(upTo.Due))
 		a.id(upTo.ID)
 		a.int(int64(want))
-		return s.run(ctx, s.lua.trimDead, s.keys(shard)[:], a.values())
+		return s.conn.Run(ctx, s.lua.trimDead, s.keys(shard)[:], a.values())
 	})
 }

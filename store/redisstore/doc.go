@@ -48,13 +48,11 @@
 //
 // # Layers
 //
-// Each line knows those above it, and none below:
+// The servers, how they are reached and what their errors mean, is package conn, which
+// knows nothing of tasks. Here each line knows those above it, and none below:
 //
-//	url, dial, nodes, send, health        the servers, and which of them has a key
-//	wrongtype, errors                     what their errors mean
 //	keys, id, codec, args, reply, place   what is stored, asked and answered
 //	assemble, script                      the scripts, put together
-//	client, checker                       scripts sent and waited for, servers checked
 //	redis                                 Store: open, close
 //	batch, scan                           one call about a batch of items, one page of a hash
 //	add, hold, settle, change, list, ...  the operations

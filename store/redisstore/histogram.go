@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/redisstore/conn"
 )
 
 // Histogram implements store.Reader.
@@ -15,13 +16,13 @@ func (s *Store) Histogram(ctx context.Context, shard store.Shard, bounds []store
 	for _, b := range bounds {
 		a.int(int64(b))
 	}
-	v, err := s.run(ctx, s.lua.histogram, s.keys(shard).pick(ownerKey, tasksKey), a.values())
+	v, err := s.conn.Run(ctx, s.lua.histogram, s.keys(shard).pick(ownerKey, tasksKey), a.values())
 	if err != nil {
-		return store.Stamp{}, nil, readError("histogram", err)
+		return store.Stamp{}, nil, conn.ReadError("histogram", err)
 	}
 	r, err := parseReply(v, 1)
 	if err != nil {
-		return store.Stamp{}, nil, readError("histogram", err)
+		return store.Stamp{}, nil, conn.ReadError("histogram", err)
 	}
 	counts := make([]int64, len(bounds)+1)
 	for i, n := range list(r.more[0]) {

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 
 	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/redisstore/conn"
 )
 
 // History implements store.Reader.
@@ -19,9 +20,9 @@ func (s *Store) History(ctx context.Context, shard store.Shard, ids []string) ([
 		for _, id := range part {
 			a.id(id)
 		}
-		v, err := s.run(ctx, s.lua.history, s.keys(shard).pick(historyKey), a.values())
+		v, err := s.conn.Run(ctx, s.lua.history, s.keys(shard).pick(historyKey), a.values())
 		if err != nil {
-			return nil, readError("history", err)
+			return nil, conn.ReadError("history", err)
 		}
 		kept := list(v)
 		for i := range part {

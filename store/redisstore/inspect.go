@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/redisstore/conn"
 )
 
 // Get implements store.Reader.
@@ -109,9 +110,9 @@ func (s *Store) page(ctx context.Context, keys []string, after store.Entry, to s
 	}
 	a.str(to)
 	a.int(int64(max(limit, 0)))
-	v, err := s.run(ctx, s.lua.window, keys, a.values())
+	v, err := s.conn.Run(ctx, s.lua.window, keys, a.values())
 	if err != nil {
-		return reply{}, nil, readError("window", err)
+		return reply{}, nil, conn.ReadError("window", err)
 	}
 	return parseEntries(v)
 }
@@ -147,15 +148,15 @@ func (s *Store) Stats(ctx context.Context, shards []store.Shard) ([]store.Stats,
 	for i, shard := range shards {
 		keys[i] = s.keys(shard).pick(ownerKey, tasksKey, runningKey, dlqKey, doneKey, looksKey, logKey)
 	}
-	replies, err := s.runEach(ctx, s.lua.stats, keys, guard)
+	replies, err := s.conn.RunEach(ctx, s.lua.stats, keys, guard)
 	if err != nil {
-		return nil, readError("stats", err)
+		return nil, conn.ReadError("stats", err)
 	}
 	stats := make([]store.Stats, len(shards))
 	for i, v := range replies {
 		r, err := parseReply(v, 12)
 		if err != nil {
-			return nil, readError("stats", err)
+			return nil, conn.ReadError("stats", err)
 		}
 		epoch, _ := strconv.ParseInt(text(r.more[6]), 10, 64)
 		oldest, _ := parseMillis(text(r.more[7]))

@@ -6,6 +6,7 @@ import (
 
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/store/record"
+	"github.com/ddq-io/ddq/store/redisstore/conn"
 )
 
 // maxKeyed is the most tasks with idempotency keys of a script, which looks at each
@@ -106,9 +107,9 @@ func (s *Store) TrimKeys(ctx context.Context, shard store.Shard, limit int) (int
 	looked := 0
 	for looked < limit {
 		want := min(limit-looked, maxItems)
-		v, err := s.run(ctx, s.lua.trimKeys, s.keys(shard)[:], []any{want})
+		v, err := s.conn.Run(ctx, s.lua.trimKeys, s.keys(shard)[:], []any{want})
 		if err != nil {
-			return looked, writeError("trim keys", err)
+			return looked, conn.WriteError("trim keys", err)
 		}
 		n := int(number(v))
 		looked += n

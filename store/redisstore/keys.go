@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -93,3 +94,24 @@ func (k *shardKeys) pick(which ...int) []string {
 
 // sessionKey is the key of a node's session.
 func sessionKey(node string) string { return "ddq:node:{" + node + "}" }
+
+// typeOf is the type that ddq gives a key; empty when it is not known.
+func typeOf(key string) string {
+	switch {
+	case key == topicsKey, strings.HasPrefix(key, "ddq:node:"), strings.Contains(key, "}:waiting:"):
+		return "hash"
+	case strings.Contains(key, "}:held:"):
+		return "zset"
+	case strings.Contains(key, "}:rate:"):
+		return "string"
+	}
+	switch key[strings.LastIndexByte(key, ':')+1:] {
+	case "owner", "data", "running", "notes", "traits", "history", "marks", "attrs":
+		return "hash"
+	case "tasks", "dlq", "done", "kept", "lanes", "looks", "index", "order":
+		return "zset"
+	case "log":
+		return "stream"
+	}
+	return ""
+}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/store/record"
+	"github.com/ddq-io/ddq/store/redisstore/conn"
 )
 
 // A member of the set of lanes is a lane, as record.AppendLane writes it, the due time
@@ -26,9 +27,9 @@ func (s *Store) lanePage(ctx context.Context, keys *shardKeys, w store.WindowQue
 	}
 	a.int(int64(min(w.To, maxScore)))
 	a.int(int64(max(limit, 0)))
-	v, err := s.run(ctx, s.lua.laneWindow, keys.pick(ownerKey, lanesKey, traitsKey), a.values())
+	v, err := s.conn.Run(ctx, s.lua.laneWindow, keys.pick(ownerKey, lanesKey, traitsKey), a.values())
 	if err != nil {
-		return reply{}, nil, readError("window of a lane", err)
+		return reply{}, nil, conn.ReadError("window of a lane", err)
 	}
 	return parseEntries(v)
 }
@@ -44,9 +45,9 @@ func (s *Store) Lanes(ctx context.Context, shard store.Shard, after *store.Lane,
 	}
 	a.end()
 	a.int(int64(limit))
-	v, err := s.run(ctx, s.lua.lanes, s.keys(shard).pick(lanesKey), a.values())
+	v, err := s.conn.Run(ctx, s.lua.lanes, s.keys(shard).pick(lanesKey), a.values())
 	if err != nil {
-		return nil, readError("lanes", err)
+		return nil, conn.ReadError("lanes", err)
 	}
 	var heads []store.LaneHead
 	for _, member := range texts(v) {

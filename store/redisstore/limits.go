@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/redisstore/conn"
 )
 
 // limitKey is where something of a limit lies: what is of one part shares a hash tag.
@@ -19,7 +20,7 @@ func limitKey(noun string, k store.LimitKey) string {
 // limitCall is one call about a batch of items of limits.
 type limitCall struct {
 	what string
-	lua  *script
+	lua  *conn.Script
 	wait bool // for replicas
 	key  func(i int) store.LimitKey
 	keys func(i int) []string
@@ -46,7 +47,7 @@ func (s *Store) limits(ctx context.Context, c limitCall, n int) error {
 	wg.Wait()
 	err := errors.Join(failed...)
 	if err != nil && len(groups) > 1 {
-		return afterPart(err)
+		return conn.AfterPart(err)
 	}
 	return err
 }
@@ -57,7 +58,7 @@ func (s *Store) limitGroups(c limitCall, n int) (groups [][]int) {
 	var open [store.LimitParts]int // index in groups + 1
 	for i := range n {
 		part := 0
-		if s.nodes.cluster != nil {
+		if s.conn.IsCluster() {
 			part = c.key(i).Part()
 		}
 		if open[part] == 0 || size[part]+c.size(i) > maxItems {
@@ -78,12 +79,12 @@ func (s *Store) runLimits(ctx context.Context, c limitCall, group []int) error {
 		keys = append(keys, c.keys(i)...)
 		c.args(a, i)
 	}
-	v, err := s.runAndWait(ctx, c.lua, c.wait, keys, a.values())
+	v, err := s.conn.RunAndWait(ctx, c.lua, c.wait, keys, a.values())
 	if err != nil {
-		return writeError(c.what, err)
+		return conn.WriteError(c.what, err)
 	}
 	if err := c.take(group, v); err != nil {
-		return writeError(c.what, fmt.Errorf("%w: %.200v", err, v))
+		return conn.WriteError(c.what, fmt.Errorf("%w: %.200v", err, v))
 	}
 	return nil
 }
@@ -110,7 +111,7 @@ func (s *Store) Reserve(ctx context.Context, asked []store.Reservation) ([]store
 		take: func(group []int, v any) error {
 			all := list(v)
 			if len(all) != 1+2*len(group) {
-				return errReply
+				return conn.ErrReply
 			}
 			now := time.UnixMicro(number(all[0])).UTC()
 			for k, i := range group {
@@ -151,7 +152,7 @@ func (s *Store) Acquire(ctx context.Context, asked []store.Acquire) ([]store.Acq
 		take: func(group []int, v any) error {
 			all := list(v)
 			if len(all) != 3*len(group) {
-				return errReply
+				return conn.ErrReply
 			}
 			for k, i := range group {
 				got[i] = store.Acquired{N: int(number(all[3*k])), InUse: int(number(all[3*k+1])), Next: store.Millis(number(all[3*k+2]))}
@@ -221,7 +222,7 @@ func (s *Store) Free(ctx context.Context, permits []store.Permit) ([][]string, e
 		take: func(group []int, v any) error {
 			all := list(v)
 			if len(all) != len(group) {
-				return errReply
+				return conn.ErrReply
 			}
 			for k, i := range group {
 				nodes := nodesOf(all[k])

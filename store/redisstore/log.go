@@ -10,6 +10,7 @@ import (
 
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/store/record"
+	"github.com/ddq-io/ddq/store/redisstore/conn"
 )
 
 var errLogEntry = errors.New("read log: malformed entry")
@@ -22,8 +23,8 @@ func (s *Store) Watch(ctx context.Context, shard store.Shard, w store.Watching) 
 	a := newArgs(2, 32)
 	a.wait(w.Retention)
 	a.int(int64(w.Max))
-	if _, err := s.run(ctx, s.lua.watch, s.keys(shard).pick(ownerKey, logKey), a.values()); err != nil {
-		return writeError("watch", err)
+	if _, err := s.conn.Run(ctx, s.lua.watch, s.keys(shard).pick(ownerKey, logKey), a.values()); err != nil {
+		return conn.WriteError("watch", err)
 	}
 	return nil
 }
@@ -42,17 +43,17 @@ func (s *Store) Changes(ctx context.Context, reads []store.LogRead) ([]store.Log
 	for i, r := range reads {
 		keys[i] = s.keys(r.Shard).pick(ownerKey, logKey)
 	}
-	replies, err := s.runEachWith(ctx, s.lua.changes, keys, func(i int) []any { return logArgs(reads[i]) })
+	replies, err := s.conn.RunEachWith(ctx, s.lua.changes, keys, func(i int) []any { return logArgs(reads[i]) })
 	if err != nil {
-		return nil, readError("changes", err)
+		return nil, conn.ReadError("changes", err)
 	}
 	pages := make([]store.LogPage, len(reads))
 	for i, v := range replies {
 		if pages[i], err = logPage(reads[i], list(v)); err != nil {
-			return nil, readError("changes", err)
+			return nil, conn.ReadError("changes", err)
 		}
 	}
-	if s.wait.replicas > 0 {
+	if s.conn.Replicas() > 0 {
 		err = s.waitForPages(ctx, reads, keys, pages)
 	}
 	return pages, err
@@ -70,7 +71,7 @@ func (s *Store) waitForPages(ctx context.Context, reads []store.LogRead, keys []
 			continue
 		}
 		wg.Go(func() {
-			v, err := s.run(ctx, s.lua.changesWaited, keys[i], logArgs(r))
+			v, err := s.conn.Run(ctx, s.lua.changesWaited, keys[i], logArgs(r))
 			if err == nil {
 				pages[i], err = logPage(r, list(v))
 			}
@@ -82,7 +83,7 @@ func (s *Store) waitForPages(ctx context.Context, reads []store.LogRead, keys []
 	case errors.Is(err, store.ErrUnknown):
 		return fmt.Errorf("changes: %w: not all replicas that are waited for have them", store.ErrUnavailable)
 	case err != nil:
-		return readError("changes", err)
+		return conn.ReadError("changes", err)
 	}
 	return nil
 }
@@ -90,7 +91,7 @@ func (s *Store) waitForPages(ctx context.Context, reads []store.LogRead, keys []
 // logPage makes a page of what the script says.
 func logPage(r store.LogRead, v []any) (store.LogPage, error) {
 	if len(v) != 3 {
-		return store.LogPage{}, fmt.Errorf("%w: %.200v", errReply, v)
+		return store.LogPage{}, fmt.Errorf("%w: %.200v", conn.ErrReply, v)
 	}
 	page := store.LogPage{Watched: number(v[0]) == 1, Last: number(v[1])}
 	var all []store.Change
@@ -133,9 +134,9 @@ func (s *Store) TrimLog(ctx context.Context, shard store.Shard, limit int) (int,
 	if err := s.enter(ctx); err != nil {
 		return 0, err
 	}
-	v, err := s.run(ctx, s.lua.trimLog, s.keys(shard).pick(ownerKey, logKey), []any{max(limit, 0)})
+	v, err := s.conn.Run(ctx, s.lua.trimLog, s.keys(shard).pick(ownerKey, logKey), []any{max(limit, 0)})
 	if err != nil {
-		return 0, writeError("trim log", err)
+		return 0, conn.WriteError("trim log", err)
 	}
 	return int(number(v)), nil
 }

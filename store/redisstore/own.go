@@ -9,6 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/redisstore/conn"
 )
 
 // errChanged is for a claim that another one overtook.
@@ -44,8 +45,8 @@ func (s *Store) tryClaim(ctx context.Context, shard store.Shard, session store.S
 	}
 	keys := s.keys(shard)
 	get := redis.NewSliceCmd(ctx, "hmget", keys[ownerKey], "node", "epoch", "nonce")
-	if err := s.send(ctx, keys[ownerKey], get); err != nil {
-		return reply{}, store.Fence{}, readError("claim", err)
+	if err := s.conn.Send(ctx, keys[ownerKey], get); err != nil {
+		return reply{}, store.Fence{}, conn.ReadError("claim", err)
 	}
 	record := get.Val()
 	if owner := text(record[0]); owner != "" && owner != session.Node {
@@ -72,9 +73,9 @@ func (s *Store) replaceOwner(ctx context.Context, keys *shardKeys, session store
 	a.tok(nonce)
 	a.int(schema)
 	a.str(guard)
-	v, err := s.run(ctx, s.lua.claim, keys[:runningKey+1], a.values())
+	v, err := s.conn.Run(ctx, s.lua.claim, keys[:runningKey+1], a.values())
 	if err != nil {
-		return reply{}, store.Fence{}, writeError("claim", err)
+		return reply{}, store.Fence{}, conn.WriteError("claim", err)
 	}
 	switch number(v) {
 	case -1:
@@ -84,7 +85,7 @@ func (s *Store) replaceOwner(ctx context.Context, keys *shardKeys, session store
 	}
 	r, err := parseReply(v, 1)
 	if err != nil {
-		return reply{}, store.Fence{}, writeError("claim", err)
+		return reply{}, store.Fence{}, conn.WriteError("claim", err)
 	}
 	return r, store.Fence{Epoch: number(r.more[0]), Nonce: nonce}, nil
 }
@@ -92,9 +93,9 @@ func (s *Store) replaceOwner(ctx context.Context, keys *shardKeys, session store
 // session returns the start of a node's session, empty when it has none, and
 // whether it lasts.
 func (s *Store) session(ctx context.Context, node string) (start string, live bool, err error) {
-	v, err := s.run(ctx, s.lua.session, []string{sessionKey(node)}, nil)
+	v, err := s.conn.Run(ctx, s.lua.session, []string{sessionKey(node)}, nil)
 	if err != nil {
-		return "", false, readError("claim", err)
+		return "", false, conn.ReadError("claim", err)
 	}
 	return text(at(list(v), 0)), number(at(list(v), 1)) == 1, nil
 }
@@ -106,9 +107,9 @@ func (s *Store) Release(ctx context.Context, shard store.Shard, f store.Fence) e
 	}
 	a := newArgs(2, 32)
 	a.fence(f)
-	v, err := s.run(ctx, s.lua.release, s.keys(shard)[:1], a.values())
+	v, err := s.conn.Run(ctx, s.lua.release, s.keys(shard)[:1], a.values())
 	if err != nil {
-		return writeError("release", err)
+		return conn.WriteError("release", err)
 	}
 	if number(v) == -1 {
 		return fmt.Errorf("release: %w", store.ErrFenced)
@@ -134,12 +135,12 @@ func (s *Store) RenewSession(ctx context.Context, session store.Session) (time.T
 	var v any
 	var err error
 	if session.Begin {
-		v, err = s.run(ctx, s.lua.renew, []string{key}, argv)
+		v, err = s.conn.Run(ctx, s.lua.renew, []string{key}, argv)
 	} else {
-		v, err = s.renewals.run(ctx, s.lua.renew, key, argv)
+		v, err = s.conn.RunApart(ctx, s.lua.renew, key, argv)
 	}
 	if err != nil {
-		return time.Time{}, writeError("renew session", s.blame(ctx, err, key))
+		return time.Time{}, conn.WriteError("renew session", err)
 	}
 	if addr, isLost := v.(string); isLost {
 		return time.Time{}, store.SessionLost(addr)

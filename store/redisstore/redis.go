@@ -1,32 +1,26 @@
 package redisstore
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"log/slog"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/redisstore/conn"
 )
 
-// Store is a store.Store in Redis. It owns the clients and the checker with their
-// goroutines.
+// Store is a store.Store in Redis. It owns the connections, with their goroutines.
 type Store struct {
-	*client
-	renewals *nodes // the same servers, on a connection that nothing else waits for
-	lua      *scripts
-	log      *slog.Logger
-	checker  *checker
+	conn *conn.Client
+	lua  *scripts
+	log  *slog.Logger
 
 	shards keyCache
 	topics topicCache
 	closed atomic.Bool
-	stop   func() error // ends everything, once
 }
 
 var _ store.Store = (*Store)(nil)
@@ -39,33 +33,18 @@ func Open(ctx context.Context, cfg Config, log *slog.Logger) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	t, err := parseURL(cfg.URL)
+	servers, err := conn.Open(ctx, cfg, typeOf, log)
 	if err != nil {
 		return nil, err
 	}
-	w, err := newWait(cfg, t)
-	if err != nil {
-		return nil, err
-	}
-	c := &client{nodes: connect(cfg, t.copy()), wait: w}
-	s := &Store{client: c, renewals: connectOnce(cfg, t), lua: lua, log: log}
-	s.checker = &checker{nodes: c.nodes, wait: w, allowVolatile: cfg.AllowVolatile, log: log}
-	if err := s.checker.first(ctx); err != nil {
-		return nil, errors.Join(err, s.closeAll())
-	}
-	s.checker.start(cmp.Or(cfg.CheckEvery, 30*time.Second))
-	s.stop = sync.OnceValue(func() error {
-		s.closed.Store(true)
-		s.checker.stop()
-		return s.closeAll()
-	})
-	return s, nil
+	return &Store{conn: servers, lua: lua, log: log}, nil
 }
 
-func (s *Store) closeAll() error { return errors.Join(s.nodes.close(), s.renewals.close()) }
-
 // Close implements store.Store.
-func (s *Store) Close() error { return s.stop() }
+func (s *Store) Close() error {
+	s.closed.Store(true)
+	return s.conn.Close()
+}
 
 // enter is the beginning of every call.
 func (s *Store) enter(ctx context.Context) error {
@@ -85,8 +64,8 @@ func (s *Store) Clock(ctx context.Context) (time.Time, error) {
 		return time.Time{}, err
 	}
 	now := redis.NewTimeCmd(ctx, "time")
-	if err := s.nodes.send(ctx, topicsKey, now); err != nil {
-		return time.Time{}, readError("clock", err)
+	if err := s.conn.Send(ctx, topicsKey, now); err != nil {
+		return time.Time{}, conn.ReadError("clock", err)
 	}
 	return now.Val().UTC(), nil
 }
@@ -97,7 +76,5 @@ func (s *Store) Info(ctx context.Context) (store.Info, error) {
 	if err := s.enter(ctx); err != nil {
 		return store.Info{}, err
 	}
-	info := *s.checker.info.Load()
-	info.ManyClocks = s.nodes.cluster != nil
-	return info, nil
+	return s.conn.Info(), nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/store/record"
+	"github.com/ddq-io/ddq/store/redisstore/conn"
 )
 
 // reply is what a script about a shard answered: {us, seq, more...}.
@@ -41,7 +42,7 @@ func parseReply(v any, parts int) (reply, error) {
 	}
 	all := list(v)
 	if len(all) != parts+2 {
-		return reply{}, fmt.Errorf("%w: %.200v", errReply, v)
+		return reply{}, fmt.Errorf("%w: %.200v", conn.ErrReply, v)
 	}
 	return reply{
 		Stamp: store.Stamp{Now: time.UnixMicro(number(all[0])).UTC(), Seq: number(all[1])},
@@ -97,14 +98,14 @@ func odd(v any, count int, do func(i int, status store.Status, rest []any)) {
 func parseEntries(v any) (reply, []store.Entry, error) {
 	r, err := parseReply(v, 2)
 	if err != nil {
-		return reply{}, nil, readError("window", err)
+		return reply{}, nil, conn.ReadError("window", err)
 	}
 	flat, traits := list(r.more[0]), list(r.more[1])
 	entries := make([]store.Entry, 0, len(flat)/2)
 	for i := 0; i+1 < len(flat); i += 2 {
 		due, err := parseMillis(text(flat[i+1]))
 		if err != nil {
-			return reply{}, nil, readError("window", err)
+			return reply{}, nil, conn.ReadError("window", err)
 		}
 		entries = append(entries, store.Entry{ID: parseID(text(flat[i])), Due: due, Traits: traitsAt(traits, i/2)})
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/redisstore/conn"
 )
 
 // field is one entry of a hash.
@@ -20,9 +21,9 @@ func (s *Store) scanBytes(ctx context.Context, key, cursor string, limit int, va
 	if err != nil {
 		return nil, "", err
 	}
-	v, err := s.run(ctx, s.lua.scan, []string{key}, []any{at, min(max(limit, 1), maxItems), bit(values)})
+	v, err := s.conn.Run(ctx, s.lua.scan, []string{key}, []any{at, min(max(limit, 1), maxItems), bit(values)})
 	if err != nil {
-		return nil, "", readError("scan", err)
+		return nil, "", conn.ReadError("scan", err)
 	}
 	all := texts(v)
 	step := 1 + bit(values)
@@ -73,8 +74,8 @@ func (s *Store) scan(ctx context.Context, key, cursor string, limit int) (fields
 // scanOnce sends one HSCAN or ZSCAN.
 func (s *Store) scanOnce(ctx context.Context, name, key string, at uint64, count int) (flat []string, after uint64, err error) {
 	cmd := redis.NewScanCmd(ctx, nil, name, key, at, "count", count)
-	if err := s.send(ctx, key, cmd); err != nil {
-		return nil, 0, readError("scan", err)
+	if err := s.conn.Send(ctx, key, cmd); err != nil {
+		return nil, 0, conn.ReadError("scan", err)
 	}
 	flat, after = cmd.Val()
 	return flat, after, nil

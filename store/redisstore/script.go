@@ -3,6 +3,8 @@ package redisstore
 import (
 	"fmt"
 	"sync"
+
+	"github.com/ddq-io/ddq/store/redisstore/conn"
 )
 
 // scripts are all of them. Nobody changes them once they are assembled.
@@ -13,7 +15,7 @@ type scripts struct {
 	stamp, raise, get, history, window, scan, records, lookup, reindex, sweepIndex, sweepAttrs, laneWindow, lanes, stats, sweep, sweepLanes, sweepOrder, inOrder, putTopic, deleteTopic,
 	histogram, reserve, acquire, movePermits, free,
 	watch, changes, changesWaited, trimLog,
-	seal, drop, open *script
+	seal, drop, open *conn.Script
 }
 
 // loadScripts returns the scripts, which are the same for every store of the process: putting
@@ -22,7 +24,7 @@ var loadScripts = sync.OnceValues(assembleScripts)
 
 func assembleScripts() (*scripts, error) {
 	l := new(scripts)
-	for name, target := range map[string]**script{
+	for name, target := range map[string]**conn.Script{
 		"remove": &l.remove, "move": &l.move, "update": &l.update, "requeue": &l.requeue, "remove_dead": &l.removeDead, "trim": &l.trim,
 		"trim_dead": &l.trimDead, "add_keyed": &l.addKeyed, "trim_keys": &l.trimKeys,
 		"add": &l.add, "hold": &l.hold, "hold_new": &l.holdNew, "ack": &l.ack, "nack": &l.nack, "extend": &l.extend, "cancel": &l.cancel,

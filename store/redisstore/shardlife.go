@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/redisstore/conn"
 )
 
 // Seal implements store.Retention.
@@ -22,13 +23,13 @@ func (s *Store) OpenShard(ctx context.Context, shard store.Shard, was store.Shar
 }
 
 // own runs a script that says whose a shard is, and what becomes of it.
-func (s *Store) own(ctx context.Context, what string, sc *script, shard store.Shard, keys []string, argv ...any) error {
+func (s *Store) own(ctx context.Context, what string, sc *conn.Script, shard store.Shard, keys []string, argv ...any) error {
 	if err := s.enter(ctx); err != nil {
 		return err
 	}
 	argv = append([]any{lifeText(store.ShardLife{Topic: shard.Life})}, argv...)
-	if _, err := s.run(ctx, sc, keys, argv); err != nil {
-		return writeError(what, err)
+	if _, err := s.conn.Run(ctx, sc, keys, argv); err != nil {
+		return conn.WriteError(what, err)
 	}
 	return nil
 }

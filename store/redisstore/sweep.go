@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/redisstore/conn"
 )
 
 // sweepOrder are the keys that Sweep walks: tasks first, then what points to them.
@@ -100,7 +101,7 @@ func (s *Store) scanSet(ctx context.Context, key, cursor string, limit int) (fie
 
 // drop has a script remove those of the members that point to nothing. It checks the fence
 // even when there are none.
-func (s *Store) drop(ctx context.Context, lua *script, shard store.Shard, f store.Fence, members []string) (repaired int, err error) {
+func (s *Store) drop(ctx context.Context, lua *conn.Script, shard store.Shard, f store.Fence, members []string) (repaired int, err error) {
 	for start := 0; start == 0 || start < len(members); start += maxItems {
 		a := newArgs(maxItems+3, 32*maxItems)
 		a.fence(f)
@@ -181,14 +182,14 @@ func (s *Store) readRecords(ctx context.Context, shard store.Shard, ids []string
 		for _, id := range ids[:min(len(ids), maxItems)] {
 			a.str(id)
 		}
-		v, err := s.run(ctx, s.lua.records, s.keys(shard).pick(ownerKey, tasksKey, dataKey), a.values())
+		v, err := s.conn.Run(ctx, s.lua.records, s.keys(shard).pick(ownerKey, tasksKey, dataKey), a.values())
 		if err != nil {
-			return readError("sweep", err)
+			return conn.ReadError("sweep", err)
 		}
 		records := list(v)
 		n := min(len(ids), len(records))
 		if n == 0 {
-			return readError("sweep", errReply)
+			return conn.ReadError("sweep", conn.ErrReply)
 		}
 		if err := do(ids[:n], records[:n]); err != nil {
 			return err
@@ -218,10 +219,10 @@ func (s *Store) repair(ctx context.Context, shard store.Shard, f store.Fence, re
 }
 
 // swept runs a script of a sweep.
-func (s *Store) swept(ctx context.Context, lua *script, shard store.Shard, a *args) (any, error) {
-	v, err := s.run(ctx, lua, s.keys(shard)[:], a.values())
+func (s *Store) swept(ctx context.Context, lua *conn.Script, shard store.Shard, a *args) (any, error) {
+	v, err := s.conn.Run(ctx, lua, s.keys(shard)[:], a.values())
 	if err != nil {
-		return nil, writeError("sweep", err)
+		return nil, conn.WriteError("sweep", err)
 	}
 	if number(v) < 0 {
 		return nil, fmt.Errorf("sweep: %w", store.ErrFenced)

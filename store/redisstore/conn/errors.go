@@ -1,4 +1,4 @@
-package redisstore
+package conn
 
 import (
 	"context"
@@ -19,16 +19,16 @@ var refusals = []string{
 	"NOAUTH", "WRONGPASS", "NOPERM", "ERR max number of clients", "MOVED", "ASK",
 }
 
-// errReply is a reply that no script gives.
-var errReply = errors.New("reply of another shape than expected")
+// ErrReply is a reply that no script gives.
+var ErrReply = errors.New("reply of another shape than expected")
 
-// writeError translates the error of a call that may have changed something.
-func writeError(what string, err error) error {
+// WriteError translates the error of a call that may have changed something.
+func WriteError(what string, err error) error {
 	return fmt.Errorf("%s: %w", what, translate(err, store.ErrUnknown))
 }
 
-// readError translates the error of a call that changes nothing.
-func readError(what string, err error) error {
+// ReadError translates the error of a call that changes nothing.
+func ReadError(what string, err error) error {
 	return fmt.Errorf("%s: %w", what, translate(err, store.ErrUnavailable))
 }
 
@@ -76,7 +76,7 @@ func translateReply(reply redis.Error) error {
 func isContractError(err error) bool {
 	for _, e := range []error{
 		store.ErrFenced, store.ErrSealed, store.ErrUnknown, store.ErrUnavailable, store.ErrFull, store.ErrClosed,
-		store.ErrOwned, store.ErrSessionLost, store.ErrBadCursor, errReply,
+		store.ErrOwned, store.ErrSessionLost, store.ErrBadCursor, ErrReply,
 	} {
 		if errors.Is(err, e) {
 			return true
@@ -85,8 +85,8 @@ func isContractError(err error) bool {
 	return false
 }
 
-// afterPart is what an error means when the first scripts of a call have run.
-func afterPart(err error) error {
+// AfterPart is what an error means when the first scripts of a call have run.
+func AfterPart(err error) error {
 	if errors.Is(err, store.ErrFenced) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("%w: part of the batch was done: %w", store.ErrUnknown, err)
 	}

@@ -1,4 +1,4 @@
-package redisstore
+package conn
 
 import (
 	"cmp"
@@ -25,15 +25,4 @@ func newWait(cfg Config, t target) (wait, error) {
 		return wait{}, fmt.Errorf("redis: wait timeout is %v, want at least 1ms and less than the timeout of calls, %v", w.timeout, cfg.timeout())
 	}
 	return w, nil
-}
-
-// mark is what scripts get in front of the moment when their answer is to be
-// waited for: they then write something in any case. A call that finds its work
-// done by an earlier one, which did not reach the replicas, would else have
-// nothing to wait for.
-func (w wait) mark(changes bool) string {
-	if w.replicas > 0 && changes {
-		return "w"
-	}
-	return ""
 }

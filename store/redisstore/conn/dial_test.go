@@ -1,4 +1,4 @@
-package redisstore_test
+package conn
 
 import (
 	"errors"
@@ -6,8 +6,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/ddq-io/ddq/store/redisstore"
 )
 
 func TestClosedConnectionsForgetWhatIsNotSent(t *testing.T) {
@@ -16,7 +14,7 @@ func TestClosedConnectionsForgetWhatIsNotSent(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	client, err := redisstore.Dialer(time.Second, nil)(t.Context(), "tcp", l.Addr().String())
+	client, err := dialer(time.Second, nil)(t.Context(), "tcp", l.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}
