@@ -18,7 +18,7 @@ func (cfg *Config) runtimeFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&a.Node, "node-name", "", "name of this node, unique among live ones (default host name and port)")
 	fs.StringVar(&a.Addr, "advertise-addr", "", "where other nodes reach the gRPC port (default --grpc-addr)")
 	DurationVar(fs, &a.Horizon, "horizon", 0, "how far ahead tasks are kept in memory (default 30s)")
-	DurationVar(fs, &a.HoldAhead, "hold-ahead", 0, "how long before its due time a task may be held, at most 250ms; 0: it is held when it is due")
+	DurationVar(fs, &a.HoldAhead, "hold-ahead", 10*time.Millisecond, "how long before its due time a task may be held, at most 250ms; 0: it is held when it is due")
 	DurationVar(fs, &a.LoadEvery, "load-every", 0, "pause between looks ahead into the store (default a quarter of the horizon)")
 	fs.IntVar(&a.WheelBudget, "wheel-budget", 0, "most tasks of a shard that wait in memory for their due time (default 250000)")
 	fs.IntVar(&a.ReadyBudget, "ready-budget", 0, "most due tasks of a shard that wait in memory for a worker (default 20000)")
