@@ -1,0 +1,22 @@
+package timetable
+
+import (
+	"strings"
+	"time"
+)
+
+// zoneOf returns a zone of the IANA database by its name. What depends on the
+// machine (Local) or says no rules (an offset) is no zone of a timetable.
+func zoneOf(name string) (*time.Location, error) {
+	if name == "" {
+		return time.UTC, nil
+	}
+	if name == "Local" || strings.TrimSpace(name) != name {
+		return nil, fault(BadZone, "zone", "%q is none of the IANA database", name)
+	}
+	zone, err := time.LoadLocation(name)
+	if err != nil {
+		return nil, fault(BadZone, "zone", "%q is none of the IANA database", name)
+	}
+	return zone, nil
+}
