@@ -26,11 +26,12 @@ const (
 	Late              // Hold: at or past its Before
 	Behind            // Hold: of an ordering key, and not the head of its line
 	LeftOut           // Hold: not looked at, the bodies of those before it fill the answer
+	HoldLost          // Commit: a task is not held under the token
 )
 
 var statusNames = [...]string{
 	"none", "OK", "Added", "Held", "Duplicate", "Conflict", "Taken", "Replaced", "Passed", "Closed", "Already", "NotDue", "Stale", "WrongState",
-	"NotFound", "Corrupt", "Expired", "Late", "Behind", "LeftOut",
+	"NotFound", "Corrupt", "Expired", "Late", "Behind", "LeftOut", "HoldLost",
 }
 
 func (s Status) String() string {

@@ -36,6 +36,7 @@ type Store interface {
 type Stamp struct {
 	Now time.Time // the store's clock, to the microsecond
 	Seq int64     // number of calls so far that made tasks of the shard pending
+	In  int64     // number of the last parcel that the in-box got; 0: none yet
 }
 
 // Info describes a store.

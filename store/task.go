@@ -186,6 +186,7 @@ type Task struct {
 	Traits         *Traits       // nil: none
 	Key            *Key          // nil: none. Stores keep its Text with the task
 	Indexed        IndexSet      // names of attributes by which it is found; not in what stores return
+	Tells          CellID        // a cell that is told when it ends for good, see Ended; empty: none
 	Fingerprint    uint64        // hash of the request that made the task
 
 	Attempt   int    // deliveries so far, the running one included

@@ -50,6 +50,6 @@ func (sh *shard) edit(e *store.Edit, now clock) store.EditResult {
 func revised(t, other *store.Task) store.Task {
 	c := copyTask(other)
 	c.ID, c.Due, c.Created, c.Fingerprint = t.ID, t.Due, t.Created, t.Fingerprint
-	c.Attempt, c.LastError, c.Edits = t.Attempt, t.LastError, t.Edits
+	c.Attempt, c.LastError, c.Edits, c.Tells = t.Attempt, t.LastError, t.Edits, t.Tells
 	return c
 }

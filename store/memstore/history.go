@@ -43,18 +43,23 @@ func (r *record) remember(outcome store.Outcome, why string, now clock) {
 // Cancel implements store.Writer.
 func (m *Store) Cancel(ctx context.Context, s store.Shard, ids []string) (store.Stamp, []store.CancelResult, error) {
 	return batch(ctx, m, s, access{}, ids, func(sh *shard, now clock, id string) store.CancelResult {
-		r := sh.tasks[id]
-		switch status := life.Cancel(r.phase()); status {
-		case store.OK:
-		case store.WrongState:
-			return store.CancelResult{Status: status, State: r.state(now)}
-		default:
-			return store.CancelResult{Status: status}
-		}
-		if !r.cancelled {
-			r.cancelled = true
-			sh.tell(r, store.Change{Kind: store.ChangeCancelRequested, Worker: r.worker}, now)
-		}
-		return store.CancelResult{Status: store.OK, Token: r.token}
+		return sh.cancel(id, now)
 	})
+}
+
+// cancel asks for a running task to be ended.
+func (sh *shard) cancel(id string, now clock) store.CancelResult {
+	r := sh.tasks[id]
+	switch status := life.Cancel(r.phase()); status {
+	case store.OK:
+	case store.WrongState:
+		return store.CancelResult{Status: status, State: r.state(now)}
+	default:
+		return store.CancelResult{Status: status}
+	}
+	if !r.cancelled {
+		r.cancelled = true
+		sh.tell(r, store.Change{Kind: store.ChangeCancelRequested, Worker: r.worker}, now)
+	}
+	return store.CancelResult{Status: store.OK, Token: r.token}
 }

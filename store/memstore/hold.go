@@ -33,6 +33,9 @@ func (sh *shard) tryHold(h store.Hold, now clock) store.HoldResult {
 	case store.Held:
 		return r.held()
 	case store.Expired:
+		told := r.told()
+		told.Kind, told.Reason = store.ChangeDead, store.ReasonExpired
+		sh.leave(&r.task, told, now)
 		sh.bury(r, store.ReasonExpired, now)
 		sh.tell(r, store.Change{Kind: store.ChangeDead}, now)
 		return store.HoldResult{Status: status}
@@ -107,6 +110,9 @@ func (sh *shard) ack(a store.Ack, retention time.Duration, now clock) store.Stat
 		return status
 	}
 	ended := store.Change{Kind: store.ChangeDone, Outcome: store.OutcomeAcked, Worker: r.worker}
+	told := r.told()
+	told.Kind, told.Result = ended.Kind, slices.Clone(a.Result)
+	sh.leave(&r.task, told, now)
 	sh.take(r)
 	if retention > 0 {
 		r.remember(store.OutcomeAcked, "", now)
@@ -160,6 +166,9 @@ func (sh *shard) nack(n store.Nack, now clock, overdue bool) store.NackResult {
 	ended := store.Change{Kind: f.Kind, Outcome: f.Outcome, Worker: r.worker}
 	result := store.NackResult{Status: store.OK, Attempt: f.Attempt}
 	if f.Reason != store.ReasonNone {
+		told := r.told()
+		told.Kind, told.Reason = store.ChangeDead, f.Reason
+		sh.leave(&r.task, told, now)
 		sh.bury(r, f.Reason, now)
 	} else {
 		result.Due, result.Traits = now.Again(n.Delay, r.task.Due), r.task.Traits

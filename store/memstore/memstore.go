@@ -21,7 +21,10 @@ type Store struct {
 	limits   *limit.Table
 }
 
-var _ store.Store = (*Store)(nil)
+var (
+	_ store.Store = (*Store)(nil)
+	_ store.Cells = (*Store)(nil)
+)
 
 // New returns an empty store.
 func New() *Store {

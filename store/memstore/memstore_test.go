@@ -50,6 +50,10 @@ func TestSessionOfAClockThatWasAheadIsOver(t *testing.T) {
 	}
 }
 
+func TestCells(t *testing.T) {
+	storetest.RunCells(t, func(t *testing.T) store.Store { return open(t) })
+}
+
 func TestProperty(t *testing.T) {
 	storetest.RunProperty(t, func(t *testing.T) store.Store { return open(t) })
 }

@@ -150,6 +150,8 @@ func (sh *shard) counts(now clock) store.Stats {
 		Dead:    int64(sh.indexes[store.KindDead].len()),
 		Keys:    len(sh.marks) > 0,
 		Logged:  len(sh.log) > 0,
+		Cells:   int64(len(sh.cells.byID)),
+		Parcels: int64(len(sh.in.parcels) + len(sh.out.parcels)),
 		Owner:   sh.owner,
 		Epoch:   sh.fence.Epoch,
 		Index:   sh.index,

@@ -54,6 +54,9 @@ type shard struct {
 	seq   int64
 	woke  bool // this call made a task pending
 
+	cells   *cells
+	in, out box
+
 	sealed bool // takes no new task
 	life   store.ShardLife
 
@@ -78,6 +81,8 @@ func (sh *shard) clear() {
 	sh.trims, sh.lanes, sh.orders = newIndex(), newLanes(), newOrders()
 	sh.marks, sh.looks = make(map[string]*mark), newIndex()
 	sh.attributes = newAttributes()
+	sh.cells = newCells()
+	sh.in.parcels, sh.out.parcels = nil, nil // but not the numbers: a cell elsewhere knows the last one
 	sh.sealed, sh.watching, sh.log = false, store.Watching{}, nil
 }
 
@@ -87,7 +92,7 @@ func (sh *shard) stamp(now clock) store.Stamp {
 		sh.seq++
 		sh.woke = false
 	}
-	return store.Stamp{Now: now.At, Seq: sh.seq}
+	return store.Stamp{Now: now.At, Seq: sh.seq, In: sh.in.last}
 }
 
 // position is where the record lies in the index of its kind.

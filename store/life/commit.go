@@ -1,0 +1,34 @@
+package life
+
+import "github.com/ddq-io/ddq/store"
+
+// Put is what becomes of a put of a cell that has a version; 0: there is none.
+func Put(p *store.Put, version int64) store.Status {
+	if p.If == store.AnyVersion || p.If == version {
+		return store.OK
+	}
+	return store.Stale
+}
+
+// TakesSealed reports whether a sealed shard takes a commit, of whose puts some change cells
+// that are there and some make new ones: no new cell that lives for long, and tasks
+// only of a cell that is there.
+func TakesSealed(c *store.Commit, there func(store.CellID) bool) bool {
+	changes := false
+	for i := range c.Puts {
+		p := &c.Puts[i]
+		switch old := there(p.ID); {
+		case old:
+			changes = true
+		case len(p.Body) > 0 && Moves(p.ID):
+			return false
+		}
+	}
+	return changes || len(c.Adds) == 0
+}
+
+// Moves reports whether a cell is to be where new tasks of its topic go: schedules and
+// workflows are, but not what only carries on with something until it ends.
+func Moves(id store.CellID) bool {
+	return id.Kind() == store.CellSchedule || id.Kind() == store.CellWorkflow
+}

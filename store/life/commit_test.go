@@ -1,0 +1,46 @@
+package life_test
+
+import (
+	"testing"
+
+	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/life"
+)
+
+func TestPut(t *testing.T) {
+	for _, c := range []struct {
+		wanted, version int64
+		want            store.Status
+	}{
+		{0, 0, store.OK}, {3, 3, store.OK}, {store.AnyVersion, 0, store.OK}, {store.AnyVersion, 9, store.OK},
+		{0, 1, store.Stale}, {1, 0, store.Stale}, {3, 4, store.Stale}, {4, 3, store.Stale},
+	} {
+		if got := life.Put(&store.Put{If: c.wanted}, c.version); got != c.want {
+			t.Errorf("put of version %d on %d is %v, want %v", c.wanted, c.version, got, c.want)
+		}
+	}
+}
+
+func TestTakesSealed(t *testing.T) {
+	put := func(id store.CellID) store.Put { return store.Put{Cell: store.Cell{ID: id, Body: []byte("x")}} }
+	there := func(id store.CellID) bool { return id == "sthere" }
+	add := []*store.Task{{ID: "a"}}
+	for name, c := range map[string]struct {
+		commit store.Commit
+		want   bool
+	}{
+		"nothing":                            {store.Commit{}, true},
+		"a change and tasks":                 {store.Commit{Puts: []store.Put{put("sthere")}, Adds: add}, true},
+		"a deletion and tasks":               {store.Commit{Puts: []store.Put{{Cell: store.Cell{ID: "sthere"}}}, Adds: add}, true},
+		"tasks of nothing":                   {store.Commit{Adds: add}, false},
+		"tasks of a new cell":                {store.Commit{Puts: []store.Put{put("tnew")}, Adds: add}, false},
+		"a new cell that does not stay":      {store.Commit{Puts: []store.Put{put("fnew")}}, true},
+		"a new schedule":                     {store.Commit{Puts: []store.Put{put("snew")}}, false},
+		"a new workflow beside a change":     {store.Commit{Puts: []store.Put{put("sthere"), put("wnew")}}, false},
+		"the deletion of one that is absent": {store.Commit{Puts: []store.Put{{Cell: store.Cell{ID: "snew"}}}}, true},
+	} {
+		if got := life.TakesSealed(&c.commit, there); got != c.want {
+			t.Errorf("%s: %t, want %t", name, got, c.want)
+		}
+	}
+}
