@@ -1,0 +1,185 @@
+package schedule
+
+import (
+	"slices"
+
+	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/timer/timetable"
+)
+
+// decide decides occurrences in order as far as now and the lead let it, and says when
+// to go on.
+func (p *step) decide() {
+	p.out.Wake = 0
+	p.letIn()
+	if p.s.Phase != Active {
+		if p.s.Phase == Finished {
+			p.out.Wake = p.s.Decided.Add(keepFinished)
+		}
+		return
+	}
+	for range perStep {
+		at, ok := p.next(p.s.Decided)
+		if !ok || p.s.MaxRuns > 0 && p.s.Made >= p.s.MaxRuns {
+			p.end()
+			return
+		}
+		if p.holdsBack() {
+			return
+		}
+		if wake := p.waits(at); wake > p.Now {
+			p.out.Wake = wake
+			return
+		}
+		if len(p.out.Make) >= makesAStep {
+			break
+		}
+		p.decideOne(at)
+	}
+	p.out.Wake = p.Now // there is more, for the next commit
+}
+
+// waits is when an occurrence can be decided.
+func (p *step) waits(at store.Millis) store.Millis {
+	if p.s.Overlap != Allow && len(p.s.Open) > 0 {
+		return at // its own time; the end of the run wakes the schedule before, if it comes
+	}
+	return at.Add(-p.Lead)
+}
+
+// holdsBack reports whether the end of a run has to come first, whatever the time: the
+// next occurrence counts from it, or too many are open.
+func (p *step) holdsBack() bool {
+	if p.Table.FromEnd() {
+		for _, r := range p.s.Open {
+			if r.Origin == ByTimetable {
+				return true
+			}
+		}
+	}
+	return p.s.Overlap == Allow && len(p.s.Open) >= MaxOpen && !p.s.Untracked
+}
+
+// end marks a schedule without occurrences as finished, once its runs are over.
+func (p *step) end() {
+	if len(p.s.Open) > 0 || len(p.s.Waiting) > 0 {
+		return
+	}
+	p.s.Phase, p.s.Decided = Finished, max(p.s.Decided, p.Now)
+	p.out.Wake = p.s.Decided.Add(keepFinished)
+}
+
+// decideOne decides the occurrence behind those that are decided.
+func (p *step) decideOne(at store.Millis) {
+	p.s.Decided = at
+	if slices.Contains(p.s.Early, at) {
+		return
+	}
+	o := Occurrence{At: at, Origin: ByTimetable}
+	switch {
+	case at <= p.s.SkipUntil:
+		p.skip(o, WasPaused)
+	case p.Excluded != nil && p.Excluded(at.Time()):
+		p.skip(o, Excluded)
+	case p.Now.Sub(at) > p.s.Grace && !p.catchesUp(at):
+		p.skip(o, Missed)
+	default:
+		p.take(o, p.s.Overlap)
+	}
+}
+
+// catchesUp reports whether a run is made of an occurrence that was missed.
+func (p *step) catchesUp(at store.Millis) bool {
+	if p.s.Within > 0 && p.Now.Sub(at) > p.s.Within {
+		return false
+	}
+	switch p.s.CatchUp {
+	case Last:
+		next, ok := p.next(at)
+		return !ok || p.Now.Sub(next) <= p.s.Grace
+	case All:
+		return !p.tooMany(at)
+	}
+	return false
+}
+
+// tooMany reports whether so many occurrences behind one were missed that it is none of
+// the last.
+func (p *step) tooMany(at store.Millis) bool {
+	if p.ahead == 0 || p.ahead < at {
+		p.ahead, p.between = at, 0
+	}
+	for ; p.between < MaxCaught; p.between++ {
+		next, ok := p.next(p.ahead)
+		if !ok || p.Now.Sub(next) <= p.s.Grace {
+			return false
+		}
+		p.ahead = next
+	}
+	p.between--
+	return true
+}
+
+// take makes a run of an occurrence, or lets it wait, or skips it.
+func (p *step) take(o Occurrence, overlap Overlap) {
+	if len(p.s.Open) == 0 || overlap == Allow {
+		p.make(o)
+		return
+	}
+	switch overlap {
+	case Skip:
+		p.skip(o, Overlapped)
+	case BufferAll:
+		if len(p.s.Waiting) >= MaxWaiting {
+			p.skip(o, BufferFull)
+			return
+		}
+		p.s.Waiting = append(p.s.Waiting, o)
+	case CancelOther:
+		for _, r := range p.s.Open {
+			p.out.Cancel = append(p.out.Cancel, p.s.ID(r.Occurrence))
+		}
+		p.waitAlone(o)
+	case BufferOne:
+		p.waitAlone(o)
+	}
+}
+
+func (p *step) waitAlone(o Occurrence) {
+	for _, w := range p.s.Waiting {
+		p.skip(w, Superseded)
+	}
+	p.s.Waiting = append(p.s.Waiting[:0], o)
+}
+
+// letIn makes the run of the first that waits, once none is open.
+func (p *step) letIn() {
+	if len(p.s.Waiting) > 0 && len(p.s.Open) == 0 && p.s.Phase == Active {
+		o := p.s.Waiting[0]
+		p.s.Waiting = p.s.Waiting[1:]
+		p.make(o)
+	}
+}
+
+func (p *step) make(o Occurrence) {
+	r := Run{Occurrence: o, Due: max(p.due(o), p.Now)}
+	p.out.Make = append(p.out.Make, Make{ID: p.s.ID(o), Run: r})
+	if o.Origin == ByTimetable {
+		p.s.Made++
+	}
+	if !p.s.Untracked {
+		p.s.Open = append(p.s.Open, r)
+	}
+}
+
+// due is the time of an occurrence, moved by the jitter.
+func (p *step) due(o Occurrence) store.Millis {
+	if o.Origin != ByTimetable {
+		return o.At
+	}
+	return store.Millis(timetable.Jitter(p.s.Life, o.At.Time(), p.s.Jitter).UnixMilli())
+}
+
+func (p *step) skip(o Occurrence, why Reason) {
+	p.remember(Past{Occurrence: o, Reason: why})
+}

@@ -1,0 +1,83 @@
+package schedule
+
+import (
+	"time"
+
+	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/timer/timetable"
+)
+
+// Env is what a step knows besides the schedule.
+type Env struct {
+	Now      store.Millis         // the store's clock
+	Lead     time.Duration        // how far ahead runs are made
+	Table    *timetable.Timetable // of the spec; of an Edit, of the one before
+	Excluded func(time.Time) bool // by calendars
+}
+
+// Event is something that happens to a schedule; nil is that its time to wake came.
+type Event interface{ event() }
+
+// Ended says that the task of a run ended for good.
+type Ended struct {
+	ID      string
+	Outcome Outcome
+	At      store.Millis
+	Started store.Millis
+}
+
+// Requeued says that the task of a run that had failed is pending again.
+type Requeued struct{ ID string }
+
+// Begun says that a run which a step wanted to take back is not pending any more.
+type Begun struct{ ID string }
+
+// Edit gives the schedule another spec. The occurrences so far keep their runs.
+type Edit struct {
+	Spec  Spec
+	Table *timetable.Timetable // of the new spec
+	Anew  bool                 // intervals count from now
+}
+
+// Pause stops the schedule from making runs.
+type Pause struct{ By, Note string }
+
+// Resume lets it go on. What was named in between is skipped.
+type Resume struct{ By, Note string }
+
+// Trigger makes a run outside the timetable, due now, under an overlap policy of its own.
+// The same request again changes nothing.
+type Trigger struct {
+	Request string
+	Overlap Overlap
+}
+
+// Delete ends the schedule. Runs that are open go on, unless they are cancelled.
+type Delete struct{ CancelOpen bool }
+
+func (Ended) event()    {}
+func (Requeued) event() {}
+func (Begun) event()    {}
+func (Edit) event()     {}
+func (Pause) event()    {}
+func (Resume) event()   {}
+func (Trigger) event()  {}
+func (Delete) event()   {}
+
+// Effects are what is to be changed in the commit that stores the schedule.
+type Effects struct {
+	Make   []Make
+	Remove []string     // runs made ahead. One that is not pending fails the commit: the answer is Begun
+	Cancel []string     // asked to end when running, deleted when pending
+	Skips  []Past       // decided against in this step
+	Wake   store.Millis // 0: only an event wakes it
+	Gone   bool         // the cell is deleted
+
+	RunOpen string // a trigger was refused because of this run
+}
+
+// Make is a task that is to be made from the template.
+type Make struct {
+	ID string
+	Run
+}

@@ -1,0 +1,142 @@
+package schedule
+
+import (
+	"time"
+
+	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/timer/timetable"
+)
+
+// Limits of one schedule.
+const (
+	MaxOpen    = 1000 // runs that are open, of a schedule whose runs may overlap
+	MaxWaiting = 1000 // occurrences that wait for the run before them
+	MaxCaught  = 1000 // missed occurrences that are made one after the other
+	MaxHistory = 100
+
+	perStep    = 10_000 // occurrences that one step decides against
+	makesAStep = 100    // runs that one step makes
+	requests   = 20     // triggers that are known again
+)
+
+// Overlap is what becomes of an occurrence while a run is open.
+type Overlap uint8
+
+const (
+	Skip        Overlap = iota + 1 // it is skipped
+	BufferOne                      // it waits; a later one takes its place
+	BufferAll                      // it waits in line
+	CancelOther                    // as BufferOne; the open run is asked to end
+	Allow                          // its run is made
+)
+
+// CatchUp is what becomes of occurrences that nobody decided in time.
+type CatchUp uint8
+
+const (
+	Last CatchUp = iota + 1 // the latest one is made, due now
+	All                     // each is made, in order
+	None                    // none is made
+)
+
+// Spec is what the author of a schedule decides.
+type Spec struct {
+	Timetable timetable.Spec
+	Jitter    time.Duration // by which due times are spread, see timetable.Jitter
+	Overlap   Overlap
+	CatchUp   CatchUp
+	Grace     time.Duration // how late an occurrence is decided without being missed
+	Within    time.Duration // older ones are not caught up with; 0: no bound
+	MaxRuns   int64         // that the timetable makes; 0: no bound
+	PauseAt   int           // failures in a row after which it pauses; 0: never
+	History   int           // how many runs and skips are remembered
+	Untracked bool          // ends are not told: with Allow only
+}
+
+// Phase is where a schedule is in its life.
+type Phase uint8
+
+const (
+	Active Phase = iota + 1
+	Paused
+	Finished // no occurrence is left, and no run is open
+)
+
+// Schedule is the whole of what is stored of a schedule.
+type Schedule struct {
+	Spec
+	Name string
+	Life uint64 // random, of this creation: ids follow from it
+
+	Phase    Phase
+	PausedBy string // who, or what
+	Note     string
+	Anchor   store.Millis // from when intervals count that have no start
+
+	Decided   store.Millis   // occurrences up to this one are decided
+	Early     []store.Millis // occurrences to come whose run has begun or ended already
+	SkipUntil store.Millis   // those up to this one were named during a pause
+	Made      int64          // runs made by the timetable
+	Open      []Run          // in the order in which they were made
+	Waiting   []Occurrence   // that wait for the end of a run, in order
+	Failures  int            // in a row
+	Totals    map[Outcome]int64
+	Skipped   map[Reason]int64
+	History   []Past // the last ones, oldest first
+	Requests  []string
+}
+
+// Origin is what named an occurrence.
+type Origin uint8
+
+const (
+	ByTimetable Origin = iota + 1
+	ByTrigger
+	ByBackfill
+)
+
+// Occurrence is an instant at which something is to be done.
+type Occurrence struct {
+	At     store.Millis
+	Origin Origin
+	N      uint64 // tells those of one instant and origin apart
+}
+
+// Run is what was made of an occurrence, and has not ended for good.
+type Run struct {
+	Occurrence
+	Due   store.Millis
+	Begun bool // a worker had it before its time came, so it cannot be taken back
+}
+
+// Outcome is how a run ended.
+type Outcome uint8
+
+const (
+	Done    Outcome = iota + 1
+	Failed          // dead, expired
+	Removed         // deleted, cancelled
+)
+
+// Reason is why no run was made of an occurrence.
+type Reason uint8
+
+const (
+	Overlapped Reason = iota + 1 // a run was open
+	Superseded                   // a later one took its place
+	BufferFull                   // too many wait
+	Missed                       // nobody decided it in time
+	WasPaused
+	Excluded // a calendar leaves it out
+)
+
+// Past is a run that ended, or skips of one reason in a row.
+type Past struct {
+	Occurrence
+	Due     store.Millis
+	Outcome Outcome // of a run
+	Reason  Reason  // of skips
+	Count   int64   // of skips; Occurrence is the last of them
+	Started store.Millis
+	Ended   store.Millis
+}

@@ -1,0 +1,395 @@
+package schedule
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+	"pgregory.net/rapid"
+
+	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/timer/timetable"
+)
+
+// TestSchedule runs the scenarios of testdata. Times are of 1 June 2030, UTC; a run is
+// called by the time of its occurrence, and one of a trigger by its request.
+func TestSchedule(t *testing.T) {
+	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+		x := &scenario{names: make(map[string]string)}
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			x.T, x.TestData = t, d
+			return x.run()
+		})
+	})
+}
+
+const day = "2030-06-01T"
+
+// scenario is a schedule in the hands of a keeper that does what steps say.
+type scenario struct {
+	*testing.T
+	*datadriven.TestData
+
+	s     *Schedule
+	table *timetable.Timetable
+	wake  store.Millis
+	names map[string]string // id -> name
+}
+
+func (x *scenario) run() string {
+	now := x.time("at")
+	switch x.Cmd {
+	case "new":
+		x.s = &Schedule{Spec: x.spec(), Name: "nightly", Life: 7, Phase: Active, Anchor: now, Decided: now}
+		x.table = x.tableOf(x.s.Spec)
+		return x.step(now, nil)
+	case "wake":
+		return x.step(now, nil)
+	case "sleep": // until the schedule wakes, which is to be before the time
+		return x.sleep(now)
+	case "done", "failed", "removed":
+		outcome := map[string]Outcome{"done": Done, "failed": Failed, "removed": Removed}[x.Cmd]
+		return x.step(now, Ended{ID: x.id("run"), Outcome: outcome, At: now, Started: now - 1})
+	case "requeued":
+		return x.step(now, Requeued{ID: x.id("run")})
+	case "begun":
+		return x.step(now, Begun{ID: x.id("run")})
+	case "pause":
+		return x.step(now, Pause{By: "ada", Note: "why"})
+	case "resume":
+		return x.step(now, Resume{By: "ada"})
+	case "trigger":
+		var request string
+		x.ScanArgs(x.T, "request", &request)
+		return x.step(now, Trigger{Request: request, Overlap: x.overlap(Skip)})
+	case "edit":
+		spec := x.spec()
+		return x.step(now, Edit{Spec: spec, Table: x.tableOf(spec), Anew: x.HasArg("anew")})
+	case "delete":
+		return x.step(now, Delete{CancelOpen: x.HasArg("cancel")})
+	}
+	x.Fatalf(x.T, "unknown command %s", x.Cmd)
+	return ""
+}
+
+func (x *scenario) step(now store.Millis, e Event) string {
+	before := fmt.Sprintf("%+v", *x.s)
+	s, out := Step(x.s, e, Env{Now: now, Lead: 5 * time.Second, Table: x.table, Excluded: func(at time.Time) bool { return at.Hour() == 13 }})
+	if after := fmt.Sprintf("%+v", *x.s); after != before {
+		x.Fatalf(x.T, "the step changed the schedule before it:\n%s\n%s", before, after)
+	}
+	x.s, x.wake = s, out.Wake
+	if edit, ok := e.(Edit); ok {
+		x.table = edit.Table
+	}
+	return x.told(out)
+}
+
+// sleep wakes the schedule whenever it is to be, up to a time.
+func (x *scenario) sleep(until store.Millis) string {
+	var out strings.Builder
+	for n := 0; x.wake != 0 && x.wake <= until; n++ {
+		if n > 1000 {
+			x.Fatalf(x.T, "the schedule wakes over and over at %s", clock(x.wake))
+		}
+		at := x.wake
+		fmt.Fprintf(&out, "%s:\n%s", clock(at), x.step(at, nil))
+	}
+	return out.String()
+}
+
+func (x *scenario) told(out Effects) string {
+	var b strings.Builder
+	for i, m := range out.Make {
+		name := clock(m.At)
+		if m.Origin == ByTrigger {
+			name = "trigger"
+		}
+		x.names[m.ID] = name
+		if x.HasArg("brief") && i > 0 && i < len(out.Make)-1 {
+			continue
+		}
+		fmt.Fprintf(&b, "make %s", name)
+		if m.Due != m.At {
+			fmt.Fprintf(&b, " due %s", clock(m.Due))
+		}
+		b.WriteByte('\n')
+	}
+	for _, id := range out.Remove {
+		fmt.Fprintf(&b, "take back %s\n", x.names[id])
+	}
+	for _, id := range out.Cancel {
+		fmt.Fprintf(&b, "cancel %s\n", x.names[id])
+	}
+	for _, skip := range out.Skips {
+		fmt.Fprintf(&b, "skip %s %s", clock(skip.At), [...]string{"", "overlap", "superseded", "buffer full", "missed", "paused", "excluded"}[skip.Reason])
+		if skip.Count > 1 {
+			fmt.Fprintf(&b, " (the last of %d)", skip.Count)
+		}
+		b.WriteByte('\n')
+	}
+	if out.RunOpen != "" {
+		fmt.Fprintf(&b, "refused: %s is open\n", x.names[out.RunOpen])
+	}
+	switch {
+	case out.Gone:
+		b.WriteString("gone\n")
+	case x.s.Phase != Active:
+		fmt.Fprintf(&b, "%s\n", [...]string{"", "active", "paused by " + x.s.PausedBy, "finished"}[x.s.Phase])
+	}
+	if x.HasArg("all") {
+		b.WriteString(x.all())
+	}
+	if out.Wake != 0 && !out.Gone {
+		fmt.Fprintf(&b, "wake %s\n", clock(out.Wake))
+	}
+	return b.String()
+}
+
+// all is what a schedule remembers.
+func (x *scenario) all() string {
+	var b strings.Builder
+	for _, r := range x.s.Open {
+		fmt.Fprintf(&b, "open %s\n", x.names[x.s.ID(r.Occurrence)])
+	}
+	for _, o := range x.s.Waiting {
+		fmt.Fprintf(&b, "waiting %s\n", clock(o.At))
+	}
+	for _, h := range x.s.History {
+		fmt.Fprintf(&b, "history %s %s%s", clock(h.At), [...]string{"", "done", "failed", "removed"}[h.Outcome],
+			[...]string{"", "overlap", "superseded", "buffer full", "missed", "paused", "excluded"}[h.Reason])
+		if h.Count > 1 {
+			fmt.Fprintf(&b, " (the last of %d)", h.Count)
+		}
+		b.WriteByte('\n')
+	}
+	fmt.Fprintf(&b, "made %d, totals %v, skipped %v\n", x.s.Made, x.s.Totals, x.s.Skipped)
+	return b.String()
+}
+
+func clock(at store.Millis) string {
+	text := at.Time().Format("15:04:05.999")
+	if at.Time().YearDay() != 152 {
+		text = at.Time().Format("01-02T") + text
+	}
+	return text
+}
+
+func (x *scenario) time(key string) store.Millis {
+	var text string
+	x.ScanArgs(x.T, key, &text)
+	return x.parse(text)
+}
+
+func (x *scenario) parse(text string) store.Millis {
+	if strings.Contains(text, "T") {
+		text = "2030-" + text
+	} else {
+		text = day + text
+	}
+	at, err := time.Parse("2006-01-02T15:04:05", text)
+	if err != nil {
+		x.Fatalf(x.T, "%v", err)
+	}
+	return store.Millis(at.UnixMilli())
+}
+
+// id is that of a run by its name.
+func (x *scenario) id(key string) string {
+	var name string
+	x.ScanArgs(x.T, key, &name)
+	for id, n := range x.names {
+		if n == name {
+			return id
+		}
+	}
+	x.Fatalf(x.T, "there is no run %s", name)
+	return ""
+}
+
+func (x *scenario) overlap(otherwise Overlap) Overlap {
+	names := []string{"", "skip", "buffer-one", "buffer-all", "cancel-other", "allow"}
+	var text string
+	x.MaybeScanArgs(x.T, "overlap", &text)
+	if text == "" {
+		return otherwise
+	}
+	return Overlap(slices.Index(names, text))
+}
+
+// spec reads the arguments and the entries of a timetable, one a line.
+func (x *scenario) spec() Spec {
+	spec := Spec{Overlap: x.overlap(Skip), CatchUp: Last, Grace: time.Minute, History: 10}
+	var catchUp, within, jitter string
+	x.MaybeScanArgs(x.T, "catch-up", &catchUp)
+	if catchUp != "" {
+		spec.CatchUp = CatchUp(slices.Index([]string{"", "last", "all", "none"}, catchUp))
+	}
+	x.MaybeScanArgs(x.T, "within", &within)
+	x.MaybeScanArgs(x.T, "jitter", &jitter)
+	spec.Within, _ = time.ParseDuration(within)
+	spec.Jitter, _ = time.ParseDuration(jitter)
+	x.MaybeScanArgs(x.T, "pause-at", &spec.PauseAt)
+	x.MaybeScanArgs(x.T, "history", &spec.History)
+	if x.HasArg("max-runs") {
+		var n string
+		x.ScanArgs(x.T, "max-runs", &n)
+		spec.MaxRuns, _ = strconv.ParseInt(n, 10, 64)
+	}
+	spec.Untracked = x.HasArg("untracked")
+	for line := range strings.Lines(x.Input) {
+		kind, rest, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		var e timetable.Entry
+		switch kind {
+		case "cron":
+			e.Cron = rest
+		case "every", "every-from-end":
+			e.Every, _ = time.ParseDuration(rest)
+			e.FromEnd = kind == "every-from-end"
+		case "at":
+			e.At = []time.Time{x.parse(rest).Time()}
+		}
+		spec.Timetable.Entries = append(spec.Timetable.Entries, e)
+	}
+	return spec
+}
+
+func (x *scenario) tableOf(spec Spec) *timetable.Timetable {
+	at := x.time("at")
+	if x.s != nil && !x.HasArg("anew") {
+		at = x.s.Anchor
+	}
+	table, err := timetable.New(spec.Timetable, "nightly", at.Time())
+	if err != nil {
+		x.Fatalf(x.T, "%v", err)
+	}
+	return table
+}
+
+// TestEachOccurrenceIsDecidedOnce plays random events, and counts: each occurrence so far
+// has a run, waits, or was skipped for a reason.
+func TestEachOccurrenceIsDecidedOnce(t *testing.T) {
+	start := time.Date(2030, 6, 1, 8, 0, 0, 0, time.UTC)
+	rapid.Check(t, func(t *rapid.T) {
+		g := game{T: t, live: make(map[string]Occurrence)}
+		spec := Spec{
+			Timetable: timetable.Spec{Entries: []timetable.Entry{{Cron: "*/7 * * * * *"}}},
+			Overlap:   Overlap(rapid.IntRange(1, 5).Draw(t, "overlap")),
+			CatchUp:   CatchUp(rapid.IntRange(1, 3).Draw(t, "catch-up")),
+			Grace:     time.Duration(rapid.IntRange(1, 60).Draw(t, "grace")) * time.Second,
+			PauseAt:   rapid.IntRange(0, 2).Draw(t, "pause at"),
+			History:   rapid.IntRange(0, 10).Draw(t, "history"),
+		}
+		table, err := timetable.New(spec.Timetable, "s", start)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g.now = store.Millis(start.UnixMilli())
+		g.s, g.table = &Schedule{Spec: spec, Name: "s", Life: 1, Phase: Active, Anchor: g.now, Decided: g.now}, table
+		for range rapid.IntRange(1, 60).Draw(t, "events") {
+			g.now = g.now.Add(time.Duration(rapid.Int64Range(0, int64(20*time.Second)).Draw(t, "pause")))
+			g.step(g.event())
+		}
+		named := int64(0)
+		for at, ok := table.Next(start); ok && !at.After(g.s.Decided.Time()); at, ok = table.Next(at) {
+			named++
+		}
+		for _, at := range g.s.Early {
+			if at > g.s.Decided {
+				named++ // it has had its run, and is to be passed over
+			}
+		}
+		if decided := g.made + g.skipped + g.waiting(); decided != named {
+			t.Fatalf("%d occurrences: %d runs made, %d skipped, %d waiting", named, g.made, g.skipped, g.waiting())
+		}
+	})
+}
+
+// game is a schedule, the tasks that it made and have not ended, and what was counted.
+type game struct {
+	*rapid.T
+	s             *Schedule
+	table         *timetable.Timetable
+	now           store.Millis
+	live          map[string]Occurrence
+	failed        []string
+	made, skipped int64 // of the timetable
+}
+
+func (g *game) event() Event {
+	kind := rapid.IntRange(0, 9).Draw(g.T, "event")
+	if ids := slices.Sorted(maps.Keys(g.live)); kind < 3 && len(ids) > 0 {
+		id := rapid.SampledFrom(ids).Draw(g.T, "id")
+		delete(g.live, id)
+		outcome := Outcome(rapid.IntRange(1, 3).Draw(g.T, "outcome"))
+		if outcome == Failed {
+			g.failed = append(g.failed, id)
+		}
+		return Ended{ID: id, Outcome: outcome, At: g.now}
+	}
+	switch kind {
+	case 3:
+		return Pause{By: "ada"}
+	case 4, 5:
+		return Resume{}
+	case 6:
+		return Trigger{Request: fmt.Sprint(rapid.IntRange(1, 5).Draw(g.T, "request")), Overlap: Overlap(rapid.IntRange(1, 5).Draw(g.T, "trigger overlap"))}
+	case 7:
+		return Edit{Spec: g.s.Spec, Table: g.table}
+	}
+	return nil
+}
+
+func (g *game) step(e Event) {
+	s, out := Step(g.s, e, Env{Now: g.now, Lead: 5 * time.Second, Table: g.table})
+	g.s = s
+	g.Logf("%s %T%+v: make %v, skip %v, remove %v; decided %s, open %v, waiting %v", clock(g.now), e, e, out.Make, out.Skips, out.Remove, clock(s.Decided), s.Open, s.Waiting)
+	for _, id := range out.Remove {
+		o, there := g.live[id]
+		if !there {
+			g.Fatalf("takes back %s, which is not there", id)
+		}
+		if o.At <= g.now {
+			g.Fatalf("takes back a run of %v at %v", o.At.Time(), g.now.Time())
+		}
+		delete(g.live, id)
+		g.made--
+	}
+	for _, m := range out.Make {
+		if _, there := g.live[m.ID]; there {
+			g.Fatalf("makes %s twice", m.ID)
+		}
+		if m.Due < m.At || m.At > g.now.Add(5*time.Second) {
+			g.Fatalf("makes a run of %v at %v, due %v", m.At.Time(), g.now.Time(), m.Due.Time())
+		}
+		g.live[m.ID] = m.Occurrence
+		if m.Origin == ByTimetable {
+			g.made++
+		}
+	}
+	for _, skip := range out.Skips {
+		if skip.Origin == ByTimetable {
+			g.skipped += skip.Count
+		}
+	}
+	if len(s.Open) != len(g.live) {
+		g.Fatalf("%d runs are open, %d tasks live", len(s.Open), len(g.live))
+	}
+	if out.Wake != 0 && out.Wake < g.now && s.Phase == Active {
+		g.Fatalf("wakes at %v, and it is %v", out.Wake.Time(), g.now.Time())
+	}
+}
+
+func (g *game) waiting() (n int64) {
+	for _, o := range g.s.Waiting {
+		if o.Origin == ByTimetable {
+			n++
+		}
+	}
+	return n
+}

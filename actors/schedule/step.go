@@ -1,0 +1,280 @@
+package schedule
+
+import (
+	"hash/fnv"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/timer/timetable"
+)
+
+// keepFinished is how long a schedule stays that will do nothing any more.
+const keepFinished = 7 * 24 * time.Hour
+
+// Step returns what becomes of a schedule at an event, and what it takes. It changes
+// nothing of s.
+func Step(s *Schedule, e Event, env Env) (*Schedule, Effects) {
+	p := &step{Env: env, s: s.clone()}
+	p.s.Early = slices.DeleteFunc(p.s.Early, func(at store.Millis) bool { return at <= min(env.Now, s.Decided) })
+	switch e := e.(type) {
+	case Ended:
+		p.ended(e)
+	case Requeued:
+		p.requeued(e.ID)
+	case Begun:
+		p.begun(e.ID)
+	case Edit:
+		p.edit(e)
+	case Pause:
+		p.pause(e.By, e.Note)
+	case Resume:
+		p.resume(e)
+	case Trigger:
+		p.trigger(e)
+	case Delete:
+		p.delete(e)
+		return p.s, p.out
+	}
+	p.decide()
+	p.finish()
+	return p.s, p.out
+}
+
+// step is one Step on its way.
+type step struct {
+	Env
+	s   *Schedule
+	out Effects
+
+	// Of tooMany: how many missed occurrences lie behind the one that is decided, up to
+	// this one.
+	between int
+	ahead   store.Millis
+}
+
+func (s *Schedule) clone() *Schedule {
+	c := *s
+	c.Open, c.Waiting, c.History, c.Requests = slices.Clone(s.Open), slices.Clone(s.Waiting), slices.Clone(s.History), slices.Clone(s.Requests)
+	c.Early = slices.Clone(s.Early)
+	c.Totals, c.Skipped = maps.Clone(s.Totals), maps.Clone(s.Skipped)
+	if c.Totals == nil {
+		c.Totals = make(map[Outcome]int64)
+	}
+	if c.Skipped == nil {
+		c.Skipped = make(map[Reason]int64)
+	}
+	return &c
+}
+
+// ended closes a run.
+func (p *step) ended(e Ended) {
+	i := slices.IndexFunc(p.s.Open, func(r Run) bool { return p.s.ID(r.Occurrence) == e.ID })
+	if i < 0 {
+		return
+	}
+	r := p.s.Open[i]
+	p.early(r)
+	p.s.Open = slices.Delete(p.s.Open, i, i+1)
+	p.s.Totals[e.Outcome]++
+	p.remember(Past{Occurrence: r.Occurrence, Due: r.Due, Outcome: e.Outcome, Started: e.Started, Ended: e.At})
+	if p.Table.FromEnd() && r.Origin == ByTimetable {
+		p.s.Decided = max(p.s.Decided, e.At)
+	}
+	switch e.Outcome {
+	case Done:
+		p.s.Failures = 0
+	case Failed:
+		p.s.Failures++
+		if p.s.PauseAt > 0 && p.s.Failures >= p.s.PauseAt && p.s.Phase == Active {
+			p.pause("failures", "")
+		}
+	}
+}
+
+// requeued opens a run that had failed, if it is remembered.
+func (p *step) requeued(id string) {
+	i := slices.IndexFunc(p.s.History, func(h Past) bool { return h.Outcome == Failed && p.s.ID(h.Occurrence) == id })
+	if i < 0 {
+		return
+	}
+	h := p.s.History[i]
+	p.s.History = slices.Delete(p.s.History, i, i+1)
+	p.s.Totals[Failed]--
+	p.s.Failures = max(p.s.Failures-1, 0)
+	p.s.Open = append(p.s.Open, Run{Occurrence: h.Occurrence, Due: h.Due, Begun: true})
+}
+
+func (p *step) begun(id string) {
+	for i := range p.s.Open {
+		if p.s.ID(p.s.Open[i].Occurrence) == id {
+			p.s.Open[i].Begun = true
+			p.early(p.s.Open[i])
+		}
+	}
+}
+
+// early remembers that an occurrence to come has been: one before it may yet be taken
+// back, and what follows on that be decided anew.
+func (p *step) early(r Run) {
+	if r.Origin == ByTimetable && r.At > p.Now {
+		p.s.Early = append(p.s.Early, r.At)
+	}
+}
+
+// edit decides by the spec of before what came before, and by the new one what comes.
+func (p *step) edit(e Edit) {
+	p.decide()
+	p.takeBack()
+	if p.s.Phase == Paused {
+		p.passPause()
+	}
+	if next, ok := p.next(p.s.Decided); !ok || next > p.Now {
+		p.s.Decided = max(p.s.Decided, p.Now)
+	}
+	p.s.Spec, p.Table = e.Spec, e.Table
+	if e.Anew {
+		p.s.Anchor = p.Now
+	}
+	if p.s.Phase == Finished {
+		p.s.Phase = Active
+	}
+}
+
+func (p *step) pause(by, note string) {
+	if p.s.Phase != Active {
+		return
+	}
+	p.takeBack()
+	p.s.Phase, p.s.PausedBy, p.s.Note = Paused, by, note
+}
+
+// resume skips what was named during the pause.
+func (p *step) resume(e Resume) {
+	if p.s.Phase != Paused {
+		return
+	}
+	p.s.Phase, p.s.PausedBy, p.s.Note, p.s.Failures = Active, "", e.Note, 0
+	p.s.SkipUntil = p.Now
+}
+
+// passPause skips what the pause has left out so far.
+func (p *step) passPause() {
+	for range perStep {
+		at, ok := p.next(p.s.Decided)
+		if !ok || at > p.Now {
+			return
+		}
+		p.s.Decided = at
+		p.skip(Occurrence{At: at, Origin: ByTimetable}, WasPaused)
+	}
+}
+
+// trigger makes a run now, unless the request is known.
+func (p *step) trigger(e Trigger) {
+	if e.Request != "" && slices.Contains(p.s.Requests, e.Request) {
+		return
+	}
+	if e.Overlap != Allow {
+		p.takeBack()
+	}
+	o := Occurrence{At: p.Now, Origin: ByTrigger, N: hashOf(e.Request)}
+	if len(p.s.Open) > 0 && e.Overlap == Skip {
+		p.out.RunOpen = p.s.ID(p.s.Open[0].Occurrence)
+		return
+	}
+	if e.Request != "" {
+		p.s.Requests = lastOf(append(p.s.Requests, e.Request), requests)
+	}
+	p.take(o, e.Overlap)
+}
+
+func hashOf(request string) uint64 {
+	h := fnv.New64a()
+	h.Write([]byte(request)) // never fails
+	return h.Sum64()
+}
+
+// delete ends the schedule: what was made ahead is taken back.
+func (p *step) delete(e Delete) {
+	p.takeBack()
+	if e.CancelOpen {
+		for _, r := range p.s.Open {
+			p.out.Cancel = append(p.out.Cancel, p.s.ID(r.Occurrence))
+		}
+	}
+	p.out.Gone, p.out.Wake = true, 0
+}
+
+// takeBack takes back the runs that were made ahead of their occurrences, which are
+// decided anew.
+func (p *step) takeBack() {
+	kept := p.s.Open[:0]
+	for _, r := range p.s.Open {
+		if r.At <= p.Now || r.Begun || r.Origin != ByTimetable {
+			kept = append(kept, r)
+			continue
+		}
+		p.unmake(p.s.ID(r.Occurrence))
+		p.s.Made--
+		p.s.Decided = min(p.s.Decided, p.before(r.At))
+	}
+	p.s.Open = kept
+}
+
+// unmake takes the task of a run back, or does not make it after all.
+func (p *step) unmake(id string) {
+	if i := slices.IndexFunc(p.out.Make, func(m Make) bool { return m.ID == id }); i >= 0 {
+		p.out.Make = slices.Delete(p.out.Make, i, i+1)
+		return
+	}
+	p.out.Remove = append(p.out.Remove, id)
+}
+
+// before is a moment such that at is the first occurrence behind it.
+func (p *step) before(at store.Millis) store.Millis {
+	if p.Table.FromEnd() {
+		return at.Add(-p.s.Timetable.Entries[0].Every)
+	}
+	return at - 1
+}
+
+// finish says when to wake, and ends a schedule that has nothing left to do.
+func (p *step) finish() {
+	if p.s.Phase == Finished && p.Now >= p.s.Decided.Add(keepFinished) {
+		p.out.Gone, p.out.Wake = true, 0
+	}
+}
+
+// remember appends to the history; skips of one reason in a row are one entry.
+func (p *step) remember(h Past) {
+	if h.Reason != 0 {
+		p.s.Skipped[h.Reason]++
+		h.Count = 1
+		p.out.Skips = gather(p.out.Skips, h)
+	}
+	p.s.History = lastOf(gather(p.s.History, h), p.s.Spec.History)
+}
+
+func gather(list []Past, h Past) []Past {
+	if n := len(list); n > 0 && h.Reason != 0 && list[n-1].Reason == h.Reason && list[n-1].Origin == h.Origin {
+		list[n-1].Occurrence, list[n-1].Count = h.Occurrence, list[n-1].Count+1
+		return list
+	}
+	return append(list, h)
+}
+
+func lastOf[T any](list []T, n int) []T {
+	return slices.Delete(list, 0, max(len(list)-n, 0))
+}
+
+// next is the first occurrence behind a moment.
+func (p *step) next(after store.Millis) (store.Millis, bool) {
+	return nextOf(p.Table, after)
+}
+
+func nextOf(table *timetable.Timetable, after store.Millis) (store.Millis, bool) {
+	at, ok := table.Next(after.Time())
+	return store.Millis(at.UnixMilli()), ok
+}
