@@ -192,7 +192,8 @@ func (p *pair) hold(rt *rapid.T) {
 }
 
 // holdAhead holds tasks shortly before they are due, and goes on once they are: that is
-// about now.
+// about now. A machine that is too slow for that compares nothing: one store would say
+// what holds before that time, and the other what holds after it.
 func (p *pair) holdAhead(rt *rapid.T) {
 	soon := p.base
 	for _, s := range p.sides {
@@ -217,6 +218,9 @@ func (p *pair) holdAhead(rt *rapid.T) {
 	}
 	p.both(rt, "hold ahead", func(s *side) (any, error) {
 		stamp, results, err := s.Hold(rt.Context(), p.shard, s.fence, holds)
+		if !stamp.Now.Before(soon.Time()) {
+			rt.Skip("the time came before the hold")
+		}
 		return []any{stamp.Seq, p.holds(results)}, err
 	})
 	p.passed(rt, soon)
