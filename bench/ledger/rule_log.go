@@ -242,7 +242,7 @@ func (l *life) ended(o *op) bool {
 			return (x.What == "retrying" || x.What == "dead") && x.Attempt == o.settled.Attempt
 		}
 		// The attempt does not count any more.
-		return x.What == "released" && x.Attempt == o.settled.Attempt-1 || x.What == "dead"
+		return (x.What == "released" || x.What == "dead") && x.Attempt == o.settled.Attempt-1
 	})
 }
 
@@ -265,8 +265,11 @@ func (l *life) asked() {
 		l.offend(Mistold, "the log has a cancel, and nobody asked for one")
 	}
 	outcomes := map[string]Op{"acked": Ack, "failed": Nack, "released": Release}
-	for _, e := range l.changes {
+	for i, e := range l.changes {
 		kind := outcomes[e.Change.Outcome]
+		if l.cancelledByRelease(i) {
+			kind = Release
+		}
 		if kind == "" {
 			continue
 		}
@@ -275,4 +278,11 @@ func (l *life) asked() {
 			return
 		}
 	}
+}
+
+// cancelledByRelease reports whether a change ended an attempt that was to be cancelled
+// without counting it: only a release does that. One without an outcome is the server's own.
+func (l *life) cancelledByRelease(i int) bool {
+	x := l.changes[i].Change
+	return i > 0 && x.What == "dead" && x.Outcome == "cancelled" && x.Attempt < l.changes[i-1].Change.Attempt
 }

@@ -154,6 +154,45 @@ func TestCheckerFindsWhatTheLogHasNot(t *testing.T) {
 	})
 }
 
+// A worker ends a task that is to be cancelled: the attempt of a nack counts, that of a
+// release does not.
+func TestCheckerFollowsCancelsIntoTheLog(t *testing.T) {
+	ends := func(op Op, last ...Change) func(*tape) {
+		return func(p *tape) {
+			p.enqueue(100, OK)
+			p.at(101).deliver(1, "a")
+			p.call(Event{Op: Cancel}, OK, "", func(e *Event) { e.Outcome = requested })
+			p.settle(op, "a", OK)
+			p.put(Event{Kind: Found, State: "dead", Reason: "cancelled"})
+			p.logged(slices.Concat(plainLife()[:2], last)...)
+		}
+	}
+	cancel := Change{What: "cancel_requested", Attempt: 1}
+	dead := func(attempt int, outcome string) Change {
+		return Change{What: "dead", Attempt: attempt, Reason: "cancelled", Outcome: outcome}
+	}
+	playScenes(t, []scene{
+		{"a nack", ends(Nack, cancel, dead(1, "cancelled")), ""},
+		{"a release", ends(Release, cancel, dead(0, "cancelled")), ""},
+		{"a nack that does not count", ends(Nack, cancel, dead(0, "cancelled")), Missed},
+		{"a release that counts", ends(Release, cancel, dead(1, "cancelled")), Missed},
+		{"a release, and no cancel", ends(Release, dead(0, "cancelled")), Mistold},
+		{"two attempts that do not count", ends(Release, cancel, dead(-1, "cancelled")), Mistold},
+		{"a release by the server", func(p *tape) {
+			p.enqueue(100, OK)
+			p.at(101).call(Event{Op: Cancel}, OK, "", func(e *Event) { e.Outcome = requested })
+			p.put(Event{Kind: Found, State: "dead", Reason: "cancelled"})
+			p.logged(slices.Concat(plainLife()[:2], []Change{cancel, dead(0, "")})...)
+		}, ""},
+		{"a release by nobody", func(p *tape) {
+			p.enqueue(100, OK)
+			p.at(101).call(Event{Op: Cancel}, OK, "", func(e *Event) { e.Outcome = requested })
+			p.put(Event{Kind: Found, State: "dead", Reason: "cancelled"})
+			p.logged(slices.Concat(plainLife()[:2], []Change{cancel, dead(0, "cancelled")})...)
+		}, Mistold},
+	})
+}
+
 // died is the life of a task that fails for good, which is in the store in the end or not.
 func (p *tape) died(id string, there bool) {
 	p.call(Event{Op: Enqueue, Task: id, Due: epoch, Sum: "s"}, OK, "", func(e *Event) { e.Task, e.Due = id, epoch })

@@ -37,6 +37,7 @@ type walker struct {
 	attempts int
 	due      int64
 	version  int64
+	asked    bool // the cancellation of the attempt that is held
 }
 
 // step applies a change and returns what is wrong with it.
@@ -58,8 +59,13 @@ func (w *walker) step(x *Change) string {
 		due = x.Due
 	case "requeued":
 		want, due = 0, x.Due
+	case "dead":
+		if w.asked && x.Attempt == want-1 {
+			want-- // a release makes a cancelled task dead, and does not count the attempt
+		}
 	}
 	before := w.version
+	w.asked = x.What == "cancel_requested" // every other change but an end needs another hold
 	w.state, w.attempts, w.version, w.due = steps[x.What].to, want, version, due
 	switch {
 	case x.Attempt != want && x.What != "deleted":
