@@ -174,6 +174,31 @@ func TestCheckerFindsWrongEnds(t *testing.T) {
 			p.at(250).deliver(1, "a")
 			p.settle(Ack, "a", OK)
 		}, ""},
+		{"moved, and enqueued again", func(p *tape) {
+			e := Event{Op: Enqueue, Due: epoch + 100, Latest: epoch + 200, Sum: "s"}
+			p.call(e, OK, "", func(e *Event) { e.Due = epoch + 150 })
+			p.move(50, OK, "")
+			p.call(e, Already, "", func(e *Event) { e.Due = epoch + 50 })
+			p.at(51).deliver(1, "a")
+			p.settle(Ack, "a", OK)
+		}, ""},
+		{"tried, and enqueued again", func(p *tape) {
+			e := Event{Op: Enqueue, Due: epoch + 100, Latest: epoch + 200, Sum: "s"}
+			p.call(e, OK, "", func(e *Event) { e.Due = epoch + 150 })
+			p.at(150).deliver(1, "a")
+			p.call(Event{Op: Nack, Token: "a"}, OK, "", func(e *Event) { e.Due = epoch + 300 })
+			p.call(e, Already, "", func(e *Event) { e.Due = epoch + 300 })
+			p.at(300).deliver(2, "b")
+			p.settle(Ack, "b", OK)
+		}, ""},
+		{"due too late, and moved only then", func(p *tape) {
+			e := Event{Op: Enqueue, Due: epoch + 100, Latest: epoch + 200, Sum: "s"}
+			p.call(e, OK, "", func(e *Event) { e.Due = epoch + 200 })
+			p.call(e, Already, "", func(e *Event) { e.Due = epoch + 201 })
+			p.move(250, OK, "")
+			p.at(251).deliver(1, "a")
+			p.settle(Ack, "a", OK)
+		}, Wrong},
 		{"due at two times", func(p *tape) {
 			for i := range int64(2) {
 				p.call(Event{Op: Enqueue, Due: epoch + 100, Latest: epoch + 200, Sum: "s"}, []Result{OK, Already}[i], "", func(e *Event) { e.Due = epoch + 150 + i })

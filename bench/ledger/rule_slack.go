@@ -1,5 +1,7 @@
 package ledger
 
+import "slices"
+
 // chosen: a due time that the server may choose is within the bounds, and stays as it
 // was answered first.
 func chosen(t *task) {
@@ -7,6 +9,9 @@ func chosen(t *task) {
 	for _, o := range t.enqueues {
 		if o.Latest == 0 || !o.did() {
 			continue
+		}
+		if o.answer.Result == Already && t.mayHaveMoved(o.to) {
+			continue // the answer has the due time that the task has now
 		}
 		due := o.answer.Due
 		if due < o.Due || due > o.Latest {
@@ -19,4 +24,11 @@ func chosen(t *task) {
 		}
 		first = due
 	}
+}
+
+// mayHaveMoved reports whether the task may have had another due time by a moment, from an
+// edit or from an attempt.
+func (s *story) mayHaveMoved(moment int64) bool {
+	return slices.ContainsFunc(s.moves, func(o *op) bool { return o.may() && o.Mono < moment }) ||
+		slices.ContainsFunc(s.deliveries, func(d *delivery) bool { return d.Mono < moment })
 }
