@@ -370,6 +370,31 @@ func TestCheckerFindsEachViolation(t *testing.T) {
 			p.at(500).deliver(1, "b")
 			p.settle(Ack, "b", OK)
 		}, ""},
+		{"a second life after an enqueue and an ack whose answers the store lost", func(p *tape) {
+			p.put(Event{Kind: Call, Op: Enqueue, Call: 100, Due: epoch + 5, Sum: "s"})
+			p.at(5).deliver(1, "a")
+			p.at(10).put(Event{Kind: Call, Op: Ack, Call: 101, Token: "a"})
+			p.at(300).put(Event{Kind: Answer, Op: Enqueue, Call: 100, Result: OK, Due: epoch + 5})
+			p.at(310).deliver(1, "b")
+			p.at(400).put(Event{Kind: Answer, Op: Ack, Call: 101, Token: "a", Result: Refused, Reason: HoldLost})
+			p.settle(Ack, "b", OK)
+		}, ""},
+		{"a second life after an ack that was refused at once", func(p *tape) {
+			p.put(Event{Kind: Call, Op: Enqueue, Call: 100, Due: epoch + 5, Sum: "s"})
+			p.at(5).deliver(1, "a")
+			p.at(10).settle(Ack, "a", Refused)
+			p.at(300).put(Event{Kind: Answer, Op: Enqueue, Call: 100, Result: OK, Due: epoch + 5})
+			p.at(310).deliver(1, "b")
+			p.settle(Ack, "b", OK)
+		}, Repeated},
+		{"a second life after an ack whose answer was lost, of an enqueue answered before it", func(p *tape) {
+			p.enqueue(5, OK)
+			p.at(5).deliver(1, "a")
+			p.at(10).put(Event{Kind: Call, Op: Ack, Call: 101, Token: "a"})
+			p.at(310).deliver(1, "b")
+			p.at(400).put(Event{Kind: Answer, Op: Ack, Call: 101, Token: "a", Result: Refused, Reason: HoldLost})
+			p.settle(Ack, "b", OK)
+		}, Repeated},
 		{"a second life after the first one died, and the enqueue took its place", func(p *tape) {
 			p.put(Event{Kind: Call, Op: Enqueue, Call: 100, Due: epoch + 5, Sum: "s"})
 			p.at(5).deliver(1, "a")

@@ -80,12 +80,16 @@ func (s *story) endedBefore(moment int64) bool {
 		}
 	}
 	for _, o := range s.settles {
-		if o.Op == Ack && o.may() && o.Mono < moment {
+		if o.Op == Ack && o.mayHaveEnded() && o.Mono < moment {
 			return true
 		}
 	}
 	return false
 }
+
+// mayHaveEnded reports whether an ack may have ended the task. One that was refused may
+// have, too: the store's answer was lost, and the server's repeat met the next life.
+func (o *op) mayHaveEnded() bool { return o.may() || o.to-o.Mono >= repeatPause }
 
 // diedBefore reports whether the task of an enqueue had come to the dead letters before a moment,
 // or may have: the answer says that it took the place of one; or none came, and a worker gave
