@@ -64,8 +64,8 @@ model: ## every state of a shard's hand-over, with spin; half a minute
 	tools/deps.sh model
 	cluster/model/check.sh
 
-sim: ## fleets in simulated time, with faults: SEEDS (2000) runs; SEED=n replays one with its trace
-	GOGC=400 $(GO) test -count=1 -timeout 30m -v -run '^TestSimulation$$' ./actors $(if $(SEED),-sim.seed $(SEED),-sim.seeds $(SEEDS)) $(ARGS)
+sim: ## fleets in simulated time, with faults: SEEDS (2000) runs, and some of them again; SEED=n replays one with its trace
+	GOGC=400 $(GO) test -count=1 -timeout 30m -v -run '^TestSimulation$(if $(SEED),,(Replays)?)$$' ./actors $(if $(SEED),-sim.seed $(SEED),-sim.seeds $(SEEDS) -sim.again 50) $(ARGS)
 
 fuzz: ## every fuzz target for FUZZTIME (20s)
 	tools/fuzz.sh $(FUZZTIME)

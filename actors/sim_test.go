@@ -18,7 +18,7 @@ var (
 	simSeeds = flag.Int("sim.seeds", 20, "how many seeds TestSimulation runs")
 	simFirst = flag.Uint64("sim.first", 1, "the first of them")
 	simOn    = flag.Bool("sim.on", false, "go on after a seed that breaks promises")
-	simAgain = flag.Int("sim.again", 10, "how many seeds TestSimulationReplays runs")
+	simAgain = flag.Int("sim.again", 3, "how many seeds TestSimulationReplays runs")
 	simSeed  = flag.Uint64("sim.seed", 0, "run this seed alone, and trace it")
 	simSlack = flag.Duration("sim.slack", 5*time.Second, "how late a task may come without a cause")
 )
@@ -80,7 +80,7 @@ func writeResult(w io.Writer, r *simResult) {
 }
 
 // TestSimulationReplays runs seeds on one processor and on several, and has goroutines that are
-// slower than they could be: a run depends on its seed alone.
+// slower than they could be: a run depends on its seed alone. `make sim` runs many.
 func TestSimulationReplays(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	for seed := *simFirst; seed < *simFirst+uint64(*simAgain); seed++ {
