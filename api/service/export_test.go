@@ -4,23 +4,16 @@ import (
 	"context"
 	"testing"
 
+	"github.com/ddq-io/ddq/api/service/position"
 	"github.com/ddq-io/ddq/store"
 )
 
 // What tests of the use cases see of their insides.
 
-type Positions = positions
-
-var (
-	AppendPosition  = appendPosition
-	StartGeneration = startGeneration
-)
+var StartGeneration = startGeneration
 
 // At is how far the watch is.
-func (w *Watch) At() positions { return w.at }
-
-// Cursor is positions as a caller gets them.
-func (p positions) Cursor(topic string) []byte { return p.cursor(topic) }
+func (w *Watch) At() position.Set { return w.at }
 
 // RampUp is of a change that sets whether deliveries are paused.
 func (c *TopicChange) RampUp(t *store.Topic, now store.Millis) {

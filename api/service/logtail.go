@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ddq-io/ddq/actors/problem"
+	"github.com/ddq-io/ddq/api/service/position"
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/store/place"
 )
@@ -220,7 +221,7 @@ type news struct {
 
 // since returns what came behind the positions of a watcher; those of shards that it
 // does not know begin at 0.
-func (t *tail) since(p positions) (news, *problem.Error) {
+func (t *tail) since(p position.Set) (news, *problem.Error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.err != nil {

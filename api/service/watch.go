@@ -8,6 +8,7 @@ import (
 
 	"github.com/ddq-io/ddq/actors"
 	"github.com/ddq-io/ddq/actors/problem"
+	"github.com/ddq-io/ddq/api/service/position"
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/store/place"
 )
@@ -59,7 +60,7 @@ type Watch struct {
 	topic  string
 	filter WatchFilter
 	tail   *tail
-	at     positions
+	at     position.Set
 	begun  bool
 	last   time.Time // of a frame
 }
@@ -126,22 +127,22 @@ func (l *limits) checkWatch(o *WatchOptions) *problem.Error {
 }
 
 // beginAt is where a watch begins in each log.
-func (s *Watches) beginAt(ctx context.Context, t *store.Topic, o *WatchOptions) (positions, *problem.Error) {
-	at := make(positions)
+func (s *Watches) beginAt(ctx context.Context, t *store.Topic, o *WatchOptions) (position.Set, *problem.Error) {
+	at := make(position.Set)
 	for _, shard := range place.Shards(t) {
 		at[shard.N] = 0
 	}
 	if o.Cursor != nil {
-		known, e := parseCursor(t.Name, o.Cursor)
-		if e == nil && !known.within(t.End()) {
-			e = errBadCursor() // each shard is a read, and stays in the cursor
+		known, e := position.Parse(t.Name, o.Cursor, actors.MaxShardNumber)
+		if e == nil && !known.Within(t.End()) {
+			e = position.BadCursor() // each shard is a read, and stays in the cursor
 		}
 		if e != nil {
 			return nil, e
 		}
 		maps.Copy(at, known)
 	}
-	shards := at.shards(t.Name)
+	shards := at.Shards(t.Name)
 	reads := make([]store.LogRead, len(shards))
 	for i, shard := range shards {
 		reads[i] = store.LogRead{Shard: shard, After: at[shard.N]}
@@ -208,7 +209,7 @@ func (w *Watch) Next(ctx context.Context) (WatchFrame, error) {
 
 func (w *Watch) frame(changes []ShardChange) WatchFrame {
 	w.last = time.Now()
-	return WatchFrame{Changes: changes, Cursor: w.at.cursor(w.topic)}
+	return WatchFrame{Changes: changes, Cursor: w.at.Cursor(w.topic)}
 }
 
 // TakeIn moves on over what is new, as far as there is room in a frame, and returns what

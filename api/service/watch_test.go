@@ -14,6 +14,7 @@ import (
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/api/service"
+	"github.com/ddq-io/ddq/api/service/position"
 	"github.com/ddq-io/ddq/api/service/servicetest"
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/store/place"
@@ -143,12 +144,12 @@ func TestWatchGoesOnBehindEachChange(t *testing.T) {
 		if len(changes) != 40 {
 			t.Fatalf("told %v", told(changes))
 		}
-		seen := service.Positions{}
+		seen := position.Set{}
 		for i, c := range changes {
 			seen[c.Shard] = c.Position
 			cursor := slices.Clone(begin)
-			for shard, position := range seen { // as the SDK does in the midst of a frame
-				cursor = service.AppendPosition(cursor, shard, position)
+			for shard, last := range seen { // as the SDK does in the midst of a frame
+				cursor = position.Append(cursor, shard, last)
 			}
 			rest := beginWatch(t, s, service.WatchOptions{Topic: "mail", Cursor: cursor})
 			behind, _ := watchFor(t, rest)
@@ -353,7 +354,7 @@ func TestCursorOfShardsThatTheTopicNeverHadIsRefused(t *testing.T) {
 		_, cursor := watchFor(t, first)
 		first.Close()
 		for shard, ok := range map[int]bool{3: true, 4: false, actors.MaxShardNumber: false} {
-			w, err := s.Watches.Open(t.Context(), service.WatchOptions{Topic: "mail", Cursor: service.AppendPosition(slices.Clone(cursor), shard, 0)})
+			w, err := s.Watches.Open(t.Context(), service.WatchOptions{Topic: "mail", Cursor: position.Append(slices.Clone(cursor), shard, 0)})
 			if ok != (err == nil) {
 				t.Errorf("shard %d of 4: %v", shard, err)
 			}
