@@ -3,10 +3,7 @@
 GO      ?= go
 BIN     := bin/ddq
 ARGS    ?=
-# Those that wait the longest first, and one more at a time than there are processors: tests wait a good
-# part of their time, for servers and for clocks.
-PKGS    ?= ./store/redisstore ./cmd/ddq ./...
-JOBS    ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
+PKGS    ?= ./...
 COUNT   ?= 3
 STORES  ?= embedded,redis-everysec,redis-always,redis-sentinel,redis-cluster,redis-sentinel-fast,redis-sentinel-all,redis-cluster-fast
 SOAK    ?= 1h
@@ -41,7 +38,7 @@ demo: build ## server, producer and worker in one process, before your eyes
 test: deps ## every test of every module, with the race detector; PKGS=./timer/... narrows it
 	cd bench/peers && $(GO) vet ./...
 	cd deploy/check && $(GO) test ./...
-	$(GO) test -race -p $(JOBS) $(PKGS)
+	$(GO) test -race $(PKGS)
 
 race: deps ## the tests COUNT (3) times over, in random order
 	$(GO) test -race -count=$(COUNT) -shuffle=on $(PKGS)
