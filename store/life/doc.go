@@ -3,6 +3,8 @@
 // that are written in Go ask it and carry out what it says; the scripts of the other
 // one are held to it by the conformance suite.
 //
+// The sessions of nodes, under which they own shards, last by one rule, too.
+//
 // A verdict takes the little that a rule depends on, so that nothing is read or copied
 // for it. It has no clock: the present moment is an argument.
 package life

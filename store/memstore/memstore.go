@@ -13,11 +13,11 @@ import (
 // Store is a store.Store in memory. It owns no goroutine.
 type Store struct {
 	mu       sync.Mutex
-	closed   bool                   // guarded by mu, as is the rest
-	ahead    time.Duration          // of the machine's clock
-	shards   map[store.Shard]*shard // made on first use
-	sessions map[string]session     // node -> its lease
-	topics   map[string]store.Topic // name -> configuration
+	closed   bool                    // guarded by mu, as is the rest
+	ahead    time.Duration           // of the machine's clock
+	shards   map[store.Shard]*shard  // made on first use
+	sessions map[string]life.Session // node -> its lease
+	topics   map[string]store.Topic  // name -> configuration
 	limits   *limit.Table
 }
 
@@ -30,7 +30,7 @@ var (
 func New() *Store {
 	return &Store{
 		shards:   make(map[store.Shard]*shard),
-		sessions: make(map[string]session),
+		sessions: make(map[string]life.Session),
 		topics:   make(map[string]store.Topic),
 		limits:   limit.NewTable(),
 	}

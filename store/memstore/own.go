@@ -7,21 +7,6 @@ import (
 	"github.com/ddq-io/ddq/store"
 )
 
-// session is a node's lease.
-type session struct {
-	start   store.Token
-	expires time.Time
-	ttl     time.Duration
-	addr    string
-}
-
-// lives reports whether the session lasts. One that ends far later than it can is of a
-// clock that was ahead, and is over.
-func (ss session) lives(now time.Time) bool {
-	left := ss.expires.Sub(now)
-	return left > 0 && left <= 2*ss.ttl
-}
-
 // ownedUnder reports whether f is the fence of the current claim.
 func (sh *shard) ownedUnder(f store.Fence) bool {
 	return sh.owner != "" && sh.fence == f
@@ -34,10 +19,10 @@ func (m *Store) Claim(ctx context.Context, s store.Shard, claimant store.Session
 	}
 	defer m.mu.Unlock()
 	sh, now := m.shard(s), m.now()
-	if current, known := m.sessions[claimant.Node]; !known || current.start != claimant.Start {
+	if current, known := m.sessions[claimant.Node]; !known || current.Start != claimant.Start {
 		return store.Stamp{}, store.Fence{}, store.ErrSessionLost
 	}
-	if sh.owner != "" && sh.owner != claimant.Node && m.sessions[sh.owner].lives(now.At) {
+	if sh.owner != "" && sh.owner != claimant.Node && m.sessions[sh.owner].Lives(now.At) {
 		return store.Stamp{}, store.Fence{}, store.ErrOwned
 	}
 	sh.owner = claimant.Node
@@ -66,9 +51,10 @@ func (m *Store) RenewSession(ctx context.Context, s store.Session) (time.Time, e
 	}
 	defer m.mu.Unlock()
 	now := m.now()
-	if current := m.sessions[s.Node]; !s.Begin && current.start != s.Start && current.lives(now.At) {
-		return time.Time{}, store.SessionLost(current.addr)
+	renewed, err := m.sessions[s.Node].Renewed(s, now.At)
+	if err != nil {
+		return time.Time{}, err
 	}
-	m.sessions[s.Node] = session{start: s.Start, expires: now.At.Add(s.TTL), ttl: s.TTL, addr: s.Addr}
+	m.sessions[s.Node] = renewed
 	return now.At, nil
 }

@@ -11,7 +11,7 @@ import (
 func (s *Store) Claim(ctx context.Context, name store.Shard, claimant store.Session) (store.Stamp, store.Fence, error) {
 	var fence store.Fence
 	stamp, err := s.change(ctx, name, access{owned: true}, func(t *turn) error {
-		if own, ok := s.sessions.get(claimant.Node); !ok || own.start != claimant.Start {
+		if own, ok := s.sessions.get(claimant.Node); !ok || own.Start != claimant.Start {
 			return store.ErrSessionLost
 		}
 		if o := t.sh.owner; o.node != "" && o.node != claimant.Node && s.sessions.lives(o.node, t.now) {
@@ -50,9 +50,10 @@ func (s *Store) RenewSession(ctx context.Context, claimed store.Session) (time.T
 	s.sessions.mu.Lock()
 	defer s.sessions.mu.Unlock()
 	moment := now()
-	if current := s.sessions.byNode[claimed.Node]; !claimed.Begin && current.start != claimed.Start && current.lives(moment) {
-		return time.Time{}, store.SessionLost(current.addr)
+	renewed, err := s.sessions.byNode[claimed.Node].Renewed(claimed, moment)
+	if err != nil {
+		return time.Time{}, err
 	}
-	s.sessions.byNode[claimed.Node] = session{start: claimed.Start, expires: moment.Add(claimed.TTL), ttl: claimed.TTL, addr: claimed.Addr}
+	s.sessions.byNode[claimed.Node] = renewed
 	return moment, nil
 }

@@ -25,7 +25,7 @@ func TestSessionOfAClockThatWasAheadIsOver(t *testing.T) {
 	}
 	s.sessions.mu.Lock()
 	dead := s.sessions.byNode["dead"]
-	dead.expires = dead.expires.Add(time.Hour)
+	dead.Expires = dead.Expires.Add(time.Hour)
 	s.sessions.byNode["dead"] = dead
 	s.sessions.mu.Unlock()
 	if _, _, err := s.Claim(t.Context(), shard, sessions["live"]); err != nil {

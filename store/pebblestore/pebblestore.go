@@ -13,6 +13,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/life"
 	"github.com/ddq-io/ddq/store/pebblestore/datadir"
 )
 
@@ -42,7 +43,7 @@ func Open(c Config, log *slog.Logger) (*Store, error) {
 
 func open(c Config, files vfs.FS, log *slog.Logger) (*Store, error) {
 	s := new(Store)
-	s.sessions.byNode = make(map[string]session)
+	s.sessions.byNode = make(map[string]life.Session)
 	rand.Read(s.boot[:]) //nolint:errcheck // never fails
 	d, err := datadir.Open(c, files, log, s.load)
 	if err != nil {
