@@ -28,25 +28,15 @@ func (b *box) drop(numbers []int64) {
 	b.parcels = slices.DeleteFunc(b.parcels, func(p store.Parcel) bool { return slices.Contains(numbers, p.Number) })
 }
 
-// told is how the record looks to the cell that its task tells, before whatever ends it.
-func (r *record) told() store.Ended {
-	return store.Ended{
-		ID: r.task.ID, Attempt: r.task.Attempt, Due: r.task.Due, Started: r.started, Worker: r.worker, Error: r.task.LastError,
+// leave appends to the in-box what the end of a task leaves for its cell, if it tells one: e
+// says how it ends, and r, as it is before that, the rest.
+func (sh *shard) leave(r *record, e store.Ended, now clock) {
+	if r.task.Tells == "" {
+		return
 	}
-}
-
-// deleted is what a pending task leaves that somebody deletes or replaces.
-func (r *record) deleted() store.Ended {
-	told := r.told()
-	told.Kind = store.ChangeDeleted
-	return told
-}
-
-// leave appends to the in-box what the end of a task leaves for its cell.
-func (sh *shard) leave(t *store.Task, e store.Ended, now clock) {
-	if t.Tells != "" {
-		sh.in.push(store.Parcel{To: t.Tells, Ended: &e}, now)
-	}
+	e.ID, e.Attempt, e.Due, e.Started, e.Worker = r.task.ID, r.task.Attempt, r.task.Due, r.started, r.worker
+	e.Error, e.Result = r.task.LastError, slices.Clone(e.Result)
+	sh.in.push(store.Parcel{To: r.task.Tells, Ended: &e}, now)
 }
 
 // Parcels implements store.Cells.

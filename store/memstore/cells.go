@@ -1,12 +1,9 @@
 package memstore
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
-
-	"github.com/RaduBerinde/btreemap"
 
 	"github.com/ddq-io/ddq/store"
 )
@@ -18,12 +15,12 @@ import (
 //   - a cell with a list, and only such a one, is in that list
 type cells struct {
 	byID  map[store.CellID]store.Cell
-	wakes *wakes
-	lists map[string]*wakes
+	wakes *index
+	lists map[string]*index
 }
 
 func newCells() *cells {
-	return &cells{byID: make(map[store.CellID]store.Cell), wakes: newWakes(), lists: make(map[string]*wakes)}
+	return &cells{byID: make(map[store.CellID]store.Cell), wakes: newIndex(), lists: make(map[string]*index)}
 }
 
 // put replaces or deletes a cell, and counts its version up.
@@ -38,23 +35,23 @@ func (c *cells) put(cell store.Cell) {
 	cell.Version, cell.Body = old.Version+1, slices.Clone(cell.Body)
 	c.byID[cell.ID] = cell
 	if cell.Wake != 0 {
-		c.wakes.insert(store.Wake{At: cell.Wake, ID: cell.ID})
+		c.wakes.insert(wakeEntry(cell.Wake, cell.ID))
 	}
 	if cell.List != "" {
 		if c.lists[cell.List] == nil {
-			c.lists[cell.List] = newWakes()
+			c.lists[cell.List] = newIndex()
 		}
-		c.lists[cell.List].insert(store.Wake{At: cell.Listed, ID: cell.ID})
+		c.lists[cell.List].insert(wakeEntry(cell.Listed, cell.ID))
 	}
 }
 
 func (c *cells) remove(cell store.Cell) {
 	delete(c.byID, cell.ID)
 	if cell.Wake != 0 {
-		c.wakes.remove(store.Wake{At: cell.Wake, ID: cell.ID})
+		c.wakes.remove(wakeEntry(cell.Wake, cell.ID))
 	}
 	if list := c.lists[cell.List]; cell.List != "" {
-		list.remove(store.Wake{At: cell.Listed, ID: cell.ID})
+		list.remove(wakeEntry(cell.Listed, cell.ID))
 		if list.len() == 0 {
 			delete(c.lists, cell.List)
 		}
@@ -109,7 +106,7 @@ func (m *Store) Wakes(ctx context.Context, s store.Shard, q store.WakeQuery) (st
 	}
 	defer m.mu.Unlock()
 	sh := m.shard(s)
-	return sh.stamp(m.now()), sh.cells.wakes.after(q.After, q.To, q.Limit), nil
+	return sh.stamp(m.now()), wakesIn(sh.cells.wakes, q.After, q.To, q.Limit), nil
 }
 
 // WakeHistogram implements store.Cells.
@@ -120,8 +117,8 @@ func (m *Store) WakeHistogram(ctx context.Context, s store.Shard, bounds []store
 	defer m.mu.Unlock()
 	sh := m.shard(s)
 	counts := make([]int64, len(bounds)+1)
-	for _, w := range sh.cells.wakes.after(store.Wake{}, store.MaxDue, sh.cells.wakes.len()) {
-		i, exact := slices.BinarySearch(bounds, w.At)
+	for e := range sh.cells.wakes.after(store.Entry{}) {
+		i, exact := slices.BinarySearch(bounds, e.Due)
 		if exact {
 			i++
 		}
@@ -141,7 +138,7 @@ func (m *Store) Listed(ctx context.Context, s store.Shard, list string, after st
 		return nil, nil
 	}
 	var ids []store.CellID
-	for _, w := range c.lists[list].after(after, store.MaxDue, limit) {
+	for _, w := range wakesIn(c.lists[list], after, store.MaxDue, limit) {
 		ids = append(ids, w.ID)
 	}
 	return c.page(ids), nil
@@ -171,33 +168,19 @@ func (m *Store) CellPage(ctx context.Context, s store.Shard, kind byte, cursor s
 	return page, string(page[len(page)-1].ID), nil
 }
 
-// wakes is a set of cells in order of (time, id).
-type wakes struct {
-	tree *btreemap.BTreeMap[store.Wake, struct{}]
+// wakeEntry is where a cell stands in an index.
+func wakeEntry(at store.Millis, id store.CellID) store.Entry {
+	return store.Entry{Due: at, ID: string(id)}
 }
 
-func newWakes() *wakes {
-	return &wakes{btreemap.New[store.Wake, struct{}](16, func(a, b store.Wake) int {
-		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.ID, b.ID))
-	})}
-}
-
-func (x *wakes) insert(w store.Wake) { x.tree.ReplaceOrInsert(w, struct{}{}) }
-func (x *wakes) remove(w store.Wake) { x.tree.Delete(w) }
-func (x *wakes) len() int            { return x.tree.Len() }
-
-// after returns those behind a position, all of them behind the zero one, up to a moment.
-func (x *wakes) after(w store.Wake, to store.Millis, limit int) (page []store.Wake) {
-	from := btreemap.GT(w)
-	if w == (store.Wake{}) {
-		from = btreemap.Min[store.Wake]()
-	}
-	x.tree.AscendFunc(from, btreemap.Max[store.Wake](), func(w store.Wake, _ struct{}) bool {
-		if w.At > to || len(page) >= limit {
-			return false
+// wakesIn returns the cells of an index behind a position, all of them behind the zero one,
+// up to a moment.
+func wakesIn(x *index, after store.Wake, to store.Millis, limit int) (page []store.Wake) {
+	for e := range x.after(wakeEntry(after.At, after.ID)) {
+		if e.Due > to || len(page) >= limit {
+			break
 		}
-		page = append(page, w)
-		return true
-	})
+		page = append(page, store.Wake{At: e.Due, ID: store.CellID(e.ID)})
+	}
 	return page
 }

@@ -17,7 +17,7 @@ func (m *Store) Remove(ctx context.Context, s store.Shard, ids []string) (store.
 // drop deletes r because somebody said so.
 func (sh *shard) drop(r *record, now clock) {
 	if r.kind == store.KindPending {
-		sh.leave(&r.task, r.deleted(), now)
+		sh.leave(r, store.Ended{Kind: store.ChangeDeleted}, now)
 	}
 	sh.take(r)
 	sh.tell(r, store.Change{Kind: store.ChangeDeleted}, now)
@@ -47,9 +47,7 @@ func (m *Store) Requeue(ctx context.Context, s store.Shard, ids []string) (store
 		result.Status = sh.changeDead(id, func(r *record) {
 			r.task.Attempt, r.task.Expires = 0, 0
 			sh.pend(r, now.Millis())
-			told := r.told()
-			told.Kind = store.ChangeRequeued
-			sh.leave(&r.task, told, now)
+			sh.leave(r, store.Ended{Kind: store.ChangeRequeued}, now)
 			sh.tell(r, store.Change{Kind: store.ChangeRequeued}, now)
 			result.Due, result.Traits = now.Millis(), r.task.Traits
 		})

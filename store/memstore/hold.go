@@ -33,9 +33,7 @@ func (sh *shard) tryHold(h store.Hold, now clock) store.HoldResult {
 	case store.Held:
 		return r.held()
 	case store.Expired:
-		told := r.told()
-		told.Kind, told.Reason = store.ChangeDead, store.ReasonExpired
-		sh.leave(&r.task, told, now)
+		sh.leave(r, store.Ended{Kind: store.ChangeDead, Reason: store.ReasonExpired}, now)
 		sh.bury(r, store.ReasonExpired, now)
 		sh.tell(r, store.Change{Kind: store.ChangeDead}, now)
 		return store.HoldResult{Status: status}
@@ -110,9 +108,7 @@ func (sh *shard) ack(a store.Ack, retention time.Duration, now clock) store.Stat
 		return status
 	}
 	ended := store.Change{Kind: store.ChangeDone, Outcome: store.OutcomeAcked, Worker: r.worker}
-	told := r.told()
-	told.Kind, told.Result = ended.Kind, slices.Clone(a.Result)
-	sh.leave(&r.task, told, now)
+	sh.leave(r, store.Ended{Kind: ended.Kind, Result: a.Result}, now)
 	sh.take(r)
 	if retention > 0 {
 		r.remember(store.OutcomeAcked, "", now)
@@ -166,9 +162,7 @@ func (sh *shard) nack(n store.Nack, now clock, overdue bool) store.NackResult {
 	ended := store.Change{Kind: f.Kind, Outcome: f.Outcome, Worker: r.worker}
 	result := store.NackResult{Status: store.OK, Attempt: f.Attempt}
 	if f.Reason != store.ReasonNone {
-		told := r.told()
-		told.Kind, told.Reason = store.ChangeDead, f.Reason
-		sh.leave(&r.task, told, now)
+		sh.leave(r, store.Ended{Kind: f.Kind, Reason: f.Reason}, now)
 		sh.bury(r, f.Reason, now)
 	} else {
 		result.Due, result.Traits = now.Again(n.Delay, r.task.Due), r.task.Traits

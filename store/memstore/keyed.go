@@ -114,7 +114,7 @@ func (sh *shard) addFree(t *store.Task, old *mark, until store.Millis, now clock
 // replace gives the pending record r what t asks for.
 func (sh *shard) replace(r *record, t *store.Task, now clock) {
 	id, edits := r.task.ID, r.task.Edits
-	sh.leave(&r.task, r.deleted(), now)
+	sh.leave(r, store.Ended{Kind: store.ChangeDeleted}, now)
 	sh.take(r)
 	sh.index = sh.index.Add(t.Indexed, false)
 	*r = record{task: copyTask(t), kind: store.KindPending}
