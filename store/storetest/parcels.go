@@ -1,0 +1,216 @@
+package storetest
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/ddq-io/ddq/store"
+)
+
+// telling returns a task that tells a cell.
+func telling(id string, due store.Millis) *store.Task {
+	t := task(id, due)
+	t.Tells = "srun"
+	return t
+}
+
+// told takes what is in the in-box, and checks that it is one end of a task.
+func (f *cellFixture) told(what, id string, kind store.ChangeKind) store.Ended {
+	f.Helper()
+	parcels := f.parcels(store.InBox)
+	if len(parcels) != 1 || parcels[0].Ended == nil {
+		f.Fatalf("%s leaves %+v, want one end of a task", what, parcels)
+	}
+	p := parcels[0]
+	equal(f.fixture, what+" is told to", p.To, "srun")
+	equal(f.fixture, what+" is about", p.Ended.ID, id)
+	equal(f.fixture, what+" is", p.Ended.Kind, kind)
+	f.about(what+" is at", p.At, f.now().Time())
+	f.commit(store.OK, store.Commit{Take: p.Number})
+	return *p.Ended
+}
+
+func (f *cellFixture) silent(what string) {
+	f.Helper()
+	if parcels := f.parcels(store.InBox); len(parcels) != 0 {
+		f.Fatalf("%s leaves %+v, want nothing", what, parcels)
+	}
+}
+
+// tellsEnds ends a task in every way there is.
+func tellsEnds(f *cellFixture) {
+	held := func(id string) store.Token {
+		f.Helper()
+		f.add(telling(id, f.now()-1000))
+		return f.hold(id)[0]
+	}
+	token := held("acked")
+	f.ack(0, store.OK, store.Ack{ID: "acked", Token: token, Result: []byte("42")})
+	e := f.told("an ack", "acked", store.ChangeDone)
+	equal(f.fixture, "result", string(e.Result), "42")
+	equal(f.fixture, "attempt", e.Attempt, 1)
+	equal(f.fixture, "worker", e.Worker, "worker-1")
+	f.about("started", e.Started, f.now().Time())
+	f.ack(0, store.NotFound, store.Ack{ID: "acked", Token: token})
+	f.silent("an ack again")
+
+	token = held("kept")
+	f.ack(long, store.OK, store.Ack{ID: "kept", Token: token})
+	f.told("an ack with a retention", "kept", store.ChangeDone)
+	f.ack(long, store.Already, store.Ack{ID: "kept", Token: token})
+	f.silent("an ack again")
+
+	token = held("nacked")
+	f.nack(store.Nack{ID: "nacked", Token: token, Reason: store.ReasonPermanent, Error: "no"})
+	e = f.told("a nack for good", "nacked", store.ChangeDead)
+	equal(f.fixture, "reason", e.Reason, store.ReasonPermanent)
+	equal(f.fixture, "error", e.Error, "no")
+	_, requeued, err := f.s.Requeue(f.ctx, f.shard, []string{"nacked", "nacked"})
+	f.ok("requeue", err)
+	f.statuses("requeue", requeued, store.OK, store.NotFound)
+	f.told("a requeue", "nacked", store.ChangeRequeued)
+	_, removed, err := f.s.Remove(f.ctx, f.shard, []string{"nacked", "nacked"})
+	f.ok("remove", err)
+	f.statuses("remove", removed, store.OK, store.NotFound)
+	f.told("a removal", "nacked", store.ChangeDeleted)
+
+	f.add(telling("lost", f.now()-1000))
+	_, results := f.tryHold(holdsOf(time.Millisecond, "lost"), store.OK)
+	waitUntil(f, f.s, results[0].Deadline+1)
+	recover := []store.Nack{{ID: "lost", Token: f.get("lost").Token, Reason: store.ReasonHoldExpired}}
+	for range 2 {
+		_, _, err = f.s.Recover(f.ctx, f.shard, f.fence, recover)
+		f.ok("recover", err)
+	}
+	f.told("a recovery for good", "lost", store.ChangeDead)
+
+	expired := telling("expired", f.now()-1000)
+	expired.Expires = f.now() - 500
+	f.add(expired)
+	f.tryHold(holdsOf(long, "expired", "expired"), store.Expired, store.WrongState)
+	equal(f.fixture, "reason", f.told("an expiry", "expired", store.ChangeDead).Reason, store.ReasonExpired)
+
+	f.add(telling("committed", f.now().Add(long)))
+	f.commit(store.OK, store.Commit{Removes: []store.Remove{{ID: "committed"}}})
+	f.told("a removal by a commit", "committed", store.ChangeDeleted)
+
+	token = held("by commit")
+	f.commit(store.OK, store.Commit{Acks: []store.Ack{{ID: "by commit", Token: token, Result: []byte("x")}}})
+	f.told("an ack by a commit", "by commit", store.ChangeDone)
+
+	first, second := telling("first", f.now().Add(long)), task("second", f.now().Add(long))
+	first.Key = &store.Key{Text: "k"}
+	second.Key = &store.Key{Text: "k", OnConflict: store.KeyReplace}
+	_, added, err := f.s.AddKeyed(f.ctx, f.shard, []*store.Task{first, second})
+	f.ok("add keyed", err)
+	f.statuses("add keyed", added, store.Added, store.Replaced)
+	f.told("a replacement by key", "first", store.ChangeDeleted)
+	f.commit(store.OK, store.Commit{Removes: []store.Remove{{ID: "first", Must: true}}})
+	f.silent("the end of a task that replaced another")
+}
+
+// tellsNothing does to a task what does not end it.
+func tellsNothing(f *cellFixture) {
+	f.add(telling("a", f.now()-1000))
+	f.edit(store.OK, store.Edit{ID: "a", Due: f.now() - 5})
+	token := f.hold("a")[0]
+	_, _, err := f.s.Extend(f.ctx, f.shard, []store.Extend{{ID: "a", Token: token, Visibility: long}})
+	f.ok("extend", err)
+	_, _, err = f.s.Cancel(f.ctx, f.shard, []string{"a"})
+	f.ok("cancel", err)
+	f.nack(store.Nack{ID: "a", Token: store.NewToken(), Reason: store.ReasonPermanent})
+	f.ack(0, store.Stale, store.Ack{ID: "a", Token: store.NewToken()})
+	f.add(telling("b", f.now()-1000))
+	f.nack(store.Nack{ID: "b", Token: f.hold("b")[0], Uncount: true})
+	waitUntil(f, f.s, f.get("b").Due)
+	f.nack(store.Nack{ID: "b", Token: f.hold("b")[0], Outcome: store.OutcomeFailed, Error: "again"})
+	f.silent("what does not end a task")
+
+	dead := telling("dead", f.now()-1000)
+	f.add(dead)
+	f.nack(store.Nack{ID: "dead", Token: f.hold("dead")[0], Reason: store.ReasonPermanent})
+	f.told("a nack for good", "dead", store.ChangeDead)
+	_, _, err = f.s.RemoveDead(f.ctx, f.shard, []string{"dead"})
+	f.ok("remove dead", err)
+	f.silent("the removal of a dead letter")
+
+	f.add(telling("kept", f.now()-1000))
+	f.ack(time.Millisecond, store.OK, store.Ack{ID: "kept", Token: f.hold("kept")[0]})
+	f.told("an ack", "kept", store.ChangeDone)
+	waitUntil(f, f.s, f.now()+5)
+	_, err = f.s.Trim(f.ctx, f.shard, 10)
+	f.ok("trim", err)
+	f.silent("a trim")
+	f.scheduled("tells nobody")
+	f.commit(store.OK, store.Commit{Removes: []store.Remove{{ID: "tells nobody", Must: true}}})
+	f.silent("the end of a task that tells nobody")
+}
+
+func tellsKept(f *cellFixture) {
+	f.add(telling("a", f.now()-1000))
+	equal(f.fixture, "cell that the task tells", f.get("a").Tells, "srun")
+	f.edit(store.OK, store.Edit{ID: "a", Task: f.changed("a", "other")})
+	token := f.hold("a")[0]
+	f.nack(store.Nack{ID: "a", Token: token, Outcome: store.OutcomeFailed})
+	equal(f.fixture, "cell that the task tells", f.get("a").Tells, "srun")
+	waitUntil(f, f.s, f.get("a").Due)
+	_, results := f.tryHold(holdsOf(long, "a"), store.OK)
+	equal(f.fixture, "cell that the held task tells", results[0].Task.Tells, "srun")
+	f.ack(0, store.OK, store.Ack{ID: "a", Token: f.get("a").Token})
+	equal(f.fixture, "attempt", f.told("an ack", "a", store.ChangeDone).Attempt, 2)
+	f.add(task("a", f.now().Add(long)))
+	equal(f.fixture, "cell that a new task of the id tells", f.get("a").Tells, "")
+}
+
+func boxesInOrder(f *cellFixture) {
+	for i := range 5 {
+		f.commit(store.OK, store.Commit{Send: []store.Parcel{
+			{To: "sa", Body: []byte(fmt.Sprint("in ", i))}, {To: "sb", Topic: "other", Body: []byte(fmt.Sprint("out ", i))}, {To: "sc", Body: []byte("more")},
+		}})
+	}
+	in, out := f.parcels(store.InBox), f.parcels(store.OutBox)
+	equal(f.fixture, "parcels in the in-box", len(in), 10)
+	equal(f.fixture, "parcels in the out-box", len(out), 5)
+	for i := range 5 {
+		equal(f.fixture, "body", string(in[2*i].Body), fmt.Sprint("in ", i))
+		equal(f.fixture, "cell", in[2*i+1].To, "sc")
+		equal(f.fixture, "body", string(out[i].Body), fmt.Sprint("out ", i))
+		equal(f.fixture, "topic", out[i].Topic, "other")
+	}
+	for i := 1; i < len(in); i++ {
+		if in[i].Number <= in[i-1].Number {
+			f.Fatalf("number %d follows on %d", in[i].Number, in[i-1].Number)
+		}
+	}
+	stamp, _, err := f.cells.Wakes(f.ctx, f.shard, store.WakeQuery{Limit: 1})
+	f.ok("wakes", err)
+	equal(f.fixture, "last number of the stamp", stamp.In, in[9].Number)
+
+	page, err := f.cells.Parcels(f.ctx, f.shard, store.InBox, in[3].Number, 2)
+	f.ok("parcels", err)
+	equal(f.fixture, "page", page[0].Number, in[4].Number)
+	equal(f.fixture, "length of the page", len(page), 2)
+	f.commit(store.OK, store.Commit{Take: in[6].Number, Drop: []int64{out[1].Number, out[3].Number}})
+	equal(f.fixture, "first that is left", f.parcels(store.InBox)[0].Number, in[7].Number)
+	left := f.parcels(store.OutBox)
+	equal(f.fixture, "parcels that are left", len(left), 3)
+	equal(f.fixture, "second that is left", left[1].Number, out[2].Number)
+	f.commit(store.OK, store.Commit{Take: in[9].Number})
+	equal(f.fixture, "parcels that are left", len(f.parcels(store.InBox)), 0)
+	f.commit(store.OK, store.Commit{Send: []store.Parcel{{To: "sa", Body: []byte("x")}}})
+	if next := f.parcels(store.InBox)[0].Number; next <= in[9].Number {
+		f.Fatalf("number %d comes after %d", next, in[9].Number)
+	}
+	equal(f.fixture, "parcels in the stats", f.stats().Parcels, 4)
+}
+
+// boxTally delivers a parcel from another shard, twice: the second time its task is done
+// and gone.
+func boxTally(f *cellFixture) {
+	deliver := store.Commit{Puts: []store.Put{{Cell: body("tother/3", "17"), If: 0}}, Adds: tasks(f.now()-1000, "a")}
+	f.commit(store.OK, deliver)
+	f.ack(0, store.OK, store.Ack{ID: "a", Token: f.hold("a")[0]})
+	result := f.commit(store.Stale, deliver)
+	equal(f.fixture, "the number that was taken", string(result.Cell.Body), "17")
+	f.states(store.StateUnknown, "a")
+}
