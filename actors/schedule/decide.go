@@ -14,7 +14,7 @@ func (p *step) decide() {
 	p.letIn()
 	if p.s.Phase != Active {
 		if p.s.Phase == Finished {
-			p.out.Wake = p.s.Decided.Add(keepFinished)
+			p.rest()
 		}
 		return
 	}
@@ -66,7 +66,14 @@ func (p *step) end() {
 		return
 	}
 	p.s.Phase, p.s.Decided = Finished, max(p.s.Decided, p.Now)
-	p.out.Wake = p.s.Decided.Add(keepFinished)
+	p.rest()
+}
+
+// rest keeps a finished schedule for a while, and then lets it go.
+func (p *step) rest() {
+	if p.out.Wake = p.s.Decided.Add(keepFinished); p.out.Wake <= p.Now {
+		p.out.Gone, p.out.Wake = true, 0
+	}
 }
 
 // decideOne decides the occurrence behind those that are decided.

@@ -30,6 +30,8 @@ func TestSchedule(t *testing.T) {
 
 const day = "2030-06-01T"
 
+var reasons = [...]string{"", "overlap", "superseded", "buffer full", "missed", "paused", "excluded"}
+
 // scenario is a schedule in the hands of a keeper that does what steps say.
 type scenario struct {
 	*testing.T
@@ -127,7 +129,7 @@ func (x *scenario) told(out Effects) string {
 		fmt.Fprintf(&b, "cancel %s\n", x.names[id])
 	}
 	for _, skip := range out.Skips {
-		fmt.Fprintf(&b, "skip %s %s", clock(skip.At), [...]string{"", "overlap", "superseded", "buffer full", "missed", "paused", "excluded"}[skip.Reason])
+		fmt.Fprintf(&b, "skip %s %s", clock(skip.At), reasons[skip.Reason])
 		if skip.Count > 1 {
 			fmt.Fprintf(&b, " (the last of %d)", skip.Count)
 		}
@@ -162,7 +164,7 @@ func (x *scenario) all() string {
 	}
 	for _, h := range x.s.History {
 		fmt.Fprintf(&b, "history %s %s%s", clock(h.At), [...]string{"", "done", "failed", "removed"}[h.Outcome],
-			[...]string{"", "overlap", "superseded", "buffer full", "missed", "paused", "excluded"}[h.Reason])
+			reasons[h.Reason])
 		if h.Count > 1 {
 			fmt.Fprintf(&b, " (the last of %d)", h.Count)
 		}

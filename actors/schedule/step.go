@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/ddq-io/ddq/store"
-	"github.com/ddq-io/ddq/timer/timetable"
 )
 
 // keepFinished is how long a schedule stays that will do nothing any more.
@@ -38,7 +37,6 @@ func Step(s *Schedule, e Event, env Env) (*Schedule, Effects) {
 		return p.s, p.out
 	}
 	p.decide()
-	p.finish()
 	return p.s, p.out
 }
 
@@ -240,13 +238,6 @@ func (p *step) before(at store.Millis) store.Millis {
 	return at - 1
 }
 
-// finish says when to wake, and ends a schedule that has nothing left to do.
-func (p *step) finish() {
-	if p.s.Phase == Finished && p.Now >= p.s.Decided.Add(keepFinished) {
-		p.out.Gone, p.out.Wake = true, 0
-	}
-}
-
 // remember appends to the history; skips of one reason in a row are one entry.
 func (p *step) remember(h Past) {
 	if h.Reason != 0 {
@@ -271,10 +262,6 @@ func lastOf[T any](list []T, n int) []T {
 
 // next is the first occurrence behind a moment.
 func (p *step) next(after store.Millis) (store.Millis, bool) {
-	return nextOf(p.Table, after)
-}
-
-func nextOf(table *timetable.Timetable, after store.Millis) (store.Millis, bool) {
-	at, ok := table.Next(after.Time())
+	at, ok := p.Table.Next(after.Time())
 	return store.Millis(at.UnixMilli()), ok
 }
