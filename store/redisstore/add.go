@@ -8,7 +8,7 @@ import (
 )
 
 // Add implements store.Writer.
-func (s *Store) Add(ctx context.Context, shard store.Shard, tasks []*store.Task) (store.Stamp, []store.AddResult, error) {
+func (s *writer) Add(ctx context.Context, shard store.Shard, tasks []*store.Task) (store.Stamp, []store.AddResult, error) {
 	if err := checkDues(tasks); err != nil {
 		return store.Stamp{}, nil, err
 	}
@@ -38,7 +38,7 @@ func (s *Store) Add(ctx context.Context, shard store.Shard, tasks []*store.Task)
 }
 
 // HoldNew implements store.Owner.
-func (s *Store) HoldNew(ctx context.Context, shard store.Shard, f store.Fence, tasks []*store.Task, holds []store.Hold) (store.Stamp, []store.AddResult, error) {
+func (s *owner) HoldNew(ctx context.Context, shard store.Shard, f store.Fence, tasks []*store.Task, holds []store.Hold) (store.Stamp, []store.AddResult, error) {
 	if len(tasks) != len(holds) {
 		return store.Stamp{}, nil, fmt.Errorf("hold new: %d tasks and %d holds", len(tasks), len(holds))
 	}

@@ -65,7 +65,7 @@ func spokenBy(tasks []*store.Task, chunk []int) store.IndexSet {
 }
 
 // Lookup implements store.Index.
-func (s *Store) Lookup(ctx context.Context, shard store.Shard, q store.IndexQuery) ([]store.IndexEntry, error) {
+func (s *index) Lookup(ctx context.Context, shard store.Shard, q store.IndexQuery) ([]store.IndexEntry, error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, err
 	}
@@ -90,13 +90,13 @@ func (s *Store) Lookup(ctx context.Context, shard store.Shard, q store.IndexQuer
 
 // Reindex implements store.Index. A cursor is the token of the walk and the cursor of
 // Redis in the hash of tasks.
-func (s *Store) Reindex(ctx context.Context, shard store.Shard, set store.IndexSet, cursor string, limit int) (string, error) {
+func (s *index) Reindex(ctx context.Context, shard store.Shard, set store.IndexSet, cursor string, limit int) (string, error) {
 	if err := s.enter(ctx); err != nil {
 		return "", err
 	}
 	walk, position := store.NewToken(), ""
 	if cursor == "" {
-		done, err := s.reindexTasks(ctx, shard, set, walk, "b", nil)
+		done, err := s.reindex(ctx, shard, set, walk, "b", nil)
 		if done || err != nil {
 			return "", err
 		}
@@ -117,15 +117,15 @@ func (s *Store) Reindex(ctx context.Context, shard store.Shard, set store.IndexS
 	if next == "" {
 		mode = "e"
 	}
-	if _, err := s.reindexTasks(ctx, shard, set, walk, mode, fields); err != nil || next == "" {
+	if _, err := s.reindex(ctx, shard, set, walk, mode, fields); err != nil || next == "" {
 		return "", err
 	}
 	return hex.EncodeToString(walk[:]) + ":" + next, nil
 }
 
-// reindexTasks indexes tasks that still are as they were read, and reports whether there is
+// reindex indexes tasks that still are as they were read, and reports whether there is
 // nothing to do.
-func (s *Store) reindexTasks(ctx context.Context, shard store.Shard, set store.IndexSet, walk store.Token, mode string, fields []field) (done bool, err error) {
+func (s *index) reindex(ctx context.Context, shard store.Shard, set store.IndexSet, walk store.Token, mode string, fields []field) (done bool, err error) {
 	for start := 0; start == 0 || start < len(fields); start += maxItems {
 		part := fields[start:min(start+maxItems, len(fields))]
 		a := newArgs(4*len(part)+3, 64*len(part)+64)

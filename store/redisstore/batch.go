@@ -70,7 +70,7 @@ const (
 )
 
 // batch runs a script over n items, chunk by chunk, all at the moment of the first.
-func (s *Store) batch(ctx context.Context, c call, n int) (store.Stamp, error) {
+func (s *core) batch(ctx context.Context, c call, n int) (store.Stamp, error) {
 	if err := s.enter(ctx); err != nil {
 		return store.Stamp{}, err
 	}
@@ -117,7 +117,7 @@ func whenToCount(last, pended bool) count {
 // countAfterPart raises seq for a call whose last script did not come to it, so
 // that owners notice the tasks of the earlier ones. Should that fail too, they
 // are noticed when the caller repeats the call or the owner looks by itself.
-func (s *Store) countAfterPart(ctx context.Context, keys *shardKeys, pended bool) {
+func (s *core) countAfterPart(ctx context.Context, keys *shardKeys, pended bool) {
 	if !pended {
 		return
 	}
@@ -128,7 +128,7 @@ func (s *Store) countAfterPart(ctx context.Context, keys *shardKeys, pended bool
 	}
 }
 
-func (s *Store) runChunk(ctx context.Context, c call, keys *shardKeys, chunk []int, n count, moment time.Time) (reply, error) {
+func (s *core) runChunk(ctx context.Context, c call, keys *shardKeys, chunk []int, n count, moment time.Time) (reply, error) {
 	a, err := c.args(chunk, n)
 	if err != nil {
 		return reply{}, err
@@ -157,7 +157,7 @@ func (s *Store) runChunk(ctx context.Context, c call, keys *shardKeys, chunk []i
 }
 
 // stamp answers a call about no items.
-func (s *Store) stamp(ctx context.Context, c call, keys *shardKeys) (store.Stamp, error) {
+func (s *core) stamp(ctx context.Context, c call, keys *shardKeys) (store.Stamp, error) {
 	a := newArgs(2, 32)
 	if c.fence != nil {
 		a.fence(*c.fence)

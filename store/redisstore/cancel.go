@@ -7,7 +7,7 @@ import (
 )
 
 // Cancel implements store.Writer.
-func (s *Store) Cancel(ctx context.Context, shard store.Shard, ids []string) (store.Stamp, []store.CancelResult, error) {
+func (s *writer) Cancel(ctx context.Context, shard store.Shard, ids []string) (store.Stamp, []store.CancelResult, error) {
 	results := make([]store.CancelResult, len(ids))
 	stamp, err := s.batch(ctx, call{
 		what: "cancel", lua: s.lua.cancel, shard: shard, parts: 2,

@@ -15,8 +15,14 @@ import (
 	"github.com/ddq-io/ddq/store/redisstore/conn"
 )
 
+// catalog is store.Catalog.
+type catalog struct {
+	*core
+	listed topicCache
+}
+
 // PutTopic implements store.Catalog.
-func (s *Store) PutTopic(ctx context.Context, t store.Topic) (store.Topic, error) {
+func (s *catalog) PutTopic(ctx context.Context, t store.Topic) (store.Topic, error) {
 	if err := s.enter(ctx); err != nil {
 		return store.Topic{}, err
 	}
@@ -48,7 +54,7 @@ func (s *Store) PutTopic(ctx context.Context, t store.Topic) (store.Topic, error
 }
 
 // topic returns a topic as it is stored, and decoded.
-func (s *Store) topic(ctx context.Context, name string) (string, store.Topic, error) {
+func (s *catalog) topic(ctx context.Context, name string) (string, store.Topic, error) {
 	get := redis.NewStringCmd(ctx, "hget", topicsKey, name)
 	err := s.conn.Send(ctx, topicsKey, get)
 	if errors.Is(err, redis.Nil) {
@@ -66,7 +72,7 @@ func (s *Store) topic(ctx context.Context, name string) (string, store.Topic, er
 }
 
 // GetTopic implements store.Catalog.
-func (s *Store) GetTopic(ctx context.Context, name string) (store.Topic, error) {
+func (s *catalog) GetTopic(ctx context.Context, name string) (store.Topic, error) {
 	if err := s.enter(ctx); err != nil {
 		return store.Topic{}, err
 	}
@@ -75,7 +81,7 @@ func (s *Store) GetTopic(ctx context.Context, name string) (store.Topic, error) 
 }
 
 // ListTopics implements store.Catalog.
-func (s *Store) ListTopics(ctx context.Context) ([]store.Topic, error) {
+func (s *catalog) ListTopics(ctx context.Context) ([]store.Topic, error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, err
 	}
@@ -83,7 +89,7 @@ func (s *Store) ListTopics(ctx context.Context) ([]store.Topic, error) {
 	if err := s.conn.Send(ctx, topicsKey, all); err != nil {
 		return nil, conn.ReadError("list topics", err)
 	}
-	topics, err := s.topics.decode(all.Val())
+	topics, err := s.listed.decode(all.Val())
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +131,7 @@ func (c *topicCache) decode(all map[string]string) ([]store.Topic, error) {
 }
 
 // DeleteTopic implements store.Catalog.
-func (s *Store) DeleteTopic(ctx context.Context, name string, life uint64) error {
+func (s *catalog) DeleteTopic(ctx context.Context, name string, life uint64) error {
 	if err := s.enter(ctx); err != nil {
 		return err
 	}

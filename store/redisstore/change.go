@@ -8,7 +8,7 @@ import (
 )
 
 // Remove implements store.Writer.
-func (s *Store) Remove(ctx context.Context, shard store.Shard, ids []string) (store.Stamp, []store.RemoveResult, error) {
+func (s *writer) Remove(ctx context.Context, shard store.Shard, ids []string) (store.Stamp, []store.RemoveResult, error) {
 	return s.changePending(ctx, call{
 		what: "remove", lua: s.lua.remove, shard: shard,
 		ids:  func(i int) string { return ids[i] },
@@ -18,7 +18,7 @@ func (s *Store) Remove(ctx context.Context, shard store.Shard, ids []string) (st
 
 // changePending runs a script that changes pending tasks, or makes tasks pending: due
 // says when they are due then, nil that they are gone.
-func (s *Store) changePending(ctx context.Context, c call, n int, due func(i int, r reply) store.Millis) (store.Stamp, []store.RemoveResult, error) {
+func (s *writer) changePending(ctx context.Context, c call, n int, due func(i int, r reply) store.Millis) (store.Stamp, []store.RemoveResult, error) {
 	results := make([]store.RemoveResult, n)
 	c.parts = 1 + bit(c.pends)
 	c.take = func(chunk []int, r reply) {
@@ -40,7 +40,7 @@ func (s *Store) changePending(ctx context.Context, c call, n int, due func(i int
 }
 
 // Requeue implements store.Writer.
-func (s *Store) Requeue(ctx context.Context, shard store.Shard, ids []string) (store.Stamp, []store.RemoveResult, error) {
+func (s *writer) Requeue(ctx context.Context, shard store.Shard, ids []string) (store.Stamp, []store.RemoveResult, error) {
 	return s.changePending(ctx, call{
 		what: "requeue", lua: s.lua.requeue, shard: shard, pends: true,
 		ids:  func(i int) string { return ids[i] },
@@ -49,7 +49,7 @@ func (s *Store) Requeue(ctx context.Context, shard store.Shard, ids []string) (s
 }
 
 // RemoveDead implements store.Writer.
-func (s *Store) RemoveDead(ctx context.Context, shard store.Shard, ids []string) (store.Stamp, []store.Status, error) {
+func (s *writer) RemoveDead(ctx context.Context, shard store.Shard, ids []string) (store.Stamp, []store.Status, error) {
 	results := make([]store.Status, len(ids))
 	stamp, err := s.batch(ctx, call{
 		what: "remove dead", lua: s.lua.removeDead, shard: shard, parts: 1,
@@ -78,7 +78,7 @@ func idArgs(ids []string, pends bool) func(chunk []int, n count) (*args, error) 
 }
 
 // Trim implements store.Retention.
-func (s *Store) Trim(ctx context.Context, shard store.Shard, limit int) (int, error) {
+func (s *retention) Trim(ctx context.Context, shard store.Shard, limit int) (int, error) {
 	if err := s.enter(ctx); err != nil {
 		return 0, err
 	}

@@ -8,7 +8,7 @@ import (
 )
 
 // DeadWindow implements store.Reader.
-func (s *Store) DeadWindow(ctx context.Context, shard store.Shard, w store.WindowQuery) ([]store.Entry, error) {
+func (s *reader) DeadWindow(ctx context.Context, shard store.Shard, w store.WindowQuery) ([]store.Entry, error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, err
 	}
@@ -31,7 +31,7 @@ func (s *Store) DeadWindow(ctx context.Context, shard store.Shard, w store.Windo
 }
 
 // TrimDead implements store.Retention.
-func (s *Store) TrimDead(ctx context.Context, shard store.Shard, upTo store.Entry, limit int) (int, error) {
+func (s *retention) TrimDead(ctx context.Context, shard store.Shard, upTo store.Entry, limit int) (int, error) {
 	if err := s.enter(ctx); err != nil {
 		return 0, err
 	}

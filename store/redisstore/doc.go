@@ -53,9 +53,10 @@
 //
 //	keys, id, codec, args, reply, place   what is stored, asked and answered
 //	assemble, script                      the scripts, put together
-//	redis                                 Store: open, close
+//	core                                  what every call needs: connections, scripts, keys
 //	batch, scan                           one call about a batch of items, one page of a hash
-//	add, hold, settle, change, list, ...  the operations
+//	add, hold, settle, change, list, ...  the operations, of a type for each role of the contract
+//	redis                                 Store: those types together; open, close
 //
 // # What an answer is worth
 //

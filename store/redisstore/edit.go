@@ -8,7 +8,7 @@ import (
 )
 
 // Edit implements store.Writer.
-func (s *Store) Edit(ctx context.Context, shard store.Shard, edits []store.Edit) (store.Stamp, []store.EditResult, error) {
+func (s *writer) Edit(ctx context.Context, shard store.Shard, edits []store.Edit) (store.Stamp, []store.EditResult, error) {
 	lua := s.lua.move
 	for i := range edits {
 		if err := checkDue(edits[i].ID, edits[i].Due); err != nil {

@@ -8,7 +8,7 @@ import (
 )
 
 // Histogram implements store.Reader.
-func (s *Store) Histogram(ctx context.Context, shard store.Shard, bounds []store.Millis) (store.Stamp, []int64, error) {
+func (s *reader) Histogram(ctx context.Context, shard store.Shard, bounds []store.Millis) (store.Stamp, []int64, error) {
 	if err := s.enter(ctx); err != nil {
 		return store.Stamp{}, nil, err
 	}

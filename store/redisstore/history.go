@@ -9,7 +9,7 @@ import (
 )
 
 // History implements store.Reader.
-func (s *Store) History(ctx context.Context, shard store.Shard, ids []string) ([]store.History, error) {
+func (s *reader) History(ctx context.Context, shard store.Shard, ids []string) ([]store.History, error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, err
 	}

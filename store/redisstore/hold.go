@@ -7,7 +7,7 @@ import (
 )
 
 // Hold implements store.Owner.
-func (s *Store) Hold(ctx context.Context, shard store.Shard, f store.Fence, holds []store.Hold) (store.Stamp, []store.HoldResult, error) {
+func (s *owner) Hold(ctx context.Context, shard store.Shard, f store.Fence, holds []store.Hold) (store.Stamp, []store.HoldResult, error) {
 	results := make([]store.HoldResult, len(holds))
 	for i := range results {
 		results[i].Status = store.LeftOut
@@ -95,12 +95,12 @@ func takeHeld(results []store.HoldResult, holds []store.Hold, chunk []int, r rep
 
 // bury dead-letters tasks that were held and turned out to be unreadable. Where
 // that fails they stay held until their deadline, and come here again.
-func (s *Store) bury(ctx context.Context, shard store.Shard, holds []store.Hold, corrupt []int) {
+func (s *owner) bury(ctx context.Context, shard store.Shard, holds []store.Hold, corrupt []int) {
 	nacks := make([]store.Nack, len(corrupt))
 	for k, i := range corrupt {
 		nacks[k] = store.Nack{ID: holds[i].ID, Token: holds[i].Token, Reason: store.ReasonCorrupt, Uncount: true}
 	}
-	if _, _, err := s.Nack(ctx, shard, nacks); err != nil {
+	if _, _, err := s.endHolds(ctx, "nack", shard, nil, nacks); err != nil {
 		s.log.Warn("unreadable tasks stay held until their deadline", "topic", shard.Topic, "shard", shard.N, "err", err)
 		return
 	}

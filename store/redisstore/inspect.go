@@ -10,7 +10,7 @@ import (
 )
 
 // Get implements store.Reader.
-func (s *Store) Get(ctx context.Context, shard store.Shard, ids []string) (store.Stamp, []store.Snapshot, error) {
+func (s *reader) Get(ctx context.Context, shard store.Shard, ids []string) (store.Stamp, []store.Snapshot, error) {
 	snapshots := make([]store.Snapshot, len(ids))
 	read := make([]bool, len(ids))
 	full := false
@@ -66,7 +66,7 @@ func snapshot(id string, p place, record string, now store.Millis) store.Snapsho
 }
 
 // Window implements store.Reader.
-func (s *Store) Window(ctx context.Context, shard store.Shard, w store.WindowQuery) (store.Stamp, []store.Entry, error) {
+func (s *reader) Window(ctx context.Context, shard store.Shard, w store.WindowQuery) (store.Stamp, []store.Entry, error) {
 	if err := s.enter(ctx); err != nil {
 		return store.Stamp{}, nil, err
 	}
@@ -99,7 +99,7 @@ func (s *Store) Window(ctx context.Context, shard store.Shard, w store.WindowQue
 }
 
 // page returns entries of an ordered set behind a position, up to a score.
-func (s *Store) page(ctx context.Context, keys []string, after store.Entry, to string, limit int) (reply, []store.Entry, error) {
+func (s *reader) page(ctx context.Context, keys []string, after store.Entry, to string, limit int) (reply, []store.Entry, error) {
 	a := newArgs(4, 64)
 	if after.ID == "" && after.Due == 0 {
 		a.str("")
@@ -118,7 +118,7 @@ func (s *Store) page(ctx context.Context, keys []string, after store.Entry, to s
 }
 
 // Running implements store.Reader.
-func (s *Store) Running(ctx context.Context, shard store.Shard, cursor string, limit int) ([]store.Running, string, error) {
+func (s *reader) Running(ctx context.Context, shard store.Shard, cursor string, limit int) ([]store.Running, string, error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, "", err
 	}
@@ -137,7 +137,7 @@ func (s *Store) Running(ctx context.Context, shard store.Shard, cursor string, l
 }
 
 // Stats implements store.Reader.
-func (s *Store) Stats(ctx context.Context, shards []store.Shard) ([]store.Stats, error) {
+func (s *reader) Stats(ctx context.Context, shards []store.Shard) ([]store.Stats, error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, err
 	}

@@ -14,7 +14,7 @@ import (
 const maxKeyed = 200
 
 // AddKeyed implements store.Writer.
-func (s *Store) AddKeyed(ctx context.Context, shard store.Shard, tasks []*store.Task) (store.Stamp, []store.AddResult, error) {
+func (s *writer) AddKeyed(ctx context.Context, shard store.Shard, tasks []*store.Task) (store.Stamp, []store.AddResult, error) {
 	if err := checkDues(tasks); err != nil {
 		return store.Stamp{}, nil, err
 	}
@@ -100,7 +100,7 @@ func keyedResult(asked string, v []any, now store.Millis) store.AddResult {
 }
 
 // TrimKeys implements store.Retention.
-func (s *Store) TrimKeys(ctx context.Context, shard store.Shard, limit int) (int, error) {
+func (s *retention) TrimKeys(ctx context.Context, shard store.Shard, limit int) (int, error) {
 	if err := s.enter(ctx); err != nil {
 		return 0, err
 	}

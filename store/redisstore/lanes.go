@@ -14,7 +14,7 @@ import (
 // lua/lane_member.lua.
 
 // lanePage returns pending tasks of one lane.
-func (s *Store) lanePage(ctx context.Context, keys *shardKeys, w store.WindowQuery, after store.Entry, limit int) (reply, []store.Entry, error) {
+func (s *reader) lanePage(ctx context.Context, keys *shardKeys, w store.WindowQuery, after store.Entry, limit int) (reply, []store.Entry, error) {
 	a := newArgs(5, 64)
 	a.buf = record.AppendLane(a.buf, *w.Lane)
 	a.end()
@@ -35,7 +35,7 @@ func (s *Store) lanePage(ctx context.Context, keys *shardKeys, w store.WindowQue
 }
 
 // Lanes implements store.Reader.
-func (s *Store) Lanes(ctx context.Context, shard store.Shard, after *store.Lane, limit int) ([]store.LaneHead, error) {
+func (s *reader) Lanes(ctx context.Context, shard store.Shard, after *store.Lane, limit int) ([]store.LaneHead, error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, err
 	}

@@ -29,20 +29,20 @@ type limitCall struct {
 	take func(group []int, v any) error
 }
 
-// limits runs a script over n items: one script for as many as it takes, in a cluster
+// all runs a script over n items: one script for as many as it takes, in a cluster
 // for those of one part.
-func (s *Store) limits(ctx context.Context, c limitCall, n int) error {
+func (s *limits) all(ctx context.Context, c limitCall, n int) error {
 	if err := s.enter(ctx); err != nil {
 		return err
 	}
-	groups := s.limitGroups(c, n)
+	groups := s.groups(c, n)
 	failed := make([]error, len(groups))
 	var wg sync.WaitGroup
 	for g, group := range groups[min(1, len(groups)):] {
-		wg.Go(func() { failed[g+1] = s.runLimits(ctx, c, group) })
+		wg.Go(func() { failed[g+1] = s.run(ctx, c, group) })
 	}
 	if len(groups) > 0 {
-		failed[0] = s.runLimits(ctx, c, groups[0])
+		failed[0] = s.run(ctx, c, groups[0])
 	}
 	wg.Wait()
 	err := errors.Join(failed...)
@@ -53,7 +53,7 @@ func (s *Store) limits(ctx context.Context, c limitCall, n int) error {
 }
 
 // limitGroups puts together what one script can do. Items of one key stay in order.
-func (s *Store) limitGroups(c limitCall, n int) (groups [][]int) {
+func (s *limits) groups(c limitCall, n int) (groups [][]int) {
 	var size [store.LimitParts]int
 	var open [store.LimitParts]int // index in groups + 1
 	for i := range n {
@@ -72,7 +72,7 @@ func (s *Store) limitGroups(c limitCall, n int) (groups [][]int) {
 	return groups
 }
 
-func (s *Store) runLimits(ctx context.Context, c limitCall, group []int) error {
+func (s *limits) run(ctx context.Context, c limitCall, group []int) error {
 	var keys []string
 	a := newArgs(8*len(group), 64*len(group))
 	for _, i := range group {
@@ -91,9 +91,9 @@ func (s *Store) runLimits(ctx context.Context, c limitCall, group []int) error {
 
 // Reserve implements store.Limits. Replicas are not waited for: a failover may give
 // the tokens of its last moments twice.
-func (s *Store) Reserve(ctx context.Context, asked []store.Reservation) ([]store.Tokens, error) {
+func (s *limits) Reserve(ctx context.Context, asked []store.Reservation) ([]store.Tokens, error) {
 	got := make([]store.Tokens, len(asked))
-	err := s.limits(ctx, limitCall{
+	err := s.all(ctx, limitCall{
 		what: "reserve", lua: s.lua.reserve,
 		key:  func(i int) store.LimitKey { return asked[i].Key },
 		keys: func(i int) []string { return []string{limitKey("rate", asked[i].Key)} },
@@ -132,9 +132,9 @@ func capKeys(k store.LimitKey) []string {
 }
 
 // Acquire implements store.Limits.
-func (s *Store) Acquire(ctx context.Context, asked []store.Acquire) ([]store.Acquired, error) {
+func (s *limits) Acquire(ctx context.Context, asked []store.Acquire) ([]store.Acquired, error) {
 	got := make([]store.Acquired, len(asked))
-	err := s.limits(ctx, limitCall{
+	err := s.all(ctx, limitCall{
 		what: "acquire", lua: s.lua.acquire, wait: true,
 		key:  func(i int) store.LimitKey { return asked[i].Key },
 		keys: func(i int) []string { return capKeys(asked[i].Key) },
@@ -183,10 +183,10 @@ func permitGroups(permits []store.Permit) (groups [][]int) {
 }
 
 // Move implements store.Limits.
-func (s *Store) Move(ctx context.Context, permits []store.Permit) error {
+func (s *limits) Move(ctx context.Context, permits []store.Permit) error {
 	byKey := permitGroups(permits)
 	key := func(i int) store.LimitKey { return permits[byKey[i][0]].Key }
-	return s.limits(ctx, limitCall{
+	return s.all(ctx, limitCall{
 		what: "move permits", lua: s.lua.movePermits, wait: true,
 		key:  key,
 		keys: func(i int) []string { return []string{limitKey("held", key(i))} },
@@ -204,11 +204,11 @@ func (s *Store) Move(ctx context.Context, permits []store.Permit) error {
 
 // Free implements store.Limits. Replicas are not waited for: a permit that a failover
 // brings back ends by itself.
-func (s *Store) Free(ctx context.Context, permits []store.Permit) ([][]string, error) {
+func (s *limits) Free(ctx context.Context, permits []store.Permit) ([][]string, error) {
 	waiting := make([][]string, len(permits))
 	byKey := permitGroups(permits)
 	key := func(i int) store.LimitKey { return permits[byKey[i][0]].Key }
-	err := s.limits(ctx, limitCall{
+	err := s.all(ctx, limitCall{
 		what: "free permits", lua: s.lua.free,
 		key:  key,
 		keys: func(i int) []string { return capKeys(key(i)) },

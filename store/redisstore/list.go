@@ -12,7 +12,7 @@ import (
 
 // List implements store.Reader. A task that leaves the list between the look at
 // the index and the look at the tasks is not in the page.
-func (s *Store) List(ctx context.Context, shard store.Shard, kind store.Kind, cursor string, limit int) ([]store.Snapshot, string, error) {
+func (s *reader) List(ctx context.Context, shard store.Shard, kind store.Kind, cursor string, limit int) ([]store.Snapshot, string, error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, "", err
 	}
@@ -36,7 +36,7 @@ func (s *Store) List(ctx context.Context, shard store.Shard, kind store.Kind, cu
 // listAgain is List of running tasks whose page had more bodies than fit. There
 // is no cursor in the middle of a page, so smaller ones are read until one fits. Redis may
 // keep several tasks in one slot, and then a page of one has them all.
-func (s *Store) listAgain(ctx context.Context, shard store.Shard, cursor string, fit int) ([]store.Snapshot, string, error) {
+func (s *reader) listAgain(ctx context.Context, shard store.Shard, cursor string, fit int) ([]store.Snapshot, string, error) {
 	for ; ; fit /= 2 {
 		page, next, err := s.listed(ctx, shard, store.KindRunning, cursor, fit)
 		var all []store.Snapshot
@@ -55,7 +55,7 @@ func (s *Store) listAgain(ctx context.Context, shard store.Shard, cursor string,
 }
 
 // entries returns the tasks of entries, as Get does.
-func (s *Store) entries(ctx context.Context, shard store.Shard, page []store.Entry) ([]store.Snapshot, error) {
+func (s *reader) entries(ctx context.Context, shard store.Shard, page []store.Entry) ([]store.Snapshot, error) {
 	ids := make([]string, len(page))
 	for i, e := range page {
 		ids[i] = e.ID
@@ -87,7 +87,7 @@ func isOfKind(state store.State, kind store.Kind) bool {
 }
 
 // listed returns a page of the entries of a kind.
-func (s *Store) listed(ctx context.Context, shard store.Shard, kind store.Kind, cursor string, limit int) (page []store.Entry, next string, err error) {
+func (s *reader) listed(ctx context.Context, shard store.Shard, kind store.Kind, cursor string, limit int) (page []store.Entry, next string, err error) {
 	keys := s.keys(shard)
 	var index int
 	switch kind {
@@ -114,7 +114,7 @@ func (s *Store) listed(ctx context.Context, shard store.Shard, kind store.Kind, 
 	return page, next, err
 }
 
-func (s *Store) listRunning(ctx context.Context, keys *shardKeys, cursor string, limit int) (page []store.Entry, next string, err error) {
+func (s *reader) listRunning(ctx context.Context, keys *shardKeys, cursor string, limit int) (page []store.Entry, next string, err error) {
 	position, ofKind := strings.CutPrefix(cursor, "r")
 	if cursor != "" && !ofKind {
 		return nil, "", fmt.Errorf("%w: %q", store.ErrBadCursor, cursor)
@@ -150,7 +150,7 @@ func parseListCursor(kind store.Kind, cursor string) (store.Entry, error) {
 }
 
 // Counts implements store.Reader. Stats costs little more here.
-func (s *Store) Counts(ctx context.Context, shards []store.Shard) ([]store.Stats, error) {
+func (s *reader) Counts(ctx context.Context, shards []store.Shard) ([]store.Stats, error) {
 	stats, err := s.Stats(ctx, shards)
 	for i := range stats {
 		stats[i].Ready, stats[i].OldestMs = 0, 0

@@ -16,7 +16,7 @@ import (
 var errLogEntry = errors.New("read log: malformed entry")
 
 // Watch implements store.Log.
-func (s *Store) Watch(ctx context.Context, shard store.Shard, w store.Watching) error {
+func (s *changeLog) Watch(ctx context.Context, shard store.Shard, w store.Watching) error {
 	if err := s.enter(ctx); err != nil {
 		return err
 	}
@@ -32,7 +32,7 @@ func (s *Store) Watch(ctx context.Context, shard store.Shard, w store.Watching) 
 // Changes implements store.Log. Where changes are waited for to reach replicas, what is
 // told of them is, too: a failover undoes what only the primary has, and gives its positions to
 // other changes.
-func (s *Store) Changes(ctx context.Context, reads []store.LogRead) ([]store.LogPage, error) {
+func (s *changeLog) Changes(ctx context.Context, reads []store.LogRead) ([]store.LogPage, error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, err
 	}
@@ -63,7 +63,7 @@ func logArgs(r store.LogRead) []any { return []any{r.After, max(r.Limit, 0)} }
 
 // waitForPages reads the pages with something new once more, and returns when replicas have
 // what is in them.
-func (s *Store) waitForPages(ctx context.Context, reads []store.LogRead, keys [][]string, pages []store.LogPage) error {
+func (s *changeLog) waitForPages(ctx context.Context, reads []store.LogRead, keys [][]string, pages []store.LogPage) error {
 	errs := make([]error, len(reads))
 	var wg sync.WaitGroup
 	for i, r := range reads {
@@ -130,7 +130,7 @@ func appendEntry(all []store.Change, e []any) ([]store.Change, error) {
 }
 
 // TrimLog implements store.Retention.
-func (s *Store) TrimLog(ctx context.Context, shard store.Shard, limit int) (int, error) {
+func (s *retention) TrimLog(ctx context.Context, shard store.Shard, limit int) (int, error) {
 	if err := s.enter(ctx); err != nil {
 		return 0, err
 	}

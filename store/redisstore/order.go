@@ -12,7 +12,7 @@ import (
 // of the id. Scripts know this too, in lua/order_key.lua.
 
 // InOrder implements store.Reader.
-func (s *Store) InOrder(ctx context.Context, shard store.Shard, keys []string, limit int) (store.Stamp, [][]store.Ordered, error) {
+func (s *reader) InOrder(ctx context.Context, shard store.Shard, keys []string, limit int) (store.Stamp, [][]store.Ordered, error) {
 	found := make([][]store.Ordered, len(keys))
 	stamp, err := s.batch(ctx, call{
 		what: "in order", lua: s.lua.inOrder, shard: shard, parts: 1, read: true,

@@ -19,7 +19,7 @@ var errChanged = errors.New("owner record changed meanwhile")
 // the shard, so they are read first; what was read of the owner record is then
 // compared by the script that replaces it. A session that ends or begins in
 // between does no harm: fences decide, not sessions.
-func (s *Store) Claim(ctx context.Context, shard store.Shard, session store.Session) (store.Stamp, store.Fence, error) {
+func (s *owner) Claim(ctx context.Context, shard store.Shard, session store.Session) (store.Stamp, store.Fence, error) {
 	if err := s.enter(ctx); err != nil {
 		return store.Stamp{}, store.Fence{}, err
 	}
@@ -35,7 +35,7 @@ func (s *Store) Claim(ctx context.Context, shard store.Shard, session store.Sess
 	return store.Stamp{}, store.Fence{}, fmt.Errorf("claim: %w: %w", store.ErrOwned, errChanged)
 }
 
-func (s *Store) tryClaim(ctx context.Context, shard store.Shard, session store.Session) (reply, store.Fence, error) {
+func (s *owner) tryClaim(ctx context.Context, shard store.Shard, session store.Session) (reply, store.Fence, error) {
 	start, _, err := s.session(ctx, session.Node)
 	if err != nil {
 		return reply{}, store.Fence{}, err
@@ -62,7 +62,7 @@ func (s *Store) tryClaim(ctx context.Context, shard store.Shard, session store.S
 }
 
 // replaceOwner makes the session's node the owner unless the record has changed.
-func (s *Store) replaceOwner(ctx context.Context, keys *shardKeys, session store.Session, record []any) (reply, store.Fence, error) {
+func (s *owner) replaceOwner(ctx context.Context, keys *shardKeys, session store.Session, record []any) (reply, store.Fence, error) {
 	nonce := store.NewToken()
 	a := newArgs(8, 256)
 	for _, field := range record {
@@ -92,7 +92,7 @@ func (s *Store) replaceOwner(ctx context.Context, keys *shardKeys, session store
 
 // session returns the start of a node's session, empty when it has none, and
 // whether it lasts.
-func (s *Store) session(ctx context.Context, node string) (start string, live bool, err error) {
+func (s *owner) session(ctx context.Context, node string) (start string, live bool, err error) {
 	v, err := s.conn.Run(ctx, s.lua.session, []string{sessionKey(node)}, nil)
 	if err != nil {
 		return "", false, conn.ReadError("claim", err)
@@ -101,7 +101,7 @@ func (s *Store) session(ctx context.Context, node string) (start string, live bo
 }
 
 // Release implements store.Owner.
-func (s *Store) Release(ctx context.Context, shard store.Shard, f store.Fence) error {
+func (s *owner) Release(ctx context.Context, shard store.Shard, f store.Fence) error {
 	if err := s.enter(ctx); err != nil {
 		return err
 	}
@@ -122,7 +122,7 @@ func (s *Store) Release(ctx context.Context, shard store.Shard, f store.Fence) e
 // one does not know the last renewals, the session ends early, and fences decide.
 // A renewal has a connection of its own: while replicas are slow, calls that wait for
 // them have all the others, and a lease that ends of that makes an outage of it.
-func (s *Store) RenewSession(ctx context.Context, session store.Session) (time.Time, error) {
+func (s *owner) RenewSession(ctx context.Context, session store.Session) (time.Time, error) {
 	if err := s.enter(ctx); err != nil {
 		return time.Time{}, err
 	}

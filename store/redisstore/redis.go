@@ -3,7 +3,6 @@ package redisstore
 import (
 	"context"
 	"log/slog"
-	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -12,16 +11,40 @@ import (
 	"github.com/ddq-io/ddq/store/redisstore/conn"
 )
 
-// Store is a store.Store in Redis. It owns the connections, with their goroutines.
+// Store is a store.Store in Redis. It owns the connections, with their goroutines. What
+// it does is done by a type for each role of the store's contract, all on one core.
 type Store struct {
-	conn *conn.Client
-	lua  *scripts
-	log  *slog.Logger
-
-	shards keyCache
-	topics topicCache
-	closed atomic.Bool
+	*core
+	writer
+	owner
+	sweeper
+	reader
+	retention
+	catalog
+	limits
+	changeLog
+	index
 }
+
+// The roles of a store, and where their calls are.
+type (
+	// writer is store.Writer: add, keyed, settle, cancel, change, edit.
+	writer struct{ *core }
+	// owner is store.Owner but Sweep: hold, settle, own.
+	owner struct{ *core }
+	// sweeper is the Sweep of store.Owner.
+	sweeper struct{ *core }
+	// reader is store.Reader: inspect, list, lanes, order, dead, history, histogram.
+	reader struct{ *core }
+	// retention is store.Retention: change, dead, keyed, log, shardlife.
+	retention struct{ *core }
+	// limits is store.Limits.
+	limits struct{ *core }
+	// changeLog is store.Log.
+	changeLog struct{ *core }
+	// index is store.Index: attributes.
+	index struct{ *core }
+)
 
 var _ store.Store = (*Store)(nil)
 
@@ -37,7 +60,14 @@ func Open(ctx context.Context, cfg Config, log *slog.Logger) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Store{conn: servers, lua: lua, log: log}, nil
+	return newStore(&core{conn: servers, lua: lua, log: log}), nil
+}
+
+func newStore(c *core) *Store {
+	return &Store{
+		core: c, writer: writer{c}, owner: owner{c}, sweeper: sweeper{c}, reader: reader{c}, retention: retention{c},
+		catalog: catalog{core: c}, limits: limits{c}, changeLog: changeLog{c}, index: index{c},
+	}
 }
 
 // Close implements store.Store.
@@ -45,17 +75,6 @@ func (s *Store) Close() error {
 	s.closed.Store(true)
 	return s.conn.Close()
 }
-
-// enter is the beginning of every call.
-func (s *Store) enter(ctx context.Context) error {
-	if s.closed.Load() {
-		return store.ErrClosed
-	}
-	return ctx.Err()
-}
-
-// keys returns the keys of a shard.
-func (s *Store) keys(shard store.Shard) *shardKeys { return s.shards.of(shard) }
 
 // Clock implements store.Store. In a cluster it is that of the node that has the
 // topics, so that it does not jump between nodes.

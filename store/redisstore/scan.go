@@ -16,7 +16,7 @@ type field struct{ name, value string }
 
 // scanBytes returns a page of a hash that ends once it has about store.MaxBodies of values,
 // which are left out unless they are asked for.
-func (s *Store) scanBytes(ctx context.Context, key, cursor string, limit int, values bool) (fields []field, next string, err error) {
+func (s *core) scanBytes(ctx context.Context, key, cursor string, limit int, values bool) (fields []field, next string, err error) {
 	at, err := parseScanCursor(cursor)
 	if err != nil {
 		return nil, "", err
@@ -40,7 +40,7 @@ func (s *Store) scanBytes(ctx context.Context, key, cursor string, limit int, va
 
 // scan returns about limit fields of a hash, and more only when Redis has kept
 // so many in one slot or in a list.
-func (s *Store) scan(ctx context.Context, key, cursor string, limit int) (fields []field, next string, err error) {
+func (s *core) scan(ctx context.Context, key, cursor string, limit int) (fields []field, next string, err error) {
 	at, err := parseScanCursor(cursor)
 	if err != nil {
 		return nil, "", err
@@ -72,7 +72,7 @@ func (s *Store) scan(ctx context.Context, key, cursor string, limit int) (fields
 }
 
 // scanOnce sends one HSCAN or ZSCAN.
-func (s *Store) scanOnce(ctx context.Context, name, key string, at uint64, count int) (flat []string, after uint64, err error) {
+func (s *core) scanOnce(ctx context.Context, name, key string, at uint64, count int) (flat []string, after uint64, err error) {
 	cmd := redis.NewScanCmd(ctx, nil, name, key, at, "count", count)
 	if err := s.conn.Send(ctx, key, cmd); err != nil {
 		return nil, 0, conn.ReadError("scan", err)
@@ -90,4 +90,25 @@ func parseScanCursor(cursor string) (uint64, error) {
 		return 0, fmt.Errorf("%w: %q", store.ErrBadCursor, cursor)
 	}
 	return at, nil
+}
+
+// scanSet returns a page of the members of an ordered set.
+func (s *core) scanSet(ctx context.Context, key, cursor string, limit int) (fields []field, next string, err error) {
+	at, err := parseScanCursor(cursor)
+	if err != nil {
+		return nil, "", err
+	}
+	flat, after, err := s.scanOnce(ctx, "zscan", key, at, max(limit, 1))
+	if err != nil {
+		return nil, "", err
+	}
+	for i := 0; i+1 < len(flat); i += 2 {
+		if flat[i] != guard {
+			fields = append(fields, field{name: flat[i]})
+		}
+	}
+	if after != 0 {
+		next = strconv.FormatUint(after, 10)
+	}
+	return fields, next, nil
 }

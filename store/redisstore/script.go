@@ -7,16 +7,33 @@ import (
 	"github.com/ddq-io/ddq/store/redisstore/conn"
 )
 
-// scripts are all of them. Nobody changes them once they are assembled.
+// scripts are all of them, by the role that runs them. Nobody changes them once they are
+// assembled.
 type scripts struct {
-	add, hold, holdNew, ack, nack, extend, cancel,
-	remove, move, update, requeue, removeDead, trim, trimDead, addKeyed, trimKeys,
-	claim, release, renew, session,
-	stamp, raise, get, history, window, scan, records, lookup, reindex, sweepIndex, sweepAttrs, laneWindow, lanes, stats, sweep, sweepLanes, sweepOrder, inOrder, putTopic, deleteTopic,
-	histogram, reserve, acquire, movePermits, free,
-	watch, changes, changesWaited, trimLog,
-	seal, drop, open *conn.Script
+	sharedScripts
+	writerScripts
+	ownerScripts
+	sweeperScripts
+	readerScripts
+	retentionScripts
+	limitScripts
+	logScripts
+	indexScripts
+	catalogScripts
 }
+
+type (
+	sharedScripts    struct{ stamp, raise, scan, nack *conn.Script }
+	writerScripts    struct{ add, addKeyed, ack, extend, cancel, remove, move, update, requeue, removeDead *conn.Script }
+	ownerScripts     struct{ hold, holdNew, claim, release, renew, session *conn.Script }
+	sweeperScripts   struct{ sweep, sweepIndex, sweepAttrs, sweepLanes, sweepOrder, records *conn.Script }
+	readerScripts    struct{ get, history, window, laneWindow, lanes, stats, inOrder, histogram *conn.Script }
+	retentionScripts struct{ trim, trimDead, trimKeys, trimLog, seal, drop, open *conn.Script }
+	limitScripts     struct{ reserve, acquire, movePermits, free *conn.Script }
+	logScripts       struct{ watch, changes, changesWaited *conn.Script }
+	indexScripts     struct{ lookup, reindex *conn.Script }
+	catalogScripts   struct{ putTopic, deleteTopic *conn.Script }
+)
 
 // loadScripts returns the scripts, which are the same for every store of the process: putting
 // them together costs more than the rest of Open.
@@ -25,14 +42,17 @@ var loadScripts = sync.OnceValues(assembleScripts)
 func assembleScripts() (*scripts, error) {
 	l := new(scripts)
 	for name, target := range map[string]**conn.Script{
-		"remove": &l.remove, "move": &l.move, "update": &l.update, "requeue": &l.requeue, "remove_dead": &l.removeDead, "trim": &l.trim,
-		"trim_dead": &l.trimDead, "add_keyed": &l.addKeyed, "trim_keys": &l.trimKeys,
-		"add": &l.add, "hold": &l.hold, "hold_new": &l.holdNew, "ack": &l.ack, "nack": &l.nack, "extend": &l.extend, "cancel": &l.cancel,
-		"claim": &l.claim, "release": &l.release, "renew": &l.renew, "session": &l.session,
-		"stamp": &l.stamp, "raise": &l.raise, "get": &l.get, "history": &l.history, "window": &l.window, "scan": &l.scan, "records": &l.records, "lane_window": &l.laneWindow, "lookup": &l.lookup, "reindex": &l.reindex, "sweep_index": &l.sweepIndex, "sweep_attrs": &l.sweepAttrs, "lanes": &l.lanes, "stats": &l.stats, "sweep": &l.sweep, "sweep_lanes": &l.sweepLanes, "sweep_order": &l.sweepOrder, "in_order": &l.inOrder, "put_topic": &l.putTopic, "delete_topic": &l.deleteTopic, "histogram": &l.histogram,
+		"stamp": &l.stamp, "raise": &l.raise, "scan": &l.scan, "nack": &l.nack,
+		"add": &l.add, "add_keyed": &l.addKeyed, "ack": &l.ack, "extend": &l.extend, "cancel": &l.cancel,
+		"remove": &l.remove, "move": &l.move, "update": &l.update, "requeue": &l.requeue, "remove_dead": &l.removeDead,
+		"hold": &l.hold, "hold_new": &l.holdNew, "claim": &l.claim, "release": &l.release, "renew": &l.renew, "session": &l.session,
+		"sweep": &l.sweep, "sweep_index": &l.sweepIndex, "sweep_attrs": &l.sweepAttrs, "sweep_lanes": &l.sweepLanes, "sweep_order": &l.sweepOrder, "records": &l.records,
+		"get": &l.get, "history": &l.history, "window": &l.window, "lane_window": &l.laneWindow, "lanes": &l.lanes, "stats": &l.stats, "in_order": &l.inOrder, "histogram": &l.histogram,
+		"trim": &l.trim, "trim_dead": &l.trimDead, "trim_keys": &l.trimKeys, "trim_log": &l.trimLog, "seal": &l.seal, "drop": &l.drop, "open": &l.open,
 		"reserve": &l.reserve, "acquire": &l.acquire, "move_permits": &l.movePermits, "free": &l.free,
-		"watch": &l.watch, "changes": &l.changes, "changes_waited": &l.changesWaited, "trim_log": &l.trimLog,
-		"seal": &l.seal, "drop": &l.drop, "open": &l.open,
+		"watch": &l.watch, "changes": &l.changes, "changes_waited": &l.changesWaited,
+		"lookup": &l.lookup, "reindex": &l.reindex,
+		"put_topic": &l.putTopic, "delete_topic": &l.deleteTopic,
 	} {
 		s, err := loadScript(name)
 		if err != nil {

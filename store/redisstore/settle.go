@@ -8,7 +8,7 @@ import (
 )
 
 // Ack implements store.Writer.
-func (s *Store) Ack(ctx context.Context, shard store.Shard, acks []store.Ack, retention time.Duration) (store.Stamp, []store.Status, error) {
+func (s *writer) Ack(ctx context.Context, shard store.Shard, acks []store.Ack, retention time.Duration) (store.Stamp, []store.Status, error) {
 	results := make([]store.Status, len(acks))
 	stamp, err := s.batch(ctx, call{
 		what: "ack", lua: s.lua.ack, shard: shard, parts: 1,
@@ -55,16 +55,16 @@ func takeStatuses(results []store.Status, chunk []int, r reply) {
 }
 
 // Nack implements store.Writer.
-func (s *Store) Nack(ctx context.Context, shard store.Shard, nacks []store.Nack) (store.Stamp, []store.NackResult, error) {
+func (s *writer) Nack(ctx context.Context, shard store.Shard, nacks []store.Nack) (store.Stamp, []store.NackResult, error) {
 	return s.endHolds(ctx, "nack", shard, nil, nacks)
 }
 
 // Recover implements store.Owner.
-func (s *Store) Recover(ctx context.Context, shard store.Shard, f store.Fence, nacks []store.Nack) (store.Stamp, []store.NackResult, error) {
+func (s *owner) Recover(ctx context.Context, shard store.Shard, f store.Fence, nacks []store.Nack) (store.Stamp, []store.NackResult, error) {
 	return s.endHolds(ctx, "recover", shard, &f, nacks)
 }
 
-func (s *Store) endHolds(ctx context.Context, what string, shard store.Shard, f *store.Fence, nacks []store.Nack) (store.Stamp, []store.NackResult, error) {
+func (s *core) endHolds(ctx context.Context, what string, shard store.Shard, f *store.Fence, nacks []store.Nack) (store.Stamp, []store.NackResult, error) {
 	results := make([]store.NackResult, len(nacks))
 	stamp, err := s.batch(ctx, call{
 		what: what, lua: s.lua.nack, shard: shard, parts: 3, pends: true, fence: f,
@@ -137,7 +137,7 @@ func nackArgs(f *store.Fence, nacks []store.Nack, chunk []int, n count) *args {
 }
 
 // Extend implements store.Writer.
-func (s *Store) Extend(ctx context.Context, shard store.Shard, extends []store.Extend) (store.Stamp, []store.ExtendResult, error) {
+func (s *writer) Extend(ctx context.Context, shard store.Shard, extends []store.Extend) (store.Stamp, []store.ExtendResult, error) {
 	results := make([]store.ExtendResult, len(extends))
 	stamp, err := s.batch(ctx, call{
 		what: "extend", lua: s.lua.extend, shard: shard, parts: 1,

@@ -15,7 +15,7 @@ var sweepOrder = [...]int{dataKey, tasksKey, runningKey, dlqKey, doneKey, notesK
 
 // Sweep implements store.Owner. The cursor is the number of the key in
 // sweepOrder and the cursor of Redis in that key.
-func (s *Store) Sweep(ctx context.Context, shard store.Shard, f store.Fence, cursor string, limit int) (int, string, error) {
+func (s *sweeper) Sweep(ctx context.Context, shard store.Shard, f store.Fence, cursor string, limit int) (int, string, error) {
 	if err := s.enter(ctx); err != nil {
 		return 0, "", err
 	}
@@ -64,7 +64,7 @@ func parseSweepCursor(cursor string) (step int, position string, err error) {
 }
 
 // sweepPage returns members of one of the keys. Values are not read: bodies may be large.
-func (s *Store) sweepPage(ctx context.Context, keys *shardKeys, step int, position string, limit int) (members []string, next string, err error) {
+func (s *sweeper) sweepPage(ctx context.Context, keys *shardKeys, step int, position string, limit int) (members []string, next string, err error) {
 	key := sweepOrder[step]
 	var fields []field
 	switch key {
@@ -79,29 +79,9 @@ func (s *Store) sweepPage(ctx context.Context, keys *shardKeys, step int, positi
 	return members, next, err
 }
 
-func (s *Store) scanSet(ctx context.Context, key, cursor string, limit int) (fields []field, next string, err error) {
-	at, err := parseScanCursor(cursor)
-	if err != nil {
-		return nil, "", err
-	}
-	flat, after, err := s.scanOnce(ctx, "zscan", key, at, max(limit, 1))
-	if err != nil {
-		return nil, "", err
-	}
-	for i := 0; i+1 < len(flat); i += 2 {
-		if flat[i] != guard {
-			fields = append(fields, field{name: flat[i]})
-		}
-	}
-	if after != 0 {
-		next = strconv.FormatUint(after, 10)
-	}
-	return fields, next, nil
-}
-
 // drop has a script remove those of the members that point to nothing. It checks the fence
 // even when there are none.
-func (s *Store) drop(ctx context.Context, lua *conn.Script, shard store.Shard, f store.Fence, members []string) (repaired int, err error) {
+func (s *sweeper) drop(ctx context.Context, lua *conn.Script, shard store.Shard, f store.Fence, members []string) (repaired int, err error) {
 	for start := 0; start == 0 || start < len(members); start += maxItems {
 		a := newArgs(maxItems+3, 32*maxItems)
 		a.fence(f)
@@ -126,7 +106,7 @@ const (
 
 // repairAll repairs what is broken of tasks, by stored id. It reads the records of those
 // only that are in no index, or may have lost their attributes.
-func (s *Store) repairAll(ctx context.Context, shard store.Shard, f store.Fence, ids []string) (repaired int, err error) {
+func (s *sweeper) repairAll(ctx context.Context, shard store.Shard, f store.Fence, ids []string) (repaired int, err error) {
 	for start := 0; start == 0 || start < len(ids); start += maxItems {
 		n, doubtful, lost, err := s.repair(ctx, shard, f, recordsUnknown, ids[start:min(start+maxItems, len(ids))])
 		if repaired += n; err != nil {
@@ -145,7 +125,7 @@ func (s *Store) repairAll(ctx context.Context, shard store.Shard, f store.Fence,
 }
 
 // repairRead repairs tasks that are in no index by what their records say.
-func (s *Store) repairRead(ctx context.Context, shard store.Shard, f store.Fence, ids []string) (repaired int, err error) {
+func (s *sweeper) repairRead(ctx context.Context, shard store.Shard, f store.Fence, ids []string) (repaired int, err error) {
 	err = s.readRecords(ctx, shard, ids, func(ids []string, records []any) error {
 		byState, byID := map[string][]string{}, make(map[string]any, len(ids))
 		for i, id := range ids {
@@ -176,7 +156,7 @@ func (s *Store) repairRead(ctx context.Context, shard store.Shard, f store.Fence
 }
 
 // readRecords calls do with the records of tasks, by stored id, page by page.
-func (s *Store) readRecords(ctx context.Context, shard store.Shard, ids []string, do func(ids []string, records []any) error) error {
+func (s *sweeper) readRecords(ctx context.Context, shard store.Shard, ids []string, do func(ids []string, records []any) error) error {
 	for len(ids) > 0 {
 		a := newArgs(maxItems, 32*maxItems)
 		for _, id := range ids[:min(len(ids), maxItems)] {
@@ -203,7 +183,7 @@ func (s *Store) readRecords(ctx context.Context, shard store.Shard, ids []string
 // It checks the fence even when there are no ids. It returns the tasks that it can only
 // repair once it is known whether their records can be read, and those that may have lost
 // their attributes.
-func (s *Store) repair(ctx context.Context, shard store.Shard, f store.Fence, records string, ids []string) (repaired int, doubtful []string, lost bare, err error) {
+func (s *sweeper) repair(ctx context.Context, shard store.Shard, f store.Fence, records string, ids []string) (repaired int, doubtful []string, lost bare, err error) {
 	a := newArgs(len(ids)+3, 32*len(ids)+64)
 	a.fence(f)
 	a.str(records)
@@ -219,7 +199,7 @@ func (s *Store) repair(ctx context.Context, shard store.Shard, f store.Fence, re
 }
 
 // swept runs a script of a sweep.
-func (s *Store) swept(ctx context.Context, lua *conn.Script, shard store.Shard, a *args) (any, error) {
+func (s *sweeper) swept(ctx context.Context, lua *conn.Script, shard store.Shard, a *args) (any, error) {
 	v, err := s.conn.Run(ctx, lua, s.keys(shard)[:], a.values())
 	if err != nil {
 		return nil, conn.WriteError("sweep", err)
@@ -239,7 +219,7 @@ type bare struct {
 
 // restoreAttributes indexes those of the tasks again whose records say that they have
 // attributes for it.
-func (s *Store) restoreAttributes(ctx context.Context, shard store.Shard, f store.Fence, lost bare) (repaired int, err error) {
+func (s *sweeper) restoreAttributes(ctx context.Context, shard store.Shard, f store.Fence, lost bare) (repaired int, err error) {
 	if lost.set() == "" {
 		return 0, nil
 	}
@@ -262,7 +242,7 @@ func (b bare) set() store.IndexSet {
 }
 
 // indexAgain is restoreAttributes for tasks whose records are known.
-func (s *Store) indexAgain(ctx context.Context, shard store.Shard, f store.Fence, lost bare, records []any) (repaired int, err error) {
+func (s *sweeper) indexAgain(ctx context.Context, shard store.Shard, f store.Fence, lost bare, records []any) (repaired int, err error) {
 	set := lost.set()
 	a := newArgs(4*len(lost.ids)+3, 64*len(lost.ids)+64)
 	a.fence(f)
