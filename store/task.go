@@ -186,12 +186,19 @@ type Task struct {
 	Traits         *Traits       // nil: none
 	Key            *Key          // nil: none. Stores keep its Text with the task
 	Indexed        IndexSet      // names of attributes by which it is found; not in what stores return
+	RunOf          *RunOf        // nil: it was enqueued
 	Tells          CellID        // a cell that is told when it ends for good, see Ended; empty: none
 	Fingerprint    uint64        // hash of the request that made the task
 
 	Attempt   int    // deliveries so far, the running one included
 	LastError string // of the last failed attempt
 	Edits     int64  // accepted so far, see Version
+}
+
+// RunOf says which occurrence of which schedule a task was made of.
+type RunOf struct {
+	Schedule   string
+	Occurrence Millis
 }
 
 // Snapshot is a task as it stands in the store.

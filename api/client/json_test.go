@@ -16,6 +16,7 @@ func everything() Snapshot {
 		Payload: []byte("a<b>\x00"), Attributes: map[string]string{"tenant": "acme"}, Expires: at(2), VisibilityTimeout: 90 * time.Second,
 		HandlerTimeout: time.Minute, Backoff: &Backoff{Kind: BackoffExponential, Base: time.Second, Max: time.Minute, JitterPercent: 10},
 		Priority: 4, TaskKeys: TaskKeys{"idem", "fair", 5, "rate", "cap", "order"},
+		Schedule: "nightly", Occurrence: at(9),
 		WaitingFor: WaitingForOrder, NextToken: at(3), LastError: "no", DeadReason: DeadReasonPermanent, FinishedAt: at(4),
 		Worker: "w", HoldDeadline: at(5), Version: 6, CancelRequested: true, Result: []byte{0xff, 0},
 		Attempts: []Attempt{{Number: 1, Outcome: AttemptAcked, Worker: "w", Node: "n", Started: at(6), Ended: at(7), Error: "e"}, {Number: 2, Started: at(8)}},

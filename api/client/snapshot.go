@@ -24,6 +24,8 @@ type Snapshot struct {
 	Backoff           *Backoff          `json:"backoff,omitempty"`               // the task's own; nil when the topic's applies
 	Priority          int               `json:"priority,omitempty"`
 	TaskKeys
+	Schedule        string     `json:"schedule,omitempty"`         // that made it; empty when it was enqueued
+	Occurrence      time.Time  `json:"occurrence_time,omitempty"`  // that it was made of
 	WaitingFor      WaitingFor `json:"waiting_for,omitempty"`      // what a task that is due lacks, as far as is known
 	NextToken       time.Time  `json:"next_token_time,omitempty"`  // waiting for a rate: when it has a token again
 	LastError       string     `json:"last_error,omitempty"`       // of the last failed attempt
@@ -77,6 +79,8 @@ func snapshot(t *ddqv1.Task) Snapshot {
 			ConcurrencyKey: t.GetConcurrencyKey(),
 			OrderingKey:    t.GetOrderingKey(),
 		},
+		Schedule:        t.GetSchedule(),
+		Occurrence:      timeOf(t.GetOccurrenceTime()),
 		WaitingFor:      WaitingFor(t.GetWaitingFor()),
 		NextToken:       timeOf(t.GetNextTokenTime()),
 		LastError:       t.GetLastError(),

@@ -398,8 +398,12 @@ type Task struct {
 	IdempotencyKey string `protobuf:"bytes,30,opt,name=idempotency_key,json=idempotencyKey,proto3" json:"idempotency_key,omitempty"`
 	// How long a handler may run in one attempt; 0 when the worker decides.
 	HandlerTimeoutMs int64 `protobuf:"varint,36,opt,name=handler_timeout_ms,json=handlerTimeoutMs,proto3" json:"handler_timeout_ms,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	// The schedule that made it, and the instant that its timetable named; empty and unset
+	// of a task that was enqueued.
+	Schedule       string                 `protobuf:"bytes,37,opt,name=schedule,proto3" json:"schedule,omitempty"`
+	OccurrenceTime *timestamppb.Timestamp `protobuf:"bytes,38,opt,name=occurrence_time,json=occurrenceTime,proto3" json:"occurrence_time,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *Task) Reset() {
@@ -647,6 +651,20 @@ func (x *Task) GetHandlerTimeoutMs() int64 {
 		return x.HandlerTimeoutMs
 	}
 	return 0
+}
+
+func (x *Task) GetSchedule() string {
+	if x != nil {
+		return x.Schedule
+	}
+	return ""
+}
+
+func (x *Task) GetOccurrenceTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.OccurrenceTime
+	}
+	return nil
 }
 
 // Attempt is one delivery of a task.
@@ -983,7 +1001,7 @@ var File_ddq_v1_task_proto protoreflect.FileDescriptor
 
 const file_ddq_v1_task_proto_rawDesc = "" +
 	"\n" +
-	"\x11ddq/v1/task.proto\x12\x06ddq.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\x8d\n" +
+	"\x11ddq/v1/task.proto\x12\x06ddq.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xee\n" +
 	"\n" +
 	"\x04Task\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
@@ -1027,7 +1045,9 @@ const file_ddq_v1_task_proto_rawDesc = "" +
 	"\battempts\x18\x1b \x03(\v2\x0f.ddq.v1.AttemptR\battempts\x12)\n" +
 	"\x10cancel_requested\x18\x1c \x01(\bR\x0fcancelRequested\x12'\n" +
 	"\x0fidempotency_key\x18\x1e \x01(\tR\x0eidempotencyKey\x12,\n" +
-	"\x12handler_timeout_ms\x18$ \x01(\x03R\x10handlerTimeoutMs\"\x87\x02\n" +
+	"\x12handler_timeout_ms\x18$ \x01(\x03R\x10handlerTimeoutMs\x12\x1a\n" +
+	"\bschedule\x18% \x01(\tR\bschedule\x12C\n" +
+	"\x0foccurrence_time\x18& \x01(\v2\x1a.google.protobuf.TimestampR\x0eoccurrenceTime\"\x87\x02\n" +
 	"\aAttempt\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x05R\x06number\x12\x16\n" +
 	"\x06worker\x18\x02 \x01(\tR\x06worker\x12\x12\n" +
@@ -1132,16 +1152,17 @@ var file_ddq_v1_task_proto_depIdxs = []int32{
 	1,  // 9: ddq.v1.Task.waiting_for:type_name -> ddq.v1.WaitingFor
 	10, // 10: ddq.v1.Task.next_token_time:type_name -> google.protobuf.Timestamp
 	6,  // 11: ddq.v1.Task.attempts:type_name -> ddq.v1.Attempt
-	10, // 12: ddq.v1.Attempt.started_at:type_name -> google.protobuf.Timestamp
-	10, // 13: ddq.v1.Attempt.ended_at:type_name -> google.protobuf.Timestamp
-	0,  // 14: ddq.v1.Attempt.outcome:type_name -> ddq.v1.AttemptOutcome
-	4,  // 15: ddq.v1.Backoff.kind:type_name -> ddq.v1.BackoffKind
-	2,  // 16: ddq.v1.Error.state:type_name -> ddq.v1.TaskState
-	17, // [17:17] is the sub-list for method output_type
-	17, // [17:17] is the sub-list for method input_type
-	17, // [17:17] is the sub-list for extension type_name
-	17, // [17:17] is the sub-list for extension extendee
-	0,  // [0:17] is the sub-list for field type_name
+	10, // 12: ddq.v1.Task.occurrence_time:type_name -> google.protobuf.Timestamp
+	10, // 13: ddq.v1.Attempt.started_at:type_name -> google.protobuf.Timestamp
+	10, // 14: ddq.v1.Attempt.ended_at:type_name -> google.protobuf.Timestamp
+	0,  // 15: ddq.v1.Attempt.outcome:type_name -> ddq.v1.AttemptOutcome
+	4,  // 16: ddq.v1.Backoff.kind:type_name -> ddq.v1.BackoffKind
+	2,  // 17: ddq.v1.Error.state:type_name -> ddq.v1.TaskState
+	18, // [18:18] is the sub-list for method output_type
+	18, // [18:18] is the sub-list for method input_type
+	18, // [18:18] is the sub-list for extension type_name
+	18, // [18:18] is the sub-list for extension extendee
+	0,  // [0:18] is the sub-list for field type_name
 }
 
 func init() { file_ddq_v1_task_proto_init() }

@@ -53,6 +53,9 @@ func PutTask(t *ddqv1.Task, stamps *[2]timestamppb.Timestamp, from *store.Task) 
 	if from.Key != nil {
 		t.IdempotencyKey = Text(from.Key.Text)
 	}
+	if from.RunOf != nil {
+		t.Schedule, t.OccurrenceTime = Text(from.RunOf.Schedule), StampOrNil(from.RunOf.Occurrence)
+	}
 	if r := from.Traits; r != nil {
 		t.Priority, t.FairnessKey, t.FairnessWeight = int32(r.Priority), r.FairnessKey, int32(r.FairnessWeight)
 		t.RateKey, t.ConcurrencyKey, t.OrderingKey = r.RateKey, r.ConcurrencyKey, r.OrderingKey
@@ -71,6 +74,9 @@ func ReadTask(t *store.Task, from *ddqv1.Task) {
 	t.Edits = max(0, from.GetVersion()-1)
 	if key := from.GetIdempotencyKey(); key != "" {
 		t.Key = &store.Key{Text: key}
+	}
+	if name := from.GetSchedule(); name != "" {
+		t.RunOf = &store.RunOf{Schedule: name, Occurrence: Millis(from.GetOccurrenceTime())}
 	}
 }
 

@@ -27,6 +27,11 @@ type Task struct {
 	// it is done or dead, no other task of the key is delivered.
 	OrderingKey string
 
+	// Schedule is the name of the schedule that made the task, and Occurrence the instant
+	// that its timetable named. Empty and zero of a task that was enqueued.
+	Schedule   string
+	Occurrence time.Time
+
 	Priority       int    // 0, the lowest, to 9
 	FairnessKey    string // the keys that it shares with other tasks; empty for none
 	RateKey        string
@@ -97,6 +102,7 @@ func (t *Task) fill(d *ddqv1.Delivery) {
 	t.HandlerTimeout = time.Duration(from.GetHandlerTimeoutMs()) * time.Millisecond
 	t.OrderingKey, t.FairnessKey = from.GetOrderingKey(), from.GetFairnessKey()
 	t.RateKey, t.ConcurrencyKey, t.IdempotencyKey = from.GetRateKey(), from.GetConcurrencyKey(), from.GetIdempotencyKey()
+	t.Schedule, t.Occurrence = from.GetSchedule(), timeOf(from.GetOccurrenceTime())
 	t.HoldToken = d.GetHoldToken()
 	if list := from.GetAttributes(); len(list) > 0 {
 		t.Attributes = make(map[string]string, len(list))

@@ -34,8 +34,11 @@ func TestTaskSaysWhatItsProducerSaid(t *testing.T) {
 	var got Task
 	got.fill(&ddqv1.Delivery{Task: &ddqv1.Task{
 		Priority: 9, FairnessKey: "f", RateKey: "r", ConcurrencyKey: "c", IdempotencyKey: "i",
-		ExpireTime: timestamppb.New(expires), LastError: "boom",
+		ExpireTime: timestamppb.New(expires), LastError: "boom", Schedule: "nightly", OccurrenceTime: timestamppb.New(expires.Add(-time.Hour)),
 	}})
+	if got.Schedule != "nightly" || !got.Occurrence.Equal(expires.Add(-time.Hour)) {
+		t.Errorf("schedule %q, occurrence %v", got.Schedule, got.Occurrence)
+	}
 	if got.Priority != 9 || got.FairnessKey+got.RateKey+got.ConcurrencyKey+got.IdempotencyKey != "frci" || !got.Expires.Equal(expires) || got.LastError != "boom" {
 		t.Errorf("task %+v", got)
 	}

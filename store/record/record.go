@@ -10,7 +10,7 @@ import (
 )
 
 // AppendBody appends the encoded body of t to b: payload, creation time,
-// attributes, handler timeout and the task's own retry policy. What a store must look at (id,
+// attributes, handler timeout, the schedule that made it, and the task's own retry policy. What a store must look at (id,
 // due time, expiry, visibility timeout, fingerprint) is not in it.
 func AppendBody(b []byte, t *store.Task) ([]byte, error) {
 	body := Body{Payload: t.Payload, CreatedMs: int64(t.Created), MaxRetriesPlusOne: int32(t.MaxRetries) + 1}
@@ -26,6 +26,9 @@ func AppendBody(b []byte, t *store.Task) ([]byte, error) {
 	}
 	if t.Key != nil {
 		body.IdempotencyKey = t.Key.Text
+	}
+	if t.RunOf != nil {
+		body.Schedule, body.OccurrenceMs = t.RunOf.Schedule, int64(t.RunOf.Occurrence)
 	}
 	start, size := len(b), body.SizeVT()
 	b = append(b, make([]byte, size)...)
@@ -55,6 +58,9 @@ func DecodeBody(b []byte, t *store.Task) error {
 	}
 	if body.IdempotencyKey != "" {
 		t.Key = &store.Key{Text: body.IdempotencyKey}
+	}
+	if body.Schedule != "" {
+		t.RunOf = &store.RunOf{Schedule: body.Schedule, Occurrence: store.Millis(body.OccurrenceMs)}
 	}
 	for _, a := range body.Attributes {
 		t.Attributes = append(t.Attributes, store.Attribute{Key: a.Key, Value: a.Value})

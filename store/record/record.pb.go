@@ -37,8 +37,11 @@ type Body struct {
 	HandlerTimeoutMs int64 `protobuf:"varint,8,opt,name=handler_timeout_ms,json=handlerTimeoutMs,proto3" json:"handler_timeout_ms,omitempty"`
 	// For people.
 	IdempotencyKey string `protobuf:"bytes,10,opt,name=idempotency_key,json=idempotencyKey,proto3" json:"idempotency_key,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Of a task that a schedule made.
+	Schedule      string `protobuf:"bytes,11,opt,name=schedule,proto3" json:"schedule,omitempty"`
+	OccurrenceMs  int64  `protobuf:"varint,12,opt,name=occurrence_ms,json=occurrenceMs,proto3" json:"occurrence_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Body) Reset() {
@@ -125,6 +128,20 @@ func (x *Body) GetIdempotencyKey() string {
 		return x.IdempotencyKey
 	}
 	return ""
+}
+
+func (x *Body) GetSchedule() string {
+	if x != nil {
+		return x.Schedule
+	}
+	return ""
+}
+
+func (x *Body) GetOccurrenceMs() int64 {
+	if x != nil {
+		return x.OccurrenceMs
+	}
+	return 0
 }
 
 // Keys are the traits of a task that are no part of its lane.
@@ -894,7 +911,7 @@ var File_record_proto protoreflect.FileDescriptor
 
 const file_record_proto_rawDesc = "" +
 	"\n" +
-	"\frecord.proto\x12\tddq.store\"\xc3\x02\n" +
+	"\frecord.proto\x12\tddq.store\"\x84\x03\n" +
 	"\x04Body\x12\x18\n" +
 	"\apayload\x18\x01 \x01(\fR\apayload\x12\x1d\n" +
 	"\n" +
@@ -907,7 +924,9 @@ const file_record_proto_rawDesc = "" +
 	"\x06traits\x18\x06 \x01(\fR\x06traits\x12,\n" +
 	"\x12handler_timeout_ms\x18\b \x01(\x03R\x10handlerTimeoutMs\x12'\n" +
 	"\x0fidempotency_key\x18\n" +
-	" \x01(\tR\x0eidempotencyKey\"\x81\x01\n" +
+	" \x01(\tR\x0eidempotencyKey\x12\x1a\n" +
+	"\bschedule\x18\v \x01(\tR\bschedule\x12#\n" +
+	"\roccurrence_ms\x18\f \x01(\x03R\foccurrenceMs\"\x81\x01\n" +
 	"\x04Keys\x12\x1a\n" +
 	"\bordering\x18\x01 \x01(\tR\bordering\x12\x12\n" +
 	"\x04rate\x18\x02 \x01(\tR\x04rate\x12 \n" +

@@ -94,6 +94,7 @@ func roundTripFields(f *fixture) {
 		Traits: &store.Traits{
 			Priority: 9, FairnessKey: "tenant", FairnessWeight: 1000, RateKey: "rate", ConcurrencyKey: "concurrency", OrderingKey: "order",
 		},
+		RunOf:       &store.RunOf{Schedule: "nightly", Occurrence: now - 1},
 		Fingerprint: math.MaxUint64,
 	}
 	checkFull(f, full)
