@@ -54,7 +54,7 @@ func TestSnapshotInJSON(t *testing.T) {
 	for _, want := range []string{
 		`{"topic":"mail","id":"a","state":"dead","execute_time":"2030-03-17T17:46:40.250Z"`, `"payload":"a\u003cb\u003e\u0000"`,
 		`"visibility_timeout_ms":90000,"handler_timeout_ms":60000,"backoff":{"kind":"exponential","base_ms":1000,"max_ms":60000,"jitter_percent":10}`,
-		`"ordering_key":"order","waiting_for":"order"`, `"result_base64":"/wA="`, `{"number":2,"outcome":"running","started_at":"`,
+		`"ordering_key":"order","schedule":"nightly","occurrence_time":"2030-03-17T17:46:49.250Z","waiting_for":"order"`, `"result_base64":"/wA="`, `{"number":2,"outcome":"running","started_at":"`,
 	} {
 		if !strings.Contains(string(b), want) {
 			t.Errorf("%s\nlacks %s", b, want)
