@@ -6,24 +6,25 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"sync"
 	"time"
+
+	"github.com/ddq-io/ddq/bench/port"
 )
 
 // stopGrace is how long a process has to end by itself before it is killed.
 const stopGrace = 10 * time.Second
 
-// Box owns a temporary directory and the processes started in it. Close stops
-// them, last started first, and removes the directory.
+// Box owns a temporary directory, the processes started in it and their ports. Close
+// stops them, last started first, and removes the directory.
 type Box struct {
 	Dir       string
 	processes []*Process
+	ports     []*port.Claim
 }
 
 // NewBox makes an empty box.
@@ -65,8 +66,26 @@ func (b *Box) Stop() error {
 	return errors.Join(errs...)
 }
 
-// Close stops every process and removes the directory.
-func (b *Box) Close() error { return errors.Join(b.Stop(), os.RemoveAll(b.Dir)) }
+// Addr is an address of loopback for a process of the box to listen on, in each of its
+// lives. It must be called from one goroutine at a time.
+func (b *Box) Addr() (string, error) {
+	claim, err := port.New(port.Loopback)
+	if err != nil {
+		return "", err
+	}
+	b.ports = append(b.ports, claim)
+	return claim.Addr(), nil
+}
+
+// Close stops every process, gives their ports back and removes the directory.
+func (b *Box) Close() error {
+	errs := []error{b.Stop()}
+	for _, claim := range b.ports {
+		errs = append(errs, claim.Release())
+	}
+	b.ports = nil
+	return errors.Join(append(errs, os.RemoveAll(b.Dir))...)
+}
 
 // Usage is what a process used.
 type Usage struct {
@@ -259,27 +278,6 @@ func (p *Process) Pause() error { return suspend(p.cmd.Process, true) }
 
 // Resume lets a paused process go on.
 func (p *Process) Resume() error { return suspend(p.cmd.Process, false) }
-
-// FreeAddr is a loopback address whose port nobody listens on right now, over TCP or
-// UDP. It is below the ports that the system gives to connections, so that a process
-// that ends finds its port free when it starts again.
-func FreeAddr() (string, error) {
-	for range 100 {
-		addr := net.JoinHostPort("127.0.0.1", strconv.Itoa(20_000+rand.IntN(10_000)))
-		l, err := net.Listen("tcp", addr)
-		if err != nil {
-			continue
-		}
-		u, err := net.ListenPacket("udp", addr)
-		if err == nil {
-			return addr, errors.Join(l.Close(), u.Close())
-		}
-		if err := l.Close(); err != nil {
-			return "", err
-		}
-	}
-	return "", errors.New("no port is free")
-}
 
 // Dialable returns nil when something listens on addr.
 func Dialable(ctx context.Context, addr string) error {

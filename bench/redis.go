@@ -23,7 +23,7 @@ type Redis struct {
 // RedisConfig says how a redis-server is started. The zero value works.
 type RedisConfig struct {
 	Fsync string // of the append-only file: everysec (the default) or always
-	Addr  string // to listen on; defaults to a free port of loopback
+	Addr  string // to listen on; defaults to one of the box
 	Dir   string // where its files are; defaults to one in the box
 	// Command makes the command to run; defaults to exec.Command.
 	Command func(name string, args ...string) *exec.Cmd
@@ -42,7 +42,7 @@ func (c RedisConfig) Start(ctx context.Context, box *Box) (*Redis, error) {
 		return nil, fmt.Errorf("redis-server is %w: install it (Debian: apt-get install redis-server), or use --store embedded", ErrMissing)
 	}
 	if c.Addr == "" {
-		if c.Addr, err = FreeAddr(); err != nil {
+		if c.Addr, err = box.Addr(); err != nil {
 			return nil, err
 		}
 	}

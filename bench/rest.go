@@ -122,7 +122,7 @@ func (o *restOptions) start(ctx context.Context, box *Box) (servers, disk []*Pro
 	}
 	gossip := make([]string, o.Nodes)
 	for i := range gossip {
-		if gossip[i], err = FreeAddr(); err != nil {
+		if gossip[i], err = box.Addr(); err != nil {
 			return nil, nil, "", err
 		}
 	}

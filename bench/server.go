@@ -104,15 +104,15 @@ func CheckStore(store string) error {
 	return nil
 }
 
-// start runs the server on free ports, with flags besides, and waits until it is ready.
+// start runs the server on ports of its own, with flags besides, and waits until it is ready.
 func (s *ddqServer) start(ctx context.Context, bin, store string, box *Box, flags ...string) (err error) {
 	if s.data, err = box.Mkdir("data"); err != nil {
 		return err
 	}
-	if s.grpcAddr, err = FreeAddr(); err != nil {
+	if s.grpcAddr, err = box.Addr(); err != nil {
 		return err
 	}
-	if s.httpAddr, err = FreeAddr(); err != nil {
+	if s.httpAddr, err = box.Addr(); err != nil {
 		return err
 	}
 	cmd := exec.Command(bin, "server", "--store", store, "--data", s.data,
@@ -128,21 +128,26 @@ func (s *ddqServer) start(ctx context.Context, bin, store string, box *Box, flag
 func (s *ddqServer) waitReady(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readyWithin)
 	defer cancel()
-	return s.process.WaitReady(ctx, func(ctx context.Context) error {
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.httpAddr+"/readyz", nil)
-		if err != nil {
-			return err
-		}
-		resp, err := http.DefaultClient.Do(req)
-		if err != nil {
-			return err
-		}
-		defer resp.Body.Close()
-		if resp.StatusCode != http.StatusOK {
-			return fmt.Errorf("readyz answers %s", resp.Status)
-		}
-		return nil
-	})
+	return s.process.WaitReady(ctx, func(ctx context.Context) error { return Ready(ctx, s.httpAddr) })
+}
+
+// Ready asks the HTTP address of a server whether it serves.
+func Ready(ctx context.Context, httpAddr string) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+httpAddr+"/readyz", nil)
+	if err != nil {
+		return err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("readyz answers %s", resp.Status)
+	}
+	return nil
 }
 
 // restart is Instance.Restart: ports, data and store stay the same.

@@ -5,13 +5,13 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"net"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/ddq-io/ddq/bench/port"
 	"github.com/ddq-io/ddq/cluster"
 	"github.com/ddq-io/ddq/cluster/clustertest"
 )
@@ -328,12 +328,12 @@ func TestNodesMeetOverRealSockets(t *testing.T) {
 
 // The first node of a fleet is usually told to join itself; that is no news.
 func TestFirstNodeDoesNotWarnOfItself(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	claim, err := port.New(port.Loopback)
 	if err != nil {
 		t.Fatal(err)
 	}
-	self := l.Addr().String()
-	l.Close()
+	defer claim.Release()
+	self := claim.Addr()
 	for join, warns := range map[string]bool{self: false, "127.0.0.1:1": true} {
 		var log bytes.Buffer
 		m, err := cluster.Start(t.Context(), cluster.Config{

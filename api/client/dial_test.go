@@ -14,6 +14,7 @@ import (
 
 	"github.com/ddq-io/ddq/api/codec"
 	"github.com/ddq-io/ddq/api/ddqv1"
+	"github.com/ddq-io/ddq/bench/port"
 )
 
 // fleetNode is one of several servers, on loopback.
@@ -81,7 +82,12 @@ func enqueueSome(t *testing.T, c *Client, prefix string) {
 }
 
 func TestClientGoesOnAtAnotherNode(t *testing.T) {
-	a, b := startNode(t, "127.0.0.1:0"), startNode(t, "127.0.0.1:0")
+	claim, err := port.New(port.Loopback)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer claim.Release()
+	a, b := startNode(t, claim.Addr()), startNode(t, "127.0.0.1:0")
 	c := dialFleet(t, a, b)
 	enqueueSome(t, c, "both")
 	a.stop()

@@ -41,7 +41,7 @@ func openBeanstalkd(ctx context.Context, _ bench.Options, box *bench.Box) (*benc
 	if err != nil {
 		return nil, err
 	}
-	addr, err := bench.FreeAddr()
+	addr, err := box.Addr()
 	if err != nil {
 		return nil, err
 	}

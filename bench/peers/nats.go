@@ -66,7 +66,7 @@ func openNATS(ctx context.Context, limits natsLimits, box *bench.Box) (*bench.In
 	if err != nil {
 		return nil, err
 	}
-	addr, err := bench.FreeAddr()
+	addr, err := box.Addr()
 	if err != nil {
 		return nil, err
 	}

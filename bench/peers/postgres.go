@@ -51,7 +51,7 @@ func startPostgres(ctx context.Context, box *bench.Box) (*postgresServer, error)
 	if out, err := run(initdb, "-D", data, "-A", "trust", "-U", "bench", "--no-locale", "-E", "UTF8").CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("initdb: %w:\n%s", err, out)
 	}
-	addr, err := bench.FreeAddr()
+	addr, err := box.Addr()
 	if err != nil {
 		return nil, err
 	}

@@ -23,7 +23,7 @@ func startDirect(t *testing.T) *directRun {
 	t.Helper()
 	s := &servers{T: t, settings: []string{"--store", redistest.Start(t).URL()}, behind: make([][]string, 3), nodes: make([]*process, 3)}
 	for range 3 {
-		s.grpc, s.gossip, s.http = append(s.grpc, freeAddr(t)), append(s.gossip, freeAddr(t)), append(s.http, freeAddr(t))
+		s.grpc, s.gossip, s.http = append(s.grpc, claimAddr(t)), append(s.gossip, claimAddr(t)), append(s.http, claimAddr(t))
 	}
 	for i := range 3 {
 		s.start(i)

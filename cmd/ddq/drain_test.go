@@ -72,8 +72,8 @@ func TestDrainedNodeServesOnWithoutShards(t *testing.T) {
 func TestServersThatDoNotKnowEachOtherAreWarned(t *testing.T) {
 	severalServers(t)
 	url := redistest.Start(t).URL()
-	first := startProcess(t, "--store", url, "--node-name", "first", "--grpc-addr", freeAddr(t))
-	second := startProcess(t, "--store", url, "--node-name", "second", "--grpc-addr", freeAddr(t))
+	first := startProcess(t, "--store", url, "--node-name", "first", "--grpc-addr", claimAddr(t))
+	second := startProcess(t, "--store", url, "--node-name", "second", "--grpc-addr", claimAddr(t))
 	for _, p := range []*process{first, second} {
 		c, err := client.Dial(p.addr, client.Config{Timeout: time.Minute})
 		if err != nil {

@@ -227,7 +227,8 @@ type ledger struct {
 }
 
 func killedServer(t *testing.T, args ...string) {
-	p := startProcess(t, append(args, "--grpc-addr", "127.0.0.1:0")...)
+	args = append(args, "--grpc-addr", claimAddr(t))
+	p := startProcess(t, args...)
 	conn, err := client.Dial(p.addr, client.Config{Timeout: time.Minute, MaxElapsed: time.Minute})
 	if err != nil {
 		t.Fatal(err)
@@ -255,7 +256,7 @@ func killedServer(t *testing.T, args ...string) {
 	p.kill()
 	doomed.Close()
 	close(l.dead)
-	p = startProcess(t, append(args, "--grpc-addr", p.addr)...)
+	p = startProcess(t, args...)
 	l.await(t, conn, "every task", l.all)
 	awaitEmpty(t, conn)
 	stop()

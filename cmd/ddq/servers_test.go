@@ -5,13 +5,12 @@ package main
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
-	"net"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/ddq-io/ddq/api/client"
+	"github.com/ddq-io/ddq/bench/port"
 )
 
 // servers are the processes of one fleet, each at addresses of its own that it
@@ -31,7 +30,7 @@ func startServers(t *testing.T, store string, n int, settings ...string) *server
 	t.Helper()
 	s := &servers{T: t, settings: append([]string{"--store", store}, settings...), behind: make([][]string, n), nodes: make([]*process, n)}
 	for range n {
-		s.grpc, s.gossip = append(s.grpc, freeAddr(t)), append(s.gossip, freeAddr(t))
+		s.grpc, s.gossip = append(s.grpc, claimAddr(t)), append(s.gossip, claimAddr(t))
 	}
 	for i := range n {
 		s.start(i)
@@ -62,24 +61,16 @@ func (s *servers) start(i int) {
 // addrs is what a client of all nodes dials.
 func (s *servers) addrs() string { return strings.Join(s.grpc, ",") }
 
-// freeAddr is a loopback address that nobody listens on, over TCP and UDP, and
-// that no connection is given for its own end.
-func freeAddr(t *testing.T) string {
+// claimAddr is a loopback address for one server until the test ends, also when it is
+// started again.
+func claimAddr(t *testing.T) string {
 	t.Helper()
-	for range 100 {
-		addr := fmt.Sprint("127.0.0.1:", 10000+rand.IntN(10000))
-		l, err := net.Listen("tcp", addr)
-		if err != nil {
-			continue
-		}
-		l.Close()
-		if p, err := net.ListenPacket("udp", addr); err == nil {
-			p.Close()
-			return addr
-		}
+	claim, err := port.New(port.Loopback)
+	if err != nil {
+		t.Fatal(err)
 	}
-	t.Fatal("no port is free")
-	return ""
+	t.Cleanup(func() { claim.Release() })
+	return claim.Addr()
 }
 
 // awaitActive waits until a node sees as many active nodes.

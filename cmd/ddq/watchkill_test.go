@@ -34,7 +34,8 @@ func TestWatchOverAKilledServer(t *testing.T) {
 const watchedTasks = 400
 
 func watchKilled(t *testing.T, args ...string) {
-	p := startProcess(t, append(args, "--grpc-addr", "127.0.0.1:0")...)
+	args = append(args, "--grpc-addr", claimAddr(t))
+	p := startProcess(t, args...)
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	c, err := client.Dial(p.addr, client.Config{Timeout: time.Minute, MaxElapsed: time.Minute})
@@ -67,7 +68,7 @@ func watchKilled(t *testing.T, args ...string) {
 	})
 	awaitTold(t, "half of the tasks", w.half)
 	p.kill()
-	p = startProcess(t, append(args, "--grpc-addr", p.addr)...)
+	p = startProcess(t, args...)
 	w.enqueue(ctx, c, watchedTasks/2, watchedTasks)
 	awaitTold(t, "all tasks", w.all)
 	w.judge()

@@ -1,15 +1,14 @@
 package stand
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
-
-	"bufio"
-	"strconv"
 
 	"github.com/ddq-io/ddq/api/client"
 	"github.com/ddq-io/ddq/bench"
@@ -25,23 +24,7 @@ type Node struct {
 }
 
 // ready asks a node whether it serves.
-func (nd *Node) ready(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+nd.httpAddr+"/readyz", nil)
-	if err != nil {
-		return err
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("readyz answers %s", resp.Status)
-	}
-	return nil
-}
+func (nd *Node) ready(ctx context.Context) error { return bench.Ready(ctx, nd.httpAddr) }
 
 // sees asks a node whether it knows n active nodes.
 func (nd *Node) sees(ctx context.Context, n int) error {

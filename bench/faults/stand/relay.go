@@ -22,8 +22,12 @@ type Relay struct {
 	stop   context.CancelFunc
 }
 
-// newRelay listens at a host, for a server that need not be there yet.
-func newRelay(host, to string) (*Relay, error) {
+// newRelay listens at the host of a server, which need not be there yet.
+func newRelay(to string) (*Relay, error) {
+	host, _, err := net.SplitHostPort(to)
+	if err != nil {
+		return nil, err
+	}
 	l, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
 	if err != nil {
 		return nil, err

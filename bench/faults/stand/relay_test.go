@@ -31,7 +31,7 @@ func TestRelayPassesAndLoses(t *testing.T) {
 			}()
 		}
 	}()
-	r, err := newRelay("127.0.0.1", l.Addr().String())
+	r, err := newRelay(l.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}

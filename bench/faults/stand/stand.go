@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net"
 	"os/exec"
 	"path/filepath"
@@ -135,31 +134,27 @@ func (s *Stand) Stop() error { return s.box.Stop() }
 
 func (s *Stand) newNode(i int, gossips bool) (*Node, error) {
 	nd := &Node{Name: fmt.Sprint("n", i)}
-	host, err := s.host(nd.Name)
-	if err != nil {
+	var err error
+	if nd.Addr, err = s.addr(nd.Name, "9090"); err != nil {
 		return nil, err
 	}
-	nd.Addr, nd.httpAddr = net.JoinHostPort(host, "9090"), net.JoinHostPort(host, "8080")
-	if gossips {
-		nd.gossip = net.JoinHostPort(host, "7946")
+	if nd.httpAddr, err = s.addr(nd.Name, "8080"); err != nil {
+		return nil, err
 	}
-	return nd, nil
+	if gossips {
+		nd.gossip, err = s.addr(nd.Name, "7946")
+	}
+	return nd, err
 }
 
-// host is the address of a place: in the network where there is one, else one of
-// loopback that nobody else has, so that a process that comes back finds its ports free.
-func (s *Stand) host(place string) (string, error) {
-	if s.Net != nil {
-		return s.Net.host(place)
+// addr is where a process of a place listens: in the network, where there is one, at the
+// port that is asked for; else at one of loopback that nobody else has.
+func (s *Stand) addr(place, port string) (string, error) {
+	if s.Net == nil {
+		return s.box.Addr()
 	}
-	for range 100 {
-		host := fmt.Sprintf("127.%d.%d.%d", 1+rand.IntN(250), 1+rand.IntN(250), 1+rand.IntN(250))
-		l, err := net.Listen("tcp", net.JoinHostPort(host, "9090"))
-		if err == nil {
-			return host, l.Close()
-		}
-	}
-	return "", errors.New("no address of loopback is free: faults take a system on which all of 127.0.0.0/8 is")
+	host, err := s.Net.host(place)
+	return net.JoinHostPort(host, port), err
 }
 
 // start begins the first life of a node.

@@ -3,7 +3,6 @@ package stand
 import (
 	"context"
 	"fmt"
-	"net"
 	"os/exec"
 	"strings"
 
@@ -51,11 +50,10 @@ func (s *Stand) openRedis(ctx context.Context, fsync string) (Store, error) {
 	if s.skew != nil {
 		c.Command = s.skew.under
 	}
-	host, err := s.host(RedisPlace)
-	if err != nil {
+	var err error
+	if c.Addr, err = s.addr(RedisPlace, "7379"); err != nil {
 		return nil, err
 	}
-	c.Addr = net.JoinHostPort(host, "7379")
 	if s.Net != nil {
 		c.Command = func(name string, args ...string) *exec.Cmd {
 			return s.Net.in(RedisPlace, append([]string{name}, args...)...)
@@ -66,7 +64,7 @@ func (s *Stand) openRedis(ctx context.Context, fsync string) (Store, error) {
 		return nil, err
 	}
 	if s.config.Relayed {
-		if s.Relay, err = newRelay(host, c.Addr); err != nil {
+		if s.Relay, err = newRelay(c.Addr); err != nil {
 			return nil, err
 		}
 		return &Redis{r, s.Relay.Addr().String()}, nil

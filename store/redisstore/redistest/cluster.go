@@ -60,7 +60,7 @@ func StartClusterAt(tb TB, host string, masters, replicas int) *Cluster {
 func (c *Cluster) add(tb TB) *Server {
 	tb.Helper()
 	s := startTCP(tb, c.host, "--cluster-enabled", "yes", "--cluster-node-timeout", "1000", "--cluster-allow-replica-migration", "no",
-		"--cluster-port", freePort(tb, c.host))
+		"--cluster-port", claimPort(tb, c.host))
 	c.servers = append(c.servers, s)
 	c.ids[s] = s.Do(tb, "CLUSTER", "MYID").(string)
 	return s

@@ -54,8 +54,8 @@ func StartSentinelAt(tb TB, at string) *Sentinel {
 
 func startSentinel(tb TB, host, port string) *Server {
 	tb.Helper()
+	own := claimPort(tb, host)
 	s := newServer(tb)
-	own := freePort(tb, host)
 	s.addr = net.JoinHostPort(host, own)
 	path := filepath.Join(s.dir, "conf")
 	conf := strings.Join([]string{

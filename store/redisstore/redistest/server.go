@@ -4,7 +4,6 @@ package redistest
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -15,6 +14,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/ddq-io/ddq/bench/port"
 )
 
 // TB is what this package needs of a testing.TB. Fatal and Fatalf must not return.
@@ -62,7 +63,7 @@ func StartBehind(tb TB, command []string, settings ...string) *Server {
 }
 
 // Loopback is where servers listen that are not told otherwise.
-const Loopback = "127.0.0.1"
+const Loopback = port.Loopback
 
 // StartTCP starts a server that also listens on a port of loopback.
 func StartTCP(tb TB, settings ...string) *Server {
@@ -73,9 +74,9 @@ func StartTCP(tb TB, settings ...string) *Server {
 // startTCP starts a server that also listens on a port of an address of this machine.
 func startTCP(tb TB, host string, settings ...string) *Server {
 	tb.Helper()
-	port := freePort(tb, host)
-	s := Start(tb, append([]string{"--bind", host, "--port", port, "--protected-mode", "no", "--repl-diskless-sync-delay", "0"}, settings...)...)
-	s.addr = net.JoinHostPort(host, port)
+	number := claimPort(tb, host)
+	s := Start(tb, append([]string{"--bind", host, "--port", number, "--protected-mode", "no", "--repl-diskless-sync-delay", "0"}, settings...)...)
+	s.addr = net.JoinHostPort(host, number)
 	return s
 }
 
@@ -90,20 +91,15 @@ func StartReplica(tb TB, primary *Server) *Server {
 	return s
 }
 
-// freePort returns a port that nobody listens on, below those that the system
-// gives to connections.
-func freePort(tb TB, host string) string {
+// claimPort returns a port that is for one server until the test ends.
+func claimPort(tb TB, host string) string {
 	tb.Helper()
-	for range 100 {
-		port := strconv.Itoa(20000 + rand.IntN(10000))
-		l, err := net.Listen("tcp", net.JoinHostPort(host, port))
-		if err == nil {
-			l.Close()
-			return port
-		}
+	claim, err := port.New(host)
+	if err != nil {
+		tb.Fatal(err)
 	}
-	tb.Fatal("no port is free")
-	return ""
+	tb.Cleanup(func() { claim.Release() })
+	return strconv.Itoa(claim.Number)
 }
 
 // newServer makes the directory of a server that is not running yet.
