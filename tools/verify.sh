@@ -19,9 +19,9 @@ repo() {
 
 go tool -modfile=tools/go.mod buf lint || complain "the protos break a rule"
 go tool -modfile=tools/go.mod buf generate
-changed=$(repo status --porcelain -- '*.pb.go')
+changed=$(repo status --porcelain -- '*.pb.go' '*.pb.gw.go')
 if [ -n "$changed" ]; then
-	repo --no-pager diff --stat -- '*.pb.go' >&2
+	repo --no-pager diff --stat -- '*.pb.go' '*.pb.gw.go' >&2
 	complain "generated code is not current: run make generate and commit it"$'\n'"$changed"
 fi
 

@@ -7,6 +7,7 @@
 package ddqv1
 
 import (
+	_ "google.golang.org/genproto/googleapis/api/annotations"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	reflect "reflect"
@@ -3135,7 +3136,7 @@ var File_ddq_v1_admin_proto protoreflect.FileDescriptor
 
 const file_ddq_v1_admin_proto_rawDesc = "" +
 	"\n" +
-	"\x12ddq/v1/admin.proto\x12\x06ddq.v1\x1a\x11ddq/v1/task.proto\"\xf3\b\n" +
+	"\x12ddq/v1/admin.proto\x12\x06ddq.v1\x1a\x11ddq/v1/task.proto\x1a\x1cgoogle/api/annotations.proto\"\xf3\b\n" +
 	"\vTopicPolicy\x12\x1b\n" +
 	"\x06shards\x18\x01 \x01(\x05H\x00R\x06shards\x88\x01\x01\x127\n" +
 	"\x15visibility_timeout_ms\x18\x02 \x01(\x03H\x01R\x13visibilityTimeoutMs\x88\x01\x01\x12$\n" +
@@ -3366,31 +3367,35 @@ const file_ddq_v1_admin_proto_rawDesc = "" +
 	"\x16NODE_STATE_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12NODE_STATE_JOINING\x10\x01\x12\x15\n" +
 	"\x11NODE_STATE_ACTIVE\x10\x02\x12\x17\n" +
-	"\x13NODE_STATE_DRAINING\x10\x032\xa5\v\n" +
-	"\fAdminService\x12F\n" +
-	"\vCreateTopic\x12\x1a.ddq.v1.CreateTopicRequest\x1a\x1b.ddq.v1.CreateTopicResponse\x12O\n" +
-	"\x0eConfigureTopic\x12\x1d.ddq.v1.ConfigureTopicRequest\x1a\x1e.ddq.v1.ConfigureTopicResponse\x12L\n" +
-	"\rDescribeTopic\x12\x1c.ddq.v1.DescribeTopicRequest\x1a\x1d.ddq.v1.DescribeTopicResponse\x12C\n" +
+	"\x13NODE_STATE_DRAINING\x10\x032\xef\x0f\n" +
+	"\fAdminService\x12]\n" +
+	"\vCreateTopic\x12\x1a.ddq.v1.CreateTopicRequest\x1a\x1b.ddq.v1.CreateTopicResponse\"\x15\x82\xd3\xe4\x93\x02\x0f:\x01*\"\n" +
+	"/v1/topics\x12m\n" +
+	"\x0eConfigureTopic\x12\x1d.ddq.v1.ConfigureTopicRequest\x1a\x1e.ddq.v1.ConfigureTopicResponse\"\x1c\x82\xd3\xe4\x93\x02\x16:\x01*2\x11/v1/topics/{name}\x12g\n" +
+	"\rDescribeTopic\x12\x1c.ddq.v1.DescribeTopicRequest\x1a\x1d.ddq.v1.DescribeTopicResponse\"\x19\x82\xd3\xe4\x93\x02\x13\x12\x11/v1/topics/{name}\x12W\n" +
 	"\n" +
-	"ListTopics\x12\x19.ddq.v1.ListTopicsRequest\x1a\x1a.ddq.v1.ListTopicsResponse\x12F\n" +
-	"\vDeleteTopic\x12\x1a.ddq.v1.DeleteTopicRequest\x1a\x1b.ddq.v1.DeleteTopicResponse\x12C\n" +
+	"ListTopics\x12\x19.ddq.v1.ListTopicsRequest\x1a\x1a.ddq.v1.ListTopicsResponse\"\x12\x82\xd3\xe4\x93\x02\f\x12\n" +
+	"/v1/topics\x12a\n" +
+	"\vDeleteTopic\x12\x1a.ddq.v1.DeleteTopicRequest\x1a\x1b.ddq.v1.DeleteTopicResponse\"\x19\x82\xd3\xe4\x93\x02\x13*\x11/v1/topics/{name}\x12g\n" +
 	"\n" +
-	"PauseTopic\x12\x19.ddq.v1.PauseTopicRequest\x1a\x1a.ddq.v1.PauseTopicResponse\x12F\n" +
-	"\vResumeTopic\x12\x1a.ddq.v1.ResumeTopicRequest\x1a\x1b.ddq.v1.ResumeTopicResponse\x12C\n" +
+	"PauseTopic\x12\x19.ddq.v1.PauseTopicRequest\x1a\x1a.ddq.v1.PauseTopicResponse\"\"\x82\xd3\xe4\x93\x02\x1c:\x01*\"\x17/v1/topics/{name}:pause\x12k\n" +
+	"\vResumeTopic\x12\x1a.ddq.v1.ResumeTopicRequest\x1a\x1b.ddq.v1.ResumeTopicResponse\"#\x82\xd3\xe4\x93\x02\x1d:\x01*\"\x18/v1/topics/{name}:resume\x12g\n" +
 	"\n" +
-	"PurgeTopic\x12\x19.ddq.v1.PurgeTopicRequest\x1a\x1a.ddq.v1.PurgeTopicResponse\x12R\n" +
-	"\x0fListDeadLetters\x12\x1e.ddq.v1.ListDeadLettersRequest\x1a\x1f.ddq.v1.ListDeadLettersResponse\x12[\n" +
-	"\x12RequeueDeadLetters\x12!.ddq.v1.RequeueDeadLettersRequest\x1a\".ddq.v1.RequeueDeadLettersResponse\x12X\n" +
-	"\x11DeleteDeadLetters\x12 .ddq.v1.DeleteDeadLettersRequest\x1a!.ddq.v1.DeleteDeadLettersResponse\x12O\n" +
-	"\x0eDescribeServer\x12\x1d.ddq.v1.DescribeServerRequest\x1a\x1e.ddq.v1.DescribeServerResponse\x12@\n" +
-	"\tListNodes\x12\x18.ddq.v1.ListNodesRequest\x1a\x19.ddq.v1.ListNodesResponse\x12C\n" +
+	"PurgeTopic\x12\x19.ddq.v1.PurgeTopicRequest\x1a\x1a.ddq.v1.PurgeTopicResponse\"\"\x82\xd3\xe4\x93\x02\x1c:\x01*\"\x17/v1/topics/{name}:purge\x12s\n" +
+	"\x0fListDeadLetters\x12\x1e.ddq.v1.ListDeadLettersRequest\x1a\x1f.ddq.v1.ListDeadLettersResponse\"\x1f\x82\xd3\xe4\x93\x02\x19\x12\x17/v1/topics/{topic}/dead\x12\x87\x01\n" +
+	"\x12RequeueDeadLetters\x12!.ddq.v1.RequeueDeadLettersRequest\x1a\".ddq.v1.RequeueDeadLettersResponse\"*\x82\xd3\xe4\x93\x02$:\x01*\"\x1f/v1/topics/{topic}/dead:requeue\x12\x83\x01\n" +
+	"\x11DeleteDeadLetters\x12 .ddq.v1.DeleteDeadLettersRequest\x1a!.ddq.v1.DeleteDeadLettersResponse\")\x82\xd3\xe4\x93\x02#:\x01*\"\x1e/v1/topics/{topic}/dead:delete\x12c\n" +
+	"\x0eDescribeServer\x12\x1d.ddq.v1.DescribeServerRequest\x1a\x1e.ddq.v1.DescribeServerResponse\"\x12\x82\xd3\xe4\x93\x02\f\x12\n" +
+	"/v1/server\x12S\n" +
+	"\tListNodes\x12\x18.ddq.v1.ListNodesRequest\x1a\x19.ddq.v1.ListNodesResponse\"\x11\x82\xd3\xe4\x93\x02\v\x12\t/v1/nodes\x12W\n" +
 	"\n" +
-	"ListShards\x12\x19.ddq.v1.ListShardsRequest\x1a\x1a.ddq.v1.ListShardsResponse\x12@\n" +
-	"\tDrainNode\x12\x18.ddq.v1.DrainNodeRequest\x1a\x19.ddq.v1.DrainNodeResponse\x12F\n" +
-	"\vUndrainNode\x12\x1a.ddq.v1.UndrainNodeRequest\x1a\x1b.ddq.v1.UndrainNodeResponse\x12L\n" +
-	"\rPlanRebalance\x12\x1c.ddq.v1.PlanRebalanceRequest\x1a\x1d.ddq.v1.PlanRebalanceResponse\x12I\n" +
-	"\fReleaseShard\x12\x1b.ddq.v1.ReleaseShardRequest\x1a\x1c.ddq.v1.ReleaseShardResponse\x12I\n" +
-	"\fReshardTopic\x12\x1b.ddq.v1.ReshardTopicRequest\x1a\x1c.ddq.v1.ReshardTopicResponseB'Z%github.com/ddq-io/ddq/api/ddqv1;ddqv1b\x06proto3"
+	"ListShards\x12\x19.ddq.v1.ListShardsRequest\x1a\x1a.ddq.v1.ListShardsResponse\"\x12\x82\xd3\xe4\x93\x02\f\x12\n" +
+	"/v1/shards\x12c\n" +
+	"\tDrainNode\x12\x18.ddq.v1.DrainNodeRequest\x1a\x19.ddq.v1.DrainNodeResponse\"!\x82\xd3\xe4\x93\x02\x1b:\x01*\"\x16/v1/nodes/{name}:drain\x12k\n" +
+	"\vUndrainNode\x12\x1a.ddq.v1.UndrainNodeRequest\x1a\x1b.ddq.v1.UndrainNodeResponse\"#\x82\xd3\xe4\x93\x02\x1d:\x01*\"\x18/v1/nodes/{name}:undrain\x12h\n" +
+	"\rPlanRebalance\x12\x1c.ddq.v1.PlanRebalanceRequest\x1a\x1d.ddq.v1.PlanRebalanceResponse\"\x1a\x82\xd3\xe4\x93\x02\x14:\x01*\"\x0f/v1/shards:plan\x12h\n" +
+	"\fReleaseShard\x12\x1b.ddq.v1.ReleaseShardRequest\x1a\x1c.ddq.v1.ReleaseShardResponse\"\x1d\x82\xd3\xe4\x93\x02\x17:\x01*\"\x12/v1/shards:release\x12o\n" +
+	"\fReshardTopic\x12\x1b.ddq.v1.ReshardTopicRequest\x1a\x1c.ddq.v1.ReshardTopicResponse\"$\x82\xd3\xe4\x93\x02\x1e:\x01*\"\x19/v1/topics/{name}:reshardB'Z%github.com/ddq-io/ddq/api/ddqv1;ddqv1b\x06proto3"
 
 var (
 	file_ddq_v1_admin_proto_rawDescOnce sync.Once

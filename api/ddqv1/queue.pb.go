@@ -7,6 +7,7 @@
 package ddqv1
 
 import (
+	_ "google.golang.org/genproto/googleapis/api/annotations"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	durationpb "google.golang.org/protobuf/types/known/durationpb"
@@ -3322,6 +3323,120 @@ func (x *ExtendResponse) GetCancelRequested() bool {
 	return false
 }
 
+// SettleRequest has at most 10,000 settlements.
+type SettleRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Topic         string                 `protobuf:"bytes,1,opt,name=topic,proto3" json:"topic,omitempty"`
+	Acks          []*Ack                 `protobuf:"bytes,2,rep,name=acks,proto3" json:"acks,omitempty"`
+	Nacks         []*Nack                `protobuf:"bytes,3,rep,name=nacks,proto3" json:"nacks,omitempty"`
+	Extends       []*Extend              `protobuf:"bytes,4,rep,name=extends,proto3" json:"extends,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SettleRequest) Reset() {
+	*x = SettleRequest{}
+	mi := &file_ddq_v1_queue_proto_msgTypes[41]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SettleRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SettleRequest) ProtoMessage() {}
+
+func (x *SettleRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_queue_proto_msgTypes[41]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SettleRequest.ProtoReflect.Descriptor instead.
+func (*SettleRequest) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{41}
+}
+
+func (x *SettleRequest) GetTopic() string {
+	if x != nil {
+		return x.Topic
+	}
+	return ""
+}
+
+func (x *SettleRequest) GetAcks() []*Ack {
+	if x != nil {
+		return x.Acks
+	}
+	return nil
+}
+
+func (x *SettleRequest) GetNacks() []*Nack {
+	if x != nil {
+		return x.Nacks
+	}
+	return nil
+}
+
+func (x *SettleRequest) GetExtends() []*Extend {
+	if x != nil {
+		return x.Extends
+	}
+	return nil
+}
+
+type SettleResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Extends, and whatever did not go well; settlements not named here did.
+	Results       []*SettleResult `protobuf:"bytes,1,rep,name=results,proto3" json:"results,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SettleResponse) Reset() {
+	*x = SettleResponse{}
+	mi := &file_ddq_v1_queue_proto_msgTypes[42]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SettleResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SettleResponse) ProtoMessage() {}
+
+func (x *SettleResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_queue_proto_msgTypes[42]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SettleResponse.ProtoReflect.Descriptor instead.
+func (*SettleResponse) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{42}
+}
+
+func (x *SettleResponse) GetResults() []*SettleResult {
+	if x != nil {
+		return x.Results
+	}
+	return nil
+}
+
 type WaitTaskRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Every topic is searched when empty.
@@ -3335,7 +3450,7 @@ type WaitTaskRequest struct {
 
 func (x *WaitTaskRequest) Reset() {
 	*x = WaitTaskRequest{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[41]
+	mi := &file_ddq_v1_queue_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3347,7 +3462,7 @@ func (x *WaitTaskRequest) String() string {
 func (*WaitTaskRequest) ProtoMessage() {}
 
 func (x *WaitTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[41]
+	mi := &file_ddq_v1_queue_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3360,7 +3475,7 @@ func (x *WaitTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitTaskRequest.ProtoReflect.Descriptor instead.
 func (*WaitTaskRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{41}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *WaitTaskRequest) GetTopic() string {
@@ -3398,7 +3513,7 @@ type WaitTaskResponse struct {
 
 func (x *WaitTaskResponse) Reset() {
 	*x = WaitTaskResponse{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[42]
+	mi := &file_ddq_v1_queue_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3410,7 +3525,7 @@ func (x *WaitTaskResponse) String() string {
 func (*WaitTaskResponse) ProtoMessage() {}
 
 func (x *WaitTaskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[42]
+	mi := &file_ddq_v1_queue_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3423,7 +3538,7 @@ func (x *WaitTaskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitTaskResponse.ProtoReflect.Descriptor instead.
 func (*WaitTaskResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{42}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *WaitTaskResponse) GetTask() *Task {
@@ -3455,7 +3570,7 @@ type CancelTaskRequest struct {
 
 func (x *CancelTaskRequest) Reset() {
 	*x = CancelTaskRequest{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[43]
+	mi := &file_ddq_v1_queue_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3467,7 +3582,7 @@ func (x *CancelTaskRequest) String() string {
 func (*CancelTaskRequest) ProtoMessage() {}
 
 func (x *CancelTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[43]
+	mi := &file_ddq_v1_queue_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3480,7 +3595,7 @@ func (x *CancelTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelTaskRequest.ProtoReflect.Descriptor instead.
 func (*CancelTaskRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{43}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *CancelTaskRequest) GetTopic() string {
@@ -3523,7 +3638,7 @@ type CancelTaskResponse struct {
 
 func (x *CancelTaskResponse) Reset() {
 	*x = CancelTaskResponse{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[44]
+	mi := &file_ddq_v1_queue_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3535,7 +3650,7 @@ func (x *CancelTaskResponse) String() string {
 func (*CancelTaskResponse) ProtoMessage() {}
 
 func (x *CancelTaskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[44]
+	mi := &file_ddq_v1_queue_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3548,7 +3663,7 @@ func (x *CancelTaskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelTaskResponse.ProtoReflect.Descriptor instead.
 func (*CancelTaskResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{44}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *CancelTaskResponse) GetTopic() string {
@@ -3587,7 +3702,7 @@ type AcquireTokensRequest struct {
 
 func (x *AcquireTokensRequest) Reset() {
 	*x = AcquireTokensRequest{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[45]
+	mi := &file_ddq_v1_queue_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3599,7 +3714,7 @@ func (x *AcquireTokensRequest) String() string {
 func (*AcquireTokensRequest) ProtoMessage() {}
 
 func (x *AcquireTokensRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[45]
+	mi := &file_ddq_v1_queue_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3612,7 +3727,7 @@ func (x *AcquireTokensRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcquireTokensRequest.ProtoReflect.Descriptor instead.
 func (*AcquireTokensRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{45}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *AcquireTokensRequest) GetTopic() string {
@@ -3656,7 +3771,7 @@ type AcquireTokensResponse struct {
 
 func (x *AcquireTokensResponse) Reset() {
 	*x = AcquireTokensResponse{}
-	mi := &file_ddq_v1_queue_proto_msgTypes[46]
+	mi := &file_ddq_v1_queue_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3668,7 +3783,7 @@ func (x *AcquireTokensResponse) String() string {
 func (*AcquireTokensResponse) ProtoMessage() {}
 
 func (x *AcquireTokensResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_queue_proto_msgTypes[46]
+	mi := &file_ddq_v1_queue_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3681,7 +3796,7 @@ func (x *AcquireTokensResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcquireTokensResponse.ProtoReflect.Descriptor instead.
 func (*AcquireTokensResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{46}
+	return file_ddq_v1_queue_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *AcquireTokensResponse) GetGranted() bool {
@@ -3702,7 +3817,7 @@ var File_ddq_v1_queue_proto protoreflect.FileDescriptor
 
 const file_ddq_v1_queue_proto_rawDesc = "" +
 	"\n" +
-	"\x12ddq/v1/queue.proto\x12\x06ddq.v1\x1a\x11ddq/v1/find.proto\x1a\x11ddq/v1/task.proto\x1a\x12ddq/v1/watch.proto\x1a\x1egoogle/protobuf/duration.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xcd\a\n" +
+	"\x12ddq/v1/queue.proto\x12\x06ddq.v1\x1a\x11ddq/v1/find.proto\x1a\x11ddq/v1/task.proto\x1a\x12ddq/v1/watch.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1egoogle/protobuf/duration.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xcd\a\n" +
 	"\x0eEnqueueRequest\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\tR\x02id\x12\x18\n" +
@@ -3945,7 +4060,14 @@ const file_ddq_v1_queue_proto_rawDesc = "" +
 	"\x06extend\x18\x02 \x01(\v2\x0e.ddq.v1.ExtendR\x06extend\"T\n" +
 	"\x0eExtendResponse\x12\x17\n" +
 	"\ahold_ms\x18\x01 \x01(\x03R\x06holdMs\x12)\n" +
-	"\x10cancel_requested\x18\x02 \x01(\bR\x0fcancelRequested\"P\n" +
+	"\x10cancel_requested\x18\x02 \x01(\bR\x0fcancelRequested\"\x94\x01\n" +
+	"\rSettleRequest\x12\x14\n" +
+	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x1f\n" +
+	"\x04acks\x18\x02 \x03(\v2\v.ddq.v1.AckR\x04acks\x12\"\n" +
+	"\x05nacks\x18\x03 \x03(\v2\f.ddq.v1.NackR\x05nacks\x12(\n" +
+	"\aextends\x18\x04 \x03(\v2\x0e.ddq.v1.ExtendR\aextends\"@\n" +
+	"\x0eSettleResponse\x12.\n" +
+	"\aresults\x18\x01 \x03(\v2\x14.ddq.v1.SettleResultR\aresults\"P\n" +
 	"\x0fWaitTaskRequest\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\tR\x02id\x12\x17\n" +
@@ -3991,33 +4113,34 @@ const file_ddq_v1_queue_proto_rawDesc = "" +
 	"\x18CANCEL_OUTCOME_REQUESTED\x10\x01\x12\x1b\n" +
 	"\x17CANCEL_OUTCOME_TOO_LATE\x10\x02\x12\x1c\n" +
 	"\x18CANCEL_OUTCOME_CONFIRMED\x10\x03\x12\x1a\n" +
-	"\x16CANCEL_OUTCOME_DELETED\x10\x042\xf7\v\n" +
-	"\x11DelayQueueService\x12:\n" +
-	"\aEnqueue\x12\x16.ddq.v1.EnqueueRequest\x1a\x17.ddq.v1.EnqueueResponse\x12I\n" +
-	"\fEnqueueBatch\x12\x1b.ddq.v1.EnqueueBatchRequest\x1a\x1c.ddq.v1.EnqueueBatchResponse\x12P\n" +
-	"\rEnqueueStream\x12\x1c.ddq.v1.EnqueueStreamRequest\x1a\x1d.ddq.v1.EnqueueStreamResponse(\x010\x01\x12:\n" +
-	"\aGetTask\x12\x16.ddq.v1.GetTaskRequest\x1a\x17.ddq.v1.GetTaskResponse\x12@\n" +
-	"\tListTasks\x12\x18.ddq.v1.ListTasksRequest\x1a\x19.ddq.v1.ListTasksResponse\x12C\n" +
+	"\x16CANCEL_OUTCOME_DELETED\x10\x042\xfb\x12\n" +
+	"\x11DelayQueueService\x12_\n" +
+	"\aEnqueue\x12\x16.ddq.v1.EnqueueRequest\x1a\x17.ddq.v1.EnqueueResponse\"#\x82\xd3\xe4\x93\x02\x1d:\x01*\"\x18/v1/topics/{topic}/tasks\x12e\n" +
+	"\fEnqueueBatch\x12\x1b.ddq.v1.EnqueueBatchRequest\x1a\x1c.ddq.v1.EnqueueBatchResponse\"\x1a\x82\xd3\xe4\x93\x02\x14:\x01*\"\x0f/v1/tasks:batch\x12P\n" +
+	"\rEnqueueStream\x12\x1c.ddq.v1.EnqueueStreamRequest\x1a\x1d.ddq.v1.EnqueueStreamResponse(\x010\x01\x12s\n" +
+	"\aGetTask\x12\x16.ddq.v1.GetTaskRequest\x1a\x17.ddq.v1.GetTaskResponse\"7\x82\xd3\xe4\x93\x021Z\x10\x12\x0e/v1/tasks/{id}\x12\x1d/v1/topics/{topic}/tasks/{id}\x12\x8d\x01\n" +
+	"\tListTasks\x12\x18.ddq.v1.ListTasksRequest\x1a\x19.ddq.v1.ListTasksResponse\"K\x82\xd3\xe4\x93\x02EZ):\x06filter\"\x1f/v1/topics/{topic}/tasks:search\x12\x18/v1/topics/{topic}/tasks\x12j\n" +
 	"\n" +
-	"DeleteTask\x12\x19.ddq.v1.DeleteTaskRequest\x1a\x1a.ddq.v1.DeleteTaskResponse\x12O\n" +
-	"\x0eRescheduleTask\x12\x1d.ddq.v1.RescheduleTaskRequest\x1a\x1e.ddq.v1.RescheduleTaskResponse\x12C\n" +
+	"DeleteTask\x12\x19.ddq.v1.DeleteTaskRequest\x1a\x1a.ddq.v1.DeleteTaskResponse\"%\x82\xd3\xe4\x93\x02\x1f*\x1d/v1/topics/{topic}/tasks/{id}\x12\x84\x01\n" +
+	"\x0eRescheduleTask\x12\x1d.ddq.v1.RescheduleTaskRequest\x1a\x1e.ddq.v1.RescheduleTaskResponse\"3\x82\xd3\xe4\x93\x02-:\x01*\"(/v1/topics/{topic}/tasks/{id}:reschedule\x12m\n" +
 	"\n" +
-	"UpdateTask\x12\x19.ddq.v1.UpdateTaskRequest\x1a\x1a.ddq.v1.UpdateTaskResponse\x12F\n" +
-	"\vPromoteTask\x12\x1a.ddq.v1.PromoteTaskRequest\x1a\x1b.ddq.v1.PromoteTaskResponse\x12H\n" +
+	"UpdateTask\x12\x19.ddq.v1.UpdateTaskRequest\x1a\x1a.ddq.v1.UpdateTaskResponse\"(\x82\xd3\xe4\x93\x02\":\x01*2\x1d/v1/topics/{topic}/tasks/{id}\x12x\n" +
+	"\vPromoteTask\x12\x1a.ddq.v1.PromoteTaskRequest\x1a\x1b.ddq.v1.PromoteTaskResponse\"0\x82\xd3\xe4\x93\x02*:\x01*\"%/v1/topics/{topic}/tasks/{id}:promote\x12H\n" +
 	"\vDeleteTasks\x12\x1a.ddq.v1.DeleteTasksRequest\x1a\x1b.ddq.v1.DeleteTasksResponse0\x01\x12T\n" +
-	"\x0fRescheduleTasks\x12\x1e.ddq.v1.RescheduleTasksRequest\x1a\x1f.ddq.v1.RescheduleTasksResponse0\x01\x12C\n" +
+	"\x0fRescheduleTasks\x12\x1e.ddq.v1.RescheduleTasksRequest\x1a\x1f.ddq.v1.RescheduleTasksResponse0\x01\x12e\n" +
 	"\n" +
-	"CountTasks\x12\x19.ddq.v1.CountTasksRequest\x1a\x1a.ddq.v1.CountTasksResponse\x12I\n" +
-	"\fDueHistogram\x12\x1b.ddq.v1.DueHistogramRequest\x1a\x1c.ddq.v1.DueHistogramResponse\x12D\n" +
-	"\tSubscribe\x12\x18.ddq.v1.SubscribeRequest\x1a\x19.ddq.v1.SubscribeResponse(\x010\x01\x12=\n" +
-	"\bRetrieve\x12\x17.ddq.v1.RetrieveRequest\x1a\x18.ddq.v1.RetrieveResponse\x12.\n" +
-	"\x03Ack\x12\x12.ddq.v1.AckRequest\x1a\x13.ddq.v1.AckResponse\x121\n" +
-	"\x04Nack\x12\x13.ddq.v1.NackRequest\x1a\x14.ddq.v1.NackResponse\x127\n" +
-	"\x06Extend\x12\x15.ddq.v1.ExtendRequest\x1a\x16.ddq.v1.ExtendResponse\x12L\n" +
-	"\rAcquireTokens\x12\x1c.ddq.v1.AcquireTokensRequest\x1a\x1d.ddq.v1.AcquireTokensResponse\x12=\n" +
-	"\bWaitTask\x12\x17.ddq.v1.WaitTaskRequest\x1a\x18.ddq.v1.WaitTaskResponse\x12C\n" +
+	"CountTasks\x12\x19.ddq.v1.CountTasksRequest\x1a\x1a.ddq.v1.CountTasksResponse\" \x82\xd3\xe4\x93\x02\x1a\x12\x18/v1/topics/{topic}:count\x12i\n" +
+	"\fDueHistogram\x12\x1b.ddq.v1.DueHistogramRequest\x1a\x1c.ddq.v1.DueHistogramResponse\"\x1e\x82\xd3\xe4\x93\x02\x18\x12\x16/v1/topics/{topic}:due\x12D\n" +
+	"\tSubscribe\x12\x18.ddq.v1.SubscribeRequest\x1a\x19.ddq.v1.SubscribeResponse(\x010\x01\x12e\n" +
+	"\bRetrieve\x12\x17.ddq.v1.RetrieveRequest\x1a\x18.ddq.v1.RetrieveResponse\"&\x82\xd3\xe4\x93\x02 :\x01*\"\x1b/v1/topics/{topic}:retrieve\x12g\n" +
+	"\x03Ack\x12\x12.ddq.v1.AckRequest\x1a\x13.ddq.v1.AckResponse\"7\x82\xd3\xe4\x93\x021:\x03ack\"*/v1/topics/{topic}/tasks/{ack.task_id}:ack\x12m\n" +
+	"\x04Nack\x12\x13.ddq.v1.NackRequest\x1a\x14.ddq.v1.NackResponse\":\x82\xd3\xe4\x93\x024:\x04nack\",/v1/topics/{topic}/tasks/{nack.task_id}:nack\x12y\n" +
+	"\x06Extend\x12\x15.ddq.v1.ExtendRequest\x1a\x16.ddq.v1.ExtendResponse\"@\x82\xd3\xe4\x93\x02::\x06extend\"0/v1/topics/{topic}/tasks/{extend.task_id}:extend\x12]\n" +
+	"\x06Settle\x12\x15.ddq.v1.SettleRequest\x1a\x16.ddq.v1.SettleResponse\"$\x82\xd3\xe4\x93\x02\x1e:\x01*\"\x19/v1/topics/{topic}:settle\x12r\n" +
+	"\rAcquireTokens\x12\x1c.ddq.v1.AcquireTokensRequest\x1a\x1d.ddq.v1.AcquireTokensResponse\"$\x82\xd3\xe4\x93\x02\x1e:\x01*\"\x19/v1/topics/{topic}:tokens\x12i\n" +
+	"\bWaitTask\x12\x17.ddq.v1.WaitTaskRequest\x1a\x18.ddq.v1.WaitTaskResponse\"*\x82\xd3\xe4\x93\x02$\x12\"/v1/topics/{topic}/tasks/{id}:wait\x12t\n" +
 	"\n" +
-	"CancelTask\x12\x19.ddq.v1.CancelTaskRequest\x1a\x1a.ddq.v1.CancelTaskResponse\x12E\n" +
+	"CancelTask\x12\x19.ddq.v1.CancelTaskRequest\x1a\x1a.ddq.v1.CancelTaskResponse\"/\x82\xd3\xe4\x93\x02):\x01*\"$/v1/topics/{topic}/tasks/{id}:cancel\x12E\n" +
 	"\n" +
 	"WatchTasks\x12\x19.ddq.v1.WatchTasksRequest\x1a\x1a.ddq.v1.WatchTasksResponse0\x01B'Z%github.com/ddq-io/ddq/api/ddqv1;ddqv1b\x06proto3"
 
@@ -4034,7 +4157,7 @@ func file_ddq_v1_queue_proto_rawDescGZIP() []byte {
 }
 
 var file_ddq_v1_queue_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_ddq_v1_queue_proto_msgTypes = make([]protoimpl.MessageInfo, 47)
+var file_ddq_v1_queue_proto_msgTypes = make([]protoimpl.MessageInfo, 49)
 var file_ddq_v1_queue_proto_goTypes = []any{
 	(IdempotencyScope)(0),           // 0: ddq.v1.IdempotencyScope
 	(OnConflict)(0),                 // 1: ddq.v1.OnConflict
@@ -4081,73 +4204,75 @@ var file_ddq_v1_queue_proto_goTypes = []any{
 	(*NackResponse)(nil),            // 42: ddq.v1.NackResponse
 	(*ExtendRequest)(nil),           // 43: ddq.v1.ExtendRequest
 	(*ExtendResponse)(nil),          // 44: ddq.v1.ExtendResponse
-	(*WaitTaskRequest)(nil),         // 45: ddq.v1.WaitTaskRequest
-	(*WaitTaskResponse)(nil),        // 46: ddq.v1.WaitTaskResponse
-	(*CancelTaskRequest)(nil),       // 47: ddq.v1.CancelTaskRequest
-	(*CancelTaskResponse)(nil),      // 48: ddq.v1.CancelTaskResponse
-	(*AcquireTokensRequest)(nil),    // 49: ddq.v1.AcquireTokensRequest
-	(*AcquireTokensResponse)(nil),   // 50: ddq.v1.AcquireTokensResponse
-	(*durationpb.Duration)(nil),     // 51: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil),   // 52: google.protobuf.Timestamp
-	(*Attribute)(nil),               // 53: ddq.v1.Attribute
-	(*Backoff)(nil),                 // 54: ddq.v1.Backoff
-	(TaskState)(0),                  // 55: ddq.v1.TaskState
-	(*Error)(nil),                   // 56: ddq.v1.Error
-	(*Task)(nil),                    // 57: ddq.v1.Task
-	(*TaskFilter)(nil),              // 58: ddq.v1.TaskFilter
-	(*fieldmaskpb.FieldMask)(nil),   // 59: google.protobuf.FieldMask
-	(*DeleteTasksRequest)(nil),      // 60: ddq.v1.DeleteTasksRequest
-	(*RescheduleTasksRequest)(nil),  // 61: ddq.v1.RescheduleTasksRequest
-	(*CountTasksRequest)(nil),       // 62: ddq.v1.CountTasksRequest
-	(*DueHistogramRequest)(nil),     // 63: ddq.v1.DueHistogramRequest
-	(*WatchTasksRequest)(nil),       // 64: ddq.v1.WatchTasksRequest
-	(*DeleteTasksResponse)(nil),     // 65: ddq.v1.DeleteTasksResponse
-	(*RescheduleTasksResponse)(nil), // 66: ddq.v1.RescheduleTasksResponse
-	(*CountTasksResponse)(nil),      // 67: ddq.v1.CountTasksResponse
-	(*DueHistogramResponse)(nil),    // 68: ddq.v1.DueHistogramResponse
-	(*WatchTasksResponse)(nil),      // 69: ddq.v1.WatchTasksResponse
+	(*SettleRequest)(nil),           // 45: ddq.v1.SettleRequest
+	(*SettleResponse)(nil),          // 46: ddq.v1.SettleResponse
+	(*WaitTaskRequest)(nil),         // 47: ddq.v1.WaitTaskRequest
+	(*WaitTaskResponse)(nil),        // 48: ddq.v1.WaitTaskResponse
+	(*CancelTaskRequest)(nil),       // 49: ddq.v1.CancelTaskRequest
+	(*CancelTaskResponse)(nil),      // 50: ddq.v1.CancelTaskResponse
+	(*AcquireTokensRequest)(nil),    // 51: ddq.v1.AcquireTokensRequest
+	(*AcquireTokensResponse)(nil),   // 52: ddq.v1.AcquireTokensResponse
+	(*durationpb.Duration)(nil),     // 53: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil),   // 54: google.protobuf.Timestamp
+	(*Attribute)(nil),               // 55: ddq.v1.Attribute
+	(*Backoff)(nil),                 // 56: ddq.v1.Backoff
+	(TaskState)(0),                  // 57: ddq.v1.TaskState
+	(*Error)(nil),                   // 58: ddq.v1.Error
+	(*Task)(nil),                    // 59: ddq.v1.Task
+	(*TaskFilter)(nil),              // 60: ddq.v1.TaskFilter
+	(*fieldmaskpb.FieldMask)(nil),   // 61: google.protobuf.FieldMask
+	(*DeleteTasksRequest)(nil),      // 62: ddq.v1.DeleteTasksRequest
+	(*RescheduleTasksRequest)(nil),  // 63: ddq.v1.RescheduleTasksRequest
+	(*CountTasksRequest)(nil),       // 64: ddq.v1.CountTasksRequest
+	(*DueHistogramRequest)(nil),     // 65: ddq.v1.DueHistogramRequest
+	(*WatchTasksRequest)(nil),       // 66: ddq.v1.WatchTasksRequest
+	(*DeleteTasksResponse)(nil),     // 67: ddq.v1.DeleteTasksResponse
+	(*RescheduleTasksResponse)(nil), // 68: ddq.v1.RescheduleTasksResponse
+	(*CountTasksResponse)(nil),      // 69: ddq.v1.CountTasksResponse
+	(*DueHistogramResponse)(nil),    // 70: ddq.v1.DueHistogramResponse
+	(*WatchTasksResponse)(nil),      // 71: ddq.v1.WatchTasksResponse
 }
 var file_ddq_v1_queue_proto_depIdxs = []int32{
-	51, // 0: ddq.v1.EnqueueRequest.delay:type_name -> google.protobuf.Duration
-	52, // 1: ddq.v1.EnqueueRequest.execute_time:type_name -> google.protobuf.Timestamp
-	53, // 2: ddq.v1.EnqueueRequest.attributes:type_name -> ddq.v1.Attribute
-	54, // 3: ddq.v1.EnqueueRequest.backoff:type_name -> ddq.v1.Backoff
-	52, // 4: ddq.v1.EnqueueRequest.expire_time:type_name -> google.protobuf.Timestamp
-	51, // 5: ddq.v1.EnqueueRequest.expire_after:type_name -> google.protobuf.Duration
+	53, // 0: ddq.v1.EnqueueRequest.delay:type_name -> google.protobuf.Duration
+	54, // 1: ddq.v1.EnqueueRequest.execute_time:type_name -> google.protobuf.Timestamp
+	55, // 2: ddq.v1.EnqueueRequest.attributes:type_name -> ddq.v1.Attribute
+	56, // 3: ddq.v1.EnqueueRequest.backoff:type_name -> ddq.v1.Backoff
+	54, // 4: ddq.v1.EnqueueRequest.expire_time:type_name -> google.protobuf.Timestamp
+	53, // 5: ddq.v1.EnqueueRequest.expire_after:type_name -> google.protobuf.Duration
 	5,  // 6: ddq.v1.EnqueueRequest.idempotency:type_name -> ddq.v1.Idempotency
-	52, // 7: ddq.v1.EnqueueRequest.latest_time:type_name -> google.protobuf.Timestamp
-	51, // 8: ddq.v1.EnqueueRequest.slack:type_name -> google.protobuf.Duration
+	54, // 7: ddq.v1.EnqueueRequest.latest_time:type_name -> google.protobuf.Timestamp
+	53, // 8: ddq.v1.EnqueueRequest.slack:type_name -> google.protobuf.Duration
 	0,  // 9: ddq.v1.Idempotency.scope:type_name -> ddq.v1.IdempotencyScope
 	1,  // 10: ddq.v1.Idempotency.on_conflict:type_name -> ddq.v1.OnConflict
-	52, // 11: ddq.v1.EnqueueResponse.execute_time:type_name -> google.protobuf.Timestamp
-	55, // 12: ddq.v1.EnqueueResponse.state:type_name -> ddq.v1.TaskState
-	55, // 13: ddq.v1.EnqueueResponse.replaced_state:type_name -> ddq.v1.TaskState
+	54, // 11: ddq.v1.EnqueueResponse.execute_time:type_name -> google.protobuf.Timestamp
+	57, // 12: ddq.v1.EnqueueResponse.state:type_name -> ddq.v1.TaskState
+	57, // 13: ddq.v1.EnqueueResponse.replaced_state:type_name -> ddq.v1.TaskState
 	2,  // 14: ddq.v1.EnqueueResponse.idempotency_outcome:type_name -> ddq.v1.IdempotencyOutcome
 	4,  // 15: ddq.v1.EnqueueBatchRequest.tasks:type_name -> ddq.v1.EnqueueRequest
 	9,  // 16: ddq.v1.EnqueueBatchResponse.results:type_name -> ddq.v1.EnqueueResult
-	52, // 17: ddq.v1.EnqueueResult.execute_time:type_name -> google.protobuf.Timestamp
-	55, // 18: ddq.v1.EnqueueResult.replaced_state:type_name -> ddq.v1.TaskState
-	56, // 19: ddq.v1.EnqueueResult.error:type_name -> ddq.v1.Error
+	54, // 17: ddq.v1.EnqueueResult.execute_time:type_name -> google.protobuf.Timestamp
+	57, // 18: ddq.v1.EnqueueResult.replaced_state:type_name -> ddq.v1.TaskState
+	58, // 19: ddq.v1.EnqueueResult.error:type_name -> ddq.v1.Error
 	2,  // 20: ddq.v1.EnqueueResult.idempotency_outcome:type_name -> ddq.v1.IdempotencyOutcome
 	4,  // 21: ddq.v1.EnqueueStreamRequest.tasks:type_name -> ddq.v1.EnqueueRequest
 	9,  // 22: ddq.v1.EnqueueStreamResponse.results:type_name -> ddq.v1.EnqueueResult
-	56, // 23: ddq.v1.EnqueueStreamResponse.error:type_name -> ddq.v1.Error
-	57, // 24: ddq.v1.GetTaskResponse.task:type_name -> ddq.v1.Task
-	55, // 25: ddq.v1.ListTasksRequest.state:type_name -> ddq.v1.TaskState
-	58, // 26: ddq.v1.ListTasksRequest.filter:type_name -> ddq.v1.TaskFilter
-	57, // 27: ddq.v1.ListTasksResponse.tasks:type_name -> ddq.v1.Task
-	51, // 28: ddq.v1.RescheduleTaskRequest.delay:type_name -> google.protobuf.Duration
-	52, // 29: ddq.v1.RescheduleTaskRequest.execute_time:type_name -> google.protobuf.Timestamp
-	52, // 30: ddq.v1.RescheduleTaskResponse.execute_time:type_name -> google.protobuf.Timestamp
-	59, // 31: ddq.v1.UpdateTaskRequest.update_mask:type_name -> google.protobuf.FieldMask
-	53, // 32: ddq.v1.UpdateTaskRequest.attributes:type_name -> ddq.v1.Attribute
-	54, // 33: ddq.v1.UpdateTaskRequest.backoff:type_name -> ddq.v1.Backoff
-	52, // 34: ddq.v1.UpdateTaskRequest.expire_time:type_name -> google.protobuf.Timestamp
-	51, // 35: ddq.v1.UpdateTaskRequest.expire_after:type_name -> google.protobuf.Duration
-	51, // 36: ddq.v1.UpdateTaskRequest.delay:type_name -> google.protobuf.Duration
-	52, // 37: ddq.v1.UpdateTaskRequest.execute_time:type_name -> google.protobuf.Timestamp
-	52, // 38: ddq.v1.UpdateTaskResponse.execute_time:type_name -> google.protobuf.Timestamp
-	52, // 39: ddq.v1.PromoteTaskResponse.execute_time:type_name -> google.protobuf.Timestamp
+	58, // 23: ddq.v1.EnqueueStreamResponse.error:type_name -> ddq.v1.Error
+	59, // 24: ddq.v1.GetTaskResponse.task:type_name -> ddq.v1.Task
+	57, // 25: ddq.v1.ListTasksRequest.state:type_name -> ddq.v1.TaskState
+	60, // 26: ddq.v1.ListTasksRequest.filter:type_name -> ddq.v1.TaskFilter
+	59, // 27: ddq.v1.ListTasksResponse.tasks:type_name -> ddq.v1.Task
+	53, // 28: ddq.v1.RescheduleTaskRequest.delay:type_name -> google.protobuf.Duration
+	54, // 29: ddq.v1.RescheduleTaskRequest.execute_time:type_name -> google.protobuf.Timestamp
+	54, // 30: ddq.v1.RescheduleTaskResponse.execute_time:type_name -> google.protobuf.Timestamp
+	61, // 31: ddq.v1.UpdateTaskRequest.update_mask:type_name -> google.protobuf.FieldMask
+	55, // 32: ddq.v1.UpdateTaskRequest.attributes:type_name -> ddq.v1.Attribute
+	56, // 33: ddq.v1.UpdateTaskRequest.backoff:type_name -> ddq.v1.Backoff
+	54, // 34: ddq.v1.UpdateTaskRequest.expire_time:type_name -> google.protobuf.Timestamp
+	53, // 35: ddq.v1.UpdateTaskRequest.expire_after:type_name -> google.protobuf.Duration
+	53, // 36: ddq.v1.UpdateTaskRequest.delay:type_name -> google.protobuf.Duration
+	54, // 37: ddq.v1.UpdateTaskRequest.execute_time:type_name -> google.protobuf.Timestamp
+	54, // 38: ddq.v1.UpdateTaskResponse.execute_time:type_name -> google.protobuf.Timestamp
+	54, // 39: ddq.v1.PromoteTaskResponse.execute_time:type_name -> google.protobuf.Timestamp
 	25, // 40: ddq.v1.SubscribeRequest.hello:type_name -> ddq.v1.Hello
 	34, // 41: ddq.v1.SubscribeRequest.acks:type_name -> ddq.v1.Ack
 	35, // 42: ddq.v1.SubscribeRequest.nacks:type_name -> ddq.v1.Nack
@@ -4158,67 +4283,73 @@ var file_ddq_v1_queue_proto_depIdxs = []int32{
 	31, // 47: ddq.v1.SubscribeResponse.cancels:type_name -> ddq.v1.Cancel
 	33, // 48: ddq.v1.SubscribeResponse.drain:type_name -> ddq.v1.Drain
 	32, // 49: ddq.v1.SubscribeResponse.demand:type_name -> ddq.v1.Demand
-	57, // 50: ddq.v1.Delivery.task:type_name -> ddq.v1.Task
+	59, // 50: ddq.v1.Delivery.task:type_name -> ddq.v1.Task
 	30, // 51: ddq.v1.Settled.results:type_name -> ddq.v1.SettleResult
-	56, // 52: ddq.v1.SettleResult.error:type_name -> ddq.v1.Error
+	58, // 52: ddq.v1.SettleResult.error:type_name -> ddq.v1.Error
 	28, // 53: ddq.v1.RetrieveResponse.deliveries:type_name -> ddq.v1.Delivery
 	34, // 54: ddq.v1.AckRequest.ack:type_name -> ddq.v1.Ack
 	35, // 55: ddq.v1.NackRequest.nack:type_name -> ddq.v1.Nack
-	55, // 56: ddq.v1.NackResponse.state:type_name -> ddq.v1.TaskState
-	52, // 57: ddq.v1.NackResponse.execute_time:type_name -> google.protobuf.Timestamp
+	57, // 56: ddq.v1.NackResponse.state:type_name -> ddq.v1.TaskState
+	54, // 57: ddq.v1.NackResponse.execute_time:type_name -> google.protobuf.Timestamp
 	36, // 58: ddq.v1.ExtendRequest.extend:type_name -> ddq.v1.Extend
-	57, // 59: ddq.v1.WaitTaskResponse.task:type_name -> ddq.v1.Task
-	3,  // 60: ddq.v1.CancelTaskResponse.outcome:type_name -> ddq.v1.CancelOutcome
-	55, // 61: ddq.v1.CancelTaskResponse.state:type_name -> ddq.v1.TaskState
-	4,  // 62: ddq.v1.DelayQueueService.Enqueue:input_type -> ddq.v1.EnqueueRequest
-	7,  // 63: ddq.v1.DelayQueueService.EnqueueBatch:input_type -> ddq.v1.EnqueueBatchRequest
-	10, // 64: ddq.v1.DelayQueueService.EnqueueStream:input_type -> ddq.v1.EnqueueStreamRequest
-	12, // 65: ddq.v1.DelayQueueService.GetTask:input_type -> ddq.v1.GetTaskRequest
-	14, // 66: ddq.v1.DelayQueueService.ListTasks:input_type -> ddq.v1.ListTasksRequest
-	16, // 67: ddq.v1.DelayQueueService.DeleteTask:input_type -> ddq.v1.DeleteTaskRequest
-	18, // 68: ddq.v1.DelayQueueService.RescheduleTask:input_type -> ddq.v1.RescheduleTaskRequest
-	20, // 69: ddq.v1.DelayQueueService.UpdateTask:input_type -> ddq.v1.UpdateTaskRequest
-	22, // 70: ddq.v1.DelayQueueService.PromoteTask:input_type -> ddq.v1.PromoteTaskRequest
-	60, // 71: ddq.v1.DelayQueueService.DeleteTasks:input_type -> ddq.v1.DeleteTasksRequest
-	61, // 72: ddq.v1.DelayQueueService.RescheduleTasks:input_type -> ddq.v1.RescheduleTasksRequest
-	62, // 73: ddq.v1.DelayQueueService.CountTasks:input_type -> ddq.v1.CountTasksRequest
-	63, // 74: ddq.v1.DelayQueueService.DueHistogram:input_type -> ddq.v1.DueHistogramRequest
-	24, // 75: ddq.v1.DelayQueueService.Subscribe:input_type -> ddq.v1.SubscribeRequest
-	37, // 76: ddq.v1.DelayQueueService.Retrieve:input_type -> ddq.v1.RetrieveRequest
-	39, // 77: ddq.v1.DelayQueueService.Ack:input_type -> ddq.v1.AckRequest
-	41, // 78: ddq.v1.DelayQueueService.Nack:input_type -> ddq.v1.NackRequest
-	43, // 79: ddq.v1.DelayQueueService.Extend:input_type -> ddq.v1.ExtendRequest
-	49, // 80: ddq.v1.DelayQueueService.AcquireTokens:input_type -> ddq.v1.AcquireTokensRequest
-	45, // 81: ddq.v1.DelayQueueService.WaitTask:input_type -> ddq.v1.WaitTaskRequest
-	47, // 82: ddq.v1.DelayQueueService.CancelTask:input_type -> ddq.v1.CancelTaskRequest
-	64, // 83: ddq.v1.DelayQueueService.WatchTasks:input_type -> ddq.v1.WatchTasksRequest
-	6,  // 84: ddq.v1.DelayQueueService.Enqueue:output_type -> ddq.v1.EnqueueResponse
-	8,  // 85: ddq.v1.DelayQueueService.EnqueueBatch:output_type -> ddq.v1.EnqueueBatchResponse
-	11, // 86: ddq.v1.DelayQueueService.EnqueueStream:output_type -> ddq.v1.EnqueueStreamResponse
-	13, // 87: ddq.v1.DelayQueueService.GetTask:output_type -> ddq.v1.GetTaskResponse
-	15, // 88: ddq.v1.DelayQueueService.ListTasks:output_type -> ddq.v1.ListTasksResponse
-	17, // 89: ddq.v1.DelayQueueService.DeleteTask:output_type -> ddq.v1.DeleteTaskResponse
-	19, // 90: ddq.v1.DelayQueueService.RescheduleTask:output_type -> ddq.v1.RescheduleTaskResponse
-	21, // 91: ddq.v1.DelayQueueService.UpdateTask:output_type -> ddq.v1.UpdateTaskResponse
-	23, // 92: ddq.v1.DelayQueueService.PromoteTask:output_type -> ddq.v1.PromoteTaskResponse
-	65, // 93: ddq.v1.DelayQueueService.DeleteTasks:output_type -> ddq.v1.DeleteTasksResponse
-	66, // 94: ddq.v1.DelayQueueService.RescheduleTasks:output_type -> ddq.v1.RescheduleTasksResponse
-	67, // 95: ddq.v1.DelayQueueService.CountTasks:output_type -> ddq.v1.CountTasksResponse
-	68, // 96: ddq.v1.DelayQueueService.DueHistogram:output_type -> ddq.v1.DueHistogramResponse
-	26, // 97: ddq.v1.DelayQueueService.Subscribe:output_type -> ddq.v1.SubscribeResponse
-	38, // 98: ddq.v1.DelayQueueService.Retrieve:output_type -> ddq.v1.RetrieveResponse
-	40, // 99: ddq.v1.DelayQueueService.Ack:output_type -> ddq.v1.AckResponse
-	42, // 100: ddq.v1.DelayQueueService.Nack:output_type -> ddq.v1.NackResponse
-	44, // 101: ddq.v1.DelayQueueService.Extend:output_type -> ddq.v1.ExtendResponse
-	50, // 102: ddq.v1.DelayQueueService.AcquireTokens:output_type -> ddq.v1.AcquireTokensResponse
-	46, // 103: ddq.v1.DelayQueueService.WaitTask:output_type -> ddq.v1.WaitTaskResponse
-	48, // 104: ddq.v1.DelayQueueService.CancelTask:output_type -> ddq.v1.CancelTaskResponse
-	69, // 105: ddq.v1.DelayQueueService.WatchTasks:output_type -> ddq.v1.WatchTasksResponse
-	84, // [84:106] is the sub-list for method output_type
-	62, // [62:84] is the sub-list for method input_type
-	62, // [62:62] is the sub-list for extension type_name
-	62, // [62:62] is the sub-list for extension extendee
-	0,  // [0:62] is the sub-list for field type_name
+	34, // 59: ddq.v1.SettleRequest.acks:type_name -> ddq.v1.Ack
+	35, // 60: ddq.v1.SettleRequest.nacks:type_name -> ddq.v1.Nack
+	36, // 61: ddq.v1.SettleRequest.extends:type_name -> ddq.v1.Extend
+	30, // 62: ddq.v1.SettleResponse.results:type_name -> ddq.v1.SettleResult
+	59, // 63: ddq.v1.WaitTaskResponse.task:type_name -> ddq.v1.Task
+	3,  // 64: ddq.v1.CancelTaskResponse.outcome:type_name -> ddq.v1.CancelOutcome
+	57, // 65: ddq.v1.CancelTaskResponse.state:type_name -> ddq.v1.TaskState
+	4,  // 66: ddq.v1.DelayQueueService.Enqueue:input_type -> ddq.v1.EnqueueRequest
+	7,  // 67: ddq.v1.DelayQueueService.EnqueueBatch:input_type -> ddq.v1.EnqueueBatchRequest
+	10, // 68: ddq.v1.DelayQueueService.EnqueueStream:input_type -> ddq.v1.EnqueueStreamRequest
+	12, // 69: ddq.v1.DelayQueueService.GetTask:input_type -> ddq.v1.GetTaskRequest
+	14, // 70: ddq.v1.DelayQueueService.ListTasks:input_type -> ddq.v1.ListTasksRequest
+	16, // 71: ddq.v1.DelayQueueService.DeleteTask:input_type -> ddq.v1.DeleteTaskRequest
+	18, // 72: ddq.v1.DelayQueueService.RescheduleTask:input_type -> ddq.v1.RescheduleTaskRequest
+	20, // 73: ddq.v1.DelayQueueService.UpdateTask:input_type -> ddq.v1.UpdateTaskRequest
+	22, // 74: ddq.v1.DelayQueueService.PromoteTask:input_type -> ddq.v1.PromoteTaskRequest
+	62, // 75: ddq.v1.DelayQueueService.DeleteTasks:input_type -> ddq.v1.DeleteTasksRequest
+	63, // 76: ddq.v1.DelayQueueService.RescheduleTasks:input_type -> ddq.v1.RescheduleTasksRequest
+	64, // 77: ddq.v1.DelayQueueService.CountTasks:input_type -> ddq.v1.CountTasksRequest
+	65, // 78: ddq.v1.DelayQueueService.DueHistogram:input_type -> ddq.v1.DueHistogramRequest
+	24, // 79: ddq.v1.DelayQueueService.Subscribe:input_type -> ddq.v1.SubscribeRequest
+	37, // 80: ddq.v1.DelayQueueService.Retrieve:input_type -> ddq.v1.RetrieveRequest
+	39, // 81: ddq.v1.DelayQueueService.Ack:input_type -> ddq.v1.AckRequest
+	41, // 82: ddq.v1.DelayQueueService.Nack:input_type -> ddq.v1.NackRequest
+	43, // 83: ddq.v1.DelayQueueService.Extend:input_type -> ddq.v1.ExtendRequest
+	45, // 84: ddq.v1.DelayQueueService.Settle:input_type -> ddq.v1.SettleRequest
+	51, // 85: ddq.v1.DelayQueueService.AcquireTokens:input_type -> ddq.v1.AcquireTokensRequest
+	47, // 86: ddq.v1.DelayQueueService.WaitTask:input_type -> ddq.v1.WaitTaskRequest
+	49, // 87: ddq.v1.DelayQueueService.CancelTask:input_type -> ddq.v1.CancelTaskRequest
+	66, // 88: ddq.v1.DelayQueueService.WatchTasks:input_type -> ddq.v1.WatchTasksRequest
+	6,  // 89: ddq.v1.DelayQueueService.Enqueue:output_type -> ddq.v1.EnqueueResponse
+	8,  // 90: ddq.v1.DelayQueueService.EnqueueBatch:output_type -> ddq.v1.EnqueueBatchResponse
+	11, // 91: ddq.v1.DelayQueueService.EnqueueStream:output_type -> ddq.v1.EnqueueStreamResponse
+	13, // 92: ddq.v1.DelayQueueService.GetTask:output_type -> ddq.v1.GetTaskResponse
+	15, // 93: ddq.v1.DelayQueueService.ListTasks:output_type -> ddq.v1.ListTasksResponse
+	17, // 94: ddq.v1.DelayQueueService.DeleteTask:output_type -> ddq.v1.DeleteTaskResponse
+	19, // 95: ddq.v1.DelayQueueService.RescheduleTask:output_type -> ddq.v1.RescheduleTaskResponse
+	21, // 96: ddq.v1.DelayQueueService.UpdateTask:output_type -> ddq.v1.UpdateTaskResponse
+	23, // 97: ddq.v1.DelayQueueService.PromoteTask:output_type -> ddq.v1.PromoteTaskResponse
+	67, // 98: ddq.v1.DelayQueueService.DeleteTasks:output_type -> ddq.v1.DeleteTasksResponse
+	68, // 99: ddq.v1.DelayQueueService.RescheduleTasks:output_type -> ddq.v1.RescheduleTasksResponse
+	69, // 100: ddq.v1.DelayQueueService.CountTasks:output_type -> ddq.v1.CountTasksResponse
+	70, // 101: ddq.v1.DelayQueueService.DueHistogram:output_type -> ddq.v1.DueHistogramResponse
+	26, // 102: ddq.v1.DelayQueueService.Subscribe:output_type -> ddq.v1.SubscribeResponse
+	38, // 103: ddq.v1.DelayQueueService.Retrieve:output_type -> ddq.v1.RetrieveResponse
+	40, // 104: ddq.v1.DelayQueueService.Ack:output_type -> ddq.v1.AckResponse
+	42, // 105: ddq.v1.DelayQueueService.Nack:output_type -> ddq.v1.NackResponse
+	44, // 106: ddq.v1.DelayQueueService.Extend:output_type -> ddq.v1.ExtendResponse
+	46, // 107: ddq.v1.DelayQueueService.Settle:output_type -> ddq.v1.SettleResponse
+	52, // 108: ddq.v1.DelayQueueService.AcquireTokens:output_type -> ddq.v1.AcquireTokensResponse
+	48, // 109: ddq.v1.DelayQueueService.WaitTask:output_type -> ddq.v1.WaitTaskResponse
+	50, // 110: ddq.v1.DelayQueueService.CancelTask:output_type -> ddq.v1.CancelTaskResponse
+	71, // 111: ddq.v1.DelayQueueService.WatchTasks:output_type -> ddq.v1.WatchTasksResponse
+	89, // [89:112] is the sub-list for method output_type
+	66, // [66:89] is the sub-list for method input_type
+	66, // [66:66] is the sub-list for extension type_name
+	66, // [66:66] is the sub-list for extension extendee
+	0,  // [0:66] is the sub-list for field type_name
 }
 
 func init() { file_ddq_v1_queue_proto_init() }
@@ -4255,7 +4386,7 @@ func file_ddq_v1_queue_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_ddq_v1_queue_proto_rawDesc), len(file_ddq_v1_queue_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   47,
+			NumMessages:   49,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -37,6 +37,7 @@ const (
 	DelayQueueService_Ack_FullMethodName             = "/ddq.v1.DelayQueueService/Ack"
 	DelayQueueService_Nack_FullMethodName            = "/ddq.v1.DelayQueueService/Nack"
 	DelayQueueService_Extend_FullMethodName          = "/ddq.v1.DelayQueueService/Extend"
+	DelayQueueService_Settle_FullMethodName          = "/ddq.v1.DelayQueueService/Settle"
 	DelayQueueService_AcquireTokens_FullMethodName   = "/ddq.v1.DelayQueueService/AcquireTokens"
 	DelayQueueService_WaitTask_FullMethodName        = "/ddq.v1.DelayQueueService/WaitTask"
 	DelayQueueService_CancelTask_FullMethodName      = "/ddq.v1.DelayQueueService/CancelTask"
@@ -84,6 +85,8 @@ type DelayQueueServiceClient interface {
 	Ack(ctx context.Context, in *AckRequest, opts ...grpc.CallOption) (*AckResponse, error)
 	Nack(ctx context.Context, in *NackRequest, opts ...grpc.CallOption) (*NackResponse, error)
 	Extend(ctx context.Context, in *ExtendRequest, opts ...grpc.CallOption) (*ExtendResponse, error)
+	// Settle ends or lengthens many holds of one topic and answers each; they fail alone.
+	Settle(ctx context.Context, in *SettleRequest, opts ...grpc.CallOption) (*SettleResponse, error)
 	// AcquireTokens takes tokens of the rate that tasks are under, for what a handler
 	// calls by itself.
 	AcquireTokens(ctx context.Context, in *AcquireTokensRequest, opts ...grpc.CallOption) (*AcquireTokensResponse, error)
@@ -310,6 +313,16 @@ func (c *delayQueueServiceClient) Extend(ctx context.Context, in *ExtendRequest,
 	return out, nil
 }
 
+func (c *delayQueueServiceClient) Settle(ctx context.Context, in *SettleRequest, opts ...grpc.CallOption) (*SettleResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(SettleResponse)
+	err := c.cc.Invoke(ctx, DelayQueueService_Settle_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *delayQueueServiceClient) AcquireTokens(ctx context.Context, in *AcquireTokensRequest, opts ...grpc.CallOption) (*AcquireTokensResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(AcquireTokensResponse)
@@ -400,6 +413,8 @@ type DelayQueueServiceServer interface {
 	Ack(context.Context, *AckRequest) (*AckResponse, error)
 	Nack(context.Context, *NackRequest) (*NackResponse, error)
 	Extend(context.Context, *ExtendRequest) (*ExtendResponse, error)
+	// Settle ends or lengthens many holds of one topic and answers each; they fail alone.
+	Settle(context.Context, *SettleRequest) (*SettleResponse, error)
 	// AcquireTokens takes tokens of the rate that tasks are under, for what a handler
 	// calls by itself.
 	AcquireTokens(context.Context, *AcquireTokensRequest) (*AcquireTokensResponse, error)
@@ -475,6 +490,9 @@ func (UnimplementedDelayQueueServiceServer) Nack(context.Context, *NackRequest) 
 }
 func (UnimplementedDelayQueueServiceServer) Extend(context.Context, *ExtendRequest) (*ExtendResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Extend not implemented")
+}
+func (UnimplementedDelayQueueServiceServer) Settle(context.Context, *SettleRequest) (*SettleResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Settle not implemented")
 }
 func (UnimplementedDelayQueueServiceServer) AcquireTokens(context.Context, *AcquireTokensRequest) (*AcquireTokensResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method AcquireTokens not implemented")
@@ -797,6 +815,24 @@ func _DelayQueueService_Extend_Handler(srv interface{}, ctx context.Context, dec
 	return interceptor(ctx, in, info, handler)
 }
 
+func _DelayQueueService_Settle_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(SettleRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(DelayQueueServiceServer).Settle(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: DelayQueueService_Settle_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(DelayQueueServiceServer).Settle(ctx, req.(*SettleRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _DelayQueueService_AcquireTokens_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(AcquireTokensRequest)
 	if err := dec(in); err != nil {
@@ -924,6 +960,10 @@ var DelayQueueService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Extend",
 			Handler:    _DelayQueueService_Extend_Handler,
+		},
+		{
+			MethodName: "Settle",
+			Handler:    _DelayQueueService_Settle_Handler,
 		},
 		{
 			MethodName: "AcquireTokens",

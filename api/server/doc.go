@@ -22,6 +22,7 @@
 //	queue, enqueue, edit, find, wait, watch,      the services: they know the use cases, and
 //	admin, fleet, peer, sessions and subscribe    not each other
 //	outbox │ intercept, decode, caller, lifetime  what they stand on
+//	channel                                       the same services for callers within the process
 //	task, delivery, topic, newtask, settle, page  the wire, converted; errors.go the codes
 //
 // # Goroutines

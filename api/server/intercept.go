@@ -18,13 +18,24 @@ type interceptor struct {
 	metrics *serverMetrics
 }
 
-// options are, from the outside in: metrics, which see the code; errors to
-// codes; panics to errors.
 func (i *interceptor) options() []grpc.ServerOption {
-	rescue := recovery.WithRecoveryHandlerContext(i.recovered)
-	return []grpc.ServerOption{
-		grpc.ChainUnaryInterceptor(i.metrics.unary, i.unaryErrors, recovery.UnaryServerInterceptor(rescue)),
-		grpc.ChainStreamInterceptor(i.metrics.stream, i.streamErrors, recovery.StreamServerInterceptor(rescue)),
+	return []grpc.ServerOption{grpc.ChainUnaryInterceptor(i.unary()...), grpc.ChainStreamInterceptor(i.stream()...)}
+}
+
+// unary are, from the outside in: metrics, which see the code; errors to codes; panics
+// to errors.
+func (i *interceptor) unary() []grpc.UnaryServerInterceptor {
+	return []grpc.UnaryServerInterceptor{
+		i.metrics.unary, i.unaryErrors,
+		recovery.UnaryServerInterceptor(recovery.WithRecoveryHandlerContext(i.recovered)),
+	}
+}
+
+// stream are the same for streams.
+func (i *interceptor) stream() []grpc.StreamServerInterceptor {
+	return []grpc.StreamServerInterceptor{
+		i.metrics.stream, i.streamErrors,
+		recovery.StreamServerInterceptor(recovery.WithRecoveryHandlerContext(i.recovered)),
 	}
 }
 

@@ -136,6 +136,22 @@ func (q *queue) Extend(ctx context.Context, r *ddqv1.ExtendRequest) (*ddqv1.Exte
 	return &ddqv1.ExtendResponse{HoldMs: s.HoldFor.Milliseconds(), CancelRequested: s.Cancelled}, nil
 }
 
+// Settle settles many holds, and answers those that the worker has to hear of.
+func (q *queue) Settle(ctx context.Context, r *ddqv1.SettleRequest) (*ddqv1.SettleResponse, error) {
+	if n := len(r.Acks) + len(r.Nacks) + len(r.Extends); n > maxSettles {
+		return nil, wire.Invalid("BATCH_SIZE", "acks", "nacks and extends are %d together, and at most %d", n, maxSettles)
+	}
+	ask, settled := settlementsOf(r)
+	if len(ask) > 0 {
+		done, err := q.service.Delivery.Settle(ctx, r.Topic, ask)
+		if err != nil {
+			return nil, err
+		}
+		settled = append(settled, done...)
+	}
+	return &ddqv1.SettleResponse{Results: settleResults(q.log, settled)}, nil
+}
+
 // settle settles one hold.
 func (q *queue) settle(ctx context.Context, topic string, ask subscription.Settlement) (subscription.Settled, error) {
 	settled, err := q.service.Delivery.Settle(ctx, topic, []subscription.Settlement{ask})

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/fullstorydev/grpchan/inprocgrpc"
 	"google.golang.org/grpc"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/reflection"
@@ -25,6 +26,8 @@ type Server struct {
 	config   Config
 	metrics  *serverMetrics
 	grpc     *grpc.Server
+	local    *localCalls
+	channel  *inprocgrpc.Channel // the same services, without a port
 	health   *health
 	sessions *sessions
 	queue    *queue
@@ -42,14 +45,18 @@ func New(config Config, cases *service.Service, log *slog.Logger, reg registerer
 		config:   config,
 		metrics:  calls.metrics,
 		grpc:     grpc.NewServer(slices.Concat(calls.options(), []grpc.ServerOption{grpc.ForceServerCodecV2(codec.Bounded)}, config.options())...),
+		local:    newLocalCalls(log),
 		sessions: open,
 		queue: &queue{
 			lifetime: life, interceptor: calls, service: cases, sessions: open, log: log,
 			streamBytes: config.StreamBytes, sendStall: config.SendStall,
 		},
 	}
-	s.grpc.RegisterService(checked(&ddqv1.DelayQueueService_ServiceDesc, log), s.queue)
-	s.grpc.RegisterService(checked(&ddqv1.AdminService_ServiceDesc, log), &admin{service: cases, version: config.Version})
+	s.channel = newChannel(s.local, calls)
+	for _, registrar := range []grpc.ServiceRegistrar{s.grpc, s.channel} {
+		registrar.RegisterService(checked(&ddqv1.DelayQueueService_ServiceDesc, log), s.queue)
+		registrar.RegisterService(checked(&ddqv1.AdminService_ServiceDesc, log), &admin{service: cases, version: config.Version})
+	}
 	s.grpc.RegisterService(checked(&ddqv1.PeerService_ServiceDesc, log), &peer{lifetime: life, callers: from, service: cases})
 	s.health = newHealth(s.drain, cases.Node().Ready, s.grpc.GetServiceInfo())
 	healthpb.RegisterHealthServer(s.grpc, s.health)
@@ -76,6 +83,7 @@ func (s *Server) Stop(ctx context.Context) error {
 	s.startEnd()
 	s.sessions.drainAll(s.grace(ctx))
 	cut := context.AfterFunc(ctx, s.grpc.Stop)
+	s.local.end(ctx)
 	s.grpc.GracefulStop()
 	s.loops.Wait()
 	if !cut() {

@@ -51,10 +51,17 @@ func extendOf(x *ddqv1.Extend) (s subscription.Settlement, e *problem.Error) {
 	return s, e
 }
 
-// settlementsOf converts what a frame settles. Those that the wire rules refuse
+// settling is a message that settles holds.
+type settling interface {
+	GetAcks() []*ddqv1.Ack
+	GetNacks() []*ddqv1.Nack
+	GetExtends() []*ddqv1.Extend
+}
+
+// settlementsOf converts what a message settles. Those that the wire rules refuse
 // are answered already.
-func settlementsOf(f *ddqv1.SubscribeRequest) (out []subscription.Settlement, refused []subscription.Settled) {
-	out = make([]subscription.Settlement, 0, len(f.Acks)+len(f.Nacks)+len(f.Extends))
+func settlementsOf(m settling) (out []subscription.Settlement, refused []subscription.Settled) {
+	out = make([]subscription.Settlement, 0, len(m.GetAcks())+len(m.GetNacks())+len(m.GetExtends()))
 	keep := func(s subscription.Settlement, e *problem.Error) {
 		if e != nil {
 			refused = append(refused, subscription.Settled{ID: s.ID, Token: s.Token, Kind: s.Kind, Err: e})
@@ -62,13 +69,13 @@ func settlementsOf(f *ddqv1.SubscribeRequest) (out []subscription.Settlement, re
 		}
 		out = append(out, s)
 	}
-	for _, a := range f.Acks {
+	for _, a := range m.GetAcks() {
 		out = append(out, ackOf(a))
 	}
-	for _, n := range f.Nacks {
+	for _, n := range m.GetNacks() {
 		keep(nackOf(n))
 	}
-	for _, x := range f.Extends {
+	for _, x := range m.GetExtends() {
 		keep(extendOf(x))
 	}
 	return out, refused
@@ -85,6 +92,16 @@ func settleResult(log *slog.Logger, s *subscription.Settled) *ddqv1.SettleResult
 		r.HoldMs, r.CancelRequested = s.HoldFor.Milliseconds(), s.Cancelled
 	}
 	return r
+}
+
+func settleResults(log *slog.Logger, settled []subscription.Settled) []*ddqv1.SettleResult {
+	results := make([]*ddqv1.SettleResult, 0, len(settled))
+	for i := range settled {
+		if r := settleResult(log, &settled[i]); r != nil {
+			results = append(results, r)
+		}
+	}
+	return results
 }
 
 // release is the settlement that gives a delivery, which its worker has not seen, back

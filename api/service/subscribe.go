@@ -80,9 +80,7 @@ func (u *Subscription) Grant(n int) error {
 // Settle asks for settlements; the outbox gets the results under the same sequence.
 // Settlements that cannot be are refused in the results.
 func (u *Subscription) Settle(sequence uint64, settlements []subscription.Settlement) {
-	for i := range settlements {
-		settlements[i].Refused = u.limits.checkSettlement(&settlements[i])
-	}
+	u.limits.checkSettlements(settlements)
 	u.handle.Settle(sequence, settlements)
 }
 
@@ -99,14 +97,14 @@ func (u *Subscription) Unsubscribe(undelivered []subscription.Delivery) {
 	u.handle.End(undelivered)
 }
 
-// Settle settles holds of a topic at any node and waits for the outcome. When ctx
-// ends first the outcome is unknown.
+// Settle settles holds of a topic at any node and waits for the outcome. Settlements that
+// cannot be are refused in the results. When ctx ends first the outcome is unknown.
 func (s *Delivery) Settle(ctx context.Context, topic string, settlements []subscription.Settlement) ([]subscription.Settled, error) {
 	if !s.node.Running() {
 		return nil, s.node.Serving()
 	}
-	if err := s.limits.checkSettlements(settlements); err != nil {
-		return nil, err
+	if e := s.limits.checkSettlements(settlements); e != nil && len(settlements) == 1 {
+		return nil, e // whatever the topic is
 	}
 	ref, err := s.node.Topics().Open(ctx, topic, false)
 	if err != nil {
@@ -122,13 +120,16 @@ func (s *Delivery) Settle(ctx context.Context, topic string, settlements []subsc
 	}
 }
 
-func (l *limits) checkSettlements(settlements []subscription.Settlement) *problem.Error {
+// checkSettlements refuses what cannot be, each by itself, and returns why the first of
+// them is refused.
+func (l *limits) checkSettlements(settlements []subscription.Settlement) (first *problem.Error) {
 	for i := range settlements {
-		if err := l.checkSettlement(&settlements[i]); err != nil {
-			return err
+		a := &settlements[i]
+		if a.Refused = l.checkSettlement(a); first == nil {
+			first = a.Refused
 		}
 	}
-	return nil
+	return first
 }
 
 func (l *limits) checkSettlement(a *subscription.Settlement) *problem.Error {

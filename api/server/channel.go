@@ -1,0 +1,143 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+
+	"github.com/fullstorydev/grpchan/inprocgrpc"
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/ddq-io/ddq/api/codec"
+)
+
+// newChannel is a connection to the server's services from within its process. Calls are
+// checked, counted and answered as those of the port are; messages are copied instead of
+// marshaled.
+func newChannel(local *localCalls, i *interceptor) *inprocgrpc.Channel {
+	c := new(inprocgrpc.Channel)
+	c.WithServerUnaryInterceptor(chainUnary(append([]grpc.UnaryServerInterceptor{local.unary}, i.unary()...)))
+	c.WithServerStreamInterceptor(chainStream(append([]grpc.StreamServerInterceptor{local.stream}, i.stream()...)))
+	c.WithCloner(cloner{})
+	return c
+}
+
+// Channel is a connection to this server that needs no port; it works before Serve, too.
+// After Stop its calls are UNAVAILABLE, and Stop waits for those that run.
+func (s *Server) Channel() grpc.ClientConnInterface { return s.channel }
+
+// localCalls are the calls of the channel that run. They may outlive their callers.
+type localCalls struct {
+	log  *slog.Logger
+	cut  context.Context // done when calls are to end at once
+	stop context.CancelFunc
+
+	mu      sync.Mutex
+	running sync.WaitGroup // added to under mu, and not once ended
+	ended   bool           // guarded by mu
+}
+
+func newLocalCalls(log *slog.Logger) *localCalls {
+	l := &localCalls{log: log}
+	l.cut, l.stop = context.WithCancel(context.Background())
+	return l
+}
+
+// end takes no more calls and waits for those that run. They are cut off when ctx ends.
+func (l *localCalls) end(ctx context.Context) {
+	l.mu.Lock()
+	l.ended = true
+	l.mu.Unlock()
+	defer l.stop()
+	defer context.AfterFunc(ctx, l.stop)()
+	l.running.Wait()
+}
+
+func (l *localCalls) begin() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.ended {
+		l.running.Add(1)
+	}
+	return !l.ended
+}
+
+// within is ctx until calls are cut off.
+func (l *localCalls) within(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	stop := context.AfterFunc(l.cut, cancel)
+	return ctx, func() { stop(); cancel() }
+}
+
+func (l *localCalls) unary(ctx context.Context, request any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+	if !l.begin() {
+		return nil, toStatus(ctx, l.log, info.FullMethod, draining())
+	}
+	defer l.running.Done()
+	ctx, done := l.within(ctx)
+	defer done()
+	return handler(ctx, request)
+}
+
+func (l *localCalls) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+	if !l.begin() {
+		return toStatus(stream.Context(), l.log, info.FullMethod, draining())
+	}
+	defer l.running.Done()
+	ctx, done := l.within(stream.Context())
+	defer done()
+	return handler(srv, localStream{stream, ctx})
+}
+
+type localStream struct {
+	grpc.ServerStream
+	ctx context.Context
+}
+
+func (s localStream) Context() context.Context { return s.ctx }
+
+// cloner copies messages between the caller and the handler, which may both go on to
+// use theirs.
+type cloner struct{ inprocgrpc.ProtoCloner }
+
+// Copy also fills what the server receives into: see checked.
+func (c cloner) Copy(out, in any) error {
+	if r, ok := out.(*codec.Request); ok {
+		out = r.Message
+	}
+	to, ok := out.(proto.Message)
+	from, also := in.(proto.Message)
+	if !ok || !also {
+		return fmt.Errorf("copy %T to %T: not messages", in, out)
+	}
+	proto.Reset(to)
+	proto.Merge(to, from)
+	return nil
+}
+
+// chainUnary makes one interceptor of several, the first outermost.
+func chainUnary(all []grpc.UnaryServerInterceptor) grpc.UnaryServerInterceptor {
+	if len(all) == 1 {
+		return all[0]
+	}
+	first, rest := all[0], chainUnary(all[1:])
+	return func(ctx context.Context, request any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+		return first(ctx, request, info, func(ctx context.Context, request any) (any, error) {
+			return rest(ctx, request, info, handler)
+		})
+	}
+}
+
+func chainStream(all []grpc.StreamServerInterceptor) grpc.StreamServerInterceptor {
+	if len(all) == 1 {
+		return all[0]
+	}
+	first, rest := all[0], chainStream(all[1:])
+	return func(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+		return first(srv, stream, info, func(srv any, stream grpc.ServerStream) error {
+			return rest(srv, stream, info, handler)
+		})
+	}
+}
