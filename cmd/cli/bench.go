@@ -10,7 +10,7 @@ import (
 	edits "github.com/ddq-io/ddq/bench/storm"
 )
 
-func (c *cli) benchCommand() *cobra.Command {
+func benchCommand() *cobra.Command {
 	cmd := bench.NewCommand()
 	cmd.AddCommand(faults.NewCommand(), party.NewCommand(), verify.NewCommand(), edits.NewCommand())
 	return cmd

@@ -26,7 +26,8 @@ type Streams struct {
 	Abort    *Abort   // what ends when the process is to end at once; may be nil
 }
 
-// cli is one run of ddq: its streams, and the settings common to all commands.
+// cli is one run of ddq: its streams, the settings common to all commands, and the way to
+// a server. Groups of commands embed it.
 type cli struct {
 	Streams
 	addr    string

@@ -12,9 +12,13 @@ import (
 	"github.com/ddq-io/ddq/api/client"
 )
 
-func (c *cli) clusterCommand() *cobra.Command {
+// clusterCommands are those of ddq cluster.
+type clusterCommands struct{ *cli }
+
+func clusterCommand(parent *cli) *cobra.Command {
+	c := clusterCommands{parent}
 	return group("cluster", "See and move what the nodes of a fleet do",
-		c.clusterNodes(), c.clusterShards(), c.clusterDrain(), c.clusterUndrain(), c.clusterPlan(), c.clusterRelease(), c.clusterReshard())
+		c.nodes(), c.shards(), c.drain(), c.undrain(), c.plan(), c.release(), c.reshard())
 }
 
 // nodeView is a node as JSON output has it.
@@ -55,7 +59,7 @@ func (v *nodeView) row() []any {
 	return []any{v.Name, v.Addr, v.State, up, v.Shards, v.Wheel, v.Ready, v.Held, v.Subscriptions, offset, v.Version}
 }
 
-func (c *cli) clusterNodes() *cobra.Command {
+func (c clusterCommands) nodes() *cobra.Command {
 	return &cobra.Command{
 		Use:   "nodes",
 		Short: "List the nodes and how they fare",
@@ -123,7 +127,7 @@ func (v *shardView) where() string {
 	return orElse(v.Owner, "nobody") + " → " + orElse(v.PlacedOn, "nobody")
 }
 
-func (c *cli) clusterShards() *cobra.Command {
+func (c clusterCommands) shards() *cobra.Command {
 	var topic string
 	cmd := &cobra.Command{
 		Use:   "shards",
@@ -157,7 +161,7 @@ func (c *cli) clusterShards() *cobra.Command {
 // drainLook is the pause between looks at a node that drains.
 const drainLook = 200 * time.Millisecond
 
-func (c *cli) clusterDrain() *cobra.Command {
+func (c clusterCommands) drain() *cobra.Command {
 	var wait bool
 	cmd := &cobra.Command{
 		Use:   "drain NODE",
@@ -185,7 +189,7 @@ shard any more.`,
 }
 
 // awaitDrained returns once a node owns nothing.
-func (c *cli) awaitDrained(ctx context.Context, s *client.Client, name string) error {
+func (c clusterCommands) awaitDrained(ctx context.Context, s *client.Client, name string) error {
 	for {
 		left, err := shardsOwned(ctx, s, name)
 		if err != nil || left == 0 {
@@ -220,7 +224,7 @@ func shardsOwned(ctx context.Context, s *client.Client, name string) (int, error
 	return 0, nil // it left, and owns nothing
 }
 
-func (c *cli) clusterUndrain() *cobra.Command {
+func (c clusterCommands) undrain() *cobra.Command {
 	return &cobra.Command{
 		Use:   "undrain NODE",
 		Short: "Let a node own shards again",
@@ -244,7 +248,7 @@ type moveView struct {
 	To    string `json:"to"`
 }
 
-func (c *cli) clusterPlan() *cobra.Command {
+func (c clusterCommands) plan() *cobra.Command {
 	var drain []string
 	cmd := &cobra.Command{
 		Use:     "plan",
@@ -270,7 +274,7 @@ func (c *cli) clusterPlan() *cobra.Command {
 	return cmd
 }
 
-func (c *cli) clusterRelease() *cobra.Command {
+func (c clusterCommands) release() *cobra.Command {
 	return &cobra.Command{
 		Use:   "release TOPIC SHARD",
 		Short: "Make the owner of a shard give it up, to be claimed anew",
@@ -290,7 +294,7 @@ func (c *cli) clusterRelease() *cobra.Command {
 	}
 }
 
-func (c *cli) clusterReshard() *cobra.Command {
+func (c clusterCommands) reshard() *cobra.Command {
 	var shards int
 	cmd := &cobra.Command{
 		Use:   "reshard TOPIC --shards N",

@@ -34,7 +34,7 @@ type demo struct {
 	last  time.Time // no task is due later
 }
 
-func (c *cli) demoCommand() *cobra.Command {
+func demoCommand(c *cli) *cobra.Command {
 	var length time.Duration
 	var data string
 	var rate int
@@ -49,7 +49,7 @@ began. Where stdout is no terminal, print one line a second.`,
 			if length < time.Second || rate < 1 {
 				return usagef("--for must be at least 1s and --rate at least 1")
 			}
-			return c.demo(cmd.Context(), length, data, rate)
+			return runDemo(cmd.Context(), c, length, data, rate)
 		},
 	}
 	node.DurationVar(cmd.Flags(), &length, "for", 20*time.Second, "how long to run")
@@ -58,7 +58,7 @@ began. Where stdout is no terminal, print one line a second.`,
 	return cmd
 }
 
-func (c *cli) demo(ctx context.Context, length time.Duration, data string, rate int) error {
+func runDemo(ctx context.Context, c *cli, length time.Duration, data string, rate int) error {
 	if data == "" {
 		dir, err := os.MkdirTemp("", "ddq-demo-")
 		if err != nil {

@@ -12,9 +12,13 @@ import (
 	"github.com/ddq-io/ddq/api/client"
 )
 
-func (c *cli) dlqCommand() *cobra.Command {
+// deadLetterCommands are those of ddq dlq.
+type deadLetterCommands struct{ *cli }
+
+func dlqCommand(parent *cli) *cobra.Command {
+	c := deadLetterCommands{parent}
 	return group("dlq", "Look at dead letters, bring them back or delete them",
-		c.dlqList(), c.dlqRequeue(), c.dlqDelete())
+		c.list(), c.requeue(), c.delete())
 }
 
 // deadFlags say which dead letters are meant.
@@ -67,7 +71,7 @@ func (d *deadFlags) filter(now time.Time) (f client.DeadLetterFilter, err error)
 	return f, usagef("--reason is one of %s, not %q", deadReasons(), d.reason)
 }
 
-func (c *cli) dlqList() *cobra.Command {
+func (c deadLetterCommands) list() *cobra.Command {
 	var dead deadFlags
 	var limit int
 	cmd := &cobra.Command{
@@ -133,7 +137,7 @@ func (a *dlqAction) target(ids []string) (f client.DeadLetterFilter, what string
 	return f, "", usagef("say which: ids, a filter such as --reason, or --all")
 }
 
-func (c *cli) dlqRequeue() *cobra.Command {
+func (c deadLetterCommands) requeue() *cobra.Command {
 	var action dlqAction
 	cmd := &cobra.Command{
 		Use:     "requeue --topic TOPIC [ID...]",
@@ -151,7 +155,7 @@ func (c *cli) dlqRequeue() *cobra.Command {
 				} else {
 					*r.Requeued, err = s.RequeueMatching(ctx, action.topic, filter)
 				}
-				return c.printDead(err, r, "%d dead letters requeued", *r.Requeued)
+				return c.print(err, r, "%d dead letters requeued", *r.Requeued)
 			})
 		},
 	}
@@ -159,7 +163,7 @@ func (c *cli) dlqRequeue() *cobra.Command {
 	return cmd
 }
 
-func (c *cli) dlqDelete() *cobra.Command {
+func (c deadLetterCommands) delete() *cobra.Command {
 	var action dlqAction
 	var yes bool
 	cmd := &cobra.Command{
@@ -181,7 +185,7 @@ func (c *cli) dlqDelete() *cobra.Command {
 				} else {
 					*r.Deleted, err = s.DeleteMatching(ctx, action.topic, filter)
 				}
-				return c.printDead(err, r, "%d dead letters deleted", *r.Deleted)
+				return c.print(err, r, "%d dead letters deleted", *r.Deleted)
 			})
 		},
 	}
@@ -193,9 +197,9 @@ func (c *cli) dlqDelete() *cobra.Command {
 // maxIDs is how many ids a server takes in one call.
 const maxIDs = 1000
 
-// printDead passes on err, and otherwise fails when an id was no dead letter,
+// print passes on err, and otherwise fails when an id was no dead letter,
 // after saying what was done.
-func (c *cli) printDead(err error, r deadResult, format string, n int64) error {
+func (c deadLetterCommands) print(err error, r deadResult, format string, n int64) error {
 	if err != nil {
 		return err
 	}

@@ -1,5 +1,5 @@
-// Package cli is the command line of ddq: one file for each group of commands, and
-// what they share.
+// Package cli is the command line of ddq: a file for each command, a type for each group
+// of them, and the run that they share.
 //
 //	main ─▶ Run ─▶ root ─▶ a command ─▶ client, worker ─▶ a server somewhere
 //	                          │

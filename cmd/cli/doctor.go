@@ -36,7 +36,7 @@ type doctor struct {
 	findings []finding
 }
 
-func (c *cli) doctorCommand() *cobra.Command {
+func doctorCommand(c *cli) *cobra.Command {
 	cfg := &node.Config{}
 	var noServer bool
 	cmd := &cobra.Command{

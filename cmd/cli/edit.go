@@ -22,7 +22,7 @@ type editedView struct {
 	Version     int64  `json:"version"`
 }
 
-func (c *cli) sayEdited(r client.Receipt) error {
+func (c taskCommands) sayEdited(r client.Receipt) error {
 	v := editedView{r.Topic, r.ID, clock(r.Due), r.Version}
 	return c.say(v, "task %s of topic %s is due %s, version %d", v.ID, v.Topic, v.ExecuteTime, v.Version)
 }
@@ -72,7 +72,7 @@ func (f *moveFlags) to(fs *pflag.FlagSet, many bool) (*client.When, error) {
 	return &client.When{Delay: f.delay, Due: due}, err
 }
 
-func (c *cli) taskReschedule() *cobra.Command {
+func (c taskCommands) reschedule() *cobra.Command {
 	var f moveFlags
 	cmd := &cobra.Command{
 		Use:   "reschedule (ID | --topic TOPIC FILTER) (--delay 5s | --at TIME | --shift 1h)",
@@ -108,7 +108,7 @@ func (c *cli) taskReschedule() *cobra.Command {
 	return cmd
 }
 
-func (c *cli) taskPromote() *cobra.Command {
+func (c taskCommands) promote() *cobra.Command {
 	var topic string
 	var ifVersion int64
 	cmd := &cobra.Command{
@@ -173,7 +173,7 @@ func (f *updateFlags) flags(fs *pflag.FlagSet) {
 	fs.IntVar(&f.weight, "fairness-weight", 0, "how many tasks of the fairness key make a turn")
 }
 
-func (c *cli) taskUpdate() *cobra.Command {
+func (c taskCommands) update() *cobra.Command {
 	var f updateFlags
 	cmd := &cobra.Command{
 		Use:     "update ID",

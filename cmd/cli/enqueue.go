@@ -57,7 +57,7 @@ func (f *enqueueFlags) flags(fs *pflag.FlagSet) {
 	fs.StringVar(&f.expireAt, "expire-at", "", "dead-letter the task when it was not delivered by then: RFC 3339")
 }
 
-func (c *cli) enqueueCommand() *cobra.Command {
+func enqueueCommand(c *cli) *cobra.Command {
 	var f enqueueFlags
 	cmd := &cobra.Command{
 		Use:   "enqueue --topic TOPIC",
@@ -70,7 +70,7 @@ func (c *cli) enqueueCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return c.enqueue(cmd.Context(), task, f.count)
+			return enqueue(cmd.Context(), c, task, f.count)
 		},
 	}
 	f.flags(cmd.Flags())
@@ -165,7 +165,7 @@ func viewReceipt(r client.Receipt) receiptView {
 }
 
 // enqueue sends count tasks like t and prints the receipts as they come.
-func (c *cli) enqueue(ctx context.Context, t client.Task, count int) error {
+func enqueue(ctx context.Context, c *cli, t client.Task, count int) error {
 	s, err := c.connect()
 	if err != nil {
 		return err
@@ -177,7 +177,7 @@ func (c *cli) enqueue(ctx context.Context, t client.Task, count int) error {
 	for done < count && err == nil {
 		var results []client.Result
 		results, err = s.EnqueueBatch(ctx, batchOf(t, done, min(enqueueBatch, count-done), count))
-		n, printed := c.printReceipts(results)
+		n, printed := printReceipts(c, results)
 		done += n
 		bar.set(done)
 		err = cmp.Or(err, printed)
@@ -190,7 +190,7 @@ func (c *cli) enqueue(ctx context.Context, t client.Task, count int) error {
 }
 
 // printReceipts prints those of results that were stored and counts them.
-func (c *cli) printReceipts(results []client.Result) (stored int, err error) {
+func printReceipts(c *cli, results []client.Result) (stored int, err error) {
 	out := bufio.NewWriter(c.Out)
 	for _, r := range results {
 		if r.Err != nil {

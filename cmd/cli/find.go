@@ -141,7 +141,7 @@ type bulkView struct {
 }
 
 // changeMany carries out a change of many tasks, after asking.
-func (c *cli) changeMany(cmd *cobra.Command, f *bulkFlags, what string, do func(context.Context, *client.Client, client.Bulk) (client.Progress, error)) error {
+func (c taskCommands) changeMany(cmd *cobra.Command, f *bulkFlags, what string, do func(context.Context, *client.Client, client.Bulk) (client.Progress, error)) error {
 	if err := c.confirm(f.yes || f.dryRun, what+" tasks of topic "+f.topic+" that match"); err != nil {
 		return err
 	}
@@ -171,7 +171,7 @@ type countsView struct {
 	Dead      int64  `json:"dead"`
 }
 
-func (c *cli) taskCount() *cobra.Command {
+func (c taskCommands) count() *cobra.Command {
 	var f filterFlags
 	cmd := &cobra.Command{
 		Use:     "count --topic TOPIC",
@@ -207,7 +207,7 @@ type bucketView struct {
 	Count int64  `json:"count"`
 }
 
-func (c *cli) taskDue() *cobra.Command {
+func (c taskCommands) due() *cobra.Command {
 	var topic string
 	var from moment
 	var width time.Duration

@@ -14,7 +14,7 @@ import (
 // the command cleanly.
 func Run(ctx context.Context, s Streams, args []string) int {
 	c := &cli{Streams: s}
-	root := c.command()
+	root := rootCommand(c)
 	begun := false
 	onRun(root, func() { begun = true })
 	root.SetArgs(args)
@@ -53,8 +53,8 @@ func (c *cli) sayFailed(cmd *cobra.Command, err error, text, hint string) {
 	_ = writeJSON(c.Err, v) // there is nobody else to tell
 }
 
-// command builds the command tree.
-func (c *cli) command() *cobra.Command {
+// rootCommand builds the command tree.
+func rootCommand(c *cli) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "ddq",
 		Short:         "A distributed delay queue: hand it a task and a time, a worker has it at that millisecond",
@@ -74,10 +74,10 @@ func (c *cli) command() *cobra.Command {
 	root.SetErr(c.Err)
 	c.commonFlags(root.PersistentFlags())
 	root.AddCommand(
-		c.serverCommand(), c.demoCommand(),
-		c.enqueueCommand(), c.workCommand(), c.watchCommand(),
-		c.taskCommand(), c.topicCommand(), c.dlqCommand(), c.clusterCommand(),
-		c.benchCommand(), c.doctorCommand(), c.versionCommand(),
+		serverCommand(c), demoCommand(c),
+		enqueueCommand(c), workCommand(c), watchCommand(c),
+		taskCommand(c), topicCommand(c), dlqCommand(c), clusterCommand(c),
+		benchCommand(), doctorCommand(c), versionCommand(c),
 	)
 	return root
 }

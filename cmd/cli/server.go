@@ -6,7 +6,7 @@ import (
 	"github.com/ddq-io/ddq/cmd/node"
 )
 
-func (c *cli) serverCommand() *cobra.Command {
+func serverCommand(c *cli) *cobra.Command {
 	cfg := &node.Config{}
 	cmd := &cobra.Command{
 		Use:   "server",

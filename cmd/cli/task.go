@@ -9,15 +9,19 @@ import (
 	"github.com/ddq-io/ddq/api/client"
 )
 
-func (c *cli) taskCommand() *cobra.Command {
+// taskCommands are those of ddq task.
+type taskCommands struct{ *cli }
+
+func taskCommand(parent *cli) *cobra.Command {
+	c := taskCommands{parent}
 	return group("task", "Look at tasks, wait for them, change, move, cancel or delete them",
-		c.taskGet(), c.taskUpdate(), c.taskPromote(), c.taskReschedule(), c.taskDelete(), c.taskList(),
-		c.taskCount(), c.taskDue(), c.taskWait(), c.taskCancel())
+		c.get(), c.update(), c.promote(), c.reschedule(), c.delete(), c.list(),
+		c.count(), c.due(), c.wait(), c.cancel())
 }
 
 const anyTopic = "topic of the task (default: look in every topic)"
 
-func (c *cli) taskGet() *cobra.Command {
+func (c taskCommands) get() *cobra.Command {
 	var topic string
 	cmd := &cobra.Command{
 		Use:   "get ID",
@@ -29,7 +33,7 @@ func (c *cli) taskGet() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return c.printTask(task)
+				return c.print(task)
 			})
 		},
 	}
@@ -43,7 +47,7 @@ type deletedTaskView struct {
 	Deleted bool   `json:"deleted"`
 }
 
-func (c *cli) taskDelete() *cobra.Command {
+func (c taskCommands) delete() *cobra.Command {
 	var f bulkFlags
 	cmd := &cobra.Command{
 		Use:     "delete (ID | --topic TOPIC FILTER)",
@@ -88,7 +92,7 @@ func parseState(name string) (client.State, error) {
 	return client.StateUnknown, usagef("--state is one of %s, not %q", states(), name)
 }
 
-func (c *cli) taskList() *cobra.Command {
+func (c taskCommands) list() *cobra.Command {
 	var f filterFlags
 	var limit int
 	cmd := &cobra.Command{

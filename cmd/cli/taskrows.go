@@ -15,8 +15,8 @@ import (
 	"github.com/ddq-io/ddq/cmd/node"
 )
 
-// printTask prints one task: as JSON, or a table for people.
-func (c *cli) printTask(t client.Snapshot) error { return c.record(t, taskRows(&t)...) }
+// print prints one task: as JSON, or a table for people.
+func (c taskCommands) print(t client.Snapshot) error { return c.record(t, taskRows(&t)...) }
 
 func taskRows(t *client.Snapshot) []table.Row {
 	rows := fieldRows(reflect.ValueOf(*t))

@@ -15,10 +15,14 @@ import (
 	"github.com/ddq-io/ddq/cmd/node"
 )
 
-func (c *cli) topicCommand() *cobra.Command {
+// topicCommands are those of ddq topic.
+type topicCommands struct{ *cli }
+
+func topicCommand(parent *cli) *cobra.Command {
+	c := topicCommands{parent}
 	return group("topic", "Create, change and watch topics",
-		c.topicCreate(), c.topicSet(), c.topicList(), c.topicDescribe(),
-		c.topicPause(), c.topicResume(), c.topicPurge(), c.topicDelete())
+		c.create(), c.set(), c.list(), c.describe(),
+		c.pause(), c.resume(), c.purge(), c.delete())
 }
 
 // policyFlags are a topic's policy on the command line. Only what was given is
@@ -93,7 +97,7 @@ func given[T any](fs *pflag.FlagSet, flag string, v T) *T {
 	return &v
 }
 
-func (c *cli) topicCreate() *cobra.Command {
+func (c topicCommands) create() *cobra.Command {
 	var shards int
 	cmd := &cobra.Command{
 		Use:     "create NAME",
@@ -114,13 +118,13 @@ func (c *cli) topicCreate() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return c.printTopic(viewTopic(topic))
+			return c.print(viewTopic(topic))
 		})
 	}
 	return cmd
 }
 
-func (c *cli) topicSet() *cobra.Command {
+func (c topicCommands) set() *cobra.Command {
 	var ifVersion int64
 	cmd := &cobra.Command{
 		Use:     "set NAME",
@@ -155,7 +159,7 @@ func (c *cli) topicSet() *cobra.Command {
 	return cmd
 }
 
-func (c *cli) topicList() *cobra.Command {
+func (c topicCommands) list() *cobra.Command {
 	return &cobra.Command{
 		Use:   "list",
 		Short: "List the topics",
@@ -179,7 +183,7 @@ func (c *cli) topicList() *cobra.Command {
 	}
 }
 
-func (c *cli) topicDescribe() *cobra.Command {
+func (c topicCommands) describe() *cobra.Command {
 	return &cobra.Command{
 		Use:   "describe NAME",
 		Short: "Show the policy of a topic and how many tasks it has in which state",
@@ -190,13 +194,13 @@ func (c *cli) topicDescribe() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return c.printTopic(viewTopicStatus(topic))
+				return c.print(viewTopicStatus(topic))
 			})
 		},
 	}
 }
 
-func (c *cli) topicPause() *cobra.Command {
+func (c topicCommands) pause() *cobra.Command {
 	var delivery, enqueue bool
 	cmd := &cobra.Command{
 		Use:   "pause NAME",
@@ -222,7 +226,7 @@ func (c *cli) topicPause() *cobra.Command {
 	return cmd
 }
 
-func (c *cli) topicResume() *cobra.Command {
+func (c topicCommands) resume() *cobra.Command {
 	var ramp time.Duration
 	cmd := &cobra.Command{
 		Use:     "resume NAME",
@@ -250,7 +254,7 @@ type purgeView struct {
 	Deleted int64  `json:"deleted"`
 }
 
-func (c *cli) topicPurge() *cobra.Command {
+func (c topicCommands) purge() *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
 		Use:   "purge NAME",
@@ -278,7 +282,7 @@ type deletedTopicView struct {
 	Deleted bool   `json:"deleted"`
 }
 
-func (c *cli) topicDelete() *cobra.Command {
+func (c topicCommands) delete() *cobra.Command {
 	var force, yes bool
 	cmd := &cobra.Command{
 		Use:   "delete NAME",
@@ -303,7 +307,7 @@ func (c *cli) topicDelete() *cobra.Command {
 	return cmd
 }
 
-func (c *cli) printTopic(v topicView) error { return c.record(v, v.rows()...) }
+func (c topicCommands) print(v topicView) error { return c.record(v, v.rows()...) }
 
 // rowsOf are the rows of flags that do not have one of their own name.
 var rowsOf = map[string]string{
@@ -316,7 +320,7 @@ var ended = map[string]string{"over limit": client.OverLimitWait.String()}
 
 // printChanged prints a topic as JSON, and for people what the flags of the command
 // changed of it.
-func (c *cli) printChanged(v topicView, fs *pflag.FlagSet) error {
+func (c topicCommands) printChanged(v topicView, fs *pflag.FlagSet) error {
 	rows := []table.Row{{"name", v.Name}, {"version", v.Version}}
 	all, seen := v.rows(), map[string]bool{"if version": true}
 	fs.VisitAll(func(f *pflag.Flag) {

@@ -8,7 +8,7 @@ import (
 	"github.com/ddq-io/ddq/cmd/node"
 )
 
-func (c *cli) versionCommand() *cobra.Command {
+func versionCommand(c *cli) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print what this binary was built from",

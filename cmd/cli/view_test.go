@@ -61,10 +61,10 @@ func TestPrintedForms(t *testing.T) {
 		name string
 		f    func(c *cli) error
 	}{
-		{"task", func(c *cli) error { return c.printTask(sampleTask()) }},
-		{"task-binary", func(c *cli) error { return c.printTask(binary) }},
-		{"topic", func(c *cli) error { return c.printTopic(viewTopic(sampleTopic().Topic)) }},
-		{"topic-status", func(c *cli) error { return c.printTopic(viewTopicStatus(sampleTopic())) }},
+		{"task", func(c *cli) error { return taskCommands{c}.print(sampleTask()) }},
+		{"task-binary", func(c *cli) error { return taskCommands{c}.print(binary) }},
+		{"topic", func(c *cli) error { return topicCommands{c}.print(viewTopic(sampleTopic().Topic)) }},
+		{"topic-status", func(c *cli) error { return topicCommands{c}.print(viewTopicStatus(sampleTopic())) }},
 		{"tasks", func(c *cli) error {
 			out := c.listing("id", "state", "last error")
 			err := out.tasks(func(yield func(client.Snapshot, error) bool) {
@@ -73,7 +73,7 @@ func TestPrintedForms(t *testing.T) {
 			return out.end(err, "No tasks.")
 		}},
 		{"receipts", func(c *cli) error {
-			n, err := c.printReceipts([]client.Result{
+			n, err := printReceipts(c, []client.Result{
 				{Receipt: client.Receipt{Topic: "mail", ID: "a", Due: at("2030-01-01T00:00:00.0005Z")}},
 				{Err: errors.New("refused")},
 				{Receipt: client.Receipt{Topic: "mail", ID: "b", Due: at("2030-01-01T00:00:00Z"), Deduplicated: true}},
@@ -85,7 +85,7 @@ func TestPrintedForms(t *testing.T) {
 			return err
 		}},
 		{"dead", func(c *cli) error {
-			return c.printDead(nil, deadResult{Topic: "mail", Requeued: new(int64(2))}, "%d dead letters requeued", 2)
+			return deadLetterCommands{c}.print(nil, deadResult{Topic: "mail", Requeued: new(int64(2))}, "%d dead letters requeued", 2)
 		}},
 	} {
 		for _, format := range []string{formatJSON, formatTable} {
@@ -116,7 +116,7 @@ func golden(t *testing.T, file string, got []byte) {
 func TestMissingDeadLettersFailAfterTheResult(t *testing.T) {
 	var out bytes.Buffer
 	c := &cli{Streams: Streams{Out: &out}, output: formatJSON}
-	err := c.printDead(nil, deadResult{Topic: "mail", Deleted: new(int64(1)), NotFound: []string{"x"}}, "%d deleted", 1)
+	err := deadLetterCommands{c}.print(nil, deadResult{Topic: "mail", Deleted: new(int64(1)), NotFound: []string{"x"}}, "%d deleted", 1)
 	if err == nil || out.String() != `{"topic":"mail","deleted":1,"not_found":["x"]}`+"\n" {
 		t.Errorf("err = %v, stdout %q", err, out.String())
 	}

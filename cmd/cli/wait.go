@@ -15,7 +15,7 @@ import (
 // errNotSettled is the outcome of a wait that was too short.
 var errNotSettled = errors.New("the task is not settled yet")
 
-func (c *cli) taskWait() *cobra.Command {
+func (c taskCommands) wait() *cobra.Command {
 	var topic string
 	var wait time.Duration
 	cmd := &cobra.Command{
@@ -40,7 +40,7 @@ task that is done is not found.`,
 				if err != nil {
 					return err
 				}
-				if err := c.printTask(task); err != nil {
+				if err := c.print(task); err != nil {
 					return err
 				}
 				switch task.State {
@@ -63,7 +63,7 @@ type cancelledView struct {
 	State   string `json:"state,omitempty"`
 }
 
-func (c *cli) taskCancel() *cobra.Command {
+func (c taskCommands) cancel() *cobra.Command {
 	var topic string
 	var o client.CancelOptions
 	cmd := &cobra.Command{

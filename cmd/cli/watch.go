@@ -25,7 +25,7 @@ type watchFlags struct {
 	attributes          map[string]string
 }
 
-func (c *cli) watchCommand() *cobra.Command {
+func watchCommand(c *cli) *cobra.Command {
 	var f watchFlags
 	cmd := &cobra.Command{
 		Use:   "watch --topic TOPIC",
@@ -41,7 +41,7 @@ keeps; in JSON every line has the cursor behind it, and the last one is on stder
 			if err != nil {
 				return err
 			}
-			return c.call(cmd, func(ctx context.Context, s *client.Client) error { return c.watch(ctx, s, o, f.limit) })
+			return c.call(cmd, func(ctx context.Context, s *client.Client) error { return watch(ctx, c, s, o, f.limit) })
 		},
 	}
 	fs := cmd.Flags()
@@ -150,7 +150,7 @@ func (v changeView) line() string {
 }
 
 // watch prints changes until ctx ends, which is no error, or limit have been.
-func (c *cli) watch(ctx context.Context, s *client.Client, o client.WatchOptions, limit int) error {
+func watch(ctx context.Context, c *cli, s *client.Client, o client.WatchOptions, limit int) error {
 	var cursor []byte // behind what was heard of: a refused one is not worth repeating
 	o.Progress = func(behind []byte) { cursor = behind }
 	n := 0

@@ -61,7 +61,7 @@ func (f *workFlags) check() error {
 	return cmp.Or(notNegative("handler-timeout", f.timeout), notNegative("grace", f.grace))
 }
 
-func (c *cli) workCommand() *cobra.Command {
+func workCommand(c *cli) *cobra.Command {
 	var f workFlags
 	cmd := &cobra.Command{
 		Use:   "work --topic TOPIC",
@@ -85,14 +85,14 @@ killed with all that it started.`,
 			if err := f.check(); err != nil {
 				return err
 			}
-			return c.work(cmd.Context(), f)
+			return work(cmd.Context(), c, f)
 		},
 	}
 	f.flags(cmd.Flags())
 	return cmd
 }
 
-func (c *cli) work(ctx context.Context, f workFlags) error {
+func work(ctx context.Context, c *cli, f workFlags) error {
 	s, err := c.connect()
 	if err != nil {
 		return err
