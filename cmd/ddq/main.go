@@ -8,6 +8,7 @@ import (
 	"os/signal"
 	"runtime/debug"
 	"syscall"
+	_ "time/tzdata" // schedules name time zones, and a machine or a container may have none
 
 	"github.com/ddq-io/ddq/cmd/cli"
 )
