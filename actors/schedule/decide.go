@@ -2,22 +2,30 @@ package schedule
 
 import (
 	"slices"
+	"time"
 
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/timer/timetable"
 )
+
+// retryRefused is the pause before a topic that took no task is asked again.
+const retryRefused = time.Second
 
 // decide decides occurrences in order as far as now and the lead let it, and says when
 // to go on.
 func (p *step) decide() {
 	p.out.Wake = 0
 	p.letIn()
-	if p.s.Phase != Active {
-		if p.s.Phase == Finished {
-			p.rest()
-		}
-		return
+	p.backfill()
+	switch p.s.Phase {
+	case Active:
+		p.decideAll()
+	case Finished:
+		p.rest()
 	}
+}
+
+func (p *step) decideAll() {
 	for range perStep {
 		at, ok := p.next(p.s.Decided)
 		if !ok || p.s.MaxRuns > 0 && p.s.Made >= p.s.MaxRuns {
@@ -28,15 +36,31 @@ func (p *step) decide() {
 			return
 		}
 		if wake := p.waits(at); wake > p.Now {
-			p.out.Wake = wake
+			p.wake(wake)
 			return
 		}
-		if len(p.out.Make) >= makesAStep {
+		if len(p.out.Make) >= makesAStep || p.isRemoved(at) {
 			break
 		}
-		p.decideOne(at)
+		if !p.decideOne(at) {
+			p.wake(p.Now.Add(retryRefused))
+			return
+		}
 	}
-	p.out.Wake = p.Now // there is more, for the next commit
+	p.wake(p.Now) // there is more, for the next commit
+}
+
+// wake has the schedule go on at a moment, or before.
+func (p *step) wake(at store.Millis) {
+	if p.out.Wake == 0 || at < p.out.Wake {
+		p.out.Wake = at
+	}
+}
+
+// isRemoved reports whether the run of an occurrence is taken back in this step: the same
+// commit cannot make it anew.
+func (p *step) isRemoved(at store.Millis) bool {
+	return len(p.out.Remove) > 0 && slices.Contains(p.out.Remove, p.s.ID(Occurrence{At: at, Origin: ByTimetable}))
 }
 
 // waits is when an occurrence can be decided.
@@ -62,7 +86,7 @@ func (p *step) holdsBack() bool {
 
 // end marks a schedule without occurrences as finished, once its runs are over.
 func (p *step) end() {
-	if len(p.s.Open) > 0 || len(p.s.Waiting) > 0 {
+	if len(p.s.Open) > 0 || len(p.s.Waiting) > 0 || len(p.s.Backfills) > 0 {
 		return
 	}
 	p.s.Phase, p.s.Decided = Finished, max(p.s.Decided, p.Now)
@@ -76,11 +100,13 @@ func (p *step) rest() {
 	}
 }
 
-// decideOne decides the occurrence behind those that are decided.
-func (p *step) decideOne(at store.Millis) {
+// decideOne decides the occurrence behind those that are decided, unless it is to be tried
+// again.
+func (p *step) decideOne(at store.Millis) bool {
+	before := p.s.Decided
 	p.s.Decided = at
 	if slices.Contains(p.s.Early, at) {
-		return
+		return true
 	}
 	o := Occurrence{At: at, Origin: ByTimetable}
 	switch {
@@ -90,9 +116,16 @@ func (p *step) decideOne(at store.Millis) {
 		p.skip(o, Excluded)
 	case p.Now.Sub(at) > p.s.Grace && !p.catchesUp(at):
 		p.skip(o, Missed)
+	case p.Refused && (len(p.s.Open) == 0 || p.s.Overlap == Allow):
+		if p.Now.Sub(at) <= p.s.Grace {
+			p.s.Decided = before
+			return false
+		}
+		p.skip(o, Refused)
 	default:
 		p.take(o, p.s.Overlap)
 	}
+	return true
 }
 
 // catchesUp reports whether a run is made of an occurrence that was missed.
@@ -162,6 +195,10 @@ func (p *step) waitAlone(o Occurrence) {
 // letIn makes the run of the first that waits, once none is open.
 func (p *step) letIn() {
 	if len(p.s.Waiting) > 0 && len(p.s.Open) == 0 && p.s.Phase == Active {
+		if p.Refused {
+			p.wake(p.Now.Add(retryRefused))
+			return
+		}
 		o := p.s.Waiting[0]
 		p.s.Waiting = p.s.Waiting[1:]
 		p.make(o)
@@ -170,11 +207,14 @@ func (p *step) letIn() {
 
 func (p *step) make(o Occurrence) {
 	r := Run{Occurrence: o, Due: max(p.due(o), p.Now)}
+	if slack := p.s.Template.Slack; slack > 0 && p.Place != nil {
+		r.Due = p.Place(r.Due, r.Due.Add(slack))
+	}
 	p.out.Make = append(p.out.Make, Make{ID: p.s.ID(o), Run: r})
 	if o.Origin == ByTimetable {
 		p.s.Made++
 	}
-	if !p.s.Untracked {
+	if !p.s.Untracked || r.At > p.Now { // what is made ahead may be taken back
 		p.s.Open = append(p.s.Open, r)
 	}
 }
@@ -182,7 +222,7 @@ func (p *step) make(o Occurrence) {
 // due is the time of an occurrence, moved by the jitter.
 func (p *step) due(o Occurrence) store.Millis {
 	if o.Origin != ByTimetable {
-		return o.At
+		return o.At // which the present has passed
 	}
 	return store.Millis(timetable.Jitter(p.s.Life, o.At.Time(), p.s.Jitter).UnixMilli())
 }

@@ -13,6 +13,10 @@ type Env struct {
 	Lead     time.Duration        // how far ahead runs are made
 	Table    *timetable.Timetable // of the spec; of an Edit, of the one before
 	Excluded func(time.Time) bool // by calendars
+	Refused  bool                 // the topic takes no task of this schedule now
+
+	// Place says where between two times a task is needed least; nil: at the first.
+	Place func(earliest, latest store.Millis) store.Millis
 }
 
 // Event is something that happens to a schedule; nil is that its time to wake came.
@@ -55,14 +59,28 @@ type Trigger struct {
 // Delete ends the schedule. Runs that are open go on, unless they are cancelled.
 type Delete struct{ CancelOpen bool }
 
-func (Ended) event()    {}
-func (Requeued) event() {}
-func (Begun) event()    {}
-func (Edit) event()     {}
-func (Pause) event()    {}
-func (Resume) event()   {}
-func (Trigger) event()  {}
-func (Delete) event()   {}
+// StartBackfill makes runs of the occurrences of a range, both ends included, due when they
+// are made.
+type StartBackfill struct {
+	ID       string
+	From, To store.Millis
+	Overlap  Overlap // BufferAll or Allow
+	Total    int64   // see Count
+}
+
+// CancelBackfill ends a backfill. The runs that it made go on.
+type CancelBackfill struct{ ID string }
+
+func (Ended) event()          {}
+func (Requeued) event()       {}
+func (Begun) event()          {}
+func (Edit) event()           {}
+func (Pause) event()          {}
+func (Resume) event()         {}
+func (Trigger) event()        {}
+func (StartBackfill) event()  {}
+func (CancelBackfill) event() {}
+func (Delete) event()         {}
 
 // Effects are what is to be changed in the commit that stores the schedule.
 type Effects struct {

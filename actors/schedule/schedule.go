@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"slices"
 	"time"
 
 	"github.com/ddq-io/ddq/store"
@@ -13,6 +14,9 @@ const (
 	MaxWaiting = 1000 // occurrences that wait for the run before them
 	MaxCaught  = 1000 // missed occurrences that are made one after the other
 	MaxHistory = 100
+
+	MaxBackfills = 10     // that run or wait
+	MaxBackfill  = 10_000 // occurrences of one
 
 	perStep    = 10_000 // occurrences that one step decides against
 	makesAStep = 100    // runs that one step makes
@@ -42,6 +46,7 @@ const (
 // Spec is what the author of a schedule decides.
 type Spec struct {
 	Timetable timetable.Spec
+	Calendars []string      // that leave occurrences out
 	Jitter    time.Duration // by which due times are spread, see timetable.Jitter
 	Overlap   Overlap
 	CatchUp   CatchUp
@@ -51,6 +56,17 @@ type Spec struct {
 	PauseAt   int           // failures in a row after which it pauses; 0: never
 	History   int           // how many runs and skips are remembered
 	Untracked bool          // ends are not told: with Allow only
+	Template  Template
+	Labels    []store.Attribute // for people, who look for schedules by them
+}
+
+// Template is what the tasks of a schedule have in common.
+type Template struct {
+	// Task has payload, attributes, visibility, handler timeout, retries, backoff and
+	// traits, no ordering key among them. The rest of it is not looked at.
+	Task        store.Task
+	ExpireAfter time.Duration // from the due time; 0: never
+	Slack       time.Duration // by which a task may be later, where it is needed least
 }
 
 // Phase is where a schedule is in its life.
@@ -65,9 +81,10 @@ const (
 // Schedule is the whole of what is stored of a schedule.
 type Schedule struct {
 	Spec
-	Name string
+	Name string // the key of its cell
 	Life uint64 // random, of this creation: ids follow from it
 
+	Created  store.Millis
 	Phase    Phase
 	PausedBy string // who, or what
 	Note     string
@@ -84,6 +101,10 @@ type Schedule struct {
 	Skipped   map[Reason]int64
 	History   []Past // the last ones, oldest first
 	Requests  []string
+	Backfills []Backfill // in the order in which they were asked for
+
+	Taken    int64          // number of the last parcel that was taken
+	Recalled []store.Millis // occurrences whose run was taken back, which is yet to be told
 }
 
 // Origin is what named an occurrence.
@@ -109,6 +130,16 @@ type Run struct {
 	Begun bool // a worker had it before its time came, so it cannot be taken back
 }
 
+// Backfill is a range of occurrences that runs are made of once more, in order.
+type Backfill struct {
+	ID       string // of its author; the same again changes nothing
+	From, To store.Millis
+	Overlap  Overlap      // BufferAll: one after the other; Allow
+	Done     store.Millis // occurrences up to this one are decided
+	Made     int64
+	Total    int64 // occurrences of the range when it was asked for
+}
+
 // Outcome is how a run ended.
 type Outcome uint8
 
@@ -128,6 +159,9 @@ const (
 	Missed                       // nobody decided it in time
 	WasPaused
 	Excluded // a calendar leaves it out
+	Refused  // the topic took no task
+
+	lastReason = Refused
 )
 
 // Past is a run that ended, or skips of one reason in a row.
@@ -139,4 +173,16 @@ type Past struct {
 	Count   int64   // of skips; Occurrence is the last of them
 	Started store.Millis
 	Ended   store.Millis
+}
+
+// Table is the timetable of the spec.
+func (s *Schedule) Table() (*timetable.Timetable, error) {
+	return timetable.New(s.Timetable, s.Name, s.Anchor.Time())
+}
+
+// Anew reports whether intervals count from the edit that puts another spec in the place of
+// this one: another length does, another start, too.
+func (s *Spec) Anew(other *Spec) bool {
+	same := func(a, b timetable.Entry) bool { return a.Every == b.Every }
+	return !s.Timetable.Start.Equal(other.Timetable.Start) || !slices.EqualFunc(s.Timetable.Entries, other.Timetable.Entries, same)
 }

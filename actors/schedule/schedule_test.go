@@ -30,7 +30,7 @@ func TestSchedule(t *testing.T) {
 
 const day = "2030-06-01T"
 
-var reasons = [...]string{"", "overlap", "superseded", "buffer full", "missed", "paused", "excluded"}
+var reasons = [...]string{"", "overlap", "superseded", "buffer full", "missed", "paused", "excluded", "refused"}
 
 // scenario is a schedule in the hands of a keeper that does what steps say.
 type scenario struct {
@@ -69,6 +69,10 @@ func (x *scenario) run() string {
 		var request string
 		x.ScanArgs(x.T, "request", &request)
 		return x.step(now, Trigger{Request: request, Overlap: x.overlap(Skip)})
+	case "backfill":
+		return x.step(now, StartBackfill{ID: "b", From: x.time("from"), To: x.time("to"), Overlap: x.overlap(BufferAll)})
+	case "cancel-backfill":
+		return x.step(now, CancelBackfill{ID: "b"})
 	case "edit":
 		spec := x.spec()
 		return x.step(now, Edit{Spec: spec, Table: x.tableOf(spec), Anew: x.HasArg("anew")})
@@ -81,7 +85,7 @@ func (x *scenario) run() string {
 
 func (x *scenario) step(now store.Millis, e Event) string {
 	before := fmt.Sprintf("%+v", *x.s)
-	s, out := Step(x.s, e, Env{Now: now, Lead: 5 * time.Second, Table: x.table, Excluded: func(at time.Time) bool { return at.Hour() == 13 }})
+	s, out := Step(x.s, e, Env{Now: now, Lead: 5 * time.Second, Table: x.table, Refused: x.HasArg("refused"), Excluded: func(at time.Time) bool { return at.Hour() == 13 }})
 	if after := fmt.Sprintf("%+v", *x.s); after != before {
 		x.Fatalf(x.T, "the step changed the schedule before it:\n%s\n%s", before, after)
 	}
@@ -109,15 +113,18 @@ func (x *scenario) told(out Effects) string {
 	var b strings.Builder
 	for i, m := range out.Make {
 		name := clock(m.At)
-		if m.Origin == ByTrigger {
+		switch m.Origin {
+		case ByTrigger:
 			name = "trigger"
+		case ByBackfill:
+			name += " once more"
 		}
 		x.names[m.ID] = name
 		if x.HasArg("brief") && i > 0 && i < len(out.Make)-1 {
 			continue
 		}
 		fmt.Fprintf(&b, "make %s", name)
-		if m.Due != m.At {
+		if m.Due != m.At && m.Origin != ByBackfill {
 			fmt.Fprintf(&b, " due %s", clock(m.Due))
 		}
 		b.WriteByte('\n')
@@ -170,6 +177,9 @@ func (x *scenario) all() string {
 		}
 		b.WriteByte('\n')
 	}
+	for _, f := range x.s.Backfills {
+		fmt.Fprintf(&b, "backfill up to %s, made %d\n", clock(f.Done), f.Made)
+	}
 	fmt.Fprintf(&b, "made %d, totals %v, skipped %v\n", x.s.Made, x.s.Totals, x.s.Skipped)
 	return b.String()
 }
@@ -205,6 +215,9 @@ func (x *scenario) parse(text string) store.Millis {
 func (x *scenario) id(key string) string {
 	var name string
 	x.ScanArgs(x.T, key, &name)
+	if x.HasArg("once-more") {
+		name += " once more"
+	}
 	for id, n := range x.names {
 		if n == name {
 			return id
@@ -319,8 +332,9 @@ type game struct {
 	table         *timetable.Timetable
 	now           store.Millis
 	live          map[string]Occurrence
-	failed        []string
-	made, skipped int64 // of the timetable
+	box           []Ended // ends of tasks that are yet to be told, in order
+	ends          int     // of them, those of runs that no step took back
+	made, skipped int64   // of the timetable
 }
 
 func (g *game) event() Event {
@@ -329,12 +343,16 @@ func (g *game) event() Event {
 		id := rapid.SampledFrom(ids).Draw(g.T, "id")
 		delete(g.live, id)
 		outcome := Outcome(rapid.IntRange(1, 3).Draw(g.T, "outcome"))
-		if outcome == Failed {
-			g.failed = append(g.failed, id)
-		}
-		return Ended{ID: id, Outcome: outcome, At: g.now}
+		g.box, g.ends = append(g.box, Ended{ID: id, Outcome: outcome, At: g.now}), g.ends+1
+		return nil
 	}
 	switch kind {
+	case 0, 1, 2, 8:
+		if len(g.box) > 0 {
+			e := g.box[0]
+			g.box = g.box[1:]
+			return e
+		}
 	case 3:
 		return Pause{By: "ada"}
 	case 4, 5:
@@ -348,14 +366,23 @@ func (g *game) event() Event {
 }
 
 func (g *game) step(e Event) {
+	before := len(g.s.Recalled)
 	s, out := Step(g.s, e, Env{Now: g.now, Lead: 5 * time.Second, Table: g.table})
+	for _, id := range out.Remove {
+		if _, there := g.live[id]; !there { // the commit fails
+			g.step(Begun{ID: id})
+			g.step(e)
+			return
+		}
+	}
 	g.s = s
+	if _, told := e.(Ended); told && len(s.Recalled) >= before {
+		g.ends--
+	}
 	g.Logf("%s %T%+v: make %v, skip %v, remove %v; decided %s, open %v, waiting %v", clock(g.now), e, e, out.Make, out.Skips, out.Remove, clock(s.Decided), s.Open, s.Waiting)
 	for _, id := range out.Remove {
-		o, there := g.live[id]
-		if !there {
-			g.Fatalf("takes back %s, which is not there", id)
-		}
+		o := g.live[id]
+		g.box = append(g.box, Ended{ID: id, Outcome: Removed, At: g.now})
 		if o.At <= g.now {
 			g.Fatalf("takes back a run of %v at %v", o.At.Time(), g.now.Time())
 		}
@@ -379,8 +406,8 @@ func (g *game) step(e Event) {
 			g.skipped += skip.Count
 		}
 	}
-	if len(s.Open) != len(g.live) {
-		g.Fatalf("%d runs are open, %d tasks live", len(s.Open), len(g.live))
+	if len(s.Open) != len(g.live)+g.ends {
+		g.Fatalf("%d runs are open, %d tasks live, %d ends to be told", len(s.Open), len(g.live), g.ends)
 	}
 	if out.Wake != 0 && out.Wake < g.now && s.Phase == Active {
 		g.Fatalf("wakes at %v, and it is %v", out.Wake.Time(), g.now.Time())

@@ -16,6 +16,7 @@ const keepFinished = 7 * 24 * time.Hour
 // nothing of s.
 func Step(s *Schedule, e Event, env Env) (*Schedule, Effects) {
 	p := &step{Env: env, s: s.clone()}
+	p.passUntracked()
 	p.s.Early = slices.DeleteFunc(p.s.Early, func(at store.Millis) bool { return at <= min(env.Now, s.Decided) })
 	switch e := e.(type) {
 	case Ended:
@@ -32,6 +33,10 @@ func Step(s *Schedule, e Event, env Env) (*Schedule, Effects) {
 		p.resume(e)
 	case Trigger:
 		p.trigger(e)
+	case StartBackfill:
+		p.startBackfill(e)
+	case CancelBackfill:
+		p.cancelBackfill(e.ID)
 	case Delete:
 		p.delete(e)
 		return p.s, p.out
@@ -55,7 +60,7 @@ type step struct {
 func (s *Schedule) clone() *Schedule {
 	c := *s
 	c.Open, c.Waiting, c.History, c.Requests = slices.Clone(s.Open), slices.Clone(s.Waiting), slices.Clone(s.History), slices.Clone(s.Requests)
-	c.Early = slices.Clone(s.Early)
+	c.Early, c.Recalled, c.Backfills = slices.Clone(s.Early), slices.Clone(s.Recalled), slices.Clone(s.Backfills)
 	c.Totals, c.Skipped = maps.Clone(s.Totals), maps.Clone(s.Skipped)
 	if c.Totals == nil {
 		c.Totals = make(map[Outcome]int64)
@@ -66,8 +71,19 @@ func (s *Schedule) clone() *Schedule {
 	return &c
 }
 
+// passUntracked forgets the runs of a schedule that is not told of their ends, once they
+// cannot be taken back any more.
+func (p *step) passUntracked() {
+	if p.s.Untracked {
+		p.s.Open = slices.DeleteFunc(p.s.Open, func(r Run) bool { return r.At <= p.Now })
+	}
+}
+
 // ended closes a run.
 func (p *step) ended(e Ended) {
+	if e.Outcome == Removed && p.recalled(e.ID) {
+		return
+	}
 	i := slices.IndexFunc(p.s.Open, func(r Run) bool { return p.s.ID(r.Occurrence) == e.ID })
 	if i < 0 {
 		return
@@ -89,6 +105,17 @@ func (p *step) ended(e Ended) {
 			p.pause("failures", "")
 		}
 	}
+}
+
+// recalled reports whether it was a step that took this run back: that is told like any
+// other end, perhaps when the run has been made anew.
+func (p *step) recalled(id string) bool {
+	i := slices.IndexFunc(p.s.Recalled, func(at store.Millis) bool { return p.s.ID(Occurrence{At: at, Origin: ByTimetable}) == id })
+	if i < 0 {
+		return false
+	}
+	p.s.Recalled = slices.Delete(p.s.Recalled, i, i+1)
+	return true
 }
 
 // requeued opens a run that had failed, if it is remembered.
@@ -130,6 +157,9 @@ func (p *step) edit(e Edit) {
 	}
 	if next, ok := p.next(p.s.Decided); !ok || next > p.Now {
 		p.s.Decided = max(p.s.Decided, p.Now)
+	}
+	if p.s.Untracked && !e.Spec.Untracked {
+		p.s.Open = nil // nobody will say that they ended
 	}
 	p.s.Spec, p.Table = e.Spec, e.Table
 	if e.Anew {
@@ -214,7 +244,7 @@ func (p *step) takeBack() {
 			kept = append(kept, r)
 			continue
 		}
-		p.unmake(p.s.ID(r.Occurrence))
+		p.unmake(r)
 		p.s.Made--
 		p.s.Decided = min(p.s.Decided, p.before(r.At))
 	}
@@ -222,12 +252,16 @@ func (p *step) takeBack() {
 }
 
 // unmake takes the task of a run back, or does not make it after all.
-func (p *step) unmake(id string) {
+func (p *step) unmake(r Run) {
+	id := p.s.ID(r.Occurrence)
 	if i := slices.IndexFunc(p.out.Make, func(m Make) bool { return m.ID == id }); i >= 0 {
 		p.out.Make = slices.Delete(p.out.Make, i, i+1)
 		return
 	}
 	p.out.Remove = append(p.out.Remove, id)
+	if !p.s.Untracked {
+		p.s.Recalled = append(p.s.Recalled, r.At)
+	}
 }
 
 // before is a moment such that at is the first occurrence behind it.

@@ -1,0 +1,72 @@
+package schedule
+
+import (
+	"slices"
+
+	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/timer/timetable"
+)
+
+// Count returns how many occurrences a range has, both ends included; most+1 for more.
+func Count(table *timetable.Timetable, from, to store.Millis, most int) (n int) {
+	for at, ok := table.Next((from - 1).Time()); ok && at.UnixMilli() <= int64(to) && n <= most; at, ok = table.Next(at) {
+		n++
+	}
+	return n
+}
+
+func (p *step) startBackfill(e StartBackfill) {
+	known := slices.Contains(p.s.Requests, e.ID) || slices.ContainsFunc(p.s.Backfills, func(b Backfill) bool { return b.ID == e.ID })
+	if known || len(p.s.Backfills) >= MaxBackfills {
+		return
+	}
+	if e.Overlap != Allow {
+		p.takeBack()
+	}
+	p.s.Requests = lastOf(append(p.s.Requests, e.ID), requests)
+	p.s.Backfills = append(p.s.Backfills, Backfill{
+		ID: e.ID, From: e.From, To: min(e.To, p.Now), Overlap: e.Overlap, Done: e.From - 1, Total: e.Total,
+	})
+}
+
+func (p *step) cancelBackfill(id string) {
+	p.s.Backfills = slices.DeleteFunc(p.s.Backfills, func(b Backfill) bool { return b.ID == id })
+}
+
+// backfill makes the next runs of each range, as far as its policy lets it.
+func (p *step) backfill() {
+	for i := 0; i < len(p.s.Backfills); {
+		if p.fill(&p.s.Backfills[i]) {
+			p.s.Backfills = slices.Delete(p.s.Backfills, i, i+1)
+		} else {
+			i++
+		}
+	}
+}
+
+// fill reports whether the range has no more occurrences.
+func (p *step) fill(b *Backfill) (over bool) {
+	for {
+		at, ok := p.next(b.Done)
+		switch {
+		case !ok || at > b.To:
+			return true
+		case len(p.s.Open) > 0 && b.Overlap != Allow, len(p.s.Waiting) > 0 && b.Overlap != Allow, len(p.s.Open) >= MaxOpen:
+			return false // until a run ends
+		case p.Refused:
+			p.wake(p.Now.Add(retryRefused))
+			return false
+		case len(p.out.Make) >= makesAStep:
+			p.wake(p.Now)
+			return false
+		}
+		b.Done = at
+		o := Occurrence{At: at, Origin: ByBackfill, N: hashOf(b.ID)}
+		if p.Excluded != nil && p.Excluded(at.Time()) {
+			p.skip(o, Excluded)
+			continue
+		}
+		p.make(o)
+		b.Made++
+	}
+}

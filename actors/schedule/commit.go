@@ -1,0 +1,98 @@
+package schedule
+
+import (
+	"bytes"
+
+	"github.com/ddq-io/ddq/store"
+)
+
+// MaxBody is how large a schedule may be when it is put. What it comes to remember, such as
+// open runs, has the rest of what a cell may have.
+const MaxBody = store.MaxCell - 256<<10
+
+// The lists of cells in a shard.
+const (
+	List        = "schedules" // of all that can be read, by name: all of them are listed at 0
+	CorruptList = "corrupt"   // of those that cannot, which do not wake
+)
+
+// CellID names the cell of a schedule.
+func CellID(name string) store.CellID {
+	return store.CellID([]byte{store.CellSchedule}) + store.CellID(name)
+}
+
+// Listed is the position in the list of schedules behind that of a name.
+func Listed(name string) store.Wake {
+	if name == "" {
+		return store.Wake{}
+	}
+	return store.Wake{ID: CellID(name)}
+}
+
+// FromCell reads the cell of a schedule.
+func FromCell(c store.Cell) (*Schedule, error) { return Decode(c.ID.Key(), c.Body) }
+
+// Commit returns what a step comes to in the store: of s, which it returned, and its
+// effects. The cell must have the version that the step was of, 0 for a new one. Tasks are
+// made of the template for a topic, at a moment.
+func Commit(s *Schedule, out *Effects, version int64, topic *store.Topic, now store.Millis) (store.Commit, error) {
+	put := store.Put{Cell: store.Cell{ID: CellID(s.Name)}, If: version}
+	if !out.Gone {
+		body, err := Encode(s)
+		if err != nil {
+			return store.Commit{}, err
+		}
+		put.Cell = store.Cell{ID: put.ID, Wake: out.Wake, List: List, Body: body}
+	}
+	c := store.Commit{Puts: []store.Put{put}, Cancels: out.Cancel}
+	for i := range out.Make {
+		c.Adds = append(c.Adds, s.task(&out.Make[i], topic, now))
+	}
+	for _, id := range out.Remove {
+		c.Removes = append(c.Removes, store.Remove{ID: id, Must: true})
+	}
+	return c, nil
+}
+
+// task makes the task of a run.
+func (s *Schedule) task(m *Make, topic *store.Topic, now store.Millis) *store.Task {
+	t := s.Template.Task
+	t.ID, t.Due, t.Created, t.Indexed = m.ID, m.Due, now, topic.Indexed
+	t.RunOf = &store.RunOf{Schedule: s.Name, Occurrence: m.At}
+	if s.Template.ExpireAfter > 0 {
+		t.Expires = m.Due.Add(s.Template.ExpireAfter)
+	}
+	if !s.Untracked {
+		t.Tells = CellID(s.Name)
+	}
+	return &t
+}
+
+// Landed reports whether a commit that is Stale is so because it was made before, and its
+// answer lost: the cell is as it was to become.
+func Landed(c *store.Commit, r *store.CommitResult) bool {
+	put := &c.Puts[0]
+	if len(put.Body) == 0 {
+		return r.Cell.Version == 0
+	}
+	return r.Cell.Version == put.If+1 && r.Cell.Wake == put.Wake && bytes.Equal(r.Cell.Body, put.Body)
+}
+
+// Told is what the end of a task means to the schedule that it tells; nil for a parcel of
+// which it knows nothing.
+func Told(p *store.Parcel) Event {
+	e := p.Ended
+	if e == nil {
+		return nil
+	}
+	ended := Ended{ID: e.ID, Outcome: Removed, At: p.At, Started: e.Started}
+	switch {
+	case e.Kind == store.ChangeRequeued:
+		return Requeued{ID: e.ID}
+	case e.Kind == store.ChangeDone:
+		ended.Outcome = Done
+	case e.Kind == store.ChangeDead && e.Reason != store.ReasonCancelled:
+		ended.Outcome = Failed
+	}
+	return ended
+}

@@ -1,0 +1,136 @@
+package schedule
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/memstore"
+	"github.com/ddq-io/ddq/timer/timetable"
+)
+
+// TestCommit keeps a schedule in a store: through a run, an answer that is lost, a race
+// and its end.
+func TestCommit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db := memstore.New()
+		defer db.Close()
+		f := keptFixture{T: t, db: db, shard: store.Shard{Topic: "mail"}, topic: &store.Topic{Name: "mail", Indexed: store.NewIndexSet("a")}}
+		now := f.now()
+		f.s = &Schedule{Spec: Spec{
+			Timetable: timetable.Spec{Entries: []timetable.Entry{{Cron: "0 * * * *"}}}, Overlap: Skip, CatchUp: Last, Grace: time.Minute,
+		}, Name: "nightly", Life: 3, Phase: Active, Anchor: now, Decided: now}
+		f.s.Template.ExpireAfter = time.Hour
+		f.step(nil, store.OK)
+		f.step(nil, store.OK)
+
+		_, wakes, err := db.Wakes(t.Context(), f.shard, store.WakeQuery{To: store.MaxDue, Limit: 10})
+		if err != nil || len(wakes) != 1 || wakes[0].ID != CellID("nightly") {
+			t.Fatalf("wakes %v, %v", wakes, err)
+		}
+		time.Sleep(wakes[0].At.Time().Sub(time.Now()))
+		c := f.step(nil, store.OK)
+		task := c.Adds[0]
+		if task.Tells != CellID("nightly") || task.RunOf.Occurrence != task.Due || task.Expires != task.Due.Add(time.Hour) || task.Indexed != f.topic.Indexed || task.Created != f.now() {
+			t.Errorf("the task is %+v", task)
+		}
+
+		// The same commit again: the first answer was lost.
+		if r := f.commit(&c); r.Status != store.Stale || !Landed(&c, &r) {
+			t.Errorf("the same commit again is %+v", r)
+		}
+		other := c
+		other.Puts = []store.Put{c.Puts[0]}
+		other.Puts[0].Wake++
+		if r := f.commit(&other); r.Status != store.Stale || Landed(&other, &r) {
+			t.Errorf("another commit is %+v", r)
+		}
+
+		c = f.step(Pause{By: "ada"}, store.OK)
+		if len(c.Removes) != 1 || c.Removes[0].ID != task.ID {
+			t.Errorf("removes %+v", c.Removes)
+		}
+		parcels, err := db.Parcels(t.Context(), f.shard, store.InBox, 0, 10)
+		if err != nil || len(parcels) != 1 || parcels[0].To != CellID("nightly") {
+			t.Fatalf("parcels %v, %v", parcels, err)
+		}
+		f.step(Told(&parcels[0]), store.OK)
+		if len(f.s.Recalled) != 0 {
+			t.Errorf("recalled are %v", f.s.Recalled)
+		}
+		if cells, err := db.Listed(t.Context(), f.shard, List, Listed(""), 10); err != nil || len(cells) != 1 {
+			t.Errorf("listed are %v, %v", cells, err)
+		}
+		if cells, err := db.Listed(t.Context(), f.shard, List, Listed("nightly"), 10); err != nil || len(cells) != 0 {
+			t.Errorf("listed behind it are %v, %v", cells, err)
+		}
+
+		c = f.step(Delete{}, store.OK)
+		if r := f.commit(&c); r.Status != store.Stale || !Landed(&c, &r) {
+			t.Errorf("a deletion again is %+v", r)
+		}
+	})
+}
+
+// TestTold goes through the ways in which a task ends.
+func TestTold(t *testing.T) {
+	for _, c := range []struct {
+		ended store.Ended
+		want  Event
+	}{
+		{store.Ended{Kind: store.ChangeDone, Started: 3}, Ended{Outcome: Done, At: 5, Started: 3}},
+		{store.Ended{Kind: store.ChangeDead, Reason: store.ReasonMaxRetries}, Ended{Outcome: Failed, At: 5}},
+		{store.Ended{Kind: store.ChangeDead, Reason: store.ReasonExpired}, Ended{Outcome: Failed, At: 5}},
+		{store.Ended{Kind: store.ChangeDead, Reason: store.ReasonCancelled}, Ended{Outcome: Removed, At: 5}},
+		{store.Ended{Kind: store.ChangeDeleted}, Ended{Outcome: Removed, At: 5}},
+		{store.Ended{Kind: store.ChangeRequeued}, Requeued{}},
+	} {
+		if got := Told(&store.Parcel{At: 5, Ended: &c.ended}); got != c.want {
+			t.Errorf("%+v means %+v, want %+v", c.ended, got, c.want)
+		}
+	}
+	if got := Told(&store.Parcel{Body: []byte("x")}); got != nil {
+		t.Errorf("a parcel of others means %v", got)
+	}
+}
+
+// keptFixture is a schedule and the store that it is kept in.
+type keptFixture struct {
+	*testing.T
+	db      *memstore.Store
+	shard   store.Shard
+	topic   *store.Topic
+	s       *Schedule
+	version int64
+}
+
+func (f *keptFixture) now() store.Millis { return store.Millis(time.Now().UnixMilli()) }
+
+// step steps, and commits what comes of it.
+func (f *keptFixture) step(e Event, want store.Status) store.Commit {
+	f.Helper()
+	table, err := f.s.Table()
+	if err != nil {
+		f.Fatal(err)
+	}
+	s, out := Step(f.s, e, Env{Now: f.now(), Lead: 5 * time.Second, Table: table})
+	c, err := Commit(s, &out, f.version, f.topic, f.now())
+	if err != nil {
+		f.Fatal(err)
+	}
+	if r := f.commit(&c); r.Status != want {
+		f.Fatalf("the commit is %+v, want %v", r, want)
+	}
+	f.s, f.version = s, f.version+1
+	return c
+}
+
+func (f *keptFixture) commit(c *store.Commit) store.CommitResult {
+	f.Helper()
+	_, results, err := f.db.Commit(f.Context(), f.shard, nil, []store.Commit{*c})
+	if err != nil {
+		f.Fatal(err)
+	}
+	return results[0]
+}
