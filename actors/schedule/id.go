@@ -3,8 +3,6 @@ package schedule
 import (
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/hex"
-	"fmt"
 
 	"github.com/ddq-io/ddq/store/place"
 )
@@ -18,6 +16,5 @@ func (s *Schedule) ID(o Occurrence) string {
 	binary.BigEndian.PutUint64(b[9:], uint64(o.At))
 	binary.BigEndian.PutUint64(b[17:], o.N)
 	sum := sha256.Sum256(b[:])
-	random := hex.EncodeToString(sum[:10])
-	return fmt.Sprintf("%s-%s-%s-8%s-%s%s", random[:8], random[8:12], place.KeyedMark, random[12:15], place.HashOfKey(s.Name), random[15:19])
+	return place.DerivedID(sum[:], s.Name)
 }

@@ -50,3 +50,10 @@ func HashOfKey(key string) string {
 func MadeFor(id, key string) bool {
 	return IsKeyedID(id) && id[keyedHash:keyedHash+keyedHashLen] == HashOfKey(key)
 }
+
+// DerivedID makes an id for a task with a key out of 10 bytes or more that tell it from
+// others: those of a hash, so that whoever knows what it is of finds the id again.
+func DerivedID(sum []byte, key string) string {
+	random := hex.EncodeToString(sum[:10])
+	return random[:8] + "-" + random[8:12] + "-" + KeyedMark + "-8" + random[12:15] + "-" + HashOfKey(key) + random[15:19]
+}

@@ -60,7 +60,7 @@ func New(spec Spec, name string, made time.Time) (*Timetable, error) {
 	if !spec.Start.IsZero() && !spec.End.IsZero() && spec.End.Before(spec.Start) {
 		return nil, fault(OutOfRange, "end_time", "is before start_time")
 	}
-	zone, err := zoneOf(spec.Zone)
+	zone, err := LoadZone(spec.Zone)
 	if err != nil {
 		return nil, err
 	}

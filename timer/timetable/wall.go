@@ -36,6 +36,17 @@ func (s stretch) wall(t time.Time) time.Time { return t.UTC().Add(s.offset) }
 // instant returns when the wall time w is by the offset of s, within s or not.
 func (s stretch) instant(w time.Time) time.Time { return w.Add(-s.offset) }
 
+// Wall returns what people in a zone read off a clock at an instant: a date and a time of
+// day, in UTC, which means nothing there.
+func Wall(t time.Time, zone *time.Location) time.Time { return stretchAt(t, zone).wall(t) }
+
+// Instant returns the first instant whose wall time in a zone is w, and the instant after
+// the gap when w lies in one; false when that is because the zone left the day out.
+func Instant(w time.Time, zone *time.Location) (time.Time, bool) {
+	t, gap := firstInstant(w, zone)
+	return t.UTC(), gap <= longGap
+}
+
 // firstInstant returns the first instant whose wall time in zone is w. When w
 // lies in a gap, it returns the instant after the gap, and how long the gap is.
 func firstInstant(w time.Time, zone *time.Location) (time.Time, time.Duration) {

@@ -5,9 +5,10 @@ import (
 	"time"
 )
 
-// zoneOf returns a zone of the IANA database by its name. What depends on the
-// machine (Local) or says no rules (an offset) is no zone of a timetable.
-func zoneOf(name string) (*time.Location, error) {
+// LoadZone returns a zone of the IANA database by its name, UTC for an empty one. What
+// depends on the machine (Local) or says no rules (an offset) is no zone of a timetable. The
+// error is an *Error.
+func LoadZone(name string) (*time.Location, error) {
 	if name == "" {
 		return time.UTC, nil
 	}
