@@ -1,8 +1,6 @@
 package agenda
 
 import (
-	"iter"
-	"maps"
 	"time"
 
 	"github.com/ddq-io/ddq/store"
@@ -22,20 +20,9 @@ import (
 //     it is read again
 //   - at most one page of the window is being read, and one of each lane
 //   - after Lose it learns of no task until Own
-type Shard struct {
-	cfg     Config
-	owned   bool
-	window  window
-	lanes   lanes
-	orders  orderKeys
-	out     map[string]struct{} // ready or being held: with the topic
-	wheel   Wheel
-	waiting []store.Entry // to be inserted into the wheel
-	exact   []store.Entry // and such as are not held ahead
-	ahead   ahead
-	ready   []store.Entry // see TakeReady
-	effects Effects
-}
+//
+// It is built in layers, each of which knows those below: ahead, memory, loader.
+type Shard struct{ loader }
 
 // Config is how much a Shard knows.
 type Config struct {
@@ -44,21 +31,6 @@ type Config struct {
 	Ready   int           // most ready ones, and most that wait for their ordering key
 	Page    int           // most tasks of a page
 	Spare   time.Duration // tasks due this soon are admitted above the wheel's budget
-}
-
-// Wheel holds tasks until they are due, and the moments to look at ordering keys. It has
-// the only index of the tasks, as there may be millions: the Shard asks it how many there
-// are, and changes it at once.
-type Wheel interface {
-	Len() int                             // of the tasks
-	Due(id string) (store.Millis, bool)   // when a task is due that is there
-	InsertAll(es []store.Entry)           // moves those that are there; keeps nothing of es
-	InsertExact(es []store.Entry)         // InsertAll of tasks that it tells of when they are due, and not ahead
-	Remove(id string)                     // a task that may not be there
-	At(due store.Millis) int              // how many tasks it tells of ahead are due then
-	Crowd(due, when store.Millis)         // Shard.Crowd then; the last one counts for a due time
-	LookAt(key string, when store.Millis) // LookAtKey then
-	Clear()
 }
 
 // Effects are what the owner of a Shard is to do, in this order.
@@ -77,14 +49,16 @@ type LaneLoad struct {
 
 // NewShard returns a Shard that nobody owns yet.
 func NewShard(c Config, w Wheel) *Shard {
-	return &Shard{
-		cfg:    c,
-		window: window{Wheel: c.Wheel, Ready: c.Ready, Spare: store.Millis(c.Spare.Milliseconds())},
-		lanes:  lanes{Wheel: c.Wheel, Ready: c.Ready},
-		orders: orderKeys{Most: c.Ready},
-		out:    make(map[string]struct{}),
-		wheel:  w,
-	}
+	s := &Shard{loader{page: c.Page, memory: memory{
+		ahead:   ahead{slots: w},
+		horizon: c.Horizon,
+		window:  window{Wheel: c.Wheel, Ready: c.Ready, Spare: store.Millis(c.Spare.Milliseconds())},
+		lanes:   lanes{Wheel: c.Wheel, Ready: c.Ready},
+		orders:  orderKeys{Most: c.Ready},
+		out:     make(map[string]struct{}),
+	}}}
+	s.wheel = stagedWheel{Wheel: w, ahead: &s.ahead, page: c.Page}
+	return s
 }
 
 // Effects returns what is to be done and was not reset yet. The actor carries it out,
@@ -99,14 +73,6 @@ func (e *Effects) Reset() {
 	*e = Effects{Ask: e.Ask[:0], LoadLanes: e.LoadLanes[:0]}
 }
 
-// TakeReady returns the tasks that became ready since it was last called, in order. They
-// are the caller's.
-func (s *Shard) TakeReady() []store.Entry {
-	ready := s.ready
-	s.ready = nil
-	return ready
-}
-
 // Own begins ownership. Reread and Load follow.
 func (s *Shard) Own() { s.owned = true }
 
@@ -117,39 +83,10 @@ func (s *Shard) Lose() {
 	s.Reread()
 }
 
-// Forget forgets the tasks that are known.
-func (s *Shard) Forget() {
-	clear(s.out)
-	s.waiting, s.exact, s.ready = nil, nil, nil
-	s.ahead.crowds = nil
-	s.lanes.Clear()
-	s.orders = orderKeys{Most: s.orders.Most}
-	s.wheel.Clear()
-}
-
-// Empty reports whether no task is known.
-func (s *Shard) Empty() bool { return s.wheel.Len()+len(s.out)+len(s.orders.ByKey) == 0 }
-
-// WithTopic reports whether a task is ready, or being held.
-func (s *Shard) WithTopic(id string) bool {
-	_, known := s.out[id]
-	return known
-}
-
-// AllWithTopic are the tasks that are ready or being held, in no order.
-func (s *Shard) AllWithTopic() iter.Seq[string] { return maps.Keys(s.out) }
-
-// ReadyLen is how many tasks are ready, those included that wait for another one of their
-// ordering key.
-func (s *Shard) ReadyLen() int { return len(s.out) + len(s.orders.Waiting) }
-
-// Behind is how many tasks wait for another one of their ordering key.
-func (s *Shard) Behind() int { return len(s.orders.Waiting) }
-
 // Settle ends a step, which is what the actor does with one message.
 func (s *Shard) Settle(now store.Millis) {
 	s.settleOrders(now)
-	s.insertWaiting()
+	s.wheel.insert()
 	ready := len(s.out) - s.lanes.InReady
 	if s.window.Hungry(s.wheel.Len()-s.lanes.InWheel, ready) || s.window.Owes(now, ready) {
 		s.Load(now)
@@ -159,7 +96,7 @@ func (s *Shard) Settle(now store.Millis) {
 
 // Pending learns that tasks are pending. Beyond the window the loader finds them.
 func (s *Shard) Pending(now store.Millis, es ...store.Entry) {
-	s.window.Advance(now.Add(s.cfg.Horizon))
+	s.window.Advance(now.Add(s.horizon))
 	for _, e := range es {
 		s.orders.Learned(e)
 		if s.owned && s.covers(now, e) {
@@ -182,13 +119,6 @@ func (s *Shard) WerePending(now store.Millis, es ...store.Entry) {
 	}
 }
 
-// knownSooner reports whether a task is known to be due before e says.
-func (s *Shard) knownSooner(now store.Millis, e store.Entry) bool {
-	s.insertWaiting()
-	due, there := s.wheel.Due(e.ID)
-	return there && due < e.Due || s.orders.Waiting[e.ID] != nil && e.Due > now
-}
-
 // Found learns of pending tasks that nothing in memory may know, wherever the window
 // ends. After Lose it does not: a task in out would not become ready with the next claim.
 func (s *Shard) Found(now store.Millis, es ...store.Entry) {
@@ -205,93 +135,5 @@ func (s *Shard) Removed(ids []string) {
 	for _, id := range ids {
 		s.unwait(id)
 		s.orders.Removed(id)
-	}
-}
-
-// keep admits a task that may be in the wheel already, for another time.
-func (s *Shard) keep(now store.Millis, e store.Entry) {
-	switch {
-	case s.WithTopic(e.ID):
-		s.relane(now, e)
-	case s.orders.Moved(e, now):
-	case s.admit(now, e, s.ahead.most):
-	case s.WithTopic(e.ID):
-		s.unwheel(e.ID) // its traits are those of a ready task
-	default:
-		s.unwait(e.ID)
-	}
-}
-
-// relane makes a ready task ready once more when it has other traits than before. Its
-// first place in the ready queue stays and comes to nothing: a task is held once.
-func (s *Shard) relane(now store.Millis, e store.Entry) {
-	if s.lanes.Of(e.ID).Same(e.Traits) || e.Due > now+s.reach(e, s.ahead.most) {
-		return
-	}
-	s.lanes.Put(e.ID, e.Traits, s.lanes.Lane(e.Traits, &s.window), true)
-	s.ready = append(s.ready, e)
-}
-
-// admit puts a task where it belongs, and reports whether that is the wheel: else it is
-// among the ready ones, or beyond the budgets. Ahead is how long before its due time it
-// may be ready.
-func (s *Shard) admit(now store.Millis, e store.Entry, ahead store.Millis) (waits bool) {
-	if e.Due <= now && s.orders.MustWait(e) {
-		return false
-	}
-	l, reached := s.lanes.Lane(e.Traits, &s.window), now+s.reach(e, ahead)
-	if !s.fits(reached, e.Due, l) {
-		return false
-	}
-	waits = e.Due > reached
-	s.lanes.Put(e.ID, e.Traits, l, !waits)
-	if waits {
-		s.wait(e, s.tellExactly(e, ahead))
-		return true
-	}
-	s.out[e.ID] = struct{}{}
-	if e.Traits.Ordering() != "" {
-		s.orders.Let(e)
-	}
-	s.ready = append(s.ready, e)
-	return false
-}
-
-// fits reports whether there is room for a task of a lane; nil: of the zero one.
-func (s *Shard) fits(now, due store.Millis, l *Lane) bool {
-	if l != nil {
-		return l.window.Fits(due, now, l.Wheel, l.Ready)
-	}
-	inWheel := s.wheel.Len() + len(s.waiting) + len(s.exact) - s.lanes.InWheel
-	return s.window.Fits(due, now, inWheel, len(s.out)-s.lanes.InReady)
-}
-
-// unwait takes a task out of the wheel, and forgets its traits.
-func (s *Shard) unwait(id string) {
-	s.unwheel(id)
-	s.lanes.Drop(id)
-}
-
-// unwheel takes a task out of the wheel alone.
-func (s *Shard) unwheel(id string) {
-	s.insertWaiting()
-	s.wheel.Remove(id)
-}
-
-// insertWaiting puts what was gathered into the wheel.
-func (s *Shard) insertWaiting() {
-	if len(s.exact) > 0 {
-		s.wheel.InsertExact(s.exact)
-		clear(s.exact)
-		s.exact = s.exact[:0]
-	}
-	if len(s.waiting) == 0 {
-		return
-	}
-	s.wheel.InsertAll(s.waiting)
-	s.expectCrowds(s.waiting)
-	clear(s.waiting)
-	if s.waiting = s.waiting[:0]; cap(s.waiting) > s.cfg.Page {
-		s.waiting = nil
 	}
 }

@@ -2,13 +2,6 @@ package agenda
 
 import "github.com/ddq-io/ddq/store"
 
-// Left learns that a task is with the topic no more: the store said whether it is held,
-// or was not asked.
-func (s *Shard) Left(id string) {
-	delete(s.out, id)
-	s.lanes.Drop(id)
-}
-
 // Unheld learns why a task that left was not held: it goes back into the wheel when it
 // is due later, waits when another one of its key is first, and is forgotten when it is
 // gone.
@@ -66,14 +59,15 @@ func (s *Shard) settleOrders(now store.Millis) {
 	}
 }
 
-// letOut makes a task ready that waited for another one of its key, whatever budgets
-// say.
-func (s *Shard) letOut(e store.Entry) {
-	if s.WithTopic(e.ID) {
+// notDue puts a task back that the store did not hold because it is due later: it becomes
+// ready when it is due, as asking ahead of that would be in vain again.
+func (s *Shard) notDue(now store.Millis, e store.Entry) {
+	if reach := s.reach(e, s.ahead.most); reach == 0 || e.Due > now+reach || s.WithTopic(e.ID) {
+		s.Pending(now, e)
 		return
 	}
 	s.unwait(e.ID)
-	s.out[e.ID] = struct{}{}
-	s.lanes.Put(e.ID, e.Traits, s.lanes.Lane(e.Traits, &s.window), true)
-	s.ready = append(s.ready, e)
+	if s.owned && s.covers(now, e) {
+		s.admit(now, e, 0)
+	}
 }

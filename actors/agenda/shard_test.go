@@ -233,7 +233,7 @@ func (s *shardScene) crowd(t *testing.T, d *datadriven.TestData) {
 		s.HeldMany(n, 1, time.Duration(took)*time.Millisecond)
 	case n > 0:
 		for i := range n {
-			s.Shard.wheel.(*sceneWheel).due[fmt.Sprintf("%d-%d", due, i)] = due
+			s.wheel.due[fmt.Sprintf("%d-%d", due, i)] = due
 		}
 		s.expectCrowd(due, s.wheel.At(due))
 	case s.Crowd(s.now, due, room, d.HasArg("busy")):

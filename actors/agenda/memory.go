@@ -1,0 +1,188 @@
+package agenda
+
+import (
+	"iter"
+	"maps"
+	"time"
+
+	"github.com/ddq-io/ddq/store"
+)
+
+// memory is the pending tasks that a shard knows of, and puts each where it belongs: into
+// the wheel, to the ready ones, behind another one of its ordering key, or nowhere, when
+// there is no room. The invariants are Shard's.
+type memory struct {
+	ahead
+	horizon time.Duration // how far ahead of now the window reaches
+	owned   bool
+	window  window
+	lanes   lanes
+	orders  orderKeys
+	out     map[string]struct{} // ready or being held: with the topic
+	wheel   stagedWheel
+	ready   []store.Entry // see TakeReady
+}
+
+// WithTopic reports whether a task is ready, or being held.
+func (m *memory) WithTopic(id string) bool {
+	_, known := m.out[id]
+	return known
+}
+
+// AllWithTopic are the tasks that are ready or being held, in no order.
+func (m *memory) AllWithTopic() iter.Seq[string] { return maps.Keys(m.out) }
+
+// Empty reports whether no task is known.
+func (m *memory) Empty() bool { return m.wheel.Len()+len(m.out)+len(m.orders.ByKey) == 0 }
+
+// ReadyLen is how many tasks are ready, those included that wait for another one of their
+// ordering key.
+func (m *memory) ReadyLen() int { return len(m.out) + len(m.orders.Waiting) }
+
+// Behind is how many tasks wait for another one of their ordering key.
+func (m *memory) Behind() int { return len(m.orders.Waiting) }
+
+// TakeReady returns the tasks that became ready since it was last called, in order. They
+// are the caller's.
+func (m *memory) TakeReady() []store.Entry {
+	ready := m.ready
+	m.ready = nil
+	return ready
+}
+
+// Forget forgets the tasks that are known.
+func (m *memory) Forget() {
+	clear(m.out)
+	m.ready = nil
+	m.lanes.Clear()
+	m.orders = orderKeys{Most: m.orders.Most}
+	m.wheel.Clear()
+}
+
+// covers reports whether a task that became pending must be kept. A lane that is not
+// known is read, if the window stopped before the task.
+func (m *memory) covers(now store.Millis, e store.Entry) bool {
+	key := e.Traits.Lane()
+	l := m.lanes.ByKey[key]
+	switch {
+	case key == store.Lane{}, l == nil && (!m.window.Full || e.Due > now.Add(m.horizon)):
+		return m.window.Covers(e.Due)
+	case l == nil:
+		l = m.lanes.Open(key, &m.window)
+	}
+	return !l.window.Full && m.window.Covers(e.Due) || l.window.Covers(e.Due)
+}
+
+// knownSooner reports whether a task is known to be due before e says.
+func (m *memory) knownSooner(now store.Millis, e store.Entry) bool {
+	due, there := m.wheel.Due(e.ID)
+	return there && due < e.Due || m.orders.Waiting[e.ID] != nil && e.Due > now
+}
+
+// keep admits a task that may be in the wheel already, for another time.
+func (m *memory) keep(now store.Millis, e store.Entry) {
+	switch {
+	case m.WithTopic(e.ID):
+		m.relane(now, e)
+	case m.orders.Moved(e, now):
+	case m.admit(now, e, m.ahead.most):
+	case m.WithTopic(e.ID):
+		m.wheel.Remove(e.ID) // its traits are those of a ready task
+	default:
+		m.unwait(e.ID)
+	}
+}
+
+// relane makes a ready task ready once more when it has other traits than before. Its
+// first place in the ready queue stays and comes to nothing: a task is held once.
+func (m *memory) relane(now store.Millis, e store.Entry) {
+	if m.lanes.Of(e.ID).Same(e.Traits) || e.Due > now+m.reach(e, m.ahead.most) {
+		return
+	}
+	m.lanes.Put(e.ID, e.Traits, m.lanes.Lane(e.Traits, &m.window), true)
+	m.ready = append(m.ready, e)
+}
+
+// Due makes tasks ready that were in the wheel until now. While others wait for a worker
+// (busy), those that are not due yet go back.
+func (m *memory) Due(now store.Millis, es []store.Entry, busy bool) {
+	reach := m.ahead.most
+	if busy {
+		reach = 0
+	}
+	m.due(now, es, reach)
+}
+
+func (m *memory) due(now store.Millis, es []store.Entry, ahead store.Millis) {
+	for _, e := range es {
+		if !m.WithTopic(e.ID) {
+			e.Traits = m.lanes.Of(e.ID)
+			m.lanes.Drop(e.ID)
+			m.admit(now, e, ahead)
+		}
+	}
+}
+
+// CrowdDue makes the tasks of a crowd ready.
+func (m *memory) CrowdDue(now store.Millis, es []store.Entry) {
+	m.due(now, es, store.Millis(store.MaxHoldAhead.Milliseconds()))
+}
+
+// admit puts a task where it belongs, and reports whether that is the wheel: else it is
+// among the ready ones, or beyond the budgets. Ahead is how long before its due time it
+// may be ready.
+func (m *memory) admit(now store.Millis, e store.Entry, ahead store.Millis) (waits bool) {
+	if e.Due <= now && m.orders.MustWait(e) {
+		return false
+	}
+	l, reached := m.lanes.Lane(e.Traits, &m.window), now+m.reach(e, ahead)
+	if !m.fits(reached, e.Due, l) {
+		return false
+	}
+	waits = e.Due > reached
+	m.lanes.Put(e.ID, e.Traits, l, !waits)
+	if waits {
+		m.wheel.stage(e, m.exactly(e, ahead))
+		return true
+	}
+	m.out[e.ID] = struct{}{}
+	if e.Traits.Ordering() != "" {
+		m.orders.Let(e)
+	}
+	m.ready = append(m.ready, e)
+	return false
+}
+
+// fits reports whether there is room for a task of a lane; nil: of the zero one.
+func (m *memory) fits(now, due store.Millis, l *Lane) bool {
+	if l != nil {
+		return l.window.Fits(due, now, l.Wheel, l.Ready)
+	}
+	inWheel := m.wheel.all() - m.lanes.InWheel
+	return m.window.Fits(due, now, inWheel, len(m.out)-m.lanes.InReady)
+}
+
+// letOut makes a task ready that waited for another one of its key, whatever budgets
+// say.
+func (m *memory) letOut(e store.Entry) {
+	if m.WithTopic(e.ID) {
+		return
+	}
+	m.unwait(e.ID)
+	m.out[e.ID] = struct{}{}
+	m.lanes.Put(e.ID, e.Traits, m.lanes.Lane(e.Traits, &m.window), true)
+	m.ready = append(m.ready, e)
+}
+
+// Left learns that a task is with the topic no more: the store said whether it is held,
+// or was not asked.
+func (m *memory) Left(id string) {
+	delete(m.out, id)
+	m.lanes.Drop(id)
+}
+
+// unwait takes a task out of the wheel, and forgets its traits.
+func (m *memory) unwait(id string) {
+	m.wheel.Remove(id)
+	m.lanes.Drop(id)
+}
