@@ -22,6 +22,9 @@ func (s *Node) Config() *Config { return &s.cfg }
 // Store is the node's store. Stamps of its answers feed the node's clocks.
 func (s *Node) Store() store.Store { return s.rt.Store }
 
+// Cells are those of the node's store, nil when it keeps none.
+func (s *Node) Cells() store.Cells { return s.rt.Cells }
+
 // Clock follows the store's clock; see NowAt for that of a shard.
 func (s *Node) Clock() *clock.Clock { return s.rt.Clock }
 

@@ -50,6 +50,7 @@ func New(cfg Config, st store.Store, log *slog.Logger, reg prometheus.Registerer
 	s.topics.cfg, s.clocks.topics = &s.cfg, s.topics
 	rt.Clock = clock.New(s.clocks.onJump)
 	rt.Store = metrics.Observe(st, m, s.clocks.Of)
+	rt.Cells, _ = st.(store.Cells)
 	failing, _ := st.(failingStore)
 	s.health = health{rt: rt, failing: failing}
 	rt.Bodies = &subscription.NodeBudget{Most: int64(cfg.UnsentBytes), Gauge: m.Unsent}

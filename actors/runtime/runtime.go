@@ -23,6 +23,7 @@ import (
 type Runtime struct {
 	Name     string // of the node
 	Store    store.Store
+	Cells    store.Cells  // nil: the store keeps none yet
 	Clock    *clock.Clock // of the machine that has the topics
 	Wheel    *timer.Wheel
 	Keeper   *lease.Keeper

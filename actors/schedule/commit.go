@@ -51,6 +51,9 @@ func Commit(s *Schedule, out *Effects, version int64, topic *store.Topic, now st
 	for _, id := range out.Remove {
 		c.Removes = append(c.Removes, store.Remove{ID: id, Must: true})
 	}
+	for _, id := range out.Cancel {
+		c.Removes = append(c.Removes, store.Remove{ID: id}) // when it is pending
+	}
 	return c, nil
 }
 

@@ -66,7 +66,12 @@ func TestCommit(t *testing.T) {
 			t.Errorf("listed behind it are %v, %v", cells, err)
 		}
 
-		c = f.step(Delete{}, store.OK)
+		c = f.step(Trigger{Request: "r", Overlap: Allow}, store.OK)
+		run := c.Adds[0].ID
+		c = f.step(Delete{CancelOpen: true}, store.OK)
+		if _, found, err := db.Get(t.Context(), f.shard, []string{run}); err != nil || found[0].State != store.StateUnknown {
+			t.Errorf("the run that was to be cancelled is %v, %v", found, err)
+		}
 		if r := f.commit(&c); r.Status != store.Stale || !Landed(&c, &r) {
 			t.Errorf("a deletion again is %+v", r)
 		}

@@ -96,7 +96,7 @@ func anySchedule(t *rapid.T) *Schedule {
 			},
 			Labels: some(t, attribute),
 		},
-		Name: "nightly", Life: rapid.Uint64().Draw(t, "life"), Created: millis.Draw(t, "created"),
+		Name: "nightly", Life: rapid.Uint64().Draw(t, "life"), Created: millis.Draw(t, "created"), Edits: rapid.Int64Range(0, 1<<40).Draw(t, "edits"),
 		Phase: Phase(rapid.IntRange(1, 3).Draw(t, "phase")), PausedBy: text.Draw(t, "by"), Note: text.Draw(t, "note"),
 		Anchor: millis.Draw(t, "anchor"), Decided: millis.Draw(t, "decided"), Early: some(t, millis), SkipUntil: millis.Draw(t, "skip until"),
 		Made: rapid.Int64().Draw(t, "made"), Open: some(t, run), Waiting: some(t, occurrence), Failures: rapid.IntRange(0, 99).Draw(t, "failures"),

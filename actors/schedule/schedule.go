@@ -18,6 +18,10 @@ const (
 	MaxBackfills = 10     // that run or wait
 	MaxBackfill  = 10_000 // occurrences of one
 
+	// Lead is how long before its time a run is made. Whoever makes a step says so, owners
+	// and calls of users alike: else one would take back what the other has made.
+	Lead = 5 * time.Second
+
 	perStep    = 10_000 // occurrences that one step decides against
 	makesAStep = 100    // runs that one step makes
 	requests   = 20     // triggers that are known again
@@ -88,6 +92,7 @@ type Schedule struct {
 	Phase    Phase
 	PausedBy string // who, or what
 	Note     string
+	Edits    int64        // that changed the spec
 	Anchor   store.Millis // from when intervals count that have no start
 
 	Decided   store.Millis   // occurrences up to this one are decided

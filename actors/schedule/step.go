@@ -162,6 +162,7 @@ func (p *step) edit(e Edit) {
 		p.s.Open = nil // nobody will say that they ended
 	}
 	p.s.Spec, p.Table = e.Spec, e.Table
+	p.s.Edits++
 	if e.Anew {
 		p.s.Anchor = p.Now
 	}

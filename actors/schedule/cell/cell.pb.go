@@ -49,6 +49,7 @@ type Schedule struct {
 	Recalled      []int64     `protobuf:"zigzag64,19,rep,packed,name=recalled,proto3" json:"recalled,omitempty"`
 	Backfills     []*Backfill `protobuf:"bytes,20,rep,name=backfills,proto3" json:"backfills,omitempty"`
 	Created       int64       `protobuf:"varint,21,opt,name=created,proto3" json:"created,omitempty"`
+	Edits         int64       `protobuf:"varint,22,opt,name=edits,proto3" json:"edits,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -226,6 +227,13 @@ func (x *Schedule) GetBackfills() []*Backfill {
 func (x *Schedule) GetCreated() int64 {
 	if x != nil {
 		return x.Created
+	}
+	return 0
+}
+
+func (x *Schedule) GetEdits() int64 {
+	if x != nil {
+		return x.Edits
 	}
 	return 0
 }
@@ -891,7 +899,7 @@ var File_cell_proto protoreflect.FileDescriptor
 const file_cell_proto_rawDesc = "" +
 	"\n" +
 	"\n" +
-	"cell.proto\x12\fddq.schedule\"\x82\x05\n" +
+	"cell.proto\x12\fddq.schedule\"\x98\x05\n" +
 	"\bSchedule\x12&\n" +
 	"\x04spec\x18\x01 \x01(\v2\x12.ddq.schedule.SpecR\x04spec\x12\x12\n" +
 	"\x04life\x18\x02 \x01(\x06R\x04life\x12\x14\n" +
@@ -915,7 +923,8 @@ const file_cell_proto_rawDesc = "" +
 	"\x05taken\x18\x12 \x01(\x03R\x05taken\x12\x1a\n" +
 	"\brecalled\x18\x13 \x03(\x12R\brecalled\x124\n" +
 	"\tbackfills\x18\x14 \x03(\v2\x16.ddq.schedule.BackfillR\tbackfills\x12\x18\n" +
-	"\acreated\x18\x15 \x01(\x03R\acreated\"\x84\x04\n" +
+	"\acreated\x18\x15 \x01(\x03R\acreated\x12\x14\n" +
+	"\x05edits\x18\x16 \x01(\x03R\x05edits\"\x84\x04\n" +
 	"\x04Spec\x12-\n" +
 	"\aentries\x18\x01 \x03(\v2\x13.ddq.schedule.EntryR\aentries\x12\x12\n" +
 	"\x04zone\x18\x02 \x01(\tR\x04zone\x12\x19\n" +

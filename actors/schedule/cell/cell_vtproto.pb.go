@@ -49,6 +49,13 @@ func (m *Schedule) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.Edits != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Edits))
+		i--
+		dAtA[i] = 0x1
+		i--
+		dAtA[i] = 0xb0
+	}
 	if m.Created != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Created))
 		i--
@@ -1065,6 +1072,9 @@ func (m *Schedule) SizeVT() (n int) {
 	}
 	if m.Created != 0 {
 		n += 2 + protohelpers.SizeOfVarint(uint64(m.Created))
+	}
+	if m.Edits != 0 {
+		n += 2 + protohelpers.SizeOfVarint(uint64(m.Edits))
 	}
 	n += len(m.unknownFields)
 	return n
@@ -2108,6 +2118,25 @@ func (m *Schedule) UnmarshalVT(dAtA []byte) error {
 				b := dAtA[iNdEx]
 				iNdEx++
 				m.Created |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 22:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Edits", wireType)
+			}
+			m.Edits = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Edits |= int64(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}
