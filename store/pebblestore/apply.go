@@ -1,14 +1,10 @@
 package pebblestore
 
-import (
-	"encoding/binary"
-	"errors"
-	"math"
-)
+import "encoding/binary"
 
 // apply makes what was collected visible, and leaves it to end to wait for its sync.
-func (t *turn) apply() error {
-	if t.batch == nil && len(t.begun)+len(t.extended)+len(t.ended) == 0 {
+func (t *transaction) apply() error {
+	if t.puts == nil && !t.next.holds() {
 		return nil
 	}
 	if t.dir.Brimming() {
@@ -17,46 +13,50 @@ func (t *turn) apply() error {
 	if err := t.forgetSeen(); err != nil {
 		return err
 	}
-	sh, m := t.sh, t.sh.meta
-	m.batches++
-	m.pending += t.pending
-	m.done += t.done
-	m.dead += t.dead
-	m.newest = t.newest
-	m.sealed = (m.sealed || t.sealed) && !t.dropped && !t.opened
-	if t.becamePending && !t.seqRaised {
+	m, err := t.finish()
+	if err != nil {
+		return err
+	}
+	sh := t.sh
+	sh.unsynced.Add(1)
+	if err := t.dir.Apply(t.puts); err != nil {
+		return err
+	}
+	t.unsynced = append(t.unsynced, t.puts)
+	t.puts = nil
+	sh.meta, sh.known = m, true
+	t.next.apply(sh)
+	t.next.reset()
+	return nil
+}
+
+// finish adds to the batch what every one has, and returns the shard's numbers behind it.
+func (t *transaction) finish() (meta, error) {
+	m := t.sh.meta
+	t.next.count(&m)
+	m.newest = t.ids.newest
+	if t.next.becamePending && !t.seqRaised {
 		m.seq++
 		t.seqRaised = true
 	}
-	if err := t.writeIndexState(&m); err != nil {
-		return err
+	if err := t.writeIndexState(); err != nil {
+		return m, err
 	}
-	if err := t.applyLog(&m.log); err != nil {
-		return err
+	if err := t.log.write(&m.log); err != nil {
+		return m, err
 	}
 	if err := t.writeMeta(m); err != nil {
-		return err
+		return m, err
 	}
 	if err := t.writeHolds(m.batches); err != nil {
-		return err
+		return m, err
 	}
-	if err := t.writeIndexes(); err != nil {
-		return err
-	}
-	sh.unsynced.Add(1)
-	if err := t.dir.Apply(t.batch); err != nil {
-		return err
-	}
-	t.unsynced = append(t.unsynced, t.batch)
-	t.batch = nil
-	sh.meta, sh.known = m, true
-	t.remember()
-	return nil
+	return m, t.join()
 }
 
 // writeMeta adds the shard's numbers to the batch, and its name when that was not
 // stored yet.
-func (t *turn) writeMeta(m meta) error {
+func (t *transaction) writeMeta(m meta) error {
 	sh := t.sh
 	t.key = appendPrefix(t.key[:0], sh.number, tableMeta)
 	t.value = m.append(t.value[:0])
@@ -70,25 +70,26 @@ func (t *turn) writeMeta(m meta) error {
 // writeHolds adds the group of what began or was extended to the batch, and takes
 // out those that nothing is left of. It is called once the batch will be applied,
 // or the store has failed.
-func (t *turn) writeHolds(number uint64) error {
-	if live := len(t.begun) + len(t.extended); live > 0 {
+func (t *transaction) writeHolds(number uint64) error {
+	x := &t.next
+	if live := len(x.begun) + len(x.extended); live > 0 {
 		g := &group{number: number, live: live}
-		t.value = appendGroup(t.value[:0], t.begun, t.extended)
+		t.value = appendGroup(t.value[:0], x.begun, x.extended)
 		t.key = g.appendKey(t.key[:0], t.sh.number)
 		if err := t.set(t.key, t.value); err != nil {
 			return err
 		}
-		for _, h := range t.begun {
+		for _, h := range x.begun {
 			h.group = g
 		}
-		for _, h := range t.extended {
+		for _, h := range x.extended {
 			if err := t.leave(h.group); err != nil {
 				return err
 			}
 			h.group = g
 		}
 	}
-	for _, h := range t.ended {
+	for _, h := range x.ended {
 		if err := t.leave(h.group); err != nil {
 			return err
 		}
@@ -96,29 +97,8 @@ func (t *turn) writeHolds(number uint64) error {
 	return nil
 }
 
-// writeIndexes moves what is added to indexes to the end of the batch.
-func (t *turn) writeIndexes() error {
-	if t.indexes == nil {
-		return nil
-	}
-	err := t.batch.Apply(t.indexes, nil)
-	t.indexes.Close() //nolint:errcheck // it always returns nil
-	t.indexes = nil
-	return err
-}
-
-// writeIndexState adds what the index is complete for to the batch, if that changed.
-func (t *turn) writeIndexState(m *meta) error {
-	if t.indexed == nil {
-		return nil
-	}
-	m.indexed = true
-	t.key = appendPrefix(t.key[:0], t.sh.number, tableIndexed)
-	return t.set(t.key, []byte(t.indexed.Ready))
-}
-
 // leave counts a hold out of its group.
-func (t *turn) leave(g *group) error {
+func (t *transaction) leave(g *group) error {
 	if g.live--; g.live > 0 {
 		return nil
 	}
@@ -126,50 +106,11 @@ func (t *turn) leave(g *group) error {
 	return t.remove(t.key, false)
 }
 
-// remember makes the shard's memory agree with what was applied.
-func (t *turn) remember() {
-	if t.owner != nil {
-		t.sh.owner = *t.owner
+// writeIndexState adds what the index is complete for to the batch, if that changed.
+func (t *transaction) writeIndexState() error {
+	if t.next.indexed == nil {
+		return nil
 	}
-	if t.life != nil {
-		t.sh.life = *t.life
-	}
-	if t.indexed != nil {
-		t.sh.index = *t.indexed
-	}
-	if t.dropped {
-		t.sh.holds.drop()
-		t.sh.firstDue, t.sh.firstTrim = math.MaxInt64, math.MaxInt64
-	}
-	for _, h := range t.ended {
-		t.sh.holds.remove(h)
-	}
-	for _, h := range t.begun {
-		t.sh.holds.add(h)
-	}
-	for _, h := range t.extended {
-		t.sh.holds.replace(h)
-	}
-	clear(t.begun)
-	clear(t.extended)
-	clear(t.ended)
-	t.begun, t.extended, t.ended = t.begun[:0], t.extended[:0], t.ended[:0]
-	t.pending, t.done, t.dead, t.becamePending = 0, 0, 0, false
-	t.owner, t.life, t.dropped, t.sealed, t.opened, t.indexed = nil, nil, false, false, false, nil
-	t.log, t.trimmed = nil, 0
+	t.key = appendPrefix(t.key[:0], t.sh.number, tableIndexed)
+	return t.set(t.key, []byte(t.next.indexed.Ready))
 }
-
-// forgetSeen has the next look at the shard see it as it is then.
-func (t *turn) forgetSeen() error {
-	err := t.tasks.close()
-	if t.line != nil {
-		if lineErr := t.line.Close(); lineErr != nil {
-			err = errors.Join(err, t.dir.ReadError(lineErr))
-		}
-		t.line = nil
-	}
-	return err
-}
-
-// stamp is the number of the batch that the turn collects.
-func (t *turn) stamp() uint64 { return t.sh.meta.batches + 1 }

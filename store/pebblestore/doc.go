@@ -30,8 +30,8 @@
 //
 // # A change
 //
-// A call locks its shard, validates each item, and collects what to write in one
-// Pebble batch, which is atomic. The batch is applied in memory before the lock is
+// A call is a transaction at its shard: it locks the shard, validates each item, and
+// collects what to write in one Pebble batch, which is atomic. The batch is applied in memory before the lock is
 // released, and the call waits for the sync of the log outside of it: so calls on
 // one shard share syncs as those on different shards do. Whoever answers from what
 // is not synced yet waits for a sync as well: nothing that a crash could undo is
@@ -50,10 +50,11 @@
 //
 //	keys, id, entry, holds, meta, owner, mark   what is stored, as bytes
 //	lookup, shard, shards                       what is in memory of a shard
-//	turn, items, write, apply, told             one batch at a shard
-//	change, attributes, order, history          steps of which operations are made
-//	pebblestore                                 Store: it gives calls their turns
-//	add, hold, settle, modify, inspect, ...     the operations
+//	batch, effects                              what a call sees and writes, and what that does to the memory
+//	tasks, line, attributes, history, changelog parts of a task's life, which write to the batch
+//	transaction, apply, ids, drop               a call's time at a shard, of those parts
+//	add, hold, settle, edit, trim, sweep, ...   the operations, each with a type over the transaction
+//	pebblestore                                 Store: a type for each role, which gives calls their transactions
 //
 // # What goes wrong
 //

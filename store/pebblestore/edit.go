@@ -10,12 +10,13 @@ import (
 )
 
 // Edit changes pending tasks in place.
-func (s *Store) Edit(ctx context.Context, name store.Shard, edits []store.Edit) (store.Stamp, []store.EditResult, error) {
+func (s taskWriter) Edit(ctx context.Context, name store.Shard, edits []store.Edit) (store.Stamp, []store.EditResult, error) {
 	results := make([]store.EditResult, len(edits))
-	stamp, err := s.change(ctx, name, access{}, func(t *turn) error {
+	stamp, err := s.change(ctx, name, access{}, func(t *transaction) error {
+		pending := editor{t}
 		for i := range edits {
-			result, err := t.modify(edits[i].ID, func(e *entry) (err error) {
-				results[i], err = t.edit(&edits[i], e)
+			result, err := pending.change(edits[i].ID, func(e *entry) (err error) {
+				results[i], err = pending.edit(&edits[i], e)
 				return err
 			})
 			if err != nil {
@@ -33,8 +34,35 @@ func (s *Store) Edit(ctx context.Context, name store.Shard, edits []store.Edit) 
 	return stamp, results, nil
 }
 
+// editor changes tasks that are pending.
+type editor struct{ *transaction }
+
+// change does something to a pending task. One that cannot be read is left alone
+// until it is held.
+func (t editor) change(id string, do func(*entry) error) (store.RemoveResult, error) {
+	if err := t.item(id); err != nil {
+		return store.RemoveResult{}, err
+	}
+	e, f, err := t.find(id)
+	if err != nil {
+		return store.RemoveResult{}, err
+	}
+	phase, state := e.phase(f), e.stateAt(t.ms)
+	if f != absent && t.sh.holds.get(id) != nil {
+		phase, state = life.Running, store.StateRunning
+	}
+	switch status := life.Change(phase); status {
+	case store.OK:
+	case store.WrongState:
+		return store.RemoveResult{Status: status, State: state}, nil
+	default:
+		return store.RemoveResult{Status: status}, nil
+	}
+	return store.RemoveResult{Status: store.OK}, do(&e)
+}
+
 // edit changes the entry of a pending task.
-func (t *turn) edit(edit *store.Edit, e *entry) (result store.EditResult, err error) {
+func (t editor) edit(edit *store.Edit, e *entry) (result store.EditResult, err error) {
 	rules := e.life(readable)
 	edited := life.Edit(&rules, edit, e.edits+1, e.fingerprint, t.ms)
 	switch edited.Status {
@@ -49,32 +77,32 @@ func (t *turn) edit(edit *store.Edit, e *entry) (result store.EditResult, err er
 	if task := edit.Task; task != nil {
 		e.expires, e.visibility = task.Expires, task.Visibility
 		e.indexed = task.Indexed.In(task.Attributes)
-		t.spoke(task.Indexed)
+		t.attributes.spoke(task.Indexed)
 		if e.body, err = record.AppendBody(nil, task); err != nil {
 			return result, err
 		}
 	}
-	if err := t.changeEntries(edit.ID, had, e.attributes()); err != nil {
+	if err := t.attributes.change(edit.ID, had, e.attributes()); err != nil {
 		return result, err
 	}
 	e.edits++
 	e.due = due
-	if err := t.rewriteTask(edit.ID, e); err != nil {
+	if err := t.tasks.rewrite(edit.ID, e); err != nil {
 		return result, err
 	}
-	t.tell(store.Change{Kind: store.ChangeUpdated, ID: edit.ID, Due: due, Attempt: e.attempt, Version: e.edits + 1}, e)
+	t.log.tell(store.Change{Kind: store.ChangeUpdated, ID: edit.ID, Due: due, Attempt: e.attempt, Version: e.edits + 1}, e)
 	after := e.traits()
 	if moves = moves || !bytes.Equal(before, after); moves {
-		if err := t.removePending(was, edit.ID, before); err != nil {
+		if err := t.tasks.removePending(was, edit.ID, before); err != nil {
 			return result, err
 		}
-		if err := t.addPending(due, edit.ID, after); err != nil {
+		if err := t.tasks.addPending(due, edit.ID, after); err != nil {
 			return result, err
 		}
-		if err := t.stepOut(before, stood, edit.ID); err != nil {
+		if err := t.line.leave(before, stood, edit.ID); err != nil {
 			return result, err
 		}
-		if err := t.lineUp(after, e.standsAt(), edit.ID); err != nil {
+		if err := t.line.enter(after, e.standsAt(), edit.ID); err != nil {
 			return result, err
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/ddq-io/ddq/store"
@@ -303,4 +304,28 @@ func (e *entry) standsAt() store.Millis {
 		return wasHeld
 	}
 	return e.due
+}
+
+// indexes are those that an entry which is not held is in.
+func (e *entry) indexes() []table {
+	switch e.state {
+	case pending:
+		return []table{tablePending}
+	case done:
+		return []table{tableDone, tableTrim}
+	}
+	return []table{tableDead}
+}
+
+func (e *entry) isIn(index table) bool { return slices.Contains(e.indexes(), index) }
+
+// timeIn is the time under which an entry is in an index.
+func (e *entry) timeIn(index table) store.Millis {
+	switch index {
+	case tablePending:
+		return e.due
+	case tableTrim:
+		return e.trim
+	}
+	return e.finished
 }

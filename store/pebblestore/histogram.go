@@ -8,7 +8,7 @@ import (
 
 // Histogram counts pending tasks by due time. It reads the index of all of them, and
 // holds nobody up meanwhile.
-func (s *Store) Histogram(ctx context.Context, name store.Shard, bounds []store.Millis) (store.Stamp, []int64, error) {
+func (s *taskReader) Histogram(ctx context.Context, name store.Shard, bounds []store.Millis) (store.Stamp, []int64, error) {
 	if err := s.dir.Enter(ctx); err != nil {
 		return store.Stamp{}, nil, err
 	}

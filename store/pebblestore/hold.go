@@ -8,18 +8,18 @@ import (
 )
 
 // Hold takes pending, due tasks for workers.
-func (s *Store) Hold(ctx context.Context, name store.Shard, f store.Fence, wanted []store.Hold) (store.Stamp, []store.HoldResult, error) {
+func (s *shardOwner) Hold(ctx context.Context, name store.Shard, f store.Fence, wanted []store.Hold) (store.Stamp, []store.HoldResult, error) {
 	results := make([]store.HoldResult, len(wanted))
 	tasks := make([]store.Task, len(wanted)) // one allocation: they go to workers together
-	stamp, err := s.change(ctx, name, access{fence: &f}, func(t *turn) (err error) {
-		t.coming = len(wanted)
+	stamp, err := s.change(ctx, name, access{fence: &f}, func(t *transaction) (err error) {
+		h := holder{transaction: t, coming: len(wanted)}
 		var bodies store.Bodies
 		for i := range wanted {
 			if bodies.Full() {
 				results[i] = store.HoldResult{Status: store.LeftOut}
 				continue
 			}
-			if results[i], err = t.hold(&wanted[i], &tasks[i]); err != nil {
+			if results[i], err = h.hold(&wanted[i], &tasks[i]); err != nil {
 				return err
 			}
 			if results[i].Status == store.OK {
@@ -34,8 +34,18 @@ func (s *Store) Hold(ctx context.Context, name store.Shard, f store.Fence, wante
 	return stamp, results, nil
 }
 
+// holder begins holds.
+type holder struct {
+	*transaction
+	coming   int    // holds that the call may begin, as far as it says
+	unused   []hold // allocated, see room
+	payloads []byte // of tasks that were held, and room for more
+
+	worker, node, by string // of the last hold, see who
+}
+
 // hold takes one task, which it writes to task.
-func (t *turn) hold(want *store.Hold, task *store.Task) (store.HoldResult, error) {
+func (t *holder) hold(want *store.Hold, task *store.Task) (store.HoldResult, error) {
 	if err := t.item(want.ID); err != nil {
 		return store.HoldResult{}, err
 	}
@@ -59,7 +69,7 @@ func (t *turn) hold(want *store.Hold, task *store.Task) (store.HoldResult, error
 	default:
 		return store.HoldResult{Status: status}, nil
 	}
-	switch head, searched, err := t.behind(e.traits(), want.ID); {
+	switch head, searched, err := t.line.behind(e.traits(), want.ID); {
 	case err != nil:
 		return store.HoldResult{}, err
 	case head != nil:
@@ -76,10 +86,10 @@ func (t *turn) hold(want *store.Hold, task *store.Task) (store.HoldResult, error
 		return store.HoldResult{Status: store.Corrupt}, t.bury(want.ID, &e, f)
 	}
 	h := t.newHold(want.ID, want, &e)
-	t.beginHold(h)
-	t.tellHeld(h, store.Change{Kind: store.ChangeHeld, Due: e.due, Attempt: h.attempt, Version: e.edits + 1}, &e)
+	t.next.begin(h)
+	t.log.tellHeld(h, store.Change{Kind: store.ChangeHeld, Due: e.due, Attempt: h.attempt, Version: e.edits + 1}, &e)
 	task.Attempt = h.attempt
-	return store.HoldResult{Status: store.OK, Task: task, Due: e.due, Deadline: h.deadline}, t.removePending(e.due, h.id, e.traits())
+	return store.HoldResult{Status: store.OK, Task: task, Due: e.due, Deadline: h.deadline}, t.tasks.removePending(e.due, h.id, e.traits())
 }
 
 // payloadChunk is how many bytes of payloads are allocated together at most. They are
@@ -88,10 +98,10 @@ const payloadChunk = 16 << 10
 
 // read writes a task that is to be held, with its payload in one piece of memory with
 // those of others.
-func (t *turn) read(task *store.Task, id string, e *entry) error {
+func (t *holder) read(task *store.Task, id string, e *entry) error {
 	n := len(e.body) // no payload is longer
 	if n > cap(t.payloads)-len(t.payloads) {
-		t.payloads = make([]byte, 0, max(n, min(n*max(t.coming-len(t.begun), 1), payloadChunk)))
+		t.payloads = make([]byte, 0, max(n, min(n*max(t.coming-len(t.next.begun), 1), payloadChunk)))
 	}
 	used := len(t.payloads)
 	task.Payload = t.payloads[used : used : used+n]
@@ -107,7 +117,7 @@ func (t *turn) read(task *store.Task, id string, e *entry) error {
 
 // heldBefore is the outcome of holding a task that is held: by this very request,
 // when it is a repeated one.
-func (t *turn) heldBefore(h *hold, want *store.Hold, task *store.Task, e *entry, f found) store.HoldResult {
+func (t *holder) heldBefore(h *hold, want *store.Hold, task *store.Task, e *entry, f found) store.HoldResult {
 	rules := h.life()
 	if f != readable || life.Hold(&rules, want, t.ms) != store.Held {
 		return store.HoldResult{Status: store.WrongState}
@@ -120,20 +130,20 @@ func (t *turn) heldBefore(h *hold, want *store.Hold, task *store.Task, e *entry,
 }
 
 // expire makes a dead letter of a pending task that nobody took in time.
-func (t *turn) expire(id string, e *entry) error {
-	if err := t.removePending(e.due, id, e.traits()); err != nil {
+func (t *holder) expire(id string, e *entry) error {
+	if err := t.tasks.removePending(e.due, id, e.traits()); err != nil {
 		return err
 	}
-	t.tell(store.Change{Kind: store.ChangeDead, ID: id, Attempt: e.attempt, Reason: store.ReasonExpired}, e)
-	if err := t.stepOut(e.traits(), e.standsAt(), id); err != nil {
+	t.log.tell(store.Change{Kind: store.ChangeDead, ID: id, Attempt: e.attempt, Reason: store.ReasonExpired}, e)
+	if err := t.line.leave(e.traits(), e.standsAt(), id); err != nil {
 		return err
 	}
-	return t.addDead(id, e, store.ReasonExpired)
+	return t.tasks.addDead(id, e, store.ReasonExpired)
 }
 
 // newHold is the hold that want asks for. The attempt counts from here on, so a
 // worker that crashes still uses one up.
-func (t *turn) newHold(id string, want *store.Hold, e *entry) *hold {
+func (t *holder) newHold(id string, want *store.Hold, e *entry) *hold {
 	h, begins := t.room(), t.moment().From(e.due)
 	*h = hold{
 		id:            id,
@@ -152,7 +162,7 @@ func (t *turn) newHold(id string, want *store.Hold, e *entry) *hold {
 }
 
 // who is whoOf those who want a task: mostly the same as for the task before.
-func (t *turn) who(want *store.Hold) string {
+func (t *holder) who(want *store.Hold) string {
 	if t.by == "" || t.worker != want.Worker || t.node != want.Node {
 		t.worker, t.node, t.by = want.Worker, want.Node, whoOf(want.Worker, want.Node)
 	}
@@ -164,9 +174,9 @@ func (t *turn) who(want *store.Hold) string {
 const holdChunk = 16
 
 // room returns where to put a hold.
-func (t *turn) room() *hold {
+func (t *holder) room() *hold {
 	if len(t.unused) == 0 {
-		t.unused = make([]hold, min(max(t.coming-len(t.begun), 1), holdChunk))
+		t.unused = make([]hold, min(max(t.coming-len(t.next.begun), 1), holdChunk))
 	}
 	h := &t.unused[0]
 	t.unused = t.unused[1:]

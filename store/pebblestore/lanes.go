@@ -10,7 +10,7 @@ import (
 )
 
 // laneWindow returns pending tasks of one lane.
-func (s *Store) laneWindow(number uint32, w store.WindowQuery) (entries []store.Entry, err error) {
+func (s *taskReader) laneWindow(number uint32, w store.WindowQuery) (entries []store.Entry, err error) {
 	lane := appendLane(nil, number, *w.Lane)
 	lower, upper := lane, appendMillis(bytes.Clone(lane), math.MaxInt64)
 	if w.To < math.MaxInt64 {
@@ -31,7 +31,7 @@ func (s *Store) laneWindow(number uint32, w store.WindowQuery) (entries []store.
 }
 
 // Lanes returns the lanes that have pending tasks, in the order of their keys.
-func (s *Store) Lanes(ctx context.Context, name store.Shard, after *store.Lane, limit int) ([]store.LaneHead, error) {
+func (s *taskReader) Lanes(ctx context.Context, name store.Shard, after *store.Lane, limit int) ([]store.LaneHead, error) {
 	if err := s.dir.Enter(ctx); err != nil {
 		return nil, err
 	}
@@ -60,19 +60,25 @@ func (s *Store) Lanes(ctx context.Context, name store.Shard, after *store.Lane, 
 	return heads, nil
 }
 
-// checkLane looks whether the task of a key is pending in that lane.
-func (t *turn) checkLane(key []byte) (repaired bool, err error) {
-	_, due, id, ok := decodeLaneKey(key)
-	if !ok {
-		return true, t.remove(key, true)
-	}
-	e, f, err := t.find(id)
+// InOrder returns the first unfinished tasks of ordering keys.
+func (s *taskReader) InOrder(ctx context.Context, name store.Shard, keys []string, limit int) (store.Stamp, [][]store.Ordered, error) {
+	found := make([][]store.Ordered, len(keys))
+	stamp, err := s.change(ctx, name, access{}, func(t *transaction) error {
+		for i, key := range keys {
+			if limit <= 0 {
+				break
+			}
+			if err := t.line.each(key, func(o *store.Ordered) bool {
+				found[i] = append(found[i], *o)
+				return len(found[i]) < limit
+			}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 	if err != nil {
-		return false, err
+		return store.Stamp{}, nil, err
 	}
-	if f == readable && e.state == pending && t.sh.holds.get(id) == nil &&
-		bytes.Equal(key, appendLaneKey(nil, t.sh.number, e.traits(), due, id)) && e.due == due {
-		return false, nil
-	}
-	return true, t.remove(key, true)
+	return stamp, found, nil
 }

@@ -8,18 +8,18 @@ import (
 )
 
 // Reserve implements store.Limits.
-func (s *Store) Reserve(ctx context.Context, asked []store.Reservation) (got []store.Tokens, err error) {
-	err = s.withLimits(ctx, func(t *limit.Table) error {
+func (l *limits) Reserve(ctx context.Context, asked []store.Reservation) (got []store.Tokens, err error) {
+	err = l.withLimits(ctx, func(t *limit.Table) error {
 		var changed []limit.Change
 		got, changed = t.Reserve(asked, now())
-		return s.limits.write(s.dir, changed)
+		return l.write(l.dir, changed)
 	})
 	return got, err
 }
 
 // Acquire implements store.Limits.
-func (s *Store) Acquire(ctx context.Context, asked []store.Acquire) (got []store.Acquired, err error) {
-	err = s.withLimits(ctx, func(t *limit.Table) error {
+func (l *limits) Acquire(ctx context.Context, asked []store.Acquire) (got []store.Acquired, err error) {
+	err = l.withLimits(ctx, func(t *limit.Table) error {
 		got = t.Acquire(asked, now())
 		return nil
 	})
@@ -27,16 +27,16 @@ func (s *Store) Acquire(ctx context.Context, asked []store.Acquire) (got []store
 }
 
 // Move implements store.Limits.
-func (s *Store) Move(ctx context.Context, permits []store.Permit) error {
-	return s.withLimits(ctx, func(t *limit.Table) error {
+func (l *limits) Move(ctx context.Context, permits []store.Permit) error {
+	return l.withLimits(ctx, func(t *limit.Table) error {
 		t.Move(permits)
 		return nil
 	})
 }
 
 // Free implements store.Limits.
-func (s *Store) Free(ctx context.Context, permits []store.Permit) (waiting [][]string, err error) {
-	err = s.withLimits(ctx, func(t *limit.Table) error {
+func (l *limits) Free(ctx context.Context, permits []store.Permit) (waiting [][]string, err error) {
+	err = l.withLimits(ctx, func(t *limit.Table) error {
 		waiting = t.Free(permits, now())
 		return nil
 	})
@@ -44,12 +44,12 @@ func (s *Store) Free(ctx context.Context, permits []store.Permit) (waiting [][]s
 }
 
 // withLimits calls do with the table under its lock.
-func (s *Store) withLimits(ctx context.Context, do func(*limit.Table) error) error {
-	if err := s.dir.Enter(ctx); err != nil {
+func (l *limits) withLimits(ctx context.Context, do func(*limit.Table) error) error {
+	if err := l.dir.Enter(ctx); err != nil {
 		return err
 	}
-	defer s.dir.Leave()
-	s.limits.Lock()
-	defer s.limits.Unlock()
-	return do(s.limits.table)
+	defer l.dir.Leave()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return do(l.table)
 }

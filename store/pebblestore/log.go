@@ -8,12 +8,12 @@ import (
 )
 
 // Watch has a shard keep a log, or ends it.
-func (s *Store) Watch(ctx context.Context, name store.Shard, w store.Watching) error {
-	_, err := s.change(ctx, name, access{owned: w.Retention > 0}, func(t *turn) error {
+func (s logs) Watch(ctx context.Context, name store.Shard, w store.Watching) error {
+	_, err := s.change(ctx, name, access{owned: w.Retention > 0}, func(t *transaction) error {
 		if t.sh.number == 0 || t.sh.meta.log.watching == w {
 			return nil
 		}
-		t.log = &w
+		t.next.watching = &w
 		t.writer() // it is written with the numbers
 		if w.Retention > 0 {
 			return nil
@@ -24,11 +24,11 @@ func (s *Store) Watch(ctx context.Context, name store.Shard, w store.Watching) e
 }
 
 // Changes reads logs.
-func (s *Store) Changes(ctx context.Context, reads []store.LogRead) ([]store.LogPage, error) {
+func (s logs) Changes(ctx context.Context, reads []store.LogRead) ([]store.LogPage, error) {
 	pages := make([]store.LogPage, len(reads))
 	for i, r := range reads {
-		_, err := s.change(ctx, r.Shard, access{}, func(t *turn) (err error) {
-			pages[i], err = t.changes(r)
+		_, err := s.change(ctx, r.Shard, access{}, func(t *transaction) (err error) {
+			pages[i], err = logReader{t}.changes(r)
 			return err
 		})
 		if err != nil {
@@ -38,7 +38,10 @@ func (s *Store) Changes(ctx context.Context, reads []store.LogRead) ([]store.Log
 	return pages, nil
 }
 
-func (t *turn) changes(r store.LogRead) (store.LogPage, error) {
+// logReader reads the log of a shard.
+type logReader struct{ *transaction }
+
+func (t logReader) changes(r store.LogRead) (store.LogPage, error) {
 	m := t.sh.meta.log
 	page := store.LogPage{Watched: m.watching.Retention > 0, Last: m.last}
 	after := r.After
@@ -76,8 +79,8 @@ func (t *turn) changes(r store.LogRead) (store.LogPage, error) {
 }
 
 // TrimLog forgets changes that are older than the retention.
-func (s *Store) TrimLog(ctx context.Context, name store.Shard, limit int) (trimmed int, err error) {
-	_, err = s.change(ctx, name, access{}, func(t *turn) error {
+func (s retention) TrimLog(ctx context.Context, name store.Shard, limit int) (trimmed int, err error) {
+	_, err = s.change(ctx, name, access{}, func(t *transaction) error {
 		m := t.sh.meta.log
 		if trimmed = 0; m.last == m.forgotten || limit <= 0 {
 			return nil
@@ -96,7 +99,7 @@ func (s *Store) TrimLog(ctx context.Context, name store.Shard, limit int) (trimm
 		if err != nil || trimmed == 0 {
 			return err
 		}
-		t.trimmed = last
+		t.next.trimmed = last
 		return t.writer().DeleteRange(appendPrefix(nil, t.sh.number, tableLog), appendLogKey(nil, t.sh.number, last+1), nil)
 	})
 	if err != nil {

@@ -7,10 +7,16 @@ import (
 	"github.com/ddq-io/ddq/store"
 )
 
+// shardOwner is the store as the owner of a shard uses it.
+type shardOwner struct {
+	*base
+	sessions sessions
+}
+
 // Claim makes the node of the session the shard's owner.
-func (s *Store) Claim(ctx context.Context, name store.Shard, claimant store.Session) (store.Stamp, store.Fence, error) {
+func (s *shardOwner) Claim(ctx context.Context, name store.Shard, claimant store.Session) (store.Stamp, store.Fence, error) {
 	var fence store.Fence
-	stamp, err := s.change(ctx, name, access{owned: true}, func(t *turn) error {
+	stamp, err := s.change(ctx, name, access{owned: true}, func(t *transaction) error {
 		if own, ok := s.sessions.get(claimant.Node); !ok || own.Start != claimant.Start {
 			return store.ErrSessionLost
 		}
@@ -26,23 +32,23 @@ func (s *Store) Claim(ctx context.Context, name store.Shard, claimant store.Sess
 	return stamp, fence, nil
 }
 
-func (t *turn) putOwner(o owner) error {
+func (t *transaction) putOwner(o owner) error {
 	t.key = appendPrefix(t.key[:0], t.sh.number, tableOwner)
 	t.value = o.append(t.value[:0])
-	t.owner = &o
+	t.next.owner = &o
 	return t.set(t.key, t.value)
 }
 
 // Release ends a claim.
-func (s *Store) Release(ctx context.Context, name store.Shard, f store.Fence) error {
-	_, err := s.change(ctx, name, access{fence: &f}, func(t *turn) error {
+func (s *shardOwner) Release(ctx context.Context, name store.Shard, f store.Fence) error {
+	_, err := s.change(ctx, name, access{fence: &f}, func(t *transaction) error {
 		return t.putOwner(owner{fence: f}) // the epoch goes on from here
 	})
 	return err
 }
 
 // RenewSession makes the node's session last for TTL from now.
-func (s *Store) RenewSession(ctx context.Context, claimed store.Session) (time.Time, error) {
+func (s *shardOwner) RenewSession(ctx context.Context, claimed store.Session) (time.Time, error) {
 	if err := s.dir.Enter(ctx); err != nil {
 		return time.Time{}, err
 	}

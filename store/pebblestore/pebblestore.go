@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"sync"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -17,15 +16,30 @@ import (
 	"github.com/ddq-io/ddq/store/pebblestore/datadir"
 )
 
-// Store is a store.Store in a directory of this machine.
+// Store is a store.Store in a directory of this machine. It has a type for each role.
 type Store struct {
-	dir      *datadir.Dir
-	boot     boot
-	shards   shards
-	sessions sessions
-	topics   sync.Mutex    // one change of a topic at a time
-	listed   []store.Topic // as ListTopics read them; nil: they have changed. Guarded by topics
-	limits   limits
+	*base
+	taskWriter
+	shardOwner
+	taskReader
+	retention
+	catalog
+	limits
+	logs
+	index
+}
+
+type (
+	taskWriter struct{ *base }
+	retention  struct{ *base }
+	logs       struct{ *base }
+	index      struct{ *base }
+)
+
+// base is what the roles share.
+type base struct {
+	dir    *datadir.Dir
+	shards shards
 }
 
 var _ store.Store = (*Store)(nil)
@@ -42,8 +56,18 @@ func Open(c Config, log *slog.Logger) (*Store, error) {
 }
 
 func open(c Config, files vfs.FS, log *slog.Logger) (*Store, error) {
-	s := new(Store)
-	s.sessions.byNode = make(map[string]life.Session)
+	b := new(base)
+	s := &Store{
+		base:       b,
+		taskWriter: taskWriter{b},
+		shardOwner: shardOwner{base: b, sessions: sessions{byNode: make(map[string]life.Session)}},
+		taskReader: taskReader{base: b},
+		retention:  retention{b},
+		catalog:    catalog{base: b},
+		limits:     limits{base: b},
+		logs:       logs{b},
+		index:      index{b},
+	}
 	rand.Read(s.boot[:]) //nolint:errcheck // never fails
 	d, err := datadir.Open(c, files, log, s.load)
 	if err != nil {
@@ -96,8 +120,8 @@ func (s *Store) Clock(ctx context.Context) (time.Time, error) {
 	return now(), nil
 }
 
-// change gives do a turn at the shard, and returns when what it did is synced.
-func (s *Store) change(ctx context.Context, name store.Shard, a access, do func(*turn) error) (store.Stamp, error) {
+// change runs a transaction at the shard, and returns when what it did is synced.
+func (s *base) change(ctx context.Context, name store.Shard, a access, do func(*transaction) error) (store.Stamp, error) {
 	if err := s.dir.Enter(ctx); err != nil {
 		return store.Stamp{}, err
 	}
@@ -105,7 +129,7 @@ func (s *Store) change(ctx context.Context, name store.Shard, a access, do func(
 	if a.grows && !s.dir.Room() {
 		return store.Stamp{}, s.dir.FullError()
 	}
-	t := beginTurn(s.dir, s.shards.get(name, a.grows || a.owned))
+	t := begin(s.dir, s.shards.get(name, a.grows || a.owned))
 	stamp, err := t.run(name.Life, a, do)
 	return stamp, t.end(err)
 }

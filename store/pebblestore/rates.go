@@ -17,8 +17,9 @@ import (
 // Permits are not written: no other process holds tasks of this directory, so on
 // opening it those of the holds are all there are.
 type limits struct {
-	sync.Mutex
-	table *limit.Table // guarded by the mutex
+	*base
+	mu    sync.Mutex
+	table *limit.Table // guarded by mu
 }
 
 // What a key of tableLimits is about.

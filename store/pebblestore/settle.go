@@ -12,11 +12,12 @@ import (
 )
 
 // Ack ends holds: the tasks are done.
-func (s *Store) Ack(ctx context.Context, name store.Shard, acks []store.Ack, retention time.Duration) (store.Stamp, []store.Status, error) {
+func (s taskWriter) Ack(ctx context.Context, name store.Shard, acks []store.Ack, retention time.Duration) (store.Stamp, []store.Status, error) {
 	results := make([]store.Status, len(acks))
-	stamp, err := s.change(ctx, name, access{}, func(t *turn) (err error) {
+	stamp, err := s.change(ctx, name, access{}, func(t *transaction) (err error) {
+		held := settler{t}
 		for _, i := range inOrder(acks) {
-			if results[i], err = t.ack(acks[i], retention); err != nil {
+			if results[i], err = held.ack(acks[i], retention); err != nil {
 				return err
 			}
 		}
@@ -39,7 +40,10 @@ func inOrder(acks []store.Ack) []int {
 	return order
 }
 
-func (t *turn) ack(a store.Ack, retention time.Duration) (store.Status, error) {
+// settler ends holds, and changes those that there are.
+type settler struct{ *transaction }
+
+func (t settler) ack(a store.Ack, retention time.Duration) (store.Status, error) {
 	if err := t.item(a.ID); err != nil {
 		return 0, err
 	}
@@ -51,11 +55,11 @@ func (t *turn) ack(a store.Ack, retention time.Duration) (store.Status, error) {
 	if status := life.Ack(&rules, a.Token); status != store.OK {
 		return status, nil
 	}
-	t.endHold(h)
-	if err := t.tellUnread(h, store.Change{Kind: store.ChangeDone, Attempt: h.attempt, Outcome: store.OutcomeAcked}); err != nil {
+	t.next.end(h)
+	if err := t.log.tellUnread(h, store.Change{Kind: store.ChangeDone, Attempt: h.attempt, Outcome: store.OutcomeAcked}); err != nil {
 		return 0, err
 	}
-	if err := t.leaveLine(h); err != nil {
+	if err := t.line.leaveHeld(h); err != nil {
 		return 0, err
 	}
 	if retention <= 0 {
@@ -68,16 +72,16 @@ func (t *turn) ack(a store.Ack, retention time.Duration) (store.Status, error) {
 	case f == absent:
 		return store.OK, nil
 	case f == broken: // there is nothing left that could be kept
-		return store.OK, t.removeTask(a.ID, true)
+		return store.OK, t.tasks.erase(a.ID, true)
 	}
-	if err := t.recordAttempt(h, &e, store.OutcomeAcked, "", a.Result); err != nil {
+	if err := t.history.record(h, &e, store.OutcomeAcked, "", a.Result); err != nil {
 		return 0, err
 	}
-	return store.OK, t.addDone(h, &e, t.in(retention))
+	return store.OK, t.tasks.addDone(h, &e, t.in(retention))
 }
 
 // ackAgain is the outcome of acking a task that is not held.
-func (t *turn) ackAgain(a store.Ack) (store.Status, error) {
+func (t settler) ackAgain(a store.Ack) (store.Status, error) {
 	e, f, err := t.find(a.ID)
 	if err != nil {
 		return 0, err
@@ -87,20 +91,21 @@ func (t *turn) ackAgain(a store.Ack) (store.Status, error) {
 }
 
 // Nack ends holds and makes the tasks pending again, or dead.
-func (s *Store) Nack(ctx context.Context, name store.Shard, nacks []store.Nack) (store.Stamp, []store.NackResult, error) {
+func (s taskWriter) Nack(ctx context.Context, name store.Shard, nacks []store.Nack) (store.Stamp, []store.NackResult, error) {
 	return s.nack(ctx, name, access{}, nacks, false)
 }
 
 // Recover is Nack for holds whose deadline has passed.
-func (s *Store) Recover(ctx context.Context, name store.Shard, f store.Fence, nacks []store.Nack) (store.Stamp, []store.NackResult, error) {
+func (s *shardOwner) Recover(ctx context.Context, name store.Shard, f store.Fence, nacks []store.Nack) (store.Stamp, []store.NackResult, error) {
 	return s.nack(ctx, name, access{fence: &f}, nacks, true)
 }
 
-func (s *Store) nack(ctx context.Context, name store.Shard, a access, nacks []store.Nack, overdue bool) (store.Stamp, []store.NackResult, error) {
+func (s *base) nack(ctx context.Context, name store.Shard, a access, nacks []store.Nack, overdue bool) (store.Stamp, []store.NackResult, error) {
 	results := make([]store.NackResult, len(nacks))
-	stamp, err := s.change(ctx, name, a, func(t *turn) (err error) {
+	stamp, err := s.change(ctx, name, a, func(t *transaction) (err error) {
+		held := settler{t}
 		for i := range nacks {
-			if results[i], err = t.nack(&nacks[i], overdue); err != nil {
+			if results[i], err = held.nack(&nacks[i], overdue); err != nil {
 				return err
 			}
 		}
@@ -112,7 +117,7 @@ func (s *Store) nack(ctx context.Context, name store.Shard, a access, nacks []st
 	return stamp, results, nil
 }
 
-func (t *turn) nack(n *store.Nack, overdue bool) (store.NackResult, error) {
+func (t settler) nack(n *store.Nack, overdue bool) (store.NackResult, error) {
 	if err := t.item(n.ID); err != nil {
 		return store.NackResult{}, err
 	}
@@ -137,7 +142,7 @@ func (t *turn) nack(n *store.Nack, overdue bool) (store.NackResult, error) {
 	default:
 		return store.NackResult{Status: status}, nil
 	}
-	t.endHold(h)
+	t.next.end(h)
 	if f == absent { // a hold of nothing: it only had to go
 		return store.NackResult{Status: store.NotFound}, nil
 	}
@@ -145,10 +150,10 @@ func (t *turn) nack(n *store.Nack, overdue bool) (store.NackResult, error) {
 }
 
 // fail is what becomes of a task whose hold ended without success.
-func (t *turn) fail(n *store.Nack, h *hold, e *entry, f found) (store.NackResult, error) {
+func (t settler) fail(n *store.Nack, h *hold, e *entry, f found) (store.NackResult, error) {
 	failure := life.Fail(n, h.attempt, h.cancelled, f == broken)
 	if failure.Outcome != store.OutcomeNone && f != broken {
-		if err := t.recordAttempt(h, e, failure.Outcome, n.Error, nil); err != nil {
+		if err := t.history.record(h, e, failure.Outcome, n.Error, nil); err != nil {
 			return store.NackResult{}, err
 		}
 	}
@@ -160,32 +165,33 @@ func (t *turn) fail(n *store.Nack, h *hold, e *entry, f found) (store.NackResult
 	traits := e.traits()
 	ended := store.Change{Kind: failure.Kind, Attempt: e.attempt, Reason: failure.Reason, Outcome: failure.Outcome}
 	if failure.Reason != store.ReasonNone {
-		if err := t.leaveLine(h); err != nil {
+		if err := t.line.leaveHeld(h); err != nil {
 			return result, err
 		}
-		t.tellHeld(h, ended, e)
-		return result, t.addDead(n.ID, e, failure.Reason)
+		t.log.tellHeld(h, ended, e)
+		return result, t.tasks.addDead(n.ID, e, failure.Reason)
 	}
 	e.due, e.first = t.moment().Again(n.Delay, e.due), h.place != nil
-	if err := t.stayFirst(h); err != nil {
+	if err := t.line.stayFirst(h); err != nil {
 		return result, err
 	}
 	ended.Due = e.due
-	t.tellHeld(h, ended, e)
+	t.log.tellHeld(h, ended, e)
 	result.Due = e.due
 	result.Traits, _ = record.DecodeTraits(traits) // what is not readable is dead-lettered by Hold
-	if err := t.rewriteTask(n.ID, e); err != nil {
+	if err := t.tasks.rewrite(n.ID, e); err != nil {
 		return result, err
 	}
-	return result, t.addPending(e.due, n.ID, traits)
+	return result, t.tasks.addPending(e.due, n.ID, traits)
 }
 
 // Extend moves the deadline of holds to Visibility from now.
-func (s *Store) Extend(ctx context.Context, name store.Shard, extends []store.Extend) (store.Stamp, []store.ExtendResult, error) {
+func (s taskWriter) Extend(ctx context.Context, name store.Shard, extends []store.Extend) (store.Stamp, []store.ExtendResult, error) {
 	results := make([]store.ExtendResult, len(extends))
-	stamp, err := s.change(ctx, name, access{}, func(t *turn) (err error) {
+	stamp, err := s.change(ctx, name, access{}, func(t *transaction) (err error) {
+		held := settler{t}
 		for i := range extends {
-			if results[i], err = t.extend(&extends[i]); err != nil {
+			if results[i], err = held.extend(&extends[i]); err != nil {
 				return err
 			}
 		}
@@ -197,7 +203,7 @@ func (s *Store) Extend(ctx context.Context, name store.Shard, extends []store.Ex
 	return stamp, results, nil
 }
 
-func (t *turn) extend(x *store.Extend) (store.ExtendResult, error) {
+func (t settler) extend(x *store.Extend) (store.ExtendResult, error) {
 	if err := t.item(x.ID); err != nil {
 		return store.ExtendResult{}, err
 	}
@@ -213,16 +219,17 @@ func (t *turn) extend(x *store.Extend) (store.ExtendResult, error) {
 	}
 	longer := *h
 	longer.deadline = t.moment().Deadline(0, x.Visibility, x.Until)
-	t.extended = append(t.extended, &longer)
+	t.next.extend(&longer)
 	return store.ExtendResult{Status: store.OK, Deadline: longer.deadline, Cancelled: h.cancelled}, nil
 }
 
 // Cancel asks for running tasks to be ended. Their holds are stored anew, as when they are extended.
-func (s *Store) Cancel(ctx context.Context, name store.Shard, ids []string) (store.Stamp, []store.CancelResult, error) {
+func (s taskWriter) Cancel(ctx context.Context, name store.Shard, ids []string) (store.Stamp, []store.CancelResult, error) {
 	results := make([]store.CancelResult, len(ids))
-	stamp, err := s.change(ctx, name, access{}, func(t *turn) (err error) {
+	stamp, err := s.change(ctx, name, access{}, func(t *transaction) (err error) {
+		held := settler{t}
 		for i, id := range ids {
-			if results[i], err = t.cancel(id); err != nil {
+			if results[i], err = held.cancel(id); err != nil {
 				return err
 			}
 		}
@@ -234,7 +241,7 @@ func (s *Store) Cancel(ctx context.Context, name store.Shard, ids []string) (sto
 	return stamp, results, nil
 }
 
-func (t *turn) cancel(id string) (store.CancelResult, error) {
+func (t settler) cancel(id string) (store.CancelResult, error) {
 	if err := t.item(id); err != nil {
 		return store.CancelResult{}, err
 	}
@@ -242,8 +249,8 @@ func (t *turn) cancel(id string) (store.CancelResult, error) {
 		if !h.cancelled {
 			marked := *h
 			marked.cancelled = true
-			t.extended = append(t.extended, &marked)
-			if err := t.tellUnread(h, store.Change{Kind: store.ChangeCancelRequested, Attempt: h.attempt}); err != nil {
+			t.next.extend(&marked)
+			if err := t.log.tellUnread(h, store.Change{Kind: store.ChangeCancelRequested, Attempt: h.attempt}); err != nil {
 				return store.CancelResult{}, err
 			}
 		}
@@ -261,7 +268,7 @@ func (t *turn) cancel(id string) (store.CancelResult, error) {
 }
 
 // dropHeld deletes the task of a hold that ended. It is read only if it is indexed.
-func (t *turn) dropHeld(h *hold) error {
+func (t settler) dropHeld(h *hold) error {
 	e := entry{rewritten: h.taskRewritten, history: h.taskHistory}
 	if h.taskIndexed {
 		stored, f, err := t.find(h.id)
@@ -272,5 +279,5 @@ func (t *turn) dropHeld(h *hold) error {
 			e = stored
 		}
 	}
-	return t.dropTask(h.id, &e)
+	return t.drop(h.id, &e)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
-	"slices"
 
 	"github.com/ddq-io/ddq/store"
 )
@@ -18,7 +17,7 @@ const kindSweep store.Kind = 0xff
 
 // Sweep checks up to limit keys of a shard. Its cursor is the number of a table and
 // the rest of the last key that was checked there.
-func (s *Store) Sweep(ctx context.Context, name store.Shard, f store.Fence, cursor string, limit int) (repaired int, next string, err error) {
+func (s *shardOwner) Sweep(ctx context.Context, name store.Shard, f store.Fence, cursor string, limit int) (repaired int, next string, err error) {
 	position, err := parseCursor(kindSweep, cursor)
 	if err != nil {
 		return 0, "", err
@@ -30,9 +29,9 @@ func (s *Store) Sweep(ctx context.Context, name store.Shard, f store.Fence, curs
 		}
 		w.after = position[1:]
 	}
-	_, err = s.change(ctx, name, access{fence: &f}, func(t *turn) error {
+	_, err = s.change(ctx, name, access{fence: &f}, func(t *transaction) error {
 		next = ""
-		w.turn = t
+		w.transaction = t
 		return w.run()
 	})
 	if err != nil {
@@ -46,7 +45,7 @@ func (s *Store) Sweep(ctx context.Context, name store.Shard, f store.Fence, curs
 
 // sweep is one call's part of a walk.
 type sweep struct {
-	*turn
+	*transaction
 	at       int                // in swept
 	after    []byte             // last key checked there, behind its prefix
 	left     int                // keys to check
@@ -96,7 +95,7 @@ func (w *sweep) recount() error {
 		index table
 		had   int64
 		diff  *int64
-	}{{tablePending, m.pending, &w.pending}, {tableDone, m.done, &w.done}, {tableDead, m.dead, &w.dead}} {
+	}{{tablePending, m.pending, &w.next.pending}, {tableDone, m.done, &w.next.done}, {tableDead, m.dead, &w.next.dead}} {
 		*c.diff -= c.had
 		err := w.dir.Scan(appendPrefix(nil, w.sh.number, c.index), appendPrefix(nil, w.sh.number, c.index+1), func(_, _ []byte) (bool, error) {
 			*c.diff++
@@ -218,21 +217,21 @@ func (w *sweep) adopt(id string, e *entry) error {
 	w.sh.doubtful = true
 	if err := e.check(id); err != nil {
 		e.unreadable = true
-		w.tell(store.Change{Kind: store.ChangeDead, ID: id, Attempt: e.attempt, Reason: store.ReasonCorrupt}, e)
-		return w.addDead(id, e, store.ReasonCorrupt)
+		w.log.tell(store.Change{Kind: store.ChangeDead, ID: id, Attempt: e.attempt, Reason: store.ReasonCorrupt}, e)
+		return w.tasks.addDead(id, e, store.ReasonCorrupt)
 	}
-	if err := w.stepOut(e.traits(), e.standsAt(), id); err != nil {
+	if err := w.line.leave(e.traits(), e.standsAt(), id); err != nil {
 		return err
 	}
 	e.due = w.ms
-	w.tell(store.Change{Kind: store.ChangeUpdated, ID: id, Due: e.due, Attempt: e.attempt}, e)
-	if err := w.lineUp(e.traits(), e.standsAt(), id); err != nil {
+	w.log.tell(store.Change{Kind: store.ChangeUpdated, ID: id, Due: e.due, Attempt: e.attempt}, e)
+	if err := w.line.enter(e.traits(), e.standsAt(), id); err != nil {
 		return err
 	}
-	if err := w.rewriteTask(id, e); err != nil {
+	if err := w.tasks.rewrite(id, e); err != nil {
 		return err
 	}
-	return w.addPending(e.due, id, e.traits())
+	return w.tasks.addPending(e.due, id, e.traits())
 }
 
 // checkGroup looks whether the holds of a group have their tasks.
@@ -244,7 +243,7 @@ func (w *sweep) checkGroup(key []byte) (repaired bool, err error) {
 		case err != nil:
 			return false, err
 		case f == absent || f == readable && e.stamp != h.stamp:
-			w.endHold(h)
+			w.next.end(h)
 			repaired = true
 		default:
 			live++
@@ -254,17 +253,6 @@ func (w *sweep) checkGroup(key []byte) (repaired bool, err error) {
 		return true, w.remove(key, true)
 	}
 	return repaired, nil
-}
-
-// checkHistory looks whether there is a task that a history is of.
-func (w *sweep) checkHistory(key []byte) (repaired bool, err error) {
-	if id, ok := decodeID(key[prefixLen:]); ok {
-		e, f, err := w.find(id)
-		if err != nil || f == broken || f == readable && e.history {
-			return false, err
-		}
-	}
-	return true, w.remove(key, true)
 }
 
 // members returns the holds of the group that lies under a key.
@@ -296,28 +284,4 @@ func (w *sweep) checkIndex(index table, at store.Millis, id string, key []byte) 
 	}
 	w.sh.doubtful = true
 	return true, w.remove(key, true)
-}
-
-// indexes are those that an entry which is not held is in.
-func (e *entry) indexes() []table {
-	switch e.state {
-	case pending:
-		return []table{tablePending}
-	case done:
-		return []table{tableDone, tableTrim}
-	}
-	return []table{tableDead}
-}
-
-func (e *entry) isIn(index table) bool { return slices.Contains(e.indexes(), index) }
-
-// timeIn is the time under which an entry is in an index.
-func (e *entry) timeIn(index table) store.Millis {
-	switch index {
-	case tablePending:
-		return e.due
-	case tableTrim:
-		return e.trim
-	}
-	return e.finished
 }

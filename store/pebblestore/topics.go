@@ -5,19 +5,27 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/store/record"
 )
 
+// catalog keeps the configuration of topics.
+type catalog struct {
+	*base
+	mu     sync.Mutex    // one change of a topic at a time
+	listed []store.Topic // as ListTopics read them; nil: they have changed. Guarded by mu
+}
+
 // PutTopic stores a topic's configuration when its version is the stored one.
-func (s *Store) PutTopic(ctx context.Context, topic store.Topic) (store.Topic, error) {
+func (s *catalog) PutTopic(ctx context.Context, topic store.Topic) (store.Topic, error) {
 	if err := s.dir.Enter(ctx); err != nil {
 		return store.Topic{}, err
 	}
 	defer s.dir.Leave()
-	s.topics.Lock()
-	defer s.topics.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	current, err := readTopic(s.dir, topic.Name)
 	switch {
 	case err != nil && !errors.Is(err, store.ErrTopicNotFound):
@@ -37,24 +45,24 @@ func (s *Store) PutTopic(ctx context.Context, topic store.Topic) (store.Topic, e
 }
 
 // GetTopic returns a topic's configuration.
-func (s *Store) GetTopic(ctx context.Context, name string) (store.Topic, error) {
+func (s *catalog) GetTopic(ctx context.Context, name string) (store.Topic, error) {
 	if err := s.dir.Enter(ctx); err != nil {
 		return store.Topic{}, err
 	}
 	defer s.dir.Leave()
-	s.topics.Lock() // what a change under way has written is not synced yet
-	defer s.topics.Unlock()
+	s.mu.Lock() // what a change under way has written is not synced yet
+	defer s.mu.Unlock()
 	return readTopic(s.dir, name)
 }
 
 // ListTopics returns every topic, by name.
-func (s *Store) ListTopics(ctx context.Context) ([]store.Topic, error) {
+func (s *catalog) ListTopics(ctx context.Context) ([]store.Topic, error) {
 	if err := s.dir.Enter(ctx); err != nil {
 		return nil, err
 	}
 	defer s.dir.Leave()
-	s.topics.Lock()
-	defer s.topics.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.listed == nil {
 		var topics []store.Topic
 		if err := eachTopic(s.dir, func(t store.Topic) { topics = append(topics, t) }); err != nil {
@@ -66,13 +74,13 @@ func (s *Store) ListTopics(ctx context.Context) ([]store.Topic, error) {
 }
 
 // DeleteTopic removes a topic's configuration only, when it has that life.
-func (s *Store) DeleteTopic(ctx context.Context, name string, life uint64) error {
+func (s *catalog) DeleteTopic(ctx context.Context, name string, life uint64) error {
 	if err := s.dir.Enter(ctx); err != nil {
 		return err
 	}
 	defer s.dir.Leave()
-	s.topics.Lock()
-	defer s.topics.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	switch t, err := readTopic(s.dir, name); {
 	case err != nil:
 		return err

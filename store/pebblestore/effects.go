@@ -1,0 +1,79 @@
+package pebblestore
+
+import (
+	"math"
+
+	"github.com/ddq-io/ddq/store"
+)
+
+// effects are what writing a batch does to what is in memory of its shard.
+type effects struct {
+	begun, extended, ended []*hold
+
+	pending, done, dead int64 // differences
+	becamePending       bool
+
+	owner    *owner            // the next one
+	life     *store.ShardLife  // the next one
+	indexed  *store.IndexState // the next one
+	watching *store.Watching   // the next one
+	trimmed  int64             // the log is forgotten up to here
+
+	opened  bool // it is not sealed any more
+	sealed  bool // no new task from here on
+	dropped bool // nothing but the owner is left
+}
+
+func (x *effects) begin(h *hold) { x.begun = append(x.begun, h) }
+
+func (x *effects) extend(h *hold) { x.extended = append(x.extended, h) }
+
+func (x *effects) end(h *hold) { x.ended = append(x.ended, h) }
+
+// holds reports whether a hold begins, changes or ends.
+func (x *effects) holds() bool { return len(x.begun)+len(x.extended)+len(x.ended) > 0 }
+
+// count changes the numbers of a shard.
+func (x *effects) count(m *meta) {
+	m.batches++
+	m.pending += x.pending
+	m.done += x.done
+	m.dead += x.dead
+	m.sealed = (m.sealed || x.sealed) && !x.dropped && !x.opened
+	m.indexed = m.indexed || x.indexed != nil
+}
+
+// apply makes the shard's memory agree with a batch that was written. Its numbers are not
+// among that: see count.
+func (x *effects) apply(sh *shard) {
+	if x.owner != nil {
+		sh.owner = *x.owner
+	}
+	if x.life != nil {
+		sh.life = *x.life
+	}
+	if x.indexed != nil {
+		sh.index = *x.indexed
+	}
+	if x.dropped {
+		sh.holds.drop()
+		sh.firstDue, sh.firstTrim = math.MaxInt64, math.MaxInt64
+	}
+	for _, h := range x.ended {
+		sh.holds.remove(h)
+	}
+	for _, h := range x.begun {
+		sh.holds.add(h)
+	}
+	for _, h := range x.extended {
+		sh.holds.replace(h)
+	}
+}
+
+// reset forgets the effects, and keeps the memory that they took.
+func (x *effects) reset() {
+	clear(x.begun)
+	clear(x.extended)
+	clear(x.ended)
+	*x = effects{begun: x.begun[:0], extended: x.extended[:0], ended: x.ended[:0]}
+}
