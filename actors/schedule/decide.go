@@ -35,8 +35,8 @@ func (p *step) decideAll() {
 		if p.holdsBack() {
 			return
 		}
-		if wake := p.waits(at); wake > p.Now {
-			p.wake(wake)
+		if p.waits(at, p.Lead) > p.Now {
+			p.wake(p.waits(at, min(p.Lead, Lead)))
 			return
 		}
 		if len(p.out.Make) >= makesAStep || p.isRemoved(at) {
@@ -63,12 +63,12 @@ func (p *step) isRemoved(at store.Millis) bool {
 	return len(p.out.Remove) > 0 && slices.Contains(p.out.Remove, p.s.ID(Occurrence{At: at, Origin: ByTimetable}))
 }
 
-// waits is when an occurrence can be decided.
-func (p *step) waits(at store.Millis) store.Millis {
+// waits is when an occurrence can be decided, with a lead.
+func (p *step) waits(at store.Millis, lead time.Duration) store.Millis {
 	if p.s.Overlap != Allow && len(p.s.Open) > 0 {
 		return at // its own time; the end of the run wakes the schedule before, if it comes
 	}
-	return at.Add(-p.Lead)
+	return at.Add(-lead)
 }
 
 // holdsBack reports whether the end of a run has to come first, whatever the time: the

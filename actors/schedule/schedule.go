@@ -18,7 +18,8 @@ const (
 	MaxBackfills = 10     // that run or wait
 	MaxBackfill  = 10_000 // occurrences of one
 
-	// Lead is how long before its time a run is made. Whoever makes a step says so, owners
+	// Lead is how long before its time a run is made, and a schedule wakes. Where many wake
+	// soon, owners make runs earlier than that. Whoever makes a step says so, owners
 	// and calls of users alike: else one would take back what the other has made.
 	Lead = 5 * time.Second
 

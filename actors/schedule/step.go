@@ -14,10 +14,23 @@ const keepFinished = 7 * 24 * time.Hour
 
 // Step returns what becomes of a schedule at an event, and what it takes. It changes
 // nothing of s.
-func Step(s *Schedule, e Event, env Env) (*Schedule, Effects) {
+func Step(s *Schedule, e Event, env Env) (*Schedule, Effects) { return StepAll(s, []Event{e}, env) }
+
+// StepAll is Step with several events, in order: all of them are one commit.
+func StepAll(s *Schedule, events []Event, env Env) (*Schedule, Effects) {
 	p := &step{Env: env, s: s.clone()}
 	p.passUntracked()
 	p.s.Early = slices.DeleteFunc(p.s.Early, func(at store.Millis) bool { return at <= min(env.Now, s.Decided) })
+	for _, e := range events {
+		if p.happened(e); p.out.Gone {
+			break
+		}
+		p.decide()
+	}
+	return p.s, p.out
+}
+
+func (p *step) happened(e Event) {
 	switch e := e.(type) {
 	case Ended:
 		p.ended(e)
@@ -39,10 +52,7 @@ func Step(s *Schedule, e Event, env Env) (*Schedule, Effects) {
 		p.cancelBackfill(e.ID)
 	case Delete:
 		p.delete(e)
-		return p.s, p.out
 	}
-	p.decide()
-	return p.s, p.out
 }
 
 // step is one Step on its way.

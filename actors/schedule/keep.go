@@ -1,0 +1,99 @@
+package schedule
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/ddq-io/ddq/store"
+)
+
+// Look is a look of its owner at the cell of a schedule that woke, or that parcels are for.
+type Look struct {
+	Cell    store.Cell
+	Parcels []store.Parcel // for it, in order
+	Topic   *store.Topic
+
+	// What commits of this look failed for.
+	Begun []string // runs that were to be taken back, and are not pending any more
+	Alien []string // ids of runs under which there are tasks that the schedule did not make
+}
+
+// Kept is what becomes of the cell at a look.
+type Kept struct {
+	Commit   store.Commit // without puts: there is nothing to change
+	Schedule *Schedule    // nil: it is gone, or was not readable
+	Effects
+}
+
+// Keep steps a schedule over what there is at a look. An error wraps ErrCorrupt, and the
+// commit takes the cell to those that are left alone.
+func Keep(l Look, env Env) (Kept, error) {
+	if l.Cell.Version == 0 {
+		return Kept{}, nil
+	}
+	s, err := FromCell(l.Cell)
+	if err == nil {
+		env.Table, err = s.Table()
+	}
+	if err != nil {
+		return Kept{Commit: putAside(l.Cell)}, asCorrupt(err)
+	}
+	s, out := StepAll(s, l.events(s), env)
+	for i := range l.Parcels {
+		s.Taken = max(s.Taken, l.Parcels[i].Number)
+	}
+	c, err := Commit(s, &out, l.Cell.Version, l.Topic, env.Now)
+	if err != nil {
+		return Kept{Commit: putAside(l.Cell)}, asCorrupt(err)
+	}
+	c.Adds = l.without(c.Adds)
+	if put := &c.Puts[0]; put.Wake == l.Cell.Wake && bytes.Equal(put.Body, l.Cell.Body) {
+		c = store.Commit{}
+	}
+	return Kept{Commit: c, Schedule: s, Effects: out}, nil
+}
+
+// events are what happened since the schedule was looked at last. That it woke is one of
+// them; a run whose id is another task's has ended as soon as it was made.
+func (l *Look) events(s *Schedule) (events []Event) {
+	for _, id := range l.Begun {
+		events = append(events, Begun{ID: id})
+	}
+	for i := range l.Parcels {
+		if p := &l.Parcels[i]; p.Number > s.Taken {
+			if e := Told(p); e != nil {
+				events = append(events, e)
+			}
+		}
+	}
+	events = append(events, nil)
+	for _, id := range l.Alien {
+		events = append(events, Ended{ID: id, Outcome: Removed})
+	}
+	return events
+}
+
+func (l *Look) without(tasks []*store.Task) (rest []*store.Task) {
+	for _, t := range tasks {
+		if !slices.Contains(l.Alien, t.ID) {
+			rest = append(rest, t)
+		}
+	}
+	return rest
+}
+
+// putAside has a cell that cannot be read wake nobody. What it says stays, for who can.
+func putAside(c store.Cell) store.Commit {
+	version := c.Version
+	c.Wake, c.List, c.Listed = 0, CorruptList, 0
+	return store.Commit{Puts: []store.Put{{Cell: c, If: version}}}
+}
+
+func asCorrupt(err error) error {
+	if errors.Is(err, ErrCorrupt) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", ErrCorrupt, err)
+}
