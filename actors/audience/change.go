@@ -303,3 +303,12 @@ func (l Limits) leaf() int {
 	}
 	return l.Leaf
 }
+
+// Find returns a recipient as it is now, or nil.
+func (v *View) Find(id string) *Recipient {
+	e := editor{View: v}
+	if now := e.find(id).live(); now != nil {
+		return &now.Recipient
+	}
+	return nil
+}

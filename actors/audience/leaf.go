@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -179,4 +180,17 @@ func encode(m message) []byte {
 		panic(err)
 	}
 	return b
+}
+
+// From goes through the entries of recipients as they are now, in order, from a cursor
+// on.
+func (l *Leaf) From(c Cursor) iter.Seq[*Entry] {
+	return func(yield func(*Entry) bool) {
+		for i := range l.Entries {
+			e := &l.Entries[i]
+			if e.Live() && (e.Zone != c.Zone || e.At >= c.At) && !yield(e) {
+				return
+			}
+		}
+	}
 }

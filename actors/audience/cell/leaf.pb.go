@@ -430,6 +430,170 @@ func (x *Preferences) GetOff() uint64 {
 	return 0
 }
 
+// Audience is what an audience is called and how it is kept; its recipients lie in shards of
+// its own.
+type Audience struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Life          uint64                 `protobuf:"fixed64,1,opt,name=life,proto3" json:"life,omitempty"`
+	Shards        int32                  `protobuf:"varint,2,opt,name=shards,proto3" json:"shards,omitempty"`
+	FallbackZone  string                 `protobuf:"bytes,3,opt,name=fallback_zone,json=fallbackZone,proto3" json:"fallback_zone,omitempty"`
+	Kinds         []*Kind                `protobuf:"bytes,4,rep,name=kinds,proto3" json:"kinds,omitempty"`
+	Generation    int64                  `protobuf:"varint,5,opt,name=generation,proto3" json:"generation,omitempty"`
+	Replacing     bool                   `protobuf:"varint,6,opt,name=replacing,proto3" json:"replacing,omitempty"`
+	CreatedMs     int64                  `protobuf:"varint,7,opt,name=created_ms,json=createdMs,proto3" json:"created_ms,omitempty"`
+	Ended         bool                   `protobuf:"varint,8,opt,name=ended,proto3" json:"ended,omitempty"`
+	Gone          bool                   `protobuf:"varint,9,opt,name=gone,proto3" json:"gone,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Audience) Reset() {
+	*x = Audience{}
+	mi := &file_leaf_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Audience) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Audience) ProtoMessage() {}
+
+func (x *Audience) ProtoReflect() protoreflect.Message {
+	mi := &file_leaf_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Audience.ProtoReflect.Descriptor instead.
+func (*Audience) Descriptor() ([]byte, []int) {
+	return file_leaf_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *Audience) GetLife() uint64 {
+	if x != nil {
+		return x.Life
+	}
+	return 0
+}
+
+func (x *Audience) GetShards() int32 {
+	if x != nil {
+		return x.Shards
+	}
+	return 0
+}
+
+func (x *Audience) GetFallbackZone() string {
+	if x != nil {
+		return x.FallbackZone
+	}
+	return ""
+}
+
+func (x *Audience) GetKinds() []*Kind {
+	if x != nil {
+		return x.Kinds
+	}
+	return nil
+}
+
+func (x *Audience) GetGeneration() int64 {
+	if x != nil {
+		return x.Generation
+	}
+	return 0
+}
+
+func (x *Audience) GetReplacing() bool {
+	if x != nil {
+		return x.Replacing
+	}
+	return false
+}
+
+func (x *Audience) GetCreatedMs() int64 {
+	if x != nil {
+		return x.CreatedMs
+	}
+	return 0
+}
+
+func (x *Audience) GetEnded() bool {
+	if x != nil {
+		return x.Ended
+	}
+	return false
+}
+
+func (x *Audience) GetGone() bool {
+	if x != nil {
+		return x.Gone
+	}
+	return false
+}
+
+// Kind is what tasks can be about. Its number is its position.
+type Kind struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Only those get it who said so.
+	Off           bool `protobuf:"varint,2,opt,name=off,proto3" json:"off,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Kind) Reset() {
+	*x = Kind{}
+	mi := &file_leaf_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Kind) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Kind) ProtoMessage() {}
+
+func (x *Kind) ProtoReflect() protoreflect.Message {
+	mi := &file_leaf_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Kind.ProtoReflect.Descriptor instead.
+func (*Kind) Descriptor() ([]byte, []int) {
+	return file_leaf_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *Kind) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Kind) GetOff() bool {
+	if x != nil {
+		return x.Off
+	}
+	return false
+}
+
 var File_leaf_proto protoreflect.FileDescriptor
 
 const file_leaf_proto_rawDesc = "" +
@@ -474,7 +638,23 @@ const file_leaf_proto_rawDesc = "" +
 	"quiet_from\x18\x02 \x01(\rR\tquietFrom\x12\x19\n" +
 	"\bquiet_to\x18\x03 \x01(\rR\aquietTo\x12\x0e\n" +
 	"\x02on\x18\x04 \x01(\x04R\x02on\x12\x10\n" +
-	"\x03off\x18\x05 \x01(\x04R\x03offB1Z/github.com/ddq-io/ddq/actors/audience/cell;cellb\x06proto3"
+	"\x03off\x18\x05 \x01(\x04R\x03off\"\x8c\x02\n" +
+	"\bAudience\x12\x12\n" +
+	"\x04life\x18\x01 \x01(\x06R\x04life\x12\x16\n" +
+	"\x06shards\x18\x02 \x01(\x05R\x06shards\x12#\n" +
+	"\rfallback_zone\x18\x03 \x01(\tR\ffallbackZone\x12(\n" +
+	"\x05kinds\x18\x04 \x03(\v2\x12.ddq.audience.KindR\x05kinds\x12\x1e\n" +
+	"\n" +
+	"generation\x18\x05 \x01(\x03R\n" +
+	"generation\x12\x1c\n" +
+	"\treplacing\x18\x06 \x01(\bR\treplacing\x12\x1d\n" +
+	"\n" +
+	"created_ms\x18\a \x01(\x03R\tcreatedMs\x12\x14\n" +
+	"\x05ended\x18\b \x01(\bR\x05ended\x12\x12\n" +
+	"\x04gone\x18\t \x01(\bR\x04gone\",\n" +
+	"\x04Kind\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x10\n" +
+	"\x03off\x18\x02 \x01(\bR\x03offB1Z/github.com/ddq-io/ddq/actors/audience/cell;cellb\x06proto3"
 
 var (
 	file_leaf_proto_rawDescOnce sync.Once
@@ -488,23 +668,26 @@ func file_leaf_proto_rawDescGZIP() []byte {
 	return file_leaf_proto_rawDescData
 }
 
-var file_leaf_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
+var file_leaf_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
 var file_leaf_proto_goTypes = []any{
 	(*Directory)(nil),   // 0: ddq.audience.Directory
 	(*Zone)(nil),        // 1: ddq.audience.Zone
 	(*Run)(nil),         // 2: ddq.audience.Run
 	(*Leaf)(nil),        // 3: ddq.audience.Leaf
 	(*Preferences)(nil), // 4: ddq.audience.Preferences
+	(*Audience)(nil),    // 5: ddq.audience.Audience
+	(*Kind)(nil),        // 6: ddq.audience.Kind
 }
 var file_leaf_proto_depIdxs = []int32{
 	1, // 0: ddq.audience.Directory.zones:type_name -> ddq.audience.Zone
 	2, // 1: ddq.audience.Directory.runs:type_name -> ddq.audience.Run
 	4, // 2: ddq.audience.Leaf.preferences:type_name -> ddq.audience.Preferences
-	3, // [3:3] is the sub-list for method output_type
-	3, // [3:3] is the sub-list for method input_type
-	3, // [3:3] is the sub-list for extension type_name
-	3, // [3:3] is the sub-list for extension extendee
-	0, // [0:3] is the sub-list for field type_name
+	6, // 3: ddq.audience.Audience.kinds:type_name -> ddq.audience.Kind
+	4, // [4:4] is the sub-list for method output_type
+	4, // [4:4] is the sub-list for method input_type
+	4, // [4:4] is the sub-list for extension type_name
+	4, // [4:4] is the sub-list for extension extendee
+	0, // [0:4] is the sub-list for field type_name
 }
 
 func init() { file_leaf_proto_init() }
@@ -518,7 +701,7 @@ func file_leaf_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_leaf_proto_rawDesc), len(file_leaf_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   5,
+			NumMessages:   7,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

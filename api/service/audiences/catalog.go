@@ -1,0 +1,212 @@
+package audiences
+
+import (
+	"cmp"
+	"context"
+	"math/rand/v2"
+	"slices"
+	"sync"
+
+	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/audience"
+	"github.com/ddq-io/ddq/actors/problem"
+	"github.com/ddq-io/ddq/store"
+)
+
+// Spec is what the author of an audience decides.
+type Spec struct {
+	Name         string
+	Shards       int    // a power of two up to audience.MaxShards; 0 means 64
+	FallbackZone string // of recipients who have none; empty: UTC
+	Kinds        []audience.NamedKind
+}
+
+const defaultShards = 64
+
+// Create creates an audience. The same again changes nothing.
+func (s *Audiences) Create(ctx context.Context, spec Spec, now store.Millis) (*audience.Audience, error) {
+	if err := s.check(&spec); err != nil {
+		return nil, err
+	}
+	for range tries {
+		there, err := s.read(ctx, spec.Name)
+		if err != nil {
+			return nil, err
+		}
+		if !there.Gone {
+			return there, spec.agrees(there)
+		}
+		a := &audience.Audience{
+			Name: spec.Name, Version: there.Version, Life: rand.Uint64() | 1, Shards: spec.Shards,
+			FallbackZone: spec.FallbackZone, Kinds: spec.Kinds, Created: now,
+		}
+		made, err := s.commit(ctx, audience.Catalog(), a.Commit())
+		if made || err != nil {
+			return a, problem.AsError(err)
+		}
+	}
+	return nil, contended()
+}
+
+// check fills in what is not said, and returns what is wrong.
+func (s *Audiences) check(spec *Spec) error {
+	if err := checkName("name", spec.Name); err != nil {
+		return err
+	}
+	spec.Shards = cmp.Or(spec.Shards, defaultShards)
+	if n := spec.Shards; n < 1 || n > audience.MaxShards || n&(n-1) != 0 {
+		return problem.BadField("shards", "OUT_OF_RANGE_FIELD", "shards must be a power of two, 1 to %d", audience.MaxShards)
+	}
+	spec.FallbackZone = cmp.Or(spec.FallbackZone, "UTC")
+	if s.zones.find(spec.FallbackZone) == nil {
+		return problem.BadField("fallback_zone", "BAD_ZONE", "fallback_zone %s", zoneHint(spec.FallbackZone))
+	}
+	if len(spec.Kinds) > audience.MaxKinds {
+		return problem.BadField("kinds", "OUT_OF_RANGE_FIELD", "%d kinds; at most %d are possible", len(spec.Kinds), audience.MaxKinds)
+	}
+	for i, k := range spec.Kinds {
+		if err := checkName("kinds", k.Name); err != nil {
+			return err
+		}
+		if slices.ContainsFunc(spec.Kinds[:i], func(other audience.NamedKind) bool { return other.Name == k.Name }) {
+			return problem.BadField("kinds", "BAD_NAME", "kind %q is there twice", k.Name)
+		}
+	}
+	return nil
+}
+
+// checkName returns what is wrong with a name; nil when nothing is.
+func checkName(field, name string) error {
+	if err := actors.CheckTopicName(field, name); err != nil {
+		return err
+	}
+	return nil
+}
+
+func (spec *Spec) agrees(a *audience.Audience) error {
+	if a.Ended || a.Shards != spec.Shards || a.FallbackZone != spec.FallbackZone || !slices.Equal(a.Kinds, spec.Kinds) {
+		return audienceExists(spec.Name)
+	}
+	return nil
+}
+
+// Status is an audience and what is in it.
+type Status struct {
+	audience.Audience
+	Recipients int64
+	Zones      map[string]int64
+	Runs       []string // that have not ended
+}
+
+// Describe returns an audience and what is in it.
+func (s *Audiences) Describe(ctx context.Context, name string) (Status, error) {
+	a, err := s.find(ctx, name)
+	if err != nil {
+		return Status{}, err
+	}
+	return s.status(ctx, a)
+}
+
+func (s *Audiences) status(ctx context.Context, a *audience.Audience) (Status, error) {
+	var mu sync.Mutex
+	out := Status{Audience: *a, Zones: make(map[string]int64)}
+	runs := make(map[string]bool)
+	err := each(ctx, all(a), func(ctx context.Context, n int) error {
+		d, err := s.directory(ctx, a, n)
+		if err != nil {
+			return err
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		for _, z := range d.Zones {
+			if z.Recipients > 0 {
+				out.Zones[z.Name] += z.Recipients
+				out.Recipients += z.Recipients
+			}
+		}
+		for _, r := range d.Runs {
+			runs[r.ID] = true
+		}
+		return nil
+	})
+	for id := range runs {
+		out.Runs = append(out.Runs, id)
+	}
+	slices.Sort(out.Runs)
+	return out, err
+}
+
+const audiencesPage = "audiences:"
+
+// ListAudiences pages through the audiences by name.
+func (s *Audiences) ListAudiences(ctx context.Context, size int, token string) (page []audience.Audience, next string, err error) {
+	if size < 0 {
+		return nil, "", problem.BadField("page_size", "OUT_OF_RANGE_FIELD", "page_size must not be negative")
+	}
+	after, ok := pagePosition(audiencesPage, token)
+	if !ok {
+		return nil, "", problem.AsError(store.ErrBadCursor)
+	}
+	size = min(cmp.Or(size, 100), s.limits.PageSize)
+	cells, err := s.store.Listed(ctx, audience.Catalog(), audience.CatalogList, store.Wake{ID: audience.RecordID(after)}, size)
+	if err != nil {
+		return nil, "", problem.AsError(err)
+	}
+	for _, c := range cells {
+		a, err := audience.DecodeAudience(c)
+		if err != nil {
+			return nil, "", problem.AsError(err)
+		}
+		if !a.Ended {
+			page = append(page, *a)
+		}
+		next = pageToken(audiencesPage, a.Name)
+	}
+	if len(cells) < size {
+		next = ""
+	}
+	return page, next, nil
+}
+
+// Delete deletes an audience and its recipients, unless a run of it has not ended. One
+// that was not brought to its end is continued.
+func (s *Audiences) Delete(ctx context.Context, name string) error {
+	if err := checkName("name", name); err != nil {
+		return err
+	}
+	a, err := s.read(ctx, name)
+	switch {
+	case err != nil:
+		return err
+	case a.Gone:
+		return noAudience(name)
+	}
+	if a, err = s.end(ctx, a); err != nil {
+		return err
+	}
+	err = each(ctx, all(a), func(ctx context.Context, n int) error { return s.store.DropShard(ctx, a.Shard(n)) })
+	if err != nil {
+		return err
+	}
+	a.Gone = true
+	_, err = s.commit(ctx, audience.Catalog(), a.Commit()) // if not, somebody else has deleted it
+	return problem.AsError(err)
+}
+
+// end notes that an audience is being deleted: from then on nothing is put into it.
+func (s *Audiences) end(ctx context.Context, a *audience.Audience) (*audience.Audience, error) {
+	if a.Ended {
+		return a, nil
+	}
+	status, err := s.status(ctx, a)
+	if err != nil {
+		return nil, err
+	}
+	if n := len(status.Runs); n > 0 {
+		return nil, audienceInUse(a.Name, n)
+	}
+	if _, err = s.edit(ctx, a.Name, func(a *audience.Audience) bool { a.Ended = true; return true }); err != nil {
+		return nil, err
+	}
+	return s.read(ctx, a.Name)
+}

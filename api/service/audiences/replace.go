@@ -1,0 +1,112 @@
+package audiences
+
+import (
+	"context"
+	"sync/atomic"
+
+	"github.com/ddq-io/ddq/actors/audience"
+	"github.com/ddq-io/ddq/actors/problem"
+	"github.com/ddq-io/ddq/store"
+)
+
+// sweepLeaves is how many leaves one commit of a sweep looks at.
+const sweepLeaves = 64
+
+// Replace begins a replacement of all recipients, and returns its number. What is put from
+// then on stays when it ends; until then nothing goes. One that is under way is over.
+func (s *Audiences) Replace(ctx context.Context, name string) (generation int64, err error) {
+	a, err := s.edit(ctx, name, func(a *audience.Audience) bool {
+		a.Generation, a.Replacing = a.Generation+1, true
+		return true
+	})
+	if err != nil {
+		return 0, err
+	}
+	return a.Generation, each(ctx, all(a), func(ctx context.Context, n int) error {
+		return s.change(ctx, a, n, func(d *audience.Directory) (store.Commit, error) {
+			c, ok := d.Replace(a.Generation)
+			if !ok {
+				return c, replaced(a.Generation)
+			}
+			return c, nil
+		})
+	})
+}
+
+// EndReplacement ends a replacement: recipients that it has not brought are removed. Repeated
+// it goes on where it was, or finds nothing to do.
+func (s *Audiences) EndReplacement(ctx context.Context, name string, generation int64) (removed int64, err error) {
+	a, err := s.find(ctx, name)
+	if err != nil {
+		return 0, err
+	}
+	if a.Generation != generation || generation == 0 {
+		return 0, replaced(generation)
+	}
+	var sum atomic.Int64
+	err = each(ctx, all(a), func(ctx context.Context, n int) error {
+		return s.endIn(ctx, a, n, &sum)
+	})
+	if err != nil {
+		return sum.Load(), err
+	}
+	_, err = s.edit(ctx, name, func(a *audience.Audience) bool {
+		changes := a.Generation == generation && a.Replacing
+		a.Replacing = a.Replacing && !changes
+		return changes
+	})
+	return sum.Load(), err
+}
+
+// endIn ends a replacement in one shard.
+func (s *Audiences) endIn(ctx context.Context, a *audience.Audience, n int, sum *atomic.Int64) error {
+	for cursor, more := (audience.Cursor{}), true; more; {
+		var removed int64
+		var next audience.Cursor
+		err := s.change(ctx, a, n, func(d *audience.Directory) (store.Commit, error) {
+			if d.Generation != a.Generation {
+				return store.Commit{}, replaced(a.Generation)
+			}
+			var leaves []store.CellID
+			leaves, next, more = d.Page(cursor, sweepLeaves)
+			v, err := s.view(ctx, a, n, d, leaves)
+			if err != nil {
+				return store.Commit{}, err
+			}
+			var c store.Commit
+			c, removed = v.Sweep()
+			return c, nil
+		})
+		if err != nil {
+			return err
+		}
+		sum.Add(removed)
+		cursor = next
+	}
+	return s.change(ctx, a, n, func(d *audience.Directory) (store.Commit, error) {
+		c, ok := d.EndReplacement(a.Generation)
+		if !ok {
+			return c, replaced(a.Generation)
+		}
+		return c, nil
+	})
+}
+
+// edit changes the record of an audience. change reports whether it changed anything, and may
+// be called again.
+func (s *Audiences) edit(ctx context.Context, name string, change func(*audience.Audience) bool) (*audience.Audience, error) {
+	for try := range tries {
+		a, err := s.find(ctx, name)
+		if err != nil || !change(a) {
+			return a, err
+		}
+		made, err := s.commit(ctx, audience.Catalog(), a.Commit())
+		if made || err != nil {
+			return a, problem.AsError(err)
+		}
+		if err := pause(ctx, try); err != nil {
+			return nil, problem.AsError(err)
+		}
+	}
+	return nil, contended()
+}
