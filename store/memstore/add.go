@@ -8,8 +8,8 @@ import (
 )
 
 // Add implements store.Writer.
-func (m *Store) Add(ctx context.Context, s store.Shard, tasks []*store.Task) (store.Stamp, []store.AddResult, error) {
-	return batch(ctx, m, s, access{adds: true, open: true}, tasks, func(sh *shard, now clock, t *store.Task) store.AddResult {
+func (m writer) Add(ctx context.Context, s store.Shard, tasks []*store.Task) (store.Stamp, []store.AddResult, error) {
+	return batch(ctx, m.core, s, access{adds: true, open: true}, tasks, func(sh *shard, now clock, t *store.Task) store.AddResult {
 		result := sh.add(t, now)
 		sh.woke = sh.woke || result.Status == store.Added
 		return result
@@ -17,9 +17,9 @@ func (m *Store) Add(ctx context.Context, s store.Shard, tasks []*store.Task) (st
 }
 
 // HoldNew implements store.Owner.
-func (m *Store) HoldNew(ctx context.Context, s store.Shard, f store.Fence, tasks []*store.Task, holds []store.Hold) (store.Stamp, []store.AddResult, error) {
+func (m *owner) HoldNew(ctx context.Context, s store.Shard, f store.Fence, tasks []*store.Task, holds []store.Hold) (store.Stamp, []store.AddResult, error) {
 	next := 0
-	return batch(ctx, m, s, access{adds: true, open: true, fence: &f}, tasks, func(sh *shard, now clock, t *store.Task) store.AddResult {
+	return batch(ctx, m.core, s, access{adds: true, open: true, fence: &f}, tasks, func(sh *shard, now clock, t *store.Task) store.AddResult {
 		hold := holds[next]
 		next++
 		return sh.holdNew(t, hold, now)

@@ -1,7 +1,6 @@
 package memstore
 
 import (
-	"context"
 	"slices"
 
 	"github.com/ddq-io/ddq/store"
@@ -37,29 +36,4 @@ func (sh *shard) leave(r *record, e store.Ended, now clock) {
 	e.ID, e.Attempt, e.Due, e.Started, e.Worker = r.task.ID, r.task.Attempt, r.task.Due, r.started, r.worker
 	e.Error, e.Result = r.task.LastError, slices.Clone(e.Result)
 	sh.in.push(store.Parcel{To: r.task.Tells, Ended: &e}, now)
-}
-
-// Parcels implements store.Cells.
-func (m *Store) Parcels(ctx context.Context, s store.Shard, which store.Box, after int64, limit int) ([]store.Parcel, error) {
-	if err := m.enter(ctx); err != nil {
-		return nil, err
-	}
-	defer m.mu.Unlock()
-	b := &m.shard(s).in
-	if which == store.OutBox {
-		b = &m.shard(s).out
-	}
-	var page []store.Parcel
-	var bodies store.Bodies
-	for _, p := range b.parcels {
-		if len(page) >= limit || bodies.Full() {
-			break
-		}
-		if p.Number > after {
-			p.Body = slices.Clone(p.Body)
-			bodies += store.Bodies(p.Size())
-			page = append(page, p)
-		}
-	}
-	return page, nil
 }

@@ -8,8 +8,14 @@ import (
 	"github.com/ddq-io/ddq/store"
 )
 
+// catalog is store.Catalog.
+type catalog struct {
+	*core
+	topics map[string]store.Topic // name -> configuration
+}
+
 // PutTopic implements store.Catalog.
-func (m *Store) PutTopic(ctx context.Context, t store.Topic) (store.Topic, error) {
+func (m *catalog) PutTopic(ctx context.Context, t store.Topic) (store.Topic, error) {
 	if err := m.enter(ctx); err != nil {
 		return store.Topic{}, err
 	}
@@ -27,7 +33,7 @@ func (m *Store) PutTopic(ctx context.Context, t store.Topic) (store.Topic, error
 }
 
 // GetTopic implements store.Catalog.
-func (m *Store) GetTopic(ctx context.Context, name string) (store.Topic, error) {
+func (m *catalog) GetTopic(ctx context.Context, name string) (store.Topic, error) {
 	if err := m.enter(ctx); err != nil {
 		return store.Topic{}, err
 	}
@@ -40,7 +46,7 @@ func (m *Store) GetTopic(ctx context.Context, name string) (store.Topic, error) 
 }
 
 // ListTopics implements store.Catalog.
-func (m *Store) ListTopics(ctx context.Context) ([]store.Topic, error) {
+func (m *catalog) ListTopics(ctx context.Context) ([]store.Topic, error) {
 	if err := m.enter(ctx); err != nil {
 		return nil, err
 	}
@@ -53,7 +59,7 @@ func (m *Store) ListTopics(ctx context.Context) ([]store.Topic, error) {
 }
 
 // DeleteTopic implements store.Catalog.
-func (m *Store) DeleteTopic(ctx context.Context, name string, life uint64) error {
+func (m *catalog) DeleteTopic(ctx context.Context, name string, life uint64) error {
 	if err := m.enter(ctx); err != nil {
 		return err
 	}

@@ -1,8 +1,6 @@
 package memstore
 
 import (
-	"context"
-	"fmt"
 	"slices"
 
 	"github.com/ddq-io/ddq/store"
@@ -88,84 +86,6 @@ func (c *cells) page(ids []store.CellID) []store.Cell {
 		page = append(page, cell)
 	}
 	return page
-}
-
-// Cells implements store.Cells.
-func (m *Store) Cells(ctx context.Context, s store.Shard, ids []store.CellID) ([]store.Cell, error) {
-	if err := m.enter(ctx); err != nil {
-		return nil, err
-	}
-	defer m.mu.Unlock()
-	return m.shard(s).cells.page(ids), nil
-}
-
-// Wakes implements store.Cells.
-func (m *Store) Wakes(ctx context.Context, s store.Shard, q store.WakeQuery) (store.Stamp, []store.Wake, error) {
-	if err := m.enter(ctx); err != nil {
-		return store.Stamp{}, nil, err
-	}
-	defer m.mu.Unlock()
-	sh := m.shard(s)
-	return sh.stamp(m.now()), wakesIn(sh.cells.wakes, q.After, q.To, q.Limit), nil
-}
-
-// WakeHistogram implements store.Cells.
-func (m *Store) WakeHistogram(ctx context.Context, s store.Shard, bounds []store.Millis) (store.Stamp, []int64, error) {
-	if err := m.enter(ctx); err != nil {
-		return store.Stamp{}, nil, err
-	}
-	defer m.mu.Unlock()
-	sh := m.shard(s)
-	counts := make([]int64, len(bounds)+1)
-	for e := range sh.cells.wakes.after(store.Entry{}) {
-		i, exact := slices.BinarySearch(bounds, e.Due)
-		if exact {
-			i++
-		}
-		counts[i]++
-	}
-	return sh.stamp(m.now()), counts, nil
-}
-
-// Listed implements store.Cells.
-func (m *Store) Listed(ctx context.Context, s store.Shard, list string, after store.Wake, limit int) ([]store.Cell, error) {
-	if err := m.enter(ctx); err != nil {
-		return nil, err
-	}
-	defer m.mu.Unlock()
-	c := m.shard(s).cells
-	if c.lists[list] == nil {
-		return nil, nil
-	}
-	var ids []store.CellID
-	for _, w := range wakesIn(c.lists[list], after, store.MaxDue, limit) {
-		ids = append(ids, w.ID)
-	}
-	return c.page(ids), nil
-}
-
-// CellPage implements store.Cells. Its cursor is the id of the last cell of the page before.
-func (m *Store) CellPage(ctx context.Context, s store.Shard, kind byte, cursor string, limit int) ([]store.Cell, string, error) {
-	if err := m.enter(ctx); err != nil {
-		return nil, "", err
-	}
-	defer m.mu.Unlock()
-	if cursor != "" && cursor[0] != kind {
-		return nil, "", fmt.Errorf("cells of kind %q: %w", kind, store.ErrBadCursor)
-	}
-	c := m.shard(s).cells
-	var ids []store.CellID
-	for id := range c.byID {
-		if id.Kind() == kind && id > store.CellID(cursor) {
-			ids = append(ids, id)
-		}
-	}
-	slices.Sort(ids)
-	page := c.page(ids[:min(limit, len(ids))])
-	if len(page) == len(ids) {
-		return page, "", nil
-	}
-	return page, string(page[len(page)-1].ID), nil
 }
 
 // wakeEntry is where a cell stands in an index.

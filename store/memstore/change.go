@@ -8,8 +8,8 @@ import (
 )
 
 // Remove implements store.Writer.
-func (m *Store) Remove(ctx context.Context, s store.Shard, ids []string) (store.Stamp, []store.RemoveResult, error) {
-	return batch(ctx, m, s, access{}, ids, func(sh *shard, now clock, id string) store.RemoveResult {
+func (m writer) Remove(ctx context.Context, s store.Shard, ids []string) (store.Stamp, []store.RemoveResult, error) {
+	return batch(ctx, m.core, s, access{}, ids, func(sh *shard, now clock, id string) store.RemoveResult {
 		return sh.change(id, now, func(r *record) { sh.drop(r, now) })
 	})
 }
@@ -38,8 +38,8 @@ func (sh *shard) change(id string, now clock, do func(*record)) store.RemoveResu
 }
 
 // Requeue implements store.Writer.
-func (m *Store) Requeue(ctx context.Context, s store.Shard, ids []string) (store.Stamp, []store.RemoveResult, error) {
-	return batch(ctx, m, s, access{}, ids, func(sh *shard, now clock, id string) store.RemoveResult {
+func (m writer) Requeue(ctx context.Context, s store.Shard, ids []string) (store.Stamp, []store.RemoveResult, error) {
+	return batch(ctx, m.core, s, access{}, ids, func(sh *shard, now clock, id string) store.RemoveResult {
 		result := store.RemoveResult{}
 		if r := sh.tasks[id]; r != nil && r.kind == store.KindDead && r.task.Traits.Ordering() != "" && sh.closedTo(r.task.Traits) {
 			return store.RemoveResult{Status: store.Closed}
@@ -56,8 +56,8 @@ func (m *Store) Requeue(ctx context.Context, s store.Shard, ids []string) (store
 }
 
 // RemoveDead implements store.Writer.
-func (m *Store) RemoveDead(ctx context.Context, s store.Shard, ids []string) (store.Stamp, []store.Status, error) {
-	return batch(ctx, m, s, access{}, ids, func(sh *shard, now clock, id string) store.Status {
+func (m writer) RemoveDead(ctx context.Context, s store.Shard, ids []string) (store.Stamp, []store.Status, error) {
+	return batch(ctx, m.core, s, access{}, ids, func(sh *shard, now clock, id string) store.Status {
 		return sh.changeDead(id, func(r *record) { sh.drop(r, now) })
 	})
 }
@@ -73,7 +73,7 @@ func (sh *shard) changeDead(id string, do func(*record)) store.Status {
 }
 
 // Trim implements store.Retention.
-func (m *Store) Trim(ctx context.Context, s store.Shard, limit int) (int, error) {
+func (m retention) Trim(ctx context.Context, s store.Shard, limit int) (int, error) {
 	if err := m.enter(ctx); err != nil {
 		return 0, err
 	}
@@ -96,7 +96,7 @@ func (sh *shard) trim(page []store.Entry, over func(store.Entry) bool) int {
 }
 
 // Seal implements store.Retention.
-func (m *Store) Seal(ctx context.Context, s store.Shard) error {
+func (m retention) Seal(ctx context.Context, s store.Shard) error {
 	if err := m.enter(ctx); err != nil {
 		return err
 	}
@@ -109,7 +109,7 @@ func (m *Store) Seal(ctx context.Context, s store.Shard) error {
 }
 
 // DropShard implements store.Retention.
-func (m *Store) DropShard(ctx context.Context, s store.Shard) error {
+func (m retention) DropShard(ctx context.Context, s store.Shard) error {
 	if err := m.enter(ctx); err != nil {
 		return err
 	}
@@ -122,7 +122,7 @@ func (m *Store) DropShard(ctx context.Context, s store.Shard) error {
 }
 
 // OpenShard implements store.Retention.
-func (m *Store) OpenShard(ctx context.Context, s store.Shard, was store.ShardLife) error {
+func (m retention) OpenShard(ctx context.Context, s store.Shard, was store.ShardLife) error {
 	if err := m.enter(ctx); err != nil {
 		return err
 	}
@@ -132,10 +132,4 @@ func (m *Store) OpenShard(ctx context.Context, s store.Shard, was store.ShardLif
 		sh.life, sh.sealed = next, sh.sealed && was == (store.ShardLife{})
 	}
 	return nil
-}
-
-// adding reports whether the shard takes tasks of a topic's life.
-func (sh *shard) adding(life uint64) (ours bool) {
-	sh.life, ours = sh.life.Adding(life)
-	return ours
 }

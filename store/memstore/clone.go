@@ -16,7 +16,7 @@ func (m *Store) Clone() *Store {
 	c.ahead, c.closed = m.ahead, m.closed
 	maps.Copy(c.sessions, m.sessions)
 	maps.Copy(c.topics, m.topics)
-	c.limits = m.limits.Clone()
+	c.table = m.table.Clone()
 	for id, sh := range m.shards {
 		c.shards[id] = sh.clone()
 	}
@@ -50,5 +50,5 @@ func (m *Store) Restore(to *Store) {
 	c := to.Clone()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.shards, m.sessions, m.topics, m.limits = c.shards, c.sessions, c.topics, c.limits
+	m.shards, m.sessions, m.topics, m.table = c.shards, c.sessions, c.topics, c.table
 }

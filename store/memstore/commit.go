@@ -1,22 +1,9 @@
 package memstore
 
 import (
-	"context"
-
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/store/life"
 )
-
-// Commit implements store.Cells.
-func (m *Store) Commit(ctx context.Context, s store.Shard, f *store.Fence, commits []store.Commit) (store.Stamp, []store.CommitResult, error) {
-	return batch(ctx, m, s, access{adds: true, fence: f}, commits, func(sh *shard, now clock, c store.Commit) store.CommitResult {
-		result := sh.check(&c)
-		if result.Status == store.OK {
-			sh.apply(&c, now)
-		}
-		return result
-	})
-}
 
 // check says whether a commit can be made, without making anything of it.
 func (sh *shard) check(c *store.Commit) store.CommitResult {

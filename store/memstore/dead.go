@@ -7,7 +7,7 @@ import (
 )
 
 // DeadWindow implements store.Reader.
-func (m *Store) DeadWindow(ctx context.Context, s store.Shard, w store.WindowQuery) ([]store.Entry, error) {
+func (m reader) DeadWindow(ctx context.Context, s store.Shard, w store.WindowQuery) ([]store.Entry, error) {
 	if err := m.enter(ctx); err != nil {
 		return nil, err
 	}
@@ -23,7 +23,7 @@ func (m *Store) DeadWindow(ctx context.Context, s store.Shard, w store.WindowQue
 }
 
 // TrimDead implements store.Retention.
-func (m *Store) TrimDead(ctx context.Context, s store.Shard, upTo store.Entry, limit int) (int, error) {
+func (m retention) TrimDead(ctx context.Context, s store.Shard, upTo store.Entry, limit int) (int, error) {
 	if err := m.enter(ctx); err != nil {
 		return 0, err
 	}

@@ -8,8 +8,8 @@ import (
 )
 
 // Edit implements store.Writer.
-func (m *Store) Edit(ctx context.Context, s store.Shard, edits []store.Edit) (store.Stamp, []store.EditResult, error) {
-	return batch(ctx, m, s, access{}, edits, func(sh *shard, now clock, e store.Edit) store.EditResult {
+func (m writer) Edit(ctx context.Context, s store.Shard, edits []store.Edit) (store.Stamp, []store.EditResult, error) {
+	return batch(ctx, m.core, s, access{}, edits, func(sh *shard, now clock, e store.Edit) store.EditResult {
 		return sh.edit(&e, now)
 	})
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // Histogram implements store.Reader.
-func (m *Store) Histogram(ctx context.Context, s store.Shard, bounds []store.Millis) (store.Stamp, []int64, error) {
+func (m reader) Histogram(ctx context.Context, s store.Shard, bounds []store.Millis) (store.Stamp, []int64, error) {
 	if err := m.enter(ctx); err != nil {
 		return store.Stamp{}, nil, err
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 // History implements store.Reader.
-func (m *Store) History(ctx context.Context, s store.Shard, ids []string) ([]store.History, error) {
+func (m reader) History(ctx context.Context, s store.Shard, ids []string) ([]store.History, error) {
 	if err := m.enter(ctx); err != nil {
 		return nil, err
 	}
@@ -41,8 +41,8 @@ func (r *record) remember(outcome store.Outcome, why string, now clock) {
 }
 
 // Cancel implements store.Writer.
-func (m *Store) Cancel(ctx context.Context, s store.Shard, ids []string) (store.Stamp, []store.CancelResult, error) {
-	return batch(ctx, m, s, access{}, ids, func(sh *shard, now clock, id string) store.CancelResult {
+func (m writer) Cancel(ctx context.Context, s store.Shard, ids []string) (store.Stamp, []store.CancelResult, error) {
+	return batch(ctx, m.core, s, access{}, ids, func(sh *shard, now clock, id string) store.CancelResult {
 		return sh.cancel(id, now)
 	})
 }

@@ -10,9 +10,9 @@ import (
 )
 
 // Hold implements store.Owner.
-func (m *Store) Hold(ctx context.Context, s store.Shard, f store.Fence, holds []store.Hold) (store.Stamp, []store.HoldResult, error) {
+func (m *owner) Hold(ctx context.Context, s store.Shard, f store.Fence, holds []store.Hold) (store.Stamp, []store.HoldResult, error) {
 	var bodies store.Bodies
-	return batch(ctx, m, s, access{fence: &f}, holds, func(sh *shard, now clock, h store.Hold) store.HoldResult {
+	return batch(ctx, m.core, s, access{fence: &f}, holds, func(sh *shard, now clock, h store.Hold) store.HoldResult {
 		if bodies.Full() {
 			return store.HoldResult{Status: store.LeftOut}
 		}
@@ -82,8 +82,8 @@ func (r *record) held() store.HoldResult {
 }
 
 // Extend implements store.Writer.
-func (m *Store) Extend(ctx context.Context, s store.Shard, extends []store.Extend) (store.Stamp, []store.ExtendResult, error) {
-	return batch(ctx, m, s, access{}, extends, func(sh *shard, now clock, e store.Extend) store.ExtendResult {
+func (m writer) Extend(ctx context.Context, s store.Shard, extends []store.Extend) (store.Stamp, []store.ExtendResult, error) {
+	return batch(ctx, m.core, s, access{}, extends, func(sh *shard, now clock, e store.Extend) store.ExtendResult {
 		r := sh.tasks[e.ID]
 		t := r.life()
 		if status := life.Extend(&t, &e, now.Millis()); status != store.OK {
@@ -95,8 +95,8 @@ func (m *Store) Extend(ctx context.Context, s store.Shard, extends []store.Exten
 }
 
 // Ack implements store.Writer.
-func (m *Store) Ack(ctx context.Context, s store.Shard, acks []store.Ack, retention time.Duration) (store.Stamp, []store.Status, error) {
-	return batch(ctx, m, s, access{}, acks, func(sh *shard, now clock, a store.Ack) store.Status {
+func (m writer) Ack(ctx context.Context, s store.Shard, acks []store.Ack, retention time.Duration) (store.Stamp, []store.Status, error) {
+	return batch(ctx, m.core, s, access{}, acks, func(sh *shard, now clock, a store.Ack) store.Status {
 		return sh.ack(a, retention, now)
 	})
 }
@@ -121,15 +121,15 @@ func (sh *shard) ack(a store.Ack, retention time.Duration, now clock) store.Stat
 }
 
 // Nack implements store.Writer.
-func (m *Store) Nack(ctx context.Context, s store.Shard, nacks []store.Nack) (store.Stamp, []store.NackResult, error) {
-	return batch(ctx, m, s, access{}, nacks, func(sh *shard, now clock, n store.Nack) store.NackResult {
+func (m writer) Nack(ctx context.Context, s store.Shard, nacks []store.Nack) (store.Stamp, []store.NackResult, error) {
+	return batch(ctx, m.core, s, access{}, nacks, func(sh *shard, now clock, n store.Nack) store.NackResult {
 		return sh.nack(n, now, false)
 	})
 }
 
 // Recover implements store.Owner.
-func (m *Store) Recover(ctx context.Context, s store.Shard, f store.Fence, nacks []store.Nack) (store.Stamp, []store.NackResult, error) {
-	return batch(ctx, m, s, access{fence: &f}, nacks, func(sh *shard, now clock, n store.Nack) store.NackResult {
+func (m *owner) Recover(ctx context.Context, s store.Shard, f store.Fence, nacks []store.Nack) (store.Stamp, []store.NackResult, error) {
+	return batch(ctx, m.core, s, access{fence: &f}, nacks, func(sh *shard, now clock, n store.Nack) store.NackResult {
 		return sh.nack(n, now, true)
 	})
 }

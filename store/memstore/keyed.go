@@ -17,8 +17,8 @@ type mark struct {
 }
 
 // AddKeyed implements store.Writer.
-func (m *Store) AddKeyed(ctx context.Context, s store.Shard, tasks []*store.Task) (store.Stamp, []store.AddResult, error) {
-	return batch(ctx, m, s, access{adds: true}, tasks, func(sh *shard, now clock, t *store.Task) store.AddResult {
+func (m writer) AddKeyed(ctx context.Context, s store.Shard, tasks []*store.Task) (store.Stamp, []store.AddResult, error) {
+	return batch(ctx, m.core, s, access{adds: true}, tasks, func(sh *shard, now clock, t *store.Task) store.AddResult {
 		defer sh.trimKeys(2, now)
 		return sh.addKeyed(t, now)
 	})
@@ -125,7 +125,7 @@ func (sh *shard) replace(r *record, t *store.Task, now clock) {
 }
 
 // TrimKeys implements store.Retention.
-func (m *Store) TrimKeys(ctx context.Context, s store.Shard, limit int) (int, error) {
+func (m retention) TrimKeys(ctx context.Context, s store.Shard, limit int) (int, error) {
 	if err := m.enter(ctx); err != nil {
 		return 0, err
 	}

@@ -35,7 +35,7 @@ func (sh *shard) tell(r *record, c store.Change, now clock) {
 }
 
 // Watch implements store.Log.
-func (m *Store) Watch(ctx context.Context, s store.Shard, w store.Watching) error {
+func (m changeLog) Watch(ctx context.Context, s store.Shard, w store.Watching) error {
 	if err := m.enter(ctx); err != nil {
 		return err
 	}
@@ -53,7 +53,7 @@ func (m *Store) Watch(ctx context.Context, s store.Shard, w store.Watching) erro
 }
 
 // Changes implements store.Log.
-func (m *Store) Changes(ctx context.Context, reads []store.LogRead) ([]store.LogPage, error) {
+func (m changeLog) Changes(ctx context.Context, reads []store.LogRead) ([]store.LogPage, error) {
 	if err := m.enter(ctx); err != nil {
 		return nil, err
 	}
@@ -83,7 +83,7 @@ func (sh *shard) changes(r store.LogRead) store.LogPage {
 }
 
 // TrimLog implements store.Retention.
-func (m *Store) TrimLog(ctx context.Context, s store.Shard, limit int) (int, error) {
+func (m retention) TrimLog(ctx context.Context, s store.Shard, limit int) (int, error) {
 	if err := m.enter(ctx); err != nil {
 		return 0, err
 	}

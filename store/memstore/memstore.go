@@ -2,7 +2,6 @@ package memstore
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"github.com/ddq-io/ddq/store"
@@ -10,15 +9,19 @@ import (
 	"github.com/ddq-io/ddq/store/limit"
 )
 
-// Store is a store.Store in memory. It owns no goroutine.
+// Store is a store.Store in memory. It owns no goroutine. What it does is done by a type
+// for each role of the store's contract, all on one core.
 type Store struct {
-	mu       sync.Mutex
-	closed   bool                    // guarded by mu, as is the rest
-	ahead    time.Duration           // of the machine's clock
-	shards   map[store.Shard]*shard  // made on first use
-	sessions map[string]life.Session // node -> its lease
-	topics   map[string]store.Topic  // name -> configuration
-	limits   *limit.Table
+	*core
+	writer
+	owner
+	reader
+	retention
+	catalog
+	limits
+	changeLog
+	attributeIndex
+	cellTable
 }
 
 var (
@@ -28,11 +31,13 @@ var (
 
 // New returns an empty store.
 func New() *Store {
+	c := &core{shards: make(map[store.Shard]*shard)}
 	return &Store{
-		shards:   make(map[store.Shard]*shard),
-		sessions: make(map[string]life.Session),
-		topics:   make(map[string]store.Topic),
-		limits:   limit.NewTable(),
+		core: c, writer: writer{c}, reader: reader{c}, retention: retention{c},
+		owner:     owner{c, make(map[string]life.Session)},
+		catalog:   catalog{c, make(map[string]store.Topic)},
+		limits:    limits{c, limit.NewTable()},
+		changeLog: changeLog{c}, attributeIndex: attributeIndex{c}, cellTable: cellTable{c},
 	}
 }
 
@@ -72,66 +77,4 @@ func (m *Store) Close() error {
 	defer m.mu.Unlock()
 	m.closed = true
 	return nil
-}
-
-// enter locks the store, unless it is closed or ctx has ended.
-func (m *Store) enter(ctx context.Context) error {
-	m.mu.Lock()
-	err := ctx.Err()
-	if m.closed {
-		err = store.ErrClosed
-	}
-	if err != nil {
-		m.mu.Unlock()
-	}
-	return err
-}
-
-// shard returns the shard s, making it when it is new.
-func (m *Store) shard(s store.Shard) *shard {
-	name := s.Name()
-	sh := m.shards[name]
-	if sh == nil {
-		sh = newShard()
-		m.shards[name] = sh
-	}
-	return sh
-}
-
-// access says what a call needs of its shard.
-type access struct {
-	adds  bool         // tasks, so the shard must be the topic's
-	open  bool         // the shard must not be sealed
-	fence *store.Fence // of the current claim
-}
-
-// batch runs do for every item under the lock, and raises the shard's seq by
-// one when that made any task pending.
-func batch[Item, Result any](ctx context.Context, m *Store, s store.Shard, a access, items []Item,
-	do func(*shard, clock, Item) Result,
-) (store.Stamp, []Result, error) {
-	if err := m.enter(ctx); err != nil {
-		return store.Stamp{}, nil, err
-	}
-	defer m.mu.Unlock()
-	sh, now := m.shard(s), m.now()
-	switch {
-	case a.fence != nil && !sh.ownedUnder(*a.fence):
-		return store.Stamp{}, nil, store.ErrFenced
-	case a.open && sh.sealed, a.adds && !sh.adding(s.Life):
-		return store.Stamp{}, nil, store.ErrSealed
-	}
-	results := make([]Result, len(items))
-	for i, item := range items {
-		results[i] = do(sh, now, item)
-	}
-	return sh.stamp(now), results, nil
-}
-
-// clock is the moment of one call.
-type clock = life.Moment
-
-// now reads the clock, to the microsecond as other stores do. The caller holds mu.
-func (m *Store) now() clock {
-	return clock{At: time.Now().Add(m.ahead).UTC().Truncate(time.Microsecond)}
 }

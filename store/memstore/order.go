@@ -2,7 +2,6 @@ package memstore
 
 import (
 	"cmp"
-	"context"
 	"iter"
 	"math"
 
@@ -87,22 +86,4 @@ func (r *record) behind() store.HoldResult {
 		result.Due = r.task.Due
 	}
 	return result
-}
-
-// InOrder implements store.Reader.
-func (m *Store) InOrder(ctx context.Context, s store.Shard, keys []string, limit int) (store.Stamp, [][]store.Ordered, error) {
-	return batch(ctx, m, s, access{}, keys, func(sh *shard, _ clock, key string) (found []store.Ordered) {
-		for id := range sh.orders.of(key) {
-			if len(found) >= limit {
-				break
-			}
-			r := sh.tasks[id]
-			o := store.Ordered{Entry: store.Entry{ID: id, Due: r.task.Due, Traits: r.task.Traits}}
-			if o.Held = r.kind == store.KindRunning; o.Held {
-				o.Due = 0
-			}
-			found = append(found, o)
-		}
-		return found
-	})
 }

@@ -5,15 +5,17 @@ import (
 	"time"
 
 	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/life"
 )
 
-// ownedUnder reports whether f is the fence of the current claim.
-func (sh *shard) ownedUnder(f store.Fence) bool {
-	return sh.owner != "" && sh.fence == f
+// owner is store.Owner.
+type owner struct {
+	*core
+	sessions map[string]life.Session // node -> its lease
 }
 
 // Claim implements store.Owner.
-func (m *Store) Claim(ctx context.Context, s store.Shard, claimant store.Session) (store.Stamp, store.Fence, error) {
+func (m *owner) Claim(ctx context.Context, s store.Shard, claimant store.Session) (store.Stamp, store.Fence, error) {
 	if err := m.enter(ctx); err != nil {
 		return store.Stamp{}, store.Fence{}, err
 	}
@@ -31,7 +33,7 @@ func (m *Store) Claim(ctx context.Context, s store.Shard, claimant store.Session
 }
 
 // Release implements store.Owner.
-func (m *Store) Release(ctx context.Context, s store.Shard, f store.Fence) error {
+func (m *owner) Release(ctx context.Context, s store.Shard, f store.Fence) error {
 	if err := m.enter(ctx); err != nil {
 		return err
 	}
@@ -45,7 +47,7 @@ func (m *Store) Release(ctx context.Context, s store.Shard, f store.Fence) error
 }
 
 // RenewSession implements store.Owner.
-func (m *Store) RenewSession(ctx context.Context, s store.Session) (time.Time, error) {
+func (m *owner) RenewSession(ctx context.Context, s store.Session) (time.Time, error) {
 	if err := m.enter(ctx); err != nil {
 		return time.Time{}, err
 	}

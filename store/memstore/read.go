@@ -10,10 +10,10 @@ import (
 )
 
 // Get implements store.Reader.
-func (m *Store) Get(ctx context.Context, s store.Shard, ids []string) (store.Stamp, []store.Snapshot, error) {
+func (m reader) Get(ctx context.Context, s store.Shard, ids []string) (store.Stamp, []store.Snapshot, error) {
 	var bodies store.Bodies
 	n := 0
-	stamp, found, err := batch(ctx, m, s, access{}, ids, func(sh *shard, now clock, id string) (t store.Snapshot) {
+	stamp, found, err := batch(ctx, m.core, s, access{}, ids, func(sh *shard, now clock, id string) (t store.Snapshot) {
 		if bodies.Full() {
 			return t
 		}
@@ -26,7 +26,7 @@ func (m *Store) Get(ctx context.Context, s store.Shard, ids []string) (store.Sta
 }
 
 // Window implements store.Reader.
-func (m *Store) Window(ctx context.Context, s store.Shard, w store.WindowQuery) (store.Stamp, []store.Entry, error) {
+func (m reader) Window(ctx context.Context, s store.Shard, w store.WindowQuery) (store.Stamp, []store.Entry, error) {
 	if err := m.enter(ctx); err != nil {
 		return store.Stamp{}, nil, err
 	}
@@ -47,7 +47,7 @@ func (m *Store) Window(ctx context.Context, s store.Shard, w store.WindowQuery) 
 }
 
 // Lanes implements store.Reader.
-func (m *Store) Lanes(ctx context.Context, s store.Shard, after *store.Lane, limit int) ([]store.LaneHead, error) {
+func (m reader) Lanes(ctx context.Context, s store.Shard, after *store.Lane, limit int) ([]store.LaneHead, error) {
 	if err := m.enter(ctx); err != nil {
 		return nil, err
 	}
@@ -56,7 +56,7 @@ func (m *Store) Lanes(ctx context.Context, s store.Shard, after *store.Lane, lim
 }
 
 // Running implements store.Reader.
-func (m *Store) Running(ctx context.Context, s store.Shard, cursor string, limit int) ([]store.Running, string, error) {
+func (m reader) Running(ctx context.Context, s store.Shard, cursor string, limit int) ([]store.Running, string, error) {
 	if err := m.enter(ctx); err != nil {
 		return nil, "", err
 	}
@@ -78,7 +78,7 @@ func (m *Store) Running(ctx context.Context, s store.Shard, cursor string, limit
 }
 
 // List implements store.Reader.
-func (m *Store) List(ctx context.Context, s store.Shard, kind store.Kind, cursor string, limit int) ([]store.Snapshot, string, error) {
+func (m reader) List(ctx context.Context, s store.Shard, kind store.Kind, cursor string, limit int) ([]store.Snapshot, string, error) {
 	if err := m.enter(ctx); err != nil {
 		return nil, "", err
 	}
@@ -103,17 +103,17 @@ func (m *Store) List(ctx context.Context, s store.Shard, kind store.Kind, cursor
 }
 
 // Stats implements store.Reader.
-func (m *Store) Stats(ctx context.Context, shards []store.Shard) ([]store.Stats, error) {
+func (m reader) Stats(ctx context.Context, shards []store.Shard) ([]store.Stats, error) {
 	return m.numbers(ctx, shards, (*shard).stats)
 }
 
 // Counts implements store.Reader.
-func (m *Store) Counts(ctx context.Context, shards []store.Shard) ([]store.Stats, error) {
+func (m reader) Counts(ctx context.Context, shards []store.Shard) ([]store.Stats, error) {
 	return m.numbers(ctx, shards, (*shard).counts)
 }
 
 // numbers asks each shard for its own.
-func (m *Store) numbers(ctx context.Context, shards []store.Shard, of func(*shard, clock) store.Stats) ([]store.Stats, error) {
+func (m reader) numbers(ctx context.Context, shards []store.Shard, of func(*shard, clock) store.Stats) ([]store.Stats, error) {
 	if err := m.enter(ctx); err != nil {
 		return nil, err
 	}
@@ -127,7 +127,7 @@ func (m *Store) numbers(ctx context.Context, shards []store.Shard, of func(*shar
 }
 
 // Sweep finds nothing to repair: one record here is both a task and its index entries.
-func (m *Store) Sweep(ctx context.Context, s store.Shard, f store.Fence, cursor string, _ int) (int, string, error) {
+func (m *owner) Sweep(ctx context.Context, s store.Shard, f store.Fence, cursor string, _ int) (int, string, error) {
 	if err := m.enter(ctx); err != nil {
 		return 0, "", err
 	}
@@ -203,4 +203,22 @@ func parseCursor(kind store.Kind, cursor string) (store.Entry, error) {
 		return store.Entry{}, fmt.Errorf("%w: %q", store.ErrBadCursor, cursor)
 	}
 	return store.Entry{Due: store.Millis(due), ID: id}, nil
+}
+
+// InOrder implements store.Reader.
+func (m reader) InOrder(ctx context.Context, s store.Shard, keys []string, limit int) (store.Stamp, [][]store.Ordered, error) {
+	return batch(ctx, m.core, s, access{}, keys, func(sh *shard, _ clock, key string) (found []store.Ordered) {
+		for id := range sh.orders.of(key) {
+			if len(found) >= limit {
+				break
+			}
+			r := sh.tasks[id]
+			o := store.Ordered{Entry: store.Entry{ID: id, Due: r.task.Due, Traits: r.task.Traits}}
+			if o.Held = r.kind == store.KindRunning; o.Held {
+				o.Due = 0
+			}
+			found = append(found, o)
+		}
+		return found
+	})
 }

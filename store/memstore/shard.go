@@ -86,6 +86,20 @@ func (sh *shard) clear() {
 	sh.sealed, sh.watching, sh.log = false, store.Watching{}, nil
 }
 
+// ownedUnder reports whether f is the fence of the current claim.
+func (sh *shard) ownedUnder(f store.Fence) bool {
+	return sh.owner != "" && sh.fence == f
+}
+
+// adding reports whether the shard takes tasks of a topic's life.
+func (sh *shard) adding(life uint64) (ours bool) {
+	sh.life, ours = sh.life.Adding(life)
+	return ours
+}
+
+// clock is the moment of one call.
+type clock = life.Moment
+
 // stamp ends a call: it raises seq when the call made a task pending.
 func (sh *shard) stamp(now clock) store.Stamp {
 	if sh.woke {
