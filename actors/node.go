@@ -49,7 +49,7 @@ func New(cfg Config, st store.Store, log *slog.Logger, reg prometheus.Registerer
 	s := &Node{rt: rt, cfg: cfg, topics: &Topics{rt: rt}, clocks: &Clocks{rt: rt}}
 	s.topics.cfg, s.clocks.topics = &s.cfg, s.topics
 	rt.Clock = clock.New(s.clocks.onJump)
-	rt.Store = metrics.Observe(st, m, s.clocks.Of)
+	rt.Store = metrics.Observe(st, m, s.clocks.Of, s.topics.heardParcels)
 	rt.Cells, _ = st.(store.Cells)
 	failing, _ := st.(failingStore)
 	s.health = health{rt: rt, failing: failing}

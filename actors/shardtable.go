@@ -26,7 +26,7 @@ func layoutOf(rt *runtime.Runtime, topic *actor.PID, t *store.Topic, last layout
 	l := make(layout, t.End())
 	for _, s := range place.Shards(t) {
 		if l[s.N] = last.at(s.N); l[s.N].pid == nil {
-			l[s.N] = layoutSlot{actor.NewPID(topic.Address, topic.Id+"/"+shardName(s.N)), shard.Slot{Doze: new(shard.Doze), Clock: rt.NewShardClock()}}
+			l[s.N] = layoutSlot{actor.NewPID(topic.Address, topic.Id+"/"+shardName(s.N)), shard.Slot{Doze: new(shard.Doze), Inbox: new(shard.Inbox), Clock: rt.NewShardClock()}}
 		}
 	}
 	return l

@@ -72,6 +72,10 @@ func (r *Topic) Pending(n int, seq int64, tasks ...store.Entry) {
 // Deleted tells a shard that tasks were deleted. It is a hint.
 func (r *Topic) Deleted(n int, ids ...string) { r.tell(n, &shard.PendingGone{Ids: ids}) }
 
+// CellsChanged tells the owner of a shard, if that is here, that a call changed when its
+// cells wake. It is a hint.
+func (r *Topic) CellsChanged(n int) { r.tell(n, &shard.CellsChanged{}) }
+
 // Cancelled tells who has the workers of held tasks, here or at the owner, that their
 // cancellation was asked for. It is a hint.
 func (r *Topic) Cancelled(at store.Shard, holds ...fleet.EndedHold) {
@@ -88,6 +92,17 @@ func (r *Topic) Add(batch *AddBatch) {
 // Wanted tells a shard that it is for this node to own. It is a hint.
 func (r *Topic) Wanted(n int) { r.tell(n, &shard.Placed{Wanted: true}) }
 
+// heardParcels tells a shard that its in-box got parcels. It does not wait.
+func (s *Topics) heardParcels(at store.Shard, in int64) {
+	ref, open := s.Opened(at.Topic)
+	if !open {
+		return
+	}
+	if slot := ref.layout.Load().at(at.N); slot.pid != nil && slot.Inbox.Heard(in) {
+		s.rt.Send(slot.pid, &shard.ParcelsHeard{In: in})
+	}
+}
+
 // Seen shows a shard what the store says of it. One that dozes and would learn nothing is
 // left alone.
 func (r *Topic) Seen(n int, st *store.Stats) {
@@ -95,7 +110,7 @@ func (r *Topic) Seen(n int, st *store.Stats) {
 	if at.pid == nil || at.Doze.Agrees(st) {
 		return
 	}
-	r.rt.Send(at.pid, &shard.SeqSeen{Seq: st.Seq, Held: st.Running > 0, Empty: st.Pending+st.Running == 0})
+	r.rt.Send(at.pid, &shard.SeqSeen{Seq: st.Seq, Held: st.Running > 0, Empty: st.Pending+st.Running == 0, Cells: st.Cells, In: st.In})
 }
 
 // Assigned is how many tasks were found for the subscription and are not sent yet.

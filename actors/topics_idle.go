@@ -72,7 +72,7 @@ func (s *Topics) unused(ref *Topic) bool {
 
 // needed reports whether a shard has tasks and is this node's, or should be.
 func (s *Topics) needed(shard store.Shard, st *store.Stats) bool {
-	return st.Pending+st.Running+st.Done+st.Dead > 0 && (st.Owner == s.rt.Name || s.rt.Fleet.Owns(shard))
+	return st.Pending+st.Running+st.Done+st.Dead+st.Cells+st.Parcels > 0 && (st.Owner == s.rt.Name || s.rt.Fleet.Owns(shard))
 }
 
 // closeIdle closes a topic unless it is in use after all.

@@ -31,7 +31,7 @@ func (s *Topics) OpenActive(ctx context.Context) error {
 	}
 	stats, err := s.rt.CountsOf(ctx, ours)
 	for i, st := range stats {
-		if st.Pending+st.Running > 0 {
+		if st.Pending+st.Running+st.Cells+st.Parcels > 0 {
 			s.open(ctx, *of[i])
 		}
 	}

@@ -247,9 +247,9 @@ func register[C prometheus.Collector](reg prometheus.Registerer, c C) C {
 
 // Observe returns the store as a node uses it: it measures the calls of the hot path, and
 // lets the clocks learn from the stamps of their answers. clockOf is the clock of a shard,
-// nil when nobody goes by it.
-func Observe(st store.Store, m *Metrics, clockOf func(store.Shard) *clock.Clock) store.Store {
-	return observedStore{Store: st, metrics: m, clockOf: clockOf}
+// nil when nobody goes by it. heard is told of the last parcel of a shard's in-box.
+func Observe(st store.Store, m *Metrics, clockOf func(store.Shard) *clock.Clock, heard func(s store.Shard, in int64)) store.Store {
+	return observedStore{Store: st, metrics: m, clockOf: clockOf, heard: heard}
 }
 
 // observedStore measures the calls of the hot path and lets the clock learn from
@@ -258,6 +258,7 @@ type observedStore struct {
 	store.Store
 	metrics *Metrics
 	clockOf func(store.Shard) *clock.Clock // nil: nobody goes by it
+	heard   func(s store.Shard, in int64)
 }
 
 func (o observedStore) observe(call string, s store.Shard, items int, sent time.Time, stamp store.Stamp, err error) {
@@ -269,6 +270,26 @@ func (o observedStore) observe(call string, s store.Shard, items int, sent time.
 		return
 	}
 	o.observeClock(s, sent, now, stamp)
+	o.observeBox(s, stamp)
+}
+
+// observeBox passes on that there are parcels, which most shards never have.
+func (o observedStore) observeBox(s store.Shard, stamp store.Stamp) {
+	if stamp.In != 0 {
+		o.heard(s, stamp.In)
+	}
+}
+
+func (o observedStore) Remove(ctx context.Context, s store.Shard, ids []string) (store.Stamp, []store.RemoveResult, error) {
+	stamp, results, err := o.Store.Remove(ctx, s, ids)
+	o.observeBox(s, stamp)
+	return stamp, results, err
+}
+
+func (o observedStore) Requeue(ctx context.Context, s store.Shard, ids []string) (store.Stamp, []store.RemoveResult, error) {
+	stamp, results, err := o.Store.Requeue(ctx, s, ids)
+	o.observeBox(s, stamp)
+	return stamp, results, err
 }
 
 func (o observedStore) observeClock(s store.Shard, sent, received time.Time, stamp store.Stamp) {

@@ -11,6 +11,8 @@ import (
 type Doze struct {
 	until atomic.Int64 // on the shard's clock; 0: it is awake
 	seq   atomic.Int64 // what the shard knew of by then
+	in    atomic.Int64 // number of the last parcel of its in-box by then
+	cells atomic.Bool  // and whether it had cells
 }
 
 // Until is when ticks are of use again: 0 for at once.
@@ -18,14 +20,26 @@ func (d *Doze) Until() store.Millis { return store.Millis(d.until.Load()) }
 
 // Agrees reports whether a shard that dozes would learn nothing from what the store says of it.
 func (d *Doze) Agrees(st *store.Stats) bool {
-	return d.until.Load() != 0 && st.Seq == d.seq.Load() && st.Running == 0
+	return d.until.Load() != 0 && st.Seq == d.seq.Load() && st.Running == 0 && st.In <= d.in.Load() && (st.Cells == 0 || d.cells.Load())
+}
+
+// knownCells is what a shard knows of its cells.
+type knownCells struct {
+	in    int64
+	cells bool
 }
 
 // set reports whether the shard was dozing, and does not any more.
-func (d *Doze) set(until store.Millis, seq int64) (woke bool) {
+func (d *Doze) set(until store.Millis, seq int64, c knownCells) (woke bool) {
 	was := d.until.Load()
 	if d.seq.Load() != seq {
 		d.seq.Store(seq)
+	}
+	if d.in.Load() != c.in {
+		d.in.Store(c.in)
+	}
+	if d.cells.Load() != c.cells {
+		d.cells.Store(c.cells)
 	}
 	if was != int64(until) {
 		d.until.Store(int64(until))

@@ -119,7 +119,13 @@ type (
 		Seq   int64
 		Held  bool // it has tasks that are held
 		Empty bool
+		Cells int64 // that it has
+		In    int64 // number of the last parcel that its in-box got
 	}
+	// CellsChanged comes from the node: a call changed when cells wake.
+	CellsChanged struct{}
+	// ParcelsHeard comes from the node: the in-box of the shard has come to a number.
+	ParcelsHeard struct{ In int64 }
 	// HandShard comes from the node: give the shard up, to whoever should own it.
 	HandShard struct{}
 	// DescribeShard comes from the node.

@@ -38,6 +38,7 @@ type Actor struct {
 	orderer   orderer
 	notifier  notifier
 	claimer   claimer
+	cells     cellKeeper
 	batching  []batchingPart // in the order in which their batches are flushed
 
 	holds   holdRegistry
@@ -48,7 +49,7 @@ type Actor struct {
 func New(rt *runtime.Runtime, id store.Shard, ref *Topic, at Slot, saved *Saved) *Actor {
 	s := &Actor{saved: saved, doze: at.Doze, shardState: newShardState(rt, id, ref, at.Clock)}
 	s.actor, s.report = s, newTopicReport(id.N, s.tellTopic)
-	s.batching = []batchingPart{&s.adder, &s.holder, &s.settler, &s.recoverer}
+	s.batching = []batchingPart{&s.adder, &s.holder, &s.settler, &s.recoverer, &s.cells}
 	claim := &s.claimer
 	s.claimer = newClaimer(&s.shardState, claimHooks{parts: s.batching, granted: s.onGranted, load: s.load})
 	s.holds = holdRegistry{shardState: &s.shardState, claim: claim}
@@ -60,6 +61,7 @@ func New(rt *runtime.Runtime, id store.Shard, ref *Topic, at Slot, saved *Saved)
 	s.holder = newHolder(claim, &s.settler, &s.loader, &s.permits, &s.holds)
 	s.adder = newAdder(claim, &s.holder, &s.settler, &s.notifier, &s.holds)
 	s.recoverer = newRecoverer(claim, &s.loader, &s.notifier, &s.permits, &s.holds)
+	s.cells = newCellKeeper(claim, &s.notifier)
 	s.tasks = agenda.NewShard(agenda.Config{
 		Horizon: ref.Settings.Horizon, Wheel: ref.Settings.WheelBudget, Ready: ref.Settings.ReadyBudget, Page: loadPage, Spare: spareTime,
 	}, &s.loader.wheel)
@@ -76,6 +78,7 @@ func (s *Actor) onGranted(seq int64) {
 func (s *Actor) load() {
 	s.loader.load()
 	s.recoverer.watch()
+	s.cells.own()
 }
 
 // Receive handles one message; it never waits.
@@ -93,6 +96,7 @@ func (s *Actor) Receive(c actor.Context) {
 		s.follow()
 		s.claimer.retry() // nothing else would try again after an error
 		s.loader.refresh()
+		s.cells.tick()
 	case *flushBatches:
 		s.flush()
 	case *runtime.CallDone:
@@ -124,8 +128,11 @@ func (s *Actor) hand(m any, own bool) {
 		s.loader.receive(m, own)
 	case *orderLook, *orderFound:
 		s.orderer.receive(m, own)
+	case *cellsDue, *lookAgain, *CellsChanged, *ParcelsHeard, *cellsKept:
+		s.cells.receive(m, own)
 	case *PendingChanged, *PendingGone, *PendingElsewhere, *EndedElsewhere, *WaitedElsewhere, *SeqSeen:
 		s.notifier.receive(m)
+		s.cells.notice(m)
 	case *Placed, *HandShard, *LeaseLost, *LeaseBack, *ReleaseShard, *claimed, *givenUp:
 		s.claimer.receive(m, own)
 	}
@@ -144,7 +151,7 @@ func (s *Actor) finish() {
 // reportDoze says until when ticks are of no use. Queues that were empty were not shifted
 // meanwhile.
 func (s *Actor) reportDoze() {
-	if s.doze.set(s.dozesUntil(), s.notifier.seqs.Known) {
+	if s.doze.set(s.dozesUntil(), s.notifier.seqs.Known, s.cells.known()) {
 		s.follow()
 	}
 }
@@ -160,7 +167,7 @@ func (s *Actor) dozesUntil() store.Millis {
 	if !dozes || s.notifier.doubt || s.holds.len() > 0 || !s.claimer.inherited() || !s.claimer.idle() {
 		return 0
 	}
-	return until
+	return min(until, s.cells.dozesUntil())
 }
 
 // flush starts the store calls that may start. Parts ask for it with scheduleFlush, so that

@@ -41,5 +41,23 @@ type Topic struct {
 // Slot is a shard as its topic has it, over restarts of the actor.
 type Slot struct {
 	Doze  *Doze
+	Inbox *Inbox
 	Clock *clock.Clock // that its due times are on
+}
+
+// Inbox is how far the in-box of a shard has come, as answers of the store said. It is safe
+// for concurrent use.
+type Inbox struct{ last atomic.Int64 }
+
+// Heard records the number of its last parcel, and reports whether that is news.
+func (b *Inbox) Heard(in int64) bool {
+	for {
+		last := b.last.Load()
+		if in <= last {
+			return false
+		}
+		if b.last.CompareAndSwap(last, in) {
+			return true
+		}
+	}
 }

@@ -117,7 +117,7 @@ func (s *Upkeep) open(wanted func(*actors.Topic, store.Shard) bool) (shards []st
 // forsaken reports whether a shard has tasks, and neither its owner nor the node
 // that should own it is a member.
 func (s *Upkeep) forsaken(shard store.Shard, st *store.Stats) bool {
-	if st.Pending+st.Running == 0 || st.Owner == s.node.Config().Node {
+	if st.Pending+st.Running+st.Cells+st.Parcels == 0 || st.Owner == s.node.Config().Node {
 		return false
 	}
 	_, there := s.node.Membership().Member(st.Owner)

@@ -61,6 +61,6 @@ func (s *Upkeep) empty(ctx context.Context, topic string, span store.Span) (bool
 		return false, err
 	}
 	return !slices.ContainsFunc(stats, func(st store.Stats) bool {
-		return st.Pending+st.Running+st.Done+st.Dead > 0 || st.Keys || st.Logged
+		return st.Pending+st.Running+st.Done+st.Dead+st.Cells+st.Parcels > 0 || st.Keys || st.Logged
 	}), nil
 }

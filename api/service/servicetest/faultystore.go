@@ -16,6 +16,7 @@ import (
 // FaultyStore fails calls as a test says. A lost reply is a call that took effect.
 type FaultyStore struct {
 	store.Store
+	store.Cells
 	mu     sync.Mutex
 	Down   bool                     // every call fails with ErrUnavailable
 	Broke  error                    // for good
@@ -26,7 +27,8 @@ type FaultyStore struct {
 
 // NewFaultyStore returns an in-memory store without faults.
 func NewFaultyStore() *FaultyStore {
-	return &FaultyStore{Store: memstore.New(), Losing: map[string]int{}, Broken: map[string]int{}}
+	st := memstore.New()
+	return &FaultyStore{Store: st, Cells: st, Losing: map[string]int{}, Broken: map[string]int{}}
 }
 
 // Failed implements failingStore.

@@ -10,6 +10,7 @@ import (
 // gatedStore holds calls back while it is frozen.
 type gatedStore struct {
 	store.Store
+	store.Cells
 	mu   sync.Mutex
 	gate chan struct{} // closed by the thaw; nil when open
 

@@ -1,0 +1,272 @@
+package shard
+
+import (
+	"context"
+	"math"
+	"time"
+
+	"github.com/ddq-io/ddq/actors/fleet"
+	"github.com/ddq-io/ddq/actors/schedule"
+	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/timer"
+)
+
+const (
+	cellBatch     = 256              // cells that a look takes on at most
+	cellsEvery    = time.Minute      // the longest that cells are not looked at: another node may have changed when one wakes
+	crowdEvery    = 10 * time.Second // how often many cells are looked through for crowds
+	crowdedCells  = 10_000           // fewer are made within the usual lead
+	wakeAlarm     = "wake"           // the one entry of the timer queue
+	cellsPerRound = 4                // commits of a look: what fails is looked at anew
+)
+
+// What the keeper of cells tells itself.
+type (
+	// cellsDue comes from the wheel: a cell wakes.
+	cellsDue struct{ ms int64 }
+	// lookAgain: a look that failed is to be repeated.
+	lookAgain struct{}
+)
+
+// cellKeeper is the scheduler of a shard that this node owns: it looks at the cells that wake
+// and at the parcels for them, steps each, and commits what becomes of them. Nothing of a
+// cell is kept in memory between two looks, but when the next one wakes.
+//
+// Invariants:
+//   - one look is in flight at most, and none that is not under the claim
+//   - what changes while it is begins the next one
+type cellKeeper struct {
+	*shardState
+	claim    *claimer
+	notifier *notifier
+	store    store.Cells // nil: it keeps none
+	alarm    *timer.Queue
+
+	wanted  bool         // a look is to begin
+	looking bool         // and is in flight
+	next    store.Millis // when a cell wakes, as the last look found it; 0: none does
+	looked  store.Millis // when that was
+	cells   int64        // that the shard has, or 1 when it has some
+	later   bool         // a lookAgain comes
+	place   cellPlace
+}
+
+// cellPlace is how far looks have come.
+type cellPlace struct {
+	wakes    store.Wake // behind which a look into the lead goes on
+	taken    int64      // parcels up to this number are with their cells
+	forget   int64      // and those up to this one are to be forgotten
+	heard    int64      // number of the last one that is known to be there
+	crowdsAt store.Millis
+	lead     time.Duration // how far ahead runs are made
+}
+
+func newCellKeeper(claim *claimer, notifier *notifier) cellKeeper {
+	return cellKeeper{shardState: claim.shardState, claim: claim, notifier: notifier, store: claim.Cells}
+}
+
+// receive handles a message of the keeper.
+func (k *cellKeeper) receive(message any, own bool) {
+	switch m := message.(type) {
+	case *cellsDue:
+		if k.alarm != nil {
+			k.alarm.Take(m.ms)
+			k.onDue(m.ms)
+		}
+	case *CellsChanged:
+		k.look()
+	case *lookAgain:
+		k.later = false
+		k.look()
+	case *ParcelsHeard:
+		k.heard(m.In)
+	case *cellsKept:
+		k.onKept(m, own)
+	}
+}
+
+// own begins to keep the cells of a shard that was claimed.
+func (k *cellKeeper) own() {
+	k.place, k.next = cellPlace{}, 0
+	k.look()
+}
+
+// look has a look begin, now or behind the one that is in flight.
+func (k *cellKeeper) look() {
+	if k.store != nil && k.claim.owned() {
+		k.wanted = true
+		k.scheduleFlush()
+	}
+}
+
+// heard records that the in-box has come to a number.
+func (k *cellKeeper) heard(in int64) {
+	if in > k.place.heard {
+		k.place.heard = in
+		k.look()
+	}
+}
+
+// notice looks at what is another part's for what it means for cells.
+func (k *cellKeeper) notice(message any) {
+	switch m := message.(type) {
+	case *SeqSeen:
+		k.seen(m)
+	case *EndedElsewhere:
+		k.endedElsewhere()
+	}
+}
+
+// known is what the keeper knows of the store.
+func (k *cellKeeper) known() knownCells { return knownCells{in: k.place.heard, cells: k.cells > 0} }
+
+// seen compares what is known with the store.
+func (k *cellKeeper) seen(m *SeqSeen) {
+	if fresh := m.Cells > 0 && k.cells == 0; fresh {
+		k.look()
+	}
+	k.cells = m.Cells
+	k.heard(m.In)
+}
+
+// endedElsewhere learns that another node ended tasks. It may have left parcels.
+func (k *cellKeeper) endedElsewhere() {
+	if k.cells > 0 {
+		k.look()
+	}
+}
+
+// tick looks again at cells that were left alone for long.
+func (k *cellKeeper) tick() {
+	if k.cells > 0 && k.now() >= k.looked.Add(cellsEvery) {
+		k.look()
+	}
+}
+
+func (k *cellKeeper) onDue(ms int64) {
+	if k.tooEarly(ms) {
+		k.setAlarm(store.Millis(ms))
+		return
+	}
+	k.look()
+}
+
+// dozesUntil is 0 while there is something to do, and else how long there is not.
+func (k *cellKeeper) dozesUntil() store.Millis {
+	switch {
+	case k.wanted || k.looking:
+		return 0
+	case k.cells > 0:
+		return k.looked.Add(cellsEvery)
+	}
+	return math.MaxInt64
+}
+
+func (k *cellKeeper) flush() {
+	if !k.wanted || k.looking || !k.claim.owned() {
+		return
+	}
+	k.wanted, k.looking = false, true
+	l := cellLook{
+		shardState: k.shardState, store: k.store, fence: k.claim.fence(), topic: k.topic, place: k.place, cells: k.cells,
+	}
+	k.calls.Run(func(ctx context.Context) { k.done(l.run(ctx)) })
+}
+
+func (k *cellKeeper) idle() bool { return !k.looking }
+
+func (k *cellKeeper) fenced() int {
+	if k.looking {
+		return 1
+	}
+	return 0
+}
+
+// lose leaves the cells to whoever claims the shard next.
+func (k *cellKeeper) lose() {
+	k.wanted, k.next = false, 0
+	if k.alarm != nil {
+		k.alarm.Remove(wakeAlarm)
+	}
+}
+
+func (k *cellKeeper) stop() {
+	if k.alarm != nil {
+		k.closeQueue(k.alarm)
+		k.alarm = nil
+	}
+}
+
+// setAlarm has the keeper woken.
+func (k *cellKeeper) setAlarm(at store.Millis) {
+	if k.alarm == nil {
+		k.alarm = k.openQueue(func(ms int64) { k.post(&cellsDue{ms}) })
+	}
+	k.alarm.Remove(wakeAlarm)
+	k.alarm.Insert(wakeAlarm, int64(at))
+}
+
+// onKept learns what a look came to. own: this incarnation made it.
+func (k *cellKeeper) onKept(m *cellsKept, own bool) {
+	k.report(m)
+	if !own {
+		return
+	}
+	k.looking = false
+	k.claim.noteError(m.err)
+	if !k.claim.owned() {
+		return
+	}
+	if m.err != nil || m.stuck {
+		k.lookLater()
+		return
+	}
+	heard := max(k.place.heard, m.place.heard)
+	k.place, k.next, k.looked = m.place, m.next, k.now()
+	k.place.heard = heard
+	if m.next != 0 {
+		k.cells = max(k.cells, 1)
+		k.setAlarm(m.next)
+	}
+	if m.again || heard > m.place.taken {
+		k.look()
+	}
+	if k.wanted {
+		k.scheduleFlush()
+	}
+}
+
+// report tells the others what a look did.
+func (k *cellKeeper) report(m *cellsKept) {
+	for _, made := range m.made {
+		if len(made.fresh) > 0 {
+			k.notifier.becamePending(made.seq, made.fresh)
+		}
+		k.notifier.learn(made.seq, made.known)
+	}
+	if len(m.removed) > 0 {
+		k.notifier.receive(&PendingGone{Ids: m.removed})
+	}
+	if len(m.cancelled) > 0 {
+		k.post(&CancelHolds{Holds: m.cancelled})
+		k.Fleet.NotifyOwner(k.id, fleet.Notice{Cancels: []fleet.CancelNotice{{Shard: k.id, Holds: m.cancelled}}})
+	}
+	if m.repeated {
+		k.tasks.Lower(m.began)
+	}
+}
+
+// lookLater looks again once a failing store may have come back.
+func (k *cellKeeper) lookLater() {
+	if k.later {
+		return
+	}
+	k.later = true
+	k.calls.Run(func(ctx context.Context) {
+		Sleep(ctx, StoreRetry)
+		k.post(&lookAgain{})
+	})
+}
+
+// leadOf is the lead of a place.
+func (p *cellPlace) leadOf() time.Duration { return max(p.lead, schedule.Lead) }
