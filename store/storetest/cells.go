@@ -17,7 +17,8 @@ func RunCells(t *testing.T, open func(t *testing.T) store.Store) {
 			if !ok {
 				t.Fatalf("%T keeps no cells", s)
 			}
-			c.run(&cellFixture{newFixture(t, s), cells})
+			f := newFixture(t, s)
+			c.run(&cellFixture{f, cells, f.now()})
 		})
 	}
 }
@@ -26,6 +27,7 @@ func RunCells(t *testing.T, open func(t *testing.T) store.Store) {
 type cellFixture struct {
 	*fixture
 	cells store.Cells
+	since store.Millis // the store's clock when the case began, or an end was told last
 }
 
 type cellEntry struct {

@@ -25,9 +25,21 @@ func (f *cellFixture) told(what, id string, kind store.ChangeKind) store.Ended {
 	equal(f.fixture, what+" is told to", p.To, "srun")
 	equal(f.fixture, what+" is about", p.Ended.ID, id)
 	equal(f.fixture, what+" is", p.Ended.Kind, kind)
-	f.about(what+" is at", p.At, f.now().Time())
+	f.lately(what+" is at", p.At)
+	if p.Ended.Started != 0 {
+		f.lately(what+" has begun", p.Ended.Started)
+	}
 	f.commit(store.OK, store.Commit{Take: p.Number})
+	f.since = f.now()
 	return *p.Ended
+}
+
+// lately checks a moment since the last end that was told.
+func (f *cellFixture) lately(what string, got store.Millis) {
+	f.Helper()
+	if now := f.now(); got < f.since || got > now {
+		f.Fatalf("%s is %v, want between %v and %v", what, got.Time(), f.since.Time(), now.Time())
+	}
 }
 
 func (f *cellFixture) silent(what string) {
@@ -50,7 +62,9 @@ func tellsEnds(f *cellFixture) {
 	equal(f.fixture, "result", string(e.Result), "42")
 	equal(f.fixture, "attempt", e.Attempt, 1)
 	equal(f.fixture, "worker", e.Worker, "worker-1")
-	f.about("started", e.Started, f.now().Time())
+	if e.Started == 0 {
+		f.Fatalf("an ack does not say when the attempt began")
+	}
 	f.ack(0, store.NotFound, store.Ack{ID: "acked", Token: token})
 	f.silent("an ack again")
 
