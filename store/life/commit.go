@@ -32,3 +32,18 @@ func TakesSealed(c *store.Commit, there func(store.CellID) bool) bool {
 func Moves(id store.CellID) bool {
 	return id.Kind() == store.CellSchedule || id.Kind() == store.CellWorkflow
 }
+
+// BringsWork reports whether a full store refuses a commit: one that adds tasks, makes a
+// cell or sends something, unless it carries on with what there is. That is what takes or
+// drops parcels, ends holds, or stands under one.
+func BringsWork(c *store.Commit) bool {
+	if c.Take > 0 || len(c.Drop)+len(c.Acks)+len(c.Under) > 0 {
+		return false
+	}
+	for i := range c.Puts {
+		if p := &c.Puts[i]; p.If <= 0 && len(p.Body) > 0 {
+			return true
+		}
+	}
+	return len(c.Adds)+len(c.Send) > 0
+}

@@ -44,3 +44,31 @@ func TestTakesSealed(t *testing.T) {
 		}
 	}
 }
+
+func TestBringsWork(t *testing.T) {
+	put := func(version int64) []store.Put {
+		return []store.Put{{Cell: store.Cell{ID: "sa", Body: []byte("x")}, If: version}}
+	}
+	add := []*store.Task{{ID: "a"}}
+	for name, c := range map[string]struct {
+		commit store.Commit
+		want   bool
+	}{
+		"nothing":                        {store.Commit{}, false},
+		"a new cell":                     {store.Commit{Puts: put(0)}, true},
+		"a cell, whatever there is":      {store.Commit{Puts: put(store.AnyVersion)}, true},
+		"a cell that is there":           {store.Commit{Puts: put(3)}, false},
+		"the deletion of a cell":         {store.Commit{Puts: []store.Put{{Cell: store.Cell{ID: "sa"}}}}, false},
+		"tasks":                          {store.Commit{Puts: put(3), Adds: add}, true},
+		"a parcel":                       {store.Commit{Send: []store.Parcel{{To: "sa"}}}, true},
+		"the end of a task and the next": {store.Commit{Puts: put(3), Adds: add, Take: 7}, false},
+		"an ack and the next":            {store.Commit{Adds: add, Acks: []store.Ack{{ID: "b"}}}, false},
+		"tasks under a hold":             {store.Commit{Adds: add, Under: []store.Holder{{ID: "b"}}}, false},
+		"a removal":                      {store.Commit{Removes: []store.Remove{{ID: "b"}}, Cancels: []string{"c"}}, false},
+		"parcels that have arrived":      {store.Commit{Drop: []int64{1}}, false},
+	} {
+		if got := life.BringsWork(&c.commit); got != c.want {
+			t.Errorf("%s: %t, want %t", name, got, c.want)
+		}
+	}
+}
