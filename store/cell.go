@@ -9,7 +9,7 @@ import (
 // of tasks that belong together, and of what comes again, is kept in them. Stores know
 // nothing of what a cell means.
 //
-// Of the stores only the one in memory keeps cells so far.
+// The stores in memory and in Redis keep cells so far.
 type Cells interface {
 	// Commit makes changes one after the other, each as a whole or not at all: OK, or
 	// the first that is in its way of Stale, HoldLost, WrongState, Conflict and Closed.

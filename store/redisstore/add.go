@@ -18,7 +18,7 @@ func (s *writer) Add(ctx context.Context, shard store.Shard, tasks []*store.Task
 		ids:   func(i int) string { return tasks[i].ID },
 		sizes: func(i int) int { return overhead + len(tasks[i].Payload) },
 		args: func(chunk []int, n count) (*args, error) {
-			a := newArgs(3*len(chunk)+3, taskBytes(tasks, chunk))
+			a := newArgs(3*len(chunk)+6, taskBytes(tasks, chunk))
 			a.int(int64(n))
 			return a, appendTasks(a, tasks, chunk)
 		},
@@ -59,7 +59,7 @@ func (s *owner) HoldNew(ctx context.Context, shard store.Shard, f store.Fence, t
 		ids:   func(i int) string { return tasks[i].ID },
 		sizes: func(i int) int { return overhead + len(tasks[i].Payload) },
 		args: func(chunk []int, n count) (*args, error) {
-			a := newArgs(3*len(chunk)+9, taskBytes(tasks, chunk)+16*len(chunk))
+			a := newArgs(3*len(chunk)+10, taskBytes(tasks, chunk)+16*len(chunk))
 			a.fence(f)
 			a.int(int64(n))
 			a.runs(chunk, request)
@@ -131,21 +131,17 @@ func checkDue(id string, due store.Millis) error {
 	return nil
 }
 
-// appendTasks adds the indexed attributes and the traits of those tasks that have some,
-// and id, due time and record of each.
+// appendTasks adds the indexed attributes, the cells that they tell and the traits of those
+// tasks that have some, and id, due time and record of each.
 func appendTasks(a *args, tasks []*store.Task, chunk []int) error {
 	a.word(tasks, chunk)
+	a.tells(tasks, chunk)
 	a.traits(tasks, chunk)
 	for _, i := range chunk {
 		t := tasks[i]
 		a.id(t.ID)
 		a.int(int64(t.Due))
-		if t.Edits != 0 {
-			fresh := *t
-			fresh.Edits = 0
-			t = &fresh
-		}
-		if err := a.record(t); err != nil {
+		if err := a.newRecord(t); err != nil {
 			return err
 		}
 	}

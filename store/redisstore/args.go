@@ -1,6 +1,7 @@
 package redisstore
 
 import (
+	"encoding/binary"
 	"strconv"
 	"time"
 
@@ -58,6 +59,25 @@ func (a *args) record(t *store.Task) (err error) {
 	return err
 }
 
+// newRecord adds the record of a task that was not edited, whatever it says.
+func (a *args) newRecord(t *store.Task) error {
+	if t.Edits != 0 {
+		fresh := *t
+		fresh.Edits = 0
+		t = &fresh
+	}
+	return a.record(t)
+}
+
+// append adds the arguments of another.
+func (a *args) append(other *args) {
+	start := len(a.buf)
+	a.buf = append(a.buf, other.buf...)
+	for _, end := range other.ends {
+		a.ends = append(a.ends, start+end)
+	}
+}
+
 // traits adds how many of the tasks have traits, and the position and traits of each.
 func (a *args) traits(tasks []*store.Task, chunk []int) {
 	n := 0
@@ -74,6 +94,18 @@ func (a *args) traits(tasks []*store.Task, chunk []int) {
 			a.end()
 		}
 	}
+}
+
+// tells adds the cells that tasks tell, see lua/put_tells.lua.
+func (a *args) tells(tasks []*store.Task, chunk []int) {
+	for k, i := range chunk {
+		if cell := tasks[i].Tells; cell != "" {
+			a.buf = binary.BigEndian.AppendUint16(a.buf, uint16(k+1))
+			a.buf = binary.BigEndian.AppendUint16(a.buf, uint16(len(cell)))
+			a.buf = append(a.buf, cell...)
+		}
+	}
+	a.end()
 }
 
 // values returns the arguments for the client. It takes pointers, which need no

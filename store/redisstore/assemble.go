@@ -21,13 +21,14 @@ var luaFiles embed.FS
 // both know has its names from here:
 //
 //	-- KEYS  owner, log              the keys, which the script knows as OWNER and LOG
-//	-- KEYS  those of a shard        the same for shardNouns
+//	-- KEYS  those of a shard        the same for shardNouns up to those of cells
+//	-- KEYS  all of a shard          the same for shardNouns
 //
 // and values, which are those of luaValues. A script gets those that it
 // uses, as locals.
 var (
 	includeLine = regexp.MustCompile(`(?m)^\s*-- include (\w+\.lua)$`)
-	keysLine    = regexp.MustCompile(`(?m)^-- KEYS  (those of a shard|\w+(?:, \w+)*)$`)
+	keysLine    = regexp.MustCompile(`(?m)^-- KEYS  (those of a shard|all of a shard|\w+(?:, \w+)*)$`)
 	upperName   = regexp.MustCompile(`\b[A-Z][A-Z_]+\b`)
 	luaComment  = regexp.MustCompile(`--.*`)
 )
@@ -45,6 +46,7 @@ func luaValues() []luaValue {
 		{"PLACE_NONE", placeNone}, {"PLACE_PENDING", placePending}, {"PLACE_RUNNING", placeRunning}, {"PLACE_DEAD", placeDead}, {"PLACE_DONE", placeDone},
 		{"MARK_HELD", markHeld}, {"MARK_CANCELLED", markCancelled}, {"SLIDING_WINDOW", int64(store.SlidingWindow)},
 		{"KEY_RETURN", int64(store.KeyReturn)}, {"KEY_REJECT", int64(store.KeyReject)}, {"KEY_REPLACE", int64(store.KeyReplace)},
+		{"CELL_SCHEDULE", store.CellSchedule}, {"CELL_WORKFLOW", store.CellWorkflow},
 		{"MAX_BODIES", store.MaxBodies}, {"MAX_AHEAD", store.MaxAhead.Microseconds()},
 		{"REASON_EXPIRED", int64(store.ReasonExpired)}, {"REASON_CORRUPT", int64(store.ReasonCorrupt)}, {"REASON_CANCELLED", int64(store.ReasonCancelled)},
 		{"OUTCOME_ACKED", int64(store.OutcomeAcked)}, {"OUTCOME_CANCELLED", int64(store.OutcomeCancelled)},
@@ -131,6 +133,8 @@ func keysOf(source string) []string {
 	case line == nil:
 		return nil
 	case line[1] == "those of a shard":
+		return shardNouns[:cellsKey]
+	case line[1] == "all of a shard":
 		return shardNouns[:]
 	}
 	return strings.Split(line[1], ", ")

@@ -44,11 +44,14 @@ type call struct {
 	what  string
 	read  bool // changes nothing
 	lua   *conn.Script
+	luaOf func(chunk []int) *conn.Script // instead of lua, where it is not one for all
 	shard store.Shard
 	parts int // of the reply, besides the stamp
 	fence *store.Fence
 	ids   func(i int) string
 	sizes func(i int) int
+	// groups, if it is not nil, are the chunks, instead of what ids and sizes say.
+	groups [][]int
 	// args encodes the items of a chunk; take reads the reply about them.
 	args func(chunk []int, n count) (*args, error)
 	take func(chunk []int, r reply)
@@ -58,6 +61,7 @@ type call struct {
 	// answers whether it did.
 	pends bool
 	adds  bool // the script takes the life of the topic, see lua/admit.lua
+	cells bool // the script takes the keys of cells, too
 }
 
 // count says whether a script raises seq, see lua/owner.lua.
@@ -83,7 +87,10 @@ func (s *core) batch(ctx context.Context, c call, n int) (store.Stamp, error) {
 		sizes = noSize
 	}
 	var stamp store.Stamp
-	all := chunks(n, c.ids, sizes)
+	all := c.groups
+	if all == nil {
+		all = chunks(n, c.ids, sizes)
+	}
 	pended := false
 	for k, chunk := range all {
 		if k > 0 && c.full != nil && c.full() {
@@ -140,7 +147,14 @@ func (s *core) runChunk(ctx context.Context, c call, keys *shardKeys, chunk []in
 	if err := ctx.Err(); err != nil {
 		return reply{}, err // nothing was sent
 	}
-	v, err := s.conn.Run(ctx, c.lua, keys[:], a.values())
+	lua, names := c.lua, keys.ofTasks()
+	if c.luaOf != nil {
+		lua = c.luaOf(chunk)
+	}
+	if c.cells {
+		names = keys[:]
+	}
+	v, err := s.conn.Run(ctx, lua, names, a.values())
 	if err == nil {
 		var r reply
 		if r, err = parseReply(v, c.parts+bit(c.pends)); err == nil {

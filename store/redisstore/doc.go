@@ -7,7 +7,7 @@
 // The keys of a shard share a hash tag, so that they lie on one node of a cluster:
 //
 //	ddq:{topic:n}:owner    hash  node, start, nonce, epoch, seq, schema, waited, sealed,
-//	                             indexed, watched, life
+//	                             indexed, watched, life; in, out and taken: numbers of parcels
 //	ddq:{topic:n}:tasks    zset  pending: id -> due ms
 //	ddq:{topic:n}:data     hash  id -> record: header and body, written by Add and Edit
 //	ddq:{topic:n}:running  hash  id -> token, deadline, attempt, worker, node, started, due
@@ -25,6 +25,13 @@
 //	ddq:{topic:n}:looks    zset  idempotency key -> when to look whether it is free
 //	ddq:{topic:n}:attrs    hash  id -> indexed attributes; only for tasks that have some
 //	ddq:{topic:n}:index    zset  of these, name, value, id; all of score 0
+//	ddq:{topic:n}:tells    hash  id -> cell that the task tells; only for tasks that tell one
+//	ddq:{topic:n}:cells    hash  cell -> version, when it wakes, list, body
+//	ddq:{topic:n}:parts    hash  the same of cells that are parts of others
+//	ddq:{topic:n}:wakes    zset  cell -> ms; only for cells that wake
+//	ddq:{topic:n}:lists    zset  cells that are in a list: list, listed, cell; all of score 0
+//	ddq:{topic:n}:in       strm  parcels for cells, an entry for each script that left some
+//	ddq:{topic:n}:out      strm  parcels on their way to another shard, each an entry
 //	ddq:node:{name}        hash  a node's session: start, expires, ttl, addr
 //	ddq:topics             hash  topic -> configuration
 //
@@ -38,6 +45,12 @@
 // script that moves it does both sides, after it has checked everything that
 // could make a command fail. Lua never looks into a body: it reads the header in
 // front of it (see appendRecord).
+//
+// A shard has none of the last seven keys, and no field in, until it gets a cell or a task that
+// tells one; until then nothing looks at them. From then on its schema is 2, and nodes of before
+// do not claim it: they would end tasks and not tell. Every script that ends a task for good,
+// or opens it again, leaves the parcel in that very step. What a task tells goes with its
+// record. Numbers of parcels go on when a shard is dropped.
 //
 // Ids are stored in a form that keeps their order and takes 24 bytes instead of
 // 36 for a UUID, see id.go.
@@ -86,5 +99,7 @@
 //
 // Calls of more than a thousand items, or with an id in them more than once, run
 // several scripts, all at the moment of the first; the last raises Seq. When one
-// fails after others have run, the error is store.ErrUnknown.
+// fails after others have run, the error is store.ErrUnknown. A commit is made by one
+// script, however much it does. Commits about the same cell or task, and those that a full
+// server refuses and those that it does not (see life.BringsWork), are made by different ones.
 package redisstore

@@ -22,7 +22,7 @@ type operation struct {
 	do   func(s shardOf) error
 }
 
-// world is a shard with a task in every state.
+// world is a shard with a task in every state, and the cell that they tell.
 type world struct {
 	shardOf
 	tokens map[string]store.Token // of running and done tasks
@@ -41,6 +41,8 @@ func newWorld(t *testing.T, server *redistest.Server) world {
 		tasks = append(tasks, task)
 	}
 	_, _, err := w.Add(ctx, w.shard, tasks)
+	w.must(t, err)
+	_, _, err = w.Commit(ctx, w.shard, nil, []store.Commit{{Puts: []store.Put{{Cell: listedCell("sworld", "one")}}}})
 	w.must(t, err)
 	for _, task := range tasks[2:] {
 		token := store.NewToken()
@@ -61,11 +63,16 @@ func newWorld(t *testing.T, server *redistest.Server) world {
 	return w
 }
 
-// inWorld is a due task that is indexed by its id.
+// listedCell is a cell that wakes and is in a list.
+func listedCell(id store.CellID, body string) store.Cell {
+	return store.Cell{ID: id, Wake: 17, List: "all", Listed: 5, Body: []byte(body)}
+}
+
+// inWorld is a due task that is indexed by its id and tells a cell.
 func inWorld(id string) *store.Task {
 	return &store.Task{
 		ID: id, Payload: []byte(id), Due: 1, Created: 1, MaxRetries: -1,
-		Attributes: []store.Attribute{{Key: "name", Value: id}}, Indexed: store.NewIndexSet("name"),
+		Attributes: []store.Attribute{{Key: "name", Value: id}}, Indexed: store.NewIndexSet("name"), Tells: "sworld",
 	}
 }
 
@@ -98,6 +105,14 @@ func (w world) operations() []operation {
 	fresh, other, again := inWorld("fresh"), inWorld("other"), inWorld("dead")
 	again.Payload = []byte("x")
 	running := w.tokens["running"]
+	brings := store.Commit{
+		Puts: []store.Put{{Cell: listedCell("snew", "one")}, {Cell: listedCell("Snew", "part")}}, Adds: []*store.Task{inWorld("made")},
+		Send: []store.Parcel{{To: "sworld", Body: []byte("in")}, {To: "sother", Topic: "other", Body: []byte("out")}},
+	}
+	carriesOn := store.Commit{
+		Puts: []store.Put{{Cell: store.Cell{ID: "sworld", Body: []byte("two")}, If: 1}}, Under: []store.Holder{{ID: "running", Token: running}},
+		Removes: []store.Remove{{ID: "retrying", Must: true}}, Take: 1, Drop: []int64{1},
+	}
 	return []operation{
 		{"add", func(s shardOf) error { _, _, err := s.Add(ctx, s.shard, []*store.Task{fresh}); return err }},
 		{"replace", func(s shardOf) error { _, _, err := s.Add(ctx, s.shard, []*store.Task{again}); return err }},
@@ -106,6 +121,11 @@ func (w world) operations() []operation {
 			return err
 		}},
 		{"hold", func(s shardOf) error { _, _, err := s.Hold(ctx, s.shard, s.fence, hold); return err }},
+		{"commit that brings work", func(s shardOf) error { _, _, err := s.Commit(ctx, s.shard, nil, []store.Commit{brings}); return err }},
+		{"commit that carries on", func(s shardOf) error {
+			_, _, err := s.Commit(ctx, s.shard, &s.fence, []store.Commit{carriesOn})
+			return err
+		}},
 		{"extend", func(s shardOf) error {
 			_, _, err := s.Extend(ctx, s.shard, []store.Extend{{ID: "done", Token: running, Visibility: 2 * time.Hour}})
 			return err
@@ -177,7 +197,7 @@ func digest(t *testing.T, server *redistest.Server) string {
 // key and sees that every call either works or changes nothing.
 func TestWrongTypesChangeNothing(t *testing.T) {
 	server := redistest.Start(t)
-	keys := []string{"owner", "tasks", "data", "running", "notes", "dlq", "done", "kept", "attrs", "index"}
+	keys := []string{"owner", "tasks", "data", "running", "notes", "dlq", "done", "kept", "attrs", "index", "tells", "in", "cells", "parts", "wakes", "lists", "out"}
 	failed := 0
 	for _, key := range keys {
 		for _, kind := range []string{"string", "list"} {

@@ -9,6 +9,11 @@ import (
 
 // Histogram implements store.Reader.
 func (s *reader) Histogram(ctx context.Context, shard store.Shard, bounds []store.Millis) (store.Stamp, []int64, error) {
+	return s.histogram(ctx, "histogram", s.keys(shard).pick(ownerKey, tasksKey), bounds)
+}
+
+// histogram counts the members of an ordered set by time.
+func (s *core) histogram(ctx context.Context, what string, keys []string, bounds []store.Millis) (store.Stamp, []int64, error) {
 	if err := s.enter(ctx); err != nil {
 		return store.Stamp{}, nil, err
 	}
@@ -16,13 +21,13 @@ func (s *reader) Histogram(ctx context.Context, shard store.Shard, bounds []stor
 	for _, b := range bounds {
 		a.int(int64(b))
 	}
-	v, err := s.conn.Run(ctx, s.lua.histogram, s.keys(shard).pick(ownerKey, tasksKey), a.values())
+	v, err := s.conn.Run(ctx, s.lua.histogram, keys, a.values())
 	if err != nil {
-		return store.Stamp{}, nil, conn.ReadError("histogram", err)
+		return store.Stamp{}, nil, conn.ReadError(what, err)
 	}
 	r, err := parseReply(v, 1)
 	if err != nil {
-		return store.Stamp{}, nil, conn.ReadError("histogram", err)
+		return store.Stamp{}, nil, conn.ReadError(what, err)
 	}
 	counts := make([]int64, len(bounds)+1)
 	for i, n := range list(r.more[0]) {

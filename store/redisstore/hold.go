@@ -44,11 +44,11 @@ func (s *owner) Hold(ctx context.Context, shard store.Shard, f store.Fence, hold
 // takeHeld reads the reply to a hold of a chunk, which may be about its first tasks
 // only, and returns the positions of tasks that are held but cannot be read.
 func takeHeld(results []store.HoldResult, holds []store.Hold, chunk []int, r reply) (corrupt []int) {
-	dues, records := texts(r.more[0]), list(r.more[1])
+	dues, records, cells := texts(r.more[0]), list(r.more[1]), list(at(r.more, 3))
 	chunk = chunk[:min(len(chunk), len(records))]
 	tasks := make([]store.Task, len(chunk))
 	for k, i := range chunk {
-		tasks[k] = store.Task{ID: holds[i].ID, Attempt: 1}
+		tasks[k] = store.Task{ID: holds[i].ID, Attempt: 1, Tells: store.CellID(text(at(cells, k)))}
 		results[i] = store.HoldResult{Status: store.OK}
 		if k < len(dues) {
 			results[i].Due, _ = parseMillis(dues[k])

@@ -19,7 +19,7 @@ func (s *reader) Get(ctx context.Context, shard store.Shard, ids []string) (stor
 		ids:  func(i int) string { return ids[i] },
 		args: idArgs(ids, false),
 		take: func(chunk []int, r reply) {
-			places, records := list(r.more[0]), list(r.more[1])
+			places, records, cells := list(r.more[0]), list(r.more[1]), list(at(r.more, 2))
 			full = len(records) < len(chunk)
 			for k, i := range chunk[:min(len(chunk), len(records))] {
 				p := parsePlace(list(at(places, k)))
@@ -27,6 +27,9 @@ func (s *reader) Get(ctx context.Context, shard store.Shard, ids []string) (stor
 					p.kind = 0 // its record is gone: Hold and Sweep make a dead letter of it
 				}
 				read[i], snapshots[i] = true, snapshot(ids[i], p, text(records[k]), r.now())
+				if snapshots[i].State != store.StateUnknown {
+					snapshots[i].Tells = store.CellID(text(at(cells, k)))
+				}
 			}
 		},
 		full: func() bool { return full },
@@ -146,7 +149,7 @@ func (s *reader) Stats(ctx context.Context, shards []store.Shard) ([]store.Stats
 	}
 	keys := make([][]string, len(shards))
 	for i, shard := range shards {
-		keys[i] = s.keys(shard).pick(ownerKey, tasksKey, runningKey, dlqKey, doneKey, looksKey, logKey)
+		keys[i] = s.keys(shard).pick(ownerKey, tasksKey, runningKey, dlqKey, doneKey, looksKey, logKey, cellsKey, partsKey, outKey)
 	}
 	replies, err := s.conn.RunEach(ctx, s.lua.stats, keys, guard)
 	if err != nil {
@@ -154,7 +157,7 @@ func (s *reader) Stats(ctx context.Context, shards []store.Shard) ([]store.Stats
 	}
 	stats := make([]store.Stats, len(shards))
 	for i, v := range replies {
-		r, err := parseReply(v, 12)
+		r, err := parseReply(v, 14)
 		if err != nil {
 			return nil, conn.ReadError("stats", err)
 		}
@@ -164,7 +167,7 @@ func (s *reader) Stats(ctx context.Context, shards []store.Shard) ([]store.Stats
 			Stamp: r.Stamp, Pending: number(r.more[0]), Ready: number(r.more[1]), Running: number(r.more[2]),
 			Dead: number(r.more[3]), Done: number(r.more[4]), Owner: text(r.more[5]), Epoch: epoch, OldestMs: oldest,
 			Keys: number(r.more[8]) > 0, Index: parseIndexState(text(r.more[9])), Logged: number(r.more[10]) > 0,
-			Life: parseShardLife(text(r.more[11])),
+			Life: parseShardLife(text(r.more[11])), Cells: number(r.more[12]), Parcels: number(r.more[13]),
 		}
 	}
 	return stats, nil

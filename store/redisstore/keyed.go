@@ -24,7 +24,7 @@ func (s *writer) AddKeyed(ctx context.Context, shard store.Shard, tasks []*store
 		ids:   func(i int) string { return tasks[i].ID },
 		sizes: func(i int) int { return max(maxBytes/maxKeyed, overhead+len(tasks[i].Payload)) },
 		args: func(chunk []int, n count) (*args, error) {
-			a := newArgs(8*len(chunk)+2, taskBytes(tasks, chunk))
+			a := newArgs(9*len(chunk)+4, taskBytes(tasks, chunk))
 			a.int(int64(n))
 			a.str(string(spokenBy(tasks, chunk)))
 			for _, i := range chunk {
@@ -64,6 +64,7 @@ func (a *args) keyed(t *store.Task) error {
 	a.end()
 	a.buf = record.AppendIndexed(a.buf, t.Indexed.Of(t.Attributes))
 	a.end()
+	a.str(string(t.Tells))
 	if t.Key != nil {
 		a.str(t.Mark())
 	} else {
@@ -107,7 +108,7 @@ func (s *retention) TrimKeys(ctx context.Context, shard store.Shard, limit int) 
 	looked := 0
 	for looked < limit {
 		want := min(limit-looked, maxItems)
-		v, err := s.conn.Run(ctx, s.lua.trimKeys, s.keys(shard)[:], []any{want})
+		v, err := s.conn.Run(ctx, s.lua.trimKeys, s.keys(shard).ofTasks(), []any{want})
 		if err != nil {
 			return looked, conn.WriteError("trim keys", err)
 		}

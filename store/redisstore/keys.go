@@ -13,8 +13,9 @@ const (
 	// topicsKey is the hash of all topics' configurations.
 	topicsKey = "ddq:topics"
 
-	// schema is the version of the layout of a shard's keys.
-	schema = 1
+	// schema is the version of the layout of a shard's keys. A shard is of the first one
+	// until it gets a cell, or a task that tells one: see lua/parcels.lua.
+	schema, newestSchema = 1, 2
 
 	// guard is the member that keeps sets from being stored as lists (see doc.go).
 	// No id is stored with this first byte.
@@ -25,9 +26,10 @@ const (
 type shardKeys [len(shardNouns)]string
 
 // shardNouns are the ends of the keys of a shard. Scripts know each key by its noun, in
-// capital letters.
+// capital letters. Most take those of tasks, which come before those of cells.
 var shardNouns = [...]string{
-	"owner", "tasks", "data", "running", "notes", "dlq", "done", "kept", "traits", "lanes", "history", "marks", "looks", "attrs", "index", "log", "order",
+	"owner", "tasks", "data", "running", "notes", "dlq", "done", "kept", "traits", "lanes", "history", "marks", "looks", "attrs", "index", "log", "order", "tells", "in",
+	"cells", "parts", "wakes", "lists", "out",
 }
 
 const (
@@ -48,7 +50,17 @@ const (
 	indexKey
 	logKey
 	orderKey
+	tellsKey
+	inKey
+	cellsKey
+	partsKey
+	wakesKey
+	listsKey
+	outKey
 )
+
+// ofTasks returns the keys that scripts about tasks take.
+func (k *shardKeys) ofTasks() []string { return k[:cellsKey] }
 
 func newShardKeys(s store.Shard) *shardKeys {
 	prefix := "ddq:{" + s.Topic + ":" + strconv.Itoa(s.N) + "}:"
@@ -59,7 +71,7 @@ func newShardKeys(s store.Shard) *shardKeys {
 	return &keys
 }
 
-// cachedKeys is how many shards' keys are kept: about 1 KB each.
+// cachedKeys is how many shards' keys are kept: about 1.5 KB each.
 const cachedKeys = 1 << 15
 
 // keyCache keeps the keys of shards, because making them costs more than most of a call.
@@ -106,11 +118,11 @@ func typeOf(key string) string {
 		return "string"
 	}
 	switch key[strings.LastIndexByte(key, ':')+1:] {
-	case "owner", "data", "running", "notes", "traits", "history", "marks", "attrs":
+	case "owner", "data", "running", "notes", "traits", "history", "marks", "attrs", "tells", "cells", "parts":
 		return "hash"
-	case "tasks", "dlq", "done", "kept", "lanes", "looks", "index", "order":
+	case "tasks", "dlq", "done", "kept", "lanes", "looks", "index", "order", "wakes", "lists":
 		return "zset"
-	case "log":
+	case "log", "in", "out":
 		return "stream"
 	}
 	return ""

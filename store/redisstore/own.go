@@ -71,6 +71,7 @@ func (s *owner) replaceOwner(ctx context.Context, keys *shardKeys, session store
 	a.str(session.Node)
 	a.tok(session.Start)
 	a.tok(nonce)
+	a.int(newestSchema)
 	a.int(schema)
 	a.str(guard)
 	v, err := s.conn.Run(ctx, s.lua.claim, keys[:runningKey+1], a.values())

@@ -24,6 +24,7 @@ type Store struct {
 	limits
 	changeLog
 	index
+	cells
 }
 
 // The roles of a store, and where their calls are.
@@ -44,9 +45,14 @@ type (
 	changeLog struct{ *core }
 	// index is store.Index: attributes.
 	index struct{ *core }
+	// cells is store.Cells: cells, commit, parcel.
+	cells struct{ *core }
 )
 
-var _ store.Store = (*Store)(nil)
+var (
+	_ store.Store = (*Store)(nil)
+	_ store.Cells = (*Store)(nil)
+)
 
 // Open connects to a Redis and checks that it may be trusted with tasks:
 // store.ErrUnsafe says what to change when not, store.ErrUnavailable that it
@@ -66,7 +72,7 @@ func Open(ctx context.Context, cfg Config, log *slog.Logger) (*Store, error) {
 func newStore(c *core) *Store {
 	return &Store{
 		core: c, writer: writer{c}, owner: owner{c}, sweeper: sweeper{c}, reader: reader{c}, retention: retention{c},
-		catalog: catalog{core: c}, limits: limits{c}, changeLog: changeLog{c}, index: index{c},
+		catalog: catalog{core: c}, limits: limits{c}, changeLog: changeLog{c}, index: index{c}, cells: cells{c},
 	}
 }
 

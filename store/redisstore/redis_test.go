@@ -55,3 +55,11 @@ func eventually(t *testing.T, what string, do func() error) {
 		}
 	}
 }
+
+func TestCells(t *testing.T) {
+	server := redistest.Start(t)
+	storetest.RunCells(t, func(t *testing.T) store.Store {
+		server.Do(t, "FLUSHALL")
+		return open(t, server.URL())
+	})
+}

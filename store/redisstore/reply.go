@@ -10,7 +10,7 @@ import (
 	"github.com/ddq-io/ddq/store/redisstore/conn"
 )
 
-// reply is what a script about a shard answered: {us, seq, more...}.
+// reply is what a script about a shard answered: {us, seq, inbox, more...}.
 type reply struct {
 	store.Stamp
 	pended bool // the script made a task pending
@@ -32,7 +32,8 @@ func (r reply) due(delay time.Duration) store.Millis {
 	return r.later(delay)
 }
 
-// parseReply reads a reply with some parts more than the stamp.
+// parseReply reads a reply with some parts more than the stamp. Scripts leave the last ones
+// out that they have nothing for.
 func parseReply(v any, parts int) (reply, error) {
 	switch code, _ := v.(int64); code {
 	case -1:
@@ -41,12 +42,12 @@ func parseReply(v any, parts int) (reply, error) {
 		return reply{}, store.ErrSealed
 	}
 	all := list(v)
-	if len(all) != parts+2 {
+	if len(all) < parts+3 {
 		return reply{}, fmt.Errorf("%w: %.200v", conn.ErrReply, v)
 	}
 	return reply{
-		Stamp: store.Stamp{Now: time.UnixMicro(number(all[0])).UTC(), Seq: number(all[1])},
-		more:  all[2:],
+		Stamp: store.Stamp{Now: time.UnixMicro(number(all[0])).UTC(), Seq: number(all[1]), In: number(all[2])},
+		more:  all[3:],
 	}, nil
 }
 

@@ -15,13 +15,13 @@ import (
 type field struct{ name, value string }
 
 // scanBytes returns a page of a hash that ends once it has about store.MaxBodies of values,
-// which are left out unless they are asked for.
-func (s *core) scanBytes(ctx context.Context, key, cursor string, limit int, values bool) (fields []field, next string, err error) {
+// which are left out unless they are asked for. match are patterns of fields, none for all.
+func (s *core) scanBytes(ctx context.Context, key, cursor string, limit int, values bool, match ...any) (fields []field, next string, err error) {
 	at, err := parseScanCursor(cursor)
 	if err != nil {
 		return nil, "", err
 	}
-	v, err := s.conn.Run(ctx, s.lua.scan, []string{key}, []any{at, min(max(limit, 1), maxItems), bit(values)})
+	v, err := s.conn.Run(ctx, s.lua.scan, []string{key}, append([]any{at, min(max(limit, 1), maxItems), bit(values)}, match...))
 	if err != nil {
 		return nil, "", conn.ReadError("scan", err)
 	}

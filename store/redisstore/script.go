@@ -20,19 +20,21 @@ type scripts struct {
 	logScripts
 	indexScripts
 	catalogScripts
+	cellScripts
 }
 
 type (
 	sharedScripts    struct{ stamp, raise, scan, nack *conn.Script }
 	writerScripts    struct{ add, addKeyed, ack, extend, cancel, remove, move, update, requeue, removeDead *conn.Script }
 	ownerScripts     struct{ hold, holdNew, claim, release, renew, session *conn.Script }
-	sweeperScripts   struct{ sweep, sweepIndex, sweepAttrs, sweepLanes, sweepOrder, records *conn.Script }
+	sweeperScripts   struct{ sweep, sweepIndex, sweepAttrs, sweepLanes, sweepOrder, sweepCells, sweepLists, records *conn.Script }
 	readerScripts    struct{ get, history, window, laneWindow, lanes, stats, inOrder, histogram *conn.Script }
 	retentionScripts struct{ trim, trimDead, trimKeys, trimLog, seal, drop, open *conn.Script }
 	limitScripts     struct{ reserve, acquire, movePermits, free *conn.Script }
 	logScripts       struct{ watch, changes, changesWaited *conn.Script }
 	indexScripts     struct{ lookup, reindex *conn.Script }
 	catalogScripts   struct{ putTopic, deleteTopic *conn.Script }
+	cellScripts      struct{ commit, commitOn, cells, listed, wakes, parcelsOf *conn.Script }
 )
 
 // loadScripts returns the scripts, which are the same for every store of the process: putting
@@ -46,12 +48,14 @@ func assembleScripts() (*scripts, error) {
 		"add": &l.add, "add_keyed": &l.addKeyed, "ack": &l.ack, "extend": &l.extend, "cancel": &l.cancel,
 		"remove": &l.remove, "move": &l.move, "update": &l.update, "requeue": &l.requeue, "remove_dead": &l.removeDead,
 		"hold": &l.hold, "hold_new": &l.holdNew, "claim": &l.claim, "release": &l.release, "renew": &l.renew, "session": &l.session,
-		"sweep": &l.sweep, "sweep_index": &l.sweepIndex, "sweep_attrs": &l.sweepAttrs, "sweep_lanes": &l.sweepLanes, "sweep_order": &l.sweepOrder, "records": &l.records,
+		"sweep": &l.sweep, "sweep_index": &l.sweepIndex, "sweep_attrs": &l.sweepAttrs, "sweep_lanes": &l.sweepLanes, "sweep_order": &l.sweepOrder,
+		"sweep_cells": &l.sweepCells, "sweep_lists": &l.sweepLists, "records": &l.records,
 		"get": &l.get, "history": &l.history, "window": &l.window, "lane_window": &l.laneWindow, "lanes": &l.lanes, "stats": &l.stats, "in_order": &l.inOrder, "histogram": &l.histogram,
 		"trim": &l.trim, "trim_dead": &l.trimDead, "trim_keys": &l.trimKeys, "trim_log": &l.trimLog, "seal": &l.seal, "drop": &l.drop, "open": &l.open,
 		"reserve": &l.reserve, "acquire": &l.acquire, "move_permits": &l.movePermits, "free": &l.free,
 		"watch": &l.watch, "changes": &l.changes, "changes_waited": &l.changesWaited,
 		"lookup": &l.lookup, "reindex": &l.reindex,
+		"commit": &l.commit, "commit_on": &l.commitOn, "cells": &l.cells, "listed": &l.listed, "wakes": &l.wakes, "parcels_of": &l.parcelsOf,
 		"put_topic": &l.putTopic, "delete_topic": &l.deleteTopic,
 	} {
 		s, err := loadScript(name)

@@ -33,9 +33,6 @@ func ackArgs(acks []store.Ack, chunk []int, retention time.Duration) *args {
 	for _, i := range chunk {
 		a.id(acks[i].ID)
 	}
-	if retention <= 0 {
-		return a // there is nothing to keep them with
-	}
 	for k, i := range chunk {
 		if len(acks[i].Result) > 0 {
 			a.int(int64(k + 1))

@@ -10,8 +10,9 @@ import (
 	"github.com/ddq-io/ddq/store/redisstore/conn"
 )
 
-// sweepOrder are the keys that Sweep walks: tasks first, then what points to them.
-var sweepOrder = [...]int{dataKey, tasksKey, runningKey, dlqKey, doneKey, notesKey, keptKey, traitsKey, lanesKey, historyKey, orderKey, attrsKey, indexKey}
+// sweepOrder are the keys that Sweep walks: tasks first, then what points to them; cells, then
+// what points to those.
+var sweepOrder = [...]int{dataKey, tasksKey, runningKey, dlqKey, doneKey, notesKey, keptKey, traitsKey, lanesKey, historyKey, orderKey, attrsKey, tellsKey, indexKey, cellsKey, partsKey, wakesKey, listsKey}
 
 // Sweep implements store.Owner. The cursor is the number of the key in
 // sweepOrder and the cursor of Redis in that key.
@@ -35,6 +36,10 @@ func (s *sweeper) Sweep(ctx context.Context, shard store.Shard, f store.Fence, c
 		repaired, err = s.drop(ctx, s.lua.sweepIndex, shard, f, members)
 	case orderKey:
 		repaired, err = s.drop(ctx, s.lua.sweepOrder, shard, f, members)
+	case cellsKey, partsKey, wakesKey:
+		repaired, err = s.repairCells(ctx, s.lua.sweepCells, shard, f, members)
+	case listsKey:
+		repaired, err = s.repairCells(ctx, s.lua.sweepLists, shard, f, members)
 	default:
 		repaired, err = s.repairAll(ctx, shard, f, members)
 	}
@@ -68,7 +73,7 @@ func (s *sweeper) sweepPage(ctx context.Context, keys *shardKeys, step int, posi
 	key := sweepOrder[step]
 	var fields []field
 	switch key {
-	case dataKey, runningKey, notesKey, traitsKey, historyKey, attrsKey:
+	case dataKey, runningKey, notesKey, traitsKey, historyKey, attrsKey, tellsKey, cellsKey, partsKey:
 		fields, next, err = s.scanBytes(ctx, keys[key], position, limit, false)
 	default:
 		fields, next, err = s.scanSet(ctx, keys[key], position, limit)
@@ -88,11 +93,33 @@ func (s *sweeper) drop(ctx context.Context, lua *conn.Script, shard store.Shard,
 		for _, m := range members[start:min(start+maxItems, len(members))] {
 			a.str(m)
 		}
-		v, err := s.swept(ctx, lua, shard, a)
+		v, err := s.swept(ctx, lua, s.keys(shard).ofTasks(), a)
 		if err != nil {
 			return repaired, err
 		}
 		repaired += int(number(v))
+	}
+	return repaired, nil
+}
+
+// repairCells has a script look at cells or what points to some, as many as it does at once.
+func (s *sweeper) repairCells(ctx context.Context, lua *conn.Script, shard store.Shard, f store.Fence, members []string) (repaired int, err error) {
+	for first := true; first || len(members) > 0; first = false {
+		a := newArgs(maxItems+2, 32*maxItems)
+		a.fence(f)
+		for _, m := range members[:min(len(members), maxItems)] {
+			a.str(m)
+		}
+		v, err := s.swept(ctx, lua, s.keys(shard)[:], a)
+		if err != nil {
+			return repaired, err
+		}
+		looked := int(number(at(list(v), 1)))
+		if len(members) > 0 && looked < 1 {
+			return repaired, conn.ReadError("sweep", conn.ErrReply)
+		}
+		repaired += int(number(at(list(v), 0)))
+		members = members[min(looked, len(members)):]
 	}
 	return repaired, nil
 }
@@ -190,7 +217,7 @@ func (s *sweeper) repair(ctx context.Context, shard store.Shard, f store.Fence, 
 	for _, id := range ids {
 		a.str(id)
 	}
-	v, err := s.swept(ctx, s.lua.sweep, shard, a)
+	v, err := s.swept(ctx, s.lua.sweep, s.keys(shard).ofTasks(), a)
 	if err != nil {
 		return 0, nil, lost, err
 	}
@@ -199,8 +226,8 @@ func (s *sweeper) repair(ctx context.Context, shard store.Shard, f store.Fence, 
 }
 
 // swept runs a script of a sweep.
-func (s *sweeper) swept(ctx context.Context, lua *conn.Script, shard store.Shard, a *args) (any, error) {
-	v, err := s.conn.Run(ctx, lua, s.keys(shard)[:], a.values())
+func (s *sweeper) swept(ctx context.Context, lua *conn.Script, keys []string, a *args) (any, error) {
+	v, err := s.conn.Run(ctx, lua, keys, a.values())
 	if err != nil {
 		return nil, conn.WriteError("sweep", err)
 	}
@@ -258,6 +285,6 @@ func (s *sweeper) indexAgain(ctx context.Context, shard store.Shard, f store.Fen
 	if len(a.ends) == none {
 		return 0, nil
 	}
-	v, err := s.swept(ctx, s.lua.sweepAttrs, shard, a)
+	v, err := s.swept(ctx, s.lua.sweepAttrs, s.keys(shard).ofTasks(), a)
 	return int(number(v)), err
 }

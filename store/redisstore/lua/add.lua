@@ -2,12 +2,12 @@
 -- add: insert tasks that are absent; leave live ones, replace done and dead ones.
 --
 -- KEYS  those of a shard
--- ARGV  1 count  2 attributes (see put_attrs.lua)
---       3 number of tasks with traits, and for each its position and traits;
+-- ARGV  1 count  2 attributes (see put_attrs.lua)  3 cells that tasks tell (see put_tells.lua)
+--       4 number of tasks with traits, and for each its position and traits;
 --       then per task, no id twice: id, due ms, record
 --       and last the life (see admit.lua) and the moment (see call.lua)
 --
--- returns {us, seq, pended, odd}, or -2 sealed; a task that is not odd was absent and is pending now
+-- returns {us, seq, inbox, pended, odd}, or -2 sealed; a task that is not odd was absent and is pending now
 --   odd   {position, status, place, detail, note} per task whose id was known:
 --         status added (place 3 dead or 4 done: replaced; 0: it was in no
 --         index), duplicate, conflict (place 0 to 2: of the stored task)
@@ -19,9 +19,10 @@ if owner[4] then return -2 end
 -- include admit.lua
 -- include attrs.lua
 -- include put_attrs.lua
-local count, attributes, k = ARGV[1], ARGV[2], tonumber(ARGV[3])
+-- include parcels.lua
+local count, attributes, told_cells, k = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 local ids, dues, zadd, hset = {}, {}, {}, {}
-local n, first = 0, 4 + 2 * k
+local n, first = 0, 5 + 2 * k
 for i = first, #ARGV, 3 do
   local id = ARGV[i]
   n = n + 1
@@ -39,6 +40,7 @@ if k > 0 then
   redis.call('HLEN', TRAITS)
   redis.call('ZCARD', LANES)
 end
+if told_cells ~= '' then redis.call('HLEN', TELLS) end
 local spoken = spoke((word(attributes)))
 if attributes ~= '' then
   redis.call('HLEN', ATTRS)
@@ -76,6 +78,7 @@ if known then
     redis.call('HDEL', NOTES, unpack(over))
     redis.call('HDEL', HISTORY, unpack(over))
     redis.call('HDEL', TRAITS, unpack(over))
+    if tells then forget_tells(over) end
     forget_attrs(over, attrs)
   end
 end
@@ -87,10 +90,11 @@ if pended then
     -- include lane_member.lua
     -- include order_key.lua
     -- include put_traits.lua
-    put_traits(4, k, ids, dues, new)
+    put_traits(5, k, ids, dues, new)
   end
   write_spoken(spoken)
   put_attrs(attributes, ids, new)
+  -- include put_tells.lua
 end
 -- include count.lua
 if watched and pended then
@@ -99,4 +103,4 @@ if watched and pended then
   end
   told()
 end
-return {us, seq, pended and 1 or 0, odd}
+return {us, seq, inbox, pended and 1 or 0, odd}

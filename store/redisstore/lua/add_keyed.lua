@@ -5,12 +5,12 @@
 -- KEYS  those of a shard
 -- ARGV  1 count  2 set of attributes that are indexed
 --       then per task, no id twice: id, due ms, record, traits or empty, packed attributes,
---       key (empty: none), window ms (0: while the task lives), what to do when the key is taken:
+--       the cell that it tells or empty, key (empty: none), window ms (0: while the task lives), what to do when the key is taken:
 --       0 answer with its task, 1 refuse, 2 replace its task while that is pending,
 --       3 refuse unless the fingerprint is the same
 --       and last the life (see admit.lua) and the moment (see call.lua)
 --
--- returns {us, seq, pended, answers}, or -2 the shard is another topic's
+-- returns {us, seq, inbox, pended, answers}, or -2 the shard is another topic's
 --   answers  {status, id, due ms, place, detail, note} per task: added (place, detail
 --            and note of what was there before), duplicate, conflict, taken,
 --            replaced, closed, passed (as added)
@@ -27,6 +27,14 @@
 -- include attrs.lua
 -- include index_state.lua
 -- include log.lua
+local n, tell_more = (#ARGV - 2) / 9, false
+for i = 8, #ARGV, 9 do
+  if ARGV[i] ~= '' then tell_more = true end
+end
+local kept = owner[8]
+if tell_more then owner[8] = kept or '0' end -- one of them may replace another
+-- include parcels.lua
+if tell_more then tells = true end
 local sub = string.sub
 redis.call('HLEN', DATA)
 redis.call('HLEN', TRAITS)
@@ -41,7 +49,7 @@ if ARGV[2] ~= '' then
 end
 
 -- put makes a task pending that is in no index.
-local function put(id, due, record, traits, attrs)
+local function put(id, due, record, traits, attrs, cell)
   redis.call('ZADD', TASKS, due, id)
   redis.call('HSET', DATA, id, record)
   if traits ~= '' then
@@ -50,6 +58,11 @@ local function put(id, due, record, traits, attrs)
     if member then redis.call('ZADD', LANES, 0, member) end
     local key = order_key(traits)
     if key then redis.call('ZADD', ORDER, 0, order_member(key, id, due)) end
+  end
+  if cell ~= '' then
+    if not kept then redis.call('HSET', OWNER, 'in', 0, 'schema', 2) end
+    kept = true
+    redis.call('HSET', TELLS, id, cell)
   end
   write_spoken(spoken)
   if attrs ~= '' then
@@ -85,6 +98,7 @@ local function clear(id, due)
   if key then redis.call('ZREM', ORDER, order_member(key, id, due), order_member(key, id)) end
   redis.call('HDEL', NOTES, id)
   redis.call('HDEL', TRAITS, id)
+  if tells then redis.call('HDEL', TELLS, id) end
   redis.call('HDEL', HISTORY, id)
 end
 
@@ -93,9 +107,8 @@ local function write_mark(key, till, due, id, last)
 end
 
 local count, pended, answers = ARGV[1], false, {}
-local n = (#ARGV - 2) / 8
 for i = 1, n do
-  local id, due, record, traits, attrs, key, window, rule = unpack(ARGV, 8 * i - 5, 8 * i + 2)
+  local id, due, record, traits, attrs, cell, key, window, rule = unpack(ARGV, 9 * i - 6, 9 * i + 2)
   rule = tonumber(rule)
   local mark, taken, place, till, added = key ~= '' and mark_of(key), false, nil, 0, ADDED
   if mark then taken, place = is_taken(mark) end
@@ -107,9 +120,14 @@ for i = 1, n do
     local status = DUPLICATE
     if not again and rule == KEY_REPLACE then
       status = REPLACED
+      local told_cell = tells and redis.call('HGET', TELLS, mark.id)
+      if told_cell then
+        local attempt, why = past(place[3])
+        leave(told_cell, CHANGE_DELETED, mark.id, 0, attempt, place[2], '', why, '')
+      end
       clear(mark.id, place[2])
       local next = after(redis.call('HGET', DATA, mark.id), record)
-      put(mark.id, due, next, traits, attrs)
+      put(mark.id, due, next, traits, attrs, cell)
       if watched then tell(CHANGE_UPDATED, mark.id, 0, due, edits(next) + 1, 0, 0, '', attrs) end
       write_mark(key, mark.till, due, mark.id, id)
       if mark.till == 0 then redis.call('ZADD', LOOKS, rest(due + 0), key) end
@@ -135,7 +153,7 @@ for i = 1, n do
         redis.call('ZREM', KEPT, id)
         clear(id, false)
       end
-      put(id, due, record, traits, attrs)
+      put(id, due, record, traits, attrs, cell)
       if till == 0 and window ~= '0' then till = soon + window end
       if key ~= '' then
         write_mark(key, till, due, id, '')
@@ -147,7 +165,8 @@ for i = 1, n do
     end
   end
 end
+if tells then post() end
 forget(2 * n)
 -- include count.lua
 if watched then told() end
-return {us, seq, pended and 1 or 0, answers}
+return {us, seq, inbox, pended and 1 or 0, answers}

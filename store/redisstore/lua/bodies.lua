@@ -1,11 +1,12 @@
--- bodies reads the records of tasks, of the first ones until they have MAX_BODIES bytes
+-- bodies reads fields of a hash, of the first ones until they have MAX_BODIES bytes
 -- together, and at least one. It reads in pages that double, and of large
--- records no more than there is room for.
-local function bodies(ids, first, last)
-  local records, left, largest, page = {}, MAX_BODIES, 1, 8
+-- values no more than there is room for. room is what is left for it, nil for all; it
+-- returns what is left then, too.
+local function bodies(key, ids, first, last, room)
+  local records, left, largest, page = {}, room or MAX_BODIES, 1, 8
   while first <= last and left > 0 do
     local n = math.min(page, last - first + 1, math.ceil(left / largest))
-    local some = redis.call('HMGET', DATA, unpack(ids, first, first + n - 1))
+    local some = redis.call('HMGET', key, unpack(ids, first, first + n - 1))
     for k = 1, n do
       local size = some[k] and #some[k] or 0
       records[#records + 1] = some[k]
@@ -15,5 +16,5 @@ local function bodies(ids, first, last)
     end
     first, page = first + n, 2 * page
   end
-  return records
+  return records, left
 end

@@ -7,9 +7,10 @@
 --
 -- KEYS  owner, tasks, data, running
 -- ARGV  1 node, 2 epoch, 3 nonce as read, empty when absent
---       4 node, 5 start, 6 nonce of the claim  7 schema  8 guard
+--       4 node, 5 start, 6 nonce of the claim  7 newest schema
+--       that is known  8 schema of new shards  9 guard
 --
--- returns {us, seq, epoch}, or -1 changed, or -2 the schema is a later one
+-- returns {us, seq, inbox, epoch}, or -1 changed, or -2 the schema is a later one
 
 -- include owner.lua
 local current = redis.call('HMGET', OWNER, 'node', 'epoch', 'nonce', 'schema')
@@ -21,8 +22,8 @@ local epoch = (tonumber(current[2]) or 0) + 1
 redis.call('ZCARD', TASKS)
 redis.call('HLEN', DATA)
 redis.call('HLEN', RUNNING)
-redis.call('HSET', OWNER, 'node', ARGV[4], 'start', ARGV[5], 'nonce', ARGV[6], 'epoch', epoch, 'schema', ARGV[7])
-redis.call('ZADD', TASKS, '+inf', ARGV[8])
-redis.call('HSET', DATA, ARGV[8], '')
-redis.call('HSET', RUNNING, ARGV[8], '')
-return {us, seq, epoch}
+redis.call('HSET', OWNER, 'node', ARGV[4], 'start', ARGV[5], 'nonce', ARGV[6], 'epoch', epoch, 'schema', current[4] or ARGV[8])
+redis.call('ZADD', TASKS, '+inf', ARGV[9])
+redis.call('HSET', DATA, ARGV[9], '')
+redis.call('HSET', RUNNING, ARGV[9], '')
+return {us, seq, inbox, epoch}

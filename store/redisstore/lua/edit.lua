@@ -4,7 +4,7 @@
 -- record (empty: as it is), and its traits and packed attributes. A new record says
 -- itself that it is of the version after. The answer is
 --
---   {us, seq, pended, versions, dues, traits, odd}; a task that is not odd was changed
+--   {us, seq, inbox, pended, versions, dues, traits, odd}; a task that is not odd was changed
 --     versions  of the tasks as they are now, below 0 for those that moved, 0 when odd
 --     dues      ms, of the tasks as they are now, false when odd
 --     traits    of the tasks as they are now, or nothing when no task has or had any
@@ -119,4 +119,4 @@ for _, m in ipairs(moved) do -- what was held stands where it stood
 end
 -- include count.lua
 if watched then told() end
-return {us, seq, pended and 1 or 0, versions, dues, traits or {}, odd}
+return {us, seq, inbox, pended and 1 or 0, versions, dues, traits or {}, odd}

@@ -6,7 +6,7 @@
 --       :0:until:0: then the hold does not outlast until, and must not be over
 --       and last the moment (see call.lua)
 --
--- returns {us, seq, odd}; a task that is not odd is held for its visibility from now,
+-- returns {us, seq, inbox, odd}; a task that is not odd is held for its visibility from now,
 --   until its until at most
 --   odd  {position, status}: stale, wrong state, not found; ok extended, and
 --        its cancellation was asked for
@@ -43,4 +43,4 @@ if #odd > 0 then
 end
 if #hset > 0 then redis.call('HSET', RUNNING, unpack(hset)) end
 for _, t in ipairs(told) do odd[#odd + 1] = t end
-return {us, seq, odd}
+return {us, seq, inbox, odd}

@@ -8,11 +8,12 @@
 --       :before:until:ahead, all ms or 0: see store.Hold
 --       and last the moment (see call.lua)
 --
--- returns {us, seq, dues, records, odd}, or -1 fenced
+-- returns {us, seq, inbox, dues, records, odd, cells}, or -1 fenced
 -- Of all that follows there is as much as there are tasks before those that are left out,
 -- see bodies.lua.
 --   dues     due ms, false when not pending; all in one string when nothing is odd
 --   records  of data, false when not held
+--   cells    that the tasks tell, false for none; not there when no task of the shard tells any
 --   odd      {position, status, running record, note} per task that is not
 --            simply held: ok held all the same, not due, wrong state,
 --            not found, corrupt, expired, late; behind, with the id of the
@@ -28,7 +29,7 @@ local sub, byte = string.sub, string.byte
 local at = 3 * ARGV[3] + 4
 local tokens, first = ARGV[at], at + 1
 -- include bodies.lua
-local records = bodies(ARGV, first, #ARGV)
+local records = bodies(DATA, ARGV, first, #ARGV)
 local n = #records
 local last = at + n
 local dues = redis.call('ZMSCORE', TASKS, unpack(ARGV, first, last))
@@ -37,6 +38,8 @@ local notes = redis.call('HLEN', NOTES) > 0 and redis.call('HMGET', NOTES, unpac
 local lanes, traits, ordered = {}, nil, {}
 -- include lane_member.lua
 -- include order_key.lua
+-- include parcels.lua
+local cells = tells and redis.call('HMGET', TELLS, unpack(ARGV, first, last)) or nil
 if redis.call('HLEN', TRAITS) > 0 then
   redis.call('ZCARD', LANES)
   traits = redis.call('HMGET', TRAITS, unpack(ARGV, first, last))
@@ -45,7 +48,7 @@ if redis.call('HLEN', TRAITS) > 0 then
     ordered[i] = order_key(traits[i])
   end
 end
-local function leave(taken)
+local function leave_lanes(taken)
   local members = {}
   for _, i in ipairs(taken) do members[#members + 1] = lanes[i] end
   if #members > 0 then redis.call('ZREM', LANES, unpack(members)) end
@@ -122,14 +125,14 @@ if #odd == 0 then
   if traits then
     local all = {}
     for k = 1, n do all[k] = k end
-    leave(all)
+    leave_lanes(all)
     stand_first()
   end
   if watched then
     for k = 1, n do tell_held(CHANGE_HELD, hset[2 * k - 1], hset[2 * k], 1) end
     told()
   end
-  return {us, seq, table.concat(dues, ' '), records, odd}
+  return {us, seq, inbox, table.concat(dues, ' '), records, odd, cells}
 end
 -- include places.lua
 -- include edits.lua
@@ -199,6 +202,10 @@ for k, o in ipairs(odd) do
       hnote[#hnote + 1] = struct.pack('>BBI4i8', 1, reason, attempt, detail) .. string.rep('\0', 16) .. (note and sub(note, 31) or '')
       taken[#taken + 1] = id
       left[#left + 1] = i
+      if cells and cells[i] then
+        local _, why = past(note)
+        leave(cells[i], CHANGE_DEAD, id, reason, attempt, detail, '', why, '')
+      end
       if watched then tell(CHANGE_DEAD, id, attempt, 0, 0, reason) end
     end
   end
@@ -212,10 +219,11 @@ if #dlq > 0 then
 end
 if #gone > 0 then redis.call('HSET', DATA, unpack(gone)) end
 if #taken > 0 then redis.call('ZREM', TASKS, unpack(taken)) end
-leave(left)
+leave_lanes(left)
 stand_first()
+if tells then post() end
 if watched then
   for k = 1, held, 2 do tell_held(CHANGE_HELD, hset[k], hset[k + 1], edited[hset[k]] or 1) end
   told()
 end
-return {us, seq, dues, records, odd}
+return {us, seq, inbox, dues, records, odd, cells}

@@ -4,11 +4,12 @@
 -- KEYS  those of a shard
 -- ARGV  1 epoch  2 nonce  3 count  4 number of runs r, then r times: number of tasks,
 --       visibility ms, worker and node (see running.lua); then the tokens, 16 bytes
---       each; then attributes (see put_attrs.lua); then the number of tasks with
+--       each; then attributes (see put_attrs.lua); then cells that tasks tell (see
+--       put_tells.lua); then the number of tasks with
 --       traits, and for each its position and traits; then per task, no id twice: id, due ms, record
 --       and last the life (see admit.lua) and the moment (see call.lua)
 --
--- returns {us, seq, pended, odd}, -1 fenced, or -2 sealed; a task that is not odd was absent and
+-- returns {us, seq, inbox, pended, odd}, -1 fenced, or -2 sealed; a task that is not odd was absent and
 --   is held at its first attempt for the visibility of its run
 --   odd  {position, status, place, detail, note}: added, pending because not
 --        due, expired, or with an ordering key; held in the place of a dead or done one; duplicate,
@@ -22,10 +23,11 @@ if owner[4] then return -2 end
 -- include admit.lua
 -- include attrs.lua
 -- include put_attrs.lua
+-- include parcels.lua
 local sub, byte = string.sub, string.byte
 local count, last = ARGV[3], 3 * ARGV[4] + 4
-local tokens, attributes, k = ARGV[last + 1], ARGV[last + 2], tonumber(ARGV[last + 3])
-local at = last + 3 + 2 * k
+local tokens, attributes, told_cells, k = ARGV[last + 1], ARGV[last + 2], ARGV[last + 3], tonumber(ARGV[last + 4])
+local at = last + 4 + 2 * k
 local n = (#ARGV - at) / 3
 local ids, dues = {}, {}
 for i = 1, n do ids[i], dues[i] = ARGV[at + 3 * i - 2], ARGV[at + 3 * i - 1] end
@@ -36,7 +38,7 @@ local stored = redis.call('HMGET', DATA, unpack(ids))
 -- include order_key.lua
 -- include put_traits.lua
 local ordered = {}
-for j = last + 4, at, 2 do
+for j = last + 5, at, 2 do
   if order_key(ARGV[j + 1]) then ordered[tonumber(ARGV[j])] = true end
 end
 -- What is as expected: absent and due, without expiry and ordering key.
@@ -57,6 +59,7 @@ if k > 0 then
   redis.call('HLEN', TRAITS)
   redis.call('ZCARD', LANES)
 end
+if told_cells ~= '' then redis.call('HLEN', TELLS) end
 local spoken = spoke((word(attributes)))
 if attributes ~= '' then
   redis.call('HLEN', ATTRS)
@@ -68,10 +71,12 @@ if #odd == 0 and count ~= '2' then
   if k > 0 then
     local all = {}
     for i = 1, n do all[i] = PLACE_RUNNING end
-    put_traits(last + 4, k, ids, dues, all)
+    put_traits(last + 5, k, ids, dues, all)
   end
   write_spoken(spoken)
   put_attrs(attributes, ids)
+  local new
+  -- include put_tells.lua
   if watched then
     for i = 1, n do
       tell(CHANGE_ENQUEUED, ids[i], 0, dues[i], 1)
@@ -79,7 +84,7 @@ if #odd == 0 and count ~= '2' then
     end
     told()
   end
-  return {us, seq, 0, odd}
+  return {us, seq, inbox, 0, odd}
 end
 -- include places.lua
 local found = places(ids)
@@ -120,15 +125,17 @@ if #over > 0 then
   redis.call('HDEL', NOTES, unpack(over))
   redis.call('HDEL', HISTORY, unpack(over))
   redis.call('HDEL', TRAITS, unpack(over))
+  if tells then forget_tells(over) end
   forget_attrs(over, attrs)
 end
 if #keep > 0 then redis.call('HSET', DATA, unpack(keep)) end
 if #hold > 0 then redis.call('HSET', RUNNING, unpack(hold)) end
 local pended = #zadd > 0
 if pended then redis.call('ZADD', TASKS, unpack(zadd)) end
-if k > 0 then put_traits(last + 4, k, ids, dues, new) end
+if k > 0 then put_traits(last + 5, k, ids, dues, new) end
 if #keep > 0 then write_spoken(spoken) end
 put_attrs(attributes, ids, new)
+-- include put_tells.lua
 -- include count.lua
 if watched then
   for i = 1, n do
@@ -137,4 +144,4 @@ if watched then
   end
   told()
 end
-return {us, seq, pended and 1 or 0, odd}
+return {us, seq, inbox, pended and 1 or 0, odd}

@@ -5,7 +5,7 @@
 -- ARGV  1 most tasks of a key  2 and on: the keys
 --       and last the moment (see call.lua)
 --
--- returns {us, seq, tasks}; tasks: per key id, due ms or false when it is held, traits, id, ...
+-- returns {us, seq, inbox, tasks}; tasks: per key id, due ms or false when it is held, traits, id, ...
 
 -- include owner.lua
 -- include call.lua
@@ -26,4 +26,4 @@ for i = 2, #ARGV do
   end
   all[i - 1] = found
 end
-return {us, seq, all}
+return {us, seq, inbox, all}

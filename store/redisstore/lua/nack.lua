@@ -9,7 +9,7 @@
 --       the last one)
 --       and last the moment (see call.lua)
 --
--- returns {us, seq, pended, attempts, traits, odd}, or -1 fenced
+-- returns {us, seq, inbox, pended, attempts, traits, odd}, or -1 fenced
 --   attempts  counted so far, per task
 --   traits    per task, or nothing when no task has any
 --   odd       {position, status, place, detail, note} per task that is still
@@ -31,6 +31,8 @@ local found = places(ids)
 -- include lane_member.lua
 -- include order_key.lua
 -- include traits.lua
+-- include parcels.lua
+local cells = tells and cells_of(ids)
 local traits = traits_of(ids)
 local pasts = redis.call('HLEN', HISTORY) > 0 and redis.call('HMGET', HISTORY, unpack(ids)) or {}
 
@@ -75,6 +77,7 @@ for i, id in ipairs(ids) do
       dlq[#dlq + 1], dlq[#dlq + 2] = now, id
       local key = traits and order_key(traits[i])
       if key then out[#out + 1] = order_member(key, id) end
+      if cells and cells[i] then leave(cells[i], CHANGE_DEAD, id, reason, attempt, due, who, why, '') end
     end
     if reason == '0' and attempt == 0 and why == '' and not past then
       forget[#forget + 1] = id
@@ -107,6 +110,7 @@ if #hset > 0 then redis.call('HSET', NOTES, unpack(hset)) end
 if #history > 0 then redis.call('HSET', HISTORY, unpack(history)) end
 if #forget > 0 then redis.call('HDEL', NOTES, unpack(forget)) end
 if #ended > 0 then redis.call('HDEL', RUNNING, unpack(ended)) end
+if tells then post() end
 -- include count.lua
 if watched then told() end
-return {us, seq, pended and 1 or 0, attempts, traits or {}, odd}
+return {us, seq, inbox, pended and 1 or 0, attempts, traits or {}, odd}

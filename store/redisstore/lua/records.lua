@@ -7,4 +7,4 @@
 -- returns the records, false for none
 
 -- include bodies.lua
-return bodies(ARGV, 1, #ARGV)
+return (bodies(DATA, ARGV, 1, #ARGV))

@@ -5,7 +5,7 @@
 -- ARGV  ids, none twice
 --       and last the moment (see call.lua)
 --
--- returns {us, seq, odd}; a task that is not odd is gone
+-- returns {us, seq, inbox, odd}; a task that is not odd is gone
 --   odd  {position, status}: not dead
 
 -- include owner.lua
@@ -13,6 +13,7 @@
 -- include log.lua
 -- include places.lua
 -- include attrs.lua
+-- include parcels.lua
 redis.call('HLEN', DATA)
 local gone, odd = {}, {}
 for i, p in ipairs(places(ARGV)) do
@@ -29,8 +30,9 @@ if #gone > 0 then
   redis.call('HDEL', NOTES, unpack(gone))
   redis.call('HDEL', HISTORY, unpack(gone))
   redis.call('HDEL', TRAITS, unpack(gone))
+  if tells then forget_tells(gone) end
   forget_attrs(gone, attrs)
   redis.call('ZREM', DLQ, unpack(gone))
 end
 if watched then told(gone, attrs) end
-return {us, seq, odd}
+return {us, seq, inbox, odd}

@@ -5,7 +5,7 @@
 -- ARGV  1 count  2 and on: ids, none twice
 --       and last the moment (see call.lua)
 --
--- returns {us, seq, pended, traits, odd}; a task that is not odd is pending
+-- returns {us, seq, inbox, pended, traits, odd}; a task that is not odd is pending
 --   traits  per task, or nothing when no task has any
 --   odd  {position, status}: wrong state the record cannot be read, not dead, closed
 
@@ -21,6 +21,8 @@ local records = redis.call('HMGET', DATA, unpack(ids))
 -- include order_key.lua
 -- include order_head.lua
 -- include traits.lua
+-- include parcels.lua
+local cells = tells and cells_of(ids)
 local traits = traits_of(ids)
 local order, lanes, zadd, data, hset, forget, back, odd = {}, {}, {}, {}, {}, {}, {}, {}
 for i, p in ipairs(found) do
@@ -39,6 +41,10 @@ for i, p in ipairs(found) do
     if member then lanes[#lanes + 1], lanes[#lanes + 2] = 0, member end
     back[#back + 1] = id
     if watched then tell(CHANGE_REQUEUED, id, 0, now, (edits(record) or 0) + 1) end
+    if cells and cells[i] then
+      local _, why = past(note)
+      leave(cells[i], CHANGE_REQUEUED, id, 0, 0, now, '', why, '')
+    end
     local flags = string.byte(record)
     if flags % 2 == 1 then -- cut the expiry out
       data[#data + 1] = id
@@ -61,7 +67,8 @@ if pended then
   if #hset > 0 then redis.call('HSET', NOTES, unpack(hset)) end
   if #forget > 0 then redis.call('HDEL', NOTES, unpack(forget)) end
   redis.call('ZREM', DLQ, unpack(back))
+  if tells then post() end
 end
 -- include count.lua
 if watched then told() end
-return {us, seq, pended and 1 or 0, traits or {}, odd}
+return {us, seq, inbox, pended and 1 or 0, traits or {}, odd}

@@ -1,18 +1,18 @@
 #!lua flags=no-writes
 -- stats: a shard's numbers.
 --
--- KEYS  owner, tasks, running, dlq, done, looks, log
+-- KEYS  owner, tasks, running, dlq, done, looks, log, cells, parts, out
 -- ARGV  1 guard
 --
--- returns {us, seq, pending, ready, running, dead, done, node or false,
+-- returns {us, seq, inbox, pending, ready, running, dead, done, node or false,
 --   epoch or false, oldest pending due ms or false, 1 when there are keys else 0,
 --   indexed or false (see index_state.lua), how many entries the log has,
---   life or false (see admit.lua)}
+--   life or false (see admit.lua), cells, parcels in both boxes}
 
 -- include owner.lua
-local node = redis.call('HGET', OWNER, 'node')
+local node, taken = unpack(redis.call('HMGET', OWNER, 'node', 'taken'))
 return {
-  us, seq,
+  us, seq, inbox,
   redis.call('ZCOUNT', TASKS, '-inf', '(+inf'),
   redis.call('ZCOUNT', TASKS, '-inf', now),
   redis.call('HLEN', RUNNING) - redis.call('HEXISTS', RUNNING, ARGV[1]),
@@ -24,4 +24,6 @@ return {
   owner[5],
   owner[6] and redis.call('XLEN', LOG) or 0,
   owner[7],
+  owner[8] and redis.call('HLEN', CELLS) + redis.call('HLEN', PARTS) or 0,
+  owner[8] and inbox - (tonumber(taken or 0) or 0) + redis.call('XLEN', OUT) or 0,
 }

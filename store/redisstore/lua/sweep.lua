@@ -19,7 +19,8 @@ redis.call('HLEN', DATA)
 -- include order_key.lua
 -- include traits.lua
 -- include attrs.lua
-local traits, attrs = traits_of(ids), attrs_of(ids)
+-- include parcels.lua
+local traits, attrs, cells = traits_of(ids), attrs_of(ids), tells and cells_of(ids)
 local repaired, doubtful, bare = 0, {}, {}
 local lost = {} -- unfinished tasks and dead letters whose record is gone
 
@@ -44,12 +45,17 @@ for i, p in ipairs(places(ids)) do
   local broken = place == PLACE_RUNNING and #p[2] < 30
   local key = traits and order_key(traits[i])
   if redis.call('HEXISTS', DATA, id) == 0 and place > PLACE_NONE and place < PLACE_DONE then
-    lost[#lost + 1] = {id, p}
+    lost[#lost + 1] = {id, p, cells and cells[i]}
   elseif redis.call('HEXISTS', DATA, id) == 0 then
     local found = redis.call('ZREM', TASKS, id) + redis.call('HDEL', RUNNING, id) + redis.call('HDEL', NOTES, id)
       + redis.call('ZREM', DLQ, id) + redis.call('ZREM', DONE, id) + redis.call('ZREM', KEPT, id) + redis.call('HDEL', HISTORY, id) + redis.call('HDEL', TRAITS, id)
     if attrs and attrs[i] then
       forget_attrs({id}, {attrs[i]})
+      found = found + 1
+    end
+    if cells and cells[i] then
+      forget_tells({id})
+      if place == PLACE_NONE then leave(cells[i], CHANGE_DELETED, id, 0, 0, 0, '', '', '') end
       found = found + 1
     end
     if found > 0 then repaired = repaired + 1 end
@@ -67,6 +73,7 @@ for i, p in ipairs(places(ids)) do
     else
       redis.call('ZADD', DLQ, now, id)
       redis.call('HSET', NOTES, id, struct.pack('>BBI4i8', 1, REASON_CORRUPT, 0, now) .. string.rep('\0', 16))
+      if cells and cells[i] then leave(cells[i], CHANGE_DEAD, id, REASON_CORRUPT, 0, now, '', '', '') end
       if watched then tell(CHANGE_DEAD, id, 0, 0, 0, REASON_CORRUPT) end
     end
     repaired = repaired + 1
@@ -90,9 +97,14 @@ for _, l in ipairs(lost) do
   redis.call('HSET', NOTES, id, struct.pack('>BBI4i8', 1, REASON_CORRUPT, 0, place == PLACE_PENDING and l[2][2] or 0) .. string.rep('\0', 16))
   if place < PLACE_DEAD then
     redis.call('ZADD', DLQ, now, id)
+    if l[3] then
+      local attempt, why = past(note)
+      leave(l[3], CHANGE_DEAD, id, REASON_CORRUPT, attempt, place == PLACE_PENDING and l[2][2] or 0, '', why, '')
+    end
     if watched then tell(CHANGE_DEAD, id, attempts_of(note), 0, 0, REASON_CORRUPT) end
   end
   repaired = repaired + 1
 end
+if tells then post() end
 if watched then told() end
 return {repaired, doubtful, owner[5] or '', bare}

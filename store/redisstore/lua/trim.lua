@@ -9,6 +9,7 @@
 -- include owner.lua
 -- include places.lua
 -- include attrs.lua
+-- include parcels.lua
 local ids = redis.call('ZRANGE', KEPT, '-inf', now, 'BYSCORE', 'LIMIT', 0, ARGV[1])
 if #ids == 0 then return 0 end
 redis.call('HLEN', DATA)
@@ -22,6 +23,7 @@ if #gone > 0 then
   redis.call('HDEL', NOTES, unpack(gone))
   redis.call('HDEL', HISTORY, unpack(gone))
   redis.call('HDEL', TRAITS, unpack(gone))
+  if tells then forget_tells(gone) end
   forget_attrs(gone, attrs)
   redis.call('ZREM', DONE, unpack(gone))
 end

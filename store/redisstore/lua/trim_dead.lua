@@ -9,6 +9,7 @@
 -- include owner.lua
 -- include places.lua
 -- include attrs.lua
+-- include parcels.lua
 -- include above.lua
 local found = redis.call('ZRANGE', DLQ, '-inf', ARGV[1], 'BYSCORE', 'LIMIT', 0, ARGV[3], 'WITHSCORES')
 local ids = {}
@@ -27,6 +28,7 @@ if #gone > 0 then
   redis.call('HDEL', DATA, unpack(gone))
   redis.call('HDEL', NOTES, unpack(gone))
   redis.call('HDEL', TRAITS, unpack(gone))
+  if tells then forget_tells(gone) end
   forget_attrs(gone, attrs)
   redis.call('HDEL', HISTORY, unpack(gone))
 end

@@ -1,0 +1,237 @@
+package redisstore
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/redisstore/conn"
+)
+
+// What is stored of a cell, under its id in one of two hashes, is
+//
+//	8  version
+//	8  when it wakes, ms
+//	1  length of the list's name
+//	   list
+//	8  listed ms, so that they sort as bytes
+//	   body
+//
+// A member of the set of lists is what is stored of the list, from its length to listed, and
+// the id. Scripts know this too, in lua/change_commits.lua.
+
+// appendCell appends what is stored of a cell behind its version; nothing for one without
+// a body, which is deleted.
+func appendCell(b []byte, c *store.Cell) ([]byte, error) {
+	switch {
+	case len(c.Body) == 0:
+		return b, nil
+	case len(c.List) > math.MaxUint8:
+		return b, fmt.Errorf("cell %q: the name of its list has %d bytes", c.ID, len(c.List))
+	case c.Wake > maxScore || c.Wake < -maxScore:
+		return b, fmt.Errorf("cell %q: time to wake %d is out of range", c.ID, c.Wake)
+	}
+	b = binary.BigEndian.AppendUint64(b, uint64(c.Wake))
+	b = appendList(b, c.List)
+	b = appendListed(b, c.Listed)
+	return append(b, c.Body...), nil
+}
+
+func appendList(b []byte, list string) []byte {
+	return append(append(b, byte(len(list))), list...)
+}
+
+func appendListed(b []byte, at store.Millis) []byte {
+	return binary.BigEndian.AppendUint64(b, uint64(at)^1<<63)
+}
+
+const cellSize = 25 // without the list and the body
+
+// decodeCell reads what is stored of a cell: nothing when there is none.
+func decodeCell(id store.CellID, s string) (store.Cell, error) {
+	c := store.Cell{ID: id}
+	if s == "" {
+		return c, nil
+	}
+	if len(s) < cellSize || len(s) < cellSize+int(s[16]) {
+		return c, fmt.Errorf("cell %q: %w", id, errCorrupt)
+	}
+	b := []byte(s)
+	end := 17 + int(s[16])
+	c.Version = int64(binary.BigEndian.Uint64(b))
+	c.Wake = store.Millis(binary.BigEndian.Uint64(b[8:]))
+	c.List = s[17:end]
+	c.Listed = store.Millis(binary.BigEndian.Uint64(b[end:]) ^ 1<<63)
+	c.Body = b[end+8:]
+	return c, nil
+}
+
+// isPart reports whether a cell is a part of others.
+func isPart(id store.CellID) bool { return id.Kind() >= 'A' && id.Kind() <= 'Z' }
+
+// hashOf is the key of the hash that cells of a kind are in.
+func (k *shardKeys) hashOf(id store.CellID) string {
+	if isPart(id) {
+		return k[partsKey]
+	}
+	return k[cellsKey]
+}
+
+// Cells implements store.Cells.
+func (s *cells) Cells(ctx context.Context, shard store.Shard, ids []store.CellID) ([]store.Cell, error) {
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	keys := s.keys(shard)
+	var found []store.Cell
+	var bodies store.Bodies
+	for len(found) < len(ids) && !bodies.Full() {
+		rest := ids[len(found):]
+		n := 1 // those that one script reads
+		for n < min(len(rest), maxItems) && isPart(rest[n]) == isPart(rest[0]) {
+			n++
+		}
+		argv := make([]any, n)
+		for i, id := range rest[:n] {
+			argv[i] = string(id)
+		}
+		v, err := s.conn.Run(ctx, s.lua.cells, []string{keys.hashOf(rest[0])}, argv)
+		if err != nil {
+			return nil, conn.ReadError("cells", err)
+		}
+		if found, err = appendCells(found, &bodies, rest, list(v)); err != nil {
+			return nil, conn.ReadError("cells", err)
+		}
+	}
+	return found, nil
+}
+
+// appendCells adds cells as they are stored, until the answer is full.
+func appendCells(all []store.Cell, bodies *store.Bodies, ids []store.CellID, stored []any) ([]store.Cell, error) {
+	if len(stored) == 0 || len(stored) > len(ids) {
+		return nil, conn.ErrReply
+	}
+	for i, v := range stored {
+		if bodies.Full() {
+			break
+		}
+		c, err := decodeCell(ids[i], text(v))
+		if err != nil {
+			return nil, err
+		}
+		*bodies += store.Bodies(len(c.Body))
+		all = append(all, c)
+	}
+	return all, nil
+}
+
+// Wakes implements store.Cells.
+func (s *cells) Wakes(ctx context.Context, shard store.Shard, q store.WakeQuery) (store.Stamp, []store.Wake, error) {
+	if err := s.enter(ctx); err != nil {
+		return store.Stamp{}, nil, err
+	}
+	a := newArgs(4, 64)
+	if q.After == (store.Wake{}) {
+		a.str("")
+	} else {
+		a.int(int64(q.After.At))
+	}
+	a.str(string(q.After.ID))
+	a.int(int64(min(q.To, maxScore)))
+	a.int(int64(max(q.Limit, 0)))
+	v, err := s.conn.Run(ctx, s.lua.wakes, s.keys(shard).pick(ownerKey, wakesKey), a.values())
+	if err != nil {
+		return store.Stamp{}, nil, conn.ReadError("wakes", err)
+	}
+	r, err := parseReply(v, 1)
+	if err != nil {
+		return store.Stamp{}, nil, conn.ReadError("wakes", err)
+	}
+	var wakes []store.Wake
+	for flat := texts(list(r.more[0])); len(flat) >= 2; flat = flat[2:] {
+		at, err := parseMillis(flat[1])
+		if err != nil {
+			return store.Stamp{}, nil, conn.ReadError("wakes", err)
+		}
+		wakes = append(wakes, store.Wake{At: at, ID: store.CellID(flat[0])})
+	}
+	return r.Stamp, wakes, nil
+}
+
+// WakeHistogram implements store.Cells.
+func (s *cells) WakeHistogram(ctx context.Context, shard store.Shard, bounds []store.Millis) (store.Stamp, []int64, error) {
+	return s.histogram(ctx, "wake histogram", s.keys(shard).pick(ownerKey, wakesKey), bounds)
+}
+
+// Listed implements store.Cells.
+func (s *cells) Listed(ctx context.Context, shard store.Shard, name string, after store.Wake, limit int) ([]store.Cell, error) {
+	if err := s.enter(ctx); err != nil || len(name) > math.MaxUint8 {
+		return nil, err
+	}
+	var found []store.Cell
+	var bodies store.Bodies
+	for len(found) < limit && !bodies.Full() {
+		a := newArgs(3, 64)
+		a.buf = appendList(a.buf, name)
+		a.end()
+		if after != (store.Wake{}) {
+			a.buf = append(appendListed(a.buf, after.At), after.ID...)
+		}
+		a.end()
+		want := min(limit-len(found), maxItems)
+		a.int(int64(want))
+		v, err := s.conn.Run(ctx, s.lua.listed, s.keys(shard).pick(listsKey, cellsKey, partsKey), a.values())
+		if err != nil {
+			return nil, conn.ReadError("listed", err)
+		}
+		ids := cellIDs(at(list(v), 0))
+		if len(ids) == 0 {
+			break
+		}
+		if found, err = appendCells(found, &bodies, ids, list(at(list(v), 1))); err != nil {
+			return nil, conn.ReadError("listed", err)
+		}
+		if len(ids) < want {
+			break
+		}
+		last := found[len(found)-1]
+		after = store.Wake{At: last.Listed, ID: last.ID}
+	}
+	return found, nil
+}
+
+func cellIDs(v any) []store.CellID {
+	all := list(v)
+	ids := make([]store.CellID, len(all))
+	for i, id := range all {
+		ids[i] = store.CellID(text(id))
+	}
+	return ids
+}
+
+// CellPage implements store.Cells. Its cursor is the kind and the cursor of Redis in the hash.
+func (s *cells) CellPage(ctx context.Context, shard store.Shard, kind byte, cursor string, limit int) ([]store.Cell, string, error) {
+	if err := s.enter(ctx); err != nil {
+		return nil, "", err
+	}
+	if cursor != "" && cursor[0] != kind {
+		return nil, "", fmt.Errorf("cells of kind %q: %w", kind, store.ErrBadCursor)
+	}
+	key := s.keys(shard).hashOf(store.CellID(kind))
+	fields, next, err := s.scanBytes(ctx, key, cursor[min(1, len(cursor)):], limit, true, `\`+string(rune(kind))+"*")
+	if err != nil {
+		return nil, "", err
+	}
+	page := make([]store.Cell, len(fields))
+	for i, f := range fields {
+		if page[i], err = decodeCell(store.CellID(f.name), f.value); err != nil {
+			return nil, "", conn.ReadError("cell page", err)
+		}
+	}
+	if next != "" {
+		next = string(rune(kind)) + next
+	}
+	return page, next, nil
+}

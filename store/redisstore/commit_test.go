@@ -1,0 +1,219 @@
+package redisstore_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/redisstore"
+	"github.com/ddq-io/ddq/store/redisstore/redistest"
+)
+
+// put is a commit of one cell of a version.
+func put(version int64, c store.Cell) store.Commit {
+	return store.Commit{Puts: []store.Put{{Cell: c, If: version}}}
+}
+
+// commit makes one commit, which must have the expected status.
+func (s shardOf) commit(t *testing.T, want store.Status, c store.Commit) store.CommitResult {
+	t.Helper()
+	_, results, err := s.Commit(t.Context(), s.shard, nil, []store.Commit{c})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if results[0].Status != want {
+		t.Fatalf("commit is %v, want %v", results[0].Status, want)
+	}
+	return results[0]
+}
+
+// TestLostCommitIsStaleAgain loses the answer to a commit: the same again finds the cell as
+// that one left it, and makes no task and no parcel twice.
+func TestLostCommitIsStaleAgain(t *testing.T) {
+	server := redistest.Start(t)
+	p := startProxy(t, server)
+	s := claim(t, open(t, server.URL()))
+	s.commit(t, store.OK, put(0, listedCell("sa", "one")))
+	far := shardOf{open(t, "redis://"+p.listener.Addr().String()), s.shard, s.fence, s.session}
+	next := put(1, listedCell("sa", "two"))
+	next.Adds = newTasks(1, 1)
+	next.Adds[0].Tells = "sa"
+	next.Send = []store.Parcel{{To: "sb", Body: []byte("x")}, {To: "sb", Topic: "other", Body: []byte("x")}}
+	p.lossy.Store(true)
+	_, _, err := far.Commit(t.Context(), s.shard, &s.fence, []store.Commit{next})
+	if !errors.Is(err, store.ErrUnknown) {
+		t.Fatalf("error is %v, want %v", err, store.ErrUnknown)
+	}
+	p.lossy.Store(false)
+	once := digest(t, server)
+	eventually(t, "commit again", func() error {
+		_, results, err := far.Commit(t.Context(), s.shard, &s.fence, []store.Commit{next})
+		if err == nil && (results[0].Status != store.Stale || results[0].Cell.Version != 2 || string(results[0].Cell.Body) != "two") {
+			t.Errorf("got %+v", results[0])
+		}
+		return err
+	})
+	if digest(t, server) != once {
+		t.Error("the commit was made twice")
+	}
+}
+
+// TestFullServerCarriesOn fills a server up: commits that bring work are refused, all others
+// of the call with them, and those that carry on go through.
+func TestFullServerCarriesOn(t *testing.T) {
+	server := redistest.Start(t)
+	s := claim(t, open(t, server.URL()))
+	tasks := newTasks(2000, 1)
+	for _, task := range tasks {
+		task.Tells = "sa"
+	}
+	s.commit(t, store.OK, put(0, listedCell("sa", "one")))
+	if _, _, err := s.Add(t.Context(), s.shard, tasks); err != nil {
+		t.Fatal(err)
+	}
+	server.Do(t, "CONFIG", "SET", "maxmemory", "1mb")
+	before := digest(t, server)
+	made := put(1, listedCell("sa", "two"))
+	made.Adds = newTasks(1, 1)
+	for name, commits := range map[string][]store.Commit{
+		"a new cell":                  {put(0, listedCell("sb", "one"))},
+		"a task":                      {made},
+		"work beside what carries on": {put(1, listedCell("sa", "two")), put(0, listedCell("sb", "one"))},
+	} {
+		if _, _, err := s.Commit(t.Context(), s.shard, &s.fence, commits); !errors.Is(err, store.ErrFull) {
+			t.Errorf("%s: %v, want %v", name, err, store.ErrFull)
+		}
+	}
+	if digest(t, server) != before {
+		t.Error("a refused call changed something")
+	}
+	holds, acks := holdsFor(tasks)
+	if _, _, err := s.Hold(t.Context(), s.shard, s.fence, holds); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := s.Ack(t.Context(), s.shard, acks, 0); err != nil {
+		t.Fatal(err)
+	}
+	page, err := s.Parcels(t.Context(), s.shard, store.InBox, 0, len(tasks))
+	if err != nil || len(page) != len(tasks) {
+		t.Fatalf("%d parcels, %v", len(page), err)
+	}
+	made.Take = page[len(page)-1].Number
+	s.commit(t, store.OK, made)
+}
+
+// TestNodesOfBeforeKeepOff sees that only a shard with cells, or tasks that tell one, is of
+// the schema that nodes of before do not claim, and stays so.
+func TestNodesOfBeforeKeepOff(t *testing.T) {
+	telling := newTasks(1, 1)
+	telling[0].Tells = "sa"
+	keyed := newTasks(1, 1)
+	keyed[0].Tells, keyed[0].Key = "sa", &store.Key{Text: "k"}
+	for name, c := range map[string]struct {
+		do   func(s shardOf) error
+		want string
+	}{
+		"tasks": {func(s shardOf) error { _, _, err := s.Add(t.Context(), s.shard, newTasks(1, 1)); return err }, "1"},
+		"a cell": {func(s shardOf) error {
+			_, _, err := s.Commit(t.Context(), s.shard, nil, []store.Commit{put(0, listedCell("sa", "one"))})
+			return err
+		}, "2"},
+		"a task that tells": {func(s shardOf) error { _, _, err := s.Add(t.Context(), s.shard, telling); return err }, "2"},
+		"a held task that tells": {func(s shardOf) error {
+			holds, _ := holdsFor(telling)
+			_, _, err := s.HoldNew(t.Context(), s.shard, s.fence, telling, holds)
+			return err
+		}, "2"},
+		"a task with a key that tells": {func(s shardOf) error { _, _, err := s.AddKeyed(t.Context(), s.shard, keyed); return err }, "2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := redistest.Start(t)
+			s := claim(t, open(t, server.URL()))
+			if err := c.do(s); err != nil {
+				t.Fatal(err)
+			}
+			claim(t, s.Store)
+			if got := server.Do(t, "HGET", "ddq:{mail:0}:owner", "schema"); got != c.want {
+				t.Errorf("schema is %v, want %v", got, c.want)
+			}
+		})
+	}
+}
+
+// TestSweepRepairsCells breaks what points to cells, and what tasks tell.
+func TestSweepRepairsCells(t *testing.T) {
+	server := redistest.Start(t)
+	const prefix = "ddq:{mail:0}:"
+	later := store.Millis(time.Now().Add(time.Hour).UnixMilli())
+	for name, c := range map[string]struct {
+		damage   []any
+		repaired int
+		told     string
+	}{
+		"a wake gone":              {[]any{"DEL", prefix + "wakes"}, 2, ""},
+		"a wake at another time":   {[]any{"ZADD", prefix + "wakes", 99, "sa"}, 1, ""},
+		"a wake of no cell":        {[]any{"ZADD", prefix + "wakes", 5, "sghost"}, 1, ""},
+		"a wake of one that never": {[]any{"ZADD", prefix + "wakes", 5, "snever"}, 1, ""},
+		"lists gone":               {[]any{"DEL", prefix + "lists"}, 3, ""},
+		"another list of a cell":   {[]any{"ZADD", prefix + "lists", 0, "\x05other\x80\x00\x00\x00\x00\x00\x00\x05sa"}, 1, ""},
+		"nonsense in lists":        {[]any{"ZADD", prefix + "lists", 0, "\xff"}, 1, ""},
+		"a cell of a task gone":    {[]any{"HSET", prefix + "tells", redisstore.Stored("ghost"), "sa"}, 1, "ghost deleted"},
+		"a record of a task gone":  {[]any{"HDEL", prefix + "data", redisstore.Stored("task")}, 1, "task dead"},
+		"a record that is corrupt and in no index": {[]any{"EVAL", "redis.call('HSET', KEYS[1], ARGV[1], 'x') redis.call('ZREM', KEYS[2], ARGV[1])", 2, prefix + "data", prefix + "tasks", redisstore.Stored("task")},
+			1, "task dead"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server.Do(t, "FLUSHALL")
+			s := claim(t, open(t, server.URL()))
+			s.commit(t, store.OK, store.Commit{Puts: []store.Put{
+				{Cell: listedCell("sa", "x")}, {Cell: listedCell("sb", "x")}, {Cell: store.Cell{ID: "snever", Body: []byte("x")}},
+				{Cell: store.Cell{ID: "Spart", List: "parts", Body: []byte("x")}},
+			}, Adds: []*store.Task{{ID: "task", Due: later, MaxRetries: -1, Tells: "sa"}}})
+			server.Do(t, c.damage...)
+			if got := sweepWhole(t, s); got != c.repaired {
+				t.Errorf("%d repaired, want %d", got, c.repaired)
+			}
+			_, wakes, err := s.Wakes(t.Context(), s.shard, store.WakeQuery{To: store.MaxDue, Limit: 10})
+			if got := fmt.Sprint(wakes); err != nil || got != "[{17 sa} {17 sb}]" {
+				t.Errorf("wakes are %s, %v", got, err)
+			}
+			for list, want := range map[string]string{"all": "sa sb", "parts": "Spart", "other": ""} {
+				cells, err := s.Listed(t.Context(), s.shard, list, store.Wake{}, 10)
+				var ids []string
+				for _, c := range cells {
+					ids = append(ids, string(c.ID))
+				}
+				if got := strings.Join(ids, " "); err != nil || got != want {
+					t.Errorf("list %s is %q, %v, want %q", list, got, err, want)
+				}
+			}
+			parcels, err := s.Parcels(t.Context(), s.shard, store.InBox, 0, 10)
+			told := ""
+			for _, p := range parcels {
+				told += fmt.Sprint(p.Ended.ID, " ", p.Ended.Kind)
+			}
+			if err != nil || told != c.told {
+				t.Errorf("told is %q, %v, want %q", told, err, c.told)
+			}
+			if again := sweepWhole(t, s); again != 0 {
+				t.Errorf("%d repaired in the second walk", again)
+			}
+		})
+	}
+}
+
+// TestSweepOfLargeCellsReadsLittle walks cells that one answer does not hold.
+func TestSweepOfLargeCellsReadsLittle(t *testing.T) {
+	server := redistest.Start(t)
+	s := claim(t, open(t, server.URL()))
+	for i := range 12 {
+		s.commit(t, store.OK, put(0, listedCell(store.CellID(fmt.Sprint("s", i)), strings.Repeat("b", store.MaxCell))))
+	}
+	server.Do(t, "DEL", "ddq:{mail:0}:wakes", "ddq:{mail:0}:lists")
+	if repaired := sweepWhole(t, s); repaired != 24 {
+		t.Errorf("repaired %d, want when and where each of 12 cells is", repaired)
+	}
+}

@@ -1,0 +1,325 @@
+-- Makes commits, each as a whole or not at all. The scripts that include it take, besides
+-- what owner.lua, admit.lua and call.lua say:
+--
+-- ARGV  1 epoch, or empty: not fenced  2 nonce  3 count  4 numbers, 2 bytes each: commits,
+--       then pieces of each kind, in this order: puts, holds that must be alive, acks, removes,
+--       cancels, adds, parcels to send, numbers to take, numbers to drop
+--       5 for each piece its commit in 2 bytes  6 attributes of the adds (see put_attrs.lua)
+--       7 number of adds with traits, and for each its position and traits
+--       then the pieces:
+--         put     id, version that it must have (-1: any), the cell behind its version as
+--                 cell.go has it, or empty: it is deleted
+--         hold    id, token
+--         ack     id, token, retention ms, result
+--         remove  id, 1 when it must be pending
+--         cancel  id
+--         add     id, due ms, record, cell that it tells or empty
+--         send    1 for the in-box or 2 for the out-box, and the parcel as parcel.go has it
+--         take, drop  number
+--       No cell and no task is in two commits, nor twice among the pieces of a kind of one.
+--
+-- returns {us, seq, inbox, pended, odd}, -1 fenced, or -2 the shard is another topic's; a
+--   commit that is not odd was made
+--   odd  {position, status, id, cell}: stale (of a cell, and as it is stored, or false),
+--        hold lost, wrong state, conflict (of a task), closed
+
+if ARGV[1] ~= '' and (owner[2] ~= ARGV[1] or owner[3] ~= ARGV[2]) then return -1 end
+-- include admit.lua
+local kept = owner[8]
+-- include log.lua
+owner[8] = owner[8] or '0'
+-- include parcels.lua
+-- include attrs.lua
+-- include put_attrs.lua
+-- include places.lua
+-- include lane_member.lua
+-- include order_key.lua
+-- include put_traits.lua
+local byte, sub, take, pack = string.byte, string.sub, struct.unpack, struct.pack
+local commits, puts, under, acks, removes, cancels, adds, sends, takes, drops = take('>I2I2I2I2I2I2I2I2I2I2', ARGV[4])
+local count, of, attributes, k = ARGV[3], ARGV[5], ARGV[6], tonumber(ARGV[7])
+local bad, odd = {}, {} -- by commit: something is in its way
+local function refuse(c, status, id, cell)
+  if bad[c] then return end
+  bad[c] = true
+  odd[#odd + 1] = {c, status, id, cell}
+end
+
+-- Each kind of pieces has an offset in the arguments, and one among all pieces.
+local at = 8 + 2 * k
+local put_at, hold_at = at, at + 3 * puts
+local ack_at = hold_at + 2 * under
+local remove_at = ack_at + 4 * acks
+local cancel_at = remove_at + 2 * removes
+local add_at = cancel_at + cancels
+local send_at = add_at + 4 * adds
+local take_at = send_at + sends
+local drop_at = take_at + takes
+local function commit_of(piece)
+  local high, low = byte(of, 2 * piece - 1, 2 * piece)
+  return 256 * high + low
+end
+
+-- column returns one value of each piece of a kind.
+local function column(from, width, n)
+  local all = {}
+  for i = 1, n do all[i] = ARGV[from + width * (i - 1)] end
+  return all
+end
+
+local function is_part(id)
+  local kind = byte(id)
+  return kind >= 65 and kind <= 90
+end
+
+-- What is in the way.
+local cells, olds, parts = column(put_at, 3, puts), {}, false
+if puts > 0 then
+  olds = redis.call('HMGET', CELLS, unpack(cells))
+  for i = 1, puts do parts = parts or is_part(cells[i]) end
+  if parts then
+    local of_parts = redis.call('HMGET', PARTS, unpack(cells))
+    for i = 1, puts do
+      if is_part(cells[i]) then olds[i] = of_parts[i] end
+    end
+  end
+  redis.call('ZCARD', WAKES)
+  redis.call('ZCARD', LISTS)
+end
+local versions = {}
+for i = 1, puts do
+  local want, old = ARGV[put_at + 3 * i - 2], olds[i]
+  versions[i] = old and take('>i8', old) or 0
+  if want ~= '-1' and want + 0 ~= versions[i] then refuse(commit_of(i), STALE, cells[i], old) end
+end
+
+local holds, tokens = column(hold_at, 2, under), column(hold_at + 1, 2, under)
+for i = 1, acks do holds[under + i], tokens[under + i] = ARGV[ack_at + 4 * i - 4], ARGV[ack_at + 4 * i - 3] end
+local records = #holds > 0 and redis.call('HMGET', RUNNING, unpack(holds)) or {}
+for i = 1, #holds do
+  if not records[i] or sub(records[i], 1, 16) ~= tokens[i] then refuse(commit_of(puts + i), HOLD_LOST, holds[i]) end
+end
+
+local piece = puts + under + acks
+local removed = column(remove_at, 2, removes)
+local spots = removes > 0 and places(removed) or {}
+for i = 1, removes do
+  if ARGV[remove_at + 2 * i - 1] == '1' and spots[i][1] ~= PLACE_PENDING then refuse(commit_of(piece + i), WRONG_STATE, removed[i]) end
+end
+
+piece = piece + removes + cancels
+local ids = column(add_at, 4, adds)
+local stored = adds > 0 and redis.call('HMGET', DATA, unpack(ids)) or {}
+local over
+for i = 1, adds do
+  if stored[i] then over = over or places(ids) end
+end
+for i = 1, adds do
+  if stored[i] then
+    local place = over[i][1]
+    local same = sub(stored[i], 2, 9) == sub(ARGV[add_at + 4 * i - 2], 2, 9)
+    if place == PLACE_PENDING or place == PLACE_RUNNING or (place == PLACE_NONE and not same) then refuse(commit_of(piece + i), CONFLICT, ids[i]) end
+  end
+end
+
+if owner[4] then -- see life.TakesSealed
+  local changes, makes, brings = {}, {}, {}
+  for i = 1, puts do
+    local c, kind = commit_of(i), byte(cells[i])
+    if olds[i] then changes[c] = true
+    elseif ARGV[put_at + 3 * i - 1] ~= '' and (kind == CELL_SCHEDULE or kind == CELL_WORKFLOW) then makes[c] = true
+    end
+  end
+  for i = 1, adds do brings[commit_of(piece + i)] = true end
+  for c = 1, commits do
+    if makes[c] or (brings[c] and not changes[c]) then refuse(c, CLOSED) end
+  end
+end
+if #odd == commits then return {us, seq, inbox, 0, odd} end
+
+-- Every key is looked at before the first is changed.
+redis.call('ZCARD', TASKS)
+redis.call('HLEN', DATA)
+redis.call('HLEN', PARTS)
+if #holds + removes + cancels > 0 or over then
+  redis.call('HLEN', RUNNING)
+  redis.call('ZCARD', ORDER)
+  places({''})
+end
+if adds > 0 then redis.call('HLEN', TRAITS) redis.call('ZCARD', LANES) redis.call('ZCARD', ORDER) end
+if sends > 0 or drops > 0 then redis.call('XLEN', OUT) end
+local spoken
+if adds > 0 then
+  spoken = spoke((word(attributes)))
+  if attributes ~= '' then
+    redis.call('HLEN', ATTRS)
+    redis.call('ZCARD', INDEX)
+  end
+end
+local gone, gone_attrs = {}, {}
+local function went(deleted, attrs)
+  for i = 1, attrs and #deleted or 0 do gone[#gone + 1], gone_attrs[#gone_attrs + 1] = deleted[i], attrs[i] end
+end
+
+-- Holds that end, in groups of one retention.
+if acks > 0 then
+  local has_notes, has_traits = redis.call('HLEN', NOTES) > 0, redis.call('HLEN', TRAITS) > 0
+  -- include finish_order.lua
+  -- include finish.lua
+  local groups = {}
+  for i = 1, acks do
+    local retention = ARGV[ack_at + 4 * i - 2]
+    if not bad[commit_of(puts + under + i)] then
+      groups[retention] = groups[retention] or {{}, {}, {}}
+      local group, result = groups[retention], ARGV[ack_at + 4 * i - 1]
+      local n = #group[1] + 1
+      group[1][n], group[2][n], group[3][n] = holds[under + i], records[under + i], result ~= '' and result or nil
+    end
+  end
+  for retention, group in pairs(groups) do
+    local attrs = finish(group[1], group[2], group[3], retention)
+    if watched then
+      for i, id in ipairs(group[1]) do tell_held(CHANGE_DONE, id, group[2][i], 0, 0, OUTCOME_ACKED) end
+    end
+    went(group[1], attrs)
+  end
+end
+
+if removes > 0 then
+  -- include traits.lua
+  -- include delete_pending.lua
+  local deleted, where = {}, {}
+  for i = 1, removes do
+    if spots[i][1] == PLACE_PENDING and not bad[commit_of(puts + under + acks + i)] then
+      deleted[#deleted + 1], where[#where + 1] = removed[i], spots[i]
+    end
+  end
+  went(deleted, delete_pending(deleted, where))
+end
+
+if cancels > 0 then
+  -- include cancelled.lua
+  local asked, hset = column(cancel_at, 1, cancels), {}
+  for i, old in ipairs(redis.call('HMGET', RUNNING, unpack(asked))) do
+    if old and not bad[commit_of(puts + under + acks + removes + i)] then
+      local record, again = cancelled(old)
+      if record then
+        hset[#hset + 1], hset[#hset + 2] = asked[i], record
+        if watched and not again then tell_held(CHANGE_CANCEL_REQUESTED, asked[i], old) end
+      end
+    end
+  end
+  if #hset > 0 then redis.call('HSET', RUNNING, unpack(hset)) end
+end
+
+local pended = false
+if adds > 0 then
+  local zadd, hset, told_cells, replaced, new, dues, n = {}, {}, {}, {}, {}, {}, 0
+  for i = 1, adds do
+    if not bad[commit_of(piece + i)] then
+      local from, id = add_at + 4 * i - 4, ids[i]
+      local due, cell = ARGV[from + 1], ARGV[from + 3]
+      if stored[i] then replaced[#replaced + 1] = id end
+      new[i], dues[i] = PLACE_PENDING, due
+      zadd[n + 1], zadd[n + 2], hset[n + 1], hset[n + 2] = due, id, id, ARGV[from + 2]
+      n = n + 2
+      if cell ~= '' then told_cells[#told_cells + 1], told_cells[#told_cells + 2] = id, cell end
+      if watched then tell(CHANGE_ENQUEUED, id, 0, due, 1) end
+    end
+  end
+  pended = n > 0
+  if #replaced > 0 then
+    local attrs = attrs_of(replaced)
+    redis.call('ZREM', DLQ, unpack(replaced))
+    redis.call('ZREM', DONE, unpack(replaced))
+    redis.call('ZREM', KEPT, unpack(replaced))
+    redis.call('HDEL', NOTES, unpack(replaced))
+    redis.call('HDEL', HISTORY, unpack(replaced))
+    redis.call('HDEL', TRAITS, unpack(replaced))
+    if tells then forget_tells(replaced) end
+    forget_attrs(replaced, attrs)
+  end
+  if pended then
+    redis.call('ZADD', TASKS, unpack(zadd))
+    redis.call('HSET', DATA, unpack(hset))
+    if #told_cells > 0 then redis.call('HSET', TELLS, unpack(told_cells)) end
+    if k > 0 then put_traits(8, k, ids, dues, new) end
+    write_spoken(spoken)
+    put_attrs(attributes, ids, new)
+  end
+end
+
+if not kept then redis.call('HSET', OWNER, 'in', 0, 'schema', 2) end
+-- Cells.
+if puts > 0 then
+  local hset, hdel = {[false] = {}, [true] = {}}, {[false] = {}, [true] = {}}
+  local wakes, sleep, listed, unlisted, n, w = {}, {}, {}, {}, 0, 0
+  for i = 1, puts do
+    if not bad[commit_of(i)] then
+      local id, old, new = cells[i], olds[i], ARGV[put_at + 3 * i - 1]
+      local part = parts and is_part(id)
+      local was, is = false, false -- in a list, as the set has it without the id
+      local wake = 0
+      if old and byte(old, 17) > 0 then was = sub(old, 17, 25 + byte(old, 17)) end
+      if new ~= '' then
+        local put = hset[part]
+        local size = #put
+        put[size + 1], put[size + 2] = id, pack('>i8', versions[i] + 1) .. new
+        wake = take('>i8', new)
+        if byte(new, 9) > 0 then is = sub(new, 9, 17 + byte(new, 9)) end
+      elseif old then
+        hdel[part][#hdel[part] + 1] = id
+      end
+      if wake ~= 0 then
+        wakes[w + 1], wakes[w + 2] = wake, id
+        w = w + 2
+      elseif old and sub(old, 9, 16) ~= '\0\0\0\0\0\0\0\0' then
+        sleep[#sleep + 1] = id
+      end
+      if was ~= is then
+        if was then unlisted[#unlisted + 1] = was .. id end
+        if is then listed[#listed + 1], listed[#listed + 2] = 0, is .. id end
+      end
+    end
+  end
+  for part, key in pairs({[false] = CELLS, [true] = PARTS}) do
+    if #hset[part] > 0 then redis.call('HSET', key, unpack(hset[part])) end
+    if #hdel[part] > 0 then redis.call('HDEL', key, unpack(hdel[part])) end
+  end
+  if w > 0 then redis.call('ZADD', WAKES, unpack(wakes)) end
+  if #sleep > 0 then redis.call('ZREM', WAKES, unpack(sleep)) end
+  if #unlisted > 0 then redis.call('ZREM', LISTS, unpack(unlisted)) end
+  if #listed > 0 then redis.call('ZADD', LISTS, unpack(listed)) end
+end
+
+-- Boxes.
+piece = piece + adds
+for i = 1, sends do
+  if not bad[commit_of(piece + i)] then
+    local parcel = ARGV[send_at + i - 1]
+    if byte(parcel) == 49 then
+      add_parcel(sub(parcel, 2))
+    else
+      local last = redis.call('HINCRBY', OWNER, 'out', 1)
+      redis.call('XADD', OUT, string.format('%.0f-0', last), 'p', pack('>i8I4', now, 1) .. sub(parcel, 2))
+    end
+  end
+end
+post()
+piece = piece + sends
+local taken = 0
+for i = 1, takes do
+  if not bad[commit_of(piece + i)] then taken = math.max(taken, ARGV[take_at + i - 1] + 0) end
+end
+taken = math.min(taken, inbox)
+if takes > 0 and taken > (tonumber(redis.call('HGET', OWNER, 'taken') or 0) or 0) then
+  redis.call('HSET', OWNER, 'taken', string.format('%.0f', taken))
+  redis.call('XTRIM', IN, 'MINID', string.format('%.0f-0', taken + 1))
+end
+piece = piece + takes
+for i = 1, drops do
+  if not bad[commit_of(piece + i)] then redis.call('XDEL', OUT, ARGV[drop_at + i - 1] .. '-0') end
+end
+-- include count.lua
+if watched then told(gone, gone_attrs) end
+return {us, seq, inbox, pended and 1 or 0, odd}

@@ -1,0 +1,58 @@
+-- Parcels for cells of the shard, and the tasks that tell one. In a shard in which there was
+-- never a cell, and no task that tells one, the owner record has no field in, and nothing
+-- looks at either. From the first on its schema is 2.
+--   past(note) is what the note of a task says: its attempts so far, and the last error
+--   cells_of(ids) looks up which cells tasks tell: per task the cell or false, or nil when
+--     no task of the shard tells any
+--   add_parcel(parcel) notes a parcel
+--   leave(cell, kind, id, reason, attempt, due, who, why, result) notes what the end of a
+--     task leaves for its cell: a parcel, as parcel.go reads it
+--   leave_done(ids, records, notes, results) notes what tasks that are done leave: these are
+--     their running records and notes, and results by position
+--   post() writes what was noted; it is last, once everything else is written
+--   forget_tells(ids) is for tasks whose records are deleted
+local tells, past, cells_of, leave, leave_done, add_parcel, post, forget_tells
+if owner[8] then
+  tells = redis.call('HLEN', TELLS) > 0
+  redis.call('XLEN', IN)
+  past = function(note)
+    if not note or #note < 30 then return 0, '' end
+    return struct.unpack('>I4', note, 3), string.sub(note, 31)
+  end
+  cells_of = function(ids)
+    if not tells or #ids == 0 then return nil end
+    return redis.call('HMGET', TELLS, unpack(ids))
+  end
+  forget_tells = function(ids)
+    if tells and #ids > 0 then redis.call('HDEL', TELLS, unpack(ids)) end
+  end
+  local parcels = {}
+  leave = function(cell, kind, id, reason, attempt, due, who, why, result)
+    parcels[#parcels + 1] = struct.pack('>BI2', kind, #cell) .. cell
+      .. struct.pack('>BI4i8I2I2I4I4', reason, attempt, due, #id, #who, #why, #result) .. id .. who .. why .. result
+  end
+  leave_done = function(ids, records, notes, results)
+    for k, cell in ipairs(cells_of(ids)) do
+      if cell and #records[k] >= 30 then
+        local attempt, length = struct.unpack('>I4I2', records[k], 25)
+        local who, due = string.sub(records[k], 31, 30 + length), tonumber(string.sub(records[k], 31 + length)) or 0
+        leave(cell, CHANGE_DONE, ids[k], 0, attempt, due, who, notes[k] and string.sub(notes[k], 31) or '', results[k] or '')
+      end
+    end
+  end
+  add_parcel = function(parcel) parcels[#parcels + 1] = parcel end
+  local function write(first, last)
+    inbox = redis.call('HINCRBY', OWNER, 'in', last - first + 1)
+    redis.call('XADD', IN, string.format('%.0f-0', inbox), 'p', struct.pack('>i8I4', now, last - first + 1) .. table.concat(parcels, '', first, last))
+  end
+  post = function()
+    local first, size = 1, 0
+    for i, parcel in ipairs(parcels) do
+      size = size + #parcel
+      if size >= 1048576 or i == #parcels then -- one entry for a script, unless it would be large
+        write(first, i)
+        first, size = i + 1, 0
+      end
+    end
+  end
+end
