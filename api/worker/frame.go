@@ -18,7 +18,7 @@ type frame struct {
 
 // take fills r with what l is to send next. False means that there is nothing,
 // not for as long as pause says, or that l no longer speaks for the subscription.
-func (s *subscription) take(l *link, r *ddqv1.SubscribeRequest) (ok bool, pause time.Duration) {
+func (s *speakers) take(l *link, r *ddqv1.SubscribeRequest) (ok bool, pause time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !l.attached {

@@ -63,20 +63,6 @@ func (s *subscription) reclaim(l *link) {
 	s.confirm()
 }
 
-// agree makes the limit what every server agreed to; mu is held.
-func (s *subscription) agree() {
-	s.limit = s.cfg.MaxInFlight
-	for _, l := range s.links {
-		if l.limit > 0 {
-			s.limit = min(s.limit, l.limit)
-		}
-	}
-	if s.limit < s.lowered && s.adaptive == nil {
-		s.lowered = s.limit
-		s.cfg.Logger.Warn("max in flight lowered", "topic", s.topic, "asked", s.cfg.MaxInFlight, "most", s.limit)
-	}
-}
-
 // confirm has the holds of sessions that left confirmed elsewhere; mu is held.
 func (s *subscription) confirm() {
 	if len(s.links) == 0 {
@@ -91,77 +77,6 @@ func (s *subscription) confirm() {
 	if moved {
 		s.arm(now)
 	}
-}
-
-// anyone returns a session that speaks, if possible one that goes on; mu is held.
-func (s *subscription) anyone() *link { return s.another(nil) }
-
-// another returns a session that speaks and is not l, which serves when there is
-// no other; mu is held.
-func (s *subscription) another(l *link) *link {
-	for _, other := range s.links {
-		if other != l && !other.draining {
-			return other
-		}
-	}
-	if l == nil && len(s.links) > 0 {
-		return s.links[0]
-	}
-	return l
-}
-
-// say sends the outcome of h where it came from, or by whoever speaks; mu is held.
-func (s *subscription) say(h *held) {
-	if !h.via.attached {
-		other := s.anyone()
-		if other == nil {
-			s.settle = append(s.settle, h)
-			return
-		}
-		h.via = other
-	}
-	h.via.settle = append(h.via.settle, h)
-	s.stirUp(h.via)
-}
-
-// takeUnsaid removes the outcomes that wait for somebody to say them.
-func (s *subscription) takeUnsaid() []*held {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	rest := s.settle
-	s.settle = nil
-	return rest
-}
-
-// ask asks for more of h's hold, if anybody can; mu is held. Where the question
-// before it found no answer, another is asked.
-func (s *subscription) ask(h *held) {
-	if h.asked {
-		h.via = s.another(h.via)
-	}
-	if l := h.via; l.attached {
-		l.extend, h.asked = append(l.extend, h), true
-		s.stirUp(l)
-	}
-}
-
-// heardOut reports whether l has every answer that it waits for.
-func (s *subscription) heardOut(l *link) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.allAnswered(l)
-}
-
-// allAnswered reports whether all outcomes were answered that were sent on l, on
-// any session when l is nil; mu is held. Extends do not count: nothing depends on
-// them any more.
-func (s *subscription) allAnswered(l *link) bool {
-	for _, f := range s.unanswered {
-		if len(f.settled) > 0 && (l == nil || f.link == l) {
-			return false
-		}
-	}
-	return true
 }
 
 // spent reports whether l drains and has nothing more to say: the server need
@@ -188,40 +103,4 @@ func (s *subscription) drained(l *link) bool {
 	s.releaseWaiting(l)
 	poke(l.wake) // there may be nothing to wait for
 	return true
-}
-
-// demanded records what the server of l says of its ready tasks.
-func (s *subscription) demanded(l *link, ready, returned int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	l.demand(ready, returned)
-	s.wake()
-}
-
-// wake sees to it that room which may have come is granted; mu is held.
-func (s *subscription) wake() {
-	s.share()
-	for _, l := range s.links {
-		switch {
-		case !l.onDemand:
-			s.stirUp(l)
-		case l.unsent > 0:
-			poke(l.wake)
-		}
-	}
-}
-
-// stirUp tells l that there is something to send; mu is held.
-func (s *subscription) stirUp(l *link) {
-	if l.quiet && s.patient(l) {
-		return
-	}
-	poke(l.wake)
-}
-
-// patient reports whether what there is to say on l can wait for the answer to what was said
-// last; mu is held. It cannot when the server is about to run out of credit: then tasks would
-// wait with it.
-func (s *subscription) patient(l *link) bool {
-	return l.pace.patient(len(l.settle)) && len(l.extend) == 0 && !s.stopping && !l.draining && !s.short(&l.credit)
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -14,15 +13,14 @@ import (
 
 // subscription is the worker's part in one topic: the tasks it holds, what it
 // has to tell the server, and the credit that follows from both. It outlives
-// the sessions that it speaks on, which it knows as links.
+// the sessions that it speaks on, which are its speakers' links.
 //
 // Invariants, under mu:
 //   - live holds exactly the tasks that are waiting or running
 //   - an outcome is in settle, a link's settle, later or unanswered until a
 //     server accepts it
 type subscription struct {
-	cfg    *settings
-	topic  string
+	speakers
 	queue  chan<- *held // to the handlers; has room for all that may be in flight
 	events *events
 	armed  chan struct{} // the sweeper has to look at its next wake-up
@@ -30,18 +28,11 @@ type subscription struct {
 
 	waiting atomic.Int32 // tasks that are delivered and not started
 
-	mu         sync.Mutex
-	links      []*link           // those that speak for the subscription; guarded by mu
-	window                       // guarded by mu; its credits are those of links
-	live       []*held           // guarded by mu
-	bytes      int64             // of the payloads of live; guarded by mu
-	received   uint64            // tasks so far; guarded by mu
-	lowered    int               // the lowest limit so far, which was said; guarded by mu
-	settle     []*held           // outcomes while nobody speaks; guarded by mu
-	later      []postponed       // outcomes to send again after a while; guarded by mu
-	unanswered map[uint64]*frame // by sequence; guarded by mu
-	sequence   uint64            // of the last frame with settlements; guarded by mu
-	nextSweep  time.Time         // zero when the sweeper sleeps; guarded by mu
+	live      []*held     // guarded by mu
+	bytes     int64       // of the payloads of live; guarded by mu
+	received  uint64      // tasks so far; guarded by mu
+	later     []postponed // outcomes to send again after a while; guarded by mu
+	nextSweep time.Time   // zero when the sweeper sleeps; guarded by mu
 }
 
 // postponed is an outcome that the server could not take just now.
@@ -52,15 +43,17 @@ type postponed struct {
 
 func newSubscription(cfg *settings, topic string, queue chan<- *held, events *events) *subscription {
 	s := &subscription{
-		cfg:        cfg,
-		topic:      topic,
-		queue:      queue,
-		events:     events,
-		armed:      make(chan struct{}, 1),
-		moved:      make(chan struct{}, 1),
-		window:     window{limit: cfg.MaxInFlight},
-		lowered:    cfg.MaxInFlight,
-		unanswered: make(map[uint64]*frame),
+		speakers: speakers{
+			cfg:        cfg,
+			topic:      topic,
+			window:     window{limit: cfg.MaxInFlight},
+			lowered:    cfg.MaxInFlight,
+			unanswered: make(map[uint64]*frame),
+		},
+		queue:  queue,
+		events: events,
+		armed:  make(chan struct{}, 1),
+		moved:  make(chan struct{}, 1),
 	}
 	if cfg.adapts {
 		s.adaptive = newAdaptiveLimit(cfg.Concurrency)
