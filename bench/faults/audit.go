@@ -10,19 +10,26 @@ import (
 
 	"github.com/ddq-io/ddq/api/client"
 	"github.com/ddq-io/ddq/bench/faults/plan"
+	"github.com/ddq-io/ddq/bench/faults/stand"
 	"github.com/ddq-io/ddq/bench/ledger"
 	"github.com/ddq-io/ddq/bench/tap"
 )
 
+// auditor writes down what it finds in the store.
+type auditor struct {
+	node   *stand.Node
+	ledger *ledger.Writer
+}
+
 // audit writes down everything that is in the store.
-func (r *round) audit(ctx context.Context) error {
-	return r.Nodes[0].Ask(func(c *client.Client) error {
+func (a *auditor) audit(ctx context.Context) error {
+	return a.node.Ask(func(c *client.Client) error {
 		for _, name := range plan.AllTopics() {
-			if err := r.auditTopic(ctx, c, name); err != nil {
+			if err := a.topic(ctx, c, name); err != nil {
 				return fmt.Errorf("audit of %s: %w", name, err)
 			}
 		}
-		r.ledger.Append(ledger.Event{Kind: ledger.Audited})
+		a.ledger.Append(ledger.Event{Kind: ledger.Audited})
 		return nil
 	})
 }
@@ -30,25 +37,25 @@ func (r *round) audit(ctx context.Context) error {
 // lookers is how many tasks are looked at at a time.
 const lookers = 16
 
-func (r *round) auditTopic(ctx context.Context, c *client.Client, name string) error {
+func (a *auditor) topic(ctx context.Context, c *client.Client, name string) error {
 	var group errgroup.Group
 	group.SetLimit(lookers)
 	look := func(t client.Snapshot) {
-		group.Go(func() error { return r.look(ctx, c, t) })
+		group.Go(func() error { return a.look(ctx, c, t) })
 	}
-	err := errors.Join(r.each(ctx, c, name, look), group.Wait())
+	err := errors.Join(a.each(ctx, c, name, look), group.Wait())
 	if err != nil || name != plan.Kept {
 		return err
 	}
 	topic, err := c.DescribeTopic(ctx, name)
 	if err == nil {
-		r.ledger.Append(ledger.Event{Kind: ledger.Found, Topic: name, Version: topic.Version, Settings: settings(topic.Policy)})
+		a.ledger.Append(ledger.Event{Kind: ledger.Found, Topic: name, Version: topic.Version, Settings: settings(topic.Policy)})
 	}
 	return err
 }
 
 // each goes through all tasks of a topic.
-func (r *round) each(ctx context.Context, c *client.Client, name string, look func(client.Snapshot)) error {
+func (a *auditor) each(ctx context.Context, c *client.Client, name string, look func(client.Snapshot)) error {
 	for _, state := range []client.State{client.StateUnknown, client.StateDone} {
 		for task, err := range c.List(ctx, name, state) {
 			if err != nil {
@@ -67,7 +74,7 @@ func (r *round) each(ctx context.Context, c *client.Client, name string, look fu
 }
 
 // look writes down a task, in a topic that keeps what is done with its history.
-func (r *round) look(ctx context.Context, c *client.Client, t client.Snapshot) error {
+func (a *auditor) look(ctx context.Context, c *client.Client, t client.Snapshot) error {
 	if t.Topic != plan.Plain {
 		whole, err := c.Get(ctx, t.Topic, t.ID)
 		switch {
@@ -78,7 +85,7 @@ func (r *round) look(ctx context.Context, c *client.Client, t client.Snapshot) e
 		}
 		t = whole
 	}
-	r.ledger.Append(found(t))
+	a.ledger.Append(found(t))
 	return nil
 }
 

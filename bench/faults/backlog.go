@@ -25,30 +25,33 @@ type lane struct {
 	weight   int // 0 without a fairness key
 }
 
-// backlog is the other way round than it has to go.
-func backlog() []lane {
+// backlog is the tasks of lanes that one node has in its memory before it may hand any out.
+type backlog struct{ *round }
+
+// lanes are the other way round than they have to go.
+func lanes() []lane {
 	return []lane{{60, 0, "", 0}, {120, 5, "bulk", 1}, {40, 5, "gold", 4}, {15, 5, "tiny", 1}, {60, 9, "", 0}}
 }
 
-// storeBacklog enqueues the tasks of the backlog.
-func (r *round) storeBacklog(ctx context.Context) error {
+// store enqueues the tasks of the backlog.
+func (b backlog) store(ctx context.Context) error {
 	var tasks []client.Task
 	var calls []ledger.Event
-	for _, l := range backlog() {
+	for _, l := range lanes() {
 		for range l.n {
 			t := client.Task{
 				Topic: plan.Laned, ID: fmt.Sprint("lane-", len(tasks)), Payload: []byte(l.fairness), Priority: l.priority, FairnessKey: l.fairness, FairnessWeight: l.weight,
 			}
 			tasks = append(tasks, t)
 			calls = append(calls, ledger.Event{
-				Kind: ledger.Call, Op: ledger.Enqueue, Call: r.ledger.NextCall(), Topic: plan.Laned, Task: t.ID, Sum: tap.Sum(t.Payload),
+				Kind: ledger.Call, Op: ledger.Enqueue, Call: b.ledger.NextCall(), Topic: plan.Laned, Task: t.ID, Sum: tap.Sum(t.Payload),
 				Priority: l.priority, Lane: l.fairness, Weight: l.weight,
 			})
 		}
 	}
-	r.ledger.Append(calls...)
+	b.ledger.Append(calls...)
 	var results []client.Result
-	err := r.Nodes[0].Ask(func(c *client.Client) (err error) {
+	err := b.Nodes[0].Ask(func(c *client.Client) (err error) {
 		results, err = c.EnqueueBatch(ctx, tasks)
 		return err
 	})
@@ -62,23 +65,23 @@ func (r *round) storeBacklog(ctx context.Context) error {
 			Kind: ledger.Answer, Op: call.Op, Call: call.Call, Topic: plan.Laned, Task: call.Task, Result: ledger.OK, Due: tap.Millis(results[i].Due),
 		}
 	}
-	r.ledger.Append(answers...)
+	b.ledger.Append(answers...)
 	return err
 }
 
-// letBacklogGo lets the backlog be delivered, and writes down whether it was in the memory
+// letGo lets the backlog be delivered, and writes down whether it was in the memory
 // of one node all the while.
-func (r *round) letBacklogGo(ctx context.Context) error {
-	return r.Nodes[0].Ask(func(c *client.Client) error {
-		owner, epoch, err := r.awaitBacklog(ctx, c)
+func (b backlog) letGo(ctx context.Context) error {
+	return b.Nodes[0].Ask(func(c *client.Client) error {
+		owner, epoch, err := b.awaitInMemory(ctx, c)
 		if err != nil {
 			return err
 		}
-		err = r.changeTopic(ledger.Event{Op: ledger.Resume, Topic: plan.Laned}, func() (client.Topic, error) { return c.ResumeTopic(ctx, plan.Laned) })
+		err = b.changeTopic(ledger.Event{Op: ledger.Resume, Topic: plan.Laned}, func() (client.Topic, error) { return c.ResumeTopic(ctx, plan.Laned) })
 		if err != nil {
 			return err
 		}
-		if err := r.awaitGone(ctx, c); err != nil {
+		if err := b.awaitGone(ctx, c); err != nil {
 			return err
 		}
 		shard, err := lanedShard(ctx, c)
@@ -86,31 +89,31 @@ func (r *round) letBacklogGo(ctx context.Context) error {
 		case err != nil:
 			return err
 		case owner == "" || shard.Owner != owner || shard.Epoch != epoch:
-			r.logf("the backlog of %s was not at one node", plan.Laned)
+			b.logf("the backlog of %s was not at one node", plan.Laned)
 			return nil
 		}
 		// Twice that many, as what comes back from a worker is on its way, too.
-		r.ledger.Append(ledger.Event{Kind: ledger.Ordered, Topic: plan.Laned, Cap: 2 * r.setting.workers * plan.LanedInFlight})
+		b.ledger.Append(ledger.Event{Kind: ledger.Ordered, Topic: plan.Laned, Cap: 2 * b.setting.workers * plan.LanedInFlight})
 		return nil
 	})
 }
 
-// awaitBacklog waits until the owner of the backlog says that it has all of it in memory;
+// awaitInMemory waits until the owner of the backlog says that it has all of it in memory;
 // an empty owner says that nobody did for long.
-func (r *round) awaitBacklog(ctx context.Context, c *client.Client) (owner string, epoch int64, err error) {
+func (b backlog) awaitInMemory(ctx context.Context, c *client.Client) (owner string, epoch int64, err error) {
 	for end := time.Now().Add(inMemory); time.Now().Before(end); {
 		shard, err := lanedShard(ctx, c)
 		if err != nil {
 			return "", 0, err
 		}
-		i := slices.IndexFunc(r.Nodes, func(nd *stand.Node) bool { return nd.Name == shard.Owner })
+		i := slices.IndexFunc(b.Nodes, func(nd *stand.Node) bool { return nd.Name == shard.Owner })
 		if i >= 0 {
-			ready, err := r.Nodes[i].ReadyTasks(ctx, plan.Laned)
+			ready, err := b.Nodes[i].ReadyTasks(ctx, plan.Laned)
 			if err == nil && ready >= shard.Depth.Ready+shard.Depth.Scheduled {
 				return shard.Owner, shard.Epoch, nil
 			}
 		}
-		if err := r.sleep(ctx, 50*time.Millisecond); err != nil {
+		if err := b.sleep(ctx, 50*time.Millisecond); err != nil {
 			return "", 0, err
 		}
 	}
@@ -126,8 +129,8 @@ func lanedShard(ctx context.Context, c *client.Client) (client.Shard, error) {
 }
 
 // awaitGone waits until the backlog is, or nothing happens any more.
-func (r *round) awaitGone(ctx context.Context, c *client.Client) error {
-	return r.awaitNone(ctx, "tasks are left of the backlog", 50*time.Millisecond, func() (int64, error) {
+func (b backlog) awaitGone(ctx context.Context, c *client.Client) error {
+	return b.awaitNone(ctx, "tasks are left of the backlog", 50*time.Millisecond, func() (int64, error) {
 		status, err := c.DescribeTopic(ctx, plan.Laned)
 		return unfinished(&status), err
 	})

@@ -43,13 +43,13 @@ func (r *round) play(ctx context.Context) (err error) {
 	if err := r.drain(ctx); err != nil {
 		return err
 	}
-	if err := r.letBacklogGo(ctx); err != nil {
+	if err := (backlog{r}).letGo(ctx); err != nil {
 		return err
 	}
 	if err := r.finish(ctx, r.workers, "worker"); err != nil {
 		return err
 	}
-	if err := r.audit(ctx); err != nil {
+	if err := (&auditor{r.Nodes[0], r.ledger}).audit(ctx); err != nil {
 		return err
 	}
 	return r.finishWatch(ctx)
@@ -74,7 +74,7 @@ func (r *round) prepare(ctx context.Context) error {
 	if err := r.makeTopics(ctx); err != nil {
 		return err
 	}
-	if err := r.storeBacklog(ctx); err != nil {
+	if err := (backlog{r}).store(ctx); err != nil {
 		return err
 	}
 	r.start = time.Now().Add(lead)
