@@ -8,9 +8,30 @@ import (
 	"github.com/ddq-io/ddq/actors/ordered"
 )
 
+// assigner has what the dispatcher assigns held, or wait for what the limiter says it
+// lacks, until nothing moves. Topic is told what happened, and leaves the rest to it.
+type assigner struct {
+	core    dispatcher
+	limiter *limiter  // nil: the topic has had no limits
+	shards  []bool    // by number: the shard has an actor here
+	cut     time.Time // when core.most was lowered last
+	armed   time.Time // the Tick that is asked for; zero: none
+
+	effects [2]Effects // the one that is filled, and the one that was returned last
+	filling int
+	groups  map[Address]int // scratch of pass: index into Hold
+}
+
+// Shards sets which shards have an actor here. Tasks of others cannot be held.
+func (t *assigner) Shards(present []bool) { t.shards = present }
+
+func (t *assigner) present(shard int) bool {
+	return shard >= 0 && shard < len(t.shards) && t.shards[shard]
+}
+
 // hold has assigned tasks held, or wait for what they lack, and goes on with what is
 // assigned because of that.
-func (t *Topic) hold(now time.Time, assigned []assignment) {
+func (t *assigner) hold(now time.Time, assigned []assignment) {
 	if t.limiter == nil {
 		t.holdAll(assigned)
 		return
@@ -26,7 +47,7 @@ func (t *Topic) hold(now time.Time, assigned []assignment) {
 
 // reserve asks for the tokens that are wanted. That comes last: what room is left once all
 // is assigned is for those who wait for tokens.
-func (t *Topic) reserve(now time.Time) {
+func (t *assigner) reserve(now time.Time) {
 	if len(t.limiter.reserve)+len(t.limiter.windows) > 0 {
 		fx := t.fill()
 		fx.Reserve = t.limiter.reservations(now, fx.Reserve, t.core.vacancy())
@@ -34,7 +55,7 @@ func (t *Topic) reserve(now time.Time) {
 }
 
 // holdAll is hold of a topic that has had no limits.
-func (t *Topic) holdAll(assigned []assignment) {
+func (t *assigner) holdAll(assigned []assignment) {
 	fx := t.fill()
 	for len(assigned) > 0 {
 		a := assigned[0]
@@ -48,7 +69,7 @@ func (t *Topic) holdAll(assigned []assignment) {
 }
 
 // admitted records what the limiter decided, and returns what is assigned since.
-func (t *Topic) admitted() (assigned []assignment) {
+func (t *assigner) admitted() (assigned []assignment) {
 	g, fx := t.limiter, t.fill()
 	t.pass(fx)
 	move(&fx.Acquire, &g.ask)
@@ -73,7 +94,7 @@ func (t *Topic) admitted() (assigned []assignment) {
 }
 
 // arm asks for a Tick when the next moment comes that something waits for.
-func (t *Topic) arm(fx *Effects) {
+func (t *assigner) arm(fx *Effects) {
 	at := t.limiter.wakeAt()
 	if at.IsZero() || !t.armed.IsZero() && !at.Before(t.armed) {
 		return
@@ -83,7 +104,7 @@ func (t *Topic) arm(fx *Effects) {
 }
 
 // pass has admitted tasks held. Those whose subscription ended meanwhile are ready again.
-func (t *Topic) pass(fx *Effects) {
+func (t *assigner) pass(fx *Effects) {
 	g := t.limiter
 	clear(t.groups)
 	for i := range g.passed {

@@ -62,6 +62,103 @@ func (c *capLimit) answered(a *Acquired) {
 	}
 }
 
+// capLimits are the caps that tasks are under. They let a task out when there may be a
+// permit for it, and ask for permits for those that have all else.
+type capLimits struct {
+	waitlist
+	caps map[string]*capLimit // by key; empty: the topic's
+
+	// Gathered until assigner.admitted takes it.
+	ask    []*Ticket        // permits
+	resign []store.LimitKey // caps that this node waits for no longer
+}
+
+// capsOf are the caps of a task, that of its key first.
+func (g *capLimits) capsOf(t *Ticket) (caps []*capLimit) {
+	if t.capKey != "" && g.limits.KeyConcurrency > 0 {
+		caps = append(caps, g.cap(t.capKey, g.limits.KeyConcurrency))
+	}
+	if g.limits.Concurrency > 0 {
+		caps = append(caps, g.cap("", g.limits.Concurrency))
+	}
+	return caps
+}
+
+func (g *capLimits) cap(key string, most int) *capLimit {
+	c := g.caps[key]
+	if c == nil {
+		c = &capLimit{waitQueue: newWaitQueue(key, g.every, &g.waits.permits), max: most, free: most}
+		g.caps[key] = c
+	}
+	return c
+}
+
+// passTurns lets other nodes go where this one's turn is of no use, because the task that
+// it was for lacks a token.
+func (g *capLimits) passTurns(t *Ticket) {
+	for _, c := range t.claims {
+		if c.len() == 0 {
+			g.passTurn(c)
+		}
+	}
+}
+
+func (g *capLimits) passTurn(c *capLimit) {
+	if c.inTurn {
+		c.inTurn = false
+		g.resignFrom(c.key)
+	}
+}
+
+func (g *capLimits) resignFrom(key string) {
+	g.resign = append(g.resign, store.LimitKey{Topic: g.topic, Key: key})
+}
+
+// serveCap lets out tasks for which there may be permits; when nobody has told of any
+// for a while, one to try.
+func (g *capLimits) serveCap(now time.Time, c *capLimit) {
+	if c.len() == 0 {
+		c.retry = time.Time{}
+		if c.out+c.asking > 0 {
+			return
+		}
+		g.passTurn(c) // what was let out waits for something else
+		delete(g.caps, c.key)
+		return
+	}
+	switch {
+	case c.retry.IsZero():
+		c.retry = now.Add(capRetry)
+	case !c.retry.After(now):
+		c.retry = now.Add(capRetry)
+		if c.asking == 0 && c.room() <= 0 {
+			c.free = c.out + 1
+		}
+	}
+	if !c.inTurn && c.asking+c.out == 0 && c.room() <= 0 {
+		c.free = 1 // one asks, so that the store knows that this node waits
+	}
+	for c.room() > 0 && c.len() > 0 {
+		t := g.first(&c.waitQueue)
+		c.claim(t)
+		g.again(t)
+	}
+	g.alarms.set(&c.waitQueue, c.retry)
+}
+
+// refused has a task wait for the cap that it lacks.
+func (g *capLimits) refused(a *Acquired) {
+	t := a.Ticket
+	g.refund(t.sub, t)
+	for _, c := range g.capsOf(t) {
+		if c.key == a.Lacks || a.Failed {
+			c.join(t)
+			return
+		}
+	}
+	g.again(t) // the cap is no more
+}
+
 // Permit is a task's right to be held under caps.
 type Permit struct {
 	Holder store.Token

@@ -10,6 +10,7 @@
 //
 // The ready queue says which task is next, the dispatcher which subscription takes it,
 // the limiter whether it may be held now: a token of each rate and a permit of each cap.
+// The assigner goes from one to the next until nothing moves.
 // Flow bounds how many tasks of a topic with a rate are assigned and not held, and pace
 // how many are handed out while a topic ramps up.
 //

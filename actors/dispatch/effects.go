@@ -41,11 +41,11 @@ type Void struct {
 }
 
 // fill is where effects go.
-func (t *Topic) fill() *Effects { return &t.effects[t.filling] }
+func (t *assigner) fill() *Effects { return &t.effects[t.filling] }
 
 // Effects returns what was decided since it was called last. It is valid until the next
 // call: what is decided meanwhile is kept apart.
-func (t *Topic) Effects() *Effects {
+func (t *assigner) Effects() *Effects {
 	fx := t.fill()
 	fx.Ask, t.core.asked = t.core.asked, fx.Ask[:0]
 	fx.Void, t.core.voided = t.core.voided, fx.Void[:0]

@@ -39,7 +39,7 @@ func (t *Topic) Held(now time.Time, shard int, o Outcome) {
 }
 
 // adapt moves the bound of tasks that are assigned and not held.
-func (t *Topic) adapt(now time.Time, o Outcome) {
+func (t *assigner) adapt(now time.Time, o Outcome) {
 	switch {
 	case o.Late == 0 && o.Took <= longWay:
 		t.core.widen(o.Held)
@@ -50,7 +50,7 @@ func (t *Topic) adapt(now time.Time, o Outcome) {
 }
 
 // bound begins or ends to bound how many tasks may be assigned and not held.
-func (t *Topic) bound(limits store.TopicLimits) []assignment {
+func (t *assigner) bound(limits store.TopicLimits) []assignment {
 	switch rated := limits.Rate.Limited() || limits.KeyRate.Limited(); {
 	case !rated:
 		return t.core.bound(0)

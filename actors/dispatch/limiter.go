@@ -1,7 +1,6 @@
 package dispatch
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -11,8 +10,8 @@ import (
 )
 
 // limiter is a topic's bookkeeping of tasks under limits: it stands between what the
-// core assigned and the holds. It has no clock, no goroutine and no I/O; Topic owns it
-// and carries out what it decides.
+// core assigned and the holds. It has no clock, no goroutine and no I/O; the assigner owns
+// it and carries out what it decides.
 //
 // A task that may not go waits in the queue of what it lacks, and its subscription has
 // its credit back. When it may, it is ready again, with its token, and comes by when
@@ -24,31 +23,12 @@ import (
 //     keeps its claim, or others are let out
 //   - what waits in a queue is looked at again: it has a wake, a store call in flight, or
 //     tasks that it let out, or wants tokens as soon as there is room
+//
+// It is built in layers, each of which knows those below: the tasks that came by and did
+// not go yet, the caps, and the rates, which spend no token on a task that could not go.
 type limiter struct {
-	topic   string
-	limits  store.TopicLimits
-	every   int                   // see readyQueue
-	tickets map[ticketID]*Ticket  // of every task that came by and did not go yet
-	rates   map[string]*rateLimit // by key; empty: the topic's
-	caps    map[string]*capLimit
-	waits   waitCounts
-	alarms  alarms
-	arrived int64
-	coming  int // tokens of windows that are asked for
-
-	// Gathered until Topic.admitted empties it.
-	ready   []readyTask // again
-	passed  []admittedTask
-	refunds map[Address]int
-	ask     []*Ticket        // permits
-	resign  []store.LimitKey // caps that this node waits for no longer
-	reserve []*rateLimit     // buckets that want tokens
-	windows []*rateLimit     // the same; they stay until there is room
-}
-
-type ticketID struct {
-	shard int
-	id    string
+	rateLimits
+	passed []admittedTask // gathered until assigner.pass takes it
 }
 
 // admittedTask is a task that may be held.
@@ -63,13 +43,9 @@ type admittedTask struct {
 
 // newLimiter returns a limiter without limits; see configure.
 func newLimiter(topic string) *limiter {
-	return &limiter{
-		topic:   topic,
-		tickets: make(map[ticketID]*Ticket),
-		rates:   make(map[string]*rateLimit),
-		caps:    make(map[string]*capLimit),
-		refunds: make(map[Address]int),
-	}
+	tickets := waitlist{topic: topic, tickets: make(map[ticketID]*Ticket), refunds: make(map[Address]int)}
+	caps := capLimits{waitlist: tickets, caps: make(map[string]*capLimit)}
+	return &limiter{rateLimits: rateLimits{capLimits: caps, rates: make(map[string]*rateLimit)}}
 }
 
 // configure replaces the limits. What waits is ready again.
@@ -93,33 +69,6 @@ func (g *limiter) configure(l store.TopicLimits) {
 		g.resignFrom(c.key)
 	}
 	clear(g.caps)
-}
-
-// all returns the tickets in order of arrival.
-func (g *limiter) all() []*Ticket {
-	all := make([]*Ticket, 0, len(g.tickets))
-	for _, t := range g.tickets {
-		all = append(all, t)
-	}
-	slices.SortFunc(all, func(a, b *Ticket) int { return cmp.Compare(a.arrival, b.arrival) })
-	return all
-}
-
-// again makes a task ready again.
-func (g *limiter) again(t *Ticket) { g.ready = append(g.ready, t.readyTask) }
-
-// refund ends the assignment that a task came by with.
-func (g *limiter) refund(sub int64, t *Ticket) { g.refunds[Address{sub, t.Shard}]++ }
-
-// turnBack ends the assignment of a task that passed and cannot be sent on: its
-// subscription ended while permits were asked for, and it is ready again, or its shard
-// has retired.
-func (g *limiter) turnBack(p *admittedTask, ready bool) {
-	t := &Ticket{readyTask: p.Task}
-	g.refund(p.Sub, t)
-	if ready {
-		g.again(t)
-	}
 }
 
 // drop forgets the tasks of a shard.
@@ -151,34 +100,6 @@ func (g *limiter) forget(t *Ticket) {
 	delete(g.tickets, ticketID{t.Shard, t.ID})
 }
 
-// unclaim gives up the claims that a task has at caps: others may go instead.
-func (g *limiter) unclaim(t *Ticket, caps []*capLimit) {
-	for _, c := range caps {
-		if i := slices.Index(t.claims, c); i >= 0 {
-			t.claims = slices.Delete(t.claims, i, i+1)
-			c.out--
-			g.wakeSoon(&c.waitQueue)
-		}
-	}
-}
-
-// untry is unclaim, and the task would wait there again.
-func (g *limiter) untry(t *Ticket, caps []*capLimit) {
-	g.unclaim(t, caps)
-	t.tried = slices.DeleteFunc(t.tried, func(c *capLimit) bool { return slices.Contains(caps, c) })
-}
-
-// back records that a task is not in flight from a queue any more.
-func (g *limiter) back(t *Ticket) {
-	if t.cleared != nil {
-		t.cleared.out--
-		g.wakeSoon(t.cleared)
-	}
-}
-
-// wakeSoon has a queue looked at when what is going on is over.
-func (g *limiter) wakeSoon(l *waitQueue) { g.alarms.set(l, time.Time{}.Add(1)) }
-
 // under reports whether limits apply to a task.
 func (g *limiter) under(e *store.Entry) bool {
 	rate, concurrency := keysOf(e)
@@ -209,28 +130,6 @@ func (g *limiter) admit(now time.Time, a assignment) {
 		g.try(now, t, a.Sub)
 	}
 	g.service(now)
-}
-
-// release forgets the ticket that a task had under other limits.
-func (g *limiter) release(id ticketID) {
-	if t := g.tickets[id]; t != nil && t.stage == outside {
-		g.back(t)
-		g.unclaim(t, slices.Clone(t.claims))
-		delete(g.tickets, id)
-	}
-}
-
-func (g *limiter) ticket(shard int, e store.Entry) *Ticket {
-	id := ticketID{shard, e.ID}
-	t := g.tickets[id]
-	if t == nil {
-		g.arrived++
-		t = &Ticket{arrival: g.arrived}
-		t.rateKey, t.capKey = keysOf(&e)
-		g.tickets[id] = t
-	}
-	t.readyTask = readyTask{Shard: shard, Entry: e}
-	return t
 }
 
 // try lets a task pass, or has it wait for what it lacks.
@@ -267,41 +166,6 @@ func (g *limiter) try(now time.Time, t *Ticket, sub int64) {
 	g.ask = append(g.ask, t)
 }
 
-// passTurns lets other nodes go where this one's turn is of no use, because the task that
-// it was for lacks a token.
-func (g *limiter) passTurns(t *Ticket) {
-	for _, c := range t.claims {
-		if c.len() == 0 {
-			g.passTurn(c)
-		}
-	}
-}
-
-func (g *limiter) passTurn(c *capLimit) {
-	if c.inTurn {
-		c.inTurn = false
-		g.resignFrom(c.key)
-	}
-}
-
-func (g *limiter) resignFrom(key string) {
-	g.resign = append(g.resign, store.LimitKey{Topic: g.topic, Key: key})
-}
-
-// first takes the next task out of a queue.
-func (g *limiter) first(l *waitQueue) *Ticket {
-	next := l.pop()
-	t := g.tickets[ticketID{next.Shard, next.ID}]
-	l.compact()
-	t.stage, t.queue = outside, nil
-	return t
-}
-
-func (g *limiter) join(l *waitQueue, t *Ticket) {
-	l.join(t)
-	g.wakeSoon(l)
-}
-
 // pass lets a task go.
 func (g *limiter) pass(t *Ticket, sub int64, p *Permit) {
 	passed := admittedTask{Sub: sub, Task: t.readyTask, since: t.since, Permit: p, doomed: t.doomed}
@@ -314,53 +178,6 @@ func (g *limiter) pass(t *Ticket, sub int64, p *Permit) {
 	}
 	g.passed = append(g.passed, passed)
 	delete(g.tickets, ticketID{t.Shard, t.ID})
-}
-
-// ratesOf are the rates of a task in the order in which it waits for them: what is waited
-// for long is had before what comes soon and does not last.
-func (g *limiter) ratesOf(t *Ticket) (rates []*rateLimit) {
-	if t.rateKey != "" && g.limits.KeyRate.Limited() {
-		rates = append(rates, g.rate(t.rateKey, g.limits.KeyRate))
-	}
-	if g.limits.Rate.Limited() {
-		rates = append(rates, g.rate("", g.limits.Rate))
-	}
-	if len(rates) == 2 && rates[1].sooner(rates[0]) {
-		rates[0], rates[1] = rates[1], rates[0]
-	}
-	return rates
-}
-
-func (g *limiter) rate(key string, rate store.Rate) *rateLimit {
-	r := g.rates[key]
-	if r == nil {
-		r = newRateLine(key, g.every, rate, &g.waits.tokens)
-		if key == "" {
-			r.which = 1
-		}
-		g.rates[key] = r
-	}
-	return r
-}
-
-// capsOf are the caps of a task, that of its key first.
-func (g *limiter) capsOf(t *Ticket) (caps []*capLimit) {
-	if t.capKey != "" && g.limits.KeyConcurrency > 0 {
-		caps = append(caps, g.cap(t.capKey, g.limits.KeyConcurrency))
-	}
-	if g.limits.Concurrency > 0 {
-		caps = append(caps, g.cap("", g.limits.Concurrency))
-	}
-	return caps
-}
-
-func (g *limiter) cap(key string, most int) *capLimit {
-	c := g.caps[key]
-	if c == nil {
-		c = &capLimit{waitQueue: newWaitQueue(key, g.every, &g.waits.permits), max: most, free: most}
-		g.caps[key] = c
-	}
-	return c
 }
 
 // clockSet has every queue looked at: moments that were computed before the clock was set
@@ -392,36 +209,29 @@ func (g *limiter) service(now time.Time) {
 	}
 }
 
-// serveCap lets out tasks for which there may be permits; when nobody has told of any
-// for a while, one to try.
-func (g *limiter) serveCap(now time.Time, c *capLimit) {
-	if c.len() == 0 {
-		c.retry = time.Time{}
-		if c.out+c.asking > 0 {
-			return
+// reserved records what reservations came to; those of queues that are no more are
+// lost.
+func (g *limiter) reserved(now time.Time, asked []Reservation, got []store.Tokens, failed bool) {
+	for i := range asked {
+		r := asked[i].rate
+		if r.window() {
+			g.coming -= asked[i].Asked.N
 		}
-		g.passTurn(c) // what was let out waits for something else
-		delete(g.caps, c.key)
-		return
-	}
-	switch {
-	case c.retry.IsZero():
-		c.retry = now.Add(capRetry)
-	case !c.retry.After(now):
-		c.retry = now.Add(capRetry)
-		if c.asking == 0 && c.room() <= 0 {
-			c.free = c.out + 1
+		if g.rates[r.key] != r {
+			continue
 		}
+		if failed {
+			r.asking, r.askAt = 0, now.Add(reserveRetry)
+		} else {
+			over := r.asking - got[i].N
+			r.reserved(got[i])
+			if g.limits.DeadLetter {
+				g.doom(now, r, over)
+			}
+		}
+		g.wakeSoon(&r.waitQueue)
 	}
-	if !c.inTurn && c.asking+c.out == 0 && c.room() <= 0 {
-		c.free = 1 // one asks, so that the store knows that this node waits
-	}
-	for c.room() > 0 && c.len() > 0 {
-		t := g.first(&c.waitQueue)
-		c.claim(t)
-		g.again(t)
-	}
-	g.alarms.set(&c.waitQueue, c.retry)
+	g.service(now)
 }
 
 // Acquired is what asking for the permits of a task came to.
@@ -456,19 +266,6 @@ func (g *limiter) acquired(now time.Time, all []Acquired) (unused []*Permit) {
 	}
 	g.service(now)
 	return unused
-}
-
-// refused has a task wait for the cap that it lacks.
-func (g *limiter) refused(a *Acquired) {
-	t := a.Ticket
-	g.refund(t.sub, t)
-	for _, c := range g.capsOf(t) {
-		if c.key == a.Lacks || a.Failed {
-			c.join(t)
-			return
-		}
-	}
-	g.again(t) // the cap is no more
 }
 
 // freed records that a permit of a key may be free. In turn, it was this node's turn to

@@ -211,8 +211,47 @@ func (r *rateLimit) clockSet(now time.Time) {
 // slow reports whether a task may wait for so long that others should go meanwhile.
 func (r *rateLimit) slow() bool { return r.rate.Spacing() > rateAhead/4 }
 
+// rateLimits are the rates that tasks are under. They let a task out when there is a token
+// for it, and ask for tokens for those that wait.
+type rateLimits struct {
+	capLimits
+	rates  map[string]*rateLimit // by key; empty: the topic's
+	coming int                   // tokens of windows that are asked for
+
+	// Gathered until assigner.reserve takes it.
+	reserve []*rateLimit // buckets that want tokens
+	windows []*rateLimit // the same; they stay until there is room
+}
+
+// ratesOf are the rates of a task in the order in which it waits for them: what is waited
+// for long is had before what comes soon and does not last.
+func (g *rateLimits) ratesOf(t *Ticket) (rates []*rateLimit) {
+	if t.rateKey != "" && g.limits.KeyRate.Limited() {
+		rates = append(rates, g.rate(t.rateKey, g.limits.KeyRate))
+	}
+	if g.limits.Rate.Limited() {
+		rates = append(rates, g.rate("", g.limits.Rate))
+	}
+	if len(rates) == 2 && rates[1].sooner(rates[0]) {
+		rates[0], rates[1] = rates[1], rates[0]
+	}
+	return rates
+}
+
+func (g *rateLimits) rate(key string, rate store.Rate) *rateLimit {
+	r := g.rates[key]
+	if r == nil {
+		r = newRateLine(key, g.every, rate, &g.waits.tokens)
+		if key == "" {
+			r.which = 1
+		}
+		g.rates[key] = r
+	}
+	return r
+}
+
 // serveRate lets out tasks for which there is a token, and asks for more tokens.
-func (g *limiter) serveRate(now time.Time, r *rateLimit) {
+func (g *rateLimits) serveRate(now time.Time, r *rateLimit) {
 	for r.len() > 0 && r.out < maxCleared {
 		t, ok := r.take(now)
 		if !ok {
@@ -253,7 +292,7 @@ func (g *limiter) serveRate(now time.Time, r *rateLimit) {
 }
 
 // want has tokens of a rate asked for. Rates whose tasks have something to lose go first.
-func (g *limiter) want(r *rateLimit) {
+func (g *rateLimits) want(r *rateLimit) {
 	r.wants = true
 	switch {
 	case !r.window():
@@ -267,7 +306,7 @@ func (g *limiter) want(r *rateLimit) {
 
 // askAt is before when not to ask for tokens of a rate: those of a key whose topic's window
 // has none would end before one comes.
-func (g *limiter) askAt(now time.Time, r *rateLimit) time.Time {
+func (g *rateLimits) askAt(now time.Time, r *rateLimit) time.Time {
 	if all := g.rates[""]; all != nil && all != r && r.window() && all.dry(now) && all.askAt.After(r.askAt) {
 		return all.askAt
 	}
@@ -276,7 +315,7 @@ func (g *limiter) askAt(now time.Time, r *rateLimit) time.Time {
 
 // lacking takes the tokens that a task lacks, and returns the first rate that has none
 // for it, nil when it has all. It was let out of the queue cleared, nil for none.
-func (g *limiter) lacking(now time.Time, t *Ticket, cleared *waitQueue) *rateLimit {
+func (g *rateLimits) lacking(now time.Time, t *Ticket, cleared *waitQueue) *rateLimit {
 	rates := g.ratesOf(t)
 	for _, r := range rates {
 		if r.dry(now) && !t.tokens[r.which].good(now) {
@@ -299,7 +338,7 @@ func (g *limiter) lacking(now time.Time, t *Ticket, cleared *waitQueue) *rateLim
 }
 
 // waitFor has a task wait for a token.
-func (g *limiter) waitFor(r *rateLimit, t *Ticket) {
+func (g *rateLimits) waitFor(r *rateLimit, t *Ticket) {
 	if r.slow() {
 		g.unclaim(t, g.capsOf(t))
 	}
@@ -310,7 +349,7 @@ func (g *limiter) waitFor(r *rateLimit, t *Ticket) {
 // claimant takes the next task out of a rate's queue, with a claim at each of its caps, so
 // that no token is spent on one that could not go. Those that lack a permit wait for
 // that instead.
-func (g *limiter) claimant(r *rateLimit) *Ticket {
+func (g *rateLimits) claimant(r *rateLimit) *Ticket {
 	for r.len() > 0 {
 		t := g.first(r.next())
 		caps := g.capsOf(t)
@@ -327,7 +366,7 @@ func (g *limiter) claimant(r *rateLimit) *Ticket {
 	return nil
 }
 
-func (g *limiter) letOut(l *waitQueue, t *Ticket) {
+func (g *rateLimits) letOut(l *waitQueue, t *Ticket) {
 	t.cleared = l
 	l.out++
 	g.again(t)
@@ -336,7 +375,7 @@ func (g *limiter) letOut(l *waitQueue, t *Ticket) {
 // reservations appends what to ask the store for, for each key once, and for no more
 // tokens than tasks may be assigned and not held. Windows are asked for as many as there is
 // room for, and the others when there is some.
-func (g *limiter) reservations(now time.Time, to []Reservation, v vacancy) []Reservation {
+func (g *rateLimits) reservations(now time.Time, to []Reservation, v vacancy) []Reservation {
 	for _, r := range g.reserve {
 		if g.rates[r.key] == r {
 			to = g.askFor(to, r, min(g.wanted(now, r), v.bound()))
@@ -366,13 +405,13 @@ func (g *limiter) reservations(now time.Time, to []Reservation, v vacancy) []Res
 }
 
 // wanted is how many tokens of a rate its tasks lack, in one block.
-func (g *limiter) wanted(now time.Time, r *rateLimit) int {
+func (g *rateLimits) wanted(now time.Time, r *rateLimit) int {
 	left, _ := r.left(now)
 	return min(r.len()-left, r.block())
 }
 
 // askFor asks for n tokens of one rate.
-func (g *limiter) askFor(to []Reservation, r *rateLimit, n int) []Reservation {
+func (g *rateLimits) askFor(to []Reservation, r *rateLimit, n int) []Reservation {
 	r.wants, r.asking = false, max(0, n)
 	if r.asking == 0 {
 		return to
@@ -384,34 +423,9 @@ func (g *limiter) askFor(to []Reservation, r *rateLimit, n int) []Reservation {
 	return append(to, Reservation{r, q})
 }
 
-// reserved records what reservations came to; those of queues that are no more are
-// lost.
-func (g *limiter) reserved(now time.Time, asked []Reservation, got []store.Tokens, failed bool) {
-	for i := range asked {
-		r := asked[i].rate
-		if r.window() {
-			g.coming -= asked[i].Asked.N
-		}
-		if g.rates[r.key] != r {
-			continue
-		}
-		if failed {
-			r.asking, r.askAt = 0, now.Add(reserveRetry)
-		} else {
-			over := r.asking - got[i].N
-			r.reserved(got[i])
-			if g.limits.DeadLetter {
-				g.doom(now, r, over)
-			}
-		}
-		g.wakeSoon(&r.waitQueue)
-	}
-	g.service(now)
-}
-
 // doom lets tasks out that came when there was no token: those behind the ones that
 // have one.
-func (g *limiter) doom(now time.Time, r *rateLimit, over int) {
+func (g *rateLimits) doom(now time.Time, r *rateLimit, over int) {
 	r.askAt = time.Time{}
 	left, _ := r.left(now)
 	var lucky []*Ticket

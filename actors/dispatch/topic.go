@@ -13,21 +13,11 @@ import (
 // A task that a subscription has credit for is assigned to it. The limiter admits it,
 // or has it wait for what it lacks and gives the credit back, which may be for another
 // task. That goes on until nothing moves, so every method leaves the topic settled.
-type Topic struct {
-	core    dispatcher
-	limiter *limiter  // nil: the topic has had no limits
-	shards  []bool    // by number: the shard has an actor here
-	cut     time.Time // when core.most was lowered last
-	armed   time.Time // the Tick that is asked for; zero: none
-
-	effects [2]Effects // the one that is filled, and the one that was returned last
-	filling int
-	groups  map[Address]int // scratch of admit: index into Hold
-}
+type Topic struct{ assigner }
 
 // NewTopic returns a topic without shards and subscriptions.
 func NewTopic(name string) *Topic {
-	return &Topic{core: dispatcher{topic: name}, groups: make(map[Address]int)}
+	return &Topic{assigner{core: dispatcher{topic: name}, groups: make(map[Address]int)}}
 }
 
 // Subscription is who tasks are assigned to.
@@ -45,13 +35,6 @@ func (t *Topic) Subscribe(s *Subscription) { t.core.subscribe(s) }
 // Unsubscribe forgets a subscription. What it has in flight stays held, and what it has
 // permits asked for is ready again when they come.
 func (t *Topic) Unsubscribe(id int64) { t.core.unsubscribe(id) }
-
-// Shards sets which shards have an actor here. Tasks of others cannot be held.
-func (t *Topic) Shards(present []bool) { t.shards = present }
-
-func (t *Topic) present(shard int) bool {
-	return shard >= 0 && shard < len(t.shards) && t.shards[shard]
-}
 
 // Configure sets the ageing and the limits of the topic.
 func (t *Topic) Configure(now time.Time, ageing int, limits store.TopicLimits) {

@@ -13,11 +13,13 @@ import (
 	"github.com/ddq-io/ddq/api/codec"
 )
 
-// newChannel is a connection to the server's services from within its process. Calls are
+// channel is a connection to the server's services from within its process. Calls are
 // checked, counted and answered as those of the port are; messages are copied instead of
 // marshaled.
-func newChannel(local *localCalls, i *interceptor) *inprocgrpc.Channel {
-	c := new(inprocgrpc.Channel)
+type channel struct{ *inprocgrpc.Channel }
+
+func newChannel(local *localCalls, i *interceptor) channel {
+	c := channel{new(inprocgrpc.Channel)}
 	c.WithServerUnaryInterceptor(chainUnary(append([]grpc.UnaryServerInterceptor{local.unary}, i.unary()...)))
 	c.WithServerStreamInterceptor(chainStream(append([]grpc.StreamServerInterceptor{local.stream}, i.stream()...)))
 	c.WithCloner(cloner{})
@@ -28,7 +30,18 @@ func newChannel(local *localCalls, i *interceptor) *inprocgrpc.Channel {
 // After Stop its calls are UNAVAILABLE, and Stop waits for those that run.
 func (s *Server) Channel() grpc.ClientConnInterface { return s.channel }
 
-// localCalls are the calls of the channel that run. They may outlive their callers.
+// callerKey is under which the context of a caller is found.
+type callerKey struct{}
+
+// Invoke waits for the handler's answer, also when ctx ends, which the handler sees. So
+// what a handler gave to its caller is never lost between them.
+func (c channel) Invoke(ctx context.Context, method string, request, response any, opts ...grpc.CallOption) error {
+	lasting := context.WithValue(context.WithoutCancel(ctx), callerKey{}, ctx)
+	return c.Channel.Invoke(lasting, method, request, response, opts...)
+}
+
+// localCalls are the calls of the channel that run. Those of streams may outlive their
+// callers.
 type localCalls struct {
 	log  *slog.Logger
 	cut  context.Context // done when calls are to end at once
@@ -64,19 +77,35 @@ func (l *localCalls) begin() bool {
 	return !l.ended
 }
 
-// within is ctx until calls are cut off.
-func (l *localCalls) within(ctx context.Context) (context.Context, func()) {
-	ctx, cancel := context.WithCancel(ctx)
+// within is ctx for as long as the caller waits and calls are not cut off.
+func (l *localCalls) within(ctx, caller context.Context) (context.Context, func()) {
+	waits, cancel := context.WithCancel(caller)
 	stop := context.AfterFunc(l.cut, cancel)
-	return ctx, func() { stop(); cancel() }
+	return localContext{waits, ctx}, func() { stop(); cancel() }
 }
+
+// localContext ends as the one does, and has the values of the other.
+type localContext struct {
+	context.Context
+	values context.Context
+}
+
+func (c localContext) Value(key any) any { return c.values.Value(key) }
+
+// AfterFunc is what package context asks of contexts that are not its own: without it,
+// each one derived costs a goroutine.
+func (c localContext) AfterFunc(f func()) (stop func() bool) { return context.AfterFunc(c.Context, f) }
 
 func (l *localCalls) unary(ctx context.Context, request any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 	if !l.begin() {
 		return nil, toStatus(ctx, l.log, info.FullMethod, draining())
 	}
 	defer l.running.Done()
-	ctx, done := l.within(ctx)
+	caller, ok := inprocgrpc.ClientContext(ctx).Value(callerKey{}).(context.Context)
+	if !ok {
+		caller = ctx
+	}
+	ctx, done := l.within(ctx, caller)
 	defer done()
 	return handler(ctx, request)
 }
@@ -86,7 +115,7 @@ func (l *localCalls) stream(srv any, stream grpc.ServerStream, info *grpc.Stream
 		return toStatus(stream.Context(), l.log, info.FullMethod, draining())
 	}
 	defer l.running.Done()
-	ctx, done := l.within(stream.Context())
+	ctx, done := l.within(stream.Context(), stream.Context())
 	defer done()
 	return handler(srv, localStream{stream, ctx})
 }

@@ -22,7 +22,10 @@ func (r *rig) within() ddqv1.DelayQueueServiceClient {
 func TestChannelAnswersAsThePort(t *testing.T) {
 	bubble(t, Config{}, func(r *rig) {
 		local := r.within()
-		must(r, func() error { _, err := local.Enqueue(r.Context(), &ddqv1.EnqueueRequest{Topic: "t", Id: "a"}); return err }())
+		must(r, func() error {
+			_, err := local.Enqueue(r.Context(), &ddqv1.EnqueueRequest{Topic: "t", Id: "a"})
+			return err
+		}())
 		for _, request := range []*ddqv1.GetTaskRequest{{Topic: "t", Id: "a"}, {Topic: "t", Id: "b"}, {Topic: "?", Id: "a"}, {}} {
 			far, farErr := r.queue.GetTask(r.Context(), request)
 			near, nearErr := local.GetTask(r.Context(), request)

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/fullstorydev/grpchan/inprocgrpc"
 	"google.golang.org/grpc"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/reflection"
@@ -27,7 +26,7 @@ type Server struct {
 	metrics  *serverMetrics
 	grpc     *grpc.Server
 	local    *localCalls
-	channel  *inprocgrpc.Channel // the same services, without a port
+	channel  channel // the same services, without a port
 	health   *health
 	sessions *sessions
 	queue    *queue

@@ -45,6 +45,7 @@ var pages = []page{
 	},
 	{file: "docs/operating.md", section: true},
 	{file: "docs/migrating.md", section: true},
+	{file: "docs/rest.md", section: true, shows: []string{`"deliveries":[`, `"deduplicated":true`, "KEY_TAKEN", "the key has another request"}},
 	{
 		file: "deploy/README.md",
 		notRun: map[string]string{

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/api/rest"
 )
 
 // Config is what a node runs with, which is what `ddq server` has flags for. They say
@@ -21,6 +22,9 @@ type Config struct {
 	AllowVolatile bool
 	GRPCAddr      string
 	HTTPAddr      string
+	HTTPServe     []string // empty is all of it
+	HTTPHosts     []string
+	CORSOrigins   []string
 	PprofAddr     string
 	Insecure      bool
 	ShutdownGrace time.Duration
@@ -38,7 +42,10 @@ func (cfg *Config) Flags(fs *pflag.FlagSet) {
 	fs.StringVar(&cfg.Data, "data", "ddq-data", "directory of the embedded store")
 	fs.BoolVar(&cfg.AllowVolatile, "allow-volatile", false, "accept a Redis that keeps nothing on disk")
 	fs.StringVar(&cfg.GRPCAddr, "grpc-addr", "127.0.0.1:9090", "where to serve producers, workers and operators")
-	fs.StringVar(&cfg.HTTPAddr, "http-addr", "127.0.0.1:8080", "where to serve /metrics, /healthz and /readyz, or off")
+	fs.StringVar(&cfg.HTTPAddr, "http-addr", "127.0.0.1:8080", "where to serve the REST API, /metrics, /healthz and /readyz, or off")
+	fs.StringSliceVar(&cfg.HTTPServe, "http-serve", []string{serveAPI, serveMetrics}, "what the HTTP port serves beside /healthz and /readyz: api and metrics")
+	fs.StringSliceVar(&cfg.HTTPHosts, "http-host", nil, "names under which clients reach the HTTP port, beside localhost and the addresses it is reached at")
+	fs.StringSliceVar(&cfg.CORSOrigins, "cors-origin", nil, "origins such as https://app.example.com whose pages may call the REST API (default none)")
 	fs.StringVar(&cfg.PprofAddr, "pprof-addr", "", "loopback address to serve profiles at (default none)")
 	fs.BoolVar(&cfg.Insecure, "insecure", false, "accept listeners that other machines can reach, without authentication")
 	DurationVar(fs, &cfg.ShutdownGrace, "shutdown-grace", 30*time.Second, "how long to wait for running tasks when stopping")
@@ -69,6 +76,16 @@ func (cfg *Config) checkHTTP() error {
 	}
 	if cfg.HTTPAddr == Off {
 		return nil
+	}
+	for _, what := range cfg.HTTPServe {
+		if what != serveAPI && what != serveMetrics {
+			return wrongf("--http-serve is of %s and %s, not %q", serveAPI, serveMetrics, what)
+		}
+	}
+	for _, origin := range cfg.CORSOrigins {
+		if err := rest.CheckOrigin(origin); err != nil {
+			return wrongf("--cors-origin: %v", err)
+		}
 	}
 	return checkListener("http-addr", cfg.HTTPAddr, cfg.Insecure)
 }

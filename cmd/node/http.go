@@ -4,33 +4,58 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/pprof"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/ddq-io/ddq/api/ddqv1"
+	"github.com/ddq-io/ddq/api/rest"
+	"github.com/ddq-io/ddq/api/server"
 )
 
-// ops are the ports for operators: metrics and health, and profiles on a port
-// of their own. It owns one goroutine for each open port, gone after stop.
+// What the HTTP port serves, as --http-serve names it.
+const (
+	serveAPI     = "api"
+	serveMetrics = "metrics"
+)
+
+// maxHeaders bounds the headers of a request.
+const maxHeaders = 16 << 10
+
+// ops are the HTTP ports: the REST API with metrics and health, and profiles on a port of
+// their own. It owns one goroutine for each open port, gone after stop.
 type ops struct {
 	cfg     *Config
-	health  *http.Server
+	port    *rest.Port
+	http    *http.Server
 	profile *http.Server
 }
 
-func newOps(cfg *Config, n *Node, reg *prometheus.Registry) *ops {
-	return &ops{
-		cfg:     cfg,
-		health:  newHTTPServer(healthMux(n, reg)),
-		profile: newHTTPServer(profileMux()),
+func newOps(cfg *Config, n *Node, s *server.Server, log *slog.Logger, reg *prometheus.Registry) (*ops, error) {
+	port, err := newPort(cfg, log, n, reg)
+	if err != nil {
+		return nil, err
 	}
+	o := &ops{cfg: cfg, port: port, http: newHTTPServer(port), profile: newHTTPServer(profileMux())}
+	if cfg.serves(serveAPI) {
+		return o, port.ServeAPI(s.Channel())
+	}
+	return o, nil
 }
 
 func newHTTPServer(h http.Handler) *http.Server {
-	return &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: 2 * time.Minute}
+	return &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: maxHeaders}
+}
+
+// serves reports whether the HTTP port serves what is named.
+func (cfg *Config) serves(what string) bool {
+	return len(cfg.HTTPServe) == 0 || slices.Contains(cfg.HTTPServe, what)
 }
 
 // health is how the node is, in two words.
@@ -41,13 +66,33 @@ type health interface {
 	Failed() error
 }
 
-// healthMux serves what probes and Prometheus ask for.
-func healthMux(h health, reg *prometheus.Registry) http.Handler {
-	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(reg, promhttp.HandlerOpts{Registry: reg}))
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { answer(w, "ok", h.Failed()) })
-	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) { answer(w, "ready", h.Ready()) })
-	return mux
+// newPort serves what probes and Prometheus ask for.
+func newPort(cfg *Config, log *slog.Logger, h health, reg *prometheus.Registry) (*rest.Port, error) {
+	port, err := rest.NewPort(rest.Config{Hosts: cfg.httpHosts(), Origins: cfg.CORSOrigins}, log)
+	if err != nil {
+		return nil, err
+	}
+	probe := func(good string, check func() error) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { answer(w, good, check()) })
+	}
+	err = errors.Join(
+		port.Route("/healthz", rest.Rule{Public: true}, probe("ok", h.Failed)),
+		port.Route("/readyz", rest.Rule{Public: true}, probe("ready", h.Ready)),
+	)
+	if cfg.serves(serveMetrics) {
+		err = errors.Join(err, port.Route("/metrics", rest.Rule{Call: ddqv1.AdminService_DescribeServer_FullMethodName},
+			promhttp.HandlerFor(reg, promhttp.HandlerOpts{Registry: reg})))
+	}
+	return port, err
+}
+
+// httpHosts are the names of the HTTP port; that of its listener is one.
+func (cfg *Config) httpHosts() []string {
+	host, _, err := net.SplitHostPort(cfg.HTTPAddr)
+	if err != nil || host == "" || net.ParseIP(host) != nil {
+		return cfg.HTTPHosts
+	}
+	return append(slices.Clone(cfg.HTTPHosts), host)
 }
 
 func answer(w http.ResponseWriter, good string, err error) {
@@ -75,7 +120,7 @@ func (o *ops) start(ctx context.Context, n *Node) error {
 			return err
 		}
 		n.httpAddr = l.Addr().String()
-		go serveHTTP(o.health, l, n.failed)
+		go serveHTTP(o.http, l, n.failed)
 	}
 	if o.cfg.PprofAddr != "" {
 		l, err := listen(ctx, "pprof-addr", o.cfg.PprofAddr)
@@ -93,7 +138,12 @@ func serveHTTP(s *http.Server, l net.Listener, failed chan<- error) {
 	}
 }
 
-// stop closes the ports. A profile that is being taken is cut off.
+// stop closes the ports. The server has ended what it was asked; who is still sent an
+// answer when ctx ends is cut off, and so is a profile that is being taken.
 func (o *ops) stop(ctx context.Context) error {
-	return errors.Join(o.health.Shutdown(ctx), o.profile.Close())
+	err := o.http.Shutdown(ctx)
+	if err != nil {
+		err = o.http.Close()
+	}
+	return errors.Join(err, o.profile.Close())
 }

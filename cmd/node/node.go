@@ -195,6 +195,7 @@ func (n *Node) serve(ctx context.Context, cfg *Config, p parts, log *slog.Logger
 	}
 	n.grpcAddr = l.Addr().String()
 	n.open.Store(true)
+	p.Ops.port.Open()
 	go func() { // ends with s.Stop
 		if err := p.Server.Serve(l); err != nil {
 			n.failed <- fmt.Errorf("gRPC port: %w", err)

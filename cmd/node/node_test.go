@@ -58,7 +58,7 @@ func TestNodeIsNotReadyBeforeItsPortIsOpen(t *testing.T) {
 	}
 	defer n.sys.Stop(t.Context())
 	w := httptest.NewRecorder()
-	healthMux(n, prometheus.NewRegistry()).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/readyz", nil))
+	probe(t, w, n, "/readyz")
 	if w.Code != http.StatusServiceUnavailable || n.sys.Ready() != nil {
 		t.Errorf("/readyz answers %d %q while the runtime says %v and the port is closed", w.Code, w.Body, n.sys.Ready())
 	}
@@ -92,12 +92,66 @@ func TestProbesSayWhyNot(t *testing.T) {
 		{"/readyz", fakeHealth{notReady: errAway}, http.StatusServiceUnavailable, errAway.Error()},
 		{"/healthz", fakeHealth{notReady: errAway}, http.StatusOK, "ok"},
 		{"/healthz", fakeHealth{notReady: errAway, failed: broken}, http.StatusServiceUnavailable, broken.Error()},
-		{"/debug/pprof/", fakeHealth{}, http.StatusNotFound, "not found"},
+		{"/debug/pprof/", fakeHealth{}, http.StatusNotFound, "NO_ROUTE"},
 	} {
 		w := httptest.NewRecorder()
-		healthMux(&tc.fakeHealth, prometheus.NewRegistry()).ServeHTTP(w, httptest.NewRequest(http.MethodGet, tc.path, nil))
+		probe(t, w, &tc.fakeHealth, tc.path)
 		if w.Code != tc.code || !strings.Contains(w.Body.String(), tc.body) {
 			t.Errorf("%s of %+v: %d %q, want %d %q", tc.path, tc.fakeHealth, w.Code, w.Body, tc.code, tc.body)
+		}
+	}
+}
+
+func probe(t *testing.T, w http.ResponseWriter, h health, path string) {
+	t.Helper()
+	port, err := newPort(&Config{}, slog.New(slog.DiscardHandler), h, prometheus.NewRegistry())
+	if err != nil {
+		t.Fatal(err)
+	}
+	port.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "http://localhost"+path, nil))
+}
+
+func TestHTTPPortServesWhatIsSaid(t *testing.T) {
+	for _, tc := range []struct {
+		serve        []string
+		api, metrics int
+	}{
+		{nil, http.StatusOK, http.StatusOK},
+		{[]string{"api"}, http.StatusOK, http.StatusNotFound},
+		{[]string{"metrics"}, http.StatusNotFound, http.StatusOK},
+	} {
+		cfg := &Config{Store: Memory, GRPCAddr: "127.0.0.1:0", HTTPAddr: "127.0.0.1:0", HTTPServe: tc.serve}
+		n, err := Start(t.Context(), cfg, slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for path, want := range map[string]int{"/v1/server": tc.api, "/metrics": tc.metrics, "/healthz": http.StatusOK, "/readyz": http.StatusOK} {
+			answer, err := http.Get("http://" + n.HTTPAddr() + path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			answer.Body.Close()
+			if answer.StatusCode != want {
+				t.Errorf("serving %v, %s is %d", tc.serve, path, answer.StatusCode)
+			}
+		}
+		if err := n.Stop(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestHTTPSettingsAreChecked(t *testing.T) {
+	for _, cfg := range []Config{
+		{HTTPServe: []string{"ui"}},
+		{CORSOrigins: []string{"*"}},
+		{CORSOrigins: []string{"null"}},
+		{CORSOrigins: []string{"http://app.example"}},
+	} {
+		cfg.Store, cfg.GRPCAddr, cfg.HTTPAddr = Memory, "127.0.0.1:0", "127.0.0.1:0"
+		var wrong ConfigError
+		if err := cfg.Check(); !errors.As(err, &wrong) {
+			t.Errorf("%v and %v are taken: %v", cfg.HTTPServe, cfg.CORSOrigins, err)
 		}
 	}
 }

@@ -1,0 +1,183 @@
+package rest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/grpc-ecosystem/grpc-gateway/v2/runtime"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+
+	"github.com/ddq-io/ddq/api/ddqv1"
+	gateway "github.com/ddq-io/ddq/api/rest/gateway/ddq/v1"
+)
+
+// Prefix is that of every path of the API.
+const Prefix = "/v1/"
+
+// api answers requests by calls of the server. It owns no goroutine.
+type api struct {
+	queue  ddqv1.DelayQueueServiceClient
+	mux    *runtime.ServeMux
+	routes *routes
+}
+
+func newAPI(conn grpc.ClientConnInterface) (*api, error) {
+	a := &api{queue: ddqv1.NewDelayQueueServiceClient(conn), routes: &routes{by: make(map[string]*route)}}
+	a.mux = runtime.NewServeMux(
+		runtime.WithMarshalerOption(runtime.MIMEWildcard, marshaler{}),
+		runtime.WithUnescapingMode(runtime.UnescapingModeAllCharacters),
+		runtime.WithIncomingHeaderMatcher(func(string) (string, bool) { return "", false }),
+		runtime.WithOutgoingHeaderMatcher(func(string) (string, bool) { return "", false }),
+		runtime.WithDisablePathLengthFallback(),
+		runtime.WithDisableHTTPMethodOverride(),
+		runtime.WithMiddlewares(a.request),
+		runtime.WithForwardResponseOption(answer),
+		runtime.WithErrorHandler(a.failed),
+		runtime.WithRoutingErrorHandler(a.lost),
+	)
+	for _, rt := range bindings() {
+		a.routes.add(rt)
+	}
+	return a, a.learn(conn)
+}
+
+// learn makes the gateway serve the bindings, in the order of services.
+func (a *api) learn(conn grpc.ClientConnInterface) error {
+	return errors.Join(
+		gateway.RegisterAdminServiceHandlerClient(context.Background(), a.mux, ddqv1.NewAdminServiceClient(conn)),
+		gateway.RegisterDelayQueueServiceHandlerClient(context.Background(), a.mux, ddqv1.NewDelayQueueServiceClient(conn)),
+	)
+}
+
+// handler answers a request whose path and rule were checked.
+type handler func(w http.ResponseWriter, r *http.Request, params map[string]string)
+
+// route serves a route that is written by hand. It is the only way to add one.
+func (a *api) route(method, path string, rule Rule, h handler) error {
+	if !rule.valid() {
+		return fmt.Errorf("%s %s has no rule", method, path)
+	}
+	a.routes.add(&route{method: method, path: path, rule: rule})
+	return a.mux.HandlePath(method, path, runtime.HandlerFunc(h))
+}
+
+// ServeHTTP makes the request one that the gateway reads as it was meant.
+func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method == http.MethodOptions {
+		a.options(w, r)
+		return
+	}
+	own := *r
+	if r.Method == http.MethodHead { // the library leaves out the body
+		own.Method = http.MethodGet
+	}
+	where := *r.URL
+	// The gateway unescapes what it finds here; in lower case a slash is part of a name.
+	where.RawPath = strings.ReplaceAll(r.URL.EscapedPath(), "%2F", "%2f")
+	own.URL = &where
+	own.Header = r.Header.Clone()
+	for _, name := range []string{"Grpc-Timeout", "Te", "X-Forwarded-For", "X-Forwarded-Host"} {
+		own.Header.Del(name) // which the gateway would act upon
+	}
+	a.mux.ServeHTTP(w, &own)
+}
+
+// request is between the gateway's choice of a route and the route.
+func (a *api) request(next runtime.HandlerFunc) runtime.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request, params map[string]string) {
+		pattern, _ := runtime.HTTPPattern(r.Context())
+		rt := a.routes.by[key(r.Method, pattern.String())]
+		if rt == nil {
+			a.lost(r.Context(), a.mux, nil, w, r, http.StatusNotFound)
+			return
+		}
+		if !rt.transcoded() {
+			next(w, r, params)
+			return
+		}
+		if p := checkRequest(rt, r, params); p != nil {
+			p.write(w, r)
+			return
+		}
+		edits, p := editsOf(rt, r)
+		if p != nil {
+			p.write(w, r)
+			return
+		}
+		b := limitBody(w, r)
+		b.params, b.edits = params, edits
+		r = r.WithContext(context.WithValue(r.Context(), requestKey{}, r))
+		r.Body = b
+		next(w, r, params)
+	}
+}
+
+func (a *api) options(w http.ResponseWriter, r *http.Request) {
+	allowed := a.routes.allowed(r.URL.EscapedPath())
+	if len(allowed) == 0 {
+		a.lost(r.Context(), a.mux, nil, w, r, http.StatusNotFound)
+		return
+	}
+	w.Header().Set("Allow", strings.Join(allowed, ", "))
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// lost answers what no route matches.
+func (a *api) lost(_ context.Context, _ *runtime.ServeMux, _ runtime.Marshaler, w http.ResponseWriter, r *http.Request, _ int) {
+	allowed := a.routes.allowed(r.URL.EscapedPath())
+	if len(allowed) > 0 {
+		w.Header().Set("Allow", strings.Join(allowed, ", "))
+	}
+	noRoute(allowed).write(w, r)
+}
+
+// failed answers a request whose call failed, or that could not become one.
+func (a *api) failed(_ context.Context, _ *runtime.ServeMux, _ runtime.Marshaler, w http.ResponseWriter, r *http.Request, err error) {
+	why(r, err).asAsked(r).write(w, r)
+}
+
+func why(r *http.Request, err error) *problem {
+	if b, ok := r.Body.(*body); ok && b.wrong != nil {
+		return b.wrong
+	}
+	var known *problemError
+	if errors.As(err, &known) {
+		return known.problem
+	}
+	var text *runtime.HTTPStatusError
+	if errors.As(err, &text) {
+		return malformed("", text.Err.Error())
+	}
+	p := problemOf(err)
+	if p.Reason == codeNames[codes.InvalidArgument] { // the gateway's own
+		return malformed(parameter(p.Detail), p.Detail)
+	}
+	return p
+}
+
+// problemError carries a problem through the gateway.
+type problemError struct{ *problem }
+
+func (e *problemError) Error() string { return e.Detail }
+
+// parameter is the one that the gateway could not read, which it says in quotes.
+func parameter(said string) string {
+	_, after, _ := strings.Cut(said, `"`)
+	name, _, found := strings.Cut(after, `"`)
+	if !found {
+		return ""
+	}
+	return name
+}
+
+// stateName is a state as problems name it.
+func stateName(s ddqv1.TaskState) string {
+	if s == ddqv1.TaskState_TASK_STATE_UNSPECIFIED {
+		return ""
+	}
+	return strings.TrimPrefix(s.String(), "TASK_STATE_")
+}

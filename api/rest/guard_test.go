@@ -1,0 +1,167 @@
+package rest
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	gateway "github.com/grpc-ecosystem/grpc-gateway/v2/runtime"
+)
+
+func TestHostsOfOthersAreRefused(t *testing.T) {
+	r := newRig(t, Config{Hosts: []string{"Queue.example.com"}})
+	for host, want := range map[string]int{
+		"localhost": 200, "LOCALHOST:1": 200, "127.0.0.1:8080": 200, "[::1]:8080": 200, "127.0.0.9": 200,
+		"queue.example.com": 200, "QUEUE.example.com.:80": 200,
+		"evil.example": 421, "queue.example.com.evil.example": 421, "localhost.evil.example": 421, "10.1.2.3": 421, "0.0.0.0": 421,
+	} {
+		got := r.do("GET", "/v1/server", "", "Host: "+host)
+		if got.status != want {
+			t.Errorf("%s: %d", host, got.status)
+		}
+		if want == 421 {
+			got.problem(421, "WRONG_HOST")
+		}
+	}
+}
+
+func TestPagesOfOtherOriginsAreRefused(t *testing.T) {
+	r := newRig(t, Config{Origins: []string{"https://app.example"}})
+	post := func(headers ...string) reply { return r.do("POST", "/v1/topics/t/tasks", "{}", headers...) }
+	post("Origin: https://evil.example").problem(403, "CROSS_ORIGIN")
+	post("Sec-Fetch-Site: cross-site").problem(403, "CROSS_ORIGIN")
+	post("Sec-Fetch-Site: same-site").problem(403, "CROSS_ORIGIN")
+	post("Origin: null").problem(403, "CROSS_ORIGIN")
+	post("Origin: https://app.example.evil.example").problem(403, "CROSS_ORIGIN")
+	post("Sec-Fetch-Site: same-origin").want(202)
+	post("Origin: " + r.url).want(202)
+	post().want(202)
+
+	if got := post("Origin: https://app.example", "Sec-Fetch-Site: cross-site").want(202).header; got.Get("Access-Control-Allow-Origin") != "https://app.example" ||
+		got.Get("Access-Control-Allow-Credentials") != "" || !strings.Contains(got.Get("Access-Control-Expose-Headers"), "ETag") {
+		t.Errorf("got %v", got)
+	}
+	before := r.do("OPTIONS", "/v1/topics/t/tasks", "", "Origin: https://app.example", "Access-Control-Request-Method: POST").want(204).header
+	if before.Get("Access-Control-Max-Age") != "600" || !strings.Contains(before.Get("Access-Control-Allow-Headers"), "If-Match") {
+		t.Errorf("got %v", before)
+	}
+	other := r.do("OPTIONS", "/v1/topics/t/tasks", "", "Origin: https://evil.example", "Access-Control-Request-Method: POST").want(204).header
+	if other.Get("Access-Control-Allow-Origin") != "" || other.Get("Vary") != "Origin" {
+		t.Errorf("got %v", other)
+	}
+}
+
+func TestOriginsAreExact(t *testing.T) {
+	for origin, good := range map[string]bool{
+		"https://a.example": true, "https://a.example:8443": true,
+		"*": false, "null": false, "http://a.example": false, "https://*.example": false, "https://a.example/": false, "https://": false, "a.example": false,
+	} {
+		if err := CheckOrigin(origin); (err == nil) != good {
+			t.Errorf("%s: %v", origin, err)
+		}
+	}
+}
+
+func TestEveryAnswerIsSafe(t *testing.T) {
+	r := newRig(t, Config{})
+	for _, path := range []string{"/v1/server", "/v1/nothing", "/nothing", "/v1/topics/t/tasks/x"} {
+		h := r.do("GET", path, "").header
+		for name, want := range safeHeaders {
+			if got := h.Get(name); got != want {
+				t.Errorf("%s: %s is %q", path, name, got)
+			}
+		}
+	}
+}
+
+func TestRequestIDs(t *testing.T) {
+	r := newRig(t, Config{})
+	own := "0192f0c1-0000-7000-8000-000000000001"
+	if got := r.do("GET", "/v1/server", "", "Ddq-Request-Id: "+own).header.Get("Ddq-Request-Id"); got != own {
+		t.Errorf("got %q", got)
+	}
+	for _, bad := range []string{"x", strings.Repeat("x", 36), own + "0"} {
+		if got := r.do("GET", "/v1/server", "", "Ddq-Request-Id: "+bad).header.Get("Ddq-Request-Id"); got == bad || len(got) != 36 {
+			t.Errorf("%q became %q", bad, got)
+		}
+	}
+}
+
+func TestHeadersAreBounded(t *testing.T) {
+	r := newRig(t, Config{})
+	if got := r.do("GET", "/v1/server", "", "X: "+strings.Repeat("x", 64<<10)); got.status != 431 {
+		t.Errorf("got %d", got.status)
+	}
+}
+
+func TestPanicsSayNothing(t *testing.T) {
+	r := newRig(t, Config{})
+	must(t, r.port.Route("/broken", Rule{Public: true}, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("secret") })))
+	got := r.do("GET", "/broken", "")
+	if p := got.problem(500, "INTERNAL"); p.Incident == "" || strings.Contains(got.body, "secret") {
+		t.Errorf("got %s", got.body)
+	}
+}
+
+func TestNoRouteWithoutARule(t *testing.T) {
+	r := newRig(t, Config{})
+	for _, bad := range []Rule{{}, {Call: "/x", Public: true}} {
+		if err := r.port.Route("/x", bad, http.NotFoundHandler()); err == nil {
+			t.Errorf("a route with %+v was taken", bad)
+		}
+		if err := r.port.api.(*api).route("GET", "/v1/x", bad, nil); err == nil {
+			t.Errorf("a route of the API with %+v was taken", bad)
+		}
+	}
+	known := make(map[string]bool)
+	for _, service := range services {
+		for i := range service.Methods().Len() {
+			method := service.Methods().Get(i)
+			known["/"+string(service.FullName())+"/"+string(method.Name())] = true
+		}
+	}
+	for _, rt := range r.port.api.(*api).routes.all {
+		if !rt.rule.valid() || !rt.rule.Public && !known[rt.rule.Call] {
+			t.Errorf("%s %s has the rule %+v", rt.method, rt.path, rt.rule)
+		}
+	}
+}
+
+func TestEveryCallHasARoute(t *testing.T) {
+	bound := make(map[string]bool)
+	for _, rt := range bindings() {
+		bound[rt.rule.Call] = true
+	}
+	for _, service := range services {
+		for i := range service.Methods().Len() {
+			method := service.Methods().Get(i)
+			call := "/" + string(service.FullName()) + "/" + string(method.Name())
+			streamed := method.IsStreamingClient() || method.IsStreamingServer()
+			if bound[call] == streamed {
+				t.Errorf("%s: bound %t", call, bound[call])
+			}
+		}
+	}
+}
+
+// The gateway prefers what it learned last, so a verb could be taken for part of a name.
+func TestRoutesAreTheirOwn(t *testing.T) {
+	r := newRig(t, Config{})
+	names := strings.NewReplacer("{topic}", "t", "{id}", "i", "{name}", "n", "{ack.task_id}", "i", "{nack.task_id}", "i", "{extend.task_id}", "i")
+	for _, rt := range r.port.api.(*api).routes.all {
+		var reached string
+		a := &api{routes: r.port.api.(*api).routes}
+		a.mux = gateway.NewServeMux(gateway.WithMiddlewares(func(gateway.HandlerFunc) gateway.HandlerFunc {
+			return func(_ http.ResponseWriter, r *http.Request, _ map[string]string) {
+				pattern, _ := gateway.HTTPPattern(r.Context())
+				reached = key(r.Method, pattern.String())
+			}
+		}))
+		must(t, a.learn(r.server.Channel()))
+		a.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(rt.method, names.Replace(rt.path), nil))
+		if reached != key(rt.method, spelled(rt.path)) {
+			t.Errorf("%s %s reaches %s", rt.method, rt.path, reached)
+		}
+	}
+}

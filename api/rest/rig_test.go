@@ -1,0 +1,136 @@
+package rest
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/upkeep"
+	"github.com/ddq-io/ddq/api/server"
+	"github.com/ddq-io/ddq/api/service"
+	"github.com/ddq-io/ddq/store/memstore"
+)
+
+// rig is a server on a port of its own, with an in-memory store.
+type rig struct {
+	*testing.T
+	url    string
+	server *server.Server
+	port   *Port
+}
+
+func newRig(t *testing.T, config Config) *rig {
+	t.Helper()
+	quiet, st := slog.New(slog.DiscardHandler), memstore.New()
+	node := actors.New(actors.Config{}, st, quiet, nil)
+	up := upkeep.New(node)
+	cases := service.New(node, up.IndexNow)
+	must(t, node.Start(t.Context()))
+	up.Start()
+	r := &rig{T: t, server: server.New(server.Config{}, cases, quiet, nil)}
+	var err error
+	r.port, err = NewPort(config, quiet)
+	must(t, err)
+	must(t, r.port.ServeAPI(r.server.Channel()))
+	r.port.Open()
+	web := httptest.NewUnstartedServer(r.port)
+	web.Config.MaxHeaderBytes = 16 << 10
+	web.Start()
+	r.url = web.URL
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		must(t, r.server.Stop(ctx))
+		web.Close()
+		must(t, node.Stop(ctx))
+		must(t, st.Close())
+	})
+	return r
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// reply is an answer, read.
+type reply struct {
+	*testing.T
+	status int
+	header http.Header
+	body   string
+}
+
+// do makes a request. Headers are "Name: value".
+func (r *rig) do(method, path, body string, headers ...string) reply {
+	r.Helper()
+	var from io.Reader
+	if body != "" {
+		from = strings.NewReader(body)
+	}
+	request, err := http.NewRequestWithContext(r.Context(), method, r.url+path, from)
+	must(r, err)
+	if body != "" {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	for _, header := range headers {
+		name, value, _ := strings.Cut(header, ": ")
+		if name == "Host" {
+			request.Host = value
+			continue
+		}
+		request.Header.Add(name, value)
+	}
+	answer, err := http.DefaultTransport.RoundTrip(request)
+	must(r, err)
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	must(r, err)
+	return reply{r.T, answer.StatusCode, answer.Header, string(text)}
+}
+
+// want fails unless the status is as told, and returns the body.
+func (r reply) want(status int) reply {
+	r.Helper()
+	if r.status != status {
+		r.Fatalf("got %d: %s", r.status, r.body)
+	}
+	return r
+}
+
+// problem fails unless the answer is a problem with this status and reason.
+func (r reply) problem(status int, reason string) problem {
+	r.Helper()
+	var p problem
+	if err := json.Unmarshal([]byte(r.body), &p); err != nil || r.header.Get("Content-Type") != "application/problem+json" {
+		r.Errorf("got %d, no problem: %q", r.status, r.body)
+		return p
+	}
+	if r.status != status || p.Status != status || p.Reason != reason || p.Code == "" || p.Detail == "" || p.Type != typePrefix+reason || p.RequestID == "" || p.Title == "" {
+		r.Errorf("got %d %s, want %d %s: %s", r.status, p.Reason, status, reason, r.body)
+	}
+	return p
+}
+
+// field is a value of the body, by its path.
+func (r reply) field(path string) any {
+	r.Helper()
+	var v any
+	if err := json.Unmarshal([]byte(r.body), &v); err != nil {
+		r.Fatalf("%v: %s", err, r.body)
+	}
+	for name := range strings.SplitSeq(path, ".") {
+		object, _ := v.(map[string]any)
+		v = object[name]
+	}
+	return v
+}
