@@ -29,7 +29,7 @@ func TestCommit(t *testing.T) {
 		if err != nil || len(wakes) != 1 || wakes[0].ID != CellID("nightly") {
 			t.Fatalf("wakes %v, %v", wakes, err)
 		}
-		time.Sleep(wakes[0].At.Time().Sub(time.Now()))
+		time.Sleep(time.Until(wakes[0].At.Time()))
 		c := f.step(nil, store.OK)
 		task := c.Adds[0]
 		if task.Tells != CellID("nightly") || task.RunOf.Occurrence != task.Due || task.Expires != task.Due.Add(time.Hour) || task.Indexed != f.topic.Indexed || task.Created != f.now() {

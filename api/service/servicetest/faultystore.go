@@ -16,7 +16,7 @@ import (
 // FaultyStore fails calls as a test says. A lost reply is a call that took effect.
 type FaultyStore struct {
 	store.Store
-	store.Cells
+	cellStore
 	mu     sync.Mutex
 	Down   bool                     // every call fails with ErrUnavailable
 	Broke  error                    // for good
@@ -28,7 +28,7 @@ type FaultyStore struct {
 // NewFaultyStore returns an in-memory store without faults.
 func NewFaultyStore() *FaultyStore {
 	st := memstore.New()
-	return &FaultyStore{Store: st, Cells: st, Losing: map[string]int{}, Broken: map[string]int{}}
+	return &FaultyStore{Store: st, cellStore: st, Losing: map[string]int{}, Broken: map[string]int{}}
 }
 
 // Failed implements failingStore.

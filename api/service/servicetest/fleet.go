@@ -72,7 +72,7 @@ func FleetBubble(t *testing.T, names []string, test func(t *testing.T, f *Fleet)
 // Join starts a node and makes it a member.
 func (f *Fleet) Join(name string) *Node {
 	f.Helper()
-	n := &Node{fleet: f, Name: name, Store: &gatedStore{Store: f.Store, Cells: f.Store}, registry: prometheus.NewRegistry(), changed: make(chan struct{}, 1), Blind: map[string]bool{}}
+	n := &Node{fleet: f, Name: name, Store: &gatedStore{Store: f.Store, cellStore: f.Store}, registry: prometheus.NewRegistry(), changed: make(chan struct{}, 1), Blind: map[string]bool{}}
 	node := actors.New(actors.Config{Node: name, Addr: name, Topic: store.Topic{Shards: 12}}, n.Store, Discard(), n.registry)
 	node.Clock().ShiftBase(-f.Off[name])
 	node.Join(n, n)

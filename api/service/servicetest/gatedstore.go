@@ -7,10 +7,13 @@ import (
 	"github.com/ddq-io/ddq/store"
 )
 
+// cellStore is the role under another name: one field cannot be called as its method.
+type cellStore = store.Cells
+
 // gatedStore holds calls back while it is frozen.
 type gatedStore struct {
 	store.Store
-	store.Cells
+	cellStore
 	mu   sync.Mutex
 	gate chan struct{} // closed by the thaw; nil when open
 
