@@ -1,0 +1,68 @@
+package auth
+
+import (
+	"context"
+	"time"
+)
+
+// Kind is how a principal showed who it is.
+type Kind uint8
+
+const (
+	KindLocal Kind = iota + 1 // by calling a server that listens on loopback only, without authentication
+	KindRoot                  // by the root token
+	KindToken                 // by a token that was made
+	KindNode                  // as a node of the fleet
+)
+
+var kindNames = [...]string{KindLocal: "local", KindRoot: "root", KindToken: "token", KindNode: "node"}
+
+func (k Kind) String() string {
+	if int(k) < len(kindNames) && kindNames[k] != "" {
+		return kindNames[k]
+	}
+	return "unknown"
+}
+
+// Principal is who calls.
+type Principal struct {
+	Kind      Kind
+	ID        string // of its token; may be empty
+	Name      string // of the token or the node
+	Namespace string
+	Grants    Grants
+	Expires   time.Time // zero: never
+}
+
+// Local is whoever calls a server without authentication.
+func Local() *Principal { return everything(KindLocal, "local") }
+
+// Root is the holder of the root token.
+func Root() *Principal { return everything(KindRoot, "root") }
+
+func everything(kind Kind, name string) *Principal {
+	return &Principal{Kind: kind, Name: name, Namespace: DefaultNamespace, Grants: Grants{{grantable, All, All}}}
+}
+
+// Fellow is a node of the fleet: it may do what nodes do, and nothing else.
+func Fellow(name string) *Principal {
+	return &Principal{Kind: KindNode, Name: name, Namespace: DefaultNamespace, Grants: Grants{{Node, All, All}}}
+}
+
+// Allow reports whether p may do one of the verbs to a topic.
+func (p *Principal) Allow(any Verbs, topic string) bool {
+	return p.Grants.Allow(any, p.Namespace, topic)
+}
+
+type principalKey struct{}
+
+// With returns a context of calls by p.
+func With(ctx context.Context, p *Principal) context.Context {
+	return context.WithValue(ctx, principalKey{}, p)
+}
+
+// From returns who calls; nil when nobody asked.
+func From(ctx context.Context) *Principal {
+	p, _ := ctx.Value(principalKey{}).(*Principal)
+	return p
+}

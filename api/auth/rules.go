@@ -1,0 +1,162 @@
+package auth
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Where says which topics a call is about.
+type Where uint8
+
+const (
+	// Public is of calls that anybody may make.
+	Public Where = iota + 1
+	// Anyone is of calls that every principal may make.
+	Anyone
+	// Topic is of requests with a topic. One without asks for all topics of the namespace.
+	Topic
+	// Name is of requests whose name is that of a topic.
+	Name
+	// Tasks is of requests whose tasks have a topic each. They are refused one by one.
+	Tasks
+	// Hello is of streams whose first message has the topic.
+	Hello
+	// Shown is of listings: what is granted is listed, and the rest is not there. A listing
+	// of one topic is as Topic.
+	Shown
+	// Namespace is of calls about tokens: the verb on any topic allows the call, which looks
+	// at the grants of the token itself.
+	Namespace
+	// Fleet is of calls about nodes and shards, which need a grant for everything.
+	Fleet
+)
+
+// Rule is what a method needs: one of the verbs, there.
+type Rule struct {
+	Method string // as /package.Service/Method
+	Verbs  Verbs
+	Where  Where
+}
+
+// services with the rules of their methods, which are one line each.
+var services = map[string][]Rule{
+	"ddq.v1.DelayQueueService": {
+		{"Enqueue", Enqueue, Topic},
+		{"EnqueueBatch", Enqueue, Tasks},
+		{"EnqueueStream", Enqueue, Tasks},
+		{"GetTask", Read, Topic},
+		{"ListTasks", Read, Topic},
+		{"CountTasks", Read, Topic},
+		{"DueHistogram", Read, Topic},
+		{"WatchTasks", Read, Topic},
+		{"WaitTask", Read | Enqueue, Topic},
+		{"UpdateTask", Enqueue, Topic},
+		{"RescheduleTask", Enqueue, Topic},
+		{"PromoteTask", Enqueue, Topic},
+		{"DeleteTask", Enqueue, Topic},
+		{"CancelTask", Enqueue, Topic},
+		{"DeleteTasks", Operate, Topic},
+		{"RescheduleTasks", Operate, Topic},
+		{"Subscribe", Work | Node, Hello},
+		{"Retrieve", Work, Topic},
+		{"Ack", Work, Topic},
+		{"Nack", Work, Topic},
+		{"Extend", Work, Topic},
+		{"Settle", Work, Topic},
+		{"AcquireTokens", Work, Topic},
+	},
+	"ddq.v1.AdminService": {
+		{"CreateTopic", Operate, Name},
+		{"ConfigureTopic", Operate, Name},
+		{"DescribeTopic", Read, Name},
+		{"ListTopics", Read, Shown},
+		{"DeleteTopic", Admin, Name},
+		{"PauseTopic", Operate, Name},
+		{"ResumeTopic", Operate, Name},
+		{"PurgeTopic", Admin, Name},
+		{"ReshardTopic", Admin, Name},
+		{"ListDeadLetters", Read, Topic},
+		{"RequeueDeadLetters", Operate, Topic},
+		{"DeleteDeadLetters", Operate, Topic},
+		{"DescribeServer", 0, Anyone},
+		{"ListNodes", 0, Anyone},
+		{"ListShards", Read, Shown},
+		{"DrainNode", Admin, Fleet},
+		{"UndrainNode", Admin, Fleet},
+		{"PlanRebalance", Admin, Fleet},
+		{"ReleaseShard", Admin, Fleet},
+	},
+	"ddq.v1.PeerService": {
+		{"Notify", Node, Fleet},
+		{"DescribePeer", Node, Fleet},
+		{"DrainPeer", Node, Fleet},
+		{"ReleasePeerShard", Node, Fleet},
+	},
+	"grpc.health.v1.Health": {
+		{"Check", 0, Public},
+		{"List", 0, Public},
+		{"Watch", 0, Public},
+	},
+	"grpc.reflection.v1.ServerReflection":      {{"ServerReflectionInfo", 0, Anyone}},
+	"grpc.reflection.v1alpha.ServerReflection": {{"ServerReflectionInfo", 0, Anyone}},
+}
+
+// Rules is the rule of each method. It does not change.
+type Rules struct{ byMethod map[string]*Rule }
+
+// RulesFor returns the rules of a server with these methods. An error names a method that has
+// no rule, or a rule that has no method: either would be a hole, or a line that nobody tests.
+func RulesFor(methods []string) (*Rules, error) {
+	r := &Rules{byMethod: make(map[string]*Rule, len(methods))}
+	served := make(map[string]bool)
+	for _, method := range methods {
+		service, name, _ := strings.Cut(strings.TrimPrefix(method, "/"), "/")
+		served[service] = true
+		i := slices.IndexFunc(services[service], func(rule Rule) bool { return rule.Method == name })
+		if i < 0 {
+			return nil, fmt.Errorf("method %s has no rule in api/auth/rules.go", method)
+		}
+		rule := services[service][i]
+		rule.Method = method
+		r.byMethod[method] = &rule
+	}
+	for service := range served {
+		for _, rule := range services[service] {
+			if r.byMethod["/"+service+"/"+rule.Method] == nil {
+				return nil, fmt.Errorf("the rule of /%s/%s has no method", service, rule.Method)
+			}
+		}
+	}
+	return r, nil
+}
+
+// Of returns the rule of a method; nil: nobody may call it.
+func (r *Rules) Of(method string) *Rule { return r.byMethod[method] }
+
+// Allow reports whether p may make a call about a topic, which is empty when the request
+// names none. Of what Tasks has, it says whether one of the tasks may be allowed.
+func (r *Rule) Allow(p *Principal, topic string) bool {
+	switch r.Where {
+	case Public:
+		return true
+	case Anyone:
+		return p != nil
+	}
+	if p == nil {
+		return false
+	}
+	switch r.Where {
+	case Name, Hello:
+		return p.Allow(r.Verbs, topic)
+	case Topic:
+		return p.Allow(r.Verbs, topic) || topic == "" && p.Grants.AllowAll(r.Verbs, p.Namespace)
+	case Shown:
+		return p.Allow(r.Verbs, topic) || topic == "" && p.Grants.AllowSome(r.Verbs, p.Namespace)
+	case Tasks, Namespace:
+		return p.Grants.AllowSome(r.Verbs, p.Namespace)
+	case Fleet:
+		return p.Grants.AllowFleet(r.Verbs)
+	}
+	return false
+}
