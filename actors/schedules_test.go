@@ -1,6 +1,7 @@
 package actors_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -137,6 +138,80 @@ func TestSchedule(t *testing.T) {
 		servicetest.Idle(2 * time.Minute)
 		if got := w.Take(); len(got) != 0 {
 			t.Errorf("after its deletion there is %+v", got)
+		}
+	})
+}
+
+// runsOf are the occurrences of which tasks came, in order.
+func runsOf(t *testing.T, w *servicetest.Stream, start time.Time) (at []time.Duration) {
+	t.Helper()
+	for _, d := range w.Take() {
+		at = append(at, d.Task.RunOf.Occurrence.Time().Sub(start))
+	}
+	slices.Sort(at)
+	return slices.Compact(at) // nobody settles, so they come again
+}
+
+// TestAScheduleOutlivesFaultsOfTheStore loses answers, and has the store away for 30 seconds.
+func TestAScheduleOutlivesFaultsOfTheStore(t *testing.T) {
+	servicetest.FaultBubble(t, actors.Config{}, func(t *testing.T, s *service.Service, f *servicetest.FaultyStore) {
+		w := servicetest.Subscribe(t, s, "mail", 100)
+		start := time.Now().Truncate(time.Millisecond)
+		spec := everySpec(10 * time.Second)
+		spec.Overlap = schedule.Allow
+		sched := putSchedule(t, s.Node(), "often", spec)
+		for range 10 {
+			f.Set(func(f *servicetest.FaultyStore) { f.Losing["commit"], f.Losing["wakes"] = 1, 1 })
+			servicetest.Idle(10 * time.Second)
+		}
+		servicetest.Idle(3 * time.Second)
+		f.Set(func(f *servicetest.FaultyStore) { f.Down = true })
+		servicetest.Idle(30 * time.Second)
+		f.Set(func(f *servicetest.FaultyStore) { f.Down = false })
+		servicetest.Idle(17*time.Second + time.Millisecond)
+		want := []time.Duration{}
+		for n := range 15 {
+			want = append(want, time.Duration(n+1)*10*time.Second)
+		}
+		if got := runsOf(t, w, start); !slices.Equal(got, want) {
+			t.Errorf("runs of %v, want %v", got, want)
+		}
+		if got := sched.read(); len(got.Skipped) != 0 {
+			t.Errorf("skipped %v", got.Skipped)
+		}
+	})
+}
+
+// TestARunIsMadeAheadOfTheDeathOfItsMaker kills the owner between making a run and its time.
+func TestARunIsMadeAheadOfTheDeathOfItsMaker(t *testing.T) {
+	servicetest.FleetBubble(t, []string{"a", "b", "c"}, func(t *testing.T, f *servicetest.Fleet) {
+		start := time.Now().Truncate(time.Millisecond)
+		sched := putSchedule(t, f.Nodes["a"].Sys.Node(), "nightly", everySpec(time.Minute))
+		servicetest.Idle(time.Second)
+		owner := f.Owners("mail")[sched.shard().N]
+		other := "a"
+		if owner == "a" {
+			other = "b"
+		}
+		w := servicetest.Subscribe(t, f.Nodes[other].Sys, "mail", 10)
+		sched.node = f.Nodes[other].Sys.Node()
+		servicetest.Idle(time.Until(start.Add(time.Minute - 3*time.Second)))
+		if len(sched.read().Open) != 1 {
+			t.Fatalf("3 s before its time the schedule is %+v", sched.read())
+		}
+		f.Kill(f.Nodes[owner])
+		servicetest.Idle(time.Until(start.Add(time.Minute + 30*time.Second)))
+		if got := runsOf(t, w, start); !slices.Equal(got, []time.Duration{time.Minute}) {
+			t.Errorf("runs of %v", got)
+		}
+		if at := w.At[0].Sub(start.Add(time.Minute)); at < 0 {
+			t.Errorf("delivered %v before its time", -at)
+		} else {
+			t.Logf("delivered %v late", at)
+		}
+		servicetest.Idle(2 * time.Minute)
+		if got := sched.read(); got.Skipped[schedule.Overlapped] != 2 {
+			t.Errorf("with the run open the schedule is %+v", got)
 		}
 	})
 }

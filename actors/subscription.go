@@ -72,7 +72,7 @@ func (r *Topic) Pending(n int, seq int64, tasks ...store.Entry) {
 // Deleted tells a shard that tasks were deleted. It is a hint.
 func (r *Topic) Deleted(n int, ids ...string) { r.tell(n, &shard.PendingGone{Ids: ids}) }
 
-// CellsChanged tells the owner of a shard, if that is here, that a call changed when its
+// CellsChanged tells the owner of a shard, here or elsewhere, that a call changed when its
 // cells wake. It is a hint.
 func (r *Topic) CellsChanged(n int) { r.tell(n, &shard.CellsChanged{}) }
 

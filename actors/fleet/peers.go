@@ -133,7 +133,7 @@ type PendingNotice struct {
 	Tasks []store.Entry // those due soon, and the first of the others
 }
 
-// EndedNotice says that holds ended.
+// EndedNotice says that holds ended. Without any it says that a call changed a cell.
 type EndedNotice struct {
 	Shard store.Shard
 	Holds []EndedHold

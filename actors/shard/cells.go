@@ -74,7 +74,7 @@ func (k *cellKeeper) receive(message any, own bool) {
 			k.onDue(m.ms)
 		}
 	case *CellsChanged:
-		k.look()
+		k.changed()
 	case *lookAgain:
 		k.later = false
 		k.look()
@@ -113,7 +113,7 @@ func (k *cellKeeper) notice(message any) {
 	case *SeqSeen:
 		k.seen(m)
 	case *EndedElsewhere:
-		k.endedElsewhere()
+		k.endedElsewhere(len(m.Holds) == 0)
 	}
 }
 
@@ -129,9 +129,18 @@ func (k *cellKeeper) seen(m *SeqSeen) {
 	k.heard(m.In)
 }
 
-// endedElsewhere learns that another node ended tasks. It may have left parcels.
-func (k *cellKeeper) endedElsewhere() {
-	if k.cells > 0 {
+// changed looks at cells that a call of this node changed, or has their owner look.
+func (k *cellKeeper) changed() {
+	k.look()
+	if k.store != nil && !k.claim.owned() && !k.Fleet.Alone() {
+		k.Fleet.NotifyOwner(k.id, fleet.Notice{Ended: []fleet.EndedNotice{{Shard: k.id}}})
+	}
+}
+
+// endedElsewhere learns that another node ended tasks, which may have left parcels, or no
+// task but changed a cell.
+func (k *cellKeeper) endedElsewhere(none bool) {
+	if k.cells > 0 || none {
 		k.look()
 	}
 }

@@ -125,3 +125,11 @@ func (f *FaultyStore) RenewSession(ctx context.Context, session store.Session) (
 	}
 	return f.Store.RenewSession(ctx, session)
 }
+
+func (f *FaultyStore) Commit(ctx context.Context, s store.Shard, fence *store.Fence, commits []store.Commit) (store.Stamp, []store.CommitResult, error) {
+	return through(f, "commit", func() (store.Stamp, []store.CommitResult, error) { return f.cellStore.Commit(ctx, s, fence, commits) })
+}
+
+func (f *FaultyStore) Wakes(ctx context.Context, s store.Shard, q store.WakeQuery) (store.Stamp, []store.Wake, error) {
+	return through(f, "wakes", func() (store.Stamp, []store.Wake, error) { return f.cellStore.Wakes(ctx, s, q) })
+}
