@@ -293,9 +293,9 @@ func TestAnAudienceWithOpenRunsIsNotDeleted(t *testing.T) {
 	create(t, s, 2)
 	put(t, s, Recipient{ID: "a"})
 	a, _ := s.find(t.Context(), "users")
-	d, _ := s.directory(t.Context(), a, 1)
+	d, _ := s.Directory(t.Context(), a, 1)
 	_, c, _ := d.Begin("run")
-	if made, err := s.commit(t.Context(), a.Shard(1), c); !made || err != nil {
+	if made, err := s.Commit(t.Context(), a.Shard(1), c); !made || err != nil {
 		t.Fatal(made, err)
 	}
 	if err := s.Delete(t.Context(), "users"); reasonOf(err) != "AUDIENCE_IN_USE" {

@@ -21,17 +21,20 @@ type Spec struct {
 	Kinds        []audience.NamedKind
 }
 
-const defaultShards = 64
+const (
+	defaultShards = 64
+	createTries   = 10 // when others create and delete one of the name
+)
 
 // Create creates an audience. The same again changes nothing.
 func (s *Audiences) Create(ctx context.Context, spec Spec, now store.Millis) (*audience.Audience, error) {
 	if err := s.check(&spec); err != nil {
 		return nil, err
 	}
-	for range tries {
-		there, err := s.read(ctx, spec.Name)
+	for range createTries {
+		there, err := s.Record(ctx, spec.Name)
 		if err != nil {
-			return nil, err
+			return nil, problem.AsError(err)
 		}
 		if !there.Gone {
 			return there, spec.agrees(there)
@@ -40,7 +43,7 @@ func (s *Audiences) Create(ctx context.Context, spec Spec, now store.Millis) (*a
 			Name: spec.Name, Version: there.Version, Life: rand.Uint64() | 1, Shards: spec.Shards,
 			FallbackZone: spec.FallbackZone, Kinds: spec.Kinds, Created: now,
 		}
-		made, err := s.commit(ctx, audience.Catalog(), a.Commit())
+		made, err := s.Commit(ctx, audience.Catalog(), a.Commit())
 		if made || err != nil {
 			return a, problem.AsError(err)
 		}
@@ -112,7 +115,7 @@ func (s *Audiences) status(ctx context.Context, a *audience.Audience) (Status, e
 	out := Status{Audience: *a, Zones: make(map[string]int64)}
 	runs := make(map[string]bool)
 	err := each(ctx, all(a), func(ctx context.Context, n int) error {
-		d, err := s.directory(ctx, a, n)
+		d, err := s.Directory(ctx, a, n)
 		if err != nil {
 			return err
 		}
@@ -174,10 +177,10 @@ func (s *Audiences) Delete(ctx context.Context, name string) error {
 	if err := checkName("name", name); err != nil {
 		return err
 	}
-	a, err := s.read(ctx, name)
+	a, err := s.Record(ctx, name)
 	switch {
 	case err != nil:
-		return err
+		return problem.AsError(err)
 	case a.Gone:
 		return noAudience(name)
 	}
@@ -189,7 +192,7 @@ func (s *Audiences) Delete(ctx context.Context, name string) error {
 		return err
 	}
 	a.Gone = true
-	_, err = s.commit(ctx, audience.Catalog(), a.Commit()) // if not, somebody else has deleted it
+	_, err = s.Commit(ctx, audience.Catalog(), a.Commit()) // if not, somebody else has deleted it
 	return problem.AsError(err)
 }
 
@@ -205,8 +208,9 @@ func (s *Audiences) end(ctx context.Context, a *audience.Audience) (*audience.Au
 	if n := len(status.Runs); n > 0 {
 		return nil, audienceInUse(a.Name, n)
 	}
-	if _, err = s.edit(ctx, a.Name, func(a *audience.Audience) bool { a.Ended = true; return true }); err != nil {
-		return nil, err
+	if _, err = s.Edit(ctx, a.Name, func(a *audience.Audience) bool { a.Ended = true; return true }); err != nil {
+		return nil, asProblem(a.Name, err)
 	}
-	return s.read(ctx, a.Name)
+	ended, err := s.Record(ctx, a.Name)
+	return ended, problem.AsError(err)
 }

@@ -3,7 +3,6 @@ package audiences
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -23,33 +22,14 @@ func (s *Audiences) Get(ctx context.Context, name, id string) (Recipient, error)
 		return Recipient{}, badRecipient("id", "has no recipient")
 	}
 	n, _ := audience.Locate(id, a.Shards)
-	v, err := s.leaves(ctx, a, n, func(d *audience.Directory) []store.CellID { return d.Covering([]string{id}) })
+	v, err := s.Leaves(ctx, a, n, func(d *audience.Directory) []store.CellID { return d.Covering([]string{id}) })
 	if err != nil {
-		return Recipient{}, problem.AsError(err)
+		return Recipient{}, asProblem(name, err)
 	}
 	if r := v.Find(id); r != nil {
 		return shown(a, r), nil
 	}
 	return Recipient{}, noRecipient(id)
-}
-
-// leaves reads the directory of a shard and the leaves that are chosen from it, as they
-// were together.
-func (s *Audiences) leaves(ctx context.Context, a *audience.Audience, n int, choose func(*audience.Directory) []store.CellID) (*audience.View, error) {
-	for try := range tries {
-		d, err := s.directory(ctx, a, n)
-		if err != nil {
-			return nil, err
-		}
-		v, err := s.view(ctx, a, n, d, choose(d))
-		if !errors.Is(err, errSplit) {
-			return v, err
-		}
-		if err := pause(ctx, try); err != nil {
-			return nil, err
-		}
-	}
-	return nil, contended()
 }
 
 // List pages through the recipients of an audience, of one zone unless that is empty, in the
@@ -70,7 +50,7 @@ func (s *Audiences) List(ctx context.Context, name, zone string, size int, token
 	for at.shard < a.Shards && len(page) < size {
 		var some []Recipient
 		if some, at, err = s.pageOf(ctx, a, zone, at, size-len(page)); err != nil {
-			return nil, "", problem.AsError(err)
+			return nil, "", asProblem(name, err)
 		}
 		page = append(page, some...)
 	}
@@ -89,7 +69,7 @@ func (s *Audiences) pageOf(ctx context.Context, a *audience.Audience, zone strin
 	var ids []store.CellID
 	var behind audience.Cursor
 	var more bool
-	v, err := s.leaves(ctx, a, at.shard, func(d *audience.Directory) []store.CellID {
+	v, err := s.Leaves(ctx, a, at.shard, func(d *audience.Directory) []store.CellID {
 		ids, behind, more = d.Page(at.Cursor, max(1, want/64))
 		return ids
 	})

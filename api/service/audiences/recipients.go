@@ -119,7 +119,7 @@ func (b *batch) some(ctx context.Context, n int, changes []change) (done int, er
 		}
 		var leaves []store.CellID
 		done, leaves = covering(d, changes)
-		v, err := b.view(ctx, b.a, n, d, leaves)
+		v, err := b.View(ctx, b.a, n, d, leaves)
 		if err != nil {
 			return store.Commit{}, err
 		}

@@ -5,7 +5,6 @@ import (
 	"sync/atomic"
 
 	"github.com/ddq-io/ddq/actors/audience"
-	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/store"
 )
 
@@ -15,12 +14,15 @@ const sweepLeaves = 64
 // Replace begins a replacement of all recipients, and returns its number. What is put from
 // then on stays when it ends; until then nothing goes. One that is under way is over.
 func (s *Audiences) Replace(ctx context.Context, name string) (generation int64, err error) {
-	a, err := s.edit(ctx, name, func(a *audience.Audience) bool {
+	if err := checkName("name", name); err != nil {
+		return 0, err
+	}
+	a, err := s.Edit(ctx, name, func(a *audience.Audience) bool {
 		a.Generation, a.Replacing = a.Generation+1, true
 		return true
 	})
 	if err != nil {
-		return 0, err
+		return 0, asProblem(name, err)
 	}
 	return a.Generation, each(ctx, all(a), func(ctx context.Context, n int) error {
 		return s.change(ctx, a, n, func(d *audience.Directory) (store.Commit, error) {
@@ -50,12 +52,12 @@ func (s *Audiences) EndReplacement(ctx context.Context, name string, generation 
 	if err != nil {
 		return sum.Load(), err
 	}
-	_, err = s.edit(ctx, name, func(a *audience.Audience) bool {
+	_, err = s.Edit(ctx, name, func(a *audience.Audience) bool {
 		changes := a.Generation == generation && a.Replacing
 		a.Replacing = a.Replacing && !changes
 		return changes
 	})
-	return sum.Load(), err
+	return sum.Load(), asProblem(name, err)
 }
 
 // endIn ends a replacement in one shard.
@@ -69,7 +71,7 @@ func (s *Audiences) endIn(ctx context.Context, a *audience.Audience, n int, sum 
 			}
 			var leaves []store.CellID
 			leaves, next, more = d.Page(cursor, sweepLeaves)
-			v, err := s.view(ctx, a, n, d, leaves)
+			v, err := s.View(ctx, a, n, d, leaves)
 			if err != nil {
 				return store.Commit{}, err
 			}
@@ -90,23 +92,4 @@ func (s *Audiences) endIn(ctx context.Context, a *audience.Audience, n int, sum 
 		}
 		return c, nil
 	})
-}
-
-// edit changes the record of an audience. change reports whether it changed anything, and may
-// be called again.
-func (s *Audiences) edit(ctx context.Context, name string, change func(*audience.Audience) bool) (*audience.Audience, error) {
-	for try := range tries {
-		a, err := s.find(ctx, name)
-		if err != nil || !change(a) {
-			return a, err
-		}
-		made, err := s.commit(ctx, audience.Catalog(), a.Commit())
-		if made || err != nil {
-			return a, problem.AsError(err)
-		}
-		if err := pause(ctx, try); err != nil {
-			return nil, problem.AsError(err)
-		}
-	}
-	return nil, contended()
 }
