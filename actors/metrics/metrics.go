@@ -36,6 +36,8 @@ type Metrics struct {
 	credit                 *prometheus.GaugeVec
 	queued, Waits          *prometheus.GaugeVec
 	calls                  map[string]callMetrics
+
+	Schedules Schedules
 }
 
 type callMetrics struct {
@@ -91,7 +93,8 @@ func New(reg prometheus.Registerer) *Metrics {
 			store.Corrupt:    unheld.WithLabelValues("corrupt"),
 			store.Behind:     unheld.WithLabelValues("behind"),
 		},
-		calls: make(map[string]callMetrics),
+		calls:     make(map[string]callMetrics),
+		Schedules: newSchedules(f),
 	}
 	f.storeCalls(m.calls)
 	return m
@@ -177,6 +180,7 @@ func (m *Metrics) Forget(topic string) {
 	for _, what := range [...]string{WaitsForRate, WaitsForConcurrency, WaitsForOrder} {
 		m.Waits.DeleteLabelValues(topic, what)
 	}
+	m.Schedules.forget(topic)
 	for state := range queuedStates(Depth{}) {
 		m.queued.DeleteLabelValues(topic, state)
 	}
@@ -199,8 +203,8 @@ func queuedStates(d Depth) map[string]int64 {
 // factory registers collectors; a second one of a name is the first.
 type factory struct{ reg prometheus.Registerer }
 
-func (f factory) counters(name, help, label string) *prometheus.CounterVec {
-	return register(f.reg, prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{label}))
+func (f factory) counters(name, help string, labels ...string) *prometheus.CounterVec {
+	return register(f.reg, prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels))
 }
 
 func (f factory) counter(name, help string) prometheus.Counter {

@@ -90,6 +90,7 @@ type Effects struct {
 	Skips  []Past       // decided against in this step
 	Wake   store.Millis // 0: only an event wakes it
 	Gone   bool         // the cell is deleted
+	Paused bool         // because of failures
 
 	RunOpen string // a trigger was refused because of this run
 }

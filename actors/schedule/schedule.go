@@ -170,6 +170,15 @@ const (
 	lastReason = Refused
 )
 
+var reasonNames = [...]string{"", "overlap", "superseded", "buffer_full", "missed", "paused", "excluded", "refused"}
+
+func (r Reason) String() string {
+	if int(r) < len(reasonNames) {
+		return reasonNames[r]
+	}
+	return "unknown"
+}
+
 // Past is a run that ended, or skips of one reason in a row.
 type Past struct {
 	Occurrence

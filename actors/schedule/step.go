@@ -113,6 +113,7 @@ func (p *step) ended(e Ended) {
 		p.s.Failures++
 		if p.s.PauseAt > 0 && p.s.Failures >= p.s.PauseAt && p.s.Phase == Active {
 			p.pause("failures", "")
+			p.out.Paused = true
 		}
 	}
 }

@@ -148,8 +148,12 @@ func (l *cellLook) step() (commits []store.Commit, kept []schedule.Kept, looks [
 			l.settled(look.Cell.ID) // nobody here knows what it is
 			continue
 		}
+		if look.Cell.Version == 0 {
+			l.Metrics.Schedules.Dropped.Add(float64(len(look.Parcels)))
+		}
 		k, err := schedule.Keep(look, schedule.Env{Now: now, Lead: l.place.leadOf(), Refused: l.refused})
 		if err != nil {
+			l.Metrics.Schedules.Corrupt.Inc()
 			l.Log.Error("the cell of a schedule cannot be read", "topic", l.id.Topic, "shard", l.id.N, "cell", look.Cell.ID.Key(), "err", err)
 		}
 		if len(k.Commit.Puts) == 0 {
@@ -180,6 +184,7 @@ func (l *cellLook) commit(ctx context.Context, commits []store.Commit, kept []sc
 	made := madeRuns{seq: stamp.Seq}
 	for i := range looks {
 		look, r := looks[i], &results[i]
+		l.Metrics.Schedules.CountCommit("schedule", r.Status)
 		switch {
 		case r.Status == store.OK:
 			made.fresh = appendRuns(made.fresh, &commits[i])
@@ -238,8 +243,28 @@ func (l *cellLook) findCancelled(ctx context.Context, ids []string) {
 	}
 }
 
-// count is for the metrics.
-func (l *cellLook) count(*schedule.Kept) {}
+// count counts what became of occurrences.
+func (l *cellLook) count(k *schedule.Kept) {
+	now := l.now()
+	for _, m := range k.Make {
+		if m.Origin == schedule.ByTimetable {
+			l.Metrics.Schedules.CountMade(l.id.Topic, m.At.Sub(now))
+		}
+	}
+	missed := int64(0)
+	for _, skip := range k.Skips {
+		l.Metrics.Schedules.CountSkipped(l.id.Topic, skip.Reason.String(), skip.Count)
+		if skip.Reason == schedule.Missed {
+			missed += skip.Count
+		}
+	}
+	if missed > 0 {
+		l.Log.Warn("occurrences missed", "topic", l.id.Topic, "shard", l.id.N, "schedule", k.Schedule.Name, "count", missed)
+	}
+	if k.Paused {
+		l.Log.Warn("schedule paused after failures", "topic", l.id.Topic, "shard", l.id.N, "schedule", k.Schedule.Name)
+	}
+}
 
 // finishParcels finds how far the parcels are with their cells.
 func (l *cellLook) finishParcels() {
