@@ -81,14 +81,22 @@ func inDigits(n *big.Int, length int) string {
 }
 
 func checksum(text string) (out [sumLength]byte) {
-	sum := crc32.ChecksumIEEE([]byte(text))
+	sum := ^uint32(0)
+	for i := range len(text) { // by hand: the library's would need a copy on the heap
+		sum = crc32.IEEETable[byte(sum)^text[i]] ^ sum>>8
+	}
+	sum = ^sum
 	for i := range out {
 		out[sumLength-1-i], sum = digits[sum%uint32(len(digits))], sum/uint32(len(digits))
 	}
 	return out
 }
 
-func hashOf(token string) Hash { return sha256.Sum256([]byte(token[secretAt:sumAt])) }
+func hashOf(token string) Hash {
+	var secret [secretLength]byte
+	copy(secret[:], token[secretAt:sumAt])
+	return sha256.Sum256(secret[:])
+}
 
 // LooksLikeToken reports whether a credential is meant to be a token of ddq.
 func LooksLikeToken(text string) bool { return strings.HasPrefix(text, tokenPrefix) }

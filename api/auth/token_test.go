@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"log/slog"
+	"math/big"
 	"strings"
 	"testing"
 	"time"
@@ -55,6 +57,14 @@ func TestDamagedTokensAreRefused(t *testing.T) {
 	}
 	if _, _, err := ParseToken(text + "0"); err == nil {
 		t.Error("longer")
+	}
+}
+
+func TestChecksumIsCRC32(t *testing.T) {
+	for _, text := range []string{"", "a", "ddq_0123456789_"} {
+		if got, want := checksum(text), inDigits(big.NewInt(int64(crc32.ChecksumIEEE([]byte(text)))), sumLength); string(got[:]) != want {
+			t.Errorf("%q: %s, want %s", text, got, want)
+		}
 	}
 }
 
