@@ -55,10 +55,10 @@ func (x *scenario) run() string {
 	case "ended":
 		var n int
 		x.ScanArgs(x.T, "tasks", &n)
-		x.walk.Ended += int64(n)
+		x.walk.Ends[0] += int64(n)
 		return x.state()
 	case "end":
-		x.shard.commit(x.T, x.shard.directory(x.T).End(x.walk.Text()))
+		x.shard.commit(x.T, x.shard.directory(x.T).End(x.walk.Run))
 		return ""
 	}
 	x.Fatalf(x.T, "unknown command %s", x.Cmd)
@@ -208,20 +208,24 @@ func (x *scenario) sweep() string {
 }
 
 func (x *scenario) begin() string {
-	w := &Walk{RunKey: RunKey{Schedule: "s", Life: 7, Origin: 1, At: x.time("at")}, Shards: shardsOfTest}
-	w.Taker = Taker{Quiet: x.quiet(), Kind: Kind{None: true}}
-	w.Spread = Spread{Window: x.duration("window"), Grain: x.duration("grain")}
-	w.Local, w.Tracked = x.HasArg("local"), x.HasArg("tracked")
-	if x.HasArg("rotate") {
-		w.Turn = w.Rotation()
+	w := &Walk{Order: Order{
+		Schedule: "s", Run: "run", At: x.time("at"), Quiet: x.quiet(),
+		Spread: Spread{Window: x.duration("window"), Grain: x.duration("grain")},
+		Local:  x.HasArg("local"), Tracked: x.HasArg("tracked"), Rotate: x.HasArg("rotate"),
+	}}
+	if x.HasArg("spread-from") {
+		var n int
+		x.ScanArgs(x.T, "spread-from", &n)
+		w.SpreadFrom = int64(n)
 	}
 	d := x.shard.directory(x.T)
-	version, c, ok := d.Begin(w.Text())
+	version, c, ok := d.Begin(w.Run)
 	if !ok {
 		return "too many runs"
 	}
 	x.shard.commit(x.T, c)
-	w.Begin(version, x.shard.directory(x.T), zonesByName)
+	w.Begin(&Audience{Shards: 1}, Kind{None: true}, d.Recipients())
+	w.BeginShard(0, version, x.shard.directory(x.T), zonesByName)
 	x.walk, x.ids = w, make(map[string]string)
 	return x.state()
 }
@@ -232,13 +236,15 @@ func (x *scenario) steps(now store.Millis) string {
 	pace := Pace{Lead: 30 * time.Second, Batch: 4}
 	for {
 		d := x.shard.directory(x.T)
-		s, ok, wake := x.walk.Next(d, now, pace)
+		_, at, ok := x.walk.Due(pace)
 		if !ok {
-			if wake != 0 {
-				fmt.Fprintf(&b, "wake %s\n", wake.Time().Format("15:04:05"))
-			}
 			return b.String() + x.state()
 		}
+		if at > now {
+			fmt.Fprintf(&b, "wake %s\n", at.Time().Format("15:04:05"))
+			return b.String() + x.state()
+		}
+		s := x.walk.Next(d, now, pace)
 		var leaves []*Leaf
 		for _, id := range x.walk.Leaves(s, d) {
 			leaves = append(leaves, x.shard.leaf(x.T, id))
@@ -256,8 +262,9 @@ func (x *scenario) steps(now store.Millis) string {
 
 func (x *scenario) state() string {
 	over := x.walk.Settle()
+	x.walk = stored(x.T, x.walk)
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s", [...]string{"", "walking", "undoing", "waiting", "over"}[x.walk.Phase])
+	fmt.Fprintf(&b, "%s", [...]string{"ordered", "walking", "undoing", "waiting", "over"}[x.walk.Phase])
 	for v, n := range x.walk.Verdicts {
 		if n > 0 {
 			fmt.Fprintf(&b, ", %d %s", n, verdictNames[v])
@@ -267,6 +274,15 @@ func (x *scenario) state() string {
 		x.Fatalf(x.T, "over: %v, phase %v", over, x.walk.Phase)
 	}
 	return b.String() + "\n"
+}
+
+// stored is a walk as it is read from what was written of it.
+func stored(t fataler, w *Walk) *Walk {
+	got, err := DecodeWalk(w.Body())
+	if err != nil || fmt.Sprint(got) != fmt.Sprint(w) {
+		t.Fatalf("%+v became %+v, %v", w, got, err)
+	}
+	return got
 }
 
 func (x *scenario) time(key string) store.Millis {

@@ -267,19 +267,18 @@ func (m *model) begin() {
 	}
 	m.runs++
 	w := &walkOfTest{got: make(map[string]bool), began: make(map[string]bool), ever: make(map[string]bool), always: make(map[string]bool)}
-	w.RunKey = RunKey{Schedule: "s", Life: 1, Origin: 1, At: store.Millis(1_900_000_000_000), N: m.runs}
-	w.Shards, w.Taker = shardsOfTest, Taker{Kind: Kind{Number: 0}, Quiet: Ignore}
-	w.Spread = Spread{Window: time.Minute, Grain: time.Second}
-	if rapid.Bool().Draw(m.T, "rotate") {
-		w.Turn = w.Rotation()
+	w.Order = Order{
+		Schedule: "s", Run: fmt.Sprint("run-", m.runs), At: store.Millis(1_900_000_000_000), Quiet: Ignore,
+		Spread: Spread{Window: time.Minute, Grain: time.Second},
+		Rotate: rapid.Bool().Draw(m.T, "rotate"), Local: rapid.Bool().Draw(m.T, "local"),
 	}
-	w.Local = rapid.Bool().Draw(m.T, "local")
 	d := m.shard.directory(m.T)
-	version, c, ok := d.Begin(w.Text())
+	version, c, ok := d.Begin(w.Run)
 	if !ok || !m.shard.commit(m.T, c) {
 		m.Fatal("a run cannot begin")
 	}
-	w.Walk.Begin(version, m.shard.directory(m.T), zonesByName)
+	w.Walk.Begin(&Audience{Shards: 1}, Kind{Number: 0}, int64(len(m.now)))
+	w.BeginShard(0, version, m.shard.directory(m.T), zonesByName)
 	for id, r := range m.now {
 		w.began[id] = true
 		if wants(&r) {
@@ -295,11 +294,11 @@ func (m *model) walk(w *walkOfTest) {
 	switch {
 	case w.next == nil:
 		w.dir = m.shard.directory(m.T)
-		s, ok, _ := w.Next(w.dir, w.At, pace)
-		if !ok {
+		if _, _, ok := w.Due(pace); !ok {
 			m.over(w)
 			return
 		}
+		s := w.Next(w.dir, w.At, pace)
 		w.next, w.ids, w.leaves = &s, w.Leaves(s, w.dir), nil
 	case len(w.ids) > 0:
 		l := m.shard.leaf(m.T, w.ids[0])
@@ -338,7 +337,7 @@ func (m *model) over(w *walkOfTest) {
 		m.Fatalf("a walk is at its end, and not over: %+v", w.Walk)
 	}
 	d := m.shard.directory(m.T)
-	if !m.shard.commit(m.T, d.End(w.Text())) {
+	if !m.shard.commit(m.T, d.End(w.Run)) {
 		m.Fatal("a run cannot end")
 	}
 }

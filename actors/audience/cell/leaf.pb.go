@@ -594,6 +594,446 @@ func (x *Kind) GetOff() bool {
 	return false
 }
 
+// Order is what a schedule asks for: one task for each recipient.
+type Order struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Run           string                 `protobuf:"bytes,1,opt,name=run,proto3" json:"run,omitempty"`
+	Schedule      string                 `protobuf:"bytes,2,opt,name=schedule,proto3" json:"schedule,omitempty"`
+	At            int64                  `protobuf:"varint,3,opt,name=at,proto3" json:"at,omitempty"`
+	Audience      string                 `protobuf:"bytes,4,opt,name=audience,proto3" json:"audience,omitempty"`
+	Kind          string                 `protobuf:"bytes,5,opt,name=kind,proto3" json:"kind,omitempty"`
+	Quiet         int32                  `protobuf:"varint,6,opt,name=quiet,proto3" json:"quiet,omitempty"`
+	WindowMs      int64                  `protobuf:"varint,7,opt,name=window_ms,json=windowMs,proto3" json:"window_ms,omitempty"`
+	GrainMs       int64                  `protobuf:"varint,8,opt,name=grain_ms,json=grainMs,proto3" json:"grain_ms,omitempty"`
+	SpreadFrom    int64                  `protobuf:"varint,9,opt,name=spread_from,json=spreadFrom,proto3" json:"spread_from,omitempty"`
+	Rotate        bool                   `protobuf:"varint,10,opt,name=rotate,proto3" json:"rotate,omitempty"`
+	Local         bool                   `protobuf:"varint,11,opt,name=local,proto3" json:"local,omitempty"`
+	Tracked       bool                   `protobuf:"varint,12,opt,name=tracked,proto3" json:"tracked,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Order) Reset() {
+	*x = Order{}
+	mi := &file_leaf_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Order) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Order) ProtoMessage() {}
+
+func (x *Order) ProtoReflect() protoreflect.Message {
+	mi := &file_leaf_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Order.ProtoReflect.Descriptor instead.
+func (*Order) Descriptor() ([]byte, []int) {
+	return file_leaf_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *Order) GetRun() string {
+	if x != nil {
+		return x.Run
+	}
+	return ""
+}
+
+func (x *Order) GetSchedule() string {
+	if x != nil {
+		return x.Schedule
+	}
+	return ""
+}
+
+func (x *Order) GetAt() int64 {
+	if x != nil {
+		return x.At
+	}
+	return 0
+}
+
+func (x *Order) GetAudience() string {
+	if x != nil {
+		return x.Audience
+	}
+	return ""
+}
+
+func (x *Order) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *Order) GetQuiet() int32 {
+	if x != nil {
+		return x.Quiet
+	}
+	return 0
+}
+
+func (x *Order) GetWindowMs() int64 {
+	if x != nil {
+		return x.WindowMs
+	}
+	return 0
+}
+
+func (x *Order) GetGrainMs() int64 {
+	if x != nil {
+		return x.GrainMs
+	}
+	return 0
+}
+
+func (x *Order) GetSpreadFrom() int64 {
+	if x != nil {
+		return x.SpreadFrom
+	}
+	return 0
+}
+
+func (x *Order) GetRotate() bool {
+	if x != nil {
+		return x.Rotate
+	}
+	return false
+}
+
+func (x *Order) GetLocal() bool {
+	if x != nil {
+		return x.Local
+	}
+	return false
+}
+
+func (x *Order) GetTracked() bool {
+	if x != nil {
+		return x.Tracked
+	}
+	return false
+}
+
+// Walk is the way of a run through an audience.
+type Walk struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Order         *Order                 `protobuf:"bytes,1,opt,name=order,proto3" json:"order,omitempty"`
+	Phase         int32                  `protobuf:"varint,2,opt,name=phase,proto3" json:"phase,omitempty"`
+	Life          uint64                 `protobuf:"fixed64,3,opt,name=life,proto3" json:"life,omitempty"`
+	Kind          int32                  `protobuf:"varint,4,opt,name=kind,proto3" json:"kind,omitempty"`
+	KindOff       bool                   `protobuf:"varint,5,opt,name=kind_off,json=kindOff,proto3" json:"kind_off,omitempty"`
+	Turn          uint64                 `protobuf:"fixed64,6,opt,name=turn,proto3" json:"turn,omitempty"`
+	Paths         []*Path                `protobuf:"bytes,7,rep,name=paths,proto3" json:"paths,omitempty"`
+	Verdicts      []int64                `protobuf:"varint,8,rep,packed,name=verdicts,proto3" json:"verdicts,omitempty"`
+	Ends          []int64                `protobuf:"varint,9,rep,packed,name=ends,proto3" json:"ends,omitempty"`
+	Taken         int64                  `protobuf:"varint,10,opt,name=taken,proto3" json:"taken,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Walk) Reset() {
+	*x = Walk{}
+	mi := &file_leaf_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Walk) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Walk) ProtoMessage() {}
+
+func (x *Walk) ProtoReflect() protoreflect.Message {
+	mi := &file_leaf_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Walk.ProtoReflect.Descriptor instead.
+func (*Walk) Descriptor() ([]byte, []int) {
+	return file_leaf_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *Walk) GetOrder() *Order {
+	if x != nil {
+		return x.Order
+	}
+	return nil
+}
+
+func (x *Walk) GetPhase() int32 {
+	if x != nil {
+		return x.Phase
+	}
+	return 0
+}
+
+func (x *Walk) GetLife() uint64 {
+	if x != nil {
+		return x.Life
+	}
+	return 0
+}
+
+func (x *Walk) GetKind() int32 {
+	if x != nil {
+		return x.Kind
+	}
+	return 0
+}
+
+func (x *Walk) GetKindOff() bool {
+	if x != nil {
+		return x.KindOff
+	}
+	return false
+}
+
+func (x *Walk) GetTurn() uint64 {
+	if x != nil {
+		return x.Turn
+	}
+	return 0
+}
+
+func (x *Walk) GetPaths() []*Path {
+	if x != nil {
+		return x.Paths
+	}
+	return nil
+}
+
+func (x *Walk) GetVerdicts() []int64 {
+	if x != nil {
+		return x.Verdicts
+	}
+	return nil
+}
+
+func (x *Walk) GetEnds() []int64 {
+	if x != nil {
+		return x.Ends
+	}
+	return nil
+}
+
+func (x *Walk) GetTaken() int64 {
+	if x != nil {
+		return x.Taken
+	}
+	return 0
+}
+
+type Path struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Began         int64                  `protobuf:"varint,1,opt,name=began,proto3" json:"began,omitempty"`
+	Tracks        []*Track               `protobuf:"bytes,2,rep,name=tracks,proto3" json:"tracks,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Path) Reset() {
+	*x = Path{}
+	mi := &file_leaf_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Path) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Path) ProtoMessage() {}
+
+func (x *Path) ProtoReflect() protoreflect.Message {
+	mi := &file_leaf_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Path.ProtoReflect.Descriptor instead.
+func (*Path) Descriptor() ([]byte, []int) {
+	return file_leaf_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *Path) GetBegan() int64 {
+	if x != nil {
+		return x.Began
+	}
+	return 0
+}
+
+func (x *Path) GetTracks() []*Track {
+	if x != nil {
+		return x.Tracks
+	}
+	return nil
+}
+
+type Track struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Zone          string                 `protobuf:"bytes,1,opt,name=zone,proto3" json:"zone,omitempty"`
+	Begin         int64                  `protobuf:"varint,2,opt,name=begin,proto3" json:"begin,omitempty"`
+	Next          uint64                 `protobuf:"fixed64,3,opt,name=next,proto3" json:"next,omitempty"`
+	Bound         uint64                 `protobuf:"fixed64,4,opt,name=bound,proto3" json:"bound,omitempty"`
+	Done          bool                   `protobuf:"varint,5,opt,name=done,proto3" json:"done,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Track) Reset() {
+	*x = Track{}
+	mi := &file_leaf_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Track) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Track) ProtoMessage() {}
+
+func (x *Track) ProtoReflect() protoreflect.Message {
+	mi := &file_leaf_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Track.ProtoReflect.Descriptor instead.
+func (*Track) Descriptor() ([]byte, []int) {
+	return file_leaf_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *Track) GetZone() string {
+	if x != nil {
+		return x.Zone
+	}
+	return ""
+}
+
+func (x *Track) GetBegin() int64 {
+	if x != nil {
+		return x.Begin
+	}
+	return 0
+}
+
+func (x *Track) GetNext() uint64 {
+	if x != nil {
+		return x.Next
+	}
+	return 0
+}
+
+func (x *Track) GetBound() uint64 {
+	if x != nil {
+		return x.Bound
+	}
+	return 0
+}
+
+func (x *Track) GetDone() bool {
+	if x != nil {
+		return x.Done
+	}
+	return false
+}
+
+// RunEnded tells a schedule that a run of an audience is over.
+type RunEnded struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Run   string                 `protobuf:"bytes,1,opt,name=run,proto3" json:"run,omitempty"`
+	// 1 done, 2 failed, 3 removed.
+	Outcome       int32 `protobuf:"varint,2,opt,name=outcome,proto3" json:"outcome,omitempty"`
+	StartedMs     int64 `protobuf:"varint,3,opt,name=started_ms,json=startedMs,proto3" json:"started_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RunEnded) Reset() {
+	*x = RunEnded{}
+	mi := &file_leaf_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RunEnded) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RunEnded) ProtoMessage() {}
+
+func (x *RunEnded) ProtoReflect() protoreflect.Message {
+	mi := &file_leaf_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RunEnded.ProtoReflect.Descriptor instead.
+func (*RunEnded) Descriptor() ([]byte, []int) {
+	return file_leaf_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *RunEnded) GetRun() string {
+	if x != nil {
+		return x.Run
+	}
+	return ""
+}
+
+func (x *RunEnded) GetOutcome() int32 {
+	if x != nil {
+		return x.Outcome
+	}
+	return 0
+}
+
+func (x *RunEnded) GetStartedMs() int64 {
+	if x != nil {
+		return x.StartedMs
+	}
+	return 0
+}
+
 var File_leaf_proto protoreflect.FileDescriptor
 
 const file_leaf_proto_rawDesc = "" +
@@ -654,7 +1094,48 @@ const file_leaf_proto_rawDesc = "" +
 	"\x04gone\x18\t \x01(\bR\x04gone\",\n" +
 	"\x04Kind\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x10\n" +
-	"\x03off\x18\x02 \x01(\bR\x03offB1Z/github.com/ddq-io/ddq/actors/audience/cell;cellb\x06proto3"
+	"\x03off\x18\x02 \x01(\bR\x03off\"\xac\x02\n" +
+	"\x05Order\x12\x10\n" +
+	"\x03run\x18\x01 \x01(\tR\x03run\x12\x1a\n" +
+	"\bschedule\x18\x02 \x01(\tR\bschedule\x12\x0e\n" +
+	"\x02at\x18\x03 \x01(\x03R\x02at\x12\x1a\n" +
+	"\baudience\x18\x04 \x01(\tR\baudience\x12\x12\n" +
+	"\x04kind\x18\x05 \x01(\tR\x04kind\x12\x14\n" +
+	"\x05quiet\x18\x06 \x01(\x05R\x05quiet\x12\x1b\n" +
+	"\twindow_ms\x18\a \x01(\x03R\bwindowMs\x12\x19\n" +
+	"\bgrain_ms\x18\b \x01(\x03R\agrainMs\x12\x1f\n" +
+	"\vspread_from\x18\t \x01(\x03R\n" +
+	"spreadFrom\x12\x16\n" +
+	"\x06rotate\x18\n" +
+	" \x01(\bR\x06rotate\x12\x14\n" +
+	"\x05local\x18\v \x01(\bR\x05local\x12\x18\n" +
+	"\atracked\x18\f \x01(\bR\atracked\"\x8e\x02\n" +
+	"\x04Walk\x12)\n" +
+	"\x05order\x18\x01 \x01(\v2\x13.ddq.audience.OrderR\x05order\x12\x14\n" +
+	"\x05phase\x18\x02 \x01(\x05R\x05phase\x12\x12\n" +
+	"\x04life\x18\x03 \x01(\x06R\x04life\x12\x12\n" +
+	"\x04kind\x18\x04 \x01(\x05R\x04kind\x12\x19\n" +
+	"\bkind_off\x18\x05 \x01(\bR\akindOff\x12\x12\n" +
+	"\x04turn\x18\x06 \x01(\x06R\x04turn\x12(\n" +
+	"\x05paths\x18\a \x03(\v2\x12.ddq.audience.PathR\x05paths\x12\x1a\n" +
+	"\bverdicts\x18\b \x03(\x03R\bverdicts\x12\x12\n" +
+	"\x04ends\x18\t \x03(\x03R\x04ends\x12\x14\n" +
+	"\x05taken\x18\n" +
+	" \x01(\x03R\x05taken\"I\n" +
+	"\x04Path\x12\x14\n" +
+	"\x05began\x18\x01 \x01(\x03R\x05began\x12+\n" +
+	"\x06tracks\x18\x02 \x03(\v2\x13.ddq.audience.TrackR\x06tracks\"o\n" +
+	"\x05Track\x12\x12\n" +
+	"\x04zone\x18\x01 \x01(\tR\x04zone\x12\x14\n" +
+	"\x05begin\x18\x02 \x01(\x03R\x05begin\x12\x12\n" +
+	"\x04next\x18\x03 \x01(\x06R\x04next\x12\x14\n" +
+	"\x05bound\x18\x04 \x01(\x06R\x05bound\x12\x12\n" +
+	"\x04done\x18\x05 \x01(\bR\x04done\"U\n" +
+	"\bRunEnded\x12\x10\n" +
+	"\x03run\x18\x01 \x01(\tR\x03run\x12\x18\n" +
+	"\aoutcome\x18\x02 \x01(\x05R\aoutcome\x12\x1d\n" +
+	"\n" +
+	"started_ms\x18\x03 \x01(\x03R\tstartedMsB1Z/github.com/ddq-io/ddq/actors/audience/cell;cellb\x06proto3"
 
 var (
 	file_leaf_proto_rawDescOnce sync.Once
@@ -668,7 +1149,7 @@ func file_leaf_proto_rawDescGZIP() []byte {
 	return file_leaf_proto_rawDescData
 }
 
-var file_leaf_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
+var file_leaf_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
 var file_leaf_proto_goTypes = []any{
 	(*Directory)(nil),   // 0: ddq.audience.Directory
 	(*Zone)(nil),        // 1: ddq.audience.Zone
@@ -677,17 +1158,25 @@ var file_leaf_proto_goTypes = []any{
 	(*Preferences)(nil), // 4: ddq.audience.Preferences
 	(*Audience)(nil),    // 5: ddq.audience.Audience
 	(*Kind)(nil),        // 6: ddq.audience.Kind
+	(*Order)(nil),       // 7: ddq.audience.Order
+	(*Walk)(nil),        // 8: ddq.audience.Walk
+	(*Path)(nil),        // 9: ddq.audience.Path
+	(*Track)(nil),       // 10: ddq.audience.Track
+	(*RunEnded)(nil),    // 11: ddq.audience.RunEnded
 }
 var file_leaf_proto_depIdxs = []int32{
-	1, // 0: ddq.audience.Directory.zones:type_name -> ddq.audience.Zone
-	2, // 1: ddq.audience.Directory.runs:type_name -> ddq.audience.Run
-	4, // 2: ddq.audience.Leaf.preferences:type_name -> ddq.audience.Preferences
-	6, // 3: ddq.audience.Audience.kinds:type_name -> ddq.audience.Kind
-	4, // [4:4] is the sub-list for method output_type
-	4, // [4:4] is the sub-list for method input_type
-	4, // [4:4] is the sub-list for extension type_name
-	4, // [4:4] is the sub-list for extension extendee
-	0, // [0:4] is the sub-list for field type_name
+	1,  // 0: ddq.audience.Directory.zones:type_name -> ddq.audience.Zone
+	2,  // 1: ddq.audience.Directory.runs:type_name -> ddq.audience.Run
+	4,  // 2: ddq.audience.Leaf.preferences:type_name -> ddq.audience.Preferences
+	6,  // 3: ddq.audience.Audience.kinds:type_name -> ddq.audience.Kind
+	7,  // 4: ddq.audience.Walk.order:type_name -> ddq.audience.Order
+	9,  // 5: ddq.audience.Walk.paths:type_name -> ddq.audience.Path
+	10, // 6: ddq.audience.Path.tracks:type_name -> ddq.audience.Track
+	7,  // [7:7] is the sub-list for method output_type
+	7,  // [7:7] is the sub-list for method input_type
+	7,  // [7:7] is the sub-list for extension type_name
+	7,  // [7:7] is the sub-list for extension extendee
+	0,  // [0:7] is the sub-list for field type_name
 }
 
 func init() { file_leaf_proto_init() }
@@ -701,7 +1190,7 @@ func file_leaf_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_leaf_proto_rawDesc), len(file_leaf_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   7,
+			NumMessages:   12,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
