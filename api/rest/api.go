@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync/atomic"
 
 	"github.com/grpc-ecosystem/grpc-gateway/v2/runtime"
 	"google.golang.org/grpc"
@@ -20,9 +21,10 @@ const Prefix = "/v1/"
 
 // api answers requests by calls of the server. It owns no goroutine.
 type api struct {
-	queue  ddqv1.DelayQueueServiceClient
-	mux    *runtime.ServeMux
-	routes *routes
+	queue   ddqv1.DelayQueueServiceClient
+	mux     *runtime.ServeMux
+	routes  *routes
+	watches atomic.Int64 // that are open
 }
 
 func newAPI(conn grpc.ClientConnInterface) (*api, error) {
@@ -42,7 +44,19 @@ func newAPI(conn grpc.ClientConnInterface) (*api, error) {
 	for _, rt := range bindings() {
 		a.routes.add(rt)
 	}
-	return a, a.learn(conn)
+	return a, errors.Join(a.learn(conn), a.byHand())
+}
+
+// byHand adds what cannot be transcoded: streams, and bodies that are not JSON.
+func (a *api) byHand() error {
+	const topic = Prefix + "topics/{topic}"
+	return errors.Join(
+		a.route(http.MethodPost, topic+"/tasks:raw", Rule{Call: ddqv1.DelayQueueService_Enqueue_FullMethodName}, a.raw),
+		a.route(http.MethodPost, topic+":take", Rule{Call: ddqv1.DelayQueueService_Retrieve_FullMethodName}, a.take),
+		a.route(http.MethodPost, topic+"/tasks:import", Rule{Call: ddqv1.DelayQueueService_EnqueueStream_FullMethodName}, a.importLines),
+		a.route(http.MethodGet, topic+"/tasks:export", Rule{Call: ddqv1.DelayQueueService_ListTasks_FullMethodName}, a.export),
+		a.route(http.MethodGet, topic+":watch", Rule{Call: ddqv1.DelayQueueService_WatchTasks_FullMethodName}, a.watch),
+	)
 }
 
 // learn makes the gateway serve the bindings, in the order of services.
@@ -73,6 +87,7 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	own := *r
 	if r.Method == http.MethodHead { // the library leaves out the body
+		own = *r.WithContext(context.WithValue(r.Context(), headKey{}, true))
 		own.Method = http.MethodGet
 	}
 	where := *r.URL
@@ -86,6 +101,9 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.mux.ServeHTTP(w, &own)
 }
 
+// headKey is of requests that were HEAD.
+type headKey struct{}
+
 // request is between the gateway's choice of a route and the route.
 func (a *api) request(next runtime.HandlerFunc) runtime.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request, params map[string]string) {
@@ -95,12 +113,20 @@ func (a *api) request(next runtime.HandlerFunc) runtime.HandlerFunc {
 			a.lost(r.Context(), a.mux, nil, w, r, http.StatusNotFound)
 			return
 		}
-		if !rt.transcoded() {
-			next(w, r, params)
+		p := checkParams(params)
+		if p == nil && rt.transcoded() {
+			p = checkRequest(rt, r, params)
+		}
+		if p != nil {
+			p.write(w, r)
 			return
 		}
-		if p := checkRequest(rt, r, params); p != nil {
-			p.write(w, r)
+		if !rt.transcoded() {
+			if r.Context().Value(headKey{}) != nil { // of what may never end
+				noRoute([]string{http.MethodGet}).write(w, r)
+				return
+			}
+			next(w, r, params)
 			return
 		}
 		edits, p := editsOf(rt, r)

@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -151,14 +152,14 @@ func TestRoutesAreTheirOwn(t *testing.T) {
 	names := strings.NewReplacer("{topic}", "t", "{id}", "i", "{name}", "n", "{ack.task_id}", "i", "{nack.task_id}", "i", "{extend.task_id}", "i")
 	for _, rt := range r.port.api.(*api).routes.all {
 		var reached string
-		a := &api{routes: r.port.api.(*api).routes}
+		a := &api{routes: &routes{by: make(map[string]*route)}}
 		a.mux = gateway.NewServeMux(gateway.WithMiddlewares(func(gateway.HandlerFunc) gateway.HandlerFunc {
 			return func(_ http.ResponseWriter, r *http.Request, _ map[string]string) {
 				pattern, _ := gateway.HTTPPattern(r.Context())
 				reached = key(r.Method, pattern.String())
 			}
 		}))
-		must(t, a.learn(r.server.Channel()))
+		must(t, errors.Join(a.learn(r.server.Channel()), a.byHand()))
 		a.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(rt.method, names.Replace(rt.path), nil))
 		if reached != key(rt.method, spelled(rt.path)) {
 			t.Errorf("%s %s reaches %s", rt.method, rt.path, reached)

@@ -112,11 +112,7 @@ func (p *problem) asAsked(r *http.Request) *problem {
 
 // write answers with p. The request's id is what the guard has put into the headers.
 func (p *problem) write(w http.ResponseWriter, r *http.Request) {
-	h := w.Header()
-	own := *p
-	own.Type = typePrefix + p.Reason
-	own.Title = cmp.Or(http.StatusText(p.Status), "Client Closed Request")
-	own.RequestID = h.Get(requestIDHeader)
+	h, own := w.Header(), p.named(w)
 	h.Set("Content-Type", "application/problem+json")
 	if ms, err := strconv.ParseInt(p.RetryAfter, 10, 64); err == nil && (p.Status == http.StatusTooManyRequests || p.Status == http.StatusServiceUnavailable) {
 		h.Set("Retry-After", strconv.FormatInt(ceil(time.Duration(ms)*time.Millisecond, time.Second), 10))
@@ -124,12 +120,21 @@ func (p *problem) write(w http.ResponseWriter, r *http.Request) {
 	if p.Status == http.StatusPreconditionFailed && p.Version != "" {
 		h.Set("ETag", etag(p.Version))
 	}
-	text, err := json.Marshal(&own)
+	text, err := json.Marshal(own)
 	if err != nil { // text and numbers always marshal
 		panic(err)
 	}
 	w.WriteHeader(p.Status)
 	_, _ = w.Write(append(text, '\n')) // the client may be gone
+}
+
+// named is p with what follows from the rest.
+func (p *problem) named(w http.ResponseWriter) *problem {
+	own := *p
+	own.Type = typePrefix + p.Reason
+	own.Title = cmp.Or(http.StatusText(p.Status), "Client Closed Request")
+	own.RequestID = w.Header().Get(requestIDHeader)
+	return &own
 }
 
 // ceil is how many units d takes.

@@ -44,13 +44,18 @@ var optional = []protoreflect.Name{
 	"ListTasksRequest", "PurgeTopicRequest", "ResumeTopicRequest", "DrainNodeRequest", "UndrainNodeRequest", "PlanRebalanceRequest",
 }
 
-// checkRequest refuses what no message could say.
-func checkRequest(rt *route, r *http.Request, params map[string]string) *problem {
+// checkParams refuses names in a path that are empty: to calls that would mean any.
+func checkParams(params map[string]string) *problem {
 	for name, value := range params {
 		if value == "" {
 			return refuse(http.StatusBadRequest, reasonOf(name), name, "must not be empty")
 		}
 	}
+	return nil
+}
+
+// checkRequest refuses what no message could say.
+func checkRequest(rt *route, r *http.Request, params map[string]string) *problem {
 	if p := checkQuery(rt, r, params); p != nil {
 		return p
 	}

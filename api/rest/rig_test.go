@@ -88,6 +88,9 @@ func (r *rig) do(method, path, body string, headers ...string) reply {
 			request.Host = value
 			continue
 		}
+		if name == "Content-Type" {
+			request.Header.Del(name)
+		}
 		request.Header.Add(name, value)
 	}
 	answer, err := http.DefaultTransport.RoundTrip(request)

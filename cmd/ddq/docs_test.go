@@ -45,7 +45,8 @@ var pages = []page{
 	},
 	{file: "docs/operating.md", section: true},
 	{file: "docs/migrating.md", section: true},
-	{file: "docs/rest.md", section: true, shows: []string{`"deliveries":[`, `"deduplicated":true`, "KEY_TAKEN", "the key has another request"}},
+	{file: "docs/rest.md", section: true, shows: []string{`"deliveries":[`, `"deduplicated":true`, "KEY_TAKEN", "the key has another request",
+		"says: send the mail", `{"done":true,"stored":1000,"failed":0}`, `{"done":true,"next_page_token":""}`, "event: change"}},
 	{
 		file: "deploy/README.md",
 		notRun: map[string]string{

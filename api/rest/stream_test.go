@@ -1,0 +1,363 @@
+package rest
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+func TestRawPayloads(t *testing.T) {
+	r := newRig(t, Config{})
+	payload := "\x00\xff not JSON"
+	made := r.do("POST", "/v1/topics/t/tasks:raw?id=a&priority=5&delay=1h&keep_type=1", payload, "Content-Type: image/png").want(202)
+	if made.header.Get("Location") != "/v1/topics/t/tasks/a" {
+		t.Errorf("got %v", made.header)
+	}
+	r.do("POST", "/v1/topics/t/tasks:raw?at=2030-01-01T00:00:00Z", "x").want(202)
+	r.do("POST", "/v1/topics/t/tasks:raw", "").want(202)
+	key := "Idempotency-Key: k"
+	r.do("POST", "/v1/topics/t/tasks:raw?delay=1h", "x", key).want(202)
+	r.do("POST", "/v1/topics/t/tasks:raw?delay=1h", "x", key).want(200)
+	r.do("POST", "/v1/topics/t/tasks:raw?delay=1h", "y", key).problem(422, "KEY_TAKEN")
+	for query, reason := range map[string]string{
+		"delay=-1s": "BAD_DELAY", "delay=soon": "MALFORMED", "delay=1s&at=2030-01-01T00:00:00Z": "MALFORMED", "priority=5&priority=6": "MALFORMED",
+		"payload=eA==": "MALFORMED", "topic=u": "MALFORMED", "nope=1": "MALFORMED", "keep_type=perhaps": "MALFORMED", "priority=11": "OUT_OF_RANGE_FIELD", "at=now": "MALFORMED",
+	} {
+		r.do("POST", "/v1/topics/t/tasks:raw?"+query, "x").problem(400, reason)
+	}
+	r.do("POST", "/v1/topics/t/tasks:raw", strings.Repeat("x", maxBody+1)).problem(413, "BODY_TOO_LARGE")
+	r.do("POST", "/v1/topics/t/tasks:raw", "x", "Content-Encoding: gzip").problem(415, "BAD_ENCODING")
+}
+
+func TestTake(t *testing.T) {
+	r := newRig(t, Config{})
+	r.do("POST", "/v1/topics/t:take", "").want(204)
+	r.do("POST", "/v1/topics/t/tasks:raw?id=a%2Fb&keep_type=1", "hello", "Content-Type: text/plain").want(202)
+	got := r.do("POST", "/v1/topics/t:take?wait=5s&worker=sh&visibility_timeout=20s", "").want(200)
+	h := got.header
+	if got.body != "hello" || h.Get("Ddq-Task-Id") != "a%2Fb" || h.Get("Ddq-Retry-Count") != "0" || h.Get("Ddq-Execute-Time") == "" ||
+		h.Get("Ddq-Attributes") == "" || h.Get("Content-Type") != "application/octet-stream" || h.Get("X-Accel-Buffering") != "no" {
+		t.Errorf("got %v %q", h, got.body)
+	}
+	r.do("POST", "/v1/topics/t/tasks/"+h.Get("Ddq-Task-Id")+":ack", "", "Ddq-Hold-Token: "+h.Get("Ddq-Hold-Token")).want(200)
+	r.do("POST", "/v1/topics/t:take?wait=2h", "").problem(400, "OUT_OF_RANGE_FIELD")
+	r.do("POST", "/v1/topics/t:take?wait=-1s", "").problem(400, "OUT_OF_RANGE_FIELD")
+	r.do("POST", "/v1/topics/t:take?wait=long", "").problem(400, "MALFORMED")
+	r.do("POST", "/v1/topics/t:take?nope=1", "").problem(400, "MALFORMED")
+}
+
+// What comes when the clients of polls have gone is not counted as theirs.
+func TestTakeOfWhoWentTakesNothing(t *testing.T) {
+	r := newRig(t, Config{})
+	r.do("POST", "/v1/topics", `{"name":"t"}`).want(201)
+	const rounds, polls, tasks = 10, 100, 10
+	for round := range rounds {
+		ctx, leave := context.WithCancel(t.Context())
+		var gone sync.WaitGroup
+		for range polls {
+			gone.Go(func() {
+				asked, err := http.NewRequestWithContext(ctx, http.MethodPost, r.url+"/v1/topics/t:take?wait=30s", nil)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if answer, err := http.DefaultTransport.RoundTrip(asked); err == nil {
+					answer.Body.Close()
+				}
+			})
+		}
+		r.subscriptions("t", func(n int) bool { return n == polls })
+		leave()
+		gone.Wait()
+		r.subscriptions("t", func(n int) bool { return n == 0 })
+		for i := range tasks {
+			r.do("POST", "/v1/topics/t/tasks", fmt.Sprintf(`{"id":"%d-%d"}`, round, i)).want(202)
+			if got := r.do("POST", "/v1/topics/t:take?wait=10s", "").want(200).header; got.Get("Ddq-Retry-Count") != "0" {
+				t.Errorf("%s was counted %s times", got.Get("Ddq-Task-Id"), got.Get("Ddq-Retry-Count"))
+			}
+		}
+	}
+}
+
+// subscriptions waits until the topic has as many as told.
+func (r *rig) subscriptions(topic string, enough func(n int) bool) {
+	r.Helper()
+	for range 5000 {
+		n, _ := r.do("GET", "/v1/topics/"+topic, "").want(200).field("subscriptions").(float64)
+		if enough(int(n)) {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+	r.Fatal("the subscriptions are never that many")
+}
+
+func TestImport(t *testing.T) {
+	r := newRig(t, Config{})
+	text := strings.Join([]string{
+		`{"id":"a","delay":"60s"}`, ``, `{"id":"b","nope":1}`, `   `, `{"id":"` + strings.Repeat("x", maxLine) + `"}`,
+		`{"id":"a","delay":"60s"}`, `{"topic":"u"}`, `{"id":"c","topic":"t","priority":99}`, `{"id":"d"`, `{"id":"e","delay":"60s"}`,
+	}, "\n")
+	got := r.do("POST", "/v1/topics/t/tasks:import", text, "Content-Type: "+linesType).want(200)
+	want := []string{"1 ", "3 MALFORMED", "5 LINE_TOO_LONG", "6 ", "7 BAD_NAME", "8 OUT_OF_RANGE_FIELD", "9 MALFORMED", "10 "}
+	rows := strings.Split(strings.TrimSpace(got.body), "\n")
+	for i, row := range rows[:len(rows)-1] {
+		var result struct {
+			Line  int
+			Error struct{ Reason string }
+		}
+		must(t, json.Unmarshal([]byte(row), &result))
+		if said := fmt.Sprintf("%d %s", result.Line, result.Error.Reason); i >= len(want) || said != want[i] {
+			t.Errorf("row %d: %s", i, row)
+		}
+	}
+	if last := rows[len(rows)-1]; last != `{"done":true,"stored":3,"failed":5}` {
+		t.Errorf("the last row is %s", last)
+	}
+	r.do("POST", "/v1/topics/t/tasks:import", "{}").problem(415, "BAD_TYPE")
+}
+
+func TestImportOfManyIsInOrder(t *testing.T) {
+	r := newRig(t, Config{})
+	var text bytes.Buffer
+	const n = 10_000
+	for i := range n {
+		fmt.Fprintf(&text, "{\"id\":\"%d\",\"delay\":\"3600s\"}\n", i)
+	}
+	got := r.do("POST", "/v1/topics/t/tasks:import", text.String(), "Content-Type: "+linesType).want(200)
+	rows := strings.Split(strings.TrimSpace(got.body), "\n")
+	if len(rows) != n+1 || rows[n] != fmt.Sprintf(`{"done":true,"stored":%d,"failed":0}`, n) {
+		t.Fatalf("%d rows, the last is %s", len(rows), rows[len(rows)-1])
+	}
+	for i, row := range rows[:n] {
+		if !strings.HasPrefix(row, fmt.Sprintf(`{"line":%d,`, i+1)) || !strings.Contains(row, fmt.Sprintf(`"id":"%d"`, i)) {
+			t.Fatalf("row %d is %s", i, row)
+		}
+	}
+	listed := r.do("GET", "/v1/topics/t/tasks:export?filter.states=TASK_STATE_SCHEDULED", "").want(200)
+	if rows := strings.Split(strings.TrimSpace(listed.body), "\n"); len(rows) != n+1 || rows[n] != `{"done":true,"next_page_token":""}` {
+		t.Errorf("exported %d rows, the last is %s", len(rows), rows[len(rows)-1])
+	}
+	r.do("GET", "/v1/topics/t/tasks:export?nope=1", "").problem(400, "MALFORMED")
+	r.do("GET", "/v1/topics/%3F/tasks:export", "").problem(400, "BAD_NAME")
+}
+
+// dial opens a connection on which a test writes requests by hand.
+func (r *rig) dial(text string) net.Conn {
+	r.Helper()
+	conn, err := (&net.Dialer{}).DialContext(r.Context(), "tcp", strings.TrimPrefix(r.url, "http://"))
+	must(r, err)
+	r.Cleanup(func() { conn.Close() })
+	_, err = io.WriteString(conn, strings.ReplaceAll(text, "\n", "\r\n"))
+	must(r, err)
+	return conn
+}
+
+const importHead = "POST /v1/topics/t/tasks:import HTTP/1.1\nHost: localhost\nContent-Type: application/x-ndjson\nTransfer-Encoding: chunked\n\n"
+
+func chunk(text string) string { return fmt.Sprintf("%x\r\n%s\r\n", len(text), text) }
+
+func TestImportAnswersWhileItIsRead(t *testing.T) {
+	r := newRig(t, Config{})
+	conn := r.dial(importHead)
+	answer := bufio.NewReader(conn)
+	for i := range 3 {
+		_, err := io.WriteString(conn, chunk("{\"delay\":\"1h\"}\n")+chunk(fmt.Sprintf("{\"id\":\"%d\",\"delay\":\"60s\"}\n", i)))
+		must(t, err)
+		for text := ""; !strings.Contains(text, fmt.Sprintf(`"id":"%d"`, i)); {
+			text, err = answer.ReadString('\n')
+			must(t, err)
+		}
+	}
+}
+
+func TestImportThatIsCutIsNotDone(t *testing.T) {
+	r := newRig(t, Config{})
+	conn := r.dial(importHead)
+	_, err := io.WriteString(conn, chunk("{\"id\":\"a\",\"delay\":\"60s\"}\n{\"id\":\"b\"}"))
+	must(t, err)
+	must(t, conn.(*net.TCPConn).CloseWrite())
+	text, err := io.ReadAll(conn)
+	must(t, err)
+	if !strings.Contains(string(text), `"id":"a"`) || strings.Contains(string(text), "done") {
+		t.Errorf("got %s", text)
+	}
+	r.do("GET", "/v1/topics/t/tasks/a", "").want(200)
+	r.do("GET", "/v1/topics/t/tasks/b", "").problem(404, "NO_TASK")
+}
+
+func TestBodyWithoutEndIsRefused(t *testing.T) {
+	r := newRig(t, Config{})
+	conn := r.dial("POST /v1/topics/t/tasks HTTP/1.1\nHost: localhost\nContent-Type: application/json\nTransfer-Encoding: chunked\n\n")
+	part := chunk(strings.Repeat(" ", 64<<10))
+	for range maxBody>>16 + 2 {
+		if _, err := io.WriteString(conn, part); err != nil {
+			break // it is closed
+		}
+	}
+	answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	must(t, err)
+	defer answer.Body.Close()
+	if answer.StatusCode != 413 || !answer.Close {
+		t.Errorf("got %v", answer)
+	}
+}
+
+// watched is a watch that is open.
+type watched struct {
+	*testing.T
+	answer *http.Response
+	text   *bufio.Reader
+}
+
+func (r *rig) watch(query string, headers ...string) *watched {
+	r.Helper()
+	request, err := http.NewRequestWithContext(r.Context(), http.MethodGet, r.url+"/v1/topics/t:watch?"+query, nil)
+	must(r, err)
+	for _, header := range headers {
+		name, value, _ := strings.Cut(header, ": ")
+		request.Header.Set(name, value)
+	}
+	answer, err := http.DefaultTransport.RoundTrip(request)
+	must(r, err)
+	r.Cleanup(func() { answer.Body.Close() })
+	if answer.StatusCode != 200 {
+		text, _ := io.ReadAll(answer.Body)
+		r.Fatalf("got %d %s", answer.StatusCode, text)
+	}
+	return &watched{r.T, answer, bufio.NewReader(answer.Body)}
+}
+
+// change is the next change and its cursor.
+func (w *watched) change() (id, cursor string) {
+	w.Helper()
+	event := ""
+	for {
+		row, err := w.text.ReadString('\n')
+		must(w, err)
+		name, value, _ := strings.Cut(strings.TrimSpace(row), ": ")
+		switch {
+		case name == "id":
+			cursor = value
+		case name == "event":
+			event = value
+		case name == "data" && event == "change":
+			var change struct{ ID string }
+			must(w, json.Unmarshal([]byte(value), &change))
+			return change.ID, cursor
+		}
+	}
+}
+
+func (r *rig) watchedTopic(ids ...string) {
+	r.Helper()
+	r.do("POST", "/v1/topics", `{"name":"t","policy":{"watch_retention_ms":"3600000","shards":3}}`).want(201)
+	for _, id := range ids {
+		r.do("POST", "/v1/topics/t/tasks", fmt.Sprintf(`{"id":%q,"delay":"3600s"}`, id)).want(202)
+	}
+}
+
+func TestWatchGoesOnBehindEachChange(t *testing.T) {
+	r := newRig(t, Config{})
+	ids := make([]string, 30)
+	for i := range ids {
+		ids[i] = fmt.Sprint(i)
+	}
+	r.watchedTopic(ids...)
+	all := r.watch("from=oldest")
+	if got := all.answer.Header; got.Get("Content-Type") != eventsType || got.Get("Cache-Control") != "no-store" || got.Get("X-Accel-Buffering") != "no" {
+		t.Errorf("got %v", got)
+	}
+	var seen, cursors []string
+	for range ids {
+		id, cursor := all.change()
+		seen, cursors = append(seen, id), append(cursors, cursor)
+	}
+	slices.Sort(ids)
+	if sorted := slices.Sorted(slices.Values(seen)); !slices.Equal(sorted, ids) {
+		t.Fatalf("saw %v", seen)
+	}
+	for _, i := range []int{0, 7, 15, 28} { // what follows is what was not seen, whatever the order
+		next := r.watch("", "Last-Event-ID: "+cursors[i])
+		var rest []string
+		for range len(ids) - i - 1 {
+			id, _ := next.change()
+			rest = append(rest, id)
+		}
+		if got := slices.Sorted(slices.Values(append(rest, seen[:i+1]...))); !slices.Equal(got, ids) {
+			t.Errorf("behind change %d: %v", i, rest)
+		}
+	}
+}
+
+func TestWatchInLines(t *testing.T) {
+	r := newRig(t, Config{})
+	r.watchedTopic("a", "b")
+	w := r.watch("from=oldest&kinds=enqueued&id=b", "Accept: "+linesType)
+	for {
+		row, err := w.text.ReadString('\n')
+		must(t, err)
+		var one struct {
+			Cursor string
+			Change struct{ ID string }
+		}
+		must(t, json.Unmarshal([]byte(row), &one))
+		if one.Cursor == "" {
+			t.Errorf("no cursor in %s", row)
+		}
+		if one.Change.ID != "" {
+			if one.Change.ID != "b" {
+				t.Errorf("got %s", row)
+			}
+			return
+		}
+	}
+}
+
+func TestWatchEndsWithItsServer(t *testing.T) {
+	r := newRig(t, Config{})
+	r.watchedTopic()
+	w := r.watch("")
+	stopped := make(chan error, 1)
+	go func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		stopped <- r.server.Stop(ctx)
+	}()
+	text, err := io.ReadAll(w.text)
+	must(t, err)
+	must(t, <-stopped)
+	if !strings.Contains(string(text), "event: drain\ndata: {") || !strings.Contains(string(text), "DRAINING") {
+		t.Errorf("got %s", text)
+	}
+	r.do("GET", "/v1/server", "").problem(503, "DRAINING")
+}
+
+func TestWatchesThatCannotBe(t *testing.T) {
+	r := newRig(t, Config{})
+	r.watchedTopic("a")
+	_, cursor := r.watch("from=oldest").change()
+	r.do("POST", "/v1/topics", `{"name":"u","policy":{"watch_retention_ms":"3600000"}}`).want(201)
+	r.do("POST", "/v1/topics", `{"name":"v"}`).want(201)
+	r.do("GET", "/v1/topics/u:watch", "", "Last-Event-ID: "+cursor).problem(400, "BAD_CURSOR")
+	r.do("GET", "/v1/topics/t:watch", "", "Last-Event-ID: garbage").problem(400, "BAD_CURSOR")
+	r.do("GET", "/v1/topics/t:watch?cursor=?", "").problem(400, "BAD_CURSOR")
+	r.do("GET", "/v1/topics/t:watch?from=soon", "").problem(400, "MALFORMED")
+	r.do("GET", "/v1/topics/t:watch?kinds=nope", "").problem(400, "MALFORMED")
+	r.do("GET", "/v1/topics/t:watch?nope=1", "").problem(400, "MALFORMED")
+	r.do("GET", "/v1/topics/v:watch", "").problem(409, "NOT_WATCHED")
+	r.do("GET", "/v1/topics/nope:watch", "").problem(404, "NO_TOPIC")
+	if got := r.do("HEAD", "/v1/topics/t:watch", ""); got.status != 405 {
+		t.Errorf("HEAD: %d", got.status)
+	}
+}
