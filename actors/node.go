@@ -50,7 +50,9 @@ func New(cfg Config, st store.Store, log *slog.Logger, reg prometheus.Registerer
 	s.topics.cfg, s.clocks.topics = &s.cfg, s.topics
 	rt.Clock = clock.New(s.clocks.onJump)
 	rt.Store = metrics.Observe(st, m, s.clocks.Of, s.topics.heardParcels)
-	rt.Cells, _ = st.(store.Cells)
+	if cells, keeps := st.(store.Cells); keeps {
+		rt.Cells = metrics.ObserveCells(cells, s.clocks.Of, s.topics.heardParcels)
+	}
 	failing, _ := st.(failingStore)
 	s.health = health{rt: rt, failing: failing}
 	rt.Bodies = &subscription.NodeBudget{Most: int64(cfg.UnsentBytes), Gauge: m.Unsent}

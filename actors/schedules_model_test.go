@@ -16,6 +16,7 @@ import (
 	"github.com/ddq-io/ddq/api/service"
 	"github.com/ddq-io/ddq/api/service/servicetest"
 	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/place"
 	"github.com/ddq-io/ddq/timer/timetable"
 )
 
@@ -146,35 +147,7 @@ func (w *diligent) Drain(time.Duration) {}
 // Each schedule makes the runs and the skips that the pure rules say, id for id.
 func TestSchedulesGoAsTheirModels(t *testing.T) {
 	servicetest.FleetBubble(t, []string{"a", "b"}, func(t *testing.T, f *servicetest.Fleet) {
-		a := f.Nodes["a"].Sys
-		if _, err := a.Node().Topics().Create(t.Context(), longVisible(a)); err != nil {
-			t.Fatal(err)
-		}
-		every := make(map[string]time.Duration)
-		w := &diligent{runs: map[string]*time.Timer{}, got: map[string]int{}, at: map[string]time.Time{}}
-		w.last = func(of *store.RunOf) time.Duration { return lasts(of, every[of.Schedule]) }
-		var models []*modelled
-		for i := range *modelSchedules {
-			spec := everySpec(5*time.Minute + time.Duration(i%997)*time.Second)
-			spec.Overlap, spec.History = schedule.Overlap(i%5+1), i%20
-			name := fmt.Sprintf("s%d", i)
-			every[name] = spec.Timetable.Entries[0].Every
-			s := putSchedule(t, a.Node(), name, spec)
-			m := &modelled{Schedule: s.read(), ends: map[string]store.Millis{}, made: map[string]store.Millis{}}
-			m.wake = s.cell().Wake
-			m.table, _ = m.Table()
-			models = append(models, m)
-			if i%50 == 0 {
-				time.Sleep(317 * time.Millisecond)
-			}
-		}
-		var err error
-		if w.sub, err = a.Delivery.Subscribe(t.Context(), subscription.Options{Topic: "mail", Worker: "w"}, w); err != nil {
-			t.Fatal(err)
-		}
-		if err := w.sub.Grant(10_000); err != nil {
-			t.Fatal(err)
-		}
+		p := newPlay(t, f, *modelSchedules)
 		for minute := range *modelHours * 60 {
 			f.Nodes["a"].SetDraining(minute%2 == 0)
 			f.Nodes["b"].SetDraining(minute%2 == 1)
@@ -184,24 +157,88 @@ func TestSchedulesGoAsTheirModels(t *testing.T) {
 				t.Fatalf("in minute %d the owners are %v", minute, owners)
 			}
 		}
-		w.stop()
-		now := store.Millis(time.Now().UnixMilli())
-		compared := 0
-		for _, m := range models {
-			m.playUntil(now.Add(-closeBy))
-			if m.close {
-				continue
-			}
-			compared++
-			s := scheduled{t, a.Node(), m.Name}
-			compareWithModel(t, m, s.read(), w, now)
-		}
-		late := slices.Sorted(maps.Values(lateness(models, w)))
-		t.Logf("%d of %d schedules compared, %d runs, the latest by %v", compared, len(models), len(w.got), late[len(late)-1])
-		if compared < len(models)/2 {
-			t.Error("too few were compared")
+		p.compare()
+	})
+}
+
+// TestSchedulesMoveWithAReshard gives their topic other shards, twice. The former shards are
+// retired, once the runs that were open have ended and were told.
+func TestSchedulesMoveWithAReshard(t *testing.T) {
+	servicetest.FleetBubble(t, []string{"a", "b"}, func(t *testing.T, f *servicetest.Fleet) {
+		p := newPlay(t, f, 60)
+		a := f.Nodes["a"]
+		time.Sleep(40 * time.Minute)
+		f.Reshard(a, "mail", 5)
+		time.Sleep(10 * time.Minute)
+		f.Reshard(a, "mail", 17)
+		time.Sleep(70 * time.Minute)
+		p.compare()
+		topic := a.Config("mail")
+		if place.Resharding(&topic) {
+			t.Errorf("the topic has former shards: %+v", topic.Former)
 		}
 	})
+}
+
+// play is a fleet with schedules and a worker.
+type play struct {
+	*testing.T
+	fleet  *servicetest.Fleet
+	worker *diligent
+	models []*modelled
+}
+
+func newPlay(t *testing.T, f *servicetest.Fleet, n int) *play {
+	a := f.Nodes["a"].Sys
+	if _, err := a.Node().Topics().Create(t.Context(), longVisible(a)); err != nil {
+		t.Fatal(err)
+	}
+	every := make(map[string]time.Duration)
+	w := &diligent{runs: map[string]*time.Timer{}, got: map[string]int{}, at: map[string]time.Time{}}
+	w.last = func(of *store.RunOf) time.Duration { return lasts(of, every[of.Schedule]) }
+	p := &play{T: t, fleet: f, worker: w}
+	for i := range n {
+		spec := everySpec(5*time.Minute + time.Duration(i%997)*time.Second)
+		spec.Overlap, spec.History = schedule.Overlap(i%5+1), i%20
+		name := fmt.Sprintf("s%d", i)
+		every[name] = spec.Timetable.Entries[0].Every
+		s := putSchedule(t, a.Node(), name, spec)
+		m := &modelled{Schedule: s.read(), wake: s.cell().Wake, ends: map[string]store.Millis{}, made: map[string]store.Millis{}}
+		m.table, _ = m.Table()
+		p.models = append(p.models, m)
+		if i%50 == 0 {
+			time.Sleep(317 * time.Millisecond)
+		}
+	}
+	var err error
+	if w.sub, err = a.Delivery.Subscribe(t.Context(), subscription.Options{Topic: "mail", Worker: "w"}, w); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.sub.Grant(10_000); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// compare ends the play, and compares what became of the schedules with their models.
+func (p *play) compare() {
+	p.Helper()
+	p.worker.stop()
+	now, compared := store.Millis(time.Now().UnixMilli()), 0
+	for _, m := range p.models {
+		m.playUntil(now.Add(-closeBy))
+		if m.close {
+			continue
+		}
+		compared++
+		s := scheduled{p.T, p.fleet.Nodes["a"].Sys.Node(), m.Name}
+		compareWithModel(p.T, m, s.read(), p.worker, now)
+	}
+	late := slices.Sorted(maps.Values(lateness(p.models, p.worker)))
+	p.Logf("%d of %d schedules compared, %d runs, the latest by %v", compared, len(p.models), len(p.worker.got), late[len(late)-1])
+	if compared < len(p.models)/2 {
+		p.Error("too few were compared")
+	}
 }
 
 // longVisible is the topic mail, whose tasks are held for hours.

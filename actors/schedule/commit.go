@@ -86,7 +86,7 @@ func Landed(c *store.Commit, r *store.CommitResult) bool {
 func Told(p *store.Parcel) Event {
 	e := p.Ended
 	if e == nil {
-		return nil
+		return toldByBody(p)
 	}
 	ended := Ended{ID: e.ID, Outcome: Removed, At: p.At, Started: e.Started}
 	switch {

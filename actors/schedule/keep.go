@@ -30,10 +30,10 @@ type Kept struct {
 // Keep steps a schedule over what there is at a look. An error wraps ErrCorrupt, and the
 // commit takes the cell to those that are left alone.
 func Keep(l Look, env Env) (Kept, error) {
-	if l.Cell.Version == 0 {
+	s, err := l.schedule()
+	if s == nil && err == nil {
 		return Kept{}, nil
 	}
-	s, err := FromCell(l.Cell)
 	if err == nil {
 		env.Table, err = s.Table()
 	}
@@ -53,6 +53,15 @@ func Keep(l Look, env Env) (Kept, error) {
 		c = store.Commit{}
 	}
 	return Kept{Commit: c, Schedule: s, Effects: out}, nil
+}
+
+// schedule is the one that is there, or that arrives; nil: neither.
+func (l *Look) schedule() (s *Schedule, err error) {
+	if l.Cell.Version != 0 {
+		return FromCell(l.Cell)
+	}
+	s, l.Parcels = arrived(l.Cell.ID.Key(), l.Parcels)
+	return s, nil
 }
 
 // events are what happened since the schedule was looked at last. That it woke is one of

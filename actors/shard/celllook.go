@@ -3,6 +3,7 @@ package shard
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/ddq-io/ddq/actors/fleet"
@@ -26,6 +27,7 @@ type cellLook struct {
 	waits   map[store.CellID]bool // those whose cells have not taken them
 	refused bool
 	changed bool // some cell was
+	tallies map[store.Shard]int64
 	out     cellsKept
 }
 
@@ -34,6 +36,7 @@ type cellsKept struct {
 	made      []madeRuns
 	removed   []string
 	cancelled []fleet.EndedHold
+	told      []store.Shard // that got parcels
 	place     cellPlace
 	next      store.Millis
 	again     bool // there is more to do
@@ -57,6 +60,9 @@ func (l *cellLook) run(ctx context.Context) *cellsKept {
 	if l.out.err == nil {
 		l.finishParcels()
 		l.out.err = l.lookAhead(ctx)
+	}
+	if l.out.err == nil && l.former() {
+		l.out.err = l.move(ctx)
 	}
 	return &l.out
 }
@@ -118,6 +124,9 @@ func (l *cellLook) readCells(ctx context.Context) error {
 func (l *cellLook) keep(ctx context.Context) error {
 	l.refused = l.topic.EnqueuePaused
 	for range cellsPerRound {
+		if err := l.forwardLost(ctx); err != nil {
+			return err
+		}
 		commits, kept, looks := l.step()
 		if l.place.forget > 0 {
 			commits = append(commits, store.Commit{Take: l.place.forget})
@@ -137,6 +146,38 @@ func (l *cellLook) keep(ctx context.Context) error {
 		l.place.forget, l.out.place.forget = 0, 0
 	}
 	l.out.stuck = len(l.looks) > 0
+	return nil
+}
+
+// forwardLost sends on, from a shard of before a reshard, what is told to schedules that have
+// moved.
+func (l *cellLook) forwardLost(ctx context.Context) error {
+	if !l.former() {
+		return nil
+	}
+	gone := make(map[store.CellID]bool)
+	for _, look := range l.looks {
+		if look.Cell.Version == 0 && look.Cell.ID.Kind() == store.CellSchedule {
+			gone[look.Cell.ID] = true
+		}
+	}
+	if len(gone) == 0 {
+		return nil
+	}
+	var parcels []store.Parcel
+	for _, p := range l.parcels {
+		if gone[p.To] {
+			parcels = append(parcels, p)
+		}
+	}
+	if err := l.forward(ctx, parcels); err != nil {
+		return err
+	}
+	l.looks = slices.DeleteFunc(l.looks, func(look schedule.Look) bool { return gone[look.Cell.ID] })
+	for id := range gone {
+		l.settled(id)
+	}
+	l.out.again = true
 	return nil
 }
 
@@ -170,13 +211,7 @@ func (l *cellLook) settled(id store.CellID) { delete(l.waits, id) }
 
 // commit makes commits, and leaves the looks for which that failed.
 func (l *cellLook) commit(ctx context.Context, commits []store.Commit, kept []schedule.Kept, looks []schedule.Look) error {
-	var stamp store.Stamp
-	var results []store.CommitResult
-	repeated, err := l.Resolve(ctx, func() (err error) {
-		stamp, results, err = l.store.Commit(ctx, l.id.For(l.topic.Life), &l.fence, commits)
-		return err
-	})
-	l.out.repeated = l.out.repeated || repeated
+	stamp, results, err := l.commitAll(ctx, l.id, &l.fence, commits)
 	if err != nil {
 		return err
 	}
@@ -276,7 +311,7 @@ func (l *cellLook) finishParcels() {
 		l.out.place.forget = l.parcels[i].Number
 	}
 	full := len(l.parcels) == cellBatch
-	l.out.again = full && l.out.place.taken > l.place.taken || l.out.place.forget > 0
+	l.out.again = l.out.again || full && l.out.place.taken > l.place.taken || l.out.place.forget > 0
 	if len(l.parcels) == 0 && l.out.place.heard > l.out.place.taken {
 		l.out.place.taken = l.out.place.heard // the others are not there any more
 	}

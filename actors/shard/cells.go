@@ -145,6 +145,13 @@ func (k *cellKeeper) endedElsewhere(none bool) {
 	}
 }
 
+// configured moves the cells of a shard that is one of before a reshard now.
+func (k *cellKeeper) configured() {
+	if k.cells > 0 && isFormer(k.topic, k.id.N) {
+		k.look()
+	}
+}
+
 // tick looks again at cells that were left alone for long.
 func (k *cellKeeper) tick() {
 	if k.cells > 0 && k.now() >= k.looked.Add(cellsEvery) {
@@ -259,6 +266,9 @@ func (k *cellKeeper) report(m *cellsKept) {
 	if len(m.cancelled) > 0 {
 		k.post(&CancelHolds{Holds: m.cancelled})
 		k.Fleet.NotifyOwner(k.id, fleet.Notice{Cancels: []fleet.CancelNotice{{Shard: k.id, Holds: m.cancelled}}})
+	}
+	for _, s := range m.told {
+		k.Fleet.NotifyOwner(s, fleet.Notice{Ended: []fleet.EndedNotice{{Shard: s}}})
 	}
 	if m.repeated {
 		k.tasks.Lower(m.began)

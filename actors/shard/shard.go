@@ -104,6 +104,7 @@ func (s *Actor) Receive(c actor.Context) {
 	case *Configured:
 		s.topic = &m.Topic
 		s.loader.setAhead()
+		s.cells.configured()
 	case *DescribeShard:
 		m.Reply <- s.describe()
 	default:

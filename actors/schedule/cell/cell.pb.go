@@ -894,6 +894,136 @@ func (x *Backfill) GetTotal() int64 {
 	return 0
 }
 
+// Sent is the body of a parcel from a shard of before a reshard: a schedule that moves, or
+// the end of one of its runs, which stayed.
+type Sent struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Schedule      []byte                 `protobuf:"bytes,1,opt,name=schedule,proto3" json:"schedule,omitempty"`
+	Ended         *Ended                 `protobuf:"bytes,2,opt,name=ended,proto3" json:"ended,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Sent) Reset() {
+	*x = Sent{}
+	mi := &file_cell_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Sent) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Sent) ProtoMessage() {}
+
+func (x *Sent) ProtoReflect() protoreflect.Message {
+	mi := &file_cell_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Sent.ProtoReflect.Descriptor instead.
+func (*Sent) Descriptor() ([]byte, []int) {
+	return file_cell_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *Sent) GetSchedule() []byte {
+	if x != nil {
+		return x.Schedule
+	}
+	return nil
+}
+
+func (x *Sent) GetEnded() *Ended {
+	if x != nil {
+		return x.Ended
+	}
+	return nil
+}
+
+type Ended struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Kind          int32                  `protobuf:"varint,2,opt,name=kind,proto3" json:"kind,omitempty"`
+	Reason        int32                  `protobuf:"varint,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	At            int64                  `protobuf:"varint,4,opt,name=at,proto3" json:"at,omitempty"`
+	Started       int64                  `protobuf:"varint,5,opt,name=started,proto3" json:"started,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Ended) Reset() {
+	*x = Ended{}
+	mi := &file_cell_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Ended) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Ended) ProtoMessage() {}
+
+func (x *Ended) ProtoReflect() protoreflect.Message {
+	mi := &file_cell_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Ended.ProtoReflect.Descriptor instead.
+func (*Ended) Descriptor() ([]byte, []int) {
+	return file_cell_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *Ended) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *Ended) GetKind() int32 {
+	if x != nil {
+		return x.Kind
+	}
+	return 0
+}
+
+func (x *Ended) GetReason() int32 {
+	if x != nil {
+		return x.Reason
+	}
+	return 0
+}
+
+func (x *Ended) GetAt() int64 {
+	if x != nil {
+		return x.At
+	}
+	return 0
+}
+
+func (x *Ended) GetStarted() int64 {
+	if x != nil {
+		return x.Started
+	}
+	return 0
+}
+
 var File_cell_proto protoreflect.FileDescriptor
 
 const file_cell_proto_rawDesc = "" +
@@ -980,7 +1110,16 @@ const file_cell_proto_rawDesc = "" +
 	"\x04done\x18\x04 \x01(\x03R\x04done\x12\x18\n" +
 	"\aoverlap\x18\x05 \x01(\x05R\aoverlap\x12\x12\n" +
 	"\x04made\x18\x06 \x01(\x03R\x04made\x12\x14\n" +
-	"\x05total\x18\a \x01(\x03R\x05totalB1Z/github.com/ddq-io/ddq/actors/schedule/cell;cellb\x06proto3"
+	"\x05total\x18\a \x01(\x03R\x05total\"M\n" +
+	"\x04Sent\x12\x1a\n" +
+	"\bschedule\x18\x01 \x01(\fR\bschedule\x12)\n" +
+	"\x05ended\x18\x02 \x01(\v2\x13.ddq.schedule.EndedR\x05ended\"m\n" +
+	"\x05Ended\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
+	"\x04kind\x18\x02 \x01(\x05R\x04kind\x12\x16\n" +
+	"\x06reason\x18\x03 \x01(\x05R\x06reason\x12\x0e\n" +
+	"\x02at\x18\x04 \x01(\x03R\x02at\x12\x18\n" +
+	"\astarted\x18\x05 \x01(\x03R\astartedB1Z/github.com/ddq-io/ddq/actors/schedule/cell;cellb\x06proto3"
 
 var (
 	file_cell_proto_rawDescOnce sync.Once
@@ -994,7 +1133,7 @@ func file_cell_proto_rawDescGZIP() []byte {
 	return file_cell_proto_rawDescData
 }
 
-var file_cell_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
+var file_cell_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
 var file_cell_proto_goTypes = []any{
 	(*Schedule)(nil),    // 0: ddq.schedule.Schedule
 	(*Spec)(nil),        // 1: ddq.schedule.Spec
@@ -1005,6 +1144,8 @@ var file_cell_proto_goTypes = []any{
 	(*Runs)(nil),        // 6: ddq.schedule.Runs
 	(*History)(nil),     // 7: ddq.schedule.History
 	(*Backfill)(nil),    // 8: ddq.schedule.Backfill
+	(*Sent)(nil),        // 9: ddq.schedule.Sent
+	(*Ended)(nil),       // 10: ddq.schedule.Ended
 }
 var file_cell_proto_depIdxs = []int32{
 	1,  // 0: ddq.schedule.Schedule.spec:type_name -> ddq.schedule.Spec
@@ -1017,11 +1158,12 @@ var file_cell_proto_depIdxs = []int32{
 	4,  // 7: ddq.schedule.Spec.labels:type_name -> ddq.schedule.Label
 	5,  // 8: ddq.schedule.Runs.of:type_name -> ddq.schedule.Occurrences
 	5,  // 9: ddq.schedule.History.of:type_name -> ddq.schedule.Occurrences
-	10, // [10:10] is the sub-list for method output_type
-	10, // [10:10] is the sub-list for method input_type
-	10, // [10:10] is the sub-list for extension type_name
-	10, // [10:10] is the sub-list for extension extendee
-	0,  // [0:10] is the sub-list for field type_name
+	10, // 10: ddq.schedule.Sent.ended:type_name -> ddq.schedule.Ended
+	11, // [11:11] is the sub-list for method output_type
+	11, // [11:11] is the sub-list for method input_type
+	11, // [11:11] is the sub-list for extension type_name
+	11, // [11:11] is the sub-list for extension extendee
+	0,  // [0:11] is the sub-list for field type_name
 }
 
 func init() { file_cell_proto_init() }
@@ -1036,7 +1178,7 @@ func file_cell_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_cell_proto_rawDesc), len(file_cell_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   9,
+			NumMessages:   11,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
