@@ -21,7 +21,7 @@ var luaFiles embed.FS
 // both know has its names from here:
 //
 //	-- KEYS  owner, log              the keys, which the script knows as OWNER and LOG
-//	-- KEYS  those of a shard        the same for shardNouns up to those of cells
+//	-- KEYS  those of a shard        the same for those of shardNouns that the script uses
 //	-- KEYS  all of a shard          the same for shardNouns
 //
 // and values, which are those of luaValues. A script gets those that it
@@ -77,10 +77,11 @@ func loadScript(name string) (*conn.Script, error) {
 	if err != nil {
 		return nil, err
 	}
+	keys := shardKeysOf(source)
 	source = named(source)
 	sum := sha1.Sum([]byte(source))
 	shebang, _, _ := strings.Cut(source, "\n")
-	return &conn.Script{Source: source, SHA: hex.EncodeToString(sum[:]), Reads: strings.Contains(shebang, "no-writes")}, nil
+	return &conn.Script{Source: source, SHA: hex.EncodeToString(sum[:]), Reads: strings.Contains(shebang, "no-writes"), Keys: keys}, nil
 }
 
 // included returns a file with those that it includes, which may include more, in place.
@@ -102,7 +103,7 @@ func included(file string) (string, error) {
 // named gives a script the names that it uses, in place of the comment on its keys, and
 // in front of everything where it has none.
 func named(source string) string {
-	used := upperName.FindAllString(luaComment.ReplaceAllString(source, ""), -1)
+	used := upperNames(source)
 	var names, values []string
 	add := func(name, value string) {
 		if slices.Contains(used, name) {
@@ -132,10 +133,35 @@ func keysOf(source string) []string {
 	switch {
 	case line == nil:
 		return nil
-	case line[1] == "those of a shard":
-		return shardNouns[:cellsKey]
-	case line[1] == "all of a shard":
-		return shardNouns[:]
+	case strings.HasSuffix(line[1], "of a shard"):
+		return shardNounsOf(source)
 	}
 	return strings.Split(line[1], ", ")
+}
+
+// upperNames are the names in capital letters that a script uses.
+func upperNames(source string) []string {
+	return upperName.FindAllString(luaComment.ReplaceAllString(source, ""), -1)
+}
+
+// shardKeysOf returns which of shardNouns a script takes; nil for one that takes other keys.
+func shardKeysOf(source string) (which []int) {
+	line := keysLine.FindStringSubmatch(source)
+	if line == nil || !strings.HasSuffix(line[1], "of a shard") {
+		return nil
+	}
+	all, used := line[1] == "all of a shard", upperNames(source)
+	for i, noun := range shardNouns {
+		if all || slices.Contains(used, strings.ToUpper(noun)) {
+			which = append(which, i)
+		}
+	}
+	return which
+}
+
+func shardNounsOf(source string) (nouns []string) {
+	for _, i := range shardKeysOf(source) {
+		nouns = append(nouns, shardNouns[i])
+	}
+	return nouns
 }

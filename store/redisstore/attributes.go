@@ -144,7 +144,7 @@ func (s *index) reindex(ctx context.Context, shard store.Shard, set store.IndexS
 			a.str(f.name)
 			a.indexed(&t, set)
 		}
-		v, err := s.conn.Run(ctx, s.lua.reindex, s.keys(shard).ofTasks(), a.values())
+		v, err := s.conn.Run(ctx, s.lua.reindex, s.keys(shard).of(s.lua.reindex), a.values())
 		if err != nil {
 			return false, conn.WriteError("reindex", err)
 		}

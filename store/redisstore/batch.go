@@ -61,7 +61,6 @@ type call struct {
 	// answers whether it did.
 	pends bool
 	adds  bool // the script takes the life of the topic, see lua/admit.lua
-	cells bool // the script takes the keys of cells, too
 }
 
 // count says whether a script raises seq, see lua/owner.lua.
@@ -147,14 +146,11 @@ func (s *core) runChunk(ctx context.Context, c call, keys *shardKeys, chunk []in
 	if err := ctx.Err(); err != nil {
 		return reply{}, err // nothing was sent
 	}
-	lua, names := c.lua, keys.ofTasks()
+	lua := c.lua
 	if c.luaOf != nil {
 		lua = c.luaOf(chunk)
 	}
-	if c.cells {
-		names = keys[:]
-	}
-	v, err := s.conn.Run(ctx, lua, names, a.values())
+	v, err := s.conn.Run(ctx, lua, keys.of(lua), a.values())
 	if err == nil {
 		var r reply
 		if r, err = parseReply(v, c.parts+bit(c.pends)); err == nil {

@@ -227,17 +227,3 @@ func BenchmarkPlain(b *testing.B) {
 		})
 	}
 }
-
-// infoField returns a number of a line of a section of the server's INFO.
-func infoField(t testing.TB, server *redistest.Server, section, line, field string) float64 {
-	t.Helper()
-	_, after, _ := strings.Cut(server.Do(t, "INFO", section).(string), "\n"+line+":")
-	after, _, _ = strings.Cut(after, "\r")
-	_, after, _ = strings.Cut(after, field)
-	value, _, _ := strings.Cut(after, ",")
-	n, err := strconv.ParseFloat(value, 64)
-	if err != nil {
-		t.Fatalf("info %s %s: %v", section, line, err)
-	}
-	return n
-}

@@ -83,7 +83,7 @@ func (s *retention) Trim(ctx context.Context, shard store.Shard, limit int) (int
 		return 0, err
 	}
 	return trim("trim", limit, func(want int) (any, error) {
-		return s.conn.Run(ctx, s.lua.trim, s.keys(shard).ofTasks(), []any{want})
+		return s.conn.Run(ctx, s.lua.trim, s.keys(shard).of(s.lua.trim), []any{want})
 	})
 }
 

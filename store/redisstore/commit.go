@@ -24,7 +24,7 @@ func (s *cells) Commit(ctx context.Context, shard store.Shard, f *store.Fence, c
 		return store.Stamp{}, nil, err
 	}
 	stamp, err := s.batch(ctx, call{
-		what: "commit", shard: shard, parts: 1, pends: true, adds: true, fence: f, cells: true,
+		what: "commit", shard: shard, parts: 1, pends: true, adds: true, fence: f,
 		groups: commitChunks(commits),
 		luaOf: func(chunk []int) *conn.Script {
 			if life.BringsWork(&commits[chunk[0]]) {

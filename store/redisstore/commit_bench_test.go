@@ -3,6 +3,8 @@ package redisstore_test
 import (
 	"context"
 	"fmt"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -24,9 +26,11 @@ func BenchmarkCommit(b *testing.B) {
 		b.Run(fmt.Sprintf("batch=%d", n), func(b *testing.B) {
 			spent := map[string]float64{}
 			run := func(what string, do func()) {
-				before := scriptTime(b, server)
+				scripts, cpu := spentBy(b, server)
 				do()
-				spent[what] += scriptTime(b, server) - before
+				scriptsThen, cpuThen := spentBy(b, server)
+				spent[what] += scriptsThen - scripts
+				spent[what+"-cpu"] += cpuThen - cpu
 			}
 			versions := int64(1)
 			for b.Loop() {
@@ -107,8 +111,21 @@ func fillCells(b *testing.B, s shardOf, n int) {
 	}
 }
 
-// scriptTime is how many microseconds the server has spent in scripts.
-func scriptTime(b *testing.B, server *redistest.Server) float64 {
+// spentBy is how many microseconds the server has spent in scripts, and how many of processor
+// in all, with what it takes to ask.
+func spentBy(b *testing.B, server *redistest.Server) (scripts, cpu float64) {
 	b.Helper()
-	return infoField(b, server, "commandstats", "cmdstat_evalsha", "usec=")
+	stats := server.Do(b, "INFO", "commandstats", "cpu").(string)
+	number := func(behind ...string) (n float64) {
+		rest := stats
+		for _, text := range behind {
+			_, rest, _ = strings.Cut(rest, text)
+		}
+		n, err := strconv.ParseFloat(rest[:strings.IndexAny(rest, ",\r")], 64)
+		if err != nil {
+			b.Fatal(err)
+		}
+		return n
+	}
+	return number("cmdstat_evalsha:", "usec="), 1e6 * (number("used_cpu_user:") + number("used_cpu_sys:"))
 }

@@ -40,6 +40,6 @@ func (s *retention) TrimDead(ctx context.Context, shard store.Shard, upTo store.
 		a.int(int64(upTo.Due))
 		a.id(upTo.ID)
 		a.int(int64(want))
-		return s.conn.Run(ctx, s.lua.trimDead, s.keys(shard).ofTasks(), a.values())
+		return s.conn.Run(ctx, s.lua.trimDead, s.keys(shard).of(s.lua.trimDead), a.values())
 	})
 }

@@ -108,7 +108,7 @@ func (s *retention) TrimKeys(ctx context.Context, shard store.Shard, limit int) 
 	looked := 0
 	for looked < limit {
 		want := min(limit-looked, maxItems)
-		v, err := s.conn.Run(ctx, s.lua.trimKeys, s.keys(shard).ofTasks(), []any{want})
+		v, err := s.conn.Run(ctx, s.lua.trimKeys, s.keys(shard).of(s.lua.trimKeys), []any{want})
 		if err != nil {
 			return looked, conn.WriteError("trim keys", err)
 		}

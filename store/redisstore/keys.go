@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/redisstore/conn"
 )
 
 const (
@@ -26,10 +27,10 @@ const (
 type shardKeys [len(shardNouns)]string
 
 // shardNouns are the ends of the keys of a shard. Scripts know each key by its noun, in
-// capital letters. Most take those of tasks, which come before those of cells.
+// capital letters.
 var shardNouns = [...]string{
-	"owner", "tasks", "data", "running", "notes", "dlq", "done", "kept", "traits", "lanes", "history", "marks", "looks", "attrs", "index", "log", "order", "tells", "in",
-	"cells", "parts", "wakes", "lists", "out",
+	"owner", "tasks", "data", "running", "notes", "dlq", "done", "kept", "traits", "lanes", "history", "marks", "looks", "attrs", "index", "log", "order",
+	"tells", "in", "cells", "parts", "wakes", "lists", "out",
 }
 
 const (
@@ -59,8 +60,8 @@ const (
 	outKey
 )
 
-// ofTasks returns the keys that scripts about tasks take.
-func (k *shardKeys) ofTasks() []string { return k[:cellsKey] }
+// of returns the keys that a script takes.
+func (k *shardKeys) of(lua *conn.Script) []string { return k.pick(lua.Keys...) }
 
 func newShardKeys(s store.Shard) *shardKeys {
 	prefix := "ddq:{" + s.Topic + ":" + strconv.Itoa(s.N) + "}:"

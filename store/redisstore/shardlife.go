@@ -14,7 +14,7 @@ func (s *retention) Seal(ctx context.Context, shard store.Shard) error {
 
 // DropShard implements store.Retention.
 func (s *retention) DropShard(ctx context.Context, shard store.Shard) error {
-	return s.own(ctx, "drop shard", s.lua.drop, shard, s.keys(shard)[:])
+	return s.own(ctx, "drop shard", s.lua.drop, shard, s.keys(shard).of(s.lua.drop))
 }
 
 // OpenShard implements store.Retention.

@@ -93,7 +93,7 @@ func (s *sweeper) drop(ctx context.Context, lua *conn.Script, shard store.Shard,
 		for _, m := range members[start:min(start+maxItems, len(members))] {
 			a.str(m)
 		}
-		v, err := s.swept(ctx, lua, s.keys(shard).ofTasks(), a)
+		v, err := s.swept(ctx, lua, shard, a)
 		if err != nil {
 			return repaired, err
 		}
@@ -110,7 +110,7 @@ func (s *sweeper) repairCells(ctx context.Context, lua *conn.Script, shard store
 		for _, m := range members[:min(len(members), maxItems)] {
 			a.str(m)
 		}
-		v, err := s.swept(ctx, lua, s.keys(shard)[:], a)
+		v, err := s.swept(ctx, lua, shard, a)
 		if err != nil {
 			return repaired, err
 		}
@@ -217,7 +217,7 @@ func (s *sweeper) repair(ctx context.Context, shard store.Shard, f store.Fence, 
 	for _, id := range ids {
 		a.str(id)
 	}
-	v, err := s.swept(ctx, s.lua.sweep, s.keys(shard).ofTasks(), a)
+	v, err := s.swept(ctx, s.lua.sweep, shard, a)
 	if err != nil {
 		return 0, nil, lost, err
 	}
@@ -226,8 +226,8 @@ func (s *sweeper) repair(ctx context.Context, shard store.Shard, f store.Fence, 
 }
 
 // swept runs a script of a sweep.
-func (s *sweeper) swept(ctx context.Context, lua *conn.Script, keys []string, a *args) (any, error) {
-	v, err := s.conn.Run(ctx, lua, keys, a.values())
+func (s *sweeper) swept(ctx context.Context, lua *conn.Script, shard store.Shard, a *args) (any, error) {
+	v, err := s.conn.Run(ctx, lua, s.keys(shard).of(lua), a.values())
 	if err != nil {
 		return nil, conn.WriteError("sweep", err)
 	}
@@ -285,6 +285,6 @@ func (s *sweeper) indexAgain(ctx context.Context, shard store.Shard, f store.Fen
 	if len(a.ends) == none {
 		return 0, nil
 	}
-	v, err := s.swept(ctx, s.lua.sweepAttrs, s.keys(shard).ofTasks(), a)
+	v, err := s.swept(ctx, s.lua.sweepAttrs, shard, a)
 	return int(number(v)), err
 }

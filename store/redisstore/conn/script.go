@@ -4,4 +4,6 @@ package conn
 type Script struct {
 	Source, SHA string
 	Reads       bool // it changes nothing
+	// Keys are which of the keys that its caller knows by number it takes, if it says so.
+	Keys []int
 }

@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- commit_on: commits that carry on with what there is. See change_commits.lua.
 --
--- KEYS  all of a shard
+-- KEYS  those of a shard
 
 -- include owner.lua
 -- include call.lua

@@ -5,11 +5,11 @@
 -- seq, inbox (number of the last parcel that the in-box got), us (microseconds), now
 -- (milliseconds, rounded down), soon (rounded up: what is to come is never early).
 local owner = redis.call('HMGET', OWNER, 'seq', 'epoch', 'nonce', 'sealed', 'indexed', 'watched', 'life', 'in')
-local seq = owner[1] and tonumber(owner[1]) or 0
-if owner[1] and not string.find(owner[1], '^%d+$') then
+local seq = tonumber(owner[1] or 0)
+if not seq then
   return redis.error_reply('ERR ddq: seq of the shard is not a number')
 end
-local inbox = tonumber(owner[8] or 0) or 0
+local inbox = owner[8] and tonumber(owner[8]) or 0
 local clock = redis.call('TIME')
 local us = clock[1] * 1000000 + clock[2]
 local now, soon = math.floor(us / 1000), math.ceil(us / 1000)

@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- sweep_cells: repair when cells wake and which lists they are in.
 --
--- KEYS  all of a shard
+-- KEYS  those of a shard
 -- ARGV  1 epoch  2 nonce  3 and on: ids of cells
 --
 -- returns {how many it repaired, how many ids it has looked at: until the cells of those fill

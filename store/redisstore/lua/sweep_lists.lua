@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- sweep_lists: remove members of lists that no cell is in.
 --
--- KEYS  all of a shard
+-- KEYS  those of a shard
 -- ARGV  1 epoch  2 nonce  3 and on: members
 --
 -- returns {how many it removed, how many it has looked at: until the cells of those fill an
