@@ -199,6 +199,9 @@ type Task struct {
 type RunOf struct {
 	Schedule   string
 	Occurrence Millis
+
+	Recipient     string // of an audience, for whom it is; empty: it is the whole run
+	RecipientData []byte // of the recipient
 }
 
 // Snapshot is a task as it stands in the store.

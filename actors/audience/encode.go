@@ -12,7 +12,7 @@ import (
 func (w *Walk) Body() []byte {
 	c := &cell.Walk{
 		Order: &cell.Order{
-			Run: w.Run, Schedule: w.Schedule, At: int64(w.At), Audience: w.Audience, Kind: w.Order.Kind, Quiet: int32(w.Order.Quiet),
+			Run: w.Run, Schedule: w.Schedule, At: int64(w.At), Occurrence: int64(w.Occurrence), Audience: w.Audience, Kind: w.Order.Kind, Quiet: int32(w.Order.Quiet),
 			WindowMs: w.Window.Milliseconds(), GrainMs: w.Grain.Milliseconds(), SpreadFrom: w.SpreadFrom,
 			Rotate: w.Rotate, Local: w.Local, Tracked: w.Tracked,
 		},
@@ -39,7 +39,7 @@ func DecodeWalk(body []byte) (*Walk, error) {
 	o := c.GetOrder()
 	w := &Walk{
 		Order: Order{
-			Run: o.GetRun(), Schedule: o.GetSchedule(), At: store.Millis(o.GetAt()),
+			Run: o.GetRun(), Schedule: o.GetSchedule(), At: store.Millis(o.GetAt()), Occurrence: store.Millis(o.GetOccurrence()),
 			Audience: o.GetAudience(), Kind: o.GetKind(), Quiet: QuietPolicy(o.GetQuiet()),
 			Spread:     Spread{Window: millis(o.GetWindowMs()), Grain: millis(o.GetGrainMs()), Turn: Position(c.Turn)},
 			SpreadFrom: o.GetSpreadFrom(), Rotate: o.GetRotate(), Local: o.GetLocal(), Tracked: o.GetTracked(),

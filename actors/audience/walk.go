@@ -37,12 +37,13 @@ type Walk struct {
 
 // Order is what a schedule asks for: one task for each recipient.
 type Order struct {
-	Run      string       // its id, which is that of the walk
-	Schedule string       // whose run it is: all tasks lie in its shard
-	At       store.Millis // the occurrence
-	Audience string
-	Kind     string // empty: all recipients get it
-	Quiet    QuietPolicy
+	Run        string       // its id, which is that of the walk
+	Schedule   string       // whose run it is: all tasks lie in its shard
+	At         store.Millis // when the first place is
+	Occurrence store.Millis // that it is a run of
+	Audience   string
+	Kind       string // empty: all recipients get it
+	Quiet      QuietPolicy
 	Spread
 	SpreadFrom int64 // fewer recipients go at once
 	Rotate     bool  // another one is the first in each run

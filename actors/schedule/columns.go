@@ -122,6 +122,12 @@ func encodeRuns(runs []Run) *cell.Runs {
 		if c.Begun != nil {
 			c.Begun = append(c.Begun, r.Begun)
 		}
+		if r.Walk && c.Walks == nil {
+			c.Walks = make([]bool, i)
+		}
+		if c.Walks != nil {
+			c.Walks = append(c.Walks, r.Walk)
+		}
 	}
 	return c
 }
@@ -135,6 +141,10 @@ func (d *decoder) runs(c *cell.Runs) (runs []Run) {
 		if len(c.Begun) > 0 {
 			d.check(i < len(c.Begun), "runs that began")
 			r.Begun = i < len(c.Begun) && c.Begun[i]
+		}
+		if len(c.Walks) > 0 {
+			d.check(i < len(c.Walks), "runs that are walks")
+			r.Walk = i < len(c.Walks) && c.Walks[i]
 		}
 		runs = append(runs, r)
 	}

@@ -46,7 +46,14 @@ func Commit(s *Schedule, out *Effects, version int64, topic *store.Topic, now st
 	}
 	c := store.Commit{Puts: []store.Put{put}, Cancels: out.Cancel}
 	for i := range out.Make {
-		c.Adds = append(c.Adds, s.task(&out.Make[i], topic, now))
+		if m := &out.Make[i]; !m.Walk {
+			c.Adds = append(c.Adds, s.task(m, topic, now))
+		} else if err := s.putWalk(&c, m); err != nil {
+			return store.Commit{}, err
+		}
+	}
+	for _, id := range out.CancelWalk {
+		c.Send = append(c.Send, store.Parcel{To: walkID(id), Body: CancelWalk()})
 	}
 	for _, id := range out.Remove {
 		c.Removes = append(c.Removes, store.Remove{ID: id, Must: true})
@@ -59,16 +66,12 @@ func Commit(s *Schedule, out *Effects, version int64, topic *store.Topic, now st
 
 // task makes the task of a run.
 func (s *Schedule) task(m *Make, topic *store.Topic, now store.Millis) *store.Task {
-	t := s.Template.Task
-	t.ID, t.Due, t.Created, t.Indexed = m.ID, m.Due, now, topic.Indexed
+	t := s.Template.Make(m.ID, m.Due, now, topic)
 	t.RunOf = &store.RunOf{Schedule: s.Name, Occurrence: m.At}
-	if s.Template.ExpireAfter > 0 {
-		t.Expires = m.Due.Add(s.Template.ExpireAfter)
-	}
 	if !s.Untracked {
 		t.Tells = CellID(s.Name)
 	}
-	return &t
+	return t
 }
 
 // Landed reports whether a commit that is Stale is so because it was made before, and its

@@ -139,3 +139,45 @@ func (f *keptFixture) commit(c *store.Commit) store.CommitResult {
 	}
 	return results[0]
 }
+
+// A run of an audience is a cell that makes its tasks. It is asked to end by a parcel, and
+// tells by one that it is over.
+func TestCommitOfAnAudience(t *testing.T) {
+	now := store.Millis(1_900_000_000_000)
+	s := &Schedule{Spec: Spec{
+		Timetable: timetable.Spec{Entries: []timetable.Entry{{Every: time.Minute}}}, Overlap: CancelOther, CatchUp: Last, Grace: time.Minute,
+		Audience: &Target{Name: "users", Kind: "digest", Window: time.Hour, Quiet: 2},
+	}, Name: "nightly", Life: 3, Phase: Active, Anchor: now, Decided: now}
+	step := func(e Event) store.Commit {
+		t.Helper()
+		table, err := s.Table()
+		if err != nil {
+			t.Fatal(err)
+		}
+		next, out := Step(s, e, Env{Now: now, Lead: Lead, Table: table})
+		c, err := Commit(next, &out, 1, &store.Topic{Name: "mail"}, now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s = next
+		now = c.Puts[0].Wake
+		return c
+	}
+	step(nil) // to the time of the first occurrence, not before
+	first := step(nil)
+	if len(first.Adds) > 0 || len(first.Puts) != 3 || first.Puts[1].ID.Kind() != store.CellWalk || first.Puts[1].If != 0 {
+		t.Fatalf("a run makes %+v", first)
+	}
+	if template, err := DecodeTemplate(first.Puts[2].Body); err != nil || template.Slack != 0 {
+		t.Errorf("its template is %+v, %v", template, err)
+	}
+	second := step(nil)
+	if len(second.Puts) != 1 || len(second.Send) != 1 || second.Send[0].To != first.Puts[1].ID {
+		t.Errorf("the next occurrence cancels it: %+v", second)
+	}
+	told := TellEnd(s.Name, s.ID(s.Open[0].Occurrence), store.ChangeDeleted, now, now)
+	third := step(Told(&told))
+	if len(third.Puts) != 3 || s.Totals[Removed] != 1 {
+		t.Errorf("once it has told that it is over: %+v, %v", third, s.Totals)
+	}
+}

@@ -35,8 +35,8 @@ func (p *step) decideAll() {
 		if p.holdsBack() {
 			return
 		}
-		if p.waits(at, p.Lead) > p.Now {
-			p.wake(p.waits(at, min(p.Lead, Lead)))
+		if lead := p.lead(); p.waits(at, lead) > p.Now {
+			p.wake(p.waits(at, min(lead, Lead)))
 			return
 		}
 		if len(p.out.Make) >= makesAStep || p.isRemoved(at) {
@@ -176,13 +176,31 @@ func (p *step) take(o Occurrence, overlap Overlap) {
 		}
 		p.s.Waiting = append(p.s.Waiting, o)
 	case CancelOther:
-		for _, r := range p.s.Open {
-			p.out.Cancel = append(p.out.Cancel, p.s.ID(r.Occurrence))
-		}
+		p.cancelOpen()
 		p.waitAlone(o)
 	case BufferOne:
 		p.waitAlone(o)
 	}
+}
+
+// cancelOpen asks all runs that are open to end.
+func (p *step) cancelOpen() {
+	for _, r := range p.s.Open {
+		if id := p.s.ID(r.Occurrence); r.Walk {
+			p.out.CancelWalk = append(p.out.CancelWalk, id)
+		} else {
+			p.out.Cancel = append(p.out.Cancel, id)
+		}
+	}
+}
+
+// lead is how far ahead a run is made. One of an audience begins at its time: what it does
+// could not be taken back in one commit.
+func (p *step) lead() time.Duration {
+	if p.s.Audience != nil {
+		return 0
+	}
+	return p.Lead
 }
 
 func (p *step) waitAlone(o Occurrence) {
@@ -206,7 +224,7 @@ func (p *step) letIn() {
 }
 
 func (p *step) make(o Occurrence) {
-	r := Run{Occurrence: o, Due: max(p.due(o), p.Now)}
+	r := Run{Occurrence: o, Due: max(p.due(o), p.Now), Walk: p.s.Audience != nil}
 	if slack := p.s.Template.Slack; slack > 0 && p.Place != nil {
 		r.Due = p.Place(r.Due, r.Due.Add(slack))
 	}

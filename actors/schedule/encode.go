@@ -8,7 +8,6 @@ import (
 
 	"github.com/ddq-io/ddq/actors/schedule/cell"
 	"github.com/ddq-io/ddq/store"
-	"github.com/ddq-io/ddq/store/record"
 	"github.com/ddq-io/ddq/timer/timetable"
 )
 
@@ -113,12 +112,8 @@ func (s *Spec) Same(other *Spec) bool {
 	return len(one) > 0 && bytes.Equal(one, two)
 }
 
-func encodeSpec(s *Spec) (*cell.Spec, error) {
-	body, err := record.AppendBody(nil, &s.Template.Task)
-	if err != nil {
-		return nil, err
-	}
-	c := &cell.Spec{
+func encodeSpec(s *Spec) (c *cell.Spec, err error) {
+	c = &cell.Spec{
 		Zone:      s.Timetable.Zone,
 		Start:     encodeTime(s.Timetable.Start),
 		End:       encodeTime(s.Timetable.End),
@@ -132,13 +127,11 @@ func encodeSpec(s *Spec) (*cell.Spec, error) {
 		PauseAt:   int32(s.PauseAt),
 		History:   int32(s.History),
 		Untracked: s.Untracked,
-		Template: &cell.Template{
-			Body:          body,
-			VisibilityMs:  s.Template.Task.Visibility.Milliseconds(),
-			ExpireAfterMs: s.Template.ExpireAfter.Milliseconds(),
-			SlackMs:       s.Template.Slack.Milliseconds(),
-		},
 	}
+	if c.Template, err = s.Template.record(); err != nil {
+		return nil, err
+	}
+	c.Audience = encodeTarget(s.Audience)
 	for _, e := range s.Timetable.Entries {
 		at := make([]store.Millis, len(e.At))
 		for i, t := range e.At {
@@ -169,16 +162,12 @@ func (d *decoder) spec(c *cell.Spec) (s Spec) {
 		PauseAt:   int(c.PauseAt),
 		History:   int(c.History),
 		Untracked: c.Untracked,
-		Template:  Template{ExpireAfter: millis(c.Template.ExpireAfterMs), Slack: millis(c.Template.SlackMs)},
+		Template:  d.template(c.Template),
 	}
 	d.check(s.Overlap >= Skip && s.Overlap <= Allow, "overlap %d", c.Overlap)
 	d.check(s.CatchUp >= Last && s.CatchUp <= None, "catch-up %d", c.CatchUp)
-	d.check(min(c.JitterMs, c.GraceMs, c.WithinMs, c.Template.VisibilityMs, c.Template.ExpireAfterMs, c.Template.SlackMs) >= 0, "negative times")
+	d.check(min(c.JitterMs, c.GraceMs, c.WithinMs) >= 0, "negative times")
 	d.check(s.History >= 0 && s.History <= MaxHistory, "history %d", c.History)
-	if err := record.DecodeBody(c.Template.Body, &s.Template.Task); err != nil {
-		d.check(false, "%w", err)
-	}
-	s.Template.Task.Visibility = millis(c.Template.VisibilityMs)
 	for _, e := range c.Entries {
 		entry := timetable.Entry{Cron: e.Cron, Every: millis(e.EveryMs), FromEnd: e.FromEnd}
 		for _, at := range moments(e.At) {
@@ -186,6 +175,7 @@ func (d *decoder) spec(c *cell.Spec) (s Spec) {
 		}
 		s.Timetable.Entries = append(s.Timetable.Entries, entry)
 	}
+	s.Audience = d.target(c.Audience)
 	for _, l := range c.Labels {
 		s.Labels = append(s.Labels, store.Attribute{Key: l.Key, Value: l.Value})
 	}

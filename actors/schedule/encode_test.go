@@ -51,7 +51,7 @@ func anySchedule(t *rapid.T) *Schedule {
 		return o
 	})
 	run := rapid.Custom(func(t *rapid.T) Run {
-		return Run{Occurrence: occurrence.Draw(t, "of"), Due: millis.Draw(t, "due"), Begun: rapid.Bool().Draw(t, "begun")}
+		return Run{Occurrence: occurrence.Draw(t, "of"), Due: millis.Draw(t, "due"), Begun: rapid.Bool().Draw(t, "begun"), Walk: rapid.Bool().Draw(t, "walk")}
 	})
 	past := rapid.Custom(func(t *rapid.T) Past {
 		h := Past{Occurrence: occurrence.Draw(t, "of")}
@@ -94,6 +94,13 @@ func anySchedule(t *rapid.T) *Schedule {
 				},
 				ExpireAfter: short.Draw(t, "expire after"), Slack: short.Draw(t, "slack"),
 			},
+			Audience: rapid.Ptr(rapid.Custom(func(t *rapid.T) Target {
+				return Target{
+					Name: "users", Kind: rapid.SampledFrom([]string{"", "digest"}).Draw(t, "kind"), Window: short.Draw(t, "window"), Grain: short.Draw(t, "grain"),
+					SpreadFrom: rapid.Int64Range(0, 200).Draw(t, "spread from"), Quiet: uint8(rapid.IntRange(1, 3).Draw(t, "quiet")),
+					Rotate: rapid.Bool().Draw(t, "rotate"), Untracked: rapid.Bool().Draw(t, "run untracked"),
+				}
+			}), true).Draw(t, "audience"),
 			Labels: some(t, attribute),
 		},
 		Name: "nightly", Life: rapid.Uint64().Draw(t, "life"), Created: millis.Draw(t, "created"), Edits: rapid.Int64Range(0, 1<<40).Draw(t, "edits"),

@@ -84,13 +84,14 @@ func (Delete) event()         {}
 
 // Effects are what is to be changed in the commit that stores the schedule.
 type Effects struct {
-	Make   []Make
-	Remove []string     // runs made ahead. One that is not pending fails the commit: the answer is Begun
-	Cancel []string     // asked to end when running, deleted when pending
-	Skips  []Past       // decided against in this step
-	Wake   store.Millis // 0: only an event wakes it
-	Gone   bool         // the cell is deleted
-	Paused bool         // because of failures
+	Make       []Make
+	Remove     []string     // runs made ahead. One that is not pending fails the commit: the answer is Begun
+	Cancel     []string     // asked to end when running, deleted when pending
+	CancelWalk []string     // the same of runs that are walks
+	Skips      []Past       // decided against in this step
+	Wake       store.Millis // 0: only an event wakes it
+	Gone       bool         // the cell is deleted
+	Paused     bool         // because of failures
 
 	RunOpen string // a trigger was refused because of this run
 }

@@ -63,6 +63,20 @@ type Spec struct {
 	Untracked bool          // ends are not told: with Allow only
 	Template  Template
 	Labels    []store.Attribute // for people, who look for schedules by them
+	Audience  *Target           // nil: a run is one task
+}
+
+// Target is an audience of which each recipient gets a task in a run. What its fields mean is
+// with audience.Order.
+type Target struct {
+	Name       string
+	Kind       string
+	Window     time.Duration
+	Grain      time.Duration
+	SpreadFrom int64
+	Quiet      uint8 // an audience.QuietPolicy
+	Rotate     bool
+	Untracked  bool // a run is over when its tasks are made
 }
 
 // Template is what the tasks of a schedule have in common.
@@ -134,6 +148,7 @@ type Run struct {
 	Occurrence
 	Due   store.Millis
 	Begun bool // a worker had it before its time came, so it cannot be taken back
+	Walk  bool // through an audience: no task, but a cell that makes them
 }
 
 // Backfill is a range of occurrences that runs are made of once more, in order.

@@ -257,6 +257,9 @@ func (x *scenario) spec() Spec {
 		spec.MaxRuns, _ = strconv.ParseInt(n, 10, 64)
 	}
 	spec.Untracked = x.HasArg("untracked")
+	if x.HasArg("audience") {
+		spec.Audience = &Target{Name: "users"}
+	}
 	for line := range strings.Lines(x.Input) {
 		kind, rest, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
 		var e timetable.Entry

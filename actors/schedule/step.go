@@ -240,9 +240,7 @@ func hashOf(request string) uint64 {
 func (p *step) delete(e Delete) {
 	p.takeBack()
 	if e.CancelOpen {
-		for _, r := range p.s.Open {
-			p.out.Cancel = append(p.out.Cancel, p.s.ID(r.Occurrence))
-		}
+		p.cancelOpen()
 	}
 	p.out.Gone, p.out.Wake = true, 0
 }

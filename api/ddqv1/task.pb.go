@@ -402,8 +402,11 @@ type Task struct {
 	// of a task that was enqueued.
 	Schedule       string                 `protobuf:"bytes,37,opt,name=schedule,proto3" json:"schedule,omitempty"`
 	OccurrenceTime *timestamppb.Timestamp `protobuf:"bytes,38,opt,name=occurrence_time,json=occurrenceTime,proto3" json:"occurrence_time,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// For whom it is, of a run of an audience; and that recipient's data.
+	Recipient     string `protobuf:"bytes,39,opt,name=recipient,proto3" json:"recipient,omitempty"`
+	RecipientData []byte `protobuf:"bytes,40,opt,name=recipient_data,json=recipientData,proto3" json:"recipient_data,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Task) Reset() {
@@ -663,6 +666,20 @@ func (x *Task) GetSchedule() string {
 func (x *Task) GetOccurrenceTime() *timestamppb.Timestamp {
 	if x != nil {
 		return x.OccurrenceTime
+	}
+	return nil
+}
+
+func (x *Task) GetRecipient() string {
+	if x != nil {
+		return x.Recipient
+	}
+	return ""
+}
+
+func (x *Task) GetRecipientData() []byte {
+	if x != nil {
+		return x.RecipientData
 	}
 	return nil
 }
@@ -1001,8 +1018,7 @@ var File_ddq_v1_task_proto protoreflect.FileDescriptor
 
 const file_ddq_v1_task_proto_rawDesc = "" +
 	"\n" +
-	"\x11ddq/v1/task.proto\x12\x06ddq.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xee\n" +
-	"\n" +
+	"\x11ddq/v1/task.proto\x12\x06ddq.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xb3\v\n" +
 	"\x04Task\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x05topic\x18\x02 \x01(\tR\x05topic\x12\x18\n" +
@@ -1047,7 +1063,9 @@ const file_ddq_v1_task_proto_rawDesc = "" +
 	"\x0fidempotency_key\x18\x1e \x01(\tR\x0eidempotencyKey\x12,\n" +
 	"\x12handler_timeout_ms\x18$ \x01(\x03R\x10handlerTimeoutMs\x12\x1a\n" +
 	"\bschedule\x18% \x01(\tR\bschedule\x12C\n" +
-	"\x0foccurrence_time\x18& \x01(\v2\x1a.google.protobuf.TimestampR\x0eoccurrenceTime\"\x87\x02\n" +
+	"\x0foccurrence_time\x18& \x01(\v2\x1a.google.protobuf.TimestampR\x0eoccurrenceTime\x12\x1c\n" +
+	"\trecipient\x18' \x01(\tR\trecipient\x12%\n" +
+	"\x0erecipient_data\x18( \x01(\fR\rrecipientData\"\x87\x02\n" +
 	"\aAttempt\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x05R\x06number\x12\x16\n" +
 	"\x06worker\x18\x02 \x01(\tR\x06worker\x12\x12\n" +

@@ -55,6 +55,7 @@ func PutTask(t *ddqv1.Task, stamps *[2]timestamppb.Timestamp, from *store.Task) 
 	}
 	if from.RunOf != nil {
 		t.Schedule, t.OccurrenceTime = Text(from.RunOf.Schedule), StampOrNil(from.RunOf.Occurrence)
+		t.Recipient, t.RecipientData = Text(from.RunOf.Recipient), from.RunOf.RecipientData
 	}
 	if r := from.Traits; r != nil {
 		t.Priority, t.FairnessKey, t.FairnessWeight = int32(r.Priority), r.FairnessKey, int32(r.FairnessWeight)
@@ -76,7 +77,10 @@ func ReadTask(t *store.Task, from *ddqv1.Task) {
 		t.Key = &store.Key{Text: key}
 	}
 	if name := from.GetSchedule(); name != "" {
-		t.RunOf = &store.RunOf{Schedule: name, Occurrence: Millis(from.GetOccurrenceTime())}
+		t.RunOf = &store.RunOf{
+			Schedule: name, Occurrence: Millis(from.GetOccurrenceTime()),
+			Recipient: from.GetRecipient(), RecipientData: from.GetRecipientData(),
+		}
 	}
 }
 

@@ -29,6 +29,7 @@ func AppendBody(b []byte, t *store.Task) ([]byte, error) {
 	}
 	if t.RunOf != nil {
 		body.Schedule, body.OccurrenceMs = t.RunOf.Schedule, int64(t.RunOf.Occurrence)
+		body.Recipient, body.RecipientData = t.RunOf.Recipient, t.RunOf.RecipientData
 	}
 	start, size := len(b), body.SizeVT()
 	b = append(b, make([]byte, size)...)
@@ -60,7 +61,10 @@ func DecodeBody(b []byte, t *store.Task) error {
 		t.Key = &store.Key{Text: body.IdempotencyKey}
 	}
 	if body.Schedule != "" {
-		t.RunOf = &store.RunOf{Schedule: body.Schedule, Occurrence: store.Millis(body.OccurrenceMs)}
+		t.RunOf = &store.RunOf{
+			Schedule: body.Schedule, Occurrence: store.Millis(body.OccurrenceMs),
+			Recipient: body.Recipient, RecipientData: body.RecipientData,
+		}
 	}
 	for _, a := range body.Attributes {
 		t.Attributes = append(t.Attributes, store.Attribute{Key: a.Key, Value: a.Value})

@@ -40,6 +40,8 @@ type Body struct {
 	// Of a task that a schedule made.
 	Schedule      string `protobuf:"bytes,11,opt,name=schedule,proto3" json:"schedule,omitempty"`
 	OccurrenceMs  int64  `protobuf:"varint,12,opt,name=occurrence_ms,json=occurrenceMs,proto3" json:"occurrence_ms,omitempty"`
+	Recipient     string `protobuf:"bytes,13,opt,name=recipient,proto3" json:"recipient,omitempty"`
+	RecipientData []byte `protobuf:"bytes,14,opt,name=recipient_data,json=recipientData,proto3" json:"recipient_data,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -142,6 +144,20 @@ func (x *Body) GetOccurrenceMs() int64 {
 		return x.OccurrenceMs
 	}
 	return 0
+}
+
+func (x *Body) GetRecipient() string {
+	if x != nil {
+		return x.Recipient
+	}
+	return ""
+}
+
+func (x *Body) GetRecipientData() []byte {
+	if x != nil {
+		return x.RecipientData
+	}
+	return nil
 }
 
 // Keys are the traits of a task that are no part of its lane.
@@ -911,7 +927,7 @@ var File_record_proto protoreflect.FileDescriptor
 
 const file_record_proto_rawDesc = "" +
 	"\n" +
-	"\frecord.proto\x12\tddq.store\"\x84\x03\n" +
+	"\frecord.proto\x12\tddq.store\"\xc9\x03\n" +
 	"\x04Body\x12\x18\n" +
 	"\apayload\x18\x01 \x01(\fR\apayload\x12\x1d\n" +
 	"\n" +
@@ -926,7 +942,9 @@ const file_record_proto_rawDesc = "" +
 	"\x0fidempotency_key\x18\n" +
 	" \x01(\tR\x0eidempotencyKey\x12\x1a\n" +
 	"\bschedule\x18\v \x01(\tR\bschedule\x12#\n" +
-	"\roccurrence_ms\x18\f \x01(\x03R\foccurrenceMs\"\x81\x01\n" +
+	"\roccurrence_ms\x18\f \x01(\x03R\foccurrenceMs\x12\x1c\n" +
+	"\trecipient\x18\r \x01(\tR\trecipient\x12%\n" +
+	"\x0erecipient_data\x18\x0e \x01(\fR\rrecipientData\"\x81\x01\n" +
 	"\x04Keys\x12\x1a\n" +
 	"\bordering\x18\x01 \x01(\tR\bordering\x12\x12\n" +
 	"\x04rate\x18\x02 \x01(\tR\x04rate\x12 \n" +

@@ -94,7 +94,7 @@ func roundTripFields(f *fixture) {
 		Traits: &store.Traits{
 			Priority: 9, FairnessKey: "tenant", FairnessWeight: 1000, RateKey: "rate", ConcurrencyKey: "concurrency", OrderingKey: "order",
 		},
-		RunOf:       &store.RunOf{Schedule: "nightly", Occurrence: now - 1},
+		RunOf:       &store.RunOf{Schedule: "nightly", Occurrence: now - 1, Recipient: "ada", RecipientData: []byte("x")},
 		Fingerprint: math.MaxUint64,
 	}
 	checkFull(f, full)

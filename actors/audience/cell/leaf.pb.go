@@ -609,6 +609,7 @@ type Order struct {
 	Rotate        bool                   `protobuf:"varint,10,opt,name=rotate,proto3" json:"rotate,omitempty"`
 	Local         bool                   `protobuf:"varint,11,opt,name=local,proto3" json:"local,omitempty"`
 	Tracked       bool                   `protobuf:"varint,12,opt,name=tracked,proto3" json:"tracked,omitempty"`
+	Occurrence    int64                  `protobuf:"varint,13,opt,name=occurrence,proto3" json:"occurrence,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -725,6 +726,13 @@ func (x *Order) GetTracked() bool {
 		return x.Tracked
 	}
 	return false
+}
+
+func (x *Order) GetOccurrence() int64 {
+	if x != nil {
+		return x.Occurrence
+	}
+	return 0
 }
 
 // Walk is the way of a run through an audience.
@@ -972,31 +980,29 @@ func (x *Track) GetDone() bool {
 	return false
 }
 
-// RunEnded tells a schedule that a run of an audience is over.
-type RunEnded struct {
+// ToWalk is what a walk is told.
+type ToWalk struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	Run   string                 `protobuf:"bytes,1,opt,name=run,proto3" json:"run,omitempty"`
-	// 1 done, 2 failed, 3 removed.
-	Outcome       int32 `protobuf:"varint,2,opt,name=outcome,proto3" json:"outcome,omitempty"`
-	StartedMs     int64 `protobuf:"varint,3,opt,name=started_ms,json=startedMs,proto3" json:"started_ms,omitempty"`
+	// It is to end, and what it made and is pending is to go.
+	Cancel        bool `protobuf:"varint,1,opt,name=cancel,proto3" json:"cancel,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *RunEnded) Reset() {
-	*x = RunEnded{}
+func (x *ToWalk) Reset() {
+	*x = ToWalk{}
 	mi := &file_leaf_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *RunEnded) String() string {
+func (x *ToWalk) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*RunEnded) ProtoMessage() {}
+func (*ToWalk) ProtoMessage() {}
 
-func (x *RunEnded) ProtoReflect() protoreflect.Message {
+func (x *ToWalk) ProtoReflect() protoreflect.Message {
 	mi := &file_leaf_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -1008,30 +1014,16 @@ func (x *RunEnded) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use RunEnded.ProtoReflect.Descriptor instead.
-func (*RunEnded) Descriptor() ([]byte, []int) {
+// Deprecated: Use ToWalk.ProtoReflect.Descriptor instead.
+func (*ToWalk) Descriptor() ([]byte, []int) {
 	return file_leaf_proto_rawDescGZIP(), []int{11}
 }
 
-func (x *RunEnded) GetRun() string {
+func (x *ToWalk) GetCancel() bool {
 	if x != nil {
-		return x.Run
+		return x.Cancel
 	}
-	return ""
-}
-
-func (x *RunEnded) GetOutcome() int32 {
-	if x != nil {
-		return x.Outcome
-	}
-	return 0
-}
-
-func (x *RunEnded) GetStartedMs() int64 {
-	if x != nil {
-		return x.StartedMs
-	}
-	return 0
+	return false
 }
 
 var File_leaf_proto protoreflect.FileDescriptor
@@ -1094,7 +1086,7 @@ const file_leaf_proto_rawDesc = "" +
 	"\x04gone\x18\t \x01(\bR\x04gone\",\n" +
 	"\x04Kind\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x10\n" +
-	"\x03off\x18\x02 \x01(\bR\x03off\"\xac\x02\n" +
+	"\x03off\x18\x02 \x01(\bR\x03off\"\xcc\x02\n" +
 	"\x05Order\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\tR\x03run\x12\x1a\n" +
 	"\bschedule\x18\x02 \x01(\tR\bschedule\x12\x0e\n" +
@@ -1109,7 +1101,10 @@ const file_leaf_proto_rawDesc = "" +
 	"\x06rotate\x18\n" +
 	" \x01(\bR\x06rotate\x12\x14\n" +
 	"\x05local\x18\v \x01(\bR\x05local\x12\x18\n" +
-	"\atracked\x18\f \x01(\bR\atracked\"\x8e\x02\n" +
+	"\atracked\x18\f \x01(\bR\atracked\x12\x1e\n" +
+	"\n" +
+	"occurrence\x18\r \x01(\x03R\n" +
+	"occurrence\"\x8e\x02\n" +
 	"\x04Walk\x12)\n" +
 	"\x05order\x18\x01 \x01(\v2\x13.ddq.audience.OrderR\x05order\x12\x14\n" +
 	"\x05phase\x18\x02 \x01(\x05R\x05phase\x12\x12\n" +
@@ -1130,12 +1125,9 @@ const file_leaf_proto_rawDesc = "" +
 	"\x05begin\x18\x02 \x01(\x03R\x05begin\x12\x12\n" +
 	"\x04next\x18\x03 \x01(\x06R\x04next\x12\x14\n" +
 	"\x05bound\x18\x04 \x01(\x06R\x05bound\x12\x12\n" +
-	"\x04done\x18\x05 \x01(\bR\x04done\"U\n" +
-	"\bRunEnded\x12\x10\n" +
-	"\x03run\x18\x01 \x01(\tR\x03run\x12\x18\n" +
-	"\aoutcome\x18\x02 \x01(\x05R\aoutcome\x12\x1d\n" +
-	"\n" +
-	"started_ms\x18\x03 \x01(\x03R\tstartedMsB1Z/github.com/ddq-io/ddq/actors/audience/cell;cellb\x06proto3"
+	"\x04done\x18\x05 \x01(\bR\x04done\" \n" +
+	"\x06ToWalk\x12\x16\n" +
+	"\x06cancel\x18\x01 \x01(\bR\x06cancelB1Z/github.com/ddq-io/ddq/actors/audience/cell;cellb\x06proto3"
 
 var (
 	file_leaf_proto_rawDescOnce sync.Once
@@ -1162,7 +1154,7 @@ var file_leaf_proto_goTypes = []any{
 	(*Walk)(nil),        // 8: ddq.audience.Walk
 	(*Path)(nil),        // 9: ddq.audience.Path
 	(*Track)(nil),       // 10: ddq.audience.Track
-	(*RunEnded)(nil),    // 11: ddq.audience.RunEnded
+	(*ToWalk)(nil),      // 11: ddq.audience.ToWalk
 }
 var file_leaf_proto_depIdxs = []int32{
 	1,  // 0: ddq.audience.Directory.zones:type_name -> ddq.audience.Zone

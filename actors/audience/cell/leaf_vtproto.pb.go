@@ -633,6 +633,11 @@ func (m *Order) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.Occurrence != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Occurrence))
+		i--
+		dAtA[i] = 0x68
+	}
 	if m.Tracked {
 		i--
 		if m.Tracked {
@@ -970,7 +975,7 @@ func (m *Track) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	return len(dAtA) - i, nil
 }
 
-func (m *RunEnded) MarshalVT() (dAtA []byte, err error) {
+func (m *ToWalk) MarshalVT() (dAtA []byte, err error) {
 	if m == nil {
 		return nil, nil
 	}
@@ -983,12 +988,12 @@ func (m *RunEnded) MarshalVT() (dAtA []byte, err error) {
 	return dAtA[:n], nil
 }
 
-func (m *RunEnded) MarshalToVT(dAtA []byte) (int, error) {
+func (m *ToWalk) MarshalToVT(dAtA []byte) (int, error) {
 	size := m.SizeVT()
 	return m.MarshalToSizedBufferVT(dAtA[:size])
 }
 
-func (m *RunEnded) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
+func (m *ToWalk) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	if m == nil {
 		return 0, nil
 	}
@@ -1000,22 +1005,15 @@ func (m *RunEnded) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
-	if m.StartedMs != 0 {
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.StartedMs))
+	if m.Cancel {
 		i--
-		dAtA[i] = 0x18
-	}
-	if m.Outcome != 0 {
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Outcome))
+		if m.Cancel {
+			dAtA[i] = 1
+		} else {
+			dAtA[i] = 0
+		}
 		i--
-		dAtA[i] = 0x10
-	}
-	if len(m.Run) > 0 {
-		i -= len(m.Run)
-		copy(dAtA[i:], m.Run)
-		i = protohelpers.EncodeVarint(dAtA, i, uint64(len(m.Run)))
-		i--
-		dAtA[i] = 0xa
+		dAtA[i] = 0x8
 	}
 	return len(dAtA) - i, nil
 }
@@ -1293,6 +1291,9 @@ func (m *Order) SizeVT() (n int) {
 	if m.Tracked {
 		n += 2
 	}
+	if m.Occurrence != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.Occurrence))
+	}
 	n += len(m.unknownFields)
 	return n
 }
@@ -1394,21 +1395,14 @@ func (m *Track) SizeVT() (n int) {
 	return n
 }
 
-func (m *RunEnded) SizeVT() (n int) {
+func (m *ToWalk) SizeVT() (n int) {
 	if m == nil {
 		return 0
 	}
 	var l int
 	_ = l
-	l = len(m.Run)
-	if l > 0 {
-		n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
-	}
-	if m.Outcome != 0 {
-		n += 1 + protohelpers.SizeOfVarint(uint64(m.Outcome))
-	}
-	if m.StartedMs != 0 {
-		n += 1 + protohelpers.SizeOfVarint(uint64(m.StartedMs))
+	if m.Cancel {
+		n += 2
 	}
 	n += len(m.unknownFields)
 	return n
@@ -3301,6 +3295,25 @@ func (m *Order) UnmarshalVT(dAtA []byte) error {
 				}
 			}
 			m.Tracked = bool(v != 0)
+		case 13:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Occurrence", wireType)
+			}
+			m.Occurrence = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Occurrence |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -3939,7 +3952,7 @@ func (m *Track) UnmarshalVT(dAtA []byte) error {
 	}
 	return nil
 }
-func (m *RunEnded) UnmarshalVT(dAtA []byte) error {
+func (m *ToWalk) UnmarshalVT(dAtA []byte) error {
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
@@ -3962,49 +3975,17 @@ func (m *RunEnded) UnmarshalVT(dAtA []byte) error {
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
 		if wireType == 4 {
-			return fmt.Errorf("proto: RunEnded: wiretype end group for non-group")
+			return fmt.Errorf("proto: ToWalk: wiretype end group for non-group")
 		}
 		if fieldNum <= 0 {
-			return fmt.Errorf("proto: RunEnded: illegal tag %d (wire type %d)", fieldNum, wire)
+			return fmt.Errorf("proto: ToWalk: illegal tag %d (wire type %d)", fieldNum, wire)
 		}
 		switch fieldNum {
 		case 1:
-			if wireType != 2 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Run", wireType)
-			}
-			var stringLen uint64
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				stringLen |= uint64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
-			intStringLen := int(stringLen)
-			if intStringLen < 0 {
-				return protohelpers.ErrInvalidLength
-			}
-			postIndex := iNdEx + intStringLen
-			if postIndex < 0 {
-				return protohelpers.ErrInvalidLength
-			}
-			if postIndex > l {
-				return io.ErrUnexpectedEOF
-			}
-			m.Run = string(dAtA[iNdEx:postIndex])
-			iNdEx = postIndex
-		case 2:
 			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field Outcome", wireType)
+				return fmt.Errorf("proto: wrong wireType = %d for field Cancel", wireType)
 			}
-			m.Outcome = 0
+			var v int
 			for shift := uint(0); ; shift += 7 {
 				if shift >= 64 {
 					return protohelpers.ErrIntOverflow
@@ -4014,30 +3995,12 @@ func (m *RunEnded) UnmarshalVT(dAtA []byte) error {
 				}
 				b := dAtA[iNdEx]
 				iNdEx++
-				m.Outcome |= int32(b&0x7F) << shift
+				v |= int(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}
 			}
-		case 3:
-			if wireType != 0 {
-				return fmt.Errorf("proto: wrong wireType = %d for field StartedMs", wireType)
-			}
-			m.StartedMs = 0
-			for shift := uint(0); ; shift += 7 {
-				if shift >= 64 {
-					return protohelpers.ErrIntOverflow
-				}
-				if iNdEx >= l {
-					return io.ErrUnexpectedEOF
-				}
-				b := dAtA[iNdEx]
-				iNdEx++
-				m.StartedMs |= int64(b&0x7F) << shift
-				if b < 0x80 {
-					break
-				}
-			}
+			m.Cancel = bool(v != 0)
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])

@@ -256,6 +256,7 @@ type Spec struct {
 	Untracked     bool                   `protobuf:"varint,14,opt,name=untracked,proto3" json:"untracked,omitempty"`
 	Template      *Template              `protobuf:"bytes,15,opt,name=template,proto3" json:"template,omitempty"`
 	Labels        []*Label               `protobuf:"bytes,16,rep,name=labels,proto3" json:"labels,omitempty"`
+	Audience      *Target                `protobuf:"bytes,17,opt,name=audience,proto3" json:"audience,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -402,6 +403,114 @@ func (x *Spec) GetLabels() []*Label {
 	return nil
 }
 
+func (x *Spec) GetAudience() *Target {
+	if x != nil {
+		return x.Audience
+	}
+	return nil
+}
+
+// Target is an audience of which each recipient gets a task.
+type Target struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Kind          string                 `protobuf:"bytes,2,opt,name=kind,proto3" json:"kind,omitempty"`
+	WindowMs      int64                  `protobuf:"varint,3,opt,name=window_ms,json=windowMs,proto3" json:"window_ms,omitempty"`
+	GrainMs       int64                  `protobuf:"varint,4,opt,name=grain_ms,json=grainMs,proto3" json:"grain_ms,omitempty"`
+	SpreadFrom    int64                  `protobuf:"varint,5,opt,name=spread_from,json=spreadFrom,proto3" json:"spread_from,omitempty"`
+	Quiet         int32                  `protobuf:"varint,6,opt,name=quiet,proto3" json:"quiet,omitempty"`
+	Rotate        bool                   `protobuf:"varint,7,opt,name=rotate,proto3" json:"rotate,omitempty"`
+	Untracked     bool                   `protobuf:"varint,8,opt,name=untracked,proto3" json:"untracked,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Target) Reset() {
+	*x = Target{}
+	mi := &file_cell_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Target) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Target) ProtoMessage() {}
+
+func (x *Target) ProtoReflect() protoreflect.Message {
+	mi := &file_cell_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Target.ProtoReflect.Descriptor instead.
+func (*Target) Descriptor() ([]byte, []int) {
+	return file_cell_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Target) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Target) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *Target) GetWindowMs() int64 {
+	if x != nil {
+		return x.WindowMs
+	}
+	return 0
+}
+
+func (x *Target) GetGrainMs() int64 {
+	if x != nil {
+		return x.GrainMs
+	}
+	return 0
+}
+
+func (x *Target) GetSpreadFrom() int64 {
+	if x != nil {
+		return x.SpreadFrom
+	}
+	return 0
+}
+
+func (x *Target) GetQuiet() int32 {
+	if x != nil {
+		return x.Quiet
+	}
+	return 0
+}
+
+func (x *Target) GetRotate() bool {
+	if x != nil {
+		return x.Rotate
+	}
+	return false
+}
+
+func (x *Target) GetUntracked() bool {
+	if x != nil {
+		return x.Untracked
+	}
+	return false
+}
+
 type Entry struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Cron          string                 `protobuf:"bytes,1,opt,name=cron,proto3" json:"cron,omitempty"`
@@ -414,7 +523,7 @@ type Entry struct {
 
 func (x *Entry) Reset() {
 	*x = Entry{}
-	mi := &file_cell_proto_msgTypes[2]
+	mi := &file_cell_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -426,7 +535,7 @@ func (x *Entry) String() string {
 func (*Entry) ProtoMessage() {}
 
 func (x *Entry) ProtoReflect() protoreflect.Message {
-	mi := &file_cell_proto_msgTypes[2]
+	mi := &file_cell_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -439,7 +548,7 @@ func (x *Entry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Entry.ProtoReflect.Descriptor instead.
 func (*Entry) Descriptor() ([]byte, []int) {
-	return file_cell_proto_rawDescGZIP(), []int{2}
+	return file_cell_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Entry) GetCron() string {
@@ -483,7 +592,7 @@ type Template struct {
 
 func (x *Template) Reset() {
 	*x = Template{}
-	mi := &file_cell_proto_msgTypes[3]
+	mi := &file_cell_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -495,7 +604,7 @@ func (x *Template) String() string {
 func (*Template) ProtoMessage() {}
 
 func (x *Template) ProtoReflect() protoreflect.Message {
-	mi := &file_cell_proto_msgTypes[3]
+	mi := &file_cell_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -508,7 +617,7 @@ func (x *Template) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Template.ProtoReflect.Descriptor instead.
 func (*Template) Descriptor() ([]byte, []int) {
-	return file_cell_proto_rawDescGZIP(), []int{3}
+	return file_cell_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Template) GetBody() []byte {
@@ -549,7 +658,7 @@ type Label struct {
 
 func (x *Label) Reset() {
 	*x = Label{}
-	mi := &file_cell_proto_msgTypes[4]
+	mi := &file_cell_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -561,7 +670,7 @@ func (x *Label) String() string {
 func (*Label) ProtoMessage() {}
 
 func (x *Label) ProtoReflect() protoreflect.Message {
-	mi := &file_cell_proto_msgTypes[4]
+	mi := &file_cell_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -574,7 +683,7 @@ func (x *Label) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Label.ProtoReflect.Descriptor instead.
 func (*Label) Descriptor() ([]byte, []int) {
-	return file_cell_proto_rawDescGZIP(), []int{4}
+	return file_cell_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Label) GetKey() string {
@@ -604,7 +713,7 @@ type Occurrences struct {
 
 func (x *Occurrences) Reset() {
 	*x = Occurrences{}
-	mi := &file_cell_proto_msgTypes[5]
+	mi := &file_cell_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -616,7 +725,7 @@ func (x *Occurrences) String() string {
 func (*Occurrences) ProtoMessage() {}
 
 func (x *Occurrences) ProtoReflect() protoreflect.Message {
-	mi := &file_cell_proto_msgTypes[5]
+	mi := &file_cell_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -629,7 +738,7 @@ func (x *Occurrences) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Occurrences.ProtoReflect.Descriptor instead.
 func (*Occurrences) Descriptor() ([]byte, []int) {
-	return file_cell_proto_rawDescGZIP(), []int{5}
+	return file_cell_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Occurrences) GetAt() []int64 {
@@ -660,13 +769,14 @@ type Runs struct {
 	Due []int64 `protobuf:"zigzag64,2,rep,packed,name=due,proto3" json:"due,omitempty"`
 	// One for each; empty: none.
 	Begun         []bool `protobuf:"varint,3,rep,packed,name=begun,proto3" json:"begun,omitempty"`
+	Walks         []bool `protobuf:"varint,4,rep,packed,name=walks,proto3" json:"walks,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Runs) Reset() {
 	*x = Runs{}
-	mi := &file_cell_proto_msgTypes[6]
+	mi := &file_cell_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -678,7 +788,7 @@ func (x *Runs) String() string {
 func (*Runs) ProtoMessage() {}
 
 func (x *Runs) ProtoReflect() protoreflect.Message {
-	mi := &file_cell_proto_msgTypes[6]
+	mi := &file_cell_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -691,7 +801,7 @@ func (x *Runs) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Runs.ProtoReflect.Descriptor instead.
 func (*Runs) Descriptor() ([]byte, []int) {
-	return file_cell_proto_rawDescGZIP(), []int{6}
+	return file_cell_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Runs) GetOf() *Occurrences {
@@ -715,6 +825,13 @@ func (x *Runs) GetBegun() []bool {
 	return nil
 }
 
+func (x *Runs) GetWalks() []bool {
+	if x != nil {
+		return x.Walks
+	}
+	return nil
+}
+
 type History struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Of    *Occurrences           `protobuf:"bytes,1,opt,name=of,proto3" json:"of,omitempty"`
@@ -732,7 +849,7 @@ type History struct {
 
 func (x *History) Reset() {
 	*x = History{}
-	mi := &file_cell_proto_msgTypes[7]
+	mi := &file_cell_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -744,7 +861,7 @@ func (x *History) String() string {
 func (*History) ProtoMessage() {}
 
 func (x *History) ProtoReflect() protoreflect.Message {
-	mi := &file_cell_proto_msgTypes[7]
+	mi := &file_cell_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -757,7 +874,7 @@ func (x *History) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use History.ProtoReflect.Descriptor instead.
 func (*History) Descriptor() ([]byte, []int) {
-	return file_cell_proto_rawDescGZIP(), []int{7}
+	return file_cell_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *History) GetOf() *Occurrences {
@@ -817,7 +934,7 @@ type Backfill struct {
 
 func (x *Backfill) Reset() {
 	*x = Backfill{}
-	mi := &file_cell_proto_msgTypes[8]
+	mi := &file_cell_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -829,7 +946,7 @@ func (x *Backfill) String() string {
 func (*Backfill) ProtoMessage() {}
 
 func (x *Backfill) ProtoReflect() protoreflect.Message {
-	mi := &file_cell_proto_msgTypes[8]
+	mi := &file_cell_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -842,7 +959,7 @@ func (x *Backfill) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Backfill.ProtoReflect.Descriptor instead.
 func (*Backfill) Descriptor() ([]byte, []int) {
-	return file_cell_proto_rawDescGZIP(), []int{8}
+	return file_cell_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Backfill) GetId() string {
@@ -895,7 +1012,7 @@ func (x *Backfill) GetTotal() int64 {
 }
 
 // Sent is the body of a parcel from a shard of before a reshard: a schedule that moves, or
-// the end of one of its runs, which stayed.
+// the end of one of its runs, which stayed. It is that of a walk as well, which is over.
 type Sent struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Schedule      []byte                 `protobuf:"bytes,1,opt,name=schedule,proto3" json:"schedule,omitempty"`
@@ -906,7 +1023,7 @@ type Sent struct {
 
 func (x *Sent) Reset() {
 	*x = Sent{}
-	mi := &file_cell_proto_msgTypes[9]
+	mi := &file_cell_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -918,7 +1035,7 @@ func (x *Sent) String() string {
 func (*Sent) ProtoMessage() {}
 
 func (x *Sent) ProtoReflect() protoreflect.Message {
-	mi := &file_cell_proto_msgTypes[9]
+	mi := &file_cell_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -931,7 +1048,7 @@ func (x *Sent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Sent.ProtoReflect.Descriptor instead.
 func (*Sent) Descriptor() ([]byte, []int) {
-	return file_cell_proto_rawDescGZIP(), []int{9}
+	return file_cell_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Sent) GetSchedule() []byte {
@@ -961,7 +1078,7 @@ type Ended struct {
 
 func (x *Ended) Reset() {
 	*x = Ended{}
-	mi := &file_cell_proto_msgTypes[10]
+	mi := &file_cell_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -973,7 +1090,7 @@ func (x *Ended) String() string {
 func (*Ended) ProtoMessage() {}
 
 func (x *Ended) ProtoReflect() protoreflect.Message {
-	mi := &file_cell_proto_msgTypes[10]
+	mi := &file_cell_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -986,7 +1103,7 @@ func (x *Ended) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ended.ProtoReflect.Descriptor instead.
 func (*Ended) Descriptor() ([]byte, []int) {
-	return file_cell_proto_rawDescGZIP(), []int{10}
+	return file_cell_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Ended) GetId() string {
@@ -1054,7 +1171,7 @@ const file_cell_proto_rawDesc = "" +
 	"\brecalled\x18\x13 \x03(\x12R\brecalled\x124\n" +
 	"\tbackfills\x18\x14 \x03(\v2\x16.ddq.schedule.BackfillR\tbackfills\x12\x18\n" +
 	"\acreated\x18\x15 \x01(\x03R\acreated\x12\x14\n" +
-	"\x05edits\x18\x16 \x01(\x03R\x05edits\"\x84\x04\n" +
+	"\x05edits\x18\x16 \x01(\x03R\x05edits\"\xb6\x04\n" +
 	"\x04Spec\x12-\n" +
 	"\aentries\x18\x01 \x03(\v2\x13.ddq.schedule.EntryR\aentries\x12\x12\n" +
 	"\x04zone\x18\x02 \x01(\tR\x04zone\x12\x19\n" +
@@ -1072,9 +1189,20 @@ const file_cell_proto_rawDesc = "" +
 	"\ahistory\x18\r \x01(\x05R\ahistory\x12\x1c\n" +
 	"\tuntracked\x18\x0e \x01(\bR\tuntracked\x122\n" +
 	"\btemplate\x18\x0f \x01(\v2\x16.ddq.schedule.TemplateR\btemplate\x12+\n" +
-	"\x06labels\x18\x10 \x03(\v2\x13.ddq.schedule.LabelR\x06labelsB\b\n" +
+	"\x06labels\x18\x10 \x03(\v2\x13.ddq.schedule.LabelR\x06labels\x120\n" +
+	"\baudience\x18\x11 \x01(\v2\x14.ddq.schedule.TargetR\baudienceB\b\n" +
 	"\x06_startB\x06\n" +
-	"\x04_end\"a\n" +
+	"\x04_end\"\xd5\x01\n" +
+	"\x06Target\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
+	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x1b\n" +
+	"\twindow_ms\x18\x03 \x01(\x03R\bwindowMs\x12\x19\n" +
+	"\bgrain_ms\x18\x04 \x01(\x03R\agrainMs\x12\x1f\n" +
+	"\vspread_from\x18\x05 \x01(\x03R\n" +
+	"spreadFrom\x12\x14\n" +
+	"\x05quiet\x18\x06 \x01(\x05R\x05quiet\x12\x16\n" +
+	"\x06rotate\x18\a \x01(\bR\x06rotate\x12\x1c\n" +
+	"\tuntracked\x18\b \x01(\bR\tuntracked\"a\n" +
 	"\x05Entry\x12\x12\n" +
 	"\x04cron\x18\x01 \x01(\tR\x04cron\x12\x19\n" +
 	"\bevery_ms\x18\x02 \x01(\x03R\aeveryMs\x12\x19\n" +
@@ -1091,11 +1219,12 @@ const file_cell_proto_rawDesc = "" +
 	"\vOccurrences\x12\x0e\n" +
 	"\x02at\x18\x01 \x03(\x12R\x02at\x12\x18\n" +
 	"\aorigins\x18\x02 \x03(\rR\aorigins\x12\x18\n" +
-	"\anumbers\x18\x03 \x03(\x06R\anumbers\"Y\n" +
+	"\anumbers\x18\x03 \x03(\x06R\anumbers\"o\n" +
 	"\x04Runs\x12)\n" +
 	"\x02of\x18\x01 \x01(\v2\x19.ddq.schedule.OccurrencesR\x02of\x12\x10\n" +
 	"\x03due\x18\x02 \x03(\x12R\x03due\x12\x14\n" +
-	"\x05begun\x18\x03 \x03(\bR\x05begun\"\xa2\x01\n" +
+	"\x05begun\x18\x03 \x03(\bR\x05begun\x12\x14\n" +
+	"\x05walks\x18\x04 \x03(\bR\x05walks\"\xa2\x01\n" +
 	"\aHistory\x12)\n" +
 	"\x02of\x18\x01 \x01(\v2\x19.ddq.schedule.OccurrencesR\x02of\x12\x10\n" +
 	"\x03due\x18\x02 \x03(\x12R\x03due\x12\x12\n" +
@@ -1133,37 +1262,39 @@ func file_cell_proto_rawDescGZIP() []byte {
 	return file_cell_proto_rawDescData
 }
 
-var file_cell_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
+var file_cell_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
 var file_cell_proto_goTypes = []any{
 	(*Schedule)(nil),    // 0: ddq.schedule.Schedule
 	(*Spec)(nil),        // 1: ddq.schedule.Spec
-	(*Entry)(nil),       // 2: ddq.schedule.Entry
-	(*Template)(nil),    // 3: ddq.schedule.Template
-	(*Label)(nil),       // 4: ddq.schedule.Label
-	(*Occurrences)(nil), // 5: ddq.schedule.Occurrences
-	(*Runs)(nil),        // 6: ddq.schedule.Runs
-	(*History)(nil),     // 7: ddq.schedule.History
-	(*Backfill)(nil),    // 8: ddq.schedule.Backfill
-	(*Sent)(nil),        // 9: ddq.schedule.Sent
-	(*Ended)(nil),       // 10: ddq.schedule.Ended
+	(*Target)(nil),      // 2: ddq.schedule.Target
+	(*Entry)(nil),       // 3: ddq.schedule.Entry
+	(*Template)(nil),    // 4: ddq.schedule.Template
+	(*Label)(nil),       // 5: ddq.schedule.Label
+	(*Occurrences)(nil), // 6: ddq.schedule.Occurrences
+	(*Runs)(nil),        // 7: ddq.schedule.Runs
+	(*History)(nil),     // 8: ddq.schedule.History
+	(*Backfill)(nil),    // 9: ddq.schedule.Backfill
+	(*Sent)(nil),        // 10: ddq.schedule.Sent
+	(*Ended)(nil),       // 11: ddq.schedule.Ended
 }
 var file_cell_proto_depIdxs = []int32{
 	1,  // 0: ddq.schedule.Schedule.spec:type_name -> ddq.schedule.Spec
-	6,  // 1: ddq.schedule.Schedule.open:type_name -> ddq.schedule.Runs
-	5,  // 2: ddq.schedule.Schedule.waiting:type_name -> ddq.schedule.Occurrences
-	7,  // 3: ddq.schedule.Schedule.history:type_name -> ddq.schedule.History
-	8,  // 4: ddq.schedule.Schedule.backfills:type_name -> ddq.schedule.Backfill
-	2,  // 5: ddq.schedule.Spec.entries:type_name -> ddq.schedule.Entry
-	3,  // 6: ddq.schedule.Spec.template:type_name -> ddq.schedule.Template
-	4,  // 7: ddq.schedule.Spec.labels:type_name -> ddq.schedule.Label
-	5,  // 8: ddq.schedule.Runs.of:type_name -> ddq.schedule.Occurrences
-	5,  // 9: ddq.schedule.History.of:type_name -> ddq.schedule.Occurrences
-	10, // 10: ddq.schedule.Sent.ended:type_name -> ddq.schedule.Ended
-	11, // [11:11] is the sub-list for method output_type
-	11, // [11:11] is the sub-list for method input_type
-	11, // [11:11] is the sub-list for extension type_name
-	11, // [11:11] is the sub-list for extension extendee
-	0,  // [0:11] is the sub-list for field type_name
+	7,  // 1: ddq.schedule.Schedule.open:type_name -> ddq.schedule.Runs
+	6,  // 2: ddq.schedule.Schedule.waiting:type_name -> ddq.schedule.Occurrences
+	8,  // 3: ddq.schedule.Schedule.history:type_name -> ddq.schedule.History
+	9,  // 4: ddq.schedule.Schedule.backfills:type_name -> ddq.schedule.Backfill
+	3,  // 5: ddq.schedule.Spec.entries:type_name -> ddq.schedule.Entry
+	4,  // 6: ddq.schedule.Spec.template:type_name -> ddq.schedule.Template
+	5,  // 7: ddq.schedule.Spec.labels:type_name -> ddq.schedule.Label
+	2,  // 8: ddq.schedule.Spec.audience:type_name -> ddq.schedule.Target
+	6,  // 9: ddq.schedule.Runs.of:type_name -> ddq.schedule.Occurrences
+	6,  // 10: ddq.schedule.History.of:type_name -> ddq.schedule.Occurrences
+	11, // 11: ddq.schedule.Sent.ended:type_name -> ddq.schedule.Ended
+	12, // [12:12] is the sub-list for method output_type
+	12, // [12:12] is the sub-list for method input_type
+	12, // [12:12] is the sub-list for extension type_name
+	12, // [12:12] is the sub-list for extension extendee
+	0,  // [0:12] is the sub-list for field type_name
 }
 
 func init() { file_cell_proto_init() }
@@ -1178,7 +1309,7 @@ func file_cell_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_cell_proto_rawDesc), len(file_cell_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   11,
+			NumMessages:   12,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
