@@ -34,6 +34,7 @@ type cli struct {
 	output  string
 	config  string
 	timeout time.Duration
+	tls     tlsFlags
 }
 
 // Forms of results.
@@ -47,6 +48,7 @@ func (c *cli) commonFlags(fs *pflag.FlagSet) {
 	fs.StringVarP(&c.output, "output", "o", formatTable, "form of results on stdout: table, or json with one object a line; errors on stderr are in json, too")
 	fs.StringVar(&c.config, "config", "", "YAML file with settings")
 	node.DurationVar(fs, &c.timeout, "timeout", 10*time.Second, "how long one call to the server may take; how long task wait waits is --for")
+	c.tls.flags(fs)
 	node.MarkSettings(fs)
 }
 

@@ -246,6 +246,8 @@ func (d *doctor) space(dir string) {
 }
 
 func (d *doctor) server(ctx context.Context) {
+	t := &d.cfg.TLS // its flags are those of the server
+	d.c.tls = tlsFlags{on: d.c.tls.on || t.Cert != "", ca: t.CA, cert: t.Cert, key: t.Key, serverName: t.ServerName}
 	s, err := d.c.connect()
 	if err != nil {
 		d.add("server", findingWrong, "%s", oneLine(err))

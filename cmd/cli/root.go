@@ -77,7 +77,7 @@ func rootCommand(c *cli) *cobra.Command {
 		serverCommand(c), demoCommand(c),
 		enqueueCommand(c), workCommand(c), watchCommand(c),
 		taskCommand(c), topicCommand(c), dlqCommand(c), clusterCommand(c),
-		benchCommand(), doctorCommand(c), versionCommand(c),
+		benchCommand(), doctorCommand(c), certsCommand(c), versionCommand(c),
 	)
 	return root
 }

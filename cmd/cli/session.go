@@ -13,7 +13,11 @@ const noRepeats = -1
 
 // connect does not wait for the server: the first call finds out.
 func (c *cli) connect() (*client.Client, error) {
-	s, err := client.Dial(c.addr, client.Config{Timeout: c.timeout, MaxElapsed: noRepeats})
+	secure, err := c.tls.config()
+	if err != nil {
+		return nil, err
+	}
+	s, err := client.Dial(c.addr, client.Config{TLS: secure, Timeout: c.timeout, MaxElapsed: noRepeats})
 	if err != nil {
 		return nil, usagef("--addr %q: %v", c.addr, err)
 	}

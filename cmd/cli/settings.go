@@ -23,9 +23,10 @@ const (
 // serve several.
 func knownSettings() []string {
 	var c cli
-	fs := pflag.NewFlagSet("", pflag.ContinueOnError)
+	fs, server := pflag.NewFlagSet("", pflag.ContinueOnError), pflag.NewFlagSet("", pflag.ContinueOnError)
 	c.commonFlags(fs)
-	new(node.Config).Flags(fs)
+	new(node.Config).Flags(server)
+	fs.AddFlagSet(server) // some have one name: a certificate is that of whoever runs
 	var names []string
 	fs.VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 	return names

@@ -21,8 +21,10 @@ func resolved(t *testing.T, file string, environ []string, args ...string) (*nod
 	c := &cli{Streams: Streams{Environ: environ}}
 	cfg := &node.Config{}
 	fs := pflag.NewFlagSet("server", pflag.ContinueOnError)
-	c.commonFlags(fs)
 	cfg.Flags(fs)
+	common := pflag.NewFlagSet("", pflag.ContinueOnError)
+	c.commonFlags(common)
+	fs.AddFlagSet(common) // as a command has those of its parents, but for names of its own
 	if file != "" {
 		args = append(args, "--config", writeFile(t, file))
 	}

@@ -27,6 +27,7 @@ type Config struct {
 	CORSOrigins   []string
 	PprofAddr     string
 	Insecure      bool
+	TLS           TLSConfig
 	ShutdownGrace time.Duration
 	LogLevel      string
 	LogFormat     string
@@ -51,6 +52,7 @@ func (cfg *Config) Flags(fs *pflag.FlagSet) {
 	DurationVar(fs, &cfg.ShutdownGrace, "shutdown-grace", 30*time.Second, "how long to wait for running tasks when stopping")
 	fs.StringVar(&cfg.LogLevel, "log-level", "info", "debug, info, warn or error")
 	fs.StringVar(&cfg.LogFormat, "log-format", "text", "text or json")
+	cfg.TLS.flags(fs)
 	cfg.Fleet.flags(fs)
 	cfg.runtimeFlags(fs)
 	MarkSettings(fs)
@@ -61,6 +63,7 @@ func (cfg *Config) Flags(fs *pflag.FlagSet) {
 func (cfg *Config) Check() error {
 	return cmp.Or(
 		checkStore(cfg.Store),
+		cfg.TLS.check(),
 		checkListener("grpc-addr", cfg.GRPCAddr, cfg.Insecure),
 		cfg.checkHTTP(),
 		cfg.completeRuntime(),

@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -120,6 +121,9 @@ func (o *ops) start(ctx context.Context, n *Node) error {
 			return err
 		}
 		n.httpAddr = l.Addr().String()
+		if o.cfg.TLS.on() {
+			l = tls.NewListener(l, o.cfg.TLS.certs.Server("http/1.1"))
+		}
 		go serveHTTP(o.http, l, n.failed)
 	}
 	if o.cfg.PprofAddr != "" {

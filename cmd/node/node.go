@@ -91,7 +91,7 @@ func (n *Node) options(ctx context.Context, log *slog.Logger) fx.Option {
 		fx.Supply(n.cfg, log, n, fx.Annotate(ctx, fx.As(new(context.Context)))),
 		fx.WithLogger(quietly),
 		fx.StartTimeout(startTimeout),
-		fx.Provide(newRegistry, provideStore, joinFleet, newActors, upkeep.New, newService, newServer, newOps),
+		fx.Provide(newRegistry, provideStore, joinFleet, newActors, upkeep.New, newService, newServer, newOps, newCertFollower),
 		fx.Invoke(wire),
 	)
 }
@@ -134,7 +134,7 @@ func newService(node *actors.Node, up *upkeep.Upkeep) *service.Service {
 }
 
 func newServer(cfg *Config, sys *service.Service, log *slog.Logger, reg *prometheus.Registry) *server.Server {
-	return server.New(server.Config{Version: ReadBuild().Version, DrainGrace: cfg.ShutdownGrace}, sys, log, reg)
+	return server.New(server.Config{Version: ReadBuild().Version, DrainGrace: cfg.ShutdownGrace, Options: cfg.TLS.serverOptions()}, sys, log, reg)
 }
 
 // parts is everything that starts and stops.
@@ -147,6 +147,7 @@ type parts struct {
 	System *service.Service
 	Server *server.Server
 	Ops    *ops
+	Certs  *certFollower // nil without TLS
 }
 
 // wire sets the order: the store first, then the operators' ports, so that what
@@ -156,6 +157,10 @@ func wire(lc fx.Lifecycle, cfg *Config, log *slog.Logger, n *Node, p parts) {
 	n.sys = p.Actors
 	n.pulse = newPulse(cfg.Supervision, p.Actors.Failed, log)
 	lc.Append(fx.Hook{OnStop: func(context.Context) error { return p.Store.Close() }})
+	lc.Append(fx.Hook{
+		OnStart: func(context.Context) error { p.Certs.start(); return nil },
+		OnStop:  func(context.Context) error { p.Certs.stop(); return nil },
+	})
 	lc.Append(fx.Hook{OnStop: func(ctx context.Context) error { return leave(ctx, p.Fleet) }})
 	lc.Append(fx.Hook{
 		OnStart: func(ctx context.Context) error { return p.Ops.start(ctx, n) },
