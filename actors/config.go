@@ -129,6 +129,7 @@ func (l Limits) WithDefaults() Limits {
 	l.RetrieveTasks = cmp.Or(l.RetrieveTasks, 1000)
 	l.RetrieveWait = cmp.Or(l.RetrieveWait, time.Minute)
 	l.Result = cmp.Or(l.Result, 256<<10)
+	l.Schedules = cmp.Or(l.Schedules, 1_000_000)
 	return l
 }
 
@@ -151,4 +152,5 @@ type Limits struct {
 	RetrieveTasks int           // 1,000
 	RetrieveWait  time.Duration // of every call that waits; 1 min
 	Result        int           // bytes; 256 KiB
+	Schedules     int           // of a topic; 1,000,000
 }

@@ -230,6 +230,9 @@ func (p *step) trigger(e Trigger) {
 	p.take(o, e.Overlap)
 }
 
+// NumberOf tells the occurrences of triggers and backfills apart, see Occurrence.N.
+func NumberOf(request string) uint64 { return hashOf(request) }
+
 func hashOf(request string) uint64 {
 	h := fnv.New64a()
 	h.Write([]byte(request)) // never fails

@@ -33,6 +33,8 @@ type rig struct {
 	conn    *grpc.ClientConn
 	queue   ddqv1.DelayQueueServiceClient
 	admin   ddqv1.AdminServiceClient
+
+	schedules ddqv1.ScheduleServiceClient
 }
 
 // bubble runs test on a rig in fake time. Everything has to be gone afterwards.
@@ -48,7 +50,8 @@ func bubble(t *testing.T, config Config, test func(r *rig)) {
 // fleet.
 func newRig(t *testing.T, config Config, system actors.Config, members ...fleet.Member) *rig {
 	t.Helper()
-	r := &rig{T: t, store: &faulty{Store: memstore.New()}}
+	db := memstore.New()
+	r := &rig{T: t, store: &faulty{Store: db, cellStore: db}}
 	node := actors.New(system, r.store, quiet, nil)
 	if len(members) > 0 {
 		node.Join(stillFleet{members: members}, idlePeers{})
@@ -72,6 +75,7 @@ func newRig(t *testing.T, config Config, system actors.Config, members ...fleet.
 		t.Fatalf("client: %v", err)
 	}
 	r.conn, r.queue, r.admin = conn, ddqv1.NewDelayQueueServiceClient(conn), ddqv1.NewAdminServiceClient(conn)
+	r.schedules = ddqv1.NewScheduleServiceClient(conn)
 	return r
 }
 
@@ -140,9 +144,13 @@ func (r *rig) mustAck(topic string, d *ddqv1.Delivery) {
 	}
 }
 
+// cellStore is the role under a name that no method of it has.
+type cellStore interface{ store.Cells }
+
 // faulty is a store whose writes of tasks fail when told to.
 type faulty struct {
 	store.Store
+	cellStore
 	mu    sync.Mutex
 	err   error         // guarded by mu
 	block chan struct{} // guarded by mu; not nil: calls wait until it is closed

@@ -2,6 +2,7 @@ package server
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -13,7 +14,7 @@ func TestProtocolNamesEveryReason(t *testing.T) {
 		t.Fatal(err)
 	}
 	reasons := []string{"BAD_MESSAGE", "BAD_STREAM", "STREAM_STALLED", draining().Reason, "STARTING", "NOT_OWNER", "NOT_OWNED", "NODE_UNREACHABLE", "NODE_REFUSED", "TASK_GONE"}
-	for _, c := range append(waitRefusals, refusals...) {
+	for _, c := range slices.Concat(waitRefusals, refusals, scheduleRefusals) {
 		reasons = append(reasons, c.reason)
 	}
 	for _, reason := range reasons {

@@ -23,6 +23,7 @@ type Service struct {
 	Watches     *Watches
 	Delivery    *Delivery
 	Fleet       *Fleet
+	Schedules   *Schedules
 
 	node  *actors.Node
 	store infoStore
@@ -41,8 +42,9 @@ func New(node *actors.Node, indexNow func(*store.Topic)) *Service {
 	}
 	st, limits := node.Store(), (*limits)(&node.Config().Limits)
 	look, why, reads := &lookup{st, limits}, &explainer{st}, &taskReader{st}
+	tasks := &Tasks{node, st, limits, look, why}
 	return &Service{
-		Tasks:       &Tasks{node, st, limits, look, why},
+		Tasks:       tasks,
 		Finder:      &Finder{node, st, limits, look, why, reads},
 		Bulk:        &BulkEditor{node, st, limits, look, reads},
 		DeadLetters: &DeadLetters{node, st, limits, look},
@@ -50,6 +52,7 @@ func New(node *actors.Node, indexNow func(*store.Topic)) *Service {
 		Watches:     &Watches{logs: logs{node, st}, limits: limits},
 		Delivery:    &Delivery{node, limits},
 		Fleet:       &Fleet{node, st, limits, look},
+		Schedules:   &Schedules{node: node, cells: node.Cells(), limits: limits, look: look, tasks: tasks},
 		node:        node,
 		store:       st,
 	}

@@ -1,0 +1,173 @@
+package server
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/ddq-io/ddq/actors/schedule"
+	"github.com/ddq-io/ddq/api/ddqv1"
+	"github.com/ddq-io/ddq/api/service"
+	"github.com/ddq-io/ddq/api/wire"
+)
+
+// schedules answers ScheduleService.
+type schedules struct {
+	ddqv1.UnimplementedScheduleServiceServer
+	service *service.Service
+	log     *slog.Logger
+}
+
+func (s *schedules) PutSchedule(ctx context.Context, r *ddqv1.PutScheduleRequest) (*ddqv1.PutScheduleResponse, error) {
+	n, e := scheduleOf(r.GetSchedule())
+	if e != nil {
+		return nil, e
+	}
+	put, err := s.service.Schedules.Put(ctx, n, r.IfVersion)
+	if err != nil {
+		return nil, err
+	}
+	return &ddqv1.PutScheduleResponse{Version: put.Version, Outcome: wire.Enum(putToWire[:], put.Outcome), NextTime: wire.StampOrNil(put.Next)}, nil
+}
+
+func (s *schedules) PutSchedules(ctx context.Context, r *ddqv1.PutSchedulesRequest) (*ddqv1.PutSchedulesResponse, error) {
+	if n := len(r.GetSchedules()); n == 0 || n > service.MaxPuts {
+		return nil, wire.Invalid("BATCH_SIZE", "schedules", "has %d; 1 to %d are allowed", n, service.MaxPuts)
+	}
+	out := &ddqv1.PutSchedulesResponse{Results: make([]*ddqv1.PutScheduleResult, len(r.GetSchedules()))}
+	service.Spread(len(out.Results), func(i int) string { return r.GetSchedules()[i].GetSchedule().GetName() }, func(i int) {
+		put, err := s.PutSchedule(ctx, r.GetSchedules()[i])
+		out.Results[i] = &ddqv1.PutScheduleResult{Result: &ddqv1.PutScheduleResult_Put{Put: put}}
+		if err != nil {
+			out.Results[i].Result = &ddqv1.PutScheduleResult_Error{Error: itemError(s.log, classify(err))}
+		}
+	})
+	return out, ctx.Err()
+}
+
+func (s *schedules) GetSchedule(ctx context.Context, r *ddqv1.GetScheduleRequest) (*ddqv1.GetScheduleResponse, error) {
+	found, err := s.service.Schedules.Get(ctx, r.GetTopic(), r.GetName())
+	if err != nil {
+		return nil, err
+	}
+	return &ddqv1.GetScheduleResponse{Schedule: scheduleWire(&found), Status: statusWire(&found)}, nil
+}
+
+func (s *schedules) ListSchedules(ctx context.Context, r *ddqv1.ListSchedulesRequest) (*ddqv1.ListSchedulesResponse, error) {
+	phase, e := wire.ReadEnum[schedule.Phase](phaseToWire[:], r.GetState(), "state")
+	if e != nil {
+		return nil, e
+	}
+	size, e := pageSize(r.GetPageSize())
+	if e != nil {
+		return nil, e
+	}
+	_, labels := wire.ReadAttributes(r.GetLabels(), nil)
+	f := service.ScheduleFilter{Topic: r.GetTopic(), Prefix: r.GetPrefix(), Phase: phase, Labels: labels}
+	found, next, err := s.service.Schedules.List(ctx, f, size, r.GetPageToken())
+	if err != nil {
+		return nil, err
+	}
+	out := &ddqv1.ListSchedulesResponse{NextPageToken: next}
+	for i := range found {
+		out.Schedules = append(out.Schedules, &ddqv1.GetScheduleResponse{Schedule: scheduleWire(&found[i]), Status: statusWire(&found[i])})
+	}
+	return out, nil
+}
+
+func (s *schedules) DeleteSchedule(ctx context.Context, r *ddqv1.DeleteScheduleRequest) (*ddqv1.DeleteScheduleResponse, error) {
+	d := service.ScheduleDeletion{IfVersion: r.GetIfVersion()}
+	switch r.GetOpenRuns() {
+	case ddqv1.OpenRuns_OPEN_RUNS_UNSPECIFIED, ddqv1.OpenRuns_OPEN_RUNS_LEAVE:
+	case ddqv1.OpenRuns_OPEN_RUNS_CANCEL:
+		d.CancelRuns = true
+	default:
+		return nil, wire.Invalid("BAD_ENUM", "open_runs", "has no value %d", r.GetOpenRuns())
+	}
+	topic, err := s.service.Schedules.Delete(ctx, r.GetTopic(), r.GetName(), d)
+	if err != nil {
+		return nil, err
+	}
+	return &ddqv1.DeleteScheduleResponse{Topic: topic}, nil
+}
+
+func (s *schedules) PauseSchedule(ctx context.Context, r *ddqv1.PauseScheduleRequest) (*ddqv1.PauseScheduleResponse, error) {
+	found, err := s.service.Schedules.Pause(ctx, r.GetTopic(), r.GetName(), r.GetBy(), r.GetNote())
+	if err != nil {
+		return nil, err
+	}
+	return &ddqv1.PauseScheduleResponse{Schedule: scheduleWire(&found), Status: statusWire(&found)}, nil
+}
+
+func (s *schedules) ResumeSchedule(ctx context.Context, r *ddqv1.ResumeScheduleRequest) (*ddqv1.ResumeScheduleResponse, error) {
+	found, err := s.service.Schedules.Resume(ctx, r.GetTopic(), r.GetName(), r.GetBy(), r.GetNote())
+	if err != nil {
+		return nil, err
+	}
+	return &ddqv1.ResumeScheduleResponse{Schedule: scheduleWire(&found), Status: statusWire(&found)}, nil
+}
+
+func (s *schedules) TriggerSchedule(ctx context.Context, r *ddqv1.TriggerScheduleRequest) (*ddqv1.TriggerScheduleResponse, error) {
+	overlap, e := wire.ReadEnum[schedule.Overlap](overlapToWire[:], r.GetOverlap(), "overlap")
+	if e != nil {
+		return nil, e
+	}
+	made, err := s.service.Schedules.Trigger(ctx, service.Trigger{Topic: r.GetTopic(), Name: r.GetName(), Overlap: overlap, Request: r.GetRequestId()})
+	if err != nil {
+		return nil, err
+	}
+	return &ddqv1.TriggerScheduleResponse{Topic: made.Topic, Id: made.ID, Waiting: made.Waiting, Repeated: made.Repeated}, nil
+}
+
+func (s *schedules) BackfillSchedule(ctx context.Context, r *ddqv1.BackfillScheduleRequest) (*ddqv1.BackfillScheduleResponse, error) {
+	b := service.Backfill{Topic: r.GetTopic(), Name: r.GetName(), ID: r.GetId()}
+	overlap, e := wire.ReadEnum[schedule.Overlap](overlapToWire[:], r.GetOverlap(), "overlap")
+	if e != nil {
+		return nil, e
+	}
+	b.Overlap = overlap
+	if b.From, e = wire.Instant(r.GetFrom(), "from"); e != nil {
+		return nil, e
+	}
+	if b.To, e = wire.Instant(r.GetTo(), "to"); e != nil {
+		return nil, e
+	}
+	done, err := s.service.Schedules.Backfill(ctx, b)
+	if err != nil {
+		return nil, err
+	}
+	return &ddqv1.BackfillScheduleResponse{Topic: done.Topic, Id: done.ID, Total: done.Total, Repeated: done.Repeated}, nil
+}
+
+func (s *schedules) CancelBackfill(ctx context.Context, r *ddqv1.CancelBackfillRequest) (*ddqv1.CancelBackfillResponse, error) {
+	topic, err := s.service.Schedules.CancelBackfill(ctx, r.GetTopic(), r.GetName(), r.GetId())
+	if err != nil {
+		return nil, err
+	}
+	return &ddqv1.CancelBackfillResponse{Topic: topic}, nil
+}
+
+func (s *schedules) PreviewSchedule(ctx context.Context, r *ddqv1.PreviewScheduleRequest) (*ddqv1.PreviewScheduleResponse, error) {
+	span, err := previewRangeOf(r)
+	if err != nil {
+		return nil, err
+	}
+	switch of := r.GetOf().(type) {
+	case *ddqv1.PreviewScheduleRequest_Existing:
+		topic, list, err := s.service.Schedules.PreviewExisting(ctx, of.Existing.GetTopic(), of.Existing.GetName(), span)
+		if err != nil {
+			return nil, err
+		}
+		return &ddqv1.PreviewScheduleResponse{Topic: topic, Occurrences: previewWire(list)}, nil
+	case *ddqv1.PreviewScheduleRequest_Schedule:
+		n, e := scheduleOf(of.Schedule)
+		if e != nil {
+			return nil, e
+		}
+		list, err := s.service.Schedules.Preview(ctx, n, span)
+		if err != nil {
+			return nil, err
+		}
+		return &ddqv1.PreviewScheduleResponse{Topic: n.Topic, Occurrences: previewWire(list)}, nil
+	}
+	return nil, wire.Invalid("BAD_SCHEDULE", "of", "is missing: set schedule or existing")
+}

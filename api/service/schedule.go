@@ -1,0 +1,92 @@
+package service
+
+import (
+	"slices"
+	"time"
+
+	"github.com/ddq-io/ddq/actors/schedule"
+	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/timer/timetable"
+)
+
+// NewSchedule asks for a schedule to be as it says.
+type NewSchedule struct {
+	Topic, Name string
+	schedule.Spec
+	Paused bool   // one that is new
+	Note   string // why
+}
+
+// PutOutcome is what a put did.
+type PutOutcome uint8
+
+const (
+	PutCreated PutOutcome = iota + 1
+	PutChanged
+	PutUnchanged // it was like that before
+)
+
+// SchedulePut is the answer to a put.
+type SchedulePut struct {
+	Version int64
+	Outcome PutOutcome
+	Next    store.Millis // 0: none, or not known before a run ends
+}
+
+// ScheduleStatus is a schedule as it stands.
+type ScheduleStatus struct {
+	Topic string
+	*schedule.Schedule
+	Next store.Millis // 0: none, or not known before a run ends
+	Last store.Millis // the latest occurrence that is remembered; 0: none
+}
+
+// Version is 1 for a schedule that is new, and rises by one with every edit.
+func versionOf(s *schedule.Schedule) int64 { return s.Edits + 1 }
+
+// Version is 1 when the schedule is created, and rises by one with every put that changes it.
+func (s *ScheduleStatus) Version() int64 { return versionOf(s.Schedule) }
+
+// statusOf says how a schedule stands at a moment.
+func statusOf(topic string, s *schedule.Schedule, table *timetable.Timetable, now store.Millis, excluded func(time.Time) bool) ScheduleStatus {
+	status := ScheduleStatus{Topic: topic, Schedule: s, Next: nextOf(s, table, now, excluded)}
+	for _, r := range s.Open {
+		if r.At <= now {
+			status.Last = max(status.Last, r.At)
+		}
+	}
+	for _, h := range s.History {
+		if h.At <= now {
+			status.Last = max(status.Last, h.At)
+		}
+	}
+	return status
+}
+
+// lookAhead is how many excluded occurrences are passed over in search of the next one.
+const lookAhead = 1000
+
+// nextOf is the next occurrence that a run is made of, as far as is known.
+func nextOf(s *schedule.Schedule, table *timetable.Timetable, now store.Millis, excluded func(time.Time) bool) store.Millis {
+	ahead := slices.DeleteFunc(slices.Clone(s.Open), func(r schedule.Run) bool { return r.Origin != schedule.ByTimetable || r.At <= now })
+	switch {
+	case s.Phase != schedule.Active:
+		return 0
+	case len(ahead) > 0:
+		return ahead[0].At
+	case s.MaxRuns > 0 && s.Made >= s.MaxRuns, table.FromEnd() && len(s.Open) > 0:
+		return 0
+	}
+	at := s.Decided.Time()
+	for range lookAhead {
+		next, ok := table.Next(at)
+		if !ok {
+			return 0
+		}
+		if ms := store.Millis(next.UnixMilli()); (excluded == nil || !excluded(next)) && !slices.Contains(s.Early, ms) {
+			return ms
+		}
+		at = next
+	}
+	return 0
+}

@@ -1,0 +1,152 @@
+package service
+
+import (
+	"context"
+	"time"
+
+	"github.com/ddq-io/ddq/actors/problem"
+	"github.com/ddq-io/ddq/actors/schedule"
+	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/timer/timetable"
+)
+
+// PreviewRange says which occurrences a preview names.
+type PreviewRange struct {
+	From  store.Millis // those after it; 0: from now
+	To    store.Millis // none after it; 0: no bound
+	Count int          // at most so many; 0: 10
+}
+
+// MaxPreview is how many occurrences a preview names at most.
+const MaxPreview = 1000
+
+const defaultPreview = 10
+
+func (r *PreviewRange) check() *problem.Error {
+	if r.Count == 0 {
+		r.Count = defaultPreview
+	}
+	switch {
+	case r.Count < 0 || r.Count > MaxPreview:
+		return outOfRange("count", 1, MaxPreview)
+	case r.To != 0 && r.To < r.From:
+		return problem.BadField("to", "BAD_TIME", "to is before from")
+	}
+	return nil
+}
+
+// Previewed is an occurrence to come.
+type Previewed struct {
+	At      store.Millis
+	Due     store.Millis // 0: known once the schedule exists
+	Local   time.Time    // by the clock of the schedule's zone
+	Skipped schedule.Reason
+}
+
+// PreviewExisting names occurrences to come of a schedule, and its topic.
+func (s *Schedules) PreviewExisting(ctx context.Context, topic, name string, r PreviewRange) (foundIn string, list []Previewed, err error) {
+	if err := r.check(); err != nil {
+		return "", nil, err
+	}
+	at, e := s.find(ctx, topic, name)
+	if e != nil {
+		return "", nil, e
+	}
+	return at.topic.Name, s.preview(at, r), nil
+}
+
+// Preview names occurrences to come of a schedule that need not exist, and refuses what Put
+// would.
+func (s *Schedules) Preview(ctx context.Context, n NewSchedule, r PreviewRange) ([]Previewed, error) {
+	if err := s.ready(); err != nil {
+		return nil, err
+	}
+	if err := r.check(); err != nil {
+		return nil, err
+	}
+	if err := n.check(s.limits); err != nil {
+		return nil, err
+	}
+	at, err := s.meant(ctx, &n)
+	if err != nil {
+		return nil, err
+	}
+	return s.preview(at, r), nil
+}
+
+// meant is the schedule as it would be after a put.
+func (s *Schedules) meant(ctx context.Context, n *NewSchedule) (*scheduleAt, *problem.Error) {
+	now := store.Millis(s.node.Clock().Now().UnixMilli())
+	topic, err := s.look.store.GetTopic(ctx, n.Topic)
+	if e := problem.FromStore(err); e != nil && e.Kind != problem.NotFound {
+		return nil, e
+	}
+	at := &scheduleAt{topic: &topic, Schedule: &schedule.Schedule{Spec: n.Spec, Name: n.Name, Phase: schedule.Active, Anchor: now, Decided: now}}
+	if err == nil {
+		if e := n.checkTopic(&topic); e != nil {
+			return nil, e
+		}
+		there, e := s.read(ctx, &topic, n.Name)
+		if e != nil {
+			return nil, e
+		}
+		if there != nil {
+			anew := there.Anew(&n.Spec)
+			at = there
+			if at.Spec = n.Spec; anew {
+				at.Anchor = now
+			}
+		}
+	}
+	if n.Paused && at.Life == 0 {
+		at.Phase = schedule.Paused
+	}
+	table, e := tableOf(&at.Spec, at.Name, at.Anchor)
+	if e != nil {
+		return nil, e
+	}
+	at.table = table
+	return at, checkOccurs(table, &at.Spec, now)
+}
+
+func (s *Schedules) preview(at *scheduleAt, r PreviewRange) []Previewed {
+	now := store.Millis(s.node.Clock().Now().UnixMilli())
+	if r.From == 0 {
+		r.From = now
+	}
+	excluded := s.excluded(at)
+	left := at.MaxRuns - at.Made
+	for _, run := range at.Open {
+		if run.Origin == schedule.ByTimetable && run.At > r.From {
+			left++ // it is made, and named below
+		}
+	}
+	var list []Previewed
+	for next, ok := at.table.Next(r.From.Time()); ok && len(list) < r.Count; next, ok = at.table.Next(next) {
+		o := previewed(at, next)
+		if r.To != 0 && o.At > r.To || at.MaxRuns > 0 && left <= 0 {
+			break
+		}
+		switch {
+		case at.Phase == schedule.Paused:
+			o.Skipped = schedule.WasPaused
+		case excluded != nil && excluded(next):
+			o.Skipped = schedule.Excluded
+		default:
+			left--
+		}
+		list = append(list, o)
+	}
+	return list
+}
+
+func previewed(at *scheduleAt, next time.Time) Previewed {
+	o := Previewed{At: store.Millis(next.UnixMilli()), Local: next.In(at.table.Zone())}
+	switch {
+	case at.Jitter == 0:
+		o.Due = o.At
+	case at.Life != 0:
+		o.Due = store.Millis(timetable.Jitter(at.Life, next, at.Jitter).UnixMilli())
+	}
+	return o
+}

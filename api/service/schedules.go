@@ -1,0 +1,128 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/problem"
+	"github.com/ddq-io/ddq/actors/schedule"
+	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/place"
+	"github.com/ddq-io/ddq/timer/timetable"
+)
+
+// Schedules is what is done with schedules. Any node does it: a schedule is read from its
+// cell, stepped, and put back if nobody else has changed it meanwhile. The owner of the
+// shard, which makes the runs, does the same.
+type Schedules struct {
+	node   *actors.Node
+	cells  store.Cells // nil: the store keeps none
+	limits *limits
+	look   *lookup
+	tasks  *Tasks
+	quota  scheduleQuota
+}
+
+// scheduleAt is a schedule and where it was read.
+type scheduleAt struct {
+	*schedule.Schedule
+	topic *store.Topic
+	shard store.Shard
+	cell  store.Cell
+	table *timetable.Timetable
+}
+
+// ready refuses calls that cannot be carried out here.
+func (s *Schedules) ready() *problem.Error {
+	if s.cells == nil {
+		return &problem.Error{Kind: problem.Precondition, Reason: "NO_CELLS", Message: "the store of this server keeps no schedules"}
+	}
+	return s.node.Serving()
+}
+
+// Get returns a schedule. With an empty topic every topic is searched.
+func (s *Schedules) Get(ctx context.Context, topic, name string) (ScheduleStatus, error) {
+	at, e := s.find(ctx, topic, name)
+	if e != nil {
+		return ScheduleStatus{}, e
+	}
+	return s.status(at), nil
+}
+
+func (s *Schedules) status(at *scheduleAt) ScheduleStatus {
+	return statusOf(at.topic.Name, at.Schedule, at.table, s.node.Clocks().NowAt(at.shard), s.excluded(at))
+}
+
+// find looks for a schedule in one topic, or in all.
+func (s *Schedules) find(ctx context.Context, topic, name string) (*scheduleAt, *problem.Error) {
+	if err := s.ready(); err != nil {
+		return nil, err
+	}
+	if err := checkScheduleName("name", name); err != nil {
+		return nil, err
+	}
+	topics, e := s.look.topics(ctx, topic)
+	if e != nil {
+		return nil, e
+	}
+	var hit *scheduleAt
+	for i := range topics {
+		at, e := s.read(ctx, &topics[i], name)
+		switch {
+		case e != nil:
+			return nil, e
+		case at == nil:
+		case hit != nil:
+			return nil, &problem.Error{Kind: problem.Precondition, Reason: "AMBIGUOUS_NAME", Field: "topic",
+				Message: "schedules of this name are in topics " + hit.topic.Name + " and " + at.topic.Name + "; name one"}
+		default:
+			hit = at
+		}
+	}
+	if hit == nil {
+		return nil, noSchedule(name)
+	}
+	return hit, nil
+}
+
+func noSchedule(name string) *problem.Error {
+	return &problem.Error{Kind: problem.NotFound, Reason: "NO_SCHEDULE", Field: "name", Message: fmt.Sprintf("no schedule %q", name)}
+}
+
+// read returns a schedule of a topic; nil when there is none.
+func (s *Schedules) read(ctx context.Context, topic *store.Topic, name string) (*scheduleAt, *problem.Error) {
+	for _, shard := range place.OfKey(topic, name) {
+		cells, err := s.cells.Cells(ctx, shard, []store.CellID{schedule.CellID(name)})
+		if err != nil {
+			return nil, problem.FromStore(err)
+		}
+		if cells[0].Version != 0 {
+			at, err := scheduleIn(topic, shard, cells[0])
+			return at, problem.FromStore(err)
+		}
+	}
+	return nil, nil
+}
+
+func scheduleIn(topic *store.Topic, shard store.Shard, cell store.Cell) (*scheduleAt, error) {
+	read, err := schedule.FromCell(cell)
+	if err != nil {
+		return nil, err
+	}
+	table, err := read.Table()
+	return &scheduleAt{Schedule: read, topic: topic, shard: shard, cell: cell, table: table}, err
+}
+
+// excluded says what calendars leave out; nil: nothing.
+func (s *Schedules) excluded(*scheduleAt) func(time.Time) bool { return nil }
+
+// errBusy is of a schedule that others change faster than this call can.
+func errBusy(name string) *problem.Error {
+	return &problem.Error{Kind: problem.Unavailable, Reason: "SCHEDULE_BUSY", Message: fmt.Sprintf("schedule %q is changed by others all the time", name),
+		RetryAfter: problem.RetrySoon}
+}
+
+var errUnexpected = errors.New("a commit has an outcome that none of a schedule has")

@@ -1,0 +1,327 @@
+package service_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/schedule"
+	"github.com/ddq-io/ddq/actors/subscription"
+	"github.com/ddq-io/ddq/api/service"
+	"github.com/ddq-io/ddq/api/service/servicetest"
+	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/timer/timetable"
+)
+
+// scheduled is a schedule of the topic report.
+func scheduled(name string, entries ...timetable.Entry) service.NewSchedule {
+	return service.NewSchedule{Topic: "report", Name: name, Spec: schedule.Spec{
+		Timetable: timetable.Spec{Entries: entries}, History: service.DefaultHistory,
+		Template: schedule.Template{Task: store.Task{Payload: []byte("go"), MaxRetries: -1}},
+	}}
+}
+
+func cron(expression string) timetable.Entry { return timetable.Entry{Cron: expression} }
+
+func put(t *testing.T, s *service.Service, n service.NewSchedule) service.SchedulePut {
+	t.Helper()
+	done, err := s.Schedules.Put(t.Context(), n, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return done
+}
+
+func get(t *testing.T, s *service.Service, name string) service.ScheduleStatus {
+	t.Helper()
+	found, err := s.Schedules.Get(t.Context(), "", name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// hands are a worker that takes one task after the other.
+type hands struct{ *servicetest.Stream }
+
+func handsFor(t *testing.T, s *service.Service) hands {
+	return hands{servicetest.Subscribe(t, s, "report", 100)}
+}
+
+// next waits for a task, and says when it came.
+func (h hands) next() (subscription.Delivery, store.Millis) {
+	h.T.Helper()
+	for range 100_000 {
+		h.Mu.Lock()
+		if len(h.Got) > 0 {
+			d, at := h.Got[0], h.At[0]
+			h.Got, h.At = h.Got[1:], h.At[1:]
+			h.Mu.Unlock()
+			return d, store.Millis(at.UnixMilli())
+		}
+		h.Mu.Unlock()
+		servicetest.Idle(time.Second)
+	}
+	h.T.Fatal("no task comes")
+	return subscription.Delivery{}, 0
+}
+
+// ack is the end of a task, of which the schedule learns at once.
+func (h hands) ack(d subscription.Delivery) {
+	h.Settle(subscription.SettleAck, d)
+	servicetest.Idle(10 * time.Millisecond)
+}
+
+func now() store.Millis { return store.Millis(time.Now().UnixMilli()) }
+
+func TestScheduleRuns(t *testing.T) {
+	servicetest.Bubble(t, actors.Config{}, func(t *testing.T, s *service.Service) {
+		put(t, s, scheduled("minutely", cron("* * * * *")))
+		w := handsFor(t, s)
+		for range 3 {
+			d, at := w.next()
+			if at.Time().Second() != 0 || at != d.Task.Due || d.Task.RunOf == nil || *d.Task.RunOf != (store.RunOf{Schedule: "minutely", Occurrence: d.Task.Due}) {
+				t.Fatalf("at %v: %+v", at.Time(), d.Task)
+			}
+			w.ack(d)
+		}
+		servicetest.Idle(time.Second)
+		found := get(t, s, "minutely")
+		if found.Totals[schedule.Done] != 3 || len(found.History) != 3 || found.Next != store.Millis(time.Now().Truncate(time.Minute).Add(time.Minute).UnixMilli()) {
+			t.Errorf("after three runs it is %+v", found)
+		}
+	})
+}
+
+// Every replica puts its schedules when it starts.
+func TestTheSamePutAgainChangesNothing(t *testing.T) {
+	servicetest.Bubble(t, actors.Config{}, func(t *testing.T, s *service.Service) {
+		n := scheduled("every", timetable.Entry{Every: time.Hour})
+		first := put(t, s, n)
+		servicetest.Idle(30 * time.Minute)
+		if again := put(t, s, n); again.Outcome != service.PutUnchanged || again.Version != 1 || again.Next != first.Next || first.Outcome != service.PutCreated {
+			t.Errorf("first %+v, again %+v", first, again)
+		}
+		n.Template.Task.Payload = []byte("stop")
+		if other := put(t, s, n); other.Outcome != service.PutChanged || other.Version != 2 || other.Next != first.Next {
+			t.Errorf("another payload: %+v, and the interval goes on at %v", other, first.Next.Time())
+		}
+		n.Timetable.Entries[0].Every = 2 * time.Hour
+		if other := put(t, s, n); other.Version != 3 || other.Next != now().Add(2*time.Hour) {
+			t.Errorf("another interval: %+v", other)
+		}
+	})
+}
+
+// A put that comes while a run is made ahead takes it back before it answers.
+func TestEditTakesBackWhatWasMadeAhead(t *testing.T) {
+	servicetest.Bubble(t, actors.Config{}, func(t *testing.T, s *service.Service) {
+		n := scheduled("minutely", cron("* * * * *"))
+		put(t, s, n)
+		time.Sleep(time.Until(time.Now().Truncate(time.Minute).Add(time.Minute - 2*time.Second)))
+		if found := get(t, s, "minutely"); len(found.Open) != 1 {
+			t.Fatalf("open are %v", found.Open)
+		}
+		n.Template.Task.Payload = []byte("stop")
+		put(t, s, n)
+		w := handsFor(t, s)
+		d, _ := w.next()
+		if string(d.Task.Payload) != "stop" || d.Task.Due.Time().Second() != 0 {
+			t.Errorf("delivered %q, due %v", d.Task.Payload, d.Task.Due.Time())
+		}
+	})
+}
+
+func TestPauseSkipsAndResumeGoesOn(t *testing.T) {
+	servicetest.Bubble(t, actors.Config{}, func(t *testing.T, s *service.Service) {
+		put(t, s, scheduled("minutely", cron("* * * * *")))
+		for range 2 { // the same again changes nothing
+			paused, err := s.Schedules.Pause(t.Context(), "report", "minutely", "ada", "repairs")
+			if err != nil || paused.Phase != schedule.Paused || paused.PausedBy != "ada" || paused.Note != "repairs" || paused.Next != 0 {
+				t.Fatalf("%+v, %v", paused, err)
+			}
+		}
+		servicetest.Idle(3*time.Minute + time.Second)
+		resumed, err := s.Schedules.Resume(t.Context(), "", "minutely", "ada", "")
+		if err != nil || resumed.Phase != schedule.Active || resumed.Next == 0 {
+			t.Fatalf("%+v, %v", resumed, err)
+		}
+		if found := get(t, s, "minutely"); found.Skipped[schedule.WasPaused] != 3 || found.Made != 0 {
+			t.Errorf("skipped %v, made %d", found.Skipped, found.Made)
+		}
+	})
+}
+
+func TestTriggerOnce(t *testing.T) {
+	servicetest.Bubble(t, actors.Config{}, func(t *testing.T, s *service.Service) {
+		put(t, s, scheduled("nightly", cron("30 2 * * *")))
+		trigger := service.Trigger{Name: "nightly", Request: "r"}
+		first, err := s.Schedules.Trigger(t.Context(), trigger)
+		if err != nil || first.ID == "" || first.Repeated {
+			t.Fatalf("%+v, %v", first, err)
+		}
+		if again, err := s.Schedules.Trigger(t.Context(), trigger); err != nil || again.ID != first.ID || !again.Repeated {
+			t.Errorf("again: %+v, %v", again, err)
+		}
+		if waits, err := s.Schedules.Trigger(t.Context(), service.Trigger{Name: "nightly", Overlap: schedule.BufferOne}); err != nil || !waits.Waiting {
+			t.Errorf("while it is open: %+v, %v", waits, err)
+		}
+		w := handsFor(t, s)
+		for range 2 {
+			d, _ := w.next()
+			w.ack(d)
+		}
+		servicetest.Idle(time.Second)
+		if found := get(t, s, "nightly"); found.Totals[schedule.Done] != 2 || found.Made != 0 {
+			t.Errorf("%+v", found)
+		}
+	})
+}
+
+func TestDeleteEndsRuns(t *testing.T) {
+	servicetest.Bubble(t, actors.Config{}, func(t *testing.T, s *service.Service) {
+		put(t, s, scheduled("nightly", cron("30 2 * * *")))
+		made, err := s.Schedules.Trigger(t.Context(), service.Trigger{Name: "nightly"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if foundIn, err := s.Schedules.Delete(t.Context(), "", "nightly", service.ScheduleDeletion{CancelRuns: true}); err != nil || foundIn != "report" {
+			t.Fatalf("%s, %v", foundIn, err)
+		}
+		if _, err := s.Tasks.Get(t.Context(), "report", made.ID); servicetest.ReasonOf(err) != "NO_TASK" {
+			t.Errorf("the run: %v", err)
+		}
+		if _, err := s.Schedules.Get(t.Context(), "report", "nightly"); servicetest.ReasonOf(err) != "NO_SCHEDULE" {
+			t.Errorf("the schedule: %v", err)
+		}
+	})
+}
+
+func TestBackfillMakesWhatWas(t *testing.T) {
+	servicetest.Bubble(t, actors.Config{}, func(t *testing.T, s *service.Service) {
+		put(t, s, scheduled("hourly", cron("0 * * * *")))
+		b := service.Backfill{Name: "hourly", ID: "b", From: now().Add(-5 * time.Hour), To: now().Add(time.Hour)}
+		started, err := s.Schedules.Backfill(t.Context(), b)
+		if err != nil || started.Total < 5 || started.Repeated {
+			t.Fatalf("%+v, %v", started, err)
+		}
+		if again, err := s.Schedules.Backfill(t.Context(), b); err != nil || !again.Repeated {
+			t.Errorf("again: %+v, %v", again, err)
+		}
+		w := handsFor(t, s)
+		var occurrences []store.Millis
+		for range started.Total {
+			d, _ := w.next()
+			occurrences = append(occurrences, d.Task.RunOf.Occurrence)
+			w.ack(d)
+		}
+		if !slices.IsSorted(occurrences) || occurrences[0] < b.From {
+			t.Errorf("occurrences %v", occurrences)
+		}
+		servicetest.Idle(time.Second)
+		if found := get(t, s, "hourly"); len(found.Backfills) != 0 || found.Totals[schedule.Done] != started.Total {
+			t.Errorf("%+v", found)
+		}
+	})
+}
+
+// A preview is what happens.
+func TestPreviewIsWhatHappens(t *testing.T) {
+	servicetest.Bubble(t, actors.Config{}, func(t *testing.T, s *service.Service) {
+		n := scheduled("spread", cron("*/2 * * * *"))
+		n.Jitter = 20 * time.Second
+		put(t, s, n)
+		_, list, err := s.Schedules.PreviewExisting(t.Context(), "", "spread", service.PreviewRange{Count: 4})
+		if err != nil || len(list) != 4 {
+			t.Fatalf("%v, %v", list, err)
+		}
+		w := handsFor(t, s)
+		for _, want := range list {
+			d, _ := w.next()
+			if d.Task.Due != want.Due || d.Task.RunOf.Occurrence != want.At {
+				t.Errorf("run of %v due %v, previewed as %v due %v", d.Task.RunOf.Occurrence.Time(), d.Task.Due.Time(), want.At.Time(), want.Due.Time())
+			}
+			w.ack(d)
+		}
+	})
+}
+
+func TestSchedulesAreListedByPages(t *testing.T) {
+	servicetest.Bubble(t, actors.Config{}, func(t *testing.T, s *service.Service) {
+		for i := range 25 {
+			n := scheduled(fmt.Sprintf("s%02d", i), cron("30 2 * * *"))
+			n.Labels = []store.Attribute{{Key: "odd", Value: fmt.Sprint(i%2 == 1)}}
+			put(t, s, n)
+		}
+		for _, c := range []struct {
+			filter service.ScheduleFilter
+			want   int
+		}{
+			{service.ScheduleFilter{}, 25},
+			{service.ScheduleFilter{Topic: "report", Prefix: "s1"}, 10},
+			{service.ScheduleFilter{Prefix: "s07"}, 1},
+			{service.ScheduleFilter{Labels: []store.Attribute{{Key: "odd", Value: "true"}}}, 12},
+			{service.ScheduleFilter{Phase: schedule.Paused}, 0},
+		} {
+			var names []string
+			for token, pages := "", 0; token != "" || pages == 0; pages++ {
+				if pages > 100 {
+					t.Fatalf("%+v: pages without end", c.filter)
+				}
+				page, next, err := s.Schedules.List(t.Context(), c.filter, 4, token)
+				if err != nil || len(page) > 4 {
+					t.Fatalf("%+v: %d, %v", c.filter, len(page), err)
+				}
+				for _, found := range page {
+					names = append(names, found.Name)
+				}
+				token = next
+			}
+			slices.Sort(names)
+			if len(names) != c.want || len(slices.Compact(names)) != c.want {
+				t.Errorf("%+v: %v", c.filter, names)
+			}
+		}
+	})
+}
+
+func TestATopicHasSoManySchedules(t *testing.T) {
+	servicetest.Bubble(t, actors.Config{Limits: actors.Limits{Schedules: 3}}, func(t *testing.T, s *service.Service) {
+		for i := range 3 {
+			put(t, s, scheduled(fmt.Sprint(i), cron("30 2 * * *")))
+		}
+		if _, err := s.Schedules.Put(t.Context(), scheduled("3", cron("30 2 * * *")), nil); servicetest.ReasonOf(err) != "TOO_MANY_SCHEDULES" {
+			t.Errorf("one more: %v", err)
+		}
+		if _, err := s.Schedules.Delete(t.Context(), "", "0", service.ScheduleDeletion{}); err != nil {
+			t.Fatal(err)
+		}
+		put(t, s, scheduled("3", cron("30 2 * * *")))
+	})
+}
+
+func TestAFinishedScheduleIsNotTriggered(t *testing.T) {
+	servicetest.Bubble(t, actors.Config{}, func(t *testing.T, s *service.Service) {
+		n := scheduled("once", timetable.Entry{At: []time.Time{time.Now().Add(time.Minute)}})
+		put(t, s, n)
+		w := handsFor(t, s)
+		d, _ := w.next()
+		w.ack(d)
+		servicetest.Idle(time.Second)
+		if found := get(t, s, "once"); found.Phase != schedule.Finished || found.Next != 0 {
+			t.Fatalf("%+v", found)
+		}
+		if _, err := s.Schedules.Trigger(t.Context(), service.Trigger{Name: "once"}); servicetest.ReasonOf(err) != "SCHEDULE_FINISHED" {
+			t.Errorf("trigger: %v", err)
+		}
+		if again := put(t, s, n); again.Outcome != service.PutUnchanged {
+			t.Errorf("the same put again: %+v", again)
+		}
+		servicetest.Idle(8 * 24 * time.Hour)
+		if _, err := s.Schedules.Get(t.Context(), "", "once"); servicetest.ReasonOf(err) != "NO_SCHEDULE" {
+			t.Errorf("after a week: %v", err)
+		}
+	})
+}
