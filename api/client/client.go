@@ -13,16 +13,17 @@ import (
 // Client talks to a ddq server. It is safe for concurrent use; share one. It
 // owns two goroutines while its enqueue stream is open, gone once Close returns.
 type Client struct {
-	cfg    Config
-	conn   grpc.ClientConnInterface
-	own    *grpc.ClientConn // nil when the connection is the caller's
-	addr   string           // that Dial was given
-	fleet  bool             // it was given several servers
-	queue  ddqv1.DelayQueueServiceClient
-	admin  ddqv1.AdminServiceClient
-	sender sender
-	calls  callPool
-	close  func() error // once
+	cfg       Config
+	conn      grpc.ClientConnInterface
+	own       *grpc.ClientConn // nil when the connection is the caller's
+	addr      string           // that Dial was given
+	fleet     bool             // it was given several servers
+	queue     ddqv1.DelayQueueServiceClient
+	admin     ddqv1.AdminServiceClient
+	schedules ddqv1.ScheduleServiceClient
+	sender    sender
+	calls     callPool
+	close     func() error // once
 }
 
 // sender takes a call's tasks to the server and returns when each has an
@@ -37,10 +38,11 @@ type sender interface {
 func New(conn grpc.ClientConnInterface, cfg Config) *Client {
 	coded := codedConn{conn}
 	c := &Client{
-		cfg:   cfg.withDefaults(),
-		conn:  conn,
-		queue: ddqv1.NewDelayQueueServiceClient(coded),
-		admin: ddqv1.NewAdminServiceClient(coded),
+		cfg:       cfg.withDefaults(),
+		conn:      conn,
+		queue:     ddqv1.NewDelayQueueServiceClient(coded),
+		admin:     ddqv1.NewAdminServiceClient(coded),
+		schedules: ddqv1.NewScheduleServiceClient(coded),
 	}
 	if cfg.Unary {
 		c.sender = &unary{queue: c.queue}

@@ -1,0 +1,62 @@
+package client
+
+import (
+	"context"
+	"time"
+
+	"github.com/ddq-io/ddq/api/ddqv1"
+)
+
+// PreviewRange says which occurrences a preview names.
+type PreviewRange struct {
+	From  time.Time // those after it; from now when zero
+	To    time.Time // none after it; no bound when zero
+	Count int       // at most so many: 1 to 1,000; 10 when 0
+}
+
+// Previewed is an occurrence to come.
+type Previewed struct {
+	Occurrence time.Time  `json:"occurrence_time"`
+	Due        time.Time  `json:"due,omitempty"`     // later by the jitter; zero where that is not known before the schedule exists
+	Local      string     `json:"local_time"`        // by the clock of the schedule's zone, such as 2030-03-31T03:00:00+02:00
+	Skipped    SkipReason `json:"skipped,omitempty"` // why no run would be made of it
+}
+
+// MarshalJSON writes the form that `ddq schedule preview -o json` prints.
+func (p Previewed) MarshalJSON() ([]byte, error) { return writeFields(p) }
+
+// UnmarshalJSON reads it.
+func (p *Previewed) UnmarshalJSON(b []byte) error { return readFields(b, p) }
+
+// PreviewSchedule names occurrences to come of a schedule that need not exist, and refuses
+// what PutSchedule would. Nothing is stored.
+func (c *Client) PreviewSchedule(ctx context.Context, s Schedule, r PreviewRange) ([]Previewed, error) {
+	w, e := s.wire()
+	if e != nil {
+		return nil, e
+	}
+	_, list, err := c.preview(ctx, &ddqv1.PreviewScheduleRequest{Of: &ddqv1.PreviewScheduleRequest_Schedule{Schedule: w}}, r)
+	return list, err
+}
+
+// PreviewExisting names occurrences to come of a schedule, and its topic. Every topic is
+// searched when topic is empty.
+func (c *Client) PreviewExisting(ctx context.Context, topic, name string, r PreviewRange) (foundIn string, list []Previewed, err error) {
+	of := &ddqv1.PreviewScheduleRequest_Existing{Existing: &ddqv1.ScheduleName{Topic: topic, Name: name}}
+	return c.preview(ctx, &ddqv1.PreviewScheduleRequest{Of: of}, r)
+}
+
+func (c *Client) preview(ctx context.Context, request *ddqv1.PreviewScheduleRequest, r PreviewRange) (topic string, list []Previewed, err error) {
+	request.From, request.To, request.Count = stampOrNil(r.From), stampOrNil(r.To), int32Of(r.Count)
+	err = c.do(ctx, idempotent, func(ctx context.Context) error {
+		reply, err := c.schedules.PreviewSchedule(ctx, request)
+		topic, list = reply.GetTopic(), nil
+		for _, o := range reply.GetOccurrences() {
+			list = append(list, Previewed{
+				Occurrence: timeOf(o.GetOccurrenceTime()), Due: timeOf(o.GetDue()), Local: o.GetLocalTime(), Skipped: SkipReason(o.GetSkipped()),
+			})
+		}
+		return err
+	})
+	return topic, list, err
+}

@@ -1,0 +1,222 @@
+package client
+
+import (
+	"context"
+	"iter"
+	"time"
+
+	"google.golang.org/grpc/codes"
+
+	"github.com/ddq-io/ddq/api/ddqv1"
+)
+
+// PutOutcome is what PutSchedule did.
+type PutOutcome int32
+
+// What it may do.
+const (
+	PutCreated   PutOutcome = PutOutcome(ddqv1.PutOutcome_PUT_OUTCOME_CREATED)
+	PutChanged   PutOutcome = PutOutcome(ddqv1.PutOutcome_PUT_OUTCOME_CHANGED)
+	PutUnchanged PutOutcome = PutOutcome(ddqv1.PutOutcome_PUT_OUTCOME_UNCHANGED) // it was like that before
+)
+
+// String returns the outcome in lower case, such as "created".
+func (o PutOutcome) String() string { return lowerName(ddqv1.PutOutcome(o).String(), "PUT_OUTCOME_") }
+
+// SchedulePut says what became of a schedule that was put.
+type SchedulePut struct {
+	Version int64      `json:"version"`
+	Outcome PutOutcome `json:"outcome"`
+	Next    time.Time  `json:"next_time,omitempty"` // the first occurrence to come; zero when there is none, or when it depends on the end of a run
+}
+
+// MarshalJSON writes the form that `ddq schedule put -o json` prints.
+func (p SchedulePut) MarshalJSON() ([]byte, error) { return writeFields(p) }
+
+// UnmarshalJSON reads it.
+func (p *SchedulePut) UnmarshalJSON(b []byte) error { return readFields(b, p) }
+
+// PutSchedule creates a schedule, or changes the one of its name in place. The same again
+// changes nothing: every replica may put its schedules when it starts. Occurrences so far
+// keep their runs; later ones follow the new timetable. The topic is created with the
+// server's defaults when it does not exist.
+func (c *Client) PutSchedule(ctx context.Context, s Schedule) (SchedulePut, error) {
+	return c.putSchedule(ctx, idempotent, s, nil)
+}
+
+// PutScheduleIf is PutSchedule for a schedule of this version: ErrVersion when it has another
+// one. With version 0 it must not exist yet: ErrExists. An answer that was lost is not
+// asked for again.
+func (c *Client) PutScheduleIf(ctx context.Context, s Schedule, version int64) (SchedulePut, error) {
+	return c.putSchedule(ctx, once, s, &version)
+}
+
+func (c *Client) putSchedule(ctx context.Context, repeat safety, s Schedule, ifVersion *int64) (put SchedulePut, err error) {
+	w, e := s.wire()
+	if e != nil {
+		return put, e
+	}
+	err = c.do(ctx, repeat, func(ctx context.Context) error {
+		reply, err := c.schedules.PutSchedule(ctx, &ddqv1.PutScheduleRequest{Schedule: w, IfVersion: ifVersion})
+		put = putFrom(reply)
+		return err
+	})
+	return put, err
+}
+
+func putFrom(r *ddqv1.PutScheduleResponse) SchedulePut {
+	return SchedulePut{Version: r.GetVersion(), Outcome: PutOutcome(r.GetOutcome()), Next: timeOf(r.GetNextTime())}
+}
+
+// SchedulePutResult is the outcome of one schedule of PutSchedules.
+type SchedulePutResult struct {
+	SchedulePut
+	Err error // nil: it is as it was put
+}
+
+// PutSchedules puts 1 to 1,000 schedules, which fail or succeed alone, and returns a result
+// for each, in order. The error is that of the first that failed.
+func (c *Client) PutSchedules(ctx context.Context, all []Schedule) ([]SchedulePutResult, error) {
+	results := make([]SchedulePutResult, len(all))
+	request, sent := &ddqv1.PutSchedulesRequest{}, []int(nil)
+	for i := range all {
+		w, e := all[i].wire()
+		if e != nil {
+			results[i].Err = e
+			continue
+		}
+		request.Schedules, sent = append(request.Schedules, &ddqv1.PutScheduleRequest{Schedule: w}), append(sent, i)
+	}
+	if len(sent) > 0 || len(all) == 0 {
+		err := c.do(ctx, idempotent, func(ctx context.Context) error {
+			reply, err := c.schedules.PutSchedules(ctx, request)
+			for n, i := range sent {
+				if n < len(reply.GetResults()) {
+					r := reply.GetResults()[n]
+					results[i].SchedulePut, results[i].Err = putFrom(r.GetPut()), plain(fromItem(r.GetError()))
+				}
+			}
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	for i := range results {
+		if results[i].Err != nil {
+			return results, results[i].Err
+		}
+	}
+	return results, nil
+}
+
+// GetSchedule returns a schedule and how it stands. Every topic is searched when topic is
+// empty.
+func (c *Client) GetSchedule(ctx context.Context, topic, name string) (s ScheduleStatus, err error) {
+	err = c.do(ctx, idempotent, func(ctx context.Context) error {
+		reply, err := c.schedules.GetSchedule(ctx, &ddqv1.GetScheduleRequest{Topic: topic, Name: name})
+		s = scheduleStatus(reply.GetSchedule(), reply.GetStatus())
+		return err
+	})
+	return s, err
+}
+
+// ScheduleFilter says which schedules are meant. The zero ScheduleFilter means all.
+type ScheduleFilter struct {
+	Topic  string            // all topics when empty
+	Prefix string            // of names
+	State  ScheduleState     // any when zero
+	Labels map[string]string // schedules that have all of these
+}
+
+// ListSchedules goes through schedules in no particular order. The sequence ends with the
+// first error.
+func (c *Client) ListSchedules(ctx context.Context, f ScheduleFilter) iter.Seq2[ScheduleStatus, error] {
+	return pages(func(token string) (all []ScheduleStatus, next string, err error) {
+		err = c.do(ctx, idempotent, func(ctx context.Context) error {
+			reply, err := c.schedules.ListSchedules(ctx, &ddqv1.ListSchedulesRequest{
+				Topic: f.Topic, Prefix: f.Prefix, State: ddqv1.ScheduleState(f.State), Labels: attributes(f.Labels),
+				PageSize: pageSize, PageToken: token,
+			})
+			all, next = nil, reply.GetNextPageToken()
+			for _, s := range reply.GetSchedules() {
+				all = append(all, scheduleStatus(s.GetSchedule(), s.GetStatus()))
+			}
+			return err
+		})
+		return all, next, err
+	})
+}
+
+// DeleteSchedule deletes a schedule and returns the topic it was in; what was made ahead is
+// taken back. Its open runs go on, unless cancelRuns says that those which wait are
+// deleted, and those which run asked to cancel.
+func (c *Client) DeleteSchedule(ctx context.Context, topic, name string, cancelRuns bool) (foundIn string, err error) {
+	r := &ddqv1.DeleteScheduleRequest{Topic: topic, Name: name, OpenRuns: ddqv1.OpenRuns_OPEN_RUNS_LEAVE}
+	if cancelRuns {
+		r.OpenRuns = ddqv1.OpenRuns_OPEN_RUNS_CANCEL
+	}
+	err = c.do(ctx, once, func(ctx context.Context) error {
+		reply, err := c.schedules.DeleteSchedule(ctx, r)
+		foundIn = reply.GetTopic()
+		return err
+	})
+	return foundIn, err
+}
+
+// PauseSchedule stops a schedule from making runs until ResumeSchedule. Occurrences in
+// between are skipped, not caught up with. by and note say who and why.
+func (c *Client) PauseSchedule(ctx context.Context, topic, name, by, note string) (s ScheduleStatus, err error) {
+	err = c.do(ctx, idempotent, func(ctx context.Context) error {
+		reply, err := c.schedules.PauseSchedule(ctx, &ddqv1.PauseScheduleRequest{Topic: topic, Name: name, By: by, Note: note})
+		s = scheduleStatus(reply.GetSchedule(), reply.GetStatus())
+		return err
+	})
+	return s, err
+}
+
+// ResumeSchedule lets a paused schedule go on. by and note say who and why.
+func (c *Client) ResumeSchedule(ctx context.Context, topic, name, by, note string) (s ScheduleStatus, err error) {
+	err = c.do(ctx, idempotent, func(ctx context.Context) error {
+		reply, err := c.schedules.ResumeSchedule(ctx, &ddqv1.ResumeScheduleRequest{Topic: topic, Name: name, By: by, Note: note})
+		s = scheduleStatus(reply.GetSchedule(), reply.GetStatus())
+		return err
+	})
+	return s, err
+}
+
+// Trigger asks for a run outside the timetable.
+type Trigger struct {
+	Topic, Name string  // every topic is searched when Topic is empty
+	Overlap     Overlap // what becomes of the run while another one is open; the schedule's when zero
+
+	// RequestID makes the call repeatable: the same one again makes no second run. At most
+	// 128 bytes; a schedule knows its last 20. TriggerSchedule makes one when it is empty.
+	RequestID string
+}
+
+// Triggered is what a trigger made.
+type Triggered struct {
+	Topic    string `json:"topic"`
+	ID       string `json:"id,omitempty"`       // of the task; empty when it is a repeat whose run is over
+	Waiting  bool   `json:"waiting,omitempty"`  // for the end of another run
+	Repeated bool   `json:"repeated,omitempty"` // the same request was made before
+}
+
+// TriggerSchedule makes a run of a schedule now. ErrPrecondition when another run is open and
+// the overlap is OverlapSkip: Error.ID is that of its task.
+func (c *Client) TriggerSchedule(ctx context.Context, t Trigger) (made Triggered, err error) {
+	if t.RequestID == "" {
+		if t.RequestID, err = newID(); err != nil {
+			return made, &Error{Code: codes.Internal, Message: err.Error()}
+		}
+	}
+	err = c.do(ctx, idempotent, func(ctx context.Context) error {
+		reply, err := c.schedules.TriggerSchedule(ctx, &ddqv1.TriggerScheduleRequest{
+			Topic: t.Topic, Name: t.Name, Overlap: ddqv1.Overlap(t.Overlap), RequestId: t.RequestID,
+		})
+		made = Triggered{Topic: reply.GetTopic(), ID: reply.GetId(), Waiting: reply.GetWaiting(), Repeated: reply.GetRepeated()}
+		return err
+	})
+	return made, err
+}
