@@ -1,0 +1,96 @@
+package cli
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ddq-io/ddq/api/client"
+	"github.com/ddq-io/ddq/cmd/node"
+)
+
+// instantAhead is a moment on the command line: RFC 3339, or how far ahead.
+type instantAhead struct {
+	text string
+	at   time.Time
+}
+
+func (i *instantAhead) Type() string   { return "time" }
+func (i *instantAhead) String() string { return i.text }
+
+func (i *instantAhead) Set(text string) error {
+	if at, err := time.Parse(time.RFC3339, text); err == nil {
+		*i = instantAhead{text, at}
+		return nil
+	}
+	ahead, err := node.ParseDuration(text)
+	if err != nil {
+		return usagef("want RFC 3339 such as 2030-01-31T15:04:05Z, or how far ahead such as 90m")
+	}
+	*i = instantAhead{text, time.Now().Add(ahead)}
+	return nil
+}
+
+func (s scheduleCommands) preview() *cobra.Command {
+	var topic string
+	var from, to instantAhead
+	var count int
+	cmd := &cobra.Command{
+		Use:     "preview NAME",
+		Short:   "Show when a schedule runs next, by its own clock, and what would be skipped",
+		Example: "  ddq schedule preview nightly --from 2030-03-29T00:00:00Z --count 5",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if count < 1 {
+				return usagef("--count must be at least 1, not %d", count)
+			}
+			r := client.PreviewRange{From: from.at, To: to.at, Count: count}
+			return s.call(cmd, func(ctx context.Context, of *client.Client) error {
+				_, list, err := of.PreviewExisting(ctx, topic, args[0], r)
+				if err != nil {
+					return err
+				}
+				return s.printPreview(list)
+			})
+		},
+	}
+	fs := cmd.Flags()
+	fs.StringVar(&topic, "topic", "", anyScheduleTopic)
+	fs.Var(&from, "from", "those after this time: RFC 3339, or how far ahead (default now)")
+	fs.Var(&to, "to", "none after this time: RFC 3339, or how far ahead")
+	fs.IntVar(&count, "count", 10, "at most so many: 1 to 1,000")
+	return cmd
+}
+
+// previewNew shows what a schedule would do that is not put.
+func (s scheduleCommands) previewNew(ctx context.Context, of *client.Client, schedule client.Schedule) error {
+	list, err := of.PreviewSchedule(ctx, schedule, client.PreviewRange{})
+	if err != nil {
+		return err
+	}
+	return s.printPreview(list)
+}
+
+func (s scheduleCommands) printPreview(list []client.Previewed) error {
+	out := s.listing("local time", "occurrence", "due", "skipped")
+	for _, o := range list {
+		due := ""
+		if !o.Due.Equal(o.Occurrence) {
+			due = orElse(clock(o.Due), "known once it is put")
+		}
+		if err := out.add(o, localText(o.Local), clock(o.Occurrence), due, dashed(o.Skipped.String())); err != nil {
+			return err
+		}
+	}
+	return out.end(nil, "No run is to come.")
+}
+
+// localText adds the day of the week to a local time.
+func localText(text string) string {
+	at, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil {
+		return printable(text)
+	}
+	return at.Format("Mon ") + text
+}
