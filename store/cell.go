@@ -13,7 +13,8 @@ import (
 type Cells interface {
 	// Commit makes changes one after the other, each as a whole or not at all: OK, or
 	// the first that is in its way of Stale, HoldLost, WrongState, Conflict and Closed.
-	// With a fence it is an owner's call; without, any node's.
+	// With a fence it is an owner's call; without, any node's. A full store refuses
+	// the whole call when one of them brings work, see life.BringsWork.
 	// Raises Seq by one when any task became pending.
 	Commit(ctx context.Context, s Shard, f *Fence, commits []Commit) (Stamp, []CommitResult, error)
 
@@ -88,7 +89,11 @@ type WakeQuery struct {
 	Limit int // > 0
 }
 
-// Commit changes cells, parcels, holds and tasks of one shard.
+// MaxPieces is how many pieces a Commit may have: entries of its slices, and Take.
+const MaxPieces = 3000
+
+// Commit changes cells, parcels, holds and tasks of one shard. No task is in one of its
+// slices twice.
 type Commit struct {
 	Puts    []Put    // of different cells
 	Under   []Holder // holds that must be alive

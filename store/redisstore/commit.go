@@ -12,10 +12,6 @@ import (
 	"github.com/ddq-io/ddq/store/redisstore/conn"
 )
 
-// maxPieces is how many pieces one commit may have, because one script makes it, and
-// Lua takes about 8,000 values in one call.
-const maxPieces = 3000
-
 // Commit implements store.Cells. Commits about one cell or task are made by
 // different scripts, and so are those that a full server refuses and those that it does not.
 func (s *cells) Commit(ctx context.Context, shard store.Shard, f *store.Fence, commits []store.Commit) (store.Stamp, []store.CommitResult, error) {
@@ -48,11 +44,12 @@ func (s *cells) Commit(ctx context.Context, shard store.Shard, f *store.Fence, c
 	return stamp, results, nil
 }
 
+// checkCommits refuses what one script cannot do: Lua takes about 8,000 values in one call.
 func checkCommits(commits []store.Commit) error {
 	for i := range commits {
 		c := &commits[i]
-		if n := pieces(c); n > maxPieces {
-			return fmt.Errorf("commit of %d pieces, at most %d", n, maxPieces)
+		if n := pieces(c); n > store.MaxPieces {
+			return fmt.Errorf("commit of %d pieces, at most %d", n, store.MaxPieces)
 		}
 		if err := checkDues(c.Adds); err != nil {
 			return err

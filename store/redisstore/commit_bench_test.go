@@ -98,7 +98,7 @@ func benchCell(i int) store.Cell {
 	return store.Cell{ID: store.CellID(fmt.Sprintf("sschedule-%06d", i)), Wake: store.Millis(time.Now().Add(time.Hour).UnixMilli()), Body: make([]byte, payloadSize)}
 }
 
-func fillCells(b *testing.B, s shardOf, n int) {
+func fillCells(b testing.TB, s shardOf, n int) {
 	b.Helper()
 	for from := 0; from < n; from += 1000 {
 		commits := make([]store.Commit, 1000)

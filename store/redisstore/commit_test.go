@@ -217,3 +217,62 @@ func TestSweepOfLargeCellsReadsLittle(t *testing.T) {
 		t.Errorf("repaired %d, want when and where each of 12 cells is", repaired)
 	}
 }
+
+// TestLargestCommit makes commits of as many pieces as one may have, of each kind.
+func TestLargestCommit(t *testing.T) {
+	server := redistest.Start(t)
+	s := claim(t, open(t, server.URL()))
+	const most = store.MaxPieces
+	tasks := newTasks(most, 1)
+	var adds, puts, drops, send, removes store.Commit
+	for i, task := range tasks {
+		task.Tells, task.Traits = "sa", &store.Traits{Priority: 3, OrderingKey: fmt.Sprint(i)}
+		task.Indexed, task.Attributes = store.NewIndexSet("name"), []store.Attribute{{Key: "name", Value: "x"}}
+		adds.Adds = append(adds.Adds, task)
+		puts.Puts = append(puts.Puts, store.Put{Cell: listedCell(store.CellID(fmt.Sprint("s", i)), "x")})
+		send.Send = append(send.Send, store.Parcel{To: "sa", Topic: "other"})
+		drops.Drop = append(drops.Drop, int64(i+1))
+		removes.Removes = append(removes.Removes, store.Remove{ID: task.ID, Must: true})
+	}
+	s.commit(t, store.OK, adds)
+	holds, acks := holdsFor(tasks)
+	if _, _, err := s.Hold(t.Context(), s.shard, s.fence, holds); err != nil {
+		t.Fatal(err)
+	}
+	for _, retention := range []time.Duration{time.Hour, 0} {
+		s.commit(t, store.OK, store.Commit{Acks: acks, Retention: retention})
+		s.commit(t, store.OK, adds)
+		if retention > 0 {
+			if _, _, err := s.Hold(t.Context(), s.shard, s.fence, holds); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for _, c := range []store.Commit{removes, puts, send, drops} {
+		s.commit(t, store.OK, c)
+	}
+	stats, err := s.Stats(t.Context(), []store.Shard{s.shard})
+	if err != nil || stats[0].Cells != most || stats[0].Parcels != 3*most || stats[0].Pending != 0 {
+		t.Errorf("stats are %+v, %v", stats, err)
+	}
+	puts.Take = 1
+	if _, _, err := s.Commit(t.Context(), s.shard, nil, []store.Commit{puts}); err == nil {
+		t.Error("a commit of more pieces was made")
+	}
+}
+
+func TestMemoryPerIdleCell(t *testing.T) {
+	if testing.Short() {
+		t.Skip("puts 125,000 cells")
+	}
+	const cells, most = 125_000, 470 // which fill the tables of Redis as a million do: 95 % of a power of two
+	server := redistest.Start(t, "--appendonly", "no")
+	s := claim(t, openVolatile(t, server))
+	before := infoNumber(t, server, "used_memory")
+	fillCells(t, s, cells)
+	bytes := (infoNumber(t, server, "used_memory") - before) / cells
+	t.Logf("%.1f bytes per cell with a body of %d", bytes, payloadSize)
+	if bytes > most {
+		t.Errorf("an idle cell takes %.1f bytes, want at most %d", bytes, most)
+	}
+}
