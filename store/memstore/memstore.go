@@ -22,11 +22,13 @@ type Store struct {
 	changeLog
 	attributeIndex
 	cellTable
+	registry
 }
 
 var (
-	_ store.Store = (*Store)(nil)
-	_ store.Cells = (*Store)(nil)
+	_ store.Store    = (*Store)(nil)
+	_ store.Cells    = (*Store)(nil)
+	_ store.Registry = (*Store)(nil)
 )
 
 // New returns an empty store.
@@ -38,6 +40,7 @@ func New() *Store {
 		catalog:   catalog{c, make(map[string]store.Topic)},
 		limits:    limits{c, limit.NewTable()},
 		changeLog: changeLog{c}, attributeIndex: attributeIndex{c}, cellTable: cellTable{c},
+		registry: registry{core: c, kinds: make(map[string]map[string]store.Record)},
 	}
 }
 

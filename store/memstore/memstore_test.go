@@ -54,6 +54,10 @@ func TestCells(t *testing.T) {
 	storetest.RunCells(t, func(t *testing.T) store.Store { return open(t) })
 }
 
+func TestRegistry(t *testing.T) {
+	storetest.RunRegistry(t, func(t *testing.T) store.Store { return open(t) })
+}
+
 func TestProperty(t *testing.T) {
 	storetest.RunProperty(t, func(t *testing.T) store.Store { return open(t) })
 }

@@ -25,6 +25,10 @@ func TestConformance(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) store.Store { return openStore(t, Config{Dir: t.TempDir()}) })
 }
 
+func TestRegistry(t *testing.T) {
+	storetest.RunRegistry(t, func(t *testing.T) store.Store { return openStore(t, Config{Dir: t.TempDir()}) })
+}
+
 func TestProperty(t *testing.T) {
 	storetest.RunProperty(t, func(t *testing.T) store.Store { return openMem(t, vfs.NewMem()) })
 }

@@ -32,10 +32,11 @@ const (
 	tableLife    table = 'b' // of the topic that the shard belongs to
 
 	// Of number 0, which is no shard's.
-	tableShards table = 's'
-	tableTopics table = 'c'
-	tableFormat table = 'f'
-	tableLimits table = 'l'
+	tableShards   table = 's'
+	tableTopics   table = 'c'
+	tableFormat   table = 'f'
+	tableLimits   table = 'l'
+	tableRegistry table = 'g' // records that belong to no topic
 )
 
 const prefixLen = 5 // number and table

@@ -27,6 +27,7 @@ type Store struct {
 	limits
 	logs
 	index
+	registry
 }
 
 type (
@@ -42,7 +43,10 @@ type base struct {
 	shards shards
 }
 
-var _ store.Store = (*Store)(nil)
+var (
+	_ store.Store    = (*Store)(nil)
+	_ store.Registry = (*Store)(nil)
+)
 
 // Open opens the store in c.Dir, creating it when there is none. It returns
 // store.ErrLocked, naming the directory, when another process uses it.
@@ -67,6 +71,7 @@ func open(c Config, files vfs.FS, log *slog.Logger) (*Store, error) {
 		limits:     limits{base: b},
 		logs:       logs{b},
 		index:      index{b},
+		registry:   registry{base: b, count: make(map[string]int)},
 	}
 	rand.Read(s.boot[:]) //nolint:errcheck // never fails
 	d, err := datadir.Open(c, files, log, s.load)

@@ -111,11 +111,11 @@ func sessionKey(node string) string { return "ddq:node:{" + node + "}" }
 // typeOf is the type that ddq gives a key; empty when it is not known.
 func typeOf(key string) string {
 	switch {
-	case key == topicsKey, strings.HasPrefix(key, "ddq:node:"), strings.Contains(key, "}:waiting:"):
+	case key == topicsKey, strings.HasPrefix(key, "ddq:node:"), strings.HasPrefix(key, registryTag+"kind:"), strings.Contains(key, "}:waiting:"):
 		return "hash"
 	case strings.Contains(key, "}:held:"):
 		return "zset"
-	case strings.Contains(key, "}:rate:"):
+	case strings.Contains(key, "}:rate:"), key == changesKey:
 		return "string"
 	}
 	switch key[strings.LastIndexByte(key, ':')+1:] {

@@ -25,6 +25,7 @@ type Store struct {
 	changeLog
 	index
 	cells
+	registry
 }
 
 // The roles of a store, and where their calls are.
@@ -50,8 +51,9 @@ type (
 )
 
 var (
-	_ store.Store = (*Store)(nil)
-	_ store.Cells = (*Store)(nil)
+	_ store.Store    = (*Store)(nil)
+	_ store.Cells    = (*Store)(nil)
+	_ store.Registry = (*Store)(nil)
 )
 
 // Open connects to a Redis and checks that it may be trusted with tasks:
@@ -72,7 +74,7 @@ func Open(ctx context.Context, cfg Config, log *slog.Logger) (*Store, error) {
 func newStore(c *core) *Store {
 	return &Store{
 		core: c, writer: writer{c}, owner: owner{c}, sweeper: sweeper{c}, reader: reader{c}, retention: retention{c},
-		catalog: catalog{core: c}, limits: limits{c}, changeLog: changeLog{c}, index: index{c}, cells: cells{c},
+		catalog: catalog{core: c}, limits: limits{c}, changeLog: changeLog{c}, index: index{c}, cells: cells{c}, registry: registry{c},
 	}
 }
 

@@ -63,3 +63,11 @@ func TestCells(t *testing.T) {
 		return open(t, server.URL())
 	})
 }
+
+func TestRegistry(t *testing.T) {
+	server := redistest.Start(t)
+	storetest.RunRegistry(t, func(t *testing.T) store.Store {
+		server.Do(t, "FLUSHALL")
+		return open(t, server.URL())
+	})
+}

@@ -21,6 +21,7 @@ type scripts struct {
 	indexScripts
 	catalogScripts
 	cellScripts
+	registryScripts
 }
 
 type (
@@ -33,6 +34,7 @@ type (
 	limitScripts     struct{ reserve, acquire, movePermits, free *conn.Script }
 	logScripts       struct{ watch, changes, changesWaited *conn.Script }
 	indexScripts     struct{ lookup, reindex *conn.Script }
+	registryScripts  struct{ putRecord, deleteRecord, readRecords *conn.Script }
 	catalogScripts   struct{ putTopic, deleteTopic *conn.Script }
 	cellScripts      struct{ commit, commitOn, cells, listed, wakes, parcelsOf *conn.Script }
 )
@@ -57,6 +59,7 @@ func assembleScripts() (*scripts, error) {
 		"lookup": &l.lookup, "reindex": &l.reindex,
 		"commit": &l.commit, "commit_on": &l.commitOn, "cells": &l.cells, "listed": &l.listed, "wakes": &l.wakes, "parcels_of": &l.parcelsOf,
 		"put_topic": &l.putTopic, "delete_topic": &l.deleteTopic,
+		"put_record": &l.putRecord, "delete_record": &l.deleteRecord, "read_records": &l.readRecords,
 	} {
 		s, err := loadScript(name)
 		if err != nil {

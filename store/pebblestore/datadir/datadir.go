@@ -263,6 +263,12 @@ func (d *Dir) Delete(key []byte) error {
 	return d.synced(d.db.Delete(key, pebble.Sync))
 }
 
+// Commit commits a batch, and returns when that is synced.
+func (d *Dir) Commit(b *pebble.Batch) error {
+	d.disk.changed(b.Len(), int(b.Count()))
+	return d.synced(b.Commit(pebble.Sync))
+}
+
 func (d *Dir) synced(err error) error {
 	if err != nil {
 		d.disk.freeze(err)
