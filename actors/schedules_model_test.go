@@ -79,6 +79,9 @@ func (m *modelled) noteClose(at store.Millis) {
 
 func (m *modelled) step(at store.Millis, e schedule.Event) {
 	next, out := schedule.Step(m.Schedule, e, schedule.Env{Now: at, Lead: schedule.Lead, Table: m.table})
+	if len(out.Doubt) > 0 {
+		next, out = schedule.StepAll(m.Schedule, []schedule.Event{e, schedule.Watched{}}, schedule.Env{Now: at, Lead: schedule.Lead, Table: m.table})
+	}
 	m.Schedule, m.wake = next, out.Wake
 	for _, run := range out.Make {
 		m.made[run.ID] = run.Due

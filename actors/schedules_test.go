@@ -215,3 +215,41 @@ func TestARunIsMadeAheadOfTheDeathOfItsMaker(t *testing.T) {
 		}
 	})
 }
+
+// TestAnEndThatWasNotToldIsFound has a schedule believe in a run whose task is gone.
+func TestAnEndThatWasNotToldIsFound(t *testing.T) {
+	servicetest.Bubble(t, actors.Config{}, func(t *testing.T, s *service.Service) {
+		w := servicetest.Subscribe(t, s, "mail", 10)
+		start := time.Now().Truncate(time.Millisecond)
+		sched := putSchedule(t, s.Node(), "often", everySpec(25*time.Minute))
+		servicetest.Idle(25*time.Minute - time.Second)
+		read, cell := sched.read(), sched.cell()
+		parcels := func() []store.Parcel {
+			found, err := s.Node().Cells().Parcels(t.Context(), sched.shard(), store.InBox, 0, 10)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return found
+		}
+		// The task goes, and the cell that it tells is not there to take that.
+		c := store.Commit{
+			Puts:    []store.Put{{Cell: store.Cell{ID: cell.ID}, If: cell.Version}},
+			Removes: []store.Remove{{ID: read.ID(read.Open[0].Occurrence), Must: true}},
+		}
+		if _, results, err := s.Node().Cells().Commit(t.Context(), sched.shard(), nil, []store.Commit{c}); err != nil || results[0].Status != store.OK {
+			t.Fatal(results, err)
+		}
+		servicetest.Idle(time.Second)
+		if left := parcels(); len(left) != 0 {
+			t.Fatalf("parcels for nobody: %+v", left)
+		}
+		sched.commit(read, 0, nil)
+		servicetest.Idle(time.Until(start.Add(2 * time.Hour)))
+		if got := runsOf(t, w, start); !slices.Equal(got, []time.Duration{100 * time.Minute}) {
+			t.Errorf("runs of %v", got)
+		}
+		if got := sched.read(); got.Totals[schedule.Removed] != 1 || got.Skipped[schedule.Overlapped] != 2 {
+			t.Errorf("the schedule is %+v", got)
+		}
+	})
+}

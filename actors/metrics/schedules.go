@@ -15,6 +15,7 @@ type Schedules struct {
 	lateness, lead prometheus.Histogram
 	Dropped        prometheus.Counter
 	Corrupt        prometheus.Counter
+	Repaired       prometheus.Counter
 }
 
 func newSchedules(f factory) Schedules {
@@ -25,8 +26,9 @@ func newSchedules(f factory) Schedules {
 			[]float64{0, .001, .01, .1, 1, 5, 15, 60, 600, 3600}),
 		lead: f.histogram("ddq_schedule_lead_seconds", "How long before its occurrence a run was made. Near zero is late: runs are made 5 s ahead where none is open.",
 			[]float64{.01, .1, .5, 1, 2, 3, 4, 5, 10, 30, 60, 120, 300}),
-		Dropped: f.counter("ddq_parcels_dropped_total", "Ends of tasks that were to be told to a cell that is gone."),
-		Corrupt: f.counter("ddq_corrupt_cells_total", "Cells that could not be read, and were put aside."),
+		Dropped:  f.counter("ddq_parcels_dropped_total", "Ends of tasks that were to be told to a cell that is gone."),
+		Repaired: f.counter("ddq_runs_repaired_total", "Runs whose end was not told, and was found when they had been open for an hour. Must stay zero."),
+		Corrupt:  f.counter("ddq_corrupt_cells_total", "Cells that could not be read, and were put aside."),
 	}
 }
 

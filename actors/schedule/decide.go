@@ -23,6 +23,37 @@ func (p *step) decide() {
 	case Finished:
 		p.rest()
 	}
+	p.watch()
+}
+
+// watchEvery is how long a run is open before its task is looked at, and again after that.
+const watchEvery = time.Hour
+
+// watch has runs looked at that have been open for long: an end that was not told would
+// stop the schedule for ever.
+func (p *step) watch() {
+	p.out.Doubt = nil
+	var long []string
+	next := store.Millis(0)
+	for _, r := range p.s.Open {
+		if r.Walk { // it lasts for as long as its window
+			continue
+		}
+		if at := max(r.Due, p.s.Watched).Add(watchEvery); next == 0 || at < next {
+			next = at
+		}
+		if r.Due.Add(watchEvery) <= p.Now {
+			long = append(long, p.s.ID(r.Occurrence))
+		}
+	}
+	switch {
+	case next == 0 || p.s.Untracked:
+	case next > p.Now:
+		p.wake(next)
+	default:
+		p.out.Doubt = long
+		p.wake(p.Now)
+	}
 }
 
 func (p *step) decideAll() {

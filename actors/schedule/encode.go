@@ -42,6 +42,7 @@ func Encode(s *Schedule) ([]byte, error) {
 		Requests:  s.Requests,
 		Taken:     s.Taken,
 		Recalled:  distances(s.Recalled),
+		Watched:   int64(s.Watched),
 		Backfills: encodeBackfills(s.Backfills),
 	}).MarshalVT()
 }
@@ -72,6 +73,7 @@ func Decode(name string, b []byte) (*Schedule, error) {
 		Requests:  c.Requests,
 		Taken:     c.Taken,
 		Recalled:  moments(c.Recalled),
+		Watched:   store.Millis(c.Watched),
 	}
 	for _, b := range c.Backfills {
 		s.Backfills = append(s.Backfills, Backfill{

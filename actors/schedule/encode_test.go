@@ -108,7 +108,7 @@ func anySchedule(t *rapid.T) *Schedule {
 		Anchor: millis.Draw(t, "anchor"), Decided: millis.Draw(t, "decided"), Early: some(t, millis), SkipUntil: millis.Draw(t, "skip until"),
 		Made: rapid.Int64().Draw(t, "made"), Open: some(t, run), Waiting: some(t, occurrence), Failures: rapid.IntRange(0, 99).Draw(t, "failures"),
 		Totals: map[Outcome]int64{Failed: 3}, Skipped: map[Reason]int64{Overlapped: 1, lastReason: 4}, History: some(t, past),
-		Requests: some(t, text), Backfills: some(t, backfill), Taken: rapid.Int64().Draw(t, "taken"), Recalled: some(t, millis),
+		Requests: some(t, text), Backfills: some(t, backfill), Taken: rapid.Int64().Draw(t, "taken"), Recalled: some(t, millis), Watched: millis.Draw(t, "watched"),
 	}
 	if rapid.Bool().Draw(t, "ends") {
 		s.Timetable.End = millis.Draw(t, "end").Time()

@@ -36,6 +36,10 @@ type Requeued struct{ ID string }
 // Begun says that a run which a step wanted to take back is not pending any more.
 type Begun struct{ ID string }
 
+// Watched says that the runs of Effects.Doubt were compared with their tasks: what had ended
+// was told before.
+type Watched struct{}
+
 // Edit gives the schedule another spec. The occurrences so far keep their runs.
 type Edit struct {
 	Spec  Spec
@@ -74,6 +78,7 @@ type CancelBackfill struct{ ID string }
 func (Ended) event()          {}
 func (Requeued) event()       {}
 func (Begun) event()          {}
+func (Watched) event()        {}
 func (Edit) event()           {}
 func (Pause) event()          {}
 func (Resume) event()         {}
@@ -92,6 +97,7 @@ type Effects struct {
 	Wake       store.Millis // 0: only an event wakes it
 	Gone       bool         // the cell is deleted
 	Paused     bool         // because of failures
+	Doubt      []string     // runs that have been open for so long that their tasks are to be looked at
 
 	RunOpen string // a trigger was refused because of this run
 }

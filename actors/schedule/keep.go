@@ -15,6 +15,10 @@ type Look struct {
 	Parcels []store.Parcel // for it, in order
 	Topic   *store.Topic
 
+	// Of the runs that were in Doubt, those whose tasks have ended; nil: they were not
+	// looked at.
+	Lost []Ended
+
 	// What commits of this look failed for.
 	Begun []string // runs that were to be taken back, and are not pending any more
 	Alien []string // ids of runs under which there are tasks that the schedule did not make
@@ -77,6 +81,12 @@ func (l *Look) events(s *Schedule) (events []Event) {
 			}
 		}
 	}
+	for _, e := range l.Lost {
+		events = append(events, e)
+	}
+	if l.Lost != nil {
+		events = append(events, Watched{})
+	}
 	events = append(events, nil)
 	for _, id := range l.Alien {
 		events = append(events, Ended{ID: id, Outcome: Removed})
@@ -105,4 +115,23 @@ func asCorrupt(err error) error {
 		return err
 	}
 	return fmt.Errorf("%w: %w", ErrCorrupt, err)
+}
+
+// LostEnds says which runs have ended, as their tasks are found.
+func LostEnds(found []store.Snapshot, now store.Millis) []Ended {
+	lost := []Ended{}
+	for i := range found {
+		t := &found[i]
+		e := Ended{ID: t.ID, Outcome: Removed, At: now}
+		switch {
+		case t.State.Live():
+			continue
+		case t.State == store.StateDone:
+			e.Outcome, e.At = Done, t.Finished
+		case t.State != store.StateUnknown && t.Reason != store.ReasonCancelled:
+			e.Outcome, e.At = Failed, t.Finished
+		}
+		lost = append(lost, e)
+	}
+	return lost
 }

@@ -124,6 +124,7 @@ type Schedule struct {
 	Backfills []Backfill // in the order in which they were asked for
 
 	Taken    int64          // number of the last parcel that was taken
+	Watched  store.Millis   // when open runs were compared with their tasks
 	Recalled []store.Millis // occurrences whose run was taken back, which is yet to be told
 }
 

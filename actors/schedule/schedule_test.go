@@ -85,13 +85,21 @@ func (x *scenario) run() string {
 
 func (x *scenario) step(now store.Millis, e Event) string {
 	before := fmt.Sprintf("%+v", *x.s)
-	s, out := Step(x.s, e, Env{Now: now, Lead: 5 * time.Second, Table: x.table, Refused: x.HasArg("refused"), Excluded: func(at time.Time) bool { return at.Hour() == 13 }})
+	env := Env{Now: now, Lead: 5 * time.Second, Table: x.table, Refused: x.HasArg("refused"), Excluded: func(at time.Time) bool { return at.Hour() == 13 }}
+	s, out := Step(x.s, e, env)
+	doubts := len(out.Doubt)
+	if doubts > 0 {
+		s, out = StepAll(x.s, []Event{e, Watched{}}, env)
+	}
 	if after := fmt.Sprintf("%+v", *x.s); after != before {
 		x.Fatalf(x.T, "the step changed the schedule before it:\n%s\n%s", before, after)
 	}
 	x.s, x.wake = s, out.Wake
 	if edit, ok := e.(Edit); ok {
 		x.table = edit.Table
+	}
+	if doubts > 0 {
+		return fmt.Sprintf("looks at %d\n%s", doubts, x.told(out))
 	}
 	return x.told(out)
 }
@@ -370,7 +378,7 @@ func (g *game) event() Event {
 
 func (g *game) step(e Event) {
 	before := len(g.s.Recalled)
-	s, out := Step(g.s, e, Env{Now: g.now, Lead: 5 * time.Second, Table: g.table})
+	s, out := StepAll(g.s, []Event{e, Watched{}}, Env{Now: g.now, Lead: 5 * time.Second, Table: g.table})
 	for _, id := range out.Remove {
 		if _, there := g.live[id]; !there { // the commit fails
 			g.step(Begun{ID: id})

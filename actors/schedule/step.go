@@ -38,6 +38,8 @@ func (p *step) happened(e Event) {
 		p.requeued(e.ID)
 	case Begun:
 		p.begun(e.ID)
+	case Watched:
+		p.s.Watched = p.Now
 	case Edit:
 		p.edit(e)
 	case Pause:

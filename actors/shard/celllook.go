@@ -127,14 +127,17 @@ func (l *cellLook) keep(ctx context.Context) error {
 		if err := l.forwardLost(ctx); err != nil {
 			return err
 		}
-		commits, kept, looks := l.step()
+		commits, kept, looks, err := l.step(ctx)
+		if err != nil {
+			return err
+		}
 		if l.place.forget > 0 {
 			commits = append(commits, store.Commit{Take: l.place.forget})
 		}
 		if len(commits) == 0 {
 			return nil
 		}
-		err := l.commit(ctx, commits, kept, looks)
+		err = l.commit(ctx, commits, kept, looks)
 		if errors.Is(err, store.ErrFull) && !l.refused {
 			l.refused = true // what only carries on is taken
 			l.looks = looks
@@ -182,7 +185,7 @@ func (l *cellLook) forwardLost(ctx context.Context) error {
 }
 
 // step returns what becomes of each cell for which something does.
-func (l *cellLook) step() (commits []store.Commit, kept []schedule.Kept, looks []schedule.Look) {
+func (l *cellLook) step(ctx context.Context) (commits []store.Commit, kept []schedule.Kept, looks []schedule.Look, err error) {
 	now := l.now()
 	for _, look := range l.looks {
 		if look.Cell.ID.Kind() != store.CellSchedule {
@@ -192,7 +195,14 @@ func (l *cellLook) step() (commits []store.Commit, kept []schedule.Kept, looks [
 		if look.Cell.Version == 0 {
 			l.Metrics.Schedules.Dropped.Add(float64(len(look.Parcels)))
 		}
-		k, err := schedule.Keep(look, schedule.Env{Now: now, Lead: l.place.leadOf(), Refused: l.refused})
+		env := schedule.Env{Now: now, Lead: l.place.leadOf(), Refused: l.refused}
+		k, err := schedule.Keep(look, env)
+		if len(k.Doubt) > 0 {
+			if look.Lost, err = l.findEnded(ctx, k.Doubt); err != nil {
+				return nil, nil, nil, err
+			}
+			k, err = schedule.Keep(look, env)
+		}
 		if err != nil {
 			l.Metrics.Schedules.Corrupt.Inc()
 			l.Log.Error("the cell of a schedule cannot be read", "topic", l.id.Topic, "shard", l.id.N, "cell", look.Cell.ID.Key(), "err", err)
@@ -203,7 +213,22 @@ func (l *cellLook) step() (commits []store.Commit, kept []schedule.Kept, looks [
 		}
 		commits, kept, looks = append(commits, k.Commit), append(kept, k), append(looks, look)
 	}
-	return commits, kept, looks
+	return commits, kept, looks, nil
+}
+
+// findEnded looks at the tasks of runs that have been open for long. That some have ended,
+// and that was not told, is repaired.
+func (l *cellLook) findEnded(ctx context.Context, ids []string) ([]schedule.Ended, error) {
+	_, found, err := store.GetAll(ctx, l.Store, l.id, ids)
+	if err != nil {
+		return nil, err
+	}
+	lost := schedule.LostEnds(found, l.now())
+	if len(lost) > 0 {
+		l.Metrics.Schedules.Repaired.Add(float64(len(lost)))
+		l.Log.Warn("ends of runs were not told", "topic", l.id.Topic, "shard", l.id.N, "count", len(lost))
+	}
+	return lost, nil
 }
 
 // settled records that a cell has taken the parcels for it.
@@ -229,9 +254,9 @@ func (l *cellLook) commit(ctx context.Context, commits []store.Commit, kept []sc
 			made.known = appendRuns(made.known, &commits[i])
 			l.accept(ctx, &commits[i], &kept[i], look.Cell.ID)
 			continue
-		case r.Status == store.Stale:
+		case r.Status == store.Stale && r.Cell.ID == look.Cell.ID:
 			look.Cell = r.Cell
-			look.Begun, look.Alien = nil, nil
+			look.Begun, look.Alien, look.Lost = nil, nil, nil
 		case r.Status == store.WrongState:
 			look.Begun = append(look.Begun, r.ID)
 		case r.Status == store.Conflict:

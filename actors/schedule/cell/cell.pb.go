@@ -50,6 +50,7 @@ type Schedule struct {
 	Backfills     []*Backfill `protobuf:"bytes,20,rep,name=backfills,proto3" json:"backfills,omitempty"`
 	Created       int64       `protobuf:"varint,21,opt,name=created,proto3" json:"created,omitempty"`
 	Edits         int64       `protobuf:"varint,22,opt,name=edits,proto3" json:"edits,omitempty"`
+	Watched       int64       `protobuf:"varint,23,opt,name=watched,proto3" json:"watched,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -234,6 +235,13 @@ func (x *Schedule) GetCreated() int64 {
 func (x *Schedule) GetEdits() int64 {
 	if x != nil {
 		return x.Edits
+	}
+	return 0
+}
+
+func (x *Schedule) GetWatched() int64 {
+	if x != nil {
+		return x.Watched
 	}
 	return 0
 }
@@ -1146,7 +1154,7 @@ var File_cell_proto protoreflect.FileDescriptor
 const file_cell_proto_rawDesc = "" +
 	"\n" +
 	"\n" +
-	"cell.proto\x12\fddq.schedule\"\x98\x05\n" +
+	"cell.proto\x12\fddq.schedule\"\xb2\x05\n" +
 	"\bSchedule\x12&\n" +
 	"\x04spec\x18\x01 \x01(\v2\x12.ddq.schedule.SpecR\x04spec\x12\x12\n" +
 	"\x04life\x18\x02 \x01(\x06R\x04life\x12\x14\n" +
@@ -1171,7 +1179,8 @@ const file_cell_proto_rawDesc = "" +
 	"\brecalled\x18\x13 \x03(\x12R\brecalled\x124\n" +
 	"\tbackfills\x18\x14 \x03(\v2\x16.ddq.schedule.BackfillR\tbackfills\x12\x18\n" +
 	"\acreated\x18\x15 \x01(\x03R\acreated\x12\x14\n" +
-	"\x05edits\x18\x16 \x01(\x03R\x05edits\"\xb6\x04\n" +
+	"\x05edits\x18\x16 \x01(\x03R\x05edits\x12\x18\n" +
+	"\awatched\x18\x17 \x01(\x03R\awatched\"\xb6\x04\n" +
 	"\x04Spec\x12-\n" +
 	"\aentries\x18\x01 \x03(\v2\x13.ddq.schedule.EntryR\aentries\x12\x12\n" +
 	"\x04zone\x18\x02 \x01(\tR\x04zone\x12\x19\n" +

@@ -49,6 +49,13 @@ func (m *Schedule) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.Watched != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Watched))
+		i--
+		dAtA[i] = 0x1
+		i--
+		dAtA[i] = 0xb8
+	}
 	if m.Edits != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Edits))
 		i--
@@ -1298,6 +1305,9 @@ func (m *Schedule) SizeVT() (n int) {
 	if m.Edits != 0 {
 		n += 2 + protohelpers.SizeOfVarint(uint64(m.Edits))
 	}
+	if m.Watched != 0 {
+		n += 2 + protohelpers.SizeOfVarint(uint64(m.Watched))
+	}
 	n += len(m.unknownFields)
 	return n
 }
@@ -2446,6 +2456,25 @@ func (m *Schedule) UnmarshalVT(dAtA []byte) error {
 				b := dAtA[iNdEx]
 				iNdEx++
 				m.Edits |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 23:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Watched", wireType)
+			}
+			m.Watched = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Watched |= int64(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}
