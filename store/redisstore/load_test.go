@@ -16,11 +16,12 @@ import (
 // servers do: every call is repeated with the same arguments until its outcome
 // is known. It owns a goroutine per shard.
 type load struct {
-	t      *testing.T
-	shards []shardOf
-	cancel context.CancelFunc
-	failed context.Context // ended when nobody waits for the outcome of calls any more
-	wg     sync.WaitGroup
+	t       *testing.T
+	shards  []shardOf
+	keepers []*keeper // by shard; each is its goroutine's
+	cancel  context.CancelFunc
+	failed  context.Context // ended when nobody waits for the outcome of calls any more
+	wg      sync.WaitGroup
 
 	mu     sync.Mutex
 	moved  *sync.Cond            // a cycle has ended; on mu
@@ -55,6 +56,7 @@ func startLoad(t *testing.T, s *redisstore.Store, shards int) *load {
 		}
 		l.shards = append(l.shards, shard)
 		l.want[n] = make(map[string]expected)
+		l.keepers = append(l.keepers, &keeper{load: l, n: n, told: make(map[string]int)})
 	}
 	for n := range shards {
 		l.wg.Go(func() {
@@ -67,20 +69,28 @@ func startLoad(t *testing.T, s *redisstore.Store, shards int) *load {
 	return l
 }
 
-// cycle adds eight tasks, has two takers fight for the first six, and acks five.
+// cycle adds eight tasks, has two takers fight for the first six, and acks five. The tasks
+// of every other cycle are made by a cell, which hears of their ends.
 func (l *load) cycle(n int) {
 	s, ctx := l.shards[n], l.failed
 	tasks := newTasks(8, 1)
 	want := make(map[string]expected)
-	l.repeat(n, "add", func() error {
-		_, results, err := s.Add(ctx, s.shard, tasks)
-		for i, r := range results {
-			if want[tasks[i].ID] = (expected{state: store.StateReady}); r.Status != store.Added && r.Status != store.Duplicate {
-				return fmt.Errorf("add: status %d", r.Status)
+	for _, task := range tasks {
+		want[task.ID] = expected{state: store.StateReady}
+	}
+	if l.keepers[n].turn() {
+		l.keepers[n].add(tasks)
+	} else {
+		l.repeat(n, "add", func() error {
+			_, results, err := s.Add(ctx, s.shard, tasks)
+			for _, r := range results {
+				if r.Status != store.Added && r.Status != store.Duplicate {
+					return fmt.Errorf("add: status %d", r.Status)
+				}
 			}
-		}
-		return err
-	})
+			return err
+		})
+	}
 	acks := l.fight(n, tasks[:6])
 	for i, ack := range acks {
 		want[ack.ID] = expected{store.StateRunning, ack.Token}
@@ -97,6 +107,7 @@ func (l *load) cycle(n int) {
 		}
 		return err
 	})
+	l.keepers[n].take()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for id, e := range want {
@@ -209,4 +220,89 @@ func (l *load) check() {
 		}
 	}
 	l.t.Logf("%d tasks are as the answers said", tasks)
+	for n, k := range l.keepers {
+		k.check(l.want[n])
+	}
+}
+
+// keeper keeps the one cell of a shard, as owners do: it makes tasks that tell the cell, and
+// takes what they leave.
+type keeper struct {
+	load    *load
+	n       int // the shard
+	turns   int
+	version int64          // of the cell
+	taken   int64          // number of the last parcel
+	made    []string       // ids of tasks
+	told    map[string]int // how often it was told of an end, by id
+}
+
+// turn reports whether the cell makes the tasks of this cycle.
+func (k *keeper) turn() bool {
+	k.turns++
+	return k.turns%2 == 0
+}
+
+// commit changes the cell until it is known that it did. One that is of the next version
+// already was changed by a commit whose answer was lost.
+func (k *keeper) commit(c store.Commit) {
+	s := k.load.shards[k.n]
+	c.Puts = []store.Put{{Cell: listedCell("sload", "x"), If: k.version}}
+	k.load.repeat(k.n, "commit", func() error {
+		_, results, err := s.Commit(k.load.failed, s.shard, &s.fence, []store.Commit{c})
+		if err == nil && results[0].Status != store.OK && (results[0].Status != store.Stale || results[0].Cell.Version != k.version+1) {
+			return fmt.Errorf("commit of version %d: %+v", k.version, results[0])
+		}
+		return err
+	})
+	k.version++
+}
+
+func (k *keeper) add(tasks []*store.Task) {
+	for _, task := range tasks {
+		task.Tells = "sload"
+		k.made = append(k.made, task.ID)
+	}
+	k.commit(store.Commit{Adds: tasks})
+}
+
+// take takes what came since, and forgets it.
+func (k *keeper) take() {
+	s := k.load.shards[k.n]
+	var page []store.Parcel
+	k.load.repeat(k.n, "parcels", func() (err error) {
+		page, err = s.Parcels(k.load.failed, s.shard, store.InBox, k.taken, 100)
+		return err
+	})
+	if len(page) == 0 {
+		return
+	}
+	for _, p := range page {
+		k.told[p.Ended.ID]++
+		k.taken = p.Number
+	}
+	k.commit(store.Commit{Take: k.taken})
+}
+
+// check fails the test unless the cell heard of the end of each of its tasks that is over,
+// once, and of nothing else.
+func (k *keeper) check(want map[string]expected) {
+	k.load.t.Helper()
+	ends := 0
+	for _, id := range k.made {
+		e, known := want[id]
+		if !known {
+			continue // of a cycle that broke off
+		}
+		n := 0
+		if e.state == store.StateDone {
+			n, ends = 1, ends+1
+		}
+		if k.told[id] != n {
+			k.load.t.Errorf("shard %d: told %d times of the end of task %s, which is %v", k.n, k.told[id], id, e.state)
+		}
+	}
+	if len(k.told) != ends {
+		k.load.t.Errorf("shard %d: told of the ends of %d tasks, want %d", k.n, len(k.told), ends)
+	}
 }
