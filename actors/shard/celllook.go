@@ -186,8 +186,12 @@ func (l *cellLook) forwardLost(ctx context.Context) error {
 
 // step returns what becomes of each cell for which something does.
 func (l *cellLook) step(ctx context.Context) (commits []store.Commit, kept []schedule.Kept, looks []schedule.Look, err error) {
-	now := l.now()
+	now, bytes := l.now(), 0
 	for _, look := range l.looks {
+		if bytes > cellBytes {
+			l.out.again = true // the rest is for another look
+			break
+		}
 		if look.Cell.ID.Kind() != store.CellSchedule {
 			l.settled(look.Cell.ID) // nobody here knows what it is
 			continue
@@ -212,8 +216,21 @@ func (l *cellLook) step(ctx context.Context) (commits []store.Commit, kept []sch
 			continue
 		}
 		commits, kept, looks = append(commits, k.Commit), append(kept, k), append(looks, look)
+		bytes += commitSize(&k.Commit)
 	}
 	return commits, kept, looks, nil
+}
+
+// commitSize is about how many bytes a commit has.
+func commitSize(c *store.Commit) int {
+	n := 0
+	for i := range c.Puts {
+		n += len(c.Puts[i].Body)
+	}
+	for _, t := range c.Adds {
+		n += len(t.Payload) + 256
+	}
+	return n
 }
 
 // findEnded looks at the tasks of runs that have been open for long. That some have ended,

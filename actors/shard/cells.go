@@ -17,6 +17,7 @@ const (
 	crowdEvery    = 10 * time.Second // how often many cells are looked through for crowds
 	crowdedCells  = 10_000           // fewer are made within the usual lead
 	wakeAlarm     = "wake"           // the one entry of the timer queue
+	cellBytes     = 4 << 20          // of their commits, about
 	cellsPerRound = 4                // commits of a look: what fails is looked at anew
 )
 
