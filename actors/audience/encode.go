@@ -18,7 +18,7 @@ func (w *Walk) Body() []byte {
 		},
 		Phase: int32(w.Phase), Life: w.Life, Turn: uint64(w.Turn),
 		Kind: int32(w.Taker.Kind.Number), KindOff: w.Taker.Kind.Off,
-		Verdicts: w.Verdicts[:], Ends: w.Ends[:], Taken: w.Taken,
+		Verdicts: w.Verdicts[:], Ends: w.Ends[:], Taken: w.Taken, Cancelled: w.Cancelled,
 	}
 	for i := range w.Paths {
 		p := &cell.Path{Began: w.Paths[i].Began}
@@ -44,7 +44,7 @@ func DecodeWalk(body []byte) (*Walk, error) {
 			Spread:     Spread{Window: millis(o.GetWindowMs()), Grain: millis(o.GetGrainMs()), Turn: Position(c.Turn)},
 			SpreadFrom: o.GetSpreadFrom(), Rotate: o.GetRotate(), Local: o.GetLocal(), Tracked: o.GetTracked(),
 		},
-		Phase: Phase(c.Phase), Life: c.Life, Taken: c.Taken,
+		Phase: Phase(c.Phase), Life: c.Life, Taken: c.Taken, Cancelled: c.Cancelled,
 	}
 	w.Taker = Taker{Kind: Kind{Number: int(c.Kind), Off: c.KindOff, None: w.Order.Kind == ""}, Quiet: w.Order.Quiet}
 	copy(w.Verdicts[:], c.Verdicts)

@@ -25,9 +25,10 @@ const (
 // places. All that was made lies before it, and nothing behind.
 type Walk struct {
 	Order
-	Phase Phase
-	Life  uint64 // of the audience
-	Paths []Path // one for each shard of the audience
+	Phase     Phase
+	Cancelled bool
+	Life      uint64 // of the audience
+	Paths     []Path // one for each shard of the audience
 
 	Taker
 	Verdicts [verdicts]int64 // recipients by what became of them
@@ -304,14 +305,15 @@ func (w *Walk) Settle() bool {
 // Cancel ends a walk before its end. With undo, what it made and is pending is taken back.
 func (w *Walk) Cancel(undo bool) {
 	switch {
-	case w.Phase == Undoing || w.Phase == Over:
+	case w.Cancelled || w.Phase == Over:
 		return
 	case w.Phase == Ordered:
-		w.Phase = Over
+		w.Phase, w.Cancelled = Over, true
 		return
 	case undo:
 		w.Phase = Undoing
 	}
+	w.Cancelled = true
 	for n := range w.Paths {
 		for i := range w.Paths[n].Tracks {
 			w.Paths[n].Tracks[i].end(undo)

@@ -47,6 +47,12 @@ func CancelWalk() []byte {
 	return b
 }
 
+// IsCancelWalk reports whether a parcel is such.
+func IsCancelWalk(p *store.Parcel) bool {
+	var m walk.ToWalk
+	return p.Ended == nil && m.UnmarshalVT(p.Body) == nil && m.Cancel
+}
+
 // TellEnd is what a walk tells its schedule when it is over: what the end of a task would.
 func TellEnd(schedule, run string, kind store.ChangeKind, started, now store.Millis) store.Parcel {
 	body, _ := (&cell.Sent{Ended: &cell.Ended{

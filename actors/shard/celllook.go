@@ -24,6 +24,8 @@ type cellLook struct {
 	wakes   []store.Wake
 	parcels []store.Parcel
 	looks   []schedule.Look
+	walks   []schedule.Look // those at walks
+	zones   zoneTable
 	waits   map[store.CellID]bool // those whose cells have not taken them
 	refused bool
 	changed bool // some cell was
@@ -56,6 +58,9 @@ func (l *cellLook) run(ctx context.Context) *cellsKept {
 	l.out.began, l.out.place = l.now(), l.place
 	if l.out.err = l.read(ctx); l.out.err == nil {
 		l.out.err = l.keep(ctx)
+	}
+	if l.out.err == nil {
+		l.out.err = l.takeWalks(ctx)
 	}
 	if l.out.err == nil {
 		l.finishParcels()
@@ -116,7 +121,20 @@ func (l *cellLook) readCells(ctx context.Context) error {
 			l.looks[i].Parcels = append(l.looks[i].Parcels, p)
 		}
 	}
+	l.walks, l.looks = splitWalks(l.looks)
 	return nil
+}
+
+// splitWalks takes those at walks from looks.
+func splitWalks(looks []schedule.Look) (walks, others []schedule.Look) {
+	for _, look := range looks {
+		if look.Cell.ID.Kind() == store.CellWalk {
+			walks = append(walks, look)
+		} else {
+			others = append(others, look)
+		}
+	}
+	return walks, others
 }
 
 // keep commits what becomes of the cells. Those for which that fails are looked at anew, some

@@ -50,6 +50,7 @@ type cellKeeper struct {
 	cells   int64        // that the shard has, or 1 when it has some
 	later   bool         // a lookAgain comes
 	place   cellPlace
+	zones   zoneTable // of the look that is in flight
 }
 
 // cellPlace is how far looks have come.
@@ -63,7 +64,7 @@ type cellPlace struct {
 }
 
 func newCellKeeper(claim *claimer, notifier *notifier) cellKeeper {
-	return cellKeeper{shardState: claim.shardState, claim: claim, notifier: notifier, store: claim.Cells}
+	return cellKeeper{shardState: claim.shardState, claim: claim, notifier: notifier, store: claim.Cells, zones: make(zoneTable)}
 }
 
 // receive handles a message of the keeper.
@@ -185,7 +186,7 @@ func (k *cellKeeper) flush() {
 	}
 	k.wanted, k.looking = false, true
 	l := cellLook{
-		shardState: k.shardState, store: k.store, fence: k.claim.fence(), topic: k.topic, place: k.place, cells: k.cells,
+		shardState: k.shardState, store: k.store, fence: k.claim.fence(), topic: k.topic, place: k.place, cells: k.cells, zones: k.zones,
 	}
 	k.calls.Run(func(ctx context.Context) { k.done(l.run(ctx)) })
 }

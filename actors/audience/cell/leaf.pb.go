@@ -748,6 +748,7 @@ type Walk struct {
 	Verdicts      []int64                `protobuf:"varint,8,rep,packed,name=verdicts,proto3" json:"verdicts,omitempty"`
 	Ends          []int64                `protobuf:"varint,9,rep,packed,name=ends,proto3" json:"ends,omitempty"`
 	Taken         int64                  `protobuf:"varint,10,opt,name=taken,proto3" json:"taken,omitempty"`
+	Cancelled     bool                   `protobuf:"varint,11,opt,name=cancelled,proto3" json:"cancelled,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -850,6 +851,13 @@ func (x *Walk) GetTaken() int64 {
 		return x.Taken
 	}
 	return 0
+}
+
+func (x *Walk) GetCancelled() bool {
+	if x != nil {
+		return x.Cancelled
+	}
+	return false
 }
 
 type Path struct {
@@ -1104,7 +1112,7 @@ const file_leaf_proto_rawDesc = "" +
 	"\atracked\x18\f \x01(\bR\atracked\x12\x1e\n" +
 	"\n" +
 	"occurrence\x18\r \x01(\x03R\n" +
-	"occurrence\"\x8e\x02\n" +
+	"occurrence\"\xac\x02\n" +
 	"\x04Walk\x12)\n" +
 	"\x05order\x18\x01 \x01(\v2\x13.ddq.audience.OrderR\x05order\x12\x14\n" +
 	"\x05phase\x18\x02 \x01(\x05R\x05phase\x12\x12\n" +
@@ -1116,7 +1124,8 @@ const file_leaf_proto_rawDesc = "" +
 	"\bverdicts\x18\b \x03(\x03R\bverdicts\x12\x12\n" +
 	"\x04ends\x18\t \x03(\x03R\x04ends\x12\x14\n" +
 	"\x05taken\x18\n" +
-	" \x01(\x03R\x05taken\"I\n" +
+	" \x01(\x03R\x05taken\x12\x1c\n" +
+	"\tcancelled\x18\v \x01(\bR\tcancelled\"I\n" +
 	"\x04Path\x12\x14\n" +
 	"\x05began\x18\x01 \x01(\x03R\x05began\x12+\n" +
 	"\x06tracks\x18\x02 \x03(\v2\x13.ddq.audience.TrackR\x06tracks\"o\n" +

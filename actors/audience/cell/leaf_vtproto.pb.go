@@ -754,6 +754,16 @@ func (m *Walk) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.Cancelled {
+		i--
+		if m.Cancelled {
+			dAtA[i] = 1
+		} else {
+			dAtA[i] = 0
+		}
+		i--
+		dAtA[i] = 0x58
+	}
 	if m.Taken != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Taken))
 		i--
@@ -1345,6 +1355,9 @@ func (m *Walk) SizeVT() (n int) {
 	}
 	if m.Taken != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.Taken))
+	}
+	if m.Cancelled {
+		n += 2
 	}
 	n += len(m.unknownFields)
 	return n
@@ -3684,6 +3697,26 @@ func (m *Walk) UnmarshalVT(dAtA []byte) error {
 					break
 				}
 			}
+		case 11:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Cancelled", wireType)
+			}
+			var v int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.Cancelled = bool(v != 0)
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])

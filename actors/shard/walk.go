@@ -1,0 +1,403 @@
+package shard
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/ddq-io/ddq/actors/audience"
+	"github.com/ddq-io/ddq/actors/audience/access"
+	"github.com/ddq-io/ddq/actors/schedule"
+	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/timer/timetable"
+)
+
+const (
+	walkLead    = 30 * time.Second // how far ahead of their places a walk makes tasks
+	walkBatch   = 500              // recipients that a step of a walk looks at, about
+	walkSteps   = 4                // steps of a walk in one look
+	walkRetry   = time.Second      // pause of a walk that cannot go on
+	shardsOnce  = 16               // shards of an audience that are worked on at a time
+	walkCorrupt = "corrupt"        // the list of cells that cannot be read
+)
+
+// walker takes the walk of a run further: through the recipients whose places come soon. It
+// runs within a look. What lies in the audience is read as it is; the walk and the tasks that
+// a step makes are one commit.
+type walker struct {
+	*cellLook
+	access access.Access
+	zones  zoneTable
+	cell   store.Cell
+	took   []store.Parcel // for it
+	alien  []string       // ids of tasks that are not its own
+
+	walk     *audience.Walk
+	template *schedule.Template
+}
+
+// audienceStore is the role of the store for audiences.
+type audienceStore struct {
+	cellStore
+	shardStore
+}
+
+type cellStore interface {
+	Commit(ctx context.Context, s store.Shard, f *store.Fence, commits []store.Commit) (store.Stamp, []store.CommitResult, error)
+	Cells(ctx context.Context, s store.Shard, ids []store.CellID) ([]store.Cell, error)
+}
+
+type shardStore interface {
+	Counts(ctx context.Context, shards []store.Shard) ([]store.Stats, error)
+	OpenShard(ctx context.Context, s store.Shard, was store.ShardLife) error
+}
+
+// zoneTable has the zones that were asked for; to load one takes a read of a file. One look
+// at a time uses it.
+type zoneTable map[string]*time.Location
+
+func (t zoneTable) find(name string) *time.Location {
+	if zone, there := t[name]; there {
+		return zone
+	}
+	zone, err := timetable.LoadZone(name)
+	if err != nil {
+		zone = nil
+	}
+	t[name] = zone
+	return zone
+}
+
+// takeWalks takes all walks further that wake, or that something was told.
+func (l *cellLook) takeWalks(ctx context.Context) error {
+	for _, look := range l.walks {
+		w := walker{
+			cellLook: l, access: access.Access{Store: audienceStore{l.store, l.Store}}, zones: l.zones,
+			cell: look.Cell, took: look.Parcels,
+		}
+		if err := w.run(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// run takes some steps. Those that fail are made anew, on the cell as it is.
+func (w *walker) run(ctx context.Context) error {
+	for range walkSteps {
+		if w.cell.Version == 0 {
+			w.settled(w.cell.ID)
+			return nil
+		}
+		c, err := w.step(ctx)
+		if err != nil {
+			return err
+		}
+		if len(c.Puts) == 0 {
+			w.settled(w.cell.ID)
+			return nil
+		}
+		if err := w.commitStep(ctx, &c); err != nil {
+			return err
+		}
+	}
+	if w.waits[w.cell.ID] {
+		w.out.stuck = true
+	}
+	return nil
+}
+
+// commitStep makes the commit of a step, and keeps the cell as it is after that.
+func (w *walker) commitStep(ctx context.Context, c *store.Commit) error {
+	stamp, results, err := w.commitAll(ctx, w.id, &w.fence, []store.Commit{*c})
+	if err != nil {
+		return err
+	}
+	r := &results[0]
+	w.Metrics.Schedules.CountCommit("walk", r.Status)
+	made := madeRuns{seq: stamp.Seq}
+	switch {
+	case r.Status == store.OK:
+		made.fresh = appendRuns(nil, c)
+	case r.Status == store.Stale && schedule.Landed(c, r):
+		made.known = appendRuns(nil, c)
+	case r.Status == store.Stale:
+		w.cell = r.Cell
+		return nil
+	case r.Status == store.Conflict:
+		w.alien = append(w.alien, r.ID)
+		return nil
+	default:
+		w.out.stuck = true // a sealed shard, say
+		return nil
+	}
+	w.accepted(c, made)
+	return nil
+}
+
+func (w *walker) accepted(c *store.Commit, made madeRuns) {
+	w.settled(w.cell.ID)
+	w.changed = true
+	w.out.made = append(w.out.made, made)
+	for _, r := range c.Removes {
+		w.out.removed = append(w.out.removed, r.ID)
+	}
+	if len(c.Send) > 0 {
+		w.out.again = true // the schedule is told
+	}
+	put := c.Puts[0]
+	w.cell = put.Cell
+	if w.cell.Version = put.If + 1; len(put.Body) == 0 {
+		w.cell.Version = 0
+	}
+}
+
+// step returns what becomes of the walk; a commit without puts when nothing does.
+func (w *walker) step(ctx context.Context) (c store.Commit, err error) {
+	if w.walk, err = audience.DecodeWalk(w.cell.Body); err != nil {
+		w.Metrics.Schedules.Corrupt.Inc()
+		w.Log.Error("the walk of a run cannot be read", "topic", w.id.Topic, "shard", w.id.N, "cell", w.cell.ID.Key(), "err", err)
+		return w.putAside(), nil
+	}
+	w.take()
+	now := w.now()
+	wake, err := w.goOn(ctx, now, &c)
+	if err != nil {
+		return store.Commit{}, err
+	}
+	if w.walk.Settle() {
+		return w.end(ctx)
+	}
+	put := store.Put{Cell: store.Cell{ID: w.cell.ID, Wake: wake, Body: w.walk.Body()}, If: w.cell.Version}
+	if put.Wake == w.cell.Wake && bytes.Equal(put.Body, w.cell.Body) {
+		return store.Commit{}, nil
+	}
+	c.Puts = []store.Put{put}
+	return c, nil
+}
+
+// take takes what the walk is told: ends of its tasks, and that it is to end.
+func (w *walker) take() {
+	for i := range w.took {
+		p := &w.took[i]
+		if p.Number <= w.walk.Taken {
+			continue
+		}
+		w.walk.Taken = p.Number
+		switch e := schedule.Told(p).(type) {
+		case schedule.Ended:
+			w.walk.Ends[e.Outcome-schedule.Done]++
+		case schedule.Requeued:
+			w.walk.Ends[schedule.Failed-schedule.Done]--
+		default:
+			if schedule.IsCancelWalk(p) {
+				w.walk.Cancel(true)
+			}
+		}
+	}
+}
+
+// goOn begins the walk, or takes it one step further, and returns when it goes on.
+func (w *walker) goOn(ctx context.Context, now store.Millis, c *store.Commit) (wake store.Millis, err error) {
+	switch {
+	case w.walk.Phase == audience.Over:
+		return 0, nil
+	case w.walk.Phase == audience.Ordered && now < w.walk.At:
+		return w.walk.At, nil
+	case w.walk.Phase == audience.Ordered:
+		return w.begin(ctx, now)
+	}
+	n, at, ok := w.walk.Due(audience.Pace{Lead: walkLead})
+	switch {
+	case !ok:
+		return 0, nil
+	case at > now:
+		return at, nil
+	case w.refused && w.walk.Phase == audience.Walking:
+		return now.Add(walkRetry), nil
+	}
+	err = w.stretch(ctx, n, now, c)
+	if errors.Is(err, access.ErrContended) {
+		return now.Add(walkRetry), nil
+	}
+	_, at, _ = w.walk.Due(audience.Pace{Lead: walkLead})
+	return at, err
+}
+
+// pace reads the template. How much a step makes is bounded in bytes, too.
+func (w *walker) pace(ctx context.Context) (audience.Pace, error) {
+	if w.template == nil {
+		parts, err := w.store.Cells(ctx, w.id, []store.CellID{audience.PartID(w.walk.Run)})
+		if err != nil {
+			return audience.Pace{}, err
+		}
+		t, err := schedule.DecodeTemplate(parts[0].Body)
+		if err != nil {
+			return audience.Pace{}, err
+		}
+		w.template = &t
+	}
+	fits := store.MaxBodies / (w.template.Task.BodySize() + 1)
+	return audience.Pace{Lead: walkLead, Batch: max(1, min(walkBatch, fits))}, nil
+}
+
+// stretch makes the tasks of some recipients of a shard of the audience.
+func (w *walker) stretch(ctx context.Context, n int, now store.Millis, c *store.Commit) error {
+	pace, err := w.pace(ctx)
+	if err != nil {
+		return err
+	}
+	a := w.audience()
+	var s audience.Stretch
+	var ids []store.CellID
+	v, err := w.access.Leaves(ctx, a, n, func(d *audience.Directory) []store.CellID {
+		s = w.walk.Next(d, now, pace)
+		ids = w.walk.Leaves(s, d)
+		return ids
+	})
+	if err != nil {
+		return err
+	}
+	leaves := make([]*audience.Leaf, len(ids))
+	for i, id := range ids {
+		leaves[i] = v.Leaves[id]
+	}
+	undoing := w.walk.Phase == audience.Undoing
+	for _, t := range w.walk.Take(s, leaves, pace, w.zones.find) {
+		switch {
+		case undoing:
+			c.Removes = append(c.Removes, store.Remove{ID: t.ID})
+		case slices.Contains(w.alien, t.ID):
+			w.walk.Ends[schedule.Removed-schedule.Done]++
+		default:
+			c.Adds = append(c.Adds, w.task(&t, now))
+		}
+	}
+	return nil
+}
+
+func (w *walker) task(t *audience.Ticket, now store.Millis) *store.Task {
+	task := w.template.Make(t.ID, t.Due, now, w.topic)
+	task.RunOf = &store.RunOf{
+		Schedule: w.walk.Schedule, Occurrence: w.walk.Occurrence,
+		Recipient: t.Recipient.ID, RecipientData: t.Recipient.Data,
+	}
+	if w.walk.Tracked {
+		task.Tells = w.cell.ID
+	}
+	return task
+}
+
+func (w *walker) audience() *audience.Audience {
+	return &audience.Audience{Name: w.walk.Audience, Life: w.walk.Life, Shards: max(1, len(w.walk.Paths))}
+}
+
+// errFullOfRuns is of an audience that too many runs go through.
+var errFullOfRuns = errors.New("too many runs of an audience are open")
+
+// begin has all shards of the audience note that the run begins: from then on it is decided
+// who is a recipient. It may be repeated. A run of an audience that is gone, or of a kind
+// that is none of it, is over at once.
+func (w *walker) begin(ctx context.Context, now store.Millis) (wake store.Millis, err error) {
+	a, err := w.access.Record(ctx, w.walk.Audience)
+	if err != nil {
+		return 0, err
+	}
+	kind, there := a.Kind(w.walk.Order.Kind)
+	if kind.None = w.walk.Order.Kind == ""; a.Ended || !kind.None && !there {
+		w.walk.Phase = audience.Over
+		w.walk.Ends[schedule.Failed-schedule.Done]++
+		return 0, nil
+	}
+	versions, directories := make([]int64, a.Shards), make([]*audience.Directory, a.Shards)
+	err = w.eachShard(ctx, a, func(ctx context.Context, n int) error {
+		return w.access.Change(ctx, a, n, func(d *audience.Directory) (c store.Commit, err error) {
+			var ok bool
+			if versions[n], c, ok = d.Begin(w.walk.Run); !ok {
+				return c, errFullOfRuns
+			}
+			directories[n] = d
+			return c, nil
+		})
+	})
+	switch {
+	case errors.Is(err, errFullOfRuns), errors.Is(err, access.ErrContended), errors.Is(err, access.ErrGone):
+		return now.Add(walkRetry), nil
+	case err != nil:
+		return 0, err
+	}
+	recipients := int64(0)
+	for _, d := range directories {
+		recipients += d.Recipients()
+	}
+	w.walk.Begin(a, kind, recipients)
+	for n, d := range directories {
+		w.walk.BeginShard(n, versions[n], d, w.zones.find)
+	}
+	return now, nil
+}
+
+// eachShard calls do for all shards of an audience, some at a time, and returns the first
+// error.
+func (w *walker) eachShard(ctx context.Context, a *audience.Audience, do func(ctx context.Context, n int) error) error {
+	errs := make([]error, a.Shards)
+	for from := 0; from < a.Shards; from += shardsOnce {
+		var group sync.WaitGroup
+		for n := from; n < min(from+shardsOnce, a.Shards); n++ {
+			group.Go(func() { errs[n] = do(ctx, n) })
+		}
+		group.Wait()
+	}
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// end returns the commit that removes a walk which is over, and tells its schedule. The
+// audience has forgotten the run by then.
+func (w *walker) end(ctx context.Context) (store.Commit, error) {
+	if w.walk.Life != 0 {
+		a := w.audience()
+		err := w.eachShard(ctx, a, func(ctx context.Context, n int) error {
+			return w.access.Change(ctx, a, n, func(d *audience.Directory) (store.Commit, error) { return d.End(w.walk.Run), nil })
+		})
+		if err != nil && !errors.Is(err, access.ErrGone) {
+			return store.Commit{}, err
+		}
+	}
+	return store.Commit{
+		Puts: []store.Put{
+			{Cell: store.Cell{ID: w.cell.ID}, If: w.cell.Version},
+			{Cell: store.Cell{ID: audience.PartID(w.walk.Run)}, If: store.AnyVersion},
+		},
+		Send: []store.Parcel{schedule.TellEnd(w.walk.Schedule, w.walk.Run, w.outcome(), w.walk.At, w.now())},
+	}, nil
+}
+
+// outcome is how the run ended: removed when it was cancelled, failed when none of its tasks is done and one is dead, and
+// done when none is known to be anything else than done.
+func (w *walker) outcome() store.ChangeKind {
+	done, failed, removed := w.walk.Ends[0], w.walk.Ends[1], w.walk.Ends[2]
+	switch {
+	case w.walk.Cancelled:
+		return store.ChangeDeleted
+	case done == 0 && failed > 0:
+		return store.ChangeDead
+	case done == 0 && removed > 0:
+		return store.ChangeDeleted
+	}
+	return store.ChangeDone
+}
+
+// putAside has a cell that cannot be read wake nobody.
+func (w *walker) putAside() store.Commit {
+	c := w.cell
+	c.Wake, c.List = 0, walkCorrupt
+	return store.Commit{Puts: []store.Put{{Cell: c, If: c.Version}}}
+}
