@@ -150,8 +150,11 @@ func scheduleFrom(w *ddqv1.Schedule) Schedule {
 		CatchUp: CatchUp(w.GetCatchUp().GetPolicy()), Grace: duration(w.GetCatchUp().GetGraceMs()), Within: duration(w.GetCatchUp().GetWithinMs()),
 		PauseAfterFailures: int(w.GetPauseAfterFailures()), MaxRuns: w.GetMaxRuns(),
 		Labels: attributesFrom(w.GetLabels()), Paused: w.GetPaused(), Note: w.GetNote(), Version: w.GetVersion(),
-		Untracked: w.Track != nil && !w.GetTrack(),
 	}
+	if w == nil {
+		return s
+	}
+	s.Untracked = w.Track != nil && !w.GetTrack()
 	if w.History != nil {
 		s.History = new(int(w.GetHistory()))
 	}

@@ -192,7 +192,9 @@ var scheduleRefusals = []refusal{
 	// Templates that a topic would refuse.
 	{"template with an id", template(func(t *ddqv1.EnqueueRequest) { t.Id = "a" }), codes.InvalidArgument, "BAD_SCHEDULE", "task.id", "", 0},
 	{"template with a topic", template(func(t *ddqv1.EnqueueRequest) { t.Topic = "a" }), codes.InvalidArgument, "BAD_SCHEDULE", "task.topic", "", 0},
-	{"template with a delay", template(func(t *ddqv1.EnqueueRequest) { t.When = &ddqv1.EnqueueRequest_Delay{Delay: durationpb.New(time.Second)} }), codes.InvalidArgument, "BAD_SCHEDULE", "task.when", "", 0},
+	{"template with a delay", template(func(t *ddqv1.EnqueueRequest) {
+		t.When = &ddqv1.EnqueueRequest_Delay{Delay: durationpb.New(time.Second)}
+	}), codes.InvalidArgument, "BAD_SCHEDULE", "task.when", "", 0},
 	{"template with an expiry", template(func(t *ddqv1.EnqueueRequest) {
 		t.Expiry = &ddqv1.EnqueueRequest_ExpireTime{ExpireTime: timestamppb.New(time.Now().Add(time.Hour))}
 	}), codes.InvalidArgument, "BAD_SCHEDULE", "task.expire_time", "", 0},
@@ -204,7 +206,9 @@ var scheduleRefusals = []refusal{
 	{"template of bad priority", template(func(t *ddqv1.EnqueueRequest) { t.Priority = 10 }), codes.InvalidArgument, "OUT_OF_RANGE_FIELD", "task.priority", "", 0},
 	{"template of bad backoff", template(func(t *ddqv1.EnqueueRequest) { t.Backoff = &ddqv1.Backoff{Kind: 99} }), codes.InvalidArgument, "BAD_ENUM", "task.backoff.kind", "", 0},
 	{"template of bad attributes", template(func(t *ddqv1.EnqueueRequest) { t.Attributes = []*ddqv1.Attribute{{Key: ""}} }), codes.InvalidArgument, "BAD_ATTRIBUTES", "task.attributes", "", 0},
-	{"template with slack of ages", template(func(t *ddqv1.EnqueueRequest) { t.Spread = &ddqv1.EnqueueRequest_Slack{Slack: durationpb.New(25 * time.Hour)} }),
+	{"template with slack of ages", template(func(t *ddqv1.EnqueueRequest) {
+		t.Spread = &ddqv1.EnqueueRequest_Slack{Slack: durationpb.New(25 * time.Hour)}
+	}),
 		codes.InvalidArgument, "OUT_OF_RANGE_FIELD", "task.slack", "", 0},
 	{"template too large for the topic", func(r *rig) error {
 		must(r, created("report", &ddqv1.TopicPolicy{MaxPayloadBytes: proto.Int64(1)})(r))

@@ -102,7 +102,7 @@ func (n *NewSchedule) checkVersion(at *scheduleAt, ifVersion *int64) *problem.Er
 }
 
 func (s *Schedules) create(ctx context.Context, n *NewSchedule, topic *store.Topic) (SchedulePut, *problem.Error) {
-	shard := place.OfKey(topic, n.Name)[0]
+	shard := schedule.Shards(topic, n.Name)[0]
 	now := s.node.Clocks().NowAt(shard)
 	fresh := &schedule.Schedule{
 		Spec: n.Spec, Name: n.Name, Life: rand.Uint64(), Created: now, Phase: schedule.Active, Anchor: now, Decided: now,

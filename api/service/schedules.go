@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/ddq-io/ddq/actors"
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/actors/schedule"
 	"github.com/ddq-io/ddq/store"
-	"github.com/ddq-io/ddq/store/place"
 	"github.com/ddq-io/ddq/timer/timetable"
 )
 
@@ -92,19 +92,59 @@ func noSchedule(name string) *problem.Error {
 	return &problem.Error{Kind: problem.NotFound, Reason: "NO_SCHEDULE", Field: "name", Message: fmt.Sprintf("no schedule %q", name)}
 }
 
-// read returns a schedule of a topic; nil when there is none.
+// read returns a schedule of a topic; nil when there is none. One that moves, because the
+// topic got other shards, is looked for in the order in which it goes, so that it cannot
+// pass by.
 func (s *Schedules) read(ctx context.Context, topic *store.Topic, name string) (*scheduleAt, *problem.Error) {
-	for _, shard := range place.OfKey(topic, name) {
-		cells, err := s.cells.Cells(ctx, shard, []store.CellID{schedule.CellID(name)})
-		if err != nil {
-			return nil, problem.FromStore(err)
+	shards := schedule.Shards(topic, name)
+	for _, former := range slices.Backward(shards[1:]) {
+		at, err := s.readIn(ctx, topic, former, name)
+		if at != nil || err != nil {
+			return at, err
 		}
-		if cells[0].Version != 0 {
-			at, err := scheduleIn(topic, shard, cells[0])
-			return at, problem.FromStore(err)
+		if err := s.passing(ctx, former, store.OutBox, name); err != nil {
+			return nil, err
 		}
 	}
-	return nil, nil
+	if len(shards) > 1 {
+		if err := s.passing(ctx, shards[0], store.InBox, name); err != nil {
+			return nil, err
+		}
+	}
+	return s.readIn(ctx, topic, shards[0], name)
+}
+
+func (s *Schedules) readIn(ctx context.Context, topic *store.Topic, shard store.Shard, name string) (*scheduleAt, *problem.Error) {
+	cells, err := s.cells.Cells(ctx, shard, []store.CellID{schedule.CellID(name)})
+	if err != nil {
+		return nil, problem.FromStore(err)
+	}
+	if cells[0].Version == 0 {
+		return nil, nil
+	}
+	at, err := scheduleIn(topic, shard, cells[0])
+	return at, problem.FromStore(err)
+}
+
+// parcelsRead is how many parcels are looked through at a time.
+const parcelsRead = 256
+
+// passing returns an error while a schedule lies in a box, on its way to another shard.
+func (s *Schedules) passing(ctx context.Context, shard store.Shard, box store.Box, name string) *problem.Error {
+	for after := int64(0); ; {
+		parcels, err := s.cells.Parcels(ctx, shard, box, after, parcelsRead)
+		if err != nil {
+			return problem.FromStore(err)
+		}
+		for i := range parcels {
+			if after = parcels[i].Number; parcels[i].To == schedule.CellID(name) && parcels[i].Ended == nil {
+				return problem.FromStore(store.ErrFenced)
+			}
+		}
+		if len(parcels) == 0 {
+			return nil
+		}
+	}
 }
 
 func scheduleIn(topic *store.Topic, shard store.Shard, cell store.Cell) (*scheduleAt, error) {

@@ -82,7 +82,7 @@ func TestScheduleRuns(t *testing.T) {
 		w := handsFor(t, s)
 		for range 3 {
 			d, at := w.next()
-			if at.Time().Second() != 0 || at != d.Task.Due || d.Task.RunOf == nil || *d.Task.RunOf != (store.RunOf{Schedule: "minutely", Occurrence: d.Task.Due}) {
+			if at.Time().Second() != 0 || at != d.Task.Due || d.Task.RunOf == nil || d.Task.RunOf.Schedule != "minutely" || d.Task.RunOf.Occurrence != d.Task.Due {
 				t.Fatalf("at %v: %+v", at.Time(), d.Task)
 			}
 			w.ack(d)

@@ -121,6 +121,8 @@ func fieldText(field, text string, flags *pflag.FlagSet) string {
 	name, rest := field, ""
 	if after, ok := strings.CutPrefix(text, field); ok {
 		rest = after
+	} else if after, ok := strings.CutPrefix(text, field[strings.LastIndex(field, ".")+1:]+" "); ok {
+		rest = " " + after
 	} else {
 		rest = ": " + text
 	}
@@ -147,6 +149,7 @@ var flagNames = map[string]string{
 	"filter.created_from_unix_ms": "created-after", "max_tasks": "max", "start_unix_ms": "from",
 	"policy.rate.count": "rate", "policy.rate.period_ms": "rate", "policy.rate.burst": "burst",
 	"policy.key_rate.count": "key-rate", "policy.key_rate.period_ms": "key-rate", "policy.key_rate.burst": "key-burst",
+	"every.every_ms": "every", "every.from": "from", "start_time": "start", "end_time": "end", "catch_up.policy": "catch-up", "labels": "label", "track": "untracked",
 	"backoff.base_ms": "backoff", "backoff.max_ms": "backoff", "backoff.jitter_percent": "backoff",
 }
 
@@ -155,14 +158,21 @@ func flagOf(field string) string {
 	if name, ok := flagNames[field]; ok {
 		return name
 	}
-	for _, prefix := range []string{"policy.", "filter."} {
+	field = scheduleEntry.ReplaceAllString(field, "")
+	for _, prefix := range []string{"policy.", "filter.", "task.", "timetable.", "catch_up."} {
 		field = strings.TrimPrefix(field, prefix)
+	}
+	if name, ok := flagNames[field]; ok {
+		return name
 	}
 	for _, unit := range []string{"_unix_ms", "_ms", "_bytes"} {
 		field = strings.TrimSuffix(field, unit)
 	}
 	return strings.ReplaceAll(field, "_", "-")
 }
+
+// scheduleEntry matches which of the entries of a timetable is meant.
+var scheduleEntry = regexp.MustCompile(`entries\[[0-9]+\]\.`)
 
 // codeName is the name of a code as PROTOCOL.md has it, such as NOT_FOUND.
 func codeName(c codes.Code) string {

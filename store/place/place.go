@@ -57,17 +57,6 @@ func In(t *store.Topic, span store.Span, id string) store.Shard {
 	return store.Shard{Topic: t.Name, N: span.First + ShardOf(id, span.Shards)}
 }
 
-// OfKey are the shards in which ids that are made for a key lie, the likeliest first.
-func OfKey(t *store.Topic, key string) []store.Shard {
-	hash := HashID(HashOfKey(key))
-	spans := t.Spans()
-	places := make([]store.Shard, len(spans))
-	for i, span := range spans {
-		places[i] = store.Shard{Topic: t.Name, N: span.First + int(hash%uint64(span.Shards))}
-	}
-	return places
-}
-
 // Candidates are the shards that may have a task, the likeliest first.
 func Candidates(t *store.Topic, id string) []store.Shard {
 	spans := t.Spans()
