@@ -32,8 +32,8 @@ type Schedule struct {
 	End    time.Time     // no occurrence is after it
 	Jitter time.Duration // a run is due up to so much later, always the same for the same occurrence
 
-	// Task is what a run is: without ID, Topic, due time, Expires, Slack, Latest, OrderingKey
-	// and Idempotency.
+	// Task is what a run is: without ID, Topic, due time, Expires, Latest, OrderingKey and
+	// Idempotency. Its payload has at most 512 KiB, its slack at most 24h.
 	Task Task
 
 	Overlap            Overlap
@@ -186,6 +186,7 @@ func templateFrom(w *ddqv1.EnqueueRequest) Task {
 		VisibilityTimeout: duration(w.GetVisibilityTimeoutMs()), HandlerTimeout: duration(w.GetHandlerTimeoutMs()),
 		Priority: int(w.GetPriority()), FairnessKey: w.GetFairnessKey(), FairnessWeight: int(w.GetFairnessWeight()),
 		RateKey: w.GetRateKey(), ConcurrencyKey: w.GetConcurrencyKey(), ExpireAfter: spanOf(w.GetExpireAfter()),
+		Slack: spanOf(w.GetSlack()),
 	}
 	if w != nil && w.MaxRetries != nil {
 		t.MaxRetries = new(int(w.GetMaxRetries()))

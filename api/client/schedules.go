@@ -220,3 +220,51 @@ func (c *Client) TriggerSchedule(ctx context.Context, t Trigger) (made Triggered
 	})
 	return made, err
 }
+
+// Backfill asks for runs of occurrences that have been.
+type Backfill struct {
+	Topic, Name string    // every topic is searched when Topic is empty
+	From, To    time.Time // both ends are part of it; at most 10,000 occurrences
+	Overlap     Overlap   // OverlapBufferAll, one after the other and also when zero, or OverlapAllow
+
+	// ID makes the call repeatable: the same one again changes nothing. At most 128 bytes.
+	// BackfillSchedule makes one when it is empty.
+	ID string
+}
+
+// Backfilling is a backfill that was accepted.
+type Backfilling struct {
+	Topic    string `json:"topic"`
+	ID       string `json:"id"`
+	Total    int64  `json:"total"` // occurrences; 0 of a repeat
+	Repeated bool   `json:"repeated,omitempty"`
+}
+
+// BackfillSchedule makes runs of the occurrences of a range that have been, in order, due as
+// they are made.
+func (c *Client) BackfillSchedule(ctx context.Context, b Backfill) (started Backfilling, err error) {
+	if b.ID == "" {
+		if b.ID, err = newID(); err != nil {
+			return started, &Error{Code: codes.Internal, Message: err.Error()}
+		}
+	}
+	err = c.do(ctx, idempotent, func(ctx context.Context) error {
+		reply, err := c.schedules.BackfillSchedule(ctx, &ddqv1.BackfillScheduleRequest{
+			Topic: b.Topic, Name: b.Name, From: stampOrNil(b.From), To: stampOrNil(b.To), Overlap: ddqv1.Overlap(b.Overlap), Id: b.ID,
+		})
+		started = Backfilling{Topic: reply.GetTopic(), ID: reply.GetId(), Total: reply.GetTotal(), Repeated: reply.GetRepeated()}
+		return err
+	})
+	return started, err
+}
+
+// CancelBackfill ends a backfill, and returns the topic of the schedule. Runs that it made
+// go on.
+func (c *Client) CancelBackfill(ctx context.Context, topic, name, id string) (foundIn string, err error) {
+	err = c.do(ctx, once, func(ctx context.Context) error {
+		reply, err := c.schedules.CancelBackfill(ctx, &ddqv1.CancelBackfillRequest{Topic: topic, Name: name, Id: id})
+		foundIn = reply.GetTopic()
+		return err
+	})
+	return foundIn, err
+}

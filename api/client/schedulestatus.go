@@ -18,7 +18,25 @@ type ScheduleStatus struct {
 	Failures int           // in a row
 	Runs     []ScheduleRun // that ended, and skips, the oldest first
 	Totals   ScheduleTotals
+
+	Backfills []BackfillProgress // in the order in which they were asked for
 }
+
+// BackfillProgress is how far a backfill is.
+type BackfillProgress struct {
+	ID      string    `json:"id"`
+	From    time.Time `json:"from"`
+	To      time.Time `json:"to"`
+	Overlap Overlap   `json:"overlap"`
+	Total   int64     `json:"total"` // occurrences
+	Made    int64     `json:"made"`  // runs, so far
+}
+
+// MarshalJSON writes the form that `ddq schedule describe -o json` prints.
+func (b BackfillProgress) MarshalJSON() ([]byte, error) { return writeFields(b) }
+
+// UnmarshalJSON reads it.
+func (b *BackfillProgress) UnmarshalJSON(text []byte) error { return readFields(text, b) }
 
 // ScheduleState is whether a schedule makes runs.
 type ScheduleState int32
@@ -61,6 +79,7 @@ type RunOrigin int32
 const (
 	RunByTimetable RunOrigin = RunOrigin(ddqv1.RunOrigin_RUN_ORIGIN_TIMETABLE)
 	RunByTrigger   RunOrigin = RunOrigin(ddqv1.RunOrigin_RUN_ORIGIN_TRIGGER)
+	RunByBackfill  RunOrigin = RunOrigin(ddqv1.RunOrigin_RUN_ORIGIN_BACKFILL)
 )
 
 // String returns the origin in lower case, such as "timetable".
@@ -94,6 +113,7 @@ const (
 	SkipBufferFull SkipReason = SkipReason(ddqv1.SkipReason_SKIP_REASON_BUFFER_FULL) // 1,000 were waiting
 	SkipMissed     SkipReason = SkipReason(ddqv1.SkipReason_SKIP_REASON_MISSED)      // nobody decided it in time
 	SkipPaused     SkipReason = SkipReason(ddqv1.SkipReason_SKIP_REASON_PAUSED)
+	SkipRefused    SkipReason = SkipReason(ddqv1.SkipReason_SKIP_REASON_REFUSED)  // the topic took no task of it until its grace was over
 	SkipExcluded   SkipReason = SkipReason(ddqv1.SkipReason_SKIP_REASON_EXCLUDED) // a calendar leaves it out
 )
 
@@ -121,6 +141,11 @@ func scheduleStatus(w *ddqv1.Schedule, st *ddqv1.ScheduleStatus) ScheduleStatus 
 		State:    ScheduleState(st.GetState()), PausedBy: st.GetPausedBy(),
 		Next: timeOf(st.GetNextTime()), Last: timeOf(st.GetLastTime()),
 		OpenRuns: runsFrom(st.GetOpenRuns()), Waiting: int(st.GetWaiting()), Failures: int(st.GetFailures()), Runs: runsFrom(st.GetHistory()),
+	}
+	for _, b := range st.GetBackfills() {
+		s.Backfills = append(s.Backfills, BackfillProgress{
+			ID: b.GetId(), From: timeOf(b.GetFrom()), To: timeOf(b.GetTo()), Overlap: Overlap(b.GetOverlap()), Total: b.GetTotal(), Made: b.GetMade(),
+		})
 	}
 	t := st.GetTotals()
 	s.Totals = ScheduleTotals{Made: t.GetMade(), Done: t.GetDone(), Failed: t.GetFailed(), Removed: t.GetRemoved()}

@@ -113,7 +113,7 @@ var rewordings = [...]struct{ reason, wire, commandLine string }{
 }
 
 // number matches the milliseconds in a message.
-var number = regexp.MustCompile(`[0-9]+`)
+var number = regexp.MustCompile(`\b[0-9]+\b`)
 
 // fieldText writes what is wrong with a field as what is wrong with its flag, when the
 // command has one.

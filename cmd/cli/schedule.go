@@ -17,7 +17,7 @@ type scheduleCommands struct{ *cli }
 func scheduleCommand(parent *cli) *cobra.Command {
 	s := scheduleCommands{parent}
 	return group("schedule", "Make tasks by a timetable: cron, intervals, instants",
-		s.put(), s.list(), s.describe(), s.preview(), s.pause(), s.resume(), s.trigger(), s.delete())
+		s.put(), s.list(), s.describe(), s.preview(), s.pause(), s.resume(), s.trigger(), s.backfill(), s.delete(), s.apply())
 }
 
 const anyScheduleTopic = "topic of the schedule (default: look in every topic)"

@@ -51,6 +51,7 @@ func (f *scheduleFlags) flags(fs *pflag.FlagSet) {
 	fs.StringVar(&f.asked.Task.RateKey, "rate-key", "", "tasks of one key share the key rate of the topic")
 	fs.StringVar(&f.asked.Task.ConcurrencyKey, "concurrency-key", "", "tasks of one key share the key concurrency of the topic")
 	node.DurationVar(fs, &f.asked.Task.ExpireAfter, "expire-after", 0, "dead-letter a task when it was not delivered so long after its due time")
+	node.DurationVar(fs, &f.asked.Task.Slack, "slack", 0, "how much later a run may be due: runs are spread evenly over it")
 
 	fs.StringVar(&f.overlap, "overlap", "", "what becomes of a time at which the run before is open: "+overlapWords+" (default skip)")
 	fs.StringVar(&f.catchUp, "catch-up", "", "which of the times that nobody saw, as in an outage, are made up for: last (default), all or none")

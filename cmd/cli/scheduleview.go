@@ -53,6 +53,7 @@ type templateView struct {
 	RateKey             string            `json:"rate_key,omitempty"`
 	ConcurrencyKey      string            `json:"concurrency_key,omitempty"`
 	ExpireAfterMs       int64             `json:"expire_after_ms,omitempty"`
+	SlackMs             int64             `json:"slack_ms,omitempty"`
 }
 
 func viewSchedule(s *client.Schedule) scheduleView {
@@ -79,7 +80,7 @@ func viewTemplate(t *client.Task) templateView {
 		Attributes: t.Attributes, MaxRetries: t.MaxRetries, Backoff: t.Backoff, Priority: t.Priority,
 		VisibilityTimeoutMs: t.VisibilityTimeout.Milliseconds(), HandlerTimeoutMs: t.HandlerTimeout.Milliseconds(),
 		FairnessKey: t.FairnessKey, FairnessWeight: t.FairnessWeight, RateKey: t.RateKey, ConcurrencyKey: t.ConcurrencyKey,
-		ExpireAfterMs: t.ExpireAfter.Milliseconds(),
+		ExpireAfterMs: t.ExpireAfter.Milliseconds(), SlackMs: t.Slack.Milliseconds(),
 	}
 	if utf8.Valid(t.Payload) {
 		v.Payload = string(t.Payload)
@@ -120,24 +121,27 @@ func (v *scheduleView) when() string {
 // scheduleStatusView is a schedule as it stands.
 type scheduleStatusView struct {
 	scheduleView
-	State    string                `json:"state"`
-	PausedBy string                `json:"paused_by,omitempty"`
-	Note     string                `json:"note,omitempty"`
-	NextTime string                `json:"next_time,omitempty"`
-	LastTime string                `json:"last_time,omitempty"`
-	OpenRuns []client.ScheduleRun  `json:"open_runs,omitempty"`
-	Waiting  int                   `json:"waiting,omitempty"`
-	Failures int                   `json:"failures,omitempty"`
-	Runs     []client.ScheduleRun  `json:"runs,omitempty"`
-	Totals   client.ScheduleTotals `json:"totals"`
-	Version  int64                 `json:"version"`
+	State    string               `json:"state"`
+	PausedBy string               `json:"paused_by,omitempty"`
+	Note     string               `json:"note,omitempty"`
+	NextTime string               `json:"next_time,omitempty"`
+	LastTime string               `json:"last_time,omitempty"`
+	OpenRuns []client.ScheduleRun `json:"open_runs,omitempty"`
+	Waiting  int                  `json:"waiting,omitempty"`
+	Failures int                  `json:"failures,omitempty"`
+	Runs     []client.ScheduleRun `json:"runs,omitempty"`
+
+	Backfills []client.BackfillProgress `json:"backfills,omitempty"`
+
+	Totals  client.ScheduleTotals `json:"totals"`
+	Version int64                 `json:"version"`
 }
 
 func viewScheduleStatus(s *client.ScheduleStatus) scheduleStatusView {
 	return scheduleStatusView{
 		scheduleView: viewSchedule(&s.Schedule), State: s.State.String(), PausedBy: s.PausedBy, Note: s.Note,
 		NextTime: clock(s.Next), LastTime: clock(s.Last), OpenRuns: s.OpenRuns, Waiting: s.Waiting, Failures: s.Failures,
-		Runs: s.Runs, Totals: s.Totals, Version: s.Version,
+		Runs: s.Runs, Backfills: s.Backfills, Totals: s.Totals, Version: s.Version,
 	}
 }
 
@@ -171,6 +175,9 @@ func (v *scheduleStatusView) rows(s *client.ScheduleStatus) []table.Row {
 	}
 	if v.Waiting > 0 {
 		rows = append(rows, table.Row{"waiting", v.Waiting})
+	}
+	for _, b := range v.Backfills {
+		rows = append(rows, table.Row{"backfill", fmt.Sprintf("%s: %s to %s, %d of %d made", printable(b.ID), clock(b.From), clock(b.To), b.Made, b.Total)})
 	}
 	for i := len(v.Runs) - 1; i >= 0; i-- {
 		rows = append(rows, table.Row{"run", runText(&v.Runs[i])})

@@ -1,0 +1,226 @@
+//go:build unix
+
+package cli
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ddq-io/ddq/cmd/node"
+)
+
+// onMemory runs command lines against a server whose store keeps schedules.
+func onMemory(t *testing.T) func(code int, args ...string) outcome {
+	return on(t, startTestNode(t, func(c *node.Config) { c.Store, c.Data = "memory", "" }))
+}
+
+func TestScheduleFromPutToDelete(t *testing.T) {
+	ddq := onMemory(t)
+	put := []string{"schedule", "put", "nightly", "--topic", "report", "--cron", "30 2 * * *", "--zone", "Europe/Berlin", "--payload", "go", "--label", "team=data"}
+	if got := ddq(exitOK, put...); !strings.HasPrefix(got.out, "schedule nightly of topic report created: version 1, next 2") {
+		t.Errorf("put: %s", got.out)
+	}
+	if got := ddq(exitOK, append(put, "-o", "json")...); !strings.HasPrefix(got.out, `{"topic":"report","name":"nightly","outcome":"unchanged","version":1,"next_time":"`) {
+		t.Errorf("the same again: %s", got.out)
+	}
+	if got := ddq(exitOK, append(put, "--if-version", "1", "--overlap", "allow")...); !strings.Contains(got.out, "changed: version 2") {
+		t.Errorf("another overlap: %s", got.out)
+	}
+	if got := ddq(exitOK, "schedule", "preview", "nightly", "--from", "2027-03-27T00:00:00Z", "--count", "3"); !strings.Contains(got.out, "Sun 2027-03-28T03:00:00+02:00  2027-03-28T01:00:00.000Z") {
+		t.Errorf("the night in which the clocks change:\n%s", got.out)
+	}
+	if got := ddq(exitOK, "schedule", "list", "--label", "team=data"); !strings.Contains(got.out, "30 2 * * * Europe/Berlin  active") {
+		t.Errorf("list:\n%s", got.out)
+	}
+	if got := ddq(exitOK, "schedule", "list", "--state", "paused"); got.out != "" || got.err != "No schedules.\n" {
+		t.Errorf("list of the paused: %q, %q", got.out, got.err)
+	}
+	if got := ddq(exitOK, "schedule", "pause", "nightly", "--by", "ada", "--note", "repairs"); got.out != "schedule nightly of topic report is paused\n" {
+		t.Errorf("pause: %s", got.out)
+	}
+	if got := ddq(exitOK, "schedule", "describe", "nightly"); !strings.Contains(got.out, "paused by ada: repairs") || !strings.Contains(got.out, "label team  data") {
+		t.Errorf("describe:\n%s", got.out)
+	}
+	if got := ddq(exitOK, "schedule", "resume", "nightly"); !strings.HasPrefix(got.out, "schedule nightly of topic report is resumed, next 2") {
+		t.Errorf("resume: %s", got.out)
+	}
+	made := ddq(exitOK, "schedule", "trigger", "nightly", "--request-id", "r", "-o", "json")
+	if again := ddq(exitOK, "schedule", "trigger", "nightly", "--request-id", "r", "-o", "json"); strings.TrimSuffix(again.out, "}\n") != strings.TrimSuffix(made.out, "}\n")+`,"repeated":true` {
+		t.Errorf("trigger: %s, again: %s", made.out, again.out)
+	}
+	if got := ddq(exitOK, "work", "--topic", "report", "--count", "1", "--exec", "cat"); got.out != "go\n" {
+		t.Errorf("the run: %q", got.out)
+	}
+	if got := ddq(exitOK, "schedule", "delete", "nightly"); got.out != "schedule nightly of topic report deleted\n" {
+		t.Errorf("delete: %s", got.out)
+	}
+	if got := ddq(exitFailed, "schedule", "describe", "nightly"); !strings.Contains(got.err, `no schedule "nightly" (NO_SCHEDULE)`) {
+		t.Errorf("describe of what is gone: %s", got.err)
+	}
+}
+
+func TestScheduleRunsAndIsDescribed(t *testing.T) {
+	ddq := onMemory(t)
+	ddq(exitOK, "schedule", "put", "tick", "--topic", "report", "--every", "1s", "--payload", "x")
+	got := ddq(exitOK, "work", "--topic", "report", "--count", "2", "-o", "json")
+	for _, line := range strings.Split(strings.TrimSpace(got.out), "\n") {
+		var v workView
+		if err := json.Unmarshal([]byte(line), &v); err != nil || v.LateMs < 0 {
+			t.Errorf("%s: %v", line, err)
+		}
+	}
+	deadline := time.Now().Add(20 * time.Second)
+	for tick := time.Tick(20 * time.Millisecond); ; <-tick {
+		if got = ddq(exitOK, "schedule", "describe", "tick", "-o", "json"); strings.Contains(got.out, `"done":2`) {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("two runs were done, and it is %s", got.out)
+		}
+	}
+	if !strings.Contains(got.out, `"origin":"timetable","outcome":"done"`) {
+		t.Errorf("describe: %s", got.out)
+	}
+}
+
+func TestBackfillOfASchedule(t *testing.T) {
+	ddq := onMemory(t)
+	ddq(exitOK, "schedule", "put", "hourly", "--topic", "report", "--cron", "0 * * * *", "--payload", "x")
+	if got := ddq(exitOK, "schedule", "backfill", "hourly", "--from", "5h", "--to", "1m", "--id", "b"); !strings.Contains(got.out, "backfill b of ") {
+		t.Errorf("backfill: %s", got.out)
+	}
+	if got := ddq(exitOK, "schedule", "describe", "hourly"); !strings.Contains(got.out, "1 of ") {
+		t.Errorf("describe:\n%s", got.out)
+	}
+	if got := ddq(exitOK, "schedule", "backfill", "hourly", "--cancel", "b"); !strings.Contains(got.out, "cancelled") {
+		t.Errorf("cancel: %s", got.out)
+	}
+}
+
+// TestScheduleRefusals has the rows of the table of bad input that a command line can have.
+func TestScheduleRefusals(t *testing.T) {
+	ddq := onMemory(t)
+	ddq(exitOK, "schedule", "put", "nightly", "--topic", "report", "--cron", "30 2 * * *")
+	ddq(exitOK, "schedule", "put", "fast", "--topic", "report", "--cron", "* * * * * *", "--paused")
+	ddq(exitOK, "schedule", "trigger", "nightly")
+	put := func(args ...string) []string {
+		return append([]string{"schedule", "put", "other", "--topic", "report"}, args...)
+	}
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"schedule", "put", "a b", "--topic", "report", "--every", "1m"}, "name must be visible ASCII without spaces (BAD_NAME)"},
+		{[]string{"schedule", "put", "other", "--topic", "~a", "--every", "1m"}, "BAD_NAME"},
+		{put("--cron", "61 * * * *"), "--cron: minute (column 1): "},
+		{put("--every", "500ms"), "--every must be at least 1s (BAD_CRON)"},
+		{put("--cron", "0 0 30 2 *"), "(NEVER_FIRES)"},
+		{put("--at", "2001-01-31T09:00:00Z"), "(NEVER_FIRES)"},
+		{put("--every", "1m", "--end", "2001-01-31T09:00:00Z"), "(NEVER_FIRES)"},
+		{put("--cron", "0 3 * * *", "--zone", "Berlin"), `--zone: "Berlin" is none of the IANA database; did you mean Europe/Berlin? (BAD_ZONE)`},
+		{put("--every", "10s", "--jitter", "8s"), "--jitter: 8s is more than half of the 10s between two occurrences (OUT_OF_RANGE_FIELD)"},
+		{put("--every", "10s", "--history", "101"), "--history must be 0 to 100 (OUT_OF_RANGE_FIELD)"},
+		{put("--every", "10s", "--grace", "2d"), "--grace must be 1s to 1d (OUT_OF_RANGE_FIELD)"},
+		{put("--every", "10s", "--untracked"), "--untracked is false with overlap ALLOW only"},
+		{put("--every", "10s", "--from", "end", "--cron", "0 3 * * *"), "(BAD_POLICY)"},
+		{put("--every", "10s", "--priority", "99"), "--priority must be 0 to 9 (OUT_OF_RANGE_FIELD)"},
+		{put("--every", "10s", "--label", "a=1,b=2,c=3,d=4,e=5,f=6,g=7,h=8,i=9"), "--label: 9 labels; at most 8 are allowed (BAD_SCHEDULE)"},
+		{[]string{"schedule", "put", "nightly", "--topic", "report", "--cron", "30 2 * * *", "--if-version", "7"}, "is at version 1 (VERSION_MISMATCH)"},
+		{[]string{"schedule", "put", "nightly", "--topic", "report", "--cron", "30 2 * * *", "--if-version", "0"}, "(SCHEDULE_EXISTS)"},
+		{[]string{"schedule", "pause", "absent"}, "(NO_SCHEDULE)"},
+		{[]string{"schedule", "trigger", "nightly", "--overlap", "skip"}, "(RUN_OPEN)"},
+		{[]string{"schedule", "backfill", "nightly", "--from", "1h", "--to", "2h"}, "--to is before from (BAD_TIME)"},
+		{[]string{"schedule", "backfill", "fast", "--from", "4h", "--to", "0s"}, "(BACKFILL_TOO_LARGE)"},
+		{[]string{"schedule", "backfill", "fast", "--from", "4h", "--to", "0s", "--overlap", "skip"}, "(BAD_POLICY)"},
+		{[]string{"schedule", "preview", "nightly", "--count", "1001"}, "--count must be 1 to 1000 (OUT_OF_RANGE_FIELD)"},
+	} {
+		got := ddq(exitFailed, c.args...)
+		if !strings.Contains(got.err, c.want) || strings.Count(got.err, "\n") != 1 {
+			t.Errorf("%s\n  says %q\n  want %q", strings.Join(c.args, " "), got.err, c.want)
+		}
+	}
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{put(), "say when: --cron, --every or --at"},
+		{[]string{"schedule", "put", "other", "--every", "1m"}, "--topic is required"},
+		{put("--every", "1m", "--overlap", "sometimes"), "--overlap is skip, buffer-one, "},
+		{put("--every", "1m", "--catch-up", "some"), "--catch-up is last, all or none"},
+		{put("--cron", "0 3 * * *", "--from", "end"), "--from goes with --every"},
+		{put("--at", "tomorrow"), "--at: want RFC 3339"},
+		{put("--every", "1m", "--payload", "a", "--payload-file", "b"), "exclude each other"},
+		{[]string{"schedule", "list", "--state", "odd"}, "--state is active, paused or finished"},
+		{[]string{"schedule", "backfill", "nightly"}, "--from and --to are required"},
+		{[]string{"schedule", "apply"}, "-f is required"},
+		{[]string{"schedule", "apply", "-f", "x", "--prune"}, "--prune needs --label"},
+	} {
+		if got := ddq(exitUsage, c.args...); !strings.Contains(got.err, c.want) {
+			t.Errorf("%s\n  says %q\n  want %q", strings.Join(c.args, " "), got.err, c.want)
+		}
+	}
+}
+
+func TestApplyFileOfSchedules(t *testing.T) {
+	ddq := onMemory(t)
+	file := filepath.Join(t.TempDir(), "schedules.yaml")
+	write := func(text string) {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const first = `
+schedules:
+  - topic: report
+    name: nightly
+    cron: "30 2 * * *"
+    zone: Europe/Berlin
+    payload: go
+    labels: {team: data}
+  - {topic: cache, name: refresh, every: 10m, from: end, overlap: buffer-one, labels: {team: data}, max_retries: 2, backoff: "fixed,base=5s"}
+  - {topic: mail, name: launch, at: ["2030-01-31T09:00:00Z"], slack: 5m}
+`
+	write(first)
+	if got := ddq(exitOK, "schedule", "apply", "-f", file, "--dry-run"); got.out != "3 schedules differ, 0 do not. Nothing was changed.\n" || !strings.Contains(got.err, "create nightly of topic report") {
+		t.Errorf("dry run: %s%s", got.err, got.out)
+	}
+	if got := ddq(exitOK, "schedule", "apply", "-f", file); got.out != "3 schedules changed, 0 were as the file says.\n" {
+		t.Errorf("apply: %s%s", got.err, got.out)
+	}
+	if got := ddq(exitOK, "schedule", "apply", "-f", file); got.out != "Nothing differs: 3 schedules are as the file says.\n" || got.err != "" {
+		t.Errorf("the same again: %s%s", got.err, got.out)
+	}
+	write(strings.Replace(strings.Replace(first, "30 2", "45 2", 1), "  - {topic: cache", "  - {topic: cache2", 1))
+	got := ddq(exitUsage, "schedule", "apply", "-f", file, "--prune", "--label", "team=data")
+	for _, want := range []string{`  - cron: ["30 2 * * *"]`, `  + cron: ["45 2 * * *"]`, "delete refresh of topic cache\n", "add --yes to do it"} {
+		if !strings.Contains(got.err, want) {
+			t.Errorf("the diff lacks %q:\n%s", want, got.err)
+		}
+	}
+	if got := ddq(exitOK, "schedule", "apply", "-f", file, "--prune", "--label", "team=data", "--yes", "-o", "json"); !strings.Contains(got.out, `{"action":"delete","topic":"cache","name":"refresh"`) || strings.Count(got.out, `"applied":true`) != 3 {
+		t.Errorf("prune: %s", got.out)
+	}
+	ddq(exitFailed, "schedule", "describe", "--topic", "cache", "refresh")
+	for text, want := range map[string]string{
+		"schedules:\n  - {topic: a, name: b, evry: 1m}":    `unknown field "evry"`,
+		"schedules:\n  - {topic: a, name: b, every: soon}": "every: want a duration",
+		"schedules:\n  - {name: b, every: 1m}":             "topic is required",
+		"schedules:\n  - {topic: a, name: b, at: [later]}": "want RFC 3339",
+		"schedule: []": "want one list called schedules, and found schedule",
+		"schedules:\n  - {topic: a, name: b, every: 1m, overlap: x}": "--overlap is skip",
+	} {
+		write(text)
+		if got := ddq(exitUsage, "schedule", "apply", "-f", file); !strings.Contains(got.err, want) {
+			t.Errorf("%s\n  says %q\n  want %q", text, got.err, want)
+		}
+	}
+	write("schedules:\n  - {topic: good, name: a, every: 1m}\n  - {topic: good, name: b, cron: 61 * * * *}")
+	if got := ddq(exitFailed, "schedule", "apply", "-f", file); !strings.Contains(got.err, "BAD_CRON") {
+		t.Errorf("a bad one: %s", got.err)
+	}
+	ddq(exitFailed, "schedule", "describe", "a")
+}
