@@ -7,9 +7,7 @@ import (
 
 // Cells keeps named values of shards, and changes them together with tasks: what is made
 // of tasks that belong together, and of what comes again, is kept in them. Stores know
-// nothing of what a cell means.
-//
-// The stores in memory and in Redis keep cells so far.
+// nothing of what a cell means. All stores of ddq keep them.
 type Cells interface {
 	// Commit makes changes one after the other, each as a whole or not at all: OK, or
 	// the first that is in its way of Stale, HoldLost, WrongState, Conflict and Closed.

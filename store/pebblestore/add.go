@@ -79,7 +79,12 @@ func (a adder) add(task *store.Task, h *store.Hold) (store.AddResult, error) {
 	if status := life.Add(old.phase(f), same); status != store.Added {
 		return a.present(task, &old, status), nil
 	}
-	if err := a.tasks.removeFinished(task.ID, &old); err != nil {
+	return a.again(task, h, &old)
+}
+
+// again adds a task in the place of a finished one.
+func (a adder) again(task *store.Task, h *store.Hold, old *entry) (store.AddResult, error) {
+	if err := a.tasks.removeFinished(task.ID, old); err != nil {
 		return store.AddResult{}, err
 	}
 	if old.history {
@@ -109,7 +114,7 @@ func (a adder) insert(task *store.Task, h *store.Hold, rewritten bool) (store.Ad
 		}
 		return result, a.tasks.addPending(task.Due, task.ID, traits)
 	}
-	begun := a.holds.newHold(task.ID, h, &entry{stamp: a.stamp(), visibility: task.Visibility, rewritten: rewritten, indexed: task.Indexed.In(task.Attributes)})
+	begun := a.holds.newHold(task.ID, h, &entry{stamp: a.stamp(), visibility: task.Visibility, rewritten: rewritten, indexed: task.Indexed.In(task.Attributes), tells: task.Tells})
 	a.next.begin(begun)
 	a.log.tellNew(store.Change{Kind: store.ChangeHeld, Attempt: begun.attempt, Version: 1, Worker: h.Worker}, task)
 	result.Status, result.Deadline, result.Attempt = store.Held, begun.deadline, begun.attempt
@@ -127,7 +132,9 @@ func (a adder) writeTask(task *store.Task, edits int64, rewritten bool) (err err
 		visibility:  task.Visibility,
 		rewritten:   rewritten,
 		indexed:     task.Indexed.In(task.Attributes),
+		tells:       task.Tells,
 	}
+	a.next.newer = a.next.newer || e.tells != ""
 	a.attributes.spoke(task.Indexed)
 	if err := a.attributes.add(task.ID, e.indexed.Of(task.Attributes)); err != nil {
 		return err

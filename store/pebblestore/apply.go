@@ -25,6 +25,9 @@ func (t *transaction) apply() error {
 	t.unsynced = append(t.unsynced, t.puts)
 	t.puts = nil
 	sh.meta, sh.known = m, true
+	if t.next.newer {
+		sh.layout.cells.Store(true)
+	}
 	t.next.apply(sh)
 	t.next.reset()
 	return nil
@@ -38,6 +41,11 @@ func (t *transaction) finish() (meta, error) {
 	if t.next.becamePending && !t.seqRaised {
 		m.seq++
 		t.seqRaised = true
+	}
+	if t.next.newer {
+		if err := t.sh.layout.mark(&t.batch); err != nil {
+			return m, err
+		}
 	}
 	if err := t.writeIndexState(); err != nil {
 		return m, err
@@ -83,22 +91,22 @@ func (t *transaction) writeHolds(number uint64) error {
 			h.group = g
 		}
 		for _, h := range x.extended {
-			if err := t.leave(h.group); err != nil {
+			if err := t.leaveGroup(h.group); err != nil {
 				return err
 			}
 			h.group = g
 		}
 	}
 	for _, h := range x.ended {
-		if err := t.leave(h.group); err != nil {
+		if err := t.leaveGroup(h.group); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// leave counts a hold out of its group.
-func (t *transaction) leave(g *group) error {
+// leaveGroup counts a hold out of its group.
+func (t *transaction) leaveGroup(g *group) error {
 	if g.live--; g.live > 0 {
 		return nil
 	}

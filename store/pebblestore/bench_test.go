@@ -169,3 +169,24 @@ func (x *bencher) ack(holds []store.Hold) error {
 	}
 	return nil
 }
+
+// BenchmarkAck acks plain tasks in batches of 128, which were added and held. Only the
+// acks are in its CPU.
+func BenchmarkAck(b *testing.B) {
+	x := newBencher(b, openStore(b, Config{Dir: b.TempDir()}), store.Shard{Topic: "bench"})
+	const batch = 128
+	var used time.Duration
+	for left := b.N; left > 0; left -= batch {
+		tasks := x.tasks(batch)
+		holds := holdsFor(tasks)
+		if _, _, err := x.s.HoldNew(context.Background(), x.shard, x.fence, tasks, holds); err != nil {
+			b.Fatal(err)
+		}
+		started := cpuTime(b)
+		if err := x.ack(holds); err != nil {
+			b.Fatal(err)
+		}
+		used += cpuTime(b) - started
+	}
+	b.ReportMetric(float64(used.Nanoseconds())/1e3/float64(b.N), "cpu-us/ack")
+}

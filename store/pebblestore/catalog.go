@@ -8,24 +8,6 @@ import (
 	"github.com/ddq-io/ddq/store/record"
 )
 
-const formatVersion = 1
-
-// checkFormat refuses a directory of another layout, and marks a new one.
-func checkFormat(d *datadir.Dir) error {
-	key := appendPrefix(nil, 0, tableFormat)
-	var found []byte
-	if err := d.Read(key, func(b []byte) error { found = append(found, b...); return nil }); err != nil {
-		return err
-	}
-	switch {
-	case found == nil:
-		return d.Set(key, []byte{formatVersion})
-	case len(found) != 1 || found[0] != formatVersion:
-		return fmt.Errorf("its layout has version %d, and this program knows version %d", found, formatVersion)
-	}
-	return nil
-}
-
 // readTopic reads the configuration of a topic.
 func readTopic(d *datadir.Dir, name string) (topic store.Topic, err error) {
 	err = store.ErrTopicNotFound

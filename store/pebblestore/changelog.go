@@ -41,23 +41,6 @@ func (l *changelog) tellNew(c store.Change, task *store.Task) {
 	}
 }
 
-// tellUnread is tellHeld of a task whose entry was not read. It is read for that if it
-// has attributes.
-func (l *changelog) tellUnread(h *hold, c store.Change) error {
-	e := entry{unreadable: true}
-	if l.watched() && h.taskIndexed {
-		stored, f, err := l.find(h.id)
-		if err != nil {
-			return err
-		}
-		if f == readable {
-			e = stored
-		}
-	}
-	l.tellHeld(h, c, &e)
-	return nil
-}
-
 func (l *changelog) append(c *store.Change) {
 	l.changes = record.AppendChange(l.changes, c)
 	l.n++

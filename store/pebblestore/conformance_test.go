@@ -29,6 +29,10 @@ func TestRegistry(t *testing.T) {
 	storetest.RunRegistry(t, func(t *testing.T) store.Store { return openStore(t, Config{Dir: t.TempDir()}) })
 }
 
+func TestCells(t *testing.T) {
+	storetest.RunCells(t, func(t *testing.T) store.Store { return openStore(t, Config{Dir: t.TempDir()}) })
+}
+
 func TestProperty(t *testing.T) {
 	storetest.RunProperty(t, func(t *testing.T) store.Store { return openMem(t, vfs.NewMem()) })
 }

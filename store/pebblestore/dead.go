@@ -52,5 +52,5 @@ func (t deadLetters) trim(over store.Entry) error {
 	if err := t.tasks.removeFinished(over.ID, &e); err != nil {
 		return err
 	}
-	return t.drop(over.ID, &e)
+	return t.erase(over.ID, &e)
 }

@@ -18,7 +18,12 @@
 //	number 'e' id              what the attempts of a task left behind, and its result
 //	number 'i' name value id   tasks by their indexed attributes
 //	number 'a'                 for which attributes that is complete
-//	number 'm'                 how many of each, of batches, seq, and the newest id
+//	number 'w' position        what happened to tasks, for those who watch
+//	number 'C' cell            cells
+//	number 'W' wake cell       cells by when they wake
+//	number 'L' list at cell    cells by the lists that show them
+//	number 'I' n, 'O' n        parcels of the in-box and of the out-box
+//	number 'm'                 how many of each, of batches, seq, the newest id, and the boxes
 //	number 'o'                 the owner and its claim
 //	0 's' topic number         the numbers of the shards
 //	0 'c' topic                the configuration of topics
@@ -43,17 +48,25 @@
 // does: so adding, holding and acking a task takes four keys, and a share of the one
 // that has the holds of its batch.
 //
+// A commit is validated as a whole before anything of it is collected, and is a part of one
+// batch: no more is applied in its midst. So a cell, its wake, its list, the tasks of a run
+// and the parcels are there together or not at all, and a sweep has nothing to repair among
+// them. What ends a task for good writes the parcel for its cell in that batch, too. The
+// cell is named in the header of the task's entry, and the hold says whether the header is to
+// be read: acking a task without a cell reads nothing.
+//
 // # Layers
 //
 // The database, and how it fails, is package datadir, which knows nothing of tasks. Here
 // each line knows those above it, and none below:
 //
-//	keys, id, entry, holds, meta, owner, mark   what is stored, as bytes
+//	keys, id, entry, holds, cell, parcel, meta  what is stored, as bytes
 //	lookup, shard, shards                       what is in memory of a shard
 //	batch, effects                              what a call sees and writes, and what that does to the memory
 //	tasks, line, attributes, history, changelog parts of a task's life, which write to the batch
-//	transaction, apply, ids, drop               a call's time at a shard, of those parts
-//	add, hold, settle, edit, trim, sweep, ...   the operations, each with a type over the transaction
+//	cells, boxes                                cells and parcels, the same
+//	transaction, apply, ids, ends               a call's time at a shard, of those parts
+//	add, hold, settle, commit, sweep, ...       the operations, each with a type over the transaction
 //	pebblestore                                 Store: a type for each role, which gives calls their transactions
 //
 // # What goes wrong

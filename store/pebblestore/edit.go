@@ -43,13 +43,9 @@ func (t editor) change(id string, do func(*entry) error) (store.RemoveResult, er
 	if err := t.item(id); err != nil {
 		return store.RemoveResult{}, err
 	}
-	e, f, err := t.find(id)
+	e, phase, state, err := t.look(id)
 	if err != nil {
 		return store.RemoveResult{}, err
-	}
-	phase, state := e.phase(f), e.stateAt(t.ms)
-	if f != absent && t.sh.holds.get(id) != nil {
-		phase, state = life.Running, store.StateRunning
 	}
 	switch status := life.Change(phase); status {
 	case store.OK:
@@ -59,6 +55,15 @@ func (t editor) change(id string, do func(*entry) error) (store.RemoveResult, er
 		return store.RemoveResult{Status: status}, nil
 	}
 	return store.RemoveResult{Status: store.OK}, do(&e)
+}
+
+// look reads a task, and says where in its life it is.
+func (t editor) look(id string) (e entry, phase life.Phase, state store.State, err error) {
+	e, f, err := t.find(id)
+	if f != absent && t.sh.holds.get(id) != nil {
+		return e, life.Running, store.StateRunning, err
+	}
+	return e, e.phase(f), e.stateAt(t.ms), err
 }
 
 // edit changes the entry of a pending task.

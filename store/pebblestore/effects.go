@@ -19,6 +19,11 @@ type effects struct {
 	watching *store.Watching   // the next one
 	trimmed  int64             // the log is forgotten up to here
 
+	cells          int64   // difference
+	in, out, taken int64   // how many parcels come to the boxes, and are taken from the in-box
+	left           []int64 // parcels that leave the out-box
+	newer          bool    // something is stored that programs of before do not know
+
 	opened  bool // it is not sealed any more
 	sealed  bool // no new task from here on
 	dropped bool // nothing but the owner is left
@@ -41,6 +46,18 @@ func (x *effects) count(m *meta) {
 	m.dead += x.dead
 	m.sealed = (m.sealed || x.sealed) && !x.dropped && !x.opened
 	m.indexed = m.indexed || x.indexed != nil
+	x.countBoxes(&m.boxes)
+}
+
+func (x *effects) countBoxes(m *boxMeta) {
+	m.cells += x.cells
+	m.in += x.in
+	m.out += x.out
+	m.taken += x.taken
+	m.leaving += x.out - int64(len(x.left))
+	if x.dropped { // but the numbers go on: a cell elsewhere may know the last one
+		m.cells, m.taken, m.leaving = 0, m.in, 0
+	}
 }
 
 // apply makes the shard's memory agree with a batch that was written. Its numbers are not
@@ -57,7 +74,7 @@ func (x *effects) apply(sh *shard) {
 	}
 	if x.dropped {
 		sh.holds.drop()
-		sh.firstDue, sh.firstTrim = math.MaxInt64, math.MaxInt64
+		sh.firstDue, sh.firstTrim, sh.firstWake = math.MaxInt64, math.MaxInt64, math.MaxInt64
 	}
 	for _, h := range x.ended {
 		sh.holds.remove(h)

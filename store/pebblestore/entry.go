@@ -25,6 +25,7 @@ type entry struct {
 	lastError   string
 	edits       int64
 	indexed     store.IndexSet // attributes of the task by which it is in the index
+	tells       store.CellID   // see store.Task
 
 	// Of finished tasks.
 	finished store.Millis
@@ -73,6 +74,7 @@ const (
 	hasHistory = 4
 	hasFirst   = 8
 	hasIndexed = 16
+	hasTells   = 32
 )
 
 // moreFlags is the second byte, 0 for none.
@@ -88,6 +90,9 @@ func (e *entry) moreFlags() (f byte) {
 	}
 	if e.first {
 		f |= hasFirst
+	}
+	if e.tells != "" {
+		f |= hasTells
 	}
 	return f
 }
@@ -146,6 +151,9 @@ func (e *entry) appendHeader(b []byte) []byte {
 		b = binary.AppendUvarint(b, uint64(len(e.indexed)))
 		b = append(b, e.indexed...)
 	}
+	if more&hasTells != 0 {
+		b = appendText(b, string(e.tells))
+	}
 	return b
 }
 
@@ -191,6 +199,9 @@ func decodeEntry(b []byte) (e entry, err error) {
 	if more&hasIndexed != 0 {
 		e.indexed = store.IndexSet(in.bytes(in.uvarint()))
 	}
+	if more&hasTells != 0 {
+		e.tells = store.CellID(in.text())
+	}
 	e.body = in.b
 	if in.short || e.state > expired || (e.state != pending) != (flags&hasFinished != 0) {
 		return entry{}, fmt.Errorf("decode task: malformed header")
@@ -228,6 +239,7 @@ func (e *entry) fill(t *store.Task) {
 	t.Attempt = e.attempt
 	t.LastError = e.lastError
 	t.Edits = e.edits
+	t.Tells = e.tells
 }
 
 // stateAt is the task's state when nobody holds it.
@@ -279,6 +291,9 @@ func (e *entry) attributes() []store.Attribute {
 	}
 	return record.BodyAttributes(e.body, e.indexed)
 }
+
+// says reports whether the header says something that whoever ends the task must know.
+func (e *entry) says() bool { return e.indexed != "" || e.tells != "" }
 
 // wasHeld stands in the place of the due time of a task that was held: before any other.
 const wasHeld store.Millis = math.MinInt64

@@ -24,6 +24,7 @@ func TestEntryComesBackAsItWas(t *testing.T) {
 			rewritten:   rapid.Bool().Draw(t, "rewritten"),
 			history:     rapid.Bool().Draw(t, "history"),
 			indexed:     store.NewIndexSet(rapid.SliceOfN(rapid.String(), 0, 2).Draw(t, "indexed")...),
+			tells:       store.CellID(rapid.String().Draw(t, "tells")),
 			first:       rapid.Bool().Draw(t, "first"),
 			unreadable:  rapid.Bool().Draw(t, "unreadable"),
 			body:        rapid.SliceOf(rapid.Byte()).Draw(t, "body"),
@@ -63,7 +64,7 @@ func TestHoldsComeBackAsTheyWere(t *testing.T) {
 			stamp:         rapid.Uint64().Draw(t, "stamp"),
 			taskRewritten: rapid.Bool().Draw(t, "rewritten"),
 			taskHistory:   rapid.Bool().Draw(t, "history"),
-			taskIndexed:   rapid.Bool().Draw(t, "indexed"),
+			taskSays:      rapid.Bool().Draw(t, "says"),
 			cancelled:     rapid.Bool().Draw(t, "cancelled"),
 			started:       rapid.SampledFrom([]store.Millis{0, 5, 7}).Draw(t, "started"),
 		}
@@ -81,12 +82,28 @@ func TestHoldsComeBackAsTheyWere(t *testing.T) {
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte{entryVersion})
 	f.Add((&entry{state: done, lastError: "x", attempt: 3}).appendHeader(nil))
+	f.Add(appendCell(nil, &store.Cell{ID: "sa", Version: 1, Wake: 5, List: "l", Body: []byte("x")}))
+	f.Add(appendParcel(nil, &store.Parcel{To: "sa", Topic: "o", Body: []byte("x")}))
+	f.Add(appendParcel(nil, &store.Parcel{To: "sa", Ended: &store.Ended{ID: "a", Result: []byte("x")}}))
 	f.Add(appendGroup(nil, []*hold{{id: "a", by: "w"}}, nil))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if e, err := decodeEntry(b); err == nil {
 			again, err := decodeEntry(append(e.appendHeader(nil), e.body...))
 			if err != nil || !reflect.DeepEqual(e, again) {
 				t.Fatalf("%+v came back as %+v: %v", e, again, err)
+			}
+		}
+		if head, body, err := decodeCell(b); err == nil {
+			c := head.cell("sa", body)
+			again, _, err := decodeCell(appendCell(nil, &c))
+			if err != nil || again != head {
+				t.Fatalf("%+v came back as %+v: %v", head, again, err)
+			}
+		}
+		if p, err := decodeParcel(b); err == nil {
+			again, err := decodeParcel(appendParcel(nil, &p))
+			if err != nil || !reflect.DeepEqual(p, again) {
+				t.Fatalf("%+v came back as %+v: %v", p, again, err)
 			}
 		}
 		decodeGroup(b)            //nolint:errcheck // must not panic

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/pebblestore/datadir"
 )
 
 // Histogram counts pending tasks by due time. It reads the index of all of them, and
@@ -14,16 +15,25 @@ func (s *taskReader) Histogram(ctx context.Context, name store.Shard, bounds []s
 	}
 	defer s.dir.Leave()
 	sh := s.shards.get(name, false)
-	counts, bucket, seen := make([]int64, len(bounds)+1), 0, 0
 	st, err := sh.numbers(s.dir)
 	if err != nil || st.Pending == 0 {
-		return st.Stamp, counts, err
+		return st.Stamp, make([]int64, len(bounds)+1), err
 	}
 	lower, err := sh.firstPending(s.dir)
 	if err != nil {
 		return store.Stamp{}, nil, err
 	}
-	err = s.dir.Scan(lower, appendPrefix(nil, sh.number, tablePending+1), func(key, _ []byte) (bool, error) {
+	counts, err := countByTime(ctx, s.dir, lower, appendPrefix(nil, sh.number, tablePending+1), bounds)
+	if err != nil {
+		return store.Stamp{}, nil, err
+	}
+	return st.Stamp, counts, nil
+}
+
+// countByTime counts the keys of a range, whose prefix a time follows, by that time.
+func countByTime(ctx context.Context, d *datadir.Dir, lower, upper []byte, bounds []store.Millis) ([]int64, error) {
+	counts, bucket, seen := make([]int64, len(bounds)+1), 0, 0
+	err := d.Scan(lower, upper, func(key, _ []byte) (bool, error) {
 		if seen++; seen%checkEvery == 0 && ctx.Err() != nil {
 			return false, ctx.Err()
 		}
@@ -36,10 +46,7 @@ func (s *taskReader) Histogram(ctx context.Context, name store.Shard, bounds []s
 		counts[bucket]++
 		return true, nil
 	})
-	if err != nil {
-		return store.Stamp{}, nil, err
-	}
-	return st.Stamp, counts, nil
+	return counts, err
 }
 
 // checkEvery is after how many keys a long walk looks whether its caller is still there.

@@ -134,7 +134,9 @@ func (t *holder) expire(id string, e *entry) error {
 	if err := t.tasks.removePending(e.due, id, e.traits()); err != nil {
 		return err
 	}
-	t.log.tell(store.Change{Kind: store.ChangeDead, ID: id, Attempt: e.attempt, Reason: store.ReasonExpired}, e)
+	if err := t.tellEnd(store.Change{Kind: store.ChangeDead, ID: id, Attempt: e.attempt, Reason: store.ReasonExpired}, e, nil, nil); err != nil {
+		return err
+	}
 	if err := t.line.leave(e.traits(), e.standsAt(), id); err != nil {
 		return err
 	}
@@ -155,7 +157,7 @@ func (t *holder) newHold(id string, want *store.Hold, e *entry) *hold {
 		stamp:         e.stamp,
 		taskRewritten: e.rewritten,
 		taskHistory:   e.history,
-		taskIndexed:   e.indexed != "",
+		taskSays:      e.says(),
 		place:         e.place(),
 	}
 	return h

@@ -28,7 +28,7 @@ type hold struct {
 	stamp         uint64
 	taskRewritten bool // the entry's rewritten, so that an ack need not read it
 	taskHistory   bool // the entry's history, for the same reason
-	taskIndexed   bool // whether the entry says that something is indexed, for the same reason
+	taskSays      bool // the entry's says, for the same reason
 
 	place *place // of the task in the line of its ordering key; nil: it has none
 
@@ -62,7 +62,7 @@ const (
 	holdCancelled
 	holdTaskHistory
 
-	holdTaskIndexed = 128
+	holdTaskSays = 128
 )
 
 // whoOf is who has a task: the worker's name, a byte that is in no name, and the node's.
@@ -107,7 +107,7 @@ func (h *hold) flags(last *hold) (f byte) {
 	set(holdSameStart, h.started == last.started)
 	set(holdCancelled, h.cancelled)
 	set(holdTaskHistory, h.taskHistory)
-	set(holdTaskIndexed, h.taskIndexed)
+	set(holdTaskSays, h.taskSays)
 	return f
 }
 
@@ -142,7 +142,7 @@ func decodeGroup(b []byte) (hs []*hold, err error) {
 		flags := in.byte()
 		h.taskRewritten = flags&holdTaskRewritten != 0
 		h.taskHistory = flags&holdTaskHistory != 0
-		h.taskIndexed = flags&holdTaskIndexed != 0
+		h.taskSays = flags&holdTaskSays != 0
 		h.cancelled = flags&holdCancelled != 0
 		copy(h.token[:], in.bytes(uint64(len(h.token))))
 		h.deadline = store.Millis(in.uint64())

@@ -2,19 +2,20 @@ package pebblestore
 
 import "slices"
 
-// ids are those that came in a call since its changes were last applied.
+// ids are those of what a call changed since its changes were last applied.
 type ids struct {
 	rising []string            // each above the ones before it
-	seen   map[string]struct{} // the others
-	newest uuid7               // the shard's, with those that isNew found new
-	fresh  []uuid7             // those; they rise
+	seen   map[string]struct{} // the others; nil: none yet
 }
 
 // note adds an id.
 func (x *ids) note(id string) {
-	if x.rises(id) {
+	switch {
+	case x.rises(id):
 		x.rising = append(x.rising, id)
-	} else {
+	case x.seen == nil:
+		x.seen = map[string]struct{}{id: {}}
+	default:
 		x.seen[id] = struct{}{}
 	}
 }
@@ -37,9 +38,40 @@ func (x *ids) rises(id string) bool {
 	return len(x.rising) == 0 || id > x.rising[len(x.rising)-1]
 }
 
-// isNew reports whether the id of a task's key is newer than any of the shard, also of
-// this call, and makes it the newest.
-func (x *ids) isNew(key []byte) bool {
+// clear forgets the ids.
+func (x *ids) clear() {
+	clear(x.seen)
+	x.rising = x.rising[:0]
+}
+
+// reset forgets them, and keeps the memory that they took, but not too much of it.
+func (x *ids) reset() {
+	if len(x.seen) > maxKept {
+		x.seen = nil // clearing takes as long as it ever was
+	}
+	clear(x.rising)
+	x.clear()
+}
+
+// maxKept is how many ids a transaction that is used again may have room for.
+const maxKept = 4096
+
+// taskIDs are ids of tasks. Of those of a shard the newest is known.
+type taskIDs struct {
+	ids
+	newest uuid7   // the shard's, with those that isNew found new
+	fresh  []uuid7 // those; they rise, and are not noted
+}
+
+// above reports whether the id of a task's key is newer than any of the shard, also of
+// this call.
+func (x *taskIDs) above(key []byte) bool {
+	id, ok := timedID(key)
+	return ok && id.compare(x.newest) > 0
+}
+
+// isNew is above, and makes the id the newest.
+func (x *taskIDs) isNew(key []byte) bool {
 	id, ok := timedID(key)
 	if !ok || id.compare(x.newest) <= 0 {
 		return false
@@ -50,7 +82,7 @@ func (x *ids) isNew(key []byte) bool {
 }
 
 // wasNew reports whether isNew found the id of a task's key new.
-func (x *ids) wasNew(key []byte) bool {
+func (x *taskIDs) wasNew(key []byte) bool {
 	id, ok := timedID(key)
 	if !ok {
 		return false
@@ -59,21 +91,13 @@ func (x *ids) wasNew(key []byte) bool {
 	return found
 }
 
-// applied forgets the ids: whoever looks finds what was done to them.
-func (x *ids) applied() {
-	clear(x.seen)
-	x.rising, x.fresh = x.rising[:0], x.fresh[:0]
+// clear forgets the ids: whoever looks finds what was done to them.
+func (x *taskIDs) clear() {
+	x.ids.clear()
+	x.fresh = x.fresh[:0]
 }
 
-// reset forgets everything, and keeps the memory that it took, but not too much of it.
-func (x *ids) reset() {
-	if len(x.seen) > maxKept {
-		x.seen = make(map[string]struct{}) // clearing takes as long as it ever was
-	}
-	clear(x.rising)
-	x.applied()
-	x.newest = uuid7{}
+func (x *taskIDs) reset() {
+	x.ids.reset()
+	x.newest, x.fresh = uuid7{}, x.fresh[:0]
 }
-
-// maxKept is how many ids a transaction that is used again may have room for.
-const maxKept = 4096

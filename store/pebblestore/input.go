@@ -41,3 +41,16 @@ func (in *input) uvarint() uint64 {
 	in.b = in.b[n:]
 	return v
 }
+
+func (in *input) varint() int64 {
+	v, n := binary.Varint(in.b)
+	if n <= 0 {
+		in.b, in.short = nil, true
+		return 0
+	}
+	in.b = in.b[n:]
+	return v
+}
+
+// text reads a length and as many bytes.
+func (in *input) text() string { return string(in.bytes(in.uvarint())) }

@@ -120,6 +120,9 @@ func (k keyedAdder) replaceKeyed(task *store.Task, m *keyMark, h *keyHolder) (st
 	if err := k.line.leave(h.traits(), h.standsAt(), m.id); err != nil {
 		return store.AddResult{}, err
 	}
+	if err := k.leave(store.Ended{ID: m.id, Kind: store.ChangeDeleted, Attempt: h.attempt}, &h.entry, nil); err != nil {
+		return store.AddResult{}, err
+	}
 	next := *task
 	next.ID = m.id
 	if err := k.writeTask(&next, h.edits+1, true); err != nil {

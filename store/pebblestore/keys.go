@@ -27,6 +27,11 @@ const (
 	tableIndex   table = 'i' // of attributes
 	tableIndexed table = 'a' // for which attributes that is complete
 	tableLog     table = 'w' // what happened to tasks
+	tableCells   table = 'C'
+	tableWakes   table = 'W' // cells by when they wake
+	tableLists   table = 'L' // cells by the lists that show them
+	tableIn      table = 'I' // parcels of the in-box
+	tableOut     table = 'O' // and of the out-box
 	tableMeta    table = 'm'
 	tableOwner   table = 'o'
 	tableLife    table = 'b' // of the topic that the shard belongs to

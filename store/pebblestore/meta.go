@@ -17,6 +17,7 @@ type meta struct {
 	sealed              bool  // takes no new task
 	indexed             bool  // there is, or was, something in the index
 	log                 logMeta
+	boxes               boxMeta
 }
 
 // The last byte of the stored form of meta.
@@ -40,15 +41,19 @@ func (m meta) append(b []byte) []byte {
 	if m.indexed {
 		flags |= metaIndexed
 	}
-	if b = append(b, flags); m.log == (logMeta{}) {
-		return b
+	b = append(b, flags)
+	if m.log != (logMeta{}) || m.boxes != (boxMeta{}) {
+		b = m.log.append(b)
 	}
-	return m.log.append(b)
+	if m.boxes != (boxMeta{}) {
+		b = m.boxes.append(b)
+	}
+	return b
 }
 
 func decodeMeta(b []byte) (meta, error) {
 	in := input{b: b}
-	m := meta{in.uint64(), int64(in.uint64()), int64(in.uint64()), int64(in.uint64()), int64(in.uint64()), unknown, false, false, logMeta{}}
+	m := meta{in.uint64(), int64(in.uint64()), int64(in.uint64()), int64(in.uint64()), int64(in.uint64()), unknown, false, false, logMeta{}, boxMeta{}}
 	if len(in.b) > 0 { // shards of before it was kept have none
 		m.newest = uuid7{in.uint64(), in.uint64()}
 		flags := in.byte()
@@ -56,6 +61,9 @@ func decodeMeta(b []byte) (meta, error) {
 	}
 	if len(in.b) > 0 { // nor those that were never watched
 		m.log.read(&in)
+	}
+	if len(in.b) > 0 { // nor those that never had a cell or a parcel
+		m.boxes.read(&in)
 	}
 	if in.short {
 		return meta{}, errors.New("decode numbers of a shard: malformed")
@@ -90,5 +98,33 @@ func (m *logMeta) watch(w store.Watching) {
 	if w.Retention == 0 {
 		m.last++
 		m.forgotten = m.last
+	}
+}
+
+// boxMeta are the numbers of a shard's cells and of its boxes.
+type boxMeta struct {
+	cells     int64
+	in, taken int64 // numbers of the last parcel that the in-box got, and of the last that was taken
+	out       int64 // number of the last parcel that the out-box got
+	leaving   int64 // parcels in the out-box
+}
+
+// parcels is how many there are in both boxes.
+func (m *boxMeta) parcels() int64 { return m.in - m.taken + m.leaving }
+
+func (m *boxMeta) numbers() [5]*int64 {
+	return [...]*int64{&m.cells, &m.in, &m.taken, &m.out, &m.leaving}
+}
+
+func (m boxMeta) append(b []byte) []byte {
+	for _, n := range m.numbers() {
+		b = binary.AppendUvarint(b, uint64(*n))
+	}
+	return b
+}
+
+func (m *boxMeta) read(in *input) {
+	for _, n := range m.numbers() {
+		*n = int64(in.uvarint())
 	}
 }

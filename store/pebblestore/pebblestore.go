@@ -28,6 +28,7 @@ type Store struct {
 	logs
 	index
 	registry
+	cellKeeper
 }
 
 type (
@@ -46,6 +47,7 @@ type base struct {
 var (
 	_ store.Store    = (*Store)(nil)
 	_ store.Registry = (*Store)(nil)
+	_ store.Cells    = (*Store)(nil)
 )
 
 // Open opens the store in c.Dir, creating it when there is none. It returns
@@ -72,6 +74,7 @@ func open(c Config, files vfs.FS, log *slog.Logger) (*Store, error) {
 		logs:       logs{b},
 		index:      index{b},
 		registry:   registry{base: b, count: make(map[string]int)},
+		cellKeeper: cellKeeper{b},
 	}
 	rand.Read(s.boot[:]) //nolint:errcheck // never fails
 	d, err := datadir.Open(c, files, log, s.load)
@@ -84,7 +87,7 @@ func open(c Config, files vfs.FS, log *slog.Logger) (*Store, error) {
 
 // load reads what is kept in memory.
 func (s *Store) load(d *datadir.Dir) error {
-	if err := checkFormat(d); err != nil {
+	if err := s.shards.layout.read(d); err != nil {
 		return err
 	}
 	if err := errors.Join(s.shards.read(d), s.limits.read(d)); err != nil {
@@ -131,7 +134,7 @@ func (s *base) change(ctx context.Context, name store.Shard, a access, do func(*
 		return store.Stamp{}, err
 	}
 	defer s.dir.Leave()
-	if a.grows && !s.dir.Room() {
+	if a.grows && !a.full && !s.dir.Room() {
 		return store.Stamp{}, s.dir.FullError()
 	}
 	t := begin(s.dir, s.shards.get(name, a.grows || a.owned))

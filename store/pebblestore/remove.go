@@ -23,16 +23,20 @@ func (s taskWriter) Remove(ctx context.Context, name store.Shard, ids []string) 
 	return stamp, results, nil
 }
 
-// remove deletes a pending task.
 func (t editor) remove(id string) (store.RemoveResult, error) {
-	return t.change(id, func(e *entry) error {
-		if err := t.tasks.removePending(e.due, id, e.traits()); err != nil {
-			return err
-		}
-		t.log.tell(store.Change{Kind: store.ChangeDeleted, ID: id, Attempt: e.attempt}, e)
-		if err := t.line.leave(e.traits(), e.standsAt(), id); err != nil {
-			return err
-		}
-		return t.drop(id, e)
-	})
+	return t.change(id, func(e *entry) error { return t.drop(id, e) })
+}
+
+// drop deletes a pending task.
+func (t editor) drop(id string, e *entry) error {
+	if err := t.tasks.removePending(e.due, id, e.traits()); err != nil {
+		return err
+	}
+	if err := t.tellEnd(store.Change{Kind: store.ChangeDeleted, ID: id, Attempt: e.attempt}, e, nil, nil); err != nil {
+		return err
+	}
+	if err := t.line.leave(e.traits(), e.standsAt(), id); err != nil {
+		return err
+	}
+	return t.erase(id, e)
 }

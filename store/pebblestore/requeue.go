@@ -69,7 +69,9 @@ func (t deadLetters) requeue(id string, e *entry) (store.RemoveResult, error) {
 	if err := t.tasks.rewrite(id, e); err != nil {
 		return store.RemoveResult{}, err
 	}
-	t.log.tell(store.Change{Kind: store.ChangeRequeued, ID: id, Due: e.due, Version: e.edits + 1}, e)
+	if err := t.tellEnd(store.Change{Kind: store.ChangeRequeued, ID: id, Due: e.due, Version: e.edits + 1}, e, nil, nil); err != nil {
+		return store.RemoveResult{}, err
+	}
 	result := store.RemoveResult{Status: store.OK, Due: e.due}
 	result.Traits, _ = record.DecodeTraits(traits)
 	return result, t.tasks.addPending(e.due, id, traits)
@@ -80,5 +82,5 @@ func (t deadLetters) remove(id string, e *entry) (store.Status, error) {
 		return 0, err
 	}
 	t.log.tell(store.Change{Kind: store.ChangeDeleted, ID: id, Attempt: e.attempt}, e)
-	return store.OK, t.drop(id, e)
+	return store.OK, t.erase(id, e)
 }

@@ -55,29 +55,48 @@ func (t settler) ack(a store.Ack, retention time.Duration) (store.Status, error)
 	if status := life.Ack(&rules, a.Token); status != store.OK {
 		return status, nil
 	}
+	return store.OK, t.done(h, &a, retention)
+}
+
+// done ends a hold whose task is done.
+func (t settler) done(h *hold, a *store.Ack, retention time.Duration) error {
 	t.next.end(h)
-	if err := t.log.tellUnread(h, store.Change{Kind: store.ChangeDone, Attempt: h.attempt, Outcome: store.OutcomeAcked}); err != nil {
-		return 0, err
+	e, f, err := t.ended(h, retention > 0)
+	if err != nil {
+		return err
+	}
+	if err := t.tellEnd(store.Change{Kind: store.ChangeDone, Attempt: h.attempt, Outcome: store.OutcomeAcked}, &e, h, a.Result); err != nil {
+		return err
 	}
 	if err := t.line.leaveHeld(h); err != nil {
-		return 0, err
+		return err
 	}
-	if retention <= 0 {
-		return store.OK, t.dropHeld(h)
-	}
-	e, f, err := t.find(a.ID)
 	switch {
-	case err != nil:
-		return 0, err
 	case f == absent:
-		return store.OK, nil
+		return nil
 	case f == broken: // there is nothing left that could be kept
-		return store.OK, t.tasks.erase(a.ID, true)
+		return t.tasks.erase(h.id, true)
+	case retention <= 0:
+		return t.erase(h.id, &e)
 	}
 	if err := t.history.record(h, &e, store.OutcomeAcked, "", a.Result); err != nil {
-		return 0, err
+		return err
 	}
-	return store.OK, t.tasks.addDone(h, &e, t.in(retention))
+	return t.tasks.addDone(h, &e, t.in(retention))
+}
+
+// ended returns the entry of a task whose hold ends. It is read only if it is asked for or
+// says something; else it is what the hold knows of it.
+func (t settler) ended(h *hold, whole bool) (entry, found, error) {
+	known := entry{rewritten: h.taskRewritten, history: h.taskHistory}
+	if !whole && !h.taskSays {
+		return known, readable, nil
+	}
+	e, f, err := t.find(h.id)
+	if !whole && f != readable {
+		e, f = known, readable
+	}
+	return e, f, err
 }
 
 // ackAgain is the outcome of acking a task that is not held.
@@ -168,7 +187,9 @@ func (t settler) fail(n *store.Nack, h *hold, e *entry, f found) (store.NackResu
 		if err := t.line.leaveHeld(h); err != nil {
 			return result, err
 		}
-		t.log.tellHeld(h, ended, e)
+		if err := t.tellEnd(ended, e, h, nil); err != nil {
+			return result, err
+		}
 		return result, t.tasks.addDead(n.ID, e, failure.Reason)
 	}
 	e.due, e.first = t.moment().Again(n.Delay, e.due), h.place != nil
@@ -246,15 +267,7 @@ func (t settler) cancel(id string) (store.CancelResult, error) {
 		return store.CancelResult{}, err
 	}
 	if h := t.sh.holds.get(id); h != nil {
-		if !h.cancelled {
-			marked := *h
-			marked.cancelled = true
-			t.next.extend(&marked)
-			if err := t.log.tellUnread(h, store.Change{Kind: store.ChangeCancelRequested, Attempt: h.attempt}); err != nil {
-				return store.CancelResult{}, err
-			}
-		}
-		return store.CancelResult{Status: store.OK, Token: h.token}, nil
+		return store.CancelResult{Status: store.OK, Token: h.token}, t.mark(h)
 	}
 	e, f, err := t.find(id)
 	if err != nil {
@@ -267,17 +280,17 @@ func (t settler) cancel(id string) (store.CancelResult, error) {
 	return result, nil
 }
 
-// dropHeld deletes the task of a hold that ended. It is read only if it is indexed.
-func (t settler) dropHeld(h *hold) error {
-	e := entry{rewritten: h.taskRewritten, history: h.taskHistory}
-	if h.taskIndexed {
-		stored, f, err := t.find(h.id)
-		if err != nil {
-			return err
-		}
-		if f == readable {
-			e = stored
-		}
+// mark has a hold say that its task is to be ended.
+func (t settler) mark(h *hold) error {
+	if h.cancelled {
+		return nil
 	}
-	return t.drop(h.id, &e)
+	marked := *h
+	marked.cancelled = true
+	t.next.extend(&marked)
+	e, _, err := t.ended(h, false)
+	if err == nil {
+		t.log.tellHeld(h, store.Change{Kind: store.ChangeCancelRequested, Attempt: h.attempt}, &e)
+	}
+	return err
 }

@@ -16,6 +16,7 @@ import (
 type shard struct {
 	name   store.Shard
 	number uint32 // of its keys
+	layout *layout
 
 	// unsynced counts the calls whose changes can be read and are not synced yet.
 	unsynced atomic.Int64
@@ -35,6 +36,10 @@ type shard struct {
 	// before firstTrim. Reads begin there and not at the deleted keys before it.
 	firstDue  store.Millis
 	firstTrim store.Millis
+	// Nor does a cell wake before firstWake, and no parcel of the out-box has a number up
+	// to passedOut.
+	firstWake store.Millis
+	passedOut int64
 }
 
 // load reads what is kept in memory of a shard. It reads as many entries as there
@@ -71,8 +76,8 @@ func (sh *shard) load(d *datadir.Dir) error {
 	return nil
 }
 
-func newShard(name store.Shard, number uint32) *shard {
-	return &shard{name: name, number: number, holds: newHolds(), firstDue: math.MinInt64, firstTrim: math.MinInt64}
+func newShard(name store.Shard, number uint32, l *layout) *shard {
+	return &shard{name: name, number: number, layout: l, holds: newHolds(), firstDue: math.MinInt64, firstTrim: math.MinInt64, firstWake: math.MinInt64}
 }
 
 func decodeShardLife(b []byte) (store.ShardLife, error) {
@@ -109,7 +114,7 @@ func (sh *shard) numbers(d *datadir.Dir) (store.Stats, error) {
 		return store.Stats{}, err
 	}
 	return store.Stats{
-		Stamp:   store.Stamp{Now: now(), Seq: sh.meta.seq},
+		Stamp:   store.Stamp{Now: now(), Seq: sh.meta.seq, In: sh.meta.boxes.in},
 		Pending: sh.meta.pending,
 		Running: int64(sh.holds.len()),
 		Done:    sh.meta.done,
@@ -119,6 +124,8 @@ func (sh *shard) numbers(d *datadir.Dir) (store.Stats, error) {
 		Index:   sh.index,
 		Life:    sh.life,
 		Logged:  sh.meta.log.last > sh.meta.log.forgotten,
+		Cells:   sh.meta.boxes.cells,
+		Parcels: sh.meta.boxes.parcels(),
 	}, nil
 }
 

@@ -14,6 +14,7 @@ type shards struct {
 	mu     sync.RWMutex
 	byName map[store.Shard]*shard // guarded by mu
 	lastID uint32                 // guarded by mu: the highest number of a shard
+	layout layout
 }
 
 // get returns the shard of that name. Unless create is set, one that was never
@@ -27,7 +28,7 @@ func (s *shards) get(name store.Shard, create bool) *shard {
 	case sh != nil:
 		return sh
 	case !create:
-		sh = newShard(name, 0)
+		sh = newShard(name, 0, &s.layout)
 		sh.loaded = true
 		return sh
 	}
@@ -35,7 +36,7 @@ func (s *shards) get(name store.Shard, create bool) *shard {
 	defer s.mu.Unlock()
 	if sh = s.byName[name]; sh == nil {
 		s.lastID++
-		sh = newShard(name, s.lastID)
+		sh = newShard(name, s.lastID, &s.layout)
 		sh.loaded = true
 		s.byName[name] = sh
 	}
@@ -52,7 +53,7 @@ func (s *shards) read(d *datadir.Dir) error {
 			return false, fmt.Errorf("malformed number of a shard under key %x", key)
 		}
 		number := binary.BigEndian.Uint32(value)
-		s.byName[name] = newShard(name, number)
+		s.byName[name] = newShard(name, number, &s.layout)
 		s.lastID = max(s.lastID, number)
 		return true, nil
 	})

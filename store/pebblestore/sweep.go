@@ -217,7 +217,9 @@ func (w *sweep) adopt(id string, e *entry) error {
 	w.sh.doubtful = true
 	if err := e.check(id); err != nil {
 		e.unreadable = true
-		w.log.tell(store.Change{Kind: store.ChangeDead, ID: id, Attempt: e.attempt, Reason: store.ReasonCorrupt}, e)
+		if err := w.tellEnd(store.Change{Kind: store.ChangeDead, ID: id, Attempt: e.attempt, Reason: store.ReasonCorrupt}, e, nil, nil); err != nil {
+			return err
+		}
 		return w.tasks.addDead(id, e, store.ReasonCorrupt)
 	}
 	if err := w.line.leave(e.traits(), e.standsAt(), id); err != nil {

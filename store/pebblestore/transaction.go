@@ -25,16 +25,21 @@ type transaction struct {
 	history    history
 	log        changelog
 
-	ids       ids
+	cells cells
+	boxes boxes
+
+	ids       taskIDs
+	cellIDs   ids // of cells that the batch changes
 	seqRaised bool
 
 	unsynced []*pebble.Batch // applied, not synced
 }
 
 var transactions = sync.Pool{New: func() any {
-	t := &transaction{ids: ids{seen: make(map[string]struct{})}}
+	t := new(transaction)
 	b := &t.batch
 	t.tasks.batch, t.line.batch, t.attributes.batch, t.history.batch, t.log.batch = b, b, b, b, b
+	t.cells.batch, t.boxes.batch = b, b
 	return t
 }}
 
@@ -43,6 +48,7 @@ type access struct {
 	grows  bool         // adds tasks: there must be room, and it must not be sealed; creates the shard
 	owned  bool         // creates the shard
 	closed bool         // although it may be sealed
+	full   bool         // although there may be no room
 	fence  *store.Fence // of the current claim
 }
 
@@ -82,7 +88,7 @@ func (t *transaction) run(life uint64, a access, do func(*transaction) error) (_
 	if err := t.apply(); err != nil {
 		return store.Stamp{}, err
 	}
-	return store.Stamp{Now: t.now, Seq: t.sh.meta.seq}, nil
+	return store.Stamp{Now: t.now, Seq: t.sh.meta.seq, In: t.sh.meta.boxes.in}, nil
 }
 
 // admit refuses tasks of another topic than the shard's.
@@ -126,7 +132,8 @@ func (t *transaction) repeat() error {
 	if err := t.apply(); err != nil {
 		return err
 	}
-	t.ids.applied()
+	t.ids.clear()
+	t.cellIDs.clear()
 	return nil
 }
 
@@ -189,6 +196,7 @@ func (t *transaction) recycle() {
 	t.batch = batch{stored: lookup{key: t.stored.key[:0]}, key: t.key[:0], value: t.value[:0], next: t.next}
 	t.log.reset()
 	t.ids.reset()
+	t.cellIDs.reset()
 	clear(t.unsynced)
 	t.unsynced, t.seqRaised = t.unsynced[:0], false
 	transactions.Put(t)

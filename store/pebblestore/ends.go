@@ -2,8 +2,8 @@ package pebblestore
 
 import "github.com/ddq-io/ddq/store"
 
-// drop deletes a task with its history.
-func (t *transaction) drop(id string, e *entry) error {
+// erase deletes a task with its history and its attributes.
+func (t *transaction) erase(id string, e *entry) error {
 	if e.history {
 		if err := t.history.forget(id); err != nil {
 			return err
@@ -13,6 +13,32 @@ func (t *transaction) drop(id string, e *entry) error {
 		return err
 	}
 	return t.tasks.erase(id, e.rewritten)
+}
+
+// tellEnd tells those who watch the shard, and the cell that the task of an entry names, how
+// the task ends for good, or that it is pending again after that. Whatever ends a task
+// calls it, in the same batch. h is the hold by which it ends, nil for none.
+func (t *transaction) tellEnd(c store.Change, e *entry, h *hold, result []byte) error {
+	if h != nil {
+		c.ID = h.id
+		t.log.tellHeld(h, c, e)
+	} else {
+		t.log.tell(c, e)
+	}
+	return t.leave(store.Ended{ID: c.ID, Kind: c.Kind, Reason: c.Reason, Attempt: c.Attempt, Result: result}, e, h)
+}
+
+// leave leaves a parcel for the cell that the task of an entry names, if it names one.
+func (t *transaction) leave(ended store.Ended, e *entry, h *hold) error {
+	if e.tells == "" {
+		return nil
+	}
+	ended.Due, ended.Error = e.due, e.lastError
+	if h != nil {
+		ended.Started = h.started
+		ended.Worker, _ = h.who()
+	}
+	return t.boxes.push(&store.Parcel{To: e.tells, Ended: &ended})
 }
 
 // bury makes a dead letter of what is not readable and not held. Where it stands
@@ -41,7 +67,9 @@ func (t *transaction) bury(id string, e *entry, f found) error {
 		}
 	}
 	e.due, e.unreadable = due, true
-	t.log.tell(store.Change{Kind: store.ChangeDead, ID: id, Attempt: e.attempt, Reason: store.ReasonCorrupt}, e)
+	if err := t.tellEnd(store.Change{Kind: store.ChangeDead, ID: id, Attempt: e.attempt, Reason: store.ReasonCorrupt}, e, nil, nil); err != nil {
+		return err
+	}
 	return t.tasks.addDead(id, e, store.ReasonCorrupt)
 }
 

@@ -1,0 +1,256 @@
+package pebblestore
+
+import (
+	"context"
+	"slices"
+
+	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/life"
+)
+
+// Commit implements store.Cells. A full store refuses the call when a commit brings work.
+func (s cellKeeper) Commit(ctx context.Context, name store.Shard, f *store.Fence, commits []store.Commit) (store.Stamp, []store.CommitResult, error) {
+	if err := checkCells(commits); err != nil {
+		return store.Stamp{}, nil, err
+	}
+	results := make([]store.CommitResult, len(commits))
+	carriesOn := !slices.ContainsFunc(commits, func(c store.Commit) bool { return life.BringsWork(&c) })
+	stamp, err := s.change(ctx, name, access{grows: true, closed: true, full: carriesOn, fence: f}, func(t *transaction) (err error) {
+		c := committer{transaction: t, held: settler{t}, pending: editor{t}, adds: adder{transaction: t}}
+		for i := range commits {
+			if results[i], err = c.commit(&commits[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return store.Stamp{}, nil, err
+	}
+	return stamp, results, nil
+}
+
+// committer makes commits. What one writes is in one batch, so that it happens as a whole:
+// no more is applied in the midst of one.
+type committer struct {
+	*transaction
+	held    settler
+	pending editor
+	adds    adder
+	heads   []cellHead // of the cells that the commit puts
+}
+
+func (t *committer) commit(c *store.Commit) (store.CommitResult, error) {
+	if t.follows(c) {
+		if err := t.repeat(); err != nil {
+			return store.CommitResult{}, err
+		}
+	}
+	result, err := t.check(c)
+	if err != nil || result.Status != store.OK {
+		return result, err
+	}
+	return result, t.make(c)
+}
+
+// follows reports whether a commit is about something that the batch changes: it must find
+// that done.
+func (t *committer) follows(c *store.Commit) bool {
+	changed := func(id string) bool {
+		t.key = appendIDKey(t.key[:0], t.sh.number, tableTasks, id)
+		return t.ids.came(id) || t.ids.wasNew(t.key)
+	}
+	return slices.ContainsFunc(c.Puts, func(p store.Put) bool { return t.cellIDs.came(string(p.ID)) }) ||
+		slices.ContainsFunc(c.Under, func(h store.Holder) bool { return changed(h.ID) }) ||
+		slices.ContainsFunc(c.Acks, func(a store.Ack) bool { return changed(a.ID) }) ||
+		slices.ContainsFunc(c.Adds, func(task *store.Task) bool { return changed(task.ID) }) ||
+		slices.ContainsFunc(c.Removes, func(r store.Remove) bool { return changed(r.ID) }) ||
+		slices.ContainsFunc(c.Cancels, changed)
+}
+
+// check says whether a commit can be made.
+func (t *committer) check(c *store.Commit) (store.CommitResult, error) {
+	if result, err := t.checkPuts(c); err != nil || result.Status != store.OK {
+		return result, err
+	}
+	if result := t.checkHolds(c); result.Status != store.OK {
+		return result, nil
+	}
+	if result, err := t.checkTasks(c); err != nil || result.Status != store.OK {
+		return result, err
+	}
+	if t.sh.meta.sealed && !life.TakesSealed(c, t.there(c)) {
+		return store.CommitResult{Status: store.Closed}, nil
+	}
+	return store.CommitResult{Status: store.OK}, nil
+}
+
+func (t *committer) checkPuts(c *store.Commit) (store.CommitResult, error) {
+	t.heads = t.heads[:0]
+	for i := range c.Puts {
+		p := &c.Puts[i]
+		head, err := t.cells.head(p.ID)
+		if err != nil {
+			return store.CommitResult{}, err
+		}
+		t.heads = append(t.heads, head)
+		if status := life.Put(p, head.version); status != store.OK {
+			cell, err := t.cells.get(p.ID)
+			return store.CommitResult{Status: status, Cell: cell}, err
+		}
+	}
+	return store.CommitResult{Status: store.OK}, nil
+}
+
+func (t *committer) checkHolds(c *store.Commit) store.CommitResult {
+	alive := func(id string, token store.Token) bool {
+		h := t.sh.holds.get(id)
+		if h == nil {
+			return false
+		}
+		rules := h.life()
+		return life.Ack(&rules, token) == store.OK
+	}
+	for _, h := range c.Under {
+		if !alive(h.ID, h.Token) {
+			return store.CommitResult{Status: store.HoldLost, ID: h.ID}
+		}
+	}
+	for i := range c.Acks {
+		if a := &c.Acks[i]; !alive(a.ID, a.Token) {
+			return store.CommitResult{Status: store.HoldLost, ID: a.ID}
+		}
+	}
+	return store.CommitResult{Status: store.OK}
+}
+
+func (t *committer) checkTasks(c *store.Commit) (store.CommitResult, error) {
+	for _, r := range c.Removes {
+		if !r.Must {
+			continue
+		}
+		_, phase, _, err := t.pending.look(r.ID)
+		if err != nil {
+			return store.CommitResult{}, err
+		}
+		if life.Change(phase) != store.OK {
+			return store.CommitResult{Status: store.WrongState, ID: r.ID}, nil
+		}
+	}
+	for _, task := range c.Adds {
+		t.key = appendIDKey(t.key[:0], t.sh.number, tableTasks, task.ID)
+		if t.ids.above(t.key) {
+			continue
+		}
+		e, f, err := t.find(task.ID)
+		if err != nil {
+			return store.CommitResult{}, err
+		}
+		if e.phase(f).Live() {
+			return store.CommitResult{Status: store.Conflict, ID: task.ID}, nil
+		}
+	}
+	return store.CommitResult{Status: store.OK}, nil
+}
+
+// there tells which of the cells that a commit puts were there.
+func (t *committer) there(c *store.Commit) func(store.CellID) bool {
+	old := make(map[store.CellID]bool, len(c.Puts))
+	for i := range c.Puts {
+		old[c.Puts[i].ID] = t.heads[i].version != 0
+	}
+	return func(id store.CellID) bool { return old[id] }
+}
+
+// make makes a commit that was checked.
+func (t *committer) make(c *store.Commit) error {
+	if err := t.endTasks(c); err != nil {
+		return err
+	}
+	for _, task := range c.Adds {
+		if err := t.add(task); err != nil {
+			return err
+		}
+	}
+	for i := range c.Puts {
+		p := &c.Puts[i]
+		t.cellIDs.note(string(p.ID))
+		if err := t.cells.put(&p.Cell, &t.heads[i]); err != nil {
+			return err
+		}
+	}
+	for i := range c.Send {
+		if err := t.boxes.push(&c.Send[i]); err != nil {
+			return err
+		}
+	}
+	if err := t.boxes.take(c.Take); err != nil {
+		return err
+	}
+	return t.boxes.drop(c.Drop)
+}
+
+// endTasks does what a commit says to tasks that there are. A task that it names twice is
+// changed once.
+func (t *committer) endTasks(c *store.Commit) error {
+	for i := range c.Acks {
+		a := &c.Acks[i]
+		if t.ids.came(a.ID) {
+			continue
+		}
+		t.ids.note(a.ID)
+		if err := t.held.done(t.sh.holds.get(a.ID), a, c.Retention); err != nil {
+			return err
+		}
+	}
+	for _, r := range c.Removes {
+		if t.ids.came(r.ID) {
+			continue
+		}
+		e, phase, _, err := t.pending.look(r.ID)
+		if err != nil {
+			return err
+		}
+		if life.Change(phase) != store.OK {
+			continue
+		}
+		t.ids.note(r.ID)
+		if err := t.pending.drop(r.ID, &e); err != nil {
+			return err
+		}
+	}
+	for _, id := range c.Cancels {
+		h := t.sh.holds.get(id)
+		if h == nil || t.ids.came(id) {
+			continue
+		}
+		t.ids.note(id)
+		if err := t.held.mark(h); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// add adds a task that is absent, done or dead.
+func (t *committer) add(task *store.Task) error {
+	t.key = appendIDKey(t.key[:0], t.sh.number, tableTasks, task.ID)
+	if t.ids.came(task.ID) || t.ids.wasNew(t.key) {
+		return nil
+	}
+	if t.ids.isNew(t.key) {
+		_, err := t.adds.insert(task, nil, false)
+		return err
+	}
+	t.ids.note(task.ID)
+	old, f, err := t.find(task.ID)
+	if err != nil {
+		return err
+	}
+	if f == absent {
+		_, err = t.adds.insert(task, nil, false)
+	} else {
+		_, err = t.adds.again(task, nil, &old)
+	}
+	return err
+}
