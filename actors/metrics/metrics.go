@@ -15,29 +15,50 @@ import (
 
 // Metrics of a node. Children with labels are resolved once, off the hot path.
 type Metrics struct {
+	taskMetrics
+	topicMetrics
+	shardMetrics
+	storeMetrics
+
+	Schedules Schedules
+}
+
+// taskMetrics are what happened to tasks, and when.
+type taskMetrics struct {
 	enqueued, deduplicated prometheus.Counter
 	delivered, redelivered prometheus.Counter
 	Acked, retried         prometheus.Counter
 	dead, released         prometheus.Counter
 	Expired, Watchdog      prometheus.Counter
 	Repaired, Loaded       prometheus.Counter
-	Restarts, StoreErrors  prometheus.Counter
-	ClockJumps             prometheus.Counter
-	ClockSpread            prometheus.Gauge
+	Linked                 prometheus.Counter
 	trimmed                map[string]prometheus.Counter // dead letters, by why
 	unheld                 map[store.Status]prometheus.Counter
 	lateness, earliness    prometheus.Histogram
-	Shards, Owned          prometheus.Gauge
-	Subscriptions          prometheus.Gauge
-	Unsent                 prometheus.Gauge
-	MissedNotices, Linked  prometheus.Counter
-	Wheel                  prometheus.Gauge
-	ready, inFlight        *prometheus.GaugeVec
-	credit                 *prometheus.GaugeVec
-	queued, Waits          *prometheus.GaugeVec
-	calls                  map[string]callMetrics
+}
 
-	Schedules Schedules
+// topicMetrics are where the tasks of each topic are.
+type topicMetrics struct {
+	ready, inFlight *prometheus.GaugeVec
+	credit          *prometheus.GaugeVec
+	queued, Waits   *prometheus.GaugeVec
+}
+
+// shardMetrics are what the node runs, and has in memory.
+type shardMetrics struct {
+	Shards, Owned           prometheus.Gauge
+	Subscriptions           prometheus.Gauge
+	Unsent                  prometheus.Gauge
+	Wheel                   prometheus.Gauge
+	MissedNotices, Restarts prometheus.Counter
+}
+
+// storeMetrics are the store's calls and its clocks.
+type storeMetrics struct {
+	StoreErrors prometheus.Counter
+	ClockJumps  prometheus.Counter
+	ClockSpread prometheus.Gauge
+	calls       map[string]callMetrics
 }
 
 type callMetrics struct {
@@ -51,41 +72,35 @@ var storeCalls = [...]string{"add", "add_keyed", "hold_new", "hold", "ack", "nac
 // New registers the metrics of a node. Two nodes with one registry share them.
 func New(reg prometheus.Registerer) *Metrics {
 	f := factory{reg}
+	m := &Metrics{
+		taskMetrics: newTaskMetrics(f), topicMetrics: newTopicMetrics(f), shardMetrics: newShardMetrics(f), storeMetrics: newStoreMetrics(f),
+		Schedules: newSchedules(f),
+	}
+	f.storeCalls(m.calls)
+	return m
+}
+
+func newTaskMetrics(f factory) taskMetrics {
 	tasks := f.counters("ddq_tasks_total", "Tasks by what happened to them.", "event")
 	unheld := f.counters("ddq_hints_wasted_total", "Ready tasks that could not be held, by reason.", "reason")
 	trimmed := f.counters("ddq_dead_letters_trimmed_total", "Dead letters deleted, because their retention passed or there were more than max_dead.", "reason")
-	m := &Metrics{
-		trimmed:       map[string]prometheus.Counter{TrimmedOld: trimmed.WithLabelValues(TrimmedOld), TrimmedOver: trimmed.WithLabelValues(TrimmedOver)},
-		enqueued:      tasks.WithLabelValues("enqueued"),
-		deduplicated:  tasks.WithLabelValues("deduplicated"),
-		delivered:     tasks.WithLabelValues("delivered"),
-		redelivered:   tasks.WithLabelValues("redelivered"),
-		Acked:         tasks.WithLabelValues("acked"),
-		retried:       tasks.WithLabelValues("retried"),
-		released:      tasks.WithLabelValues("released"),
-		dead:          tasks.WithLabelValues("dead"),
-		Expired:       tasks.WithLabelValues("hold_expired"),
-		Repaired:      tasks.WithLabelValues("repaired"),
-		Loaded:        tasks.WithLabelValues("loaded"),
-		Watchdog:      f.counter("ddq_watchdog_holds_total", "Expired holds that only the watchdog found."),
-		Restarts:      f.counter("ddq_actor_restarts_total", "Actors restarted after a panic."),
-		StoreErrors:   f.counter("ddq_store_errors_total", "Store calls that failed."),
-		ClockJumps:    f.counter("ddq_clock_jumps_total", "Steps of the store's clock beyond 500 ms."),
-		ClockSpread:   f.gauge("ddq_store_clock_spread_seconds", "By how much clocks of the store's primaries differ, at least."),
-		lateness:      f.histogram("ddq_lateness_seconds", "Delivery time minus due time.", latenessBuckets()),
-		earliness:     f.histogram("ddq_earliness_seconds", "Due time minus delivery time, where positive. Must stay empty.", latenessBuckets()),
-		Shards:        f.gauge("ddq_shards", "Shards this node runs."),
-		Owned:         f.gauge("ddq_shards_owned", "Shards this node owns."),
-		MissedNotices: f.counter("ddq_missed_notices_total", "Shards read again because no node told of a change."),
-		Linked:        f.counter("ddq_linked_tasks_total", "Tasks held at other nodes for workers of this one."),
-		Unsent:        f.gauge("ddq_unsent_bytes", "Bytes of tasks that are out of the store, or about to be, and not sent to a worker."),
-		Subscriptions: f.gauge("ddq_subscriptions", "Subscriptions on this node."),
-		ready:         f.gauges("ddq_ready_tasks", "Due tasks in memory that wait for credit.", "topic"),
-		inFlight:      f.gauges("ddq_in_flight_tasks", "Tasks assigned to subscriptions and not settled.", "topic"),
-		Wheel:         f.gauge("ddq_wheel_tasks", "Pending tasks in the wheel: due within the horizon."),
-		credit:        f.gauges("ddq_credit_tasks", "Deliveries that subscriptions have granted and not had.", "topic"),
-		Waits:         f.gauges("ddq_waiting_tasks", "Due tasks in memory that wait for something else than credit: a token, a permit, or another task of their ordering key.", "topic", "for"),
-		queued:        f.gauges("ddq_queue_tasks", "Tasks in the store, by state, of topics in use on this node: in a fleet those of the shards that it should own.", "topic", "state"),
+	return taskMetrics{
+		enqueued:     tasks.WithLabelValues("enqueued"),
+		deduplicated: tasks.WithLabelValues("deduplicated"),
+		delivered:    tasks.WithLabelValues("delivered"),
+		redelivered:  tasks.WithLabelValues("redelivered"),
+		Acked:        tasks.WithLabelValues("acked"),
+		retried:      tasks.WithLabelValues("retried"),
+		released:     tasks.WithLabelValues("released"),
+		dead:         tasks.WithLabelValues("dead"),
+		Expired:      tasks.WithLabelValues("hold_expired"),
+		Repaired:     tasks.WithLabelValues("repaired"),
+		Loaded:       tasks.WithLabelValues("loaded"),
+		Watchdog:     f.counter("ddq_watchdog_holds_total", "Expired holds that only the watchdog found."),
+		Linked:       f.counter("ddq_linked_tasks_total", "Tasks held at other nodes for workers of this one."),
+		trimmed:      map[string]prometheus.Counter{TrimmedOld: trimmed.WithLabelValues(TrimmedOld), TrimmedOver: trimmed.WithLabelValues(TrimmedOver)},
+		lateness:     f.histogram("ddq_lateness_seconds", "Delivery time minus due time.", latenessBuckets()),
+		earliness:    f.histogram("ddq_earliness_seconds", "Due time minus delivery time, where positive. Must stay empty.", latenessBuckets()),
 		unheld: map[store.Status]prometheus.Counter{
 			store.WrongState: unheld.WithLabelValues("running"),
 			store.NotFound:   unheld.WithLabelValues("gone"),
@@ -93,11 +108,38 @@ func New(reg prometheus.Registerer) *Metrics {
 			store.Corrupt:    unheld.WithLabelValues("corrupt"),
 			store.Behind:     unheld.WithLabelValues("behind"),
 		},
-		calls:     make(map[string]callMetrics),
-		Schedules: newSchedules(f),
 	}
-	f.storeCalls(m.calls)
-	return m
+}
+
+func newTopicMetrics(f factory) topicMetrics {
+	return topicMetrics{
+		ready:    f.gauges("ddq_ready_tasks", "Due tasks in memory that wait for credit.", "topic"),
+		inFlight: f.gauges("ddq_in_flight_tasks", "Tasks assigned to subscriptions and not settled.", "topic"),
+		credit:   f.gauges("ddq_credit_tasks", "Deliveries that subscriptions have granted and not had.", "topic"),
+		queued:   f.gauges("ddq_queue_tasks", "Tasks in the store, by state, of topics in use on this node: in a fleet those of the shards that it should own.", "topic", "state"),
+		Waits:    f.gauges("ddq_waiting_tasks", "Due tasks in memory that wait for something else than credit: a token, a permit, or another task of their ordering key.", "topic", "for"),
+	}
+}
+
+func newShardMetrics(f factory) shardMetrics {
+	return shardMetrics{
+		Shards:        f.gauge("ddq_shards", "Shards this node runs."),
+		Owned:         f.gauge("ddq_shards_owned", "Shards this node owns."),
+		Subscriptions: f.gauge("ddq_subscriptions", "Subscriptions on this node."),
+		Unsent:        f.gauge("ddq_unsent_bytes", "Bytes of tasks that are out of the store, or about to be, and not sent to a worker."),
+		Wheel:         f.gauge("ddq_wheel_tasks", "Pending tasks in the wheel: due within the horizon."),
+		MissedNotices: f.counter("ddq_missed_notices_total", "Shards read again because no node told of a change."),
+		Restarts:      f.counter("ddq_actor_restarts_total", "Actors restarted after a panic."),
+	}
+}
+
+func newStoreMetrics(f factory) storeMetrics {
+	return storeMetrics{
+		StoreErrors: f.counter("ddq_store_errors_total", "Store calls that failed."),
+		ClockJumps:  f.counter("ddq_clock_jumps_total", "Steps of the store's clock beyond 500 ms."),
+		ClockSpread: f.gauge("ddq_store_clock_spread_seconds", "By how much clocks of the store's primaries differ, at least."),
+		calls:       make(map[string]callMetrics),
+	}
 }
 
 func latenessBuckets() []float64 {
