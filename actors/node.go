@@ -68,6 +68,7 @@ func New(cfg Config, st store.Store, log *slog.Logger, reg prometheus.Registerer
 		s.topics.broadcast(&shard.LeaseBack{})
 	}
 	rt.Keeper.OnAbsent = func() { s.setAbsent(true) }
+	rt.Keeper.OnRenewed = s.clocks.renewed
 	return s
 }
 

@@ -17,7 +17,7 @@ type Profile string
 
 // Profiles. Each is an edit of the library's settings of that name.
 const (
-	Local Profile = "local" // one machine or rack: a crash is missed in a second, for 1 % of a core
+	Local Profile = "local" // one machine or rack: a crash is missed in a second, for half a percent of a core
 	LAN   Profile = "lan"   // one region: in two seconds, which is what a lease lasts
 	WAN   Profile = "wan"   // between regions: in half a minute
 )
@@ -95,7 +95,7 @@ func (c *Config) list() (*memberlist.Config, error) {
 		m.ProbeInterval, m.ProbeTimeout = 200*time.Millisecond, 100*time.Millisecond
 		m.SuspicionMult, m.SuspicionMaxTimeoutMult = 3, 2
 		m.RetransmitMult = 4 // at the library's 2, one in a hundred updates misses one of three nodes
-		m.GossipInterval, m.TCPTimeout, m.PushPullInterval = 50*time.Millisecond, 500*time.Millisecond, 10*time.Second
+		m.GossipInterval, m.TCPTimeout, m.PushPullInterval = 100*time.Millisecond, 500*time.Millisecond, 10*time.Second
 	case LAN:
 		m = memberlist.DefaultLANConfig()
 		m.ProbeInterval, m.ProbeTimeout = 300*time.Millisecond, 150*time.Millisecond

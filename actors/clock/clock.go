@@ -108,6 +108,14 @@ func (c *Clock) Bounds() (low, high time.Duration) {
 	return off, off
 }
 
+// Known reports whether the offset from monotonic time is known as exactly as that.
+func (c *Clock) Known(within time.Duration) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	widen := time.Duration(float64(time.Since(c.base)-c.seen) * clockDrift)
+	return c.anchor && c.high-c.low+2*widen <= within
+}
+
 func (c *Clock) at(offset time.Duration) time.Time {
 	return time.Unix(0, int64(offset+time.Since(c.base)))
 }

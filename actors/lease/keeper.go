@@ -38,6 +38,10 @@ type Keeper struct {
 
 	OnAbsent func() // the lease has been lost for as long as it lasts
 
+	// OnRenewed is told what the store's clock was when the session was renewed, and
+	// between which moments that was; nil: nobody wants to know.
+	OnRenewed func(sent, received, now time.Time)
+
 	mu     sync.Mutex
 	until  time.Time // monotonic: the lease is certainly alive before
 	isLost bool
@@ -97,7 +101,10 @@ func (k *Keeper) Renew(ctx context.Context) {
 	call, cancel := context.WithTimeout(ctx, k.node.TTL/2)
 	defer cancel()
 	sent := time.Now()
-	_, err := k.store.RenewSession(call, k.node)
+	now, err := k.store.RenewSession(call, k.node)
+	if err == nil && k.OnRenewed != nil {
+		k.OnRenewed(sent, time.Now(), now)
+	}
 	switch {
 	case ctx.Err() != nil:
 	case errors.Is(err, store.ErrSessionLost):

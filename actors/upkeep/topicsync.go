@@ -11,7 +11,7 @@ import (
 // FollowTopics applies what other nodes changed. It does nothing that could take
 // long: a change is effective on every node within two seconds.
 func (s *Upkeep) FollowTopics(ctx context.Context) {
-	err := s.node.Clocks().Read(ctx)
+	err := s.node.Clocks().Follow(ctx)
 	topics, e := s.store.ListTopics(ctx)
 	if err = errors.Join(err, e); e == nil {
 		err = errors.Join(err, s.follow(ctx, topics))
