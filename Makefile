@@ -24,7 +24,7 @@ BUF     := $(GO) tool -modfile=tools/go.mod buf
 LINT    := $(GO) tool -modfile=tools/lint/go.mod golangci-lint
 
 .DEFAULT_GOAL := help
-.PHONY: help build run demo test race e2e faults soak mutants model sim fuzz bench bench-go bench-peers lint generate verify fmt deps clean
+.PHONY: help build run demo test race e2e faults soak mutants model sim fuzz bench bench-go bench-peers lint lint-api generate verify fmt deps clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -84,8 +84,12 @@ bench-peers: deps build ## the same workloads on asynq, River, NATS and beanstal
 lint: ## golangci-lint, which also holds the import table; its first build takes minutes
 	$(LINT) run --allow-parallel-runners ./...
 
-generate: ## write the generated code anew
+lint-api: ## spectral over the description of the REST API; needs node 20
+	npx --yes @stoplight/spectral-cli@6.16.3 lint --ruleset api/openapi/.spectral.yaml api/openapi/openapi.json
+
+generate: ## write the generated code, and the description of the REST API, anew
 	$(BUF) generate
+	tools/openapi.sh
 
 verify: ## prove that generated code, module files and formatting are current
 	tools/verify.sh

@@ -19,13 +19,15 @@ repo() {
 
 go tool -modfile=tools/go.mod buf lint || complain "the protos break a rule"
 go tool -modfile=tools/go.mod buf generate
-changed=$(repo status --porcelain -- '*.pb.go' '*.pb.gw.go')
+tools/openapi.sh
+derived=('*.pb.go' '*.pb.gw.go' api/openapi/openapi.json)
+changed=$(repo status --porcelain -- "${derived[@]}")
 if [ -n "$changed" ]; then
-	repo --no-pager diff --stat -- '*.pb.go' '*.pb.gw.go' >&2
+	repo --no-pager diff --stat -- "${derived[@]}" >&2
 	complain "generated code is not current: run make generate and commit it"$'\n'"$changed"
 fi
 
-for module in . bench/peers deploy/check; do
+for module in . bench/peers deploy/check tools; do
 	(cd "$module" && go mod verify) || complain "$module: a module is not what go.sum says"
 	(cd "$module" && go mod tidy -diff) || complain "$module: run go mod tidy"
 done

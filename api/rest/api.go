@@ -56,6 +56,7 @@ func (a *api) byHand() error {
 		a.route(http.MethodPost, topic+"/tasks:import", Rule{Call: ddqv1.DelayQueueService_EnqueueStream_FullMethodName}, a.importLines),
 		a.route(http.MethodGet, topic+"/tasks:export", Rule{Call: ddqv1.DelayQueueService_ListTasks_FullMethodName}, a.export),
 		a.route(http.MethodGet, topic+":watch", Rule{Call: ddqv1.DelayQueueService_WatchTasks_FullMethodName}, a.watch),
+		a.route(http.MethodGet, Prefix+"openapi.json", Rule{Public: true}, describe()),
 	)
 }
 

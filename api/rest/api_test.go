@@ -25,7 +25,7 @@ func TestLifeOfATask(t *testing.T) {
 	held := r.do("POST", "/v1/topics/mail:retrieve", `{"wait_ms":"1000","worker":"w"}`).want(200)
 	delivery := held.field("deliveries").([]any)[0].(map[string]any)
 	token := strings.TrimRight(strings.NewReplacer("+", "-", "/", "_").Replace(delivery["hold_token"].(string)), "=")
-	r.do("POST", "/v1/topics/mail/tasks/a%2fb:extend", `{"visibility_timeout_ms":60000}`, "Ddq-Hold-Token: "+token).want(200)
+	r.do("POST", "/v1/topics/mail/tasks/a%2fb:extend", `{"visibility_timeout_ms":"60000"}`, "Ddq-Hold-Token: "+token).want(200)
 	r.do("POST", "/v1/topics/mail/tasks/a%2fb:ack", "", "Ddq-Hold-Token: "+token).want(200)
 	r.do("GET", "/v1/topics/mail/tasks/a%2fb", "").problem(404, "NO_TASK")
 }
@@ -56,7 +56,7 @@ func TestEdits(t *testing.T) {
 func TestCancels(t *testing.T) {
 	r := newRig(t, Config{})
 	r.do("POST", "/v1/topics/t/tasks", `{"id":"a"}`).want(202)
-	r.do("POST", "/v1/topics/t:retrieve", `{"wait_ms":1000}`).want(200)
+	r.do("POST", "/v1/topics/t:retrieve", `{"wait_ms":"1000"}`).want(200)
 	r.do("POST", "/v1/topics/t/tasks/a:cancel", "").want(202)
 	r.do("POST", "/v1/topics/t/tasks", `{"id":"b","delay":"60s"}`).want(202)
 	r.do("POST", "/v1/topics/t/tasks/b:cancel", `{"or_delete":true}`).want(200)
@@ -137,7 +137,7 @@ func TestBatches(t *testing.T) {
 func TestSettle(t *testing.T) {
 	r := newRig(t, Config{})
 	r.do("POST", "/v1/topics/t/tasks", `{"id":"a"}`).want(202)
-	held := r.do("POST", "/v1/topics/t:retrieve", `{"wait_ms":1000}`).want(200)
+	held := r.do("POST", "/v1/topics/t:retrieve", `{"wait_ms":"1000"}`).want(200)
 	token := held.field("deliveries").([]any)[0].(map[string]any)["hold_token"]
 	wrong := base64.StdEncoding.EncodeToString(make([]byte, 24))
 	done := r.do("POST", "/v1/topics/t:settle", fmt.Sprintf(`{"acks":[{"task_id":"a","hold_token":%q},{"task_id":"b","hold_token":%q}]}`, token, wrong)).want(200)

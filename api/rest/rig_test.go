@@ -82,6 +82,9 @@ func (r *rig) do(method, path, body string, headers ...string) reply {
 	if body != "" {
 		request.Header.Set("Content-Type", "application/json")
 	}
+	if strings.Contains(path, "tasks:raw") {
+		request.Header.Set("Content-Type", "application/octet-stream")
+	}
 	for _, header := range headers {
 		name, value, _ := strings.Cut(header, ": ")
 		if name == "Host" {
@@ -98,6 +101,7 @@ func (r *rig) do(method, path, body string, headers ...string) reply {
 	defer answer.Body.Close()
 	text, err := io.ReadAll(answer.Body)
 	must(r, err)
+	described(r.T, request, body, answer, text)
 	return reply{r.T, answer.StatusCode, answer.Header, string(text)}
 }
 

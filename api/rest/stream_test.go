@@ -208,7 +208,7 @@ func TestBodyWithoutEndIsRefused(t *testing.T) {
 	answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	must(t, err)
 	defer answer.Body.Close()
-	if answer.StatusCode != 413 || !answer.Close {
+	if answer.StatusCode != http.StatusRequestEntityTooLarge || !answer.Close {
 		t.Errorf("got %v", answer)
 	}
 }
@@ -231,7 +231,7 @@ func (r *rig) watch(query string, headers ...string) *watched {
 	answer, err := http.DefaultTransport.RoundTrip(request)
 	must(r, err)
 	r.Cleanup(func() { answer.Body.Close() })
-	if answer.StatusCode != 200 {
+	if answer.StatusCode != http.StatusOK {
 		text, _ := io.ReadAll(answer.Body)
 		r.Fatalf("got %d %s", answer.StatusCode, text)
 	}
