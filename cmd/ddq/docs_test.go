@@ -43,6 +43,12 @@ var pages = []page{
 		},
 		shows: []string{"open\npay in 10\npay out 5\n", "has the key", "was replaced", "task long of topic reports: cancelled", "path, tenant (ready)", "  done ", "handler timed out after 1s"},
 	},
+	{
+		file:       "docs/schedules.md",
+		background: []string{"ddq server --store memory"},
+		shows: []string{"created: version 1, next", "2035-03-25T03:00:00+02:00", "handled", "every 10m from the end of a run", "triggered before, task",
+			"backfill october of 10 runs", "2 schedules differ, 0 do not", "2 schedules changed", "Nothing differs: 2 schedules"},
+	},
 	{file: "docs/operating.md", section: true},
 	{file: "docs/migrating.md", section: true},
 	{file: "docs/rest.md", section: true, shows: []string{`"deliveries":[`, `"deduplicated":true`, "KEY_TAKEN", "the key has another request",
