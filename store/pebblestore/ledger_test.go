@@ -70,6 +70,9 @@ func churn(s *Store, shard store.Shard, fence store.Fence, batch int, note func(
 			if i%2 == 1 {
 				tasks[i].Indexed, tasks[i].Attributes = byTenant, []store.Attribute{{Key: "tenant", Value: "acme"}}
 			}
+			if tells(id) {
+				tasks[i].Tells = "srun"
+			}
 			holds[i] = store.Hold{ID: id, Token: store.NewToken(), Visibility: time.Hour, Worker: "w"}
 			marks = append(marks, mark{shard: shard, id: id, progress: added, fate: fate})
 		}
@@ -102,6 +105,9 @@ func churn(s *Store, shard store.Shard, fence store.Fence, batch int, note func(
 	}
 }
 
+// tells reports whether the task of churn of that id tells a cell: every third.
+func tells(id string) bool { return len(id) > 0 && (id[len(id)-1]-'0')%3 == 2 }
+
 func ackAll(s *Store, shard store.Shard, holds []store.Hold) error {
 	acks := make([]store.Ack, len(holds))
 	for i, h := range holds {
@@ -118,6 +124,7 @@ func ackAll(s *Store, shard store.Shard, holds []store.Hold) error {
 // halfway between two states.
 func verify(t testing.TB, s *Store, shards []store.Shard, marks map[string]mark) {
 	t.Helper()
+	told := toldOf(t, s, shards)
 	for _, m := range marks {
 		_, got, err := s.Get(context.Background(), m.shard, []string{m.id})
 		if err != nil {
@@ -126,10 +133,37 @@ func verify(t testing.TB, s *Store, shards []store.Shard, marks map[string]mark)
 		if !m.kept(got[0]) {
 			t.Fatalf("task %s was acknowledged as %d, and is %v under token %x, which was %x", m.id, m.progress, got[0].State, got[0].Token, m.token)
 		}
+		if ended := got[0].State == store.StateUnknown; told[m.id] != (ended && tells(m.id)) {
+			t.Fatalf("task %s is %v, and that its end was told is %v", m.id, got[0].State, told[m.id])
+		}
 	}
 	for _, shard := range shards {
 		verifyWhole(t, s, shard)
 	}
+}
+
+// toldOf returns the ids of the tasks whose end lies in an in-box, each once.
+func toldOf(t testing.TB, s *Store, shards []store.Shard) map[string]bool {
+	t.Helper()
+	told := make(map[string]bool)
+	for _, shard := range shards {
+		for after := int64(0); ; {
+			page, err := s.Parcels(context.Background(), shard, store.InBox, after, 100)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, p := range page {
+				if told[p.Ended.ID] {
+					t.Fatalf("the end of %s was told twice", p.Ended.ID)
+				}
+				told[p.Ended.ID], after = true, p.Number
+			}
+			if len(page) == 0 {
+				break
+			}
+		}
+	}
+	return told
 }
 
 // kept reports whether a task is where it was acknowledged to be, or further: what
