@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/store/redisstore/conn"
@@ -49,14 +50,12 @@ func appendListed(b []byte, at store.Millis) []byte {
 
 const cellSize = 25 // without the list and the body
 
-// decodeCell reads what is stored of a cell: nothing when there is none.
-func decodeCell(id store.CellID, s string) (store.Cell, error) {
+// decodeCell reads what is stored of a cell: nothing when there is none. One that cannot be
+// read is taken for none, as in the scripts.
+func decodeCell(id store.CellID, s string) store.Cell {
 	c := store.Cell{ID: id}
-	if s == "" {
-		return c, nil
-	}
 	if len(s) < cellSize || len(s) < cellSize+int(s[16]) {
-		return c, fmt.Errorf("cell %q: %w", id, errCorrupt)
+		return c
 	}
 	b := []byte(s)
 	end := 17 + int(s[16])
@@ -65,7 +64,7 @@ func decodeCell(id store.CellID, s string) (store.Cell, error) {
 	c.List = s[17:end]
 	c.Listed = store.Millis(binary.BigEndian.Uint64(b[end:]) ^ 1<<63)
 	c.Body = b[end+8:]
-	return c, nil
+	return c
 }
 
 // isPart reports whether a cell is a part of others.
@@ -117,10 +116,7 @@ func appendCells(all []store.Cell, bodies *store.Bodies, ids []store.CellID, sto
 		if bodies.Full() {
 			break
 		}
-		c, err := decodeCell(ids[i], text(v))
-		if err != nil {
-			return nil, err
-		}
+		c := decodeCell(ids[i], text(v))
 		*bodies += store.Bodies(len(c.Body))
 		all = append(all, c)
 	}
@@ -190,13 +186,15 @@ func (s *cells) Listed(ctx context.Context, shard store.Shard, name string, afte
 		if len(ids) == 0 {
 			break
 		}
-		if found, err = appendCells(found, &bodies, ids, list(at(list(v), 1))); err != nil {
+		page, err := appendCells(nil, &bodies, ids, list(at(list(v), 1)))
+		if err != nil {
 			return nil, conn.ReadError("listed", err)
 		}
-		if len(ids) < want {
+		page = slices.DeleteFunc(page, func(c store.Cell) bool { return c.List != name }) // Sweep removes those
+		if found = append(found, page...); len(ids) < want || len(page) == 0 {
 			break
 		}
-		last := found[len(found)-1]
+		last := page[len(page)-1]
 		after = store.Wake{At: last.Listed, ID: last.ID}
 	}
 	return found, nil
@@ -224,10 +222,10 @@ func (s *cells) CellPage(ctx context.Context, shard store.Shard, kind byte, curs
 	if err != nil {
 		return nil, "", err
 	}
-	page := make([]store.Cell, len(fields))
-	for i, f := range fields {
-		if page[i], err = decodeCell(store.CellID(f.name), f.value); err != nil {
-			return nil, "", conn.ReadError("cell page", err)
+	var page []store.Cell
+	for _, f := range fields {
+		if c := decodeCell(store.CellID(f.name), f.value); c.Version > 0 {
+			page = append(page, c)
 		}
 	}
 	if next != "" {

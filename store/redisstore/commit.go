@@ -315,7 +315,7 @@ func refused(status store.Status, rest []any) store.CommitResult {
 	result := store.CommitResult{Status: status}
 	switch id := text(at(rest, 0)); status {
 	case store.Stale:
-		result.Cell, _ = decodeCell(store.CellID(id), text(at(rest, 1))) // one that cannot be read is known by its id
+		result.Cell = decodeCell(store.CellID(id), text(at(rest, 1)))
 	case store.HoldLost, store.WrongState, store.Conflict:
 		result.ID = parseID(id)
 	}

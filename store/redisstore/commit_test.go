@@ -276,3 +276,21 @@ func TestMemoryPerIdleCell(t *testing.T) {
 		t.Errorf("an idle cell takes %.1f bytes, want at most %d", bytes, most)
 	}
 }
+
+// TestBoxesGoOnBehindWhatIsUnreadable writes nonsense between parcels.
+func TestBoxesGoOnBehindWhatIsUnreadable(t *testing.T) {
+	server := redistest.Start(t)
+	s := claim(t, open(t, server.URL()))
+	send := store.Commit{Send: []store.Parcel{{To: "sa", Body: []byte("x")}}}
+	for i, nonsense := range []string{"", "x", strings.Repeat("\x00", 11), strings.Repeat("\xff", 12), strings.Repeat("\xff", 60), "12345678\x00\x00\x00\x01\x00\x00"} {
+		s.commit(t, store.OK, send)
+		last := 2*i + 2
+		server.Do(t, "XADD", "ddq:{mail:0}:in", fmt.Sprint(last, "-0"), "p", nonsense)
+		server.Do(t, "HSET", "ddq:{mail:0}:owner", "in", last)
+	}
+	s.commit(t, store.OK, send)
+	parcels, err := s.Parcels(t.Context(), s.shard, store.InBox, 0, 100)
+	if err != nil || len(parcels) != 7 {
+		t.Errorf("%d parcels, %v, want 7", len(parcels), err)
+	}
+}

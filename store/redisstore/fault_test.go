@@ -249,7 +249,7 @@ func isContract(err error) bool {
 func TestCorruptFieldsAreSurvived(t *testing.T) {
 	server := redistest.Start(t)
 	for _, nonsense := range []string{"", "x", strings.Repeat("\xff", 15), strings.Repeat("\x00", 29), strings.Repeat("\xff", 60)} {
-		for _, key := range []string{"data", "running", "notes"} {
+		for _, key := range []string{"data", "running", "notes", "tells", "cells"} {
 			server.Do(t, "FLUSHALL")
 			w := newWorld(t, server)
 			key := "ddq:{mail:0}:" + key
@@ -270,6 +270,7 @@ func TestCorruptFieldsAreSurvived(t *testing.T) {
 			if _, _, err := w.Running(ctx, w.shard, "", 10); err != nil {
 				t.Errorf("running %s: %v", what, err)
 			}
+			w.readCells(t, what)
 			for _, op := range append(w.operations(), w.moving()...) {
 				before := digest(t, server)
 				if err := op.do(w.shardOf); err != nil && !errors.Is(err, store.ErrFenced) && digest(t, server) != before {
@@ -278,6 +279,24 @@ func TestCorruptFieldsAreSurvived(t *testing.T) {
 			}
 			w.Close()
 		}
+	}
+}
+
+// readCells sees that reads about cells go on.
+func (w world) readCells(t *testing.T, what string) {
+	t.Helper()
+	ctx := t.Context()
+	if cells, err := w.Cells(ctx, w.shard, []store.CellID{"sworld", "sother"}); err != nil || len(cells) != 2 {
+		t.Errorf("cells %s: %v, %v", what, cells, err)
+	}
+	if _, err := w.Listed(ctx, w.shard, "all", store.Wake{}, 10); err != nil {
+		t.Errorf("listed %s: %v", what, err)
+	}
+	if _, _, err := w.CellPage(ctx, w.shard, store.CellSchedule, "", 10); err != nil {
+		t.Errorf("cell page %s: %v", what, err)
+	}
+	if _, err := w.Parcels(ctx, w.shard, store.InBox, 0, 10); err != nil {
+		t.Errorf("parcels %s: %v", what, err)
 	}
 }
 

@@ -145,7 +145,7 @@ func (s *cells) Parcels(ctx context.Context, shard store.Shard, which store.Box,
 	for _, e := range list(at(list(v), 1)) {
 		parcels, err := decodeEntry(text(at(list(e), 0)), text(at(list(at(list(e), 1)), 1)))
 		if err != nil {
-			return nil, conn.ReadError("parcels", err)
+			s.log.Error("an entry of a box cannot be read", "topic", shard.Topic, "shard", shard.N, "err", err)
 		}
 		for _, p := range parcels {
 			if p.Number <= after || len(page) == limit || bodies.Full() {

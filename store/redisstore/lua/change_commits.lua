@@ -89,6 +89,10 @@ end
 local versions = {}
 for i = 1, puts do
   local want, old = ARGV[put_at + 3 * i - 2], olds[i]
+  if old and (#old < 25 or #old < 25 + byte(old, 17)) then -- one that cannot be read is taken for none
+    old = false
+    olds[i] = old
+  end
   versions[i] = old and take('>i8', old) or 0
   if want ~= '-1' and want + 0 ~= versions[i] then refuse(commit_of(i), STALE, cells[i], old) end
 end

@@ -14,7 +14,8 @@ repeat
   some = redis.call('XRANGE', BOX, from, '+', 'COUNT', page)
   for _, entry in ipairs(some) do
     local packed = entry[2][2]
-    limit = limit - math.min(struct.unpack('>I4', packed, 9), string.match(entry[1], '%d+') - after)
+    local count = #packed >= 12 and struct.unpack('>I4', packed, 9) or 0
+    limit = limit - math.min(count, string.match(entry[1], '%d+') - after)
     room = room - #packed
     entries[#entries + 1] = entry
     from = '(' .. entry[1]

@@ -20,7 +20,7 @@ for i = 3, #ARGV do
   local cell = redis.call('HGET', kind >= 65 and kind <= 90 and PARTS or CELLS, id)
   local wakes = redis.call('ZSCORE', WAKES, id)
   local wake, list = 0, nil
-  if cell and #cell >= 25 then
+  if cell and #cell >= 25 and #cell >= 25 + string.byte(cell, 17) then
     wake = struct.unpack('>i8', cell, 9)
     if string.byte(cell, 17) > 0 then list = string.sub(cell, 17, 25 + string.byte(cell, 17)) end
   end
