@@ -7,6 +7,7 @@
 package ddqv1
 
 import (
+	_ "google.golang.org/genproto/googleapis/api/annotations"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
@@ -3097,7 +3098,7 @@ var File_ddq_v1_schedule_proto protoreflect.FileDescriptor
 
 const file_ddq_v1_schedule_proto_rawDesc = "" +
 	"\n" +
-	"\x15ddq/v1/schedule.proto\x12\x06ddq.v1\x1a\x12ddq/v1/queue.proto\x1a\x11ddq/v1/task.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xff\x03\n" +
+	"\x15ddq/v1/schedule.proto\x12\x06ddq.v1\x1a\x12ddq/v1/queue.proto\x1a\x11ddq/v1/task.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xff\x03\n" +
 	"\bSchedule\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12/\n" +
@@ -3335,19 +3336,19 @@ const file_ddq_v1_schedule_proto_rawDesc = "" +
 	"\bOpenRuns\x12\x19\n" +
 	"\x15OPEN_RUNS_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fOPEN_RUNS_LEAVE\x10\x01\x12\x14\n" +
-	"\x10OPEN_RUNS_CANCEL\x10\x022\xfa\x06\n" +
-	"\x0fScheduleService\x12F\n" +
-	"\vPutSchedule\x12\x1a.ddq.v1.PutScheduleRequest\x1a\x1b.ddq.v1.PutScheduleResponse\x12I\n" +
-	"\fPutSchedules\x12\x1b.ddq.v1.PutSchedulesRequest\x1a\x1c.ddq.v1.PutSchedulesResponse\x12F\n" +
-	"\vGetSchedule\x12\x1a.ddq.v1.GetScheduleRequest\x1a\x1b.ddq.v1.GetScheduleResponse\x12L\n" +
-	"\rListSchedules\x12\x1c.ddq.v1.ListSchedulesRequest\x1a\x1d.ddq.v1.ListSchedulesResponse\x12O\n" +
-	"\x0eDeleteSchedule\x12\x1d.ddq.v1.DeleteScheduleRequest\x1a\x1e.ddq.v1.DeleteScheduleResponse\x12L\n" +
-	"\rPauseSchedule\x12\x1c.ddq.v1.PauseScheduleRequest\x1a\x1d.ddq.v1.PauseScheduleResponse\x12O\n" +
-	"\x0eResumeSchedule\x12\x1d.ddq.v1.ResumeScheduleRequest\x1a\x1e.ddq.v1.ResumeScheduleResponse\x12R\n" +
-	"\x0fTriggerSchedule\x12\x1e.ddq.v1.TriggerScheduleRequest\x1a\x1f.ddq.v1.TriggerScheduleResponse\x12U\n" +
-	"\x10BackfillSchedule\x12\x1f.ddq.v1.BackfillScheduleRequest\x1a .ddq.v1.BackfillScheduleResponse\x12O\n" +
-	"\x0eCancelBackfill\x12\x1d.ddq.v1.CancelBackfillRequest\x1a\x1e.ddq.v1.CancelBackfillResponse\x12R\n" +
-	"\x0fPreviewSchedule\x12\x1e.ddq.v1.PreviewScheduleRequest\x1a\x1f.ddq.v1.PreviewScheduleResponseB'Z%github.com/ddq-io/ddq/api/ddqv1;ddqv1b\x06proto3"
+	"\x10OPEN_RUNS_CANCEL\x10\x022\xf1\v\n" +
+	"\x0fScheduleService\x12\x8f\x01\n" +
+	"\vPutSchedule\x12\x1a.ddq.v1.PutScheduleRequest\x1a\x1b.ddq.v1.PutScheduleResponse\"G\x82\xd3\xe4\x93\x02A:\bschedule\x1a5/v1/topics/{schedule.topic}/schedules/{schedule.name}\x12i\n" +
+	"\fPutSchedules\x12\x1b.ddq.v1.PutSchedulesRequest\x1a\x1c.ddq.v1.PutSchedulesResponse\"\x1e\x82\xd3\xe4\x93\x02\x18:\x01*\"\x13/v1/schedules:batch\x12s\n" +
+	"\vGetSchedule\x12\x1a.ddq.v1.GetScheduleRequest\x1a\x1b.ddq.v1.GetScheduleResponse\"+\x82\xd3\xe4\x93\x02%\x12#/v1/topics/{topic}/schedules/{name}\x12r\n" +
+	"\rListSchedules\x12\x1c.ddq.v1.ListSchedulesRequest\x1a\x1d.ddq.v1.ListSchedulesResponse\"$\x82\xd3\xe4\x93\x02\x1e\x12\x1c/v1/topics/{topic}/schedules\x12|\n" +
+	"\x0eDeleteSchedule\x12\x1d.ddq.v1.DeleteScheduleRequest\x1a\x1e.ddq.v1.DeleteScheduleResponse\"+\x82\xd3\xe4\x93\x02%*#/v1/topics/{topic}/schedules/{name}\x12\x82\x01\n" +
+	"\rPauseSchedule\x12\x1c.ddq.v1.PauseScheduleRequest\x1a\x1d.ddq.v1.PauseScheduleResponse\"4\x82\xd3\xe4\x93\x02.:\x01*\")/v1/topics/{topic}/schedules/{name}:pause\x12\x86\x01\n" +
+	"\x0eResumeSchedule\x12\x1d.ddq.v1.ResumeScheduleRequest\x1a\x1e.ddq.v1.ResumeScheduleResponse\"5\x82\xd3\xe4\x93\x02/:\x01*\"*/v1/topics/{topic}/schedules/{name}:resume\x12\x8a\x01\n" +
+	"\x0fTriggerSchedule\x12\x1e.ddq.v1.TriggerScheduleRequest\x1a\x1f.ddq.v1.TriggerScheduleResponse\"6\x82\xd3\xe4\x93\x020:\x01*\"+/v1/topics/{topic}/schedules/{name}:trigger\x12\x8e\x01\n" +
+	"\x10BackfillSchedule\x12\x1f.ddq.v1.BackfillScheduleRequest\x1a .ddq.v1.BackfillScheduleResponse\"7\x82\xd3\xe4\x93\x021:\x01*\",/v1/topics/{topic}/schedules/{name}:backfill\x12\x95\x01\n" +
+	"\x0eCancelBackfill\x12\x1d.ddq.v1.CancelBackfillRequest\x1a\x1e.ddq.v1.CancelBackfillResponse\"D\x82\xd3\xe4\x93\x02>:\x01*\"9/v1/topics/{topic}/schedules/{name}/backfills/{id}:cancel\x12\xb5\x01\n" +
+	"\x0fPreviewSchedule\x12\x1e.ddq.v1.PreviewScheduleRequest\x1a\x1f.ddq.v1.PreviewScheduleResponse\"a\x82\xd3\xe4\x93\x02[:\x01*Z?\x12=/v1/topics/{existing.topic}/schedules/{existing.name}:preview\"\x15/v1/schedules:previewB'Z%github.com/ddq-io/ddq/api/ddqv1;ddqv1b\x06proto3"
 
 var (
 	file_ddq_v1_schedule_proto_rawDescOnce sync.Once

@@ -38,7 +38,18 @@ func answer(ctx context.Context, w http.ResponseWriter, m proto.Message) error {
 		tag(w, a.GetTopic().GetVersion())
 		w.Header().Set("Location", "/v1/topics/"+url.PathEscape(a.GetTopic().GetName()))
 		w.WriteHeader(http.StatusCreated)
-	case *ddqv1.DeleteTaskResponse, *ddqv1.DeleteTopicResponse:
+	case *ddqv1.PutScheduleResponse:
+		tag(w, a.Version)
+		if a.Outcome == ddqv1.PutOutcome_PUT_OUTCOME_CREATED {
+			w.WriteHeader(http.StatusCreated)
+		}
+	case *ddqv1.GetScheduleResponse:
+		tag(w, a.GetSchedule().GetVersion())
+	case *ddqv1.PauseScheduleResponse:
+		tag(w, a.GetSchedule().GetVersion())
+	case *ddqv1.ResumeScheduleResponse:
+		tag(w, a.GetSchedule().GetVersion())
+	case *ddqv1.DeleteTaskResponse, *ddqv1.DeleteTopicResponse, *ddqv1.DeleteScheduleResponse:
 		w.WriteHeader(http.StatusNoContent)
 	case *ddqv1.CancelTaskResponse:
 		return cancelled(w, a)

@@ -65,6 +65,7 @@ func (a *api) learn(conn grpc.ClientConnInterface) error {
 	return errors.Join(
 		gateway.RegisterAdminServiceHandlerClient(context.Background(), a.mux, ddqv1.NewAdminServiceClient(conn)),
 		gateway.RegisterDelayQueueServiceHandlerClient(context.Background(), a.mux, ddqv1.NewDelayQueueServiceClient(conn)),
+		gateway.RegisterScheduleServiceHandlerClient(context.Background(), a.mux, ddqv1.NewScheduleServiceClient(conn)),
 	)
 }
 

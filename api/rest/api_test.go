@@ -261,3 +261,38 @@ func TestMethodsOfPaths(t *testing.T) {
 	r.do("POST", "/v1/topics/t/tasks", "{}", "X-HTTP-Method-Override: DELETE").want(202)
 	r.do("GET", "/v1/topics/t/tasks/x", "", "Grpc-Timeout: nonsense").want(200)
 }
+
+func TestSchedules(t *testing.T) {
+	r := newRig(t, Config{})
+	nightly := "/v1/topics/t/schedules/nightly%2Fa"
+	timetable := `"timetable":{"entries":[{"cron":"0 3 * * *"}],"zone":"Europe/Berlin"}`
+	made := r.do("PUT", nightly, `{`+timetable+`,"task":{"payload":"aGk="}}`).want(201)
+	if made.header.Get("ETag") != `"v1"` {
+		t.Errorf("ETag %q", made.header.Get("ETag"))
+	}
+	changed := r.do("PUT", nightly, `{`+timetable+`,"task":{"payload":"aGV5"}}`, `If-Match: "v1"`).want(200)
+	r.do("PUT", nightly, `{`+timetable+`,"task":{}}`, `If-Match: "v1"`).problem(412, "VERSION_MISMATCH")
+	r.do("PUT", nightly+"?if_version=1", `{`+timetable+`,"task":{}}`, `If-Match: "v1"`).problem(400, "BAD_ETAG")
+	r.do("PUT", nightly, `{"topic":"u",`+timetable+`,"task":{}}`).problem(400, "BAD_NAME")
+	r.do("PUT", nightly, `{"timetable":{"entries":[{"corn":""}]}}`).problem(400, "MALFORMED")
+	got := r.do("GET", nightly, "").want(200)
+	if got.header.Get("ETag") != changed.header.Get("ETag") || got.field("schedule.name") != "nightly/a" {
+		t.Errorf("got %v %s", got.header, got.body)
+	}
+	if listed, _ := r.do("GET", "/v1/topics/t/schedules?prefix=night", "").want(200).field("schedules").([]any); len(listed) != 1 {
+		t.Errorf("listed %v", listed)
+	}
+	for _, ahead := range []reply{
+		r.do("GET", nightly+":preview?count=3", "").want(200),
+		r.do("POST", "/v1/schedules:preview", `{"schedule":{"topic":"t","name":"x",`+timetable+`,"task":{}},"count":3}`).want(200),
+	} {
+		if occurrences, _ := ahead.field("occurrences").([]any); len(occurrences) != 3 {
+			t.Errorf("previewed %s", ahead.body)
+		}
+	}
+	r.do("POST", nightly+":pause", `{"by":"ann"}`).want(200)
+	r.do("POST", nightly+":resume", "").want(200)
+	r.do("DELETE", nightly, "", `If-Match: "v99"`).problem(412, "VERSION_MISMATCH")
+	r.do("DELETE", nightly, "").want(204)
+	r.do("GET", nightly, "").problem(404, "NO_SCHEDULE")
+}

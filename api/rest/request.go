@@ -42,6 +42,7 @@ func limitBody(w http.ResponseWriter, r *http.Request) *body {
 var optional = []protoreflect.Name{
 	"RetrieveRequest", "AckRequest", "NackRequest", "ExtendRequest", "PromoteTaskRequest", "CancelTaskRequest", "AcquireTokensRequest",
 	"ListTasksRequest", "PurgeTopicRequest", "ResumeTopicRequest", "DrainNodeRequest", "UndrainNodeRequest", "PlanRebalanceRequest",
+	"PauseScheduleRequest", "ResumeScheduleRequest", "TriggerScheduleRequest", "CancelBackfillRequest",
 }
 
 // checkParams refuses names in a path that are empty: to calls that would mean any.
@@ -132,8 +133,17 @@ func editsOf(rt *route, r *http.Request) (edits []edit, p *problem) {
 	if p != nil {
 		return nil, p
 	}
-	if version != 0 && rt.body == "*" {
+	switch {
+	case version == 0:
+	case rt.body == "*":
 		edits = append(edits, setVersion(version))
+	default:
+		query := r.URL.Query()
+		if query.Has("if_version") {
+			return nil, refuse(http.StatusBadRequest, "BAD_ETAG", "if_version", "is in the query and in If-Match")
+		}
+		query.Set("if_version", strconv.FormatInt(version, 10))
+		r.URL.RawQuery = query.Encode() // the URL is this request's own
 	}
 	key, p := idempotencyKey(rt, r)
 	if p != nil {
@@ -166,7 +176,7 @@ func ifMatch(rt *route, r *http.Request) (int64, *problem) {
 		return 0, nil
 	}
 	bad := refuse(http.StatusBadRequest, "BAD_ETAG", "If-Match", `is one tag as ETag gave it, such as "v3"`)
-	if rt.body != "*" || rt.input.Fields().ByName("if_version") == nil {
+	if rt.input.Fields().ByName("if_version") == nil {
 		bad.Detail = "is not for this request"
 		return 0, bad
 	}

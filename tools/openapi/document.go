@@ -26,17 +26,17 @@ const (
 // one line.
 func (d *document) tidy(messages map[string]*descriptorpb.DescriptorProto) {
 	components := at(d.root, "components", "schemas")
-	paths := at(d.root, "paths")
-	for _, path := range slices.Sorted(maps.Keys(paths)) { // which change
-		item, renamed := paths[path], path
-		for _, operation := range item.(object) {
-			renamed = d.operation(path, operation.(object), components, messages)
-		}
-		if renamed != path {
-			paths[renamed] = item
-			delete(paths, path)
+	paths := make(object)
+	for path, item := range at(d.root, "paths") {
+		for method, operation := range item.(object) {
+			renamed := d.operation(path, operation.(object), components, messages)
+			if paths[renamed] == nil {
+				paths[renamed] = make(object)
+			}
+			paths[renamed].(object)[method] = operation
 		}
 	}
+	d.root["paths"] = paths
 	for _, name := range slices.Sorted(maps.Keys(components)) {
 		schema := components[name]
 		if message := messages[name]; message != nil {
@@ -73,9 +73,10 @@ func (d *document) operation(path string, o, components object, messages map[str
 	for _, p := range parameters {
 		parameter := p.(object)
 		was, _ := parameter["name"].(string)
-		if parameter["in"] == "path" && strings.HasSuffix(was, ".task_id") {
-			parameter["name"] = "id"
-			path = strings.ReplaceAll(path, "{"+was+"}", "{id}")
+		if _, last, nested := strings.Cut(was, "."); nested && parameter["in"] == "path" {
+			own := strings.TrimPrefix(last, "task_")
+			parameter["name"] = own
+			path = strings.ReplaceAll(path, "{"+was+"}", "{"+own+"}")
 		}
 	}
 	return path
