@@ -54,10 +54,12 @@ type sim struct {
 
 	poke chan struct{}
 
-	books  map[string]*simClient
-	order  *simOrder
-	late   simLate
-	breach []string // of what only the simulation can see
+	books map[string]*simClient
+	order *simOrder
+	late  simLate
+
+	schedules map[store.CellID]*simSchedule
+	breach    []string // of what only the simulation can see
 
 	mu       sync.Mutex
 	arrivals []simArrival  // guarded by mu
@@ -100,7 +102,8 @@ type simJob struct {
 
 func newSim(seed uint64, plan simPlan, trace io.Writer) *sim {
 	s := &sim{
-		seed: seed, plan: plan, trace: trace, engine: actors.NewSimEngine(),
+		schedules: make(map[store.CellID]*simSchedule),
+		seed:      seed, plan: plan, trace: trace, engine: actors.NewSimEngine(),
 		rng:   rand.New(rand.NewPCG(seed, 0x9E3779B97F4A7C15)),
 		start: time.Now(), mem: memstore.New(), poke: make(chan struct{}, 1),
 		fences: map[store.Shard]store.Fence{}, books: map[string]*simClient{}, order: newSimOrder(),

@@ -65,7 +65,7 @@ func (s *sim) startNode(i, life int) *simNode {
 	ctx, cancel := context.WithCancel(simContext)
 	n.ctx, n.cancel = simCtx{ctx, n}, cancel
 	n.actors, n.fatal, n.fallen = map[string]actor.Actor{}, map[string]bool{}, map[string]bool{}
-	n.sys = actors.NewSimNode(s.plan.config(i), &simStore{s, n}, actors.SimSeams{
+	n.sys = actors.NewSimNode(s.plan.config(i), n.store(), actors.SimSeams{
 		Engine: s.engine, Random: rand.New(rand.NewPCG(s.rng.Uint64(), 1)).Float64, Fleet: n, Peers: n,
 		Take: func(f func(), mailbox bool) { s.job(n, f, mailbox) }, Turn: func() { s.myTurn(n) }, Probe: n.probe,
 	})
@@ -563,3 +563,11 @@ func simWeight(name string, s store.Shard) uint64 {
 }
 
 func (v simView) Without(names ...string) fleet.View { return v }
+
+// store is the store as the node reaches it. It keeps cells in runs that have schedules.
+func (n *simNode) store() store.Store {
+	if n.s.plan.schedules > 0 {
+		return simCells{&simStore{n.s, n}}
+	}
+	return &simStore{n.s, n}
+}

@@ -50,6 +50,7 @@ type simPlan struct {
 	rewind                 time.Duration // the most that a failover undoes
 	idle                   time.Duration // after which topics close; 0: the default
 	ahead                  time.Duration // of the clock of the store's second primary; 0: it has one clock
+	schedules              int
 	holdAhead              time.Duration // that tasks are held before they are due; 0: they are not
 
 	lies    simLies
@@ -103,6 +104,7 @@ func (s *sim) planFor() simPlan {
 	p.ahead = s.drawClocks()
 	p.horizons = s.drawHorizons(p.loadEvery)
 	p.holdAhead = s.drawHoldAhead()
+	p.schedules = s.drawSchedules(&p)
 	return p
 }
 
@@ -221,6 +223,7 @@ func (s *sim) whole() *simResult {
 		s.nodes = append(s.nodes, s.startNode(i, 1))
 		s.gossip()
 	}
+	s.schedule()
 	s.produce()
 	s.poll()
 	s.watchLate()
@@ -238,6 +241,7 @@ func (s *sim) whole() *simResult {
 		return s.empty() || looked.After(end)
 	})
 	s.audit()
+	s.auditSchedules()
 	r := &simResult{Seed: s.seed, Steps: s.steps, Lasted: time.Since(s.start), Breaches: s.breach}
 	for _, n := range s.nodes {
 		s.kill(n, "the end")
@@ -285,7 +289,7 @@ func (s *sim) empty() bool {
 	for _, st := range stats {
 		left += st.Pending + st.Running
 	}
-	return left == 0
+	return left == 0 && s.schedulesOver()
 }
 
 func (s *sim) shards() []store.Shard {

@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"bytes"
+	"time"
 
 	"github.com/ddq-io/ddq/store"
 )
@@ -62,6 +63,19 @@ func Commit(s *Schedule, out *Effects, version int64, topic *store.Topic, now st
 		c.Removes = append(c.Removes, store.Remove{ID: id}) // when it is pending
 	}
 	return c, nil
+}
+
+// soon is how early a cell wakes of which its owner is to hear in any case: it looks at those
+// that wake later by itself.
+const soon = 2 * time.Minute
+
+// Nudge has a commit of a user leave a parcel for the cell, which says nothing, when the cell
+// wakes soon: that the in-box has got further is seen by the owner within a second or so, also
+// when nobody told it of the commit.
+func Nudge(c *store.Commit, now store.Millis) {
+	if put := &c.Puts[0]; put.Wake != 0 && put.Wake < now.Add(soon) {
+		c.Send = append(c.Send, store.Parcel{To: put.ID, Body: []byte("look")})
+	}
 }
 
 // task makes the task of a run.
