@@ -53,6 +53,7 @@ func (s *Schedules) step(ctx context.Context, at *scheduleAt, event schedule.Eve
 	if len(c.Puts[0].Body) > schedule.MaxBody {
 		return nil, out, problem.BadField("task", "BAD_SCHEDULE", "the schedule has %d bytes; at most %d are allowed", len(c.Puts[0].Body), schedule.MaxBody)
 	}
+	schedule.Nudge(&c, now)
 	done, e := s.commit(ctx, at, &c)
 	if !done || e != nil {
 		return nil, out, e
