@@ -92,22 +92,3 @@ func (s cellKeeper) Parcels(ctx context.Context, name store.Shard, box store.Box
 	}
 	return page, nil
 }
-
-// WakeHistogram implements store.Cells. Like Histogram it reads the whole index, and holds
-// nobody up meanwhile.
-func (s cellKeeper) WakeHistogram(ctx context.Context, name store.Shard, bounds []store.Millis) (store.Stamp, []int64, error) {
-	if err := s.dir.Enter(ctx); err != nil {
-		return store.Stamp{}, nil, err
-	}
-	defer s.dir.Leave()
-	sh := s.shards.get(name, false)
-	st, err := sh.numbers(s.dir)
-	if err != nil {
-		return store.Stamp{}, nil, err
-	}
-	counts, err := countByTime(ctx, s.dir, appendPrefix(nil, sh.number, tableWakes), appendPrefix(nil, sh.number, tableWakes+1), bounds)
-	if err != nil {
-		return store.Stamp{}, nil, err
-	}
-	return st.Stamp, counts, nil
-}

@@ -73,6 +73,7 @@ func (c *cells) moveWake(id store.CellID, old, next *cellHead) error {
 		return nil
 	}
 	if old.wake != 0 {
+		c.next.wakes--
 		c.key = appendTimeKey(c.key[:0], c.sh.number, tableWakes, old.wake, string(id))
 		if err := c.remove(c.key, false); err != nil {
 			return err
@@ -81,6 +82,7 @@ func (c *cells) moveWake(id store.CellID, old, next *cellHead) error {
 	if next.wake == 0 {
 		return nil
 	}
+	c.next.wakes++
 	c.sh.firstWake = min(c.sh.firstWake, next.wake)
 	c.key = appendTimeKey(c.key[:0], c.sh.number, tableWakes, next.wake, string(id))
 	return c.set(c.key, nil)

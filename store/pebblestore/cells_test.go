@@ -295,12 +295,16 @@ func (step cellStep) do(t *testing.T, r cellRival) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	_, counts, err := r.cells.WakeHistogram(t.Context(), cellShard, []store.Millis{5, 15})
+	if err != nil {
+		t.Fatal(err)
+	}
 	stats, err := r.Counts(t.Context(), []store.Shard{cellShard})
 	if err != nil {
 		t.Fatal(err)
 	}
 	n := stats[0]
-	return fmt.Sprintf("%s | %v %v %v %v | in %s | out %s | %d %d %d %d %d %d seq %d last %d", answer, cells, states, wakes, listed,
+	return fmt.Sprintf("%s | %v %v %v %v %v | in %s | out %s | %d %d %d %d %d %d seq %d last %d", answer, cells, states, wakes, counts, listed,
 		boxText(t, r, store.InBox), boxText(t, r, store.OutBox), n.Pending, n.Running, n.Done, n.Dead, n.Cells, n.Parcels, n.Seq, n.In)
 }
 

@@ -19,7 +19,7 @@ type effects struct {
 	watching *store.Watching   // the next one
 	trimmed  int64             // the log is forgotten up to here
 
-	cells          int64   // difference
+	cells, wakes   int64   // differences
 	in, out, taken int64   // how many parcels come to the boxes, and are taken from the in-box
 	left           []int64 // parcels that leave the out-box
 	newer          bool    // something is stored that programs of before do not know
@@ -51,12 +51,13 @@ func (x *effects) count(m *meta) {
 
 func (x *effects) countBoxes(m *boxMeta) {
 	m.cells += x.cells
+	m.wakes += x.wakes
 	m.in += x.in
 	m.out += x.out
 	m.taken += x.taken
 	m.leaving += x.out - int64(len(x.left))
 	if x.dropped { // but the numbers go on: a cell elsewhere may know the last one
-		m.cells, m.taken, m.leaving = 0, m.in, 0
+		m.cells, m.wakes, m.taken, m.leaving = 0, 0, m.in, 0
 	}
 }
 

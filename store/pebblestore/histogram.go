@@ -7,46 +7,91 @@ import (
 	"github.com/ddq-io/ddq/store/pebblestore/datadir"
 )
 
-// Histogram counts pending tasks by due time. It reads the index of all of them, and
-// holds nobody up meanwhile.
+// Histogram counts pending tasks by due time. It reads the index of those that are due
+// before the last bound, and holds nobody up meanwhile.
 func (s *taskReader) Histogram(ctx context.Context, name store.Shard, bounds []store.Millis) (store.Stamp, []int64, error) {
+	return s.histogram(ctx, name, bounds, func(sh *shard) timeIndex {
+		return timeIndex{tablePending, sh.firstDue, sh.meta.pending}
+	})
+}
+
+// WakeHistogram is Histogram of cells by when they wake.
+func (s cellKeeper) WakeHistogram(ctx context.Context, name store.Shard, bounds []store.Millis) (store.Stamp, []int64, error) {
+	return s.histogram(ctx, name, bounds, func(sh *shard) timeIndex {
+		return timeIndex{tableWakes, sh.firstWake, sh.meta.boxes.wakes}
+	})
+}
+
+// timeIndex is an index whose keys begin with a time.
+type timeIndex struct {
+	table   table
+	first   store.Millis // no entry is before it
+	entries int64        // how many there are
+}
+
+// histogram counts the entries of an index by time. Those behind the last bound are not
+// read: they are what is left.
+func (s *base) histogram(ctx context.Context, name store.Shard, bounds []store.Millis, of func(*shard) timeIndex) (store.Stamp, []int64, error) {
 	if err := s.dir.Enter(ctx); err != nil {
 		return store.Stamp{}, nil, err
 	}
 	defer s.dir.Leave()
-	sh := s.shards.get(name, false)
-	st, err := sh.numbers(s.dir)
-	if err != nil || st.Pending == 0 {
-		return st.Stamp, make([]int64, len(bounds)+1), err
+	h, err := s.shards.get(name, false).view(s.dir, bounds, of)
+	if err == nil {
+		err = h.count(ctx, bounds)
 	}
-	lower, err := sh.firstPending(s.dir)
 	if err != nil {
 		return store.Stamp{}, nil, err
 	}
-	counts, err := countByTime(ctx, s.dir, lower, appendPrefix(nil, sh.number, tablePending+1), bounds)
-	if err != nil {
-		return store.Stamp{}, nil, err
-	}
-	return st.Stamp, counts, nil
+	return h.stamp, h.counts, nil
 }
 
-// countByTime counts the keys of a range, whose prefix a time follows, by that time.
-func countByTime(ctx context.Context, d *datadir.Dir, lower, upper []byte, bounds []store.Millis) ([]int64, error) {
-	counts, bucket, seen := make([]int64, len(bounds)+1), 0, 0
-	err := d.Scan(lower, upper, func(key, _ []byte) (bool, error) {
+// histogram is an index at one moment, and what was counted of it so far.
+type histogram struct {
+	stamp   store.Stamp
+	entries datadir.View // before the last bound
+	counts  []int64
+	left    int64 // not counted
+}
+
+// view returns an index as it is now.
+func (sh *shard) view(d *datadir.Dir, bounds []store.Millis, of func(*shard) timeIndex) (*histogram, error) {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	if err := sh.load(d); err != nil {
+		return nil, err
+	}
+	x := of(sh)
+	h := &histogram{stamp: sh.stamp(), counts: make([]int64, len(bounds)+1), left: x.entries}
+	lower := appendPrefix(nil, sh.number, x.table)
+	upper := lower
+	if len(bounds) > 0 && bounds[len(bounds)-1] > x.first {
+		lower, upper = appendMillis(lower, x.first), appendMillis(appendPrefix(nil, sh.number, x.table), bounds[len(bounds)-1])
+	}
+	var err error
+	h.entries, err = d.View(lower, upper)
+	return h, err
+}
+
+// count counts the entries of a histogram.
+func (h *histogram) count(ctx context.Context, bounds []store.Millis) error {
+	bucket, seen := 0, 0
+	err := h.entries.Walk(func(key, _ []byte) (bool, error) {
 		if seen++; seen%checkEvery == 0 && ctx.Err() != nil {
 			return false, ctx.Err()
 		}
 		if len(key) < prefixLen+8 {
 			return true, nil
 		}
-		for due := millisAt(key[prefixLen:]); bucket < len(bounds) && due >= bounds[bucket]; {
+		for at := millisAt(key[prefixLen:]); at >= bounds[bucket]; {
 			bucket++
 		}
-		counts[bucket]++
+		h.counts[bucket]++
+		h.left--
 		return true, nil
 	})
-	return counts, err
+	h.counts[len(bounds)] += max(h.left, 0)
+	return err
 }
 
 // checkEvery is after how many keys a long walk looks whether its caller is still there.

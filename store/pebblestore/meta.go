@@ -104,6 +104,7 @@ func (m *logMeta) watch(w store.Watching) {
 // boxMeta are the numbers of a shard's cells and of its boxes.
 type boxMeta struct {
 	cells     int64
+	wakes     int64 // cells that wake
 	in, taken int64 // numbers of the last parcel that the in-box got, and of the last that was taken
 	out       int64 // number of the last parcel that the out-box got
 	leaving   int64 // parcels in the out-box
@@ -112,8 +113,8 @@ type boxMeta struct {
 // parcels is how many there are in both boxes.
 func (m *boxMeta) parcels() int64 { return m.in - m.taken + m.leaving }
 
-func (m *boxMeta) numbers() [5]*int64 {
-	return [...]*int64{&m.cells, &m.in, &m.taken, &m.out, &m.leaving}
+func (m *boxMeta) numbers() [6]*int64 {
+	return [...]*int64{&m.cells, &m.wakes, &m.in, &m.taken, &m.out, &m.leaving}
 }
 
 func (m boxMeta) append(b []byte) []byte {

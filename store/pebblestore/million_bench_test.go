@@ -99,3 +99,28 @@ func firstHold(b *testing.B, dir string, shard store.Shard) (open, hold time.Dur
 	}
 	return open, time.Since(started)
 }
+
+// BenchmarkHistogram counts a million tasks that are due in an hour or two, in ten buckets
+// up to a bound: before all of them, behind a tenth, and behind all.
+func BenchmarkHistogram(b *testing.B) {
+	if testing.Short() {
+		b.Skip("takes a minute")
+	}
+	s := openStore(b, Config{Dir: b.TempDir()})
+	x := newBencher(b, s, store.Shard{Topic: "bench"})
+	started := time.Now()
+	x.fill(b)
+	for name, width := range map[string]time.Duration{"none": time.Minute, "tenth": 396 * time.Second, "all": time.Hour} {
+		b.Run(name, func(b *testing.B) {
+			bounds := make([]store.Millis, 11)
+			for i := range bounds {
+				bounds[i] = store.Millis(started.UnixMilli()).Add(time.Duration(i) * width)
+			}
+			for b.Loop() {
+				if _, _, err := s.Histogram(context.Background(), x.shard, bounds); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -106,6 +106,11 @@ func (sh *shard) loadIndex(d *datadir.Dir) error {
 	})
 }
 
+// stamp is that of an answer from what is in memory. Called under mu.
+func (sh *shard) stamp() store.Stamp {
+	return store.Stamp{Now: now(), Seq: sh.meta.seq, In: sh.meta.boxes.in}
+}
+
 // numbers returns what is in memory of a shard.
 func (sh *shard) numbers(d *datadir.Dir) (store.Stats, error) {
 	sh.mu.Lock()
@@ -114,7 +119,7 @@ func (sh *shard) numbers(d *datadir.Dir) (store.Stats, error) {
 		return store.Stats{}, err
 	}
 	return store.Stats{
-		Stamp:   store.Stamp{Now: now(), Seq: sh.meta.seq, In: sh.meta.boxes.in},
+		Stamp:   sh.stamp(),
 		Pending: sh.meta.pending,
 		Running: int64(sh.holds.len()),
 		Done:    sh.meta.done,

@@ -49,7 +49,7 @@ func (s *taskReader) windowStart(sh *shard, w store.WindowQuery) (store.Stamp, [
 	if err := sh.load(s.dir); err != nil {
 		return store.Stamp{}, nil, err
 	}
-	stamp := store.Stamp{Now: now(), Seq: sh.meta.seq, In: sh.meta.boxes.in}
+	stamp := sh.stamp()
 	if w.Lane == nil && (w.After.ID != "" || w.After.Due != 0) && w.After.Due >= sh.firstDue {
 		lower := appendTimeKey(nil, sh.number, tablePending, w.After.Due, w.After.ID)
 		return stamp, append(lower, 0), nil // the next key there can be

@@ -218,22 +218,43 @@ func (d *Dir) Read(key []byte, f func([]byte) error) error {
 
 // Scan calls f for the keys from lower up to upper while it returns true. Key and
 // value are valid during the call only.
-func (d *Dir) Scan(lower, upper []byte, f func(key, value []byte) (bool, error)) (err error) {
+func (d *Dir) Scan(lower, upper []byte, f func(key, value []byte) (bool, error)) error {
+	v, err := d.View(lower, upper)
+	if err != nil {
+		return err
+	}
+	return v.Walk(f)
+}
+
+// View is a range of keys as it was when it was made. Whoever made it walks it, once.
+type View struct {
+	d  *Dir
+	it *pebble.Iterator
+}
+
+// View returns the keys from lower up to upper as they are now.
+func (d *Dir) View(lower, upper []byte) (View, error) {
 	it, err := d.db.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
 	if err != nil {
-		return d.ReadError(err)
+		return View{}, d.ReadError(err)
 	}
+	return View{d, it}, nil
+}
+
+// Walk calls f for the keys of the view while it returns true, and gives the view up. Key
+// and value are valid during the call only.
+func (v View) Walk(f func(key, value []byte) (bool, error)) (err error) {
 	defer func() {
-		if closeErr := it.Close(); err == nil && closeErr != nil {
-			err = d.ReadError(closeErr)
+		if closeErr := v.it.Close(); err == nil && closeErr != nil {
+			err = v.d.ReadError(closeErr)
 		}
 	}()
-	for ok := it.First(); ok; ok = it.Next() {
-		value, err := it.ValueAndErr()
+	for ok := v.it.First(); ok; ok = v.it.Next() {
+		value, err := v.it.ValueAndErr()
 		if err != nil {
-			return d.ReadError(err)
+			return v.d.ReadError(err)
 		}
-		if more, err := f(it.Key(), value); err != nil || !more {
+		if more, err := f(v.it.Key(), value); err != nil || !more {
 			return err
 		}
 	}
