@@ -1,0 +1,90 @@
+package store
+
+import (
+	"context"
+	"time"
+)
+
+// Cells keeps named values of shards, and changes them together with tasks: what is made
+// of tasks that belong together, and of what comes again, is kept in them. Stores know
+// nothing of what a cell means. All stores of ddq keep them.
+type Cells interface {
+	// Commit makes changes one after the other, each as a whole or not at all: OK, or
+	// the first that is in its way of Stale, HoldLost, WrongState, Conflict and Closed.
+	// With a fence it is an owner's call; without, any node's. A full store refuses
+	// the whole call when one of them brings work, see life.BringsWork.
+	// Raises Seq by one when any task became pending.
+	Commit(ctx context.Context, s Shard, f *Fence, commits []Commit) (Stamp, []CommitResult, error)
+
+	// Cells returns cells by id; Version 0 for those that are not there. It goes no
+	// further once they have MaxBodies bytes together: then there are fewer of them
+	// than ids, the first.
+	Cells(ctx context.Context, s Shard, ids []CellID) ([]Cell, error)
+
+	// Wakes returns cells that wake from the position After up to and including To, in
+	// order of (At, ID), at most Limit.
+	Wakes(ctx context.Context, s Shard, q WakeQuery) (Stamp, []Wake, error)
+
+	// WakeHistogram is Histogram for cells and when they wake.
+	WakeHistogram(ctx context.Context, s Shard, bounds []Millis) (Stamp, []int64, error)
+
+	// Listed returns the cells of a list behind a position, in order of (Listed, ID), at
+	// most limit, and fewer once they have MaxBodies bytes together.
+	Listed(ctx context.Context, s Shard, list string, after Wake, limit int) ([]Cell, error)
+
+	// CellPage pages through the cells of a kind in no particular order. Next is empty
+	// at the end. A cell that is there during the whole walk is returned at least once.
+	CellPage(ctx context.Context, s Shard, kind byte, cursor string, limit int) (cells []Cell, next string, err error)
+
+	// Parcels returns what is in a box behind a number, in order, at most limit, and
+	// fewer once they have MaxBodies bytes together.
+	Parcels(ctx context.Context, s Shard, box Box, after int64, limit int) ([]Parcel, error)
+}
+
+// MaxPieces is how many pieces a Commit may have: entries of its slices, and Take.
+const MaxPieces = 3000
+
+// Commit changes cells, parcels, holds and tasks of one shard. No task is in one of its
+// slices twice.
+type Commit struct {
+	Puts    []Put    // of different cells
+	Under   []Holder // holds that must be alive
+	Acks    []Ack    // holds that end: the tasks are done
+	Adds    []*Task  // tasks without a Key; absent by id, or done or dead
+	Removes []Remove
+	Cancels []string // tasks that are asked to end, when they run
+	Send    []Parcel // appended to a box, which numbers them
+
+	Take int64   // parcels of the in-box up to this number are forgotten
+	Drop []int64 // parcels of the out-box that are forgotten
+
+	Retention time.Duration // of the tasks of Acks, see Writer.Ack
+}
+
+// Put changes one cell. A cell without a body is deleted.
+type Put struct {
+	Cell       // its Version is not looked at
+	If   int64 // the version that it must have: 0 absent, AnyVersion any
+}
+
+// AnyVersion is the If of a Put that overwrites whatever there is.
+const AnyVersion = -1
+
+// Holder is the hold of a task.
+type Holder struct {
+	ID    string
+	Token Token
+}
+
+// Remove deletes a pending task, if it is there.
+type Remove struct {
+	ID   string
+	Must bool // the commit is WrongState when the task is not pending
+}
+
+// CommitResult is the outcome of one Commit.
+type CommitResult struct {
+	Status Status // OK, Stale, HoldLost, WrongState, Conflict, Closed
+	Cell   Cell   // Stale: the one that is in the way, as it is; Version 0 when it is not there
+	ID     string // HoldLost, WrongState, Conflict: the task
+}
