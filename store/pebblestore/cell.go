@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/ddq-io/ddq/store"
 )
@@ -68,12 +69,20 @@ func appendListKey(b []byte, number uint32, list string, at store.Millis, id sto
 	return append(appendMillis(appendList(b, number, list), at), id...)
 }
 
-// checkCells refuses cells that have no key here.
-func checkCells(commits []store.Commit) error {
+// checkPuts refuses cells that have no key here, and a commit that puts one twice: it would
+// be in the index of wakes twice.
+func checkPuts(commits []store.Commit) error {
 	for i := range commits {
-		for _, p := range commits[i].Puts {
-			if len(p.ID) == 0 || len(p.List) > maxList {
-				return fmt.Errorf("cell %q: bad id, or name of a list of %d bytes", p.ID, len(p.List))
+		puts := commits[i].Puts
+		for k := range puts {
+			p := &puts[k]
+			switch {
+			case len(p.ID) == 0:
+				return errors.New("a cell without an id")
+			case len(p.List) > maxList:
+				return fmt.Errorf("cell %q: the name of its list has %d bytes, at most %d", p.ID, len(p.List), maxList)
+			case slices.ContainsFunc(puts[:k], func(before store.Put) bool { return before.ID == p.ID }):
+				return fmt.Errorf("cell %q is put twice by one commit", p.ID)
 			}
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -492,4 +493,24 @@ func TestCommitThatNamesATaskTwiceChangesItOnce(t *testing.T) {
 		t.Fatalf("%d tasks are pending and %d running: %v", stats[0].Pending, stats[0].Running, err)
 	}
 	verifyWhole(t, s, cellShard)
+}
+
+// TestCommitsThatMakeNoSenseChangeNothing refuses the whole call.
+func TestCommitsThatMakeNoSenseChangeNothing(t *testing.T) {
+	s := openMem(t, vfs.NewMem())
+	cell := store.Cell{ID: "sa", Wake: 10, Body: []byte("x")}
+	for name, puts := range map[string][]store.Put{
+		"no id":     {{Cell: store.Cell{Body: []byte("x")}}},
+		"twice":     {{Cell: cell}, {Cell: cell}},
+		"long list": {{Cell: store.Cell{ID: "sb", List: strings.Repeat("l", maxList+1), Body: []byte("x")}}},
+	} {
+		good := store.Commit{Puts: []store.Put{{Cell: cell, If: store.AnyVersion}}}
+		if _, _, err := s.Commit(t.Context(), cellShard, nil, []store.Commit{good, {Puts: puts}}); err == nil {
+			t.Errorf("%s: it was taken", name)
+		}
+	}
+	stats, err := s.Stats(t.Context(), []store.Shard{cellShard})
+	if err != nil || stats[0].Cells != 0 {
+		t.Errorf("there are %d cells: %v", stats[0].Cells, err)
+	}
 }

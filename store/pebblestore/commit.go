@@ -10,7 +10,7 @@ import (
 
 // Commit implements store.Cells. A full store refuses the call when a commit brings work.
 func (s cellKeeper) Commit(ctx context.Context, name store.Shard, f *store.Fence, commits []store.Commit) (store.Stamp, []store.CommitResult, error) {
-	if err := checkCells(commits); err != nil {
+	if err := checkPuts(commits); err != nil {
 		return store.Stamp{}, nil, err
 	}
 	results := make([]store.CommitResult, len(commits))
