@@ -21,6 +21,7 @@ type Client struct {
 	queue     ddqv1.DelayQueueServiceClient
 	admin     ddqv1.AdminServiceClient
 	schedules ddqv1.ScheduleServiceClient
+	audiences ddqv1.AudienceServiceClient
 	sender    sender
 	calls     callPool
 	close     func() error // once
@@ -43,6 +44,7 @@ func New(conn grpc.ClientConnInterface, cfg Config) *Client {
 		queue:     ddqv1.NewDelayQueueServiceClient(coded),
 		admin:     ddqv1.NewAdminServiceClient(coded),
 		schedules: ddqv1.NewScheduleServiceClient(coded),
+		audiences: ddqv1.NewAudienceServiceClient(coded),
 	}
 	if cfg.Unary {
 		c.sender = &unary{queue: c.queue}

@@ -32,6 +32,10 @@ type Schedule struct {
 	End    time.Time     // no occurrence is after it
 	Jitter time.Duration // a run is due up to so much later, always the same for the same occurrence
 
+	// Audience makes a run a task for each of its recipients, made of Task. Nil: a run is one
+	// task.
+	Audience *AudienceTarget
+
 	// Task is what a run is: without ID, Topic, due time, Expires, Latest, OrderingKey and
 	// Idempotency. Its payload has at most 512 KiB, its slack at most 24h.
 	Task Task
@@ -104,6 +108,7 @@ func (s *Schedule) wire() (*ddqv1.Schedule, *Error) {
 		PauseAfterFailures: int32Of(s.PauseAfterFailures), MaxRuns: s.MaxRuns,
 		Paused: s.Paused, Note: s.Note,
 	}
+	w.Audience = s.Audience.wire()
 	if s.CatchUp != 0 || s.Grace != 0 || s.Within != 0 {
 		w.CatchUp = &ddqv1.CatchUp{Policy: ddqv1.CatchUpPolicy(s.CatchUp), GraceMs: millis(s.Grace), WithinMs: millis(s.Within)}
 	}
@@ -154,6 +159,7 @@ func scheduleFrom(w *ddqv1.Schedule) Schedule {
 	if w == nil {
 		return s
 	}
+	s.Audience = targetFrom(w.GetAudience())
 	s.Untracked = w.Track != nil && !w.GetTrack()
 	if w.History != nil {
 		s.History = new(int(w.GetHistory()))

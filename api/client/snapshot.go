@@ -24,8 +24,10 @@ type Snapshot struct {
 	Backoff           *Backoff          `json:"backoff,omitempty"`               // the task's own; nil when the topic's applies
 	Priority          int               `json:"priority,omitempty"`
 	TaskKeys
-	Schedule        string     `json:"schedule,omitempty"`         // that made it; empty when it was enqueued
-	Occurrence      time.Time  `json:"occurrence_time,omitempty"`  // that it was made of
+	Schedule        string     `json:"schedule,omitempty"`        // that made it; empty when it was enqueued
+	Occurrence      time.Time  `json:"occurrence_time,omitempty"` // that it was made of
+	Recipient       string     `json:"recipient,omitempty"`       // for whom it is, of a schedule that has an audience
+	RecipientData   []byte     `json:"recipient_data,omitempty"`
 	WaitingFor      WaitingFor `json:"waiting_for,omitempty"`      // what a task that is due lacks, as far as is known
 	NextToken       time.Time  `json:"next_token_time,omitempty"`  // waiting for a rate: when it has a token again
 	LastError       string     `json:"last_error,omitempty"`       // of the last failed attempt
@@ -81,6 +83,8 @@ func snapshot(t *ddqv1.Task) Snapshot {
 		},
 		Schedule:        t.GetSchedule(),
 		Occurrence:      timeOf(t.GetOccurrenceTime()),
+		Recipient:       t.GetRecipient(),
+		RecipientData:   t.GetRecipientData(),
 		WaitingFor:      WaitingFor(t.GetWaitingFor()),
 		NextToken:       timeOf(t.GetNextTokenTime()),
 		LastError:       t.GetLastError(),

@@ -23,6 +23,61 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+type QuietPolicy int32
+
+const (
+	QuietPolicy_QUIET_POLICY_UNSPECIFIED QuietPolicy = 0
+	// It is due when they end.
+	QuietPolicy_QUIET_POLICY_DEFER QuietPolicy = 1
+	// There is none.
+	QuietPolicy_QUIET_POLICY_SKIP QuietPolicy = 2
+	// It is due in them.
+	QuietPolicy_QUIET_POLICY_IGNORE QuietPolicy = 3
+)
+
+// Enum value maps for QuietPolicy.
+var (
+	QuietPolicy_name = map[int32]string{
+		0: "QUIET_POLICY_UNSPECIFIED",
+		1: "QUIET_POLICY_DEFER",
+		2: "QUIET_POLICY_SKIP",
+		3: "QUIET_POLICY_IGNORE",
+	}
+	QuietPolicy_value = map[string]int32{
+		"QUIET_POLICY_UNSPECIFIED": 0,
+		"QUIET_POLICY_DEFER":       1,
+		"QUIET_POLICY_SKIP":        2,
+		"QUIET_POLICY_IGNORE":      3,
+	}
+)
+
+func (x QuietPolicy) Enum() *QuietPolicy {
+	p := new(QuietPolicy)
+	*p = x
+	return p
+}
+
+func (x QuietPolicy) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (QuietPolicy) Descriptor() protoreflect.EnumDescriptor {
+	return file_ddq_v1_schedule_proto_enumTypes[0].Descriptor()
+}
+
+func (QuietPolicy) Type() protoreflect.EnumType {
+	return &file_ddq_v1_schedule_proto_enumTypes[0]
+}
+
+func (x QuietPolicy) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use QuietPolicy.Descriptor instead.
+func (QuietPolicy) EnumDescriptor() ([]byte, []int) {
+	return file_ddq_v1_schedule_proto_rawDescGZIP(), []int{0}
+}
+
 type IntervalFrom int32
 
 const (
@@ -58,11 +113,11 @@ func (x IntervalFrom) String() string {
 }
 
 func (IntervalFrom) Descriptor() protoreflect.EnumDescriptor {
-	return file_ddq_v1_schedule_proto_enumTypes[0].Descriptor()
+	return file_ddq_v1_schedule_proto_enumTypes[1].Descriptor()
 }
 
 func (IntervalFrom) Type() protoreflect.EnumType {
-	return &file_ddq_v1_schedule_proto_enumTypes[0]
+	return &file_ddq_v1_schedule_proto_enumTypes[1]
 }
 
 func (x IntervalFrom) Number() protoreflect.EnumNumber {
@@ -71,7 +126,7 @@ func (x IntervalFrom) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use IntervalFrom.Descriptor instead.
 func (IntervalFrom) EnumDescriptor() ([]byte, []int) {
-	return file_ddq_v1_schedule_proto_rawDescGZIP(), []int{0}
+	return file_ddq_v1_schedule_proto_rawDescGZIP(), []int{1}
 }
 
 type Overlap int32
@@ -121,11 +176,11 @@ func (x Overlap) String() string {
 }
 
 func (Overlap) Descriptor() protoreflect.EnumDescriptor {
-	return file_ddq_v1_schedule_proto_enumTypes[1].Descriptor()
+	return file_ddq_v1_schedule_proto_enumTypes[2].Descriptor()
 }
 
 func (Overlap) Type() protoreflect.EnumType {
-	return &file_ddq_v1_schedule_proto_enumTypes[1]
+	return &file_ddq_v1_schedule_proto_enumTypes[2]
 }
 
 func (x Overlap) Number() protoreflect.EnumNumber {
@@ -134,7 +189,7 @@ func (x Overlap) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Overlap.Descriptor instead.
 func (Overlap) EnumDescriptor() ([]byte, []int) {
-	return file_ddq_v1_schedule_proto_rawDescGZIP(), []int{1}
+	return file_ddq_v1_schedule_proto_rawDescGZIP(), []int{2}
 }
 
 type CatchUpPolicy int32
@@ -176,11 +231,11 @@ func (x CatchUpPolicy) String() string {
 }
 
 func (CatchUpPolicy) Descriptor() protoreflect.EnumDescriptor {
-	return file_ddq_v1_schedule_proto_enumTypes[2].Descriptor()
+	return file_ddq_v1_schedule_proto_enumTypes[3].Descriptor()
 }
 
 func (CatchUpPolicy) Type() protoreflect.EnumType {
-	return &file_ddq_v1_schedule_proto_enumTypes[2]
+	return &file_ddq_v1_schedule_proto_enumTypes[3]
 }
 
 func (x CatchUpPolicy) Number() protoreflect.EnumNumber {
@@ -189,7 +244,7 @@ func (x CatchUpPolicy) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use CatchUpPolicy.Descriptor instead.
 func (CatchUpPolicy) EnumDescriptor() ([]byte, []int) {
-	return file_ddq_v1_schedule_proto_rawDescGZIP(), []int{2}
+	return file_ddq_v1_schedule_proto_rawDescGZIP(), []int{3}
 }
 
 type PutOutcome int32
@@ -229,11 +284,11 @@ func (x PutOutcome) String() string {
 }
 
 func (PutOutcome) Descriptor() protoreflect.EnumDescriptor {
-	return file_ddq_v1_schedule_proto_enumTypes[3].Descriptor()
+	return file_ddq_v1_schedule_proto_enumTypes[4].Descriptor()
 }
 
 func (PutOutcome) Type() protoreflect.EnumType {
-	return &file_ddq_v1_schedule_proto_enumTypes[3]
+	return &file_ddq_v1_schedule_proto_enumTypes[4]
 }
 
 func (x PutOutcome) Number() protoreflect.EnumNumber {
@@ -242,7 +297,7 @@ func (x PutOutcome) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use PutOutcome.Descriptor instead.
 func (PutOutcome) EnumDescriptor() ([]byte, []int) {
-	return file_ddq_v1_schedule_proto_rawDescGZIP(), []int{3}
+	return file_ddq_v1_schedule_proto_rawDescGZIP(), []int{4}
 }
 
 type ScheduleState int32
@@ -282,11 +337,11 @@ func (x ScheduleState) String() string {
 }
 
 func (ScheduleState) Descriptor() protoreflect.EnumDescriptor {
-	return file_ddq_v1_schedule_proto_enumTypes[4].Descriptor()
+	return file_ddq_v1_schedule_proto_enumTypes[5].Descriptor()
 }
 
 func (ScheduleState) Type() protoreflect.EnumType {
-	return &file_ddq_v1_schedule_proto_enumTypes[4]
+	return &file_ddq_v1_schedule_proto_enumTypes[5]
 }
 
 func (x ScheduleState) Number() protoreflect.EnumNumber {
@@ -295,7 +350,7 @@ func (x ScheduleState) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ScheduleState.Descriptor instead.
 func (ScheduleState) EnumDescriptor() ([]byte, []int) {
-	return file_ddq_v1_schedule_proto_rawDescGZIP(), []int{4}
+	return file_ddq_v1_schedule_proto_rawDescGZIP(), []int{5}
 }
 
 type RunOrigin int32
@@ -334,11 +389,11 @@ func (x RunOrigin) String() string {
 }
 
 func (RunOrigin) Descriptor() protoreflect.EnumDescriptor {
-	return file_ddq_v1_schedule_proto_enumTypes[5].Descriptor()
+	return file_ddq_v1_schedule_proto_enumTypes[6].Descriptor()
 }
 
 func (RunOrigin) Type() protoreflect.EnumType {
-	return &file_ddq_v1_schedule_proto_enumTypes[5]
+	return &file_ddq_v1_schedule_proto_enumTypes[6]
 }
 
 func (x RunOrigin) Number() protoreflect.EnumNumber {
@@ -347,7 +402,7 @@ func (x RunOrigin) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use RunOrigin.Descriptor instead.
 func (RunOrigin) EnumDescriptor() ([]byte, []int) {
-	return file_ddq_v1_schedule_proto_rawDescGZIP(), []int{5}
+	return file_ddq_v1_schedule_proto_rawDescGZIP(), []int{6}
 }
 
 type RunOutcome int32
@@ -388,11 +443,11 @@ func (x RunOutcome) String() string {
 }
 
 func (RunOutcome) Descriptor() protoreflect.EnumDescriptor {
-	return file_ddq_v1_schedule_proto_enumTypes[6].Descriptor()
+	return file_ddq_v1_schedule_proto_enumTypes[7].Descriptor()
 }
 
 func (RunOutcome) Type() protoreflect.EnumType {
-	return &file_ddq_v1_schedule_proto_enumTypes[6]
+	return &file_ddq_v1_schedule_proto_enumTypes[7]
 }
 
 func (x RunOutcome) Number() protoreflect.EnumNumber {
@@ -401,7 +456,7 @@ func (x RunOutcome) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use RunOutcome.Descriptor instead.
 func (RunOutcome) EnumDescriptor() ([]byte, []int) {
-	return file_ddq_v1_schedule_proto_rawDescGZIP(), []int{6}
+	return file_ddq_v1_schedule_proto_rawDescGZIP(), []int{7}
 }
 
 type SkipReason int32
@@ -459,11 +514,11 @@ func (x SkipReason) String() string {
 }
 
 func (SkipReason) Descriptor() protoreflect.EnumDescriptor {
-	return file_ddq_v1_schedule_proto_enumTypes[7].Descriptor()
+	return file_ddq_v1_schedule_proto_enumTypes[8].Descriptor()
 }
 
 func (SkipReason) Type() protoreflect.EnumType {
-	return &file_ddq_v1_schedule_proto_enumTypes[7]
+	return &file_ddq_v1_schedule_proto_enumTypes[8]
 }
 
 func (x SkipReason) Number() protoreflect.EnumNumber {
@@ -472,7 +527,7 @@ func (x SkipReason) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use SkipReason.Descriptor instead.
 func (SkipReason) EnumDescriptor() ([]byte, []int) {
-	return file_ddq_v1_schedule_proto_rawDescGZIP(), []int{7}
+	return file_ddq_v1_schedule_proto_rawDescGZIP(), []int{8}
 }
 
 type OpenRuns int32
@@ -510,11 +565,11 @@ func (x OpenRuns) String() string {
 }
 
 func (OpenRuns) Descriptor() protoreflect.EnumDescriptor {
-	return file_ddq_v1_schedule_proto_enumTypes[8].Descriptor()
+	return file_ddq_v1_schedule_proto_enumTypes[9].Descriptor()
 }
 
 func (OpenRuns) Type() protoreflect.EnumType {
-	return &file_ddq_v1_schedule_proto_enumTypes[8]
+	return &file_ddq_v1_schedule_proto_enumTypes[9]
 }
 
 func (x OpenRuns) Number() protoreflect.EnumNumber {
@@ -523,7 +578,7 @@ func (x OpenRuns) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use OpenRuns.Descriptor instead.
 func (OpenRuns) EnumDescriptor() ([]byte, []int) {
-	return file_ddq_v1_schedule_proto_rawDescGZIP(), []int{8}
+	return file_ddq_v1_schedule_proto_rawDescGZIP(), []int{9}
 }
 
 // Schedule is what the author of a schedule decides. Fields that say "out" are those of
@@ -540,6 +595,9 @@ type Schedule struct {
 	//
 	//	*Schedule_Task
 	Run isSchedule_Run `protobuf_oneof:"run"`
+	// Each recipient of an audience gets a task in a run, made of the task above. Such a run
+	// begins at its time; it is open until all its tasks have ended for good.
+	Audience *AudienceTarget `protobuf:"bytes,6,opt,name=audience,proto3" json:"audience,omitempty"`
 	// What becomes of an occurrence while a run is open. SKIP when unspecified.
 	Overlap Overlap  `protobuf:"varint,7,opt,name=overlap,proto3,enum=ddq.v1.Overlap" json:"overlap,omitempty"`
 	CatchUp *CatchUp `protobuf:"bytes,8,opt,name=catch_up,json=catchUp,proto3" json:"catch_up,omitempty"`
@@ -631,6 +689,13 @@ func (x *Schedule) GetTask() *EnqueueRequest {
 	return nil
 }
 
+func (x *Schedule) GetAudience() *AudienceTarget {
+	if x != nil {
+		return x.Audience
+	}
+	return nil
+}
+
 func (x *Schedule) GetOverlap() Overlap {
 	if x != nil {
 		return x.Overlap
@@ -713,6 +778,115 @@ type Schedule_Task struct {
 
 func (*Schedule_Task) isSchedule_Run() {}
 
+// AudienceTarget says which recipients get a task, and when.
+type AudienceTarget struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Of the audience: who does not want it gets no task. Empty: all who are not disabled do.
+	Kind string `protobuf:"bytes,2,opt,name=kind,proto3" json:"kind,omitempty"`
+	// Tasks are spread over so much time: 0 to 86,400,000. Each recipient has the same place
+	// in every run.
+	WindowMs int64 `protobuf:"varint,3,opt,name=window_ms,json=windowMs,proto3" json:"window_ms,omitempty"`
+	// Places are multiples of it: 0 to window_ms.
+	GrainMs int64 `protobuf:"varint,4,opt,name=grain_ms,json=grainMs,proto3" json:"grain_ms,omitempty"`
+	// Fewer recipients go at once; 100 when unset.
+	SpreadFrom *int64 `protobuf:"varint,5,opt,name=spread_from,json=spreadFrom,proto3,oneof" json:"spread_from,omitempty"`
+	// What becomes of a task that is due in quiet hours. DEFER when unspecified.
+	Quiet QuietPolicy `protobuf:"varint,6,opt,name=quiet,proto3,enum=ddq.v1.QuietPolicy" json:"quiet,omitempty"`
+	// Another recipient is the first in each run.
+	Rotate bool `protobuf:"varint,7,opt,name=rotate,proto3" json:"rotate,omitempty"`
+	// False: the ends of tasks are not told, and the run is over when they are made.
+	Track         *bool `protobuf:"varint,8,opt,name=track,proto3,oneof" json:"track,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AudienceTarget) Reset() {
+	*x = AudienceTarget{}
+	mi := &file_ddq_v1_schedule_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AudienceTarget) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AudienceTarget) ProtoMessage() {}
+
+func (x *AudienceTarget) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_schedule_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AudienceTarget.ProtoReflect.Descriptor instead.
+func (*AudienceTarget) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_schedule_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *AudienceTarget) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *AudienceTarget) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *AudienceTarget) GetWindowMs() int64 {
+	if x != nil {
+		return x.WindowMs
+	}
+	return 0
+}
+
+func (x *AudienceTarget) GetGrainMs() int64 {
+	if x != nil {
+		return x.GrainMs
+	}
+	return 0
+}
+
+func (x *AudienceTarget) GetSpreadFrom() int64 {
+	if x != nil && x.SpreadFrom != nil {
+		return *x.SpreadFrom
+	}
+	return 0
+}
+
+func (x *AudienceTarget) GetQuiet() QuietPolicy {
+	if x != nil {
+		return x.Quiet
+	}
+	return QuietPolicy_QUIET_POLICY_UNSPECIFIED
+}
+
+func (x *AudienceTarget) GetRotate() bool {
+	if x != nil {
+		return x.Rotate
+	}
+	return false
+}
+
+func (x *AudienceTarget) GetTrack() bool {
+	if x != nil && x.Track != nil {
+		return *x.Track
+	}
+	return false
+}
+
 // Timetable says when: the union of its entries.
 type Timetable struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -734,7 +908,7 @@ type Timetable struct {
 
 func (x *Timetable) Reset() {
 	*x = Timetable{}
-	mi := &file_ddq_v1_schedule_proto_msgTypes[1]
+	mi := &file_ddq_v1_schedule_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -746,7 +920,7 @@ func (x *Timetable) String() string {
 func (*Timetable) ProtoMessage() {}
 
 func (x *Timetable) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_schedule_proto_msgTypes[1]
+	mi := &file_ddq_v1_schedule_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -759,7 +933,7 @@ func (x *Timetable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Timetable.ProtoReflect.Descriptor instead.
 func (*Timetable) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_schedule_proto_rawDescGZIP(), []int{1}
+	return file_ddq_v1_schedule_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *Timetable) GetEntries() []*TimetableEntry {
@@ -811,7 +985,7 @@ type TimetableEntry struct {
 
 func (x *TimetableEntry) Reset() {
 	*x = TimetableEntry{}
-	mi := &file_ddq_v1_schedule_proto_msgTypes[2]
+	mi := &file_ddq_v1_schedule_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -823,7 +997,7 @@ func (x *TimetableEntry) String() string {
 func (*TimetableEntry) ProtoMessage() {}
 
 func (x *TimetableEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_schedule_proto_msgTypes[2]
+	mi := &file_ddq_v1_schedule_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -836,7 +1010,7 @@ func (x *TimetableEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TimetableEntry.ProtoReflect.Descriptor instead.
 func (*TimetableEntry) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_schedule_proto_rawDescGZIP(), []int{2}
+	return file_ddq_v1_schedule_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *TimetableEntry) GetWhen() isTimetableEntry_When {
@@ -910,7 +1084,7 @@ type Interval struct {
 
 func (x *Interval) Reset() {
 	*x = Interval{}
-	mi := &file_ddq_v1_schedule_proto_msgTypes[3]
+	mi := &file_ddq_v1_schedule_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -922,7 +1096,7 @@ func (x *Interval) String() string {
 func (*Interval) ProtoMessage() {}
 
 func (x *Interval) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_schedule_proto_msgTypes[3]
+	mi := &file_ddq_v1_schedule_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -935,7 +1109,7 @@ func (x *Interval) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Interval.ProtoReflect.Descriptor instead.
 func (*Interval) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_schedule_proto_rawDescGZIP(), []int{3}
+	return file_ddq_v1_schedule_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Interval) GetEveryMs() int64 {
@@ -962,7 +1136,7 @@ type Instants struct {
 
 func (x *Instants) Reset() {
 	*x = Instants{}
-	mi := &file_ddq_v1_schedule_proto_msgTypes[4]
+	mi := &file_ddq_v1_schedule_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -974,7 +1148,7 @@ func (x *Instants) String() string {
 func (*Instants) ProtoMessage() {}
 
 func (x *Instants) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_schedule_proto_msgTypes[4]
+	mi := &file_ddq_v1_schedule_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -987,7 +1161,7 @@ func (x *Instants) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Instants.ProtoReflect.Descriptor instead.
 func (*Instants) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_schedule_proto_rawDescGZIP(), []int{4}
+	return file_ddq_v1_schedule_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Instants) GetTimes() []*timestamppb.Timestamp {
@@ -1013,7 +1187,7 @@ type CatchUp struct {
 
 func (x *CatchUp) Reset() {
 	*x = CatchUp{}
-	mi := &file_ddq_v1_schedule_proto_msgTypes[5]
+	mi := &file_ddq_v1_schedule_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1025,7 +1199,7 @@ func (x *CatchUp) String() string {
 func (*CatchUp) ProtoMessage() {}
 
 func (x *CatchUp) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_schedule_proto_msgTypes[5]
+	mi := &file_ddq_v1_schedule_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1038,7 +1212,7 @@ func (x *CatchUp) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CatchUp.ProtoReflect.Descriptor instead.
 func (*CatchUp) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_schedule_proto_rawDescGZIP(), []int{5}
+	return file_ddq_v1_schedule_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *CatchUp) GetPolicy() CatchUpPolicy {
@@ -1073,7 +1247,7 @@ type PutScheduleRequest struct {
 
 func (x *PutScheduleRequest) Reset() {
 	*x = PutScheduleRequest{}
-	mi := &file_ddq_v1_schedule_proto_msgTypes[6]
+	mi := &file_ddq_v1_schedule_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1085,7 +1259,7 @@ func (x *PutScheduleRequest) String() string {
 func (*PutScheduleRequest) ProtoMessage() {}
 
 func (x *PutScheduleRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_schedule_proto_msgTypes[6]
+	mi := &file_ddq_v1_schedule_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1098,7 +1272,7 @@ func (x *PutScheduleRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutScheduleRequest.ProtoReflect.Descriptor instead.
 func (*PutScheduleRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_schedule_proto_rawDescGZIP(), []int{6}
+	return file_ddq_v1_schedule_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *PutScheduleRequest) GetSchedule() *Schedule {
@@ -1128,7 +1302,7 @@ type PutScheduleResponse struct {
 
 func (x *PutScheduleResponse) Reset() {
 	*x = PutScheduleResponse{}
-	mi := &file_ddq_v1_schedule_proto_msgTypes[7]
+	mi := &file_ddq_v1_schedule_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1140,7 +1314,7 @@ func (x *PutScheduleResponse) String() string {
 func (*PutScheduleResponse) ProtoMessage() {}
 
 func (x *PutScheduleResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_schedule_proto_msgTypes[7]
+	mi := &file_ddq_v1_schedule_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1153,7 +1327,7 @@ func (x *PutScheduleResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutScheduleResponse.ProtoReflect.Descriptor instead.
 func (*PutScheduleResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_schedule_proto_rawDescGZIP(), []int{7}
+	return file_ddq_v1_schedule_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *PutScheduleResponse) GetVersion() int64 {
@@ -1186,7 +1360,7 @@ type PutSchedulesRequest struct {
 
 func (x *PutSchedulesRequest) Reset() {
 	*x = PutSchedulesRequest{}
-	mi := &file_ddq_v1_schedule_proto_msgTypes[8]
+	mi := &file_ddq_v1_schedule_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1198,7 +1372,7 @@ func (x *PutSchedulesRequest) String() string {
 func (*PutSchedulesRequest) ProtoMessage() {}
 
 func (x *PutSchedulesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_schedule_proto_msgTypes[8]
+	mi := &file_ddq_v1_schedule_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1211,7 +1385,7 @@ func (x *PutSchedulesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutSchedulesRequest.ProtoReflect.Descriptor instead.
 func (*PutSchedulesRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_schedule_proto_rawDescGZIP(), []int{8}
+	return file_ddq_v1_schedule_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *PutSchedulesRequest) GetSchedules() []*PutScheduleRequest {
@@ -1231,7 +1405,7 @@ type PutSchedulesResponse struct {
 
 func (x *PutSchedulesResponse) Reset() {
 	*x = PutSchedulesResponse{}
-	mi := &file_ddq_v1_schedule_proto_msgTypes[9]
+	mi := &file_ddq_v1_schedule_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1243,7 +1417,7 @@ func (x *PutSchedulesResponse) String() string {
 func (*PutSchedulesResponse) ProtoMessage() {}
 
 func (x *PutSchedulesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_schedule_proto_msgTypes[9]
+	mi := &file_ddq_v1_schedule_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1256,7 +1430,7 @@ func (x *PutSchedulesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutSchedulesResponse.ProtoReflect.Descriptor instead.
 func (*PutSchedulesResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_schedule_proto_rawDescGZIP(), []int{9}
+	return file_ddq_v1_schedule_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *PutSchedulesResponse) GetResults() []*PutScheduleResult {
@@ -1279,7 +1453,7 @@ type PutScheduleResult struct {
 
 func (x *PutScheduleResult) Reset() {
 	*x = PutScheduleResult{}
-	mi := &file_ddq_v1_schedule_proto_msgTypes[10]
+	mi := &file_ddq_v1_schedule_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1291,7 +1465,7 @@ func (x *PutScheduleResult) String() string {
 func (*PutScheduleResult) ProtoMessage() {}
 
 func (x *PutScheduleResult) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_schedule_proto_msgTypes[10]
+	mi := &file_ddq_v1_schedule_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1304,7 +1478,7 @@ func (x *PutScheduleResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutScheduleResult.ProtoReflect.Descriptor instead.
 func (*PutScheduleResult) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_schedule_proto_rawDescGZIP(), []int{10}
+	return file_ddq_v1_schedule_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *PutScheduleResult) GetResult() isPutScheduleResult_Result {
@@ -1358,7 +1532,7 @@ type GetScheduleRequest struct {
 
 func (x *GetScheduleRequest) Reset() {
 	*x = GetScheduleRequest{}
-	mi := &file_ddq_v1_schedule_proto_msgTypes[11]
+	mi := &file_ddq_v1_schedule_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1370,7 +1544,7 @@ func (x *GetScheduleRequest) String() string {
 func (*GetScheduleRequest) ProtoMessage() {}
 
 func (x *GetScheduleRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_schedule_proto_msgTypes[11]
+	mi := &file_ddq_v1_schedule_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1383,7 +1557,7 @@ func (x *GetScheduleRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetScheduleRequest.ProtoReflect.Descriptor instead.
 func (*GetScheduleRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_schedule_proto_rawDescGZIP(), []int{11}
+	return file_ddq_v1_schedule_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *GetScheduleRequest) GetTopic() string {
@@ -1410,7 +1584,7 @@ type GetScheduleResponse struct {
 
 func (x *GetScheduleResponse) Reset() {
 	*x = GetScheduleResponse{}
-	mi := &file_ddq_v1_schedule_proto_msgTypes[12]
+	mi := &file_ddq_v1_schedule_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1422,7 +1596,7 @@ func (x *GetScheduleResponse) String() string {
 func (*GetScheduleResponse) ProtoMessage() {}
 
 func (x *GetScheduleResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_schedule_proto_msgTypes[12]
+	mi := &file_ddq_v1_schedule_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1435,7 +1609,7 @@ func (x *GetScheduleResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetScheduleResponse.ProtoReflect.Descriptor instead.
 func (*GetScheduleResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_schedule_proto_rawDescGZIP(), []int{12}
+	return file_ddq_v1_schedule_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *GetScheduleResponse) GetSchedule() *Schedule {
@@ -1480,7 +1654,7 @@ type ScheduleStatus struct {
 
 func (x *ScheduleStatus) Reset() {
 	*x = ScheduleStatus{}
-	mi := &file_ddq_v1_schedule_proto_msgTypes[13]
+	mi := &file_ddq_v1_schedule_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1492,7 +1666,7 @@ func (x *ScheduleStatus) String() string {
 func (*ScheduleStatus) ProtoMessage() {}
 
 func (x *ScheduleStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_schedule_proto_msgTypes[13]
+	mi := &file_ddq_v1_schedule_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1505,7 +1679,7 @@ func (x *ScheduleStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScheduleStatus.ProtoReflect.Descriptor instead.
 func (*ScheduleStatus) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_schedule_proto_rawDescGZIP(), []int{13}
+	return file_ddq_v1_schedule_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ScheduleStatus) GetState() ScheduleState {
@@ -1594,7 +1768,7 @@ type Backfill struct {
 
 func (x *Backfill) Reset() {
 	*x = Backfill{}
-	mi := &file_ddq_v1_schedule_proto_msgTypes[14]
+	mi := &file_ddq_v1_schedule_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1606,7 +1780,7 @@ func (x *Backfill) String() string {
 func (*Backfill) ProtoMessage() {}
 
 func (x *Backfill) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_schedule_proto_msgTypes[14]
+	mi := &file_ddq_v1_schedule_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1619,7 +1793,7 @@ func (x *Backfill) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Backfill.ProtoReflect.Descriptor instead.
 func (*Backfill) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_schedule_proto_rawDescGZIP(), []int{14}
+	return file_ddq_v1_schedule_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Backfill) GetId() string {
@@ -1688,7 +1862,7 @@ type ScheduleRun struct {
 
 func (x *ScheduleRun) Reset() {
 	*x = ScheduleRun{}
-	mi := &file_ddq_v1_schedule_proto_msgTypes[15]
+	mi := &file_ddq_v1_schedule_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1700,7 +1874,7 @@ func (x *ScheduleRun) String() string {
 func (*ScheduleRun) ProtoMessage() {}
 
 func (x *ScheduleRun) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_schedule_proto_msgTypes[15]
+	mi := &file_ddq_v1_schedule_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1713,7 +1887,7 @@ func (x *ScheduleRun) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScheduleRun.ProtoReflect.Descriptor instead.
 func (*ScheduleRun) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_schedule_proto_rawDescGZIP(), []int{15}
+	return file_ddq_v1_schedule_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ScheduleRun) GetOccurrenceTime() *timestamppb.Timestamp {
@@ -1794,7 +1968,7 @@ type ScheduleTotals struct {
 
 func (x *ScheduleTotals) Reset() {
 	*x = ScheduleTotals{}
-	mi := &file_ddq_v1_schedule_proto_msgTypes[16]
+	mi := &file_ddq_v1_schedule_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1806,7 +1980,7 @@ func (x *ScheduleTotals) String() string {
 func (*ScheduleTotals) ProtoMessage() {}
 
 func (x *ScheduleTotals) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_schedule_proto_msgTypes[16]
+	mi := &file_ddq_v1_schedule_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1819,7 +1993,7 @@ func (x *ScheduleTotals) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScheduleTotals.ProtoReflect.Descriptor instead.
 func (*ScheduleTotals) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_schedule_proto_rawDescGZIP(), []int{16}
+	return file_ddq_v1_schedule_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ScheduleTotals) GetMade() int64 {
@@ -1867,7 +2041,7 @@ type SkipTotal struct {
 
 func (x *SkipTotal) Reset() {
 	*x = SkipTotal{}
-	mi := &file_ddq_v1_schedule_proto_msgTypes[17]
+	mi := &file_ddq_v1_schedule_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1879,7 +2053,7 @@ func (x *SkipTotal) String() string {
 func (*SkipTotal) ProtoMessage() {}
 
 func (x *SkipTotal) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_schedule_proto_msgTypes[17]
+	mi := &file_ddq_v1_schedule_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1892,7 +2066,7 @@ func (x *SkipTotal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SkipTotal.ProtoReflect.Descriptor instead.
 func (*SkipTotal) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_schedule_proto_rawDescGZIP(), []int{17}
+	return file_ddq_v1_schedule_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *SkipTotal) GetReason() SkipReason {
@@ -1928,7 +2102,7 @@ type ListSchedulesRequest struct {
 
 func (x *ListSchedulesRequest) Reset() {
 	*x = ListSchedulesRequest{}
-	mi := &file_ddq_v1_schedule_proto_msgTypes[18]
+	mi := &file_ddq_v1_schedule_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1940,7 +2114,7 @@ func (x *ListSchedulesRequest) String() string {
 func (*ListSchedulesRequest) ProtoMessage() {}
 
 func (x *ListSchedulesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_schedule_proto_msgTypes[18]
+	mi := &file_ddq_v1_schedule_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1953,7 +2127,7 @@ func (x *ListSchedulesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSchedulesRequest.ProtoReflect.Descriptor instead.
 func (*ListSchedulesRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_schedule_proto_rawDescGZIP(), []int{18}
+	return file_ddq_v1_schedule_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ListSchedulesRequest) GetTopic() string {
@@ -2009,7 +2183,7 @@ type ListSchedulesResponse struct {
 
 func (x *ListSchedulesResponse) Reset() {
 	*x = ListSchedulesResponse{}
-	mi := &file_ddq_v1_schedule_proto_msgTypes[19]
+	mi := &file_ddq_v1_schedule_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2021,7 +2195,7 @@ func (x *ListSchedulesResponse) String() string {
 func (*ListSchedulesResponse) ProtoMessage() {}
 
 func (x *ListSchedulesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_schedule_proto_msgTypes[19]
+	mi := &file_ddq_v1_schedule_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2034,7 +2208,7 @@ func (x *ListSchedulesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSchedulesResponse.ProtoReflect.Descriptor instead.
 func (*ListSchedulesResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_schedule_proto_rawDescGZIP(), []int{19}
+	return file_ddq_v1_schedule_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ListSchedulesResponse) GetSchedules() []*GetScheduleResponse {
@@ -2064,7 +2238,7 @@ type DeleteScheduleRequest struct {
 
 func (x *DeleteScheduleRequest) Reset() {
 	*x = DeleteScheduleRequest{}
-	mi := &file_ddq_v1_schedule_proto_msgTypes[20]
+	mi := &file_ddq_v1_schedule_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2076,7 +2250,7 @@ func (x *DeleteScheduleRequest) String() string {
 func (*DeleteScheduleRequest) ProtoMessage() {}
 
 func (x *DeleteScheduleRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_schedule_proto_msgTypes[20]
+	mi := &file_ddq_v1_schedule_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2089,7 +2263,7 @@ func (x *DeleteScheduleRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteScheduleRequest.ProtoReflect.Descriptor instead.
 func (*DeleteScheduleRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_schedule_proto_rawDescGZIP(), []int{20}
+	return file_ddq_v1_schedule_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *DeleteScheduleRequest) GetTopic() string {
@@ -2129,7 +2303,7 @@ type DeleteScheduleResponse struct {
 
 func (x *DeleteScheduleResponse) Reset() {
 	*x = DeleteScheduleResponse{}
-	mi := &file_ddq_v1_schedule_proto_msgTypes[21]
+	mi := &file_ddq_v1_schedule_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2141,7 +2315,7 @@ func (x *DeleteScheduleResponse) String() string {
 func (*DeleteScheduleResponse) ProtoMessage() {}
 
 func (x *DeleteScheduleResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_schedule_proto_msgTypes[21]
+	mi := &file_ddq_v1_schedule_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2154,7 +2328,7 @@ func (x *DeleteScheduleResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteScheduleResponse.ProtoReflect.Descriptor instead.
 func (*DeleteScheduleResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_schedule_proto_rawDescGZIP(), []int{21}
+	return file_ddq_v1_schedule_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *DeleteScheduleResponse) GetTopic() string {
@@ -2177,7 +2351,7 @@ type PauseScheduleRequest struct {
 
 func (x *PauseScheduleRequest) Reset() {
 	*x = PauseScheduleRequest{}
-	mi := &file_ddq_v1_schedule_proto_msgTypes[22]
+	mi := &file_ddq_v1_schedule_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2189,7 +2363,7 @@ func (x *PauseScheduleRequest) String() string {
 func (*PauseScheduleRequest) ProtoMessage() {}
 
 func (x *PauseScheduleRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_schedule_proto_msgTypes[22]
+	mi := &file_ddq_v1_schedule_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2202,7 +2376,7 @@ func (x *PauseScheduleRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseScheduleRequest.ProtoReflect.Descriptor instead.
 func (*PauseScheduleRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_schedule_proto_rawDescGZIP(), []int{22}
+	return file_ddq_v1_schedule_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *PauseScheduleRequest) GetTopic() string {
@@ -2243,7 +2417,7 @@ type PauseScheduleResponse struct {
 
 func (x *PauseScheduleResponse) Reset() {
 	*x = PauseScheduleResponse{}
-	mi := &file_ddq_v1_schedule_proto_msgTypes[23]
+	mi := &file_ddq_v1_schedule_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2255,7 +2429,7 @@ func (x *PauseScheduleResponse) String() string {
 func (*PauseScheduleResponse) ProtoMessage() {}
 
 func (x *PauseScheduleResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_schedule_proto_msgTypes[23]
+	mi := &file_ddq_v1_schedule_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2268,7 +2442,7 @@ func (x *PauseScheduleResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseScheduleResponse.ProtoReflect.Descriptor instead.
 func (*PauseScheduleResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_schedule_proto_rawDescGZIP(), []int{23}
+	return file_ddq_v1_schedule_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *PauseScheduleResponse) GetSchedule() *Schedule {
@@ -2297,7 +2471,7 @@ type ResumeScheduleRequest struct {
 
 func (x *ResumeScheduleRequest) Reset() {
 	*x = ResumeScheduleRequest{}
-	mi := &file_ddq_v1_schedule_proto_msgTypes[24]
+	mi := &file_ddq_v1_schedule_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2309,7 +2483,7 @@ func (x *ResumeScheduleRequest) String() string {
 func (*ResumeScheduleRequest) ProtoMessage() {}
 
 func (x *ResumeScheduleRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_schedule_proto_msgTypes[24]
+	mi := &file_ddq_v1_schedule_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2322,7 +2496,7 @@ func (x *ResumeScheduleRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeScheduleRequest.ProtoReflect.Descriptor instead.
 func (*ResumeScheduleRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_schedule_proto_rawDescGZIP(), []int{24}
+	return file_ddq_v1_schedule_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ResumeScheduleRequest) GetTopic() string {
@@ -2363,7 +2537,7 @@ type ResumeScheduleResponse struct {
 
 func (x *ResumeScheduleResponse) Reset() {
 	*x = ResumeScheduleResponse{}
-	mi := &file_ddq_v1_schedule_proto_msgTypes[25]
+	mi := &file_ddq_v1_schedule_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2375,7 +2549,7 @@ func (x *ResumeScheduleResponse) String() string {
 func (*ResumeScheduleResponse) ProtoMessage() {}
 
 func (x *ResumeScheduleResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_schedule_proto_msgTypes[25]
+	mi := &file_ddq_v1_schedule_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2388,7 +2562,7 @@ func (x *ResumeScheduleResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeScheduleResponse.ProtoReflect.Descriptor instead.
 func (*ResumeScheduleResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_schedule_proto_rawDescGZIP(), []int{25}
+	return file_ddq_v1_schedule_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ResumeScheduleResponse) GetSchedule() *Schedule {
@@ -2419,7 +2593,7 @@ type TriggerScheduleRequest struct {
 
 func (x *TriggerScheduleRequest) Reset() {
 	*x = TriggerScheduleRequest{}
-	mi := &file_ddq_v1_schedule_proto_msgTypes[26]
+	mi := &file_ddq_v1_schedule_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2431,7 +2605,7 @@ func (x *TriggerScheduleRequest) String() string {
 func (*TriggerScheduleRequest) ProtoMessage() {}
 
 func (x *TriggerScheduleRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_schedule_proto_msgTypes[26]
+	mi := &file_ddq_v1_schedule_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2444,7 +2618,7 @@ func (x *TriggerScheduleRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TriggerScheduleRequest.ProtoReflect.Descriptor instead.
 func (*TriggerScheduleRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_schedule_proto_rawDescGZIP(), []int{26}
+	return file_ddq_v1_schedule_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *TriggerScheduleRequest) GetTopic() string {
@@ -2490,7 +2664,7 @@ type TriggerScheduleResponse struct {
 
 func (x *TriggerScheduleResponse) Reset() {
 	*x = TriggerScheduleResponse{}
-	mi := &file_ddq_v1_schedule_proto_msgTypes[27]
+	mi := &file_ddq_v1_schedule_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2502,7 +2676,7 @@ func (x *TriggerScheduleResponse) String() string {
 func (*TriggerScheduleResponse) ProtoMessage() {}
 
 func (x *TriggerScheduleResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_schedule_proto_msgTypes[27]
+	mi := &file_ddq_v1_schedule_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2515,7 +2689,7 @@ func (x *TriggerScheduleResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TriggerScheduleResponse.ProtoReflect.Descriptor instead.
 func (*TriggerScheduleResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_schedule_proto_rawDescGZIP(), []int{27}
+	return file_ddq_v1_schedule_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *TriggerScheduleResponse) GetTopic() string {
@@ -2564,7 +2738,7 @@ type BackfillScheduleRequest struct {
 
 func (x *BackfillScheduleRequest) Reset() {
 	*x = BackfillScheduleRequest{}
-	mi := &file_ddq_v1_schedule_proto_msgTypes[28]
+	mi := &file_ddq_v1_schedule_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2576,7 +2750,7 @@ func (x *BackfillScheduleRequest) String() string {
 func (*BackfillScheduleRequest) ProtoMessage() {}
 
 func (x *BackfillScheduleRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_schedule_proto_msgTypes[28]
+	mi := &file_ddq_v1_schedule_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2589,7 +2763,7 @@ func (x *BackfillScheduleRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackfillScheduleRequest.ProtoReflect.Descriptor instead.
 func (*BackfillScheduleRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_schedule_proto_rawDescGZIP(), []int{28}
+	return file_ddq_v1_schedule_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *BackfillScheduleRequest) GetTopic() string {
@@ -2648,7 +2822,7 @@ type BackfillScheduleResponse struct {
 
 func (x *BackfillScheduleResponse) Reset() {
 	*x = BackfillScheduleResponse{}
-	mi := &file_ddq_v1_schedule_proto_msgTypes[29]
+	mi := &file_ddq_v1_schedule_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2660,7 +2834,7 @@ func (x *BackfillScheduleResponse) String() string {
 func (*BackfillScheduleResponse) ProtoMessage() {}
 
 func (x *BackfillScheduleResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_schedule_proto_msgTypes[29]
+	mi := &file_ddq_v1_schedule_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2673,7 +2847,7 @@ func (x *BackfillScheduleResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackfillScheduleResponse.ProtoReflect.Descriptor instead.
 func (*BackfillScheduleResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_schedule_proto_rawDescGZIP(), []int{29}
+	return file_ddq_v1_schedule_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *BackfillScheduleResponse) GetTopic() string {
@@ -2715,7 +2889,7 @@ type CancelBackfillRequest struct {
 
 func (x *CancelBackfillRequest) Reset() {
 	*x = CancelBackfillRequest{}
-	mi := &file_ddq_v1_schedule_proto_msgTypes[30]
+	mi := &file_ddq_v1_schedule_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2727,7 +2901,7 @@ func (x *CancelBackfillRequest) String() string {
 func (*CancelBackfillRequest) ProtoMessage() {}
 
 func (x *CancelBackfillRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_schedule_proto_msgTypes[30]
+	mi := &file_ddq_v1_schedule_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2740,7 +2914,7 @@ func (x *CancelBackfillRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelBackfillRequest.ProtoReflect.Descriptor instead.
 func (*CancelBackfillRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_schedule_proto_rawDescGZIP(), []int{30}
+	return file_ddq_v1_schedule_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *CancelBackfillRequest) GetTopic() string {
@@ -2773,7 +2947,7 @@ type CancelBackfillResponse struct {
 
 func (x *CancelBackfillResponse) Reset() {
 	*x = CancelBackfillResponse{}
-	mi := &file_ddq_v1_schedule_proto_msgTypes[31]
+	mi := &file_ddq_v1_schedule_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2785,7 +2959,7 @@ func (x *CancelBackfillResponse) String() string {
 func (*CancelBackfillResponse) ProtoMessage() {}
 
 func (x *CancelBackfillResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_schedule_proto_msgTypes[31]
+	mi := &file_ddq_v1_schedule_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2798,7 +2972,7 @@ func (x *CancelBackfillResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelBackfillResponse.ProtoReflect.Descriptor instead.
 func (*CancelBackfillResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_schedule_proto_rawDescGZIP(), []int{31}
+	return file_ddq_v1_schedule_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *CancelBackfillResponse) GetTopic() string {
@@ -2827,7 +3001,7 @@ type PreviewScheduleRequest struct {
 
 func (x *PreviewScheduleRequest) Reset() {
 	*x = PreviewScheduleRequest{}
-	mi := &file_ddq_v1_schedule_proto_msgTypes[32]
+	mi := &file_ddq_v1_schedule_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2839,7 +3013,7 @@ func (x *PreviewScheduleRequest) String() string {
 func (*PreviewScheduleRequest) ProtoMessage() {}
 
 func (x *PreviewScheduleRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_schedule_proto_msgTypes[32]
+	mi := &file_ddq_v1_schedule_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2852,7 +3026,7 @@ func (x *PreviewScheduleRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PreviewScheduleRequest.ProtoReflect.Descriptor instead.
 func (*PreviewScheduleRequest) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_schedule_proto_rawDescGZIP(), []int{32}
+	return file_ddq_v1_schedule_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *PreviewScheduleRequest) GetOf() isPreviewScheduleRequest_Of {
@@ -2928,7 +3102,7 @@ type ScheduleName struct {
 
 func (x *ScheduleName) Reset() {
 	*x = ScheduleName{}
-	mi := &file_ddq_v1_schedule_proto_msgTypes[33]
+	mi := &file_ddq_v1_schedule_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2940,7 +3114,7 @@ func (x *ScheduleName) String() string {
 func (*ScheduleName) ProtoMessage() {}
 
 func (x *ScheduleName) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_schedule_proto_msgTypes[33]
+	mi := &file_ddq_v1_schedule_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2953,7 +3127,7 @@ func (x *ScheduleName) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScheduleName.ProtoReflect.Descriptor instead.
 func (*ScheduleName) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_schedule_proto_rawDescGZIP(), []int{33}
+	return file_ddq_v1_schedule_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ScheduleName) GetTopic() string {
@@ -2980,7 +3154,7 @@ type PreviewScheduleResponse struct {
 
 func (x *PreviewScheduleResponse) Reset() {
 	*x = PreviewScheduleResponse{}
-	mi := &file_ddq_v1_schedule_proto_msgTypes[34]
+	mi := &file_ddq_v1_schedule_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2992,7 +3166,7 @@ func (x *PreviewScheduleResponse) String() string {
 func (*PreviewScheduleResponse) ProtoMessage() {}
 
 func (x *PreviewScheduleResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_schedule_proto_msgTypes[34]
+	mi := &file_ddq_v1_schedule_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3005,7 +3179,7 @@ func (x *PreviewScheduleResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PreviewScheduleResponse.ProtoReflect.Descriptor instead.
 func (*PreviewScheduleResponse) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_schedule_proto_rawDescGZIP(), []int{34}
+	return file_ddq_v1_schedule_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *PreviewScheduleResponse) GetTopic() string {
@@ -3038,7 +3212,7 @@ type PreviewedOccurrence struct {
 
 func (x *PreviewedOccurrence) Reset() {
 	*x = PreviewedOccurrence{}
-	mi := &file_ddq_v1_schedule_proto_msgTypes[35]
+	mi := &file_ddq_v1_schedule_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3050,7 +3224,7 @@ func (x *PreviewedOccurrence) String() string {
 func (*PreviewedOccurrence) ProtoMessage() {}
 
 func (x *PreviewedOccurrence) ProtoReflect() protoreflect.Message {
-	mi := &file_ddq_v1_schedule_proto_msgTypes[35]
+	mi := &file_ddq_v1_schedule_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3063,7 +3237,7 @@ func (x *PreviewedOccurrence) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PreviewedOccurrence.ProtoReflect.Descriptor instead.
 func (*PreviewedOccurrence) Descriptor() ([]byte, []int) {
-	return file_ddq_v1_schedule_proto_rawDescGZIP(), []int{35}
+	return file_ddq_v1_schedule_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *PreviewedOccurrence) GetOccurrenceTime() *timestamppb.Timestamp {
@@ -3098,12 +3272,13 @@ var File_ddq_v1_schedule_proto protoreflect.FileDescriptor
 
 const file_ddq_v1_schedule_proto_rawDesc = "" +
 	"\n" +
-	"\x15ddq/v1/schedule.proto\x12\x06ddq.v1\x1a\x12ddq/v1/queue.proto\x1a\x11ddq/v1/task.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xff\x03\n" +
+	"\x15ddq/v1/schedule.proto\x12\x06ddq.v1\x1a\x12ddq/v1/queue.proto\x1a\x11ddq/v1/task.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xb3\x04\n" +
 	"\bSchedule\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12/\n" +
 	"\ttimetable\x18\x03 \x01(\v2\x11.ddq.v1.TimetableR\ttimetable\x12,\n" +
-	"\x04task\x18\x04 \x01(\v2\x16.ddq.v1.EnqueueRequestH\x00R\x04task\x12)\n" +
+	"\x04task\x18\x04 \x01(\v2\x16.ddq.v1.EnqueueRequestH\x00R\x04task\x122\n" +
+	"\baudience\x18\x06 \x01(\v2\x16.ddq.v1.AudienceTargetR\baudience\x12)\n" +
 	"\aoverlap\x18\a \x01(\x0e2\x0f.ddq.v1.OverlapR\aoverlap\x12*\n" +
 	"\bcatch_up\x18\b \x01(\v2\x0f.ddq.v1.CatchUpR\acatchUp\x120\n" +
 	"\x14pause_after_failures\x18\t \x01(\x05R\x12pauseAfterFailures\x12\x19\n" +
@@ -3118,6 +3293,18 @@ const file_ddq_v1_schedule_proto_rawDesc = "" +
 	"\x03runB\n" +
 	"\n" +
 	"\b_historyB\b\n" +
+	"\x06_track\"\x8e\x02\n" +
+	"\x0eAudienceTarget\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
+	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x1b\n" +
+	"\twindow_ms\x18\x03 \x01(\x03R\bwindowMs\x12\x19\n" +
+	"\bgrain_ms\x18\x04 \x01(\x03R\agrainMs\x12$\n" +
+	"\vspread_from\x18\x05 \x01(\x03H\x00R\n" +
+	"spreadFrom\x88\x01\x01\x12)\n" +
+	"\x05quiet\x18\x06 \x01(\x0e2\x13.ddq.v1.QuietPolicyR\x05quiet\x12\x16\n" +
+	"\x06rotate\x18\a \x01(\bR\x06rotate\x12\x19\n" +
+	"\x05track\x18\b \x01(\bH\x01R\x05track\x88\x01\x01B\x0e\n" +
+	"\f_spread_fromB\b\n" +
 	"\x06_track\"\xe0\x01\n" +
 	"\tTimetable\x120\n" +
 	"\aentries\x18\x01 \x03(\v2\x16.ddq.v1.TimetableEntryR\aentries\x12\x12\n" +
@@ -3284,7 +3471,12 @@ const file_ddq_v1_schedule_proto_rawDesc = "" +
 	"\x03due\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x03due\x12\x1d\n" +
 	"\n" +
 	"local_time\x18\x03 \x01(\tR\tlocalTime\x12,\n" +
-	"\askipped\x18\x04 \x01(\x0e2\x12.ddq.v1.SkipReasonR\askipped*]\n" +
+	"\askipped\x18\x04 \x01(\x0e2\x12.ddq.v1.SkipReasonR\askipped*s\n" +
+	"\vQuietPolicy\x12\x1c\n" +
+	"\x18QUIET_POLICY_UNSPECIFIED\x10\x00\x12\x16\n" +
+	"\x12QUIET_POLICY_DEFER\x10\x01\x12\x15\n" +
+	"\x11QUIET_POLICY_SKIP\x10\x02\x12\x17\n" +
+	"\x13QUIET_POLICY_IGNORE\x10\x03*]\n" +
 	"\fIntervalFrom\x12\x1d\n" +
 	"\x19INTERVAL_FROM_UNSPECIFIED\x10\x00\x12\x17\n" +
 	"\x13INTERVAL_FROM_START\x10\x01\x12\x15\n" +
@@ -3362,146 +3554,150 @@ func file_ddq_v1_schedule_proto_rawDescGZIP() []byte {
 	return file_ddq_v1_schedule_proto_rawDescData
 }
 
-var file_ddq_v1_schedule_proto_enumTypes = make([]protoimpl.EnumInfo, 9)
-var file_ddq_v1_schedule_proto_msgTypes = make([]protoimpl.MessageInfo, 36)
+var file_ddq_v1_schedule_proto_enumTypes = make([]protoimpl.EnumInfo, 10)
+var file_ddq_v1_schedule_proto_msgTypes = make([]protoimpl.MessageInfo, 37)
 var file_ddq_v1_schedule_proto_goTypes = []any{
-	(IntervalFrom)(0),                // 0: ddq.v1.IntervalFrom
-	(Overlap)(0),                     // 1: ddq.v1.Overlap
-	(CatchUpPolicy)(0),               // 2: ddq.v1.CatchUpPolicy
-	(PutOutcome)(0),                  // 3: ddq.v1.PutOutcome
-	(ScheduleState)(0),               // 4: ddq.v1.ScheduleState
-	(RunOrigin)(0),                   // 5: ddq.v1.RunOrigin
-	(RunOutcome)(0),                  // 6: ddq.v1.RunOutcome
-	(SkipReason)(0),                  // 7: ddq.v1.SkipReason
-	(OpenRuns)(0),                    // 8: ddq.v1.OpenRuns
-	(*Schedule)(nil),                 // 9: ddq.v1.Schedule
-	(*Timetable)(nil),                // 10: ddq.v1.Timetable
-	(*TimetableEntry)(nil),           // 11: ddq.v1.TimetableEntry
-	(*Interval)(nil),                 // 12: ddq.v1.Interval
-	(*Instants)(nil),                 // 13: ddq.v1.Instants
-	(*CatchUp)(nil),                  // 14: ddq.v1.CatchUp
-	(*PutScheduleRequest)(nil),       // 15: ddq.v1.PutScheduleRequest
-	(*PutScheduleResponse)(nil),      // 16: ddq.v1.PutScheduleResponse
-	(*PutSchedulesRequest)(nil),      // 17: ddq.v1.PutSchedulesRequest
-	(*PutSchedulesResponse)(nil),     // 18: ddq.v1.PutSchedulesResponse
-	(*PutScheduleResult)(nil),        // 19: ddq.v1.PutScheduleResult
-	(*GetScheduleRequest)(nil),       // 20: ddq.v1.GetScheduleRequest
-	(*GetScheduleResponse)(nil),      // 21: ddq.v1.GetScheduleResponse
-	(*ScheduleStatus)(nil),           // 22: ddq.v1.ScheduleStatus
-	(*Backfill)(nil),                 // 23: ddq.v1.Backfill
-	(*ScheduleRun)(nil),              // 24: ddq.v1.ScheduleRun
-	(*ScheduleTotals)(nil),           // 25: ddq.v1.ScheduleTotals
-	(*SkipTotal)(nil),                // 26: ddq.v1.SkipTotal
-	(*ListSchedulesRequest)(nil),     // 27: ddq.v1.ListSchedulesRequest
-	(*ListSchedulesResponse)(nil),    // 28: ddq.v1.ListSchedulesResponse
-	(*DeleteScheduleRequest)(nil),    // 29: ddq.v1.DeleteScheduleRequest
-	(*DeleteScheduleResponse)(nil),   // 30: ddq.v1.DeleteScheduleResponse
-	(*PauseScheduleRequest)(nil),     // 31: ddq.v1.PauseScheduleRequest
-	(*PauseScheduleResponse)(nil),    // 32: ddq.v1.PauseScheduleResponse
-	(*ResumeScheduleRequest)(nil),    // 33: ddq.v1.ResumeScheduleRequest
-	(*ResumeScheduleResponse)(nil),   // 34: ddq.v1.ResumeScheduleResponse
-	(*TriggerScheduleRequest)(nil),   // 35: ddq.v1.TriggerScheduleRequest
-	(*TriggerScheduleResponse)(nil),  // 36: ddq.v1.TriggerScheduleResponse
-	(*BackfillScheduleRequest)(nil),  // 37: ddq.v1.BackfillScheduleRequest
-	(*BackfillScheduleResponse)(nil), // 38: ddq.v1.BackfillScheduleResponse
-	(*CancelBackfillRequest)(nil),    // 39: ddq.v1.CancelBackfillRequest
-	(*CancelBackfillResponse)(nil),   // 40: ddq.v1.CancelBackfillResponse
-	(*PreviewScheduleRequest)(nil),   // 41: ddq.v1.PreviewScheduleRequest
-	(*ScheduleName)(nil),             // 42: ddq.v1.ScheduleName
-	(*PreviewScheduleResponse)(nil),  // 43: ddq.v1.PreviewScheduleResponse
-	(*PreviewedOccurrence)(nil),      // 44: ddq.v1.PreviewedOccurrence
-	(*EnqueueRequest)(nil),           // 45: ddq.v1.EnqueueRequest
-	(*Attribute)(nil),                // 46: ddq.v1.Attribute
-	(*timestamppb.Timestamp)(nil),    // 47: google.protobuf.Timestamp
-	(*Error)(nil),                    // 48: ddq.v1.Error
+	(QuietPolicy)(0),                 // 0: ddq.v1.QuietPolicy
+	(IntervalFrom)(0),                // 1: ddq.v1.IntervalFrom
+	(Overlap)(0),                     // 2: ddq.v1.Overlap
+	(CatchUpPolicy)(0),               // 3: ddq.v1.CatchUpPolicy
+	(PutOutcome)(0),                  // 4: ddq.v1.PutOutcome
+	(ScheduleState)(0),               // 5: ddq.v1.ScheduleState
+	(RunOrigin)(0),                   // 6: ddq.v1.RunOrigin
+	(RunOutcome)(0),                  // 7: ddq.v1.RunOutcome
+	(SkipReason)(0),                  // 8: ddq.v1.SkipReason
+	(OpenRuns)(0),                    // 9: ddq.v1.OpenRuns
+	(*Schedule)(nil),                 // 10: ddq.v1.Schedule
+	(*AudienceTarget)(nil),           // 11: ddq.v1.AudienceTarget
+	(*Timetable)(nil),                // 12: ddq.v1.Timetable
+	(*TimetableEntry)(nil),           // 13: ddq.v1.TimetableEntry
+	(*Interval)(nil),                 // 14: ddq.v1.Interval
+	(*Instants)(nil),                 // 15: ddq.v1.Instants
+	(*CatchUp)(nil),                  // 16: ddq.v1.CatchUp
+	(*PutScheduleRequest)(nil),       // 17: ddq.v1.PutScheduleRequest
+	(*PutScheduleResponse)(nil),      // 18: ddq.v1.PutScheduleResponse
+	(*PutSchedulesRequest)(nil),      // 19: ddq.v1.PutSchedulesRequest
+	(*PutSchedulesResponse)(nil),     // 20: ddq.v1.PutSchedulesResponse
+	(*PutScheduleResult)(nil),        // 21: ddq.v1.PutScheduleResult
+	(*GetScheduleRequest)(nil),       // 22: ddq.v1.GetScheduleRequest
+	(*GetScheduleResponse)(nil),      // 23: ddq.v1.GetScheduleResponse
+	(*ScheduleStatus)(nil),           // 24: ddq.v1.ScheduleStatus
+	(*Backfill)(nil),                 // 25: ddq.v1.Backfill
+	(*ScheduleRun)(nil),              // 26: ddq.v1.ScheduleRun
+	(*ScheduleTotals)(nil),           // 27: ddq.v1.ScheduleTotals
+	(*SkipTotal)(nil),                // 28: ddq.v1.SkipTotal
+	(*ListSchedulesRequest)(nil),     // 29: ddq.v1.ListSchedulesRequest
+	(*ListSchedulesResponse)(nil),    // 30: ddq.v1.ListSchedulesResponse
+	(*DeleteScheduleRequest)(nil),    // 31: ddq.v1.DeleteScheduleRequest
+	(*DeleteScheduleResponse)(nil),   // 32: ddq.v1.DeleteScheduleResponse
+	(*PauseScheduleRequest)(nil),     // 33: ddq.v1.PauseScheduleRequest
+	(*PauseScheduleResponse)(nil),    // 34: ddq.v1.PauseScheduleResponse
+	(*ResumeScheduleRequest)(nil),    // 35: ddq.v1.ResumeScheduleRequest
+	(*ResumeScheduleResponse)(nil),   // 36: ddq.v1.ResumeScheduleResponse
+	(*TriggerScheduleRequest)(nil),   // 37: ddq.v1.TriggerScheduleRequest
+	(*TriggerScheduleResponse)(nil),  // 38: ddq.v1.TriggerScheduleResponse
+	(*BackfillScheduleRequest)(nil),  // 39: ddq.v1.BackfillScheduleRequest
+	(*BackfillScheduleResponse)(nil), // 40: ddq.v1.BackfillScheduleResponse
+	(*CancelBackfillRequest)(nil),    // 41: ddq.v1.CancelBackfillRequest
+	(*CancelBackfillResponse)(nil),   // 42: ddq.v1.CancelBackfillResponse
+	(*PreviewScheduleRequest)(nil),   // 43: ddq.v1.PreviewScheduleRequest
+	(*ScheduleName)(nil),             // 44: ddq.v1.ScheduleName
+	(*PreviewScheduleResponse)(nil),  // 45: ddq.v1.PreviewScheduleResponse
+	(*PreviewedOccurrence)(nil),      // 46: ddq.v1.PreviewedOccurrence
+	(*EnqueueRequest)(nil),           // 47: ddq.v1.EnqueueRequest
+	(*Attribute)(nil),                // 48: ddq.v1.Attribute
+	(*timestamppb.Timestamp)(nil),    // 49: google.protobuf.Timestamp
+	(*Error)(nil),                    // 50: ddq.v1.Error
 }
 var file_ddq_v1_schedule_proto_depIdxs = []int32{
-	10, // 0: ddq.v1.Schedule.timetable:type_name -> ddq.v1.Timetable
-	45, // 1: ddq.v1.Schedule.task:type_name -> ddq.v1.EnqueueRequest
-	1,  // 2: ddq.v1.Schedule.overlap:type_name -> ddq.v1.Overlap
-	14, // 3: ddq.v1.Schedule.catch_up:type_name -> ddq.v1.CatchUp
-	46, // 4: ddq.v1.Schedule.labels:type_name -> ddq.v1.Attribute
-	11, // 5: ddq.v1.Timetable.entries:type_name -> ddq.v1.TimetableEntry
-	47, // 6: ddq.v1.Timetable.start_time:type_name -> google.protobuf.Timestamp
-	47, // 7: ddq.v1.Timetable.end_time:type_name -> google.protobuf.Timestamp
-	12, // 8: ddq.v1.TimetableEntry.every:type_name -> ddq.v1.Interval
-	13, // 9: ddq.v1.TimetableEntry.at:type_name -> ddq.v1.Instants
-	0,  // 10: ddq.v1.Interval.from:type_name -> ddq.v1.IntervalFrom
-	47, // 11: ddq.v1.Instants.times:type_name -> google.protobuf.Timestamp
-	2,  // 12: ddq.v1.CatchUp.policy:type_name -> ddq.v1.CatchUpPolicy
-	9,  // 13: ddq.v1.PutScheduleRequest.schedule:type_name -> ddq.v1.Schedule
-	3,  // 14: ddq.v1.PutScheduleResponse.outcome:type_name -> ddq.v1.PutOutcome
-	47, // 15: ddq.v1.PutScheduleResponse.next_time:type_name -> google.protobuf.Timestamp
-	15, // 16: ddq.v1.PutSchedulesRequest.schedules:type_name -> ddq.v1.PutScheduleRequest
-	19, // 17: ddq.v1.PutSchedulesResponse.results:type_name -> ddq.v1.PutScheduleResult
-	16, // 18: ddq.v1.PutScheduleResult.put:type_name -> ddq.v1.PutScheduleResponse
-	48, // 19: ddq.v1.PutScheduleResult.error:type_name -> ddq.v1.Error
-	9,  // 20: ddq.v1.GetScheduleResponse.schedule:type_name -> ddq.v1.Schedule
-	22, // 21: ddq.v1.GetScheduleResponse.status:type_name -> ddq.v1.ScheduleStatus
-	4,  // 22: ddq.v1.ScheduleStatus.state:type_name -> ddq.v1.ScheduleState
-	47, // 23: ddq.v1.ScheduleStatus.next_time:type_name -> google.protobuf.Timestamp
-	24, // 24: ddq.v1.ScheduleStatus.open_runs:type_name -> ddq.v1.ScheduleRun
-	24, // 25: ddq.v1.ScheduleStatus.history:type_name -> ddq.v1.ScheduleRun
-	25, // 26: ddq.v1.ScheduleStatus.totals:type_name -> ddq.v1.ScheduleTotals
-	47, // 27: ddq.v1.ScheduleStatus.last_time:type_name -> google.protobuf.Timestamp
-	23, // 28: ddq.v1.ScheduleStatus.backfills:type_name -> ddq.v1.Backfill
-	47, // 29: ddq.v1.Backfill.from:type_name -> google.protobuf.Timestamp
-	47, // 30: ddq.v1.Backfill.to:type_name -> google.protobuf.Timestamp
-	1,  // 31: ddq.v1.Backfill.overlap:type_name -> ddq.v1.Overlap
-	47, // 32: ddq.v1.ScheduleRun.occurrence_time:type_name -> google.protobuf.Timestamp
-	47, // 33: ddq.v1.ScheduleRun.due:type_name -> google.protobuf.Timestamp
-	5,  // 34: ddq.v1.ScheduleRun.origin:type_name -> ddq.v1.RunOrigin
-	6,  // 35: ddq.v1.ScheduleRun.outcome:type_name -> ddq.v1.RunOutcome
-	7,  // 36: ddq.v1.ScheduleRun.skipped:type_name -> ddq.v1.SkipReason
-	26, // 37: ddq.v1.ScheduleTotals.skipped:type_name -> ddq.v1.SkipTotal
-	7,  // 38: ddq.v1.SkipTotal.reason:type_name -> ddq.v1.SkipReason
-	4,  // 39: ddq.v1.ListSchedulesRequest.state:type_name -> ddq.v1.ScheduleState
-	46, // 40: ddq.v1.ListSchedulesRequest.labels:type_name -> ddq.v1.Attribute
-	21, // 41: ddq.v1.ListSchedulesResponse.schedules:type_name -> ddq.v1.GetScheduleResponse
-	8,  // 42: ddq.v1.DeleteScheduleRequest.open_runs:type_name -> ddq.v1.OpenRuns
-	9,  // 43: ddq.v1.PauseScheduleResponse.schedule:type_name -> ddq.v1.Schedule
-	22, // 44: ddq.v1.PauseScheduleResponse.status:type_name -> ddq.v1.ScheduleStatus
-	9,  // 45: ddq.v1.ResumeScheduleResponse.schedule:type_name -> ddq.v1.Schedule
-	22, // 46: ddq.v1.ResumeScheduleResponse.status:type_name -> ddq.v1.ScheduleStatus
-	1,  // 47: ddq.v1.TriggerScheduleRequest.overlap:type_name -> ddq.v1.Overlap
-	47, // 48: ddq.v1.BackfillScheduleRequest.from:type_name -> google.protobuf.Timestamp
-	47, // 49: ddq.v1.BackfillScheduleRequest.to:type_name -> google.protobuf.Timestamp
-	1,  // 50: ddq.v1.BackfillScheduleRequest.overlap:type_name -> ddq.v1.Overlap
-	9,  // 51: ddq.v1.PreviewScheduleRequest.schedule:type_name -> ddq.v1.Schedule
-	42, // 52: ddq.v1.PreviewScheduleRequest.existing:type_name -> ddq.v1.ScheduleName
-	47, // 53: ddq.v1.PreviewScheduleRequest.from:type_name -> google.protobuf.Timestamp
-	47, // 54: ddq.v1.PreviewScheduleRequest.to:type_name -> google.protobuf.Timestamp
-	44, // 55: ddq.v1.PreviewScheduleResponse.occurrences:type_name -> ddq.v1.PreviewedOccurrence
-	47, // 56: ddq.v1.PreviewedOccurrence.occurrence_time:type_name -> google.protobuf.Timestamp
-	47, // 57: ddq.v1.PreviewedOccurrence.due:type_name -> google.protobuf.Timestamp
-	7,  // 58: ddq.v1.PreviewedOccurrence.skipped:type_name -> ddq.v1.SkipReason
-	15, // 59: ddq.v1.ScheduleService.PutSchedule:input_type -> ddq.v1.PutScheduleRequest
-	17, // 60: ddq.v1.ScheduleService.PutSchedules:input_type -> ddq.v1.PutSchedulesRequest
-	20, // 61: ddq.v1.ScheduleService.GetSchedule:input_type -> ddq.v1.GetScheduleRequest
-	27, // 62: ddq.v1.ScheduleService.ListSchedules:input_type -> ddq.v1.ListSchedulesRequest
-	29, // 63: ddq.v1.ScheduleService.DeleteSchedule:input_type -> ddq.v1.DeleteScheduleRequest
-	31, // 64: ddq.v1.ScheduleService.PauseSchedule:input_type -> ddq.v1.PauseScheduleRequest
-	33, // 65: ddq.v1.ScheduleService.ResumeSchedule:input_type -> ddq.v1.ResumeScheduleRequest
-	35, // 66: ddq.v1.ScheduleService.TriggerSchedule:input_type -> ddq.v1.TriggerScheduleRequest
-	37, // 67: ddq.v1.ScheduleService.BackfillSchedule:input_type -> ddq.v1.BackfillScheduleRequest
-	39, // 68: ddq.v1.ScheduleService.CancelBackfill:input_type -> ddq.v1.CancelBackfillRequest
-	41, // 69: ddq.v1.ScheduleService.PreviewSchedule:input_type -> ddq.v1.PreviewScheduleRequest
-	16, // 70: ddq.v1.ScheduleService.PutSchedule:output_type -> ddq.v1.PutScheduleResponse
-	18, // 71: ddq.v1.ScheduleService.PutSchedules:output_type -> ddq.v1.PutSchedulesResponse
-	21, // 72: ddq.v1.ScheduleService.GetSchedule:output_type -> ddq.v1.GetScheduleResponse
-	28, // 73: ddq.v1.ScheduleService.ListSchedules:output_type -> ddq.v1.ListSchedulesResponse
-	30, // 74: ddq.v1.ScheduleService.DeleteSchedule:output_type -> ddq.v1.DeleteScheduleResponse
-	32, // 75: ddq.v1.ScheduleService.PauseSchedule:output_type -> ddq.v1.PauseScheduleResponse
-	34, // 76: ddq.v1.ScheduleService.ResumeSchedule:output_type -> ddq.v1.ResumeScheduleResponse
-	36, // 77: ddq.v1.ScheduleService.TriggerSchedule:output_type -> ddq.v1.TriggerScheduleResponse
-	38, // 78: ddq.v1.ScheduleService.BackfillSchedule:output_type -> ddq.v1.BackfillScheduleResponse
-	40, // 79: ddq.v1.ScheduleService.CancelBackfill:output_type -> ddq.v1.CancelBackfillResponse
-	43, // 80: ddq.v1.ScheduleService.PreviewSchedule:output_type -> ddq.v1.PreviewScheduleResponse
-	70, // [70:81] is the sub-list for method output_type
-	59, // [59:70] is the sub-list for method input_type
-	59, // [59:59] is the sub-list for extension type_name
-	59, // [59:59] is the sub-list for extension extendee
-	0,  // [0:59] is the sub-list for field type_name
+	12, // 0: ddq.v1.Schedule.timetable:type_name -> ddq.v1.Timetable
+	47, // 1: ddq.v1.Schedule.task:type_name -> ddq.v1.EnqueueRequest
+	11, // 2: ddq.v1.Schedule.audience:type_name -> ddq.v1.AudienceTarget
+	2,  // 3: ddq.v1.Schedule.overlap:type_name -> ddq.v1.Overlap
+	16, // 4: ddq.v1.Schedule.catch_up:type_name -> ddq.v1.CatchUp
+	48, // 5: ddq.v1.Schedule.labels:type_name -> ddq.v1.Attribute
+	0,  // 6: ddq.v1.AudienceTarget.quiet:type_name -> ddq.v1.QuietPolicy
+	13, // 7: ddq.v1.Timetable.entries:type_name -> ddq.v1.TimetableEntry
+	49, // 8: ddq.v1.Timetable.start_time:type_name -> google.protobuf.Timestamp
+	49, // 9: ddq.v1.Timetable.end_time:type_name -> google.protobuf.Timestamp
+	14, // 10: ddq.v1.TimetableEntry.every:type_name -> ddq.v1.Interval
+	15, // 11: ddq.v1.TimetableEntry.at:type_name -> ddq.v1.Instants
+	1,  // 12: ddq.v1.Interval.from:type_name -> ddq.v1.IntervalFrom
+	49, // 13: ddq.v1.Instants.times:type_name -> google.protobuf.Timestamp
+	3,  // 14: ddq.v1.CatchUp.policy:type_name -> ddq.v1.CatchUpPolicy
+	10, // 15: ddq.v1.PutScheduleRequest.schedule:type_name -> ddq.v1.Schedule
+	4,  // 16: ddq.v1.PutScheduleResponse.outcome:type_name -> ddq.v1.PutOutcome
+	49, // 17: ddq.v1.PutScheduleResponse.next_time:type_name -> google.protobuf.Timestamp
+	17, // 18: ddq.v1.PutSchedulesRequest.schedules:type_name -> ddq.v1.PutScheduleRequest
+	21, // 19: ddq.v1.PutSchedulesResponse.results:type_name -> ddq.v1.PutScheduleResult
+	18, // 20: ddq.v1.PutScheduleResult.put:type_name -> ddq.v1.PutScheduleResponse
+	50, // 21: ddq.v1.PutScheduleResult.error:type_name -> ddq.v1.Error
+	10, // 22: ddq.v1.GetScheduleResponse.schedule:type_name -> ddq.v1.Schedule
+	24, // 23: ddq.v1.GetScheduleResponse.status:type_name -> ddq.v1.ScheduleStatus
+	5,  // 24: ddq.v1.ScheduleStatus.state:type_name -> ddq.v1.ScheduleState
+	49, // 25: ddq.v1.ScheduleStatus.next_time:type_name -> google.protobuf.Timestamp
+	26, // 26: ddq.v1.ScheduleStatus.open_runs:type_name -> ddq.v1.ScheduleRun
+	26, // 27: ddq.v1.ScheduleStatus.history:type_name -> ddq.v1.ScheduleRun
+	27, // 28: ddq.v1.ScheduleStatus.totals:type_name -> ddq.v1.ScheduleTotals
+	49, // 29: ddq.v1.ScheduleStatus.last_time:type_name -> google.protobuf.Timestamp
+	25, // 30: ddq.v1.ScheduleStatus.backfills:type_name -> ddq.v1.Backfill
+	49, // 31: ddq.v1.Backfill.from:type_name -> google.protobuf.Timestamp
+	49, // 32: ddq.v1.Backfill.to:type_name -> google.protobuf.Timestamp
+	2,  // 33: ddq.v1.Backfill.overlap:type_name -> ddq.v1.Overlap
+	49, // 34: ddq.v1.ScheduleRun.occurrence_time:type_name -> google.protobuf.Timestamp
+	49, // 35: ddq.v1.ScheduleRun.due:type_name -> google.protobuf.Timestamp
+	6,  // 36: ddq.v1.ScheduleRun.origin:type_name -> ddq.v1.RunOrigin
+	7,  // 37: ddq.v1.ScheduleRun.outcome:type_name -> ddq.v1.RunOutcome
+	8,  // 38: ddq.v1.ScheduleRun.skipped:type_name -> ddq.v1.SkipReason
+	28, // 39: ddq.v1.ScheduleTotals.skipped:type_name -> ddq.v1.SkipTotal
+	8,  // 40: ddq.v1.SkipTotal.reason:type_name -> ddq.v1.SkipReason
+	5,  // 41: ddq.v1.ListSchedulesRequest.state:type_name -> ddq.v1.ScheduleState
+	48, // 42: ddq.v1.ListSchedulesRequest.labels:type_name -> ddq.v1.Attribute
+	23, // 43: ddq.v1.ListSchedulesResponse.schedules:type_name -> ddq.v1.GetScheduleResponse
+	9,  // 44: ddq.v1.DeleteScheduleRequest.open_runs:type_name -> ddq.v1.OpenRuns
+	10, // 45: ddq.v1.PauseScheduleResponse.schedule:type_name -> ddq.v1.Schedule
+	24, // 46: ddq.v1.PauseScheduleResponse.status:type_name -> ddq.v1.ScheduleStatus
+	10, // 47: ddq.v1.ResumeScheduleResponse.schedule:type_name -> ddq.v1.Schedule
+	24, // 48: ddq.v1.ResumeScheduleResponse.status:type_name -> ddq.v1.ScheduleStatus
+	2,  // 49: ddq.v1.TriggerScheduleRequest.overlap:type_name -> ddq.v1.Overlap
+	49, // 50: ddq.v1.BackfillScheduleRequest.from:type_name -> google.protobuf.Timestamp
+	49, // 51: ddq.v1.BackfillScheduleRequest.to:type_name -> google.protobuf.Timestamp
+	2,  // 52: ddq.v1.BackfillScheduleRequest.overlap:type_name -> ddq.v1.Overlap
+	10, // 53: ddq.v1.PreviewScheduleRequest.schedule:type_name -> ddq.v1.Schedule
+	44, // 54: ddq.v1.PreviewScheduleRequest.existing:type_name -> ddq.v1.ScheduleName
+	49, // 55: ddq.v1.PreviewScheduleRequest.from:type_name -> google.protobuf.Timestamp
+	49, // 56: ddq.v1.PreviewScheduleRequest.to:type_name -> google.protobuf.Timestamp
+	46, // 57: ddq.v1.PreviewScheduleResponse.occurrences:type_name -> ddq.v1.PreviewedOccurrence
+	49, // 58: ddq.v1.PreviewedOccurrence.occurrence_time:type_name -> google.protobuf.Timestamp
+	49, // 59: ddq.v1.PreviewedOccurrence.due:type_name -> google.protobuf.Timestamp
+	8,  // 60: ddq.v1.PreviewedOccurrence.skipped:type_name -> ddq.v1.SkipReason
+	17, // 61: ddq.v1.ScheduleService.PutSchedule:input_type -> ddq.v1.PutScheduleRequest
+	19, // 62: ddq.v1.ScheduleService.PutSchedules:input_type -> ddq.v1.PutSchedulesRequest
+	22, // 63: ddq.v1.ScheduleService.GetSchedule:input_type -> ddq.v1.GetScheduleRequest
+	29, // 64: ddq.v1.ScheduleService.ListSchedules:input_type -> ddq.v1.ListSchedulesRequest
+	31, // 65: ddq.v1.ScheduleService.DeleteSchedule:input_type -> ddq.v1.DeleteScheduleRequest
+	33, // 66: ddq.v1.ScheduleService.PauseSchedule:input_type -> ddq.v1.PauseScheduleRequest
+	35, // 67: ddq.v1.ScheduleService.ResumeSchedule:input_type -> ddq.v1.ResumeScheduleRequest
+	37, // 68: ddq.v1.ScheduleService.TriggerSchedule:input_type -> ddq.v1.TriggerScheduleRequest
+	39, // 69: ddq.v1.ScheduleService.BackfillSchedule:input_type -> ddq.v1.BackfillScheduleRequest
+	41, // 70: ddq.v1.ScheduleService.CancelBackfill:input_type -> ddq.v1.CancelBackfillRequest
+	43, // 71: ddq.v1.ScheduleService.PreviewSchedule:input_type -> ddq.v1.PreviewScheduleRequest
+	18, // 72: ddq.v1.ScheduleService.PutSchedule:output_type -> ddq.v1.PutScheduleResponse
+	20, // 73: ddq.v1.ScheduleService.PutSchedules:output_type -> ddq.v1.PutSchedulesResponse
+	23, // 74: ddq.v1.ScheduleService.GetSchedule:output_type -> ddq.v1.GetScheduleResponse
+	30, // 75: ddq.v1.ScheduleService.ListSchedules:output_type -> ddq.v1.ListSchedulesResponse
+	32, // 76: ddq.v1.ScheduleService.DeleteSchedule:output_type -> ddq.v1.DeleteScheduleResponse
+	34, // 77: ddq.v1.ScheduleService.PauseSchedule:output_type -> ddq.v1.PauseScheduleResponse
+	36, // 78: ddq.v1.ScheduleService.ResumeSchedule:output_type -> ddq.v1.ResumeScheduleResponse
+	38, // 79: ddq.v1.ScheduleService.TriggerSchedule:output_type -> ddq.v1.TriggerScheduleResponse
+	40, // 80: ddq.v1.ScheduleService.BackfillSchedule:output_type -> ddq.v1.BackfillScheduleResponse
+	42, // 81: ddq.v1.ScheduleService.CancelBackfill:output_type -> ddq.v1.CancelBackfillResponse
+	45, // 82: ddq.v1.ScheduleService.PreviewSchedule:output_type -> ddq.v1.PreviewScheduleResponse
+	72, // [72:83] is the sub-list for method output_type
+	61, // [61:72] is the sub-list for method input_type
+	61, // [61:61] is the sub-list for extension type_name
+	61, // [61:61] is the sub-list for extension extendee
+	0,  // [0:61] is the sub-list for field type_name
 }
 
 func init() { file_ddq_v1_schedule_proto_init() }
@@ -3514,17 +3710,18 @@ func file_ddq_v1_schedule_proto_init() {
 	file_ddq_v1_schedule_proto_msgTypes[0].OneofWrappers = []any{
 		(*Schedule_Task)(nil),
 	}
-	file_ddq_v1_schedule_proto_msgTypes[2].OneofWrappers = []any{
+	file_ddq_v1_schedule_proto_msgTypes[1].OneofWrappers = []any{}
+	file_ddq_v1_schedule_proto_msgTypes[3].OneofWrappers = []any{
 		(*TimetableEntry_Cron)(nil),
 		(*TimetableEntry_Every)(nil),
 		(*TimetableEntry_At)(nil),
 	}
-	file_ddq_v1_schedule_proto_msgTypes[6].OneofWrappers = []any{}
-	file_ddq_v1_schedule_proto_msgTypes[10].OneofWrappers = []any{
+	file_ddq_v1_schedule_proto_msgTypes[7].OneofWrappers = []any{}
+	file_ddq_v1_schedule_proto_msgTypes[11].OneofWrappers = []any{
 		(*PutScheduleResult_Put)(nil),
 		(*PutScheduleResult_Error)(nil),
 	}
-	file_ddq_v1_schedule_proto_msgTypes[32].OneofWrappers = []any{
+	file_ddq_v1_schedule_proto_msgTypes[33].OneofWrappers = []any{
 		(*PreviewScheduleRequest_Schedule)(nil),
 		(*PreviewScheduleRequest_Existing)(nil),
 	}
@@ -3533,8 +3730,8 @@ func file_ddq_v1_schedule_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_ddq_v1_schedule_proto_rawDesc), len(file_ddq_v1_schedule_proto_rawDesc)),
-			NumEnums:      9,
-			NumMessages:   36,
+			NumEnums:      10,
+			NumMessages:   37,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

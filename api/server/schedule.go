@@ -67,6 +67,9 @@ func scheduleOf(w *ddqv1.Schedule) (n service.NewSchedule, e *problem.Error) {
 	if e = readTimetable(s, w.GetTimetable()); e != nil {
 		return n, e
 	}
+	if s.Audience, e = readTarget(w.GetAudience()); e != nil {
+		return n, e
+	}
 	return n, readTemplate(&s.Template, w.GetTask())
 }
 
@@ -183,6 +186,7 @@ func scheduleWire(s *service.ScheduleStatus) *ddqv1.Schedule {
 		PauseAfterFailures: int32(s.PauseAt), MaxRuns: s.MaxRuns, History: &history, Track: &track,
 		Labels: wire.PutAttributes(s.Labels), Paused: s.Phase == schedule.Paused, Note: wire.Text(s.Note), Version: s.Version(),
 	}
+	w.Audience = targetWire(s.Audience)
 	return w
 }
 

@@ -56,6 +56,7 @@ func New(config Config, cases *service.Service, log *slog.Logger, reg registerer
 		registrar.RegisterService(checked(&ddqv1.DelayQueueService_ServiceDesc, log), s.queue)
 		registrar.RegisterService(checked(&ddqv1.AdminService_ServiceDesc, log), &admin{service: cases, version: config.Version})
 		registrar.RegisterService(checked(&ddqv1.ScheduleService_ServiceDesc, log), &schedules{service: cases, log: log})
+		registrar.RegisterService(checked(&ddqv1.AudienceService_ServiceDesc, log), &audienceServer{cases: cases.Audiences, now: cases.Node().Clock().Millis, log: log})
 	}
 	s.grpc.RegisterService(checked(&ddqv1.PeerService_ServiceDesc, log), &peer{lifetime: life, callers: from, service: cases})
 	s.health = newHealth(s.drain, cases.Node().Ready, s.grpc.GetServiceInfo())

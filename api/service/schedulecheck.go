@@ -61,6 +61,9 @@ func (n *NewSchedule) check(l *limits) *problem.Error {
 	if err := checkNote("note", n.Note, maxNote); err != nil {
 		return err
 	}
+	if err := n.checkAudience(); err != nil {
+		return err
+	}
 	return n.checkTemplate(l)
 }
 

@@ -27,6 +27,9 @@ func (s *Schedules) Put(ctx context.Context, n NewSchedule, ifVersion *int64) (S
 	if _, err := tableOf(&n.Spec, n.Name, 0); err != nil { // before a topic is created for it
 		return SchedulePut{}, err
 	}
+	if err := s.knowsAudience(ctx, &n); err != nil {
+		return SchedulePut{}, err
+	}
 	for range changeTries {
 		put, err := s.putOnce(ctx, &n, ifVersion)
 		if err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/ddq-io/ddq/actors"
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/actors/schedule"
+	"github.com/ddq-io/ddq/api/service/audiences"
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/timer/timetable"
 )
@@ -24,6 +25,8 @@ type Schedules struct {
 	look   *lookup
 	tasks  *Tasks
 	quota  scheduleQuota
+
+	audiences *audiences.Audiences // nil: the store keeps none
 }
 
 // scheduleAt is a schedule and where it was read.

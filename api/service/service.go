@@ -8,6 +8,7 @@ import (
 	"github.com/ddq-io/ddq/actors"
 	"github.com/ddq-io/ddq/actors/clock"
 	"github.com/ddq-io/ddq/actors/problem"
+	"github.com/ddq-io/ddq/api/service/audiences"
 	"github.com/ddq-io/ddq/store"
 )
 
@@ -24,6 +25,7 @@ type Service struct {
 	Delivery    *Delivery
 	Fleet       *Fleet
 	Schedules   *Schedules
+	Audiences   *audiences.Audiences // nil: the store keeps none
 
 	node  *actors.Node
 	store infoStore
@@ -42,7 +44,7 @@ func New(node *actors.Node, indexNow func(*store.Topic)) *Service {
 	}
 	st, limits := node.Store(), (*limits)(&node.Config().Limits)
 	look, why, reads := &lookup{st, limits}, &explainer{st}, &taskReader{st}
-	tasks := &Tasks{node, st, limits, look, why}
+	tasks, users := &Tasks{node, st, limits, look, why}, audiencesOf(node.Cells(), st)
 	return &Service{
 		Tasks:       tasks,
 		Finder:      &Finder{node, st, limits, look, why, reads},
@@ -52,7 +54,8 @@ func New(node *actors.Node, indexNow func(*store.Topic)) *Service {
 		Watches:     &Watches{logs: logs{node, st}, limits: limits},
 		Delivery:    &Delivery{node, limits},
 		Fleet:       &Fleet{node, st, limits, look},
-		Schedules:   &Schedules{node: node, cells: node.Cells(), limits: limits, look: look, tasks: tasks},
+		Schedules:   &Schedules{node: node, cells: node.Cells(), limits: limits, look: look, tasks: tasks, audiences: users},
+		Audiences:   users,
 		node:        node,
 		store:       st,
 	}

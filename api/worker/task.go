@@ -32,6 +32,11 @@ type Task struct {
 	Schedule   string
 	Occurrence time.Time
 
+	// Recipient is for whom the task is, of a schedule that has an audience, and
+	// RecipientData what the audience has of it. Empty of all others.
+	Recipient     string
+	RecipientData []byte
+
 	Priority       int    // 0, the lowest, to 9
 	FairnessKey    string // the keys that it shares with other tasks; empty for none
 	RateKey        string
@@ -103,6 +108,7 @@ func (t *Task) fill(d *ddqv1.Delivery) {
 	t.OrderingKey, t.FairnessKey = from.GetOrderingKey(), from.GetFairnessKey()
 	t.RateKey, t.ConcurrencyKey, t.IdempotencyKey = from.GetRateKey(), from.GetConcurrencyKey(), from.GetIdempotencyKey()
 	t.Schedule, t.Occurrence = from.GetSchedule(), timeOf(from.GetOccurrenceTime())
+	t.Recipient, t.RecipientData = from.GetRecipient(), from.GetRecipientData()
 	t.HoldToken = d.GetHoldToken()
 	if list := from.GetAttributes(); len(list) > 0 {
 		t.Attributes = make(map[string]string, len(list))

@@ -48,8 +48,19 @@ func New(st Store, limits Limits) *Audiences {
 	return &Audiences{Access: access.Access{Store: st}, store: st, limits: limits, zones: newZones(), turns: newTurns()}
 }
 
+// ready refuses calls that cannot be carried out here.
+func (s *Audiences) ready() error {
+	if s == nil {
+		return &problem.Error{Kind: problem.Precondition, Reason: "NO_CELLS", Message: "the store of this server keeps no audiences"}
+	}
+	return nil
+}
+
 // find returns an audience.
 func (s *Audiences) find(ctx context.Context, name string) (*audience.Audience, error) {
+	if err := s.ready(); err != nil {
+		return nil, err
+	}
 	if err := checkName("name", name); err != nil {
 		return nil, err
 	}

@@ -28,6 +28,9 @@ const (
 
 // Create creates an audience. The same again changes nothing.
 func (s *Audiences) Create(ctx context.Context, spec Spec, now store.Millis) (*audience.Audience, error) {
+	if err := s.ready(); err != nil {
+		return nil, err
+	}
 	if err := s.check(&spec); err != nil {
 		return nil, err
 	}
@@ -93,6 +96,30 @@ func (spec *Spec) agrees(a *audience.Audience) error {
 	return nil
 }
 
+// CheckTarget returns what is wrong with an audience, and a kind of it, that a schedule names.
+func (s *Audiences) CheckTarget(ctx context.Context, name, kind string) error {
+	if err := checkName("audience.name", name); err != nil {
+		return err
+	}
+	a, err := s.find(ctx, name)
+	if err != nil {
+		return inAudience(err)
+	}
+	if _, there := a.Kind(kind); kind != "" && !there {
+		return noKind("audience.kind", kind)
+	}
+	return nil
+}
+
+// inAudience names the field of an error as that of the target of a schedule.
+func inAudience(err error) error {
+	e := *problem.FromStore(err)
+	if e.Field == "name" {
+		e.Field = "audience.name"
+	}
+	return &e
+}
+
 // Status is an audience and what is in it.
 type Status struct {
 	audience.Audience
@@ -143,6 +170,9 @@ const audiencesPage = "audiences:"
 
 // ListAudiences pages through the audiences by name.
 func (s *Audiences) ListAudiences(ctx context.Context, size int, token string) (page []audience.Audience, next string, err error) {
+	if err := s.ready(); err != nil {
+		return nil, "", err
+	}
 	if size < 0 {
 		return nil, "", problem.BadField("page_size", "OUT_OF_RANGE_FIELD", "page_size must not be negative")
 	}
@@ -174,6 +204,9 @@ func (s *Audiences) ListAudiences(ctx context.Context, size int, token string) (
 // Delete deletes an audience and its recipients, unless a run of it has not ended. One
 // that was not brought to its end is continued.
 func (s *Audiences) Delete(ctx context.Context, name string) error {
+	if err := s.ready(); err != nil {
+		return err
+	}
 	if err := checkName("name", name); err != nil {
 		return err
 	}

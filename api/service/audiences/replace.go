@@ -14,6 +14,9 @@ const sweepLeaves = 64
 // Replace begins a replacement of all recipients, and returns its number. What is put from
 // then on stays when it ends; until then nothing goes. One that is under way is over.
 func (s *Audiences) Replace(ctx context.Context, name string) (generation int64, err error) {
+	if err := s.ready(); err != nil {
+		return 0, err
+	}
 	if err := checkName("name", name); err != nil {
 		return 0, err
 	}
