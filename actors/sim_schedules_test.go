@@ -69,6 +69,18 @@ func (s *sim) schedule() {
 			s.after(at, func() { s.pauseSchedule(name, true) })
 			s.after(at+between(time.Millisecond, time.Minute), func() { s.pauseSchedule(name, false) })
 		}
+		s.after(s.plan.active+time.Second, func() { s.pauseSchedule(name, false) })
+	}
+}
+
+// meddleWith pauses a schedule now and then, or resumes it, while its owner makes up its mind.
+func (s *sim) meddleWith(ids []store.CellID) {
+	if len(ids) == 0 || time.Since(s.start) > s.plan.active || !s.chance(0.03) {
+		return
+	}
+	id := ids[s.rng.IntN(len(ids))]
+	if book := s.schedules[id]; book != nil {
+		s.after(s.between(0, 5*time.Millisecond), func() { s.pauseSchedule(id.Key(), book.paused == 0) })
 	}
 }
 
@@ -165,17 +177,17 @@ func (s *sim) pendingOf(sh store.Shard, commits []store.Commit) map[string]bool 
 }
 
 func (s *sim) committed(sh store.Shard, c *store.Commit, pending map[string]bool) {
-	if len(c.Puts) == 0 {
-		return
-	}
-	book, client, now := s.schedules[c.Puts[0].ID], s.client("schedules"), s.now(sh)
+	client, now := s.client("schedules"), s.now(sh)
 	for _, r := range c.Removes {
 		if pending[r.ID] {
-			delete(book.made, r.ID)
+			for _, book := range s.schedules {
+				delete(book.made, r.ID)
+			}
 			client.ask(history.Event{Op: history.Delete, Task: r.ID})(history.Event{}, nil)
 		}
 	}
 	for _, t := range c.Adds {
+		book := s.schedules[schedule.CellID(t.RunOf.Schedule)]
 		switch at := t.RunOf.Occurrence; {
 		case book.made[t.ID]:
 			s.broken("doubled: %s makes its run of %v again", t.RunOf.Schedule, at.Time())
@@ -245,7 +257,10 @@ func (st simCells) Commit(ctx context.Context, sh store.Shard, f *store.Fence, c
 }
 
 func (st simCells) Cells(ctx context.Context, sh store.Shard, ids []store.CellID) ([]store.Cell, error) {
-	return askStore(ctx, st.simStore, "cells", sh, false, func(m *memstore.Store) ([]store.Cell, error) { return m.Cells(simContext, sh, ids) })
+	return askStore(ctx, st.simStore, "cells", sh, false, func(m *memstore.Store) ([]store.Cell, error) {
+		st.s.meddleWith(ids)
+		return m.Cells(simContext, sh, ids)
+	})
 }
 
 func (st simCells) Wakes(ctx context.Context, sh store.Shard, q store.WakeQuery) (store.Stamp, []store.Wake, error) {
