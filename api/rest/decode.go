@@ -53,13 +53,16 @@ func (b *body) fill(m proto.Message) *problem {
 	if p != nil {
 		return p
 	}
-	fields, p := unmarshal(text, m)
-	if p != nil {
+	if p := unmarshal(text, m); p != nil {
 		return p
 	}
 	if p := b.agree(m); p != nil {
 		return p
 	}
+	if len(b.edits) == 0 {
+		return nil
+	}
+	fields := fieldsOf(text, m)
 	for _, apply := range b.edits {
 		if p := apply(m, fields); p != nil {
 			return p
@@ -117,27 +120,32 @@ func reasonOf(param string) string {
 	return "BAD_NAME"
 }
 
-// unmarshal reads JSON into m, and returns the fields that it names at the top.
-func unmarshal(text []byte, m proto.Message) (map[string]json.RawMessage, *problem) {
+// unmarshal reads JSON into m.
+func unmarshal(text []byte, m proto.Message) *problem {
 	if len(text) == 0 {
-		return nil, nil
+		return nil
 	}
 	if p := bounded(text); p != nil {
-		return nil, p
+		return p
 	}
 	if err := read.Unmarshal(text, m); err != nil {
-		return nil, explain(text, err)
+		return explain(text, err)
 	}
+	return nil
+}
+
+// fieldsOf are the fields that a text, which was read into m, names at the top.
+func fieldsOf(text []byte, m proto.Message) map[string]json.RawMessage {
 	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(text, &fields); err != nil {
-		return nil, malformed("", "the body is not a JSON object")
+	if json.Unmarshal(text, &fields) != nil {
+		return nil // there is no text
 	}
 	for name, value := range fields {
 		if f := m.ProtoReflect().Descriptor().Fields().ByJSONName(name); f != nil {
 			fields[string(f.Name())] = value
 		}
 	}
-	return fields, nil
+	return fields
 }
 
 // bounded refuses text that would take much more memory than it has bytes.

@@ -120,7 +120,7 @@ func (f *frame) add(number int64, text []byte, err error, topic string) {
 	}
 	task, wrong := new(ddqv1.EnqueueRequest), refuse(http.StatusBadRequest, "LINE_TOO_LONG", "", "a line has at most "+strconv.Itoa(maxLine)+" bytes")
 	if err == nil {
-		if _, wrong = unmarshal(text, task); wrong == nil && task.Topic != "" && task.Topic != topic {
+		if wrong = unmarshal(text, task); wrong == nil && task.Topic != "" && task.Topic != topic {
 			wrong = refuse(http.StatusBadRequest, "BAD_NAME", "topic", "the line and the path differ")
 		}
 	}

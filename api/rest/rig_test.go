@@ -15,6 +15,7 @@ import (
 	"github.com/ddq-io/ddq/actors/upkeep"
 	"github.com/ddq-io/ddq/api/server"
 	"github.com/ddq-io/ddq/api/service"
+	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/store/memstore"
 )
 
@@ -28,31 +29,36 @@ type rig struct {
 
 func newRig(t *testing.T, config Config) *rig {
 	t.Helper()
-	quiet, st := slog.New(slog.DiscardHandler), memstore.New()
+	s, port, url := serve(t, memstore.New(), config)
+	return &rig{T: t, url: url, server: s, port: port}
+}
+
+// serve starts a server with an HTTP port on a store.
+func serve(t testing.TB, st store.Store, config Config) (s *server.Server, port *Port, url string) {
+	t.Helper()
+	quiet := slog.New(slog.DiscardHandler)
 	node := actors.New(actors.Config{}, st, quiet, nil)
 	up := upkeep.New(node)
 	cases := service.New(node, up.IndexNow)
 	must(t, node.Start(t.Context()))
 	up.Start()
-	r := &rig{T: t, server: server.New(server.Config{}, cases, quiet, nil)}
-	var err error
-	r.port, err = NewPort(config, quiet)
+	s = server.New(server.Config{}, cases, quiet, nil)
+	port, err := NewPort(config, quiet)
 	must(t, err)
-	must(t, r.port.ServeAPI(r.server.Channel()))
-	r.port.Open()
-	web := httptest.NewUnstartedServer(r.port)
+	must(t, port.ServeAPI(s.Channel()))
+	port.Open()
+	web := httptest.NewUnstartedServer(port)
 	web.Config.MaxHeaderBytes = 16 << 10
 	web.Start()
-	r.url = web.URL
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
-		must(t, r.server.Stop(ctx))
+		must(t, s.Stop(ctx))
 		web.Close()
 		must(t, node.Stop(ctx))
 		must(t, st.Close())
 	})
-	return r
+	return s, port, web.URL
 }
 
 func must(t testing.TB, err error) {
