@@ -27,6 +27,7 @@ const (
 	Canceled                 // the caller went away
 	Deadline                 // the caller's deadline passed
 	Denied                   // not for this caller
+	Unauthenticated          // no credentials, or none that count
 )
 
 // Error is what use cases return when they fail.

@@ -18,8 +18,9 @@ const (
 	Topic
 	// Name is of requests whose name is that of a topic.
 	Name
-	// Tasks is of requests whose tasks have a topic each. They are refused one by one.
-	Tasks
+	// Each is of requests whose items have a topic each. They are refused one by one, by
+	// the handler.
+	Each
 	// Hello is of streams whose first message has the topic.
 	Hello
 	// Shown is of listings: what is granted is listed, and the rest is not there. A listing
@@ -43,8 +44,8 @@ type Rule struct {
 var services = map[string][]Rule{
 	"ddq.v1.DelayQueueService": {
 		{"Enqueue", Enqueue, Topic},
-		{"EnqueueBatch", Enqueue, Tasks},
-		{"EnqueueStream", Enqueue, Tasks},
+		{"EnqueueBatch", Enqueue, Each},
+		{"EnqueueStream", Enqueue, Each},
 		{"GetTask", Read, Topic},
 		{"ListTasks", Read, Topic},
 		{"CountTasks", Read, Topic},
@@ -86,6 +87,27 @@ var services = map[string][]Rule{
 		{"UndrainNode", Admin, Fleet},
 		{"PlanRebalance", Admin, Fleet},
 		{"ReleaseShard", Admin, Fleet},
+	},
+	// Whoever puts a schedule needs to enqueue on its topic, too: the handler asks for that.
+	"ddq.v1.ScheduleService": {
+		{"PutSchedule", Operate, Topic},
+		{"PutSchedules", Operate, Each},
+		{"GetSchedule", Read, Topic},
+		{"ListSchedules", Read, Shown},
+		{"PreviewSchedule", Read, Topic},
+		{"DeleteSchedule", Operate, Topic},
+		{"PauseSchedule", Operate, Topic},
+		{"ResumeSchedule", Operate, Topic},
+		{"TriggerSchedule", Operate, Topic},
+		{"BackfillSchedule", Operate, Topic},
+		{"CancelBackfill", Operate, Topic},
+	},
+	"ddq.v1.AccessService": {
+		{"WhoAmI", 0, Anyone},
+		{"CreateToken", Admin, Namespace},
+		{"ListTokens", Admin, Namespace},
+		{"RotateToken", Admin, Namespace},
+		{"RevokeToken", Admin, Namespace},
 	},
 	"ddq.v1.PeerService": {
 		{"Notify", Node, Fleet},
@@ -135,7 +157,7 @@ func RulesFor(methods []string) (*Rules, error) {
 func (r *Rules) Of(method string) *Rule { return r.byMethod[method] }
 
 // Allow reports whether p may make a call about a topic, which is empty when the request
-// names none. Of what Tasks has, it says whether one of the tasks may be allowed.
+// names none. Of a request with items it says whether one of them may be allowed.
 func (r *Rule) Allow(p *Principal, topic string) bool {
 	switch r.Where {
 	case Public:
@@ -153,7 +175,7 @@ func (r *Rule) Allow(p *Principal, topic string) bool {
 		return p.Allow(r.Verbs, topic) || topic == "" && p.Grants.AllowAll(r.Verbs, p.Namespace)
 	case Shown:
 		return p.Allow(r.Verbs, topic) || topic == "" && p.Grants.AllowSome(r.Verbs, p.Namespace)
-	case Tasks, Namespace:
+	case Each, Namespace:
 		return p.Grants.AllowSome(r.Verbs, p.Namespace)
 	case Fleet:
 		return p.Grants.AllowFleet(r.Verbs)

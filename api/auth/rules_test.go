@@ -96,7 +96,7 @@ func allowed(r *Rule, v Verbs, topic string) (all, some bool) {
 		return has, has && topic == "mail"
 	case Shown:
 		return has, has && topic != "sms"
-	case Tasks, Namespace:
+	case Each, Namespace:
 		return has, has
 	}
 	return has, false

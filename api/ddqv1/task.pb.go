@@ -405,6 +405,8 @@ type Task struct {
 	// For whom it is, of a run of an audience; and that recipient's data.
 	Recipient     string `protobuf:"bytes,39,opt,name=recipient,proto3" json:"recipient,omitempty"`
 	RecipientData []byte `protobuf:"bytes,40,opt,name=recipient_data,json=recipientData,proto3" json:"recipient_data,omitempty"`
+	// The caller may not see the payload, the result and the recipient_data: they are empty.
+	Masked        bool `protobuf:"varint,45,opt,name=masked,proto3" json:"masked,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -682,6 +684,13 @@ func (x *Task) GetRecipientData() []byte {
 		return x.RecipientData
 	}
 	return nil
+}
+
+func (x *Task) GetMasked() bool {
+	if x != nil {
+		return x.Masked
+	}
+	return false
 }
 
 // Attempt is one delivery of a task.
@@ -1018,7 +1027,7 @@ var File_ddq_v1_task_proto protoreflect.FileDescriptor
 
 const file_ddq_v1_task_proto_rawDesc = "" +
 	"\n" +
-	"\x11ddq/v1/task.proto\x12\x06ddq.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xb3\v\n" +
+	"\x11ddq/v1/task.proto\x12\x06ddq.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xcb\v\n" +
 	"\x04Task\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x05topic\x18\x02 \x01(\tR\x05topic\x12\x18\n" +
@@ -1065,7 +1074,8 @@ const file_ddq_v1_task_proto_rawDesc = "" +
 	"\bschedule\x18% \x01(\tR\bschedule\x12C\n" +
 	"\x0foccurrence_time\x18& \x01(\v2\x1a.google.protobuf.TimestampR\x0eoccurrenceTime\x12\x1c\n" +
 	"\trecipient\x18' \x01(\tR\trecipient\x12%\n" +
-	"\x0erecipient_data\x18( \x01(\fR\rrecipientData\"\x87\x02\n" +
+	"\x0erecipient_data\x18( \x01(\fR\rrecipientData\x12\x16\n" +
+	"\x06masked\x18- \x01(\bR\x06masked\"\x87\x02\n" +
 	"\aAttempt\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x05R\x06number\x12\x16\n" +
 	"\x06worker\x18\x02 \x01(\tR\x06worker\x12\x12\n" +

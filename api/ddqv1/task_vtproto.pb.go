@@ -50,6 +50,18 @@ func (m *Task) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.Masked {
+		i--
+		if m.Masked {
+			dAtA[i] = 1
+		} else {
+			dAtA[i] = 0
+		}
+		i--
+		dAtA[i] = 0x2
+		i--
+		dAtA[i] = 0xe8
+	}
 	if len(m.RecipientData) > 0 {
 		i -= len(m.RecipientData)
 		copy(dAtA[i:], m.RecipientData)
@@ -755,6 +767,9 @@ func (m *Task) SizeVT() (n int) {
 	l = len(m.RecipientData)
 	if l > 0 {
 		n += 2 + l + protohelpers.SizeOfVarint(uint64(l))
+	}
+	if m.Masked {
+		n += 3
 	}
 	n += len(m.unknownFields)
 	return n
@@ -1920,6 +1935,26 @@ func (m *Task) UnmarshalVT(dAtA []byte) error {
 				m.RecipientData = []byte{}
 			}
 			iNdEx = postIndex
+		case 45:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Masked", wireType)
+			}
+			var v int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.Masked = bool(v != 0)
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])

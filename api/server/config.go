@@ -6,6 +6,8 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/keepalive"
+
+	"github.com/ddq-io/ddq/api/access"
 )
 
 // What one message may have, by default.
@@ -63,6 +65,10 @@ type Config struct {
 	// its payloads, 128 bytes a task and 64 KiB. A full stream is not read from. Defaults to
 	// 16 MiB, which is 256 small frames.
 	StreamBytes int64
+
+	// Access tells who calls, and keeps the tokens. Without it nobody is asked, and
+	// AccessService is not served.
+	Access *access.Access
 
 	// Options are further options of the gRPC server, such as credentials.
 	Options []grpc.ServerOption

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/ddq-io/ddq/api/auth"
 	"github.com/ddq-io/ddq/api/ddqv1"
 	"github.com/ddq-io/ddq/api/service"
 )
@@ -55,7 +56,7 @@ func (q *queue) enqueue(ctx context.Context, requests []*ddqv1.EnqueueRequest) (
 	if err := q.service.Tasks.CheckBatch(len(requests)); err != nil {
 		return nil, err
 	}
-	b := newBatch(requests)
+	b := newBatch(requests, mayEnqueue{principal: auth.From(ctx)})
 	if len(b.tasks) == 0 {
 		return b.results(q.log, nil), nil // all refused
 	}

@@ -42,6 +42,8 @@ var kindCodes = map[problem.Kind]codes.Code{
 	problem.Canceled:     codes.Canceled,
 	problem.Deadline:     codes.DeadlineExceeded,
 	problem.Denied:       codes.PermissionDenied,
+
+	problem.Unauthenticated: codes.Unauthenticated,
 }
 
 // codeOf is the one place where a kind of error becomes a code.

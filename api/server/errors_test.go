@@ -71,7 +71,9 @@ func TestEveryKindHasItsCode(t *testing.T) {
 		problem.Canceled:     codes.Canceled,
 		problem.Deadline:     codes.DeadlineExceeded,
 		problem.Denied:       codes.PermissionDenied,
-		problem.Denied + 1:   codes.Internal, // a kind nobody told us of
+
+		problem.Unauthenticated:     codes.Unauthenticated,
+		problem.Unauthenticated + 1: codes.Internal, // a kind nobody told us of
 	}
 	for kind, code := range want {
 		err := fmt.Errorf("wrapped: %w", &problem.Error{Kind: kind, Reason: "WHY", Message: "says so"})

@@ -16,6 +16,7 @@ import (
 type interceptor struct {
 	log     *slog.Logger
 	metrics *serverMetrics
+	who     *guard
 }
 
 func (i *interceptor) options() []grpc.ServerOption {
@@ -23,20 +24,28 @@ func (i *interceptor) options() []grpc.ServerOption {
 }
 
 // unary are, from the outside in: metrics, which see the code; errors to codes; panics
-// to errors.
+// to errors; and who may make the call, where that is asked.
 func (i *interceptor) unary() []grpc.UnaryServerInterceptor {
-	return []grpc.UnaryServerInterceptor{
+	all := []grpc.UnaryServerInterceptor{
 		i.metrics.unary, i.unaryErrors,
 		recovery.UnaryServerInterceptor(recovery.WithRecoveryHandlerContext(i.recovered)),
 	}
+	if i.who.on() {
+		all = append(all, i.who.unary)
+	}
+	return all
 }
 
 // stream are the same for streams.
 func (i *interceptor) stream() []grpc.StreamServerInterceptor {
-	return []grpc.StreamServerInterceptor{
+	all := []grpc.StreamServerInterceptor{
 		i.metrics.stream, i.streamErrors,
 		recovery.StreamServerInterceptor(recovery.WithRecoveryHandlerContext(i.recovered)),
 	}
+	if i.who.on() {
+		all = append(all, i.who.stream)
+	}
+	return all
 }
 
 func (i *interceptor) unaryErrors(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {

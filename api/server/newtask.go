@@ -22,13 +22,15 @@ type batch struct {
 
 // newBatch converts requests. It makes one slice for all tasks and one for all
 // attributes: this is the hottest path of the server.
-func newBatch(requests []*ddqv1.EnqueueRequest) batch {
+func newBatch(requests []*ddqv1.EnqueueRequest, may mayEnqueue) batch {
 	b := batch{tasks: make([]service.NewTask, 0, len(requests))}
 	attributes := make([]store.Attribute, 0, countAttributes(requests))
 	for i, r := range requests {
 		b.tasks = b.tasks[:len(b.tasks)+1]
-		var e *problem.Error
-		attributes, e = convertTask(&b.tasks[len(b.tasks)-1], r, attributes)
+		e := may.check(r.GetTopic())
+		if e == nil {
+			attributes, e = convertTask(&b.tasks[len(b.tasks)-1], r, attributes)
+		}
 		if e == nil {
 			continue
 		}

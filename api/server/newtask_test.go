@@ -16,7 +16,7 @@ import (
 )
 
 func TestRequestBecomesTask(t *testing.T) {
-	b := newBatch([]*ddqv1.EnqueueRequest{{
+	b := convertBatch([]*ddqv1.EnqueueRequest{{
 		Topic: "mail", Id: "a", Payload: []byte("hi"),
 		When:                &ddqv1.EnqueueRequest_Delay{Delay: durationpb.New(5*time.Second + 1)},
 		Attributes:          []*ddqv1.Attribute{{Key: "k", Value: "v"}, {Key: "l", Value: "w"}},
@@ -53,7 +53,7 @@ func TestRequestBecomesTask(t *testing.T) {
 }
 
 func TestItemsAreRefusedAlone(t *testing.T) {
-	b := newBatch([]*ddqv1.EnqueueRequest{
+	b := convertBatch([]*ddqv1.EnqueueRequest{
 		{Id: "a", Attributes: []*ddqv1.Attribute{{Key: "of", Value: "a"}}},
 		{Id: "bad", MaxRetries: proto.Int32(-1), Attributes: []*ddqv1.Attribute{{Key: "of", Value: "bad"}}},
 		{Id: "c", Attributes: []*ddqv1.Attribute{{Key: "of", Value: "c"}}},
@@ -114,7 +114,7 @@ func FuzzNewBatch(f *testing.F) {
 		if r.UnmarshalVT(data) != nil {
 			return
 		}
-		b := newBatch(r.Tasks)
+		b := newBatch(r.Tasks, mayEnqueue{})
 		results := b.results(quiet, make([]service.Enqueued, len(b.tasks)))
 		if len(results) != len(r.Tasks) {
 			t.Fatalf("%d answers to %d tasks", len(results), len(r.Tasks))
@@ -138,7 +138,10 @@ func BenchmarkBatchOf512(b *testing.B) {
 	done := make([]service.Enqueued, len(requests))
 	b.ReportAllocs()
 	for b.Loop() {
-		newBatch(requests).results(quiet, done)
+		newBatch(requests, mayEnqueue{}).results(quiet, done)
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/512, "ns/task")
 }
+
+// convertBatch is newBatch for who may do everything.
+func convertBatch(requests []*ddqv1.EnqueueRequest) batch { return newBatch(requests, mayEnqueue{}) }

@@ -18,6 +18,9 @@ type schedules struct {
 }
 
 func (s *schedules) PutSchedule(ctx context.Context, r *ddqv1.PutScheduleRequest) (*ddqv1.PutScheduleResponse, error) {
+	if err := allowPut(ctx, r.GetSchedule().GetTopic()); err != nil {
+		return nil, err
+	}
 	n, e := scheduleOf(r.GetSchedule())
 	if e != nil {
 		return nil, e

@@ -23,6 +23,7 @@ import (
 type Server struct {
 	*lifetime
 	config   Config
+	who      *guard
 	metrics  *serverMetrics
 	grpc     *grpc.Server
 	local    *localCalls
@@ -36,12 +37,13 @@ type Server struct {
 // to reg, which may be nil.
 func New(config Config, cases *service.Service, log *slog.Logger, reg registerer) *Server {
 	config = config.withDefaults()
-	life, calls := newLifetime(), &interceptor{log, newMetrics(reg)}
+	life, calls := newLifetime(), &interceptor{log, newMetrics(reg), &guard{access: config.Access}}
 	from := &callers{service: cases, log: log}
 	open := newSessions(config, cases, from, life, calls)
 	s := &Server{
 		lifetime: life,
 		config:   config,
+		who:      calls.who,
 		metrics:  calls.metrics,
 		grpc:     grpc.NewServer(slices.Concat(calls.options(), []grpc.ServerOption{grpc.ForceServerCodecV2(codec.Bounded)}, config.options())...),
 		local:    newLocalCalls(log),
@@ -55,6 +57,9 @@ func New(config Config, cases *service.Service, log *slog.Logger, reg registerer
 	for _, registrar := range []grpc.ServiceRegistrar{s.grpc, s.channel} {
 		registrar.RegisterService(checked(&ddqv1.DelayQueueService_ServiceDesc, log), s.queue)
 		registrar.RegisterService(checked(&ddqv1.AdminService_ServiceDesc, log), &admin{service: cases, version: config.Version})
+		if config.Access != nil {
+			registrar.RegisterService(checked(&ddqv1.AccessService_ServiceDesc, log), &accessService{access: config.Access})
+		}
 		registrar.RegisterService(checked(&ddqv1.ScheduleService_ServiceDesc, log), &schedules{service: cases, log: log})
 		registrar.RegisterService(checked(&ddqv1.AudienceService_ServiceDesc, log), &audienceServer{cases: cases.Audiences, now: cases.Node().Clock().Millis, log: log})
 	}
@@ -63,7 +68,17 @@ func New(config Config, cases *service.Service, log *slog.Logger, reg registerer
 	healthpb.RegisterHealthServer(s.grpc, s.health)
 	reflection.Register(s.grpc)
 	s.metrics.learn(s.grpc.GetServiceInfo())
+	calls.who.learn(s.grpc.GetServiceInfo())
 	return s
+}
+
+// Authorize says why a caller that brings these values of the authorization header may not
+// make a call about all topics, as a gRPC status; nil when it may. It is for other ports.
+func (s *Server) Authorize(ctx context.Context, authorization []string, method string) error {
+	if e := s.who.authorize(ctx, authorization, method); e != nil {
+		return toStatus(ctx, s.queue.log, method, e)
+	}
+	return nil
 }
 
 // Serve answers calls on lis until Stop, then returns nil. It is called once.

@@ -113,6 +113,9 @@ func (ses *session) hello(f *ddqv1.SubscribeRequest) error {
 		return e
 	}
 	peer := wire.Text(f.Hello.Node)
+	if err := allowNode(ses.stream.Context(), peer); err != nil {
+		return err
+	}
 	if peer != "" {
 		if err := cmp.Or(ses.server.service.Fleet.CheckName(peer), ses.server.callers.checkNode(ses.stream.Context(), peer)); err != nil {
 			return err

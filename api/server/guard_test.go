@@ -1,0 +1,503 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
+
+	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/api/access"
+	"github.com/ddq-io/ddq/api/auth"
+	"github.com/ddq-io/ddq/api/ddqv1"
+	"github.com/ddq-io/ddq/store/memstore"
+)
+
+var rewriteAccess = flag.Bool("rewrite-access", false, "write testdata/access.txt anew")
+
+// guardedRig is a rig whose server asks callers who they are.
+type guardedRig struct {
+	*rig
+	access *access.Access
+	key    auth.ClusterKey
+	root   string
+}
+
+// guarded runs test on a server that asks, in fake time.
+func guardedBubble(t *testing.T, test func(r *guardedRig)) {
+	synctest.Test(t, func(t *testing.T) {
+		_, root, _ := auth.NewToken()
+		key := auth.NewClusterKey([]byte("0123456789abcdef"))
+		a, err := access.New(access.Config{On: true, Root: root, Node: "node", Keys: []auth.ClusterKey{key}}, memstore.New(), slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.Start(t.Context())
+		defer a.Stop()
+		r := newRig(t, Config{Access: a}, actors.Config{})
+		defer r.close()
+		test(&guardedRig{r, a, key, root.Reveal()})
+	})
+}
+
+// as is a context of calls with a token.
+func (r *guardedRig) as(token string) context.Context {
+	if token == "" {
+		return r.Context()
+	}
+	return metadata.AppendToOutgoingContext(r.Context(), "authorization", "Bearer "+token)
+}
+
+// token makes one with the grants that texts stand for.
+func (r *guardedRig) token(life time.Duration, grants ...string) (secret, id string) {
+	r.Helper()
+	req := &ddqv1.CreateTokenRequest{Name: strings.Join(grants, " ")}
+	if life > 0 {
+		req.Life = durationWire(life)
+	}
+	for _, text := range grants {
+		g, err := auth.ParseGrant(text)
+		if err != nil {
+			r.Fatal(err)
+		}
+		req.Grants = append(req.Grants, grantsWire(auth.Grants{g})...)
+	}
+	made, err := ddqv1.NewAccessServiceClient(r.conn).CreateToken(r.as(r.root), req)
+	if err != nil {
+		r.Fatal(err)
+	}
+	return made.Secret, made.Token.Id
+}
+
+// request is a request of a method that is about a topic: every field called topic has it,
+// and name, where that is a topic's.
+func request(in protoreflect.MessageDescriptor, method, topic string) proto.Message {
+	t, err := protoregistry.GlobalTypes.FindMessageByName(in.FullName())
+	if err != nil {
+		panic(err)
+	}
+	m := t.New().Interface()
+	switch m := m.(type) {
+	case *ddqv1.SubscribeRequest:
+		m.Hello = &ddqv1.Hello{Topic: topic, Worker: "w", MaxInFlight: 1}
+	case *ddqv1.EnqueueBatchRequest:
+		m.Tasks = []*ddqv1.EnqueueRequest{{Topic: topic}}
+	case *ddqv1.EnqueueStreamRequest:
+		m.Tasks = []*ddqv1.EnqueueRequest{{Topic: topic}}
+	case *ddqv1.PutScheduleRequest:
+		m.Schedule = &ddqv1.Schedule{Topic: topic}
+	case *ddqv1.PutSchedulesRequest:
+		m.Schedules = []*ddqv1.PutScheduleRequest{{Schedule: &ddqv1.Schedule{Topic: topic}}}
+	case *ddqv1.PreviewScheduleRequest:
+		m.Of = &ddqv1.PreviewScheduleRequest_Schedule{Schedule: &ddqv1.Schedule{Topic: topic}}
+	}
+	fields := in.Fields()
+	if f := fields.ByName("topic"); f != nil {
+		m.ProtoReflect().Set(f, protoreflect.ValueOfString(topic))
+	} else if f := fields.ByName("name"); f != nil && strings.Contains(method, "Topic") {
+		m.ProtoReflect().Set(f, protoreflect.ValueOfString(topic))
+	}
+	return m
+}
+
+// call makes a call, whatever its kind, and returns what the guard said: the code of a
+// refusal, ok, or items for one that refused each item.
+func (r *guardedRig) call(ctx context.Context, method string, d protoreflect.MethodDescriptor, topic string) string {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	in := request(d.Input(), method, topic)
+	outType, err := protoregistry.GlobalTypes.FindMessageByName(d.Output().FullName())
+	if err != nil {
+		r.Fatal(err)
+	}
+	out := outType.New().Interface()
+	if d.IsStreamingClient() || d.IsStreamingServer() {
+		stream, serr := r.conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, method)
+		if serr != nil {
+			r.Fatal(serr)
+		}
+		if err = stream.SendMsg(in); err == nil || errors.Is(err, io.EOF) {
+			_ = stream.CloseSend()
+			err = stream.RecvMsg(out)
+		}
+	} else {
+		err = r.conn.Invoke(ctx, method, in, out)
+	}
+	switch c := status.Code(err); {
+	case c == codes.Unauthenticated:
+		return "UNAUTH"
+	case c == codes.PermissionDenied && reasonOf(err) == "NOT_ALLOWED":
+		return "DENIED"
+	}
+	if itemsDenied(out) {
+		return "DENIED"
+	}
+	return "ok"
+}
+
+func itemsDenied(out proto.Message) bool {
+	var errs []*ddqv1.Error
+	switch out := out.(type) {
+	case *ddqv1.EnqueueBatchResponse:
+		for _, r := range out.Results {
+			errs = append(errs, r.GetError())
+		}
+	case *ddqv1.EnqueueStreamResponse:
+		for _, r := range out.Results {
+			errs = append(errs, r.GetError())
+		}
+	case *ddqv1.PutSchedulesResponse:
+		for _, r := range out.Results {
+			errs = append(errs, r.GetError())
+		}
+	}
+	return slices.ContainsFunc(errs, func(e *ddqv1.Error) bool { return e.GetReason() == "NOT_ALLOWED" })
+}
+
+func reasonOf(err error) string {
+	for _, d := range status.Convert(err).Details() {
+		if info, ok := d.(*errdetails.ErrorInfo); ok {
+			return info.Reason
+		}
+	}
+	return ""
+}
+
+// Who may do what: every method that the server has, by everybody there is. A method that is
+// new has no row, and fails here.
+func TestWhoMayDoWhat(t *testing.T) {
+	var table strings.Builder
+	guardedBubble(t, func(r *guardedRig) {
+		_, err := r.admin.CreateTopic(r.as(r.root), &ddqv1.CreateTopicRequest{Name: "mail"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		callers := []struct {
+			name string
+			ctx  func(method string) context.Context
+		}{{"anonymous", func(string) context.Context { return r.as("") }}}
+		add := func(name, secret string) {
+			callers = append(callers, struct {
+				name string
+				ctx  func(method string) context.Context
+			}{name, func(string) context.Context { return r.as(secret) }})
+		}
+		expired, _ := r.token(time.Millisecond, "admin:mail*")
+		revoked, id := r.token(0, "admin:mail*")
+		if _, err := ddqv1.NewAccessServiceClient(r.conn).RevokeToken(r.as(r.root), &ddqv1.RevokeTokenRequest{Id: id}); err != nil {
+			t.Fatal(err)
+		}
+		add("expired", expired)
+		add("revoked", revoked)
+		for _, role := range []string{"producer", "worker", "viewer", "operator", "admin"} {
+			secret, _ := r.token(0, role+":mail*")
+			add(role, secret)
+		}
+		other, _ := r.token(0, "admin:sms")
+		add("sms", other)
+		auditor, _ := r.token(0, "auditor")
+		add("auditor", auditor)
+		add("root", r.root)
+		callers = append(callers, struct {
+			name string
+			ctx  func(method string) context.Context
+		}{"node", func(method string) context.Context {
+			return metadata.AppendToOutgoingContext(r.Context(), "authorization", r.key.Sign("other", "node", method, time.Now()))
+		}})
+		time.Sleep(time.Second) // one expires
+
+		fmt.Fprintf(&table, "%-46s", "topic mail")
+		for _, c := range callers {
+			fmt.Fprintf(&table, " %-9s", c.name)
+		}
+		var methods []string
+		for service, info := range r.server.grpc.GetServiceInfo() {
+			for _, m := range info.Methods {
+				methods = append(methods, "/"+service+"/"+m.Name)
+			}
+		}
+		slices.Sort(methods)
+		for _, method := range methods {
+			name := protoreflect.FullName(strings.ReplaceAll(method[1:], "/", "."))
+			d, err := protoregistry.GlobalFiles.FindDescriptorByName(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			fmt.Fprintf(&table, "\n%-46s", strings.TrimPrefix(method, "/ddq.v1."))
+			for _, c := range callers {
+				fmt.Fprintf(&table, " %-9s", r.call(c.ctx(method), method, d.(protoreflect.MethodDescriptor), "mail"))
+			}
+		}
+	})
+	var got strings.Builder
+	for line := range strings.SplitSeq(table.String(), "\n") {
+		got.WriteString(strings.TrimRight(line, " ") + "\n")
+	}
+	const file = "testdata/access.txt"
+	if *rewriteAccess {
+		if err := os.WriteFile(file, []byte(got.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil || string(want) != got.String() {
+		t.Errorf("%s differs (%v); read the difference and rewrite it with -rewrite-access:\n%s", file, err, got.String())
+	}
+}
+
+func TestRevokedAndExpiredTokensEndOpenStreams(t *testing.T) {
+	guardedBubble(t, func(r *guardedRig) {
+		if _, err := r.admin.CreateTopic(r.as(r.root), &ddqv1.CreateTopicRequest{Name: "mail"}); err != nil {
+			t.Fatal(err)
+		}
+		revoked, id := r.token(0, "worker,producer:mail")
+		expiring, _ := r.token(time.Minute, "worker,producer:mail")
+		for what, secret := range map[string]string{"revoked": revoked, "expired": expiring} {
+			work, err := r.queue.Subscribe(r.as(secret))
+			if err != nil {
+				t.Fatal(err)
+			}
+			credit := int32(1)
+			if err := work.Send(&ddqv1.SubscribeRequest{Hello: &ddqv1.Hello{Topic: "mail", Worker: "w", MaxInFlight: 1}, Credit: &credit}); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := work.Recv(); err != nil {
+				t.Fatalf("%s: %v", what, err)
+			}
+			enqueue, err := r.queue.EnqueueStream(r.as(secret))
+			if err != nil {
+				t.Fatal(err)
+			}
+			begun := time.Now()
+			if what == "revoked" {
+				if _, err := ddqv1.NewAccessServiceClient(r.conn).RevokeToken(r.as(r.root), &ddqv1.RevokeTokenRequest{Id: id}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for name, end := range map[string]func() error{
+				"subscribe": func() error { _, err := work.Recv(); return err },
+				"enqueue":   func() error { _, err := enqueue.Recv(); return err },
+			} {
+				if err := end(); status.Code(err) != codes.Unauthenticated {
+					t.Errorf("%s, %s: %v", what, name, err)
+				}
+			}
+			if took := time.Since(begun); what == "revoked" && took > 2*time.Second || took > time.Minute {
+				t.Errorf("%s: ended after %v", what, took)
+			}
+			if _, err := r.queue.Enqueue(r.as(secret), &ddqv1.EnqueueRequest{Topic: "mail"}); status.Code(err) != codes.Unauthenticated {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+	})
+}
+
+func TestItemsOfABatchAreRefusedAlone(t *testing.T) {
+	guardedBubble(t, func(r *guardedRig) {
+		secret, _ := r.token(0, "producer:mail*")
+		out, err := r.queue.EnqueueBatch(r.as(secret), &ddqv1.EnqueueBatchRequest{Tasks: []*ddqv1.EnqueueRequest{
+			{Topic: "mail"}, {Topic: "sms"}, {Topic: "mail-daily"}, {Topic: ""}, {Topic: "mail"},
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, want := range []string{"", "NOT_ALLOWED", "", "NOT_ALLOWED", ""} {
+			if got := out.Results[i].GetError().GetReason(); got != want {
+				t.Errorf("item %d: %q, want %q", i, got, want)
+			}
+		}
+	})
+}
+
+func TestPayloadsAreForThoseWhoMaySeeThem(t *testing.T) {
+	guardedBubble(t, func(r *guardedRig) {
+		if _, err := r.queue.Enqueue(r.as(r.root), &ddqv1.EnqueueRequest{Topic: "mail", Id: "a", Payload: []byte("canary")}); err != nil {
+			t.Fatal(err)
+		}
+		viewer, _ := r.token(0, "viewer:mail")
+		reader, _ := r.token(0, "viewer,payload:mail")
+		for secret, want := range map[string]string{viewer: "", reader: "canary"} {
+			one, err := r.queue.GetTask(r.as(secret), &ddqv1.GetTaskRequest{Topic: "mail", Id: "a"})
+			if err != nil || string(one.Task.Payload) != want || one.Task.Masked != (want == "") {
+				t.Errorf("get: %v, %v", one, err)
+			}
+			all, err := r.queue.ListTasks(r.as(secret), &ddqv1.ListTasksRequest{Topic: "mail"})
+			if err != nil || len(all.Tasks) != 1 || string(all.Tasks[0].Payload) != want {
+				t.Errorf("list: %v, %v", all, err)
+			}
+			wait, err := r.queue.WaitTask(r.as(secret), &ddqv1.WaitTaskRequest{Topic: "mail", Id: "a", WaitMs: 1})
+			if err != nil || string(wait.GetTask().GetPayload()) != want {
+				t.Errorf("wait: %v, %v", wait, err)
+			}
+		}
+		// By its id alone a task is found by those who may see all topics.
+		if _, err := r.queue.GetTask(r.as(viewer), &ddqv1.GetTaskRequest{Id: "a"}); status.Code(err) != codes.PermissionDenied {
+			t.Errorf("by its id alone: %v", err)
+		}
+		if _, err := r.queue.GetTask(r.as(r.root), &ddqv1.GetTaskRequest{Id: "a"}); err != nil {
+			t.Errorf("by its id alone, as root: %v", err)
+		}
+	})
+}
+
+func TestListingsShowWhatMayBeRead(t *testing.T) {
+	guardedBubble(t, func(r *guardedRig) {
+		for _, name := range []string{"mail", "mail-daily", "sms"} {
+			if _, err := r.admin.CreateTopic(r.as(r.root), &ddqv1.CreateTopicRequest{Name: name}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		secret, _ := r.token(0, "viewer:mail*", "producer:sms")
+		topics, err := r.admin.ListTopics(r.as(secret), &ddqv1.ListTopicsRequest{})
+		if err != nil || len(topics.Topics) != 2 {
+			t.Errorf("%v, %v", topics, err)
+		}
+		shards, err := r.admin.ListShards(r.as(secret), &ddqv1.ListShardsRequest{})
+		if err != nil || len(shards.Shards) == 0 || slices.ContainsFunc(shards.Shards, func(s *ddqv1.Shard) bool { return s.Topic == "sms" }) {
+			t.Errorf("%v, %v", shards, err)
+		}
+	})
+}
+
+func TestNobodyPosesAsANode(t *testing.T) {
+	guardedBubble(t, func(r *guardedRig) {
+		worker, _ := r.token(0, "worker")
+		const method = ddqv1.DelayQueueService_Subscribe_FullMethodName
+		node := func() context.Context {
+			return metadata.AppendToOutgoingContext(r.Context(), "authorization", r.key.Sign("other", "node", method, time.Now()))
+		}
+		for what, c := range map[string]struct {
+			ctx  context.Context
+			node string
+			want string
+		}{
+			"a worker":              {r.as(worker), "other", "NOT_A_NODE"},
+			"root":                  {r.as(r.root), "other", "NOT_A_NODE"},
+			"a node as another one": {node(), "third", "NOT_A_NODE"},
+			"a node as a worker":    {node(), "", "NOT_A_NODE"},
+		} {
+			stream, err := r.queue.Subscribe(c.ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := stream.Send(&ddqv1.SubscribeRequest{Hello: &ddqv1.Hello{Topic: "mail", Worker: "w", MaxInFlight: 1, OnDemand: true, Node: c.node}}); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := stream.Recv(); reasonOf(err) != c.want {
+				t.Errorf("%s: %v, want %s", what, err, c.want)
+			}
+		}
+	})
+}
+
+func TestCredentialsThatAreNone(t *testing.T) {
+	guardedBubble(t, func(r *guardedRig) {
+		_, stranger, _ := auth.NewToken()
+		good, id := r.token(0, "admin:mail")
+		swapped := good[:len("ddq_")] + stranger.Reveal()[len("ddq_"):len("ddq_")+10] + good[len("ddq_")+10:]
+		for what, values := range map[string][]string{
+			"": nil, "empty": {""}, "bearer": {"Bearer"}, "bearer, nothing": {"Bearer "}, "x": {"Bearer x"}, "basic": {"Basic cm9vdDpyb290"},
+			"bare": {good}, "two": {"Bearer " + good, "Bearer " + good}, "unknown": {"Bearer " + stranger.Reveal()}, "another id": {"Bearer " + swapped},
+			"cut": {"Bearer " + good[:63]}, "node": {"DDQ-Node x"}, "long": {"Bearer " + strings.Repeat("a", 4000)},
+		} {
+			ctx := r.Context()
+			for _, v := range values {
+				ctx = metadata.AppendToOutgoingContext(ctx, "authorization", v)
+			}
+			_, err := r.admin.ListTopics(ctx, &ddqv1.ListTopicsRequest{})
+			want := "BAD_CREDENTIALS"
+			if what == "" || what == "empty" {
+				want = "NO_CREDENTIALS"
+			}
+			if status.Code(err) != codes.Unauthenticated || reasonOf(err) != want {
+				t.Errorf("%q: %v, want %s", what, err, want)
+			}
+		}
+		who, err := ddqv1.NewAccessServiceClient(r.conn).WhoAmI(r.as(good), &ddqv1.WhoAmIRequest{})
+		if err != nil || who.Kind != "token" || who.Id != id || !who.Authentication {
+			t.Errorf("%v, %v", who, err)
+		}
+	})
+}
+
+// Whoever makes a token may not give what they have not.
+func TestTokensStayWithinTheirMakers(t *testing.T) {
+	guardedBubble(t, func(r *guardedRig) {
+		tokens := ddqv1.NewAccessServiceClient(r.conn)
+		maker, _ := r.token(time.Hour, "admin:mail*")
+		grant := func(topics string, verbs ...string) []*ddqv1.Grant {
+			return []*ddqv1.Grant{{Verbs: verbs, Namespace: auth.DefaultNamespace, Topics: topics}}
+		}
+		for what, c := range map[string]struct {
+			req  *ddqv1.CreateTokenRequest
+			want string
+		}{
+			"less":            {&ddqv1.CreateTokenRequest{Name: "x", Grants: grant("mail", "work")}, ""},
+			"another topic":   {&ddqv1.CreateTokenRequest{Name: "x", Grants: grant("sms", "work")}, "BEYOND_GRANTS"},
+			"all topics":      {&ddqv1.CreateTokenRequest{Name: "x", Grants: grant("*", "work")}, "BEYOND_GRANTS"},
+			"another verb":    {&ddqv1.CreateTokenRequest{Name: "x", Grants: grant("mail", "audit")}, "BEYOND_GRANTS"},
+			"longer":          {&ddqv1.CreateTokenRequest{Name: "x", Grants: grant("mail", "work"), Life: durationWire(2 * time.Hour)}, "BEYOND_GRANTS"},
+			"for ever":        {&ddqv1.CreateTokenRequest{Name: "x", Grants: grant("mail", "work"), NeverExpires: true}, "BEYOND_GRANTS"},
+			"no verb":         {&ddqv1.CreateTokenRequest{Name: "x", Grants: grant("mail")}, "BAD_GRANT"},
+			"node":            {&ddqv1.CreateTokenRequest{Name: "x", Grants: grant("mail", "node")}, "BAD_GRANT"},
+			"star in front":   {&ddqv1.CreateTokenRequest{Name: "x", Grants: grant("*mail", "work")}, "BAD_GRANT"},
+			"no grants":       {&ddqv1.CreateTokenRequest{Name: "x"}, "BAD_GRANT"},
+			"over ten years":  {&ddqv1.CreateTokenRequest{Name: "x", Grants: grant("mail", "work"), Life: durationWire(4000 * 24 * time.Hour)}, "BAD_GRANT"},
+			"an unknown verb": {&ddqv1.CreateTokenRequest{Name: "x", Grants: grant("mail", "rule")}, "BAD_GRANT"},
+		} {
+			if _, err := tokens.CreateToken(r.as(maker), c.req); reasonOf(err) != c.want || (err == nil) != (c.want == "") {
+				t.Errorf("%s: %v, want %q", what, err, c.want)
+			}
+		}
+		_, stranger := r.token(0, "worker:sms")
+		if _, err := tokens.RevokeToken(r.as(maker), &ddqv1.RevokeTokenRequest{Id: stranger}); reasonOf(err) != "NO_TOKEN" {
+			t.Errorf("revoking a token of others: %v", err)
+		}
+		if _, err := tokens.RotateToken(r.as(maker), &ddqv1.RotateTokenRequest{Id: stranger}); reasonOf(err) != "NO_TOKEN" {
+			t.Errorf("rotating a token of others: %v", err)
+		}
+		all, err := tokens.ListTokens(r.as(maker), &ddqv1.ListTokensRequest{})
+		if err != nil || len(all.Tokens) != 2 {
+			t.Errorf("%v, %v: want its own and the one that it made", all, err)
+		}
+	})
+}
+
+func TestRotatedTokensOverlap(t *testing.T) {
+	guardedBubble(t, func(r *guardedRig) {
+		old, id := r.token(0, "viewer")
+		made, err := ddqv1.NewAccessServiceClient(r.conn).RotateToken(r.as(r.root), &ddqv1.RotateTokenRequest{Id: id, Overlap: durationWire(time.Hour)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		works := func(secret string) bool {
+			_, err := r.admin.ListTopics(r.as(secret), &ddqv1.ListTopicsRequest{})
+			return err == nil
+		}
+		time.Sleep(time.Hour - time.Minute)
+		if !works(old) || !works(made.Secret) {
+			t.Error("both count until the overlap is over")
+		}
+		time.Sleep(2 * time.Minute)
+		if works(old) || !works(made.Secret) {
+			t.Error("only the new one counts after it")
+		}
+	})
+}
