@@ -29,6 +29,9 @@ const (
 	// Namespace is of calls about tokens: the verb on any topic allows the call, which looks
 	// at the grants of the token itself.
 	Namespace
+	// Whole is of calls about what belongs to no topic, such as an audience: they need the
+	// verb on every topic of the namespace.
+	Whole
 	// Fleet is of calls about nodes and shards, which need a grant for everything.
 	Fleet
 )
@@ -101,6 +104,19 @@ var services = map[string][]Rule{
 		{"TriggerSchedule", Operate, Topic},
 		{"BackfillSchedule", Operate, Topic},
 		{"CancelBackfill", Operate, Topic},
+	},
+	// What is known of recipients goes into payloads.
+	"ddq.v1.AudienceService": {
+		{"CreateAudience", Operate, Whole},
+		{"DescribeAudience", Read, Whole},
+		{"ListAudiences", Read, Whole},
+		{"DeleteAudience", Operate, Whole},
+		{"PutRecipients", Operate, Whole},
+		{"DeleteRecipients", Operate, Whole},
+		{"GetRecipient", Payload, Whole},
+		{"ListRecipients", Payload, Whole},
+		{"BeginReplacement", Operate, Whole},
+		{"EndReplacement", Operate, Whole},
 	},
 	"ddq.v1.AccessService": {
 		{"WhoAmI", 0, Anyone},
@@ -177,6 +193,8 @@ func (r *Rule) Allow(p *Principal, topic string) bool {
 		return p.Allow(r.Verbs, topic) || topic == "" && p.Grants.AllowSome(r.Verbs, p.Namespace)
 	case Each, Namespace:
 		return p.Grants.AllowSome(r.Verbs, p.Namespace)
+	case Whole:
+		return p.Grants.AllowAll(r.Verbs, p.Namespace)
 	case Fleet:
 		return p.Grants.AllowFleet(r.Verbs)
 	}

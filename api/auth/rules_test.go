@@ -96,6 +96,8 @@ func allowed(r *Rule, v Verbs, topic string) (all, some bool) {
 		return has, has && topic == "mail"
 	case Shown:
 		return has, has && topic != "sms"
+	case Whole:
+		return has, false
 	case Each, Namespace:
 		return has, has
 	}
