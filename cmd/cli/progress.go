@@ -8,7 +8,7 @@ import (
 )
 
 // progress shows how far long work is, on a terminal only, not before it took
-// a second, and not where results pass by anyway.
+// a second, and not where results pass by anyway. A total below 0 is not known.
 type progress struct {
 	bar   *progressbar.ProgressBar // nil: nobody looks
 	begun time.Time
@@ -16,7 +16,7 @@ type progress struct {
 
 func (c *cli) progress(total int, what string) *progress {
 	p := &progress{begun: time.Now()}
-	if isTerminal(c.Err) && !isTerminal(c.Out) && total > 1 {
+	if isTerminal(c.Err) && !isTerminal(c.Out) && (total > 1 || total < 0) {
 		p.bar = progressbar.NewOptions(total, progressbar.OptionSetWriter(c.Err), progressbar.OptionSetDescription(what),
 			progressbar.OptionShowCount(), progressbar.OptionShowIts(), progressbar.OptionClearOnFinish(),
 			progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionSetRenderBlankState(false))

@@ -19,7 +19,7 @@ import (
 // every: 10m, which every_ms: 600000 is too.
 
 // spans are the names that take a length of time.
-var spans = []string{"every", "jitter", "grace", "within", "visibility_timeout", "handler_timeout", "expire_after", "slack"}
+var spans = []string{"every", "jitter", "grace", "within", "visibility_timeout", "handler_timeout", "expire_after", "slack", "spread", "grain"}
 
 // readSchedules reads a file of schedules.
 func readSchedules(text []byte) ([]client.Schedule, error) {
@@ -108,6 +108,9 @@ func (v *scheduleView) schedule() (s client.Schedule, err error) {
 		Topic: v.Topic, Name: v.Name, Cron: v.Cron, Every: millis(v.EveryMs), Zone: v.Zone, Jitter: millis(v.JitterMs), Task: v.task(),
 		Grace: millis(v.GraceMs), Within: millis(v.WithinMs), PauseAfterFailures: v.PauseAfterFailures, MaxRuns: v.MaxRuns,
 		History: v.History, Untracked: v.Untracked, Labels: v.Labels,
+	}
+	if s.Audience, err = v.target(); err != nil {
+		return s, err
 	}
 	for _, ms := range v.AlsoEveryMs {
 		s.AlsoEvery = append(s.AlsoEvery, millis(ms))

@@ -21,6 +21,7 @@ type scheduleFlags struct {
 	from, start, end     string
 	payload, payloadFile string
 	overlap, catchUp     string
+	target               targetFlags
 	maxRetries, history  int
 	backoff              backoffFlag
 	ifVersion            int64
@@ -53,6 +54,8 @@ func (f *scheduleFlags) flags(fs *pflag.FlagSet) {
 	node.DurationVar(fs, &f.asked.Task.ExpireAfter, "expire-after", 0, "dead-letter a task when it was not delivered so long after its due time")
 	node.DurationVar(fs, &f.asked.Task.Slack, "slack", 0, "how much later a run may be due: runs are spread evenly over it")
 
+	f.target.flags(fs)
+
 	fs.StringVar(&f.overlap, "overlap", "", "what becomes of a time at which the run before is open: "+overlapWords+" (default skip)")
 	fs.StringVar(&f.catchUp, "catch-up", "", "which of the times that nobody saw, as in an outage, are made up for: last (default), all or none")
 	node.DurationVar(fs, &f.asked.Grace, "grace", 0, "how late a time is not missed: 1s to 24h (default 1m)")
@@ -81,7 +84,7 @@ func (f *scheduleFlags) schedule(fs *pflag.FlagSet, name string, in io.Reader) (
 	case fs.Changed("payload") && fs.Changed("payload-file"):
 		return s, usagef("--payload and --payload-file exclude each other")
 	}
-	if err := cmp.Or(f.words(fs, &s), f.times(&s)); err != nil {
+	if err := cmp.Or(f.words(fs, &s), f.times(&s), f.target.fill(fs, &s)); err != nil {
 		return s, err
 	}
 	if fs.Changed("max-retries") {

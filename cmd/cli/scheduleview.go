@@ -27,15 +27,16 @@ type scheduleView struct {
 	End         string   `json:"end,omitempty"`
 	JitterMs    int64    `json:"jitter_ms,omitempty"`
 	templateView
-	Overlap            string            `json:"overlap,omitempty"`
-	CatchUp            string            `json:"catch_up,omitempty"`
-	GraceMs            int64             `json:"grace_ms,omitempty"`
-	WithinMs           int64             `json:"within_ms,omitempty"`
-	PauseAfterFailures int               `json:"pause_after_failures,omitempty"`
-	MaxRuns            int64             `json:"max_runs,omitempty"`
-	History            *int              `json:"history,omitempty"`
-	Untracked          bool              `json:"untracked,omitempty"`
-	Labels             map[string]string `json:"labels,omitempty"`
+	Overlap            string `json:"overlap,omitempty"`
+	CatchUp            string `json:"catch_up,omitempty"`
+	GraceMs            int64  `json:"grace_ms,omitempty"`
+	WithinMs           int64  `json:"within_ms,omitempty"`
+	PauseAfterFailures int    `json:"pause_after_failures,omitempty"`
+	MaxRuns            int64  `json:"max_runs,omitempty"`
+	History            *int   `json:"history,omitempty"`
+	Untracked          bool   `json:"untracked,omitempty"`
+	targetView
+	Labels map[string]string `json:"labels,omitempty"`
 }
 
 // templateView is what a run is.
@@ -63,6 +64,7 @@ func viewSchedule(s *client.Schedule) scheduleView {
 		GraceMs: s.Grace.Milliseconds(), WithinMs: s.Within.Milliseconds(), PauseAfterFailures: s.PauseAfterFailures, MaxRuns: s.MaxRuns,
 		History: s.History, Untracked: s.Untracked, Labels: s.Labels,
 	}
+	v.targetView = viewTarget(s.Audience)
 	if s.EveryFromEnd {
 		v.From = "end"
 	}
@@ -220,6 +222,7 @@ func (v *scheduleStatusView) policyRows() []table.Row {
 	add("max runs", v.MaxRuns > 0, v.MaxRuns)
 	add("pause after failures", v.PauseAfterFailures > 0, v.PauseAfterFailures)
 	add("untracked", v.Untracked, v.Untracked)
+	add("audience", v.Audience != "", v.targetText())
 	return rows
 }
 
