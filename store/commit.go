@@ -13,7 +13,8 @@ type Cells interface {
 	// the first that is in its way of Stale, HoldLost, WrongState, Conflict and Closed.
 	// With a fence it is an owner's call; without, any node's. A full store refuses
 	// the whole call when one of them brings work, see life.BringsWork.
-	// Raises Seq by one when any task became pending.
+	// Raises Seq by one when any task became pending. What they send is numbered in their
+	// order; what the ends of tasks leave may come before or behind that.
 	Commit(ctx context.Context, s Shard, f *Fence, commits []Commit) (Stamp, []CommitResult, error)
 
 	// Cells returns cells by id; Version 0 for those that are not there. It goes no

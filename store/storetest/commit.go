@@ -83,6 +83,12 @@ func commitAdds(f *cellFixture) {
 	equal(f.fixture, "seq", f.seq(), seq+1)
 	f.commit(store.OK, store.Commit{Puts: []store.Put{{Cell: body("sa", "x")}}})
 	equal(f.fixture, "seq", f.seq(), seq+1)
+	_, results, err := f.cells.Commit(f.ctx, f.shard, nil, []store.Commit{
+		{Puts: []store.Put{{Cell: body("sa", "y"), If: 1}}, Adds: tasks(5, "more")}, {Puts: []store.Put{{Cell: body("sa", "z"), If: 9}}},
+	})
+	f.ok("commit", err)
+	f.statuses("commit", results, store.OK, store.Stale)
+	equal(f.fixture, "seq after one that was made and one that was not", f.seq(), seq+2)
 }
 
 func commitAcks(f *cellFixture) {

@@ -139,7 +139,7 @@ if owner[4] then -- see life.TakesSealed
     if makes[c] or (brings[c] and not changes[c]) then refuse(c, CLOSED) end
   end
 end
-if #odd == commits then return {us, seq, inbox, 0, odd} end
+if #odd == commits and count ~= '2' then return {us, seq, inbox, 0, odd} end
 
 -- Every key is looked at before the first is changed.
 redis.call('ZCARD', TASKS)

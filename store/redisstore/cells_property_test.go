@@ -1,0 +1,269 @@
+package redisstore_test
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/memstore"
+	"github.com/ddq-io/ddq/store/redisstore/redistest"
+)
+
+// cellStore is what the two stores that are compared are.
+type cellStore interface {
+	store.Store
+	store.Cells
+}
+
+// pair is a shard in Redis and its model, the store in memory.
+type pair struct {
+	*rapid.T
+	real, model cellStore
+	shard       store.Shard
+	fences      [2]store.Fence
+	tokens      map[string]store.Token // of the last hold of each task
+}
+
+// TestCommitsAreThoseOfTheModel makes commits of few cells and tasks, and what ends tasks, in
+// Redis and in memory: the answers and what is left must be the same.
+func TestCommitsAreThoseOfTheModel(t *testing.T) {
+	server := redistest.Start(t)
+	s := open(t, server.URL())
+	runs := 0
+	rapid.Check(t, func(r *rapid.T) {
+		runs++
+		p := &pair{T: r, real: s, model: memstore.New(), shard: store.Shard{Topic: fmt.Sprint("run-", runs)}, tokens: make(map[string]store.Token)}
+		for i, st := range p.both() {
+			session := store.Session{Node: "node-1", Start: store.NewToken(), TTL: time.Hour, Begin: true}
+			_, err := st.RenewSession(context.Background(), session)
+			p.must(err)
+			_, p.fences[i], err = st.Claim(context.Background(), p.shard, session)
+			p.must(err)
+		}
+		r.Repeat(map[string]func(*rapid.T){
+			"commit": p.commit, "hold": p.hold, "ack": p.ack, "nack": p.nack, "requeue": p.requeue, "seal": p.seal, "": p.compare,
+		})
+	})
+}
+
+func (p *pair) both() [2]cellStore { return [2]cellStore{p.real, p.model} }
+
+func (p *pair) must(err error) {
+	p.Helper()
+	if err != nil {
+		p.Fatal(err)
+	}
+}
+
+// same does something to both, and compares what that says.
+func (p *pair) same(what string, do func(s cellStore, f store.Fence) string) {
+	p.Helper()
+	got, want := do(p.real, p.fences[0]), do(p.model, p.fences[1])
+	if got != want {
+		p.Fatalf("%s: redis says\n%s\nthe model\n%s", what, got, want)
+	}
+}
+
+func drawID(t *rapid.T) string { return rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "task") }
+
+func drawCell(t *rapid.T) store.CellID {
+	return rapid.SampledFrom([]store.CellID{"sa", "wb", "tc", "Sa"}).Draw(t, "cell")
+}
+
+// drawVersion is mostly the version of a cell, and sometimes another one.
+func (p *pair) drawVersion(t *rapid.T, id store.CellID) int64 {
+	if rapid.IntRange(0, 3).Draw(t, "other version") == 0 {
+		return int64(rapid.IntRange(-1, 3).Draw(t, "if"))
+	}
+	cells, err := p.model.Cells(context.Background(), p.shard, []store.CellID{id})
+	p.must(err)
+	return cells[0].Version
+}
+
+// drawHeld is mostly a task that is held, if there is one, and sometimes another one.
+func (p *pair) drawHeld(t *rapid.T) (string, bool) {
+	id := drawID(t)
+	if rapid.IntRange(0, 5).Draw(t, "any") == 0 {
+		return id, true
+	}
+	_, tasks, err := p.model.Get(context.Background(), p.shard, []string{id})
+	p.must(err)
+	return id, tasks[0].State == store.StateRunning
+}
+
+func (p *pair) drawCommit(t *rapid.T) (c store.Commit) {
+	few := func(what string, most int, add func()) {
+		for range rapid.IntRange(0, most).Draw(t, what) {
+			add()
+		}
+	}
+	few("puts", 2, func() {
+		put := store.Put{Cell: store.Cell{ID: drawCell(t)}}
+		put.If = p.drawVersion(t, put.ID)
+		if slices.ContainsFunc(c.Puts, func(o store.Put) bool { return o.ID == put.ID }) {
+			return
+		}
+		if rapid.IntRange(0, 3).Draw(t, "deleted") > 0 {
+			put.Wake = store.Millis(rapid.IntRange(0, 2).Draw(t, "wake"))
+			put.List = rapid.SampledFrom([]string{"", "x", "xy"}).Draw(t, "list")
+			put.Listed, put.Body = store.Millis(rapid.IntRange(-1, 2).Draw(t, "listed")), []byte("body")
+		}
+		c.Puts = append(c.Puts, put)
+	})
+	few("adds", 1, func() {
+		task := &store.Task{ID: drawID(t), Payload: []byte("p"), Due: 1, MaxRetries: -1, Fingerprint: 7}
+		if rapid.Bool().Draw(t, "tells") {
+			task.Tells = "sa"
+		}
+		if rapid.Bool().Draw(t, "ordered") {
+			task.Traits = &store.Traits{OrderingKey: "k", Priority: 3}
+		}
+		c.Adds = append(c.Adds, task)
+	})
+	few("under", 1, func() {
+		if id, ok := p.drawHeld(t); ok {
+			c.Under = append(c.Under, store.Holder{ID: id, Token: p.tokens[id]})
+		}
+	})
+	few("acks", 1, func() {
+		id, ok := p.drawHeld(t)
+		if !ok {
+			return
+		}
+		c.Acks = append(c.Acks, store.Ack{ID: id, Token: p.tokens[id], Result: []byte("r")})
+		c.Retention = time.Duration(rapid.IntRange(0, 1).Draw(t, "retention")) * time.Hour
+	})
+	few("removes", 1, func() {
+		c.Removes = append(c.Removes, store.Remove{ID: drawID(t), Must: rapid.Bool().Draw(t, "must")})
+	})
+	few("cancels", 1, func() { c.Cancels = append(c.Cancels, drawID(t)) })
+	few("send", 2, func() {
+		c.Send = append(c.Send, store.Parcel{To: drawCell(t), Topic: rapid.SampledFrom([]string{"", "other"}).Draw(t, "topic"), Body: []byte("x")})
+	})
+	if len(c.Send) == 0 { // of the ends and of what is sent in one call the store says which comes first
+		few("take", 1, func() { c.Take = 1000 })
+		few("drop", 2, func() { c.Drop = append(c.Drop, int64(rapid.IntRange(1, 9).Draw(t, "number"))) })
+	}
+	return c
+}
+
+func (p *pair) commit(t *rapid.T) {
+	commits := make([]store.Commit, rapid.IntRange(1, 3).Draw(t, "commits"))
+	for i := range commits {
+		commits[i] = p.drawCommit(t)
+	}
+	if len(commits) > 1 {
+		for i := range commits {
+			commits[i].Take, commits[i].Drop = 0, nil
+		}
+	}
+	p.same(fmt.Sprintf("commit of %+v", commits), func(s cellStore, f store.Fence) string {
+		stamp, results, err := s.Commit(context.Background(), p.shard, &f, commits)
+		p.must(err)
+		return fmt.Sprintf("%+v, seq %d, in %d", results, stamp.Seq, stamp.In)
+	})
+}
+
+func (p *pair) hold(t *rapid.T) {
+	h := store.Hold{ID: drawID(t), Token: store.NewToken(), Visibility: time.Hour, Worker: "w"}
+	p.same("hold of "+h.ID, func(s cellStore, f store.Fence) string {
+		_, results, err := s.Hold(context.Background(), p.shard, f, []store.Hold{h})
+		p.must(err)
+		if results[0].Status == store.OK {
+			p.tokens[h.ID] = h.Token
+			return "ok " + string(results[0].Task.Tells)
+		}
+		return results[0].Status.String()
+	})
+}
+
+func (p *pair) ack(t *rapid.T) {
+	id, retention := drawID(t), time.Duration(rapid.IntRange(0, 1).Draw(t, "retention"))*time.Hour
+	p.same("ack of "+id, func(s cellStore, _ store.Fence) string {
+		_, results, err := s.Ack(context.Background(), p.shard, []store.Ack{{ID: id, Token: p.tokens[id], Result: []byte("result")}}, retention)
+		p.must(err)
+		return fmt.Sprint(results)
+	})
+}
+
+func (p *pair) nack(t *rapid.T) {
+	id := drawID(t)
+	nack := store.Nack{ID: id, Token: p.tokens[id], Reason: rapid.SampledFrom([]store.Reason{store.ReasonNone, store.ReasonPermanent}).Draw(t, "reason"), Error: "e"}
+	p.same("nack of "+id, func(s cellStore, _ store.Fence) string {
+		_, results, err := s.Nack(context.Background(), p.shard, []store.Nack{nack})
+		p.must(err)
+		return results[0].Status.String()
+	})
+}
+
+func (p *pair) requeue(t *rapid.T) {
+	id := drawID(t)
+	p.same("requeue of "+id, func(s cellStore, _ store.Fence) string {
+		_, results, err := s.Requeue(context.Background(), p.shard, []string{id})
+		p.must(err)
+		return results[0].Status.String()
+	})
+}
+
+func (p *pair) seal(t *rapid.T) {
+	if rapid.IntRange(0, 9).Draw(t, "seal") > 0 {
+		return
+	}
+	p.same("seal", func(s cellStore, _ store.Fence) string {
+		p.must(s.Seal(context.Background(), p.shard))
+		return ""
+	})
+}
+
+// compare compares everything that is left.
+func (p *pair) compare(_ *rapid.T) {
+	ctx := context.Background()
+	p.same("what is left", func(s cellStore, _ store.Fence) string {
+		var b strings.Builder
+		cells, err := s.Cells(ctx, p.shard, []store.CellID{"sa", "wb", "tc", "Sa"})
+		p.must(err)
+		fmt.Fprintf(&b, "cells %+v\n", cells)
+		_, wakes, err := s.Wakes(ctx, p.shard, store.WakeQuery{To: store.MaxDue, Limit: 10})
+		p.must(err)
+		fmt.Fprintf(&b, "wakes %v\n", wakes)
+		for _, list := range []string{"x", "xy"} {
+			listed, err := s.Listed(ctx, p.shard, list, store.Wake{}, 10)
+			p.must(err)
+			fmt.Fprintf(&b, "list %s %+v\n", list, listed)
+		}
+		for _, box := range []store.Box{store.InBox, store.OutBox} {
+			parcels, err := s.Parcels(ctx, p.shard, box, 0, 1000)
+			p.must(err)
+			fmt.Fprintf(&b, "box %d %v\n", box, contents(parcels))
+		}
+		_, tasks, err := s.Get(ctx, p.shard, []string{"a", "b", "c"})
+		p.must(err)
+		for _, t := range tasks {
+			fmt.Fprintf(&b, "task %s %v attempt %d token %x tells %q cancelled %t\n", t.ID, t.State, t.Attempt, t.Token, t.Tells, t.Cancelled)
+		}
+		stats, err := s.Stats(ctx, []store.Shard{p.shard})
+		p.must(err)
+		fmt.Fprintf(&b, "cells %d parcels %d", stats[0].Cells, stats[0].Parcels)
+		return b.String()
+	})
+}
+
+// contents tells parcels without their times, in an order that is not that of one call.
+func contents(parcels []store.Parcel) []string {
+	all := make([]string, len(parcels))
+	for i, p := range parcels {
+		all[i] = fmt.Sprintf("%s %s %s", p.To, p.Topic, p.Body)
+		if e := p.Ended; e != nil {
+			all[i] = fmt.Sprintf("%s %s %v %v attempt %d worker %s error %q result %q started %t", p.To, e.ID, e.Kind, e.Reason, e.Attempt, e.Worker, e.Error, e.Result, e.Started != 0)
+		}
+	}
+	slices.SortFunc(all, cmp.Compare[string])
+	return all
+}
