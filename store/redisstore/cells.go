@@ -3,6 +3,7 @@ package redisstore
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -25,19 +26,27 @@ import (
 
 // appendCell appends what is stored of a cell behind its version; nothing for one without
 // a body, which is deleted.
-func appendCell(b []byte, c *store.Cell) ([]byte, error) {
-	switch {
-	case len(c.Body) == 0:
-		return b, nil
-	case len(c.List) > math.MaxUint8:
-		return b, fmt.Errorf("cell %q: the name of its list has %d bytes", c.ID, len(c.List))
-	case c.Wake > maxScore || c.Wake < -maxScore:
-		return b, fmt.Errorf("cell %q: time to wake %d is out of range", c.ID, c.Wake)
+func appendCell(b []byte, c *store.Cell) []byte {
+	if len(c.Body) == 0 {
+		return b
 	}
 	b = binary.BigEndian.AppendUint64(b, uint64(c.Wake))
 	b = appendList(b, c.List)
 	b = appendListed(b, c.Listed)
-	return append(b, c.Body...), nil
+	return append(b, c.Body...)
+}
+
+// checkCell refuses what cannot be stored.
+func checkCell(c *store.Cell) error {
+	switch {
+	case c.ID == "":
+		return errors.New("a cell without an id")
+	case len(c.List) > math.MaxUint8:
+		return fmt.Errorf("cell %q: the name of its list has %d bytes, at most %d", c.ID, len(c.List), math.MaxUint8)
+	case c.Wake > maxScore || c.Wake < -maxScore:
+		return fmt.Errorf("cell %q: time to wake %d is out of range", c.ID, c.Wake)
+	}
+	return nil
 }
 
 func appendList(b []byte, list string) []byte {
@@ -68,7 +77,7 @@ func decodeCell(id store.CellID, s string) store.Cell {
 }
 
 // isPart reports whether a cell is a part of others.
-func isPart(id store.CellID) bool { return id.Kind() >= 'A' && id.Kind() <= 'Z' }
+func isPart(id store.CellID) bool { return id != "" && id.Kind() >= 'A' && id.Kind() <= 'Z' }
 
 // hashOf is the key of the hash that cells of a kind are in.
 func (k *shardKeys) hashOf(id store.CellID) string {

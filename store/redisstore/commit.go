@@ -51,9 +51,26 @@ func checkCommits(commits []store.Commit) error {
 		if n := pieces(c); n > store.MaxPieces {
 			return fmt.Errorf("commit of %d pieces, at most %d", n, store.MaxPieces)
 		}
-		if err := checkDues(c.Adds); err != nil {
+		if err := errors.Join(checkDues(c.Adds), checkPuts(c.Puts)); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// checkPuts refuses cells that cannot be stored, and one that is put twice: it would be in
+// two lists.
+func checkPuts(puts []store.Put) error {
+	seen := make(map[store.CellID]bool, len(puts))
+	for i := range puts {
+		c := &puts[i].Cell
+		if err := checkCell(c); err != nil {
+			return err
+		}
+		if seen[c.ID] {
+			return fmt.Errorf("cell %q is put twice by one commit", c.ID)
+		}
+		seen[c.ID] = true
 	}
 	return nil
 }
@@ -222,7 +239,7 @@ func (e *commitEncoder) pieces(commits []store.Commit, chunk []int) error {
 	var failed error
 	e.kind(chunk, func(i int) int {
 		for k := range commits[i].Puts {
-			failed = errors.Join(failed, e.put(&commits[i].Puts[k]))
+			e.put(&commits[i].Puts[k])
 		}
 		return len(commits[i].Puts)
 	})
@@ -266,12 +283,11 @@ func (e *commitEncoder) pieces(commits []store.Commit, chunk []int) error {
 	return failed
 }
 
-func (e *commitEncoder) put(p *store.Put) (err error) {
+func (e *commitEncoder) put(p *store.Put) {
 	e.str(string(p.ID))
 	e.int(p.If)
-	e.buf, err = appendCell(e.buf, &p.Cell)
+	e.buf = appendCell(e.buf, &p.Cell)
 	e.end()
-	return err
 }
 
 func (e *commitEncoder) add(t *store.Task) error {

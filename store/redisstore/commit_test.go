@@ -294,3 +294,29 @@ func TestBoxesGoOnBehindWhatIsUnreadable(t *testing.T) {
 		t.Errorf("%d parcels, %v, want 7", len(parcels), err)
 	}
 }
+
+// TestCellsThatCannotBeStoredAreRefused sees that nothing of a call is done with one of them.
+func TestCellsThatCannotBeStoredAreRefused(t *testing.T) {
+	server := redistest.Start(t)
+	s := claim(t, open(t, server.URL()))
+	before := digest(t, server)
+	twice := put(0, listedCell("sa", "one"))
+	twice.Puts = append(twice.Puts, twice.Puts[0])
+	long, late := listedCell("sa", "one"), listedCell("sa", "one")
+	long.List, late.Wake = strings.Repeat("l", 256), 1<<60
+	for name, bad := range map[string]store.Commit{
+		"one without an id": put(0, listedCell("", "one")), "one that is put twice": twice,
+		"one of a list with a long name": put(0, long), "one that wakes too late": put(0, late),
+	} {
+		good := put(0, listedCell("sgood", "one"))
+		if _, _, err := s.Commit(t.Context(), s.shard, nil, []store.Commit{good, good, bad}); err == nil {
+			t.Errorf("%s was stored", name)
+		}
+	}
+	if digest(t, server) != before {
+		t.Error("a refused call changed something")
+	}
+	if cells, err := s.Cells(t.Context(), s.shard, []store.CellID{""}); err != nil || cells[0].Version != 0 {
+		t.Errorf("a cell without an id: %v, %v", cells, err)
+	}
+}
