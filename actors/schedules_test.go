@@ -152,6 +152,13 @@ func runsOf(t *testing.T, w *servicetest.Stream, start time.Time) (at []time.Dur
 	return slices.Compact(at) // nobody settles, so they come again
 }
 
+// firstAt is when the first task came.
+func firstAt(w *servicetest.Stream) time.Time {
+	w.Mu.Lock()
+	defer w.Mu.Unlock()
+	return w.At[0]
+}
+
 // TestAScheduleOutlivesFaultsOfTheStore loses answers, and has the store away for 30 seconds.
 func TestAScheduleOutlivesFaultsOfTheStore(t *testing.T) {
 	servicetest.FaultBubble(t, actors.Config{}, func(t *testing.T, s *service.Service, f *servicetest.FaultyStore) {
@@ -204,7 +211,7 @@ func TestARunIsMadeAheadOfTheDeathOfItsMaker(t *testing.T) {
 		if got := runsOf(t, w, start); !slices.Equal(got, []time.Duration{time.Minute}) {
 			t.Errorf("runs of %v", got)
 		}
-		if at := w.At[0].Sub(start.Add(time.Minute)); at < 0 {
+		if at := firstAt(w).Sub(start.Add(time.Minute)); at < 0 {
 			t.Errorf("delivered %v before its time", -at)
 		} else {
 			t.Logf("delivered %v late", at)
@@ -250,6 +257,47 @@ func TestAnEndThatWasNotToldIsFound(t *testing.T) {
 		}
 		if got := sched.read(); got.Totals[schedule.Removed] != 1 || got.Skipped[schedule.Overlapped] != 2 {
 			t.Errorf("the schedule is %+v", got)
+		}
+	})
+}
+
+// TestAScheduleIsRefused by a topic that takes no tasks, and goes on when it does.
+func TestAScheduleIsRefused(t *testing.T) {
+	servicetest.Bubble(t, actors.Config{}, func(t *testing.T, s *service.Service) {
+		w := servicetest.Subscribe(t, s, "mail", 100)
+		start := time.Now().Truncate(time.Millisecond)
+		spec := everySpec(time.Minute)
+		spec.Grace = 20 * time.Second
+		sched := putSchedule(t, s.Node(), "often", spec)
+		change := func(c service.TopicChange) {
+			if _, err := s.Topics.Configure(t.Context(), "mail", c); err != nil {
+				t.Fatal(err)
+			}
+		}
+		at := func(d time.Duration) { servicetest.Idle(time.Until(start.Add(d))) }
+		at(30 * time.Second)
+		change(service.TopicChange{EnqueuePaused: new(true)})
+		at(75 * time.Second)
+		change(service.TopicChange{EnqueuePaused: new(false)})
+		at(90 * time.Second)
+		if got := runsOf(t, w, start); !slices.Equal(got, []time.Duration{time.Minute}) || firstAt(w).Sub(start) < 75*time.Second {
+			t.Errorf("paused for 15 s: runs of %v at %v", got, firstAt(w).Sub(start))
+		}
+		w.Sub.Settle(1, nil)
+		change(service.TopicChange{MaxBacklog: new(3)})
+		for range 3 {
+			servicetest.EnqueueOne(t, s, servicetest.After("mail", "", time.Hour))
+		}
+		sched.does(schedule.Ended{ID: sched.read().ID(sched.read().Open[0].Occurrence), Outcome: schedule.Done, At: 1})
+		at(2*time.Minute + 21500*time.Millisecond)
+		change(service.TopicChange{MaxBacklog: new(100)})
+		at(2*time.Minute + 50*time.Second)
+		if got := sched.read(); got.Skipped[schedule.Refused] != 1 {
+			t.Errorf("with a full backlog it skips %v", got.Skipped)
+		}
+		at(3*time.Minute + time.Second)
+		if got := runsOf(t, w, start); !slices.Contains(got, 3*time.Minute) {
+			t.Errorf("then there are runs of %v", got)
 		}
 	})
 }

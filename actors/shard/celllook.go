@@ -9,6 +9,7 @@ import (
 	"github.com/ddq-io/ddq/actors/fleet"
 	"github.com/ddq-io/ddq/actors/schedule"
 	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/place"
 )
 
 // cellLook is one look at the cells of a shard: it reads those that wake and the parcels for
@@ -140,7 +141,9 @@ func splitWalks(looks []schedule.Look) (walks, others []schedule.Look) {
 // keep commits what becomes of the cells. Those for which that fails are looked at anew, some
 // times.
 func (l *cellLook) keep(ctx context.Context) error {
-	l.refused = l.topic.EnqueuePaused
+	if err := l.askTopic(ctx); err != nil {
+		return err
+	}
 	for range cellsPerRound {
 		if err := l.forwardLost(ctx); err != nil {
 			return err
@@ -168,6 +171,27 @@ func (l *cellLook) keep(ctx context.Context) error {
 	}
 	l.out.stuck = len(l.looks) > 0
 	return nil
+}
+
+// askTopic finds whether the topic takes tasks.
+func (l *cellLook) askTopic(ctx context.Context) error {
+	l.refused = l.topic.EnqueuePaused
+	if l.topic.MaxBacklog == 0 || len(l.looks) == 0 || l.refused {
+		return nil
+	}
+	stats, err := l.CountsOf(ctx, place.Shards(l.topic))
+	pending := int64(0)
+	for i := range stats {
+		pending += stats[i].Pending
+	}
+	l.refused = pending >= int64(l.topic.MaxBacklog)
+	return err
+}
+
+// spread says when a task with slack is due: at random, so that those of many schedules are
+// as far apart as they may be.
+func (l *cellLook) spread(earliest, latest store.Millis) store.Millis {
+	return earliest + store.Millis(l.Random()*float64(latest-earliest))
 }
 
 // forwardLost sends on, from a shard of before a reshard, what is told to schedules that have
@@ -217,7 +241,7 @@ func (l *cellLook) step(ctx context.Context) (commits []store.Commit, kept []sch
 		if look.Cell.Version == 0 {
 			l.Metrics.Schedules.Dropped.Add(float64(len(look.Parcels)))
 		}
-		env := schedule.Env{Now: now, Lead: l.place.leadOf(), Refused: l.refused}
+		env := schedule.Env{Now: now, Lead: l.place.leadOf(), Refused: l.refused, Place: l.spread}
 		k, err := schedule.Keep(look, env)
 		if len(k.Doubt) > 0 {
 			if look.Lost, err = l.findEnded(ctx, k.Doubt); err != nil {
