@@ -142,7 +142,7 @@ func recipientFrom(w *ddqv1.Recipient) Recipient {
 
 // CreateAudience creates an audience. The same again changes nothing; ErrExists when there
 // is another one of that name.
-func (c *Client) CreateAudience(ctx context.Context, a Audience) (made Audience, err error) {
+func (c *audienceClient) CreateAudience(ctx context.Context, a Audience) (made Audience, err error) {
 	err = c.do(ctx, idempotent, func(ctx context.Context) error {
 		reply, err := c.audiences.CreateAudience(ctx, &ddqv1.CreateAudienceRequest{Audience: a.wire()})
 		made = audienceFrom(reply.GetAudience())
@@ -152,7 +152,7 @@ func (c *Client) CreateAudience(ctx context.Context, a Audience) (made Audience,
 }
 
 // DescribeAudience returns an audience and counts its recipients.
-func (c *Client) DescribeAudience(ctx context.Context, name string) (status AudienceStatus, err error) {
+func (c *audienceClient) DescribeAudience(ctx context.Context, name string) (status AudienceStatus, err error) {
 	err = c.do(ctx, idempotent, func(ctx context.Context) error {
 		reply, err := c.audiences.DescribeAudience(ctx, &ddqv1.DescribeAudienceRequest{Name: name})
 		status = AudienceStatus{
@@ -167,7 +167,7 @@ func (c *Client) DescribeAudience(ctx context.Context, name string) (status Audi
 }
 
 // ListAudiences goes through all audiences by name. The sequence ends with the first error.
-func (c *Client) ListAudiences(ctx context.Context) iter.Seq2[Audience, error] {
+func (c *audienceClient) ListAudiences(ctx context.Context) iter.Seq2[Audience, error] {
 	return pages(func(token string) (list []Audience, next string, err error) {
 		err = c.do(ctx, idempotent, func(ctx context.Context) error {
 			reply, err := c.audiences.ListAudiences(ctx, &ddqv1.ListAudiencesRequest{PageSize: pageSize, PageToken: token})
@@ -183,7 +183,7 @@ func (c *Client) ListAudiences(ctx context.Context) iter.Seq2[Audience, error] {
 
 // DeleteAudience deletes an audience and its recipients. It refuses one of which a run has
 // not ended.
-func (c *Client) DeleteAudience(ctx context.Context, name string) error {
+func (c *audienceClient) DeleteAudience(ctx context.Context, name string) error {
 	return c.do(ctx, idempotent, func(ctx context.Context) error {
 		_, err := c.audiences.DeleteAudience(ctx, &ddqv1.DeleteAudienceRequest{Name: name})
 		return err
@@ -215,7 +215,7 @@ type RecipientResult struct {
 // PutRecipients makes up to 1,000 recipients what they are to be, each of which may fail
 // alone: the results are in their order. The same again changes nothing. With a generation
 // they are part of that replacement, see BeginReplacement; else it is 0.
-func (c *Client) PutRecipients(ctx context.Context, audience string, generation int64, recipients []Recipient) (results []RecipientResult, err error) {
+func (c *audienceClient) PutRecipients(ctx context.Context, audience string, generation int64, recipients []Recipient) (results []RecipientResult, err error) {
 	r := &ddqv1.PutRecipientsRequest{Audience: audience, Generation: generation}
 	for i := range recipients {
 		r.Recipients = append(r.Recipients, recipients[i].wire())
@@ -230,7 +230,7 @@ func (c *Client) PutRecipients(ctx context.Context, audience string, generation 
 
 // DeleteRecipients removes up to 1,000 recipients: RecipientRemoved, or RecipientSame of those
 // that are none.
-func (c *Client) DeleteRecipients(ctx context.Context, audience string, ids []string) (results []RecipientResult, err error) {
+func (c *audienceClient) DeleteRecipients(ctx context.Context, audience string, ids []string) (results []RecipientResult, err error) {
 	err = c.do(ctx, idempotent, func(ctx context.Context) error {
 		reply, err := c.audiences.DeleteRecipients(ctx, &ddqv1.DeleteRecipientsRequest{Audience: audience, Ids: ids})
 		results = recipientResults(reply.GetResults())
@@ -259,7 +259,7 @@ func recipientResults(list []*ddqv1.RecipientResult) []RecipientResult {
 }
 
 // GetRecipient returns a recipient. ErrNotFound when there is none.
-func (c *Client) GetRecipient(ctx context.Context, audience, id string) (found Recipient, err error) {
+func (c *audienceClient) GetRecipient(ctx context.Context, audience, id string) (found Recipient, err error) {
 	err = c.do(ctx, idempotent, func(ctx context.Context) error {
 		reply, err := c.audiences.GetRecipient(ctx, &ddqv1.GetRecipientRequest{Audience: audience, Id: id})
 		found = recipientFrom(reply.GetRecipient())
@@ -270,7 +270,7 @@ func (c *Client) GetRecipient(ctx context.Context, audience, id string) (found R
 
 // ListRecipients goes through the recipients of an audience, of one zone unless that is
 // empty, in no particular order. The sequence ends with the first error.
-func (c *Client) ListRecipients(ctx context.Context, audience, zone string) iter.Seq2[Recipient, error] {
+func (c *audienceClient) ListRecipients(ctx context.Context, audience, zone string) iter.Seq2[Recipient, error] {
 	return pages(func(token string) (list []Recipient, next string, err error) {
 		err = c.do(ctx, idempotent, func(ctx context.Context) error {
 			reply, err := c.audiences.ListRecipients(ctx, &ddqv1.ListRecipientsRequest{Audience: audience, Zone: zone, PageSize: 1000, PageToken: token})
@@ -287,7 +287,7 @@ func (c *Client) ListRecipients(ctx context.Context, audience, zone string) iter
 // BeginReplacement begins to replace all recipients of an audience: what is put from then on
 // stays when EndReplacement ends it. Nothing is removed before. One that was under way is
 // over.
-func (c *Client) BeginReplacement(ctx context.Context, audience string) (generation int64, err error) {
+func (c *audienceClient) BeginReplacement(ctx context.Context, audience string) (generation int64, err error) {
 	err = c.do(ctx, once, func(ctx context.Context) error {
 		reply, err := c.audiences.BeginReplacement(ctx, &ddqv1.BeginReplacementRequest{Audience: audience})
 		generation = reply.GetGeneration()
@@ -298,7 +298,7 @@ func (c *Client) BeginReplacement(ctx context.Context, audience string) (generat
 
 // EndReplacement removes the recipients that were not put since the replacement began, and
 // returns how many. Repeated, it goes on where it was.
-func (c *Client) EndReplacement(ctx context.Context, audience string, generation int64) (removed int64, err error) {
+func (c *audienceClient) EndReplacement(ctx context.Context, audience string, generation int64) (removed int64, err error) {
 	err = c.do(ctx, idempotent, func(ctx context.Context) error {
 		reply, err := c.audiences.EndReplacement(ctx, &ddqv1.EndReplacementRequest{Audience: audience, Generation: generation})
 		removed = reply.GetRemoved()

@@ -13,19 +13,48 @@ import (
 // Client talks to a ddq server. It is safe for concurrent use; share one. It
 // owns two goroutines while its enqueue stream is open, gone once Close returns.
 type Client struct {
-	cfg       Config
-	conn      grpc.ClientConnInterface
-	own       *grpc.ClientConn // nil when the connection is the caller's
-	addr      string           // that Dial was given
-	fleet     bool             // it was given several servers
-	queue     ddqv1.DelayQueueServiceClient
-	admin     ddqv1.AdminServiceClient
-	schedules ddqv1.ScheduleServiceClient
-	audiences ddqv1.AudienceServiceClient
-	sender    sender
-	calls     callPool
-	close     func() error // once
+	*caller
+	taskClient
+	enqueuer
+	topicClient
+	deadLetterClient
+	scheduleClient
+	audienceClient
+	fleetClient
+
+	conn  grpc.ClientConnInterface
+	own   *grpc.ClientConn // nil when the connection is the caller's
+	close func() error     // once
 }
+
+// The calls of a client by what they are about. A new one goes to its type, and users find
+// it at Client.
+type (
+	taskClient struct {
+		*caller
+		queue ddqv1.DelayQueueServiceClient
+	}
+	topicClient struct {
+		*caller
+		admin ddqv1.AdminServiceClient
+	}
+	deadLetterClient struct {
+		*caller
+		admin ddqv1.AdminServiceClient
+	}
+	scheduleClient struct {
+		*caller
+		schedules ddqv1.ScheduleServiceClient
+	}
+	audienceClient struct {
+		*caller
+		audiences ddqv1.AudienceServiceClient
+	}
+	fleetClient struct {
+		*caller
+		admin ddqv1.AdminServiceClient
+	}
+)
 
 // sender takes a call's tasks to the server and returns when each has an
 // answer, be it an error.
@@ -38,18 +67,23 @@ type sender interface {
 // it open. Credentials and DialOptions of cfg are not used.
 func New(conn grpc.ClientConnInterface, cfg Config) *Client {
 	coded := codedConn{conn}
+	queue, admin := ddqv1.NewDelayQueueServiceClient(coded), ddqv1.NewAdminServiceClient(coded)
+	calls := &caller{cfg: cfg.withDefaults()}
 	c := &Client{
-		cfg:       cfg.withDefaults(),
-		conn:      conn,
-		queue:     ddqv1.NewDelayQueueServiceClient(coded),
-		admin:     ddqv1.NewAdminServiceClient(coded),
-		schedules: ddqv1.NewScheduleServiceClient(coded),
-		audiences: ddqv1.NewAudienceServiceClient(coded),
+		caller:           calls,
+		taskClient:       taskClient{calls, queue},
+		enqueuer:         enqueuer{caller: calls},
+		topicClient:      topicClient{calls, admin},
+		deadLetterClient: deadLetterClient{calls, admin},
+		scheduleClient:   scheduleClient{calls, ddqv1.NewScheduleServiceClient(coded)},
+		audienceClient:   audienceClient{calls, ddqv1.NewAudienceServiceClient(coded)},
+		fleetClient:      fleetClient{calls, admin},
+		conn:             conn,
 	}
 	if cfg.Unary {
-		c.sender = &unary{queue: c.queue}
+		c.sender = &unary{queue: queue}
 	} else {
-		c.sender = newPipeline(c.queue, c.cfg.Timeout)
+		c.sender = newPipeline(queue, c.cfg.Timeout)
 	}
 	c.close = sync.OnceValue(c.shut)
 	return c

@@ -28,7 +28,7 @@ func (f DeadLetterFilter) wire() *ddqv1.DeadLetterFilter {
 
 // ListDeadLetters goes through the dead letters of a topic that f matches. The
 // sequence ends with the first error.
-func (c *Client) ListDeadLetters(ctx context.Context, topic string, f DeadLetterFilter) iter.Seq2[Snapshot, error] {
+func (c *deadLetterClient) ListDeadLetters(ctx context.Context, topic string, f DeadLetterFilter) iter.Seq2[Snapshot, error] {
 	return pages(func(token string) (tasks []Snapshot, next string, err error) {
 		err = c.do(ctx, idempotent, func(ctx context.Context) error {
 			reply, err := c.admin.ListDeadLetters(ctx, &ddqv1.ListDeadLettersRequest{
@@ -46,7 +46,7 @@ func (c *Client) ListDeadLetters(ctx context.Context, topic string, f DeadLetter
 
 // RequeueDeadLetters makes dead letters due now, with fresh attempts. It
 // returns how many, and which of ids are no dead letters. At most 1,000 ids.
-func (c *Client) RequeueDeadLetters(ctx context.Context, topic string, ids []string) (requeued int64, notFound []string, err error) {
+func (c *deadLetterClient) RequeueDeadLetters(ctx context.Context, topic string, ids []string) (requeued int64, notFound []string, err error) {
 	if len(ids) == 0 {
 		return 0, nil, nil // on the wire, no ids mean all
 	}
@@ -55,12 +55,12 @@ func (c *Client) RequeueDeadLetters(ctx context.Context, topic string, ids []str
 
 // RequeueMatching makes all dead letters that f matches due now, with fresh
 // attempts, and returns how many.
-func (c *Client) RequeueMatching(ctx context.Context, topic string, f DeadLetterFilter) (requeued int64, err error) {
+func (c *deadLetterClient) RequeueMatching(ctx context.Context, topic string, f DeadLetterFilter) (requeued int64, err error) {
 	requeued, _, err = c.requeue(ctx, &ddqv1.RequeueDeadLettersRequest{Topic: topic, Filter: f.wire()})
 	return requeued, err
 }
 
-func (c *Client) requeue(ctx context.Context, r *ddqv1.RequeueDeadLettersRequest) (requeued int64, notFound []string, err error) {
+func (c *deadLetterClient) requeue(ctx context.Context, r *ddqv1.RequeueDeadLettersRequest) (requeued int64, notFound []string, err error) {
 	err = c.do(ctx, once, func(ctx context.Context) error {
 		reply, err := c.admin.RequeueDeadLetters(ctx, r)
 		requeued, notFound = reply.GetRequeued(), reply.GetNotFound()
@@ -71,7 +71,7 @@ func (c *Client) requeue(ctx context.Context, r *ddqv1.RequeueDeadLettersRequest
 
 // DeleteDeadLetters deletes dead letters for good. It returns how many, and
 // which of ids are no dead letters. At most 1,000 ids.
-func (c *Client) DeleteDeadLetters(ctx context.Context, topic string, ids []string) (deleted int64, notFound []string, err error) {
+func (c *deadLetterClient) DeleteDeadLetters(ctx context.Context, topic string, ids []string) (deleted int64, notFound []string, err error) {
 	if len(ids) == 0 {
 		return 0, nil, nil // on the wire, no ids mean all
 	}
@@ -79,12 +79,12 @@ func (c *Client) DeleteDeadLetters(ctx context.Context, topic string, ids []stri
 }
 
 // DeleteMatching deletes all dead letters that f matches and returns how many.
-func (c *Client) DeleteMatching(ctx context.Context, topic string, f DeadLetterFilter) (deleted int64, err error) {
+func (c *deadLetterClient) DeleteMatching(ctx context.Context, topic string, f DeadLetterFilter) (deleted int64, err error) {
 	deleted, _, err = c.deleteDead(ctx, &ddqv1.DeleteDeadLettersRequest{Topic: topic, Filter: f.wire()})
 	return deleted, err
 }
 
-func (c *Client) deleteDead(ctx context.Context, r *ddqv1.DeleteDeadLettersRequest) (deleted int64, notFound []string, err error) {
+func (c *deadLetterClient) deleteDead(ctx context.Context, r *ddqv1.DeleteDeadLettersRequest) (deleted int64, notFound []string, err error) {
 	err = c.do(ctx, once, func(ctx context.Context) error {
 		reply, err := c.admin.DeleteDeadLetters(ctx, r)
 		deleted, notFound = reply.GetDeleted(), reply.GetNotFound()

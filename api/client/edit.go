@@ -39,7 +39,7 @@ type Change struct {
 // and version: a worker has it as it was before or as it is after. ErrPrecondition
 // when a worker holds it or it is finished, ErrVersion when it has another version
 // than asked for. Every topic is searched when topic is empty.
-func (c *Client) UpdateTask(ctx context.Context, topic, id string, to Change) (Receipt, error) {
+func (c *taskClient) UpdateTask(ctx context.Context, topic, id string, to Change) (Receipt, error) {
 	request, e := to.request(topic, id)
 	if e != nil {
 		return Receipt{}, e
@@ -57,7 +57,7 @@ func (c *Client) UpdateTask(ctx context.Context, topic, id string, to Change) (R
 
 // PromoteTask makes a task that no worker holds due now. ifVersion is the version
 // that it must have, see Change.IfVersion. Every topic is searched when topic is empty.
-func (c *Client) PromoteTask(ctx context.Context, topic, id string, ifVersion int64) (Receipt, error) {
+func (c *taskClient) PromoteTask(ctx context.Context, topic, id string, ifVersion int64) (Receipt, error) {
 	receipt := Receipt{Topic: topic, ID: id}
 	err := c.do(ctx, safety(ifVersion == 0), func(ctx context.Context) error {
 		reply, err := c.queue.PromoteTask(ctx, &ddqv1.PromoteTaskRequest{Topic: topic, Id: id, IfVersion: ifVersion})
@@ -70,7 +70,7 @@ func (c *Client) PromoteTask(ctx context.Context, topic, id string, ifVersion in
 }
 
 // RescheduleIf is Reschedule of a task that must have a version, see Change.IfVersion.
-func (c *Client) RescheduleIf(ctx context.Context, topic, id string, to When, ifVersion int64) (Receipt, error) {
+func (c *taskClient) RescheduleIf(ctx context.Context, topic, id string, to When, ifVersion int64) (Receipt, error) {
 	request := &ddqv1.RescheduleTaskRequest{Topic: topic, Id: id, IfVersion: ifVersion}
 	repeat := safety(ifVersion == 0)
 	if to.Due.IsZero() {

@@ -81,7 +81,7 @@ func (e *Error) Error() string {
 
 // unanswered adds what was asked for, and where, to the error of a call that no server
 // answered. Others speak for themselves.
-func (c *Client) unanswered(err error, what string) error {
+func (c *caller) unanswered(err error, what string) error {
 	if err == nil {
 		return nil
 	}

@@ -63,7 +63,7 @@ type ShardMove struct {
 }
 
 // Nodes returns the members of the fleet by name. A server that stands alone is one.
-func (c *Client) Nodes(ctx context.Context) (nodes []Node, err error) {
+func (c *fleetClient) Nodes(ctx context.Context) (nodes []Node, err error) {
 	err = c.do(ctx, idempotent, func(ctx context.Context) error {
 		reply, err := c.admin.ListNodes(ctx, &ddqv1.ListNodesRequest{})
 		nodes = nil
@@ -101,7 +101,7 @@ func nodeFrom(n *ddqv1.Node) Node {
 
 // Shards goes through the shards of a topic, of every topic when it is empty. The
 // sequence ends with the first error.
-func (c *Client) Shards(ctx context.Context, topic string) iter.Seq2[Shard, error] {
+func (c *fleetClient) Shards(ctx context.Context, topic string) iter.Seq2[Shard, error] {
 	return pages(func(token string) (shards []Shard, next string, err error) {
 		err = c.do(ctx, idempotent, func(ctx context.Context) error {
 			reply, err := c.admin.ListShards(ctx, &ddqv1.ListShardsRequest{Topic: topic, PageSize: pageSize, PageToken: token})
@@ -131,7 +131,7 @@ func shardFrom(s *ddqv1.Shard) Shard {
 
 // DrainNode makes a node give up its shards. It goes on to take calls, and its
 // workers keep working.
-func (c *Client) DrainNode(ctx context.Context, name string) error {
+func (c *fleetClient) DrainNode(ctx context.Context, name string) error {
 	return c.do(ctx, idempotent, func(ctx context.Context) error {
 		_, err := c.admin.DrainNode(ctx, &ddqv1.DrainNodeRequest{Name: name})
 		return err
@@ -139,7 +139,7 @@ func (c *Client) DrainNode(ctx context.Context, name string) error {
 }
 
 // UndrainNode lets a node own shards again.
-func (c *Client) UndrainNode(ctx context.Context, name string) error {
+func (c *fleetClient) UndrainNode(ctx context.Context, name string) error {
 	return c.do(ctx, idempotent, func(ctx context.Context) error {
 		_, err := c.admin.UndrainNode(ctx, &ddqv1.UndrainNodeRequest{Name: name})
 		return err
@@ -148,7 +148,7 @@ func (c *Client) UndrainNode(ctx context.Context, name string) error {
 
 // Plan says which shards would move if these nodes drained; with none, which are
 // not where they should be.
-func (c *Client) Plan(ctx context.Context, drain ...string) (moves []ShardMove, err error) {
+func (c *fleetClient) Plan(ctx context.Context, drain ...string) (moves []ShardMove, err error) {
 	err = c.do(ctx, idempotent, func(ctx context.Context) error {
 		reply, err := c.admin.PlanRebalance(ctx, &ddqv1.PlanRebalanceRequest{Drain: drain})
 		moves = nil
@@ -162,7 +162,7 @@ func (c *Client) Plan(ctx context.Context, drain ...string) (moves []ShardMove, 
 
 // ReleaseShard makes the owner of a shard give it up. The node that should own it
 // claims it at once.
-func (c *Client) ReleaseShard(ctx context.Context, topic string, n int) error {
+func (c *fleetClient) ReleaseShard(ctx context.Context, topic string, n int) error {
 	return c.do(ctx, once, func(ctx context.Context) error {
 		_, err := c.admin.ReleaseShard(ctx, &ddqv1.ReleaseShardRequest{Topic: topic, Shard: int32(n)})
 		return err
@@ -173,7 +173,7 @@ func (c *Client) ReleaseShard(ctx context.Context, topic string, n int) error {
 // it returns new tasks go to new shards; the former ones go on with what they have,
 // and go when they are empty. It fails with ErrPrecondition while three former
 // generations have tasks left.
-func (c *Client) ReshardTopic(ctx context.Context, name string, shards int) (topic Topic, err error) {
+func (c *fleetClient) ReshardTopic(ctx context.Context, name string, shards int) (topic Topic, err error) {
 	err = c.do(ctx, idempotent, func(ctx context.Context) error {
 		reply, err := c.admin.ReshardTopic(ctx, &ddqv1.ReshardTopicRequest{Name: name, Shards: int32(shards)})
 		topic = topicFrom(reply.GetTopic())

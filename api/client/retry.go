@@ -17,9 +17,16 @@ const (
 	idempotent safety = true  // also lost connections and unknown outcomes
 )
 
+// caller makes calls of servers, and repeats them.
+type caller struct {
+	cfg   Config
+	addr  string // that Dial was given
+	fleet bool   // it was given several servers
+}
+
 // do makes a call within the client's timeout and repeats it while that is
 // safe and time is left.
-func (c *Client) do(ctx context.Context, s safety, op func(context.Context) error) error {
+func (c *caller) do(ctx context.Context, s safety, op func(context.Context) error) error {
 	ctx, cancel := c.bounded(ctx)
 	defer cancel()
 	return c.unanswered(plain(c.repeat(ctx, s, func() *Error {
@@ -28,7 +35,7 @@ func (c *Client) do(ctx context.Context, s safety, op func(context.Context) erro
 }
 
 // repeat runs op until it succeeds, fails for good, or time is over.
-func (c *Client) repeat(ctx context.Context, s safety, op func() *Error) *Error {
+func (c *caller) repeat(ctx context.Context, s safety, op func() *Error) *Error {
 	var last *Error
 	_, err := backoff.Retry(ctx, func() (struct{}, error) {
 		last = op()
@@ -41,7 +48,7 @@ func (c *Client) repeat(ctx context.Context, s safety, op func() *Error) *Error 
 }
 
 // pace tells the backoff library what to do about e.
-func (c *Client) pace(e *Error, s safety) error {
+func (c *caller) pace(e *Error, s safety) error {
 	switch {
 	case e == nil:
 		return nil
@@ -71,7 +78,7 @@ func newBackoff() *backoff.ExponentialBackOff {
 }
 
 // bounded gives ctx the client's timeout unless it has a deadline.
-func (c *Client) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+func (c *caller) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
 	if _, ok := ctx.Deadline(); ok {
 		return ctx, func() {}
 	}

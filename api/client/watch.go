@@ -112,7 +112,7 @@ func (c *TaskChange) Cursor() []byte {
 // that the topic does not keep what is next, and ErrPrecondition when it keeps nothing.
 //
 // A loop that is slow is no burden for the server, and gets everything that the topic keeps.
-func (c *Client) Watch(ctx context.Context, o WatchOptions) iter.Seq2[TaskChange, error] {
+func (c *taskClient) Watch(ctx context.Context, o WatchOptions) iter.Seq2[TaskChange, error] {
 	return func(yield func(TaskChange, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
@@ -132,7 +132,7 @@ func (c *Client) Watch(ctx context.Context, o WatchOptions) iter.Seq2[TaskChange
 			if ctx.Err() != nil {
 				e = fromContext(ctx.Err())
 			}
-			if ctx.Err() != nil || !w.goesOn(ctx, c, e) {
+			if ctx.Err() != nil || !w.goesOn(ctx, c.caller, e) {
 				yield(TaskChange{}, e)
 				return
 			}
@@ -175,7 +175,7 @@ func (w *watcher) takeIn(r *ddqv1.WatchTasksResponse, yield func(TaskChange, err
 }
 
 // goesOn reports whether to ask again, once it is time for that.
-func (w *watcher) goesOn(ctx context.Context, c *Client, e *Error) bool {
+func (w *watcher) goesOn(ctx context.Context, c *caller, e *Error) bool {
 	if c.cfg.MaxElapsed < 0 || !e.repeatable(true) {
 		return false
 	}
