@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/ddq-io/ddq/actors/schedule"
 	"github.com/ddq-io/ddq/store"
@@ -11,6 +12,9 @@ import (
 
 // forwards is the cell of a shard that remembers up to which number it has sent parcels on.
 const forwards = store.CellID("tin")
+
+// tallyPrefix is how the cells are called that remember what came from a shard.
+const tallyPrefix = "tfrom/"
 
 // former reports whether the shard is of before a reshard: its schedules are to be in others.
 func (l *cellLook) former() bool { return isFormer(l.topic, l.id.N) }
@@ -148,7 +152,7 @@ func (l *cellLook) handOn(ctx context.Context) (more bool, err error) {
 }
 
 // tallyOf is the cell in which other shards remember what they got of this one.
-func (l *cellLook) tallyOf() store.CellID { return store.CellID("tfrom/" + strconv.Itoa(l.id.N)) }
+func (l *cellLook) tallyOf() store.CellID { return store.CellID(tallyPrefix + strconv.Itoa(l.id.N)) }
 
 // destination is the shard that a parcel goes to. It has arrived if that shard has it, or one
 // that the parcel went to before there were newer ones.
@@ -229,8 +233,9 @@ func (l *cellLook) tidy(ctx context.Context) error {
 	}
 	var commits []store.Commit
 	for _, c := range cells {
-		n, err := strconv.Atoi(string(c.ID[min(len("tfrom/"), len(c.ID)):]))
-		if c.ID == forwards || err == nil && !hasShard(l.topic, n) {
+		source, of := strings.CutPrefix(string(c.ID), tallyPrefix)
+		n, err := strconv.Atoi(source)
+		if c.ID == forwards || of && err == nil && !hasShard(l.topic, n) {
 			commits = append(commits, store.Commit{Puts: []store.Put{{Cell: store.Cell{ID: c.ID}, If: c.Version}}})
 		}
 	}
