@@ -38,6 +38,9 @@ func answer(ctx context.Context, w http.ResponseWriter, m proto.Message) error {
 		tag(w, a.GetTopic().GetVersion())
 		w.Header().Set("Location", "/v1/topics/"+url.PathEscape(a.GetTopic().GetName()))
 		w.WriteHeader(http.StatusCreated)
+	case *ddqv1.CreateAudienceResponse:
+		w.Header().Set("Location", Prefix+"audiences/"+url.PathEscape(a.GetAudience().GetName()))
+		w.WriteHeader(http.StatusCreated)
 	case *ddqv1.PutScheduleResponse:
 		tag(w, a.Version)
 		if a.Outcome == ddqv1.PutOutcome_PUT_OUTCOME_CREATED {
@@ -49,7 +52,7 @@ func answer(ctx context.Context, w http.ResponseWriter, m proto.Message) error {
 		tag(w, a.GetSchedule().GetVersion())
 	case *ddqv1.ResumeScheduleResponse:
 		tag(w, a.GetSchedule().GetVersion())
-	case *ddqv1.DeleteTaskResponse, *ddqv1.DeleteTopicResponse, *ddqv1.DeleteScheduleResponse:
+	case *ddqv1.DeleteTaskResponse, *ddqv1.DeleteTopicResponse, *ddqv1.DeleteScheduleResponse, *ddqv1.DeleteAudienceResponse:
 		w.WriteHeader(http.StatusNoContent)
 	case *ddqv1.CancelTaskResponse:
 		return cancelled(w, a)

@@ -11,6 +11,7 @@ import (
 	"github.com/grpc-ecosystem/grpc-gateway/v2/runtime"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
 
 	"github.com/ddq-io/ddq/api/ddqv1"
 	gateway "github.com/ddq-io/ddq/api/rest/gateway/ddq/v1"
@@ -65,6 +66,7 @@ func (a *api) learn(conn grpc.ClientConnInterface) error {
 	return errors.Join(
 		gateway.RegisterAdminServiceHandlerClient(context.Background(), a.mux, ddqv1.NewAdminServiceClient(conn)),
 		gateway.RegisterDelayQueueServiceHandlerClient(context.Background(), a.mux, ddqv1.NewDelayQueueServiceClient(conn)),
+		gateway.RegisterAudienceServiceHandlerClient(context.Background(), a.mux, ddqv1.NewAudienceServiceClient(conn)),
 		gateway.RegisterScheduleServiceHandlerClient(context.Background(), a.mux, ddqv1.NewScheduleServiceClient(conn)),
 	)
 }
@@ -128,7 +130,7 @@ func (a *api) request(next runtime.HandlerFunc) runtime.HandlerFunc {
 				noRoute([]string{http.MethodGet}).write(w, r)
 				return
 			}
-			next(w, r, params)
+			next(w, r.WithContext(asCaller(r)), params)
 			return
 		}
 		edits, p := editsOf(rt, r)
@@ -142,6 +144,16 @@ func (a *api) request(next runtime.HandlerFunc) runtime.HandlerFunc {
 		r.Body = b
 		next(w, r, params)
 	}
+}
+
+// asCaller lets the calls of a route that is written by hand bring what the request says of
+// who makes it. The gateway does that by itself.
+func asCaller(r *http.Request) context.Context {
+	ctx := r.Context()
+	for _, value := range r.Header.Values("Authorization") {
+		ctx = metadata.AppendToOutgoingContext(ctx, "authorization", value)
+	}
+	return ctx
 }
 
 func (a *api) options(w http.ResponseWriter, r *http.Request) {

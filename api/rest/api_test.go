@@ -296,3 +296,28 @@ func TestSchedules(t *testing.T) {
 	r.do("DELETE", nightly, "").want(204)
 	r.do("GET", nightly, "").problem(404, "NO_SCHEDULE")
 }
+
+func TestAudiences(t *testing.T) {
+	r := newRig(t, Config{})
+	made := r.do("POST", "/v1/audiences", `{"name":"users","fallback_zone":"UTC"}`).want(201)
+	if made.header.Get("Location") != "/v1/audiences/users" {
+		t.Errorf("got %v", made.header)
+	}
+	r.do("POST", "/v1/audiences/users/recipients:put", `{"recipients":[{"id":"ann","zone":"Europe/Berlin"},{"id":"bob","zone":"nowhere"}]}`).want(200)
+	if got := r.do("GET", "/v1/audiences/users/recipients/ann", "").want(200); got.field("recipient.zone") != "Europe/Berlin" {
+		t.Errorf("got %s", got.body)
+	}
+	if listed, _ := r.do("GET", "/v1/audiences/users/recipients", "").want(200).field("recipients").([]any); len(listed) != 1 {
+		t.Errorf("listed %v", listed)
+	}
+	generation := r.do("POST", "/v1/audiences/users/replacements", "").want(200).field("generation")
+	r.do("POST", fmt.Sprintf("/v1/audiences/users/replacements/%s:end", generation), "{}").want(200)
+	r.do("POST", "/v1/audiences/users/replacements/many:end", "").problem(400, "MALFORMED")
+	r.do("POST", "/v1/audiences/users/recipients:delete", `{"ids":["ann"]}`).want(200)
+	r.do("GET", "/v1/audiences/users", "").want(200)
+	r.do("GET", "/v1/audiences", "").want(200)
+	r.do("DELETE", "/v1/audiences/users", "").want(204)
+	if got := r.do("GET", "/v1/audiences/users", ""); got.status != http.StatusNotFound {
+		t.Errorf("got %d %s", got.status, got.body)
+	}
+}

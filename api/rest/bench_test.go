@@ -72,7 +72,7 @@ func parallel(b *testing.B, call func() error) {
 // What an enqueue in JSON costs, beside the same by a unary call of gRPC.
 func BenchmarkEnqueue(b *testing.B) {
 	b.Run("rest", func(b *testing.B) {
-		_, _, url := serve(b, memstore.New(), Config{})
+		_, _, url := serve(b, memstore.New(), Config{}, nil)
 		client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
 		parallel(b, func() error {
 			answer, err := client.Post(url+"/v1/topics/t/tasks", "application/json", strings.NewReader(`{"payload":"aGVsbG8=","delay":"3600s"}`))
@@ -85,7 +85,7 @@ func BenchmarkEnqueue(b *testing.B) {
 		})
 	})
 	b.Run("grpc", func(b *testing.B) {
-		s, _, _ := serve(b, memstore.New(), Config{})
+		s, _, _ := serve(b, memstore.New(), Config{}, nil)
 		client := dialGRPC(b, s)
 		parallel(b, func() error {
 			_, err := client.Enqueue(b.Context(), &ddqv1.EnqueueRequest{
@@ -107,7 +107,7 @@ func BenchmarkImport(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			st, err := open()
 			must(b, err)
-			_, _, url := serve(b, st, Config{})
+			_, _, url := serve(b, st, Config{}, nil)
 			from, to := io.Pipe()
 			go func() {
 				out := bufio.NewWriterSize(to, 64<<10)
@@ -137,7 +137,7 @@ func BenchmarkImport(b *testing.B) {
 // What a poll that waits takes of the server's memory. The clients are bare connections.
 func BenchmarkIdlePolls(b *testing.B) {
 	const polls = 5000
-	_, _, url := serve(b, memstore.New(), Config{})
+	_, _, url := serve(b, memstore.New(), Config{}, nil)
 	address := strings.TrimPrefix(url, "http://")
 	for range b.N {
 		before := inUse()
@@ -174,7 +174,7 @@ func inUse() int64 {
 // How late tasks reach 32 clients that poll for one at a time, at 1,000 a second.
 func BenchmarkTakeLateness(b *testing.B) {
 	b.Run("rest", func(b *testing.B) {
-		s, _, url := serve(b, memstore.New(), Config{})
+		s, _, url := serve(b, memstore.New(), Config{}, nil)
 		client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
 		lateness(b, ddqv1.NewDelayQueueServiceClient(s.Channel()), func(ctx context.Context) (due time.Time, err error) {
 			asked, err := http.NewRequestWithContext(ctx, http.MethodPost, url+"/v1/topics/t:take?wait=10s", nil)
@@ -191,7 +191,7 @@ func BenchmarkTakeLateness(b *testing.B) {
 		})
 	})
 	b.Run("grpc", func(b *testing.B) {
-		s, _, _ := serve(b, memstore.New(), Config{})
+		s, _, _ := serve(b, memstore.New(), Config{}, nil)
 		client := dialGRPC(b, s)
 		lateness(b, ddqv1.NewDelayQueueServiceClient(s.Channel()), func(ctx context.Context) (due time.Time, err error) {
 			held, err := client.Retrieve(ctx, &ddqv1.RetrieveRequest{Topic: "t", WaitMs: 10_000})

@@ -102,10 +102,10 @@ func (b *body) agree(m proto.Message) *problem {
 			name = name[strings.LastIndexByte(name, '.')+1:]
 		}
 		field := m.ProtoReflect().Descriptor().Fields().ByTextName(name)
-		if field == nil {
+		if field == nil || !m.ProtoReflect().Has(field) {
 			continue
 		}
-		if said := m.ProtoReflect().Get(field).String(); said != "" && said != value {
+		if m.ProtoReflect().Get(field).String() != value {
 			return refuse(http.StatusBadRequest, reasonOf(name), name, "the body and the path differ")
 		}
 	}

@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"net"
@@ -36,6 +37,11 @@ type Config struct {
 
 	// Origins are those whose pages may call, such as https://app.example.com.
 	Origins []string
+
+	// Authorize says why who brings these headers may not make a call, or returns nil. It
+	// is asked about paths beside the API, whose calls the server checks itself. Without
+	// it everybody may.
+	Authorize func(ctx context.Context, authorization []string, call string) error
 }
 
 // CheckOrigin says why an origin cannot be one of Config, or returns nil.
@@ -78,6 +84,9 @@ func (g *guard) serve(w http.ResponseWriter, r *http.Request, next http.HandlerF
 	h := w.Header()
 	for name, value := range safeHeaders {
 		h.Set(name, value)
+	}
+	if r.TLS != nil {
+		h.Set("Strict-Transport-Security", "max-age=31536000")
 	}
 	h.Set(requestIDHeader, requestID(r))
 	if !g.knows(r) {

@@ -2,6 +2,7 @@ package rest
 
 import (
 	"errors"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -72,6 +73,18 @@ func TestEveryAnswerIsSafe(t *testing.T) {
 			if got := h.Get(name); got != want {
 				t.Errorf("%s: %s is %q", path, name, got)
 			}
+		}
+	}
+}
+
+func TestAnswersOverTLSSayThatItStays(t *testing.T) {
+	port, err := NewPort(Config{}, slog.New(slog.DiscardHandler))
+	must(t, err)
+	for url, want := range map[string]string{"https://localhost/": "max-age=31536000", "http://localhost/": ""} {
+		w := httptest.NewRecorder()
+		port.ServeHTTP(w, httptest.NewRequest(http.MethodGet, url, nil))
+		if got := w.Header().Get("Strict-Transport-Security"); got != want {
+			t.Errorf("%s: %q", url, got)
 		}
 	}
 }
@@ -150,7 +163,7 @@ func TestEveryCallHasARoute(t *testing.T) {
 func TestRoutesAreTheirOwn(t *testing.T) {
 	r := newRig(t, Config{})
 	names := strings.NewReplacer("{topic}", "t", "{id}", "i", "{name}", "n", "{ack.task_id}", "i", "{nack.task_id}", "i", "{extend.task_id}", "i",
-		"{schedule.topic}", "t", "{schedule.name}", "n", "{existing.topic}", "t", "{existing.name}", "n")
+		"{schedule.topic}", "t", "{schedule.name}", "n", "{existing.topic}", "t", "{existing.name}", "n", "{audience}", "a", "{generation}", "1")
 	for _, rt := range r.port.api.(*api).routes.all {
 		var reached string
 		a := &api{routes: &routes{by: make(map[string]*route)}}

@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -16,8 +17,9 @@ import (
 // added to it. It owns no goroutine.
 type Port struct {
 	guard *guard
-	api   http.Handler // nil: not served here
-	open  atomic.Bool  // the server takes calls
+	may   func(ctx context.Context, authorization []string, call string) error // nil: everything
+	api   http.Handler                                                         // nil: not served here
+	open  atomic.Bool                                                          // the server takes calls
 	paths map[string]path
 }
 
@@ -32,7 +34,7 @@ func NewPort(config Config, log *slog.Logger) (*Port, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Port{guard: g, paths: make(map[string]path)}, nil
+	return &Port{guard: g, may: config.Authorize, paths: make(map[string]path)}, nil
 }
 
 // ServeAPI adds the API of the server at the other end of conn, which is the channel of
@@ -82,6 +84,12 @@ func (p *Port) dispatch(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Allow", strings.Join(readMethods, ", "))
 		noRoute(readMethods).write(w, r)
 	default:
+		if p.may != nil && !to.rule.Public {
+			if err := p.may(r.Context(), r.Header.Values("Authorization"), to.rule.Call); err != nil {
+				problemOf(err).write(w, r)
+				return
+			}
+		}
 		to.handler.ServeHTTP(w, r)
 	}
 }

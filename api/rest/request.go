@@ -42,7 +42,7 @@ func limitBody(w http.ResponseWriter, r *http.Request) *body {
 var optional = []protoreflect.Name{
 	"RetrieveRequest", "AckRequest", "NackRequest", "ExtendRequest", "PromoteTaskRequest", "CancelTaskRequest", "AcquireTokensRequest",
 	"ListTasksRequest", "PurgeTopicRequest", "ResumeTopicRequest", "DrainNodeRequest", "UndrainNodeRequest", "PlanRebalanceRequest",
-	"PauseScheduleRequest", "ResumeScheduleRequest", "TriggerScheduleRequest", "CancelBackfillRequest",
+	"PauseScheduleRequest", "ResumeScheduleRequest", "TriggerScheduleRequest", "CancelBackfillRequest", "BeginReplacementRequest", "EndReplacementRequest",
 }
 
 // checkParams refuses names in a path that are empty: to calls that would mean any.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/ddq-io/ddq/actors"
 	"github.com/ddq-io/ddq/actors/upkeep"
+	"github.com/ddq-io/ddq/api/access"
 	"github.com/ddq-io/ddq/api/server"
 	"github.com/ddq-io/ddq/api/service"
 	"github.com/ddq-io/ddq/store"
@@ -29,12 +30,12 @@ type rig struct {
 
 func newRig(t *testing.T, config Config) *rig {
 	t.Helper()
-	s, port, url := serve(t, memstore.New(), config)
+	s, port, url := serve(t, memstore.New(), config, nil)
 	return &rig{T: t, url: url, server: s, port: port}
 }
 
 // serve starts a server with an HTTP port on a store.
-func serve(t testing.TB, st store.Store, config Config) (s *server.Server, port *Port, url string) {
+func serve(t testing.TB, st store.Store, config Config, who *access.Access) (s *server.Server, port *Port, url string) {
 	t.Helper()
 	quiet := slog.New(slog.DiscardHandler)
 	node := actors.New(actors.Config{}, st, quiet, nil)
@@ -42,7 +43,8 @@ func serve(t testing.TB, st store.Store, config Config) (s *server.Server, port 
 	cases := service.New(node, up.IndexNow)
 	must(t, node.Start(t.Context()))
 	up.Start()
-	s = server.New(server.Config{}, cases, quiet, nil)
+	s = server.New(server.Config{Access: who}, cases, quiet, nil)
+	config.Authorize = s.Authorize
 	port, err := NewPort(config, quiet)
 	must(t, err)
 	must(t, port.ServeAPI(s.Channel()))

@@ -39,7 +39,7 @@ type ops struct {
 }
 
 func newOps(cfg *Config, n *Node, s *server.Server, log *slog.Logger, reg *prometheus.Registry) (*ops, error) {
-	port, err := newPort(cfg, log, n, reg)
+	port, err := newPort(cfg, log, n, reg, s.Authorize)
 	if err != nil {
 		return nil, err
 	}
@@ -67,9 +67,12 @@ type health interface {
 	Failed() error
 }
 
+// authorizer says why a caller may not make a call, or returns nil.
+type authorizer = func(ctx context.Context, authorization []string, call string) error
+
 // newPort serves what probes and Prometheus ask for.
-func newPort(cfg *Config, log *slog.Logger, h health, reg *prometheus.Registry) (*rest.Port, error) {
-	port, err := rest.NewPort(rest.Config{Hosts: cfg.httpHosts(), Origins: cfg.CORSOrigins}, log)
+func newPort(cfg *Config, log *slog.Logger, h health, reg *prometheus.Registry, may authorizer) (*rest.Port, error) {
+	port, err := rest.NewPort(rest.Config{Hosts: cfg.httpHosts(), Origins: cfg.CORSOrigins, Authorize: may}, log)
 	if err != nil {
 		return nil, err
 	}

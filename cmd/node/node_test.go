@@ -104,7 +104,7 @@ func TestProbesSayWhyNot(t *testing.T) {
 
 func probe(t *testing.T, w http.ResponseWriter, h health, path string) {
 	t.Helper()
-	port, err := newPort(&Config{}, slog.New(slog.DiscardHandler), h, prometheus.NewRegistry())
+	port, err := newPort(&Config{}, slog.New(slog.DiscardHandler), h, prometheus.NewRegistry(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
