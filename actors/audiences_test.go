@@ -169,3 +169,43 @@ func TestRunOfNoAudience(t *testing.T) {
 		}
 	})
 }
+
+// TestRunOfAnAudienceWhileOwnersChange has the shard change hands every few seconds, and
+// recipients move between time zones meanwhile: each gets one task.
+func TestRunOfAnAudienceWhileOwnersChange(t *testing.T) {
+	servicetest.FleetBubble(t, []string{"a", "b"}, func(t *testing.T, f *servicetest.Fleet) {
+		a := f.Nodes["a"].Sys
+		if _, err := a.Node().Topics().Create(t.Context(), longVisible(a)); err != nil {
+			t.Fatal(err)
+		}
+		u := newUsers(t, a.Node(), 400)
+		spec := toUsers()
+		spec.Timetable.Entries = []timetable.Entry{{Every: 10 * time.Minute}}
+		spec.Audience.Window = 5 * time.Minute
+		sched := putSchedule(t, a.Node(), "often", spec)
+		w := servicetest.Subscribe(t, a, "mail", 10_000)
+		times, frame := make(map[string]int), uint64(0)
+		zones := []string{"UTC", "Asia/Tokyo", "Europe/Berlin"}
+		for second := range 19 * 60 { // the next run is not part of it
+			if second%7 == 0 {
+				f.Nodes["a"].SetDraining(second%2 == 0)
+				f.Nodes["b"].SetDraining(second%2 == 1)
+			}
+			u.put(audiences.Recipient{ID: fmt.Sprint("user-", second%400), Zone: zones[second%3], Data: []byte{byte(second)}})
+			servicetest.Idle(time.Second)
+			for _, d := range w.Take() {
+				times[d.Task.RunOf.Recipient]++
+				frame++
+				w.Sub.Settle(frame, []subscription.Settlement{{Kind: subscription.SettleAck, ID: d.Task.ID, Token: d.Token}})
+			}
+		}
+		for i := range 400 {
+			if id := fmt.Sprint("user-", i); times[id] != 1 {
+				t.Errorf("%s got %d tasks", id, times[id])
+			}
+		}
+		if read := sched.read(); read.Totals[schedule.Done] != 1 {
+			t.Errorf("it is %+v", read)
+		}
+	})
+}
