@@ -5,7 +5,7 @@ BIN     := bin/ddq
 ARGS    ?=
 # The packages that wait the longest begin first, and there is one more at a time than processors:
 # tests wait for servers and for clocks for a good part of their time.
-PKGS    ?= ./actors ./cmd/ddq ./store/redisstore ./store/pebblestore ./cluster ./...
+PKGS    ?= ./actors ./api/service ./cmd/ddq ./store/redisstore ./store/pebblestore ./cluster ./...
 JOBS    ?= $(shell expr $$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN) + 1)
 COUNT   ?= 3
 STORES  ?= embedded,redis-everysec,redis-always,redis-sentinel,redis-cluster,redis-sentinel-fast,redis-sentinel-all,redis-cluster-fast
