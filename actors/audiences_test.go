@@ -24,7 +24,7 @@ type users struct {
 
 func newUsers(t *testing.T, n *actors.Node, recipients int) users {
 	t.Helper()
-	u := users{t, audiences.New(audienceStore{n.Cells(), n.Store()}, audiences.Limits{})}
+	u := users{t, audiences.New(audienceStore{n.Cells(), n.Store()}, audiences.Limits{}, nil)}
 	if _, err := u.Create(t.Context(), audiences.Spec{Name: "users", Shards: 4, Kinds: []audience.NamedKind{{Name: "digest"}}}, 1); err != nil {
 		t.Fatal(err)
 	}

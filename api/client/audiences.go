@@ -181,8 +181,8 @@ func (c *audienceClient) ListAudiences(ctx context.Context) iter.Seq2[Audience, 
 	})
 }
 
-// DeleteAudience deletes an audience and its recipients. It refuses one of which a run has
-// not ended.
+// DeleteAudience deletes an audience and its recipients. It refuses one that a schedule has,
+// and one of which a run has not ended.
 func (c *audienceClient) DeleteAudience(ctx context.Context, name string) error {
 	return c.do(ctx, idempotent, func(ctx context.Context) error {
 		_, err := c.audiences.DeleteAudience(ctx, &ddqv1.DeleteAudienceRequest{Name: name})

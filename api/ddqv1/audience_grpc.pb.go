@@ -43,8 +43,8 @@ type AudienceServiceClient interface {
 	DescribeAudience(ctx context.Context, in *DescribeAudienceRequest, opts ...grpc.CallOption) (*DescribeAudienceResponse, error)
 	// ListAudiences returns the audiences by name.
 	ListAudiences(ctx context.Context, in *ListAudiencesRequest, opts ...grpc.CallOption) (*ListAudiencesResponse, error)
-	// DeleteAudience deletes an audience and its recipients. It refuses one of which a run
-	// has not ended.
+	// DeleteAudience deletes an audience and its recipients. It refuses one that a schedule
+	// has, and one of which a run has not ended.
 	DeleteAudience(ctx context.Context, in *DeleteAudienceRequest, opts ...grpc.CallOption) (*DeleteAudienceResponse, error)
 	// PutRecipients makes up to 1,000 recipients what they are to be, each of which may fail
 	// alone. The same again changes nothing.
@@ -183,8 +183,8 @@ type AudienceServiceServer interface {
 	DescribeAudience(context.Context, *DescribeAudienceRequest) (*DescribeAudienceResponse, error)
 	// ListAudiences returns the audiences by name.
 	ListAudiences(context.Context, *ListAudiencesRequest) (*ListAudiencesResponse, error)
-	// DeleteAudience deletes an audience and its recipients. It refuses one of which a run
-	// has not ended.
+	// DeleteAudience deletes an audience and its recipients. It refuses one that a schedule
+	// has, and one of which a run has not ended.
 	DeleteAudience(context.Context, *DeleteAudienceRequest) (*DeleteAudienceResponse, error)
 	// PutRecipients makes up to 1,000 recipients what they are to be, each of which may fail
 	// alone. The same again changes nothing.

@@ -15,7 +15,7 @@ import (
 func newAudienceServer(t *testing.T) *audienceServer {
 	st := memstore.New()
 	t.Cleanup(func() { st.Close() })
-	a := &audienceServer{cases: audiences.New(st, audiences.Limits{}), now: func() store.Millis { return 1_900_000_000_000 }, log: quiet}
+	a := &audienceServer{cases: audiences.New(st, audiences.Limits{}, nil), now: func() store.Millis { return 1_900_000_000_000 }, log: quiet}
 	_, err := a.CreateAudience(t.Context(), &ddqv1.CreateAudienceRequest{Audience: &ddqv1.Audience{
 		Name: "users", Shards: 2, FallbackZone: "Europe/Berlin", Kinds: []*ddqv1.AudienceKind{{Name: "digest"}, {Name: "sms", Off: true}},
 	}})

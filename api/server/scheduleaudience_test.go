@@ -42,6 +42,10 @@ func TestRunOfAnAudience(t *testing.T) {
 			r.Errorf("the audience is %v, want %v", got.GetSchedule().GetAudience(), target)
 		}
 
+		if _, err := users.DeleteAudience(r.Context(), &ddqv1.DeleteAudienceRequest{Name: "users"}); status.Code(err) != codes.FailedPrecondition {
+			r.Errorf("deletion of one that a schedule has: %v", err)
+		}
+
 		time.Sleep(time.Hour + 2*time.Minute)
 		tasks, err := r.queue.Retrieve(r.Context(), &ddqv1.RetrieveRequest{Topic: "mail", MaxTasks: 10, WaitMs: 1000})
 		must(r, err)

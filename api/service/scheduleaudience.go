@@ -5,8 +5,10 @@ import (
 
 	"github.com/ddq-io/ddq/actors/audience"
 	"github.com/ddq-io/ddq/actors/problem"
+	"github.com/ddq-io/ddq/actors/schedule"
 	"github.com/ddq-io/ddq/api/service/audiences"
 	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/place"
 )
 
 // audienceStore is the role of the store for audiences.
@@ -28,11 +30,55 @@ type shardStore interface {
 }
 
 // audiencesOf returns the use cases of audiences; nil where the store keeps no cells.
-func audiencesOf(cells store.Cells, st store.Store) *audiences.Audiences {
+func audiencesOf(cells store.Cells, st store.Store, look *lookup) *audiences.Audiences {
 	if cells == nil {
 		return nil
 	}
-	return audiences.New(audienceStore{cells, st}, audiences.Limits{})
+	return audiences.New(audienceStore{cells, st}, audiences.Limits{}, (&audienceUse{cells, look}).find)
+}
+
+// audienceUse looks through all schedules for those that have an audience.
+type audienceUse struct {
+	cells store.Cells
+	look  *lookup
+}
+
+// usePage is how many schedules are read at a time.
+const usePage = 500
+
+// find returns a schedule that has an audience, with its topic; nothing when none does.
+func (u *audienceUse) find(ctx context.Context, name string) (string, error) {
+	topics, e := u.look.topics(ctx, "")
+	if e != nil {
+		return "", e
+	}
+	for i := range topics {
+		for _, shard := range place.Shards(&topics[i]) {
+			found, err := u.findIn(ctx, shard, name)
+			if found != "" || err != nil {
+				return found, err
+			}
+		}
+	}
+	return "", nil
+}
+
+func (u *audienceUse) findIn(ctx context.Context, shard store.Shard, name string) (string, error) {
+	for cursor := ""; ; {
+		cells, next, err := u.cells.CellPage(ctx, shard, store.CellSchedule, cursor, usePage)
+		if err != nil {
+			return "", err
+		}
+		for _, c := range cells {
+			s, err := schedule.FromCell(c)
+			if err == nil && s.Audience != nil && s.Audience.Name == name {
+				return shard.Topic + "/" + s.Name, nil
+			}
+		}
+		if cursor = next; cursor == "" {
+			return "", nil
+		}
+	}
 }
 
 // maxSpreadFrom is from how many recipients on they are spread at most.

@@ -44,7 +44,7 @@ func New(node *actors.Node, indexNow func(*store.Topic)) *Service {
 	}
 	st, limits := node.Store(), (*limits)(&node.Config().Limits)
 	look, why, reads := &lookup{st, limits}, &explainer{st}, &taskReader{st}
-	tasks, users := &Tasks{node, st, limits, look, why}, audiencesOf(node.Cells(), st)
+	tasks, users := &Tasks{node, st, limits, look, why}, audiencesOf(node.Cells(), st, look)
 	return &Service{
 		Tasks:       tasks,
 		Finder:      &Finder{node, st, limits, look, why, reads},

@@ -58,6 +58,10 @@ func TestAudienceFromCreateToDelete(t *testing.T) {
 	if got := ddq(exitOK, "audience", "remove", "users", "ada"); got.out != "recipient ada of users: removed\n" {
 		t.Errorf("remove: %s", got.out)
 	}
+	if got := ddq(exitFailed, "audience", "delete", "users", "--yes"); !strings.Contains(got.err, "has schedule mail/weekly (AUDIENCE_IN_USE)") {
+		t.Errorf("delete of one that a schedule has: %s", got.err)
+	}
+	ddq(exitOK, "schedule", "delete", "weekly")
 	ddq(exitOK, "audience", "delete", "users", "--yes")
 	if got := ddq(exitFailed, "audience", "describe", "users"); !strings.Contains(got.err, "NO_AUDIENCE") {
 		t.Errorf("describe of one that is deleted: %s", got.err)

@@ -22,6 +22,7 @@ type Audiences struct {
 	access.Access
 	store  Store
 	limits Limits
+	used   func(ctx context.Context, name string) (schedule string, err error)
 	zones  *zones
 	turns  *turns
 }
@@ -37,15 +38,19 @@ const (
 	maxPage       = 1000
 )
 
-// New returns the use cases of audiences on a store.
-func New(st Store, limits Limits) *Audiences {
+// New returns the use cases of audiences on a store. used returns a schedule that has an
+// audience, and nothing when none does; nil: none ever does.
+func New(st Store, limits Limits, used func(ctx context.Context, name string) (schedule string, err error)) *Audiences {
+	if used == nil {
+		used = func(context.Context, string) (string, error) { return "", nil }
+	}
 	if limits.Recipients == 0 {
 		limits.Recipients = maxRecipients
 	}
 	if limits.PageSize == 0 {
 		limits.PageSize = maxPage
 	}
-	return &Audiences{Access: access.Access{Store: st}, store: st, limits: limits, zones: newZones(), turns: newTurns()}
+	return &Audiences{Access: access.Access{Store: st}, store: st, limits: limits, used: used, zones: newZones(), turns: newTurns()}
 }
 
 // ready refuses calls that cannot be carried out here.

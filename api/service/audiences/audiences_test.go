@@ -18,7 +18,7 @@ import (
 func newAudiences(t *testing.T, limits Limits) *Audiences {
 	st := memstore.New()
 	t.Cleanup(func() { st.Close() })
-	return New(st, limits)
+	return New(st, limits, nil)
 }
 
 func create(t *testing.T, s *Audiences, shards int) {
@@ -159,7 +159,7 @@ func TestAnAudienceMayBeFull(t *testing.T) {
 
 func TestRecipientsThatManyPutAtOnceAreAllThere(t *testing.T) {
 	s := newAudiences(t, Limits{})
-	other := New(s.store, Limits{}) // another node
+	other := New(s.store, Limits{}, nil) // another node
 	create(t, s, 2)
 	const writers, batches, size = 8, 5, 100
 	var wg sync.WaitGroup

@@ -3,6 +3,7 @@ package audiences
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -201,7 +202,7 @@ func (s *Audiences) ListAudiences(ctx context.Context, size int, token string) (
 	return page, next, nil
 }
 
-// Delete deletes an audience and its recipients, unless a run of it has not ended. One
+// Delete deletes an audience and its recipients, unless a schedule has it or a run of it has not ended. One
 // that was not brought to its end is continued.
 func (s *Audiences) Delete(ctx context.Context, name string) error {
 	if err := s.ready(); err != nil {
@@ -239,7 +240,13 @@ func (s *Audiences) end(ctx context.Context, a *audience.Audience) (*audience.Au
 		return nil, err
 	}
 	if n := len(status.Runs); n > 0 {
-		return nil, audienceInUse(a.Name, n)
+		return nil, audienceInUse(a.Name, fmt.Sprintf("%d open runs", n))
+	}
+	switch by, err := s.used(ctx, a.Name); {
+	case err != nil:
+		return nil, problem.AsError(err)
+	case by != "":
+		return nil, audienceInUse(a.Name, "schedule "+by)
 	}
 	if _, err = s.Edit(ctx, a.Name, func(a *audience.Audience) bool { a.Ended = true; return true }); err != nil {
 		return nil, asProblem(a.Name, err)

@@ -14,8 +14,8 @@ func audienceExists(name string) *problem.Error {
 	return &problem.Error{Kind: problem.Exists, Reason: "AUDIENCE_EXISTS", Field: "name", Message: fmt.Sprintf("audience %q exists with other settings", name)}
 }
 
-func audienceInUse(name string, runs int) *problem.Error {
-	return &problem.Error{Kind: problem.Precondition, Reason: "AUDIENCE_IN_USE", Field: "name", Message: fmt.Sprintf("audience %q has %d open runs", name, runs)}
+func audienceInUse(name, by string) *problem.Error {
+	return &problem.Error{Kind: problem.Precondition, Reason: "AUDIENCE_IN_USE", Field: "name", Message: fmt.Sprintf("audience %q has %s", name, by)}
 }
 
 func audienceFull(most int64) *problem.Error {
