@@ -25,6 +25,9 @@ func (s *Node) Store() store.Store { return s.rt.Store }
 // Cells are those of the node's store, nil when it keeps none.
 func (s *Node) Cells() store.Cells { return s.rt.Cells }
 
+// Calendars are what schedules leave out.
+func (s *Node) Calendars() *runtime.Calendars { return s.rt.Calendars }
+
 // Clock follows the store's clock; see NowAt for that of a shard.
 func (s *Node) Clock() *clock.Clock { return s.rt.Clock }
 

@@ -9,6 +9,7 @@ const (
 	CellWorkflow = 'w'
 	CellWalk     = 'f'
 	CellTally    = 't'
+	CellCalendar = 'c'
 )
 
 // MaxCellKey is how long the key of a cell may be.

@@ -13,6 +13,7 @@ type Env struct {
 	Lead     time.Duration        // how far ahead runs are made
 	Table    *timetable.Timetable // of the spec; of an Edit, of the one before
 	Excluded func(time.Time) bool // by calendars
+	Known    Calendars            // of which Keep makes Excluded
 	Refused  bool                 // the topic takes no task of this schedule now
 
 	// Place says where between two times a task is needed least; nil: at the first.

@@ -45,6 +45,7 @@ func Keep(l Look, env Env) (Kept, error) {
 		return Kept{Commit: putAside(l.Cell)}, asCorrupt(err)
 	}
 	env.Refused = env.Refused || l.Topic.MaxPayload > 0 && len(s.Template.Task.Payload) > l.Topic.MaxPayload
+	env.Excluded = env.Known.Excluded(s, env.Table.Zone())
 	s, out := StepAll(s, l.events(s), env)
 	for i := range l.Parcels {
 		s.Taken = max(s.Taken, l.Parcels[i].Number)

@@ -229,6 +229,12 @@ func (l *cellLook) forwardLost(ctx context.Context) error {
 // step returns what becomes of each cell for which something does.
 func (l *cellLook) step(ctx context.Context) (commits []store.Commit, kept []schedule.Kept, looks []schedule.Look, err error) {
 	now, bytes := l.now(), 0
+	var known schedule.Calendars
+	if len(l.looks) > 0 {
+		if known, err = l.Calendars.Fresh(ctx); err != nil {
+			return nil, nil, nil, err
+		}
+	}
 	for _, look := range l.looks {
 		if bytes > cellBytes {
 			l.out.again = true // the rest is for another look
@@ -241,7 +247,7 @@ func (l *cellLook) step(ctx context.Context) (commits []store.Commit, kept []sch
 		if look.Cell.Version == 0 {
 			l.Metrics.Schedules.Dropped.Add(float64(len(look.Parcels)))
 		}
-		env := schedule.Env{Now: now, Lead: l.place.leadOf(), Refused: l.refused, Place: l.spread}
+		env := schedule.Env{Now: now, Lead: l.place.leadOf(), Refused: l.refused, Place: l.spread, Known: known}
 		k, err := schedule.Keep(look, env)
 		if len(k.Doubt) > 0 {
 			if look.Lost, err = l.findEnded(ctx, k.Doubt); err != nil {

@@ -104,6 +104,11 @@ var services = map[string][]Rule{
 		{"TriggerSchedule", Operate, Topic},
 		{"BackfillSchedule", Operate, Topic},
 		{"CancelBackfill", Operate, Topic},
+		// Calendars are shared by all topics of all namespaces.
+		{"PutCalendar", Admin, Fleet},
+		{"GetCalendar", 0, Anyone},
+		{"ListCalendars", 0, Anyone},
+		{"DeleteCalendar", Admin, Fleet},
 	},
 	// What is known of recipients goes into payloads.
 	"ddq.v1.AudienceService": {

@@ -27,10 +27,11 @@ type Schedule struct {
 
 	At []time.Time // up to 100 single instants
 
-	Zone   string        // by whose clock Cron is read, such as Europe/Berlin; UTC when empty
-	Start  time.Time     // no occurrence is before it
-	End    time.Time     // no occurrence is after it
-	Jitter time.Duration // a run is due up to so much later, always the same for the same occurrence
+	Zone      string        // by whose clock Cron is read, such as Europe/Berlin; UTC when empty
+	Start     time.Time     // no occurrence is before it
+	End       time.Time     // no occurrence is after it
+	Calendars []string      // what falls into one of these is skipped, see PutCalendar; at most 20
+	Jitter    time.Duration // a run is due up to so much later, always the same for the same occurrence
 
 	// Audience makes a run a task for each of its recipients, made of Task. Nil: a run is one
 	// task.
@@ -125,7 +126,7 @@ func (s *Schedule) wire() (*ddqv1.Schedule, *Error) {
 }
 
 func (s *Schedule) timetable() *ddqv1.Timetable {
-	t := &ddqv1.Timetable{Zone: s.Zone, StartTime: stampOrNil(s.Start), EndTime: stampOrNil(s.End), JitterMs: millis(s.Jitter)}
+	t := &ddqv1.Timetable{Zone: s.Zone, Calendars: s.Calendars, StartTime: stampOrNil(s.Start), EndTime: stampOrNil(s.End), JitterMs: millis(s.Jitter)}
 	for _, expression := range s.Cron {
 		t.Entries = append(t.Entries, &ddqv1.TimetableEntry{When: &ddqv1.TimetableEntry_Cron{Cron: expression}})
 	}
@@ -165,6 +166,7 @@ func scheduleFrom(w *ddqv1.Schedule) Schedule {
 		s.History = new(int(w.GetHistory()))
 	}
 	t := w.GetTimetable()
+	s.Calendars = t.GetCalendars()
 	s.Zone, s.Start, s.End, s.Jitter = t.GetZone(), timeOf(t.GetStartTime()), timeOf(t.GetEndTime()), duration(t.GetJitterMs())
 	for _, e := range t.GetEntries() {
 		switch when := e.GetWhen().(type) {

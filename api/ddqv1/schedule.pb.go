@@ -899,6 +899,8 @@ type Timetable struct {
 	StartTime *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
 	// No occurrence is after it.
 	EndTime *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
+	// Names of at most 20 calendars. What falls into one of them is skipped.
+	Calendars []string `protobuf:"bytes,5,rep,name=calendars,proto3" json:"calendars,omitempty"`
 	// A run is due up to so much later than its occurrence, always the same for the same
 	// occurrence: 0 to half of the smallest distance of the next 1,000 occurrences.
 	JitterMs      int64 `protobuf:"varint,6,opt,name=jitter_ms,json=jitterMs,proto3" json:"jitter_ms,omitempty"`
@@ -960,6 +962,13 @@ func (x *Timetable) GetStartTime() *timestamppb.Timestamp {
 func (x *Timetable) GetEndTime() *timestamppb.Timestamp {
 	if x != nil {
 		return x.EndTime
+	}
+	return nil
+}
+
+func (x *Timetable) GetCalendars() []string {
+	if x != nil {
+		return x.Calendars
 	}
 	return nil
 }
@@ -3268,6 +3277,530 @@ func (x *PreviewedOccurrence) GetSkipped() SkipReason {
 	return SkipReason_SKIP_REASON_UNSPECIFIED
 }
 
+// Calendar is a named set of local times that schedules leave out, by the clock of each
+// schedule's zone: 1 to 10,000 entries. There are at most 1,000 calendars.
+type Calendar struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// As that of a schedule; all topics share the calendars.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Whole days, such as 2030-12-25.
+	Days []string `protobuf:"bytes,2,rep,name=days,proto3" json:"days,omitempty"`
+	// Whole days of each year, such as 12-25.
+	Yearly []string `protobuf:"bytes,3,rep,name=yearly,proto3" json:"yearly,omitempty"`
+	// Whole days of each week: MON, TUE, WED, THU, FRI, SAT, SUN.
+	Weekdays []string        `protobuf:"bytes,4,rep,name=weekdays,proto3" json:"weekdays,omitempty"`
+	Spans    []*CalendarSpan `protobuf:"bytes,5,rep,name=spans,proto3" json:"spans,omitempty"`
+	// Out: 1 when it was created; rises by one with every change.
+	Version       int64 `protobuf:"varint,6,opt,name=version,proto3" json:"version,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Calendar) Reset() {
+	*x = Calendar{}
+	mi := &file_ddq_v1_schedule_proto_msgTypes[37]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Calendar) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Calendar) ProtoMessage() {}
+
+func (x *Calendar) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_schedule_proto_msgTypes[37]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Calendar.ProtoReflect.Descriptor instead.
+func (*Calendar) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_schedule_proto_rawDescGZIP(), []int{37}
+}
+
+func (x *Calendar) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Calendar) GetDays() []string {
+	if x != nil {
+		return x.Days
+	}
+	return nil
+}
+
+func (x *Calendar) GetYearly() []string {
+	if x != nil {
+		return x.Yearly
+	}
+	return nil
+}
+
+func (x *Calendar) GetWeekdays() []string {
+	if x != nil {
+		return x.Weekdays
+	}
+	return nil
+}
+
+func (x *Calendar) GetSpans() []*CalendarSpan {
+	if x != nil {
+		return x.Spans
+	}
+	return nil
+}
+
+func (x *Calendar) GetVersion() int64 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+// CalendarSpan is a part of a day, or many days. The end is not part of it.
+type CalendarSpan struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Local times, such as 2030-12-24T12:00:00.
+	From          string `protobuf:"bytes,1,opt,name=from,proto3" json:"from,omitempty"`
+	To            string `protobuf:"bytes,2,opt,name=to,proto3" json:"to,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CalendarSpan) Reset() {
+	*x = CalendarSpan{}
+	mi := &file_ddq_v1_schedule_proto_msgTypes[38]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CalendarSpan) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CalendarSpan) ProtoMessage() {}
+
+func (x *CalendarSpan) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_schedule_proto_msgTypes[38]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CalendarSpan.ProtoReflect.Descriptor instead.
+func (*CalendarSpan) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_schedule_proto_rawDescGZIP(), []int{38}
+}
+
+func (x *CalendarSpan) GetFrom() string {
+	if x != nil {
+		return x.From
+	}
+	return ""
+}
+
+func (x *CalendarSpan) GetTo() string {
+	if x != nil {
+		return x.To
+	}
+	return ""
+}
+
+type PutCalendarRequest struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Calendar *Calendar              `protobuf:"bytes,1,opt,name=calendar,proto3" json:"calendar,omitempty"`
+	// The version that the calendar must have; 0: it must not exist. Any when unset.
+	IfVersion     *int64 `protobuf:"varint,2,opt,name=if_version,json=ifVersion,proto3,oneof" json:"if_version,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PutCalendarRequest) Reset() {
+	*x = PutCalendarRequest{}
+	mi := &file_ddq_v1_schedule_proto_msgTypes[39]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PutCalendarRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PutCalendarRequest) ProtoMessage() {}
+
+func (x *PutCalendarRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_schedule_proto_msgTypes[39]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PutCalendarRequest.ProtoReflect.Descriptor instead.
+func (*PutCalendarRequest) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_schedule_proto_rawDescGZIP(), []int{39}
+}
+
+func (x *PutCalendarRequest) GetCalendar() *Calendar {
+	if x != nil {
+		return x.Calendar
+	}
+	return nil
+}
+
+func (x *PutCalendarRequest) GetIfVersion() int64 {
+	if x != nil && x.IfVersion != nil {
+		return *x.IfVersion
+	}
+	return 0
+}
+
+type PutCalendarResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Version       int64                  `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
+	Outcome       PutOutcome             `protobuf:"varint,2,opt,name=outcome,proto3,enum=ddq.v1.PutOutcome" json:"outcome,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PutCalendarResponse) Reset() {
+	*x = PutCalendarResponse{}
+	mi := &file_ddq_v1_schedule_proto_msgTypes[40]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PutCalendarResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PutCalendarResponse) ProtoMessage() {}
+
+func (x *PutCalendarResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_schedule_proto_msgTypes[40]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PutCalendarResponse.ProtoReflect.Descriptor instead.
+func (*PutCalendarResponse) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_schedule_proto_rawDescGZIP(), []int{40}
+}
+
+func (x *PutCalendarResponse) GetVersion() int64 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+func (x *PutCalendarResponse) GetOutcome() PutOutcome {
+	if x != nil {
+		return x.Outcome
+	}
+	return PutOutcome_PUT_OUTCOME_UNSPECIFIED
+}
+
+type GetCalendarRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetCalendarRequest) Reset() {
+	*x = GetCalendarRequest{}
+	mi := &file_ddq_v1_schedule_proto_msgTypes[41]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetCalendarRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetCalendarRequest) ProtoMessage() {}
+
+func (x *GetCalendarRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_schedule_proto_msgTypes[41]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetCalendarRequest.ProtoReflect.Descriptor instead.
+func (*GetCalendarRequest) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_schedule_proto_rawDescGZIP(), []int{41}
+}
+
+func (x *GetCalendarRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+type GetCalendarResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Calendar      *Calendar              `protobuf:"bytes,1,opt,name=calendar,proto3" json:"calendar,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetCalendarResponse) Reset() {
+	*x = GetCalendarResponse{}
+	mi := &file_ddq_v1_schedule_proto_msgTypes[42]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetCalendarResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetCalendarResponse) ProtoMessage() {}
+
+func (x *GetCalendarResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_schedule_proto_msgTypes[42]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetCalendarResponse.ProtoReflect.Descriptor instead.
+func (*GetCalendarResponse) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_schedule_proto_rawDescGZIP(), []int{42}
+}
+
+func (x *GetCalendarResponse) GetCalendar() *Calendar {
+	if x != nil {
+		return x.Calendar
+	}
+	return nil
+}
+
+type ListCalendarsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// 100 when 0; at most 1,000.
+	PageSize      int32  `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	PageToken     string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListCalendarsRequest) Reset() {
+	*x = ListCalendarsRequest{}
+	mi := &file_ddq_v1_schedule_proto_msgTypes[43]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListCalendarsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListCalendarsRequest) ProtoMessage() {}
+
+func (x *ListCalendarsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_schedule_proto_msgTypes[43]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListCalendarsRequest.ProtoReflect.Descriptor instead.
+func (*ListCalendarsRequest) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_schedule_proto_rawDescGZIP(), []int{43}
+}
+
+func (x *ListCalendarsRequest) GetPageSize() int32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *ListCalendarsRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
+type ListCalendarsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// By name.
+	Calendars     []*Calendar `protobuf:"bytes,1,rep,name=calendars,proto3" json:"calendars,omitempty"`
+	NextPageToken string      `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListCalendarsResponse) Reset() {
+	*x = ListCalendarsResponse{}
+	mi := &file_ddq_v1_schedule_proto_msgTypes[44]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListCalendarsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListCalendarsResponse) ProtoMessage() {}
+
+func (x *ListCalendarsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_schedule_proto_msgTypes[44]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListCalendarsResponse.ProtoReflect.Descriptor instead.
+func (*ListCalendarsResponse) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_schedule_proto_rawDescGZIP(), []int{44}
+}
+
+func (x *ListCalendarsResponse) GetCalendars() []*Calendar {
+	if x != nil {
+		return x.Calendars
+	}
+	return nil
+}
+
+func (x *ListCalendarsResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
+}
+
+type DeleteCalendarRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeleteCalendarRequest) Reset() {
+	*x = DeleteCalendarRequest{}
+	mi := &file_ddq_v1_schedule_proto_msgTypes[45]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeleteCalendarRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeleteCalendarRequest) ProtoMessage() {}
+
+func (x *DeleteCalendarRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_schedule_proto_msgTypes[45]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeleteCalendarRequest.ProtoReflect.Descriptor instead.
+func (*DeleteCalendarRequest) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_schedule_proto_rawDescGZIP(), []int{45}
+}
+
+func (x *DeleteCalendarRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+type DeleteCalendarResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeleteCalendarResponse) Reset() {
+	*x = DeleteCalendarResponse{}
+	mi := &file_ddq_v1_schedule_proto_msgTypes[46]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeleteCalendarResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeleteCalendarResponse) ProtoMessage() {}
+
+func (x *DeleteCalendarResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_ddq_v1_schedule_proto_msgTypes[46]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeleteCalendarResponse.ProtoReflect.Descriptor instead.
+func (*DeleteCalendarResponse) Descriptor() ([]byte, []int) {
+	return file_ddq_v1_schedule_proto_rawDescGZIP(), []int{46}
+}
+
 var File_ddq_v1_schedule_proto protoreflect.FileDescriptor
 
 const file_ddq_v1_schedule_proto_rawDesc = "" +
@@ -3305,13 +3838,14 @@ const file_ddq_v1_schedule_proto_rawDesc = "" +
 	"\x06rotate\x18\a \x01(\bR\x06rotate\x12\x19\n" +
 	"\x05track\x18\b \x01(\bH\x01R\x05track\x88\x01\x01B\x0e\n" +
 	"\f_spread_fromB\b\n" +
-	"\x06_track\"\xe0\x01\n" +
+	"\x06_track\"\xfe\x01\n" +
 	"\tTimetable\x120\n" +
 	"\aentries\x18\x01 \x03(\v2\x16.ddq.v1.TimetableEntryR\aentries\x12\x12\n" +
 	"\x04zone\x18\x02 \x01(\tR\x04zone\x129\n" +
 	"\n" +
 	"start_time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\x125\n" +
-	"\bend_time\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\aendTime\x12\x1b\n" +
+	"\bend_time\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\aendTime\x12\x1c\n" +
+	"\tcalendars\x18\x05 \x03(\tR\tcalendars\x12\x1b\n" +
 	"\tjitter_ms\x18\x06 \x01(\x03R\bjitterMs\"|\n" +
 	"\x0eTimetableEntry\x12\x14\n" +
 	"\x04cron\x18\x01 \x01(\tH\x00R\x04cron\x12(\n" +
@@ -3471,7 +4005,39 @@ const file_ddq_v1_schedule_proto_rawDesc = "" +
 	"\x03due\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x03due\x12\x1d\n" +
 	"\n" +
 	"local_time\x18\x03 \x01(\tR\tlocalTime\x12,\n" +
-	"\askipped\x18\x04 \x01(\x0e2\x12.ddq.v1.SkipReasonR\askipped*s\n" +
+	"\askipped\x18\x04 \x01(\x0e2\x12.ddq.v1.SkipReasonR\askipped\"\xac\x01\n" +
+	"\bCalendar\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
+	"\x04days\x18\x02 \x03(\tR\x04days\x12\x16\n" +
+	"\x06yearly\x18\x03 \x03(\tR\x06yearly\x12\x1a\n" +
+	"\bweekdays\x18\x04 \x03(\tR\bweekdays\x12*\n" +
+	"\x05spans\x18\x05 \x03(\v2\x14.ddq.v1.CalendarSpanR\x05spans\x12\x18\n" +
+	"\aversion\x18\x06 \x01(\x03R\aversion\"2\n" +
+	"\fCalendarSpan\x12\x12\n" +
+	"\x04from\x18\x01 \x01(\tR\x04from\x12\x0e\n" +
+	"\x02to\x18\x02 \x01(\tR\x02to\"u\n" +
+	"\x12PutCalendarRequest\x12,\n" +
+	"\bcalendar\x18\x01 \x01(\v2\x10.ddq.v1.CalendarR\bcalendar\x12\"\n" +
+	"\n" +
+	"if_version\x18\x02 \x01(\x03H\x00R\tifVersion\x88\x01\x01B\r\n" +
+	"\v_if_version\"]\n" +
+	"\x13PutCalendarResponse\x12\x18\n" +
+	"\aversion\x18\x01 \x01(\x03R\aversion\x12,\n" +
+	"\aoutcome\x18\x02 \x01(\x0e2\x12.ddq.v1.PutOutcomeR\aoutcome\"(\n" +
+	"\x12GetCalendarRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\"C\n" +
+	"\x13GetCalendarResponse\x12,\n" +
+	"\bcalendar\x18\x01 \x01(\v2\x10.ddq.v1.CalendarR\bcalendar\"R\n" +
+	"\x14ListCalendarsRequest\x12\x1b\n" +
+	"\tpage_size\x18\x01 \x01(\x05R\bpageSize\x12\x1d\n" +
+	"\n" +
+	"page_token\x18\x02 \x01(\tR\tpageToken\"o\n" +
+	"\x15ListCalendarsResponse\x12.\n" +
+	"\tcalendars\x18\x01 \x03(\v2\x10.ddq.v1.CalendarR\tcalendars\x12&\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"+\n" +
+	"\x15DeleteCalendarRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\"\x18\n" +
+	"\x16DeleteCalendarResponse*s\n" +
 	"\vQuietPolicy\x12\x1c\n" +
 	"\x18QUIET_POLICY_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12QUIET_POLICY_DEFER\x10\x01\x12\x15\n" +
@@ -3528,7 +4094,7 @@ const file_ddq_v1_schedule_proto_rawDesc = "" +
 	"\bOpenRuns\x12\x19\n" +
 	"\x15OPEN_RUNS_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fOPEN_RUNS_LEAVE\x10\x01\x12\x14\n" +
-	"\x10OPEN_RUNS_CANCEL\x10\x022\xf1\v\n" +
+	"\x10OPEN_RUNS_CANCEL\x10\x022\xa4\x0f\n" +
 	"\x0fScheduleService\x12\x8f\x01\n" +
 	"\vPutSchedule\x12\x1a.ddq.v1.PutScheduleRequest\x1a\x1b.ddq.v1.PutScheduleResponse\"G\x82\xd3\xe4\x93\x02A:\bschedule\x1a5/v1/topics/{schedule.topic}/schedules/{schedule.name}\x12i\n" +
 	"\fPutSchedules\x12\x1b.ddq.v1.PutSchedulesRequest\x1a\x1c.ddq.v1.PutSchedulesResponse\"\x1e\x82\xd3\xe4\x93\x02\x18:\x01*\"\x13/v1/schedules:batch\x12s\n" +
@@ -3540,7 +4106,11 @@ const file_ddq_v1_schedule_proto_rawDesc = "" +
 	"\x0fTriggerSchedule\x12\x1e.ddq.v1.TriggerScheduleRequest\x1a\x1f.ddq.v1.TriggerScheduleResponse\"6\x82\xd3\xe4\x93\x020:\x01*\"+/v1/topics/{topic}/schedules/{name}:trigger\x12\x8e\x01\n" +
 	"\x10BackfillSchedule\x12\x1f.ddq.v1.BackfillScheduleRequest\x1a .ddq.v1.BackfillScheduleResponse\"7\x82\xd3\xe4\x93\x021:\x01*\",/v1/topics/{topic}/schedules/{name}:backfill\x12\x95\x01\n" +
 	"\x0eCancelBackfill\x12\x1d.ddq.v1.CancelBackfillRequest\x1a\x1e.ddq.v1.CancelBackfillResponse\"D\x82\xd3\xe4\x93\x02>:\x01*\"9/v1/topics/{topic}/schedules/{name}/backfills/{id}:cancel\x12\xb5\x01\n" +
-	"\x0fPreviewSchedule\x12\x1e.ddq.v1.PreviewScheduleRequest\x1a\x1f.ddq.v1.PreviewScheduleResponse\"a\x82\xd3\xe4\x93\x02[:\x01*Z?\x12=/v1/topics/{existing.topic}/schedules/{existing.name}:preview\"\x15/v1/schedules:previewB'Z%github.com/ddq-io/ddq/api/ddqv1;ddqv1b\x06proto3"
+	"\x0fPreviewSchedule\x12\x1e.ddq.v1.PreviewScheduleRequest\x1a\x1f.ddq.v1.PreviewScheduleResponse\"a\x82\xd3\xe4\x93\x02[:\x01*Z?\x12=/v1/topics/{existing.topic}/schedules/{existing.name}:preview\"\x15/v1/schedules:preview\x12w\n" +
+	"\vPutCalendar\x12\x1a.ddq.v1.PutCalendarRequest\x1a\x1b.ddq.v1.PutCalendarResponse\"/\x82\xd3\xe4\x93\x02):\bcalendar\x1a\x1d/v1/calendars/{calendar.name}\x12d\n" +
+	"\vGetCalendar\x12\x1a.ddq.v1.GetCalendarRequest\x1a\x1b.ddq.v1.GetCalendarResponse\"\x1c\x82\xd3\xe4\x93\x02\x16\x12\x14/v1/calendars/{name}\x12c\n" +
+	"\rListCalendars\x12\x1c.ddq.v1.ListCalendarsRequest\x1a\x1d.ddq.v1.ListCalendarsResponse\"\x15\x82\xd3\xe4\x93\x02\x0f\x12\r/v1/calendars\x12m\n" +
+	"\x0eDeleteCalendar\x12\x1d.ddq.v1.DeleteCalendarRequest\x1a\x1e.ddq.v1.DeleteCalendarResponse\"\x1c\x82\xd3\xe4\x93\x02\x16*\x14/v1/calendars/{name}B'Z%github.com/ddq-io/ddq/api/ddqv1;ddqv1b\x06proto3"
 
 var (
 	file_ddq_v1_schedule_proto_rawDescOnce sync.Once
@@ -3555,7 +4125,7 @@ func file_ddq_v1_schedule_proto_rawDescGZIP() []byte {
 }
 
 var file_ddq_v1_schedule_proto_enumTypes = make([]protoimpl.EnumInfo, 10)
-var file_ddq_v1_schedule_proto_msgTypes = make([]protoimpl.MessageInfo, 37)
+var file_ddq_v1_schedule_proto_msgTypes = make([]protoimpl.MessageInfo, 47)
 var file_ddq_v1_schedule_proto_goTypes = []any{
 	(QuietPolicy)(0),                 // 0: ddq.v1.QuietPolicy
 	(IntervalFrom)(0),                // 1: ddq.v1.IntervalFrom
@@ -3604,55 +4174,65 @@ var file_ddq_v1_schedule_proto_goTypes = []any{
 	(*ScheduleName)(nil),             // 44: ddq.v1.ScheduleName
 	(*PreviewScheduleResponse)(nil),  // 45: ddq.v1.PreviewScheduleResponse
 	(*PreviewedOccurrence)(nil),      // 46: ddq.v1.PreviewedOccurrence
-	(*EnqueueRequest)(nil),           // 47: ddq.v1.EnqueueRequest
-	(*Attribute)(nil),                // 48: ddq.v1.Attribute
-	(*timestamppb.Timestamp)(nil),    // 49: google.protobuf.Timestamp
-	(*Error)(nil),                    // 50: ddq.v1.Error
+	(*Calendar)(nil),                 // 47: ddq.v1.Calendar
+	(*CalendarSpan)(nil),             // 48: ddq.v1.CalendarSpan
+	(*PutCalendarRequest)(nil),       // 49: ddq.v1.PutCalendarRequest
+	(*PutCalendarResponse)(nil),      // 50: ddq.v1.PutCalendarResponse
+	(*GetCalendarRequest)(nil),       // 51: ddq.v1.GetCalendarRequest
+	(*GetCalendarResponse)(nil),      // 52: ddq.v1.GetCalendarResponse
+	(*ListCalendarsRequest)(nil),     // 53: ddq.v1.ListCalendarsRequest
+	(*ListCalendarsResponse)(nil),    // 54: ddq.v1.ListCalendarsResponse
+	(*DeleteCalendarRequest)(nil),    // 55: ddq.v1.DeleteCalendarRequest
+	(*DeleteCalendarResponse)(nil),   // 56: ddq.v1.DeleteCalendarResponse
+	(*EnqueueRequest)(nil),           // 57: ddq.v1.EnqueueRequest
+	(*Attribute)(nil),                // 58: ddq.v1.Attribute
+	(*timestamppb.Timestamp)(nil),    // 59: google.protobuf.Timestamp
+	(*Error)(nil),                    // 60: ddq.v1.Error
 }
 var file_ddq_v1_schedule_proto_depIdxs = []int32{
 	12, // 0: ddq.v1.Schedule.timetable:type_name -> ddq.v1.Timetable
-	47, // 1: ddq.v1.Schedule.task:type_name -> ddq.v1.EnqueueRequest
+	57, // 1: ddq.v1.Schedule.task:type_name -> ddq.v1.EnqueueRequest
 	11, // 2: ddq.v1.Schedule.audience:type_name -> ddq.v1.AudienceTarget
 	2,  // 3: ddq.v1.Schedule.overlap:type_name -> ddq.v1.Overlap
 	16, // 4: ddq.v1.Schedule.catch_up:type_name -> ddq.v1.CatchUp
-	48, // 5: ddq.v1.Schedule.labels:type_name -> ddq.v1.Attribute
+	58, // 5: ddq.v1.Schedule.labels:type_name -> ddq.v1.Attribute
 	0,  // 6: ddq.v1.AudienceTarget.quiet:type_name -> ddq.v1.QuietPolicy
 	13, // 7: ddq.v1.Timetable.entries:type_name -> ddq.v1.TimetableEntry
-	49, // 8: ddq.v1.Timetable.start_time:type_name -> google.protobuf.Timestamp
-	49, // 9: ddq.v1.Timetable.end_time:type_name -> google.protobuf.Timestamp
+	59, // 8: ddq.v1.Timetable.start_time:type_name -> google.protobuf.Timestamp
+	59, // 9: ddq.v1.Timetable.end_time:type_name -> google.protobuf.Timestamp
 	14, // 10: ddq.v1.TimetableEntry.every:type_name -> ddq.v1.Interval
 	15, // 11: ddq.v1.TimetableEntry.at:type_name -> ddq.v1.Instants
 	1,  // 12: ddq.v1.Interval.from:type_name -> ddq.v1.IntervalFrom
-	49, // 13: ddq.v1.Instants.times:type_name -> google.protobuf.Timestamp
+	59, // 13: ddq.v1.Instants.times:type_name -> google.protobuf.Timestamp
 	3,  // 14: ddq.v1.CatchUp.policy:type_name -> ddq.v1.CatchUpPolicy
 	10, // 15: ddq.v1.PutScheduleRequest.schedule:type_name -> ddq.v1.Schedule
 	4,  // 16: ddq.v1.PutScheduleResponse.outcome:type_name -> ddq.v1.PutOutcome
-	49, // 17: ddq.v1.PutScheduleResponse.next_time:type_name -> google.protobuf.Timestamp
+	59, // 17: ddq.v1.PutScheduleResponse.next_time:type_name -> google.protobuf.Timestamp
 	17, // 18: ddq.v1.PutSchedulesRequest.schedules:type_name -> ddq.v1.PutScheduleRequest
 	21, // 19: ddq.v1.PutSchedulesResponse.results:type_name -> ddq.v1.PutScheduleResult
 	18, // 20: ddq.v1.PutScheduleResult.put:type_name -> ddq.v1.PutScheduleResponse
-	50, // 21: ddq.v1.PutScheduleResult.error:type_name -> ddq.v1.Error
+	60, // 21: ddq.v1.PutScheduleResult.error:type_name -> ddq.v1.Error
 	10, // 22: ddq.v1.GetScheduleResponse.schedule:type_name -> ddq.v1.Schedule
 	24, // 23: ddq.v1.GetScheduleResponse.status:type_name -> ddq.v1.ScheduleStatus
 	5,  // 24: ddq.v1.ScheduleStatus.state:type_name -> ddq.v1.ScheduleState
-	49, // 25: ddq.v1.ScheduleStatus.next_time:type_name -> google.protobuf.Timestamp
+	59, // 25: ddq.v1.ScheduleStatus.next_time:type_name -> google.protobuf.Timestamp
 	26, // 26: ddq.v1.ScheduleStatus.open_runs:type_name -> ddq.v1.ScheduleRun
 	26, // 27: ddq.v1.ScheduleStatus.history:type_name -> ddq.v1.ScheduleRun
 	27, // 28: ddq.v1.ScheduleStatus.totals:type_name -> ddq.v1.ScheduleTotals
-	49, // 29: ddq.v1.ScheduleStatus.last_time:type_name -> google.protobuf.Timestamp
+	59, // 29: ddq.v1.ScheduleStatus.last_time:type_name -> google.protobuf.Timestamp
 	25, // 30: ddq.v1.ScheduleStatus.backfills:type_name -> ddq.v1.Backfill
-	49, // 31: ddq.v1.Backfill.from:type_name -> google.protobuf.Timestamp
-	49, // 32: ddq.v1.Backfill.to:type_name -> google.protobuf.Timestamp
+	59, // 31: ddq.v1.Backfill.from:type_name -> google.protobuf.Timestamp
+	59, // 32: ddq.v1.Backfill.to:type_name -> google.protobuf.Timestamp
 	2,  // 33: ddq.v1.Backfill.overlap:type_name -> ddq.v1.Overlap
-	49, // 34: ddq.v1.ScheduleRun.occurrence_time:type_name -> google.protobuf.Timestamp
-	49, // 35: ddq.v1.ScheduleRun.due:type_name -> google.protobuf.Timestamp
+	59, // 34: ddq.v1.ScheduleRun.occurrence_time:type_name -> google.protobuf.Timestamp
+	59, // 35: ddq.v1.ScheduleRun.due:type_name -> google.protobuf.Timestamp
 	6,  // 36: ddq.v1.ScheduleRun.origin:type_name -> ddq.v1.RunOrigin
 	7,  // 37: ddq.v1.ScheduleRun.outcome:type_name -> ddq.v1.RunOutcome
 	8,  // 38: ddq.v1.ScheduleRun.skipped:type_name -> ddq.v1.SkipReason
 	28, // 39: ddq.v1.ScheduleTotals.skipped:type_name -> ddq.v1.SkipTotal
 	8,  // 40: ddq.v1.SkipTotal.reason:type_name -> ddq.v1.SkipReason
 	5,  // 41: ddq.v1.ListSchedulesRequest.state:type_name -> ddq.v1.ScheduleState
-	48, // 42: ddq.v1.ListSchedulesRequest.labels:type_name -> ddq.v1.Attribute
+	58, // 42: ddq.v1.ListSchedulesRequest.labels:type_name -> ddq.v1.Attribute
 	23, // 43: ddq.v1.ListSchedulesResponse.schedules:type_name -> ddq.v1.GetScheduleResponse
 	9,  // 44: ddq.v1.DeleteScheduleRequest.open_runs:type_name -> ddq.v1.OpenRuns
 	10, // 45: ddq.v1.PauseScheduleResponse.schedule:type_name -> ddq.v1.Schedule
@@ -3660,44 +4240,57 @@ var file_ddq_v1_schedule_proto_depIdxs = []int32{
 	10, // 47: ddq.v1.ResumeScheduleResponse.schedule:type_name -> ddq.v1.Schedule
 	24, // 48: ddq.v1.ResumeScheduleResponse.status:type_name -> ddq.v1.ScheduleStatus
 	2,  // 49: ddq.v1.TriggerScheduleRequest.overlap:type_name -> ddq.v1.Overlap
-	49, // 50: ddq.v1.BackfillScheduleRequest.from:type_name -> google.protobuf.Timestamp
-	49, // 51: ddq.v1.BackfillScheduleRequest.to:type_name -> google.protobuf.Timestamp
+	59, // 50: ddq.v1.BackfillScheduleRequest.from:type_name -> google.protobuf.Timestamp
+	59, // 51: ddq.v1.BackfillScheduleRequest.to:type_name -> google.protobuf.Timestamp
 	2,  // 52: ddq.v1.BackfillScheduleRequest.overlap:type_name -> ddq.v1.Overlap
 	10, // 53: ddq.v1.PreviewScheduleRequest.schedule:type_name -> ddq.v1.Schedule
 	44, // 54: ddq.v1.PreviewScheduleRequest.existing:type_name -> ddq.v1.ScheduleName
-	49, // 55: ddq.v1.PreviewScheduleRequest.from:type_name -> google.protobuf.Timestamp
-	49, // 56: ddq.v1.PreviewScheduleRequest.to:type_name -> google.protobuf.Timestamp
+	59, // 55: ddq.v1.PreviewScheduleRequest.from:type_name -> google.protobuf.Timestamp
+	59, // 56: ddq.v1.PreviewScheduleRequest.to:type_name -> google.protobuf.Timestamp
 	46, // 57: ddq.v1.PreviewScheduleResponse.occurrences:type_name -> ddq.v1.PreviewedOccurrence
-	49, // 58: ddq.v1.PreviewedOccurrence.occurrence_time:type_name -> google.protobuf.Timestamp
-	49, // 59: ddq.v1.PreviewedOccurrence.due:type_name -> google.protobuf.Timestamp
+	59, // 58: ddq.v1.PreviewedOccurrence.occurrence_time:type_name -> google.protobuf.Timestamp
+	59, // 59: ddq.v1.PreviewedOccurrence.due:type_name -> google.protobuf.Timestamp
 	8,  // 60: ddq.v1.PreviewedOccurrence.skipped:type_name -> ddq.v1.SkipReason
-	17, // 61: ddq.v1.ScheduleService.PutSchedule:input_type -> ddq.v1.PutScheduleRequest
-	19, // 62: ddq.v1.ScheduleService.PutSchedules:input_type -> ddq.v1.PutSchedulesRequest
-	22, // 63: ddq.v1.ScheduleService.GetSchedule:input_type -> ddq.v1.GetScheduleRequest
-	29, // 64: ddq.v1.ScheduleService.ListSchedules:input_type -> ddq.v1.ListSchedulesRequest
-	31, // 65: ddq.v1.ScheduleService.DeleteSchedule:input_type -> ddq.v1.DeleteScheduleRequest
-	33, // 66: ddq.v1.ScheduleService.PauseSchedule:input_type -> ddq.v1.PauseScheduleRequest
-	35, // 67: ddq.v1.ScheduleService.ResumeSchedule:input_type -> ddq.v1.ResumeScheduleRequest
-	37, // 68: ddq.v1.ScheduleService.TriggerSchedule:input_type -> ddq.v1.TriggerScheduleRequest
-	39, // 69: ddq.v1.ScheduleService.BackfillSchedule:input_type -> ddq.v1.BackfillScheduleRequest
-	41, // 70: ddq.v1.ScheduleService.CancelBackfill:input_type -> ddq.v1.CancelBackfillRequest
-	43, // 71: ddq.v1.ScheduleService.PreviewSchedule:input_type -> ddq.v1.PreviewScheduleRequest
-	18, // 72: ddq.v1.ScheduleService.PutSchedule:output_type -> ddq.v1.PutScheduleResponse
-	20, // 73: ddq.v1.ScheduleService.PutSchedules:output_type -> ddq.v1.PutSchedulesResponse
-	23, // 74: ddq.v1.ScheduleService.GetSchedule:output_type -> ddq.v1.GetScheduleResponse
-	30, // 75: ddq.v1.ScheduleService.ListSchedules:output_type -> ddq.v1.ListSchedulesResponse
-	32, // 76: ddq.v1.ScheduleService.DeleteSchedule:output_type -> ddq.v1.DeleteScheduleResponse
-	34, // 77: ddq.v1.ScheduleService.PauseSchedule:output_type -> ddq.v1.PauseScheduleResponse
-	36, // 78: ddq.v1.ScheduleService.ResumeSchedule:output_type -> ddq.v1.ResumeScheduleResponse
-	38, // 79: ddq.v1.ScheduleService.TriggerSchedule:output_type -> ddq.v1.TriggerScheduleResponse
-	40, // 80: ddq.v1.ScheduleService.BackfillSchedule:output_type -> ddq.v1.BackfillScheduleResponse
-	42, // 81: ddq.v1.ScheduleService.CancelBackfill:output_type -> ddq.v1.CancelBackfillResponse
-	45, // 82: ddq.v1.ScheduleService.PreviewSchedule:output_type -> ddq.v1.PreviewScheduleResponse
-	72, // [72:83] is the sub-list for method output_type
-	61, // [61:72] is the sub-list for method input_type
-	61, // [61:61] is the sub-list for extension type_name
-	61, // [61:61] is the sub-list for extension extendee
-	0,  // [0:61] is the sub-list for field type_name
+	48, // 61: ddq.v1.Calendar.spans:type_name -> ddq.v1.CalendarSpan
+	47, // 62: ddq.v1.PutCalendarRequest.calendar:type_name -> ddq.v1.Calendar
+	4,  // 63: ddq.v1.PutCalendarResponse.outcome:type_name -> ddq.v1.PutOutcome
+	47, // 64: ddq.v1.GetCalendarResponse.calendar:type_name -> ddq.v1.Calendar
+	47, // 65: ddq.v1.ListCalendarsResponse.calendars:type_name -> ddq.v1.Calendar
+	17, // 66: ddq.v1.ScheduleService.PutSchedule:input_type -> ddq.v1.PutScheduleRequest
+	19, // 67: ddq.v1.ScheduleService.PutSchedules:input_type -> ddq.v1.PutSchedulesRequest
+	22, // 68: ddq.v1.ScheduleService.GetSchedule:input_type -> ddq.v1.GetScheduleRequest
+	29, // 69: ddq.v1.ScheduleService.ListSchedules:input_type -> ddq.v1.ListSchedulesRequest
+	31, // 70: ddq.v1.ScheduleService.DeleteSchedule:input_type -> ddq.v1.DeleteScheduleRequest
+	33, // 71: ddq.v1.ScheduleService.PauseSchedule:input_type -> ddq.v1.PauseScheduleRequest
+	35, // 72: ddq.v1.ScheduleService.ResumeSchedule:input_type -> ddq.v1.ResumeScheduleRequest
+	37, // 73: ddq.v1.ScheduleService.TriggerSchedule:input_type -> ddq.v1.TriggerScheduleRequest
+	39, // 74: ddq.v1.ScheduleService.BackfillSchedule:input_type -> ddq.v1.BackfillScheduleRequest
+	41, // 75: ddq.v1.ScheduleService.CancelBackfill:input_type -> ddq.v1.CancelBackfillRequest
+	43, // 76: ddq.v1.ScheduleService.PreviewSchedule:input_type -> ddq.v1.PreviewScheduleRequest
+	49, // 77: ddq.v1.ScheduleService.PutCalendar:input_type -> ddq.v1.PutCalendarRequest
+	51, // 78: ddq.v1.ScheduleService.GetCalendar:input_type -> ddq.v1.GetCalendarRequest
+	53, // 79: ddq.v1.ScheduleService.ListCalendars:input_type -> ddq.v1.ListCalendarsRequest
+	55, // 80: ddq.v1.ScheduleService.DeleteCalendar:input_type -> ddq.v1.DeleteCalendarRequest
+	18, // 81: ddq.v1.ScheduleService.PutSchedule:output_type -> ddq.v1.PutScheduleResponse
+	20, // 82: ddq.v1.ScheduleService.PutSchedules:output_type -> ddq.v1.PutSchedulesResponse
+	23, // 83: ddq.v1.ScheduleService.GetSchedule:output_type -> ddq.v1.GetScheduleResponse
+	30, // 84: ddq.v1.ScheduleService.ListSchedules:output_type -> ddq.v1.ListSchedulesResponse
+	32, // 85: ddq.v1.ScheduleService.DeleteSchedule:output_type -> ddq.v1.DeleteScheduleResponse
+	34, // 86: ddq.v1.ScheduleService.PauseSchedule:output_type -> ddq.v1.PauseScheduleResponse
+	36, // 87: ddq.v1.ScheduleService.ResumeSchedule:output_type -> ddq.v1.ResumeScheduleResponse
+	38, // 88: ddq.v1.ScheduleService.TriggerSchedule:output_type -> ddq.v1.TriggerScheduleResponse
+	40, // 89: ddq.v1.ScheduleService.BackfillSchedule:output_type -> ddq.v1.BackfillScheduleResponse
+	42, // 90: ddq.v1.ScheduleService.CancelBackfill:output_type -> ddq.v1.CancelBackfillResponse
+	45, // 91: ddq.v1.ScheduleService.PreviewSchedule:output_type -> ddq.v1.PreviewScheduleResponse
+	50, // 92: ddq.v1.ScheduleService.PutCalendar:output_type -> ddq.v1.PutCalendarResponse
+	52, // 93: ddq.v1.ScheduleService.GetCalendar:output_type -> ddq.v1.GetCalendarResponse
+	54, // 94: ddq.v1.ScheduleService.ListCalendars:output_type -> ddq.v1.ListCalendarsResponse
+	56, // 95: ddq.v1.ScheduleService.DeleteCalendar:output_type -> ddq.v1.DeleteCalendarResponse
+	81, // [81:96] is the sub-list for method output_type
+	66, // [66:81] is the sub-list for method input_type
+	66, // [66:66] is the sub-list for extension type_name
+	66, // [66:66] is the sub-list for extension extendee
+	0,  // [0:66] is the sub-list for field type_name
 }
 
 func init() { file_ddq_v1_schedule_proto_init() }
@@ -3725,13 +4318,14 @@ func file_ddq_v1_schedule_proto_init() {
 		(*PreviewScheduleRequest_Schedule)(nil),
 		(*PreviewScheduleRequest_Existing)(nil),
 	}
+	file_ddq_v1_schedule_proto_msgTypes[39].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_ddq_v1_schedule_proto_rawDesc), len(file_ddq_v1_schedule_proto_rawDesc)),
 			NumEnums:      10,
-			NumMessages:   37,
+			NumMessages:   47,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

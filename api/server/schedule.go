@@ -86,7 +86,7 @@ func readCatchUp(s *schedule.Spec, w *ddqv1.CatchUp) (e *problem.Error) {
 
 func readTimetable(s *schedule.Spec, w *ddqv1.Timetable) (e *problem.Error) {
 	t := &s.Timetable
-	t.Zone = w.GetZone()
+	t.Zone, s.Calendars = w.GetZone(), w.GetCalendars()
 	if s.Jitter, e = wire.Span(w.GetJitterMs(), "timetable.jitter_ms"); e != nil {
 		return e
 	}
@@ -191,7 +191,7 @@ func scheduleWire(s *service.ScheduleStatus) *ddqv1.Schedule {
 }
 
 func timetableWire(s *schedule.Spec) *ddqv1.Timetable {
-	w := &ddqv1.Timetable{Zone: s.Timetable.Zone, JitterMs: store.CeilMillis(s.Jitter)}
+	w := &ddqv1.Timetable{Zone: s.Timetable.Zone, Calendars: s.Calendars, JitterMs: store.CeilMillis(s.Jitter)}
 	if !s.Timetable.Start.IsZero() {
 		w.StartTime = wire.StampOrNil(store.Millis(s.Timetable.Start.UnixMilli()))
 	}

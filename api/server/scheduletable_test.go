@@ -113,6 +113,15 @@ func preview(req *ddqv1.PreviewScheduleRequest) func(r *rig) error {
 
 var existing = &ddqv1.PreviewScheduleRequest_Existing{Existing: &ddqv1.ScheduleName{Name: "nightly"}}
 
+var weekend = &ddqv1.Calendar{Name: "weekend", Weekdays: []string{"SAT", "sun"}}
+
+func putCalendar(c *ddqv1.Calendar, ifVersion *int64) func(r *rig) error {
+	return func(r *rig) error {
+		_, err := r.schedules.PutCalendar(r.Context(), &ddqv1.PutCalendarRequest{Calendar: c, IfVersion: ifVersion})
+		return err
+	}
+}
+
 // scheduleRefusals are the rows of the table of bad input of schedules.
 var scheduleRefusals = []refusal{
 	// Names, labels, and what a schedule has to have.
@@ -288,6 +297,34 @@ var scheduleRefusals = []refusal{
 		_, err := r.schedules.CancelBackfill(r.Context(), &ddqv1.CancelBackfillRequest{Name: "nightly", Id: "b"})
 		return err
 	}), codes.NotFound, "NO_BACKFILL", "id", "", 0},
+
+	// Calendars.
+	{"no calendar", putCalendar(nil, nil), codes.InvalidArgument, "BAD_CALENDAR", "calendar", "", 0},
+	{"empty calendar", putCalendar(&ddqv1.Calendar{Name: "c"}, nil), codes.InvalidArgument, "BAD_CALENDAR", "calendar", "", 0},
+	{"name of a calendar", putCalendar(&ddqv1.Calendar{Name: "a b", Weekdays: []string{"SAT"}}, nil), codes.InvalidArgument, "BAD_NAME", "name", "", 0},
+	{"no day", putCalendar(&ddqv1.Calendar{Name: "c", Days: []string{"2030-12-25", "2030-02-30"}}, nil), codes.InvalidArgument, "BAD_CALENDAR", "days[1]", "", 0},
+	{"no day of a year", putCalendar(&ddqv1.Calendar{Name: "c", Yearly: []string{"02-30"}}, nil), codes.InvalidArgument, "BAD_CALENDAR", "yearly[0]", "", 0},
+	{"no weekday", putCalendar(&ddqv1.Calendar{Name: "c", Weekdays: []string{"Caturday"}}, nil), codes.InvalidArgument, "BAD_CALENDAR", "weekdays[0]", "", 0},
+	{"no local time", putCalendar(&ddqv1.Calendar{Name: "c", Spans: []*ddqv1.CalendarSpan{{From: "noon"}}}, nil), codes.InvalidArgument, "BAD_CALENDAR", "spans[0]", "", 0},
+	{"backwards", putCalendar(&ddqv1.Calendar{Name: "c", Spans: []*ddqv1.CalendarSpan{{From: "2030-12-25T12:00", To: "2030-12-25T12:00"}}}, nil),
+		codes.InvalidArgument, "BAD_CALENDAR", "spans[0]", "", 0},
+	{"calendar of another version", putCalendar(weekend, proto.Int64(3)), codes.Aborted, "VERSION_MISMATCH", "if_version", "", 0},
+	{"calendar that is there", func(r *rig) error {
+		must(r, putCalendar(weekend, nil)(r))
+		return putCalendar(weekend, proto.Int64(0))(r)
+	}, codes.AlreadyExists, "CALENDAR_EXISTS", "name", "", 0},
+	{"unknown calendar", func(r *rig) error {
+		_, err := r.schedules.GetCalendar(r.Context(), &ddqv1.GetCalendarRequest{Name: "weekend"})
+		return err
+	}, codes.NotFound, "NO_CALENDAR", "name", "", 0},
+	{"unknown calendar of a schedule", put(func(s *ddqv1.Schedule) { s.Timetable.Calendars = []string{"weekend"} }), codes.NotFound, "NO_CALENDAR", "timetable.calendars", "", 0},
+	{"21 calendars", put(func(s *ddqv1.Schedule) { s.Timetable.Calendars = make([]string, 21) }), codes.InvalidArgument, "BAD_SCHEDULE", "timetable.calendars", "", 0},
+	{"delete of a calendar in use", func(r *rig) error {
+		must(r, putCalendar(weekend, nil)(r))
+		must(r, put(func(s *ddqv1.Schedule) { s.Timetable.Calendars = []string{"weekend"} })(r))
+		_, err := r.schedules.DeleteCalendar(r.Context(), &ddqv1.DeleteCalendarRequest{Name: "weekend"})
+		return err
+	}, codes.FailedPrecondition, "CALENDAR_IN_USE", "name", "", 0},
 
 	// Pages and batches.
 	{"negative page of schedules", func(r *rig) error {

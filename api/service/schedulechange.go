@@ -40,8 +40,12 @@ func (s *Schedules) change(ctx context.Context, topic, name string, what eventOf
 // be read again first.
 func (s *Schedules) step(ctx context.Context, at *scheduleAt, event schedule.Event) (*scheduleAt, schedule.Effects, *problem.Error) {
 	now := s.node.Clocks().NowAt(at.shard)
+	known, err := s.node.Calendars().Fresh(ctx)
+	if err != nil {
+		return nil, schedule.Effects{}, problem.FromStore(err)
+	}
 	after, out := schedule.Step(at.Schedule, event, schedule.Env{
-		Now: now, Lead: schedule.Lead, Table: at.table, Excluded: s.excluded(at), Refused: at.topic.EnqueuePaused, Place: s.placer(at.topic.Name),
+		Now: now, Lead: schedule.Lead, Table: at.table, Excluded: known.Excluded(at.Schedule, at.table.Zone()), Refused: at.topic.EnqueuePaused, Place: s.placer(at.topic.Name),
 	})
 	if out.RunOpen != "" {
 		return nil, out, errRunOpen(at.Name, out.RunOpen)
@@ -172,7 +176,7 @@ func (s *Schedules) turn(ctx context.Context, topic, name, by, note string, what
 	if err != nil {
 		return ScheduleStatus{}, err
 	}
-	return s.status(at), nil
+	return s.status(ctx, at), nil
 }
 
 // ScheduleDeletion says what becomes of a schedule that is deleted.

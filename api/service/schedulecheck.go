@@ -19,6 +19,7 @@ import (
 const (
 	maxScheduleName  = 128
 	maxLabels        = 8
+	maxCalendarsOf   = 20
 	maxCron          = 256 // bytes of one expression
 	maxPauseFailures = 1000
 	maxNote          = 1024
@@ -53,6 +54,9 @@ func (n *NewSchedule) check(l *limits) *problem.Error {
 		return err
 	}
 	if err := n.checkPolicy(); err != nil {
+		return err
+	}
+	if err := n.checkCalendars(); err != nil {
 		return err
 	}
 	if err := checkLabels(n.Labels); err != nil {
@@ -104,6 +108,18 @@ func (n *NewSchedule) checkPolicy() *problem.Error {
 
 func outOfRange(field string, least, most int64) *problem.Error {
 	return problem.BadField(field, "OUT_OF_RANGE_FIELD", "%s must be %d to %d", field, least, most)
+}
+
+func (n *NewSchedule) checkCalendars() *problem.Error {
+	if len(n.Calendars) > maxCalendarsOf {
+		return problem.BadField("timetable.calendars", "BAD_SCHEDULE", "%d calendars; at most %d are allowed", len(n.Calendars), maxCalendarsOf)
+	}
+	for _, name := range n.Calendars {
+		if err := checkScheduleName("timetable.calendars", name); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func checkLabels(labels []store.Attribute) *problem.Error {

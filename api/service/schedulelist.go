@@ -166,7 +166,7 @@ func (l *scheduleLister) read(ctx context.Context, t *store.Topic, shard store.S
 			continue
 		}
 		if l.filter.matches(at.Schedule) {
-			l.found, l.bytes = append(l.found, l.s.status(at)), l.bytes+len(cell.Body)
+			l.found, l.bytes = append(l.found, l.s.status(ctx, at)), l.bytes+len(cell.Body)
 		}
 		if l.bytes >= listBytes {
 			return after, true, nil

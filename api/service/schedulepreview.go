@@ -52,7 +52,7 @@ func (s *Schedules) PreviewExisting(ctx context.Context, topic, name string, r P
 	if e != nil {
 		return "", nil, e
 	}
-	return at.topic.Name, s.preview(at, r), nil
+	return at.topic.Name, s.preview(ctx, at, r), nil
 }
 
 // Preview names occurrences to come of a schedule that need not exist, and refuses what Put
@@ -67,11 +67,14 @@ func (s *Schedules) Preview(ctx context.Context, n NewSchedule, r PreviewRange) 
 	if err := n.check(s.limits); err != nil {
 		return nil, err
 	}
+	if err := s.checkCalendars(ctx, &n); err != nil {
+		return nil, err
+	}
 	at, err := s.meant(ctx, &n)
 	if err != nil {
 		return nil, err
 	}
-	return s.preview(at, r), nil
+	return s.preview(ctx, at, r), nil
 }
 
 // meant is the schedule as it would be after a put.
@@ -109,12 +112,12 @@ func (s *Schedules) meant(ctx context.Context, n *NewSchedule) (*scheduleAt, *pr
 	return at, checkOccurs(table, &at.Spec, now)
 }
 
-func (s *Schedules) preview(at *scheduleAt, r PreviewRange) []Previewed {
+func (s *Schedules) preview(ctx context.Context, at *scheduleAt, r PreviewRange) []Previewed {
 	now := store.Millis(s.node.Clock().Now().UnixMilli())
 	if r.From == 0 {
 		r.From = now
 	}
-	excluded := s.excluded(at)
+	excluded := s.excluded(ctx, at)
 	left := at.MaxRuns - at.Made
 	for _, run := range at.Open {
 		if run.Origin == schedule.ByTimetable && run.At > r.From {

@@ -73,6 +73,9 @@ func (s *Schedules) putOnce(ctx context.Context, n *NewSchedule, ifVersion *int6
 	if err := n.checkTopic(&topic); err != nil {
 		return SchedulePut{}, err
 	}
+	if err := s.checkCalendars(ctx, n); err != nil {
+		return SchedulePut{}, err
+	}
 	at, err := s.read(ctx, &topic, n.Name)
 	if err != nil {
 		return SchedulePut{}, err
@@ -84,7 +87,7 @@ func (s *Schedules) putOnce(ctx context.Context, n *NewSchedule, ifVersion *int6
 		return s.create(ctx, n, &topic)
 	}
 	if at.Spec.Same(&n.Spec) {
-		return SchedulePut{Version: versionOf(at.Schedule), Outcome: PutUnchanged, Next: s.status(at).Next}, nil
+		return SchedulePut{Version: versionOf(at.Schedule), Outcome: PutUnchanged, Next: s.status(ctx, at).Next}, nil
 	}
 	return s.edit(ctx, n, at)
 }
@@ -128,7 +131,7 @@ func (s *Schedules) create(ctx context.Context, n *NewSchedule, topic *store.Top
 	if after == nil || err != nil {
 		return SchedulePut{}, err
 	}
-	return SchedulePut{Version: 1, Outcome: PutCreated, Next: s.status(after).Next}, nil
+	return SchedulePut{Version: 1, Outcome: PutCreated, Next: s.status(ctx, after).Next}, nil
 }
 
 func (s *Schedules) edit(ctx context.Context, n *NewSchedule, at *scheduleAt) (SchedulePut, *problem.Error) {
@@ -148,5 +151,5 @@ func (s *Schedules) edit(ctx context.Context, n *NewSchedule, at *scheduleAt) (S
 	if after == nil || err != nil {
 		return SchedulePut{}, err
 	}
-	return SchedulePut{Version: versionOf(after.Schedule), Outcome: PutChanged, Next: s.status(after).Next}, nil
+	return SchedulePut{Version: versionOf(after.Schedule), Outcome: PutChanged, Next: s.status(ctx, after).Next}, nil
 }

@@ -52,11 +52,11 @@ func (s *Schedules) Get(ctx context.Context, topic, name string) (ScheduleStatus
 	if e != nil {
 		return ScheduleStatus{}, e
 	}
-	return s.status(at), nil
+	return s.status(ctx, at), nil
 }
 
-func (s *Schedules) status(at *scheduleAt) ScheduleStatus {
-	return statusOf(at.topic.Name, at.Schedule, at.table, s.node.Clocks().NowAt(at.shard), s.excluded(at))
+func (s *Schedules) status(ctx context.Context, at *scheduleAt) ScheduleStatus {
+	return statusOf(at.topic.Name, at.Schedule, at.table, s.node.Clocks().NowAt(at.shard), s.excluded(ctx, at))
 }
 
 // find looks for a schedule in one topic, or in all.
@@ -159,8 +159,18 @@ func scheduleIn(topic *store.Topic, shard store.Shard, cell store.Cell) (*schedu
 	return &scheduleAt{Schedule: read, topic: topic, shard: shard, cell: cell, table: table}, err
 }
 
-// excluded says what calendars leave out; nil: nothing.
-func (s *Schedules) excluded(*scheduleAt) func(time.Time) bool { return nil }
+// excluded says what calendars leave out; nil: nothing. Where they cannot be read a schedule
+// is shown without them; what is decided, see step, waits.
+func (s *Schedules) excluded(ctx context.Context, at *scheduleAt) func(time.Time) bool {
+	if len(at.Calendars) == 0 {
+		return nil
+	}
+	known, err := s.node.Calendars().Fresh(ctx)
+	if err != nil {
+		return nil
+	}
+	return known.Excluded(at.Schedule, at.table.Zone())
+}
 
 // errBusy is of a schedule that others change faster than this call can.
 func errBusy(name string) *problem.Error {

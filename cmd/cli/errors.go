@@ -149,7 +149,7 @@ var flagNames = map[string]string{
 	"filter.created_from_unix_ms": "created-after", "max_tasks": "max", "start_unix_ms": "from",
 	"policy.rate.count": "rate", "policy.rate.period_ms": "rate", "policy.rate.burst": "burst",
 	"policy.key_rate.count": "key-rate", "policy.key_rate.period_ms": "key-rate", "policy.key_rate.burst": "key-burst",
-	"every.every_ms": "every", "every.from": "from", "start_time": "start", "end_time": "end", "catch_up.policy": "catch-up", "labels": "label", "track": "untracked",
+	"every.every_ms": "every", "every.from": "from", "start_time": "start", "end_time": "end", "catch_up.policy": "catch-up", "labels": "label", "calendars": "calendar", "track": "untracked",
 	"backoff.base_ms": "backoff", "backoff.max_ms": "backoff", "backoff.jitter_percent": "backoff",
 }
 

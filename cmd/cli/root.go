@@ -76,7 +76,7 @@ func rootCommand(c *cli) *cobra.Command {
 	root.AddCommand(
 		serverCommand(c), demoCommand(c),
 		enqueueCommand(c), workCommand(c), watchCommand(c),
-		taskCommand(c), scheduleCommand(c), audienceCommand(c), topicCommand(c), dlqCommand(c), clusterCommand(c),
+		taskCommand(c), scheduleCommand(c), calendarCommand(c), audienceCommand(c), topicCommand(c), dlqCommand(c), clusterCommand(c),
 		benchCommand(), doctorCommand(c), certsCommand(c), versionCommand(c),
 	)
 	return root

@@ -226,7 +226,7 @@ func (s scheduleCommands) trigger() *cobra.Command {
 	}
 	fs := cmd.Flags()
 	fs.StringVar(&t.Topic, "topic", "", anyScheduleTopic)
-	fs.StringVar(&overlap, "overlap", "", "what becomes of the run while another one is open: "+overlapWords+" (default the schedule's)")
+	fs.StringVar(&overlap, "overlap", "", "what becomes of the run while another one is open: "+overlapChoices+" (default the schedule's)")
 	fs.StringVar(&t.RequestID, "request-id", "", "makes a repeat harmless: the same one again makes no second run")
 	return cmd
 }

@@ -87,6 +87,37 @@ func TestScheduleRunsAndIsDescribed(t *testing.T) {
 	}
 }
 
+func TestCalendarOfASchedule(t *testing.T) {
+	ddq := onMemory(t)
+	ddq(exitUsage, "calendar", "put", "holidays")
+	ddq(exitUsage, "calendar", "put", "holidays", "--span", "noon")
+	if got := ddq(exitFailed, "calendar", "put", "holidays", "--day", "soon"); !strings.Contains(got.err, "BAD_CALENDAR") {
+		t.Errorf("put: %s", got.err)
+	}
+	if got := ddq(exitOK, "calendar", "put", "holidays", "--yearly", "12-25,01-01", "--weekday", "sun", "--span", "2030-12-24T12:00/2030-12-25T00:00"); got.out != "calendar holidays created: version 1\n" {
+		t.Errorf("put: %s", got.out)
+	}
+	ddq(exitOK, "schedule", "put", "open", "--topic", "shop", "--cron", "0 9,18 * * *", "--calendar", "holidays")
+	got := ddq(exitOK, "schedule", "preview", "open", "--from", "2030-12-24T00:00:00Z", "--count", "6")
+	if strings.Count(got.out, "excluded") != 3 || !strings.Contains(got.out, "Tue 2030-12-24T18:00:00+00:00  2030-12-24T18:00:00.000Z       excluded") {
+		t.Errorf("preview:\n%s", got.out)
+	}
+	if got := ddq(exitFailed, "calendar", "delete", "holidays"); !strings.Contains(got.err, `schedule "open" of topic "shop" names calendar "holidays" (CALENDAR_IN_USE)`) {
+		t.Errorf("delete: %s", got.err)
+	}
+	if got := ddq(exitFailed, "schedule", "put", "open", "--topic", "shop", "--every", "1m", "--calendar", "absent"); !strings.Contains(got.err, "(NO_CALENDAR)") {
+		t.Errorf("unknown calendar: %s", got.err)
+	}
+	if got := ddq(exitOK, "calendar", "describe", "holidays"); !strings.Contains(got.out, "span     2030-12-24T12:00:00 to 2030-12-25T00:00:00") {
+		t.Errorf("describe:\n%s", got.out)
+	}
+	if got := ddq(exitOK, "calendar", "list", "-o", "json"); got.out != `{"name":"holidays","yearly":["12-25","01-01"],"weekdays":["SUN"],"spans":[{"from":"2030-12-24T12:00:00","to":"2030-12-25T00:00:00"}],"version":1}`+"\n" {
+		t.Errorf("list: %s", got.out)
+	}
+	ddq(exitOK, "schedule", "delete", "open")
+	ddq(exitOK, "calendar", "delete", "holidays")
+}
+
 func TestBackfillOfASchedule(t *testing.T) {
 	ddq := onMemory(t)
 	ddq(exitOK, "schedule", "put", "hourly", "--topic", "report", "--cron", "0 * * * *", "--payload", "x")

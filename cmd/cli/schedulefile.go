@@ -105,7 +105,7 @@ func (v *scheduleView) schedule() (s client.Schedule, err error) {
 		return s, fmt.Errorf("name is required")
 	}
 	s = client.Schedule{
-		Topic: v.Topic, Name: v.Name, Cron: v.Cron, Every: millis(v.EveryMs), Zone: v.Zone, Jitter: millis(v.JitterMs), Task: v.task(),
+		Topic: v.Topic, Name: v.Name, Cron: v.Cron, Every: millis(v.EveryMs), Zone: v.Zone, Calendars: v.Calendars, Jitter: millis(v.JitterMs), Task: v.task(),
 		Grace: millis(v.GraceMs), Within: millis(v.WithinMs), PauseAfterFailures: v.PauseAfterFailures, MaxRuns: v.MaxRuns,
 		History: v.History, Untracked: v.Untracked, Labels: v.Labels,
 	}

@@ -37,6 +37,7 @@ func (f *scheduleFlags) flags(fs *pflag.FlagSet) {
 	fs.StringVar(&f.asked.Zone, "zone", "", "time zone of --cron, such as Europe/Berlin (default UTC)")
 	fs.StringVar(&f.start, "start", "", "no run before that: RFC 3339; --every counts from it")
 	fs.StringVar(&f.end, "end", "", "no run after that: RFC 3339")
+	fs.StringArrayVar(&f.asked.Calendars, "calendar", nil, "skip what falls into this calendar, see ddq calendar; may be repeated")
 	node.DurationVar(fs, &f.asked.Jitter, "jitter", 0, "a run is due up to so much later than its time, always the same for the same time")
 
 	fs.StringVar(&f.payload, "payload", "", "what the worker gets")
@@ -56,7 +57,7 @@ func (f *scheduleFlags) flags(fs *pflag.FlagSet) {
 
 	f.target.flags(fs)
 
-	fs.StringVar(&f.overlap, "overlap", "", "what becomes of a time at which the run before is open: "+overlapWords+" (default skip)")
+	fs.StringVar(&f.overlap, "overlap", "", "what becomes of a time at which the run before is open: "+overlapChoices+" (default skip)")
 	fs.StringVar(&f.catchUp, "catch-up", "", "which of the times that nobody saw, as in an outage, are made up for: last (default), all or none")
 	node.DurationVar(fs, &f.asked.Grace, "grace", 0, "how late a time is not missed: 1s to 24h (default 1m)")
 	node.DurationVar(fs, &f.asked.Within, "within", 0, "times missed by more are not made up for (default any are)")
@@ -134,7 +135,7 @@ func (f *scheduleFlags) times(s *client.Schedule) (err error) {
 	return err
 }
 
-const overlapWords = "skip, buffer-one, buffer-all, cancel-other or allow"
+const overlapChoices = "skip, buffer-one, buffer-all, cancel-other or allow"
 
 // parseOverlap takes words with a dash or an underscore; none is the zero Overlap.
 func parseOverlap(text string) (client.Overlap, error) {
@@ -146,7 +147,7 @@ func parseOverlap(text string) (client.Overlap, error) {
 			return o, nil
 		}
 	}
-	return 0, usagef("--overlap is %s, not %q", overlapWords, text)
+	return 0, usagef("--overlap is %s, not %q", overlapChoices, text)
 }
 
 func parseCatchUp(text string) (client.CatchUp, error) {

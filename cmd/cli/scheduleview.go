@@ -25,6 +25,7 @@ type scheduleView struct {
 	Zone        string   `json:"zone,omitempty"`
 	Start       string   `json:"start,omitempty"`
 	End         string   `json:"end,omitempty"`
+	Calendars   []string `json:"calendars,omitempty"`
 	JitterMs    int64    `json:"jitter_ms,omitempty"`
 	templateView
 	Overlap            string `json:"overlap,omitempty"`
@@ -60,7 +61,7 @@ type templateView struct {
 func viewSchedule(s *client.Schedule) scheduleView {
 	v := scheduleView{
 		Topic: s.Topic, Name: s.Name, Cron: s.Cron, EveryMs: s.Every.Milliseconds(), Zone: s.Zone, Start: clock(s.Start), End: clock(s.End),
-		JitterMs: s.Jitter.Milliseconds(), templateView: viewTemplate(&s.Task), Overlap: dashed(s.Overlap.String()), CatchUp: s.CatchUp.String(),
+		Calendars: s.Calendars, JitterMs: s.Jitter.Milliseconds(), templateView: viewTemplate(&s.Task), Overlap: dashed(s.Overlap.String()), CatchUp: s.CatchUp.String(),
 		GraceMs: s.Grace.Milliseconds(), WithinMs: s.Within.Milliseconds(), PauseAfterFailures: s.PauseAfterFailures, MaxRuns: s.MaxRuns,
 		History: s.History, Untracked: s.Untracked, Labels: s.Labels,
 	}
@@ -216,6 +217,7 @@ func (v *scheduleStatusView) policyRows() []table.Row {
 		}
 	}
 	add("within", v.WithinMs > 0, node.DurationText(millis(v.WithinMs)))
+	add("calendars", len(v.Calendars) > 0, strings.Join(v.Calendars, ", "))
 	add("jitter", v.JitterMs > 0, node.DurationText(millis(v.JitterMs)))
 	add("start", v.Start != "", v.Start)
 	add("end", v.End != "", v.End)

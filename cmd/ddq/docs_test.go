@@ -46,7 +46,7 @@ var pages = []page{
 	{
 		file:       "docs/schedules.md",
 		background: []string{"ddq server --store memory"},
-		shows: []string{"created: version 1, next", "2035-03-25T03:00:00+02:00", "handled", "every 10m from the end of a run", "triggered before, task",
+		shows: []string{"created: version 1, next", "2035-03-25T03:00:00+02:00", "2035-12-25T08:00:00.000Z       excluded", "handled", "every 10m from the end of a run", "triggered before, task",
 			"backfill october of 10 runs", "2 schedules differ, 0 do not", "2 schedules changed", "Nothing differs: 2 schedules"},
 	},
 	{file: "docs/operating.md", section: true},

@@ -708,6 +708,84 @@ func (x *Label) GetValue() string {
 	return ""
 }
 
+// Calendar is the body of a calendar's cell. Days are numbers such as 20301225, and 1225 of
+// each year; spans are wall times in milliseconds.
+type Calendar struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Days          []int32                `protobuf:"varint,1,rep,packed,name=days,proto3" json:"days,omitempty"`
+	Yearly        []int32                `protobuf:"varint,2,rep,packed,name=yearly,proto3" json:"yearly,omitempty"`
+	Weekdays      []int32                `protobuf:"varint,3,rep,packed,name=weekdays,proto3" json:"weekdays,omitempty"`
+	SpanFrom      []int64                `protobuf:"varint,4,rep,packed,name=span_from,json=spanFrom,proto3" json:"span_from,omitempty"`
+	SpanTo        []int64                `protobuf:"varint,5,rep,packed,name=span_to,json=spanTo,proto3" json:"span_to,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Calendar) Reset() {
+	*x = Calendar{}
+	mi := &file_cell_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Calendar) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Calendar) ProtoMessage() {}
+
+func (x *Calendar) ProtoReflect() protoreflect.Message {
+	mi := &file_cell_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Calendar.ProtoReflect.Descriptor instead.
+func (*Calendar) Descriptor() ([]byte, []int) {
+	return file_cell_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *Calendar) GetDays() []int32 {
+	if x != nil {
+		return x.Days
+	}
+	return nil
+}
+
+func (x *Calendar) GetYearly() []int32 {
+	if x != nil {
+		return x.Yearly
+	}
+	return nil
+}
+
+func (x *Calendar) GetWeekdays() []int32 {
+	if x != nil {
+		return x.Weekdays
+	}
+	return nil
+}
+
+func (x *Calendar) GetSpanFrom() []int64 {
+	if x != nil {
+		return x.SpanFrom
+	}
+	return nil
+}
+
+func (x *Calendar) GetSpanTo() []int64 {
+	if x != nil {
+		return x.SpanTo
+	}
+	return nil
+}
+
 type Occurrences struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	At    []int64                `protobuf:"zigzag64,1,rep,packed,name=at,proto3" json:"at,omitempty"`
@@ -721,7 +799,7 @@ type Occurrences struct {
 
 func (x *Occurrences) Reset() {
 	*x = Occurrences{}
-	mi := &file_cell_proto_msgTypes[6]
+	mi := &file_cell_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -733,7 +811,7 @@ func (x *Occurrences) String() string {
 func (*Occurrences) ProtoMessage() {}
 
 func (x *Occurrences) ProtoReflect() protoreflect.Message {
-	mi := &file_cell_proto_msgTypes[6]
+	mi := &file_cell_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -746,7 +824,7 @@ func (x *Occurrences) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Occurrences.ProtoReflect.Descriptor instead.
 func (*Occurrences) Descriptor() ([]byte, []int) {
-	return file_cell_proto_rawDescGZIP(), []int{6}
+	return file_cell_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Occurrences) GetAt() []int64 {
@@ -784,7 +862,7 @@ type Runs struct {
 
 func (x *Runs) Reset() {
 	*x = Runs{}
-	mi := &file_cell_proto_msgTypes[7]
+	mi := &file_cell_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -796,7 +874,7 @@ func (x *Runs) String() string {
 func (*Runs) ProtoMessage() {}
 
 func (x *Runs) ProtoReflect() protoreflect.Message {
-	mi := &file_cell_proto_msgTypes[7]
+	mi := &file_cell_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -809,7 +887,7 @@ func (x *Runs) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Runs.ProtoReflect.Descriptor instead.
 func (*Runs) Descriptor() ([]byte, []int) {
-	return file_cell_proto_rawDescGZIP(), []int{7}
+	return file_cell_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Runs) GetOf() *Occurrences {
@@ -857,7 +935,7 @@ type History struct {
 
 func (x *History) Reset() {
 	*x = History{}
-	mi := &file_cell_proto_msgTypes[8]
+	mi := &file_cell_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -869,7 +947,7 @@ func (x *History) String() string {
 func (*History) ProtoMessage() {}
 
 func (x *History) ProtoReflect() protoreflect.Message {
-	mi := &file_cell_proto_msgTypes[8]
+	mi := &file_cell_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -882,7 +960,7 @@ func (x *History) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use History.ProtoReflect.Descriptor instead.
 func (*History) Descriptor() ([]byte, []int) {
-	return file_cell_proto_rawDescGZIP(), []int{8}
+	return file_cell_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *History) GetOf() *Occurrences {
@@ -942,7 +1020,7 @@ type Backfill struct {
 
 func (x *Backfill) Reset() {
 	*x = Backfill{}
-	mi := &file_cell_proto_msgTypes[9]
+	mi := &file_cell_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -954,7 +1032,7 @@ func (x *Backfill) String() string {
 func (*Backfill) ProtoMessage() {}
 
 func (x *Backfill) ProtoReflect() protoreflect.Message {
-	mi := &file_cell_proto_msgTypes[9]
+	mi := &file_cell_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -967,7 +1045,7 @@ func (x *Backfill) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Backfill.ProtoReflect.Descriptor instead.
 func (*Backfill) Descriptor() ([]byte, []int) {
-	return file_cell_proto_rawDescGZIP(), []int{9}
+	return file_cell_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Backfill) GetId() string {
@@ -1031,7 +1109,7 @@ type Sent struct {
 
 func (x *Sent) Reset() {
 	*x = Sent{}
-	mi := &file_cell_proto_msgTypes[10]
+	mi := &file_cell_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1043,7 +1121,7 @@ func (x *Sent) String() string {
 func (*Sent) ProtoMessage() {}
 
 func (x *Sent) ProtoReflect() protoreflect.Message {
-	mi := &file_cell_proto_msgTypes[10]
+	mi := &file_cell_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1056,7 +1134,7 @@ func (x *Sent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Sent.ProtoReflect.Descriptor instead.
 func (*Sent) Descriptor() ([]byte, []int) {
-	return file_cell_proto_rawDescGZIP(), []int{10}
+	return file_cell_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Sent) GetSchedule() []byte {
@@ -1086,7 +1164,7 @@ type Ended struct {
 
 func (x *Ended) Reset() {
 	*x = Ended{}
-	mi := &file_cell_proto_msgTypes[11]
+	mi := &file_cell_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1098,7 +1176,7 @@ func (x *Ended) String() string {
 func (*Ended) ProtoMessage() {}
 
 func (x *Ended) ProtoReflect() protoreflect.Message {
-	mi := &file_cell_proto_msgTypes[11]
+	mi := &file_cell_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1111,7 +1189,7 @@ func (x *Ended) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ended.ProtoReflect.Descriptor instead.
 func (*Ended) Descriptor() ([]byte, []int) {
-	return file_cell_proto_rawDescGZIP(), []int{11}
+	return file_cell_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Ended) GetId() string {
@@ -1224,7 +1302,13 @@ const file_cell_proto_rawDesc = "" +
 	"\bslack_ms\x18\x04 \x01(\x03R\aslackMs\"/\n" +
 	"\x05Label\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value\"Q\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value\"\x88\x01\n" +
+	"\bCalendar\x12\x12\n" +
+	"\x04days\x18\x01 \x03(\x05R\x04days\x12\x16\n" +
+	"\x06yearly\x18\x02 \x03(\x05R\x06yearly\x12\x1a\n" +
+	"\bweekdays\x18\x03 \x03(\x05R\bweekdays\x12\x1b\n" +
+	"\tspan_from\x18\x04 \x03(\x03R\bspanFrom\x12\x17\n" +
+	"\aspan_to\x18\x05 \x03(\x03R\x06spanTo\"Q\n" +
 	"\vOccurrences\x12\x0e\n" +
 	"\x02at\x18\x01 \x03(\x12R\x02at\x12\x18\n" +
 	"\aorigins\x18\x02 \x03(\rR\aorigins\x12\x18\n" +
@@ -1271,7 +1355,7 @@ func file_cell_proto_rawDescGZIP() []byte {
 	return file_cell_proto_rawDescData
 }
 
-var file_cell_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
+var file_cell_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
 var file_cell_proto_goTypes = []any{
 	(*Schedule)(nil),    // 0: ddq.schedule.Schedule
 	(*Spec)(nil),        // 1: ddq.schedule.Spec
@@ -1279,26 +1363,27 @@ var file_cell_proto_goTypes = []any{
 	(*Entry)(nil),       // 3: ddq.schedule.Entry
 	(*Template)(nil),    // 4: ddq.schedule.Template
 	(*Label)(nil),       // 5: ddq.schedule.Label
-	(*Occurrences)(nil), // 6: ddq.schedule.Occurrences
-	(*Runs)(nil),        // 7: ddq.schedule.Runs
-	(*History)(nil),     // 8: ddq.schedule.History
-	(*Backfill)(nil),    // 9: ddq.schedule.Backfill
-	(*Sent)(nil),        // 10: ddq.schedule.Sent
-	(*Ended)(nil),       // 11: ddq.schedule.Ended
+	(*Calendar)(nil),    // 6: ddq.schedule.Calendar
+	(*Occurrences)(nil), // 7: ddq.schedule.Occurrences
+	(*Runs)(nil),        // 8: ddq.schedule.Runs
+	(*History)(nil),     // 9: ddq.schedule.History
+	(*Backfill)(nil),    // 10: ddq.schedule.Backfill
+	(*Sent)(nil),        // 11: ddq.schedule.Sent
+	(*Ended)(nil),       // 12: ddq.schedule.Ended
 }
 var file_cell_proto_depIdxs = []int32{
 	1,  // 0: ddq.schedule.Schedule.spec:type_name -> ddq.schedule.Spec
-	7,  // 1: ddq.schedule.Schedule.open:type_name -> ddq.schedule.Runs
-	6,  // 2: ddq.schedule.Schedule.waiting:type_name -> ddq.schedule.Occurrences
-	8,  // 3: ddq.schedule.Schedule.history:type_name -> ddq.schedule.History
-	9,  // 4: ddq.schedule.Schedule.backfills:type_name -> ddq.schedule.Backfill
+	8,  // 1: ddq.schedule.Schedule.open:type_name -> ddq.schedule.Runs
+	7,  // 2: ddq.schedule.Schedule.waiting:type_name -> ddq.schedule.Occurrences
+	9,  // 3: ddq.schedule.Schedule.history:type_name -> ddq.schedule.History
+	10, // 4: ddq.schedule.Schedule.backfills:type_name -> ddq.schedule.Backfill
 	3,  // 5: ddq.schedule.Spec.entries:type_name -> ddq.schedule.Entry
 	4,  // 6: ddq.schedule.Spec.template:type_name -> ddq.schedule.Template
 	5,  // 7: ddq.schedule.Spec.labels:type_name -> ddq.schedule.Label
 	2,  // 8: ddq.schedule.Spec.audience:type_name -> ddq.schedule.Target
-	6,  // 9: ddq.schedule.Runs.of:type_name -> ddq.schedule.Occurrences
-	6,  // 10: ddq.schedule.History.of:type_name -> ddq.schedule.Occurrences
-	11, // 11: ddq.schedule.Sent.ended:type_name -> ddq.schedule.Ended
+	7,  // 9: ddq.schedule.Runs.of:type_name -> ddq.schedule.Occurrences
+	7,  // 10: ddq.schedule.History.of:type_name -> ddq.schedule.Occurrences
+	12, // 11: ddq.schedule.Sent.ended:type_name -> ddq.schedule.Ended
 	12, // [12:12] is the sub-list for method output_type
 	12, // [12:12] is the sub-list for method input_type
 	12, // [12:12] is the sub-list for extension type_name
@@ -1318,7 +1403,7 @@ func file_cell_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_cell_proto_rawDesc), len(file_cell_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   12,
+			NumMessages:   13,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

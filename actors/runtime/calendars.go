@@ -1,0 +1,72 @@
+package runtime
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/ddq-io/ddq/actors/schedule"
+	"github.com/ddq-io/ddq/store"
+)
+
+// calendarsFresh is how long calendars are gone by as they were read.
+const calendarsFresh = time.Second
+
+// Calendars are those that the node knows. They are read when they are asked for, so a node
+// that makes no runs of schedules does not read them.
+type Calendars struct {
+	cells store.Cells // nil: the store keeps none
+
+	mu  sync.Mutex
+	at  time.Time          // when they were read; guarded by mu
+	all schedule.Calendars // not changed once it is here; guarded by mu
+}
+
+// NewCalendars returns the calendars of a store.
+func NewCalendars(cells store.Cells) *Calendars { return &Calendars{cells: cells} }
+
+// Fresh returns the calendars as they were within the last second. What it returns is not
+// to be changed.
+func (c *Calendars) Fresh(ctx context.Context) (schedule.Calendars, error) {
+	if c.cells == nil {
+		return nil, nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.all != nil && time.Since(c.at) < calendarsFresh {
+		return c.all, nil
+	}
+	began := time.Now()
+	all, err := c.read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c.all, c.at = all, began
+	return all, nil
+}
+
+// Forget has the next caller read them.
+func (c *Calendars) Forget() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.all = nil
+}
+
+func (c *Calendars) read(ctx context.Context) (schedule.Calendars, error) {
+	all := make(schedule.Calendars)
+	for after := (store.Wake{}); ; {
+		cells, err := c.cells.Listed(ctx, schedule.CalendarShard, schedule.CalendarList, after, schedule.MaxCalendars)
+		if err != nil {
+			return nil, err
+		}
+		if len(cells) == 0 {
+			return all, nil
+		}
+		for i := range cells {
+			after.ID = cells[i].ID
+			if calendar, err := schedule.CalendarIn(&cells[i]); err == nil { // one that cannot be read leaves nothing out
+				all[cells[i].ID.Key()] = calendar
+			}
+		}
+	}
+}

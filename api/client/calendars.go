@@ -1,0 +1,82 @@
+package client
+
+import (
+	"context"
+	"iter"
+
+	"github.com/ddq-io/ddq/api/ddqv1"
+)
+
+// Calendar is a named set of local times that schedules leave out, by the clock of each
+// schedule's zone. All topics share the calendars.
+type Calendar struct {
+	Name     string         `json:"name"`
+	Days     []string       `json:"days,omitempty"`     // whole days, such as 2030-12-25
+	Yearly   []string       `json:"yearly,omitempty"`   // whole days of each year, such as 12-25
+	Weekdays []string       `json:"weekdays,omitempty"` // MON, TUE, WED, THU, FRI, SAT, SUN
+	Spans    []CalendarSpan `json:"spans,omitempty"`
+	Version  int64          `json:"version"` // rises with every change; PutCalendar does not look at it
+}
+
+// CalendarSpan is a part of a day, or many days: local times such as 2030-12-24T12:00:00. The
+// end is not part of it.
+type CalendarSpan struct {
+	From string `json:"from"`
+	To   string `json:"to"`
+}
+
+// PutCalendar creates a calendar, or changes it. All nodes know it within two seconds. It
+// counts when a run is made, which is five seconds ahead of its time.
+func (c *Client) PutCalendar(ctx context.Context, calendar Calendar) (put SchedulePut, err error) {
+	w := &ddqv1.Calendar{Name: calendar.Name, Days: calendar.Days, Yearly: calendar.Yearly, Weekdays: calendar.Weekdays}
+	for _, s := range calendar.Spans {
+		w.Spans = append(w.Spans, &ddqv1.CalendarSpan{From: s.From, To: s.To})
+	}
+	err = c.do(ctx, idempotent, func(ctx context.Context) error {
+		reply, err := c.schedules.PutCalendar(ctx, &ddqv1.PutCalendarRequest{Calendar: w})
+		put = SchedulePut{Version: reply.GetVersion(), Outcome: PutOutcome(reply.GetOutcome())}
+		return err
+	})
+	return put, err
+}
+
+// GetCalendar returns a calendar.
+func (c *Client) GetCalendar(ctx context.Context, name string) (calendar Calendar, err error) {
+	err = c.do(ctx, idempotent, func(ctx context.Context) error {
+		reply, err := c.schedules.GetCalendar(ctx, &ddqv1.GetCalendarRequest{Name: name})
+		calendar = calendarFrom(reply.GetCalendar())
+		return err
+	})
+	return calendar, err
+}
+
+// ListCalendars goes through the calendars by name. The sequence ends with the first error.
+func (c *Client) ListCalendars(ctx context.Context) iter.Seq2[Calendar, error] {
+	return pages(func(token string) (all []Calendar, next string, err error) {
+		err = c.do(ctx, idempotent, func(ctx context.Context) error {
+			reply, err := c.schedules.ListCalendars(ctx, &ddqv1.ListCalendarsRequest{PageSize: pageSize, PageToken: token})
+			all, next = nil, reply.GetNextPageToken()
+			for _, w := range reply.GetCalendars() {
+				all = append(all, calendarFrom(w))
+			}
+			return err
+		})
+		return all, next, err
+	})
+}
+
+// DeleteCalendar deletes a calendar. ErrPrecondition while a schedule names it.
+func (c *Client) DeleteCalendar(ctx context.Context, name string) error {
+	return c.do(ctx, once, func(ctx context.Context) error {
+		_, err := c.schedules.DeleteCalendar(ctx, &ddqv1.DeleteCalendarRequest{Name: name})
+		return err
+	})
+}
+
+func calendarFrom(w *ddqv1.Calendar) Calendar {
+	c := Calendar{Name: w.GetName(), Days: w.GetDays(), Yearly: w.GetYearly(), Weekdays: w.GetWeekdays(), Version: w.GetVersion()}
+	for _, s := range w.GetSpans() {
+		c.Spans = append(c.Spans, CalendarSpan{From: s.GetFrom(), To: s.GetTo()})
+	}
+	return c
+}
