@@ -230,7 +230,9 @@ func (p *play) compare() {
 	now, compared := store.Millis(time.Now().UnixMilli()), 0
 	for _, m := range p.models {
 		m.playUntil(now.Add(-closeBy))
-		if m.close {
+		before := fmt.Sprint(m.Schedule)
+		m.playUntil(now.Add(closeBy))
+		if m.close || fmt.Sprint(m.Schedule) != before { // or something of it is just about to happen
 			continue
 		}
 		compared++
@@ -253,9 +255,6 @@ func longVisible(s *service.Service) store.Topic {
 
 func compareWithModel(t *testing.T, m *modelled, got *schedule.Schedule, w *diligent, now store.Millis) {
 	t.Helper()
-	if now.Sub(got.Decided) < closeBy && got.Decided > m.Decided || m.wake != 0 && now.Sub(m.wake) > -closeBy && m.wake < now {
-		return // something of it is just about to happen
-	}
 	if got.Made != m.Made || !maps.Equal(got.Totals, m.Totals) || !maps.Equal(got.Skipped, m.Skipped) {
 		t.Errorf("%s: made %d, ended %v, skipped %v; by its model made %d, ended %v, skipped %v", m.Name, got.Made, got.Totals, got.Skipped, m.Made, m.Totals, m.Skipped)
 	}

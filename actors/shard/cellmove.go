@@ -19,10 +19,9 @@ const tallyPrefix = "tfrom/"
 // former reports whether the shard is of before a reshard: its schedules are to be in others.
 func (l *cellLook) former() bool { return isFormer(l.topic, l.id.N) }
 
-func isFormer(t *store.Topic, n int) bool {
-	active := t.Active()
-	return n < active.First || n >= active.First+active.Shards
-}
+// isFormer reports whether a shard is of before those that are active. One of behind them is
+// of a reshard of which this node has not heard yet.
+func isFormer(t *store.Topic, n int) bool { return n < t.Active().First }
 
 // move brings schedules, and what is told to them, to where they lie now: it sends the cells
 // that are there, hands on what is in the out-box, and forgets what nobody needs any more.
