@@ -22,7 +22,7 @@ import (
 
 var (
 	modelSchedules = flag.Int("schedules.n", 150, "how many schedules TestSchedulesGoAsTheirModels has")
-	modelHours     = flag.Int("schedules.hours", 6, "for how many hours")
+	modelHours     = flag.Int("schedules.hours", 2, "for how many hours")
 )
 
 // lasts is how long the worker is at a run: one in four is still at it when the next

@@ -319,9 +319,5 @@ func TestAFinishedScheduleIsNotTriggered(t *testing.T) {
 		if again := put(t, s, n); again.Outcome != service.PutUnchanged {
 			t.Errorf("the same put again: %+v", again)
 		}
-		servicetest.Idle(8 * 24 * time.Hour)
-		if _, err := s.Schedules.Get(t.Context(), "", "once"); servicetest.ReasonOf(err) != "NO_SCHEDULE" {
-			t.Errorf("after a week: %v", err)
-		}
 	})
 }
