@@ -55,10 +55,14 @@ func (a *api) importLines(w http.ResponseWriter, r *http.Request, params map[str
 		defer close(read)
 		in.read(ctx, r.Body)
 	}()
-	in.answer(newFeed(w, linesType), w)
+	if in.answer(newFeed(w, linesType), w) {
+		<-read
+		return
+	}
 	cancel()
 	_ = in.control.SetReadDeadline(time.Now()) // which ends a read that waits
 	<-read
+	panic(http.ErrAbortHandler) // what is left of the body is not to be taken for a request
 }
 
 // importer is one import: what reads the body sends frames of tasks to the server, and
@@ -90,6 +94,8 @@ type lineOf struct {
 
 func (in *importer) read(ctx context.Context, from io.Reader) {
 	defer close(in.frames)
+	// The library reads on for the next request, and ends the connection at a deadline.
+	defer func() { _ = in.control.SetReadDeadline(time.Time{}) }()
 	defer func() { _ = in.stream.CloseSend() }()
 	lines := &lineReader{from: bufio.NewReaderSize(&patient{from, in.control}, 64<<10)}
 	f := new(frame)
@@ -145,24 +151,25 @@ func (in *importer) pass(ctx context.Context, f *frame) bool {
 	return len(f.request.Tasks) == 0 || in.stream.Send(&f.request) == nil
 }
 
-// answer writes what became of each line, and then of all.
-func (in *importer) answer(out *feed, w http.ResponseWriter) {
+// answer writes what became of each line, and then of all. It is false when it ends before
+// the body does.
+func (in *importer) answer(out *feed, w http.ResponseWriter) bool {
 	for f := range in.frames {
 		reply, err := in.reply(f)
 		if err != nil {
 			in.end.Error = problemOf(err).named(w)
 			_ = out.send(line(in.end)) // the client may be gone
-			return
+			return false
 		}
 		if out.send(in.results(f, reply)) != nil {
-			return
+			return false
 		}
 	}
-	if in.cut != nil {
-		return // who cut the body off cannot be told, and must not take this for the end
+	if in.cut == nil { // who cut the body off must not take this for the end
+		in.end.Done = true
+		_ = out.send(line(in.end))
 	}
-	in.end.Done = true
-	_ = out.send(line(in.end))
+	return true
 }
 
 // reply is the server's answer to a frame. They may come in another order.

@@ -117,6 +117,9 @@ func (p *problem) write(w http.ResponseWriter, r *http.Request) {
 	if ms, err := strconv.ParseInt(p.RetryAfter, 10, 64); err == nil && (p.Status == http.StatusTooManyRequests || p.Status == http.StatusServiceUnavailable) {
 		h.Set("Retry-After", strconv.FormatInt(ceil(time.Duration(ms)*time.Millisecond, time.Second), 10))
 	}
+	if p.Status == http.StatusRequestTimeout { // the rest of the body is not to be taken for a request
+		h.Set("Connection", "close")
+	}
 	if p.Status == http.StatusUnauthorized {
 		h.Set("WWW-Authenticate", "Bearer")
 	}

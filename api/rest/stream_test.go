@@ -361,3 +361,12 @@ func TestWatchesThatCannotBe(t *testing.T) {
 		t.Errorf("HEAD: %d", got.status)
 	}
 }
+
+// The deadline of a body must not reach the requests after it.
+func TestConnectionOfAnImportGoesOn(t *testing.T) {
+	r := newRig(t, Config{})
+	for i := range 100 {
+		r.do("POST", "/v1/topics/t/tasks:import", fmt.Sprintf(`{"id":"%d","delay":"60s"}`, i), "Content-Type: "+linesType).want(200)
+		r.do("GET", fmt.Sprintf("/v1/topics/t/tasks/%d", i), "").want(200)
+	}
+}
