@@ -165,6 +165,9 @@ func (c *Config) encryption(m *memberlist.Config) error {
 	return err
 }
 
+// DecodeKeys reads keys as Config has them.
+func DecodeKeys(texts []string) ([][]byte, error) { return decodeKeys(texts) }
+
 func decodeKeys(texts []string) (keys [][]byte, err error) {
 	for i, text := range texts {
 		if text == "" {

@@ -27,7 +27,10 @@ func (s Secret) Empty() bool { return s.Reveal() == "" }
 
 const shown = "[secret]"
 
-func (Secret) String() string   { return shown }
+// String hides the text.
+func (Secret) String() string { return shown }
+
+// GoString hides the text from %#v.
 func (Secret) GoString() string { return shown }
 
 // Format hides the text from every verb of package fmt.

@@ -20,6 +20,7 @@ type Client struct {
 	deadLetterClient
 	scheduleClient
 	audienceClient
+	accessClient
 	fleetClient
 
 	conn  grpc.ClientConnInterface
@@ -50,6 +51,10 @@ type (
 		*caller
 		audiences ddqv1.AudienceServiceClient
 	}
+	accessClient struct {
+		*caller
+		access ddqv1.AccessServiceClient
+	}
 	fleetClient struct {
 		*caller
 		admin ddqv1.AdminServiceClient
@@ -77,6 +82,7 @@ func New(conn grpc.ClientConnInterface, cfg Config) *Client {
 		deadLetterClient: deadLetterClient{calls, admin},
 		scheduleClient:   scheduleClient{calls, ddqv1.NewScheduleServiceClient(coded)},
 		audienceClient:   audienceClient{calls, ddqv1.NewAudienceServiceClient(coded)},
+		accessClient:     accessClient{calls, ddqv1.NewAccessServiceClient(coded)},
 		fleetClient:      fleetClient{calls, admin},
 		conn:             conn,
 	}

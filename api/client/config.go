@@ -17,6 +17,10 @@ type Config struct {
 	// the system. Defaults to none, which is for servers on the same machine.
 	TLS *tls.Config
 
+	// Token says who calls, to a server that asks. It is sent over TLS, and without it to
+	// addresses of this machine only.
+	Token string
+
 	// Credentials secure the connection that Dial makes, in another way than TLS does.
 	Credentials credentials.TransportCredentials
 

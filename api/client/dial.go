@@ -32,6 +32,10 @@ func Dial(addr string, cfg Config) (*Client, error) {
 const fleetConfig = `{"loadBalancingConfig":[{"round_robin":{}}],"healthCheckConfig":{"serviceName":""}}`
 
 func dial(addr string, cfg Config) (*grpc.ClientConn, error) {
+	if cfg.Token != "" {
+		own := grpc.WithPerRPCCredentials(bearer{cfg.Token, !onlyLocal(addr)})
+		cfg.DialOptions = append([]grpc.DialOption{own}, cfg.DialOptions...)
+	}
 	if !strings.Contains(addr, ",") {
 		return grpc.NewClient(addr, cfg.dialOptions(serviceConfig)...)
 	}

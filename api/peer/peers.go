@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
@@ -24,6 +25,10 @@ type Config struct {
 	// DialOptions are added to those of each connection, such as credentials,
 	// without which connections are not encrypted.
 	DialOptions []grpc.DialOption
+
+	// Credential is the value of the authorization header for a call of a method of a
+	// node. Defaults to none.
+	Credential func(node, method string) string
 }
 
 const (
@@ -56,6 +61,7 @@ var _ fleet.Peers = (*Peers)(nil)
 // node is one other node, until it has left the fleet and nothing goes on there.
 type node struct {
 	addr    string
+	name    *atomic.Pointer[string] // of whoever is there now
 	conn    *grpc.ClientConn
 	queue   ddqv1.DelayQueueServiceClient
 	peer    ddqv1.PeerServiceClient
@@ -116,18 +122,20 @@ func (p *Peers) tidy(n *node) {
 
 // node returns the node at an address; an error means that the address is
 // malformed, or that Peers is closed.
-func (p *Peers) node(addr string) (*node, error) {
+func (p *Peers) node(to fleet.Member) (*node, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.connect(addr)
+	return p.connect(to)
 }
 
 // connect is node for a caller that holds mu.
-func (p *Peers) connect(addr string) (*node, error) {
+func (p *Peers) connect(to fleet.Member) (*node, error) {
+	addr := to.Addr
 	if p.closed {
 		return nil, errClosed
 	}
 	if n := p.nodes[addr]; n != nil {
+		n.name.Store(&to.Name)
 		return n, nil
 	}
 	options := []grpc.DialOption{
@@ -136,12 +144,18 @@ func (p *Peers) connect(addr string) (*node, error) {
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: reconnect, MinConnectTimeout: 5 * time.Second}),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: keepaliveTime, Timeout: keepaliveTimeout}),
 	}
+	name := new(atomic.Pointer[string])
+	name.Store(&to.Name)
+	if p.config.Credential != nil {
+		options = append(options, grpc.WithPerRPCCredentials(nodeCredential{name, p.config.Credential}))
+	}
 	conn, err := grpc.NewClient(addr, append(options, p.config.DialOptions...)...)
 	if err != nil {
 		return nil, fmt.Errorf("node at %s: %w", addr, err)
 	}
 	n := &node{
 		addr:  addr,
+		name:  name,
 		conn:  conn,
 		queue: ddqv1.NewDelayQueueServiceClient(conn),
 		peer:  ddqv1.NewPeerServiceClient(conn),
@@ -156,7 +170,7 @@ func (p *Peers) connect(addr string) (*node, error) {
 
 // Notify queues hints for a node. Those that it cannot take are dropped.
 func (p *Peers) Notify(to fleet.Member, notice fleet.Notice) {
-	if n, err := p.node(to.Addr); err == nil {
+	if n, err := p.node(to); err == nil {
 		n.notices.add(&notice)
 	}
 }
@@ -165,17 +179,17 @@ func (p *Peers) Notify(to fleet.Member, notice fleet.Notice) {
 // before Subscribe returns when this node stops or nobody can dial the address.
 func (p *Peers) Subscribe(to fleet.Member, o subscription.Options, link fleet.Link) fleet.RemoteSubscription {
 	s := newSubscription(o, link)
-	if err := p.begin(to.Addr, s); err != nil {
+	if err := p.begin(to, s); err != nil {
 		link.Closed(err)
 	}
 	return s
 }
 
 // begin runs a subscription.
-func (p *Peers) begin(addr string, s *remoteSubscription) error {
+func (p *Peers) begin(to fleet.Member, s *remoteSubscription) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	n, err := p.connect(addr)
+	n, err := p.connect(to)
 	if err != nil {
 		return err
 	}
@@ -194,7 +208,7 @@ func (p *Peers) begin(addr string, s *remoteSubscription) error {
 
 // Describe asks a node how it fares.
 func (p *Peers) Describe(ctx context.Context, to fleet.Member) (fleet.PeerStatus, error) {
-	n, err := p.node(to.Addr)
+	n, err := p.node(to)
 	if err != nil {
 		return fleet.PeerStatus{}, err
 	}
@@ -207,7 +221,7 @@ func (p *Peers) Describe(ctx context.Context, to fleet.Member) (fleet.PeerStatus
 
 // Drain makes a node give up its shards, or take shards again.
 func (p *Peers) Drain(ctx context.Context, to fleet.Member, draining bool) error {
-	n, err := p.node(to.Addr)
+	n, err := p.node(to)
 	if err == nil {
 		_, err = n.peer.DrainPeer(ctx, &ddqv1.DrainPeerRequest{Draining: draining})
 	}
@@ -216,7 +230,7 @@ func (p *Peers) Drain(ctx context.Context, to fleet.Member, draining bool) error
 
 // Release makes a node give up a shard.
 func (p *Peers) Release(ctx context.Context, to fleet.Member, s store.Shard) error {
-	n, err := p.node(to.Addr)
+	n, err := p.node(to)
 	if err == nil {
 		_, err = n.peer.ReleasePeerShard(ctx, &ddqv1.ReleasePeerShardRequest{Topic: s.Topic, Shard: int32(s.N)})
 	}

@@ -148,7 +148,7 @@ func TestNoticesForANodeThatStaysAwayAreDropped(t *testing.T) {
 		p.Notify(nodeB, fleet.Notice{Released: []store.Shard{{Topic: "mail", N: 2}}})
 		time.Sleep(2 * reopenFor)
 		synctest.Wait()
-		n, err := p.node(nodeB.Addr)
+		n, err := p.node(nodeB)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -35,6 +35,7 @@ type cli struct {
 	config  string
 	timeout time.Duration
 	tls     tlsFlags
+	token   string // file of a token
 }
 
 // Forms of results.
@@ -49,6 +50,7 @@ func (c *cli) commonFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&c.config, "config", "", "YAML file with settings")
 	node.DurationVar(fs, &c.timeout, "timeout", 10*time.Second, "how long one call to the server may take; how long task wait waits is --for")
 	c.tls.flags(fs)
+	fs.StringVar(&c.token, "token-file", "", "file of the token that says who calls; DDQ_TOKEN is the token itself")
 	node.MarkSettings(fs)
 }
 

@@ -101,8 +101,8 @@ func (d *doctor) configuration(cmd *cobra.Command) bool {
 	for _, name := range unknownVariables(d.c.Environ, knownSettings()) {
 		d.add("configuration", findingNote, "environment variable %s is no setting of ddq", name)
 	}
-	if d.cfg.Insecure {
-		d.add("configuration", findingNote, "insecure is set: whoever reaches the listeners may do anything")
+	for _, what := range d.cfg.Exceptions() {
+		d.add("configuration", findingNote, "%s", what)
 	}
 	return true
 }

@@ -77,7 +77,7 @@ func rootCommand(c *cli) *cobra.Command {
 		serverCommand(c), demoCommand(c),
 		enqueueCommand(c), workCommand(c), watchCommand(c),
 		taskCommand(c), scheduleCommand(c), calendarCommand(c), audienceCommand(c), topicCommand(c), dlqCommand(c), clusterCommand(c),
-		benchCommand(), doctorCommand(c), certsCommand(c), versionCommand(c),
+		benchCommand(), doctorCommand(c), certsCommand(c), tokenCommand(c), whoAmICommand(c), versionCommand(c),
 	)
 	return root
 }

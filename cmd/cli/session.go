@@ -2,6 +2,8 @@ package cli
 
 import (
 	"context"
+	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -11,13 +13,29 @@ import (
 // noRepeats is for people, who would rather hear at once that no server is there.
 const noRepeats = -1
 
+// readToken is the token that says who calls; empty when there is none.
+func (c *cli) readToken() (string, error) {
+	if c.token == "" {
+		return c.lookupEnv(tokenVariable), nil
+	}
+	text, err := os.ReadFile(c.token)
+	if err != nil {
+		return "", usagef("--token-file: %v", err)
+	}
+	return strings.TrimSpace(string(text)), nil
+}
+
 // connect does not wait for the server: the first call finds out.
 func (c *cli) connect() (*client.Client, error) {
 	secure, err := c.tls.config()
 	if err != nil {
 		return nil, err
 	}
-	s, err := client.Dial(c.addr, client.Config{TLS: secure, Timeout: c.timeout, MaxElapsed: noRepeats})
+	token, err := c.readToken()
+	if err != nil {
+		return nil, err
+	}
+	s, err := client.Dial(c.addr, client.Config{TLS: secure, Token: token, Timeout: c.timeout, MaxElapsed: noRepeats})
 	if err != nil {
 		return nil, usagef("--addr %q: %v", c.addr, err)
 	}

@@ -16,6 +16,7 @@ import (
 
 const (
 	envPrefix       = "DDQ_"
+	tokenVariable   = "token"             // of the environment alone: it is no setting, and in no file
 	attributePrefix = envPrefix + "ATTR_" // what a command of `ddq work` gets
 )
 
@@ -104,7 +105,7 @@ func unknownVariables(environ, known []string) []string {
 	for _, e := range environ {
 		key, value, _ := strings.Cut(e, "=")
 		ours := strings.HasPrefix(key, envPrefix) && !strings.HasPrefix(key, attributePrefix)
-		if ours && value != "" && !slices.Contains(known, settingName(key)) {
+		if ours && value != "" && settingName(key) != tokenVariable && !slices.Contains(known, settingName(key)) {
 			unknown = append(unknown, key)
 		}
 	}

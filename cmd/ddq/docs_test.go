@@ -51,6 +51,7 @@ var pages = []page{
 	},
 	{file: "docs/operating.md", section: true},
 	{file: "docs/migrating.md", section: true},
+	{file: "docs/security.md", section: true, shows: []string{"enqueue,work:mail*"}},
 	{file: "docs/rest.md", section: true, shows: []string{`"deliveries":[`, `"deduplicated":true`, "KEY_TAKEN", "the key has another request",
 		"says: send the mail", `{"done":true,"stored":1000,"failed":0}`, `{"done":true,"next_page_token":""}`, "event: change"}},
 	{

@@ -28,6 +28,7 @@ type Config struct {
 	PprofAddr     string
 	Insecure      bool
 	TLS           TLSConfig
+	Auth          AuthConfig
 	ShutdownGrace time.Duration
 	LogLevel      string
 	LogFormat     string
@@ -48,11 +49,12 @@ func (cfg *Config) Flags(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&cfg.HTTPHosts, "http-host", nil, "names under which clients reach the HTTP port, beside localhost and the addresses it is reached at")
 	fs.StringSliceVar(&cfg.CORSOrigins, "cors-origin", nil, "origins such as https://app.example.com whose pages may call the REST API (default none)")
 	fs.StringVar(&cfg.PprofAddr, "pprof-addr", "", "loopback address to serve profiles at (default none)")
-	fs.BoolVar(&cfg.Insecure, "insecure", false, "accept listeners that other machines can reach, without authentication")
+	fs.BoolVar(&cfg.Insecure, "insecure", false, "accept listeners that other machines can reach, without TLS and without authentication")
 	DurationVar(fs, &cfg.ShutdownGrace, "shutdown-grace", 30*time.Second, "how long to wait for running tasks when stopping")
 	fs.StringVar(&cfg.LogLevel, "log-level", "info", "debug, info, warn or error")
 	fs.StringVar(&cfg.LogFormat, "log-format", "text", "text or json")
 	cfg.TLS.flags(fs)
+	cfg.Auth.flags(fs)
 	cfg.Fleet.flags(fs)
 	cfg.runtimeFlags(fs)
 	MarkSettings(fs)
@@ -64,7 +66,8 @@ func (cfg *Config) Check() error {
 	return cmp.Or(
 		checkStore(cfg.Store),
 		cfg.TLS.check(),
-		checkListener("grpc-addr", cfg.GRPCAddr, cfg.Insecure),
+		cfg.Auth.check(cfg),
+		cfg.checkPort("grpc-addr", cfg.GRPCAddr),
 		cfg.checkHTTP(),
 		cfg.completeRuntime(),
 		cfg.Fleet.check(cfg),
@@ -90,7 +93,7 @@ func (cfg *Config) checkHTTP() error {
 			return wrongf("--cors-origin: %v", err)
 		}
 	}
-	return checkListener("http-addr", cfg.HTTPAddr, cfg.Insecure)
+	return cfg.checkPort("http-addr", cfg.HTTPAddr)
 }
 
 // Logger writes to w what --log-level and --log-format ask for.

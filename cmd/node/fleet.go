@@ -97,7 +97,7 @@ func joinFleet(ctx context.Context, cfg *Config, log *slog.Logger, reg *promethe
 	if err != nil {
 		return nil, startError{err}
 	}
-	return &gossip{Members: m, peers: peer.New(peer.Config{DialOptions: cfg.TLS.dialOptions()}, log)}, nil
+	return &gossip{Members: m, peers: peer.New(peer.Config{DialOptions: cfg.TLS.dialOptions(), Credential: cfg.credential()}, log)}, nil
 }
 
 // gossip is the members as the runtime sees them.

@@ -84,7 +84,7 @@ func newPort(cfg *Config, log *slog.Logger, h health, reg *prometheus.Registry, 
 		port.Route("/readyz", rest.Rule{Public: true}, probe("ready", h.Ready)),
 	)
 	if cfg.serves(serveMetrics) {
-		err = errors.Join(err, port.Route("/metrics", rest.Rule{Call: ddqv1.AdminService_DescribeServer_FullMethodName},
+		err = errors.Join(err, port.Route("/metrics", rest.Rule{Call: ddqv1.DelayQueueService_CountTasks_FullMethodName},
 			promhttp.HandlerFor(reg, promhttp.HandlerOpts{Registry: reg})))
 	}
 	return port, err

@@ -9,8 +9,22 @@ import (
 // Off turns a listener off.
 const Off = "off"
 
-// checkListener refuses an address that other machines can reach, since there
-// is no authentication yet, unless that is what the operator asked for.
+// checkAddr refuses what is no address.
+func checkAddr(flag, addr string) error {
+	if _, _, err := net.SplitHostPort(addr); err != nil {
+		return wrongf("--%s %q: want host:port", flag, addr)
+	}
+	return nil
+}
+
+// checkLoopback reports whether only this machine reaches an address.
+func checkLoopback(addr string) bool {
+	host, _, err := net.SplitHostPort(addr)
+	return err == nil && isLoopback(host)
+}
+
+// checkListener refuses an address that other machines can reach, of a listener that has no
+// authentication, unless that is what the operator asked for.
 func checkListener(flag, addr string, insecure bool) error {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {

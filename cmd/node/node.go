@@ -15,6 +15,7 @@ import (
 
 	"github.com/ddq-io/ddq/actors"
 	"github.com/ddq-io/ddq/actors/upkeep"
+	"github.com/ddq-io/ddq/api/access"
 	"github.com/ddq-io/ddq/api/server"
 	"github.com/ddq-io/ddq/api/service"
 	"github.com/ddq-io/ddq/store"
@@ -91,7 +92,7 @@ func (n *Node) options(ctx context.Context, log *slog.Logger) fx.Option {
 		fx.Supply(n.cfg, log, n, fx.Annotate(ctx, fx.As(new(context.Context)))),
 		fx.WithLogger(quietly),
 		fx.StartTimeout(startTimeout),
-		fx.Provide(newRegistry, provideStore, joinFleet, newActors, upkeep.New, newService, newServer, newOps, newCertFollower),
+		fx.Provide(newRegistry, provideStore, joinFleet, newActors, upkeep.New, newService, newServer, newOps, newCertFollower, newAccess),
 		fx.Invoke(wire),
 	)
 }
@@ -133,8 +134,8 @@ func newService(node *actors.Node, up *upkeep.Upkeep) *service.Service {
 	return service.New(node, up.IndexNow)
 }
 
-func newServer(cfg *Config, sys *service.Service, log *slog.Logger, reg *prometheus.Registry) *server.Server {
-	return server.New(server.Config{Version: ReadBuild().Version, DrainGrace: cfg.ShutdownGrace, Options: cfg.TLS.serverOptions()}, sys, log, reg)
+func newServer(cfg *Config, sys *service.Service, who *access.Access, log *slog.Logger, reg *prometheus.Registry) *server.Server {
+	return server.New(server.Config{Version: ReadBuild().Version, DrainGrace: cfg.ShutdownGrace, Access: who, Options: cfg.TLS.serverOptions()}, sys, log, reg)
 }
 
 // parts is everything that starts and stops.
@@ -148,6 +149,7 @@ type parts struct {
 	Server *server.Server
 	Ops    *ops
 	Certs  *certFollower // nil without TLS
+	Access *access.Access
 }
 
 // wire sets the order: the store first, then the operators' ports, so that what
@@ -158,8 +160,8 @@ func wire(lc fx.Lifecycle, cfg *Config, log *slog.Logger, n *Node, p parts) {
 	n.pulse = newPulse(cfg.Supervision, p.Actors.Failed, log)
 	lc.Append(fx.Hook{OnStop: func(context.Context) error { return p.Store.Close() }})
 	lc.Append(fx.Hook{
-		OnStart: func(context.Context) error { p.Certs.start(); return nil },
-		OnStop:  func(context.Context) error { p.Certs.stop(); return nil },
+		OnStart: func(ctx context.Context) error { p.Certs.start(); follow(ctx, cfg, p.Access, log); return nil },
+		OnStop:  func(context.Context) error { p.Certs.stop(); p.Access.Stop(); return nil },
 	})
 	lc.Append(fx.Hook{OnStop: func(ctx context.Context) error { return leave(ctx, p.Fleet) }})
 	lc.Append(fx.Hook{

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"io"
 	"log/slog"
 	"net/http"
@@ -110,5 +111,124 @@ func TestTLSSettingsThatCannotWork(t *testing.T) {
 		if err := configOf(t, args...).Check(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: %v, want %q", args, err, want)
 		}
+	}
+}
+
+// A server that other machines can reach asks callers who they are, on both ports.
+func TestPortsThatOthersReachAskWhoCalls(t *testing.T) {
+	dir := makeCerts(t)
+	root := filepath.Join(t.TempDir(), "root")
+	start := func() *Node {
+		n, err := Start(context.Background(), configOf(t, "--grpc-addr", "0.0.0.0:0", "--http-addr", "0.0.0.0:0", "--root-token", "file:"+root,
+			"--tls-cert", dir+"/node.crt", "--tls-key", dir+"/node.key"), slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	n := start()
+	defer n.Stop()
+	info, err := os.Stat(root)
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Fatalf("root token: %v, %v", info, err)
+	}
+	text, _ := os.ReadFile(root)
+	token := strings.TrimSpace(string(text))
+
+	pem, _ := os.ReadFile(dir + "/ca.crt")
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(pem)
+	local := func(addr string) string { return "127.0.0.1" + addr[strings.LastIndexByte(addr, ':'):] }
+	web := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}}
+	defer web.CloseIdleConnections()
+	status := func(path, token string) int {
+		t.Helper()
+		req, _ := http.NewRequest(http.MethodGet, "https://"+local(n.HTTPAddr())+path, nil)
+		if token != "" {
+			req.Header.Set("Authorization", "Bearer "+token)
+		}
+		answer, err := web.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer answer.Body.Close()
+		io.Copy(io.Discard, answer.Body)
+		if answer.StatusCode == http.StatusUnauthorized && answer.Header.Get("WWW-Authenticate") == "" {
+			t.Errorf("%s: 401 does not say what is wanted", path)
+		}
+		return answer.StatusCode
+	}
+	c, err := client.Dial(local(n.GRPCAddr()), client.Config{TLS: &tls.Config{RootCAs: pool}, Token: token, MaxElapsed: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	_, viewer, err := c.CreateToken(context.Background(), client.NewToken{Name: "viewer of mail", Grants: []client.Grant{{Verbs: []string{"viewer"}, Namespace: "default", Topics: "mail"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string][3]int{ // nobody, root, viewer of mail
+		"/healthz": {200, 200, 200}, "/readyz": {200, 200, 200}, "/metrics": {401, 200, 403},
+		"/v1/topics": {401, 200, 200}, "/v1/topics/sms/tasks": {401, 404, 403}, "/v1/topics/sms/tasks:export": {401, 404, 403},
+	} {
+		for i, who := range []string{"", token, viewer} {
+			if got := status(path, who); got != want[i] {
+				t.Errorf("%s as %d: %d, want %d", path, i, got, want[i])
+			}
+		}
+	}
+	anonymous, err := client.Dial(local(n.GRPCAddr()), client.Config{TLS: &tls.Config{RootCAs: pool}, MaxElapsed: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer anonymous.Close()
+	if _, err := anonymous.Server(context.Background()); !errors.Is(err, client.ErrDenied) {
+		t.Errorf("without a token: %v", err)
+	}
+	if _, err := client.Dial("192.0.2.1:9090", client.Config{Token: token}); err == nil {
+		t.Error("a token would be sent without TLS")
+	}
+	if err := os.Chmod(root, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Start(context.Background(), n.cfg, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), "chmod 600") {
+		t.Errorf("a root token that others can read: %v", err)
+	}
+}
+
+func TestPortsThatOthersReachAreRefusedWithoutTLSAndTokens(t *testing.T) {
+	dir := makeCerts(t)
+	secure := []string{"--tls-cert", dir + "/node.crt", "--tls-key", dir + "/node.key"}
+	for _, port := range []string{"--grpc-addr", "--http-addr"} {
+		for what, tc := range map[string]struct {
+			args []string
+			want string
+		}{
+			"nothing":            {nil, "--tls-cert FILE"},
+			"no TLS":             {[]string{"--auth", "token"}, "--tls-cert FILE"},
+			"no authentication":  {append([]string{"--auth", "off"}, secure...), "--auth token"},
+			"TLS":                {secure, ""},
+			"plaintext":          {[]string{"--plaintext"}, ""},
+			"plaintext, no auth": {[]string{"--plaintext", "--auth", "off"}, "--auth token"},
+			"insecure":           {[]string{"--insecure"}, ""},
+			"a bare token":       {append([]string{"--root-token", "ddq_x"}, secure...), "file:PATH"},
+			"another way":        {append([]string{"--auth", "password"}, secure...), "token or off"},
+		} {
+			cfg := configOf(t, append([]string{port, "0.0.0.0:0"}, tc.args...)...)
+			err := cfg.Check()
+			if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
+				t.Errorf("%s, %s: %v, want %q", port, what, err, tc.want)
+			}
+			if on := cfg.Auth.on(); err == nil && on != (what != "insecure") {
+				t.Errorf("%s, %s: authentication %v", port, what, on)
+			}
+		}
+	}
+	if cfg := configOf(t); cfg.Check() != nil || cfg.Auth.on() {
+		t.Error("a server for this machine alone asks nobody")
+	}
+	fleet := append([]string{"--store", "redis://127.0.0.1:1", "--grpc-addr", "192.0.2.1:9090", "--gossip-addr", "127.0.0.1:0"}, secure...)
+	if err := configOf(t, fleet...).Check(); err == nil || !strings.Contains(err.Error(), "needs --gossip-key") {
+		t.Errorf("a fleet without a key: %v", err)
 	}
 }

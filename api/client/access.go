@@ -1,0 +1,124 @@
+package client
+
+import (
+	"context"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/ddq-io/ddq/api/ddqv1"
+)
+
+// Grant is verbs on topics.
+type Grant struct {
+	// Verbs are enqueue, work, read, payload, operate, admin and audit.
+	Verbs []string `json:"verbs"`
+	// Namespace is default, or * for every one and the nodes.
+	Namespace string `json:"namespace"`
+	// Topics is the name of a topic, the beginning of names followed by *, or * for all.
+	Topics string `json:"topics"`
+}
+
+// Principal is who a server takes the caller for.
+type Principal struct {
+	Kind           string    `json:"kind"` // local, root, token or node
+	Name           string    `json:"name"`
+	ID             string    `json:"id,omitempty"` // of its token
+	Grants         []Grant   `json:"grants"`
+	Expires        time.Time `json:"expires,omitzero"` // zero: never
+	Authentication bool      `json:"authentication"`   // the server asks callers who they are
+}
+
+// Token is what a server knows of a token. It does not know its secret.
+type Token struct {
+	ID        string    `json:"id"`
+	Name      string    `json:"name"`
+	Grants    []Grant   `json:"grants"`
+	Created   time.Time `json:"created"`
+	CreatedBy string    `json:"created_by"`
+	Expires   time.Time `json:"expires,omitzero"` // zero: never
+	Successor string    `json:"successor,omitempty"`
+}
+
+// NewToken is a token that is to be made.
+type NewToken struct {
+	Name   string
+	Grants []Grant
+	Life   time.Duration // defaults to 90 days
+	Never  bool          // it does not expire
+}
+
+// answerOf makes a call and returns its answer.
+func answerOf[Q, A any](ctx context.Context, c *caller, s safety, call func(context.Context, Q, ...grpc.CallOption) (*A, error), q Q) (a *A, err error) {
+	err = c.do(ctx, s, func(ctx context.Context) error {
+		a, err = call(ctx, q)
+		return err
+	})
+	return a, err
+}
+
+// WhoAmI returns who the server takes the caller for.
+func (c *accessClient) WhoAmI(ctx context.Context) (Principal, error) {
+	r, err := answerOf(ctx, c.caller, idempotent, c.access.WhoAmI, &ddqv1.WhoAmIRequest{})
+	if err != nil {
+		return Principal{}, err
+	}
+	return Principal{r.Kind, r.Name, r.Id, grantsOf(r.Grants), timeOf(r.ExpireTime), r.Authentication}, nil
+}
+
+// CreateToken makes a token, and returns its secret, which cannot be had again.
+func (c *accessClient) CreateToken(ctx context.Context, n NewToken) (Token, string, error) {
+	req := &ddqv1.CreateTokenRequest{Name: n.Name, NeverExpires: n.Never}
+	for _, g := range n.Grants {
+		req.Grants = append(req.Grants, &ddqv1.Grant{Verbs: g.Verbs, Namespace: g.Namespace, Topics: g.Topics})
+	}
+	if n.Life != 0 {
+		req.Life = durationpb.New(n.Life)
+	}
+	r, err := answerOf(ctx, c.caller, once, c.access.CreateToken, req)
+	if err != nil {
+		return Token{}, "", err
+	}
+	return tokenOf(r.Token), r.Secret, nil
+}
+
+// ListTokens returns the tokens that the caller could have made.
+func (c *accessClient) ListTokens(ctx context.Context) ([]Token, error) {
+	r, err := answerOf(ctx, c.caller, idempotent, c.access.ListTokens, &ddqv1.ListTokensRequest{})
+	if err != nil {
+		return nil, err
+	}
+	var all []Token
+	for _, t := range r.Tokens {
+		all = append(all, tokenOf(t))
+	}
+	return all, nil
+}
+
+// RotateToken makes a token with the grants of another one, which ends after the overlap.
+func (c *accessClient) RotateToken(ctx context.Context, id string, overlap time.Duration) (Token, string, error) {
+	r, err := answerOf(ctx, c.caller, once, c.access.RotateToken, &ddqv1.RotateTokenRequest{Id: id, Overlap: durationpb.New(overlap)})
+	if err != nil {
+		return Token{}, "", err
+	}
+	return tokenOf(r.Token), r.Secret, nil
+}
+
+// RevokeToken ends a token and the streams that it opened.
+func (c *accessClient) RevokeToken(ctx context.Context, id string) error {
+	_, err := answerOf(ctx, c.caller, once, c.access.RevokeToken, &ddqv1.RevokeTokenRequest{Id: id})
+	return err
+}
+
+func tokenOf(t *ddqv1.Token) Token {
+	return Token{t.GetId(), t.GetName(), grantsOf(t.GetGrants()), timeOf(t.GetCreateTime()), t.GetCreatedBy(), timeOf(t.GetExpireTime()), t.GetSuccessor()}
+}
+
+func grantsOf(from []*ddqv1.Grant) []Grant {
+	grants := make([]Grant, len(from))
+	for i, g := range from {
+		grants[i] = Grant{g.GetVerbs(), g.GetNamespace(), g.GetTopics()}
+	}
+	return grants
+}
