@@ -58,8 +58,14 @@ func answerOf[Q, A any](ctx context.Context, c *caller, s safety, call func(cont
 	return a, err
 }
 
+// Access are the calls about who calls and about tokens. A Client has them.
+type Access struct {
+	*caller
+	access ddqv1.AccessServiceClient
+}
+
 // WhoAmI returns who the server takes the caller for.
-func (c *accessClient) WhoAmI(ctx context.Context) (Principal, error) {
+func (c *Access) WhoAmI(ctx context.Context) (Principal, error) {
 	r, err := answerOf(ctx, c.caller, idempotent, c.access.WhoAmI, &ddqv1.WhoAmIRequest{})
 	if err != nil {
 		return Principal{}, err
@@ -68,7 +74,7 @@ func (c *accessClient) WhoAmI(ctx context.Context) (Principal, error) {
 }
 
 // CreateToken makes a token, and returns its secret, which cannot be had again.
-func (c *accessClient) CreateToken(ctx context.Context, n NewToken) (Token, string, error) {
+func (c *Access) CreateToken(ctx context.Context, n NewToken) (Token, string, error) {
 	req := &ddqv1.CreateTokenRequest{Name: n.Name, NeverExpires: n.Never}
 	for _, g := range n.Grants {
 		req.Grants = append(req.Grants, &ddqv1.Grant{Verbs: g.Verbs, Namespace: g.Namespace, Topics: g.Topics})
@@ -84,7 +90,7 @@ func (c *accessClient) CreateToken(ctx context.Context, n NewToken) (Token, stri
 }
 
 // ListTokens returns the tokens that the caller could have made.
-func (c *accessClient) ListTokens(ctx context.Context) ([]Token, error) {
+func (c *Access) ListTokens(ctx context.Context) ([]Token, error) {
 	r, err := answerOf(ctx, c.caller, idempotent, c.access.ListTokens, &ddqv1.ListTokensRequest{})
 	if err != nil {
 		return nil, err
@@ -97,7 +103,7 @@ func (c *accessClient) ListTokens(ctx context.Context) ([]Token, error) {
 }
 
 // RotateToken makes a token with the grants of another one, which ends after the overlap.
-func (c *accessClient) RotateToken(ctx context.Context, id string, overlap time.Duration) (Token, string, error) {
+func (c *Access) RotateToken(ctx context.Context, id string, overlap time.Duration) (Token, string, error) {
 	r, err := answerOf(ctx, c.caller, once, c.access.RotateToken, &ddqv1.RotateTokenRequest{Id: id, Overlap: durationpb.New(overlap)})
 	if err != nil {
 		return Token{}, "", err
@@ -106,7 +112,7 @@ func (c *accessClient) RotateToken(ctx context.Context, id string, overlap time.
 }
 
 // RevokeToken ends a token and the streams that it opened.
-func (c *accessClient) RevokeToken(ctx context.Context, id string) error {
+func (c *Access) RevokeToken(ctx context.Context, id string) error {
 	_, err := answerOf(ctx, c.caller, once, c.access.RevokeToken, &ddqv1.RevokeTokenRequest{Id: id})
 	return err
 }

@@ -140,9 +140,15 @@ func recipientFrom(w *ddqv1.Recipient) Recipient {
 	}
 }
 
+// Audiences are the calls about audiences and their recipients. A Client has them.
+type Audiences struct {
+	*caller
+	audiences ddqv1.AudienceServiceClient
+}
+
 // CreateAudience creates an audience. The same again changes nothing; ErrExists when there
 // is another one of that name.
-func (c *audienceClient) CreateAudience(ctx context.Context, a Audience) (made Audience, err error) {
+func (c *Audiences) CreateAudience(ctx context.Context, a Audience) (made Audience, err error) {
 	err = c.do(ctx, idempotent, func(ctx context.Context) error {
 		reply, err := c.audiences.CreateAudience(ctx, &ddqv1.CreateAudienceRequest{Audience: a.wire()})
 		made = audienceFrom(reply.GetAudience())
@@ -152,7 +158,7 @@ func (c *audienceClient) CreateAudience(ctx context.Context, a Audience) (made A
 }
 
 // DescribeAudience returns an audience and counts its recipients.
-func (c *audienceClient) DescribeAudience(ctx context.Context, name string) (status AudienceStatus, err error) {
+func (c *Audiences) DescribeAudience(ctx context.Context, name string) (status AudienceStatus, err error) {
 	err = c.do(ctx, idempotent, func(ctx context.Context) error {
 		reply, err := c.audiences.DescribeAudience(ctx, &ddqv1.DescribeAudienceRequest{Name: name})
 		status = AudienceStatus{
@@ -167,7 +173,7 @@ func (c *audienceClient) DescribeAudience(ctx context.Context, name string) (sta
 }
 
 // ListAudiences goes through all audiences by name. The sequence ends with the first error.
-func (c *audienceClient) ListAudiences(ctx context.Context) iter.Seq2[Audience, error] {
+func (c *Audiences) ListAudiences(ctx context.Context) iter.Seq2[Audience, error] {
 	return pages(func(token string) (list []Audience, next string, err error) {
 		err = c.do(ctx, idempotent, func(ctx context.Context) error {
 			reply, err := c.audiences.ListAudiences(ctx, &ddqv1.ListAudiencesRequest{PageSize: pageSize, PageToken: token})
@@ -183,7 +189,7 @@ func (c *audienceClient) ListAudiences(ctx context.Context) iter.Seq2[Audience, 
 
 // DeleteAudience deletes an audience and its recipients. It refuses one that a schedule has,
 // and one of which a run has not ended.
-func (c *audienceClient) DeleteAudience(ctx context.Context, name string) error {
+func (c *Audiences) DeleteAudience(ctx context.Context, name string) error {
 	return c.do(ctx, idempotent, func(ctx context.Context) error {
 		_, err := c.audiences.DeleteAudience(ctx, &ddqv1.DeleteAudienceRequest{Name: name})
 		return err
@@ -215,7 +221,7 @@ type RecipientResult struct {
 // PutRecipients makes up to 1,000 recipients what they are to be, each of which may fail
 // alone: the results are in their order. The same again changes nothing. With a generation
 // they are part of that replacement, see BeginReplacement; else it is 0.
-func (c *audienceClient) PutRecipients(ctx context.Context, audience string, generation int64, recipients []Recipient) (results []RecipientResult, err error) {
+func (c *Audiences) PutRecipients(ctx context.Context, audience string, generation int64, recipients []Recipient) (results []RecipientResult, err error) {
 	r := &ddqv1.PutRecipientsRequest{Audience: audience, Generation: generation}
 	for i := range recipients {
 		r.Recipients = append(r.Recipients, recipients[i].wire())
@@ -230,7 +236,7 @@ func (c *audienceClient) PutRecipients(ctx context.Context, audience string, gen
 
 // DeleteRecipients removes up to 1,000 recipients: RecipientRemoved, or RecipientSame of those
 // that are none.
-func (c *audienceClient) DeleteRecipients(ctx context.Context, audience string, ids []string) (results []RecipientResult, err error) {
+func (c *Audiences) DeleteRecipients(ctx context.Context, audience string, ids []string) (results []RecipientResult, err error) {
 	err = c.do(ctx, idempotent, func(ctx context.Context) error {
 		reply, err := c.audiences.DeleteRecipients(ctx, &ddqv1.DeleteRecipientsRequest{Audience: audience, Ids: ids})
 		results = recipientResults(reply.GetResults())
@@ -259,7 +265,7 @@ func recipientResults(list []*ddqv1.RecipientResult) []RecipientResult {
 }
 
 // GetRecipient returns a recipient. ErrNotFound when there is none.
-func (c *audienceClient) GetRecipient(ctx context.Context, audience, id string) (found Recipient, err error) {
+func (c *Audiences) GetRecipient(ctx context.Context, audience, id string) (found Recipient, err error) {
 	err = c.do(ctx, idempotent, func(ctx context.Context) error {
 		reply, err := c.audiences.GetRecipient(ctx, &ddqv1.GetRecipientRequest{Audience: audience, Id: id})
 		found = recipientFrom(reply.GetRecipient())
@@ -270,7 +276,7 @@ func (c *audienceClient) GetRecipient(ctx context.Context, audience, id string) 
 
 // ListRecipients goes through the recipients of an audience, of one zone unless that is
 // empty, in no particular order. The sequence ends with the first error.
-func (c *audienceClient) ListRecipients(ctx context.Context, audience, zone string) iter.Seq2[Recipient, error] {
+func (c *Audiences) ListRecipients(ctx context.Context, audience, zone string) iter.Seq2[Recipient, error] {
 	return pages(func(token string) (list []Recipient, next string, err error) {
 		err = c.do(ctx, idempotent, func(ctx context.Context) error {
 			reply, err := c.audiences.ListRecipients(ctx, &ddqv1.ListRecipientsRequest{Audience: audience, Zone: zone, PageSize: 1000, PageToken: token})
@@ -287,7 +293,7 @@ func (c *audienceClient) ListRecipients(ctx context.Context, audience, zone stri
 // BeginReplacement begins to replace all recipients of an audience: what is put from then on
 // stays when EndReplacement ends it. Nothing is removed before. One that was under way is
 // over.
-func (c *audienceClient) BeginReplacement(ctx context.Context, audience string) (generation int64, err error) {
+func (c *Audiences) BeginReplacement(ctx context.Context, audience string) (generation int64, err error) {
 	err = c.do(ctx, once, func(ctx context.Context) error {
 		reply, err := c.audiences.BeginReplacement(ctx, &ddqv1.BeginReplacementRequest{Audience: audience})
 		generation = reply.GetGeneration()
@@ -298,7 +304,7 @@ func (c *audienceClient) BeginReplacement(ctx context.Context, audience string) 
 
 // EndReplacement removes the recipients that were not put since the replacement began, and
 // returns how many. Repeated, it goes on where it was.
-func (c *audienceClient) EndReplacement(ctx context.Context, audience string, generation int64) (removed int64, err error) {
+func (c *Audiences) EndReplacement(ctx context.Context, audience string, generation int64) (removed int64, err error) {
 	err = c.do(ctx, idempotent, func(ctx context.Context) error {
 		reply, err := c.audiences.EndReplacement(ctx, &ddqv1.EndReplacementRequest{Audience: audience, Generation: generation})
 		removed = reply.GetRemoved()

@@ -25,9 +25,15 @@ type CalendarSpan struct {
 	To   string `json:"to"`
 }
 
+// Calendars are the calls about calendars. A Client has them.
+type Calendars struct {
+	*caller
+	schedules ddqv1.ScheduleServiceClient
+}
+
 // PutCalendar creates a calendar, or changes it. All nodes know it within two seconds. It
 // counts when a run is made, which is five seconds ahead of its time.
-func (c *Client) PutCalendar(ctx context.Context, calendar Calendar) (put SchedulePut, err error) {
+func (c *Calendars) PutCalendar(ctx context.Context, calendar Calendar) (put SchedulePut, err error) {
 	w := &ddqv1.Calendar{Name: calendar.Name, Days: calendar.Days, Yearly: calendar.Yearly, Weekdays: calendar.Weekdays}
 	for _, s := range calendar.Spans {
 		w.Spans = append(w.Spans, &ddqv1.CalendarSpan{From: s.From, To: s.To})
@@ -41,7 +47,7 @@ func (c *Client) PutCalendar(ctx context.Context, calendar Calendar) (put Schedu
 }
 
 // GetCalendar returns a calendar.
-func (c *Client) GetCalendar(ctx context.Context, name string) (calendar Calendar, err error) {
+func (c *Calendars) GetCalendar(ctx context.Context, name string) (calendar Calendar, err error) {
 	err = c.do(ctx, idempotent, func(ctx context.Context) error {
 		reply, err := c.schedules.GetCalendar(ctx, &ddqv1.GetCalendarRequest{Name: name})
 		calendar = calendarFrom(reply.GetCalendar())
@@ -51,7 +57,7 @@ func (c *Client) GetCalendar(ctx context.Context, name string) (calendar Calenda
 }
 
 // ListCalendars goes through the calendars by name. The sequence ends with the first error.
-func (c *Client) ListCalendars(ctx context.Context) iter.Seq2[Calendar, error] {
+func (c *Calendars) ListCalendars(ctx context.Context) iter.Seq2[Calendar, error] {
 	return pages(func(token string) (all []Calendar, next string, err error) {
 		err = c.do(ctx, idempotent, func(ctx context.Context) error {
 			reply, err := c.schedules.ListCalendars(ctx, &ddqv1.ListCalendarsRequest{PageSize: pageSize, PageToken: token})
@@ -66,7 +72,7 @@ func (c *Client) ListCalendars(ctx context.Context) iter.Seq2[Calendar, error] {
 }
 
 // DeleteCalendar deletes a calendar. ErrPrecondition while a schedule names it.
-func (c *Client) DeleteCalendar(ctx context.Context, name string) error {
+func (c *Calendars) DeleteCalendar(ctx context.Context, name string) error {
 	return c.do(ctx, once, func(ctx context.Context) error {
 		_, err := c.schedules.DeleteCalendar(ctx, &ddqv1.DeleteCalendarRequest{Name: name})
 		return err

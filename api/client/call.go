@@ -32,6 +32,13 @@ type answer struct {
 	err    *Error
 }
 
+// sender takes a call's tasks to the server and returns when each has an
+// answer, be it an error.
+type sender interface {
+	send(ctx context.Context, k *call)
+	close(ctx context.Context)
+}
+
 // callPool keeps calls for reuse. It belongs to one Client: what it keeps has
 // channels, which must not cross from one synctest bubble to another.
 type callPool struct{ pool sync.Pool }

@@ -10,62 +10,24 @@ import (
 	"github.com/ddq-io/ddq/api/ddqv1"
 )
 
-// Client talks to a ddq server. It is safe for concurrent use; share one. It
-// owns two goroutines while its enqueue stream is open, gone once Close returns.
+// Client talks to a ddq server. Its calls are the methods of the types that it embeds,
+// each named for what they are about: c.Enqueue is a method of Tasks. It is safe for
+// concurrent use; share one. It owns two goroutines while its enqueue stream is open,
+// gone once Close returns.
 type Client struct {
-	*caller
-	taskClient
-	enqueuer
-	topicClient
-	deadLetterClient
-	scheduleClient
-	audienceClient
-	accessClient
-	fleetClient
+	Tasks
+	Topics
+	DeadLetters
+	Schedules
+	Calendars
+	Audiences
+	Access
+	Fleet
 
+	*caller
 	conn  grpc.ClientConnInterface
 	own   *grpc.ClientConn // nil when the connection is the caller's
 	close func() error     // once
-}
-
-// The calls of a client by what they are about. A new one goes to its type, and users find
-// it at Client.
-type (
-	taskClient struct {
-		*caller
-		queue ddqv1.DelayQueueServiceClient
-	}
-	topicClient struct {
-		*caller
-		admin ddqv1.AdminServiceClient
-	}
-	deadLetterClient struct {
-		*caller
-		admin ddqv1.AdminServiceClient
-	}
-	scheduleClient struct {
-		*caller
-		schedules ddqv1.ScheduleServiceClient
-	}
-	audienceClient struct {
-		*caller
-		audiences ddqv1.AudienceServiceClient
-	}
-	accessClient struct {
-		*caller
-		access ddqv1.AccessServiceClient
-	}
-	fleetClient struct {
-		*caller
-		admin ddqv1.AdminServiceClient
-	}
-)
-
-// sender takes a call's tasks to the server and returns when each has an
-// answer, be it an error.
-type sender interface {
-	send(ctx context.Context, k *call)
-	close(ctx context.Context)
 }
 
 // New returns a client over a connection that stays the caller's: Close leaves
@@ -73,18 +35,19 @@ type sender interface {
 func New(conn grpc.ClientConnInterface, cfg Config) *Client {
 	coded := codedConn{conn}
 	queue, admin := ddqv1.NewDelayQueueServiceClient(coded), ddqv1.NewAdminServiceClient(coded)
+	schedules := ddqv1.NewScheduleServiceClient(coded)
 	calls := &caller{cfg: cfg.withDefaults()}
 	c := &Client{
-		caller:           calls,
-		taskClient:       taskClient{calls, queue},
-		enqueuer:         enqueuer{caller: calls},
-		topicClient:      topicClient{calls, admin},
-		deadLetterClient: deadLetterClient{calls, admin},
-		scheduleClient:   scheduleClient{calls, ddqv1.NewScheduleServiceClient(coded)},
-		audienceClient:   audienceClient{calls, ddqv1.NewAudienceServiceClient(coded)},
-		accessClient:     accessClient{calls, ddqv1.NewAccessServiceClient(coded)},
-		fleetClient:      fleetClient{calls, admin},
-		conn:             conn,
+		Tasks:       Tasks{caller: calls, queue: queue},
+		Topics:      Topics{calls, admin},
+		DeadLetters: DeadLetters{calls, admin},
+		Schedules:   Schedules{calls, schedules},
+		Calendars:   Calendars{calls, schedules},
+		Audiences:   Audiences{calls, ddqv1.NewAudienceServiceClient(coded)},
+		Access:      Access{calls, ddqv1.NewAccessServiceClient(coded)},
+		Fleet:       Fleet{calls, admin},
+		caller:      calls,
+		conn:        conn,
 	}
 	if cfg.Unary {
 		c.sender = &unary{queue: queue}

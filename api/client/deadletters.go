@@ -26,9 +26,16 @@ func (f DeadLetterFilter) wire() *ddqv1.DeadLetterFilter {
 	return w
 }
 
+// DeadLetters are the calls about tasks that are dead: list, requeue and delete. A Client
+// has them.
+type DeadLetters struct {
+	*caller
+	admin ddqv1.AdminServiceClient
+}
+
 // ListDeadLetters goes through the dead letters of a topic that f matches. The
 // sequence ends with the first error.
-func (c *deadLetterClient) ListDeadLetters(ctx context.Context, topic string, f DeadLetterFilter) iter.Seq2[Snapshot, error] {
+func (c *DeadLetters) ListDeadLetters(ctx context.Context, topic string, f DeadLetterFilter) iter.Seq2[Snapshot, error] {
 	return pages(func(token string) (tasks []Snapshot, next string, err error) {
 		err = c.do(ctx, idempotent, func(ctx context.Context) error {
 			reply, err := c.admin.ListDeadLetters(ctx, &ddqv1.ListDeadLettersRequest{
@@ -46,7 +53,7 @@ func (c *deadLetterClient) ListDeadLetters(ctx context.Context, topic string, f 
 
 // RequeueDeadLetters makes dead letters due now, with fresh attempts. It
 // returns how many, and which of ids are no dead letters. At most 1,000 ids.
-func (c *deadLetterClient) RequeueDeadLetters(ctx context.Context, topic string, ids []string) (requeued int64, notFound []string, err error) {
+func (c *DeadLetters) RequeueDeadLetters(ctx context.Context, topic string, ids []string) (requeued int64, notFound []string, err error) {
 	if len(ids) == 0 {
 		return 0, nil, nil // on the wire, no ids mean all
 	}
@@ -55,12 +62,12 @@ func (c *deadLetterClient) RequeueDeadLetters(ctx context.Context, topic string,
 
 // RequeueMatching makes all dead letters that f matches due now, with fresh
 // attempts, and returns how many.
-func (c *deadLetterClient) RequeueMatching(ctx context.Context, topic string, f DeadLetterFilter) (requeued int64, err error) {
+func (c *DeadLetters) RequeueMatching(ctx context.Context, topic string, f DeadLetterFilter) (requeued int64, err error) {
 	requeued, _, err = c.requeue(ctx, &ddqv1.RequeueDeadLettersRequest{Topic: topic, Filter: f.wire()})
 	return requeued, err
 }
 
-func (c *deadLetterClient) requeue(ctx context.Context, r *ddqv1.RequeueDeadLettersRequest) (requeued int64, notFound []string, err error) {
+func (c *DeadLetters) requeue(ctx context.Context, r *ddqv1.RequeueDeadLettersRequest) (requeued int64, notFound []string, err error) {
 	err = c.do(ctx, once, func(ctx context.Context) error {
 		reply, err := c.admin.RequeueDeadLetters(ctx, r)
 		requeued, notFound = reply.GetRequeued(), reply.GetNotFound()
@@ -71,7 +78,7 @@ func (c *deadLetterClient) requeue(ctx context.Context, r *ddqv1.RequeueDeadLett
 
 // DeleteDeadLetters deletes dead letters for good. It returns how many, and
 // which of ids are no dead letters. At most 1,000 ids.
-func (c *deadLetterClient) DeleteDeadLetters(ctx context.Context, topic string, ids []string) (deleted int64, notFound []string, err error) {
+func (c *DeadLetters) DeleteDeadLetters(ctx context.Context, topic string, ids []string) (deleted int64, notFound []string, err error) {
 	if len(ids) == 0 {
 		return 0, nil, nil // on the wire, no ids mean all
 	}
@@ -79,12 +86,12 @@ func (c *deadLetterClient) DeleteDeadLetters(ctx context.Context, topic string, 
 }
 
 // DeleteMatching deletes all dead letters that f matches and returns how many.
-func (c *deadLetterClient) DeleteMatching(ctx context.Context, topic string, f DeadLetterFilter) (deleted int64, err error) {
+func (c *DeadLetters) DeleteMatching(ctx context.Context, topic string, f DeadLetterFilter) (deleted int64, err error) {
 	deleted, _, err = c.deleteDead(ctx, &ddqv1.DeleteDeadLettersRequest{Topic: topic, Filter: f.wire()})
 	return deleted, err
 }
 
-func (c *deadLetterClient) deleteDead(ctx context.Context, r *ddqv1.DeleteDeadLettersRequest) (deleted int64, notFound []string, err error) {
+func (c *DeadLetters) deleteDead(ctx context.Context, r *ddqv1.DeleteDeadLettersRequest) (deleted int64, notFound []string, err error) {
 	err = c.do(ctx, once, func(ctx context.Context) error {
 		reply, err := c.admin.DeleteDeadLetters(ctx, r)
 		deleted, notFound = reply.GetDeleted(), reply.GetNotFound()

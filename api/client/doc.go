@@ -10,6 +10,23 @@
 //		Delay:   5 * time.Second,
 //	})
 //
+// # Where a call is
+//
+// All calls are methods of [Client], which embeds a type for each thing that they are
+// about, and the calls are documented there:
+//
+//   - [Tasks]: enqueue, get, list, find, count, wait, watch, edit, reschedule, cancel,
+//     delete, and tokens of a rate
+//   - [Topics]: create, configure, describe, pause, resume, purge, delete
+//   - [DeadLetters]: list, requeue, delete
+//   - [Schedules]: put, describe, preview, pause, trigger, backfill, delete
+//   - [Calendars]: put, get, list, delete
+//   - [Audiences]: audiences and their recipients
+//   - [Access]: who calls; tokens: create, list, rotate, revoke
+//   - [Fleet]: the server, nodes, shards, drains, moves
+//
+// A [Batcher] makes batches of single enqueues.
+//
 // # What an answer means
 //
 // A nil error from Enqueue means that the task is stored at the server's

@@ -39,7 +39,7 @@ type Change struct {
 // and version: a worker has it as it was before or as it is after. ErrPrecondition
 // when a worker holds it or it is finished, ErrVersion when it has another version
 // than asked for. Every topic is searched when topic is empty.
-func (c *taskClient) UpdateTask(ctx context.Context, topic, id string, to Change) (Receipt, error) {
+func (c *Tasks) UpdateTask(ctx context.Context, topic, id string, to Change) (Receipt, error) {
 	request, e := to.request(topic, id)
 	if e != nil {
 		return Receipt{}, e
@@ -57,7 +57,7 @@ func (c *taskClient) UpdateTask(ctx context.Context, topic, id string, to Change
 
 // PromoteTask makes a task that no worker holds due now. ifVersion is the version
 // that it must have, see Change.IfVersion. Every topic is searched when topic is empty.
-func (c *taskClient) PromoteTask(ctx context.Context, topic, id string, ifVersion int64) (Receipt, error) {
+func (c *Tasks) PromoteTask(ctx context.Context, topic, id string, ifVersion int64) (Receipt, error) {
 	receipt := Receipt{Topic: topic, ID: id}
 	err := c.do(ctx, safety(ifVersion == 0), func(ctx context.Context) error {
 		reply, err := c.queue.PromoteTask(ctx, &ddqv1.PromoteTaskRequest{Topic: topic, Id: id, IfVersion: ifVersion})
@@ -69,8 +69,21 @@ func (c *taskClient) PromoteTask(ctx context.Context, topic, id string, ifVersio
 	return receipt, err
 }
 
+// When is a moment: Due, or Delay from now on the server's clock while Due is zero.
+type When struct {
+	Delay time.Duration
+	Due   time.Time
+}
+
+// Reschedule moves the due time of a task that no worker holds. The receipt
+// says where it was found and the due time as resolved. Every topic is
+// searched when topic is empty.
+func (c *Tasks) Reschedule(ctx context.Context, topic, id string, to When) (Receipt, error) {
+	return c.RescheduleIf(ctx, topic, id, to, 0)
+}
+
 // RescheduleIf is Reschedule of a task that must have a version, see Change.IfVersion.
-func (c *taskClient) RescheduleIf(ctx context.Context, topic, id string, to When, ifVersion int64) (Receipt, error) {
+func (c *Tasks) RescheduleIf(ctx context.Context, topic, id string, to When, ifVersion int64) (Receipt, error) {
 	request := &ddqv1.RescheduleTaskRequest{Topic: topic, Id: id, IfVersion: ifVersion}
 	repeat := safety(ifVersion == 0)
 	if to.Due.IsZero() {

@@ -13,19 +13,12 @@ type Result struct {
 	Err error // nil: stored
 }
 
-// enqueuer sends tasks to be stored.
-type enqueuer struct {
-	*caller
-	sender sender
-	calls  callPool
-}
-
 // Enqueue stores one task and returns once the server has answered. The
 // payload may be reused then.
 //
 // When ctx ends first, the task may or may not be stored: enqueue it again
 // with the same id to find out.
-func (c *enqueuer) Enqueue(ctx context.Context, task Task) (Receipt, error) {
+func (c *Tasks) Enqueue(ctx context.Context, task Task) (Receipt, error) {
 	k := c.calls.get(1)
 	defer c.calls.put(k)
 	id, err := k.add(&task)
@@ -43,7 +36,7 @@ func (c *enqueuer) Enqueue(ctx context.Context, task Task) (Receipt, error) {
 // EnqueueBatch stores tasks, which fail or succeed alone, and returns a result
 // for each, in order. The error is that of the first task that failed; nil
 // means that all are stored.
-func (c *enqueuer) EnqueueBatch(ctx context.Context, tasks []Task) ([]Result, error) {
+func (c *Tasks) EnqueueBatch(ctx context.Context, tasks []Task) ([]Result, error) {
 	k := c.calls.get(len(tasks))
 	defer c.calls.put(k)
 	results := make([]Result, len(tasks))
@@ -74,7 +67,7 @@ func (c *enqueuer) EnqueueBatch(ctx context.Context, tasks []Task) ([]Result, er
 }
 
 // enqueue has k's tasks answered, repeating those that failed in passing.
-func (c *enqueuer) enqueue(ctx context.Context, k *call) {
+func (c *Tasks) enqueue(ctx context.Context, k *call) {
 	start := time.Now()
 	if _, ok := ctx.Deadline(); !ok {
 		k.limit(start, c.cfg.Timeout) // cheaper than a context, which only repeats need
@@ -93,7 +86,7 @@ func (c *enqueuer) enqueue(ctx context.Context, k *call) {
 
 // enqueueAgain sends the tasks of k that failed in passing until none is left
 // or time is over. The first try was made, so a pause comes first.
-func (c *enqueuer) enqueueAgain(ctx context.Context, k *call) {
+func (c *Tasks) enqueueAgain(ctx context.Context, k *call) {
 	tried := true
 	err := c.repeat(ctx, idempotent, func() *Error {
 		if tried {

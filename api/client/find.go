@@ -55,7 +55,7 @@ func unixMillis(t time.Time) int64 {
 // their due times within each shard, or, where they are found by an indexed attribute, in
 // order of its value and of their ids. Tasks that change state meanwhile may be missed or
 // seen twice. The sequence ends with the first error.
-func (c *taskClient) Find(ctx context.Context, topic string, f Filter) iter.Seq2[Snapshot, error] {
+func (c *Tasks) Find(ctx context.Context, topic string, f Filter) iter.Seq2[Snapshot, error] {
 	return pages(func(token string) (tasks []Snapshot, next string, err error) {
 		err = c.do(ctx, idempotent, func(ctx context.Context) error {
 			reply, err := c.queue.ListTasks(ctx, &ddqv1.ListTasksRequest{Topic: topic, Filter: f.wire(), PageSize: pageSize, PageToken: token})
@@ -74,7 +74,7 @@ type Counts struct {
 // CountTasks counts the tasks of a topic by state: all of them with the zero Filter,
 // which costs next to nothing and counts retrying tasks as scheduled ones; else those
 // that f matches, which are read for it.
-func (c *taskClient) CountTasks(ctx context.Context, topic string, f Filter) (n Counts, err error) {
+func (c *Tasks) CountTasks(ctx context.Context, topic string, f Filter) (n Counts, err error) {
 	err = c.do(ctx, idempotent, func(ctx context.Context) error {
 		r, err := c.queue.CountTasks(ctx, &ddqv1.CountTasksRequest{Topic: topic, Filter: f.wire()})
 		n = Counts{r.GetScheduled(), r.GetReady(), r.GetRetrying(), r.GetRunning(), r.GetDone(), r.GetDead()}
@@ -96,7 +96,7 @@ type Histogram struct {
 
 // DueHistogram counts in buckets of a width from start on, which is now when it is
 // zero: at most 1,000, and 60 when buckets is 0.
-func (c *taskClient) DueHistogram(ctx context.Context, topic string, start time.Time, width time.Duration, buckets int) (h Histogram, err error) {
+func (c *Tasks) DueHistogram(ctx context.Context, topic string, start time.Time, width time.Duration, buckets int) (h Histogram, err error) {
 	request := &ddqv1.DueHistogramRequest{Topic: topic, StartUnixMs: unixMillis(start), BucketMs: millis(width), Buckets: int32Of(buckets)}
 	err = c.do(ctx, idempotent, func(ctx context.Context) error {
 		r, err := c.queue.DueHistogram(ctx, request)
@@ -128,7 +128,7 @@ type Progress struct {
 // DeleteTasks deletes the tasks that f matches and no worker holds. f must not be zero:
 // PurgeTopic deletes everything. It takes as long as there are tasks, and ctx lasts: the
 // client's timeout does not apply. An error comes with what was done before it.
-func (c *taskClient) DeleteTasks(ctx context.Context, topic string, f Filter, b Bulk) (Progress, error) {
+func (c *Tasks) DeleteTasks(ctx context.Context, topic string, f Filter, b Bulk) (Progress, error) {
 	stream, err := c.queue.DeleteTasks(ctx, &ddqv1.DeleteTasksRequest{Topic: topic, Filter: f.wire(), DryRun: b.DryRun, MaxTasks: b.MaxTasks})
 	if err != nil {
 		return Progress{}, fromRPC(err)
@@ -149,7 +149,7 @@ type Shift struct {
 
 // RescheduleTasks moves the due times of the tasks that f matches and no worker holds.
 // It is otherwise like DeleteTasks.
-func (c *taskClient) RescheduleTasks(ctx context.Context, topic string, f Filter, to Shift, b Bulk) (Progress, error) {
+func (c *Tasks) RescheduleTasks(ctx context.Context, topic string, f Filter, to Shift, b Bulk) (Progress, error) {
 	r := &ddqv1.RescheduleTasksRequest{Topic: topic, Filter: f.wire(), DryRun: b.DryRun, MaxTasks: b.MaxTasks}
 	switch {
 	case to.When == nil:

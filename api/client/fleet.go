@@ -62,8 +62,15 @@ type ShardMove struct {
 	To    string // empty when nobody could
 }
 
+// Fleet are the calls about servers: the node that answers, the members of the fleet, and
+// the shards that they own. A Client has them.
+type Fleet struct {
+	*caller
+	admin ddqv1.AdminServiceClient
+}
+
 // Nodes returns the members of the fleet by name. A server that stands alone is one.
-func (c *fleetClient) Nodes(ctx context.Context) (nodes []Node, err error) {
+func (c *Fleet) Nodes(ctx context.Context) (nodes []Node, err error) {
 	err = c.do(ctx, idempotent, func(ctx context.Context) error {
 		reply, err := c.admin.ListNodes(ctx, &ddqv1.ListNodesRequest{})
 		nodes = nil
@@ -101,7 +108,7 @@ func nodeFrom(n *ddqv1.Node) Node {
 
 // Shards goes through the shards of a topic, of every topic when it is empty. The
 // sequence ends with the first error.
-func (c *fleetClient) Shards(ctx context.Context, topic string) iter.Seq2[Shard, error] {
+func (c *Fleet) Shards(ctx context.Context, topic string) iter.Seq2[Shard, error] {
 	return pages(func(token string) (shards []Shard, next string, err error) {
 		err = c.do(ctx, idempotent, func(ctx context.Context) error {
 			reply, err := c.admin.ListShards(ctx, &ddqv1.ListShardsRequest{Topic: topic, PageSize: pageSize, PageToken: token})
@@ -131,7 +138,7 @@ func shardFrom(s *ddqv1.Shard) Shard {
 
 // DrainNode makes a node give up its shards. It goes on to take calls, and its
 // workers keep working.
-func (c *fleetClient) DrainNode(ctx context.Context, name string) error {
+func (c *Fleet) DrainNode(ctx context.Context, name string) error {
 	return c.do(ctx, idempotent, func(ctx context.Context) error {
 		_, err := c.admin.DrainNode(ctx, &ddqv1.DrainNodeRequest{Name: name})
 		return err
@@ -139,7 +146,7 @@ func (c *fleetClient) DrainNode(ctx context.Context, name string) error {
 }
 
 // UndrainNode lets a node own shards again.
-func (c *fleetClient) UndrainNode(ctx context.Context, name string) error {
+func (c *Fleet) UndrainNode(ctx context.Context, name string) error {
 	return c.do(ctx, idempotent, func(ctx context.Context) error {
 		_, err := c.admin.UndrainNode(ctx, &ddqv1.UndrainNodeRequest{Name: name})
 		return err
@@ -148,7 +155,7 @@ func (c *fleetClient) UndrainNode(ctx context.Context, name string) error {
 
 // Plan says which shards would move if these nodes drained; with none, which are
 // not where they should be.
-func (c *fleetClient) Plan(ctx context.Context, drain ...string) (moves []ShardMove, err error) {
+func (c *Fleet) Plan(ctx context.Context, drain ...string) (moves []ShardMove, err error) {
 	err = c.do(ctx, idempotent, func(ctx context.Context) error {
 		reply, err := c.admin.PlanRebalance(ctx, &ddqv1.PlanRebalanceRequest{Drain: drain})
 		moves = nil
@@ -162,7 +169,7 @@ func (c *fleetClient) Plan(ctx context.Context, drain ...string) (moves []ShardM
 
 // ReleaseShard makes the owner of a shard give it up. The node that should own it
 // claims it at once.
-func (c *fleetClient) ReleaseShard(ctx context.Context, topic string, n int) error {
+func (c *Fleet) ReleaseShard(ctx context.Context, topic string, n int) error {
 	return c.do(ctx, once, func(ctx context.Context) error {
 		_, err := c.admin.ReleaseShard(ctx, &ddqv1.ReleaseShardRequest{Topic: topic, Shard: int32(n)})
 		return err
@@ -173,7 +180,7 @@ func (c *fleetClient) ReleaseShard(ctx context.Context, topic string, n int) err
 // it returns new tasks go to new shards; the former ones go on with what they have,
 // and go when they are empty. It fails with ErrPrecondition while three former
 // generations have tasks left.
-func (c *fleetClient) ReshardTopic(ctx context.Context, name string, shards int) (topic Topic, err error) {
+func (c *Fleet) ReshardTopic(ctx context.Context, name string, shards int) (topic Topic, err error) {
 	err = c.do(ctx, idempotent, func(ctx context.Context) error {
 		reply, err := c.admin.ReshardTopic(ctx, &ddqv1.ReshardTopicRequest{Name: name, Shards: int32(shards)})
 		topic = topicFrom(reply.GetTopic())

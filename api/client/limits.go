@@ -68,7 +68,7 @@ type TokenGrant struct {
 // key, all or none: those that tasks are delivered by, for what a handler calls by
 // itself. Tokens to come are taken up to maxWait ahead, a minute at most. One that is
 // not used half a second after it came is to be left.
-func (c *taskClient) TryAcquireTokens(ctx context.Context, topic, key string, n int, maxWait time.Duration) (got TokenGrant, err error) {
+func (c *Tasks) TryAcquireTokens(ctx context.Context, topic, key string, n int, maxWait time.Duration) (got TokenGrant, err error) {
 	request := &ddqv1.AcquireTokensRequest{Topic: topic, Key: key, Tokens: int32Of(n), MaxWaitMs: millis(maxWait)}
 	err = c.do(ctx, once, func(ctx context.Context) error {
 		reply, err := c.queue.AcquireTokens(ctx, request)
@@ -82,7 +82,7 @@ func (c *taskClient) TryAcquireTokens(ctx context.Context, topic, key string, n 
 const tokenWait = 10 * time.Second
 
 // AcquireTokens is TryAcquireTokens that returns once the tokens may be used, or ctx ends.
-func (c *taskClient) AcquireTokens(ctx context.Context, topic, key string, n int) error {
+func (c *Tasks) AcquireTokens(ctx context.Context, topic, key string, n int) error {
 	for {
 		got, err := c.TryAcquireTokens(ctx, topic, key, n, tokenWait)
 		if err != nil {

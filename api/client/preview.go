@@ -30,7 +30,7 @@ func (p *Previewed) UnmarshalJSON(b []byte) error { return readFields(b, p) }
 
 // PreviewSchedule names occurrences to come of a schedule that need not exist, and refuses
 // what PutSchedule would. Nothing is stored.
-func (c *scheduleClient) PreviewSchedule(ctx context.Context, s Schedule, r PreviewRange) ([]Previewed, error) {
+func (c *Schedules) PreviewSchedule(ctx context.Context, s Schedule, r PreviewRange) ([]Previewed, error) {
 	w, e := s.wire()
 	if e != nil {
 		return nil, e
@@ -41,12 +41,12 @@ func (c *scheduleClient) PreviewSchedule(ctx context.Context, s Schedule, r Prev
 
 // PreviewExisting names occurrences to come of a schedule, and its topic. Every topic is
 // searched when topic is empty.
-func (c *scheduleClient) PreviewExisting(ctx context.Context, topic, name string, r PreviewRange) (foundIn string, list []Previewed, err error) {
+func (c *Schedules) PreviewExisting(ctx context.Context, topic, name string, r PreviewRange) (foundIn string, list []Previewed, err error) {
 	of := &ddqv1.PreviewScheduleRequest_Existing{Existing: &ddqv1.ScheduleName{Topic: topic, Name: name}}
 	return c.preview(ctx, &ddqv1.PreviewScheduleRequest{Of: of}, r)
 }
 
-func (c *scheduleClient) preview(ctx context.Context, request *ddqv1.PreviewScheduleRequest, r PreviewRange) (topic string, list []Previewed, err error) {
+func (c *Schedules) preview(ctx context.Context, request *ddqv1.PreviewScheduleRequest, r PreviewRange) (topic string, list []Previewed, err error) {
 	request.From, request.To, request.Count = stampOrNil(r.From), stampOrNil(r.To), int32Of(r.Count)
 	err = c.do(ctx, idempotent, func(ctx context.Context) error {
 		reply, err := c.schedules.PreviewSchedule(ctx, request)

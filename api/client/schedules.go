@@ -36,22 +36,29 @@ func (p SchedulePut) MarshalJSON() ([]byte, error) { return writeFields(p) }
 // UnmarshalJSON reads it.
 func (p *SchedulePut) UnmarshalJSON(b []byte) error { return readFields(b, p) }
 
+// Schedules are the calls about schedules: put, look, preview, pause, trigger and backfill.
+// A Client has them.
+type Schedules struct {
+	*caller
+	schedules ddqv1.ScheduleServiceClient
+}
+
 // PutSchedule creates a schedule, or changes the one of its name in place. The same again
 // changes nothing: every replica may put its schedules when it starts. Occurrences so far
 // keep their runs; later ones follow the new timetable. The topic is created with the
 // server's defaults when it does not exist.
-func (c *scheduleClient) PutSchedule(ctx context.Context, s Schedule) (SchedulePut, error) {
+func (c *Schedules) PutSchedule(ctx context.Context, s Schedule) (SchedulePut, error) {
 	return c.putSchedule(ctx, idempotent, s, nil)
 }
 
 // PutScheduleIf is PutSchedule for a schedule of this version: ErrVersion when it has another
 // one. With version 0 it must not exist yet: ErrExists. An answer that was lost is not
 // asked for again.
-func (c *scheduleClient) PutScheduleIf(ctx context.Context, s Schedule, version int64) (SchedulePut, error) {
+func (c *Schedules) PutScheduleIf(ctx context.Context, s Schedule, version int64) (SchedulePut, error) {
 	return c.putSchedule(ctx, once, s, &version)
 }
 
-func (c *scheduleClient) putSchedule(ctx context.Context, repeat safety, s Schedule, ifVersion *int64) (put SchedulePut, err error) {
+func (c *Schedules) putSchedule(ctx context.Context, repeat safety, s Schedule, ifVersion *int64) (put SchedulePut, err error) {
 	w, e := s.wire()
 	if e != nil {
 		return put, e
@@ -76,7 +83,7 @@ type SchedulePutResult struct {
 
 // PutSchedules puts 1 to 1,000 schedules, which fail or succeed alone, and returns a result
 // for each, in order. The error is that of the first that failed.
-func (c *scheduleClient) PutSchedules(ctx context.Context, all []Schedule) ([]SchedulePutResult, error) {
+func (c *Schedules) PutSchedules(ctx context.Context, all []Schedule) ([]SchedulePutResult, error) {
 	results := make([]SchedulePutResult, len(all))
 	request, sent := &ddqv1.PutSchedulesRequest{}, []int(nil)
 	for i := range all {
@@ -112,7 +119,7 @@ func (c *scheduleClient) PutSchedules(ctx context.Context, all []Schedule) ([]Sc
 
 // GetSchedule returns a schedule and how it stands. Every topic is searched when topic is
 // empty.
-func (c *scheduleClient) GetSchedule(ctx context.Context, topic, name string) (s ScheduleStatus, err error) {
+func (c *Schedules) GetSchedule(ctx context.Context, topic, name string) (s ScheduleStatus, err error) {
 	err = c.do(ctx, idempotent, func(ctx context.Context) error {
 		reply, err := c.schedules.GetSchedule(ctx, &ddqv1.GetScheduleRequest{Topic: topic, Name: name})
 		s = scheduleStatus(reply.GetSchedule(), reply.GetStatus())
@@ -131,7 +138,7 @@ type ScheduleFilter struct {
 
 // ListSchedules goes through schedules in no particular order. The sequence ends with the
 // first error.
-func (c *scheduleClient) ListSchedules(ctx context.Context, f ScheduleFilter) iter.Seq2[ScheduleStatus, error] {
+func (c *Schedules) ListSchedules(ctx context.Context, f ScheduleFilter) iter.Seq2[ScheduleStatus, error] {
 	return pages(func(token string) (all []ScheduleStatus, next string, err error) {
 		err = c.do(ctx, idempotent, func(ctx context.Context) error {
 			reply, err := c.schedules.ListSchedules(ctx, &ddqv1.ListSchedulesRequest{
@@ -151,7 +158,7 @@ func (c *scheduleClient) ListSchedules(ctx context.Context, f ScheduleFilter) it
 // DeleteSchedule deletes a schedule and returns the topic it was in; what was made ahead is
 // taken back. Its open runs go on, unless cancelRuns says that those which wait are
 // deleted, and those which run asked to cancel.
-func (c *scheduleClient) DeleteSchedule(ctx context.Context, topic, name string, cancelRuns bool) (foundIn string, err error) {
+func (c *Schedules) DeleteSchedule(ctx context.Context, topic, name string, cancelRuns bool) (foundIn string, err error) {
 	r := &ddqv1.DeleteScheduleRequest{Topic: topic, Name: name, OpenRuns: ddqv1.OpenRuns_OPEN_RUNS_LEAVE}
 	if cancelRuns {
 		r.OpenRuns = ddqv1.OpenRuns_OPEN_RUNS_CANCEL
@@ -166,7 +173,7 @@ func (c *scheduleClient) DeleteSchedule(ctx context.Context, topic, name string,
 
 // PauseSchedule stops a schedule from making runs until ResumeSchedule. Occurrences in
 // between are skipped, not caught up with. by and note say who and why.
-func (c *scheduleClient) PauseSchedule(ctx context.Context, topic, name, by, note string) (s ScheduleStatus, err error) {
+func (c *Schedules) PauseSchedule(ctx context.Context, topic, name, by, note string) (s ScheduleStatus, err error) {
 	err = c.do(ctx, idempotent, func(ctx context.Context) error {
 		reply, err := c.schedules.PauseSchedule(ctx, &ddqv1.PauseScheduleRequest{Topic: topic, Name: name, By: by, Note: note})
 		s = scheduleStatus(reply.GetSchedule(), reply.GetStatus())
@@ -176,7 +183,7 @@ func (c *scheduleClient) PauseSchedule(ctx context.Context, topic, name, by, not
 }
 
 // ResumeSchedule lets a paused schedule go on. by and note say who and why.
-func (c *scheduleClient) ResumeSchedule(ctx context.Context, topic, name, by, note string) (s ScheduleStatus, err error) {
+func (c *Schedules) ResumeSchedule(ctx context.Context, topic, name, by, note string) (s ScheduleStatus, err error) {
 	err = c.do(ctx, idempotent, func(ctx context.Context) error {
 		reply, err := c.schedules.ResumeSchedule(ctx, &ddqv1.ResumeScheduleRequest{Topic: topic, Name: name, By: by, Note: note})
 		s = scheduleStatus(reply.GetSchedule(), reply.GetStatus())
@@ -205,7 +212,7 @@ type Triggered struct {
 
 // TriggerSchedule makes a run of a schedule now. ErrPrecondition when another run is open and
 // the overlap is OverlapSkip: Error.ID is that of its task.
-func (c *scheduleClient) TriggerSchedule(ctx context.Context, t Trigger) (made Triggered, err error) {
+func (c *Schedules) TriggerSchedule(ctx context.Context, t Trigger) (made Triggered, err error) {
 	if t.RequestID == "" {
 		if t.RequestID, err = newID(); err != nil {
 			return made, &Error{Code: codes.Internal, Message: err.Error()}
@@ -242,7 +249,7 @@ type Backfilling struct {
 
 // BackfillSchedule makes runs of the occurrences of a range that have been, in order, due as
 // they are made.
-func (c *scheduleClient) BackfillSchedule(ctx context.Context, b Backfill) (started Backfilling, err error) {
+func (c *Schedules) BackfillSchedule(ctx context.Context, b Backfill) (started Backfilling, err error) {
 	if b.ID == "" {
 		if b.ID, err = newID(); err != nil {
 			return started, &Error{Code: codes.Internal, Message: err.Error()}
@@ -260,7 +267,7 @@ func (c *scheduleClient) BackfillSchedule(ctx context.Context, b Backfill) (star
 
 // CancelBackfill ends a backfill, and returns the topic of the schedule. Runs that it made
 // go on.
-func (c *scheduleClient) CancelBackfill(ctx context.Context, topic, name, id string) (foundIn string, err error) {
+func (c *Schedules) CancelBackfill(ctx context.Context, topic, name, id string) (foundIn string, err error) {
 	err = c.do(ctx, once, func(ctx context.Context) error {
 		reply, err := c.schedules.CancelBackfill(ctx, &ddqv1.CancelBackfillRequest{Topic: topic, Name: name, Id: id})
 		foundIn = reply.GetTopic()

@@ -22,7 +22,7 @@ type ServerStatus struct {
 }
 
 // Server describes the node that answers, and what is wrong with it in plain words.
-func (c *fleetClient) Server(ctx context.Context) (s ServerStatus, err error) {
+func (c *Fleet) Server(ctx context.Context) (s ServerStatus, err error) {
 	err = c.do(ctx, idempotent, func(ctx context.Context) error {
 		reply, err := c.admin.DescribeServer(ctx, &ddqv1.DescribeServerRequest{})
 		s = ServerStatus{

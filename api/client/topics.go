@@ -80,8 +80,15 @@ type TopicStatus struct {
 	IndexingShards int
 }
 
+// Topics are the calls about topics: what there is, their policies, pause and resume, purge.
+// A Client has them.
+type Topics struct {
+	*caller
+	admin ddqv1.AdminServiceClient
+}
+
 // CreateTopic creates a topic. ErrExists when there is one of that name.
-func (c *topicClient) CreateTopic(ctx context.Context, name string, p Policy) (topic Topic, err error) {
+func (c *Topics) CreateTopic(ctx context.Context, name string, p Policy) (topic Topic, err error) {
 	err = c.do(ctx, once, func(ctx context.Context) error {
 		reply, err := c.admin.CreateTopic(ctx, &ddqv1.CreateTopicRequest{Name: name, Policy: p.wire()})
 		topic = topicFrom(reply.GetTopic())
@@ -91,7 +98,7 @@ func (c *topicClient) CreateTopic(ctx context.Context, name string, p Policy) (t
 }
 
 // ConfigureTopic changes the fields of p that are set.
-func (c *topicClient) ConfigureTopic(ctx context.Context, name string, p Policy) (topic Topic, err error) {
+func (c *Topics) ConfigureTopic(ctx context.Context, name string, p Policy) (topic Topic, err error) {
 	err = c.do(ctx, idempotent, func(ctx context.Context) error {
 		reply, err := c.admin.ConfigureTopic(ctx, &ddqv1.ConfigureTopicRequest{Name: name, Policy: p.wire()})
 		topic = topicFrom(reply.GetTopic())
@@ -103,7 +110,7 @@ func (c *topicClient) ConfigureTopic(ctx context.Context, name string, p Policy)
 // ConfigureTopicIf is ConfigureTopic for a topic of this version: ErrVersion when it
 // was changed since. An answer that was lost is not asked for again: then, too, the
 // next call says ErrVersion.
-func (c *topicClient) ConfigureTopicIf(ctx context.Context, name string, version int64, p Policy) (topic Topic, err error) {
+func (c *Topics) ConfigureTopicIf(ctx context.Context, name string, version int64, p Policy) (topic Topic, err error) {
 	err = c.do(ctx, once, func(ctx context.Context) error {
 		reply, err := c.admin.ConfigureTopic(ctx, &ddqv1.ConfigureTopicRequest{Name: name, Policy: p.wire(), IfVersion: &version})
 		topic = topicFrom(reply.GetTopic())
@@ -113,7 +120,7 @@ func (c *topicClient) ConfigureTopicIf(ctx context.Context, name string, version
 }
 
 // DescribeTopic returns a topic and counts its tasks.
-func (c *topicClient) DescribeTopic(ctx context.Context, name string) (topic TopicStatus, err error) {
+func (c *Topics) DescribeTopic(ctx context.Context, name string) (topic TopicStatus, err error) {
 	err = c.do(ctx, idempotent, func(ctx context.Context) error {
 		reply, err := c.admin.DescribeTopic(ctx, &ddqv1.DescribeTopicRequest{Name: name})
 		topic = TopicStatus{
@@ -140,7 +147,7 @@ func depthFrom(d *ddqv1.Depth) Depth {
 }
 
 // ListTopics goes through all topics. The sequence ends with the first error.
-func (c *topicClient) ListTopics(ctx context.Context) iter.Seq2[Topic, error] {
+func (c *Topics) ListTopics(ctx context.Context) iter.Seq2[Topic, error] {
 	return pages(func(token string) (topics []Topic, next string, err error) {
 		err = c.do(ctx, idempotent, func(ctx context.Context) error {
 			reply, err := c.admin.ListTopics(ctx, &ddqv1.ListTopicsRequest{PageSize: pageSize, PageToken: token})
@@ -155,7 +162,7 @@ func (c *topicClient) ListTopics(ctx context.Context) iter.Seq2[Topic, error] {
 }
 
 // DeleteTopic deletes a topic: an empty one, or with force also its tasks.
-func (c *topicClient) DeleteTopic(ctx context.Context, name string, force bool) error {
+func (c *Topics) DeleteTopic(ctx context.Context, name string, force bool) error {
 	return c.do(ctx, once, func(ctx context.Context) error {
 		_, err := c.admin.DeleteTopic(ctx, &ddqv1.DeleteTopicRequest{Name: name, Force: force})
 		return err
@@ -169,7 +176,7 @@ type Pause struct {
 }
 
 // PauseTopic pauses delivery, enqueues or both, until ResumeTopic.
-func (c *topicClient) PauseTopic(ctx context.Context, name string, p Pause) (topic Topic, err error) {
+func (c *Topics) PauseTopic(ctx context.Context, name string, p Pause) (topic Topic, err error) {
 	err = c.do(ctx, idempotent, func(ctx context.Context) error {
 		reply, err := c.admin.PauseTopic(ctx, &ddqv1.PauseTopicRequest{Name: name, Delivery: p.Delivery, Enqueue: p.Enqueue})
 		topic = topicFrom(reply.GetTopic())
@@ -179,7 +186,7 @@ func (c *topicClient) PauseTopic(ctx context.Context, name string, p Pause) (top
 }
 
 // ResumeTopic ends every pause of a topic.
-func (c *topicClient) ResumeTopic(ctx context.Context, name string) (topic Topic, err error) {
+func (c *Topics) ResumeTopic(ctx context.Context, name string) (topic Topic, err error) {
 	err = c.do(ctx, idempotent, func(ctx context.Context) error {
 		reply, err := c.admin.ResumeTopic(ctx, &ddqv1.ResumeTopicRequest{Name: name})
 		topic = topicFrom(reply.GetTopic())
@@ -190,7 +197,7 @@ func (c *topicClient) ResumeTopic(ctx context.Context, name string) (topic Topic
 
 // ResumeTopicSlowly ends every pause of a topic. Deliveries that were paused rise
 // from almost none to all that workers take, over ramp: at most an hour.
-func (c *topicClient) ResumeTopicSlowly(ctx context.Context, name string, ramp time.Duration) (topic Topic, err error) {
+func (c *Topics) ResumeTopicSlowly(ctx context.Context, name string, ramp time.Duration) (topic Topic, err error) {
 	err = c.do(ctx, idempotent, func(ctx context.Context) error {
 		reply, err := c.admin.ResumeTopic(ctx, &ddqv1.ResumeTopicRequest{Name: name, RampMs: millis(ramp)})
 		topic = topicFrom(reply.GetTopic())
@@ -200,7 +207,7 @@ func (c *topicClient) ResumeTopicSlowly(ctx context.Context, name string, ramp t
 }
 
 // PurgeTopic deletes the tasks that no worker holds and returns how many.
-func (c *topicClient) PurgeTopic(ctx context.Context, name string) (deleted int64, err error) {
+func (c *Topics) PurgeTopic(ctx context.Context, name string) (deleted int64, err error) {
 	err = c.do(ctx, once, func(ctx context.Context) error {
 		reply, err := c.admin.PurgeTopic(ctx, &ddqv1.PurgeTopicRequest{Name: name})
 		deleted = reply.GetDeleted()

@@ -15,7 +15,7 @@ const longestPoll = 30 * time.Second
 // tasks. Where it keeps none, a task that is gone is all there is to know, and the error
 // is ErrNotFound, as for a task that was deleted. Every topic is searched when topic is
 // empty.
-func (c *taskClient) Wait(ctx context.Context, topic, id string, wait time.Duration) (Snapshot, error) {
+func (c *Tasks) Wait(ctx context.Context, topic, id string, wait time.Duration) (Snapshot, error) {
 	for over := time.Now().Add(wait); ; {
 		poll := max(0, min(time.Until(over), longestPoll))
 		task, settled, err := c.waitOnce(ctx, topic, id, poll)
@@ -26,7 +26,7 @@ func (c *taskClient) Wait(ctx context.Context, topic, id string, wait time.Durat
 	}
 }
 
-func (c *taskClient) waitOnce(ctx context.Context, topic, id string, poll time.Duration) (task Snapshot, settled bool, err error) {
+func (c *Tasks) waitOnce(ctx context.Context, topic, id string, poll time.Duration) (task Snapshot, settled bool, err error) {
 	ctx, cancel := c.boundedPoll(ctx, poll)
 	defer cancel()
 	err = c.do(ctx, idempotent, func(ctx context.Context) error {
@@ -39,7 +39,7 @@ func (c *taskClient) waitOnce(ctx context.Context, topic, id string, poll time.D
 
 // boundedPoll gives ctx the client's timeout beyond what the server waits, unless it
 // has a deadline.
-func (c *taskClient) boundedPoll(ctx context.Context, poll time.Duration) (context.Context, context.CancelFunc) {
+func (c *Tasks) boundedPoll(ctx context.Context, poll time.Duration) (context.Context, context.CancelFunc) {
 	if _, ok := ctx.Deadline(); ok {
 		return ctx, func() {}
 	}
@@ -47,7 +47,7 @@ func (c *taskClient) boundedPoll(ctx context.Context, poll time.Duration) (conte
 }
 
 // EnqueueAndWait is Enqueue and then Wait for the task.
-func (c *Client) EnqueueAndWait(ctx context.Context, t Task, wait time.Duration) (Snapshot, error) {
+func (c *Tasks) EnqueueAndWait(ctx context.Context, t Task, wait time.Duration) (Snapshot, error) {
 	receipt, err := c.Enqueue(ctx, t)
 	if err != nil {
 		return Snapshot{}, err
@@ -92,7 +92,7 @@ type Cancellation struct {
 // Cancel asks the worker of a running task to stop: the context of its handler ends. A
 // task so asked for is not tried again; it is dead when it does not succeed all the same.
 // Every topic is searched when topic is empty.
-func (c *taskClient) Cancel(ctx context.Context, topic, id string, o CancelOptions) (out Cancellation, err error) {
+func (c *Tasks) Cancel(ctx context.Context, topic, id string, o CancelOptions) (out Cancellation, err error) {
 	ctx, cancel := c.boundedPoll(ctx, o.Wait)
 	defer cancel()
 	repeat := idempotent

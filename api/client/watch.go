@@ -112,7 +112,7 @@ func (c *TaskChange) Cursor() []byte {
 // that the topic does not keep what is next, and ErrPrecondition when it keeps nothing.
 //
 // A loop that is slow is no burden for the server, and gets everything that the topic keeps.
-func (c *taskClient) Watch(ctx context.Context, o WatchOptions) iter.Seq2[TaskChange, error] {
+func (c *Tasks) Watch(ctx context.Context, o WatchOptions) iter.Seq2[TaskChange, error] {
 	return func(yield func(TaskChange, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
