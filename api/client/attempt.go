@@ -3,6 +3,7 @@ package client
 import (
 	"time"
 
+	"github.com/ddq-io/ddq/api/client/internal/fields"
 	"github.com/ddq-io/ddq/api/ddqv1"
 )
 
@@ -39,10 +40,10 @@ type Attempt struct {
 }
 
 // MarshalJSON writes the form that `ddq task get -o json` prints.
-func (a Attempt) MarshalJSON() ([]byte, error) { return writeFields(a) }
+func (a Attempt) MarshalJSON() ([]byte, error) { return fields.Write(a) }
 
 // UnmarshalJSON reads it.
-func (a *Attempt) UnmarshalJSON(b []byte) error { return readFields(b, a) }
+func (a *Attempt) UnmarshalJSON(b []byte) error { return fields.Read(b, a) }
 
 func attemptsFrom(list []*ddqv1.Attempt) []Attempt {
 	if len(list) == 0 {

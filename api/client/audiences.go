@@ -6,6 +6,7 @@ import (
 	"iter"
 	"time"
 
+	"github.com/ddq-io/ddq/api/client/internal/fields"
 	"github.com/ddq-io/ddq/api/ddqv1"
 )
 
@@ -37,10 +38,10 @@ type Recipient struct {
 }
 
 // MarshalJSON writes the form that `ddq audience get -o json` prints.
-func (r Recipient) MarshalJSON() ([]byte, error) { return writeFields(r) }
+func (r Recipient) MarshalJSON() ([]byte, error) { return fields.Write(r) }
 
 // UnmarshalJSON reads it.
-func (r *Recipient) UnmarshalJSON(b []byte) error { return readFields(b, r) }
+func (r *Recipient) UnmarshalJSON(b []byte) error { return fields.Read(b, r) }
 
 // AudienceStatus is an audience and what is in it.
 type AudienceStatus struct {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/ddq-io/ddq/api/client/internal/fields"
 	"github.com/ddq-io/ddq/api/ddqv1"
 )
 
@@ -23,10 +24,10 @@ type Previewed struct {
 }
 
 // MarshalJSON writes the form that `ddq schedule preview -o json` prints.
-func (p Previewed) MarshalJSON() ([]byte, error) { return writeFields(p) }
+func (p Previewed) MarshalJSON() ([]byte, error) { return fields.Write(p) }
 
 // UnmarshalJSON reads it.
-func (p *Previewed) UnmarshalJSON(b []byte) error { return readFields(b, p) }
+func (p *Previewed) UnmarshalJSON(b []byte) error { return fields.Read(b, p) }
 
 // PreviewSchedule names occurrences to come of a schedule that need not exist, and refuses
 // what PutSchedule would. Nothing is stored.

@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 
+	"github.com/ddq-io/ddq/api/client/internal/fields"
 	"github.com/ddq-io/ddq/api/ddqv1"
 )
 
@@ -31,10 +32,10 @@ type SchedulePut struct {
 }
 
 // MarshalJSON writes the form that `ddq schedule put -o json` prints.
-func (p SchedulePut) MarshalJSON() ([]byte, error) { return writeFields(p) }
+func (p SchedulePut) MarshalJSON() ([]byte, error) { return fields.Write(p) }
 
 // UnmarshalJSON reads it.
-func (p *SchedulePut) UnmarshalJSON(b []byte) error { return readFields(b, p) }
+func (p *SchedulePut) UnmarshalJSON(b []byte) error { return fields.Read(b, p) }
 
 // Schedules are the calls about schedules: put, look, preview, pause, trigger and backfill.
 // A Client has them.

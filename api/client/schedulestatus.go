@@ -3,6 +3,7 @@ package client
 import (
 	"time"
 
+	"github.com/ddq-io/ddq/api/client/internal/fields"
 	"github.com/ddq-io/ddq/api/ddqv1"
 )
 
@@ -33,10 +34,10 @@ type BackfillProgress struct {
 }
 
 // MarshalJSON writes the form that `ddq schedule describe -o json` prints.
-func (b BackfillProgress) MarshalJSON() ([]byte, error) { return writeFields(b) }
+func (b BackfillProgress) MarshalJSON() ([]byte, error) { return fields.Write(b) }
 
 // UnmarshalJSON reads it.
-func (b *BackfillProgress) UnmarshalJSON(text []byte) error { return readFields(text, b) }
+func (b *BackfillProgress) UnmarshalJSON(text []byte) error { return fields.Read(text, b) }
 
 // ScheduleState is whether a schedule makes runs.
 type ScheduleState int32
@@ -67,10 +68,10 @@ type ScheduleRun struct {
 }
 
 // MarshalJSON writes the form that `ddq schedule describe -o json` prints.
-func (r ScheduleRun) MarshalJSON() ([]byte, error) { return writeFields(r) }
+func (r ScheduleRun) MarshalJSON() ([]byte, error) { return fields.Write(r) }
 
 // UnmarshalJSON reads it.
-func (r *ScheduleRun) UnmarshalJSON(b []byte) error { return readFields(b, r) }
+func (r *ScheduleRun) UnmarshalJSON(b []byte) error { return fields.Read(b, r) }
 
 // RunOrigin is what named an occurrence.
 type RunOrigin int32

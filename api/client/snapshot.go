@@ -3,6 +3,7 @@ package client
 import (
 	"time"
 
+	"github.com/ddq-io/ddq/api/client/internal/fields"
 	"github.com/ddq-io/ddq/api/ddqv1"
 )
 
@@ -52,10 +53,10 @@ type TaskKeys struct {
 }
 
 // MarshalJSON writes the form that `ddq task get -o json` prints.
-func (s Snapshot) MarshalJSON() ([]byte, error) { return writeFields(s) }
+func (s Snapshot) MarshalJSON() ([]byte, error) { return fields.Write(s) }
 
 // UnmarshalJSON reads it.
-func (s *Snapshot) UnmarshalJSON(b []byte) error { return readFields(b, s) }
+func (s *Snapshot) UnmarshalJSON(b []byte) error { return fields.Read(b, s) }
 
 func snapshot(t *ddqv1.Task) Snapshot {
 	return Snapshot{

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/ddq-io/ddq/api/client/internal/fields"
 	"github.com/ddq-io/ddq/api/ddqv1"
 )
 
@@ -142,10 +143,10 @@ type Backoff struct {
 }
 
 // MarshalJSON writes the form that `ddq task get -o json` prints.
-func (b Backoff) MarshalJSON() ([]byte, error) { return writeFields(b) }
+func (b Backoff) MarshalJSON() ([]byte, error) { return fields.Write(b) }
 
 // UnmarshalJSON reads it.
-func (b *Backoff) UnmarshalJSON(text []byte) error { return readFields(text, b) }
+func (b *Backoff) UnmarshalJSON(text []byte) error { return fields.Read(text, b) }
 
 func (b *Backoff) wire() *ddqv1.Backoff {
 	if b == nil {

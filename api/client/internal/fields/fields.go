@@ -1,4 +1,12 @@
-package client
+// Package fields writes the types of the SDK's answers in JSON, as `ddq -o json` prints
+// them: times are RFC 3339 in UTC with milliseconds, durations integers of milliseconds,
+// words in lower case. Bytes are a string when they are UTF-8, and otherwise base64 under
+// the name with "_base64" behind it. Fields that say "omitempty" are left out when they
+// are zero, and are zero when they are absent.
+//
+// encoding/json has no such forms for fields of time.Time, time.Duration and []byte,
+// so these types are written and read field by field.
+package fields
 
 import (
 	"bytes"
@@ -10,41 +18,32 @@ import (
 	"unicode/utf8"
 )
 
-// The types of answers are written in JSON as `ddq -o json` prints them: times are
-// RFC 3339 in UTC with milliseconds, durations integers of milliseconds, words in
-// lower case. Bytes are a string when they are UTF-8, and otherwise base64 under the
-// name with "_base64" behind it. Fields that say "omitempty" are left out when they
-// are zero, and are zero when they are absent.
-//
-// encoding/json has no such forms for fields of time.Time, time.Duration and []byte,
-// so these types are written and read field by field.
-
 const (
-	jsonTime   = "2006-01-02T15:04:05.000Z"
-	jsonBase64 = "_base64"
+	timeForm   = "2006-01-02T15:04:05.000Z"
+	base64Mark = "_base64"
 )
 
-// jsonField is one field of a type, with those of embedded structs in their place.
-type jsonField struct {
+// field is one field of a type, with those of embedded structs in their place.
+type field struct {
 	name      string
 	omitEmpty bool
 	reflect.Value
 }
 
-func jsonFields(v reflect.Value) (fields []jsonField) {
+func fieldsOf(v reflect.Value) (fields []field) {
 	for i := range v.NumField() {
 		f := v.Type().Field(i)
 		if f.Anonymous {
-			fields = append(fields, jsonFields(v.Field(i))...)
+			fields = append(fields, fieldsOf(v.Field(i))...)
 			continue
 		}
 		name, option, _ := strings.Cut(f.Tag.Get("json"), ",")
-		fields = append(fields, jsonField{name, option == "omitempty", v.Field(i)})
+		fields = append(fields, field{name, option == "omitempty", v.Field(i)})
 	}
 	return fields
 }
 
-func (f *jsonField) empty() bool {
+func (f *field) empty() bool {
 	switch f.Kind() {
 	case reflect.Slice, reflect.Map:
 		return f.Len() == 0
@@ -53,12 +52,12 @@ func (f *jsonField) empty() bool {
 	}
 }
 
-// writeFields writes a struct as an object.
-func writeFields(v any) ([]byte, error) {
+// Write writes a struct as an object.
+func Write(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false) // whoever puts it into HTML has json.Marshal escape it
-	for _, f := range jsonFields(reflect.ValueOf(v)) {
+	for _, f := range fieldsOf(reflect.ValueOf(v)) {
 		if f.omitEmpty && f.empty() {
 			continue
 		}
@@ -78,20 +77,20 @@ func writeFields(v any) ([]byte, error) {
 }
 
 // text returns the name and the value that a field has in JSON.
-func (f *jsonField) text() (name string, value any) {
+func (f *field) text() (name string, value any) {
 	switch v := f.Interface().(type) {
 	case time.Time:
 		if v.IsZero() {
 			return f.name, ""
 		}
-		return f.name, v.UTC().Format(jsonTime)
+		return f.name, v.UTC().Format(timeForm)
 	case time.Duration:
 		return f.name, v.Milliseconds()
 	case []byte:
 		if utf8.Valid(v) {
 			return f.name, string(v)
 		}
-		return f.name + jsonBase64, v
+		return f.name + base64Mark, v
 	case fmt.Stringer:
 		return f.name, v.String()
 	default:
@@ -99,19 +98,19 @@ func (f *jsonField) text() (name string, value any) {
 	}
 }
 
-// readFields reads what writeFields wrote into the struct that p points to. Names that
+// Read reads what Write wrote into the struct that p points to. Names that
 // it does not know are of a newer version.
-func readFields(b []byte, p any) error {
+func Read(b []byte, p any) error {
 	var object map[string]json.RawMessage
 	if err := json.Unmarshal(b, &object); err != nil {
 		return err
 	}
-	for _, f := range jsonFields(reflect.ValueOf(p).Elem()) {
+	for _, f := range fieldsOf(reflect.ValueOf(p).Elem()) {
 		raw, ok := object[f.name]
 		if !ok && f.Type() == reflect.TypeFor[[]byte]() {
-			if raw, ok = object[f.name+jsonBase64]; ok {
+			if raw, ok = object[f.name+base64Mark]; ok {
 				if err := json.Unmarshal(raw, f.Addr().Interface()); err != nil {
-					return fmt.Errorf("%s%s: %w", f.name, jsonBase64, err)
+					return fmt.Errorf("%s%s: %w", f.name, base64Mark, err)
 				}
 				continue
 			}
@@ -127,7 +126,7 @@ func readFields(b []byte, p any) error {
 	return nil
 }
 
-func (f *jsonField) read(raw json.RawMessage) error {
+func (f *field) read(raw json.RawMessage) error {
 	switch v := f.Addr().Interface().(type) {
 	case *time.Time:
 		return readTime(raw, v)
@@ -166,7 +165,7 @@ func readTime(raw json.RawMessage, into *time.Time) (err error) {
 const mostWords = 64
 
 // find sets a field to the number that has this word.
-func (f *jsonField) find(word string) error {
+func (f *field) find(word string) error {
 	for n := range int64(mostWords) {
 		f.SetInt(n)
 		if f.Interface().(fmt.Stringer).String() == word {
