@@ -29,7 +29,7 @@ func MoveOut(l Look, env Env) (store.Commit, error) {
 		return putAside(l.Cell), asCorrupt(err)
 	}
 	p := &step{Env: env, s: s.clone()}
-	p.passUntracked()
+	p.s.passUntracked(p.Now)
 	for _, id := range l.Begun {
 		p.begun(id)
 	}

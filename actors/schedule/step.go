@@ -19,7 +19,7 @@ func Step(s *Schedule, e Event, env Env) (*Schedule, Effects) { return StepAll(s
 // StepAll is Step with several events, in order: all of them are one commit.
 func StepAll(s *Schedule, events []Event, env Env) (*Schedule, Effects) {
 	p := &step{Env: env, s: s.clone()}
-	p.passUntracked()
+	p.s.passUntracked(env.Now)
 	p.s.Early = slices.DeleteFunc(p.s.Early, func(at store.Millis) bool { return at <= min(env.Now, s.Decided) })
 	for _, e := range events {
 		if p.happened(e); p.out.Gone {
@@ -35,7 +35,7 @@ func (p *step) happened(e Event) {
 	case Ended:
 		p.ended(e)
 	case Requeued:
-		p.requeued(e.ID)
+		p.s.requeued(e.ID)
 	case Begun:
 		p.begun(e.ID)
 	case Watched:
@@ -83,17 +83,9 @@ func (s *Schedule) clone() *Schedule {
 	return &c
 }
 
-// passUntracked forgets the runs of a schedule that is not told of their ends, once they
-// cannot be taken back any more.
-func (p *step) passUntracked() {
-	if p.s.Untracked {
-		p.s.Open = slices.DeleteFunc(p.s.Open, func(r Run) bool { return r.At <= p.Now })
-	}
-}
-
 // ended closes a run.
 func (p *step) ended(e Ended) {
-	if e.Outcome == Removed && p.recalled(e.ID) {
+	if e.Outcome == Removed && p.s.recalled(e.ID) {
 		return
 	}
 	i := slices.IndexFunc(p.s.Open, func(r Run) bool { return p.s.ID(r.Occurrence) == e.ID })
@@ -118,30 +110,6 @@ func (p *step) ended(e Ended) {
 			p.out.Paused = true
 		}
 	}
-}
-
-// recalled reports whether it was a step that took this run back: that is told like any
-// other end, perhaps when the run has been made anew.
-func (p *step) recalled(id string) bool {
-	i := slices.IndexFunc(p.s.Recalled, func(at store.Millis) bool { return p.s.ID(Occurrence{At: at, Origin: ByTimetable}) == id })
-	if i < 0 {
-		return false
-	}
-	p.s.Recalled = slices.Delete(p.s.Recalled, i, i+1)
-	return true
-}
-
-// requeued opens a run that had failed, if it is remembered.
-func (p *step) requeued(id string) {
-	i := slices.IndexFunc(p.s.History, func(h Past) bool { return h.Outcome == Failed && p.s.ID(h.Occurrence) == id })
-	if i < 0 {
-		return
-	}
-	h := p.s.History[i]
-	p.s.History = slices.Delete(p.s.History, i, i+1)
-	p.s.Totals[Failed]--
-	p.s.Failures = max(p.s.Failures-1, 0)
-	p.s.Open = append(p.s.Open, Run{Occurrence: h.Occurrence, Due: h.Due, Begun: true})
 }
 
 func (p *step) begun(id string) {
