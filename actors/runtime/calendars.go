@@ -15,7 +15,8 @@ const calendarsFresh = time.Second
 // Calendars are those that the node knows. They are read when they are asked for, so a node
 // that makes no runs of schedules does not read them.
 type Calendars struct {
-	cells store.Cells // nil: the store keeps none
+	cells store.Cells   // nil: the store keeps none
+	turn  chan struct{} // of one: whoever has put into it reads, or finds what was read
 
 	mu  sync.Mutex
 	at  time.Time          // when they were read; guarded by mu
@@ -23,7 +24,9 @@ type Calendars struct {
 }
 
 // NewCalendars returns the calendars of a store.
-func NewCalendars(cells store.Cells) *Calendars { return &Calendars{cells: cells} }
+func NewCalendars(cells store.Cells) *Calendars {
+	return &Calendars{cells: cells, turn: make(chan struct{}, 1)}
+}
 
 // Fresh returns the calendars as they were within the last second. What it returns is not
 // to be changed.
@@ -31,18 +34,37 @@ func (c *Calendars) Fresh(ctx context.Context) (schedule.Calendars, error) {
 	if c.cells == nil {
 		return nil, nil
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.all != nil && time.Since(c.at) < calendarsFresh {
-		return c.all, nil
+	if all := c.known(); all != nil {
+		return all, nil
+	}
+	select {
+	case c.turn <- struct{}{}:
+		defer func() { <-c.turn }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if all := c.known(); all != nil {
+		return all, nil
 	}
 	began := time.Now()
 	all, err := c.read(ctx)
 	if err != nil {
 		return nil, err
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.all, c.at = all, began
 	return all, nil
+}
+
+// known is what was read within the last second; nil when nothing was.
+func (c *Calendars) known() schedule.Calendars {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if time.Since(c.at) >= calendarsFresh {
+		return nil
+	}
+	return c.all
 }
 
 // Forget has the next caller read them.
