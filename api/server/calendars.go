@@ -9,37 +9,37 @@ import (
 
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/api/ddqv1"
-	"github.com/ddq-io/ddq/api/service"
+	"github.com/ddq-io/ddq/api/service/schedules"
 	"github.com/ddq-io/ddq/api/wire"
 	"github.com/ddq-io/ddq/timer/timetable"
 )
 
-func (s *schedules) PutCalendar(ctx context.Context, r *ddqv1.PutCalendarRequest) (*ddqv1.PutCalendarResponse, error) {
+func (s *scheduleServer) PutCalendar(ctx context.Context, r *ddqv1.PutCalendarRequest) (*ddqv1.PutCalendarResponse, error) {
 	c, e := calendarOf(r.GetCalendar())
 	if e != nil {
 		return nil, e
 	}
-	put, err := s.service.Schedules.PutCalendar(ctx, c, r.IfVersion)
+	put, err := s.service.Calendars.Put(ctx, c, r.IfVersion)
 	if err != nil {
 		return nil, err
 	}
 	return &ddqv1.PutCalendarResponse{Version: put.Version, Outcome: wire.Enum(putToWire[:], put.Outcome)}, nil
 }
 
-func (s *schedules) GetCalendar(ctx context.Context, r *ddqv1.GetCalendarRequest) (*ddqv1.GetCalendarResponse, error) {
-	c, err := s.service.Schedules.Calendar(ctx, r.GetName())
+func (s *scheduleServer) GetCalendar(ctx context.Context, r *ddqv1.GetCalendarRequest) (*ddqv1.GetCalendarResponse, error) {
+	c, err := s.service.Calendars.Get(ctx, r.GetName())
 	if err != nil {
 		return nil, err
 	}
 	return &ddqv1.GetCalendarResponse{Calendar: calendarWire(&c)}, nil
 }
 
-func (s *schedules) ListCalendars(ctx context.Context, r *ddqv1.ListCalendarsRequest) (*ddqv1.ListCalendarsResponse, error) {
+func (s *scheduleServer) ListCalendars(ctx context.Context, r *ddqv1.ListCalendarsRequest) (*ddqv1.ListCalendarsResponse, error) {
 	size, e := pageSize(r.GetPageSize())
 	if e != nil {
 		return nil, e
 	}
-	all, next, err := s.service.Schedules.ListCalendars(ctx, size, r.GetPageToken())
+	all, next, err := s.service.Calendars.List(ctx, size, r.GetPageToken())
 	if err != nil {
 		return nil, err
 	}
@@ -50,8 +50,8 @@ func (s *schedules) ListCalendars(ctx context.Context, r *ddqv1.ListCalendarsReq
 	return out, nil
 }
 
-func (s *schedules) DeleteCalendar(ctx context.Context, r *ddqv1.DeleteCalendarRequest) (*ddqv1.DeleteCalendarResponse, error) {
-	if err := s.service.Schedules.DeleteCalendar(ctx, r.GetName()); err != nil {
+func (s *scheduleServer) DeleteCalendar(ctx context.Context, r *ddqv1.DeleteCalendarRequest) (*ddqv1.DeleteCalendarResponse, error) {
+	if err := s.service.Calendars.Delete(ctx, r.GetName()); err != nil {
 		return nil, err
 	}
 	return &ddqv1.DeleteCalendarResponse{}, nil
@@ -60,7 +60,7 @@ func (s *schedules) DeleteCalendar(ctx context.Context, r *ddqv1.DeleteCalendarR
 var weekdays = []string{"SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"} // by time.Weekday
 
 // calendarOf converts a calendar as it was asked for. What is no date is refused.
-func calendarOf(w *ddqv1.Calendar) (c service.Calendar, e *problem.Error) {
+func calendarOf(w *ddqv1.Calendar) (c schedules.Calendar, e *problem.Error) {
 	if w == nil {
 		return c, wire.Invalid("BAD_CALENDAR", "calendar", "is required")
 	}
@@ -114,7 +114,7 @@ func wallTime(text string) (time.Time, error) {
 	return time.Parse(wallLayout, text)
 }
 
-func calendarWire(c *service.Calendar) *ddqv1.Calendar {
+func calendarWire(c *schedules.Calendar) *ddqv1.Calendar {
 	w := &ddqv1.Calendar{Name: c.Name, Version: c.Version}
 	for _, d := range c.Days {
 		w.Days = append(w.Days, fmt.Sprintf("%04d-%02d-%02d", d.Year, d.Month, d.Day))

@@ -7,6 +7,7 @@ import (
 	"github.com/ddq-io/ddq/actors/schedule"
 	"github.com/ddq-io/ddq/api/ddqv1"
 	"github.com/ddq-io/ddq/api/service"
+	"github.com/ddq-io/ddq/api/service/schedules"
 	"github.com/ddq-io/ddq/api/wire"
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/timer/timetable"
@@ -40,13 +41,13 @@ var (
 		schedule.Refused: ddqv1.SkipReason_SKIP_REASON_REFUSED,
 	}
 	putToWire = [...]ddqv1.PutOutcome{
-		service.PutCreated: ddqv1.PutOutcome_PUT_OUTCOME_CREATED, service.PutChanged: ddqv1.PutOutcome_PUT_OUTCOME_CHANGED,
-		service.PutUnchanged: ddqv1.PutOutcome_PUT_OUTCOME_UNCHANGED,
+		schedules.Created: ddqv1.PutOutcome_PUT_OUTCOME_CREATED, schedules.Changed: ddqv1.PutOutcome_PUT_OUTCOME_CHANGED,
+		schedules.Unchanged: ddqv1.PutOutcome_PUT_OUTCOME_UNCHANGED,
 	}
 )
 
 // scheduleOf converts a schedule as it was asked for. What is not well formed is refused.
-func scheduleOf(w *ddqv1.Schedule) (n service.NewSchedule, e *problem.Error) {
+func scheduleOf(w *ddqv1.Schedule) (n schedules.Definition, e *problem.Error) {
 	if w == nil {
 		return n, wire.Invalid("BAD_SCHEDULE", "schedule", "is required")
 	}
@@ -58,7 +59,7 @@ func scheduleOf(w *ddqv1.Schedule) (n service.NewSchedule, e *problem.Error) {
 	if e = readCatchUp(s, w.GetCatchUp()); e != nil {
 		return n, e
 	}
-	s.PauseAt, s.MaxRuns, s.History = int(w.GetPauseAfterFailures()), w.GetMaxRuns(), service.DefaultHistory
+	s.PauseAt, s.MaxRuns, s.History = int(w.GetPauseAfterFailures()), w.GetMaxRuns(), schedules.DefaultHistory
 	if w.History != nil {
 		s.History = int(w.GetHistory())
 	}
@@ -175,7 +176,7 @@ func readTemplate(t *schedule.Template, w *ddqv1.EnqueueRequest) *problem.Error 
 }
 
 // scheduleWire converts a schedule as it stands.
-func scheduleWire(s *service.ScheduleStatus) *ddqv1.Schedule {
+func scheduleWire(s *schedules.Status) *ddqv1.Schedule {
 	history, track := int32(s.Spec.History), !s.Untracked
 	w := &ddqv1.Schedule{
 		Topic: s.Topic, Name: s.Name, Timetable: timetableWire(&s.Spec), Run: &ddqv1.Schedule_Task{Task: templateWire(&s.Template)},

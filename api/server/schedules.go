@@ -7,17 +7,18 @@ import (
 	"github.com/ddq-io/ddq/actors/schedule"
 	"github.com/ddq-io/ddq/api/ddqv1"
 	"github.com/ddq-io/ddq/api/service"
+	"github.com/ddq-io/ddq/api/service/schedules"
 	"github.com/ddq-io/ddq/api/wire"
 )
 
-// schedules answers ScheduleService.
-type schedules struct {
+// scheduleServer answers ScheduleService.
+type scheduleServer struct {
 	ddqv1.UnimplementedScheduleServiceServer
 	service *service.Service
 	log     *slog.Logger
 }
 
-func (s *schedules) PutSchedule(ctx context.Context, r *ddqv1.PutScheduleRequest) (*ddqv1.PutScheduleResponse, error) {
+func (s *scheduleServer) PutSchedule(ctx context.Context, r *ddqv1.PutScheduleRequest) (*ddqv1.PutScheduleResponse, error) {
 	if err := allowPut(ctx, r.GetSchedule().GetTopic()); err != nil {
 		return nil, err
 	}
@@ -32,12 +33,12 @@ func (s *schedules) PutSchedule(ctx context.Context, r *ddqv1.PutScheduleRequest
 	return &ddqv1.PutScheduleResponse{Version: put.Version, Outcome: wire.Enum(putToWire[:], put.Outcome), NextTime: wire.StampOrNil(put.Next)}, nil
 }
 
-func (s *schedules) PutSchedules(ctx context.Context, r *ddqv1.PutSchedulesRequest) (*ddqv1.PutSchedulesResponse, error) {
-	if n := len(r.GetSchedules()); n == 0 || n > service.MaxPuts {
-		return nil, wire.Invalid("BATCH_SIZE", "schedules", "has %d; 1 to %d are allowed", n, service.MaxPuts)
+func (s *scheduleServer) PutSchedules(ctx context.Context, r *ddqv1.PutSchedulesRequest) (*ddqv1.PutSchedulesResponse, error) {
+	if n := len(r.GetSchedules()); n == 0 || n > schedules.MaxPuts {
+		return nil, wire.Invalid("BATCH_SIZE", "schedules", "has %d; 1 to %d are allowed", n, schedules.MaxPuts)
 	}
 	out := &ddqv1.PutSchedulesResponse{Results: make([]*ddqv1.PutScheduleResult, len(r.GetSchedules()))}
-	service.Spread(len(out.Results), func(i int) string { return r.GetSchedules()[i].GetSchedule().GetName() }, func(i int) {
+	schedules.Spread(len(out.Results), func(i int) string { return r.GetSchedules()[i].GetSchedule().GetName() }, func(i int) {
 		put, err := s.PutSchedule(ctx, r.GetSchedules()[i])
 		out.Results[i] = &ddqv1.PutScheduleResult{Result: &ddqv1.PutScheduleResult_Put{Put: put}}
 		if err != nil {
@@ -47,7 +48,7 @@ func (s *schedules) PutSchedules(ctx context.Context, r *ddqv1.PutSchedulesReque
 	return out, ctx.Err()
 }
 
-func (s *schedules) GetSchedule(ctx context.Context, r *ddqv1.GetScheduleRequest) (*ddqv1.GetScheduleResponse, error) {
+func (s *scheduleServer) GetSchedule(ctx context.Context, r *ddqv1.GetScheduleRequest) (*ddqv1.GetScheduleResponse, error) {
 	found, err := s.service.Schedules.Get(ctx, r.GetTopic(), r.GetName())
 	if err != nil {
 		return nil, err
@@ -55,7 +56,7 @@ func (s *schedules) GetSchedule(ctx context.Context, r *ddqv1.GetScheduleRequest
 	return &ddqv1.GetScheduleResponse{Schedule: scheduleWire(&found), Status: statusWire(&found)}, nil
 }
 
-func (s *schedules) ListSchedules(ctx context.Context, r *ddqv1.ListSchedulesRequest) (*ddqv1.ListSchedulesResponse, error) {
+func (s *scheduleServer) ListSchedules(ctx context.Context, r *ddqv1.ListSchedulesRequest) (*ddqv1.ListSchedulesResponse, error) {
 	phase, e := wire.ReadEnum[schedule.Phase](phaseToWire[:], r.GetState(), "state")
 	if e != nil {
 		return nil, e
@@ -65,7 +66,7 @@ func (s *schedules) ListSchedules(ctx context.Context, r *ddqv1.ListSchedulesReq
 		return nil, e
 	}
 	_, labels := wire.ReadAttributes(r.GetLabels(), nil)
-	f := service.ScheduleFilter{Topic: r.GetTopic(), Prefix: r.GetPrefix(), Phase: phase, Labels: labels}
+	f := schedules.Filter{Topic: r.GetTopic(), Prefix: r.GetPrefix(), Phase: phase, Labels: labels}
 	found, next, err := s.service.Schedules.List(ctx, f, size, r.GetPageToken())
 	if err != nil {
 		return nil, err
@@ -77,8 +78,8 @@ func (s *schedules) ListSchedules(ctx context.Context, r *ddqv1.ListSchedulesReq
 	return out, nil
 }
 
-func (s *schedules) DeleteSchedule(ctx context.Context, r *ddqv1.DeleteScheduleRequest) (*ddqv1.DeleteScheduleResponse, error) {
-	d := service.ScheduleDeletion{IfVersion: r.GetIfVersion()}
+func (s *scheduleServer) DeleteSchedule(ctx context.Context, r *ddqv1.DeleteScheduleRequest) (*ddqv1.DeleteScheduleResponse, error) {
+	d := schedules.Deletion{IfVersion: r.GetIfVersion()}
 	switch r.GetOpenRuns() {
 	case ddqv1.OpenRuns_OPEN_RUNS_UNSPECIFIED, ddqv1.OpenRuns_OPEN_RUNS_LEAVE:
 	case ddqv1.OpenRuns_OPEN_RUNS_CANCEL:
@@ -93,7 +94,7 @@ func (s *schedules) DeleteSchedule(ctx context.Context, r *ddqv1.DeleteScheduleR
 	return &ddqv1.DeleteScheduleResponse{Topic: topic}, nil
 }
 
-func (s *schedules) PauseSchedule(ctx context.Context, r *ddqv1.PauseScheduleRequest) (*ddqv1.PauseScheduleResponse, error) {
+func (s *scheduleServer) PauseSchedule(ctx context.Context, r *ddqv1.PauseScheduleRequest) (*ddqv1.PauseScheduleResponse, error) {
 	found, err := s.service.Schedules.Pause(ctx, r.GetTopic(), r.GetName(), r.GetBy(), r.GetNote())
 	if err != nil {
 		return nil, err
@@ -101,7 +102,7 @@ func (s *schedules) PauseSchedule(ctx context.Context, r *ddqv1.PauseScheduleReq
 	return &ddqv1.PauseScheduleResponse{Schedule: scheduleWire(&found), Status: statusWire(&found)}, nil
 }
 
-func (s *schedules) ResumeSchedule(ctx context.Context, r *ddqv1.ResumeScheduleRequest) (*ddqv1.ResumeScheduleResponse, error) {
+func (s *scheduleServer) ResumeSchedule(ctx context.Context, r *ddqv1.ResumeScheduleRequest) (*ddqv1.ResumeScheduleResponse, error) {
 	found, err := s.service.Schedules.Resume(ctx, r.GetTopic(), r.GetName(), r.GetBy(), r.GetNote())
 	if err != nil {
 		return nil, err
@@ -109,20 +110,20 @@ func (s *schedules) ResumeSchedule(ctx context.Context, r *ddqv1.ResumeScheduleR
 	return &ddqv1.ResumeScheduleResponse{Schedule: scheduleWire(&found), Status: statusWire(&found)}, nil
 }
 
-func (s *schedules) TriggerSchedule(ctx context.Context, r *ddqv1.TriggerScheduleRequest) (*ddqv1.TriggerScheduleResponse, error) {
+func (s *scheduleServer) TriggerSchedule(ctx context.Context, r *ddqv1.TriggerScheduleRequest) (*ddqv1.TriggerScheduleResponse, error) {
 	overlap, e := wire.ReadEnum[schedule.Overlap](overlapToWire[:], r.GetOverlap(), "overlap")
 	if e != nil {
 		return nil, e
 	}
-	made, err := s.service.Schedules.Trigger(ctx, service.Trigger{Topic: r.GetTopic(), Name: r.GetName(), Overlap: overlap, Request: r.GetRequestId()})
+	made, err := s.service.Schedules.Trigger(ctx, schedules.Trigger{Topic: r.GetTopic(), Name: r.GetName(), Overlap: overlap, Request: r.GetRequestId()})
 	if err != nil {
 		return nil, err
 	}
 	return &ddqv1.TriggerScheduleResponse{Topic: made.Topic, Id: made.ID, Waiting: made.Waiting, Repeated: made.Repeated}, nil
 }
 
-func (s *schedules) BackfillSchedule(ctx context.Context, r *ddqv1.BackfillScheduleRequest) (*ddqv1.BackfillScheduleResponse, error) {
-	b := service.Backfill{Topic: r.GetTopic(), Name: r.GetName(), ID: r.GetId()}
+func (s *scheduleServer) BackfillSchedule(ctx context.Context, r *ddqv1.BackfillScheduleRequest) (*ddqv1.BackfillScheduleResponse, error) {
+	b := schedules.Backfill{Topic: r.GetTopic(), Name: r.GetName(), ID: r.GetId()}
 	overlap, e := wire.ReadEnum[schedule.Overlap](overlapToWire[:], r.GetOverlap(), "overlap")
 	if e != nil {
 		return nil, e
@@ -141,7 +142,7 @@ func (s *schedules) BackfillSchedule(ctx context.Context, r *ddqv1.BackfillSched
 	return &ddqv1.BackfillScheduleResponse{Topic: done.Topic, Id: done.ID, Total: done.Total, Repeated: done.Repeated}, nil
 }
 
-func (s *schedules) CancelBackfill(ctx context.Context, r *ddqv1.CancelBackfillRequest) (*ddqv1.CancelBackfillResponse, error) {
+func (s *scheduleServer) CancelBackfill(ctx context.Context, r *ddqv1.CancelBackfillRequest) (*ddqv1.CancelBackfillResponse, error) {
 	topic, err := s.service.Schedules.CancelBackfill(ctx, r.GetTopic(), r.GetName(), r.GetId())
 	if err != nil {
 		return nil, err
@@ -149,7 +150,7 @@ func (s *schedules) CancelBackfill(ctx context.Context, r *ddqv1.CancelBackfillR
 	return &ddqv1.CancelBackfillResponse{Topic: topic}, nil
 }
 
-func (s *schedules) PreviewSchedule(ctx context.Context, r *ddqv1.PreviewScheduleRequest) (*ddqv1.PreviewScheduleResponse, error) {
+func (s *scheduleServer) PreviewSchedule(ctx context.Context, r *ddqv1.PreviewScheduleRequest) (*ddqv1.PreviewScheduleResponse, error) {
 	span, err := previewRangeOf(r)
 	if err != nil {
 		return nil, err

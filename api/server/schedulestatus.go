@@ -8,13 +8,13 @@ import (
 
 	"github.com/ddq-io/ddq/actors/schedule"
 	"github.com/ddq-io/ddq/api/ddqv1"
-	"github.com/ddq-io/ddq/api/service"
+	"github.com/ddq-io/ddq/api/service/schedules"
 	"github.com/ddq-io/ddq/api/wire"
 )
 
 func durationWire(d time.Duration) *durationpb.Duration { return durationpb.New(d) }
 
-func statusWire(s *service.ScheduleStatus) *ddqv1.ScheduleStatus {
+func statusWire(s *schedules.Status) *ddqv1.ScheduleStatus {
 	w := &ddqv1.ScheduleStatus{
 		State: wire.Enum(phaseToWire[:], s.Phase), PausedBy: wire.Text(s.PausedBy), NextTime: wire.StampOrNil(s.Next), LastTime: wire.StampOrNil(s.Last),
 		Waiting: int32(len(s.Waiting)), Failures: int32(s.Failures), Totals: totalsWire(s.Schedule),
@@ -64,7 +64,7 @@ func totalsWire(s *schedule.Schedule) *ddqv1.ScheduleTotals {
 }
 
 // previewRangeOf converts what a preview is to name.
-func previewRangeOf(r *ddqv1.PreviewScheduleRequest) (out service.PreviewRange, err error) {
+func previewRangeOf(r *ddqv1.PreviewScheduleRequest) (out schedules.PreviewRange, err error) {
 	out.Count = int(r.GetCount())
 	if r.GetFrom() != nil {
 		from, e := wire.Instant(r.GetFrom(), "from")
@@ -83,7 +83,7 @@ func previewRangeOf(r *ddqv1.PreviewScheduleRequest) (out service.PreviewRange, 
 	return out, nil
 }
 
-func previewWire(list []service.Previewed) []*ddqv1.PreviewedOccurrence {
+func previewWire(list []schedules.Previewed) []*ddqv1.PreviewedOccurrence {
 	out := make([]*ddqv1.PreviewedOccurrence, len(list))
 	for i, o := range list {
 		out[i] = &ddqv1.PreviewedOccurrence{

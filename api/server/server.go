@@ -60,7 +60,7 @@ func New(config Config, cases *service.Service, log *slog.Logger, reg registerer
 		if config.Access != nil {
 			registrar.RegisterService(checked(&ddqv1.AccessService_ServiceDesc, log), &accessService{access: config.Access})
 		}
-		registrar.RegisterService(checked(&ddqv1.ScheduleService_ServiceDesc, log), &schedules{service: cases, log: log})
+		registrar.RegisterService(checked(&ddqv1.ScheduleService_ServiceDesc, log), &scheduleServer{service: cases, log: log})
 		registrar.RegisterService(checked(&ddqv1.AudienceService_ServiceDesc, log), &audienceServer{cases: cases.Audiences, now: cases.Node().Clock().Millis, log: log})
 	}
 	s.grpc.RegisterService(checked(&ddqv1.PeerService_ServiceDesc, log), &peer{lifetime: life, callers: from, service: cases})

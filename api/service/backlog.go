@@ -18,11 +18,11 @@ func intakeOf(ref *actors.Topic) *intake.Topic {
 // admission lets the tasks of one request into topics with a backlog cap.
 type admission struct {
 	node    *actors.Node
-	entered map[*actors.Topic]int // tasks that count as in flight until leave
+	entered map[*actors.Topic]int // tasks that count as in flight until Leave
 }
 
-// enter lets a task into a topic, or refuses it because too many wait there.
-func (a *admission) enter(ctx context.Context, topic *store.Topic) *problem.Error {
+// Enter lets a task into a topic, or refuses it because too many wait there.
+func (a *admission) Enter(ctx context.Context, topic *store.Topic) *problem.Error {
 	if topic.MaxBacklog == 0 {
 		return nil
 	}
@@ -72,9 +72,9 @@ func (a *admission) look(ctx context.Context, ref *actors.Topic, topic *store.To
 	return nil
 }
 
-// leave records that the tasks of the request are answered, or that nobody waits for
+// Leave records that the tasks of the request are answered, or that nobody waits for
 // their answers.
-func (a *admission) leave() {
+func (a *admission) Leave() {
 	for ref, n := range a.entered {
 		intakeOf(ref).Backlog.Leave(n)
 	}

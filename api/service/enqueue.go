@@ -65,7 +65,7 @@ func (s *Tasks) enqueueOnce(ctx context.Context, tasks []NewTask) ([]Enqueued, e
 	done := make(chan struct{})
 	call := shard.NewCountdown(len(tasks), func() { close(done) })
 	r := s.route(ctx, tasks, out, call)
-	defer r.admission.leave()
+	defer r.admission.Leave()
 	select {
 	case <-done:
 		r.former.clearLeftovers(ctx)

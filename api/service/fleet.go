@@ -12,6 +12,7 @@ import (
 	"github.com/ddq-io/ddq/actors/fleet"
 	"github.com/ddq-io/ddq/actors/metrics"
 	"github.com/ddq-io/ddq/actors/problem"
+	"github.com/ddq-io/ddq/api/service/pagetoken"
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/store/place"
 )
@@ -128,16 +129,18 @@ func (s *Fleet) placedOn(shard store.Shard) string {
 	return s.node.Config().Node
 }
 
+const shardsPage = "shards:"
+
 // encodeShard makes a page token of the last shard of a page.
 func encodeShard(s store.Shard) string {
-	return pageToken(shardsPage, fmt.Sprintf("%d:%s", s.N, s.Topic))
+	return pagetoken.Make(shardsPage, fmt.Sprintf("%d:%s", s.N, s.Topic))
 }
 
 func decodeShard(token string) (s store.Shard, ok bool) {
 	if token == "" {
 		return store.Shard{N: -1}, true
 	}
-	position, ok := pagePosition(shardsPage, token)
+	position, ok := pagetoken.Position(shardsPage, token)
 	if !ok {
 		return s, false
 	}

@@ -39,7 +39,7 @@ func (r *router) add(ctx context.Context, t *NewTask, out *Enqueued, call *shard
 	if err := r.resolve(t, topic); err != nil {
 		return err
 	}
-	if err := r.admission.enter(ctx, topic); err != nil {
+	if err := r.admission.Enter(ctx, topic); err != nil {
 		return err
 	}
 	if (t.Task.Key != nil || t.Task.Traits.Ordering() != "") && place.Resharding(topic) {

@@ -2,180 +2,28 @@ package service
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"slices"
 	"time"
 
 	"github.com/ddq-io/ddq/actors"
 	"github.com/ddq-io/ddq/actors/problem"
-	"github.com/ddq-io/ddq/actors/schedule"
-	"github.com/ddq-io/ddq/api/service/audiences"
+	"github.com/ddq-io/ddq/api/service/schedules"
 	"github.com/ddq-io/ddq/store"
-	"github.com/ddq-io/ddq/timer/timetable"
 )
 
-// Schedules is what is done with schedules. Any node does it: a schedule is read from its
-// cell, stepped, and put back if nobody else has changed it meanwhile. The owner of the
-// shard, which makes the runs, does the same.
-type Schedules struct {
-	node   *actors.Node
-	cells  store.Cells // nil: the store keeps none
-	limits *limits
-	look   *lookup
-	tasks  *Tasks
-	quota  scheduleQuota
+// scheduleTasks is what schedules have done for their tasks.
+type scheduleTasks struct{ tasks *Tasks }
 
-	audiences *audiences.Audiences // nil: the store keeps none
+func (s scheduleTasks) Check(t *store.Task, expireAfter time.Duration) *problem.Error {
+	return s.tasks.limits.checkContents(t, expireAfter)
 }
 
-// scheduleAt is a schedule and where it was read.
-type scheduleAt struct {
-	*schedule.Schedule
-	topic *store.Topic
-	shard store.Shard
-	cell  store.Cell
-	table *timetable.Timetable
+func (s scheduleTasks) Cancel(ctx context.Context, topic *actors.Topic, id string) *problem.Error {
+	_, err := s.tasks.requestCancel(ctx, topic, id, true)
+	return err
 }
 
-// ready refuses calls that cannot be carried out here.
-func (s *Schedules) ready() *problem.Error {
-	if s.cells == nil {
-		return &problem.Error{Kind: problem.Precondition, Reason: "NO_CELLS", Message: "the store of this server keeps no schedules"}
-	}
-	return s.node.Serving()
+func (s scheduleTasks) Admit() schedules.Admission { return &admission{node: s.tasks.node} }
+
+func (s scheduleTasks) Smooth(topic *actors.Topic, earliest, latest store.Millis) store.Millis {
+	return intakeOf(topic).Smooth.Place(earliest, latest, s.tasks.node.Random())
 }
-
-// Get returns a schedule. With an empty topic every topic is searched.
-func (s *Schedules) Get(ctx context.Context, topic, name string) (ScheduleStatus, error) {
-	at, e := s.find(ctx, topic, name)
-	if e != nil {
-		return ScheduleStatus{}, e
-	}
-	return s.status(ctx, at), nil
-}
-
-func (s *Schedules) status(ctx context.Context, at *scheduleAt) ScheduleStatus {
-	return statusOf(at.topic.Name, at.Schedule, at.table, s.node.Clocks().NowAt(at.shard), s.excluded(ctx, at))
-}
-
-// find looks for a schedule in one topic, or in all.
-func (s *Schedules) find(ctx context.Context, topic, name string) (*scheduleAt, *problem.Error) {
-	if err := s.ready(); err != nil {
-		return nil, err
-	}
-	if err := checkScheduleName("name", name); err != nil {
-		return nil, err
-	}
-	topics, e := s.look.topics(ctx, topic)
-	if e != nil {
-		return nil, e
-	}
-	var hit *scheduleAt
-	for i := range topics {
-		at, e := s.read(ctx, &topics[i], name)
-		switch {
-		case e != nil:
-			return nil, e
-		case at == nil:
-		case hit != nil:
-			return nil, &problem.Error{Kind: problem.Precondition, Reason: "AMBIGUOUS_NAME", Field: "topic",
-				Message: "schedules of this name are in topics " + hit.topic.Name + " and " + at.topic.Name + "; name one"}
-		default:
-			hit = at
-		}
-	}
-	if hit == nil {
-		return nil, noSchedule(name)
-	}
-	return hit, nil
-}
-
-func noSchedule(name string) *problem.Error {
-	return &problem.Error{Kind: problem.NotFound, Reason: "NO_SCHEDULE", Field: "name", Message: fmt.Sprintf("no schedule %q", name)}
-}
-
-// read returns a schedule of a topic; nil when there is none. One that moves, because the
-// topic got other shards, is looked for in the order in which it goes, so that it cannot
-// pass by.
-func (s *Schedules) read(ctx context.Context, topic *store.Topic, name string) (*scheduleAt, *problem.Error) {
-	shards := schedule.Shards(topic, name)
-	for _, former := range slices.Backward(shards[1:]) {
-		at, err := s.readIn(ctx, topic, former, name)
-		if at != nil || err != nil {
-			return at, err
-		}
-		if err := s.passing(ctx, former, store.OutBox, name); err != nil {
-			return nil, err
-		}
-	}
-	if len(shards) > 1 {
-		if err := s.passing(ctx, shards[0], store.InBox, name); err != nil {
-			return nil, err
-		}
-	}
-	return s.readIn(ctx, topic, shards[0], name)
-}
-
-func (s *Schedules) readIn(ctx context.Context, topic *store.Topic, shard store.Shard, name string) (*scheduleAt, *problem.Error) {
-	cells, err := s.cells.Cells(ctx, shard, []store.CellID{schedule.CellID(name)})
-	if err != nil {
-		return nil, problem.FromStore(err)
-	}
-	if cells[0].Version == 0 {
-		return nil, nil
-	}
-	at, err := scheduleIn(topic, shard, cells[0])
-	return at, problem.FromStore(err)
-}
-
-// parcelsRead is how many parcels are looked through at a time.
-const parcelsRead = 256
-
-// passing returns an error while a schedule lies in a box, on its way to another shard.
-func (s *Schedules) passing(ctx context.Context, shard store.Shard, box store.Box, name string) *problem.Error {
-	for after := int64(0); ; {
-		parcels, err := s.cells.Parcels(ctx, shard, box, after, parcelsRead)
-		if err != nil {
-			return problem.FromStore(err)
-		}
-		for i := range parcels {
-			if after = parcels[i].Number; parcels[i].To == schedule.CellID(name) && parcels[i].Ended == nil {
-				return problem.FromStore(store.ErrFenced)
-			}
-		}
-		if len(parcels) == 0 {
-			return nil
-		}
-	}
-}
-
-func scheduleIn(topic *store.Topic, shard store.Shard, cell store.Cell) (*scheduleAt, error) {
-	read, err := schedule.FromCell(cell)
-	if err != nil {
-		return nil, err
-	}
-	table, err := read.Table()
-	return &scheduleAt{Schedule: read, topic: topic, shard: shard, cell: cell, table: table}, err
-}
-
-// excluded says what calendars leave out; nil: nothing. Where they cannot be read a schedule
-// is shown without them; what is decided, see step, waits.
-func (s *Schedules) excluded(ctx context.Context, at *scheduleAt) func(time.Time) bool {
-	if len(at.Calendars) == 0 {
-		return nil
-	}
-	known, err := s.node.Calendars().Fresh(ctx)
-	if err != nil {
-		return nil
-	}
-	return known.Excluded(at.Schedule, at.table.Zone())
-}
-
-// errBusy is of a schedule that others change faster than this call can.
-func errBusy(name string) *problem.Error {
-	return &problem.Error{Kind: problem.Unavailable, Reason: "SCHEDULE_BUSY", Message: fmt.Sprintf("schedule %q is changed by others all the time", name),
-		RetryAfter: problem.RetrySoon}
-}
-
-var errUnexpected = errors.New("a commit has an outcome that none of a schedule has")

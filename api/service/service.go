@@ -9,6 +9,7 @@ import (
 	"github.com/ddq-io/ddq/actors/clock"
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/api/service/audiences"
+	"github.com/ddq-io/ddq/api/service/schedules"
 	"github.com/ddq-io/ddq/store"
 )
 
@@ -24,7 +25,8 @@ type Service struct {
 	Watches     *Watches
 	Delivery    *Delivery
 	Fleet       *Fleet
-	Schedules   *Schedules
+	Schedules   *schedules.Schedules
+	Calendars   *schedules.Calendars
 	Audiences   *audiences.Audiences // nil: the store keeps none
 
 	node  *actors.Node
@@ -45,6 +47,7 @@ func New(node *actors.Node, indexNow func(*store.Topic)) *Service {
 	st, limits := node.Store(), (*limits)(&node.Config().Limits)
 	look, why, reads := &lookup{st, limits}, &explainer{st}, &taskReader{st}
 	tasks, users := &Tasks{node, st, limits, look, why}, audiencesOf(node.Cells(), st, look)
+	scheduled := schedules.New(node, look.topics, scheduleTasks{tasks}, users)
 	return &Service{
 		Tasks:       tasks,
 		Finder:      &Finder{node, st, limits, look, why, reads},
@@ -54,7 +57,8 @@ func New(node *actors.Node, indexNow func(*store.Topic)) *Service {
 		Watches:     &Watches{logs: logs{node, st}, limits: limits},
 		Delivery:    &Delivery{node, limits},
 		Fleet:       &Fleet{node, st, limits, look},
-		Schedules:   &Schedules{node: node, cells: node.Cells(), limits: limits, look: look, tasks: tasks, audiences: users},
+		Schedules:   scheduled,
+		Calendars:   schedules.NewCalendars(scheduled),
 		Audiences:   users,
 		node:        node,
 		store:       st,

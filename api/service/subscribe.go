@@ -103,8 +103,9 @@ func (s *Delivery) Settle(ctx context.Context, topic string, settlements []subsc
 	if !s.node.Running() {
 		return nil, s.node.Serving()
 	}
-	if e := s.limits.checkSettlements(settlements); e != nil && len(settlements) == 1 {
-		return nil, e // whatever the topic is
+	s.limits.checkSettlements(settlements)
+	if len(settlements) == 1 && settlements[0].Refused != nil {
+		return nil, settlements[0].Refused // whatever the topic is
 	}
 	ref, err := s.node.Topics().Open(ctx, topic, false)
 	if err != nil {
@@ -120,16 +121,11 @@ func (s *Delivery) Settle(ctx context.Context, topic string, settlements []subsc
 	}
 }
 
-// checkSettlements refuses what cannot be, each by itself, and returns why the first of
-// them is refused.
-func (l *limits) checkSettlements(settlements []subscription.Settlement) (first *problem.Error) {
+// checkSettlements refuses what cannot be, each by itself.
+func (l *limits) checkSettlements(settlements []subscription.Settlement) {
 	for i := range settlements {
-		a := &settlements[i]
-		if a.Refused = l.checkSettlement(a); first == nil {
-			first = a.Refused
-		}
+		settlements[i].Refused = l.checkSettlement(&settlements[i])
 	}
-	return first
 }
 
 func (l *limits) checkSettlement(a *subscription.Settlement) *problem.Error {

@@ -10,6 +10,7 @@ import (
 	"github.com/ddq-io/ddq/actors"
 	"github.com/ddq-io/ddq/actors/metrics"
 	"github.com/ddq-io/ddq/actors/problem"
+	"github.com/ddq-io/ddq/api/service/pagetoken"
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/store/place"
 )
@@ -115,12 +116,14 @@ func (s *Topics) Describe(ctx context.Context, name string) (TopicStatus, error)
 	return status, problem.AsError(err)
 }
 
+const topicsPage = "topics:"
+
 // List pages through the topics by name.
 func (s *Topics) List(ctx context.Context, size int, token string) (topics []store.Topic, next string, err error) {
 	if size < 0 {
 		return nil, "", problem.BadField("page_size", "OUT_OF_RANGE_FIELD", "page_size must not be negative")
 	}
-	after, ok := pagePosition(topicsPage, token)
+	after, ok := pagetoken.Position(topicsPage, token)
 	if !ok {
 		return nil, "", problem.AsError(store.ErrBadCursor)
 	}
@@ -136,7 +139,7 @@ func (s *Topics) List(ctx context.Context, size int, token string) (topics []sto
 	topics = topics[from:]
 	if size = min(cmp.Or(size, 100), s.limits.PageSize); len(topics) > size {
 		topics = topics[:size]
-		next = pageToken(topicsPage, topics[size-1].Name)
+		next = pagetoken.Make(topicsPage, topics[size-1].Name)
 	}
 	return topics, next, nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/ddq-io/ddq/actors"
 	"github.com/ddq-io/ddq/actors/audience"
 	"github.com/ddq-io/ddq/actors/problem"
+	"github.com/ddq-io/ddq/api/service/pagetoken"
 	"github.com/ddq-io/ddq/store"
 )
 
@@ -177,7 +178,7 @@ func (s *Audiences) ListAudiences(ctx context.Context, size int, token string) (
 	if size < 0 {
 		return nil, "", problem.BadField("page_size", "OUT_OF_RANGE_FIELD", "page_size must not be negative")
 	}
-	after, ok := pagePosition(audiencesPage, token)
+	after, ok := pagetoken.Position(audiencesPage, token)
 	if !ok {
 		return nil, "", problem.AsError(store.ErrBadCursor)
 	}
@@ -194,7 +195,7 @@ func (s *Audiences) ListAudiences(ctx context.Context, size int, token string) (
 		if !a.Ended {
 			page = append(page, *a)
 		}
-		next = pageToken(audiencesPage, a.Name)
+		next = pagetoken.Make(audiencesPage, a.Name)
 	}
 	if len(cells) < size {
 		next = ""

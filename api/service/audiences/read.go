@@ -9,6 +9,7 @@ import (
 
 	"github.com/ddq-io/ddq/actors/audience"
 	"github.com/ddq-io/ddq/actors/problem"
+	"github.com/ddq-io/ddq/api/service/pagetoken"
 	"github.com/ddq-io/ddq/store"
 )
 
@@ -105,11 +106,11 @@ type position struct {
 const recipientsPage = "recipients:"
 
 func (p position) token() string {
-	return pageToken(recipientsPage, fmt.Sprintf("%d:%x:%s", p.shard, uint64(p.At), p.Zone))
+	return pagetoken.Make(recipientsPage, fmt.Sprintf("%d:%x:%s", p.shard, uint64(p.At), p.Zone))
 }
 
 func parsePosition(token string) (p position, ok bool) {
-	text, ok := pagePosition(recipientsPage, token)
+	text, ok := pagetoken.Position(recipientsPage, token)
 	if text == "" {
 		return p, ok
 	}

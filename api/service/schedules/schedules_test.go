@@ -1,4 +1,4 @@
-package service_test
+package schedules_test
 
 import (
 	"fmt"
@@ -10,22 +10,23 @@ import (
 	"github.com/ddq-io/ddq/actors/schedule"
 	"github.com/ddq-io/ddq/actors/subscription"
 	"github.com/ddq-io/ddq/api/service"
+	"github.com/ddq-io/ddq/api/service/schedules"
 	"github.com/ddq-io/ddq/api/service/servicetest"
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/timer/timetable"
 )
 
 // scheduled is a schedule of the topic report.
-func scheduled(name string, entries ...timetable.Entry) service.NewSchedule {
-	return service.NewSchedule{Topic: "report", Name: name, Spec: schedule.Spec{
-		Timetable: timetable.Spec{Entries: entries}, History: service.DefaultHistory,
+func scheduled(name string, entries ...timetable.Entry) schedules.Definition {
+	return schedules.Definition{Topic: "report", Name: name, Spec: schedule.Spec{
+		Timetable: timetable.Spec{Entries: entries}, History: schedules.DefaultHistory,
 		Template: schedule.Template{Task: store.Task{Payload: []byte("go"), MaxRetries: -1}},
 	}}
 }
 
 func cron(expression string) timetable.Entry { return timetable.Entry{Cron: expression} }
 
-func put(t *testing.T, s *service.Service, n service.NewSchedule) service.SchedulePut {
+func put(t *testing.T, s *service.Service, n schedules.Definition) schedules.Put {
 	t.Helper()
 	done, err := s.Schedules.Put(t.Context(), n, nil)
 	if err != nil {
@@ -34,7 +35,7 @@ func put(t *testing.T, s *service.Service, n service.NewSchedule) service.Schedu
 	return done
 }
 
-func get(t *testing.T, s *service.Service, name string) service.ScheduleStatus {
+func get(t *testing.T, s *service.Service, name string) schedules.Status {
 	t.Helper()
 	found, err := s.Schedules.Get(t.Context(), "", name)
 	if err != nil {
@@ -101,11 +102,11 @@ func TestTheSamePutAgainChangesNothing(t *testing.T) {
 		n := scheduled("every", timetable.Entry{Every: time.Hour})
 		first := put(t, s, n)
 		servicetest.Idle(30 * time.Minute)
-		if again := put(t, s, n); again.Outcome != service.PutUnchanged || again.Version != 1 || again.Next != first.Next || first.Outcome != service.PutCreated {
+		if again := put(t, s, n); again.Outcome != schedules.Unchanged || again.Version != 1 || again.Next != first.Next || first.Outcome != schedules.Created {
 			t.Errorf("first %+v, again %+v", first, again)
 		}
 		n.Template.Task.Payload = []byte("stop")
-		if other := put(t, s, n); other.Outcome != service.PutChanged || other.Version != 2 || other.Next != first.Next {
+		if other := put(t, s, n); other.Outcome != schedules.Changed || other.Version != 2 || other.Next != first.Next {
 			t.Errorf("another payload: %+v, and the interval goes on at %v", other, first.Next.Time())
 		}
 		n.Timetable.Entries[0].Every = 2 * time.Hour
@@ -157,7 +158,7 @@ func TestPauseSkipsAndResumeGoesOn(t *testing.T) {
 func TestTriggerOnce(t *testing.T) {
 	servicetest.Bubble(t, actors.Config{}, func(t *testing.T, s *service.Service) {
 		put(t, s, scheduled("nightly", cron("30 2 * * *")))
-		trigger := service.Trigger{Name: "nightly", Request: "r"}
+		trigger := schedules.Trigger{Name: "nightly", Request: "r"}
 		first, err := s.Schedules.Trigger(t.Context(), trigger)
 		if err != nil || first.ID == "" || first.Repeated {
 			t.Fatalf("%+v, %v", first, err)
@@ -165,7 +166,7 @@ func TestTriggerOnce(t *testing.T) {
 		if again, err := s.Schedules.Trigger(t.Context(), trigger); err != nil || again.ID != first.ID || !again.Repeated {
 			t.Errorf("again: %+v, %v", again, err)
 		}
-		if waits, err := s.Schedules.Trigger(t.Context(), service.Trigger{Name: "nightly", Overlap: schedule.BufferOne}); err != nil || !waits.Waiting {
+		if waits, err := s.Schedules.Trigger(t.Context(), schedules.Trigger{Name: "nightly", Overlap: schedule.BufferOne}); err != nil || !waits.Waiting {
 			t.Errorf("while it is open: %+v, %v", waits, err)
 		}
 		w := handsFor(t, s)
@@ -183,11 +184,11 @@ func TestTriggerOnce(t *testing.T) {
 func TestDeleteEndsRuns(t *testing.T) {
 	servicetest.Bubble(t, actors.Config{}, func(t *testing.T, s *service.Service) {
 		put(t, s, scheduled("nightly", cron("30 2 * * *")))
-		made, err := s.Schedules.Trigger(t.Context(), service.Trigger{Name: "nightly"})
+		made, err := s.Schedules.Trigger(t.Context(), schedules.Trigger{Name: "nightly"})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if foundIn, err := s.Schedules.Delete(t.Context(), "", "nightly", service.ScheduleDeletion{CancelRuns: true}); err != nil || foundIn != "report" {
+		if foundIn, err := s.Schedules.Delete(t.Context(), "", "nightly", schedules.Deletion{CancelRuns: true}); err != nil || foundIn != "report" {
 			t.Fatalf("%s, %v", foundIn, err)
 		}
 		if _, err := s.Tasks.Get(t.Context(), "report", made.ID); servicetest.ReasonOf(err) != "NO_TASK" {
@@ -202,7 +203,7 @@ func TestDeleteEndsRuns(t *testing.T) {
 func TestBackfillMakesWhatWas(t *testing.T) {
 	servicetest.Bubble(t, actors.Config{}, func(t *testing.T, s *service.Service) {
 		put(t, s, scheduled("hourly", cron("0 * * * *")))
-		b := service.Backfill{Name: "hourly", ID: "b", From: now().Add(-5 * time.Hour), To: now().Add(time.Hour)}
+		b := schedules.Backfill{Name: "hourly", ID: "b", From: now().Add(-5 * time.Hour), To: now().Add(time.Hour)}
 		started, err := s.Schedules.Backfill(t.Context(), b)
 		if err != nil || started.Total < 5 || started.Repeated {
 			t.Fatalf("%+v, %v", started, err)
@@ -233,7 +234,7 @@ func TestPreviewIsWhatHappens(t *testing.T) {
 		n := scheduled("spread", cron("*/2 * * * *"))
 		n.Jitter = 20 * time.Second
 		put(t, s, n)
-		_, list, err := s.Schedules.PreviewExisting(t.Context(), "", "spread", service.PreviewRange{Count: 4})
+		_, list, err := s.Schedules.PreviewExisting(t.Context(), "", "spread", schedules.PreviewRange{Count: 4})
 		if err != nil || len(list) != 4 {
 			t.Fatalf("%v, %v", list, err)
 		}
@@ -256,14 +257,14 @@ func TestSchedulesAreListedByPages(t *testing.T) {
 			put(t, s, n)
 		}
 		for _, c := range []struct {
-			filter service.ScheduleFilter
+			filter schedules.Filter
 			want   int
 		}{
-			{service.ScheduleFilter{}, 25},
-			{service.ScheduleFilter{Topic: "report", Prefix: "s1"}, 10},
-			{service.ScheduleFilter{Prefix: "s07"}, 1},
-			{service.ScheduleFilter{Labels: []store.Attribute{{Key: "odd", Value: "true"}}}, 12},
-			{service.ScheduleFilter{Phase: schedule.Paused}, 0},
+			{schedules.Filter{}, 25},
+			{schedules.Filter{Topic: "report", Prefix: "s1"}, 10},
+			{schedules.Filter{Prefix: "s07"}, 1},
+			{schedules.Filter{Labels: []store.Attribute{{Key: "odd", Value: "true"}}}, 12},
+			{schedules.Filter{Phase: schedule.Paused}, 0},
 		} {
 			var names []string
 			for token, pages := "", 0; token != "" || pages == 0; pages++ {
@@ -295,7 +296,7 @@ func TestATopicHasSoManySchedules(t *testing.T) {
 		if _, err := s.Schedules.Put(t.Context(), scheduled("3", cron("30 2 * * *")), nil); servicetest.ReasonOf(err) != "TOO_MANY_SCHEDULES" {
 			t.Errorf("one more: %v", err)
 		}
-		if _, err := s.Schedules.Delete(t.Context(), "", "0", service.ScheduleDeletion{}); err != nil {
+		if _, err := s.Schedules.Delete(t.Context(), "", "0", schedules.Deletion{}); err != nil {
 			t.Fatal(err)
 		}
 		put(t, s, scheduled("3", cron("30 2 * * *")))
@@ -313,10 +314,10 @@ func TestAFinishedScheduleIsNotTriggered(t *testing.T) {
 		if found := get(t, s, "once"); found.Phase != schedule.Finished || found.Next != 0 {
 			t.Fatalf("%+v", found)
 		}
-		if _, err := s.Schedules.Trigger(t.Context(), service.Trigger{Name: "once"}); servicetest.ReasonOf(err) != "SCHEDULE_FINISHED" {
+		if _, err := s.Schedules.Trigger(t.Context(), schedules.Trigger{Name: "once"}); servicetest.ReasonOf(err) != "SCHEDULE_FINISHED" {
 			t.Errorf("trigger: %v", err)
 		}
-		if again := put(t, s, n); again.Outcome != service.PutUnchanged {
+		if again := put(t, s, n); again.Outcome != schedules.Unchanged {
 			t.Errorf("the same put again: %+v", again)
 		}
 	})

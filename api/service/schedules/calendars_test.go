@@ -1,4 +1,4 @@
-package service_test
+package schedules_test
 
 import (
 	"testing"
@@ -7,13 +7,14 @@ import (
 	"github.com/ddq-io/ddq/actors"
 	"github.com/ddq-io/ddq/actors/schedule"
 	"github.com/ddq-io/ddq/api/service"
+	"github.com/ddq-io/ddq/api/service/schedules"
 	"github.com/ddq-io/ddq/api/service/servicetest"
 	"github.com/ddq-io/ddq/timer/timetable"
 )
 
-func putCalendar(t *testing.T, s *service.Service, c service.Calendar) service.SchedulePut {
+func putCalendar(t *testing.T, s *service.Service, c schedules.Calendar) schedules.Put {
 	t.Helper()
-	done, err := s.Schedules.PutCalendar(t.Context(), c, nil)
+	done, err := s.Calendars.Put(t.Context(), c, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,11 +25,11 @@ func putCalendar(t *testing.T, s *service.Service, c service.Calendar) service.S
 // before it was changed.
 func TestCalendarsLeaveOut(t *testing.T) {
 	servicetest.Bubble(t, actors.Config{}, func(t *testing.T, s *service.Service) {
-		never := service.Calendar{Name: "never", Calendar: timetable.Calendar{Days: []timetable.Date{{Year: 1999, Month: 1, Day: 1}}}}
-		if done := putCalendar(t, s, never); done.Outcome != service.PutCreated || done.Version != 1 {
+		never := schedules.Calendar{Name: "never", Calendar: timetable.Calendar{Days: []timetable.Date{{Year: 1999, Month: 1, Day: 1}}}}
+		if done := putCalendar(t, s, never); done.Outcome != schedules.Created || done.Version != 1 {
 			t.Fatalf("%+v", done)
 		}
-		if done := putCalendar(t, s, never); done.Outcome != service.PutUnchanged || done.Version != 1 {
+		if done := putCalendar(t, s, never); done.Outcome != schedules.Unchanged || done.Version != 1 {
 			t.Errorf("the same again: %+v", done)
 		}
 		n := scheduled("minutely", cron("* * * * *"))
@@ -43,7 +44,7 @@ func TestCalendarsLeaveOut(t *testing.T) {
 		if done := putCalendar(t, s, never); done.Version != 2 {
 			t.Errorf("a change: %+v", done)
 		}
-		_, list, err := s.Schedules.PreviewExisting(t.Context(), "", "minutely", service.PreviewRange{Count: 4})
+		_, list, err := s.Schedules.PreviewExisting(t.Context(), "", "minutely", schedules.PreviewRange{Count: 4})
 		if err != nil || len(list) != 4 {
 			t.Fatalf("%v, %v", list, err)
 		}
@@ -68,16 +69,16 @@ func TestCalendarsLeaveOut(t *testing.T) {
 
 func TestACalendarInUseStays(t *testing.T) {
 	servicetest.Bubble(t, actors.Config{}, func(t *testing.T, s *service.Service) {
-		putCalendar(t, s, service.Calendar{Name: "weekends", Calendar: timetable.Calendar{Weekdays: []time.Weekday{time.Sunday}}})
+		putCalendar(t, s, schedules.Calendar{Name: "weekends", Calendar: timetable.Calendar{Weekdays: []time.Weekday{time.Sunday}}})
 		n := scheduled("nightly", cron("30 2 * * *"))
 		n.Calendars = []string{"weekends"}
 		put(t, s, n)
-		if err := s.Schedules.DeleteCalendar(t.Context(), "weekends"); servicetest.ReasonOf(err) != "CALENDAR_IN_USE" {
+		if err := s.Calendars.Delete(t.Context(), "weekends"); servicetest.ReasonOf(err) != "CALENDAR_IN_USE" {
 			t.Errorf("delete: %v", err)
 		}
 		n.Calendars = nil
 		put(t, s, n)
-		if err := s.Schedules.DeleteCalendar(t.Context(), "weekends"); err != nil {
+		if err := s.Calendars.Delete(t.Context(), "weekends"); err != nil {
 			t.Errorf("delete: %v", err)
 		}
 		n.Calendars = []string{"weekends"}

@@ -1,98 +1,91 @@
-package service
+package schedules
 
 import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"sync"
 
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/actors/schedule"
 	"github.com/ddq-io/ddq/store"
-	"github.com/ddq-io/ddq/store/place"
 )
 
 // MaxPuts is how many schedules one call puts at most.
 const MaxPuts = 1000
 
+// Outcome is what a put did.
+type Outcome uint8
+
+const (
+	Created Outcome = iota + 1
+	Changed
+	Unchanged // it was like that before
+)
+
+// Put is the answer to a put.
+type Put struct {
+	Version int64
+	Outcome Outcome
+	Next    store.Millis // 0: none, or not known before a run ends
+}
+
 // Put creates a schedule, or changes it in place. The same again changes nothing. With
 // ifVersion the schedule must have this version, and with 0 not exist.
-func (s *Schedules) Put(ctx context.Context, n NewSchedule, ifVersion *int64) (SchedulePut, error) {
+func (s *Schedules) Put(ctx context.Context, n Definition, ifVersion *int64) (Put, error) {
 	if err := s.ready(); err != nil {
-		return SchedulePut{}, err
+		return Put{}, err
 	}
-	if err := n.check(s.limits); err != nil {
-		return SchedulePut{}, err
+	if err := n.check(s.tasks); err != nil {
+		return Put{}, err
 	}
 	if _, err := tableOf(&n.Spec, n.Name, 0); err != nil { // before a topic is created for it
-		return SchedulePut{}, err
+		return Put{}, err
 	}
 	if err := s.knowsAudience(ctx, &n); err != nil {
-		return SchedulePut{}, err
+		return Put{}, err
 	}
 	for range changeTries {
 		put, err := s.putOnce(ctx, &n, ifVersion)
 		if err != nil {
-			return SchedulePut{}, err
+			return Put{}, err
 		}
 		if put.Outcome != 0 {
 			return put, nil
 		}
 	}
-	return SchedulePut{}, errBusy(n.Name)
-}
-
-// spreadOver is how many items of a call are worked on at a time.
-const spreadOver = 64
-
-// Spread works on n items at a time, those of one key in order.
-func Spread(n int, key func(int) string, work func(int)) {
-	lanes := make([][]int, min(n, spreadOver))
-	for i := range n {
-		lane := place.HashID(key(i)) % uint64(len(lanes))
-		lanes[lane] = append(lanes[lane], i)
-	}
-	var wg sync.WaitGroup
-	for _, lane := range lanes {
-		wg.Go(func() {
-			for _, i := range lane {
-				work(i)
-			}
-		})
-	}
-	wg.Wait()
+	return Put{}, errBusy(n.Name)
 }
 
 // putOnce answers no outcome when the schedule has to be read again.
-func (s *Schedules) putOnce(ctx context.Context, n *NewSchedule, ifVersion *int64) (SchedulePut, *problem.Error) {
+func (s *Schedules) putOnce(ctx context.Context, n *Definition, ifVersion *int64) (Put, *problem.Error) {
 	ref, err := s.node.Topics().Open(ctx, n.Topic, true)
 	if err != nil {
-		return SchedulePut{}, err
+		return Put{}, err
 	}
 	topic := *ref.Config()
 	if err := n.checkTopic(&topic); err != nil {
-		return SchedulePut{}, err
+		return Put{}, err
 	}
 	if err := s.checkCalendars(ctx, n); err != nil {
-		return SchedulePut{}, err
+		return Put{}, err
 	}
 	at, err := s.read(ctx, &topic, n.Name)
 	if err != nil {
-		return SchedulePut{}, err
+		return Put{}, err
 	}
 	if err := n.checkVersion(at, ifVersion); err != nil {
-		return SchedulePut{}, err
+		return Put{}, err
 	}
 	if at == nil {
 		return s.create(ctx, n, &topic)
 	}
 	if at.Spec.Same(&n.Spec) {
-		return SchedulePut{Version: versionOf(at.Schedule), Outcome: PutUnchanged, Next: s.status(ctx, at).Next}, nil
+		return Put{Version: versionOf(at.Schedule), Outcome: Unchanged, Next: s.status(ctx, at).Next}, nil
 	}
 	return s.edit(ctx, n, at)
 }
 
-func (n *NewSchedule) checkVersion(at *scheduleAt, ifVersion *int64) *problem.Error {
+func (n *Definition) checkVersion(at *located, ifVersion *int64) *problem.Error {
 	switch {
 	case ifVersion == nil:
 	case *ifVersion < 0:
@@ -102,12 +95,20 @@ func (n *NewSchedule) checkVersion(at *scheduleAt, ifVersion *int64) *problem.Er
 	case at != nil && *ifVersion == 0:
 		return &problem.Error{Kind: problem.Exists, Reason: "SCHEDULE_EXISTS", Field: "name", Message: fmt.Sprintf("schedule %q exists", n.Name)}
 	case at != nil && *ifVersion != versionOf(at.Schedule):
-		return versionMismatch(at)
+		return versionMismatch(at.Schedule)
 	}
 	return nil
 }
 
-func (s *Schedules) create(ctx context.Context, n *NewSchedule, topic *store.Topic) (SchedulePut, *problem.Error) {
+// knowsAudience refuses a schedule of an audience, or of a kind, that does not exist.
+func (s *Schedules) knowsAudience(ctx context.Context, n *Definition) *problem.Error {
+	if n.Audience == nil {
+		return nil
+	}
+	return problem.FromStore(s.audiences.CheckTarget(ctx, n.Audience.Name, n.Audience.Kind))
+}
+
+func (s *Schedules) create(ctx context.Context, n *Definition, topic *store.Topic) (Put, *problem.Error) {
 	shard := schedule.Shards(topic, n.Name)[0]
 	now := s.node.Clocks().NowAt(shard)
 	fresh := &schedule.Schedule{
@@ -118,23 +119,23 @@ func (s *Schedules) create(ctx context.Context, n *NewSchedule, topic *store.Top
 	}
 	table, err := tableOf(&n.Spec, n.Name, now)
 	if err != nil {
-		return SchedulePut{}, err
+		return Put{}, err
 	}
 	if err := checkOccurs(table, &n.Spec, now); err != nil {
-		return SchedulePut{}, err
+		return Put{}, err
 	}
 	if err := s.quota.take(ctx, s.node, topic, s.limits.Schedules); err != nil {
-		return SchedulePut{}, err
+		return Put{}, err
 	}
-	at := &scheduleAt{Schedule: fresh, topic: topic, shard: shard, table: table}
+	at := &located{Schedule: fresh, topic: topic, shard: shard, table: table}
 	after, _, err := s.step(ctx, at, nil)
 	if after == nil || err != nil {
-		return SchedulePut{}, err
+		return Put{}, err
 	}
-	return SchedulePut{Version: 1, Outcome: PutCreated, Next: s.status(ctx, after).Next}, nil
+	return Put{Version: 1, Outcome: Created, Next: s.status(ctx, after).Next}, nil
 }
 
-func (s *Schedules) edit(ctx context.Context, n *NewSchedule, at *scheduleAt) (SchedulePut, *problem.Error) {
+func (s *Schedules) edit(ctx context.Context, n *Definition, at *located) (Put, *problem.Error) {
 	now := s.node.Clocks().NowAt(at.shard)
 	anew, anchor := at.Anew(&n.Spec), at.Anchor
 	if anew {
@@ -142,14 +143,14 @@ func (s *Schedules) edit(ctx context.Context, n *NewSchedule, at *scheduleAt) (S
 	}
 	table, err := tableOf(&n.Spec, n.Name, anchor)
 	if err != nil {
-		return SchedulePut{}, err
+		return Put{}, err
 	}
 	if err := checkOccurs(table, &n.Spec, now); err != nil {
-		return SchedulePut{}, err
+		return Put{}, err
 	}
 	after, _, err := s.step(ctx, at, schedule.Edit{Spec: n.Spec, Table: table, Anew: anew})
 	if after == nil || err != nil {
-		return SchedulePut{}, err
+		return Put{}, err
 	}
-	return SchedulePut{Version: versionOf(after.Schedule), Outcome: PutChanged, Next: s.status(ctx, after).Next}, nil
+	return Put{Version: versionOf(after.Schedule), Outcome: Changed, Next: s.status(ctx, after).Next}, nil
 }

@@ -1,4 +1,4 @@
-package service
+package schedules
 
 import (
 	"errors"
@@ -17,7 +17,7 @@ import (
 
 // Bounds of what a schedule may say.
 const (
-	maxScheduleName  = 128
+	maxName          = 128
 	maxLabels        = 8
 	maxCalendarsOf   = 20
 	maxCron          = 256 // bytes of one expression
@@ -32,10 +32,10 @@ const (
 	DefaultHistory = 10 // runs and skips that are remembered where nothing is said
 )
 
-// checkScheduleName allows visible ASCII.
-func checkScheduleName(field, name string) *problem.Error {
-	if name == "" || len(name) > maxScheduleName {
-		return problem.BadField(field, "BAD_NAME", "%s has %d characters; 1 to %d are allowed", field, len(name), maxScheduleName)
+// checkName allows visible ASCII.
+func checkName(field, name string) *problem.Error {
+	if name == "" || len(name) > maxName {
+		return problem.BadField(field, "BAD_NAME", "%s has %d characters; 1 to %d are allowed", field, len(name), maxName)
 	}
 	for i := range len(name) {
 		if name[i] <= ' ' || name[i] > '~' {
@@ -46,11 +46,11 @@ func checkScheduleName(field, name string) *problem.Error {
 }
 
 // check refuses a schedule that can never be put, and fills in what it leaves out.
-func (n *NewSchedule) check(l *limits) *problem.Error {
+func (n *Definition) check(tasks Tasks) *problem.Error {
 	if err := actors.CheckTopicName("topic", n.Topic); err != nil {
 		return err
 	}
-	if err := checkScheduleName("name", n.Name); err != nil {
+	if err := checkName("name", n.Name); err != nil {
 		return err
 	}
 	if err := n.checkPolicy(); err != nil {
@@ -68,11 +68,11 @@ func (n *NewSchedule) check(l *limits) *problem.Error {
 	if err := n.checkAudience(); err != nil {
 		return err
 	}
-	return n.checkTemplate(l)
+	return n.checkTemplate(tasks)
 }
 
 // checkPolicy fills in the defaults of what is not given.
-func (n *NewSchedule) checkPolicy() *problem.Error {
+func (n *Definition) checkPolicy() *problem.Error {
 	s := &n.Spec
 	if s.Overlap == 0 {
 		s.Overlap = schedule.Skip
@@ -110,12 +110,12 @@ func outOfRange(field string, least, most int64) *problem.Error {
 	return problem.BadField(field, "OUT_OF_RANGE_FIELD", "%s must be %d to %d", field, least, most)
 }
 
-func (n *NewSchedule) checkCalendars() *problem.Error {
+func (n *Definition) checkCalendars() *problem.Error {
 	if len(n.Calendars) > maxCalendarsOf {
 		return problem.BadField("timetable.calendars", "BAD_SCHEDULE", "%d calendars; at most %d are allowed", len(n.Calendars), maxCalendarsOf)
 	}
 	for _, name := range n.Calendars {
-		if err := checkScheduleName("timetable.calendars", name); err != nil {
+		if err := checkName("timetable.calendars", name); err != nil {
 			return err
 		}
 	}
@@ -148,7 +148,7 @@ func checkNote(field, text string, most int) *problem.Error {
 }
 
 // checkTemplate checks what the tasks of the schedule have in common, as Enqueue would each.
-func (n *NewSchedule) checkTemplate(l *limits) *problem.Error {
+func (n *Definition) checkTemplate(tasks Tasks) *problem.Error {
 	t := &n.Template
 	if len(t.Task.Payload) > maxTemplate {
 		return problem.BadField("task.payload", "PAYLOAD_TOO_LARGE", "the payload of a schedule has %d bytes; at most %d are allowed", len(t.Task.Payload), maxTemplate)
@@ -156,13 +156,13 @@ func (n *NewSchedule) checkTemplate(l *limits) *problem.Error {
 	if t.Slack < 0 || t.Slack > maxSlack {
 		return outOfRange("task.slack", 0, maxSlack.Milliseconds())
 	}
-	return inTask(l.checkContents(&t.Task, t.ExpireAfter))
+	return inTask(tasks.Check(&t.Task, t.ExpireAfter))
 }
 
 // checkTopic applies the topic's own limits.
-func (n *NewSchedule) checkTopic(t *store.Topic) *problem.Error {
+func (n *Definition) checkTopic(t *store.Topic) *problem.Error {
 	if size := len(n.Template.Task.Payload); size > t.MaxPayload {
-		return inTask(errPayload(size, t.MaxPayload))
+		return problem.BadField("task.payload", "PAYLOAD_TOO_LARGE", "payload has %d bytes; at most %d are allowed", size, t.MaxPayload)
 	}
 	return nil
 }
@@ -177,7 +177,7 @@ func inTask(err *problem.Error) *problem.Error {
 	return &inner
 }
 
-// table returns the timetable of a schedule that was made, or is to be, at a moment, or says
+// tableOf returns the timetable of a schedule that was made, or is to be, at a moment, or says
 // what is wrong with it.
 func tableOf(spec *schedule.Spec, name string, anchor store.Millis) (*timetable.Timetable, *problem.Error) {
 	entries := spec.Timetable.Entries

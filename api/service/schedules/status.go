@@ -1,4 +1,4 @@
-package service
+package schedules
 
 import (
 	"slices"
@@ -9,32 +9,8 @@ import (
 	"github.com/ddq-io/ddq/timer/timetable"
 )
 
-// NewSchedule asks for a schedule to be as it says.
-type NewSchedule struct {
-	Topic, Name string
-	schedule.Spec
-	Paused bool   // one that is new
-	Note   string // why
-}
-
-// PutOutcome is what a put did.
-type PutOutcome uint8
-
-const (
-	PutCreated PutOutcome = iota + 1
-	PutChanged
-	PutUnchanged // it was like that before
-)
-
-// SchedulePut is the answer to a put.
-type SchedulePut struct {
-	Version int64
-	Outcome PutOutcome
-	Next    store.Millis // 0: none, or not known before a run ends
-}
-
-// ScheduleStatus is a schedule as it stands.
-type ScheduleStatus struct {
+// Status is a schedule as it stands.
+type Status struct {
 	Topic string
 	*schedule.Schedule
 	Next store.Millis // 0: none, or not known before a run ends
@@ -45,11 +21,11 @@ type ScheduleStatus struct {
 func versionOf(s *schedule.Schedule) int64 { return s.Edits + 1 }
 
 // Version is 1 when the schedule is created, and rises by one with every put that changes it.
-func (s *ScheduleStatus) Version() int64 { return versionOf(s.Schedule) }
+func (s *Status) Version() int64 { return versionOf(s.Schedule) }
 
 // statusOf says how a schedule stands at a moment.
-func statusOf(topic string, s *schedule.Schedule, table *timetable.Timetable, now store.Millis, excluded func(time.Time) bool) ScheduleStatus {
-	status := ScheduleStatus{Topic: topic, Schedule: s, Next: nextOf(s, table, now, excluded)}
+func statusOf(topic string, s *schedule.Schedule, table *timetable.Timetable, now store.Millis, excluded func(time.Time) bool) Status {
+	status := Status{Topic: topic, Schedule: s, Next: nextOf(s, table, now, excluded)}
 	for _, r := range s.Open {
 		if r.At <= now {
 			status.Last = max(status.Last, r.At)

@@ -1,4 +1,4 @@
-package service
+package schedules
 
 import (
 	"cmp"
@@ -10,19 +10,20 @@ import (
 	"github.com/ddq-io/ddq/actors"
 	"github.com/ddq-io/ddq/actors/problem"
 	"github.com/ddq-io/ddq/actors/schedule"
+	"github.com/ddq-io/ddq/api/service/pagetoken"
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/store/place"
 )
 
-// ScheduleFilter says which schedules are meant; the zero one means all.
-type ScheduleFilter struct {
+// Filter says which schedules are meant; the zero one means all.
+type Filter struct {
 	Topic  string // empty: every topic
 	Prefix string // of names
 	Phase  schedule.Phase
 	Labels []store.Attribute // schedules that have all of them
 }
 
-func (f *ScheduleFilter) matches(s *schedule.Schedule) bool {
+func (f *Filter) matches(s *schedule.Schedule) bool {
 	if f.Phase != 0 && s.Phase != f.Phase || !strings.HasPrefix(s.Name, f.Prefix) {
 		return false
 	}
@@ -39,19 +40,19 @@ const listReads = 50
 
 const schedulesPage = "schedules:"
 
-// schedulePosition is a place in the list of all schedules: behind a name in a shard.
-type schedulePosition struct {
+// position is a place in the list of all schedules: behind a name in a shard.
+type position struct {
 	topic string
 	shard int
 	name  string
 }
 
-func (p schedulePosition) token() string {
-	return pageToken(schedulesPage, p.topic+"/"+strconv.Itoa(p.shard)+"/"+p.name)
+func (p position) token() string {
+	return pagetoken.Make(schedulesPage, p.topic+"/"+strconv.Itoa(p.shard)+"/"+p.name)
 }
 
-func positionOf(token string) (p schedulePosition, ok bool) {
-	text, ok := pagePosition(schedulesPage, token)
+func positionOf(token string) (p position, ok bool) {
+	text, ok := pagetoken.Position(schedulesPage, token)
 	if !ok || token == "" {
 		return p, ok
 	}
@@ -60,12 +61,12 @@ func positionOf(token string) (p schedulePosition, ok bool) {
 		return p, false
 	}
 	n, err := strconv.Atoi(parts[1])
-	return schedulePosition{parts[0], n, parts[2]}, err == nil && n >= 0
+	return position{parts[0], n, parts[2]}, err == nil && n >= 0
 }
 
 // List pages through schedules: topic by topic, shard by shard, by name. A page may have fewer
 // than size, and still be followed by more.
-func (s *Schedules) List(ctx context.Context, f ScheduleFilter, size int, token string) (all []ScheduleStatus, next string, err error) {
+func (s *Schedules) List(ctx context.Context, f Filter, size int, token string) (all []Status, next string, err error) {
 	if err := s.ready(); err != nil {
 		return nil, "", err
 	}
@@ -81,17 +82,17 @@ func (s *Schedules) List(ctx context.Context, f ScheduleFilter, size int, token 
 			return nil, "", err
 		}
 	}
-	topics, e := s.look.topics(ctx, f.Topic)
+	topics, e := s.topics(ctx, f.Topic)
 	if e != nil {
 		return nil, "", e
 	}
-	l := scheduleLister{s: s, filter: &f, size: min(cmp.Or(size, 100), s.limits.PageSize), reads: listReads}
+	l := lister{s: s, filter: &f, size: min(cmp.Or(size, 100), s.limits.PageSize), reads: listReads}
 	for i := range topics {
 		if topics[i].Name < at.topic {
 			continue
 		}
 		if topics[i].Name != at.topic {
-			at = schedulePosition{topic: topics[i].Name}
+			at = position{topic: topics[i].Name}
 		}
 		if at, e = l.topic(ctx, &topics[i], at); e != nil {
 			return nil, "", e
@@ -103,32 +104,32 @@ func (s *Schedules) List(ctx context.Context, f ScheduleFilter, size int, token 
 	return l.found, "", nil
 }
 
-// scheduleLister fills one page.
-type scheduleLister struct {
+// lister fills one page.
+type lister struct {
 	s      *Schedules
-	filter *ScheduleFilter
+	filter *Filter
 	size   int
 	reads  int // that are left
 	bytes  int // of what was found
-	found  []ScheduleStatus
+	found  []Status
 }
 
 // listBytes is how large a page may become, but for its last schedule: clients refuse
 // messages over 4 MiB, and what a schedule remembers is larger there.
 const listBytes = 2 << 20
 
-func (l *scheduleLister) full() bool {
+func (l *lister) full() bool {
 	return len(l.found) >= l.size || l.reads <= 0 || l.bytes >= listBytes
 }
 
 // topic goes on in a topic, and returns where it stopped.
-func (l *scheduleLister) topic(ctx context.Context, t *store.Topic, at schedulePosition) (schedulePosition, *problem.Error) {
+func (l *lister) topic(ctx context.Context, t *store.Topic, at position) (position, *problem.Error) {
 	for _, shard := range place.Shards(t) {
 		if shard.N < at.shard {
 			continue
 		}
 		if shard.N != at.shard {
-			at = schedulePosition{topic: t.Name, shard: shard.N}
+			at = position{topic: t.Name, shard: shard.N}
 		}
 		for more := true; more; {
 			if l.full() {
@@ -144,7 +145,7 @@ func (l *scheduleLister) topic(ctx context.Context, t *store.Topic, at scheduleP
 }
 
 // read reads a page of a shard behind a name, and reports whether there may be more.
-func (l *scheduleLister) read(ctx context.Context, t *store.Topic, shard store.Shard, after string) (last string, more bool, err *problem.Error) {
+func (l *lister) read(ctx context.Context, t *store.Topic, shard store.Shard, after string) (last string, more bool, err *problem.Error) {
 	l.reads--
 	if p := l.filter.Prefix; p != "" {
 		after = max(after, p[:len(p)-1]) // names of the prefix come behind
@@ -160,7 +161,7 @@ func (l *scheduleLister) read(ctx context.Context, t *store.Topic, shard store.S
 		if p := l.filter.Prefix; after > p && !strings.HasPrefix(after, p) {
 			return after, false, nil
 		}
-		at, failed := scheduleIn(t, shard, cell)
+		at, failed := locatedIn(t, shard, cell)
 		if failed != nil {
 			l.s.node.Log().Warn("schedule not listed", "topic", t.Name, "shard", shard.N, "err", failed)
 			continue

@@ -1,4 +1,4 @@
-package service
+package schedules
 
 import (
 	"context"
@@ -13,9 +13,9 @@ import (
 	"github.com/ddq-io/ddq/store/place"
 )
 
-// scheduleQuota bounds how many schedules a topic has. It counts those of a topic now and
+// quota bounds how many schedules a topic has. It counts those of a topic now and
 // then, and between that what this node adds.
-type scheduleQuota struct {
+type quota struct {
 	mu     sync.Mutex
 	topics map[string]*quotaCount // guarded by mu
 }
@@ -29,7 +29,7 @@ type quotaCount struct {
 const quotaFresh = 10 * time.Second
 
 // take counts one more schedule, or refuses it.
-func (q *scheduleQuota) take(ctx context.Context, node *actors.Node, topic *store.Topic, most int) *problem.Error {
+func (q *quota) take(ctx context.Context, node *actors.Node, topic *store.Topic, most int) *problem.Error {
 	key := string(binary.BigEndian.AppendUint64([]byte(topic.Name), topic.Life))
 	if q.takeKnown(key, most) {
 		return nil
@@ -56,7 +56,7 @@ func (q *scheduleQuota) take(ctx context.Context, node *actors.Node, topic *stor
 }
 
 // takeKnown counts one more by a count that is fresh, if that leaves room for it.
-func (q *scheduleQuota) takeKnown(key string, most int) bool {
+func (q *quota) takeKnown(key string, most int) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	count := q.topics[key]

@@ -1,4 +1,4 @@
-package service
+package schedules
 
 import (
 	"context"
@@ -34,15 +34,15 @@ func (s *Schedules) Backfill(ctx context.Context, b Backfill) (Backfilling, erro
 	if err := b.check(); err != nil {
 		return Backfilling{}, err
 	}
-	admission := admission{node: s.node}
-	defer admission.leave()
+	admission := s.tasks.Admit()
+	defer admission.Leave()
 	var started Backfilling
-	at, _, err := s.change(ctx, b.Topic, b.Name, func(at *scheduleAt) (schedule.Event, *problem.Error) {
+	at, _, err := s.change(ctx, b.Topic, b.Name, func(at *located) (schedule.Event, *problem.Error) {
 		started = Backfilling{ID: b.ID, Repeated: slices.Contains(at.Requests, b.ID)}
 		if started.Repeated {
 			return nil, nil
 		}
-		if err := s.admit(ctx, &admission, at); err != nil {
+		if err := s.admit(ctx, admission, at); err != nil {
 			return nil, err
 		}
 		e, err := b.event(at, s.node.Clocks().NowAt(at.shard))
@@ -57,7 +57,7 @@ func (s *Schedules) Backfill(ctx context.Context, b Backfill) (Backfilling, erro
 }
 
 func (b *Backfill) check() *problem.Error {
-	if err := checkNote("id", b.ID, maxScheduleName); err != nil {
+	if err := checkNote("id", b.ID, maxName); err != nil {
 		return err
 	}
 	if b.ID == "" {
@@ -82,7 +82,7 @@ func (b *Backfill) check() *problem.Error {
 }
 
 // event is the backfill of a schedule as it stands.
-func (b *Backfill) event(at *scheduleAt, now store.Millis) (schedule.StartBackfill, *problem.Error) {
+func (b *Backfill) event(at *located, now store.Millis) (schedule.StartBackfill, *problem.Error) {
 	e := schedule.StartBackfill{ID: b.ID, From: b.From, To: min(b.To, now), Overlap: b.Overlap}
 	switch {
 	case at.table.FromEnd():
@@ -103,7 +103,7 @@ func (b *Backfill) event(at *scheduleAt, now store.Millis) (schedule.StartBackfi
 
 // CancelBackfill ends a backfill, and returns the topic. Runs that it made go on.
 func (s *Schedules) CancelBackfill(ctx context.Context, topic, name, id string) (foundIn string, err error) {
-	at, _, e := s.change(ctx, topic, name, func(at *scheduleAt) (schedule.Event, *problem.Error) {
+	at, _, e := s.change(ctx, topic, name, func(at *located) (schedule.Event, *problem.Error) {
 		if !slices.ContainsFunc(at.Backfills, func(b schedule.Backfill) bool { return b.ID == id }) {
 			return nil, &problem.Error{Kind: problem.NotFound, Reason: "NO_BACKFILL", Field: "id", Message: fmt.Sprintf("schedule %q has no backfill %q", name, id)}
 		}

@@ -1,4 +1,4 @@
-package service
+package schedules
 
 import (
 	"context"
@@ -57,14 +57,14 @@ func (s *Schedules) PreviewExisting(ctx context.Context, topic, name string, r P
 
 // Preview names occurrences to come of a schedule that need not exist, and refuses what Put
 // would.
-func (s *Schedules) Preview(ctx context.Context, n NewSchedule, r PreviewRange) ([]Previewed, error) {
+func (s *Schedules) Preview(ctx context.Context, n Definition, r PreviewRange) ([]Previewed, error) {
 	if err := s.ready(); err != nil {
 		return nil, err
 	}
 	if err := r.check(); err != nil {
 		return nil, err
 	}
-	if err := n.check(s.limits); err != nil {
+	if err := n.check(s.tasks); err != nil {
 		return nil, err
 	}
 	if err := s.checkCalendars(ctx, &n); err != nil {
@@ -78,18 +78,19 @@ func (s *Schedules) Preview(ctx context.Context, n NewSchedule, r PreviewRange) 
 }
 
 // meant is the schedule as it would be after a put.
-func (s *Schedules) meant(ctx context.Context, n *NewSchedule) (*scheduleAt, *problem.Error) {
+func (s *Schedules) meant(ctx context.Context, n *Definition) (*located, *problem.Error) {
 	now := store.Millis(s.node.Clock().Now().UnixMilli())
-	topic, err := s.look.store.GetTopic(ctx, n.Topic)
-	if e := problem.FromStore(err); e != nil && e.Kind != problem.NotFound {
-		return nil, e
+	topics, err := s.topics(ctx, n.Topic)
+	if err != nil && err.Kind != problem.NotFound {
+		return nil, err
 	}
-	at := &scheduleAt{topic: &topic, Schedule: &schedule.Schedule{Spec: n.Spec, Name: n.Name, Phase: schedule.Active, Anchor: now, Decided: now}}
+	at := &located{topic: new(store.Topic), Schedule: &schedule.Schedule{Spec: n.Spec, Name: n.Name, Phase: schedule.Active, Anchor: now, Decided: now}}
 	if err == nil {
-		if e := n.checkTopic(&topic); e != nil {
+		at.topic = &topics[0]
+		if e := n.checkTopic(at.topic); e != nil {
 			return nil, e
 		}
-		there, e := s.read(ctx, &topic, n.Name)
+		there, e := s.read(ctx, at.topic, n.Name)
 		if e != nil {
 			return nil, e
 		}
@@ -112,7 +113,7 @@ func (s *Schedules) meant(ctx context.Context, n *NewSchedule) (*scheduleAt, *pr
 	return at, checkOccurs(table, &at.Spec, now)
 }
 
-func (s *Schedules) preview(ctx context.Context, at *scheduleAt, r PreviewRange) []Previewed {
+func (s *Schedules) preview(ctx context.Context, at *located, r PreviewRange) []Previewed {
 	now := store.Millis(s.node.Clock().Now().UnixMilli())
 	if r.From == 0 {
 		r.From = now
@@ -143,7 +144,7 @@ func (s *Schedules) preview(ctx context.Context, at *scheduleAt, r PreviewRange)
 	return list
 }
 
-func previewed(at *scheduleAt, next time.Time) Previewed {
+func previewed(at *located, next time.Time) Previewed {
 	o := Previewed{At: store.Millis(next.UnixMilli()), Local: next.In(at.table.Zone())}
 	switch {
 	case at.Jitter == 0:

@@ -1,0 +1,35 @@
+package service
+
+import (
+	"context"
+
+	"github.com/ddq-io/ddq/api/service/audiences"
+	"github.com/ddq-io/ddq/api/service/schedules"
+	"github.com/ddq-io/ddq/store"
+)
+
+// audienceStore is the role of the store for audiences.
+type audienceStore struct {
+	cellStore
+	shardStore
+}
+
+type cellStore interface {
+	Commit(ctx context.Context, s store.Shard, f *store.Fence, commits []store.Commit) (store.Stamp, []store.CommitResult, error)
+	Cells(ctx context.Context, s store.Shard, ids []store.CellID) ([]store.Cell, error)
+	Listed(ctx context.Context, s store.Shard, list string, after store.Wake, limit int) ([]store.Cell, error)
+}
+
+type shardStore interface {
+	Counts(ctx context.Context, shards []store.Shard) ([]store.Stats, error)
+	OpenShard(ctx context.Context, s store.Shard, was store.ShardLife) error
+	DropShard(ctx context.Context, s store.Shard) error
+}
+
+// audiencesOf returns the use cases of audiences; nil where the store keeps no cells.
+func audiencesOf(cells store.Cells, st store.Store, look *lookup) *audiences.Audiences {
+	if cells == nil {
+		return nil
+	}
+	return audiences.New(audienceStore{cells, st}, audiences.Limits{}, (&schedules.Users{Cells: cells, Topics: look.topics}).Find)
+}

@@ -1,0 +1,179 @@
+package schedules
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/ddq-io/ddq/actors"
+	"github.com/ddq-io/ddq/actors/problem"
+	"github.com/ddq-io/ddq/actors/schedule"
+	"github.com/ddq-io/ddq/api/service/pagetoken"
+	"github.com/ddq-io/ddq/store"
+)
+
+// Calendars is what is done with the calendars of schedules. Any node does it.
+type Calendars struct {
+	schedules *Schedules // which name them
+	node      *actors.Node
+	cells     store.Cells // nil: the store keeps none
+}
+
+// NewCalendars returns the use cases of the calendars of schedules.
+func NewCalendars(s *Schedules) *Calendars {
+	return &Calendars{schedules: s, node: s.node, cells: s.cells}
+}
+
+// Put creates a calendar, or changes it. With ifVersion it must have this version,
+// and with 0 not exist. Nodes know it within two seconds.
+func (s *Calendars) Put(ctx context.Context, c Calendar, ifVersion *int64) (Put, error) {
+	if err := s.schedules.ready(); err != nil {
+		return Put{}, err
+	}
+	if err := c.check(); err != nil {
+		return Put{}, err
+	}
+	cell, err := schedule.CalendarCell(c.Name, &c.Calendar)
+	if err != nil {
+		return Put{}, problem.Bug(err)
+	}
+	for range changeTries {
+		there, err := s.schedules.calendarCell(ctx, c.Name)
+		if err != nil {
+			return Put{}, err
+		}
+		if err := checkCalendarVersion(&there, c.Name, ifVersion); err != nil {
+			return Put{}, err
+		}
+		put := Put{Version: there.Version + 1, Outcome: Changed}
+		switch {
+		case there.Version == 0:
+			put.Outcome = Created
+			if err := s.room(ctx); err != nil {
+				return Put{}, err
+			}
+		case slices.Equal(there.Body, cell.Body):
+			return Put{Version: there.Version, Outcome: Unchanged}, nil
+		}
+		if done, err := s.commit(ctx, store.Put{Cell: cell, If: there.Version}); done || err != nil {
+			return put, problem.AsError(err)
+		}
+	}
+	return Put{}, errBusy(c.Name)
+}
+
+func checkCalendarVersion(there *store.Cell, name string, ifVersion *int64) *problem.Error {
+	switch {
+	case ifVersion == nil || *ifVersion == there.Version:
+		return nil
+	case *ifVersion == 0:
+		return &problem.Error{Kind: problem.Exists, Reason: "CALENDAR_EXISTS", Field: "name", Message: fmt.Sprintf("calendar %q exists", name)}
+	}
+	return &problem.Error{Kind: problem.Aborted, Reason: "VERSION_MISMATCH", Field: "if_version", Version: there.Version,
+		Message: fmt.Sprintf("calendar %q is at version %d", name, there.Version)}
+}
+
+// commit reports false when the calendar is another one by now.
+func (s *Calendars) commit(ctx context.Context, put store.Put) (bool, *problem.Error) {
+	c := store.Commit{Puts: []store.Put{put}}
+	var results []store.CommitResult
+	_, err := s.node.Resolve(ctx, func() (err error) {
+		_, results, err = s.cells.Commit(ctx, schedule.CalendarShard, nil, []store.Commit{c})
+		return err
+	})
+	if err != nil {
+		return false, problem.FromStore(err)
+	}
+	s.node.Calendars().Forget()
+	return results[0].Status == store.OK || schedule.Landed(&c, &results[0]), nil
+}
+
+// room refuses one calendar more than there may be.
+func (s *Calendars) room(ctx context.Context) *problem.Error {
+	s.node.Calendars().Forget()
+	known, err := s.node.Calendars().Fresh(ctx)
+	if err != nil {
+		return problem.FromStore(err)
+	}
+	if len(known) >= schedule.MaxCalendars {
+		return &problem.Error{Kind: problem.Exhausted, Reason: "TOO_MANY_CALENDARS", Field: "name",
+			Message: fmt.Sprintf("there are %d calendars; at most %d are allowed", len(known), schedule.MaxCalendars)}
+	}
+	return nil
+}
+
+// Get returns a calendar.
+func (s *Calendars) Get(ctx context.Context, name string) (Calendar, error) {
+	if err := s.schedules.ready(); err != nil {
+		return Calendar{}, err
+	}
+	if err := checkName("name", name); err != nil {
+		return Calendar{}, err
+	}
+	cell, e := s.schedules.calendarCell(ctx, name)
+	if e != nil {
+		return Calendar{}, e
+	}
+	if cell.Version == 0 {
+		return Calendar{}, noCalendar("name", name)
+	}
+	read, err := schedule.CalendarIn(&cell)
+	if err != nil {
+		return Calendar{}, problem.Bug(err)
+	}
+	return Calendar{Name: name, Calendar: *read, Version: cell.Version}, nil
+}
+
+const calendarsPage = "calendars:"
+
+// List pages through the calendars by name.
+func (s *Calendars) List(ctx context.Context, size int, token string) (all []Calendar, next string, err error) {
+	if err := s.schedules.ready(); err != nil {
+		return nil, "", err
+	}
+	after, ok := pagetoken.Position(calendarsPage, token)
+	if !ok {
+		return nil, "", problem.AsError(store.ErrBadCursor)
+	}
+	position := store.Wake{}
+	if after != "" {
+		position.ID = schedule.CalendarID(after)
+	}
+	cells, err := s.cells.Listed(ctx, schedule.CalendarShard, schedule.CalendarList, position, size)
+	if err != nil {
+		return nil, "", problem.AsError(err)
+	}
+	for i := range cells {
+		read, err := schedule.CalendarIn(&cells[i])
+		if err != nil {
+			return nil, "", problem.Bug(err)
+		}
+		all = append(all, Calendar{Name: cells[i].ID.Key(), Calendar: *read, Version: cells[i].Version})
+	}
+	if len(all) > 0 {
+		next = pagetoken.Make(calendarsPage, all[len(all)-1].Name)
+	}
+	return all, next, nil
+}
+
+// Delete deletes a calendar that no schedule names. It looks through all schedules.
+func (s *Calendars) Delete(ctx context.Context, name string) error {
+	if _, err := s.Get(ctx, name); err != nil {
+		return err
+	}
+	for token, first := "", true; token != "" || first; first = false {
+		page, next, err := s.schedules.List(ctx, Filter{}, s.schedules.limits.PageSize, token)
+		if err != nil {
+			return err
+		}
+		for i := range page {
+			if slices.Contains(page[i].Calendars, name) {
+				return &problem.Error{Kind: problem.Precondition, Reason: "CALENDAR_IN_USE", Field: "name",
+					Message: fmt.Sprintf("schedule %q of topic %q names calendar %q", page[i].Name, page[i].Topic, name)}
+			}
+		}
+		token = next
+	}
+	_, err := s.commit(ctx, store.Put{Cell: store.Cell{ID: schedule.CalendarID(name)}, If: store.AnyVersion})
+	return problem.AsError(err)
+}
