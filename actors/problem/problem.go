@@ -14,20 +14,20 @@ import (
 type Kind uint8
 
 const (
-	Internal     Kind = iota // a bug; details are in the log
-	Invalid                  // the request can never succeed
-	OutOfRange               // beyond a limit of the topic
-	NotFound                 // no such task or topic
-	Exists                   // taken by something else
-	Precondition             // not in this state
-	Aborted                  // changed by somebody else since it was read
-	Exhausted                // paused, quota, backlog: again after RetryAfter
-	Unavailable              // draining, store unreachable: again after RetryAfter
-	Unknown                  // may have happened; repeating with the same id is safe
-	Canceled                 // the caller went away
-	Deadline                 // the caller's deadline passed
-	Denied                   // not for this caller
-	Unauthenticated          // no credentials, or none that count
+	Internal        Kind = iota // a bug; details are in the log
+	Invalid                     // the request can never succeed
+	OutOfRange                  // beyond a limit of the topic
+	NotFound                    // no such task or topic
+	Exists                      // taken by something else
+	Precondition                // not in this state
+	Aborted                     // changed by somebody else since it was read
+	Exhausted                   // paused, quota, backlog: again after RetryAfter
+	Unavailable                 // draining, store unreachable: again after RetryAfter
+	Unknown                     // may have happened; repeating with the same id is safe
+	Canceled                    // the caller went away
+	Deadline                    // the caller's deadline passed
+	Denied                      // not for this caller
+	Unauthenticated             // no credentials, or none that count
 )
 
 // Error is what use cases return when they fail.
