@@ -5,20 +5,15 @@ import (
 	"math"
 	"time"
 
+	"github.com/ddq-io/ddq/actors/cells"
 	"github.com/ddq-io/ddq/actors/fleet"
-	"github.com/ddq-io/ddq/actors/schedule"
 	"github.com/ddq-io/ddq/store"
 	"github.com/ddq-io/ddq/timer"
 )
 
 const (
-	cellBatch     = 256              // cells that a look takes on at most
-	cellsEvery    = time.Minute      // the longest that cells are not looked at: another node may have changed when one wakes
-	crowdEvery    = 10 * time.Second // how often many cells are looked through for crowds
-	crowdedCells  = 10_000           // fewer are made within the usual lead
-	wakeAlarm     = "wake"           // the one entry of the timer queue
-	cellBytes     = 4 << 20          // of their commits, about
-	cellsPerRound = 4                // commits of a look: what fails is looked at anew
+	cellsEvery = time.Minute // the longest that cells are not looked at: another node may have changed when one wakes
+	wakeAlarm  = "wake"      // the one entry of the timer queue
 )
 
 // What the keeper of cells tells itself.
@@ -40,31 +35,31 @@ type cellKeeper struct {
 	*shardState
 	claim    *claimer
 	notifier *notifier
-	store    store.Cells // nil: it keeps none
+	looker   *cells.Looker // nil: the store keeps none
 	alarm    *timer.Queue
 
-	wanted  bool         // a look is to begin
-	looking bool         // and is in flight
-	next    store.Millis // when a cell wakes, as the last look found it; 0: none does
-	looked  store.Millis // when that was
-	cells   int64        // that the shard has, or 1 when it has some
-	later   bool         // a lookAgain comes
-	place   cellPlace
-	zones   zoneTable // of the look that is in flight
-}
-
-// cellPlace is how far looks have come.
-type cellPlace struct {
-	wakes    store.Wake // behind which a look into the lead goes on
-	taken    int64      // parcels up to this number are with their cells
-	forget   int64      // and those up to this one are to be forgotten
-	heard    int64      // number of the last one that is known to be there
-	crowdsAt store.Millis
-	lead     time.Duration // how far ahead runs are made
+	wanted   bool         // a look is to begin
+	looking  bool         // and is in flight
+	next     store.Millis // when a cell wakes, as the last look found it; 0: none does
+	looked   store.Millis // when that was
+	cells    int64        // that the shard has, or 1 when it has some
+	later    bool         // a lookAgain comes
+	progress cells.Progress
 }
 
 func newCellKeeper(claim *claimer, notifier *notifier) cellKeeper {
-	return cellKeeper{shardState: claim.shardState, claim: claim, notifier: notifier, store: claim.Cells, zones: make(zoneTable)}
+	return cellKeeper{shardState: claim.shardState, claim: claim, notifier: notifier, looker: newLooker(claim.shardState)}
+}
+
+// newLooker returns what looks at the cells of a shard; nil for a store that keeps none.
+func newLooker(b *shardState) *cells.Looker {
+	if b.Cells == nil {
+		return nil
+	}
+	return cells.NewLooker(cells.Shard{
+		ID: b.id, Store: b.Cells, Tasks: b.Store, Counts: b.CountsOf, Calendars: b.Calendars.Fresh, Resolve: b.Resolve,
+		Now: b.now, Random: b.Random, Metrics: &b.Metrics.Schedules, Log: b.Log,
+	})
 }
 
 // receive handles a message of the keeper.
@@ -82,20 +77,20 @@ func (k *cellKeeper) receive(message any, own bool) {
 		k.look()
 	case *ParcelsHeard:
 		k.heard(m.In)
-	case *cellsKept:
+	case *cells.Outcome:
 		k.onKept(m, own)
 	}
 }
 
 // own begins to keep the cells of a shard that was claimed.
 func (k *cellKeeper) own() {
-	k.place, k.next = cellPlace{}, 0
+	k.progress, k.next = cells.Progress{}, 0
 	k.look()
 }
 
 // look has a look begin, now or behind the one that is in flight.
 func (k *cellKeeper) look() {
-	if k.store != nil && k.claim.owned() {
+	if k.looker != nil && k.claim.owned() {
 		k.wanted = true
 		k.scheduleFlush()
 	}
@@ -103,8 +98,8 @@ func (k *cellKeeper) look() {
 
 // heard records that the in-box has come to a number.
 func (k *cellKeeper) heard(in int64) {
-	if in > k.place.heard {
-		k.place.heard = in
+	if in > k.progress.Heard {
+		k.progress.Heard = in
 		k.look()
 	}
 }
@@ -120,7 +115,7 @@ func (k *cellKeeper) notice(message any) {
 }
 
 // known is what the keeper knows of the store.
-func (k *cellKeeper) known() knownCells { return knownCells{in: k.place.heard, cells: k.cells > 0} }
+func (k *cellKeeper) known() knownCells { return knownCells{in: k.progress.Heard, cells: k.cells > 0} }
 
 // seen compares what is known with the store.
 func (k *cellKeeper) seen(m *SeqSeen) {
@@ -134,7 +129,7 @@ func (k *cellKeeper) seen(m *SeqSeen) {
 // changed looks at cells that a call of this node changed, or has their owner look.
 func (k *cellKeeper) changed() {
 	k.look()
-	if k.store != nil && !k.claim.owned() && !k.Fleet.Alone() {
+	if k.looker != nil && !k.claim.owned() && !k.Fleet.Alone() {
 		k.Fleet.NotifyOwner(k.id, fleet.Notice{Ended: []fleet.EndedNotice{{Shard: k.id}}})
 	}
 }
@@ -149,7 +144,7 @@ func (k *cellKeeper) endedElsewhere(none bool) {
 
 // configured moves the cells of a shard that is one of before a reshard now.
 func (k *cellKeeper) configured() {
-	if k.cells > 0 && isFormer(k.topic, k.id.N) {
+	if k.cells > 0 && cells.Former(k.topic, k.id.N) {
 		k.look()
 	}
 }
@@ -185,10 +180,8 @@ func (k *cellKeeper) flush() {
 		return
 	}
 	k.wanted, k.looking = false, true
-	l := cellLook{
-		shardState: k.shardState, store: k.store, fence: k.claim.fence(), topic: k.topic, place: k.place, cells: k.cells, zones: k.zones,
-	}
-	k.calls.Run(func(ctx context.Context) { k.done(l.run(ctx)) })
+	from := cells.Start{Fence: k.claim.fence(), Topic: k.topic, Progress: k.progress, Cells: k.cells}
+	k.calls.Run(func(ctx context.Context) { k.done(k.looker.Look(ctx, from)) })
 }
 
 func (k *cellKeeper) idle() bool { return !k.looking }
@@ -225,28 +218,28 @@ func (k *cellKeeper) setAlarm(at store.Millis) {
 }
 
 // onKept learns what a look came to. own: this incarnation made it.
-func (k *cellKeeper) onKept(m *cellsKept, own bool) {
+func (k *cellKeeper) onKept(m *cells.Outcome, own bool) {
 	k.report(m)
 	if !own {
 		return
 	}
 	k.looking = false
-	k.claim.noteError(m.err)
+	k.claim.noteError(m.Err)
 	if !k.claim.owned() {
 		return
 	}
-	if m.err != nil || m.stuck {
+	if m.Err != nil || m.Stuck {
 		k.lookLater()
 		return
 	}
-	heard := max(k.place.heard, m.place.heard)
-	k.place, k.next, k.looked = m.place, m.next, k.now()
-	k.place.heard = heard
-	if m.next != 0 {
+	heard := max(k.progress.Heard, m.Progress.Heard)
+	k.progress, k.next, k.looked = m.Progress, m.Next, k.now()
+	k.progress.Heard = heard
+	if m.Next != 0 {
 		k.cells = max(k.cells, 1)
-		k.setAlarm(m.next)
+		k.setAlarm(m.Next)
 	}
-	if m.again || heard > m.place.taken {
+	if m.Again || heard > m.Progress.Taken {
 		k.look()
 	}
 	if k.wanted {
@@ -255,25 +248,25 @@ func (k *cellKeeper) onKept(m *cellsKept, own bool) {
 }
 
 // report tells the others what a look did.
-func (k *cellKeeper) report(m *cellsKept) {
-	for _, made := range m.made {
-		if len(made.fresh) > 0 {
-			k.notifier.becamePending(made.seq, made.fresh)
+func (k *cellKeeper) report(m *cells.Outcome) {
+	for _, made := range m.Made {
+		if len(made.Fresh) > 0 {
+			k.notifier.becamePending(made.Seq, made.Fresh)
 		}
-		k.notifier.learn(made.seq, made.known)
+		k.notifier.learn(made.Seq, made.Known)
 	}
-	if len(m.removed) > 0 {
-		k.notifier.receive(&PendingGone{Ids: m.removed})
+	if len(m.Removed) > 0 {
+		k.notifier.receive(&PendingGone{Ids: m.Removed})
 	}
-	if len(m.cancelled) > 0 {
-		k.post(&CancelHolds{Holds: m.cancelled})
-		k.Fleet.NotifyOwner(k.id, fleet.Notice{Cancels: []fleet.CancelNotice{{Shard: k.id, Holds: m.cancelled}}})
+	if len(m.Cancelled) > 0 {
+		k.post(&CancelHolds{Holds: m.Cancelled})
+		k.Fleet.NotifyOwner(k.id, fleet.Notice{Cancels: []fleet.CancelNotice{{Shard: k.id, Holds: m.Cancelled}}})
 	}
-	for _, s := range m.told {
+	for _, s := range m.Told {
 		k.Fleet.NotifyOwner(s, fleet.Notice{Ended: []fleet.EndedNotice{{Shard: s}}})
 	}
-	if m.repeated {
-		k.tasks.Lower(m.began)
+	if m.Repeated {
+		k.tasks.Lower(m.Began)
 	}
 }
 
@@ -288,6 +281,3 @@ func (k *cellKeeper) lookLater() {
 		k.post(&lookAgain{})
 	})
 }
-
-// leadOf is the lead of a place.
-func (p *cellPlace) leadOf() time.Duration { return max(p.lead, schedule.Lead) }

@@ -7,6 +7,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/ddq-io/ddq/actors/agenda"
+	"github.com/ddq-io/ddq/actors/cells"
 	"github.com/ddq-io/ddq/actors/fleet"
 	"github.com/ddq-io/ddq/actors/runtime"
 	"github.com/ddq-io/ddq/store"
@@ -129,7 +130,7 @@ func (s *Actor) hand(m any, own bool) {
 		s.loader.receive(m, own)
 	case *orderLook, *orderFound:
 		s.orderer.receive(m, own)
-	case *cellsDue, *lookAgain, *CellsChanged, *ParcelsHeard, *cellsKept:
+	case *cellsDue, *lookAgain, *CellsChanged, *ParcelsHeard, *cells.Outcome:
 		s.cells.receive(m, own)
 	case *PendingChanged, *PendingGone, *PendingElsewhere, *EndedElsewhere, *WaitedElsewhere, *SeqSeen:
 		s.notifier.receive(m)

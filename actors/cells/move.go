@@ -1,4 +1,4 @@
-package shard
+package cells
 
 import (
 	"context"
@@ -17,21 +17,21 @@ const forwards = store.CellID("tin")
 const tallyPrefix = "tfrom/"
 
 // former reports whether the shard is of before a reshard: its schedules are to be in others.
-func (l *cellLook) former() bool { return isFormer(l.topic, l.id.N) }
+func (l *look) former() bool { return Former(l.Topic, l.ID.N) }
 
-// isFormer reports whether a shard is of before those that are active. One of behind them is
+// Former reports whether a shard is of before those that are active. One of behind them is
 // of a reshard of which this node has not heard yet.
-func isFormer(t *store.Topic, n int) bool { return n < t.Active().First }
+func Former(t *store.Topic, n int) bool { return n < t.Active().First }
 
 // move brings schedules, and what is told to them, to where they lie now: it sends the cells
 // that are there, hands on what is in the out-box, and forgets what nobody needs any more.
-func (l *cellLook) move(ctx context.Context) error {
+func (l *look) move(ctx context.Context) error {
 	left, err := l.handOn(ctx)
 	if err != nil || left {
-		l.out.again = l.out.again || left
+		l.out.Again = l.out.Again || left
 		return err
 	}
-	cells, next, err := l.store.CellPage(ctx, l.id, store.CellSchedule, "", cellBatch)
+	cells, next, err := l.Store.CellPage(ctx, l.ID, store.CellSchedule, "", batch)
 	if err != nil {
 		return err
 	}
@@ -41,29 +41,29 @@ func (l *cellLook) move(ctx context.Context) error {
 	l.looks = nil
 	for _, c := range cells {
 		if c.List != schedule.CorruptList {
-			l.looks = append(l.looks, schedule.Look{Cell: c, Topic: l.topic})
+			l.looks = append(l.looks, schedule.Look{Cell: c, Topic: l.Topic})
 		}
 	}
-	l.out.again = l.out.again || len(l.looks) > 0
+	l.out.Again = l.out.Again || len(l.looks) > 0
 	return l.sendAll(ctx)
 }
 
 // sendAll sends schedules. Those that change meanwhile are read again.
-func (l *cellLook) sendAll(ctx context.Context) error {
-	for range cellsPerRound {
+func (l *look) sendAll(ctx context.Context) error {
+	for range commitRounds {
 		var commits []store.Commit
-		now := l.now()
+		now := l.Now()
 		for _, look := range l.looks {
 			c, err := schedule.MoveOut(look, schedule.Env{Now: now, Lead: schedule.Lead})
 			if err != nil {
-				l.Log.Error("the cell of a schedule cannot be read", "topic", l.id.Topic, "shard", l.id.N, "cell", look.Cell.ID.Key(), "err", err)
+				l.Log.Error("the cell of a schedule cannot be read", "topic", l.ID.Topic, "shard", l.ID.N, "cell", look.Cell.ID.Key(), "err", err)
 			}
 			commits = append(commits, c)
 		}
 		if len(commits) == 0 {
 			return nil
 		}
-		_, results, err := l.commitAll(ctx, l.id, &l.fence, commits)
+		_, results, err := l.commitAll(ctx, l.ID, &l.Fence, commits)
 		if err != nil {
 			return err
 		}
@@ -74,11 +74,11 @@ func (l *cellLook) sendAll(ctx context.Context) error {
 			switch {
 			case r.Status == store.OK || r.Status == store.Stale && r.Cell.Version == 0:
 				for _, gone := range commits[i].Removes {
-					l.out.removed = append(l.out.removed, gone.ID)
+					l.out.Removed = append(l.out.Removed, gone.ID)
 				}
 				continue
 			case r.Status == store.Stale:
-				look = schedule.Look{Cell: r.Cell, Topic: l.topic}
+				look = schedule.Look{Cell: r.Cell, Topic: l.Topic}
 			case r.Status == store.WrongState:
 				look.Begun = append(look.Begun, r.ID)
 			}
@@ -89,22 +89,22 @@ func (l *cellLook) sendAll(ctx context.Context) error {
 }
 
 // forward sends on what is told to schedules that are not here any more, each once.
-func (l *cellLook) forward(ctx context.Context, parcels []store.Parcel) error {
-	tally, last, err := l.tally(ctx, l.id, forwards)
+func (l *look) forward(ctx context.Context, parcels []store.Parcel) error {
+	tally, last, err := l.tally(ctx, l.ID, forwards)
 	if err != nil {
 		return err
 	}
 	c := store.Commit{Puts: []store.Put{tally}}
 	for i := range parcels {
 		if p := &parcels[i]; p.Number > last {
-			c.Send = append(c.Send, schedule.Forward(p, l.id.Topic))
+			c.Send = append(c.Send, schedule.Forward(p, l.ID.Topic))
 			c.Puts[0].Body = strconv.AppendInt(nil, p.Number, 10)
 		}
 	}
 	if len(c.Send) == 0 {
 		return nil
 	}
-	_, results, err := l.commitAll(ctx, l.id, &l.fence, []store.Commit{c})
+	_, results, err := l.commitAll(ctx, l.ID, &l.Fence, []store.Commit{c})
 	if err == nil && results[0].Status != store.OK && !schedule.Landed(&c, &results[0]) {
 		err = store.ErrUnavailable // another owner was quicker: the next look knows
 	}
@@ -114,8 +114,8 @@ func (l *cellLook) forward(ctx context.Context, parcels []store.Parcel) error {
 // handOn delivers parcels of the out-box, in order of their numbers for each shard that they
 // go to, and reports whether there are more. A shard remembers in a cell, the tally, what it
 // got of this one: so each arrives once, however often it is sent.
-func (l *cellLook) handOn(ctx context.Context) (more bool, err error) {
-	parcels, err := l.store.Parcels(ctx, l.id, store.OutBox, 0, cellBatch)
+func (l *look) handOn(ctx context.Context) (more bool, err error) {
+	parcels, err := l.Store.Parcels(ctx, l.ID, store.OutBox, 0, batch)
 	if err != nil || len(parcels) == 0 {
 		return false, err
 	}
@@ -146,19 +146,19 @@ func (l *cellLook) handOn(ctx context.Context) (more bool, err error) {
 	if len(arrived) == 0 {
 		return false, nil
 	}
-	_, _, err = l.commitAll(ctx, l.id, &l.fence, []store.Commit{{Drop: arrived}})
+	_, _, err = l.commitAll(ctx, l.ID, &l.Fence, []store.Commit{{Drop: arrived}})
 	return true, err
 }
 
 // tallyOf is the cell in which other shards remember what they got of this one.
-func (l *cellLook) tallyOf() store.CellID { return store.CellID(tallyPrefix + strconv.Itoa(l.id.N)) }
+func (l *look) tallyOf() store.CellID { return store.CellID(tallyPrefix + strconv.Itoa(l.ID.N)) }
 
 // destination is the shard that a parcel goes to. It has arrived if that shard has it, or one
 // that the parcel went to before there were newer ones.
-func (l *cellLook) destination(ctx context.Context, p *store.Parcel) (to store.Shard, there bool, err error) {
-	shards := schedule.Shards(l.topic, p.To.Key())
+func (l *look) destination(ctx context.Context, p *store.Parcel) (to store.Shard, there bool, err error) {
+	shards := schedule.Shards(l.Topic, p.To.Key())
 	for _, s := range shards {
-		if s.N <= l.id.N { // older ones are not asked
+		if s.N <= l.ID.N { // older ones are not asked
 			break
 		}
 		last, known := l.tallies[s]
@@ -179,7 +179,7 @@ func (l *cellLook) destination(ctx context.Context, p *store.Parcel) (to store.S
 }
 
 // deliver puts parcels into the in-box of another shard.
-func (l *cellLook) deliver(ctx context.Context, to store.Shard, parcels []store.Parcel) (numbers []int64, err error) {
+func (l *look) deliver(ctx context.Context, to store.Shard, parcels []store.Parcel) (numbers []int64, err error) {
 	tally, last, err := l.tally(ctx, to, l.tallyOf())
 	if err != nil {
 		return nil, err
@@ -202,13 +202,13 @@ func (l *cellLook) deliver(ctx context.Context, to store.Shard, parcels []store.
 	if r := &results[0]; r.Status != store.OK && !schedule.Landed(&c, r) {
 		return nil, store.ErrUnavailable // a former owner of this shard was quicker: the next look knows
 	}
-	l.out.told = append(l.out.told, to)
+	l.out.Told = append(l.out.Told, to)
 	return numbers, nil
 }
 
 // tally reads a cell that remembers a number, and returns how it is changed.
-func (l *cellLook) tally(ctx context.Context, s store.Shard, id store.CellID) (put store.Put, last int64, err error) {
-	cells, err := l.store.Cells(ctx, s, []store.CellID{id})
+func (l *look) tally(ctx context.Context, s store.Shard, id store.CellID) (put store.Put, last int64, err error) {
+	cells, err := l.Store.Cells(ctx, s, []store.CellID{id})
 	if err != nil {
 		return put, 0, err
 	}
@@ -222,11 +222,11 @@ func (l *cellLook) tally(ctx context.Context, s store.Shard, id store.CellID) (p
 
 // tidy deletes the tallies of a shard that has nothing else, once those that they are of are
 // gone. A shard without cells and tasks is retired.
-func (l *cellLook) tidy(ctx context.Context) error {
-	if l.out.place.heard > l.out.place.taken || l.out.again {
+func (l *look) tidy(ctx context.Context) error {
+	if l.out.Progress.Heard > l.out.Progress.Taken || l.out.Again {
 		return nil
 	}
-	cells, _, err := l.store.CellPage(ctx, l.id, store.CellTally, "", cellBatch)
+	cells, _, err := l.Store.CellPage(ctx, l.ID, store.CellTally, "", batch)
 	if err != nil {
 		return err
 	}
@@ -234,27 +234,17 @@ func (l *cellLook) tidy(ctx context.Context) error {
 	for _, c := range cells {
 		source, of := strings.CutPrefix(string(c.ID), tallyPrefix)
 		n, err := strconv.Atoi(source)
-		if c.ID == forwards || of && err == nil && !hasShard(l.topic, n) {
+		if c.ID == forwards || of && err == nil && !hasShard(l.Topic, n) {
 			commits = append(commits, store.Commit{Puts: []store.Put{{Cell: store.Cell{ID: c.ID}, If: c.Version}}})
 		}
 	}
 	if len(commits) == 0 {
 		return nil
 	}
-	_, _, err = l.commitAll(ctx, l.id, &l.fence, commits)
+	_, _, err = l.commitAll(ctx, l.ID, &l.Fence, commits)
 	return err
 }
 
 func hasShard(t *store.Topic, n int) bool {
 	return slices.ContainsFunc(t.Spans(), func(s store.Span) bool { return n >= s.First && n < s.First+s.Shards })
-}
-
-// commitAll commits, and repeats that while it is not known what became of it.
-func (l *cellLook) commitAll(ctx context.Context, s store.Shard, f *store.Fence, commits []store.Commit) (stamp store.Stamp, results []store.CommitResult, err error) {
-	repeated, err := l.Resolve(ctx, func() (err error) {
-		stamp, results, err = l.store.Commit(ctx, s.For(l.topic.Life), f, commits)
-		return err
-	})
-	l.out.repeated = l.out.repeated || repeated
-	return stamp, results, err
 }

@@ -1,4 +1,4 @@
-package shard
+package cells
 
 import (
 	"bytes"
@@ -12,7 +12,6 @@ import (
 	"github.com/ddq-io/ddq/actors/audience/access"
 	"github.com/ddq-io/ddq/actors/schedule"
 	"github.com/ddq-io/ddq/store"
-	"github.com/ddq-io/ddq/timer/timetable"
 )
 
 const (
@@ -28,9 +27,8 @@ const (
 // runs within a look. What lies in the audience is read as it is; the walk and the tasks that
 // a step makes are one commit.
 type walker struct {
-	*cellLook
+	*look
 	access access.Access
-	zones  zoneTable
 	cell   store.Cell
 	took   []store.Parcel // for it
 	alien  []string       // ids of tasks that are not its own
@@ -55,27 +53,11 @@ type shardStore interface {
 	OpenShard(ctx context.Context, s store.Shard, was store.ShardLife) error
 }
 
-// zoneTable has the zones that were asked for; to load one takes a read of a file. One look
-// at a time uses it.
-type zoneTable map[string]*time.Location
-
-func (t zoneTable) find(name string) *time.Location {
-	if zone, there := t[name]; there {
-		return zone
-	}
-	zone, err := timetable.LoadZone(name)
-	if err != nil {
-		zone = nil
-	}
-	t[name] = zone
-	return zone
-}
-
 // takeWalks takes all walks further that wake, or that something was told.
-func (l *cellLook) takeWalks(ctx context.Context) error {
+func (l *look) takeWalks(ctx context.Context) error {
 	for _, look := range l.walks {
 		w := walker{
-			cellLook: l, access: access.Access{Store: audienceStore{l.store, l.Store}}, zones: l.zones,
+			look: l, access: access.Access{Store: audienceStore{l.Store, l.Tasks}},
 			cell: look.Cell, took: look.Parcels,
 		}
 		if err := w.run(ctx); err != nil {
@@ -105,25 +87,25 @@ func (w *walker) run(ctx context.Context) error {
 		}
 	}
 	if w.waits[w.cell.ID] {
-		w.out.stuck = true
+		w.out.Stuck = true
 	}
 	return nil
 }
 
 // commitStep makes the commit of a step, and keeps the cell as it is after that.
 func (w *walker) commitStep(ctx context.Context, c *store.Commit) error {
-	stamp, results, err := w.commitAll(ctx, w.id, &w.fence, []store.Commit{*c})
+	stamp, results, err := w.commitAll(ctx, w.ID, &w.Fence, []store.Commit{*c})
 	if err != nil {
 		return err
 	}
 	r := &results[0]
-	w.Metrics.Schedules.CountCommit("walk", r.Status)
-	made := madeRuns{seq: stamp.Seq}
+	w.Metrics.CountCommit("walk", r.Status)
+	made := Runs{Seq: stamp.Seq}
 	switch {
 	case r.Status == store.OK:
-		made.fresh = appendRuns(nil, c)
+		made.Fresh = appendRuns(nil, c)
 	case r.Status == store.Stale && schedule.Landed(c, r):
-		made.known = appendRuns(nil, c)
+		made.Known = appendRuns(nil, c)
 	case r.Status == store.Stale:
 		w.cell = r.Cell
 		return nil
@@ -131,22 +113,22 @@ func (w *walker) commitStep(ctx context.Context, c *store.Commit) error {
 		w.alien = append(w.alien, r.ID)
 		return nil
 	default:
-		w.out.stuck = true // a sealed shard, say
+		w.out.Stuck = true // a sealed shard, say
 		return nil
 	}
 	w.accepted(c, made)
 	return nil
 }
 
-func (w *walker) accepted(c *store.Commit, made madeRuns) {
+func (w *walker) accepted(c *store.Commit, made Runs) {
 	w.settled(w.cell.ID)
 	w.changed = true
-	w.out.made = append(w.out.made, made)
+	w.out.Made = append(w.out.Made, made)
 	for _, r := range c.Removes {
-		w.out.removed = append(w.out.removed, r.ID)
+		w.out.Removed = append(w.out.Removed, r.ID)
 	}
 	if len(c.Send) > 0 {
-		w.out.again = true // the schedule is told
+		w.out.Again = true // the schedule is told
 	}
 	put := c.Puts[0]
 	w.cell = put.Cell
@@ -158,12 +140,12 @@ func (w *walker) accepted(c *store.Commit, made madeRuns) {
 // step returns what becomes of the walk; a commit without puts when nothing does.
 func (w *walker) step(ctx context.Context) (c store.Commit, err error) {
 	if w.walk, err = audience.DecodeWalk(w.cell.Body); err != nil {
-		w.Metrics.Schedules.Corrupt.Inc()
-		w.Log.Error("the walk of a run cannot be read", "topic", w.id.Topic, "shard", w.id.N, "cell", w.cell.ID.Key(), "err", err)
+		w.Metrics.Corrupt.Inc()
+		w.Log.Error("the walk of a run cannot be read", "topic", w.ID.Topic, "shard", w.ID.N, "cell", w.cell.ID.Key(), "err", err)
 		return w.putAside(), nil
 	}
 	w.take()
-	now := w.now()
+	now := w.Now()
 	wake, err := w.goOn(ctx, now, &c)
 	if err != nil {
 		return store.Commit{}, err
@@ -230,7 +212,7 @@ func (w *walker) goOn(ctx context.Context, now store.Millis, c *store.Commit) (w
 // pace reads the template. How much a step makes is bounded in bytes, too.
 func (w *walker) pace(ctx context.Context) (audience.Pace, error) {
 	if w.template == nil {
-		parts, err := w.store.Cells(ctx, w.id, []store.CellID{audience.PartID(w.walk.Run)})
+		parts, err := w.Store.Cells(ctx, w.ID, []store.CellID{audience.PartID(w.walk.Run)})
 		if err != nil {
 			return audience.Pace{}, err
 		}
@@ -280,7 +262,7 @@ func (w *walker) stretch(ctx context.Context, n int, now store.Millis, c *store.
 }
 
 func (w *walker) task(t *audience.Ticket, now store.Millis) *store.Task {
-	task := w.template.Make(t.ID, t.Due, now, w.topic)
+	task := w.template.Make(t.ID, t.Due, now, w.Topic)
 	task.RunOf = &store.RunOf{
 		Schedule: w.walk.Schedule, Occurrence: w.walk.Occurrence,
 		Recipient: t.Recipient.ID, RecipientData: t.Recipient.Data,
@@ -376,7 +358,7 @@ func (w *walker) end(ctx context.Context) (store.Commit, error) {
 			{Cell: store.Cell{ID: w.cell.ID}, If: w.cell.Version},
 			{Cell: store.Cell{ID: audience.PartID(w.walk.Run)}, If: store.AnyVersion},
 		},
-		Send: []store.Parcel{schedule.TellEnd(w.walk.Schedule, w.walk.Run, w.outcome(), w.walk.At, w.now())},
+		Send: []store.Parcel{schedule.TellEnd(w.walk.Schedule, w.walk.Run, w.outcome(), w.walk.At, w.Now())},
 	}, nil
 }
 

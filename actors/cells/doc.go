@@ -1,0 +1,15 @@
+// Package cells looks at the cells of a shard that its node owns: it reads those that wake and
+// the parcels for them, has each stepped, and commits what becomes of them under the claim's
+// fence. It walks the recipients of runs, and moves schedules to where they lie after a reshard.
+//
+//	shard ─ Start ─▶ Looker.Look ─ Outcome ─▶ shard
+//	                   │     ▲
+//	             what is   what becomes of it
+//	               there   (actors/schedule, actors/audience)
+//	                   │     │
+//	                 store.Cells
+//
+// A look runs off the shard's actor, and knows no actor, message or timer. It keeps nothing that
+// counts: how far it has come is in the Outcome, and the shard begins the next look with that.
+// When to look, and who is told what a look did, is the shard's to say.
+package cells

@@ -1,0 +1,277 @@
+package cells
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/ddq-io/ddq/actors/schedule"
+	"github.com/ddq-io/ddq/store"
+	"github.com/ddq-io/ddq/store/place"
+)
+
+const (
+	batch        = 256              // cells that a look takes on at most
+	crowdEvery   = 10 * time.Second // how often many cells are looked through for crowds
+	crowdedCells = 10_000           // fewer are made within the usual lead
+	commitBytes  = 4 << 20          // of the commits of a look, about
+	commitRounds = 4                // of a look: what fails is looked at anew
+	unknownRetry = time.Second      // pause before a cell that nobody here knows is looked at again
+)
+
+// look is one look at the cells of a shard.
+type look struct {
+	*Looker
+	Start
+
+	wakes   []store.Wake
+	parcels []store.Parcel
+	looks   []schedule.Look
+	walks   []schedule.Look       // those at walks
+	waits   map[store.CellID]bool // those whose cells have not taken them
+	refused bool
+	changed bool // some cell was
+	tallies map[store.Shard]int64
+	out     Outcome
+}
+
+func (l *look) run(ctx context.Context) *Outcome {
+	l.out.Began, l.out.Progress = l.Now(), l.Progress
+	if l.out.Err = l.read(ctx); l.out.Err == nil {
+		l.out.Err = l.keep(ctx)
+	}
+	if l.out.Err == nil {
+		l.out.Err = l.takeWalks(ctx)
+	}
+	if l.out.Err == nil {
+		l.finishParcels()
+		l.out.Err = l.lookAhead(ctx)
+	}
+	if l.out.Err == nil && l.former() {
+		l.out.Err = l.move(ctx)
+	}
+	return &l.out
+}
+
+// read finds the cells to look at.
+func (l *look) read(ctx context.Context) (err error) {
+	to := l.Now().Add(l.Progress.leadOf() - schedule.Lead)
+	var stamp store.Stamp
+	if stamp, l.wakes, err = l.Store.Wakes(ctx, l.ID, store.WakeQuery{After: l.Progress.wakes, To: to, Limit: batch}); err != nil {
+		return err
+	}
+	l.out.Progress.Heard = stamp.In
+	if stamp.In > l.Progress.Taken {
+		if l.parcels, err = l.Store.Parcels(ctx, l.ID, store.InBox, l.Progress.Taken, batch); err != nil {
+			return err
+		}
+	}
+	return l.readCells(ctx)
+}
+
+func (l *look) readCells(ctx context.Context) error {
+	var ids []store.CellID
+	at := make(map[store.CellID]int)
+	add := func(id store.CellID) {
+		if _, there := at[id]; !there {
+			at[id], ids = len(ids), append(ids, id)
+		}
+	}
+	for i := range l.parcels {
+		add(l.parcels[i].To)
+	}
+	for _, w := range l.wakes {
+		add(w.ID)
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	cells, err := l.Store.Cells(ctx, l.ID, ids)
+	if err != nil {
+		return err
+	}
+	l.waits = make(map[store.CellID]bool)
+	for _, id := range ids {
+		l.waits[id] = true
+	}
+	for _, c := range cells {
+		l.looks = append(l.looks, schedule.Look{Cell: c, Topic: l.Topic})
+	}
+	for _, p := range l.parcels {
+		if i := at[p.To]; i < len(cells) {
+			l.looks[i].Parcels = append(l.looks[i].Parcels, p)
+		}
+	}
+	l.walks, l.looks = splitWalks(l.looks)
+	return nil
+}
+
+// splitWalks takes those at walks from looks.
+func splitWalks(looks []schedule.Look) (walks, others []schedule.Look) {
+	for _, look := range looks {
+		if look.Cell.ID.Kind() == store.CellWalk {
+			walks = append(walks, look)
+		} else {
+			others = append(others, look)
+		}
+	}
+	return walks, others
+}
+
+// keep commits what becomes of the cells. Those for which that fails are looked at anew, some
+// times.
+func (l *look) keep(ctx context.Context) error {
+	if err := l.askTopic(ctx); err != nil {
+		return err
+	}
+	for range commitRounds {
+		if err := l.forwardLost(ctx); err != nil {
+			return err
+		}
+		commits, kept, looks, err := l.step(ctx)
+		if err != nil {
+			return err
+		}
+		if l.Progress.forget > 0 {
+			commits = append(commits, store.Commit{Take: l.Progress.forget})
+		}
+		if len(commits) == 0 {
+			return nil
+		}
+		err = l.commit(ctx, commits, kept, looks)
+		if errors.Is(err, store.ErrFull) && !l.refused {
+			l.refused = true // what only carries on is taken
+			l.looks = looks
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		l.Progress.forget, l.out.Progress.forget = 0, 0
+	}
+	l.out.Stuck = len(l.looks) > 0
+	return nil
+}
+
+// askTopic finds whether the topic takes tasks.
+func (l *look) askTopic(ctx context.Context) error {
+	l.refused = l.Topic.EnqueuePaused
+	if l.Topic.MaxBacklog == 0 || len(l.looks) == 0 || l.refused {
+		return nil
+	}
+	stats, err := l.Counts(ctx, place.Shards(l.Topic))
+	pending := int64(0)
+	for i := range stats {
+		pending += stats[i].Pending
+	}
+	l.refused = pending >= int64(l.Topic.MaxBacklog)
+	return err
+}
+
+// spread says when a task with slack is due: at random, so that those of many schedules are
+// as far apart as they may be.
+func (l *look) spread(earliest, latest store.Millis) store.Millis {
+	return earliest + store.Millis(l.Random()*float64(latest-earliest))
+}
+
+// forwardLost sends on, from a shard of before a reshard, what is told to schedules that have
+// moved.
+func (l *look) forwardLost(ctx context.Context) error {
+	if !l.former() {
+		return nil
+	}
+	gone := make(map[store.CellID]bool)
+	for _, look := range l.looks {
+		if look.Cell.Version == 0 && look.Cell.ID.Kind() == store.CellSchedule {
+			gone[look.Cell.ID] = true
+		}
+	}
+	if len(gone) == 0 {
+		return nil
+	}
+	var parcels []store.Parcel
+	for _, p := range l.parcels {
+		if gone[p.To] {
+			parcels = append(parcels, p)
+		}
+	}
+	if err := l.forward(ctx, parcels); err != nil {
+		return err
+	}
+	l.looks = slices.DeleteFunc(l.looks, func(look schedule.Look) bool { return gone[look.Cell.ID] })
+	for id := range gone {
+		l.settled(id)
+	}
+	l.out.Again = true
+	return nil
+}
+
+// finishParcels finds how far the parcels are with their cells.
+func (l *look) finishParcels() {
+	for i := range l.parcels {
+		if l.waits[l.parcels[i].To] {
+			break
+		}
+		l.out.Progress.Taken = l.parcels[i].Number
+		l.out.Progress.forget = l.parcels[i].Number
+	}
+	full := len(l.parcels) == batch
+	l.out.Again = l.out.Again || full && l.out.Progress.Taken > l.Progress.Taken || l.out.Progress.forget > 0
+	if len(l.parcels) == 0 && l.out.Progress.Heard > l.out.Progress.Taken {
+		l.out.Progress.Taken = l.out.Progress.Heard // the others are not there any more
+	}
+}
+
+// lookAhead finds when the next cell wakes.
+func (l *look) lookAhead(ctx context.Context) error {
+	l.out.Progress.wakes = store.Wake{}
+	if len(l.wakes) == batch {
+		l.out.Progress.wakes, l.out.Again = l.wakes[batch-1], true
+		return nil
+	}
+	_, first, err := l.Store.Wakes(ctx, l.ID, store.WakeQuery{To: store.MaxDue, Limit: 1})
+	if err != nil {
+		return err
+	}
+	l.out.Next = 0
+	if len(first) > 0 {
+		l.out.Next = first[0].At
+		if l.out.Next <= l.out.Began && !l.changed { // nobody here knows what it is
+			l.out.Next = l.Now().Add(unknownRetry)
+		}
+	}
+	return l.lookForCrowds(ctx)
+}
+
+// crowdBounds are the moments up to which wakes are counted, from now.
+var crowdBounds = [...]time.Duration{
+	5 * time.Second, 10 * time.Second, 20 * time.Second, 40 * time.Second, time.Minute, 90 * time.Second,
+	2 * time.Minute, 3 * time.Minute, 4 * time.Minute, 5 * time.Minute,
+}
+
+// lookForCrowds sees to it that what many cells wake for is made in time.
+func (l *look) lookForCrowds(ctx context.Context) error {
+	now := l.Now()
+	if l.Cells < crowdedCells || now < l.Progress.crowdsAt {
+		return nil
+	}
+	bounds := make([]store.Millis, len(crowdBounds))
+	for i, d := range crowdBounds {
+		bounds[i] = now.Add(d)
+	}
+	_, counts, err := l.Store.WakeHistogram(ctx, l.ID, bounds)
+	if err != nil {
+		return err
+	}
+	var begin store.Millis
+	l.out.Progress.lead, begin = schedule.CrowdLead(now, bounds, counts)
+	l.out.Progress.crowdsAt = now.Add(crowdEvery)
+	if l.out.Progress.lead > schedule.Lead && l.Progress.leadOf() < l.out.Progress.lead {
+		l.out.Again = true
+	}
+	if begin != 0 && (l.out.Next == 0 || begin < l.out.Next) {
+		l.out.Next = begin
+	}
+	return nil
+}

@@ -1,0 +1,93 @@
+package cells
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/ddq-io/ddq/actors/fleet"
+	"github.com/ddq-io/ddq/actors/metrics"
+	"github.com/ddq-io/ddq/actors/schedule"
+	"github.com/ddq-io/ddq/store"
+)
+
+// Shard is the shard whose cells are looked at, and what looks need of its node. All of it is
+// safe for concurrent use.
+type Shard struct {
+	ID        store.Shard
+	Store     store.Cells
+	Tasks     Tasks
+	Counts    func(ctx context.Context, shards []store.Shard) ([]store.Stats, error)  // of any number of shards
+	Calendars func(ctx context.Context) (schedule.Calendars, error)                   // that the node knows
+	Resolve   func(ctx context.Context, call func() error) (repeated bool, err error) // repeats a call of unknown outcome
+	Now       func() store.Millis                                                     // by the shard's clock
+	Random    func() float64                                                          // in [0, 1)
+	Metrics   *metrics.Schedules
+	Log       *slog.Logger
+}
+
+// Tasks is the role of the store for what is no cell: the tasks of runs, and the shards of
+// audiences.
+type Tasks interface {
+	store.Reader
+	OpenShard(ctx context.Context, s store.Shard, was store.ShardLife) error
+}
+
+// Looker looks at the cells of a shard, one look at a time.
+type Looker struct {
+	Shard
+	zones zoneTable // of the look that is in flight
+}
+
+// NewLooker returns the looker of a shard.
+func NewLooker(s Shard) *Looker { return &Looker{Shard: s, zones: make(zoneTable)} }
+
+// Start is what a look begins with.
+type Start struct {
+	Fence    store.Fence // of the claim
+	Topic    *store.Topic
+	Progress Progress
+	Cells    int64 // that the shard has, about
+}
+
+// Progress is how far looks have come.
+type Progress struct {
+	Taken int64 // parcels up to this number are with their cells
+	Heard int64 // number of the last one that is known to be there
+
+	wakes    store.Wake // behind which a look into the lead goes on
+	forget   int64      // parcels up to this number are to be forgotten
+	crowdsAt store.Millis
+	lead     time.Duration // how far ahead runs are made
+}
+
+// leadOf is how far ahead runs are made: no less than without crowds.
+func (p *Progress) leadOf() time.Duration { return max(p.lead, schedule.Lead) }
+
+// Outcome is what a look came to. What it did before it failed is in it, too.
+type Outcome struct {
+	Made      []Runs
+	Removed   []string          // ids of tasks
+	Cancelled []fleet.EndedHold // their workers are to be told
+	Told      []store.Shard     // that got parcels
+	Progress  Progress
+	Next      store.Millis // when a cell wakes; 0: none does, or a look is to follow at once
+	Again     bool         // there is more to do
+	Stuck     bool         // some cells could not be changed
+	Began     store.Millis
+	Repeated  bool // an answer was lost: tasks may have become pending since Began that are not in Made
+	Err       error
+}
+
+// Runs are those that one commit made; Known are those of which it is not known when they
+// became pending.
+type Runs struct {
+	Seq          int64
+	Fresh, Known []store.Entry
+}
+
+// Look looks at the cells once.
+func (l *Looker) Look(ctx context.Context, from Start) *Outcome {
+	one := look{Looker: l, Start: from}
+	return one.run(ctx)
+}
