@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/ddq-io/ddq/cmd/cli/schedules"
 )
 
 func TestAudienceFromCreateToDelete(t *testing.T) {
@@ -78,7 +80,7 @@ func TestAudienceImport(t *testing.T) {
 		}
 		return path
 	}
-	imported := func(args ...string) (r importResult) {
+	imported := func(args ...string) (r schedules.ImportResult) {
 		t.Helper()
 		got := ddq(exitOK, append([]string{"audience", "import", "users", "-o", "json"}, args...)...)
 		if err := json.Unmarshal([]byte(got.out), &r); err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ddq-io/ddq/api/auth/certs"
+	"github.com/ddq-io/ddq/cmd/cli/session"
 	"github.com/ddq-io/ddq/cmd/node"
 )
 
@@ -35,7 +36,7 @@ const (
 
 func certsCommand(c *cli) *cobra.Command {
 	i := &issuer{cli: c}
-	cmd := group("certs", "Make certificates for TLS, where there is no authority that does", i.caCommand(), i.nodeCommand(), i.clientCommand())
+	cmd := session.Group("certs", "Make certificates for TLS, where there is no authority that does", i.caCommand(), i.nodeCommand(), i.clientCommand())
 	cmd.PersistentFlags().StringVar(&i.dir, "dir", ".", "folder of the certificates; the authority is ca.crt and ca.key in it")
 	return cmd
 }
@@ -94,17 +95,17 @@ func (i *issuer) lifeFlag(cmd *cobra.Command, life time.Duration) {
 func (i *issuer) signed(name string, r certs.Request) error {
 	by, err := certs.Authority(filepath.Join(i.dir, authorityName+".crt"), filepath.Join(i.dir, authorityName+".key"))
 	if err != nil {
-		return usagef("no authority in %s: %v; make one with: ddq certs ca --dir %s", i.dir, err, i.dir)
+		return session.Usagef("no authority in %s: %v; make one with: ddq certs ca --dir %s", i.dir, err, i.dir)
 	}
 	return i.issue(name, r, by)
 }
 
 func (i *issuer) issue(name string, r certs.Request, by *tls.Certificate) error {
 	if strings.ContainsAny(name, `/\`) || strings.HasPrefix(name, ".") || name == "" {
-		return usagef("%q is no name for files", name)
+		return session.Usagef("%q is no name for files", name)
 	}
 	if r.For <= 0 {
-		return usagef("--for must be above 0, not %v", r.For)
+		return session.Usagef("--for must be above 0, not %v", r.For)
 	}
 	if err := os.MkdirAll(i.dir, 0o700); err != nil {
 		return err
@@ -113,9 +114,9 @@ func (i *issuer) issue(name string, r certs.Request, by *tls.Certificate) error 
 	if err := certs.Issue(r, by, v.Cert, v.Key); err != nil {
 		return err
 	}
-	out := i.listing("certificate", "key")
-	if err := out.add(v, v.Cert, v.Key); err != nil {
+	out := i.Listing("certificate", "key")
+	if err := out.Add(v, v.Cert, v.Key); err != nil {
 		return err
 	}
-	return out.end(nil, "")
+	return out.End(nil, "")
 }

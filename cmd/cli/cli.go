@@ -2,11 +2,10 @@ package cli
 
 import (
 	"io"
-	"time"
 
-	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/ddq-io/ddq/cmd/cli/session"
 	"github.com/ddq-io/ddq/cmd/node"
 )
 
@@ -26,54 +25,21 @@ type Streams struct {
 	Abort    *Abort   // what ends when the process is to end at once; may be nil
 }
 
-// cli is one run of ddq: its streams, the settings common to all commands, and the way to
-// a server. Groups of commands embed it.
+// cli is one run of ddq. Groups of commands embed it.
 type cli struct {
-	Streams
-	addr    string
-	output  string
-	config  string
-	timeout time.Duration
-	tls     tlsFlags
-	token   string // file of a token
+	*session.Session
+	config string // file of settings
+	abort  *Abort // may be nil
 }
 
-// Forms of results.
-const (
-	formatTable = "table"
-	formatJSON  = "json"
-)
+func newCLI(s Streams) *cli {
+	run := &session.Session{Environ: s.Environ}
+	run.In, run.Out, run.Err = s.In, s.Out, s.Err
+	return &cli{Session: run, abort: s.Abort}
+}
 
 func (c *cli) commonFlags(fs *pflag.FlagSet) {
-	fs.StringVar(&c.addr, "addr", "127.0.0.1:9090", "address of the server, or of several nodes: a:9090,b:9090")
-	fs.StringVarP(&c.output, "output", "o", formatTable, "form of results on stdout: table, or json with one object a line; errors on stderr are in json, too")
+	c.Session.Flags(fs)
 	fs.StringVar(&c.config, "config", "", "YAML file with settings")
-	node.DurationVar(fs, &c.timeout, "timeout", 10*time.Second, "how long one call to the server may take; how long task wait waits is --for")
-	c.tls.flags(fs)
-	fs.StringVar(&c.token, "token-file", "", "file of the token that says who calls; DDQ_TOKEN is the token itself")
 	node.MarkSettings(fs)
-}
-
-func (c *cli) checkCommon() error {
-	if c.output != formatTable && c.output != formatJSON {
-		return usagef("--output is table or json, not %q", c.output)
-	}
-	if c.timeout <= 0 {
-		return usagef("--timeout must be above 0, not %v", c.timeout)
-	}
-	return nil
-}
-
-// group returns a command that only has sub-commands.
-func group(use, short string, subs ...*cobra.Command) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   use,
-		Short: short,
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return usagef("one of its commands is required")
-		},
-	}
-	cmd.AddCommand(subs...)
-	return cmd
 }

@@ -10,6 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ddq-io/ddq/api/client"
+	"github.com/ddq-io/ddq/cmd/cli/session"
+	"github.com/ddq-io/ddq/cmd/cli/terminal"
 )
 
 // clusterCommands are those of ddq cluster.
@@ -17,7 +19,7 @@ type clusterCommands struct{ *cli }
 
 func clusterCommand(parent *cli) *cobra.Command {
 	c := clusterCommands{parent}
-	return group("cluster", "See and move what the nodes of a fleet do",
+	return session.Group("cluster", "See and move what the nodes of a fleet do",
 		c.nodes(), c.shards(), c.drain(), c.undrain(), c.plan(), c.release(), c.reshard())
 }
 
@@ -65,18 +67,18 @@ func (c clusterCommands) nodes() *cobra.Command {
 		Short: "List the nodes and how they fare",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			out := c.listing("name", "address", "state", "up", "shards", "due soon", "ready", "held", "workers", "clock offset", "version")
-			err := c.call(cmd, func(ctx context.Context, s *client.Client) error {
+			out := c.Listing("name", "address", "state", "up", "shards", "due soon", "ready", "held", "workers", "clock offset", "version")
+			err := c.Call(cmd, func(ctx context.Context, s *client.Client) error {
 				nodes, err := s.Nodes(ctx)
 				for i := range nodes {
 					v := viewNode(&nodes[i])
-					if err := out.add(v, v.row()...); err != nil {
+					if err := out.Add(v, v.row()...); err != nil {
 						return err
 					}
 				}
 				return err
 			})
-			return out.end(err, "There are no nodes.")
+			return out.End(err, "There are no nodes.")
 		},
 	}
 }
@@ -111,7 +113,7 @@ func viewShard(s *client.Shard) shardView {
 	v := shardView{
 		Topic: s.Topic, Shard: s.N, Owner: s.Owner, PlacedOn: s.PlacedOn, Epoch: s.Epoch,
 		Scheduled: s.Depth.Scheduled, Ready: s.Depth.Ready, Running: s.Depth.Running, Done: s.Depth.Done, Dead: s.Depth.Dead,
-		OldestDue: clock(s.OldestDue), LatenessMs: s.Lateness.Milliseconds(), Former: s.Former,
+		OldestDue: terminal.Clock(s.OldestDue), LatenessMs: s.Lateness.Milliseconds(), Former: s.Former,
 	}
 	if s.Wheel >= 0 {
 		v.Wheel = &s.Wheel
@@ -124,7 +126,7 @@ func (v *shardView) where() string {
 	if v.Owner == v.PlacedOn {
 		return v.Owner
 	}
-	return orElse(v.Owner, "nobody") + " → " + orElse(v.PlacedOn, "nobody")
+	return terminal.OrElse(v.Owner, "nobody") + " → " + terminal.OrElse(v.PlacedOn, "nobody")
 }
 
 func (c clusterCommands) shards() *cobra.Command {
@@ -134,8 +136,8 @@ func (c clusterCommands) shards() *cobra.Command {
 		Short: "List shards, who owns them and what is in them",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			out := c.listing("topic", "shard", "owner", "epoch", "scheduled", "ready", "running", "dead", "due soon", "late by")
-			err := c.call(cmd, func(ctx context.Context, s *client.Client) error {
+			out := c.Listing("topic", "shard", "owner", "epoch", "scheduled", "ready", "running", "dead", "due soon", "late by")
+			err := c.Call(cmd, func(ctx context.Context, s *client.Client) error {
 				for shard, err := range s.Shards(ctx, topic) {
 					if err != nil {
 						return err
@@ -145,13 +147,13 @@ func (c clusterCommands) shards() *cobra.Command {
 						wheel = strconv.FormatInt(*v.Wheel, 10)
 					}
 					row := []any{v.Topic, v.name(), v.where(), v.Epoch, v.Scheduled, v.Ready, v.Running, v.Dead, wheel, shard.Lateness}
-					if err := out.add(v, row...); err != nil {
+					if err := out.Add(v, row...); err != nil {
 						return err
 					}
 				}
 				return nil
 			})
-			return out.end(err, "There are no shards yet.")
+			return out.End(err, "There are no shards yet.")
 		},
 	}
 	cmd.Flags().StringVar(&topic, "topic", "", "only of this topic")
@@ -171,7 +173,7 @@ workers keep working; stop it when you like. With --wait, return once it owns no
 shard any more.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.call(cmd, func(ctx context.Context, s *client.Client) error {
+			return c.Call(cmd, func(ctx context.Context, s *client.Client) error {
 				if err := s.DrainNode(ctx, args[0]); err != nil {
 					return err
 				}
@@ -180,7 +182,7 @@ shard any more.`,
 						return err
 					}
 				}
-				return c.say(map[string]any{"node": args[0], "draining": true}, "Node %s is draining.", args[0])
+				return c.Say(map[string]any{"node": args[0], "draining": true}, "Node %s is draining.", args[0])
 			})
 		},
 	}
@@ -195,7 +197,7 @@ func (c clusterCommands) awaitDrained(ctx context.Context, s *client.Client, nam
 		if err != nil || left == 0 {
 			return err
 		}
-		if isTerminal(c.Err) {
+		if terminal.IsTerminal(c.Err) {
 			fmt.Fprintf(c.Err, "\r%d shards left  ", left)
 		}
 		select {
@@ -230,11 +232,11 @@ func (c clusterCommands) undrain() *cobra.Command {
 		Short: "Let a node own shards again",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.call(cmd, func(ctx context.Context, s *client.Client) error {
+			return c.Call(cmd, func(ctx context.Context, s *client.Client) error {
 				if err := s.UndrainNode(ctx, args[0]); err != nil {
 					return err
 				}
-				return c.say(map[string]any{"node": args[0], "draining": false}, "Node %s takes shards again.", args[0])
+				return c.Say(map[string]any{"node": args[0], "draining": false}, "Node %s takes shards again.", args[0])
 			})
 		},
 	}
@@ -256,18 +258,18 @@ func (c clusterCommands) plan() *cobra.Command {
 		Example: "  ddq cluster plan --drain n2",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			out := c.listing("topic", "shard", "from", "to")
-			err := c.call(cmd, func(ctx context.Context, s *client.Client) error {
+			out := c.Listing("topic", "shard", "from", "to")
+			err := c.Call(cmd, func(ctx context.Context, s *client.Client) error {
 				moves, err := s.Plan(ctx, drain...)
 				for _, m := range moves {
 					v := moveView{m.Topic, m.N, m.From, m.To}
-					if err := out.add(v, v.Topic, v.Shard, orElse(v.From, "nobody"), orElse(v.To, "nobody")); err != nil {
+					if err := out.Add(v, v.Topic, v.Shard, terminal.OrElse(v.From, "nobody"), terminal.OrElse(v.To, "nobody")); err != nil {
 						return err
 					}
 				}
 				return err
 			})
-			return out.end(err, "No shard would move.")
+			return out.End(err, "No shard would move.")
 		},
 	}
 	cmd.Flags().StringSliceVar(&drain, "drain", nil, "as if these nodes drained")
@@ -282,13 +284,13 @@ func (c clusterCommands) release() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			n, err := strconv.Atoi(args[1])
 			if err != nil {
-				return usagef("SHARD is a number, not %q", args[1])
+				return session.Usagef("SHARD is a number, not %q", args[1])
 			}
-			return c.call(cmd, func(ctx context.Context, s *client.Client) error {
+			return c.Call(cmd, func(ctx context.Context, s *client.Client) error {
 				if err := s.ReleaseShard(ctx, args[0], n); err != nil {
 					return err
 				}
-				return c.say(moveView{Topic: args[0], Shard: n}, "Shard %d of %s was released.", n, args[0])
+				return c.Say(moveView{Topic: args[0], Shard: n}, "Shard %d of %s was released.", n, args[0])
 			})
 		},
 	}
@@ -305,14 +307,14 @@ once; the former ones go on with what they have, and go when they are empty.`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if shards < 1 {
-				return usagef("--shards is the number of shards that the topic shall have, from 1")
+				return session.Usagef("--shards is the number of shards that the topic shall have, from 1")
 			}
-			return c.call(cmd, func(ctx context.Context, s *client.Client) error {
+			return c.Call(cmd, func(ctx context.Context, s *client.Client) error {
 				t, err := s.ReshardTopic(ctx, args[0], shards)
 				if err != nil {
 					return err
 				}
-				return c.say(viewTopic(t), "Topic %s has %d shards; %d former ones go when they are empty.", t.Name, *t.Policy.Shards, t.FormerShards)
+				return c.Say(viewTopic(t), "Topic %s has %d shards; %d former ones go when they are empty.", t.Name, *t.Policy.Shards, t.FormerShards)
 			})
 		},
 	}

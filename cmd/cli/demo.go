@@ -14,6 +14,8 @@ import (
 
 	"github.com/ddq-io/ddq/api/client"
 	"github.com/ddq-io/ddq/api/worker"
+	"github.com/ddq-io/ddq/cmd/cli/session"
+	"github.com/ddq-io/ddq/cmd/cli/terminal"
 	"github.com/ddq-io/ddq/cmd/node"
 )
 
@@ -47,7 +49,7 @@ began. Where stdout is no terminal, print one line a second.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if length < time.Second || rate < 1 {
-				return usagef("--for must be at least 1s and --rate at least 1")
+				return session.Usagef("--for must be at least 1s and --rate at least 1")
 			}
 			return runDemo(cmd.Context(), c, length, data, rate)
 		},
@@ -153,7 +155,7 @@ func unlessEnded(ctx context.Context, err error) error {
 
 // show draws until ctx ends or the demo is over.
 func (d *demo) show(ctx context.Context, title string) {
-	live := d.c.output == formatTable && isTerminal(d.c.Out)
+	live := d.c.Output == terminal.FormatTable && terminal.IsTerminal(d.c.Out)
 	every := time.Second
 	if live {
 		every = demoTick
@@ -169,7 +171,7 @@ func (d *demo) show(ctx context.Context, title string) {
 			t := d.board.tally(now)
 			if live {
 				lines = d.draw(d.board.picture(now, title), lines)
-			} else if err := d.c.say(t, "%v", t); err != nil {
+			} else if err := d.c.Say(t, "%v", t); err != nil {
 				return
 			}
 			if now.After(d.last) && t.Pending == 0 {
@@ -195,7 +197,7 @@ func (d *demo) summary() error {
 		Summary bool `json:"summary"`
 		tally
 	}{true, t}
-	err := d.c.say(view, "\n%d tasks fired in %.1fs, %d early; handlers began p50 %.2f ms, p99 %.2f ms, at most %.2f ms after the due time",
+	err := d.c.Say(view, "\n%d tasks fired in %.1fs, %d early; handlers began p50 %.2f ms, p99 %.2f ms, at most %.2f ms after the due time",
 		t.Fired, float64(t.ElapsedMs)/1000, t.Early, t.LateMs.P50, t.LateMs.P99, t.LateMs.Max)
 	if err == nil && t.Early > 0 {
 		err = fmt.Errorf("%d tasks fired before their due time", t.Early)

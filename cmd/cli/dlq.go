@@ -10,6 +10,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/ddq-io/ddq/api/client"
+	"github.com/ddq-io/ddq/cmd/cli/session"
+	"github.com/ddq-io/ddq/cmd/cli/terminal"
 )
 
 // deadLetterCommands are those of ddq dlq.
@@ -17,7 +19,7 @@ type deadLetterCommands struct{ *cli }
 
 func dlqCommand(parent *cli) *cobra.Command {
 	c := deadLetterCommands{parent}
-	return group("dlq", "Look at dead letters, bring them back or delete them",
+	return session.Group("dlq", "Look at dead letters, bring them back or delete them",
 		c.list(), c.requeue(), c.delete())
 }
 
@@ -26,8 +28,8 @@ type deadFlags struct {
 	topic    string
 	reason   string
 	contains string
-	after    instant
-	before   instant
+	after    session.Instant
+	before   session.Instant
 }
 
 func (d *deadFlags) flags(fs *pflag.FlagSet) {
@@ -56,9 +58,9 @@ func deadReasons() string {
 // filter is the zero filter when nothing narrows down.
 func (d *deadFlags) filter(now time.Time) (f client.DeadLetterFilter, err error) {
 	if d.topic == "" {
-		return f, usagef("--topic is required")
+		return f, session.Usagef("--topic is required")
 	}
-	f = client.DeadLetterFilter{ErrorContains: d.contains, After: d.after.time(now), Before: d.before.time(now)}
+	f = client.DeadLetterFilter{ErrorContains: d.contains, After: d.after.Time(now), Before: d.before.Time(now)}
 	if d.reason == "" {
 		return f, nil
 	}
@@ -68,7 +70,7 @@ func (d *deadFlags) filter(now time.Time) (f client.DeadLetterFilter, err error)
 			return f, nil
 		}
 	}
-	return f, usagef("--reason is one of %s, not %q", deadReasons(), d.reason)
+	return f, session.Usagef("--reason is one of %s, not %q", deadReasons(), d.reason)
 }
 
 func (c deadLetterCommands) list() *cobra.Command {
@@ -84,13 +86,13 @@ func (c deadLetterCommands) list() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			out := c.listing("id", "reason", "finished", "retries", "last error")
-			err = c.call(cmd, func(ctx context.Context, s *client.Client) error {
-				return out.tasks(s.ListDeadLetters(ctx, dead.topic, filter), limit, func(t client.Snapshot) []any {
-					return []any{t.ID, t.DeadReason.String(), clock(t.FinishedAt), t.RetryCount, shorten(t.LastError, 60)}
+			out := c.Listing("id", "reason", "finished", "retries", "last error")
+			err = c.Call(cmd, func(ctx context.Context, s *client.Client) error {
+				return addTasks(out, s.ListDeadLetters(ctx, dead.topic, filter), limit, func(t client.Snapshot) []any {
+					return []any{t.ID, t.DeadReason.String(), terminal.Clock(t.FinishedAt), t.RetryCount, terminal.Shorten(t.LastError, 60)}
 				})
 			})
-			return out.end(err, "No dead letters match.")
+			return out.End(err, "No dead letters match.")
 		},
 	}
 	dead.flags(cmd.Flags())
@@ -124,9 +126,9 @@ func (a *dlqAction) target(ids []string) (f client.DeadLetterFilter, what string
 	filtered := f != client.DeadLetterFilter{}
 	switch {
 	case len(ids) > maxIDs:
-		return f, "", usagef("at most %d ids at a time", maxIDs)
+		return f, "", session.Usagef("at most %d ids at a time", maxIDs)
 	case len(ids) > 0 && (filtered || a.all), filtered && a.all:
-		return f, "", usagef("give ids, or a filter, or --all")
+		return f, "", session.Usagef("give ids, or a filter, or --all")
 	case len(ids) > 0:
 		return f, fmt.Sprintf("%d dead letters of topic %s", len(ids), a.topic), nil
 	case filtered:
@@ -134,7 +136,7 @@ func (a *dlqAction) target(ids []string) (f client.DeadLetterFilter, what string
 	case a.all:
 		return f, "every dead letter of topic " + a.topic, nil
 	}
-	return f, "", usagef("say which: ids, a filter such as --reason, or --all")
+	return f, "", session.Usagef("say which: ids, a filter such as --reason, or --all")
 }
 
 func (c deadLetterCommands) requeue() *cobra.Command {
@@ -148,7 +150,7 @@ func (c deadLetterCommands) requeue() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return c.call(cmd, func(ctx context.Context, s *client.Client) (err error) {
+			return c.Call(cmd, func(ctx context.Context, s *client.Client) (err error) {
 				r := deadResult{Topic: action.topic, Requeued: new(int64)}
 				if len(ids) > 0 {
 					*r.Requeued, r.NotFound, err = s.RequeueDeadLetters(ctx, action.topic, ids)
@@ -175,10 +177,10 @@ func (c deadLetterCommands) delete() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := c.confirm(yes, "delete "+what); err != nil {
+			if err := c.Confirm(yes, "delete "+what); err != nil {
 				return err
 			}
-			return c.call(cmd, func(ctx context.Context, s *client.Client) (err error) {
+			return c.Call(cmd, func(ctx context.Context, s *client.Client) (err error) {
 				r := deadResult{Topic: action.topic, Deleted: new(int64)}
 				if len(ids) > 0 {
 					*r.Deleted, r.NotFound, err = s.DeleteDeadLetters(ctx, action.topic, ids)
@@ -207,7 +209,7 @@ func (c deadLetterCommands) print(err error, r deadResult, format string, n int6
 	if missing == 0 {
 		r.NotFound = []string{}
 	}
-	if err := c.say(r, format, n); err != nil || missing == 0 {
+	if err := c.Say(r, format, n); err != nil || missing == 0 {
 		return err
 	}
 	return fmt.Errorf("no dead letters of topic %s: %s", r.Topic, strings.Join(r.NotFound, ", "))

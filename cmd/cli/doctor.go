@@ -13,6 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ddq-io/ddq/api/client"
+	"github.com/ddq-io/ddq/cmd/cli/session"
+	"github.com/ddq-io/ddq/cmd/cli/terminal"
 	"github.com/ddq-io/ddq/cmd/node"
 )
 
@@ -48,7 +50,7 @@ Exits 1 when anything is wrong.`,
 		Example: "  ddq doctor --config /etc/ddq/ddq.yaml --no-server",
 		Args:    cobra.NoArgs,
 		// A bad configuration is a finding here.
-		PersistentPreRunE: func(*cobra.Command, []string) error { return c.checkCommon() },
+		PersistentPreRunE: func(*cobra.Command, []string) error { return c.CheckCommon() },
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			d := &doctor{c: c, cfg: cfg}
 			if d.configuration(cmd) {
@@ -70,26 +72,26 @@ func (d *doctor) add(check, status, format string, args ...any) {
 }
 
 func (d *doctor) report() error {
-	out := d.c.listing("status", "check", "finding")
+	out := d.c.Listing("status", "check", "finding")
 	wrong := false
 	for _, f := range d.findings {
 		wrong = wrong || f.Status == findingWrong
-		if err := out.add(f, f.Status, f.Check, f.Detail); err != nil {
+		if err := out.Add(f, f.Status, f.Check, f.Detail); err != nil {
 			return err
 		}
 	}
-	if err := out.end(nil, ""); err != nil {
+	if err := out.End(nil, ""); err != nil {
 		return err
 	}
 	if wrong {
-		return errReported
+		return session.ErrReported
 	}
 	return nil
 }
 
 // configuration reports whether there is one to go on with.
 func (d *doctor) configuration(cmd *cobra.Command) bool {
-	err := cmp.Or(d.c.resolve(cmd.Flags()), d.c.checkCommon())
+	err := cmp.Or(d.c.resolve(cmd.Flags()), d.c.CheckCommon())
 	if err == nil {
 		err = d.cfg.Check()
 	}
@@ -97,7 +99,7 @@ func (d *doctor) configuration(cmd *cobra.Command) bool {
 		d.add("configuration", findingWrong, "%s", oneLine(err))
 		return false
 	}
-	d.add("configuration", findingOK, "%s", orElse(d.c.config, "no file; flags, environment and defaults"))
+	d.add("configuration", findingOK, "%s", terminal.OrElse(d.c.config, "no file; flags, environment and defaults"))
 	for _, name := range unknownVariables(d.c.Environ, knownSettings()) {
 		d.add("configuration", findingNote, "environment variable %s is no setting of ddq", name)
 	}
@@ -118,7 +120,7 @@ func (d *doctor) store(ctx context.Context) {
 		d.add("store", findingNote, "%s is in use by another process, a running server most likely", d.cfg.Data)
 		return
 	case err != nil:
-		d.add("store", findingWrong, "%s", explain(err, d.c.addr, nil))
+		d.add("store", findingWrong, "%s", explain(err, d.c.Addr, nil))
 		return
 	}
 	d.add("store", findingOK, "%s at %s answers; what it acknowledges is %s", look.Name, d.place(), durabilityText(look.Durability))
@@ -126,7 +128,7 @@ func (d *doctor) store(ctx context.Context) {
 		d.add("store", findingWrong, "%s", w)
 	}
 	if look.NoClock != nil {
-		d.add("clock", findingWrong, "%s", explain(look.NoClock, d.c.addr, nil))
+		d.add("clock", findingWrong, "%s", explain(look.NoClock, d.c.Addr, nil))
 		return
 	}
 	d.offset("store", look.Clock, look.Asked, look.Took)
@@ -237,18 +239,18 @@ func (d *doctor) space(dir string) {
 	switch {
 	case !known:
 	case free < spaceWrong:
-		d.add("data directory", findingWrong, "only %s free; a full disk makes the server refuse tasks", byteCount(free))
+		d.add("data directory", findingWrong, "only %s free; a full disk makes the server refuse tasks", terminal.ByteCount(free))
 	case free < spaceNote:
-		d.add("data directory", findingNote, "%s free", byteCount(free))
+		d.add("data directory", findingNote, "%s free", terminal.ByteCount(free))
 	default:
-		d.add("data directory", findingOK, "%s free", byteCount(free))
+		d.add("data directory", findingOK, "%s free", terminal.ByteCount(free))
 	}
 }
 
 func (d *doctor) server(ctx context.Context) {
 	t := &d.cfg.TLS // its flags are those of the server
-	d.c.tls = tlsFlags{on: d.c.tls.on || t.Cert != "", ca: t.CA, cert: t.Cert, key: t.Key, serverName: t.ServerName}
-	s, err := d.c.connect()
+	d.c.TLS = session.TLS{On: d.c.TLS.On || t.Cert != "", CA: t.CA, Cert: t.Cert, Key: t.Key, ServerName: t.ServerName}
+	s, err := d.c.Connect()
 	if err != nil {
 		d.add("server", findingWrong, "%s", oneLine(err))
 		return
@@ -258,7 +260,7 @@ func (d *doctor) server(ctx context.Context) {
 	status, err := s.Server(ctx)
 	trip := time.Since(before)
 	if err != nil {
-		d.add("server", findingWrong, "%s", explain(err, d.c.addr, nil))
+		d.add("server", findingWrong, "%s", explain(err, d.c.Addr, nil))
 		return
 	}
 	d.describe(status)
@@ -266,7 +268,7 @@ func (d *doctor) server(ctx context.Context) {
 }
 
 func (d *doctor) describe(s client.ServerStatus) {
-	d.add("server", findingOK, "%s at %s answers: store %s, durability %s, up %v", s.Node, d.c.addr, s.Store, s.Durability, s.Uptime.Round(time.Second))
+	d.add("server", findingOK, "%s at %s answers: store %s, durability %s, up %v", s.Node, d.c.Addr, s.Store, s.Durability, s.Uptime.Round(time.Second))
 	if own := node.ReadBuild().Version; s.Version == own {
 		d.add("version", findingOK, "%s on both sides", own)
 	} else {

@@ -11,6 +11,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/ddq-io/ddq/api/client"
+	"github.com/ddq-io/ddq/cmd/cli/session"
+	"github.com/ddq-io/ddq/cmd/cli/terminal"
 	"github.com/ddq-io/ddq/cmd/node"
 )
 
@@ -23,8 +25,8 @@ type editedView struct {
 }
 
 func (c taskCommands) sayEdited(r client.Receipt) error {
-	v := editedView{r.Topic, r.ID, clock(r.Due), r.Version}
-	return c.say(v, "task %s of topic %s is due %s, version %d", v.ID, v.Topic, v.ExecuteTime, v.Version)
+	v := editedView{r.Topic, r.ID, terminal.Clock(r.Due), r.Version}
+	return c.Say(v, "task %s of topic %s is due %s, version %d", v.ID, v.Topic, v.ExecuteTime, v.Version)
 }
 
 const (
@@ -60,15 +62,15 @@ func (f *moveFlags) to(fs *pflag.FlagSet, many bool) (*client.When, error) {
 	}
 	switch {
 	case !many && (fs.Changed("shift") || fs.Changed("spread")):
-		return nil, usagef("--shift and --spread go with a filter")
+		return nil, session.Usagef("--shift and --spread go with a filter")
 	case many && fs.Changed("if-version"):
-		return nil, usagef("--if-version goes with an id")
+		return nil, session.Usagef("--if-version goes with an id")
 	case given != 1:
-		return nil, usagef("give one of --delay, --at and --shift")
+		return nil, session.Usagef("give one of --delay, --at and --shift")
 	case fs.Changed("shift"):
 		return nil, nil
 	}
-	due, err := parseTime("at", f.at)
+	due, err := session.ParseTime("at", f.at)
 	return &client.When{Delay: f.delay, Due: due}, err
 }
 
@@ -95,7 +97,7 @@ func (c taskCommands) reschedule() *cobra.Command {
 					return s.RescheduleTasks(ctx, f.topic, filter, shift, b)
 				})
 			}
-			return c.call(cmd, func(ctx context.Context, s *client.Client) error {
+			return c.Call(cmd, func(ctx context.Context, s *client.Client) error {
 				r, err := s.RescheduleIf(ctx, f.topic, ids[0], *when, f.ifVersion)
 				if err != nil {
 					return err
@@ -116,7 +118,7 @@ func (c taskCommands) promote() *cobra.Command {
 		Short: "Make a task that no worker holds due now",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.call(cmd, func(ctx context.Context, s *client.Client) error {
+			return c.Call(cmd, func(ctx context.Context, s *client.Client) error {
 				r, err := s.PromoteTask(ctx, topic, args[0], ifVersion)
 				if err != nil {
 					return err
@@ -141,7 +143,7 @@ type updateFlags struct {
 	maxRetries  int
 	visibility  time.Duration
 	timeout     time.Duration
-	backoff     backoffFlag
+	backoff     session.BackoffFlag
 	expireAt    string
 	expireAfter time.Duration
 	noExpiry    bool
@@ -185,7 +187,7 @@ func (c taskCommands) update() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return c.call(cmd, func(ctx context.Context, s *client.Client) error {
+			return c.Call(cmd, func(ctx context.Context, s *client.Client) error {
 				r, err := s.UpdateTask(ctx, f.topic, args[0], change)
 				if err != nil {
 					return err
@@ -207,7 +209,7 @@ func (f *updateFlags) change(fs *pflag.FlagSet, in io.Reader) (c client.Change, 
 		c.Payload = []byte(f.payload)
 	}
 	if f.payloadFile != "" {
-		if c.Payload, err = readAll(in, f.payloadFile); err != nil {
+		if c.Payload, err = terminal.ReadAll(in, f.payloadFile); err != nil {
 			return c, fmt.Errorf("payload: %w", err)
 		}
 	}
@@ -223,7 +225,7 @@ func (f *updateFlags) change(fs *pflag.FlagSet, in io.Reader) (c client.Change, 
 	if fs.Changed("handler-timeout") {
 		c.HandlerTimeout = &f.timeout
 	}
-	c.Backoff = f.backoff.own()
+	c.Backoff = f.backoff.Own()
 	if fs.Changed("priority") {
 		c.Priority = &f.priority
 	}
@@ -237,7 +239,7 @@ func (f *updateFlags) change(fs *pflag.FlagSet, in io.Reader) (c client.Change, 
 		return c, err
 	}
 	if reflect.DeepEqual(c, client.Change{}) {
-		return c, usagef("say what to change, such as --payload")
+		return c, session.Usagef("say what to change, such as --payload")
 	}
 	c.IfVersion = f.ifVersion
 	return c, nil
@@ -246,7 +248,7 @@ func (f *updateFlags) change(fs *pflag.FlagSet, in io.Reader) (c client.Change, 
 // times adds when the task is due and when it expires.
 func (f *updateFlags) times(fs *pflag.FlagSet, c *client.Change) error {
 	if fs.Changed("delay") || fs.Changed("at") {
-		due, err := parseTime("at", f.at)
+		due, err := session.ParseTime("at", f.at)
 		if err != nil {
 			return err
 		}
@@ -256,7 +258,7 @@ func (f *updateFlags) times(fs *pflag.FlagSet, c *client.Change) error {
 		c.Expires = &time.Time{}
 	}
 	if f.expireAt != "" {
-		expires, err := parseTime("expire-at", f.expireAt)
+		expires, err := session.ParseTime("expire-at", f.expireAt)
 		if err != nil {
 			return err
 		}

@@ -8,12 +8,13 @@ import (
 	"io"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/ddq-io/ddq/api/client"
+	"github.com/ddq-io/ddq/cmd/cli/session"
+	"github.com/ddq-io/ddq/cmd/cli/terminal"
 	"github.com/ddq-io/ddq/cmd/node"
 )
 
@@ -27,7 +28,7 @@ type enqueueFlags struct {
 	at, latest, expireAt string
 	payload, payloadFile string
 	count, maxRetries    int
-	backoff              backoffFlag
+	backoff              session.BackoffFlag
 	key                  idempotencyFlags
 }
 
@@ -80,12 +81,12 @@ func enqueueCommand(c *cli) *cobra.Command {
 // task builds what was asked for. in is read for --payload-file -.
 func (f *enqueueFlags) task(fs *pflag.FlagSet, in io.Reader) (client.Task, error) {
 	t := f.asked
-	t.Payload, t.Backoff = []byte(f.payload), f.backoff.own()
+	t.Payload, t.Backoff = []byte(f.payload), f.backoff.Own()
 	switch {
 	case t.Topic == "":
-		return t, usagef("--topic is required")
+		return t, session.Usagef("--topic is required")
 	case f.count < 1:
-		return t, usagef("--count must be at least 1, not %d", f.count)
+		return t, session.Usagef("--count must be at least 1, not %d", f.count)
 	}
 	if err := cmp.Or(onlyOne(fs, exclusive[:]), f.key.read(fs, &t), f.times(&t)); err != nil {
 		return t, err
@@ -94,7 +95,7 @@ func (f *enqueueFlags) task(fs *pflag.FlagSet, in io.Reader) (client.Task, error
 		t.MaxRetries = &f.maxRetries
 	}
 	if f.payloadFile != "" {
-		payload, err := readAll(in, f.payloadFile)
+		payload, err := terminal.ReadAll(in, f.payloadFile)
 		if err != nil {
 			return t, fmt.Errorf("payload: %w", err)
 		}
@@ -105,13 +106,13 @@ func (f *enqueueFlags) task(fs *pflag.FlagSet, in io.Reader) (client.Task, error
 
 // times adds the instants that were given.
 func (f *enqueueFlags) times(t *client.Task) (err error) {
-	if t.Due, err = parseTime("at", f.at); err != nil {
+	if t.Due, err = session.ParseTime("at", f.at); err != nil {
 		return err
 	}
-	if t.Latest, err = parseTime("latest", f.latest); err != nil {
+	if t.Latest, err = session.ParseTime("latest", f.latest); err != nil {
 		return err
 	}
-	t.Expires, err = parseTime("expire-at", f.expireAt)
+	t.Expires, err = session.ParseTime("expire-at", f.expireAt)
 	return err
 }
 
@@ -125,22 +126,10 @@ var exclusive = [...][2]string{
 func onlyOne(fs *pflag.FlagSet, pairs [][2]string) error {
 	for _, pair := range pairs {
 		if fs.Changed(pair[0]) && fs.Changed(pair[1]) {
-			return usagef("--%s and --%s exclude each other", pair[0], pair[1])
+			return session.Usagef("--%s and --%s exclude each other", pair[0], pair[1])
 		}
 	}
 	return nil
-}
-
-// parseTime reads a flag with an instant; the zero time when it was not given.
-func parseTime(flag, text string) (time.Time, error) {
-	if text == "" {
-		return time.Time{}, nil
-	}
-	at, err := time.Parse(time.RFC3339, text)
-	if err != nil {
-		return at, usagef("--%s: want RFC 3339 such as 2030-01-31T15:04:05.250Z, not %q", flag, text)
-	}
-	return at, nil
 }
 
 // receiptView is a line of -o json.
@@ -154,7 +143,7 @@ type receiptView struct {
 }
 
 func viewReceipt(r client.Receipt) receiptView {
-	v := receiptView{Topic: r.Topic, ID: r.ID, ExecuteTime: clock(r.Due), Deduplicated: r.Deduplicated}
+	v := receiptView{Topic: r.Topic, ID: r.ID, ExecuteTime: terminal.Clock(r.Due), Deduplicated: r.Deduplicated}
 	if r.Key != 0 {
 		v.KeyOutcome = r.Key.String()
 	}
@@ -166,23 +155,23 @@ func viewReceipt(r client.Receipt) receiptView {
 
 // enqueue sends count tasks like t and prints the receipts as they come.
 func enqueue(ctx context.Context, c *cli, t client.Task, count int) error {
-	s, err := c.connect()
+	s, err := c.Connect()
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	bar := c.progress(count, "enqueued")
-	defer bar.finish()
+	bar := c.Progress(count, "enqueued")
+	defer bar.Finish()
 	done := 0
 	for done < count && err == nil {
 		var results []client.Result
 		results, err = s.EnqueueBatch(ctx, batchOf(t, done, min(enqueueBatch, count-done), count))
 		n, printed := printReceipts(c, results)
 		done += n
-		bar.set(done)
+		bar.Set(done)
 		err = cmp.Or(err, printed)
 	}
-	bar.finish()
+	bar.Finish()
 	if count > 1 {
 		fmt.Fprintf(c.Err, "%d of %d tasks enqueued\n", done, count)
 	}
@@ -197,8 +186,8 @@ func printReceipts(c *cli, results []client.Result) (stored int, err error) {
 			continue
 		}
 		stored++
-		if v := viewReceipt(r.Receipt); c.output == formatJSON {
-			err = cmp.Or(err, writeJSON(out, v))
+		if v := viewReceipt(r.Receipt); c.Output == terminal.FormatJSON {
+			err = cmp.Or(err, terminal.WriteJSON(out, v))
 		} else {
 			fmt.Fprintln(out, strings.TrimSpace(v.ID+"  "+v.ExecuteTime+"  "+v.note()))
 		}

@@ -9,31 +9,14 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/spf13/pflag"
 	"google.golang.org/grpc/codes"
 
 	"github.com/ddq-io/ddq/api/client"
+	"github.com/ddq-io/ddq/cmd/cli/session"
 	"github.com/ddq-io/ddq/cmd/node"
 )
-
-// usageError is a mistake on the command line, in the environment or in the
-// configuration file. The command exits 2.
-type usageError struct{ error }
-
-func usagef(format string, args ...any) error {
-	return usageError{fmt.Errorf(format, args...)}
-}
-
-func isUsage(err error) bool {
-	var usage usageError
-	var setting node.ConfigError
-	return errors.As(err, &usage) || errors.As(err, &setting)
-}
-
-// errReported ends a command that has already said what went wrong.
-var errReported = errors.New("reported")
 
 // explain writes an error as one line for people: what was wrong, and what to
 // do about it where that is known. addr is the server that was called, and flags are
@@ -136,7 +119,7 @@ func fieldText(field, text string, flags *pflag.FlagSet) string {
 			if err != nil {
 				return ms
 			}
-			return node.DurationText(millis(n))
+			return node.DurationText(session.Millis(n))
 		})
 	}
 	return "--" + flag + rest
@@ -195,10 +178,3 @@ func nobodyThere(message string) bool {
 
 // oneLine is the text of err without line breaks.
 func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
-
-func notNegative(flag string, v time.Duration) error {
-	if v < 0 {
-		return usagef("--%s must not be negative, not %v", flag, v)
-	}
-	return nil
-}

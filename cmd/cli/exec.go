@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/ddq-io/ddq/cmd/cli/terminal"
 )
 
 // killDelay is how long a command may take to end after SIGTERM.
@@ -101,7 +103,7 @@ func (w *lineWriter) Write(p []byte) (int, error) {
 	}
 	lines := w.part[:end]
 	for line := range strings.Lines(string(lines)) {
-		w.last = orElse(strings.TrimSpace(line), w.last)
+		w.last = terminal.OrElse(strings.TrimSpace(line), w.last)
 	}
 	_, err := w.to.Write(lines)
 	w.part = append(w.part[:0], w.part[end:]...)

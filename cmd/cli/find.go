@@ -13,6 +13,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/ddq-io/ddq/api/client"
+	"github.com/ddq-io/ddq/cmd/cli/session"
+	"github.com/ddq-io/ddq/cmd/cli/terminal"
 	"github.com/ddq-io/ddq/cmd/node"
 )
 
@@ -61,7 +63,7 @@ type filterFlags struct {
 	topic                       string
 	states                      []string
 	dueFrom, dueBefore          moment
-	createdAfter, createdBefore instant
+	createdAfter, createdBefore session.Instant
 	idPrefix                    string
 	attributes, prefixes        map[string]string
 }
@@ -81,7 +83,7 @@ func (f *filterFlags) flags(fs *pflag.FlagSet) {
 func (f *filterFlags) filter(now time.Time) (out client.Filter, err error) {
 	out = client.Filter{
 		DueFrom: f.dueFrom.time(now), DueBefore: f.dueBefore.time(now),
-		CreatedFrom: f.createdAfter.time(now), CreatedBefore: f.createdBefore.time(now),
+		CreatedFrom: f.createdAfter.Time(now), CreatedBefore: f.createdBefore.Time(now),
 		IDPrefix: f.idPrefix, Attributes: f.attributes, AttributePrefixes: f.prefixes,
 	}
 	for _, name := range f.states {
@@ -119,13 +121,13 @@ func (f *bulkFlags) many(ids []string) (filter client.Filter, many bool, err err
 	}
 	switch filtered := !isZero(filter); {
 	case filtered && len(ids) > 0:
-		return filter, false, usagef("give an id, or a filter")
+		return filter, false, session.Usagef("give an id, or a filter")
 	case filtered && f.topic == "":
-		return filter, false, usagef("--topic is required with a filter")
+		return filter, false, session.Usagef("--topic is required with a filter")
 	case !filtered && len(ids) == 0:
-		return filter, false, usagef("say which: an id, or a filter such as --id-prefix")
+		return filter, false, session.Usagef("say which: an id, or a filter such as --id-prefix")
 	case !filtered && (f.dryRun || f.most != 0):
-		return filter, false, usagef("--dry-run and --max go with a filter")
+		return filter, false, session.Usagef("--dry-run and --max go with a filter")
 	default:
 		return filter, filtered, nil
 	}
@@ -142,10 +144,10 @@ type bulkView struct {
 
 // changeMany carries out a change of many tasks, after asking.
 func (c taskCommands) changeMany(cmd *cobra.Command, f *bulkFlags, what string, do func(context.Context, *client.Client, client.Bulk) (client.Progress, error)) error {
-	if err := c.confirm(f.yes || f.dryRun, what+" tasks of topic "+f.topic+" that match"); err != nil {
+	if err := c.Confirm(f.yes || f.dryRun, what+" tasks of topic "+f.topic+" that match"); err != nil {
 		return err
 	}
-	s, err := c.connect()
+	s, err := c.Connect()
 	if err != nil {
 		return err
 	}
@@ -156,9 +158,9 @@ func (c taskCommands) changeMany(cmd *cobra.Command, f *bulkFlags, what string, 
 		return err
 	}
 	if f.dryRun {
-		return cmp.Or(err, c.say(v, "%d tasks match", v.Matched))
+		return cmp.Or(err, c.Say(v, "%d tasks match", v.Matched))
 	}
-	return cmp.Or(err, c.say(v, "%d of %d matching tasks changed, %d skipped", v.Changed, v.Matched, v.Skipped))
+	return cmp.Or(err, c.Say(v, "%d of %d matching tasks changed, %d skipped", v.Changed, v.Matched, v.Skipped))
 }
 
 type countsView struct {
@@ -184,15 +186,15 @@ func (c taskCommands) count() *cobra.Command {
 				return err
 			}
 			if f.topic == "" {
-				return usagef("--topic is required")
+				return session.Usagef("--topic is required")
 			}
-			return c.call(cmd, func(ctx context.Context, s *client.Client) error {
+			return c.Call(cmd, func(ctx context.Context, s *client.Client) error {
 				n, err := s.CountTasks(ctx, f.topic, filter)
 				if err != nil {
 					return err
 				}
 				v := countsView{f.topic, n.Scheduled, n.Ready, n.Retrying, n.Running, n.Done, n.Dead}
-				return c.record(v, table.Row{"scheduled", v.Scheduled}, table.Row{"ready", v.Ready}, table.Row{"retrying", v.Retrying},
+				return c.Record(v, table.Row{"scheduled", v.Scheduled}, table.Row{"ready", v.Ready}, table.Row{"retrying", v.Retrying},
 					table.Row{"running", v.Running}, table.Row{"done", v.Done}, table.Row{"dead", v.Dead})
 			})
 		},
@@ -219,26 +221,26 @@ func (c taskCommands) due() *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if topic == "" {
-				return usagef("--topic is required")
+				return session.Usagef("--topic is required")
 			}
-			out := c.listing("from", "count")
-			err := c.call(cmd, func(ctx context.Context, s *client.Client) error {
+			out := c.Listing("from", "count")
+			err := c.Call(cmd, func(ctx context.Context, s *client.Client) error {
 				h, err := s.DueHistogram(ctx, topic, from.time(time.Now()), width, buckets)
 				if err != nil {
 					return err
 				}
 				rows := []bucketView{{"", h.Before}}
 				for i, n := range append(h.Counts, h.After) {
-					rows = append(rows, bucketView{clock(h.Start.Add(time.Duration(i) * h.Bucket)), n})
+					rows = append(rows, bucketView{terminal.Clock(h.Start.Add(time.Duration(i) * h.Bucket)), n})
 				}
 				for _, v := range rows {
-					if err := out.add(v, orElse(v.From, "before"), v.Count); err != nil {
+					if err := out.Add(v, terminal.OrElse(v.From, "before"), v.Count); err != nil {
 						return err
 					}
 				}
 				return nil
 			})
-			return out.end(err, "No tasks.")
+			return out.End(err, "No tasks.")
 		},
 	}
 	cmd.Flags().StringVar(&topic, "topic", "", "topic of the tasks (required)")

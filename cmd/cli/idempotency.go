@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/ddq-io/ddq/api/client"
+	"github.com/ddq-io/ddq/cmd/cli/session"
 	"github.com/ddq-io/ddq/cmd/node"
 )
 
@@ -29,13 +30,13 @@ func (f *idempotencyFlags) read(fs *pflag.FlagSet, t *client.Task) error {
 	i := slices.IndexFunc(rules, func(r client.OnConflict) bool { return r.String() == f.onConflict })
 	switch {
 	case i < 0:
-		return usagef("--on-conflict is return, reject or replace, not %q", f.onConflict)
+		return session.Usagef("--on-conflict is return, reject or replace, not %q", f.onConflict)
 	case !fs.Changed("idempotency-key") && (fs.Changed("idempotency-window") || fs.Changed("on-conflict")):
-		return usagef("--idempotency-window and --on-conflict go with --idempotency-key")
+		return session.Usagef("--idempotency-window and --on-conflict go with --idempotency-key")
 	case !fs.Changed("idempotency-key"):
 		return nil
 	case t.ID != "":
-		return usagef("--id and --idempotency-key exclude each other: the id is made for the key")
+		return session.Usagef("--id and --idempotency-key exclude each other: the id is made for the key")
 	}
 	t.Idempotency = &client.Idempotency{Key: f.key, Window: f.window, OnConflict: rules[i]}
 	return nil

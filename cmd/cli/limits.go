@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/ddq-io/ddq/api/client"
+	"github.com/ddq-io/ddq/cmd/cli/session"
 	"github.com/ddq-io/ddq/cmd/node"
 )
 
@@ -99,14 +100,14 @@ func (l *limitFlags) read(fs *pflag.FlagSet, p *client.Policy) (err error) {
 			return nil
 		}
 	}
-	return usagef("--over-limit is wait or dead_letter, not %q", l.over)
+	return session.Usagef("--over-limit is wait or dead_letter, not %q", l.over)
 }
 
 // read puts a rate together with the flags that go with it.
 func (r *rateFlag) read(fs *pflag.FlagSet, name, burstName, windowName string, burst int, window bool) (*client.Rate, error) {
 	if !r.given {
 		if fs.Changed(burstName) || fs.Changed(windowName) {
-			return nil, usagef("--%s and --%s go with --%s", burstName, windowName, name)
+			return nil, session.Usagef("--%s and --%s go with --%s", burstName, windowName, name)
 		}
 		return nil, nil
 	}
@@ -114,7 +115,7 @@ func (r *rateFlag) read(fs *pflag.FlagSet, name, burstName, windowName string, b
 	if window {
 		rate.Kind, rate.Burst = client.SlidingWindow, 0
 		if fs.Changed(burstName) {
-			return nil, usagef("a sliding window has no --%s", burstName)
+			return nil, session.Usagef("a sliding window has no --%s", burstName)
 		}
 	}
 	return rate, nil
@@ -142,9 +143,9 @@ func viewRate(r *client.Rate) *rateView {
 
 func (r *rateView) text() string {
 	if r.Kind == "sliding_window" {
-		return rateText(r.Count, millis(r.PeriodMs)) + " in any window"
+		return rateText(r.Count, session.Millis(r.PeriodMs)) + " in any window"
 	}
-	return fmt.Sprintf("%s, burst %d", rateText(r.Count, millis(r.PeriodMs)), r.Burst)
+	return fmt.Sprintf("%s, burst %d", rateText(r.Count, session.Millis(r.PeriodMs)), r.Burst)
 }
 
 // viewOver leaves out what is so by default.

@@ -8,12 +8,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ddq-io/ddq/api/client"
+	"github.com/ddq-io/ddq/cmd/cli/schedules"
+	"github.com/ddq-io/ddq/cmd/cli/session"
+	"github.com/ddq-io/ddq/cmd/cli/terminal"
 )
 
 // Run carries out one command line and returns its exit code. Ending ctx stops
 // the command cleanly.
 func Run(ctx context.Context, s Streams, args []string) int {
-	c := &cli{Streams: s}
+	c := newCLI(s)
 	root := rootCommand(c)
 	begun := false
 	onRun(root, func() { begun = true })
@@ -23,11 +26,11 @@ func Run(ctx context.Context, s Streams, args []string) int {
 	switch {
 	case err == nil:
 		return exitOK
-	case isUsage(err) || !begun:
+	case session.IsUsage(err) || !begun:
 		c.sayFailed(cmd, err, err.Error(), fmt.Sprintf("\nTry '%s --help'.", cmd.CommandPath()))
 		return exitUsage
-	case !errors.Is(err, errReported):
-		c.sayFailed(cmd, err, explain(err, c.addr, cmd.Flags()), "")
+	case !errors.Is(err, session.ErrReported):
+		c.sayFailed(cmd, err, explain(err, c.Addr, cmd.Flags()), "")
 	}
 	return exitFailed
 }
@@ -42,7 +45,7 @@ type failureView struct {
 
 // sayFailed says on stderr why a command failed; hint is for people.
 func (c *cli) sayFailed(cmd *cobra.Command, err error, text, hint string) {
-	if c.output != formatJSON {
+	if c.Output != terminal.FormatJSON {
 		fmt.Fprintf(c.Err, "%s: %s%s\n", cmd.CommandPath(), text, hint)
 		return
 	}
@@ -50,7 +53,7 @@ func (c *cli) sayFailed(cmd *cobra.Command, err error, text, hint string) {
 	if answer := (*client.Error)(nil); errors.As(err, &answer) {
 		v.Code, v.Reason = codeName(answer.Code), answer.Reason
 	}
-	_ = writeJSON(c.Err, v) // there is nobody else to tell
+	_ = terminal.WriteJSON(c.Err, v) // there is nobody else to tell
 }
 
 // rootCommand builds the command tree.
@@ -61,12 +64,12 @@ func rootCommand(c *cli) *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args:          cobra.NoArgs,
-		RunE:          func(cmd *cobra.Command, _ []string) error { return usagef("a command is required") },
+		RunE:          func(cmd *cobra.Command, _ []string) error { return session.Usagef("a command is required") },
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
 			if err := c.resolve(cmd.Flags()); err != nil {
 				return err
 			}
-			return c.checkCommon()
+			return c.CheckCommon()
 		},
 	}
 	root.SetIn(c.In)
@@ -76,7 +79,7 @@ func rootCommand(c *cli) *cobra.Command {
 	root.AddCommand(
 		serverCommand(c), demoCommand(c),
 		enqueueCommand(c), workCommand(c), watchCommand(c),
-		taskCommand(c), scheduleCommand(c), calendarCommand(c), audienceCommand(c), topicCommand(c), dlqCommand(c), clusterCommand(c),
+		taskCommand(c), schedules.ScheduleCommand(c.Session), schedules.CalendarCommand(c.Session), schedules.AudienceCommand(c.Session), topicCommand(c), dlqCommand(c), clusterCommand(c),
 		benchCommand(), doctorCommand(c), certsCommand(c), tokenCommand(c), whoAmICommand(c), versionCommand(c),
 	)
 	return root

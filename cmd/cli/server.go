@@ -25,8 +25,8 @@ DDQ_GRPC_ADDR, and grpc-addr in the YAML file that --config names.`,
 			if err != nil {
 				return err
 			}
-			if cmd.Flags().Changed("addr") && c.addr != cfg.GRPCAddr {
-				log.Warn("a server listens at --grpc-addr: --addr says where clients find one", "grpc-addr", cfg.GRPCAddr, "addr", c.addr)
+			if cmd.Flags().Changed("addr") && c.Addr != cfg.GRPCAddr {
+				log.Warn("a server listens at --grpc-addr: --addr says where clients find one", "grpc-addr", cfg.GRPCAddr, "addr", c.Addr)
 			}
 			cfg.Supervision = node.SupervisionOf(c.Environ)
 			return node.Serve(cmd.Context(), cfg, log)

@@ -11,19 +11,16 @@ import (
 	"github.com/knadh/koanf/v2"
 	"github.com/spf13/pflag"
 
+	"github.com/ddq-io/ddq/cmd/cli/session"
 	"github.com/ddq-io/ddq/cmd/node"
 )
 
-const (
-	envPrefix       = "DDQ_"
-	tokenVariable   = "token"             // of the environment alone: it is no setting, and in no file
-	attributePrefix = envPrefix + "ATTR_" // what a command of `ddq work` gets
-)
+const attributePrefix = session.EnvPrefix + "ATTR_" // what a command of `ddq work` gets
 
 // knownSettings returns the names of all settings of all commands: one file may
 // serve several.
 func knownSettings() []string {
-	var c cli
+	c := newCLI(Streams{})
 	fs, server := pflag.NewFlagSet("", pflag.ContinueOnError), pflag.NewFlagSet("", pflag.ContinueOnError)
 	c.commonFlags(fs)
 	new(node.Config).Flags(server)
@@ -38,7 +35,7 @@ func knownSettings() []string {
 func (c *cli) resolve(fs *pflag.FlagSet) error {
 	known := knownSettings()
 	if f := fs.Lookup("config"); f == nil || !f.Changed {
-		c.config = c.lookupEnv("config")
+		c.config = c.LookupEnv("config")
 	}
 	values := koanf.New("\x00") // names are flat
 	origin := map[string]string{}
@@ -57,12 +54,12 @@ func (c *cli) loadFile(into *koanf.Koanf, known []string, origin map[string]stri
 	}
 	k := koanf.New("\x00")
 	if err := k.Load(file.Provider(c.config), yaml.Parser()); err != nil {
-		return usagef("configuration file %s: %v", c.config, oneLine(err))
+		return session.Usagef("configuration file %s: %v", c.config, oneLine(err))
 	}
 	for _, key := range k.Keys() {
 		name, _, _ := strings.Cut(key, "\x00")
 		if !slices.Contains(known, name) || name == "config" {
-			return usagef("configuration file %s: no setting is called %q%s", c.config, name, nearest(name, known))
+			return session.Usagef("configuration file %s: no setting is called %q%s", c.config, name, nearest(name, known))
 		}
 		origin[name] = c.config + ": " + name
 	}
@@ -74,7 +71,7 @@ func (c *cli) loadEnv(into *koanf.Koanf, known []string, origin map[string]strin
 		return err
 	}
 	return into.Load(env.Provider("\x00", env.Opt{
-		Prefix:      envPrefix,
+		Prefix:      session.EnvPrefix,
 		EnvironFunc: func() []string { return c.Environ },
 		TransformFunc: func(key, value string) (string, any) {
 			name := settingName(key)
@@ -92,7 +89,7 @@ func (c *cli) loadEnv(into *koanf.Koanf, known []string, origin map[string]strin
 func checkEnv(environ, known []string) error {
 	for _, key := range unknownVariables(environ, known) {
 		if k := similar(settingName(key), known); k != "" {
-			return usagef("environment variable %s is no setting of ddq; did you mean %s?", key, variableOf(k))
+			return session.Usagef("environment variable %s is no setting of ddq; did you mean %s?", key, session.VariableOf(k))
 		}
 	}
 	return nil
@@ -104,8 +101,8 @@ func unknownVariables(environ, known []string) []string {
 	var unknown []string
 	for _, e := range environ {
 		key, value, _ := strings.Cut(e, "=")
-		ours := strings.HasPrefix(key, envPrefix) && !strings.HasPrefix(key, attributePrefix)
-		if ours && value != "" && settingName(key) != tokenVariable && !slices.Contains(known, settingName(key)) {
+		ours := strings.HasPrefix(key, session.EnvPrefix) && !strings.HasPrefix(key, attributePrefix)
+		if ours && value != "" && settingName(key) != session.TokenVariable && !slices.Contains(known, settingName(key)) {
 			unknown = append(unknown, key)
 		}
 	}
@@ -125,7 +122,7 @@ func apply(fs *pflag.FlagSet, values *koanf.Koanf, origin map[string]string) err
 			err = f.Value.Set(text)
 		}
 		if err != nil {
-			problem = usagef("%s: %q is no good value: %v", origin[f.Name], text, err)
+			problem = session.Usagef("%s: %q is no good value: %v", origin[f.Name], text, err)
 		}
 	})
 	return problem
@@ -148,21 +145,5 @@ func settingText(v any) (string, error) {
 
 // settingName turns DDQ_GRPC_ADDR into grpc-addr.
 func settingName(envKey string) string {
-	return strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(envKey, envPrefix)), "_", "-")
-}
-
-// variableOf turns grpc-addr into DDQ_GRPC_ADDR.
-func variableOf(setting string) string {
-	return envPrefix + strings.ToUpper(strings.ReplaceAll(setting, "-", "_"))
-}
-
-// lookupEnv returns the value of a setting in the environment, or "".
-func (c *cli) lookupEnv(name string) string {
-	key := variableOf(name) + "="
-	for _, e := range slices.Backward(c.Environ) {
-		if v, ok := strings.CutPrefix(e, key); ok {
-			return v
-		}
-	}
-	return ""
+	return strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(envKey, session.EnvPrefix)), "_", "-")
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/ddq-io/ddq/cmd/cli/session"
 	"github.com/ddq-io/ddq/cmd/node"
 	"github.com/ddq-io/ddq/store"
 )
@@ -18,7 +19,7 @@ import (
 // environment and a file.
 func resolved(t *testing.T, file string, environ []string, args ...string) (*node.Config, error) {
 	t.Helper()
-	c := &cli{Streams: Streams{Environ: environ}}
+	c := newCLI(Streams{Environ: environ})
 	cfg := &node.Config{}
 	fs := pflag.NewFlagSet("server", pflag.ContinueOnError)
 	cfg.Flags(fs)
@@ -143,7 +144,7 @@ func TestBadSettingsNameTheirOrigin(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, err := resolved(t, tc.file, tc.env)
-			var usage usageError
+			var usage session.UsageError
 			if !errors.As(err, &usage) || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("err = %v, want a usage error with %q", err, tc.want)
 			}
@@ -195,7 +196,7 @@ func TestCheckRefuses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := cfg.Check(); !isUsage(err) {
+		if err := cfg.Check(); !session.IsUsage(err) {
 			t.Errorf("%v: err = %v, want a usage error", args, err)
 		} else if flag := args[len(args)-2]; !strings.Contains(err.Error(), flag) && args[len(args)-1] != "--insecure" {
 			t.Errorf("%v: %v does not name %s", args, err, flag)

@@ -7,6 +7,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ddq-io/ddq/api/client"
+	"github.com/ddq-io/ddq/cmd/cli/session"
+	"github.com/ddq-io/ddq/cmd/cli/terminal"
 )
 
 // taskCommands are those of ddq task.
@@ -14,7 +16,7 @@ type taskCommands struct{ *cli }
 
 func taskCommand(parent *cli) *cobra.Command {
 	c := taskCommands{parent}
-	return group("task", "Look at tasks, wait for them, change, move, cancel or delete them",
+	return session.Group("task", "Look at tasks, wait for them, change, move, cancel or delete them",
 		c.get(), c.update(), c.promote(), c.reschedule(), c.delete(), c.list(),
 		c.count(), c.due(), c.wait(), c.cancel())
 }
@@ -28,7 +30,7 @@ func (c taskCommands) get() *cobra.Command {
 		Short: "Show a task",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.call(cmd, func(ctx context.Context, s *client.Client) error {
+			return c.Call(cmd, func(ctx context.Context, s *client.Client) error {
 				task, err := s.Get(ctx, topic, args[0])
 				if err != nil {
 					return err
@@ -64,12 +66,12 @@ func (c taskCommands) delete() *cobra.Command {
 					return s.DeleteTasks(ctx, f.topic, filter, b)
 				})
 			}
-			return c.call(cmd, func(ctx context.Context, s *client.Client) error {
+			return c.Call(cmd, func(ctx context.Context, s *client.Client) error {
 				foundIn, err := s.Delete(ctx, f.topic, ids[0])
 				if err != nil {
 					return err
 				}
-				return c.say(deletedTaskView{foundIn, ids[0], true}, "task %s of topic %s deleted", ids[0], foundIn)
+				return c.Say(deletedTaskView{foundIn, ids[0], true}, "task %s of topic %s deleted", ids[0], foundIn)
 			})
 		},
 	}
@@ -89,7 +91,7 @@ func parseState(name string) (client.State, error) {
 			return s, nil
 		}
 	}
-	return client.StateUnknown, usagef("--state is one of %s, not %q", states(), name)
+	return client.StateUnknown, session.Usagef("--state is one of %s, not %q", states(), name)
 }
 
 func (c taskCommands) list() *cobra.Command {
@@ -102,23 +104,23 @@ func (c taskCommands) list() *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.topic == "" {
-				return usagef("--topic is required")
+				return session.Usagef("--topic is required")
 			}
 			filter, err := f.filter(time.Now())
 			if err != nil {
 				return err
 			}
-			out := c.listing("id", "state", "due", "retries", "payload")
-			err = c.call(cmd, func(ctx context.Context, s *client.Client) error {
+			out := c.Listing("id", "state", "due", "retries", "payload")
+			err = c.Call(cmd, func(ctx context.Context, s *client.Client) error {
 				found := s.List(ctx, f.topic, client.StateUnknown)
 				if !isZero(filter) {
 					found = s.Find(ctx, f.topic, filter)
 				}
-				return out.tasks(found, limit, func(t client.Snapshot) []any {
-					return []any{t.ID, t.State.String(), clock(t.Due), t.RetryCount, shorten(bytesText(t.Payload), 40)}
+				return addTasks(out, found, limit, func(t client.Snapshot) []any {
+					return []any{t.ID, t.State.String(), terminal.Clock(t.Due), t.RetryCount, terminal.Shorten(terminal.BytesText(t.Payload), 40)}
 				})
 			})
-			return out.end(err, "No tasks.")
+			return out.End(err, "No tasks.")
 		},
 	}
 	cmd.Flags().StringVar(&f.topic, "topic", "", "topic of the tasks (required)")

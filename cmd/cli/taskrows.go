@@ -7,29 +7,30 @@ import (
 	"reflect"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 
 	"github.com/ddq-io/ddq/api/client"
+	"github.com/ddq-io/ddq/cmd/cli/session"
+	"github.com/ddq-io/ddq/cmd/cli/terminal"
 	"github.com/ddq-io/ddq/cmd/node"
 )
 
 // print prints one task: as JSON, or a table for people.
-func (c taskCommands) print(t client.Snapshot) error { return c.record(t, taskRows(&t)...) }
+func (c taskCommands) print(t client.Snapshot) error { return c.Record(t, taskRows(&t)...) }
 
 func taskRows(t *client.Snapshot) []table.Row {
 	rows := fieldRows(reflect.ValueOf(*t))
-	for _, key := range sortedKeys(t.Attributes) {
-		rows = append(rows, table.Row{"attribute " + printable(key), printable(t.Attributes[key])})
+	for _, key := range terminal.SortedKeys(t.Attributes) {
+		rows = append(rows, table.Row{"attribute " + terminal.Printable(key), terminal.Printable(t.Attributes[key])})
 	}
 	for _, a := range t.Attempts {
 		rows = append(rows, table.Row{fmt.Sprintf("attempt %d", a.Number), attemptText(&a)})
 	}
 	if len(t.Result) > 0 {
-		rows = append(rows, table.Row{"result", bytesText(t.Result)})
+		rows = append(rows, table.Row{"result", terminal.BytesText(t.Result)})
 	}
-	return append(rows, table.Row{"payload", bytesText(t.Payload)})
+	return append(rows, table.Row{"payload", terminal.BytesText(t.Payload)})
 }
 
 // rowNames are those of rows that read better than the field's name in JSON.
@@ -61,53 +62,45 @@ func fieldRows(v reflect.Value) (rows []table.Row) {
 func rowText(v any) any {
 	switch v := v.(type) {
 	case string:
-		return printable(v)
+		return terminal.Printable(v)
 	case int, int64, bool:
 		return v
 	case time.Time:
-		return clock(v)
+		return terminal.Clock(v)
 	case time.Duration:
 		return node.DurationText(v)
 	case *client.Backoff:
-		return backoffText(v)
+		return session.BackoffText(v)
 	case fmt.Stringer:
 		return v.String()
 	}
 	return nil
 }
 
-// bytesText is a payload or a result for people.
-func bytesText(b []byte) string {
-	if utf8.Valid(b) {
-		return printable(string(b))
-	}
-	return byteCount(int64(len(b))) + " that are no text; see -o json"
-}
-
 // attemptText is an attempt for people, on one line.
 func attemptText(a *client.Attempt) string {
 	text := a.Outcome.String()
 	if !a.Ended.IsZero() {
-		text += " " + clock(a.Ended)
+		text += " " + terminal.Clock(a.Ended)
 	}
 	if took := a.Ended.Sub(a.Started); took > 0 && !a.Started.IsZero() {
 		text += fmt.Sprintf(" after %v", took)
 	}
-	text += fmt.Sprintf(" by %s on %s", printable(cmp.Or(a.Worker, "?")), printable(cmp.Or(a.Node, "?")))
+	text += fmt.Sprintf(" by %s on %s", terminal.Printable(cmp.Or(a.Worker, "?")), terminal.Printable(cmp.Or(a.Node, "?")))
 	if a.Error != "" {
-		text += ": " + printable(a.Error)
+		text += ": " + terminal.Printable(a.Error)
 	}
 	return text
 }
 
-// tasks adds tasks up to limit, all when it is 0.
-func (l *listing) tasks(all iter.Seq2[client.Snapshot, error], limit int, row func(client.Snapshot) []any) error {
+// addTasks adds tasks up to limit to l, all when it is 0.
+func addTasks(l *terminal.Listing, all iter.Seq2[client.Snapshot, error], limit int, row func(client.Snapshot) []any) error {
 	n := 0
 	for t, err := range all {
 		if err != nil {
 			return err
 		}
-		if err := l.add(t, row(t)...); err != nil {
+		if err := l.Add(t, row(t)...); err != nil {
 			return err
 		}
 		if n++; n == limit {

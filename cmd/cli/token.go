@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ddq-io/ddq/api/client"
+	"github.com/ddq-io/ddq/cmd/cli/session"
 	"github.com/ddq-io/ddq/cmd/node"
 )
 
@@ -19,7 +20,7 @@ type secretView struct {
 }
 
 func tokenCommand(c *cli) *cobra.Command {
-	return group("token", "Tokens, by which callers say who they are", tokenCreate(c), tokenList(c), tokenRotate(c), tokenRevoke(c))
+	return session.Group("token", "Tokens, by which callers say who they are", tokenCreate(c), tokenList(c), tokenRotate(c), tokenRevoke(c))
 }
 
 func tokenCreate(c *cli) *cobra.Command {
@@ -40,7 +41,7 @@ viewer (read), operator (read and operate), admin (all but audit), auditor, root
 			for _, text := range grants {
 				n.Grants = append(n.Grants, parseGrant(text))
 			}
-			return c.call(cmd, func(ctx context.Context, s *client.Client) error {
+			return c.Call(cmd, func(ctx context.Context, s *client.Client) error {
 				t, secret, err := s.CreateToken(ctx, n)
 				if err != nil {
 					return err
@@ -71,11 +72,11 @@ func parseGrant(text string) client.Grant {
 }
 
 func (c *cli) printSecret(t client.Token, secret string) error {
-	out := c.listing("id", "name", "expires", "secret")
-	if err := out.add(secretView{t, secret}, t.ID, t.Name, endText(t.Expires), secret); err != nil {
+	out := c.Listing("id", "name", "expires", "secret")
+	if err := out.Add(secretView{t, secret}, t.ID, t.Name, endText(t.Expires), secret); err != nil {
 		return err
 	}
-	return out.end(nil, "")
+	return out.End(nil, "")
 }
 
 func tokenList(c *cli) *cobra.Command {
@@ -84,15 +85,15 @@ func tokenList(c *cli) *cobra.Command {
 		Short: "List the tokens that you could have made",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return c.call(cmd, func(ctx context.Context, s *client.Client) error {
+			return c.Call(cmd, func(ctx context.Context, s *client.Client) error {
 				all, err := s.ListTokens(ctx)
-				out := c.listing("id", "name", "grants", "expires", "made by")
+				out := c.Listing("id", "name", "grants", "expires", "made by")
 				for _, t := range all {
-					if err := out.add(t, t.ID, t.Name, grantsText(t.Grants), endText(t.Expires), t.CreatedBy); err != nil {
+					if err := out.Add(t, t.ID, t.Name, grantsText(t.Grants), endText(t.Expires), t.CreatedBy); err != nil {
 						return err
 					}
 				}
-				return out.end(err, "no tokens")
+				return out.End(err, "no tokens")
 			})
 		},
 	}
@@ -106,7 +107,7 @@ func tokenRotate(c *cli) *cobra.Command {
 		Example: "  ddq token rotate 4rT0mZQkxw --overlap 24h",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.call(cmd, func(ctx context.Context, s *client.Client) error {
+			return c.Call(cmd, func(ctx context.Context, s *client.Client) error {
 				t, secret, err := s.RotateToken(ctx, args[0], overlap)
 				if err != nil {
 					return err
@@ -125,7 +126,7 @@ func tokenRevoke(c *cli) *cobra.Command {
 		Short: "End a token, and the streams that it opened",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.call(cmd, func(ctx context.Context, s *client.Client) error { return s.RevokeToken(ctx, args[0]) })
+			return c.Call(cmd, func(ctx context.Context, s *client.Client) error { return s.RevokeToken(ctx, args[0]) })
 		},
 	}
 }
@@ -136,16 +137,16 @@ func whoAmICommand(c *cli) *cobra.Command {
 		Short: "Show who the server takes you for, and what you may do",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return c.call(cmd, func(ctx context.Context, s *client.Client) error {
+			return c.Call(cmd, func(ctx context.Context, s *client.Client) error {
 				p, err := s.WhoAmI(ctx)
 				if err != nil {
 					return err
 				}
-				out := c.listing("kind", "name", "grants", "expires")
-				if err := out.add(p, p.Kind, p.Name, grantsText(p.Grants), endText(p.Expires)); err != nil {
+				out := c.Listing("kind", "name", "grants", "expires")
+				if err := out.Add(p, p.Kind, p.Name, grantsText(p.Grants), endText(p.Expires)); err != nil {
 					return err
 				}
-				return out.end(nil, "")
+				return out.End(nil, "")
 			})
 		},
 	}

@@ -12,6 +12,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/ddq-io/ddq/api/client"
+	"github.com/ddq-io/ddq/cmd/cli/session"
+	"github.com/ddq-io/ddq/cmd/cli/terminal"
 	"github.com/ddq-io/ddq/cmd/node"
 )
 
@@ -20,7 +22,7 @@ type topicCommands struct{ *cli }
 
 func topicCommand(parent *cli) *cobra.Command {
 	c := topicCommands{parent}
-	return group("topic", "Create, change and watch topics",
+	return session.Group("topic", "Create, change and watch topics",
 		c.create(), c.set(), c.list(), c.describe(),
 		c.pause(), c.resume(), c.purge(), c.delete())
 }
@@ -31,7 +33,7 @@ type policyFlags struct {
 	fs            *pflag.FlagSet
 	visibility    time.Duration
 	maxRetries    int
-	backoff       backoffFlag
+	backoff       session.BackoffFlag
 	maxDelay      time.Duration
 	maxPayload    int
 	doneRetention time.Duration
@@ -68,7 +70,7 @@ func (p *policyFlags) read() (client.Policy, error) {
 	policy := client.Policy{
 		VisibilityTimeout: given(p.fs, "visibility-timeout", p.visibility),
 		MaxRetries:        given(p.fs, "max-retries", p.maxRetries),
-		Backoff:           p.backoff.own(),
+		Backoff:           p.backoff.Own(),
 		MaxDelay:          given(p.fs, "max-delay", p.maxDelay),
 		MaxPayload:        given(p.fs, "max-payload", p.maxPayload),
 		DoneRetention:     given(p.fs, "done-retention", p.doneRetention),
@@ -113,7 +115,7 @@ func (c topicCommands) create() *cobra.Command {
 			return err
 		}
 		policy.Shards = given(cmd.Flags(), "shards", shards)
-		return c.call(cmd, func(ctx context.Context, s *client.Client) error {
+		return c.Call(cmd, func(ctx context.Context, s *client.Client) error {
 			topic, err := s.CreateTopic(ctx, args[0], policy)
 			if err != nil {
 				return err
@@ -140,9 +142,9 @@ func (c topicCommands) set() *cobra.Command {
 			return err
 		}
 		if policy == (client.Policy{}) {
-			return usagef("say what to change, for example --max-retries 10")
+			return session.Usagef("say what to change, for example --max-retries 10")
 		}
-		return c.call(cmd, func(ctx context.Context, s *client.Client) error {
+		return c.Call(cmd, func(ctx context.Context, s *client.Client) error {
 			configure := s.ConfigureTopic
 			if cmd.Flags().Changed("if-version") {
 				configure = func(ctx context.Context, name string, p client.Policy) (client.Topic, error) {
@@ -165,20 +167,20 @@ func (c topicCommands) list() *cobra.Command {
 		Short: "List the topics",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			out := c.listing("name", "shards", "visibility timeout", "max retries", "backoff", "paused")
-			err := c.call(cmd, func(ctx context.Context, s *client.Client) error {
+			out := c.Listing("name", "shards", "visibility timeout", "max retries", "backoff", "paused")
+			err := c.Call(cmd, func(ctx context.Context, s *client.Client) error {
 				for topic, err := range s.ListTopics(ctx) {
 					if err != nil {
 						return err
 					}
 					v := viewTopic(topic)
-					if err := out.add(v, v.Name, v.Shards, millis(v.VisibilityTimeoutMs), v.MaxRetries, backoffText(v.Backoff), v.paused()); err != nil {
+					if err := out.Add(v, v.Name, v.Shards, session.Millis(v.VisibilityTimeoutMs), v.MaxRetries, session.BackoffText(v.Backoff), v.paused()); err != nil {
 						return err
 					}
 				}
 				return nil
 			})
-			return out.end(err, "There are no topics yet.")
+			return out.End(err, "There are no topics yet.")
 		},
 	}
 }
@@ -189,7 +191,7 @@ func (c topicCommands) describe() *cobra.Command {
 		Short: "Show the policy of a topic and how many tasks it has in which state",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.call(cmd, func(ctx context.Context, s *client.Client) error {
+			return c.Call(cmd, func(ctx context.Context, s *client.Client) error {
 				topic, err := s.DescribeTopic(ctx, args[0])
 				if err != nil {
 					return err
@@ -211,13 +213,13 @@ func (c topicCommands) pause() *cobra.Command {
 			if !cmd.Flags().Changed("delivery") && !enqueue {
 				delivery = true
 			}
-			return c.call(cmd, func(ctx context.Context, s *client.Client) error {
+			return c.Call(cmd, func(ctx context.Context, s *client.Client) error {
 				topic, err := s.PauseTopic(ctx, args[0], client.Pause{Delivery: delivery, Enqueue: enqueue})
 				if err != nil {
 					return err
 				}
 				v := viewTopic(topic)
-				return c.say(v, "topic %s is paused: %s (version %d)", v.Name, v.paused(), v.Version)
+				return c.Say(v, "topic %s is paused: %s (version %d)", v.Name, v.paused(), v.Version)
 			})
 		},
 	}
@@ -235,13 +237,13 @@ func (c topicCommands) resume() *cobra.Command {
 		Example: "  ddq topic resume mail --ramp 5m",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.call(cmd, func(ctx context.Context, s *client.Client) error {
+			return c.Call(cmd, func(ctx context.Context, s *client.Client) error {
 				topic, err := s.ResumeTopicSlowly(ctx, args[0], ramp)
 				if err != nil {
 					return err
 				}
 				v := viewTopic(topic)
-				return c.say(v, "topic %s is resumed%s (version %d)", v.Name, v.rising(), v.Version)
+				return c.Say(v, "topic %s is resumed%s (version %d)", v.Name, v.rising(), v.Version)
 			})
 		},
 	}
@@ -261,15 +263,15 @@ func (c topicCommands) purge() *cobra.Command {
 		Short: "Delete the tasks of a topic that no worker holds",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := c.confirm(yes, "delete every pending task of topic "+args[0]); err != nil {
+			if err := c.Confirm(yes, "delete every pending task of topic "+args[0]); err != nil {
 				return err
 			}
-			return c.call(cmd, func(ctx context.Context, s *client.Client) error {
+			return c.Call(cmd, func(ctx context.Context, s *client.Client) error {
 				deleted, err := s.PurgeTopic(ctx, args[0])
 				if err != nil {
 					return err
 				}
-				return c.say(purgeView{args[0], deleted}, "%d tasks deleted", deleted)
+				return c.Say(purgeView{args[0], deleted}, "%d tasks deleted", deleted)
 			})
 		},
 	}
@@ -290,15 +292,15 @@ func (c topicCommands) delete() *cobra.Command {
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if force {
-				if err := c.confirm(yes, fmt.Sprintf("delete topic %s and all its tasks", args[0])); err != nil {
+				if err := c.Confirm(yes, fmt.Sprintf("delete topic %s and all its tasks", args[0])); err != nil {
 					return err
 				}
 			}
-			return c.call(cmd, func(ctx context.Context, s *client.Client) error {
+			return c.Call(cmd, func(ctx context.Context, s *client.Client) error {
 				if err := s.DeleteTopic(ctx, args[0], force); err != nil {
 					return err
 				}
-				return c.say(deletedTopicView{args[0], true}, "topic %s deleted", args[0])
+				return c.Say(deletedTopicView{args[0], true}, "topic %s deleted", args[0])
 			})
 		},
 	}
@@ -307,7 +309,7 @@ func (c topicCommands) delete() *cobra.Command {
 	return cmd
 }
 
-func (c topicCommands) print(v topicView) error { return c.record(v, v.rows()...) }
+func (c topicCommands) print(v topicView) error { return c.Record(v, v.rows()...) }
 
 // rowsOf are the rows of flags that do not have one of their own name.
 var rowsOf = map[string]string{
@@ -324,17 +326,17 @@ func (c topicCommands) printChanged(v topicView, fs *pflag.FlagSet) error {
 	rows := []table.Row{{"name", v.Name}, {"version", v.Version}}
 	all, seen := v.rows(), map[string]bool{"if version": true}
 	fs.VisitAll(func(f *pflag.Flag) {
-		name := orElse(rowsOf[f.Name], strings.ReplaceAll(f.Name, "-", " "))
+		name := terminal.OrElse(rowsOf[f.Name], strings.ReplaceAll(f.Name, "-", " "))
 		if !f.Changed || seen[name] {
 			return
 		}
 		seen[name] = true
 		i := slices.IndexFunc(all, func(r table.Row) bool { return r[0] == name })
 		if i < 0 {
-			rows = append(rows, table.Row{name, orElse(ended[name], "none")})
+			rows = append(rows, table.Row{name, terminal.OrElse(ended[name], "none")})
 			return
 		}
 		rows = append(rows, all[i])
 	})
-	return c.record(v, rows...)
+	return c.Record(v, rows...)
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ddq-io/ddq/cmd/cli/terminal"
 	"github.com/ddq-io/ddq/cmd/node"
 )
 
@@ -15,8 +16,8 @@ func versionCommand(c *cli) *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			b := node.ReadBuild()
-			if c.output == formatJSON {
-				return c.writeJSON(b)
+			if c.Output == terminal.FormatJSON {
+				return c.WriteJSON(b)
 			}
 			_, err := fmt.Fprintf(c.Out, "ddq %s\ncommit %s\n%s %s\n", b.Version, b.Commit, b.Go, b.System)
 			return err

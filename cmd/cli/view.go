@@ -4,11 +4,12 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 
 	"github.com/ddq-io/ddq/api/client"
+	"github.com/ddq-io/ddq/cmd/cli/session"
+	"github.com/ddq-io/ddq/cmd/cli/terminal"
 	"github.com/ddq-io/ddq/cmd/node"
 )
 
@@ -65,7 +66,7 @@ func viewTopic(t client.Topic) topicView {
 		DeadRetentionMs:     value(p.DeadRetention).Milliseconds(),
 		MaxDead:             value(p.MaxDead),
 		MaxBacklog:          value(p.MaxBacklog),
-		ResumedAt:           clock(t.Resumed),
+		ResumedAt:           terminal.Clock(t.Resumed),
 		RampMs:              t.Ramp.Milliseconds(),
 		PriorityAgeing:      value(p.PriorityAgeing),
 		IndexedAttributes:   value(p.IndexedAttributes),
@@ -89,16 +90,16 @@ func viewTopicStatus(s client.TopicStatus) topicView {
 func (v topicView) rows() []table.Row {
 	rows := []table.Row{
 		{"name", v.Name}, {"paused", v.paused()}, {"shards", v.shards()},
-		{"visibility timeout", node.DurationText(millis(v.VisibilityTimeoutMs))}, {"max retries", v.MaxRetries}, {"backoff", backoffText(v.Backoff)},
-		{"max delay", node.DurationText(millis(v.MaxDelayMs))}, {"max payload", byteCount(int64(v.MaxPayloadBytes))},
-		{"done retention", node.DurationText(millis(v.DoneRetentionMs))}, {"dead retention", lastingOr(v.DeadRetentionMs, "for ever")},
+		{"visibility timeout", node.DurationText(session.Millis(v.VisibilityTimeoutMs))}, {"max retries", v.MaxRetries}, {"backoff", session.BackoffText(v.Backoff)},
+		{"max delay", node.DurationText(session.Millis(v.MaxDelayMs))}, {"max payload", terminal.ByteCount(int64(v.MaxPayloadBytes))},
+		{"done retention", node.DurationText(session.Millis(v.DoneRetentionMs))}, {"dead retention", lastingOr(v.DeadRetentionMs, "for ever")},
 		{"max dead", countOr(v.MaxDead, "any number")}, {"max backlog", countOr(v.MaxBacklog, "any number")}, {"priority ageing", v.PriorityAgeing}, {"version", v.Version},
 	}
 	if v.RampMs > 0 {
-		rows = append(rows, table.Row{"resumed", fmt.Sprintf("%s, rising for %s", v.ResumedAt, node.DurationText(millis(v.RampMs)))})
+		rows = append(rows, table.Row{"resumed", fmt.Sprintf("%s, rising for %s", v.ResumedAt, node.DurationText(session.Millis(v.RampMs)))})
 	}
 	if v.WatchRetentionMs > 0 {
-		rows = append(rows, table.Row{"watch retention", fmt.Sprintf("%s, %d changes a shard", node.DurationText(millis(v.WatchRetentionMs)), v.WatchMaxEvents)})
+		rows = append(rows, table.Row{"watch retention", fmt.Sprintf("%s, %d changes a shard", node.DurationText(session.Millis(v.WatchRetentionMs)), v.WatchMaxEvents)})
 	}
 	rows = append(rows, v.limitsView.rows()...)
 	if len(v.IndexedAttributes) > 0 || v.indexing() > 0 {
@@ -138,7 +139,7 @@ func lastingOr(ms int64, zero string) string {
 	if ms == 0 {
 		return zero
 	}
-	return node.DurationText(millis(ms))
+	return node.DurationText(session.Millis(ms))
 }
 
 func countOr(n int, zero string) string {
@@ -161,7 +162,7 @@ func (v topicView) rising() string {
 	if v.RampMs == 0 {
 		return ""
 	}
-	return ", rising for " + node.DurationText(millis(v.RampMs))
+	return ", rising for " + node.DurationText(session.Millis(v.RampMs))
 }
 
 func (v topicView) paused() string {
@@ -172,10 +173,8 @@ func (v topicView) paused() string {
 	if v.EnqueuePaused {
 		what = append(what, "enqueue")
 	}
-	return orElse(strings.Join(what, ", "), "no")
+	return terminal.OrElse(strings.Join(what, ", "), "no")
 }
-
-func millis(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
 
 // value is what p points to, or the zero value.
 func value[T any](p *T) (v T) {

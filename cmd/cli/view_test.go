@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ddq-io/ddq/api/client"
+	"github.com/ddq-io/ddq/cmd/cli/terminal"
 )
 
 var rewrite = flag.Bool("rewrite", false, "rewrite the golden files with what is printed now")
@@ -49,7 +50,9 @@ func sampleTopic() client.TopicStatus {
 func printed(t *testing.T, format string, f func(c *cli) error) []byte {
 	t.Helper()
 	var out bytes.Buffer
-	if err := f(&cli{Streams: Streams{Out: &out}, output: format}); err != nil {
+	c := newCLI(Streams{Out: &out})
+	c.Output = format
+	if err := f(c); err != nil {
 		t.Fatal(err)
 	}
 	return out.Bytes()
@@ -66,11 +69,11 @@ func TestPrintedForms(t *testing.T) {
 		{"topic", func(c *cli) error { return topicCommands{c}.print(viewTopic(sampleTopic().Topic)) }},
 		{"topic-status", func(c *cli) error { return topicCommands{c}.print(viewTopicStatus(sampleTopic())) }},
 		{"tasks", func(c *cli) error {
-			out := c.listing("id", "state", "last error")
-			err := out.tasks(func(yield func(client.Snapshot, error) bool) {
+			out := c.Listing("id", "state", "last error")
+			err := addTasks(out, func(yield func(client.Snapshot, error) bool) {
 				_ = yield(sampleTask(), nil) && yield(binary, nil) && yield(client.Snapshot{}, errors.New("beyond the limit"))
-			}, 2, func(t client.Snapshot) []any { return []any{t.ID, t.State.String(), shorten(t.LastError, 12)} })
-			return out.end(err, "No tasks.")
+			}, 2, func(t client.Snapshot) []any { return []any{t.ID, t.State.String(), terminal.Shorten(t.LastError, 12)} })
+			return out.End(err, "No tasks.")
 		}},
 		{"receipts", func(c *cli) error {
 			n, err := printReceipts(c, []client.Result{
@@ -88,7 +91,7 @@ func TestPrintedForms(t *testing.T) {
 			return deadLetterCommands{c}.print(nil, deadResult{Topic: "mail", Requeued: new(int64(2))}, "%d dead letters requeued", 2)
 		}},
 	} {
-		for _, format := range []string{formatJSON, formatTable} {
+		for _, format := range []string{terminal.FormatJSON, terminal.FormatTable} {
 			t.Run(tc.name+"/"+format, func(t *testing.T) {
 				golden(t, filepath.Join("testdata", tc.name+"."+format), printed(t, format, tc.f))
 			})
@@ -115,7 +118,8 @@ func golden(t *testing.T, file string, got []byte) {
 
 func TestMissingDeadLettersFailAfterTheResult(t *testing.T) {
 	var out bytes.Buffer
-	c := &cli{Streams: Streams{Out: &out}, output: formatJSON}
+	c := newCLI(Streams{Out: &out})
+	c.Output = terminal.FormatJSON
 	err := deadLetterCommands{c}.print(nil, deadResult{Topic: "mail", Deleted: new(int64(1)), NotFound: []string{"x"}}, "%d deleted", 1)
 	if err == nil || out.String() != `{"topic":"mail","deleted":1,"not_found":["x"]}`+"\n" {
 		t.Errorf("err = %v, stdout %q", err, out.String())

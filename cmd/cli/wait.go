@@ -9,6 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ddq-io/ddq/api/client"
+	"github.com/ddq-io/ddq/cmd/cli/session"
+	"github.com/ddq-io/ddq/cmd/cli/terminal"
 	"github.com/ddq-io/ddq/cmd/node"
 )
 
@@ -30,12 +32,12 @@ task that is done is not found.`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if cmd.Flags().Changed("timeout") && !cmd.Flags().Changed("for") {
-				wait = c.timeout
+				wait = c.Timeout
 			}
-			if err := notNegative("for", wait); err != nil {
+			if err := session.NotNegative("for", wait); err != nil {
 				return err
 			}
-			return c.call(cmd, func(ctx context.Context, s *client.Client) error {
+			return c.Call(cmd, func(ctx context.Context, s *client.Client) error {
 				task, err := s.Wait(ctx, topic, args[0], wait)
 				if err != nil {
 					return err
@@ -76,10 +78,10 @@ to be confirmed.`,
 		Example: "  ddq task cancel report-2030-01 --wait 10s",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := notNegative("wait", o.Wait); err != nil {
+			if err := session.NotNegative("wait", o.Wait); err != nil {
 				return err
 			}
-			return c.call(cmd, func(ctx context.Context, s *client.Client) error {
+			return c.Call(cmd, func(ctx context.Context, s *client.Client) error {
 				out, err := s.Cancel(ctx, topic, args[0], o)
 				if err != nil {
 					return err
@@ -88,7 +90,7 @@ to be confirmed.`,
 				if out.State != client.StateUnknown {
 					v.State = out.State.String()
 				}
-				return c.say(v, "%s", v.text())
+				return c.Say(v, "%s", v.text())
 			})
 		},
 	}
@@ -103,7 +105,7 @@ func (v cancelledView) text() string {
 		client.CancelRequested.String(): "its worker is asked to stop",
 		client.CancelConfirmed.String(): "cancelled",
 		client.CancelDeleted.String():   "no worker held it; deleted",
-		client.CancelTooLate.String():   "too late: it is " + orElse(v.State, "gone"),
+		client.CancelTooLate.String():   "too late: it is " + terminal.OrElse(v.State, "gone"),
 	}[v.Outcome]
 	return fmt.Sprintf("task %s of topic %s: %s", v.ID, v.Topic, what)
 }

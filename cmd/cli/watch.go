@@ -9,6 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ddq-io/ddq/api/client"
+	"github.com/ddq-io/ddq/cmd/cli/session"
+	"github.com/ddq-io/ddq/cmd/cli/terminal"
 )
 
 // changeKinds are those that --kind names.
@@ -41,7 +43,7 @@ keeps; in JSON every line has the cursor behind it, and the last one is on stder
 			if err != nil {
 				return err
 			}
-			return c.call(cmd, func(ctx context.Context, s *client.Client) error { return watch(ctx, c, s, o, f.limit) })
+			return c.Call(cmd, func(ctx context.Context, s *client.Client) error { return watch(ctx, c, s, o, f.limit) })
 		},
 	}
 	fs := cmd.Flags()
@@ -67,23 +69,23 @@ func (f *watchFlags) options() (o client.WatchOptions, err error) {
 	o = client.WatchOptions{Topic: f.topic, IDs: f.ids, FromOldest: f.from == "oldest", Attributes: f.attributes}
 	switch {
 	case f.topic == "":
-		return o, usagef("--topic is required")
+		return o, session.Usagef("--topic is required")
 	case f.from != "now" && f.from != "oldest":
-		return o, usagef("--from is now or oldest, not %q", f.from)
+		return o, session.Usagef("--from is now or oldest, not %q", f.from)
 	case f.limit < 0:
-		return o, usagef("--limit must not be negative")
+		return o, session.Usagef("--limit must not be negative")
 	case f.cursor != "" && o.FromOldest:
-		return o, usagef("--from oldest and --cursor exclude each other")
+		return o, session.Usagef("--from oldest and --cursor exclude each other")
 	}
 	if f.cursor != "" {
 		if o.Cursor, err = base64.RawURLEncoding.DecodeString(f.cursor); err != nil {
-			return o, usagef("--cursor is not one that ddq watch has shown")
+			return o, session.Usagef("--cursor is not one that ddq watch has shown")
 		}
 	}
 	for _, name := range f.kinds {
 		kind, ok := parseKind(name)
 		if !ok {
-			return o, usagef("--kind is one of %s, not %q", kindNames(), name)
+			return o, session.Usagef("--kind is one of %s, not %q", kindNames(), name)
 		}
 		o.Kinds = append(o.Kinds, kind)
 	}
@@ -121,7 +123,7 @@ type changeView struct {
 
 func viewChange(t client.TaskChange) changeView {
 	v := changeView{
-		Time: clock(t.Time), Change: t.Kind.String(), ID: t.ID, Attempt: t.Attempt, ExecuteTime: clock(t.Due), Version: t.Version,
+		Time: terminal.Clock(t.Time), Change: t.Kind.String(), ID: t.ID, Attempt: t.Attempt, ExecuteTime: terminal.Clock(t.Due), Version: t.Version,
 		Reason: t.Reason.String(), Worker: t.Worker, Shard: t.Shard, Position: t.Position, Attributes: t.Attributes, Cursor: base64.RawURLEncoding.EncodeToString(t.Cursor()),
 	}
 	if t.State != client.StateUnknown {
@@ -140,11 +142,11 @@ func (v changeView) line() string {
 		{"attempt", fmt.Sprint(v.Attempt)}, {"due", v.ExecuteTime}, {"reason", v.Reason}, {"outcome", v.Outcome}, {"worker", v.Worker},
 	} {
 		if part.value != "" && part.value != "0" {
-			line += "  " + part.name + "=" + printable(part.value)
+			line += "  " + part.name + "=" + terminal.Printable(part.value)
 		}
 	}
-	for _, key := range sortedKeys(v.Attributes) {
-		line += "  " + printable(key+"="+v.Attributes[key])
+	for _, key := range terminal.SortedKeys(v.Attributes) {
+		line += "  " + terminal.Printable(key+"="+v.Attributes[key])
 	}
 	return line
 }
@@ -163,7 +165,7 @@ func watch(ctx context.Context, c *cli, s *client.Client, o client.WatchOptions,
 				return err
 			}
 			v := viewChange(change)
-			if err := c.say(v, "%s", v.line()); err != nil {
+			if err := c.Say(v, "%s", v.line()); err != nil {
 				return err
 			}
 			cursor = change.Cursor()

@@ -22,6 +22,8 @@ import (
 
 	"github.com/ddq-io/ddq/api/client"
 	"github.com/ddq-io/ddq/api/worker"
+	"github.com/ddq-io/ddq/cmd/cli/session"
+	"github.com/ddq-io/ddq/cmd/cli/terminal"
 	"github.com/ddq-io/ddq/cmd/node"
 )
 
@@ -50,15 +52,15 @@ func (f *workFlags) flags(fs *pflag.FlagSet) {
 func (f *workFlags) check() error {
 	switch {
 	case f.topic == "":
-		return usagef("--topic is required")
+		return session.Usagef("--topic is required")
 	case f.concurrency < 1:
-		return usagef("--concurrency must be at least 1, not %d", f.concurrency)
+		return session.Usagef("--concurrency must be at least 1, not %d", f.concurrency)
 	case f.count < 0:
-		return usagef("--count must not be negative")
+		return session.Usagef("--count must not be negative")
 	case f.result && f.command == "":
-		return usagef("--result is of commands: give --exec")
+		return session.Usagef("--result is of commands: give --exec")
 	}
-	return cmp.Or(notNegative("handler-timeout", f.timeout), notNegative("grace", f.grace))
+	return cmp.Or(session.NotNegative("handler-timeout", f.timeout), session.NotNegative("grace", f.grace))
 }
 
 func workCommand(c *cli) *cobra.Command {
@@ -93,7 +95,7 @@ killed with all that it started.`,
 }
 
 func work(ctx context.Context, c *cli, f workFlags) error {
-	s, err := c.connect()
+	s, err := c.Connect()
 	if err != nil {
 		return err
 	}
@@ -183,7 +185,7 @@ func (h *workHandler) run(ctx context.Context, t worker.Task) error {
 	if h.command == "" {
 		return nil
 	}
-	s := &shellCommand{command: h.command, environ: h.c.Environ, out: h.out, err: h.err, abort: h.c.Abort}
+	s := &shellCommand{command: h.command, environ: h.c.Environ, out: h.out, err: h.err, abort: h.c.abort}
 	if !h.result {
 		return s.run(ctx, t.Payload, h.environment(t))
 	}
@@ -218,7 +220,7 @@ func (h *workHandler) observe(e worker.Event) {
 		case !h.greeted.Swap(true):
 			h.greet()
 		case said:
-			fmt.Fprintf(h.err, "connected to %s again\n", cmp.Or(e.Node, h.c.addr))
+			fmt.Fprintf(h.err, "connected to %s again\n", cmp.Or(e.Node, h.c.Addr))
 		}
 	}
 }
@@ -230,17 +232,17 @@ func (h *workHandler) greet() {
 	if h.newTopic.Load() {
 		note = "; the topic is new, made by this subscription"
 	}
-	fmt.Fprintf(h.err, "subscribed to %s at %s%s\n", h.topic, h.c.addr, note)
+	fmt.Fprintf(h.err, "subscribed to %s at %s%s\n", h.topic, h.c.Addr, note)
 }
 
 func (h *workHandler) lost(e worker.Event) {
 	if status.Code(e.Err) == codes.NotFound {
 		h.newTopic.Store(false) // somebody else makes it
-		fmt.Fprintf(h.err, "no topic %s at %s; waiting for it\n", h.topic, h.c.addr)
+		fmt.Fprintf(h.err, "no topic %s at %s; waiting for it\n", h.topic, h.c.Addr)
 		return
 	}
 	if e.Node == "" {
-		fmt.Fprintf(h.err, "lost the server at %s (%s); connecting again\n", h.c.addr, oneLine(e.Err))
+		fmt.Fprintf(h.err, "lost the server at %s (%s); connecting again\n", h.c.Addr, oneLine(e.Err))
 		return
 	}
 	fmt.Fprintf(h.err, "lost node %s (%s); tasks come from the others\n", e.Node, oneLine(e.Err))
@@ -274,7 +276,7 @@ func viewPayload(p []byte) (text *string, raw []byte) {
 func (h *workHandler) report(t worker.Task, begun time.Time, err error) {
 	late := float64(begun.Sub(t.Due).Microseconds()) / 1000
 	v := workView{
-		Topic: t.Topic, ID: t.ID, Attempt: t.Attempt, MaxRetries: t.MaxRetries, ExecuteTime: clock(t.Due), LateMs: late,
+		Topic: t.Topic, ID: t.ID, Attempt: t.Attempt, MaxRetries: t.MaxRetries, ExecuteTime: terminal.Clock(t.Due), LateMs: late,
 		Attributes: t.Attributes, TookMs: time.Since(begun).Milliseconds(),
 	}
 	v.Payload, v.PayloadBase64 = viewPayload(t.Payload)
@@ -282,27 +284,27 @@ func (h *workHandler) report(t worker.Task, begun time.Time, err error) {
 		v.Error = oneLine(err)
 	}
 	switch {
-	case h.c.output == formatJSON:
-		_ = writeJSON(h.out, v) // a reader that went away ends the command by its signal
+	case h.c.Output == terminal.FormatJSON:
+		_ = terminal.WriteJSON(h.out, v) // a reader that went away ends the command by its signal
 	case err != nil:
 		fmt.Fprintf(h.err, "task %s, attempt %d: %s\n", t.ID, t.Attempt, v.Error)
 	case h.command == "":
-		fmt.Fprintf(h.out, "%s  due %s  handled %.2f ms later  attempt %d  %s\n", t.ID, v.ExecuteTime, late, t.Attempt, shorten(bytesText(t.Payload), 60))
+		fmt.Fprintf(h.out, "%s  due %s  handled %.2f ms later  attempt %d  %s\n", t.ID, v.ExecuteTime, late, t.Attempt, terminal.Shorten(terminal.BytesText(t.Payload), 60))
 	}
 }
 
 // environment is what a command learns about its task.
 func (h *workHandler) environment(t worker.Task) []string {
 	vars := []string{
-		"DDQ_ADDR=" + h.c.addr,
+		"DDQ_ADDR=" + h.c.Addr,
 		"DDQ_TASK_ID=" + t.ID,
 		"DDQ_TOPIC=" + t.Topic,
 		"DDQ_ATTEMPT=" + strconv.Itoa(t.Attempt),
 		"DDQ_MAX_RETRIES=" + strconv.Itoa(t.MaxRetries),
-		"DDQ_EXECUTE_TIME=" + clock(t.Due),
+		"DDQ_EXECUTE_TIME=" + terminal.Clock(t.Due),
 		"DDQ_HOLD_TOKEN=" + hex.EncodeToString(t.HoldToken),
 	}
-	for _, key := range sortedKeys(t.Attributes) {
+	for _, key := range terminal.SortedKeys(t.Attributes) {
 		vars = append(vars, attributePrefix+variableName(key)+"="+t.Attributes[key])
 	}
 	return vars

@@ -1,4 +1,4 @@
-package cli
+package schedules
 
 import (
 	"context"
@@ -8,15 +8,18 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ddq-io/ddq/api/client"
+	"github.com/ddq-io/ddq/cmd/cli/session"
+	"github.com/ddq-io/ddq/cmd/cli/terminal"
 	"github.com/ddq-io/ddq/cmd/node"
 )
 
 // scheduleCommands are those of ddq schedule.
-type scheduleCommands struct{ *cli }
+type scheduleCommands struct{ *session.Session }
 
-func scheduleCommand(parent *cli) *cobra.Command {
+// ScheduleCommand is ddq schedule.
+func ScheduleCommand(parent *session.Session) *cobra.Command {
 	s := scheduleCommands{parent}
-	return group("schedule", "Make tasks by a timetable: cron, intervals, instants",
+	return session.Group("schedule", "Make tasks by a timetable: cron, intervals, instants",
 		s.put(), s.list(), s.describe(), s.preview(), s.pause(), s.resume(), s.trigger(), s.backfill(), s.delete(), s.apply())
 }
 
@@ -38,7 +41,7 @@ func (s scheduleCommands) put() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return s.call(cmd, func(ctx context.Context, to *client.Client) error {
+		return s.Call(cmd, func(ctx context.Context, to *client.Client) error {
 			if f.dryRun {
 				return s.previewNew(ctx, to, schedule)
 			}
@@ -68,12 +71,12 @@ type putView struct {
 }
 
 func (s scheduleCommands) sayPut(of client.Schedule, done client.SchedulePut) error {
-	v := putView{of.Topic, of.Name, done.Outcome.String(), done.Version, clock(done.Next)}
+	v := putView{of.Topic, of.Name, done.Outcome.String(), done.Version, terminal.Clock(done.Next)}
 	next := ""
 	if v.NextTime != "" {
 		next = ", next " + v.NextTime + untilText(done.Next)
 	}
-	return s.say(v, "schedule %s of topic %s %s: version %d%s", v.Name, v.Topic, v.Outcome, v.Version, next)
+	return s.Say(v, "schedule %s of topic %s %s: version %d%s", v.Name, v.Topic, v.Outcome, v.Version, next)
 }
 
 // untilText says how far away a time is.
@@ -98,15 +101,15 @@ func (s scheduleCommands) list() *cobra.Command {
 			if f.State, err = parseScheduleState(state); err != nil {
 				return err
 			}
-			out := s.listing("topic", "name", "when", "state", "next", "last run")
-			err = s.call(cmd, func(ctx context.Context, from *client.Client) error {
+			out := s.Listing("topic", "name", "when", "state", "next", "last run")
+			err = s.Call(cmd, func(ctx context.Context, from *client.Client) error {
 				n := 0
 				for found, err := range from.ListSchedules(ctx, f) {
 					if err != nil {
 						return err
 					}
 					v := viewScheduleStatus(&found)
-					if err := out.add(v, v.Topic, v.Name, v.when(), v.State, orElse(v.NextTime, "none"), v.lastRun()); err != nil {
+					if err := out.Add(v, v.Topic, v.Name, v.when(), v.State, terminal.OrElse(v.NextTime, "none"), v.lastRun()); err != nil {
 						return err
 					}
 					if n++; n == limit {
@@ -115,7 +118,7 @@ func (s scheduleCommands) list() *cobra.Command {
 				}
 				return nil
 			})
-			return out.end(err, "No schedules.")
+			return out.End(err, "No schedules.")
 		},
 	}
 	fs := cmd.Flags()
@@ -136,7 +139,7 @@ func parseScheduleState(text string) (client.ScheduleState, error) {
 			return state, nil
 		}
 	}
-	return 0, usagef("--state is active, paused or finished, not %q", text)
+	return 0, session.Usagef("--state is active, paused or finished, not %q", text)
 }
 
 func (s scheduleCommands) describe() *cobra.Command {
@@ -146,13 +149,13 @@ func (s scheduleCommands) describe() *cobra.Command {
 		Short: "Show a schedule: what it says, its next time, its last runs and why others were skipped",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return s.call(cmd, func(ctx context.Context, from *client.Client) error {
+			return s.Call(cmd, func(ctx context.Context, from *client.Client) error {
 				found, err := from.GetSchedule(ctx, topic, args[0])
 				if err != nil {
 					return err
 				}
 				v := viewScheduleStatus(&found)
-				return s.record(v, v.rows(&found)...)
+				return s.Record(v, v.rows(&found)...)
 			})
 		},
 	}
@@ -177,8 +180,8 @@ func (s scheduleCommands) setPaused(use, short, done string,
 		Short: short,
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return s.call(cmd, func(ctx context.Context, to *client.Client) error {
-				found, err := call(to, ctx, topic, args[0], orElse(by, environment(s.Environ, "USER")), note)
+			return s.Call(cmd, func(ctx context.Context, to *client.Client) error {
+				found, err := call(to, ctx, topic, args[0], terminal.OrElse(by, environment(s.Environ, "USER")), note)
 				if err != nil {
 					return err
 				}
@@ -186,7 +189,7 @@ func (s scheduleCommands) setPaused(use, short, done string,
 				if v.State != client.SchedulePaused.String() && v.NextTime != "" {
 					done += ", next " + v.NextTime + untilText(found.Next)
 				}
-				return s.say(v, "schedule %s of topic %s is %s", v.Name, v.Topic, done)
+				return s.Say(v, "schedule %s of topic %s is %s", v.Name, v.Topic, done)
 			})
 		},
 	}
@@ -215,12 +218,12 @@ func (s scheduleCommands) trigger() *cobra.Command {
 			if t.Overlap, err = parseOverlap(overlap); err != nil {
 				return err
 			}
-			return s.call(cmd, func(ctx context.Context, to *client.Client) error {
+			return s.Call(cmd, func(ctx context.Context, to *client.Client) error {
 				made, err := to.TriggerSchedule(ctx, t)
 				if err != nil {
 					return err
 				}
-				return s.say(triggerView{t.Name, made}, "schedule %s of topic %s: %s", t.Name, made.Topic, triggeredText(made))
+				return s.Say(triggerView{t.Name, made}, "schedule %s of topic %s: %s", t.Name, made.Topic, triggeredText(made))
 			})
 		},
 	}
@@ -257,12 +260,12 @@ func (s scheduleCommands) delete() *cobra.Command {
 		Short: "Delete a schedule; open runs go on",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return s.call(cmd, func(ctx context.Context, to *client.Client) error {
+			return s.Call(cmd, func(ctx context.Context, to *client.Client) error {
 				foundIn, err := to.DeleteSchedule(ctx, topic, args[0], cancel)
 				if err != nil {
 					return err
 				}
-				return s.say(deletedScheduleView{foundIn, args[0], true}, "schedule %s of topic %s deleted", args[0], foundIn)
+				return s.Say(deletedScheduleView{foundIn, args[0], true}, "schedule %s of topic %s deleted", args[0], foundIn)
 			})
 		},
 	}

@@ -1,4 +1,4 @@
-package cli
+package schedules
 
 import (
 	"bufio"
@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/ddq-io/ddq/api/client"
+	"github.com/ddq-io/ddq/cmd/cli/session"
 )
 
 // recipientLine is one line of a file of recipients.
@@ -44,7 +45,7 @@ func newRecipientReader(format string, in io.Reader) (recipientReader, error) {
 		lines.Buffer(nil, 1<<20)
 		return &jsonRecipients{lines: lines}, nil
 	}
-	return nil, usagef("--format is csv or ndjson, not %q", format)
+	return nil, session.Usagef("--format is csv or ndjson, not %q", format)
 }
 
 // csvColumns are those that a file may have. Several kinds are parted by semicolons.

@@ -1,4 +1,4 @@
-package cli
+package schedules
 
 import (
 	"context"
@@ -10,14 +10,17 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ddq-io/ddq/api/client"
+	"github.com/ddq-io/ddq/cmd/cli/session"
+	"github.com/ddq-io/ddq/cmd/cli/terminal"
 )
 
 // audienceCommands are those of ddq audience.
-type audienceCommands struct{ *cli }
+type audienceCommands struct{ *session.Session }
 
-func audienceCommand(parent *cli) *cobra.Command {
+// AudienceCommand is ddq audience.
+func AudienceCommand(parent *session.Session) *cobra.Command {
 	a := audienceCommands{parent}
-	return group("audience", "Keep recipients, each of whom gets a task of a schedule",
+	return session.Group("audience", "Keep recipients, each of whom gets a task of a schedule",
 		a.create(), a.importFile(), a.put(), a.get(), a.remove(), a.recipients(), a.describe(), a.list(), a.delete())
 }
 
@@ -36,7 +39,7 @@ type kindView struct {
 }
 
 func viewAudience(a *client.Audience) audienceView {
-	v := audienceView{Name: a.Name, Shards: a.Shards, FallbackZone: a.FallbackZone, CreateTime: clock(a.CreatedAt), Kinds: []kindView{}}
+	v := audienceView{Name: a.Name, Shards: a.Shards, FallbackZone: a.FallbackZone, CreateTime: terminal.Clock(a.CreatedAt), Kinds: []kindView{}}
 	for _, k := range a.Kinds {
 		v.Kinds = append(v.Kinds, kindView(k))
 	}
@@ -70,12 +73,12 @@ func (a audienceCommands) create() *cobra.Command {
 			for _, name := range offKinds {
 				asked.Kinds = append(asked.Kinds, client.AudienceKind{Name: name, Off: true})
 			}
-			return a.call(cmd, func(ctx context.Context, s *client.Client) error {
+			return a.Call(cmd, func(ctx context.Context, s *client.Client) error {
 				made, err := s.CreateAudience(ctx, asked)
 				if err != nil {
 					return err
 				}
-				return a.say(viewAudience(&made), "audience %s: %d shards, recipients without a zone are in %s", made.Name, made.Shards, made.FallbackZone)
+				return a.Say(viewAudience(&made), "audience %s: %d shards, recipients without a zone are in %s", made.Name, made.Shards, made.FallbackZone)
 			})
 		},
 	}
@@ -99,9 +102,9 @@ func (a audienceCommands) put() *cobra.Command {
 			r.ID, r.Data = args[1], []byte(data)
 			var ok bool
 			if r.QuietFrom, r.QuietTo, ok = strings.Cut(quiet, "-"); quiet != "" && !ok {
-				return usagef("--quiet is two local times such as 22:00-07:00, not %q", quiet)
+				return session.Usagef("--quiet is two local times such as 22:00-07:00, not %q", quiet)
 			}
-			return a.call(cmd, func(ctx context.Context, s *client.Client) error {
+			return a.Call(cmd, func(ctx context.Context, s *client.Client) error {
 				results, err := s.PutRecipients(ctx, args[0], 0, []client.Recipient{r})
 				return a.sayOne(args, results, err)
 			})
@@ -132,7 +135,7 @@ func (a audienceCommands) sayOne(args []string, results []client.RecipientResult
 		return results[0].Err
 	}
 	v := recipientView{args[0], args[1], results[0].Outcome.String()}
-	return a.say(v, "recipient %s of %s: %s", v.ID, v.Audience, v.Outcome)
+	return a.Say(v, "recipient %s of %s: %s", v.ID, v.Audience, v.Outcome)
 }
 
 func (a audienceCommands) get() *cobra.Command {
@@ -141,14 +144,14 @@ func (a audienceCommands) get() *cobra.Command {
 		Short: "Show a recipient",
 		Args:  cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.call(cmd, func(ctx context.Context, s *client.Client) error {
+			return a.Call(cmd, func(ctx context.Context, s *client.Client) error {
 				r, err := s.GetRecipient(ctx, args[0], args[1])
 				if err != nil {
 					return err
 				}
-				return a.record(r,
-					table.Row{"id", printable(r.ID)}, table.Row{"zone", r.Zone}, table.Row{"disabled", r.Disabled}, table.Row{"quiet", quietText(&r)},
-					table.Row{"on", strings.Join(r.On, ", ")}, table.Row{"off", strings.Join(r.Off, ", ")}, table.Row{"data", printable(string(r.Data))})
+				return a.Record(r,
+					table.Row{"id", terminal.Printable(r.ID)}, table.Row{"zone", r.Zone}, table.Row{"disabled", r.Disabled}, table.Row{"quiet", quietText(&r)},
+					table.Row{"on", strings.Join(r.On, ", ")}, table.Row{"off", strings.Join(r.Off, ", ")}, table.Row{"data", terminal.Printable(string(r.Data))})
 			})
 		},
 	}
@@ -167,10 +170,10 @@ func (a audienceCommands) remove() *cobra.Command {
 		Short: "Remove a recipient",
 		Args:  cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.call(cmd, func(ctx context.Context, s *client.Client) error {
+			return a.Call(cmd, func(ctx context.Context, s *client.Client) error {
 				results, err := s.DeleteRecipients(ctx, args[0], args[1:])
 				if err == nil && results[0].Err == nil && results[0].Outcome == client.RecipientSame {
-					return a.say(recipientView{args[0], args[1], "same"}, "there is no recipient %s of %s", args[1], args[0])
+					return a.Say(recipientView{args[0], args[1], "same"}, "there is no recipient %s of %s", args[1], args[0])
 				}
 				return a.sayOne(args, results, err)
 			})
@@ -187,14 +190,14 @@ func (a audienceCommands) recipients() *cobra.Command {
 		Example: "  ddq audience recipients users -o json > users.ndjson",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			out := a.listing("id", "zone", "disabled", "quiet", "on", "off")
-			err := a.call(cmd, func(ctx context.Context, s *client.Client) error {
+			out := a.Listing("id", "zone", "disabled", "quiet", "on", "off")
+			err := a.Call(cmd, func(ctx context.Context, s *client.Client) error {
 				n := 0
 				for r, err := range s.ListRecipients(ctx, args[0], zone) {
 					if err != nil {
 						return err
 					}
-					if err := out.add(r, printable(r.ID), r.Zone, r.Disabled, quietText(&r), strings.Join(r.On, ", "), strings.Join(r.Off, ", ")); err != nil {
+					if err := out.Add(r, terminal.Printable(r.ID), r.Zone, r.Disabled, quietText(&r), strings.Join(r.On, ", "), strings.Join(r.Off, ", ")); err != nil {
 						return err
 					}
 					if n++; n == limit {
@@ -203,7 +206,7 @@ func (a audienceCommands) recipients() *cobra.Command {
 				}
 				return nil
 			})
-			return out.end(err, "No recipients.")
+			return out.End(err, "No recipients.")
 		},
 	}
 	cmd.Flags().StringVar(&zone, "zone", "", "only those of this time zone")
@@ -226,7 +229,7 @@ func (a audienceCommands) describe() *cobra.Command {
 		Short: "Show an audience, and count its recipients by time zone",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.call(cmd, func(ctx context.Context, s *client.Client) error {
+			return a.Call(cmd, func(ctx context.Context, s *client.Client) error {
 				status, err := s.DescribeAudience(ctx, args[0])
 				if err != nil {
 					return err
@@ -243,7 +246,7 @@ func (a audienceCommands) describe() *cobra.Command {
 					v.Zones[z.Zone] = z.Recipients
 					rows = append(rows, table.Row{"in " + z.Zone, z.Recipients})
 				}
-				return a.record(v, rows...)
+				return a.Record(v, rows...)
 			})
 		},
 	}
@@ -255,20 +258,20 @@ func (a audienceCommands) list() *cobra.Command {
 		Short: "List audiences",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			out := a.listing("name", "kinds", "fallback zone", "created")
-			err := a.call(cmd, func(ctx context.Context, s *client.Client) error {
+			out := a.Listing("name", "kinds", "fallback zone", "created")
+			err := a.Call(cmd, func(ctx context.Context, s *client.Client) error {
 				for found, err := range s.ListAudiences(ctx) {
 					if err != nil {
 						return err
 					}
 					v := viewAudience(&found)
-					if err := out.add(v, v.Name, v.kindsText(), v.FallbackZone, v.CreateTime); err != nil {
+					if err := out.Add(v, v.Name, v.kindsText(), v.FallbackZone, v.CreateTime); err != nil {
 						return err
 					}
 				}
 				return nil
 			})
-			return out.end(err, "No audiences.")
+			return out.End(err, "No audiences.")
 		},
 	}
 }
@@ -280,14 +283,14 @@ func (a audienceCommands) delete() *cobra.Command {
 		Short: "Delete an audience and its recipients",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := a.confirm(yes, "delete audience "+args[0]+" with all its recipients"); err != nil {
+			if err := a.Confirm(yes, "delete audience "+args[0]+" with all its recipients"); err != nil {
 				return err
 			}
-			return a.call(cmd, func(ctx context.Context, s *client.Client) error {
+			return a.Call(cmd, func(ctx context.Context, s *client.Client) error {
 				if err := s.DeleteAudience(ctx, args[0]); err != nil {
 					return err
 				}
-				return a.say(map[string]string{"name": args[0]}, "audience %s deleted", args[0])
+				return a.Say(map[string]string{"name": args[0]}, "audience %s deleted", args[0])
 			})
 		},
 	}

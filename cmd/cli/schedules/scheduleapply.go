@@ -1,4 +1,4 @@
-package cli
+package schedules
 
 import (
 	"context"
@@ -9,6 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ddq-io/ddq/api/client"
+	"github.com/ddq-io/ddq/cmd/cli/session"
+	"github.com/ddq-io/ddq/cmd/cli/terminal"
 )
 
 // applyFlags say what to do with a file of schedules.
@@ -63,30 +65,30 @@ labels of --label and are not in the file are deleted.`,
 func (s scheduleCommands) applyFile(cmd *cobra.Command, f *applyFlags) error {
 	switch {
 	case f.file == "":
-		return usagef("-f is required: a YAML file, or - for stdin")
+		return session.Usagef("-f is required: a YAML file, or - for stdin")
 	case f.prune && len(f.labels) == 0:
-		return usagef("--prune needs --label, which says what the file is about")
+		return session.Usagef("--prune needs --label, which says what the file is about")
 	case !f.prune && len(f.labels) > 0:
-		return usagef("--label goes with --prune")
+		return session.Usagef("--label goes with --prune")
 	}
-	text, err := readAll(s.In, f.file)
+	text, err := terminal.ReadAll(s.In, f.file)
 	if err != nil {
 		return err
 	}
 	wanted, err := readSchedules(text)
 	if err != nil {
-		return usagef("%s: %v", f.file, err)
+		return session.Usagef("%s: %v", f.file, err)
 	}
-	return s.call(cmd, func(ctx context.Context, at *client.Client) error {
+	return s.Call(cmd, func(ctx context.Context, at *client.Client) error {
 		diffs, err := s.compare(ctx, at, wanted, f)
 		if err != nil {
 			return err
 		}
-		if s.output != formatJSON {
+		if s.Output != terminal.FormatJSON {
 			s.showDiffs(diffs)
 		}
 		if n := deletions(diffs); n > 0 && !f.dryRun {
-			if err := s.confirm(f.yes, fmt.Sprintf("delete %d schedules that are not in the file", n)); err != nil {
+			if err := s.Confirm(f.yes, fmt.Sprintf("delete %d schedules that are not in the file", n)); err != nil {
 				return err
 			}
 		}
@@ -174,13 +176,13 @@ func (s scheduleCommands) carryOut(ctx context.Context, at *client.Client, diffs
 			}
 			d.Applied = true
 		}
-		if s.output == formatJSON {
-			if err := s.writeJSON(d); err != nil {
+		if s.Output == terminal.FormatJSON {
+			if err := s.WriteJSON(d); err != nil {
 				return err
 			}
 		}
 	}
-	if s.output == formatJSON {
+	if s.Output == terminal.FormatJSON {
 		return nil
 	}
 	_, err := fmt.Fprintln(s.Out, appliedText(changed, len(diffs)-changed, dryRun))
@@ -213,12 +215,12 @@ func (s scheduleCommands) showDiffs(diffs []scheduleDiff) {
 		if d.Action == "none" {
 			continue
 		}
-		fmt.Fprintf(s.Err, "%s %s of topic %s\n", d.Action, printable(d.Name), d.Topic)
+		fmt.Fprintf(s.Err, "%s %s of topic %s\n", d.Action, terminal.Printable(d.Name), d.Topic)
 		for _, line := range d.Before {
-			fmt.Fprintf(s.Err, "  - %s\n", printable(line))
+			fmt.Fprintf(s.Err, "  - %s\n", terminal.Printable(line))
 		}
 		for _, line := range d.After {
-			fmt.Fprintf(s.Err, "  + %s\n", printable(line))
+			fmt.Fprintf(s.Err, "  + %s\n", terminal.Printable(line))
 		}
 	}
 }

@@ -1,25 +1,27 @@
-package cli
+package session
 
 import (
 	"bufio"
 	"fmt"
 	"strings"
+
+	"github.com/ddq-io/ddq/cmd/cli/terminal"
 )
 
-// confirm asks before something is destroyed, unless --yes was given. Where
+// Confirm asks before something is destroyed, unless --yes was given. Where
 // nobody can be asked, --yes is required.
-func (c *cli) confirm(yes bool, what string) error {
+func (c *Session) Confirm(yes bool, what string) error {
 	if yes {
 		return nil
 	}
-	if !isTerminal(c.In) {
-		return usagef("this would %s; add --yes to do it", what)
+	if !terminal.IsTerminal(c.In) {
+		return Usagef("this would %s; add --yes to do it", what)
 	}
 	fmt.Fprintf(c.Err, "This will %s. Type yes to go on: ", what)
 	answer, _ := bufio.NewReader(c.In).ReadString('\n')
 	if strings.TrimSpace(answer) != "yes" {
 		fmt.Fprintln(c.Err, "Nothing was changed.")
-		return errReported
+		return ErrReported
 	}
 	return nil
 }

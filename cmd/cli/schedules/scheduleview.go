@@ -1,4 +1,4 @@
-package cli
+package schedules
 
 import (
 	"fmt"
@@ -9,6 +9,8 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 
 	"github.com/ddq-io/ddq/api/client"
+	"github.com/ddq-io/ddq/cmd/cli/session"
+	"github.com/ddq-io/ddq/cmd/cli/terminal"
 	"github.com/ddq-io/ddq/cmd/node"
 )
 
@@ -60,7 +62,7 @@ type templateView struct {
 
 func viewSchedule(s *client.Schedule) scheduleView {
 	v := scheduleView{
-		Topic: s.Topic, Name: s.Name, Cron: s.Cron, EveryMs: s.Every.Milliseconds(), Zone: s.Zone, Start: clock(s.Start), End: clock(s.End),
+		Topic: s.Topic, Name: s.Name, Cron: s.Cron, EveryMs: s.Every.Milliseconds(), Zone: s.Zone, Start: terminal.Clock(s.Start), End: terminal.Clock(s.End),
 		Calendars: s.Calendars, JitterMs: s.Jitter.Milliseconds(), templateView: viewTemplate(&s.Task), Overlap: dashed(s.Overlap.String()), CatchUp: s.CatchUp.String(),
 		GraceMs: s.Grace.Milliseconds(), WithinMs: s.Within.Milliseconds(), PauseAfterFailures: s.PauseAfterFailures, MaxRuns: s.MaxRuns,
 		History: s.History, Untracked: s.Untracked, Labels: s.Labels,
@@ -98,14 +100,14 @@ func (v *scheduleView) when() string {
 	var parts []string
 	parts = append(parts, v.Cron...)
 	if v.EveryMs > 0 {
-		every := "every " + node.DurationText(millis(v.EveryMs))
+		every := "every " + node.DurationText(session.Millis(v.EveryMs))
 		if v.From == "end" {
 			every += " from the end of a run"
 		}
 		parts = append(parts, every)
 	}
 	for _, ms := range v.AlsoEveryMs {
-		parts = append(parts, "every "+node.DurationText(millis(ms)))
+		parts = append(parts, "every "+node.DurationText(session.Millis(ms)))
 	}
 	switch len(v.At) {
 	case 0:
@@ -143,7 +145,7 @@ type scheduleStatusView struct {
 func viewScheduleStatus(s *client.ScheduleStatus) scheduleStatusView {
 	return scheduleStatusView{
 		scheduleView: viewSchedule(&s.Schedule), State: s.State.String(), PausedBy: s.PausedBy, Note: s.Note,
-		NextTime: clock(s.Next), LastTime: clock(s.Last), OpenRuns: s.OpenRuns, Waiting: s.Waiting, Failures: s.Failures,
+		NextTime: terminal.Clock(s.Next), LastTime: terminal.Clock(s.Last), OpenRuns: s.OpenRuns, Waiting: s.Waiting, Failures: s.Failures,
 		Runs: s.Runs, Backfills: s.Backfills, Totals: s.Totals, Version: s.Version,
 	}
 }
@@ -163,29 +165,29 @@ func (v *scheduleStatusView) lastRun() string {
 
 // rows are what describe shows.
 func (v *scheduleStatusView) rows(s *client.ScheduleStatus) []table.Row {
-	rows := []table.Row{{"topic", v.Topic}, {"name", v.Name}, {"when", v.when()}, {"state", v.state()}, {"next", orElse(v.NextTime+untilText(s.Next), "none")}}
+	rows := []table.Row{{"topic", v.Topic}, {"name", v.Name}, {"when", v.when()}, {"state", v.state()}, {"next", terminal.OrElse(v.NextTime+untilText(s.Next), "none")}}
 	if !s.Next.IsZero() {
 		rows = append(rows, localRow(v.Zone, s.Next)...)
 	}
 	rows = append(rows, v.policyRows()...)
-	for _, key := range sortedKeys(v.Labels) {
-		rows = append(rows, table.Row{"label " + printable(key), printable(v.Labels[key])})
+	for _, key := range terminal.SortedKeys(v.Labels) {
+		rows = append(rows, table.Row{"label " + terminal.Printable(key), terminal.Printable(v.Labels[key])})
 	}
 	t := &v.Totals
 	rows = append(rows, table.Row{"runs", fmt.Sprintf("%d made, %d done, %d failed, %d removed", t.Made, t.Done, t.Failed, t.Removed)})
 	for _, r := range v.OpenRuns {
-		rows = append(rows, table.Row{"open", clock(r.Occurrence) + ", task " + r.ID})
+		rows = append(rows, table.Row{"open", terminal.Clock(r.Occurrence) + ", task " + r.ID})
 	}
 	if v.Waiting > 0 {
 		rows = append(rows, table.Row{"waiting", v.Waiting})
 	}
 	for _, b := range v.Backfills {
-		rows = append(rows, table.Row{"backfill", fmt.Sprintf("%s: %s to %s, %d of %d made", printable(b.ID), clock(b.From), clock(b.To), b.Made, b.Total)})
+		rows = append(rows, table.Row{"backfill", fmt.Sprintf("%s: %s to %s, %d of %d made", terminal.Printable(b.ID), terminal.Clock(b.From), terminal.Clock(b.To), b.Made, b.Total)})
 	}
 	for i := len(v.Runs) - 1; i >= 0; i-- {
 		rows = append(rows, table.Row{"run", runText(&v.Runs[i])})
 	}
-	return append(rows, table.Row{"version", v.Version}, table.Row{"payload", bytesText(s.Task.Payload)})
+	return append(rows, table.Row{"version", v.Version}, table.Row{"payload", terminal.BytesText(s.Task.Payload)})
 }
 
 // localRow is a time by the clock of a zone, if it is another one than UTC and known here.
@@ -200,25 +202,25 @@ func localRow(zone string, at time.Time) []table.Row {
 func (v *scheduleStatusView) state() string {
 	text := v.State
 	if v.PausedBy != "" && v.State == client.SchedulePaused.String() {
-		text += " by " + printable(v.PausedBy)
+		text += " by " + terminal.Printable(v.PausedBy)
 	}
 	if v.Note != "" {
-		text += ": " + printable(v.Note)
+		text += ": " + terminal.Printable(v.Note)
 	}
 	return text
 }
 
 // policyRows are the policies, but for those that are not set.
 func (v *scheduleStatusView) policyRows() []table.Row {
-	rows := []table.Row{{"overlap", v.Overlap}, {"catch up", v.CatchUp + ", grace " + node.DurationText(millis(v.GraceMs))}}
+	rows := []table.Row{{"overlap", v.Overlap}, {"catch up", v.CatchUp + ", grace " + node.DurationText(session.Millis(v.GraceMs))}}
 	add := func(name string, there bool, text any) {
 		if there {
 			rows = append(rows, table.Row{name, text})
 		}
 	}
-	add("within", v.WithinMs > 0, node.DurationText(millis(v.WithinMs)))
+	add("within", v.WithinMs > 0, node.DurationText(session.Millis(v.WithinMs)))
 	add("calendars", len(v.Calendars) > 0, strings.Join(v.Calendars, ", "))
-	add("jitter", v.JitterMs > 0, node.DurationText(millis(v.JitterMs)))
+	add("jitter", v.JitterMs > 0, node.DurationText(session.Millis(v.JitterMs)))
 	add("start", v.Start != "", v.Start)
 	add("end", v.End != "", v.End)
 	add("max runs", v.MaxRuns > 0, v.MaxRuns)
@@ -231,13 +233,13 @@ func (v *scheduleStatusView) policyRows() []table.Row {
 // runText is a run or skips on one line.
 func runText(r *client.ScheduleRun) string {
 	if r.Skipped != 0 {
-		text := clock(r.Occurrence) + " skipped: " + strings.ReplaceAll(r.Skipped.String(), "_", " ")
+		text := terminal.Clock(r.Occurrence) + " skipped: " + strings.ReplaceAll(r.Skipped.String(), "_", " ")
 		if r.Count > 1 {
 			text += fmt.Sprintf(", the last of %d", r.Count)
 		}
 		return text
 	}
-	text := clock(r.Occurrence) + " " + r.Outcome.String()
+	text := terminal.Clock(r.Occurrence) + " " + r.Outcome.String()
 	if r.Took > 0 {
 		text += " after " + r.Took.String()
 	}

@@ -1,4 +1,4 @@
-package cli
+package schedules
 
 import (
 	"context"
@@ -8,14 +8,16 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ddq-io/ddq/api/client"
+	"github.com/ddq-io/ddq/cmd/cli/session"
 )
 
 // calendarCommands are those of ddq calendar.
-type calendarCommands struct{ *cli }
+type calendarCommands struct{ *session.Session }
 
-func calendarCommand(parent *cli) *cobra.Command {
+// CalendarCommand is ddq calendar.
+func CalendarCommand(parent *session.Session) *cobra.Command {
 	c := calendarCommands{parent}
-	return group("calendar", "Say which days and hours schedules leave out", c.put(), c.list(), c.describe(), c.delete())
+	return session.Group("calendar", "Say which days and hours schedules leave out", c.put(), c.list(), c.describe(), c.delete())
 }
 
 func (c calendarCommands) put() *cobra.Command {
@@ -31,19 +33,19 @@ func (c calendarCommands) put() *cobra.Command {
 			for _, text := range spans {
 				from, to, found := strings.Cut(text, "/")
 				if !found {
-					return usagef("--span is two local times, as in 2030-12-24T12:00/2030-12-27T00:00, not %q", text)
+					return session.Usagef("--span is two local times, as in 2030-12-24T12:00/2030-12-27T00:00, not %q", text)
 				}
 				asked.Spans = append(asked.Spans, client.CalendarSpan{From: from, To: to})
 			}
 			if len(asked.Days)+len(asked.Yearly)+len(asked.Weekdays)+len(asked.Spans) == 0 {
-				return usagef("say what it leaves out: --day, --yearly, --weekday or --span")
+				return session.Usagef("say what it leaves out: --day, --yearly, --weekday or --span")
 			}
-			return c.call(cmd, func(ctx context.Context, to *client.Client) error {
+			return c.Call(cmd, func(ctx context.Context, to *client.Client) error {
 				done, err := to.PutCalendar(ctx, asked)
 				if err != nil {
 					return err
 				}
-				return c.say(calendarPutView{asked.Name, done.Outcome.String(), done.Version}, "calendar %s %s: version %d", asked.Name, done.Outcome, done.Version)
+				return c.Say(calendarPutView{asked.Name, done.Outcome.String(), done.Version}, "calendar %s %s: version %d", asked.Name, done.Outcome, done.Version)
 			})
 		},
 	}
@@ -67,19 +69,19 @@ func (c calendarCommands) list() *cobra.Command {
 		Short: "List the calendars",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			out := c.listing("name", "days", "yearly", "weekdays", "spans")
-			err := c.call(cmd, func(ctx context.Context, from *client.Client) error {
+			out := c.Listing("name", "days", "yearly", "weekdays", "spans")
+			err := c.Call(cmd, func(ctx context.Context, from *client.Client) error {
 				for found, err := range from.ListCalendars(ctx) {
 					if err != nil {
 						return err
 					}
-					if err := out.add(found, found.Name, len(found.Days), len(found.Yearly), strings.Join(found.Weekdays, " "), len(found.Spans)); err != nil {
+					if err := out.Add(found, found.Name, len(found.Days), len(found.Yearly), strings.Join(found.Weekdays, " "), len(found.Spans)); err != nil {
 						return err
 					}
 				}
 				return nil
 			})
-			return out.end(err, "No calendars.")
+			return out.End(err, "No calendars.")
 		},
 	}
 }
@@ -90,7 +92,7 @@ func (c calendarCommands) describe() *cobra.Command {
 		Short: "Show what a calendar leaves out",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.call(cmd, func(ctx context.Context, from *client.Client) error {
+			return c.Call(cmd, func(ctx context.Context, from *client.Client) error {
 				found, err := from.GetCalendar(ctx, args[0])
 				if err != nil {
 					return err
@@ -107,7 +109,7 @@ func (c calendarCommands) describe() *cobra.Command {
 				for _, s := range found.Spans {
 					rows = append(rows, table.Row{"span", s.From + " to " + s.To})
 				}
-				return c.record(found, rows...)
+				return c.Record(found, rows...)
 			})
 		},
 	}
@@ -124,11 +126,11 @@ func (c calendarCommands) delete() *cobra.Command {
 		Short: "Delete a calendar that no schedule names",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.call(cmd, func(ctx context.Context, at *client.Client) error {
+			return c.Call(cmd, func(ctx context.Context, at *client.Client) error {
 				if err := at.DeleteCalendar(ctx, args[0]); err != nil {
 					return err
 				}
-				return c.say(deletedCalendarView{args[0], true}, "calendar %s deleted", args[0])
+				return c.Say(deletedCalendarView{args[0], true}, "calendar %s deleted", args[0])
 			})
 		},
 	}

@@ -1,4 +1,4 @@
-package cli
+package schedules
 
 import (
 	"bytes"
@@ -12,6 +12,8 @@ import (
 	"github.com/knadh/koanf/parsers/yaml"
 
 	"github.com/ddq-io/ddq/api/client"
+	"github.com/ddq-io/ddq/cmd/cli/session"
+	"github.com/ddq-io/ddq/cmd/cli/terminal"
 	"github.com/ddq-io/ddq/cmd/node"
 )
 
@@ -29,7 +31,7 @@ func readSchedules(text []byte) ([]client.Schedule, error) {
 	}
 	list, ok := file["schedules"].([]any)
 	if !ok || len(file) != 1 {
-		return nil, fmt.Errorf("want one list called schedules, and found %s", orElse(strings.Join(slices.Sorted(maps.Keys(file)), ", "), "nothing"))
+		return nil, fmt.Errorf("want one list called schedules, and found %s", terminal.OrElse(strings.Join(slices.Sorted(maps.Keys(file)), ", "), "nothing"))
 	}
 	all := make([]client.Schedule, len(list))
 	seen := make(map[string]bool)
@@ -88,11 +90,11 @@ func readBackoffText(fields map[string]any) error {
 	if !ok {
 		return nil
 	}
-	var flag backoffFlag
+	var flag session.BackoffFlag
 	if err := flag.Set(text); err != nil {
 		return fmt.Errorf("backoff: %w", err)
 	}
-	fields["backoff"] = flag.own()
+	fields["backoff"] = flag.Own()
 	return nil
 }
 
@@ -105,15 +107,15 @@ func (v *scheduleView) schedule() (s client.Schedule, err error) {
 		return s, fmt.Errorf("name is required")
 	}
 	s = client.Schedule{
-		Topic: v.Topic, Name: v.Name, Cron: v.Cron, Every: millis(v.EveryMs), Zone: v.Zone, Calendars: v.Calendars, Jitter: millis(v.JitterMs), Task: v.task(),
-		Grace: millis(v.GraceMs), Within: millis(v.WithinMs), PauseAfterFailures: v.PauseAfterFailures, MaxRuns: v.MaxRuns,
+		Topic: v.Topic, Name: v.Name, Cron: v.Cron, Every: session.Millis(v.EveryMs), Zone: v.Zone, Calendars: v.Calendars, Jitter: session.Millis(v.JitterMs), Task: v.task(),
+		Grace: session.Millis(v.GraceMs), Within: session.Millis(v.WithinMs), PauseAfterFailures: v.PauseAfterFailures, MaxRuns: v.MaxRuns,
 		History: v.History, Untracked: v.Untracked, Labels: v.Labels,
 	}
 	if s.Audience, err = v.target(); err != nil {
 		return s, err
 	}
 	for _, ms := range v.AlsoEveryMs {
-		s.AlsoEvery = append(s.AlsoEvery, millis(ms))
+		s.AlsoEvery = append(s.AlsoEvery, session.Millis(ms))
 	}
 	for _, text := range v.At {
 		at, err := time.Parse(time.RFC3339, text)
@@ -122,10 +124,10 @@ func (v *scheduleView) schedule() (s client.Schedule, err error) {
 		}
 		s.At = append(s.At, at)
 	}
-	if s.Start, err = parseTime("start", v.Start); err != nil {
+	if s.Start, err = session.ParseTime("start", v.Start); err != nil {
 		return s, err
 	}
-	if s.End, err = parseTime("end", v.End); err != nil {
+	if s.End, err = session.ParseTime("end", v.End); err != nil {
 		return s, err
 	}
 	if s.EveryFromEnd, err = parseFrom(v.From); err != nil {
@@ -141,9 +143,9 @@ func (v *scheduleView) schedule() (s client.Schedule, err error) {
 func (v *templateView) task() client.Task {
 	t := client.Task{
 		Payload: []byte(v.Payload), Attributes: v.Attributes, MaxRetries: v.MaxRetries, Backoff: v.Backoff, Priority: v.Priority,
-		VisibilityTimeout: millis(v.VisibilityTimeoutMs), HandlerTimeout: millis(v.HandlerTimeoutMs),
+		VisibilityTimeout: session.Millis(v.VisibilityTimeoutMs), HandlerTimeout: session.Millis(v.HandlerTimeoutMs),
 		FairnessKey: v.FairnessKey, FairnessWeight: v.FairnessWeight, RateKey: v.RateKey, ConcurrencyKey: v.ConcurrencyKey,
-		ExpireAfter: millis(v.ExpireAfterMs), Slack: millis(v.SlackMs),
+		ExpireAfter: session.Millis(v.ExpireAfterMs), Slack: session.Millis(v.SlackMs),
 	}
 	if len(v.PayloadBase64) > 0 {
 		t.Payload = v.PayloadBase64
@@ -154,7 +156,7 @@ func (v *templateView) task() client.Task {
 // lines are what a schedule says, a name and a value each, with the defaults that the server
 // fills in.
 func (v scheduleView) lines() []string {
-	v.Overlap, v.CatchUp = orElse(dashed(v.Overlap), "skip"), orElse(v.CatchUp, client.CatchUpLast.String())
+	v.Overlap, v.CatchUp = terminal.OrElse(dashed(v.Overlap), "skip"), terminal.OrElse(v.CatchUp, client.CatchUpLast.String())
 	if v.Overlap == "unknown" {
 		v.Overlap = "skip"
 	}

@@ -1,4 +1,4 @@
-package cli
+package schedules
 
 import (
 	"bufio"
@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/ddq-io/ddq/api/client"
+	"github.com/ddq-io/ddq/cmd/cli/terminal"
 )
 
 const (
@@ -49,7 +50,7 @@ Lines that are refused are left out, counted, and written to a file with the rea
   ddq audience import users users.ndjson --replace`,
 		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.call(cmd, func(ctx context.Context, s *client.Client) error {
+			return a.Call(cmd, func(ctx context.Context, s *client.Client) error {
 				return a.runImport(ctx, s, args[0], args[1], &f)
 			})
 		},
@@ -62,8 +63,8 @@ Lines that are refused are left out, counted, and written to a file with the rea
 	return cmd
 }
 
-// importResult is what an import came to.
-type importResult struct {
+// ImportResult is what an import came to.
+type ImportResult struct {
 	Audience string `json:"audience"`
 	Added    int64  `json:"added"`
 	Changed  int64  `json:"changed"`
@@ -81,7 +82,7 @@ type importer struct {
 	generation int64
 
 	mu     sync.Mutex
-	result importResult // guarded by mu
+	result ImportResult // guarded by mu
 	bad    *bufio.Writer
 	file   *os.File
 }
@@ -96,9 +97,9 @@ func (a audienceCommands) runImport(ctx context.Context, s *client.Client, audie
 	if err != nil {
 		return err
 	}
-	i := &importer{importFlags: *f, client: s, audience: audience, result: importResult{Audience: audience}}
+	i := &importer{importFlags: *f, client: s, audience: audience, result: ImportResult{Audience: audience}}
 	begun := time.Now()
-	err = i.run(ctx, lines, a.progress(-1, "recipients"))
+	err = i.run(ctx, lines, a.Progress(-1, "recipients"))
 	if err = errors.Join(err, i.closeBad()); err != nil {
 		return err
 	}
@@ -107,7 +108,7 @@ func (a audienceCommands) runImport(ctx context.Context, s *client.Client, audie
 	if r.Bad > 0 {
 		text = fmt.Sprintf("; %d lines were refused, see %s", r.Bad, r.BadFile)
 	}
-	return a.say(r, "audience %s: %d added, %d changed, %d as they were, %d removed (%s)%s", audience, r.Added, r.Changed, r.Same, r.Removed,
+	return a.Say(r, "audience %s: %d added, %d changed, %d as they were, %d removed (%s)%s", audience, r.Added, r.Changed, r.Same, r.Removed,
 		perSecond(r.Added+r.Changed+r.Same, time.Since(begun)), text)
 }
 
@@ -127,8 +128,8 @@ func (a audienceCommands) openImport(name string, f *importFlags) (io.ReadCloser
 	return os.Open(name)
 }
 
-func (i *importer) run(ctx context.Context, lines recipientReader, p *progress) (err error) {
-	defer p.finish()
+func (i *importer) run(ctx context.Context, lines recipientReader, p *terminal.Progress) (err error) {
+	defer p.Finish()
 	if i.replace {
 		if i.generation, err = i.client.BeginReplacement(ctx, i.audience); err != nil {
 			return err
@@ -181,7 +182,7 @@ func (i *importer) read(lines recipientReader) (chunk []recipientLine, done bool
 	return chunk, done, nil
 }
 
-func (i *importer) putAll(ctx context.Context, chunk []recipientLine, p *progress) error {
+func (i *importer) putAll(ctx context.Context, chunk []recipientLine, p *terminal.Progress) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(importAtOnce)
 	for batch := range slices.Chunk(chunk, importBatch) {
@@ -193,7 +194,7 @@ func (i *importer) putAll(ctx context.Context, chunk []recipientLine, p *progres
 	return g.Wait()
 }
 
-func (i *importer) put(ctx context.Context, batch []recipientLine, p *progress) error {
+func (i *importer) put(ctx context.Context, batch []recipientLine, p *terminal.Progress) error {
 	recipients := make([]client.Recipient, len(batch))
 	for n := range batch {
 		recipients[n] = batch[n].Recipient
@@ -220,7 +221,7 @@ func (i *importer) put(ctx context.Context, batch []recipientLine, p *progress) 
 			i.result.Same++
 		}
 	}
-	p.set(int(i.result.Added + i.result.Changed + i.result.Same))
+	p.Set(int(i.result.Added + i.result.Changed + i.result.Same))
 	return nil
 }
 

@@ -1,4 +1,4 @@
-package cli
+package schedules
 
 import (
 	"cmp"
@@ -10,6 +10,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/ddq-io/ddq/api/client"
+	"github.com/ddq-io/ddq/cmd/cli/session"
+	"github.com/ddq-io/ddq/cmd/cli/terminal"
 	"github.com/ddq-io/ddq/cmd/node"
 )
 
@@ -23,7 +25,7 @@ type scheduleFlags struct {
 	overlap, catchUp     string
 	target               targetFlags
 	maxRetries, history  int
-	backoff              backoffFlag
+	backoff              session.BackoffFlag
 	ifVersion            int64
 	dryRun               bool
 }
@@ -76,14 +78,14 @@ func (f *scheduleFlags) flags(fs *pflag.FlagSet) {
 // schedule builds what was asked for. in is read for --payload-file -.
 func (f *scheduleFlags) schedule(fs *pflag.FlagSet, name string, in io.Reader) (client.Schedule, error) {
 	s := f.asked
-	s.Name, s.Task.Payload, s.Task.Backoff = name, []byte(f.payload), f.backoff.own()
+	s.Name, s.Task.Payload, s.Task.Backoff = name, []byte(f.payload), f.backoff.Own()
 	switch {
 	case s.Topic == "":
-		return s, usagef("--topic is required")
+		return s, session.Usagef("--topic is required")
 	case len(s.Cron) == 0 && !fs.Changed("every") && len(f.at) == 0:
-		return s, usagef("say when: --cron, --every or --at")
+		return s, session.Usagef("say when: --cron, --every or --at")
 	case fs.Changed("payload") && fs.Changed("payload-file"):
-		return s, usagef("--payload and --payload-file exclude each other")
+		return s, session.Usagef("--payload and --payload-file exclude each other")
 	}
 	if err := cmp.Or(f.words(fs, &s), f.times(&s), f.target.fill(fs, &s)); err != nil {
 		return s, err
@@ -95,7 +97,7 @@ func (f *scheduleFlags) schedule(fs *pflag.FlagSet, name string, in io.Reader) (
 		s.History = &f.history
 	}
 	if f.payloadFile != "" {
-		payload, err := readAll(in, f.payloadFile)
+		payload, err := terminal.ReadAll(in, f.payloadFile)
 		if err != nil {
 			return s, fmt.Errorf("payload: %w", err)
 		}
@@ -110,7 +112,7 @@ func (f *scheduleFlags) words(fs *pflag.FlagSet, s *client.Schedule) (err error)
 		return err
 	}
 	if fs.Changed("from") && !fs.Changed("every") {
-		return usagef("--from goes with --every")
+		return session.Usagef("--from goes with --every")
 	}
 	if s.Overlap, err = parseOverlap(f.overlap); err != nil {
 		return err
@@ -122,16 +124,16 @@ func (f *scheduleFlags) words(fs *pflag.FlagSet, s *client.Schedule) (err error)
 // times reads the flags that take instants.
 func (f *scheduleFlags) times(s *client.Schedule) (err error) {
 	for _, text := range f.at {
-		at, err := parseTime("at", text)
+		at, err := session.ParseTime("at", text)
 		if err != nil {
 			return err
 		}
 		s.At = append(s.At, at)
 	}
-	if s.Start, err = parseTime("start", f.start); err != nil {
+	if s.Start, err = session.ParseTime("start", f.start); err != nil {
 		return err
 	}
-	s.End, err = parseTime("end", f.end)
+	s.End, err = session.ParseTime("end", f.end)
 	return err
 }
 
@@ -147,7 +149,7 @@ func parseOverlap(text string) (client.Overlap, error) {
 			return o, nil
 		}
 	}
-	return 0, usagef("--overlap is %s, not %q", overlapChoices, text)
+	return 0, session.Usagef("--overlap is %s, not %q", overlapChoices, text)
 }
 
 func parseCatchUp(text string) (client.CatchUp, error) {
@@ -159,7 +161,7 @@ func parseCatchUp(text string) (client.CatchUp, error) {
 			return p, nil
 		}
 	}
-	return 0, usagef("--catch-up is last, all or none, not %q", text)
+	return 0, session.Usagef("--catch-up is last, all or none, not %q", text)
 }
 
 func parseFrom(text string) (fromEnd bool, err error) {
@@ -169,7 +171,7 @@ func parseFrom(text string) (fromEnd bool, err error) {
 	case "end":
 		return true, nil
 	}
-	return false, usagef("--from is start or end, not %q", text)
+	return false, session.Usagef("--from is start or end, not %q", text)
 }
 
 // dashed is a word of the wire as the command line spells it.
@@ -189,7 +191,7 @@ func environment(environ []string, name string) string {
 func clocks(all []time.Time) []string {
 	texts := make([]string, len(all))
 	for i, t := range all {
-		texts[i] = clock(t)
+		texts[i] = terminal.Clock(t)
 	}
 	return texts
 }

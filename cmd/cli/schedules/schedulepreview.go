@@ -1,4 +1,4 @@
-package cli
+package schedules
 
 import (
 	"context"
@@ -7,6 +7,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ddq-io/ddq/api/client"
+	"github.com/ddq-io/ddq/cmd/cli/session"
+	"github.com/ddq-io/ddq/cmd/cli/terminal"
 	"github.com/ddq-io/ddq/cmd/node"
 )
 
@@ -26,7 +28,7 @@ func (i *instantAhead) Set(text string) error {
 	}
 	ahead, err := node.ParseDuration(text)
 	if err != nil {
-		return usagef("want RFC 3339 such as 2030-01-31T15:04:05Z, or how far ahead such as 90m")
+		return session.Usagef("want RFC 3339 such as 2030-01-31T15:04:05Z, or how far ahead such as 90m")
 	}
 	*i = instantAhead{text, time.Now().Add(ahead)}
 	return nil
@@ -43,10 +45,10 @@ func (s scheduleCommands) preview() *cobra.Command {
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if count < 1 {
-				return usagef("--count must be at least 1, not %d", count)
+				return session.Usagef("--count must be at least 1, not %d", count)
 			}
 			r := client.PreviewRange{From: from.at, To: to.at, Count: count}
-			return s.call(cmd, func(ctx context.Context, of *client.Client) error {
+			return s.Call(cmd, func(ctx context.Context, of *client.Client) error {
 				_, list, err := of.PreviewExisting(ctx, topic, args[0], r)
 				if err != nil {
 					return err
@@ -73,24 +75,24 @@ func (s scheduleCommands) previewNew(ctx context.Context, of *client.Client, sch
 }
 
 func (s scheduleCommands) printPreview(list []client.Previewed) error {
-	out := s.listing("local time", "occurrence", "due", "skipped")
+	out := s.Listing("local time", "occurrence", "due", "skipped")
 	for _, o := range list {
 		due := ""
 		if !o.Due.Equal(o.Occurrence) {
-			due = orElse(clock(o.Due), "known once it is put")
+			due = terminal.OrElse(terminal.Clock(o.Due), "known once it is put")
 		}
-		if err := out.add(o, localText(o.Local), clock(o.Occurrence), due, dashed(o.Skipped.String())); err != nil {
+		if err := out.Add(o, localText(o.Local), terminal.Clock(o.Occurrence), due, dashed(o.Skipped.String())); err != nil {
 			return err
 		}
 	}
-	return out.end(nil, "No run is to come.")
+	return out.End(nil, "No run is to come.")
 }
 
 // localText adds the day of the week to a local time.
 func localText(text string) string {
 	at, err := time.Parse(time.RFC3339Nano, text)
 	if err != nil {
-		return printable(text)
+		return terminal.Printable(text)
 	}
 	return at.Format("Mon ") + text
 }

@@ -1,4 +1,4 @@
-package cli
+package schedules
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ddq-io/ddq/api/client"
+	"github.com/ddq-io/ddq/cmd/cli/session"
 )
 
 // backfillView is a backfill that was accepted.
@@ -25,7 +26,7 @@ type endedBackfillView struct {
 
 func (s scheduleCommands) backfill() *cobra.Command {
 	var b client.Backfill
-	var from, to instant
+	var from, to session.Instant
 	var overlap, cancel string
 	cmd := &cobra.Command{
 		Use:   "backfill NAME (--from TIME --to TIME | --cancel ID)",
@@ -38,24 +39,24 @@ func (s scheduleCommands) backfill() *cobra.Command {
 			if cancel != "" {
 				return s.cancelBackfill(cmd, b.Topic, b.Name, cancel)
 			}
-			if !from.set || !to.set {
-				return usagef("--from and --to are required")
+			if !from.Given || !to.Given {
+				return session.Usagef("--from and --to are required")
 			}
 			now := time.Now()
-			b.From, b.To = from.time(now), to.time(now)
+			b.From, b.To = from.Time(now), to.Time(now)
 			if b.Overlap, err = parseOverlap(overlap); err != nil {
 				return err
 			}
-			return s.call(cmd, func(ctx context.Context, at *client.Client) error {
+			return s.Call(cmd, func(ctx context.Context, at *client.Client) error {
 				started, err := at.BackfillSchedule(ctx, b)
 				if err != nil {
 					return err
 				}
 				v := backfillView{b.Name, started}
 				if started.Repeated {
-					return s.say(v, "schedule %s of topic %s: backfill %s was asked for before", b.Name, started.Topic, started.ID)
+					return s.Say(v, "schedule %s of topic %s: backfill %s was asked for before", b.Name, started.Topic, started.ID)
 				}
-				return s.say(v, "schedule %s of topic %s: backfill %s of %d runs; describe shows how far it is", b.Name, started.Topic, started.ID, started.Total)
+				return s.Say(v, "schedule %s of topic %s: backfill %s of %d runs; describe shows how far it is", b.Name, started.Topic, started.ID, started.Total)
 			})
 		},
 	}
@@ -70,11 +71,11 @@ func (s scheduleCommands) backfill() *cobra.Command {
 }
 
 func (s scheduleCommands) cancelBackfill(cmd *cobra.Command, topic, name, id string) error {
-	return s.call(cmd, func(ctx context.Context, at *client.Client) error {
+	return s.Call(cmd, func(ctx context.Context, at *client.Client) error {
 		foundIn, err := at.CancelBackfill(ctx, topic, name, id)
 		if err != nil {
 			return err
 		}
-		return s.say(endedBackfillView{foundIn, name, id, true}, "backfill %s of schedule %s of topic %s cancelled", id, name, foundIn)
+		return s.Say(endedBackfillView{foundIn, name, id, true}, "backfill %s of schedule %s of topic %s cancelled", id, name, foundIn)
 	})
 }

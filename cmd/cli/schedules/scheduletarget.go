@@ -1,4 +1,4 @@
-package cli
+package schedules
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/ddq-io/ddq/api/client"
+	"github.com/ddq-io/ddq/cmd/cli/session"
 	"github.com/ddq-io/ddq/cmd/node"
 )
 
@@ -31,7 +32,7 @@ func (f *targetFlags) fill(fs *pflag.FlagSet, s *client.Schedule) (err error) {
 	if f.asked.Name == "" {
 		for _, name := range []string{"kind", "spread", "grain", "spread-from", "quiet", "rotate"} {
 			if fs.Changed(name) {
-				return usagef("--%s goes with --audience", name)
+				return session.Usagef("--%s goes with --audience", name)
 			}
 		}
 		return nil
@@ -55,7 +56,7 @@ func parseQuiet(text string) (client.QuietPolicy, error) {
 			return q, nil
 		}
 	}
-	return 0, usagef("--quiet is defer, skip or ignore, not %q", text)
+	return 0, session.Usagef("--quiet is defer, skip or ignore, not %q", text)
 }
 
 // targetView is the audience of a schedule, in views and files.
@@ -88,7 +89,7 @@ func (v *targetView) target() (*client.AudienceTarget, error) {
 	}
 	quiet, err := parseQuiet(v.Quiet)
 	return &client.AudienceTarget{
-		Name: v.Audience, Kind: v.Kind, Window: millis(v.SpreadMs), Grain: millis(v.GrainMs),
+		Name: v.Audience, Kind: v.Kind, Window: session.Millis(v.SpreadMs), Grain: session.Millis(v.GrainMs),
 		SpreadFrom: v.SpreadFrom, Quiet: quiet, Rotate: v.Rotate,
 	}, err
 }
@@ -99,10 +100,10 @@ func (v *targetView) targetText() string {
 		text += ", kind " + v.Kind
 	}
 	if v.SpreadMs > 0 {
-		text += ", over " + node.DurationText(millis(v.SpreadMs))
+		text += ", over " + node.DurationText(session.Millis(v.SpreadMs))
 	}
 	if v.GrainMs > 0 {
-		text += " by " + node.DurationText(millis(v.GrainMs))
+		text += " by " + node.DurationText(session.Millis(v.GrainMs))
 	}
 	return text
 }

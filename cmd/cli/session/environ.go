@@ -1,0 +1,27 @@
+package session
+
+import (
+	"slices"
+	"strings"
+)
+
+const (
+	EnvPrefix     = "DDQ_"
+	TokenVariable = "token" // of the environment alone: it is no setting, and in no file
+)
+
+// VariableOf turns grpc-addr into DDQ_GRPC_ADDR.
+func VariableOf(setting string) string {
+	return EnvPrefix + strings.ToUpper(strings.ReplaceAll(setting, "-", "_"))
+}
+
+// LookupEnv returns the value of a setting in the environment, or "".
+func (c *Session) LookupEnv(name string) string {
+	key := VariableOf(name) + "="
+	for _, e := range slices.Backward(c.Environ) {
+		if v, ok := strings.CutPrefix(e, key); ok {
+			return v
+		}
+	}
+	return ""
+}

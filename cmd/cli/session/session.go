@@ -1,0 +1,88 @@
+package session
+
+import (
+	"context"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/ddq-io/ddq/api/client"
+	"github.com/ddq-io/ddq/cmd/cli/terminal"
+	"github.com/ddq-io/ddq/cmd/node"
+)
+
+// noRepeats is for people, who would rather hear at once that no server is there.
+const noRepeats = -1
+
+// Session is what all commands share in one run of ddq: where results go, the
+// settings that they have in common, and the way to a server.
+type Session struct {
+	terminal.Terminal
+	Environ []string // as os.Environ gives it
+	Addr    string
+	Timeout time.Duration // of one call
+	TLS     TLS
+	token   string // file of a token
+}
+
+// Flags adds the flags that all commands have.
+func (c *Session) Flags(fs *pflag.FlagSet) {
+	fs.StringVar(&c.Addr, "addr", "127.0.0.1:9090", "address of the server, or of several nodes: a:9090,b:9090")
+	fs.StringVarP(&c.Output, "output", "o", terminal.FormatTable, "form of results on stdout: table, or json with one object a line; errors on stderr are in json, too")
+	node.DurationVar(fs, &c.Timeout, "timeout", 10*time.Second, "how long one call to the server may take; how long task wait waits is --for")
+	c.TLS.flags(fs)
+	fs.StringVar(&c.token, "token-file", "", "file of the token that says who calls; DDQ_TOKEN is the token itself")
+}
+
+// CheckCommon refuses settings that no command can work with.
+func (c *Session) CheckCommon() error {
+	if c.Output != terminal.FormatTable && c.Output != terminal.FormatJSON {
+		return Usagef("--output is table or json, not %q", c.Output)
+	}
+	if c.Timeout <= 0 {
+		return Usagef("--timeout must be above 0, not %v", c.Timeout)
+	}
+	return nil
+}
+
+// readToken is the token that says who calls; empty when there is none.
+func (c *Session) readToken() (string, error) {
+	if c.token == "" {
+		return c.LookupEnv(TokenVariable), nil
+	}
+	text, err := os.ReadFile(c.token)
+	if err != nil {
+		return "", Usagef("--token-file: %v", err)
+	}
+	return strings.TrimSpace(string(text)), nil
+}
+
+// Connect does not wait for the server: the first call finds out.
+func (c *Session) Connect() (*client.Client, error) {
+	secure, err := c.TLS.config()
+	if err != nil {
+		return nil, err
+	}
+	token, err := c.readToken()
+	if err != nil {
+		return nil, err
+	}
+	s, err := client.Dial(c.Addr, client.Config{TLS: secure, Token: token, Timeout: c.Timeout, MaxElapsed: noRepeats})
+	if err != nil {
+		return nil, Usagef("--addr %q: %v", c.Addr, err)
+	}
+	return s, nil
+}
+
+// Call runs f with a client for its length.
+func (c *Session) Call(cmd *cobra.Command, f func(context.Context, *client.Client) error) error {
+	s, err := c.Connect()
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	return f(cmd.Context(), s)
+}
