@@ -312,7 +312,7 @@ const Beats = 16
 
 const (
 	// dozersWatched is how many of the shards that doze are watched at a tick: one in
-	// so many, which is each after as many rounds where there are few, and at most so many.
+	// so many, and at most so many.
 	dozersWatched     = 10
 	mostDozersWatched = 2
 )
@@ -327,9 +327,12 @@ func (s *Topics) TickWatches(turn int) {
 	if len(dozing) == 0 {
 		return
 	}
-	for _, i := range s.turns.dozers[turn].take(len(dozing)) {
-		s.rt.Send(dozing[i], &shard.WatchTick{})
+	first := s.turns.watched[turn]
+	n := min((len(dozing)+dozersWatched-1)/dozersWatched, mostDozersWatched)
+	for i := range n {
+		s.rt.Send(dozing[(first+i)%len(dozing)], &shard.WatchTick{})
 	}
+	s.turns.watched[turn] = (first + n) % len(dozing)
 }
 
 // tick returns the shards that doze, which are not told, but for those of other nodes.
@@ -356,24 +359,7 @@ type turns struct {
 	mu   sync.Mutex
 	refs [Beats][]*Topic // guarded by mu; a slice does not change
 
-	dozers [Beats]rotation // of the shards that doze; TickWatches' caller's
-}
-
-// rotation takes a few of many in turns.
-type rotation struct {
-	next int // where to go on
-	owed int // how many are owed, in parts of one: dozersWatched make a whole
-}
-
-// take returns which of n are next. A part of one that is owed is so the next time, too.
-func (r *rotation) take(n int) (taken []int) {
-	r.owed += n
-	for range min(r.owed/dozersWatched, mostDozersWatched) {
-		taken = append(taken, r.next%n)
-		r.next = (r.next + 1) % n
-	}
-	r.owed %= dozersWatched
-	return taken
+	watched [Beats]int // of the shards that doze, where TickWatches goes on; its caller's
 }
 
 func (t *turns) at(turn int) []*Topic {
